@@ -21,94 +21,108 @@ import (
 	"github.com/bowline-dev/bowline/admission"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/internal/auth"
 	"github.com/bowline-dev/bowline/internal/auth/pki"
+	"github.com/bowline-dev/bowline/internal/https"
+	"github.com/bowline-dev/bowline/internal/inprocess"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin"
+	"github.com/bowline-dev/bowline/internal/plugins"
 	"github.com/bowline-dev/bowline/internal/plugins/webhook"
 	"github.com/bowline-dev/bowline/internal/server"
 	"github.com/bowline-dev/bowline/internal/store"
 	"github.com/bowline-dev/bowline/internal/store/log"
 	"github.com/bowline-dev/bowline/internal/store/log/memory"
-	"github.com/bowline-dev/bowline/internal/why"
 	"github.com/bowline-dev/bowline/object"
 )
 
-// encodingBudget bounds what second encodings of objects (JSON beside protobuf) hold, in bytes.
+// encodingBudget bounds the additional encodings of objects (JSON besides protobuf), in bytes.
 const encodingBudget = 64 << 20
 
-// Options say how a plane starts. The zero value works: in memory, in process, no socket, the life of a plane.
+// Storage makes the objects of a plane durable. Package storage/disk opens one in a directory. It is opaque: only this module
+// implements it.
+type Storage = log.Log
+
+// NoControllers is the entry of Options.Controllers that disables all controllers which the list does not enable.
+const NoControllers = "-*"
+
+// Options configures a plane. The zero value starts a plane in memory with the default controllers and no
+// socket.
 type Options struct {
-	// Storage is where objects are kept, such as disk.Open makes it (package store/log/disk). A plane that is started again on
-	// the same storage has the same objects. It is the plane's from then on, which closes it, even if it cannot start. Nil
-	// keeps them in memory: they end with the plane.
-	Storage log.Log
-	// AcceptDamage starts the plane although some objects in its storage cannot be read. Those are not served: what asks for
-	// one is told so, and it can be deleted. Without it Start fails, and names them.
+	// Storage holds the objects. A plane started on the storage of an earlier one has its objects. The plane
+	// owns Storage from the call of Start on and closes it, even if Start fails. Nil holds objects in memory,
+	// for the life of the plane.
+	Storage Storage
+	// AcceptDamage starts the plane although some stored objects cannot be read. Requests for such an object
+	// fail with an error that names the damage, and it can be deleted. Without AcceptDamage, Start fails and
+	// names the objects.
 	AcceptDamage bool
-	// AsIs starts with what Storage has and nothing else: what every plane has from its start, the namespaces and the Service
-	// kubernetes, is neither made nor corrected. So begins a fork.
-	AsIs bool
-	// ID is who the plane is, as the uid of the namespace kube-system: what clients take for the identity of a cluster,
-	// and mark with it what they make elsewhere. A plane that is started again with the same ID knows its own. Empty means
-	// a random one.
+	// SkipBootstrap starts without creating or repairing the built-in namespaces and the kubernetes Service; forks use
+	// it.
+	SkipBootstrap bool
+	// ID identifies the plane, as the UID of the namespace kube-system, which clients use as the identity of
+	// a cluster. A plane restarted with the same ID recognizes what it created elsewhere. Empty means a
+	// random ID.
 	ID string
-	// Listen is the address of a TLS socket, such as 127.0.0.1:6443; port 0 takes any free one. Empty opens none: then
-	// the plane is reached through RESTConfig, Source and Handler alone.
+	// Listen is the address of a TLS socket, such as 127.0.0.1:6443; port 0 selects a free one. Without
+	// Listen, the plane is reachable only through RESTConfig, Source and Handler.
 	Listen string
-	// TLS is what the socket shows, and, in ClientCAs, whom it believes. Nil makes certificates in memory, which only
-	// Plane.TLSConfig knows. Without Listen it is not used.
+	// TLS configures the socket; its ClientCAs authenticate client certificates. Nil generates certificates
+	// in memory, which Plane.SocketConfig and Plane.IssueClient use. It is ignored without Listen.
 	TLS *tls.Config
-	// Authority are the certificates, in PEM, of those who vouch for that of TLS: what the ConfigMap kube-root-ca.crt of each
-	// namespace has. Without TLS it is not used.
+	// Authority is the PEM bundle of certificates that verify TLS. Each namespace has it in its ConfigMap
+	// kube-root-ca.crt. It is ignored if the plane generates its certificates.
 	Authority []byte
-	// Controllers are which of Controllers() run: names, -names and *, which is all. Nil is those of the life of a plane, without
-	// which the API does not do what it says: they end namespaces, and give each its account and its ConfigMap of certificates,
-	// collect what belonged to something that has gone, keep the claims that pods use, remove pods that nobody runs and Jobs whose
-	// time is over, and count quotas. An empty slice is none.
+	// Controllers selects among the names that Controllers returns, as kube-controller-manager does: a name enables a
+	// controller, -name disables it, * enables all others. An empty list selects those without which the API is
+	// incomplete: they delete the contents of namespaces, create their ServiceAccounts and root certificate ConfigMaps,
+	// collect garbage, protect PersistentVolumeClaims in use, delete orphaned pods and finished Jobs, and count quotas.
+	// NoControllers as the only entry selects none.
 	Controllers []string
-	// Plugins are admission plugins beside those that every plane has; they are asked after those, and before webhooks. Each must
-	// return when its context ends: a caller in process may wait for it.
+	// Plugins are additional admission plugins. They run after the built-in ones and before webhooks. A
+	// plugin must return when its context ends, because in-process callers may wait for it.
 	Plugins []admission.Plugin
-	// TracerProvider makes the spans of requests: one for each, and below it one for each stage. Nil traces nothing, and costs
-	// nothing. It is the caller's to shut down, after Close.
+	// TracerProvider creates a span for each request and one below it for each stage. Nil disables tracing at
+	// no cost. The caller shuts it down, after Close.
 	TracerProvider trace.TracerProvider
-	// Log takes what the plane has to say; nil discards it.
-	Log *slog.Logger
+	// Logger receives the plane's log; nil discards it.
+	Logger *slog.Logger
 }
 
-// Plane is a running control plane: the API, its store and its controllers. Close it.
+// Plane is a running control plane: the API, its store and its controllers. It must be closed. Its methods
+// are safe for concurrent use.
 type Plane struct {
-	options   Options // as it was started, for its forks
+	options   Options // as passed to Start; forks inherit them
 	store     *store.Store
 	server    *server.Server
 	handler   http.Handler
-	transport *client.Transport
+	transport *inprocess.Transport
 	log       *slog.Logger
 
 	listener net.Listener
-	socket   *https // what serves the listener; nil until then
-	requests requests
+	socket   *https.Server // serves listener; nil before that
 	// drain is how long Close waits for requests in flight before it cuts them off.
 	drain time.Duration
 	keys  *pki.Keeper
 
 	ctx    context.Context
 	cancel context.CancelFunc
-	// loops are the controllers, which end with ctx; sockets end with the HTTP server.
+	// loops tracks the controllers, which end with ctx; sockets tracks the HTTP server.
 	loops, sockets sync.WaitGroup
-	// ready is closed when the controllers' caches are filled; nil without controllers. queues is what they and their queues count.
+	// ready is closed when the controllers' caches are synced; nil without controllers. queues has the
+	// metrics of the controllers and their work queues.
 	ready   <-chan struct{}
 	queues  *controller.Metrics
 	journal *why.Journal
 	close   func() error
 }
 
-// admin is who RESTConfig and Source act as.
+// admin is the user of RESTConfig and Source.
 var admin = auth.NewUser(pki.AdminName, auth.AdminGroup)
 
-// Start starts a control plane. It is ready when Start returns: requests are answered, and controllers watch. ctx
-// bounds the start alone; the plane runs until Close.
+// Start starts a control plane. When it returns, the plane serves requests and its controllers watch. ctx
+// bounds the start only; the plane runs until Close.
 func Start(ctx context.Context, o Options) (*Plane, error) {
 	if o.Storage == nil {
 		o.Storage = memory.New()
@@ -124,14 +138,14 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	return begin(ctx, o, state, nil)
 }
 
-// begin starts a plane on a store, which is the plane's from then on. o.Controllers are names. like is the server of the plane
-// that this one is a fork of, or nil.
+// begin starts a plane on a store, which it takes ownership of. o.Controllers must be names. like is the
+// server of the plane being forked, or nil.
 func begin(ctx context.Context, o Options, state *store.Store, like *server.Server) (*Plane, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	p := &Plane{options: o, store: state, log: o.Log, drain: patience, queues: controller.NewMetrics()}
-	p.journal = why.New(why.Options{Log: o.Log})
+	p := &Plane{options: o, store: state, log: o.Logger, drain: patience, queues: controller.NewMetrics()}
+	p.journal = why.New(why.Options{Log: o.Logger})
 	p.close = sync.OnceValue(p.shutdown)
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := p.start(ctx, like); err != nil {
@@ -151,29 +165,29 @@ func (p *Plane) start(ctx context.Context, like *server.Server) (err error) {
 		}
 		authenticators = append(authenticators, auth.ClientCertificates(roots))
 	}
-	webhooks, asked := webhook.Plugins(p.ctx, o.Log)
+	webhooks, asked := webhook.Plugins(p.ctx, o.Logger)
 	_, inMemory := o.Storage.(*memory.Log)
 	p.server, err = server.New(ctx, server.Options{
 		Store:          p.store,
 		Kinds:          kind.NewRegistry(builtin.Kinds(object.NewCache(encodingBudget))...),
 		Authenticator:  auth.FirstOf(append(authenticators, auth.Anonymous())...),
 		Authorizer:     auth.Union(auth.Admins(), auth.PublicPaths()),
-		Plugins:        slices.Concat(admission.Defaults(), o.Plugins, []admission.Plugin{&admission.Initializers{}}, webhooks),
+		Plugins:        slices.Concat(plugins.Defaults(), o.Plugins, []admission.Plugin{&plugins.Initializers{}}, webhooks),
 		Initial:        p.initial(),
-		KeepStored:     o.AsIs,
+		KeepStored:     o.SkipBootstrap,
 		Like:           like,
 		Checks:         p.checks(o.Storage),
 		Prompt:         inMemory,
 		Why:            p.journal,
 		Collectors:     []prometheus.Collector{p.queues, asked},
 		TracerProvider: o.TracerProvider,
-		Log:            o.Log,
+		Log:            o.Logger,
 	})
 	if err != nil {
 		return err
 	}
 	p.handler = p.server.Handler()
-	p.transport = client.NewTransport(p.handler)
+	p.transport = inprocess.NewTransport(p.handler)
 	if err := p.run(ctx, o.Controllers); err != nil {
 		return err
 	}
@@ -183,31 +197,32 @@ func (p *Plane) start(ctx context.Context, like *server.Server) (err error) {
 	return nil
 }
 
-// checks are what the plane's health means beside what the server knows of itself.
-func (p *Plane) checks(storage log.Log) []server.Check {
+// checks returns the health checks beyond those of the server itself.
+func (p *Plane) checks(storage Storage) []server.Check {
 	checks := []server.Check{{Name: "controllers", Ready: true, Check: p.controlling}}
-	if s, ok := storage.(interface{ Health() error }); ok { // which a disk may lose and find again
+	if s, ok := storage.(interface{ Health() error }); ok { // a disk may fail and recover
 		checks = append(checks, server.Check{Name: "storage", Ready: true, Check: func(context.Context) error { return s.Health() }})
 	}
 	return checks
 }
 
-// initial are the objects that the plane has from its start.
+// initial returns the built-in objects to create or repair.
 func (p *Plane) initial() []kind.Initial {
-	if p.options.AsIs {
+	if p.options.SkipBootstrap {
 		return nil
 	}
 	return builtin.Initial(types.UID(p.options.ID), p.reachedAt())
 }
 
-// listen opens the socket, and returns whose client certificates are believed. It is served once all else is ready.
+// listen opens the socket and returns the authorities of client certificates. serve accepts connections on it
+// later.
 func (p *Plane) listen(ctx context.Context, o Options) (*x509.CertPool, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", o.Listen)
 	if err != nil {
 		return nil, err
 	}
-	p.listener = newCrowd(listener, roomForConnections(), p.log)
+	p.listener = https.Limit(listener, https.MaxConnections(), p.log)
 	if o.TLS != nil {
 		if o.TLS.ClientCAs == nil {
 			return nil, errors.New("Options.TLS has no ClientCAs: nobody could authenticate")
@@ -224,20 +239,20 @@ func (p *Plane) listen(ctx context.Context, o Options) (*x509.CertPool, error) {
 	return p.keys.Roots(), nil
 }
 
-// serve answers on the socket until Close.
+// serve serves the socket until Close.
 func (p *Plane) serve(config *tls.Config) {
 	if config == nil {
 		config = p.keys.ServerConfig()
 	}
-	p.socket = newHTTPS(p.listener, config, &counted{&p.requests, p.handler}, p.log)
+	p.socket = https.New(p.listener, config, p.handler, p.log)
 	p.sockets.Go(func() {
-		if err := p.socket.serve(); !errors.Is(err, http.ErrServerClosed) {
+		if err := p.socket.Serve(); !errors.Is(err, http.ErrServerClosed) {
 			p.log.Error("the socket failed; nobody can connect any longer", "address", p.Addr(), "error", err)
 		}
 	})
 }
 
-// Addr is the host and port of the socket, or empty when there is none.
+// Addr returns the host and port of the socket, or the empty string without one.
 func (p *Plane) Addr() string {
 	if p.listener == nil {
 		return ""
@@ -245,22 +260,23 @@ func (p *Plane) Addr() string {
 	return p.listener.Addr().String()
 }
 
-// Handler is the API as an http.Handler. A request that is given to it directly carries its sender in its context, put
-// there by auth.WithUser; without one it is nobody's.
+// Handler returns the API as an http.Handler. Requests passed to it directly are anonymous, unless their
+// context has a user.
 func (p *Plane) Handler() http.Handler { return p.handler }
 
-// RESTConfig is for an unmodified client-go in this process: it acts as the administrator, over the in-process
-// transport, with no rate limit. It works until Close.
+// RESTConfig returns the configuration of a client-go client in this process. It acts as the administrator
+// over the in-process transport, without rate limits, and works until Close.
 func (p *Plane) RESTConfig() *rest.Config { return p.transport.As(asAdmin).RESTConfig() }
 
 func asAdmin(ctx context.Context) context.Context { return auth.WithUser(ctx, admin) }
 
-// errNoKeys is returned by a plane that did not make its certificates itself.
+// errNoKeys is returned by a plane that did not generate its certificates.
 var errNoKeys = errors.New("the plane has no certificates of its own: it has no socket, or was given Options.TLS")
 
-// TLSConfig is for an unmodified client-go over the plane's socket, as the administrator, with no rate limit. It is an
-// error unless the plane listens with certificates that it made itself.
-func (p *Plane) TLSConfig() (*rest.Config, error) {
+// SocketConfig returns the configuration of a client-go client over the plane's socket. It acts as the
+// administrator, without rate limits. It returns an error unless the plane listens with generated
+// certificates.
+func (p *Plane) SocketConfig() (*rest.Config, error) {
 	if p.keys == nil {
 		return nil, errNoKeys
 	}
@@ -276,12 +292,13 @@ func clientConfig(addr string, authority []byte, pair *pki.Pair) (*rest.Config, 
 		Host:            "https://" + addr,
 		TLSClientConfig: rest.TLSClientConfig{CAData: authority, CertData: pair.CertPEM(), KeyData: key},
 		QPS:             -1,
-		// The server is on this machine: making answers smaller costs more than sending them.
+		// The server is on this machine: compressing responses costs more than sending them.
 		DisableCompression: true,
 	}, nil
 }
 
-// IssueClient makes a rest.Config, as TLSConfig does, for another user and their groups.
+// IssueClient issues a client certificate for a user and their groups and returns a configuration like
+// SocketConfig.
 func (p *Plane) IssueClient(name string, groups ...string) (*rest.Config, error) {
 	if p.keys == nil {
 		return nil, errNoKeys
@@ -293,9 +310,11 @@ func (p *Plane) IssueClient(name string, groups ...string) (*rest.Config, error)
 	return clientConfig(p.Addr(), p.keys.AuthorityPEM(), pair)
 }
 
-// Source is where informers of this process list and watch, as the administrator: they share the server's objects.
+// Source returns a list and watch of the server's shared objects, for informers in this process. It acts as
+// the administrator.
 func (p *Plane) Source() client.Source { return p.server.Source(admin) }
 
-// Journal is why the controllers of the plane did what they did, as bowline why prints it. Controllers in this process keep
-// theirs in it when they are given it (controller.ManagerOptions.Journal); those of other processes tell it over the wire.
+// Journal returns the journal in which the plane's controllers record the causes of their actions; bowline
+// why prints it. Controllers in this process use it through controller.ManagerOptions.Journal; those in other
+// processes send theirs over the API.
 func (p *Plane) Journal() *why.Journal { return p.journal }

@@ -10,8 +10,8 @@ import (
 // patience is how long Close waits for requests in flight before it cuts them off.
 const patience = 5 * time.Second
 
-// Close stops the plane: new connections are refused, watches end, requests in flight are given some seconds, and
-// every goroutine that the plane started has ended when it returns. It may be called again.
+// Close stops the plane: it refuses new connections, ends watches, and gives requests in flight a few
+// seconds. When it returns, all goroutines of the plane have ended. It may be called more than once.
 func (p *Plane) Close() error { return p.close() }
 
 func (p *Plane) shutdown() error {
@@ -24,7 +24,7 @@ func (p *Plane) shutdown() error {
 	var err error
 	switch {
 	case p.socket != nil:
-		err = p.drainSocket()
+		err = p.socket.Drain(p.drain)
 	case p.listener != nil:
 		err = p.listener.Close()
 	}
@@ -39,24 +39,11 @@ func (p *Plane) shutdown() error {
 	return err
 }
 
-// drainTransport does for the calls in process what drainSocket does for those of the network: what ends in these
-// moments, a watch for one, ends in order.
+// drainTransport does for in-process calls what the drain of the socket does for network requests: calls that end within
+// the grace period, such as watches, end in order.
 func (p *Plane) drainTransport() {
 	ctx, cancel := context.WithTimeout(context.Background(), p.drain)
 	defer cancel()
 	p.transport.Shutdown(ctx)
 	p.transport.Close()
-}
-
-// drainSocket closes the socket: at once for new requests, after a while for those in flight.
-func (p *Plane) drainSocket() error {
-	ctx, cancel := context.WithTimeout(context.Background(), p.drain)
-	defer cancel()
-	err := p.socket.shutdown(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		p.log.Warn("requests that were still in flight were cut off", "after", p.drain)
-		err = p.socket.cutOff()
-	}
-	p.requests.close()
-	return err
 }

@@ -14,16 +14,17 @@ import (
 	"github.com/bowline-dev/bowline/admission"
 )
 
-// TestCloseCutsOffRequestsInFlight that do not end in time, and waits for their handlers.
+// TestCloseCutsOffRequestsInFlight checks that Close cuts off requests that do not end in time and waits for
+// their handlers.
 func TestCloseCutsOffRequestsInFlight(t *testing.T) {
 	t.Parallel()
 	plugin := &holding{entered: make(chan struct{})}
-	plane, err := Start(t.Context(), Options{Listen: "127.0.0.1:0", Controllers: []string{}, Plugins: []admission.Plugin{plugin}})
+	plane, err := Start(t.Context(), Options{Listen: "127.0.0.1:0", Controllers: []string{NoControllers}, Plugins: []admission.Plugin{plugin}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	plane.drain = 50 * time.Millisecond
-	config, err := plane.TLSConfig()
+	config, err := plane.SocketConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +34,7 @@ func TestCloseCutsOffRequestsInFlight(t *testing.T) {
 	}
 	answered := make(chan error, 1)
 	go func() {
-		response, err := (&http.Client{Transport: transport}).Post(config.Host+mapsPath, "application/json", strings.NewReader(`{"metadata":{"name":"a"}}`))
+		response, err := (&http.Client{Transport: transport}).Post(config.Host+"/api/v1/namespaces/default/configmaps", "application/json", strings.NewReader(`{"metadata":{"name":"a"}}`))
 		if err == nil {
 			response.Body.Close()
 		}
@@ -51,7 +52,7 @@ func TestCloseCutsOffRequestsInFlight(t *testing.T) {
 	}
 }
 
-// holding keeps creates of config maps until their requests end.
+// holding is a plugin that blocks writes of ConfigMaps until their requests end.
 type holding struct {
 	entered chan struct{}
 	left    atomic.Bool

@@ -25,7 +25,7 @@ import (
 	"github.com/bowline-dev/bowline/admission"
 )
 
-// slow holds writes of secrets until their requests end.
+// slow is a plugin that blocks writes of Secrets until their requests end.
 type slow struct{ entered chan struct{} }
 
 func (slow) Name() string { return "Slow" }
@@ -39,8 +39,8 @@ func (s slow) Admit(ctx context.Context, _ *admission.Attributes, _ admission.Re
 }
 func (slow) Validate(context.Context, *admission.Attributes, admission.Reader) error { return nil }
 
-// TestCloseLeavesNothingRunning with watches, informers and a request in flight, in process and over TLS. Not parallel:
-// it looks at all goroutines.
+// TestCloseLeavesNothingRunning closes planes with watches, informers and a request in flight, in process and
+// over TLS. It is not parallel because it examines all goroutines.
 func TestCloseLeavesNothingRunning(t *testing.T) {
 	for _, listen := range []string{"", "127.0.0.1:0"} {
 		before := goleak.IgnoreCurrent()
@@ -51,16 +51,16 @@ func TestCloseLeavesNothingRunning(t *testing.T) {
 		}
 		config := plane.RESTConfig()
 		if listen != "" {
-			if config, err = plane.TLSConfig(); err != nil {
+			if config, err = plane.SocketConfig(); err != nil {
 				t.Fatal(err)
 			}
 		}
 		stop := busy(t, config, plugin)
-		if err := plane.Close(); err != nil { // as it would be if something had to be waited out
+		if err := plane.Close(); err != nil { // an error would mean that a request was cut off
 			t.Errorf("%q: %v", listen, err)
 		}
 		stop()
-		if listen != "" { // the client's own connections
+		if listen != "" { // close the client's idle connections
 			transport, err := rest.TransportFor(config)
 			if err != nil {
 				t.Fatal(err)
@@ -73,8 +73,8 @@ func TestCloseLeavesNothingRunning(t *testing.T) {
 	}
 }
 
-// busy leaves a plane with open watches, a raw and a typed one, an informer, and a request that waits in a plugin. stop
-// ends the clients, after the plane.
+// busy opens watches, one raw and one typed, an informer, and a request that blocks in a plugin. stop ends
+// the clients, after the plane has been closed.
 func busy(t *testing.T, config *rest.Config, plugin slow) (stop func()) {
 	t.Helper()
 	clients, err := kubernetes.NewForConfig(config)
@@ -117,7 +117,8 @@ func busy(t *testing.T, config *rest.Config, plugin slow) (stop func()) {
 	}
 }
 
-// TestStartAndCloseManyTimes neither keeps memory nor goroutines. Not parallel: it looks at the whole heap.
+// TestStartAndCloseManyTimes checks that planes leak neither memory nor goroutines. It is not parallel
+// because it examines the whole heap.
 func TestStartAndCloseManyTimes(t *testing.T) {
 	round := func(n int) (heap uint64, goroutines int) {
 		for range n {
@@ -145,7 +146,7 @@ func TestStartAndCloseManyTimes(t *testing.T) {
 	}
 }
 
-// TestPortInUse says which, and leaves nothing behind.
+// TestPortInUse checks that Start reports unusable options and leaves nothing running.
 func TestPortInUse(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -177,7 +178,7 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-// TestReadinessIsTheServers: a plane that has started is ready, and its handler without a user is nobody's.
+// A request passed to Handler without a user is anonymous.
 func TestHandlerAloneIsNobodys(t *testing.T) {
 	t.Parallel()
 	plane, _ := startPlane(t, bowline.Options{})
@@ -194,7 +195,7 @@ func TestHandlerAloneIsNobodys(t *testing.T) {
 	}
 }
 
-// recording is a ResponseWriter that keeps the code.
+// recording is a ResponseWriter that records the status code.
 type recording struct {
 	header http.Header
 	code   int

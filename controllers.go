@@ -29,7 +29,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/ttlafterfinished"
 )
 
-// controllers are all that a plane can run, by name.
+// controllers maps the names of all controllers that a plane can run to the functions that add them to a
+// manager.
 var controllers = map[string]func(*controller.Manager){
 	pvcprotection.Name:    func(m *controller.Manager) { pvcprotection.Add(m) },
 	job.Name:              func(m *controller.Manager) { job.Add(m) },
@@ -54,15 +55,16 @@ var controllers = map[string]func(*controller.Manager){
 	ttlafterfinished.Name: func(m *controller.Manager) { ttlafterfinished.Add(m) },
 }
 
-// life are the controllers that run where nobody says which: those without which the API does not do what it says, and a
-// namespace has not what everybody counts on. Those that act on what users declare, as on a Deployment, are asked for, so as
-// not to disturb a test that does so itself.
+// life lists the controllers that run by default: controllers that the API's own guarantees depend on, such
+// as the deletion of a namespace's content, and controllers that provide objects in every namespace.
+// Controllers that act on declarations of users, such as Deployments, run only on request. They would
+// otherwise interfere with a test that changes these objects itself.
 var life = []string{
 	namespace.Name, garbagecollector.Name, serviceaccount.Name, podgc.Name, ttlafterfinished.Name, resourcequota.Name,
 	pvcprotection.Name,
 }
 
-// Controllers are the names of the controllers that a plane has, sorted.
+// Controllers returns the sorted names of the controllers that a plane can run.
 func Controllers() []string {
 	names := make([]string, 0, len(controllers))
 	for name := range controllers {
@@ -72,14 +74,16 @@ func Controllers() []string {
 	return names
 }
 
-// choose reads a list of controllers as kube-controller-manager does: a name turns one on, -name turns it off, * turns
-// on all others; the first entry that mentions a controller decides. The result are the names of those that run.
+// choose returns the sorted names of the controllers that a list selects. It interprets the list as
+// kube-controller-manager does: a name enables a controller, -name disables it, and * enables all others; the
+// first entry that names a controller decides. An empty list selects the defaults. An unknown name is an
+// error.
 func choose(list []string) ([]string, error) {
-	if list == nil {
+	if len(list) == 0 {
 		list = life
 	}
 	for _, entry := range list {
-		if _, known := controllers[strings.TrimPrefix(entry, "-")]; entry != "*" && !known {
+		if _, known := controllers[strings.TrimPrefix(entry, "-")]; entry != "*" && entry != NoControllers && !known {
 			return nil, fmt.Errorf("%q is no controller: known are %s, and * for all", entry, strings.Join(Controllers(), ", "))
 		}
 	}
@@ -101,7 +105,7 @@ func wanted(name string, list []string) bool {
 	return all
 }
 
-// run starts controllers, and returns when their caches are filled. They stop with the plane.
+// run starts controllers and returns when their caches have been filled. They run until the plane stops.
 func (p *Plane) run(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -129,7 +133,8 @@ func (p *Plane) run(ctx context.Context, names []string) error {
 	}
 }
 
-// authority are the certificates by which clients know the plane's socket; empty when it has none.
+// authority returns the CA certificates, in PEM, that verify the plane's server certificate. Without its own
+// keys, they are those of the options, which may be empty.
 func (p *Plane) authority() []byte {
 	if p.keys != nil {
 		return p.keys.AuthorityPEM()
@@ -137,7 +142,8 @@ func (p *Plane) authority() []byte {
 	return p.options.Authority
 }
 
-// controlling is the health of the controllers.
+// controlling is the health check of the controllers. It fails until their caches have been filled, and once
+// the plane is stopping.
 func (p *Plane) controlling(context.Context) error {
 	if p.ready == nil {
 		return nil

@@ -24,15 +24,16 @@ import (
 	"github.com/bowline-dev/bowline/node/simulated"
 )
 
-// TestControllersWatchAndWriteWhatTheDocumentSays runs each controller as a program of its own, which has nothing but the API,
-// in a world that gives all of them work, and holds the table of docs/controllers.md to what they asked for.
+// The test runs each controller alone, as a separate client of the API, on a plane with objects that give
+// every controller work. It compares the resources that each controller watches and writes with the table in
+// docs/controllers.md.
 func TestControllersWatchAndWriteWhatTheDocumentSays(t *testing.T) {
 	t.Parallel()
 	asked := map[string]*requests{}
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		for _, name := range bowline.Controllers() {
 			asked[name] = &requests{watched: map[string]bool{}, written: map[string]bool{}}
-			runAlone(t, p.Config(), name, asked[name])
+			runAlone(t, p.RESTConfig(), name, asked[name])
 		}
 		liveThrough(t, p)
 	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
@@ -53,11 +54,12 @@ func TestControllersWatchAndWriteWhatTheDocumentSays(t *testing.T) {
 	}
 }
 
-// every stands for all resources, known or to come.
+// every is the entry in the table that stands for all resources, including custom ones.
 const every = "every resource"
 
-// agrees says whether what is said of writes is what was written: each resource, or besides those that are named some of every.
-// Whether something comes to pass that is told as an event, as a conflict, is chance.
+// agrees reports whether the writes in the table match the recorded ones. If the table has the entry every,
+// the recorded writes must contain the other entries and at least one more. Events may be missing from the
+// recorded writes, since some are caused only by chance, for example by conflicts.
 func agrees(said, written []string) bool {
 	if !slices.Contains(written, "events") {
 		said = slices.DeleteFunc(said, func(resource string) bool { return resource == "events" })
@@ -73,10 +75,10 @@ func agrees(said, written []string) bool {
 	return len(written) > len(said[1:])
 }
 
-// row is what the document says of a controller.
+// row holds the resources that the table lists for a controller.
 type row struct{ watches, writes []string }
 
-// controllerRows are the columns of what is watched and what is written, by controller.
+// controllerRows reads the table and returns its rows by controller.
 func controllerRows(t *testing.T) map[string]row {
 	rows := map[string]row{}
 	for line := range strings.Lines(read(t, "docs/controllers.md")) {
@@ -90,7 +92,7 @@ func controllerRows(t *testing.T) map[string]row {
 	return rows
 }
 
-// runAlone runs one controller until the test ends.
+// runAlone runs one controller until the test ends, and records its requests in asked.
 func runAlone(t *testing.T, config *rest.Config, name string, asked *requests) {
 	own := rest.CopyConfig(config)
 	own.Wrap(func(next http.RoundTripper) http.RoundTripper { return recorder{next, asked} })
@@ -108,13 +110,13 @@ func runAlone(t *testing.T, config *rest.Config, name string, asked *requests) {
 	t.Cleanup(running.Wait)
 }
 
-// requests are the resources that a program asked for.
+// requests records the resources that a controller has watched and written.
 type requests struct {
 	mu               sync.Mutex
 	watched, written map[string]bool
 }
 
-// list is all of them, sorted. Whoever watches more than twenty watches all.
+// list returns the sorted resources. More than twenty watched resources are returned as every.
 func (r *requests) list() (watched, written []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,7 +127,7 @@ func (r *requests) list() (watched, written []string) {
 	return watched, written
 }
 
-// recorder notes what is watched and written.
+// recorder is a transport that records watches and writes.
 type recorder struct {
 	next  http.RoundTripper
 	asked *requests
@@ -152,7 +154,7 @@ func (r recorder) RoundTrip(q *http.Request) (*http.Response, error) {
 	return r.next.RoundTrip(q)
 }
 
-// liveThrough has a world come, change and go.
+// liveThrough creates, changes and deletes objects of all controllers.
 func liveThrough(t *testing.T, p *bowlinetest.Plane) {
 	manifest, err := os.ReadFile("testdata/controllers/world.yaml")
 	if err != nil {
@@ -161,7 +163,7 @@ func liveThrough(t *testing.T, p *bowlinetest.Plane) {
 	p.Apply(t, string(manifest))
 	time.Sleep(3 * time.Minute)
 
-	objects := dynamic.NewForConfigOrDie(p.Config())
+	objects := dynamic.NewForConfigOrDie(p.RESTConfig())
 	in := func(group, resource string) dynamic.ResourceInterface {
 		return objects.Resource(schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}).Namespace("default")
 	}

@@ -6,21 +6,22 @@ import (
 	"fmt"
 )
 
-// errForkStorage refuses a fork on a storage of its own.
+// errForkStorage is returned for a fork with Options.Storage.
 var errForkStorage = errors.New("a fork of a plane shares memory with it, and cannot be kept elsewhere: leave Options.Storage as it is")
 
-// Fork starts a second plane with the state that this one has now: to try out what a change would do. The two share memory
-// until one of them is written to, so that a fork of many objects costs no more than one of few, and are independent in
-// everything else: each has its own API, definitions, watches and end, and either may be closed first. ctx bounds the start
-// alone.
+// Fork starts a second plane with the current state of this one, to try out a change. The two share memory
+// until one of them is written to, so the cost of a fork does not depend on the number of objects. Everything
+// else is independent: the API, the definitions, the watches and the lifetime; either may be closed first.
+// ctx bounds the start only.
 //
-// A fork runs no controllers and opens no socket, since two planes must not fight over what is real, unless a change of the
-// options says so. The other options are those that this plane was started with; its admission plugins are asked by both. A
-// fork lives in memory. It has the plane's identity, which is part of the state, whatever Options.ID says. Its revisions
-// begin far above the plane's, none of which it answers for: who watched the plane and goes on with a fork lists again.
+// The fork inherits the options of this plane, and with them its admission plugins, but runs no controllers
+// and opens no socket unless change sets them, so that two planes do not act on the same outside world. It
+// always lives in memory. Its identity is part of the forked state, whatever Options.ID is. Its revisions
+// start far above those of this plane, and it serves no older revision: a client that resumes a watch of this
+// plane at a fork lists again.
 func (p *Plane) Fork(ctx context.Context, change ...func(*Options)) (*Plane, error) {
 	o := p.options
-	o.Storage, o.AsIs, o.Listen, o.TLS, o.Controllers = nil, true, "", nil, []string{}
+	o.Storage, o.SkipBootstrap, o.Listen, o.TLS, o.Controllers = nil, true, "", nil, []string{NoControllers}
 	for _, c := range change {
 		c(&o)
 	}

@@ -11,19 +11,19 @@ import (
 	"github.com/bowline-dev/bowline"
 )
 
-// TestDefinitionChangesInOneOfTwo: the objects that both share are read by each as its own definition says, at once, and the
-// other's watches go on.
+// TestDefinitionChangesInOneOfTwo checks that a plane and its fork read their shared objects by their own
+// definitions at once, and that changing the definition in one does not end the watches of the other.
 func TestDefinitionChangesInOneOfTwo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := tied(t, bowline.Options{Controllers: []string{}})
+		l := tied(t, bowline.Options{Controllers: []string{bowline.NoControllers}})
 		f := l.fork()
 		ofPlane, ofFork := watchKnots(t, l), watchKnots(t, f)
 		synctest.Wait()
 		const before, after = `"loops":1`, `"strands":3`
 		f.done("PATCH", definitionPath, `{"spec":{"versions":[{"name":"v1","served":true,"storage":true,
 			"schema":{"openAPIV3Schema":{"type":"object","properties":{"strands":{"type":"integer","default":3}}}}}]}}`)
-		for range 3 { // what one has read is not given to the other
+		for range 3 { // later rounds must not return the other's cached objects
 			for _, path := range []string{knotsPath, knotsPath + "/reef", "/apis/example.com/v1/knots?fieldSelector=metadata.name%3Dreef"} {
 				if got := l.done("GET", path, ""); !strings.Contains(got, before) || strings.Contains(got, after) {
 					t.Errorf("the plane reads %s", got)
@@ -51,7 +51,7 @@ func TestDefinitionChangesInOneOfTwo(t *testing.T) {
 	})
 }
 
-// watchKnots tells the types of a watch's events, until it ends.
+// watchKnots sends the types of a watch's events until the watch ends.
 func watchKnots(t *testing.T, of *life) <-chan string {
 	w, err := of.dynamic.Resource(knots).Watch(t.Context(), metav1.ListOptions{})
 	of.must(err)

@@ -27,7 +27,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/log/memory"
 )
 
-// fork is a life that goes on beside another one.
+// fork starts a fork of l's plane.
 func (l *life) fork(change ...func(*bowline.Options)) *life {
 	l.Helper()
 	plane, err := l.plane.Fork(l.Context(), change...)
@@ -37,7 +37,8 @@ func (l *life) fork(change ...func(*bowline.Options)) *life {
 	return &life{l.T, plane, kubernetes.NewForConfigOrDie(config), dynamic.NewForConfigOrDie(config)}
 }
 
-// ask sends a request, and returns what was answered; 0 and why where nothing was. A body is a merge patch where it is patched.
+// ask sends a request and returns the status code and body, or 0 and the error. The body of a PATCH is a
+// merge patch.
 func (l *life) ask(method, path, body string) (int, string) {
 	config := l.plane.RESTConfig()
 	req, err := http.NewRequestWithContext(l.Context(), method, config.Host+path, strings.NewReader(body))
@@ -60,7 +61,7 @@ func (l *life) ask(method, path, body string) (int, string) {
 	return resp.StatusCode, string(data)
 }
 
-// done is ask for what has to be answered well.
+// done is ask for requests that must succeed.
 func (l *life) done(method, path, body string) string {
 	l.Helper()
 	code, answer := l.ask(method, path, body)
@@ -76,7 +77,7 @@ const (
 	mapsPath       = "/api/v1/namespaces/default/configmaps"
 )
 
-// tied is a plane with knots.
+// tied starts a plane with custom resources of kind Knot.
 func tied(t *testing.T, o bowline.Options) *life {
 	t.Helper()
 	l := begin(t, o)
@@ -90,11 +91,12 @@ func tied(t *testing.T, o bowline.Options) *life {
 var everything = []string{"/api/v1/namespaces", "/api/v1/configmaps", "/api/v1/services", "/apis/scheduling.k8s.io/v1/priorityclasses",
 	"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/example.com/v1/knots"}
 
-// TestForkHasTheStateOfItsPlane, byte for byte, also without what somebody deleted, and goes on in the same way.
+// TestForkHasTheStateOfItsPlane checks that a fork returns the same bytes, does not restore deleted built-in
+// objects, and continues to work after the plane is closed.
 func TestForkHasTheStateOfItsPlane(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := tied(t, bowline.Options{Controllers: []string{}, ID: "6c6f7665-6c79-4b6e-9f74-73686f6c6421"})
+		l := tied(t, bowline.Options{Controllers: []string{bowline.NoControllers}, ID: "6c6f7665-6c79-4b6e-9f74-73686f6c6421"})
 		l.done("DELETE", "/api/v1/namespaces/default/services/kubernetes", "")
 		f := l.fork()
 		for _, path := range append(everything, "/apis", "/openapi/v2") {
@@ -127,15 +129,16 @@ func TestForkHasTheStateOfItsPlane(t *testing.T) {
 	})
 }
 
-// noRevision is a list without its own revision.
+// noRevision removes the revision of the list itself.
 func noRevision(list string) string {
 	return regexp.MustCompile(`"metadata":\{("continue":"",)?"resourceVersion":"\d+"\},"items"`).ReplaceAllString(list, `"items"`)
 }
 
-// TestForkAndPlaneAreChangedAtOnce: both are written to, and read, by many clients; each has what was written to it.
+// TestForkAndPlaneAreChangedAtOnce lets many clients write to and read from a plane and its fork
+// concurrently, and checks that each has its own changes only.
 func TestForkAndPlaneAreChangedAtOnce(t *testing.T) {
 	t.Parallel()
-	l := tied(t, bowline.Options{Controllers: []string{}})
+	l := tied(t, bowline.Options{Controllers: []string{bowline.NoControllers}})
 	for i := range 50 {
 		l.done("POST", mapsPath, fmt.Sprintf(`{"metadata":{"name":"m-%d"},"data":{"k":"before"}}`, i))
 		l.done("POST", knotsPath, fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Knot","metadata":{"name":"m-%d"}}`, i))
@@ -174,8 +177,8 @@ func TestForkAndPlaneAreChangedAtOnce(t *testing.T) {
 	}
 }
 
-// TestForkOutlivesItsPlane, and the plane its forks, in any order; nothing goes on after the last. Not parallel: it looks at all
-// goroutines.
+// TestForkOutlivesItsPlane closes a plane and its forks in every order. It is not parallel because it
+// examines all goroutines.
 func TestForkOutlivesItsPlane(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
 		before := goleak.IgnoreCurrent()
@@ -201,7 +204,7 @@ func TestForkOutlivesItsPlane(t *testing.T) {
 	}
 }
 
-// TestForkRunsWhatItIsAskedTo: controllers and a socket of its own, and nothing else.
+// TestForkRunsWhatItIsAskedTo checks that a fork runs controllers and a socket only if they are set.
 func TestForkRunsWhatItIsAskedTo(t *testing.T) {
 	t.Parallel()
 	l := begin(t, bowline.Options{Listen: "127.0.0.1:0"})
@@ -212,7 +215,7 @@ func TestForkRunsWhatItIsAskedTo(t *testing.T) {
 	if still.plane.Addr() != "" || busy.plane.Addr() == "" || busy.plane.Addr() == l.plane.Addr() {
 		t.Errorf("the plane is at %q, its forks are at %q and %q", l.plane.Addr(), still.plane.Addr(), busy.plane.Addr())
 	}
-	config, err := busy.plane.TLSConfig()
+	config, err := busy.plane.SocketConfig()
 	l.must(err)
 	clients := kubernetes.NewForConfigOrDie(config)
 	watch, err := clients.CoreV1().Namespaces().Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=ns"})
@@ -233,7 +236,7 @@ func TestForkRunsWhatItIsAskedTo(t *testing.T) {
 
 func TestForkAnswersForNoRevisionOfItsPlane(t *testing.T) {
 	t.Parallel()
-	l := tied(t, bowline.Options{Controllers: []string{}})
+	l := tied(t, bowline.Options{Controllers: []string{bowline.NoControllers}})
 	list, err := l.typed.CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{})
 	l.must(err)
 	f := l.fork()
@@ -247,14 +250,14 @@ func TestForkAnswersForNoRevisionOfItsPlane(t *testing.T) {
 	if e := <-watch.ResultChan(); !apierrors.IsResourceExpired(apierrors.FromObject(e.Object)) {
 		t.Errorf("a watch after the plane's revision: %v", e)
 	}
-	// What was read from the plane may be written to the fork, where nobody has written it since.
+	// An object read from the plane can be written to the fork if the fork has not changed it.
 	f.done("PATCH", mapsPath+"/a", fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"data":{"k":"2"}}`, list.Items[0].ResourceVersion))
 	if code, answer := f.ask("PATCH", mapsPath+"/a", fmt.Sprintf(`{"metadata":{"resourceVersion":%q}}`, list.Items[0].ResourceVersion)); code != http.StatusConflict {
 		t.Errorf("and not twice: %d %s", code, answer)
 	}
 }
 
-// counting counts the creations of config maps that it is asked about.
+// counting is a plugin that counts the creations of ConfigMaps.
 type counting struct{ asked chan string }
 
 func (counting) Name() string { return "Counting" }
@@ -270,7 +273,7 @@ func (counting) Validate(context.Context, *admission.Attributes, admission.Reade
 func TestForkHasTheOptionsOfItsPlane(t *testing.T) {
 	t.Parallel()
 	plugin := counting{make(chan string, 10)}
-	l := begin(t, bowline.Options{Controllers: []string{}, Plugins: []admission.Plugin{plugin}})
+	l := begin(t, bowline.Options{Controllers: []string{bowline.NoControllers}, Plugins: []admission.Plugin{plugin}})
 	f := l.fork()
 	f.done("POST", mapsPath, `{"metadata":{"name":"in-the-fork"}}`)
 	if name := <-plugin.asked; name != "in-the-fork" {

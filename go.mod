@@ -6,7 +6,7 @@ require (
 	github.com/anishathalye/porcupine v1.3.1 // tests: the store is linearizable
 	github.com/cockroachdb/pebble/v2 v2.1.7 // what a store writes to disk
 	github.com/fsnotify/fsnotify v1.9.0 // files changed behind our back: the record provider, scripts that wait
-	github.com/go-logr/logr v1.4.3 // what client-go's leader election logs goes to a manager's logger
+	github.com/go-logr/logr v1.4.3 // the loggers of client-go informers, in adapters/clientgo
 	github.com/gobuffalo/flect v1.0.3 // the plural of a kind, as controller-gen has it, in cmd/bowline alone
 	github.com/google/btree v1.1.3 // the benchmark that compares it with tidwall/btree
 	github.com/google/gnostic-models v0.7.1 // OpenAPI documents as protobuf

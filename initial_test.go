@@ -12,11 +12,11 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/bowline-dev/bowline"
-	"github.com/bowline-dev/bowline/internal/golden/recorded"
+	"github.com/bowline-dev/bowline/internal/golden"
 )
 
-// TestStartsWithWhatAClusterHas compares the objects that a new plane has with those of a new kube-apiserver, but for what
-// the server alone knows: the port that it listens on, and the metadata that it fills in.
+// TestStartsWithWhatAClusterHas compares the initial objects of a plane with those of kube-apiserver, except
+// for values that only the server knows: the port it listens on and the metadata it sets.
 func TestStartsWithWhatAClusterHas(t *testing.T) {
 	t.Parallel()
 	plane, err := bowline.Start(t.Context(), bowline.Options{})
@@ -31,7 +31,7 @@ func TestStartsWithWhatAClusterHas(t *testing.T) {
 		"scheduling.k8s.io_v1-priorityclasses": {Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses"},
 	} {
 		want := map[string]map[string]any{}
-		for line := range bytes.Lines(recorded.File(t, "facts/start-"+file+".jsonl")) {
+		for line := range bytes.Lines(golden.File(t, "facts/start-"+file+".jsonl")) {
 			addDeclared(t, want, line)
 		}
 		list, err := client.Resource(resource).List(t.Context(), metav1.ListOptions{})
@@ -52,7 +52,7 @@ func TestStartsWithWhatAClusterHas(t *testing.T) {
 	}
 }
 
-// addDeclared adds what an object declares, by its name.
+// addDeclared adds the fields declared by an object, by its name.
 func addDeclared(t *testing.T, to map[string]map[string]any, data []byte) {
 	t.Helper()
 	var obj map[string]any

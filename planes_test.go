@@ -16,7 +16,7 @@ import (
 	"github.com/bowline-dev/bowline"
 )
 
-// story is requests whose answers show much of what a plane does.
+// story is a list of requests that cover many features of a plane.
 var story = []struct{ method, path, body string }{
 	{"GET", "/version", ""},
 	{"GET", "/api/v1/namespaces", ""},
@@ -42,7 +42,7 @@ var story = []struct{ method, path, body string }{
 
 var uids = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// tell sends the story to a plane, and returns the answers, but for what is random in them.
+// tell sends the story to a plane and returns the responses without random parts.
 func tell(ctx context.Context, plane *bowline.Plane) ([]string, error) {
 	config := plane.RESTConfig()
 	var answers []string
@@ -70,7 +70,8 @@ func tell(ctx context.Context, plane *bowline.Plane) ([]string, error) {
 	return answers, nil
 }
 
-// TestHundredPlanesAnswerAlike: they are started at once in one process, and nothing of one is seen in another.
+// TestHundredPlanesAnswerAlike starts a hundred planes in one process concurrently and checks that they are
+// independent.
 func TestHundredPlanesAnswerAlike(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -79,7 +80,7 @@ func TestHundredPlanesAnswerAlike(t *testing.T) {
 		var group errgroup.Group
 		for i := range planes {
 			group.Go(func() error {
-				plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{}})
+				plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}})
 				if err != nil {
 					return err
 				}

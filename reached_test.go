@@ -56,7 +56,8 @@ func TestTheAddressThatAMachineSendsFrom(t *testing.T) {
 	}
 }
 
-// TestTheAPIsEndpointsAnswer to who trusts the plane's certificates, as long as the plane listens for others.
+// TestTheAPIsEndpointsAnswer checks that the endpoints of the kubernetes Service serve the API, and exist
+// only while the plane listens on a reachable address.
 func TestTheAPIsEndpointsAnswer(t *testing.T) {
 	t.Parallel()
 	if !ownAddress().IsValid() {
@@ -68,7 +69,7 @@ func TestTheAPIsEndpointsAnswer(t *testing.T) {
 	if len(to) != 1 {
 		t.Fatalf("endpoints %v, want one", to)
 	}
-	config, err := plane.TLSConfig()
+	config, err := plane.SocketConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func TestTheAPIsEndpointsAnswer(t *testing.T) {
 
 func startOn(t *testing.T, journal *storetest.Journal, listen string) *Plane {
 	t.Helper()
-	plane, err := Start(t.Context(), Options{Controllers: []string{}, Listen: listen, Storage: journal.Open()})
+	plane, err := Start(t.Context(), Options{Controllers: []string{NoControllers}, Listen: listen, Storage: journal.Open()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +99,8 @@ func startOn(t *testing.T, journal *storetest.Journal, listen string) *Plane {
 	return plane
 }
 
-// leadsTo is where the slice of the API's service leads to, which its endpoints have to agree with.
+// leadsTo returns the addresses in the EndpointSlice of the kubernetes Service, and checks that its Endpoints
+// agree.
 func leadsTo(t *testing.T, plane *Plane) (all []string) {
 	t.Helper()
 	clients := kubernetes.NewForConfigOrDie(plane.RESTConfig())

@@ -24,19 +24,22 @@ var mayImport = map[string][]string{
 	"kind":        {"object", "internal"},
 	"patch":       {"object", "kind"},
 	"admission":   {"object", "kind", "patch"},
-	"store":       {"object", "internal"},
 	"plugins":     {"object", "kind", "patch", "admission"},
+	"store":       {"object", "internal"},
 	"auth":        {"object", "internal"},
-	"server":      {"object", "kind", "patch", "admission", "plugins", "store", "auth", "client"},
-	"client":      {"object", "internal"},
+	"storage":     {"store"},
+	"server":      {"object", "kind", "patch", "admission", "plugins", "store", "auth", "client", "inprocess"},
+	"inprocess":   {},
+	"client":      {"object", "inprocess", "internal"},
+	"why":         {"object", "client"},
 	"informer":    {"object", "client"},
 	"workqueue":   {},
-	"controller":  {"object", "client", "informer", "workqueue"},
-	"why":         {"object", "client", "informer", "workqueue", "controller"},
-	"controllers": {"object", "client", "informer", "workqueue", "controller"},
+	"controller":  {"object", "client", "informer", "workqueue", "inprocess", "why", "internal"}, // internal/election
+	"discovery":   {"client"},
+	"controllers": {"object", "client", "informer", "workqueue", "controller", "discovery"},
 	"node":        {"object", "client", "informer", "workqueue", "controller"},
 	"examples":    {"object", "client", "informer", "workqueue", "controller", "bowlinetest"}, // the suites of their tests
-	".":           {"object", "kind", "patch", "admission", "plugins", "store", "auth", "server", "client", "informer", "workqueue", "controller", "controllers"},
+	".":           {"object", "kind", "patch", "admission", "plugins", "store", "auth", "server", "client", "inprocess", "informer", "workqueue", "controller", "controllers", "internal"},
 	"bowlinetest": {"object", "store", "client", "informer", "workqueue", "controller", "internal"},
 	"adapters":    {"object", "client", "informer"},
 	"cmd":         {"*"},
@@ -54,7 +57,7 @@ var onlyThere = map[string][]string{
 
 	// A library user who keeps nothing on disk links no database: the root leaves it to its caller to open one.
 	"github.com/cockroachdb/pebble":     {"internal/store/log/disk"},
-	module + "/internal/store/log/disk": {"cmd", "internal/golden"},
+	module + "/internal/store/log/disk": {"cmd", "storage"},
 
 	// Who uses the library need not know of OpenStack.
 	"github.com/gophercloud/gophercloud/v2": {"examples/network"},
@@ -65,9 +68,9 @@ var onlyThere = map[string][]string{
 
 func TestImportsFollowTheMap(t *testing.T) {
 	eachFile(t, func(path string, imports []string) {
-		folder := area(filepath.ToSlash(path))
-		if !strings.Contains(path, "/") {
-			folder = "."
+		folder := "."
+		if strings.Contains(path, "/") {
+			folder = layer(filepath.ToSlash(path))
 		}
 		allowed, known := mayImport[folder]
 		if !known {
@@ -76,7 +79,7 @@ func TestImportsFollowTheMap(t *testing.T) {
 		}
 		for _, name := range imports {
 			if ours, ok := strings.CutPrefix(name, module+"/"); ok {
-				first := area(ours)
+				first := layer(ours)
 				if first != folder && !slices.Contains(allowed, first) && !slices.Contains(allowed, "*") {
 					t.Errorf("%s imports %s, which lies above it", path, ours)
 				}
@@ -85,12 +88,15 @@ func TestImportsFollowTheMap(t *testing.T) {
 	})
 }
 
-// area returns the folder of the map that contains a path: the first element, or the second one below internal if the map
-// has it.
-func area(path string) string {
+// layer is the name by which mayImport knows a path's folder: its first element, or the second where the first is internal and
+// mayImport has the second.
+func layer(path string) string {
 	first, rest, _ := strings.Cut(path, "/")
-	if second, _, _ := strings.Cut(rest, "/"); first == "internal" && mayImport[second] != nil {
-		return second
+	if first == "internal" {
+		second, _, _ := strings.Cut(rest, "/")
+		if _, known := mayImport[second]; known {
+			return second
+		}
 	}
 	return first
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
-// life is one run of a plane on storage that outlives it.
+// life is one run of a plane on persistent storage.
 type life struct {
 	*testing.T
 	plane   *bowline.Plane
@@ -59,8 +59,8 @@ var (
 	definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 )
 
-// define serves a kind, whose loops are one unless an object says otherwise. It wants the short name k, which one alone can
-// have.
+// define creates the definition of a kind whose field loops defaults to 1. All of them have the short name k,
+// which only one can be granted.
 func (l *life) define(kind, plural string) {
 	l.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{
@@ -90,7 +90,7 @@ func knot(name string) *unstructured.Unstructured {
 	}}
 }
 
-// all is a kind's objects as the server sends them, and the revision of the list.
+// all returns the items of a list as the server encodes them, and the revision of the list.
 func (l *life) all(path string) (items, revision string) {
 	l.Helper()
 	data, err := l.typed.CoreV1().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(l.Context())
@@ -101,7 +101,7 @@ func (l *life) all(path string) (items, revision string) {
 	return items, list.GetResourceVersion()
 }
 
-// apiPort is the port that the service of the API leads to.
+// apiPort returns the target port of the kubernetes Service.
 func (l *life) apiPort() int {
 	l.Helper()
 	service, err := l.typed.CoreV1().Services("default").Get(l.Context(), "kubernetes", metav1.GetOptions{})
@@ -112,9 +112,9 @@ func (l *life) apiPort() int {
 func TestPlaneStartedAgainHasItsObjects(t *testing.T) {
 	t.Parallel()
 	storage := storetest.NewJournal()
-	first := begin(t, bowline.Options{Storage: storage.Open(), Controllers: []string{}})
+	first := begin(t, bowline.Options{Storage: storage.Open(), Controllers: []string{bowline.NoControllers}})
 	first.define("Knot", "knots")
-	first.define("Anchor", "anchors") // which waits for the other's short name, although it is read first
+	first.define("Anchor", "anchors") // not granted the short name, although it is listed first
 	_, err := first.dynamic.Resource(knots).Namespace("default").Create(t.Context(), knot("bowline"), metav1.CreateOptions{})
 	first.must(err)
 	_, err = first.typed.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
@@ -131,7 +131,7 @@ func TestPlaneStartedAgainHasItsObjects(t *testing.T) {
 	}
 	first.end()
 
-	again := begin(t, bowline.Options{Storage: storage.Open(), Controllers: []string{}})
+	again := begin(t, bowline.Options{Storage: storage.Open(), Controllers: []string{bowline.NoControllers}})
 	for _, path := range paths {
 		items, now := again.all(path)
 		if items != want[path] || now != revision {
@@ -147,7 +147,7 @@ func TestPlaneStartedAgainHasItsObjects(t *testing.T) {
 	}
 }
 
-// serviceAt asks for an address, empty for any.
+// serviceAt returns a Service that requests an address, or any if it is empty.
 func serviceAt(address string) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "s-"},
@@ -178,7 +178,7 @@ func TestStartsWithoutTheAddressThatAnotherTook(t *testing.T) {
 	first.end()
 
 	var logged bytes.Buffer
-	second := begin(t, bowline.Options{Storage: storage.Open(), Log: slog.New(slog.NewTextHandler(&logged, nil))})
+	second := begin(t, bowline.Options{Storage: storage.Open(), Logger: slog.New(slog.NewTextHandler(&logged, nil))})
 	services = second.typed.CoreV1().Services("default")
 	if _, err := services.Get(t.Context(), "kubernetes", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the service of the API: %v", err)
@@ -195,11 +195,12 @@ func TestStartsWithoutTheAddressThatAnotherTook(t *testing.T) {
 	}
 }
 
-// TestWhatWasBeingDeletedGoes after the start that follows: a namespace by its controller, a definition by the server.
+// TestWhatWasBeingDeletedGoes checks that pending deletions continue after a restart: of a namespace by its
+// controller, of a definition by the server.
 func TestWhatWasBeingDeletedGoes(t *testing.T) {
 	t.Parallel()
 	storage := storetest.NewJournal()
-	first := begin(t, bowline.Options{Storage: storage.Open(), Controllers: []string{}})
+	first := begin(t, bowline.Options{Storage: storage.Open(), Controllers: []string{bowline.NoControllers}})
 	first.define("Knot", "knots")
 	held := knot("held")
 	held.SetFinalizers([]string{"example.com/hold"})
@@ -219,7 +220,7 @@ func TestWhatWasBeingDeletedGoes(t *testing.T) {
 	again.awaitGone(corev1.SchemeGroupVersion.WithResource("namespaces"), "going")
 }
 
-// awaitGone waits until a cluster-wide object is no more.
+// awaitGone waits until a cluster-scoped object is deleted.
 func (l *life) awaitGone(resource schema.GroupVersionResource, name string) {
 	l.Helper()
 	list, err := l.dynamic.Resource(resource).List(l.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
@@ -240,7 +241,7 @@ func (l *life) awaitGone(resource schema.GroupVersionResource, name string) {
 	l.Fatalf("%s %s is still there", resource.Resource, name)
 }
 
-// closing tells when a log is closed.
+// closing records whether Close was called.
 type closing struct {
 	log.Log
 	closed bool

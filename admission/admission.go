@@ -1,14 +1,12 @@
-// Package admission is where a write may still be changed or refused after it was decoded and before it is stored: the
-// plugin interface, the chain that asks the plugins, and the plugins that every plane has (namespace lifecycle, the taint
-// of new nodes, priority, default tolerations, the default class of ingresses).
+// Package admission defines the plugins that may change or reject a write after it was decoded and before it
+// is stored.
 //
-// The interface is public: whoever builds on the library compiles in plugins of their own. Plugins see the state of the
-// server through a Reader, which the server provides; they never reach its storage.
+// A program that embeds Bowline implements Plugin and passes it in bowline.Options.Plugins. A plugin sees the
+// write as Attributes and reads the server's other objects through a Reader; it has no access to the storage.
 package admission
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,68 +17,77 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// Operation is what a request does to an object.
+// Operation is the kind of write that a request performs.
 type Operation string
 
-// The operations that are admitted. Reads are not.
+// The operations that plugins are called for. Reads do not go through admission.
 const (
 	Create Operation = "CREATE"
 	Update Operation = "UPDATE"
 	Delete Operation = "DELETE"
 )
 
-// Attributes are a write on its way.
+// Object is an API object: a pointer to a struct of k8s.io/api for a built-in kind, or an *unstructured.Unstructured for a custom
+// resource.
+type Object = kind.Object
+
+// Attributes describes one write. The server creates it for a request and passes the same value to every
+// plugin, one after the other, so that plugins need no locking to access it. A plugin must not use it after
+// its method returned.
 type Attributes struct {
 	Operation Operation
-	// Resource and Kind are in the version of the request, Object and Old in the hub version of their kind.
+	// Resource and Kind have the API version of the request. Object and Old are in the hub version of their
+	// kind, and those of a custom resource in the version of the request.
 	Resource schema.GroupVersionResource
 	Kind     schema.GroupVersionKind
-	// Of is the kind of the object, as the version of the request has it.
-	Of kind.Kind
-	// Subresource is empty for the object itself.
+	// ServedKind is the definition of the object's kind, with the endpoint of the request's version. Its type is
+	// internal; only the built-in plugins use it.
+	ServedKind kind.Kind
+	// Subresource is empty for a write to the object itself.
 	Subresource string
 	// Namespace is empty for a cluster-scoped object.
 	Namespace string
-	// Name is that in the URL, or of a new object: empty for a create whose name is yet to be generated, and for each object of a
-	// collection that is deleted.
+	// Name is the name in the URL or in the new object. It is empty for a create whose name is not generated
+	// yet, and for each object that a delete of a collection deletes.
 	Name string
-	// Object is the new state; nil for a delete. Of a create of a subresource (an Eviction, a Binding) it is the body, and Kind is
-	// its kind: what that does to the object is not asked about. Admit may change it.
-	Object kind.Object
-	// Old is the state that is there; nil for a create. It must not be changed.
-	Old kind.Object
-	// User and Groups are who writes, Extra is what else is known of them.
+	// Object is the new state; nil for a delete. For a create of a subresource (an Eviction, a Binding),
+	// Object is the request body and Kind is its kind; the resulting change to the parent object does not go
+	// through admission. Admit may modify Object.
+	Object Object
+	// Old is the stored state; nil for a create. It is shared and must not be modified.
+	Old Object
+	// User, Groups and Extra identify the client that sent the write.
 	User   string
 	Groups []string
 	Extra  map[string][]string
-	// FieldManager and FieldValidation are options of the write as the client gave them; empty where it gave none, and for a
-	// delete, which has Deletion.
+	// FieldManager and FieldValidation are the options of the request, empty where the client set none. A
+	// delete has neither; its options are in Deletion.
 	FieldManager, FieldValidation string
 	Deletion                      *metav1.DeleteOptions
-	// Rights are what else the writer may do; nil for everything.
+	// Rights checks further permissions of the client; nil means that everything is allowed.
 	Rights Rights
-	// Authorizer answers conditions in CEL that ask what anybody may do; nil answers nothing.
+	// Authorizer evaluates authorization checks in CEL match conditions. If it is nil, such checks fail.
 	Authorizer authorizer.UnconditionalAuthorizer
-	// DryRun says that nothing will be stored: a plugin that acts elsewhere must not.
+	// DryRun reports that the result will not be stored. A plugin with side effects elsewhere must skip them.
 	DryRun bool
-	// Warn adds a text to the Warning headers of the answer.
+	// Warn adds a text to the Warning headers of the response. It may be nil.
 	Warn func(text string)
 
-	// Round is 0 while the plugins are asked first. When one of them calls AskAgain, all are asked once more, in round 1.
+	// Reinvoke requests a second round of Admit calls on all plugins. A built-in plugin sets it after
+	// changing an Object that earlier plugins had already admitted. It has no effect in round 1.
+	Reinvoke bool
+	// Round is 0 while the plugins are called for the first time. If a plugin sets Reinvoke, all plugins are
+	// called a second time, with Round 1.
 	Round int
-	// Memory is what the plugin that calls AskAgain remembers from round to round.
+	// Memory is for the plugin that sets Reinvoke: a value that it keeps from the first round to the second.
 	Memory any
-	again  bool
 }
 
-// AskAgain has all plugins see the object once more, after the last of them: it was changed by what they know nothing of. It
-// does nothing in round 1.
-func (a *Attributes) AskAgain() { a.again = true }
-
-// Forbidden is the 403 of a write that a plugin refuses, in Kubernetes' words: which object, and why.
+// Forbidden returns a 403 error for this write, with Kubernetes' wording: the resource, the name, and the
+// formatted reason.
 func (a *Attributes) Forbidden(format string, args ...any) *apierrors.StatusError {
 	name := a.Name
-	if name == "" && a.Object != nil { // it has none yet
+	if name == "" && a.Object != nil { // a create with generateName
 		if name = a.Object.GetGenerateName(); name == "" {
 			name = "Unknown"
 		}
@@ -88,90 +95,42 @@ func (a *Attributes) Forbidden(format string, args ...any) *apierrors.StatusErro
 	return apierrors.NewForbidden(a.Resource.GroupResource(), name, fmt.Errorf(format, args...))
 }
 
-// Rights are what somebody may do with an object beside writing it.
+// Rights checks what a client may do with an object beyond the write itself.
 type Rights interface {
-	// May is nil when a verb is allowed, and else says why it is not.
+	// May returns nil if the client may use the verb on the object, and otherwise an error with the reason.
 	May(ctx context.Context, verb string) error
 }
 
-// Plugin has a say in some writes. Its methods are called concurrently, and again when a write is tried again. An error
-// refuses the write: one that is a metav1 Status, such as Attributes.Forbidden makes, is answered as it is; any other is
-// the plugin's own failure, a 500 that names it.
+// Plugin may change or reject writes. Its methods are called concurrently for different writes, and more than
+// once for a write that is retried after a conflict. Any error rejects the write: a metav1 Status error, such
+// as Attributes.Forbidden returns, is sent to the client unchanged; any other error is reported as a 500 that
+// names the plugin.
 type Plugin interface {
-	// Name of the plugin, for logs and errors.
+	// Name identifies the plugin in logs and errors.
 	Name() string
-	// Handles says whether the plugin wants to see a write of this sort at all.
+	// Handles reports whether Admit and Validate are to be called for this combination of operation and
+	// resource.
 	Handles(op Operation, resource schema.GroupResource, subresource string) bool
-	// Admit may change a.Object. It is called before the object is validated.
+	// Admit may modify a.Object. It is called before the server validates the object.
 	Admit(ctx context.Context, a *Attributes, state Reader) error
-	// Validate sees the object as it would be stored, and must not change it.
+	// Validate is called with the object as it would be stored, and must not modify it.
 	Validate(ctx context.Context, a *Attributes, state Reader) error
 }
 
-// Reader is the state of the server as plugins see it: the latest, without conversion. What it returns is shared and
-// must not be changed.
+// Reader gives plugins the latest state of the server, in the hub versions of the kinds. The objects that it
+// returns are shared and must not be modified. Its methods are safe for concurrent use.
 type Reader interface {
-	// Get is nil without an error when there is no such object, or one that initializers have still to act on, unless it is a
-	// namespace: those who act on it put things into it.
-	Get(ctx context.Context, resource schema.GroupResource, namespace, name string) (kind.Object, error)
-	// List yields the objects of a resource, of one namespace or, when that is empty, of all, until yield returns false; but for
-	// those that initializers have still to act on.
-	List(ctx context.Context, resource schema.GroupResource, namespace string, yield func(kind.Object) bool) error
+	// Get returns nil without an error if the object does not exist or is not initialized yet. Namespaces are
+	// returned even when they are not initialized, because initializers create objects in them.
+	Get(ctx context.Context, resource schema.GroupResource, namespace, name string) (Object, error)
+	// List calls yield for each initialized object of a resource until yield returns false. An empty
+	// namespace means all namespaces.
+	List(ctx context.Context, resource schema.GroupResource, namespace string, yield func(Object) bool) error
 }
 
-// Follower is implemented by Readers that tell of changes, so that who made something of the objects of a resource need not
-// read them for each write.
+// Follower is implemented by Readers that report changes, so that a plugin can cache what it derives from the
+// objects of a resource instead of listing them for each write.
 type Follower interface {
 	// Changes returns a channel that is closed when an object of the resource changes after the call.
 	Changes(resource schema.GroupResource) (<-chan struct{}, error)
-}
-
-// Chain asks plugins, in order.
-type Chain struct {
-	plugins []Plugin
-	state   Reader
-}
-
-// NewChain makes a chain of plugins that read state.
-func NewChain(state Reader, plugins ...Plugin) *Chain { return &Chain{plugins: plugins, state: state} }
-
-// Defaults are the plugins that every plane has, in Kubernetes' order.
-func Defaults() []Plugin {
-	return []Plugin{NamespaceLifecycle{}, TaintNodes{}, Priority{}, DefaultTolerations{}, DefaultIngressClass{}}
-}
-
-// Admit lets each plugin change the object, and once more where one of them asks for that. The first error ends it.
-func (c *Chain) Admit(ctx context.Context, a *Attributes) error {
-	admit := func(p Plugin) error { return p.Admit(ctx, a, c.state) }
-	if err := c.each(a, admit); err != nil || !a.again {
-		return err
-	}
-	a.Round = 1
-	return c.each(a, admit)
-}
-
-// Validate lets each plugin refuse the object as it would be stored. The first error ends it.
-func (c *Chain) Validate(ctx context.Context, a *Attributes) error {
-	return c.each(a, func(p Plugin) error { return p.Validate(ctx, a, c.state) })
-}
-
-func (c *Chain) each(a *Attributes, ask func(Plugin) error) error {
-	for _, p := range c.plugins {
-		if !p.Handles(a.Operation, a.Resource.GroupResource(), a.Subresource) {
-			continue
-		}
-		if err := ask(p); err != nil {
-			return answered(p, err)
-		}
-	}
-	return nil
-}
-
-// answered is an error as the client is to see it.
-func answered(p Plugin, err error) error {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return apierrors.NewInternalError(fmt.Errorf("admission plugin %q failed: %w", p.Name(), err))
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/bowline-dev/bowline"
 )
 
-// The bench runs itself, with one of these as its first argument, where it needs a process of its own.
+// The first argument with which the bench starts itself as a child process.
 const (
 	childServe    = "child-serve"
 	childStart    = "child-start"
@@ -34,7 +34,6 @@ const (
 	childListers  = "child-listers"
 	childPods     = "child-pods"
 	childHitches  = "child-hitches"
-	childAdapted  = "child-adapted"
 )
 
 var children = map[string]func(ctx context.Context, args []string) error{
@@ -51,7 +50,6 @@ var children = map[string]func(ctx context.Context, args []string) error{
 	childListers:  measureListers,
 	childPods:     measurePods,
 	childHitches:  measureHitches,
-	childAdapted:  measureAdapted,
 	"growth":      growth,
 
 	childQueue:     measureQueues,
@@ -65,15 +63,15 @@ var children = map[string]func(ctx context.Context, args []string) error{
 	childHeartbeats: measureHeartbeats,
 }
 
-// serveProfiled is a server that profiles itself: its argument is the kubeconfig to write, and each line on its standard
-// input the file of a profile to begin; an empty line ends it.
+// serveProfiled runs a server that profiles itself. Its argument is the path of the kubeconfig to be written.
+// Each line on standard input is the file of a new profile; an empty line ends the current one.
 func serveProfiled(ctx context.Context, args []string) error {
 	plane, err := bowline.Start(ctx, bowline.Options{Listen: "127.0.0.1:0"})
 	if err != nil {
 		return err
 	}
 	defer plane.Close()
-	config, err := plane.TLSConfig()
+	config, err := plane.SocketConfig()
 	if err != nil {
 		return err
 	}
@@ -100,7 +98,7 @@ func serveProfiled(ctx context.Context, args []string) error {
 	}
 }
 
-// startProfile writes to a file until the profile is stopped; the file is closed with the process.
+// startProfile writes a profile to a file until it is stopped. The process exit closes the file.
 func startProfile(file string) error {
 	if file == "" {
 		return nil
@@ -128,11 +126,11 @@ func writeKubeconfig(file string, config *rest.Config) error {
 	return os.Rename(file+".new", file)
 }
 
-// nextStarts is how many planes a process starts after its first.
+// nextStarts is the number of planes that a process starts after its first one.
 const nextStarts = 9
 
-// startPlanes starts planes in this process, one after another, and prints as JSON how many microseconds each took
-// until a create was done.
+// startPlanes starts planes in this process, one after another, and prints as JSON the time in microseconds
+// from the start of each until an object was created.
 func startPlanes(ctx context.Context, _ []string) error {
 	var times []int64
 	for range 1 + nextStarts {

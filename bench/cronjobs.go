@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// virtualYear times the controllers of cronjobs, jobs and garbage through a year of hourly runs, in virtual time: the test of
-// controllers/cronjob that does so for two days, compiled before.
+// virtualYear measures the controllers of cronjobs, jobs and garbage collection in a virtual year of hourly
+// runs. It runs the test of internal/controllers/cronjob that normally covers two days, precompiled.
 func virtualYear() measurement {
 	return measurement{
 		figures: []figure{{"CronJob, Job and garbage collection through a virtual year of hourly runs", seconds, 30}},
@@ -14,7 +14,7 @@ func virtualYear() measurement {
 		most:    3,
 		run: func(ctx context.Context, l *lab) ([]reading, error) {
 			program := filepath.Join(l.dir, "cronjob.test")
-			if _, err := timed(ctx, "..", "go", "test", "-c", "-o", program, "./controllers/cronjob"); err != nil {
+			if _, err := timed(ctx, "..", "go", "test", "-c", "-o", program, "./internal/controllers/cronjob"); err != nil {
 				return nil, err
 			}
 			took, err := timed(ctx, l.dir, program, "-test.run=^TestHourlyRuns$", "-runs=8760")

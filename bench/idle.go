@@ -22,10 +22,10 @@ import (
 	"github.com/bowline-dev/bowline/node/simulated"
 )
 
-// childIdle is the argument of a process whose controllers have nothing to do.
+// childIdle is the argument of the process with idle controllers.
 const childIdle = "child-idle"
 
-// idling measures what the controllers cost that are there.
+// idling measures the cost of idle controllers.
 func idling() measurement {
 	return measurement{
 		figures: []figure{
@@ -38,11 +38,12 @@ func idling() measurement {
 	}
 }
 
-// idleNodes is how many nodes the pods are on.
+// idleNodes is the number of nodes on which the pods run.
 const idleNodes = 48
 
-// measureIdle prints how much more CPU time a process takes with controllers than without, in percent of a core, in a minute each
-// in which nothing happens but that nodes live, and by how many MiB its live heap has grown with the controllers.
+// measureIdle prints the difference in CPU time, as a percentage of a core, between a minute with controllers
+// and one without, in which nothing happens except that nodes renew their leases, and by how many MiB the
+// controllers increase the live heap.
 func measureIdle(ctx context.Context, _ []string) error {
 	folder, err := os.MkdirTemp("", "bench-idle-")
 	if err != nil {
@@ -56,13 +57,13 @@ func measureIdle(ctx context.Context, _ []string) error {
 	if err != nil {
 		return err
 	}
-	// As the plane has read them, no object is decoded.
-	plane, err := bowline.Start(ctx, bowline.Options{Storage: kept, Controllers: []string{}})
+	// Objects read from disk are not decoded yet.
+	plane, err := bowline.Start(ctx, bowline.Options{Storage: kept, Controllers: []string{bowline.NoControllers}})
 	if err != nil {
 		return err
 	}
 	defer plane.Close()
-	alone, _, err := rested(ctx, plane, []string{})
+	alone, _, err := rested(ctx, plane, []string{bowline.NoControllers})
 	if err != nil {
 		return err
 	}
@@ -75,8 +76,9 @@ func measureIdle(ctx context.Context, _ []string) error {
 	return printJSON([]float64{spent - alone, grew / (1 << 20)})
 }
 
-// rested has a fork of a plane, with some controllers, and waits until they are done with what they found, while the nodes live.
-// It returns which percentage of a core the process takes in the minute after that, and how much its live heap grew until then.
+// rested forks a plane with some controllers, and waits until they are idle while the nodes renew their
+// leases. It returns the CPU time in the following minute, as a percentage of a core, and how much the live
+// heap has grown until then.
 func rested(ctx context.Context, plane *bowline.Plane, controllers []string) (spent, grew float64, err error) {
 	const settling, longest, minute = 5 * time.Second, 24, time.Minute
 	before := liveBytes()
@@ -99,16 +101,16 @@ func rested(ctx context.Context, plane *bowline.Plane, controllers []string) (sp
 	if err != nil {
 		return 0, 0, err
 	}
-	debug.FreeOSMemory() // or the runtime gives it back meanwhile, bit by bit
+	debug.FreeOSMemory() // otherwise the runtime would do so gradually during the measurement
 	grew = liveBytes() - before
-	if _, err := ofCore(ctx, settling); err != nil { // what was collected is swept
+	if _, err := ofCore(ctx, settling); err != nil { // until the sweep of the collected heap is complete
 		return 0, 0, err
 	}
 	spent, err = ofCore(ctx, minute)
 	return spent, grew, err
 }
 
-// ofCore is which percentage of a core this process takes for some time, from now on.
+// ofCore measures the CPU time of this process over a period, as a percentage of a core.
 func ofCore(ctx context.Context, d time.Duration) (float64, error) {
 	before, err := ownCPU()
 	if err != nil {
@@ -124,7 +126,7 @@ func ofCore(ctx context.Context, d time.Duration) (float64, error) {
 	return 100 * (after - before).Seconds() / time.Since(begun).Seconds(), err
 }
 
-// live renews the leases of the nodes until ctx ends, each every ten seconds, as their agent would.
+// live renews the lease of each node every ten seconds until ctx ends, as its agent would.
 func live(ctx context.Context, plane *bowline.Plane) error {
 	clients, err := kubernetes.NewForConfig(plane.RESTConfig())
 	if err != nil {
@@ -153,7 +155,7 @@ func live(ctx context.Context, plane *bowline.Plane) error {
 	}
 }
 
-// ignoreEnd is nil where err came because ctx ended.
+// ignoreEnd returns nil if ctx has ended, and err otherwise.
 func ignoreEnd(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -161,10 +163,10 @@ func ignoreEnd(ctx context.Context, err error) error {
 	return err
 }
 
-// fillWithPods leaves in a folder what 100 Deployments of 100 pods each make.
+// fillWithPods creates 100 Deployments of 100 pods each and stores the result in a folder.
 func fillWithPods(ctx context.Context, folder string) error {
 	const deployments, pods = 100, 100
-	// That not all events of so many pods are written is told again and again.
+	// Suppress the repeated warnings that not all events of so many pods are written.
 	defer slog.SetLogLoggerLevel(slog.SetLogLoggerLevel(slog.LevelError))
 	kept, err := disk.Open(folder, disk.Options{})
 	if err != nil {

@@ -22,7 +22,8 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// childInitializer is the argument of a process with an initializer, childOthers of one with initializers of other resources.
+// childInitializer is the argument of a process with an initializer, and childOthers that of one with
+// initializers of other resources.
 const (
 	childInitializer = "child-initializer"
 	childOthers      = "child-others"
@@ -30,7 +31,7 @@ const (
 
 func init() { children[childInitializer], children[childOthers] = measureInitializer, measureOthers }
 
-// initializerName is the bench's own initializer.
+// initializerName is the name of the bench's initializer.
 const initializerName = "label.initializer.bench.bowline.example.com"
 
 // throughInitializer measures creates that wait for an initializer in the server's process.
@@ -42,7 +43,7 @@ func throughInitializer() measurement {
 	}
 }
 
-// initializersOfOthers measures what initializers cost creates that do not concern them.
+// initializersOfOthers measures the cost of initializers for creates of other resources.
 func initializersOfOthers() measurement {
 	return measurement{
 		figures: []figure{
@@ -64,7 +65,7 @@ func measureOthers(ctx context.Context, _ []string) error {
 	})
 }
 
-// declareInitializers declares initializers of a core resource.
+// declareInitializers creates initializers of a core resource.
 func declareInitializers(ctx context.Context, c *client.Client, resource string, names ...string) error {
 	var all []any
 	for _, name := range names {
@@ -80,11 +81,12 @@ func declareInitializers(ctx context.Context, c *client.Client, resource string,
 	return err
 }
 
-// measureInitializer runs a plane and an initializer that puts a label on each ConfigMap, creates some, one after the other, and
-// prints the median of how many milliseconds each took: its creator is answered when it is visible.
+// measureInitializer runs a plane and an initializer that adds a label to each ConfigMap. It creates
+// ConfigMaps one after another and prints the median time in milliseconds. A create returns when the object
+// is visible.
 func measureInitializer(ctx context.Context, _ []string) error {
 	const creates = 1_000
-	plane, err := bowline.Start(ctx, bowline.Options{Controllers: []string{}})
+	plane, err := bowline.Start(ctx, bowline.Options{Controllers: []string{bowline.NoControllers}})
 	if err != nil {
 		return err
 	}
@@ -123,13 +125,13 @@ func measureInitializer(ctx context.Context, _ []string) error {
 	return json.NewEncoder(os.Stdout).Encode([]float64{float64(took[len(took)/2].Microseconds()) / 1000})
 }
 
-// withoutLimit is a config whose clients hold nothing back.
+// withoutLimit disables the rate limit of a config's clients.
 func withoutLimit(config *rest.Config) *rest.Config {
 	config.QPS = -1
 	return config
 }
 
-// runInitializer declares the initializer and runs it until ctx ends.
+// runInitializer creates the configuration and runs the initializer until ctx ends.
 func runInitializer(ctx context.Context, plane *bowline.Plane) (ended chan error, err error) {
 	m, err := controller.NewManager(plane.RESTConfig(), controller.ManagerOptions{Source: plane.Source()})
 	if err != nil {
@@ -150,13 +152,13 @@ func runInitializer(ctx context.Context, plane *bowline.Plane) (ended chan error
 	return ended, nil
 }
 
-// labeller puts the label on what waits for it.
+// labeller adds the label to waiting objects.
 type labeller struct {
 	cached informer.Lister[*unstructured.Unstructured]
 	maps   client.Resource[*corev1.ConfigMap]
 }
 
-// initialized adds the label, and takes the only name away.
+// initialized adds the label and removes the only pending initializer.
 var initialized = []byte(`{"metadata":{"labels":{"initialized":"yes"},"initializers":null}}`)
 
 func (l labeller) Reconcile(ctx context.Context, r controller.Request) (controller.Result, error) {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// unit is what a figure is counted in, and which way is better.
+// unit is the unit of a figure; it determines whether more or less is better.
 type unit string
 
 const (
@@ -30,14 +30,14 @@ const (
 	ofACore      unit = "% of a core" // less is better
 )
 
-// figure is one number of the table and what it should at least be.
+// figure is a number in the table, with its target.
 type figure struct {
 	work   string
 	unit   unit
 	target float64
 }
 
-// reached says whether a value is as good as the target.
+// reached reports whether a value reaches the target.
 func (f figure) reached(value float64) bool {
 	if f.unit == perSecond || f.unit == percent || f.unit == timesFaster {
 		return value >= f.target
@@ -45,28 +45,29 @@ func (f figure) reached(value float64) bool {
 	return value <= f.target
 }
 
-// reading is a figure as one run measured it, with the CPU time of both processes for each request; zero where there
-// are no requests or the process is not known.
+// reading is the value of a figure in one run, with the CPU time of both processes for each request; zero if
+// there are no requests or the process is unknown.
 type reading struct {
 	Value  float64       `json:"value"`
 	Client time.Duration `json:"clientCPU"`
 	Server time.Duration `json:"serverCPU"`
 }
 
-// measurement is work that yields one or more figures.
+// measurement is an operation that yields one or more figures.
 type measurement struct {
 	figures []figure
-	// starts says that the work is to start processes, so that a server that runs already cannot be measured.
+	// starts means that the operation starts processes, and cannot measure a running server.
 	starts bool
-	// missing says what the machine has not that is measured, so that it cannot be; nil where nothing can be missing.
+	// missing returns an error if the machine lacks something that is measured; nil if nothing can be
+	// missing.
 	missing func() error
-	// most is how often it is measured at most, because it takes long; 0 is as often as asked for.
+	// most is the maximum number of runs of a long operation; 0 means no limit.
 	most int
-	// run does the work once, and returns a reading for each figure.
+	// run performs the operation once and returns a reading for each figure.
 	run func(context.Context, *lab) ([]reading, error)
 }
 
-// measurements are the rows of the table.
+// measurements lists the rows of the table.
 var measurements = []measurement{
 	processStart(), firstProcessStart(), planeStart(), testKit(), newController(), envtestSuite(),
 	restart("process start to /readyz, 10,000 objects of 1 KiB on disk", 10_000, 150),
@@ -86,24 +87,24 @@ var measurements = []measurement{
 	informerStarts(), recordedEvents(),
 	customResource(), thousandDefinitions(), documents(), overload(),
 	storeCommits(), storeReads(), diskCommits(), forks(), millionObjects(false), millionObjects(true),
-	queues(), reconciles(), ownWrites(), listers(), cachedPods(), cachedHitches(), adapted(), sampleControllers(),
+	queues(), reconciles(), ownWrites(), listers(), cachedPods(), cachedHitches(), sampleControllers(),
 	recordedNetworks(), neutronNetworks(), ingressChanges(), workloads(), schedules(),
 	webhookBySelf(), webhookByMany(), unaskedWebhooks(),
 	throughInitializer(), initializersOfOthers(),
 	virtualYear(), lives(), idling(), heartbeats(),
 }
 
-// result is a figure with all its readings, or what went wrong.
+// result is a figure with all its readings, or an error.
 type result struct {
 	figure
 	readings []reading
 	err      error
 }
 
-// runLimit is how long one run may take; a server that hangs is a row that failed.
+// runLimit is the time limit of one run, after which the row fails.
 const runLimit = 10 * time.Minute
 
-// median of what a reading holds.
+// median returns the median of a field of the readings.
 func median[T cmp.Ordered](readings []reading, of func(reading) T) T {
 	values := make([]T, len(readings))
 	for i, r := range readings {
@@ -113,7 +114,7 @@ func median[T cmp.Ordered](readings []reading, of func(reading) T) T {
 	return values[len(values)/2]
 }
 
-// measureAll runs the measurements with a figure that matches, and tells on standard error how they go.
+// measureAll runs the measurements with a matching figure, and prints its progress to standard error.
 func (l *lab) measureAll(ctx context.Context, pattern *regexp.Regexp) []result {
 	var results []result
 	for _, m := range measurements {
@@ -131,7 +132,7 @@ func (l *lab) measureAll(ctx context.Context, pattern *regexp.Regexp) []result {
 	return results
 }
 
-// measure does one measurement as often as was asked for, or until it fails.
+// measure runs one measurement the requested number of times, or until it fails.
 func (l *lab) measure(ctx context.Context, m measurement) []result {
 	rows := make([]result, len(m.figures))
 	for i, f := range m.figures {

@@ -16,30 +16,29 @@ import (
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
-// childQueue is the argument of a process that runs the queues.
+// childQueue is the argument of the process that runs the queues.
 const childQueue = "child-queue"
 
-// queues compares the work queue with client-go's.
+// queues compares Bowline's work queue with client-go's.
 func queues() measurement {
 	return measurement{
 		figures: []figure{
 			{"queue: Add, Get and Done by 8 producers and 8 workers, time, Bowline's / client-go's", times, 0.5},
-			{"queue: the same by one goroutine, Bowline's / client-go's", times, 0.7},
 		},
 		starts: true,
 		run:    inChild(childQueue),
 	}
 }
 
-// Keys are as many as the objects of a large cluster, each added once by one of the producers.
+// The number of keys corresponds to the objects of a large cluster. Each is added once by one producer.
 const (
 	queueProducers = 8
 	queueWorkers   = 8
-	queueKeys      = 50_000 // of each producer
+	queueKeys      = 50_000 // for each producer
 	queueRounds    = 9
 )
 
-// keyQueue is what both queues have.
+// keyQueue is the interface that both queues have in common.
 type keyQueue struct {
 	add  func(types.NamespacedName)
 	get  func() (types.NamespacedName, bool)
@@ -49,7 +48,7 @@ type keyQueue struct {
 
 func ourQueue() keyQueue {
 	q := workqueue.New[types.NamespacedName](nil)
-	ctx, cancel := context.WithCancel(context.Background()) // as a controller has it
+	ctx, cancel := context.WithCancel(context.Background()) // as in a controller
 	return keyQueue{q.Add, func() (types.NamespacedName, bool) {
 		key, ok := q.Get(ctx)
 		if !ok {
@@ -67,7 +66,7 @@ func clientGoQueue() keyQueue {
 	}, q.Done, q.ShutDown}
 }
 
-// measureQueues runs both queues in turns, and prints the median of each comparison.
+// measureQueues alternates between both queues, and prints the median of the comparisons.
 func measureQueues(context.Context, []string) error {
 	keys := make([][]types.NamespacedName, queueProducers)
 	for p := range keys {
@@ -75,31 +74,30 @@ func measureQueues(context.Context, []string) error {
 			keys[p] = append(keys[p], types.NamespacedName{Namespace: fmt.Sprintf("namespace-%d", i%100), Name: fmt.Sprintf("object-%d-%06d", p, i)})
 		}
 	}
-	var crowd, alone []float64
+	var compared []float64
 	for round := range queueRounds {
-		crowd = append(crowd, compareQueues(round, func(q keyQueue) float64 { return timeOf(q, keys, queueWorkers) }))
-		alone = append(alone, compareQueues(round, func(q keyQueue) float64 { return timeAlone(q, keys[0][:1000]) }))
+		compared = append(compared, compareQueues(round, keys))
 	}
-	return json.NewEncoder(os.Stdout).Encode([]float64{middle(crowd), middle(alone)})
+	return json.NewEncoder(os.Stdout).Encode([]float64{middle(compared)})
 }
 
-// compareQueues is the time of ours divided by that of client-go's. Who comes first changes from round to round: what the one
-// leaves of memory is the other's to begin with.
-func compareQueues(round int, timed func(keyQueue) float64) float64 {
+// compareQueues returns the time of our queue divided by that of client-go's. The order alternates between
+// rounds, since the first queue affects the memory that the second one finds.
+func compareQueues(round int, keys [][]types.NamespacedName) float64 {
 	if round%2 == 0 {
-		ours := timed(ourQueue())
-		return ours / timed(clientGoQueue())
+		ours := timeOf(ourQueue(), keys)
+		return ours / timeOf(clientGoQueue(), keys)
 	}
-	theirs := timed(clientGoQueue())
-	return timed(ourQueue()) / theirs
+	theirs := timeOf(clientGoQueue(), keys)
+	return timeOf(ourQueue(), keys) / theirs
 }
 
-// timeOf is how long a queue takes from the first Add until the last Done, in seconds.
-func timeOf(q keyQueue, keys [][]types.NamespacedName, workers int) float64 {
+// timeOf returns the time in seconds from the first Add to the last Done.
+func timeOf(q keyQueue, keys [][]types.NamespacedName) float64 {
 	runtime.GC()
 	var producing, working sync.WaitGroup
 	begun := time.Now()
-	for range workers {
+	for range queueWorkers {
 		working.Go(func() {
 			for key, ok := q.get(); ok; key, ok = q.get() {
 				q.done(key)
@@ -119,23 +117,7 @@ func timeOf(q keyQueue, keys [][]types.NamespacedName, workers int) float64 {
 	return time.Since(begun).Seconds()
 }
 
-// timeAlone adds keys and takes them out again, many times.
-func timeAlone(q keyQueue, keys []types.NamespacedName) float64 {
-	defer q.end()
-	begun := time.Now()
-	for range 100 {
-		for _, key := range keys {
-			q.add(key)
-		}
-		for range keys {
-			key, _ := q.get()
-			q.done(key)
-		}
-	}
-	return time.Since(begun).Seconds()
-}
-
-// middle is the median.
+// middle returns the median.
 func middle(values []float64) float64 {
 	slices.Sort(values)
 	return values[len(values)/2]

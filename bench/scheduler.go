@@ -20,10 +20,10 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/scheduler"
 )
 
-// childScheduler is the argument of a process that schedules.
+// childScheduler is the argument of the process with the scheduler.
 const childScheduler = "child-scheduler"
 
-// schedules measures how fast pods get nodes.
+// schedules measures the throughput of the scheduler.
 func schedules() measurement {
 	return measurement{
 		figures: []figure{{"scheduler: 10,000 pods to 5,000 nodes, bound", perSecond, 1_000}},
@@ -37,9 +37,10 @@ const (
 	scheduledPods  = 10_000
 )
 
-// measureSchedules makes nodes and pods, and prints how many of them a second a scheduler binds that begins when they are there.
+// measureSchedules creates nodes and pods, and prints how many pods per second a scheduler binds that is
+// started afterwards.
 func measureSchedules(ctx context.Context, _ []string) error {
-	plane, err := bowline.Start(ctx, bowline.Options{Controllers: []string{}})
+	plane, err := bowline.Start(ctx, bowline.Options{Controllers: []string{bowline.NoControllers}})
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func measureSchedules(ctx context.Context, _ []string) error {
 	return json.NewEncoder(os.Stdout).Encode([]float64{scheduledPods / took.Seconds()})
 }
 
-// createNode makes nodes of 32 cores in ten zones, and says that they are ready: the taint of new ones is taken away.
+// createNode creates ready nodes of 32 cores in ten zones. It removes the taint of new nodes.
 func createNode(ctx context.Context, clients kubernetes.Interface) func(i int) error {
 	return func(i int) error {
 		name := fmt.Sprintf("node-%04d", i)

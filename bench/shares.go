@@ -11,22 +11,22 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// part is one of the things that a server does, and the functions that it is done below.
+// part is a part of the server's work, with the functions below which it is done.
 type part struct {
 	name string
 	in   *regexp.Regexp
 }
 
-// parts are in order of precedence: a sample counts for the first that any function of its stack belongs to. The stages of a
-// request are those of docs/request.md.
+// parts are in order of precedence: a sample counts for the first part that matches a function of its stack.
+// The stages of a request are those in docs/request.md.
 var parts = []part{
 	{"collecting garbage", regexp.MustCompile(`^runtime\.(gcBgMarkWorker|bgsweep|bgscavenge)`)},
-	{"own: managedFields", regexp.MustCompile(`bowline/patch/ownership\.|sigs\.k8s\.io/structured-merge-diff|server\.\(\*Server\)\.own|readableOwnership`)},
-	{"patch", regexp.MustCompile(`bowline/patch\.|server\.\(\*call\)\.patched`)},
-	{"decode and convert", regexp.MustCompile(`server\.\(\*call\)\.(decode|received|readBody)|bowline/kind\.Unmarshal|object\.\(\*Object\)\.Decode`)},
-	{"admit", regexp.MustCompile(`bowline/admission\.|server\.\(\*Server\)\.(mutate|admit)`)},
+	{"own: managedFields", regexp.MustCompile(`bowline/internal/patch/ownership\.|sigs\.k8s\.io/structured-merge-diff|server\.\(\*Server\)\.own|readableOwnership`)},
+	{"patch", regexp.MustCompile(`bowline/internal/patch\.|server\.\(\*call\)\.patched`)},
+	{"decode and convert", regexp.MustCompile(`server\.\(\*call\)\.(decode|received|readBody)|bowline/internal/kind\.Unmarshal|object\.\(\*Object\)\.Decode`)},
+	{"admit", regexp.MustCompile(`bowline/(admission|internal/plugins)\.|server\.\(\*Server\)\.(mutate|admit)`)},
 	{"validate", regexp.MustCompile(`server\.validate|server\.\(\*Server\)\.(validate|assign)`)},
-	{"encode", regexp.MustCompile(`server\.encode|bowline/kind\.Marshal|object\.NewEncoding`)},
+	{"encode", regexp.MustCompile(`server\.encode|bowline/internal/kind\.Marshal|object\.NewEncoding`)},
 	{"commit", regexp.MustCompile(`store\.\(\*Store\)\.Commit|server\.\(\*Server\)\.settle`)},
 	{"read", regexp.MustCompile(`store\.\(\*(Store|Snapshot)\)|server\.collect`)},
 	{"watch: events to frames, frames to streams", regexp.MustCompile(`server\.\(\*(watching|stream)\)`)},
@@ -40,7 +40,7 @@ var parts = []part{
 	{"scheduling", regexp.MustCompile(`^runtime\.`)},
 }
 
-// printShares tells, of each server's profile in a folder, which part of the CPU time goes where.
+// printShares prints for each server profile in a folder how the CPU time is distributed.
 func printShares(to io.Writer, folder string) error {
 	files, err := filepath.Glob(filepath.Join(folder, "*-server.pprof"))
 	if err != nil {
@@ -79,7 +79,7 @@ func printShare(to io.Writer, file string) error {
 	return nil
 }
 
-// partOf is the part that a sample counts for.
+// partOf returns the name of the part that a sample counts for.
 func partOf(sample *profile.Sample) string {
 	for _, p := range parts {
 		for _, location := range sample.Location {

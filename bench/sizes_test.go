@@ -10,7 +10,7 @@ import (
 	"github.com/bowline-dev/bowline"
 )
 
-// TestSchemaOfManyDefinitionsIs5KB, as the row says.
+// TestSchemaOfManyDefinitionsIs5KB checks the size that the row states.
 func TestSchemaOfManyDefinitionsIs5KB(t *testing.T) {
 	t.Parallel()
 	data, err := json.Marshal(wideDefinition(0).Spec.Versions[0].Schema.OpenAPIV3Schema)
@@ -19,10 +19,10 @@ func TestSchemaOfManyDefinitionsIs5KB(t *testing.T) {
 	}
 }
 
-// TestPodIs3300Bytes as the server keeps it, without who owns its fields.
+// TestPodIs3300Bytes checks the size that the row states: as stored by the server, without managedFields.
 func TestPodIs3300Bytes(t *testing.T) {
 	t.Parallel()
-	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{}})
+	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}})
 	if err != nil {
 		t.Fatal(err)
 	}

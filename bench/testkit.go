@@ -19,7 +19,7 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest"
 )
 
-// testKit times what a test waits for before it can begin, in a process of its own, as its second test and all after it do.
+// testKit measures the start of a test in a separate process, for all tests after the first one.
 func testKit() measurement {
 	return measurement{
 		figures: []figure{
@@ -48,7 +48,7 @@ func testKit() measurement {
 	}
 }
 
-// oneTest is a test as the kit sees it, outside of go test. What fails ends the process.
+// oneTest is a testing.TB outside of go test. A failure panics.
 type oneTest struct {
 	testing.TB
 	cleanups []func()
@@ -68,16 +68,16 @@ func (t *oneTest) end() {
 	}
 }
 
-// measureTestKit prints as JSON the medians in milliseconds.
+// measureTestKit prints the medians in milliseconds as JSON.
 func measureTestKit(context.Context, []string) error {
 	whole := &oneTest{}
 	defer whole.end()
 	plane := bowlinetest.Start(whole)
 	var medians []float64
 	for _, start := range []func(*oneTest) *rest.Config{
-		func(t *oneTest) *rest.Config { return bowlinetest.Start(t).Config() },
+		func(t *oneTest) *rest.Config { return bowlinetest.Start(t).RESTConfig() },
 		func(t *oneTest) *rest.Config { return bowlinetest.Start(t, bowlinetest.Socket()).SocketConfig(t) },
-		func(t *oneTest) *rest.Config { return plane.Fork(t).Config() },
+		func(t *oneTest) *rest.Config { return plane.Fork(t).RESTConfig() },
 	} {
 		var took []float64
 		for range 1 + 2*nextStarts {
@@ -87,7 +87,7 @@ func measureTestKit(context.Context, []string) error {
 			took = append(took, float64(time.Since(began).Microseconds())/1000)
 			t.end()
 		}
-		took = took[1:] // the first pays for the process
+		took = took[1:] // the first includes the start of the process
 		slices.Sort(took)
 		medians = append(medians, took[len(took)/2])
 	}

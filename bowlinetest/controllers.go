@@ -11,10 +11,10 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// running prepares what runs beside a test, until its context ends.
+// running prepares a function that runs beside a test until its context ends.
 type running func(t testing.TB, p *Plane) (func(context.Context) error, error)
 
-// run runs the controllers until the test ends.
+// run starts the controllers; they run until the test ends.
 func (p *Plane) run(t testing.TB) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var ended []<-chan struct{}
@@ -39,7 +39,8 @@ func (p *Plane) run(t testing.TB) {
 	}
 }
 
-// await returns when all have ended. Those that do not are named with the goroutines that are left.
+// await returns when all controllers have returned, or reports the first one that has not. The check for
+// leaked goroutines shows its stack.
 func (p *Plane) await(t testing.TB, ended []<-chan struct{}) {
 	t.Helper()
 	limit := time.NewTimer(p.settings.patience)
@@ -54,17 +55,17 @@ func (p *Plane) await(t testing.TB, ended []<-chan struct{}) {
 	}
 }
 
-// unmanaged is a controller that speaks to the plane as to any server.
+// unmanaged wraps a controller that uses the plane as it would use any server.
 func unmanaged(run func(context.Context, *rest.Config) error) running {
 	return func(_ testing.TB, p *Plane) (func(context.Context) error, error) {
-		return func(ctx context.Context) error { return run(ctx, p.Config()) }, nil
+		return func(ctx context.Context) error { return run(ctx, p.RESTConfig()) }, nil
 	}
 }
 
-// managed is a manager on the plane's own objects, which looks for who changes them.
+// managed prepares a manager that reads the plane's own objects and detects mutations of cached objects.
 func managed(add func(*controller.Manager) error) running {
 	return func(t testing.TB, p *Plane) (func(context.Context) error, error) {
-		m, err := controller.NewManager(p.Config(), controller.ManagerOptions{
+		m, err := controller.NewManager(p.RESTConfig(), controller.ManagerOptions{
 			Source: p.Source(), Mutations: informer.DetectMutations(t), Journal: p.Journal(), Log: logTo(t),
 		})
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest/internal/state"
 )
 
-// outcome is what came of one run.
+// outcome is the result of one run.
 type outcome struct {
 	plan      fault.Plan
 	seen      []fault.Seen
@@ -27,13 +27,14 @@ type outcome struct {
 	problems  []string
 	end       state.Normal
 	requests  int      // in the busiest minute
-	idle      []string // processes that have asked for nothing
+	idle      []string // processes that sent no request
 	writes    int      // the user's
 	virtual   time.Duration
 	real      time.Duration
 }
 
-// run makes one run, in a bubble of its own. It is nil when the run could not begin, which has failed the test.
+// run executes one run in its own bubble. The result is nil if the run could not start; the test has failed
+// then.
 func (e *explorer) run(plan fault.Plan, mostRequests int) (o *outcome) {
 	began := time.Now()
 	w := e.watchdog(plan)
@@ -53,8 +54,9 @@ func (e *explorer) run(plan fault.Plan, mostRequests int) (o *outcome) {
 	return o
 }
 
-// deadlock makes a problem of the bubble's panic that goroutines in it wait for ever. A run that came to no outcome, since one of
-// them is its own, fails the test.
+// deadlock handles the panic of synctest when goroutines of a bubble wait forever. It adds a problem to the
+// run's outcome. If the run has no outcome because its own goroutine is blocked too, it fails the test. Other
+// panics continue.
 func (e *explorer) deadlock(w *watchdog, o *outcome, v any) {
 	text := fmt.Sprint(v)
 	switch {
@@ -68,14 +70,14 @@ func (e *explorer) deadlock(w *watchdog, o *outcome, v any) {
 	}
 }
 
-// exploration is one run, while it lasts.
+// exploration is a run in progress.
 type exploration struct {
 	*explorer
 	faults *fault.Run
 	plane  *Plane
 	server state.Server
 	world  any
-	ctx    context.Context // has the world
+	ctx    context.Context // holds the world
 }
 
 func (e *explorer) inBubble(t *testing.T, w *watchdog, mostRequests int) *outcome {
@@ -84,7 +86,7 @@ func (e *explorer) inBubble(t *testing.T, w *watchdog, mostRequests int) *outcom
 	w.history.Store(history)
 	p := &Plane{test: t, settings: settingsOf(e.Options), resources: newResources(nil)}
 	p.settings.bubble = true
-	o := bowline.Options{Log: slog.New(slog.DiscardHandler)}
+	o := bowline.Options{Logger: slog.New(slog.DiscardHandler)}
 	p.choose(t, &o)
 	o.Storage = history
 	var err error
@@ -113,7 +115,7 @@ func (e *explorer) inBubble(t *testing.T, w *watchdog, mostRequests int) *outcom
 	return result
 }
 
-// do starts the processes, lets the user act, waits, and looks at what came of it.
+// do starts the processes, lets the user act, waits, and reads the end state.
 func (x *exploration) do(t *testing.T) *outcome {
 	ctx, cancel := context.WithCancel(x.ctx)
 	checked := x.check(ctx)
@@ -142,7 +144,7 @@ func (x *exploration) do(t *testing.T) *outcome {
 	close(x.faults.Ended)
 	x.await(acted, "what the user does")
 	x.await(checked, "an invariant")
-	time.Sleep(time.Minute) // what ends by and by may
+	time.Sleep(time.Minute) // gives goroutines that are about to end the time to do so
 	o.problems = x.faults.Problems()
 	o.rows = x.faults.Rows()
 	if err := x.plane.Close(); err != nil {
@@ -151,7 +153,7 @@ func (x *exploration) do(t *testing.T) *outcome {
 	return o
 }
 
-// await waits until what is done, whose context has ended, has done so as well, but not for ever.
+// await waits at most a minute for a goroutine whose context has ended.
 func (x *exploration) await(done chan struct{}, what string) {
 	select {
 	case <-done:
@@ -160,7 +162,7 @@ func (x *exploration) await(done chan struct{}, what string) {
 	}
 }
 
-// sleep waits, but not beyond the first failure.
+// sleep waits for d or until the run fails.
 func (x *exploration) sleep(d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -168,8 +170,8 @@ func (x *exploration) sleep(d time.Duration) {
 	}
 }
 
-// act lets the user act, as a client that is not disturbed, and returns when that is done, the user is to stop, or the run has
-// failed. The channel is closed when it is done.
+// act starts the user's actions, through a client without faults, and returns when they are done, when the
+// plan stops the user, or when the run has failed. The channel is closed when Act has returned.
 func (x *exploration) act(ctx context.Context) (acted chan struct{}) {
 	x.sleep(time.Second)
 	config := rest.CopyConfig(x.plane.RESTConfig())
@@ -191,14 +193,14 @@ func (x *exploration) act(ctx context.Context) (acted chan struct{}) {
 	return acted
 }
 
-// outcome looks at the end state.
+// outcome reads the end state.
 func (x *exploration) outcome() *outcome {
 	o := &outcome{
 		plan: x.faults.Plan, seen: x.faults.Seen(), unreached: x.faults.Unreached(),
 		requests: x.faults.Requests(), writes: x.faults.Writes(),
 	}
 	if len(x.faults.Problems()) > 0 {
-		return o // it did not come to its end
+		return o // the run ended early
 	}
 	s, err := x.state()
 	if err == nil && x.Compare != nil {
@@ -213,7 +215,7 @@ func (x *exploration) outcome() *outcome {
 	return o
 }
 
-// ownBubble is the number of the bubble that it is called in, as stacks have it.
+// ownBubble returns the number of the calling goroutine's bubble, as stack traces print it.
 func ownBubble() string {
 	stack := make([]byte, 200)
 	m := bubbleText.FindSubmatch(stack[:runtime.Stack(stack, false)])

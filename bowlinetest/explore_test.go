@@ -19,16 +19,17 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest"
 )
 
-// main is what a process does with the configmaps of the namespace default.
+// main is the behavior of a process on the configmaps of the namespace default.
 type main func(ctx context.Context, c typed.ConfigMapInterface) error
 
-// scenario has one process, and a user who makes the configmap a and, a while later, b. Nobody else is there to make any.
+// scenario returns a scenario with one process, and a user who creates the configmap a and, five seconds
+// later, b. No controllers run.
 func scenario(run main) bowlinetest.Scenario {
 	inDefault := func(config *rest.Config) typed.ConfigMapInterface {
 		return kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default")
 	}
 	return bowlinetest.Scenario{
-		Options: []bowlinetest.Option{bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{} })},
+		Options: []bowlinetest.Option{bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{bowline.NoControllers} })},
 		Processes: []bowlinetest.Process{{Name: "test", Run: func(ctx context.Context, config *rest.Config) error {
 			return run(ctx, inDefault(config))
 		}}},
@@ -44,7 +45,8 @@ func scenario(run main) bowlinetest.Scenario {
 	}
 }
 
-// copying makes a copy of each configmap, as it is told of it, until ctx ends; copies has what becomes of an error.
+// copying creates a copy of each configmap after each event for it, until ctx ends. It calls copies with the
+// error of each attempt.
 func copying(copies func(ctx context.Context, c typed.ConfigMapInterface, name string, failed error) error) main {
 	return func(ctx context.Context, c typed.ConfigMapInterface) error {
 		w, err := c.Watch(ctx, metav1.ListOptions{})
@@ -67,7 +69,7 @@ func copying(copies func(ctx context.Context, c typed.ConfigMapInterface, name s
 	}
 }
 
-// finds is the smallest failure of a scenario, which must mention a text.
+// finds returns the smallest failure of a scenario, which must mention a text.
 func finds(t *testing.T, s bowlinetest.Scenario, text string) *bowlinetest.Failure {
 	t.Helper()
 	r := bowlinetest.Search(t, s)
@@ -114,7 +116,7 @@ func TestExploreFindsWhatNeverSettles(t *testing.T) {
 	}
 }
 
-// A loop that never waits would keep virtual time from passing for ever.
+// A loop without pauses would keep virtual time from advancing forever.
 func TestExploreEndsAHotLoop(t *testing.T) {
 	t.Parallel()
 	finds(t, scenario(func(ctx context.Context, c typed.ConfigMapInterface) error {
@@ -139,7 +141,7 @@ func TestExploreFindsAProcessThatKeepsEnding(t *testing.T) {
 	finds(t, scenario(func(context.Context, typed.ConfigMapInterface) error { return errors.New("no luck") }), "test keeps ending: no luck")
 }
 
-// A bubble whose goroutines stay leaves them in the process, so this is one of its own.
+// Goroutines that outlive their bubble stay in the process, so the test runs in its own process.
 func TestExploreFindsGoroutinesThatAreLeftBehind(t *testing.T) {
 	t.Parallel()
 	fails(t, scenario(func(ctx context.Context, _ typed.ConfigMapInterface) error {
@@ -193,7 +195,7 @@ func TestExploreSaysWhenUndisturbedRunsDiffer(t *testing.T) {
 	}
 }
 
-// lucky survives a refused write, but not two.
+// lucky survives one refused write, but not two.
 func lucky() bowlinetest.Scenario {
 	s := scenario(copying(func(ctx context.Context, c typed.ConfigMapInterface, name string, err error) error {
 		if err != nil {
@@ -222,7 +224,7 @@ func TestExploreRepeatsAFailureByItsName(t *testing.T) {
 	}
 }
 
-// The same seed chooses the same faults.
+// The same seed selects the same faults.
 func TestExploreChoosesBySeed(t *testing.T) {
 	t.Parallel()
 	s := lucky()
@@ -246,7 +248,8 @@ func TestExploreTriesOnlyWhatItIsAskedTo(t *testing.T) {
 	}
 }
 
-// What a process does to the world is a write like any other: the process may crash around it, and has no effect after that.
+// An effect outside the API is a point like a write: the process may crash around it, and has no effects
+// after the crash.
 func TestExploreDisturbsEffectsOutsideOfTheAPI(t *testing.T) {
 	t.Parallel()
 	type world struct{ Made []string }
@@ -270,7 +273,8 @@ func TestExploreDisturbsEffectsOutsideOfTheAPI(t *testing.T) {
 	for _, f := range r.Failures {
 		failed[f.Replay] = true
 	}
-	// Before the first nothing is done, and all is done once in the end. Around every other point something is done twice.
+	// A crash before the first effect leaves each effect to be done once after the restart. At every other
+	// point some effect is done twice.
 	if len(failed) != 3 || failed["crash before: effect outside make first #1 of test"] || r.Tried() != 4 {
 		t.Errorf("%s\nfailed: %v", r, failed)
 	}

@@ -27,7 +27,7 @@ func TestWatchesThatAreLeftOpenAreNamed(t *testing.T) {
 		var left watch.Interface
 		leave := func(t testing.TB, options ...bowlinetest.Option) {
 			p := bowlinetest.Start(t, options...)
-			maps := kubernetes.NewForConfigOrDie(p.Config()).CoreV1().ConfigMaps("default")
+			maps := kubernetes.NewForConfigOrDie(p.RESTConfig()).CoreV1().ConfigMaps("default")
 			var err error
 			if left, err = maps.Watch(context.Background(), metav1.ListOptions{}); err != nil {
 				t.Fatal(err)
@@ -63,11 +63,12 @@ func TestGoroutinesThatAreLeftAreNamed(t *testing.T) {
 
 func waitFor(c <-chan struct{}) { <-c }
 
-// TestWhatEndsWithTheTestIsNoLeak: informers, whose context is that of the test, end while cleanups run.
+// TestWhatEndsWithTheTestIsNoLeak checks that informers whose context is that of the test are no leaks: they
+// end while cleanups run.
 func TestWhatEndsWithTheTestIsNoLeak(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t)
-	factory := informers.NewSharedInformerFactory(kubernetes.NewForConfigOrDie(p.Config()), 0)
+	factory := informers.NewSharedInformerFactory(kubernetes.NewForConfigOrDie(p.RESTConfig()), 0)
 	informer := factory.Core().V1().ConfigMaps().Informer()
 	factory.Start(t.Context().Done())
 	if !cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced) {

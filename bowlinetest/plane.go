@@ -11,29 +11,29 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// Plane is a control plane that ends with its test. It may be used by many goroutines.
+// Plane is a control plane that ends with its test. It is safe for concurrent use.
 type Plane struct {
 	*bowline.Plane
 
 	test      testing.TB
 	settings  settings
-	builtin   []string // which of the plane's own controllers run
+	builtin   []string // the enabled built-in controllers
 	watches   *watches
 	resources *resources
 	client    *client.Client
 }
 
-// Start starts a plane for a test: the whole API in this process, with the controllers that every plane has, no socket and
-// no files. It is ready when Start returns, and ends when the test and its subtests do. A plane that cannot start ends the
-// test. What the plane has to say is in the test's log.
+// Start starts a plane for a test: the whole API in this process, with the default controllers, without
+// sockets or files. The plane is ready when Start returns, and is closed when the test and its subtests have
+// ended. If the plane cannot start, Start ends the test. The plane logs to the test's log.
 func Start(t testing.TB, options ...Option) *Plane {
 	t.Helper()
 	p := &Plane{test: t, settings: settingsOf(options)}
 	p.ownGoroutines(t)
-	o := bowline.Options{Log: logTo(t)}
+	o := bowline.Options{Logger: logTo(t)}
 	p.choose(t, &o)
 	var err error
-	// Not the test's context, which has ended by the time that cleanups run.
+	// The test's context would not do: it is canceled before cleanups run.
 	if p.Plane, err = bowline.Start(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -42,8 +42,9 @@ func Start(t testing.TB, options ...Option) *Plane {
 	return p
 }
 
-// Fork makes a plane with the state that p has now, for a subtest to change: it takes a fraction of a millisecond, however
-// much there is. What ran on p runs on the fork as well. The options are added to those of p.
+// Fork returns a plane with the current state of p, for a subtest to change. It takes a fraction of a
+// millisecond, whatever the size of the state. The controllers that run on p run on the fork as well. The
+// options apply in addition to those of p. If the fork cannot start, Fork ends the test.
 func (p *Plane) Fork(t testing.TB, options ...Option) *Plane {
 	t.Helper()
 	fork := &Plane{test: t, settings: p.settings.onFork()}
@@ -53,7 +54,7 @@ func (p *Plane) Fork(t testing.TB, options ...Option) *Plane {
 	}
 	var err error
 	fork.Plane, err = p.Plane.Fork(context.Background(), func(o *bowline.Options) {
-		o.Controllers, o.Log = p.builtin, logTo(t)
+		o.Controllers, o.Logger = p.builtin, logTo(t)
 		fork.choose(t, o)
 	})
 	if err != nil {
@@ -64,7 +65,7 @@ func (p *Plane) Fork(t testing.TB, options ...Option) *Plane {
 	return fork
 }
 
-// choose changes the plane's own options as the test's say.
+// choose applies the test's changes to the plane's options.
 func (p *Plane) choose(t testing.TB, o *bowline.Options) {
 	t.Helper()
 	for _, change := range p.settings.with {
@@ -76,10 +77,10 @@ func (p *Plane) choose(t testing.TB, o *bowline.Options) {
 	}
 }
 
-// logTo is the test's log.
+// logTo returns a logger that writes to the test's log.
 func logTo(t testing.TB) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
 
-// ownGoroutines makes the test responsible for the goroutines that it starts from here on.
+// ownGoroutines checks, at the end of the test, that all goroutines started from here on have ended.
 func (p *Plane) ownGoroutines(t testing.TB) {
 	mark := markGoroutines(t)
 	t.Cleanup(func() {
@@ -88,7 +89,8 @@ func (p *Plane) ownGoroutines(t testing.TB) {
 	})
 }
 
-// begin makes of a plane that runs what the options say. The test closes it.
+// begin sets up a started plane as the options ask: definitions, objects, controllers. It registers the
+// cleanup that closes the plane.
 func (p *Plane) begin(t testing.TB) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -98,7 +100,7 @@ func (p *Plane) begin(t testing.TB) {
 	})
 	p.watches = newWatches(t, p)
 	var err error
-	if p.client, err = client.New(p.Config()); err != nil {
+	if p.client, err = client.New(p.RESTConfig()); err != nil {
 		t.Fatal(err)
 	}
 	p.define(t)
@@ -108,10 +110,10 @@ func (p *Plane) begin(t testing.TB) {
 	p.run(t)
 }
 
-// Config is for clients in the test's process: it acts as the administrator, over no socket, with no rate limit. Each call
-// returns a new one, which the caller may change.
-func (p *Plane) Config() *rest.Config {
-	config := p.RESTConfig()
+// RESTConfig returns a configuration for clients in the test's process. They act as the administrator, in
+// process and without a rate limit. Each call returns a new configuration, which the caller may change.
+func (p *Plane) RESTConfig() *rest.Config {
+	config := p.Plane.RESTConfig()
 	config.Wrap(p.watches.wrap)
 	return config
 }

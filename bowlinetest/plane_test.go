@@ -19,7 +19,7 @@ func TestPlaneIsReadyAndEndsWithItsTest(t *testing.T) {
 	t.Parallel()
 	var clients kubernetes.Interface
 	t.Run("test", func(t *testing.T) {
-		clients = kubernetes.NewForConfigOrDie(bowlinetest.Start(t).Config())
+		clients = kubernetes.NewForConfigOrDie(bowlinetest.Start(t).RESTConfig())
 		_, err := clients.CoreV1().ConfigMaps("default").Create(t.Context(), configMap("a"), metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func TestDaysPassInABubble(t *testing.T) {
 	})
 }
 
-// TestHundredPlanesAtOnce share nothing: each makes the same object.
+// TestHundredPlanesAtOnce checks that planes share nothing: each creates the same object.
 func TestHundredPlanesAtOnce(t *testing.T) {
 	t.Parallel()
 	var all sync.WaitGroup
@@ -97,7 +97,7 @@ func changeEverything(t *testing.T, fork *bowlinetest.Plane) {
 	if err := bowlinetest.Client[*corev1.Namespace](t, fork).Delete(t.Context(), "", "short", metav1.DeleteOptions{}); err != nil {
 		t.Error(err)
 	}
-	bowlinetest.Gone[*corev1.Namespace](t, fork, "", "short") // by the controller of namespaces
+	bowlinetest.Gone[*corev1.Namespace](t, fork, "", "short") // the namespace controller runs on the fork
 }
 
 func TestObjectsAreThereWithTheirStatus(t *testing.T) {

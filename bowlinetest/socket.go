@@ -8,11 +8,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// SocketConfig is for clients over the socket that the option Socket opens, with certificates: as the administrator, or as
-// another user, in these groups. Connections are closed when the test ends.
+// SocketConfig returns a configuration for clients that connect to the socket of the option Socket with
+// client certificates: as the administrator, or as the given user, whose groups follow its name. The
+// connections are closed when the test ends. Without the option Socket it ends the test.
 func (p *Plane) SocketConfig(t testing.TB, user ...string) *rest.Config {
 	t.Helper()
-	config, err := p.TLSConfig()
+	config, err := p.Plane.SocketConfig()
 	if len(user) > 0 {
 		config, err = p.IssueClient(user[0], user[1:]...)
 	}

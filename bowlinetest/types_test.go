@@ -21,7 +21,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// Boat is a kind as operators declare theirs, with a field of each sort.
+// Boat is a kind as operators declare theirs, with fields of many types.
 type Boat struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -30,7 +30,7 @@ type Boat struct {
 	Status BoatStatus `json:"status,omitempty"`
 }
 
-// BoatSpec is what is wanted of a boat.
+// BoatSpec is the desired state of a boat.
 type BoatSpec struct {
 	Sails    int32                        `json:"sails"`
 	Length   *int64                       `json:"length,omitempty"`
@@ -54,19 +54,19 @@ type BoatSpec struct {
 	Ignored func() `json:"-"`
 }
 
-// Sailor is one of a crew.
+// Sailor is a member of a crew.
 type Sailor struct {
 	Name string `json:"name"`
 	Rank string `json:"rank,omitempty"`
 }
 
-// BoatStatus is what is known of a boat.
+// BoatStatus is the observed state of a boat.
 type BoatStatus struct {
 	Afloat     bool               `json:"afloat,omitempty"`
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// BoatList is several.
+// BoatList is a list of boats.
 type BoatList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -79,7 +79,7 @@ func (b *Boat) DeepCopyObject() runtime.Object { return copyOf(b) }
 // DeepCopyObject implements runtime.Object.
 func (l *BoatList) DeepCopyObject() runtime.Object { return copyOf(l) }
 
-// copyOf is what a generator would write.
+// copyOf stands in for a generated DeepCopy.
 func copyOf[T any](of *T) *T {
 	data, err := yaml.Marshal(of)
 	if err != nil {
@@ -94,7 +94,7 @@ func copyOf[T any](of *T) *T {
 
 var boats = schema.GroupVersion{Group: "example.com", Version: "v1"}
 
-// addBoats is what the package of a kind calls AddToScheme.
+// addBoats is the AddToScheme function of the kind.
 func addBoats(s *runtime.Scheme) error {
 	s.AddKnownTypes(boats, &Boat{}, &BoatList{})
 	metav1.AddToGroupVersion(s, boats)
@@ -184,14 +184,14 @@ func TestStructsAreSchemas(t *testing.T) {
 
 func unstructuredBoats(t testing.TB, p *bowlinetest.Plane) client.Resource[*unstructured.Unstructured] {
 	t.Helper()
-	c, err := client.New(p.Config())
+	c, err := client.New(p.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return client.Of[*unstructured.Unstructured](c, boats.WithResource("boats"))
 }
 
-// TestDefinitionsOfTypesAreCorrected, since a struct does not tell everything.
+// TestDefinitionsOfTypesAreCorrected checks that the change function can adjust a definition.
 func TestDefinitionsOfTypesAreCorrected(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t, bowlinetest.Types(addBoats, func(crd *apiextensionsv1.CustomResourceDefinition) {
@@ -205,7 +205,7 @@ func TestDefinitionsOfTypesAreCorrected(t *testing.T) {
 	}
 }
 
-// TestNewestVersionIsStored, as apimachinery orders versions.
+// TestNewestVersionIsStored checks the order of versions, which is that of apimachinery.
 func TestNewestVersionIsStored(t *testing.T) {
 	t.Parallel()
 	crd := bowlinetest.DefinitionOf("example.com", "Boat", map[string]reflect.Type{
@@ -220,7 +220,8 @@ func TestNewestVersionIsStored(t *testing.T) {
 	}
 }
 
-// TestDefinitionInAFileComesBeforeThatOfAType: the type is known, and the file says what is valid.
+// TestDefinitionInAFileComesBeforeThatOfAType checks that a type with a definition in a file gets no other
+// definition.
 func TestDefinitionInAFileComesBeforeThatOfAType(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t, bowlinetest.Types(addBoats, nil), bowlinetest.CRDs("testdata/boats.yaml"))

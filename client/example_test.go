@@ -23,7 +23,7 @@ import (
 
 // example is a server for the examples: any other one's config would do.
 func example() (*rest.Config, func()) {
-	plane, err := bowline.Start(context.Background(), bowline.Options{Controllers: []string{}})
+	plane, err := bowline.Start(context.Background(), bowline.Options{Controllers: []string{bowline.NoControllers}})
 	if err != nil {
 		log.Fatal(err)
 	}

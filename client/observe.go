@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -12,34 +11,36 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/bowline-dev/bowline/internal/inprocess"
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Write is one write to a server, as its answer tells of it. What neither the request nor the answer says is empty.
+// Write describes one write to a server and its outcome. A field that neither the request nor the response
+// determines is empty.
 type Write struct {
-	Server      string // where it was made, as Client.Server says it
+	Server      string // the server, as in Client.Server
 	Verb        string // create, update, patch, apply, delete or deletecollection
 	Resource    schema.GroupVersionResource
 	Namespace   string // empty for cluster-scoped resources, Namespaces among them
-	Name        string // the server's choice for a create with generateName; empty for deletecollection
+	Name        string // chosen by the server for a create with generateName; empty for deletecollection
 	Subresource string
 	UID         types.UID
-	Labels      map[string]string // of the object in the answer
-	Revision    object.Revision   // of the object in the answer; 0 for unknown
-	Deleting    bool              // the object in the answer is being deleted
-	Gone        bool              // the write took the object away: it was deleted, or lost the last finalizer that held it
-	Status      int               // the HTTP status; 0 when no answer came, and then the write may have happened or not
-	Err         string            // why the write failed; empty when it did not
+	Labels      map[string]string // of the object in the response
+	Revision    object.Revision   // of the object in the response; 0 if unknown
+	Deleting    bool              // the object in the response has a deletion timestamp
+	Gone        bool              // the write removed the object: it was deleted, or lost its last finalizer
+	Status      int               // the HTTP status; 0 if no response arrived, in which case the write may or may not have happened
+	Err         string            // why the write failed; empty if it succeeded
 }
 
-// Failed says that the server refused the write, or did not answer it.
+// Failed reports whether the server rejected the write or sent no response.
 func (w Write) Failed() bool { return w.Err != "" }
 
-// Observe is ctx with an observer of the writes that are made with it, by a Client or by any client of a config that went
-// through Observed. f is called for each answer to a write, before the call that made the write returns, in the goroutine
-// that made it: when several write with one ctx, f may be called by several at once. A call that is repeated because its
-// answer said so (429 with Retry-After) is answered several times. A dry run is no write, nor is a connection to a pod
-// (exec, proxy). Observers that ctx has already are called too, before f.
+// Observe returns a context whose writes are reported to f, if they are made by a Client or by a client of a
+// config that Observed returned. f is called for every response to a write, in the goroutine of the call and
+// before the call returns; concurrent writes call it concurrently. A call that is retried because of its
+// response (429 with Retry-After) is reported once per attempt. Dry runs and connections to a pod (exec,
+// proxy) are not reported. Observers that ctx already has are called before f.
 func Observe(ctx context.Context, f func(Write)) context.Context {
 	if outer := observerOf(ctx); outer != nil {
 		inner := f
@@ -51,7 +52,7 @@ func Observe(ctx context.Context, f func(Write)) context.Context {
 	return context.WithValue(ctx, observer{}, f)
 }
 
-// observer is the key of a context's observer, a func(Write).
+// observer is the context key of a func(Write).
 type observer struct{}
 
 func observerOf(ctx context.Context) func(Write) {
@@ -59,8 +60,8 @@ func observerOf(ctx context.Context) func(Write) {
 	return f
 }
 
-// Observed is a copy of config whose clients tell the observers of Observe: those of client-go, typed or dynamic, and
-// whatever else is made of a rest.Config. Calls whose context has no observer pass straight through.
+// Observed returns a copy of config whose clients, such as client-go's typed and dynamic ones, report their
+// writes to the observers of a context. Calls whose context has no observer are not affected.
 func Observed(config *rest.Config) *rest.Config {
 	own := rest.CopyConfig(config)
 	observe(own)
@@ -77,7 +78,8 @@ func observe(config *rest.Config) {
 	})
 }
 
-// serverOf tells the server of a config from others: by its URL, and those of this process, which have none, by their transport.
+// serverOf identifies the server of a config: by its URL, and in-process servers, which share one, also by
+// their transport.
 func serverOf(config *rest.Config) string {
 	name := config.Host
 	if host, _, err := rest.DefaultServerUrlFor(config); err == nil {
@@ -86,8 +88,8 @@ func serverOf(config *rest.Config) string {
 	transport := config.Transport
 	for {
 		switch t := transport.(type) {
-		case *Transport:
-			return fmt.Sprintf("%s (%p)", name, t.requests)
+		case *inprocess.Transport:
+			return name + " (" + t.Server() + ")"
 		case interface{ WrappedRoundTripper() http.RoundTripper }:
 			transport = t.WrappedRoundTripper()
 		default:
@@ -96,17 +98,18 @@ func serverOf(config *rest.Config) string {
 	}
 }
 
-// observing is a transport that tells of the writes that pass.
+// observing is a transport that reports the writes passing through.
 type observing struct {
 	next   http.RoundTripper
-	prefix string // of the server's own path, in front of /api and /apis
+	prefix string // path of the server's URL, before /api and /apis
 	server string
 }
 
-// WrappedRoundTripper is how client-go reaches the transport below, to close its idle connections.
+// WrappedRoundTripper lets client-go reach the transport below, to close its idle connections.
 func (o *observing) WrappedRoundTripper() http.RoundTripper { return o.next }
 
-// RoundTrip answers as the transport below does. The body of a write's answer is read whole first.
+// RoundTrip sends q and reports it if it is a write. It reads the body of a write's response completely
+// before it returns.
 func (o *observing) RoundTrip(q *http.Request) (*http.Response, error) {
 	f := observerOf(q.Context())
 	if f == nil {
@@ -116,7 +119,7 @@ func (o *observing) RoundTrip(q *http.Request) (*http.Response, error) {
 	if !ok {
 		return o.next.RoundTrip(q)
 	}
-	// The observer that is nearest to the caller tells what the caller gets, and no other one does.
+	// Only the outermost transport reports, because its answer is the one that the caller receives.
 	answer, err := o.next.RoundTrip(q.WithContext(context.WithValue(q.Context(), observer{}, nil)))
 	if err != nil {
 		write.Err = err.Error()
@@ -128,7 +131,7 @@ func (o *observing) RoundTrip(q *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// writeOf reads what a request writes. It is false for a request that writes nothing that is kept.
+// writeOf returns the write that a request makes. It returns false if the request stores nothing.
 func (o *observing) writeOf(q *http.Request) (Write, bool) {
 	if q.Method == http.MethodGet || q.Method == http.MethodHead || q.Method == http.MethodOptions {
 		return Write{}, false
@@ -145,7 +148,7 @@ func (o *observing) writeOf(q *http.Request) (Write, bool) {
 	return write, write.Verb != ""
 }
 
-// verbOf is Kubernetes' name for what a method does, and ours for a server-side apply.
+// verbOf returns the Kubernetes verb of a request, or "apply" for a server-side apply.
 func verbOf(q *http.Request, name string) string {
 	switch q.Method {
 	case http.MethodPost:
@@ -166,7 +169,7 @@ func verbOf(q *http.Request, name string) string {
 	return ""
 }
 
-// isConnection says that a subresource is a stream to somewhere else.
+// isConnection reports whether a subresource opens a connection to a pod, service or node.
 func isConnection(subresource string) bool {
 	switch subresource {
 	case "attach", "exec", "portforward", "proxy":
@@ -175,8 +178,9 @@ func isConnection(subresource string) bool {
 	return false
 }
 
-// parsePath reads a path of the API: /api/VERSION/... or /apis/GROUP/VERSION/..., then namespaces/NAMESPACE where there is
-// one, the resource, the name and the subresource. A namespace is itself such a resource.
+// parsePath parses an API path: /api/VERSION/... or /apis/GROUP/VERSION/..., then optionally
+// namespaces/NAMESPACE, and the resource, name and subresource. A namespace is itself a resource at
+// namespaces/NAME.
 func parsePath(path string) (Write, bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	var w Write
@@ -201,7 +205,7 @@ func parsePath(path string) (Write, bool) {
 	return w, true
 }
 
-// nameFromRequest takes the name of an object that was to be created from the request, of which its sender kept a copy.
+// nameFromRequest sets the name of a created object from the request body.
 func (w *Write) nameFromRequest(q *http.Request) {
 	if w.Verb != "create" || w.Name != "" || q.GetBody == nil {
 		return

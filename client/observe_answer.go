@@ -17,8 +17,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// readAnswer completes a write from its answer, whose body the caller gets as it came: what was read, and then the error
-// that reading ended with.
+// readAnswer completes a write from its response. The caller of the request still gets the whole body: the
+// bytes read here, followed by the error that reading ended with.
 func (w *Write) readAnswer(q *http.Request, answer *http.Response) {
 	w.Status = answer.StatusCode
 	if answer.StatusCode == http.StatusSwitchingProtocols || answer.Body == nil {
@@ -43,13 +43,13 @@ func (w *Write) readAnswer(q *http.Request, answer *http.Response) {
 	}
 }
 
-// mostAtOnce is how much room is made for a body before any of it has come.
+// mostAtOnce bounds the buffer that is allocated before any byte of a body has arrived.
 const mostAtOnce = 1 << 20
 
-// readWhole reads the body of an answer, in one piece where it says how long it is. One of this process may be there already.
+// readWhole reads the body of a response. The body of an in-process response may be taken without a copy.
 func readWhole(answer *http.Response) ([]byte, error) {
-	if own, ok := answer.Body.(*answerBody); ok {
-		if data, whole := own.pipe.rest(); whole {
+	if own, ok := answer.Body.(interface{ Rest() ([]byte, bool) }); ok {
+		if data, whole := own.Rest(); whole {
 			return data, nil
 		}
 	}
@@ -57,13 +57,13 @@ func readWhole(answer *http.Response) ([]byte, error) {
 	if length < 0 || length > mostAtOnce {
 		return io.ReadAll(answer.Body)
 	}
-	data := bytes.NewBuffer(make([]byte, 0, length+bytes.MinRead)) // with room to find the end in
+	data := bytes.NewBuffer(make([]byte, 0, length+bytes.MinRead)) // MinRead leaves room to detect io.EOF
 	_, err := data.ReadFrom(answer.Body)
 	return data.Bytes(), err
 }
 
-// takeFacts fills what the request did not say. The name of the URL stays: the answer for a subresource may be another
-// object's (a token, a scale).
+// takeFacts sets what the request did not determine. It keeps the name from the URL: the response of a
+// subresource may hold another object (a token, a scale).
 func (w *Write) takeFacts(f facts) {
 	meta := f.Metadata
 	switch {
@@ -85,8 +85,9 @@ func (w *Write) takeFacts(f facts) {
 	}
 }
 
-// tookAway says whether nothing is left of the object. A delete is answered with a Status then, or with what the object was; the
-// update that takes the last finalizer from an object that is being deleted, with the object as it was sent.
+// tookAway reports whether the write removed the object. The response of such a delete is a Status or the
+// deleted object; the response of an update that removes the last finalizer of a deleted object is the object
+// as updated.
 func (w *Write) tookAway(f facts, meta factsMeta) bool {
 	switch {
 	case w.Subresource != "" && w.Subresource != "status":
@@ -94,14 +95,14 @@ func (w *Write) tookAway(f facts, meta factsMeta) bool {
 	case f.Kind == "Status" && f.APIVersion == "v1":
 		return w.Verb == "delete"
 	case w.Resource.Group == "" && w.Resource.Resource == "namespaces":
-		return false // has finalizers of its own, in its spec
+		return false // has finalizers in its spec too
 	case w.Deleting:
 		return len(meta.Finalizers) == 0 && meta.GracePeriod == 0
 	}
 	return w.Verb == "delete"
 }
 
-// facts are what an observer wants to know of an object, a Status or a Table.
+// facts are the fields of an object, a Status or a Table that a Write needs.
 type facts struct {
 	APIVersion string    `json:"apiVersion"`
 	Kind       string    `json:"kind"`
@@ -129,13 +130,14 @@ type factsMeta struct {
 	Labels            map[string]string `json:"labels"`
 }
 
-// readFacts reads JSON, Kubernetes' protobuf or CBOR. What it cannot read has no facts: the caller will say what is wrong.
+// readFacts reads JSON, protobuf or CBOR. It ignores errors: the caller decodes the body too, and reports
+// them.
 func readFacts(contentType string, data []byte) facts {
 	var f facts
 	switch media, _, _ := mime.ParseMediaType(contentType); media {
 	case runtime.ContentTypeJSON:
-		// An error is of a field that has another type there than here (a Pod has no message, a custom resource may have one
-		// that is a number): the fields before and after it are read all the same.
+		// An error here means that a field has another type than in facts: a custom resource may have a
+		// message that is a number. Unmarshal still sets the other fields.
 		_ = json.Unmarshal(data, &f)
 	case runtime.ContentTypeCBOR:
 		_ = direct.Unmarshal(data, &f)
@@ -169,14 +171,13 @@ func protobufFacts(data []byte) facts {
 	return f
 }
 
-// metadataFacts reads what an observer wants to know from an object, and passes over the rest of its metadata: who owns its
-// fields is most of it.
+// metadataFacts reads the metadata of an object, without managedFields, which are most of it.
 func metadataFacts(message []byte) (facts factsMeta, err error) {
 	const name, uid, revision, deleted, grace, labels, finalizers = 1 << 1, 1 << 5, 1 << 6, 1 << 9, 1 << 10, 1 << 11, 1 << 14
 	const objectMetadata, wanted = 1, name | uid | revision | deleted | grace | labels | finalizers
 	var thin []byte
 	err = eachField(message, func(n protowire.Number, value []byte) error {
-		if n == objectMetadata { // every object of Kubernetes has its metadata in the first field
+		if n == objectMetadata { // in every Kubernetes object, field 1 is the metadata
 			thin, err = onlyFields(value, wanted)
 		}
 		return err
@@ -197,13 +198,13 @@ func metadataFacts(message []byte) (facts factsMeta, err error) {
 	return facts, err
 }
 
-// readBody is the body of an answer that was read already.
+// readBody is a response body that has already been read from the network.
 type readBody struct {
 	io.Reader
 	io.Closer
 }
 
-// failing is the end of a body: io.EOF, or what it broke off with.
+// failing is the end of a body: io.EOF, or the error that interrupted it.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) {

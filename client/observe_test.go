@@ -28,7 +28,7 @@ import (
 // startPlane is a server in this process.
 func startPlane(t *testing.T) *bowline.Plane {
 	t.Helper()
-	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{}})
+	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func revisionOf(t *testing.T, obj metav1.Object) object.Revision {
 // anywhere leaves out of a comparison what TestObserveTellsWhereAndWhatIsGone looks at.
 var anywhere = cmpopts.IgnoreFields(client.Write{}, "Server", "Labels")
 
-// Of two servers in one process, with objects that have finalizers and objects that have none.
+// The test uses two servers in one process, and objects with and without finalizers.
 func TestObserveTellsWhereAndWhatIsGone(t *testing.T) {
 	t.Parallel()
 	plane, other := startPlane(t), startPlane(t)

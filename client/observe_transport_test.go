@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/inprocess"
 )
 
 // A dynamic client, our own client, and one that asks for tables, below a path of the server's own; each observer once.
@@ -75,7 +76,7 @@ func (s stripped) RoundTrip(q *http.Request) (*http.Response, error) {
 func TestObserveLeavesStreamsAndTheUnobservedAlone(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
-	transport := client.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	transport := inprocess.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(200)
 		w.(http.Flusher).Flush()
 		<-release
@@ -111,7 +112,7 @@ func TestObservedAnswersComeAsTheyAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	var length string
-	transport := client.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	transport := inprocess.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/cbor")
 		w.Header().Set("Content-Length", length)
 		w.Write(body)

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/internal/golden/recorded"
+	"github.com/bowline-dev/bowline/internal/golden"
 )
 
 // files are what a real kube-apiserver answered.
@@ -28,11 +28,11 @@ var files = []string{
 }
 
 // recordedGets are the answers of a real server to the GETs for JSON.
-func recordedGets(t *testing.T, keep func(recorded.Step) bool) []recorded.Step {
+func recordedGets(t *testing.T, keep func(golden.Step) bool) []golden.Step {
 	t.Helper()
-	var gets []recorded.Step
+	var gets []golden.Step
 	for _, file := range files {
-		for _, s := range recorded.Steps(t, file) {
+		for _, s := range golden.Steps(t, file) {
 			if s.Method == http.MethodGet && s.Headers["Accept"] == "application/json" && keep(s) {
 				gets = append(gets, s)
 			}
@@ -42,7 +42,7 @@ func recordedGets(t *testing.T, keep func(recorded.Step) bool) []recorded.Step {
 }
 
 // replay answers everything by one recorded answer.
-func replay(t *testing.T, answer recorded.Response) *client.Client {
+func replay(t *testing.T, answer golden.Response) *client.Client {
 	t.Helper()
 	return connect(t, func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range answer.Headers {
@@ -59,7 +59,7 @@ func replay(t *testing.T, answer recorded.Response) *client.Client {
 }
 
 // reads says whether a client of T reads a recorded object, and loses nothing that the Go type has.
-func reads[T client.Object](t *testing.T, s recorded.Step) {
+func reads[T client.Object](t *testing.T, s golden.Step) {
 	t.Helper()
 	got, err := client.Of[T](replay(t, s.Response), configmaps).Get(t.Context(), "default", "a")
 	if err != nil {
@@ -83,12 +83,12 @@ func reads[T client.Object](t *testing.T, s recorded.Step) {
 
 func TestObjectsOfARealServerAreRead(t *testing.T) {
 	t.Parallel()
-	as := map[string]func(*testing.T, recorded.Step){
+	as := map[string]func(*testing.T, golden.Step){
 		"ConfigMap": reads[*corev1.ConfigMap], "Pod": reads[*corev1.Pod], "Namespace": reads[*corev1.Namespace],
 		"Deployment": reads[*appsv1.Deployment], "CustomResourceDefinition": reads[*apiextensionsv1.CustomResourceDefinition],
 	}
 	kinds := map[string]int{}
-	for _, s := range recordedGets(t, func(s recorded.Step) bool { return s.Response.Status == http.StatusOK }) {
+	for _, s := range recordedGets(t, func(s golden.Step) bool { return s.Response.Status == http.StatusOK }) {
 		var head metav1.PartialObjectMetadata
 		if json.Unmarshal(s.Response.Body, &head) != nil || head.Name == "" {
 			continue // a list, a watch, a text
@@ -109,7 +109,7 @@ func TestObjectsOfARealServerAreRead(t *testing.T) {
 func TestFailuresOfARealServerAreItsStatus(t *testing.T) {
 	t.Parallel()
 	texts := 0
-	failed := func(s recorded.Step) bool { return s.Response.Status >= 400 && len(s.Response.Body) > len("null") } // not of its status alone
+	failed := func(s golden.Step) bool { return s.Response.Status >= 400 && len(s.Response.Body) > len("null") } // not of its status alone
 	for _, s := range recordedGets(t, failed) {
 		_, err := client.Of[*corev1.ConfigMap](replay(t, s.Response), configmaps).Get(t.Context(), "default", "a")
 		var status apierrors.APIStatus
@@ -134,9 +134,9 @@ func TestFailuresOfARealServerAreItsStatus(t *testing.T) {
 // What a real server says of what it serves is enough to find the resource of a Go type.
 func TestForFindsTheResourcesOfARealServer(t *testing.T) {
 	t.Parallel()
-	answers := map[string]recorded.Response{}
+	answers := map[string]golden.Response{}
 	groups := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}} // which was not recorded
-	for _, s := range recordedGets(t, func(s recorded.Step) bool { return s.Response.Status == http.StatusOK }) {
+	for _, s := range recordedGets(t, func(s golden.Step) bool { return s.Response.Status == http.StatusOK }) {
 		answers[s.Path] = s.Response
 		if group, ok := strings.CutSuffix(strings.TrimPrefix(s.Path, "/apis/"), "/v1"); ok && !strings.Contains(group, "/") {
 			version := metav1.GroupVersionForDiscovery{GroupVersion: group + "/v1", Version: "v1"}

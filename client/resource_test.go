@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/inprocess"
 )
 
 var configmaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
@@ -26,7 +27,7 @@ var configmaps = schema.GroupVersionResource{Version: "v1", Resource: "configmap
 // connect makes a client of a handler.
 func connect(t *testing.T, h http.HandlerFunc) *client.Client {
 	t.Helper()
-	transport := client.NewTransport(h)
+	transport := inprocess.NewTransport(h)
 	t.Cleanup(transport.Close)
 	c, err := client.New(transport.RESTConfig())
 	if err != nil {
@@ -169,3 +170,6 @@ func TestWatchYieldsTypedEventsAndTheErrorThatEndsIt(t *testing.T) {
 		t.Errorf("got %v, want an expired revision", err)
 	}
 }
+
+// second returns the error of a call with a result.
+func second[T any](_ T, err error) error { return err }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/inprocess"
 	"github.com/bowline-dev/bowline/object"
 )
 
@@ -47,7 +48,7 @@ func TestWireSourceYieldsTheSameObjectsInEveryForm(t *testing.T) {
 
 // listsAndWatches follows three config maps, of which one is changed and one deleted after the list.
 func listsAndWatches(t *testing.T, options client.Options, comes object.Form, streaming bool) {
-	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{}})
+	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +207,7 @@ func TestWatchThatBreaksOffSaysHow(t *testing.T) {
 func TestSilentServerIsGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		transport := client.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		transport := inprocess.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Query().Get("watch") != "true" {
 				fmt.Fprint(w, twoMaps[:40])
 			}

@@ -112,7 +112,7 @@ func TestWhatAServerAnnouncesIsNotHeldBeforeItComes(t *testing.T) {
 // A type has the metadata of every kind where its own has it, and what follows means something else.
 func TestObjectOfAnotherKindIsNotRead(t *testing.T) {
 	t.Parallel()
-	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{}})
+	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}})
 	if err != nil {
 		t.Fatal(err)
 	}

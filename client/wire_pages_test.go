@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/inprocess"
 )
 
 // paged serves two pages of one config map each; the second has an answer of its own.
@@ -75,7 +76,7 @@ func TestListIsPagedWhereTheServerDoesNotStream(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				tried := 0
-				transport := client.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				transport := inprocess.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if r.URL.Query().Get("sendInitialEvents") == "true" {
 						tried++
 						streamed(w, r)

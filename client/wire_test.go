@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/inprocess"
 	"github.com/bowline-dev/bowline/object"
 )
 
@@ -51,7 +52,7 @@ func TestWireSourceListsObjectsAsTheServerKeepsThem(t *testing.T) {
 func TestWireSourceWatchYieldsEventsUntilItsContextEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		transport := client.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		transport := inprocess.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if q := r.URL.Query(); q.Get("resourceVersion") != "2" || q.Get("allowWatchBookmarks") != "true" {
 				t.Errorf("query %v", q)
 			}

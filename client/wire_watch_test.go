@@ -7,12 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/inprocess"
 )
 
 // Who has no watch has nothing to stop: nil, and not a Watch that holds nothing.
 func TestAWatchThatCannotBeginIsNil(t *testing.T) {
 	t.Parallel()
-	transport := client.NewTransport(nil)
+	transport := inprocess.NewTransport(nil)
 	transport.Close()
 	c, err := client.New(transport.RESTConfig())
 	if err != nil {

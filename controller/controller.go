@@ -1,5 +1,5 @@
-// Package controller runs control loops: it takes the keys of what changed from informers, queues each once, and hands
-// them to a Reconciler until the world is as declared.
+// Package controller runs control loops. A controller receives changes from informers, queues the key of each
+// object to reconcile once, and calls a Reconciler for it until the actual state matches the declared one.
 //
 //	m, err := controller.NewManager(config, controller.ManagerOptions{})
 //	networks := informer.For[*v1.Network](m.Informers(), networksResource)
@@ -10,10 +10,10 @@
 //	})
 //	err = m.Run(ctx)
 //
-// Controllers act on level, not edge: a key says that something about an object may have changed, and what to do follows
-// from what is read then. Any event may come twice, late or never, and the result is the same.
+// Controllers are level-triggered: a request means that something about an object may have changed, and the
+// reconciler decides from the current state what to do. Requests may be duplicated, merged or late.
 //
-// The package knows no kind and no server; controllers in package controllers and in examples are its users.
+// The package depends on no particular kind or server.
 package controller
 
 import (
@@ -24,60 +24,64 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/why"
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
-// Request names the object to reconcile.
+// Request is the key of an object to reconcile.
 type Request = informer.Key
 
-// Result is what to do after a reconciliation that did not fail. The zero value is nothing until something changes.
+// Result tells the controller what to do after a successful reconciliation. The zero value waits for the next
+// change.
 type Result struct {
-	// RequeueAfter is when to reconcile again even if nothing changes; 0 for not at all.
+	// RequeueAfter is when to reconcile again even if nothing changes; 0 means never.
 	RequeueAfter time.Duration
 }
 
-// Reconciler makes the world as one object declares it. It is called by many workers at a time, but never for one
-// object twice at a time. The object may be gone by the time that its request comes. An error, or a panic, is logged and
-// the request tried again, later each time, unless it is Terminal. ctx ends when the controller stops, or the request's time
-// is over (Options.Timeout).
+// Reconciler brings the actual state closer to what one object declares. Reconcile is called concurrently for
+// different objects but never for the same one; the object may no longer exist. If Reconcile returns an error
+// or panics, the controller logs that and retries with increasing delays, unless the error is Terminal. ctx
+// ends when the controller stops or Options.Timeout has passed.
 type Reconciler interface {
 	Reconcile(ctx context.Context, request Request) (Result, error)
 }
 
-// Func is a function as a Reconciler.
+// Func is a function that implements Reconciler.
 type Func func(ctx context.Context, request Request) (Result, error)
 
 // Reconcile calls f.
 func (f Func) Reconcile(ctx context.Context, request Request) (Result, error) { return f(ctx, request) }
 
-// Options say what a controller is.
+// Options configure a controller.
 type Options struct {
-	// Name is for logs and metrics.
+	// Name identifies the controller in logs and metrics.
 	Name       string
 	Reconciler Reconciler
-	// Sources are where requests come from. The workers begin when all of them have told of what there is.
+	// Sources produce the requests. The workers start when all sources have delivered their initial objects.
 	Sources []Source
-	// Workers is how many requests are worked on at a time; 0 means 1.
+	// Workers is the number of concurrent reconciliations; 0 means 1.
 	Workers int
 	// Limiter delays requests that failed; nil means workqueue.DefaultLimiter.
 	Limiter workqueue.Limiter[Request]
-	// Timeout is how long one reconcile may take: its context ends then. 0 is no limit. A reconcile that does not return soon
-	// after, or within ten minutes where there is no limit, is reported, and another worker takes its worker's place.
+	// Timeout bounds one reconciliation: its context ends then. 0 means no bound. A reconciliation that does
+	// not return within ten seconds after its timeout, or within ten minutes if there is none, is reported as
+	// stuck, and another worker replaces its own.
 	Timeout time.Duration
-	// StopTimeout is how long Run waits for reconciles that are under way when it is stopped; 0 means 30 s.
+	// StopTimeout is how long Run waits for running reconciliations when it is stopped; 0 means 30 s.
 	StopTimeout time.Duration
-	// Caches are those that the reconciler reads. A request is reconciled when they show what the controller has written, or after
-	// five seconds: so a reconciler does not do twice what it cannot see yet. Writes are those that are made with Reconcile's
-	// context, by package client or through client.Observed; informer.Factory.Shows says which are not waited for. A Manager's
-	// informers are the default. With several servers, each factory must know its own (informer.FactoryOptions.Server).
+	// Caches are the factories whose informers the reconciler reads. Before a request is reconciled, the
+	// controller waits, at most five seconds, until they show the controller's own writes, so that a
+	// reconciler does not repeat a write that its cache does not show yet. Writes count if they are made with
+	// Reconcile's context, by package client or through client.Observed; informer.Factory.Shows documents the
+	// exceptions. The default is the manager's informers. With several servers, each factory must name its
+	// own (informer.FactoryOptions.Server).
 	Caches []*informer.Factory
-	// Metrics count what the controller and its queue do; nil counts nothing.
+	// Metrics record what the controller and its queue do; nil records nothing.
 	Metrics *Metrics
-	// Journal keeps why the controller did what it did; nil keeps it for the controller alone.
+	// Journal records the runs of the controller and their causes; nil means a private one.
 	Journal *why.Journal
-	// TracerProvider makes a span for each run; nil traces nothing.
+	// TracerProvider traces each run as a span; nil disables tracing.
 	TracerProvider trace.TracerProvider
 	// Log is nil for slog.Default.
 	Log *slog.Logger
@@ -88,21 +92,23 @@ type Controller struct {
 	options Options
 	log     *slog.Logger
 	queue   *workqueue.Queue[Request]
-	in      *inbox // into queue
+	in      *inbox // adds to queue
 
 	crew     *crew
 	written  *written
 	measured *measured
 
-	reconciled schema.GroupResource // empty when no source is For it
+	reconciled schema.GroupResource // empty if no source is made by For
 	journal    *why.Journal
-	tracer     trace.Tracer // nil when nobody traces
+	tracer     trace.Tracer // nil if tracing is disabled
 
 	ready chan struct{}
 }
 
-// New makes a controller. Somebody must Run it, and the informers that it watches; a Manager does both.
+// New returns a controller. The caller must run both the controller and its informers; a Manager does this
+// for its controllers.
 func New(options Options) *Controller {
+	options.Sources = expand(options.Sources)
 	c := &Controller{
 		options: options,
 		log:     options.Log,
@@ -132,5 +138,5 @@ func New(options Options) *Controller {
 	return c
 }
 
-// Ready is closed when the controller's caches are filled and its workers run.
+// Ready returns a channel that is closed when the controller's caches are filled and its workers run.
 func (c *Controller) Ready() <-chan struct{} { return c.ready }

@@ -20,11 +20,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/inprocess"
 )
 
-// Recorder writes Events: what a controller did about an object, for people to read. It is best effort: recording never
-// waits or fails, one goroutine writes, an event that repeats is one object with a count, many that differ in their message alone
-// become one, and one object has so many written at a time. When more different events wait than it keeps, the newest are dropped.
+// Recorder records Kubernetes Events, which tell people what a controller did about an object. Recording is
+// best effort: it never blocks or fails, and one goroutine writes. Repeated events become one object with a
+// count, events that differ only in their message are combined, and the rate per object is limited. If too
+// many events wait to be written, new ones are dropped. A Recorder is safe for concurrent use.
 type Recorder struct {
 	events    client.Resource[*corev1.Event]
 	component string
@@ -37,29 +39,29 @@ type Recorder struct {
 	similar similar
 	dropped int
 
-	written map[happening]record // only for Run
+	written map[happening]record // used only by Run
 }
 
-// happening is what makes two events the same.
+// happening is the identity of an event: equal happenings are counted as one.
 type happening struct {
 	object                corev1.ObjectReference
 	kind, reason, message string
 }
 
-// occurrences are how often something happened since it was last written.
+// occurrences counts a happening since it was last written.
 type occurrences struct {
 	count       int32
 	first, last metav1.Time
-	message     string // the last one
+	message     string // the latest
 }
 
-// record is where something was written before.
+// record is the Event object that a happening was written to.
 type record struct {
 	namespace, name string
 	count           int32
 }
 
-// Bounds of a recorder's memory, and of its patience with a server that does not answer.
+// Bounds on a recorder's memory, and on how long it waits for the server.
 const (
 	keptHappenings = 1024
 	keptRecords    = 4096
@@ -71,7 +73,7 @@ const (
 
 var eventsResource = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 
-// NewRecorder makes a recorder, which writes while it is Run.
+// NewRecorder returns a recorder. Run writes what it records.
 func NewRecorder(c *client.Client, component string, log *slog.Logger) *Recorder {
 	r := &Recorder{
 		events:    client.Of[*corev1.Event](c, eventsResource),
@@ -85,12 +87,12 @@ func NewRecorder(c *client.Client, component string, log *slog.Logger) *Recorder
 	return r
 }
 
-// Normal records something that is as it should be. The reason is one word in CamelCase.
+// Normal records an expected event. The reason is one word in CamelCase.
 func (r *Recorder) Normal(obj client.Object, reason, message string, arguments ...any) {
 	r.record(corev1.EventTypeNormal, obj, reason, fmt.Sprintf(message, arguments...))
 }
 
-// Warning records something that somebody should look at.
+// Warning records an event that may need attention. The reason is one word in CamelCase.
 func (r *Recorder) Warning(obj client.Object, reason, message string, arguments ...any) {
 	r.record(corev1.EventTypeWarning, obj, reason, fmt.Sprintf(message, arguments...))
 }
@@ -121,7 +123,8 @@ func (r *Recorder) record(kind string, obj client.Object, reason, message string
 	r.ready.Signal()
 }
 
-// reference names an object in an event. It leaves the revision out: events about all states of an object are the same.
+// reference returns an object reference without the revision, so that events about all states of an object
+// are equal.
 func reference(obj client.Object) corev1.ObjectReference {
 	kind := obj.GetObjectKind().GroupVersionKind()
 	if kind.Kind == "" {
@@ -137,7 +140,7 @@ func reference(obj client.Object) corev1.ObjectReference {
 	}
 }
 
-// Run writes until ctx ends, and then for a moment what still waits.
+// Run writes events until ctx ends, and then for up to two seconds those that still wait.
 func (r *Recorder) Run(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() {
 		r.mu.Lock()
@@ -145,7 +148,7 @@ func (r *Recorder) Run(ctx context.Context) {
 		r.ready.Broadcast()
 	})
 	defer stop()
-	writing, end := context.WithCancel(context.WithoutCancel(ctx)) // what is being written when ctx ends is not lost either
+	writing, end := context.WithCancel(context.WithoutCancel(ctx)) // a write in progress when ctx ends is completed
 	defer end()
 	var late *time.Timer
 	timed := make(chan struct{})
@@ -153,7 +156,7 @@ func (r *Recorder) Run(ctx context.Context) {
 		late = time.AfterFunc(lastWrites, end)
 		close(timed)
 	})
-	defer func() { // a timer that goes on keeps everything
+	defer func() { // a running timer would keep the recorder in memory
 		if !unlink() {
 			<-timed
 			late.Stop()
@@ -167,7 +170,7 @@ func (r *Recorder) Run(ctx context.Context) {
 	}
 }
 
-// take is what happened first of what is not written yet.
+// take removes the oldest waiting event.
 func (r *Recorder) take(ctx context.Context, wait bool) (h happening, o occurrences, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,11 +190,11 @@ func (r *Recorder) take(ctx context.Context, wait bool) (h happening, o occurren
 	return h, o, true
 }
 
-// write puts one event on the server, with some patience. It gives up at once when the server refuses it.
+// write writes one event. It retries if the server does not answer, but not if the server rejects the event.
 func (r *Recorder) write(ctx context.Context, h happening, o occurrences) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	event := r.event(h, o) // with one name for all attempts: one that got no answer may have been written
+	event := r.event(h, o) // the same name for all attempts: a write without a response may have succeeded
 	var err error
 	for attempt := range writeAttempts {
 		if err = r.put(ctx, h, o, event); !isPassing(err) {
@@ -204,12 +207,12 @@ func (r *Recorder) write(ctx context.Context, h happening, o occurrences) {
 	}
 }
 
-// isPassing says whether a write failed for want of an answer, rather than because of one.
+// isPassing reports whether a write failed without a response from the server.
 func isPassing(err error) bool {
-	return err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown && !errors.Is(err, client.ErrClosed)
+	return err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown && !errors.Is(err, inprocess.ErrClosed)
 }
 
-// put counts up the event that was written before, or creates one.
+// put increments the count of an event written before, or creates one.
 func (r *Recorder) put(ctx context.Context, h happening, o occurrences, event *corev1.Event) error {
 	if before, again := r.written[h]; again {
 		before.count += o.count
@@ -229,16 +232,16 @@ func (r *Recorder) put(ctx context.Context, h happening, o occurrences, event *c
 		return err
 	}
 	if len(r.written) >= keptRecords {
-		clear(r.written) // counts begin anew: cheaper than remembering who is oldest
+		clear(r.written) // restarting the counts is cheaper than tracking the oldest
 	}
 	r.written[h] = record{event.Namespace, event.Name, o.count}
 	return nil
 }
 
-// longestName is how much of an object's name stands in that of its event.
+// longestName is how much of an object's name goes into the name of its event.
 const longestName = 253 - len(".0123456789abcdef")
 
-// event is the object to create.
+// event returns the Event to create.
 func (r *Recorder) event(h happening, o occurrences) *corev1.Event {
 	namespace := h.object.Namespace
 	if namespace == "" {

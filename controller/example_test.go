@@ -9,27 +9,23 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline"
-	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
-	"github.com/bowline-dev/bowline/informer"
 )
 
 // greeter writes a greeting into each ConfigMap that has a name to greet.
 type greeter struct {
-	cached informer.Lister[*corev1.ConfigMap]
-	maps   client.Resource[*corev1.ConfigMap]
+	maps   *controller.Objects[*corev1.ConfigMap]
 	events *controller.Recorder
 }
 
-// Reconcile compares what is declared with what is there, and makes it so.
+// Reconcile writes the greeting if it is missing or wrong.
 func (g *greeter) Reconcile(ctx context.Context, r controller.Request) (controller.Result, error) {
-	cm, err := g.cached.Get(r.Namespace, r.Name)
+	cm, err := g.maps.Get(r.Namespace, r.Name)
 	if apierrors.IsNotFound(err) {
-		return controller.Result{}, nil // nothing is declared any more
+		return controller.Result{}, nil // deleted
 	}
 	name, greeting := cm.Data["name"], "Hello, "+cm.Data["name"]
 	switch {
@@ -39,14 +35,14 @@ func (g *greeter) Reconcile(ctx context.Context, r controller.Request) (controll
 		return controller.Result{}, nil
 	}
 	patch := fmt.Appendf(nil, `{"data":{"greeting":%q}}`, greeting)
-	if _, err = g.maps.Patch(ctx, r.Namespace, r.Name, "", types.MergePatchType, patch, metav1.PatchOptions{}); err == nil {
+	if _, err = g.maps.Client().Patch(ctx, r.Namespace, r.Name, "", types.MergePatchType, patch, metav1.PatchOptions{}); err == nil {
 		g.events.Normal(cm, "Greeted", "%s was greeted", name)
 	}
 	return controller.Result{}, err
 }
 
-// A controller from start to end. On a plane in the same process it takes config and source from there; against any other
-// server, config is enough.
+// A controller from start to end. Its config and source are those of a plane in the same process; for any other server, a
+// config is enough.
 func Example() {
 	ctx, stop := context.WithCancel(context.Background())
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -64,24 +60,21 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	resource := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	maps := informer.For[*corev1.ConfigMap](m.Informers(), resource)
-	resources := client.Of[*corev1.ConfigMap](m.Client(), resource)
-	m.Add(controller.Options{
-		Name:       "greeter",
-		Reconciler: &greeter{maps.Lister(), resources, m.Recorder("greeter")},
-		Sources:    []controller.Source{controller.For(maps, controller.ResourceVersionChanged)},
-	})
+	maps := controller.ObjectsOf[*corev1.ConfigMap](m, corev1.SchemeGroupVersion.WithResource("configmaps"))
+	reconciler := &greeter{maps, m.Recorder("greeter")}
+	if err := m.Build("greeter").For(maps, controller.ResourceVersionChanged).Complete(reconciler); err != nil {
+		panic(err)
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- m.Run(ctx) }()
 
-	changes, err := resources.Watch(ctx, "default", metav1.ListOptions{FieldSelector: "metadata.name=world"})
+	changes, err := maps.Client().Watch(ctx, "default", metav1.ListOptions{FieldSelector: "metadata.name=world"})
 	if err != nil {
 		panic(err)
 	}
 	defer changes.Stop()
 	world := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "world"}, Data: map[string]string{"name": "World"}}
-	if _, err := resources.Create(ctx, world, metav1.CreateOptions{}); err != nil {
+	if _, err := maps.Client().Create(ctx, world, metav1.CreateOptions{}); err != nil {
 		panic(err)
 	}
 	for world.Data["greeting"] == "" {

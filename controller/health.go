@@ -13,10 +13,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Health answers /healthz, whether this manager should be let live, /readyz, whether it does its work, and /metrics, where it
-// has Metrics. Each of the first two lists what it looked at, and is a 500 when something is wrong: a cache that is not filled,
-// a reconcile that does not return, a lease that was lost. A manager that waits for its lease is ready to take over, so it is
-// ready, and says who holds it: else a rollout that waits for the new process to be ready would never end the old one.
+// Health returns a handler for /healthz (liveness), /readyz (readiness) and, if the manager has Metrics,
+// /metrics. The first two list their checks and respond 500 if one fails: a cache is not filled, a
+// reconciliation is stuck, the lease was lost. A manager that waits for its lease is ready, and reports who
+// holds it: otherwise a rollout that waits for the new process to become ready would never end the old one.
 func (m *Manager) Health() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, "healthz", m.alive()) })
@@ -29,13 +29,13 @@ func (m *Manager) Health() http.Handler {
 	return mux
 }
 
-// check is one thing that was looked at.
+// check is the result of one health check.
 type check struct {
 	name, note string
 	err        error
 }
 
-// alive is what only a new process heals.
+// alive returns the liveness checks: failures that only a restart can fix.
 func (m *Manager) alive() []check {
 	checks := []check{m.lease.check()}
 	for _, c := range m.controllers {
@@ -44,10 +44,10 @@ func (m *Manager) alive() []check {
 	return checks
 }
 
-// readiness is what keeps this manager from its work.
+// readiness returns the readiness checks.
 func (m *Manager) readiness() []check {
 	now, cancel := context.WithCancel(context.Background())
-	cancel() // nobody waits here
+	cancel() // WaitForSync must not wait
 	checks := []check{m.lease.check(), {name: "caches", err: m.informers.WaitForSync(now)}}
 	for _, c := range m.controllers {
 		checks = append(checks, check{name: "controller/" + c.options.Name, err: c.crew.stuck()})
@@ -55,7 +55,7 @@ func (m *Manager) readiness() []check {
 	return checks
 }
 
-// answer writes the checks as Kubernetes' servers do.
+// answer writes the checks in the format of Kubernetes' servers.
 func answer(w http.ResponseWriter, name string, checks []check) {
 	var body strings.Builder
 	verdict, status := "passed", http.StatusOK
@@ -75,7 +75,7 @@ func answer(w http.ResponseWriter, name string, checks []check) {
 	fmt.Fprintf(w, "%s%s check %s\n", body.String(), name, verdict)
 }
 
-// check says whether the lease is held, or who has it.
+// check reports whether the lease is held, and by whom.
 func (l *lease) check() check {
 	c := check{name: "lease"}
 	switch {
@@ -83,7 +83,7 @@ func (l *lease) check() check {
 		c.note = "there is no election"
 	case l.lost.Load():
 		c.err = fmt.Errorf("%s was lost, and is %s", l.name(), l.state())
-	case l.elector.IsLeader():
+	case l.elector.Leading():
 		c.note = l.name() + " is this manager's"
 	default:
 		c.note = fmt.Sprintf("ready to take over: %s is %s", l.name(), l.state())
@@ -91,7 +91,7 @@ func (l *lease) check() check {
 	return c
 }
 
-// lame is an error when all workers are stuck and no more are put in their places.
+// lame returns an error if all workers are stuck and no more can be replaced.
 func (c *crew) lame() error {
 	c.mu.Lock()
 	stuck := 0
@@ -108,7 +108,7 @@ func (c *crew) lame() error {
 	return nil
 }
 
-// serveHealth serves Health while the part runs. A listener that fails later stops the manager.
+// serveHealth starts serving Health. If the listener fails later, the manager stops.
 func (m *Manager) serveHealth(stop context.CancelCauseFunc) (*part, error) {
 	if m.options.HealthAddress == "" {
 		return nil, nil

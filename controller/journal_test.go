@@ -47,7 +47,7 @@ func onPlane(t *testing.T, test func(s *stage)) {
 	t.Helper()
 	s := &stage{T: t}
 	plane, err := bowline.Start(t.Context(), bowline.Options{
-		Controllers: []string{}, Log: slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Controllers: []string{bowline.NoControllers}, Logger: slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func TestAControllerThatWakesItselfIsNamed(t *testing.T) {
 	})
 }
 
-// Controllers that bring something about together come round a few times. That is no loop, and nor is it one to look often.
+// Controllers that converge run a few times each, and a controller may run often. Neither is a loop.
 func TestControllersThatAgreeAreNotNamed(t *testing.T) {
 	t.Parallel()
 	onStage(t, func(s *stage) {
@@ -243,7 +243,7 @@ func TestControllersThatAgreeAreNotNamed(t *testing.T) {
 	})
 }
 
-// isChain checks that each controller wrote once, because of what the one before it wrote.
+// isChain checks that each controller wrote once, caused by the write of the controller before it.
 func (s *stage) isChain(report *why.Report, controllers ...string) {
 	s.Helper()
 	var wrote []why.Run

@@ -11,37 +11,37 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/util/retry"
-	"k8s.io/klog/v2"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/election"
 )
 
-// LeaderElection has the managers that name the same Lease (coordination.k8s.io/v1) work one at a time. It is client-go's: any
-// program that elects so can take part. The zero values of the times are Kubernetes' own.
+// LeaderElection makes managers that name the same Lease (coordination.k8s.io/v1) run one at a time. The
+// protocol is that of client-go's leader election, so programs that use it can take part. Zero durations mean
+// Kubernetes' defaults.
 //
-// Whoever leads renews the lease every RetryPeriod. When that fails for RenewDeadline, its manager stops, with an error; another
-// takes over when it has not seen the lease renewed for LeaseDuration. A manager that stops in order releases the lease when its
-// last worker has ended, and another begins when it looks again: after RetryPeriod, or somewhat more than twice that. One that
-// lost the lease, or has a reconcile that does not return, releases nothing: the lease expires.
+// The leader renews the lease every RetryPeriod. If it cannot for RenewDeadline, its manager stops with an
+// error. Another manager takes over when the lease has not been renewed for LeaseDuration. A manager that
+// stops normally releases the lease after its last worker has ended, and another acquires it at its next
+// attempt, after RetryPeriod to somewhat more than twice that. A manager that lost the lease, or has a stuck
+// reconciliation, does not release it: the lease expires.
 type LeaderElection struct {
-	// Name and Namespace are the lease's. The namespace is "default" when it is empty.
+	// Name and Namespace identify the Lease. The default namespace is "default".
 	Name, Namespace string
-	// Identity is who this process is; empty means the host's name and something random.
+	// Identity identifies this process; the default is the host name and a random number.
 	Identity string
-	// LeaseDuration is 15 s, RenewDeadline 10 s and RetryPeriod 2 s where they are 0. Each must be longer than the next.
+	// The defaults are 15 s, 10 s and 2 s. Each must be longer than the next.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 }
 
-// lease is a manager's part in an election. Nil is a manager that leads without one.
+// lease is a manager's participation in an election. A nil lease always leads.
 type lease struct {
 	options LeaderElection
-	elector *leaderelection.LeaderElector
-	lock    *resourcelock.LeaseLock
+	elector *election.Elector
 	log     *slog.Logger
 	holder  *part
 	started chan struct{} // closed when the lease is acquired
@@ -69,24 +69,16 @@ func newLease(config *rest.Config, options *LeaderElection, log *slog.Logger) (*
 		o.Identity = fmt.Sprintf("%s_%016x", host, rand.Uint64())
 	}
 	own := rest.CopyConfig(config)
-	own.Timeout = max(o.RenewDeadline/2, time.Second) // one request that hangs must not cost the lease
-	leases, err := coordinationv1.NewForConfig(own)
+	own.Timeout = max(o.RenewDeadline/2, time.Second) // so that one hanging request does not cost the lease
+	c, err := client.New(own)
 	if err != nil {
 		return nil, fmt.Errorf("leader election: %w", err)
 	}
-	l.lock = &resourcelock.LeaseLock{
-		LeaseMeta:  metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
-		Client:     leases,
-		LockConfig: resourcelock.ResourceLockConfig{Identity: o.Identity},
-	}
-	l.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock:          l.lock,
+	l.elector, err = election.New(election.Config{
+		Leases:    leases{client.Of[*coordinationv1.Lease](c, coordinationv1.SchemeGroupVersion.WithResource("leases"))},
+		Namespace: o.Namespace, Name: o.Name, Identity: o.Identity,
 		LeaseDuration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod,
-		Name: o.Name, // no ReleaseOnCancel: it would release before the workers have ended, also when renewing has failed
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(context.Context) { close(l.started) },
-			OnStoppedLeading: func() {},
-		},
+		Log: log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("leader election on the lease %s: %w", l.name(), err)
@@ -94,13 +86,13 @@ func newLease(config *rest.Config, options *LeaderElection, log *slog.Logger) (*
 	return l, nil
 }
 
-// acquire waits until this manager leads, or ctx ends. From then on, losing the lease calls stop.
+// acquire waits until this manager leads or ctx ends. After that, losing the lease calls stop.
 func (l *lease) acquire(ctx, background context.Context, stop context.CancelCauseFunc) {
 	if l == nil {
 		return
 	}
-	l.holder = start(klog.NewContext(background, logr.FromSlogHandler(l.log.Handler())), func(held context.Context) {
-		l.elector.Run(held)
+	l.holder = start(background, func(held context.Context) {
+		l.elector.Run(held, func() { close(l.started) })
 		if held.Err() == nil {
 			l.lost.Store(true)
 			stop(fmt.Errorf("leader election: %s lost the lease %s, which is now %s: another may be at work, so this manager has "+
@@ -113,41 +105,29 @@ func (l *lease) acquire(ctx, background context.Context, stop context.CancelCaus
 	}
 }
 
-// release ends the renewal, and gives the lease up if nothing of this manager is at work any more, so that another need not wait
-// until it expires.
+// release stops renewing and, if the manager is idle, releases the lease so that another need not wait until
+// it expires.
 func (l *lease) release(idle bool) {
 	if l == nil {
 		return
 	}
 	l.holder.stop()
-	if !idle || l.lost.Load() || !l.elector.IsLeader() {
+	if !idle || l.lost.Load() || !l.elector.Leading() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), l.options.RenewDeadline)
 	defer cancel()
-	// A renewal that was under way may have got to the server, or still get there.
-	if err := retry.RetryOnConflict(retry.DefaultRetry, func() error { return l.giveUp(ctx) }); err != nil {
+	// A renewal that was in progress may have reached the server or may still reach it.
+	if err := retry.RetryOnConflict(retry.DefaultRetry, func() error { return l.elector.Release(ctx) }); err != nil {
 		l.log.Warn("the lease could not be released: it expires", "lease", l.name(), "error", err)
 	}
 }
 
-// giveUp takes this manager's name off the lease, if it is there.
-func (l *lease) giveUp(ctx context.Context) error {
-	held, _, err := l.lock.Get(ctx)
-	if err != nil || held.HolderIdentity != l.options.Identity {
-		return err
-	}
-	now := metav1.Now()
-	return l.lock.Update(ctx, resourcelock.LeaderElectionRecord{
-		LeaderTransitions: held.LeaderTransitions, LeaseDurationSeconds: 1, AcquireTime: now, RenewTime: now,
-	})
-}
-
 func (l *lease) name() string { return l.options.Namespace + "/" + l.options.Name }
 
-// state says who has the lease.
+// state describes who holds the lease.
 func (l *lease) state() string {
-	switch holder := l.elector.GetLeader(); {
+	switch holder := l.elector.Holder(); {
 	case holder == l.options.Identity:
 		return "still in its name but could not be renewed within " + l.options.RenewDeadline.String()
 	case holder == "":
@@ -155,4 +135,17 @@ func (l *lease) state() string {
 	default:
 		return "held by " + holder
 	}
+}
+
+// leases sends an elector's requests.
+type leases struct {
+	client.Resource[*coordinationv1.Lease]
+}
+
+func (l leases) Create(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	return l.Resource.Create(ctx, lease, metav1.CreateOptions{})
+}
+
+func (l leases) Update(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	return l.Resource.Update(ctx, lease, metav1.UpdateOptions{})
 }

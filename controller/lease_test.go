@@ -258,7 +258,7 @@ func TestElectionNeedsAName(t *testing.T) {
 		want     string
 	}{
 		{controller.LeaderElection{}, "set LeaderElection.Name"},
-		{controller.LeaderElection{Name: "x", LeaseDuration: time.Second}, "default/x: leaseDuration must be greater than renewDeadline"},
+		{controller.LeaderElection{Name: "x", LeaseDuration: time.Second}, "default/x: LeaseDuration 1s must be greater than RenewDeadline 10s"},
 	} {
 		_, err := controller.NewManager(&rest.Config{Host: "http://unused"}, controller.ManagerOptions{LeaderElection: &test.election})
 		if err == nil || !strings.Contains(err.Error(), test.want) {

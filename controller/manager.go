@@ -10,11 +10,12 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/why"
 )
 
-// Manager runs controllers that share a client, informers and an event recorder. Add everything, then Run it once.
+// Manager runs controllers that share a client, informers and event recorders. Add everything, then call Run
+// once.
 type Manager struct {
 	client      *client.Client
 	informers   *informer.Factory
@@ -25,49 +26,49 @@ type Manager struct {
 	lease       *lease // nil without an election
 	recorders   []*Recorder
 	journal     *why.Journal
-	forwarder   *forwarder // nil when nobody wants to know
+	forwarder   *forwarder // nil if runs are not forwarded
 	traces      trace.TracerProvider
 	ready       chan struct{}
 }
 
-// ManagerOptions of a manager. The zero value works: over the wire, without resync.
+// ManagerOptions configure a Manager. The zero value works: informers over the network, without resyncs.
 type ManagerOptions struct {
-	// Source is where informers list and watch; nil means over config's connection. In the server's own process it is
-	// the server's, and objects are shared with it.
+	// Source is where informers list and watch; nil means over config's connection. In the server's process,
+	// pass the server's Source to share its objects.
 	Source client.Source
-	// Resync is how often every object is reconciled although nothing is known to have changed; 0 for never.
+	// Resync is how often every object is reconciled even if it did not change; 0 means never.
 	Resync time.Duration
-	// Transform changes each object before it is cached, so as to keep less of it, say: see informer.FactoryOptions. nil takes
-	// objects as they are.
+	// Transform modifies each object before it is cached, for example to drop fields: see
+	// informer.FactoryOptions.
 	Transform func(client.Object) (client.Object, error)
-	// Mutations detects changes of cached objects in tests; see informer.DetectMutations.
+	// Mutations detects modifications of cached objects in tests; see informer.DetectMutations.
 	Mutations *informer.Mutations
-	// Metrics count what the controllers and their queues do; nil counts nothing.
+	// Metrics record what the controllers and their queues do; nil records nothing.
 	Metrics *Metrics
-	// Namespaces are those whose objects InformersFor holds; none means all.
+	// Namespaces restricts the objects that ObjectsOf caches; none means all namespaces.
 	Namespaces []string
-	// LeaderElection has one of several processes work at a time; nil has this one work.
+	// LeaderElection makes one of several processes work at a time; nil makes this process work at once.
 	LeaderElection *LeaderElection
-	// HealthAddress is where Health is served, such as ":8081"; empty serves it nowhere.
+	// HealthAddress is where Health is served, such as ":8081"; empty means nowhere.
 	HealthAddress string
-	// StopTimeout is the controllers' default.
+	// StopTimeout is the default of the controllers' Options.StopTimeout.
 	StopTimeout time.Duration
-	// Journal keeps why the controllers did what they did; nil keeps it for this manager alone. In the server's own process it
-	// is the server's, which shows it.
+	// Journal records the runs of the controllers and their causes; nil means one private to the manager. In
+	// the server's process, pass the server's journal so that the server can show the runs.
 	Journal *why.Journal
-	// Authority are the certificates, in PEM, of those who vouch for the server: what Authority returns. Nil means those that
-	// config names.
+	// Authority is the PEM bundle that the method Authority returns. Nil means the CA certificates of config.
 	Authority []byte
-	// Forward is a path of the server, such as why.Path, that takes in what this manager's journal has. It is best effort; a
-	// server that never knew the path is not asked again. Empty forwards nothing.
+	// Forward is a path of the server, such as why.Path, to which the manager sends completed runs, best
+	// effort. A server that never had the path is not asked again. Empty means that runs are not forwarded.
 	Forward string
-	// TracerProvider makes a span for each run of a reconciler; nil traces nothing.
+	// TracerProvider traces each run of a reconciler as a span; nil disables tracing.
 	TracerProvider trace.TracerProvider
 	// Log is nil for slog.Default.
 	Log *slog.Logger
 }
 
-// NewManager makes a manager of controllers that talk to the server of config.
+// NewManager returns a manager of controllers that use the server of config. It fails if the config is
+// invalid; it sends no request.
 func NewManager(config *rest.Config, options ManagerOptions) (*Manager, error) {
 	c, err := client.New(config)
 	if err != nil {
@@ -110,14 +111,14 @@ func NewManager(config *rest.Config, options ManagerOptions) (*Manager, error) {
 	}, nil
 }
 
-// Client writes, and reads what no cache holds.
+// Client returns a client for writing, and for reading what is not cached.
 func (m *Manager) Client() *client.Client { return m.client }
 
-// Authority are the certificates, in PEM, by which clients know the server, for controllers that tell others; empty when nobody
-// has said so, or nobody needs to.
+// Authority returns the PEM bundle that clients verify the server with, for controllers that publish it. It
+// is empty if none is configured.
 func (m *Manager) Authority() []byte { return m.options.Authority }
 
-// authorityOf are the certificates that a client trusts.
+// authorityOf returns the CA certificates of a config.
 func authorityOf(config *rest.Config) ([]byte, error) {
 	if len(config.CAData) > 0 || config.CAFile == "" {
 		return config.CAData, nil
@@ -129,11 +130,12 @@ func authorityOf(config *rest.Config) ([]byte, error) {
 	return data, nil
 }
 
-// Informers are shared by all controllers: informer.For(m.Informers(), resource) finds one.
+// Informers returns the factory that all controllers share: informer.For(m.Informers(), resource) returns an
+// informer.
 func (m *Manager) Informers() *informer.Factory { return m.informers }
 
-// MoreInformers is one more factory, which runs while the manager does, for informers that are to be other than those that all
-// share: lazy ones, say. Server, Mutations and Log are the manager's. It must be asked for before Run.
+// MoreInformers returns another factory that the manager runs, for informers with other options than the
+// shared ones, such as lazy ones. The manager sets Server, Mutations and Log. Call it before Run.
 func (m *Manager) MoreInformers(options informer.FactoryOptions) *informer.Factory {
 	options.Server, options.Mutations, options.Log = m.client.Server(), m.options.Mutations, m.log
 	f := informer.NewFactory(m.options.Source, options)
@@ -141,17 +143,17 @@ func (m *Manager) MoreInformers(options informer.FactoryOptions) *informer.Facto
 	return f
 }
 
-// Recorder makes a recorder of events in the name of a component, which works while the manager runs.
+// Recorder returns a recorder of events for a component. The manager runs it.
 func (m *Manager) Recorder(component string) *Recorder {
 	r := NewRecorder(m.client, component, m.log)
 	m.recorders = append(m.recorders, r)
 	return r
 }
 
-// Journal is why the controllers did what they did.
+// Journal returns the journal of the controllers' runs.
 func (m *Manager) Journal() *why.Journal { return m.journal }
 
-// Add makes a controller that the manager runs. What its options leave out and the manager's have is the manager's.
+// Add adds a controller, which the manager runs. Options that are not set default to the manager's.
 func (m *Manager) Add(options Options) *Controller {
 	if options.Log == nil {
 		options.Log = m.log
@@ -176,6 +178,6 @@ func (m *Manager) Add(options Options) *Controller {
 	return c
 }
 
-// Ready is closed when all controllers are ready. It is not while one waits for a resource that is not served yet; the
-// others work meanwhile.
+// Ready returns a channel that is closed when all controllers are ready. A controller whose resource is not
+// served yet delays it; the others work meanwhile.
 func (m *Manager) Ready() <-chan struct{} { return m.ready }

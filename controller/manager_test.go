@@ -35,9 +35,11 @@ func TestSeveralNamespacesAndNoOthers(t *testing.T) {
 			w.create(name, "a")
 		}
 		m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{Namespaces: []string{"one", "two"}})
-		maps := controller.InformersFor[*corev1.ConfigMap](m, configMaps)
+		maps := controller.ObjectsOf[*corev1.ConfigMap](m, configMaps)
 		seen := &names{}
-		m.Add(controller.Options{Name: "maps", Reconciler: seen, Sources: maps.For()})
+		if err := m.Build("maps").For(maps).Complete(seen); err != nil {
+			w.Fatal(err)
+		}
 		r := run(m)
 		<-m.Ready()
 		if got := sorted(seen.take()); got != "one/a two/a" {
@@ -69,9 +71,11 @@ func TestManagerCachesWhatTransformLeaves(t *testing.T) {
 			obj.SetManagedFields(nil)
 			return obj, nil
 		}})
-		maps := controller.InformersFor[*corev1.ConfigMap](m, configMaps)
+		maps := controller.ObjectsOf[*corev1.ConfigMap](m, configMaps)
 		seen := &names{}
-		m.Add(controller.Options{Name: "maps", Reconciler: seen, Sources: maps.For()})
+		if err := m.Build("maps").For(maps).Complete(seen); err != nil {
+			w.Fatal(err)
+		}
 		r := run(m)
 		<-m.Ready()
 		cached, err := maps.Get("default", "a")
@@ -98,7 +102,7 @@ func sorted(words string) string {
 func TestOneControllerOfTwoServers(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		far, err := bowline.Start(w.Context(), bowline.Options{Controllers: []string{}})
+		far, err := bowline.Start(w.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}})
 		if err != nil {
 			w.Fatal(err)
 		}

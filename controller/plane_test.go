@@ -35,7 +35,7 @@ type world struct {
 func inWorld(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{}})
+		plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}})
 		if err != nil {
 			t.Fatal(err)
 		}

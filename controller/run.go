@@ -14,15 +14,15 @@ import (
 	"github.com/bowline-dev/bowline/internal/why"
 )
 
-// run is one reconciliation: what caused it, and what came of it. The context of Reconcile carries it.
+// run is one reconciliation, with its causes and its outcome. The context of Reconcile carries it.
 type run struct {
 	*why.Ongoing
 	controller *Controller
 	request    Request
-	span       trace.Span // nil when nobody traces
+	span       trace.Span // nil if tracing is disabled
 }
 
-// runKey is the key of a context's *run.
+// runKey is the context key of a *run.
 type runKey struct{}
 
 func runOf(ctx context.Context) *run {
@@ -30,33 +30,43 @@ func runOf(ctx context.Context) *run {
 	return r
 }
 
-// Note tells the journal what a reconciler compared, and what it found, for whoever asks why. It is one line, kept with the run that
-// ctx is of, as long as that is; without one it does nothing.
+// Note records one line in the journal: what the reconciler compared and found, to be shown by bowline why.
+// It belongs to the run of ctx; without a run, Note does nothing.
 func Note(ctx context.Context, format string, arguments ...any) {
 	if r := runOf(ctx); r != nil {
 		r.Ongoing.Note(format, arguments...)
 	}
 }
 
-// Did tells the journal what a reconciler did that no write to the API shows, such as to make or remove something real. It is
-// kept as Note keeps what was compared.
+// Did records one line in the journal: an action of the reconciler that no API write shows, such as creating
+// an external resource. Without a run in ctx, it does nothing.
 func Did(ctx context.Context, format string, arguments ...any) {
 	if r := runOf(ctx); r != nil {
 		r.Ongoing.Did(format, arguments...)
 	}
 }
 
-// Causes are why the run that ctx is of was made, merged and bounded. They are for telling people: what to do follows from the
-// state that is read, and a cause may be missing.
-func Causes(ctx context.Context) []why.Cause {
+// Causes returns descriptions of the causes of the run of ctx, merged and bounded. They are informational: reconcilers must
+// decide from the current state, and causes may be missing.
+func Causes(ctx context.Context) []string {
 	if r := runOf(ctx); r != nil {
-		return r.Ongoing.Causes()
+		return r.causes()
 	}
 	return nil
 }
 
-// Log is the log of the run that ctx is of: each line names the controller, the object and why it is looked at. Without a run
-// it is slog.Default.
+// causes describes the causes of the run.
+func (r *run) causes() []string {
+	causes := r.Ongoing.Causes()
+	texts := make([]string, 0, len(causes)+1)
+	for _, cause := range causes {
+		texts = append(texts, cause.String())
+	}
+	return texts
+}
+
+// Log returns a logger for the run of ctx, which adds the controller, the object and the causes to each line.
+// Without a run it is slog.Default.
 func Log(ctx context.Context) *slog.Logger {
 	if r := runOf(ctx); r != nil {
 		return r.log()
@@ -64,25 +74,21 @@ func Log(ctx context.Context) *slog.Logger {
 	return slog.Default()
 }
 
-// log is the controller's, with what the run is about.
+// log returns the controller's logger with the attributes of the run.
 func (r *run) log() *slog.Logger {
 	return r.controller.log.With("object", r.request.String(), "cause", r.because())
 }
 
-// because is all causes in one line.
+// because returns all causes in one line.
 func (r *run) because() string {
-	causes := r.Ongoing.Causes()
-	texts := make([]string, 0, len(causes)+1)
-	for _, cause := range causes {
-		texts = append(texts, cause.String())
-	}
+	texts := r.causes()
 	if more := r.MoreCauses(); more > 0 {
 		texts = append(texts, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(texts, "; ")
 }
 
-// begin takes the causes of a request that is about to be worked on. The context carries the run.
+// begin starts a run with the recorded causes of a request. The returned context carries the run.
 func (c *Controller) begin(ctx context.Context, request Request) (context.Context, *run) {
 	known := c.in.take(request)
 	if known.list == nil {
@@ -96,11 +102,11 @@ func (c *Controller) begin(ctx context.Context, request Request) (context.Contex
 	return client.Observe(context.WithValue(ctx, runKey{}, r), r.Wrote), r
 }
 
-// end says what came of a run.
+// end records the outcome of a run.
 func (c *Controller) end(r *run, result Result, err error) {
 	id := r.End(err, result.RequeueAfter)
 	switch {
-	case IsTerminal(err): // comes again when something changes
+	case IsTerminal(err): // waits for the next change
 	case err != nil:
 		c.in.noteRetry(r.request, why.Cause{Kind: why.Retried, Run: id, Err: err.Error()})
 	case result.RequeueAfter > 0:
@@ -118,24 +124,20 @@ func (c *Controller) end(r *run, result Result, err error) {
 	r.span.End()
 }
 
-// trace begins the run's span, which names the causes. Before it ends it is linked to the spans of the runs whose writes they
-// are: an event may be quicker than the answer to the write that it tells of, so those are not all known at the beginning.
+// trace starts the run's span, with the causes as attributes. end links it to the spans of the runs whose
+// writes caused it. The links are not complete earlier: an event may arrive before the response to the write
+// that caused it.
 func (r *run) trace(ctx context.Context) context.Context {
-	causes := r.Ongoing.Causes()
-	texts := make([]string, 0, len(causes))
-	for _, cause := range causes {
-		texts = append(texts, cause.String())
-	}
 	ctx, r.span = r.controller.tracer.Start(ctx, "reconcile "+r.controller.options.Name, trace.WithAttributes(
 		attribute.String("bowline.controller", r.controller.options.Name),
 		attribute.String("bowline.object", r.request.String()),
-		attribute.StringSlice("bowline.causes", texts),
+		attribute.StringSlice("bowline.causes", r.causes()),
 	))
 	r.Traced(r.span.SpanContext())
 	return ctx
 }
 
-// tracer makes the spans of runs; nil without a provider.
+// tracer returns nil if there is no provider.
 func tracer(provider trace.TracerProvider) trace.Tracer {
 	if provider == nil {
 		return nil

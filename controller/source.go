@@ -11,31 +11,53 @@ import (
 	"github.com/bowline-dev/bowline/internal/why"
 )
 
-// Source is where the requests of a controller come from. For, Owns and Watches make them of informers; a Trigger takes
-// those that no informer tells of.
+// Source produces the requests of a controller. For, Owns and Watches return sources that read from
+// informers; a Trigger is a source for everything else.
 type Source interface {
-	// filled is closed when there is something to feed from.
+	// filled returns a channel that is closed when feed can be called.
 	filled() <-chan struct{}
-	// feed puts every request into the inbox, with its cause, until remove is called; the channel is closed when those for all
-	// that there is at first are in it.
+	// feed adds requests with their causes to the inbox until remove is called. synced is closed when the
+	// requests for the initial objects are in the inbox.
 	feed(in *inbox) (synced <-chan struct{}, remove func())
 }
 
-// For reconciles the objects of an informer, when a change passes all predicates.
+// sources is a Source that stands for several, which New expands.
+type sources []Source
+
+func (s sources) filled() <-chan struct{} { panic("controller: sources were not expanded") }
+
+func (s sources) feed(*inbox) (<-chan struct{}, func()) {
+	panic("controller: sources were not expanded")
+}
+
+// expand returns the sources that a list stands for.
+func expand(list []Source) (all []Source) {
+	for _, s := range list {
+		if several, ok := s.(sources); ok {
+			all = append(all, expand(several)...)
+		} else {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// For returns a source that reconciles the objects of an informer whose changes pass all predicates.
 func For[T client.Object](i *informer.Informer[T], predicates ...Predicate) Source {
 	return primary[T]{watched[T]{
 		informer: i, requests: func(obj T) []Request { return []Request{informer.KeyOf(obj)} }, passes: And(predicates...),
 	}}
 }
 
-// primary feeds the objects themselves.
+// primary is the source of the objects that the controller reconciles.
 type primary[T client.Object] struct{ watched[T] }
 
-// reconciled is what the controller is for.
+// reconciled returns the resource that the controller reconciles.
 func (p primary[T]) reconciled() schema.GroupResource { return p.informer.Resource().GroupResource() }
 
-// Owns reconciles the owners of an informer's objects: those that an object's controller reference names, of this group
-// and kind, in any version. An owner is in the namespace of what it owns; use OwnsCluster for owners that are in none.
+// Owns returns a source that reconciles the controller owners of an informer's objects, if they have the
+// given group and kind, in any version, and the namespace of the object. Use OwnsCluster for cluster-scoped
+// owners.
 func Owns[T client.Object](i *informer.Informer[T], owner schema.GroupKind, predicates ...Predicate) Source {
 	return Watches(i, func(obj T) []Request {
 		if ref := controllerOf(obj, owner); ref != nil {
@@ -45,7 +67,7 @@ func Owns[T client.Object](i *informer.Informer[T], owner schema.GroupKind, pred
 	}, predicates...)
 }
 
-// OwnsCluster is Owns for owners of a kind that is in no namespace, whatever namespace their objects are in.
+// OwnsCluster is like Owns for cluster-scoped owners.
 func OwnsCluster[T client.Object](i *informer.Informer[T], owner schema.GroupKind, predicates ...Predicate) Source {
 	return Watches(i, func(obj T) []Request {
 		if ref := controllerOf(obj, owner); ref != nil {
@@ -55,7 +77,7 @@ func OwnsCluster[T client.Object](i *informer.Informer[T], owner schema.GroupKin
 	}, predicates...)
 }
 
-// controllerOf is an object's controller reference, if it is to an object of that group and kind.
+// controllerOf returns an object's controller reference, if that has the given group and kind.
 func controllerOf(obj client.Object, owner schema.GroupKind) *metav1.OwnerReference {
 	ref := metav1.GetControllerOfNoCopy(obj)
 	if ref == nil || schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() != owner {
@@ -64,20 +86,19 @@ func controllerOf(obj client.Object, owner schema.GroupKind) *metav1.OwnerRefere
 	return ref
 }
 
-// Watches reconciles whatever requests says of an informer's objects. It is asked about both states of one that
-// changes.
+// Watches returns a source that reconciles the requests that a function derives from an informer's objects.
+// For an update, the function is called with both states.
 func Watches[T client.Object](i *informer.Informer[T], requests func(obj T) []Request, predicates ...Predicate) Source {
 	return watched[T]{informer: i, requests: requests, passes: And(predicates...)}
 }
 
-// WatchesLater is Watches, but what it asks for is reconciled only after the delay, unless something else asks for it before. It is for
-// objects that the controller writes itself: two instances, of which one sees the state of a while ago, would undo each other's writes
-// as fast as they can.
+// WatchesLater is like Watches but delays the requests. Use it for objects that the controller itself writes:
+// two instances, one with an outdated cache, would otherwise undo each other's writes as fast as they can.
 func WatchesLater[T client.Object](i *informer.Informer[T], delay time.Duration, requests func(obj T) []Request, predicates ...Predicate) Source {
 	return watched[T]{informer: i, requests: requests, passes: And(predicates...), delay: delay}
 }
 
-// watched feeds from an informer, by asking whom an object concerns.
+// watched is a source that reads from an informer.
 type watched[T client.Object] struct {
 	informer *informer.Informer[T]
 	requests func(T) []Request
@@ -92,8 +113,9 @@ func (w watched[T]) feed(in *inbox) (synced <-chan struct{}, remove func()) {
 	return r.Synced(), r.Remove
 }
 
-// feeding puts into the inbox whom a change concerns. A reconciler reads the cache, which is ahead of handlers: it may have acted
-// on a state that is left out here, or on an object that has come and gone. So what is left out makes requests too.
+// feeding is the informer handler of a watched source. The reconciler's cache is ahead of handlers: the
+// reconciler may have acted on a state that was merged away here, or on an object that came and went. So
+// merged and vanished states cause requests too.
 type feeding[T client.Object] struct {
 	watched[T]
 	in       *inbox
@@ -123,8 +145,9 @@ func (f *feeding[T]) OnUpdate(old, new T) {
 	}
 }
 
-// OnMerged implements informer.Merging. A predicate that compares the two states sees no difference where one was made, mended by
-// the reconciler, and made again. So it is asked as well whether the objects concern the controller, whatever the difference.
+// OnMerged implements informer.Merging. A predicate that compares the two states misses a difference that
+// appeared, was reverted by the reconciler, and appeared again. So OnMerged also asks whether the predicate
+// would pass the deletion of the old state or the addition of the new one.
 func (f *feeding[T]) OnMerged(old, new T) {
 	if f.passes(Change{Old: old, New: new}) || f.passes(Change{Old: old}) || f.passes(Change{New: new}) {
 		f.updated(old, new)

@@ -151,9 +151,9 @@ func TestOwnersAreInTheNamespaceOfWhatTheyOwnOrInNone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pods, kind := InformersFor[*corev1.Pod](m, pods), schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}
+		pods, kind := informer.For[*corev1.Pod](m.Informers(), pods), schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}
 		seen := make(chan Request, 10)
-		m.Add(Options{Name: "owns", Sources: append(pods.Owns(kind), pods.OwnsCluster(kind)...), Reconciler: Func(
+		m.Add(Options{Name: "owns", Sources: []Source{Owns(pods, kind), OwnsCluster(pods, kind)}, Reconciler: Func(
 			func(_ context.Context, r Request) (Result, error) {
 				seen <- r
 				return Result{}, nil

@@ -34,7 +34,7 @@ func (c *counted) DeepCopyObject() runtime.Object {
 
 // mirror has something real for each object, and removes it when the object is gone.
 type mirror struct {
-	objects controller.Informers[*counted]
+	objects *controller.Objects[*counted]
 	looks   []time.Time
 	last    error // of the last look
 	removed bool
@@ -66,10 +66,12 @@ func TestObjectThatCannotBeReadIsTriedAgainAndNothingOfItIsRemoved(t *testing.T)
 				m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{
 					Source: source(w), Namespaces: []string{"default", "kube-system"},
 				})
-				real := &mirror{objects: controller.InformersFor[*counted](m, configMaps)}
+				real := &mirror{objects: controller.ObjectsOf[*counted](m, configMaps)}
 				left := &controller.Trigger{}
 				left.Add(controller.Request{Namespace: "default", Name: "bad"})
-				m.Add(controller.Options{Name: "mirror", Reconciler: real, Sources: append(real.objects.For(), left)})
+				if err := m.Build("mirror").For(real.objects).Watches(left).Complete(real); err != nil {
+					w.Fatal(err)
+				}
 				r := run(m)
 				time.Sleep(time.Hour)
 				synctest.Wait() // a look may be under way

@@ -138,7 +138,7 @@ func TestControllerReadsItsCreationsInACacheOfSome(t *testing.T) {
 func TestControllerDoesNotWaitForTheCachesOfAnotherServer(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		far, err := bowline.Start(w.Context(), bowline.Options{Controllers: []string{}})
+		far, err := bowline.Start(w.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}})
 		if err != nil {
 			w.Fatal(err)
 		}

@@ -16,15 +16,16 @@ import (
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/golden/recorded"
+	"github.com/bowline-dev/bowline/internal/golden"
+	"github.com/bowline-dev/bowline/internal/inprocess"
 )
 
 // answersOf are what a real kube-apiserver answered to the GETs of a file whose path has one of these texts, in their order.
-func answersOf(t *testing.T, file string, texts ...string) []recorded.Response {
+func answersOf(t *testing.T, file string, texts ...string) []golden.Response {
 	t.Helper()
-	var answers []recorded.Response
+	var answers []golden.Response
 	for _, text := range texts {
-		steps := slices.DeleteFunc(recorded.Steps(t, file), func(s recorded.Step) bool {
+		steps := slices.DeleteFunc(golden.Steps(t, file), func(s golden.Step) bool {
 			return s.Method != http.MethodGet || !strings.HasSuffix(s.Path, text) || s.Headers["Accept"] != "application/json"
 		})
 		if len(steps) == 0 {
@@ -40,11 +41,11 @@ func answersOf(t *testing.T, file string, texts ...string) []recorded.Response {
 // replaying answers lists by what was recorded, one after the other, and then one watch by its events, a second apart.
 type replaying struct {
 	t       *testing.T
-	lists   []recorded.Response
-	watch   recorded.Response
+	lists   []golden.Response
+	watch   golden.Response
 	queries []string
 	absent  string // paths with this text, if it is not empty, get the answer for what nobody serves
-	nobody  recorded.Response
+	nobody  golden.Response
 }
 
 func (r *replaying) ServeHTTP(w http.ResponseWriter, q *http.Request) {
@@ -109,7 +110,7 @@ func (d *told[T]) OnDelete(obj T, unknown bool) {
 // replay runs an informer on recorded answers for a minute.
 func replay[T client.Object](t *testing.T, r *replaying, resource schema.GroupVersionResource, source func(*client.Client) client.Source, want ...string) *informer.Informer[T] {
 	t.Helper()
-	transport := client.NewTransport(r)
+	transport := inprocess.NewTransport(r)
 	defer transport.Close()
 	c, err := client.New(transport.RESTConfig())
 	if err != nil {
@@ -156,7 +157,7 @@ func TestPagesOfARealServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		pages[1].Body = body
-		r := &replaying{t: t, lists: pages[:2], watch: recorded.Response{Status: http.StatusOK}}
+		r := &replaying{t: t, lists: pages[:2], watch: golden.Response{Status: http.StatusOK}}
 		i := replay[*unstructured.Unstructured](t, r, configmaps, client.NewSource,
 			"add l0 228 true", "add l1 229 true", "add l2 230 true", "add l3 231 true", "add l4 232 true", "add l5 233 true")
 		if i.Indexer().Len() != 6 || !strings.Contains(r.queries[1], "continue=") || !strings.Contains(r.queries[2], "resourceVersion=234") {
@@ -183,13 +184,13 @@ func TestADefinitionThatComesToARealServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		networks := schema.GroupVersionResource{Group: "samplecrd.example.com", Version: "v1", Resource: "networks"}
-		answers := map[int]recorded.Response{}
+		answers := map[int]golden.Response{}
 		const path = "/apis/samplecrd.example.com/v1/namespaces/default/networks"
 		for _, a := range answersOf(t, "crd.json", path, path+"?fieldSelector=spec.cidr%3D192.168.0.0/16") {
 			answers[a.Status] = a
 		}
 		absent, there := answers[http.StatusNotFound], answers[http.StatusOK]
-		r := &replaying{t: t, lists: []recorded.Response{absent, absent, answers[http.StatusTooManyRequests], there}, watch: recorded.Response{Status: http.StatusOK}}
+		r := &replaying{t: t, lists: []golden.Response{absent, absent, answers[http.StatusTooManyRequests], there}, watch: golden.Response{Status: http.StatusOK}}
 		r.absent, r.nobody = "/customresourcedefinitions", absent
 		replay[*unstructured.Unstructured](t, r, networks, client.NewSource, "add example-network 297 true")
 		if len(r.lists) > 0 {

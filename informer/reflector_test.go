@@ -22,6 +22,7 @@ import (
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/internal/inprocess"
 	"github.com/bowline-dev/bowline/object"
 )
 
@@ -89,7 +90,7 @@ func TestTheWaitThatAServerAsksForIsKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var asked []time.Time
-		transport := client.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		transport := inprocess.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			asked = append(asked, time.Now())
 			w.Header().Set("Retry-After", "30")
 			http.Error(w, "busy", http.StatusTooManyRequests)

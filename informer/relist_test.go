@@ -15,6 +15,7 @@ import (
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/internal/inprocess"
 	"github.com/bowline-dev/bowline/object"
 )
 
@@ -70,7 +71,7 @@ func TestObjectWhoseHeadCannotBeReadInAListIsNotTakenForDeleted(t *testing.T) {
 // answering is an informer of a server that does as a handler says, while ctx lasts.
 func answering(t *testing.T, ctx context.Context, handler http.HandlerFunc) {
 	t.Helper()
-	transport := client.NewTransport(handler)
+	transport := inprocess.NewTransport(handler)
 	defer transport.Close()
 	c, err := client.New(transport.RESTConfig())
 	if err != nil {

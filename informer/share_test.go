@@ -59,11 +59,11 @@ func TestListedObjectsShareWhatIsEqual(t *testing.T) {
 	}
 }
 
-// In the server's own process too, objects share what is equal in them; but one that a test looks after is the only one that
-// changes when somebody changes it.
+// In the server's own process objects also share equal parts. An informer that detects mutations holds
+// unshared copies, so that a mutation changes only one object.
 func TestObjectsInProcessShareWhatIsEqual(t *testing.T) {
 	t.Parallel()
-	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{}})
+	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}})
 	if err != nil {
 		t.Fatal(err)
 	}

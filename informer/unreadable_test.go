@@ -11,6 +11,7 @@ import (
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/internal/inprocess"
 )
 
 // sources are where an informer may have a plane's objects from.
@@ -21,7 +22,7 @@ var sources = map[string]func(t *testing.T, p *plane) client.Source{
 
 // wired is a client of a plane that is served as HTTP, until the test ends.
 func wired(t *testing.T, p *plane) *client.Client {
-	transport := client.NewTransport(overWire(p))
+	transport := inprocess.NewTransport(overWire(p))
 	t.Cleanup(transport.Close)
 	c, err := client.New(transport.RESTConfig())
 	if err != nil {
@@ -169,7 +170,8 @@ func (e *ends) OnVanish(obj *corev1.ConfigMap, finalStateUnknown bool) {
 	e.write("end %s of %s unknown=%t", obj.Name, obj.UID, finalStateUnknown)
 }
 
-// Who is thorough waits, it may be, for the end of what nobody could read: a client that reads its writes does.
+// A Thorough handler, such as a client that waits for its own writes, may wait for the deletion of an object
+// that could not be decoded.
 func TestAThoroughHandlerHearsOfTheEndOfWhatCouldNeverBeRead(t *testing.T) {
 	t.Parallel()
 	for _, with := range []func() options{quiet, lazily} {

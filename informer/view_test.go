@@ -17,9 +17,10 @@ import (
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/internal/inprocess"
 )
 
-// A handler that reads the cache finds what it is told of there, or what came after.
+// When a handler is notified of a change, the cache already has that state or a newer one.
 func TestTheCacheHasWhatAHandlerIsToldOf(t *testing.T) {
 	t.Parallel()
 	for _, lazy := range []bool{false, true} {
@@ -101,7 +102,7 @@ func TestValuesThatDoNotFitTheGoTypeAreReportedAndTheRestGoesOn(t *testing.T) {
 			const list = `{"kind":"NumberList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"9"},"items":[
 				{"metadata":{"namespace":"ns","name":"bad","resourceVersion":"7"},"data":{"value":"many"}},
 				{"metadata":{"namespace":"ns","name":"good","resourceVersion":"8"},"data":{"value":3}}]}`
-			transport := client.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			transport := inprocess.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
 				if r.URL.Query().Get("watch") == "" {
 					fmt.Fprint(w, list)
@@ -142,7 +143,7 @@ func TestWaitsGetLongerAndDiffer(t *testing.T) {
 		begun := time.Now()
 		var stops []func()
 		for n := range asked {
-			transport := client.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			transport := inprocess.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				mu.Lock()
 				asked[n] = append(asked[n], time.Since(begun))
 				mu.Unlock()

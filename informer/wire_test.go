@@ -17,6 +17,7 @@ import (
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/internal/inprocess"
 	"github.com/bowline-dev/bowline/object"
 )
 
@@ -63,7 +64,7 @@ func TestInformerCannotTellTheWireFromTheProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlane()
 		p.put("a", "1")
-		transport := client.NewTransport(overWire(p))
+		transport := inprocess.NewTransport(overWire(p))
 		c, err := client.New(transport.RESTConfig())
 		if err != nil {
 			t.Fatal(err)

@@ -26,7 +26,7 @@ import (
 func plane(t *testing.T, f func(t *testing.T, p *bowline.Plane, clients kubernetes.Interface)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		p := must(bowline.Start(t.Context(), bowline.Options{Controllers: []string{}}))(t)
+		p := must(bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}}))(t)
 		defer p.Close()
 		f(t, p, must(kubernetes.NewForConfig(p.RESTConfig()))(t))
 	})

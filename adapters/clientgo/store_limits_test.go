@@ -36,7 +36,7 @@ func TestTheStoreCannotBeWrittenTo(t *testing.T) {
 
 // TestListsAllocateForNoObject counts what a list by namespace and one by another index allocate, of a thousand objects.
 func TestListsAllocateForNoObject(t *testing.T) {
-	p := must(bowline.Start(t.Context(), bowline.Options{Controllers: []string{}}))(t)
+	p := must(bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}}))(t)
 	defer p.Close()
 	clients := must(kubernetes.NewForConfig(p.RESTConfig()))(t)
 	for n := range 1000 {

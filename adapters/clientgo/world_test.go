@@ -92,7 +92,7 @@ func compare(t *testing.T, behaviour func(*world) []string) {
 func on(t *testing.T, side string, behaviour func(*world) []string) (outcome string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		plane := must(bowline.Start(t.Context(), bowline.Options{Controllers: []string{}}))(t)
+		plane := must(bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}}))(t)
 		defer plane.Close()
 		w := &world{t: t, plane: plane, faults: &faults{}}
 		w.clients = must(kubernetes.NewForConfig(plane.RESTConfig()))(t)

@@ -66,7 +66,7 @@ func eachInRealTime(t *testing.T, test func(*world)) {
 }
 
 func on(t *testing.T, name string, side func(*bowline.Plane) cache.NewCacheFunc, wait func(), test func(*world)) {
-	plane := must(bowline.Start(t.Context(), bowline.Options{Controllers: []string{}}))(t)
+	plane := must(bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}}))(t)
 	defer plane.Close()
 	test(&world{t: t, side: name, plane: plane, client: must(client.New(plane.RESTConfig(), client.Options{}))(t), new: side(plane), wait: wait})
 }

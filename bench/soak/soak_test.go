@@ -13,8 +13,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/log/disk"
 )
 
-// TestShortSoak is the whole program for three seconds, but for the server, which is in this process: every request
-// succeeds, every watcher sees every event, and the picture shows it.
+// TestShortSoak runs the whole program for three seconds, with the server in this process. Every request must
+// succeed, every watcher must receive every event, and the picture must show the samples.
 func TestShortSoak(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -27,7 +27,7 @@ func TestShortSoak(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer plane.Close()
-	config, err := plane.TLSConfig()
+	config, err := plane.SocketConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,20 +59,21 @@ func TestShortSoak(t *testing.T) {
 	}
 }
 
-// sampled is a soak of half an hour in which memory is as of says, and everything else stays.
+// sampled returns a report of half an hour in which memory follows a function and everything else is
+// constant.
 func sampled(memory func(minute float64) float64) *report {
 	r := &report{}
 	for at := 10 * time.Second; at <= 30*time.Minute; at += 10 * time.Second {
 		s := sample{at: at, live: 300, files: 40, goroutines: 3000, anonymous: memory(at.Minutes())}
 		for v := range s.latency {
-			s.latency[v].p99 = 5 + math.Mod(at.Seconds(), 3) // never the same, and not growing
+			s.latency[v].p99 = 5 + math.Mod(at.Seconds(), 3) // varies without growing
 		}
 		r.samples = append(r.samples, s)
 	}
 	return r
 }
 
-func TestWhatStaysIsFlat(t *testing.T) {
+func TestConstantSeriesAreFlat(t *testing.T) {
 	t.Parallel()
 	for name, memory := range map[string]func(float64) float64{
 		"constant":                          func(float64) float64 { return 500 },
@@ -88,7 +89,7 @@ func TestWhatStaysIsFlat(t *testing.T) {
 	}
 }
 
-func TestWhatGrowsIsNotFlat(t *testing.T) {
+func TestGrowingSeriesAreNotFlat(t *testing.T) {
 	t.Parallel()
 	for name, memory := range map[string]func(float64) float64{
 		"2 MiB each minute":       func(m float64) float64 { return 500 + 2*m },

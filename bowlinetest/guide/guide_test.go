@@ -21,7 +21,7 @@ import (
 func TestServerRefusesBadNames(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t)
-	maps := kubernetes.NewForConfigOrDie(p.Config()).CoreV1().ConfigMaps("default")
+	maps := kubernetes.NewForConfigOrDie(p.RESTConfig()).CoreV1().ConfigMaps("default")
 	bad := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "No Name"}}
 	if _, err := maps.Create(t.Context(), bad, metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
 		t.Errorf("want an error of validation, got %v", err)

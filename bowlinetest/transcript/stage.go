@@ -18,7 +18,8 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// stage is where a transcript plays: the API, what was seen of it last, and what its objects are called.
+// stage is the environment of a running transcript: a client, the objects as last observed, and the aliases
+// of their names.
 type stage struct {
 	t      *testing.T
 	client *client.Client
@@ -26,21 +27,21 @@ type stage struct {
 	files  map[string][]byte
 	begun  time.Time
 	seen   map[string]*unstructured.Unstructured // by resource, namespace and name
-	owners []string                              // the names of what is in seen
+	owners []string                              // names of the objects in seen
 	names  aliases
 	crowds crowds
 }
 
-// events are shown in a way of their own.
+// events are printed in their own format.
 var events = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 
 func newStage(t *testing.T, p *bowlinetest.Plane, files []txtar.File) *stage {
-	c, err := client.New(p.Config())
+	c, err := client.New(p.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &stage{
-		t: t, client: c, lists: discovery.NewDiscoveryClientForConfigOrDie(p.Config()),
+		t: t, client: c, lists: discovery.NewDiscoveryClientForConfigOrDie(p.RESTConfig()),
 		files: map[string][]byte{}, begun: time.Now(), seen: map[string]*unstructured.Unstructured{},
 		names: aliases{of: map[string]string{}, made: map[string]int{}}, crowds: crowds{},
 	}
@@ -50,7 +51,7 @@ func newStage(t *testing.T, p *bowlinetest.Plane, files []txtar.File) *stage {
 	return s
 }
 
-// kinds are the resources that can be listed, one version of each.
+// kinds returns the resources that can be listed, in one version each.
 func (s *stage) kinds() map[schema.GroupVersionResource]metav1.APIResource {
 	served, err := s.lists.ServerPreferredResources()
 	if err != nil {
@@ -63,7 +64,7 @@ func (s *stage) kinds() map[schema.GroupVersionResource]metav1.APIResource {
 			s.t.Fatal(err)
 		}
 		for _, r := range list.APIResources {
-			if slices.Contains(r.Verbs, "list") && gv.Group != "extensions" { // whose objects are another group's too
+			if slices.Contains(r.Verbs, "list") && gv.Group != "extensions" { // extensions has objects of other groups
 				kinds[gv.WithResource(r.Name)] = r
 			}
 		}
@@ -85,17 +86,17 @@ func (s *stage) of(gvr schema.GroupVersionResource) client.Resource[*unstructure
 	return client.Of[*unstructured.Unstructured](s.client, gvr)
 }
 
-// object is one as it was listed, and what kind of thing it is.
+// object is a listed object with the singular name of its resource.
 type object struct {
 	*unstructured.Unstructured
 	singular string
 	events   bool
 }
 
-// id is what the object is called in the API.
+// id returns RESOURCE/NAMESPACE/NAME with the singular name of the resource.
 func (o object) id() string { return o.singular + "/" + o.GetNamespace() + "/" + o.GetName() }
 
-// all lists everything, by name.
+// all lists all objects, sorted by id.
 func (s *stage) all() (all []object) {
 	for gvr, r := range s.kinds() {
 		if gvr.Group == "events.k8s.io" {

@@ -1,5 +1,5 @@
-// Package trial is what the tests of Bowline's own controllers share: planes on which nothing runs but what a test adds,
-// controllers as programs that Explore runs once or twice, and nodes that have pods go on as a test says.
+// Package trial supports the tests of Bowline's own controllers: planes without controllers other than those
+// of the test, controllers as programs that Explore runs once or twice, and simulated nodes.
 package trial
 
 import (
@@ -13,15 +13,16 @@ import (
 	"github.com/bowline-dev/bowline/controller"
 )
 
-// Alone has a plane run no controllers but those of the test.
+// Alone starts a plane without built-in controllers.
 func Alone() bowlinetest.Option {
-	return bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{} })
+	return bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{bowline.NoControllers} })
 }
 
-// Program is controllers as a program of their own, which knows of the server no more than where it is.
+// Program runs controllers as a separate program, which knows nothing of the server but its configuration for
+// clients.
 type Program func(ctx context.Context, config *rest.Config) error
 
-// Of is the program with the controllers that each of add adds to its manager.
+// Of returns a program whose manager runs the controllers that the functions add.
 func Of[T any](add ...func(*controller.Manager) T) Program {
 	return func(ctx context.Context, config *rest.Config) error {
 		m, err := controller.NewManager(config, controller.ManagerOptions{Log: slog.New(slog.DiscardHandler)})
@@ -35,15 +36,16 @@ func Of[T any](add ...func(*controller.Manager) T) Program {
 	}
 }
 
-// Once is the program as the one process of a Scenario.
+// Once returns the program as the only process of a Scenario.
 func (p Program) Once() []bowlinetest.Process {
 	return []bowlinetest.Process{{Name: "controller", Run: p}}
 }
 
-// Twice is the program as two processes that work at once, and elect nobody.
+// Twice returns the program as two processes that run at the same time, without leader election.
 func (p Program) Twice() []bowlinetest.Process {
 	return []bowlinetest.Process{{Name: "one", Run: p}, {Name: "two", Run: p}}
 }
 
-// Events says whether a point is about an event, for a Scenario that skips them: nobody's state is in those.
+// Events reports whether a point concerns an Event, for scenarios that skip those: Events are not part of the
+// state.
 func Events(p bowlinetest.Point) bool { return p.Resource == "events" }

@@ -18,9 +18,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/cli"
 )
 
-// smallDisk is a file system of its own of so many MiB, where this is permitted.
+// smallDisk mounts a file system of the given size in MiB. It skips the test if that is not permitted.
 func smallDisk(t *testing.T, megabytes int) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -35,8 +37,9 @@ func smallDisk(t *testing.T, megabytes int) string {
 	return folder
 }
 
-// TestFullDiskStopsWritesUntilThereIsRoom: writes are told why, reads and watches go on, kubectl shows it, and when there is
-// room again writes are done, without a restart. Nothing that was acknowledged is lost, then or after a crash.
+// TestFullDiskStopsWritesUntilThereIsRoom checks that on a full disk writes are rejected with the reason,
+// which kubectl prints, and that reads and watches continue. When there is room, writes succeed without a
+// restart. No acknowledged write is lost, even after a crash.
 func TestFullDiskStopsWritesUntilThereIsRoom(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t, 128)
@@ -66,7 +69,8 @@ func TestFullDiskStopsWritesUntilThereIsRoom(t *testing.T) {
 	f.readsGoOn()
 }
 
-// TestReadOnlyDiskIsNamed, and nothing on it is changed: one that holds a store, which can be read, and one that might.
+// TestReadOnlyDiskIsNamed checks that bowline up fails on a read-only disk with a message that names it, that
+// nothing on the disk changes, and that verify and backup can read an existing store.
 func TestReadOnlyDiskIsNamed(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t, 64)
@@ -85,7 +89,7 @@ func TestReadOnlyDiskIsNamed(t *testing.T) {
 	} {
 		up := exec.Command("bowline", "up", "--listen", "127.0.0.1:0", "--data", path)
 		said, err := up.CombinedOutput()
-		if err == nil || up.ProcessState.ExitCode() != exitFailure || string(said) != want {
+		if err == nil || up.ProcessState.ExitCode() != cli.ExitFailure || string(said) != want {
 			t.Errorf("%s: it ended with %v and said %q, not %q", path, err, said, want)
 		}
 	}
@@ -101,15 +105,15 @@ func TestReadOnlyDiskIsNamed(t *testing.T) {
 	}
 }
 
-// filling is a disk that fills up, and what clients stored there.
+// filling is a server on a disk that fills up, and a record of the stored objects.
 type filling struct {
 	*testing.T
 	config *rest.Config
-	room   string // the file that takes the room
+	room   string // the file that fills the disk
 	stored map[string]string
 }
 
-// take takes all the room but a little.
+// take fills the disk except for less than 1 MiB.
 func (f *filling) take() {
 	f.Helper()
 	file, err := os.Create(f.room)
@@ -126,7 +130,7 @@ func (f *filling) take() {
 	}
 }
 
-// post creates a ConfigMap of 100 KiB, without a client that tries again by itself.
+// post creates a ConfigMap of 100 KiB, with a client that does not retry.
 func (f *filling) post(ctx context.Context, name string) (*http.Response, error) {
 	transport, err := rest.TransportFor(f.config)
 	if err != nil {
@@ -146,7 +150,7 @@ func (f *filling) post(ctx context.Context, name string) (*http.Response, error)
 	return answer, err
 }
 
-// fill creates objects until one is refused, and returns its answer.
+// fill creates objects until one is rejected, and returns that response.
 func (f *filling) fill() *http.Response {
 	f.Helper()
 	for i := range 2_000 {
@@ -164,7 +168,7 @@ func (f *filling) fill() *http.Response {
 	return nil
 }
 
-// refusal checks what a write is told.
+// refusal checks the response to a rejected write.
 func (f *filling) refusal(answer *http.Response) {
 	f.Helper()
 	defer answer.Body.Close()
@@ -178,7 +182,7 @@ func (f *filling) refusal(answer *http.Response) {
 	}
 }
 
-// readsGoOn lists what was stored, and watches it from the beginning.
+// readsGoOn checks that a list and a watch from the start return all stored objects.
 func (f *filling) readsGoOn() {
 	f.Helper()
 	maps, err := configMaps(f.config)
@@ -212,7 +216,7 @@ func (f *filling) readsGoOn() {
 	}
 }
 
-// kubectlSays: kubectl tries for some seconds, and then says what the server said.
+// kubectlSays checks that kubectl, which retries for some seconds, finally prints the server's message.
 func (f *filling) kubectlSays(kubeconfig string) {
 	f.Helper()
 	said, err := exec.Command("kubectl", "--kubeconfig", kubeconfig, "create", "configmap", "kubectl", "--from-literal=a="+strings.Repeat("x", 100_000)).CombinedOutput()
@@ -221,7 +225,7 @@ func (f *filling) kubectlSays(kubeconfig string) {
 	}
 }
 
-// writesAgain: client-go, as it comes, sees it through.
+// writesAgain checks that client-go's retries make a write succeed after there is room.
 func (f *filling) writesAgain() {
 	f.Helper()
 	maps, err := configMaps(f.config)

@@ -1,19 +1,20 @@
-// Command bowline is the declarative API and the control loop of Kubernetes, without the cluster.
+// Command bowline runs the Kubernetes API and its controllers in one process, without a cluster.
 //
-//	bowline up        serves the API of this machine's plane, and makes true what is declared
-//	bowline kubectl   is kubectl; called as kubectl (by a symbolic link), bowline is it too
-//	bowline backup    writes the state of a server to a file; bowline restore makes a folder of it
-//	bowline verify    looks through a state for what is wrong
-//	bowline fork      serves a copy of a server's state; bowline diff-forks says what differs then
-//	bowline new       makes the project of a controller of a kind of one's own
-//	bowline why       says why controllers did what they did to an object; bowline controllers shows each of them
-//	bowline doctor    says what hangs, and who keeps it
-//	bowline assets    makes the folder of kube-apiserver, etcd and kubectl that suites with envtest ask for; called as
-//	                  one of them (by a symbolic link), bowline is it too
-//	bowline version   says what this is
+//	bowline up        serves the API and applies declared objects
+//	bowline kubectl   runs kubectl; a symbolic link named kubectl does the same
+//	bowline backup    writes the state of a server to a file; bowline restore creates a state folder from it
+//	bowline verify    checks a state for damage and inconsistencies
+//	bowline fork      serves a copy of a server's state; bowline diff-forks compares the two
+//	bowline new       creates a project with a controller of a custom kind
+//	bowline why       explains what controllers did to an object; bowline controllers lists the controllers
+//	bowline doctor    finds stuck objects and what blocks them
+//	bowline assets    creates a folder with kube-apiserver, etcd and kubectl for envtest; symbolic links
+//	                  with these names run bowline in their place
+//	bowline version   prints the versions of bowline and Kubernetes
 //
-// It is the library (package bowline) with what a process needs around it: flags, a state folder, certificates, a
-// kubeconfig, signals. No other package imports kubectl or writes a kubeconfig.
+// It adds to the library (package bowline) what a process needs: flags, a state folder, certificates, a
+// kubeconfig, and signal handling. Apart from tests, only packages in cmd/bowline import kubectl or write a
+// kubeconfig in this module.
 package main
 
 import (
@@ -25,24 +26,28 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-)
 
-// Exit codes, as the help of the root command documents them.
-const (
-	exitOK      = 0
-	exitFailure = 1
-	exitUsage   = 2
-	exitFound   = 3 // by verify, diff-forks and doctor alone, whose help documents it
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/assets"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/backup"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/cli"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/controllers"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/doctor"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/fork"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/kubectl"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/newproject"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/up"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/version"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/why"
 )
 
 func main() {
-	started := processStart(time.Now())
-	if args, ok := asKubectl(os.Args[0], os.Args[1:]); ok {
-		runKubectl(args)
+	started := up.ProcessStart(time.Now())
+	if args, ok := kubectl.Arguments(os.Args[0], os.Args[1:]); ok {
+		kubectl.Run(args)
 		return
 	}
-	if program, ok := asStandIn(os.Args[0]); ok {
-		os.Exit(runStandIn(program, os.Args[1:]))
+	if program, ok := assets.StandIn(os.Args[0]); ok {
+		os.Exit(assets.RunStandIn(program, os.Args[1:]))
 	}
 	os.Exit(run(started, os.Args[1:]))
 }
@@ -53,33 +58,20 @@ func run(started time.Time, args []string) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
 	if err == nil {
-		return exitOK
+		return cli.ExitOK
 	}
-	if errors.Is(err, errFound) { // and has been printed
-		return exitFound
+	if errors.Is(err, cli.ErrFound) { // the command has printed the findings
+		return cli.ExitFound
 	}
 	fmt.Fprintf(os.Stderr, "bowline: %v\n", err)
-	var usage *usageError
+	var usage *cli.UsageError
 	if errors.As(err, &usage) {
-		return exitUsage
+		return cli.ExitUsage
 	}
-	return exitFailure
+	return cli.ExitFailure
 }
 
-// errFound is the end of a command that looked for something and found it.
-var errFound = errors.New("something was found")
-
-// usageError is a command line that cannot be run as it stands.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-
-func (e *usageError) Unwrap() error { return e.err }
-
-func usagef(format string, args ...any) error {
-	return &usageError{err: fmt.Errorf(format, args...)}
-}
-
+// rootCommand returns the bowline command with all subcommands.
 func rootCommand(started time.Time) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "bowline",
@@ -94,7 +86,7 @@ bowline kubectl exits as kubectl does.`,
 
   # In a second terminal.
   bowline kubectl get networks -A`,
-		Args:          commandIsKnown,
+		Args:          cli.KnownSubcommand,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -102,17 +94,17 @@ bowline kubectl exits as kubectl does.`,
 		SuggestionsMinimumDistance: 2,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w (see %s --help)", err, cmd.CommandPath())
+		return cli.Usagef("%w (see %s --help)", err, cmd.CommandPath())
 	})
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".LocalFlags.FlagUsages", "(.LocalFlags.FlagUsagesWrapped 110)"))
-	root.AddCommand(upCommand(started), kubectlCommand(), backupCommand(), restoreCommand(), verifyCommand(),
-		forkCommand(), diffForksCommand(), whyCommand(), controllersCommand(), doctorCommand(), newCommand(), assetsCommand(), versionCommand())
+	root.AddCommand(up.Command(started), kubectl.Command(), backup.Command(), backup.RestoreCommand(), backup.VerifyCommand(),
+		fork.Command(), fork.DiffCommand(), why.Command(), controllers.Command(), doctor.Command(), newproject.Command(), assets.Command(), version.Command())
 	explainCompletion(root)
-	asUsageErrors(root)
+	cli.ReportUsageErrors(root)
 	return root
 }
 
-// explainCompletion adds examples to the command that cobra makes.
+// explainCompletion adds examples to the completion command that cobra generates.
 func explainCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
@@ -121,32 +113,5 @@ func explainCompletion(root *cobra.Command) {
 
   # In every shell from now on: what your shell reads, and where it is.
   bowline completion zsh --help`
-	}
-}
-
-// commandIsKnown refuses what no command is called, and says which one may have been meant.
-func commandIsKnown(root *cobra.Command, args []string) error {
-	err := cobra.NoArgs(root, args)
-	if err == nil {
-		return nil
-	}
-	if near := root.SuggestionsFor(args[0]); len(near) > 0 {
-		return fmt.Errorf("%w: did you mean %s?", err, strings.Join(near, " or "))
-	}
-	return err
-}
-
-// asUsageErrors makes wrong arguments exit as wrong flags do.
-func asUsageErrors(cmd *cobra.Command) {
-	if check := cmd.Args; check != nil {
-		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd, args); err != nil {
-				return usagef("%w (see %s --help)", err, cmd.CommandPath())
-			}
-			return nil
-		}
-	}
-	for _, child := range cmd.Commands() {
-		asUsageErrors(child)
 	}
 }

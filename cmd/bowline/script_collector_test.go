@@ -17,16 +17,18 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/cli"
 )
 
-// collectorMain is a collector of traces, by OTLP over HTTP or gRPC. It prints where it listens, and for each request its
-// span, its service and the spans below it, as they began.
+// collectorMain is a collector of traces by OTLP over HTTP or gRPC. It prints its address and, for each
+// request, the service, the request's span, and the spans below it in order of their start.
 //
 //	collector [-grpc]
 func collectorMain() {
 	byGRPC := flag.Bool("grpc", false, "")
 	flag.Parse()
-	fail(untilSignal(context.Background(), func(ctx context.Context) error {
+	fail(cli.UntilSignal(context.Background(), func(ctx context.Context) error {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return err
@@ -48,7 +50,7 @@ func collectorMain() {
 	}))
 }
 
-// collecting prints the traces that it is sent.
+// collecting prints the received traces.
 type collecting struct {
 	collector.UnimplementedTraceServiceServer
 	mu sync.Mutex

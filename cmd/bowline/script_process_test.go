@@ -13,33 +13,35 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/connect"
 )
 
-// patience is how long a script waits for a process' next line, or for its end.
+// patience limits the time that a script waits for the next line of a process, or for its end.
 const patience = 20 * time.Second
 
-// upName is the name of the process that up starts.
+// upName is the name of the process started by the command up.
 const upName = "up"
 
 type processesKey struct{}
 
-// processes are those that one script runs in the background, by name.
+// processes are the background processes of a script by name.
 type processes map[string]*process
 
-// process is a program in the background, with all that it has printed.
+// process is a background program with its output.
 type process struct {
 	cmd    *exec.Cmd
-	exited chan struct{} // closed once it has ended and its output is read
-	err    error         // how it ended; set before exited is closed
+	exited chan struct{} // closed once it has ended and its output has been read
+	err    error         // result of the process; set before exited is closed
 
 	mu     sync.Mutex
 	output strings.Builder
-	more   chan struct{} // closed and made anew when output grows
+	more   chan struct{} // closed and replaced when output grows
 }
 
 func processesOf(ts *testscript.TestScript) processes { return ts.Value(processesKey{}).(processes) }
 
-// spawn starts a program of that name; the end of the script kills what still runs.
+// spawn starts a program as the process name. The process is killed when the script ends.
 func spawn(ts *testscript.TestScript, name string, args []string) *process {
 	running := processesOf(ts)
 	if running[name] != nil {
@@ -49,7 +51,7 @@ func spawn(ts *testscript.TestScript, name string, args []string) *process {
 	ts.Check(err)
 	p := &process{cmd: exec.Command(path, args[1:]...), exited: make(chan struct{}), more: make(chan struct{})}
 	p.cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"HOME", "XDG_STATE_HOME", "PATH", "TMPDIR", "WORK", kubeconfigVariable,
+	for _, name := range []string{"HOME", "XDG_STATE_HOME", "PATH", "TMPDIR", "WORK", connect.KubeconfigVariable,
 		"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_PROTOCOL",
 		"OS_AUTH_URL", "OS_USERNAME", "OS_PASSWORD", "OS_USER_DOMAIN_NAME", "OS_PROJECT_NAME", "OS_PROJECT_DOMAIN_NAME",
 		"OS_REGION_NAME"} {
@@ -65,15 +67,15 @@ func spawn(ts *testscript.TestScript, name string, args []string) *process {
 		write.Close()
 	}()
 	ts.Defer(func() {
-		_ = p.cmd.Process.Kill() // it may have ended
+		_ = p.cmd.Process.Kill() // fails if it has ended
 		<-p.exited
 	})
 	running[name] = p
 	return p
 }
 
-// stdinOf is the standard input of background processes: the file that $STDIN names; when that is "open", a terminal at
-// which nobody types; else nothing.
+// stdinOf returns the standard input of background processes: the content of the file named by $STDIN; an
+// input that stays open and empty if $STDIN is "open"; no input if it is not set.
 func stdinOf(ts *testscript.TestScript) io.Reader {
 	name := ts.Getenv("STDIN")
 	if name == "" {
@@ -113,7 +115,7 @@ func (p *process) read() (output string, more <-chan struct{}) {
 	return p.output.String(), p.more
 }
 
-// await waits until the output has that many matches and returns the last one.
+// await waits until the output contains count matches, and returns the last one.
 func (p *process) await(ts *testscript.TestScript, pattern *regexp.Regexp, count int) []string {
 	deadline := time.After(patience)
 	for {
@@ -134,7 +136,7 @@ func (p *process) await(ts *testscript.TestScript, pattern *regexp.Regexp, count
 	}
 }
 
-// wait waits for the end; a new process may take the name then.
+// wait waits for the end of the process. Its name can be used again then.
 func (p *process) wait(ts *testscript.TestScript, name string) {
 	select {
 	case <-p.exited:
@@ -147,12 +149,13 @@ func (p *process) wait(ts *testscript.TestScript, name string) {
 
 var exportLine = regexp.MustCompile(`(?m)^ +export KUBECONFIG=(.*)$`)
 
-// cmdUp starts bowline up on a free port and waits until it is ready. It sets KUBECONFIG to the file that it prints.
+// cmdUp starts bowline up on a free port, waits until it is ready, and sets KUBECONFIG to the path that it
+// prints.
 //
 //	up [FLAG...]
 func cmdUp(ts *testscript.TestScript, _ bool, args []string) {
 	p := spawn(ts, upName, append([]string{"bowline", "up", "--listen", "127.0.0.1:0"}, args...))
-	ts.Setenv(kubeconfigVariable, p.await(ts, exportLine, 1)[1])
+	ts.Setenv(connect.KubeconfigVariable, p.await(ts, exportLine, 1)[1])
 }
 
 // cmdSpawn starts a program in the background.
@@ -165,7 +168,7 @@ func cmdSpawn(ts *testscript.TestScript, _ bool, args []string) {
 	spawn(ts, args[0], args[1:])
 }
 
-// flagsOf reads the flag by which a command says which process it means, and others that it may have.
+// flagsOf parses the flag -of, which names a process (up by default), and the flags that define adds.
 func flagsOf(ts *testscript.TestScript, args []string, define func(*flag.FlagSet)) (name string, p *process, rest []string) {
 	set := flag.NewFlagSet("", flag.ContinueOnError)
 	set.SetOutput(ts.Stderr())
@@ -178,8 +181,8 @@ func flagsOf(ts *testscript.TestScript, args []string, define func(*flag.FlagSet
 	return name, p, set.Args()
 }
 
-// cmdAwait waits until a process (bowline up, unless told) has printed, on either stream, N lines that match, and puts
-// the first group of the last match into VARIABLE. Negated, it says that it has printed none so far.
+// cmdAwait waits until a process (up by default) has printed N matching lines to standard output or error,
+// and sets VARIABLE to the first group of the last match. If negated, it fails if a line matches already.
 //
 //	await [-of=NAME] [-count=N] [-as=VARIABLE] REGEXP
 func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
@@ -206,7 +209,8 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdDown sends a process SIGTERM, or another signal, and waits for its clean end; negated, for an end that is not clean.
+// cmdDown sends SIGTERM or another signal to a process, and waits until it ends successfully or, if negated,
+// with an error.
 //
 //	down [-of=NAME] [INT|HUP]
 func cmdDown(ts *testscript.TestScript, neg bool, args []string) {
@@ -219,7 +223,7 @@ func cmdDown(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdSignal sends a process SIGTERM, or another signal, and does not wait.
+// cmdSignal sends SIGTERM or another signal to a process without waiting for its end.
 //
 //	signal [-of=NAME] [INT|HUP]
 func cmdSignal(ts *testscript.TestScript, _ bool, args []string) {
@@ -236,7 +240,7 @@ func (p *process) signal(ts *testscript.TestScript, names []string) {
 	ts.Check(p.cmd.Process.Signal(signal))
 }
 
-// cmdKill9 kills a process as a crash would.
+// cmdKill9 kills a process like a crash.
 //
 //	kill9 [-of=NAME]
 func cmdKill9(ts *testscript.TestScript, _ bool, args []string) {

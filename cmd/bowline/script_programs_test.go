@@ -17,29 +17,32 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/cli"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/connect"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
 	"github.com/bowline-dev/bowline/examples/network"
 	"github.com/bowline-dev/bowline/internal/auth/pki"
 	"github.com/bowline-dev/bowline/internal/why"
 )
 
-// fail ends a program of the scripts.
+// fail ends a program of the scripts if err is not nil.
 func fail(err error) {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), err)
-		os.Exit(exitFailure)
+		os.Exit(cli.ExitFailure)
 	}
 }
 
-// restConfig is what KUBECONFIG says.
+// restConfig returns the configuration in the kubeconfig named by KUBECONFIG.
 func restConfig() *rest.Config {
-	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv(kubeconfigVariable))
+	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv(connect.KubeconfigVariable))
 	fail(err)
 	config.QPS = -1
 	return config
 }
 
-// kubeconfigForMain prints a kubeconfig for another user of the server in the state folder.
+// kubeconfigForMain writes a kubeconfig for another user of the server in the state folder, and prints its
+// path.
 //
 //	kubeconfig-for NAME [GROUP...]
 func kubeconfigForMain() {
@@ -58,7 +61,7 @@ func kubeconfigForMain() {
 	fmt.Println(file)
 }
 
-// replaceTextMain is an editor: it replaces a text in a file, as a person would with kubectl edit.
+// replaceTextMain replaces a text in a file. Scripts use it as the editor of kubectl edit.
 //
 //	replace-text OLD NEW FILE
 func replaceTextMain() {
@@ -71,12 +74,12 @@ func replaceTextMain() {
 	fail(os.WriteFile(path, []byte(strings.ReplaceAll(string(text), old, replacement)), 0o600))
 }
 
-// showDiffMain is a diff program for kubectl diff: it compares the files of two folders, and exits as diff does. What is
-// in one folder only is compared with nothing.
+// showDiffMain compares the files of two folders, and exits like diff. Scripts use it as the diff program of
+// kubectl diff. A file that exists in one folder only is compared with an empty one.
 //
 //	show-diff FOLDER FOLDER
 func showDiffMain() {
-	code := exitOK
+	code := cli.ExitOK
 	names := map[string]bool{}
 	for _, folder := range os.Args[1:] {
 		entries, err := os.ReadDir(folder)
@@ -89,7 +92,7 @@ func showDiffMain() {
 		before, after := readIfThere(os.Args[1], name), readIfThere(os.Args[2], name)
 		if text := diff.Diff("live", before, "merged", after); len(text) > 0 {
 			os.Stdout.Write(text) //nolint:errcheck // a script sees what is missing
-			code = exitFailure
+			code = cli.ExitFailure
 		}
 	}
 	os.Exit(code)
@@ -103,11 +106,11 @@ func readIfThere(folder, name string) []byte {
 	return text
 }
 
-// stubbornMain is stopped by a first signal no more than a server that hangs.
+// stubbornMain hangs after the first signal.
 //
 //	stubborn
 func stubbornMain() {
-	fail(untilSignal(context.Background(), func(ctx context.Context) error {
+	fail(cli.UntilSignal(context.Background(), func(ctx context.Context) error {
 		fmt.Println("running")
 		<-ctx.Done()
 		fmt.Println("asked to stop")
@@ -115,7 +118,7 @@ func stubbornMain() {
 	}))
 }
 
-// bigMain prints a ConfigMap of about so many bytes.
+// bigMain prints a ConfigMap of about BYTES bytes.
 //
 //	big BYTES
 func bigMain() {
@@ -124,11 +127,11 @@ func bigMain() {
 	fmt.Printf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"big"},"data":{"x":"%s"}}`, strings.Repeat("x", size))
 }
 
-// networkMain is the network controller as a program of its own, with the record provider.
+// networkMain runs the network controller with the record provider as a separate process.
 //
 //	network FOLDER
 func networkMain() {
-	fail(untilSignal(context.Background(), func(ctx context.Context) error {
+	fail(cli.UntilSignal(context.Background(), func(ctx context.Context) error {
 		return network.Run(ctx, network.Options{
 			Config: restConfig(), Provider: network.ProviderRecord, Folder: os.Args[1], Forward: why.Path,
 			Log: slog.New(slog.NewTextHandler(os.Stdout, nil)),
@@ -136,7 +139,7 @@ func networkMain() {
 	}))
 }
 
-// exitCodeMain runs a program, and fails unless it exits with that code.
+// exitCodeMain runs a program, and fails unless its exit code is CODE.
 //
 //	exit-code CODE PROGRAM [ARGUMENT...]
 func exitCodeMain() {

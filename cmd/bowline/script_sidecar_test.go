@@ -5,20 +5,21 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/cli"
 	"github.com/bowline-dev/bowline/examples/sidecar"
 )
 
-// sidecarMain is the webhook of examples/sidecar, as a process of its own.
+// sidecarMain runs the webhook of examples/sidecar as a separate process.
 func sidecarMain() {
-	fail(untilSignal(context.Background(), func(ctx context.Context) error {
+	fail(cli.UntilSignal(context.Background(), func(ctx context.Context) error {
 		o := sidecar.Options{Config: restConfig(), Log: slog.New(slog.NewTextHandler(os.Stdout, nil))}
 		return sidecar.ServeWebhook(ctx, o, "127.0.0.1:0")
 	}))
 }
 
-// initializerMain is the initializer of examples/sidecar, as a process of its own.
+// initializerMain runs the initializer of examples/sidecar as a separate process.
 func initializerMain() {
-	fail(untilSignal(context.Background(), func(ctx context.Context) error {
+	fail(cli.UntilSignal(context.Background(), func(ctx context.Context) error {
 		o := sidecar.Options{Config: restConfig(), Log: slog.New(slog.NewTextHandler(os.Stdout, nil))}
 		return sidecar.Initialize(ctx, o)
 	}))

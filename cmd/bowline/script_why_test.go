@@ -12,18 +12,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/cli"
 	"github.com/bowline-dev/bowline/controller"
 	samplecrd "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
 	"github.com/bowline-dev/bowline/informer"
 	"github.com/bowline-dev/bowline/internal/why"
 )
 
-// directoryMain is a second controller: it keeps a ConfigMap for each Network that is ready, with what to connect to. It
-// tells the server why.
+// directoryMain is a second controller. It creates a ConfigMap with the gateway of each Network that is
+// ready, and forwards its journal to the server.
 //
 //	directory
 func directoryMain() {
-	fail(untilSignal(context.Background(), func(ctx context.Context) error {
+	fail(cli.UntilSignal(context.Background(), func(ctx context.Context) error {
 		m, err := controller.NewManager(restConfig(), controller.ManagerOptions{
 			Forward: why.Path, Log: slog.New(slog.NewTextHandler(os.Stdout, nil)),
 		})

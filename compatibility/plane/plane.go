@@ -1,5 +1,5 @@
-// Package plane starts the server that the tests of this module speak to: a bowline.Plane with a socket, over TLS, as
-// the clients of a cluster find it. The tests alone call it.
+// Package plane starts the server for the tests of this module: a bowline.Plane with a socket, which clients
+// access over TLS as they access a cluster. Only tests call it.
 package plane
 
 import (
@@ -21,13 +21,13 @@ import (
 //go:embed widgets.yaml
 var widgets []byte
 
-// Start starts a plane of its own for one test, and returns how its administrator reaches its socket. It ends with the
-// test.
+// Start starts a new plane for a test and returns the configuration of its administrator. The plane ends with
+// the test.
 func Start(t testing.TB) *rest.Config {
 	t.Helper()
 	plane, err := bowline.Start(context.Background(), bowline.Options{
 		Listen:      "127.0.0.1:0",
-		Controllers: []string{"namespace", "garbagecollector"}, // and none that makes objects: tests count theirs
+		Controllers: []string{"namespace", "garbagecollector"}, // no controllers that create objects: tests count their own
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -37,9 +37,10 @@ func Start(t testing.TB) *rest.Config {
 			t.Errorf("closing the plane: %v", err)
 		}
 	})
-	config := Must(plane.TLSConfig())(t)
+	config := Must(plane.SocketConfig())(t)
 	config.WarningHandler = rest.NoWarnings{}
-	// Clients leave connections open. They close before the plane does, or it would give them a second to go.
+	// Clients leave connections open. They are closed before the plane, which otherwise would wait a second
+	// for them.
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		t.Cleanup(func() { utilnet.CloseIdleConnectionsFor(next) })
 		return next
@@ -47,7 +48,8 @@ func Start(t testing.TB) *rest.Config {
 	return config
 }
 
-// Widgets is a definition of a custom resource, with status, scale, columns and a selectable field.
+// Widgets returns a definition of a custom resource with status, scale, printer columns and a selectable
+// field.
 func Widgets(t testing.TB) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	var crd apiextensionsv1.CustomResourceDefinition
@@ -57,7 +59,7 @@ func Widgets(t testing.TB) *apiextensionsv1.CustomResourceDefinition {
 	return &crd
 }
 
-// Define creates a definition. What it defines is served when Define returns.
+// Define creates a definition and returns when its resource is served.
 func Define(t testing.TB, config *rest.Config, crd *apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	clients := Must(apiextensions.NewForConfig(config))(t)
@@ -67,7 +69,7 @@ func Define(t testing.TB, config *rest.Config, crd *apiextensionsv1.CustomResour
 	}
 }
 
-// Must ends the test on an error: Must(f())(t) is f's result.
+// Must fails the test on an error: Must(f())(t) returns the result of f.
 func Must[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()

@@ -23,9 +23,9 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest"
 )
 
-// TestProgramsThatGoOnAreFreeOfRaces builds those with goroutines for the race detector, changes many pods while they run, and
-// stops them. A program in which it finds a race ends with an error.
-func TestProgramsThatGoOnAreFreeOfRaces(t *testing.T) {
+// TestWatchingProgramsHaveNoRaces runs the programs with goroutines under the race detector, changes many
+// pods, and stops them. If a race is detected, the program exits with an error.
+func TestWatchingProgramsHaveNoRaces(t *testing.T) {
 	t.Parallel()
 	const pods, changes = 20, 5
 	programs := t.TempDir()
@@ -45,7 +45,7 @@ func TestProgramsThatGoOnAreFreeOfRaces(t *testing.T) {
 			t.Parallel()
 			fork := plane.Fork(t, bowlinetest.Socket())
 			program, printed := start(t, filepath.Join(programs, name), kubeconfig(t, fork))
-			clients := kubernetes.NewForConfigOrDie(fork.Config()).CoreV1().Pods("default")
+			clients := kubernetes.NewForConfigOrDie(fork.RESTConfig()).CoreV1().Pods("default")
 			for n := range pods {
 				createAndChange(t, clients, fmt.Sprint("pod-", n), changes)
 			}
@@ -87,7 +87,7 @@ func makePod(name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{Containers: containers}}
 }
 
-// start runs a program until the test ends at the latest. What it prints is on one stream.
+// start starts a program, at most until the test ends, and returns its combined output.
 func start(t *testing.T, path, kubeconfig string) (*exec.Cmd, *bufio.Reader) {
 	t.Helper()
 	program := exec.CommandContext(t.Context(), path, "--kubeconfig", kubeconfig)
@@ -102,7 +102,7 @@ func start(t *testing.T, path, kubeconfig string) (*exec.Cmd, *bufio.Reader) {
 	return program, bufio.NewReader(output)
 }
 
-// expect reads lines up to one with a text.
+// expect reads lines until one contains a text.
 func expect(t *testing.T, printed *bufio.Reader, text string) {
 	t.Helper()
 	for line := ""; !strings.Contains(line, text); {
@@ -113,7 +113,7 @@ func expect(t *testing.T, printed *bufio.Reader, text string) {
 	}
 }
 
-// kubeconfig writes one for a plane, as its administrator.
+// kubeconfig writes a kubeconfig for the administrator of a plane.
 func kubeconfig(t *testing.T, plane *bowlinetest.Plane) string {
 	t.Helper()
 	config := plane.SocketConfig(t)

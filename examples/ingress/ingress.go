@@ -1,11 +1,12 @@
-// Package ingress runs the Ingress example: a Service asks by an annotation to be reached from outside, and requests for its
-// host are routed to its backends. Two controllers do it, which know nothing of each other and meet in the Ingress alone:
+// Package ingress runs the Ingress example: an annotation of a Service requests an Ingress, and requests for
+// its host are routed to its backends. Two independent controllers implement it; they communicate only
+// through Ingress objects:
 //
-//	manager/  a Service that is annotated gets an Ingress
-//	nginx/    Ingresses become the configuration of a nginx that it runs
+//	manager/  creates an Ingress for each annotated Service
+//	nginx/    converts Ingresses into the configuration of an nginx that it runs
 //
-// Its callers are the bowline command (in the server's process, `up --controllers='*,ingress'`) and the example's own program
-// (cmd). Package backend is a program to route requests to.
+// The callers are the bowline command (in the server's process, `up --controllers='*,ingress'`) and the
+// example's own program (cmd). The program in folder backend serves the routed requests.
 package ingress
 
 import (
@@ -24,45 +25,49 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/examples/ingress/manager"
 	"github.com/bowline-dev/bowline/examples/ingress/nginx"
-	"github.com/bowline-dev/bowline/internal/why"
 )
 
-// The controllers, as Options.Controllers names them.
+// The values of Options.Controllers.
 const (
 	Manager = "manager"
 	Nginx   = "nginx"
 )
 
-// Options are what Run needs. Config is required, and for nginx Folder and an address.
+// Options configure Run. Config is required; nginx also requires Folder and an address.
 type Options struct {
-	// Config reaches the server, in process or over the wire.
+	// Config is the client configuration of the server, in process or over the wire.
 	Config *rest.Config
-	// Source is where the server's own process gets objects from without bytes; nil reads over Config.
+	// Source provides objects without encoding in the server's own process; nil reads over Config.
 	Source client.Source
 
-	// Controllers are those to run; none means both, or the manager alone where nginx is not installed.
+	// Controllers are the controllers to run. If it is empty, both run, or only the manager if nginx is not
+	// installed.
 	Controllers []string
-	// Class is the IngressClass that the manager gives Ingresses, and whose Ingresses nginx serves; empty means "nginx".
+	// Class is the IngressClass of the Ingresses that the manager creates and nginx serves; empty means
+	// "nginx".
 	Class string
-	// Program is nginx, as a path or a name in PATH; empty looks for it in PATH and where systems keep it for root alone.
+	// Program is the path or name of the nginx program; empty searches PATH and the usual system directories.
 	Program string
-	// Folder is where nginx's configuration and certificates are kept. It is this nginx's own.
+	// Folder contains nginx's configuration and certificates. No other nginx may use it.
 	Folder string
-	// HTTP and HTTPS are where nginx listens, such as "127.0.0.1:8080"; port 0 is any free one, and empty is nowhere.
+	// HTTP and HTTPS are the addresses on which nginx listens, such as "127.0.0.1:8080". Port 0 selects a
+	// free port; an empty address disables the protocol.
 	HTTP, HTTPS string
 
-	// Journal, Forward and TracerProvider are those of controller.ManagerOptions.
+	// Journal, Forward and TracerProvider are passed to the controllers' managers.
 	Journal        *why.Journal
 	Forward        string
 	TracerProvider trace.TracerProvider
-	// Log is nil for slog.Default. It tells where nginx listens.
+	// Log defaults to slog.Default. It receives the addresses on which nginx listens.
 	Log *slog.Logger
 }
 
-// Run runs the controllers until ctx ends, and has then stopped all that it started, nginx too. The error is nil when ctx
-// ended it; any other is why one of them could not begin or go on, which ends the other one as well.
+// Run runs the controllers until ctx ends, and returns when everything that it started, including nginx, has
+// ended. It returns nil when ctx ends. If one controller fails, Run stops the other one and returns the
+// error.
 func Run(ctx context.Context, o Options) error {
 	if o.Log == nil {
 		o.Log = slog.Default()
@@ -94,11 +99,13 @@ func Run(ctx context.Context, o Options) error {
 	return errors.Join(managing, serving)
 }
 
-// usualPlaces are where nginx may be: in PATH, or where Debian and FreeBSD keep it, which is in nobody's PATH but root's.
+// usualPlaces are the names and paths at which nginx is searched: PATH, and the directories of Debian and
+// FreeBSD, which only root's PATH contains.
 var usualPlaces = []string{"nginx", "/usr/sbin/nginx", "/usr/local/sbin/nginx"}
 
-// chosen are the controllers to run. It sets Program to nginx's path, which is looked for in places unless it is said where it
-// is. Where nobody asked for nginx, its absence is said and nothing more.
+// chosen returns the controllers to run. It sets Program to the path of nginx, which it searches in places
+// unless Program is set. If nginx was not requested explicitly and is missing, chosen logs a warning and
+// returns only the manager.
 func (o *Options) chosen(places []string) ([]string, error) {
 	for _, name := range o.Controllers {
 		if name != Manager && name != Nginx {
@@ -128,7 +135,7 @@ func (o *Options) chosen(places []string) ([]string, error) {
 	return o.Controllers, nil
 }
 
-// findNginx is the path of the first of these programs that there is.
+// findNginx returns the path of the first of these programs that exists.
 func findNginx(places []string) (string, error) {
 	for _, place := range places {
 		if path, err := exec.LookPath(place); err == nil {
@@ -157,17 +164,18 @@ func (o *Options) runNginx(ctx context.Context) error {
 	})
 }
 
-// withPorts puts free ports in place of port 0, each another. Nothing keeps them: somebody who is quick may take one.
+// withPorts replaces each port 0 with a different free port. The ports are not reserved, so another process
+// may take one before nginx does.
 func withPorts(addresses ...*string) error {
 	for _, address := range addresses {
 		if _, port, err := net.SplitHostPort(*address); err != nil || port != "0" {
-			continue // nginx says what is wrong with it
+			continue // nginx reports invalid addresses
 		}
 		l, err := net.Listen("tcp", *address)
 		if err != nil {
 			return fmt.Errorf("find a free port for nginx: %w", err)
 		}
-		defer l.Close() // once all have theirs
+		defer l.Close() // after all ports have been chosen
 		*address = l.Addr().String()
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest"
 )
 
-func TestControllersAreChosenByWhatTheMachineHas(t *testing.T) {
+func TestControllerSelection(t *testing.T) {
 	t.Parallel()
 	here := filepath.Join(t.TempDir(), "nginx")
 	if err := os.WriteFile(here, nil, 0o700); err != nil {
@@ -26,7 +26,7 @@ func TestControllersAreChosenByWhatTheMachineHas(t *testing.T) {
 		program string
 		places  []string
 		want    []string
-		says    string // in the error or, without one, in the log
+		says    string // in the error or, if there is none, in the log
 	}{
 		"both":                       {nil, "", []string{nowhere, here}, []string{Manager, Nginx}, ""},
 		"no nginx":                   {nil, "", []string{nowhere}, []string{Manager}, "apt-get install nginx-light"},
@@ -53,13 +53,13 @@ func TestControllersAreChosenByWhatTheMachineHas(t *testing.T) {
 	}
 }
 
-func TestPortZeroIsAFreeOne(t *testing.T) {
+func TestPortZeroSelectsFreePort(t *testing.T) {
 	t.Parallel()
 	one, other := "127.0.0.1:0", "127.0.0.1:0"
 	if err := withPorts(&one, &other); err != nil {
 		t.Fatal(err)
 	}
-	for _, got := range []string{one, other} { // both at once, which are two
+	for _, got := range []string{one, other} { // both are held at the same time, so they must differ
 		l, err := net.Listen("tcp", got)
 		if err != nil {
 			t.Fatalf("%s is not free: %v", got, err)
@@ -74,7 +74,7 @@ func TestPortZeroIsAFreeOne(t *testing.T) {
 	}
 }
 
-func TestClassThatIsNoNameIsRefused(t *testing.T) {
+func TestInvalidClassIsRefused(t *testing.T) {
 	t.Parallel()
 	err := Run(t.Context(), Options{Class: "My_Class", Controllers: []string{Manager}, Log: slog.New(slog.DiscardHandler)})
 	if err == nil || !strings.Contains(err.Error(), `the class "My_Class" is no name of an IngressClass: a lowercase RFC 1123`) {
@@ -82,8 +82,8 @@ func TestClassThatIsNoNameIsRefused(t *testing.T) {
 	}
 }
 
-// When one controller cannot begin, the other one does not go on alone.
-func TestBothControllersEndTogether(t *testing.T) {
+// If one controller cannot start, the second controller stops.
+func TestControllersStopTogether(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t)
 	program := filepath.Join(t.TempDir(), "nginx")
@@ -91,7 +91,7 @@ func TestBothControllersEndTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := Run(context.WithoutCancel(t.Context()), Options{
-		Config: p.Config(), Program: program, Folder: t.TempDir(), HTTP: "nonsense", Log: slog.New(slog.DiscardHandler),
+		Config: p.RESTConfig(), Program: program, Folder: t.TempDir(), HTTP: "nonsense", Log: slog.New(slog.DiscardHandler),
 	})
 	if err == nil || !strings.Contains(err.Error(), `"nonsense"`) {
 		t.Errorf("it ended with %v", err)

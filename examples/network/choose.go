@@ -12,40 +12,44 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider/record"
 )
 
-// The names of the providers, as Options.Provider takes them.
+// The values of Options.Provider.
 const (
-	// ProviderAuto is neutron where the environment names an OpenStack, else bridge where it is permitted, else record.
+	// ProviderAuto selects neutron if the environment names an OpenStack, else bridge if the process is
+	// permitted to create bridges, else record.
 	ProviderAuto = "auto"
-	// ProviderBridge makes a network namespace with a Linux bridge for each network; it needs Linux and root.
+	// ProviderBridge creates a network namespace with a Linux bridge for each network. It needs Linux and
+	// root.
 	ProviderBridge = "bridge"
-	// ProviderRecord keeps a JSON file for each network.
+	// ProviderRecord writes a JSON file for each network.
 	ProviderRecord = "record"
-	// ProviderNeutron makes networks of the OpenStack that the environment names (OS_CLOUD, OS_AUTH_URL ...).
+	// ProviderNeutron creates networks in the OpenStack that the environment names (OS_CLOUD, OS_AUTH_URL
+	// ...).
 	ProviderNeutron = "neutron"
 )
 
-// choice is which provider to make, and of what.
+// choice selects and creates a provider.
 type choice struct {
-	// name is one of the names above, or empty for ProviderAuto.
+	// name is one of the constants above. Empty means ProviderAuto.
 	name string
-	// plane is whose networks they are; folder is where records go.
+	// plane owns the networks; folder is where the record provider writes its files.
 	plane, folder string
-	// openStack is whether the environment names one.
+	// openStack reports whether the environment names an OpenStack.
 	openStack bool
-	// forbids says what speaks against bridge here, nil for nothing.
-	forbids func() error
-	log     *slog.Logger
+	// forbids returns the reason why the bridge provider cannot work here, or nil.
+	bridgeError func() error
+	log         *slog.Logger
 }
 
-// Check says what speaks against Options.Provider that is known before there is a server: Run would end with it.
+// Check returns the error with which Run would fail for Options.Provider, as far as it is known without a
+// server. Callers check it before they start one.
 func Check(name string) error {
-	return choice{name: name, openStack: neutron.Configured(), forbids: bridge.Probe}.check()
+	return choice{name: name, openStack: neutron.Configured(), bridgeError: bridge.Probe}.check()
 }
 
 func (c choice) check() error {
 	automatic := c.name == ProviderAuto || c.name == ""
 	if c.name == ProviderBridge {
-		if err := c.forbids(); err != nil {
+		if err := c.bridgeError(); err != nil {
 			return fmt.Errorf("network provider bridge is not permitted here (record is): %w", err)
 		}
 	}
@@ -57,7 +61,7 @@ func (c choice) check() error {
 	return nil
 }
 
-// provider makes the provider, and says why it is this one.
+// provider creates the provider and returns the reason for the choice.
 func (c choice) provider(ctx context.Context) (chosen provider.Provider, why string, err error) {
 	if err := c.check(); err != nil {
 		return nil, "", err
@@ -77,13 +81,13 @@ func (c choice) provider(ctx context.Context) (chosen provider.Provider, why str
 	return chosen, "asked for", err
 }
 
-// automatic is the choice of ProviderAuto.
+// automatic implements ProviderAuto.
 func (c choice) automatic(ctx context.Context) (chosen provider.Provider, why string, err error) {
 	if c.openStack {
 		chosen, err = c.neutron(ctx)
 		return chosen, "the environment names an OpenStack (OS_*)", err
 	}
-	if forbids := c.forbids(); forbids != nil {
+	if forbids := c.bridgeError(); forbids != nil {
 		chosen, err = record.New(c.plane, record.Dir(c.folder))
 		return chosen, fmt.Sprintf("bridge is not permitted here: %v", forbids), err
 	}
@@ -91,7 +95,8 @@ func (c choice) automatic(ctx context.Context) (chosen provider.Provider, why st
 	return chosen, "network namespaces and bridges are permitted here", err
 }
 
-// neutron logs in to the environment's OpenStack. One that does not answer is asked again when there is work for it.
+// neutron logs in to the OpenStack of the environment. If it does not answer, the returned provider logs in
+// at its first use.
 func (c choice) neutron(ctx context.Context) (provider.Provider, error) {
 	if err := provider.CheckPlane(c.plane); err != nil {
 		return nil, err
@@ -100,7 +105,7 @@ func (c choice) neutron(ctx context.Context) (provider.Provider, error) {
 	var problem *provider.Problem
 	if errors.As(err, &problem) && problem.Reason == provider.Unreachable {
 		c.log.Error("networks cannot be made yet: trying again", "error", err)
-		return &late{name: ProviderNeutron, plane: c.plane, login: c.login}, nil
+		return &lateProvider{name: ProviderNeutron, plane: c.plane, login: c.login}, nil
 	}
 	return chosen, err
 }

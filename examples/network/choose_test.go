@@ -15,13 +15,13 @@ func notRoot() error { return errors.New("not root") }
 
 func permitted() error { return nil }
 
-func TestAutoTakesNeutronWhereNamedElseBridgeWherePermittedElseRecord(t *testing.T) {
+func TestAutoPrefersNeutronThenBridgeThenRecord(t *testing.T) {
 	t.Setenv("OS_AUTH_TYPE", "none")
 	t.Setenv("OS_ENDPOINT", "http://127.0.0.1:9696")
 	for want, c := range map[string]choice{
 		ProviderNeutron: {openStack: true},
-		ProviderRecord:  {forbids: notRoot},
-		ProviderBridge:  {forbids: permitted},
+		ProviderRecord:  {bridgeError: notRoot},
+		ProviderBridge:  {bridgeError: permitted},
 	} {
 		c.plane, c.folder = "plane", t.TempDir()
 		for _, c.name = range []string{ProviderAuto, ""} {
@@ -36,7 +36,7 @@ func TestAutoTakesNeutronWhereNamedElseBridgeWherePermittedElseRecord(t *testing
 	}
 }
 
-func TestProviderIsTheOneAskedFor(t *testing.T) {
+func TestNamedProviderIsUsed(t *testing.T) {
 	t.Setenv("OS_AUTH_TYPE", "none")
 	t.Setenv("OS_ENDPOINT", "http://127.0.0.1:9696")
 	for _, name := range []string{ProviderRecord, ProviderNeutron} {
@@ -45,7 +45,7 @@ func TestProviderIsTheOneAskedFor(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, p, err)
 		}
 	}
-	asked := choice{name: ProviderBridge, plane: "plane", forbids: notRoot}
+	asked := choice{name: ProviderBridge, plane: "plane", bridgeError: notRoot}
 	if p, _, err := asked.provider(t.Context()); err == nil || !strings.Contains(err.Error(), "not permitted") {
 		t.Errorf("bridge, which is not permitted: %v, %v", p, err)
 	}
@@ -60,7 +60,8 @@ func TestProviderIsTheOneAskedFor(t *testing.T) {
 	}
 }
 
-// keystone is an OpenStack's identity service that has one answer to who asks for a token.
+// keystone starts an identity service that answers every request with one status, and points the environment
+// at it.
 func keystone(t *testing.T, answer int) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(answer) }))
@@ -73,7 +74,7 @@ func keystone(t *testing.T, answer int) {
 	}
 }
 
-func TestWrongCredentialsEndIt(t *testing.T) {
+func TestWrongCredentialsAreAnError(t *testing.T) {
 	keystone(t, http.StatusUnauthorized)
 	c := choice{name: ProviderNeutron, plane: "plane", log: slog.New(slog.DiscardHandler)}
 	_, _, err := c.provider(t.Context())

@@ -11,55 +11,56 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
-// late is a provider of a cloud that did not answer when the program began. Until somebody can log in there each call fails
-// with why not, so that the Networks say it; the first call that finds the cloud back logs in for all.
-type late struct {
+// late is a provider for a cloud that did not answer when the program started. Each call tries to log in.
+// Until that succeeds, calls fail with the error of the login, so that the status of Networks shows it.
+type lateProvider struct {
 	name, plane string
 	login       func(context.Context) (provider.Provider, error)
 
 	mu sync.Mutex
-	// in is the provider, once there is one.
-	in provider.Provider
-	// why is how the last login failed, and until when that is believed.
-	why   error
-	until time.Time
+	// in is the provider after the login; nil before.
+	current provider.Provider
+	// why is the error of the last login, which is returned until the time until.
+	loginErr error
+	retryAt  time.Time
 }
 
-// again is how long a failed login stands for all who call: a cloud that is away is not asked once for each Network.
-const again = time.Second
+// again is how long a failed login is cached, so that an unavailable cloud does not receive one login for
+// each Network.
+const loginInterval = time.Second
 
-// provider logs in unless somebody has.
-func (l *late) provider(ctx context.Context) (provider.Provider, error) {
+// provider logs in unless that has been done.
+func (l *lateProvider) provider(ctx context.Context) (provider.Provider, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.in != nil {
-		return l.in, nil
+	if l.current != nil {
+		return l.current, nil
 	}
-	if l.why != nil && time.Now().Before(l.until) {
-		return nil, l.why
+	if l.loginErr != nil && time.Now().Before(l.retryAt) {
+		return nil, l.loginErr
 	}
 	p, err := l.login(ctx)
 	if ctx.Err() == nil {
-		l.in, l.why, l.until = p, err, time.Now().Add(again)
+		l.current, l.loginErr, l.retryAt = p, err, time.Now().Add(loginInterval)
 	}
 	return p, err
 }
 
-// loggedIn is the provider, nil while nobody has logged in.
-func (l *late) loggedIn() provider.Provider {
+// loggedIn returns the provider, or nil before the login.
+func (l *lateProvider) loggedIn() provider.Provider {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.in
+	return l.current
 }
 
 // Name implements provider.Provider.
-func (l *late) Name() string { return l.name }
+func (l *lateProvider) Name() string { return l.name }
 
 // ID implements provider.Provider.
-func (l *late) ID(uid types.UID) string { return provider.ID(l.plane, uid) }
+func (l *lateProvider) ID(uid types.UID) string { return provider.ID(l.plane, uid) }
 
 // Alias implements provider.Aliaser.
-func (l *late) Alias(uid types.UID) string {
+func (l *lateProvider) Alias(uid types.UID) string {
 	if a, ok := l.loggedIn().(provider.Aliaser); ok {
 		return a.Alias(uid)
 	}
@@ -67,7 +68,7 @@ func (l *late) Alias(uid types.UID) string {
 }
 
 // List implements provider.Provider.
-func (l *late) List(ctx context.Context) ([]types.UID, error) {
+func (l *lateProvider) List(ctx context.Context) ([]types.UID, error) {
 	p, err := l.provider(ctx)
 	if err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func (l *late) List(ctx context.Context) ([]types.UID, error) {
 }
 
 // Get implements provider.Provider.
-func (l *late) Get(ctx context.Context, uid types.UID) (provider.Actual, error) {
+func (l *lateProvider) Get(ctx context.Context, uid types.UID) (provider.Actual, error) {
 	p, err := l.provider(ctx)
 	if err != nil {
 		return provider.Actual{}, err
@@ -85,7 +86,7 @@ func (l *late) Get(ctx context.Context, uid types.UID) (provider.Actual, error) 
 }
 
 // Apply implements provider.Provider.
-func (l *late) Apply(ctx context.Context, want provider.Network) error {
+func (l *lateProvider) Apply(ctx context.Context, want provider.Network) error {
 	p, err := l.provider(ctx)
 	if err != nil {
 		return err
@@ -94,7 +95,7 @@ func (l *late) Apply(ctx context.Context, want provider.Network) error {
 }
 
 // Delete implements provider.Provider.
-func (l *late) Delete(ctx context.Context, uid types.UID) error {
+func (l *lateProvider) Delete(ctx context.Context, uid types.UID) error {
 	p, err := l.provider(ctx)
 	if err != nil {
 		return err
@@ -103,7 +104,7 @@ func (l *late) Delete(ctx context.Context, uid types.UID) error {
 }
 
 // Watch implements provider.Provider.
-func (l *late) Watch(ctx context.Context, changed func(types.UID)) error {
+func (l *lateProvider) Watch(ctx context.Context, changed func(types.UID)) error {
 	p, err := l.provider(ctx)
 	if err != nil {
 		return err
@@ -111,8 +112,8 @@ func (l *late) Watch(ctx context.Context, changed func(types.UID)) error {
 	return p.Watch(ctx, changed)
 }
 
-// Close ends what the provider has, if there is one.
-func (l *late) Close() error {
+// Close closes the provider, if there is one and it is an io.Closer.
+func (l *lateProvider) Close() error {
 	if c, ok := l.loggedIn().(io.Closer); ok {
 		return c.Close()
 	}

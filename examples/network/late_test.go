@@ -20,7 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider/neutron/neutrontest"
 )
 
-// outage is an OpenStack whose Keystone can be away. Its Neutron has no networks.
+// outage starts an OpenStack whose Keystone answers 503 while away is set. Its Neutron has no networks.
 func outage(t *testing.T) (away *atomic.Bool, logins func() int) {
 	t.Helper()
 	api := http.NewServeMux()
@@ -54,7 +54,7 @@ func outage(t *testing.T) (away *atomic.Bool, logins func() int) {
 	return away, identity.Logins
 }
 
-func TestOpenStackThatDoesNotAnswerAtFirstIsLoggedInToLater(t *testing.T) {
+func TestLoginIsRetriedWhenOpenStackAnswers(t *testing.T) {
 	away, logins := outage(t)
 	away.Store(true)
 	c := choice{name: ProviderNeutron, plane: "plane", log: slog.New(slog.DiscardHandler)}
@@ -62,7 +62,7 @@ func TestOpenStackThatDoesNotAnswerAtFirstIsLoggedInToLater(t *testing.T) {
 	if err != nil || p.Name() != ProviderNeutron || p.ID("u") == "" {
 		t.Fatalf("got %v, %v; want a provider although Keystone is away", p, err)
 	}
-	defer p.(*late).Close()
+	defer p.(*lateProvider).Close()
 	var problem *provider.Problem
 	for what, err := range map[string]error{
 		"Get":    second(p.Get(t.Context(), "u")),
@@ -76,7 +76,7 @@ func TestOpenStackThatDoesNotAnswerAtFirstIsLoggedInToLater(t *testing.T) {
 		}
 	}
 	away.Store(false)
-	p.(*late).until = time.Now() // what failed is no longer believed
+	p.(*lateProvider).retryAt = time.Now() // expire the cached error
 	for range 3 {
 		if _, err := p.Get(t.Context(), "u"); !errors.Is(err, provider.ErrNotFound) {
 			t.Errorf("when Keystone is back: got %v; want that there is no such network", err)
@@ -89,9 +89,9 @@ func TestOpenStackThatDoesNotAnswerAtFirstIsLoggedInToLater(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-func TestFailedLoginIsRememberedForAMoment(t *testing.T) {
+func TestFailedLoginIsCached(t *testing.T) {
 	asked := 0
-	l := &late{login: func(context.Context) (provider.Provider, error) {
+	l := &lateProvider{login: func(context.Context) (provider.Provider, error) {
 		asked++
 		return nil, errors.New("away")
 	}}
@@ -103,8 +103,8 @@ func TestFailedLoginIsRememberedForAMoment(t *testing.T) {
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	l.until = time.Time{}
-	l.why = nil
+	l.retryAt = time.Time{}
+	l.loginErr = nil
 	l.List(gone)
 	if l.List(t.Context()); asked != 3 {
 		t.Errorf("asked %d times; what failed because its caller left says nothing to the next", asked)

@@ -24,7 +24,7 @@ func read(t *testing.T, path ...string) []byte {
 	return data
 }
 
-// definition reads a CRD strictly, in whichever version it is written, with that version's defaults.
+// definition decodes a CRD of any version strictly, and applies the defaults of that version.
 func definition(t *testing.T, path ...string) *apiextensions.CustomResourceDefinition {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -51,7 +51,7 @@ func TestDefinitionsAreValid(t *testing.T) {
 	}
 }
 
-// The definition of the second group is that of the first but for its name.
+// The definition of the second group differs from that of the first only in its name and group.
 func TestBothGroupsHaveTheSameDefinition(t *testing.T) {
 	t.Parallel()
 	first, second := definition(t, "crd/network.yaml"), definition(t, "testdata/sample-crd-v1.yaml")
@@ -69,7 +69,7 @@ func TestBothGroupsHaveTheSameDefinition(t *testing.T) {
 	}
 }
 
-func TestSchemaTakesTheExampleAndRefusesWhatIsNoNetwork(t *testing.T) {
+func TestSchemaValidatesNetworks(t *testing.T) {
 	t.Parallel()
 	crd := definition(t, "crd/network.yaml")
 	validator, _, err := apiservervalidation.NewSchemaValidator(crd.Spec.Validation.OpenAPIV3Schema)

@@ -1,11 +1,12 @@
-// Package network runs the Network example: a user declares a Network, and a network is made, kept as declared, and
-// removed with its declaration. It puts the controller together with a provider and a server; its callers are the
-// bowline command (in the server's process, `up --controllers='*,network'`) and the example's own program (cmd).
+// Package network runs the Network example: a user declares a Network; the controller creates a real network,
+// keeps it as declared, and removes it when the declaration is deleted. The package connects the controller
+// with a provider and a server. Its callers are the bowline command (in the server's process, `up
+// --controllers='*,network'`) and the example's own program (cmd).
 //
 //	apis/        the Network kind as Go structs
 //	crd/         its definition, for kubectl apply
-//	controller/  compares what is declared with what is there
-//	provider/    makes networks real: bridge (network namespaces), record (files) or neutron (OpenStack)
+//	controller/  compares declared and real networks
+//	provider/    creates real networks: bridge (network namespaces), record (files) or neutron (OpenStack)
 package network
 
 import (
@@ -22,44 +23,48 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/examples/network/controller"
 	"github.com/bowline-dev/bowline/examples/network/provider"
 	"github.com/bowline-dev/bowline/examples/network/provider/bridge"
 	"github.com/bowline-dev/bowline/examples/network/provider/neutron"
-	"github.com/bowline-dev/bowline/internal/why"
 )
 
-// Options are what Run needs. Config is required, and so is Folder where records may be kept.
+// Options configure Run. Config is required, and so is Folder if the record provider may be chosen.
 type Options struct {
-	// Config reaches the server, in process or over the wire.
+	// Config is the client configuration of the server, in process or over the wire.
 	Config *rest.Config
-	// Source is where the server's own process gets objects from without bytes; nil reads over Config.
+	// Source provides objects without encoding in the server's own process; nil reads over Config.
 	Source client.Source
 
 	// Provider is one of ProviderAuto (also when empty), ProviderBridge, ProviderRecord and ProviderNeutron.
 	Provider string
-	// Folder is where the record provider keeps its files.
+	// Folder is where the record provider writes its files.
 	Folder string
-	// Plane is the id that real networks carry, so that those of other servers on the machine are left alone: up to 100
-	// letters, digits, '-' and '_'. Empty means the uid of the namespace kube-system, the usual identity of a cluster.
+	// Plane is the ID in the names of real networks; networks of other planes are not touched. It has up to
+	// 100 letters, digits, '-' and '_'. Empty means the UID of the namespace kube-system, the usual identity
+	// of a cluster.
 	Plane string
 
-	// Resync is how often everything is compared although nothing seems to have happened; 0 means ten minutes.
+	// Resync is the interval at which all networks are compared even without an event; 0 means ten minutes.
 	Resync time.Duration
-	// RemoveOnStop removes this plane's real networks at the end: for a server whose objects end with it.
+	// RemoveOnStop removes this plane's real networks when Run ends. Set it if the server loses its objects
+	// when it stops.
 	RemoveOnStop bool
-	// Journal keeps why the controller did what it did; nil keeps it for itself. In the server's own process it is the server's.
+	// Journal records why the controller acted; nil means a journal of its own. In the server's process it is
+	// the server's journal.
 	Journal *why.Journal
-	// Forward is the server's path that takes that in from other processes; empty forwards nothing.
+	// Forward is the path at which the server accepts journal entries of other processes; empty forwards
+	// nothing.
 	Forward string
-	// TracerProvider makes a span for each run; nil traces nothing.
+	// TracerProvider creates a span for each reconcile; nil disables tracing.
 	TracerProvider trace.TracerProvider
-	// Log is nil for slog.Default.
+	// Log defaults to slog.Default.
 	Log *slog.Logger
 }
 
-// Run makes networks real until ctx ends, and has then stopped all that it started. The error is nil when ctx ended,
-// unless what RemoveOnStop asks for failed; any other is why it could not begin.
+// Run runs the controller until ctx ends, and returns when every goroutine that it started has ended. It
+// returns nil when ctx ended, unless RemoveOnStop failed. Any other error means that Run could not start.
 func Run(ctx context.Context, options Options) error {
 	log := options.Log
 	if log == nil {
@@ -74,7 +79,7 @@ func Run(ctx context.Context, options Options) error {
 	}
 	choice := choice{
 		name: options.Provider, plane: plane, folder: options.Folder,
-		openStack: neutron.Configured(), forbids: bridge.Probe, log: log,
+		openStack: neutron.Configured(), bridgeError: bridge.Probe, log: log,
 	}
 	chosen, why, err := choice.provider(ctx)
 	if ctx.Err() != nil {
@@ -95,8 +100,8 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	loop.Run(ctx)
-	if l, ok := chosen.(*late); ok && l.loggedIn() == nil {
-		return nil // there is nothing that it could have made
+	if l, ok := chosen.(*lateProvider); ok && l.loggedIn() == nil {
+		return nil // it has created nothing
 	}
 	if options.RemoveOnStop {
 		err = errors.Join(err, removeAll(context.WithoutCancel(ctx), chosen))
@@ -104,8 +109,8 @@ func Run(ctx context.Context, options Options) error {
 	return err
 }
 
-// workersFor is how many networks are worked on at once. Neutron takes a while for each and deals with many at once in less, so that
-// more of them wait for it.
+// workersFor returns the number of networks that are reconciled concurrently. Neutron is slow for a single
+// request but processes many of them together efficiently, so it has more workers.
 func workersFor(p provider.Provider) int {
 	if p.Name() == ProviderNeutron {
 		return 16
@@ -113,7 +118,7 @@ func workersFor(p provider.Provider) int {
 	return controller.DefaultWorkers
 }
 
-// planeOf asks the server for its identity.
+// planeOf returns the identity of the server.
 func planeOf(ctx context.Context, config *rest.Config) (string, error) {
 	c, err := client.New(config)
 	if err != nil {

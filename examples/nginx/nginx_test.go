@@ -1,4 +1,4 @@
-// Package nginx_test is the example in virtual time, where minutes cost nothing: what a script cannot wait for.
+// Package nginx_test runs the example in virtual time, to test behavior that takes minutes.
 package nginx_test
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/node/simulated"
 )
 
-// everything is what `bowline up --nodes 3` runs.
+// everything returns the options that correspond to `bowline up --nodes 3`.
 func everything() []bowlinetest.Option {
 	return []bowlinetest.Option{
 		bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{"*"} }),
@@ -29,7 +29,7 @@ func everything() []bowlinetest.Option {
 	}
 }
 
-func TestThePodsOfAKilledNodeMove(t *testing.T) {
+func TestPodsOfDeadNodeAreReplaced(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		p.Apply(t, read(t, "nginx.yaml"))
@@ -56,8 +56,8 @@ func TestThePodsOfAKilledNodeMove(t *testing.T) {
 	}, everything()...)
 }
 
-// A CronJob as it was declared before there was batch/v1.
-func TestAnOldCronJobFires(t *testing.T) {
+// The CronJob is declared in an API version that precedes batch/v1.
+func TestCronJobOfOldVersion(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		p.Apply(t, read(t, "testdata/cronjob.yaml"))
@@ -84,13 +84,13 @@ func TestAnOldCronJobFires(t *testing.T) {
 	}, everything()...)
 }
 
-// pass lets time pass, and everybody do what follows from it.
+// pass advances time and waits until all controllers are idle.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// running are the pods that are ready and not being deleted.
+// running returns the pods that are ready and not being deleted.
 func running(t *testing.T, p *bowlinetest.Plane) (ready []*corev1.Pod) {
 	t.Helper()
 	page, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "default", metav1.ListOptions{LabelSelector: "app=nginx"})

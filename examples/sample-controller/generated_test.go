@@ -12,12 +12,12 @@ import (
 	"testing"
 )
 
-// generate is the command that README.md has.
+// generate is the command in README.md.
 const generate = "go generate ./examples/sample-controller/..."
 
-// What is generated is what the tools make today of the types: in a copy of the module with nothing but them, the command
-// makes the same files.
-func TestGeneratedCodeIsWhatTheToolsMake(t *testing.T) {
+// The committed code equals what the generators create from the types: the command is run in a copy of the
+// module that contains only these, and the files are compared.
+func TestGeneratedCodeIsUpToDate(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("README.md")
 	if err != nil || !bytes.Contains(readme, []byte("\n    "+generate+"\n")) {
@@ -30,7 +30,7 @@ func TestGeneratedCodeIsWhatTheToolsMake(t *testing.T) {
 	}
 	words := strings.Fields(generate)
 	command := exec.CommandContext(t.Context(), words[0], words[1:]...)
-	command.Dir, command.Env = anew, append(os.Environ(), "GOWORK=off", "GOGC=off", "GOMEMLIMIT=512MiB") // each tool is short
+	command.Dir, command.Env = anew, append(os.Environ(), "GOWORK=off", "GOGC=off", "GOMEMLIMIT=512MiB") // reduces memory; each generator runs only briefly
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", command, err, out)
 	}
@@ -46,7 +46,7 @@ func TestGeneratedCodeIsWhatTheToolsMake(t *testing.T) {
 	}
 }
 
-// handwritten are the Go files of a folder that no tool made.
+// handwritten returns the Go files of a folder that are not generated.
 func handwritten(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	files := os.DirFS(folder)
@@ -61,7 +61,7 @@ func handwritten(t *testing.T, folder string) (names []string) {
 
 var header = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
-// generated are the Go files that say that a tool made them.
+// generated returns the Go files with a header of generated code.
 func generated(t *testing.T, files fs.FS) []string {
 	t.Helper()
 	return slices.DeleteFunc(goFiles(t, files), func(name string) bool {

@@ -17,15 +17,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program is the controller, as main runs it.
+// program is the controller as main runs it.
 var program = suite.Program{Run: run, Definitions: "crd", Log: &suite.Log{}}
 
-func TestController(t *testing.T) { suite.Behaves(t, program) }
+func TestController(t *testing.T) { suite.Contract(t, program) }
 
-func TestNeutronIsSlowOrFails(t *testing.T) { suite.Troubled(t, program) }
+func TestNeutronIsSlowOrFails(t *testing.T) { suite.SlowOrFailing(t, program) }
 
-// As with any controller of client-go: a panic is not stopped.
-func TestAPanicOfNeutronEndsIt(t *testing.T) {
+// Like all controllers based on client-go, it does not recover from a panic.
+func TestPanicInNeutronIsNotRecovered(t *testing.T) {
 	t.Parallel()
 	networks := informers.NewSharedInformerFactory(nil, 0).Samplecrd().V1().Networks()
 	controller, err := NewController(nil, nil, networks, panics{})
@@ -46,17 +46,17 @@ type panics struct{ neutron.Interface }
 
 func (panics) Delete(string, string) error { panic("a mistake in Neutron's client") }
 
-func TestServerRefusesOrIsSilent(t *testing.T) { suite.Refused(t, program) }
+func TestServerRefusesOrDoesNotAnswer(t *testing.T) { suite.Refused(t, program) }
 
-func TestOneObjectThatDoesNotFitHoldsUpAll(t *testing.T) { suite.Misfit(t, program, false) }
+func TestUndecodableObjectBlocksAll(t *testing.T) { suite.Undecodable(t, program, false) }
 
-// Whatever goes wrong once, Neutron comes to have what is declared.
-func TestNeutronHasWhatIsDeclaredWhateverGoesWrong(t *testing.T) {
+// After any single fault Neutron has the declared networks.
+func TestExplore(t *testing.T) {
 	t.Parallel()
 	suite.Explored(t, program, 40)
 }
 
-func TestExploreFindsOutWhoForgetsToLookAtTheStart(t *testing.T) {
+func TestExploreDetectsMissingInitialList(t *testing.T) {
 	t.Parallel()
 	suite.Forgetful(t, program)
 }

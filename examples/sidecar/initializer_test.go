@@ -25,7 +25,7 @@ import (
 	"github.com/bowline-dev/bowline/examples/sidecar"
 )
 
-// initializing runs the initializer beside the test.
+// initializing runs the initializer during the test.
 func initializing(o sidecar.Options) bowlinetest.Option {
 	return bowlinetest.Manage(func(m *controller.Manager) error {
 		sidecar.AddInitializer(m, o)
@@ -33,11 +33,11 @@ func initializing(o sidecar.Options) bowlinetest.Option {
 	})
 }
 
-// waiting has pods wait for the initializer.
+// waiting makes new pods wait for the initializer.
 func waiting() bowlinetest.Option { return bowlinetest.Objects(sidecar.Configured()) }
 
-// TestPodsGetTheirSidecarByInitializer: the documents' pod, which declares one container, is created with two, a volume and its
-// mount, and nobody has seen it otherwise; applied again it stays as it is.
+// TestPodsGetTheirSidecarByInitializer creates the pod of the documents, which declares one container. It has
+// two containers, a volume and a mount when it becomes visible, and a second apply does not change it.
 func TestPodsGetTheirSidecarByInitializer(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
@@ -65,7 +65,7 @@ func TestPodsGetTheirSidecarByInitializer(t *testing.T) {
 	}, bowlinetest.Objects(example[corev1.ConfigMap](t, "envoy-initializer")), waiting(), initializing(sidecar.Options{}))
 }
 
-// TestInitializerLeavesWhatTheWebhookAdded: both together do what one does.
+// TestInitializerLeavesWhatTheWebhookAdded checks that webhook and initializer can be combined.
 func TestInitializerLeavesWhatTheWebhookAdded(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
@@ -78,8 +78,9 @@ func TestInitializerLeavesWhatTheWebhookAdded(t *testing.T) {
 	}, bowlinetest.Objects(example[corev1.ConfigMap](t, "envoy-initializer")), waiting(), initializing(sidecar.Options{}))
 }
 
-// TestInitializerHeedsTheAnnotation: pods that do not ask, or say no, are let through as they are.
-func TestInitializerHeedsTheAnnotation(t *testing.T) {
+// TestInitializerRespectsAnnotation checks that pods without the annotation, or with another value, remain
+// unchanged.
+func TestInitializerRespectsAnnotation(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		pods := bowlinetest.Client[*corev1.Pod](t, p)
@@ -96,8 +97,9 @@ func TestInitializerHeedsTheAnnotation(t *testing.T) {
 	}, bowlinetest.Objects(example[corev1.ConfigMap](t, "envoy-initializer")), waiting(), initializing(sidecar.Options{OnlyAnnotated: true}))
 }
 
-// TestCreateSaysWhomItWaitsFor while the initializer is down. The pod is there, for it to find when it comes.
-func TestCreateSaysWhomItWaitsFor(t *testing.T) {
+// TestCreateTimeoutNamesInitializer creates a pod while the initializer does not run. The request times out with
+// an error that names the initializer, which completes the pod when it is started.
+func TestCreateTimeoutNamesInitializer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := bowlinetest.Start(t, waiting(), bowlinetest.Objects(example[corev1.ConfigMap](t, "envoy-initializer")))
@@ -122,7 +124,8 @@ func TestCreateSaysWhomItWaitsFor(t *testing.T) {
 	})
 }
 
-// TestPodsWaitForTheTemplate: one that comes late, or was wrong, is for all that have waited for it.
+// TestPodsWaitForTheTemplate checks that waiting pods are completed when the template is created or
+// corrected.
 func TestPodsWaitForTheTemplate(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
@@ -153,7 +156,7 @@ func TestPodsWaitForTheTemplate(t *testing.T) {
 	}, waiting(), initializing(sidecar.Options{Log: slog.New(slog.DiscardHandler)}))
 }
 
-// neverHalf is broken by a pod that is seen without all of the template.
+// neverHalf returns an error if a visible pod lacks a part of the template.
 func neverHalf(s bowlinetest.State) error {
 	for _, obj := range s.Objects {
 		containers, _, _ := unstructured.NestedSlice(obj.Object, "spec", "containers")
@@ -168,7 +171,7 @@ func neverHalf(s bowlinetest.State) error {
 	return nil
 }
 
-// TestNoPodIsHalfInitialized wherever the initializer dies, and whatever it misses; with two of them as with one.
+// TestNoPodIsHalfInitialized injects faults into one initializer and into two concurrent ones.
 func TestNoPodIsHalfInitialized(t *testing.T) {
 	t.Parallel()
 	cm := example[corev1.ConfigMap](t, "envoy-initializer")
@@ -204,7 +207,8 @@ func TestNoPodIsHalfInitialized(t *testing.T) {
 	}
 }
 
-// TestConfigurationIsTheDocuments, corrected: what the program applies is what the example's file has.
+// TestConfigurationIsTheDocuments compares the configuration that the program applies with the one in the
+// example's file.
 func TestConfigurationIsTheDocuments(t *testing.T) {
 	t.Parallel()
 	file := *example[map[string]any](t, "initializerconfiguration")

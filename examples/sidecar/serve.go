@@ -19,12 +19,12 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// farewell is how long questions are still answered when the webhook ends.
-const farewell = 5 * time.Second
+// farewell is the time limit for pending requests when the webhook stops.
+const shutdownTimeout = 5 * time.Second
 
-// ServeWebhook answers on an address of this machine, such as 127.0.0.1:0, and has the server ask there, until ctx ends: it applies
-// the MutatingWebhookConfiguration once it answers, with a certificate that it makes for itself. The configuration stays when
-// the webhook ends: pods without a proxy would be worse than none.
+// ServeWebhook serves the webhook on an address of this machine, such as 127.0.0.1:0, until ctx ends. When it
+// listens, it applies the MutatingWebhookConfiguration, with a new self-signed certificate. The configuration
+// remains when the webhook stops, so that no pod is created without a proxy.
 func ServeWebhook(ctx context.Context, o Options, address string) error {
 	o = o.withDefaults()
 	c, err := client.New(o.Config)
@@ -46,7 +46,7 @@ func ServeWebhook(ctx context.Context, o Options, address string) error {
 	return o.serve(ctx, c, address, &Webhook{Options: o, Template: templates.newest})
 }
 
-// serve answers, and says so to the server.
+// serve serves the webhook and applies its configuration.
 func (o Options) serve(ctx context.Context, c *client.Client, address string, w *Webhook) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -72,7 +72,7 @@ func (o Options) serve(ctx context.Context, c *client.Client, address string, w 
 			return err
 		}
 	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	err = errors.Join(err, server.Shutdown(last))
 	if end := <-served; !errors.Is(end, http.ErrServerClosed) {
@@ -81,7 +81,7 @@ func (o Options) serve(ctx context.Context, c *client.Client, address string, w 
 	return err
 }
 
-// templates read the ConfigMap as it is, and parse each state of it once.
+// templates reads the ConfigMap from a cache and parses each version of it once.
 type templates struct {
 	Options
 	factory *informer.Factory
@@ -89,14 +89,14 @@ type templates struct {
 	last    atomic.Pointer[parsed]
 }
 
-// parsed is what was made of a state of the ConfigMap.
+// parsed is the result of parsing a version of the ConfigMap.
 type parsed struct {
 	from     *corev1.ConfigMap
 	template *Template
 	err      error
 }
 
-// templates are those of a cache that holds the one ConfigMap, and is filled by its factory's Run.
+// templates returns templates with their own informer of the ConfigMap, which runs when the factory runs.
 func (o Options) templates() *templates {
 	f := informer.NewFactory(o.Source, informer.FactoryOptions{Log: o.Log})
 	one := informer.Scope{Namespace: o.Namespace, Fields: fields.OneTermEqualSelector(metav1.ObjectNameField, ConfigMap)}
@@ -104,7 +104,8 @@ func (o Options) templates() *templates {
 	return &templates{Options: o, factory: f, cached: maps.Lister()}
 }
 
-// newest is the template as the ConfigMap has it now. It is shared: nothing of it is changed.
+// newest returns the template in the current version of the ConfigMap. The template is shared and must not be
+// modified.
 func (t *templates) newest() (*Template, error) {
 	cm, err := t.cached.Get(t.Namespace, ConfigMap)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/examples/sidecar"
 )
 
-// example reads an object of the folder example.
+// example decodes an object in the folder example.
 func example[T any](t testing.TB, name string) *T {
 	t.Helper()
 	text, err := os.ReadFile("example/" + name + ".yaml")
@@ -39,7 +39,7 @@ func template(t testing.TB) *sidecar.Template {
 	return read
 }
 
-// has ends the test unless the pod has its own container and all of the template.
+// has fails the test unless the pod has its own container and the complete template.
 func has(t testing.TB, pod *corev1.Pod) {
 	t.Helper()
 	var names []string
@@ -67,7 +67,7 @@ func marshal(t testing.TB, v any) []byte {
 	return data
 }
 
-// TestPatchesMakeTheSamePod by either way, and the second time nothing.
+// TestPatchesMakeTheSamePod checks that both patches are equivalent to Inject, and empty for a complete pod.
 func TestPatchesMakeTheSamePod(t *testing.T) {
 	t.Parallel()
 	envoy := template(t)
@@ -120,8 +120,8 @@ func TestPatchesMakeTheSamePod(t *testing.T) {
 	}
 }
 
-// TestDiffWithTheBareTemplateRemovesTheApplication: the patch as the documents write it, between the user's pod and one of nothing
-// but the template. Ours keeps what is the user's.
+// TestDiffWithTheBareTemplateRemovesTheApplication compares with the patch of the documents: a diff between
+// the user's pod and a pod that consists only of the template. MergePatch preserves the user's containers.
 func TestDiffWithTheBareTemplateRemovesTheApplication(t *testing.T) {
 	t.Parallel()
 	pod, envoy := example[corev1.Pod](t, "myapp-pod"), template(t)
@@ -139,7 +139,7 @@ func TestDiffWithTheBareTemplateRemovesTheApplication(t *testing.T) {
 	}
 }
 
-// TestOwnContainerOfThatNameStays as its user has declared it.
+// TestOwnContainerOfThatNameStays checks that a user's own container of the same name remains.
 func TestOwnContainerOfThatNameStays(t *testing.T) {
 	t.Parallel()
 	pod := example[corev1.Pod](t, "myapp-pod")
@@ -150,7 +150,7 @@ func TestOwnContainerOfThatNameStays(t *testing.T) {
 	}
 }
 
-func TestTemplatesThatAreWrong(t *testing.T) {
+func TestInvalidTemplates(t *testing.T) {
 	t.Parallel()
 	for config, text := range map[string]string{
 		"containers: [{name: envoy, imagee: x}]": `unknown field "imagee"`,
@@ -172,8 +172,9 @@ func TestTemplatesThatAreWrong(t *testing.T) {
 	}
 }
 
-// TestAnnotationDecides: "true" wants the container, anything else does not; without it the options decide.
-func TestAnnotationDecides(t *testing.T) {
+// TestWants checks that "true" requests the container, any other value declines it, and the
+// options decide about pods without the annotation.
+func TestWants(t *testing.T) {
 	t.Parallel()
 	all, some := sidecar.Options{}, sidecar.Options{OnlyAnnotated: true}
 	yes, no := map[string]string{sidecar.Annotation: "true"}, map[string]string{sidecar.Annotation: "false"}

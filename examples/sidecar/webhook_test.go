@@ -21,13 +21,13 @@ import (
 	"github.com/bowline-dev/bowline/examples/sidecar"
 )
 
-// registered waits until the webhook has said where it is.
+// registered waits until the webhook has applied its configuration.
 func registered(t testing.TB, p *bowlinetest.Plane) {
 	t.Helper()
 	bowlinetest.Wait(t, p, "", sidecar.WebhookConfiguration, func(*admissionregistrationv1.MutatingWebhookConfiguration) bool { return true })
 }
 
-// serving runs the webhook beside the test.
+// serving runs the webhook during the test.
 func serving(o sidecar.Options) bowlinetest.Option {
 	return bowlinetest.Controllers(func(ctx context.Context, config *rest.Config) error {
 		o.Config = config
@@ -35,8 +35,8 @@ func serving(o sidecar.Options) bowlinetest.Option {
 	})
 }
 
-// TestPodsGetTheirSidecarByWebhook: the documents' pod, which declares one container, is created with two, a volume and its mount,
-// and nobody has seen it otherwise; applied again it stays as it is.
+// TestPodsGetTheirSidecarByWebhook creates the pod of the documents, which declares one container. It has two
+// containers, a volume and a mount when it becomes visible, and a second apply does not change it.
 func TestPodsGetTheirSidecarByWebhook(t *testing.T) {
 	t.Parallel()
 	cm := example[corev1.ConfigMap](t, "envoy-initializer")
@@ -67,7 +67,8 @@ func TestPodsGetTheirSidecarByWebhook(t *testing.T) {
 	}
 }
 
-// TestOnlyAnnotatedPodsAreAskedAbout where the options say so: others need no webhook.
+// TestOnlyAnnotatedPodsAreAskedAbout checks that with OnlyAnnotated the server calls the webhook only for
+// annotated pods.
 func TestOnlyAnnotatedPodsAreAskedAbout(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t)
@@ -91,15 +92,15 @@ func in(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// TestNoPodIsHalfInjected wherever the webhook dies: before it answers, in the middle of its answer, after it. Nobody has seen the
-// pod then, its creator hears for which webhook it failed, and tries again when that is back.
+// TestNoPodIsHalfInjected stops the webhook at several points of its response. The pod is then not created,
+// the error names the webhook, and a retry succeeds when the webhook is back.
 func TestNoPodIsHalfInjected(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t)
 	pods := bowlinetest.Client[*corev1.Pod](t, p)
 	envoy := template(t)
 	hook := &sidecar.Webhook{Template: func() (*sidecar.Template, error) { return envoy, nil }}
-	var dies atomic.Int64 // after how many bytes of its answer; negative is never
+	var dies atomic.Int64 // after this number of bytes of the response; negative means never
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		recorded := httptest.NewRecorder()
 		hook.ServeHTTP(recorded, r)
@@ -121,7 +122,7 @@ func TestNoPodIsHalfInjected(t *testing.T) {
 		dies.Store(n)
 		pod := in(example[corev1.Pod](t, "myapp-pod"))
 		made, err := pods.Create(t.Context(), pod, metav1.CreateOptions{})
-		if err == nil { // it died after it had said all
+		if err == nil { // the complete response had been sent
 			has(t, made)
 			if n != 1<<20 {
 				t.Errorf("created, by %d bytes of an answer", n)
@@ -152,7 +153,7 @@ func create[T client.Object](t testing.TB, p *bowlinetest.Plane, obj T) {
 	}
 }
 
-// TestNoTemplateNoPod: a webhook that cannot read its ConfigMap says so to who creates the pod.
+// TestNoTemplateNoPod checks that the creator of a pod is told if the webhook cannot read its ConfigMap.
 func TestNoTemplateNoPod(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t, serving(sidecar.Options{Namespace: "kube-system"}))
@@ -163,8 +164,8 @@ func TestNoTemplateNoPod(t *testing.T) {
 	}
 }
 
-// TestWebhookAnswersWhatIsNoReview with what it expects.
-func TestWebhookAnswersWhatIsNoReview(t *testing.T) {
+// TestInvalidReviews checks the responses to invalid requests.
+func TestInvalidReviews(t *testing.T) {
 	t.Parallel()
 	for body, code := range map[string]int{
 		"": http.StatusBadRequest, "{}": http.StatusBadRequest, "[": http.StatusBadRequest,

@@ -1,4 +1,4 @@
-package golden
+package golden_test
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// differences compares what was recorded with what was answered, a line for each difference.
+// differences compares a recorded value with the actual one, and returns a line for each difference.
 func differences(want, got any, path string) []string {
 	if typeName(want) != typeName(got) {
 		return []string{fmt.Sprintf("%s: want %s, got %s", rootOr(path), shown(want, 160), shown(got, 160))}
@@ -58,7 +58,7 @@ func objectDifferences(want, got map[string]any, path string) []string {
 	return out
 }
 
-// typeName tells a whole number from a fraction, as 1 and 1.0 are not the same answer.
+// typeName distinguishes integers from fractions, because 1 and 1.0 are different JSON.
 func typeName(v any) string {
 	if n, ok := v.(json.Number); ok {
 		if strings.ContainsAny(n.String(), ".eE") {
@@ -76,7 +76,7 @@ func rootOr(path string) string {
 	return path
 }
 
-// shown is a value as JSON, cut to a length.
+// shown returns a value as JSON, truncated to a length.
 func shown(v any, length int) string {
 	text := string(canonical(v))
 	if len(text) > length {

@@ -1,4 +1,4 @@
-package golden
+package golden_test
 
 import (
 	"context"
@@ -15,36 +15,37 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline"
-	"github.com/bowline-dev/bowline/internal/golden/recorded"
+	"github.com/bowline-dev/bowline/internal/golden"
 )
 
 const (
 	recordings = "testdata"
 
-	// total is how many answers were recorded, and least how many must be equal.
+	// total is the number of recorded responses, and least the number that must be equal.
 	total, least = 748, 655
 )
 
 var report = flag.String("report", "", "write every difference to this file")
 
-// result is how one step went.
+// result is the result of one step.
 type result struct {
 	file  string
 	index int
-	step  recorded.Step
+	step  golden.Step
 	diffs []string
 }
 
 func (r result) name() string { return fmt.Sprintf("%s[%d]", r.file, r.index) }
 
-// sequences are the files that were recorded on what others leave behind. Every other file stands alone.
+// sequences are groups of files that were recorded on the same server, in this order. Every other file was
+// recorded on a new server.
 var sequences = [][]string{
 	{"kinds.json", "kinds2-other-versions.json"},
 	{"configmap-patch.json", "configmap-write.json", "list-and-select.json"},
 }
 
-// TestAnswersAreAsRecorded replays each sequence, and each file that is in none, on a server of its own.
-func TestAnswersAreAsRecorded(t *testing.T) {
+// TestResponsesMatchRecordings replays each sequence, and each other file, on a new server.
+func TestResponsesMatchRecordings(t *testing.T) {
 	all := slices.Clone(sequences)
 	files, err := filepath.Glob(filepath.Join(recordings, "*.json"))
 	if err != nil {
@@ -71,11 +72,11 @@ func TestAnswersAreAsRecorded(t *testing.T) {
 	judge(t, slices.Concat(results...))
 }
 
-// startServer starts a server with nothing in it, and connects to it as its admin. No controllers ran beside the
-// recorded server, so none run here.
+// startServer starts an empty server and connects to it as its administrator. It starts no controllers,
+// because none ran when the responses were recorded.
 func startServer(t *testing.T) *wire {
 	t.Helper()
-	plane, err := bowline.Start(context.Background(), bowline.Options{Listen: "127.0.0.1:0", Controllers: []string{}})
+	plane, err := bowline.Start(context.Background(), bowline.Options{Listen: "127.0.0.1:0", Controllers: []string{bowline.NoControllers}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,7 @@ func startServer(t *testing.T) *wire {
 			t.Error(err)
 		}
 	})
-	config, err := plane.TLSConfig()
+	config, err := plane.SocketConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +108,7 @@ func replay(t *testing.T, w *wire, file string) []result {
 	t.Helper()
 	var results []result
 	saved := map[string]any{}
-	for i, s := range recorded.Steps(t, file) {
+	for i, s := range golden.Steps(t, file) {
 		if s.Sleep > 0 {
 			continue
 		}
@@ -124,11 +125,11 @@ func replay(t *testing.T, w *wire, file string) []result {
 	return results
 }
 
-// compare is what an answer has other than the recorded one.
-func compare(s recorded.Step, got answer) []string {
+// compare returns the differences between a response and the recorded one.
+func compare(s golden.Step, got answer) []string {
 	var diffs []string
 	want := s.Response
-	// a server that is never too busy answers what a busy one put off
+	// The recorded server was overloaded in some steps; this one is not.
 	if got.status != want.Status && !(want.Status == http.StatusTooManyRequests && got.status == http.StatusOK) {
 		diffs = append(diffs, fmt.Sprintf("status: want %d, got %d: %.160q", want.Status, got.status, got.body))
 	}
@@ -154,7 +155,7 @@ func compare(s recorded.Step, got answer) []string {
 	return diffs
 }
 
-// judge holds the results against the list of known differences.
+// judge compares the results with the list of known differences.
 func judge(t *testing.T, results []result) {
 	known := readKnown(t)
 	equal := 0
@@ -190,7 +191,7 @@ func judge(t *testing.T, results []result) {
 	}
 }
 
-// readKnown reads the list of steps that are answered otherwise, and why.
+// readKnown reads the list of steps with known differences, and their reasons.
 func readKnown(t *testing.T) map[string]string {
 	t.Helper()
 	data, err := os.ReadFile("differences.txt")

@@ -1,4 +1,4 @@
-package golden
+package golden_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// dropped are fields whose values differ from run to run: only whether they are set is compared.
+// dropped are fields whose values differ between runs; only their presence is compared.
 var dropped = fieldSet("uid resourceVersion creationTimestamp deletionTimestamp time lastTransitionTime lastUpdateTime continue " +
 	"selfLink clusterIP clusterIPs nodePort observedAt renewTime startTime storageVersionHash hash token expirationTimestamp")
 
@@ -22,7 +22,7 @@ func fieldSet(names string) map[string]bool {
 	return set
 }
 
-// normalize is a JSON value without what differs from run to run.
+// normalize returns a JSON value without what differs between runs.
 func normalize(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -51,7 +51,7 @@ func normalizeField(name string, v any) any {
 		return "<set>"
 	}
 	items, isList := normalize(v).([]any)
-	if isList && (name == "managedFields" || name == "causes") { // an order that a real server does not keep either
+	if isList && (name == "managedFields" || name == "causes") { // a real server has no fixed order either
 		slices.SortFunc(items, func(a, b any) int { return bytes.Compare(canonical(a), canonical(b)) })
 		return items
 	}
@@ -82,7 +82,7 @@ func isZero(v any) bool {
 	return false
 }
 
-// canonical is a value as JSON with its fields in order.
+// canonical returns a value as JSON with sorted fields.
 func canonical(v any) []byte {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
@@ -93,7 +93,7 @@ func canonical(v any) []byte {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
-// listAtEnd is a text that ends with a list in brackets, whose order a real server does not keep.
+// listAtEnd matches a text that ends with a list in brackets, which has no fixed order in a real server.
 var listAtEnd = regexp.MustCompile(`(?s)^(.*?: )\[(.*)\]\n?\z`)
 
 var replacements = []struct {
@@ -123,7 +123,7 @@ func normalizeText(s string) string {
 	return s
 }
 
-// parseBody reads an answer: JSON, the events of a watch as a list, or text.
+// parseBody parses a response: JSON, the events of a watch as a list, or text.
 func parseBody(text string) any {
 	if v, err := parseJSON(text); err == nil {
 		return v
@@ -145,7 +145,7 @@ func parseBody(text string) any {
 	return events
 }
 
-// parseJSON reads text that is one JSON value and nothing else. Numbers stay as they are written.
+// parseJSON parses a text that consists of one JSON value. Numbers remain as they are written.
 func parseJSON(text string) (any, error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()

@@ -1,4 +1,4 @@
-package golden
+package golden_test
 
 import (
 	"fmt"
@@ -9,28 +9,28 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bowline-dev/bowline/internal/golden/recorded"
+	"github.com/bowline-dev/bowline/internal/golden"
 )
 
-// wire sends requests to one server.
+// wire is a client of one server.
 type wire struct {
 	client *http.Client
 	host   string
 }
 
-// answer is what came back. Header names are in lower case, repeated headers joined.
+// answer is a response. Header names are in lower case, and repeated headers are joined.
 type answer struct {
 	status  int
 	headers map[string]string
 	body    string
 }
 
-func (w *wire) do(s recorded.Step, saved map[string]any) (answer, error) {
+func (w *wire) do(s golden.Step, saved map[string]any) (answer, error) {
 	req, err := http.NewRequest(s.Method, "https://"+w.host, strings.NewReader(fill(s.Body, saved)))
 	if err != nil {
 		return answer{}, err
 	}
-	req.URL = &url.URL{Scheme: "https", Host: w.host, Opaque: fill(s.Path, saved)} // the path as it was recorded, byte for byte
+	req.URL = &url.URL{Scheme: "https", Host: w.host, Opaque: fill(s.Path, saved)} // the recorded path, byte for byte
 	req.Header.Set("Accept-Encoding", "identity")
 	for k, v := range s.Headers {
 		req.Header.Set(k, v)
@@ -53,7 +53,7 @@ func (w *wire) do(s recorded.Step, saved map[string]any) (answer, error) {
 
 var placeholder = regexp.MustCompile(`\{\{([\w.]+)\}\}`)
 
-// fill puts saved values in place of {{name}}.
+// fill replaces {{name}} with saved values.
 func fill(text string, saved map[string]any) string {
 	return placeholder.ReplaceAllStringFunc(text, func(whole string) string {
 		if v, ok := saved[whole[2:len(whole)-2]]; ok {
@@ -63,7 +63,7 @@ func fill(text string, saved map[string]any) string {
 	})
 }
 
-// pick is the value at a dotted path of a JSON text, or nil.
+// pick returns the value at a dotted path in a JSON text, or nil.
 func pick(body, path string) any {
 	v, err := parseJSON(body)
 	if err != nil {

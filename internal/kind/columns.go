@@ -9,13 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// NameColumn and AgeColumn are the columns that nearly every table has, with the descriptions of metadata's fields.
+// NameColumn and AgeColumn are columns that nearly every table has, with the descriptions of metadata's
+// fields.
 var (
 	NameColumn = metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name", Description: metadataDocs["name"]}
 	AgeColumn  = metav1.TableColumnDefinition{Name: "Age", Type: "string", Description: metadataDocs["creationTimestamp"]}
 )
 
-// PlainColumns are what a Table shows of a kind that has no columns of its own.
+// PlainColumns are the columns of a kind that defines none.
 var PlainColumns = []metav1.TableColumnDefinition{
 	NameColumn,
 	{Name: "Created At", Type: "date", Description: metadataDocs["creationTimestamp"]},
@@ -23,8 +24,8 @@ var PlainColumns = []metav1.TableColumnDefinition{
 
 var metadataDocs = metav1.ObjectMeta{}.SwaggerDoc()
 
-// Few is the cell of a list that may be long: its first three, and the number of the others.
-func Few(all []string) string {
+// Abbreviate formats a list for a table cell: its first three elements and the number of the others.
+func Abbreviate(all []string) string {
 	const most = 3
 	if len(all) > most {
 		return fmt.Sprintf("%s + %d more...", strings.Join(all[:most], ","), len(all)-most)
@@ -32,7 +33,7 @@ func Few(all []string) string {
 	return strings.Join(all, ",")
 }
 
-// Age is the cell that says how long ago a moment was, as kubectl shows it: 5s, 3m10s, 2d4h.
+// Age formats the time since a moment for a table cell, as kubectl does: 5s, 3m10s, 2d4h.
 func Age(since, now time.Time) string {
 	if since.IsZero() {
 		return "<unknown>"

@@ -12,13 +12,13 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Unmarshal reads what Marshal wrote, or what a client sent, into a Go struct. JSON is read case-sensitively, and
-// fields that the struct does not have are left out.
+// Unmarshal decodes the output of Marshal, or the body of a request, into a Go struct. JSON keys are matched
+// case-sensitively, and fields that the struct does not have are ignored.
 func Unmarshal(format object.Format, data []byte, into runtime.Object) error {
 	if format == object.JSON {
 		return kjson.UnmarshalCaseSensitivePreserveInts(data, into)
 	}
-	unknown, err := openEnvelope(data)
+	unknown, err := decodeEnvelope(data)
 	if err != nil {
 		return err
 	}
@@ -29,26 +29,27 @@ func Unmarshal(format object.Format, data []byte, into runtime.Object) error {
 	return m.Unmarshal(unknown.Raw)
 }
 
-// ProtobufHeader reads kind and apiVersion of a protobuf body.
+// ProtobufHeader returns the kind and apiVersion of a protobuf body.
 func ProtobufHeader(data []byte) (runtime.TypeMeta, error) {
-	unknown, err := openEnvelope(data)
+	unknown, err := decodeEnvelope(data)
 	return unknown.TypeMeta, err
 }
 
-// openEnvelope takes a protobuf object out of its envelope. The error is in Kubernetes' words: clients see it.
-func openEnvelope(data []byte) (unknown runtime.Unknown, err error) {
+// decodeEnvelope decodes the envelope of a protobuf object. The error has Kubernetes' wording, because clients
+// receive it.
+func decodeEnvelope(data []byte) (unknown runtime.Unknown, err error) {
 	raw, ok := bytes.CutPrefix(data, []byte(object.ProtobufMagic))
 	if !ok {
 		return unknown, fmt.Errorf("provided data does not appear to be a protobuf message, expected prefix %v", []byte(object.ProtobufMagic))
 	}
-	if unknown, ok := openPlain(raw); ok {
+	if unknown, ok := decodePlainEnvelope(raw); ok {
 		return unknown, nil
 	}
 	err = unknown.Unmarshal(raw)
 	return unknown, err
 }
 
-// The fields of an envelope.
+// Field numbers of runtime.Unknown, the envelope.
 const (
 	envelopeType            = 1
 	envelopeRaw             = 2
@@ -56,9 +57,9 @@ const (
 	envelopeContentType     = 4
 )
 
-// openPlain takes an envelope apart that is as it should be. The object is a part of data: it is not copied, as by the library, since
-// whoever reads it copies what it keeps.
-func openPlain(data []byte) (unknown runtime.Unknown, ok bool) {
+// decodePlainEnvelope decodes an envelope that has no unknown fields. The result shares memory with data: unlike the
+// library, decodePlainEnvelope does not copy the object, because decoding the object copies what it retains.
+func decodePlainEnvelope(data []byte) (unknown runtime.Unknown, ok bool) {
 	for len(data) > 0 {
 		number, kind, n := protowire.ConsumeTag(data)
 		if n < 0 || kind != protowire.BytesType {
@@ -85,10 +86,10 @@ func openPlain(data []byte) (unknown runtime.Unknown, ok bool) {
 	return unknown, true
 }
 
-// Marshal writes a Go struct with the kind and apiVersion that it carries: JSON without a closing newline, or
-// protobuf in its envelope.
+// Marshal encodes a Go struct with the kind and apiVersion set in it: as JSON without a trailing newline, or
+// as protobuf in its envelope.
 func Marshal(format object.Format, obj runtime.Object) ([]byte, error) {
-	if carries(obj) {
+	if carriesInitializers(obj) {
 		return marshalUninitialized(format, obj)
 	}
 	if format == object.JSON {

@@ -6,16 +6,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Eviction is a delete that asks others first. What it costs them is committed together with it: of two evictions that one of them
-// would have to pay for with the same, one is made again and asks anew.
+// Eviction describes a delete that needs the consent of guards (PodDisruptionBudgets). The guard's new state
+// is committed together with the delete, so that of two concurrent evictions that use up the same allowance,
+// one conflicts and is evaluated again.
 type Eviction struct {
-	// Options are the DeleteOptions that the body of a request for the object of that name carries; nil for none. The error is what
-	// is wrong with the body.
+	// Options returns the DeleteOptions in the body of a request for the object with that name, or nil if it
+	// has none. It returns an error if the body is invalid.
 	Options func(name string, body runtime.Object) (*metav1.DeleteOptions, error)
-	// Guards is the resource of those who are asked, which are all in the object's namespace.
+	// Guards is the resource of the guards, which are in the object's namespace.
 	Guards schema.GroupResource
-	// Ask says whether an object may be evicted: the error, a metav1 Status, says why not. It may change obj, which is marked
-	// deleted or removed as it is then. paid is the guard that it costs something, in its next state, or nil; Ask changes none of
-	// guards themselves.
-	Ask func(obj Object, guards []Object) (paid Object, err error)
+	// Check returns an error, a metav1 Status with the reason, if the object may not be evicted. It may modify
+	// obj; the modified object is then marked as deleted, or removed. paid is the next state of the guard
+	// whose allowance the eviction reduces, or nil. Check does not modify the guards themselves.
+	Check func(obj Object, guards []Object) (paid Object, err error)
 }

@@ -1,14 +1,15 @@
 package kind
 
-// Initial is an object that a server has from its start.
+// Initial is an object that every server has from its start.
 type Initial struct {
-	// Object is created where there is none of its name. It keeps its uid if it has one.
+	// Object is created if no object of its name exists. Its uid is retained if it is set.
 	Object Object
-	// Correct brings one that is there already, from an earlier start, in line with this one, and says whether that
-	// changed it; nil leaves it as it is.
+	// Correct updates a stored object from an earlier start, and reports whether it changed anything. If it
+	// is nil, a stored object is not changed.
 	Correct func(stored Object) bool
-	// Unfit says of one that is there that no change brings it in line: it is deleted, and Object created; nil says it of none.
-	Unfit func(stored Object) bool
-	// OnlyCorrect says that it is not created.
+	// NeedsReplacement reports whether a stored object cannot be corrected by an update: then it is deleted and Object
+	// is created. If it is nil, every stored object can be corrected.
+	NeedsReplacement func(stored Object) bool
+	// OnlyCorrect prevents the creation of Object.
 	OnlyCorrect bool
 }

@@ -10,22 +10,23 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Initializers are what metadata.initializers holds, as Kubernetes had it from 1.7 to 1.15: who has still to act on a new object
-// before others see it. An object without them is initialized.
+// Initializers is the content of metadata.initializers, as in Kubernetes 1.7 to 1.15: the initializers that
+// must act on a new object before other clients see it. An object without this field is initialized.
 type Initializers struct {
-	// Pending act one after the other; each takes its name away when it is done.
+	// Pending lists the remaining initializers. They act in this order, and each removes its entry when it is
+	// done.
 	Pending []Initializer `json:"pending" patchStrategy:"merge" patchMergeKey:"name"`
-	// Result is set by an initializer that gives the object up: a Failure, which deletes it.
+	// Result is set by an initializer that fails: a Status of Failure, which deletes the object.
 	Result *metav1.Status `json:"result,omitempty"`
 }
 
-// Initializer is one who has still to act.
+// Initializer is an entry of Pending.
 type Initializer struct {
 	// Name has at least two dots, as in envoy.initializer.kubernetes.io.
 	Name string `json:"name"`
 }
 
-// Names of those who have still to act, in order.
+// Names returns the names of the pending initializers, in order. i may be nil.
 func (i *Initializers) Names() []string {
 	if i == nil {
 		return nil
@@ -37,36 +38,38 @@ func (i *Initializers) Names() []string {
 	return names
 }
 
-// IsEmpty says that nobody has to act, and nobody gave up.
+// IsEmpty reports whether no initializer is pending and none failed. i may be nil.
 func (i *Initializers) IsEmpty() bool { return i == nil || len(i.Pending) == 0 && i.Result == nil }
 
-// carrier is the annotation in which a Go struct carries its initializers, as JSON: today's ObjectMeta has no field for them.
-// It never leaves the process: encodings have the field, and what a client sends under this name is dropped. An object that is
-// decoded JSON has the field itself.
-const carrier = "bowline.dev/initializers"
+// initializersAnnotation is the annotation in which a Go struct holds its initializers as JSON, because today's ObjectMeta
+// has no field for them. It exists only in memory: encoders write the field instead, and decoders drop an
+// annotation of this name that a client sends. An unstructured object has the field itself.
+const initializersAnnotation = "bowline.dev/initializers"
 
-// InitializersOf are those of an object; nil for none. A custom resource of which they cannot be read has none.
+// InitializersOf returns the initializers of an object, or nil if it has none. It returns nil for a custom
+// resource whose field has an invalid value; see CheckInitializers.
 func InitializersOf(obj metav1.Object) *Initializers {
-	text, said := initializersText(obj)
+	text, said := initializersJSON(obj)
 	if !said {
 		return nil
 	}
-	read, _ := readInitializers(text)
+	read, _ := parseInitializers(text)
 	return read
 }
 
-// SaysInitializers says whether an object has the field, be it null or empty. A stored one has it when it is uninitialized.
-func SaysInitializers(obj metav1.Object) bool {
+// HasInitializers reports whether an object has the field, even if it is null or empty. A stored object has
+// it while it is not initialized.
+func HasInitializers(obj metav1.Object) bool {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		meta, _ := u.Object["metadata"].(map[string]any)
 		_, said := meta["initializers"]
 		return said
 	}
-	_, said := obj.GetAnnotations()[carrier]
+	_, said := obj.GetAnnotations()[initializersAnnotation]
 	return said
 }
 
-func initializersText(obj metav1.Object) (text []byte, said bool) {
+func initializersJSON(obj metav1.Object) (text []byte, said bool) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		value, said, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "initializers")
 		if !said {
@@ -75,15 +78,15 @@ func initializersText(obj metav1.Object) (text []byte, said bool) {
 		text, err := json.Marshal(value)
 		return text, err == nil
 	}
-	carried, said := obj.GetAnnotations()[carrier]
+	carried, said := obj.GetAnnotations()[initializersAnnotation]
 	if !said {
 		return nil, false
 	}
 	return []byte(carried), true
 }
 
-// readInitializers is nil for null.
-func readInitializers(text []byte) (*Initializers, error) {
+// parseInitializers decodes the JSON of the field. It returns nil for null.
+func parseInitializers(text []byte) (*Initializers, error) {
 	var read *Initializers
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &read); err != nil {
 		return nil, fmt.Errorf("metadata.initializers: %w", err)
@@ -91,46 +94,47 @@ func readInitializers(text []byte) (*Initializers, error) {
 	return read, nil
 }
 
-// CheckInitializers says what keeps those of a custom resource from being read, or nil.
+// CheckInitializers returns an error if the field of a custom resource cannot be decoded.
 func CheckInitializers(obj metav1.Object) error {
-	text, said := initializersText(obj)
+	text, said := initializersJSON(obj)
 	if !said {
 		return nil
 	}
-	_, err := readInitializers(text)
+	_, err := parseInitializers(text)
 	return err
 }
 
-// SetInitializers changes those of an object; nil leaves it without the field.
+// SetInitializers sets the field of an object; nil removes it.
 func SetInitializers(obj metav1.Object, to *Initializers) {
 	if to == nil {
-		putInitializers(obj, nil)
+		setInitializersJSON(obj, nil)
 		return
 	}
 	text, _ := json.Marshal(to) // a struct of texts always marshals
-	putInitializers(obj, text)
+	setInitializersJSON(obj, text)
 }
 
-// WithoutInitializers takes the field away for as long as others look at an object, until back is called.
+// WithoutInitializers removes the field until back is called.
 func WithoutInitializers(obj metav1.Object) (back func()) {
-	text, _ := initializersText(obj)
-	putInitializers(obj, nil)
-	return func() { putInitializers(obj, text) }
+	text, _ := initializersJSON(obj)
+	setInitializersJSON(obj, nil)
+	return func() { setInitializersJSON(obj, text) }
 }
 
-// putInitializers sets the field to a text, or takes it away when that is nil. Maps that the object may share stay as they are.
-func putInitializers(obj metav1.Object, text []byte) {
+// setInitializersJSON sets the field to JSON, or removes it if text is nil. Changed maps are copied, because
+// other objects may share them.
+func setInitializersJSON(obj metav1.Object, text []byte) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
-		putInMap(u, text)
+		setInMap(u, text)
 		return
 	}
 	annotations := maps.Clone(obj.GetAnnotations())
-	delete(annotations, carrier)
+	delete(annotations, initializersAnnotation)
 	if text != nil && annotations == nil {
 		annotations = map[string]string{}
 	}
 	if text != nil {
-		annotations[carrier] = string(text)
+		annotations[initializersAnnotation] = string(text)
 	}
 	if len(annotations) == 0 {
 		annotations = nil
@@ -138,7 +142,7 @@ func putInitializers(obj metav1.Object, text []byte) {
 	obj.SetAnnotations(annotations)
 }
 
-func putInMap(u *unstructured.Unstructured, text []byte) {
+func setInMap(u *unstructured.Unstructured, text []byte) {
 	meta, _ := u.Object["metadata"].(map[string]any)
 	if meta == nil {
 		return

@@ -15,12 +15,12 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// receiveInitializers reads the field of a body into the struct that was made of it, and takes it out of what the struct does
-// not know.
-func receiveInitializers(format object.Format, body []byte, into runtime.Object, strict []string) ([]string, error) {
+// decodeRequestInitializers decodes the field from a request body into the struct that was decoded from it, and
+// removes it from strict, the list of unknown fields.
+func decodeRequestInitializers(format object.Format, body []byte, into runtime.Object, strict []string) ([]string, error) {
 	obj := into.(metav1.Object)
-	if SaysInitializers(obj) {
-		putInitializers(obj, nil) // a client's own annotation of that name
+	if HasInitializers(obj) {
+		setInitializersJSON(obj, nil) // sent by the client
 	}
 	if format == object.Protobuf {
 		return strict, decodeInitializers(format, body, into)
@@ -40,14 +40,14 @@ func receiveInitializers(format object.Format, body []byte, into runtime.Object,
 	if text == nil {
 		return strict, nil
 	}
-	if _, err := readInitializers(text); err != nil {
+	if _, err := parseInitializers(text); err != nil {
 		return strict, err
 	}
-	putInitializers(obj, text)
+	setInitializersJSON(obj, text)
 	return slices.DeleteFunc(strict, func(f string) bool { return f == `unknown field "metadata.initializers"` }), nil
 }
 
-// decodeInitializers reads the field of what Marshal wrote.
+// decodeInitializers decodes the field from the output of Marshal.
 func decodeInitializers(format object.Format, data []byte, into runtime.Object) error {
 	text := object.Initializers(format, data)
 	if text == nil {
@@ -55,7 +55,7 @@ func decodeInitializers(format object.Format, data []byte, into runtime.Object) 
 	}
 	obj := into.(metav1.Object)
 	if format == object.JSON {
-		putInitializers(obj, text)
+		setInitializersJSON(obj, text)
 		return nil
 	}
 	var read Initializers
@@ -66,16 +66,16 @@ func decodeInitializers(format object.Format, data []byte, into runtime.Object) 
 	return nil
 }
 
-// marshalUninitialized is Marshal of an object that carries initializers.
+// marshalUninitialized implements Marshal for an object that has initializers.
 func marshalUninitialized(format object.Format, obj runtime.Object) ([]byte, error) {
 	bare := obj.DeepCopyObject()
-	text, _ := initializersText(bare.(metav1.Object))
-	putInitializers(bare.(metav1.Object), nil)
+	text, _ := initializersJSON(bare.(metav1.Object))
+	setInitializersJSON(bare.(metav1.Object), nil)
 	data, err := Marshal(format, bare)
 	if err != nil {
 		return nil, err
 	}
-	read, err := readInitializers(text)
+	read, err := parseInitializers(text)
 	if err != nil || read == nil {
 		return data, err
 	}
@@ -87,16 +87,16 @@ func marshalUninitialized(format object.Format, obj runtime.Object) ([]byte, err
 	return object.PutInitializers(format, data, text)
 }
 
-// carries says that a struct carries initializers, for which its encoding has a place.
-func carries(obj runtime.Object) bool {
+// carriesInitializers reports whether obj is a struct with initializers in its annotation.
+func carriesInitializers(obj runtime.Object) bool {
 	if _, isMap := obj.(*unstructured.Unstructured); isMap {
 		return false
 	}
 	m, ok := obj.(metav1.Object)
-	return ok && SaysInitializers(m)
+	return ok && HasInitializers(m)
 }
 
-// Field numbers of Kubernetes' messages Initializers and, of nameNumber, Initializer.
+// Field numbers of Kubernetes' message Initializers and, for nameNumber, Initializer.
 const pendingNumber, resultNumber, nameNumber = 1, 2, 1
 
 func (i *Initializers) marshal() (message []byte, err error) {

@@ -1,10 +1,12 @@
-// Package kind says what a kind of object is: the one door through which the server reaches everything that differs
-// between a Pod and a Network. A Kind has two implementations. A typed one wraps a Go struct and serves all built-in
-// kinds (package kind/builtin and its folders, one per API group); a structural one is made at run time from a
-// CustomResourceDefinition (package kind/structural). The request pipeline knows no kind by name.
+// Package kind defines the interface between the request pipeline and the kinds of objects: everything that
+// differs between a Pod and a custom resource. There are two implementations of Kind. A typed kind wraps a Go
+// struct; all built-in kinds are typed (package internal/kind/builtin and its folders, one per API group). A
+// structural kind is created at run time from a CustomResourceDefinition (package internal/kind/structural).
+// The request pipeline does not refer to any kind by name.
 //
-// A kind is data and rules. Data is Info: names, scope, endpoints, verbs, subresources. Rules are short, ordinary Go, and
-// only there when the kind has any. A Registry holds the kinds of one server.
+// A kind consists of data and rules. The data is Info: names, scope, endpoints, verbs, subresources. The
+// rules are Go functions that default, prepare, validate and print objects; each is optional. A Registry
+// holds the kinds of a server.
 package kind
 
 import (
@@ -20,116 +22,153 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Object is a decoded object in the version that defaults, admission and validation work on: its kind's hub version, or,
-// of a Versioned kind, the version of the request.
+// Object is a decoded object in the version that defaults, admission and validation work on: the kind's hub
+// version or, for a Custom kind, the version of the request.
 type Object interface {
 	runtime.Object
 	metav1.Object
 }
 
-// Kind is what the pipeline asks of a kind. All methods are safe for concurrent use; those that take an Object may
-// change only that one (obj), never old.
+// Kind is a kind of objects as the request pipeline uses it. All methods are safe for concurrent use. Methods
+// with a parameter obj may modify the object unless they state otherwise; parameters named old are shared and
+// are never modified.
 type Kind interface {
-	// Codec reads and writes what is stored. Decode always gives an Object. A Versioned kind has another for its objects.
+	// Codec encodes and decodes stored objects. Decode always returns an Object. The objects of a Versioned
+	// kind are decoded with the result of CodecOf.
 	object.Codec
 
-	// Info is the kind's data. The caller must not change it.
+	// Info returns the kind's data, which the caller must not modify.
 	Info() *Info
 
-	// New is an empty object of the version that the rules work in.
+	// New returns an empty object of the version that the rules work on.
 	New() Object
 
-	// DecodeRequest reads what a client sent, in the form that it named: into the version of that form, with that
-	// version's defaults, then to the hub, unless the kind is Versioned. Fields that the schema does not know, and fields
-	// that stand twice, are left out and named in strict (as `unknown field "spec.x"`); err is what cannot be read at all.
-	// With lenient the body is not searched for them. Until it is encoded obj may carry the apiVersion that it was sent in.
+	// DecodeRequest decodes a request body in the given form into the version of that form, applies that
+	// version's defaults, and converts the result to the hub version, unless the kind is Custom. Unknown
+	// and duplicate fields are dropped and listed in strict (as `unknown field "spec.x"`), unless lenient is
+	// set. err reports a body that cannot be decoded at all. Until it is encoded, obj may still have the
+	// apiVersion of the request.
 	DecodeRequest(form object.Form, body []byte, lenient bool) (obj Object, strict []string, err error)
 
-	// Prepare makes obj what this write may make of old: it puts back what the write has no say over, and counts the
-	// generation. old is nil for a create; sub is the subresource that is written, or empty.
+	// Receive and Accept are the two steps of DecodeRequest, so that the caller can measure each. Receive decodes a body
+	// into its own version, without defaults. Accept applies the defaults and converts the result to the version that the
+	// rules work on. It takes ownership of sent.
+	Receive(form object.Form, body []byte, lenient bool) (sent runtime.Object, strict []string, err error)
+	Accept(sent runtime.Object, apiVersion string) (Object, error)
+
+	// Prepare restores in obj the fields of old that this write cannot change, and updates the generation.
+	// old is nil for a create; sub is the name of the subresource that is written, or empty.
 	Prepare(obj, old Object, sub string)
 
-	// Validate says what is wrong with obj, on create (old is nil) or update, through a subresource or not. The object's
-	// metadata is checked by the pipeline. It must be quick to say that nothing is wrong, but for rules that come with a
-	// definition: they end with ctx, and what is wrong as it was before goes to ctx as a warning (package warning of
-	// k8s.io/apiserver).
+	// Validate returns the errors of obj, on create (old is nil) or update, through a subresource or not. The
+	// pipeline validates the metadata. Validate must be fast for valid objects, except for the rules of a
+	// custom resource definition: their evaluation stops when ctx ends, and errors that old has too are added
+	// to ctx as warnings (package warning of k8s.io/apiserver).
 	Validate(ctx context.Context, obj, old Object, sub string) field.ErrorList
 
-	// Warnings are texts for the writer's Warning headers; usually none. old and sub are as for Validate.
+	// Warnings returns texts for the Warning headers of the response; usually none. old and sub are as for
+	// Validate.
 	Warnings(obj, old Object, sub string) []string
 
-	// Fields are the values of the selectable fields, without metadata.name and metadata.namespace; nil for none.
+	// Fields returns the values of the selectable fields, except metadata.name and metadata.namespace; nil if
+	// there are none.
 	Fields(obj Object) map[string]string
 
-	// Columns are what a Table of this kind shows in a version.
+	// Columns returns the columns of a Table in a version.
 	Columns(apiVersion string) []metav1.TableColumnDefinition
 
-	// Row is the cells of one object for those columns; ages are counted up to now.
+	// Row returns the cells of an object for these columns; ages are relative to now.
 	Row(obj Object, apiVersion string, now time.Time) ([]any, error)
 
-	// Convert takes an object of the kind, in whatever version it is, to another version of the kind. It changes nothing of
-	// obj, and what it returns shares nothing with it that a caller may change; obj itself comes back when it is in that
-	// version already.
+	// Convert converts an object of the kind from any version to another. It does not modify obj, and the
+	// result shares no memory with obj that a caller may modify; but if obj already has that version, obj
+	// itself is returned.
 	Convert(obj runtime.Object, apiVersion string) (runtime.Object, error)
 
-	// Prototype is an empty struct whose tags direct a strategic merge patch in a version, or nil when the kind takes none.
+	// Prototype returns an empty struct whose tags direct a strategic merge patch in a version, or nil if the
+	// kind does not support these patches.
 	Prototype(apiVersion string) runtime.Object
+
+	// GracePeriod returns the seconds that a delete leaves an object of a kind with Info.Graceful. asked is the value in the
+	// request, or nil.
+	GracePeriod(obj Object, asked *int64) int64
+
+	// BeginDelete is called on a delete. A kind may delay the removal of its deleted objects by its own means, in addition to
+	// metadata.finalizers: a namespace remains until its contents are gone (spec.finalizers). BeginDelete may update obj to
+	// show that its deletion started. If it returns true, the object gets a deletionTimestamp, without a grace period, and
+	// remains until Finished returns true. Calling it on an object whose deletion has started changes nothing.
+	BeginDelete(obj Object) (keep bool)
+	// Finished reports whether the kind no longer delays the removal of obj. It is called for deleted objects only.
+	Finished(obj Object) bool
+
+	// Assign chooses the values that an object of a kind with Info.Claims leaves to the server (old is nil on create). taken
+	// reports whether another object owns a claim. If a concurrent write wins a chosen value, Assign is called again on a
+	// fresh copy of the request.
+	Assign(obj, old Object, taken func(Claim) bool) field.ErrorList
+	// Claims returns the claims of obj.
+	Claims(obj Object) []Claim
 }
 
-// Info is a kind as data.
+// Info describes a kind.
 type Info struct {
-	// Kind, Plural and Singular are the names, as in ConfigMap, configmaps and configmap. List is the kind of a list;
-	// empty means Kind and "List".
+	// Kind, Plural and Singular are the names, as in ConfigMap, configmaps and configmap. List is the kind of
+	// a list; if it is empty, it is Kind with the suffix "List".
 	Kind, List, Plural, Singular string
-	// ShortNames are those that kubectl takes for the resource, and Categories the sets that it asks for together (all).
+	// ShortNames are abbreviations that kubectl accepts for the resource, and Categories the groups of
+	// resources that it belongs to (all).
 	ShortNames, Categories []string
-	// Namespaced says that each object is in a namespace; other kinds are cluster-scoped.
+	// Namespaced reports whether objects are in a namespace; other kinds are cluster-scoped.
 	Namespaced bool
 
-	// Endpoints are the group-versions that serve the kind. The first is the hub: objects are stored in it.
+	// Endpoints are the group-versions that serve the kind. The first is the hub, in which objects are
+	// stored.
 	Endpoints []Endpoint
 
-	// Verbs is nil for all of create, delete, deletecollection, get, list, patch, update and watch.
+	// Verbs are the verbs that the resource serves; nil means create, delete, deletecollection, get, list,
+	// patch, update and watch.
 	Verbs []string
 
-	// Subresources are served below each object, under every endpoint unless they say otherwise.
+	// Subresources are served below each object, under every endpoint unless Subresource.Only restricts them.
 	Subresources []Subresource
 
-	// Protobuf says that objects have a protobuf form beside JSON: those of typed kinds have.
-	Protobuf bool
+	// Builtin reports whether the kind is built in, and not a Custom one. Objects of built-in kinds are Go structs, with a
+	// protobuf form in addition to JSON, and support strategic merge patches.
+	Builtin bool
 
-	// Graceful says that a delete gives the object time to end (pods): the pipeline asks the kind's GracePeriod.
+	// Graceful reports whether a delete leaves the object a grace period (pods), which the kind's GracePeriod
+	// determines.
 	Graceful bool
 
-	// AnswersDeleted says that a delete answers with the object as it was; others answer with a Status.
-	AnswersDeleted bool
+	// ReturnsDeleted makes a delete respond with the deleted object instead of a Status.
+	ReturnsDeleted bool
 
-	// CreateOnUpdate says that a PUT of an object that does not exist creates it.
+	// CreateOnUpdate makes a PUT of an object that does not exist create it.
 	CreateOnUpdate bool
 
-	// Claims says that the kind's objects own unique values: see Claimer.
+	// Claims reports whether objects of the kind own unique values: see Kind.Assign.
 	Claims bool
 
-	// ConditionalUpdate says that a PUT must name the resourceVersion that it replaces; of other kinds it may leave it
-	// out, and replaces whatever is there.
+	// ConditionalUpdate makes resourceVersion mandatory in a PUT. For other kinds, a PUT without one replaces
+	// any state.
 	ConditionalUpdate bool
 
-	// Lifetime is how long after its last write an object goes by itself; 0 is for ever.
+	// Lifetime is the time after the last write of an object at which the server deletes it; 0 means never.
 	Lifetime time.Duration
 
-	// Generation says that metadata.generation counts the changes of what the user declares.
+	// Generation makes the server count changes of the declared state in metadata.generation.
 	Generation bool
 
-	// ValidName checks metadata.name and, with prefix, metadata.generateName; nil means a DNS subdomain.
+	// ValidName validates metadata.name or, if prefix is set, metadata.generateName; nil requires a DNS
+	// subdomain.
 	ValidName func(name string, prefix bool) []string
 }
 
-// GroupResource is where objects of the kind are stored.
+// GroupResource returns the resource under which objects of the kind are stored.
 func (i *Info) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: i.Endpoints[0].Group, Resource: i.Plural}
 }
 
-// ListKind is the kind of a list of objects.
+// ListKind returns the kind of a list of objects.
 func (i *Info) ListKind() string {
 	if i.List != "" {
 		return i.List
@@ -137,7 +176,7 @@ func (i *Info) ListKind() string {
 	return i.Kind + "List"
 }
 
-// Endpoint finds the endpoint of a group-version, or nil.
+// Endpoint returns the endpoint of a group-version, or nil.
 func (i *Info) Endpoint(gv schema.GroupVersion) *Endpoint {
 	for n := range i.Endpoints {
 		if e := &i.Endpoints[n]; e.Group == gv.Group && e.Version == gv.Version {
@@ -147,7 +186,7 @@ func (i *Info) Endpoint(gv schema.GroupVersion) *Endpoint {
 	return nil
 }
 
-// SubresourcesOf are those that a group-version has. The caller must not change them.
+// SubresourcesOf returns the subresources of a group-version. The caller must not modify the result.
 func (i *Info) SubresourcesOf(gv schema.GroupVersion) []Subresource {
 	if !slices.ContainsFunc(i.Subresources, func(s Subresource) bool { return !s.ServedIn(gv) }) {
 		return i.Subresources
@@ -155,10 +194,10 @@ func (i *Info) SubresourcesOf(gv schema.GroupVersion) []Subresource {
 	return slices.DeleteFunc(slices.Clone(i.Subresources), func(s Subresource) bool { return !s.ServedIn(gv) })
 }
 
-// ServedIn says whether a group-version has the subresource.
+// ServedIn reports whether a group-version serves the subresource.
 func (s *Subresource) ServedIn(gv schema.GroupVersion) bool { return s.Only.Empty() || s.Only == gv }
 
-// Subresource finds a subresource by name, or nil.
+// Subresource returns the subresource with that name, or nil.
 func (i *Info) Subresource(name string) *Subresource {
 	for n := range i.Subresources {
 		if i.Subresources[n].Name == name {
@@ -168,10 +207,10 @@ func (i *Info) Subresource(name string) *Subresource {
 	return nil
 }
 
-// allVerbs are what a resource serves unless its kind says otherwise, in discovery's order.
+// allVerbs are the default verbs of a resource, in the order of discovery documents.
 var allVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
-// ServedVerbs are those of the kind's resource. The caller must not change them.
+// ServedVerbs returns the verbs of the kind's resource. The caller must not modify the result.
 func (i *Info) ServedVerbs() []string {
 	if i.Verbs == nil {
 		return allVerbs
@@ -179,90 +218,76 @@ func (i *Info) ServedVerbs() []string {
 	return i.Verbs
 }
 
-// HasVerb says whether the kind's resource serves a verb.
+// HasVerb reports whether the kind's resource serves a verb.
 func (i *Info) HasVerb(verb string) bool { return slices.Contains(i.ServedVerbs(), verb) }
 
-// Endpoint is one group-version under which a kind is served.
+// Endpoint is a group-version under which a kind is served.
 type Endpoint struct {
 	Group, Version string
-	// Selectable are the field selectors that it takes beside metadata.name and metadata.namespace, each with the name
-	// under which Fields has the value (the same when empty).
+	// Selectable maps the field selectors that the endpoint supports, in addition to metadata.name and
+	// metadata.namespace, to the keys of their values in the result of Kind.Fields; an empty key means the
+	// same name.
 	Selectable map[string]string
-	// Deprecated is the warning that goes with every answer of the endpoint; empty for none.
+	// Deprecated is a warning that is added to every response of the endpoint; empty for none.
 	Deprecated string
-	// Unserved says that objects may be stored in the version but requests for it are not answered.
+	// Unserved marks a version in which objects may be stored but which serves no requests.
 	Unserved bool
-	// Orphans says that a delete leaves the object's dependents to themselves when it says nothing of them, as that of old
-	// versions did. OrphanWarning goes with the answer to such a delete; empty for none.
+	// Orphans makes a delete that sets no propagation policy orphan the object's dependents, as old API
+	// versions do. OrphanWarning is added to the response to such a delete; empty for none.
 	Orphans       bool
 	OrphanWarning string
 }
 
-// GroupVersion is the one that the endpoint serves.
+// GroupVersion returns the group-version that the endpoint serves.
 func (e *Endpoint) GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: e.Group, Version: e.Version}
 }
 
-// APIVersion is the group-version as objects carry it.
+// APIVersion returns the group-version in the form of the apiVersion field.
 func (e *Endpoint) APIVersion() string { return e.GroupVersion().String() }
 
-// Subresource is a part of an object, or an act on it, with a path of its own below the object's.
+// Subresource is a part of an object, or an action on it, with its own path below that of the object.
 type Subresource struct {
-	// Name is that in the path: status, scale, binding.
+	// Name is the last element of the path: status, scale, binding.
 	Name string
-	// Kind is what its requests and answers carry; the zero value means the object itself (status, finalize), whose
-	// Prepare decides what the write may change.
+	// Kind is the kind of the request and response bodies. The zero value means the object itself (status,
+	// finalize); then Prepare decides which fields the write may change.
 	Kind schema.GroupVersionKind
-	// Verbs are what it serves, of get, patch, update and create, in discovery's order.
+	// Verbs are the supported verbs among get, patch, update and create, in the order of discovery documents.
 	Verbs []string
-	// Only is the one group-version that has it; the zero value is all of them.
+	// Only restricts the subresource to one group-version; the zero value means all.
 	Only schema.GroupVersion
 
-	// Replicas says, of a scale, which field (a dotted path) the Scale's spec.replicas is in each apiVersion; versions that
-	// are left out have no scale. nil means spec.replicas in all of them.
+	// Replicas maps an apiVersion to the dotted path of the field that a scale's spec.replicas sets. Versions
+	// that it does not list have no scale. nil means spec.replicas in all versions.
 	Replicas map[string]string
 
-	// Keeps are fields (dotted paths) that a write of the status leaves as they were, beside the spec: nobody becomes
-	// their owner by it.
-	Keeps []string
+	// Preserves lists fields (dotted paths), besides the spec, that a write of the status does not change, and so
+	// does not own.
+	Preserves []string
 
-	// New is an empty body, for a subresource with a Kind of its own.
+	// New returns an empty request body; set if Kind is.
 	New func() runtime.Object
-	// View makes what a GET shows (scale).
+	// View returns the body of the response to a GET (scale).
 	View func(obj Object) (runtime.Object, error)
-	// Columns are what a Table shows of a view, and Row its cells; ages are counted up to now.
+	// Columns are the columns of a Table of views, and Row returns the cells; ages are relative to now.
 	Columns []metav1.TableColumnDefinition
 	Row     func(view runtime.Object, now time.Time) []any
-	// Apply writes a body into obj (scale: update and patch; binding: create). The answer to a create is a Status.
-	// obj may be changed; an error that is a metav1 Status is answered as it is.
+	// Apply applies a request body to obj (scale: update and patch; binding: create). The response to a
+	// create is a Status. Apply may modify obj; an error that is a metav1 Status is sent unchanged.
 	Apply func(obj Object, body runtime.Object) error
-	// Done is what the Status that answers a create says; nil says nothing.
-	Done func(body runtime.Object) string
-	// Evicts makes of a create a delete of the object, if those agree who guard it.
+	// Message returns the message of the Status that a create responds with; nil means no message.
+	Message func(body runtime.Object) string
+	// Evicts turns a create into a delete of the object that needs the consent of its guards.
 	Evicts *Eviction
-	// Text makes the plain text that a GET answers with (log); without any, the answer is 204.
+	// Text returns the plain text of the response to a GET (log); if it is nil, the response is 204.
 	Text func(obj Object) (string, error)
 }
 
-// GracePeriod is implemented by kinds whose Info is Graceful.
-type GracePeriod interface {
-	// GracePeriod is how many seconds a delete leaves the object when the client asked for asked (nil: it did not say).
-	GracePeriod(obj Object, asked *int64) int64
-}
-
-// A Claim is a value that at most one object of a server may own, such as an address: it is committed with its owner,
-// so that no two can have it.
+// Claim is a value, such as an address, that at most one object of a server may own. It is committed together
+// with its owner, which makes the ownership exclusive.
 type Claim struct {
-	// Space is what the value is unique in, such as "serviceips".
+	// Space is the namespace of unique values, such as "serviceips".
 	Space string
 	Value string
-}
-
-// Claimer is implemented by kinds whose Info has Claims: their objects own values that no other object may own.
-type Claimer interface {
-	// Assign chooses the values that obj leaves to the server (old is nil on create). taken says whether a claim is
-	// another object's. Assign is called again, on a fresh copy of the request, when a choice was lost to another writer.
-	Assign(obj, old Object, taken func(Claim) bool) field.ErrorList
-	// Claims are what obj owns.
-	Claims(obj Object) []Claim
 }

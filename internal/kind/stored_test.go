@@ -11,9 +11,9 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// TestStoredObjectsReadAsTheyWereWritten compares the reading of stored bytes, which leaves the sets of fields as they are,
-// with a plain one.
-func TestStoredObjectsReadAsTheyWereWritten(t *testing.T) {
+// TestUnmarshalStoredMatchesUnmarshal compares unmarshalStored, which does not parse the field sets, with
+// Unmarshal.
+func TestUnmarshalStoredMatchesUnmarshal(t *testing.T) {
 	t.Parallel()
 	now := metav1.NewTime(time.Unix(1_700_000_000, 0))
 	entry := func(manager, set string) metav1.ManagedFieldsEntry {

@@ -13,79 +13,79 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Pointer holds the pointers to API structs: a struct with kind, apiVersion and metadata can be served as a typed kind.
+// Pointer constrains pointers to API structs: a struct with kind, apiVersion and metadata can be served as a
+// typed kind.
 type Pointer[T any] interface {
 	*T
 	Object
 }
 
-// Rules are what a typed kind has beside its struct and its Info. Every member may be left out. Functions get objects
-// of the hub version; they may change obj and must not change old.
+// Rules are the functions of a typed kind. Each may be nil. They get objects of the hub version; they may
+// modify obj and must not modify old.
 type Rules[P any] struct {
-	// Default fills what the user left out, as Kubernetes' defaulting of the version does.
+	// Default sets the fields that the user omitted, as Kubernetes' defaulting of the version does.
 	Default func(obj P)
-	// Restore gives back to a stored object what its protobuf leaves out, as that of embedded objects' kinds does.
+	// Restore sets fields of a decoded stored object that its protobuf form omits, such as the kinds of
+	// embedded objects.
 	Restore func(obj P)
-	// Prepare runs after the common part, which Typed.Prepare tells.
+	// Prepare runs after the common part of Typed.Prepare.
 	Prepare func(obj, old P, sub string)
-	// Validate: see Kind.
+	// Validate implements Kind.Validate.
 	Validate func(obj, old P, sub string) field.ErrorList
-	// Warnings: see Kind. StatusWarnings are those about a write of the status, which gets no others.
+	// Warnings implements Kind.Warnings. A write of the status calls StatusWarnings instead.
 	Warnings       func(obj, old P) []string
 	StatusWarnings func(obj P) []string
-	// Fields: see Kind.
+	// Fields implements Kind.Fields.
 	Fields func(obj P) map[string]string
-	// Columns are all columns of a Table; nil means PlainColumns.
+	// Columns are the columns of a Table; nil means PlainColumns.
 	Columns []metav1.TableColumnDefinition
-	// Row gives the cells for Columns.
+	// Row returns the cells for Columns.
 	Row func(obj P, now time.Time) []any
-	// GracePeriod is for kinds whose Info is Graceful: see the interface of this name.
+	// GracePeriod implements Kind.GracePeriod, for kinds with Info.Graceful.
 	GracePeriod func(obj P, asked *int64) int64
-	// Assign and Claims are for kinds whose Info has Claims: see Claimer.
+	// Assign and Claims implement the methods of Kind, for kinds with Info.Claims.
 	Assign func(obj, old P, taken func(Claim) bool) field.ErrorList
 	Claims func(obj P) []Claim
-	// Versions are the endpoints beside the hub whose Go struct is another one, by apiVersion.
+	// Versions maps an apiVersion to its conversion. It holds the endpoints whose Go struct differs from the
+	// hub's.
 	Versions map[string]Version[P]
 }
 
-// Version is another Go struct that the kind is served as. What a client sent in it carries its apiVersion, beside the
-// hub's content, until it is encoded: a rule may ask for other things there.
+// Version converts between the hub and another Go struct. A request in another version keeps its apiVersion
+// in the hub object until the object is encoded, because validation rules may differ between versions.
 type Version[P any] struct {
-	// New is an empty struct.
+	// New returns an empty struct of the version.
 	New func() runtime.Object
-	// ToHub may keep parts of its argument, which the caller gives up.
+	// ToHub takes ownership of its argument and may retain parts of it.
 	ToHub func(runtime.Object) (P, error)
-	// FromHub sets kind and apiVersion, and shares nothing with its argument.
+	// FromHub returns an object with kind and apiVersion that shares no memory with its argument.
 	FromHub func(P) (runtime.Object, error)
 }
 
-// Typed is a Kind around a Go struct.
+// Typed implements Kind for a Go struct.
 type Typed[T any, P Pointer[T]] struct {
-	info  Info
-	rules Rules[P]
-	cache *object.Cache
-	alike alike
+	info   Info
+	rules  Rules[P]
+	cache  *object.Cache
+	shared sharedDecoder
 }
 
-var (
-	_ Kind        = (*Typed[metav1.PartialObjectMetadata, *metav1.PartialObjectMetadata])(nil)
-	_ Claimer     = (*Typed[metav1.PartialObjectMetadata, *metav1.PartialObjectMetadata])(nil)
-	_ GracePeriod = (*Typed[metav1.PartialObjectMetadata, *metav1.PartialObjectMetadata])(nil)
-)
+var _ Kind = (*Typed[metav1.PartialObjectMetadata, *metav1.PartialObjectMetadata])(nil)
 
-// NewTyped makes a typed kind. The cache bounds the second encodings of all kinds of a server.
+// NewTyped returns a typed kind. cache bounds the memory for cached encodings of all kinds of a server.
 func NewTyped[T any, P Pointer[T]](cache *object.Cache, info Info, rules Rules[P]) *Typed[T, P] {
-	info.Protobuf = true
+	info.Builtin = true
 	return &Typed[T, P]{info: info, rules: rules, cache: cache}
 }
 
 // Info implements Kind.
 func (k *Typed[T, P]) Info() *Info { return &k.info }
 
-// Stamp implements object.Codec: a Go struct reads what any version of it wrote.
+// Stamp implements object.Codec. All typed kinds have the same stamp, because a Go struct can decode what any
+// version of it encoded.
 func (k *Typed[T, P]) Stamp() object.Stamp { return typedStamp }
 
-// typedStamp is that of all typed kinds.
+// typedStamp is the stamp of all typed kinds.
 const typedStamp = 1
 
 // Cache implements object.Codec.
@@ -100,7 +100,7 @@ func (k *Typed[T, P]) New() Object {
 
 func (k *Typed[T, P]) hub() schema.GroupVersion { return k.info.Endpoints[0].GroupVersion() }
 
-// setHub writes kind and apiVersion, which every decoded object carries so that encoding it changes nothing.
+// setHub sets the hub's kind and apiVersion. Every decoded object has them, which spares encoding a copy.
 func (k *Typed[T, P]) setHub(obj runtime.Object) {
 	obj.GetObjectKind().SetGroupVersionKind(k.hub().WithKind(k.info.Kind))
 }
@@ -139,9 +139,9 @@ func (k *Typed[T, P]) DecodeRequest(form object.Form, body []byte, lenient bool)
 	return obj, strict, err
 }
 
-// Receive implements Receiver.
+// Receive implements Kind.
 func (k *Typed[T, P]) Receive(form object.Form, body []byte, lenient bool) (runtime.Object, []string, error) {
-	if err := refuseVast(form.Format, body, func() runtime.Object { return k.Prototype(form.APIVersion) }); err != nil {
+	if err := rejectHugeQuantities(form.Format, body, func() runtime.Object { return k.Prototype(form.APIVersion) }); err != nil {
 		return nil, nil, err
 	}
 	obj := k.Prototype(form.APIVersion)
@@ -157,11 +157,11 @@ func (k *Typed[T, P]) Receive(form object.Form, body []byte, lenient bool) (runt
 	} else if err := Unmarshal(form.Format, body, obj); err != nil {
 		return nil, nil, err
 	}
-	strict, err := receiveInitializers(form.Format, body, obj, strict)
+	strict, err := decodeRequestInitializers(form.Format, body, obj, strict)
 	return obj, strict, err
 }
 
-// Accept implements Receiver.
+// Accept implements Kind.
 func (k *Typed[T, P]) Accept(sent runtime.Object, apiVersion string) (Object, error) {
 	hub, err := k.toHub(apiVersion, sent)
 	if err != nil {
@@ -189,7 +189,7 @@ func (k *Typed[T, P]) Encode(form object.Form, obj runtime.Object) ([]byte, erro
 	return Marshal(form.Format, versioned)
 }
 
-// orNil is an object as the struct that it is, and nil as a nil of that type.
+// orNil converts an object to its struct type, and nil to a nil pointer of that type.
 func (k *Typed[T, P]) orNil(obj Object) P {
 	if obj == nil {
 		return nil
@@ -224,7 +224,7 @@ func (k *Typed[T, P]) Fields(obj Object) map[string]string {
 	return k.rules.Fields(obj.(P))
 }
 
-// GracePeriod implements GracePeriod.
+// GracePeriod implements Kind.
 func (k *Typed[T, P]) GracePeriod(obj Object, asked *int64) int64 {
 	if k.rules.GracePeriod == nil {
 		return 0
@@ -232,7 +232,13 @@ func (k *Typed[T, P]) GracePeriod(obj Object, asked *int64) int64 {
 	return k.rules.GracePeriod(obj.(P), asked)
 }
 
-// Assign implements Claimer.
+// BeginDelete implements Kind: the removal of objects is not delayed.
+func (k *Typed[T, P]) BeginDelete(Object) (keep bool) { return false }
+
+// Finished implements Kind.
+func (k *Typed[T, P]) Finished(Object) bool { return true }
+
+// Assign implements Kind.
 func (k *Typed[T, P]) Assign(obj, old Object, taken func(Claim) bool) field.ErrorList {
 	if k.rules.Assign == nil {
 		return nil
@@ -240,7 +246,7 @@ func (k *Typed[T, P]) Assign(obj, old Object, taken func(Claim) bool) field.Erro
 	return k.rules.Assign(obj.(P), k.orNil(old), taken)
 }
 
-// Claims implements Claimer.
+// Claims implements Kind.
 func (k *Typed[T, P]) Claims(obj Object) []Claim {
 	if k.rules.Claims == nil {
 		return nil

@@ -8,9 +8,10 @@ import (
 
 // Prepare implements Kind.
 //
-// Where the status is a subresource a create starts without one, an update keeps the old one, and a write of the status
-// keeps all but the status, labels, annotations, finalizers, managed fields and resourceVersion. Kinds that count the
-// generation start at 1, and add one for each change beside the metadata and the status.
+// For kinds with a status subresource, a create clears the status, an update restores the old one, and a
+// write of the status restores everything but the status, labels, annotations, finalizers, managed fields and
+// resourceVersion. For kinds with Info.Generation, the generation starts at 1 and increases with each change
+// outside the metadata and the status.
 func (k *Typed[T, P]) Prepare(obj, old Object, sub string) {
 	p, was := obj.(P), k.orNil(old)
 	k.prepareStatus(p, was, sub)
@@ -47,7 +48,7 @@ func (k *Typed[T, P]) prepareStatus(obj, old P, sub string) {
 	}
 }
 
-// withoutStatus is a copy of an object but for what a write of its status brings itself.
+// withoutStatus copies an object without the fields that a write of its status sets.
 func (k *Typed[T, P]) withoutStatus(old P) P {
 	bare := P(new(*old))
 	reflect.ValueOf(bare).Elem().FieldByName("Status").SetZero()
@@ -65,15 +66,15 @@ func (k *Typed[T, P]) countGeneration(obj, old P, sub string) {
 	}
 	obj.SetGeneration(old.GetGeneration())
 	if sub == "status" && k.info.Subresource(sub) != nil {
-		return // prepareStatus has kept the rest
+		return // prepareStatus has restored the rest
 	}
-	if !equality.Semantic.DeepEqual(declared(obj), declared(old)) {
+	if !equality.Semantic.DeepEqual(declaredFields(obj), declaredFields(old)) {
 		obj.SetGeneration(old.GetGeneration() + 1)
 	}
 }
 
-// declared are pointers to the parts of an object that the generation counts the changes of.
-func declared(obj any) []any {
+// declaredFields returns pointers to the fields of an object whose changes increase the generation.
+func declaredFields(obj any) []any {
 	v := reflect.ValueOf(obj).Elem()
 	var parts []any
 	for i := range v.NumField() {

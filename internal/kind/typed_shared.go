@@ -10,22 +10,23 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// alike reads the objects of a kind, many of which have much in common. The zero value has read none.
-type alike struct {
+// sharedDecoder decodes the objects of a kind, sharing memory between objects that have content in common. The zero
+// value is ready to use.
+type sharedDecoder struct {
 	reads  atomic.Int64
 	reader atomic.Pointer[message.Reader]
 }
 
-// few is how many objects are read before one looks for what they share: a kind of which there are no more needs no memory for
-// that.
-const few = 8
+// shareAfter is the number of objects that are decoded before content is shared: for a kind with fewer objects, the
+// memory for finding shared content would not pay off.
+const shareAfter = 8
 
-// read reads the message of an object into a struct.
-func (a *alike) read(data []byte, into message.Unmarshaler) error {
+// read decodes a protobuf message into a struct.
+func (a *sharedDecoder) read(data []byte, into message.Unmarshaler) error {
 	if r := a.reader.Load(); r != nil {
 		return r.Read(data, into)
 	}
-	if a.reads.Add(1) == few {
+	if a.reads.Add(1) == shareAfter {
 		a.reader.Store(message.NewReader())
 	}
 	return into.Unmarshal(data)
@@ -33,8 +34,8 @@ func (a *alike) read(data []byte, into message.Unmarshaler) error {
 
 var _ object.Sharer = (*Typed[metav1.PartialObjectMetadata, *metav1.PartialObjectMetadata])(nil)
 
-// DecodeShared implements object.Sharer, for what is stored as protobuf. What changes after it was read is the object's own:
-// what is converted, or has something that is not in its message.
+// DecodeShared implements object.Sharer for objects that are stored as protobuf in the hub version. Other
+// objects are decoded by Decode, without sharing.
 func (k *Typed[T, P]) DecodeShared(e *object.Encoding) (runtime.Object, error) {
 	obj := P(new(T))
 	into, reads := any(obj).(message.Unmarshaler)
@@ -43,7 +44,7 @@ func (k *Typed[T, P]) DecodeShared(e *object.Encoding) (runtime.Object, error) {
 		object.Initializers(e.Form.Format, e.Bytes()) != nil {
 		return k.Decode(e.Form, e.Bytes())
 	}
-	if err := k.alike.read(e.Message(), into); err != nil {
+	if err := k.shared.read(e.Message(), into); err != nil {
 		return nil, err
 	}
 	return k.toHub(e.Form.APIVersion, obj)

@@ -18,14 +18,14 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// Refusal is why a node does not take a pod that was bound to it: two schedulers may give the same room away, and whoever binds
-// by hand may not look. The words are a kubelet's.
-type Refusal struct{ Reason, Message string }
+// refusal is why a node rejects a pod that was bound to it: two schedulers may assign the same room, and a
+// client that binds a pod itself may not check. Reasons and messages are a kubelet's.
+type refusal struct{ Reason, Message string }
 
-// demand is what a pod asks of its node.
+// demand is what a pod requests from its node.
 type demand struct {
 	amounts map[corev1.ResourceName]int64
-	ports   []corev1.ContainerPort // those of the node
+	ports   []corev1.ContainerPort // host ports
 }
 
 func demandOf(pod *corev1.Pod) demand {
@@ -38,7 +38,7 @@ func demandOf(pod *corev1.Pod) demand {
 		}
 	}
 	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; sidecar(c) {
+		if c := &pod.Spec.InitContainers[i]; isSidecarSpec(c) {
 			read(c)
 		}
 	}
@@ -48,7 +48,7 @@ func demandOf(pod *corev1.Pod) demand {
 	return d
 }
 
-// amounts are quantities as numbers: of cpu in thousandths of a core.
+// amounts converts quantities to numbers; CPU is in millicores.
 func amounts(list corev1.ResourceList) map[corev1.ResourceName]int64 {
 	all := make(map[corev1.ResourceName]int64, len(list))
 	for name, quantity := range list {
@@ -61,10 +61,10 @@ func amounts(list corev1.ResourceList) map[corev1.ResourceName]int64 {
 	return all
 }
 
-// refuse is why a node with other pods on it does not take one; nil when it does. An extended resource that the node does not
-// have is not its business.
-func refuse(pod *corev1.Pod, wants demand, node *corev1.Node, others []demand) *Refusal {
-	if r := short(wants, amounts(node.Status.Allocatable), others); r != nil {
+// checkFit returns why a node with other pods rejects a pod; nil if it fits. Requests for extended resources
+// that the node does not have are ignored, as by a kubelet.
+func checkFit(pod *corev1.Pod, wants demand, node *corev1.Node, others []demand) *refusal {
+	if r := insufficient(wants, amounts(node.Status.Allocatable), others); r != nil {
 		return r
 	}
 	if ok, _ := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); !ok {
@@ -72,7 +72,7 @@ func refuse(pod *corev1.Pod, wants demand, node *corev1.Node, others []demand) *
 	}
 	for _, port := range wants.ports {
 		for _, other := range others {
-			if slices.ContainsFunc(other.ports, func(p corev1.ContainerPort) bool { return clash(port, p) }) {
+			if slices.ContainsFunc(other.ports, func(p corev1.ContainerPort) bool { return portsConflict(port, p) }) {
 				return failed("NodePorts", "node(s) didn't have free ports for the requested pod ports")
 			}
 		}
@@ -86,24 +86,24 @@ func refuse(pod *corev1.Pod, wants demand, node *corev1.Node, others []demand) *
 	return nil
 }
 
-func failed(what, why string) *Refusal {
-	return &Refusal{what, fmt.Sprintf("Predicate %s failed: %s", what, why)}
+func failed(what, why string) *refusal {
+	return &refusal{what, fmt.Sprintf("Predicate %s failed: %s", what, why)}
 }
 
-// short is what there is too little of.
-func short(wants demand, has map[corev1.ResourceName]int64, others []demand) *Refusal {
-	lacks := func(name corev1.ResourceName, asked, used int64) *Refusal {
+// insufficient returns a refusal if the node lacks a requested resource.
+func insufficient(wants demand, has map[corev1.ResourceName]int64, others []demand) *refusal {
+	lacks := func(name corev1.ResourceName, asked, used int64) *refusal {
 		if asked == 0 || asked <= has[name]-used {
 			return nil
 		}
-		return &Refusal{"OutOf" + string(name), fmt.Sprintf(
+		return &refusal{"OutOf" + string(name), fmt.Sprintf(
 			"Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", name, asked, used, has[name])}
 	}
 	if r := lacks(corev1.ResourcePods, 1, int64(len(others))); r != nil {
 		return r
 	}
-	for _, name := range inOrder(wants.amounts) {
-		if _, has := has[name]; !has && extended(name) {
+	for _, name := range sortedNames(wants.amounts) {
+		if _, has := has[name]; !has && isExtended(name) {
 			continue
 		}
 		var used int64
@@ -117,8 +117,8 @@ func short(wants demand, has map[corev1.ResourceName]int64, others []demand) *Re
 	return nil
 }
 
-// inOrder are the names of resources as a kubelet looks at them.
-func inOrder(amounts map[corev1.ResourceName]int64) []corev1.ResourceName {
+// sortedNames returns the resource names in the order in which a kubelet checks them.
+func sortedNames(amounts map[corev1.ResourceName]int64) []corev1.ResourceName {
 	first := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage}
 	rank := func(name corev1.ResourceName) int {
 		if at := slices.Index(first, name); at >= 0 {
@@ -134,21 +134,21 @@ func inOrder(amounts map[corev1.ResourceName]int64) []corev1.ResourceName {
 	return names
 }
 
-// extended says whether a resource is one that somebody has made up, and not Kubernetes.
-func extended(name corev1.ResourceName) bool {
+// isExtended reports whether a resource is an extended resource, not one of Kubernetes' own.
+func isExtended(name corev1.ResourceName) bool {
 	return strings.Contains(string(name), "/") && !strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
 }
 
-// clash says that two ports of a node cannot both be had.
-func clash(a, b corev1.ContainerPort) bool {
+// portsConflict reports whether two host ports conflict.
+func portsConflict(a, b corev1.ContainerPort) bool {
 	every := func(p corev1.ContainerPort) bool { return p.HostIP == "" || p.HostIP == "0.0.0.0" }
 	protocol := func(p corev1.ContainerPort) corev1.Protocol { return cmp.Or(p.Protocol, corev1.ProtocolTCP) }
 	return a.HostPort == b.HostPort && protocol(a) == protocol(b) && (every(a) || every(b) || a.HostIP == b.HostIP)
 }
 
-// reject fails a pod that its node does not take.
-func (a *agent) reject(ctx context.Context, pod *corev1.Pod, r *Refusal) error {
-	seen := Seen{Pod: pod, Now: time.Now()}
+// reject marks a pod as failed that its node does not admit.
+func (a *agent) reject(ctx context.Context, pod *corev1.Pod, r *refusal) error {
+	seen := input{Pod: pod, Now: time.Now()}
 	current, err := a.write(ctx, seen, rejected(seen, r))
 	if current {
 		a.events.Warning(pod, r.Reason, "%s", r.Message)
@@ -156,10 +156,10 @@ func (a *agent) reject(ctx context.Context, pod *corev1.Pod, r *Refusal) error {
 	return err
 }
 
-// admit decides once whether a pod that was bound to a node stays there. What the cache shows of the node may be old: before a
-// pod is refused the server is asked.
-func (a *agent) admit(ctx context.Context, l *life) (*Refusal, error) {
-	if l.admitted || l.pod.DeletionTimestamp != nil || ended(l.pod.Status.Phase) {
+// admit decides once whether a pod that was bound to a node may run there. Before it refuses a pod, it reads
+// the node from the server, since the cached one may be stale.
+func (a *agent) admit(ctx context.Context, l *podState) (*refusal, error) {
+	if l.admitted || l.pod.DeletionTimestamp != nil || isTerminal(l.pod.Status.Phase) {
 		return nil, nil
 	}
 	name := l.pod.Spec.NodeName
@@ -170,8 +170,8 @@ func (a *agent) admit(ctx context.Context, l *life) (*Refusal, error) {
 		}
 	}
 	node, err := a.writeNode.Get(ctx, "", name)
-	if apierrors.IsNotFound(err) { // it is as it says that it is, whoever has deleted it
-		node = a.described(name, l.pod.CreationTimestamp.Time)
+	if apierrors.IsNotFound(err) { // the node was deleted: use the state that it would report
+		node = a.describe(name, l.pod.CreationTimestamp.Time)
 		node.Status.Allocatable = node.Status.Capacity
 	} else if err != nil {
 		return nil, fmt.Errorf("looking at node %s before pod %s is refused: %w", name, l.pod.Name, err)
@@ -179,23 +179,23 @@ func (a *agent) admit(ctx context.Context, l *life) (*Refusal, error) {
 	return a.fits(l, node), nil
 }
 
-// fits takes the pod onto the node if there is room beside those that were taken before: they are those that the cache shows
-// there. One that has ended, or has gone, was there no later.
-func (a *agent) fits(l *life, node *corev1.Node) *Refusal {
+// fits admits the pod to the node if there is room beside the pods admitted before, as far as the cache shows
+// them there. Pods that have ended or are gone no longer count.
+func (a *agent) fits(l *podState, node *corev1.Node) *refusal {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var others []demand
 	for pod := range a.pods.Indexer().Each("node", l.pod.Spec.NodeName) {
 		other := a.lives[informer.KeyOf(pod)]
 		switch {
-		case pod.UID == l.uid || ended(pod.Status.Phase):
+		case pod.UID == l.uid || isTerminal(pod.Status.Phase):
 		case other != nil && other.uid == pod.UID && other.admitted:
 			others = append(others, other.wants)
-		case pod.Status.StartTime != nil: // before this agent began
+		case pod.Status.StartTime != nil: // admitted before this agent started
 			others = append(others, demandOf(pod))
 		}
 	}
-	r := refuse(l.pod, l.wants, node, others)
+	r := checkFit(l.pod, l.wants, node, others)
 	l.admitted = r == nil
 	return r
 }

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// small is a node with four cores, for three pods.
-func small() *corev1.Node {
+// smallNode returns a node with four cores and room for three pods.
+func smallNode() *corev1.Node {
 	node := &corev1.Node{}
 	node.Labels = map[string]string{"disk": "fast"}
 	node.Spec.Taints = []corev1.Taint{
@@ -21,8 +21,8 @@ func small() *corev1.Node {
 	return node
 }
 
-// asks is a pod that asks for so much of a resource, and for a port of its node, and tolerates the taint k.
-func asks(name, amount string, port int32) *corev1.Pod {
+// podRequesting returns a pod that requests an amount of a resource and a host port, and tolerates the taint k.
+func podRequesting(name, amount string, port int32) *corev1.Pod {
 	p := &corev1.Pod{}
 	p.Spec.Tolerations = []corev1.Toleration{{Key: "k"}}
 	p.Spec.Containers = []corev1.Container{{Name: "web"}}
@@ -35,14 +35,14 @@ func asks(name, amount string, port int32) *corev1.Pod {
 	return p
 }
 
-func TestWhyANodeDoesNotTakeAPodIsSaidAsAKubeletDoes(t *testing.T) {
+func TestRefusalsMatchAKubelets(t *testing.T) {
 	t.Parallel()
-	node := small()
-	selects := asks("", "", 0)
+	node := smallNode()
+	selects := podRequesting("", "", 0)
 	selects.Spec.NodeSelector = map[string]string{"disk": "slow"}
-	untolerant := asks("", "", 0)
+	untolerant := podRequesting("", "", 0)
 	untolerant.Spec.Tolerations = nil
-	half, port := asks("cpu", "2", 0), asks("", "", 80)
+	half, port := podRequesting("cpu", "2", 0), podRequesting("", "", 80)
 	for _, c := range []struct {
 		name            string
 		pod             *corev1.Pod
@@ -52,16 +52,16 @@ func TestWhyANodeDoesNotTakeAPodIsSaidAsAKubeletDoes(t *testing.T) {
 		{"fits", half, []*corev1.Pod{half}, "", ""},
 		{"cpu", half, []*corev1.Pod{half, half}, "OutOfcpu",
 			"Node didn't have enough resource: cpu, requested: 2000, used: 4000, capacity: 4000"},
-		{"memory", asks("memory", "2Gi", 0), nil, "OutOfmemory",
+		{"memory", podRequesting("memory", "2Gi", 0), nil, "OutOfmemory",
 			"Node didn't have enough resource: memory, requested: 2147483648, used: 0, capacity: 1073741824"},
 		{"pods", port, []*corev1.Pod{half, half, half}, "OutOfpods",
 			"Node didn't have enough resource: pods, requested: 1, used: 3, capacity: 3"},
-		{"what somebody has made up", asks("example.com/gpu", "2", 0), nil, "OutOfexample.com/gpu",
+		{"what somebody has made up", podRequesting("example.com/gpu", "2", 0), nil, "OutOfexample.com/gpu",
 			"Node didn't have enough resource: example.com/gpu, requested: 2, used: 0, capacity: 1"},
-		{"what the node knows nothing of", asks("example.com/other", "2", 0), nil, "", ""},
+		{"what the node knows nothing of", podRequesting("example.com/other", "2", 0), nil, "", ""},
 		{"a port", port, []*corev1.Pod{port}, "NodePorts",
 			"Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"},
-		{"another port", port, []*corev1.Pod{asks("", "", 81)}, "", ""},
+		{"another port", port, []*corev1.Pod{podRequesting("", "", 81)}, "", ""},
 		{"another node", selects, nil, "NodeAffinity",
 			"Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"},
 		{"a taint", untolerant, nil, "TaintToleration",
@@ -71,11 +71,11 @@ func TestWhyANodeDoesNotTakeAPodIsSaidAsAKubeletDoes(t *testing.T) {
 		for _, other := range c.others {
 			others = append(others, demandOf(other))
 		}
-		var got Refusal
-		if r := refuse(c.pod, demandOf(c.pod), node, others); r != nil {
+		var got refusal
+		if r := checkFit(c.pod, demandOf(c.pod), node, others); r != nil {
 			got = *r
 		}
-		if (got != Refusal{c.reason, c.message}) {
+		if (got != refusal{c.reason, c.message}) {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 	}

@@ -16,22 +16,22 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// Names of the two controllers that the agent is.
+// Names of the agent's two controllers.
 const (
-	Name    = "node"     // registers nodes, and renews their leases
-	PodName = "node-pod" // cares for the pods on them
+	Name    = "node"     // registers nodes and renews their leases
+	PodName = "node-pod" // runs their pods
 )
 
-// Options of an agent.
+// Options configure an agent.
 type Options struct {
-	// Names are the nodes that it cares for. Of one alone it reads, of nodes and pods, nothing but that one's.
+	// Names are the nodes that it manages. With a single one, the agent reads only that node and its pods.
 	Names []string
-	// Runtime runs their pods.
+	// Runtime runs the pods.
 	Runtime Runtime
-	// Beat is how often each node's Lease is renewed, which lasts four times as long and at least a second; 0 and less mean ten
-	// seconds, as for a kubelet.
-	Beat time.Duration
-	// Workers is how many pods are cared for at a time; 0 means 8.
+	// LeaseInterval is the interval at which each node's Lease is renewed. The lease lasts four times as long, and at
+	// least a second. Zero and less mean ten seconds, as for a kubelet.
+	LeaseInterval time.Duration
+	// Workers is the number of pods reconciled concurrently; 0 means 8.
 	Workers int
 }
 
@@ -41,11 +41,11 @@ var (
 	leasesResource = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 )
 
-// agent cares for some nodes. What it remembers of one, and of one pod, belongs to the worker that is at it.
+// agent manages nodes. Its state of a node or a pod belongs to the worker that reconciles it.
 type agent struct {
-	runtime Runtime
-	beat    time.Duration
-	events  *controller.Recorder
+	runtime       Runtime
+	leaseInterval time.Duration
+	events        *controller.Recorder
 
 	nodes     *informer.Informer[*corev1.Node]
 	pods      *informer.Informer[*corev1.Pod]
@@ -53,31 +53,31 @@ type agent struct {
 	writePod  client.Resource[*corev1.Pod]
 	leases    client.Resource[*coordinationv1.Lease]
 
-	mine  map[string]*membership // never changes after Add
-	begun sync.Once              // the pods that there were are known
+	members   map[string]*membership // immutable after Add
+	recovered sync.Once              // runs recall before the first reconcile of a pod
 
 	mu    sync.Mutex
-	lives map[informer.Key]*life
+	lives map[informer.Key]*podState
 }
 
-// Add adds an agent to a manager. It is two controllers.
+// Add adds an agent, which consists of two controllers, to a manager.
 func Add(m *controller.Manager, o Options) {
 	a := &agent{
-		runtime: o.Runtime, beat: o.Beat, events: m.Recorder(o.Runtime.Name()),
-		nodes:     informer.For[*corev1.Node](m.Informers(), nodesResource, only("metadata.name", o.Names)...),
-		pods:      informer.For[*corev1.Pod](m.Informers(), podsResource, only("spec.nodeName", o.Names)...),
+		runtime: o.Runtime, leaseInterval: o.LeaseInterval, events: m.Recorder(o.Runtime.Name()),
+		nodes:     informer.For[*corev1.Node](m.Informers(), nodesResource, scopeFor("metadata.name", o.Names)...),
+		pods:      informer.For[*corev1.Pod](m.Informers(), podsResource, scopeFor("spec.nodeName", o.Names)...),
 		writeNode: client.Of[*corev1.Node](m.Client(), nodesResource),
 		writePod:  client.Of[*corev1.Pod](m.Client(), podsResource),
 		leases:    client.Of[*coordinationv1.Lease](m.Client(), leasesResource),
-		mine:      map[string]*membership{}, lives: map[informer.Key]*life{},
+		members:   map[string]*membership{}, lives: map[informer.Key]*podState{},
 	}
-	if a.beat <= 0 {
-		a.beat = 10 * time.Second
+	if a.leaseInterval <= 0 {
+		a.leaseInterval = 10 * time.Second
 	}
 	a.pods.Indexer().AddIndex("node", informer.ByNodeName)
 	var begin, changed controller.Trigger
 	for _, name := range o.Names {
-		a.mine[name] = &membership{}
+		a.members[name] = &membership{}
 		begin.Add(controller.Request{Name: name})
 	}
 	o.Runtime.Notify(func(pod types.NamespacedName) { changed.Add(pod) })
@@ -93,30 +93,32 @@ func Add(m *controller.Manager, o Options) {
 		Name: PodName, Reconciler: controller.Func(a.reconcilePod), Workers: workers,
 		Sources: []controller.Source{
 			&changed,
-			controller.For(a.pods, controller.If(func(old, now *corev1.Pod) bool { return a.cares(old) || a.cares(now) })),
+			controller.For(a.pods, controller.If(func(old, now *corev1.Pod) bool { return a.manages(old) || a.manages(now) })),
 			controller.Watches(a.nodes, a.podsOn, controller.If(func(old, now *corev1.Node) bool { return a.dead(old) != a.dead(now) })),
 		},
 	})
 }
 
-// only is the scope of what one node's agent reads.
-func only(field string, names []string) []informer.Scope {
+// scopeFor limits the caches of an agent with a single node to that node.
+func scopeFor(field string, names []string) []informer.Scope {
 	if len(names) != 1 {
 		return nil
 	}
 	return []informer.Scope{{Fields: fields.OneTermEqualSelector(field, names[0])}}
 }
 
-// cares says whether a pod is bound to a node of the agent.
-func (a *agent) cares(pod *corev1.Pod) bool { return pod != nil && a.mine[pod.Spec.NodeName] != nil }
+// manages reports whether a pod is bound to a node of the agent.
+func (a *agent) manages(pod *corev1.Pod) bool {
+	return pod != nil && a.members[pod.Spec.NodeName] != nil
+}
 
-// dead says whether a node is to be left alone. One that is not there is not dead: its pods run.
+// dead reports whether a node simulates a failure. A node that does not exist is not dead: its pods run.
 func (a *agent) dead(node *corev1.Node) bool {
-	dying, can := a.runtime.(Dying)
+	dying, can := a.runtime.(FailureSimulator)
 	return can && node != nil && dying.Dead(node)
 }
 
-// podsOn are the pods of a node.
+// podsOn returns the pods of a node.
 func (a *agent) podsOn(node *corev1.Node) (requests []controller.Request) {
 	for pod := range a.pods.Indexer().Each("node", node.Name) {
 		requests = append(requests, informer.KeyOf(pod))
@@ -124,7 +126,7 @@ func (a *agent) podsOn(node *corev1.Node) (requests []controller.Request) {
 	return requests
 }
 
-// NodeNames are those of count nodes: node-0, node-1, and so on.
+// NodeNames returns the names of count nodes: node-0, node-1, and so on.
 func NodeNames(count int) []string {
 	names := make([]string, count)
 	for i := range names {

@@ -7,42 +7,42 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// How long a container that ends again and again waits before it is started once more, as in Kubernetes: not at all the first
-// time, then ten seconds, doubled each time. One that ran for as long as forgiven begins anew.
+// firstDelay and maxDelay bound the delay before a container is restarted, as in Kubernetes: none at first,
+// then ten seconds, doubled each time. The delay is reset when a container has run for longer than forgiven.
 const (
 	firstDelay = 10 * time.Second
 	maxDelay   = 5 * time.Minute
-	forgiven   = 2 * maxDelay
+	resetAfter = 2 * maxDelay
 )
 
-// crashLoop is the reason of a container that waits to be started again.
+// crashLoop is the reason of a container that waits for its restart.
 const crashLoop = "CrashLoopBackOff"
 
-// Backoff is how patient the agent is with one container. The zero value has no history.
-type Backoff struct {
-	// Delay is what the next restart waits for, counted from the container's end.
+// backoff is the restart history of a container. The zero value has none.
+type backoff struct {
+	// Delay is the delay of the next restart, counted from the container's end.
 	Delay time.Duration
-	// Since is when the end that was last answered with a restart happened.
+	// Since is when the container ended before its last restart.
 	Since time.Time
 }
 
-// until is when a container that ended then may be started again.
-func (b Backoff) until(ended time.Time) time.Time {
-	if b.Delay == 0 || ended.Sub(b.Since) > forgiven {
+// until returns when a container that ended at the given time may be restarted.
+func (b backoff) until(ended time.Time) time.Time {
+	if b.Delay == 0 || ended.Sub(b.Since) > resetAfter {
 		return ended
 	}
 	return ended.Add(b.Delay)
 }
 
-// next is the patience that is left when a container that ended then is started again.
-func (b Backoff) next(ended time.Time) Backoff {
-	if b.Delay == 0 || ended.Sub(b.Since) > forgiven {
-		return Backoff{firstDelay, ended}
+// next returns the backoff after a restart of a container that ended at the given time.
+func (b backoff) next(ended time.Time) backoff {
+	if b.Delay == 0 || ended.Sub(b.Since) > resetAfter {
+		return backoff{firstDelay, ended}
 	}
-	return Backoff{min(2*b.Delay, maxDelay), ended}
+	return backoff{min(2*b.Delay, maxDelay), ended}
 }
 
-// backingOff is the state of a container that waits for its next start.
+// backingOff returns the state of a container that waits for its restart.
 func backingOff(pod *corev1.Pod, container string, delay time.Duration) *corev1.ContainerStateWaiting {
 	return &corev1.ContainerStateWaiting{
 		Reason: crashLoop,

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Reasons of conditions, in Kubernetes' words.
+// Reasons of conditions, as in Kubernetes.
 const (
 	podCompleted             = "PodCompleted"
 	podFailed                = "PodFailed"
@@ -19,11 +19,12 @@ const (
 	readinessGatesNotReady   = "ReadinessGatesNotReady"
 )
 
-// setConditions writes the conditions that are the agent's. Those of others stay; one that does not change keeps its time.
-func setConditions(status *corev1.PodStatus, s Seen) {
+// setConditions sets the conditions that the agent manages. Foreign conditions stay, and an unchanged status
+// retains its transition time.
+func setConditions(status *corev1.PodStatus, s input) {
 	containers := containersReady(status, s.Pod)
 	for _, c := range []corev1.PodCondition{
-		condition(corev1.PodReadyToStartContainers, len(s.IPs) > 0 && !ended(status.Phase), "", ""),
+		condition(corev1.PodReadyToStartContainers, len(s.IPs) > 0 && !isTerminal(status.Phase), "", ""),
 		initialized(status, s.Pod),
 		ready(status, s.Pod, containers),
 		containers,
@@ -33,8 +34,8 @@ func setConditions(status *corev1.PodStatus, s Seen) {
 	}
 }
 
-// setCondition writes one condition.
-func setCondition(status *corev1.PodStatus, s Seen, c corev1.PodCondition) {
+// setCondition sets one condition.
+func setCondition(status *corev1.PodStatus, s input, c corev1.PodCondition) {
 	c.ObservedGeneration = s.Pod.Generation
 	c.LastTransitionTime = metav1.NewTime(s.Now).Rfc3339Copy()
 	at := slices.IndexFunc(status.Conditions, func(old corev1.PodCondition) bool { return old.Type == c.Type })
@@ -56,7 +57,8 @@ func condition(kind corev1.PodConditionType, is bool, reason, message string) co
 	return c
 }
 
-// initialized is whether the init containers have done what the others need.
+// initialized returns the condition Initialized: whether the init containers have completed and the sidecars
+// have started.
 func initialized(status *corev1.PodStatus, pod *corev1.Pod) corev1.PodCondition {
 	if status.Phase == corev1.PodSucceeded {
 		return condition(corev1.PodInitialized, true, podCompleted, "")
@@ -64,23 +66,24 @@ func initialized(status *corev1.PodStatus, pod *corev1.Pod) corev1.PodCondition 
 	var incomplete []string
 	for i := range pod.Spec.InitContainers {
 		c, done := &pod.Spec.InitContainers[i], &status.InitContainerStatuses[i]
-		if sidecar(c) && !ptr.Deref(done.Started, false) || !sidecar(c) && !done.Ready {
+		if isSidecarSpec(c) && !ptr.Deref(done.Started, false) || !isSidecarSpec(c) && !done.Ready {
 			incomplete = append(incomplete, c.Name)
 		}
 	}
-	if len(incomplete) == 0 || slices.ContainsFunc(status.ContainerStatuses, began) {
+	if len(incomplete) == 0 || slices.ContainsFunc(status.ContainerStatuses, hasStarted) {
 		return condition(corev1.PodInitialized, true, "", "")
 	}
 	return condition(corev1.PodInitialized, false, containersNotInitialized,
 		fmt.Sprintf("containers with incomplete status: %s", incomplete))
 }
 
-// began says whether a container has run.
-func began(c corev1.ContainerStatus) bool {
+// hasStarted reports whether a container has ever run.
+func hasStarted(c corev1.ContainerStatus) bool {
 	return c.State.Running != nil || c.State.Terminated != nil || c.RestartCount > 0
 }
 
-// containersReady is whether all containers, sidecars too, are ready.
+// containersReady returns the condition ContainersReady: whether all containers, including sidecars, are
+// ready.
 func containersReady(status *corev1.PodStatus, pod *corev1.Pod) corev1.PodCondition {
 	switch status.Phase {
 	case corev1.PodSucceeded:
@@ -90,7 +93,7 @@ func containersReady(status *corev1.PodStatus, pod *corev1.Pod) corev1.PodCondit
 	}
 	var unready []string
 	for i := range pod.Spec.InitContainers {
-		if sidecar(&pod.Spec.InitContainers[i]) && !status.InitContainerStatuses[i].Ready {
+		if isSidecarSpec(&pod.Spec.InitContainers[i]) && !status.InitContainerStatuses[i].Ready {
 			unready = append(unready, pod.Spec.InitContainers[i].Name)
 		}
 	}
@@ -105,8 +108,8 @@ func containersReady(status *corev1.PodStatus, pod *corev1.Pod) corev1.PodCondit
 	return condition(corev1.ContainersReady, false, containersNotReady, fmt.Sprintf("containers with unready status: %s", unready))
 }
 
-// ready is whether a pod may be given work: its containers are ready, and so is, by the conditions that its readiness gates
-// name, whatever else it waits for.
+// ready returns the condition Ready: whether the containers are ready and the conditions named by the
+// readiness gates are true.
 func ready(status *corev1.PodStatus, pod *corev1.Pod, containers corev1.PodCondition) corev1.PodCondition {
 	if containers.Status != corev1.ConditionTrue {
 		containers.Type = corev1.PodReady

@@ -6,51 +6,52 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Seen is all that decides what happens to a pod.
-type Seen struct {
+// input is the input of a decision about a pod.
+type input struct {
 	Pod *corev1.Pod
 	Observed
-	// Backoffs are those of containers that were started again, by name.
-	Backoffs map[string]Backoff
+	// Backoffs are the restart histories of containers, by name.
+	Backoffs map[string]backoff
 	Now      time.Time
 }
 
-// over says that a pod has ended, and that its runtime has forgotten it: what its status says is the last word.
-func (s Seen) over() bool { return ended(s.Pod.Status.Phase) && len(s.Containers) == 0 }
+// over reports whether a pod has ended and its runtime has removed it, so that its status is final.
+func (s input) over() bool { return isTerminal(s.Pod.Status.Phase) && len(s.Containers) == 0 }
 
-// Plan is what to do about a pod.
-type Plan struct {
-	// Start are containers to start, and Backoffs the patience with those that are started again.
+// plan is what to do about a pod.
+type plan struct {
+	// Start are the containers to start, Backoffs the new histories of those that are restarted.
 	Start    []string
-	Backoffs map[string]Backoff
-	// Stop are containers to stop until the deadline.
+	Backoffs map[string]backoff
+	// Stop are the containers to stop by the deadline.
 	Stop     []string
 	Deadline time.Time
-	// Waiting are containers that wait for their next start, with the reason.
+	// Waiting are the containers that wait for their restart, with the state to report.
 	Waiting map[string]*corev1.ContainerStateWaiting
-	// Ended says that nothing of the pod runs, nor ever will. Delete is to delete it from the API for good.
+	// Ended reports that nothing of the pod runs or will run. Delete requests its final deletion from the
+	// API.
 	Ended, Delete bool
-	// Reason and Message are why the pod was ended from here; they become those of its status.
+	// Reason and Message are why the agent ended the pod; they are copied to its status.
 	Reason, Message string
-	// Again is in how long to look again, at the latest; 0 when nothing is to come.
+	// Requeue is the delay until the next decision is needed; 0 if none is.
 	Again time.Duration
 }
 
-// Decide is what to do about a pod that was seen so.
-func Decide(s Seen) Plan {
-	p := Plan{Backoffs: map[string]Backoff{}, Waiting: map[string]*corev1.ContainerStateWaiting{}}
-	p.soon(s.Again)
+// decide returns what to do about a pod.
+func decide(s input) plan {
+	p := plan{Backoffs: map[string]backoff{}, Waiting: map[string]*corev1.ContainerStateWaiting{}}
+	p.soon(s.Requeue)
 	switch {
 	case s.Pod.DeletionTimestamp != nil:
 		p.end(s, s.Pod.DeletionTimestamp.Time)
 		p.Delete = p.Ended
-	case ended(s.Pod.Status.Phase):
+	case isTerminal(s.Pod.Status.Phase):
 		p.Reason, p.Message = s.Pod.Status.Reason, s.Pod.Status.Message
 		p.end(s, s.Now.Add(grace(s.Pod)))
 	case p.late(s):
 		p.Reason, p.Message = "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
 		p.end(s, s.Now.Add(grace(s.Pod)))
-	case done(s):
+	case completed(s):
 		p.end(s, s.Now.Add(grace(s.Pod)))
 	case p.initialize(s):
 		for _, c := range s.Pod.Spec.Containers {
@@ -60,11 +61,11 @@ func Decide(s Seen) Plan {
 	return p
 }
 
-func ended(phase corev1.PodPhase) bool {
+func isTerminal(phase corev1.PodPhase) bool {
 	return phase == corev1.PodSucceeded || phase == corev1.PodFailed
 }
 
-// grace is how long a pod may take to end when nobody has said otherwise.
+// grace returns the pod's own grace period.
 func grace(pod *corev1.Pod) time.Duration {
 	seconds := pod.Spec.TerminationGracePeriodSeconds
 	if seconds == nil {
@@ -73,15 +74,16 @@ func grace(pod *corev1.Pod) time.Duration {
 	return time.Duration(*seconds) * time.Second
 }
 
-// soon looks again after some time; the soonest counts.
-func (p *Plan) soon(after time.Duration) {
+// soon schedules the next decision, unless an earlier one is scheduled.
+func (p *plan) soon(after time.Duration) {
 	if after > 0 && (p.Again == 0 || after < p.Again) {
 		p.Again = after
 	}
 }
 
-// end stops what runs: sidecars when nothing runs any more that may need them, the last one first, or when the time is over.
-func (p *Plan) end(s Seen, deadline time.Time) {
+// end stops running containers. Sidecars are stopped in reverse order once no other container runs, or all at
+// once when the deadline has passed.
+func (p *plan) end(s input, deadline time.Time) {
 	p.Deadline = deadline
 	var sidecars []string
 	for _, name := range names(s.Pod) {
@@ -106,7 +108,7 @@ func (p *Plan) end(s Seen, deadline time.Time) {
 	p.Ended = len(p.Stop) == 0
 }
 
-// names are those of a pod's containers, in the order in which they start.
+// names returns the names of a pod's containers in starting order.
 func names(pod *corev1.Pod) []string {
 	all := make([]string, 0, len(pod.Spec.InitContainers)+len(pod.Spec.Containers))
 	for _, c := range pod.Spec.InitContainers {
@@ -118,8 +120,9 @@ func names(pod *corev1.Pod) []string {
 	return all
 }
 
-// late says whether a pod has been active for longer than it may be, and else looks again then.
-func (p *Plan) late(s Seen) bool {
+// late reports whether a pod has exceeded its active deadline. If not, it schedules a decision for the
+// deadline.
+func (p *plan) late(s input) bool {
 	limit, began := s.Pod.Spec.ActiveDeadlineSeconds, s.Pod.Status.StartTime
 	if limit == nil || began == nil {
 		return false
@@ -129,31 +132,31 @@ func (p *Plan) late(s Seen) bool {
 	return left <= 0
 }
 
-// done says whether a pod has come to its end by itself: its containers have, and are not started again, or one that it needed
-// before them has failed for good.
-func done(s Seen) bool {
+// completed reports whether a pod has completed: its containers have ended and are not restarted, or an init
+// container has failed for good.
+func completed(s input) bool {
 	policy := s.Pod.Spec.RestartPolicy
 	for i := range s.Pod.Spec.InitContainers {
 		c := &s.Pod.Spec.InitContainers[i]
-		if state := s.Containers[c.Name]; !sidecar(c) && state.ended() != nil && !state.succeeded() && policy == corev1.RestartPolicyNever {
+		if state := s.Containers[c.Name]; !isSidecarSpec(c) && state.ended() != nil && !state.succeeded() && policy == corev1.RestartPolicyNever {
 			return true
 		}
 	}
 	for _, c := range s.Pod.Spec.Containers {
-		if state := s.Containers[c.Name]; state.ended() == nil || again(state, policy) {
+		if state := s.Containers[c.Name]; state.ended() == nil || restarts(state, policy) {
 			return false
 		}
 	}
 	return true
 }
 
-// sidecar says whether an init container runs for as long as the pod does.
-func sidecar(c *corev1.Container) bool {
+// isSidecarSpec reports whether an init container is a sidecar, which runs as long as the pod.
+func isSidecarSpec(c *corev1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
-// again says whether a container that has ended is to be started again.
-func again(c Container, policy corev1.RestartPolicy) bool {
+// restarts reports whether the policy restarts a container that has ended.
+func restarts(c Container, policy corev1.RestartPolicy) bool {
 	switch policy {
 	case corev1.RestartPolicyNever:
 		return false
@@ -164,15 +167,15 @@ func again(c Container, policy corev1.RestartPolicy) bool {
 	}
 }
 
-// initialize goes on with the init containers, one after the other, and says whether all are where they should be. Once the
-// others have begun, those that were done stay done.
-func (p *Plan) initialize(s Seen) bool {
-	begun := anyBegan(s)
+// initialize runs the init containers in sequence and reports whether the other containers may run. After
+// those have started, init containers do not run again.
+func (p *plan) initialize(s input) bool {
+	begun := anyStarted(s)
 	for i := range s.Pod.Spec.InitContainers {
 		c := &s.Pod.Spec.InitContainers[i]
 		state := s.Containers[c.Name]
 		switch {
-		case sidecar(c):
+		case isSidecarSpec(c):
 			p.keep(s, c.Name, corev1.RestartPolicyAlways)
 			if !begun && !(state.State.Running != nil && state.Started) {
 				return false
@@ -185,8 +188,8 @@ func (p *Plan) initialize(s Seen) bool {
 	return true
 }
 
-// anyBegan says whether a container that is no init container was ever started.
-func anyBegan(s Seen) bool {
+// anyStarted reports whether any regular container was ever started.
+func anyStarted(s input) bool {
 	for _, c := range s.Pod.Spec.Containers {
 		if _, ok := s.Containers[c.Name]; ok {
 			return true
@@ -195,13 +198,13 @@ func anyBegan(s Seen) bool {
 	return false
 }
 
-// keep starts a container that was never started, or that ended and should not have, when its time has come.
-func (p *Plan) keep(s Seen, name string, policy corev1.RestartPolicy) {
+// keep starts a container that was never started, or restarts it after its backoff if the policy says so.
+func (p *plan) keep(s input, name string, policy corev1.RestartPolicy) {
 	state, begun := s.Containers[name]
 	switch {
 	case !begun:
 		p.Start = append(p.Start, name)
-	case state.ended() != nil && again(state, policy):
+	case state.ended() != nil && restarts(state, policy):
 		finished := state.ended().FinishedAt.Time
 		backoff := s.Backoffs[name]
 		if wait := backoff.until(finished).Sub(s.Now); wait > 0 {

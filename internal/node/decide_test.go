@@ -14,8 +14,9 @@ import (
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// container is one that is as a word says: running, ready, waiting, or the exit code with which it ended five seconds ago.
-func container(word string) Container {
+// containerIn returns a container in a state: running, ready, waiting, or ended five seconds ago with an exit
+// code.
+func containerIn(word string) Container {
 	switch word {
 	case "running", "ready":
 		return Container{
@@ -34,9 +35,9 @@ func container(word string) Container {
 	}}}
 }
 
-// seen is a pod with the init containers first and second, the sidecars side and other, and the containers a and b, as far as
-// they are in its spec, each in the state that a word names.
-func seen(policy corev1.RestartPolicy, spec, states string) Seen {
+// podIn returns a pod with the containers that spec lists, in the given states. first and second are init
+// containers, side and other are sidecars, and a and b are regular containers.
+func podIn(policy corev1.RestartPolicy, spec, states string) input {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default", UID: "1"}}
 	pod.Spec.RestartPolicy = policy
 	for _, name := range strings.Fields(spec) {
@@ -50,15 +51,15 @@ func seen(policy corev1.RestartPolicy, spec, states string) Seen {
 		}
 		pod.Spec.InitContainers = append(pod.Spec.InitContainers, c)
 	}
-	s := Seen{Pod: pod, Now: noon, Observed: Observed{Containers: map[string]Container{}}, Backoffs: map[string]Backoff{}}
+	s := input{Pod: pod, Now: noon, Observed: Observed{Containers: map[string]Container{}}, Backoffs: map[string]backoff{}}
 	for _, state := range strings.Fields(states) {
 		name, word, _ := strings.Cut(state, "=")
-		s.Containers[name] = container(word)
+		s.Containers[name] = containerIn(word)
 	}
 	return s
 }
 
-func TestWhatHappensToContainersAndWhatIsSaidOfThePod(t *testing.T) {
+func TestContainersAndPodStatus(t *testing.T) {
 	t.Parallel()
 	const always, onFailure, never = corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever
 	for _, c := range []struct {
@@ -98,9 +99,9 @@ func TestWhatHappensToContainersAndWhatIsSaidOfThePod(t *testing.T) {
 		{never, "side a", "side=ready a=0", "", "side", false, corev1.PodRunning, "True False ContainersNotReady"},
 		{never, "side a", "side=137 a=0", "", "", true, corev1.PodSucceeded, "True False PodCompleted"},
 	} {
-		s := seen(c.policy, c.spec, c.states)
-		p := Decide(s)
-		status := Report(s, p)
+		s := podIn(c.policy, c.spec, c.states)
+		p := decide(s)
+		status := newStatus(s, p)
 		start, stop := strings.Join(p.Start, " "), strings.Join(p.Stop, " ")
 		if start != c.start || stop != c.stop || p.Ended != c.ended || status.Phase != c.phase || conditionsOf(status) != c.conditions {
 			t.Errorf("%s, [%s] with %s: start [%s], stop [%s], ended %t, %s, %s;\n\twant [%s], [%s], %t, %s, %s", c.policy, c.spec, c.states,
@@ -121,7 +122,7 @@ func conditionsOf(status corev1.PodStatus) string {
 	return fmt.Sprintf("%s %s %s", is(corev1.PodInitialized).Status, ready.Status, ready.Reason)
 }
 
-func TestDeletedPodsEndUntilTheirDeadlineAndAreThenDeleted(t *testing.T) {
+func TestDeletedPodsStopByTheirDeadline(t *testing.T) {
 	t.Parallel()
 	deadline := metav1.NewTime(noon.Add(7 * time.Second))
 	for _, c := range []struct {
@@ -135,17 +136,17 @@ func TestDeletedPodsEndUntilTheirDeadlineAndAreThenDeleted(t *testing.T) {
 		{"a=137 b=0", "", true, corev1.PodFailed},
 		{"", "", true, corev1.PodPending},
 	} {
-		s := seen(corev1.RestartPolicyAlways, "a b", c.states)
+		s := podIn(corev1.RestartPolicyAlways, "a b", c.states)
 		s.Pod.DeletionTimestamp = &deadline
-		p := Decide(s)
-		status := Report(s, p)
+		p := decide(s)
+		status := newStatus(s, p)
 		if strings.Join(p.Stop, " ") != c.stop || p.Delete != c.deleted || status.Phase != c.phase || len(p.Start) > 0 || !p.Deadline.Equal(deadline.Time) {
 			t.Errorf("%s: stop %v until %s, start %v, delete %t, %s", c.states, p.Stop, p.Deadline, p.Start, p.Delete, status.Phase)
 		}
 	}
 }
 
-func TestSidecarsEndAfterWhatNeedsThemAndTheLastOneFirst(t *testing.T) {
+func TestSidecarsStopLastInReverseOrder(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		states, stop string
@@ -157,28 +158,28 @@ func TestSidecarsEndAfterWhatNeedsThemAndTheLastOneFirst(t *testing.T) {
 		{"side=ready other=ready a=ready b=0", "a side other", 0, 0},
 		{"side=0 other=0 a=0 b=0", "", 7 * time.Second, 0},
 	} {
-		s := seen(corev1.RestartPolicyAlways, "side other a b", c.states)
+		s := podIn(corev1.RestartPolicyAlways, "side other a b", c.states)
 		s.Pod.DeletionTimestamp = &metav1.Time{Time: noon.Add(c.left)}
-		p := Decide(s)
+		p := decide(s)
 		if strings.Join(p.Stop, " ") != c.stop || p.Again != c.again || p.Delete != (c.stop == "") {
 			t.Errorf("%s with %s left: stop %v, look again in %s, delete %t", c.states, c.left, p.Stop, p.Again, p.Delete)
 		}
 	}
 }
 
-// Who wrote the status was no agent of ours, and said nothing of what is started.
-func TestAStatusMayLackWhatIsSaidOfSidecars(t *testing.T) {
+// A status that another client has written may lack the fields of sidecars.
+func TestForeignStatusMayLackSidecarFields(t *testing.T) {
 	t.Parallel()
-	s := seen(corev1.RestartPolicyAlways, "side a", "")
+	s := podIn(corev1.RestartPolicyAlways, "side a", "")
 	s.Pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "side"}}
-	if got := conditionsOf(Report(s, Decide(s))); got != "False False ContainersNotReady" {
+	if got := conditionsOf(newStatus(s, decide(s))); got != "False False ContainersNotReady" {
 		t.Error(got)
 	}
 }
 
-func TestRestartsWaitLongerEachTimeUntilAContainerRanForTenMinutes(t *testing.T) {
+func TestRestartBackoffGrowsAndResets(t *testing.T) {
 	t.Parallel()
-	var b Backoff
+	var b backoff
 	var waits []time.Duration
 	end := noon
 	for range 8 {
@@ -190,17 +191,17 @@ func TestRestartsWaitLongerEachTimeUntilAContainerRanForTenMinutes(t *testing.T)
 	if !slices.Equal(waits, want) {
 		t.Errorf("waits %v, want %v", waits, want)
 	}
-	if late := end.Add(forgiven); b.until(late) != late || b.next(late).Delay != firstDelay {
+	if late := end.Add(resetAfter); b.until(late) != late || b.next(late).Delay != firstDelay {
 		t.Error("a container that ran for long is not forgiven")
 	}
 }
 
-func TestContainersThatWaitSayWhyAndWhenIsKnown(t *testing.T) {
+func TestWaitingContainersReportTheirBackoff(t *testing.T) {
 	t.Parallel()
-	s := seen(corev1.RestartPolicyAlways, "a", "a=1")
-	s.Backoffs["a"] = Backoff{Delay: 20 * time.Second, Since: noon.Add(-time.Minute)}
-	p := Decide(s)
-	status := Report(s, p).ContainerStatuses[0]
+	s := podIn(corev1.RestartPolicyAlways, "a", "a=1")
+	s.Backoffs["a"] = backoff{Delay: 20 * time.Second, Since: noon.Add(-time.Minute)}
+	p := decide(s)
+	status := newStatus(s, p).ContainerStatuses[0]
 	if len(p.Start) > 0 || p.Again != 15*time.Second {
 		t.Errorf("starts %v, looks again in %s; the container ended five seconds ago, and waits for twenty", p.Start, p.Again)
 	}
@@ -210,12 +211,12 @@ func TestContainersThatWaitSayWhyAndWhenIsKnown(t *testing.T) {
 	}
 }
 
-func TestReadinessGatesHoldReadyBack(t *testing.T) {
+func TestReadinessGatesDelayReady(t *testing.T) {
 	t.Parallel()
-	s := seen(corev1.RestartPolicyAlways, "a", "a=ready")
+	s := podIn(corev1.RestartPolicyAlways, "a", "a=ready")
 	s.Pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/there"}, {ConditionType: "example.com/missing"}}
 	s.Pod.Status.Conditions = []corev1.PodCondition{{Type: "example.com/there", Status: corev1.ConditionFalse}}
-	status := Report(s, Decide(s))
+	status := newStatus(s, decide(s))
 	at := slices.IndexFunc(status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
 	const message = `the status of pod readiness gate "example.com/there" is not "True", but False, ` +
 		`corresponding condition of pod readiness gate "example.com/missing" does not exist.`

@@ -16,20 +16,20 @@ import (
 	"github.com/bowline-dev/bowline/controller"
 )
 
-// report is how often a node's status is written although nothing about it has changed.
-const report = 5 * time.Minute
+// statusInterval is the interval at which an unchanged node status is written.
+const statusInterval = 5 * time.Minute
 
-// membership is what the agent remembers of a node.
+// membership is the agent's state of a node.
 type membership struct {
-	// registered says that the node was there once: one that somebody deletes is not made again.
+	// registered is set once the node has existed: a node that is then deleted is not registered again.
 	registered bool
-	lease      *coordinationv1.Lease // as it was last written; nil is unknown
+	lease      *coordinationv1.Lease // as last written; nil if unknown
 	renewAt    time.Time
 }
 
-// reconcileNode registers a node, and keeps its status and its lease fresh.
+// reconcileNode registers a node, and updates its status and its lease.
 func (a *agent) reconcileNode(ctx context.Context, request controller.Request) (controller.Result, error) {
-	member := a.mine[request.Name]
+	member := a.members[request.Name]
 	if member == nil {
 		return controller.Result{}, nil
 	}
@@ -58,28 +58,29 @@ func (a *agent) reconcileNode(ctx context.Context, request controller.Request) (
 	if err := a.renew(ctx, member, node, now); err != nil {
 		return controller.Result{}, err
 	}
-	wait := a.beat
+	wait := a.leaseInterval
 	if member.renewAt.IsZero() {
-		wait = firstBeat(node.Name, a.beat)
+		wait = firstDelayOf(node.Name, a.leaseInterval)
 	}
 	member.renewAt = now.Add(wait)
 	return controller.Result{RequeueAfter: wait}, nil
 }
 
-// firstBeat spreads the beats of many nodes over the time between two of them.
-func firstBeat(name string, beat time.Duration) time.Duration {
+// firstDelayOf returns the delay of a node's second heartbeat, such that the heartbeats of many nodes spread
+// over the interval.
+func firstDelayOf(name string, beat time.Duration) time.Duration {
 	h := fnv.New32a()
 	h.Write([]byte(name))
 	return beat/2 + time.Duration(h.Sum32())%max(beat/2, 1)
 }
 
-// register makes the Node.
+// register creates the Node.
 func (a *agent) register(ctx context.Context, name string) (*corev1.Node, error) {
-	return a.writeNode.Create(ctx, a.described(name, time.Now()), metav1.CreateOptions{})
+	return a.writeNode.Create(ctx, a.describe(name, time.Now()), metav1.CreateOptions{})
 }
 
-// described is a node as it says that it is.
-func (a *agent) described(name string, now time.Time) *corev1.Node {
+// describe returns the node with the status that it reports.
+func (a *agent) describe(name string, now time.Time) *corev1.Node {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
 	message := a.runtime.Describe(node)
 	at := metav1.NewTime(now).Rfc3339Copy()
@@ -100,11 +101,11 @@ func (a *agent) described(name string, now time.Time) *corev1.Node {
 	return node
 }
 
-// refresh writes the status of a node when it is not as it should be, or has not been written for long.
+// refresh updates the status of a node if it has changed or was not written for a while.
 func (a *agent) refresh(ctx context.Context, node *corev1.Node) error {
 	now := time.Now()
 	fresh := node.DeepCopy()
-	own := a.described(node.Name, now).Status
+	own := a.describe(node.Name, now).Status
 	fresh.Status.Addresses, fresh.Status.NodeInfo, fresh.Status.Capacity = own.Addresses, own.NodeInfo, own.Capacity
 	fresh.Status.Allocatable = own.Capacity
 	changed := !equality.Semantic.DeepEqual(fresh.Status, node.Status)
@@ -118,7 +119,7 @@ func (a *agent) refresh(ctx context.Context, node *corev1.Node) error {
 		if old.Status == c.Status {
 			c.LastTransitionTime = old.LastTransitionTime
 		}
-		changed = changed || old.Status != c.Status || old.Reason != c.Reason || now.Sub(old.LastHeartbeatTime.Time) >= report
+		changed = changed || old.Status != c.Status || old.Reason != c.Reason || now.Sub(old.LastHeartbeatTime.Time) >= statusInterval
 		*old = c
 	}
 	if !changed {
@@ -126,14 +127,14 @@ func (a *agent) refresh(ctx context.Context, node *corev1.Node) error {
 	}
 	_, err := a.writeNode.UpdateStatus(ctx, fresh, metav1.UpdateOptions{})
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // what changed it will wake this up again
+		return nil // the event of the change triggers another reconcile
 	}
 	return err
 }
 
-// renew says that a node lives.
+// renew renews the node's lease.
 func (a *agent) renew(ctx context.Context, member *membership, node *corev1.Node, now time.Time) error {
-	lease, seconds := member.lease, int32(min(max(4*a.beat.Seconds(), 1), math.MaxInt32))
+	lease, seconds := member.lease, int32(min(max(4*a.leaseInterval.Seconds(), 1), math.MaxInt32))
 	if lease == nil {
 		found, err := a.leases.Get(ctx, corev1.NamespaceNodeLease, node.Name)
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -156,7 +157,7 @@ func (a *agent) renew(ctx context.Context, member *membership, node *corev1.Node
 		member.lease, err = a.leases.Update(ctx, lease, metav1.UpdateOptions{})
 	}
 	if err != nil {
-		member.lease = nil // somebody changed or deleted it: look again
+		member.lease = nil // another client changed or deleted it: get it again
 	}
 	return err
 }

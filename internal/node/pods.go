@@ -19,48 +19,49 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// life is what the agent remembers of a pod that its runtime knows.
-type life struct {
+// podState is the agent's state of a pod that its runtime knows.
+type podState struct {
 	uid      types.UID
-	wants    demand      // of its node
-	admitted bool        // the node has taken it; changed with the agent's lock
-	pod      *corev1.Pod // as it was last seen; nobody changes it
-	backoffs map[string]Backoff
-	stopping []string // containers, and people know of it
+	wants    demand      // requests from the node
+	admitted bool        // the node has admitted it; guarded by agent.mu
+	pod      *corev1.Pod // as last observed; immutable
+	backoffs map[string]backoff
+	stopping []string // containers whose Killing event was recorded
 }
 
-// reconcilePod takes a pod a step on in its life.
+// reconcilePod executes the next step for a pod.
 func (a *agent) reconcilePod(ctx context.Context, request controller.Request) (controller.Result, error) {
-	a.begun.Do(a.recall)
+	a.recovered.Do(a.recoverPods)
 	pod, there := a.pods.Indexer().Get(request)
-	if !there || !a.cares(pod) {
+	if !there || !a.manages(pod) {
 		pod = nil
 	}
-	known := a.known(request)
+	known := a.tracked(request)
 	if known != nil && (pod == nil || pod.UID != known.pod.UID) {
-		gone, again, err := a.bury(ctx, known)
+		gone, again, err := a.stopDeleted(ctx, known)
 		if !gone || err != nil {
 			return controller.Result{RequeueAfter: again}, err
 		}
-		a.forget(request)
+		a.untrack(request)
 		known = nil
 	}
 	if pod == nil || a.onDeadNode(pod) {
 		return controller.Result{}, nil
 	}
 	if known == nil {
-		known = a.remember(request, pod)
+		known = a.track(request, pod)
 	}
 	known.pod = pod
 	if refusal, err := a.admit(ctx, known); refusal != nil || err != nil {
 		return controller.Result{}, cmp.Or(err, a.reject(ctx, pod, refusal))
 	}
-	return a.live(ctx, known)
+	return a.reconcileLive(ctx, known)
 }
 
-// recall has the runtime look at the pods that ran before the agent began, before any other is given what they have.
-func (a *agent) recall() {
-	for name := range a.mine {
+// recoverPods lets the runtime recover the pods that ran before the agent started, so that it assigns their
+// resources, such as addresses, to no other pod.
+func (a *agent) recoverPods() {
+	for name := range a.members {
 		for pod := range a.pods.Indexer().Each("node", name) {
 			a.runtime.Observe(pod)
 		}
@@ -72,29 +73,29 @@ func (a *agent) onDeadNode(pod *corev1.Pod) bool {
 	return a.dead(node)
 }
 
-func (a *agent) known(key informer.Key) *life {
+func (a *agent) tracked(key informer.Key) *podState {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.lives[key]
 }
 
-// remember makes a life for a pod. One that ran before the agent began was taken by its node then.
-func (a *agent) remember(key informer.Key, pod *corev1.Pod) *life {
+// track adds the state of a pod. A pod that ran before the agent started counts as admitted.
+func (a *agent) track(key informer.Key, pod *corev1.Pod) *podState {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	l := &life{uid: pod.UID, pod: pod, backoffs: map[string]Backoff{}, wants: demandOf(pod), admitted: pod.Status.StartTime != nil}
+	l := &podState{uid: pod.UID, pod: pod, backoffs: map[string]backoff{}, wants: demandOf(pod), admitted: pod.Status.StartTime != nil}
 	a.lives[key] = l
 	return l
 }
 
-func (a *agent) forget(key informer.Key) {
+func (a *agent) untrack(key informer.Key) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.lives, key)
 }
 
-// bury ends a pod that is in the API no more, by force or at its end.
-func (a *agent) bury(ctx context.Context, l *life) (gone bool, again time.Duration, err error) {
+// stopDeleted stops a pod that no longer exists in the API, and removes it from the runtime once nothing runs.
+func (a *agent) stopDeleted(ctx context.Context, l *podState) (gone bool, again time.Duration, err error) {
 	if l.pod.DeletionTimestamp == nil {
 		l.pod = l.pod.DeepCopy()
 		l.pod.DeletionTimestamp = ptr.To(metav1.NewTime(time.Now().Add(grace(l.pod))))
@@ -107,15 +108,16 @@ func (a *agent) bury(ctx context.Context, l *life) (gone bool, again time.Durati
 	return true, 0, nil
 }
 
-// live does for a pod what can be done now, and writes its status. What has ended leaves what it had of its node to others.
-func (a *agent) live(ctx context.Context, l *life) (controller.Result, error) {
+// reconcileLive executes what can be done for a pod now and writes its status. A pod that has ended is removed from
+// the runtime, which frees its resources.
+func (a *agent) reconcileLive(ctx context.Context, l *podState) (controller.Result, error) {
 	seen, plan, failure := a.advance(ctx, l)
 	if !seen.over() {
-		status := Report(seen, plan)
+		status := newStatus(seen, plan)
 		if current, err := a.write(ctx, seen, status); !current {
 			return controller.Result{}, errors.Join(failure, err)
 		}
-		if plan.Ended && failure == nil && ended(status.Phase) {
+		if plan.Ended && failure == nil && isTerminal(status.Phase) {
 			a.runtime.Remove(l.uid)
 		}
 	}
@@ -125,24 +127,25 @@ func (a *agent) live(ctx context.Context, l *life) (controller.Result, error) {
 	return controller.Result{RequeueAfter: plan.Again}, failure
 }
 
-// advance starts and stops containers until nothing more can be done at once, and returns what it saw last.
-func (a *agent) advance(ctx context.Context, l *life) (Seen, Plan, error) {
+// advance starts and stops containers until nothing more can be done immediately, and returns the last
+// observation and plan.
+func (a *agent) advance(ctx context.Context, l *podState) (input, plan, error) {
 	var asked []string
 	for round := 0; ; round++ {
-		seen := Seen{Pod: l.pod, Observed: a.runtime.Observe(l.pod), Backoffs: l.backoffs, Now: time.Now()}
-		plan := Decide(seen)
+		seen := input{Pod: l.pod, Observed: a.runtime.Observe(l.pod), Backoffs: l.backoffs, Now: time.Now()}
+		plan := decide(seen)
 		idle := len(plan.Start) == 0 && !slices.ContainsFunc(plan.Stop, func(name string) bool { return !slices.Contains(asked, name) })
 		if idle || round > 2*len(names(l.pod)) {
 			return seen, plan, nil
 		}
 		asked = append(asked, plan.Stop...)
-		if err := a.do(ctx, l, plan); err != nil {
+		if err := a.execute(ctx, l, plan); err != nil {
 			return seen, plan, err
 		}
 	}
 }
 
-func (a *agent) do(ctx context.Context, l *life, plan Plan) error {
+func (a *agent) execute(ctx context.Context, l *podState, plan plan) error {
 	for _, name := range plan.Start {
 		if err := a.runtime.Start(ctx, l.pod, name); err != nil {
 			a.events.Warning(l.pod, "Failed", "Error: %v", err)
@@ -164,9 +167,10 @@ func (a *agent) do(ctx context.Context, l *life, plan Plan) error {
 	return nil
 }
 
-// write writes the status of a pod if it is another one, and says whether it is the pod's now. Who has changed the pod meanwhile
-// has woken this up again: nothing that follows from the status is done before that.
-func (a *agent) write(ctx context.Context, seen Seen, status corev1.PodStatus) (current bool, err error) {
+// write updates the status of a pod if it has changed. current is false if the pod was modified in the
+// meantime; that event triggers another reconcile, before which nothing that depends on the status may be
+// done.
+func (a *agent) write(ctx context.Context, seen input, status corev1.PodStatus) (current bool, err error) {
 	if equality.Semantic.DeepEqual(status, seen.Pod.Status) {
 		return true, nil
 	}
@@ -177,12 +181,12 @@ func (a *agent) write(ctx context.Context, seen Seen, status corev1.PodStatus) (
 		return false, nil
 	}
 	if err == nil {
-		a.tell(seen, status)
+		a.recordEvents(seen, status)
 	}
 	return err == nil, err
 }
 
-// delete removes a pod that has ended, if it is still the same.
+// delete deletes a pod that has ended from the API, with its uid as precondition.
 func (a *agent) delete(ctx context.Context, pod *corev1.Pod) error {
 	err := a.writePod.Delete(ctx, pod.Namespace, pod.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: ptr.To[int64](0), Preconditions: &metav1.Preconditions{UID: &pod.UID},

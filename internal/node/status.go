@@ -7,11 +7,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// creating is the reason of a container that was told to start and does not run yet.
+// creating is the reason of a container that is being started.
 const creating = "ContainerCreating"
 
-// Report is the status of a pod that was seen so, and about which that was decided.
-func Report(s Seen, p Plan) corev1.PodStatus {
+// newStatus returns the status of a pod after a decision.
+func newStatus(s input, p plan) corev1.PodStatus {
 	status := *s.Pod.Status.DeepCopy()
 	status.ObservedGeneration = s.Pod.Generation
 	if status.StartTime == nil {
@@ -21,7 +21,7 @@ func Report(s Seen, p Plan) corev1.PodStatus {
 	address(&status, s)
 	status.InitContainerStatuses = statuses(s, p, s.Pod.Spec.InitContainers, status.InitContainerStatuses)
 	status.ContainerStatuses = statuses(s, p, s.Pod.Spec.Containers, status.ContainerStatuses)
-	if !ended(status.Phase) {
+	if !isTerminal(status.Phase) {
 		status.Phase = phase(s, p)
 	}
 	if p.Reason != "" {
@@ -31,8 +31,8 @@ func Report(s Seen, p Plan) corev1.PodStatus {
 	return status
 }
 
-// rejected is the status of a pod that its node does not take.
-func rejected(s Seen, r *Refusal) corev1.PodStatus {
+// rejected returns the status of a pod that its node does not admit.
+func rejected(s input, r *refusal) corev1.PodStatus {
 	status := *s.Pod.Status.DeepCopy()
 	status.ObservedGeneration = s.Pod.Generation
 	now := metav1.NewTime(s.Now).Rfc3339Copy()
@@ -43,7 +43,7 @@ func rejected(s Seen, r *Refusal) corev1.PodStatus {
 	return status
 }
 
-func address(status *corev1.PodStatus, s Seen) {
+func address(status *corev1.PodStatus, s input) {
 	if len(s.HostIPs) > 0 {
 		status.HostIP, status.HostIPs = s.HostIPs[0], nil
 		for _, ip := range s.HostIPs {
@@ -62,8 +62,9 @@ func address(status *corev1.PodStatus, s Seen) {
 	}
 }
 
-// phase is where in its life a pod is. One whose containers have all ended is at its end only when none is started again.
-func phase(s Seen, p Plan) corev1.PodPhase {
+// phase returns the phase of a pod. A pod whose containers have all ended has ended only if none is
+// restarted.
+func phase(s input, p plan) corev1.PodPhase {
 	running, waiting, failed := false, false, p.Reason != ""
 	for _, name := range names(s.Pod) {
 		state, begun := s.Containers[name]
@@ -96,11 +97,11 @@ func isInitContainer(pod *corev1.Pod, name string) bool {
 }
 
 func isSidecar(pod *corev1.Pod, name string) bool {
-	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == name && sidecar(&c) })
+	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == name && isSidecarSpec(&c) })
 }
 
-// statuses are those of some containers of a pod. One that was not there to be seen has the status that it had.
-func statuses(s Seen, p Plan, containers []corev1.Container, before []corev1.ContainerStatus) []corev1.ContainerStatus {
+// statuses returns the statuses of containers. A container that the runtime does not know retains its status.
+func statuses(s input, p plan, containers []corev1.Container, before []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var all []corev1.ContainerStatus
 	for i := range containers {
 		all = append(all, containerStatus(s, p, &containers[i], before))
@@ -108,7 +109,7 @@ func statuses(s Seen, p Plan, containers []corev1.Container, before []corev1.Con
 	return all
 }
 
-func containerStatus(s Seen, p Plan, c *corev1.Container, before []corev1.ContainerStatus) corev1.ContainerStatus {
+func containerStatus(s input, p plan, c *corev1.Container, before []corev1.ContainerStatus) corev1.ContainerStatus {
 	state, begun := s.Containers[c.Name]
 	if at := slices.IndexFunc(before, func(b corev1.ContainerStatus) bool { return b.Name == c.Name }); at >= 0 && !begun {
 		return before[at]
@@ -132,8 +133,8 @@ func containerStatus(s Seen, p Plan, c *corev1.Container, before []corev1.Contai
 	case state.State.Running != nil:
 		started := state.Started
 		status.Started, status.Ready = &started, state.Started && state.Ready
-	case isInitContainer(s.Pod, c.Name) && !sidecar(c):
-		status.Ready = state.succeeded() // an init container is ready when it has done its work
+	case isInitContainer(s.Pod, c.Name) && !isSidecarSpec(c):
+		status.Ready = state.succeeded() // an init container is ready when it has succeeded
 	}
 	return status
 }

@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// tell tells people what has become of containers, in the words of a kubelet.
-func (a *agent) tell(seen Seen, status corev1.PodStatus) {
+// recordEvents records events about the changes of container statuses, in the words of a kubelet.
+func (a *agent) recordEvents(seen input, status corev1.PodStatus) {
 	pod := seen.Pod
 	before := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 	for _, now := range slices.Concat(status.InitContainerStatuses, status.ContainerStatuses) {
@@ -36,7 +36,7 @@ func (a *agent) tell(seen Seen, status corev1.PodStatus) {
 	}
 }
 
-// starts is how often a container was started, by its status: it may have ended since.
+// starts returns how often a container was started according to its status, including a run that has ended.
 func starts(c corev1.ContainerStatus) int32 {
 	if c.State.Running != nil || c.State.Terminated != nil || waits(c, crashLoop) {
 		return c.RestartCount + 1

@@ -12,15 +12,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/bowline-dev/bowline/internal/golden/recorded"
+	"github.com/bowline-dev/bowline/internal/golden"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
 	"github.com/bowline-dev/bowline/internal/patch"
 	"github.com/bowline-dev/bowline/object"
 )
 
-// elsewhere are the recorded patches whose answer another stage gives.
-var elsewhere = map[int]string{
+// otherStages lists the recorded patches whose response other packages produce.
+var otherStages = map[int]string{
 	5:  "the revision is compared at commit",
 	6:  "the name is compared with the URL",
 	7:  "the server validates metadata",
@@ -30,19 +30,19 @@ var elsewhere = map[int]string{
 	32: "admission adds tolerations",
 }
 
-// TestPatchAnswersAsRecorded applies each recorded patch to the object that the recording had then.
-func TestPatchAnswersAsRecorded(t *testing.T) {
+// TestPatchesMatchRecordings applies each recorded patch to the recorded object.
+func TestPatchesMatchRecordings(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]kind.Kind{}
 	for _, k := range core.Kinds(object.NewCache(1 << 20)) {
 		kinds[k.Info().Plural] = k
 	}
 	current := map[string][]byte{}
-	for i, s := range recorded.Steps(t, "configmap-patch.json") {
+	for i, s := range golden.Steps(t, "configmap-patch.json") {
 		path, query, _ := strings.Cut(s.Path, "?")
 		resource := strings.Split(path, "/")[5]
 		body := compact(t, s.Response.Body)
-		if s.Method == "PATCH" && elsewhere[i] == "" {
+		if s.Method == "PATCH" && otherStages[i] == "" {
 			strict := strings.Contains(query, "fieldValidation=Strict")
 			next, err := apply(kinds[resource], s, current[resource], strict)
 			compare(t, i, s.Response.Status, body, next, err)
@@ -53,8 +53,8 @@ func TestPatchAnswersAsRecorded(t *testing.T) {
 	}
 }
 
-// apply is what the server does with a patch, until the object is decoded.
-func apply(k kind.Kind, s recorded.Step, current []byte, strict bool) ([]byte, error) {
+// apply does what the server does with a patch up to decoding the object.
+func apply(k kind.Kind, s golden.Step, current []byte, strict bool) ([]byte, error) {
 	t, body, prototype := types.PatchType(s.Headers["Content-Type"]), []byte(s.Body), k.Prototype("v1")
 	next, found, err := patch.Apply(t, current, body, prototype, false)
 	if err != nil {
@@ -62,10 +62,10 @@ func apply(k kind.Kind, s recorded.Step, current []byte, strict bool) ([]byte, e
 	}
 	obj, unknown, err := k.DecodeRequest(object.Form{APIVersion: "v1"}, next, false)
 	if err != nil {
-		return nil, patch.Undecodable(t, body, next, prototype, err)
+		return nil, patch.DecodeError(t, body, next, prototype, err)
 	}
 	if found = append(found, unknown...); strict && len(found) > 0 {
-		return nil, patch.NotStrict(t, body, next, found)
+		return nil, patch.StrictError(t, body, next, found)
 	}
 	return k.Encode(object.Form{APIVersion: "v1"}, obj)
 }
@@ -93,7 +93,7 @@ func compare(t *testing.T, i, code int, want, next []byte, err error) {
 	}
 }
 
-// comparable is JSON as a value, without what only a commit changes.
+// comparable returns JSON as a value, without the fields that a commit changes.
 func comparable(t *testing.T, data []byte) any {
 	t.Helper()
 	var v map[string]any

@@ -15,26 +15,27 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Undecodable is the answer to a patch whose result, next, cannot be decoded: err says why. It shows the result, or, of
-// a strategic merge patch, the patch itself, whose result Kubernetes never has as JSON.
-func Undecodable(t types.PatchType, patch, next []byte, prototype runtime.Object, err error) error {
+// DecodeError returns the response for a patch whose result, next, cannot be decoded; err is the decoding
+// error. The response shows the result or, for a strategic merge patch, the patch itself, because Kubernetes
+// never has that result as JSON.
+func DecodeError(t types.PatchType, patch, next []byte, prototype runtime.Object, err error) error {
 	if t == types.StrategicMergePatchType {
 		err = conversionError(next, prototype, err)
 	}
-	return invalid(shown(t, patch, next), err.Error())
+	return invalid(shownValue(t, patch, next), err.Error())
 }
 
-// NotStrict is the answer to a patch that is to be read strictly, and of which fields were found that stand twice or
-// that the schema does not know.
-func NotStrict(t types.PatchType, patch, next []byte, found []string) error {
-	return invalid(shown(t, patch, next), "strict decoding error: "+strings.Join(found, ", "))
+// StrictError returns the response for a patch with strict field validation in which unknown or duplicate
+// fields were found.
+func StrictError(t types.PatchType, patch, next []byte, found []string) error {
+	return invalid(shownValue(t, patch, next), "strict decoding error: "+strings.Join(found, ", "))
 }
 
 func invalid(value, detail string) error {
 	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), value, detail)})
 }
 
-func shown(t types.PatchType, patch, next []byte) string {
+func shownValue(t types.PatchType, patch, next []byte) string {
 	if t != types.StrategicMergePatchType {
 		return string(next)
 	}
@@ -45,11 +46,11 @@ func shown(t types.PatchType, patch, next []byte) string {
 	return fmt.Sprintf("%+v", change)
 }
 
-// conversionError is why a map does not fit the struct, in the words of the conversion that Kubernetes takes for
-// strategic merge patches; or err, when it knows no reason.
+// conversionError returns the error with which a map does not fit the struct, worded by the conversion that
+// Kubernetes uses for strategic merge patches. It returns err if the conversion succeeds.
 func conversionError(next []byte, prototype runtime.Object, err error) error {
 	var content map[string]any
-	next = kind.MaskVast(object.JSON, next) // the conversion parses quantities
+	next = kind.MaskHugeQuantities(object.JSON, next) // the conversion parses quantities
 	if kjson.UnmarshalCaseSensitivePreserveInts(next, &content) != nil {
 		return err
 	}

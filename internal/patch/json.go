@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// maxOperations is how many operations a JSON Patch may have.
+// maxOperations is the maximum number of operations in a JSON Patch.
 const maxOperations = 10000
 
 var noResource schema.GroupResource
 
-// operation is one step of a JSON Patch. It is only read into to find fields that do not belong there.
+// operation is a step of a JSON Patch. It is decoded only to find unknown and duplicate fields.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
@@ -47,8 +47,8 @@ func applyJSON(current, patch []byte, lenient bool) (next []byte, strict []strin
 	return next, strict, nil
 }
 
-// Steps applies a JSON Patch that somebody has read, within the limits of those that clients send: whatever it says, that takes
-// neither minutes nor all memory. The error is a plain one: whoever had the patch from somebody decides what it means.
+// Steps applies a decoded JSON Patch. Time and memory are bounded by the same limits as for patches of
+// clients. The error is not a metav1 Status: its meaning depends on the origin of the patch.
 func Steps(steps jsonpatch.Patch, current []byte) (next []byte, err error) {
 	switch {
 	case tooDeep(steps):
@@ -59,7 +59,7 @@ func Steps(steps jsonpatch.Patch, current []byte) (next []byte, err error) {
 	return applySteps(steps, current)
 }
 
-// nameOperations puts Kubernetes' name of the type into the error that names ours.
+// nameOperations replaces the name of type operation in an error by that of Kubernetes.
 func nameOperations(err error) error {
 	status := err.(*apierrors.StatusError)
 	own := reflect.TypeFor[operation]().String()
@@ -67,23 +67,25 @@ func nameOperations(err error) error {
 	return status
 }
 
-// Limits of what copy operations may make of an object. Each may double it, so that thirty of them would fill any memory:
-// the steps are applied a few copies at a time, and what they made is measured in between.
+// Limits on the growth of an object through copy operations. Each copy may double the object, so that thirty
+// of them would exceed any memory. Therefore steps are applied a few copies at a time, and the size is
+// checked in between.
 const (
 	copiesAtOnce = 4
-	// maxGrowth is how many bytes a JSON Patch may add to an object beside its own: as many as a request may carry.
+	// maxGrowth is the number of bytes that a JSON Patch may add to an object beyond its own values: the
+	// maximum size of a request.
 	maxGrowth = 3 << 20
-	// maxWork is how many bytes of the object may be gone over, all rounds together.
+	// maxWork is the number of bytes of the object that all rounds together may process.
 	maxWork = 64 << 20
 )
 
-// maxDepth is how many levels of an object a step may go down. The library goes over all that is below each of them once
-// more, so that a step through thousands of levels would take minutes; real objects have dozens.
+// maxDepth is the number of levels that a step may descend. The library processes everything below each level
+// again, so that a step through thousands of levels would take minutes; real objects have dozens of levels.
 const maxDepth = 250
 
 var errTooDeep = fmt.Errorf("a step of the patch goes down more than %d levels", maxDepth)
 
-// tooDeep says whether a step's path, or the value that it compares, has too many levels.
+// tooDeep reports whether a step's path, or the value that it tests, has too many levels.
 func tooDeep(steps jsonpatch.Patch) bool {
 	for _, s := range steps {
 		for name, raw := range s {
@@ -103,7 +105,7 @@ func tooDeep(steps jsonpatch.Patch) bool {
 	return false
 }
 
-// depth is how deep a JSON text nests.
+// depth returns the nesting depth of JSON.
 func depth(text []byte) int {
 	deepest, now := 0, 0
 	for i := 0; i < len(text); i++ {
@@ -113,7 +115,7 @@ func depth(text []byte) int {
 			deepest = max(deepest, now)
 		case '}', ']':
 			now--
-		case '"': // brackets in a string are none
+		case '"': // skip brackets in strings
 			for i++; i < len(text) && text[i] != '"'; i++ {
 				if text[i] == '\\' {
 					i++
@@ -124,14 +126,14 @@ func depth(text []byte) int {
 	return deepest
 }
 
-// maxMoved is how many bytes of lists all steps may move: the library copies a list, at 8 bytes an item, for each item
-// that comes or goes by its place.
+// maxMoved is the number of bytes that all steps together may move in lists: for each insertion or removal by
+// index, the library copies the list, with 8 bytes per item.
 const maxMoved = 1 << 30
 
 var errMovesTooMuch = fmt.Errorf("the steps of the patch move more than %d bytes of lists", maxMoved)
 
-// movesTooMuch says whether the steps might move too much, if each acted on a list with all items that there ever are:
-// no more than commas, and twice as many after each copy.
+// movesTooMuch reports whether the steps could exceed maxMoved if each changed a list that contains all
+// items: at most one per comma, and twice as many after each copy.
 func movesTooMuch(steps jsonpatch.Patch, current []byte) bool {
 	moves, items := 0, bytes.Count(current, []byte(","))
 	for _, s := range steps {
@@ -158,7 +160,7 @@ func applySteps(steps jsonpatch.Patch, current []byte) ([]byte, error) {
 	}
 	next, work := current, 0
 	for {
-		n := roundOf(steps)
+		n := nextRound(steps)
 		var err error
 		if next, err = applyRound(steps[:n], next); err != nil {
 			return nil, err
@@ -173,8 +175,8 @@ func applySteps(steps jsonpatch.Patch, current []byte) ([]byte, error) {
 	}
 }
 
-// applyRound lets the library apply some steps. It panics on some that make no sense, such as a test of the whole object
-// against no value; those are refused like others that cannot be applied.
+// applyRound applies some steps with the library. It converts panics to errors: the library panics for some
+// senseless steps, such as a test of the whole object against no value.
 func applyRound(steps jsonpatch.Patch, current []byte) (next []byte, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -184,7 +186,7 @@ func applyRound(steps jsonpatch.Patch, current []byte) (next []byte, err error) 
 	return steps.Apply(current)
 }
 
-// stepSize is what a step may add to an object from the patch itself.
+// stepSize returns the number of bytes that a step may add to an object from the patch itself.
 func stepSize(s jsonpatch.Operation) int {
 	size := 0
 	for _, raw := range s {
@@ -195,8 +197,8 @@ func stepSize(s jsonpatch.Operation) int {
 	return size
 }
 
-// roundOf is how many steps may be applied before the object is measured.
-func roundOf(steps jsonpatch.Patch) int {
+// nextRound returns the number of steps to apply before the object's size is checked.
+func nextRound(steps jsonpatch.Patch) int {
 	copies := 0
 	for i, s := range steps {
 		if s.Kind() != "copy" {

@@ -17,7 +17,7 @@ func applyMerge(current, patch []byte, lenient bool) (next []byte, strict []stri
 	}
 	change, err := decodeNumbers(patch)
 	if err != nil {
-		return nil, nil, errNoMergePatch()
+		return nil, nil, errNotMergePatch()
 	}
 	var result any
 	switch change := change.(type) {
@@ -26,15 +26,16 @@ func applyMerge(current, patch []byte, lenient bool) (next []byte, strict []stri
 	case []any:
 		result = withoutNulls(change)
 	default:
-		return nil, nil, errNoMergePatch()
+		return nil, nil, errNotMergePatch()
 	}
 	next, err = json.Marshal(result)
 	return next, strict, err
 }
 
-// ReadMerge reads a merge patch whose object is at hand as maps, for Merge. plain is false for a patch that Apply has something
-// to say of: one that is no object, cannot be read, or, unless it is to be lenient, has fields that stand twice.
-func ReadMerge(patch []byte, lenient bool) (change map[string]any, plain bool) {
+// DecodeMerge decodes a merge patch for Merge. It returns false for a patch for which Apply reports errors or
+// warnings: one that is not an object, cannot be decoded, or, unless lenient is set, contains duplicate
+// fields.
+func DecodeMerge(patch []byte, lenient bool) (change map[string]any, plain bool) {
 	if lenient {
 		err := kjson.UnmarshalCaseSensitivePreserveInts(patch, &change)
 		return change, err == nil && change != nil
@@ -43,13 +44,14 @@ func ReadMerge(patch []byte, lenient bool) (change map[string]any, plain bool) {
 	return change, err == nil && len(strict) == 0 && change != nil
 }
 
-// Merge makes of an object what Apply makes of its text. It changes current, and keeps parts of the change, which it changes too.
+// Merge applies a merge patch to a decoded object, with the same result as Apply. It modifies current. It
+// takes ownership of change, and current shares memory with it afterwards.
 func Merge(current, change map[string]any) { merge(current, change) }
 
-// errNoMergePatch is the 400 of a patch that is not JSON, or neither an object nor a list.
-func errNoMergePatch() error { return apierrors.NewBadRequest("Invalid JSON Patch") }
+// errNotMergePatch returns the 400 for a patch that is not JSON, or neither an object nor a list.
+func errNotMergePatch() error { return apierrors.NewBadRequest("Invalid JSON Patch") }
 
-// decodeNumbers reads all of a JSON text, with its numbers as they are written.
+// decodeNumbers decodes JSON, preserving the text of numbers.
 func decodeNumbers(text []byte) (value any, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -57,16 +59,16 @@ func decodeNumbers(text []byte) (value any, err error) {
 		return nil, err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, errNoMergePatch()
+		return nil, errNotMergePatch()
 	}
 	return value, nil
 }
 
-// textLevels is how deep a merge leaves what the patch does not name as the text that it is. Each level goes over the
-// text once more, so that below these, where no real object is, all is decoded.
+// textLevels is the number of levels on which mergeText leaves values as JSON. Each level scans the JSON
+// again, so that values below this depth, which real objects do not reach, are decoded at once.
 const textLevels = 16
 
-// mergeText merges a patch into an object, of which only the fields on the patch's way are decoded.
+// mergeText merges a patch into an object, of which it decodes only the fields that the patch changes.
 func mergeText(current json.RawMessage, patch map[string]any, levels int) any {
 	if levels == 0 {
 		was, err := decodeNumbers(current)
@@ -99,14 +101,14 @@ func mergeText(current json.RawMessage, patch map[string]any, levels int) any {
 	return is
 }
 
-// isObject says whether a JSON text is an object.
+// isObject reports whether JSON is an object.
 func isObject(text json.RawMessage) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{"))
 }
 
-// merge is RFC 7386 on decoded JSON, which it may change; the time that it takes grows with the texts alone, however
-// deep they are nested. Like the library of Kubernetes, and unlike the RFC, it takes the nulls out of objects in a list
-// too, unless the list stands in the place of an object.
+// merge implements RFC 7386 on decoded JSON. It modifies both arguments. Its time is linear in their size,
+// regardless of their depth. Like Kubernetes' library, and unlike the RFC, it also removes nulls from objects
+// in a list, unless the list replaces an object.
 func merge(current, patch any) any {
 	was, ok := current.(map[string]any)
 	if !ok {
@@ -126,7 +128,7 @@ func merge(current, patch any) any {
 	return was
 }
 
-// withoutNulls takes fields that are null out of a value and all that is in it.
+// withoutNulls removes null fields from a value, at all depths.
 func withoutNulls(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

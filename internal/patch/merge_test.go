@@ -15,8 +15,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/patch"
 )
 
-// TestMergesAsTheLibraryOfKubernetes compares with the library that kube-apiserver merges with.
-func TestMergesAsTheLibraryOfKubernetes(t *testing.T) {
+// TestMergeMatchesLibrary compares the result with that of the library that kube-apiserver uses.
+func TestMergeMatchesLibrary(t *testing.T) {
 	t.Parallel()
 	documents := []string{
 		`{"a":1}`, `{"a":{"b":{"c":1.50,"d":null}},"l":[{"x":1}]}`, `{"a":[1,{"b":null}],"big":12345678901234567890,"s":"<&>"}`, `{}`,
@@ -46,14 +46,14 @@ func TestMergesAsTheLibraryOfKubernetes(t *testing.T) {
 	}
 }
 
-// compareMaps merges maps where the other way merges texts.
+// compareMaps applies the patch with Merge and compares the result with that of Apply.
 func compareMaps(t *testing.T, doc, p string, want []byte) {
 	t.Helper()
 	var current, next map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(doc), &current); err != nil {
 		t.Fatal(err)
 	}
-	change, plain := patch.ReadMerge([]byte(p), true)
+	change, plain := patch.DecodeMerge([]byte(p), true)
 	if !plain {
 		if strings.HasPrefix(p, "{") {
 			t.Errorf("%s is not read", p)
@@ -68,24 +68,25 @@ func compareMaps(t *testing.T, doc, p string, want []byte) {
 	}
 }
 
-// TestPatchesToSayMoreOfAreNotReadAsMaps: those are left to Apply, which words the answer.
-func TestPatchesToSayMoreOfAreNotReadAsMaps(t *testing.T) {
+// TestDecodeMergeRejectsIrregularPatches checks that DecodeMerge leaves patches with errors or warnings to
+// Apply.
+func TestDecodeMergeRejectsIrregularPatches(t *testing.T) {
 	t.Parallel()
 	for body, plain := range map[string][2]bool{
 		`{"a":{"b":1}}`: {true, true}, `{}`: {true, true}, `{"a":1,"a":2}`: {false, true}, `{"x":{"a":1,"a":2}}`: {false, true},
 		`null`: {}, `[]`: {}, `{`: {}, ``: {}, `1`: {}, `{}{}`: {}, `{"a":1e999}`: {},
 	} {
 		for i, lenient := range []bool{false, true} {
-			if change, got := patch.ReadMerge([]byte(body), lenient); got != plain[i] {
+			if change, got := patch.DecodeMerge([]byte(body), lenient); got != plain[i] {
 				t.Errorf("%s, lenient %t: read is %t, %v", body, lenient, got, change)
 			}
 		}
 	}
 }
 
-// TestNestedMergePatchTakesLinearTime patches an object that is nested as deep as JSON may be. Lazily decoded, each
-// level would be gone over, and copied, once for each level above it, which took seconds. The copies are what is
-// measured, since clocks are as slow as the machine; so nothing else may run beside it.
+// TestNestedMergePatchTakesLinearTime patches an object with the maximum nesting depth of JSON. Decoding it
+// lazily on each level would copy each level once for every level above it, which takes seconds. The test
+// measures allocated bytes instead of time, and therefore must not run in parallel with others.
 func TestNestedMergePatchTakesLinearTime(t *testing.T) {
 	const depth = 9000
 	nested := func(inside string) []byte {

@@ -15,8 +15,8 @@ import (
 const pod = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","labels":{"a":"1"}},` +
 	`"spec":{"containers":[{"name":"a","image":"a","args":["x"]},{"name":"b","image":"b"}],"nodeSelector":{"k":"v"}}}`
 
-// TestPatchErrors names each way in which a patch is refused before its result is looked at. The texts are those of
-// k8s.io/apiserver/pkg/endpoints/handlers/patch.go and of the libraries that it calls.
+// TestPatchErrors checks each error of Apply. The messages are those of
+// k8s.io/apiserver/pkg/endpoints/handlers/patch.go and of the libraries that it uses.
 func TestPatchErrors(t *testing.T) {
 	t.Parallel()
 	const rejected = "the server rejected our request due to an error in our request"
@@ -61,7 +61,7 @@ func TestPatchErrors(t *testing.T) {
 	}
 }
 
-// doubling is a JSON Patch that copies a growing object into itself.
+// doubling returns a JSON Patch that copies a growing object into itself.
 func doubling(n int) string {
 	steps := make([]string, n)
 	for i := range steps {
@@ -70,7 +70,7 @@ func doubling(n int) string {
 	return "[" + strings.Join(steps, ",") + "]"
 }
 
-// insertions is a JSON Patch that adds a list of many items, and then one after the other in front of them.
+// insertions returns a JSON Patch that adds a list of many items, and then inserts items at its front.
 func insertions(n, items int) string {
 	list := strings.TrimSuffix(strings.Repeat("1,", items), ",")
 	return `[{"op":"add","path":"/list","value":[` + list + `]}` + strings.Repeat(`,{"op":"add","path":"/list/0","value":1}`, n) + "]"
@@ -82,7 +82,7 @@ func TestPatchResults(t *testing.T) {
 		name  string
 		t     types.PatchType
 		patch string
-		// want and gone are parts of the result, and parts that must not be there.
+		// want must be part of the result, and gone must not.
 		want, gone string
 	}{
 		{"json: -1 counts from the end", types.JSONPatchType, `[{"op":"remove","path":"/spec/containers/-1"}]`, `"name":"a"`, `"name":"b"`},
@@ -110,8 +110,8 @@ func TestPatchResults(t *testing.T) {
 	}
 }
 
-// TestPatchesNameDoubledFields shows what a strict reading finds in the patch itself.
-func TestPatchesNameDoubledFields(t *testing.T) {
+// TestDuplicateFieldsAreReported checks the fields that strict decoding finds in the patch itself.
+func TestDuplicateFieldsAreReported(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		t     types.PatchType
@@ -130,7 +130,7 @@ func TestPatchesNameDoubledFields(t *testing.T) {
 		if got := strings.Join(strict, ", "); got != c.want {
 			t.Errorf("%s: %s, want %s", c.t, got, c.want)
 		}
-		refused := patch.NotStrict(c.t, []byte(c.patch), next, strict)
+		refused := patch.StrictError(c.t, []byte(c.patch), next, strict)
 		if !strings.HasSuffix(refused.Error(), "strict decoding error: "+c.want) {
 			t.Errorf("%s: %v", c.t, refused)
 		}
@@ -140,8 +140,8 @@ func TestPatchesNameDoubledFields(t *testing.T) {
 	}
 }
 
-// TestStrategicErrorsShowThePatch follows applyPatchToObject of k8s.io/apiserver: the result of a strategic merge patch
-// is never JSON there.
+// TestStrategicErrorsShowThePatch checks the error for a result that does not fit the struct. As in
+// applyPatchToObject of k8s.io/apiserver, it shows the patch.
 func TestStrategicErrorsShowThePatch(t *testing.T) {
 	t.Parallel()
 	body, current := `{"data":{"a":1}}`, []byte(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"c"},"data":{"a":"x"}}`)
@@ -149,7 +149,7 @@ func TestStrategicErrorsShowThePatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = patch.Undecodable(types.StrategicMergePatchType, []byte(body), next, &corev1.ConfigMap{}, err)
+	err = patch.DecodeError(types.StrategicMergePatchType, []byte(body), next, &corev1.ConfigMap{}, err)
 	const want = ` "" is invalid: patch: Invalid value: "map[data:map[a:1]]": cannot convert int64 to string`
 	if err.Error() != want {
 		t.Errorf("%v, want %s", err, want)

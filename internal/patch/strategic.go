@@ -21,7 +21,7 @@ func applyStrategic(current, patch []byte, prototype runtime.Object, lenient boo
 	if err != nil {
 		return nil, nil, err
 	}
-	was, err := concerned(current, change)
+	was, err := decodeNamedFields(current, change)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -37,9 +37,9 @@ func applyStrategic(current, patch []byte, prototype runtime.Object, lenient boo
 	return next, strict, err
 }
 
-// concerned is an object as far as a change is about it: the values of those fields that it does not name stay as they are written.
-// What begins with a $ is about all of them.
-func concerned(current []byte, change map[string]any) (map[string]any, error) {
+// decodeNamedFields decodes the fields of an object that a patch names, and leaves the values of the others as JSON.
+// A top-level directive (a name that starts with $) applies to all fields.
+func decodeNamedFields(current []byte, change map[string]any) (map[string]any, error) {
 	var fields map[string]json.RawMessage
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(current, &fields); err != nil {
 		return nil, err
@@ -63,7 +63,8 @@ func concerned(current []byte, change map[string]any) (map[string]any, error) {
 	return was, nil
 }
 
-// objectTags are the tags of an object, with those of metadata.initializers, for which its struct has no field.
+// objectTags provides the tags of an object, and adds those of metadata.initializers, for which the struct
+// has no field.
 type objectTags struct{ strategicpatch.LookupPatchMeta }
 
 // LookupPatchMetadataForStruct implements strategicpatch.LookupPatchMeta.
@@ -75,7 +76,7 @@ func (o objectTags) LookupPatchMetadataForStruct(name string) (strategicpatch.Lo
 	return tags, own, err
 }
 
-// metadataTags are those of the metadata.
+// metadataTags provides the tags of the metadata.
 type metadataTags struct{ strategicpatch.LookupPatchMeta }
 
 // LookupPatchMetadataForStruct implements strategicpatch.LookupPatchMeta.
@@ -87,7 +88,7 @@ func (m metadataTags) LookupPatchMetadataForStruct(name string) (strategicpatch.
 	return tags, strategicpatch.PatchMeta{}, err
 }
 
-// decodeStrategic reads a strategic merge patch. Its errors have no words before them, unlike those of other patches.
+// decodeStrategic decodes a strategic merge patch. Unlike those of other patches, its errors have no prefix.
 func decodeStrategic(patch []byte, lenient bool) (change map[string]any, strict []string, err error) {
 	change = map[string]any{}
 	if lenient {
@@ -106,23 +107,23 @@ func decodeStrategic(patch []byte, lenient bool) (change map[string]any, strict 
 	return change, strict, nil
 }
 
-// badStrategic are the errors of a patch that is not well formed, unfitStrategic those of one that does not fit the
-// object. Others, such as an item without its merge key, are a 500 without a reason.
+// badRequestErrors are errors of malformed patches (400), and unprocessableErrors errors of patches that do not fit
+// the object (422). Other errors, such as an item without its merge key, are a 500 without a reason.
 var (
-	badStrategic = []error{
+	badRequestErrors = []error{
 		mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList, mergepatch.ErrBadPatchFormatForRetainKeys,
 		mergepatch.ErrBadPatchFormatForSetElementOrderList, mergepatch.ErrUnsupportedStrategicMergePatchFormat,
 	}
-	unfitStrategic = []error{mergepatch.ErrNoListOfLists, mergepatch.ErrPatchContentNotMatchRetainKeys}
+	unprocessableErrors = []error{mergepatch.ErrNoListOfLists, mergepatch.ErrPatchContentNotMatchRetainKeys}
 )
 
 func strategicError(err error) error {
-	for _, bad := range badStrategic {
+	for _, bad := range badRequestErrors {
 		if errors.Is(err, bad) {
 			return apierrors.NewBadRequest(err.Error())
 		}
 	}
-	for _, unfit := range unfitStrategic {
+	for _, unfit := range unprocessableErrors {
 		if errors.Is(err, unfit) {
 			return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", noResource, "", err.Error(), 0, false)
 		}

@@ -13,8 +13,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/patch"
 )
 
-// What a strategic merge patch does not name is not read: that makes of it what the library makes, which reads all.
-func TestStrategicPatchOfAPartDoesWhatTheLibraryDoes(t *testing.T) {
+// TestPartialStrategicPatchMatchesLibrary compares Apply, which decodes only the fields that the
+// patch names, with the library, which decodes the whole object.
+func TestPartialStrategicPatchMatchesLibrary(t *testing.T) {
 	t.Parallel()
 	const pod = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","generation":9007199254740993,"finalizers":["e.com/a","e.com/b"],
 		"labels":{"z":"<&>","a":"b"}},"spec":{"nodeName":"n","containers":[{"name":"c","image":"i"}],"activeDeadlineSeconds":5},

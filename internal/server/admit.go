@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// mutate lets the plugins change what is written. old is nil for a create.
+// mutate lets the plugins change the object. old is nil for a create.
 func (s *Server) mutate(c *call, o writeOptions, obj, old kind.Object) error {
 	if o.admitted {
 		return nil
@@ -28,7 +28,7 @@ func (s *Server) mutate(c *call, o writeOptions, obj, old kind.Object) error {
 	return nil
 }
 
-// validateAdmission lets the plugins refuse what would be stored.
+// validateAdmission lets the plugins reject the object as it would be stored.
 func (s *Server) validateAdmission(c *call, o writeOptions, obj, old kind.Object) error {
 	if o.admitted {
 		return nil
@@ -36,9 +36,9 @@ func (s *Server) validateAdmission(c *call, o writeOptions, obj, old kind.Object
 	return s.validate(c.context(), c.attributes(o, obj, old))
 }
 
-// admitAct lets the plugins change, and refuse, the body of an act, which they are shown as something that is created. Of what
-// the act does to the object they are not asked. A body that is no object (a DeploymentRollback) cannot be shown: it is not
-// admitted here, but what comes of it.
+// admitAct lets the plugins change and reject the body of an act, which they see as an object that is
+// created. They do not see what the act changes in the target. A body that is not an object (a
+// DeploymentRollback) is not admitted here; the changed target is.
 func (s *Server) admitAct(c *call, o writeOptions, body runtime.Object) (admitted bool, err error) {
 	obj, is := body.(kind.Object)
 	if !is {
@@ -58,7 +58,7 @@ func (s *Server) admitAct(c *call, o writeOptions, body runtime.Object) (admitte
 	return true, s.validate(c.context(), a)
 }
 
-// admitDelete lets the plugins refuse a delete.
+// admitDelete lets the plugins reject a delete.
 func (s *Server) admitDelete(c *call, o *metav1.DeleteOptions, old kind.Object) error {
 	a := c.attributes(writeOptions{dryRun: len(o.DryRun) > 0}, nil, old)
 	a.Operation, a.Deletion = admission.Delete, o
@@ -70,7 +70,7 @@ func (s *Server) admitDelete(c *call, o *metav1.DeleteOptions, old kind.Object) 
 	return s.validate(c.context(), a)
 }
 
-// admit asks all plugins for their changes, and counts how long they take.
+// admit calls Admit of all plugins, and records how long they take.
 func (s *Server) admit(ctx context.Context, a *admission.Attributes) error {
 	begun := time.Now()
 	err := s.admission.Admit(ctx, a)
@@ -78,7 +78,7 @@ func (s *Server) admit(ctx context.Context, a *admission.Attributes) error {
 	return err
 }
 
-// validate asks all plugins for their refusal, and counts how long they take.
+// validate calls Validate of all plugins, and records how long they take.
 func (s *Server) validate(ctx context.Context, a *admission.Attributes) error {
 	begun := time.Now()
 	err := s.admission.Validate(ctx, a)
@@ -86,10 +86,10 @@ func (s *Server) validate(ctx context.Context, a *admission.Attributes) error {
 	return err
 }
 
-// attributes are the call as plugins see it.
+// attributes returns the request as plugins see it.
 func (c *call) attributes(o writeOptions, obj, old kind.Object) *admission.Attributes {
 	a := &admission.Attributes{
-		Operation: admission.Update, Resource: c.gvr, Kind: c.gvk(), Of: c.kind, Subresource: c.subresource,
+		Operation: admission.Update, Resource: c.gvr, Kind: c.gvk(), ServedKind: c.kind, Subresource: c.subresource,
 		Namespace: c.namespaceOfObject(), Name: c.name, Object: obj, Old: old,
 		User: c.user.Name, Groups: c.user.Groups, Extra: c.user.Extra, DryRun: o.dryRun, Warn: c.warn,
 		FieldManager: o.asked.manager, FieldValidation: o.asked.validation,
@@ -101,8 +101,8 @@ func (c *call) attributes(o writeOptions, obj, old kind.Object) *admission.Attri
 	return a
 }
 
-// reader is the store as plugins see it. What initializers have still to act on does not count before others see it: it is in no
-// list, and is not found by its name, but for a namespace, into which those who act on it may put things.
+// reader is the store as plugins see it. Get and List leave out objects that initializers have not finished,
+// except that Get returns such a namespace: initializers may create objects in it.
 type reader struct{ s *Server }
 
 var _ admission.Reader = reader{}

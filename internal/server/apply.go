@@ -16,8 +16,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// apply serves a server-side apply (KEP-555): the document is merged into the object, which it creates where there is
-// none, and its manager becomes an owner of what the document says.
+// apply serves a server-side apply (KEP-555): it merges the document into the object, or creates the object,
+// and makes the manager an owner of the document's fields.
 func (s *Server) apply(c *call, o writeOptions, body []byte) error {
 	document, twice, err := readDocument(body)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Server) apply(c *call, o writeOptions, body []byte) error {
 	}
 }
 
-// createByApply creates what an apply describes and nobody made yet.
+// createByApply creates the object that an applied document describes.
 func (s *Server) createByApply(c *call, o writeOptions, next func(kind.Object) (kind.Object, error)) error {
 	if err := s.crds.refuses(c.stored(), "create"); err != nil {
 		return err
@@ -69,14 +69,14 @@ func (s *Server) createByApply(c *call, o writeOptions, next func(kind.Object) (
 	return s.createObject(c, o, obj)
 }
 
-// mayCreate asks whether the user, who may update or patch an object, may make it too.
+// mayCreate authorizes a user who may update or patch the object to create it.
 func (s *Server) mayCreate(c *call) error {
 	create := *c.route
 	create.verb = "create"
 	return s.authorize(c.context(), create, c.user)
 }
 
-// merged is an object with a document applied to it; live is nil where there is none yet.
+// merged applies a document to an object; live is nil if there is none.
 func (s *Server) merged(c *call, o writeOptions, live kind.Object, document *unstructured.Unstructured, text []byte) (kind.Object, error) {
 	c.spans.at(stagePatch)
 	out, err := s.owners.of(c.kind, c.endpoint).
@@ -86,7 +86,7 @@ func (s *Server) merged(c *call, o writeOptions, live kind.Object, document *uns
 	}
 	u, isMap := out.(*unstructured.Unstructured)
 	if !isMap || out == live {
-		return out.(kind.Object), nil // nothing but ownership changed, if that
+		return out.(kind.Object), nil // at most the ownership changed
 	}
 	obj, err := c.receivedMerged(u)
 	if err != nil {
@@ -95,10 +95,11 @@ func (s *Server) merged(c *call, o writeOptions, live kind.Object, document *uns
 	return obj, c.matchURL(obj)
 }
 
-// receivedMerged is what an apply made with its defaults, in the version that the kind's rules work on.
+// receivedMerged converts the result of an apply, with defaults, to the version that the kind's rules work
+// on.
 func (c *call) receivedMerged(u *unstructured.Unstructured) (kind.Object, error) {
-	if r, ok := c.kind.(kind.MergeReceiver); ok {
-		return r.ReceiveMerged(u.DeepCopy()) // parts of it are the stored object's
+	if r, ok := c.kind.(kind.Custom); ok {
+		return r.ReceiveMerged(u.DeepCopy()) // shares parts with the stored object
 	}
 	data, err := json.Marshal(u.Object)
 	if err != nil {
@@ -108,7 +109,7 @@ func (c *call) receivedMerged(u *unstructured.Unstructured) (kind.Object, error)
 	return obj, err
 }
 
-// mergedView is what a subresource shows with a document applied to it.
+// mergedView applies a document to what a subresource shows.
 func (s *Server) mergedView(c *call, o writeOptions, view kind.Object, document *unstructured.Unstructured, text []byte) (runtime.Object, error) {
 	out, err := s.owners.ofView(c.sub).
 		Apply(c.sub.Kind.GroupVersion().String(), c.subresource, view, document.DeepCopy(), text, o.manager, o.force)
@@ -122,7 +123,7 @@ func (s *Server) mergedView(c *call, o writeOptions, view kind.Object, document 
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, c.sub.New()); err != nil {
 		return nil, applyError(err)
 	}
-	data, err := json.Marshal(u.Object) // the conversion cuts a number that is too large, which reading JSON does not
+	data, err := json.Marshal(u.Object) // the conversion truncates a number that is too large; decoding JSON refuses it
 	if err != nil {
 		return nil, err
 	}
@@ -133,8 +134,8 @@ func (s *Server) mergedView(c *call, o writeOptions, view kind.Object, document 
 	return obj, nil
 }
 
-// applyError is the answer to a document that cannot be applied: a Status as it is, and else the 500 without a reason that
-// Kubernetes gives to what does not fit the schema.
+// applyError returns a Status as it is. Other errors, such as a document that does not fit the schema, are a
+// 500 without a reason, as in Kubernetes.
 func applyError(err error) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
@@ -143,8 +144,8 @@ func applyError(err error) error {
 	return internalText(err.Error())
 }
 
-// readDocument reads an applied document, which is YAML; most clients send JSON, which is YAML too and read faster. twice
-// says which of its fields stand twice.
+// readDocument parses an applied document, which is YAML. Most clients send JSON, which is parsed faster.
+// twice names its duplicate fields.
 func readDocument(body []byte) (document *unstructured.Unstructured, twice error, err error) {
 	var content map[string]any
 	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
@@ -159,7 +160,7 @@ func readDocument(body []byte) (document *unstructured.Unstructured, twice error
 	return &unstructured.Unstructured{Object: content}, utilyaml.UnmarshalStrict(body, &map[string]any{}), nil
 }
 
-// oneOfEach acts on a document in which a field stands twice.
+// oneOfEach rejects a document with duplicate fields, warns about them, or ignores them.
 func (c *call) oneOfEach(o writeOptions, twice error) error {
 	switch {
 	case twice == nil:

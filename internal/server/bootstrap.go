@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// bootstrap creates the objects that the server starts with, where they are not there yet, and corrects those that are.
+// bootstrap creates the initial objects that do not exist, and corrects the others.
 func (s *Server) bootstrap(ctx context.Context, initial []kind.Initial) error {
 	for _, i := range initial {
 		name := i.Object.GetObjectKind().GroupVersionKind().Kind + " " + i.Object.GetName()
@@ -20,8 +20,8 @@ func (s *Server) bootstrap(ctx context.Context, initial []kind.Initial) error {
 		switch {
 		case err == nil:
 		case ctx.Err() == nil && (there || apierrors.IsInvalid(err)):
-			// What users made since has no room for it, such as a service that took its address, or the disk is full. They
-			// are better served without it, or with its old state, than not at all.
+			// An object of a user may conflict, such as a Service with the same address, or the disk may be
+			// full. A server without the object, or with its old state, is better than none.
 			s.log.Warn("an object that the server should have is missing or not up to date", "object", name, "error", err)
 		default:
 			return fmt.Errorf("creating %s: %w", name, err)
@@ -30,10 +30,10 @@ func (s *Server) bootstrap(ctx context.Context, initial []kind.Initial) error {
 	return nil
 }
 
-// ownManager is the manager of what the server sets itself: Kubernetes' name of it.
+// ownManager is the field manager of the server's own writes, as in Kubernetes.
 const ownManager = "kube-apiserver"
 
-// ensure creates an object, with its kind's defaults and rules, or corrects the one that is there.
+// ensure creates an object, with its kind's defaults and rules, or corrects the existing one.
 func (s *Server) ensure(ctx context.Context, i kind.Initial) (there bool, err error) {
 	gvk := i.Object.GetObjectKind().GroupVersionKind()
 	k, ok := kindIn(s.crds.builtin, gvk)
@@ -41,13 +41,13 @@ func (s *Server) ensure(ctx context.Context, i kind.Initial) (there bool, err er
 		return false, fmt.Errorf("nothing serves %s", gvk)
 	}
 	key := object.KeyOf(k.Info().GroupResource(), i.Object.GetNamespace(), i.Object.GetName())
-	if s.crds.served(key.GroupResource()) != nil { // a definition's kind stands in its place, with objects of its own
+	if s.crds.served(key.GroupResource()) != nil { // a definition serves the resource, with its own objects
 		return false, nil
 	}
 	for {
 		current, unfit := s.store.Get(key), false
 		switch {
-		case current == nil && s.store.Damage(key) != nil: // it is there, though nobody can read it
+		case current == nil && s.store.Damage(key) != nil: // damaged: it exists, but cannot be read
 			return true, nil
 		case current == nil && i.OnlyCorrect:
 			return false, nil
@@ -56,13 +56,14 @@ func (s *Server) ensure(ctx context.Context, i kind.Initial) (there bool, err er
 		case i.Correct != nil:
 			unfit, err = s.correct(ctx, k, current, i)
 		}
-		if !isConflict(err) && (err != nil || !unfit) { // else another server of the same store was faster, or it is made anew
+		// Retry after a commit of another server of the store, or after the deletion of an unfit object.
+		if !isConflict(err) && (err != nil || !unfit) {
 			return current != nil, err
 		}
 	}
 }
 
-// createInitial creates an object, which keeps its uid if it has one.
+// createInitial creates an object. It retains the UID if the object has one.
 func (s *Server) createInitial(ctx context.Context, k kind.Kind, key object.Key, asked kind.Object) error {
 	gvk := asked.GetObjectKind().GroupVersionKind()
 	form := object.Form{APIVersion: gvk.GroupVersion().String()}
@@ -94,13 +95,13 @@ func (s *Server) createInitial(ctx context.Context, k kind.Kind, key object.Key,
 	return s.commit(ctx, k, store.Change{Key: key, Object: fresh, Expect: store.Absent()}, obj, nil)
 }
 
-// correct brings an object that is there in line, or deletes it as unfit.
+// correct updates an existing object, or deletes it if an update is impossible (unfit).
 func (s *Server) correct(ctx context.Context, k kind.Kind, current *object.Object, i kind.Initial) (unfit bool, err error) {
 	old, err := read(k, current)
 	if err != nil {
 		return false, err
 	}
-	if i.Unfit != nil && i.Unfit(old) {
+	if i.NeedsReplacement != nil && i.NeedsReplacement(old) {
 		return true, s.commit(ctx, k, store.Change{Key: current.Key, Expect: store.At(current.Revision)}, nil, old)
 	}
 	obj := old.DeepCopyObject().(kind.Object)
@@ -120,7 +121,7 @@ func (s *Server) correct(ctx context.Context, k kind.Kind, current *object.Objec
 	return false, s.commit(ctx, k, store.Change{Key: current.Key, Object: fresh, Expect: store.At(current.Revision)}, obj, old)
 }
 
-// kindNamed finds the kind that objects of a group, version and kind are of.
+// kindNamed returns the kind that has a group, version and name.
 func (s *Server) kindNamed(gvk schema.GroupVersionKind) (kind.Kind, bool) {
 	return kindIn(s.kinds.Kinds(), gvk)
 }

@@ -11,45 +11,44 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// claimGroup is where claimed values stand in the store: no API group, so that no client reaches them.
+// claimGroup holds the claimed values in the store. It is not an API group, so clients cannot read or write
+// it.
 const claimGroup = "claims.internal"
 
-// claimOwner is the annotation that says whose a claim is: a namespace, a slash and a name.
+// claimOwner is the annotation of a claim with the namespace, a slash and the name of its owner.
 const claimOwner = "owner"
 
-// claimKey is where a claimed value stands.
+// claimKey returns the key of a claimed value.
 func claimKey(c kind.Claim) object.Key {
 	return object.KeyOf(schema.GroupResource{Group: claimGroup, Resource: c.Space}, "", c.Value)
 }
 
-// assign lets a kind choose the values that the object leaves to the server.
+// assign lets the kind choose the values that the object leaves to the server.
 func (s *Server) assign(k kind.Kind, obj, old kind.Object) error {
-	claimer, ok := k.(kind.Claimer)
-	if !ok || !k.Info().Claims {
+	if !k.Info().Claims {
 		return nil
 	}
 	taken := func(c kind.Claim) bool {
 		key := claimKey(c)
 		return s.store.Get(key) != nil || s.store.Damage(key) != nil
 	}
-	return invalid(k, obj.GetName(), claimer.Assign(obj, old, taken))
+	return invalid(k, obj.GetName(), k.Assign(obj, old, taken))
 }
 
-// claimChanges are the claims that a write makes and gives up. obj is nil for a delete, old for a create.
+// claimChanges returns the claims that a write gains and loses. obj is nil for a delete, old for a create.
 func claimChanges(k kind.Kind, obj, old kind.Object) []store.Change {
-	claimer, ok := k.(kind.Claimer)
-	if !ok || !k.Info().Claims {
+	if !k.Info().Claims {
 		return nil
 	}
 	var changes []store.Change
 	before := map[kind.Claim]bool{}
 	if old != nil {
-		for _, c := range claimer.Claims(old) {
+		for _, c := range k.Claims(old) {
 			before[c] = true
 		}
 	}
 	if obj != nil {
-		for _, c := range claimer.Claims(obj) {
+		for _, c := range k.Claims(obj) {
 			if !before[c] {
 				changes = append(changes, store.Change{Key: claimKey(c), Object: claimObject(c, obj), Expect: store.Absent()})
 			}
@@ -62,7 +61,7 @@ func claimChanges(k kind.Kind, obj, old kind.Object) []store.Change {
 	return changes
 }
 
-// claimObject is the record of a claim: which object has the value.
+// claimObject returns the stored record of a claim, which names its owner.
 func claimObject(c kind.Claim, owner kind.Object) *object.Object {
 	record := metav1.PartialObjectMetadata{
 		TypeMeta: metav1.TypeMeta{Kind: "Claim", APIVersion: claimGroup + "/v1"},

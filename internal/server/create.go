@@ -8,22 +8,22 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/bowline-dev/bowline/admission"
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/plugins"
 	"github.com/bowline-dev/bowline/internal/store"
 	"github.com/bowline-dev/bowline/object"
 )
 
-// generateTries is how often a generated name is tried again when it is taken.
+// generateTries is the number of retries with another generated name.
 const generateTries = 8
 
-// claimTries is how often the values of an object are assigned again when another writer took one in between, or its namespace
-// asked when that has changed.
+// claimTries is the number of retries when another writer claimed an assigned value, or changed the object's
+// namespace.
 const claimTries = 100
 
 var namespaces = schema.GroupResource{Resource: "namespaces"}
 
-// errRevisionOfNew is Kubernetes' error, down to its being no Status: the answer is a 500.
+// errRevisionOfNew is Kubernetes' error. It is not a Status in Kubernetes either: the answer is a 500.
 var errRevisionOfNew = errors.New("resourceVersion should not be set on objects to be created")
 
 // create stores a new object.
@@ -57,7 +57,7 @@ func (s *Server) createObject(c *call, o writeOptions, obj kind.Object) error {
 	if err := s.mutate(c, o, obj, nil); err != nil {
 		return err
 	}
-	if err := c.matchURL(obj); err != nil { // plugins may have changed it
+	if err := c.matchURL(obj); err != nil { // a plugin may have changed it
 		return err
 	}
 	generated := obj.GetName() == ""
@@ -77,12 +77,12 @@ func (s *Server) createObject(c *call, o writeOptions, obj kind.Object) error {
 	return s.answer(c, http.StatusCreated, w.committed)
 }
 
-// insert stores a new object: again under another name when a generated one is taken, and with other values when
-// another writer took an assigned one in between.
+// insert stores a new object. It retries with another generated name, or with other assigned values, if
+// another writer committed one of them first.
 func (s *Server) insert(c *call, o writeOptions, asked kind.Object, generated bool) (*written, error) {
 	for names, claims := 0, 0; ; {
 		obj := asked
-		if c.info().Claims { // what was assigned and lost must not look like asked for
+		if c.info().Claims { // a lost assignment must not look like a value that the client asked for
 			obj = asked.DeepCopyObject().(kind.Object)
 		}
 		w, err := s.insertOnce(c, o, obj)
@@ -104,7 +104,8 @@ func (s *Server) insert(c *call, o writeOptions, asked kind.Object, generated bo
 	}
 }
 
-// alreadyExists is the 409 of a create whose name is taken; it says when the object there is on its way out.
+// alreadyExists returns the 409 of a create whose name exists. Its message states if that object is being
+// deleted.
 func alreadyExists(c *call, there *object.Object, name string) error {
 	err := apierrors.NewAlreadyExists(c.resource(), name)
 	if there == nil {
@@ -116,7 +117,7 @@ func alreadyExists(c *call, there *object.Object, name string) error {
 	return err
 }
 
-// insertOnce validates a new object and commits it with what it claims. A dry run ends before the commit.
+// insertOnce validates a new object and commits it with its claims. A dry run ends before the commit.
 func (s *Server) insertOnce(c *call, o writeOptions, obj kind.Object) (*written, error) {
 	c.spans.at(stageValidate)
 	if err := s.readable(c.kind, obj); err != nil {
@@ -128,7 +129,7 @@ func (s *Server) insertOnce(c *call, o writeOptions, obj kind.Object) (*written,
 	if err := validateCreate(c.validating(), c.kind, obj); err != nil {
 		return nil, err
 	}
-	c.warnAbout(obj, nil) // also when the name is taken
+	c.warnAbout(obj, nil) // sent even if the name exists
 	if err := s.validateAdmission(c, o, obj, nil); err != nil {
 		return nil, err
 	}
@@ -166,14 +167,14 @@ func (s *Server) insertOnce(c *call, o writeOptions, obj kind.Object) (*written,
 	return &written{committed: committed}, s.settle(c.context(), c.kind, nil, committed)
 }
 
-// warnAbout adds what the kind has to say of a write that its rules allow.
+// warnAbout adds the kind's warnings about a write that its rules allow.
 func (c *call) warnAbout(obj, old kind.Object) {
 	for _, w := range c.kind.Warnings(obj, old, c.subresource) {
 		c.warn(w)
 	}
 }
 
-// commit writes one object, together with the values that it claims and those that it no longer does, and what else is asked for.
+// commit writes an object, the changes of its claims, and other changes in one transaction.
 func (s *Server) commit(ctx context.Context, k kind.Kind, change store.Change, obj, old kind.Object, also ...store.Change) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -183,9 +184,9 @@ func (s *Server) commit(ctx context.Context, k kind.Kind, change store.Change, o
 	return err
 }
 
-// namespaceTakes asks once more, now that whoever has a say in it has had theirs, whether the namespace of a new object takes
-// any, and returns the change by which that holds until the object is there. An object that came after its namespace was looked
-// through to be ended would be in none, and nobody would ever delete it.
+// namespaceTakes checks once more, after all plugins, that the namespace of a new object accepts objects, and
+// returns a change that fails the commit if the namespace has changed since. An object that is created after
+// its namespace was emptied would be in no namespace, and would never be deleted.
 func (s *Server) namespaceTakes(c *call, o writeOptions, obj kind.Object) ([]store.Change, error) {
 	if obj.GetNamespace() == "" || !s.lifecycle {
 		return nil, nil
@@ -195,5 +196,5 @@ func (s *Server) namespaceTakes(c *call, o writeOptions, obj kind.Object) ([]sto
 	if namespace := s.store.Get(key); namespace != nil {
 		stays.Expect = store.At(namespace.Revision)
 	}
-	return []store.Change{stays}, admission.NamespaceLifecycle{}.Admit(c.context(), c.attributes(o, obj, nil), reader{s})
+	return []store.Change{stays}, plugins.NamespaceLifecycle{}.Admit(c.context(), c.attributes(o, obj, nil), reader{s})
 }

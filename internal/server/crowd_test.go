@@ -12,19 +12,19 @@ import (
 
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/admission"
-	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/auth"
+	"github.com/bowline-dev/bowline/internal/inprocess"
 )
 
-// crowd is a plane whose requests come from users outside of its process, in a bubble: each user's world speaks as them. What
-// they write to config maps is held until its time is over, or the test lets it go.
+// crowd is a plane with users outside of its process, in a bubble: each user has its own client. Writes of
+// config maps are blocked until their deadline, or until the test releases them.
 type crowd struct {
 	plane   *world
-	outside *client.Transport
+	outside *inprocess.Transport
 	release context.CancelFunc
 }
 
-// holding holds writes of config maps until it ends.
+// holding blocks writes of config maps until it ends.
 type holding struct {
 	blocking
 	ended context.Context
@@ -44,10 +44,10 @@ func startCrowd(t *testing.T) *crowd {
 	ended, release := context.WithCancel(t.Context())
 	c := &crowd{release: release, plane: start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{&holding{ended: ended}} })}
 	handler := c.plane.Handler()
-	c.outside = client.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	c.outside = inprocess.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.RemoteAddr = "192.0.2.1:12345"
 		if r.ContentLength == 0 && r.Body != http.NoBody {
-			r.ContentLength = -1 // as a socket tells it
+			r.ContentLength = -1 // unknown, as for requests over a socket
 		}
 		handler.ServeHTTP(w, r)
 	}))
@@ -55,7 +55,7 @@ func startCrowd(t *testing.T) *crowd {
 	return c
 }
 
-// as is the crowd's plane as a user's program sees it.
+// as returns a client of the plane as a user's program.
 func (c *crowd) as(t *testing.T, user, program string) *world {
 	t.Helper()
 	who := auth.NewUser(user, auth.AdminGroup)
@@ -66,7 +66,7 @@ func (c *crowd) as(t *testing.T, user, program string) *world {
 	return w
 }
 
-// counts are what the plane says of its requests, waiting, at work, and the seats that they hold.
+// counts are the plane's metrics of waiting and running requests, and of their seats.
 func (c *crowd) counts(t *testing.T) (waiting, working, seats int) {
 	t.Helper()
 	synctest.Wait()
@@ -81,7 +81,7 @@ func (c *crowd) counts(t *testing.T) (waiting, working, seats int) {
 	return value("current_inqueue_requests"), value("current_executing_requests"), value("current_executing_seats")
 }
 
-// quiet fails the test unless nobody has anything.
+// quiet fails the test unless no request waits, runs or holds seats.
 func (c *crowd) quiet(t *testing.T) {
 	t.Helper()
 	if waiting, working, seats := c.counts(t); waiting != 0 || working != 0 || seats != 0 {
@@ -89,7 +89,7 @@ func (c *crowd) quiet(t *testing.T) {
 	}
 }
 
-// flood are answers to requests that were sent together.
+// flood holds the answers to requests that were sent together.
 type flood struct {
 	sync.WaitGroup
 	mu    sync.Mutex
@@ -98,7 +98,7 @@ type flood struct {
 	last reply
 }
 
-// flood sends requests, each with a body of its own.
+// flood sends requests, each with its own body.
 func (w *world) flood(t *testing.T, count int, method, path string, body func() io.Reader) *flood {
 	t.Helper()
 	f := &flood{codes: map[int]int{}}

@@ -20,12 +20,12 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// startHurt starts a plane a second time, when it cannot read the objects of some keys any more. The first time had the config
-// maps a, b and c, and a Service s, in the namespace default.
+// startHurt starts a plane twice; the second time, the objects of some keys cannot be read. The first time
+// created the config maps a, b and c, and a Service s, in the namespace default.
 func startHurt(t *testing.T, lost ...object.Key) *world {
 	t.Helper()
 	journal := storetest.NewJournal()
-	first, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{}, Storage: journal.Open()})
+	first, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}, Storage: journal.Open()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func startHurt(t *testing.T, lost ...object.Key) *world {
 		t.Fatal(err)
 	}
 	storage := &storetest.Damaged{Log: journal.Open(), Keys: lost}
-	_, err = bowline.Start(t.Context(), bowline.Options{Controllers: []string{}, Storage: storage})
+	_, err = bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}, Storage: storage})
 	var damage *store.DamagedError
 	if !errors.As(err, &damage) || len(damage.Damaged) != len(lost) {
 		t.Fatalf("with damage that nobody accepted the plane started: %v", err)
@@ -131,7 +131,7 @@ func TestDamagedObjectIsDeleted(t *testing.T) {
 		t.Errorf("a list warns still: %s", answer.header.Get("Warning"))
 	}
 
-	// With the option that Kubernetes wants it goes, too; and the address of the Service is free again.
+	// With the option to ignore read errors it can be deleted, which releases the Service's address.
 	ignore := true
 	services := w.clients.CoreV1().Services("default")
 	if err := services.Delete(t.Context(), "s", metav1.DeleteOptions{IgnoreStoreReadErrorWithClusterBreakingPotential: &ignore}); err != nil {
@@ -165,7 +165,7 @@ func TestDamageIsToldToWhoWatchesThePlane(t *testing.T) {
 	}
 }
 
-// TestPlaneStartsWithoutWhatItNeverIsWithout: even its own namespaces may be damaged, and nothing takes their place.
+// A plane starts even if its own namespaces are damaged, and does not replace them.
 func TestPlaneStartsWithoutWhatItNeverIsWithout(t *testing.T) {
 	t.Parallel()
 	w := startHurt(t, "/namespaces//default", "/namespaces//kube-system", "/services/default/kubernetes")
@@ -175,7 +175,8 @@ func TestPlaneStartsWithoutWhatItNeverIsWithout(t *testing.T) {
 	w.get(t, configMaps+"/a").want(t, http.StatusOK)
 }
 
-// TestResourceWhoseDefinitionIsDamagedIsNotGone: who hears that nobody serves it may take its objects for gone.
+// Requests for a resource whose definition is damaged are not a 404, since clients would assume that the
+// objects are gone.
 func TestResourceWhoseDefinitionIsDamagedIsNotGone(t *testing.T) {
 	t.Parallel()
 	journal := furnished(t)
@@ -191,7 +192,7 @@ func TestResourceWhoseDefinitionIsDamagedIsNotGone(t *testing.T) {
 	if status := apierrors.APIStatus(nil); !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonStoreReadError {
 		t.Errorf("an informer hears %v", err)
 	}
-	// Deleted and made anew, it serves the objects that are there still.
+	// A deleted and recreated definition serves the existing objects.
 	w.undefine(t, "widgets.example.com")
 	w.get(t, widgetsPath).want(t, http.StatusNotFound)
 	w.define(t, widgets())

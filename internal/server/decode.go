@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// decode reads the object in the body of a create or update: of the call's kind and version, with its defaults.
+// decode reads the object of a create or update, in the kind and version of the URL, and sets defaults.
 func (c *call) decode(o writeOptions) (kind.Object, error) {
 	c.spans.at(stageDecode)
 	body, err := c.readBody()
@@ -44,24 +44,19 @@ func (c *call) decode(o writeOptions) (kind.Object, error) {
 	return obj, nil
 }
 
-// received is a body as an object with its defaults, in the version that the kind's rules work on.
+// received decodes a body, sets defaults, and converts it to the version that the kind's rules work on.
 func (c *call) received(form object.Form, body []byte, lenient bool) (kind.Object, []string, error) {
-	r, ok := c.kind.(kind.Receiver)
-	if !ok { // the rules work on the version that was sent
-		obj, strict, err := c.kind.DecodeRequest(form, body, lenient)
-		c.spans.at(stageConvert)
-		return obj, strict, err
-	}
-	sent, strict, err := r.Receive(form, body, lenient)
+	sent, strict, err := c.kind.Receive(form, body, lenient)
 	if err != nil {
 		return nil, nil, err
 	}
 	c.spans.at(stageConvert)
-	obj, err := r.Accept(sent, form.APIVersion)
+	obj, err := c.kind.Accept(sent, form.APIVersion)
 	return obj, strict, err
 }
 
-// readHeader finds the kind and version in a body, and makes JSON of YAML. strict are findings of the YAML reader.
+// readHeader returns the kind and version of a body, and converts YAML to JSON. strict are findings of the
+// YAML parser.
 func (c *call) readHeader(body []byte, form *object.Form) (header schema.GroupVersionKind, data []byte, strict []string, err error) {
 	switch bodyMedia(c.http) {
 	case mediaJSON:
@@ -71,7 +66,7 @@ func (c *call) readHeader(body []byte, form *object.Form) (header schema.GroupVe
 			return header, nil, nil, c.unreadable(header, body, err)
 		}
 	case mediaProtobuf:
-		if !c.protobuf() {
+		if !c.builtin() {
 			return header, nil, nil, unsupportedMedia(mediaTypes...)
 		}
 		form.Format = object.Protobuf
@@ -90,7 +85,7 @@ func (c *call) readHeader(body []byte, form *object.Form) (header schema.GroupVe
 	return *meta, data, strict, nil
 }
 
-// jsonOfYAML makes JSON of a YAML document. Duplicate keys are no error here, but named.
+// jsonOfYAML converts YAML to JSON. Duplicate keys are findings, not errors.
 func jsonOfYAML(body []byte) (data []byte, strict []string, err error) {
 	if data, err = yaml.YAMLToJSON(body); err != nil {
 		return nil, nil, err
@@ -101,9 +96,10 @@ func jsonOfYAML(body []byte) (data []byte, strict []string, err error) {
 	return data, strict, nil
 }
 
-// knownKind refuses a body of another kind than the URL's.
+// knownKind returns a 400 if the body's kind is not that of the URL.
 func (c *call) knownKind(header schema.GroupVersionKind) error {
-	if header.Kind == "" || header.Kind == c.info().Kind || !c.protobuf() { // a custom resource's Validate says what its kind is
+	// Validate checks the kind of a custom resource.
+	if header.Kind == "" || header.Kind == c.info().Kind || !c.builtin() {
 		return nil
 	}
 	own := c.gvk()
@@ -114,7 +110,7 @@ func (c *call) knownKind(header schema.GroupVersionKind) error {
 		header.Kind, header.Version, own.Kind, header.Version, header.Kind, internalGroup(own.Group), own.Kind))
 }
 
-// internalGroup is what Kubernetes calls a group in errors about its own types.
+// internalGroup returns the name of a group in Kubernetes' errors about its internal types.
 func internalGroup(group string) string {
 	if group == "" {
 		return "core"
@@ -123,8 +119,8 @@ func internalGroup(group string) string {
 	return name
 }
 
-// unreadable is the 400 of a body that cannot be read: it names the kind where it could be found, else it shows how
-// the body begins.
+// unreadable returns the 400 of a body that cannot be decoded. It names the body's kind, or quotes the
+// beginning of the body if the kind is unknown.
 func (c *call) unreadable(header schema.GroupVersionKind, body []byte, err error) error {
 	own := c.info().Kind
 	if header.Kind != "" {
@@ -133,7 +129,7 @@ func (c *call) unreadable(header schema.GroupVersionKind, body []byte, err error
 	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", own, err, beginning(body)))
 }
 
-// beginning is the start of a body for an error message: JSON as it is, anything else in hexadecimal.
+// beginning returns the start of a body for an error message: JSON as text, other bodies in hexadecimal.
 func beginning(body []byte) string {
 	const most = 30
 	tail := ""
@@ -150,7 +146,7 @@ func beginning(body []byte) string {
 	return hex.EncodeToString(body) + tail
 }
 
-// strictness acts on fields that the schema does not know or that stand twice: refuses, warns or is silent.
+// strictness rejects or warns about duplicate and unknown fields, as the options demand.
 func (c *call) strictness(o writeOptions, header schema.GroupVersionKind, found []string) error {
 	switch {
 	case len(found) == 0:

@@ -40,13 +40,13 @@ spec:
 `
 )
 
-// slice is an endpoint slice in JSON that a server which knows the kind would refuse.
+// slice is an endpoint slice in JSON that is invalid for the built-in kind.
 func slice(name string) string {
 	return `{"apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice","metadata":{"name":"` + name + `"},"addressType":"none"}`
 }
 
-// beforeSlices is the state of a server of a version that had no endpoint slices, and got them by a definition: one of them has
-// the name of the API's own.
+// beforeSlices is the state of an older server without endpoint slices, which got them by a definition. One
+// of them has the name of the API server's own.
 func beforeSlices(t *testing.T) *storetest.Journal {
 	t.Helper()
 	journal := storetest.NewJournal()
@@ -76,13 +76,13 @@ func beforeSlices(t *testing.T) *storetest.Journal {
 	return journal
 }
 
-// TestADefinitionOfAKindThatIsBuiltInByNow goes on to be served, since nobody asked for its objects to be read otherwise, and
-// gives way to the built-in kind when it is deleted.
+// A definition whose kind is now built in is still served, since its objects have its schema. The built-in
+// kind replaces it when it is deleted.
 func TestADefinitionOfAKindThatIsBuiltInByNow(t *testing.T) {
 	t.Parallel()
 	var told bytes.Buffer
 	journal := beforeSlices(t)
-	w := start(t, on(journal), func(o *bowline.Options) { o.Log = slog.New(slog.NewTextHandler(&told, nil)) })
+	w := start(t, on(journal), func(o *bowline.Options) { o.Logger = slog.New(slog.NewTextHandler(&told, nil)) })
 	for _, want := range []string{"endpointslices.discovery.k8s.io", "delete the definition"} {
 		if !strings.Contains(told.String(), want) {
 			t.Errorf("nothing of %q is told: %s", want, &told)

@@ -15,13 +15,14 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// serve puts the kind of an established definition into the registry. renamed says that it gave up names that it had.
+// serve puts the kind of an established definition into the registry. renamed reports whether it released
+// names.
 func (d *definitions) serve(crd *apiextensionsv1.CustomResourceDefinition) (renamed bool, err error) {
 	if !apiextensions.IsEstablished(crd) {
 		return false, nil
 	}
 	old := d.served(resourceOf(crd))
-	if old != nil && old.MadeOf(crd) {
+	if old != nil && old.IsCurrent(crd) {
 		return false, nil
 	}
 	builtin, _ := d.s.kinds.Stored(definitionsResource)
@@ -30,10 +31,10 @@ func (d *definitions) serve(crd *apiextensionsv1.CustomResourceDefinition) (rena
 		return false, err
 	}
 	if o := d.s.store.Get(object.KeyOf(definitionsResource, "", crd.Name)); o != nil {
-		k.Within(o.Stored().Bytes()) // half of what an unused definition costs
+		k.ShareMemory(o.Stored().Bytes()) // halves the memory of an unused definition
 	}
 	if old == nil {
-		if d.builtinAt(resourceOf(crd)) != nil { // nobody asked for its objects to be read otherwise
+		if d.builtinAt(resourceOf(crd)) != nil { // the stored objects have the definition's schema
 			d.s.log.Warn("a definition from before its kind was built in is served instead of it; to have the built-in one, "+
 				"save the definition's objects and delete the definition", "definition", crd.Name)
 		}
@@ -51,22 +52,23 @@ func sameNames(a, b *kind.Info) bool {
 	return a.Singular == b.Singular && a.Kind == b.Kind && a.ListKind() == b.ListKind() && slices.Equal(a.ShortNames, b.ShortNames)
 }
 
-// converter asks the webhook of a definition; it is nil for one whose versions differ in their apiVersion alone.
+// converter returns the client of the conversion webhook; nil for a definition whose versions differ in
+// apiVersion only.
 func (d *definitions) converter(crd *apiextensionsv1.CustomResourceDefinition) structural.Converter {
 	if c := crd.Spec.Conversion; c == nil || c.Strategy != apiextensionsv1.WebhookConverter {
 		return nil
 	}
-	return webhook.New(d.s.ctx, crd, caller.Find(d.s.ctx, reader{d.s}))
+	return webhook.New(d.s.ctx, crd, caller.ResolveServices(d.s.ctx, reader{d.s}))
 }
 
-// served is the kind that a definition made, or nil.
+// served returns the kind that a definition made, or nil.
 func (d *definitions) served(gr schema.GroupResource) *structural.Kind {
 	k, _ := d.s.kinds.Stored(gr)
 	made, _ := k.(*structural.Kind)
 	return made
 }
 
-// builtinAt is the kind that serves a resource without a definition, or nil.
+// builtinAt returns the built-in kind of a resource, or nil.
 func (d *definitions) builtinAt(gr schema.GroupResource) kind.Kind {
 	for _, k := range d.builtin {
 		if k.Info().GroupResource() == gr {
@@ -76,8 +78,8 @@ func (d *definitions) builtinAt(gr schema.GroupResource) kind.Kind {
 	return nil
 }
 
-// removed stops serving the kind of a definition that is gone. Its names are free for others of its group, which are
-// settled again; the caller holds mu.
+// removed stops serving the kind of a deleted definition. It reconciles the definitions that wait for its
+// names; the caller holds mu.
 func (d *definitions) removed(ctx context.Context, before *object.Object) error {
 	crd, err := d.definitionOf(before)
 	if err != nil {

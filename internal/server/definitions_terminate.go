@@ -18,7 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// refuses says why nothing may be created of a resource.
+// refuses returns the 403 of a create while the resource's definition is being deleted.
 func (d *definitions) refuses(gr schema.GroupResource, verb string) error {
 	if _, ending := d.terminating.Load(gr); !ending {
 		return nil
@@ -26,8 +26,8 @@ func (d *definitions) refuses(gr schema.GroupResource, verb string) error {
 	return apierrors.NewForbidden(gr, "", fmt.Errorf("%s not allowed while custom resource definition is terminating", verb))
 }
 
-// undo takes back an instance that was committed while its definition was being deleted: it came after the others were
-// looked for, and would be left when the definition has gone.
+// undo removes an instance that was committed while its definition was being deleted, after the other
+// instances were listed: it would remain when the definition is gone.
 func (d *definitions) undo(ctx context.Context, c *call, committed *object.Object) error {
 	err := d.refuses(c.stored(), c.verb)
 	if _, served := d.s.kinds.Stored(c.stored()); !served {
@@ -43,16 +43,16 @@ func (d *definitions) undo(ctx context.Context, c *call, committed *object.Objec
 	return err
 }
 
-// terminate deletes the instances of a deleted definition, at once where nothing holds them, and else as they are let
-// go, on a goroutine of the server.
+// terminate deletes the instances of a deleted definition. Instances that nothing holds are deleted at once;
+// a goroutine waits for the others.
 func (d *definitions) terminate(ctx context.Context, current *object.Object, crd *apiextensionsv1.CustomResourceDefinition) error {
 	if !slices.Contains(crd.Finalizers, apiextensions.Finalizer) || d.cleaning[current.Key] {
 		return nil
 	}
-	if !apiextensions.IsEstablished(crd) { // its names may be another kind's, whose objects are not its instances
+	if !apiextensions.IsEstablished(crd) { // its names may belong to another kind, whose objects are not its instances
 		return d.release(ctx, current.Key)
 	}
-	ctx = d.s.ctx // what is begun is not left half done when the client goes
+	ctx = d.s.ctx // a disconnecting client must not interrupt it
 	gr := resourceOf(crd)
 	d.terminating.Store(gr, struct{}{})
 	left, err := d.deleteInstances(ctx, gr)
@@ -72,7 +72,7 @@ func (d *definitions) terminate(ctx context.Context, current *object.Object, crd
 	return nil
 }
 
-// report says in a definition's status how the deletion of its instances goes; the caller holds mu.
+// report writes the progress of the deletion to the definition's status; the caller holds mu.
 func (d *definitions) report(key object.Key, failed error) error {
 	for {
 		current, crd, err := d.find(key)
@@ -81,9 +81,9 @@ func (d *definitions) report(key object.Key, failed error) error {
 		}
 		changed := false
 		if failed != nil {
-			changed = apiextensions.InstancesNotDeleted(crd, failed, metav1.Now())
+			changed = apiextensions.SetInstancesNotDeleted(crd, failed, metav1.Now())
 		} else {
-			changed = apiextensions.InstancesDeleting(crd, metav1.Now())
+			changed = apiextensions.SetInstancesDeleting(crd, metav1.Now())
 		}
 		if !changed {
 			return nil
@@ -94,21 +94,21 @@ func (d *definitions) report(key object.Key, failed error) error {
 	}
 }
 
-// progress says that the deletion of the instances goes on.
+// progress reports that the deletion of the instances continues.
 func (d *definitions) progress(key object.Key) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.report(key, nil)
 }
 
-// How long clean waits after a failure, at first and at most.
+// The delay before clean retries, initially and at most.
 const (
 	firstRetry = time.Second
 	lastRetry  = time.Minute
 )
 
-// clean waits until the instances are gone, then lets the definition go. A failure stands in the status, and is tried
-// again until the server closes.
+// clean waits until the instances are gone, then releases the definition. It reports a failure in the status
+// and retries until the server closes.
 func (d *definitions) clean(key object.Key, gr schema.GroupResource) {
 	for wait := firstRetry; d.cleanOnce(key, gr) != nil; wait = min(2*wait, lastRetry) {
 		select {
@@ -137,7 +137,7 @@ func (d *definitions) cleanOnce(key object.Key, gr schema.GroupResource) error {
 	return err
 }
 
-// awaitNone watches a resource until it has no objects.
+// awaitNone deletes instances until there are none.
 func (d *definitions) awaitNone(key object.Key, gr schema.GroupResource) error {
 	prefix := object.Prefix(gr, "")
 	watch, err := d.s.store.Watch(prefix, d.s.store.Current())
@@ -165,8 +165,8 @@ func (d *definitions) awaitNone(key object.Key, gr schema.GroupResource) error {
 	}
 }
 
-// deleteInstances deletes what nothing holds, marks the rest deleted, and counts it. An instance that cannot be deleted does
-// not keep the others.
+// deleteInstances deletes the instances that nothing holds, marks the others as deleted, and counts them. It
+// continues after an error.
 func (d *definitions) deleteInstances(ctx context.Context, gr schema.GroupResource) (left int, err error) {
 	k, served := d.s.kinds.Stored(gr)
 	if !served {
@@ -190,8 +190,8 @@ func (d *definitions) deleteInstances(ctx context.Context, gr schema.GroupResour
 	return left, utilerrors.NewAggregate(errs)
 }
 
-// deleteInstance deletes one object; held says that it is still there. A conflict means that somebody wrote it in
-// between, and a later round sees to it.
+// deleteInstance deletes one object; held reports whether it still exists. After a conflict a later round
+// retries.
 func (d *definitions) deleteInstance(ctx context.Context, k kind.Kind, current *object.Object) (held bool, err error) {
 	obj, err := decoded(k, current)
 	if err != nil {
@@ -214,7 +214,7 @@ func (d *definitions) deleteInstance(ctx context.Context, k kind.Kind, current *
 	return held, err
 }
 
-// release takes the finalizer from a definition whose instances are gone, which removes it.
+// release removes the finalizer of a definition without instances, which deletes it.
 func (d *definitions) release(ctx context.Context, key object.Key) error {
 	for {
 		current, crd, err := d.find(key)
@@ -224,7 +224,7 @@ func (d *definitions) release(ctx context.Context, key object.Key) error {
 		if crd.DeletionTimestamp == nil {
 			return nil
 		}
-		apiextensions.InstancesDeleted(crd, metav1.Now())
+		apiextensions.SetInstancesDeleted(crd, metav1.Now())
 		if len(crd.Finalizers) > 0 {
 			_, err = d.commit(ctx, current, crd)
 		} else if _, err = d.s.store.Commit(ctx, store.Change{Key: key, Expect: store.At(current.Revision)}); err == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// delete removes an object, or marks it deleted where something holds it.
+// delete removes an object, or marks it as deleted if something holds it.
 func (s *Server) delete(c *call) error {
 	if err := c.negotiate(asTable, asPartial); err != nil {
 		return err
@@ -51,25 +51,25 @@ func (s *Server) delete(c *call) error {
 	return nil
 }
 
-// removed is what became of a deleted object.
+// removed is the result of a delete.
 type removed struct {
 	uid types.UID
-	// stays says that something holds the object: it is not gone yet.
+	// stays reports whether the object still exists because something holds it.
 	stays bool
-	// kept is the object as it stands, marked deleted, because something holds it.
+	// kept is the object that still exists, marked as deleted.
 	kept *object.Object
-	// state is the object's last state, of a kind whose deletes answer with it.
+	// state is the object's last state, for kinds whose deletes answer with it.
 	state kind.Object
 }
 
-// remove deletes the object of a key; again, when another writer changed it in between.
+// remove deletes the object of a key. It retries after a conflict.
 func (s *Server) remove(c *call, key object.Key, o *metav1.DeleteOptions) (*removed, error) {
 	return s.removeAsking(c, key, o, nil)
 }
 
-// removeAsking is remove, if ask has nothing against it: it is told the object before it is marked deleted, may change it, and
-// returns what else to commit with it. It is asked instead of the plugins, who were asked about what the delete is for; a nil ask
-// is asked nothing.
+// removeAsking deletes an object if ask returns no error. ask replaces the call of the plugins: it receives
+// the object before it is marked as deleted, may change it, and returns further changes to commit. If ask is
+// nil, the plugins are called.
 func (s *Server) removeAsking(c *call, key object.Key, o *metav1.DeleteOptions, ask func(kind.Object) ([]store.Change, error)) (*removed, error) {
 	for try := 0; ; try++ {
 		out, err := s.removeOnce(c, key, o, ask)
@@ -124,7 +124,7 @@ func (s *Server) removeOnce(c *call, key object.Key, o *metav1.DeleteOptions, as
 	return s.removeNow(c.context(), c.kind, current, obj, plan, also)
 }
 
-// deletePreconditions compares the uid and revision that a delete asks for with what is there.
+// deletePreconditions compares the uid and resourceVersion that a delete demands with those of the object.
 func deletePreconditions(c *call, current *object.Object, p *metav1.Preconditions) error {
 	if p == nil {
 		return nil
@@ -140,7 +140,7 @@ func deletePreconditions(c *call, current *object.Object, p *metav1.Precondition
 	return nil
 }
 
-// mark commits an object that is marked deleted and stays, and what else changes by that.
+// mark commits an object that is marked as deleted and still exists, with further changes.
 func (s *Server) mark(c *call, current *object.Object, obj kind.Object, also []store.Change) (*removed, error) {
 	fresh, err := encode(c.kind, obj, c.accept.form(c.endpoint.GroupVersion()))
 	if err != nil {
@@ -155,14 +155,14 @@ func (s *Server) mark(c *call, current *object.Object, obj kind.Object, also []s
 	return &removed{uid: current.UID, stays: true, kept: fresh}, s.settle(c.context(), c.kind, current, fresh)
 }
 
-// removeNow takes the object out of the store, and commits what else changes by that.
+// removeNow removes the object from the store, with further changes.
 func (s *Server) removeNow(ctx context.Context, k kind.Kind, current *object.Object, obj kind.Object, plan deletePlan, also []store.Change) (*removed, error) {
 	w, err := s.finish(ctx, k, store.Change{Key: current.Key}, current, obj, also...)
 	if err != nil {
 		return nil, err
 	}
 	out := &removed{uid: current.UID}
-	if plan.graceful || k.Info().AnswersDeleted {
+	if plan.graceful || k.Info().ReturnsDeleted {
 		out.state = w.state
 	}
 	return out, nil

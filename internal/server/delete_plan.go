@@ -10,23 +10,23 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// deletePlan is what a delete does to an object.
+// deletePlan is the effect of a delete on an object.
 type deletePlan struct {
-	// unchanged: it is being deleted already, and nothing about that changes.
+	// unchanged: the object is already being deleted, and the delete changes nothing.
 	unchanged bool
-	// keep: something holds it, so it is marked and stays.
+	// keep: something holds the object, so it is marked as deleted and still exists.
 	keep bool
-	// graceful: the kind gives its objects time to end, so the answer shows the object.
+	// graceful: the kind has a grace period, so the answer shows the object.
 	graceful bool
 }
 
-// planDelete decides, and writes into obj what marks it deleted. orphans is what becomes of the dependents when the options
-// do not say.
+// planDelete returns the effect of a delete, and marks obj as deleted. orphans is the propagation policy when
+// the options name none.
 func planDelete(k kind.Kind, obj kind.Object, o *metav1.DeleteOptions, orphans bool) deletePlan {
 	grace, graceful := gracePeriod(k, obj, o)
 	if graceful && pending(obj) {
 		asked, left := o.GracePeriodSeconds, *obj.GetDeletionGracePeriodSeconds()
-		if asked == nil || *asked >= left { // its time only gets shorter, and nothing else changes meanwhile
+		if asked == nil || *asked >= left { // the time only gets shorter, and nothing else changes meanwhile
 			return deletePlan{unchanged: true, graceful: true}
 		}
 		if grace = *asked; grace < 0 {
@@ -46,23 +46,22 @@ func planDelete(k kind.Kind, obj kind.Object, o *metav1.DeleteOptions, orphans b
 	return plan
 }
 
-// pending says that a deleted object has time left to end.
+// pending reports whether a deleted object has time left.
 func pending(obj kind.Object) bool {
 	left := obj.GetDeletionGracePeriodSeconds()
 	return obj.GetDeletionTimestamp() != nil && left != nil && *left > 0
 }
 
-// gracePeriod is how long the object may take to end, in seconds.
+// gracePeriod returns the object's grace period in seconds.
 func gracePeriod(k kind.Kind, obj kind.Object, o *metav1.DeleteOptions) (int64, bool) {
-	g, ok := k.(kind.GracePeriod)
-	if !ok || !k.Info().Graceful {
+	if !k.Info().Graceful {
 		return 0, false
 	}
-	return max(g.GracePeriod(obj, o.GracePeriodSeconds), 0), true
+	return max(k.GracePeriod(obj, o.GracePeriodSeconds), 0), true
 }
 
-// markDeleted writes when the object is to be gone; of one that was to be gone already, only sooner. Kinds that keep
-// their objects by a rule of their own (namespaces) have no grace period.
+// markDeleted sets the deletion time. That of an object which is already being deleted only gets earlier.
+// Kinds that hold their objects themselves (namespaces) have no grace period.
 func markDeleted(obj kind.Object, grace int64, byKind bool) {
 	at := now()
 	was, left := obj.GetDeletionTimestamp(), obj.GetDeletionGracePeriodSeconds()
@@ -74,7 +73,7 @@ func markDeleted(obj kind.Object, grace int64, byKind bool) {
 		at = metav1.NewTime(at.Add(time.Duration(grace) * time.Second))
 	case pending(obj):
 		sooner := metav1.NewTime(was.Add(time.Duration(grace-*left) * time.Second))
-		if sooner.Before(&at) { // all of the time has passed: whoever ends the object still is to see the change
+		if sooner.Before(&at) { // the time has passed, but the agent that ends the object must still see the change
 			grace = min(grace, 1)
 		} else {
 			at = sooner
@@ -88,8 +87,9 @@ func markDeleted(obj kind.Object, grace int64, byKind bool) {
 	}
 }
 
-// setPolicyFinalizer writes the propagation policy into the finalizers: Foreground and Orphan hold the object until
-// the garbage collector has seen to its dependents. A policy that stands there already goes before the kind's own, orphans.
+// setPolicyFinalizer sets the finalizer of the propagation policy: Foreground and Orphan hold the object
+// until the garbage collector has processed its dependents. An existing policy takes precedence over the
+// endpoint's default, orphans.
 func setPolicyFinalizer(obj kind.Object, o *metav1.DeleteOptions, orphans bool) bool {
 	want, was := "", obj.GetFinalizers()
 	//lint:ignore SA1019 old clients still send it, and Kubernetes still takes it
@@ -118,33 +118,31 @@ func setPolicyFinalizer(obj kind.Object, o *metav1.DeleteOptions, orphans bool) 
 	return true
 }
 
-// isPolicy says that a finalizer stands for a propagation policy.
+// isPolicy reports whether a finalizer stands for a propagation policy.
 func isPolicy(finalizer string) bool {
 	return finalizer == metav1.FinalizerOrphanDependents || finalizer == metav1.FinalizerDeleteDependents
 }
 
-// saysNothingOfDependents leaves the propagation policy to the endpoint.
+// saysNothingOfDependents reports whether the options leave the propagation policy to the endpoint.
 func saysNothingOfDependents(o *metav1.DeleteOptions) bool {
 	//lint:ignore SA1019 old clients still send it, and Kubernetes still takes it
 	return o.PropagationPolicy == nil && o.OrphanDependents == nil
 }
 
-// keptByKind asks a kind that holds its objects itself.
+// keptByKind starts the deletion of an object that its kind holds. It reports whether the kind holds it.
 func keptByKind(k kind.Kind, obj kind.Object) bool {
-	d, ok := k.(kind.DeletePreparer)
-	return ok && d.BeginDelete(obj)
+	return k.BeginDelete(obj)
 }
 
-// held says whether anything but time holds a deleted object.
+// held reports whether finalizers or the kind hold a deleted object.
 func held(k kind.Kind, obj kind.Object) bool {
 	if len(obj.GetFinalizers()) > 0 {
 		return true
 	}
-	d, ok := k.(kind.DeletePreparer)
-	return ok && !d.Finished(obj)
+	return !k.Finished(obj)
 }
 
-// released says that a new state of a deleted object is held by nothing any longer.
+// released reports whether a new state of a deleted object is no longer held by anything.
 func released(k kind.Kind, obj kind.Object) bool {
 	if obj.GetDeletionTimestamp() == nil || held(k, obj) {
 		return false
@@ -153,10 +151,10 @@ func released(k kind.Kind, obj kind.Object) bool {
 	return grace == nil || *grace == 0
 }
 
-// dryRun is what the delete would have answered.
+// dryRun returns what the delete would have answered.
 func (p deletePlan) dryRun(k kind.Kind, current *object.Object, obj kind.Object) *removed {
 	out := &removed{uid: current.UID, stays: p.keep || p.unchanged}
-	if p.keep || p.unchanged || p.graceful || k.Info().AnswersDeleted {
+	if p.keep || p.unchanged || p.graceful || k.Info().ReturnsDeleted {
 		out.state = obj
 	}
 	return out

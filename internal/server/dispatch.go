@@ -12,7 +12,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// serveResource finds the kind and the verb's function. A returned error was not answered yet.
+// serveResource finds the kind and runs the verb's function. If it returns an error, nothing was answered
+// yet.
 func (s *Server) serveResource(x *exchange, w http.ResponseWriter, r *http.Request, user *auth.User) error {
 	target := &x.route
 	entry, ok := s.kinds.Find(target.gvr)
@@ -20,7 +21,8 @@ func (s *Server) serveResource(x *exchange, w http.ResponseWriter, r *http.Reque
 		return s.unknownResource(w, r, target)
 	}
 	if target.outlastsItsClient(r) {
-		r = r.WithContext(context.WithoutCancel(r.Context())) // what follows the commit is done, be the client gone or not
+		// The work after the commit is finished even if the client disconnects.
+		r = r.WithContext(context.WithoutCancel(r.Context()))
 	}
 	c := &call{http: r, w: w, route: target, kind: entry.Kind, endpoint: entry.Endpoint, user: user, spans: x.spans, exchange: x, server: s}
 	if target.subresource != "" {
@@ -44,7 +46,8 @@ func (s *Server) serveResource(x *exchange, w http.ResponseWriter, r *http.Reque
 	return err
 }
 
-// unknownResource answers for what nobody serves: in a group that is not there with the 404 of a path, as Kubernetes does.
+// unknownResource answers with a 404: a Status, or the plain page if the group does not exist either, as
+// Kubernetes does.
 func (s *Server) unknownResource(w http.ResponseWriter, r *http.Request, target *route) error {
 	if err := s.undefined(target.gvr.GroupResource()); err != nil {
 		return err
@@ -56,30 +59,31 @@ func (s *Server) unknownResource(w http.ResponseWriter, r *http.Request, target 
 	return nil
 }
 
-// noSubresource is the 404 of a subresource that the kind does not have. Kubernetes looks for the object first when
-// the kind is a custom one, and says that the object is not there.
+// noSubresource is the 404 of a subresource that the kind does not have. For custom resources, Kubernetes
+// looks for the object first and reports that the object does not exist.
 func (c *call) noSubresource() error {
-	if !c.protobuf() {
+	if !c.builtin() {
 		return notFound(c.resource(), c.name)
 	}
 	return noResource()
 }
 
-// inScope says whether the path is one of the kind's: an object of a namespaced kind is in a namespace, and one of
-// another is not. A namespace's own path names it in the place of a namespace. Custom resources are listed and watched
-// across namespaces and nothing else; of other kinds, Kubernetes' router knows the path, and refuses the method.
+// inScope reports whether the path is valid for the kind's scope: namespaced objects are in a namespace,
+// others are not. The path of a Namespace names it in the place of a namespace. Across namespaces, custom
+// resources can only be listed and watched; for other kinds, Kubernetes' router knows the path and refuses
+// the method.
 func (c *call) inScope() bool {
 	if c.info().Namespaced {
-		across := c.verb == "list" || c.verb == "watch" || c.protobuf()
+		across := c.verb == "list" || c.verb == "watch" || c.builtin()
 		return c.namespace != "" || c.name == "" && across
 	}
 	return c.namespace == "" || c.gvr.Group == "" && c.gvr.Resource == "namespaces"
 }
 
-// served says whether the resource, or the subresource, takes the verb at such a path.
+// served reports whether the resource or subresource supports the verb at this path.
 func (c *call) served() bool {
-	if c.verb == "watch" && c.http.Method != http.MethodGet || c.http.Method == http.MethodHead && c.protobuf() {
-		return false // Kubernetes' router knows no HEAD; custom resources do not go through it
+	if c.verb == "watch" && c.http.Method != http.MethodGet || c.http.Method == http.MethodHead && c.builtin() {
+		return false // Kubernetes' router does not support HEAD; custom resources do not use it
 	}
 	if c.sub != nil {
 		return slices.Contains(c.sub.Verbs, c.verb)
@@ -119,7 +123,7 @@ func (s *Server) verb(c *call) error {
 	return methodNotAllowed()
 }
 
-// act serves the create of a subresource: the body is applied to the object, or evicts it.
+// act serves the create of a subresource: it applies the body to the object, or evicts the object.
 func (s *Server) act(c *call) error {
 	if err := c.negotiate(); err != nil {
 		return err
@@ -138,7 +142,7 @@ func (s *Server) act(c *call) error {
 	if c.sub.Evicts != nil {
 		return s.evict(c, o, body)
 	}
-	o.owned = true // an act, such as a binding, makes nobody the owner of what it changes
+	o.owned = true // an act, such as a binding, does not change the ownership of fields
 	_, err = s.write(c, o, func(current kind.Object) (kind.Object, error) {
 		next := current.DeepCopyObject().(kind.Object)
 		return next, c.sub.Apply(next, body)
@@ -150,16 +154,16 @@ func (s *Server) act(c *call) error {
 	return nil
 }
 
-// answerDone is the answer to the create of a subresource that did something to the object.
+// answerDone writes the Status that answers an act.
 func (c *call) answerDone(body runtime.Object) {
 	c.spans.at(stageAnswer)
 	c.sendWarnings()
 	status := &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated}
-	if c.sub.Done != nil {
-		status.Message = c.sub.Done(body)
+	if c.sub.Message != nil {
+		status.Message = c.sub.Message(body)
 	}
 	writeStatus(c.w, c.http, status)
 }
 
-// pageNotFound is the 404 of a path that leads nowhere.
+// pageNotFound is the 404 of a path that does not exist.
 func pageNotFound(w http.ResponseWriter) { http.Error(w, "404 page not found", http.StatusNotFound) }

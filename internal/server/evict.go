@@ -11,7 +11,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// evict serves the create of an eviction: a delete, with the options that the body carries, if those agree who guard the object.
+// evict serves the create of an eviction: a delete with the options of the body, if the guards of the object
+// allow it.
 func (s *Server) evict(c *call, o writeOptions, body runtime.Object) error {
 	options, err := c.sub.Evicts.Options(c.name, body)
 	if err != nil {
@@ -31,8 +32,8 @@ func (s *Server) evict(c *call, o writeOptions, body runtime.Object) error {
 	return nil
 }
 
-// askGuards asks the guards of an object whether it may be evicted, and returns what that costs one of them. A server without
-// their kind has none.
+// askGuards asks the guards of an object (its PodDisruptionBudgets) whether it may be evicted. It returns the
+// change of the guard that records the eviction. A server without their kind has no guards.
 func (s *Server) askGuards(c *call, obj kind.Object) ([]store.Change, error) {
 	resource := c.sub.Evicts.Guards
 	var guards []kind.Object
@@ -43,14 +44,14 @@ func (s *Server) askGuards(c *call, obj kind.Object) ([]store.Change, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading who guards the object: %w", err)
 	}
-	paid, err := c.sub.Evicts.Ask(obj, guards)
+	paid, err := c.sub.Evicts.Check(obj, guards)
 	if err != nil || paid == nil {
 		return nil, err
 	}
 	return s.payment(object.KeyOf(resource, c.namespace, paid.GetName()), paid)
 }
 
-// payment is the change of a guard, which must be as it was asked.
+// payment returns the change of a guard. It conflicts if the guard has changed since it was read.
 func (s *Server) payment(key object.Key, paid kind.Object) ([]store.Change, error) {
 	k, served := s.kinds.Stored(key.GroupResource())
 	current := s.store.Get(key)

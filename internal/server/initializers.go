@@ -20,14 +20,15 @@ import (
 // initialization is how long a create waits for initializers.
 const initialization = 30 * time.Second
 
-// asksUninitialized says whether a client asks for objects that initializers have still to act on or, of a create, does not
-// wait for them.
+// asksUninitialized reports whether a query asks for objects that initializers have not finished, or whether
+// a create does not wait for them.
 func asksUninitialized(q url.Values) bool {
 	values, asked := q["includeUninitialized"]
 	return asked && boolParameter(values)
 }
 
-// typeOf is what a change is to a watcher of what is selected, and false when it sees nothing of it.
+// typeOf returns the type of an event for a watcher of the selection, and false if the watcher does not see
+// it.
 func (s *selection) typeOf(e *object.Event) (watch.EventType, bool) {
 	if s.everything() && (s.uninitialized || !e.ConcernsUninitialized()) {
 		return e.Type(), true
@@ -42,18 +43,18 @@ func (c *call) May(ctx context.Context, verb string) error {
 	return c.server.authorize(ctx, other, c.user)
 }
 
-// tidyNull takes null for nothing, in an object that is new.
+// tidyNull removes an initializers field of a new object that is null.
 func tidyNull(obj kind.Object) {
-	if kind.SaysInitializers(obj) && kind.InitializersOf(obj) == nil {
+	if kind.HasInitializers(obj) && kind.InitializersOf(obj) == nil {
 		kind.SetInitializers(obj, nil)
 	}
 }
 
-// tidyInitializers leaves a new state with initializers only where one has still to act, or has given up. A write of a part of
-// the object does not change them. old is nil for a create.
+// tidyInitializers removes the initializers field unless one is pending or has failed. A write of a
+// subresource does not change it. old is nil for a create.
 func tidyInitializers(obj, old kind.Object, sub string) {
-	says := kind.SaysInitializers(obj)
-	if sub != "" && (says || kind.SaysInitializers(old)) {
+	says := kind.HasInitializers(obj)
+	if sub != "" && (says || kind.HasInitializers(old)) {
 		kind.SetInitializers(obj, kind.InitializersOf(old))
 		return
 	}
@@ -61,24 +62,25 @@ func tidyInitializers(obj, old kind.Object, sub string) {
 		return
 	}
 	is := kind.InitializersOf(obj)
-	// Who empties a list of several takes away more than the first: admission says so.
+	// Clearing a list of several initializers removes more than the first: admission rejects that.
 	if is == nil || is.IsEmpty() && (old == nil || len(kind.InitializersOf(old).Names()) <= 1) {
 		kind.SetInitializers(obj, nil)
 	}
 }
 
-// keepInitializers gives the new state of a PUT those of the current one where it says nothing of them: clients whose types
-// have no field for them lose it.
+// keepInitializers copies the initializers of the current object to the state of a PUT that does not have the
+// field, since clients whose types lack it drop it.
 func keepInitializers(obj, current kind.Object) kind.Object {
-	if !kind.SaysInitializers(obj) && kind.SaysInitializers(current) {
+	if !kind.HasInitializers(obj) && kind.HasInitializers(current) {
 		kind.SetInitializers(obj, kind.InitializersOf(current))
 	}
 	return obj
 }
 
-// takeInitializers takes them out of an object, which may be nil, for a library to merge it that knows none.
+// takeInitializers removes and returns the initializers of an object, which may be nil: the merge library
+// does not know them.
 func takeInitializers(obj kind.Object) *kind.Initializers {
-	if obj == nil || !kind.SaysInitializers(obj) {
+	if obj == nil || !kind.HasInitializers(obj) {
 		return nil
 	}
 	taken := kind.InitializersOf(obj)
@@ -86,7 +88,7 @@ func takeInitializers(obj kind.Object) *kind.Initializers {
 	return taken
 }
 
-// withInitializers gives an object those that were taken.
+// withInitializers sets the initializers that takeInitializers returned.
 func withInitializers(obj kind.Object, taken *kind.Initializers) kind.Object {
 	if taken != nil {
 		kind.SetInitializers(obj, taken)
@@ -94,11 +96,11 @@ func withInitializers(obj kind.Object, taken *kind.Initializers) kind.Object {
 	return obj
 }
 
-// beside takes the initializers of both states away until back is called: nobody owns them.
+// beside removes the initializers of both states until back is called: they are not part of the ownership.
 func beside(obj, old kind.Object) (back func()) {
 	back = func() {}
 	for _, o := range []kind.Object{obj, old} {
-		if o == nil || !kind.SaysInitializers(o) {
+		if o == nil || !kind.HasInitializers(o) {
 			continue
 		}
 		before, again := back, kind.WithoutInitializers(o)
@@ -107,8 +109,8 @@ func beside(obj, old kind.Object) (back func()) {
 	return back
 }
 
-// initialized waits until initializers are done with a new object, and is the object as they leave it. Others work meanwhile:
-// who waits holds no seat.
+// initialized waits until initializers have finished a new object and returns their result. It gives back the
+// request's seats while it waits.
 func (s *Server) initialized(c *call, o writeOptions, made *object.Object) (*object.Object, error) {
 	if o.uninitialized || !made.Uninitialized() {
 		return made, nil
@@ -153,15 +155,16 @@ func (s *Server) initialized(c *call, o writeOptions, made *object.Object) (*obj
 	}
 }
 
-// stillWaiting is the 504 of a create that initializers were too slow for: the object is there, and waits for them.
+// stillWaiting returns the 504 of a create whose initializers did not finish in time. The object exists and
+// waits for them.
 func (c *call) stillWaiting(latest *object.Object) error {
 	return apierrors.NewTimeoutError(fmt.Sprintf(
 		"server has timed out waiting for the initialization of %s %s: it is created, and pending are %s",
 		c.resource(), latest.Key.Name(), strings.ReplaceAll(latest.Fields[object.InitializersField], ",", ", ")), 0)
 }
 
-// notInitialized is what the creator of an object hears when it was deleted before it was initialized: why an initializer gave
-// it up, if one did.
+// notInitialized returns the error of a create whose object was deleted before it was initialized. If an
+// initializer rejected the object, this is the result that the initializer reported.
 func (c *call) notInitialized(last *object.Object) error {
 	obj, err := decoded(c.kind, last)
 	if err != nil {
@@ -177,14 +180,15 @@ func (c *call) notInitialized(last *object.Object) error {
 	return apierrors.NewInternalError(errors.New("object deleted while waiting for creation"))
 }
 
-// gaveUp says that an initializer has given up an object that is about to be written.
+// gaveUp reports whether an initializer rejects the object with this write.
 func gaveUp(obj kind.Object) bool {
 	i := kind.InitializersOf(obj)
 	return i != nil && i.Result != nil
 }
 
-// giveUp deletes what an initializer gave up, whatever finalizers it has, since nobody has seen it. Its last state says why, to
-// its creator and to who watches: there is no state of the server in which it is given up and still there.
+// giveUp deletes an object that an initializer rejected, regardless of its finalizers, since clients have not
+// seen it. The deleted state holds the result for its creator and for watchers: a rejected object is never
+// visible as existing.
 func (s *Server) giveUp(c *call, current *object.Object, obj kind.Object) (*written, error) {
 	last, err := read(c.kind, current)
 	if err != nil {

@@ -27,8 +27,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/log/memory"
 )
 
-// TestRequestsAreLinearizable: one order of all that eight clients of the API ask for at once explains every answer, also
-// where clients give up waiting and never learn what came of a write.
+// The concurrent requests of eight clients have a sequential order that explains every answer, even if
+// clients give up and never learn the result of a write.
 func TestRequestsAreLinearizable(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -50,15 +50,15 @@ func TestRequestsAreLinearizable(t *testing.T) {
 	}
 }
 
-// TestRequestsAreLinearizableOverCrashes: the machine loses its power while clients write, and any part of what was not
-// synced yet. What a client was told before that holds after it.
+// The same holds if the machine loses power while clients write, with any part of the unsynced data. Answers
+// from before the crash hold after it.
 func TestRequestsAreLinearizableOverCrashes(t *testing.T) {
 	t.Parallel()
 	r := newRegisters(t)
 	fs := vfs.NewCrashableMem()
 	for range 4 {
 		w := startPlane(t, bowline.Options{
-			Controllers: []string{}, Storage: must(disk.Open("store", disk.Options{FS: fs}))(t),
+			Controllers: []string{bowline.NoControllers}, Storage: must(disk.Open("store", disk.Options{FS: fs}))(t),
 		}, nil)
 		w.connect(t, w.RESTConfig())
 		r.work(t, w, 8, 20, func() {
@@ -66,14 +66,14 @@ func TestRequestsAreLinearizableOverCrashes(t *testing.T) {
 			fs = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: r.random.IntN(101), RNG: r.random})
 			r.crashes = append(r.crashes, crash{began, r.clock.Add(1)})
 		})
-		if err := w.Close(); err != nil { // whatever it still writes, the machine that goes on has not got it
+		if err := w.Close(); err != nil { // later writes do not reach the clone of the disk
 			t.Error(err)
 		}
 	}
 	r.judge(t)
 }
 
-// registers is config maps that clients use as variables, and what they asked and were answered.
+// registers is config maps that clients use as variables, with the requests and answers.
 type registers struct {
 	seed   uint64
 	random *rand.Rand
@@ -86,8 +86,8 @@ type registers struct {
 	life    int
 }
 
-// operation is what a client did in one of the server's lives, and crash the moments between which what was durable at the end
-// of a life was found out.
+// operation is a client's operation in one of the server's lives, and crash the time in which the durable
+// state at the end of a life was determined.
 type operation struct {
 	porcupine.Operation
 	life int
@@ -101,7 +101,8 @@ func newRegisters(t *testing.T) *registers {
 	return &registers{seed: seed, random: rand.New(rand.NewPCG(seed, 0))}
 }
 
-// question is what a client asks for: of a key, or, to list, of all. revision is the resourceVersion that it names, 0 for none.
+// question is a request for one key or, for a list, for all keys. revision is the resourceVersion in the
+// request, or 0.
 type question struct {
 	verb     string
 	key      int
@@ -117,17 +118,18 @@ type response struct {
 	revision uint64
 }
 
-// cell is what a key holds. Its revision is 0 while nobody knows it: its writer did not wait for the answer.
+// cell is the state of a key. Its revision is 0 if it is unknown: its writer did not wait for the answer.
 type cell struct {
 	there    bool
 	value    string
 	revision uint64
 }
 
-// work lets clients ask at once, and calls crash, if there is one, when half has been asked.
+// work runs clients concurrently, and calls crash, if it is not nil, after half of the requests.
 func (r *registers) work(t *testing.T, w *world, clients, each int, crash func()) {
 	var asked atomic.Int64
-	var crashing atomic.Bool // what is asked for then has no answer that counts, and makes porcupine try ever more orders
+	// Results of requests during the crash are unknown, which makes porcupine's search more expensive.
+	var crashing atomic.Bool
 	half := make(chan struct{})
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -158,10 +160,10 @@ func (r *registers) work(t *testing.T, w *world, clients, each int, crash func()
 	r.life++
 }
 
-// verbs are what clients ask for, each as often as it stands here.
+// verbs are the clients' verbs, each as often as it is listed.
 var verbs = []string{"create", "create", "update", "update", "update", "delete", "get", "get", "list"}
 
-// ask asks for something, and records what came of it. known is the revisions that the client knows.
+// ask sends a request and records the answer. known are the revisions that the client knows.
 func (r *registers) ask(
 	ctx context.Context, t *testing.T, maps corev1client.ConfigMapInterface, id int, random *rand.Rand, known map[int]uint64,
 ) {
@@ -189,7 +191,7 @@ func (r *registers) ask(
 	r.history = append(r.history, operation{op, r.life})
 }
 
-// of asks a server. An error is what is no answer.
+// of sends a request to a server. An error is not an answer.
 func (in question) of(ctx context.Context, maps corev1client.ConfigMapInterface) (response, error) {
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name(in.key)}, Data: map[string]string{"value": in.value}}
 	var answer *corev1.ConfigMap
@@ -251,9 +253,9 @@ func asList(list *corev1.ConfigMapList, err error) (response, error) {
 	return out, nil
 }
 
-// settled is the history as it looks after its crashes. What was answered after one began may be lost, so that nobody knows
-// what came of it, and what was asked for after it was over, of a server on a disk that nobody reads again, never was. Reads
-// without an answer say nothing.
+// settled returns the history after its crashes. The result of a write that was answered after a crash began
+// is unknown, and a request after the crash, to a server whose disk is not read again, never happened. Reads
+// without an answer are left out.
 func (r *registers) settled() (history []porcupine.Operation) {
 	for _, op := range r.history {
 		if op.life < len(r.crashes) {
@@ -276,7 +278,7 @@ func (r *registers) settled() (history []porcupine.Operation) {
 	return history
 }
 
-// judge asks porcupine for an order, and draws the history if there is none.
+// judge lets porcupine look for an order, and draws the history if there is none.
 func (r *registers) judge(t *testing.T) {
 	t.Helper()
 	history := r.settled()

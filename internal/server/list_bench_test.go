@@ -49,7 +49,7 @@ func BenchmarkListCustomResources(b *testing.B) {
 	w.benchList(b, "metadata", widgetsPath, partialList)
 }
 
-// BenchmarkListSome lists 1,000 of 100,000 config maps of 1 KiB: those of one namespace, and those with a label.
+// BenchmarkListSome lists 1,000 of 100,000 config maps of 1 KiB, selected by namespace and by label.
 func BenchmarkListSome(b *testing.B) {
 	w := benchTLS(b)
 	client := typed(b, w.config, jsonType).CoreV1()
@@ -75,13 +75,13 @@ func BenchmarkListSome(b *testing.B) {
 
 // benchTLS is a plane with a socket and no rate limit on its clients, filled in process.
 func benchTLS(b *testing.B) *world {
-	w := startPlane(b, bowline.Options{Controllers: []string{}, Listen: "127.0.0.1:0"}, nil)
-	socket := must(w.TLSConfig())(b)
+	w := startPlane(b, bowline.Options{Controllers: []string{bowline.NoControllers}, Listen: "127.0.0.1:0"}, nil)
+	socket := must(w.SocketConfig())(b)
 	socket.DisableCompression = true
 	w.connect(b, w.RESTConfig())
 	config := w.config
 	w.connect(b, socket)
-	w.config = config // the clients that fill it
+	w.config = config // for the clients that create the objects
 	w.dynamic = must(dynamic.NewForConfig(config))(b)
 	return w
 }

@@ -24,7 +24,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// generatedLength is how many random characters follow metadata.generateName, and longestPrefix what is kept of it.
+// generatedLength is the number of random characters after metadata.generateName, which is cut to
+// longestPrefix.
 const (
 	generatedLength = 5
 	longestPrefix   = 63 - generatedLength
@@ -32,7 +33,8 @@ const (
 
 var metadataPath = field.NewPath("metadata")
 
-// wipeCreate takes from a new object's metadata what the server alone decides: plugins see none of it yet.
+// wipeCreate resets the metadata of a new object that only the server sets. Plugins do not see the client's
+// values.
 func wipeCreate(obj kind.Object) {
 	obj.SetUID("")
 	obj.SetCreationTimestamp(metav1.Time{})
@@ -41,7 +43,7 @@ func wipeCreate(obj kind.Object) {
 	obj.SetSelfLink("")
 }
 
-// fillCreate sets what the server alone decides of a new object's metadata, whatever plugins made of it.
+// fillCreate sets the metadata of a new object that only the server sets, whatever plugins set.
 func fillCreate(obj kind.Object) {
 	wipeCreate(obj)
 	obj.SetUID(types.UID(uuid.NewString()))
@@ -49,7 +51,7 @@ func fillCreate(obj kind.Object) {
 	generateName(obj)
 }
 
-// generateName makes a name from metadata.generateName, where there is no name.
+// generateName makes a name from metadata.generateName if there is no name.
 func generateName(obj kind.Object) {
 	if obj.GetName() != "" || obj.GetGenerateName() == "" {
 		return
@@ -61,10 +63,10 @@ func generateName(obj kind.Object) {
 	obj.SetName(prefix + rand.String(generatedLength))
 }
 
-// now is the time as metadata carries it: in whole seconds.
+// now returns the time with the precision of metadata: whole seconds.
 func now() metav1.Time { return metav1.NewTime(time.Now().Truncate(time.Second)) }
 
-// fillUpdate puts back what an update may not change by leaving it out.
+// fillUpdate restores metadata that an update may not remove by leaving it out.
 func fillUpdate(obj, old kind.Object) {
 	if obj.GetUID() == "" {
 		obj.SetUID(old.GetUID())
@@ -74,7 +76,7 @@ func fillUpdate(obj, old kind.Object) {
 	}
 	obj.SetCreationTimestamp(old.GetCreationTimestamp())
 	obj.SetGeneration(old.GetGeneration())
-	if old.GetDeletionTimestamp() != nil { // where there is none, setting one is an error of the client
+	if old.GetDeletionTimestamp() != nil { // otherwise setting one is an error of the client
 		obj.SetDeletionTimestamp(old.GetDeletionTimestamp())
 	}
 	if obj.GetDeletionGracePeriodSeconds() == nil {
@@ -86,31 +88,31 @@ func fillUpdate(obj, old kind.Object) {
 	}
 }
 
-// recorder hears the warnings of a kind's validation.
+// recorder receives the warnings of a kind's validation.
 type recorder struct{ *call }
 
-// AddWarning implements the Recorder of k8s.io/apiserver's package warning. A text is added once.
+// AddWarning implements the Recorder of k8s.io/apiserver's package warning. It ignores duplicates.
 func (r recorder) AddWarning(_, text string) {
 	if !slices.Contains(r.warnings, text) {
 		r.warn(text)
 	}
 }
 
-// validating is the context for a kind's validation, whose warnings go with the answer.
+// validating returns the context for a kind's validation. Its warnings are sent with the answer.
 func (c *call) validating() context.Context {
 	return warning.WithWarningRecorder(c.context(), recorder{c})
 }
 
-// validateCreate says what is wrong with a new object, or nil.
+// validateCreate returns the 422 of an invalid new object, or nil.
 func validateCreate(ctx context.Context, k kind.Kind, obj kind.Object) error {
 	info := k.Info()
 	errs := validation.ValidateObjectMetaAccessor(lightOwnership(obj), info.Namespaced, nameRule(info), metadataPath)
 	errs = append(errs, k.Validate(ctx, obj, nil, "")...)
-	if len(errs) == 0 || ctx.Err() != nil { // rules that were interrupted say nothing of the object
+	if len(errs) == 0 || ctx.Err() != nil { // the result of interrupted rules is incomplete
 		return ctx.Err()
 	}
 	gk := qualified(k)
-	gk.Kind = obj.GetObjectKind().GroupVersionKind().Kind // a custom resource may say that it is another
+	gk.Kind = obj.GetObjectKind().GroupVersionKind().Kind // the body of a custom resource may name another kind
 	return apierrors.NewInvalid(gk, obj.GetName(), errs)
 }
 
@@ -121,13 +123,13 @@ func nameRule(info *kind.Info) validation.ValidateNameFunc {
 	return validation.NameIsDNSSubdomain
 }
 
-// validateUpdate says what is wrong with an update, or nil. Kubernetes checks the metadata twice, for every kind and
-// again for each, and clients see both causes.
+// validateUpdate returns the 422 of an invalid update, or nil. Kubernetes checks the metadata twice, in
+// general and for each kind, and clients see each cause twice.
 func validateUpdate(ctx context.Context, k kind.Kind, obj, old kind.Object, sub string) error {
 	errs := validateMetadata(obj, old)
 	errs = append(errs, errs...)
-	if sub == "" && kind.SaysInitializers(old) {
-		old = nil // to others it is new still: what no update may change, an initializer may
+	if sub == "" && kind.HasInitializers(old) {
+		old = nil // an object is new until it is initialized: initializers may change fields that are immutable later
 	}
 	errs = append(errs, k.Validate(ctx, obj, old, sub)...)
 	if err := ctx.Err(); err != nil {
@@ -136,8 +138,8 @@ func validateUpdate(ctx context.Context, k kind.Kind, obj, old kind.Object, sub 
 	return invalid(k, obj.GetName(), errs)
 }
 
-// validateMetadata says what is wrong with the metadata of an update. Most leave it as it is but for who owns what, and then
-// it is as right as it was.
+// validateMetadata returns what is wrong with the metadata of an update. Most updates change nothing of it
+// except the ownership; then only the ownership is checked.
 func validateMetadata(obj, old kind.Object) field.ErrorList {
 	if standing(obj, old) {
 		who := metadataPath.Child("managedFields")
@@ -150,7 +152,8 @@ func validateMetadata(obj, old kind.Object) field.ErrorList {
 	return errs
 }
 
-// standing says that the metadata of a Go struct is as it was, but for what follows from a write, and may be that of an update.
+// standing reports whether the metadata of a Go struct is unchanged, except for the fields that every write
+// changes, and valid for an update.
 func standing(obj, old kind.Object) bool {
 	is, ok := structMetadata(obj)
 	was, alike := structMetadata(old)
@@ -162,7 +165,7 @@ func standing(obj, old kind.Object) bool {
 		reflect.DeepEqual(is.OwnerReferences, was.OwnerReferences)
 }
 
-// structMetadata is the metadata of an object that has a Go struct for it.
+// structMetadata returns the metadata of an object that embeds metav1.ObjectMeta.
 func structMetadata(obj kind.Object) (*metav1.ObjectMeta, bool) {
 	accessor, ok := obj.(metav1.ObjectMetaAccessor)
 	if !ok {
@@ -179,7 +182,7 @@ func invalid(k kind.Kind, name string, errs field.ErrorList) error {
 	return apierrors.NewInvalid(qualified(k), name, errs)
 }
 
-// header is what the store keeps of an object beside its encodings.
+// header returns the data that the store holds beside the object's encodings.
 func header(k kind.Kind, obj kind.Object) object.Header {
 	h := object.Header{
 		Key:    object.KeyOf(k.Info().GroupResource(), obj.GetNamespace(), obj.GetName()),
@@ -190,7 +193,7 @@ func header(k kind.Kind, obj kind.Object) object.Header {
 	for _, o := range obj.GetOwnerReferences() {
 		h.Owners = append(h.Owners, o.UID)
 	}
-	if kind.SaysInitializers(obj) {
+	if kind.HasInitializers(obj) {
 		h.Fields = maps.Clone(h.Fields)
 		if h.Fields == nil {
 			h.Fields = map[string]string{}
@@ -200,8 +203,8 @@ func header(k kind.Kind, obj kind.Object) object.Header {
 	return h
 }
 
-// storable refuses an object that is too large to be read and written back, since no request may carry it, unless it is
-// no larger than before: what shrinks may be written. Kubernetes answers what etcd does, whose limit is half of ours.
+// storable returns a 413 if an object is too large to be sent back in a request, unless it is no larger than
+// before. Kubernetes answers the same when etcd's limit is exceeded, which is half of this one.
 func storable(fresh, current *object.Object) error {
 	size := len(fresh.Stored().Bytes())
 	if size <= maxBody || current != nil && size <= len(current.Stored().Bytes()) {
@@ -210,9 +213,9 @@ func storable(fresh, current *object.Object) error {
 	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the object would have %d bytes: limit is %d", size, maxBody))
 }
 
-// encode makes the object that is to be committed, in the form that its writer's answer needs.
+// encode makes the object to commit, in the form that the writer's answer needs.
 func encode(k kind.Kind, obj kind.Object, form object.Form) (*object.Object, error) {
-	if v, ok := k.(kind.Versioned); ok {
+	if v, ok := k.(kind.Custom); ok {
 		var err error
 		if k, obj, err = v.ToStorage(obj); err != nil {
 			return nil, err

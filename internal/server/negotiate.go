@@ -18,20 +18,21 @@ const (
 	mediaProtobuf = "application/vnd.kubernetes.protobuf"
 )
 
-// mediaTypes are the media types of answers, the preferred first.
+// mediaTypes are the media types of answers, the preferred one first.
 var mediaTypes = []string{mediaJSON, mediaYAML, mediaProtobuf}
 
-// media is what an answer is to be written as.
+// media is the negotiated form of an answer.
 type media struct {
 	// name is the media type of the answer.
 	name string
-	// as is the kind that the client wants instead of the object: Table, PartialObjectMetadata(List), or empty; in version.
+	// as is the kind that the client wants instead of the object: Table, PartialObjectMetadata(List), or
+	// empty; in version.
 	as, version string
-	// custom says that the objects are kept as JSON alone, whatever their metadata is written as.
+	// custom reports whether objects are encoded as JSON only, whatever their metadata is sent as.
 	custom bool
 }
 
-// format is that of the encoding which the answer is made from.
+// format returns the format of the encoding that the answer is made from.
 func (m media) format() object.Format {
 	if m.name == mediaProtobuf {
 		return object.Protobuf
@@ -39,7 +40,7 @@ func (m media) format() object.Format {
 	return object.JSON
 }
 
-// form is the form in which an endpoint's answer is kept.
+// form returns the form in which an endpoint's answer is encoded.
 func (m media) form(gv schema.GroupVersion) object.Form {
 	if m.custom {
 		return object.Form{APIVersion: gv.String()}
@@ -47,7 +48,7 @@ func (m media) form(gv schema.GroupVersion) object.Form {
 	return object.Form{APIVersion: gv.String(), Format: m.format()}
 }
 
-// streamType is the content type of a watch.
+// streamType returns the content type of a watch.
 func (m media) streamType() string {
 	if m.name == mediaProtobuf {
 		return mediaProtobuf + ";stream=watch"
@@ -55,35 +56,36 @@ func (m media) streamType() string {
 	return m.name
 }
 
-// negotiate decides what the answer is written as. as are the kinds that this answer can be made into; none says that it
-// is a Status, which is always itself.
+// negotiate chooses the form of the answer. as are the kinds that the answer may be converted to; without
+// any, the answer is a Status, which is never converted.
 func (c *call) negotiate(as ...string) error {
 	header := c.http.Header.Get("Accept")
-	if c.protobuf() && !named(header) {
+	if c.builtin() && !named(header) {
 		return notAcceptable(c.streams())
 	}
-	chosen, ok := acceptable(header, c.protobuf())
+	chosen, ok := acceptable(header, c.builtin())
 	if !ok {
 		return notWritten(mediaTypes...)
 	}
 	if c.verb == "watch" {
-		if chosen.name == mediaYAML { // its events could not be told apart
+		if chosen.name == mediaYAML { // YAML cannot separate the events
 			return notWritten(streamed...)
 		}
-		if chosen.as == asPartialList { // no event is a list: Kubernetes sends the objects as they are
+		if chosen.as == asPartialList { // an event is not a list: Kubernetes sends the object itself
 			chosen.as = ""
 		}
 	}
 	if chosen.as != "" && len(as) > 0 && !slices.Contains(as, chosen.as) {
 		return c.otherShape(chosen.as)
 	}
-	chosen.custom = !c.protobuf()
+	chosen.custom = !c.builtin()
 	c.accept = chosen
 	return nil
 }
 
-// acceptable finds the best of an Accept header that the server writes, by quality and then by order, as Kubernetes does.
-// protobuf says whether the kind has that form: the metadata of every kind has.
+// acceptable returns the first media type of an Accept header that the server supports, by quality and then
+// by order, like Kubernetes. protobuf reports whether the kind has a protobuf form; the metadata of every
+// kind has.
 func acceptable(header string, protobuf bool) (chosen media, ok bool) {
 	if header == "" || header == "*/*" || header == mediaJSON {
 		return media{name: mediaJSON}, true
@@ -102,7 +104,7 @@ func acceptable(header string, protobuf bool) (chosen media, ok bool) {
 	return media{}, false
 }
 
-// offered is a media type with the parameters that a client gave it, when the server writes that.
+// offered returns a media type with the client's parameters. ok reports whether the server supports it.
 func offered(name string, params map[string]string, protobuf bool) (m media, ok bool) {
 	m = media{name: name, as: params["as"], version: params["v"]}
 	if stream := params["stream"]; stream != "" && (stream != "watch" || name == mediaYAML) || params["sv"] != "" {
@@ -117,14 +119,14 @@ func offered(name string, params map[string]string, protobuf bool) (m media, ok 
 	return m, m.as == asTable && name != mediaProtobuf || m.as == asPartial || m.as == asPartialList
 }
 
-// streamed are the media types of watches, as refusals name them.
+// streamed are the media types of watches, as errors name them.
 var streamed = []string{mediaJSON + ";stream=watch", mediaProtobuf + ";stream=watch"}
 
-// streams says that the path can be watched, too.
+// streams reports whether the path can also be watched.
 func (c *call) streams() bool { return c.verb == "list" || c.verb == "watch" }
 
-// named says whether an Accept header names a media type that Kubernetes' router lets in to built-in kinds, parameters
-// aside. It knows no wildcard but */*.
+// named reports whether an Accept header names a media type that Kubernetes' router accepts for built-in
+// kinds, ignoring parameters. The only wildcard it supports is */*.
 func named(header string) bool {
 	if header == "" {
 		return true
@@ -139,7 +141,7 @@ func named(header string) bool {
 	return false
 }
 
-// bodyMedia is the media type of a request's body; JSON when it names none.
+// bodyMedia returns the media type of a request's body; JSON if the request names none.
 func bodyMedia(r *http.Request) string {
 	header := r.Header.Get("Content-Type")
 	if header == "" || header == mediaJSON {

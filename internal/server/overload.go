@@ -13,40 +13,42 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/auth"
+	"github.com/bowline-dev/bowline/internal/inprocess"
 	"github.com/bowline-dev/bowline/internal/server/fair"
 )
 
-// A request that reads or writes one small object takes one seat, for a third of a millisecond or so of one core. Larger ones
-// take more: one for each of these, up to a limit. So what works at once is bounded in bytes and in time.
+// A request that reads or writes one small object takes one seat and about a third of a millisecond of one
+// core. Larger ones take one more seat for each of these units, up to a limit. So the seats bound both the
+// bytes and the time of the requests in progress.
 const (
-	// bodyPerSeat is how many bytes of a body take a seat.
+	// bodyPerSeat is in bytes of the body.
 	bodyPerSeat = 16 << 10
-	// answerPerSeat is how many bytes of the objects that a list goes over take a seat, and zippedPerSeat how many of those
-	// that are compressed.
+	// answerPerSeat is in bytes of the objects that a list reads, and zippedPerSeat likewise if the answer is
+	// compressed.
 	answerPerSeat, zippedPerSeat = 512 << 10, 64 << 10
-	// objectsPerSeat is how many objects that a list goes over take a seat, however small they are.
+	// objectsPerSeat is in objects that a list reads, of any size.
 	objectsPerSeat = 250
-	// documentSeats are what an OpenAPI document takes, which is megabytes.
+	// documentSeats are the seats of an OpenAPI document, which has megabytes.
 	documentSeats = 8
-	// heaviest is how many seats one request takes at most. There are ninety-six for each core, so that a program alone has
-	// one of the heaviest at work on each core, and all together three: another request waits for no more than those turns
-	// of Go's scheduler, of 10 ms each.
+	// heaviest is the maximum for one request. There are 96 seats for each core, so one program can run one
+	// of the heaviest requests on each core, and all programs together three. Another request then waits for
+	// at most that many turns of Go's scheduler, of 10 ms each.
 	heaviest = 32
-	// lightest are the requests that take no more than this: they do not wait behind heavier ones.
+	// lightest is the maximum for a light request. Light requests do not wait behind heavier ones of their
+	// program.
 	lightest = 4
 )
 
-// limits are what requests may take of this machine: seats by its cores, places to wait by the seats. Requests wait no longer
-// than a quarter of the time that they have, as in Kubernetes.
+// limits derives the limits from the number of cores. As in Kubernetes, a request waits for at most a quarter
+// of its time.
 func limits(timeout time.Duration) fair.Limits {
 	seats := 96 * max(2, runtime.GOMAXPROCS(0))
 	return fair.Limits{Seats: seats, Waiting: 4 * seats, Patience: timeout / 4}
 }
 
-// enter lets a request work, once there are seats for it, until leave. It is refused (429) when its user sends more than this
-// server can do: before its body is read.
+// enter waits for the request's seats, which the exchange's leave gives back. It returns a 429, before the
+// body is read, if the user sends more requests than the server can run.
 func (s *Server) enter(x *exchange, r *http.Request, user *auth.User) error {
 	if !exempt(x, r) {
 		began := time.Now()
@@ -62,26 +64,26 @@ func (s *Server) enter(x *exchange, r *http.Request, user *auth.User) error {
 	return nil
 }
 
-// exempt says who takes no seats: the plane's own process, whose controllers have to go on for the rest to be worth anything
-// (Kubernetes exempts its loopback client), and those who ask whether the server lives. A flood must not look like a death.
-// Administrators are not exempt, as they are in Kubernetes: here they are most of the users, and floods are rarely meant.
+// exempt reports whether a request takes no seats: those of the plane's own process, whose controllers must
+// make progress (like Kubernetes' loopback client), and health probes, since an overloaded server is not to
+// be restarted. Administrators are not exempt, unlike in Kubernetes: here they are most of the users.
 func exempt(x *exchange, r *http.Request) bool {
-	if r.RemoteAddr == client.InProcess {
+	if r.RemoteAddr == inprocess.RemoteAddr {
 		return true
 	}
 	_, _, probe := healthPath(x.route.path)
 	return probe && !x.route.resource
 }
 
-// programOf tells the programs of a user apart: by what they say that they are. A user whose programs lie takes nothing from
-// others.
+// programOf identifies a program of a user by its User-Agent. A forged User-Agent takes nothing from other
+// users.
 func programOf(r *http.Request) string {
 	const most = 64
 	agent := r.UserAgent()
 	return agent[:min(len(agent), most)]
 }
 
-// weight is how many seats a request takes.
+// weight returns the number of seats that a request takes.
 func (s *Server) weight(x *exchange, r *http.Request) int {
 	seats := 1
 	switch target := &x.route; {
@@ -98,10 +100,10 @@ func (s *Server) weight(x *exchange, r *http.Request) int {
 	return min(seats, heaviest)
 }
 
-// weightOfBody takes a body of unknown length for the longest that is read.
+// weightOfBody returns the seats of a body. Unknown length counts as the maximum.
 func weightOfBody(length int64) int {
 	switch {
-	case length > maxBody: // which is refused
+	case length > maxBody: // will be refused
 		return 1
 	case length < 0:
 		length = maxBody
@@ -109,8 +111,8 @@ func weightOfBody(length int64) int {
 	return 1 + int(length/bodyPerSeat)
 }
 
-// weightOfObjects is what going over the objects of a list takes, as far as it can be known without doing it: their number,
-// and the size of the first of them.
+// weightOfObjects estimates the seats of a list from the number of objects that it reads and the size of the
+// first ones.
 func (s *Server) weightOfObjects(target *route, r *http.Request) int {
 	if target.name != "" || target.selected != "" {
 		return 1
@@ -131,8 +133,8 @@ func (s *Server) weightOfObjects(target *route, r *http.Request) int {
 	return 1 + max(count/objectsPerSeat, bytes/perSeat)
 }
 
-// tooMany is the 429 of a request that found no seat. It comes late, because of those clients who do not heed it: answering
-// them at once would take more of the machine than serving them.
+// tooMany returns the 429 of a request without a seat. It is delayed: answering clients that ignore it at
+// once would cost more than serving them.
 func (s *Server) tooMany(x *exchange, r *http.Request, err error) error {
 	var refusal *fair.Refusal
 	if !errors.As(err, &refusal) {
@@ -147,16 +149,17 @@ func (s *Server) tooMany(x *exchange, r *http.Request, err error) error {
 }
 
 const (
-	// retryAfter is how many seconds a client is asked to wait that was refused.
+	// retryAfter is the value of the header Retry-After, in seconds.
 	retryAfter = 1
-	// lateness is how long a refusal is held back, and up to twice as long again, so that those who were refused together do
-	// not come back together. mostHeldBack is how many are at once: more are answered without delay. Each holds its header
-	// and a goroutine, as an idle connection does.
+	// lateness is the minimum delay of a refusal, and a third of the maximum: the delays differ so that
+	// clients which were refused together do not return together. mostHeldBack is the maximum number of
+	// delayed refusals; others are answered at once. A delayed refusal costs its header and a goroutine, like
+	// an idle connection.
 	lateness     = time.Second / 2
 	mostHeldBack = 4096
 )
 
-// holdBack returns after a while, or when the client goes.
+// holdBack delays a refusal, unless the client disconnects.
 func (s *Server) holdBack(ctx context.Context) {
 	defer s.heldBack.Add(-1)
 	if s.heldBack.Add(1) > mostHeldBack {
@@ -170,8 +173,8 @@ func (s *Server) holdBack(ctx context.Context) {
 	}
 }
 
-// passOver drops what a refused client sends over HTTP/1.1, keeping none of it: net/http would close the connection over a long
-// body that nobody reads, and the next one costs ten times as much.
+// passOver discards the body of a refused client over HTTP/1.1. Otherwise net/http closes the connection, and
+// a new one costs ten times as much.
 func passOver(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor > 1 || r.ContentLength <= 0 || r.ContentLength > maxBody {
 		return

@@ -17,8 +17,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/patch/ownership"
 )
 
-// own is the stage that keeps who set which field (metadata.managedFields): the request's manager becomes the owner of
-// what obj has other than old, which is nil for a create.
+// own is the stage that records which manager set which field (metadata.managedFields): the request's manager
+// becomes the owner of the fields in which obj differs from old. old is nil for a create.
 func (s *Server) own(c *call, o writeOptions, obj, old kind.Object) {
 	if o.owned {
 		return
@@ -27,8 +27,9 @@ func (s *Server) own(c *call, o writeOptions, obj, old kind.Object) {
 	s.owners.of(c.kind, c.endpoint).Update(c.endpoint.APIVersion(), c.subresource, old, obj, o.manager)
 }
 
-// ownView writes what next makes of a subresource's view into the object, and who owns it: next gets the view with the
-// ownership of what it shows, and says itself who owns the result when o is owned.
+// ownView writes what next makes of a subresource's view into the object, with its ownership. next receives
+// the view with the ownership of the fields that it shows. If o.owned is set, next has already set the
+// ownership of the result.
 func (s *Server) ownView(c *call, o writeOptions, current kind.Object, next func(view kind.Object) (runtime.Object, error)) (kind.Object, error) {
 	shown, err := c.sub.View(current)
 	if err != nil {
@@ -56,14 +57,14 @@ func (s *Server) ownView(c *call, o writeOptions, current kind.Object, next func
 	if err != nil {
 		return nil, err
 	}
-	if entries, err := scaling.ToParent(written.GetManagedFields()); err == nil { // else it stays as it was
+	if entries, err := scaling.ToParent(written.GetManagedFields()); err == nil { // an error preserves the ownership
 		obj.SetManagedFields(entries)
 	}
 	return obj, nil
 }
 
-// managerOf makes the name of a manager of a User-Agent header: what stands before the first slash, without what cannot be
-// printed, and no longer than a name may be.
+// managerOf derives the name of a manager from a User-Agent header: the printable characters before the first
+// slash, up to the maximum length of a manager's name.
 func managerOf(userAgent string) string {
 	name, _, _ := strings.Cut(userAgent, "/")
 	var out strings.Builder
@@ -79,7 +80,7 @@ func managerOf(userAgent string) string {
 	return out.String()
 }
 
-// owners hold the ownership of each kind that was written, in each version that it was written in.
+// owners caches the ownership of each kind that was written, in each version that it was written in.
 type owners struct {
 	mu    sync.RWMutex
 	made  map[ownedVersion]ownedKind
@@ -91,13 +92,14 @@ type ownedVersion struct {
 	apiVersion string
 }
 
-// ownedKind is the ownership of a kind, as long as the registry has that kind: a changed definition makes another.
+// ownedKind is the ownership of one kind. It is valid as long as the registry has that kind: a changed
+// definition replaces it.
 type ownedKind struct {
 	kind   kind.Kind
 	owners *ownership.Owners
 }
 
-// of finds the ownership of a kind in a version, or makes it.
+// of returns the ownership of a kind in a version. It creates it on first use.
 func (o *owners) of(k kind.Kind, e *kind.Endpoint) *ownership.Owners {
 	key := ownedVersion{k.Info().GroupResource(), e.APIVersion()}
 	o.mu.RLock()
@@ -119,7 +121,7 @@ func (o *owners) of(k kind.Kind, e *kind.Endpoint) *ownership.Owners {
 	return fresh
 }
 
-// ofView finds the ownership of what a subresource with a kind of its own shows, or makes it.
+// ofView returns the ownership of a subresource that has its own kind. It creates it on first use.
 func (o *owners) ofView(sub *kind.Subresource) *ownership.Owners {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -134,7 +136,7 @@ func (o *owners) ofView(sub *kind.Subresource) *ownership.Owners {
 	return have
 }
 
-// forget drops what was made for a resource that is not served any longer.
+// forget removes the entries of a resource that is no longer served.
 func (o *owners) forget(gr schema.GroupResource) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -145,8 +147,8 @@ func (o *owners) forget(gr schema.GroupResource) {
 	}
 }
 
-// keepTimes gives obj the ownership of old when they differ in nothing but the times of it: a write that changes nothing
-// in the end (its changes were undone, or meant the same) is no change.
+// keepTimes gives obj the ownership of old if they differ only in its timestamps. A write whose changes were
+// undone, or were equivalent, must not change the object.
 func keepTimes(obj, old kind.Object) {
 	is, was := ownership.Entries(obj), ownership.Entries(old)
 	if len(is) == 0 || !slices.EqualFunc(is, was, sameButTime) || slices.EqualFunc(is, was, sameTime) {
@@ -165,13 +167,12 @@ func sameButTime(a, b metav1.ManagedFieldsEntry) bool {
 	return sameEntry(a, b)
 }
 
-// readableOwnership puts the ownership back that obj had before admission, when plugins made something of it that nobody
-// can read.
+// readableOwnership restores the ownership from before admission if plugins left one that cannot be parsed.
 func (c *call) readableOwnership(obj kind.Object, before ownershipSeen) {
 	if before.stillOf(obj) {
 		return
 	}
-	if err := ownership.Readable(obj.GetManagedFields()); err != nil {
+	if err := ownership.ValidateEntries(obj.GetManagedFields()); err != nil {
 		before.restore(obj)
 		c.warn(".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating " +
 			"admission controller; please fix your requests: " + err.Error())

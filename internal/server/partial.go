@@ -11,7 +11,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// partial is an object's metadata alone.
+// partial returns the metadata of an object alone.
 func partial(obj kind.Object, apiVersion string) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{
 		TypeMeta:   metav1.TypeMeta{Kind: asPartial, APIVersion: apiVersion},
@@ -19,7 +19,7 @@ func partial(obj kind.Object, apiVersion string) *metav1.PartialObjectMetadata {
 	}
 }
 
-// objectMeta copies the metadata of any object into the struct of the typed ones.
+// objectMeta copies the metadata of any object into the struct of typed objects.
 func objectMeta(obj kind.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: obj.GetName(), GenerateName: obj.GetGenerateName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(),
@@ -30,11 +30,11 @@ func objectMeta(obj kind.Object) metav1.ObjectMeta {
 	}
 }
 
-// metadata is that of a stored object, in a format: a JSON object, or an ObjectMeta message. The rest of the object is
-// not looked at.
+// metadata returns the metadata of a stored object in a format: a JSON object, or an ObjectMeta message. The
+// rest of the object is not decoded.
 func (c *call) metadata(o *object.Object, format object.Format) ([]byte, error) {
 	e := o.Stored()
-	if v, ok := c.kind.(kind.Versioned); ok { // a conversion may change labels and annotations
+	if v, ok := c.kind.(kind.Custom); ok { // a conversion may change labels and annotations
 		var err error
 		if e, err = o.Encoding(v.Codec(), object.Form{APIVersion: v.APIVersion()}); err != nil {
 			return nil, err
@@ -44,7 +44,7 @@ func (c *call) metadata(o *object.Object, format object.Format) ([]byte, error) 
 	if e.Form.Format == format {
 		return data, nil
 	}
-	if o.Uninitialized() { // the struct has no field for it
+	if o.Uninitialized() { // ObjectMeta has no field for initializers
 		return c.metadataOf(o, format)
 	}
 	var meta metav1.ObjectMeta
@@ -60,7 +60,7 @@ func (c *call) metadata(o *object.Object, format object.Format) ([]byte, error) 
 	return meta.Marshal()
 }
 
-// metadataOf is that of a stored object as the whole of it is written in a format.
+// metadataOf extracts the metadata from an encoding of the whole object.
 func (c *call) metadataOf(o *object.Object, format object.Format) ([]byte, error) {
 	e, err := o.Encoding(c.codec(), object.Form{APIVersion: c.endpoint.APIVersion(), Format: format})
 	if err != nil {
@@ -69,18 +69,18 @@ func (c *call) metadataOf(o *object.Object, format object.Format) ([]byte, error
 	return e.Metadata(), nil
 }
 
-// appendPartial appends a PartialObjectMetadata in JSON around an object's metadata.
+// appendPartial appends a PartialObjectMetadata in JSON with the given metadata.
 func (c *call) appendPartial(dst, metadata []byte) []byte {
 	dst = append(dst, `{"kind":"`+asPartial+`","apiVersion":"`+c.metaVersion()+`","metadata":`...)
 	return append(append(dst, metadata...), '}')
 }
 
-// partialMessage is field 1 of a PartialObjectMetadata: it is all that the message has.
+// partialMessage is a PartialObjectMetadata message, which has no other field than field 1.
 func partialMessage(metadata []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), metadata)
 }
 
-// partialBody is the metadata of one object.
+// partialBody encodes the metadata of one object.
 func (c *call) partialBody(o *object.Object) ([]byte, error) {
 	data, err := c.metadata(o, c.accept.format())
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *Server) answerPartial(c *call, code int, o *object.Object) error {
 	return nil
 }
 
-// answerPartialList writes the metadata of many.
+// answerPartialList writes the metadata of a list of objects.
 func (s *Server) answerPartialList(c *call, p *page) error {
 	whole := c.partialJSONList
 	if c.accept.format() == object.Protobuf {
@@ -139,7 +139,7 @@ func (c *call) partialJSONList(p *page) ([]byte, error) {
 
 func (c *call) partialProtobufList(p *page) ([]byte, error) {
 	metaField, itemsField := protowire.Number(1), protowire.Number(2)
-	if c.accept.version == "v1beta1" { // which numbered them the other way round
+	if c.accept.version == "v1beta1" { // v1beta1 numbers the two fields in reverse
 		metaField, itemsField = 2, 1
 	}
 	meta, err := p.meta.shown().Marshal()

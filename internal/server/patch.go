@@ -19,8 +19,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// patch changes an object by a description of the change. The patch acts on the version that the URL names; the
-// result goes the way of an update.
+// patch serves all patches. The patch is applied in the version that the URL names; the result is written
+// like an update.
 func (s *Server) patch(c *call) error {
 	if err := c.negotiate(asTable, asPartial); err != nil {
 		return err
@@ -53,19 +53,19 @@ func (s *Server) patch(c *call) error {
 	return s.answerWritten(c, w)
 }
 
-// patchType is the kind of patch that the body is, of those that the resource takes.
+// patchType returns the type of the patch, if the resource supports it.
 func (c *call) patchType() (types.PatchType, error) {
 	t := types.PatchType(bodyMedia(c.http))
 	switch t {
 	case types.JSONPatchType, types.MergePatchType, types.ApplyYAMLPatchType:
 		return t, nil
 	case types.StrategicMergePatchType:
-		if c.protobuf() {
+		if c.builtin() {
 			return t, nil
 		}
 		return "", unsupportedMedia(acceptedPatches(false)...)
 	case types.ApplyCBORPatchType:
-		return "", unsupportedMedia(acceptedPatches(c.protobuf())...)
+		return "", unsupportedMedia(acceptedPatches(c.builtin())...)
 	}
 	return "", generic(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "415: Unsupported Media Type")
 }
@@ -78,7 +78,7 @@ func acceptedPatches(strategic bool) []string {
 	return append(accepted, string(types.ApplyYAMLPatchType))
 }
 
-// patched is the current object with the patch applied, read back like a request.
+// patched applies the patch to the current object and decodes the result like a request.
 func (s *Server) patched(c *call, o writeOptions, t types.PatchType, current kind.Object, body []byte) (kind.Object, error) {
 	if obj, plain := c.patchedMaps(o, t, current, body); plain {
 		return obj, c.matchURL(obj)
@@ -100,7 +100,7 @@ func (s *Server) patched(c *call, o writeOptions, t types.PatchType, current kin
 	}
 	obj, unknown, err := c.received(object.Form{APIVersion: version}, after, !o.strict && !o.warn)
 	if err != nil {
-		return nil, patch.Undecodable(t, body, after, c.kind.Prototype(version), err)
+		return nil, patch.DecodeError(t, body, after, c.kind.Prototype(version), err)
 	}
 	if err := c.patchStrictness(o, t, body, after, append(strict, unknown...)); err != nil {
 		return nil, err
@@ -108,16 +108,16 @@ func (s *Server) patched(c *call, o writeOptions, t types.PatchType, current kin
 	return obj, c.matchURL(obj)
 }
 
-// patchedMaps is the current object with a merge patch applied where both are maps: a custom resource. plain is false where
-// there is anything to say of the patch or of what it makes: the way over texts says it.
+// patchedMaps applies a merge patch to a custom resource without encoding it. If plain is false, the patch or
+// its result may be invalid; the caller applies it to the encoded object, which finds the error.
 func (c *call) patchedMaps(o writeOptions, t types.PatchType, current kind.Object, body []byte) (patched kind.Object, plain bool) {
-	receiver, ok := c.kind.(kind.MapReceiver)
+	receiver, ok := c.kind.(kind.Custom)
 	u, isMap := current.(*unstructured.Unstructured)
 	if !ok || !isMap || t != types.MergePatchType || u.GroupVersionKind() != c.gvk() || hasFloat(u.Object) {
 		return nil, false
 	}
 	lenient := !o.strict && !o.warn
-	change, plain := patch.ReadMerge(body, lenient)
+	change, plain := patch.DecodeMerge(body, lenient)
 	if !plain {
 		return nil, false
 	}
@@ -131,7 +131,7 @@ func (c *call) patchedMaps(o writeOptions, t types.PatchType, current kind.Objec
 	return obj, err == nil && len(strict) == 0
 }
 
-// hasFloat says whether there is a number in decoded JSON that is not known to be an integer. Its text may be read as one.
+// hasFloat reports whether decoded JSON contains a float64: its text may be decoded as an integer.
 func hasFloat(value any) bool {
 	switch value := value.(type) {
 	case float64:
@@ -148,32 +148,32 @@ func hasFloat(value any) bool {
 	return false
 }
 
-// patchedKind refuses a patch that makes another kind of the object.
+// patchedKind returns a 400 if the patch changes the object's kind or version.
 func (s *Server) patchedKind(c *call, t types.PatchType, body, after []byte) error {
 	own := c.gvk()
 	prototype := c.kind.Prototype(own.GroupVersion().String())
 	gvk, err := kjsonmeta.DefaultMetaFactory.Interpret(after)
 	if err != nil {
-		return patch.Undecodable(t, body, after, prototype, err)
+		return patch.DecodeError(t, body, after, prototype, err)
 	}
 	switch {
 	case *gvk == own:
 		return nil
-	case gvk.Kind != own.Kind && c.protobuf():
-		if other, ok := s.kindNamed(*gvk); ok { // which its body may not even fit
+	case gvk.Kind != own.Kind && c.builtin():
+		if other, ok := s.kindNamed(*gvk); ok { // a mismatch of the body is reported first
 			if _, _, err := other.DecodeRequest(object.Form{APIVersion: gvk.GroupVersion().String()}, after, true); err != nil {
-				return patch.Undecodable(t, body, after, prototype, err)
+				return patch.DecodeError(t, body, after, prototype, err)
 			}
 		}
-		return patch.Undecodable(t, body, after, prototype, fmt.Errorf("unable to decode \"patch\": converting (%s.%s) to (%s.%s): unknown conversion", gvk.Version, gvk.Kind, own.Version, own.Kind))
+		return patch.DecodeError(t, body, after, prototype, fmt.Errorf("unable to decode \"patch\": converting (%s.%s) to (%s.%s): unknown conversion", gvk.Version, gvk.Kind, own.Version, own.Kind))
 	}
 	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", gvk.Kind, gvk.GroupVersion(), own.Kind))
 }
 
-// patchStrictness acts on fields of a patch that stand twice, or that the schema does not know.
+// patchStrictness rejects or warns about duplicate and unknown fields, as the options demand.
 func (c *call) patchStrictness(o writeOptions, t types.PatchType, body, after []byte, found []string) error {
 	if len(found) > 0 && o.strict {
-		return patch.NotStrict(t, body, after, found)
+		return patch.StrictError(t, body, after, found)
 	}
 	for _, f := range found {
 		if o.warn {
@@ -211,7 +211,7 @@ func (s *Server) patchSubresource(c *call, o writeOptions, t types.PatchType, bo
 	return s.answerWritten(c, w)
 }
 
-// patchedView is what a subresource shows with a patch applied, read back like a request.
+// patchedView applies a patch to what a subresource shows and decodes the result like a request.
 func (c *call) patchedView(o writeOptions, t types.PatchType, view kind.Object, body []byte) (runtime.Object, error) {
 	before, err := kind.Marshal(object.JSON, view)
 	if err != nil {
@@ -223,13 +223,13 @@ func (c *call) patchedView(o writeOptions, t types.PatchType, view kind.Object, 
 	}
 	next, found, err := readTyped(after, c.sub.New, o)
 	if err != nil {
-		return nil, patch.Undecodable(t, body, after, c.sub.New(), err)
+		return nil, patch.DecodeError(t, body, after, c.sub.New(), err)
 	}
 	return next, c.patchStrictness(o, t, body, after, append(strict, found...))
 }
 
-// applied writes a subresource's body into an object, with the revision that the body names. One that names the uid of another
-// object is for that one, which had the name before.
+// applied writes a subresource's body into an object, with the resourceVersion of the body. A body with the
+// uid of another object is a conflict.
 func (c *call) applied(current kind.Object, body runtime.Object) (kind.Object, error) {
 	if m, ok := body.(metav1.Object); ok {
 		if err := c.matchURL(m); err != nil {
@@ -237,7 +237,7 @@ func (c *call) applied(current kind.Object, body runtime.Object) (kind.Object, e
 		}
 		if uid := m.GetUID(); uid != "" && uid != current.GetUID() {
 			what := schema.GroupResource{Group: c.gvr.Group, Resource: c.gvr.Resource + "/" + c.subresource}
-			return nil, apierrors.NewConflict(what, c.name, // in Kubernetes' words
+			return nil, apierrors.NewConflict(what, c.name, // Kubernetes' text
 				fmt.Errorf("%s: UID in precondition: %v, UID in object meta: %v", "Precondition failed", uid, current.GetUID()))
 		}
 		defer current.SetResourceVersion(m.GetResourceVersion())

@@ -13,23 +13,22 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// plainMetadata are the fields of the metadata that a patch may name for patchedMetadata: no others depend on them.
+// plainMetadata are the fields that patchedMetadata handles: no other fields depend on them.
 var plainMetadata = map[string]bool{
 	"name": true, "uid": true, "resourceVersion": true,
 	"labels": true, "annotations": true, "finalizers": true, "ownerReferences": true,
 	"$deleteFromPrimitiveList/finalizers": true, "$setElementOrder/finalizers": true, "$setElementOrder/ownerReferences": true,
 }
 
-// patchedMetadata is the current object with a patch applied that is about labels, finalizers and the like alone, as most
-// patches of controllers are: the rest of the object needs no text. plain is false where there is more to the patch, or
-// anything to say of it: the way over texts says it.
+// patchedMetadata applies a patch that changes only labels, annotations, finalizers or owners, like most
+// patches of controllers, without encoding the rest of the object. If it returns false, the patch changes
+// more or may be invalid; the caller applies it to the encoded object, which finds the error.
 func (c *call) patchedMetadata(o writeOptions, t types.PatchType, current kind.Object, body []byte) (kind.Object, bool) {
-	receiver, ok := c.kind.(kind.Receiver)
 	version := c.endpoint.APIVersion()
 	switch {
-	case !ok || t != types.MergePatchType && t != types.StrategicMergePatchType || !onlyPlainMetadata(body):
+	case !c.builtin() || t != types.MergePatchType && t != types.StrategicMergePatchType || !onlyPlainMetadata(body):
 		return nil, false
-	case kind.SaysInitializers(current) || reflect.TypeOf(c.kind.Prototype(version)) != reflect.TypeOf(current):
+	case kind.HasInitializers(current) || reflect.TypeOf(c.kind.Prototype(version)) != reflect.TypeOf(current):
 		return nil, false
 	}
 	sent := current.DeepCopyObject().(kind.Object)
@@ -38,12 +37,12 @@ func (c *call) patchedMetadata(o writeOptions, t types.PatchType, current kind.O
 		return nil, false
 	}
 	sent.GetObjectKind().SetGroupVersionKind(c.gvk())
-	obj, err := receiver.Accept(sent, version)
+	obj, err := c.kind.Accept(sent, version)
 	c.spans.at(stageConvert)
 	return obj, err == nil
 }
 
-// onlyPlainMetadata says whether a patch names nothing but such fields.
+// onlyPlainMetadata reports whether a patch names only fields of plainMetadata.
 func onlyPlainMetadata(body []byte) bool {
 	var change map[string]map[string]json.RawMessage
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &change); err != nil || len(change) != 1 {
@@ -57,7 +56,8 @@ func onlyPlainMetadata(body []byte) bool {
 	return change["metadata"] != nil
 }
 
-// patchMetadata applies a patch to the metadata alone. It says no, and changes nothing, when there is anything to say of it.
+// patchMetadata applies a patch to the metadata. If it returns false, the patch may be invalid, and meta is
+// unchanged.
 func patchMetadata(t types.PatchType, meta *metav1.ObjectMeta, body []byte, lenient bool) bool {
 	whole := metav1.PartialObjectMetadata{ObjectMeta: *meta}
 	whole.ManagedFields = nil
@@ -70,7 +70,7 @@ func patchMetadata(t types.PatchType, meta *metav1.ObjectMeta, body []byte, leni
 		return false
 	}
 	var next metav1.PartialObjectMetadata
-	if found, err := kjson.UnmarshalStrict(after, &next); err != nil || len(found) > 0 || kind.SaysInitializers(&next) {
+	if found, err := kjson.UnmarshalStrict(after, &next); err != nil || len(found) > 0 || kind.HasInitializers(&next) {
 		return false
 	}
 	next.ManagedFields = meta.ManagedFields

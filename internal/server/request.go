@@ -17,10 +17,10 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// maxBody is the largest request body, in bytes: what kube-apiserver takes.
+// maxBody is the maximum length of a request's body, in bytes. It is kube-apiserver's.
 const maxBody = 3 << 20
 
-// call is a request to an API resource on its way through the pipeline: the typed form of what came over HTTP.
+// call is the typed form of a request for an API resource.
 type call struct {
 	http *http.Request
 	w    http.ResponseWriter
@@ -30,10 +30,10 @@ type call struct {
 	sub      *kind.Subresource // nil for the object itself
 	user     *auth.User
 	accept   media
-	spans    *spans // nil while nobody traces
-	// server answers it; nil in process.
+	spans    *spans // nil if the request is not traced
+	// server serves the request; nil for requests of a Source.
 	server *Server
-	// exchange is told of a watch that goes on; nil in process.
+	// exchange receives the watch to stream; nil for requests of a Source.
 	exchange *exchange
 	// warnings are sent with the answer, in order.
 	warnings []string
@@ -41,20 +41,20 @@ type call struct {
 
 func (c *call) context() context.Context { return c.http.Context() }
 
-// info is the data of the kind that the call is about.
+// info returns the data of the request's kind.
 func (c *call) info() *kind.Info { return c.kind.Info() }
 
-// resource names the resource in errors: by the endpoint's group.
+// resource names the resource in errors, with the endpoint's group.
 func (c *call) resource() schema.GroupResource { return c.gvr.GroupResource() }
 
-// stored is where the objects are: by the hub's group.
+// stored names the resource in the store, with the hub's group.
 func (c *call) stored() schema.GroupResource { return c.info().GroupResource() }
 
-// key of the object that the call names.
+// key returns the key of the object that the request names.
 func (c *call) key() object.Key { return object.KeyOf(c.stored(), c.namespaceOfObject(), c.name) }
 
-// namespaceOfObject is empty for cluster-scoped kinds, whose objects stand in no namespace (a Namespace is named by the
-// namespace part of its URL, and is in none).
+// namespaceOfObject returns the namespace of the request's objects. It is empty for cluster-scoped kinds: the
+// route of a Namespace names it in the place of a namespace, but it is in none.
 func (c *call) namespaceOfObject() string {
 	if c.info().Namespaced {
 		return c.namespace
@@ -62,15 +62,16 @@ func (c *call) namespaceOfObject() string {
 	return ""
 }
 
-// gvk of the endpoint.
+// gvk returns the endpoint's group and version with the kind's name.
 func (c *call) gvk() schema.GroupVersionKind {
 	return c.endpoint.GroupVersion().WithKind(c.info().Kind)
 }
 
-// protobuf says whether the kind has a protobuf form.
-func (c *call) protobuf() bool { return c.info().Protobuf }
+// builtin reports whether the kind is built in, not made of a definition.
+func (c *call) builtin() bool { return c.info().Builtin }
 
-// readBody reads a whole body within the request's time: one that does not come holds nobody up.
+// readBody reads the whole body. It fails when the request's deadline passes, so that a slow sender holds no
+// seats.
 func (c *call) readBody() ([]byte, error) {
 	r := c.http
 	if r.ContentLength > maxBody {
@@ -94,8 +95,8 @@ func (c *call) readBody() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// whenOver calls f when ctx ends before stop is called. f does not run any longer when stop returns: it may use what the
-// handler's return takes away.
+// whenOver calls f when ctx ends before stop is called. f is not running when stop returns, so it may use
+// what is released when the handler returns.
 func whenOver(ctx context.Context, f func()) (stop func()) {
 	ran := make(chan struct{})
 	cancel := context.AfterFunc(ctx, func() { defer close(ran); f() })
@@ -110,7 +111,8 @@ func tooBig() error {
 	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
 }
 
-// matchURL checks that the object is the one that the URL names. A create needs no name.
+// matchURL checks that the object has the namespace and name of the URL. The object of a create needs no
+// name.
 func (c *call) matchURL(obj metav1.Object) error {
 	if c.info().Namespaced {
 		switch obj.GetNamespace() {
@@ -121,7 +123,7 @@ func (c *call) matchURL(obj metav1.Object) error {
 			return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 		}
 	} else {
-		obj.SetNamespace("") // nothing else is meant
+		obj.SetNamespace("") // whatever the body says
 	}
 	switch {
 	case c.verb == "create":

@@ -16,36 +16,39 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// selection is which objects of a resource a list, a watch or a deletecollection is about.
+// selection selects the objects of a resource for a list, a watch or a deletecollection.
 type selection struct {
 	prefix object.Key
-	// parent is the prefix without what the selectors narrow it by: continue tokens are relative to it.
+	// parent is the prefix before a selector narrowed it: continue tokens are relative to it.
 	parent object.Key
-	labels labels.Selector // nil for all
-	fields fields.Selector // nil for all
-	// renamed are the names under which objects have the values of selectable fields, where they differ.
+	labels labels.Selector // nil selects all
+	fields fields.Selector // nil selects all
+	// renamed maps the name of a selectable field to the name under which objects store it, if they differ.
 	renamed map[string]string
-	// shown gives the object whose labels and fields are to be looked at, and codec is what it is read by: see call.
+	// shown returns the object in the version of the request, decoded with codec: its labels and fields are
+	// matched. See call.shown.
 	shown func(object.Codec, *object.Object) (*object.Object, error)
 	codec func() object.Codec
-	// ended is closed when the kind is served differently or no longer: see call.ended.
+	// ended is closed when the kind is replaced or removed. See call.ended.
 	ended <-chan struct{}
-	// converts says that it may be another one than the stored object, unless that is in the form.
+	// converts reports whether shown may differ from the stored object. It does not if the object is stored
+	// in form.
 	converts bool
 	form     object.Form
-	// uninitialized says that objects count which initializers have still to act on.
+	// uninitialized includes objects that initializers have not finished.
 	uninitialized bool
-	// marks are the bits of labels that selected objects have: of each group, those of one mark at least.
+	// marks are bits of the selected objects' labels. An object must have at least one mark of each group.
 	marks [][]object.Mark
 }
 
-// everything says that nothing is selected by labels or fields.
+// everything reports whether there is neither a label nor a field selector.
 func (s *selection) everything() bool { return s.labels == nil && s.fields == nil }
 
-// single says that at most one object is selected, by its name: it is read rather than listed, and limits do not count.
+// single reports whether at most one object is selected, by its name. Limits do not apply to it.
 func (s *selection) single() bool { return !strings.HasSuffix(string(s.prefix), "/") }
 
-// matches says whether an object is selected. One that cannot be shown is: who sends it meets the error.
+// matches reports whether an object is selected. An object that cannot be converted is: sending it returns
+// the error.
 func (s *selection) matches(o *object.Object) bool {
 	if !s.uninitialized && o.Uninitialized() {
 		return false
@@ -63,7 +66,7 @@ func (s *selection) matches(o *object.Object) bool {
 	return s.fields == nil || s.fields.Matches(objectFields{o, s.renamed})
 }
 
-// selectLabels keeps a label selector, with the marks that let most objects be passed over.
+// selectLabels sets the label selector, and the marks by which most other objects are skipped.
 func (s *selection) selectLabels(selector labels.Selector) {
 	s.labels = selector
 	if selector == nil {
@@ -86,19 +89,20 @@ func (s *selection) selectLabels(selector labels.Selector) {
 	}
 }
 
-// mostMarks is how many marks of a group are looked at: with more of them, nearly every object passes.
+// mostMarks is the maximum size of a group. With more marks, nearly every object passes.
 const mostMarks = 8
 
-// scan yields the objects of a snapshot that matches is to be asked about, from a key on.
+// scan yields the objects of a snapshot that may match, starting at a key.
 func (s *selection) scan(snapshot *store.Snapshot, from object.Key, yield func(*object.Object) bool) {
-	if s.converts { // the labels that are shown may not be those that are stored
+	if s.converts { // the shown labels may differ from the stored ones, of which the marks are made
 		snapshot.Scan(s.prefix, from, yield)
 		return
 	}
 	snapshot.Select(s.prefix, from, s.mayMatch, yield)
 }
 
-// mayMatch is false for the mark of an object that lacks a label which selected objects have.
+// mayMatch reports whether an object with this mark may be selected. False means that it lacks a required
+// label.
 func (s *selection) mayMatch(mark object.Mark) bool {
 	for _, group := range s.marks {
 		some := false
@@ -127,16 +131,17 @@ func (f objectFields) Has(name string) bool {
 // Get implements fields.Fields.
 func (f objectFields) Get(name string) string { return f.Field(cmp.Or(f.renamed[name], name)) }
 
-// selectionOf reads namespace, name and selectors of a call. Whoever continues a list is not taken to one object of it.
+// selectionOf reads namespace, name and selectors of a request. The selection of a continued list is never
+// narrowed to one object.
 func (c *call) selectionOf(q url.Values, continues bool) (*selection, error) {
 	s := &selection{prefix: object.Prefix(c.stored(), c.namespaceOfObject()), renamed: c.endpoint.Selectable, shown: c.shown, codec: c.codec, ended: c.ended()}
-	if v, ok := c.kind.(kind.Versioned); ok {
+	if v, ok := c.kind.(kind.Custom); ok {
 		s.converts, s.form = true, object.Form{APIVersion: v.APIVersion()}
 	}
 	s.parent = s.prefix
 	s.uninitialized = c.verb == "deletecollection" || asksUninitialized(q)
 	if !c.info().Namespaced {
-		s.parent += "/" // the namespace in their keys is empty
+		s.parent += "/" // the keys of cluster-scoped objects have an empty namespace
 	}
 	if c.name != "" {
 		s.prefix = c.key()
@@ -164,13 +169,13 @@ func (c *call) selectionOf(q url.Values, continues bool) (*selection, error) {
 	return s, nil
 }
 
-// selectable refuses a selector on a field that the endpoint does not select by.
+// selectable returns a 400 if the endpoint does not support a field of the selector.
 func (c *call) selectable(selector fields.Selector) error {
 	for _, r := range selector.Requirements() {
 		if _, own := c.endpoint.Selectable[r.Field]; own || r.Field == "metadata.name" || r.Field == "metadata.namespace" {
 			continue
 		}
-		if !c.protobuf() || len(c.endpoint.Selectable) > 0 {
+		if !c.builtin() || len(c.endpoint.Selectable) > 0 {
 			return apierrors.NewBadRequest("field label not supported: " + r.Field)
 		}
 		known := []string{`"metadata.name"`, `"metadata.namespace"`}
@@ -179,7 +184,7 @@ func (c *call) selectable(selector fields.Selector) error {
 	return nil
 }
 
-// narrow keeps a field selector, or the one key that it leaves.
+// narrow sets the field selector, or narrows the prefix to the one key that the selector leaves.
 func (s *selection) narrow(c *call, selector fields.Selector, continues bool) {
 	name, exact := selector.RequiresExactMatch("metadata.name")
 	if exact && name != "" && !continues && c.name == "" && (!c.info().Namespaced || c.namespace != "") && !strings.ContainsRune(name, '/') {

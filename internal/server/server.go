@@ -1,10 +1,10 @@
-// Package server turns HTTP into typed requests and answers them from the store: the filter chain, the pipeline (one
-// short function per verb), discovery, OpenAPI, tables and watch streaming. It knows no kind by name; what a kind needs
-// comes through kind.Kind. Package bowline starts it; controllers never reach it but through the API.
+// Package server implements the Kubernetes API over HTTP: authentication and authorization, the fair queue,
+// one function for each verb, discovery, OpenAPI, tables and watch streams. It knows no kind by name: a kind
+// differs from others by its kind.Kind. Package bowline starts it; controllers use it through the API only.
 //
-// The stages of a write, in order, each a span of its trace: authenticate > authorize > route > decode > convert > own >
-// admit > validate > encode > commit > answer. An update or a patch has patch before own. docs/request.md draws them and
-// says where each is in the code, and what the other verbs have.
+// A write goes through these stages, each a span of its trace: authenticate, authorize, route, decode,
+// convert, own, admit, validate, encode, commit, answer. An update or a patch has the stage patch before own.
+// docs/request.md lists where each is implemented, and the stages of the other verbs.
 package server
 
 import (
@@ -23,56 +23,58 @@ import (
 	"github.com/bowline-dev/bowline/admission"
 	"github.com/bowline-dev/bowline/internal/auth"
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/plugins"
 	"github.com/bowline-dev/bowline/internal/server/discovery"
 	"github.com/bowline-dev/bowline/internal/server/fair"
 	"github.com/bowline-dev/bowline/internal/server/openapi"
 	"github.com/bowline-dev/bowline/internal/store"
 )
 
-// Options are what a server is made of. What stands below the Authorizer may be left out.
+// Options configure a Server. The fields below Authorizer are optional.
 type Options struct {
 	Store         *store.Store
 	Kinds         *kind.Registry
 	Authenticator auth.Authenticator
 	Authorizer    auth.Authorizer
-	// Plugins are asked about each write, in order.
+	// Plugins are called for each write, in order.
 	Plugins []admission.Plugin
 	Log     *slog.Logger
-	// Initial are objects to create where they are not there yet, before the first request, and to correct where they are.
+	// Initial are the objects to create or correct before the first request.
 	Initial []kind.Initial
-	// KeepStored has events that are stored already stay for ever: those of a fork or a backup are what somebody wants to see.
+	// KeepStored disables the expiry of stored events, for forks and backups that are to be inspected.
 	KeepStored bool
-	// Checks are what health means beside what the server knows itself.
+	// Checks are health checks in addition to the server's own.
 	Checks []Check
-	// Like is a server whose objects the store shares, or shared: what it has made of definitions is taken over, where they
-	// are the same.
+	// Like is a server whose store this one shares or was forked from. The kinds it made of unchanged
+	// definitions are reused.
 	Like *Server
-	// Why answers at /bowline/why, where administrators ask why controllers did what they did, and controllers of other
-	// processes tell it; nil leaves the path out.
+	// Why serves /bowline/why, where administrators query the journal of controllers, and controllers in
+	// other processes report to it. The path does not exist if it is nil.
 	Why http.Handler
-	// Collectors are what /metrics has beside what the server counts itself.
+	// Collectors are metrics in addition to the server's own.
 	Collectors []prometheus.Collector
-	// TracerProvider makes the tracer of requests; nil traces nothing.
+	// TracerProvider creates the tracer of requests; nil disables tracing.
 	TracerProvider trace.TracerProvider
-	// Limits are what requests may take of this machine at once; zero is by its cores.
+	// Limits bound the concurrency of requests; the zero value derives them from the number of cores.
 	Limits fair.Limits
-	// RequestTimeout bounds every request but watches and backups; 0 means a minute.
+	// RequestTimeout bounds every request except watches and backups; 0 means a minute.
 	RequestTimeout time.Duration
-	// Prompt says that the store commits without waiting, in memory: callers in the same process need no goroutine beside their
-	// own then (client.Prompt). What admission asks must end with its context.
+	// Prompt states that the store commits without waiting, in memory: callers in the same process then run
+	// requests on their own goroutine (inprocess.Prompt). Admission plugins must end with their context.
 	Prompt bool
-	// Patience is how long a client may leave a write of its watch waiting before it is cut off; 0 means 30 seconds.
+	// Patience is how long a client may block a write of its watch before it is disconnected; 0 means 30
+	// seconds.
 	Patience time.Duration
 }
 
-// Server answers the Kubernetes API. Make it with New, serve its Handler, Close it.
+// Server serves the Kubernetes API. Create it with New, serve its Handler, Close it.
 type Server struct {
 	store         *store.Store
 	kinds         *kind.Registry
 	authenticator auth.Authenticator
 	authorizer    auth.Authorizer
-	admission     *admission.Chain
-	lifecycle     bool // whether admission asks after namespaces
+	admission     *plugins.Chain
+	lifecycle     bool // whether admission checks the namespaces of new objects
 	discovery     *discovery.Handler
 	openapi       *openapi.Handler
 	changes       changes
@@ -84,22 +86,22 @@ type Server struct {
 	heldBack      atomic.Int64 // refusals
 	healthChecks  []Check
 	why           http.Handler // nil for none
-	tracer        trace.Tracer // nil while nobody traces
+	tracer        trace.Tracer // nil if requests are not traced
 	log           *slog.Logger
 	timeout       time.Duration
 	patience      time.Duration
 	prompt        bool
 	gzips         sync.Pool // of *gzip.Writer
 
-	// ctx ends when the server closes: watches end with it.
+	// ctx is canceled when the server closes, which ends its watches.
 	ctx    context.Context
 	cancel context.CancelFunc
-	// work is what Close waits for; mu orders its beginnings and Close.
+	// work counts what Close waits for; mu serializes begin with Close.
 	mu   sync.Mutex
 	work sync.WaitGroup
 }
 
-// New makes a server over a loaded store.
+// New returns a server on a loaded store, once its kinds are served and its initial objects exist.
 func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{
 		store: o.Store, kinds: o.Kinds, authenticator: o.Authenticator, authorizer: o.Authorizer,
@@ -123,8 +125,8 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.fair = fair.New(o.Limits)
 	s.metrics = newMetrics(append(o.Collectors, objectCounts{s}, damageCount{s}, fairness{s.fair})...)
 	s.healthChecks = s.checks(o.Checks)
-	s.admission = admission.NewChain(reader{s}, o.Plugins...)
-	s.lifecycle = slices.ContainsFunc(o.Plugins, func(p admission.Plugin) bool { return p == admission.NamespaceLifecycle{} })
+	s.admission = plugins.NewChain(reader{s}, o.Plugins...)
+	s.lifecycle = slices.ContainsFunc(o.Plugins, func(p admission.Plugin) bool { return p == plugins.NamespaceLifecycle{} })
 	s.crds = newDefinitions(s)
 	if o.Like != nil {
 		s.crds.takeOver(o.Like.crds)
@@ -144,8 +146,8 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// Close ends all watches and the server's own goroutines, and waits for them. Other requests in flight are the caller's
-// to drain.
+// Close ends all watches and the server's own goroutines, and waits for them. The caller drains other
+// requests in flight.
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.cancel()
@@ -156,7 +158,8 @@ func (s *Server) Close() {
 	s.work.Wait()
 }
 
-// begin counts in what Close has to wait for, until work.Done; not any more once the server closes.
+// begin adds to the work that Close waits for, until work.Done is called. It returns false once the server
+// closes.
 func (s *Server) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,10 +170,10 @@ func (s *Server) begin() bool {
 	return true
 }
 
-// Closing is closed when Close begins, to end what listens for as long as the server lives.
+// Closing is closed when Close is called, to end listeners that live as long as the server.
 func (s *Server) Closing() <-chan struct{} { return s.ctx.Done() }
 
-// Handler is the server as an http.Handler.
+// Handler returns the server as an http.Handler.
 func (s *Server) Handler() http.Handler {
 	return (*handler)(s)
 }

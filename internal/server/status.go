@@ -20,8 +20,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// statusOf makes the Status that a client sees of an error. It is the one place where errors become wire: what is no
-// Status yet, and no error that the pipeline knows, is the server's own failure.
+// statusOf maps an error to the Status that the client receives. It is the only such place: an error that it
+// does not know is an internal error.
 func statusOf(err error) metav1.Status {
 	var status apierrors.APIStatus
 	var future *store.FutureError
@@ -50,14 +50,15 @@ func statusOf(err error) metav1.Status {
 	return internalError(err)
 }
 
-// internalError is a 500 that says the error as it is, without reason, as Kubernetes answers errors that it does not know.
+// internalError returns a 500 with the error's text and no reason, like Kubernetes for errors that it does
+// not know.
 func internalError(err error) metav1.Status {
 	return metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}
 }
 
-// unwritten is the answer to a write while the disk is full, or fails. Clients that know Retry-After, such as client-go, try
-// again for some seconds by themselves. Kubernetes answers 500 and no hint; a full disk is an InternalError to those who look at
-// reasons, too.
+// unwritten returns the answer to a write while the disk is full or fails. Clients that know Retry-After,
+// such as client-go, retry for some seconds. Kubernetes answers 500 without a hint; the reason of a full disk
+// is InternalError here, too.
 func unwritten(code int32, reason metav1.StatusReason, err error, until string) metav1.Status {
 	const again = 1 // second
 	return metav1.Status{
@@ -67,7 +68,7 @@ func unwritten(code int32, reason metav1.StatusReason, err error, until string) 
 	}
 }
 
-// tooLarge is the answer to a read at a revision that is not there yet.
+// tooLarge returns the answer to a read at a revision that does not exist yet.
 func tooLarge(err *store.FutureError) *apierrors.StatusError {
 	s := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", err.Requested, err.Current), 1)
 	s.ErrStatus.Details.Causes = []metav1.StatusCause{{
@@ -88,7 +89,7 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	writeStatus(w, r, &status)
 }
 
-// writeStatus writes a Status and its code.
+// writeStatus writes a Status with its code.
 func writeStatus(w http.ResponseWriter, r *http.Request, status *metav1.Status) {
 	status.Kind, status.APIVersion = "Status", "v1"
 	chosen, ok := acceptable(r.Header.Get("Accept"), true)
@@ -107,7 +108,7 @@ func writeStatus(w http.ResponseWriter, r *http.Request, status *metav1.Status) 
 	writeBody(w, code, chosen.name, data)
 }
 
-// writeBody writes a whole answer. JSON ends with a newline, YAML is made of it.
+// writeBody writes a whole answer. JSON ends with a newline; YAML is converted from JSON.
 func writeBody(w http.ResponseWriter, code int, mediaType string, data []byte) {
 	w.Header().Set("Cache-Control", "no-cache, private")
 	w.Header().Set("Content-Type", mediaType)
@@ -133,32 +134,32 @@ func writeBody(w http.ResponseWriter, code int, mediaType string, data []byte) {
 
 var newline = []byte{'\n'}
 
-// qualified is how errors name a kind: with its group.
+// qualified names a kind in errors, with its group.
 func qualified(k kind.Kind) schema.GroupKind {
 	info := k.Info()
 	return schema.GroupKind{Group: info.Endpoints[0].Group, Kind: info.Kind}
 }
 
-// notFound is the 404 of an object.
+// notFound returns the 404 of an object.
 func notFound(gr schema.GroupResource, name string) error { return apierrors.NewNotFound(gr, name) }
 
-// changed is the 409 of a write whose object somebody else wrote in between.
+// changed returns the 409 of a write whose object was changed by another writer.
 func changed(gr schema.GroupResource, name string) error {
 	return apierrors.NewConflict(gr, name, errors.New("the object has been modified; please apply your changes to the latest version and try again"))
 }
 
-// methodNotAllowed is a 405 with Kubernetes' text, which names nothing.
+// methodNotAllowed returns a 405 with Kubernetes' text, which does not name the resource.
 func methodNotAllowed() error {
 	return generic(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "the server does not allow this method on the requested resource")
 }
 
-// noResource is the 404 of a path whose group-version or resource nobody serves.
+// noResource returns the 404 of a path whose group, version or resource is not served.
 func noResource() error {
 	return generic(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
 }
 
-// notAcceptable is the 406 of an Accept header that names nothing the server writes. Paths that can be watched list the
-// media types of watches, too.
+// notAcceptable returns the 406 of an Accept header without a supported media type. For paths that can be
+// watched it also lists the media types of watches.
 func notAcceptable(streams bool) error {
 	available := mediaTypes
 	if streams {
@@ -168,15 +169,16 @@ func notAcceptable(streams bool) error {
 		"406: Not Acceptable\n\nAvailable representations: "+strings.Join(available, ", "))
 }
 
-// notWritten is the 406 of what this endpoint does not write: an as= that the server does not know, a watch in YAML.
+// notWritten returns the 406 of a form that this endpoint does not support: an unknown as=, or a watch in
+// YAML.
 func notWritten(accepted ...string) error {
 	return noForm("only the following media types are accepted: " + strings.Join(accepted, ", "))
 }
 
-// otherShape is the 406 of a list that is wanted as one object's metadata, and of an object that is wanted as a list's.
+// otherShape returns the 406 of a request for a list as one object's metadata, or for an object as a list's.
 func (c *call) otherShape(as string) error {
 	goType := "*" + internalGroup(c.gvr.Group) + "." + c.info().Kind
-	if !c.protobuf() {
+	if !c.builtin() {
 		goType = "*unstructured.Unstructured"
 	}
 	if as == asPartialList {
@@ -191,7 +193,7 @@ func noForm(message string) error {
 	}}
 }
 
-// unsupportedMedia is the 415 of a body in a form that is not read here.
+// unsupportedMedia returns the 415 of a body in an unsupported format.
 func unsupportedMedia(accepted ...string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
@@ -199,14 +201,14 @@ func unsupportedMedia(accepted ...string) error {
 	}}
 }
 
-// generic is a Status with empty details, as Kubernetes answers before it knows the object.
+// generic returns a Status with empty details, like Kubernetes before it has found the object.
 func generic(code int32, reason metav1.StatusReason, message string) *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message, Details: &metav1.StatusDetails{},
 	}}
 }
 
-// revisionOf reads the resourceVersion that an object carries; empty and "0" are no revision.
+// revisionOf parses the resourceVersion of an object; empty and "0" are revision 0.
 func revisionOf(obj metav1.Object) (object.Revision, error) {
 	v := obj.GetResourceVersion()
 	if v == "" || v == "0" {
@@ -215,8 +217,8 @@ func revisionOf(obj metav1.Object) (object.Revision, error) {
 	return object.ParseRevision(v)
 }
 
-// internalText is a 500 with only a text, as Kubernetes answers a watch or a get whose resourceVersion is no number, and an
-// applied document that does not fit the schema.
+// internalText returns a 500 with nothing but a text, like Kubernetes for a watch or get whose
+// resourceVersion is not a number, and for an applied document that does not fit the schema.
 func internalText(text string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: text}}
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// writeTries is how often a write that names no resourceVersion is made again on top of another writer's.
+// writeTries is the maximum number of retries of a write that names no resourceVersion.
 const writeTries = 100
 
-// update replaces an object, or a part of it that a subresource is.
+// update replaces an object, or the part of it that a subresource stands for.
 func (s *Server) update(c *call) error {
 	if err := c.negotiate(asTable, asPartial); err != nil {
 		return err
@@ -40,12 +40,12 @@ func (s *Server) update(c *call) error {
 	}
 	if c.info().CreateOnUpdate && c.sub == nil && s.store.Get(c.key()) == nil {
 		err := s.createByUpdate(c, o, obj.DeepCopyObject().(kind.Object))
-		if !apierrors.IsAlreadyExists(err) { // another writer created it in between: this one updates it
+		if !apierrors.IsAlreadyExists(err) { // another writer created it first: update that object
 			return err
 		}
 	}
 	revision, err := revisionOf(obj)
-	once := err == nil && revision != 0 // what names a revision is not written to any other
+	once := err == nil && revision != 0 // a retry must not write to another revision
 	written, err := s.write(c, o, func(current kind.Object) (kind.Object, error) {
 		if once {
 			return keepInitializers(obj, current), nil
@@ -58,8 +58,8 @@ func (s *Server) update(c *call) error {
 	return s.answerWritten(c, written)
 }
 
-// createByUpdate serves a PUT of an object that does not exist, for kinds that allow it. A revision that it names is that of an
-// object which is gone, and holds nothing up; a uid does.
+// createByUpdate serves a PUT of an object that does not exist, for kinds that allow it. A resourceVersion in
+// the body is ignored, since it belongs to a deleted object; a uid is a conflict.
 func (s *Server) createByUpdate(c *call, o writeOptions, obj kind.Object) error {
 	if _, err := revisionOf(obj); err != nil {
 		return apierrors.NewInvalid(qualified(c.kind), c.name, invalidVersion(obj.GetResourceVersion()))
@@ -74,8 +74,8 @@ func (s *Server) createByUpdate(c *call, o writeOptions, obj kind.Object) error 
 	return s.createObject(c, o, obj)
 }
 
-// written is what a write made: the committed object, or, of a dry run or of an object that the write deleted, its
-// last state.
+// written is the result of a write: the committed object, or, of a dry run or of a write that deleted the
+// object, its last state.
 type written struct {
 	committed *object.Object
 	state     kind.Object
@@ -91,9 +91,9 @@ func (s *Server) answerWritten(c *call, w *written) error {
 	return s.answer(c, http.StatusOK, w.committed)
 }
 
-// write is the way of every change of an existing object: next makes the new state of the current one, and is called
-// again when another writer came in between and the new state names no revision. It makes another object, and changes nothing
-// of current.
+// write changes an existing object: next makes the new state from the current one. It is called again if
+// another writer committed first and the new state names no revision. It returns another object, and must not
+// change current.
 func (s *Server) write(c *call, o writeOptions, next func(current kind.Object) (kind.Object, error)) (*written, error) {
 	for try := 0; ; try++ {
 		warnings := len(c.warnings)
@@ -105,7 +105,8 @@ func (s *Server) write(c *call, o writeOptions, next func(current kind.Object) (
 	}
 }
 
-// writeOnce tries once. again says that the error is a conflict that a new try may resolve, or answer otherwise.
+// writeOnce tries once. again reports whether the error is a conflict that a retry may resolve, or answer
+// differently.
 func (s *Server) writeOnce(c *call, o writeOptions, next func(kind.Object) (kind.Object, error)) (w *written, again bool, err error) {
 	current := s.store.Get(c.key())
 	if current == nil {
@@ -130,7 +131,7 @@ func (s *Server) writeOnce(c *call, o writeOptions, next func(kind.Object) (kind
 	w, err = s.replace(c, o, current, obj, old)
 	var conflict *store.ConflictError
 	if errors.As(err, &conflict) {
-		gone := conflict.Key == c.key() && conflict.Actual == nil // which is no conflict, but a 404
+		gone := conflict.Key == c.key() && conflict.Actual == nil // a 404, not a conflict
 		return nil, !named || gone, changed(c.resource(), c.name)
 	}
 	if err == nil {
@@ -139,8 +140,8 @@ func (s *Server) writeOnce(c *call, o writeOptions, next func(kind.Object) (kind
 	return w, false, err
 }
 
-// preconditions checks the uid and the revision that a new state names. named says that the client named a revision; a
-// patched object always has that of the state which it was made from.
+// preconditions checks the uid and the resourceVersion of a new state. named reports whether the client named
+// a resourceVersion; a patched object always carries that of the state it was made from.
 func preconditions(c *call, obj kind.Object, current *object.Object) (named bool, err error) {
 	if uid := obj.GetUID(); uid != "" && uid != current.UID && c.verb == "update" {
 		return false, otherUID(c, uid, current.UID)
@@ -158,14 +159,14 @@ func preconditions(c *call, obj kind.Object, current *object.Object) (named bool
 	return r != 0 && c.verb == "update", nil
 }
 
-// otherUID is the conflict of an update that names the uid of another object than is there, if any is.
+// otherUID is the conflict of an update whose uid is not that of the existing object, if there is one.
 func otherUID(c *call, named, there types.UID) error {
 	return apierrors.NewConflict(c.resource(), c.name, fmt.Errorf(
 		"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v",
 		registryPath(c), named, there))
 }
 
-// unconditional is the 422 of an update that must name a resourceVersion and names none.
+// unconditional is the 422 of an update that must name a resourceVersion and does not.
 func (c *call) unconditional() error {
 	gk := schema.GroupKind{Group: c.gvr.Group, Kind: c.gvr.Resource}
 	return apierrors.NewInvalid(gk, c.name, field.ErrorList{
@@ -173,10 +174,10 @@ func (c *call) unconditional() error {
 	})
 }
 
-// registryPath is how Kubernetes names an object's place in its storage, in errors.
+// registryPath returns the storage path of an object as Kubernetes prints it in errors.
 func registryPath(c *call) string {
 	path := "/registry/"
-	if c.gvr.Group != "" && !c.protobuf() {
+	if c.gvr.Group != "" && !c.builtin() {
 		path += c.gvr.Group + "/"
 	}
 	path += c.gvr.Resource + "/"
@@ -186,7 +187,7 @@ func registryPath(c *call) string {
 	return path + c.name
 }
 
-// admitUpdate takes a new state through admission and the kind's rules.
+// admitUpdate runs a new state through ownership, admission and validation.
 func (s *Server) admitUpdate(c *call, o writeOptions, obj, old kind.Object) error {
 	fillUpdate(obj, old)
 	tidyInitializers(obj, old, c.subresource)
@@ -211,8 +212,8 @@ func (s *Server) admitUpdate(c *call, o writeOptions, obj, old kind.Object) erro
 	return s.validateAdmission(c, o, obj, old)
 }
 
-// replace commits a valid new state. One that changes nothing is not written, so that its revision stays; one that
-// takes the last finalizer from a deleted object removes it.
+// replace commits a valid new state. A state that changes nothing is not written, so that the revision stays;
+// one that removes the last finalizer of a deleted object removes the object.
 func (s *Server) replace(c *call, o writeOptions, current *object.Object, obj, old kind.Object) (*written, error) {
 	gone := released(c.kind, obj)
 	if o.dryRun {
@@ -245,8 +246,8 @@ func (s *Server) replace(c *call, o writeOptions, current *object.Object, obj, o
 	return &written{committed: fresh}, s.settle(c.context(), c.kind, current, fresh)
 }
 
-// unchanged says whether a new state is the current one but for its revision. One that is stored in another version, or
-// lacks defaults that the new state has, is not.
+// unchanged reports whether a new state equals the current one except for its revision. It does not if the
+// current state is stored in another version, or without defaults that the new state has.
 func unchanged(codec object.Codec, fresh, current *object.Object) (bool, error) {
 	was, form := current.Stored(), fresh.Form()
 	if was.Form.APIVersion != form.APIVersion {
@@ -261,8 +262,7 @@ func unchanged(codec object.Codec, fresh, current *object.Object) (bool, error) 
 	return was.EqualExceptRevision(fresh.Stored()), nil
 }
 
-// finish removes an object that nothing holds any longer by a change, and commits what else changes by that; obj is its last
-// state.
+// finish removes an object that nothing holds any longer, together with other changes. obj is its last state.
 func (s *Server) finish(
 	ctx context.Context, k kind.Kind, change store.Change, current *object.Object, obj kind.Object, also ...store.Change,
 ) (*written, error) {

@@ -17,10 +17,10 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Problem is what a Finding is about.
+// Problem is the category of a Finding.
 type Problem string
 
-// What Verify finds.
+// The problems that Verify finds.
 const (
 	// Damaged is an object that cannot be read: its bytes are not as they were written.
 	Damaged Problem = "damaged"
@@ -30,24 +30,27 @@ const (
 	NoOwner Problem = "no-owner"
 	// NoNamespace is an object in a namespace that does not exist.
 	NoNamespace Problem = "no-namespace"
-	// NoDefinition is a custom resource without its definition, or in a version that the definition does not have.
+	// NoDefinition is a custom resource without a definition, or in a version that the definition does not
+	// have.
 	NoDefinition Problem = "no-definition"
-	// LostClaim is a value, such as a Service's address, whose owner does not have it, or has it without a claim.
+	// LostClaim is a value, such as a Service's address, whose owner does not have it, or has it without a
+	// claim.
 	LostClaim Problem = "lost-claim"
-	// Invalid is an object that its kind does not take: one that does not decode, or breaks its rules or its schema.
+	// Invalid is an object that cannot be decoded, or breaks the rules or the schema of its kind.
 	Invalid Problem = "invalid"
 )
 
-// Finding is something that is wrong with a stored object.
+// Finding is a problem of a stored object.
 type Finding struct {
 	Key     object.Key
 	Problem Problem
 	Message string
 }
 
-// Verify looks through a snapshot of the server's store, or of the one that it began with, and yields what is wrong with each
-// object, in the order of their keys: that it contradicts itself, refers to what is not there, or is not what its kind takes.
-// What cannot be read comes first. It changes nothing, and ends early with ctx.
+// Verify checks a snapshot of the server's store, or of the store it was forked from. It yields the problems
+// of each object in the order of their keys, damaged objects first: an object contradicts itself, refers to
+// objects that do not exist, or is invalid. Verify changes nothing. When ctx ends, it yields the error of ctx
+// and stops.
 func (s *Server) Verify(ctx context.Context, snapshot *store.Snapshot) iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
 		v := newVerification(ctx, s, snapshot)
@@ -72,7 +75,7 @@ func (s *Server) Verify(ctx context.Context, snapshot *store.Snapshot) iter.Seq2
 	}
 }
 
-// verification is a look through one snapshot.
+// verification is the check of one snapshot.
 type verification struct {
 	ctx      context.Context
 	s        *Server
@@ -80,7 +83,7 @@ type verification struct {
 	uids     map[types.UID]bool
 	// defined are the resources that have a definition.
 	defined map[schema.GroupResource]bool
-	// claimed is who says that a value is theirs, by the key of the claim.
+	// claimed maps the key of a claim to the object that uses its value.
 	claimed map[object.Key]string
 	found   []Finding
 }
@@ -99,17 +102,17 @@ func newVerification(ctx context.Context, s *Server, snapshot *store.Snapshot) *
 		return true
 	})
 	for _, k := range s.kinds.Kinds() {
-		if claimer, ok := k.(kind.Claimer); ok && k.Info().Claims {
-			v.collectClaims(k, claimer)
+		if k.Info().Claims {
+			v.collectClaims(k)
 		}
 	}
 	return v
 }
 
-func (v *verification) collectClaims(k kind.Kind, claimer kind.Claimer) {
+func (v *verification) collectClaims(k kind.Kind) {
 	v.snapshot.Scan(object.Prefix(k.Info().GroupResource(), ""), "", func(o *object.Object) bool {
 		if obj, err := decoded(k, o); err == nil {
-			for _, c := range claimer.Claims(obj) {
+			for _, c := range k.Claims(obj) {
 				v.claimed[claimKey(c)] = obj.GetNamespace() + "/" + obj.GetName()
 			}
 		}
@@ -121,7 +124,7 @@ func (v *verification) report(key object.Key, problem Problem, format string, va
 	v.found = append(v.found, Finding{key, problem, fmt.Sprintf(format, values...)})
 }
 
-// exists says whether there is an object at a key, be it one that cannot be read.
+// exists reports whether there is an object at a key, readable or not.
 func (v *verification) exists(key object.Key) bool {
 	return v.snapshot.Get(key) != nil || v.s.store.Damage(key) != nil
 }
@@ -137,7 +140,7 @@ func (v *verification) object(o *object.Object) {
 	}
 	k, served := v.s.kinds.Stored(gr)
 	if !served {
-		if !v.defined[gr] { // else the definition is being deleted, or not established: what it says does not count
+		if !v.defined[gr] { // if defined, the definition is not established or is being deleted
 			v.report(o.Key, NoDefinition, "nothing defines %s", gr)
 		}
 		return
@@ -162,9 +165,9 @@ func namespaceKey(name string) object.Key {
 	return object.KeyOf(schema.GroupResource{Resource: "namespaces"}, "", name)
 }
 
-// inStored is a kind in the version that an object is stored in, or why there is none.
+// inStored returns the kind in the version that an object is stored in, or the reason why there is none.
 func inStored(k kind.Kind, o *object.Object) (kind.Kind, string) {
-	versioned, ok := k.(kind.Versioned)
+	versioned, ok := k.(kind.Custom)
 	if !ok {
 		return k, ""
 	}
@@ -175,7 +178,7 @@ func inStored(k kind.Kind, o *object.Object) (kind.Kind, string) {
 	return nil, "it is stored in " + version + ", which its definition does not have"
 }
 
-// itself compares an object with what it is stored as.
+// itself compares an object with its header.
 func (v *verification) itself(o *object.Object, obj kind.Object) {
 	for _, c := range []struct{ what, is, stored string }{
 		{"name", obj.GetName(), o.Key.Name()},
@@ -189,7 +192,7 @@ func (v *verification) itself(o *object.Object, obj kind.Object) {
 	}
 }
 
-// owners looks for the owners of an object.
+// owners checks that the owners of an object exist.
 func (v *verification) owners(o *object.Object, obj kind.Object) {
 	for _, owner := range obj.GetOwnerReferences() {
 		if !v.uids[owner.UID] && !v.mayBe(owner, o.Key.Namespace()) {
@@ -198,7 +201,7 @@ func (v *verification) owners(o *object.Object, obj kind.Object) {
 	}
 }
 
-// mayBe says whether an owner may be an object that cannot be read, whose uid nobody knows.
+// mayBe reports whether an owner may be an object that cannot be read, whose uid is unknown.
 func (v *verification) mayBe(owner metav1.OwnerReference, namespace string) bool {
 	gv, err := schema.ParseGroupVersion(owner.APIVersion)
 	if err != nil {
@@ -214,7 +217,7 @@ func (v *verification) mayBe(owner metav1.OwnerReference, namespace string) bool
 	return v.s.store.Damage(object.KeyOf(k.Info().GroupResource(), namespace, owner.Name)) != nil
 }
 
-// claim looks for whom a claim belongs to.
+// claim checks that the owner of a claim uses its value.
 func (v *verification) claim(o *object.Object) {
 	said := ownerOf(o)
 	switch owner, ok := v.claimed[o.Key]; {
@@ -226,7 +229,7 @@ func (v *verification) claim(o *object.Object) {
 	}
 }
 
-// mayOwn says whether an owner of claims is an object that cannot be read.
+// mayOwn reports whether the owner of a claim is an object that cannot be read.
 func (v *verification) mayOwn(owner string) bool {
 	namespace, name, _ := strings.Cut(owner, "/")
 	return slices.ContainsFunc(v.s.kinds.Kinds(), func(k kind.Kind) bool {
@@ -234,25 +237,24 @@ func (v *verification) mayOwn(owner string) bool {
 	})
 }
 
-// claims looks for the claims of what an object has.
+// claims checks that the values of an object are claimed.
 func (v *verification) claims(k kind.Kind, o *object.Object, obj kind.Object) {
-	claimer, ok := k.(kind.Claimer)
-	if !ok || !k.Info().Claims {
+	if !k.Info().Claims {
 		return
 	}
-	for _, c := range claimer.Claims(obj) {
+	for _, c := range k.Claims(obj) {
 		if !v.exists(claimKey(c)) {
 			v.report(o.Key, LostClaim, "it has %s of %s without a claim: another may be given the same", c.Value, c.Space)
 		}
 	}
 }
 
-// rules has a kind judge an object: as an update of itself, for what may be wrong as long as nobody changes it, and a custom
-// resource as a new one, for an update of itself may break a schema as it did before.
+// rules validates an object: a built-in one as an update of itself, which allows values that are only invalid
+// in a create; a custom resource as a create, since an update of itself may break its schema as before.
 func (v *verification) rules(k kind.Kind, o *object.Object, obj kind.Object) {
 	errs := validation.ValidateObjectMetaAccessorUpdate(obj, obj, metadataPath)
 	var old kind.Object
-	if _, custom := k.(kind.Versioned); !custom {
+	if k.Info().Builtin {
 		old = obj.DeepCopyObject().(kind.Object)
 	}
 	errs = append(errs, k.Validate(v.ctx, obj, old, "")...)

@@ -20,11 +20,11 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// furnished is a journal with the state of a plane that had some of everything.
+// furnished returns a journal with the state of a plane with objects of many kinds.
 func furnished(t *testing.T) *storetest.Journal {
 	t.Helper()
 	journal := storetest.NewJournal()
-	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{}, Storage: journal.Open()})
+	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}, Storage: journal.Open()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,8 @@ func furnished(t *testing.T) *storetest.Journal {
 	return journal
 }
 
-// verified is what Verify finds on a log, after a change of what is stored: lines of key, problem and message.
+// verified returns what Verify reports for a log, after a change of the stored state: lines of key, problem
+// and message.
 func verified(t *testing.T, l log.Log, change func(s *store.Store)) []string {
 	t.Helper()
 	s, err := store.New(t.Context(), l, store.Options{AcceptDamage: true})
@@ -81,7 +82,7 @@ func verified(t *testing.T, l log.Log, change func(s *store.Store)) []string {
 	return lines
 }
 
-// edit stores an object anew, as nobody could over the API: with a text in its bytes replaced.
+// edit replaces a text in a stored object, bypassing the validation of the API.
 func edit(t *testing.T, s *store.Store, key object.Key, old, new string) {
 	t.Helper()
 	o := s.Get(key)
@@ -170,7 +171,7 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestVerifyNamesDamageAndBlamesNothingElseOnIt: what refers to an object that cannot be read refers to one that is there.
+// Verify reports damaged objects, but no problems of objects that refer to them.
 func TestVerifyNamesDamageAndBlamesNothingElseOnIt(t *testing.T) {
 	t.Parallel()
 	lost := []object.Key{"/configmaps/default/owner", "/namespaces//x", "/services/default/s"}

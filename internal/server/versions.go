@@ -6,8 +6,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// decoded makes an object that the caller may change: in its kind's hub version, or, of a Versioned kind, in the version
-// that it is stored in, which its metadata may be read from.
+// decoded decodes a stored object for the caller to change: into the kind's hub version, or, for a custom
+// resource, into the version that it is stored in, which is sufficient to read its metadata.
 func decoded(k kind.Kind, o *object.Object) (kind.Object, error) {
 	return decodedBy(kind.CodecOf(k), o)
 }
@@ -20,9 +20,9 @@ func decodedBy(codec object.Codec, o *object.Object) (kind.Object, error) {
 	return obj.(kind.Object), nil
 }
 
-// read makes an object that the caller may change, in the version that the kind's rules work in.
+// read decodes a stored object for the caller to change, into the version that the kind's rules work on.
 func read(k kind.Kind, o *object.Object) (kind.Object, error) {
-	v, ok := k.(kind.Versioned)
+	v, ok := k.(kind.Custom)
 	if !ok {
 		return decodedBy(k, o)
 	}
@@ -41,13 +41,14 @@ func read(k kind.Kind, o *object.Object) (kind.Object, error) {
 	return obj.(kind.Object), nil
 }
 
-// codec is what stored objects of the call's kind are read by: as a definition says now, which may be newer than the call.
+// codec returns the codec of stored objects of the kind: that of the newest definition, which may be newer
+// than the call.
 func (c *call) codec() object.Codec { return kind.CodecOf(c.kind) }
 
-// shown is an object whose labels and fields are those of the version that the call asks for: a conversion may have
-// changed them, and a field may be selectable in one version alone.
+// shown returns an object whose header has the labels and fields of the requested version: a conversion may
+// change them, and a field may be selectable in one version only.
 func (c *call) shown(codec object.Codec, o *object.Object) (*object.Object, error) {
-	v, ok := c.kind.(kind.Versioned)
+	v, ok := c.kind.(kind.Custom)
 	if !ok {
 		return o, nil
 	}
@@ -68,9 +69,10 @@ func (c *call) shown(codec object.Codec, o *object.Object) (*object.Object, erro
 	return other, nil
 }
 
-// convert makes the encodings that selecting from a snapshot needs, from a key on, many at once.
+// convert encodes the objects from a key on that a selector has to see converted, with one request to the
+// converter.
 func (c *call) convert(snapshot *store.Snapshot, selected *selection, from object.Key) error {
-	v, ok := c.kind.(kind.Versioned)
+	v, ok := c.kind.(kind.Custom)
 	if !ok || selected.everything() {
 		return nil
 	}

@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// shortestWatch is how long a watch lasts whose client sets no timeout, at least; at most twice as long, so that
-	// clients which began together do not come back together.
+	// shortestWatch is the minimum duration of a watch whose client sets no timeout. The maximum is twice as
+	// long, so that clients that connected together do not reconnect together.
 	shortestWatch = 30 * time.Minute
-	// bookmarkEvery is how often a watch that asked for bookmarks hears how far it is.
+	// bookmarkEvery is the interval between the bookmarks of a watch that asked for them.
 	bookmarkEvery = time.Minute
-	// bookmarkBefore is how long before the end of a watch the last bookmark comes.
+	// bookmarkBefore is the time between the last bookmark and the end of the watch.
 	bookmarkBefore = 2 * time.Second
-	// batch is how many events are taken, and how many bytes gathered, before a write.
+	// batch is the maximum number of events, and batchBytes of gathered bytes, before a write.
 	batch      = 256
 	batchBytes = 64 << 10
 )
@@ -37,22 +37,22 @@ type watching struct {
 	s         *Server
 	selected  *selection
 	stream    *stream
-	after     object.Revision // what the watch begins after; 0 for any state
+	after     object.Revision // the watch delivers later revisions; 0 for any
 	state     bool            // the client asks for the state first
 	bookmarks bool
 	ends      time.Time
 	form      object.Form     // of the events, unless they are transformed
-	sent      object.Revision // everything up to here was sent, or told by a bookmark
+	sent      object.Revision // all events up to here were sent, or covered by a bookmark
 
-	changes *store.Watch // nil before the state was sent
+	changes *store.Watch // nil until the initial state was sent
 	timer   *time.Timer  // of changes
-	last    bool         // what there is now is sent, and no more
+	last    bool         // the watch ends after the changes up to now
 	over    bool
-	close   func() // ends what watch began
+	close   func() // releases what Server.watch acquired
 }
 
-// watch begins to stream the changes of a resource: it sends the head of the answer and the state. What follows is the
-// exchange's to do, once the request's seats and the frames of all that led here are free again.
+// watch starts to stream the changes of a resource: it sends the head of the answer and the initial state.
+// The exchange streams what follows, once the request's seats and stack frames are released.
 func (s *Server) watch(c *call) error {
 	w, err := s.newWatching(c)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *Server) watch(c *call) error {
 	return nil
 }
 
-// newWatching reads what a watch is asked for.
+// newWatching parses and validates the options of a watch.
 func (s *Server) newWatching(c *call) (*watching, error) {
 	if err := c.negotiate(asTable, asPartial); err != nil {
 		return nil, err
@@ -123,8 +123,8 @@ func (s *Server) newWatching(c *call) (*watching, error) {
 	}, nil
 }
 
-// begin settles what the watch begins after, before the head of the answer, which tells the client that it has begun. The
-// snapshot is of a watch that sends the state first.
+// begin fixes the revision that the watch starts after. It runs before the head of the answer, which tells
+// the client that the watch has started. The snapshot is nil unless the client asked for the initial state.
 func (w *watching) begin() (*store.Snapshot, error) {
 	if !w.state {
 		if w.after == 0 {
@@ -139,14 +139,14 @@ func (w *watching) begin() (*store.Snapshot, error) {
 	return snapshot, err
 }
 
-// run sends the state, if there is a snapshot of it, and says whether the changes are to follow. What has gone wrong, here or
-// where the watch began, is an event.
+// run sends the initial state, if there is a snapshot, and reports whether changes follow. An error,
+// including that of begin, is sent as an event.
 func (w *watching) run(snapshot *store.Snapshot, err error) bool {
 	if err == nil && snapshot != nil {
 		err = w.initial(snapshot)
 	}
 	if err != nil {
-		w.fail(err) // unless the client is gone, and there is nobody to tell
+		w.fail(err) // has no effect if the client disconnected
 		return false
 	}
 	if w.stream.flush() != nil {
@@ -156,7 +156,7 @@ func (w *watching) run(snapshot *store.Snapshot, err error) bool {
 	return true
 }
 
-// watchedFrom is the revision that the watch starts after; 0 for any.
+// watchedFrom returns the revision that the watch starts after; 0 for any.
 func watchedFrom(o *internalversion.ListOptions) (object.Revision, error) {
 	if o.ResourceVersion == "" || o.ResourceVersion == "0" {
 		return 0, nil
@@ -168,7 +168,7 @@ func watchedFrom(o *internalversion.ListOptions) (object.Revision, error) {
 	return after, nil
 }
 
-// newest is the newest state, when it is not older than the revision that the client names.
+// newest returns a snapshot of the newest state, which is at least the revision that the client names.
 func (w *watching) newest() (*store.Snapshot, error) {
 	at := store.Latest()
 	if w.after > 0 {
@@ -177,8 +177,8 @@ func (w *watching) newest() (*store.Snapshot, error) {
 	return w.s.store.Snapshot(w.c.context(), at)
 }
 
-// lifetime is how long the watch lasts, unless the client goes or the server closes. A time that has passed already, as of
-// a client that takes what it used from what it has, ends it at once.
+// lifetime returns how long the watch lasts unless the client disconnects or the server closes. A negative
+// timeout, which a client computes when its own deadline has passed, ends the watch at once.
 func lifetime(o *internalversion.ListOptions) time.Duration {
 	if o.TimeoutSeconds == nil || *o.TimeoutSeconds == 0 {
 		return shortestWatch + rand.N(shortestWatch)
@@ -187,8 +187,9 @@ func lifetime(o *internalversion.ListOptions) time.Duration {
 	return time.Duration(max(0, min(*o.TimeoutSeconds, longest))) * time.Second
 }
 
-// initial sends the objects of a snapshot as added, and, to a client that takes bookmarks, one that ends them (KEP-3157). A
-// client that takes its time keeps its watch, but not the seats of others.
+// initial sends the objects of a snapshot as ADDED events, then, if the client asked for bookmarks, one that
+// marks the end of the initial state (KEP-3157). A slow client keeps its watch, but gives its seats back
+// after the request timeout.
 func (w *watching) initial(snapshot *store.Snapshot) error {
 	var err error
 	slow := time.Now().Add(w.s.timeout)
@@ -211,7 +212,8 @@ func (w *watching) initial(snapshot *store.Snapshot) error {
 	return nil
 }
 
-// follow sends changes until the watch ends. What it keeps from one change to the next is not on the stack.
+// follow sends changes until the watch ends. State that lives from one change to the next is in w, to keep
+// the stack small.
 func (w *watching) follow() {
 	defer w.close()
 	changes, err := w.s.store.Watch(w.selected.prefix, w.after, w.selected.needs()...)
@@ -236,13 +238,13 @@ func (w *watching) follow() {
 	}
 }
 
-// wait returns when there is something to do, or the watch is over.
+// wait returns when there are changes, when a bookmark is due, or when the watch is over.
 func (w *watching) wait(changed <-chan struct{}) error {
 	select {
-	case <-w.c.ended(): // what was written until then is still sent
+	case <-w.c.ended(): // changes up to now are still sent
 		w.last = true
 	case <-changed:
-		runtime.Gosched() // under load, let writers run first: what they add goes out in the same write
+		runtime.Gosched() // lets writers run first under load, so that one write carries their events as well
 	case <-w.timer.C:
 		if w.over = !time.Now().Before(w.ends); w.over {
 			return nil
@@ -258,16 +260,16 @@ func (w *watching) wait(changed <-chan struct{}) error {
 	return nil
 }
 
-// ended is closed when the call's kind is served differently or no longer; nil for a kind that lasts.
+// ended returns a channel that is closed when the kind is replaced or removed; nil for a built-in kind.
 func (c *call) ended() <-chan struct{} {
-	if e, ok := c.kind.(kind.Ender); ok {
+	if e, ok := c.kind.(kind.Custom); ok {
 		return e.Ended()
 	}
 	return nil
 }
 
-// pause is how long the watch waits until time alone makes it do something: a tick, at every interval and shortly before
-// the end, so that a client who takes bookmarks resumes where it stood; or the end.
+// pause returns how long the watch waits before its next tick: the bookmark interval, or less shortly before
+// the end, so that a client with bookmarks resumes from its last position.
 func (w *watching) pause() time.Duration {
 	left := time.Until(w.ends)
 	if w.bookmarks && left > bookmarkBefore {
@@ -276,7 +278,7 @@ func (w *watching) pause() time.Duration {
 	return min(left, bookmarkEvery)
 }
 
-// tick sends a bookmark to a client that takes them, and gives back what a watch that sends nothing does not need.
+// tick sends a bookmark if the client asked for bookmarks, and frees the buffer of an idle stream.
 func (w *watching) tick() error {
 	w.stream.rest()
 	if !w.bookmarks {
@@ -285,8 +287,7 @@ func (w *watching) tick() error {
 	return w.progress()
 }
 
-// fail tells the client why its watch ends, where there is something to tell: a revision that is compacted, or that
-// this server has never given out.
+// fail sends the error that ends the watch as an event, such as a compacted or a future revision.
 func (w *watching) fail(err error) {
 	var compacted *store.CompactedError
 	var future *store.FutureError

@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// badAnswers are what webhooks say that nobody can go by, and a part of what the writer is told. All answers but those that do
-// not come have the question's uid for UID.
+// badAnswers are invalid answers of webhooks, with a part of the resulting error. UID in a text is replaced
+// by the uid of the review.
 var badAnswers = []struct {
 	name   string
 	answer func(w http.ResponseWriter, r *http.Request, uid string)
@@ -29,8 +29,8 @@ var badAnswers = []struct {
 	{"a huge answer", huge, "the answer is larger than 16777216 bytes"},
 	{"an error", fails(http.StatusInternalServerError), "failed to call webhook"},
 	{"not found", fails(http.StatusNotFound), "failed to call webhook: the server could not find the requested resource"},
-	{"a redirect", redirects(http.StatusTemporaryRedirect), "it redirects to https://192.0.2.1/admit, where nobody is asked"},
-	{"a redirect that makes it a GET", redirects(http.StatusFound), "it redirects to https://192.0.2.1/admit, where nobody is asked"},
+	{"a redirect", redirects(http.StatusTemporaryRedirect), "webhook redirects to https://192.0.2.1/admit, which is not followed"},
+	{"a redirect that makes it a GET", redirects(http.StatusFound), "webhook redirects to https://192.0.2.1/admit, which is not followed"},
 	{"a connection that breaks", func(http.ResponseWriter, *http.Request, string) { panic(http.ErrAbortHandler) }, "failed to call webhook"},
 	{"a patch that is none", reviewed(`"uid":"UID","allowed":true,"patchType":"JSONPatch","patch":"e30="`), "received undecodable patch"},
 	{"a patch of no type", reviewed(`"uid":"UID","allowed":true,"patch":"W10="`), "webhook returned response.patch but not response.patchType"},
@@ -45,7 +45,7 @@ func say(text string) func(http.ResponseWriter, *http.Request, string) {
 	}
 }
 
-// reviewed answers with a review that has these members of a response.
+// reviewed answers with a review whose response has these members.
 func reviewed(members string) func(http.ResponseWriter, *http.Request, string) {
 	return say(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{` + members + `}}`)
 }
@@ -60,18 +60,18 @@ func redirects(code int) func(http.ResponseWriter, *http.Request, string) {
 	}
 }
 
-// huge begins an answer that goes on for 17 MiB.
+// huge sends an answer of 17 MiB.
 func huge(w http.ResponseWriter, _ *http.Request, _ string) {
 	fmt.Fprint(w, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"`)
 	mebibyte := strings.Repeat("0123456789abcdef", 1<<16)
 	for range 17 {
 		if _, err := fmt.Fprint(w, mebibyte); err != nil {
-			return // nobody reads on
+			return // the server has stopped reading
 		}
 	}
 }
 
-// answering is a webhook with one of those answers.
+// answering starts a webhook with such an answer.
 func answering(t testing.TB, answer func(http.ResponseWriter, *http.Request, string)) *guard {
 	t.Helper()
 	g := startGuard(t, nil)
@@ -79,7 +79,7 @@ func answering(t testing.TB, answer func(http.ResponseWriter, *http.Request, str
 	return g
 }
 
-// TestBadAnswersRefuseTheWrite, or, where the failure policy says so, are ignored.
+// Invalid answers refuse the write, or are ignored if the failure policy is Ignore.
 func TestBadAnswersRefuseTheWrite(t *testing.T) {
 	t.Parallel()
 	for _, bad := range badAnswers {
@@ -101,14 +101,14 @@ func TestBadAnswersRefuseTheWrite(t *testing.T) {
 	}
 }
 
-// hook replaces a member of a configuration's webhook.
+// hook replaces a field of a configuration's webhook.
 func (w *world) hook(t testing.TB, path, name, member, value string) {
 	t.Helper()
 	patch := `[{"op":"add","path":"/webhooks/0/` + member + `","value":` + value + `}]`
 	w.send(t, http.MethodPatch, path+"/"+name, patch, "Content-Type", "application/json-patch+json").want(t, http.StatusOK)
 }
 
-// TestValidatingWebhookMayNotPatch what it is asked about.
+// A validating webhook cannot patch the object.
 func TestValidatingWebhookMayNotPatch(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -117,8 +117,8 @@ func TestValidatingWebhookMayNotPatch(t *testing.T) {
 		metav1.StatusReasonInternalError, "received invalid webhook response: validating webhook may not return response.patch")
 }
 
-// TestAdmissionWebhookThatHangs is given the time that its configuration says, and told how long that is: also one that says a
-// little from time to time, and one that wants to be asked again later.
+// A webhook that does not answer, sends bytes slowly or asks for a retry is canceled at its configured
+// timeout, which the error states.
 func TestAdmissionWebhookThatHangs(t *testing.T) {
 	t.Parallel()
 	hang := func(w http.ResponseWriter, r *http.Request, _ string) { <-r.Context().Done() }
@@ -160,7 +160,7 @@ func TestAdmissionWebhookThatHangs(t *testing.T) {
 	}
 }
 
-// TestWriterWhoLeavesEndsTheQuestion: nobody waits for a webhook longer than the writer does.
+// The call of a webhook is canceled when the writer disconnects.
 func TestWriterWhoLeavesEndsTheQuestion(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -180,8 +180,8 @@ func TestWriterWhoLeavesEndsTheQuestion(t *testing.T) {
 	w.get(t, configMaps+"/a").want(t, http.StatusNotFound)
 }
 
-// TestWebhookThatLoops asks for a write of its own for each that it is asked about, and so forever: its timeouts and the server's
-// seats end that, nothing is stored, and others are served as before.
+// A webhook that sends a write for each write that it reviews, and so causes an endless recursion, is stopped
+// by its timeouts and the server's seats. Nothing is stored, and other requests are served.
 func TestWebhookThatLoops(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -198,14 +198,14 @@ func TestWebhookThatLoops(t *testing.T) {
 		t.Errorf("%d: nothing can come of it", r.code)
 	}
 	w.send(t, http.MethodPost, "/api/v1/namespaces/default/secrets", `{"metadata":{"name":"s"}}`).want(t, http.StatusCreated)
-	if names := w.names(t, configMaps); names != "" { // while it is asked about all that are on their way
+	if names := w.names(t, configMaps); names != "" { // while reviews of the recursive writes are pending
 		t.Errorf("stored: %s", names)
 	}
 	w.send(t, http.MethodDelete, mutatingPath+"/loops", "").want(t, http.StatusOK)
 	t.Logf("asked %d times", len(g.requests()))
 }
 
-// TestWebhooksThatUndoEachOther are asked twice each, and not again.
+// Webhooks that undo each other's changes are called twice each, and not more.
 func TestWebhooksThatUndoEachOther(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -219,7 +219,7 @@ func TestWebhooksThatUndoEachOther(t *testing.T) {
 	}
 }
 
-// TestValidatingWebhooksAreAskedAtOnce: each waits until all have been asked. Of two refusals that of the first counts.
+// Validating webhooks are called concurrently. The first refusal in order is the answer.
 func TestValidatingWebhooksAreAskedAtOnce(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -251,7 +251,7 @@ func TestValidatingWebhooksAreAskedAtOnce(t *testing.T) {
 		`admission webhook "v3.example.com" denied the request: refused by 3`)
 }
 
-// TestRefusalsAreTheWebhooks: its status is the answer, but where that is no refusal.
+// The status of a webhook's refusal is the answer, unless it is a success.
 func TestRefusalsAreTheWebhooks(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -29,21 +29,21 @@ const (
 	configMaps = "/api/v1/namespaces/default/configmaps"
 )
 
-// world is a plane of its own for one test, and ways to speak to it.
+// world is a plane for one test, with clients of it.
 type world struct {
 	*bowline.Plane
 	config *rest.Config
-	// clients are client-go's typed ones, dynamic the untyped ones, as they come.
+	// clients are client-go's typed clients and dynamic the untyped one, with their default settings.
 	clients kubernetes.Interface
 	dynamic dynamic.Interface
 	wire    *http.Client
 	host    string
 }
 
-// start starts a plane in process, with no controllers: what happens is what the server does.
+// start starts a plane in process, without controllers.
 func start(t testing.TB, change ...func(*bowline.Options)) *world {
 	t.Helper()
-	w := startPlane(t, bowline.Options{Controllers: []string{}}, change)
+	w := startPlane(t, bowline.Options{Controllers: []string{bowline.NoControllers}}, change)
 	w.connect(t, w.RESTConfig())
 	return w
 }
@@ -51,8 +51,8 @@ func start(t testing.TB, change ...func(*bowline.Options)) *world {
 // startTLS starts a plane with a socket, and connects to it as its administrator.
 func startTLS(t testing.TB, change ...func(*bowline.Options)) *world {
 	t.Helper()
-	w := startPlane(t, bowline.Options{Controllers: []string{}, Listen: "127.0.0.1:0"}, change)
-	config, err := w.TLSConfig()
+	w := startPlane(t, bowline.Options{Controllers: []string{bowline.NoControllers}, Listen: "127.0.0.1:0"}, change)
+	config, err := w.SocketConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func startPlane(t testing.TB, o bowline.Options, change []func(*bowline.Options)
 	return &world{Plane: plane}
 }
 
-// connect makes the world's clients of a config.
+// connect creates the world's clients from a config.
 func (w *world) connect(t testing.TB, config *rest.Config) {
 	t.Helper()
 	config.WarningHandler = rest.NoWarnings{}
@@ -86,12 +86,12 @@ func (w *world) connect(t testing.TB, config *rest.Config) {
 	w.dynamic = must(dynamic.NewForConfig(config))(t)
 	transport := must(rest.TransportFor(config))(t)
 	w.wire = &http.Client{Transport: transport}
-	if config.Transport == nil { // a socket's: the plane would give idle connections a second to go
+	if config.Transport == nil { // over a socket: otherwise the plane waits a second for idle connections
 		t.Cleanup(func() { utilnet.CloseIdleConnectionsFor(transport) })
 	}
 }
 
-// typed makes typed clients that speak one content type; empty means client-go's own choice.
+// typed returns typed clients with one content type; empty means client-go's default.
 func typed(t testing.TB, config *rest.Config, contentType string) kubernetes.Interface {
 	t.Helper()
 	config = rest.CopyConfig(config)
@@ -99,7 +99,7 @@ func typed(t testing.TB, config *rest.Config, contentType string) kubernetes.Int
 	return must(kubernetes.NewForConfig(config))(t)
 }
 
-// must ends the test on an error: must(f())(t) is f's result.
+// must returns the result of a function, or ends the test on an error: must(f())(t).
 func must[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -110,15 +110,15 @@ func must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-// reply is an answer to a raw request.
+// reply is the answer to a raw request.
 type reply struct {
 	code   int
 	header http.Header
 	body   []byte
 }
 
-// send makes a raw request as the administrator. headers are names and values in turn; a body without a Content-Type
-// among them is JSON.
+// send sends a raw request as the administrator. headers are names and values in turn; the default
+// Content-Type is JSON.
 func (w *world) send(t testing.TB, method, path, body string, headers ...string) reply {
 	t.Helper()
 	return w.sendBody(t, method, path, strings.NewReader(body), headers...)
@@ -133,7 +133,7 @@ func (w *world) sendBody(t testing.TB, method, path string, body io.Reader, head
 	return r
 }
 
-// try is send for what may not be answered, or runs beside the test's own goroutine.
+// try is send for requests that may fail without an answer, or are sent from another goroutine.
 func (w *world) try(ctx context.Context, method, path string, body io.Reader, headers ...string) (reply, error) {
 	req, err := http.NewRequestWithContext(ctx, method, w.host+path, body)
 	if err != nil {
@@ -159,7 +159,7 @@ func (w *world) get(t testing.TB, path string, headers ...string) reply {
 	return w.send(t, http.MethodGet, path, "", headers...)
 }
 
-// create posts a JSON or YAML body that has to be accepted.
+// create posts a JSON or YAML body, and ends the test unless it is accepted.
 func (w *world) create(t testing.TB, path, body string) map[string]any {
 	t.Helper()
 	contentType := yamlType
@@ -178,7 +178,7 @@ func (r reply) want(t testing.TB, code int) reply {
 	return r
 }
 
-// object is a JSON answer.
+// object decodes a JSON answer.
 func (r reply) object(t testing.TB) map[string]any {
 	t.Helper()
 	var out map[string]any
@@ -188,7 +188,7 @@ func (r reply) object(t testing.TB) map[string]any {
 	return out
 }
 
-// into reads a JSON answer into a struct.
+// into decodes a JSON answer into a struct.
 func (r reply) into(t testing.TB, v any) {
 	t.Helper()
 	if err := json.Unmarshal(r.body, v); err != nil {
@@ -196,7 +196,7 @@ func (r reply) into(t testing.TB, v any) {
 	}
 }
 
-// refused ends the test unless the answer is a Status with the code and reason, whose message has the text.
+// refused ends the test unless the answer is a Status with the code and reason, and the text in its message.
 func (r reply) refused(t testing.TB, code int, reason metav1.StatusReason, text string) metav1.Status {
 	t.Helper()
 	r.want(t, code)
@@ -211,7 +211,7 @@ func (r reply) refused(t testing.TB, code int, reason metav1.StatusReason, text 
 	return s
 }
 
-// at is the value at a path of a JSON object, nil when there is none.
+// at returns the value at a path of a JSON object, nil if there is none.
 func at(object map[string]any, path ...string) any {
 	var v any = object
 	for _, part := range path {
@@ -249,7 +249,7 @@ func (w *world) namespace(t testing.TB, name string) {
 	must(w.clients.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}))(t)
 }
 
-// state is everything in some resources, byte for byte: what must not change when nothing is written.
+// state returns everything in some resources, byte for byte, to test that nothing was written.
 func (w *world) state(t testing.TB, paths ...string) string {
 	t.Helper()
 	var all bytes.Buffer
@@ -259,7 +259,7 @@ func (w *world) state(t testing.TB, paths ...string) string {
 	return all.String()
 }
 
-// protobuf is an object in Kubernetes' protobuf envelope.
+// protobuf encodes an object in Kubernetes' protobuf envelope.
 func protobuf(t testing.TB, obj runtime.Object) []byte {
 	t.Helper()
 	return must(runtime.Encode(protobufSerializer(), obj))(t)

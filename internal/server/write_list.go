@@ -14,15 +14,15 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// listBuffer is how much of a list is gathered before it is written, if it has as much: a write per item would halve the speed.
+// listBuffer is the maximum buffer of a list. A write for each item would halve the throughput.
 const listBuffer = 64 << 10
 
-// gathering gathers what is written of a list that is so long.
+// gathering buffers the writes of a list of the given length.
 func gathering(w io.Writer, length int) *bufio.Writer {
 	return bufio.NewWriterSize(w, min(length, listBuffer))
 }
 
-// answerList writes the encodings of the items one after the other: nothing is decoded.
+// answerList writes the encodings of the items one after the other. It decodes nothing.
 func (c *call) answerList(p *page) error {
 	form := c.accept.form(c.endpoint.GroupVersion())
 	encodings, err := object.Encodings(p.items, c.codec(), form)
@@ -46,10 +46,10 @@ func (c *call) answerList(p *page) error {
 
 const listTail = "]}\n"
 
-// listHead is a JSON list up to its items.
+// listHead returns a JSON list up to its items.
 func (c *call) listHead(m listMeta) []byte {
 	var meta any = m.shown()
-	if !c.protobuf() {
+	if !c.builtin() {
 		meta = customListMeta{ResourceVersion: m.revision.String(), Continue: m.next, RemainingItemCount: m.remaining}
 	}
 	data, _ := json.Marshal(meta) // a struct of strings and numbers always marshals
@@ -61,14 +61,15 @@ func (c *call) listHead(m listMeta) []byte {
 	return append(head, `,"items":[`...)
 }
 
-// customListMeta is the metadata of a list of custom resources, in which Kubernetes always writes the continue token.
+// customListMeta is the metadata of a list of custom resources, in which Kubernetes always writes the
+// continue token.
 type customListMeta struct {
 	Continue           string `json:"continue"`
 	RemainingItemCount *int64 `json:"remainingItemCount,omitempty"`
 	ResourceVersion    string `json:"resourceVersion"`
 }
 
-// itemsLength is how long the JSON items and the commas between them are.
+// itemsLength returns the length of the JSON items with the commas between them.
 func itemsLength(items []*object.Encoding) int {
 	n := max(len(items)-1, 0)
 	for _, e := range items {
@@ -85,7 +86,7 @@ func bufferedList(w http.ResponseWriter, length int, head []byte, items []*objec
 			buf.WriteByte(',')
 		}
 		if err := e.WriteItem(buf); err != nil {
-			return nil // the client is gone, and hears nothing more
+			return nil // the client disconnected; no error can reach it
 		}
 	}
 	buf.WriteString(listTail)
@@ -130,7 +131,7 @@ func (c *call) writeProtobufList(p *page, items []*object.Encoding) error {
 	buf.Write(list)
 	for _, e := range items {
 		if err := e.WriteItem(buf); err != nil {
-			return nil // the client is gone
+			return nil // the client disconnected
 		}
 	}
 	buf.Write(tail)
@@ -138,7 +139,7 @@ func (c *call) writeProtobufList(p *page, items []*object.Encoding) error {
 	return nil
 }
 
-// envelope is what stands before and after a protobuf message of size bytes.
+// envelope returns the bytes before and after a protobuf message of the given size.
 func envelope(apiVersion, kind string, size int) (head, tail []byte, err error) {
 	meta := runtime.TypeMeta{APIVersion: apiVersion, Kind: kind}
 	typeMeta, err := meta.Marshal()
@@ -153,7 +154,7 @@ func envelope(apiVersion, kind string, size int) (head, tail []byte, err error) 
 	return head, tail, nil
 }
 
-// enveloped is a whole protobuf body.
+// enveloped returns a whole protobuf body.
 func enveloped(apiVersion, kind string, message []byte) ([]byte, error) {
 	head, tail, err := envelope(apiVersion, kind, len(message))
 	return slices.Concat(head, message, tail), err

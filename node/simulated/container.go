@@ -9,38 +9,40 @@ import (
 	"github.com/bowline-dev/bowline/internal/node"
 )
 
-// How a container that is asked to end does: by itself, or killed when its time is over.
+// killedCode is the exit code of a container that is killed at its deadline.
 const killedCode = 137
 
-// container is one that was started.
+// container is a container that was started.
 type container struct {
 	id       string
 	restarts int32
-	// held says that it cannot be started, since what it should do is not known; runs is when it has been pulled and started.
-	held bool
-	runs time.Time
-	pull time.Duration // which is part of that
-	// asked is when it was asked to stop, and deadline when it is killed; zero until then.
-	asked, deadline time.Time
-	// ended is how it ended, nil while it runs; last how it did before it was started again.
+	// blocked reports that the container cannot start because its annotations are invalid; runs is when it is
+	// pulled and started.
+	blocked bool
+	runs    time.Time
+	pull    time.Duration // the part of the start that pulls the image
+	// stopAt is when the container was asked to stop, deadline when it is killed; zero before that.
+	stopAt, deadline time.Time
+	// ended is how the container ended, nil while it runs; last is how it ended before its last restart.
 	ended, last *corev1.ContainerStateTerminated
-	// looked is when it was last looked at: what has not happened by then does not happen before.
-	looked time.Time
+	// observed is the time of the last observation; nothing is backdated before it.
+	observed time.Time
 }
 
 func newContainer(id string, now time.Time, stages Stages) *container {
-	return &container{id: id, held: stages.Wrong != nil, runs: now.Add(stages.Pull + stages.Start), pull: stages.Pull}
+	return &container{id: id, blocked: stages.invalid != nil, runs: now.Add(stages.Pull + stages.Start), pull: stages.Pull}
 }
 
-// at is the container at a time, and how long it stays so; 0 is until somebody does something.
+// at returns the state of the container at a time, and how long the state lasts; 0 means until an operation
+// changes it.
 func (c *container) at(now time.Time, stages Stages) (node.Container, time.Duration) {
-	if c.held && stages.Wrong == nil {
-		c.held, c.runs, c.pull = false, now.Add(stages.Pull+stages.Start), stages.Pull
+	if c.blocked && stages.invalid == nil {
+		c.blocked, c.runs, c.pull = false, now.Add(stages.Pull+stages.Start), stages.Pull
 	}
-	if c.ended == nil && !c.held {
+	if c.ended == nil && !c.blocked {
 		c.end(now, stages)
 	}
-	c.looked = now
+	c.observed = now
 	seen := node.Container{Restarts: c.restarts, ID: c.id, Pull: c.pull}
 	if c.last != nil {
 		seen.Last.Terminated = c.last
@@ -49,8 +51,8 @@ func (c *container) at(now time.Time, stages Stages) (node.Container, time.Durat
 	case c.ended != nil:
 		seen.State.Terminated = c.ended
 		return seen, 0
-	case c.held:
-		seen.State.Waiting = &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: stages.Wrong.Error()}
+	case c.blocked:
+		seen.State.Waiting = &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: stages.invalid.Error()}
 		seen.ID = ""
 		return seen, 0
 	case now.Before(c.runs):
@@ -58,14 +60,14 @@ func (c *container) at(now time.Time, stages Stages) (node.Container, time.Durat
 		seen.ID = ""
 		return seen, c.runs.Sub(now)
 	}
-	seen.State.Running = &corev1.ContainerStateRunning{StartedAt: whole(c.runs)}
+	seen.State.Running = &corev1.ContainerStateRunning{StartedAt: seconds(c.runs)}
 	seen.Started = true
 	ready := c.runs.Add(stages.Ready)
 	seen.Ready = stages.Ready >= 0 && !now.Before(ready)
 	return seen, c.next(now, ready, stages)
 }
 
-// next is how long until the container changes by itself.
+// next returns the time until the container's state changes.
 func (c *container) next(now, ready time.Time, stages Stages) time.Duration {
 	next := time.Duration(0)
 	soon := func(at time.Time) {
@@ -88,15 +90,15 @@ func (c *container) end(now time.Time, stages Stages) {
 	if !ends || at.After(now) {
 		return
 	}
-	if !at.After(c.looked) { // it is told to only now
+	if !at.After(c.observed) { // its annotations were changed since then
 		at = now
 	}
 	c.ended = &corev1.ContainerStateTerminated{
-		ExitCode: code, Reason: reason, StartedAt: whole(c.runs), FinishedAt: whole(at), ContainerID: c.id,
+		ExitCode: code, Reason: reason, StartedAt: seconds(c.runs), FinishedAt: seconds(at), ContainerID: c.id,
 	}
 }
 
-// ends is when and how the container ends, as far as that is known.
+// ends returns when and how the container ends, as far as that is known.
 func (c *container) ends(stages Stages) (at time.Time, code int32, reason string, ends bool) {
 	if stages.Ends && (stages.Times == 0 || c.restarts < stages.Times) {
 		at, code, reason, ends = c.runs.Add(stages.Run), stages.ExitCode, "Completed", true
@@ -104,10 +106,10 @@ func (c *container) ends(stages Stages) (at time.Time, code int32, reason string
 			reason = "Error"
 		}
 	}
-	if c.asked.IsZero() {
+	if c.stopAt.IsZero() {
 		return at, code, reason, ends
 	}
-	stopped, how, why := c.asked.Add(stages.Stop), int32(0), "Completed"
+	stopped, how, why := c.stopAt.Add(stages.Stop), int32(0), "Completed"
 	if stopped.After(c.deadline) {
 		stopped, how, why = c.deadline, killedCode, "Error"
 	}
@@ -117,45 +119,45 @@ func (c *container) ends(stages Stages) (at time.Time, code int32, reason string
 	return at, code, reason, ends
 }
 
-// restart starts a container that has ended. Its image is there already.
+// restart restarts a container that has ended. Its image is already present.
 func (c *container) restart(now time.Time, stages Stages) {
 	if c.ended == nil {
 		return
 	}
 	c.last, c.ended = c.ended, nil
 	c.restarts++
-	c.held, c.runs, c.pull = stages.Wrong != nil, now.Add(stages.Start), 0
-	c.asked, c.deadline = time.Time{}, time.Time{}
+	c.blocked, c.runs, c.pull = stages.invalid != nil, now.Add(stages.Start), 0
+	c.stopAt, c.deadline = time.Time{}, time.Time{}
 }
 
-// stop asks the container to end, and says whether it is to be forgotten since it never ran.
+// stop asks the container to end. never reports that it has not run, and is to be removed.
 func (c *container) stop(now, deadline time.Time) (never bool) {
 	if c.ended != nil {
 		return false
 	}
-	if c.held || now.Before(c.runs) {
+	if c.blocked || now.Before(c.runs) {
 		if c.ended = c.last; c.ended != nil {
 			c.restarts--
 		}
 		return c.ended == nil
 	}
-	if c.asked.IsZero() {
-		c.asked, c.deadline = now, deadline
+	if c.stopAt.IsZero() {
+		c.stopAt, c.deadline = now, deadline
 	} else if deadline.Before(c.deadline) {
 		c.deadline = deadline
 	}
 	return false
 }
 
-// recalled is a container by its status, or nil if it never ran.
-func recalled(status *corev1.ContainerStatus) *container {
+// restoreContainer restores a container from its status; nil if it never ran.
+func restoreContainer(status *corev1.ContainerStatus) *container {
 	c := &container{id: status.ContainerID, restarts: status.RestartCount, last: status.LastTerminationState.Terminated}
 	switch {
 	case status.State.Running != nil:
 		c.runs = status.State.Running.StartedAt.Time
 	case status.State.Terminated != nil:
 		c.ended = status.State.Terminated
-	case c.last != nil: // it waited to be started again
+	case c.last != nil: // it was waiting for its restart
 		c.ended, c.last = c.last, nil
 	default:
 		return nil
@@ -163,5 +165,5 @@ func recalled(status *corev1.ContainerStatus) *container {
 	return c
 }
 
-// whole is a time as objects have it, in seconds.
-func whole(t time.Time) metav1.Time { return metav1.NewTime(t).Rfc3339Copy() }
+// seconds truncates a time to seconds, as in the API.
+func seconds(t time.Time) metav1.Time { return metav1.NewTime(t).Rfc3339Copy() }

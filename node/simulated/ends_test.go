@@ -19,7 +19,7 @@ import (
 	"github.com/bowline-dev/bowline/node/simulated"
 )
 
-// bound is a pod on node-0.
+// bound returns a pod on node-0.
 func bound(name string, annotations map[string]string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Annotations: annotations}}
 	pod.Spec.NodeName, pod.Spec.RestartPolicy = "node-0", corev1.RestartPolicyNever
@@ -27,9 +27,9 @@ func bound(name string, annotations map[string]string) *corev1.Pod {
 	return pod
 }
 
-// A node has 254 addresses. Pods that have ended stay in the API, as those of a large Job do, and need none, whoever changes
-// them.
-func TestPodsThatHaveEndedLeaveTheirAddresses(t *testing.T) {
+// A node has 254 addresses. Pods that have ended remain in the API, as those of a large Job do, but need no
+// address, even if they are changed.
+func TestEndedPodsReleaseTheirAddresses(t *testing.T) {
 	t.Parallel()
 	const all, atOnce = 400, 100
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
@@ -58,10 +58,10 @@ func TestPodsThatHaveEndedLeaveTheirAddresses(t *testing.T) {
 	}, nodes(1, 0))
 }
 
-// nodesAgain runs simulated nodes in a program of their own, until stop is called.
-func nodesAgain(t *testing.T, p *bowlinetest.Plane) (stop func()) {
+// runNodes runs simulated nodes as a separate program until stop is called.
+func runNodes(t *testing.T, p *bowlinetest.Plane) (stop func()) {
 	t.Helper()
-	m, err := controller.NewManager(p.Config(), controller.ManagerOptions{Log: slog.New(slog.DiscardHandler)})
+	m, err := controller.NewManager(p.RESTConfig(), controller.ManagerOptions{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,9 +79,10 @@ func nodesAgain(t *testing.T, p *bowlinetest.Plane) (stop func()) {
 	}
 }
 
-// The program of the nodes ends, and while nobody looks more pods are bound; another one begins, and knows what ran: nothing is
-// started again, nothing gets what somebody else has, and what would have ended meanwhile has.
-func TestNodesThatBeginAgainKnowTheirPods(t *testing.T) {
+// The nodes' program stops, and more pods are bound in the meantime. A new program recovers the running pods:
+// no container is restarted, no address is assigned twice, and a container that should have ended in the
+// meantime has.
+func TestRestartedNodesRecoverTheirPods(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		pods := bowlinetest.Client[*corev1.Pod](t, p)
@@ -90,7 +91,7 @@ func TestNodesThatBeginAgainKnowTheirPods(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		stop := nodesAgain(t, p)
+		stop := runNodes(t, p)
 		before := map[string]*corev1.Pod{}
 		for i := range 20 {
 			create(bound(fmt.Sprintf("web-%d", i), nil))
@@ -106,7 +107,7 @@ func TestNodesThatBeginAgainKnowTheirPods(t *testing.T) {
 			create(bound(fmt.Sprintf("a-late-one-%d", i), nil))
 		}
 		time.Sleep(10 * time.Minute)
-		stop = nodesAgain(t, p)
+		stop = runNodes(t, p)
 		defer stop()
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
@@ -141,9 +142,9 @@ func TestNodesThatBeginAgainKnowTheirPods(t *testing.T) {
 	})
 }
 
-// Whoever binds does not have to look, as two schedulers at once do not. What there is no room for fails, and what has ended
-// leaves room.
-func TestANodeTakesNoMoreThanItHasRoomFor(t *testing.T) {
+// A client that binds pods need not check for room, and neither do two concurrent schedulers. Pods that do
+// not fit fail, and pods that have ended leave room.
+func TestNodesRejectPodsBeyondTheirCapacity(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		pods := bowlinetest.Client[*corev1.Pod](t, p)

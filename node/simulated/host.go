@@ -9,44 +9,45 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// host is a simulated node: where its addresses come from.
+// host is a simulated node, which assigns addresses.
 type host struct {
 	number int
-	taken  [256]bool
+	inUse  [256]bool
 	next   byte
 }
 
-// The networks of simulated nodes, and those of their pods, of which each node has 256 addresses.
+// hostNetwork has the addresses of nodes, podNetwork those of pods, with 256 addresses per node.
 var (
 	hostNetwork = [4]byte{172, 24, 0, 0}
 	podNetwork  = [4]byte{10, 128, 0, 0}
 )
 
-// beyond is the address that many after the first of a network.
-func beyond(network [4]byte, count int) netip.Addr {
+// addressAt returns the address at an offset in a network.
+func addressAt(network [4]byte, count int) netip.Addr {
 	first := uint32(network[0])<<24 | uint32(network[1])<<16
 	a := first + uint32(count)
 	return netip.AddrFrom4([4]byte{byte(a >> 24), byte(a >> 16), byte(a >> 8), byte(a)})
 }
 
-func (h *host) address() string { return beyond(hostNetwork, h.number+1).String() }
+func (h *host) address() string { return addressAt(hostNetwork, h.number+1).String() }
 
-func (h *host) network() string { return beyond(podNetwork, h.number*256).String() + "/24" }
+func (h *host) network() string { return addressAt(podNetwork, h.number*256).String() + "/24" }
 
-// take gives out an address: that which is wanted, if it is this host's and free, or else one that was not used for long.
-func (h *host) take(wanted string) (string, error) {
+// allocate assigns an address: the wanted one if it belongs to the host and is free, or else the one that has
+// been free longest.
+func (h *host) allocate(wanted string) (string, error) {
 	if a, err := netip.ParseAddr(wanted); err == nil && a.Is4() {
 		last := a.As4()[3]
-		if beyond(podNetwork, h.number*256+int(last)) == a && !h.taken[last] {
-			h.taken[last] = true
+		if addressAt(podNetwork, h.number*256+int(last)) == a && !h.inUse[last] {
+			h.inUse[last] = true
 			return wanted, nil
 		}
 	}
 	for range 256 {
 		h.next++
-		if h.next != 0 && h.next != 255 && !h.taken[h.next] {
-			h.taken[h.next] = true
-			return beyond(podNetwork, h.number*256+int(h.next)).String(), nil
+		if h.next != 0 && h.next != 255 && !h.inUse[h.next] {
+			h.inUse[h.next] = true
+			return addressAt(podNetwork, h.number*256+int(h.next)).String(), nil
 		}
 	}
 	return "", errors.New("all of the 254 addresses of its network are taken")
@@ -55,7 +56,7 @@ func (h *host) take(wanted string) (string, error) {
 func (h *host) release(ip string) {
 	a, err := netip.ParseAddr(ip)
 	if err == nil && ip != h.address() {
-		h.taken[a.As4()[3]] = false
+		h.inUse[a.As4()[3]] = false
 	}
 }
 

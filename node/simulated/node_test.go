@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/node/simulated"
 )
 
-func TestNodesRegisterAndSayThatTheyAreSimulated(t *testing.T) {
+func TestNodesRegisterAsSimulated(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		n := bowlinetest.Wait(t, p, "", "node-1", func(*corev1.Node) bool { return true })
@@ -34,14 +34,14 @@ func TestNodesRegisterAndSayThatTheyAreSimulated(t *testing.T) {
 	}, nodes(2, 0))
 }
 
-// renewed is when the lease of a node was last renewed.
+// renewed returns when the lease of a node was last renewed.
 func renewed(t *testing.T, p *bowlinetest.Plane, name string) time.Time {
 	t.Helper()
 	lease := bowlinetest.Wait(t, p, corev1.NamespaceNodeLease, name, func(*coordinationv1.Lease) bool { return true })
 	return lease.Spec.RenewTime.Time
 }
 
-func TestNodesLiveUntilTheyAreDeadAndAgainAfterwards(t *testing.T) {
+func TestDeadNodesStopRenewingTheirLeases(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		for range 5 {
@@ -84,8 +84,8 @@ func TestNodesLiveUntilTheyAreDeadAndAgainAfterwards(t *testing.T) {
 	}, nodes(1, 0))
 }
 
-// A lease of no time is none.
-func TestNodesMayRenewTheirLeasesVeryOften(t *testing.T) {
+// The minimum duration of a lease is one second, however short the renewal interval is.
+func TestLeasesMayBeRenewedEveryTenthOfASecond(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		begun := time.Now()
@@ -97,7 +97,7 @@ func TestNodesMayRenewTheirLeasesVeryOften(t *testing.T) {
 	}, nodes(1, 100*time.Millisecond))
 }
 
-func TestNodesThatAreDeletedStayAway(t *testing.T) {
+func TestDeletedNodesAreNotRegisteredAgain(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		bowlinetest.Wait(t, p, "", "node-0", func(*corev1.Node) bool { return true })
@@ -109,8 +109,8 @@ func TestNodesThatAreDeletedStayAway(t *testing.T) {
 	}, nodes(2, 0))
 }
 
-// A pod that was deleted by force may run for a while yet, and the next one of its name is another.
-func TestPodsThatAreDeletedByForceAreFollowedByOthers(t *testing.T) {
+// A pod that was deleted by force may still be running when a new pod of its name is created.
+func TestPodsMayBeRecreatedAfterForcedDeletion(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		pods := bowlinetest.Client[*corev1.Pod](t, p)

@@ -1,22 +1,24 @@
-// Package simulated has nodes that are none: a node.Runtime that runs nothing. Pods that are bound to them go through the same
-// phases as anywhere, in the same order and under the same rules, but what their containers do is what their annotations say,
-// or the options: how long to pull and to start, when to be ready, to crash, to complete, how long to end.
+// Package simulated provides simulated nodes for tests and for trying out controllers. Pods that are bound to
+// them go through the same phases and report the same status as on real nodes, but nothing runs. Annotations
+// or Options define what the containers do: how long they take to pull, start, become ready and stop, and
+// when they crash or complete.
 //
 //	metadata:
 //	  annotations:
-//	    simulated.bowline.dev/start: 2s          # to start each container; pull: 10s is before the first start
-//	    simulated.bowline.dev/ready: 5s          # ready so long after that; never is never
-//	    simulated.bowline.dev/crash-after: 1m    # exit code 1 so long after each start; exit-code: "3" is another one
-//	    simulated.bowline.dev/crashes: "2"       # so often; without it always
-//	    simulated.bowline.dev/complete-after: 5s # exit code 0 so long after the start
-//	    simulated.bowline.dev/stop: 10s          # from being asked to end until it does; the grace period is the limit
-//	    simulated.bowline.dev/crash-after.proxy: 3s   # of the container proxy alone
+//	    simulated.bowline.dev/start: 2s          # duration of each start; pull: 10s precedes the first one
+//	    simulated.bowline.dev/ready: 5s          # time from start to ready, or never
+//	    simulated.bowline.dev/crash-after: 1m    # time from each start to an exit with code 1; exit-code: "3" changes the code
+//	    simulated.bowline.dev/crashes: "2"       # number of crashes; unlimited by default
+//	    simulated.bowline.dev/complete-after: 5s # time from the start to an exit with code 0
+//	    simulated.bowline.dev/stop: 10s          # time from a stop request to the exit, limited by the grace period
+//	    simulated.bowline.dev/crash-after.proxy: 3s   # applies to the container proxy only
 //
-// They may be changed while the pod runs. On a Node, simulated.bowline.dev/dead: "true" makes it dead: its heartbeat stops, and
-// nobody cares for its pods, until the annotation is gone.
+// The annotations may be changed while the pod runs. On a Node, simulated.bowline.dev/dead: "true" simulates
+// a failure: until the annotation is removed, the node's lease is not renewed and its pods are not updated.
 //
-// All waiting is in the agent's queue: in a testing/synctest bubble it is virtual time, and a thousand nodes have no goroutine.
-// It is in the manner of KWOK, and every node says that it is simulated: in its role, its labels, its version and its conditions.
+// Simulated nodes have no goroutines of their own, even a thousand of them, and wait only by way of the
+// controller's queue, so in a testing/synctest bubble they run in virtual time. They resemble those of KWOK.
+// Every node is marked as simulated in its role, labels, version and conditions.
 package simulated
 
 import (
@@ -32,33 +34,37 @@ import (
 	"github.com/bowline-dev/bowline/internal/node"
 )
 
-// Name of the agent in what it tells people: it is the component of its events.
+// Name is the component in the nodes' events.
 const Name = "simulated-node"
 
-// Options of simulated nodes.
+// Options configure simulated nodes.
 type Options struct {
-	// Nodes is how many there are. They are called node-0, node-1, and so on.
+	// Nodes is the number of nodes. They are named node-0, node-1, and so on.
 	Nodes int
-	// Capacity is what each has; nil means 32 CPUs, 256 GiB of memory, 110 pods and 1 TiB of disk.
+	// Capacity is the capacity of each node; nil means 32 CPUs, 256 GiB of memory, 110 pods and 1 TiB of
+	// disk. Add retains it; do not modify it afterwards.
 	Capacity corev1.ResourceList
-	// Zones is over how many zones they are spread, zone-0 and so on; 0 means none.
+	// Zones is the number of zones, zone-0 and so on, that the nodes are spread over; 0 means none.
 	Zones int
-	// Stages are those of containers whose pod says nothing else. The zero value runs at once, and until it is stopped.
+	// Stages are the defaults for containers without annotations. With the zero value, containers start
+	// immediately and run until they are stopped.
 	Stages Stages
-	// Job is after how long the containers of a Job's pods complete; 0 means one second.
+	// Job is the run time of containers in the pods of Jobs; 0 means one second.
 	Job time.Duration
-	// Beat and Workers are the agent's.
+	// Beat is the interval at which leases are renewed; 0 means ten seconds. Workers is the number of pods
+	// reconciled concurrently; 0 means 8.
 	Beat    time.Duration
 	Workers int
 }
 
-// Add adds simulated nodes, and their agent, to a manager.
+// Add adds simulated nodes to a manager. They register when the manager runs. Add must be called before that,
+// and at most once per server, since node names would collide.
 func Add(m *controller.Manager, o Options) {
 	names := node.NodeNames(o.Nodes)
-	node.Add(m, node.Options{Names: names, Runtime: newRuntime(o, names), Beat: o.Beat, Workers: o.Workers})
+	node.Add(m, node.Options{Names: names, Runtime: newRuntime(o, names), LeaseInterval: o.Beat, Workers: o.Workers})
 }
 
-// runtime is what the nodes pretend.
+// runtime simulates containers.
 type runtime struct {
 	options Options
 
@@ -67,7 +73,8 @@ type runtime struct {
 	pods  map[types.UID]*pod
 }
 
-// pod is what runs of a pod. It belongs to who is at that pod; the runtime's lock is for its maps and hosts.
+// pod is the state of a pod. It belongs to the worker that reconciles the pod; the runtime's lock guards the
+// maps and hosts.
 type pod struct {
 	host       *host
 	ip         string
@@ -88,13 +95,14 @@ func newRuntime(o Options, names []string) *runtime {
 // Name implements node.Runtime.
 func (r *runtime) Name() string { return Name }
 
-// Notify implements node.Runtime. Everything that happens here is known before: nobody is notified.
+// Notify implements node.Runtime. All changes are predictable, so it never calls the function.
 func (r *runtime) Notify(func(types.NamespacedName)) {}
 
-// Observe implements node.Runtime. A pod that is not known, and has run by its status, ran on this node before the agent began.
+// Observe implements node.Runtime. It recovers a pod from its status if the pod ran on the node before the
+// agent started.
 func (r *runtime) Observe(declared *corev1.Pod) node.Observed {
 	seen := node.Observed{}
-	p := r.known(declared)
+	p := r.lookup(declared)
 	if p == nil {
 		return seen
 	}
@@ -106,8 +114,8 @@ func (r *runtime) Observe(declared *corev1.Pod) node.Observed {
 	for name, c := range p.containers {
 		state, next := c.at(now, r.stagesOf(declared, name))
 		seen.Containers[name] = state
-		if next > 0 && (seen.Again == 0 || next < seen.Again) {
-			seen.Again = next
+		if next > 0 && (seen.Requeue == 0 || next < seen.Requeue) {
+			seen.Requeue = next
 		}
 	}
 	return seen
@@ -115,10 +123,10 @@ func (r *runtime) Observe(declared *corev1.Pod) node.Observed {
 
 // Start implements node.Runtime.
 func (r *runtime) Start(_ context.Context, declared *corev1.Pod, name string) error {
-	p := r.known(declared)
+	p := r.lookup(declared)
 	if p == nil {
 		var err error
-		if p, err = r.admit(declared, ""); err != nil {
+		if p, err = r.add(declared, ""); err != nil {
 			return err
 		}
 	}
@@ -134,7 +142,7 @@ func (r *runtime) Start(_ context.Context, declared *corev1.Pod, name string) er
 
 // Stop implements node.Runtime.
 func (r *runtime) Stop(_ context.Context, declared *corev1.Pod, name string, deadline time.Time) error {
-	if p := r.known(declared); p != nil && p.containers[name] != nil {
+	if p := r.lookup(declared); p != nil && p.containers[name] != nil {
 		if p.containers[name].stop(time.Now(), deadline) {
 			delete(p.containers, name)
 		}
@@ -152,20 +160,20 @@ func (r *runtime) Remove(uid types.UID) {
 	}
 }
 
-// known is what runs of a pod, or nil. Of one that has ended nothing does: what is not known of it is nothing.
-func (r *runtime) known(declared *corev1.Pod) *pod {
+// lookup returns the state of a pod, or nil. It recovers a pod from its status, unless the pod has ended.
+func (r *runtime) lookup(declared *corev1.Pod) *pod {
 	r.mu.Lock()
 	p := r.pods[declared.UID]
 	r.mu.Unlock()
 	phase := declared.Status.Phase
 	if p == nil && declared.Status.PodIP != "" && phase != corev1.PodSucceeded && phase != corev1.PodFailed {
-		p = r.recall(declared)
+		p = r.restore(declared)
 	}
 	return p
 }
 
-// admit makes room for a pod on its node, at a certain address if it has one.
-func (r *runtime) admit(declared *corev1.Pod, ip string) (*pod, error) {
+// add adds the state of a pod on its node, with the given address if possible.
+func (r *runtime) add(declared *corev1.Pod, ip string) (*pod, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	host := r.hosts[declared.Spec.NodeName]
@@ -175,7 +183,7 @@ func (r *runtime) admit(declared *corev1.Pod, ip string) (*pod, error) {
 	p := &pod{host: host, containers: map[string]*container{}}
 	if !declared.Spec.HostNetwork {
 		var err error
-		if p.ip, err = host.take(ip); err != nil {
+		if p.ip, err = host.allocate(ip); err != nil {
 			return nil, fmt.Errorf("node %s: %w", declared.Spec.NodeName, err)
 		}
 	} else {
@@ -185,15 +193,15 @@ func (r *runtime) admit(declared *corev1.Pod, ip string) (*pod, error) {
 	return p, nil
 }
 
-// recall knows a pod again by its status.
-func (r *runtime) recall(declared *corev1.Pod) *pod {
-	p, err := r.admit(declared, declared.Status.PodIP)
+// restore recovers a pod from its status.
+func (r *runtime) restore(declared *corev1.Pod) *pod {
+	p, err := r.add(declared, declared.Status.PodIP)
 	if err != nil {
 		return nil
 	}
 	for _, statuses := range [][]corev1.ContainerStatus{declared.Status.InitContainerStatuses, declared.Status.ContainerStatuses} {
 		for i := range statuses {
-			if c := recalled(&statuses[i]); c != nil {
+			if c := restoreContainer(&statuses[i]); c != nil {
 				p.containers[statuses[i].Name] = c
 			}
 		}

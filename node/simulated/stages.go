@@ -10,28 +10,32 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Prefix is that of all annotations and labels of simulated nodes and their pods.
+// Prefix is the prefix of all annotations and labels of simulated nodes and their pods.
 const Prefix = "simulated.bowline.dev/"
 
-// Never, as Stages.Ready, is a container that is never ready.
+// Never is the value of Stages.Ready for a container that never becomes ready.
 const Never time.Duration = -1
 
-// Stages are what a container does, and when. The zero value runs at once, is ready, and ends when it is asked to.
+// Stages define what a container does, and when. With the zero value, it starts immediately, is ready, and
+// ends when it is stopped.
 type Stages struct {
-	// Pull is before the container is started for the first time, Start before each start, Ready after that.
+	// Pull is the time before the first start, Start the duration of each start, and Ready the time from then
+	// until the container is ready.
 	Pull, Start, Ready time.Duration
-	// Ends says that it ends by itself, with ExitCode, after it has Run for so long: so many Times, or always when that is 0.
+	// Ends makes the container exit with ExitCode after it has run for Run. Times limits how often that
+	// happens; 0 means always.
 	Ends     bool
 	Run      time.Duration
 	ExitCode int32
 	Times    int32
-	// Stop is how long it takes to end when it is asked to. It is killed when its grace period is over.
+	// Stop is the time that the container takes to end when it is stopped. It is killed when its grace period
+	// is over.
 	Stop time.Duration
-	// Wrong is what is wrong with the pod's annotations. Such a container does not start.
-	Wrong error
+	// invalid is what is wrong with the pod's annotations. Such a container does not start.
+	invalid error
 }
 
-// stagesOf are those of one container of a pod.
+// stagesOf returns the stages of a container.
 func (r *runtime) stagesOf(pod *corev1.Pod, container string) Stages {
 	s := r.options.Stages
 	if c := initContainer(pod, container); c != nil {
@@ -58,10 +62,10 @@ func initContainer(pod *corev1.Pod, name string) *corev1.Container {
 	return nil
 }
 
-// annotated are the stages with what a pod's annotations say. Those that name no container mean the pod's own containers, not
-// its init containers.
+// annotated applies a pod's annotations. Annotations without a container name apply to the regular containers
+// only, not to init containers.
 func (s Stages) annotated(pod *corev1.Pod, container string, all bool) Stages {
-	said := reading{pod: pod, container: container, all: all}
+	said := annotationReader{pod: pod, container: container, all: all}
 	said.duration("pull", &s.Pull)
 	said.duration("start", &s.Start)
 	said.duration("stop", &s.Stop)
@@ -78,20 +82,21 @@ func (s Stages) annotated(pod *corev1.Pod, container string, all bool) Stages {
 	}
 	said.number("exit-code", &s.ExitCode)
 	said.number("crashes", &s.Times)
-	s.Wrong = said.wrong
+	s.invalid = said.wrong
 	return s
 }
 
-// reading reads the annotations about one container, and keeps what is first wrong.
-type reading struct {
+// annotationReader reads the annotations for a container, and records the first error.
+type annotationReader struct {
 	pod       *corev1.Pod
 	container string
 	all       bool
 	wrong     error
 }
 
-// of is an annotation about the container, or about all, with the key under which it was found; that is empty if there is none.
-func (r *reading) of(what string) (value, key string) {
+// of returns the annotation for the container, or else for all containers, and the key under which it was
+// found, which is empty if there is none.
+func (r *annotationReader) of(what string) (value, key string) {
 	if len(r.pod.Annotations) == 0 {
 		return "", ""
 	}
@@ -106,7 +111,7 @@ func (r *reading) of(what string) (value, key string) {
 	return "", ""
 }
 
-func (r *reading) duration(what string, into *time.Duration) bool {
+func (r *annotationReader) duration(what string, into *time.Duration) bool {
 	value, key := r.of(what)
 	if key == "" {
 		return false
@@ -120,7 +125,7 @@ func (r *reading) duration(what string, into *time.Duration) bool {
 	return true
 }
 
-func (r *reading) number(what string, into *int32) {
+func (r *annotationReader) number(what string, into *int32) {
 	value, key := r.of(what)
 	if key == "" {
 		return
@@ -133,7 +138,7 @@ func (r *reading) number(what string, into *int32) {
 	*into = int32(n)
 }
 
-func (r *reading) refuse(key, value, want string) {
+func (r *annotationReader) refuse(key, value, want string) {
 	if r.wrong == nil {
 		r.wrong = fmt.Errorf("the annotation %s is %q: it must be %s", key, value, want)
 	}

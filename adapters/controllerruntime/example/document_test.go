@@ -22,7 +22,7 @@ import (
 func TestTheLinesOfTheDocumentWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		plane := must(bowline.Start(t.Context(), bowline.Options{Controllers: []string{}}))(t)
+		plane := must(bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}}))(t)
 		defer plane.Close()
 		config := plane.RESTConfig()
 		clients := must(kubernetes.NewForConfig(config))(t)

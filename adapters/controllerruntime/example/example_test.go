@@ -78,7 +78,7 @@ func TestTheOperatorWorksEitherWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				plane := must(bowline.Start(t.Context(), bowline.Options{Controllers: []string{}}))(t)
+				plane := must(bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}}))(t)
 				defer plane.Close()
 				ctx, stop := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
@@ -93,7 +93,7 @@ func TestTheOperatorWorksEitherWay(t *testing.T) {
 	}
 }
 
-// exposes asks of an operator that runs what it is for.
+// exposes checks that a running operator creates, updates and deletes the Service.
 func exposes(t *testing.T, plane *bowline.Plane) {
 	c := must(client.New(plane.RESTConfig(), client.Options{}))(t)
 	service := func() string {

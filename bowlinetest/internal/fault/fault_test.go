@@ -21,19 +21,19 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest/internal/fault"
 )
 
-// world is a run in a bubble, in which a process has been told what to do.
+// world is a run in a bubble.
 type world struct {
 	*testing.T
 	run   *fault.Run
 	began time.Time
-	// user is not disturbed.
+	// user is a client without faults.
 	user typed.ConfigMapInterface
 
 	mu   sync.Mutex
 	said []string
 }
 
-// say notes what was seen, and when.
+// say records an observation with its time in seconds.
 func (w *world) say(format string, values ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -45,13 +45,13 @@ func (w *world) create(c typed.ConfigMapInterface, name string) error {
 	return err
 }
 
-// disturbed runs a process with a fault, and the user beside it, and compares what was said.
+// disturbed runs a process with a plan of faults, beside a user, and compares the recorded observations.
 func disturbed(t *testing.T, plan string, process func(*world, context.Context, typed.ConfigMapInterface), user func(*world), want ...string) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		history := fault.NewHistory()
-		plane, err := bowline.Start(t.Context(), bowline.Options{Storage: history, Controllers: []string{}})
+		plane, err := bowline.Start(t.Context(), bowline.Options{Storage: history, Controllers: []string{bowline.NoControllers}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func disturbed(t *testing.T, plan string, process func(*world, context.Context, 
 	})
 }
 
-// creates makes the configmap a, once.
+// creates creates the configmap a, once.
 func creates(w *world, _ context.Context, c typed.ConfigMapInterface) {
 	switch err := w.create(c, "a"); {
 	case err == nil:
@@ -101,7 +101,7 @@ func creates(w *world, _ context.Context, c typed.ConfigMapInterface) {
 	}
 }
 
-// finds says whether there is an a.
+// finds records whether the configmap a exists.
 func finds(w *world) {
 	if _, err := w.user.Get(w.Context(), "a", metav1.GetOptions{}); err != nil {
 		w.say("there is none")
@@ -124,7 +124,7 @@ func TestRefusedWrite(t *testing.T) {
 	disturbed(t, "refused: "+creation, creates, finds, "0s InternalError", "1s there is none")
 }
 
-// client-go asks again by itself after the second that it is asked to wait.
+// client-go retries after the second that Retry-After asks for.
 func TestThrottledWrite(t *testing.T) {
 	disturbed(t, "throttled: "+creation, creates, func(*world) {}, "1s made")
 }
@@ -145,7 +145,7 @@ func TestConflict(t *testing.T) {
 		}, func(*world) {}, "0s made", "0s Conflict")
 }
 
-// watches says what it sees, and makes the configmap own when it has seen a.
+// watches records the events that it receives, and creates the configmap own after the event for a.
 func watches(w *world, ctx context.Context, c typed.ConfigMapInterface) {
 	seen, err := c.Watch(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -175,7 +175,7 @@ func watches(w *world, ctx context.Context, c typed.ConfigMapInterface) {
 	}()
 }
 
-// makesTwo has the user make a and, seconds later, b.
+// makesTwo creates a as the user and, seconds later, b.
 func makesTwo(w *world) {
 	for _, name := range []string{"a", "b"} {
 		if err := w.create(w.user, name); err != nil {
@@ -191,7 +191,7 @@ func TestUndisturbed(t *testing.T) {
 	disturbed(t, "undisturbed", watches, makesTwo, "1s ADDED a", "1s ADDED own", "5s ADDED b")
 }
 
-// What follows a late event is late too: a watch keeps its order.
+// Later events are late too, since a watch preserves their order.
 func TestDelayedEvent(t *testing.T) {
 	disturbed(t, "delayed: "+event, watches, makesTwo, "31s ADDED a", "31s ADDED b", "31s ADDED own")
 }
@@ -201,7 +201,7 @@ func TestDoubledEvent(t *testing.T) {
 		"1s ADDED a", "1s ADDED a", "1s own exists", "1s ADDED own", "5s ADDED b")
 }
 
-// There is no hole that nobody is told of: the watch ends, and its place in history is gone.
+// A watch has no silent gaps: it ends with 410 Gone.
 func TestDroppedEvent(t *testing.T) {
 	disturbed(t, "dropped: "+event, watches, makesTwo, "31s Expired", "31s end")
 }
@@ -211,7 +211,7 @@ func TestCacheBehindItsOwnWrite(t *testing.T) {
 		"1s ADDED a", "31s ADDED own", "31s ADDED b")
 }
 
-// lists says what there is after two seconds, when the user has made a.
+// lists records the number of configmaps after two seconds, when the user has created a.
 func lists(version string) func(*world, context.Context, typed.ConfigMapInterface) {
 	return func(w *world, ctx context.Context, c typed.ConfigMapInterface) {
 		time.Sleep(2 * time.Second)
@@ -226,12 +226,12 @@ func lists(version string) func(*world, context.Context, typed.ConfigMapInterfac
 
 const listing = "stale: list configmaps default/* #1 of test"
 
-// Who takes any version gets one from before the last change.
+// A list that accepts any version gets the state before the last change.
 func TestStaleListOfAnyVersion(t *testing.T) {
 	disturbed(t, listing, lists("0"), makesTwo, "2s 0 there")
 }
 
-// Who asks for what there is now gets just that: the answer is late.
+// A list of the current state gets that state, late.
 func TestStaleListOfNow(t *testing.T) {
 	disturbed(t, listing, lists(""), makesTwo, "32s 1 there")
 }

@@ -19,10 +19,10 @@ import (
 	loop "github.com/bowline-dev/bowline/controller"
 )
 
-// endpoints are where requests for the service web go, as address:port of all its slices.
+// endpoints returns the endpoints of the service web as "PORTNAME ADDRESS:PORT", of all its slices.
 func endpoints(t *testing.T, p *bowlinetest.Plane) []string {
 	t.Helper()
-	time.Sleep(10 * time.Second) // what is to happen has
+	time.Sleep(10 * time.Second) // until the controllers are idle
 	synctest.Wait()
 	page, err := bowlinetest.Client[*discoveryv1.EndpointSlice](t, p).List(t.Context(), "default", metav1.ListOptions{
 		LabelSelector: discoveryv1.LabelServiceName + "=web",
@@ -81,10 +81,10 @@ func TestEndpointFollowsItsService(t *testing.T) {
 	})
 }
 
-// keepEndpoint has 192.0.2.1:9000 be an endpoint of the service web until it is stopped.
+// keepEndpoint registers 192.0.2.1:9000 as an endpoint of the service web until stop is called.
 func keepEndpoint(t *testing.T, p *bowlinetest.Plane) (stop func()) {
 	t.Helper()
-	m, err := loop.NewManager(p.Config(), loop.ManagerOptions{})
+	m, err := loop.NewManager(p.RESTConfig(), loop.ManagerOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,11 +105,11 @@ func keepEndpoint(t *testing.T, p *bowlinetest.Plane) (stop func()) {
 	}
 }
 
-// A backend that cannot say that it leaves says what is left.
-func TestEndpointThatIsLeftIsNamed(t *testing.T) {
+// If the EndpointSlice cannot be deleted, the error names it.
+func TestLeftoverEndpointIsReported(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t)
-	c, err := client.New(p.Config())
+	c, err := client.New(p.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,8 +122,8 @@ func TestEndpointThatIsLeftIsNamed(t *testing.T) {
 	}
 }
 
-// Who listens at all addresses of the machine is an endpoint at one that others reach.
-func TestAddressThatOthersReach(t *testing.T) {
+// A backend that listens on all addresses registers an address that is reachable from elsewhere.
+func TestReachableAddress(t *testing.T) {
 	t.Parallel()
 	own, err := ownAddress()
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command backend is a web server to route requests to, which makes itself an endpoint of a Service: it is what a pod and its
-// cluster's endpoints controller are together, for a server that runs no pods. It answers each request with its own name
-// and what it was asked.
+// Command backend is a web server that registers itself as an endpoint of a Service. It takes the place of a
+// pod and of the cluster's EndpointSlice controller, for a server that runs no pods. It answers each request
+// with its name and the request line.
 //
 //	go run ./examples/ingress/backend --service web [--kubeconfig FILE] [--namespace NAME] [--name NAME] [--listen ADDRESS]
 package main
@@ -21,8 +21,9 @@ import (
 	loop "github.com/bowline-dev/bowline/controller"
 )
 
-// farewell is how long requests still come after the endpoint is gone, until whoever routes them has heard of it.
-const farewell = time.Second
+// farewell is how long the server continues to answer after its endpoint is deleted, until proxies have
+// noticed the deletion.
+const drainTime = time.Second
 
 func main() {
 	if err := run(os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
@@ -72,7 +73,7 @@ func parse(args []string) (a arguments, err error) {
 	return a, nil
 }
 
-// listening is where requests are answered, and by which address others reach that.
+// listening opens the listener, and returns the address by which other machines reach it.
 func (a arguments) listening() (net.Listener, *net.TCPAddr, error) {
 	if a.listen == "" {
 		own, err := ownAddress()
@@ -86,14 +87,14 @@ func (a arguments) listening() (net.Listener, *net.TCPAddr, error) {
 		return nil, nil, err
 	}
 	address := *l.Addr().(*net.TCPAddr)
-	if address.IP.IsUnspecified() { // it listens at all of them
+	if address.IP.IsUnspecified() { // all addresses
 		address.IP, err = ownAddress()
 	}
 	return l, &address, err
 }
 
-// ownAddress is the machine's first address that others can reach it by, of IPv4 if it has one. Kubernetes takes no loopback
-// address as an endpoint.
+// ownAddress returns the first global address of the machine, preferably IPv4. Kubernetes rejects loopback
+// addresses as endpoints.
 func ownAddress() (own net.IP, err error) {
 	all, err := net.InterfaceAddrs()
 	if err != nil {
@@ -112,8 +113,7 @@ func ownAddress() (own net.IP, err error) {
 	return own, nil
 }
 
-// serve answers requests until ctx ends, and is an endpoint while there is the service. It is one no longer when it stops to
-// answer.
+// serve answers requests until ctx ends. It deletes its endpoint before it stops the server.
 func (a arguments) serve(ctx context.Context, m *loop.Manager) error {
 	l, address, err := a.listening()
 	if l != nil {
@@ -142,7 +142,7 @@ func (a arguments) serve(ctx context.Context, m *loop.Manager) error {
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	err = errors.Join(err, e.leave(last))
-	time.Sleep(farewell)
+	time.Sleep(drainTime)
 	err = errors.Join(err, server.Shutdown(last))
 	if end := <-served; !errors.Is(end, http.ErrServerClosed) {
 		err = errors.Join(err, end)
@@ -150,7 +150,7 @@ func (a arguments) serve(ctx context.Context, m *loop.Manager) error {
 	return err
 }
 
-// answer says who answers what.
+// answer responds with the server's name and the request.
 func (a arguments) answer(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%s answers %s %s for %s\n", a.name, r.Method, r.URL.Path, r.Host)
 }

@@ -1,5 +1,5 @@
-// Command cmd is the Ingress example as a program of its own, beside any server that speaks the Kubernetes API. It may be
-// stopped, killed and started again at any point.
+// Command cmd runs the Ingress example as a separate program, against any server of the Kubernetes API. It
+// may be stopped, killed and restarted at any point.
 //
 //	go run ./examples/ingress/cmd [--kubeconfig FILE] [--controllers manager,nginx] [--http ADDRESS] [--https ADDRESS]
 package main
@@ -20,13 +20,13 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/examples/ingress"
-	"github.com/bowline-dev/bowline/internal/why"
 )
 
 func main() {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	klog.SetSlogLogger(log) // what client-go has to say
+	klog.SetSlogLogger(log) // logs of client-go
 	if err := run(os.Args[1:], log); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
@@ -73,7 +73,7 @@ func parse(args []string) (o ingress.Options, server client.Flags, err error) {
 	return o, server, err
 }
 
-// reach finds the server, and makes sure that it is there.
+// reach loads the client configuration and checks that the server answers.
 func reach(ctx context.Context, server client.Flags) (*rest.Config, error) {
 	config, err := client.Load(server)
 	if err != nil {
@@ -88,7 +88,7 @@ func reach(ctx context.Context, server client.Flags) (*rest.Config, error) {
 	return config, err
 }
 
-// folder is where nginx's files go: the XDG state folder unless another is asked for.
+// folder returns the folder for nginx's files: --folder, or a folder in the XDG state directory.
 func folder(asked string) (string, error) {
 	if asked != "" {
 		return filepath.Abs(asked)

@@ -20,12 +20,12 @@ import (
 	"github.com/bowline-dev/bowline/examples/ingress/manager"
 )
 
-// process is the manager as a program.
+// process runs the manager.
 func process(ctx context.Context, config *rest.Config) error {
 	return manager.Run(ctx, manager.Options{Config: config, Log: slog.New(slog.DiscardHandler)})
 }
 
-// user declares services, and has the hands that get into the manager's way.
+// user creates and changes services, and interferes with the manager's Ingresses.
 type user struct {
 	ctx       context.Context
 	services  client.Resource[*corev1.Service]
@@ -41,7 +41,7 @@ func newUser(ctx context.Context, config *rest.Config) *user {
 	return &user{ctx: ctx, services: client.For[*corev1.Service](c), ingresses: client.For[*networkingv1.Ingress](c)}
 }
 
-// then is the next step, unless one before has failed; a moment passes after it.
+// then runs a step unless an earlier one has failed, and waits a moment.
 func (u *user) then(step func() error) {
 	if u.failed == nil {
 		u.failed = step()
@@ -67,7 +67,7 @@ func (u *user) remove(name string) {
 	u.then(func() error { return u.services.Delete(u.ctx, "default", name, metav1.DeleteOptions{}) })
 }
 
-// foreignIngress is somebody else's, of a name that a service has too.
+// foreignIngress creates an Ingress without an owner, and a service of the same name.
 func foreignIngress(ctx context.Context, config *rest.Config) error {
 	u := newUser(ctx, config)
 	u.then(func() error {
@@ -80,8 +80,8 @@ func foreignIngress(ctx context.Context, config *rest.Config) error {
 	return u.failed
 }
 
-// aDay is what users do: services come, change and go, one comes again as another, and an Ingress is deleted by hand.
-func aDay(ctx context.Context, config *rest.Config) error {
+// changeServices creates, changes and deletes services, recreates one under the same name, and deletes an Ingress.
+func changeServices(ctx context.Context, config *rest.Config) error {
 	u := newUser(ctx, config)
 	u.create(service("a", "ingress/http", "true"))
 	u.create(service("b", "ingress/http", "true"))
@@ -97,13 +97,14 @@ func aDay(ctx context.Context, config *rest.Config) error {
 	return u.failed
 }
 
-// named is the object of that name, if there is one.
+// named selects the object of a name.
 func named(name string) metav1.ListOptions {
 	return metav1.ListOptions{FieldSelector: "metadata.name=" + name}
 }
 
-// nobodyElsesIsTouched is broken when the manager lays hands on an Ingress that it did not make, or makes one of another name.
-func nobodyElsesIsTouched(s bowlinetest.State) error {
+// foreignIngressesUntouched returns an error if the manager changed an Ingress that it did not create, or created
+// one under another name.
+func foreignIngressesUntouched(s bowlinetest.State) error {
 	for _, i := range s.Kind("Ingress") {
 		owner := metav1.GetControllerOf(i)
 		if i.GetName() == "taken" && (owner != nil || hostOf(i) != "mine.example.com") {
@@ -116,15 +117,15 @@ func nobodyElsesIsTouched(s bowlinetest.State) error {
 	return nil
 }
 
-// asDeclared fails a test whose end state has an Ingress too many, one too few, or a wrong one; and leaves the Ingresses to
-// compare.
+// asDeclared fails the test unless the final state has exactly the requested Ingresses. It reduces the state
+// to the Ingresses.
 func asDeclared(t *testing.T) func(bowlinetest.State) bowlinetest.State {
 	return func(s bowlinetest.State) bowlinetest.State {
 		wrong := 0
 		for _, service := range s.Kind("Service") {
 			i := s.Find("Ingress", service.GetNamespace(), service.GetName())
 			if service.GetName() == "taken" {
-				continue // of which the invariant says what is right
+				continue // checked by the invariant
 			}
 			wants := service.GetAnnotations()["ingress/http"] == "true"
 			if wants != (i != nil) || wants && (!metav1.IsControlledBy(i, service) || hostOf(i) != wantedHost(service)) {
@@ -139,7 +140,7 @@ func asDeclared(t *testing.T) func(bowlinetest.State) bowlinetest.State {
 		if wrong > 0 {
 			t.Errorf("%d Ingresses are not as declared: %s", wrong, asJSON(s.Kind("Ingress")))
 		}
-		return bowlinetest.State{Objects: s.Kind("Ingress")} // services have addresses that the server draws
+		return bowlinetest.State{Objects: s.Kind("Ingress")} // services have random cluster IPs
 	}
 }
 
@@ -159,11 +160,11 @@ func wantedHost(service *unstructured.Unstructured) string {
 	return "example.com"
 }
 
-// withManagers is a scenario with so many managers, which know nothing of each other.
+// withManagers returns a scenario with several independent managers.
 func withManagers(t *testing.T, names ...string) bowlinetest.Scenario {
 	s := bowlinetest.Scenario{
-		Setup: foreignIngress, Act: aDay, Compare: asDeclared(t),
-		Invariants: []func(bowlinetest.State) error{nobodyElsesIsTouched},
+		Setup: foreignIngress, Act: changeServices, Compare: asDeclared(t),
+		Invariants: []func(bowlinetest.State) error{foreignIngressesUntouched},
 	}
 	for _, name := range names {
 		s.Processes = append(s.Processes, bowlinetest.Process{Name: name, Run: process})
@@ -171,10 +172,10 @@ func withManagers(t *testing.T, names ...string) bowlinetest.Scenario {
 	return s
 }
 
-// faultBudget is how many runs Explore makes at most; 0 is no bound.
+// faultBudget is the maximum number of runs of Explore; 0 means no limit.
 var faultBudget int
 
-// enough checks that a good part of the faults that may be tried were.
+// enough checks that enough fault points were tried.
 func enough(t *testing.T, r *bowlinetest.Report, least int) {
 	t.Helper()
 	t.Logf("%d fault points; the faults that no run came by are %q", r.Tried(), r.Unreached)
@@ -186,17 +187,17 @@ func enough(t *testing.T, r *bowlinetest.Report, least int) {
 	}
 }
 
-// Whatever goes wrong once, each annotated service comes to have its one Ingress, and nobody else's is touched.
-func TestIngressesAreAsDeclaredWhateverGoesWrong(t *testing.T) {
+// After any single fault each annotated service has its Ingress, and no other Ingress is touched.
+func TestExploreManager(t *testing.T) {
 	t.Parallel()
 	s := withManagers(t, "manager")
 	s.Budget = faultBudget
 	enough(t, bowlinetest.Explore(t, s), 100)
 }
 
-// So it is with two managers, of which either may be the first to make an Ingress: that leaves more runs without their fault. Of
-// more than 250 points some are drawn.
-func TestTwoManagersAreOfOneMindWhateverGoesWrong(t *testing.T) {
+// With two managers either may create an Ingress first, so more runs do not reach their fault point. A sample
+// of the more than 250 points is tried.
+func TestExploreTwoManagers(t *testing.T) {
 	t.Parallel()
 	s := withManagers(t, "manager", "second")
 	if s.Budget = 60; faultBudget > 0 {

@@ -14,17 +14,17 @@ import (
 func asJSON(what any) string {
 	text, err := json.MarshalIndent(what, "", "  ")
 	if err != nil {
-		panic(err) // what tests have can be marshalled
+		panic(err) // test values can be marshaled
 	}
 	return string(text)
 }
 
-func TestAnnotatedServiceGetsAnIngressOfItsOwn(t *testing.T) {
-	inWorld(t, func(w *world) {
+func TestAnnotatedServiceGetsIngress(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		defer w.run()()
 		s := w.create(service("web", "ingress/http", "true"))
 		w.create(service("plain"))
-		settle()
+		waitIdle()
 		w.routes(s, "example.com", "/", 80)
 		w.hasNone("plain")
 		if got := w.events(s.UID); !slices.Equal(got, []string{"Normal Created"}) {
@@ -33,54 +33,54 @@ func TestAnnotatedServiceGetsAnIngressOfItsOwn(t *testing.T) {
 	})
 }
 
-// In the server's own process the caches hold the server's own objects, which nobody may change.
+// In the server's process the caches contain the server's own objects, which must not be modified.
 func TestManagerRunsInTheServersProcess(t *testing.T) {
-	inWorld(t, func(w *world) {
-		defer w.runOver(w.plane.Config(), w.plane.Source())()
+	withFixture(t, func(w *fixture) {
+		defer w.runOver(w.plane.RESTConfig(), w.plane.Source())()
 		s := w.create(service("web", "ingress/http", "true"))
-		settle()
+		waitIdle()
 		w.routes(s, "example.com", "/", 80)
 		w.annotate("web", "ingress/host", "new.example.com")
-		settle()
+		waitIdle()
 		w.routes(s, "new.example.com", "/", 80)
 	})
 }
 
-func TestHostPathAndPortAreTheService(t *testing.T) {
-	inWorld(t, func(w *world) {
+func TestHostPathAndPort(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		defer w.run()()
 		s := service("web", "ingress/http", "true",
 			"ingress/host", "shop.example.org", "ingress/path", "/cart", "ingress/port", "admin")
 		s.Spec.Ports = []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "admin", Port: 9000}}
 		s = w.create(s)
-		settle()
+		waitIdle()
 		w.routes(s, "shop.example.org", "/cart", 9000)
 
 		w.patchService("web", `{"spec":{"ports":[{"name":"http","port":80},{"name":"admin","port":9001}]}}`)
-		settle()
+		waitIdle()
 		w.routes(s, "shop.example.org", "/cart", 9001)
 		w.annotate("web", "ingress/port", "80")
 		w.annotate("web", "ingress/host", "null")
-		settle()
+		waitIdle()
 		w.routes(s, "example.com", "/cart", 80)
 	})
 }
 
 func TestIngressIsRestored(t *testing.T) {
-	inWorld(t, func(w *world) {
+	withFixture(t, func(w *fixture) {
 		defer w.run()()
 		s := w.create(service("web", "ingress/http", "true"))
-		settle()
+		waitIdle()
 		made := w.routes(s, "example.com", "/", 80)
 		if err := w.ingresses.Delete(w.Context(), "default", "web", metav1.DeleteOptions{}); err != nil {
 			w.Fatal(err)
 		}
-		settle()
+		waitIdle()
 		if again := w.routes(s, "example.com", "/", 80); again.UID == made.UID {
 			w.Error("the Ingress was not deleted")
 		}
 		w.patchIngress("web", `{"spec":{"ingressClassName":"other","rules":[{"host":"wrong.example.com"}]}}`)
-		settle()
+		waitIdle()
 		w.routes(s, "example.com", "/", 80)
 		if got := w.events(s.UID); !slices.Equal(got, []string{"Normal Created", "Normal Updated"}) {
 			w.Errorf("events are %q", got)
@@ -88,17 +88,17 @@ func TestIngressIsRestored(t *testing.T) {
 	})
 }
 
-// What is not the manager's is its users': it outlives that the manager writes to the same Ingress.
-func TestWhatUsersAddStays(t *testing.T) {
-	inWorld(t, func(w *world) {
+// Fields that users add to an Ingress survive the manager's writes.
+func TestUserFieldsArePreserved(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		defer w.run()()
 		s := w.create(service("web", "ingress/http", "true"))
-		settle()
+		waitIdle()
 		w.patchIngress("web", `{"metadata":{"annotations":{"a":"b"},"labels":{"team":"shop"},"finalizers":["example.com/hold"]},
 			"spec":{"tls":[{"hosts":["example.com"],"secretName":"example"}],
 			"defaultBackend":{"service":{"name":"other","port":{"number":1}}}}}`)
 		w.annotate("web", "ingress/path", "/x")
-		settle()
+		waitIdle()
 		i := w.ingress("web")
 		if path := i.Spec.Rules[0].HTTP.Paths[0].Path; path != "/x" {
 			w.Errorf("the path is %s: the Ingress was not written to", path)
@@ -113,15 +113,15 @@ func TestWhatUsersAddStays(t *testing.T) {
 	})
 }
 
-func TestIngressGoesWithTheAnnotation(t *testing.T) {
-	inWorld(t, func(w *world) {
+func TestRemovedAnnotationDeletesIngress(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		defer w.run()()
 		s := w.create(service("web", "ingress/http", "true"))
 		for _, value := range []string{"false", "null", "", "True"} {
-			settle()
+			waitIdle()
 			w.routes(s, "example.com", "/", 80)
 			w.annotate("web", "ingress/http", value)
-			settle()
+			waitIdle()
 			w.hasNone("web")
 			w.annotate("web", "ingress/http", "true")
 		}
@@ -131,97 +131,98 @@ func TestIngressGoesWithTheAnnotation(t *testing.T) {
 	})
 }
 
-func TestIngressGoesWithTheService(t *testing.T) {
-	inWorld(t, func(w *world) {
+func TestDeletedServiceDeletesIngress(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		defer w.run()()
 		w.create(service("web", "ingress/http", "true"))
-		settle()
+		waitIdle()
 		w.ingress("web")
 		w.deleteService("web")
-		settle()
+		waitIdle()
 		w.hasNone("web")
 	})
 }
 
-// A service that waits for its finalizers is as good as gone: whoever deletes in the foreground would wait for an Ingress that is
-// always made anew.
-func TestServiceThatIsBeingDeletedGetsNoIngress(t *testing.T) {
-	inWorld(t, func(w *world) {
+// A service that waits for its finalizers gets no Ingress: otherwise a foreground deletion would wait for an
+// Ingress that is always recreated.
+func TestTerminatingServiceGetsNoIngress(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		defer w.run()()
 		s := service("web", "ingress/http", "true")
 		s.Finalizers = []string{"example.com/hold"}
 		w.create(s)
-		settle()
+		waitIdle()
 		w.ingress("web")
 		w.deleteService("web")
-		settle()
+		waitIdle()
 		w.hasNone("web")
 		w.patchService("web", `{"metadata":{"finalizers":null}}`)
-		settle()
+		waitIdle()
 		w.hasNone("web")
 	})
 }
 
-// One that is being deleted is not deleted again, nor written to; a new one comes when it is gone.
-func TestIngressThatWaitsForItsFinalizers(t *testing.T) {
-	inWorld(t, func(w *world) {
+// An Ingress that is being deleted is neither deleted again nor updated. A new one is created when it is
+// gone.
+func TestTerminatingIngressIsNotWritten(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		defer w.run()()
 		s := w.create(service("web", "ingress/http", "true"))
-		settle()
+		waitIdle()
 		w.patchIngress("web", `{"metadata":{"finalizers":["example.com/hold"]}}`)
 		w.annotate("web", "ingress/http", "false")
-		settle()
+		waitIdle()
 		going := w.ingress("web")
 		w.patchIngress("web", `{"metadata":{"ownerReferences":null}}`)
 		w.patchIngress("web", `{"metadata":{"ownerReferences":[`+asJSON(going.OwnerReferences[0])+`]}}`)
-		settle()
+		waitIdle()
 		if got := w.events(s.UID); !slices.Equal(got, []string{"Normal Created", "Normal Deleted"}) {
 			w.Errorf("events are %q", got)
 		}
 		w.annotate("web", "ingress/http", "true")
 		w.annotate("web", "ingress/host", "new.example.com")
-		settle()
+		waitIdle()
 		if i := w.ingress("web"); i.DeletionTimestamp == nil || i.Spec.Rules[0].Host != "example.com" {
 			w.Errorf("the Ingress that goes is now %s", asJSON(i))
 		}
 		w.patchIngress("web", `{"metadata":{"finalizers":null}}`)
-		settle()
+		waitIdle()
 		if i := w.routes(s, "new.example.com", "/", 80); i.UID == going.UID {
 			w.Error("the Ingress did not go")
 		}
 	})
 }
 
-// Who deletes a service with --cascade=orphan wants to keep its Ingress. A cluster takes the owner out of that, and only then
-// lets the service go.
-func TestServiceThatLeavesItsIngress(t *testing.T) {
-	inWorld(t, func(w *world) {
+// A deletion with --cascade=orphan preserves the Ingress: the garbage collector removes its owner reference
+// before it removes the service.
+func TestOrphanDeletionPreservesIngress(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		defer w.run()()
 		w.create(service("web", "ingress/http", "true"))
-		settle()
+		waitIdle()
 		made := w.ingress("web")
 		orphan := metav1.DeletePropagationOrphan
 		if err := w.services.Delete(w.Context(), "default", "web", metav1.DeleteOptions{PropagationPolicy: &orphan}); err != nil {
 			w.Fatal(err)
 		}
-		settle()
+		waitIdle()
 		w.isUntouched(made)
 		w.patchIngress("web", `{"metadata":{"ownerReferences":null}}`)
 		w.patchService("web", `{"metadata":{"finalizers":null}}`)
 		theirs := w.ingress("web")
-		settle()
+		waitIdle()
 		w.isUntouched(theirs)
 	}, withoutCollector)
 }
 
-// What happened while no manager ran is made up for.
-func TestServiceThatIsAnotherOneGetsAnIngressOfItsOwn(t *testing.T) {
-	inWorld(t, func(w *world) {
+// The manager catches up with changes made while it did not run.
+func TestReplacedServiceGetsNewIngress(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		stop := w.run()
 		w.create(service("web", "ingress/http", "true"))
 		w.create(service("gone", "ingress/http", "true"))
 		w.create(service("declined", "ingress/http", "true"))
-		settle()
+		waitIdle()
 		stop()
 		old := w.ingress("web")
 		w.deleteService("web")
@@ -229,7 +230,7 @@ func TestServiceThatIsAnotherOneGetsAnIngressOfItsOwn(t *testing.T) {
 		w.annotate("declined", "ingress/http", "null")
 		again := w.create(service("web", "ingress/http", "true", "ingress/host", "new.example.com"))
 		defer w.run()()
-		settle()
+		waitIdle()
 		if i := w.routes(again, "new.example.com", "/", 80); i.UID == old.UID {
 			w.Error("the old service's Ingress is there")
 		}
@@ -238,13 +239,12 @@ func TestServiceThatIsAnotherOneGetsAnIngressOfItsOwn(t *testing.T) {
 	})
 }
 
-// An Ingress that is as it should be is not written to: not by a manager that starts, nor over time, nor when who serves
-// it writes its status.
-func TestWhatIsRightIsNotWritten(t *testing.T) {
-	inWorld(t, func(w *world) {
+// An Ingress that matches is not written: not at a restart, not over time, and not when its status changes.
+func TestMatchingIngressIsNotWritten(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		stop := w.run()
 		s := w.create(service("web", "ingress/http", "true"))
-		settle()
+		waitIdle()
 		stop()
 		status := []byte(`{"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}}`)
 		_, err := w.ingresses.PatchStatus(w.Context(), "default", "web", types.MergePatchType, status, metav1.PatchOptions{})
@@ -263,26 +263,26 @@ func TestWhatIsRightIsNotWritten(t *testing.T) {
 	})
 }
 
-// Two managers, without any election, are of one mind.
+// Two managers without leader election reach the same result.
 func TestTwoManagersMakeOneIngress(t *testing.T) {
-	inWorld(t, func(w *world) {
+	withFixture(t, func(w *fixture) {
 		defer w.run()()
 		defer w.run()()
 		s := w.create(service("web", "ingress/http", "true"))
-		settle()
+		waitIdle()
 		w.routes(s, "example.com", "/", 80)
 		for range 20 {
 			w.deleteService("web")
 			s = w.create(service("web", "ingress/http", "true"))
 		}
-		settle()
+		waitIdle()
 		i := w.routes(s, "example.com", "/", 80)
 		time.Sleep(time.Hour)
 		if now := w.ingress("web"); now.ResourceVersion != i.ResourceVersion {
 			w.Errorf("they go on writing: %s", asJSON(now.ManagedFields))
 		}
 		w.annotate("web", "ingress/http", "null")
-		settle()
+		waitIdle()
 		w.hasNone("web")
 	})
 }

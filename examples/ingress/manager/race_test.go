@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// before runs a manager of which somebody gets ahead: right before its first request with that method to that resource's object
-// web, after all that it has looked at.
-func (w *world) before(method, resource string, ahead func()) (stop func()) {
+// before runs a manager and calls ahead right before its first request with this method for the resource's
+// object web.
+func (w *fixture) before(method, resource string, ahead func()) (stop func()) {
 	w.Helper()
 	var once sync.Once
 	return w.runThrough(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
@@ -25,10 +25,10 @@ func (w *world) before(method, resource string, ahead func()) (stop func()) {
 	})
 }
 
-// runThrough runs a manager whose requests somebody has in hand, who passes them on or does not.
-func (w *world) runThrough(pass func(r *http.Request, next http.RoundTripper) (*http.Response, error)) (stop func()) {
+// runThrough runs a manager whose requests pass through a function.
+func (w *fixture) runThrough(pass func(r *http.Request, next http.RoundTripper) (*http.Response, error)) (stop func()) {
 	w.Helper()
-	config := w.plane.Config()
+	config := w.plane.RESTConfig()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(r *http.Request) (*http.Response, error) { return pass(r, next) })
 	})
@@ -39,12 +39,12 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func TestIngressThatAppearsWhileOneIsMadeIsLeftAlone(t *testing.T) {
-	inWorld(t, func(w *world) {
+func TestIngressCreatedConcurrently(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		ahead := false
 		defer w.before(http.MethodPost, "ingresses", func() { w.foreign("web"); ahead = true })()
 		s := w.create(service("web", "ingress/http", "true"))
-		settle()
+		waitIdle()
 		if i := w.ingress("web"); !ahead || len(i.OwnerReferences) > 0 || i.Spec.Rules[0].Host != "mine.example.com" {
 			w.Errorf("somebody else's Ingress is now %s", asJSON(i))
 		}
@@ -52,17 +52,17 @@ func TestIngressThatAppearsWhileOneIsMadeIsLeftAlone(t *testing.T) {
 	})
 }
 
-func TestIngressThatIsTakenOverWhileItIsUpdatedIsLeftAlone(t *testing.T) {
-	inWorld(t, func(w *world) {
+func TestOwnerRemovedDuringUpdate(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		ahead := false
 		defer w.before(http.MethodPatch, "ingresses", func() {
 			w.patchIngress("web", `{"metadata":{"ownerReferences":null}}`)
 			ahead = true
 		})()
 		s := w.create(service("web", "ingress/http", "true"))
-		settle()
+		waitIdle()
 		w.annotate("web", "ingress/host", "new.example.com")
-		settle()
+		waitIdle()
 		if i := w.ingress("web"); !ahead || len(i.OwnerReferences) > 0 || i.Spec.Rules[0].Host != "example.com" {
 			w.Errorf("the Ingress that was taken over is now %s", asJSON(i))
 		}
@@ -70,43 +70,44 @@ func TestIngressThatIsTakenOverWhileItIsUpdatedIsLeftAlone(t *testing.T) {
 	})
 }
 
-func TestIngressThatIsTakenOverWhileItIsDeletedStays(t *testing.T) {
-	inWorld(t, func(w *world) {
+func TestOwnerRemovedDuringDelete(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		ahead := false
 		defer w.before(http.MethodDelete, "ingresses", func() {
 			w.patchIngress("web", `{"metadata":{"ownerReferences":null}}`)
 			ahead = true
 		})()
 		w.create(service("web", "ingress/http", "true"))
-		settle()
+		waitIdle()
 		w.deleteService("web")
-		settle()
+		waitIdle()
 		if i := w.ingress("web"); !ahead || len(i.OwnerReferences) > 0 {
 			w.Errorf("the Ingress that was taken over is now %s", asJSON(i))
 		}
 	}, withoutCollector)
 }
 
-// A service that asks again before its Ingress is deleted keeps it: there is no moment without.
-func TestServiceThatAsksAgainKeepsItsIngress(t *testing.T) {
-	inWorld(t, func(w *world) {
+// If the annotation is restored before the Ingress is deleted, the Ingress remains.
+func TestRestoredAnnotationPreservesIngress(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		ahead, stop := false, w.run()
 		s := w.create(service("web", "ingress/http", "true"))
-		settle()
+		waitIdle()
 		stop()
 		made := w.ingress("web")
 		w.annotate("web", "ingress/http", "false")
 		defer w.before(http.MethodGet, "services", func() { w.annotate("web", "ingress/http", "true"); ahead = true })()
-		settle()
+		waitIdle()
 		if now := w.routes(s, "example.com", "/", 80); !ahead || now.UID != made.UID {
 			w.Error("the Ingress was deleted and made anew")
 		}
 	})
 }
 
-// A service that is gone, or another by now, before its Ingress is made gets none: another manager, which knows, would delete it.
-func TestServiceThatIsGoneGetsNoIngress(t *testing.T) {
-	inWorld(t, func(w *world) {
+// If a service is replaced before its Ingress is created, the manager creates no Ingress for the old one:
+// another manager with a current cache would delete it.
+func TestReplacedServiceDuringCreate(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		var ahead sync.Once
 		var made atomic.Int32
 		defer w.runThrough(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
@@ -122,16 +123,17 @@ func TestServiceThatIsGoneGetsNoIngress(t *testing.T) {
 			return next.RoundTrip(r)
 		})()
 		w.create(service("web", "ingress/http", "true"))
-		settle()
+		waitIdle()
 		if i := w.ingress("web"); made.Load() != 1 || i.Spec.Rules[0].Host != "new.example.com" {
 			w.Errorf("%d Ingresses were made, the last for %s", made.Load(), i.Spec.Rules[0].Host)
 		}
 	})
 }
 
-// A namespace that ends takes service and Ingress along. Nobody makes one anew, or complains that it cannot.
+// A terminating namespace deletes service and Ingress. The manager neither recreates the Ingress nor reports
+// an error.
 func TestNamespaceEndsWhileAnIngressIsMade(t *testing.T) {
-	inWorld(t, func(w *world) {
+	withFixture(t, func(w *fixture) {
 		namespaces := clientOf[*corev1.Namespace](w)
 		create := func(name string) {
 			ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -151,7 +153,7 @@ func TestNamespaceEndsWhileAnIngressIsMade(t *testing.T) {
 		if _, err := w.services.Create(w.Context(), s, metav1.CreateOptions{}); err != nil {
 			w.Fatal(err)
 		}
-		settle()
+		waitIdle()
 		stop()
 		if ns, err := namespaces.Get(w.Context(), "", "shop"); err != nil || ns.DeletionTimestamp == nil {
 			w.Errorf("namespace shop is %+v, %v: nobody got ahead", ns, err)

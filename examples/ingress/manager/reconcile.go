@@ -12,33 +12,29 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
-	"github.com/bowline-dev/bowline/informer"
 )
 
-// Reasons of the events about what was done.
+// Reasons of the events about changes.
 const (
 	reasonCreated = "Created"
 	reasonUpdated = "Updated"
 	reasonDeleted = "Deleted"
 )
 
-// reconciler keeps the Ingress of one service at a time. Several goroutines may use it, though never two for one service.
+// reconciler maintains the Ingresses. Several goroutines may use it, but never two for the same service.
 type reconciler struct {
 	class     string
-	services  *informer.Indexer[*corev1.Service]
-	ingresses *informer.Indexer[*networkingv1.Ingress]
-	current   client.Resource[*corev1.Service] // as the server has them, for what must not be done by mistake
-	write     client.Resource[*networkingv1.Ingress]
+	services  *controller.Objects[*corev1.Service]
+	ingresses *controller.Objects[*networkingv1.Ingress]
 	events    *controller.Recorder
 }
 
 // Reconcile implements controller.Reconciler.
 func (r *reconciler) Reconcile(ctx context.Context, key controller.Request) (controller.Result, error) {
-	service, _ := r.services.Get(key) // nil for one that is gone
-	ingress, _ := r.ingresses.Get(key)
-	if isLeft(service, ingress) {
+	service, _ := r.services.Get(key.Namespace, key.Name) // nil if it is gone
+	ingress, _ := r.ingresses.Get(key.Namespace, key.Name)
+	if isObsolete(service, ingress) {
 		return controller.Result{}, r.remove(ctx, ingress)
 	}
 	asks, problem := wanted(service)
@@ -51,10 +47,11 @@ func (r *reconciler) Reconcile(ctx context.Context, key controller.Request) (con
 	return controller.Result{}, r.keep(ctx, service, ingress)
 }
 
-// isLeft says whether an Ingress was made for a service that no longer asks for it: one without the annotation, or one that is
-// gone, even if another of its name has come since. One whose service is deleted with --cascade=orphan is to stay: a cluster
-// takes the owner out of it before the service goes.
-func isLeft(service *corev1.Service, ingress *networkingv1.Ingress) bool {
+// isObsolete reports whether an Ingress was created for a service that no longer requests it: because the
+// annotation is missing, or because the service is gone or has been replaced. If the service is deleted with
+// --cascade=orphan, its Ingress remains: the garbage collector removes the owner reference before the service
+// is removed.
+func isObsolete(service *corev1.Service, ingress *networkingv1.Ingress) bool {
 	if ingress == nil || ingress.DeletionTimestamp != nil || isOrphaning(service) {
 		return false
 	}
@@ -66,21 +63,22 @@ func isLeft(service *corev1.Service, ingress *networkingv1.Ingress) bool {
 	return !asks || owner.UID != service.UID
 }
 
-// isOrphaning says whether a service is being deleted so that what it owns stays.
+// isOrphaning reports whether a service is being deleted with --cascade=orphan.
 func isOrphaning(s *corev1.Service) bool {
 	return s != nil && s.DeletionTimestamp != nil && slices.Contains(s.Finalizers, metav1.FinalizerOrphanDependents)
 }
 
-// remove deletes an Ingress that is left. It asks the server first, since the caches of services and of Ingresses follow it
-// independently: the service may be newer than what the cache shows, and the Ingress another manager's work for it. A cluster
-// that collects garbage deletes what is left of a service that is gone too; whoever comes first is right.
+// remove deletes an Ingress that isObsolete selected. It reads the service from the server first, since the
+// caches of services and Ingresses are updated independently: the service may be newer than the cached one,
+// and the Ingress may have been created for it by another manager. A garbage collector may delete the Ingress
+// first.
 func (r *reconciler) remove(ctx context.Context, ingress *networkingv1.Ingress) error {
 	service, err := r.ask(ctx, ingress.Namespace, ingress.Name)
-	if err != nil || !isLeft(service, ingress) {
-		return err // nil when the cache is to hear of it yet
+	if err != nil || !isObsolete(service, ingress) {
+		return err // nil if the cache is stale
 	}
 	same := metav1.Preconditions{UID: &ingress.UID, ResourceVersion: &ingress.ResourceVersion}
-	err = r.write.Delete(ctx, ingress.Namespace, ingress.Name, metav1.DeleteOptions{Preconditions: &same})
+	err = r.ingresses.Client().Delete(ctx, ingress.Namespace, ingress.Name, metav1.DeleteOptions{Preconditions: &same})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -90,9 +88,10 @@ func (r *reconciler) remove(ctx context.Context, ingress *networkingv1.Ingress) 
 	return err
 }
 
-// ask is a service as the server has it now; nil when it is gone.
+// ask reads a service from the server, before writes that must not rely on a stale cache. It returns nil if the service
+// is gone.
 func (r *reconciler) ask(ctx context.Context, namespace, name string) (*corev1.Service, error) {
-	service, err := r.current.Get(ctx, namespace, name)
+	service, err := r.services.Client().Get(ctx, namespace, name)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -102,8 +101,8 @@ func (r *reconciler) ask(ctx context.Context, namespace, name string) (*corev1.S
 	return service, nil
 }
 
-// keep makes the Ingress of a service that asks for one. What stands in the way is said in an event on the service, whose
-// Ingress stays as it is meanwhile.
+// keep creates or updates the Ingress of a service that requests one. If it cannot, it records an event about
+// the service and leaves the Ingress as it is.
 func (r *reconciler) keep(ctx context.Context, service *corev1.Service, ingress *networkingv1.Ingress) error {
 	want, problem := ingressFor(service, r.class)
 	switch {
@@ -113,9 +112,9 @@ func (r *reconciler) keep(ctx context.Context, service *corev1.Service, ingress 
 	case ingress == nil:
 		return r.create(ctx, service, want)
 	case ingress.DeletionTimestamp != nil:
-		return nil // it is made anew when that is over, of which the cache will hear
+		return nil // it is recreated when the deletion is complete, which the cache reports
 	case !metav1.IsControlledBy(ingress, service):
-		r.warn(ctx, service, complain(reasonNameTaken,
+		r.warn(ctx, service, problemf(reasonNameTaken,
 			"Ingress %s is not this service's, and is left alone: delete or rename it, or the service gets none", ingress.Name))
 		return nil
 	case sameRoute(ingress, want):
@@ -125,8 +124,8 @@ func (r *reconciler) keep(ctx context.Context, service *corev1.Service, ingress 
 	return r.update(ctx, service, ingress, want)
 }
 
-// confirm asks the server whether a service is still what the cache shows. A manager whose cache is late would else undo what
-// another one does, which knows better, and that one undo this, and so on.
+// confirm returns an error unless the cached service is current. Otherwise a manager with a stale cache and
+// one with a current cache could undo each other's writes repeatedly.
 func (r *reconciler) confirm(ctx context.Context, service *corev1.Service) error {
 	now, err := r.ask(ctx, service.Namespace, service.Name)
 	if err == nil && (now == nil || now.UID != service.UID || now.ResourceVersion != service.ResourceVersion) {
@@ -135,38 +134,40 @@ func (r *reconciler) confirm(ctx context.Context, service *corev1.Service) error
 	return err
 }
 
-// create makes the Ingress by a POST, which fails if there is one of that name: an apply would change that, whosever it is.
+// create uses POST, which fails if an Ingress of that name exists. An apply would change it, whatever its
+// owner.
 func (r *reconciler) create(ctx context.Context, service *corev1.Service, want *networkingv1.Ingress) error {
 	if err := r.confirm(ctx, service); err != nil {
 		return err
 	}
-	_, err := r.write.Create(ctx, want, metav1.CreateOptions{FieldManager: FieldManager})
+	_, err := r.ingresses.Client().Create(ctx, want, metav1.CreateOptions{FieldManager: FieldManager})
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return nil // the service goes as well
+		return nil // the service is deleted with the namespace
 	}
 	return r.done(ctx, service, reasonCreated, want, err)
 }
 
-// update applies the manager's fields, and takes them back from whoever has changed them. All other fields stay as they are. The
-// revision has the server refuse it when the Ingress is not any more what was looked at.
+// update applies the manager's fields and takes their ownership from other field managers. All other fields
+// remain. With the resourceVersion the server refuses the write if the Ingress has changed since it was read.
 func (r *reconciler) update(ctx context.Context, service *corev1.Service, now, want *networkingv1.Ingress) error {
 	controller.Note(ctx, "the Ingress has %s, and should have %s", route(now), route(want))
 	if err := r.confirm(ctx, service); err != nil {
 		return err
 	}
 	want.ResourceVersion = now.ResourceVersion
-	_, err := r.write.ApplyObject(ctx, want, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+	_, err := r.ingresses.Client().ApplyObject(ctx, want, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
 	return r.done(ctx, service, reasonUpdated, want, err)
 }
 
-// done tells of a write. One that the server calls invalid is the service's owner's to mend, and not tried again before. What
-// else is against it may end without the service, so that is tried again.
+// done records an event about a write. If the server reports the Ingress as invalid, the service's owner has
+// to correct it, and it is not retried. Other refusals may end without a change of the service, so they are
+// retried.
 func (r *reconciler) done(ctx context.Context, service *corev1.Service, did string, want *networkingv1.Ingress, err error) error {
 	if err == nil {
 		r.events.Normal(subject(service), did, "Ingress %s: %s", want.Name, route(want))
 	}
 	if isRefusal(err) {
-		r.warn(ctx, service, complain(reasonRefused, "%v", err))
+		r.warn(ctx, service, problemf(reasonRefused, "%v", err))
 	}
 	if apierrors.IsInvalid(err) {
 		return nil
@@ -174,25 +175,25 @@ func (r *reconciler) done(ctx context.Context, service *corev1.Service, did stri
 	return err
 }
 
-// isRefusal says whether the server has looked at an Ingress and does not take it: it is invalid, or a webhook (which answers
-// 400 unless it says otherwise), a quota or a missing right is against it.
+// isRefusal reports whether the server rejected an Ingress: it is invalid, or denied by a webhook (with
+// status 400 by default), a quota or an authorizer.
 func isRefusal(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)
 }
 
-// warn tells the service's owner of a problem.
-func (r *reconciler) warn(ctx context.Context, service *corev1.Service, problem *complaint) {
+// warn records a problem as an event about the service.
+func (r *reconciler) warn(ctx context.Context, service *corev1.Service, problem *problem) {
 	controller.Note(ctx, "%s: %s", problem.reason, problem.message)
 	r.events.Warning(subject(service), problem.reason, "%s", problem.message)
 }
 
-// sameRoute says whether an Ingress has in the manager's fields what it should.
+// sameRoute reports whether the manager's fields of an Ingress match.
 func sameRoute(now, want *networkingv1.Ingress) bool {
 	return reflect.DeepEqual(now.Spec.IngressClassName, want.Spec.IngressClassName) &&
 		reflect.DeepEqual(now.Spec.Rules, want.Spec.Rules)
 }
 
-// route is what an Ingress routes where, for people.
+// route describes the route of an Ingress for people.
 func route(i *networkingv1.Ingress) string {
 	if len(i.Spec.Rules) == 0 || i.Spec.Rules[0].HTTP == nil || len(i.Spec.Rules[0].HTTP.Paths) == 0 {
 		return "no rule"
@@ -205,7 +206,7 @@ func route(i *networkingv1.Ingress) string {
 	return fmt.Sprintf("http://%s%s to %s:%d", rule.Host, path.Path, path.Backend.Service.Name, path.Backend.Service.Port.Number)
 }
 
-// subject is a service as an event names it: objects of a cache do not say their kind.
+// subject returns a service for an event, with apiVersion and kind, which cached objects lack.
 func subject(s *corev1.Service) *corev1.Service {
 	return &corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},

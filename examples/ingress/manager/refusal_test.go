@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// foreign is an Ingress that somebody has made.
-func (w *world) foreign(name string) *networkingv1.Ingress {
+// foreign creates an Ingress without an owner.
+func (w *fixture) foreign(name string) *networkingv1.Ingress {
 	w.Helper()
 	i := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 	i.Spec.Rules = []networkingv1.IngressRule{{Host: "mine.example.com"}}
@@ -26,58 +26,59 @@ func (w *world) foreign(name string) *networkingv1.Ingress {
 	return i
 }
 
-func (w *world) isUntouched(was *networkingv1.Ingress) {
+func (w *fixture) isUntouched(was *networkingv1.Ingress) {
 	w.Helper()
 	if now := w.ingress(was.Name); now.ResourceVersion != was.ResourceVersion {
 		w.Errorf("Ingress %s was touched: %s", now.Name, asJSON(now))
 	}
 }
 
-func TestSomebodyElsesIngressIsLeftAlone(t *testing.T) {
-	inWorld(t, func(w *world) {
+func TestForeignIngressIsNotTouched(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		defer w.run()()
 		theirs := w.foreign("web")
 		s := w.create(service("web", "ingress/http", "true"))
-		settle()
+		waitIdle()
 		w.isUntouched(theirs)
 		w.warned(s, "NameTaken", "Ingress web is not this service's")
 
 		w.annotate("web", "ingress/http", "null")
-		settle()
+		waitIdle()
 		w.isUntouched(theirs)
 		w.deleteService("web")
-		settle()
+		waitIdle()
 		w.isUntouched(theirs)
 
 		s = w.create(service("web", "ingress/http", "true"))
 		if err := w.ingresses.Delete(w.Context(), "default", "web", metav1.DeleteOptions{}); err != nil {
 			w.Fatal(err)
 		}
-		settle()
+		waitIdle()
 		w.routes(s, "example.com", "/", 80)
 	})
 }
 
-// Whoever takes the owner out of an Ingress takes it over.
-func TestIngressWithoutItsOwnerIsTheUsers(t *testing.T) {
-	inWorld(t, func(w *world) {
+// A user takes over an Ingress by removing its owner reference.
+func TestIngressWithoutOwnerIsNotTouched(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		defer w.run()()
 		s := w.create(service("web", "ingress/http", "true"))
-		settle()
+		waitIdle()
 		w.patchIngress("web", `{"metadata":{"ownerReferences":null},"spec":{"rules":[{"host":"mine.example.com"}]}}`)
 		theirs := w.ingress("web")
-		settle()
+		waitIdle()
 		w.isUntouched(theirs)
 		w.warned(s, "NameTaken", "left alone")
 		w.deleteService("web")
-		settle()
+		waitIdle()
 		w.isUntouched(theirs)
 	})
 }
 
-// Another controller's Ingress may belong to a service too, or to something else of the service's name.
-func TestIngressOfAnotherOwnerIsLeftAlone(t *testing.T) {
-	inWorld(t, func(w *world) {
+// An Ingress may be owned by a Service of another API group, or may be another controller's for the same
+// service.
+func TestIngressOfOtherOwnerIsNotTouched(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		defer w.run()()
 		s := w.create(service("web"))
 		for name, owner := range map[string]schema.GroupVersionKind{
@@ -91,7 +92,7 @@ func TestIngressOfAnotherOwnerIsLeftAlone(t *testing.T) {
 			if err != nil {
 				w.Fatal(err)
 			}
-			settle()
+			waitIdle()
 			w.isUntouched(i)
 			if err := w.ingresses.Delete(w.Context(), "default", name, metav1.DeleteOptions{}); err != nil {
 				w.Fatal(err)
@@ -100,17 +101,17 @@ func TestIngressOfAnotherOwnerIsLeftAlone(t *testing.T) {
 	})
 }
 
-func TestValueThatIsNotTrueIsNamed(t *testing.T) {
-	inWorld(t, func(w *world) {
+func TestInvalidAnnotationValue(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		defer w.run()()
 		for name, value := range map[string]string{"a": "True", "b": "1", "c": "yes", "d": " true"} {
 			s := w.create(service(name, "ingress/http", value))
-			settle()
+			waitIdle()
 			w.hasNone(name)
 			w.warned(s, "BadAnnotation", `ingress/http is "`+value+`": it must be "true"`)
 		}
 		s := w.create(service("off", "ingress/http", "false"))
-		settle()
+		waitIdle()
 		w.hasNone("off")
 		if got := w.events(s.UID); len(got) > 0 {
 			w.Errorf("events are %q", got)
@@ -118,27 +119,27 @@ func TestValueThatIsNotTrueIsNamed(t *testing.T) {
 	})
 }
 
-// What the server refuses is said, with its words, and is well again when the service is. The Ingress stays meanwhile.
-func TestWhatTheServerRefusesIsSaid(t *testing.T) {
-	inWorld(t, func(w *world) {
+// The server's rejection is reported in its own words. The Ingress remains until the service is corrected.
+func TestServerRejectionIsReported(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		defer w.run()()
 		s := w.create(service("web", "ingress/http", "true", "ingress/host", "not a host"))
-		settle()
+		waitIdle()
 		w.hasNone("web")
 		w.warned(s, "Refused", "spec.rules[0].host")
 		w.annotate("web", "ingress/host", "good.example.com")
-		settle()
+		waitIdle()
 		w.routes(s, "good.example.com", "/", 80)
 		w.annotate("web", "ingress/path", "no-slash")
-		settle()
+		waitIdle()
 		w.warned(s, "Refused", "path")
 		w.routes(s, "good.example.com", "/", 80)
 	})
 }
 
-// What a webhook denies is said, with its words. It may change its mind without the service, so that is tried again.
-func TestWhatAWebhookDeniesIsSaid(t *testing.T) {
-	inWorld(t, func(w *world) {
+// A webhook's denial is reported in its own words. It is retried, because the webhook may allow it later.
+func TestWebhookDenialIsReported(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		var allows atomic.Bool
 		defer w.runThrough(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 			if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/ingresses") || allows.Load() {
@@ -152,7 +153,7 @@ func TestWhatAWebhookDeniesIsSaid(t *testing.T) {
 			}, nil
 		})()
 		s := w.create(service("web", "ingress/http", "true"))
-		settle()
+		waitIdle()
 		w.hasNone("web")
 		w.warned(s, "Refused", `admission webhook "guard.example.com" denied the request: not on a Sunday`)
 		allows.Store(true)
@@ -161,8 +162,8 @@ func TestWhatAWebhookDeniesIsSaid(t *testing.T) {
 	})
 }
 
-func TestServiceWithNowhereToSendRequests(t *testing.T) {
-	inWorld(t, func(w *world) {
+func TestServiceWithoutUsablePort(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		defer w.run()()
 		external := service("external", "ingress/http", "true")
 		external.Spec.Type, external.Spec.ExternalName = corev1.ServiceTypeExternalName, "www.example.org"
@@ -178,30 +179,30 @@ func TestServiceWithNowhereToSendRequests(t *testing.T) {
 			unknown:   {"NoPort", `ingress/port is "admin"`},
 		} {
 			made := w.create(s)
-			settle()
+			waitIdle()
 			w.hasNone(s.Name)
 			w.warned(made, why[0], why[1])
 		}
 		headless = service("headless-2", "ingress/http", "true")
 		headless.Spec.ClusterIP = corev1.ClusterIPNone
 		headless = w.create(headless)
-		settle()
+		waitIdle()
 		w.routes(headless, "example.com", "/", 80)
 	})
 }
 
-// The Ingress of a service whose port has gone stays as it is, and is said to.
-func TestIngressStaysWhenItsPortIsGone(t *testing.T) {
-	inWorld(t, func(w *world) {
+// If the port of a service is gone, its Ingress remains and a warning is recorded.
+func TestIngressRemainsWithoutPort(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		defer w.run()()
 		s := w.create(service("web", "ingress/http", "true"))
-		settle()
+		waitIdle()
 		w.annotate("web", "ingress/port", "http")
-		settle()
+		waitIdle()
 		w.warned(s, "NoPort", `ingress/port is "http"`)
 		w.routes(s, "example.com", "/", 80)
 		w.patchService("web", `{"spec":{"ports":[{"name":"http","port":8080}]}}`)
-		settle()
+		waitIdle()
 		w.routes(s, "example.com", "/", 8080)
 	})
 }

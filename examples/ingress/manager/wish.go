@@ -12,43 +12,43 @@ import (
 
 // The annotations of a Service that the manager reads.
 const (
-	// AnnotationHTTP asks for an Ingress when it is "true"; "false" asks for none, as no annotation does.
+	// AnnotationHTTP requests an Ingress if it is "true". The value "false" is equivalent to no annotation.
 	AnnotationHTTP = "ingress/http"
-	// AnnotationHost is the host that is routed to the service, instead of DefaultHost.
+	// AnnotationHost is the host of the Ingress; the default is DefaultHost.
 	AnnotationHost = "ingress/host"
-	// AnnotationPath is the path below which all goes to the service, instead of DefaultPath.
+	// AnnotationPath is the path prefix of the Ingress; the default is DefaultPath.
 	AnnotationPath = "ingress/path"
-	// AnnotationPort is the port of the service, by name or number, instead of the one that wish chooses.
+	// AnnotationPort is the name or number of the service's port; see portOf for the default.
 	AnnotationPort = "ingress/port"
 )
 
-// What is routed to a service that says nothing else.
+// The defaults of host and path.
 const (
 	DefaultHost = "example.com"
 	DefaultPath = "/"
 )
 
-// Reasons of the warnings that a user reads under a Service.
+// Reasons of warning events about a Service.
 const (
-	reasonBadAnnotation = "BadAnnotation" // an annotation says what nobody understands
-	reasonNoPort        = "NoPort"        // there is no port to send requests to
-	reasonExternalName  = "ExternalName"  // the service is a name in DNS, with no endpoints of its own
-	reasonNameTaken     = "NameTaken"     // an Ingress of that name is somebody else's
-	reasonRefused       = "Refused"       // the server takes no such Ingress
+	reasonBadAnnotation = "BadAnnotation" // an annotation has an invalid value
+	reasonNoPort        = "NoPort"        // the service has no suitable port
+	reasonExternalName  = "ExternalName"  // the service is a DNS name, without endpoints
+	reasonNameTaken     = "NameTaken"     // an Ingress of that name has another owner
+	reasonRefused       = "Refused"       // the server rejected the Ingress
 )
 
-// complaint is why a service cannot have what it asks for.
-type complaint struct {
+// complaint is the reason why a service gets no Ingress.
+type problem struct {
 	reason, message string
 }
 
-func complain(reason, format string, arguments ...any) *complaint {
-	return &complaint{reason, fmt.Sprintf(format, arguments...)}
+func problemf(reason, format string, arguments ...any) *problem {
+	return &problem{reason, fmt.Sprintf(format, arguments...)}
 }
 
-// wanted says whether a service asks for an Ingress. One that is being deleted, or is gone, asks for none. The complaint is
-// about a value that is not understood, and so asks for none.
-func wanted(s *corev1.Service) (bool, *complaint) {
+// wanted reports whether a service requests an Ingress. A service that is nil or being deleted requests none.
+// If the annotation's value is invalid, wanted returns false and a complaint.
+func wanted(s *corev1.Service) (bool, *problem) {
 	if s == nil || s.DeletionTimestamp != nil {
 		return false, nil
 	}
@@ -58,12 +58,12 @@ func wanted(s *corev1.Service) (bool, *complaint) {
 	case "", "false":
 		return false, nil
 	default:
-		return false, complain(reasonBadAnnotation, `%s is %q: it must be "true" for an Ingress, or "false"`, AnnotationHTTP, value)
+		return false, problemf(reasonBadAnnotation, `%s is %q: it must be "true" for an Ingress, or "false"`, AnnotationHTTP, value)
 	}
 }
 
-// ingressFor is the Ingress that a service asks for, with what the manager sets of one and nothing else.
-func ingressFor(s *corev1.Service, class string) (*networkingv1.Ingress, *complaint) {
+// ingressFor returns the Ingress that a service requests, with only the fields that the manager owns.
+func ingressFor(s *corev1.Service, class string) (*networkingv1.Ingress, *problem) {
 	port, problem := portOf(s)
 	if problem != nil {
 		return nil, problem
@@ -82,7 +82,7 @@ func ingressFor(s *corev1.Service, class string) (*networkingv1.Ingress, *compla
 	}, nil
 }
 
-// annotation is an annotation's value, or what holds where there is none.
+// annotation returns the value of an annotation, or a default if it is empty.
 func annotation(s *corev1.Service, name, otherwise string) string {
 	if value := s.Annotations[name]; value != "" {
 		return value
@@ -90,11 +90,11 @@ func annotation(s *corev1.Service, name, otherwise string) string {
 	return otherwise
 }
 
-// portOf chooses the port that requests go to: the one that AnnotationPort names; else the first that says that it speaks
-// HTTP, by its name or its appProtocol; else the first. All of them of TCP.
-func portOf(s *corev1.Service) (int32, *complaint) {
+// portOf returns the TCP port to which requests are sent: the one that AnnotationPort names; otherwise the
+// first one with the name or appProtocol http; otherwise the first one.
+func portOf(s *corev1.Service) (int32, *problem) {
 	if s.Spec.Type == corev1.ServiceTypeExternalName {
-		return 0, complain(reasonExternalName, "the service is of type ExternalName, which has no endpoints to send requests to")
+		return 0, problemf(reasonExternalName, "the service is of type ExternalName, which has no endpoints to send requests to")
 	}
 	isUsable := func(p corev1.ServicePort) bool { return p.Protocol == corev1.ProtocolTCP || p.Protocol == "" }
 	speaksHTTP := func(p corev1.ServicePort) bool {
@@ -107,12 +107,12 @@ func portOf(s *corev1.Service) (int32, *complaint) {
 		if i := slices.IndexFunc(s.Spec.Ports, isAsked); i >= 0 {
 			return s.Spec.Ports[i].Port, nil
 		}
-		return 0, complain(reasonNoPort, "%s is %q, and the service has no TCP port of that name or number", AnnotationPort, asked)
+		return 0, problemf(reasonNoPort, "%s is %q, and the service has no TCP port of that name or number", AnnotationPort, asked)
 	}
 	for _, suits := range []func(corev1.ServicePort) bool{speaksHTTP, isUsable} {
 		if i := slices.IndexFunc(s.Spec.Ports, suits); i >= 0 {
 			return s.Spec.Ports[i].Port, nil
 		}
 	}
-	return 0, complain(reasonNoPort, "the service has no TCP port to send requests to")
+	return 0, problemf(reasonNoPort, "the service has no TCP port to send requests to")
 }

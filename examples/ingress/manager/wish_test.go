@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestPortThatRequestsGoTo(t *testing.T) {
+func TestPortSelection(t *testing.T) {
 	t.Parallel()
 	h2c, http := "kubernetes.io/h2c", "http"
 	for name, c := range map[string]struct {

@@ -23,8 +23,8 @@ import (
 	"github.com/bowline-dev/bowline/examples/ingress/manager"
 )
 
-// world is a plane with a user, in virtual time.
-type world struct {
+// world is a control plane in virtual time.
+type fixture struct {
 	*testing.T
 	log       bytes.Buffer // of the manager
 	plane     *bowlinetest.Plane
@@ -32,18 +32,19 @@ type world struct {
 	ingresses client.Resource[*networkingv1.Ingress]
 }
 
-// withoutCollector is a world in which nobody else deletes what belonged to a service, or takes the service out of it.
+// withoutCollector disables the garbage collector, so that no other controller deletes a service's Ingress or
+// removes its owner reference.
 func withoutCollector(o *bowline.Options) { o.Controllers = []string{"namespace"} }
 
-// inWorld runs a test in a world of its own.
-func inWorld(t *testing.T, test func(w *world), change ...func(*bowline.Options)) {
+// withFixture runs a test with a new world.
+func withFixture(t *testing.T, test func(w *fixture), change ...func(*bowline.Options)) {
 	t.Parallel()
 	var options []bowlinetest.Option
 	for _, c := range change {
 		options = append(options, bowlinetest.With(c))
 	}
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
-		test(&world{
+		test(&fixture{
 			T: t, plane: p,
 			services:  bowlinetest.Client[*corev1.Service](t, p),
 			ingresses: bowlinetest.Client[*networkingv1.Ingress](t, p),
@@ -51,13 +52,13 @@ func inWorld(t *testing.T, test func(w *world), change ...func(*bowline.Options)
 	}, options...)
 }
 
-// run starts a manager, over a connection of its own, and returns what stops it.
-func (w *world) run() (stop func()) {
+// run starts a manager with its own connection, and returns a function that stops it.
+func (w *fixture) run() (stop func()) {
 	w.Helper()
-	return w.runOver(w.plane.Config(), nil)
+	return w.runOver(w.plane.RESTConfig(), nil)
 }
 
-func (w *world) runOver(config *rest.Config, source client.Source) (stop func()) {
+func (w *fixture) runOver(config *rest.Config, source client.Source) (stop func()) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
@@ -72,13 +73,13 @@ func (w *world) runOver(config *rest.Config, source client.Source) (stop func())
 	}
 }
 
-// settle lets everything happen that is to happen soon, retries included.
-func settle() {
+// settle waits until the manager is idle, including early retries.
+func waitIdle() {
 	time.Sleep(10 * time.Second)
 	synctest.Wait()
 }
 
-// service is one with a port, and these annotations: name, value, name, value.
+// service returns a service with a port and annotations, given as pairs of name and value.
 func service(name string, annotations ...string) *corev1.Service {
 	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Annotations: map[string]string{}}}
 	s.Spec.Ports = []corev1.ServicePort{{Port: 80}}
@@ -88,7 +89,7 @@ func service(name string, annotations ...string) *corev1.Service {
 	return s
 }
 
-func (w *world) create(s *corev1.Service) *corev1.Service {
+func (w *fixture) create(s *corev1.Service) *corev1.Service {
 	w.Helper()
 	s, err := w.services.Create(w.Context(), s, metav1.CreateOptions{})
 	if err != nil {
@@ -97,8 +98,8 @@ func (w *world) create(s *corev1.Service) *corev1.Service {
 	return s
 }
 
-// annotate sets an annotation of a service; null takes it away.
-func (w *world) annotate(name, annotation, value string) {
+// annotate sets an annotation of a service; the value null removes it.
+func (w *fixture) annotate(name, annotation, value string) {
 	w.Helper()
 	if value != "null" {
 		value = `"` + value + `"`
@@ -106,7 +107,7 @@ func (w *world) annotate(name, annotation, value string) {
 	w.patchService(name, `{"metadata":{"annotations":{"`+annotation+`":`+value+`}}}`)
 }
 
-func (w *world) patchService(name, patch string) {
+func (w *fixture) patchService(name, patch string) {
 	w.Helper()
 	_, err := w.services.Patch(w.Context(), "default", name, "", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	if err != nil {
@@ -114,7 +115,7 @@ func (w *world) patchService(name, patch string) {
 	}
 }
 
-func (w *world) patchIngress(name, patch string) {
+func (w *fixture) patchIngress(name, patch string) {
 	w.Helper()
 	_, err := w.ingresses.Patch(w.Context(), "default", name, "", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	if err != nil {
@@ -122,15 +123,15 @@ func (w *world) patchIngress(name, patch string) {
 	}
 }
 
-func (w *world) deleteService(name string) {
+func (w *fixture) deleteService(name string) {
 	w.Helper()
 	if err := w.services.Delete(w.Context(), "default", name, metav1.DeleteOptions{}); err != nil {
 		w.Fatal(err)
 	}
 }
 
-// ingress is the Ingress of that name.
-func (w *world) ingress(name string) *networkingv1.Ingress {
+// ingress returns the Ingress of a name.
+func (w *fixture) ingress(name string) *networkingv1.Ingress {
 	w.Helper()
 	i, err := w.ingresses.Get(w.Context(), "default", name)
 	if err != nil {
@@ -139,16 +140,16 @@ func (w *world) ingress(name string) *networkingv1.Ingress {
 	return i
 }
 
-// hasNone checks that there is no Ingress of that name.
-func (w *world) hasNone(name string) {
+// hasNone checks that there is no Ingress of a name.
+func (w *fixture) hasNone(name string) {
 	w.Helper()
 	if i, err := w.ingresses.Get(w.Context(), "default", name); !apierrors.IsNotFound(err) {
 		w.Errorf("there is an Ingress %s: %+v, %v", name, i.Spec, err)
 	}
 }
 
-// routes checks that an Ingress is a service's, and routes that host, path and port there.
-func (w *world) routes(s *corev1.Service, host, path string, port int32) *networkingv1.Ingress {
+// routes checks that an Ingress is owned by the service and has this host, path and port.
+func (w *fixture) routes(s *corev1.Service, host, path string, port int32) *networkingv1.Ingress {
 	w.Helper()
 	i := w.ingress(s.Name)
 	if !metav1.IsControlledBy(i, s) {
@@ -165,15 +166,15 @@ func (w *world) routes(s *corev1.Service, host, path string, port int32) *networ
 		}}}},
 	}}}
 	got := *i.Spec.DeepCopy()
-	got.TLS = nil // which is a user's
+	got.TLS = nil // users may add TLS
 	if g, w2 := asJSON(got), asJSON(want); g != w2 {
 		w.Errorf("Ingress %s is\n%s\nand should be\n%s", i.Name, g, w2)
 	}
 	return i
 }
 
-// events are type and reason of all events about an object, in order.
-func (w *world) events(uid types.UID) []string {
+// events returns the type and reason of all events about an object, in order.
+func (w *fixture) events(uid types.UID) []string {
 	w.Helper()
 	var found []string
 	for _, e := range w.eventObjects(uid) {
@@ -182,7 +183,7 @@ func (w *world) events(uid types.UID) []string {
 	return found
 }
 
-func (w *world) eventObjects(uid types.UID) []*corev1.Event {
+func (w *fixture) eventObjects(uid types.UID) []*corev1.Event {
 	w.Helper()
 	page, err := bowlinetest.Client[*corev1.Event](w.T, w.plane).List(w.Context(), "default", metav1.ListOptions{})
 	if err != nil {
@@ -192,8 +193,8 @@ func (w *world) eventObjects(uid types.UID) []*corev1.Event {
 	return slices.DeleteFunc(page.Items, func(e *corev1.Event) bool { return e.InvolvedObject.UID != uid })
 }
 
-// warned checks that the last event about a service is a warning with that reason, and mentions a text.
-func (w *world) warned(s *corev1.Service, reason, text string) {
+// warned checks that the last event about a service is a warning with this reason and text.
+func (w *fixture) warned(s *corev1.Service, reason, text string) {
 	w.Helper()
 	events := w.eventObjects(s.UID)
 	if len(events) == 0 {
@@ -206,7 +207,7 @@ func (w *world) warned(s *corev1.Service, reason, text string) {
 	}
 }
 
-func clientOf[T client.Object](w *world) client.Resource[T] {
+func clientOf[T client.Object](w *fixture) client.Resource[T] {
 	w.Helper()
 	return bowlinetest.Client[T](w.T, w.plane)
 }

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// What keeps the controller from beginning ends it, with what to do.
-func TestWhatKeepsItFromBeginningIsSaid(t *testing.T) {
+// If the controller cannot start, the error states what to do.
+func TestStartErrors(t *testing.T) {
 	t.Parallel()
 	needNginx(t)
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -60,11 +60,11 @@ func TestWhatKeepsItFromBeginningIsSaid(t *testing.T) {
 	}
 }
 
-func TestASecondControllerOfAFolderIsRefused(t *testing.T) {
+func TestFolderIsExclusive(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	quiet := slog.New(slog.DiscardHandler)
-	err := Run(t.Context(), Options{Config: l.plane.Config(), Folder: l.folder, HTTP: freeAddress(t), Log: quiet})
+	err := Run(t.Context(), Options{Config: l.plane.RESTConfig(), Folder: l.folder, HTTP: freeAddress(t), Log: quiet})
 	if err == nil || !strings.Contains(err.Error(), "is another nginx controller's") {
 		t.Errorf("the second one: %v", err)
 	}
@@ -73,8 +73,8 @@ func TestASecondControllerOfAFolderIsRefused(t *testing.T) {
 	}
 }
 
-// A port that somebody takes between the look at it and nginx's start ends the controller all the same.
-func TestAPortThatIsTakenLateEndsTheController(t *testing.T) {
+// If another program takes the port after it was checked and before nginx starts, the controller fails.
+func TestPortTakenAfterCheck(t *testing.T) {
 	t.Parallel()
 	needNginx(t)
 	at := freeAddress(t)
@@ -86,7 +86,7 @@ func TestAPortThatIsTakenLateEndsTheController(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if taken, err := net.Listen("tcp", at); err == nil { // or else somebody else has taken it, which is as good
+	if taken, err := net.Listen("tcp", at); err == nil { // if this fails, another program has the port, which serves as well
 		defer taken.Close()
 	}
 	ended := make(chan error, 1)
@@ -109,13 +109,13 @@ func TestAPortThatIsTakenLateEndsTheController(t *testing.T) {
 	}
 }
 
-// A port that is taken while nginx is down is not given up: nginx is started when it is free again.
-func TestNginxWaitsForAPortThatItHasLost(t *testing.T) {
+// If another program takes the port while nginx is down, the controller retries until it is free.
+func TestRestartWaitsForPort(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")), newIngress("web").prefix("h.com", "/", "web").Ingress)
 	pid := masterOf(t, l.folder)
 	var taken net.Listener
-	for taken == nil { // until it is ours and not that of the nginx that is started at once
+	for taken == nil { // until the test has the port and not a restarted nginx
 		if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
 			t.Fatal(err)
 		}

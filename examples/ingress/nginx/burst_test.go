@@ -13,7 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest"
 )
 
-// busy is a server that is at work until a test lets it end.
+// busy is a server whose Serve blocks until the test releases it.
 type busy struct {
 	recorder
 	end chan struct{}
@@ -24,8 +24,8 @@ func (b *busy) Serve(ctx context.Context, c Configuration) error {
 	return b.recorder.Serve(ctx, c)
 }
 
-// What comes while nginx is being reloaded is served together, by one reload more.
-func TestABurstIsOneReload(t *testing.T) {
+// All changes during a reload are served by a single further reload.
+func TestBurstCausesOneReload(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		to := &busy{end: make(chan struct{})}
@@ -41,7 +41,7 @@ func TestABurstIsOneReload(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		for range 2 { // the first configuration, without any Ingress, and the one with all
+		for range 2 { // the first configuration, without an Ingress, and the one with all of them
 			to.end <- struct{}{}
 			synctest.Wait()
 		}

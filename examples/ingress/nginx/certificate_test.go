@@ -9,12 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Keys are kept for as long as an Ingress names their Secret, and are good for nobody after that.
-func TestWhatNoIngressNamesIsForgotten(t *testing.T) {
+// Keys are cached only while an Ingress names their Secret.
+func TestUnusedCertificatesAreRemoved(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
 	secrets := map[string]*corev1.Secret{"one": a.secret("one", 1, nil, "h.com"), "two": a.secret("two", 2, nil, "i.com")}
-	s, r := newTestSettler("bad")
+	s, r := newTestSettler("bad.com") // file names are hexadecimal and may contain "bad"
 	s.certificates = newCertificates(func(key types.NamespacedName) *corev1.Secret { return secrets[key.Name] })
 	s.listening.https, s.objects.certificate = "127.0.0.1:443", s.certificates.file
 	one := newIngress("one").prefix("h.com", "/", "s").tls("one", "h.com")

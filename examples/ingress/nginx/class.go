@@ -7,18 +7,18 @@ import (
 // ControllerName is the spec.controller of the IngressClasses that this controller implements.
 const ControllerName = "bowline.dev/ingress-nginx"
 
-// legacyClass is what named the class before spec.ingressClassName did.
+// legacyClass is the annotation that preceded spec.ingressClassName.
 const legacyClass = "kubernetes.io/ingress.class"
 
-// foreign says whether an IngressClass is another controller's, whose Ingresses are left to that. Nobody has to declare the
-// class: nil is for nobody else.
+// foreign reports whether an IngressClass belongs to another controller, so that its Ingresses must not be
+// served. A class that does not exist (nil) is not foreign.
 func foreign(class *networkingv1.IngressClass) bool {
 	return class != nil && class.Spec.Controller != ControllerName
 }
 
-// mine are the Ingresses of a class: those that name it, and those that name none when it is the default. The class itself may
-// be nil.
-func mine(all []*networkingv1.Ingress, class *networkingv1.IngressClass, name string) []*networkingv1.Ingress {
+// mine returns the Ingresses of a class: Ingresses that name the class and, if it is the default class,
+// Ingresses without a class. The class may be nil.
+func ofClass(all []*networkingv1.Ingress, class *networkingv1.IngressClass, name string) []*networkingv1.Ingress {
 	isDefault := class != nil && class.Annotations[networkingv1.AnnotationIsDefaultIngressClass] == "true"
 	var found []*networkingv1.Ingress
 	for _, i := range all {
@@ -29,7 +29,7 @@ func mine(all []*networkingv1.Ingress, class *networkingv1.IngressClass, name st
 	return found
 }
 
-// classOf is the class of an Ingress, given the one that it may have by default.
+// classOf returns the class of an Ingress. isDefault means that name is the default class.
 func classOf(i *networkingv1.Ingress, name string, isDefault bool) string {
 	switch legacy, ok := i.Annotations[legacyClass]; {
 	case i.Spec.IngressClassName != nil:

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestIngressesOfTheClassAreServed(t *testing.T) {
+func TestClassSelection(t *testing.T) {
 	t.Parallel()
 	named, other, none := newIngress("named"), newIngress("other"), newIngress("none")
 	old, leaving := newIngress("old"), newIngress("leaving")
@@ -30,7 +30,7 @@ func TestIngressesOfTheClassAreServed(t *testing.T) {
 		{"where it is the default", &networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Annotations: isDefault}}, "named none old"},
 	} {
 		var got []string
-		for _, i := range mine(all, test.class, DefaultClass) {
+		for _, i := range ofClass(all, test.class, DefaultClass) {
 			got = append(got, i.Name)
 		}
 		if text := strings.Join(got, " "); text != test.want {
@@ -39,8 +39,8 @@ func TestIngressesOfTheClassAreServed(t *testing.T) {
 	}
 }
 
-// What a class has by default is in the API: an Ingress that names none belongs to it.
-func TestTheDefaultClassIsServed(t *testing.T) {
+// An Ingress without a class belongs to the default class.
+func TestDefaultClass(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")))
 	i := newIngress("web").prefix("h.com", "/", "web")
@@ -57,16 +57,16 @@ func TestTheDefaultClassIsServed(t *testing.T) {
 	l.serves("h.com", "/", "web")
 }
 
-// classOfAnother is an IngressClass by this one's name that is another controller's.
+// classOfAnother returns an IngressClass of the default name that belongs to another controller.
 func classOfAnother() *networkingv1.IngressClass {
 	return &networkingv1.IngressClass{
 		ObjectMeta: metav1.ObjectMeta{Name: DefaultClass}, Spec: networkingv1.IngressClassSpec{Controller: "example.com/other"},
 	}
 }
 
-// An IngressClass that says that it is another controller's has an Event, and the log a line, however much changes. Nothing is
-// served anew until it is this one's again.
-func TestAClassOfAnotherControllerIsLeftToIt(t *testing.T) {
+// If the IngressClass changes to another controller, one Event and one log line report it, however many
+// Ingresses change. No change is served until the class is returned.
+func TestForeignClass(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")), newIngress("web").prefix("h.com", "/", "web").Ingress)
 	if err := create(l, classOfAnother()); err != nil {
@@ -89,8 +89,8 @@ func TestAClassOfAnotherControllerIsLeftToIt(t *testing.T) {
 	}
 }
 
-// Where the class has been another's from the beginning, nginx answers all the same, and knows no host.
-func TestNginxIsThereWhereItsClassIsAnothers(t *testing.T) {
+// If the class belongs to another controller from the start, nginx answers 404 to all requests.
+func TestForeignClassFromTheStart(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")), classOfAnother(),
 		newIngress("web").prefix("h.com", "/", "web").Ingress)

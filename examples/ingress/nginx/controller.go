@@ -16,20 +16,20 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// byService is the index of EndpointSlices by the Service that they are of, as NAMESPACE/NAME.
+// byService is the name of the index of EndpointSlices by their Service, as NAMESPACE/NAME.
 const byService = "service"
 
-// everything is the one request of the loop: each change may change the one configuration. What changes while nginx is being
-// reloaded is in the next one together.
+// everything is the only request of the loop: any change may affect the one configuration. Changes during a
+// reload are combined in the next one.
 var everything = loop.Request{Name: "nginx"}
 
-// caches are the objects that routing follows from.
+// caches are the informers of all objects that the routing depends on.
 type caches struct {
 	ingresses *informer.Informer[*networkingv1.Ingress]
 	classes   *informer.Informer[*networkingv1.IngressClass]
 	services  *informer.Informer[*corev1.Service]
 	endpoints *informer.Informer[*discoveryv1.EndpointSlice]
-	secrets   *informer.Informer[*corev1.Secret] // of certificates
+	secrets   *informer.Informer[*corev1.Secret] // only those of type kubernetes.io/tls
 }
 
 func cachesOf(f *informer.Factory) caches {
@@ -48,7 +48,7 @@ func cachesOf(f *informer.Factory) caches {
 	return c
 }
 
-// slices are those of a Service.
+// slices returns the EndpointSlices of a Service.
 func (c caches) slices(service types.NamespacedName) []*discoveryv1.EndpointSlice {
 	found, err := c.endpoints.Indexer().ByIndex(byService, service.String())
 	if err != nil {
@@ -57,15 +57,15 @@ func (c caches) slices(service types.NamespacedName) []*discoveryv1.EndpointSlic
 	return found
 }
 
-// controller has a server serve what the objects declare.
+// controller configures a server as the objects declare.
 type controller struct {
 	caches
 	class    string
-	settler  *settler
+	settler  *applier
 	reporter *reporter
 }
 
-// newManager makes a controller for a server, and the manager that runs it, with these options of its own.
+// newManager returns a manager that runs a controller for a server.
 func newManager(config *rest.Config, o loop.ManagerOptions, class string, http, https address, to server) (*loop.Manager, error) {
 	m, err := loop.NewManager(config, o)
 	if err != nil {
@@ -77,7 +77,7 @@ func newManager(config *rest.Config, o loop.ManagerOptions, class string, http, 
 	c := &controller{
 		caches:   from,
 		class:    class,
-		settler:  newSettler(to, listening{http.directive(), https.directive()}, all, certificates),
+		settler:  newApplier(to, listening{http.directive(), https.directive()}, all, certificates),
 		reporter: newReporter(m, o.Log, class, http, https),
 	}
 	m.Add(loop.Options{Name: "ingress-nginx", Reconciler: c, Sources: []loop.Source{
@@ -86,12 +86,13 @@ func newManager(config *rest.Config, o loop.ManagerOptions, class string, http, 
 	return m, nil
 }
 
-// anyOf asks for everything whenever an object of an informer changes.
+// anyOf returns a source that requests everything on each change of an informer's objects.
 func anyOf[T client.Object](i *informer.Informer[T]) loop.Source {
 	return loop.Watches(i, func(T) []loop.Request { return []loop.Request{everything} })
 }
 
-// cached finds objects in an informer's cache; nil, the zero T, is for those that are not there.
+// cached returns a function that gets objects from an informer's cache, or the zero T if the object does not
+// exist.
 func cached[T client.Object](i *informer.Informer[T]) func(types.NamespacedName) T {
 	return func(key types.NamespacedName) T {
 		found, _ := i.Indexer().Get(key)
@@ -99,17 +100,17 @@ func cached[T client.Object](i *informer.Informer[T]) func(types.NamespacedName)
 	}
 }
 
-// Reconcile implements controller.Reconciler: it has all that is declared now served, and says what came of it.
+// Reconcile implements controller.Reconciler: it serves the current objects and reports the result.
 func (c *controller) Reconcile(ctx context.Context, _ loop.Request) (loop.Result, error) {
 	class, _ := c.classes.Indexer().Get(types.NamespacedName{Name: c.class})
-	if c.reporter.tellOfClass(class); foreign(class) {
+	if c.reporter.reportClass(class); foreign(class) {
 		loop.Note(ctx, "the IngressClass %s is another controller's: nothing is changed", c.class)
 		return loop.Result{}, c.beginWithNothing(ctx)
 	}
 	all := c.ingresses.Indexer().List()
-	declared := mine(all, class, c.class)
+	declared := ofClass(all, class, c.class)
 	before := c.settler.served
-	problems, again, err := c.settler.settle(ctx, declared)
+	problems, again, err := c.settler.apply(ctx, declared)
 	if c.settler.served != before {
 		loop.Did(ctx, "had nginx serve another configuration")
 	}
@@ -121,16 +122,17 @@ func (c *controller) Reconcile(ctx context.Context, _ loop.Request) (loop.Result
 	return loop.Result{RequeueAfter: sooner(again, after)}, err
 }
 
-// beginWithNothing has nginx answer 404 to all when it has served nothing yet: whoever asks is to know that it is there.
+// beginWithNothing makes nginx answer 404 to all requests before its first configuration, so that clients get
+// a response.
 func (c *controller) beginWithNothing(ctx context.Context) error {
 	if c.settler.served != "" {
 		return nil
 	}
-	_, _, err := c.settler.settle(ctx, nil)
+	_, _, err := c.settler.apply(ctx, nil)
 	return err
 }
 
-// sooner is the shorter of two times, of which 0 is never.
+// sooner returns the shorter of two durations, of which 0 means never.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b

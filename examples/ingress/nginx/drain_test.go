@@ -8,9 +8,9 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// A connection that does not end keeps a worker of each configuration that it was made to. However many there are, and however
-// often nginx is reloaded, there are not more and more workers.
-func TestLongConnectionsDoNotKeepMoreAndMoreWorkers(t *testing.T) {
+// A connection that stays open keeps a worker of its configuration alive. The number of such workers is
+// limited, however often nginx is reloaded.
+func TestDrainingWorkersAreLimited(t *testing.T) {
 	t.Parallel()
 	needNginx(t)
 	const most = 3

@@ -25,16 +25,17 @@ import (
 	loop "github.com/bowline-dev/bowline/controller"
 )
 
-// nginxes are what a run's controllers have started: the last one serves.
+// nginxes records what the nginxes of a run serve. The last one started is current.
 type nginxes struct {
 	mu   sync.Mutex
 	text string
-	ever string // all that was ever served
+	ever string // all configurations that were ever served
 }
 
-// memory is a nginx of nginxes. As a real one, it ends with its controller's process and begins with nothing.
+// memory is an nginx in memory that records what it serves in nginxes. Like a real one, it ends with its
+// controller's process and starts without a configuration.
 type memory struct {
-	ctx context.Context // the process's
+	ctx context.Context // of the process
 	recorder
 	*nginxes
 }
@@ -54,7 +55,7 @@ func (m *memory) Serve(ctx context.Context, c Configuration) error {
 	})
 }
 
-// controllerProcess is the controller as a program, but for nginx.
+// controllerProcess runs the controller with an nginx in memory.
 func controllerProcess(ctx context.Context, config *rest.Config) error {
 	at := func(text string) address { return address{netip.MustParseAddrPort(text)} }
 	to := &memory{ctx: ctx, nginxes: bowlinetest.World[*nginxes](ctx)}
@@ -67,8 +68,8 @@ func controllerProcess(ctx context.Context, config *rest.Config) error {
 	return m.Run(ctx)
 }
 
-// declareAndChange has Ingresses come, change and go, with Services, endpoints and a certificate: one step at a time, and each
-// when the one before has come to its end, so that every run does the same.
+// declareAndChange creates, changes and deletes Ingresses, Services, endpoints and a certificate. It waits
+// after each step until the controller is idle, so that every run has the same order.
 func declareAndChange(secret *corev1.Secret) func(ctx context.Context, config *rest.Config) error {
 	return func(ctx context.Context, config *rest.Config) error {
 		c, err := client.New(config)
@@ -78,7 +79,7 @@ func declareAndChange(secret *corev1.Secret) func(ctx context.Context, config *r
 		ingresses, slices := client.For[*networkingv1.Ingress](c), client.For[*discoveryv1.EndpointSlice](c)
 		services, secrets := client.For[*corev1.Service](c), client.For[*corev1.Secret](c)
 		web, slice := service("web"), endpoints("web", netip.MustParseAddrPort("10.0.0.1:8080"))
-		web.Spec.ClusterIP = corev1.ClusterIPNone // another address each time would be another end
+		web.Spec.ClusterIP = corev1.ClusterIPNone // a random cluster IP would make the final states differ
 		declare := func(i ingress) func() error {
 			return func() error { return second(ingresses.Create(ctx, i.Ingress, metav1.CreateOptions{})) }
 		}
@@ -119,8 +120,8 @@ func declareAndChange(secret *corev1.Secret) func(ctx context.Context, config *r
 
 func second[T any](_ T, err error) error { return err }
 
-// saidIsServed is broken by an Ingress whose status says that it is served, and that never was. That of the bad one says that
-// it is not.
+// saidIsServed returns an error if the status of an Ingress has an address and nginx never served it. The bad
+// Ingress has an address too, with an error.
 func saidIsServed(s bowlinetest.State) error {
 	ever := s.Outside.(map[string]string)["ever"]
 	hosts := map[string][]string{"a": {"a.com"}, "b": {"b.com", "c.com"}, "gone": {"gone.com"}, "bad": {""}}
@@ -134,13 +135,13 @@ func saidIsServed(s bowlinetest.State) error {
 	return nil
 }
 
-// declaredBy is the configuration that the objects of a state declare.
+// declaredBy returns the configuration that the objects of a state declare.
 func declaredBy(t *testing.T, s bowlinetest.State) string {
 	r := &recorder{refuses: []string{"/refused"}}
 	certificates := newCertificates(func(key types.NamespacedName) *corev1.Secret {
 		return found[corev1.Secret](t, s, "Secret", key)
 	})
-	settler := newSettler(r, listening{"127.0.0.1:80", "127.0.0.1:443"}, objects{
+	settler := newApplier(r, listening{"127.0.0.1:80", "127.0.0.1:443"}, objects{
 		service:     func(key types.NamespacedName) *corev1.Service { return found[corev1.Service](t, s, "Service", key) },
 		certificate: certificates.file,
 		slices: func(key types.NamespacedName) []*discoveryv1.EndpointSlice {
@@ -156,13 +157,13 @@ func declaredBy(t *testing.T, s bowlinetest.State) string {
 		key := types.NamespacedName{Namespace: i.GetNamespace(), Name: i.GetName()}
 		all = append(all, found[networkingv1.Ingress](t, s, "Ingress", key))
 	}
-	if _, _, err := settler.settle(t.Context(), mine(all, nil, DefaultClass)); err != nil {
+	if _, _, err := settler.apply(t.Context(), ofClass(all, nil, DefaultClass)); err != nil {
 		t.Error(err)
 	}
 	return r.now()
 }
 
-// found is an object of a state; nil when it is not there.
+// found returns an object of a state; nil if it does not exist.
 func found[T any](t *testing.T, s bowlinetest.State, kind string, key types.NamespacedName) *T {
 	o := s.Find(kind, key.Namespace, key.Name)
 	if o == nil {
@@ -175,11 +176,11 @@ func found[T any](t *testing.T, s bowlinetest.State, kind string, key types.Name
 	return typed
 }
 
-// faultBudget is how many runs Explore makes at most; 0 is no bound.
+// faultBudget is the maximum number of runs of Explore; 0 means no limit.
 var faultBudget int
 
-// Whatever goes wrong once, nginx comes to serve what is declared, and the status says so.
-func TestNginxServesWhatIsDeclaredWhateverGoesWrong(t *testing.T) {
+// After any single fault nginx serves the declared Ingresses, and their status says so.
+func TestExploreController(t *testing.T) {
 	t.Parallel()
 	secret := newAuthority(t).secret("cert", 1, nil, "a.com")
 	r := bowlinetest.Explore(t, bowlinetest.Scenario{
@@ -204,7 +205,7 @@ func TestNginxServesWhatIsDeclaredWhateverGoesWrong(t *testing.T) {
 		},
 	})
 	t.Logf("%d fault points; the faults that no run came by are %q", r.Tried(), r.Unreached)
-	least := 80 // of some 120; on a busy machine some are not come by
+	least := 80 // of about 120; on a busy machine some are not reached
 	if faultBudget > 0 {
 		least = faultBudget / 4
 	}

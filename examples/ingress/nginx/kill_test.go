@@ -24,7 +24,7 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest"
 )
 
-// controllerVariable tells this test binary to be the controller, as a process: KUBECONFIG FOLDER HTTP.
+// controllerVariable makes this test binary run the controller, with the arguments KUBECONFIG FOLDER HTTP.
 const controllerVariable = "BOWLINE_NGINX_CONTROLLER"
 
 func TestMain(m *testing.M) {
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// masterOf is the nginx of a folder.
+// masterOf returns the PID of the nginx of a folder.
 func masterOf(t *testing.T, folder string) int {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder, pidFile))
@@ -57,8 +57,8 @@ func masterOf(t *testing.T, folder string) int {
 	return pid
 }
 
-// Killing the master leaves its workers, which hold the port: they are ended, and nginx is started anew.
-func TestNginxThatIsKilledIsStartedAgain(t *testing.T) {
+// If the master is killed, its workers still hold the port. They are killed, and nginx is restarted.
+func TestKilledNginxIsRestarted(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")), newIngress("web").prefix("h.com", "/", "web").Ingress)
 	for n := range 2 {
@@ -72,8 +72,9 @@ func TestNginxThatIsKilledIsStartedAgain(t *testing.T) {
 	l.serves("i.com", "/", "web")
 }
 
-// nginx replaces a worker that dies, and the controller knows of it: the next reload waits for those that there are now.
-func TestAWorkerThatIsKilledIsReplacedByNginxItself(t *testing.T) {
+// nginx replaces a killed worker, and the controller learns of it: the next reload waits for the current
+// workers.
+func TestKilledWorkerIsReplaced(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")), newIngress("web").prefix("h.com", "/", "web").Ingress)
 	for _, line := range l.matching("start worker process ") {
@@ -93,7 +94,7 @@ func TestAWorkerThatIsKilledIsReplacedByNginxItself(t *testing.T) {
 	}
 }
 
-// matching are the lines of the log that have a text.
+// matching returns the log lines that contain a text.
 func (j *journal) matching(text string) []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -106,13 +107,13 @@ func (j *journal) matching(text string) []string {
 	return found
 }
 
-// program is the controller as a process of its own.
+// program is the controller as a separate process.
 type program struct {
 	*exec.Cmd
 	output *bufio.Scanner
 }
 
-// startProgram starts the controller, and returns when it has said something, or has ended.
+// startProgram starts the controller and waits until it logs a text.
 func (l *lab) startProgram(kubeconfig, says string) program {
 	l.Helper()
 	command := exec.CommandContext(l.Context(), os.Args[0], kubeconfig, l.folder, l.http)
@@ -136,9 +137,9 @@ func (l *lab) startProgram(kubeconfig, says string) program {
 	return p
 }
 
-// The controller is killed as it serves, as nginx has just been killed as well, and while it starts: each time the next one
-// serves at the same port, which nobody is left on.
-func TestAfterAKilledControllerTheNextOneServes(t *testing.T) {
+// The controller is killed while it serves, right after nginx has been killed too, and while it starts. Each
+// time its successor serves at the same port, and no process of the predecessor remains.
+func TestKilledControllerIsReplaced(t *testing.T) {
 	t.Parallel()
 	needNginx(t)
 	l := &lab{T: t, folder: t.TempDir(), http: freeAddress(t), plane: bowlinetest.Start(t, bowlinetest.Socket(), bowlinetest.Objects(
@@ -151,14 +152,14 @@ func TestAfterAKilledControllerTheNextOneServes(t *testing.T) {
 			if got := l.get("h.com", "/"); got != "web" {
 				t.Errorf("it serves %q", got)
 			}
-			if err := syscall.Kill(masterOf(t, l.folder), syscall.SIGKILL); err != nil { // so that its workers are orphans
+			if err := syscall.Kill(masterOf(t, l.folder), syscall.SIGKILL); err != nil { // its workers become orphans
 				t.Fatal(err)
 			}
 		}
 		if err := p.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		p.Wait() // its error is that it was killed
+		p.Wait() // the error reports the signal
 	}
 	p := l.startProgram(kubeconfig, "nginx serves")
 	remove[*networkingv1.Ingress](l, "web")
@@ -172,7 +173,7 @@ func TestAfterAKilledControllerTheNextOneServes(t *testing.T) {
 	l.isFree()
 }
 
-// isFree waits until no nginx of the folder lives, and checks that nobody listens where it did.
+// isFree waits until no nginx of the folder runs, and checks that its port is free.
 func (l *lab) isFree() {
 	l.Helper()
 	lock, err := os.Open(filepath.Join(l.folder, nginxLock))
@@ -202,8 +203,8 @@ func writeKubeconfig(t *testing.T, config *rest.Config, path string) {
 	}
 }
 
-// Stopped as it should be, the controller leaves neither nginx nor a lock.
-func TestAStoppedControllerLeavesNothing(t *testing.T) {
+// A controller that is stopped regularly leaves neither an nginx nor a lock.
+func TestStoppedControllerLeavesNothing(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	if err := l.stop(); err != nil {

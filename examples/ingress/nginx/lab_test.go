@@ -25,10 +25,10 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// patience is how long a test waits for what should happen soon. Several nginx start at a time.
+// patience is the time limit for an expected condition. Several tests start nginx at the same time.
 const patience = 30 * time.Second
 
-// needNginx skips a test where nginx is not installed.
+// needNginx skips a test if nginx is not installed.
 func needNginx(t testing.TB) {
 	t.Helper()
 	if _, err := exec.LookPath("nginx"); err != nil {
@@ -36,8 +36,8 @@ func needNginx(t testing.TB) {
 	}
 }
 
-// Loopback addresses are all that every machine has, and Kubernetes takes none as an endpoint's. Endpoints therefore have
-// addresses for documentation (RFC 5737, RFC 3849), and what nginx is given has those of loopback in their place.
+// Every machine has loopback addresses, but Kubernetes rejects them as endpoints. Endpoints therefore have
+// documentation addresses (RFC 5737, RFC 3849), which are replaced in nginx's configuration.
 var (
 	loopback4, loopback6 = netip.MustParseAddr("127.0.0.1"), netip.IPv6Loopback()
 	public               = map[netip.Addr]netip.Addr{
@@ -45,7 +45,7 @@ var (
 	}
 )
 
-// local is a nginx that reaches endpoints by loopback.
+// local is a server that replaces the documentation addresses with loopback ones.
 type local struct{ server }
 
 func newLocal(p *process) server { return local{p} }
@@ -64,7 +64,7 @@ func byLoopback(c Configuration) Configuration {
 	return c
 }
 
-// backendServer is a real HTTP server, which answers with its name, unless it is given another handler.
+// backendServer starts an HTTP server that answers with its name, or calls another handler if one is given.
 func backendServer(t testing.TB, name string, handlers ...http.Handler) netip.AddrPort {
 	t.Helper()
 	handlers = append(handlers, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, name) }))
@@ -85,7 +85,7 @@ func listenAt(t testing.TB, address netip.Addr, handler http.Handler) netip.Addr
 	return netip.MustParseAddrPort(l.Addr().String())
 }
 
-// freeAddress is a loopback address that nobody listens on now.
+// freeAddress returns a loopback address with a port that is free at the moment.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -96,7 +96,7 @@ func freeAddress(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// lab is a plane, the controller and its nginx.
+// lab is a plane with the controller and its nginx.
 type lab struct {
 	*testing.T
 	*journal
@@ -104,10 +104,10 @@ type lab struct {
 	http, https string
 	folder      string
 	serverOf    func(*process) server
-	stop        func() error // ends the controller, and is what it returned
+	stop        func() error // stops the controller and returns its error
 }
 
-// newLab starts a plane with objects and the controller on it, and returns when nginx serves.
+// newLab starts a plane with objects and a controller, and returns when nginx serves.
 func newLab(t *testing.T, objects ...client.Object) *lab {
 	t.Helper()
 	needNginx(t)
@@ -116,21 +116,21 @@ func newLab(t *testing.T, objects ...client.Object) *lab {
 	return l
 }
 
-// begin is newLab for a lab that there is.
+// begin is like newLab for an existing lab.
 func (l *lab) begin(objects ...client.Object) {
 	l.Helper()
 	l.plane = bowlinetest.Start(l, bowlinetest.Objects(objects...))
 	l.start()
 }
 
-// start starts the controller. Nobody can have nginx listen on a port that the system chooses, so one that was free a moment
-// ago is taken, and another when it has gone to somebody else.
+// start starts the controller. nginx cannot listen on a port that the system chooses, so start tries ports
+// that were free a moment ago until one still is.
 func (l *lab) start() {
 	l.Helper()
 	l.startAt(func() string { return freeAddress(l) })
 }
 
-// startAt is start at addresses of the caller's choice.
+// startAt is like start, with addresses that the caller chooses.
 func (l *lab) startAt(address func() string) {
 	l.Helper()
 	for {
@@ -145,11 +145,11 @@ func (l *lab) startAt(address func() string) {
 	}
 }
 
-// run runs the controller at the lab's addresses, until nginx serves or it returns.
+// run runs the controller at the lab's addresses, and returns when nginx serves or the controller has ended.
 func (l *lab) run() error {
 	journal := newJournal(l)
 	l.journal = journal
-	o := Options{Config: l.plane.Config(), Folder: l.folder, HTTP: l.http, HTTPS: l.https, Log: slog.New(journal)}
+	o := Options{Config: l.plane.RESTConfig(), Folder: l.folder, HTTP: l.http, HTTPS: l.https, Log: slog.New(journal)}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
@@ -171,10 +171,10 @@ func (l *lab) run() error {
 	return nil
 }
 
-// reloads is how often nginx was.
+// reloads returns the number of reloads.
 func (l *lab) reloads() int { return l.count("nginx serves a new configuration") }
 
-// create and the others change what is declared.
+// create creates objects.
 func (l *lab) create(objects ...client.Object) {
 	l.Helper()
 	for _, o := range objects {
@@ -206,7 +206,7 @@ func create[T client.Object](l *lab, o T) error {
 func update[T client.Object](l *lab, name string, change func(T)) {
 	l.Helper()
 	resource := bowlinetest.Client[T](l, l.plane)
-	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { // with the controller's status
+	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { // the controller writes the status
 		now, err := resource.Get(l.Context(), "default", name)
 		if err != nil {
 			return err
@@ -226,13 +226,14 @@ func remove[T client.Object](l *lab, name string) {
 	}
 }
 
-// backendAddressThatIsClosed is one where nobody listens.
+// backendAddressThatIsClosed returns an address without a listener.
 func backendAddressThatIsClosed(t testing.TB) netip.AddrPort {
 	t.Helper()
 	return netip.MustParseAddrPort(freeAddress(t))
 }
 
-// status waits until an Ingress's status says that it is served with this error, or with none, and returns it.
+// status waits until an Ingress's status has an address with this error, or without an error, and returns the
+// Ingress.
 func (l *lab) status(name, reason string) *networkingv1.Ingress {
 	l.Helper()
 	return bowlinetest.Wait(l, l.plane, "default", name, func(i *networkingv1.Ingress) bool {

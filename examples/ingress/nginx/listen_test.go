@@ -9,8 +9,8 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest"
 )
 
-// [::] is all of the machine's addresses of both families, for any number of hosts, with TLS and without.
-func TestAllAddressesOfTheMachineAreServed(t *testing.T) {
+// [::] serves all addresses of both families, for several hosts, with and without TLS.
+func TestUnspecifiedAddressServesAll(t *testing.T) {
 	t.Parallel()
 	needNginx(t)
 	if probe, err := net.Listen("tcp", "[::1]:0"); err != nil {

@@ -12,38 +12,39 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// objects are what routing follows from.
+// objects gives access to the objects that the routing depends on.
 type objects struct {
-	// service is nil when there is none.
+	// service returns nil if the Service does not exist.
 	service func(types.NamespacedName) *corev1.Service
 	slices  func(types.NamespacedName) []*discoveryv1.EndpointSlice
-	// certificate is the file of a Secret's certificate, empty when there is none; a problem may come with either.
+	// certificate returns the file of a Secret's certificate, or an empty name if there is none. It may
+	// return a problem in both cases.
 	certificate func(types.NamespacedName) (file string, p *problem)
 }
 
-// routing is where requests go: what nginx is to be told. Equal objects make equal routings.
+// routing is the complete routing for nginx. Equal objects produce equal routings.
 type routing struct {
-	hosts    []host    // by name; the first one, without a name, is for the requests that are for no other
-	backends []backend // by name, those alone that have servers
+	hosts    []host    // sorted by name; the first one, without a name, serves all hosts without an entry
+	backends []backend // sorted by name; only those with servers
 }
 
 // host is a virtual server.
 type host struct {
 	name        string // empty, or "example.com", or "*.example.com"
-	certificate string // a file; empty for no HTTPS
+	certificate string // a file; empty means no HTTPS
 	routes      []route
 }
 
-// route says what answers a path, or all that begin with it. Of several that match, the exact one counts, and else the
-// longest.
+// route maps a path, or all paths with a prefix, to a backend. If several match, an exact route takes
+// precedence, then the longest prefix.
 type route struct {
 	path    string
 	exact   bool
-	backend string // empty: 503
+	backend string // empty means 503
 }
 
-// routingOf is the routing that some Ingresses declare, and what is wrong with each. Where two declare the same, it is the
-// older one's.
+// routingOf returns the routing that some Ingresses declare, and the problems of each. If two declare the
+// same host and path, the older one takes precedence.
 func routingOf(ingresses []*networkingv1.Ingress, o objects) (routing, map[types.UID][]problem) {
 	b := &builder{objects: o, sites: map[string]*site{}, backends: map[string]backend{}, problems: map[types.UID][]problem{}}
 	b.site("")
@@ -53,13 +54,13 @@ func routingOf(ingresses []*networkingv1.Ingress, o objects) (routing, map[types
 	return b.routing(), b.problems
 }
 
-// older orders Ingresses: what was there before stays as it is when another one comes.
+// older orders Ingresses by age, so that a new Ingress does not change an existing route.
 func older(a, b *networkingv1.Ingress) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// builder adds up what Ingresses declare.
+// builder collects the declarations of all Ingresses.
 type builder struct {
 	objects
 	sites    map[string]*site
@@ -67,15 +68,15 @@ type builder struct {
 	problems map[types.UID][]problem
 }
 
-// site is what has been declared for a host so far.
+// site collects the declarations for a host.
 type site struct {
-	ruled       bool // and not only secured
+	ruled       bool // it has a rule, and not only a certificate
 	places      map[place]claim
 	fallback    claim
 	certificate claim
 }
 
-// claim is who has declared something first, and what: the name of a backend or a file.
+// claim is the first declaration of something: the Ingress, and the name of its backend or certificate file.
 type claim struct {
 	by   *networkingv1.Ingress
 	what string
@@ -90,20 +91,20 @@ func (b *builder) site(name string) *site {
 	return s
 }
 
-func (b *builder) tell(i *networkingv1.Ingress, p *problem) {
+func (b *builder) addProblem(i *networkingv1.Ingress, p *problem) {
 	if p != nil && !slices.Contains(b.problems[i.UID], *p) {
 		b.problems[i.UID] = append(b.problems[i.UID], *p)
 	}
 }
 
-// add adds what an Ingress declares.
+// add adds the declarations of an Ingress.
 func (b *builder) add(i *networkingv1.Ingress) {
 	hosts := map[string]bool{}
 	for _, rule := range i.Spec.Rules {
 		hosts[rule.Host] = true
 		b.site(rule.Host).ruled = true
 		if rule.HTTP == nil {
-			continue // for all paths it is the default backend
+			continue // all paths go to the default backend
 		}
 		for _, path := range rule.HTTP.Paths {
 			b.path(i, rule.Host, path)
@@ -125,40 +126,41 @@ func (b *builder) add(i *networkingv1.Ingress) {
 func (b *builder) path(i *networkingv1.Ingress, host string, path networkingv1.HTTPIngressPath) {
 	at, p := placeOf(path)
 	if p != nil {
-		b.tell(i, p)
+		b.addProblem(i, p)
 		return
 	}
 	site := b.site(host)
 	if before, taken := site.places[at]; taken {
-		b.tell(i, conflict(before.by, i, "the path "+at.String()+" of "+hostName(host)))
+		b.addProblem(i, conflict(before.by, i, "the path "+at.String()+" of "+hostName(host)))
 		return
 	}
 	site.places[at] = claim{i, b.use(i, path.Backend)}
 }
 
-// fallback adds the default backend of an Ingress, for what none of its hosts' paths matches.
+// fallback adds the default backend of an Ingress, for requests to its hosts that match no path.
 func (b *builder) fallback(i *networkingv1.Ingress, hosts []string) {
 	for _, host := range hosts {
 		site := b.site(host)
 		if site.fallback.by != nil {
-			b.tell(i, conflict(site.fallback.by, i, "the default backend of "+hostName(host)))
+			b.addProblem(i, conflict(site.fallback.by, i, "the default backend of "+hostName(host)))
 			continue
 		}
 		site.fallback = claim{i, b.use(i, *i.Spec.DefaultBackend)}
 	}
 }
 
-// secure adds a certificate of an Ingress, for the hosts that it names or else for all of the Ingress.
+// secure adds a certificate of an Ingress, for the hosts in the TLS section or, if it lists none, for all
+// hosts of the Ingress.
 func (b *builder) secure(i *networkingv1.Ingress, tls networkingv1.IngressTLS, hosts []string) {
 	if len(tls.Hosts) > 0 {
 		hosts = tls.Hosts
 	}
 	if tls.SecretName == "" {
-		b.tell(i, problemf(reasonCertificateNotFound, "TLS for %s names no Secret", strings.Join(hosts, ", ")))
+		b.addProblem(i, problemf(reasonCertificateNotFound, "TLS for %s names no Secret", strings.Join(hosts, ", ")))
 		return
 	}
 	file, p := b.certificate(types.NamespacedName{Namespace: i.Namespace, Name: tls.SecretName})
-	b.tell(i, p)
+	b.addProblem(i, p)
 	if file == "" {
 		return
 	}
@@ -167,15 +169,15 @@ func (b *builder) secure(i *networkingv1.Ingress, tls networkingv1.IngressTLS, h
 		if site.certificate.by == nil {
 			site.certificate = claim{i, file}
 		} else if site.certificate.what != file {
-			b.tell(i, conflict(site.certificate.by, i, "the certificate of "+hostName(host)))
+			b.addProblem(i, conflict(site.certificate.by, i, "the certificate of "+hostName(host)))
 		}
 	}
 }
 
-// use is the name of a backend, empty for one that cannot be had or has no server.
+// use adds a backend and returns its name, or an empty name if it cannot be resolved or has no servers.
 func (b *builder) use(i *networkingv1.Ingress, declared networkingv1.IngressBackend) string {
 	found, p := b.backend(i.Namespace, declared)
-	b.tell(i, p)
+	b.addProblem(i, p)
 	if len(found.servers) == 0 {
 		return ""
 	}
@@ -183,7 +185,7 @@ func (b *builder) use(i *networkingv1.Ingress, declared networkingv1.IngressBack
 	return found.name
 }
 
-// conflict says that something is another Ingress's.
+// conflict returns the problem that an older Ingress has declared the same.
 func conflict(older, younger *networkingv1.Ingress, what string) *problem {
 	if older.UID == younger.UID {
 		return problemf(reasonConflict, "%s is declared twice: the first one counts", what)

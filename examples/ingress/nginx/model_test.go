@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// given are the objects of a test. Each Service that is not listed exists, with one endpoint.
+// given contains the objects of a test. A Service that is not listed exists, with one endpoint.
 type given struct {
 	services map[string]*corev1.Service
 	slices   map[string][]*discoveryv1.EndpointSlice
-	files    map[string]string // of Secrets
+	files    map[string]string // by name of the Secret
 }
 
 func (g given) objects() objects {
@@ -51,7 +51,7 @@ func objectsOf(ingresses ...ingress) []*networkingv1.Ingress {
 	return all
 }
 
-// lines are a routing as text: the hosts, with "+file" where they are secured, and below each its routes.
+// lines formats a routing: each host, with "+file" if it has a certificate, and its routes.
 func (r routing) lines() string {
 	var b strings.Builder
 	for _, h := range r.hosts {
@@ -64,7 +64,7 @@ func (r routing) lines() string {
 	return b.String()
 }
 
-// reasons are what is wrong with an Ingress.
+// reasons returns the reasons of an Ingress's problems.
 func reasons(problems map[types.UID][]problem, name string) string {
 	var all []string
 	for _, p := range problems[types.UID(name)] {
@@ -73,7 +73,7 @@ func reasons(problems map[types.UID][]problem, name string) string {
 	return strings.Join(all, " ")
 }
 
-func TestRoutingFollowsFromWhatIsDeclared(t *testing.T) {
+func TestRouting(t *testing.T) {
 	t.Parallel()
 	for _, test := range routings {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,23 +1,25 @@
-// Package nginx makes Ingresses real: it turns those of its class, with the Services, EndpointSlices and certificates that
-// they name, into the configuration of a nginx that it runs.
+// Package nginx implements an Ingress controller: it converts the Ingresses of its class, with the Services,
+// EndpointSlices and certificates that they name, into the configuration of an nginx that it runs.
 //
-//	model     which requests go where: a pure function of the objects      class.go, model*.go, path.go, backend.go
-//	render    the text of nginx.conf: a pure function of that              render.go, nginx.conf.tmpl
-//	settle    what nginx refuses is found and left out, all else served    settle.go, sift.go, certificate.go
-//	process   nginx itself: tested, reloaded, restarted, ended             process.go, run.go, child.go, folder.go
-//	report    what came of it: status and Events                           report.go, status.go, problem.go
+//	model     which requests go where: a pure function of the objects       class.go, model*.go, path.go, backend.go
+//	render    the text of nginx.conf: a pure function of the model          render.go, nginx.conf.tmpl
+//	settle    excludes what nginx refuses, and serves everything else       settle.go, sift.go, certificate.go
+//	process   nginx itself: test, reload, restart, stop                     process.go, run.go, child.go, folder.go
+//	report    the result: status and Events                                 report.go, status.go, problem.go
 //
-// There is one request for everything, so a burst of changes is one reload. A change is rendered at once; if the text differs
-// from what nginx has, "nginx -t" tests it beside the nginx that runs, it replaces nginx.conf, and SIGHUP has nginx read it.
-// That it serves is known when each worker of the configuration before has logged that it takes no more connections, and
-// a socket in nginx's folder answers with the hash of the new one.
+// The control loop has a single request, so a burst of changes causes one reload. Each change is rendered at
+// once. If the text differs from nginx's current configuration, "nginx -t" tests it while the running nginx
+// continues; then the text replaces nginx.conf, and nginx is reloaded with SIGHUP. The new configuration is
+// in effect when each worker of the previous one has logged that it accepts no more connections, and a socket
+// in nginx's folder answers with the hash of the new one.
 //
-// A reload loses no request. Workers share the listening sockets, so no connection that waits is refused; those of the old
-// configuration answer what they have been asked, for up to a minute, and close connections that are idle. A client that sends
-// a request over one of these in the same moment finds it closed before any answer. HTTP has it asked again if it may be
-// repeated, as clients do; for a POST over a connection that was kept idle, nobody can.
+// A reload loses no request. Workers share the listening sockets, so no waiting connection is refused. The
+// old workers answer their pending requests, for up to a minute, and close idle connections. A client that
+// sends a request over such a connection at the same moment finds it closed without an answer. According to
+// HTTP the client repeats the request if it is idempotent, as usual clients do; a POST over an idle
+// connection cannot be repeated.
 //
-// The program in ../cmd is its caller, and so may anyone be.
+// The program in ../cmd calls the package; other programs may too.
 package nginx
 
 import (
@@ -34,46 +36,48 @@ import (
 
 	"github.com/bowline-dev/bowline/client"
 	loop "github.com/bowline-dev/bowline/controller"
-	"github.com/bowline-dev/bowline/internal/why"
+	"github.com/bowline-dev/bowline/controller/why"
 )
 
-// DefaultClass is the IngressClass unless another is chosen.
+// DefaultClass is the default of Options.Class.
 const DefaultClass = "nginx"
 
-// Options are what Run needs. Config, Folder and one of HTTP and HTTPS are required.
+// Options configure Run. Config, Folder and one of HTTP and HTTPS are required.
 type Options struct {
-	// Config reaches the server, in process or over the wire.
+	// Config is the client configuration of the server, in process or over the wire.
 	Config *rest.Config
-	// Source is where the server's own process gets objects from without bytes; nil reads over Config.
+	// Source provides objects without encoding in the server's own process; nil reads over Config.
 	Source client.Source
 
-	// Binary is nginx's program; nginx, as PATH has it, when it is empty.
+	// Binary is the path or name of the nginx program; the default is nginx in PATH.
 	Binary string
-	// Folder is where nginx's configuration and certificates are kept, for their owner's eyes alone. It is this controller's
-	// own: a second one is refused.
+	// Folder contains nginx's configuration and certificates, readable only by their owner. Run fails if
+	// another controller uses it.
 	Folder string
-	// HTTP and HTTPS are where nginx listens, such as "127.0.0.1:8080", or ":80" for all IPv4 addresses and "[::]:80" for all;
-	// empty for not at all.
+	// HTTP and HTTPS are the addresses on which nginx listens, such as "127.0.0.1:8080", ":80" for all IPv4
+	// addresses, or "[::]:80" for all addresses. An empty address disables the protocol.
 	HTTP, HTTPS string
-	// Class is the name of the IngressClass whose Ingresses are served; DefaultClass when it is empty. It is this controller's
-	// own: two would overwrite each other's status, if ever more rarely, and say so in an Event.
+	// Class is the name of the IngressClass whose Ingresses are served; the default is DefaultClass. Each
+	// class should have only one controller: two would overwrite each other's status, at increasing
+	// intervals, and report it in an Event.
 	Class string
 
-	// Journal, Forward and TracerProvider are those of controller.ManagerOptions.
+	// Journal, Forward and TracerProvider are passed to the manager of the control loop.
 	Journal        *why.Journal
 	Forward        string
 	TracerProvider trace.TracerProvider
-	// Log is nil for slog.Default.
+	// Log defaults to slog.Default.
 	Log *slog.Logger
 }
 
-// Run serves Ingresses until ctx ends, and has ended nginx when it returns: gracefully, within seconds. The error is nil when
-// ctx ended it. Any other is why it could not begin: what to install, which address is in use, whose the folder is.
+// Run serves Ingresses until ctx ends. Before it returns it stops nginx gracefully, within seconds. It
+// returns nil when ctx ends. Any other error means that it could not start, and names the reason: nginx is
+// missing, an address is in use, or another controller uses the folder.
 func Run(ctx context.Context, o Options) error {
 	return run(ctx, o, func(p *process) server { return p })
 }
 
-// run is Run, with a server made of nginx's process.
+// run implements Run. serverOf may wrap nginx's process.
 func run(ctx context.Context, o Options, serverOf func(*process) server) error {
 	log := o.Log
 	if log == nil {
@@ -108,7 +112,7 @@ func run(ctx context.Context, o Options, serverOf func(*process) server) error {
 	return runBoth(ctx, m.Run, p.Run)
 }
 
-// urls are the addresses as a browser takes them.
+// urls returns the addresses as URLs.
 func urls(http, https string) string {
 	var all []string
 	if http != "" {
@@ -120,7 +124,7 @@ func urls(http, https string) string {
 	return strings.Join(all, " and ")
 }
 
-// runBoth runs the control loop and nginx until ctx ends or either fails. nginx is the last to end.
+// runBoth runs the control loop and nginx until ctx ends or one of them fails. It stops nginx last.
 func runBoth(ctx context.Context, controller, nginx func(context.Context) error) error {
 	looping, stopLoop := context.WithCancel(ctx)
 	defer stopLoop()

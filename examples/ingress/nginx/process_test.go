@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// A nginx that dies after a long life is started at once, and one that does not start is not tried in a loop, however long it
-// had lived before.
-func TestStartsThatFailAreFartherAndFartherApart(t *testing.T) {
+// An nginx that ends after running for a long time is restarted at once. If the start fails, the delay grows,
+// however long nginx had run before.
+func TestRestartBackoff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := &process{log: slog.New(slog.DiscardHandler)}
@@ -34,7 +34,7 @@ func TestStartsThatFailAreFartherAndFartherApart(t *testing.T) {
 			if got := waited(); got != want*time.Second {
 				t.Errorf("a start that fails comes after %s, want %d seconds", got, want)
 			}
-			p.again()
+			p.scheduleRestart()
 		}
 		started()
 		p.died()
@@ -50,8 +50,8 @@ func TestStartsThatFailAreFartherAndFartherApart(t *testing.T) {
 	})
 }
 
-// A path is the caller's, not one of nginx's folder.
-func TestTheProgramMayBeARelativePath(t *testing.T) {
+// A relative path is relative to the caller's working directory, not to nginx's folder.
+func TestRelativeProgramPath(t *testing.T) {
 	t.Parallel()
 	needNginx(t)
 	here, err := os.Getwd()
@@ -73,7 +73,7 @@ func TestTheProgramMayBeARelativePath(t *testing.T) {
 	p.folder.close()
 }
 
-func TestAProgramThatEndsAtOnceDoesNotServe(t *testing.T) {
+func TestProgramThatExits(t *testing.T) {
 	t.Parallel()
 	p, err := newProcess(t.Context(), "true", t.TempDir(), listening{}, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -90,9 +90,9 @@ func TestAProgramThatEndsAtOnceDoesNotServe(t *testing.T) {
 	}
 }
 
-// What nginx serves is looked at whenever it is to serve something, and not taken for granted: somebody may have had it read
-// another configuration.
-func TestNginxThatTookSomethingElseGetsItsOwnAgain(t *testing.T) {
+// Each Serve verifies what nginx serves, because another process may have reloaded it with another
+// configuration.
+func TestForeignReloadIsReverted(t *testing.T) {
 	t.Parallel()
 	needNginx(t)
 	l := &lab{T: t, journal: newJournal(t), folder: t.TempDir(), http: freeAddress(t)}

@@ -15,15 +15,16 @@ import (
 	"github.com/bowline-dev/bowline/internal/seed"
 )
 
-// tested is a server that has a real nginx test, and serves nothing.
+// tested is a server that tests with a real nginx and serves nothing.
 type tested struct{ *process }
 
 func (tested) Serve(context.Context, Configuration) error { return nil }
 
-// pick is one of a few.
+// pick returns a random element.
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
-// randomPath is what may be hard on nginx: its own signs, what ends a string, what paths are normalized by, and length.
+// randomPath returns a path of difficult parts: nginx's special characters, string terminators, path elements
+// to be normalized, and long parts.
 func randomPath(r *rand.Rand) string {
 	var b strings.Builder
 	b.WriteByte('/')
@@ -37,7 +38,7 @@ func randomPath(r *rand.Rand) string {
 
 func randomHost(r *rand.Rand) string {
 	if r.IntN(2) == 0 {
-		return "a.com" // so that many meet
+		return "a.com" // so that many Ingresses share a host
 	}
 	label := func() string { return pick(r, "a", "b", "x-y", "9", "c", "d", "e0", strings.Repeat("l", 1+r.IntN(70))) }
 	host := label()
@@ -47,9 +48,9 @@ func randomHost(r *rand.Rand) string {
 	return pick(r, "", "", "*.") + host
 }
 
-// Whatever Ingresses a server of the API takes, nginx takes the configuration that comes of them; and who is left out is
-// refused by nginx itself, together with those that are not.
-func TestAnyIngressIsServedOrNobodyElsesProblem(t *testing.T) {
+// nginx accepts the configuration of any Ingresses that the API server accepts, except those that are left
+// out, and it does refuse the configuration with each of these.
+func TestRandomIngresses(t *testing.T) {
 	t.Parallel()
 	needNginx(t)
 	r, plane := rand.New(rand.NewPCG(seed.Of(t), 0)), bowlinetest.Start(t)
@@ -74,8 +75,8 @@ func TestAnyIngressIsServedOrNobodyElsesProblem(t *testing.T) {
 		}
 		all = append(all, made)
 	}
-	s := newSettler(tested{p}, listening{http: freeAddress(t)}, given{}.objects(), newCertificates(nil))
-	problems, _, err := s.settle(t.Context(), all)
+	s := newApplier(tested{p}, listening{http: freeAddress(t)}, given{}.objects(), newCertificates(nil))
+	problems, _, err := s.apply(t.Context(), all)
 	if err != nil {
 		t.Fatal(err)
 	}

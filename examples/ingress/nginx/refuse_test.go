@@ -7,9 +7,9 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// These are Ingresses that a server of the API takes and nginx does not. To nginx a NUL ends a path where it compares two,
-// so those of one length that differ only behind one are the same to it, and an error.
-func TestAnIngressThatNginxRefusesHoldsUpNobody(t *testing.T) {
+// The API server accepts these Ingresses and nginx does not: nginx compares paths only up to a NUL, so two
+// paths of the same length that differ after it are duplicates.
+func TestRefusedIngressDoesNotAffectOthers(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")),
 		newIngress("good").prefix("h.com", "/", "web").Ingress,
@@ -45,8 +45,8 @@ func TestAnIngressThatNginxRefusesHoldsUpNobody(t *testing.T) {
 	}
 }
 
-// nginx would not even refuse this one: it would pass it the requests of others.
-func TestAPathThatNginxWouldMistakeIsLeftOut(t *testing.T) {
+// nginx would accept this path, and match requests of other Ingresses.
+func TestTooLongPathIsLeftOut(t *testing.T) {
 	t.Parallel()
 	long, longest := "/"+strings.Repeat("c", 260), "/"+strings.Repeat("d", 253)
 	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")),

@@ -16,15 +16,16 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// load is clients that ask for a path, over and over. A request is lost when it fails, or is not answered by the backend.
+// load is a number of clients that continuously request a path. A request is lost if it fails or is not
+// answered by the backend.
 type load struct {
 	answered, lost, connections atomic.Int64
-	first                       atomic.Value // what happened to the first one that was lost
+	first                       atomic.Value // the error of the first lost request
 	stop                        context.CancelFunc
 	clients                     sync.WaitGroup
 }
 
-// run adds a client with connections of its own.
+// run adds a client with its own connections.
 func (l *load) run(ctx context.Context, transport *http.Transport, url, want string) {
 	l.clients.Go(func() {
 		defer transport.CloseIdleConnections()
@@ -58,7 +59,7 @@ func ask(ctx context.Context, transport *http.Transport, url, want string) error
 	return err
 }
 
-// end stops the clients when each has its last answer.
+// end stops the clients after their last response.
 func (l *load) end(t *testing.T, what string) {
 	t.Helper()
 	l.stop()
@@ -69,12 +70,12 @@ func (l *load) end(t *testing.T, what string) {
 	}
 }
 
-// Three kinds of clients ask all the time, two of each: with a new connection for each request, with connections that they
-// keep, and so over TLS. A worker that a reload replaces takes no more connections, answers what it has been asked, and closes
-// those that are idle; a client that asks over one of these in that very moment learns so by the connection's end before any
-// answer, and asks again over another, as RFC 9110, section 9.2.2, has it for requests that may be repeated. Go's does that
-// itself.
-func TestFiftyReloadsUnderLoadLoseNothing(t *testing.T) {
+// Three kinds of clients send requests continuously, two of each: with a new connection for each request,
+// with persistent connections, and with persistent connections over TLS. A worker that is replaced in a
+// reload accepts no further connections, answers pending requests, and closes idle connections. A client that
+// sends a request at this moment finds the connection closed without an answer and repeats the request over
+// another one, as RFC 9110, section 9.2.2, permits for idempotent requests. Go's client does so by itself.
+func TestReloadsUnderLoadLoseNoRequest(t *testing.T) {
 	t.Parallel()
 	const reloads = 50
 	a := newAuthority(t)
@@ -104,8 +105,8 @@ func TestFiftyReloadsUnderLoadLoseNothing(t *testing.T) {
 	}
 }
 
-// What a worker has begun it ends, by the configuration that it began it with.
-func TestARequestThatIsUnderWayOutlivesReloads(t *testing.T) {
+// A worker completes a pending request according to the configuration with which it began.
+func TestPendingRequestSurvivesReloads(t *testing.T) {
 	t.Parallel()
 	needNginx(t)
 	asked, answer, others := make(chan struct{}), make(chan struct{}), atomic.Bool{}
@@ -131,8 +132,8 @@ func TestARequestThatIsUnderWayOutlivesReloads(t *testing.T) {
 	}
 }
 
-// Of 40 changes that say nothing new to nginx, none reloads it; one that does is served with them.
-func TestOnlyWhatChangesTheConfigurationReloads(t *testing.T) {
+// Forty changes that do not affect nginx's configuration cause no reload; a change that does is served.
+func TestIrrelevantChangesDoNotReload(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")), newIngress("web").prefix("h.com", "/", "web").Ingress)
 	l.status("web", "")
@@ -147,7 +148,7 @@ func TestOnlyWhatChangesTheConfigurationReloads(t *testing.T) {
 	}
 	l.create(newIngress("last").prefix("i.com", "/", "web"))
 	l.serves("i.com", "/", "web")
-	l.status("last", "") // which is said after the reload
+	l.status("last", "") // written after the reload
 	if n := l.reloads(); n != 1 {
 		t.Errorf("nginx was reloaded %d times", n)
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestEqualRoutingsAreEqualTexts(t *testing.T) {
+func TestRenderIsDeterministic(t *testing.T) {
 	t.Parallel()
 	r := routing{
 		hosts: []host{{}, {

@@ -14,17 +14,17 @@ import (
 	loop "github.com/bowline-dev/bowline/controller"
 )
 
-// reporter tells users what came of their Ingresses: in the status, where they are served, and in Events.
+// reporter reports the state of Ingresses to users: in their status and in Events.
 type reporter struct {
 	ingresses   client.Resource[*networkingv1.Ingress]
 	events      *loop.Recorder
 	log         *slog.Logger
-	manager     string // who writes status, by managedFields
+	manager     string // the field manager of the status
 	http, https address
 
-	told        map[types.UID]string   // the problems of each Ingress that Events have told of
-	written     map[types.UID]*written // the status of each, as it was last written
-	toldOfClass string                 // whose the IngressClass is, that an Event has told of
+	reported      map[types.UID]string   // the problems of each Ingress that were reported in Events
+	written       map[types.UID]*written // the status that was last written to each Ingress
+	reportedClass string                 // the class and its controller that were last reported
 }
 
 func newReporter(m *loop.Manager, log *slog.Logger, class string, http, https address) *reporter {
@@ -34,11 +34,12 @@ func newReporter(m *loop.Manager, log *slog.Logger, class string, http, https ad
 	}
 }
 
-// managerOf is a name for the controller of a class, no longer than managedFields have them.
+// managerOf returns the field manager for a class, truncated to the maximum length.
 func managerOf(class string) string { return fmt.Sprintf("%.128s", "ingress-nginx."+class) }
 
-// report writes what is to be said of the Ingresses that are declared and is not said yet, and takes back what others of all
-// have been told before. What is not written now, since somebody else writes it too, is to be written after a while.
+// report writes the status of declared Ingresses, and removes the status that this controller wrote to other
+// Ingresses. If a status may not be written yet because another controller overwrites it, report returns the
+// time to wait.
 func (r *reporter) report(ctx context.Context, all, declared []*networkingv1.Ingress, problems map[types.UID][]problem) (
 	again time.Duration, err error,
 ) {
@@ -56,7 +57,7 @@ func (r *reporter) report(ctx context.Context, all, declared []*networkingv1.Ing
 		again = sooner(again, wait)
 	}
 	for _, i := range declared {
-		served[i.UID], told[i.UID] = true, r.tell(i, problems[i.UID])
+		served[i.UID], told[i.UID] = true, r.reportProblems(i, problems[i.UID])
 		say(i, statusOf(i, listeners, problems[i.UID]))
 	}
 	for _, i := range all {
@@ -64,15 +65,15 @@ func (r *reporter) report(ctx context.Context, all, declared []*networkingv1.Ing
 			say(i, nil)
 		}
 	}
-	r.told = told
+	r.reported = told
 	r.forget(all)
 	return again, errors.Join(errs...)
 }
 
-// tell makes Events of problems that are new.
-func (r *reporter) tell(i *networkingv1.Ingress, problems []problem) string {
+// tell records Events for new problems, and returns the problems as text.
+func (r *reporter) reportProblems(i *networkingv1.Ingress, problems []problem) string {
 	text := fmt.Sprint(problems)
-	if r.told[i.UID] == text || len(problems) == 0 {
+	if r.reported[i.UID] == text || len(problems) == 0 {
 		return text
 	}
 	for _, p := range problems {
@@ -82,17 +83,17 @@ func (r *reporter) tell(i *networkingv1.Ingress, problems []problem) string {
 	return text
 }
 
-// tellOfClass makes an Event of an IngressClass that has become another controller's.
-func (r *reporter) tellOfClass(class *networkingv1.IngressClass) {
+// reportClass records an Event if the IngressClass has changed to another controller.
+func (r *reporter) reportClass(class *networkingv1.IngressClass) {
 	if !foreign(class) {
-		r.toldOfClass = ""
+		r.reportedClass = ""
 		return
 	}
 	whose := string(class.UID) + class.Spec.Controller
-	if r.toldOfClass == whose {
+	if r.reportedClass == whose {
 		return
 	}
-	r.toldOfClass = whose
+	r.reportedClass = whose
 	message := fmt.Sprintf("it is the controller %s's, and not %s's, which serves its Ingresses as they last were, if ever, and changes "+
 		"nothing: give one of the two another class", class.Spec.Controller, ControllerName)
 	r.log.Error("the IngressClass is another controller's", "class", class.Name, "detail", message)
@@ -101,7 +102,7 @@ func (r *reporter) tellOfClass(class *networkingv1.IngressClass) {
 	r.events.Warning(about, reasonForeignClass, "%s", message)
 }
 
-// subject is what an Event is about. Objects of a list do not say of what kind they are.
+// subject returns the object of an Event, with apiVersion and kind, which objects of a list lack.
 func subject(i *networkingv1.Ingress) *networkingv1.Ingress {
 	about := &networkingv1.Ingress{ObjectMeta: i.ObjectMeta}
 	about.SetGroupVersionKind(networkingv1.SchemeGroupVersion.WithKind("Ingress"))

@@ -16,11 +16,12 @@ import (
 	loop "github.com/bowline-dev/bowline/controller"
 )
 
-// controllerAt runs a controller of the class at this address, with a nginx in memory, and returns what ends it.
+// controllerAt runs a controller of the class at this address, with an nginx in memory, and returns a
+// function that stops it.
 func controllerAt(t *testing.T, p *bowlinetest.Plane, at string, to server) (stop func()) {
 	t.Helper()
 	o := loop.ManagerOptions{Log: slog.New(slog.DiscardHandler)}
-	m, err := newManager(p.Config(), o, DefaultClass, address{netip.MustParseAddrPort(at)}, address{}, to)
+	m, err := newManager(p.RESTConfig(), o, DefaultClass, address{netip.MustParseAddrPort(at)}, address{}, to)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,7 @@ func controllerAt(t *testing.T, p *bowlinetest.Plane, at string, to server) (sto
 	}
 }
 
-// shownAt is where an Ingress says that it is served.
+// shownAt returns the address in an Ingress's status.
 func shownAt(i *networkingv1.Ingress) string {
 	at := i.Status.LoadBalancer.Ingress
 	if len(at) == 0 {
@@ -44,8 +45,9 @@ func shownAt(i *networkingv1.Ingress) string {
 	return places(at)[0]
 }
 
-// Two controllers of one class have no status in common. They do not keep the server busy with it, and users are told.
-func TestTwoThatOverwriteEachOthersStatusDoNotDoSoWithoutEnd(t *testing.T) {
+// Two controllers of one class overwrite each other's status at increasing intervals, and report the
+// conflict.
+func TestStatusContestBacksOff(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		ingresses := bowlinetest.Client[*networkingv1.Ingress](t, p)
@@ -93,9 +95,9 @@ func TestTwoThatOverwriteEachOthersStatusDoNotDoSoWithoutEnd(t *testing.T) {
 	})
 }
 
-// What nginx has ceased to serve does not say that it is served: when it goes to another class, also while nobody looked. What
-// another controller has written is left alone.
-func TestAnIngressThatGoesToAnotherClassIsShownNowhere(t *testing.T) {
+// When an Ingress changes to another class, its status is removed, even if it changed while the controller
+// was not running. A status that another controller has written remains.
+func TestStatusIsRemovedWithClass(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		ingresses := bowlinetest.Client[*networkingv1.Ingress](t, p)

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Run runs nginx until ctx ends, and has ended it when it returns. The error is that nginx did not come to serve at all.
+// Run runs nginx until ctx ends, and stops it before it returns. It fails if nginx cannot serve its first
+// configuration.
 func (p *process) Run(ctx context.Context) error {
 	defer p.folder.close()
 	defer close(p.ended)
@@ -36,7 +37,7 @@ func (p *process) Run(ctx context.Context) error {
 	}
 }
 
-// serve has nginx take a configuration.
+// serve starts or reloads nginx with a configuration.
 func (p *process) serve(ctx context.Context, c Configuration) error {
 	before := p.current
 	p.current = c
@@ -46,7 +47,7 @@ func (p *process) serve(ctx context.Context, c Configuration) error {
 	if p.child == nil {
 		return p.start(ctx)
 	}
-	if before.Text == c.Text && !p.strayed(ctx) {
+	if before.Text == c.Text && !p.isStale(ctx) {
 		return nil
 	}
 	begun := time.Now()
@@ -58,9 +59,10 @@ func (p *process) serve(ctx context.Context, c Configuration) error {
 	return p.folder.tidy(c)
 }
 
-// strayed says whether nginx serves another configuration than it was given: by a reload that came about too late, or that was
-// somebody else's. One that does not say, since it has much to do, is not given more.
-func (p *process) strayed(ctx context.Context) bool {
+// strayed reports whether nginx serves another configuration than the current one, because of a delayed
+// reload or one by another process. If a busy nginx does not answer in time, strayed returns false, so that
+// it is not reloaded.
+func (p *process) isStale(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	now, err := p.child.generation(ctx)
@@ -71,7 +73,7 @@ func (p *process) strayed(ctx context.Context) bool {
 	return true
 }
 
-// errSlow is that nginx did not come to serve a configuration in time.
+// errSlow means that nginx did not serve a configuration in time.
 var errSlow = fmt.Errorf("it has not come to serve the new one within %s: the machine is busy, or nginx has been stopped",
 	reloadTimeout)
 
@@ -88,16 +90,16 @@ func (p *process) reload(ctx context.Context) error {
 	return nil
 }
 
-// start starts nginx, or else has it tried again.
+// start starts nginx, or schedules another attempt.
 func (p *process) start(ctx context.Context) (err error) {
 	p.retry = nil
 	defer func() {
 		if err != nil {
 			if p.child != nil {
-				p.child.kill() // it would try for long
+				p.child.kill() // it would retry for a long time
 				p.child = nil
 			}
-			p.again()
+			p.scheduleRestart()
 		}
 	}()
 	if err := p.folder.install(configurationFile, p.current); err != nil {
@@ -116,23 +118,23 @@ func (p *process) start(ctx context.Context) (err error) {
 	return p.folder.tidy(p.current)
 }
 
-// died has nginx started again that has ended by itself.
+// died schedules a restart of an nginx that has ended unexpectedly.
 func (p *process) died() {
 	p.log.Error("nginx ended, and is started again", "how", p.child.how)
 	p.child = nil
 	if time.Since(p.begun) > stable {
 		p.backoff = 0
 	}
-	p.again()
+	p.scheduleRestart()
 }
 
-// again has nginx started again: at once, and later each time until it has run for long.
-func (p *process) again() {
+// again schedules a restart: at once the first time, then with a growing delay.
+func (p *process) scheduleRestart() {
 	p.retry = time.After(p.backoff)
 	p.backoff = min(max(2*p.backoff, firstBackoff), lastBackoff)
 }
 
-// stop ends nginx, and workers whose master has died.
+// stop stops nginx, and kills workers whose master has died.
 func (p *process) stop() {
 	if p.child != nil {
 		p.child.quit()

@@ -18,7 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-func TestRequestsReachTheBackendsThatIngressesDeclare(t *testing.T) {
+func TestRequestsReachBackends(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	if got := l.get("example.com", "/"); got != "404" {
@@ -44,13 +44,14 @@ func TestRequestsReachTheBackendsThatIngressesDeclare(t *testing.T) {
 	l.serves("example.com", "/api/x", "web")
 }
 
-// hostile is a path that would say something else to nginx if it were not quoted.
+// hostile is a path that would inject directives if it were not quoted.
 const hostile = `/x" { return 200 pwned; } #;$host\` + "\n}'"
 
-// longHost is as long as a host may be.
+// longHost has the maximum length of a host.
 var longHost = strings.Repeat(strings.Repeat("a", 60)+".", 4) + "example"
 
-// routed are Ingresses whose hosts and paths compete, with backends root, foo, bar and so on.
+// routed returns Ingresses with overlapping hosts and paths, and with backends named root, foo, bar and so
+// on.
 func routed() []client.Object {
 	return []client.Object{
 		newIngress("a").prefix("h.com", "/", "root").prefix("h.com", "/foo", "foo").prefix("h.com", "/foo/bar/", "bar").
@@ -65,7 +66,7 @@ func routed() []client.Object {
 	}
 }
 
-// routes are which of these backends answers, or with which code nobody does.
+// routes lists the backend, or the status code, that answers each request.
 var routes = []struct{ host, path, want string }{
 	{"h.com", "/", "root"},
 	{"H.COM:8080", "/", "root"},
@@ -84,15 +85,15 @@ var routes = []struct{ host, path, want string }{
 	{"h.com", "/foo/x/../bar", "bar"},
 	{"h.com", "/foo%2Fbar", "bar"},
 	{"x.h.com", "/", "wild"},
-	{"x.y.h.com", "/any", "any"}, // a wildcard is one label
+	{"x.y.h.com", "/any", "any"}, // a wildcard matches one label
 	{"x.y.h.com", "/", "404"},
 	{"one.h.com", "/one", "exact"},
-	{"one.h.com", "/two", "default"}, // a host of its own, not the wildcard's
+	{"one.h.com", "/two", "default"}, // the host has its own rules, not those of the wildcard
 	{"unknown.com", "/any/x", "any"},
 	{"unknown.com", "/", "404"},
 	{"d.com", "/s", "specific"},
 	{"d.com", "/s/x", "specific"},
-	{"d.com", "/any", "404"}, // the host is found first, then the path
+	{"d.com", "/any", "404"}, // the host is matched before the path
 	{"e.com", "/a%20b", "odd"},
 	{"e.com", "/c%20d", "odd"},
 	{"e.com", "/c%2520d", "404"},
@@ -103,12 +104,12 @@ var routes = []struct{ host, path, want string }{
 	{"e.com", "/t/", "tail"},
 	{"e.com", "/t", "404"},
 	{"t.com", "/t/", "tail"},
-	{"t.com", "/t", "root"}, // and no redirect
+	{"t.com", "/t", "root"}, // without a redirect
 	{longHost, "/", "root"},
 }
 
-// One nginx has it all at a time.
-func TestRoutesAreThoseOfKubernetes(t *testing.T) {
+// A single nginx serves all these routes at the same time.
+func TestRouteMatching(t *testing.T) {
 	t.Parallel()
 	needNginx(t)
 	var objects []client.Object
@@ -123,8 +124,8 @@ func TestRoutesAreThoseOfKubernetes(t *testing.T) {
 	}
 }
 
-// The backend sees the client's request as it was, and who sent it.
-func TestBackendsSeeTheRequestAsItWas(t *testing.T) {
+// A backend receives the client's request unchanged, with the client's address in a header.
+func TestRequestIsForwardedUnchanged(t *testing.T) {
 	t.Parallel()
 	needNginx(t)
 	echo := backendServer(t, "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -152,7 +153,7 @@ func TestBackendsSeeTheRequestAsItWas(t *testing.T) {
 	}
 }
 
-func TestConnectionsThatChangeTheirProtocolPass(t *testing.T) {
+func TestProtocolUpgrade(t *testing.T) {
 	t.Parallel()
 	needNginx(t)
 	echo := backendServer(t, "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -184,7 +185,8 @@ func TestConnectionsThatChangeTheirProtocolPass(t *testing.T) {
 	}
 }
 
-// nginx takes endpoints of both families. Where the machine has no IPv6 at all, those are answered with 502: nobody is there.
+// Endpoints of both families are served. If the machine has no IPv6, requests to IPv6 endpoints are answered
+// with 502.
 func TestEndpointsOfBothFamiliesAreServed(t *testing.T) {
 	t.Parallel()
 	needNginx(t)
@@ -205,8 +207,8 @@ func TestEndpointsOfBothFamiliesAreServed(t *testing.T) {
 	}
 }
 
-// An endpoint that does not answer costs a request nothing while another one does.
-func TestAnEndpointThatIsGoneIsPassedOver(t *testing.T) {
+// If an endpoint does not answer, nginx sends the request to another one.
+func TestUnavailableEndpointIsSkipped(t *testing.T) {
 	t.Parallel()
 	needNginx(t)
 	slice, dead := endpoints("web", backendServer(t, "alive")), endpoints("web", backendAddressThatIsClosed(t))
@@ -219,7 +221,7 @@ func TestAnEndpointThatIsGoneIsPassedOver(t *testing.T) {
 	}
 }
 
-func TestStatusAndEventsSayWhereAnIngressIsServedAndWhatIsWrong(t *testing.T) {
+func TestStatusAndEvents(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")))
 	l.create(newIngress("first").prefix("h.com", "/", "web"))

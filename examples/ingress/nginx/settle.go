@@ -13,42 +13,44 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// settler has a server serve what Ingresses declare. What nginx refuses holds up nobody else: it is found, and left out or
-// served as it was when nginx last took it; all others are served meanwhile. Its memory is this process's: after a restart
-// what nginx refuses has no last good state.
-type settler struct {
+// settler makes a server serve the declared Ingresses. An Ingress that nginx refuses does not affect others:
+// it is found, and left out or served in the last state that nginx accepted. These states are in memory only,
+// so after a restart a refused Ingress is left out.
+type applier struct {
 	server       server
 	listening    listening
 	objects      objects
 	certificates *certificates
 
-	good    map[types.UID]*networkingv1.Ingress // as nginx last took it
+	good    map[types.UID]*networkingv1.Ingress // in the last state that nginx accepted
 	refused map[types.UID]refused
-	served  string // the text that nginx has
+	served  string // the text of nginx's configuration
 
-	hopeful  string    // the text with all that is refused, which was tried in vain
-	patience time.Time // until when what is refused is not tried again
+	lastRetried string    // the last text with all refused Ingresses that was tested in vain
+	retryAt     time.Time // no further test of refused Ingresses before this time
 }
 
-// share is how much longer what is refused waits for its next trial than the last one took, which others had to wait for.
+// share limits the tests of refused Ingresses, which delay all others, to this fraction of the time: after a
+// test the next one waits this many times as long as it took.
 const share = 10
 
-// refused is a state of an Ingress that nginx does not take.
+// refused is a generation of an Ingress that nginx refuses.
 type refused struct {
 	generation int64
 	message    string
 }
 
-func newSettler(s server, l listening, o objects, c *certificates) *settler {
-	return &settler{
+func newApplier(s server, l listening, o objects, c *certificates) *applier {
+	return &applier{
 		server: s, listening: l, objects: o, certificates: c,
 		good: map[types.UID]*networkingv1.Ingress{}, refused: map[types.UID]refused{},
 	}
 }
 
-// settle serves what is declared, and says what is wrong with each Ingress. Those that nginx refused come last: only when
-// something has changed, when the others are served, and for a small part of the time. When that is not now, it is again.
-func (s *settler) settle(ctx context.Context, declared []*networkingv1.Ingress) (
+// settle serves the declared Ingresses and returns the problems of each. It tests refused Ingresses again
+// after all others are served, and only if something has changed. If the time limit for these tests does not
+// permit it now, settle returns the time to wait.
+func (s *applier) apply(ctx context.Context, declared []*networkingv1.Ingress) (
 	problems map[types.UID][]problem, again time.Duration, err error,
 ) {
 	declared = slices.SortedFunc(slices.Values(declared), older)
@@ -58,25 +60,26 @@ func (s *settler) settle(ctx context.Context, declared []*networkingv1.Ingress) 
 		return problems, 0, err
 	}
 	all, err := s.plan(declared)
-	if err != nil || all.Text == s.hopeful {
+	if err != nil || all.Text == s.lastRetried {
 		return problems, 0, err
 	}
 	begun := time.Now()
-	if wait := s.patience.Sub(begun); wait > 0 {
+	if wait := s.retryAt.Sub(begun); wait > 0 {
 		return problems, wait, nil
 	}
 	taken, err := s.reconsider(ctx, declared)
-	s.patience = time.Now().Add(share * time.Since(begun))
+	s.retryAt = time.Now().Add(share * time.Since(begun))
 	if err != nil || !taken {
-		s.hopeful = all.Text
+		s.lastRetried = all.Text
 		return problems, 0, err
 	}
 	problems, err = s.serve(ctx, declared)
 	return problems, 0, err
 }
 
-// forget drops what is not declared any more, and what was refused and has changed.
-func (s *settler) forget(declared []*networkingv1.Ingress) {
+// forget removes the state of Ingresses that are no longer declared, and the refusals of those that have
+// changed.
+func (s *applier) forget(declared []*networkingv1.Ingress) {
 	now := map[types.UID]int64{}
 	for _, i := range declared {
 		now[i.UID] = i.Generation
@@ -85,8 +88,9 @@ func (s *settler) forget(declared []*networkingv1.Ingress) {
 	maps.DeleteFunc(s.refused, func(uid types.UID, r refused) bool { g, there := now[uid]; return !there || g != r.generation })
 }
 
-// versions are the Ingresses as they are to be served: those that are refused as they last were good, if ever.
-func (s *settler) versions(declared []*networkingv1.Ingress) []*networkingv1.Ingress {
+// versions returns the Ingresses in the state to be served: refused Ingresses in their last good state, if
+// any.
+func (s *applier) versions(declared []*networkingv1.Ingress) []*networkingv1.Ingress {
 	var versions []*networkingv1.Ingress
 	for _, i := range declared {
 		if _, is := s.refused[i.UID]; is {
@@ -99,20 +103,20 @@ func (s *settler) versions(declared []*networkingv1.Ingress) []*networkingv1.Ing
 	return versions
 }
 
-// plan is a configuration, and what is wrong with the Ingresses that it serves.
+// plan is a configuration with the problems of its Ingresses.
 type plan struct {
 	Configuration
 	problems map[types.UID][]problem
 }
 
-func (s *settler) plan(versions []*networkingv1.Ingress) (plan, error) {
+func (s *applier) plan(versions []*networkingv1.Ingress) (plan, error) {
 	r, problems := routingOf(versions, s.objects)
 	c, err := s.listening.render(r, func(file string) []byte { return s.certificates.content[file] })
 	return plan{c, problems}, err
 }
 
-// serve serves what is not refused.
-func (s *settler) serve(ctx context.Context, declared []*networkingv1.Ingress) (map[types.UID][]problem, error) {
+// serve serves all Ingresses except the refused ones.
+func (s *applier) serve(ctx context.Context, declared []*networkingv1.Ingress) (map[types.UID][]problem, error) {
 	p, err := s.acceptable(ctx, declared)
 	if err != nil {
 		return nil, err
@@ -135,8 +139,8 @@ func (s *settler) serve(ctx context.Context, declared []*networkingv1.Ingress) (
 	return p.problems, nil
 }
 
-// acceptable is the plan with as much of what is declared as nginx takes.
-func (s *settler) acceptable(ctx context.Context, declared []*networkingv1.Ingress) (plan, error) {
+// acceptable returns a plan that nginx accepts, with as many Ingresses as possible.
+func (s *applier) acceptable(ctx context.Context, declared []*networkingv1.Ingress) (plan, error) {
 	for {
 		versions := s.versions(declared)
 		p, err := s.plan(versions)
@@ -153,14 +157,14 @@ func (s *settler) acceptable(ctx context.Context, declared []*networkingv1.Ingre
 	}
 }
 
-// exclude finds who is to blame for a refusal: certificates that nginx has not served yet, or else Ingresses.
-func (s *settler) exclude(ctx context.Context, versions []*networkingv1.Ingress, files map[string][]byte, refusal error) error {
+// exclude finds the cause of a refusal: certificates that nginx has not served yet, or otherwise Ingresses.
+func (s *applier) exclude(ctx context.Context, versions []*networkingv1.Ingress, files map[string][]byte, refusal error) error {
 	nothing, err := s.plan(nil)
 	if err != nil {
 		return err
 	}
 	if err := s.server.Test(ctx, nothing.Configuration); err != nil {
-		return err // no Ingress is to blame
+		return err // the cause is not an Ingress
 	}
 	if found, err := s.excludeCertificates(ctx, files); found || err != nil {
 		return err
@@ -170,11 +174,11 @@ func (s *settler) exclude(ctx context.Context, versions []*networkingv1.Ingress,
 		return err
 	}
 	if len(misfits) == 0 {
-		return refusal // and did not refuse the same when it was asked again
+		return refusal // nginx accepted the same Ingresses in a second test
 	}
 	for _, m := range misfits {
 		if _, before := s.refused[m.what.UID]; before {
-			delete(s.good, m.what.UID) // it is no longer good
+			delete(s.good, m.what.UID) // the previously good state is now refused
 			continue
 		}
 		s.refused[m.what.UID] = refused{m.what.Generation, m.message}
@@ -183,7 +187,7 @@ func (s *settler) exclude(ctx context.Context, versions []*networkingv1.Ingress,
 }
 
 // excludeCertificates finds files that nginx refuses.
-func (s *settler) excludeCertificates(ctx context.Context, files map[string][]byte) (found bool, err error) {
+func (s *applier) excludeCertificates(ctx context.Context, files map[string][]byte) (found bool, err error) {
 	var doubtful []string
 	for _, file := range slices.Sorted(maps.Keys(files)) {
 		if !s.certificates.proven(file) {
@@ -207,8 +211,8 @@ func (s *settler) excludeCertificates(ctx context.Context, files map[string][]by
 	return len(misfits) > 0, err
 }
 
-// reconsider says whether nginx takes any of those that it refused before, now that something else has changed.
-func (s *settler) reconsider(ctx context.Context, declared []*networkingv1.Ingress) (taken bool, err error) {
+// reconsider tests refused Ingresses again and reports whether nginx now accepts any of them.
+func (s *applier) reconsider(ctx context.Context, declared []*networkingv1.Ingress) (taken bool, err error) {
 	var others, doubtful []*networkingv1.Ingress
 	for _, i := range declared {
 		if _, is := s.refused[i.UID]; is {
@@ -230,7 +234,7 @@ func (s *settler) reconsider(ctx context.Context, declared []*networkingv1.Ingre
 	return true, nil
 }
 
-func (s *settler) test(ctx context.Context, some []*networkingv1.Ingress) error {
+func (s *applier) test(ctx context.Context, some []*networkingv1.Ingress) error {
 	p, err := s.plan(some)
 	if err != nil {
 		return err

@@ -12,15 +12,15 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// newTestSettler settles with a recorder that refuses some texts.
-func newTestSettler(refuses ...string) (*settler, *recorder) {
+// newTestSettler returns a settler with a recorder that refuses some texts.
+func newTestSettler(refuses ...string) (*applier, *recorder) {
 	r := &recorder{refuses: refuses}
-	return newSettler(r, listening{http: "127.0.0.1:80"}, given{}.objects(), newCertificates(nil)), r
+	return newApplier(r, listening{http: "127.0.0.1:80"}, given{}.objects(), newCertificates(nil)), r
 }
 
-func (s *settler) mustSettle(t *testing.T, ingresses ...*networkingv1.Ingress) string {
+func (s *applier) mustSettle(t *testing.T, ingresses ...*networkingv1.Ingress) string {
 	t.Helper()
-	problems, _, err := s.settle(t.Context(), ingresses)
+	problems, _, err := s.apply(t.Context(), ingresses)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,14 +34,14 @@ func (s *settler) mustSettle(t *testing.T, ingresses ...*networkingv1.Ingress) s
 	return strings.Join(all, "; ")
 }
 
-// at is an Ingress of a host with this generation.
+// at returns an Ingress with a host and a generation.
 func at(name, host string, generation int64) *networkingv1.Ingress {
 	i := newIngress(name).prefix(host, "/", "s").Ingress
 	i.Generation = generation
 	return i
 }
 
-func TestWhatIsRefusedHoldsUpNobody(t *testing.T) {
+func TestRefusedIngressIsIsolated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, r := newTestSettler("bad")
@@ -69,7 +69,7 @@ func TestWhatIsRefusedHoldsUpNobody(t *testing.T) {
 	})
 }
 
-func TestTheLastGoodStateIsServedWhileTheNewOneIsRefused(t *testing.T) {
+func TestLastGoodStateIsServed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, r := newTestSettler("bad")
@@ -83,7 +83,7 @@ func TestTheLastGoodStateIsServedWhileTheNewOneIsRefused(t *testing.T) {
 		s.mustSettle(t, at("a", "c.com", 2), at("b", "bad.com", 2))
 		r.has(t, "the other changes", "b.com c.com", hosts...)
 
-		r.refuses = []string{"bad", "b.com"} // now the old state would be refused too, with the next change
+		r.refuses = []string{"bad", "b.com"} // from now on the old state is refused too
 		got = s.mustSettle(t, at("a", "a.com", 3), at("b", "bad.com", 2))
 		if want := "b Refused: nginx refuses it, and it is left out: no bad"; got != want {
 			t.Errorf("the problems are %q, want %q", got, want)
@@ -96,8 +96,8 @@ func TestTheLastGoodStateIsServedWhileTheNewOneIsRefused(t *testing.T) {
 	})
 }
 
-// Two that are refused only together: the younger one is left out, until the older one goes.
-func TestOfTwoThatDoNotFitTogetherTheOlderIsServed(t *testing.T) {
+// If two Ingresses are refused only together, the younger one is left out until the older one is deleted.
+func TestOlderOfConflictingIngressesIsServed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, r := newTestSettler("x.com+y.com")
@@ -112,8 +112,8 @@ func TestOfTwoThatDoNotFitTogetherTheOlderIsServed(t *testing.T) {
 	})
 }
 
-// One that nginx takes only beside a younger one is served, although another one beside them is refused.
-func TestWhatFitsOnlyBesideAYoungerOneIsServed(t *testing.T) {
+// An Ingress that nginx accepts only together with a younger one is served, even if a third one is refused.
+func TestIngressDependingOnYoungerOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, r := newTestSettler("a.com+!b.com", "bad.com")
@@ -125,8 +125,8 @@ func TestWhatFitsOnlyBesideAYoungerOneIsServed(t *testing.T) {
 	})
 }
 
-// Each of three among hundreds is found in a few tests.
-func TestAFewBadOnesAreFoundInFewTests(t *testing.T) {
+// Three refused Ingresses among hundreds are found in few tests.
+func TestBisectionFindsRefusedIngresses(t *testing.T) {
 	t.Parallel()
 	s, r := newTestSettler("h17.com", "h150.com", "h299.com")
 	var all []*networkingv1.Ingress
@@ -140,15 +140,15 @@ func TestAFewBadOnesAreFoundInFewTests(t *testing.T) {
 	}
 }
 
-// What is wrong with nginx or the machine is nobody's fault.
-func TestAnErrorThatIsNoRefusalLeavesNobodyOut(t *testing.T) {
+// An error of nginx or the machine does not exclude an Ingress.
+func TestOtherErrorsExcludeNothing(t *testing.T) {
 	t.Parallel()
-	s, r := newTestSettler("http {") // not even nothing is taken
-	if _, _, err := s.settle(t.Context(), []*networkingv1.Ingress{at("a", "a.com", 1)}); err == nil || len(s.refused) > 0 {
+	s, r := newTestSettler("http {") // refuses even the empty configuration
+	if _, _, err := s.apply(t.Context(), []*networkingv1.Ingress{at("a", "a.com", 1)}); err == nil || len(s.refused) > 0 {
 		t.Errorf("%v; refused are %v", err, s.refused)
 	}
 	r.refuses, r.failure = nil, errors.New("out of processes")
-	_, _, err := s.settle(t.Context(), []*networkingv1.Ingress{at("a", "a.com", 1)})
+	_, _, err := s.apply(t.Context(), []*networkingv1.Ingress{at("a", "a.com", 1)})
 	if !errors.Is(err, r.failure) || len(s.refused) > 0 {
 		t.Errorf("%v; refused are %v", err, s.refused)
 	}
@@ -158,8 +158,9 @@ func TestAnErrorThatIsNoRefusalLeavesNobodyOut(t *testing.T) {
 	}
 }
 
-// Of many that are refused each one is tried again when something changes. That takes long, and holds up nobody else.
-func TestManyThatAreRefusedTakeLittleOfTheTime(t *testing.T) {
+// Many refused Ingresses are all tested again after a change. That takes long but does not delay the other
+// Ingresses.
+func TestRetriesOfRefusedIngressesAreLimited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, r := newTestSettler("bad")
@@ -179,7 +180,7 @@ func TestManyThatAreRefusedTakeLittleOfTheTime(t *testing.T) {
 		}
 		r.refuses = nil
 		all := append(bad, at("a", "last.com", 100))
-		_, again, err := s.settle(t.Context(), all)
+		_, again, err := s.apply(t.Context(), all)
 		if err != nil || again == 0 || again > time.Minute {
 			t.Errorf("what was refused is to be tried again in %s, %v", again, err)
 		}

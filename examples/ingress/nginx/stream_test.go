@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// What a backend answers bit by bit, such as events, comes as it is sent, and not when there is enough of it: first its header.
-func TestAnswersArePassedOnAsTheyCome(t *testing.T) {
+// A response that a backend sends in parts, such as events, is forwarded part by part, starting with the
+// header.
+func TestStreamingResponse(t *testing.T) {
 	t.Parallel()
 	needNginx(t)
 	more := make(chan struct{})

@@ -22,7 +22,7 @@ func (l *lab) expectTLS(a authority, host, want string, serial int64) {
 	})
 }
 
-func TestCertificatesOfSecretsAreChosenByName(t *testing.T) {
+func TestCertificatesByServerName(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
 	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")),
@@ -53,8 +53,9 @@ func TestCertificatesOfSecretsAreChosenByName(t *testing.T) {
 	l.isPrivate()
 }
 
-// Who declares a certificate for hosts that nobody names lends it to none that somebody does, and gets no request for those.
-func TestACertificateWithoutAHostIsForNoHostThatIsNamed(t *testing.T) {
+// A certificate without a host is not used for hosts with rules in other Ingresses, and its Ingress receives
+// no requests for them.
+func TestCertificateWithoutHost(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
 	l := newLab(t, service("all"), endpoints("all", backendServer(t, "all")), service("web"), endpoints("web", backendServer(t, "web")),
@@ -74,7 +75,7 @@ func TestACertificateWithoutAHostIsForNoHostThatIsNamed(t *testing.T) {
 	}
 }
 
-// isPrivate checks that nobody but their owner can read certificates.
+// isPrivate checks that only their owner can read the certificates.
 func (l *lab) isPrivate() {
 	l.Helper()
 	n := 0
@@ -93,7 +94,7 @@ func (l *lab) isPrivate() {
 	}
 }
 
-func TestAChangedCertificateIsServed(t *testing.T) {
+func TestChangedCertificateIsServed(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
 	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")), a.secret("web", 1, nil, "h.com"),
@@ -101,7 +102,7 @@ func TestAChangedCertificateIsServed(t *testing.T) {
 	l.expectTLS(a, "h.com", "web", 1)
 	update(l, "web", func(s *corev1.Secret) { s.Data = a.secret("web", 2, nil, "h.com").Data })
 	l.expectTLS(a, "h.com", "web", 2)
-	l.until("the old certificate is gone", func() bool { // it goes after nginx has answered with the new one
+	l.until("the old certificate is gone", func() bool { // it is removed after nginx has confirmed the new one
 		files, err := os.ReadDir(filepath.Join(l.folder, certificateDir))
 		return err == nil && len(files) == 1
 	})
@@ -119,8 +120,9 @@ func TestAChangedCertificateIsServed(t *testing.T) {
 	l.status("web", "")
 }
 
-// What is no certificate, or none that nginx takes, is told, costs nobody else anything, and replaces none that is good.
-func TestABadCertificateConcernsItsIngressAlone(t *testing.T) {
+// An invalid certificate, or one that nginx refuses, is reported. It does not affect other Ingresses and does
+// not replace a good one.
+func TestInvalidCertificateIsIsolated(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
 	weak, err := rsa.GenerateKey(rand.Reader, 1024)

@@ -24,7 +24,7 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider/neutron/neutrontest"
 )
 
-// programVariable tells this test binary to be the program.
+// programVariable makes this test binary run the program instead of the tests.
 const programVariable = "BOWLINE_NETWORK_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(neutrontest.Main(m))
 }
 
-// machine is a server on a socket, with a folder of records and the program, which is a process.
+// machine is a server on a socket, a folder of records, and the program as a separate process.
 type machine struct {
 	*testing.T
 	plane      *bowline.Plane
@@ -56,7 +56,7 @@ func newMachine(t *testing.T) *machine {
 	return m
 }
 
-// serve starts the server, which is the same one each time although it has forgotten what was declared.
+// serve starts a server with a fixed identity and an empty store.
 func (m *machine) serve() {
 	m.Helper()
 	var err error
@@ -64,7 +64,7 @@ func (m *machine) serve() {
 	if err != nil {
 		m.Fatal(err)
 	}
-	config, err := m.plane.TLSConfig()
+	config, err := m.plane.SocketConfig()
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func (m *machine) serve() {
 	writeKubeconfig(m.T, config, m.kubeconfig)
 }
 
-// restart ends the server, and with it all that was declared, and starts it again.
+// restart stops the server, which loses all its objects, and starts it again.
 func (m *machine) restart() {
 	m.Helper()
 	if err := m.plane.Close(); err != nil {
@@ -125,7 +125,7 @@ func (m *machine) start() *exec.Cmd {
 	return program
 }
 
-// kill ends the program as a crash would.
+// kill ends the program with SIGKILL.
 func (m *machine) kill(program *exec.Cmd) {
 	m.Helper()
 	if err := program.Process.Kill(); err != nil {
@@ -134,7 +134,7 @@ func (m *machine) kill(program *exec.Cmd) {
 	program.Wait() // its error is that it was killed
 }
 
-// changes waits until a watch has told of so many changes, whatever they are.
+// changes waits for count watch events.
 func (m *machine) changes(watch *client.Stream[*v1.Network], count int) {
 	m.Helper()
 	for range count {
@@ -165,8 +165,8 @@ func (m *machine) create(name string) {
 	}
 }
 
-// awaitTrue waits until every Network is ready for its generation and none is being deleted.
-func (m *machine) awaitTrue() []*v1.Network {
+// awaitReady waits until every Network is ready at its current generation and none is being deleted.
+func (m *machine) awaitReady() []*v1.Network {
 	m.Helper()
 	watch := m.watch()
 	for {
@@ -188,9 +188,9 @@ func (m *machine) awaitTrue() []*v1.Network {
 	}
 }
 
-// The program is killed as soon as the server has heard so much of it; users go on meanwhile. In the end each network
-// exists once, as it is declared, and no other does.
-func TestKilledAtAnyPointEachNetworkExistsOnce(t *testing.T) {
+// The program is killed after varying numbers of watch events while users keep writing. In the end each
+// declared network exists once and there are no others.
+func TestKilledProgramCreatesEachNetworkOnce(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	for round := range 6 {
@@ -211,7 +211,7 @@ func TestKilledAtAnyPointEachNetworkExistsOnce(t *testing.T) {
 		m.kill(program)
 	}
 	program := m.start()
-	networks := m.awaitTrue()
+	networks := m.awaitReady()
 	files, err := os.ReadDir(m.records)
 	if err != nil || len(networks) != 7 || len(files) != len(networks) {
 		t.Errorf("there are %d Networks and the records %v, %v; want 7 of each", len(networks), files, err)

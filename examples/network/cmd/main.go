@@ -1,5 +1,5 @@
-// Command cmd is the Network controller as a program of its own, beside any server that speaks the Kubernetes API. It may
-// be stopped, killed and started again at any point: each network exists once.
+// Command cmd runs the Network controller as a separate program, against any server of the Kubernetes API. It
+// may be stopped, killed and restarted at any point without creating a network twice.
 //
 //	go run ./examples/network/cmd --kubeconfig FILE [--master URL] [--context NAME] [--provider auto|bridge|record|neutron]
 package main
@@ -19,13 +19,13 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/examples/network"
-	"github.com/bowline-dev/bowline/internal/why"
 )
 
 func main() {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	klog.SetSlogLogger(log) // what client-go has to say
+	klog.SetSlogLogger(log) // logs of client-go
 	if err := run(os.Args[1:], log); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
@@ -74,7 +74,7 @@ func parse(args []string) (a arguments, err error) {
 	return a, nil
 }
 
-// config finds the server.
+// config loads the client configuration of the server.
 func (a arguments) config() (*rest.Config, error) {
 	config, err := client.Load(a.server)
 	if err != nil {
@@ -84,7 +84,7 @@ func (a arguments) config() (*rest.Config, error) {
 	return config, nil
 }
 
-// folder is where records go: the XDG state folder unless another is asked for.
+// folder returns the folder for records: --state, or a folder in the XDG state directory.
 func (a arguments) folder() (string, error) {
 	if a.state != "" {
 		return filepath.Abs(a.state)

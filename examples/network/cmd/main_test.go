@@ -17,7 +17,7 @@ contexts: [{name: x, context: {cluster: c, user: u}}]
 current-context: x
 `
 
-func TestServerIsFoundInTheKubeconfigUnlessMasterNamesAnother(t *testing.T) {
+func TestMasterOverridesKubeconfig(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(file, []byte(kubeconfig), 0o600); err != nil {
@@ -38,7 +38,7 @@ func TestServerIsFoundInTheKubeconfigUnlessMasterNamesAnother(t *testing.T) {
 	}
 }
 
-func TestErrorsSayWhatToGive(t *testing.T) {
+func TestInvalidArguments(t *testing.T) {
 	t.Parallel()
 	quiet := slog.New(slog.DiscardHandler)
 	missing := filepath.Join(t.TempDir(), "none")
@@ -50,7 +50,7 @@ func TestErrorsSayWhatToGive(t *testing.T) {
 	}
 }
 
-func TestRecordsGoToTheStateFolder(t *testing.T) {
+func TestDefaultStateFolder(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", "/x")
 	if got, err := (arguments{}).folder(); err != nil || got != "/x/bowline/networks" {
 		t.Errorf("by default they go to %s, %v", got, err)

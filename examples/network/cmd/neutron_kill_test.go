@@ -19,7 +19,8 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider/neutron/neutrontest"
 )
 
-// cloudMachine is a machine whose networks are a project's in a real Neutron, which the program reaches by way of a proxy.
+// cloudMachine is a machine whose networks belong to a project in a real Neutron, which the program reaches
+// through a proxy.
 type cloudMachine struct {
 	*machine
 	proxy   *neutrontest.Proxy
@@ -49,8 +50,8 @@ func (c *cloudMachine) start() *exec.Cmd {
 	return program
 }
 
-// has is what Neutron has of networks and subnets.
-func (c *cloudMachine) has() (networks []gophernetworks.Network, subnets []gophersubnets.Subnet) {
+// has returns the networks and subnets of the project.
+func (c *cloudMachine) resources() (networks []gophernetworks.Network, subnets []gophersubnets.Subnet) {
 	c.Helper()
 	client := c.neutron.Client(c.project)
 	networkPages, err := gophernetworks.List(client, gophernetworks.ListOpts{}).AllPages(c.Context())
@@ -70,11 +71,11 @@ func (c *cloudMachine) has() (networks []gophernetworks.Network, subnets []gophe
 	return networks, subnets
 }
 
-// isAsDeclared checks that each declared network is there once with its one subnet, and no other.
-func (c *cloudMachine) isAsDeclared() {
+// checkDeclared checks that the project contains exactly the declared networks, each once and with one subnet.
+func (c *cloudMachine) checkDeclared() {
 	c.Helper()
-	declared := c.awaitTrue()
-	networks, subnets := c.has()
+	declared := c.awaitReady()
+	networks, subnets := c.resources()
 	if len(networks) != len(declared) || len(subnets) != len(declared) {
 		c.Errorf("%d declared, and there are %d networks and %d subnets", len(declared), len(networks), len(subnets))
 	}
@@ -91,7 +92,7 @@ func (c *cloudMachine) isAsDeclared() {
 	}
 }
 
-// delete deletes a Network, and returns when it is gone.
+// delete deletes a Network and waits until it is gone.
 func (c *cloudMachine) delete(name string) {
 	c.Helper()
 	if err := c.networks.Delete(c.Context(), "default", name, metav1.DeleteOptions{}); err != nil {
@@ -122,8 +123,9 @@ func (c *cloudMachine) patch(name, spec string) {
 	}
 }
 
-// startAndKillAt starts the program, which is killed (SIGKILL) at a request to Neutron: before Neutron hears of it, or when
-// it has done it and has not answered yet. The channel is closed when the program is dead.
+// startAndKillAt starts the program, which is killed with SIGKILL at the first request to Neutron that at
+// selects: before Neutron receives it or, if afterwards is set, after Neutron has processed it and before it
+// answers. The channel is closed when the program has ended.
 func (c *cloudMachine) startAndKillAt(at func(neutrontest.Request) bool, afterwards bool) (dead chan struct{}) {
 	c.Helper()
 	dead = make(chan struct{})
@@ -144,20 +146,20 @@ func (c *cloudMachine) startAndKillAt(at func(neutrontest.Request) bool, afterwa
 		return neutrontest.Answer{Cut: true}
 	}
 	if afterwards {
-		c.proxy.Change(nil, func(q neutrontest.Request, _ int) neutrontest.Answer { return hook(q) })
+		c.proxy.SetHooks(nil, func(q neutrontest.Request, _ int) neutrontest.Answer { return hook(q) })
 	} else {
-		c.proxy.Change(hook, nil)
+		c.proxy.SetHooks(hook, nil)
 	}
 	started <- c.start()
 	return dead
 }
 
-// killStep is something that the provider asks of Neutron.
+// killStep is a request of the provider to Neutron.
 type killStep struct {
 	name string
-	// is tells the request from others.
+	// is selects the request.
 	is func(q neutrontest.Request) bool
-	// made is whether there is a network before; do has the step come about.
+	// made reports whether a network exists before the step; do triggers the request.
 	made bool
 	do   func(c *cloudMachine)
 }
@@ -190,14 +192,15 @@ var killSteps = []killStep{
 	{"remove the network", request("DELETE /v2.0/networks/", ""), true, undeclare},
 }
 
-// killed is a line of the table.
+// killed is a row of the printed table.
 type killed struct {
 	step, when, left, then string
 }
 
-// The program is killed at each request of the provider's, before Neutron hears of it and when it is done; the next one
-// makes up for it. What a kill left behind, and what came of it, is printed.
-func TestKilledAtEachStepNeutronHasEachNetworkOnce(t *testing.T) {
+// The program is killed at each kind of request of the provider, before Neutron receives it and after Neutron
+// has processed it. The restarted program repairs what was left. The test logs a table of what each kill left
+// behind.
+func TestProgramKilledAtEachNeutronRequest(t *testing.T) {
 	t.Parallel()
 	server := neutrontest.ForTest(t)
 	var mu sync.Mutex
@@ -218,20 +221,21 @@ func TestKilledAtEachStepNeutronHasEachNetworkOnce(t *testing.T) {
 	t.Cleanup(func() { t.Log(killTable(rows)) })
 }
 
-// killedAt has the program killed at a step, and started again.
+// killedAt kills the program at a step and starts it again. It returns the contents of Neutron after the kill
+// and after the restart.
 func (c *cloudMachine) killedAt(step killStep, afterwards bool) (left, then string) {
 	c.Helper()
 	if step.made {
 		program := c.start()
 		c.create("a")
-		c.awaitTrue()
+		c.awaitReady()
 		c.kill(program)
 	}
 	dead := c.startAndKillAt(step.is, afterwards)
 	step.do(c)
 	<-dead
-	c.proxy.Change(nil, nil)
-	networks, subnets := c.has()
+	c.proxy.SetHooks(nil, nil)
+	networks, subnets := c.resources()
 	left = fmt.Sprintf("%d networks, %d subnets", len(networks), len(subnets))
 	if len(networks) > 1 || len(subnets) > 1 {
 		c.Errorf("the program that was killed has left %s", left)
@@ -241,11 +245,11 @@ func (c *cloudMachine) killedAt(step killStep, afterwards bool) (left, then stri
 		c.awaitGone()
 		then = "none"
 	} else {
-		c.isAsDeclared()
+		c.checkDeclared()
 		then = "as declared, none when deleted"
 		c.delete("a")
 	}
-	if networks, subnets := c.has(); len(networks)+len(subnets) > 0 {
+	if networks, subnets := c.resources(); len(networks)+len(subnets) > 0 {
 		c.Errorf("orphaned: %v, %v", networks, subnets)
 	}
 	c.kill(again)

@@ -21,15 +21,16 @@ func TestManyNetworksConverge(t *testing.T) {
 	for i := range count {
 		c.create(fmt.Sprintf("n-%d", i))
 	}
-	if got := len(c.awaitTrue()); got != count {
+	if got := len(c.awaitReady()); got != count {
 		t.Fatalf("%d Networks are ready, want %d", got, count)
 	}
-	c.isAsDeclared()
+	c.checkDeclared()
 	c.kill(program)
 }
 
-// Neutron is killed (SIGKILL) while it makes the first of many networks, and comes back when somebody has been told of that.
-func TestNetworksAreMadeWhenAKilledNeutronComesBack(t *testing.T) {
+// Neutron is killed with SIGKILL while it creates the first of many networks, and restarted after the
+// controller has reported it.
+func TestNetworksConvergeAfterNeutronRestarts(t *testing.T) {
 	t.Parallel()
 	if err := neutrontest.Missing(); err != nil {
 		t.Skip(err)
@@ -46,7 +47,7 @@ func TestNetworksAreMadeWhenAKilledNeutronComesBack(t *testing.T) {
 	c := newCloudMachine(t, server)
 	half := make(chan struct{})
 	var made atomic.Int64
-	c.proxy.Change(nil, func(q neutrontest.Request, status int) neutrontest.Answer {
+	c.proxy.SetHooks(nil, func(q neutrontest.Request, status int) neutrontest.Answer {
 		if strings.HasPrefix(q.What, "POST /v2.0/subnets") && status == http.StatusCreated && made.Add(1) == 5 {
 			close(half)
 		}
@@ -63,14 +64,14 @@ func TestNetworksAreMadeWhenAKilledNeutronComesBack(t *testing.T) {
 	if err := server.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	if got := len(c.awaitTrue()); got != count {
+	if got := len(c.awaitReady()); got != count {
 		t.Fatalf("%d Networks are ready, want %d", got, count)
 	}
-	c.isAsDeclared()
+	c.checkDeclared()
 	c.kill(program)
 }
 
-// awaitReason waits until a Network is not ready for a reason.
+// awaitReason waits until the Ready condition of some Network has the reason.
 func (c *cloudMachine) awaitReason(reason string) {
 	c.Helper()
 	watch := c.watch()

@@ -11,7 +11,7 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider/record"
 )
 
-// awaitRecords waits until there are real networks for exactly these objects.
+// awaitRecords waits until there are records of exactly these networks.
 func (m *machine) awaitRecords(networks ...*v1.Network) {
 	m.Helper()
 	var want []string
@@ -35,15 +35,15 @@ func (m *machine) awaitRecords(networks ...*v1.Network) {
 	}
 }
 
-// The store is memory, so objects end with the server, and real networks do not. The server that comes after it is the
-// same one by its id: the program knows the networks of both.
-func TestNetworksOfAServerThatHasForgottenThemAreSwept(t *testing.T) {
+// The store is in memory, so the objects are lost when the server restarts, whereas the real networks remain.
+// The restarted server has the same identity, so the program removes the networks of the lost objects.
+func TestNetworksOfLostObjectsAreSwept(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	program := m.start()
 	m.create("a")
 	m.create("b")
-	m.awaitRecords(m.awaitTrue()...)
+	m.awaitRecords(m.awaitReady()...)
 
 	m.kill(program)
 	m.restart()
@@ -51,14 +51,14 @@ func TestNetworksOfAServerThatHasForgottenThemAreSwept(t *testing.T) {
 	m.awaitRecords()
 
 	m.create("a")
-	first := m.awaitTrue()
+	first := m.awaitReady()
 	m.awaitRecords(first...)
 
 	m.kill(program)
 	m.restart()
 	m.create("a")
 	program = m.start()
-	again := m.awaitTrue()
+	again := m.awaitReady()
 	m.awaitRecords(again...)
 	if first[0].Status.ID == again[0].Status.ID {
 		t.Errorf("the network of the object that was declared again is still %s", first[0].Status.ID)

@@ -12,10 +12,10 @@ import (
 	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
 )
 
-// Server, controller and an unmodified client-go informer run two days together. The informer passes its object on
-// every ten minutes, and nobody mistakes that for a change.
+// A server, the controller and an unmodified client-go informer run together for two days. The informer's
+// resync every ten minutes causes no write.
 func TestTwoDaysOfResyncWriteNothing(t *testing.T) {
-	inWorld(t, func(w *world) {
+	withFixture(t, func(w *fixture) {
 		w.define()
 		defer w.run(nil, nil).stop()
 		dyn, err := dynamic.NewForConfig(w.plane.RESTConfig())
@@ -40,12 +40,12 @@ func TestTwoDaysOfResyncWriteNothing(t *testing.T) {
 		factory.WaitForCacheSync(stop)
 
 		n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
-		settle()
-		w.are(n.UID)
+		waitIdle()
+		w.expectNetworks(n.UID)
 		made, writes := w.get(v1.SchemeGroupVersion, "a"), w.files.Writes()
 		changes.Store(0)
 		time.Sleep(48 * time.Hour)
-		settle()
+		waitIdle()
 		if got := resyncs.Load(); got != 288 {
 			w.Errorf("%d resyncs in two days, want 288", got)
 		}

@@ -12,21 +12,21 @@ import (
 
 	"github.com/bowline-dev/bowline/client"
 	loop "github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controller/why"
 	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
 	"github.com/bowline-dev/bowline/examples/network/provider"
-	"github.com/bowline-dev/bowline/internal/why"
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
 const (
-	// DefaultResync is how often everything is compared although nothing seems to have happened.
+	// DefaultResync is the interval at which all networks are compared even without an event.
 	DefaultResync = 10 * time.Minute
-	// DefaultWorkers is how many networks of a group are reconciled at once.
+	// DefaultWorkers is the number of networks of a group that are reconciled concurrently.
 	DefaultWorkers = 4
 )
 
-// retries is how long a network waits that could not be made or removed: longer each time, so that what does not answer is left in
-// peace, yet not long after it does again.
+// retries returns the backoff for networks that could not be created or removed. The delay grows to a minute,
+// so that an unavailable backend is not overloaded and recovery is noticed soon.
 func retries() workqueue.Limiter[loop.Request] {
 	return workqueue.MaxOf(
 		workqueue.NewExponential[loop.Request](50*time.Millisecond, time.Minute),
@@ -34,27 +34,27 @@ func retries() workqueue.Limiter[loop.Request] {
 	)
 }
 
-// Options are what a controller works with. Config and Provider are required.
+// Options configure a controller. Config and Provider are required.
 type Options struct {
-	// Config reaches the server.
+	// Config is the client configuration of the server.
 	Config *rest.Config
-	// Source is where the informers list and watch; nil is Config's connection.
+	// Source is what the informers list and watch; nil means the connection of Config.
 	Source   client.Source
 	Provider provider.Provider
-	// Resync is DefaultResync when it is 0.
+	// Resync is the interval at which all networks are compared; 0 means DefaultResync.
 	Resync time.Duration
-	// Workers is how many networks of a group are reconciled at once; 0 means DefaultWorkers.
+	// Workers is the number of networks of a group that are reconciled concurrently; 0 means DefaultWorkers.
 	Workers int
-	// Journal, Forward and TracerProvider are those of the controllers' manager.
+	// Journal, Forward and TracerProvider are passed to the manager.
 	Journal        *why.Journal
 	Forward        string
 	TracerProvider trace.TracerProvider
-	// Log is nil for slog.Default.
+	// Log defaults to slog.Default.
 	Log *slog.Logger
 }
 
-// Controller makes real networks match the Networks of both groups. It needs none of their definitions to be there: each
-// group begins when it is served.
+// Controller makes real networks match the Networks of both groups. Their definitions need not exist when it
+// starts: the loop of each group starts as soon as the server serves it.
 type Controller struct {
 	manager  *loop.Manager
 	provider provider.Provider
@@ -63,7 +63,7 @@ type Controller struct {
 	log      *slog.Logger
 }
 
-// New makes a controller; Run runs it.
+// New returns a controller for Run.
 func New(o Options) (*Controller, error) {
 	if o.Resync == 0 {
 		o.Resync = DefaultResync
@@ -88,7 +88,10 @@ func New(o Options) (*Controller, error) {
 	}
 	events := m.Recorder("network-controller")
 	for _, gv := range v1.GroupVersions() {
-		g := newGroup(m, o, gv.WithResource(v1.Resource), events, c.sweeper.soon)
+		g, err := newGroup(m, o, gv.WithResource(v1.Resource), events, c.sweeper.requestSweep)
+		if err != nil {
+			return nil, err
+		}
 		c.groups = append(c.groups, g)
 		c.sweeper.groups = append(c.sweeper.groups, g.list)
 	}
@@ -96,8 +99,8 @@ func New(o Options) (*Controller, error) {
 	return c, nil
 }
 
-// Run runs the controller until ctx ends, and returns when every goroutine that it started has ended. It must be called
-// once at most.
+// Run runs the controller until ctx ends, and returns when every goroutine that it started has ended. It must
+// be called at most once.
 func (c *Controller) Run(ctx context.Context) {
 	var parts sync.WaitGroup
 	parts.Go(func() { c.manager.Run(ctx) })
@@ -105,17 +108,18 @@ func (c *Controller) Run(ctx context.Context) {
 	parts.Wait()
 }
 
-// watch has what the provider sees looked after, and begins again when the provider cannot see any longer.
+// watch reconciles the networks for which the provider reports changes. If the provider's watch fails, it
+// retries with backoff.
 func (c *Controller) watch(ctx context.Context) {
 	const first, most = time.Second, time.Minute
 	for wait := first; ; wait = min(2*wait, most) {
 		began := time.Now()
-		err := c.provider.Watch(ctx, c.moved)
+		err := c.provider.Watch(ctx, c.networkChanged)
 		if ctx.Err() != nil {
 			return
 		}
 		if time.Since(began) > most {
-			wait = first // it could see for a while
+			wait = first // the watch had worked
 		}
 		c.log.Error("what happens to networks behind the controller's back is not seen: trying again", "error", err, "after", wait)
 		select {
@@ -126,13 +130,14 @@ func (c *Controller) watch(ctx context.Context) {
 	}
 }
 
-// moved has a network looked at, or all of them. One that no object declares is swept.
-func (c *Controller) moved(uid types.UID) {
+// moved requeues the object of a real network, or all objects if uid is empty. A network without an object
+// triggers a sweep.
+func (c *Controller) networkChanged(uid types.UID) {
 	known := false
 	for _, g := range c.groups {
-		known = g.look(uid) || known
+		known = g.requeue(uid) || known
 	}
 	if !known {
-		c.sweeper.soon()
+		c.sweeper.requestSweep()
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider/record"
 )
 
-// life is how many steps a controller may still take: writes to the server and to the provider. After the last one
-// nothing that it does has any effect, which is what kill -9 does to it.
+// life limits the number of writes, to the server and to the provider, that a controller may complete. All
+// later writes fail without effect, as if the process had been killed.
 type life struct {
 	mu   sync.Mutex
 	left int
@@ -38,7 +38,7 @@ func (l *life) over() bool {
 	return l.left == 0
 }
 
-// mortalTransport counts requests that write.
+// mortalTransport counts write requests.
 type mortalTransport struct {
 	*life
 	http.RoundTripper
@@ -53,7 +53,7 @@ func (m mortalTransport) RoundTrip(q *http.Request) (*http.Response, error) {
 	return m.RoundTripper.RoundTrip(q)
 }
 
-// mortalFiles counts files that are written or removed.
+// mortalFiles counts writes and removals of files.
 type mortalFiles struct {
 	*life
 	*record.Memory
@@ -73,58 +73,58 @@ func (m mortalFiles) Remove(name string) error {
 	return m.Memory.Remove(name)
 }
 
-// runMortal starts a controller that is killed after so many steps.
-func (w *world) runMortal(steps int) (running, *life) {
+// runMortal starts a controller whose writes fail after the given number of steps.
+func (w *fixture) runMortal(steps int) (running, *life) {
 	l := &life{left: steps}
 	config := w.plane.RESTConfig()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return mortalTransport{l, next} })
 	return w.run(config, mortalFiles{l, w.files}), l
 }
 
-// Whatever the last thing was that a killed controller did, the next one finishes: each network exists once, and goes
-// with its object.
-func TestKilledAfterAnyStepEachNetworkExistsOnce(t *testing.T) {
-	inWorld(t, func(w *world) {
+// Whatever step a killed controller completed last, its successor finishes the work: each network exists once
+// and is removed with its object.
+func TestCrashAfterAnyStepCreatesNetworkOnce(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		w.define()
 		finished := false
 		for steps := 0; !finished; steps++ {
 			n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
 			first, l := w.runMortal(steps)
-			settle()
+			waitIdle()
 			finished = !l.over()
 			first.stop()
 
 			second := w.run(nil, nil)
-			settle()
-			w.are(n.UID)
-			w.isReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionTrue, v1.ReasonProvisioned)
+			waitIdle()
+			w.expectNetworks(n.UID)
+			w.expectReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionTrue, v1.ReasonProvisioned)
 			w.delete(v1.SchemeGroupVersion, "a")
-			settle()
-			w.are()
+			waitIdle()
+			w.expectNetworks()
 			second.stop()
 		}
 	})
 }
 
-func TestKilledAfterAnyStepOfADeletionNothingIsLeft(t *testing.T) {
-	inWorld(t, func(w *world) {
+func TestCrashAfterAnyStepOfDeletionLeavesNothing(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		w.define()
 		finished := false
 		for steps := 0; !finished; steps++ {
 			w.declare("a", "192.168.0.0/16", "192.168.0.1")
 			before := w.run(nil, nil)
-			settle()
+			waitIdle()
 			before.stop()
 			w.delete(v1.SchemeGroupVersion, "a")
 
 			first, l := w.runMortal(steps)
-			settle()
+			waitIdle()
 			finished = !l.over()
 			first.stop()
 
 			second := w.run(nil, nil)
-			settle()
-			w.are()
+			waitIdle()
+			w.expectNetworks()
 			if page, err := w.networks(v1.SchemeGroupVersion).List(w.Context(), "", metav1.ListOptions{}); err != nil || len(page.Items) > 0 {
 				w.Errorf("after %d steps the object is still there: %v", steps, err)
 			}
@@ -133,9 +133,9 @@ func TestKilledAfterAnyStepOfADeletionNothingIsLeft(t *testing.T) {
 	})
 }
 
-// Real networks whose object went while nobody looked are swept; another plane's are not.
-func TestSweepsWhatHasNoObject(t *testing.T) {
-	inWorld(t, func(w *world) {
+// Networks whose objects were deleted while no controller ran are swept; those of another plane are not.
+func TestSweepRemovesOrphans(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		const theirs = "bowline.other.11111111-2222-3333-4444-555555555555.json"
 		for _, name := range []string{file("lost"), theirs} {
 			if err := w.files.Write(name, []byte("{}")); err != nil {
@@ -143,24 +143,24 @@ func TestSweepsWhatHasNoObject(t *testing.T) {
 			}
 		}
 		first := w.run(nil, nil)
-		settle()
+		waitIdle()
 		if got := w.records(); len(got) != 1 {
 			w.Errorf("left are %q, want the other plane's alone", got)
 		}
 		w.define()
 		n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
-		settle()
+		waitIdle()
 		first.stop()
 
 		w.patch(v1.SchemeGroupVersion, "a", `{"metadata":{"finalizers":null}}`)
 		w.delete(v1.SchemeGroupVersion, "a")
 		defer w.run(nil, nil).stop()
-		settle()
+		waitIdle()
 		if got := w.records(); len(got) != 1 {
 			w.Errorf("left are %q, want the other plane's alone, and not that of %s", got, n.UID)
 		}
 
-		// While the controller runs, what appears without an object is swept too.
+		// While the controller runs, a network that appears without an object is swept too.
 		if err := w.files.Write(file("stray"), []byte("{}")); err != nil {
 			w.Fatal(err)
 		}

@@ -12,9 +12,9 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// A plane that cannot read a Network, or the definition of Networks, still has it: its real network stays, until the object is
-// deleted.
-func TestWhatCannotBeReadIsNotSwept(t *testing.T) {
+// If a plane cannot read a Network or its definition, the object still counts as declared: its real network
+// remains until the object is deleted.
+func TestSweepSkipsUnreadableObjects(t *testing.T) {
 	for what, lost := range map[string]object.Key{
 		"an object":      "samplecrd.k8s.io/networks/default/a",
 		"the definition": "apiextensions.k8s.io/customresourcedefinitions//networks.samplecrd.k8s.io",
@@ -27,8 +27,8 @@ func TestWhatCannotBeReadIsNotSwept(t *testing.T) {
 				loop := first.run(nil, nil)
 				first.define()
 				n := first.declare("a", "192.168.0.0/16", "192.168.0.1")
-				settle()
-				first.are(n.UID)
+				waitIdle()
+				first.expectNetworks(n.UID)
 				loop.stop()
 				if err := first.plane.Close(); err != nil {
 					t.Fatal(err)
@@ -38,25 +38,25 @@ func TestWhatCannotBeReadIsNotSwept(t *testing.T) {
 				again := begin(t, files, bowline.Options{Storage: storage, AcceptDamage: true})
 				defer again.plane.Close()
 				defer again.run(nil, nil).stop()
-				settle()
-				again.are(n.UID)
+				waitIdle()
+				again.expectNetworks(n.UID)
 				if lost.Name() != "a" {
 					return
 				}
 				again.delete(v1.SchemeGroupVersion, "a")
-				again.declare("b", "10.0.0.0/8", "10.0.0.1") // whose end has everything looked at
+				again.declare("b", "10.0.0.0/8", "10.0.0.1") // its deletion triggers a sweep
 				again.delete(v1.SchemeGroupVersion, "b")
-				settle()
-				again.are()
+				waitIdle()
+				again.expectNetworks()
 			})
 		})
 	}
 }
 
-// begin starts a plane in a world with these files.
-func begin(t *testing.T, files *record.Memory, o bowline.Options) *world {
+// begin starts a plane and returns a fixture with the given files.
+func begin(t *testing.T, files *record.Memory, o bowline.Options) *fixture {
 	t.Helper()
-	o.Controllers = []string{}
+	o.Controllers = []string{bowline.NoControllers}
 	plane, err := bowline.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -65,5 +65,5 @@ func begin(t *testing.T, files *record.Memory, o bowline.Options) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{T: t, plane: plane, client: c, files: files}
+	return &fixture{T: t, plane: plane, client: c, files: files}
 }

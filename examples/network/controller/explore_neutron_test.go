@@ -27,7 +27,7 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider/neutron"
 )
 
-// neutronProcess is the controller as a program, with the neutron provider.
+// neutronProcess runs the controller with the neutron provider.
 func neutronProcess(ctx context.Context, config *rest.Config) error {
 	c := bowlinetest.World[*cloud](ctx)
 	log := slog.New(slog.DiscardHandler)
@@ -44,13 +44,13 @@ func neutronProcess(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// real is a network of Neutron's with its subnets.
+// real is a Neutron network with its subnets.
 type real struct {
 	Up      bool
-	Subnets []string // each with its gateway
+	Subnets []string // each as range, gateway and description
 }
 
-// realNetworks are all of the project, by name; the twins of one name are in one list.
+// realNetworks returns all networks of the project by name. Networks of the same name share a list.
 func realNetworks(ctx context.Context, client *gophercloud.ServiceClient) (map[string][]real, error) {
 	subnetPages, err := gophersubnets.List(client, gophersubnets.ListOpts{}).AllPages(ctx)
 	if err != nil {
@@ -80,7 +80,7 @@ func realNetworks(ctx context.Context, client *gophercloud.ServiceClient) (map[s
 	return all, nil
 }
 
-// inNeutron is what a cloud has.
+// inNeutron returns the networks of a cloud, for Scenario.Snapshot.
 func inNeutron(world any) any {
 	c := world.(*cloud)
 	all, err := realNetworks(context.Background(), c.client(c.transport))
@@ -90,7 +90,7 @@ func inNeutron(world any) any {
 	return all
 }
 
-// readyIsInNeutron is broken by a network that is called ready for its generation and is not there.
+// readyIsInNeutron returns an error if a Network is ready but has no real network.
 func readyIsInNeutron(s bowlinetest.State) error {
 	for _, n := range s.Kind(v1.Kind) {
 		conditions, _, _ := unstructured.NestedSlice(n.Object, "status", "conditions")
@@ -104,7 +104,8 @@ func readyIsInNeutron(s bowlinetest.State) error {
 	return nil
 }
 
-// eachOnce is an error unless the real networks are those that objects declare, each once, with its one subnet.
+// eachOnce returns an error unless the real networks are exactly the declared ones, each once and with one
+// subnet.
 func eachOnce(s bowlinetest.State) error {
 	left := map[string]bool{}
 	for name := range s.Outside.(map[string][]real) {
@@ -127,8 +128,8 @@ func eachOnce(s bowlinetest.State) error {
 	return errors.Join(wrong...)
 }
 
-// wholeLife has networks made, the first of them given another gateway and then another range, which is another subnet, and
-// the last one deleted.
+// wholeLife creates networks, changes the gateway and then the range of the first one, which replaces its
+// subnet, and deletes the last one.
 func wholeLife(names ...string) func(context.Context, *rest.Config) error {
 	return func(ctx context.Context, config *rest.Config) error {
 		networks, err := networksOf(config)
@@ -156,14 +157,14 @@ func wholeLife(names ...string) func(context.Context, *rest.Config) error {
 	}
 }
 
-// neutronScenario is the controller with a Neutron that fails in a way.
+// neutronScenario is a scenario of the controller with a Neutron that fails as given.
 func neutronScenario(fails failure, act func(context.Context, *rest.Config) error) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
 		Options:    []bowlinetest.Option{bowlinetest.CRDs("../crd/network.yaml")},
 		World:      func() any { return fakeCloud(fails) },
 		Processes:  []bowlinetest.Process{{Name: "network", Run: neutronProcess}},
 		Act:        act,
-		Restless:   true, // it asks Neutron time and again
+		Restless:   true, // it polls Neutron
 		Invariants: []func(bowlinetest.State) error{readyIsInNeutron},
 		Snapshot:   inNeutron,
 		Skip:       poll,
@@ -178,7 +179,7 @@ func neutronScenario(fails failure, act func(context.Context, *rest.Config) erro
 
 var neutronID = regexp.MustCompile(`Neutron network [0-9a-f-]{36}`)
 
-// withoutNeutronIDs is a state without what Neutron calls its networks, which is never twice the same.
+// withoutNeutronIDs removes the random Neutron IDs from a state.
 func withoutNeutronIDs(s bowlinetest.State) bowlinetest.State {
 	for _, n := range s.Kind(v1.Kind) {
 		conditions, _, _ := unstructured.NestedSlice(n.Object, "status", "conditions")
@@ -193,23 +194,25 @@ func withoutNeutronIDs(s bowlinetest.State) bowlinetest.State {
 	return s
 }
 
-// poll is a request that comes every minute and finds nothing new.
+// poll reports whether a point is the periodic list of networks, which never changes anything after the first
+// ones.
 func poll(p bowlinetest.Point) bool {
 	return strings.HasPrefix(p.Object, "GET networks of description") && p.N > 3
 }
 
-// Whatever goes wrong once, at the API or between the controller and Neutron, there is in the end each declared network
-// once, with one subnet as declared, and nothing else.
-func TestNeutronsNetworksAreAsDeclaredWhateverGoesWrong(t *testing.T) {
+// After any single fault, at the API or between the controller and Neutron, each declared network exists once
+// with one matching subnet, and nothing else exists.
+func TestExploreNeutronController(t *testing.T) {
 	t.Parallel()
 	r := bowlinetest.Explore(t, neutronScenario(status(http.StatusInternalServerError), wholeLife("a", "b")))
-	if r.Tried() < 150 { // of those that a run came by: which ones it is that none does, depends on how busy the machine is
+	if r.Tried() < 150 { // of those that a run reached, which depends on how busy the machine is
 		t.Errorf("only %d fault points were tried; no run came by %q", r.Tried(), r.Unreached)
 	}
 }
 
-// However Neutron fails at any one request in the life of a network, it is made, changed and removed in the end.
-func TestNeutronMayFailInAnyWayAtAnyRequest(t *testing.T) {
+// Whichever request of a network's life fails, and however, the network is created, changed and removed in
+// the end.
+func TestExploreNeutronFailures(t *testing.T) {
 	t.Parallel()
 	tried := 0
 	for _, way := range []struct {

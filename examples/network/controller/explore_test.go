@@ -20,9 +20,9 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider/record"
 )
 
-// effects are files whose writes Explore may disturb as it does those of the API.
+// effects makes each file write a point at which Explore may inject a fault.
 type effects struct {
-	ctx context.Context // the process's
+	ctx context.Context // of the process
 	*record.Memory
 }
 
@@ -34,7 +34,7 @@ func (e effects) Remove(name string) error {
 	return bowlinetest.Effect(e.ctx, "remove "+name, func() error { return e.Memory.Remove(name) })
 }
 
-// process is the controller as a program.
+// process runs the controller with the record provider.
 func process(ctx context.Context, config *rest.Config) error {
 	p, err := record.New(planeID, effects{ctx, bowlinetest.World[*record.Memory](ctx)})
 	if err != nil {
@@ -48,7 +48,7 @@ func process(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// networksOf are what users declare.
+// networksOf returns a client of the Networks.
 func networksOf(config *rest.Config) (client.Resource[*v1.Network], error) {
 	c, err := client.New(config)
 	if err != nil {
@@ -57,7 +57,7 @@ func networksOf(config *rest.Config) (client.Resource[*v1.Network], error) {
 	return client.Of[*v1.Network](c, v1.SchemeGroupVersion.WithResource(v1.Resource)), nil
 }
 
-// declareAndChange has one network changed and another one deleted.
+// declareAndChange creates two networks, changes one and deletes the other.
 func declareAndChange(ctx context.Context, config *rest.Config) error {
 	networks, err := networksOf(config)
 	if err != nil {
@@ -81,10 +81,10 @@ func declareAndChange(ctx context.Context, config *rest.Config) error {
 	return networks.Delete(ctx, "default", "b", metav1.DeleteOptions{})
 }
 
-// contents are all files.
+// contents returns all files, for Scenario.Snapshot.
 func contents(world any) any {
 	files := world.(*record.Memory)
-	names, _ := files.List() // of memory: it does not fail
+	names, _ := files.List() // files in memory: it does not fail
 	all := map[string]json.RawMessage{}
 	for _, name := range names {
 		all[name], _ = files.Read(name)
@@ -92,7 +92,7 @@ func contents(world any) any {
 	return all
 }
 
-// readyIsReal is broken by a network that is called ready and is not there.
+// readyIsReal returns an error if a Network is ready but has no record.
 func readyIsReal(s bowlinetest.State) error {
 	for _, n := range s.Kind(v1.Kind) {
 		conditions, _, _ := unstructured.NestedSlice(n.Object, "status", "conditions")
@@ -106,8 +106,8 @@ func readyIsReal(s bowlinetest.State) error {
 	return nil
 }
 
-// Whatever goes wrong once, the real networks come to be as declared.
-func TestNetworksAreAsDeclaredWhateverGoesWrong(t *testing.T) {
+// After any single fault the real networks match the declared ones.
+func TestExploreRecordController(t *testing.T) {
 	t.Parallel()
 	r := bowlinetest.Explore(t, bowlinetest.Scenario{
 		Options:    []bowlinetest.Option{bowlinetest.CRDs("../crd/network.yaml")},
@@ -117,7 +117,7 @@ func TestNetworksAreAsDeclaredWhateverGoesWrong(t *testing.T) {
 		Invariants: []func(bowlinetest.State) error{readyIsReal},
 		Snapshot:   contents,
 	})
-	if r.Tried() < 80 { // of those that a run came by: which ones it is that none does, depends on how busy the machine is
+	if r.Tried() < 80 { // of those that a run reached, which depends on how busy the machine is
 		t.Errorf("only %d fault points were tried; no run came by %q", r.Tried(), r.Unreached)
 	}
 }

@@ -9,34 +9,35 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/bowline-dev/bowline/client"
 	loop "github.com/bowline-dev/bowline/controller"
 	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// byUID is the index that finds the object of a real network.
+// byUID is the name of the index that finds an object by its UID.
 const byUID = "uid"
 
-// group is the control loop of one API group. Each group has its own, because a loop begins when what it watches is
-// served.
+// group is the control loop of one API group. Each group has its own loop, because a loop starts only when
+// its resource is served.
 type group struct {
 	*reconciler
 	cache *informer.Indexer[*v1.Network]
-	// moved asks for objects whose real network may have changed.
-	moved *loop.Trigger
+	// moved requests a reconcile of objects whose real network may have changed.
+	requests *loop.Trigger
 }
 
-// newGroup adds the loop of a resource to a manager. vanished is called when an object has gone.
-func newGroup(m *loop.Manager, o Options, resource schema.GroupVersionResource, events *loop.Recorder, vanished func()) *group {
-	networks := informer.For[*v1.Network](m.Informers(), resource)
+// newGroup adds the loop of a resource to a manager. It calls vanished when an object has been removed from
+// the cache.
+func newGroup(m *loop.Manager, o Options, resource schema.GroupVersionResource, events *loop.Recorder, vanished func()) (*group, error) {
+	objects := loop.ObjectsOf[*v1.Network](m, resource)
+	networks := objects.Informers()[0] // of all namespaces
 	networks.Indexer().AddIndex(byUID, func(n *v1.Network) []string { return []string{string(n.UID)} })
 	g := &group{
-		cache: networks.Indexer(),
-		moved: &loop.Trigger{},
+		cache:    networks.Indexer(),
+		requests: &loop.Trigger{},
 		reconciler: &reconciler{
 			resource: resource,
-			networks: client.Of[*v1.Network](m.Client(), resource),
+			networks: objects.Client(),
 			rest:     m.Client().REST(),
 			provider: o.Provider,
 			events:   events,
@@ -45,46 +46,44 @@ func newGroup(m *loop.Manager, o Options, resource schema.GroupVersionResource, 
 	}
 	networks.AddHandler(informer.HandlerFuncs[*v1.Network]{
 		Delete: func(n *v1.Network, _ bool) {
-			g.said.Delete(n.UID)
+			g.written.Delete(n.UID)
 			vanished()
 		},
 	})
-	m.Add(loop.Options{
-		Name:       resource.GroupResource().String(),
-		Reconciler: g,
-		Sources:    []loop.Source{loop.For(networks, loop.Or(loop.Resynced, loop.If(g.concerns))), g.moved},
-		Workers:    o.Workers,
-		Limiter:    retries(),
-	})
-	return g
+	err := m.Build(resource.GroupResource().String()).
+		For(objects, loop.Or(loop.Resynced, loop.If(g.concerns))).Watches(g.requests).
+		With(loop.Options{Workers: o.Workers, Limiter: retries()}).Complete(g)
+	return g, err
 }
 
-// statusDelay is how long a status stays that somebody else wrote. Two controllers that both think it theirs then write slowly.
+// statusDelay is the delay before a foreign status write is overwritten. It limits the write rate if two
+// controllers claim the same status.
 const statusDelay = 10 * time.Second
 
-// concerns says whether an object has to be compared with its real network. The controller's own writes are no reason: a look at
-// the real network costs more than they do. One whose status somebody else wrote it has looked at later.
+// concerns reports whether a change of an object requires a comparison with its real network. The
+// controller's own writes do not: reading the real network is more expensive than the write. If another
+// client wrote the status, concerns schedules a reconcile after statusDelay.
 func (g *group) concerns(old, new *v1.Network) bool {
 	if new == nil {
 		return false
 	}
-	said, spoken := g.said.Load(new.UID)
-	asSaid := spoken && reflect.DeepEqual(statement(new.Status), said)
+	said, spoken := g.written.Load(new.UID)
+	asSaid := spoken && reflect.DeepEqual(ownedStatus(new.Status), said)
 	held := slices.Contains(new.Finalizers, finalizer)
 	switch {
 	case asSaid && held && new.DeletionTimestamp == nil && new.Status.ObservedGeneration == new.Generation:
 		return false
 	case old == nil || old.UID != new.UID:
 		return true
-	case spoken && !asSaid && !reflect.DeepEqual(statement(new.Status), statement(old.Status)):
-		g.moved.AddAfter(informer.KeyOf(new), statusDelay)
+	case spoken && !asSaid && !reflect.DeepEqual(ownedStatus(new.Status), ownedStatus(old.Status)):
+		g.requests.AddAfter(informer.KeyOf(new), statusDelay)
 	}
 	released := slices.Contains(old.Finalizers, finalizer) && !held
 	return old.Spec != new.Spec || new.DeletionTimestamp != nil || released
 }
 
-// Reconcile implements controller.Reconciler on an object as the cache has it now. One that is gone left its real network
-// to its finalizer or, without one, to the sweep.
+// Reconcile implements controller.Reconciler for the cached object. The real network of a deleted object has
+// been removed through its finalizer or, if it had none, will be removed by the sweep.
 func (g *group) Reconcile(ctx context.Context, request loop.Request) (loop.Result, error) {
 	n, ok := g.cache.Get(request)
 	if !ok {
@@ -93,17 +92,17 @@ func (g *group) Reconcile(ctx context.Context, request loop.Request) (loop.Resul
 	return loop.Result{}, g.reconcile(ctx, n)
 }
 
-// look has the object of a real network reconciled, or all objects for an empty uid. It says whether there is such an
-// object.
-func (g *group) look(uid types.UID) (known bool) {
+// look requests a reconcile of the object of a real network, or of all objects if uid is empty. It reports
+// whether there is such an object.
+func (g *group) requeue(uid types.UID) (known bool) {
 	for _, n := range g.of(uid) {
-		g.moved.Add(informer.KeyOf(n))
+		g.requests.Add(informer.KeyOf(n))
 		known = uid != ""
 	}
 	return known
 }
 
-// of is the object of a real network, or all objects for an empty uid.
+// of returns the object of a real network, or all objects if uid is empty.
 func (g *group) of(uid types.UID) []*v1.Network {
 	if uid == "" {
 		return g.cache.List()

@@ -16,32 +16,32 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider/record"
 )
 
-func TestNetworkIsMadeChangedAndRemoved(t *testing.T) {
-	inWorld(t, func(w *world) {
+func TestNetworkLifecycle(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		defer w.run(nil, nil).stop()
 		w.define()
 		n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
-		settle()
-		w.are(n.UID)
-		w.holds(n.UID, `"cidr": "192.168.0.0/16"`)
+		waitIdle()
+		w.expectNetworks(n.UID)
+		w.expectRecord(n.UID, `"cidr": "192.168.0.0/16"`)
 		got := w.get(v1.SchemeGroupVersion, "a")
-		w.isReady(got, metav1.ConditionTrue, v1.ReasonProvisioned)
+		w.expectReady(got, metav1.ConditionTrue, v1.ReasonProvisioned)
 		id := "bowline." + planeID + "." + string(n.UID)
 		if s := got.Status; s.Provider != "record" || s.ID != id || s.ObservedGeneration != got.Generation {
 			w.Errorf("status is %+v at generation %d", s, got.Generation)
 		}
 
 		changed := w.patch(v1.SchemeGroupVersion, "a", `{"spec":{"cidr":"10.0.0.0/8","gateway":"10.0.0.1"}}`)
-		settle()
-		w.are(n.UID)
-		w.holds(n.UID, `"gateway": "10.0.0.1"`)
+		waitIdle()
+		w.expectNetworks(n.UID)
+		w.expectRecord(n.UID, `"gateway": "10.0.0.1"`)
 		if got := w.get(v1.SchemeGroupVersion, "a"); got.Status.ObservedGeneration != changed.Generation {
 			w.Errorf("status answers generation %d, want %d", got.Status.ObservedGeneration, changed.Generation)
 		}
 
 		w.delete(v1.SchemeGroupVersion, "a")
-		settle()
-		w.are()
+		waitIdle()
+		w.expectNetworks()
 		if _, err := w.networks(v1.SchemeGroupVersion).Get(w.Context(), "default", "a"); !apierrors.IsNotFound(err) {
 			w.Errorf("the object is still there: %v", err)
 		}
@@ -51,61 +51,61 @@ func TestNetworkIsMadeChangedAndRemoved(t *testing.T) {
 	})
 }
 
-func TestWhatIsBrokenBehindItsBackIsRepaired(t *testing.T) {
-	inWorld(t, func(w *world) {
+func TestDamagedNetworkIsRepaired(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		defer w.run(nil, nil).stop()
 		w.define()
 		n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
-		settle()
+		waitIdle()
 		if err := w.files.Remove(file(n.UID)); err != nil {
 			w.Fatal(err)
 		}
-		settle()
-		w.are(n.UID)
+		waitIdle()
+		w.expectNetworks(n.UID)
 		if err := w.files.Write(file(n.UID), []byte("{")); err != nil {
 			w.Fatal(err)
 		}
-		settle()
-		w.holds(n.UID, "192.168.0.1")
+		waitIdle()
+		w.expectRecord(n.UID, "192.168.0.1")
 		if got := w.events(n.UID); !slices.Contains(got, "Normal Restored") {
 			w.Errorf("events are %q", got)
 		}
 	})
 }
 
-func TestControllerBeginsWhenTheDefinitionIsThere(t *testing.T) {
-	inWorld(t, func(w *world) {
+func TestControllerWaitsForDefinition(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		defer w.run(nil, nil).stop()
 		time.Sleep(time.Hour)
 		w.define()
 		n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
-		settle()
-		w.are(n.UID)
-		w.isReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionTrue, v1.ReasonProvisioned)
+		waitIdle()
+		w.expectNetworks(n.UID)
+		w.expectReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionTrue, v1.ReasonProvisioned)
 	})
 }
 
-func TestNetworksGoWithTheirDefinition(t *testing.T) {
-	inWorld(t, func(w *world) {
+func TestDeletedDefinitionRemovesNetworks(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		defer w.run(nil, nil).stop()
 		w.define()
 		n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
-		settle()
-		w.are(n.UID)
+		waitIdle()
+		w.expectNetworks(n.UID)
 
 		w.undefine("networks.samplecrd.k8s.io")
-		settle()
-		w.are()
+		waitIdle()
+		w.expectNetworks()
 
 		w.define()
 		again := w.declare("a", "192.168.0.0/16", "192.168.0.1")
-		settle()
-		w.are(again.UID)
+		waitIdle()
+		w.expectNetworks(again.UID)
 	})
 }
 
 func TestBothGroupsAreServed(t *testing.T) {
-	inWorld(t, func(w *world) {
+	withFixture(t, func(w *fixture) {
 		defer w.run(nil, nil).stop()
 		w.define()
 		w.apply("testdata", "sample-crd-v1.yaml")
@@ -115,28 +115,28 @@ func TestBothGroupsAreServed(t *testing.T) {
 		second.SetUID("")
 		second.SetResourceVersion("")
 		second = w.create(second)
-		settle()
-		w.are(first.GetUID(), second.GetUID())
+		waitIdle()
+		w.expectNetworks(first.GetUID(), second.GetUID())
 		w.delete(v1.SampleGroupVersion, second.GetName())
-		settle()
-		w.are(first.GetUID())
+		waitIdle()
+		w.expectNetworks(first.GetUID())
 	})
 }
 
-// The older definitions have no schema, so anything is stored, and no status subresource, so that each status write
-// raises the generation.
+// The older definitions have no schema, so any object is stored, and no status subresource, so each status
+// write raises the generation.
 func TestOldDefinitionsWithoutSchemaAndStatus(t *testing.T) {
-	inWorld(t, func(w *world) {
+	withFixture(t, func(w *fixture) {
 		defer w.run(nil, nil).stop()
 		w.apply("testdata", "samplecrd-crd.yaml")
 		w.apply("testdata", "sample-crd.yaml")
 		good := w.apply("testdata", "samplecrd-network.yaml")
 		bad := w.apply("testdata", "sample-network.yaml")
-		settle()
-		w.are(good.GetUID())
-		w.isReady(w.get(v1.SchemeGroupVersion, good.GetName()), metav1.ConditionTrue, v1.ReasonProvisioned)
+		waitIdle()
+		w.expectNetworks(good.GetUID())
+		w.expectReady(w.get(v1.SchemeGroupVersion, good.GetName()), metav1.ConditionTrue, v1.ReasonProvisioned)
 		refused := w.get(v1.SampleGroupVersion, bad.GetName())
-		if m := w.isReady(refused, metav1.ConditionFalse, v1.ReasonInvalidSpec); !strings.Contains(m, "spec.gateway is missing") {
+		if m := w.expectReady(refused, metav1.ConditionFalse, v1.ReasonInvalidSpec); !strings.Contains(m, "spec.gateway is missing") {
 			w.Errorf("the message is %q", m)
 		}
 		if refused.Status.ObservedGeneration != 0 {
@@ -152,22 +152,22 @@ func TestOldDefinitionsWithoutSchemaAndStatus(t *testing.T) {
 		}
 
 		w.patch(v1.SampleGroupVersion, bad.GetName(), `{"spec":{"gateway":"192.168.0.1"}}`)
-		settle()
-		w.are(good.GetUID(), bad.GetUID())
-		w.isReady(w.get(v1.SampleGroupVersion, bad.GetName()), metav1.ConditionTrue, v1.ReasonProvisioned)
-		if got := w.events(bad.GetUID()); !slices.Equal(got, []string{"Normal Created"}) { // the other one was told a day ago
+		waitIdle()
+		w.expectNetworks(good.GetUID(), bad.GetUID())
+		w.expectReady(w.get(v1.SampleGroupVersion, bad.GetName()), metav1.ConditionTrue, v1.ReasonProvisioned)
+		if got := w.events(bad.GetUID()); !slices.Equal(got, []string{"Normal Created"}) { // the warning event has expired
 			w.Errorf("events are %q", got)
 		}
 	})
 }
 
-// A definition may get its status subresource later.
-func TestStatusMovesWithTheDefinition(t *testing.T) {
-	inWorld(t, func(w *world) {
+// A definition may gain its status subresource later.
+func TestStatusSubresourceAddedLater(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		defer w.run(nil, nil).stop()
 		w.apply("testdata", "samplecrd-crd.yaml")
 		w.apply("testdata", "samplecrd-network.yaml")
-		settle()
+		waitIdle()
 		w.redefine("crd", "network.yaml")
 		time.Sleep(11 * time.Minute)
 		got := w.get(v1.SchemeGroupVersion, "example-network")
@@ -177,7 +177,7 @@ func TestStatusMovesWithTheDefinition(t *testing.T) {
 	})
 }
 
-// failing is a folder that cannot be written to while full is set.
+// failing is an in-memory folder whose writes fail while full is set.
 type failing struct {
 	record.Memory
 	full atomic.Bool
@@ -190,28 +190,28 @@ func (f *failing) Write(name string, data []byte) error {
 	return f.Memory.Write(name, data)
 }
 
-func TestProviderErrorIsReportedAndTriedAgain(t *testing.T) {
-	inWorld(t, func(w *world) {
+func TestProviderErrorIsReportedAndRetried(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		files := &failing{}
 		files.full.Store(true)
 		defer w.run(nil, files).stop()
 		w.define()
 		n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
-		settle()
-		message := w.isReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionFalse, v1.ReasonProviderError)
+		waitIdle()
+		message := w.expectReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionFalse, v1.ReasonProviderError)
 		if !strings.Contains(message, "the disk is full") {
 			w.Errorf("the message is %q", message)
 		}
 		files.full.Store(false)
 		time.Sleep(10 * time.Minute)
-		w.isReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionTrue, v1.ReasonProvisioned)
+		w.expectReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionTrue, v1.ReasonProvisioned)
 		if got := w.events(n.UID); !slices.Equal(got, []string{"Warning ProviderError", "Normal Created"}) {
 			w.Errorf("events are %q", got)
 		}
 	})
 }
 
-// blind is a folder whose watch fails once, after something has happened that it did not tell of.
+// blind is an in-memory folder whose first watch fails, after a change that it did not report.
 type blind struct {
 	record.Memory
 	failed atomic.Bool
@@ -227,19 +227,19 @@ func (f *blind) Watch(ctx context.Context, changed func(string)) error {
 	return errors.New("the folder is gone")
 }
 
-func TestWhatHappensWhileNothingIsSeenIsFoundAfterwards(t *testing.T) {
-	inWorld(t, func(w *world) {
+func TestChangesDuringFailedWatchAreFound(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		files := &blind{miss: make(chan func())}
 		defer w.run(nil, files).stop()
 		w.define()
 		n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
-		settle()
+		waitIdle()
 		files.miss <- func() {
 			if err := files.Remove(file(n.UID)); err != nil {
 				w.Error(err)
 			}
 		}
-		settle()
+		waitIdle()
 		if _, err := files.Read(file(n.UID)); err != nil {
 			w.Errorf("the network is not back: %v", err)
 		}

@@ -12,12 +12,12 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider/neutron/neutrontest"
 )
 
-// gate is the way to a Neutron in memory. It counts requests, and may be shut, or slow.
+// gate is a transport to a Neutron in memory that counts requests and may answer them itself.
 type gate struct {
 	neutrontest.Fake
 	mu       sync.Mutex
 	requests int
-	// answers is given in place of Neutron's answer unless both are nil; nil passes all.
+	// answers is called before Neutron is, if it is not nil. Neutron answers if it returns nil and no error.
 	answers func(*http.Request) (*http.Response, error)
 }
 
@@ -34,8 +34,8 @@ func (g *gate) RoundTrip(q *http.Request) (*http.Response, error) {
 	return neutrontest.InProcess(&g.Fake).RoundTrip(q)
 }
 
-// put has requests answered by f, or by Neutron when it is nil, and returns how many there were before.
-func (g *gate) put(f func(*http.Request) (*http.Response, error)) int {
+// put sets answers, resets the counter, and returns the number of requests so far.
+func (g *gate) setAnswers(f func(*http.Request) (*http.Response, error)) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	before := g.requests
@@ -43,8 +43,8 @@ func (g *gate) put(f func(*http.Request) (*http.Response, error)) int {
 	return before
 }
 
-// networksBehind are what there is, by what a member of the project sees.
-func (g *gate) networksBehind(w *world) map[string][]real {
+// networksBehind returns the networks of the project.
+func (g *gate) networksBehind(w *fixture) map[string][]real {
 	w.Helper()
 	all, err := realNetworks(w.Context(), g.Client("project"))
 	if err != nil {
@@ -53,8 +53,8 @@ func (g *gate) networksBehind(w *world) map[string][]real {
 	return all
 }
 
-// runNeutron starts the controller with that Neutron.
-func (w *world) runNeutron(g *gate) running {
+// runNeutron starts the controller with this Neutron.
+func (w *fixture) runNeutron(g *gate) running {
 	w.Helper()
 	client := neutrontest.NewClient("http://neutron.fake", "project", neutrontest.Member, g)
 	p, err := neutron.New(planeID, client, neutron.Options{Log: slog.New(slog.DiscardHandler)})

@@ -19,7 +19,7 @@ import (
 	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
 )
 
-// What fails in other words each time: ports, numbers of requests and the time are never the same.
+// outage returns failures with texts that differ each time: in port, request id and time.
 func outage() func(*http.Request) (*http.Response, error) {
 	var mu sync.Mutex
 	n := 0
@@ -38,31 +38,31 @@ func outage() func(*http.Request) (*http.Response, error) {
 	}
 }
 
-func TestOutageIsReportedOnceAndAskedForSlowlyAndEnds(t *testing.T) {
-	inWorld(t, func(w *world) {
+func TestNeutronOutage(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		g := &gate{}
 		w.define()
 		defer w.runNeutron(g).stop()
 		w.declare("before", "192.168.0.0/16", "192.168.0.1")
-		settle()
-		made := w.isReady(w.get(v1.SchemeGroupVersion, "before"), metav1.ConditionTrue, v1.ReasonProvisioned)
+		waitIdle()
+		made := w.expectReady(w.get(v1.SchemeGroupVersion, "before"), metav1.ConditionTrue, v1.ReasonProvisioned)
 		if !strings.HasPrefix(made, "192.168.0.0/16 with gateway 192.168.0.1, Neutron network ") {
 			w.Errorf("the message is %q", made)
 		}
 
-		g.put(outage())
+		g.setAnswers(outage())
 		var uids []string
 		for n := range 10 {
 			uids = append(uids, string(w.declare(fmt.Sprint("n", n), "192.168.0.0/16", "192.168.0.1").UID))
 		}
-		settle()
+		waitIdle()
 		first := w.get(v1.SchemeGroupVersion, "n1")
-		if m := w.isReady(first, metav1.ConditionFalse, v1.ReasonUnreachable); m != "Neutron at http://neutron.fake/ does not answer: it is tried again" {
+		if m := w.expectReady(first, metav1.ConditionFalse, v1.ReasonUnreachable); m != "Neutron at http://neutron.fake/ does not answer: it is tried again" {
 			w.Errorf("the message is %q", m)
 		}
-		g.put(outage())
+		g.setAnswers(outage())
 		time.Sleep(50 * time.Minute)
-		if asked := g.put(nil); asked > 50*(2*len(uids)+5) || asked < 50 {
+		if asked := g.setAnswers(nil); asked > 50*(2*len(uids)+5) || asked < 50 {
 			w.Errorf("in 50 minutes of outage there were %d requests", asked)
 		}
 		if now := w.get(v1.SchemeGroupVersion, "n1"); now.ResourceVersion != first.ResourceVersion {
@@ -74,7 +74,7 @@ func TestOutageIsReportedOnceAndAskedForSlowlyAndEnds(t *testing.T) {
 
 		time.Sleep(2 * time.Minute)
 		for n := range 10 {
-			w.isReady(w.get(v1.SchemeGroupVersion, fmt.Sprint("n", n)), metav1.ConditionTrue, v1.ReasonProvisioned)
+			w.expectReady(w.get(v1.SchemeGroupVersion, fmt.Sprint("n", n)), metav1.ConditionTrue, v1.ReasonProvisioned)
 		}
 		if there := g.networksBehind(w); len(there) != 11 {
 			w.Errorf("there are %v, want each once", there)
@@ -82,14 +82,14 @@ func TestOutageIsReportedOnceAndAskedForSlowlyAndEnds(t *testing.T) {
 	})
 }
 
-func TestDeletionWithPortsIsReportedAndGoesOnWhenTheyAreGone(t *testing.T) {
-	inWorld(t, func(w *world) {
+func TestDeletionWaitsForPorts(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		g := &gate{}
 		w.define()
 		defer w.runNeutron(g).stop()
 		n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
-		settle()
-		_, id, _ := strings.Cut(w.isReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionTrue, v1.ReasonProvisioned), "Neutron network ")
+		waitIdle()
+		_, id, _ := strings.Cut(w.expectReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionTrue, v1.ReasonProvisioned), "Neutron network ")
 		user := g.Client("project")
 		port, err := ports.Create(w.Context(), user, ports.CreateOpts{NetworkID: id, DeviceOwner: "compute:nova", DeviceID: "server-1"}).Extract()
 		if err != nil {
@@ -97,16 +97,16 @@ func TestDeletionWithPortsIsReportedAndGoesOnWhenTheyAreGone(t *testing.T) {
 		}
 
 		w.delete(v1.SchemeGroupVersion, "a")
-		settle()
+		waitIdle()
 		held := w.get(v1.SchemeGroupVersion, "a")
 		want := fmt.Sprintf("network %s cannot be removed: 1 port is on it, %s (of compute:nova server-1). It goes on when they are gone",
 			"bowline."+planeID+"."+string(n.UID), port.ID)
-		if m := w.isReady(held, metav1.ConditionFalse, v1.ReasonInUse); m != want {
+		if m := w.expectReady(held, metav1.ConditionFalse, v1.ReasonInUse); m != want {
 			w.Errorf("the message is %q, want %q", m, want)
 		}
-		g.put(nil)
+		g.setAnswers(nil)
 		time.Sleep(50 * time.Minute)
-		if asked := g.put(nil); asked > 50*10 {
+		if asked := g.setAnswers(nil); asked > 50*10 {
 			w.Errorf("in 50 minutes there were %d requests", asked)
 		}
 		if now := w.get(v1.SchemeGroupVersion, "a"); now.ResourceVersion != held.ResourceVersion || len(now.Finalizers) != 1 {
@@ -128,36 +128,36 @@ func TestDeletionWithPortsIsReportedAndGoesOnWhenTheyAreGone(t *testing.T) {
 	})
 }
 
-// It is changed while each request of its making is under way.
-func TestNetworkThatIsEditedWhileItIsMadeEndsAsLastDeclared(t *testing.T) {
+// The network is edited during each of the requests that create it.
+func TestEditDuringCreation(t *testing.T) {
 	t.Parallel()
 	for at, request := range []string{"GET networks", "GET subnets", "POST networks", "POST subnets"} {
 		t.Run(request, func(t *testing.T) {
-			inWorld(t, func(w *world) {
+			withFixture(t, func(w *fixture) {
 				g := &gate{}
 				w.define()
 				defer w.runNeutron(g).stop()
-				settle()
+				waitIdle()
 				method, collection, _ := strings.Cut(request, " ")
 				edit := sync.OnceFunc(func() {
 					w.patch(v1.SchemeGroupVersion, "a", `{"spec":{"cidr":"10.0.0.0/8","gateway":"10.0.0.9"}}`)
-					time.Sleep(time.Second) // until the controller knows
+					time.Sleep(time.Second) // until the controller has received the change
 				})
-				g.put(func(q *http.Request) (*http.Response, error) {
+				g.setAnswers(func(q *http.Request) (*http.Response, error) {
 					if q.Method == method && strings.HasSuffix(q.URL.Path, collection) {
 						edit()
 					}
 					return nil, nil
 				})
 				n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
-				settle()
+				waitIdle()
 				name := "bowline." + planeID + "." + string(n.UID)
 				want := []real{{true, []string{"10.0.0.0/8 with gateway 10.0.0.9, " + name}}}
 				if there := g.networksBehind(w); len(there) != 1 || fmt.Sprint(there[name]) != fmt.Sprint(want) {
 					w.Errorf("edit %d: there is %v, want %v", at, there, want)
 				}
 				got := w.get(v1.SchemeGroupVersion, "a")
-				if m := w.isReady(got, metav1.ConditionTrue, v1.ReasonProvisioned); !strings.HasPrefix(m, "10.0.0.0/8 with gateway 10.0.0.9,") ||
+				if m := w.expectReady(got, metav1.ConditionTrue, v1.ReasonProvisioned); !strings.HasPrefix(m, "10.0.0.0/8 with gateway 10.0.0.9,") ||
 					got.Status.ObservedGeneration != got.Generation {
 					w.Errorf("its status is %+v", got.Status)
 				}
@@ -166,7 +166,7 @@ func TestNetworkThatIsEditedWhileItIsMadeEndsAsLastDeclared(t *testing.T) {
 	}
 }
 
-func TestWhatNeutronSaysNoToIsReportedWithAReason(t *testing.T) {
+func TestNeutronRefusalsHaveReasons(t *testing.T) {
 	t.Parallel()
 	refuse := func(status int, kind, message string) func(*http.Request) (*http.Response, error) {
 		return func(q *http.Request) (*http.Response, error) {
@@ -186,44 +186,45 @@ func TestWhatNeutronSaysNoToIsReportedWithAReason(t *testing.T) {
 		v1.ReasonUnreachable:   func(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") },
 	} {
 		t.Run(reason, func(t *testing.T) {
-			inWorld(t, func(w *world) {
+			withFixture(t, func(w *fixture) {
 				g := &gate{}
-				g.put(answer)
+				g.setAnswers(answer)
 				w.define()
 				defer w.runNeutron(g).stop()
 				w.declare("a", "192.168.0.0/16", "192.168.0.1")
-				settle()
+				waitIdle()
 				first := w.get(v1.SchemeGroupVersion, "a")
-				w.isReady(first, metav1.ConditionFalse, reason)
+				w.expectReady(first, metav1.ConditionFalse, reason)
 				time.Sleep(time.Hour)
 				if now := w.get(v1.SchemeGroupVersion, "a"); now.ResourceVersion != first.ResourceVersion {
 					w.Error("its status was written again and again")
 				}
-				g.put(nil)
+				g.setAnswers(nil)
 				time.Sleep(2 * time.Minute)
-				w.isReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionTrue, v1.ReasonProvisioned)
+				w.expectReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionTrue, v1.ReasonProvisioned)
 			})
 		})
 	}
 }
 
-// Two networks of one range are two networks; one of which another range is declared that Neutron does not make stays as it is.
-func TestRangesThatOverlapAndThatNeutronDoesNotMake(t *testing.T) {
-	inWorld(t, func(w *world) {
+// Networks may overlap. If the spec changes to a range that Neutron does not support, the real network
+// remains as it is.
+func TestOverlappingAndUnsupportedRanges(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		g := &gate{}
 		w.define()
 		defer w.runNeutron(g).stop()
 		w.declare("a", "192.168.0.0/16", "192.168.0.1")
 		w.declare("b", "192.168.0.0/24", "192.168.0.1")
-		settle()
+		waitIdle()
 		before := g.networksBehind(w)
 		for _, name := range []string{"a", "b"} {
-			w.isReady(w.get(v1.SchemeGroupVersion, name), metav1.ConditionTrue, v1.ReasonProvisioned)
+			w.expectReady(w.get(v1.SchemeGroupVersion, name), metav1.ConditionTrue, v1.ReasonProvisioned)
 		}
 		w.patch(v1.SchemeGroupVersion, "a", `{"spec":{"cidr":"127.0.0.0/8","gateway":"127.0.0.1"}}`)
-		settle()
+		waitIdle()
 		want := "Neutron makes no subnet of 127.0.0.0/8, since its addresses are loopback: declare another spec.cidr"
-		if m := w.isReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionFalse, v1.ReasonRefused); m != want {
+		if m := w.expectReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionFalse, v1.ReasonRefused); m != want {
 			w.Errorf("the message is %q", m)
 		}
 		if after := g.networksBehind(w); fmt.Sprint(after) != fmt.Sprint(before) || len(after) != 2 {
@@ -232,17 +233,17 @@ func TestRangesThatOverlapAndThatNeutronDoesNotMake(t *testing.T) {
 	})
 }
 
-// A network that came to be has its own writes not looked at again.
-func TestNetworkIsMadeWithFourRequests(t *testing.T) {
-	inWorld(t, func(w *world) {
+// The controller's own writes cause no further reads.
+func TestCreationTakesFourRequests(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		g := &gate{}
 		w.define()
 		defer w.runNeutron(g).stop()
-		settle()
-		g.put(nil)
+		waitIdle()
+		g.setAnswers(nil)
 		w.declare("a", "192.168.0.0/16", "192.168.0.1")
-		settle()
-		if asked := g.put(nil); asked != 4 { // a look that finds none, and the two writes
+		waitIdle()
+		if asked := g.setAnswers(nil); asked != 4 { // two reads that find nothing, and two writes
 			w.Errorf("it took %d requests", asked)
 		}
 		synctest.Wait()

@@ -22,19 +22,19 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
-// finalizer holds an object until its real network is gone.
+// finalizer keeps an object until its real network is removed.
 const finalizer = "bowline.dev/real-network"
 
-// Reasons of the events that a user reads under a Network, beside those of the Ready condition.
+// Reasons of events about a Network, in addition to the reasons of the Ready condition.
 const (
 	reasonCreated  = "Created"
 	reasonUpdated  = "Updated"
-	reasonRestored = "Restored" // somebody changed or removed the real network behind the controller's back
+	reasonRestored = "Restored" // the real network had been changed or removed behind the controller's back
 	reasonDeleted  = "Deleted"
 )
 
-// reconciler makes the real networks of one group's objects match. Several goroutines may use it, though never two for
-// one object.
+// reconciler makes the real networks of one group's objects match. Several goroutines may use it, but never
+// two for the same object.
 type reconciler struct {
 	resource schema.GroupVersionResource
 	networks client.Resource[*v1.Network]
@@ -42,12 +42,12 @@ type reconciler struct {
 	provider provider.Provider
 	events   *loop.Recorder
 	log      *slog.Logger
-	// said is the statement that was last made in the status of each object, by types.UID.
-	said sync.Map
+	// said is the statement last written to the status of each object, by types.UID.
+	written sync.Map
 }
 
-// reconcile compares one object, which it does not change, with its real network, and makes that match. An error means
-// that it should be tried again.
+// reconcile compares one object, which it does not change, with its real network, and makes the network
+// match. An error requests a retry.
 func (r *reconciler) reconcile(ctx context.Context, n *v1.Network) error {
 	if n.DeletionTimestamp != nil {
 		loop.Note(ctx, "it is being deleted")
@@ -57,20 +57,21 @@ func (r *reconciler) reconcile(ctx context.Context, n *v1.Network) error {
 	if err != nil {
 		return r.report(ctx, n, verdict{reason: v1.ReasonInvalidSpec, message: err.Error(), id: n.Status.ID})
 	}
-	declared, err := r.hold(ctx, n)
+	declared, err := r.addFinalizer(ctx, n)
 	if err != nil {
 		return ignoreGone(err)
 	}
 	switch err := r.provision(ctx, n, want, declared); {
 	case errors.Is(err, errGone):
-		return nil // the cache will hear of it
+		return nil // the cache will receive the deletion
 	case err != nil:
 		return r.fail(ctx, n, err)
 	}
 	return r.report(ctx, n, r.provisioned(want))
 }
 
-// fail reports why the provider could not do its work, unless that is only that the controller stops. It returns an error always.
+// fail reports an error of the provider in the status, unless ctx has ended because the controller stops. It
+// always returns an error.
 func (r *reconciler) fail(ctx context.Context, n *v1.Network, err error) error {
 	if ctx.Err() != nil {
 		return err
@@ -78,7 +79,7 @@ func (r *reconciler) fail(ctx context.Context, n *v1.Network, err error) error {
 	return errors.Join(err, r.report(ctx, n, failed(n, err)))
 }
 
-// provisioned is the verdict on a network that is as it should be.
+// provisioned is the verdict on a network that matches its spec.
 func (r *reconciler) provisioned(want provider.Network) verdict {
 	v := verdict{
 		ready: true, reason: v1.ReasonProvisioned, id: r.provider.ID(want.UID),
@@ -90,8 +91,8 @@ func (r *reconciler) provisioned(want provider.Network) verdict {
 	return v
 }
 
-// provision makes the real network what is wanted. It writes to the provider only when something differs. declared is whether
-// the server has just confirmed the object.
+// provision makes the real network match. It writes to the provider only if something differs. declared means
+// that the server has just confirmed that the object exists.
 func (r *reconciler) provision(ctx context.Context, n *v1.Network, want provider.Network, declared bool) error {
 	actual, err := r.provider.Get(ctx, n.UID)
 	missing := errors.Is(err, provider.ErrNotFound)
@@ -116,11 +117,11 @@ func (r *reconciler) provision(ctx context.Context, n *v1.Network, want provider
 		done = "created network %s with %s and gateway %s"
 	}
 	loop.Did(ctx, done, r.provider.ID(n.UID), want.CIDR, want.Gateway)
-	r.tell(n, r.provisioned(want), missing, actual)
+	r.recordChange(n, r.provisioned(want), missing, actual)
 	return nil
 }
 
-// compared notes what is wanted and what is there, for who asks why.
+// compared records the declared and the real network in the journal.
 func compared(ctx context.Context, want provider.Network, missing bool, actual provider.Actual) {
 	there := fmt.Sprintf("there is %s with gateway %s", actual.CIDR, actual.Gateway)
 	switch {
@@ -134,10 +135,11 @@ func compared(ctx context.Context, want provider.Network, missing bool, actual p
 	loop.Note(ctx, "declared is %s with gateway %s: %s", want.CIDR, want.Gateway, there)
 }
 
-// errGone is that an object has been deleted, or is being deleted, although the cache does not know.
+// errGone means that the object is deleted or being deleted although the cache still has it.
 var errGone = errors.New("the object is gone")
 
-// stillDeclared asks the server itself: a cache that is behind must not bring back the network of an object that is gone.
+// stillDeclared reads the object from the server, so that a stale cache does not recreate the network of a
+// deleted object.
 func (r *reconciler) stillDeclared(ctx context.Context, n *v1.Network) error {
 	now, err := r.networks.Get(ctx, n.Namespace, n.Name)
 	if apierrors.IsNotFound(err) || err == nil && (now.UID != n.UID || now.DeletionTimestamp != nil) {
@@ -146,8 +148,8 @@ func (r *reconciler) stillDeclared(ctx context.Context, n *v1.Network) error {
 	return err
 }
 
-// failed is the verdict when the provider could not do its work. Where it says what to do about it, that is what the user
-// reads; the details, which may differ each time, go to the log.
+// failed is the verdict on an error of the provider. If the provider explains the problem, the user reads
+// that explanation; the details, which may differ each time, go to the log only.
 func failed(n *v1.Network, err error) verdict {
 	var problem *provider.Problem
 	if errors.As(err, &problem) {
@@ -156,13 +158,13 @@ func failed(n *v1.Network, err error) verdict {
 	return verdict{reason: v1.ReasonProviderError, message: err.Error(), id: n.Status.ID}
 }
 
-// tell says what was done, and why.
-func (r *reconciler) tell(n *v1.Network, done verdict, missing bool, was provider.Actual) {
+// tell logs what was done and why, and records an event.
+func (r *reconciler) recordChange(n *v1.Network, done verdict, missing bool, was provider.Actual) {
 	reason, message := reasonUpdated, done.full()
 	switch {
-	case done.held(n) && missing:
+	case done.recordedIgnoringAlias(n) && missing:
 		reason, message = reasonRestored, "it had been removed; "+message
-	case done.held(n):
+	case done.recordedIgnoringAlias(n):
 		reason, message = reasonRestored, difference(was)+"; "+message
 	case missing:
 		reason = reasonCreated
@@ -171,14 +173,14 @@ func (r *reconciler) tell(n *v1.Network, done verdict, missing bool, was provide
 	r.events.Normal(r.subject(n), reason, "%s", message)
 }
 
-// subject is what an event is about. Objects of a list do not say of what kind they are.
+// subject returns the object of an event. Objects of a list have no apiVersion and kind, so it adds them.
 func (r *reconciler) subject(n *v1.Network) *v1.Network {
 	about := &v1.Network{ObjectMeta: n.ObjectMeta}
 	about.SetGroupVersionKind(r.resource.GroupVersion().WithKind(v1.Kind))
 	return about
 }
 
-// difference says what somebody had done to a network.
+// difference describes how a network had been changed behind the controller's back.
 func difference(was provider.Actual) string {
 	if was.Fault != "" {
 		return was.Fault
@@ -186,9 +188,9 @@ func difference(was provider.Actual) string {
 	return fmt.Sprintf("it had been changed to %s with gateway %s", was.CIDR, was.Gateway)
 }
 
-// hold puts the finalizer on an object, before anything real is made for it. held is whether it has done so, which the server
-// permits only while the object is as the cache has it.
-func (r *reconciler) hold(ctx context.Context, n *v1.Network) (held bool, err error) {
+// hold adds the finalizer to an object before anything real is created for it. held reports whether it did
+// so, which the server accepts only if the cached object is current.
+func (r *reconciler) addFinalizer(ctx context.Context, n *v1.Network) (held bool, err error) {
 	if slices.Contains(n.Finalizers, finalizer) {
 		return false, nil
 	}
@@ -196,7 +198,7 @@ func (r *reconciler) hold(ctx context.Context, n *v1.Network) (held bool, err er
 	return err == nil, err
 }
 
-// release removes the real network of an object that is being deleted, and then lets the object go.
+// release removes the real network of an object that is being deleted, and then removes the finalizer.
 func (r *reconciler) release(ctx context.Context, n *v1.Network) error {
 	if !slices.Contains(n.Finalizers, finalizer) {
 		return nil
@@ -215,8 +217,8 @@ func (r *reconciler) release(ctx context.Context, n *v1.Network) error {
 	return ignoreGone(r.setFinalizers(ctx, n, others))
 }
 
-// setFinalizers replaces the whole list, and only while the object is the one that the list was read from: others may
-// have finalizers too.
+// setFinalizers replaces the whole list, on the condition that the object has not changed since it was read:
+// others may add finalizers too.
 func (r *reconciler) setFinalizers(ctx context.Context, n *v1.Network, finalizers []string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": n.UID, "resourceVersion": n.ResourceVersion, "finalizers": finalizers,
@@ -228,7 +230,7 @@ func (r *reconciler) setFinalizers(ctx context.Context, n *v1.Network, finalizer
 	return err
 }
 
-// ignoreGone is for writes to an object that may be gone: nothing is left to write then.
+// ignoreGone returns nil for a NotFound error: if the object is gone, there is nothing left to write.
 func ignoreGone(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil

@@ -14,11 +14,11 @@ import (
 	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
 )
 
-// report writes a verdict into the object's status if that says anything else, with a warning event for one that is new
-// and bad. Where the kind has no status subresource, which a server answers as if nothing were there, it writes to the
-// object itself. It does not remember which is the case: definitions are replaced.
+// report writes a verdict to the object's status if it differs, and records a warning event if the verdict is
+// a new failure. If the kind has no status subresource, for which the server answers NotFound, it writes to
+// the object itself. It checks each time, because definitions may be replaced.
 func (r *reconciler) report(ctx context.Context, n *v1.Network, v verdict) error {
-	if !v.ready && !v.holds(n) {
+	if !v.ready && !v.recordedIn(n) {
 		r.log.Log(ctx, levelOf(v.reason), "network not ready: "+v.reason, "network", n.Namespace+"/"+n.Name, "detail", v.message)
 		r.events.Warning(r.subject(n), v.reason, "%s", v.message)
 	}
@@ -27,13 +27,13 @@ func (r *reconciler) report(ctx context.Context, n *v1.Network, v verdict) error
 		return err
 	}
 	if has, err := r.hasStatus(ctx); has || err != nil {
-		return err // the object is what is gone
+		return err // the object itself is gone
 	}
 	return ignoreGone(r.writeStatus(ctx, n, v.status(n, r.provider.Name(), 0), ""))
 }
 
-// levelOf is how loudly a reason is logged. A wrong spec is its author's to mend, whom the status and an event tell; the
-// rest is the operator's, who reads the log.
+// levelOf returns the log level for a reason. An invalid spec is for the user to correct, who reads the
+// status and the event; all other reasons concern the operator, who reads the log.
 func levelOf(reason string) slog.Level {
 	if reason == v1.ReasonInvalidSpec {
 		return slog.LevelDebug
@@ -42,14 +42,14 @@ func levelOf(reason string) slog.Level {
 }
 
 func (r *reconciler) writeStatus(ctx context.Context, n *v1.Network, s v1.NetworkStatus, subresource string) error {
-	r.said.Store(n.UID, statement(s)) // before anybody hears of it
+	r.written.Store(n.UID, ownedStatus(s)) // before the write becomes visible to the informer
 	patch, err := statusPatch(n, s)
 	if patch == nil || err != nil {
 		return err
 	}
 	_, err = r.networks.Patch(ctx, n.Namespace, n.Name, subresource, types.MergePatchType, patch, metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
-		r.said.Delete(n.UID)
+		r.written.Delete(n.UID)
 	}
 	return err
 }

@@ -18,7 +18,7 @@ func network(cidr, gateway string) *v1.Network {
 	}
 }
 
-func TestWantedNetworkIsWhatTheSpecSays(t *testing.T) {
+func TestWantedNetwork(t *testing.T) {
 	t.Parallel()
 	for _, spec := range []v1.NetworkSpec{
 		{CIDR: "192.168.0.0/16", Gateway: "192.168.0.1"},
@@ -38,7 +38,7 @@ func TestWantedNetworkIsWhatTheSpecSays(t *testing.T) {
 	}
 }
 
-func TestInvalidSpecSaysWhatToChange(t *testing.T) {
+func TestInvalidSpec(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ cidr, gateway, says string }{
 		{"", "10.0.0.1", "spec.cidr is missing"},

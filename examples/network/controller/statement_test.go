@@ -10,13 +10,13 @@ import (
 	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
 )
 
-// Whatever somebody writes into a status, it soon says again what the controller found; also when another process found it.
-func TestStatusOfAnotherHandIsWrittenAgain(t *testing.T) {
-	inWorld(t, func(w *world) {
+// The controller restores a status that another client overwrote, also after a restart.
+func TestForeignStatusWriteIsReverted(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		w.define()
 		first := w.run(nil, nil)
 		w.declare("a", "192.168.0.0/16", "192.168.0.1")
-		settle()
+		waitIdle()
 		for _, edit := range []string{
 			`{"conditions":[{"type":"Ready","status":"False","reason":"X","message":"by hand","lastTransitionTime":"2020-01-01T00:00:00Z"}]}`,
 			`{"conditions":[]}`,
@@ -28,36 +28,36 @@ func TestStatusOfAnotherHandIsWrittenAgain(t *testing.T) {
 			w.patchStatus("a", edit)
 			time.Sleep(time.Minute)
 			got := w.get(v1.SchemeGroupVersion, "a")
-			if w.isReady(got, metav1.ConditionTrue, v1.ReasonProvisioned); got.Status.ID != before.ID || got.Status.Provider != before.Provider {
+			if w.expectReady(got, metav1.ConditionTrue, v1.ReasonProvisioned); got.Status.ID != before.ID || got.Status.Provider != before.Provider {
 				w.Errorf("%s: the status is %+v", edit, got.Status)
 			}
 			first.stop()
 			first = w.run(nil, nil)
-			settle()
+			waitIdle()
 		}
 		first.stop()
 	})
 }
 
-// What others add to a status is theirs, and no reason to look at the real network.
-func TestConditionsOfOthersAreLeft(t *testing.T) {
-	inWorld(t, func(w *world) {
+// Conditions that other clients add remain, and cause no read of the real network.
+func TestForeignConditionsArePreserved(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		g := &gate{}
 		w.define()
 		defer w.runNeutron(g).stop()
 		w.declare("a", "192.168.0.0/16", "192.168.0.1")
-		settle()
+		waitIdle()
 		n := w.get(v1.SchemeGroupVersion, "a")
 		audited := metav1.Condition{
 			Type: "Audited", Status: metav1.ConditionTrue, Reason: "Done", LastTransitionTime: n.Status.Conditions[0].LastTransitionTime,
 		}
 		n.Status.Conditions = append(n.Status.Conditions, audited)
-		g.put(nil)
+		g.setAnswers(nil)
 		if _, err := w.networks(v1.SchemeGroupVersion).UpdateStatus(w.Context(), n, metav1.UpdateOptions{}); err != nil {
 			w.Fatal(err)
 		}
-		time.Sleep(20 * time.Second) // less than it takes until it polls
-		if asked := g.put(nil); asked != 0 {
+		time.Sleep(20 * time.Second) // less than the poll interval
+		if asked := g.setAnswers(nil); asked != 0 {
 			w.Errorf("Neutron was asked %d times", asked)
 		}
 		w.patchStatus("a", `{"provider":"bridge"}`)
@@ -68,14 +68,14 @@ func TestConditionsOfOthersAreLeft(t *testing.T) {
 	})
 }
 
-// Two controllers that make different things of one object do not write to it as quickly as they can.
-func TestTwoControllersThatDisagreeAreSlow(t *testing.T) {
-	inWorld(t, func(w *world) {
+// Two controllers that claim the same status write to it slowly.
+func TestConflictingControllersAreRateLimited(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		w.define()
 		defer w.run(nil, nil).stop()
 		defer w.runNeutron(&gate{}).stop()
 		w.declare("a", "192.168.0.0/16", "192.168.0.1")
-		settle()
+		waitIdle()
 		watch, err := w.networks(v1.SchemeGroupVersion).Watch(w.Context(), "default", metav1.ListOptions{})
 		if err != nil {
 			w.Fatal(err)
@@ -94,7 +94,7 @@ func TestTwoControllersThatDisagreeAreSlow(t *testing.T) {
 	})
 }
 
-func (w *world) patchStatus(name, status string) {
+func (w *fixture) patchStatus(name, status string) {
 	w.Helper()
 	patch := []byte(`{"status":` + status + `}`)
 	networks := w.networks(v1.SchemeGroupVersion)

@@ -11,17 +11,17 @@ import (
 	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
 )
 
-// verdict is what a reconcile came to: the Ready condition before it is compared with the one that is there.
+// verdict is the result of a reconcile, from which the Ready condition is made.
 type verdict struct {
 	ready           bool
 	reason, message string
-	// id is the real network's; empty when there is none.
+	// id is the name of the real network; empty if there is none.
 	id string
-	// alias is what the real network is called beside that; empty for nothing.
+	// alias is another name of the real network; empty if it has none.
 	alias string
 }
 
-// full is the message of the condition.
+// full returns the message of the condition.
 func (v verdict) full() string {
 	if v.alias == "" {
 		return v.message
@@ -31,21 +31,22 @@ func (v verdict) full() string {
 
 const aliasAfter = ", "
 
-// holds says whether the object's status says so already.
-func (v verdict) holds(n *v1.Network) bool {
+// holds reports whether the object's status already states the verdict.
+func (v verdict) recordedIn(n *v1.Network) bool {
 	c := meta.FindStatusCondition(n.Status.Conditions, v1.ConditionReady)
-	return v.held(n) && c.Message == v.full()
+	return v.recordedIgnoringAlias(n) && c.Message == v.full()
 }
 
-// held says whether the object's status says so already, be it of a real network that was called otherwise.
-func (v verdict) held(n *v1.Network) bool {
+// held is like holds, but ignores the alias of the real network.
+func (v verdict) recordedIgnoringAlias(n *v1.Network) bool {
 	c := meta.FindStatusCondition(n.Status.Conditions, v1.ConditionReady)
 	return c != nil && n.Status.ID == v.id && (c.Status == metav1.ConditionTrue) == v.ready && c.Reason == v.reason &&
 		strings.HasPrefix(c.Message+aliasAfter, v.message+aliasAfter)
 }
 
-// status is what an object's status should be. generation is the one that it answers, or 0 where a status write raises
-// the generation, so that no status could ever name the current one.
+// status returns the object's new status. generation is the generation that it describes, or 0 if the kind
+// has no status subresource: each status write then raises the generation, and no status could name the
+// current generation.
 func (v verdict) status(n *v1.Network, providerName string, generation int64) v1.NetworkStatus {
 	var s v1.NetworkStatus
 	n.Status.DeepCopyInto(&s)
@@ -61,8 +62,9 @@ func (v verdict) status(n *v1.Network, providerName string, generation int64) v1
 	return s
 }
 
-// statement is what this controller says in a status: not what others add to it, nor since when it is so.
-func statement(s v1.NetworkStatus) v1.NetworkStatus {
+// statement returns the part of a status that this controller owns: without conditions of other clients and
+// without transition times.
+func ownedStatus(s v1.NetworkStatus) v1.NetworkStatus {
 	ready := meta.FindStatusCondition(s.Conditions, v1.ConditionReady)
 	s.Conditions = nil
 	if ready != nil {
@@ -73,8 +75,8 @@ func statement(s v1.NetworkStatus) v1.NetworkStatus {
 	return s
 }
 
-// statusPatch is the merge patch that makes an object's status s; nil when it is so already. It names the uid, so that
-// an object of the same name that came since is not written to.
+// statusPatch returns a merge patch that sets an object's status to s, or nil if it is equal already. The
+// patch names the UID, so that it does not apply to a new object of the same name.
 func statusPatch(n *v1.Network, s v1.NetworkStatus) ([]byte, error) {
 	if reflect.DeepEqual(n.Status, s) {
 		return nil, nil

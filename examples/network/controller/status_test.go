@@ -13,7 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
-// asStored is an object with a status as it comes back from a server.
+// asStored returns an object with a status as it is read back from a server.
 func asStored(t *testing.T, n *v1.Network, s v1.NetworkStatus) *v1.Network {
 	t.Helper()
 	n = n.DeepCopy()
@@ -29,7 +29,7 @@ func asStored(t *testing.T, n *v1.Network, s v1.NetworkStatus) *v1.Network {
 	return back
 }
 
-// aliased is a provider where networks have another name.
+// aliased is a provider whose networks have an alias.
 type aliased struct{ provider.Provider }
 
 func (aliased) ID(types.UID) string    { return "id" }
@@ -52,13 +52,13 @@ func TestStatusIsWrittenOnlyWhenItChanges(t *testing.T) {
 		if patch, err := statusPatch(stored, v.status(stored, "record", generation)); err != nil || patch != nil {
 			t.Errorf("the same status again: %s, %v; want no patch", patch, err)
 		}
-		if !v.holds(stored) {
+		if !v.recordedIn(stored) {
 			t.Error("the verdict does not hold for the status made from it")
 		}
 	}
 }
 
-func TestStatusKeepsWhenReadyChangedAndWhatOthersSay(t *testing.T) {
+func TestStatusPreservesTransitionTimeAndOtherConditions(t *testing.T) {
 	t.Parallel()
 	n := network("10.0.0.0/8", "10.0.0.1")
 	other := metav1.Condition{Type: "Audited", Status: metav1.ConditionTrue, Reason: "Done"}
@@ -75,8 +75,8 @@ func TestStatusKeepsWhenReadyChangedAndWhatOthersSay(t *testing.T) {
 	}
 }
 
-// A merge patch leaves what it does not name, so what goes has to be named.
-func TestStatusPatchRemovesWhatIsEmpty(t *testing.T) {
+// A merge patch does not touch fields that it does not name, so removed fields are set to null.
+func TestStatusPatchRemovesEmptyFields(t *testing.T) {
 	t.Parallel()
 	n := network("10.0.0.0/8", "")
 	patch, err := statusPatch(n, verdict{reason: v1.ReasonInvalidSpec, message: "m"}.status(n, "record", 0))

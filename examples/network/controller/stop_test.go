@@ -8,15 +8,15 @@ import (
 	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
 )
 
-// Who stops the controller while networks are made and removed, has not broken them: nothing is said under any of them.
-func TestStoppedWhileNetworksAreMadeNothingIsReported(t *testing.T) {
-	inWorld(t, func(w *world) {
+// If the controller is stopped while it creates and removes networks, it reports no failure.
+func TestStopDuringCreationReportsNothing(t *testing.T) {
+	withFixture(t, func(w *fixture) {
 		g := &gate{}
 		w.define()
 		first := w.runNeutron(g)
 		goes := w.declare("goes", "192.168.0.0/16", "192.168.0.1")
-		settle()
-		g.put(func(q *http.Request) (*http.Response, error) { // it takes requests and does not answer
+		waitIdle()
+		g.setAnswers(func(q *http.Request) (*http.Response, error) { // accepts requests and does not answer
 			<-q.Context().Done()
 			return nil, q.Context().Err()
 		})
@@ -25,7 +25,7 @@ func TestStoppedWhileNetworksAreMadeNothingIsReported(t *testing.T) {
 			uids = append(uids, w.declare(fmt.Sprint("n", n), "192.168.0.0/16", "192.168.0.1"))
 		}
 		w.delete(v1.SchemeGroupVersion, "goes")
-		settle()
+		waitIdle()
 		first.stop()
 		for _, n := range uids {
 			if got := w.events(n.UID); len(got) > 1 || n != goes && len(got) > 0 {
@@ -35,9 +35,9 @@ func TestStoppedWhileNetworksAreMadeNothingIsReported(t *testing.T) {
 				w.Errorf("%s says %+v", n.Name, now.Status)
 			}
 		}
-		g.put(nil)
+		g.setAnswers(nil)
 		defer w.runNeutron(g).stop()
-		settle()
+		waitIdle()
 		if there := g.networksBehind(w); len(there) != 10 {
 			w.Errorf("after the next start there are %v", there)
 		}

@@ -15,42 +15,44 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
-// sweepDelay is how long a sweep waits for the other deletions of a burst.
+// sweepDelay is the delay of a sweep, so that a burst of deletions causes only one.
 const sweepDelay = time.Second
 
-// sweeper removes real networks whose object is gone: what is left when an object went without its finalizer, or when
-// the objects were lost altogether. It is a control loop with one request, for everything.
+// sweeper removes real networks whose object is gone: because the object was deleted without its finalizer,
+// or because the server lost its objects. It is a control loop with a single request.
 type sweeper struct {
 	provider provider.Provider
 	groups   []declared
 	resync   time.Duration
-	due      loop.Trigger
+	requests loop.Trigger
 	log      *slog.Logger
 }
 
-// everything is what a sweep is asked for.
-var everything = loop.Request{Name: "everything"}
+// everything is the only request of the sweeper.
+var sweepRequest = loop.Request{Name: "everything"}
 
-// add adds the loop to a manager. It sweeps at the start, soon after it is told to, and as often as informers resync.
+// add adds the loop to a manager. It sweeps at the start, soon after each call of soon, and at the resync
+// interval.
 func (s *sweeper) add(m *loop.Manager) {
-	s.due.Add(everything)
-	m.Add(loop.Options{Name: "network-sweep", Reconciler: s, Sources: []loop.Source{&s.due}, Limiter: retries()})
+	s.requests.Add(sweepRequest)
+	m.Add(loop.Options{Name: "network-sweep", Reconciler: s, Sources: []loop.Source{&s.requests}, Limiter: retries()})
 }
 
-// soon has everything swept when a burst of deletions is likely to be over.
-func (s *sweeper) soon() { s.due.AddAfter(everything, sweepDelay) }
+// soon requests a sweep after sweepDelay.
+func (s *sweeper) requestSweep() { s.requests.AddAfter(sweepRequest, sweepDelay) }
 
 // Reconcile implements controller.Reconciler.
 func (s *sweeper) Reconcile(ctx context.Context, _ loop.Request) (loop.Result, error) {
 	return loop.Result{RequeueAfter: s.resync}, s.sweep(ctx)
 }
 
-// declared reads the uids of all objects of a group from the server, not from a cache, which may be behind. The error is
-// NotFound while nothing serves the kind.
+// declared lists the UIDs of all objects of a group from the server, because a cache may be stale. The error
+// is NotFound while the kind is not served.
 type declared func(ctx context.Context) ([]types.UID, error)
 
-// sweep does it once. Nothing is removed when the objects of one group cannot be read. An object exists before its real
-// network does, so none whose real network was listed before the objects were is taken for gone.
+// sweep removes the real networks that no object declares. It removes nothing if the objects of a group
+// cannot be listed. It lists real networks before objects: an object exists before its real network, so every
+// listed network whose object still exists is found.
 func (s *sweeper) sweep(ctx context.Context) error {
 	real, err := s.provider.List(ctx)
 	if err != nil || len(real) == 0 {
@@ -74,7 +76,7 @@ func (s *sweeper) sweep(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// keepDeclared takes those out of orphans whose object the server has.
+// keepDeclared removes the UIDs of existing objects from orphans.
 func (s *sweeper) keepDeclared(ctx context.Context, orphans map[types.UID]bool) error {
 	for _, g := range s.groups {
 		uids, err := g(ctx)
@@ -88,7 +90,7 @@ func (s *sweeper) keepDeclared(ctx context.Context, orphans map[types.UID]bool) 
 	return nil
 }
 
-// list implements declared, in pages, as a group may have many objects.
+// list implements declared. It lists in pages, because a group may have many objects.
 func (r *reconciler) list(ctx context.Context) ([]types.UID, error) {
 	var uids []types.UID
 	options := metav1.ListOptions{Limit: 500}

@@ -29,20 +29,20 @@ import (
 
 const planeID = "plane"
 
-// world is a control plane with a user and networks that are records in memory. It lives in a bubble, so that settling
-// means that nothing is left to do, and days pass at once.
-type world struct {
+// world is a control plane with a client and with real networks that are records in memory. It runs in a
+// synctest bubble, so that the test can wait until all goroutines are idle, and days pass at once.
+type fixture struct {
 	*testing.T
 	plane  *bowline.Plane
 	client *client.Client
 	files  *record.Memory
 }
 
-// inWorld runs a test in a world of its own.
-func inWorld(t *testing.T, test func(w *world)) {
+// withFixture runs a test with a new world.
+func withFixture(t *testing.T, test func(w *fixture)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{}})
+		plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,17 +51,17 @@ func inWorld(t *testing.T, test func(w *world)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		test(&world{T: t, plane: plane, client: c, files: &record.Memory{}})
+		test(&fixture{T: t, plane: plane, client: c, files: &record.Memory{}})
 	})
 }
 
-// running is a controller that runs until it is stopped.
+// running is a running controller.
 type running struct {
 	stop func()
 }
 
-// run starts the controller over a connection of its own; the zero values of config and files mean the world's.
-func (w *world) run(config *rest.Config, files record.FS) running {
+// run starts the controller; a nil config or nil files mean those of the world.
+func (w *fixture) run(config *rest.Config, files record.FS) running {
 	w.Helper()
 	if config == nil {
 		config = w.plane.RESTConfig()
@@ -86,23 +86,23 @@ func (w *world) run(config *rest.Config, files record.FS) running {
 	return running{stop: func() { cancel(); <-done }}
 }
 
-// settle lets everything happen that is to happen soon, retries included.
-func settle() {
+// settle waits until the controller is idle, including early retries.
+func waitIdle() {
 	time.Sleep(5 * time.Second)
 	synctest.Wait()
 }
 
-func (w *world) networks(gv schema.GroupVersion) client.Resource[*v1.Network] {
+func (w *fixture) networks(gv schema.GroupVersion) client.Resource[*v1.Network] {
 	return client.Of[*v1.Network](w.client, gv.WithResource(v1.Resource))
 }
 
-// apply creates what a manifest of the example holds, in the namespace default unless it is cluster-scoped.
-func (w *world) apply(path ...string) *unstructured.Unstructured {
+// apply creates the object of a manifest of the example, in the namespace default if it is a Network.
+func (w *fixture) apply(path ...string) *unstructured.Unstructured {
 	w.Helper()
 	return w.create(w.manifest(path...))
 }
 
-func (w *world) manifest(path ...string) *unstructured.Unstructured {
+func (w *fixture) manifest(path ...string) *unstructured.Unstructured {
 	w.Helper()
 	data, err := os.ReadFile(filepath.Join(append([]string{".."}, path...)...))
 	if err != nil {
@@ -115,7 +115,7 @@ func (w *world) manifest(path ...string) *unstructured.Unstructured {
 	return obj
 }
 
-func (w *world) create(obj *unstructured.Unstructured) *unstructured.Unstructured {
+func (w *fixture) create(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	w.Helper()
 	resource := "customresourcedefinitions"
 	if obj.GetKind() == v1.Kind {
@@ -130,11 +130,11 @@ func (w *world) create(obj *unstructured.Unstructured) *unstructured.Unstructure
 	return made
 }
 
-// define makes the kind known, with a schema.
-func (w *world) define() { w.apply("crd", "network.yaml") }
+// define creates the definition of the first group, with a schema.
+func (w *fixture) define() { w.apply("crd", "network.yaml") }
 
 // declare creates a Network of the first group.
-func (w *world) declare(name, cidr, gateway string) *v1.Network {
+func (w *fixture) declare(name, cidr, gateway string) *v1.Network {
 	w.Helper()
 	n := &v1.Network{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
@@ -147,7 +147,7 @@ func (w *world) declare(name, cidr, gateway string) *v1.Network {
 	return n
 }
 
-func (w *world) patch(gv schema.GroupVersion, name, patch string) *v1.Network {
+func (w *fixture) patch(gv schema.GroupVersion, name, patch string) *v1.Network {
 	w.Helper()
 	n, err := w.networks(gv).Patch(w.Context(), "default", name, "", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	if err != nil {
@@ -156,7 +156,7 @@ func (w *world) patch(gv schema.GroupVersion, name, patch string) *v1.Network {
 	return n
 }
 
-func (w *world) get(gv schema.GroupVersion, name string) *v1.Network {
+func (w *fixture) get(gv schema.GroupVersion, name string) *v1.Network {
 	w.Helper()
 	n, err := w.networks(gv).Get(w.Context(), "default", name)
 	if err != nil {
@@ -165,15 +165,15 @@ func (w *world) get(gv schema.GroupVersion, name string) *v1.Network {
 	return n
 }
 
-func (w *world) delete(gv schema.GroupVersion, name string) {
+func (w *fixture) delete(gv schema.GroupVersion, name string) {
 	w.Helper()
 	if err := w.networks(gv).Delete(w.Context(), "default", name, metav1.DeleteOptions{}); err != nil {
 		w.Fatal(err)
 	}
 }
 
-// isReady checks the Ready condition, and returns its message.
-func (w *world) isReady(n *v1.Network, status metav1.ConditionStatus, reason string) string {
+// expectReady checks the Ready condition, and returns its message.
+func (w *fixture) expectReady(n *v1.Network, status metav1.ConditionStatus, reason string) string {
 	w.Helper()
 	c := meta.FindStatusCondition(n.Status.Conditions, v1.ConditionReady)
 	if c == nil || c.Status != status || c.Reason != reason {
@@ -182,8 +182,8 @@ func (w *world) isReady(n *v1.Network, status metav1.ConditionStatus, reason str
 	return c.Message
 }
 
-// records are the names of the files, without what all of this plane's have.
-func (w *world) records() []string {
+// records returns the names of the files without the prefix and suffix that all of this plane's files have.
+func (w *fixture) records() []string {
 	w.Helper()
 	names, err := w.files.List()
 	if err != nil {
@@ -196,8 +196,8 @@ func (w *world) records() []string {
 	return names
 }
 
-// are checks which real networks there are.
-func (w *world) are(uids ...types.UID) {
+// are checks that there are real networks for exactly these UIDs.
+func (w *fixture) expectNetworks(uids ...types.UID) {
 	w.Helper()
 	var want []string
 	for _, uid := range uids {
@@ -211,8 +211,8 @@ func (w *world) are(uids ...types.UID) {
 
 func file(uid types.UID) string { return "bowline." + planeID + "." + string(uid) + ".json" }
 
-// holds checks that a real network's record mentions a text.
-func (w *world) holds(uid types.UID, text string) {
+// holds checks that a real network's record contains a text.
+func (w *fixture) expectRecord(uid types.UID, text string) {
 	w.Helper()
 	data, err := w.files.Read(file(uid))
 	if err != nil || !strings.Contains(string(data), text) {
@@ -220,8 +220,8 @@ func (w *world) holds(uid types.UID, text string) {
 	}
 }
 
-// events are type and reason of all events about an object, in order.
-func (w *world) events(uid types.UID) []string {
+// events returns the type and reason of all events about an object, in order.
+func (w *fixture) events(uid types.UID) []string {
 	w.Helper()
 	resource := client.Of[*corev1.Event](w.client, corev1.SchemeGroupVersion.WithResource("events"))
 	page, err := resource.List(w.Context(), "default", metav1.ListOptions{})
@@ -239,15 +239,15 @@ func (w *world) events(uid types.UID) []string {
 }
 
 // undefine deletes a definition.
-func (w *world) undefine(name string) {
+func (w *fixture) undefine(name string) {
 	w.Helper()
 	if err := w.definitions().Delete(w.Context(), "", name, metav1.DeleteOptions{}); err != nil {
 		w.Fatal(err)
 	}
 }
 
-// redefine replaces a definition by another of the same name.
-func (w *world) redefine(path ...string) {
+// redefine replaces a definition with another one of the same name.
+func (w *fixture) redefine(path ...string) {
 	w.Helper()
 	obj := w.manifest(path...)
 	now, err := w.definitions().Get(w.Context(), "", obj.GetName())
@@ -260,7 +260,7 @@ func (w *world) redefine(path ...string) {
 	}
 }
 
-func (w *world) definitions() client.Resource[*unstructured.Unstructured] {
+func (w *fixture) definitions() client.Resource[*unstructured.Unstructured] {
 	gvr := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	return client.Of[*unstructured.Unstructured](w.client, gvr)
 }

@@ -1,5 +1,5 @@
-// Command bowline is the documents' program on Bowline's library, whole: the same Networks, the same behaviour and the same
-// lines in the log as the program in the folder above, and nothing is generated.
+// Command bowline is the complete program of the documents, based on Bowline's library: it has the same
+// behavior and the same log lines as the program in the parent folder, and contains no generated code.
 //
 //	go run ./examples/sample-controller/bowline [--kubeconfig FILE] [--master URL] [--context NAME]
 package main
@@ -25,7 +25,6 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/examples/sample-controller/pkg/neutron"
-	"github.com/bowline-dev/bowline/informer"
 )
 
 // Network describes a Network resource.
@@ -49,7 +48,7 @@ func (n *Network) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// networksResource is where the server has Networks.
+// networksResource identifies Networks on the server.
 var networksResource = schema.GroupVersionResource{Group: "samplecrd.k8s.io", Version: "v1", Resource: "networks"}
 
 func main() {
@@ -63,13 +62,13 @@ func main() {
 		klog.Exitf("Error building kubeconfig: %s", err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process, whatever it does
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	if err := run(ctx, config, &neutron.Memory{}); err != nil {
 		klog.Exitf("Error running controller: %s", err)
 	}
 }
 
-// run runs the controller until ctx ends, and returns when all that it started has ended.
+// run runs the controller until ctx ends, and returns when everything that it started has ended.
 func run(ctx context.Context, config *rest.Config, neutron neutron.Interface) error {
 	m, err := controller.NewManager(config, controller.ManagerOptions{Resync: 30 * time.Second, Transform: slim})
 	if err != nil {
@@ -80,22 +79,22 @@ func run(ctx context.Context, config *rest.Config, neutron neutron.Interface) er
 		return err
 	}
 	klog.Infof("Waiting for the Networks of the server (%s)", version)
-	networks := informer.For[*Network](m.Informers(), networksResource)
+	networks := controller.ObjectsOf[*Network](m, networksResource)
 	left := &controller.Trigger{}
 	for _, n := range neutron.Names() {
-		left.Add(controller.Request(n)) // its object may have been deleted while nobody watched
+		left.Add(controller.Request(n)) // its object may have been deleted while the controller did not run
 	}
-	m.Add(controller.Options{
-		Name:       "Networks",
-		Reconciler: &reconciler{networks.Lister(), neutron},
-		Sources:    []controller.Source{controller.For(networks, controller.ResourceVersionChanged), left},
-		Workers:    2,
-	})
+	err = m.Build("Networks").For(networks, controller.ResourceVersionChanged).Watches(left).
+		With(controller.Options{Workers: 2}).Complete(&reconciler{networks, neutron})
+	if err != nil {
+		return err
+	}
 	return m.Run(ctx)
 }
 
-// slim keeps less of each object in memory: not who set which of its fields, nor kubectl's copy of it, nor its kind, which nobody
-// here reads. So what is read from the cache must never be written back: this controller writes to Neutron alone.
+// slim removes fields that this controller does not use from cached objects, to save memory: managed fields,
+// annotations (such as kubectl's copy of the object), and the kind. Cached objects must therefore not be
+// written back; this controller writes only to Neutron.
 func slim(obj client.Object) (client.Object, error) {
 	obj.SetManagedFields(nil)
 	obj.SetAnnotations(nil)
@@ -103,20 +102,20 @@ func slim(obj client.Object) (client.Object, error) {
 	return obj, nil
 }
 
-// reconciler keeps Neutron's networks as the Network objects declare them.
+// reconciler makes Neutron's networks match the Network objects.
 type reconciler struct {
-	networks informer.Lister[*Network]
+	networks *controller.Objects[*Network]
 	neutron  neutron.Interface
 }
 
-// Reconcile compares what is declared under a key with what is there, and makes it so.
+// Reconcile compares the declared network with the actual one and corrects the difference.
 func (r *reconciler) Reconcile(_ context.Context, key controller.Request) (done controller.Result, err error) {
 	network, err := r.networks.Get(key.Namespace, key.Name)
 	if errors.IsNotFound(err) {
 		klog.Warningf("Network: %s does not exist in local cache, will delete it from Neutron ...", key)
 		return done, r.neutron.Delete(key.Namespace, key.Name)
 	}
-	if err != nil { // it is there, and cannot be read
+	if err != nil { // it exists but cannot be decoded
 		return done, err
 	}
 	klog.Infof("[Neutron] Try to process network: %s %+v ...", key, network.Spec)

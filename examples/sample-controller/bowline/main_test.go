@@ -23,9 +23,9 @@ func TestMain(m *testing.M) {
 
 var program = suite.Program{Run: run, Definitions: filepath.Join("..", "crd"), Log: &suite.Log{}}
 
-func TestController(t *testing.T) { suite.Behaves(t, program) }
+func TestController(t *testing.T) { suite.Contract(t, program) }
 
-func TestCachedNetworksHaveAllButWhatNobodyReads(t *testing.T) {
+func TestTransformRemovesUnusedFields(t *testing.T) {
 	t.Parallel()
 	network := func() *Network {
 		return &Network{
@@ -43,21 +43,21 @@ func TestCachedNetworksHaveAllButWhatNobodyReads(t *testing.T) {
 	}
 }
 
-func TestNeutronIsSlowOrFails(t *testing.T) { suite.Troubled(t, program) }
+func TestNeutronIsSlowOrFails(t *testing.T) { suite.SlowOrFailing(t, program) }
 
-func TestAPanicOfNeutronIsTriedAgain(t *testing.T) { suite.Panics(t, program) }
+func TestPanicInNeutronIsRetried(t *testing.T) { suite.Panics(t, program) }
 
-func TestServerRefusesOrIsSilent(t *testing.T) { suite.Refused(t, program) }
+func TestServerRefusesOrDoesNotAnswer(t *testing.T) { suite.Refused(t, program) }
 
-func TestOneObjectThatDoesNotFitHoldsUpNoOther(t *testing.T) { suite.Misfit(t, program, true) }
+func TestUndecodableObjectBlocksNoOther(t *testing.T) { suite.Undecodable(t, program, true) }
 
-// Whatever goes wrong once, Neutron comes to have what is declared.
-func TestNeutronHasWhatIsDeclaredWhateverGoesWrong(t *testing.T) {
+// After any single fault Neutron has the declared networks.
+func TestExplore(t *testing.T) {
 	t.Parallel()
 	suite.Explored(t, program, 40)
 }
 
-func TestExploreFindsOutWhoForgetsToLookAtTheStart(t *testing.T) {
+func TestExploreDetectsMissingInitialList(t *testing.T) {
 	t.Parallel()
 	suite.Forgetful(t, program)
 }

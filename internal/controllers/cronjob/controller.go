@@ -1,8 +1,9 @@
-// Package cronjob is the controller that makes Jobs by a schedule. A run that was missed, as while nobody was there, is made up
-// for once, the last one; jobs that have ended are kept for a while.
+// Package cronjob implements the controller that creates Jobs on a schedule. If runs were missed, for example
+// because no controller was running, it makes up for the last one only. It deletes ended jobs beyond the
+// history limits.
 //
-// decide.go is what it does, of nothing but what was seen; schedule.go says when, template.go is the job, and run.go makes it.
-// This file reads the cache and carries it out.
+// decide.go computes the actions from what was observed, without I/O; schedule.go computes run times,
+// template.go builds the job, and run.go creates it. This file reads the cache and executes the actions.
 package cronjob
 
 import (
@@ -19,15 +20,15 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/adopt"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/ownership"
 	"github.com/bowline-dev/bowline/internal/controllers/job"
 )
 
-// Name of the controller, as --controllers takes it.
+// Name is the controller's name, as the --controllers flag accepts it.
 const Name = "cronjob"
 
-// workers is how many cronjobs are worked on at a time.
+// workers is the number of cronjobs reconciled concurrently.
 const workers = 5
 
 var (
@@ -40,8 +41,8 @@ var (
 func Add(m *controller.Manager) *controller.Controller {
 	r := &reconciler{
 		cronJobs: informer.For[*batchv1.CronJob](m.Informers(), resource),
-		jobs:     adopt.CacheOf[*batchv1.Job](m, jobsResource),
-		hand:     action.NewHand(m, "cronjob-controller"),
+		jobs:     ownership.NewCache[*batchv1.Job](m, jobsResource),
+		hand:     action.NewExecutor(m, "cronjob-controller"),
 	}
 	return m.Add(controller.Options{
 		Name:       Name,
@@ -54,26 +55,28 @@ func Add(m *controller.Manager) *controller.Controller {
 	})
 }
 
-// reconciler works on one cronjob at a time.
+// reconciler reconciles one cronjob per request.
 type reconciler struct {
 	cronJobs *informer.Informer[*batchv1.CronJob]
-	jobs     adopt.Cache[*batchv1.Job]
-	hand     *action.Hand
+	jobs     ownership.Cache[*batchv1.Job]
+	hand     *action.Executor
 
 	schedules schedules
 }
 
-// jobMatters says whether a job has come or gone, or has ended, or is another's now. How far it has come is its own affair.
+// jobMatters reports whether a job was created, deleted or adopted, or has ended. Its progress in between is
+// irrelevant.
 func jobMatters(old, now *batchv1.Job) bool {
 	return old == nil || now == nil || job.HasEnded(old) != job.HasEnded(now) ||
 		(old.DeletionTimestamp == nil) != (now.DeletionTimestamp == nil) ||
 		!equality.Semantic.DeepEqual(metav1.GetControllerOfNoCopy(old), metav1.GetControllerOfNoCopy(now))
 }
 
-// soon is when to look again after the cache was behind: not all that it will show then is a reason to.
+// soon is the retry delay after the cache was behind, since not every event that then arrives triggers a
+// reconcile.
 const soon = time.Second
 
-// Reconcile makes the job that is due, and has the status say what there is.
+// Reconcile creates the job that is due and updates the cronjob's status.
 func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	c, err := r.cronJobs.Lister().Get(request.Namespace, request.Name)
 	if apierrors.IsNotFound(err) {
@@ -89,25 +92,26 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 		return controller.Result{}, err
 	}
 	now := time.Now()
-	actions := Decide(Seen{CronJob: c, Jobs: append(jobs, unseen...), Since: r.schedules.since(request, c, now), Now: now})
+	actions := Decide(Input{CronJob: c, Jobs: append(jobs, unseen...), Since: r.schedules.since(request, c, now), Now: now})
 	result, err := r.hand.Do(ctx, actions...)
 	switch {
-	case errors.Is(err, action.ErrBehind):
+	case errors.Is(err, action.ErrStaleCache):
 		return controller.Result{RequeueAfter: soon}, nil
-	case apierrors.IsAlreadyExists(err): // somebody else's job has the name: there is none of this time
+	case apierrors.IsAlreadyExists(err): // another owner's job has the name: skip this run
 		return result, nil
 	}
 	return result, err
 }
 
-// unseen asks the server for the jobs that the status lists and the cache does not show: it may be behind.
+// unseen gets from the server the jobs that the status lists but the cache, which may be behind, does not
+// show.
 func (r *reconciler) unseen(ctx context.Context, c *batchv1.CronJob, seen []*batchv1.Job) (found []*batchv1.Job, err error) {
 	for _, listed := range c.Status.Active {
 		if contains(seen, listed) {
 			continue
 		}
 		j, err := client.Of[*batchv1.Job](r.hand.Client, jobsResource).Get(ctx, listed.Namespace, listed.Name)
-		switch err = action.Unserved(err, jobsResource, listed.Name); {
+		switch err = action.ClassifyNotFound(err, jobsResource, listed.Name); {
 		case action.IsGone(err):
 		case err != nil:
 			return nil, err

@@ -15,82 +15,84 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 	"github.com/bowline-dev/bowline/internal/controllers/job"
 )
 
-// Seen is what a decision is made of.
-type Seen struct {
+// Input is the input of a decision.
+type Input struct {
 	CronJob *batchv1.CronJob
-	// Jobs are those that the cronjob controls, with those that its status lists and the cache does not show.
+	// Jobs are the jobs that the cronjob controls, including those that the status lists but the cache does
+	// not show.
 	Jobs []*batchv1.Job
-	// Since is when the cronjob has got the schedule that it has; zero where it may always have had it.
+	// Since is when the cronjob got its current schedule; zero if no change of schedule was observed.
 	Since time.Time
 	Now   time.Time
 }
 
-// decision is one that is being made.
+// decision is a decision in progress.
 type decision struct {
-	Seen
+	Input
 	spec *batchv1.CronJobSpec
-	// next is the cronjob as it will be.
+	// next is the cronjob with its new status.
 	next *batchv1.CronJob
-	// listed are jobs that the status has not listed yet.
+	// listed are jobs that are new in the status.
 	listed []*batchv1.Job
-	// last is the cronjob as it stands while this is carried out.
-	last *standing
-	// asks are what the server is asked before anything is written.
-	asks []action.Question
-	// writes are the deletions and the creation; events are told before them.
+	// current is the cronjob as the server is expected to have it while the actions are executed.
+	current *unchangedCronJob
+	// preconditions are checks that the server must pass before anything is written.
+	preconditions []action.Precondition
+	// writes are the deletions and the creation; events are recorded before them.
 	writes, events []action.Action
-	again          time.Duration
+	requeue        time.Duration
 }
 
-// Decide says what to do now: which jobs are forgotten, whether there is one to be made, and what the status says. By its name,
-// which follows from the time that it is for, there is one job for each time, and by the status none after that.
-func Decide(s Seen) (actions []action.Action) {
-	d := &decision{Seen: s, spec: &s.CronJob.Spec, next: withOwnStatus(s.CronJob), last: &standing{c: s.CronJob}}
+// Decide computes which jobs to delete, whether to create one, and the new status. A job's name is derived
+// from its scheduled time, so each time gets at most one job while that job exists. The status prevents a
+// second one after it is deleted.
+func Decide(s Input) (actions []action.Action) {
+	d := &decision{Input: s, spec: &s.CronJob.Spec, next: withOwnStatus(s.CronJob), current: &unchangedCronJob{c: s.CronJob}}
 	slices.SortFunc(d.Jobs, func(a, b *batchv1.Job) int { return cmp.Or(compareStart(a, b), cmp.Compare(a.Name, b.Name)) })
-	d.follow()
-	d.forget()
+	d.updateStatus()
+	d.trimHistory()
 	if s.CronJob.DeletionTimestamp == nil {
 		d.run()
 	}
-	if d.again > 0 {
-		actions = append(actions, action.Again{After: d.again})
+	if d.requeue > 0 {
+		actions = append(actions, action.Requeue{After: d.requeue})
 	}
-	return append(actions, d.sure()...)
+	return append(actions, d.guarded()...)
 }
 
-// sure is what is told and written, and what the server is asked for that.
-func (d *decision) sure() []action.Action {
-	asks, then := d.asks, slices.Concat(d.events, d.writes)
-	if len(d.listed) > 0 { // one may have ended, which another controller has seen and the cache does not show
-		asks = append(asks, action.Current[*batchv1.Job]{In: jobsResource, Objects: d.listed})
+// guarded combines events, writes and the checks that they depend on.
+func (d *decision) guarded() []action.Action {
+	asks, then := d.preconditions, slices.Concat(d.events, d.writes)
+	if len(d.listed) > 0 { // one may have ended: another controller may have observed it before this cache does
+		asks = append(asks, action.Unchanged[*batchv1.Job]{Resource: jobsResource, Objects: d.listed})
 	}
 	changed := !equality.Semantic.DeepEqual(d.next.Status, d.CronJob.Status)
-	if len(d.writes) > 0 || len(d.events) > 0 && !changed { // it may be gone, or another one, or be told to rest
-		asks = append(asks, d.last)
+	if len(d.writes) > 0 || len(d.events) > 0 && !changed { // the cronjob may have been deleted, recreated or suspended
+		asks = append(asks, d.current)
 	}
-	d.last.written = changed
-	if changed { // first of all: what is deleted before its time stands there would be made again
-		status := action.Update[*batchv1.CronJob]{In: resource, Object: d.next, Subresource: "status"}
-		then = slices.Concat([]action.Action{note{status, d.events, d.last}}, d.writes)
+	d.current.written = changed
+	if changed { // first: a job that is deleted before the status records its time would be created again
+		status := action.Update[*batchv1.CronJob]{Resource: resource, Object: d.next, Subresource: "status"}
+		then = slices.Concat([]action.Action{statusUpdate{status, d.events, d.current}}, d.writes)
 	}
 	if len(asks) == 0 {
 		return then
 	}
-	return []action.Action{action.Sure{Asks: asks, Then: then}}
+	return []action.Action{action.Guard{Preconditions: asks, Then: then}}
 }
 
-// withOwnStatus is a cronjob that shares all but its status with another.
+// withOwnStatus returns a shallow copy of a cronjob with a deep copy of its status.
 func withOwnStatus(c *batchv1.CronJob) *batchv1.CronJob {
 	own := *c
 	c.Status.DeepCopyInto(&own.Status)
 	return &own
 }
 
-// compareStart sorts jobs by when they began; one that has not is last.
+// compareStart orders jobs by start time; jobs that have not started are last.
 func compareStart(a, b *batchv1.Job) int {
 	switch a, b := a.Status.StartTime, b.Status.StartTime; {
 	case a == nil && b == nil:
@@ -104,13 +106,13 @@ func compareStart(a, b *batchv1.Job) int {
 	}
 }
 
-// forget deletes the oldest of the jobs that have succeeded, and of those that have failed, beyond those that are kept.
-func (d *decision) forget() {
-	d.keepLast(d.spec.SuccessfulJobsHistoryLimit, batchv1.JobComplete)
-	d.keepLast(d.spec.FailedJobsHistoryLimit, batchv1.JobFailed)
+// trimHistory deletes the oldest succeeded and failed jobs beyond the history limits.
+func (d *decision) trimHistory() {
+	d.trim(d.spec.SuccessfulJobsHistoryLimit, batchv1.JobComplete)
+	d.trim(d.spec.FailedJobsHistoryLimit, batchv1.JobFailed)
 }
 
-func (d *decision) keepLast(limit *int32, end batchv1.JobConditionType) {
+func (d *decision) trim(limit *int32, end batchv1.JobConditionType) {
 	var ended []*batchv1.Job
 	for _, j := range d.Jobs {
 		if job.HasEnded(j) == end {
@@ -125,38 +127,39 @@ func (d *decision) keepLast(limit *int32, end batchv1.JobConditionType) {
 	}
 }
 
-// delete deletes a job, with its pods; one that is at work only if it still is.
+// delete deletes a job and its pods. An active job is only deleted if it has not changed since it was
+// observed.
 func (d *decision) delete(j *batchv1.Job, atWork bool) {
 	d.drop(j.UID)
 	if j.DeletionTimestamp != nil {
 		return
 	}
 	d.writes = append(d.writes, action.Delete[*batchv1.Job]{
-		In: jobsResource, Object: j, Unchanged: atWork, Propagation: metav1.DeletePropagationBackground, Tell: action.Tell{
-			About: d.CronJob, Reason: "SuccessfulDelete", Message: "Deleted job " + j.Name,
-			FailureReason: "FailedDelete", FailureBegin: "Deleted job: ",
+		Resource: jobsResource, Object: j, IfUnchanged: atWork, Propagation: metav1.DeletePropagationBackground, Events: action.Events{
+			Object: d.CronJob, Reason: "SuccessfulDelete", Message: "Deleted job " + j.Name,
+			FailureReason: "FailedDelete", FailurePrefix: "Deleted job: ",
 		},
 	})
 }
 
-// drop takes a job out of the list of those that are at work.
+// drop removes a job from the status's list of active jobs.
 func (d *decision) drop(uid types.UID) {
 	d.next.Status.Active = slices.DeleteFunc(d.next.Status.Active, func(r corev1.ObjectReference) bool { return r.UID == uid })
 }
 
 func (d *decision) isActive(uid types.UID) bool { return lists(&d.next.Status, uid) }
 
-// lists says whether a status has a job among those that are at work.
+// lists reports whether a status lists a job as active.
 func lists(status *batchv1.CronJobStatus, uid types.UID) bool {
 	return slices.ContainsFunc(status.Active, func(r corev1.ObjectReference) bool { return r.UID == uid })
 }
 
-func (d *decision) tell(warning bool, reason, format string, arguments ...any) {
-	d.events = append(d.events, action.Event{About: d.CronJob, Warning: warning, Reason: reason, Message: fmt.Sprintf(format, arguments...)})
+func (d *decision) event(warning bool, reason, format string, arguments ...any) {
+	d.events = append(d.events, action.Event{Object: d.CronJob, Warning: warning, Reason: reason, Message: fmt.Sprintf(format, arguments...)})
 }
 
-// follow has the status say which jobs are at work, when the last one was for, and when one has last succeeded.
-func (d *decision) follow() {
+// updateStatus updates the status: the active jobs, the last scheduled time and the last success.
+func (d *decision) updateStatus() {
 	status := &d.next.Status
 	there := map[types.UID]bool{}
 	for _, j := range d.Jobs {
@@ -166,13 +169,13 @@ func (d *decision) follow() {
 		switch {
 		case end != "" && d.isActive(j.UID):
 			d.drop(j.UID)
-			d.tell(false, "SawCompletedJob", "Saw completed job: %s, condition: %v", j.Name, end)
+			d.event(false, "SawCompletedJob", "Saw completed job: %s, condition: %v", j.Name, end)
 		case end != "" || d.isActive(j.UID) || j.DeletionTimestamp != nil:
 		case scheduled:
 			status.Active = append(status.Active, reference(j))
 			d.listed = append(d.listed, j)
 		default:
-			d.tell(true, "UnexpectedJob", "Saw a job that the controller did not create or forgot: %s", j.Name)
+			d.event(true, "UnexpectedJob", "Saw a job that the controller did not create or forgot: %s", j.Name)
 		}
 		if last := status.LastScheduleTime; scheduled && (last == nil || at.After(last.Time)) {
 			status.LastScheduleTime = ptr.To(metav1.NewTime(at))
@@ -185,25 +188,25 @@ func (d *decision) follow() {
 	for _, listed := range slices.Clone(status.Active) {
 		if !there[listed.UID] {
 			d.drop(listed.UID)
-			if d.CronJob.DeletionTimestamp == nil { // else its jobs go with it
-				d.tell(false, "MissingJob", "Active job went missing: %v", listed.Name)
+			if d.CronJob.DeletionTimestamp == nil { // otherwise its jobs are deleted with it
+				d.event(false, "MissingJob", "Active job went missing: %v", listed.Name)
 			}
 		}
 	}
 }
 
-// reference is how the status lists a job.
+// reference returns the reference by which the status lists a job.
 func reference(j *batchv1.Job) corev1.ObjectReference {
 	return corev1.ObjectReference{
 		APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Namespace: j.Namespace, Name: j.Name, UID: j.UID, ResourceVersion: j.ResourceVersion,
 	}
 }
 
-// run makes a job, if it is time, and says when it will be next.
+// run creates a job if one is due and schedules the next reconcile.
 func (d *decision) run() {
 	if zone := d.spec.TimeZone; zone != nil {
 		if _, err := time.LoadLocation(*zone); err != nil {
-			d.tell(true, "UnknownTimeZone", "invalid timeZone: %q: %s", *zone, err)
+			d.event(true, "UnknownTimeZone", "invalid timeZone: %q: %s", *zone, err)
 			return
 		}
 	}
@@ -211,28 +214,29 @@ func (d *decision) run() {
 		return
 	}
 	if hasZone(d.spec.Schedule) {
-		d.tell(true, "UnsupportedSchedule", "CRON_TZ or TZ used in schedule %q is not officially supported, "+
+		d.event(true, "UnsupportedSchedule", "CRON_TZ or TZ used in schedule %q is not officially supported, "+
 			"see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details", d.spec.Schedule)
 	}
 	schedule, err := parse(d.CronJob)
 	if err != nil {
-		d.tell(true, "UnparseableSchedule", "unparseable schedule: %q : %s", d.spec.Schedule, err)
+		d.event(true, "UnparseableSchedule", "unparseable schedule: %q : %s", d.spec.Schedule, err)
 		return
 	}
 	at, missed, err := due(schedule, d.since(), d.Now)
 	if err != nil {
-		d.tell(true, "InvalidSchedule", "invalid schedule: %s : %s", d.spec.Schedule, err)
+		d.event(true, "InvalidSchedule", "invalid schedule: %s : %s", d.spec.Schedule, err)
 		return
 	}
 	if !at.IsZero() {
 		d.start(at, missed)
 	}
-	d.again = max(untilNext(d.next, schedule, d.Now), justAfter)
+	d.requeue = max(untilNext(d.next, schedule, d.Now), justAfter)
 }
 
-// since is from when on missed runs are made up for: those are not that a new schedule would have had.
+// since returns the time after which missed runs are made up for. Runs that a new schedule would have had in
+// the past do not count.
 func (d *decision) since() time.Time {
-	since := later(begun(d.next), d.Since)
+	since := later(lastScheduled(d.next), d.Since)
 	if seconds := d.spec.StartingDeadlineSeconds; seconds != nil {
 		const most = math.MaxInt64 / int64(time.Second)
 		since = later(since, d.Now.Add(-time.Duration(min(*seconds, most))*time.Second))
@@ -247,31 +251,31 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// start makes the job of a time, unless the policy has it wait for another one.
+// start creates the job for a time, unless the concurrency policy forbids it.
 func (d *decision) start(at time.Time, missed int64) {
-	if missed > many {
-		d.tell(true, "TooManyMissedTimes", "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew")
+	if missed > manyMissed {
+		d.event(true, "TooManyMissedTimes", "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew")
 	}
 	if !d.mayStart() {
 		return
 	}
 	j := newJob(d.CronJob, at)
-	d.writes = append(d.writes, run{
-		Create: action.Create[*batchv1.Job]{In: jobsResource, Object: j, Tell: action.Tell{
-			About: d.CronJob, Reason: "SuccessfulCreate", Message: "Created job " + j.Name,
-			FailureReason: "FailedCreate", FailureBegin: "Error creating job: ",
+	d.writes = append(d.writes, jobCreation{
+		Create: action.Create[*batchv1.Job]{Resource: jobsResource, Object: j, Events: action.Events{
+			Object: d.CronJob, Reason: "SuccessfulCreate", Message: "Created job " + j.Name,
+			FailureReason: "FailedCreate", FailurePrefix: "Error creating job: ",
 		}},
-		of: d.last, at: at,
+		of: d.current, at: at,
 	})
 }
 
-// mayStart follows the policy about jobs that are at work. What is not seen is not at work as far as the server says so: the
-// cache may not show yet the job of the last time, which was late.
+// mayStart applies the concurrency policy. Where jobs must not overlap, it adds a check that the server has
+// no other jobs: the cache may not show the previous, late job yet.
 func (d *decision) mayStart() bool {
 	switch d.spec.ConcurrencyPolicy {
 	case batchv1.ForbidConcurrent:
 		if len(d.next.Status.Active) > 0 {
-			d.tell(false, "JobAlreadyActive", "Not starting job because prior execution is running and concurrency policy is Forbid")
+			d.event(false, "JobAlreadyActive", "Not starting job because prior execution is running and concurrency policy is Forbid")
 			return false
 		}
 	case batchv1.ReplaceConcurrent:
@@ -283,8 +287,8 @@ func (d *decision) mayStart() bool {
 	default:
 		return true
 	}
-	d.asks = append(d.asks, action.Known[*batchv1.Job]{
-		In: jobsResource, Owner: d.CronJob, Selector: labels.Everything(), Objects: d.Jobs,
+	d.preconditions = append(d.preconditions, action.DependentUIDsUnchanged[*batchv1.Job]{
+		Resource: jobsResource, Owner: d.CronJob, Selector: labels.Everything(), Objects: d.Jobs,
 	})
 	return true
 }

@@ -12,10 +12,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-// hourly is a cronjob that has last run at noon.
+// hourly returns a cronjob that last ran at noon.
 func hourly(t *testing.T) *batchv1.CronJob {
 	c := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: "hourly", Namespace: "default", UID: "c"}}
 	c.Spec.Schedule, c.Spec.ConcurrencyPolicy = "0 * * * *", batchv1.AllowConcurrent
@@ -25,11 +25,11 @@ func hourly(t *testing.T) *batchv1.CronJob {
 
 func decided(t *testing.T, c *batchv1.CronJob, now string, jobs ...*batchv1.Job) string {
 	var lines []string
-	for _, a := range Decide(Seen{CronJob: c, Jobs: jobs, Now: at(t, now)}) {
+	for _, a := range Decide(Input{CronJob: c, Jobs: jobs, Now: at(t, now)}) {
 		parts := []fmt.Stringer{a}
-		if sure, is := a.(action.Sure); is {
+		if sure, is := a.(action.Guard); is {
 			parts = nil
-			for _, q := range sure.Asks {
+			for _, q := range sure.Preconditions {
 				parts = append(parts, q)
 			}
 			for _, then := range sure.Then {
@@ -43,23 +43,23 @@ func decided(t *testing.T, c *batchv1.CronJob, now string, jobs ...*batchv1.Job)
 	return strings.Join(lines, "; ")
 }
 
-// Where jobs must not overlap, the server is asked whether there are others before one is made.
-func TestTheServerIsAskedWhichJobsThereAre(t *testing.T) {
+// Where jobs must not overlap, the server is asked for other jobs before one is created.
+func TestOverlapIsCheckedWithTheServer(t *testing.T) {
 	t.Parallel()
 	c := hourly(t)
 	name := nameOf(c, at(t, "2030-01-01 13:00:00"))
 	const now = "2030-01-01 13:00:01"
-	if got := decided(t, c, now); strings.Contains(got, "has come or gone") || !strings.Contains(got, "create job/"+name) {
+	if got := decided(t, c, now); strings.Contains(got, "added or removed") || !strings.Contains(got, "create job/"+name) {
 		t.Errorf("where they may overlap: %s", got)
 	}
 	c.Spec.ConcurrencyPolicy = batchv1.ForbidConcurrent
-	if got := decided(t, c, now); !strings.Contains(got, "make sure that no jobs of hourly has come or gone; ") ||
+	if got := decided(t, c, now); !strings.Contains(got, "check that no jobs of hourly were added or removed; ") ||
 		!strings.HasSuffix(got, "create job/"+name) {
 		t.Errorf("where they must not: %s", got)
 	}
 }
 
-func TestNumbersThatAreTooLargeAreTheLargest(t *testing.T) {
+func TestHugeStartingDeadlineDoesNotOverflow(t *testing.T) {
 	t.Parallel()
 	c := hourly(t)
 	c.Spec.StartingDeadlineSeconds = ptr.To[int64](math.MaxInt64)
@@ -68,8 +68,8 @@ func TestNumbersThatAreTooLargeAreTheLargest(t *testing.T) {
 	}
 }
 
-// Who says that a job is for a time to come does not stop the cronjob until then.
-func TestAJobForATimeToComeIsNoneOfTheSchedule(t *testing.T) {
+// A job annotated with a future time does not stop the schedule until then.
+func TestFutureJobsDoNotStopTheSchedule(t *testing.T) {
 	t.Parallel()
 	c := hourly(t)
 	for when, runs := range map[string]bool{"2999-01-01 12:00:00": true, "2030-01-01 13:00:00": false} {
@@ -81,7 +81,7 @@ func TestAJobForATimeToComeIsNoneOfTheSchedule(t *testing.T) {
 	}
 }
 
-func TestANewScheduleCountsFromWhenItIsSeen(t *testing.T) {
+func TestNewSchedulesApplyFromTheirObservation(t *testing.T) {
 	t.Parallel()
 	var s schedules
 	c := hourly(t)

@@ -20,17 +20,17 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/job"
 )
 
-func TestNoFaultHasARunTwice(t *testing.T) {
+func TestFaultsRepeatNoRun(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, hourly(trial.Of(cronjob.Add).Once()))
 }
 
-func TestTwoControllersAtOnceMakeOneJobEach(t *testing.T) {
+func TestTwoControllersCreateOneJobPerRun(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, hourly(trial.Of(cronjob.Add).Twice()))
 }
 
-// hourly is a cronjob that runs three times, of which the last is kept.
+// hourly is the scenario of a cronjob that runs three times and retains the last job.
 func hourly(processes []bowlinetest.Process) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
 		Options: []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
@@ -46,7 +46,7 @@ func hourly(processes []bowlinetest.Process) bowlinetest.Scenario {
 	}
 }
 
-// threeHours declares a cronjob whose jobs have nothing to do, and stops it after three runs.
+// threeHours creates a cronjob whose jobs complete immediately, and suspends it after three runs.
 func threeHours(ctx context.Context, config *rest.Config) error {
 	c, err := client.New(config)
 	if err != nil {
@@ -62,7 +62,7 @@ func threeHours(ctx context.Context, config *rest.Config) error {
 	return suspend(ctx, cronJobs, true)
 }
 
-// idle is a cronjob whose jobs have nothing to do.
+// idle returns a cronjob whose jobs need no completions.
 func idle(schedule string) *batchv1.CronJob {
 	cj := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: "hourly", Namespace: "default"}}
 	cj.Spec.Schedule = schedule
@@ -73,14 +73,14 @@ func idle(schedule string) *batchv1.CronJob {
 	return cj
 }
 
-// suspend stops the cronjob, or has it go on.
+// suspend suspends or resumes the cronjob.
 func suspend(ctx context.Context, cronJobs client.Resource[*batchv1.CronJob], stop bool) error {
 	patch := fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, stop)
 	_, err := cronJobs.Patch(ctx, "default", "hourly", "", types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
 
-// few is broken when more jobs are there than the kept one and the next.
+// few fails if there are more jobs than the retained one and the next.
 func few(s bowlinetest.State) error {
 	if n := len(s.Kind("Job")); n > 2 {
 		return fmt.Errorf("%d jobs are kept", n)

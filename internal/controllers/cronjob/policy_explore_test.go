@@ -16,45 +16,46 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/cronjob"
 )
 
-func TestNoFaultHasTwoJobsAtWork(t *testing.T) {
+func TestFaultsOverlapNoJobs(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, overlapping(batchv1.ForbidConcurrent, trial.Of(cronjob.Add).Once()))
 }
 
-func TestTwoControllersAtOnceHaveOneJobAtWork(t *testing.T) {
+func TestTwoControllersOverlapNoJobs(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, overlapping(batchv1.ForbidConcurrent, trial.Of(cronjob.Add).Twice()))
 }
 
-func TestNoFaultHasAJobBesideTheOneThatReplacesIt(t *testing.T) {
+func TestFaultsOverlapNoReplacedJobs(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, overlapping(batchv1.ReplaceConcurrent, trial.Of(cronjob.Add).Once()))
 }
 
-func TestTwoControllersAtOnceReplaceTheOneJob(t *testing.T) {
+func TestTwoControllersOverlapNoReplacedJobs(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, overlapping(batchv1.ReplaceConcurrent, trial.Of(cronjob.Add).Twice()))
 }
 
-// overlapping is a cronjob whose jobs do not end, and of which there is to be one at a time.
+// overlapping is the scenario of a cronjob whose jobs do not end, and which allows one job at a time.
 func overlapping(policy batchv1.ConcurrencyPolicy, processes []bowlinetest.Process) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
 		Options:    []bowlinetest.Option{trial.Alone()},
 		Processes:  processes,
 		Act:        lateRun(policy),
 		Settle:     5 * time.Minute,
-		Restless:   policy == batchv1.ReplaceConcurrent, // every minute, where nobody stops it
+		Restless:   policy == batchv1.ReplaceConcurrent, // creates a job every minute
 		Invariants: []func(bowlinetest.State) error{oneAtATime},
-		Compare:    untold, // who was late has made none, or another one
+		Compare:    ignoreState, // a late controller creates no job, or another one
 		Skip:       trial.Events,
 		Budget:     20,
 	}
 }
 
-// untold is a Scenario's Compare where what there is in the end does not matter.
-func untold(bowlinetest.State) bowlinetest.State { return bowlinetest.State{} }
+// ignoreState is a Scenario.Compare that ignores the final state.
+func ignoreState(bowlinetest.State) bowlinetest.State { return bowlinetest.State{} }
 
-// lateRun has the run of a minute be made up for seconds before the next one, and stops after that.
+// lateRun resumes a cronjob seconds before the next run, so that the previous run is made up for, and
+// suspends it after that.
 func lateRun(policy batchv1.ConcurrencyPolicy) func(context.Context, *rest.Config) error {
 	return func(ctx context.Context, config *rest.Config) error {
 		c, err := client.New(config)
@@ -77,7 +78,7 @@ func lateRun(policy batchv1.ConcurrencyPolicy) func(context.Context, *rest.Confi
 	}
 }
 
-// oneAtATime is broken when a job is made while another one is at work.
+// oneAtATime fails if there is more than one job.
 func oneAtATime(s bowlinetest.State) error {
 	if n := len(s.Kind("Job")); n > 1 {
 		return fmt.Errorf("%d jobs are at work", n)

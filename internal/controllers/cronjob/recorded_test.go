@@ -11,16 +11,16 @@ import (
 
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/bowlinetest/trial"
-	"github.com/bowline-dev/bowline/internal/golden/recorded"
+	"github.com/bowline-dev/bowline/internal/golden"
 )
 
-// The same requests as were sent to a kube-apiserver with a kube-controller-manager 1.36 are sent here: a job of two, one of
-// whose pods succeeds, and a cronjob whose day never comes.
-func TestWhatKubernetesMadeOfAJobIsMadeHere(t *testing.T) {
+// The recording has a kube-apiserver's answers, with kube-controller-manager 1.36, to the same requests: a
+// job of two completions, one of whose pods succeeds, and a cronjob whose next run is never due.
+func TestRecordedKubernetesJobs(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		saved, compared, batch := map[string]string{}, 0, false
-		for i, step := range recorded.Steps(t, "controllers/controllers-others.json") {
+		for i, step := range golden.Steps(t, "controllers/controllers-others.json") {
 			if step.Method == http.MethodPost {
 				batch = strings.HasPrefix(step.Path, "/apis/batch/")
 			}
@@ -31,7 +31,7 @@ func TestWhatKubernetesMadeOfAJobIsMadeHere(t *testing.T) {
 				time.Sleep(time.Duration(step.Sleep * float64(time.Second)))
 				continue
 			}
-			status, got := recorded.Send(t, p.Config(), step, saved)
+			status, got := golden.Send(t, p.RESTConfig(), step, saved)
 			if step.StatusOnly || step.Response.Body == nil || strings.Contains(step.Headers["Accept"], "as=Table") {
 				continue
 			}
@@ -53,11 +53,11 @@ var (
 	suffix = regexp.MustCompile(`^once-[0-9a-z]{5}$`)
 )
 
-// comparable is an answer without what differs from one server to another: times, uids and the random ends of names, and what
-// admission gives to a pod.
+// comparable removes from an answer what differs between servers: times, uids, random name suffixes, and what
+// admission adds to pods.
 func comparable(v any) any {
-	return recorded.Alike(v, func(object map[string]any, field string) bool {
-		return field == "startTime" || field == "spec" && recorded.At(object, "metadata.generateName") != ""
+	return golden.NormalizeWith(v, func(object map[string]any, field string) bool {
+		return field == "startTime" || field == "spec" && golden.Lookup(object, "metadata.generateName") != ""
 	}, func(s string) string {
 		if uid.MatchString(s) {
 			return "a uid"

@@ -10,39 +10,41 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 	"github.com/bowline-dev/bowline/internal/controllers/job"
 )
 
-// standing asks the server whether a cronjob is as it was seen or, since then, as this run has written it.
-type standing struct {
+// unchangedCronJob checks that a cronjob on the server is as observed or as this run has last written it.
+type unchangedCronJob struct {
 	c *batchv1.CronJob
-	// written says that a note is written first, which fails if the cronjob is not as it was seen: there is nothing to ask before.
+	// written means that a note, which is written first, does the check itself: it fails if the cronjob has
+	// changed.
 	written bool
 }
 
-func (s *standing) String() string { return s.asked().String() }
+func (s *unchangedCronJob) String() string { return s.asked().String() }
 
-func (s *standing) Ask(ctx context.Context, by *action.Hand) error {
+func (s *unchangedCronJob) Check(ctx context.Context, by *action.Executor) error {
 	if s.written {
 		return nil
 	}
-	return s.asked().Ask(ctx, by)
+	return s.asked().Check(ctx, by)
 }
 
-func (s *standing) asked() action.Current[*batchv1.CronJob] {
-	return action.Current[*batchv1.CronJob]{In: resource, Objects: []*batchv1.CronJob{s.c}}
+func (s *unchangedCronJob) asked() action.Unchanged[*batchv1.CronJob] {
+	return action.Unchanged[*batchv1.CronJob]{Resource: resource, Objects: []*batchv1.CronJob{s.c}}
 }
 
-// note writes the status of a cronjob and tells what has come into it: nobody would find that out once more.
-type note struct {
+// statusUpdate updates the status of a cronjob and then records the events about the change, which no later run would
+// detect again.
+type statusUpdate struct {
 	action.Update[*batchv1.CronJob]
 	told []action.Action
-	of   *standing
+	of   *unchangedCronJob
 }
 
-func (n note) Do(ctx context.Context, by *action.Hand) error {
-	written, err := n.Make(ctx, by)
+func (n statusUpdate) Do(ctx context.Context, by *action.Executor) error {
+	written, err := n.Write(ctx, by)
 	if err != nil {
 		return err
 	}
@@ -51,16 +53,16 @@ func (n note) Do(ctx context.Context, by *action.Hand) error {
 	return err
 }
 
-// run makes the job of a time, and has the status of its cronjob say so at once: the job may be gone before anybody has seen
-// it, and what the status does not say is made up for.
-type run struct {
+// jobCreation creates the job for a time and records it in the cronjob's status at once. The job may be deleted
+// before any controller observes it, and a run that the status does not record would be repeated.
+type jobCreation struct {
 	action.Create[*batchv1.Job]
-	of *standing
+	of *unchangedCronJob
 	at time.Time
 }
 
-func (r run) Do(ctx context.Context, by *action.Hand) error {
-	made, err := r.Make(ctx, by)
+func (r jobCreation) Do(ctx context.Context, by *action.Executor) error {
+	made, err := r.Write(ctx, by)
 	if err != nil {
 		return err
 	}
@@ -69,7 +71,7 @@ func (r run) Do(ctx context.Context, by *action.Hand) error {
 		return err
 	}
 	c, err := client.Of[*batchv1.CronJob](by.Client, resource).Get(ctx, seen.Namespace, seen.Name)
-	if err = action.Unserved(err, resource, seen.Name); action.IsGone(err) || err == nil && c.UID != seen.UID {
+	if err = action.ClassifyNotFound(err, resource, seen.Name); action.IsGone(err) || err == nil && c.UID != seen.UID {
 		return nil
 	}
 	if err != nil {
@@ -78,21 +80,22 @@ func (r run) Do(ctx context.Context, by *action.Hand) error {
 	return r.tell(ctx, by, c, made)
 }
 
-// tell writes the status of the cronjob as it was seen.
-func (r run) tell(ctx context.Context, by *action.Hand, seen *batchv1.CronJob, made *batchv1.Job) error {
+// tell updates the status of the cronjob.
+func (r jobCreation) tell(ctx context.Context, by *action.Executor, seen *batchv1.CronJob, made *batchv1.Job) error {
 	if !r.note(&seen.Status, made) {
 		return nil
 	}
-	seen.ManagedFields = nil // as in action.Update
+	seen.ManagedFields = nil // as action.Update does
 	_, err := client.Of[*batchv1.CronJob](by.Client, resource).UpdateStatus(ctx, seen, metav1.UpdateOptions{})
-	if err = action.Unserved(err, resource, seen.Name); action.IsGone(err) {
+	if err = action.ClassifyNotFound(err, resource, seen.Name); action.IsGone(err) {
 		return nil
 	}
 	return err
 }
 
-// note has a status say that the job was made, which is nil when it will not be, unless it does.
-func (r run) note(status *batchv1.CronJobStatus, made *batchv1.Job) (changed bool) {
+// note records in a status that the job was created, and reports whether that changed the status. made is nil
+// if the job will not be created.
+func (r jobCreation) note(status *batchv1.CronJobStatus, made *batchv1.Job) (changed bool) {
 	if last := status.LastScheduleTime; last == nil || r.at.After(last.Time) {
 		status.LastScheduleTime, changed = ptr.To(metav1.NewTime(r.at)), true
 	}

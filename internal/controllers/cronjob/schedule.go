@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/controller"
 )
 
-// parse reads the schedule of a cronjob, in its time zone. The library panics at some texts (TZ=0).
+// parse parses the schedule of a cronjob in its time zone. The library panics on some inputs, such as "TZ=0".
 func parse(c *batchv1.CronJob) (schedule cron.Schedule, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -29,17 +29,18 @@ func parse(c *batchv1.CronJob) (schedule cron.Schedule, err error) {
 	return cron.ParseStandard(text)
 }
 
-// hasZone says that a schedule has a time zone of its own, as old ones may.
+// hasZone reports whether a schedule contains a time zone, as old ones may.
 func hasZone(schedule string) bool { return strings.Contains(schedule, "TZ") }
 
-// many is how many runs may have been missed before somebody is told.
-const many = 100
+// manyMissed is the number of missed runs above which a warning is recorded.
+const manyMissed = 100
 
-// errNever is what is wrong with a schedule such as the 31st of February.
+// errNever is the error for a schedule such as February 31. Its text is that of Kubernetes.
 var errNever = errors.New("time difference between two schedules is less than 1 second")
 
-// due is the last time up to now at which there should have been a run since another time, zero for none; missed says about how
-// many there should have been, were there more than that one. Where the runs come at equal intervals it is not slower for many.
+// due returns the last scheduled time after since and not after now, zero if there is none. missed is about
+// the number of scheduled times in between, if there was more than one. The cost does not depend on missed
+// for schedules with equal intervals.
 func due(schedule cron.Schedule, since, now time.Time) (last time.Time, missed int64, err error) {
 	first := schedule.Next(since)
 	second := schedule.Next(first)
@@ -54,19 +55,19 @@ func due(schedule cron.Schedule, since, now time.Time) (last time.Time, missed i
 		return time.Time{}, 0, errNever
 	}
 	missed = int64(now.Sub(first)/time.Second)/interval + 1
-	// Two intervals back, so that a schedule whose intervals differ is not overtaken.
+	// Start two intervals early, so that the search does not overshoot if intervals differ.
 	for t := schedule.Next(first.Add(time.Duration((missed-2)*interval) * time.Second)); !t.After(now); t = schedule.Next(t) {
 		last = t
 	}
 	return last, missed, nil
 }
 
-// justAfter is how long after a time of the schedule a run is looked for: clocks differ by a little.
+// justAfter delays reconciles past the scheduled time, to allow for clock differences.
 const justAfter = 100 * time.Millisecond
 
-// untilNext is how long until the next run.
+// untilNext returns the time until the next run.
 func untilNext(c *batchv1.CronJob, schedule cron.Schedule, now time.Time) time.Duration {
-	since := begun(c)
+	since := lastScheduled(c)
 	last, missed, err := due(schedule, since, now)
 	switch {
 	case err != nil || last.IsZero() && missed > 0:
@@ -77,16 +78,16 @@ func untilNext(c *batchv1.CronJob, schedule cron.Schedule, now time.Time) time.D
 	return schedule.Next(last).Add(justAfter).Sub(now)
 }
 
-// begun is when the last run was due that there was, or since when there should be some.
-func begun(c *batchv1.CronJob) time.Time {
+// lastScheduled returns the scheduled time of the last run, or the creation time if there was none.
+func lastScheduled(c *batchv1.CronJob) time.Time {
 	if last := c.Status.LastScheduleTime; last != nil {
 		return last.Time
 	}
 	return c.CreationTimestamp.Time
 }
 
-// schedules remembers since when cronjobs have the schedules that they have, as far as they have changed since this process looks
-// after them: a new schedule counts from then on, and what it would have had before is not made up for.
+// schedules records when cronjobs changed their schedules, as far as this process has observed it. A new
+// schedule applies from then on: runs that it would have had before are not made up for.
 type schedules struct {
 	mu sync.Mutex
 	of map[controller.Request]scheduled
@@ -95,10 +96,10 @@ type schedules struct {
 type scheduled struct {
 	uid            types.UID
 	schedule, zone string
-	since          time.Time // zero for always
+	since          time.Time // zero if no change was observed
 }
 
-// since is when the schedule of a cronjob is from; zero where it has not been seen to change.
+// since returns when a cronjob got its schedule; zero if no change was observed.
 func (s *schedules) since(request controller.Request, c *batchv1.CronJob, now time.Time) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +119,7 @@ func (s *schedules) since(request controller.Request, c *batchv1.CronJob, now ti
 	return is.since
 }
 
-// forget is for what is gone.
+// forget removes a deleted cronjob.
 func (s *schedules) forget(request controller.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,7 +18,7 @@ func at(t *testing.T, text string) time.Time {
 	return when
 }
 
-func TestTheLastRunThatIsDueIsFound(t *testing.T) {
+func TestDueReturnsTheLastRun(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		schedule, since, now, want string
@@ -29,7 +29,7 @@ func TestTheLastRunThatIsDueIsFound(t *testing.T) {
 		{"0 * * * *", "2030-01-01 12:00:00", "2030-01-01 15:30:00", "2030-01-01 15:00:00", 3},
 		{"0 * * * *", "2030-01-01 12:00:00", "2040-01-01 12:00:30", "2040-01-01 12:00:00", 10*365*24 + 2*24},
 		{"@every 45m", "2030-01-01 12:00:00", "2030-01-01 15:00:00", "2030-01-01 15:00:00", 4},
-		// Intervals differ: working days, and hours in which somebody is there.
+		// Unequal intervals: working days and office hours.
 		{"30 6-16/4 * * 1-5", "2030-01-04 06:30:00", "2030-01-07 06:31:00", "2030-01-07 06:30:00", 18},
 		{"30 6-16/4 * * 1-5", "2030-01-04 10:30:00", "2030-01-06 12:00:00", "2030-01-04 14:30:00", 0},
 	} {
@@ -51,7 +51,7 @@ func TestTheLastRunThatIsDueIsFound(t *testing.T) {
 	}
 }
 
-func TestADayThatNeverComesIsAnError(t *testing.T) {
+func TestImpossibleDateIsAnError(t *testing.T) {
 	t.Parallel()
 	schedule, err := cron.ParseStandard("0 0 31 2 *")
 	if err != nil {
@@ -62,8 +62,9 @@ func TestADayThatNeverComesIsAnError(t *testing.T) {
 	}
 }
 
-// In New York it is never half past two on the second Sunday in March, and half past one twice on the first one in November.
-func TestClocksThatAreSetForwardAndBack(t *testing.T) {
+// In New York, 02:30 does not exist on the second Sunday in March, and 01:30 occurs twice on the first Sunday
+// in November.
+func TestDaylightSavingTime(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ schedule, now, want string }{
 		{"30 2 * * *", "2030-03-09 12:00:00", "2030-03-11 06:30:00"},
@@ -81,7 +82,7 @@ func TestClocksThatAreSetForwardAndBack(t *testing.T) {
 	}
 }
 
-func TestNoScheduleEndsTheController(t *testing.T) {
+func TestInvalidSchedulesAreErrors(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "TZ=0", "* * * *", "60 * * * *", "@sometimes", "*/0 * * * *"} {
 		if _, err := parse(&batchv1.CronJob{Spec: batchv1.CronJobSpec{Schedule: text}}); err == nil {

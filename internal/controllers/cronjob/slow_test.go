@@ -19,11 +19,11 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/cronjob"
 )
 
-// slow is a way to a server on which the first answer to the write of a status takes half a minute.
+// slow is a transport that delays the first response to a status write by half a minute.
 type slow struct {
 	http.RoundTripper
 	once    sync.Once
-	written chan struct{} // closed once it is written
+	written chan struct{} // closed after the first status write
 }
 
 func (s *slow) RoundTrip(q *http.Request) (*http.Response, error) {
@@ -37,9 +37,9 @@ func (s *slow) RoundTrip(q *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// A run that is decided is made only if its cronjob is as it was when that was decided, however long what is written before
-// takes. What the status has come to say is told all the same.
-func TestNoRunFollowsFromWhatWasHalfAMinuteAgo(t *testing.T) {
+// A job is created only if the cronjob is unchanged since the decision, however long earlier writes take.
+// Events for the written status are recorded in any case.
+func TestRunsRequireAnUnchangedCronJob(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		meanwhile func(t *testing.T, cronJobs client.Resource[*batchv1.CronJob]) error
@@ -57,7 +57,7 @@ func TestNoRunFollowsFromWhatWasHalfAMinuteAgo(t *testing.T) {
 			t.Parallel()
 			bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 				missed(t, p)
-				config := rest.CopyConfig(p.Config())
+				config := rest.CopyConfig(p.RESTConfig())
 				way := &slow{RoundTripper: config.Transport, written: make(chan struct{})}
 				config.Transport = way
 				defer start(t, trial.Of(cronjob.Add), config)()
@@ -80,7 +80,7 @@ func TestNoRunFollowsFromWhatWasHalfAMinuteAgo(t *testing.T) {
 	}
 }
 
-// missed makes a cronjob, one job of which has gone and one of which is due, while no controller is there.
+// missed creates a cronjob with a missing job and a due run, while no controller is running.
 func missed(t *testing.T, p *bowlinetest.Plane) {
 	t.Helper()
 	cronJobs := bowlinetest.Client[*batchv1.CronJob](t, p)
@@ -98,7 +98,7 @@ func missed(t *testing.T, p *bowlinetest.Plane) {
 	time.Sleep(90 * time.Minute)
 }
 
-// start runs a program until the result is called.
+// start runs a program until stop is called.
 func start(t *testing.T, p trial.Program, config *rest.Config) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup

@@ -20,15 +20,16 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/job"
 )
 
-// runs is a flag, so that bench has it be a year.
+// runs is a flag so that the benchmark can simulate a year.
 var runs = flag.Int("runs", 48, "how many hourly runs TestHourlyRuns makes")
 
-// The time is virtual: of each run there is a job with a pod, which succeeds, and nothing of it is left but the last three.
+// In virtual time, each run creates a job with a pod that succeeds, and only the last three jobs and pods
+// remain.
 func TestHourlyRuns(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		defer runNodes(t, p)()
-		c, err := client.New(p.Config())
+		c, err := client.New(p.RESTConfig())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,10 +63,10 @@ func TestHourlyRuns(t *testing.T) {
 	}, asUp)
 }
 
-// runNodes has each new pod succeed at once, until it is ended. It is as little as can be, since nodes are no part of what is
-// measured: an informer whose handler writes, and no controller, so that it would have to begin anew if a write failed.
+// runNodes marks each new pod as succeeded until end is called. It is minimal, since nodes are not part of
+// the measurement: an informer whose handler writes, without a controller that would retry failed writes.
 func runNodes(t *testing.T, p *bowlinetest.Plane) (end func()) {
-	c, err := client.New(p.Config())
+	c, err := client.New(p.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func runNodes(t *testing.T, p *bowlinetest.Plane) (end func()) {
 	}
 }
 
-// asUp has the plane itself run the controllers, as bowline up does.
+// asUp makes the plane itself run the controllers, as bowline up does.
 var asUp = bowlinetest.With(func(o *bowline.Options) {
 	o.Controllers = []string{cronjob.Name, job.Name, garbagecollector.Name}
 })

@@ -1,10 +1,12 @@
-// Package daemonset is the controller that has a pod of a template on each node, or on each that the template is for: what
-// collects logs, watches over the node or brings its network up. It says itself which node a pod is for, and leaves it to the
-// scheduler to bring it there. Another template goes from node to node, with what was before kept as revisions.
+// Package daemonset implements the DaemonSet controller, which runs one pod of a template on every node that
+// the template can run on, for example to collect logs, to monitor the node or to set up its network. The
+// controller chooses the node of each pod with a node affinity and leaves the binding to the scheduler. It
+// rolls a changed template out node by node and stores earlier templates as ControllerRevisions.
 //
-// decide.go is what it does, of nothing but what was seen; place.go says which nodes, node.go what about one, roll.go how another
-// template comes to them, taken.go what about pods that somebody takes away, status.go how far all that is; sure.go asks about
-// a node before something is done on its account. Package sets carries it out.
+// Decide, in decide.go, is a pure function of the observed state. place.go matches nodes, node.go decides
+// about the pods of one node, roll.go rolls out a template, taken.go handles pods that are relabeled by
+// someone else, twins.go merges equal revisions, status.go computes the status, and sure.go checks a node
+// with the server before acting on its state. Package podset reads the caches and carries out the plan.
 package daemonset
 
 import (
@@ -18,10 +20,10 @@ import (
 
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/sets"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podset"
 )
 
-// Name of the controller, as --controllers takes it.
+// Name is the controller's name in --controllers.
 const Name = "daemonset"
 
 var (
@@ -35,17 +37,17 @@ func Add(m *controller.Manager) *controller.Controller {
 	all := informer.For[*appsv1.DaemonSet](m.Informers(), resource)
 	nodes := informer.For[*corev1.Node](m.Informers(), nodesResource)
 	moves := controller.If(func(old, now *corev1.Node) bool { return old == nil || now == nil || !samePlace(old, now) })
-	return sets.Keep(m, sets.Kept[*appsv1.DaemonSet, appsv1.DaemonSetStatus]{
-		Name: Name, Component: "daemonset-controller", In: resource, Kind: kind, Workers: 2,
+	return podset.Add(m, podset.Config[*appsv1.DaemonSet, appsv1.DaemonSetStatus]{
+		Name: Name, Component: "daemonset-controller", Resource: resource, Kind: kind, Workers: 2,
 		Selector: func(set *appsv1.DaemonSet) *metav1.LabelSelector { return set.Spec.Selector },
 		Status:   func(set *appsv1.DaemonSet) *appsv1.DaemonSetStatus { return &set.Status },
-		Decide: func(s sets.Seen[*appsv1.DaemonSet]) (Plan, error) {
+		Decide: func(s podset.Observed[*appsv1.DaemonSet]) (Plan, error) {
 			sorted := slices.Clone(nodes.Indexer().List())
 			slices.SortFunc(sorted, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
 			return Decide(Seen{s, sorted})
 		},
 	}, controller.Watches(nodes, func(*corev1.Node) (requests []controller.Request) {
-		for set := range all.Indexer().All() { // each may be for a node that has come or become another
+		for set := range all.Indexer().All() { // a new or changed node can affect every set
 			requests = append(requests, informer.KeyOf(set))
 		}
 		return requests

@@ -10,13 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/bowline-dev/bowline/internal/controllers/failing"
-	"github.com/bowline-dev/bowline/internal/controllers/history"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
-	"github.com/bowline-dev/bowline/internal/controllers/sets"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/history"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podbackoff"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podset"
 )
 
-// seen is a set, with its revision, on nodes that have a pod of the revision each.
+// seen returns a set with its revision, and the given nodes with a running pod of that revision each.
 func seen(t *testing.T, nodes ...string) Seen {
 	t.Helper()
 	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "agent", Namespace: "default", UID: "agent", Generation: 1}}
@@ -30,11 +30,11 @@ func seen(t *testing.T, nodes ...string) Seen {
 		Labels: map[string]string{"app": "agent", appsv1.DefaultDaemonSetUniqueLabelKey: hash},
 	}, Revision: 1}
 	var err error
-	if revision.Data.Raw, err = history.Data(&set.Spec.Template); err != nil {
+	if revision.Data.Raw, err = history.EncodeTemplate(&set.Spec.Template); err != nil {
 		t.Fatal(err)
 	}
-	s := Seen{Seen: sets.Seen[*appsv1.DaemonSet]{
-		Set: set, Revisions: []*appsv1.ControllerRevision{revision}, Pauses: failing.New(), Now: time.Now(),
+	s := Seen{Observed: podset.Observed[*appsv1.DaemonSet]{
+		Set: set, Revisions: []*appsv1.ControllerRevision{revision}, Backoff: podbackoff.New(), Now: time.Now(),
 	}}
 	s.Pod = func(string) *corev1.Pod { return nil }
 	s.Revision = func(string) *appsv1.ControllerRevision { return revision }
@@ -48,7 +48,7 @@ func seen(t *testing.T, nodes ...string) Seen {
 	return s
 }
 
-// does is what is decided about pods and revisions, but for what only asks.
+// does returns the actions that Decide plans, without the preconditions.
 func does(t *testing.T, s Seen) string {
 	t.Helper()
 	plan, err := Decide(s)
@@ -56,7 +56,7 @@ func does(t *testing.T, s Seen) string {
 		t.Fatal(err)
 	}
 	var all []string
-	for _, a := range append(plan.Claim, plan.Keep...) {
+	for _, a := range append(plan.Claim, plan.Apply...) {
 		if text := a.String(); !strings.HasPrefix(text, "make sure") {
 			all = append(all, text)
 		}
@@ -92,7 +92,7 @@ func TestWhatIsLeftOfARollingUpdateSaysNothing(t *testing.T) {
 	}
 }
 
-// Two revisions of one template, as two controllers may have made them: no pod is replaced by one that is just like it.
+// Two controllers may have created two revisions of one template. No pod is replaced by an identical one.
 func TestPodsOfTheSameTemplateByAnotherNameStay(t *testing.T) {
 	t.Parallel()
 	s := seen(t, "a", "b")

@@ -11,11 +11,11 @@ import (
 	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// onNode decides about the pods of a node, whatever template they are of.
+// onNode decides about the pods of a node, regardless of their template.
 func (d *daemons) onNode(node *corev1.Node) {
 	there := d.on[node.Name]
 	is := d.place.of(node)
@@ -29,12 +29,13 @@ func (d *daemons) onNode(node *corev1.Node) {
 	}
 }
 
-// running are the pods of a node that do their work, or will. Those that have ended are deleted, so that others can be made.
+// running returns the pods of a node that run or have yet to start. It deletes terminated pods, so that new
+// ones can be created.
 func (d *daemons) running(node string) (running []*corev1.Pod) {
 	for _, pod := range d.on[node] {
 		switch {
 		case pod.DeletionTimestamp != nil:
-		case pods.HasEnded(pod):
+		case pods.IsTerminal(pod):
 			d.replaceEnded(pod, node)
 		default:
 			running = append(running, pod)
@@ -43,11 +44,11 @@ func (d *daemons) running(node string) (running []*corev1.Pod) {
 	return running
 }
 
-// replaceEnded deletes a pod that has ended, however it did: what a daemon does has no end. Where they end again and again it
-// is left alone for a while.
+// replaceEnded deletes a pod that has terminated, whether it failed or succeeded, since daemons run forever.
+// If the node's pods keep terminating, the deletion is delayed by a back-off.
 func (d *daemons) replaceEnded(pod *corev1.Pod, node string) {
 	place := fmt.Sprintf("%s/%d/%s", d.Set.UID, d.Set.Status.ObservedGeneration, node)
-	if left := d.Pauses.Left(place, d.Now); left > 0 {
+	if left := d.Backoff.Remaining(place, d.Now); left > 0 {
 		d.soon(left)
 		return
 	}
@@ -57,10 +58,11 @@ func (d *daemons) replaceEnded(pod *corev1.Pod, node string) {
 		d.tell(false, "SucceededDaemonPod", "Found succeeded daemon pod %s/%s on node %s, will try to delete it",
 			pod.Namespace, pod.Name, node)
 	}
-	d.remove = append(d.remove, d.Pauses.Before(place, d.deletion(pod)))
+	d.remove = append(d.remove, d.Backoff.StartBefore(place, d.deletion(pod)))
 }
 
-// keepOne leaves a node one pod; two where the next one comes beside the one before it.
+// keepOne deletes all but one pod of a node. With a surge, the node may have one pod of the current template
+// and one of an earlier one.
 func (d *daemons) keepOne(node string, running []*corev1.Pod, should bool) {
 	switch {
 	case !d.surges():
@@ -70,14 +72,15 @@ func (d *daemons) keepOne(node string, running []*corev1.Pod, should bool) {
 			}
 		}
 	case should && !slices.ContainsFunc(d.on[node], func(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil }):
-		d.lacks(node) // beside those that go; one that has failed, and is left alone for a while, has its place
+		d.lacks(node) // all pods are being deleted; a failed pod that waits for its back-off prevents this
 	case len(running) > 1:
 		d.keepPair(running)
 	}
 }
 
-// keepPair leaves the oldest pod of the template, and beside it the oldest of another one until the first is available: unless
-// that one is not ready, and so worth nothing.
+// keepPair keeps the oldest pod of the current template and the oldest pod of any other template, and deletes
+// the rest. It also deletes the pod of the other template if that is not ready or the pod of the current
+// template is available.
 func (d *daemons) keepPair(running []*corev1.Pod) {
 	var next, old *corev1.Pod
 	for _, pod := range running {
@@ -95,7 +98,8 @@ func (d *daemons) keepPair(running []*corev1.Pod) {
 	}
 }
 
-// available says whether a pod has been ready for long enough, and notes when it will have been.
+// available reports whether a pod has been ready for the set's minReadySeconds. If that time has not passed
+// yet, it requests another decision for when it has.
 func (d *daemons) available(pod *corev1.Pod) bool {
 	in, ready := pods.AvailableIn(pod, d.Set.Spec.MinReadySeconds, d.Now)
 	d.soon(in)
@@ -103,7 +107,7 @@ func (d *daemons) available(pod *corev1.Pod) bool {
 }
 
 func (d *daemons) tell(warning bool, reason, format string, args ...any) {
-	d.told = append(d.told, action.Event{About: d.Set, Warning: warning, Reason: reason, Message: fmt.Sprintf(format, args...)})
+	d.told = append(d.told, action.Event{Object: d.Set, Warning: warning, Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
 func (d *daemons) delete(pod *corev1.Pod) {
@@ -113,17 +117,17 @@ func (d *daemons) delete(pod *corev1.Pod) {
 }
 
 func (d *daemons) deletion(pod *corev1.Pod) action.Delete[*corev1.Pod] {
-	return action.Delete[*corev1.Pod]{In: pods.Resource, Object: pod, Tell: action.Tell{
-		About: d.Set, Reason: "SuccessfulDelete", Message: "Deleted pod: " + pod.Name,
-		FailureReason: "FailedDelete", FailureBegin: "Error deleting: ",
+	return action.Delete[*corev1.Pod]{Resource: pods.Resource, Object: pod, Events: action.Events{
+		Object: d.Set, Reason: "SuccessfulDelete", Message: "Deleted pod: " + pod.Name,
+		FailureReason: "FailedDelete", FailurePrefix: "Error deleting: ",
 	}}
 }
 
-// created are the pods of the template for the nodes that get one.
-func (d *daemons) created() (made action.Together) {
+// created returns the creations of the current template's pods on the nodes in d.create.
+func (d *daemons) created() (made action.Parallel) {
 	template := d.Set.Spec.Template.DeepCopy()
 	template.Spec.Tolerations = tolerations(&template.Spec)
-	if template.Labels == nil { // a selector may ask for no more than that a label is not there
+	if template.Labels == nil { // a selector without required labels, such as DoesNotExist, permits a template without labels
 		template.Labels = map[string]string{}
 	}
 	template.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = d.hash
@@ -135,19 +139,20 @@ func (d *daemons) created() (made action.Together) {
 		name := d.nameOn(node, given)
 		pod := pods.New(template, d.Set, kind, name)
 		pod.Spec.Affinity = onlyOn(pod.Spec.Affinity, node)
-		create := action.Create[*corev1.Pod]{In: pods.Resource, Object: pod, Tell: action.Tell{
-			About: d.Set, Reason: "SuccessfulCreate", Message: "Created pod: " + name,
-			FailureReason: "FailedCreate", FailureBegin: "Error creating: ",
+		create := action.Create[*corev1.Pod]{Resource: pods.Resource, Object: pod, Events: action.Events{
+			Object: d.Set, Reason: "SuccessfulCreate", Message: "Created pod: " + name,
+			FailureReason: "FailedCreate", FailurePrefix: "Error creating: ",
 		}}
 		made = append(made, onNode{create, d.place, node, standing{there: true, should: true, may: true}})
 	}
 	return made
 }
 
-// nameOn is the first name for the template's pod on a node that is free, and is not given away now.
+// nameOn returns the first free name for the current template's pod on a node and adds it to given, the names
+// used in this run.
 func (d *daemons) nameOn(node string, given map[string]bool) string {
 	for n := 0; ; n++ {
-		name := pods.NameOn(d.Set, node, d.hash, n)
+		name := pods.NameForKey(d.Set, node, d.hash, n)
 		if d.free(name) && !given[name] {
 			given[name] = true
 			return name
@@ -155,20 +160,22 @@ func (d *daemons) nameOn(node string, given map[string]bool) string {
 	}
 }
 
-// free says whether no pod has a name, or one of the set that has only just come: that is the one which would be made.
+// free reports whether a name can be used for a new pod: no pod has it, or the pod is the set's but was not
+// observed yet, so that the creation is the same one.
 func (d *daemons) free(name string) bool {
 	pod := d.Pod(name)
 	return pod == nil || metav1.IsControlledBy(pod, d.Set) &&
 		!slices.ContainsFunc(d.pods, func(seen *corev1.Pod) bool { return seen.UID == pod.UID })
 }
 
-// isNext says whether a pod is of the template. Pods from before there were hashes have its number.
+// isNext reports whether a pod is of the current template. Pods that predate the hash label are identified by
+// the template generation.
 func (d *daemons) isNext(pod *corev1.Pod) bool {
 	return pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == d.hash ||
 		d.generation != "" && pod.Labels[extensionsv1beta1.DaemonSetTemplateGenerationKey] == d.generation
 }
 
-// generationOf is the number of the set's template, as its annotation has it; "" for none.
+// generationOf returns the template generation in the set's deprecated annotation, or "" if there is none.
 func generationOf(set *appsv1.DaemonSet) string {
 	number, err := strconv.ParseInt(set.Annotations[appsv1.DeprecatedTemplateGeneration], 10, 64)
 	if err != nil {
@@ -177,5 +184,5 @@ func generationOf(set *appsv1.DaemonSet) string {
 	return strconv.FormatInt(number, 10)
 }
 
-// nodesWithPods are the names of nodes that have pods, sorted, those that there are no more too.
+// nodesWithPods returns the sorted names of the nodes that have pods, including nodes that no longer exist.
 func (d *daemons) nodesWithPods() []string { return slices.Sorted(maps.Keys(d.on)) }

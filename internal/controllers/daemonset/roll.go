@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// roll takes nodes from one template to the next, as many at a time as the strategy allows.
+// roll replaces pods of earlier templates on as many nodes at a time as the strategy permits.
 func (d *daemons) roll() {
 	should := map[string]bool{}
 	for _, node := range d.Nodes {
@@ -24,8 +24,8 @@ func (d *daemons) roll() {
 	d.replace(should, unavailable)
 }
 
-// bounds are how many nodes may be without an available pod, and how many may have two, of so many. What stands there of another
-// strategy than the set's says nothing.
+// bounds returns how many of the given number of nodes may be without an available pod, and how many may have
+// two pods. Rolling update parameters are ignored if the set has another strategy.
 func (d *daemons) bounds(nodes int) (unavailable, surge int) {
 	strategy := d.Set.Spec.UpdateStrategy
 	if rolling := strategy.RollingUpdate; rolling != nil && strategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
@@ -37,13 +37,13 @@ func (d *daemons) bounds(nodes int) (unavailable, surge int) {
 	return unavailable, surge
 }
 
-// surges says whether a node may have two pods.
+// surges reports whether a node may have two pods.
 func (d *daemons) surges() bool {
 	_, surge := d.bounds(1)
 	return surge > 0
 }
 
-// share is a number, or a percentage of a whole, rounded up; what is neither is none.
+// share returns a number, or a percentage of whole rounded up; 0 if the value is neither.
 func share(of *intstr.IntOrString, whole int) int {
 	if of == nil {
 		return 0
@@ -55,8 +55,8 @@ func share(of *intstr.IntOrString, whole int) int {
 	return n
 }
 
-// pair are a node's pod of the template and the one of another, of those that are not being deleted. It is false for more than
-// that, about which is decided first.
+// pair returns a node's pod of the current template and its pod of an earlier one, ignoring pods that are
+// being deleted. ok is false if there are more pods; keep reduces them first.
 func (d *daemons) pair(node string) (next, old *corev1.Pod, ok bool) {
 	for _, pod := range d.on[node] {
 		switch isNext := d.isNext(pod); {
@@ -72,14 +72,15 @@ func (d *daemons) pair(node string) (next, old *corev1.Pod, ok bool) {
 	return next, old, true
 }
 
-// replace deletes pods of other templates, after which their nodes get new ones: those that are not available without ado, of the
-// others as many as may be missing.
+// replace deletes pods of earlier templates, after which their nodes get new ones. It deletes all unavailable
+// pods. Of the available pods, it deletes as many as possible while no more than most nodes lack an available
+// pod.
 func (d *daemons) replace(should map[string]bool, most int) {
 	missing := 0
 	var candidates []*corev1.Pod
 	for _, node := range d.places(should) {
 		switch next, old, ok := d.pair(node); {
-		case !ok, (next == nil) == (old == nil): // it is without a pod, or with two, for now
+		case !ok, (next == nil) == (old == nil): // no pod, or temporarily two
 			missing++
 		case next != nil:
 			if !d.available(next) {
@@ -97,15 +98,17 @@ func (d *daemons) replace(should map[string]bool, most int) {
 	}
 }
 
-// deleteAsSeen deletes a pod if it is as it was seen: one that seems not to be available may be so by now.
+// deleteAsSeen deletes a pod unless it has changed since it was observed: an unavailable pod may have become
+// available.
 func (d *daemons) deleteAsSeen(pod *corev1.Pod) {
 	deletion := d.deletion(pod)
-	deletion.Unchanged = true
+	deletion.IfUnchanged = true
 	d.remove = append(d.remove, deletion)
 }
 
-// surge makes pods of the template beside those of another, and deletes these when the new ones are available. Where no pod
-// should be any more, one goes when there are enough elsewhere.
+// surge creates pods of the current template beside those of earlier ones, on at most the given number of
+// nodes, and deletes the earlier pods once the new ones are available. On nodes that should have no pod, it
+// deletes earlier pods once enough pods are available in total.
 func (d *daemons) surge(should map[string]bool, most int) {
 	twice, available := 0, 0
 	var candidates []string
@@ -142,7 +145,8 @@ func (d *daemons) surge(should map[string]bool, most int) {
 	}
 }
 
-// places are the names of nodes that have pods or should, sorted: whoever sees the same begins with the same node.
+// places returns the sorted names of the nodes that have pods or should have one. Controllers with the same
+// cache process nodes in the same order.
 func (d *daemons) places(should map[string]bool) []string {
 	names := d.nodesWithPods()
 	for node := range should {

@@ -3,10 +3,10 @@ package daemonset
 import (
 	appsv1 "k8s.io/api/apps/v1"
 
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// status counts nodes: of each that has pods, the one that stays counts.
+// status counts nodes. On a node with several pods, the first in oldestFirst's order counts.
 func (d *daemons) status() appsv1.DaemonSetStatus {
 	status := appsv1.DaemonSetStatus{
 		ObservedGeneration: d.Set.Generation, CollisionCount: d.line.Collisions, Conditions: d.Set.Status.Conditions,

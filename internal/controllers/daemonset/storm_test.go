@@ -21,18 +21,20 @@ import (
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
 	"github.com/bowline-dev/bowline/internal/controllers/daemonset"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
 const (
 	stormNodes = 30
-	// enough is how many pods make a storm: whoever causes it leaves off, so that the test ends.
+	// enough is the number of pods after which the test stops causing failures, so that a broken back-off
+	// does not run forever.
 	enough = 1000
-	// The pauses of an hour are of 1, 2, 4 seconds and so on, up to 15 minutes: twelve of them, or one more.
+	// The back-off delays within an hour are 1, 2, 4 seconds and so on, up to 15 minutes: twelve or thirteen
+	// of them.
 	least, most = 8 * stormNodes, 14 * stormNodes
 )
 
-// stormy is a set, and nodes for its pods.
+// stormy returns a set with the strategy, and the nodes for its pods.
 func stormy(strategy appsv1.DaemonSetUpdateStrategy) bowlinetest.Option {
 	var all []client.Object
 	for i := range stormNodes {
@@ -46,8 +48,8 @@ func stormy(strategy appsv1.DaemonSetUpdateStrategy) bowlinetest.Option {
 	return bowlinetest.Objects(append(all, set)...)
 }
 
-// On each of many nodes pods end as soon as they are made, for an hour. Each node's is made a dozen times, and none is left
-// lying.
+// For an hour, the pods on each of many nodes end as soon as they are created. Each node gets about a dozen
+// pods, and no ended pod is left over.
 func TestPodsThatEndAreMadeLessAndLessOften(t *testing.T) {
 	t.Parallel()
 	surging := appsv1.DaemonSetUpdateStrategy{RollingUpdate: &appsv1.RollingUpdateDaemonSet{
@@ -71,7 +73,7 @@ func TestPodsThatEndAreMadeLessAndLessOften(t *testing.T) {
 				}
 			}
 			bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
-				if err := ready(t.Context(), p.Config()); err != nil {
+				if err := ready(t.Context(), p.RESTConfig()); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Hour)
@@ -90,13 +92,13 @@ func TestPodsThatEndAreMadeLessAndLessOften(t *testing.T) {
 	}
 }
 
-// Somebody gives each pod another label as soon as it is made, for an hour, so that it is the set's no more.
+// For an hour, another client relabels each pod as soon as it is created, so that the set loses it.
 func TestASetWhosePodsAreTakenSaysSoAndMakesLessAndLess(t *testing.T) {
 	t.Parallel()
 	var taken atomic.Int32
 	var peace atomic.Bool
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
-		if err := ready(t.Context(), p.Config()); err != nil {
+		if err := ready(t.Context(), p.RESTConfig()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
@@ -124,7 +126,7 @@ func TestASetWhosePodsAreTakenSaysSoAndMakesLessAndLess(t *testing.T) {
 	}))
 }
 
-// take gives pods another label, until there is peace.
+// take adds a controller that relabels the set's pods until peace is set.
 func take(m *controller.Manager, taken *atomic.Int32, peace *atomic.Bool) {
 	all := informer.For[*corev1.Pod](m.Informers(), pods.Resource)
 	writes := client.Of[*corev1.Pod](m.Client(), pods.Resource)

@@ -7,12 +7,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-// onNode is an action that follows from what a node is to pods. It asks the server first whether the node is that still: of two
-// controllers, one of which sees nodes late, each would undo what the other does about a node that has come, gone or become
-// another.
+// onNode is an action that depends on how a node matches the template. It first checks with the server that
+// the match has not changed. Otherwise, of two controllers, one with a stale node cache would keep undoing
+// the other's actions for a node that was added, changed or deleted.
 type onNode struct {
 	action.Action
 	place place
@@ -20,17 +20,17 @@ type onNode struct {
 	is    standing
 }
 
-func (o onNode) Do(ctx context.Context, by *action.Hand) error {
-	if err := action.Soon(func() error { return o.check(ctx, by) }); err != nil {
+func (o onNode) Do(ctx context.Context, by *action.Executor) error {
+	if err := action.RetryIfSlow(func() error { return o.check(ctx, by) }); err != nil {
 		return err
 	}
 	return o.Action.Do(ctx, by)
 }
 
-func (o onNode) check(ctx context.Context, by *action.Hand) error {
+func (o onNode) check(ctx context.Context, by *action.Executor) error {
 	var is standing
 	node, err := client.Of[*corev1.Node](by.Client, nodesResource).Get(ctx, "", o.node)
-	switch err = action.Unserved(err, nodesResource, o.node); {
+	switch err = action.ClassifyNotFound(err, nodesResource, o.node); {
 	case action.IsGone(err):
 	case err != nil:
 		return err
@@ -38,12 +38,12 @@ func (o onNode) check(ctx context.Context, by *action.Hand) error {
 		is = o.place.of(node)
 	}
 	if is != o.is {
-		return fmt.Errorf("%w: node/%s has changed", action.ErrBehind, o.node)
+		return fmt.Errorf("%w: node/%s has changed", action.ErrStaleCache, o.node)
 	}
 	return nil
 }
 
-// leave deletes the pods of a node that is not for them.
+// leave deletes the pods of a node that must not run them. is is the observed standing of the node.
 func (d *daemons) leave(node string, is standing, there []*corev1.Pod) {
 	for _, pod := range there {
 		if pod.DeletionTimestamp == nil {

@@ -5,39 +5,39 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/adopt"
-	"github.com/bowline-dev/bowline/internal/controllers/failing"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/ownership"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podloss"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// claim adopts pods, and lets others go. A node whose pods are taken from the set as soon as they are made gets the next one
-// less and less soon, and the set says why.
-func (d *daemons) claim(owner adopt.Owner, claims adopt.Claims[*corev1.Pod]) []action.Action {
+// claim adopts and releases pods. If the pods of a node are relabeled as soon as they are created, the delay
+// before the next pod on that node grows, and an event on the set gives the reason.
+func (d *daemons) claim(owner ownership.Owner, claims ownership.Claims[*corev1.Pod]) []action.Action {
 	released := claims.Released
 	claims.Released = nil
 	actions := claims.Actions(owner, pods.Resource)
 	for _, pod := range released {
-		release := adopt.Release(owner, pods.Resource, pod)
-		if node := nodeOf(pod); d.Now.Sub(pod.CreationTimestamp.Time) < failing.Young {
-			if d.Pauses.Often(d.takenFrom(node)) {
-				d.tell(true, failing.ReasonFight, "%s", failing.Fight(failing.Lost(pod, owner.Selector, nil)))
+		release := ownership.Release(owner, pods.Resource, pod)
+		if node := nodeOf(pod); d.Now.Sub(pod.CreationTimestamp.Time) < podloss.MaxAge {
+			if d.Backoff.IsRepeated(d.takenFrom(node)) {
+				d.tell(true, podloss.ReasonFightingSelectors, "%s", podloss.Message(podloss.Describe(pod, owner.Selector, nil)))
 			}
-			release = d.Pauses.Before(d.takenFrom(node), release)
+			release = d.Backoff.StartBefore(d.takenFrom(node), release)
 		}
 		actions = append(actions, release)
 	}
 	return actions
 }
 
-// takenFrom is where pauses are counted for a node whose pods are taken from the set.
+// takenFrom returns the back-off key for a node that loses the set's pods.
 func (d *daemons) takenFrom(node string) string {
 	return fmt.Sprintf("%s/%d/%s/taken", d.Set.UID, d.Set.Generation, node)
 }
 
-// lacks notes that a node is to get a pod, unless it has to wait for one.
+// lacks creates a pod on a node, or requests another decision if the node's back-off has not ended.
 func (d *daemons) lacks(node string) {
-	if left := d.Pauses.Left(d.takenFrom(node), d.Now); left > 0 {
+	if left := d.Backoff.Remaining(d.takenFrom(node), d.Now); left > 0 {
 		d.soon(left)
 		return
 	}

@@ -7,15 +7,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/history"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/history"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// join makes one of revisions that have the same template: the pods of the others become those of the last one, instead of being
-// replaced by others that are just like them, and then the others go.
+// join merges revisions that have the same template: it relabels the pods of the duplicates to the current
+// revision, so that they are not replaced by identical pods, and then deletes the duplicates.
 func (d *daemons) join() (actions []action.Action) {
-	for _, twin := range d.line.Twins {
+	for _, twin := range d.line.Duplicates {
 		if twin.DeletionTimestamp != nil {
 			continue
 		}
@@ -26,18 +26,18 @@ func (d *daemons) join() (actions []action.Action) {
 				}
 			}
 		}
-		actions = append(actions, action.Delete[*appsv1.ControllerRevision]{In: history.Resource, Object: twin, Unchanged: true})
+		actions = append(actions, action.Delete[*appsv1.ControllerRevision]{Resource: history.Resource, Object: twin, IfUnchanged: true})
 	}
 	return actions
 }
 
-// relabel says that a pod is of the revision with that hash.
+// relabel returns the action that assigns a pod to the revision with the given hash.
 func relabel(pod *corev1.Pod, hash string) action.Action {
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": pod.UID, "labels": map[string]string{appsv1.DefaultDaemonSetUniqueLabelKey: hash},
 	}})
 	if err != nil {
-		panic(err) // strings
+		panic(err) // unreachable: the values are strings
 	}
-	return action.Patch[*corev1.Pod]{In: pods.Resource, Object: pod, Type: types.StrategicMergePatchType, Body: body, Does: "relabel"}
+	return action.Patch[*corev1.Pod]{Resource: pods.Resource, Object: pod, Type: types.StrategicMergePatchType, Body: body, Verb: "relabel"}
 }

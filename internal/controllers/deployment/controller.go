@@ -1,9 +1,10 @@
-// Package deployment is the controller that takes a deployment's pods from one template to the next. It makes a replicaset for
-// each template, and moves pods from the old ones to the new one by their sizes alone: it never touches a pod.
+// Package deployment implements the Deployment controller. It creates a ReplicaSet for each template and
+// moves pods from the old ReplicaSets to the new one by changing their sizes; it never changes pods itself.
 //
-// decide.go is what it does, of nothing but what was seen; revision.go tells the replicasets apart, roll.go moves pods between
-// them, recreate.go ends the old ones first, scale.go shares out a new size, status.go says how far it is, history.go forgets.
-// This file reads the cache and carries it out.
+// Decide, in decide.go, is a pure function of the observed state. revision.go tells ReplicaSets apart,
+// roll.go and recreate.go implement the strategies, scale.go distributes a new size, status.go computes the
+// status, rollback.go handles rollbacks requested by old clients, and history.go prunes old ReplicaSets. This
+// file reads the caches and carries out the decision.
 package deployment
 
 import (
@@ -20,15 +21,15 @@ import (
 
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/adopt"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/ownership"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// Name of the controller, as --controllers takes it.
+// Name is the controller's name in --controllers.
 const Name = "deployment"
 
-// workers is how many deployments are worked on at a time.
+// workers is the number of Deployments reconciled concurrently.
 const workers = 5
 
 var (
@@ -42,9 +43,9 @@ var (
 func Add(m *controller.Manager) *controller.Controller {
 	r := &reconciler{
 		deployments: informer.For[*appsv1.Deployment](m.Informers(), resource),
-		sets:        adopt.CacheOf[*appsv1.ReplicaSet](m, setsResource),
-		pods:        adopt.CacheOf[*corev1.Pod](m, pods.Resource),
-		hand:        action.NewHand(m, "deployment-controller"),
+		sets:        ownership.NewCache[*appsv1.ReplicaSet](m, setsResource),
+		pods:        ownership.NewCache[*corev1.Pod](m, pods.Resource),
+		hand:        action.NewExecutor(m, "deployment-controller"),
 	}
 	return m.Add(controller.Options{
 		Name:       Name,
@@ -59,16 +60,17 @@ func Add(m *controller.Manager) *controller.Controller {
 	})
 }
 
-// reconciler takes one deployment at a time one step further.
+// reconciler carries out one step of a rollout at a time.
 type reconciler struct {
 	deployments *informer.Informer[*appsv1.Deployment]
-	sets        adopt.Cache[*appsv1.ReplicaSet]
-	pods        adopt.Cache[*corev1.Pod]
-	hand        *action.Hand
-	told        action.Told[Saying]
+	sets        ownership.Cache[*appsv1.ReplicaSet]
+	pods        ownership.Cache[*corev1.Pod]
+	hand        *action.Executor
+	told        action.StatusBackoff[Saying]
 }
 
-// whoMayAdopt are the deployments that a replicaset without a controller matches.
+// whoMayAdopt returns requests for the Deployments whose selector matches a ReplicaSet that has no
+// controller.
 func (r *reconciler) whoMayAdopt(set *appsv1.ReplicaSet) (requests []controller.Request) {
 	if metav1.GetControllerOfNoCopy(set) != nil {
 		return nil
@@ -81,12 +83,12 @@ func (r *reconciler) whoMayAdopt(set *appsv1.ReplicaSet) (requests []controller.
 	return requests
 }
 
-// ends passes pods that have ended: those that recreate their pods wait for that.
+// ends passes pods that have terminated or been deleted: the Recreate strategy waits for them.
 var ends = controller.If(func(old, new *corev1.Pod) bool {
-	return new == nil || pods.HasEnded(new) && (old == nil || !pods.HasEnded(old))
+	return new == nil || pods.IsTerminal(new) && (old == nil || !pods.IsTerminal(old))
 })
 
-// whoWaitsFor is the deployment of the replicaset of a pod.
+// whoWaitsFor returns a request for the Deployment that controls the ReplicaSet of a pod.
 func (r *reconciler) whoWaitsFor(pod *corev1.Pod) []controller.Request {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil || schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() != setKind {
@@ -103,24 +105,24 @@ func (r *reconciler) whoWaitsFor(pod *corev1.Pod) []controller.Request {
 	return []controller.Request{{Namespace: pod.Namespace, Name: deployment.Name}}
 }
 
-// Reconcile takes a deployment one step further.
+// Reconcile carries out the next step of a Deployment's rollout.
 func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	d, err := r.deployments.Lister().Get(request.Namespace, request.Name)
 	if apierrors.IsNotFound(err) {
-		r.told.Forget(request)
+		r.told.Delete(request)
 		return controller.Result{}, nil
 	}
 	if err != nil {
 		return controller.Result{}, err
 	}
 	result, err := r.hand.Do(ctx, Decide(r.see(d))...)
-	if errors.Is(err, action.ErrBehind) {
+	if errors.Is(err, action.ErrStaleCache) {
 		return controller.Result{}, nil
 	}
 	return result, err
 }
 
-// see reads the cache.
+// see reads the caches.
 func (r *reconciler) see(d *appsv1.Deployment) Seen {
 	return Seen{
 		Deployment: d, Sets: r.sets.Claimable(d), Pods: r.pods.ControlledBy, Told: &r.told, Now: time.Now(),

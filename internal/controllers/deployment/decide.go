@@ -11,25 +11,25 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/adopt"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/ownership"
 )
 
-// Seen is what a decision is made of.
+// Seen is the observed state that a decision is based on.
 type Seen struct {
 	Deployment *appsv1.Deployment
-	// Sets are the replicasets that the deployment controls, and those of its namespace that nobody does.
+	// Sets are the ReplicaSets of the namespace that the Deployment controls or that have no controller.
 	Sets []*appsv1.ReplicaSet
-	// Pods are those that a replicaset controls.
+	// Pods returns the pods that a ReplicaSet controls.
 	Pods func(set types.UID) []*corev1.Pod
-	// Named is the replicaset of the namespace with a name, or nil.
+	// Named returns the ReplicaSet of the namespace with a name, or nil.
 	Named func(name string) *appsv1.ReplicaSet
-	// Told is what was said of the deployment before.
-	Told *action.Told[Saying]
+	// Told holds the statuses that this controller has written.
+	Told *action.StatusBackoff[Saying]
 	Now  time.Time
 }
 
-// Saying is what is said of a deployment: its status, and the revision of its template.
+// Saying is what the controller writes to a Deployment: its status and the revision of its template.
 type Saying struct {
 	Status   appsv1.DeploymentStatus
 	Revision string
@@ -39,51 +39,52 @@ func saying(d *appsv1.Deployment) Saying {
 	return Saying{Status: d.Status, Revision: d.Annotations[RevisionAnnotation]}
 }
 
-// Decide says what is to be done next such that the deployment's pods become those of its template: one step, after which the
-// replicasets, when they have done their part, bring up the next one. The status is the last of the actions.
+// Decide returns the next step of the rollout. When the ReplicaSets have completed it, their changes trigger
+// the following step. The update of the status is the last action.
 func Decide(s Seen) []action.Action {
 	selector, err := metav1.LabelSelectorAsSelector(s.Deployment.Spec.Selector)
 	if err != nil || selector.Empty() {
 		return []action.Action{action.Event{
-			About: s.Deployment, Warning: true, Reason: "SelectingAll",
+			Object: s.Deployment, Warning: true, Reason: "SelectingAll",
 			Message: "This deployment is selecting all pods. A non-empty selector is required.",
 		}}
 	}
-	owner := adopt.Owner{Object: s.Deployment, Kind: kind, In: resource, Selector: selector}
-	claims := adopt.Claim(owner, s.Sets)
+	owner := ownership.Owner{Object: s.Deployment, Kind: kind, Resource: resource, Selector: selector}
+	claims := ownership.Claim(owner, s.Sets)
 	r := newRollout(s, append(claims.Owned, claims.Adopted...))
 	r.actions = claims.Actions(owner, setsResource)
 	claimed := len(r.actions)
 	if r.step(); r.wentBack {
-		return r.actions // all else follows from the template that it has then
+		return r.actions // the remaining steps depend on the restored template
 	}
-	if len(r.actions) > claimed { // a change of one replicaset follows from the sizes of all, and from the template
-		sure := []action.Question{
-			action.Current[*appsv1.Deployment]{In: resource, Objects: []*appsv1.Deployment{s.Deployment}},
-			action.Same[*appsv1.ReplicaSet]{In: setsResource, Owner: s.Deployment, Selector: selector, Objects: claims.Owned},
+	if len(r.actions) > claimed { // a change of one ReplicaSet depends on the sizes of all, and on the template
+		sure := []action.Precondition{
+			action.Unchanged[*appsv1.Deployment]{Resource: resource, Objects: []*appsv1.Deployment{s.Deployment}},
+			action.DependentsUnchanged[*appsv1.ReplicaSet]{Resource: setsResource, Owner: s.Deployment, Selector: selector, Objects: claims.Owned},
 		}
 		if len(r.over) > 0 {
 			sure = append(sure, ended{owner, r.over})
 		}
-		r.actions = append(slices.Clone(r.actions[:claimed]), action.Sure{Asks: sure, Then: r.actions[claimed:]})
+		r.actions = append(slices.Clone(r.actions[:claimed]), action.Guard{Preconditions: sure, Then: r.actions[claimed:]})
 	}
 	r.report()
 	return r.actions
 }
 
-// rollout is a decision that is being made.
+// rollout is a decision in progress.
 type rollout struct {
 	Seen
 	spec *appsv1.DeploymentSpec
-	// next is the replicaset of the template, nil while there is none; old are the others, the oldest first.
+	// next is the ReplicaSet of the template, nil if there is none; old are the others, the oldest first.
 	next *appsv1.ReplicaSet
 	old  []*appsv1.ReplicaSet
-	// status and revision are what the deployment will have.
+	// status and revision are the values to write to the Deployment.
 	status   appsv1.DeploymentStatus
 	revision string
-	// resizing says that the step is about the deployment's size alone, wentBack that it gives it another template.
+	// resizing is set if the step only changes the Deployment's size, wentBack if it restores another
+	// template.
 	resizing, wentBack bool
-	// over are replicasets that must have no pod left before anything is done.
+	// over are ReplicaSets that must have no running pod before the actions are carried out.
 	over    []*appsv1.ReplicaSet
 	actions []action.Action
 }
@@ -97,7 +98,7 @@ func newRollout(s Seen, sets []*appsv1.ReplicaSet) *rollout {
 	return r
 }
 
-// step is what is to be done, of the first thing that is not as it should be.
+// step decides on the first change that is necessary.
 func (r *rollout) step() {
 	if r.Deployment.DeletionTimestamp != nil {
 		return
@@ -108,10 +109,10 @@ func (r *rollout) step() {
 	case r.spec.Paused:
 		r.keepRevision(false)
 		r.resize()
-		if !back { // else it might be what to go back to
+		if !back { // the rollback may need an old ReplicaSet
 			r.forgetOld()
 		}
-	case back: // the template of now has a revision first, or the last one would be another
+	case back: // the current template needs a revision first, or revision 0 would mean another one
 		if r.wentBack = r.keepRevision(true); r.wentBack {
 			r.goBack(revision)
 		}
@@ -126,16 +127,16 @@ func (r *rollout) step() {
 	}
 }
 
-// report writes what has become of the deployment, if that is not what stands there.
+// report updates the status if it has changed, and requeues if it will change without an event.
 func (r *rollout) report() {
 	again := r.count()
 	r.actions = append(r.actions, r.written())
 	if again > 0 {
-		r.actions = append(r.actions, action.Again{After: again})
+		r.actions = append(r.actions, action.Requeue{After: again})
 	}
 }
 
-// written is the write of the status and the revision, or nothing where they are there already.
+// written returns the update of the status and the revision, or no action if both are up to date.
 func (r *rollout) written() action.Action {
 	d := r.Deployment.DeepCopy()
 	d.Status = r.status
@@ -143,19 +144,19 @@ func (r *rollout) written() action.Action {
 		metav1.SetMetaDataAnnotation(&d.ObjectMeta, RevisionAnnotation, r.revision)
 	}
 	if equality.Semantic.DeepEqual(d, r.Deployment) {
-		return action.Together{}
+		return action.Parallel{}
 	}
 	of := informer.KeyOf(d)
-	if wait := r.Told.Wait(of, saying(r.Deployment), saying(d)); wait > 0 {
-		return action.Again{After: wait}
+	if wait := r.Told.Delay(of, saying(r.Deployment), saying(d)); wait > 0 {
+		return action.Requeue{After: wait}
 	}
-	return action.Then{
-		Action: action.Update[*appsv1.Deployment]{In: resource, Object: d, Subresource: "status"},
-		Done:   func() { r.Told.Said(of, saying(d)) },
+	return action.OnSuccess{
+		Action: action.Update[*appsv1.Deployment]{Resource: resource, Object: d, Subresource: "status"},
+		Done:   func() { r.Told.Written(of, saying(d)) },
 	}
 }
 
-// all are the replicasets that there are.
+// all returns all ReplicaSets.
 func (r *rollout) all() []*appsv1.ReplicaSet {
 	if r.next == nil {
 		return r.old
@@ -163,12 +164,14 @@ func (r *rollout) all() []*appsv1.ReplicaSet {
 	return append(append([]*appsv1.ReplicaSet{}, r.old...), r.next)
 }
 
-// hasTold says that a replicaset's status is of what it should be now. Else nobody knows what it has.
+// hasTold reports whether a ReplicaSet's status reflects its current spec; otherwise the number of its pods
+// is unknown.
 func hasTold(set *appsv1.ReplicaSet) bool {
 	return set.Generation <= 1 || set.Generation <= set.Status.ObservedGeneration
 }
 
-// available is how many pods of a replicaset are available for certain: none where it has not told since it was changed.
+// available returns how many pods of a ReplicaSet are certainly available: 0 if its status does not reflect
+// its spec.
 func available(set *appsv1.ReplicaSet) int32 {
 	if !hasTold(set) {
 		return 0
@@ -176,8 +179,8 @@ func available(set *appsv1.ReplicaSet) int32 {
 	return min(set.Status.AvailableReplicas, replicas(set))
 }
 
-// held is how many pods replicasets have at most, together: what they should have, and what they have not deleted yet. It is
-// false when one has not told since it was changed, so that nobody knows.
+// held returns the maximum number of pods that ReplicaSets have together: the desired ones and those not
+// deleted yet. known is false if the status of one does not reflect its spec.
 func held(sets []*appsv1.ReplicaSet) (n int32, known bool) {
 	for _, set := range sets {
 		if !hasTold(set) {
@@ -188,7 +191,7 @@ func held(sets []*appsv1.ReplicaSet) (n int32, known bool) {
 	return n, true
 }
 
-// wanted is how many pods the replicasets should have together by their specs.
+// wanted returns the sum of the desired sizes.
 func wanted(sets []*appsv1.ReplicaSet) (n int32) {
 	for _, set := range sets {
 		n += replicas(set)

@@ -14,12 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
 	"github.com/bowline-dev/bowline/internal/controllers/deployment"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-// A replicaset has a size that is another one by now, and pods that it has not let go yet. The others grow by no more than
-// there is room for beside these.
+// A ReplicaSet has been scaled down but still has its pods. The others grow only as far as these pods leave
+// room.
 func TestANewSizeIsNotMadeBesidePodsThatAreStillThere(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -42,8 +42,8 @@ func TestANewSizeIsNotMadeBesidePodsThatAreStillThere(t *testing.T) {
 	}
 }
 
-// A deployment that rolled until now has pods of two templates, and is to recreate them, and to have another size. What is to
-// be shared out is not: the old ones end.
+// A Deployment in the midst of a rolling update is changed to the Recreate strategy and scaled. The new size
+// is not distributed over the ReplicaSets: the old pods are removed.
 func TestWhoRecreatesFromTheMidstOfARolloutEndsTheOldPods(t *testing.T) {
 	t.Parallel()
 	d := deploymentOf(8)
@@ -53,7 +53,7 @@ func TestWhoRecreatesFromTheMidstOfARolloutEndsTheOldPods(t *testing.T) {
 	}
 }
 
-// What others write into the annotations of a replicaset is no reason to stop.
+// Invalid values in the annotations of a ReplicaSet, as written by other clients, do not stop the rollout.
 func TestAnnotationsThatAreNoNumbersDoNoHarm(t *testing.T) {
 	t.Parallel()
 	d := deploymentOf(8)
@@ -75,7 +75,7 @@ func TestAnnotationsThatAreNoNumbersDoNoHarm(t *testing.T) {
 	}
 }
 
-// A surge of more pods than can be counted is one of very many, and not of fewer than none.
+// A surge that exceeds an int32 counts as a very large one and not as a negative one.
 func TestAHugeSurgeIsNoNegativeOne(t *testing.T) {
 	t.Parallel()
 	d := deploymentOf(100)
@@ -87,7 +87,7 @@ func TestAHugeSurgeIsNoNegativeOne(t *testing.T) {
 	}
 }
 
-// The condition is as old as the replicaset's, whose it is.
+// The transition time of the condition is that of the ReplicaSet's condition.
 func TestAFailureIsAsOldAsTheReplicaSetSays(t *testing.T) {
 	t.Parallel()
 	since := metav1.NewTime(time.Now().Add(-time.Hour))
@@ -103,7 +103,8 @@ func TestAFailureIsAsOldAsTheReplicaSetSays(t *testing.T) {
 	}
 }
 
-// The one who made the replicaset did not come to say so, and the last rollout's end stands there. It ends for the new one too.
+// The controller that created the ReplicaSet did not update the condition, which still reports the end of the
+// previous rollout. The end of the new rollout is reported nevertheless.
 func TestTheEndOfARolloutIsToldWhoeverBeganIt(t *testing.T) {
 	t.Parallel()
 	d := deploymentOf(5)
@@ -124,10 +125,10 @@ func TestTheEndOfARolloutIsToldWhoeverBeganIt(t *testing.T) {
 	}
 }
 
-// said is a condition of the status that is written.
+// said returns a condition of the status that the actions write.
 func said(actions []action.Action, kind appsv1.DeploymentConditionType) (none appsv1.DeploymentCondition) {
 	for _, a := range actions {
-		if then, ok := a.(action.Then); ok {
+		if then, ok := a.(action.OnSuccess); ok {
 			for _, c := range then.Action.(action.Update[*appsv1.Deployment]).Object.Status.Conditions {
 				if c.Type == kind {
 					return c
@@ -138,13 +139,13 @@ func said(actions []action.Action, kind appsv1.DeploymentConditionType) (none ap
 	return none
 }
 
-// set is a replicaset with the image of its template, and how many pods it should have and has.
+// set is a ReplicaSet with its image, its desired size and the number of its existing pods.
 type set struct {
 	image         string
 	replicas, has int32
 }
 
-// deploymentOf is a deployment of web:2, with a surge of two.
+// deploymentOf returns a Deployment of web:2 with a surge of two.
 func deploymentOf(size int32) *appsv1.Deployment {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "d", Generation: 3}}
 	d.Spec.Replicas = &size
@@ -163,10 +164,10 @@ func templateOf(image string) (t corev1.PodTemplateSpec) {
 	return t
 }
 
-// seen is a deployment with replicasets that were scaled when it had five pods.
+// seen returns a Deployment with ReplicaSets that were last scaled for five pods.
 func seen(d *appsv1.Deployment, sets ...set) deployment.Seen {
 	s := deployment.Seen{
-		Deployment: d, Now: time.Now(), Told: &action.Told[deployment.Saying]{},
+		Deployment: d, Now: time.Now(), Told: &action.StatusBackoff[deployment.Saying]{},
 		Pods:  func(types.UID) []*corev1.Pod { return nil },
 		Named: func(string) *appsv1.ReplicaSet { return nil },
 	}
@@ -190,11 +191,11 @@ func decide(d *appsv1.Deployment, sets ...set) []action.Action {
 	return deployment.Decide(seen(d, sets...))
 }
 
-// sizes are those that replicasets are given, by their images.
+// sizes returns the sizes that the actions give to ReplicaSets, with their images.
 func sizes(actions []action.Action) string {
 	given := map[string]int32{}
 	for _, a := range sure(actions) {
-		if o, ok := a.(action.Otherwise); ok {
+		if o, ok := a.(action.OnFailure); ok {
 			a = o.Action
 		}
 		switch a := a.(type) {
@@ -211,10 +212,10 @@ func sizes(actions []action.Action) string {
 	return strings.Join(parts, ", ")
 }
 
-// sure are the actions that the server is asked about first.
+// sure returns the actions that are guarded by preconditions.
 func sure(actions []action.Action) (all []action.Action) {
 	for _, a := range actions {
-		if s, ok := a.(action.Sure); ok {
+		if s, ok := a.(action.Guard); ok {
 			all = append(all, s.Then...)
 		}
 	}

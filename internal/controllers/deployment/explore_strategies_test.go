@@ -18,7 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
 func TestNoFaultBreaksTheBoundsOfANewSize(t *testing.T) {
@@ -41,7 +41,7 @@ func TestTwoControllersAtOnceHaveNoPodsOfTwoTemplates(t *testing.T) {
 	bowlinetest.Explore(t, recreating(controllers.Twice()))
 }
 
-// resizing is a rollout without a surge, in the midst of which the deployment gets another size, and another one.
+// resizing is the scenario of a rollout without a surge, during which the Deployment is scaled twice.
 func resizing(processes []bowlinetest.Process) bowlinetest.Scenario {
 	s := rolling(processes)
 	s.Invariants = []func(bowlinetest.State) error{noMoreThanItSays}
@@ -57,7 +57,7 @@ func resizing(processes []bowlinetest.Process) bowlinetest.Scenario {
 	return s
 }
 
-// noMoreThanItSays is broken when a deployment without a surge, which never becomes smaller, has too many pods.
+// noMoreThanItSays fails if a Deployment without a surge, which is never scaled down, has too many pods.
 func noMoreThanItSays(s bowlinetest.State) error {
 	d, all := s.Find("Deployment", "default", "web"), int64(0)
 	if d == nil {
@@ -74,8 +74,8 @@ func noMoreThanItSays(s bowlinetest.State) error {
 	return nil
 }
 
-// recreating is a deployment that ends its old pods, which takes them five seconds, before it makes new ones. The second image
-// comes before the pods of the first one run.
+// recreating is the scenario of a Deployment with the Recreate strategy whose pods take five seconds to
+// terminate. The second image is set before the pods of the first one run.
 func recreating(processes []bowlinetest.Process) bowlinetest.Scenario {
 	s := rolling(processes)
 	s.Options = []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(trial.Running), bowlinetest.Manage(ending)}
@@ -89,7 +89,7 @@ func recreating(processes []bowlinetest.Process) bowlinetest.Scenario {
 	return s
 }
 
-// oneTemplate is broken when there are pods of two images, that of one which is ending too.
+// oneTemplate fails if pods of two images exist, including terminating ones.
 func oneTemplate(s bowlinetest.State) error {
 	images := map[any]bool{}
 	for _, pod := range s.Kind("Pod") {
@@ -102,7 +102,7 @@ func oneTemplate(s bowlinetest.State) error {
 	return nil
 }
 
-// ending has pods that are deleted end, five seconds later.
+// ending adds a controller that removes deleted pods five seconds after their deletion was requested.
 func ending(m *controller.Manager) error {
 	all := informer.For[*corev1.Pod](m.Informers(), pods.Resource)
 	writes := client.Of[*corev1.Pod](m.Client(), pods.Resource)
@@ -114,7 +114,7 @@ func ending(m *controller.Manager) error {
 			if !ok || pod.DeletionTimestamp == nil {
 				return controller.Result{}, nil
 			}
-			// The time of the deletion is that at which it must have ended.
+			// The deletion timestamp is the time of the request plus the grace period.
 			asked := pod.DeletionTimestamp.Add(-time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second)
 			if wait := time.Until(asked.Add(5 * time.Second)); wait > 0 {
 				return controller.Result{RequeueAfter: wait}, nil

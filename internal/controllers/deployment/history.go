@@ -6,11 +6,11 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-// forgetOld deletes the old replicasets that are more than the deployment wants to keep: the oldest revisions first, and none
-// that still has pods or has yet to see what it should be.
+// forgetOld deletes the old ReplicaSets beyond the revision history limit, those of the lowest revision
+// first. It does not delete a ReplicaSet that still has pods or whose status does not reflect its spec.
 func (r *rollout) forgetOld() {
 	if r.spec.RevisionHistoryLimit == nil {
 		return
@@ -28,7 +28,7 @@ func (r *rollout) forgetOld() {
 	slices.SortStableFunc(idle, func(a, b *appsv1.ReplicaSet) int { return cmp.Compare(revisionOf(a), revisionOf(b)) })
 	for _, set := range idle[:excess] {
 		if replicas(set) == 0 && set.Status.Replicas == 0 && set.Generation <= set.Status.ObservedGeneration {
-			r.actions = append(r.actions, action.Delete[*appsv1.ReplicaSet]{In: setsResource, Object: set, Unchanged: true})
+			r.actions = append(r.actions, action.Delete[*appsv1.ReplicaSet]{Resource: setsResource, Object: set, IfUnchanged: true})
 		}
 	}
 }

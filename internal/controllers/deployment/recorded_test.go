@@ -12,21 +12,22 @@ import (
 
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/bowlinetest/trial"
-	"github.com/bowline-dev/bowline/internal/golden/recorded"
+	"github.com/bowline-dev/bowline/internal/golden"
 )
 
-// The same requests as were sent to a kube-apiserver with a kube-controller-manager 1.36 are sent here: a deployment, pods that
-// become ready, one that is deleted, one that matches the selector alone, another image, a pause with another size, and the end.
+// The test sends the requests that were recorded with a kube-apiserver and a kube-controller-manager 1.36: a
+// Deployment, pods that become ready, a deleted pod, a pod that only matches the selector, a new image, a
+// pause with a new size, and the deletion.
 func TestWhatKubernetesMadeOfADeploymentIsMadeHere(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		names, compared := map[string]string{}, 0
-		for i, step := range recorded.Steps(t, "controllers/controllers-deployment.json") {
+		for i, step := range golden.Steps(t, "controllers/controllers-deployment.json") {
 			if step.Method == "" {
 				time.Sleep(time.Duration(step.Sleep * float64(time.Second)))
 				continue
 			}
-			status, got := recorded.Send(t, p.Config(), step, names)
+			status, got := golden.Send(t, p.RESTConfig(), step, names)
 			if !isOurs(step) {
 				continue
 			}
@@ -43,30 +44,32 @@ func TestWhatKubernetesMadeOfADeploymentIsMadeHere(t *testing.T) {
 	}, trial.Alone(), bowlinetest.Manage(manage))
 }
 
-// isOurs says whether an answer shows what the controllers did: Tables are the kinds' own, and endpoints another controller's.
-func isOurs(step recorded.Step) bool {
+// isOurs reports whether a response shows the work of the controllers under test. Tables depend on the kinds
+// only, and Endpoints are another controller's.
+func isOurs(step golden.Step) bool {
 	return !step.StatusOnly && step.Method != http.MethodPost && !strings.Contains(step.Headers["Accept"], "as=Table") &&
 		about.MatchString(step.Path)
 }
 
 var about = regexp.MustCompile(`/(deployments|replicasets|pods|events)\b`)
 
-// suffix is the random end of a pod's name.
+// suffix matches the random suffix of a pod's name.
 var suffix = regexp.MustCompile(`(nginx-[0-9a-z]{8,10})-[0-9a-z]{5}\b`)
 
-// created is how far a rollout is in its first moments: a server that is slower writes one of its steps less.
+// created matches the condition message of a rollout's first step. A slow server may skip that step, so
+// comparable replaces the message by that of the next step.
 var created = regexp.MustCompile(`Created new replica set ("nginx-[0-9a-z]*")`)
 
-// comparable is an answer without what differs from one server to another: times and uids, the random ends of names, what
-// admission gave to a pod, and what others have told.
+// comparable returns a response without the values that differ between servers: times, UIDs, random suffixes
+// of names, fields that pod admission sets, and events of other controllers.
 func comparable(v any) any {
-	return recorded.Alike(ours(v), differs, func(s string) string {
+	return golden.NormalizeWith(ours(v), differs, func(s string) string {
 		s = created.ReplaceAllString(suffix.ReplaceAllString(s, "$1-#"), "ReplicaSet $1 is progressing.")
 		return strings.ReplaceAll(s, "NewReplicaSetCreated", "ReplicaSetUpdated")
 	})
 }
 
-// ours is a list without the events that another controller told.
+// ours returns a list without the events of other controllers.
 func ours(v any) any {
 	list, ok := v.(map[string]any)
 	items, isList := list["items"].([]any)
@@ -74,7 +77,7 @@ func ours(v any) any {
 		return v
 	}
 	list["items"] = slices.DeleteFunc(items, func(item any) bool {
-		by := recorded.At(item, "source.component")
+		by := golden.Lookup(item, "source.component")
 		return by != "" && by != "deployment-controller"
 	})
 	return list
@@ -85,7 +88,7 @@ func differs(object map[string]any, field string) bool {
 	case object["involvedObject"] != nil:
 		return !slices.Contains([]string{"type", "reason", "message", "count", "source"}, field)
 	case field == "spec":
-		return object["status"] != nil && recorded.At(object, "metadata.generateName") != ""
+		return object["status"] != nil && golden.Lookup(object, "metadata.generateName") != ""
 	}
 	return field == "lastUpdateTime" || field == "deletionTimestamp"
 }

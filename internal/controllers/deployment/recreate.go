@@ -11,12 +11,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/adopt"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/ownership"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// recreate ends all old pods before it makes the first new one.
+// recreate waits until all old pods have terminated before it creates the first new one.
 func (r *rollout) recreate() {
 	r.keepRevision(false)
 	var some bool
@@ -38,15 +38,15 @@ func (r *rollout) recreate() {
 	}
 }
 
-// oldRun says that a pod of an old replicaset has not ended.
+// oldRun reports whether a pod of an old ReplicaSet may still run.
 func (r *rollout) oldRun() bool {
 	return slices.ContainsFunc(r.old, func(set *appsv1.ReplicaSet) bool {
 		if set.Status.Replicas > 0 || ptr.Deref(set.Status.TerminatingReplicas, 0) > 0 ||
-			set.Generation > set.Status.ObservedGeneration { // it may be making one
+			set.Generation > set.Status.ObservedGeneration { // it may be creating one
 			return true
 		}
 		for _, pod := range r.Pods(set.UID) {
-			if !pods.HasEnded(pod) {
+			if !pods.IsTerminal(pod) {
 				return true
 			}
 		}
@@ -54,10 +54,10 @@ func (r *rollout) oldRun() bool {
 	})
 }
 
-// ended makes sure that replicasets of a deployment have no pod that has not ended, by the word of the server: the cache may
-// show a pod later than its replicaset says that it has none.
+// ended is the precondition that no pod of the old ReplicaSets is running. It asks the server, because the
+// cache may show a pod later than it shows the ReplicaSet that has none left.
 type ended struct {
-	owner adopt.Owner
+	owner ownership.Owner
 	sets  []*appsv1.ReplicaSet
 }
 
@@ -65,15 +65,15 @@ func (e ended) String() string {
 	return fmt.Sprintf("make sure that the pods of %d old replicasets have ended", len(e.sets))
 }
 
-func (e ended) Ask(ctx context.Context, by *action.Hand) error {
+func (e ended) Check(ctx context.Context, by *action.Executor) error {
 	options := metav1.ListOptions{LabelSelector: e.owner.Selector.String()}
 	for pod, err := range client.Of[*corev1.Pod](by.Client, pods.Resource).All(ctx, e.owner.Object.GetNamespace(), options) {
 		if err != nil {
 			return err
 		}
 		its := func(set *appsv1.ReplicaSet) bool { return metav1.IsControlledBy(pod, set) }
-		if !pods.HasEnded(pod) && slices.ContainsFunc(e.sets, its) {
-			return fmt.Errorf("%w: pod/%s has not ended", action.ErrBehind, pod.Name)
+		if !pods.IsTerminal(pod) && slices.ContainsFunc(e.sets, its) {
+			return fmt.Errorf("%w: pod/%s has not ended", action.ErrStaleCache, pod.Name)
 		}
 	}
 	return nil

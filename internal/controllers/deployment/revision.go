@@ -13,35 +13,35 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// The annotations of deployments and replicasets that kubectl and this controller know.
+// The annotations of Deployments and ReplicaSets that kubectl and this controller use.
 const (
-	// RevisionAnnotation is the number of a template, of a deployment and of the replicaset that has it.
+	// RevisionAnnotation is the number of a template, on the Deployment and on its ReplicaSet.
 	RevisionAnnotation = "deployment.kubernetes.io/revision"
-	// HistoryAnnotation are the numbers that a replicaset's template has had before.
+	// HistoryAnnotation lists the earlier numbers of a ReplicaSet's template.
 	HistoryAnnotation = "deployment.kubernetes.io/revision-history"
-	// DesiredAnnotation and MaxAnnotation are the deployment's size and how far it may be exceeded, when the replicaset was last
-	// scaled: by them the replicasets share out a change of that size.
+	// DesiredAnnotation and MaxAnnotation are the Deployment's size and its maximum including surge when the
+	// ReplicaSet was last scaled. A later change of the size is distributed in proportion to them.
 	DesiredAnnotation = "deployment.kubernetes.io/desired-replicas"
 	MaxAnnotation     = "deployment.kubernetes.io/max-replicas"
 )
 
-// ours are annotations of a deployment that its replicasets do not take over.
+// ours are the annotations of a Deployment that are not copied to its ReplicaSets.
 var ours = []string{
 	RevisionAnnotation, HistoryAnnotation, DesiredAnnotation, MaxAnnotation,
 	corev1.LastAppliedConfigAnnotation, appsv1.DeprecatedRollbackTo,
 }
 
-// longestName is how many bytes the name of a replicaset may have.
+// longestName is the maximum length of a ReplicaSet's name in bytes.
 const longestName = 253
 
-// longestHistory is how many bytes of HistoryAnnotation are kept.
+// longestHistory is the maximum length of HistoryAnnotation in bytes.
 const longestHistory = 2000
 
-// divide finds the replicaset of a template, the oldest if there are several, and the others by their age.
+// divide returns the ReplicaSet of a template, the oldest if there are several, and the others sorted by age.
 func divide(sets []*appsv1.ReplicaSet, template *corev1.PodTemplateSpec) (next *appsv1.ReplicaSet, old []*appsv1.ReplicaSet) {
 	sets = slices.Clone(sets)
 	slices.SortFunc(sets, byAge)
@@ -59,12 +59,12 @@ func byAge(a, b *appsv1.ReplicaSet) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-// sameTemplate says whether two templates make the same pods; the hash is what a replicaset adds to its own.
+// sameTemplate reports whether two templates are equal except for the hash label that the controller adds.
 func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
 	return equality.Semantic.DeepEqual(withoutHash(*a), withoutHash(*b))
 }
 
-// withoutHash is a template, which shares all else with the one that it was made of, without the label that a replicaset adds.
+// withoutHash returns a shallow copy of a template without the hash label.
 func withoutHash(t corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	if _, has := t.Labels[appsv1.DefaultDeploymentUniqueLabelKey]; has {
 		t.Labels = maps.Clone(t.Labels)
@@ -81,8 +81,9 @@ func revisionOf(set *appsv1.ReplicaSet) int64 {
 	return n
 }
 
-// keepRevision gives the replicaset of the template the highest revision; one that comes back, as after an undo, a new one. Where
-// there is none it is made, if create says so. It is false after it has done something, which is to be seen first.
+// keepRevision gives the ReplicaSet of the template the highest revision; a restored template gets a new
+// number. If the ReplicaSet does not exist and create is set, keepRevision creates it. It returns false if it
+// has decided on a change, whose result has to be observed first.
 func (r *rollout) keepRevision(create bool) bool {
 	var highest int64
 	for _, set := range r.old {
@@ -109,12 +110,12 @@ func (r *rollout) keepRevision(create bool) bool {
 	if equality.Semantic.DeepEqual(set, r.next) {
 		return true
 	}
-	r.actions = append(r.actions, action.Update[*appsv1.ReplicaSet]{In: setsResource, Object: set})
+	r.actions = append(r.actions, action.Update[*appsv1.ReplicaSet]{Resource: setsResource, Object: set})
 	r.next = set
 	return false
 }
 
-// takeAnnotations gives a replicaset the deployment's annotations.
+// takeAnnotations copies the Deployment's annotations to a ReplicaSet.
 func takeAnnotations(set *appsv1.ReplicaSet, d *appsv1.Deployment) {
 	for key, value := range d.Annotations {
 		if !slices.Contains(ours, key) {
@@ -123,7 +124,7 @@ func takeAnnotations(set *appsv1.ReplicaSet, d *appsv1.Deployment) {
 	}
 }
 
-// advance gives a replicaset a revision, and remembers the one that it had.
+// advance sets a ReplicaSet's revision and appends the previous one to its history.
 func advance(set *appsv1.ReplicaSet, number string) {
 	had := set.Annotations[RevisionAnnotation]
 	if had == number {
@@ -143,16 +144,17 @@ func advance(set *appsv1.ReplicaSet, number string) {
 	set.Annotations[HistoryAnnotation] = history
 }
 
-// create makes the replicaset of the template. Its name follows from the template, so that it is made once.
+// create creates the ReplicaSet of the template. Its name contains a hash of the template, so concurrent
+// controllers create the same one.
 func (r *rollout) create(revision int64) {
 	d := r.Deployment
 	hash := pods.Hash(&r.spec.Template, d.Status.CollisionCount)
 	name := d.Name[:min(len(d.Name), longestName-1-len(hash))] + "-" + hash
 	if there := r.Named(name); there != nil {
 		if !metav1.IsControlledBy(there, d) || !sameTemplate(&there.Spec.Template, &r.spec.Template) {
-			r.collide() // with another template that has this hash, or with somebody else's replicaset
+			r.collide() // the name is taken, by another template of the same hash or by another owner's ReplicaSet
 		}
-		return // else it has only just come, and will be seen
+		return // otherwise it was created after the cache was read, and will be observed
 	}
 	r.revision = strconv.FormatInt(revision, 10)
 	set := &appsv1.ReplicaSet{
@@ -174,20 +176,20 @@ func (r *rollout) create(revision int64) {
 	size := r.sizeOfNext(set)
 	r.setSize(set, size)
 	failed := fmt.Sprintf("Failed to create new replica set %q: ", name)
-	make := action.Create[*appsv1.ReplicaSet]{In: setsResource, Object: set, Tell: action.Tell{
-		About: d, FailureReason: reasonNotCreated, FailureBegin: failed,
+	make := action.Create[*appsv1.ReplicaSet]{Resource: setsResource, Object: set, Events: action.Events{
+		Object: d, FailureReason: reasonNotCreated, FailurePrefix: failed,
 	}}
 	if size > 0 {
-		make.Tell.Reason, make.Tell.Message = scaled, scaling(name, 0, size)
+		make.Events.Reason, make.Events.Message = scaled, scaling(name, 0, size)
 	}
-	r.actions = append(r.actions, action.Otherwise{Action: make, Else: func(err error) action.Action { return r.notCreated(failed + err.Error()) }})
+	r.actions = append(r.actions, action.OnFailure{Action: make, Else: func(err error) action.Action { return r.notCreated(failed + err.Error()) }})
 	r.next = set
 	if r.hasDeadline() {
 		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "NewReplicaSetCreated", fmt.Sprintf("Created new replica set %q", name))
 	}
 }
 
-// collide counts that a name was taken, which gives the template another one.
+// collide increments the collision count, which changes the template's hash.
 func (r *rollout) collide() {
 	count := int32(1)
 	if had := r.status.CollisionCount; had != nil {

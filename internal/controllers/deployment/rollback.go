@@ -8,25 +8,26 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-// What is told of a rollback that was asked for.
+// The reasons of events about a requested rollback.
 const (
 	rolledBack        = "DeploymentRollback"
 	noSuchRevision    = "DeploymentRollbackRevisionNotFound"
 	templateUnchanged = "DeploymentRollbackTemplateUnchanged"
 )
 
-// wantsBack says that the deployment is to go back to a revision, 0 for the last one: an old client has asked for it, and the
-// deployment notes it until it is done. Those of today, kubectl rollout undo among them, patch the template themselves.
+// wantsBack returns the revision that the Deployment is to be rolled back to, 0 for the previous one. Clients
+// of the deprecated API request it, and an annotation records it until it is done. Current clients, such as
+// kubectl rollout undo, patch the template themselves.
 func (r *rollout) wantsBack() (revision int64, ok bool) {
 	revision, err := strconv.ParseInt(r.Deployment.Annotations[appsv1.DeprecatedRollbackTo], 10, 64)
 	return revision, err == nil
 }
 
-// goBack gives the deployment the template, and the annotations, of the replicaset that has a revision. Whatever comes of it, it is
-// asked for no more.
+// goBack restores the template and the annotations of the ReplicaSet that has a revision. It always removes
+// the request.
 func (r *rollout) goBack(revision int64) {
 	if revision == 0 {
 		revision = r.lastRevision()
@@ -50,13 +51,13 @@ func (r *rollout) goBack(revision int64) {
 				d.Annotations[key] = value
 			}
 		}
-		r.goneBack(d, action.Tell{
-			About: d, Reason: rolledBack, Message: fmt.Sprintf("Rolled back deployment %q to revision %d", d.Name, revision),
+		r.goneBack(d, action.Events{
+			Object: d, Reason: rolledBack, Message: fmt.Sprintf("Rolled back deployment %q to revision %d", d.Name, revision),
 		})
 	}
 }
 
-// lastRevision is the one before that of the newest replicaset, or 0.
+// lastRevision returns the second highest revision, or 0 if there is none.
 func (r *rollout) lastRevision() int64 {
 	var revisions []int64
 	for _, set := range r.all() {
@@ -72,12 +73,12 @@ func (r *rollout) lastRevision() int64 {
 }
 
 func (r *rollout) refuseToGoBack(reason, message string) {
-	r.actions = append(r.actions, action.Event{About: r.Deployment, Warning: true, Reason: reason, Message: message})
-	r.goneBack(r.Deployment.DeepCopy(), action.Tell{})
+	r.actions = append(r.actions, action.Event{Object: r.Deployment, Warning: true, Reason: reason, Message: message})
+	r.goneBack(r.Deployment.DeepCopy(), action.Events{})
 }
 
-// goneBack writes the deployment, which is the caller's own, with nothing to go back to.
-func (r *rollout) goneBack(d *appsv1.Deployment, tell action.Tell) {
+// goneBack updates the Deployment, which the caller must have copied, without the rollback request.
+func (r *rollout) goneBack(d *appsv1.Deployment, tell action.Events) {
 	delete(d.Annotations, appsv1.DeprecatedRollbackTo)
-	r.actions = append(r.actions, action.Update[*appsv1.Deployment]{In: resource, Object: d, Tell: tell})
+	r.actions = append(r.actions, action.Update[*appsv1.Deployment]{Resource: resource, Object: d, Events: tell})
 }

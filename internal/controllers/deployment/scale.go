@@ -11,10 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-// scaled is the reason of the event that tells of a replicaset's new size.
+// scaled is the reason of events about a ReplicaSet's new size.
 const scaled = "ScalingReplicaSet"
 
 func scaling(name string, from, to int32) string {
@@ -25,7 +25,7 @@ func scaling(name string, from, to int32) string {
 	return fmt.Sprintf("Scaled %s replica set %s from %d to %d", direction, name, from, to)
 }
 
-// size is how many pods the deployment should have.
+// size returns the desired number of pods.
 func (r *rollout) size() int32 {
 	if r.spec.Replicas == nil {
 		return 1
@@ -33,20 +33,21 @@ func (r *rollout) size() int32 {
 	return *r.spec.Replicas
 }
 
-// bounds are how many pods more there may be while one replicaset takes over from another, and how many fewer.
+// bounds returns by how many pods a rollout may exceed the desired number, and by how many it may fall short
+// of it.
 func (r *rollout) bounds() (surge, unavailable int32) {
 	update := r.spec.Strategy.RollingUpdate
 	if r.spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || update == nil {
 		return 0, 0
 	}
 	surge, unavailable = share(update.MaxSurge, r.size(), true), share(update.MaxUnavailable, r.size(), false)
-	if surge == 0 && unavailable == 0 { // both percentages come to nothing, and nothing could ever move
+	if surge == 0 && unavailable == 0 { // both percentages round to 0, so the rollout could never progress
 		unavailable = 1
 	}
 	return surge, min(unavailable, r.size())
 }
 
-// share is a number, or a percentage of a whole; one that cannot be read is none.
+// share returns a number or a percentage of whole; 0 if it cannot be parsed.
 func share(of *intstr.IntOrString, whole int32, up bool) int32 {
 	n, err := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(of, intstr.FromInt32(0)), int(whole), up)
 	if err != nil {
@@ -55,26 +56,27 @@ func share(of *intstr.IntOrString, whole int32, up bool) int32 {
 	return int32(min(n, math.MaxInt32))
 }
 
-// most is how many pods there may be.
+// most returns the maximum number of pods.
 func (r *rollout) most() int32 {
 	surge, _ := r.bounds()
 	return r.size() + surge
 }
 
-// least is how many pods must be available, where there are as many.
+// least returns the number of pods that must stay available.
 func (r *rollout) least() int32 {
 	_, unavailable := r.bounds()
 	return r.size() - unavailable
 }
 
-// setSize gives a replicaset, which is the caller's own, a size, and the deployment's that it follows from.
+// setSize sets the size of a ReplicaSet, which the caller must have copied, and records the Deployment's
+// size.
 func (r *rollout) setSize(set *appsv1.ReplicaSet, size int32) {
 	set.Spec.Replicas = &size
 	metav1.SetMetaDataAnnotation(&set.ObjectMeta, DesiredAnnotation, strconv.Itoa(int(r.size())))
 	metav1.SetMetaDataAnnotation(&set.ObjectMeta, MaxAnnotation, strconv.Itoa(int(r.most())))
 }
 
-// scale gives a replicaset another size. It is false when there is nothing to do.
+// scale resizes a ReplicaSet. It returns false if nothing changes.
 func (r *rollout) scale(set *appsv1.ReplicaSet, size int32) bool {
 	before := replicas(set)
 	known := set.Annotations[DesiredAnnotation] == strconv.Itoa(int(r.size())) && set.Annotations[MaxAnnotation] == strconv.Itoa(int(r.most()))
@@ -83,15 +85,16 @@ func (r *rollout) scale(set *appsv1.ReplicaSet, size int32) bool {
 	}
 	next := set.DeepCopy()
 	r.setSize(next, size)
-	update := action.Update[*appsv1.ReplicaSet]{In: setsResource, Object: next}
+	update := action.Update[*appsv1.ReplicaSet]{Resource: setsResource, Object: next}
 	if before != size {
-		update.Tell = action.Tell{About: r.Deployment, Reason: scaled, Message: scaling(set.Name, before, size)}
+		update.Events = action.Events{Object: r.Deployment, Reason: scaled, Message: scaling(set.Name, before, size)}
 	}
 	r.replace(set, next, update)
 	return true
 }
 
-// replace has a replicaset be another one for the rest of the decision. What is written to one object is one write.
+// replace substitutes a ReplicaSet in the rest of the decision. Several changes of one object become one
+// update.
 func (r *rollout) replace(set, next *appsv1.ReplicaSet, update action.Update[*appsv1.ReplicaSet]) {
 	if r.next == set {
 		r.next = next
@@ -110,7 +113,7 @@ func (r *rollout) replace(set, next *appsv1.ReplicaSet, update action.Update[*ap
 	r.actions = append(r.actions, update)
 }
 
-// resized says that the deployment has another size than when its replicasets were scaled.
+// resized reports whether the Deployment's size has changed since its ReplicaSets were scaled.
 func (r *rollout) resized() bool {
 	for _, set := range r.all() {
 		had, known := set.Annotations[DesiredAnnotation]
@@ -121,13 +124,13 @@ func (r *rollout) resized() bool {
 	return false
 }
 
-// mixed says that a deployment which recreates has pods of several replicasets, as after it has rolled until now. What its size
-// is worth to each of them is no matter then: the old ones end.
+// mixed reports whether a Deployment with the Recreate strategy has pods of several ReplicaSets, as after a
+// change of strategy. The size is not distributed then, because the old pods are removed.
 func (r *rollout) mixed() bool {
 	return r.spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType && len(r.active()) > 1
 }
 
-// active are the replicasets that should have pods.
+// active returns the ReplicaSets that should have pods.
 func (r *rollout) active() (active []*appsv1.ReplicaSet) {
 	for _, set := range r.all() {
 		if replicas(set) > 0 {
@@ -137,8 +140,8 @@ func (r *rollout) active() (active []*appsv1.ReplicaSet) {
 	return active
 }
 
-// resize brings the replicasets together to the deployment's size. Where several have pods, as in the middle of a rollout, each
-// gets its share of what is added or taken, so that whatever the new template is worth, the risk stays as it was.
+// resize scales the ReplicaSets to the Deployment's size. If several have pods, as during a rollout, each
+// gets a proportional share, so that the risk of the new template stays the same.
 func (r *rollout) resize() {
 	active := r.active()
 	switch {
@@ -158,7 +161,7 @@ func (r *rollout) resize() {
 	}
 }
 
-// latest is the replicaset of the template, or the one that was last.
+// latest returns the ReplicaSet of the template, or else the newest one.
 func (r *rollout) latest() *appsv1.ReplicaSet {
 	if r.next != nil || len(r.old) == 0 {
 		return r.next
@@ -166,21 +169,23 @@ func (r *rollout) latest() *appsv1.ReplicaSet {
 	return slices.MaxFunc(r.old, byAge)
 }
 
-// saturated says that the new replicaset has all pods that there should be, and they are available.
+// saturated reports whether the new ReplicaSet has all desired pods, and they are available.
 func (r *rollout) saturated() bool {
 	size := r.size()
 	return r.next != nil && replicas(r.next) == size && r.next.Status.AvailableReplicas == size &&
 		r.next.Annotations[DesiredAnnotation] == strconv.Itoa(int(size))
 }
 
-// spread adds to replicasets, or takes from them, in proportion to their size; the first gets what is left by rounding.
+// spread adds or removes pods in proportion to the sizes of the ReplicaSets; the first gets the rounding
+// difference.
 func (r *rollout) spread(active []*appsv1.ReplicaSet) {
 	allowed := int32(0)
 	if r.size() > 0 {
 		allowed = r.most()
 	}
 	change := allowed - wanted(active)
-	// What is added goes to the largest, and of equals to the newest; what is taken comes from the largest and oldest.
+	// Pods are added to the largest and newest ReplicaSets first, and removed from the largest and oldest
+	// first.
 	slices.SortStableFunc(active, func(a, b *appsv1.ReplicaSet) int {
 		age := byAge(a, b)
 		if change > 0 {
@@ -201,9 +206,9 @@ func (r *rollout) spread(active []*appsv1.ReplicaSet) {
 	r.give(active, sizes...)
 }
 
-// give gives replicasets their sizes. None grows by more than there is room for: the pods that others have not let go yet count
-// too, or there would be too many until they have. What is missing then comes with the rollout, or in the next step of who is
-// paused.
+// give sets the sizes of ReplicaSets. None grows beyond the Deployment's maximum, which includes the pods
+// that other ReplicaSets have not deleted yet. The missing pods follow with the rollout or, if it is paused,
+// in the next step.
 func (r *rollout) give(sets []*appsv1.ReplicaSet, sizes ...int32) {
 	there, known := held(r.all())
 	room := max(0, r.most()-there)
@@ -211,7 +216,7 @@ func (r *rollout) give(sets []*appsv1.ReplicaSet, sizes ...int32) {
 		size, grows := sizes[i], sizes[i]-replicas(set)
 		switch {
 		case grows > 0 && !known:
-			continue // until all have told
+			continue // until the status of all reflects their specs
 		case grows > 0:
 			size = replicas(set) + min(grows, room)
 			room -= size - replicas(set)
@@ -220,7 +225,7 @@ func (r *rollout) give(sets []*appsv1.ReplicaSet, sizes ...int32) {
 	}
 }
 
-// proportion is what a replicaset gets of a change, of which something is left.
+// proportion returns the share of a ReplicaSet in a change, of which left is still to be distributed.
 func (r *rollout) proportion(set *appsv1.ReplicaSet, change, left int32) int32 {
 	if left == 0 {
 		return 0
@@ -235,7 +240,7 @@ func (r *rollout) proportion(set *appsv1.ReplicaSet, change, left int32) int32 {
 	if was == 0 {
 		return 0
 	}
-	// A replicaset of the size that it had of the whole has it of the new whole too.
+	// The ReplicaSet keeps its fraction of the whole.
 	whole := float64(r.most())
 	part := int32(math.Round(float64(replicas(set))*whole/float64(was))) - replicas(set)
 	if change > 0 {

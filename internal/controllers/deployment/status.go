@@ -9,10 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-// The reasons of the condition Progressing, as kubectl rollout reads them.
+// The reasons of the condition Progressing, which kubectl rollout reads.
 const (
 	reasonPaused    = "DeploymentPaused"
 	reasonResumed   = "DeploymentResumed"
@@ -23,7 +23,7 @@ const (
 	reasonNotCreated = "ReplicaSetCreateError"
 )
 
-// count makes the status of what there is. It says when to look again although nothing happens; 0 is never.
+// count computes the status. It returns when the status will change without an event; 0 means never.
 func (r *rollout) count() (again time.Duration) {
 	before := r.Deployment.Status
 	r.status = r.counted()
@@ -33,14 +33,14 @@ func (r *rollout) count() (again time.Duration) {
 		r.setCondition(appsv1.DeploymentAvailable, corev1.ConditionFalse, "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
 	}
 	if r.spec.Paused || r.Deployment.DeletionTimestamp != nil || r.resizing {
-		return 0 // none of it is a rollout's progress, or the lack of it
+		return 0 // none of these is progress of a rollout, or the lack of it
 	}
 	again = r.progress(&before)
 	r.fail()
 	return again
 }
 
-// counted is the status with its numbers.
+// counted returns the status with its counts.
 func (r *rollout) counted() appsv1.DeploymentStatus {
 	s := r.status
 	s.ObservedGeneration = r.Deployment.Generation
@@ -59,7 +59,7 @@ func (r *rollout) counted() appsv1.DeploymentStatus {
 	return s
 }
 
-// ending is how many pods are being deleted, or nil when a controller of replicasets does not say.
+// ending returns how many pods are being deleted, or nil if a ReplicaSet's controller does not report it.
 func ending(sets []*appsv1.ReplicaSet) *int32 {
 	var sum int32
 	for _, set := range sets {
@@ -73,7 +73,7 @@ func ending(sets []*appsv1.ReplicaSet) *int32 {
 	return &sum
 }
 
-// complete says that the rollout is over: all pods are of the template, and available.
+// complete reports whether the rollout is complete: all pods are of the template, and available.
 func (r *rollout) complete() bool { return r.isComplete(r.counted()) }
 
 func (r *rollout) isComplete(s appsv1.DeploymentStatus) bool {
@@ -81,12 +81,12 @@ func (r *rollout) isComplete(s appsv1.DeploymentStatus) bool {
 	return s.UpdatedReplicas == size && s.Replicas == size && s.AvailableReplicas == size
 }
 
-// hasDeadline says that the deployment wants to know when it makes no progress.
+// hasDeadline reports whether the Deployment has a progress deadline.
 func (r *rollout) hasDeadline() bool {
 	return r.spec.ProgressDeadlineSeconds != nil && *r.spec.ProgressDeadlineSeconds != int32(1<<31-1)
 }
 
-// progress sets the condition Progressing, and says when its deadline is.
+// progress sets the condition Progressing, and returns the time until its deadline.
 func (r *rollout) progress(before *appsv1.DeploymentStatus) (again time.Duration) {
 	if !r.hasDeadline() {
 		r.dropCondition(appsv1.DeploymentProgressing)
@@ -98,7 +98,7 @@ func (r *rollout) progress(before *appsv1.DeploymentStatus) (again time.Duration
 	}
 	over := what + " has successfully progressed."
 	had := r.condition(appsv1.DeploymentProgressing)
-	// What is said of another replicaset is not of this rollout: its beginning could not be told.
+	// A condition about another ReplicaSet is from an earlier rollout: it does not end this one.
 	done := had != nil && had.Reason == reasonAvailable && (r.next == nil || had.Message == over)
 	switch {
 	case done && r.status.Replicas == r.status.UpdatedReplicas:
@@ -116,7 +116,8 @@ func (r *rollout) progress(before *appsv1.DeploymentStatus) (again time.Duration
 	return r.untilDeadline()
 }
 
-// progressed says that there are more new pods than before, fewer old ones, or more that are ready or available.
+// progressed reports whether there are more new pods than before, fewer old ones, or more that are ready or
+// available.
 func (r *rollout) progressed(before *appsv1.DeploymentStatus) bool {
 	now := &r.status
 	return now.UpdatedReplicas > before.UpdatedReplicas || now.ReadyReplicas > before.ReadyReplicas ||
@@ -124,7 +125,7 @@ func (r *rollout) progressed(before *appsv1.DeploymentStatus) bool {
 		now.Replicas-now.UpdatedReplicas < before.Replicas-before.UpdatedReplicas
 }
 
-// renewProgress says that something moved, now.
+// renewProgress sets the condition Progressing with the current time.
 func (r *rollout) renewProgress(reason, message string) {
 	since := metav1.NewTime(r.Now)
 	if had := r.condition(appsv1.DeploymentProgressing); had != nil && had.Status == corev1.ConditionTrue {
@@ -137,10 +138,10 @@ func (r *rollout) renewProgress(reason, message string) {
 	})
 }
 
-// timedOut says that nothing has moved for as long as the deployment allows.
+// timedOut reports whether the rollout has exceeded its progress deadline.
 func (r *rollout) timedOut() bool {
 	c := r.condition(appsv1.DeploymentProgressing)
-	if c == nil || c.Reason == reasonAvailable { // the time since the last rollout ended is none of this one
+	if c == nil || c.Reason == reasonAvailable { // the time since the last rollout completed does not count
 		return false
 	}
 	return c.Reason == reasonTimedOut || r.deadline(c).Before(r.Now)
@@ -150,7 +151,7 @@ func (r *rollout) deadline(c *appsv1.DeploymentCondition) time.Time {
 	return c.LastUpdateTime.Add(time.Duration(*r.spec.ProgressDeadlineSeconds) * time.Second)
 }
 
-// untilDeadline is when to look whether something has moved: a second late, since times have whole ones.
+// untilDeadline returns when to check for progress: a second late, since timestamps have whole seconds.
 func (r *rollout) untilDeadline() time.Duration {
 	c := r.condition(appsv1.DeploymentProgressing)
 	if c == nil || c.Reason == reasonTimedOut || c.Reason == reasonAvailable {
@@ -159,7 +160,7 @@ func (r *rollout) untilDeadline() time.Duration {
 	return max(0, r.deadline(c).Sub(r.Now)) + time.Second
 }
 
-// notCreated says in the status, as it stands there, why the replicaset of the template could not be made.
+// notCreated sets in the current status why the ReplicaSet of the template could not be created.
 func (r *rollout) notCreated(message string) action.Action {
 	failed := rollout{Seen: r.Seen, spec: r.spec, status: *r.Deployment.Status.DeepCopy()}
 	if failed.hasDeadline() {
@@ -168,7 +169,8 @@ func (r *rollout) notCreated(message string) action.Action {
 	return failed.written()
 }
 
-// fail says why the replicasets cannot make pods, in their words: in the new one's if it has some, else in the oldest one's.
+// fail copies the failure condition of a ReplicaSet that cannot create pods. The new ReplicaSet takes
+// precedence, then the oldest.
 func (r *rollout) fail() {
 	sets := r.old
 	if r.next != nil {
@@ -188,7 +190,7 @@ func (r *rollout) fail() {
 	r.dropCondition(appsv1.DeploymentReplicaFailure)
 }
 
-// notePause says that the deployment is paused, or goes on: the time that it was is no lack of progress.
+// notePause records that the Deployment was paused or resumed: a pause does not count as a lack of progress.
 func (r *rollout) notePause() {
 	if !r.hasDeadline() {
 		return
@@ -217,7 +219,7 @@ func (r *rollout) dropCondition(kind appsv1.DeploymentConditionType) {
 	r.status.Conditions = slices.DeleteFunc(slices.Clone(r.status.Conditions), func(c appsv1.DeploymentCondition) bool { return c.Type == kind })
 }
 
-// setCondition sets a condition now, as putCondition does.
+// setCondition sets a condition with the current time. See putCondition.
 func (r *rollout) setCondition(kind appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason, message string) {
 	now := metav1.NewTime(r.Now)
 	r.putCondition(appsv1.DeploymentCondition{
@@ -225,7 +227,7 @@ func (r *rollout) setCondition(kind appsv1.DeploymentConditionType, status corev
 	})
 }
 
-// putCondition sets a condition, unless its status and reason are these already.
+// putCondition sets a condition unless its status and reason are unchanged.
 func (r *rollout) putCondition(next appsv1.DeploymentCondition) {
 	if had := r.condition(next.Type); had != nil && had.Status == next.Status {
 		if had.Reason == next.Reason {

@@ -1,9 +1,10 @@
-// Package disruption is the controller that counts how many pods of a PodDisruptionBudget may be taken away. Who evicts a pod
-// asks the server, which looks at that count, takes one off and notes the pod in the budget's status; here it is counted anew
-// whenever pods change.
+// Package disruption implements the controller that computes how many pods of a PodDisruptionBudget may be
+// evicted. The server checks that number on each eviction, decrements it and notes the pod in the budget's
+// status; this controller recomputes it whenever pods change.
 //
-// decide.go is the count, of nothing but what was seen; scale.go is how many pods there should be, which their controllers know;
-// stale.go takes back what an eviction that came to nothing said of a pod. This file reads the cache and writes.
+// decide.go computes the status from what was observed, without I/O; scale.go determines how many pods their
+// controllers want; stale.go resets the DisruptionTarget condition of pods that were not evicted after all.
+// This file reads the cache and writes.
 package disruption
 
 import (
@@ -25,28 +26,28 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// Name of the controller, as --controllers takes it.
+// Name is the controller's name, as the --controllers flag accepts it.
 const Name = "disruption"
 
-// component tells of its events, in Kubernetes' name for it.
+// component is the source of the controller's events, as in Kubernetes.
 const component = "controllermanager"
 
-// workers is how many budgets are counted at a time, and hesitation how long a count of somebody else's stands, and how soon to
-// count again what the cache shows late.
+// workers is the number of budgets reconciled concurrently. hesitation is how long another writer's status
+// stands before it is recomputed, and the retry delay if the cache is behind.
 const (
-	workers    = 2
-	hesitation = time.Second
+	workers     = 2
+	statusDelay = time.Second
 )
 
 var resource = policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
 
-// Add adds the controller to a manager, and the one that takes back what was said of pods that were not evicted.
+// Add adds the controller to a manager, together with the one that resets stale DisruptionTarget conditions.
 func Add(m *controller.Manager) *controller.Controller {
-	hand := action.NewHand(m, component)
+	hand := action.NewExecutor(m, component)
 	r := &reconciler{
 		budgets: informer.For[*policyv1.PodDisruptionBudget](m.Informers(), resource),
 		pods:    informer.For[*corev1.Pod](m.Informers(), pods.Resource),
@@ -59,7 +60,7 @@ func Add(m *controller.Manager) *controller.Controller {
 		Reconciler: r,
 		Sources: []controller.Source{
 			controller.For(r.budgets, controller.GenerationChanged),
-			controller.WatchesLater(r.budgets, hesitation, func(b *policyv1.PodDisruptionBudget) []controller.Request {
+			controller.WatchesLater(r.budgets, statusDelay, func(b *policyv1.PodDisruptionBudget) []controller.Request {
 				return []controller.Request{informer.KeyOf(b)}
 			}),
 			controller.Watches(r.pods, func(pod *corev1.Pod) []controller.Request {
@@ -74,22 +75,22 @@ func Add(m *controller.Manager) *controller.Controller {
 	})
 }
 
-// reconciler counts for one budget at a time.
+// reconciler reconciles one budget per request.
 type reconciler struct {
-	budgets *informer.Informer[*policyv1.PodDisruptionBudget]
-	pods    *informer.Informer[*corev1.Pod]
-	scales  *scales
-	hand    *action.Hand
-	fights  Fights
+	budgets  *informer.Informer[*policyv1.PodDisruptionBudget]
+	pods     *informer.Informer[*corev1.Pod]
+	scales   *scales
+	hand     *action.Executor
+	reported ReportedPods
 }
 
-// counts passes changes of a pod that a budget counts.
+// counts selects the pod changes that affect a budget's status.
 func counts(old, now *corev1.Pod) bool {
 	return old == nil || now == nil || pods.IsReady(old) != pods.IsReady(now) || !maps.Equal(old.Labels, now.Labels) ||
 		(old.DeletionTimestamp == nil) != (now.DeletionTimestamp == nil) || !equality.Semantic.DeepEqual(old.OwnerReferences, now.OwnerReferences)
 }
 
-// made watches what makes pods of a template, for how many of them there should be.
+// made watches the creators of pods, whose replica counts affect budgets.
 func made[T client.Object](r *reconciler, i *informer.Informer[T], template func(T) *corev1.PodTemplateSpec) controller.Source {
 	return controller.Watches(i, func(obj T) []controller.Request {
 		if t := template(obj); t != nil {
@@ -99,7 +100,7 @@ func made[T client.Object](r *reconciler, i *informer.Informer[T], template func
 	}, controller.GenerationChanged)
 }
 
-// selecting are the budgets that select pods with these labels.
+// selecting returns the budgets that select pods with the given labels.
 func (r *reconciler) selecting(namespace string, of map[string]string) (requests []controller.Request) {
 	for budget := range r.budgets.Indexer().Each("namespace", namespace) {
 		if selectorOf(budget).Matches(labels.Set(of)) {
@@ -109,7 +110,7 @@ func (r *reconciler) selecting(namespace string, of map[string]string) (requests
 	return requests
 }
 
-// selectorOf is what a budget is about. One whose selector cannot be read is about no pods.
+// selectorOf returns a budget's selector. An invalid one selects no pods.
 func selectorOf(budget *policyv1.PodDisruptionBudget) labels.Selector {
 	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
 	if err != nil {
@@ -118,7 +119,7 @@ func selectorOf(budget *policyv1.PodDisruptionBudget) labels.Selector {
 	return selector
 }
 
-// Reconcile counts.
+// Reconcile recomputes a budget's status.
 func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	budget, err := r.budgets.Lister().Get(request.Namespace, request.Name)
 	if apierrors.IsNotFound(err) {
@@ -127,18 +128,18 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 	if err != nil {
 		return controller.Result{}, err
 	}
-	actions, failed := Decide(r.see(ctx, budget))
+	actions, failed := Decide(r.observe(ctx, budget))
 	result, err := r.hand.Do(ctx, actions...)
-	if errors.Is(err, action.ErrBehind) {
-		return controller.Result{RequeueAfter: hesitation}, nil
+	if errors.Is(err, action.ErrStaleCache) {
+		return controller.Result{RequeueAfter: statusDelay}, nil
 	}
 	return result, cmp.Or(err, failed)
 }
 
-// see reads the cache.
-func (r *reconciler) see(ctx context.Context, budget *policyv1.PodDisruptionBudget) Seen {
-	s := Seen{
-		Budget: budget, Now: time.Now(), Fights: &r.fights,
+// observe assembles the input of a decision from the cache.
+func (r *reconciler) observe(ctx context.Context, budget *policyv1.PodDisruptionBudget) Input {
+	s := Input{
+		Budget: budget, Now: time.Now(), Fights: &r.reported,
 		Scale:  func(pod *corev1.Pod) (Scale, error) { return r.scales.of(ctx, pod) },
 		Wanted: r.scales.now,
 		Stays:  func(pod *corev1.Pod) bool { return r.stays(ctx, pod) },
@@ -158,7 +159,7 @@ func (r *reconciler) see(ctx context.Context, budget *policyv1.PodDisruptionBudg
 	return s
 }
 
-// stays asks the server whether a pod is as the cache shows it: there, and not being deleted.
+// stays asks the server whether a pod still exists and is not being deleted.
 func (r *reconciler) stays(ctx context.Context, pod *corev1.Pod) bool {
 	is, err := client.Of[*metav1.PartialObjectMetadata](r.hand.Client, pods.Resource).Get(ctx, pod.Namespace, pod.Name)
 	return err == nil && is.UID == pod.UID && is.DeletionTimestamp == nil

@@ -16,45 +16,47 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	budgets "k8s.io/component-helpers/apps/poddisruptionbudget"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// patience is how long a pod that is evicted counts as gone, although it is not deleted: then it is not going to be.
+// patience is how long an evicted pod that is not being deleted counts as gone. After that, its deletion is
+// no longer expected.
 const patience = 2 * time.Minute
 
-// Seen is what a decision is made of.
-type Seen struct {
+// Input is the input of a decision.
+type Input struct {
 	Budget *policyv1.PodDisruptionBudget
-	// Pods are those that the budget selects, by name.
+	// Pods are the pods that the budget selects, sorted by name.
 	Pods []*corev1.Pod
-	// Others are the selectors of the other budgets of the namespace.
+	// Others are the selectors of the other budgets in the namespace.
 	Others []labels.Selector
-	// Scale is how many pods the controller of a pod wants as the cache shows it, and Wanted as the server has it. They are asked
-	// of pods that have one.
+	// Scale returns how many pods a pod's controller wants according to the cache, Wanted according to the
+	// server. Both are only called for pods with a controller.
 	Scale  func(*corev1.Pod) (Scale, error)
 	Wanted func(context.Context, *corev1.Pod) (Scale, error)
-	// Stays says that the server has a pod still that the cache shows.
+	// Stays asks the server whether a pod of the cache still exists.
 	Stays func(*corev1.Pod) bool
-	// Fights remembers of which pods it was told that several budgets select them.
-	Fights *Fights
+	// Reported records the pods that were reported because several budgets select them.
+	Fights *ReportedPods
 	Now    time.Time
 }
 
-// count is how many pods there should be, and how many of them healthy. wants are what was found of that; unmanaged are pods that
-// nobody makes again, so that nobody knows how many there should be.
+// count is how many pods are expected, and how many of them must be healthy. wants are the scales that this
+// is based on; unmanaged are pods without a controller, which no expected number accounts for.
 type count struct {
 	expected, desired int32
-	wants             []want
+	wants             []observedScale
 	unmanaged         []*corev1.Pod
 }
 
-// Decide counts. When the pods cannot be counted no more may be taken away, the status says why, and the error is that.
-func Decide(s Seen) ([]action.Action, error) {
+// Decide computes the status. If the number of expected pods cannot be determined, the status allows no
+// disruptions and states why, and Decide returns the error in addition.
+func Decide(s Input) ([]action.Action, error) {
 	of, err := s.count()
 	if err != nil {
 		return s.write(s.failed(err), nil, func() []action.Action {
-			return []action.Action{action.Event{About: s.Budget, Warning: true, Reason: "CalculateExpectedPodCountFailed",
+			return []action.Action{action.Event{Object: s.Budget, Warning: true, Reason: "CalculateExpectedPodCountFailed",
 				Message: fmt.Sprintf("Failed to calculate the number of expected pods: %v", err)}}
 		}), err
 	}
@@ -70,26 +72,27 @@ func Decide(s Seen) ([]action.Action, error) {
 	budgets.UpdateDisruptionAllowedCondition(next)
 	actions := s.write(next, of.wants, func() []action.Action { return append(tell, s.events(of.unmanaged)...) })
 	if again > 0 {
-		actions = append(actions, action.Again{After: again})
+		actions = append(actions, action.Requeue{After: again})
 	}
 	return actions, nil
 }
 
-// write writes a status if it is another one, and tells what there is to tell then: else it has been told before. Before it
-// allows more than it did, all that it follows from must be as it was seen.
-func (s Seen) write(next *policyv1.PodDisruptionBudget, wants []want, tell func() []action.Action) (actions []action.Action) {
+// write updates the status and records events if the status has changed; events of an unchanged status were
+// recorded before. Before it allows more disruptions than the old status, it verifies with the server what
+// the status is based on.
+func (s Input) write(next *policyv1.PodDisruptionBudget, wants []observedScale, tell func() []action.Action) (actions []action.Action) {
 	if equality.Semantic.DeepEqual(next.Status, s.Budget.Status) {
 		return nil
 	}
 	if next.Status.DisruptionsAllowed > s.Budget.Status.DisruptionsAllowed {
 		actions = append(actions, unchanged{s.Budget, s.Pods, s.healthy(next.Status.DisruptedPods), wants, s.Wanted})
 	}
-	actions = append(actions, action.Update[*policyv1.PodDisruptionBudget]{In: resource, Object: next, Subresource: "status"})
+	actions = append(actions, action.Update[*policyv1.PodDisruptionBudget]{Resource: resource, Object: next, Subresource: "status"})
 	return append(actions, tell()...)
 }
 
-// failed is the status of what cannot be counted.
-func (s Seen) failed(err error) *policyv1.PodDisruptionBudget {
+// failed returns the budget with the status of a failed computation.
+func (s Input) failed(err error) *policyv1.PodDisruptionBudget {
 	next := s.Budget.DeepCopy()
 	next.Status.DisruptionsAllowed = 0
 	meta.SetStatusCondition(&next.Status.Conditions, metav1.Condition{
@@ -99,8 +102,8 @@ func (s Seen) failed(err error) *policyv1.PodDisruptionBudget {
 	return next
 }
 
-// count says how many pods there should be.
-func (s Seen) count() (of count, err error) {
+// count determines how many pods are expected and desired.
+func (s Input) count() (of count, err error) {
 	spec := s.Budget.Spec
 	switch {
 	case spec.MaxUnavailable != nil:
@@ -123,8 +126,8 @@ func (s Seen) count() (of count, err error) {
 	return of, nil
 }
 
-// wanted counts how many pods their controllers want.
-func (s Seen) wanted() (of count, err error) {
+// wanted sums up how many pods the controllers want.
+func (s Input) wanted() (of count, err error) {
 	scales, asked := map[types.UID]int32{}, map[types.UID]bool{}
 	for _, pod := range s.Pods {
 		owner := metav1.GetControllerOfNoCopy(pod)
@@ -141,7 +144,7 @@ func (s Seen) wanted() (of count, err error) {
 			return of, err
 		}
 		scales[is.Of] = is.Replicas
-		of.wants = append(of.wants, want{pod, is})
+		of.wants = append(of.wants, observedScale{pod, is})
 	}
 	for replicas := range maps.Values(scales) {
 		of.expected += replicas
@@ -149,9 +152,9 @@ func (s Seen) wanted() (of count, err error) {
 	return of, nil
 }
 
-// disrupted are the pods that evictions have noted, and that are not deleted yet as far as is known here. again is when to look
-// again, or 0. Those that stay longer than they should are told of.
-func (s Seen) disrupted() (noted map[string]metav1.Time, again time.Duration, tell []action.Action) {
+// disrupted returns the pods noted by evictions that are not being deleted yet, and an event for each that
+// exceeded patience. again is the delay until the next one does, or 0.
+func (s Input) disrupted() (noted map[string]metav1.Time, again time.Duration, tell []action.Action) {
 	for _, pod := range s.Pods {
 		at, is := s.Budget.Status.DisruptedPods[pod.Name]
 		if !is || pod.DeletionTimestamp != nil || s.replaced(pod, at) {
@@ -159,7 +162,7 @@ func (s Seen) disrupted() (noted map[string]metav1.Time, again time.Duration, te
 		}
 		left := at.Add(patience).Sub(s.Now)
 		if left < 0 {
-			tell = append(tell, action.Event{About: pod, Warning: true, Reason: "NotDeleted", Message: fmt.Sprintf(
+			tell = append(tell, action.Event{Object: pod, Warning: true, Reason: "NotDeleted", Message: fmt.Sprintf(
 				"Pod was expected by PDB %s/%s to be deleted but it wasn't", s.Budget.Namespace, s.Budget.Name)})
 			continue
 		}
@@ -174,9 +177,9 @@ func (s Seen) disrupted() (noted map[string]metav1.Time, again time.Duration, te
 	return noted, again, tell
 }
 
-// replaced says that a pod is another one than was evicted under its name. Times are in seconds: in the same one, the server
-// knows.
-func (s Seen) replaced(pod *corev1.Pod, evicted metav1.Time) bool {
+// replaced reports whether a pod is a successor of the evicted pod of the same name. Timestamps have a
+// resolution of one second; within the same second, the server is asked.
+func (s Input) replaced(pod *corev1.Pod, evicted metav1.Time) bool {
 	switch made := pod.CreationTimestamp; {
 	case made.Before(&evicted):
 		return false
@@ -187,8 +190,8 @@ func (s Seen) replaced(pod *corev1.Pod, evicted metav1.Time) bool {
 	}
 }
 
-// healthy are the pods that are ready and stay so.
-func (s Seen) healthy(disrupted map[string]metav1.Time) (ready []*corev1.Pod) {
+// healthy returns the pods that are ready and not about to be deleted.
+func (s Input) healthy(disrupted map[string]metav1.Time) (ready []*corev1.Pod) {
 	for _, pod := range s.Pods {
 		if _, goes := disrupted[pod.Name]; !goes && pod.DeletionTimestamp == nil && pods.IsReady(pod) {
 			ready = append(ready, pod)
@@ -197,13 +200,13 @@ func (s Seen) healthy(disrupted map[string]metav1.Time) (ready []*corev1.Pod) {
 	return ready
 }
 
-// events are what people should know about a budget.
-func (s Seen) events(unmanaged []*corev1.Pod) (tell []action.Action) {
+// events returns the events about a budget.
+func (s Input) events(unmanaged []*corev1.Pod) (tell []action.Action) {
 	if len(s.Pods) == 0 {
-		tell = append(tell, action.Event{About: s.Budget, Reason: "NoPods", Message: "No matching pods found"})
+		tell = append(tell, action.Event{Object: s.Budget, Reason: "NoPods", Message: "No matching pods found"})
 	}
 	if len(unmanaged) > 0 {
-		tell = append(tell, action.Event{About: s.Budget, Warning: true, Reason: "UnmanagedPods", Message: fmt.Sprintf(
+		tell = append(tell, action.Event{Object: s.Budget, Warning: true, Reason: "UnmanagedPods", Message: fmt.Sprintf(
 			"Pods selected by this PodDisruptionBudget (selector: %v) were found to be unmanaged. As a result, the status of the PDB cannot be "+
 				"calculated correctly, which may result in undefined behavior. To account for these pods please set \".spec.minAvailable\" "+
 				"field of the PDB to an integer value.", s.Budget.Spec.Selector)})

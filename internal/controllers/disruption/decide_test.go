@@ -12,15 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-// many is a budget of so many pods, in a namespace with so many others that select them too.
-func many(pods, others int) Seen {
+// many returns the input for a budget of some pods, in a namespace where other budgets select them too.
+func many(pods, others int) Input {
 	least := intstr.FromInt32(1)
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "web", Generation: 1}}
 	budget.Spec.MinAvailable = &least
-	s, web := Seen{Budget: budget, Fights: &Fights{}, Now: time.Now()}, map[string]string{"app": "web"}
+	s, web := Input{Budget: budget, Fights: &ReportedPods{}, Now: time.Now()}, map[string]string{"app": "web"}
 	for i := range pods {
 		name := fmt.Sprint("web-", i)
 		s.Pods = append(s.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: web}})
@@ -31,8 +31,8 @@ func many(pods, others int) Seen {
 	return s
 }
 
-// decide is what is told of pods; the budget becomes what is written.
-func (s *Seen) decide(t *testing.T) (told []action.Then) {
+// decide applies the status update to the budget and returns the events about pods.
+func (s *Input) decide(t *testing.T) (told []action.OnSuccess) {
 	t.Helper()
 	actions, err := Decide(*s)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Seen) decide(t *testing.T) (told []action.Then) {
 	}
 	for _, a := range actions {
 		switch a := a.(type) {
-		case action.Then:
+		case action.OnSuccess:
 			told = append(told, a)
 		case action.Update[*policyv1.PodDisruptionBudget]:
 			s.Budget = a.Object
@@ -49,7 +49,7 @@ func (s *Seen) decide(t *testing.T) (told []action.Then) {
 	return told
 }
 
-func TestOfAPodOfSeveralBudgetsItIsToldOnce(t *testing.T) {
+func TestOverlappingBudgetsAreReportedOncePerPod(t *testing.T) {
 	t.Parallel()
 	s := many(100, 1)
 	told := s.decide(t)
@@ -65,8 +65,8 @@ func TestOfAPodOfSeveralBudgetsItIsToldOnce(t *testing.T) {
 	}
 }
 
-// Every change of a pod is a reason to count, and most change nothing.
-func TestACountThatChangesNothingCostsLittle(t *testing.T) {
+// Every pod change triggers a recount, and most change nothing.
+func TestUnchangedCountAllocatesLittle(t *testing.T) {
 	s := many(1000, 200)
 	s.decide(t)
 	if n := testing.AllocsPerRun(10, func() {

@@ -23,8 +23,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/replicaset"
 )
 
-// A set grows from two pods to six, of which half may be away. Who has not heard of that counts with two, and would let five go.
-func TestABudgetThatIsAShareKnowsHowManyItIsAShareOf(t *testing.T) {
+// A set grows from two pods to six, of which half may be unavailable. A controller that has not observed that
+// would count with two, and allow five evictions.
+func TestPercentageBudgetObservesScaling(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, bowlinetest.Scenario{
 		Options: []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
@@ -35,12 +36,13 @@ func TestABudgetThatIsAShareKnowsHowManyItIsAShareOf(t *testing.T) {
 		Act:        grow,
 		Invariants: []func(bowlinetest.State) error{half},
 		Compare:    withoutPods,
-		// What is late about pods and budgets is explored elsewhere.
+		// Delays of pods and budgets are explored by other tests.
 		Skip: func(p bowlinetest.Point) bool { return p.Resource != "replicasets.apps" },
 	})
 }
 
-// grow makes the set bigger, and evicts all pods that may go once all are ready, which it says then.
+// grow scales the set up and, once all pods are ready, annotates the set and evicts all pods that the budget
+// allows.
 func grow(ctx context.Context, config *rest.Config) error {
 	c, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -71,7 +73,7 @@ func grow(ctx context.Context, config *rest.Config) error {
 	return evictAll(ctx, c)
 }
 
-// evictAll evicts the pods that there are, those that may go.
+// evictAll tries to evict each pod once.
 func evictAll(ctx context.Context, c kubernetes.Interface) error {
 	all, err := c.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -87,7 +89,7 @@ func evictAll(ctx context.Context, c kubernetes.Interface) error {
 	return nil
 }
 
-// half is broken when, once all six were ready, fewer than three are.
+// half fails if fewer than three pods are ready after all six were.
 func half(s bowlinetest.State) error {
 	set := s.Find("ReplicaSet", "default", "web")
 	if set == nil || set.GetAnnotations()["ready"] == "" {
@@ -105,7 +107,7 @@ func half(s bowlinetest.State) error {
 	return nil
 }
 
-// withoutPods leaves out pods, of which other ones are evicted from run to run.
+// withoutPods removes the pods from the state: which ones are evicted differs between runs.
 func withoutPods(s bowlinetest.State) bowlinetest.State {
 	others := s.Objects[:0:0]
 	for _, o := range s.Objects {

@@ -20,17 +20,18 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/disruption"
 )
 
-func TestNoFaultBreaksABudget(t *testing.T) {
+func TestFaultsViolateNoBudget(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, draining(trial.Of(disruption.Add).Once()))
 }
 
-func TestTwoAtOnceBreakNoBudget(t *testing.T) {
+func TestTwoControllersViolateNoBudget(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, draining(trial.Of(disruption.Add).Twice()))
 }
 
-// draining evicts three pods of a budget that needs two of them, each as soon as it may go, and makes another for each.
+// draining is the scenario of a budget of which two pods must be available. Each of three pods is evicted as
+// soon as that is allowed, and then replaced.
 func draining(processes []bowlinetest.Process) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
 		Options:    []bowlinetest.Option{trial.Alone()},
@@ -74,15 +75,15 @@ func drain(ctx context.Context, config *rest.Config) error {
 			}
 			time.Sleep(5 * time.Second)
 		}
-		if err := trial.RunPod(ctx, config, name, ""); err != nil { // another one, under the same name
+		if err := trial.RunPod(ctx, config, name, ""); err != nil { // a new pod of the same name
 			return err
 		}
 	}
 	return nil
 }
 
-// agreeing puts in the place of what the budget says how far that is from the pods that there are. How many of them the user has
-// come to evict depends on how long the controller was kept from allowing it, and the user may stop anywhere.
+// agreeing replaces the budget's status by its difference from the actual pods. How many pods were evicted
+// depends on how long the controller was delayed, and the scenario may stop at any point.
 func agreeing(s bowlinetest.State) bowlinetest.State {
 	ready, others := int64(0), s.Objects[:0:0]
 	for _, o := range s.Objects {
@@ -113,11 +114,11 @@ func isReady(pod map[string]any) bool {
 	return phase == string(corev1.PodRunning)
 }
 
-// enough is broken when, once three pods have been ready, fewer than two are.
+// enough fails if fewer than two pods are ready once three were.
 func enough(s bowlinetest.State) error {
 	ready, c := 0, s.Find("Pod", "default", "c")
 	if c == nil {
-		return nil // not begun, or the last one is being replaced
+		return nil // not started, or the last one is being replaced
 	}
 	for _, pod := range s.Kind("Pod") {
 		if pod.GetDeletionTimestamp() == nil && isReady(pod.Object) {

@@ -13,11 +13,12 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/internal/controllers/disruption"
-	"github.com/bowline-dev/bowline/internal/golden/recorded"
+	"github.com/bowline-dev/bowline/internal/golden"
 )
 
-// A kube-controller-manager 1.36 was shown two pods, one of them ready, and a budget: what it counted is counted here.
-func TestWhatKubernetesCountedIsCountedHere(t *testing.T) {
+// The recording has the status that kube-controller-manager 1.36 computed for a budget of two pods, one of
+// them ready.
+func TestRecordedKubernetesBudget(t *testing.T) {
 	t.Parallel()
 	manage := bowlinetest.Manage(func(m *controller.Manager) error {
 		disruption.Add(m)
@@ -25,21 +26,21 @@ func TestWhatKubernetesCountedIsCountedHere(t *testing.T) {
 	})
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		for _, pod := range []string{"web-0", "web-1"} {
-			send(t, p.Config(), http.MethodPost, "/api/v1/namespaces/default/pods", "application/json",
+			send(t, p.RESTConfig(), http.MethodPost, "/api/v1/namespaces/default/pods", "application/json",
 				`{"metadata":{"name":"`+pod+`","labels":{"app":"web"}},"spec":{"containers":[{"name":"nginx","image":"nginx"}]}}`)
 		}
-		send(t, p.Config(), http.MethodPatch, "/api/v1/namespaces/default/pods/web-0/status", "application/merge-patch+json",
+		send(t, p.RESTConfig(), http.MethodPatch, "/api/v1/namespaces/default/pods/web-0/status", "application/merge-patch+json",
 			`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
-		for _, step := range recorded.Steps(t, "controllers/controllers-others.json") {
+		for _, step := range golden.Steps(t, "controllers/controllers-others.json") {
 			if !strings.Contains(step.Path, "/poddisruptionbudgets") {
 				continue
 			}
-			status, got := recorded.Send(t, p.Config(), step, nil)
+			status, got := golden.Send(t, p.RESTConfig(), step, nil)
 			if step.Method == http.MethodPost {
 				time.Sleep(2 * time.Second)
 				continue
 			}
-			if diff := cmp.Diff(recorded.Plain(step.Response.JSON(t)), recorded.Plain(got)); status != http.StatusOK || diff != "" {
+			if diff := cmp.Diff(golden.Normalize(step.Response.JSON(t)), golden.Normalize(got)); status != http.StatusOK || diff != "" {
 				t.Errorf("%s: %d; -recorded +answered\n%s", step.Path, status, diff)
 			}
 			return
@@ -50,8 +51,8 @@ func TestWhatKubernetesCountedIsCountedHere(t *testing.T) {
 
 func send(t *testing.T, config *rest.Config, method, path, contentType, body string) {
 	t.Helper()
-	step := recorded.Step{Method: method, Path: path, Headers: map[string]string{"Content-Type": contentType}, Body: body}
-	if status, got := recorded.Send(t, config, step, nil); status >= http.StatusBadRequest {
+	step := golden.Step{Method: method, Path: path, Headers: map[string]string{"Content-Type": contentType}, Body: body}
+	if status, got := golden.Send(t, config, step, nil); status >= http.StatusBadRequest {
 		t.Fatalf("%s %s: %d %v", method, path, status, got)
 	}
 }

@@ -11,12 +11,13 @@ import (
 
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// addStale adds the controller that takes back, after some time, that a pod is about to be disrupted: who said so has not done it.
-func addStale(m *controller.Manager, all *informer.Informer[*corev1.Pod], hand *action.Hand) *controller.Controller {
+// addStale adds the controller that resets the DisruptionTarget condition of pods whose announced disruption
+// did not happen.
+func addStale(m *controller.Manager, all *informer.Informer[*corev1.Pod], hand *action.Executor) *controller.Controller {
 	return m.Add(controller.Options{
 		Name:    Name + "-stale",
 		Sources: []controller.Source{controller.For(all, controller.If(func(_, now *corev1.Pod) bool { return now != nil && disrupting(now) != nil }))},
@@ -25,12 +26,12 @@ func addStale(m *controller.Manager, all *informer.Informer[*corev1.Pod], hand *
 			if !there {
 				return controller.Result{}, nil
 			}
-			return hand.Do(ctx, takeBack(pod, time.Now())...)
+			return hand.Do(ctx, resetDisruption(pod, time.Now())...)
 		}),
 	})
 }
 
-// disrupting is the condition that says that a pod is about to be disrupted, of one that stays all the same; or nil.
+// disrupting returns the condition that announces the disruption of an active pod, or nil.
 func disrupting(pod *corev1.Pod) *corev1.PodCondition {
 	if !pods.IsActive(pod) {
 		return nil
@@ -44,14 +45,14 @@ func disrupting(pod *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
-// takeBack says of a pod that it is not disrupted, once it should have been.
-func takeBack(pod *corev1.Pod, now time.Time) []action.Action {
+// resetDisruption resets the DisruptionTarget condition once the disruption is overdue.
+func resetDisruption(pod *corev1.Pod, now time.Time) []action.Action {
 	c := disrupting(pod)
 	if c == nil {
 		return nil
 	}
 	if left := c.LastTransitionTime.Add(patience).Sub(now); left > 0 {
-		return []action.Action{action.Again{After: left}}
+		return []action.Action{action.Requeue{After: left}}
 	}
 	condition := map[string]any{
 		"type": c.Type, "status": corev1.ConditionFalse, "reason": nil, "message": nil, "lastTransitionTime": metav1.NewTime(now),
@@ -64,9 +65,9 @@ func takeBack(pod *corev1.Pod, now time.Time) []action.Action {
 		"status":   map[string]any{"conditions": []any{condition}},
 	})
 	if err != nil {
-		panic(err) // strings and numbers
+		panic(err) // cannot fail: strings and numbers
 	}
 	return []action.Action{action.Patch[*corev1.Pod]{
-		In: pods.Resource, Object: pod, Subresource: "status", Type: types.StrategicMergePatchType, Body: body, Does: "take back the disruption of",
+		Resource: pods.Resource, Object: pod, Subresource: "status", Type: types.StrategicMergePatchType, Body: body, Verb: "take back the disruption of",
 	}}
 }

@@ -10,24 +10,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// unchanged asks the server whether the pods of a budget are as they were seen, and their controllers want as many: a cache
-// that shows a pod that has gone, or a set as small as it was, would have others go too. It stands before a count that allows
-// more than the one before it; fewer can do no harm.
+// unchanged verifies with the server that a budget's pods are as observed and that their controllers want as
+// many. A stale cache that shows a deleted pod, or a set before it was scaled up, would allow too many
+// evictions. It precedes a status that allows more disruptions than before; one that allows fewer needs no
+// check.
 type unchanged struct {
 	budget *policyv1.PodDisruptionBudget
-	// pods are those that the budget selects, healthy those that are counted on. wants are what was found of them when they were
-	// asked about; where none was the budget says itself how many pods are needed, and one more than was seen needs no other.
+	// pods are the observed pods of the budget, healthy those counted as healthy. wants are the observed
+	// scales. If there are none, the budget itself states the number of pods that must be available, and pods
+	// that were not observed are harmless.
 	pods, healthy []*corev1.Pod
-	wants         []want
+	wants         []observedScale
 	now           func(context.Context, *corev1.Pod) (Scale, error)
 }
 
-// want is what the controller of a pod wants.
-type want struct {
+// observedScale is the observed scale of a pod's controller.
+type observedScale struct {
 	of *corev1.Pod
 	is Scale
 }
@@ -36,8 +38,8 @@ func (u unchanged) String() string {
 	return fmt.Sprintf("make sure that the %d pods of poddisruptionbudget/%s are as they were seen", len(u.healthy), u.budget.Name)
 }
 
-func (u unchanged) Do(ctx context.Context, by *action.Hand) error {
-	return action.Soon(func() error {
+func (u unchanged) Do(ctx context.Context, by *action.Executor) error {
+	return action.RetryIfSlow(func() error {
 		if err := u.check(ctx, by); err != nil {
 			return err
 		}
@@ -46,15 +48,15 @@ func (u unchanged) Do(ctx context.Context, by *action.Hand) error {
 				return err
 			} else if is != w.is {
 				return fmt.Errorf("%w: %d pods are wanted where pod/%s is of, and were %d",
-					action.ErrBehind, is.Replicas, w.of.Name, w.is.Replicas)
+					action.ErrStaleCache, is.Replicas, w.of.Name, w.is.Replicas)
 			}
 		}
 		return nil
 	})
 }
 
-// check compares pods.
-func (u unchanged) check(ctx context.Context, by *action.Hand) error {
+// check compares the pods.
+func (u unchanged) check(ctx context.Context, by *action.Executor) error {
 	selector, err := metav1.LabelSelectorAsSelector(u.budget.Spec.Selector)
 	if err != nil {
 		return err
@@ -69,13 +71,13 @@ func (u unchanged) check(ctx context.Context, by *action.Hand) error {
 		case err != nil:
 			return err
 		case len(u.wants) > 0 && !known[pod.UID]:
-			return fmt.Errorf("%w: it does not show pod/%s", action.ErrBehind, pod.Name)
+			return fmt.Errorf("%w: it does not show pod/%s", action.ErrStaleCache, pod.Name)
 		}
 		is[pod.UID] = pod.ResourceVersion
 	}
 	for _, seen := range u.healthy {
 		if is[seen.UID] != seen.ResourceVersion {
-			return fmt.Errorf("%w: pod/%s has changed", action.ErrBehind, seen.Name)
+			return fmt.Errorf("%w: pod/%s has changed", action.ErrStaleCache, seen.Name)
 		}
 	}
 	return nil

@@ -1,10 +1,11 @@
 //lint:file-ignore SA1019 Kubernetes keeps its deprecated endpoints still
 
-// Package endpoint is the controller that says at which addresses and ports the pods behind a service are reached, in the
-// Endpoints of the service's name: the kind that was there before EndpointSlices (see package endpointslice), and that old
-// clients read.
+// Package endpoint implements the controller that publishes the addresses and ports of a service's pods in
+// the Endpoints object of the service's name. Endpoints precede EndpointSlices (see package endpointslice)
+// and serve old clients.
 //
-// decide.go is what it does, of nothing but what was seen; subsets.go is their form. This file reads the cache and writes.
+// decide.go computes the actions from what was observed, without I/O; subsets.go builds the subsets. This
+// file reads the cache and writes.
 package endpoint
 
 import (
@@ -17,16 +18,16 @@ import (
 
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/backend"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/backend"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// Name of the controller, as --controllers takes it.
+// Name is the controller's name, as the --controllers flag accepts it.
 const Name = "endpoint"
 
-// workers is how many services are worked on at a time, and patience how long somebody else's change of endpoints stands: whoever
-// made it may know more.
+// workers is the number of services reconciled concurrently. patience is how long a change by another writer
+// stands before it is overwritten: the writer may have newer information.
 const (
 	workers  = 5
 	patience = time.Second
@@ -40,7 +41,7 @@ func Add(m *controller.Manager) *controller.Controller {
 		services:  informer.For[*corev1.Service](m.Informers(), backend.Services),
 		pods:      informer.For[*corev1.Pod](m.Informers(), pods.Resource),
 		endpoints: informer.For[*corev1.Endpoints](m.Informers(), resource),
-		hand:      action.NewHand(m, "endpoint-controller"),
+		hand:      action.NewExecutor(m, "endpoint-controller"),
 	}
 	sameName := func(e *corev1.Endpoints) []controller.Request { return []controller.Request{informer.KeyOf(e)} }
 	return m.Add(controller.Options{
@@ -48,31 +49,32 @@ func Add(m *controller.Manager) *controller.Controller {
 		Reconciler: r,
 		Sources: []controller.Source{
 			controller.For(r.services),
-			controller.Watches(r.pods, backend.Before(r.services), controller.If(backend.Changed)),
+			controller.Watches(r.pods, backend.ServicesOf(r.services), controller.If(backend.PodChanged)),
 			controller.WatchesLater(r.endpoints, patience, sameName, controller.If(ours)),
 		},
 		Workers: workers,
 	})
 }
 
-// reconciler says where the pods of one service at a time are reached.
+// reconciler reconciles the Endpoints of one service per request.
 type reconciler struct {
 	services  *informer.Informer[*corev1.Service]
 	pods      *informer.Informer[*corev1.Pod]
 	endpoints *informer.Informer[*corev1.Endpoints]
-	hand      *action.Hand
+	hand      *action.Executor
 }
 
-// ours passes endpoints that the controller has made, and any that go. Those that somebody makes before their service wait for
-// it.
+// ours selects deletions, and changes of Endpoints that this controller has created. Endpoints that a user
+// creates before their service trigger nothing; the service will.
 func ours(old, now *corev1.Endpoints) bool {
 	return now == nil || now.Labels[managedBy] == manager || old != nil && old.Labels[managedBy] == manager
 }
 
-// Reconcile makes the endpoints of a service what they should be. When a service has gone they go, whosever they are. A service
-// that the server has and the cache does not will be seen, and that is when it is reconciled again.
+// Reconcile creates, updates or deletes the Endpoints of a service. When the service is gone, its Endpoints
+// are deleted, regardless of their creator. If the server has the service but the cache does not, its arrival
+// in the cache triggers another reconcile.
 func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
-	seen := Seen{}
+	seen := Input{}
 	seen.Endpoints, _ = r.endpoints.Indexer().Get(request)
 	service, err := r.services.Lister().Get(request.Namespace, request.Name)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -81,11 +83,11 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 	if err == nil {
 		seen.Service = service
 		if backend.HasSelector(service) {
-			seen.Pods = backend.Of(service, r.pods)
+			seen.Pods = backend.Pods(service, r.pods)
 		}
 	}
 	result, err := r.hand.Do(ctx, Decide(seen)...)
-	if errors.Is(err, action.ErrBehind) {
+	if errors.Is(err, action.ErrStaleCache) {
 		controller.Note(ctx, "%v", err)
 		return result, nil
 	}

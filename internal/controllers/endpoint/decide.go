@@ -10,30 +10,29 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/backend"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/backend"
 )
 
-// What the controller's endpoints are known by.
+// managedBy and manager are the label of the controller's Endpoints and its value.
 const (
 	managedBy = "endpoints.kubernetes.io/managed-by"
 	manager   = "endpoint-controller"
 )
 
-// Seen is what a decision is made of.
-type Seen struct {
-	// Service is nil when it has gone.
+// Input is the input of a decision.
+type Input struct {
+	// Service is nil if it does not exist.
 	Service *corev1.Service
-	// Pods are those that the service selects, by name.
+	// Pods are the pods that the service selects, sorted by name.
 	Pods []*corev1.Pod
-	// Endpoints are those of the service's name, or nil.
+	// Endpoints has the service's name; nil if it does not exist.
 	Endpoints *corev1.Endpoints
 }
 
-// Decide says what to do about the endpoints of a service.
-func Decide(s Seen) []action.Action {
+// Decide computes the actions for the Endpoints of a service.
+func Decide(s Input) []action.Action {
 	switch {
 	case s.Service == nil && s.Endpoints == nil:
 		return nil
@@ -45,32 +44,33 @@ func Decide(s Seen) []action.Action {
 	next, changed := s.next()
 	switch {
 	case s.Endpoints == nil && s.Service.DeletionTimestamp == nil:
-		return []action.Action{action.Create[*corev1.Endpoints]{In: resource, Object: next, Tell: action.Tell{
-			About: next, FailureReason: "FailedToCreateEndpoint",
-			FailureBegin: fmt.Sprintf("Failed to create endpoint for service %s/%s: ", s.Service.Namespace, s.Service.Name),
+		return []action.Action{action.Create[*corev1.Endpoints]{Resource: resource, Object: next, Events: action.Events{
+			Object: next, FailureReason: "FailedToCreateEndpoint",
+			FailurePrefix: fmt.Sprintf("Failed to create endpoint for service %s/%s: ", s.Service.Namespace, s.Service.Name),
 		}}}
 	case s.Endpoints != nil && changed:
-		return []action.Action{action.Update[*corev1.Endpoints]{In: resource, Object: next, Tell: action.Tell{
-			About: next, FailureReason: "FailedToUpdateEndpoint",
-			FailureBegin: fmt.Sprintf("Failed to update endpoint %s/%s: ", s.Service.Namespace, s.Service.Name),
+		return []action.Action{action.Update[*corev1.Endpoints]{Resource: resource, Object: next, Events: action.Events{
+			Object: next, FailureReason: "FailedToUpdateEndpoint",
+			FailurePrefix: fmt.Sprintf("Failed to update endpoint %s/%s: ", s.Service.Namespace, s.Service.Name),
 		}}}
 	}
 	return nil
 }
 
-// remove deletes endpoints without a service. Those that old programs elect a leader by never have one.
-func (s Seen) remove() []action.Action {
-	if _, elects := s.Endpoints.Annotations[resourcelock.LeaderElectionRecordAnnotationKey]; elects {
+// remove deletes Endpoints without a service, except those that old programs use for leader election, which
+// never have one.
+func (s Input) remove() []action.Action {
+	if _, elects := s.Endpoints.Annotations[leaderAnnotation]; elects {
 		return nil
 	}
 	return []action.Action{
-		action.Absent{In: backend.Services, Namespace: s.Endpoints.Namespace, Name: s.Endpoints.Name},
-		action.Delete[*corev1.Endpoints]{In: resource, Object: s.Endpoints},
+		action.Absent{Resource: backend.Services, Namespace: s.Endpoints.Namespace, Name: s.Endpoints.Name},
+		action.Delete[*corev1.Endpoints]{Resource: resource, Object: s.Endpoints},
 	}
 }
 
-// next is what the endpoints should be, and whether they are something else.
-func (s Seen) next() (next *corev1.Endpoints, changed bool) {
+// next returns the desired Endpoints, and whether they differ from the current ones.
+func (s Input) next() (next *corev1.Endpoints, changed bool) {
 	next = &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: s.Service.Name, Namespace: s.Service.Namespace}}
 	if s.Endpoints != nil {
 		next = s.Endpoints.DeepCopy()
@@ -87,12 +87,12 @@ func (s Seen) next() (next *corev1.Endpoints, changed bool) {
 		s.Endpoints.Annotations[corev1.EndpointsOverCapacity] == next.Annotations[corev1.EndpointsOverCapacity] {
 		return next, false
 	}
-	backend.Tell(&next.ObjectMeta, backend.Triggered(s.Service, s.Endpoints == nil, s.moved(was, next.Subsets)))
+	backend.SetTriggerTime(&next.ObjectMeta, backend.TriggerTime(s.Service, s.Endpoints == nil, s.moved(was, next.Subsets)))
 	return next, true
 }
 
-// labels are the service's, and what the endpoints are known by.
-func (s Seen) labels() map[string]string {
+// labels returns the service's labels and the controller's own.
+func (s Input) labels() map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, s.Service.Labels)
 	delete(all, corev1.IsHeadlessService)
@@ -103,8 +103,9 @@ func (s Seen) labels() map[string]string {
 	return all
 }
 
-// moved are the pods that have come among those that are ready, or those that are not. One that is in no subset has not.
-func (s Seen) moved(from, to []corev1.EndpointSubset) (moved []*corev1.Pod) {
+// moved returns the pods that newly appear, or change between ready and not ready. Pods that disappear are
+// not included.
+func (s Input) moved(from, to []corev1.EndpointSubset) (moved []*corev1.Pod) {
 	was, is := ready(from), ready(to)
 	for _, p := range s.Pods {
 		now, there := is[p.UID]
@@ -115,7 +116,7 @@ func (s Seen) moved(from, to []corev1.EndpointSubset) (moved []*corev1.Pod) {
 	return moved
 }
 
-// ready says of each pod that has an address whether it is among those that are ready.
+// ready returns, for each pod with an address, whether it is listed as ready.
 func ready(subsets []corev1.EndpointSubset) map[types.UID]bool {
 	found := map[types.UID]bool{}
 	note := func(addresses []corev1.EndpointAddress, ready bool) {
@@ -131,3 +132,7 @@ func ready(subsets []corev1.EndpointSubset) map[types.UID]bool {
 	}
 	return found
 }
+
+// leaderAnnotation marks Endpoints that old programs use for leader election (client-go's EndpointsLock).
+// Their subsets belong to those programs.
+const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader"

@@ -11,11 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-// Endpoints hold a thousand addresses: who is ready first, and of each subset its part.
-func TestTooManyAreLeftOut(t *testing.T) {
+// Endpoints list at most a thousand addresses: ready ones first, and from each subset a proportional part.
+func TestExcessAddressesAreDropped(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		ready, notReady [2]int // of two subsets
@@ -26,7 +26,7 @@ func TestTooManyAreLeftOut(t *testing.T) {
 		{[2]int{500, 0}, [2]int{0, 500}, [2]int{500, 0}, [2]int{0, 500}, false},
 		{[2]int{600, 300}, [2]int{100, 100}, [2]int{600, 300}, [2]int{50, 50}, true},
 		{[2]int{1500, 500}, [2]int{10, 10}, [2]int{750, 250}, [2]int{0, 0}, true},
-		{[2]int{1001, 2}, [2]int{0, 0}, [2]int{999, 1}, [2]int{0, 0}, true}, // rounded up, and the last gets less
+		{[2]int{1001, 2}, [2]int{0, 0}, [2]int{999, 1}, [2]int{0, 0}, true}, // rounded up, so the last subset gets less
 	} {
 		var all []corev1.EndpointSubset
 		for i := range c.ready {
@@ -42,20 +42,21 @@ func TestTooManyAreLeftOut(t *testing.T) {
 	}
 }
 
-// The server takes no subset without an address.
-func TestWhatIsLeftWithNoAddressIsNoSubset(t *testing.T) {
+// The server rejects a subset without addresses.
+func TestEmptySubsetsAreRemoved(t *testing.T) {
 	t.Parallel()
 	got, over := bounded([]corev1.EndpointSubset{{Addresses: addresses(1001)}, {NotReadyAddresses: addresses(1)}})
-	if len(got) != 1 || len(got[0].Addresses) != most || !over {
+	if len(got) != 1 || len(got[0].Addresses) != maxAddresses || !over {
 		t.Errorf("%d subsets, over %t", len(got), over)
 	}
 }
 
-// The time that is told is that of who has come to be ready, or not. Who is in no subset, as while it ends, is nobody's reason.
-func TestTheTimeToldIsOfWhatHasChanged(t *testing.T) {
+// The trigger time is that of pods that became ready or unready. A pod that is in no subset, for example a
+// terminating one, has none.
+func TestTriggerTimeOfChangedPods(t *testing.T) {
 	t.Parallel()
 	at := func(second int) metav1.Time { return metav1.Date(2000, 1, 1, 0, 0, second, 0, time.UTC) }
-	s := Seen{Service: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}}
+	s := Input{Service: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}}
 	s.Service.Spec.Selector = map[string]string{"app": "web"}
 	s.Service.Spec.ClusterIP = corev1.ClusterIPNone
 	for i, name := range []string{"ending", "lasting", "coming"} {
@@ -104,10 +105,10 @@ func addresses(n int) (all []corev1.EndpointAddress) {
 	return all
 }
 
-// What is asked for is decided the same whatever else there is: the second decision of the same is none.
-func TestNothingIsWrittenTwice(t *testing.T) {
+// A second decision on the same input does nothing.
+func TestSecondDecisionDoesNothing(t *testing.T) {
 	t.Parallel()
-	s := Seen{Service: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", Labels: map[string]string{"a": "b"}}}}
+	s := Input{Service: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", Labels: map[string]string{"a": "b"}}}}
 	s.Service.Spec.Selector = map[string]string{"app": "web"}
 	s.Service.Spec.ClusterIP = corev1.ClusterIPNone
 	for i := range 1200 {
@@ -121,7 +122,7 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 		t.Fatal(first)
 	}
 	s.Endpoints = first[0].(action.Create[*corev1.Endpoints]).Object
-	if n := len(s.Endpoints.Subsets[0].NotReadyAddresses); n != most || s.Endpoints.Annotations[corev1.EndpointsOverCapacity] != "truncated" {
+	if n := len(s.Endpoints.Subsets[0].NotReadyAddresses); n != maxAddresses || s.Endpoints.Annotations[corev1.EndpointsOverCapacity] != "truncated" {
 		t.Errorf("%d addresses, %v", n, s.Endpoints.Annotations)
 	}
 	if again := Decide(s); len(again) > 0 {
@@ -134,16 +135,16 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 	}
 }
 
-// Old programs elect their leader by Endpoints without a service.
-func TestElectionsStay(t *testing.T) {
+// Old programs use Endpoints without a service for leader election.
+func TestLeaderElectionEndpointsStay(t *testing.T) {
 	t.Parallel()
 	e := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"control-plane.alpha.kubernetes.io/leader": "{}"}}}
-	if got := Decide(Seen{Endpoints: e}); len(got) > 0 {
+	if got := Decide(Input{Endpoints: e}); len(got) > 0 {
 		t.Error(got)
 	}
 	e = &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
-	got := fmt.Sprint(Decide(Seen{Endpoints: e}))
-	if want := "[make sure that none of the services is called web delete endpoint/web]"; got != want {
+	got := fmt.Sprint(Decide(Input{Endpoints: e}))
+	if want := "[check that service/web does not exist delete endpoint/web]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

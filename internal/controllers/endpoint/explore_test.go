@@ -17,25 +17,26 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/endpoint"
 )
 
-func TestNoFaultHidesAPod(t *testing.T) {
+func TestFaultsHideNoPod(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, serving(trial.Of(endpoint.Add).Once()))
 }
 
-func TestTwoAtOnceSayTheSame(t *testing.T) {
+func TestTwoControllersConverge(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, serving(trial.Of(endpoint.Add).Twice()))
 }
 
-// One of two hears of a service half a minute late, and of its endpoints, which the other one has made, at once.
-func TestWhoHearsLateOfAServiceLeavesItsEndpoints(t *testing.T) {
+// One of two controllers observes a service half a minute late, but the Endpoints that the other one has
+// created at once.
+func TestStaleServiceCacheDeletesNoEndpoints(t *testing.T) {
 	t.Parallel()
 	s := serving(trial.Of(endpoint.Add).Twice())
 	s.Replay = "delayed: ADDED services default/web #1 of two"
 	bowlinetest.Explore(t, s)
 }
 
-// serving is a service whose pods come, become ready, and go.
+// serving is the scenario of a service whose pods are created, become ready, and are deleted.
 func serving(processes []bowlinetest.Process) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
 		Options:    []bowlinetest.Option{trial.Alone()},
@@ -49,7 +50,7 @@ func serving(processes []bowlinetest.Process) bowlinetest.Scenario {
 	}
 }
 
-// serve is also of a service that comes and goes.
+// serve extends trial.Serve by a service that is created and deleted.
 func serve(ctx context.Context, config *rest.Config) error {
 	if err := trial.Serve(ctx, config); err != nil {
 		return err
@@ -67,8 +68,8 @@ func serve(ctx context.Context, config *rest.Config) error {
 	return services.Delete(ctx, "default", "gone", metav1.DeleteOptions{})
 }
 
-// lasting is broken when the endpoints of a service are gone that is there. It knows services by their uids, which no two runs
-// share.
+// lasting fails if an existing service loses its Endpoints. It identifies services by uid, which is unique
+// across runs.
 func lasting() func(bowlinetest.State) error {
 	var had sync.Map
 	return func(s bowlinetest.State) error {

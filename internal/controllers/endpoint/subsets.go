@@ -10,24 +10,24 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/bowline-dev/bowline/internal/controllers/backend"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/backend"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// reached is a port, and who is reached at it.
-type reached struct {
+// portAddresses is a port and the addresses that serve it.
+type portAddresses struct {
 	port corev1.EndpointPort
 	at   []address
 }
 
-// address is one of a pod's, and whether anybody answers there.
+// address is an address of a pod, and whether it is ready.
 type address struct {
 	corev1.EndpointAddress
 	ready bool
 }
 
-// subsets are the addresses and ports of a service's pods: those ports that the same addresses have are together, in a fixed
-// order.
+// subsets returns the addresses and ports of a service's pods, in a deterministic order. Ports with equal
+// addresses share a subset.
 func subsets(service *corev1.Service, all []*corev1.Pod) (result []corev1.EndpointSubset) {
 	bySet := map[string]*corev1.EndpointSubset{}
 	for _, r := range ports(service, all) {
@@ -63,7 +63,7 @@ func comparePorts(a, b corev1.EndpointPort) int {
 	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
 }
 
-// addressesKey is the same for the same addresses.
+// addressesKey returns a key that is equal for equal addresses.
 func addressesKey(at []address) string {
 	var key strings.Builder
 	for _, a := range at {
@@ -72,9 +72,9 @@ func addressesKey(at []address) string {
 	return key.String()
 }
 
-// ports are a service's, with their numbers in the pods: one that is named may have several. Who has none is reached at no port,
-// where a headless service asks for none.
-func ports(service *corev1.Service, all []*corev1.Pod) (found []*reached) {
+// ports returns the service's ports by their numbers in the pods, of which a named port may have several. For
+// a headless service without ports, the addresses have the zero port.
+func ports(service *corev1.Service, all []*corev1.Pod) (found []*portAddresses) {
 	add := func(port corev1.EndpointPort, at address) {
 		for _, r := range found {
 			if comparePorts(r.port, port) == 0 {
@@ -82,7 +82,7 @@ func ports(service *corev1.Service, all []*corev1.Pod) (found []*reached) {
 				return
 			}
 		}
-		found = append(found, &reached{port, []address{at}})
+		found = append(found, &portAddresses{port, []address{at}})
 	}
 	for _, pod := range all {
 		at, ok := addressOf(service, pod)
@@ -102,8 +102,8 @@ func ports(service *corev1.Service, all []*corev1.Pod) (found []*reached) {
 	return found
 }
 
-// addressOf is a pod's address of the service's first family. A pod that is ending is no longer there, unless the service asks
-// for those that are not ready; one without a node is nowhere.
+// addressOf returns a pod's address in the service's first IP family. It returns none for a terminating pod,
+// unless the service publishes addresses that are not ready, and none for an unscheduled pod.
 func addressOf(service *corev1.Service, pod *corev1.Pod) (a address, ok bool) {
 	notReady := service.Spec.PublishNotReadyAddresses
 	if !backend.Reachable(pod) || pod.DeletionTimestamp != nil && !notReady || pod.Spec.NodeName == "" {
@@ -114,32 +114,32 @@ func addressOf(service *corev1.Service, pod *corev1.Pod) (a address, ok bool) {
 		return a, false
 	}
 	return address{corev1.EndpointAddress{
-		IP: addresses[0], NodeName: &pod.Spec.NodeName, Hostname: backend.Hostname(pod, service), TargetRef: backend.Reference(pod),
+		IP: addresses[0], NodeName: &pod.Spec.NodeName, Hostname: backend.Hostname(pod, service), TargetRef: backend.TargetRef(pod),
 	}, notReady || pods.IsReady(pod)}, true
 }
 
-// most is how many addresses endpoints hold. Slices are for services with more.
-const most = 1000
+// maxAddresses limits the addresses of one Endpoints object. Larger services need EndpointSlices.
+const maxAddresses = 1000
 
-// bounded leaves addresses out where there are too many: those that are not ready first, and of each subset as large a part as
-// it is of the whole. What is left with none is no subset.
+// bounded drops excess addresses, those that are not ready first, and proportionally from each subset. It
+// removes subsets that are left empty.
 func bounded(all []corev1.EndpointSubset) (result []corev1.EndpointSubset, over bool) {
 	ready, notReady := 0, 0
 	for _, subset := range all {
 		ready += len(subset.Addresses)
 		notReady += len(subset.NotReadyAddresses)
 	}
-	if ready+notReady <= most {
+	if ready+notReady <= maxAddresses {
 		return all, false
 	}
-	room, whole := most-ready, notReady
-	if ready > most {
-		room, whole = most, ready
+	room, whole := maxAddresses-ready, notReady
+	if ready > maxAddresses {
+		room, whole = maxAddresses, ready
 	}
 	left := room
 	for i := range all {
 		subset := &all[i]
-		if ready > most {
+		if ready > maxAddresses {
 			subset.NotReadyAddresses = nil
 			subset.Addresses, left = part(subset.Addresses, whole, room, left)
 		} else {
@@ -149,7 +149,7 @@ func bounded(all []corev1.EndpointSubset) (result []corev1.EndpointSubset, over 
 	return slices.DeleteFunc(all, func(s corev1.EndpointSubset) bool { return len(s.Addresses)+len(s.NotReadyAddresses) == 0 }), true
 }
 
-// part is as large a part of addresses as room is of the whole, rounded up, and no more than is left.
+// part returns the first room/whole of the addresses, rounded up, but at most left.
 func part(addresses []corev1.EndpointAddress, whole, room, left int) (kept []corev1.EndpointAddress, rest int) {
 	n := min((len(addresses)*room+whole-1)/whole, left, len(addresses))
 	return addresses[:n], left - n

@@ -1,9 +1,9 @@
-// Package endpointslice is the controller that says at which addresses and ports the pods behind a service are reached: in
-// EndpointSlices, each with some of them. A pod that is not ready is in them too, and says so; so is one that is ending.
+// Package endpointslice implements the controller that publishes the addresses and ports of a service's pods
+// in EndpointSlices. Unready and terminating pods are included and marked by the endpoint's conditions.
 //
-// decide.go is which slices there should be, of nothing but what was seen; share.go puts endpoints into slices such that few of
-// these change; hints.go says who should use which. This file reads the cache and writes. Package endpoint is the same for the
-// older kind.
+// decide.go computes the slices from what was observed, without I/O; share.go distributes endpoints over
+// slices such that few slices change; hints.go sets the routing hints. This file reads the cache and writes.
+// Package endpoint does the same for the older kind Endpoints.
 package endpointslice
 
 import (
@@ -18,16 +18,16 @@ import (
 
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/backend"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/backend"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// Name of the controller, as --controllers takes it.
+// Name is the controller's name, as the --controllers flag accepts it.
 const Name = "endpointslice"
 
-// workers is how many services are worked on at a time, and patience how long somebody else's change of a slice stands: whoever
-// made it may know more.
+// workers is the number of services reconciled concurrently. patience is how long a change by another writer
+// stands before it is overwritten: the writer may have newer information.
 const (
 	workers  = 5
 	patience = time.Second
@@ -45,7 +45,7 @@ func Add(m *controller.Manager) *controller.Controller {
 		pods:     informer.For[*corev1.Pod](m.Informers(), pods.Resource),
 		slices:   informer.For[*discoveryv1.EndpointSlice](m.Informers(), resource),
 		nodes:    informer.For[*corev1.Node](m.Informers(), nodes),
-		hand:     action.NewHand(m, "endpoint-slice-controller"),
+		hand:     action.NewExecutor(m, "endpoint-slice-controller"),
 	}
 	r.slices.Indexer().AddIndex("service", func(slice *discoveryv1.EndpointSlice) []string {
 		return []string{slice.Namespace + "/" + slice.Labels[discoveryv1.LabelServiceName]}
@@ -56,7 +56,7 @@ func Add(m *controller.Manager) *controller.Controller {
 		Reconciler: r,
 		Sources: []controller.Source{
 			controller.For(r.services),
-			controller.Watches(r.pods, backend.Before(r.services), controller.If(backend.Changed)),
+			controller.Watches(r.pods, backend.ServicesOf(r.services), controller.If(backend.PodChanged)),
 			controller.WatchesLater(r.slices, patience, serviceOf),
 			controller.Watches(r.nodes, r.before, controller.If(zoned)),
 		},
@@ -64,16 +64,16 @@ func Add(m *controller.Manager) *controller.Controller {
 	})
 }
 
-// reconciler says where the pods of one service at a time are reached.
+// reconciler reconciles the slices of one service per request.
 type reconciler struct {
 	services *informer.Informer[*corev1.Service]
 	pods     *informer.Informer[*corev1.Pod]
 	slices   *informer.Informer[*discoveryv1.EndpointSlice]
 	nodes    *informer.Informer[*corev1.Node]
-	hand     *action.Hand
+	hand     *action.Executor
 }
 
-// serviceOf is the service that a slice of this controller's is about.
+// serviceOf returns the service of a slice that this controller manages.
 func serviceOf(slice *discoveryv1.EndpointSlice) []controller.Request {
 	name := slice.Labels[discoveryv1.LabelServiceName]
 	if !ours(slice) || name == "" {
@@ -82,51 +82,51 @@ func serviceOf(slice *discoveryv1.EndpointSlice) []controller.Request {
 	return []controller.Request{{Namespace: slice.Namespace, Name: name}}
 }
 
-// before finds the services that pods of a node are behind.
+// before returns the services of the pods on a node.
 func (r *reconciler) before(node *corev1.Node) (requests []controller.Request) {
-	services := backend.Before(r.services)
+	services := backend.ServicesOf(r.services)
 	for pod := range r.pods.Indexer().Each("node", node.Name) {
 		requests = append(requests, services(pod)...)
 	}
 	return requests
 }
 
-// zoned passes nodes that come, go or move to another zone.
+// zoned selects nodes that are created, deleted or moved to another zone.
 func zoned(old, now *corev1.Node) bool {
 	return old == nil || now == nil || zone(old) != zone(now)
 }
 
-// Reconcile makes the slices of a service what they should be.
+// Reconcile creates, updates and deletes the slices of a service.
 func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	service, err := r.services.Lister().Get(request.Namespace, request.Name)
 	if apierrors.IsNotFound(err) || err == nil && !backend.HasSelector(service) {
-		return controller.Result{}, nil // what belonged to it is the garbage collector's, or somebody else's
+		return controller.Result{}, nil // its slices are left to the garbage collector, or managed by another client
 	}
 	if err != nil {
 		return controller.Result{}, err
 	}
-	result, err := r.hand.Do(ctx, Decide(r.see(service))...)
+	result, err := r.hand.Do(ctx, Decide(r.observe(service))...)
 	switch {
-	case errors.Is(err, action.ErrBehind): // the cache will show the service as it is, which is a reason to look again
+	case errors.Is(err, action.ErrStaleCache): // the service's next event triggers a reconcile
 		controller.Note(ctx, "%v", err)
 		return result, nil
 	case err != nil && !apierrors.IsConflict(err):
-		r.hand.Events.Warning(service, failed, "%s%v", failure(service), err)
+		r.hand.Recorder.Warning(service, failed, "%s%v", failure(service), err)
 	}
 	return result, err
 }
 
-// failed is the reason of the event about what could not be said.
+// failed is the reason of the event about a failed reconcile.
 const failed = "FailedToUpdateEndpointSlices"
 
 func failure(service *corev1.Service) string {
 	return fmt.Sprintf("Error updating Endpoint Slices for Service %s/%s: ", service.Namespace, service.Name)
 }
 
-// see reads the cache.
-func (r *reconciler) see(service *corev1.Service) Seen {
-	s := Seen{
-		Service: service, Pods: backend.Of(service, r.pods),
+// observe assembles the input of a decision from the cache.
+func (r *reconciler) observe(service *corev1.Service) Input {
+	s := Input{
+		Service: service, Pods: backend.Pods(service, r.pods),
 		Node: func(name string) *corev1.Node {
 			node, _ := r.nodes.Indexer().Get(informer.Key{Name: name})
 			return node
@@ -144,7 +144,7 @@ func (r *reconciler) see(service *corev1.Service) Seen {
 	return s
 }
 
-// ours says whether a slice is this controller's: others may make slices for a service too.
+// ours reports whether this controller manages a slice; a service may have slices of other managers.
 func ours(slice *discoveryv1.EndpointSlice) bool {
 	return slice.Labels[discoveryv1.LabelManagedBy] == managedBy
 }

@@ -12,29 +12,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/backend"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/backend"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// managedBy is what the controller's slices are known by.
+// managedBy identifies the controller's slices.
 const managedBy = "endpointslice-controller.k8s.io"
 
-// Seen is what a decision is made of.
-type Seen struct {
+// Input is the input of a decision.
+type Input struct {
 	Service *corev1.Service
-	// Pods are those that the service selects, by name.
+	// Pods are the pods that the service selects, sorted by name.
 	Pods []*corev1.Pod
-	// Slices are the controller's for the service, without those that are being deleted.
+	// Slices are the controller's slices of the service that are not being deleted.
 	Slices []*discoveryv1.EndpointSlice
-	// Node finds a node, or nil.
+	// Node returns a node by name, or nil.
 	Node func(name string) *corev1.Node
-	// Taken says that some slice of the namespace has a name.
+	// Taken reports whether a slice of the namespace has a name.
 	Taken func(name string) bool
 }
 
-// Decide says which slices to make, change and delete. New ones come first, so that no endpoint is missing meanwhile.
-func Decide(s Seen) (actions []action.Action) {
+// Decide computes which slices to create, update and delete. Creations come first, so that no endpoint is
+// missing in between.
+func Decide(s Input) (actions []action.Action) {
 	slices.SortFunc(s.Slices, func(a, b *discoveryv1.EndpointSlice) int { return strings.Compare(a.Name, b.Name) })
 	var all plan
 	left := s.Slices
@@ -43,18 +44,18 @@ func Decide(s Seen) (actions []action.Action) {
 		left = slices.DeleteFunc(slices.Clone(left), func(e *discoveryv1.EndpointSlice) bool { return slices.Contains(existing, e) })
 		all.add(s.planFamily(family, existing))
 	}
-	all.deleted = append(all.deleted, left...) // of families that the service has no more
+	all.deleted = append(all.deleted, left...) // of IP families that the service no longer has
 	actions = all.actions(s)
 	if lost := s.lost(); lost != nil {
 		actions = append(actions, action.Event{
-			About: s.Service, Warning: true, Reason: failed, Message: failure(s.Service) + lost.Error(),
+			Object: s.Service, Warning: true, Reason: failed, Message: failure(s.Service) + lost.Error(),
 		})
 	}
 	return actions
 }
 
-// lost says which pods nobody can reach, since the node that they are on is not there; nil when there are none.
-func (s Seen) lost() error {
+// lost returns an error that lists the pods whose node does not exist, and nil if there are none.
+func (s Input) lost() error {
 	var all []error
 	for _, pod := range s.Pods {
 		if backend.Reachable(pod) && !s.Service.Spec.PublishNotReadyAddresses && s.Node(pod.Spec.NodeName) == nil {
@@ -62,10 +63,10 @@ func (s Seen) lost() error {
 				pod.Name, s.Service.Namespace, s.Service.Name, pod.Spec.NodeName))
 		}
 	}
-	return utilerrors.NewAggregate(all) // which says several as Kubernetes does
+	return utilerrors.NewAggregate(all) // formats several errors as Kubernetes does
 }
 
-// of are the slices of an address type.
+// of returns the slices of an address type.
 func of(all []*discoveryv1.EndpointSlice, t discoveryv1.AddressType) (found []*discoveryv1.EndpointSlice) {
 	for _, slice := range all {
 		if slice.AddressType == t {
@@ -75,10 +76,10 @@ func of(all []*discoveryv1.EndpointSlice, t discoveryv1.AddressType) (found []*d
 	return found
 }
 
-// plan is what is to become of slices. Those that are changed and made are the decision's own.
+// plan is a set of changes to slices. The slices in made and changed are copies.
 type plan struct {
 	made, changed, deleted []*discoveryv1.EndpointSlice
-	// pods are those whose endpoints change.
+	// pods are the pods whose endpoints change.
 	pods []*corev1.Pod
 }
 
@@ -87,12 +88,12 @@ func (p *plan) add(o plan) {
 	p.pods = append(p.pods, o.pods...)
 }
 
-// planFamily plans the slices with the addresses of one family: those with the same ports are shared out among themselves.
-func (s Seen) planFamily(family corev1.IPFamily, existing []*discoveryv1.EndpointSlice) (p plan) {
+// planFamily plans the slices of one IP family. Endpoints are distributed among the slices with equal ports.
+func (s Input) planFamily(family corev1.IPFamily, existing []*discoveryv1.EndpointSlice) (p plan) {
 	groups := s.groups(family)
 	for _, slice := range existing {
 		if !metav1.IsControlledBy(slice, s.Service) {
-			p.deleted = append(p.deleted, slice) // of a service of the same name that is gone
+			p.deleted = append(p.deleted, slice) // of an earlier service of the same name
 			continue
 		}
 		g := groups.byPort[portsKey(slice.Ports)]
@@ -111,8 +112,8 @@ func (s Seen) planFamily(family corev1.IPFamily, existing []*discoveryv1.Endpoin
 	return s.hint(p, existing)
 }
 
-// leaveOne has a service that nobody is behind keep one empty slice, which says so.
-func (s Seen) leaveOne(p plan, t discoveryv1.AddressType) plan {
+// retainEmpty retains or adds one empty slice for a service without endpoints.
+func (s Input) leaveOne(p plan, t discoveryv1.AddressType) plan {
 	if len(p.deleted) == 1 {
 		only := p.deleted[0]
 		if len(only.Endpoints) == 0 && len(only.Ports) == 0 && metav1.IsControlledBy(only, s.Service) && maps.Equal(only.Labels, s.labels()) {
@@ -124,8 +125,8 @@ func (s Seen) leaveOne(p plan, t discoveryv1.AddressType) plan {
 	return p
 }
 
-// labels are the service's, and what the slice is known by.
-func (s Seen) labels() map[string]string {
+// labels returns the service's labels and the controller's own.
+func (s Input) labels() map[string]string {
 	all := maps.Clone(s.Service.Labels)
 	if all == nil {
 		all = map[string]string{}
@@ -139,8 +140,8 @@ func (s Seen) labels() map[string]string {
 	return all
 }
 
-// empty is a new slice. It gets its name when it is sure that it is made.
-func (s Seen) empty(t discoveryv1.AddressType, ports []discoveryv1.EndpointPort) *discoveryv1.EndpointSlice {
+// empty returns a new slice without endpoints. It is named when it is created.
+func (s Input) empty(t discoveryv1.AddressType, ports []discoveryv1.EndpointPort) *discoveryv1.EndpointSlice {
 	return &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{
 			GenerateName: s.Service.Name + "-", Namespace: s.Service.Namespace, Labels: s.labels(),
@@ -150,43 +151,43 @@ func (s Seen) empty(t discoveryv1.AddressType, ports []discoveryv1.EndpointPort)
 	}
 }
 
-// actions carry out a plan. What would be deleted while another is made is changed instead. Nothing goes before the server was
-// asked whether the service is as it was seen: slices may be those of one that has its name by now. A service that is being
-// deleted gets no new slices.
-func (p plan) actions(s Seen) (actions []action.Action) {
+// actions returns the actions of a plan. A slice that would be deleted is reused for one that would be
+// created. Before deletions, the server is asked whether the service is unchanged: the slices may belong to a
+// new service of the same name. A service that is being deleted gets no new slices.
+func (p plan) actions(s Input) (actions []action.Action) {
 	p = p.reuse(s.Service)
 	if len(p.deleted) > 0 {
-		actions = append(actions, action.Current[*corev1.Service]{In: backend.Services, Objects: []*corev1.Service{s.Service}})
+		actions = append(actions, action.Unchanged[*corev1.Service]{Resource: backend.Services, Objects: []*corev1.Service{s.Service}})
 	}
-	triggered := backend.Triggered(s.Service, len(s.Slices) == 0, p.pods)
+	triggered := backend.TriggerTime(s.Service, len(s.Slices) == 0, p.pods)
 	if s.Service.DeletionTimestamp == nil {
 		actions = append(actions, p.creations(s, triggered)...)
 	}
 	for _, slice := range p.changed {
-		backend.Tell(&slice.ObjectMeta, triggered)
-		actions = append(actions, action.Update[*discoveryv1.EndpointSlice]{In: resource, Object: slice})
+		backend.SetTriggerTime(&slice.ObjectMeta, triggered)
+		actions = append(actions, action.Update[*discoveryv1.EndpointSlice]{Resource: resource, Object: slice})
 	}
 	for _, slice := range p.deleted {
-		actions = append(actions, action.Delete[*discoveryv1.EndpointSlice]{In: resource, Object: slice, Unchanged: true})
+		actions = append(actions, action.Delete[*discoveryv1.EndpointSlice]{Resource: resource, Object: slice, IfUnchanged: true})
 	}
 	return actions
 }
 
-// creations make the new slices, under the first names of the service's that no slice has.
-func (p plan) creations(s Seen, triggered time.Time) (actions []action.Action) {
+// creations creates the new slices, under the service's first names that no slice has.
+func (p plan) creations(s Input, triggered time.Time) (actions []action.Action) {
 	n := 0
 	for _, slice := range p.made {
 		for slice.Name = pods.Name(s.Service, n); s.Taken(slice.Name); slice.Name = pods.Name(s.Service, n) {
 			n++
 		}
 		n++
-		backend.Tell(&slice.ObjectMeta, triggered)
-		actions = append(actions, action.Create[*discoveryv1.EndpointSlice]{In: resource, Object: slice})
+		backend.SetTriggerTime(&slice.ObjectMeta, triggered)
+		actions = append(actions, action.Create[*discoveryv1.EndpointSlice]{Resource: resource, Object: slice})
 	}
 	return actions
 }
 
-// reuse changes slices that would go into those that would come.
+// reuse turns a deletion and a creation of the same address type into an update.
 func (p plan) reuse(service *corev1.Service) plan {
 	var made []*discoveryv1.EndpointSlice
 	for _, fresh := range p.made {

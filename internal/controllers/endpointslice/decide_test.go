@@ -11,16 +11,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-// world is a service with some pods, and the slices that follow.
-type world struct {
-	Seen
+// fixture is a service with pods and its slices.
+type fixture struct {
+	Input
 }
 
-func newWorld() *world {
-	w := &world{}
+func newFixture() *fixture {
+	w := &fixture{}
 	w.Service = &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "s"}}
 	w.Service.Spec.ClusterIP = "10.0.0.1"
 	w.Service.Spec.Selector = map[string]string{"app": "web"}
@@ -33,8 +33,8 @@ func newWorld() *world {
 	return w
 }
 
-// pods are there from one number to another.
-func (w *world) pods(from, to int) {
+// pods sets the pods to those numbered from from to to-1.
+func (w *fixture) pods(from, to int) {
 	w.Pods = nil
 	for i := from; i < to; i++ {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("p%04d", i), Namespace: "default"}}
@@ -44,12 +44,13 @@ func (w *world) pods(from, to int) {
 	}
 }
 
-// settle carries out decisions until there is nothing left to do, and says how many endpoints each slice has, and what was done.
-func (w *world) settle(t *testing.T) string {
+// settle executes decisions until there is nothing left to do, and returns the sizes of the slices and the
+// number of actions.
+func (w *fixture) settle(t *testing.T) string {
 	t.Helper()
 	did := map[string]int{}
 	for range 10 {
-		actions := Decide(w.Seen)
+		actions := Decide(w.Input)
 		if len(actions) == 0 {
 			var lengths []int
 			for _, s := range w.Slices {
@@ -68,7 +69,7 @@ func (w *world) settle(t *testing.T) string {
 	return ""
 }
 
-func (w *world) do(t *testing.T, a action.Action) {
+func (w *fixture) do(t *testing.T, a action.Action) {
 	named := func(name string) func(s *discoveryv1.EndpointSlice) bool {
 		return func(s *discoveryv1.EndpointSlice) bool { return s.Name == name }
 	}
@@ -82,16 +83,16 @@ func (w *world) do(t *testing.T, a action.Action) {
 		w.Slices[slices.IndexFunc(w.Slices, named(a.Object.Name))] = a.Object
 	case action.Delete[*discoveryv1.EndpointSlice]:
 		w.Slices = slices.DeleteFunc(w.Slices, named(a.Object.Name))
-	case action.Current[*corev1.Service]:
+	case action.Unchanged[*corev1.Service]:
 	default:
 		t.Fatal(a)
 	}
 }
 
-// A slice goes to every node: so as few change as can be.
+// Each changed slice is sent to every node, so as few as possible change.
 func TestFewSlicesChange(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newFixture()
 	for _, step := range []struct {
 		from, to int
 		want     string
@@ -101,23 +102,23 @@ func TestFewSlicesChange(t *testing.T) {
 		{0, 250, "[50 100 100] create 2 update 0 delete 0"},
 		{0, 260, "[60 100 100] create 0 update 1 delete 0"},
 		{50, 260, "[50 60 100] create 0 update 1 delete 0"},
-		{50, 300, "[50 100 100] create 0 update 1 delete 0"}, // the one that they fill best
+		{50, 300, "[50 100 100] create 0 update 1 delete 0"}, // the slice that they fill best
 		{0, 0, "[0] create 0 update 1 delete 2"},
 	} {
 		w.pods(step.from, step.to)
 		if got := w.settle(t); got != step.want {
 			t.Errorf("pods %d to %d: %s, want %s", step.from, step.to, got, step.want)
 		}
-		if len(Decide(w.Seen)) > 0 {
+		if len(Decide(w.Input)) > 0 {
 			t.Error("something changes without a reason")
 		}
 	}
 }
 
-// Each pod is in one slice, whatever came before.
+// Each pod is in exactly one slice, whatever the history.
 func TestEachPodIsInOneSlice(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newFixture()
 	for _, step := range [][2]int{{0, 130}, {60, 190}, {10, 400}, {399, 400}, {0, 205}} {
 		w.pods(step[0], step[1])
 		w.settle(t)
@@ -126,7 +127,7 @@ func TestEachPodIsInOneSlice(t *testing.T) {
 			for _, e := range s.Endpoints {
 				seen[e.TargetRef.Name]++
 			}
-			if len(s.Endpoints) > most {
+			if len(s.Endpoints) > maxEndpoints {
 				t.Errorf("%s has %d endpoints", s.Name, len(s.Endpoints))
 			}
 		}
@@ -141,10 +142,10 @@ func TestEachPodIsInOneSlice(t *testing.T) {
 	}
 }
 
-// A service of two families has slices of each, and gives them up with it.
-func TestFamiliesHaveTheirOwnSlices(t *testing.T) {
+// A service with two IP families has slices of each, and loses those of a family that it gives up.
+func TestDualStackSlices(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newFixture()
 	w.Service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
 	w.pods(0, 2)
 	w.Pods[0].Status.PodIPs = append(w.Pods[0].Status.PodIPs, corev1.PodIP{IP: "2001:db8::1"})
@@ -162,10 +163,10 @@ func TestFamiliesHaveTheirOwnSlices(t *testing.T) {
 	}
 }
 
-// A service that is made again under its name takes nothing over from the one before.
-func TestSlicesOfAnEarlierServiceGo(t *testing.T) {
+// A service that is recreated under the same name does not adopt the slices of its predecessor.
+func TestSlicesOfAPredecessorAreDeleted(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newFixture()
 	w.pods(0, 3)
 	w.settle(t)
 	w.Service = w.Service.DeepCopy()
@@ -177,7 +178,7 @@ func TestSlicesOfAnEarlierServiceGo(t *testing.T) {
 
 func TestHintsFollowTheTrafficDistribution(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newFixture()
 	w.Node = func(name string) *corev1.Node {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{corev1.LabelTopologyZone: "z"}}}
 	}
@@ -202,17 +203,17 @@ func TestHintsFollowTheTrafficDistribution(t *testing.T) {
 	}
 }
 
-// Pods whose node is not there are told of together, and nothing else about them changes.
-func TestPodsThatAreNowhereAreToldOf(t *testing.T) {
+// Pods whose node does not exist are reported in one event, and cause no other change.
+func TestPodsOnMissingNodesAreReported(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newFixture()
 	w.settle(t)
 	w.Node = func(string) *corev1.Node { return nil }
 	w.pods(0, 2)
 	for _, pod := range w.Pods {
 		pod.Spec.NodeName = "n"
 	}
-	actions := Decide(w.Seen)
+	actions := Decide(w.Input)
 	if len(actions) != 1 {
 		t.Fatal(actions)
 	}

@@ -20,19 +20,19 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/endpointslice"
 )
 
-func TestNoFaultHidesAPod(t *testing.T) {
+func TestFaultsHideNoPod(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, serving(trial.Of(endpointslice.Add).Once()))
 }
 
-func TestTwoAtOnceSayTheSame(t *testing.T) {
+func TestTwoControllersConverge(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, serving(trial.Of(endpointslice.Add).Twice()))
 }
 
-// A service is made anew under its name, which one of two hears half a minute late: the slices that the other one has made for
-// it are not those of an earlier one.
-func TestWhoHearsLateOfAServiceLeavesItsSlices(t *testing.T) {
+// A service is recreated under its name, and one of two controllers observes that half a minute late. It must
+// not delete the new service's slices, which the other controller has created.
+func TestStaleServiceCacheDeletesNoSlices(t *testing.T) {
 	t.Parallel()
 	s := serving(trial.Of(endpointslice.Add).Twice())
 	s.Act = func(ctx context.Context, config *rest.Config) error {
@@ -56,7 +56,7 @@ func TestWhoHearsLateOfAServiceLeavesItsSlices(t *testing.T) {
 	bowlinetest.Explore(t, s)
 }
 
-// serving is a service whose pods come, become ready, and go.
+// serving is the scenario of a service whose pods are created, become ready, and are deleted.
 func serving(processes []bowlinetest.Process) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
 		Options:    []bowlinetest.Option{trial.Alone()},
@@ -70,7 +70,7 @@ func serving(processes []bowlinetest.Process) bowlinetest.Scenario {
 	}
 }
 
-// once is broken when a pod is in two slices.
+// once fails if a pod is in two slices.
 func once(s bowlinetest.State) error {
 	in := map[string]string{}
 	for _, obj := range s.Kind("EndpointSlice") {
@@ -88,8 +88,8 @@ func once(s bowlinetest.State) error {
 	return nil
 }
 
-// lasting is broken when the slices of a service are gone that is there. It knows services by their uids, which no two runs
-// share.
+// lasting fails if an existing service loses its slices. It identifies services by uid, which is unique
+// across runs.
 func lasting() func(bowlinetest.State) error {
 	var had sync.Map
 	return func(s bowlinetest.State) error {

@@ -8,11 +8,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
-	"github.com/bowline-dev/bowline/internal/controllers/backend"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/backend"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// group is the endpoints that have the same ports, and the slices with these.
+// group is the endpoints with equal ports, and the slices with these ports.
 type group struct {
 	ports  []discoveryv1.EndpointPort
 	family corev1.IPFamily
@@ -20,20 +20,21 @@ type group struct {
 	slices []*discoveryv1.EndpointSlice
 }
 
-// wanted is an endpoint, and the pod that it stands for.
+// wanted is a desired endpoint and its pod.
 type wanted struct {
 	discoveryv1.Endpoint
 	pod *corev1.Pod
 }
 
-// groups are in the order in which their pods came, and found by the keys of their ports.
+// groups is a list of groups, also indexed by ports.
 type groups struct {
 	all    []*group
 	byPort map[string]*group
 }
 
-// groups are the endpoints that there should be, by their ports: pods may have different numbers for a port that is named.
-func (s Seen) groups(family corev1.IPFamily) groups {
+// groups returns the desired endpoints, grouped by ports: a named port may have different numbers in
+// different pods.
+func (s Input) groups(family corev1.IPFamily) groups {
 	found := groups{byPort: map[string]*group{}}
 	for _, pod := range s.Pods {
 		if !backend.Reachable(pod) || !s.Service.Spec.PublishNotReadyAddresses && s.Node(pod.Spec.NodeName) == nil {
@@ -54,8 +55,8 @@ func (s Seen) groups(family corev1.IPFamily) groups {
 	return found
 }
 
-// ports are those of the service, with their numbers in a pod; those that the pod does not have are left out.
-func (s Seen) ports(pod *corev1.Pod) (ports []discoveryv1.EndpointPort) {
+// ports returns the service's ports by their numbers in a pod, without those that the pod does not have.
+func (s Input) ports(pod *corev1.Pod) (ports []discoveryv1.EndpointPort) {
 	for i := range s.Service.Spec.Ports {
 		port := &s.Service.Spec.Ports[i]
 		if number, ok := backend.Port(pod, port); ok {
@@ -65,7 +66,7 @@ func (s Seen) ports(pod *corev1.Pod) (ports []discoveryv1.EndpointPort) {
 	return ports
 }
 
-// portsKey is the same for the same ports, in any order.
+// portsKey returns a key that is equal for equal ports in any order.
 func portsKey(ports []discoveryv1.EndpointPort) string {
 	keys := make([]string, len(ports))
 	for i, p := range ports {
@@ -89,14 +90,14 @@ func number(n *int32) int32 {
 	return *n
 }
 
-// endpoint is a pod as it is reached. One that is ending is never ready, but may serve those that it serves still.
-func (s Seen) endpoint(pod *corev1.Pod, addresses []string) discoveryv1.Endpoint {
+// endpoint returns the endpoint of a pod. A terminating pod is not ready but may still be serving.
+func (s Input) endpoint(pod *corev1.Pod, addresses []string) discoveryv1.Endpoint {
 	serving, terminating := pods.IsReady(pod), pod.DeletionTimestamp != nil
 	ready := s.Service.Spec.PublishNotReadyAddresses || serving && !terminating
 	e := discoveryv1.Endpoint{
 		Addresses:  addresses,
 		Conditions: discoveryv1.EndpointConditions{Ready: &ready, Serving: &serving, Terminating: &terminating},
-		TargetRef:  backend.Reference(pod),
+		TargetRef:  backend.TargetRef(pod),
 	}
 	if pod.Spec.NodeName != "" {
 		e.NodeName = &pod.Spec.NodeName

@@ -8,12 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// hint says in each endpoint for whom it is meant, as the service's trafficDistribution asks for (KEP-3015): those of its zone, or
-// its node. Endpoints that are not ready keep what they say. Slices that would stay as they are change when their hints do.
+// hint sets the hints of the plan's slices according to the service's trafficDistribution (KEP-3015), by zone
+// or by node. Endpoints that are not ready retain their hints. Slices without other changes are updated if
+// their hints change.
 //
-// Kubernetes' older annotation service.kubernetes.io/topology-mode, which shares out endpoints by the processors of zones, is not
-// looked at.
-func (s Seen) hint(p plan, existing []*discoveryv1.EndpointSlice) plan {
+// The older annotation service.kubernetes.io/topology-mode, which distributes endpoints by the CPUs of zones,
+// is not supported.
+func (s Input) hint(p plan, existing []*discoveryv1.EndpointSlice) plan {
 	for _, slice := range existing {
 		same := func(other *discoveryv1.EndpointSlice) bool { return other.Name == slice.Name }
 		if slices.ContainsFunc(p.changed, same) || slices.ContainsFunc(p.deleted, same) {
@@ -31,13 +32,13 @@ func (s Seen) hint(p plan, existing []*discoveryv1.EndpointSlice) plan {
 	return p
 }
 
-// misleads says that the hints of an endpoint are others than they should be.
-func (s Seen) misleads(e discoveryv1.Endpoint) bool {
+// misleads reports whether the hints of an endpoint are outdated.
+func (s Input) misleads(e discoveryv1.Endpoint) bool {
 	return !equality.Semantic.DeepEqual(e.Hints, s.hints(e))
 }
 
-// hints are those that an endpoint should have.
-func (s Seen) hints(e discoveryv1.Endpoint) *discoveryv1.EndpointHints {
+// hints returns the desired hints of an endpoint.
+func (s Input) hints(e discoveryv1.Endpoint) *discoveryv1.EndpointHints {
 	zones, nodes := s.distribution()
 	switch {
 	case !zones:
@@ -58,8 +59,8 @@ func (s Seen) hints(e discoveryv1.Endpoint) *discoveryv1.EndpointHints {
 	return h
 }
 
-// distribution is whom the service wants its endpoints to be used by: those of the same zone, and before them those of the same node.
-func (s Seen) distribution() (zones, nodes bool) {
+// distribution reports whether the service wants hints by zone, and also by node.
+func (s Input) distribution() (zones, nodes bool) {
 	switch text(s.Service.Spec.TrafficDistribution) {
 	case corev1.ServiceTrafficDistributionPreferSameNode:
 		return true, true

@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// most is how many endpoints the controller puts into a slice. A slice is sent to every node when one of its endpoints changes, so
-// that small ones are cheaper, and few of them are.
-const most = 100
+// maxEndpoints limits the endpoints of a slice. A changed slice is sent to every node, which favors small slices; on
+// the other hand, fewer slices have less overhead.
+const maxEndpoints = 100
 
-// share puts the endpoints of a group into slices: those that are in one stay there, the others go where something changes
-// anyhow, or where they fit best, and the rest into new slices.
-func (s Seen) share(g *group) (p plan) {
+// share distributes the endpoints of a group over slices. Endpoints stay in their slice; new ones go to
+// slices that change anyway, or to the slice that they fill best, and the rest to new slices.
+func (s Input) share(g *group) (p plan) {
 	if len(g.wanted) == 0 {
 		p.deleted = g.slices
 		return p
@@ -49,7 +49,7 @@ func (s Seen) share(g *group) (p plan) {
 	return p
 }
 
-// identity tells endpoints apart: what else changes of one is changed in its place.
+// identity returns the key of an endpoint. A change of other fields is made in place.
 func identity(e *discoveryv1.Endpoint) string {
 	addresses := slices.Sorted(slices.Values(e.Addresses))
 	name := ""
@@ -59,15 +59,16 @@ func identity(e *discoveryv1.Endpoint) string {
 	return name + " " + text(e.Hostname) + " " + strings.Join(addresses, " ")
 }
 
-// draft is what becomes of a slice.
+// draft is the new state of a slice.
 type draft struct {
 	of        *discoveryv1.EndpointSlice
 	endpoints []discoveryv1.Endpoint
 	changed   bool
 }
 
-// keep takes what a slice has and is wanted out of what is left to place, as it should be now.
-func (s Seen) keep(slice *discoveryv1.EndpointSlice, left map[string]wanted, p *plan) *draft {
+// keep returns the draft of a slice with the endpoints that it has and should have, in their new form, and
+// removes them from left.
+func (s Input) keep(slice *discoveryv1.EndpointSlice, left map[string]wanted, p *plan) *draft {
 	d := &draft{of: slice, changed: !maps.Equal(slice.Labels, s.labels())}
 	for i := range slice.Endpoints {
 		was := &slice.Endpoints[i]
@@ -88,7 +89,7 @@ func (s Seen) keep(slice *discoveryv1.EndpointSlice, left map[string]wanted, p *
 	return d
 }
 
-// changedPod is the pod of an endpoint that serves now and did not, or the other way.
+// changedPod returns the pod if its endpoint's serving condition changes.
 func changedPod(w wanted, was *discoveryv1.Endpoint) []*corev1.Pod {
 	if was.Conditions.Serving != nil && *was.Conditions.Serving == *w.Conditions.Serving {
 		return nil
@@ -96,9 +97,9 @@ func changedPod(w wanted, was *discoveryv1.Endpoint) []*corev1.Pod {
 	return []*corev1.Pod{w.pod}
 }
 
-// place puts endpoints into slices that change, the fullest first; then, if one has room for all that are left, into the slice that
-// they fill best; then into new ones.
-func (s Seen) place(g *group, rest []wanted, drafts []*draft) (made []*discoveryv1.EndpointSlice) {
+// place adds endpoints to drafts that change anyway, the fullest first. If one unchanged draft has room for
+// all that are left, they go to the one that they fill best, and otherwise to new slices.
+func (s Input) place(g *group, rest []wanted, drafts []*draft) (made []*discoveryv1.EndpointSlice) {
 	byLength := slices.Clone(drafts)
 	slices.SortStableFunc(byLength, func(a, b *draft) int { return -cmp.Compare(len(a.endpoints), len(b.endpoints)) })
 	for _, d := range byLength {
@@ -107,7 +108,7 @@ func (s Seen) place(g *group, rest []wanted, drafts []*draft) (made []*discovery
 		}
 	}
 	for len(rest) > 0 {
-		i := slices.IndexFunc(byLength, func(d *draft) bool { return !d.changed && len(d.endpoints)+len(rest) <= most })
+		i := slices.IndexFunc(byLength, func(d *draft) bool { return !d.changed && len(d.endpoints)+len(rest) <= maxEndpoints })
 		if i >= 0 {
 			rest = byLength[i].fill(rest)
 			continue
@@ -121,9 +122,9 @@ func (s Seen) place(g *group, rest []wanted, drafts []*draft) (made []*discovery
 	return made
 }
 
-// fill adds what there is room for; the result is the rest.
+// fill adds as many endpoints as there is room for, and returns the rest.
 func (d *draft) fill(rest []wanted) []wanted {
-	n := min(len(rest), most-len(d.endpoints))
+	n := min(len(rest), maxEndpoints-len(d.endpoints))
 	for _, w := range rest[:max(n, 0)] {
 		d.endpoints = append(d.endpoints, w.Endpoint)
 		d.changed = true
@@ -131,7 +132,7 @@ func (d *draft) fill(rest []wanted) []wanted {
 	return rest[max(n, 0):]
 }
 
-// slice is a copy of the slice as it should be.
+// slice returns an updated copy of the slice.
 func (d *draft) slice(labels map[string]string) *discoveryv1.EndpointSlice {
 	next := d.of.DeepCopy()
 	next.Labels, next.Endpoints = labels, d.endpoints

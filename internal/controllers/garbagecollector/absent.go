@@ -10,71 +10,75 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-// mostAbsent is how many absent owners are remembered.
-const mostAbsent = 10000
+// maxAbsent limits the number of absent owners that are cached.
+const maxAbsent = 10000
 
-// absentees are owners that are known not to be where references have them: they never come there, since a uid is never given
-// twice. They save asking the server for one owner of many, and asking for one of a kind that has gone with its last object. The
-// value says whether the owner was somewhere else.
-type absentees struct {
+// absentOwners caches owners that are known to be absent. An absent owner stays absent, since a uid is never
+// reused. The cache saves one request to the server per dependent of an owner, and answers for owners whose
+// kind was removed together with its last object. The value reports whether the owner exists in another
+// namespace.
+type absentOwners struct {
 	mu     sync.Mutex
-	owners map[coordinates]bool
+	owners map[ownerKey]bool
 }
 
-// find says whether an owner of an object in a namespace is known to be absent. Nobody knows of a kind that has gone whether its
-// objects were in namespaces.
-func (a *absentees) find(namespace string, r metav1.OwnerReference) (elsewhere, known bool) {
+// find reports whether the owner r of an object in namespace is known to be absent. It also looks for a
+// cluster-scoped owner, since the scope of a kind that is no longer served is unknown.
+func (a *absentOwners) find(namespace string, r metav1.OwnerReference) (elsewhere, known bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if elsewhere, known = a.owners[coordinates{kindOf(r), namespace, r.Name, r.UID}]; known {
+	if elsewhere, known = a.owners[ownerKey{kindOf(r), namespace, r.Name, r.UID}]; known {
 		return elsewhere, true
 	}
-	elsewhere, known = a.owners[coordinates{kindOf(r), "", r.Name, r.UID}]
+	elsewhere, known = a.owners[ownerKey{kindOf(r), "", r.Name, r.UID}]
 	return elsewhere, known
 }
 
-func (a *absentees) remember(at coordinates, elsewhere bool) {
+func (a *absentOwners) remember(at ownerKey, elsewhere bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.owners) >= mostAbsent || a.owners == nil {
-		a.owners = map[coordinates]bool{}
+	if len(a.owners) >= maxAbsent || a.owners == nil {
+		a.owners = map[ownerKey]bool{}
 	}
 	a.owners[at] = elsewhere
 }
 
-// gone remembers an object whose deletion was seen.
-func (g *graph) gone(in schema.GroupVersionResource, obj object) {
+// markAbsent records an object whose deletion was observed.
+func (g *graph) markAbsent(in schema.GroupVersionResource, obj object) {
 	g.mu.RLock()
 	c := g.caches[in]
 	g.mu.RUnlock()
-	if c != nil { // else its kind is not known any more, and whoever asks for the object asks the server
-		g.absent.remember(coordinates{c.kind(), obj.Namespace, obj.Name, obj.UID}, false)
+	if c != nil { // otherwise the kind is no longer known, and the server is asked for the owner
+		g.absent.remember(ownerKey{c.kind(), obj.Namespace, obj.Name, obj.UID}, false)
 	}
 }
 
-// find asks the server for an object. Where that is not found since its kind is not served as it was, it is action.ErrUnserved.
+// find gets an object from the server. If it is not found because its kind is no longer served in this
+// version, the error is action.ErrUnserved.
 func (c *cache) find(ctx context.Context, by *client.Client, key informer.Key) (object, error) {
 	obj, err := client.Of[object](by, c.GroupVersionResource).Get(ctx, key.Namespace, key.Name)
-	return obj, action.Unserved(err, c.GroupVersionResource, key.Name)
+	return obj, action.ClassifyNotFound(err, c.GroupVersionResource, key.Name)
 }
 
-// await has an object looked at again when the kind of its owner is served. It is false when that is so already.
+// await registers obj to be reconciled when the kind of its owner is served. It returns false if the kind is
+// already served.
 func (g *graph) await(c *cache, obj object, r metav1.OwnerReference) bool {
 	key := informer.KeyOf(obj)
 	request := requestOf(c.GroupResource(), key)
 	if !g.awaitKind(kindOf(r), request) {
 		return false
 	}
-	if _, there := c.objects.Indexer().Get(key); !there { // and its deletion may have been told of already
-		g.forget(request, obj.OwnerReferences)
+	if _, there := c.objects.Indexer().Get(key); !there { // its deletion may already have been handled
+		g.unregister(request, obj.OwnerReferences)
 	}
 	return true
 }
 
-// awaitKind has an object looked at again when a kind is served. It is false when that is so already.
+// awaitKind registers request for the time when kind is served. It returns false if the kind is already
+// served.
 func (g *graph) awaitKind(kind schema.GroupKind, request controller.Request) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -88,8 +92,8 @@ func (g *graph) awaitKind(kind schema.GroupKind, request controller.Request) boo
 	return true
 }
 
-// forget takes an object from those that wait for the kinds of their owners.
-func (g *graph) forget(request controller.Request, owners []metav1.OwnerReference) {
+// unregister unregisters an object from the kinds of its owners.
+func (g *graph) unregister(request controller.Request, owners []metav1.OwnerReference) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, r := range owners {

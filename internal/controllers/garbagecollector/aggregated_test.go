@@ -18,18 +18,18 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest/trial"
 )
 
-// ofServices is a definition of APIServices, which planes do not have.
-const ofServices = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {
+// apiServiceDefinition defines APIServices, which planes do not have.
+const apiServiceDefinition = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {
 	name: apiservices.apiregistration.k8s.io, annotations: {api-approved.kubernetes.io: "unapproved, test"}}, spec: {
 	group: apiregistration.k8s.io, scope: Cluster, names: {plural: apiservices, singular: apiservice, kind: APIService},
 	versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`
 
-// aggregate has another server answer for the group example.com, as an APIService of Kubernetes does. It begins later, so that
-// its revisions are above those of the world's own.
-func (w *world) aggregate() *bowlinetest.Plane {
+// aggregate makes a second server answer for the group example.com, as an APIService does in Kubernetes. It
+// starts later, so its revisions are higher than those of the main plane.
+func (w *fixture) aggregate() *bowlinetest.Plane {
 	w.Helper()
 	other := bowlinetest.Start(w, trial.Alone())
-	to, err := rest.TransportFor(other.Config())
+	to, err := rest.TransportFor(other.RESTConfig())
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -37,13 +37,13 @@ func (w *world) aggregate() *bowlinetest.Plane {
 	w.way.other = to
 	w.way.mu.Unlock()
 	other.Apply(w, definitionOf("v2"))
-	w.plane.Apply(w, ofServices)
+	w.plane.Apply(w, apiServiceDefinition)
 	w.service("v2.example.com", "")
 	return other
 }
 
-// service makes an APIService with a label's value, where there is one.
-func (w *world) service(name, managed string) {
+// service creates an APIService, with the automanaged label if managed is not empty.
+func (w *fixture) service(name, managed string) {
 	w.Helper()
 	labels := "{}"
 	if managed != "" {
@@ -53,8 +53,8 @@ func (w *world) service(name, managed string) {
 		name, labels))
 }
 
-// route is who answers a request, where there is another server.
-func (y *way) route(own http.RoundTripper) http.RoundTripper {
+// route sends requests for example.com to the second server, if there is one.
+func (y *proxy) route(own http.RoundTripper) http.RoundTripper {
 	y.mu.Lock()
 	other := y.other
 	y.mu.Unlock()
@@ -66,14 +66,14 @@ func (y *way) route(own http.RoundTripper) http.RoundTripper {
 		case strings.HasPrefix(q.URL.Path, "/apis/example.com/"):
 			return other.RoundTrip(q)
 		case q.URL.Path == "/apis":
-			return merged(q, own, other)
+			return mergeDiscovery(q, own, other)
 		}
 		return own.RoundTrip(q)
 	})
 }
 
-// merged is what one server tells that it has, and of the other one the group example.com.
-func merged(q *http.Request, own, other http.RoundTripper) (*http.Response, error) {
+// mergeDiscovery answers a discovery request with the groups of own, plus the group example.com of other.
+func mergeDiscovery(q *http.Request, own, other http.RoundTripper) (*http.Response, error) {
 	answer, groups, err := groupsOf(q, own)
 	if err != nil {
 		return nil, err
@@ -101,10 +101,11 @@ func groupsOf(q *http.Request, from http.RoundTripper) (*http.Response, *discove
 	return answer, groups, json.NewDecoder(answer.Body).Decode(groups)
 }
 
-// An owner waits for what another server has of it, which counts its revisions for itself, though a cache does not show it.
-func TestAnOwnerWaitsForWhatAnotherServerHas(t *testing.T) {
+// An owner waits for a dependent on another server, which counts its own revisions, although no cache shows
+// the dependent.
+func TestOwnersWaitForDependentsOnAggregatedServers(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	runFixture(t, func(w *fixture) {
 		other := w.aggregate()
 		time.Sleep(time.Minute)
 		owner := w.configMap("owner", nil)
@@ -117,28 +118,29 @@ func TestAnOwnerWaitsForWhatAnotherServerHas(t *testing.T) {
 		w.expect(true, "configmap/owner")
 		release()
 		time.Sleep(time.Minute)
-		letWidget(w, other)
+		releaseWidget(w, other)
 		time.Sleep(5 * time.Minute)
 		w.expect(false, "configmap/owner")
 	})
 }
 
-// letWidget takes the finalizers from the widget of the other server.
-func letWidget(w *world, other *bowlinetest.Plane) {
+// releaseWidget removes the finalizers of the second server's widget.
+func releaseWidget(w *fixture, other *bowlinetest.Plane) {
 	w.Helper()
 	w.client = clientOf(w, other)
 	w.let("widget/child")
 	w.client = clientOf(w, w.plane)
 }
 
-// What a server serves itself it is not asked for again where a cache is known to show it. That is so of what it labels.
-func TestWhatCachesShowIsNotAskedFor(t *testing.T) {
+// Resources of the server itself are not listed if a cache is known to be current. An APIService's label
+// identifies these resources.
+func TestCurrentCachesSaveLists(t *testing.T) {
 	t.Parallel()
 	const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 	for managed, want := range map[string]int{"onstart": 0, "true": 0, "false": 1, "": 1} {
 		t.Run(managed, func(t *testing.T) {
 			t.Parallel()
-			inWorld(t, func(w *world) {
+			runFixture(t, func(w *fixture) {
 				w.aggregate()
 				w.service("v1.coordination.k8s.io", managed)
 				time.Sleep(time.Minute)

@@ -1,10 +1,12 @@
-// Package garbagecollector is the controller that deletes what belonged to something that has gone. Objects say whom they belong
-// to in metadata.ownerReferences: when the last owner of an object is not there any more, the object goes too. An owner that is
-// deleted in the foreground waits until what belongs to it has gone; one that is deleted as an orphaner leaves it behind.
+// Package garbagecollector implements the controller that deletes objects whose owners are gone. An object
+// names its owners in metadata.ownerReferences; when the last of them no longer exists, the object is
+// deleted. An owner that is deleted with foreground propagation remains until its dependents are gone; one
+// that is deleted with orphan propagation leaves its dependents behind.
 //
-// decide.go is what it does about an object, of nothing but what was seen. graph.go sees: the caches of all resources, custom
-// ones included, with an index by owner. Whether an owner is absent the server is asked, so that nothing is deleted for what a
-// cache has not shown yet.
+// decide.go computes the actions for one object from what was observed and does no I/O. graph.go maintains
+// caches of all resources, including custom ones, indexed by owner. The collector treats an owner as absent
+// only after the server has confirmed it or its deletion was observed, so a stale cache cannot cause a
+// deletion.
 package garbagecollector
 
 import (
@@ -18,22 +20,22 @@ import (
 
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/resources"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/discovery"
 )
 
-// Name of the controller, as --controllers takes it.
+// Name is the controller's name, as the --controllers flag accepts it.
 const Name = "garbagecollector"
 
-// workers is how many objects are looked at at a time.
+// workers is the number of objects processed concurrently.
 const workers = 20
 
-// respite is how long after its start the collector looks for what there is. It is no hurry, and who starts a server has other
-// things to do first; a test is often over by then.
-const respite = 100 * time.Millisecond
+// startDelay delays the first discovery after startup. It is not urgent, a starting server is busy with other
+// work, and short tests often end before it.
+const startDelay = 100 * time.Millisecond
 
-// everything is the request to find out which resources there are.
-var everything = controller.Request{Name: "resources"}
+// discoverRequest is the request to rediscover the served resources.
+var discoverRequest = controller.Request{Name: "resources"}
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
@@ -43,17 +45,17 @@ func Add(m *controller.Manager) *controller.Controller {
 }
 
 func newCollector(m *controller.Manager) *collector {
-	return &collector{graph: newGraph(m), hand: action.NewHand(m, "garbage-collector-controller")}
+	return &collector{graph: newGraph(m), hand: action.NewExecutor(m, "garbage-collector-controller")}
 }
 
 func (c *collector) add(m *controller.Manager) *controller.Controller {
-	c.look.AddAfter(everything, respite)
+	c.queue.AddAfter(discoverRequest, startDelay)
 	return m.Add(controller.Options{
 		Name: Name,
 		Sources: []controller.Source{
-			c.look,
+			c.queue,
 			controller.Watches(informer.For[object](c.informers, definitions), func(object) []controller.Request {
-				c.news()
+				c.rediscover()
 				return nil
 			}),
 		},
@@ -63,21 +65,22 @@ func (c *collector) add(m *controller.Manager) *controller.Controller {
 	})
 }
 
-// collector looks at one object at a time.
+// collector reconciles one object per request.
 type collector struct {
 	*graph
-	hand *action.Hand
-	past past
+	hand        *action.Executor
+	collections collections
 }
 
-// Reconcile does what there is to do about one object. Where its kind is not served any more as it was, it looks for what is.
+// Reconcile processes one object. If its kind is no longer served in the cached version, Reconcile schedules
+// rediscovery.
 func (c *collector) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
-	if request == everything {
+	if request == discoverRequest {
 		return controller.Result{}, c.discover(ctx)
 	}
 	result, err := c.reconcile(ctx, request)
 	if errors.Is(err, action.ErrUnserved) {
-		c.look.Add(everything)
+		c.queue.Add(discoverRequest)
 	}
 	return result, err
 }
@@ -94,30 +97,32 @@ func (c *collector) reconcile(ctx context.Context, request controller.Request) (
 	if err != nil {
 		return controller.Result{}, err
 	}
-	s, err := c.see(ctx, cache, obj)
+	s, err := c.observe(ctx, cache, obj)
 	if err != nil {
 		return controller.Result{}, err
 	}
-	which := again{request, ownersOf(obj)}
-	s.before, s.now = c.past.times(which), time.Now()
+	which := incarnation{request, ownersOf(obj)}
+	s.before, s.now = c.collections.times(which), time.Now()
 	result, err := c.hand.Do(ctx, decide(s)...)
 	if err == nil && obj.DeletionTimestamp == nil && s.isCollected() && s.respite() <= 0 {
-		c.past.add(which)
+		c.collections.add(which)
 	}
 	return result, err
 }
 
-// discover follows the resources that have come.
+// discover updates the set of caches from the server's discovery and schedules the next discovery if one is
+// needed.
 func (c *collector) discover(ctx context.Context) error {
-	found, failures := resources.Discover(ctx, c.client)
-	c.follow(ctx, found, len(failures) == 0)
-	if after := c.unsettled(time.Now()); after > 0 {
-		c.look.AddAfter(everything, after)
+	found, failures := discovery.Resources(ctx, c.client)
+	c.updateCaches(ctx, found, len(failures) == 0)
+	if after := c.rediscoverAfter(time.Now()); after > 0 {
+		c.queue.AddAfter(discoverRequest, after)
 	}
 	return errors.Join(failures...)
 }
 
-// find is the cache of a request, or nil when it is not served any more, and the name of its object.
+// find returns the cache that request refers to, or nil if its resource is no longer served, and the object's
+// name.
 func (c *collector) find(request controller.Request) (*cache, string) {
 	resource, name, _ := strings.Cut(request.Name, "/")
 	c.mu.RLock()

@@ -8,56 +8,57 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-// object is the metadata of an object: all that there is to know.
+// object is the metadata of an object, which is all that the collector needs.
 type object = *metav1.PartialObjectMetadata
 
-// state is what has become of an owner.
+// state is the state of an owner.
 type state int
 
 const (
-	// solid is an owner that is there.
-	solid state = iota
-	// waiting is one that is there until its dependents have gone: it is being deleted in the foreground, and waits for this one.
+	// present: the owner exists.
+	present state = iota
+	// waiting: the owner is being deleted in the foreground and exists until this dependent is gone.
 	waiting
-	// absent is one that is not there.
+	// absent: the owner does not exist.
 	absent
-	// unknowable is one in a namespace of a dependent that is in none: nobody may take it for absent.
-	unknowable
-	// unserved is one of a kind that is not served: it may be one day.
+	// unresolvable: a cluster-scoped dependent names a namespaced owner; the owner is treated as neither
+	// present nor absent.
+	unresolvable
+	// unserved: the owner's kind is not served; it may be served later.
 	unserved
 )
 
-// owner is a reference of an object, and what it refers to.
+// owner is an owner reference and the state of the object that it names.
 type owner struct {
 	metav1.OwnerReference
 	state state
-	// elsewhere says that there is such an object, but not where its dependent can have owners.
+	// elsewhere reports that the object exists in a namespace where it cannot own this dependent.
 	elsewhere bool
 }
 
-// dependent is an object that refers to another one.
+// dependent is an object that refers to an owner.
 type dependent struct {
-	place
+	location
 	object
 }
 
-// seen is what a decision is made of.
-type seen struct {
-	place
+// input is the input of a decision.
+type input struct {
+	location
 	object
 	owners     []owner
-	dependents []dependent // those that a decision depends on
-	circle     bool        // the object waits, by some of those, for itself
-	// before is how often one of the object's name that belonged to the same owners was collected, and now is the time.
+	dependents []dependent // dependents that the decision needs
+	circle     bool        // the object waits, through some of the dependents, for itself
+	// before counts how often an object of the same name and owners was collected; now is the current time.
 	before int
 	now    time.Time
 }
 
-// decide says what is to be done about an object and, if it is being deleted, about those that depend on it.
-func decide(s seen) []action.Action {
+// decide returns the actions for an object and, if it is being deleted, for its dependents.
+func decide(s input) []action.Action {
 	actions := s.misplaced()
 	if s.DeletionTimestamp == nil {
 		return append(actions, s.collect()...)
@@ -71,12 +72,12 @@ func decide(s seen) []action.Action {
 	return actions
 }
 
-// misplaced tells of owners that are not where their dependent is.
-func (s seen) misplaced() (actions []action.Action) {
+// misplaced returns an event for each owner that exists only in another namespace.
+func (s input) misplaced() (actions []action.Action) {
 	for _, o := range s.owners {
 		if o.elsewhere {
 			actions = append(actions, action.Event{
-				About: s.object, Warning: true, Reason: "OwnerRefInvalidNamespace",
+				Object: s.object, Warning: true, Reason: "OwnerRefInvalidNamespace",
 				Message: fmt.Sprintf("ownerRef [%s/%s, namespace: %s, name: %s, uid: %s] does not exist in namespace %q",
 					o.APIVersion, o.Kind, s.Namespace, o.Name, o.UID, s.Namespace),
 			})
@@ -85,8 +86,9 @@ func (s seen) misplaced() (actions []action.Action) {
 	return actions
 }
 
-// collect deletes an object none of whose owners is there, and takes from others the references to those that are not.
-func (s seen) collect() []action.Action {
+// collect deletes the object if none of its owners remains; otherwise it removes the references to owners
+// that are gone.
+func (s input) collect() []action.Action {
 	var gone []types.UID
 	var kept, waits int
 	for _, o := range s.owners {
@@ -104,20 +106,20 @@ func (s seen) collect() []action.Action {
 	case len(gone) == 0:
 		return nil
 	case kept > 0:
-		return []action.Action{forget(s.place, s.object, gone)}
+		return []action.Action{removeOwners(s.location, s.object, gone)}
 	case s.respite() > 0:
-		return []action.Action{action.Again{After: s.respite()}}
+		return []action.Action{action.Requeue{After: s.respite()}}
 	case waits > 0 && len(s.dependents) > 0:
 		if unblock := s.unblock(); unblock != nil {
-			return []action.Action{unblock} // and the rest when it is seen
+			return []action.Action{unblock} // the update of the object triggers the next step
 		}
 		return []action.Action{s.delete(metav1.DeletePropagationForeground)}
 	}
 	return []action.Action{s.delete(s.policy())}
 }
 
-// isCollected says whether none of the object's owners is there, or will be.
-func (s seen) isCollected() bool {
+// isCollected reports whether all owners of the object are absent.
+func (s input) isCollected() bool {
 	for _, o := range s.owners {
 		if o.state != absent {
 			return false
@@ -126,22 +128,23 @@ func (s seen) isCollected() bool {
 	return len(s.owners) > 0
 }
 
-// longestRespite is how long an object may live whose owners are not there, when it is made again and again.
-const longestRespite = time.Minute
+// maxRecreatedLife is the longest time that an object with absent owners may live if it is recreated
+// repeatedly.
+const maxRecreatedLife = time.Minute
 
-// respite is how long an object may live yet: the first goes at once, and each next one of its name and owners is let live
-// twice as long, or whoever makes them, because it does not hear that the owner has gone, and the collector would keep each
-// other busy.
-func (s seen) respite() time.Duration {
+// respite returns how much longer the object may live. The first one is deleted at once. Each successor with
+// the same name and owners may live twice as long, so that the collector does not enter a conflict loop with
+// a client that recreates the object because it has not observed the owner's deletion.
+func (s input) respite() time.Duration {
 	if s.before == 0 {
 		return 0
 	}
-	life := min(time.Second<<min(s.before, 10), longestRespite)
+	life := min(time.Second<<min(s.before, 10), maxRecreatedLife)
 	return s.CreationTimestamp.Add(life).Sub(s.now)
 }
 
-// policy is how the object itself asks to be deleted.
-func (s seen) policy() metav1.DeletionPropagation {
+// policy returns the propagation policy that the object's finalizers request.
+func (s input) policy() metav1.DeletionPropagation {
 	switch {
 	case slices.Contains(s.Finalizers, metav1.FinalizerOrphanDependents):
 		return metav1.DeletePropagationOrphan
@@ -151,14 +154,14 @@ func (s seen) policy() metav1.DeletionPropagation {
 	return metav1.DeletePropagationBackground
 }
 
-// delete deletes the object if it still is as it was seen: another owner may have been added.
-func (s seen) delete(policy metav1.DeletionPropagation) action.Action {
-	return action.Delete[object]{In: s.in, Object: s.object, Unchanged: true, Propagation: policy}
+// delete deletes the object unless it has changed since it was observed: another owner may have been added.
+func (s input) delete(policy metav1.DeletionPropagation) action.Action {
+	return action.Delete[object]{Resource: s.in, Object: s.object, IfUnchanged: true, Propagation: policy}
 }
 
-// unblock has the owners of an object wait for it no longer when it seems to wait for itself, by a circle of owners. It is nil
-// where that is not so, or none waits.
-func (s seen) unblock() action.Action {
+// unblock removes blockOwnerDeletion from the object's owner references if the object seems to wait for
+// itself through a circle of owners. It returns nil if no owner is blocked or no dependent waits.
+func (s input) unblock() action.Action {
 	references := slices.Clone(s.OwnerReferences)
 	blocking := false
 	for i, r := range references {
@@ -166,21 +169,21 @@ func (s seen) unblock() action.Action {
 			blocking, references[i].BlockOwnerDeletion = true, new(bool)
 		}
 	}
-	if !blocking || !slices.ContainsFunc(s.dependents, func(d dependent) bool { return waits(d.object) }) {
+	if !blocking || !slices.ContainsFunc(s.dependents, func(d dependent) bool { return waitsForDependents(d.object) }) {
 		return nil
 	}
-	return patch(s.place, s.object, "unblock the owners of", map[string]any{"ownerReferences": references})
+	return patch(s.location, s.object, "unblock the owners of", map[string]any{"ownerReferences": references})
 }
 
 func isBlocking(r metav1.OwnerReference) bool {
 	return r.BlockOwnerDeletion != nil && *r.BlockOwnerDeletion
 }
 
-// orphan lets the dependents of an object live on without it, and then lets it go.
-func (s seen) orphan() (actions []action.Action) {
-	var each action.Together
+// orphan removes the object from the owners of its dependents, and then removes its own finalizer.
+func (s input) orphan() (actions []action.Action) {
+	var each action.Parallel
 	for _, d := range s.dependents {
-		each = append(each, forget(d.place, d.object, []types.UID{s.UID}))
+		each = append(each, removeOwners(d.location, d.object, []types.UID{s.UID}))
 	}
 	if len(each) > 0 {
 		actions = append(actions, each)
@@ -188,12 +191,14 @@ func (s seen) orphan() (actions []action.Action) {
 	return append(actions, s.release(metav1.FinalizerOrphanDependents))
 }
 
-// longestWait is when to look again at who waits for dependents, of which every change is seen, but not each of several at once.
-const longestWait = time.Minute
+// waitInterval is the interval at which an owner that waits for dependents is reconciled. Events for the
+// dependents arrive, but may be coalesced.
+const waitInterval = time.Minute
 
-// waitForDependents lets an object go when nothing is left that it must wait for. What else depends on it is collected when it
-// has gone; what it waits for sees that it is waited for, and goes.
-func (s seen) waitForDependents() []action.Action {
+// waitForDependents removes the object's finalizer once no blocking dependent is left. Other dependents are
+// collected after the object is gone. Blocking dependents are deleted when they are reconciled with their
+// owner in the state waiting.
+func (s input) waitForDependents() []action.Action {
 	if s.circle {
 		if unblock := s.unblock(); unblock != nil {
 			return []action.Action{unblock}
@@ -201,7 +206,7 @@ func (s seen) waitForDependents() []action.Action {
 	}
 	for _, d := range s.dependents {
 		if blocks(d.object, s.UID) {
-			return []action.Action{action.Again{After: longestWait}}
+			return []action.Action{action.Requeue{After: waitInterval}}
 		}
 	}
 	return []action.Action{s.release(metav1.FinalizerDeleteDependents)}

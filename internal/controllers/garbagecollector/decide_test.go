@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-var secrets = place{schema.GroupVersionResource{Version: "v1", Resource: "secrets"}}
+var secrets = location{schema.GroupVersionResource{Version: "v1", Resource: "secrets"}}
 
-// of is an object "it" with an owner in each of the states. It blocks them all.
-func of(states ...state) seen {
-	s := seen{place: secrets, object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "it", UID: "it"}}}
+// of returns an object "it" with an owner in each of the states. The references block their owners' deletion.
+func of(states ...state) input {
+	s := input{location: secrets, object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "it", UID: "it"}}}
 	for i, state := range states {
 		r := metav1.OwnerReference{APIVersion: "v1", Kind: "Secret", Name: fmt.Sprint("o", i), UID: types.UID(fmt.Sprint("o", i)), BlockOwnerDeletion: new(true)}
 		s.OwnerReferences = append(s.OwnerReferences, r)
@@ -26,22 +26,23 @@ func of(states ...state) seen {
 	return s
 }
 
-// deleted is the object as it is when it is being deleted and has finalizers.
-func (s seen) deleted(finalizers ...string) seen {
+// deleted returns the object as it is when it is being deleted and has finalizers.
+func (s input) deleted(finalizers ...string) input {
 	s.DeletionTimestamp, s.Finalizers = &metav1.Time{}, finalizers
 	return s
 }
 
-// with is the object with a dependent, which it waits for if it says so.
-func (s seen) with(blocking bool, finalizers ...string) seen {
-	d := of(solid).deleted(finalizers...).object
+// with adds a dependent, which blocks the object's deletion if blocking is true.
+func (s input) with(blocking bool, finalizers ...string) input {
+	d := of(present).deleted(finalizers...).object
 	d.Name, d.OwnerReferences[0].UID, d.OwnerReferences[0].BlockOwnerDeletion = "dependent", "it", &blocking
 	s.dependents = append(s.dependents, dependent{secrets, d})
 	return s
 }
 
-// repeated is an object of an age that belongs to nobody, as those before it that were collected.
-func repeated(before int, age time.Duration) seen {
+// repeated returns an object of the given age with an absent owner, whose predecessors were collected before
+// times.
+func repeated(before int, age time.Duration) input {
 	s := of(absent)
 	s.before, s.now = before, time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	s.CreationTimestamp = metav1.NewTime(s.now.Add(-age))
@@ -56,43 +57,43 @@ func TestDecisions(t *testing.T) {
 	marked := of(absent)
 	marked.Finalizers = []string{orphan}
 	for name, test := range map[string]struct {
-		seen seen
+		seen input
 		want string
 	}{
 		"no owner":                                   {of(), ""},
-		"all owners there":                           {of(solid, solid), ""},
+		"all owners there":                           {of(present, present), ""},
 		"the only owner absent":                      {of(absent), "delete secret/it Background"},
-		"one of two absent":                          {of(solid, absent), "forget owners of secret/it"},
-		"one absent, one not knowable":               {of(unknowable, absent), "forget owners of secret/it"},
+		"one of two absent":                          {of(present, absent), "forget owners of secret/it"},
+		"one absent, one not knowable":               {of(unresolvable, absent), "forget owners of secret/it"},
 		"one absent, one not served":                 {of(unserved, absent), "forget owners of secret/it"},
 		"the only owner not served":                  {of(unserved), ""},
 		"an owner waits":                             {of(waiting), "delete secret/it Background"},
-		"an owner waits, another is there":           {of(waiting, solid), "forget owners of secret/it"},
+		"an owner waits, another is there":           {of(waiting, present), "forget owners of secret/it"},
 		"an owner waits for one that has dependents": {of(waiting).with(false), "delete secret/it Foreground"},
 		"owners in a circle":                         {of(waiting).with(true, foreground), "unblock the owners of secret/it"},
-		"an owner in another namespace":              {elsewhere, "tell OwnerRefInvalidNamespace of it: ownerRef [v1/Secret, namespace: default, name: o0, uid: o0] does not exist in namespace \"default\"; delete secret/it Background"},
+		"an owner in another namespace":              {elsewhere, "event OwnerRefInvalidNamespace on it: ownerRef [v1/Secret, namespace: default, name: o0, uid: o0] does not exist in namespace \"default\"; delete secret/it Background"},
 		"one that asks to orphan":                    {marked, "delete secret/it Orphan"},
-		"made again":                                 {repeated(1, 0), "look again in 2s"},
+		"made again":                                 {repeated(1, 0), "requeue after 2s"},
 		"made again, and old enough":                 {repeated(1, 2*time.Second), "delete secret/it Background"},
-		"made again and again":                       {repeated(20, 2*time.Second), "look again in 58s"},
+		"made again and again":                       {repeated(20, 2*time.Second), "requeue after 58s"},
 		"being deleted":                              {of(absent).deleted("example.com/hold"), ""},
 		"foreground, nothing left":                   {of().deleted(foreground), "release secret/it"},
-		"foreground, one left":                       {of().deleted(foreground).with(true), "look again in 1m0s"},
+		"foreground, one left":                       {of().deleted(foreground).with(true), "requeue after 1m0s"},
 		"foreground, one left that does not block":   {of().deleted(foreground).with(false), "release secret/it"},
 		"orphaner":                                   {of().deleted(orphan).with(true), "forget owners of secret/dependent; release secret/it"},
 		"orphaner without dependents":                {of().deleted(orphan), "release secret/it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := told(decide(test.seen)); got != test.want {
+			if got := describe(decide(test.seen)); got != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
 		})
 	}
 }
 
-// told is actions as a text, deletions with what becomes of the dependents.
-func told(actions []action.Action) string {
+// describe formats actions, deletions with their propagation policy.
+func describe(actions []action.Action) string {
 	var all []string
 	for _, a := range actions {
 		line := a.String()

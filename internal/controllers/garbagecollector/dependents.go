@@ -14,7 +14,8 @@ import (
 	revisions "github.com/bowline-dev/bowline/object"
 )
 
-// mayDepend are the caches of what may depend on an object: what is in a namespace has dependents nowhere but there.
+// mayDepend returns the caches that may hold dependents of obj. The dependents of a namespaced object are in
+// its namespace.
 func (g *graph) mayDepend(obj object) (caches []*cache) {
 	for _, c := range g.all() {
 		if c.Namespaced || obj.Namespace == "" {
@@ -24,24 +25,26 @@ func (g *graph) mayDepend(obj object) (caches []*cache) {
 	return caches
 }
 
-// dependents are those that caches show of an object. A cache that cannot be filled is waited for no longer than patience.
+// dependents returns the cached dependents of obj. It fails while a cache is being filled, for at most
+// patience.
 func (g *graph) dependents(obj object) (all []dependent, err error) {
 	for _, c := range g.mayDepend(obj) {
-		if !c.filled() && time.Since(c.since) < patience {
+		if !c.synced() && time.Since(c.since) < patience {
 			return nil, fmt.Errorf("nobody knows yet which %s depend on it: they are not listed", c.GroupResource())
 		}
 		for d := range c.dependents(obj) {
-			all = append(all, dependent{place{c.GroupVersionResource}, d})
+			all = append(all, dependent{location{c.GroupVersionResource}, d})
 		}
 	}
 	return all, nil
 }
 
-// orphans are those that an orphaner leaves behind. It must not miss one, which would be taken for one whose owner has gone.
+// orphans returns the dependents that obj leaves behind. The result must be complete: a missed dependent
+// would later be deleted because its owner is gone.
 func (g *graph) orphans(ctx context.Context, obj cached) (all []dependent, err error) {
 	wanted := g.wanted(obj)
 	for _, c := range g.mayDepend(obj.object) {
-		found, err := g.ask(ctx, c, obj.object, wanted)
+		found, err := g.listDependents(ctx, c, obj.object, wanted)
 		if err != nil {
 			return nil, err
 		}
@@ -50,16 +53,16 @@ func (g *graph) orphans(ctx context.Context, obj cached) (all []dependent, err e
 	return all, nil
 }
 
-// blockers are those that an object waits for. One is enough, where it does not wait itself: of those who do it is asked whether
-// it is for this object, in a circle. None are left only if the server has none either, but where nobody has been able to find
-// out of a kind for as long as patience.
+// blockers returns dependents that the deletion of obj waits for. One that is not itself waiting suffices. If
+// all of them wait, circle reports whether they wait for obj. Before it returns none, blockers checks with
+// the server, except for kinds that could not be listed for longer than patience.
 func (g *graph) blockers(ctx context.Context, obj cached) (found []dependent, circle bool, err error) {
 	caches := g.mayDepend(obj.object)
 	for _, c := range caches {
 		for d := range c.dependents(obj.object) {
-			switch one := (dependent{place{c.GroupVersionResource}, d}); {
+			switch one := (dependent{location{c.GroupVersionResource}, d}); {
 			case !blocks(d, obj.UID):
-			case !waits(d):
+			case !waitsForDependents(d):
 				return []dependent{one}, false, nil
 			default:
 				found = append(found, one)
@@ -71,8 +74,8 @@ func (g *graph) blockers(ctx context.Context, obj cached) (found []dependent, ci
 	}
 	wanted := g.wanted(obj)
 	for _, c := range caches {
-		asked, err := g.ask(ctx, c, obj.object, wanted)
-		if err != nil && c.lapse.length() < patience {
+		asked, err := g.listDependents(ctx, c, obj.object, wanted)
+		if err != nil && c.failures.length() < patience {
 			return nil, false, err
 		}
 		found = append(found, asked...)
@@ -80,13 +83,15 @@ func (g *graph) blockers(ctx context.Context, obj cached) (found []dependent, ci
 	return found, false, nil
 }
 
-// mostSearched is how many objects are looked at at most for a circle. Where there are more, it is found when some have gone.
-const mostSearched = 1000
+// maxSearched limits the search for a circle of waiting owners. A larger circle is found after some of its
+// objects are gone.
+const maxSearched = 1000
 
-// isCircle says whether one of those that wait waits, by others, for an object.
+// isCircle reports whether any of the waiting objects waits, directly or through others, for the object with
+// uid.
 func (g *graph) isCircle(waiting []dependent, uid types.UID) bool {
 	seen := map[types.UID]bool{}
-	for len(waiting) > 0 && len(seen) < mostSearched {
+	for len(waiting) > 0 && len(seen) < maxSearched {
 		last := waiting[len(waiting)-1].object
 		waiting = waiting[:len(waiting)-1]
 		if last.UID == uid {
@@ -97,7 +102,7 @@ func (g *graph) isCircle(waiting []dependent, uid types.UID) bool {
 		}
 		seen[last.UID] = true
 		for _, d := range g.dependentsOf(last.UID) {
-			if waits(d.object) && blocks(d.object, last.UID) {
+			if waitsForDependents(d.object) && blocks(d.object, last.UID) {
 				waiting = append(waiting, dependent{object: d.object})
 			}
 		}
@@ -105,21 +110,21 @@ func (g *graph) isCircle(waiting []dependent, uid types.UID) bool {
 	return false
 }
 
-// ask finds the dependents of an object that is being deleted: in a cache, if that shows all that there was at the moment that is
-// wanted, or else at the server. The cache's lapse is how long nobody has been able to.
-func (g *graph) ask(ctx context.Context, c *cache, obj object, wanted moment) (found []dependent, err error) {
+// listDependents returns the dependents of obj, which is being deleted, in one resource: from the cache if that covers
+// the wanted moment, or else from the server. It records failures in the cache's lapse.
+func (g *graph) listDependents(ctx context.Context, c *cache, obj object, wanted moment) (found []dependent, err error) {
 	select {
-	case c.asking <- struct{}{}: // what one finds out others need not ask
+	case c.listing <- struct{}{}: // a concurrent caller may make the request unnecessary
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	defer func() {
-		c.lapse.note(err, c.objects.Revision())
-		<-c.asking
+		c.failures.note(err, c.objects.Revision())
+		<-c.listing
 	}()
-	if g.shows(c, obj.Namespace, wanted) {
+	if g.covers(c, obj.Namespace, wanted) {
 		for d := range c.dependents(obj) {
-			found = append(found, dependent{place{c.GroupVersionResource}, d})
+			found = append(found, dependent{location{c.GroupVersionResource}, d})
 		}
 		return found, nil
 	}
@@ -127,26 +132,26 @@ func (g *graph) ask(ctx context.Context, c *cache, obj object, wanted moment) (f
 	all := client.Of[object](g.client, c.GroupVersionResource).Uninitialized()
 	for d, err := range all.All(ctx, obj.Namespace, metav1.ListOptions{}) {
 		if err != nil {
-			if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) { // which does not say that nothing of it is there
-				g.look.Add(everything)
+			if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) { // this does not mean that there are no such objects
+				g.queue.Add(discoverRequest)
 			}
 			return nil, fmt.Errorf("which %s depend on it: %w", c.GroupResource(), err)
 		}
 		if refersTo(d, obj.UID) {
-			found = append(found, dependent{place{c.GroupVersionResource}, d})
+			found = append(found, dependent{location{c.GroupVersionResource}, d})
 		}
 		if revision, err := revisions.ParseRevision(d.ResourceVersion); err == nil {
 			last = max(last, revision)
 		}
 	}
-	if c.filled() && c.objects.Revision() >= last {
-		c.shown = known{obj.Namespace, newest}
+	if c.synced() && c.objects.Revision() >= last {
+		c.covered = coverage{obj.Namespace, newest}
 	}
 	return found, nil
 }
 
-// filled says whether a cache shows what there was at some time.
-func (c *cache) filled() bool {
+// synced reports whether the cache has completed its first list.
+func (c *cache) synced() bool {
 	select {
 	case <-c.objects.Synced():
 		return true
@@ -155,7 +160,8 @@ func (c *cache) filled() bool {
 	}
 }
 
-// dependents are the cached objects that depend on one, where they can.
+// dependents returns the cached objects that have obj as an owner and are in a namespace where obj can be
+// one.
 func (c *cache) dependents(obj object) iter.Seq[object] {
 	return func(yield func(object) bool) {
 		for d := range c.objects.Indexer().Each("owner", string(obj.UID)) {
@@ -166,7 +172,7 @@ func (c *cache) dependents(obj object) iter.Seq[object] {
 	}
 }
 
-// refersTo says whether an object has an owner of a uid.
+// refersTo reports whether obj has an owner reference to uid.
 func refersTo(obj object, uid types.UID) bool {
 	for _, r := range obj.OwnerReferences {
 		if r.UID == uid {
@@ -176,7 +182,7 @@ func refersTo(obj object, uid types.UID) bool {
 	return false
 }
 
-// blocks says whether an owner that is deleted in the foreground waits for an object.
+// blocks reports whether a foreground deletion of the owner with uid waits for obj.
 func blocks(obj object, uid types.UID) bool {
 	for _, r := range obj.OwnerReferences {
 		if r.UID == uid && isBlocking(r) {

@@ -16,8 +16,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/garbagecollector"
 )
 
-// family is what a user declares: owners, and what belongs to them.
-type family struct {
+// objects creates owners and their dependents, and stops at the first error.
+type objects struct {
 	ctx     context.Context
 	configs client.Resource[*corev1.ConfigMap]
 	secrets client.Resource[*corev1.Secret]
@@ -25,41 +25,41 @@ type family struct {
 	failed  error
 }
 
-// add makes an object that belongs to others, and blocks them.
-func (f *family) add(name string, owners ...string) {
+// add creates a ConfigMap that has the named owners and blocks their deletion.
+func (f *objects) add(name string, owners ...string) {
 	if f.failed == nil {
 		f.made[name], f.failed = f.configs.Create(f.ctx, &corev1.ConfigMap{ObjectMeta: f.of(name, owners)}, metav1.CreateOptions{})
 	}
 }
 
-// addSecret makes one of another kind, whose cache may be as late as it likes.
-func (f *family) addSecret(name string, owners ...string) {
+// addSecret creates a Secret, whose cache may lag behind that of the ConfigMaps.
+func (f *objects) addSecret(name string, owners ...string) {
 	if f.failed == nil {
 		_, f.failed = f.secrets.Create(f.ctx, &corev1.Secret{ObjectMeta: f.of(name, owners)}, metav1.CreateOptions{})
 	}
 }
 
-func (f *family) of(name string, owners []string) metav1.ObjectMeta {
+func (f *objects) of(name string, owners []string) metav1.ObjectMeta {
 	var all []*corev1.ConfigMap
 	for _, owner := range owners {
 		all = append(all, f.made[owner])
 	}
-	return belonging(name, nil, all)
+	return metaOwnedBy(name, nil, all)
 }
 
-func (f *family) remove(name string, policy metav1.DeletionPropagation) {
+func (f *objects) remove(name string, policy metav1.DeletionPropagation) {
 	if f.failed == nil {
 		f.failed = f.configs.Delete(f.ctx, "default", name, metav1.DeleteOptions{PropagationPolicy: &policy})
 	}
 }
 
-// aLife is what users do: three owners are deleted, each in another way.
-func aLife(ctx context.Context, config *rest.Config) error {
+// deleteThreeWays creates objects and deletes three owners, each with another propagation policy.
+func deleteThreeWays(ctx context.Context, config *rest.Config) error {
 	c, err := client.New(config)
 	if err != nil {
 		return err
 	}
-	f := &family{ctx: ctx, made: map[string]*corev1.ConfigMap{},
+	f := &objects{ctx: ctx, made: map[string]*corev1.ConfigMap{},
 		configs: client.For[*corev1.ConfigMap](c), secrets: client.For[*corev1.Secret](c)}
 	f.add("lasting")
 	f.add("first")
@@ -80,8 +80,9 @@ func aLife(ctx context.Context, config *rest.Config) error {
 	return f.failed
 }
 
-// nothingGoesTooSoon is broken when something goes whose owner is there, or is not waited for.
-func nothingGoesTooSoon(s bowlinetest.State) error {
+// noPrematureDeletion fails if an object is deleted while its owner exists, or an owner before a dependent
+// that it waits for.
+func noPrematureDeletion(s bowlinetest.State) error {
 	there := func(name string) bool { return s.Find("ConfigMap", "default", name) != nil }
 	secret := func(name string) bool { return s.Find("Secret", "default", name) != nil }
 	switch {
@@ -99,13 +100,13 @@ func nothingGoesTooSoon(s bowlinetest.State) error {
 	return nil
 }
 
-func TestWhatBelongedToSomethingGoesWithItWhateverGoesWrong(t *testing.T) {
+func TestDependentsAreDeletedDespiteFaults(t *testing.T) {
 	t.Parallel()
 	program := trial.Of(garbagecollector.Add)
 	for _, processes := range [][]bowlinetest.Process{program.Once(), program.Twice()} {
 		s := bowlinetest.Scenario{
 			Options: []bowlinetest.Option{trial.Alone()}, Processes: processes,
-			Act: aLife, Invariants: []func(bowlinetest.State) error{nothingGoesTooSoon}, Budget: 30,
+			Act: deleteThreeWays, Invariants: []func(bowlinetest.State) error{noPrematureDeletion}, Budget: 30,
 		}
 		r := bowlinetest.Explore(t, s)
 		t.Logf("%d fault points with %d collectors", r.Tried(), len(processes))

@@ -10,40 +10,41 @@ import (
 
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/resources"
+	"github.com/bowline-dev/bowline/internal/discovery"
 )
 
-// linger is how long the cache of a resource is kept that is not served any more, or in another version: what became of its last
-// objects is still to be told of, and it may come back.
+// linger is how long the cache of a resource is retained after the resource, or its version, stopped being
+// served. The deletions of its last objects have yet to arrive, and the resource may come back.
 const linger = time.Minute
 
-// patience is how long new caches are waited for before what is in the others is looked at. Who is in none of them is asked for
-// from the server then, one by one. It is also how long a kind is waited for that cannot be listed, from when that failed first.
+// patience limits how long new caches are waited for before the objects in the others are processed; until a
+// cache is filled, single owners are read from the server. It also limits how long a deletion waits for a
+// kind that cannot be listed, counted from the first failure.
 const patience = 30 * time.Second
 
-// cache is the metadata of the objects of a resource.
+// cache holds the metadata of the objects of one resource.
 type cache struct {
-	resources.Resource
-	objects *informer.Informer[object]
-	told    *informer.Registration // nil until the cache was filled
-	gone    time.Time              // when it was found that nobody serves it any more, or another version; zero while it is served
-	since   time.Time              // when the cache was made
-	asking  chan struct{}          // has room for one who asks the server what the cache does not show
-	shown   known                  // what came of that
-	lapse   *lapse                 // since when nothing comes of that
+	discovery.Resource
+	objects       *informer.Informer[object]
+	registration  *informer.Registration // nil until the cache was filled
+	unservedSince time.Time              // when the resource or version was found to be no longer served; zero while it is served
+	since         time.Time              // when the cache was created
+	listing       chan struct{}          // semaphore of size one for lists that supplement the cache
+	covered       coverage               // result of the last such list; guarded by asking
+	failures      *failureStreak         // since when these lists have failed
 }
 
-// kind is what references call it.
+// kind returns the kind by which references name the objects.
 func (c *cache) kind() schema.GroupKind { return schema.GroupKind{Group: c.Group, Kind: c.Kind} }
 
-// request is what the controller calls an object: the resource is a part of the name.
+// requestOf returns the controller's request for an object; its name is prefixed with the resource.
 func requestOf(resource schema.GroupResource, key informer.Key) controller.Request {
 	return controller.Request{Namespace: key.Namespace, Name: resource.String() + "/" + key.Name}
 }
 
-// follow makes a cache of each resource that has none yet, and has everything in it looked at. whole says that nothing was missed
-// in finding out which resources there are.
-func (g *graph) follow(ctx context.Context, found []resources.Resource, whole bool) {
+// updateCaches creates a cache for each resource that has none yet and enqueues the objects in it. whole reports
+// whether discovery was complete.
+func (g *graph) updateCaches(ctx context.Context, found []discovery.Resource, whole bool) {
 	fresh, dropped := g.serve(found, whole)
 	for _, c := range dropped {
 		g.drop(c)
@@ -59,64 +60,66 @@ func (g *graph) follow(ctx context.Context, found []resources.Resource, whole bo
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, c := range fresh {
-		c.told = c.objects.AddHandler(handler{g, c.GroupVersionResource})
+		c.registration = c.objects.AddHandler(handler{g, c.GroupVersionResource})
 	}
 	for kind, requests := range g.unserved {
 		if g.kinds[kind] != nil {
 			for request := range requests {
-				g.look.Add(request)
+				g.queue.Add(request)
 			}
 			delete(g.unserved, kind)
 		}
 	}
 }
 
-// How soon to look again after something may have come to be served, and until when: a server may tell of it before it serves it,
-// and of a version that is new to it nothing else tells.
+// soon and settled time the rediscoveries after a hint that a new resource is served: the first follows after
+// soon, the last after settled. A server may announce a resource before it serves it, and may serve a new
+// version without any further event.
 const (
-	soon    = time.Second
-	settled = 10 * time.Second
+	firstRediscovery = time.Second
+	lastRediscovery  = 10 * time.Second
 )
 
-// news has looked for what there is, since something else may be served from now on.
-func (g *graph) news() {
+// rediscover schedules rediscovery because the set of served resources may have changed.
+func (g *graph) rediscover() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.heard = time.Now()
-	g.look.Add(everything)
+	g.changedAt = time.Now()
+	g.queue.Add(discoverRequest)
 }
 
-// unsettled is when to look again for what there is; 0 for when there are news.
-func (g *graph) unsettled(now time.Time) time.Duration {
-	awaits := g.awaits(now)
+// rediscoverAfter returns the delay until the next rediscovery; 0 means none before the next call of news.
+func (g *graph) rediscoverAfter(now time.Time) time.Duration {
+	awaits := g.awaitsDefinition(now)
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	lingers := g.lingers(now)
-	switch age := now.Sub(g.heard); {
-	case age < soon || awaits:
-		return soon
-	case age < settled && (lingers == 0 || settled-age < lingers):
-		return settled - age
+	lingers := g.untilFirstDrop(now)
+	switch age := now.Sub(g.changedAt); {
+	case age < firstRediscovery || awaits:
+		return firstRediscovery
+	case age < lastRediscovery && (lingers == 0 || lastRediscovery-age < lingers):
+		return lastRediscovery - age
 	}
 	return lingers
 }
 
-// lingers is when the first cache has been of no use for long enough; 0 when there is none. The lock is held.
-func (g *graph) lingers(now time.Time) (first time.Duration) {
+// untilFirstDrop returns the time until the first unserved cache is due to be dropped, and 0 if there is none. The
+// caller holds the lock.
+func (g *graph) untilFirstDrop(now time.Time) (first time.Duration) {
 	for at, c := range g.caches {
 		if g.served[at.GroupResource()] == c {
 			continue
 		}
-		if left := max(soon, c.gone.Add(linger).Sub(now)); first == 0 || left < first {
+		if left := max(firstRediscovery, c.unservedSince.Add(linger).Sub(now)); first == 0 || left < first {
 			first = left
 		}
 	}
 	return first
 }
 
-// awaits says that a definition has come whose objects are not served yet. Servers begin to a moment after it says that it is
-// established, or never, if its names are another's.
-func (g *graph) awaits(now time.Time) bool {
+// awaitsDefinition reports whether a recent definition's objects are not served yet. A server starts serving them a
+// moment after the definition becomes established, or never if its names conflict with another definition.
+func (g *graph) awaitsDefinition(now time.Time) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	for d := range informer.For[object](g.informers, definitions).Indexer().All() {
@@ -127,12 +130,12 @@ func (g *graph) awaits(now time.Time) bool {
 	return false
 }
 
-// serve takes over what is served now, and returns the caches that are new, and those that are of no use any more.
-func (g *graph) serve(found []resources.Resource, whole bool) (fresh, dropped []*cache) {
+// serve replaces the served resources and returns the newly created caches and those to drop.
+func (g *graph) serve(found []discovery.Resource, whole bool) (fresh, dropped []*cache) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	served := map[schema.GroupResource]*cache{}
-	if !whole { // what does not answer at the moment may have dependents all the same
+	if !whole { // a group that does not answer at the moment may still hold dependents
 		served = maps.Clone(g.served)
 	}
 	for _, r := range found {
@@ -154,18 +157,18 @@ func (g *graph) serve(found []resources.Resource, whole bool) (fresh, dropped []
 			g.kinds[schema.GroupKind{Group: r.Group, Kind: r.Kind}] = c
 		}
 	}
-	return fresh, g.outlived(time.Now())
+	return fresh, g.expired(time.Now())
 }
 
-// outlived are the caches of what has not been served for a while, or in another version. They are not known any more. The lock
-// is held.
-func (g *graph) outlived(now time.Time) (caches []*cache) {
+// expired removes from the graph the caches that have not been served for longer than linger, and returns
+// them. The caller holds the lock.
+func (g *graph) expired(now time.Time) (caches []*cache) {
 	for at, c := range g.caches {
 		switch {
 		case g.served[at.GroupResource()] == c:
-		case c.gone.IsZero():
-			c.gone = now
-		case now.Sub(c.gone) >= linger:
+		case c.unservedSince.IsZero():
+			c.unservedSince = now
+		case now.Sub(c.unservedSince) >= linger:
 			caches = append(caches, c)
 			delete(g.caches, at)
 		}
@@ -173,31 +176,33 @@ func (g *graph) outlived(now time.Time) (caches []*cache) {
 	return caches
 }
 
-// drop ends a cache. What became of its last objects it does not tell: whoever has to do with them is looked at. Those of them
-// that wait for the kinds of their owners do so no more, unless they are served in another version and are found to.
+// drop stops a cache. The cache will not report what happens to its last objects, so drop enqueues their
+// owners, their dependents and the objects themselves. It also unregisters objects that wait for the kinds of
+// their owners; those still served in another version register again when they are reconciled.
 func (g *graph) drop(c *cache) {
-	if c.told != nil {
-		c.told.Remove()
+	if c.registration != nil {
+		c.registration.Remove()
 	}
 	h := handler{g, c.GroupVersionResource}
 	for last := range c.objects.Indexer().All() {
-		h.lookAtOwners(last)
-		h.lookAt(g.dependentsOf(last.UID))
+		h.enqueueOwners(last)
+		h.enqueue(g.dependentsOf(last.UID))
 		if len(last.OwnerReferences) > 0 {
-			h.forget(h.request(last), last.OwnerReferences)
-			g.look.Add(h.request(last))
+			h.unregister(h.request(last), last.OwnerReferences)
+			g.queue.Add(h.request(last))
 		}
 	}
 	informer.Drop[object](g.informers, c.GroupVersionResource)
 }
 
-// cacheOf is the cache of a resource, which may have come back as something else. The lock is held.
-func (g *graph) cacheOf(r resources.Resource) (c *cache, isNew bool) {
-	c = &cache{Resource: r, since: time.Now(), asking: make(chan struct{}, 1), lapse: &lapse{}}
+// cacheOf returns the cache of a resource, whose description may have changed since it was cached. The caller
+// holds the lock.
+func (g *graph) cacheOf(r discovery.Resource) (c *cache, isNew bool) {
+	c = &cache{Resource: r, since: time.Now(), listing: make(chan struct{}, 1), failures: &failureStreak{}}
 	before := g.caches[r.GroupVersionResource]
 	g.caches[r.GroupVersionResource] = c
 	if before != nil {
-		c.objects, c.told, c.since, c.lapse = before.objects, before.told, before.since, before.lapse
+		c.objects, c.registration, c.since, c.failures = before.objects, before.registration, before.since, before.failures
 		return c, false
 	}
 	c.objects = informer.For[object](g.informers, r.GroupVersionResource)
@@ -205,26 +210,27 @@ func (g *graph) cacheOf(r resources.Resource) (c *cache, isNew bool) {
 	return c, true
 }
 
-// isCollected says whether the objects of a resource can be owners or be owned. An event is about its object, and ends by itself.
-func isCollected(r resources.Resource) bool {
+// isCollected reports whether the objects of a resource can own or be owned. Events are excluded: the server
+// expires them.
+func isCollected(r discovery.Resource) bool {
 	isEvent := r.Resource == "events" && (r.Group == "" || r.Group == "events.k8s.io")
 	return r.Serves("list") && r.Serves("watch") && r.Serves("delete") && !isEvent
 }
 
-// moved is the group whose resources have gone elsewhere, and are the same objects there.
+// moved is the API group whose resources are also served by other groups, as the same objects.
 const moved = "extensions"
 
-// isAlias says whether the objects of a resource are those of another one.
-func isAlias(r resources.Resource, found []resources.Resource) bool {
+// isAlias reports whether r serves the same objects as a resource of another group.
+func isAlias(r discovery.Resource, found []discovery.Resource) bool {
 	return !original(r, found).Empty()
 }
 
-// original is the resource that one of the group of those that have moved is now, or empty.
-func original(r resources.Resource, found []resources.Resource) schema.GroupResource {
+// original returns the resource of which r is an alias, or an empty one.
+func original(r discovery.Resource, found []discovery.Resource) schema.GroupResource {
 	if r.Group != moved {
 		return schema.GroupResource{}
 	}
-	at := slices.IndexFunc(found, func(o resources.Resource) bool {
+	at := slices.IndexFunc(found, func(o discovery.Resource) bool {
 		return o.Group != moved && o.Resource == r.Resource && o.Kind == r.Kind
 	})
 	if at < 0 {

@@ -16,7 +16,7 @@ import (
 
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
-	alone := bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{namespace.Name} }) // else a plane has a collector
+	alone := bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{namespace.Name} }) // otherwise the plane runs a collector of its own
 	transcript.Test(t, "testdata/*.txt", alone, bowlinetest.Manage(func(m *controller.Manager) error {
 		garbagecollector.Add(m)
 		return nil
@@ -35,8 +35,9 @@ spec:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
 `
 
-// An owner of a kind that nobody serves may be one day: what belongs to it waits. Then it is found not to be there.
-func TestWhatBelongsToAnUnknownKindWaitsForIt(t *testing.T) {
+// A kind that is not served may be served later: its dependents wait, and are deleted when the kind is served
+// and the owner does not exist.
+func TestDependentsOfUnservedKindsWait(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		p.Apply(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: early,

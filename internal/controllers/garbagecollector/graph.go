@@ -15,44 +15,45 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-// graph is who owns whom: the caches of all resources, with an index by owner. Nothing else is kept, and nothing is ever gone
-// through as a whole: an event of an object concerns the object, its owners and its dependents.
+// graph holds the owner relations: the caches of all resources, each indexed by owner. It derives everything
+// else from these on demand and never scans them as a whole; an event of an object affects only the object,
+// its owners and its dependents.
 type graph struct {
 	client    *client.Client
 	informers *informer.Factory
-	look      *controller.Trigger
-	absent    absentees
+	queue     *controller.Trigger
+	absent    absentOwners
 	moments   moments
 
-	mu     sync.RWMutex
-	caches map[schema.GroupVersionResource]*cache // of all that are served, or were not long ago
-	served map[schema.GroupResource]*cache        // of those that are, each in one version
-	kinds  map[schema.GroupKind]*cache            // the same, by what references call them
-	heard  time.Time                              // when there were news of what is served
-	// unserved are objects with owners of kinds that are not served, by those.
+	mu        sync.RWMutex
+	caches    map[schema.GroupVersionResource]*cache // all served resources, and those that were served until recently
+	served    map[schema.GroupResource]*cache        // served resources, each in one version
+	kinds     map[schema.GroupKind]*cache            // the caches in served, by the kind that references name
+	changedAt time.Time                              // when the set of served resources may last have changed
+	// unserved holds, by owner kind that is not served, the objects with owners of that kind.
 	unserved map[schema.GroupKind]map[controller.Request]bool
 }
 
-// newGraph makes a graph of what a manager's server has. Its caches are lazy: of most objects nobody ever asks more than to whom
-// they belong, which is known without decoding them.
+// newGraph returns an empty graph of the manager's server. Its caches are lazy: most objects are only ever
+// asked for their owners, which needs no decoding of the object.
 func newGraph(m *controller.Manager) *graph {
 	return &graph{
-		client: m.Client(), informers: m.MoreInformers(informer.FactoryOptions{Lazy: true, Uninitialized: true}), look: &controller.Trigger{},
+		client: m.Client(), informers: m.MoreInformers(informer.FactoryOptions{Lazy: true, Uninitialized: true}), queue: &controller.Trigger{},
 		caches:   map[schema.GroupVersionResource]*cache{},
 		unserved: map[schema.GroupKind]map[controller.Request]bool{},
 	}
 }
 
-// cached is an object, and where.
+// cached is an object and the cache that holds it.
 type cached struct {
 	*cache
 	object
 }
 
-// all are the caches of what is served.
+// all returns the caches of the served resources.
 func (g *graph) all() []*cache {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -63,7 +64,7 @@ func (g *graph) all() []*cache {
 	return caches
 }
 
-// dependentsOf are the cached objects that refer to a uid.
+// dependentsOf returns the cached objects with an owner reference to uid.
 func (g *graph) dependentsOf(uid types.UID) (found []cached) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -75,7 +76,7 @@ func (g *graph) dependentsOf(uid types.UID) (found []cached) {
 	return found
 }
 
-// countOf is how many cached objects refer to a uid.
+// countOf returns the number of cached objects with an owner reference to uid.
 func (g *graph) countOf(uid types.UID) (count int) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -85,8 +86,9 @@ func (g *graph) countOf(uid types.UID) (count int) {
 	return count
 }
 
-// ownerOf is where an owner would have to be. It is false for one of a kind that is not served, for which there is no cache, and
-// for one in a namespace of an object in none.
+// ownerOf returns the cache and key at which the owner r of obj would be found. ok is false if the owner's
+// kind is not served, in which case the cache is nil, and if obj is cluster-scoped but the owner's kind is
+// namespaced.
 func (g *graph) ownerOf(obj object, r metav1.OwnerReference) (*cache, informer.Key, bool) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -101,9 +103,9 @@ func (g *graph) ownerOf(obj object, r metav1.OwnerReference) (*cache, informer.K
 	}
 }
 
-// see finds out what has become of an object's owners, and who depends on it where that matters.
-func (g *graph) see(ctx context.Context, c *cache, obj object) (seen, error) {
-	s := seen{place: place{c.GroupVersionResource}, object: obj}
+// observe determines the state of the owners of obj and, where the decision needs them, its dependents.
+func (g *graph) observe(ctx context.Context, c *cache, obj object) (input, error) {
+	s := input{location: location{c.GroupVersionResource}, object: obj}
 	awaited := false
 	for _, r := range obj.OwnerReferences {
 		o, err := g.owner(ctx, obj, r)
@@ -118,9 +120,9 @@ func (g *graph) see(ctx context.Context, c *cache, obj object) (seen, error) {
 	}
 	var err error
 	switch {
-	case isOrphaner(obj):
+	case orphansDependents(obj):
 		s.dependents, err = g.orphans(ctx, cached{c, obj})
-	case waits(obj):
+	case waitsForDependents(obj):
 		s.dependents, s.circle, err = g.blockers(ctx, cached{c, obj})
 	case awaited:
 		s.dependents, err = g.dependents(obj)
@@ -128,8 +130,9 @@ func (g *graph) see(ctx context.Context, c *cache, obj object) (seen, error) {
 	return s, err
 }
 
-// owner finds out what has become of an owner. That one is absent only the server can say, or its deletion; and that one waits
-// for its dependents too, which it may have been told since to leave behind.
+// owner determines the state of the owner that r names. Only the server, or an observed deletion, can
+// establish that an owner is absent. Only the server can establish that it waits for its dependents, because
+// the cached owner may since have been changed to orphan them.
 func (g *graph) owner(ctx context.Context, obj object, r metav1.OwnerReference) (owner, error) {
 	o := owner{OwnerReference: r, state: unserved}
 	elsewhere, known := g.absent.find(obj.Namespace, r)
@@ -141,12 +144,12 @@ func (g *graph) owner(ctx context.Context, obj object, r metav1.OwnerReference) 
 	case c == nil:
 		return o, nil
 	case !ok:
-		o.state, o.elsewhere = unknowable, g.elsewhere(c, r)
+		o.state, o.elsewhere = unresolvable, g.elsewhere(c, r)
 		return o, nil
 	}
 	there, err := c.objects.Indexer().Find(key)
-	if err == nil && there.UID == r.UID && stateOf(there) == solid {
-		o.state = solid
+	if err == nil && there.UID == r.UID && stateOf(there) == present {
+		o.state = present
 		return o, nil
 	} else if unreadable := (*informer.UnreadableError)(nil); errors.As(err, &unreadable) {
 		return o, err
@@ -157,7 +160,7 @@ func (g *graph) owner(ctx context.Context, obj object, r metav1.OwnerReference) 
 		o.state = stateOf(there)
 	case err == nil || apierrors.IsNotFound(err) && !errors.Is(err, action.ErrUnserved):
 		o.state, o.elsewhere = absent, g.elsewhere(c, r)
-		g.absent.remember(coordinates{kindOf(r), key.Namespace, r.Name, r.UID}, o.elsewhere)
+		g.absent.remember(ownerKey{kindOf(r), key.Namespace, r.Name, r.UID}, o.elsewhere)
 	default:
 		return o, fmt.Errorf("whether its owner %s %s is there: %w", r.Kind, r.Name, err)
 	}
@@ -165,15 +168,15 @@ func (g *graph) owner(ctx context.Context, obj object, r metav1.OwnerReference) 
 }
 
 func stateOf(owner object) state {
-	if waits(owner) {
+	if waitsForDependents(owner) {
 		return waiting
 	}
-	return solid
+	return present
 }
 
 var namespaces = schema.GroupKind{Kind: "Namespace"}
 
-// elsewhere says whether there is an owner of that name and uid in another namespace.
+// elsewhere reports whether an owner with the name and uid of r is cached in any namespace.
 func (g *graph) elsewhere(c *cache, r metav1.OwnerReference) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()

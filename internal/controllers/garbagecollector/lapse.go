@@ -7,16 +7,16 @@ import (
 	revisions "github.com/bowline-dev/bowline/object"
 )
 
-// lapse is since when nobody has been able to ask the server for the objects of a kind. The zero value is that somebody has.
-type lapse struct {
+// failureStreak records since when lists of a kind have failed. The zero value means that the last one succeeded.
+type failureStreak struct {
 	mu    sync.Mutex
-	since time.Time          // when it failed first; zero when it did not fail last
-	at    revisions.Revision // what the cache of the kind had come to then
+	since time.Time          // time of the first failure; zero if the last list succeeded
+	at    revisions.Revision // revision of the kind's cache at that time
 }
 
-// note takes down what came of asking, and what the cache has come to. Where that has gone on, the server has answered since it
-// failed last, though nobody asked.
-func (l *lapse) note(err error, at revisions.Revision) {
+// note records the result of a list and the revision of the kind's cache. If the cache has advanced since the
+// first failure, the server has answered in the meantime and the lapse starts anew.
+func (l *failureStreak) note(err error, at revisions.Revision) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -27,8 +27,8 @@ func (l *lapse) note(err error, at revisions.Revision) {
 	}
 }
 
-// length is how long it has lasted, 0 where it has ended.
-func (l *lapse) length() time.Duration {
+// length returns how long the lapse has lasted, and 0 if there is none.
+func (l *failureStreak) length() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.since.IsZero() {

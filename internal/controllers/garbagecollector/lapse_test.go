@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// A lapse begins with the first failure, and ends with an answer, also with one that only the cache of the kind has had.
-func TestALapseIsWhatFailedAllTheTime(t *testing.T) {
+// A lapse starts with the first failure and ends with a success, including one that only the kind's cache
+// observed.
+func TestFailureStreak(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l, failure := &lapse{}, errors.New("no")
+		l, failure := &failureStreak{}, errors.New("no")
 		expect := func(when string, want time.Duration) {
 			t.Helper()
 			if got := l.length(); got != want {

@@ -15,10 +15,10 @@ const (
 
 const hold = "example.com/hold"
 
-// An owner waits for what a cache does not show yet.
-func TestAnOwnerWaitsForWhatACacheDoesNotShow(t *testing.T) {
+// An owner waits for a dependent that its cache does not show yet.
+func TestOwnersWaitForDependentsMissingFromTheCache(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	runFixture(t, func(w *fixture) {
 		release := w.way.hold("/api/v1/secrets")
 		w.secret("child", []string{hold}, w.configMap("owner", nil))
 		w.remove("owner", foreground)
@@ -33,14 +33,15 @@ func TestAnOwnerWaitsForWhatACacheDoesNotShow(t *testing.T) {
 	})
 }
 
-// An owner waits for what came to belong to it while it waited for something else, though no cache shows it.
-func TestAnOwnerWaitsForWhatCameAfterItsDeletion(t *testing.T) {
+// An owner waits for a dependent that was added while the owner waited for another one, although no cache
+// shows it.
+func TestOwnersWaitForDependentsAddedAfterTheirDeletion(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	runFixture(t, func(w *fixture) {
 		owner := w.configMap("owner", nil)
 		w.configMap("first", []string{hold}, owner)
 		w.remove("owner", foreground)
-		w.secret("another", nil) // so that the cache of secrets is newer than the deletion
+		w.secret("another", nil) // makes the cache of secrets newer than the deletion
 		time.Sleep(time.Minute)
 		release := w.way.hold("/api/v1/secrets")
 		w.secret("child", []string{hold}, owner)
@@ -56,11 +57,11 @@ func TestAnOwnerWaitsForWhatCameAfterItsDeletion(t *testing.T) {
 	})
 }
 
-// What belongs to an owner that is told to leave it behind stays, though a cache shows the owner as it was told before: to wait
-// until all that belongs to it has gone.
-func TestWhatAnOwnerIsToLeaveBehindStaysThoughACacheIsLate(t *testing.T) {
+// Dependents stay if their owner is deleted with orphan propagation, although a cache still shows it as
+// deleted in the foreground.
+func TestOrphansStayDespiteStaleOwnerCache(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	runFixture(t, func(w *fixture) {
 		owner := w.configMap("owner", nil)
 		w.configMap("held", []string{hold}, owner)
 		w.remove("owner", foreground)
@@ -78,11 +79,11 @@ func TestWhatAnOwnerIsToLeaveBehindStaysThoughACacheIsLate(t *testing.T) {
 	})
 }
 
-// While objects of a kind cannot be listed, whoever waits for what belongs to them does so for half a minute, and whoever leaves
-// behind what belongs to them does so until it is known.
-func TestAKindThatCannotBeListedHoldsUpNoOwnerForEver(t *testing.T) {
+// While a kind cannot be listed, a foreground deletion waits for it for half a minute, and an orphaning
+// deletion until it can be listed.
+func TestUnlistableKindsDelayForegroundDeletionBriefly(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	runFixture(t, func(w *fixture) {
 		const widgets = "/apis/example.com/v2/widgets"
 		w.way.fail(widgets, true)
 		w.way.fail("/apis/example.com/v2/namespaces/default/widgets", true)
@@ -110,10 +111,10 @@ func TestAKindThatCannotBeListedHoldsUpNoOwnerForEver(t *testing.T) {
 	})
 }
 
-// That a kind could not be listed once lets no owner go that has waited long for something else.
-func TestAnOwnerThatHasWaitedLongWaitsForAKindThatCouldNotBeListedOnce(t *testing.T) {
+// A single failed list does not release an owner that has waited long for something else.
+func TestSingleListFailureReleasesNoOwner(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	runFixture(t, func(w *fixture) {
 		const secrets = "/api/v1/namespaces/default/secrets"
 		owner := w.configMap("owner", nil)
 		w.configMap("first", []string{hold}, owner)
@@ -138,10 +139,11 @@ func TestAnOwnerThatHasWaitedLongWaitsForAKindThatCouldNotBeListedOnce(t *testin
 	})
 }
 
-// Two that own each other, and are both to wait until the other has gone, wait for nobody; nor does one that owns itself.
-func TestACircleOfOwnersThatWaitGoes(t *testing.T) {
+// Two objects that own each other and are both deleted in the foreground are deleted, and so is one that owns
+// itself.
+func TestCircularForegroundDeletionCompletes(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	runFixture(t, func(w *fixture) {
 		release := w.way.hold("/api/v1/configmaps")
 		a := w.configMap("a", nil)
 		b := w.configMap("b", nil, a)
@@ -157,20 +159,20 @@ func TestACircleOfOwnersThatWaitGoes(t *testing.T) {
 	})
 }
 
-// own has a ConfigMap belong to another one, and block it.
-func (w *world) own(obj, owner *corev1.ConfigMap) {
+// own makes owner the blocking owner of obj.
+func (w *fixture) own(obj, owner *corev1.ConfigMap) {
 	w.Helper()
-	obj.OwnerReferences = belonging("", nil, []*corev1.ConfigMap{owner}).OwnerReferences
+	obj.OwnerReferences = metaOwnedBy("", nil, []*corev1.ConfigMap{owner}).OwnerReferences
 	if _, err := w.configs.Update(w.Context(), obj, metav1.UpdateOptions{}); err != nil {
 		w.Fatal(err)
 	}
 }
 
-// What others serve by this server is looked for when they come, of whom no definition tells.
-func TestWhatOthersServeIsLookedFor(t *testing.T) {
+// The creation of an APIService triggers discovery: no definition announces the resources that it adds.
+func TestAPIServicesTriggerDiscovery(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
-		w.plane.Apply(w, ofServices)
+	runFixture(t, func(w *fixture) {
+		w.plane.Apply(w, apiServiceDefinition)
 		time.Sleep(5 * time.Minute)
 		before := w.way.count("/apis")
 		w.plane.Apply(w, `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.example.com}}`)

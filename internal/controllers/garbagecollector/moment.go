@@ -11,20 +11,22 @@ import (
 	revisions "github.com/bowline-dev/bowline/object"
 )
 
-// store is what revisions are compared within: the zero value is where the server keeps all that it serves itself. What it has
-// another server answer for, that one counts for itself, and nobody knows whether it does so for several resources together: each
-// of those is a store of its own.
+// store identifies resources whose revisions can be compared. The zero value is the server's own store. An
+// aggregated server counts its revisions separately, and it is not known whether several of its resources
+// share a counter, so each aggregated resource has a store of its own.
 type store schema.GroupVersionResource
 
-// Servers of Kubernetes label so the APIServices that they make of what they serve themselves, and only those.
+// managedLabel is the label with which Kubernetes servers mark the APIServices that they create for their own
+// groups, and only those.
 const managedLabel = "kube-aggregator.kubernetes.io/automanaged"
 
-// storeOf is where the objects of a cache are. Only what is known to be the server's own is taken for it.
+// storeOf returns the store that holds the objects of c. A resource counts as the server's own only if that
+// is certain.
 func (g *graph) storeOf(c *cache) store {
 	g.mu.RLock()
 	services := g.served[services]
 	g.mu.RUnlock()
-	if services == nil || c.Group == "" { // a server that asks no other one, or what no other one serves
+	if services == nil || c.Group == "" { // no API aggregation, or the core group, which cannot be aggregated
 		return store{}
 	}
 	service, there := services.objects.Indexer().Get(informer.Key{Name: c.Version + "." + c.Group})
@@ -34,14 +36,14 @@ func (g *graph) storeOf(c *cache) store {
 	return store(c.GroupVersionResource)
 }
 
-// moment is a time in the life of a store: when it had come to a revision, and that had been seen.
+// moment is a revision of a store and the time at which it was observed.
 type moment struct {
 	store    store
 	revision revisions.Revision
 	at       time.Time
 }
 
-// newest is up to where a store is known to have come.
+// newest returns the newest revision of a store that any cache has observed.
 func (g *graph) newest(s store) moment {
 	m := moment{store: s, at: time.Now()}
 	for _, c := range g.all() {
@@ -52,17 +54,19 @@ func (g *graph) newest(s store) moment {
 	return m
 }
 
-// recently is how long ago at most what is known of the dependents of an object was so. What came to belong to it since may be
-// missed; to find that out too would be to ask the server for all kinds again for each of many objects.
+// recently limits the age of the moment used to answer which dependents an object has. Dependents that were
+// added after that moment may be missed; avoiding that would mean listing all kinds anew for each of many
+// objects.
 const recently = 10 * time.Second
 
-// moments are those of not long ago, by store.
+// moments holds the latest moment of each store.
 type moments struct {
 	mu   sync.Mutex
 	last map[store]moment
 }
 
-// wanted is when the dependents of an object have to be known of: when it got its state, and not longer ago than recently.
+// wanted returns the moment that an answer about the dependents of owner must cover: not older than owner's
+// own revision, nor older than recently.
 func (g *graph) wanted(owner cached) moment {
 	g.moments.mu.Lock()
 	defer g.moments.mu.Unlock()
@@ -77,26 +81,27 @@ func (g *graph) wanted(owner cached) moment {
 	}
 	revision, err := revisions.ParseRevision(owner.ResourceVersion)
 	if err != nil {
-		revision = math.MaxUint64 // nobody knows when
+		revision = math.MaxUint64 // not comparable: no cache is new enough
 	}
 	m.revision = max(m.revision, revision)
 	return m
 }
 
-// known says that a cache shows all that there was in a namespace at some time.
-type known struct {
+// coverage records that a cache showed every object of a namespace at a moment.
+type coverage struct {
 	namespace string
 	moment
 }
 
-// shows says whether a cache shows all that there was in a namespace at a moment. asking is had.
-func (g *graph) shows(c *cache, namespace string, wanted moment) bool {
+// covers reports whether c shows every object that the namespace had at the wanted moment. The caller holds
+// c.asking.
+func (g *graph) covers(c *cache, namespace string, wanted moment) bool {
 	switch {
-	case !c.filled():
+	case !c.synced():
 		return false
 	case g.storeOf(c) == wanted.store && c.objects.Revision() >= wanted.revision:
 		return true
 	}
-	k := c.shown
+	k := c.covered
 	return k.namespace == namespace && k.store == wanted.store && k.revision >= wanted.revision && !k.at.Before(wanted.at)
 }

@@ -7,13 +7,13 @@ import (
 	"github.com/bowline-dev/bowline/controller"
 )
 
-// again is what makes two objects that are collected one after the other the same: their name, and their owners.
-type again struct {
+// incarnation identifies successive incarnations of an object: equal name and equal owners.
+type incarnation struct {
 	controller.Request
 	owners string
 }
 
-// ownersOf are the uids of an object's owners.
+// ownersOf returns the uids of obj's owners, joined.
 func ownersOf(obj object) string {
 	var uids []string
 	for _, r := range obj.OwnerReferences {
@@ -22,23 +22,23 @@ func ownersOf(obj object) string {
 	return strings.Join(uids, " ")
 }
 
-// past is how often objects were collected.
-type past struct {
+// collections counts how often an object was collected.
+type collections struct {
 	mu      sync.Mutex
-	objects map[again]int
+	objects map[incarnation]int
 }
 
-func (p *past) times(which again) int {
+func (p *collections) times(which incarnation) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.objects[which]
 }
 
-func (p *past) add(which again) {
+func (p *collections) add(which incarnation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.objects) >= mostAbsent || p.objects == nil {
-		p.objects = map[again]int{}
+	if len(p.objects) >= maxAbsent || p.objects == nil {
+		p.objects = map[incarnation]int{}
 	}
 	p.objects[which]++
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// definitionOf is the definition of widgets, served in some of the versions v1 and v2. The last of them is stored; v2 is
-// preferred.
+// definitionOf returns a definition of widgets that serves the given versions, out of v1 and v2. The last of
+// them is the storage version; v2 is preferred.
 func definitionOf(served ...string) string {
 	var versions []string
 	for _, version := range []string{"v1", "v2"} {
@@ -26,16 +26,16 @@ func definitionOf(served ...string) string {
 		versions: [` + strings.Join(versions, ", ") + `]}}`
 }
 
-// hub makes a widget and a ConfigMap that belongs to it, by references of a version.
-func (w *world) hub(version, name string) {
+// hub creates a widget and a ConfigMap that the widget owns, by references of a version.
+func (w *fixture) hub(version, name string) {
 	w.Helper()
 	made := w.plane.Apply(w, fmt.Sprintf("{apiVersion: example.com/%s, kind: Widget, metadata: {name: %s}}", version, name))
 	w.plane.Apply(w, fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: of-%[2]s, ownerReferences: [
 		{apiVersion: example.com/%[1]s, kind: Widget, name: %[2]s, uid: %[3]s}]}}`, version, name, made[0].GetUID()))
 }
 
-// removeWidget deletes a widget by a version.
-func (w *world) removeWidget(version, name string) {
+// removeWidget deletes a widget by way of a version.
+func (w *fixture) removeWidget(version, name string) {
 	w.Helper()
 	at := schema.GroupVersionResource{Group: "example.com", Version: version, Resource: "widgets"}
 	err := client.Of[*metav1.PartialObjectMetadata](w.client, at).Delete(w.Context(), "default", name, metav1.DeleteOptions{})
@@ -44,13 +44,13 @@ func (w *world) removeWidget(version, name string) {
 	}
 }
 
-// What is deleted while a kind comes to be served in another version is missed by the cache of neither.
-func TestWhatIsDeletedWhileTheVersionOfItsKindChanges(t *testing.T) {
+// A deletion during a change of the served version is missed by the caches of both versions.
+func TestDeletionsDuringVersionChangesAreObserved(t *testing.T) {
 	t.Parallel()
 	for _, versions := range [][]string{{"v1", "v2"}, {"v2"}} {
 		t.Run(strings.Join(versions, " and "), func(t *testing.T) {
 			t.Parallel()
-			inWorld(t, func(w *world) {
+			runFixture(t, func(w *fixture) {
 				w.plane.Apply(w, definitionOf("v1"))
 				time.Sleep(time.Minute)
 				w.hub("v1", "hub")
@@ -70,10 +70,10 @@ func TestWhatIsDeletedWhileTheVersionOfItsKindChanges(t *testing.T) {
 	}
 }
 
-// That a version is not served any more does not say that its objects are gone.
-func TestWhatBelongsToAKindWhoseVersionIsServedNoMoreStays(t *testing.T) {
+// Objects of a version that is no longer served still exist.
+func TestDependentsStayWhenTheOwnersVersionIsRemoved(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	runFixture(t, func(w *fixture) {
 		w.plane.Apply(w, definitionOf("v1"))
 		time.Sleep(time.Minute)
 		release := w.way.hold("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
@@ -90,10 +90,10 @@ func TestWhatBelongsToAKindWhoseVersionIsServedNoMoreStays(t *testing.T) {
 	})
 }
 
-// What an owner is to leave behind stays, though the version in which it is told so is served no more when it is.
-func TestWhatAnOwnerIsToLeaveBehindStaysThoughItsVersionGoes(t *testing.T) {
+// Dependents are orphaned although the version in which the collector wants to write them stops being served.
+func TestOrphaningSurvivesVersionRemoval(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	runFixture(t, func(w *fixture) {
 		w.plane.Apply(w, definitionOf("v1"))
 		time.Sleep(time.Minute)
 		owner := w.configMap("leaves", nil)
@@ -112,19 +112,20 @@ func TestWhatAnOwnerIsToLeaveBehindStaysThoughItsVersionGoes(t *testing.T) {
 	})
 }
 
-// What is of a kind that goes waits for the kinds of its owners no more; in another version of its kind it goes on to.
-func TestWhoWaitsForTheKindOfAnOwnerWhileItsOwnGoes(t *testing.T) {
+// An object whose own kind is removed stops waiting for the kinds of its owners; one that moves to another
+// version keeps waiting.
+func TestRemovedKindsStopWaitingForOwnerKinds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		goes func(w *world)
+		goes func(w *fixture)
 		want int
 	}{
-		"altogether":       {func(w *world) { w.undefine() }, 0},
-		"on to be another": {func(w *world) { w.plane.Apply(w, definitionOf("v2")) }, 1},
+		"altogether":       {func(w *fixture) { w.undefine() }, 0},
+		"on to be another": {func(w *fixture) { w.plane.Apply(w, definitionOf("v2")) }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inWorld(t, func(w *world) {
+			runFixture(t, func(w *fixture) {
 				w.plane.Apply(w, definitionOf("v1"))
 				time.Sleep(time.Minute)
 				w.plane.Apply(w, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: waits, namespace: default,
@@ -145,7 +146,7 @@ func TestWhoWaitsForTheKindOfAnOwnerWhileItsOwnGoes(t *testing.T) {
 }
 
 // undefine deletes the definition of widgets.
-func (w *world) undefine() {
+func (w *fixture) undefine() {
 	w.Helper()
 	at := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	all := client.Of[*metav1.PartialObjectMetadata](w.client, at)

@@ -23,23 +23,23 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/garbagecollector"
 )
 
-// world is a plane in a bubble on which nothing runs but a collector.
-type world struct {
+// fixture is a plane in a bubble that runs only a collector.
+type fixture struct {
 	*testing.T
 	plane   *bowlinetest.Plane
 	client  *client.Client
 	configs client.Resource[*corev1.ConfigMap]
-	way     *way
-	waiting func() int // how many objects wait for the kinds of their owners to be served
+	way     *proxy
+	waiting func() int // counts the objects that wait for the kinds of their owners to be served
 }
 
-func inWorld(t *testing.T, test func(w *world)) {
+func runFixture(t *testing.T, test func(w *fixture)) {
 	t.Helper()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
-		w := &world{T: t, plane: p, way: &way{held: map[string]chan struct{}{}, failing: map[string]bool{}, asked: map[string]int{}}}
+		w := &fixture{T: t, plane: p, way: &proxy{held: map[string]chan struct{}{}, failing: map[string]bool{}, asked: map[string]int{}}}
 		w.client = clientOf(w, p)
 		w.configs = client.For[*corev1.ConfigMap](w.client)
-		config := rest.CopyConfig(p.Config())
+		config := rest.CopyConfig(p.RESTConfig())
 		config.Wrap(w.way.lead)
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
@@ -59,19 +59,19 @@ func inWorld(t *testing.T, test func(w *world)) {
 	}, trial.Alone())
 }
 
-func clientOf(w *world, p *bowlinetest.Plane) *client.Client {
+func clientOf(w *fixture, p *bowlinetest.Plane) *client.Client {
 	w.Helper()
-	c, err := client.New(p.Config())
+	c, err := client.New(p.RESTConfig())
 	if err != nil {
 		w.Fatal(err)
 	}
 	return c
 }
 
-// configMap makes a ConfigMap that belongs to others, and blocks them.
-func (w *world) configMap(name string, finalizers []string, owners ...*corev1.ConfigMap) *corev1.ConfigMap {
+// configMap creates a ConfigMap that has the given owners and blocks their deletion.
+func (w *fixture) configMap(name string, finalizers []string, owners ...*corev1.ConfigMap) *corev1.ConfigMap {
 	w.Helper()
-	obj := &corev1.ConfigMap{ObjectMeta: belonging(name, finalizers, owners)}
+	obj := &corev1.ConfigMap{ObjectMeta: metaOwnedBy(name, finalizers, owners)}
 	made, err := w.configs.Create(w.Context(), obj, metav1.CreateOptions{})
 	if err != nil {
 		w.Fatal(err)
@@ -79,16 +79,16 @@ func (w *world) configMap(name string, finalizers []string, owners ...*corev1.Co
 	return made
 }
 
-// secret makes a Secret that belongs to others, and blocks them.
-func (w *world) secret(name string, finalizers []string, owners ...*corev1.ConfigMap) {
+// secret creates a Secret that has the given owners and blocks their deletion.
+func (w *fixture) secret(name string, finalizers []string, owners ...*corev1.ConfigMap) {
 	w.Helper()
-	obj := &corev1.Secret{ObjectMeta: belonging(name, finalizers, owners)}
+	obj := &corev1.Secret{ObjectMeta: metaOwnedBy(name, finalizers, owners)}
 	if _, err := client.For[*corev1.Secret](w.client).Create(w.Context(), obj, metav1.CreateOptions{}); err != nil {
 		w.Fatal(err)
 	}
 }
 
-func belonging(name string, finalizers []string, owners []*corev1.ConfigMap) metav1.ObjectMeta {
+func metaOwnedBy(name string, finalizers []string, owners []*corev1.ConfigMap) metav1.ObjectMeta {
 	meta := metav1.ObjectMeta{Namespace: "default", Name: name, Finalizers: finalizers}
 	for _, owner := range owners {
 		meta.OwnerReferences = append(meta.OwnerReferences, metav1.OwnerReference{
@@ -99,28 +99,28 @@ func belonging(name string, finalizers []string, owners []*corev1.ConfigMap) met
 }
 
 // remove deletes a ConfigMap.
-func (w *world) remove(name string, policy metav1.DeletionPropagation) {
+func (w *fixture) remove(name string, policy metav1.DeletionPropagation) {
 	w.Helper()
 	if err := w.configs.Delete(w.Context(), "default", name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
 		w.Fatal(err)
 	}
 }
 
-// resources are those that a test's names begin with.
+// resources maps the prefixes of object names in these tests to resources.
 var resources = map[string]schema.GroupVersionResource{
 	"configmap": {Version: "v1", Resource: "configmaps"},
 	"secret":    {Version: "v1", Resource: "secrets"},
 	"widget":    {Group: "example.com", Version: "v2", Resource: "widgets"},
 }
 
-// of is the resource, and the name, of an object such as "configmap/a".
-func (w *world) of(object string) (client.Resource[*metav1.PartialObjectMetadata], string) {
+// of returns the resource and the name of an object such as "configmap/a".
+func (w *fixture) of(object string) (client.Resource[*metav1.PartialObjectMetadata], string) {
 	resource, name, _ := strings.Cut(object, "/")
 	return client.Of[*metav1.PartialObjectMetadata](w.client, resources[resource]), name
 }
 
-// expect says whether objects are there.
-func (w *world) expect(there bool, objects ...string) {
+// expect fails the test unless the existence of each object equals there.
+func (w *fixture) expect(there bool, objects ...string) {
 	w.Helper()
 	for _, object := range objects {
 		resource, name := w.of(object)
@@ -130,8 +130,8 @@ func (w *world) expect(there bool, objects ...string) {
 	}
 }
 
-// expectFree expects an object that belongs to nobody.
-func (w *world) expectFree(object string) {
+// expectFree fails the test unless the object exists and has no owners.
+func (w *fixture) expectFree(object string) {
 	w.Helper()
 	resource, name := w.of(object)
 	obj, err := resource.Get(w.Context(), "default", name)
@@ -142,8 +142,8 @@ func (w *world) expectFree(object string) {
 	}
 }
 
-// let takes the finalizers from an object.
-func (w *world) let(object string) {
+// let removes the finalizers of an object.
+func (w *fixture) let(object string) {
 	w.Helper()
 	resource, name := w.of(object)
 	patch := []byte(`{"metadata":{"finalizers":null}}`)
@@ -152,21 +152,21 @@ func (w *world) let(object string) {
 	}
 }
 
-// way is what the collector's requests go through. Paths are those of collections.
-type way struct {
+// proxy is the transport that the collector's requests go through, with faults. Paths are those of collections.
+type proxy struct {
 	mu      sync.Mutex
-	held    map[string]chan struct{} // paths whose watches tell nothing until the channel is closed
+	held    map[string]chan struct{} // paths whose watches are blocked until the channel is closed
 	failing map[string]bool          // paths whose lists fail
-	asked   map[string]int           // how often a path was read
-	halts   map[string]*halt         // by requests, such as "GET /api"
-	other   http.RoundTripper        // the server that answers for example.com; nil for the plane itself
+	asked   map[string]int           // number of reads by path
+	halts   map[string]*halt         // by request, such as "GET /api"
+	other   http.RoundTripper        // server that answers for example.com; nil for the plane itself
 }
 
-// halt is where a request waits.
+// halt blocks a request: met is closed when the request arrives, and on lets it continue.
 type halt struct{ met, on chan struct{} }
 
-// hold has nothing told of what is watched at a path, until release.
-func (y *way) hold(path string) (release func()) {
+// hold blocks the events of watches at a path until release.
+func (y *proxy) hold(path string) (release func()) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	held := make(chan struct{})
@@ -179,15 +179,15 @@ func (y *way) hold(path string) (release func()) {
 	}
 }
 
-// fail has lists at a path fail, or no more.
-func (y *way) fail(path string, fails bool) {
+// fail makes lists at a path fail, or succeed again.
+func (y *proxy) fail(path string, fails bool) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.failing[path] = fails
 }
 
-// halt has the next request of a method and path wait, once it has come, until release.
-func (y *way) halt(request string) (met <-chan struct{}, release func()) {
+// halt blocks the next request of a method and path until release. met is closed when the request arrives.
+func (y *proxy) halt(request string) (met <-chan struct{}, release func()) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	h := &halt{make(chan struct{}), make(chan struct{})}
@@ -195,8 +195,8 @@ func (y *way) halt(request string) (met <-chan struct{}, release func()) {
 	return h.met, func() { close(h.on) }
 }
 
-// meet waits where a request is to.
-func (y *way) meet(q *http.Request) {
+// meet blocks the request if a halt is set for it.
+func (y *proxy) meet(q *http.Request) {
 	request := q.Method + " " + q.URL.Path
 	y.mu.Lock()
 	h := y.halts[request]
@@ -212,15 +212,15 @@ func (y *way) meet(q *http.Request) {
 	}
 }
 
-// count is how often a path was read.
-func (y *way) count(path string) int {
+// count returns how often a path was read.
+func (y *proxy) count(path string) int {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	return y.asked[path]
 }
 
-// lead has a transport's requests go this way.
-func (y *way) lead(next http.RoundTripper) http.RoundTripper {
+// lead wraps a transport with the faults.
+func (y *proxy) lead(next http.RoundTripper) http.RoundTripper {
 	return transport(func(q *http.Request) (*http.Response, error) {
 		y.meet(q)
 		next := y.route(next)
@@ -246,23 +246,23 @@ func (y *way) lead(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// transport is a function as what requests go through.
+// transport adapts a function to http.RoundTripper.
 type transport func(*http.Request) (*http.Response, error)
 
 func (t transport) RoundTrip(q *http.Request) (*http.Response, error) { return t(q) }
 
-// stream is what a watch tells.
+// stream is the body of a watch response.
 type stream struct {
 	io.ReadCloser
-	way *way
-	q   *http.Request
+	proxy *proxy
+	q     *http.Request
 }
 
 func (s *stream) Read(to []byte) (int, error) {
 	n, err := s.ReadCloser.Read(to)
-	s.way.mu.Lock()
-	held := s.way.held[s.q.URL.Path]
-	s.way.mu.Unlock()
+	s.proxy.mu.Lock()
+	held := s.proxy.held[s.q.URL.Path]
+	s.proxy.mu.Unlock()
 	if held != nil {
 		select {
 		case <-held:

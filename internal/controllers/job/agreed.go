@@ -11,33 +11,34 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// agreed makes sure that the server has a job's pods as they were seen, by one list of their metadata, however many they are. How
-// many are to be made follows from all of them, and what is counted twice nobody notices.
-type agreed struct {
+// verifiedPods verifies that the server has a job's pods as they were observed, with one list of their metadata
+// however many there are. The number of pods to create depends on all of them, and a pod counted twice would
+// go unnoticed.
+type verifiedPods struct {
 	job      *batchv1.Job
 	selector labels.Selector
-	// pods are the job's as they were seen: it must have no other ones.
+	// pods are the observed pods of the job; the server must have no others.
 	pods []*corev1.Pod
-	// exact must not have changed since, nor have gone: they are to be counted or deleted.
+	// exact must exist unchanged: they are about to be counted or deleted.
 	exact []*corev1.Pod
-	// gone are to be counted now that they are there no more, or wait for it no more.
+	// gone are about to be moved to the counts; they must be deleted or without the tracking finalizer.
 	gone map[types.UID]bool
 }
 
-func (a agreed) String() string {
+func (a verifiedPods) String() string {
 	return fmt.Sprintf("make sure that there are %d pods, %d of them as they were seen, and that %d are gone",
 		len(a.pods), len(a.exact), len(a.gone))
 }
 
-func (a agreed) Do(ctx context.Context, by *action.Hand) error {
-	return action.Soon(func() error { return a.check(ctx, by) })
+func (a verifiedPods) Do(ctx context.Context, by *action.Executor) error {
+	return action.RetryIfSlow(func() error { return a.check(ctx, by) })
 }
 
-func (a agreed) check(ctx context.Context, by *action.Hand) error {
+func (a verifiedPods) check(ctx context.Context, by *action.Executor) error {
 	known, exact := map[types.UID]bool{}, map[types.UID]string{}
 	for _, pod := range a.pods {
 		known[pod.UID] = true
@@ -53,16 +54,16 @@ func (a agreed) check(ctx context.Context, by *action.Hand) error {
 		seen, mustBe := exact[pod.UID]
 		switch {
 		case a.gone[pod.UID] && isTracked(pod):
-			return fmt.Errorf("%w: pod/%s is there", action.ErrBehind, pod.Name)
+			return fmt.Errorf("%w: pod/%s is there", action.ErrStaleCache, pod.Name)
 		case mustBe && seen != pod.ResourceVersion:
-			return fmt.Errorf("%w: pod/%s has changed", action.ErrBehind, pod.Name)
+			return fmt.Errorf("%w: pod/%s has changed", action.ErrStaleCache, pod.Name)
 		case !known[pod.UID] && !a.gone[pod.UID] && metav1.IsControlledBy(pod, a.job):
-			return fmt.Errorf("%w: it does not show pod/%s", action.ErrBehind, pod.Name)
+			return fmt.Errorf("%w: it does not show pod/%s", action.ErrStaleCache, pod.Name)
 		}
 		delete(exact, pod.UID)
 	}
 	if len(exact) > 0 {
-		return fmt.Errorf("%w: %d pods of %s have gone", action.ErrBehind, len(exact), a.job.Name)
+		return fmt.Errorf("%w: %d pods of %s have gone", action.ErrStaleCache, len(exact), a.job.Name)
 	}
 	return nil
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/job"
 )
 
-// A pod waits to be counted until the server says that its job has gone, which is not said where nobody finds the way to it.
-func TestAPodWaitsForAJobThatAProxyDoesNotFind(t *testing.T) {
+// A pod waits to be counted until the server confirms that its job is gone. A proxy's 404 does not confirm
+// it.
+func TestPodsWaitDespiteAProxys404(t *testing.T) {
 	t.Parallel()
 	way := &trial.Astray{Path: "/jobs/"}
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {

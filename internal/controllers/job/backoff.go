@@ -13,59 +13,61 @@ import (
 	"github.com/bowline-dev/bowline/controller"
 )
 
-// After a pod has failed the next one is made firstPause later, after the second failure in a row twice that, and so on.
+// firstDelay is the delay before the pod that follows a first failure. Each further failure in a row doubles
+// it, up to maxDelay.
 const (
-	firstPause   = 10 * time.Second
-	longestPause = 10 * time.Minute
+	firstDelay = 10 * time.Second
+	maxDelay   = 10 * time.Minute
 )
 
-// pause is how long to wait after so many failures in a row, of which the last was then.
-func pause(failures int, last, now time.Time) time.Duration {
+// remainingDelay returns the remaining delay after a number of consecutive failures, the last of them at the given
+// time.
+func remainingDelay(failures int, last, now time.Time) time.Duration {
 	if failures == 0 {
 		return 0
 	}
-	wait := firstPause
+	wait := firstDelay
 	for range failures - 1 {
-		if wait = min(2*wait, longestPause); wait == longestPause {
+		if wait = min(2*wait, maxDelay); wait == maxDelay {
 			break
 		}
 	}
 	return max(0, wait-now.Sub(last))
 }
 
-// Past is what has come of a job's pods since one has last succeeded, also of those that are gone by now. It is an economy: a
-// process that begins anew knows of those alone that are there.
-type Past struct {
-	// Succeeded is when a pod has last succeeded; zero for never.
+// Outcomes is the outcome of a job's pods since the last success, including pods that have since been deleted. It
+// is best effort: after a restart it covers only the pods that still exist.
+type Outcomes struct {
+	// Succeeded is when a pod last succeeded; zero if none has.
 	Succeeded time.Time
-	// Failed is when pods have failed since then: so many of them at most that more would change nothing.
+	// Failed is when pods failed since then, at most maxFailures of them.
 	Failed map[types.UID]time.Time
 }
 
-// mostFailures is how many failures the longest pause comes after, and some more.
-const mostFailures = 10
+// maxFailures suffices to reach the longest pause.
+const maxFailures = 10
 
-// past is Past with the pods that are there now.
-func (d *Decision) past() Past {
-	p := Past{Succeeded: d.Past.Succeeded, Failed: map[types.UID]time.Time{}}
+// outcomes returns Outcomes updated by the pods that exist.
+func (d *Decision) outcomes() Outcomes {
+	p := Outcomes{Succeeded: d.Past.Succeeded, Failed: map[types.UID]time.Time{}}
 	maps.Copy(p.Failed, d.Past.Failed)
 	for _, pod := range d.pods {
 		switch {
 		case pod.Status.Phase == corev1.PodSucceeded:
 			p.Succeeded = later(p.Succeeded, endedAt(pod))
-		case d.failed(pod) && (isTracked(pod) || pod.DeletionTimestamp == nil): // the others were deleted by the job
+		case d.failed(pod) && (isTracked(pod) || pod.DeletionTimestamp == nil): // other deleted pods were deleted by the job
 			p.Failed[pod.UID] = endedAt(pod)
 		}
 	}
 	maps.DeleteFunc(p.Failed, func(_ types.UID, at time.Time) bool { return at.Before(p.Succeeded) })
-	for _, uid := range p.oldest(len(p.Failed) - mostFailures) {
+	for _, uid := range p.oldest(len(p.Failed) - maxFailures) {
 		delete(p.Failed, uid)
 	}
 	return p
 }
 
-// oldest are the first failures, so many at most.
-func (p Past) oldest(count int) []types.UID {
+// oldest returns the first count failures.
+func (p Outcomes) oldest(count int) []types.UID {
 	if count <= 0 {
 		return nil
 	}
@@ -74,39 +76,39 @@ func (p Past) oldest(count int) []types.UID {
 	})[:count]
 }
 
-// backoff is how long to wait before a pod takes the place of those that have failed since one has last succeeded.
+// backoff returns the remaining delay before failed pods are replaced.
 func (d *Decision) backoff() time.Duration {
-	p := d.past()
+	p := d.outcomes()
 	var last time.Time
 	for _, at := range p.Failed {
 		last = later(last, at)
 	}
-	return pause(len(p.Failed), last, d.Now)
+	return remainingDelay(len(p.Failed), last, d.Now)
 }
 
-// pasts are those of jobs that go on, by their names.
-type pasts struct {
+// outcomesByJob holds the Outcomes of each running job, by name.
+type outcomesByJob struct {
 	mu sync.Mutex
 	of map[controller.Request]known
 }
 
-// known is the past of the job with a uid.
+// known is the Outcomes of the job with the uid.
 type known struct {
 	uid types.UID
-	Past
+	Outcomes
 }
 
-func (p *pasts) get(request controller.Request, job types.UID) Past {
+func (p *outcomesByJob) get(request controller.Request, job types.UID) Outcomes {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if k := p.of[request]; k.uid == job {
-		return k.Past
+		return k.Outcomes
 	}
-	return Past{}
+	return Outcomes{}
 }
 
-// set remembers the past of a job; nobody changes it any more.
-func (p *pasts) set(request controller.Request, job types.UID, past Past) {
+// set stores the past of a job, which must not be modified afterwards.
+func (p *outcomesByJob) set(request controller.Request, job types.UID, past Outcomes) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if past.Succeeded.IsZero() && len(past.Failed) == 0 {
@@ -119,8 +121,8 @@ func (p *pasts) set(request controller.Request, job types.UID, past Past) {
 	p.of[request] = known{job, past}
 }
 
-// forget is for a job that has ended or is gone.
-func (p *pasts) forget(request controller.Request) {
+// forget removes the past of a job that has ended or is gone.
+func (p *outcomesByJob) forget(request controller.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.of, request)
@@ -133,8 +135,8 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// endedAt is when a pod has ended: when its last container did, or since when it is not ready, or was asked to go. A pod that
-// says none of it has ended when it began.
+// endedAt returns when a pod ended: when its last container terminated, or else when it became unready, or
+// else when its deletion was requested. Without any of these it returns the creation time.
 func endedAt(pod *corev1.Pod) time.Time {
 	if at, ok := lastContainer(pod); ok {
 		return at
@@ -154,7 +156,8 @@ func endedAt(pod *corev1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
-// lastContainer is when the last container of a pod has ended, if all have, with those that run beside them.
+// lastContainer returns when the last container of a pod, sidecars included, terminated. ok is false if any
+// has not.
 func lastContainer(pod *corev1.Pod) (at time.Time, ok bool) {
 	beside := map[string]bool{}
 	for _, c := range pod.Spec.InitContainers {

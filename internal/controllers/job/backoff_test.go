@@ -8,24 +8,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/bowline-dev/bowline/internal/controllers/failing"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podbackoff"
 )
 
-func TestAPauseIsTwiceTheOneBeforeItUpToTenMinutes(t *testing.T) {
+func TestBackoffDoublesUpToTenMinutes(t *testing.T) {
 	t.Parallel()
 	for failures, want := range []time.Duration{0, 10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second,
 		320 * time.Second, 10 * time.Minute, 10 * time.Minute} {
-		if got := pause(failures, noon, noon); got != want {
+		if got := remainingDelay(failures, noon, noon); got != want {
 			t.Errorf("after %d failures: %s, want %s", failures, got, want)
 		}
 	}
-	if got := pause(1000, noon, noon.Add(9*time.Minute)); got != time.Minute {
+	if got := remainingDelay(1000, noon, noon.Add(9*time.Minute)); got != time.Minute {
 		t.Errorf("a minute before the end: %s", got)
 	}
 }
 
 // Failures count from the last success on.
-func TestASuccessEndsThePauses(t *testing.T) {
+func TestSuccessResetsTheBackoff(t *testing.T) {
 	t.Parallel()
 	j := aJob(3)
 	failed, succeeded := podOf(j, 1, corev1.PodFailed), podOf(j, 2, corev1.PodSucceeded)
@@ -37,39 +37,39 @@ func TestASuccessEndsThePauses(t *testing.T) {
 	now := noon.Add(time.Hour)
 	ended(failed, now.Add(-2*time.Second))
 	ended(succeeded, now.Add(-3*time.Second))
-	if d := decided(j, failed, succeeded); d.again != 8*time.Second || len(d.Keep) != 0 {
-		t.Errorf("a failure after the success: again in %s, %s", d.again, text(d.Keep))
+	if d := decided(j, failed, succeeded); d.requeue != 8*time.Second || len(d.Keep) != 0 {
+		t.Errorf("a failure after the success: again in %s, %s", d.requeue, text(d.Keep))
 	}
 	ended(succeeded, now.Add(-time.Second))
-	if d := decided(j, failed, succeeded); d.again != 0 || d.created != 2 {
-		t.Errorf("a success after the failure: again in %s, %s", d.again, text(d.Keep))
+	if d := decided(j, failed, succeeded); d.requeue != 0 || d.created != 2 {
+		t.Errorf("a success after the failure: again in %s, %s", d.requeue, text(d.Keep))
 	}
 }
 
-// Failures count although their pods are gone, and those do not which the job itself has deleted.
-func TestPausesDoNotEndWithThePods(t *testing.T) {
+// Failures count after their pods are deleted, except for pods that the job itself deleted.
+func TestBackoffOutlivesDeletedPods(t *testing.T) {
 	t.Parallel()
 	j := aJob(1)
 	failed := podOf(j, 1, corev1.PodFailed)
 	failed.Finalizers, failed.CreationTimestamp = nil, metav1.NewTime(noon.Add(time.Hour))
-	past := decided(j, failed).past()
-	d := Decide(Seen{
+	past := decided(j, failed).outcomes()
+	d := Decide(Input{
 		Job: j, Selector: labels.SelectorFromSet(labels.Set{"app": "work"}), Past: past,
-		Now: noon.Add(time.Hour + time.Second), Pauses: failing.New(),
+		Now: noon.Add(time.Hour + time.Second), Pauses: podbackoff.New(),
 		Taken: func(string) bool { return false },
 	})
-	if d.again != 9*time.Second {
-		t.Errorf("again in %s", d.again)
+	if d.requeue != 9*time.Second {
+		t.Errorf("again in %s", d.requeue)
 	}
 	failed.DeletionTimestamp = &failed.CreationTimestamp
-	if d := decided(j, failed); d.again != 0 || len(d.past().Failed) != 0 {
-		t.Errorf("after one that the job has deleted: again in %s, %v", d.again, d.past())
+	if d := decided(j, failed); d.requeue != 0 || len(d.outcomes().Failed) != 0 {
+		t.Errorf("after one that the job has deleted: again in %s, %v", d.requeue, d.outcomes())
 	}
 	var many []*corev1.Pod
 	for n := range 1000 {
 		many = append(many, podOf(j, n, corev1.PodFailed))
 	}
-	if n := len(decided(j, many...).past().Failed); n != mostFailures {
+	if n := len(decided(j, many...).outcomes().Failed); n != maxFailures {
 		t.Errorf("%d failures are remembered", n)
 	}
 }

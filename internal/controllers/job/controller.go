@@ -1,10 +1,11 @@
-// Package job is the controller that has pods do a piece of work: as many of them as a Job says, until as many have succeeded.
-// One that fails is replaced, later each time, until too many have. Each pod is counted once, whatever happens to it or to the
-// controller.
+// Package job implements the controller that runs the pods of Jobs: as many in parallel as a Job asks for,
+// until enough have succeeded. It replaces a failed pod after a growing delay, until too many have failed.
+// Each pod is counted exactly once, whatever happens to the pod or to the controller.
 //
-// decide.go is what it does, of nothing but what was seen: keep.go makes and deletes pods of template.go, perindex.go tells the
-// parts of the work apart, backoff.go waits, policy.go reads a job's policies, end.go finds out why a job ends, and report.go
-// counts. This file reads the cache and carries it out. leftover.go releases the pods that no job counts any more.
+// decide.go computes the actions from what was observed, without I/O: keep.go creates and deletes pods, which
+// template.go builds; perindex.go tracks completion indexes; backoff.go delays; policy.go evaluates the
+// failure and success policies; end.go determines whether the job ends, and report.go counts. This file reads
+// the cache and executes the actions. leftover.go removes the finalizer from pods that no job will count.
 package job
 
 import (
@@ -23,24 +24,24 @@ import (
 
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/adopt"
-	"github.com/bowline-dev/bowline/internal/controllers/failing"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/ownership"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podbackoff"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
-// Name of the controller, as --controllers takes it.
+// Name is the controller's name, as the --controllers flag accepts it.
 const Name = "job"
 
-// workers is how many jobs are worked on at a time.
+// workers is the number of jobs reconciled concurrently.
 const workers = 5
 
-// together is how long what happens to a job's pods is gathered: of a thousand that become ready at about the same time the
-// status tells in a few writes. Kubernetes' controller waits ten times as long.
-const together = 100 * time.Millisecond
+// batchDelay is how long events of a job's pods are batched: if a thousand pods become ready at about the same
+// time, a few status writes suffice. Kubernetes' controller waits ten times as long.
+const batchDelay = 100 * time.Millisecond
 
-// After how long what has failed is tried again, the first time and at last, as in Kubernetes.
+// firstRetry and lastRetry bound the exponential retry delay, as in Kubernetes.
 const (
 	firstRetry = time.Second
 	lastRetry  = time.Minute
@@ -51,12 +52,12 @@ var (
 	resource = batchv1.SchemeGroupVersion.WithResource("jobs")
 )
 
-// Add adds the controller to a manager, with the one that releases what jobs leave.
+// Add adds the controller to a manager, together with the one that releases leftover pods.
 func Add(m *controller.Manager) []*controller.Controller {
 	r := &reconciler{
 		jobs: informer.For[*batchv1.Job](m.Informers(), resource),
-		pods: adopt.CacheOf[*corev1.Pod](m, pods.Resource),
-		hand: action.NewHand(m, "job-controller"), pauses: failing.New(),
+		pods: ownership.NewCache[*corev1.Pod](m, pods.Resource),
+		hand: action.NewExecutor(m, "job-controller"), pauses: podbackoff.New(),
 	}
 	return []*controller.Controller{
 		m.Add(controller.Options{
@@ -64,9 +65,9 @@ func Add(m *controller.Manager) []*controller.Controller {
 			Reconciler: r,
 			Sources: []controller.Source{
 				controller.For(r.jobs, controller.GenerationChanged),
-				controller.WatchesLater(r.jobs, together, itself),
-				controller.WatchesLater(r.pods.Informer, together, jobOf),
-				controller.WatchesLater(r.pods.Informer, together, r.whoMayAdopt),
+				controller.WatchesLater(r.jobs, batchDelay, itself),
+				controller.WatchesLater(r.pods.Informer, batchDelay, jobOf),
+				controller.WatchesLater(r.pods.Informer, batchDelay, r.adopters),
 				&r.later,
 			},
 			Workers: workers,
@@ -76,23 +77,23 @@ func Add(m *controller.Manager) []*controller.Controller {
 	}
 }
 
-// reconciler works on one job at a time.
+// reconciler reconciles one job per request.
 type reconciler struct {
-	jobs *informer.Informer[*batchv1.Job]
-	pods adopt.Cache[*corev1.Pod]
-	hand *action.Hand
-	past pasts
-	told action.Told[batchv1.JobStatus]
-	// pauses are those of jobs that pods are taken from.
-	pauses *failing.Pauses
-	// later is when to look again at jobs although what was tried has failed.
+	jobs     *informer.Informer[*batchv1.Job]
+	pods     ownership.Cache[*corev1.Pod]
+	hand     *action.Executor
+	outcomes outcomesByJob
+	told     action.StatusBackoff[batchv1.JobStatus]
+	// pauses slow down jobs whose pods are taken from them.
+	pauses *podbackoff.Tracker
+	// later schedules reconciles that are due regardless of a failed attempt's retry delay.
 	later controller.Trigger
 }
 
-// itself is a job.
+// itself returns the request for j.
 func itself(j *batchv1.Job) []controller.Request { return []controller.Request{informer.KeyOf(j)} }
 
-// jobOf is the job that controls a pod.
+// jobOf returns the job that controls a pod.
 func jobOf(pod *corev1.Pod) []controller.Request {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil || schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() != kind.GroupKind() {
@@ -101,8 +102,8 @@ func jobOf(pod *corev1.Pod) []controller.Request {
 	return []controller.Request{{Namespace: pod.Namespace, Name: owner.Name}}
 }
 
-// whoMayAdopt are the jobs that a pod without a controller matches.
-func (r *reconciler) whoMayAdopt(pod *corev1.Pod) (requests []controller.Request) {
+// adopters returns the jobs whose selectors match a pod that has no controller.
+func (r *reconciler) adopters(pod *corev1.Pod) (requests []controller.Request) {
 	if metav1.GetControllerOfNoCopy(pod) != nil {
 		return nil
 	}
@@ -114,14 +115,14 @@ func (r *reconciler) whoMayAdopt(pod *corev1.Pod) (requests []controller.Request
 	return requests
 }
 
-// Reconcile takes a job one step further.
+// Reconcile executes the next step for a job.
 func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	j, err := r.jobs.Lister().Get(request.Namespace, request.Name)
 	if apierrors.IsNotFound(err) {
 		r.forget(request)
 		return controller.Result{}, nil
 	}
-	if err != nil || isOthers(j) {
+	if err != nil || isManagedElsewhere(j) {
 		return controller.Result{}, err
 	}
 	if HasEnded(j) != "" {
@@ -132,48 +133,48 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 	if err != nil {
 		return controller.Result{}, controller.Terminal(err)
 	}
-	d := Decide(r.see(request, j, selector))
+	d := Decide(r.observe(request, j, selector))
 	controller.Note(ctx, "%d pods at work, %d have succeeded, %d have failed", len(d.active), d.succeeded, d.failures)
 	if _, err := r.hand.Do(ctx, d.Claim...); err != nil {
-		return controller.Result{}, unlessBehind(err)
+		return controller.Result{}, unlessStale(err)
 	}
 	if !d.adopts {
-		r.past.set(request, j.UID, d.past())
+		r.outcomes.set(request, j.UID, d.outcomes())
 	}
 	_, failure := r.hand.Do(ctx, d.Keep...)
-	if errors.Is(failure, action.ErrBehind) {
+	if errors.Is(failure, action.ErrStaleCache) {
 		return controller.Result{}, nil
 	}
 	result, err := r.report(ctx, request, d, failure)
 	if failure = cmp.Or(failure, err); failure != nil && result.RequeueAfter > 0 {
-		r.later.AddAfter(request, result.RequeueAfter) // whenever the next try is
+		r.later.AddAfter(request, result.RequeueAfter) // due independently of the retry delay
 	}
 	return result, failure
 }
 
-// forget is for a job that has ended or is gone.
+// forget removes what is cached about a job that has ended or is gone.
 func (r *reconciler) forget(request controller.Request) {
-	r.past.forget(request)
-	r.told.Forget(request)
+	r.outcomes.forget(request)
+	r.told.Delete(request)
 }
 
-// report writes what has come of a decision, unless somebody else says otherwise again and again.
+// report writes the outcome of a decision, but waits if another writer keeps overwriting the status.
 func (r *reconciler) report(ctx context.Context, request controller.Request, d *Decision, failure error) (controller.Result, error) {
 	actions := d.Report(failure)
-	if wait := r.told.Wait(request, d.Job.Status, d.status); wait > 0 {
+	if wait := r.told.Delay(request, d.Job.Status, d.status); wait > 0 {
 		return controller.Result{RequeueAfter: wait}, nil
 	}
 	result, err := r.hand.Do(ctx, actions...)
 	if err == nil {
-		r.told.Said(request, d.status)
+		r.told.Written(request, d.status)
 	}
 	return result, err
 }
 
-// see reads the cache.
-func (r *reconciler) see(request controller.Request, j *batchv1.Job, selector labels.Selector) Seen {
-	return Seen{
-		Job: j, Selector: selector, Pods: r.pods.Claimable(j), Past: r.past.get(request, j.UID), Pauses: r.pauses, Now: time.Now(),
+// observe assembles the input of a decision from the cache.
+func (r *reconciler) observe(request controller.Request, j *batchv1.Job, selector labels.Selector) Input {
+	return Input{
+		Job: j, Selector: selector, Pods: r.pods.Claimable(j), Past: r.outcomes.get(request, j.UID), Pauses: r.pauses, Now: time.Now(),
 		Taken: func(name string) bool {
 			pod, taken := r.pods.Indexer().Get(informer.Key{Namespace: j.Namespace, Name: name})
 			return taken && !metav1.IsControlledBy(pod, j)
@@ -181,14 +182,14 @@ func (r *reconciler) see(request controller.Request, j *batchv1.Job, selector la
 	}
 }
 
-// isOthers says that another controller is asked to do the job.
-func isOthers(j *batchv1.Job) bool {
+// isManagedElsewhere reports whether spec.managedBy assigns the job to another controller.
+func isManagedElsewhere(j *batchv1.Job) bool {
 	return ptr.Deref(j.Spec.ManagedBy, batchv1.JobControllerName) != batchv1.JobControllerName
 }
 
-// unlessBehind is an error, or none where the cache is behind: what it will show is a reason to look again.
-func unlessBehind(err error) error {
-	if errors.Is(err, action.ErrBehind) {
+// unlessStale drops action.ErrStaleCache: once the cache has caught up, its event triggers a reconcile.
+func unlessStale(err error) error {
+	if errors.Is(err, action.ErrStaleCache) {
 		return nil
 	}
 	return err

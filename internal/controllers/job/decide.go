@@ -15,92 +15,95 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/adopt"
-	"github.com/bowline-dev/bowline/internal/controllers/failing"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/ownership"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podbackoff"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// Seen is what a decision is made of.
-type Seen struct {
+// Input is the input of a decision.
+type Input struct {
 	Job      *batchv1.Job
 	Selector labels.Selector
-	// Pods are those that the job controls and those that nobody does, in its namespace; ended and ending ones too.
+	// Pods are the pods in the job's namespace that the job or no one controls, including those that have
+	// ended or are being deleted.
 	Pods []*corev1.Pod
-	// Taken says that a pod of the namespace which is not the job's has a name.
+	// NameTaken reports whether a pod that is not the job's has the name.
 	Taken func(name string) bool
-	// Past is what has come of pods that may be gone by now.
-	Past Past
-	// Pauses space out what is made for pods that somebody takes from the job.
-	Pauses *failing.Pauses
+	// Outcomes is the outcome of pods that may have been deleted.
+	Past Outcomes
+	// Pauses space out the replacements of pods that are taken from the job.
+	Pauses *podbackoff.Tracker
 	Now    time.Time
 }
 
-// Decision is what is to be done, in three steps. Who carries it out stops when Claim fails, or Keep finds that the cache is
-// behind, and does the rest otherwise.
+// Decision is what to do about a job, in three steps. The executor stops if Claim fails or if Keep returns
+// action.ErrStaleCache; after any other error from Keep it still executes Report.
 type Decision struct {
-	Seen
-	// Claim is about whose pods are whose, and makes sure that what follows is decided of what there is.
+	Input
+	// Claim adopts and releases pods, and verifies with the server what the decision is based on.
 	Claim []action.Action
-	// Keep makes and deletes pods, as long as the job is as it was seen.
+	// Keep creates and deletes pods, provided that the job has not changed.
 	Keep []action.Action
 
-	spec   *batchv1.JobSpec
-	status batchv1.JobStatus // what the job will have
-	again  time.Duration     // when to look again; 0 for not by itself
-	adopts bool              // there are pods to be adopted first
-	robbed bool              // pods were taken from the job as soon as they were made
+	spec     *batchv1.JobSpec
+	status   batchv1.JobStatus // the new status of the job
+	requeue  time.Duration     // delay until the next reconcile; 0 for none
+	adopts   bool              // pods have to be adopted first
+	lostPods bool              // pods were taken from the job right after their creation
 
-	// pods are the job's, and active those that do their work.
+	// pods are the job's pods; active are those that neither ended nor are being deleted.
 	pods, active []*corev1.Pod
-	names        map[string]bool // of pods; nil while nobody asks
+	names        map[string]bool // names of Pods; built on first use
 	// terminating are being deleted and have not ended.
 	terminating []*corev1.Pod
-	// listed are in the status already, as succeeded and as failed, and were not counted yet when it was written.
+	// listed are the pods in status.uncountedTerminatedPods.
 	listed map[types.UID]bool
-	// succeeded and failed are all that have, counted or not.
+	// succeeded and failures include pods that are not counted in the status yet.
 	succeeded, failures int
-	// done are the indexes that have succeeded, lost those that never will.
+	// done are the indexes that have succeeded, lost those that have failed for good.
 	done, lost indexes
-	// before is done as the status has it.
+	// before is done according to the status.
 	before indexes
-	// delayed are pods that have failed and whose place the next one with their index has not taken yet.
+	// delayed holds, by index, the failed pod that has not been replaced yet.
 	delayed map[int]*corev1.Pod
 
-	// end is why the job ends, nil while it goes on.
+	// end is why the job ends; nil while it runs.
 	end *batchv1.JobCondition
-	// deleted and created are what Keep does.
+	// deleted are the pods that Keep deletes; created is the number that it creates.
 	deleted map[types.UID]*corev1.Pod
 	created int
-	// settling are the pods that are released in this run, those first that are listed; more says that others have to wait.
-	settling []*corev1.Pod
-	more     bool
+	// releasing are the pods whose finalizer is removed in this run, listed ones first; more reports that
+	// others remain for the next run.
+	releasing []*corev1.Pod
+	more      bool
 }
 
-// Decide says what to do next about a job that goes on. It must not have ended, or be another controller's (spec.managedBy).
-func Decide(s Seen) *Decision {
-	d := &Decision{Seen: s, spec: &s.Job.Spec, status: *s.Job.Status.DeepCopy()}
-	owner := adopt.Owner{Object: s.Job, Kind: kind, In: resource, Selector: s.Selector, Finalizer: batchv1.JobTrackingFinalizer}
-	claims := adopt.Claim(owner, s.Pods)
+// Decide computes the next steps for a running job. The job must not have ended, and must not be managed by
+// another controller (spec.managedBy).
+func Decide(s Input) *Decision {
+	d := &Decision{Input: s, spec: &s.Job.Spec, status: *s.Job.Status.DeepCopy()}
+	owner := ownership.Owner{Object: s.Job, Kind: kind, Resource: resource, Selector: s.Selector, Finalizer: batchv1.JobTrackingFinalizer}
+	claims := ownership.Claim(owner, s.Pods)
 	d.Claim = d.claim(owner, claims)
 	if d.adopts = len(claims.Adopted) > 0; d.adopts {
-		return d // they count when they are the job's
+		return d // they are counted once they are the job's
 	}
-	d.look(claims.Owned)
+	d.classify(claims.Owned)
 	d.end = d.ending()
 	switch {
 	case d.end != nil:
-		d.stop()
+		d.deleteActive()
 	case s.Job.DeletionTimestamp == nil:
-		d.keep()
+		d.scale()
 	}
-	d.settle()
-	d.makeSure()
+	d.selectReleases()
+	d.verify()
 	return d
 }
 
-// look sorts the pods, and counts what is not counted yet.
-func (d *Decision) look(owned []*corev1.Pod) {
+// classify classifies the pods and adds uncounted ones to the totals.
+func (d *Decision) classify(owned []*corev1.Pod) {
 	slices.SortFunc(owned, func(a, b *corev1.Pod) int {
 		return cmp.Or(cmp.Compare(index(a), index(b)), cmp.Compare(a.Name, b.Name))
 	})
@@ -116,10 +119,10 @@ func (d *Decision) look(owned []*corev1.Pod) {
 	d.failures = int(d.status.Failed) + len(uncounted.Failed)
 	for _, pod := range owned {
 		switch {
-		case pods.IsActive(pod) && d.listed[pod.UID]: // it has ended, which the cache does not show yet
+		case pods.IsActive(pod) && d.listed[pod.UID]: // it has ended, but the cache does not show that yet
 		case pods.IsActive(pod):
 			d.active = append(d.active, pod)
-		case !pods.HasEnded(pod):
+		case !pods.IsTerminal(pod):
 			d.terminating = append(d.terminating, pod)
 		}
 		switch {
@@ -131,37 +134,37 @@ func (d *Decision) look(owned []*corev1.Pod) {
 		}
 	}
 	if d.indexed() {
-		d.lookAtIndexes()
+		d.classifyIndexes()
 	}
 }
 
-// settle chooses the pods that are released in this run: no more than the status can list.
-func (d *Decision) settle() {
+// selectReleases selects the pods whose finalizer is removed in this run, limited to what the status may list.
+func (d *Decision) selectReleases() {
 	for _, listed := range []bool{true, false} {
 		for _, pod := range d.pods {
 			if d.listed[pod.UID] != listed || !isTracked(pod) || !d.mayRelease(pod) {
 				continue
 			}
-			if d.more = len(d.settling) >= most; d.more {
+			if d.more = len(d.releasing) >= maxPodsPerRun; d.more {
 				return
 			}
-			d.settling = append(d.settling, pod)
+			d.releasing = append(d.releasing, pod)
 		}
 	}
 }
 
-// makeSure adds to Claim that the server has what this was decided of: a cache that is behind shows pods that were counted
-// long ago as if they were not, and not those that have just been made. The first pods of a job have the names that anybody would
-// give them.
-func (d *Decision) makeSure() {
-	sure := agreed{job: d.Job, selector: d.Selector, pods: d.pods, gone: maps.Clone(d.listed)}
+// verify adds to Claim a check that the server has the pods that the decision is based on. A stale cache
+// shows pods as uncounted that were counted long ago, and misses pods that were just created. The first pods
+// of a job need no check: their names are deterministic, so creating one twice fails.
+func (d *Decision) verify() {
+	sure := verifiedPods{job: d.Job, selector: d.Selector, pods: d.pods, gone: maps.Clone(d.listed)}
 	for _, pod := range d.pods {
 		delete(sure.gone, pod.UID)
 		if d.deleted[pod.UID] != nil {
 			sure.exact = append(sure.exact, pod)
 		}
 	}
-	for _, pod := range d.settling {
+	for _, pod := range d.releasing {
 		if !d.listed[pod.UID] && d.deleted[pod.UID] == nil {
 			sure.exact = append(sure.exact, pod)
 		}
@@ -171,27 +174,28 @@ func (d *Decision) makeSure() {
 		d.Claim = append(d.Claim, sure)
 	}
 	if len(d.Keep) > 0 {
-		asked := action.Current[*batchv1.Job]{In: resource, Objects: []*batchv1.Job{d.Job}}
-		d.Keep = []action.Action{action.Sure{Asks: []action.Question{asked}, Then: d.Keep}}
+		asked := action.Unchanged[*batchv1.Job]{Resource: resource, Objects: []*batchv1.Job{d.Job}}
+		d.Keep = []action.Action{action.Guard{Preconditions: []action.Precondition{asked}, Then: d.Keep}}
 	}
 }
 
-// isTracked says whether a pod waits to be counted.
+// isTracked reports whether a pod has the tracking finalizer, and so waits to be counted.
 func isTracked(pod client.Object) bool {
 	return slices.Contains(pod.GetFinalizers(), batchv1.JobTrackingFinalizer)
 }
 
-// failed says whether a pod has failed, or will have: one that is deleted before it has ended counts as well, unless the job
-// waits until it has.
+// failed reports whether a pod counts as failed. A pod that is deleted before it ends counts as well, unless
+// the job waits for pods to end.
 func (d *Decision) failed(pod *corev1.Pod) bool {
 	if pod.Status.Phase == corev1.PodFailed {
 		return true
 	}
-	return !d.waitsForEnds() && pod.DeletionTimestamp != nil && pod.Status.Phase != corev1.PodSucceeded
+	return !d.replacesOnlyEnded() && pod.DeletionTimestamp != nil && pod.Status.Phase != corev1.PodSucceeded
 }
 
-// waitsForEnds says that a pod's place is free only when it has ended, not when it is asked to.
-func (d *Decision) waitsForEnds() bool {
+// replacesOnlyEnded reports whether a pod is replaced only after it has ended, not already when it is being
+// deleted.
+func (d *Decision) replacesOnlyEnded() bool {
 	return d.spec.PodFailurePolicy != nil || ptr.Deref(d.spec.PodReplacementPolicy, "") == batchv1.Failed
 }
 
@@ -203,10 +207,10 @@ func (d *Decision) suspended() bool { return ptr.Deref(d.spec.Suspend, false) }
 
 func (d *Decision) completions() int { return int(ptr.Deref(d.spec.Completions, 0)) }
 
-// noIndex is that of a pod that has none.
+// noIndex is the index of a pod without one.
 const noIndex = -1
 
-// index is which part of the work is a pod's.
+// index returns the completion index of a pod.
 func index(pod *corev1.Pod) int {
 	n, err := strconv.Atoi(pod.Annotations[batchv1.JobCompletionIndexAnnotation])
 	if err != nil || n < 0 {
@@ -215,7 +219,7 @@ func index(pod *corev1.Pod) int {
 	return n
 }
 
-// inRange says whether a pod's index is one of the job's, where that has any.
+// inRange reports whether a pod's index is valid for the job; always true unless the job is indexed.
 func (d *Decision) inRange(pod *corev1.Pod) bool {
 	return !d.indexed() || index(pod) != noIndex && index(pod) < d.completions()
 }

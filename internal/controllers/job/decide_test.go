@@ -15,13 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/failing"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podbackoff"
 )
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// aJob is one of so many completions, as many at a time, with what a server gives it.
+// aJob returns a started job with the given completions and parallelism, with defaults applied.
 func aJob(completions int32) *batchv1.Job {
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "work", Namespace: "default", UID: "job", CreationTimestamp: metav1.NewTime(noon)},
@@ -34,7 +34,7 @@ func aJob(completions int32) *batchv1.Job {
 	}
 }
 
-// podOf is the n-th pod of a job, in a phase, which waits to be counted.
+// podOf returns the n-th pod of a job, in a phase, with the tracking finalizer.
 func podOf(j *batchv1.Job, n int, phase corev1.PodPhase) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -47,9 +47,9 @@ func podOf(j *batchv1.Job, n int, phase corev1.PodPhase) *corev1.Pod {
 }
 
 func decided(j *batchv1.Job, pods ...*corev1.Pod) *Decision {
-	return Decide(Seen{
+	return Decide(Input{
 		Job: j, Selector: labels.SelectorFromSet(labels.Set{"app": "work"}), Pods: pods, Now: noon.Add(time.Hour),
-		Pauses: failing.New(),
+		Pauses: podbackoff.New(),
 		Taken:  func(string) bool { return false },
 	})
 }
@@ -62,8 +62,9 @@ func text(actions []action.Action) string {
 	return strings.Join(lines, "; ")
 }
 
-// What is not counted yet is looked up before it is, and what the cache does not show any more before its place in the list goes.
-func TestTheServerIsAskedBeforeAnythingIsCounted(t *testing.T) {
+// Before pods are counted, and before pods that the cache no longer shows leave the list, the server is
+// asked.
+func TestCountsAreVerifiedWithTheServer(t *testing.T) {
 	t.Parallel()
 	j := aJob(1)
 	d := decided(j, podOf(j, 1, corev1.PodSucceeded))
@@ -87,8 +88,8 @@ func TestTheServerIsAskedBeforeAnythingIsCounted(t *testing.T) {
 	}
 }
 
-// How many pods are made follows from all that there are, and so does it when none is left at the end.
-func TestTheServerIsAskedForPodsThatNobodyHasSeen(t *testing.T) {
+// The number of pods to create depends on all existing pods, and so does whether the job may end.
+func TestUnobservedPodsAreDetected(t *testing.T) {
 	t.Parallel()
 	j := aJob(2)
 	j.Status = batchv1.JobStatus{}
@@ -107,7 +108,8 @@ func TestTheServerIsAskedForPodsThatNobodyHasSeen(t *testing.T) {
 	}
 }
 
-// A thousand pods are counted in parts, so that the list does not get too long, and the job ends when all are.
+// A thousand pods are counted in parts, which bounds the list in the status. The job ends when all are
+// counted.
 func TestManyPodsAreCountedInParts(t *testing.T) {
 	t.Parallel()
 	j := aJob(1000)
@@ -117,21 +119,21 @@ func TestManyPodsAreCountedInParts(t *testing.T) {
 	}
 	d := decided(j, all...)
 	release := d.Report(nil)
-	if n := len(d.status.UncountedTerminatedPods.Succeeded); n != most || HasEnded(&batchv1.Job{Status: d.status}) != "" {
+	if n := len(d.status.UncountedTerminatedPods.Succeeded); n != maxPodsPerRun || HasEnded(&batchv1.Job{Status: d.status}) != "" {
 		t.Errorf("%d at a time: %s", n, text(release))
 	}
-	for _, pod := range all[:most] {
+	for _, pod := range all[:maxPodsPerRun] {
 		pod.Finalizers = nil
 	}
 	j.Status = d.status
 	d = decided(j, all...)
 	d.Report(nil)
-	if n := len(d.status.UncountedTerminatedPods.Succeeded); n != most || d.status.Succeeded != most {
+	if n := len(d.status.UncountedTerminatedPods.Succeeded); n != maxPodsPerRun || d.status.Succeeded != maxPodsPerRun {
 		t.Errorf("%d counted, %d next", d.status.Succeeded, n)
 	}
 }
 
-func TestNamesOfIndexedPodsFitTheirBounds(t *testing.T) {
+func TestIndexedPodNamesAreTruncated(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{"work": "work-7-", strings.Repeat("a", 63): strings.Repeat("a", 55) + "-7-"} {
 		if got := indexPrefix(name, 7); got != want {
@@ -140,8 +142,8 @@ func TestNamesOfIndexedPodsFitTheirBounds(t *testing.T) {
 	}
 }
 
-// One job cannot pull two of the same index, and none without one.
-func TestSurplusPodsOfAnIndexGoFirst(t *testing.T) {
+// Pods of duplicate and of invalid indexes are deleted.
+func TestDuplicateIndexesAreDeleted(t *testing.T) {
 	t.Parallel()
 	j := aJob(2)
 	j.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
@@ -162,7 +164,7 @@ func TestSurplusPodsOfAnIndexGoFirst(t *testing.T) {
 	}
 }
 
-func TestContainersThatAreRestartedCountAsPodsDo(t *testing.T) {
+func TestContainerRestartsCountAsFailures(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		limit, restarts int32
@@ -179,7 +181,7 @@ func TestContainersThatAreRestartedCountAsPodsDo(t *testing.T) {
 	}
 }
 
-// A job that ends deletes its pods in parts as well, and has not ended before all are gone.
+// A job that ends deletes its pods in parts too, and has not ended before all are gone.
 func TestManyPodsAreStoppedInParts(t *testing.T) {
 	t.Parallel()
 	j := aJob(1200)
@@ -191,11 +193,11 @@ func TestManyPodsAreStoppedInParts(t *testing.T) {
 	d := decided(j, all...)
 	release := d.Report(nil)
 	uncounted := len(d.status.UncountedTerminatedPods.Failed)
-	if len(d.deleted) != most || len(d.settling) != most || d.status.Active != 1200-most || uncounted != most {
-		t.Errorf("%d are deleted, %d released, %d go on: %s", len(d.deleted), len(d.settling), d.status.Active, text(release))
+	if len(d.deleted) != maxPodsPerRun || len(d.releasing) != maxPodsPerRun || d.status.Active != 1200-maxPodsPerRun || uncounted != maxPodsPerRun {
+		t.Errorf("%d are deleted, %d released, %d go on: %s", len(d.deleted), len(d.releasing), d.status.Active, text(release))
 	}
 	j.Status = d.status
-	if d = decided(j, all[most:most+1]...); len(d.deleted) != 1 {
+	if d = decided(j, all[maxPodsPerRun:maxPodsPerRun+1]...); len(d.deleted) != 1 {
 		t.Errorf("%d of the others are deleted", len(d.deleted))
 	}
 	j.Status.UncountedTerminatedPods = nil
@@ -211,8 +213,8 @@ func TestManyPodsAreStoppedInParts(t *testing.T) {
 	}
 }
 
-// What is deleted is the least loss: the newest, whatever pods say of the cost.
-func TestTheNewestPodsGoFirst(t *testing.T) {
+// The newest pods are deleted first, whatever their deletion cost.
+func TestNewestPodsAreDeletedFirst(t *testing.T) {
 	t.Parallel()
 	j := aJob(3)
 	j.Spec.Parallelism = ptr.To[int32](1)
@@ -229,8 +231,8 @@ func TestTheNewestPodsGoFirst(t *testing.T) {
 	}
 }
 
-// The names of pods that the job lets go are still theirs.
-func TestNoPodIsNamedAsOneThatIsLetGo(t *testing.T) {
+// The names of pods being released are not reused.
+func TestNamesOfReleasedPodsAreNotReused(t *testing.T) {
 	t.Parallel()
 	j := aJob(1)
 	first := decided(j)
@@ -242,7 +244,7 @@ func TestNoPodIsNamedAsOneThatIsLetGo(t *testing.T) {
 	}
 }
 
-// newName is that of the pod which is made.
+// newName returns the name of the pod that is created.
 func (d *Decision) newName(t *testing.T) string {
 	t.Helper()
 	_, name, made := strings.Cut(text(d.Keep), "create pod/")
@@ -252,8 +254,8 @@ func (d *Decision) newName(t *testing.T) string {
 	return name
 }
 
-// Whether pods can be made does not change whether the job rests.
-func TestAJobGoesOnThatCannotMakePods(t *testing.T) {
+// A failure to create pods does not prevent the job from resuming.
+func TestResumeDespiteFailedPodCreation(t *testing.T) {
 	t.Parallel()
 	j := aJob(1)
 	j.Status = batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue}}}
@@ -264,7 +266,7 @@ func TestAJobGoesOnThatCannotMakePods(t *testing.T) {
 	}
 }
 
-func TestADeadlineThatNobodyLivesToSeeIsNone(t *testing.T) {
+func TestHugeDeadlineDoesNotOverflow(t *testing.T) {
 	t.Parallel()
 	j := aJob(1)
 	j.Spec.ActiveDeadlineSeconds = ptr.To[int64](math.MaxInt64)

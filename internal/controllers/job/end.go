@@ -9,10 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A job ends in two steps: a condition says why it will (FailureTarget, SuccessCriteriaMet), and once all pods are gone or
-// counted another one that it has (Failed, Complete).
+// A job ends in two steps. A first condition (FailureTarget, SuccessCriteriaMet) states why it will end. A
+// second one (Failed, Complete) follows once all pods are gone or counted.
 
-// ending is why the job ends, nil while it goes on. What was found before stands.
+// ending returns why the job ends, or nil while it runs. A reason already in the status is final.
 func (d *Decision) ending() *batchv1.JobCondition {
 	for _, before := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget} {
 		if c := find(d.status.Conditions, before); c != nil && c.Status == corev1.ConditionTrue {
@@ -30,7 +30,7 @@ func (d *Decision) ending() *batchv1.JobCondition {
 	switch {
 	case d.failures > int(*d.spec.BackoffLimit) || d.restartedTooOften():
 		return d.failure(batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit")
-	case d.late():
+	case d.deadlineExceeded():
 		return d.failure(batchv1.JobReasonDeadlineExceeded, "Job was active longer than specified deadline")
 	case d.indexed():
 		return d.endingOfIndexes()
@@ -67,7 +67,8 @@ func (d *Decision) condition(kind batchv1.JobConditionType, status corev1.Condit
 	}
 }
 
-// restartedTooOften: containers that their node starts again count as pods do.
+// restartedTooOften reports whether container restarts by the node reached the backoff limit; they count like
+// failed pods.
 func (d *Decision) restartedTooOften() bool {
 	if d.spec.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure {
 		return false
@@ -87,8 +88,9 @@ func (d *Decision) restartedTooOften() bool {
 	return restarts > 0 && restarts >= *d.spec.BackoffLimit
 }
 
-// late says whether the job has been at work for longer than it may. If it has not, it is looked at again when it has.
-func (d *Decision) late() bool {
+// deadlineExceeded reports whether the job has exceeded its active deadline. If not, late schedules a reconcile for the
+// deadline.
+func (d *Decision) deadlineExceeded() bool {
 	if d.spec.ActiveDeadlineSeconds == nil || d.suspended() {
 		return false
 	}
@@ -97,15 +99,15 @@ func (d *Decision) late() bool {
 		left -= d.Now.Sub(d.status.StartTime.Time)
 	}
 	if left > 0 {
-		d.lookAgain(left)
+		d.requeueAfter(left)
 	}
 	return left <= 0
 }
 
-// lookAgain is when to look again although nothing happens; of several the soonest counts.
-func (d *Decision) lookAgain(after time.Duration) {
-	if d.again == 0 || after < d.again {
-		d.again = after
+// requeueAfter schedules a reconcile after the delay, unless an earlier one is scheduled.
+func (d *Decision) requeueAfter(after time.Duration) {
+	if d.requeue == 0 || after < d.requeue {
+		d.requeue = after
 	}
 }
 
@@ -118,7 +120,7 @@ func find(list []batchv1.JobCondition, kind batchv1.JobConditionType) *batchv1.J
 	return nil
 }
 
-// HasEnded says how a job has ended: Complete or Failed; empty while it has not.
+// HasEnded returns how a job has ended, Complete or Failed, or the empty string while it has not.
 func HasEnded(j *batchv1.Job) batchv1.JobConditionType {
 	for _, end := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
 		if c := find(j.Status.Conditions, end); c != nil && c.Status == corev1.ConditionTrue {

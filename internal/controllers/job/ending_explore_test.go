@@ -17,21 +17,22 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 	"github.com/bowline-dev/bowline/internal/controllers/job"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
 )
 
-func TestNoFaultLeavesPodsAtWork(t *testing.T) {
+func TestFaultsLeaveNoActivePods(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, ending(trial.Of(job.Add).Once()))
 }
 
-func TestTwoControllersAtOnceLeaveNoPodsAtWork(t *testing.T) {
+func TestTwoControllersLeaveNoActivePods(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, ending(trial.Of(job.Add).Twice()))
 }
 
-// ending is a job whose first pod fails, and which is late soon after the next one has taken its place.
+// ending is the scenario of a job whose first pod fails and which exceeds its deadline soon after the pod was
+// replaced.
 func ending(processes []bowlinetest.Process) bowlinetest.Scenario {
 	s := counting(processes)
 	s.Options = []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(trial.Nodes(2*time.Second, onlyFirst))}
@@ -40,14 +41,15 @@ func ending(processes []bowlinetest.Process) bowlinetest.Scenario {
 	return s
 }
 
-// onlyFirst has the first pod fail, and the others wait: whoever does not hear that one was made hears nothing else of it.
+// onlyFirst fails the first pod and lets the others run, so that a controller that misses the event of their
+// creation gets no other event.
 func onlyFirst(pod *corev1.Pod, all []*corev1.Pod) {
-	if !slices.ContainsFunc(all, func(other *corev1.Pod) bool { return other.Name < pod.Name || pods.HasEnded(other) }) {
+	if !slices.ContainsFunc(all, func(other *corev1.Pod) bool { return other.Name < pod.Name || pods.IsTerminal(other) }) {
 		pod.Status.Phase = corev1.PodFailed
 	}
 }
 
-// hurry is what a user does: a job of three, two at a time, which is to be done soon.
+// hurry creates a job of three completions, two at a time, and then sets a short deadline.
 func hurry(ctx context.Context, config *rest.Config) error {
 	if err := work(ctx, config); err != nil {
 		return err
@@ -62,7 +64,7 @@ func hurry(ctx context.Context, config *rest.Config) error {
 	return err
 }
 
-// atWork is broken when more pods are at work than there may be, or some are when the job has ended.
+// atWork fails if more pods are active than the job allows, or any after the job has ended.
 func atWork(s bowlinetest.State) error {
 	most := 2
 	if j := s.Find("Job", "default", "work"); j != nil && has(j, batchv1.JobFailed) {
@@ -89,7 +91,8 @@ func has(j *unstructured.Unstructured, condition batchv1.JobConditionType) bool 
 	})
 }
 
-// howItEnded leaves out how many pods have failed until then: whoever hears late that the first one has makes no other.
+// howItEnded removes the number of failures, which depends on timing: a controller that observes the first
+// pod late does not replace it.
 func howItEnded(s bowlinetest.State) bowlinetest.State {
 	if j := s.Find("Job", "default", "work"); j != nil {
 		unstructured.RemoveNestedField(j.Object, "status", "failed")

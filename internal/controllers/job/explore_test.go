@@ -16,21 +16,21 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 	"github.com/bowline-dev/bowline/internal/controllers/job"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
 )
 
-func TestNoFaultHasAPodCountedTwice(t *testing.T) {
+func TestFaultsCountNoPodTwice(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, counting(trial.Of(job.Add).Once()))
 }
 
-func TestTwoControllersAtOnceCountEachPodOnce(t *testing.T) {
+func TestTwoControllersCountEachPodOnce(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, counting(trial.Of(job.Add).Twice()))
 }
 
-// counting is a job of three, of whose pods the first one fails.
+// counting is the scenario of a job of three completions whose first pod fails.
 func counting(processes []bowlinetest.Process) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
 		Options:    []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(trial.Nodes(2*time.Second, end))},
@@ -43,7 +43,7 @@ func counting(processes []bowlinetest.Process) bowlinetest.Scenario {
 	}
 }
 
-// work is what a user does: a job of three, two at a time.
+// work creates a job of three completions, two at a time.
 func work(ctx context.Context, config *rest.Config) error {
 	c, err := client.New(config)
 	if err != nil {
@@ -57,15 +57,15 @@ func work(ctx context.Context, config *rest.Config) error {
 	return err
 }
 
-// end has the first pod fail, and the others succeed.
+// end fails the first pod and lets the others succeed.
 func end(pod *corev1.Pod, all []*corev1.Pod) {
 	pod.Status.Phase = corev1.PodFailed
-	if slices.ContainsFunc(all, pods.HasEnded) {
+	if slices.ContainsFunc(all, pods.IsTerminal) {
 		pod.Status.Phase = corev1.PodSucceeded
 	}
 }
 
-// counted is broken when the job has counted what there was not, or there is more at work than there may be.
+// counted fails if the job counts more pods than there are, or if too many are active.
 func counted(s bowlinetest.State) error {
 	j := s.Find("Job", "default", "work")
 	if j == nil {

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// span is the indexes from first to last.
+// span is the range of indexes from first to last, inclusive.
 type span struct{ first, last int }
 
-// indexes are some of an indexed job's, as spans in order of which none touches the next. A job has up to a million of them, and
-// its status says in a line which are done: "0-4,7,9".
+// indexes is a set of completion indexes, as sorted spans that do not touch. A job has up to a million
+// indexes; its status lists them in the form "0-4,7,9".
 type indexes []span
 
-// only is single indexes.
-func only(list ...int) indexes {
+// indexSet returns the set of the listed indexes.
+func indexSet(list ...int) indexes {
 	spans := make(indexes, len(list))
 	for i, n := range list {
 		spans[i] = span{n, n}
@@ -23,7 +23,7 @@ func only(list ...int) indexes {
 	return union(spans)
 }
 
-// union is the indexes that are in one of the lists.
+// union returns the indexes that are in any of the lists.
 func union(lists ...indexes) (all indexes) {
 	spans := slices.Concat(lists...)
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.first, b.first) })
@@ -37,8 +37,8 @@ func union(lists ...indexes) (all indexes) {
 	return all
 }
 
-// parseIndexes reads what a status or a rule says of so many completions. What is no index is left out, as what is beyond the last
-// one, which a job has that was made smaller.
+// parseIndexes parses the indexes in a status or a rule. It skips what is not an index, and indexes beyond
+// completions, which remain after a job was scaled down.
 func parseIndexes(text string, completions int) indexes {
 	var found indexes
 	for part := range strings.SplitSeq(text, ",") {
@@ -82,7 +82,7 @@ func (x indexes) has(n int) bool {
 	return i < len(x) && x[i].first <= n
 }
 
-// common is how many indexes both have.
+// common returns the number of indexes in both sets.
 func (x indexes) common(y indexes) (n int) {
 	for len(x) > 0 && len(y) > 0 {
 		n += max(0, min(x[0].last, y[0].last)-max(x[0].first, y[0].first)+1)
@@ -95,7 +95,7 @@ func (x indexes) common(y indexes) (n int) {
 	return n
 }
 
-// missing are the first of the indexes below an end that are not in x, so many at most.
+// missing returns the first indexes below end that are not in x, at most count of them.
 func (x indexes) missing(count, end int) (list []int) {
 	next := 0
 	for _, s := range append(slices.Clone(x), span{end, end}) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestIndexesAreReadAndWrittenAsKubernetesDoes(t *testing.T) {
+func TestParseAndFormatIndexes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"": "", "0": "0", "0,1": "0,1", "0-2": "0-2", "0,1,2": "0-2", "1,3-5,7": "1,3-5,7", "3-4,0": "0,3,4", "0-99": "0-9", "8,12": "8", "x,2,-1,4-": "2",
@@ -17,8 +17,8 @@ func TestIndexesAreReadAndWrittenAsKubernetesDoes(t *testing.T) {
 	}
 }
 
-// What is said of spans is what is true of sets.
-func TestIndexesAreSets(t *testing.T) {
+// Operations on spans agree with those on sets.
+func TestIndexSetOperations(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	const end = 30
@@ -32,7 +32,7 @@ func TestIndexesAreSets(t *testing.T) {
 	}
 	for range 200 {
 		a, b := set(), set()
-		x, y := only(a...), only(b...)
+		x, y := indexSet(a...), indexSet(b...)
 		common := 0
 		var missing []int
 		both := union(x, y)

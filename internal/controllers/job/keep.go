@@ -10,35 +10,35 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// most is how many pods are made, deleted or counted in one run: the status is told in between.
-const most = 500
+// maxPodsPerRun limits how many pods are created, deleted or counted in one run; the status is written after each run.
+const maxPodsPerRun = 500
 
-// keep makes the number of active pods what it should be.
-func (d *Decision) keep() {
+// scale brings the number of active pods to the wanted number.
+func (d *Decision) scale() {
 	if d.suspended() {
-		d.remove(d.active[:min(len(d.active), most)])
+		d.remove(d.active[:min(len(d.active), maxPodsPerRun)])
 		return
 	}
 	want := d.wanted()
 	if surplus := d.surplus(len(d.active) - want); len(surplus) > 0 {
-		d.remove(surplus[:min(len(surplus), most)])
+		d.remove(surplus[:min(len(surplus), maxPodsPerRun)])
 		return
 	}
 	missing := want - len(d.active)
-	if d.waitsForEnds() {
+	if d.replacesOnlyEnded() {
 		missing -= len(d.terminating)
 	}
 	if missing > 0 {
-		d.create(min(missing, most))
+		d.create(min(missing, maxPodsPerRun))
 	}
 }
 
-// wanted is how many pods should be at work: no more than there is work left. A job that does not say how much there is has one
-// pod say so, by its success; the others go on then.
+// wanted returns how many pods should be active, limited by the remaining work. If the job does not set
+// completions, the first success completes the work; the other pods then run to their end.
 func (d *Decision) wanted() int {
 	parallel := int(ptr.Deref(d.spec.Parallelism, 1))
 	switch {
@@ -50,14 +50,14 @@ func (d *Decision) wanted() int {
 	return parallel
 }
 
-// surplus are the pods that are too many, as many as said at least.
+// surplus returns the excess pods, at least the given number.
 func (d *Decision) surplus(least int) (surplus []*corev1.Pod) {
 	left := slices.Clone(d.active)
 	if d.indexed() {
-		surplus, left = d.twice()
+		surplus, left = d.splitDuplicates()
 	}
 	if more := least - len(surplus); more > 0 {
-		pods.LeastWork(left)
+		pods.SortByProgress(left)
 		surplus = append(surplus, left[:more]...)
 	}
 	return surplus
@@ -65,25 +65,25 @@ func (d *Decision) surplus(least int) (surplus []*corev1.Pod) {
 
 // remove deletes pods that are not to be counted.
 func (d *Decision) remove(list []*corev1.Pod) {
-	var all action.Together
+	var all action.Parallel
 	for _, pod := range list {
 		all = append(all, removal{untrack(pod), d.deletion(pod)})
 	}
 	d.delete(list, all)
 }
 
-// stop deletes the pods that are still at work when the job ends. Those of one that fails count as failures.
-func (d *Decision) stop() {
-	last := d.active[:min(len(d.active), most)]
-	var all action.Together
+// deleteActive deletes the pods that are still active when the job ends. If the job fails, they count as failures.
+func (d *Decision) deleteActive() {
+	last := d.active[:min(len(d.active), maxPodsPerRun)]
+	var all action.Parallel
 	for _, pod := range last {
 		all = append(all, d.deletion(pod))
 	}
 	d.delete(last, all)
 }
 
-// delete notes the pods that are deleted, and by what actions.
-func (d *Decision) delete(list []*corev1.Pod, all action.Together) {
+// delete records the pods that are deleted, and the actions that delete them.
+func (d *Decision) delete(list []*corev1.Pod, all action.Parallel) {
 	if len(list) == 0 {
 		return
 	}
@@ -95,52 +95,52 @@ func (d *Decision) delete(list []*corev1.Pod, all action.Together) {
 }
 
 func (d *Decision) deletion(pod *corev1.Pod) action.Action {
-	return action.Delete[*corev1.Pod]{In: pods.Resource, Object: pod, Tell: action.Tell{
-		About: d.Job, Reason: "SuccessfulDelete", Message: "Deleted pod: " + pod.Name,
-		FailureReason: "FailedDelete", FailureBegin: "Error deleting: ",
+	return action.Delete[*corev1.Pod]{Resource: pods.Resource, Object: pod, Events: action.Events{
+		Object: d.Job, Reason: "SuccessfulDelete", Message: "Deleted pod: " + pod.Name,
+		FailureReason: "FailedDelete", FailurePrefix: "Error deleting: ",
 	}}
 }
 
-// removal is the end of a pod that is not to be counted: it must be released before it is deleted.
+// removal removes a pod that is not to be counted; its finalizer has to be removed before it is deleted.
 type removal struct{ release, delete action.Action }
 
 func (r removal) String() string { return r.release.String() + ", " + r.delete.String() }
 
-func (r removal) Do(ctx context.Context, by *action.Hand) error {
+func (r removal) Do(ctx context.Context, by *action.Executor) error {
 	if err := r.release.Do(ctx, by); err != nil {
 		return err
 	}
 	return r.delete.Do(ctx, by)
 }
 
-// untrack releases a pod that has been counted, or is not to be.
+// untrack removes the tracking finalizer from a pod that has been counted or is not to be.
 func untrack(pod *corev1.Pod) action.Action { return release(pod, map[string]any{"uid": pod.UID}) }
 
-// release takes the finalizer off the pod that has this metadata.
+// release removes the tracking finalizer, conditional on the given metadata.
 func release(pod *corev1.Pod, meta map[string]any) action.Action {
 	meta["$deleteFromPrimitiveList/finalizers"] = []string{batchv1.JobTrackingFinalizer}
 	body, err := json.Marshal(map[string]any{"metadata": meta})
 	if err != nil {
-		panic(err) // strings
+		panic(err) // cannot fail: strings
 	}
 	return action.Patch[*corev1.Pod]{
-		In: pods.Resource, Object: pod, Type: types.StrategicMergePatchType, Body: body, Does: "release",
+		Resource: pods.Resource, Object: pod, Type: types.StrategicMergePatchType, Body: body, Verb: "release",
 	}
 }
 
-// create makes so many pods, those that may be made now.
+// create creates up to count pods, unless a backoff delays them.
 func (d *Decision) create(count int) {
-	if wait := d.leftAlone(); wait > 0 {
-		d.lookAgain(wait)
+	if wait := d.creationDelay(); wait > 0 {
+		d.requeueAfter(wait)
 		return
 	}
 	if d.spec.BackoffLimitPerIndex == nil {
 		if wait := d.backoff(); wait > 0 {
-			d.lookAgain(wait)
+			d.requeueAfter(wait)
 			return
 		}
 	}
-	var made action.Together
+	var made action.Parallel
 	if d.indexed() {
 		for _, i := range d.pending(count) {
 			prefix := indexPrefix(d.Job.Name, i)
@@ -159,11 +159,11 @@ func (d *Decision) create(count int) {
 	}
 }
 
-// pending are the first indexes that a pod is to be made for now.
+// pending returns the first indexes for which a pod may be created now.
 func (d *Decision) pending(count int) []int {
-	taken := union(d.done, d.lost, only(indexesOf(d.active)...))
-	if d.waitsForEnds() {
-		taken = union(taken, only(indexesOf(d.terminating)...))
+	taken := union(d.done, d.lost, indexSet(indexesOf(d.active)...))
+	if d.replacesOnlyEnded() {
+		taken = union(taken, indexSet(indexesOf(d.terminating)...))
 	}
 	list := taken.missing(count, d.completions())
 	if d.spec.BackoffLimitPerIndex == nil {
@@ -171,14 +171,14 @@ func (d *Decision) pending(count int) []int {
 	}
 	due, wait := d.dueIndexes(list)
 	if wait > 0 {
-		d.lookAgain(wait)
+		d.requeueAfter(wait)
 	}
 	return due
 }
 
 func (d *Decision) creation(pod *corev1.Pod) action.Action {
-	return action.Create[*corev1.Pod]{In: pods.Resource, Object: pod, Tell: action.Tell{
-		About: d.Job, Reason: "SuccessfulCreate", Message: "Created pod: " + pod.Name,
-		FailureReason: "FailedCreate", FailureBegin: "Error creating: ",
+	return action.Create[*corev1.Pod]{Resource: pods.Resource, Object: pod, Events: action.Events{
+		Object: d.Job, Reason: "SuccessfulCreate", Message: "Created pod: " + pod.Name,
+		FailureReason: "FailedCreate", FailurePrefix: "Error creating: ",
 	}}
 }

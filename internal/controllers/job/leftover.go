@@ -12,11 +12,12 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-// addLeftover adds the controller that releases pods which wait to be counted and never will be: their job is gone, or has
-// ended, or they belong to none any more. Nobody could delete them.
+// addLeftover adds the controller that removes the tracking finalizer from pods that will never be counted,
+// because their job is gone or has ended or because they have no job. The finalizer would block their
+// deletion forever.
 func addLeftover(m *controller.Manager, r *reconciler) *controller.Controller {
 	tracked := controller.If(func(_, now *corev1.Pod) bool { return now != nil && isTracked(now) })
 	left := controller.If(func(_, now *batchv1.Job) bool { return now == nil || HasEnded(now) != "" })
@@ -28,7 +29,7 @@ func addLeftover(m *controller.Manager, r *reconciler) *controller.Controller {
 	})
 }
 
-// podsOf are the pods of a job, which goes on no more, that wait to be counted.
+// podsOf returns the tracked pods of a job that has ended or is gone.
 func (r *reconciler) podsOf(j *batchv1.Job) (requests []controller.Request) {
 	for _, pod := range r.pods.ControlledBy(j.UID) {
 		if isTracked(pod) {
@@ -38,7 +39,7 @@ func (r *reconciler) podsOf(j *batchv1.Job) (requests []controller.Request) {
 	return requests
 }
 
-// release releases a pod, unless its job will.
+// release removes the tracking finalizer from a pod unless its job will count it.
 func (r *reconciler) release(ctx context.Context, request controller.Request) (controller.Result, error) {
 	pod, there := r.pods.Indexer().Get(request)
 	if !there || !isTracked(pod) {
@@ -50,28 +51,29 @@ func (r *reconciler) release(ctx context.Context, request controller.Request) (c
 			return controller.Result{}, err
 		}
 	}
-	// If it is as it was seen: a pod that belonged to nobody may be another job's by now, which counts it.
+	// Conditional on the resource version: a pod that had no controller may since have been adopted by a job,
+	// which counts it.
 	_, err := r.hand.Do(ctx, release(pod, map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion}))
-	if apierrors.IsConflict(err) { // and the cache will show why
+	if apierrors.IsConflict(err) { // the cache will show the change
 		return controller.Result{}, nil
 	}
 	return controller.Result{}, err
 }
 
-// waitsFor says whether a pod's controller is, or may be, a job that will count it. Before it says that it is not it asks the
-// server.
+// waitsFor reports whether a pod's controller is, or may be, a job that will count it. It returns false only
+// after it has asked the server.
 func (r *reconciler) waitsFor(ctx context.Context, pod *corev1.Pod, owner *metav1.OwnerReference) (waits bool, err error) {
 	if schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind) != kind {
 		return true, nil
 	}
-	counts := func(j *batchv1.Job) bool { return j.UID == owner.UID && (HasEnded(j) == "" || isOthers(j)) }
+	counts := func(j *batchv1.Job) bool { return j.UID == owner.UID && (HasEnded(j) == "" || isManagedElsewhere(j)) }
 	if j, there := r.jobs.Indexer().Get(informer.Key{Namespace: pod.Namespace, Name: owner.Name}); there && counts(j) {
 		return true, nil
 	}
-	err = action.Soon(func() error {
+	err = action.RetryIfSlow(func() error {
 		j, err := client.Of[*batchv1.Job](r.hand.Client, resource).Get(ctx, pod.Namespace, owner.Name)
 		waits = err == nil && counts(j)
-		if err = action.Unserved(err, resource, owner.Name); action.IsGone(err) {
+		if err = action.ClassifyNotFound(err, resource, owner.Name); action.IsGone(err) {
 			return nil
 		}
 		return err

@@ -10,11 +10,11 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// lookAtIndexes finds out which indexes are done, and which are lost where each has failures of its own.
-func (d *Decision) lookAtIndexes() {
+// classifyIndexes determines which indexes are done and, with a per-index backoff limit, which are lost.
+func (d *Decision) classifyIndexes() {
 	n := d.completions()
 	d.before = parseIndexes(d.status.CompletedIndexes, n)
 	var done []int
@@ -23,7 +23,7 @@ func (d *Decision) lookAtIndexes() {
 			done = append(done, index(pod))
 		}
 	}
-	d.done = union(d.before, only(done...))
+	d.done = union(d.before, indexSet(done...))
 	d.succeeded = d.done.count()
 	if d.spec.BackoffLimitPerIndex == nil {
 		return
@@ -34,14 +34,14 @@ func (d *Decision) lookAtIndexes() {
 			lost = append(lost, index(pod))
 		}
 	}
-	d.lost = only(lost...)
+	d.lost = indexSet(lost...)
 	if d.status.FailedIndexes != nil {
 		d.lost = union(d.lost, parseIndexes(*d.status.FailedIndexes, n))
 	}
 	d.delay()
 }
 
-// isLost says whether a pod has failed once too often for its index, or in a way that the policy has for the end of it.
+// isLost reports whether a failed pod fails its index for good, by the number of failures or by the policy.
 func (d *Decision) isLost(pod *corev1.Pod) bool {
 	if !d.failed(pod) {
 		return false
@@ -50,10 +50,11 @@ func (d *Decision) isLost(pod *corev1.Pod) bool {
 	return v.action == batchv1.PodFailurePolicyActionFailIndex || v.counts() && failuresOf(pod) >= int(*d.spec.BackoffLimitPerIndex)
 }
 
-// delay finds for each index the pod that has failed last: it is there until the next one has its count of failures.
+// delay finds the last failed pod of each index. The pod is retained until its successor records the failure
+// count.
 func (d *Decision) delay() {
 	d.delayed = map[int]*corev1.Pod{}
-	active := only(indexesOf(d.active)...)
+	active := indexSet(indexesOf(d.active)...)
 	for _, pod := range d.pods {
 		i := index(pod)
 		if !isTracked(pod) || !d.inRange(pod) || !d.failed(pod) || d.done.has(i) || d.lost.has(i) || active.has(i) {
@@ -66,13 +67,14 @@ func (d *Decision) delay() {
 	}
 }
 
-// dueIndexes are those of the list whose next pod may be made now; when there are none, how long until one may.
+// dueIndexes returns the indexes of list whose next pod may be created now or, if there are none, how long
+// until one may.
 func (d *Decision) dueIndexes(list []int) (due []int, wait time.Duration) {
 	for _, i := range list {
 		last := d.delayed[i]
 		left := time.Duration(0)
 		if last != nil {
-			left = pause(allFailuresOf(last)+1, endedAt(last), d.Now)
+			left = remainingDelay(allFailuresOf(last)+1, endedAt(last), d.Now)
 		}
 		switch {
 		case left == 0:
@@ -87,7 +89,7 @@ func (d *Decision) dueIndexes(list []int) (due []int, wait time.Duration) {
 	return due, wait
 }
 
-// noteFailures gives a new pod the count of the failures of its index, by what it takes the place of.
+// noteFailures annotates a new pod with the failure count of its index, derived from its predecessor.
 func (d *Decision) noteFailures(pod *corev1.Pod, last *corev1.Pod) {
 	counted, ignored := 0, 0
 	if last != nil {
@@ -104,14 +106,15 @@ func (d *Decision) noteFailures(pod *corev1.Pod, last *corev1.Pod) {
 	}
 }
 
-// failuresOf is how often pods before this one have failed at its index, and counted; ignoredOf how often not.
+// failuresOf returns how many previous pods of the same index failed and were counted; ignoredOf returns how
+// many the policy ignored.
 func failuresOf(pod *corev1.Pod) int { return number(pod, batchv1.JobIndexFailureCountAnnotation) }
 func ignoredOf(pod *corev1.Pod) int {
 	return number(pod, batchv1.JobIndexIgnoredFailureCountAnnotation)
 }
 func allFailuresOf(pod *corev1.Pod) int { return failuresOf(pod) + ignoredOf(pod) }
 
-// number is that in an annotation; what somebody else has written there is 0.
+// number returns the number in an annotation, and 0 if it is invalid.
 func number(pod *corev1.Pod, annotation string) int {
 	n, err := strconv.Atoi(pod.Annotations[annotation])
 	if err != nil || n < 0 || n > math.MaxInt32 {
@@ -129,8 +132,9 @@ func indexesOf(list []*corev1.Pod) (all []int) {
 	return all
 }
 
-// twice are the active pods that have no index, none of the job's, or one that another has too, and the others.
-func (d *Decision) twice() (surplus, left []*corev1.Pod) {
+// splitDuplicates splits the active pods into surplus ones, whose index is missing, out of range or a duplicate, and
+// the others.
+func (d *Decision) splitDuplicates() (surplus, left []*corev1.Pod) {
 	byIndex := map[int][]*corev1.Pod{}
 	for _, pod := range d.active {
 		if !d.inRange(pod) {
@@ -141,7 +145,7 @@ func (d *Decision) twice() (surplus, left []*corev1.Pod) {
 	}
 	for _, i := range slices.Sorted(maps.Keys(byIndex)) {
 		same := byIndex[i]
-		pods.LeastWork(same)
+		pods.SortByProgress(same)
 		surplus = append(surplus, same[:len(same)-1]...)
 		left = append(left, same[len(same)-1])
 	}

@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func TestTheFirstRuleOfAFailurePolicyThatMatchesCounts(t *testing.T) {
+func TestFirstMatchingFailureRuleApplies(t *testing.T) {
 	t.Parallel()
 	rule := func(action batchv1.PodFailurePolicyAction, container *string, op batchv1.PodFailurePolicyOnExitCodesOperator, codes ...int32) batchv1.PodFailurePolicyRule {
 		return batchv1.PodFailurePolicyRule{Action: action, OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
@@ -52,7 +52,7 @@ func TestTheFirstRuleOfAFailurePolicyThatMatchesCounts(t *testing.T) {
 	}
 }
 
-func TestASuccessPolicyAsksForIndexesOrANumber(t *testing.T) {
+func TestSuccessPolicy(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		indexes *string

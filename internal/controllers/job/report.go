@@ -8,16 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// Report is what Keep has come to, failure being what it ended with: the status first, then what is to be told, and then the
-// release of the pods that the status has.
+// Report returns the actions that record the outcome of Keep, given Keep's error: first the status, then
+// events, and then the removal of finalizers from the pods that the status lists.
 //
-// Each pod is counted once, whatever fails in between. It has a finalizer, so that it stays until it was counted. First the
-// status lists its uid; then it is released; and the count grows, in the same write as the uid leaves the list, when it shows
-// that it was. So a pod that has not been released is in the list or was never counted, and one that has is in the list or was.
+// Each pod is counted exactly once, whichever step fails. Its finalizer retains it until it is counted. First
+// the status lists its uid, then the finalizer is removed, and when the cache shows that it was, one write
+// both removes the uid from the list and increments the count. So a pod with the finalizer is in the list or
+// was never counted, and a pod without it is in the list or was counted.
 func (d *Decision) Report(failure error) (actions []action.Action) {
 	if d.adopts {
 		return nil
@@ -25,10 +26,10 @@ func (d *Decision) Report(failure error) (actions []action.Action) {
 	if failure != nil {
 		d.created, d.deleted = 0, nil
 		if d.end != nil {
-			d.end = nil // the pods that could not be deleted are still at work
+			d.end = nil // the pods that could not be deleted are still active
 		}
 	}
-	d.begin()
+	d.setStartTime()
 	d.countPods()
 	if d.end == nil {
 		d.complete()
@@ -41,28 +42,28 @@ func (d *Decision) Report(failure error) (actions []action.Action) {
 		actions = append(actions, told...)
 	}
 	if !equality.Semantic.DeepEqual(d.status, d.Job.Status) {
-		written := *d.Job // but for the status it is the cache's
+		written := *d.Job // shares everything but the status with the cache
 		written.Status = d.status
-		status := action.Update[*batchv1.Job]{In: resource, Object: &written, Subresource: "status"}
+		status := action.Update[*batchv1.Job]{Resource: resource, Object: &written, Subresource: "status"}
 		actions = append([]action.Action{status}, actions...)
 	}
 	if len(release) > 0 {
 		actions = append(actions, release)
 	}
-	if d.again > 0 && d.end == nil {
-		actions = append(actions, action.Again{After: d.again})
+	if d.requeue > 0 && d.end == nil {
+		actions = append(actions, action.Requeue{After: d.requeue})
 	}
 	return actions
 }
 
-// begin notes when the job began to work.
-func (d *Decision) begin() {
+// setStartTime sets the start time.
+func (d *Decision) setStartTime() {
 	if d.status.StartTime == nil && !d.suspended() {
 		d.status.StartTime = ptr.To(metav1.NewTime(d.Now))
 	}
 }
 
-// countPods tells how many pods there are, with what has just been done.
+// countPods sets the pod counts of the status, including the effect of Keep.
 func (d *Decision) countPods() {
 	ready := 0
 	for _, pod := range d.active {
@@ -75,14 +76,14 @@ func (d *Decision) countPods() {
 	d.status.Terminating = ptr.To(int32(len(d.terminating) + len(d.deleted)))
 }
 
-// complete finds out whether all the work is done.
+// complete ends the job if all its work is done.
 func (d *Decision) complete() {
 	if d.enough() && d.status.Active == 0 {
 		d.end = d.success(batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods")
 	}
 }
 
-// enough says whether as many pods have succeeded as the job asks for. One that does not say how many has one say so.
+// enough reports whether enough pods have succeeded. Without completions, one success is enough.
 func (d *Decision) enough() bool {
 	if d.spec.Completions != nil {
 		return d.succeeded >= d.completions()
@@ -90,18 +91,18 @@ func (d *Decision) enough() bool {
 	return d.succeeded > 0
 }
 
-// suspension says that the job rests, or has gone on: the time that it may take counts from then.
+// suspension records that the job was suspended or resumed. Resuming restarts the active deadline.
 func (d *Decision) suspension() []action.Action {
 	is := find(d.status.Conditions, batchv1.JobSuspended)
 	switch {
 	case d.suspended() && (is == nil || is.Status != corev1.ConditionTrue):
 		d.set(d.condition(batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "Job suspended"))
 		d.status.StartTime = nil
-		return []action.Action{action.Event{About: d.Job, Reason: "Suspended", Message: "Job suspended"}}
+		return []action.Action{action.Event{Object: d.Job, Reason: "Suspended", Message: "Job suspended"}}
 	case !d.suspended() && is != nil && is.Status == corev1.ConditionTrue:
 		d.set(d.condition(batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed", "Job resumed"))
 		d.status.StartTime = ptr.To(metav1.NewTime(d.Now))
-		return []action.Action{action.Event{About: d.Job, Reason: "Resumed", Message: "Job resumed"}}
+		return []action.Action{action.Event{Object: d.Job, Reason: "Resumed", Message: "Job resumed"}}
 	}
 	return nil
 }
@@ -115,9 +116,10 @@ func (d *Decision) set(c *batchv1.JobCondition) {
 	d.status.Conditions = append(d.status.Conditions, *c)
 }
 
-// count moves pods that have been released from the list to the counts, and puts those that have ended into the list. What it
-// returns releases them; all says that no more are left than those.
-func (d *Decision) count() (release action.Together, all bool) {
+// count moves uids of released pods from the list of the status to its counts, and adds newly ended pods to
+// the list. It returns the actions that release the listed pods; all reports that no other pods remain to be
+// counted.
+func (d *Decision) count() (release action.Parallel, all bool) {
 	tracked := map[types.UID]bool{}
 	for _, pod := range d.pods {
 		if isTracked(pod) {
@@ -128,9 +130,9 @@ func (d *Decision) count() (release action.Together, all bool) {
 	counted(&uncounted.Succeeded, &d.status.Succeeded, tracked)
 	counted(&uncounted.Failed, &d.status.Failed, tracked)
 	var done []int
-	for _, pod := range d.settling {
+	for _, pod := range d.releasing {
 		if !d.mayRelease(pod) {
-			continue // after all: what was to be done failed
+			continue // Keep failed, so it may no longer be released
 		}
 		release = append(release, untrack(pod))
 		switch {
@@ -143,11 +145,11 @@ func (d *Decision) count() (release action.Together, all bool) {
 			uncounted.Failed = append(uncounted.Failed, pod.UID)
 		}
 	}
-	d.tellIndexes(done)
+	d.reportIndexes(done)
 	return release, !d.more && len(uncounted.Succeeded)+len(uncounted.Failed) == 0
 }
 
-// counted counts the pods of a list that have been released.
+// counted removes released pods from the list and adds them to count.
 func counted(list *[]types.UID, count *int32, tracked map[types.UID]bool) {
 	var left []types.UID
 	for _, uid := range *list {
@@ -160,12 +162,12 @@ func counted(list *[]types.UID, count *int32, tracked map[types.UID]bool) {
 	*list = left
 }
 
-// tellIndexes tells which indexes are done, with these, and which are lost.
-func (d *Decision) tellIndexes(done []int) {
+// reportIndexes writes the completed and failed indexes to the status; done are newly completed.
+func (d *Decision) reportIndexes(done []int) {
 	if !d.indexed() {
 		return
 	}
-	counted := union(d.before, only(done...))
+	counted := union(d.before, indexSet(done...))
 	d.status.Succeeded, d.status.CompletedIndexes = int32(counted.count()), counted.String()
 	d.status.FailedIndexes = nil
 	if d.spec.BackoffLimitPerIndex != nil {
@@ -173,10 +175,11 @@ func (d *Decision) tellIndexes(done []int) {
 	}
 }
 
-// fails says that the job ends in failure.
+// fails reports whether the job ends in failure.
 func (d *Decision) fails() bool { return d.end != nil && d.end.Type == batchv1.JobFailureTarget }
 
-// mayRelease says whether nobody waits for a pod any more. At the end of a job that is any which is not at work.
+// mayRelease reports whether a pod's finalizer is no longer needed. When the job ends, that is so for every
+// pod that is not active.
 func (d *Decision) mayRelease(pod *corev1.Pod) bool {
 	switch {
 	case d.Job.DeletionTimestamp != nil || d.listed[pod.UID] || pod.Status.Phase == corev1.PodSucceeded:
@@ -188,7 +191,8 @@ func (d *Decision) mayRelease(pod *corev1.Pod) bool {
 	return d.failed(pod) && (last == nil || last.UID != pod.UID)
 }
 
-// conclude says that the job will end, and that it has once all pods are counted and none is still ending.
+// conclude sets the condition that the job will end and, once all pods are counted and none is terminating,
+// the one that it has ended.
 func (d *Decision) conclude(counted bool) []action.Action {
 	if d.end == nil {
 		return nil
@@ -201,15 +205,15 @@ func (d *Decision) conclude(counted bool) []action.Action {
 	}
 	if d.fails() {
 		d.set(d.condition(batchv1.JobFailed, corev1.ConditionTrue, d.end.Reason, d.end.Message))
-		return []action.Action{action.Event{About: d.Job, Warning: true, Reason: d.end.Reason, Message: d.end.Message}}
+		return []action.Action{action.Event{Object: d.Job, Warning: true, Reason: d.end.Reason, Message: d.end.Message}}
 	}
 	end := d.condition(batchv1.JobComplete, corev1.ConditionTrue, d.end.Reason, d.end.Message)
 	d.set(end)
 	d.status.CompletionTime = &end.LastTransitionTime
 	var told []action.Action
 	if d.spec.Completions != nil && int(d.status.Succeeded) > d.completions() {
-		told = append(told, action.Event{About: d.Job, Warning: true, Reason: "TooManySucceededPods",
+		told = append(told, action.Event{Object: d.Job, Warning: true, Reason: "TooManySucceededPods",
 			Message: "Too many succeeded pods running after completion count reached"})
 	}
-	return append(told, action.Event{About: d.Job, Reason: "Completed", Message: "Job completed"})
+	return append(told, action.Event{Object: d.Job, Reason: "Completed", Message: "Job completed"})
 }

@@ -19,27 +19,27 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/job"
 )
 
-// far is a way to a server that takes a while.
-type far struct{ http.RoundTripper }
+// slowTransport is a transport with a latency of two milliseconds.
+type slowTransport struct{ http.RoundTripper }
 
-func (f far) RoundTrip(r *http.Request) (*http.Response, error) {
+func (f slowTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	time.Sleep(2 * time.Millisecond)
 	return f.RoundTripper.RoundTrip(r)
 }
 
-// A controller that was away finds thousands of pods to be counted, and a server whose answers take two milliseconds: what it
-// asks before it counts them is not asked of each.
-func TestThousandsOfPodsAreCountedFarFromTheServer(t *testing.T) {
+// A controller that was stopped finds thousands of uncounted pods. It must not verify each of them with a
+// request of its own, since each request takes two milliseconds.
+func TestThousandsOfPodsAreCountedOverASlowConnection(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		const count = 2500
-		ended(t, p.Config(), count)
-		config := rest.CopyConfig(p.Config())
-		config.Transport = far{config.Transport}
+		ended(t, p.RESTConfig(), count)
+		config := rest.CopyConfig(p.RESTConfig())
+		config.Transport = slowTransport{config.Transport}
 		stop := start(t, trial.Of(job.Add), config)
 		defer stop()
 		time.Sleep(2 * time.Minute)
-		c, err := client.New(p.Config())
+		c, err := client.New(p.RESTConfig())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestThousandsOfPodsAreCountedFarFromTheServer(t *testing.T) {
 	}, trial.Alone())
 }
 
-// ended makes a job and as many pods of it, which have succeeded.
+// ended creates a job and count pods of it that have succeeded.
 func ended(t *testing.T, config *rest.Config, count int32) {
 	t.Helper()
 	c, err := client.New(config)
@@ -81,7 +81,7 @@ func ended(t *testing.T, config *rest.Config, count int32) {
 	}
 }
 
-// start runs a program until the result is called.
+// start runs a program until stop is called.
 func start(t *testing.T, p trial.Program, config *rest.Config) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup

@@ -17,20 +17,21 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 	"github.com/bowline-dev/bowline/internal/controllers/job"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
 )
 
 const (
 	parallel = 10
-	// enough is how many pods make a storm: whoever causes it leaves off, so that the test ends.
+	// enough stops the stealing of labels, so that the test ends if the controller creates pods without a
+	// pause.
 	enough = 1000
-	// The pauses of an hour are of 1, 2, 4 seconds and so on, up to 15 minutes: twelve of them, or one more.
+	// The pauses within an hour are 1, 2, 4 seconds and so on, up to 15 minutes: twelve or thirteen of them.
 	least, most = 8 * parallel, 14 * parallel
 )
 
-// Somebody takes each pod's label away as soon as it is made, for an hour, so that it is the job's no more.
-func TestAJobWhosePodsAreTakenSaysSoAndMakesLessAndLess(t *testing.T) {
+// For an hour, another controller removes each pod's labels right after its creation, so the job loses it.
+func TestPodLossIsReportedAndBackedOff(t *testing.T) {
 	t.Parallel()
 	var taken atomic.Int32
 	var peace atomic.Bool
@@ -49,7 +50,7 @@ func TestAJobWhosePodsAreTakenSaysSoAndMakesLessAndLess(t *testing.T) {
 		events, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", metav1.ListOptions{
 			FieldSelector: "involvedObject.name=work,reason=FightingSelectors",
 		})
-		const says = "the pods are given other labels as soon as they are made: pod \"work-"
+		const says = "pods are relabeled as soon as they are created: pod \"work-"
 		if err != nil || len(events.Items) == 0 || !strings.HasPrefix(events.Items[0].Message, says) {
 			t.Errorf("what is told is %v (%v), want FightingSelectors with %q", events.Items, err, says)
 		}
@@ -62,13 +63,13 @@ func TestAJobWhosePodsAreTakenSaysSoAndMakesLessAndLess(t *testing.T) {
 		}
 	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
 		job.Add(m)
-		take(m, &taken, &peace)
+		stealPods(m, &taken, &peace)
 		return nil
 	}))
 }
 
-// take takes pods' labels away, until there is peace.
-func take(m *controller.Manager, taken *atomic.Int32, peace *atomic.Bool) {
+// stealPods removes the labels of pods until peace is set.
+func stealPods(m *controller.Manager, taken *atomic.Int32, peace *atomic.Bool) {
 	all := informer.For[*corev1.Pod](m.Informers(), pods.Resource)
 	writes := client.Of[*corev1.Pod](m.Client(), pods.Resource)
 	m.Add(controller.Options{

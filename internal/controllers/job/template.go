@@ -9,11 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// freeName is the first name with a prefix, from the n-th on, that no pod has. Of the job's own pods only those count that were
-// seen, and be it that they are let go: one that has come since then is one of those that are to be made.
+// freeName returns the first name with a prefix, counting from n, that no other pod has. Of the job's own
+// pods, only observed ones count, including pods being released. The name of a pod created since the
+// observation is thus returned again, and creating that pod a second time fails harmlessly.
 func (d *Decision) freeName(prefix string, n int) (string, int) {
 	if d.names == nil {
 		d.names = map[string]bool{}
@@ -22,13 +23,13 @@ func (d *Decision) freeName(prefix string, n int) (string, int) {
 		}
 	}
 	for ; ; n++ {
-		if name := pods.NameAfter(prefix, d.Job, n); !d.names[name] && !d.Taken(name) {
+		if name := pods.NameWithPrefix(prefix, d.Job, n); !d.names[name] && !d.Taken(name) {
 			return name, n
 		}
 	}
 }
 
-// newPod makes a pod, which will be counted.
+// newPod returns a pod with the tracking finalizer.
 func (d *Decision) newPod(name string) *corev1.Pod {
 	pod := pods.New(&d.spec.Template, d.Job, kind, name)
 	if !isTracked(pod) {
@@ -37,7 +38,7 @@ func (d *Decision) newPod(name string) *corev1.Pod {
 	return pod
 }
 
-// indexedPod makes a pod that does a certain part of the work.
+// indexedPod returns a pod for a completion index.
 func (d *Decision) indexedPod(prefix, name string, i int) *corev1.Pod {
 	pod := d.newPod(name)
 	pod.GenerateName = prefix
@@ -46,7 +47,7 @@ func (d *Decision) indexedPod(prefix, name string, i int) *corev1.Pod {
 	pod.Spec.Hostname = fmt.Sprintf("%s-%d", d.Job.Name, i)
 	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for c := range list {
-			tellIndex(&list[c])
+			addIndexEnv(&list[c])
 		}
 	}
 	if d.spec.BackoffLimitPerIndex != nil {
@@ -55,17 +56,17 @@ func (d *Decision) indexedPod(prefix, name string, i int) *corev1.Pod {
 	return pod
 }
 
-// longest is how long the generated part of a name leaves what it begins with.
-const longest = 58
+// maxPrefix is the length of a generated name without its random suffix.
+const maxPrefix = 58
 
-// indexPrefix is what the names of the pods of an index begin with.
+// indexPrefix returns the prefix of the names of an index's pods.
 func indexPrefix(job string, i int) string {
 	end := fmt.Sprintf("-%d-", i)
-	return job[:min(len(job), longest-len(end))] + end
+	return job[:min(len(job), maxPrefix-len(end))] + end
 }
 
-// tellIndex has a container find its index in its environment.
-func tellIndex(c *corev1.Container) {
+// addIndexEnv adds the completion index to a container's environment.
+func addIndexEnv(c *corev1.Container) {
 	const name = "JOB_COMPLETION_INDEX"
 	if slices.ContainsFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == name }) {
 		return

@@ -12,12 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// transport is a function as what requests go through.
+// transport adapts a function to http.RoundTripper.
 type transport func(*http.Request) (*http.Response, error)
 
 func (t transport) RoundTrip(q *http.Request) (*http.Response, error) { return t(q) }
 
-// answer is an answer to a request, with that body.
+// answer returns a response to a request.
 func answer(q *http.Request, body io.Reader) *http.Response {
 	return &http.Response{
 		StatusCode: http.StatusOK, Request: q, Body: io.NopCloser(body),
@@ -25,7 +25,7 @@ func answer(q *http.Request, body io.Reader) *http.Response {
 	}
 }
 
-// silence is a body that says nothing until its request ends.
+// silence is a response body without data that ends with its request.
 type silence struct{ q *http.Request }
 
 func (s silence) Read([]byte) (int, error) {
@@ -33,7 +33,7 @@ func (s silence) Read([]byte) (int, error) {
 	return 0, s.q.Context().Err()
 }
 
-// late has caches of namespaces show one that has gone since.
+// late makes caches of namespaces show one that has since been deleted.
 func late(next http.RoundTripper) http.RoundTripper {
 	const before = `{"kind":"NamespaceList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[{
 		"metadata":{"name":"doomed","uid":"before","resourceVersion":"1","deletionTimestamp":"2000-01-01T00:00:00Z"},
@@ -49,13 +49,13 @@ func late(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// TestANamespaceThatIsMadeAgainKeepsWhatItHas: a cache that is late shows the one that was deleted before. Even where the next
-// one ends too, what was found before it did says nothing about it.
-func TestANamespaceThatIsMadeAgainKeepsWhatItHas(t *testing.T) {
+// A stale cache shows the predecessor of a recreated namespace as terminating. Even if the new namespace is
+// then deleted too, nothing may be deleted because of the old one.
+func TestRecreatedNamespacesKeepTheirContent(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ pod, ends bool }{"things": {}, "a pod": {pod: true}, "one that ends": {ends: true}} {
 		t.Run(name, func(t *testing.T) {
-			inWorldOn(t, terms{late, func(w *world) {
+			runFixtureWith(t, fixtureOptions{late, func(w *fixture) {
 				create(w, configmaps, &corev1.ConfigMap{ObjectMeta: meta("kept")})
 				if test.pod {
 					create(w, pods, boundPod("kept", ""))
@@ -63,7 +63,7 @@ func TestANamespaceThatIsMadeAgainKeepsWhatItHas(t *testing.T) {
 				if test.ends {
 					w.doom()
 				}
-			}}, func(w *world) {
+			}}, func(w *fixture) {
 				synctest.Wait()
 				w.expectThere("kept", test.pod)
 			})
@@ -71,8 +71,8 @@ func TestANamespaceThatIsMadeAgainKeepsWhatItHas(t *testing.T) {
 	}
 }
 
-// expectThere looks for a ConfigMap, and a pod.
-func (w *world) expectThere(name string, pod bool) {
+// expectThere fails the test unless a ConfigMap, and optionally a pod, exists and is not being deleted.
+func (w *fixture) expectThere(name string, pod bool) {
 	w.t.Helper()
 	if got := get[*corev1.ConfigMap](w, configmaps, name); got == nil || got.DeletionTimestamp != nil {
 		w.t.Errorf("the ConfigMap %s of the namespace that was made again has been deleted", name)
@@ -85,8 +85,9 @@ func (w *world) expectThere(name string, pod bool) {
 	}
 }
 
-// again has the namespace go with its ConfigMap a, and be made again with one of that name and another one, b.
-func (w *world) again() {
+// again deletes the namespace with its ConfigMap a, and recreates it with one of that name and another one,
+// b.
+func (w *fixture) again() {
 	w.t.Helper()
 	all := w.configMaps()
 	if err := all.Delete(w.t.Context(), "doomed", "a", metav1.DeleteOptions{}); err != nil {
@@ -112,7 +113,7 @@ func (w *world) again() {
 	}
 }
 
-// onlyOneByOne has the server say that it deletes no collections.
+// onlyOneByOne hides from discovery that the server supports deletecollection.
 func onlyOneByOne(next http.RoundTripper, q *http.Request) (*http.Response, error) {
 	r, err := next.RoundTrip(q)
 	if err != nil || q.URL.Path != "/api" {
@@ -123,18 +124,18 @@ func onlyOneByOne(next http.RoundTripper, q *http.Request) (*http.Response, erro
 	return answer(q, bytes.NewReader(bytes.ReplaceAll(body, []byte(`"deletecollection"`), []byte(`"none"`)))), err
 }
 
-// TestNothingIsDeletedButWhatWasListed: between the last look and the request a namespace may go and be made again, and have
-// an object of the same name.
-func TestNothingIsDeletedButWhatWasListed(t *testing.T) {
+// Between the last check and the delete request, a namespace may be deleted and recreated with an object of
+// the same name.
+func TestOnlyListedObjectsAreDeleted(t *testing.T) {
 	t.Parallel()
 	for path, through := range map[string]func(http.RoundTripper, *http.Request) (*http.Response, error){
 		"/api/v1/namespaces/doomed/configmaps":   http.RoundTripper.RoundTrip,
 		"/api/v1/namespaces/doomed/configmaps/a": onlyOneByOne,
 	} {
 		t.Run(path, func(t *testing.T) {
-			var w *world
+			var w *fixture
 			asked := 0
-			inWorldOn(t, terms{
+			runFixtureWith(t, fixtureOptions{
 				through: func(next http.RoundTripper) http.RoundTripper {
 					return transport(func(q *http.Request) (*http.Response, error) {
 						if q.Method == http.MethodDelete && q.URL.Path == path {
@@ -145,11 +146,11 @@ func TestNothingIsDeletedButWhatWasListed(t *testing.T) {
 						return through(next, q)
 					})
 				},
-				before: func(is *world) {
+				before: func(is *fixture) {
 					w = is
 					create(w, configmaps, &corev1.ConfigMap{ObjectMeta: meta("a")})
 				},
-			}, func(w *world) {
+			}, func(w *fixture) {
 				w.doom()
 				synctest.Wait()
 				if asked == 0 {

@@ -14,14 +14,14 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// asked counts what the controller asks the server for. Each list of pods takes time.
-type asked struct {
+// requestCounter counts the controller's requests. Each list of pods is delayed.
+type requestCounter struct {
 	mu    sync.Mutex
 	times map[string]int
 	slow  time.Duration
 }
 
-func (a *asked) through(next http.RoundTripper) http.RoundTripper {
+func (a *requestCounter) through(next http.RoundTripper) http.RoundTripper {
 	return transport(func(q *http.Request) (*http.Response, error) {
 		what := q.Method + " " + q.URL.Path
 		a.mu.Lock()
@@ -38,19 +38,19 @@ func (a *asked) through(next http.RoundTripper) http.RoundTripper {
 }
 
 const (
-	looks     = "GET /api" // which each pass begins with
+	looks     = "GET /api" // the first request of each pass
 	listsPods = "GET /api/v1/namespaces/doomed/pods"
 )
 
-// count is how often something was asked for.
-func (a *asked) count(what string) int {
+// count returns how often a request was made.
+func (a *requestCounter) count(what string) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.times[what]
 }
 
-// run makes pods that a node runs.
-func (w *world) run(count int) {
+// run creates pods on a node.
+func (w *fixture) run(count int) {
 	w.t.Helper()
 	create(w, nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "real"}})
 	for i := range count {
@@ -58,11 +58,11 @@ func (w *world) run(count int) {
 	}
 }
 
-// TestPodsThatEndOneAfterAnotherAreLookedAtEverLater: what the controller says of those that are left is no reason to look again.
-func TestPodsThatEndOneAfterAnotherAreLookedAtEverLater(t *testing.T) {
+// The controller's own status updates trigger no further pass.
+func TestTerminatingPodsArePolledWithBackoff(t *testing.T) {
 	t.Parallel()
-	a := &asked{slow: 5 * time.Millisecond}
-	inWorldOn(t, terms{through: a.through}, func(w *world) {
+	a := &requestCounter{slow: 5 * time.Millisecond}
+	runFixtureWith(t, fixtureOptions{through: a.through}, func(w *fixture) {
 		const count = 200
 		w.run(count)
 		w.doom()
@@ -85,11 +85,11 @@ func TestPodsThatEndOneAfterAnotherAreLookedAtEverLater(t *testing.T) {
 	})
 }
 
-// TestThePodsOfANodeAreAskedForTogether: a pass asks for the node once, whoever is on it, and for the pods before and after.
-func TestThePodsOfANodeAreAskedForTogether(t *testing.T) {
+// A pass gets each node once, however many pods are on it, and lists the pods twice.
+func TestNodesAreReadOncePerPass(t *testing.T) {
 	t.Parallel()
-	a := &asked{}
-	inWorldOn(t, terms{through: a.through}, func(w *world) {
+	a := &requestCounter{}
+	runFixtureWith(t, fixtureOptions{through: a.through}, func(w *fixture) {
 		w.run(20)
 		w.doom()
 		time.Sleep(time.Minute)
@@ -100,11 +100,11 @@ func TestThePodsOfANodeAreAskedForTogether(t *testing.T) {
 	})
 }
 
-// TestWhatIsSaidByOthersIsNoReasonToLook: nor is a label.
-func TestWhatIsSaidByOthersIsNoReasonToLook(t *testing.T) {
+// Label changes by other clients trigger no pass.
+func TestLabelChangesTriggerNoPass(t *testing.T) {
 	t.Parallel()
-	a := &asked{}
-	inWorldOn(t, terms{through: a.through}, func(w *world) {
+	a := &requestCounter{}
+	runFixtureWith(t, fixtureOptions{through: a.through}, func(w *fixture) {
 		create(w, configmaps, &corev1.ConfigMap{ObjectMeta: meta("held", "example.com/hold")})
 		w.doom()
 		time.Sleep(time.Hour)

@@ -12,31 +12,32 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/resources"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/discovery"
 )
 
-// pass is one look through what is in a namespace that ends, of whatever kind, to delete it.
+// pass is one attempt to delete the content of a terminating namespace, of all kinds.
 type pass struct {
 	client     *client.Client
 	namespaces client.Resource[*corev1.Namespace]
-	// namespace is the one that ends, as it was seen last, by the cache or by the server.
+	// namespace is the terminating namespace as last observed, in the cache or on the server.
 	namespace *corev1.Namespace
-	left      remains
-	// unserved are resources that were found, and then not served.
-	unserved []resources.Resource
-	// behind says that it ends no more: it has gone, and what is in one of its name is none of its content.
+	left      remaining
+	// unserved are resources that discovery listed but that turned out not to be served.
+	unserved []discovery.Resource
+	// behind reports that the namespace is no longer terminating: it is gone, and the content of a new
+	// namespace of its name must not be deleted.
 	behind bool
 }
 
-// objects are those of a resource, of which nobody knows more.
+// objects accesses the objects of a resource by their metadata.
 type objects = client.Resource[*metav1.PartialObjectMetadata]
 
-// delete deletes what is in the namespace and notes what is left: what finalizers or grace periods hold, and what could
-// not be deleted. While there are pods, nothing else is deleted.
+// delete deletes the content of the namespace and records what is left: what finalizers or grace periods
+// hold, and what could not be deleted. While pods exist, it deletes nothing else.
 func (p *pass) delete(ctx context.Context) {
-	var found, others []resources.Resource
-	found, p.left.discovery = resources.Discover(ctx, p.client)
+	var found, others []discovery.Resource
+	found, p.left.discovery = discovery.Resources(ctx, p.client)
 	for _, resource := range found {
 		if !resource.Namespaced || !resource.Serves("delete") {
 			continue
@@ -46,7 +47,7 @@ func (p *pass) delete(ctx context.Context) {
 			continue
 		}
 		if p.clear(ctx, resource) {
-			p.deleteForsaken(ctx, resource)
+			p.deleteOnMissingNodes(ctx, resource)
 		}
 	}
 	if p.left.any() || p.left.deletion != nil {
@@ -62,8 +63,8 @@ func (p *pass) delete(ctx context.Context) {
 	}
 }
 
-// clear deletes the objects of one resource, and says whether there were any that may be there still.
-func (p *pass) clear(ctx context.Context, resource resources.Resource) bool {
+// clear deletes the objects of one resource, and reports whether any may be left.
+func (p *pass) clear(ctx context.Context, resource discovery.Resource) bool {
 	all := client.Of[*metav1.PartialObjectMetadata](p.client, resource.GroupVersionResource).Uninitialized()
 	if !resource.Serves("list") {
 		p.failed(resource, p.deleteUnseen(ctx, resource, all))
@@ -71,37 +72,37 @@ func (p *pass) clear(ctx context.Context, resource resources.Resource) bool {
 	}
 	listed, err := p.list(ctx, resource, all)
 	if err != nil || len(listed.Items) == 0 {
-		p.failed(resource, errors.Join(err, whole(listed)))
+		p.failed(resource, errors.Join(err, checkComplete(listed)))
 		return false
 	}
 	p.failed(resource, p.deleteListed(ctx, resource, all, listed))
 	return !p.behind
 }
 
-// count notes what there is of a resource.
-func (p *pass) count(ctx context.Context, resource resources.Resource) {
+// count records the remaining objects of a resource.
+func (p *pass) count(ctx context.Context, resource discovery.Resource) {
 	all := client.Of[*metav1.PartialObjectMetadata](p.client, resource.GroupVersionResource).Uninitialized()
 	listed, err := p.list(ctx, resource, all)
-	p.failed(resource, errors.Join(err, whole(listed)))
+	p.failed(resource, errors.Join(err, checkComplete(listed)))
 	for _, obj := range listed.Items {
 		p.left.add(resource, obj)
 	}
 }
 
-// failed notes what went wrong with a resource, unless nothing did.
-func (p *pass) failed(resource resources.Resource, err error) {
-	if errors.Is(err, action.ErrBehind) {
+// failed records an error about a resource; nil is ignored.
+func (p *pass) failed(resource discovery.Resource, err error) {
+	if errors.Is(err, action.ErrStaleCache) {
 		p.behind = true
 		return
 	}
 	p.left.failed(resource, err)
 }
 
-// page is a list of what is there of a resource.
+// page is a list of objects of a resource.
 type page = client.Page[*metav1.PartialObjectMetadata]
 
-// list reads what is there of a resource. The page is empty where that fails.
-func (p *pass) list(ctx context.Context, resource resources.Resource, all objects) (*page, error) {
+// list lists the objects of a resource. The page is empty if that fails.
+func (p *pass) list(ctx context.Context, resource discovery.Resource, all objects) (*page, error) {
 	listed, err := all.List(ctx, p.namespace.Name, metav1.ListOptions{})
 	if isGone(err) {
 		if apierrors.IsNotFound(err) {
@@ -115,50 +116,51 @@ func (p *pass) list(ctx context.Context, resource resources.Resource, all object
 	return listed, nil
 }
 
-// whole is an error for a list that is not all that there is: what the server cannot read is in the namespace all the same.
-func whole[T client.Object](listed *client.Page[T]) error {
+// checkComplete returns an error if a list is incomplete: the namespace contains objects that the server
+// cannot decode.
+func checkComplete[T client.Object](listed *client.Page[T]) error {
 	if listed.Incomplete {
 		return client.ErrIncomplete
 	}
 	return nil
 }
 
-// unsettled is how long after the deletion of a namespace it is not believed that a resource which is found and not served has no
-// objects: servers may be slow to tell what they serve.
-const unsettled = 30 * time.Second
+// discoveryLag is the time after a namespace's deletion during which a resource that is listed in discovery but
+// not served may still have objects: a server's discovery may lag behind.
+const discoveryLag = 30 * time.Second
 
-// moved says whether what was found may be served in another way by now, as in another version: nobody knows then whether
-// something of it is left.
-func (p *pass) moved(ctx context.Context) bool {
+// mayBeServedElsewhere reports whether an unserved resource may be served in another way by now, for example
+// in another version. If so, the namespace may still contain objects of that resource.
+func (p *pass) mayBeServedElsewhere(ctx context.Context) bool {
 	if len(p.unserved) == 0 {
 		return false
 	}
-	if time.Since(p.namespace.DeletionTimestamp.Time) < unsettled {
+	if time.Since(p.namespace.DeletionTimestamp.Time) < discoveryLag {
 		return true
 	}
-	found, _ := resources.Discover(ctx, p.client)
-	return slices.ContainsFunc(p.unserved, func(r resources.Resource) bool {
-		return !slices.ContainsFunc(found, func(f resources.Resource) bool { return f.GroupVersionResource == r.GroupVersionResource })
+	found, _ := discovery.Resources(ctx, p.client)
+	return slices.ContainsFunc(p.unserved, func(r discovery.Resource) bool {
+		return !slices.ContainsFunc(found, func(f discovery.Resource) bool { return f.GroupVersionResource == r.GroupVersionResource })
 	})
 }
 
-// isGone says that a resource is not served any more, as when its definition was deleted meanwhile: it has no objects, or has
-// moved.
+// isGone reports whether a resource is not served, for example because its definition was deleted: it has no
+// objects, or is served in another version.
 func isGone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) }
 
-// sure asks the server whether the namespace is the one that was seen, and ends. What was listed before is its content then,
-// since nobody else has had its name in between. What is listed later may be another's: a cache that is late shows a namespace
-// as ending that was made again since.
-func (p *pass) sure(ctx context.Context) error {
-	return action.Soon(func() error {
+// confirm asks the server whether the namespace is still the observed one and terminating. If so, objects listed
+// before are its content, since no other namespace can have had its name in between. Objects listed later may
+// belong to a successor: a stale cache may show a recreated namespace as terminating.
+func (p *pass) confirm(ctx context.Context) error {
+	return action.RetryIfSlow(func() error {
 		live, err := p.namespaces.Get(ctx, "", p.namespace.Name)
 		switch {
 		case apierrors.IsNotFound(err):
-			return fmt.Errorf("%w: the namespace is gone", action.ErrBehind)
+			return fmt.Errorf("%w: the namespace is gone", action.ErrStaleCache)
 		case err != nil:
 			return err
 		case live.UID != p.namespace.UID || !isOurs(live):
-			return fmt.Errorf("%w: the namespace is another one, or ends no more", action.ErrBehind)
+			return fmt.Errorf("%w: the namespace is another one, or ends no more", action.ErrStaleCache)
 		}
 		p.namespace = live
 		return nil
@@ -166,11 +168,11 @@ func (p *pass) sure(ctx context.Context) error {
 }
 
 // deleteUnseen deletes objects that cannot be listed, and so cannot be waited for.
-func (p *pass) deleteUnseen(ctx context.Context, resource resources.Resource, all objects) error {
+func (p *pass) deleteUnseen(ctx context.Context, resource discovery.Resource, all objects) error {
 	if !resource.Serves("deletecollection") {
 		return nil
 	}
-	if err := p.sure(ctx); err != nil {
+	if err := p.confirm(ctx); err != nil {
 		return err
 	}
 	err := all.DeleteCollection(ctx, p.namespace.Name, background(), metav1.ListOptions{})
@@ -180,10 +182,11 @@ func (p *pass) deleteUnseen(ctx context.Context, resource resources.Resource, al
 	return err
 }
 
-// deleteListed deletes what was listed and nothing else, whoever has the namespace's name by then: together, as it was at the
-// revision of the list, or one after the other, by their uids, where the server cannot do that.
-func (p *pass) deleteListed(ctx context.Context, resource resources.Resource, all objects, listed *page) error {
-	if err := p.sure(ctx); err != nil {
+// deleteListed deletes exactly the listed objects, even if the namespace is recreated in the meantime: by
+// deletecollection at the revision of the list or, if the server does not support that, one by one with uid
+// preconditions.
+func (p *pass) deleteListed(ctx context.Context, resource discovery.Resource, all objects, listed *page) error {
+	if err := p.confirm(ctx); err != nil {
 		return err
 	}
 	if at := listed.ResourceVersion; resource.Serves("deletecollection") && at != "" && at != "0" {
@@ -200,14 +203,15 @@ func (p *pass) deleteListed(ctx context.Context, resource resources.Resource, al
 		options := background()
 		options.Preconditions = metav1.NewUIDPreconditions(string(obj.UID))
 		err := all.Delete(ctx, p.namespace.Name, obj.Name, options)
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // a conflict is over another one of its name
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // a conflict means that the name has a new object
 			return err
 		}
 	}
 	return nil
 }
 
-// background is how everything is deleted: an owner does not wait for what it owns, which is deleted too.
+// background returns the options of all deletions: owners do not wait for their dependents, which are deleted
+// too.
 func background() metav1.DeleteOptions {
 	return metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}
 }

@@ -1,15 +1,17 @@
-// Package namespace is the controller that ends namespaces. Deleting a namespace only marks it: this controller then
-// deletes everything in it, custom resources included, waits until all of it is gone, says in the namespace's status what
-// it waits for, and at last takes away the finalizer that holds the namespace.
+// Package namespace implements the controller that deletes the content of namespaces. Deleting a namespace
+// only marks it as terminating. The controller then deletes everything in it, including custom resources,
+// waits until it is gone, reports in the namespace's status what it waits for, and finally removes the
+// finalizer that holds the namespace.
 //
-// What a late cache shows as ending may have gone, and been made again by that name: nothing is deleted but what was listed
-// before the server said that the namespace is still that one.
+// A stale cache may show a namespace as terminating that was deleted and recreated under its name. Therefore
+// the controller deletes only objects that it listed before the server confirmed that the namespace is still
+// the same and terminating.
 //
-// It knows no kind but Namespace and Pod: what there is to delete it learns from the server's discovery. It talks to the
-// API as any client does, in process or over the wire.
+// The controller has no code for kinds other than Namespace and Pod; it finds the resources to delete by
+// discovery. It uses the API like any client, in process or over the wire.
 //
-// Pods go first, so that nothing that they need is taken from under them. A pod whose node exists is given the time to
-// end that it asked for; one whose node does not exist is run by nobody, and is deleted at once.
+// The controller deletes pods first, so that they do not lose objects in use. A pod on an existing node gets
+// its grace period; a pod whose node does not exist is deleted immediately, since no kubelet runs it.
 package namespace
 
 import (
@@ -29,16 +31,16 @@ import (
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
-// Name of the controller, as --controllers takes it.
+// Name is the controller's name, as the --controllers flag accepts it.
 const Name = "namespace"
 
-// How long to wait before looking again whether what was deleted is gone: at first, and at most.
+// firstLook and lastLook bound the exponential delay between checks whether deleted objects are gone.
 const (
 	firstLook = 5 * time.Millisecond
 	lastLook  = 10 * time.Second
 )
 
-// workers is how many namespaces are ended at a time.
+// workers is the number of namespaces processed concurrently.
 const workers = 4
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
@@ -59,29 +61,29 @@ func Add(m *controller.Manager) *controller.Controller {
 	})
 }
 
-// matters says whether a namespace begins to end, or does so no more. What else changes while it ends is mostly what the
-// controller itself says of it; when to look again at what it waits for is in its own hands.
+// matters selects namespaces that start or stop being processed. Most other changes of a terminating
+// namespace are the controller's own status updates; it schedules its next pass itself.
 func matters(old, now *corev1.Namespace) bool {
 	return now == nil || isOurs(now) != (old != nil && isOurs(old)) || old != nil && old.UID != now.UID
 }
 
-// reconciler ends one namespace at a time.
+// reconciler processes one namespace per request.
 type reconciler struct {
 	cached     informer.Lister[*corev1.Namespace]
 	client     *client.Client
 	namespaces client.Resource[*corev1.Namespace]
-	// looks is how long to wait for what has been deleted; waiting is no failure.
+	// looks delays checks for deleted objects, separately from the backoff for errors.
 	looks workqueue.Limiter[controller.Request]
 }
 
-// Reconcile goes as far with ending a namespace as it can be gone now.
+// Reconcile executes one pass over a terminating namespace.
 func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	ns, err := r.cached.Get("", request.Name)
 	if apierrors.IsNotFound(err) || err == nil && !isOurs(ns) {
 		r.looks.Forget(request)
 		return controller.Result{}, nil
 	}
-	if err != nil { // it is there, and nobody knows whether it is to end
+	if err != nil { // the namespace exists, but whether it is terminating is unknown
 		return controller.Result{}, err
 	}
 	p := &pass{client: r.client, namespaces: r.namespaces, namespace: ns}
@@ -89,18 +91,18 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 	if ctx.Err() != nil {
 		return controller.Result{}, ctx.Err()
 	}
-	if p.behind { // the cache will show what is, and that is a reason to look again if there is something to do
+	if p.behind { // if there is something to do, the cache's next event triggers it
 		controller.Note(ctx, "the one that was to end does not any more")
 		return controller.Result{}, nil
 	}
 	left := &p.left
-	if !left.any() && left.failure() == nil && p.moved(ctx) {
+	if !left.any() && left.failure() == nil && p.mayBeServedElsewhere(ctx) {
 		controller.Note(ctx, "what is served has changed: looking again")
 		return controller.Result{RequeueAfter: r.looks.When(request)}, nil
 	}
 	controller.Note(ctx, "it is to end: %s", left)
 	if ns, err = r.report(ctx, p.namespace.DeepCopy(), left); err != nil {
-		return controller.Result{}, ended(err)
+		return controller.Result{}, ignoreGone(err)
 	}
 	if err := left.failure(); err != nil {
 		return controller.Result{}, err
@@ -108,16 +110,16 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 	if left.any() {
 		return controller.Result{RequeueAfter: r.looks.When(request)}, nil
 	}
-	return controller.Result{}, ended(r.finalize(ctx, ns))
+	return controller.Result{}, ignoreGone(r.finalize(ctx, ns))
 }
 
-// isOurs says whether a namespace is being deleted and waits for this controller.
+// isOurs reports whether a namespace is terminating and has the controller's finalizer.
 func isOurs(ns *corev1.Namespace) bool {
 	return ns.DeletionTimestamp != nil && slices.Contains(ns.Spec.Finalizers, corev1.FinalizerKubernetes)
 }
 
-// report writes what keeps the namespace into its status, unless that stands there already or nothing does.
-func (r *reconciler) report(ctx context.Context, ns *corev1.Namespace, left *remains) (*corev1.Namespace, error) {
+// report updates the namespace's status with what is left, unless it is unchanged or nothing is left.
+func (r *reconciler) report(ctx context.Context, ns *corev1.Namespace, left *remaining) (*corev1.Namespace, error) {
 	if !left.any() && left.failure() == nil && len(ns.Status.Conditions) == 0 {
 		return ns, nil
 	}
@@ -132,7 +134,7 @@ func (r *reconciler) report(ctx context.Context, ns *corev1.Namespace, left *rem
 	return r.namespaces.UpdateStatus(ctx, ns, metav1.UpdateOptions{})
 }
 
-// finalize takes the finalizer away, which lets the server remove the namespace.
+// finalize removes the finalizer, after which the server deletes the namespace.
 func (r *reconciler) finalize(ctx context.Context, ns *corev1.Namespace) error {
 	ns.Spec.Finalizers = slices.DeleteFunc(ns.Spec.Finalizers, func(f corev1.FinalizerName) bool {
 		return f == corev1.FinalizerKubernetes
@@ -143,8 +145,8 @@ func (r *reconciler) finalize(ctx context.Context, ns *corev1.Namespace) error {
 	return nil
 }
 
-// ended is nil for what only says that the namespace has gone meanwhile.
-func ended(err error) error {
+// ignoreGone drops a NotFound error: the namespace is gone.
+func ignoreGone(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

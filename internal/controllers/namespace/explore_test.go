@@ -19,8 +19,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/namespace"
 )
 
-// doomed is what a user does: a namespace is filled and deleted, what holds it is let go later, and when it is gone there is one
-// of its name again, with something in it.
+// doomed fills a namespace, deletes it, later removes the finalizer that holds it, and recreates it with a
+// ConfigMap.
 func doomed(ctx context.Context, config *rest.Config) error {
 	c, err := client.New(config)
 	if err != nil {
@@ -50,7 +50,7 @@ func doomed(ctx context.Context, config *rest.Config) error {
 	return again(ctx, spaces, configs)
 }
 
-// again makes the namespace, with the ConfigMap kept, as soon as it is gone.
+// again recreates the namespace as soon as it is gone, with the ConfigMap kept.
 func again(ctx context.Context, spaces client.Resource[*corev1.Namespace], configs client.Resource[*corev1.ConfigMap]) error {
 	for range 1000 {
 		time.Sleep(100 * time.Millisecond)
@@ -70,7 +70,7 @@ func again(ctx context.Context, spaces client.Resource[*corev1.Namespace], confi
 	return errors.New("the namespace does not go")
 }
 
-// keepsWhatItHas is broken when what is in the namespace that was made again has been deleted.
+// keepsWhatItHas fails if the content of the recreated namespace was deleted.
 func keepsWhatItHas(s bowlinetest.State) error {
 	if ns := s.Find("Namespace", "", "doomed"); ns == nil || ns.GetLabels()["filled"] == "" {
 		return nil
@@ -81,7 +81,7 @@ func keepsWhatItHas(s bowlinetest.State) error {
 	return nil
 }
 
-// nothingOutlivesItsNamespace is broken by an object in a namespace that is not there.
+// nothingOutlivesItsNamespace fails if an object exists in a namespace that does not.
 func nothingOutlivesItsNamespace(s bowlinetest.State) error {
 	for _, obj := range s.Objects {
 		if in := obj.GetNamespace(); in != "" && s.Find("Namespace", "", in) == nil {
@@ -91,7 +91,7 @@ func nothingOutlivesItsNamespace(s bowlinetest.State) error {
 	return nil
 }
 
-func TestNamespacesEndWhateverGoesWrong(t *testing.T) {
+func TestNamespacesAreDeletedDespiteFaults(t *testing.T) {
 	t.Parallel()
 	program := trial.Of(namespace.Add)
 	for _, processes := range [][]bowlinetest.Process{program.Once(), program.Twice()} {

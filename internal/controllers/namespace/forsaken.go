@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/internal/controllers/resources"
+	"github.com/bowline-dev/bowline/internal/discovery"
 )
 
 var (
@@ -19,19 +19,19 @@ var (
 	nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 )
 
-// deleteForsaken deletes, without any grace period, the pods that are being deleted and whose node does not exist:
-// nobody would ever end them. It counts those that stay.
-func (p *pass) deleteForsaken(ctx context.Context, resource resources.Resource) {
+// deleteOnMissingNodes deletes, without grace period, the terminating pods whose node does not exist: no kubelet
+// would ever delete them. It records the pods that remain.
+func (p *pass) deleteOnMissingNodes(ctx context.Context, resource discovery.Resource) {
 	listed, err := client.Of[*corev1.Pod](p.client, pods).Uninitialized().List(ctx, p.namespace.Name, metav1.ListOptions{})
 	if err != nil {
 		p.failed(resource, err)
 		return
 	}
-	p.failed(resource, whole(listed))
+	p.failed(resource, checkComplete(listed))
 	var forsaken []*corev1.Pod
 	known := map[string]error{}
 	for _, pod := range listed.Items {
-		lost, err := p.isForsaken(ctx, pod, known)
+		lost, err := p.onMissingNode(ctx, pod, known)
 		if err != nil {
 			p.failed(resource, fmt.Errorf("pod %s: %w", pod.Name, err))
 		}
@@ -47,8 +47,9 @@ func (p *pass) deleteForsaken(ctx context.Context, resource resources.Resource) 
 	}
 }
 
-// isForsaken says whether a pod is to end and nobody is there to end it. The nodes that are known are not asked for again.
-func (p *pass) isForsaken(ctx context.Context, pod *corev1.Pod, known map[string]error) (bool, error) {
+// onMissingNode reports whether a pod is terminating and its node does not exist. known caches the results by
+// node name.
+func (p *pass) onMissingNode(ctx context.Context, pod *corev1.Pod, known map[string]error) (bool, error) {
 	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0 {
 		return false, nil
 	}
@@ -64,9 +65,9 @@ func (p *pass) isForsaken(ctx context.Context, pod *corev1.Pod, known map[string
 	return false, err
 }
 
-// deleteAtOnce deletes pods of the namespace that nobody runs.
+// deleteAtOnce deletes pods without grace period.
 func (p *pass) deleteAtOnce(ctx context.Context, forsaken []*corev1.Pod) error {
-	if err := p.sure(ctx); err != nil {
+	if err := p.confirm(ctx); err != nil {
 		return err
 	}
 	var failed []error

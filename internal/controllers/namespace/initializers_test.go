@@ -17,10 +17,10 @@ var initializerConfigurations = schema.GroupVersionResource{Group: "admissionreg
 const nobody = `{"apiVersion":"admissionregistration.k8s.io/v1alpha1","kind":"InitializerConfiguration","metadata":{"name":"nobody"},
 	"initializers":[{"name":"nobody.initializer.example.com","rules":[{"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps","pods"]}]}]}`
 
-// TestNamespaceGoesWithWhatNobodyInitialized: hardly anybody sees it, and it is in the namespace all the same.
-func TestNamespaceGoesWithWhatNobodyInitialized(t *testing.T) {
+// Uninitialized objects are hidden from ordinary lists, but are part of the namespace's content.
+func TestUninitializedContentIsDeleted(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	runFixture(t, func(w *fixture) {
 		create(w, initializerConfigurations, unstructuredOf(w.t, nobody))
 		maps := client.Of[*corev1.ConfigMap](w.client, configmaps).Uninitialized()
 		if _, err := maps.Create(w.t.Context(), &corev1.ConfigMap{ObjectMeta: meta("held", "example.com/hold")}, metav1.CreateOptions{}); err != nil {
@@ -45,10 +45,10 @@ func TestNamespaceGoesWithWhatNobodyInitialized(t *testing.T) {
 	})
 }
 
-// TestAPodThatNobodyInitializedIsWaitedFor: the namespace would go without it, and nobody would find it again.
-func TestAPodThatNobodyInitializedIsWaitedFor(t *testing.T) {
+// A namespace that did not wait for an uninitialized pod would leave it behind without a namespace.
+func TestUninitializedPodsAreAwaited(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	runFixture(t, func(w *fixture) {
 		create(w, initializerConfigurations, unstructuredOf(w.t, nobody))
 		pod := boundPod("p", "gone")
 		pod.Finalizers = []string{"example.com/hold"}

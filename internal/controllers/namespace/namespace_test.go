@@ -34,30 +34,31 @@ var (
 	knots       = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "knots"}
 )
 
-// world is a plane with the namespace controller and nothing else, in a bubble, and a namespace "doomed" in it.
-type world struct {
+// fixture is a plane in a bubble that runs only the namespace controller, with a namespace "doomed".
+type fixture struct {
 	t          *testing.T
 	client     *client.Client
 	namespaces client.Resource[*corev1.Namespace]
 }
 
-// terms are what a world is like.
-type terms struct {
-	// through is what the controller's requests go through, also those of its informers; nil is nothing.
+// fixtureOptions configures a fixture.
+type fixtureOptions struct {
+	// through wraps the transport of the controller's requests, including those of its informers; nil for
+	// none.
 	through func(http.RoundTripper) http.RoundTripper
-	// before is done before the controller starts.
-	before func(w *world)
+	// before runs before the controller starts.
+	before func(w *fixture)
 }
 
-func inWorld(t *testing.T, test func(w *world)) {
+func runFixture(t *testing.T, test func(w *fixture)) {
 	t.Helper()
-	inWorldOn(t, terms{}, test)
+	runFixtureWith(t, fixtureOptions{}, test)
 }
 
-func inWorldOn(t *testing.T, on terms, test func(w *world)) {
+func runFixtureWith(t *testing.T, on fixtureOptions, test func(w *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{}})
+		plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +78,7 @@ func inWorldOn(t *testing.T, on terms, test func(w *world)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := &world{t: t, client: c, namespaces: client.Of[*corev1.Namespace](c, namespaces)}
+		w := &fixture{t: t, client: c, namespaces: client.Of[*corev1.Namespace](c, namespaces)}
 		create(w, namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "doomed"}})
 		if on.before != nil {
 			on.before(w)
@@ -93,16 +94,16 @@ func inWorldOn(t *testing.T, on terms, test func(w *world)) {
 	})
 }
 
-// create makes an object.
-func create[T client.Object](w *world, resource schema.GroupVersionResource, obj T) {
+// create creates an object.
+func create[T client.Object](w *fixture, resource schema.GroupVersionResource, obj T) {
 	w.t.Helper()
 	if _, err := client.Of[T](w.client, resource).Create(w.t.Context(), obj, metav1.CreateOptions{}); err != nil {
 		w.t.Fatalf("creating %s: %v", obj.GetName(), err)
 	}
 }
 
-// get is an object of the namespace, or nil when it is not there.
-func get[T client.Object](w *world, resource schema.GroupVersionResource, name string) T {
+// get returns an object of the namespace, or the zero value if it does not exist.
+func get[T client.Object](w *fixture, resource schema.GroupVersionResource, name string) T {
 	w.t.Helper()
 	obj, err := client.Of[T](w.client, resource).Get(w.t.Context(), "doomed", name)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -111,20 +112,20 @@ func get[T client.Object](w *world, resource schema.GroupVersionResource, name s
 	return obj
 }
 
-func (w *world) configMaps() client.Resource[*corev1.ConfigMap] {
+func (w *fixture) configMaps() client.Resource[*corev1.ConfigMap] {
 	return client.Of[*corev1.ConfigMap](w.client, configmaps)
 }
 
 // doom deletes the namespace.
-func (w *world) doom() {
+func (w *fixture) doom() {
 	w.t.Helper()
 	if err := w.namespaces.Delete(w.t.Context(), "", "doomed", metav1.DeleteOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// remains says whether the namespace is still there.
-func (w *world) remains() bool {
+// remains reports whether the namespace exists.
+func (w *fixture) remains() bool {
 	w.t.Helper()
 	_, err := w.namespaces.Get(w.t.Context(), "", "doomed")
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -133,8 +134,8 @@ func (w *world) remains() bool {
 	return err == nil
 }
 
-// expectConditions compares the conditions of the namespace that are true, by type and message.
-func (w *world) expectConditions(want ...string) {
+// expectConditions compares the namespace's true conditions, by type, reason and message.
+func (w *fixture) expectConditions(want ...string) {
 	w.t.Helper()
 	ns, err := w.namespaces.Get(w.t.Context(), "", "doomed")
 	if err != nil {
@@ -163,9 +164,9 @@ func boundPod(name, node string) *corev1.Pod {
 	}}
 }
 
-func TestNamespaceGoesWithEverythingInIt(t *testing.T) {
+func TestNamespacesAreDeletedWithTheirContent(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	runFixture(t, func(w *fixture) {
 		create(w, configmaps, &corev1.ConfigMap{ObjectMeta: meta("a")})
 		create(w, configmaps, &corev1.ConfigMap{ObjectMeta: meta("b")})
 		create(w, pods, boundPod("p", ""))
@@ -177,9 +178,9 @@ func TestNamespaceGoesWithEverythingInIt(t *testing.T) {
 	})
 }
 
-func TestEmptyNamespaceGoesAtOnceAndOthersStay(t *testing.T) {
+func TestEmptyNamespacesAreDeletedImmediately(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	runFixture(t, func(w *fixture) {
 		create(w, namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}})
 		w.doom()
 		synctest.Wait()
@@ -192,9 +193,9 @@ func TestEmptyNamespaceGoesAtOnceAndOthersStay(t *testing.T) {
 	})
 }
 
-func TestStatusSaysWhatANamespaceWaitsFor(t *testing.T) {
+func TestStatusReportsRemainingContent(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	runFixture(t, func(w *fixture) {
 		create(w, configmaps, &corev1.ConfigMap{ObjectMeta: meta("held", "example.com/hold")})
 		create(w, configmaps, &corev1.ConfigMap{ObjectMeta: meta("free")})
 		w.doom()
@@ -215,9 +216,9 @@ func TestStatusSaysWhatANamespaceWaitsFor(t *testing.T) {
 	})
 }
 
-func TestPodsGoFirst(t *testing.T) {
+func TestPodsAreDeletedFirst(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	runFixture(t, func(w *fixture) {
 		pod := boundPod("held", "")
 		pod.Finalizers = []string{"example.com/hold"}
 		create(w, pods, pod)
@@ -230,9 +231,9 @@ func TestPodsGoFirst(t *testing.T) {
 	})
 }
 
-func TestPodsGetTheirGracePeriodOnlyFromANodeThatExists(t *testing.T) {
+func TestGracePeriodRequiresAnExistingNode(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	runFixture(t, func(w *fixture) {
 		create(w, nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "real"}})
 		create(w, pods, boundPod("run", "real"))
 		create(w, pods, boundPod("forsaken", "nowhere"))
@@ -257,9 +258,9 @@ func TestPodsGetTheirGracePeriodOnlyFromANodeThatExists(t *testing.T) {
 	})
 }
 
-func TestCustomResourcesGoToo(t *testing.T) {
+func TestCustomResourcesAreDeleted(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	runFixture(t, func(w *fixture) {
 		create(w, definitions, unstructuredOf(w.t, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"knots.example.com"},
 			"spec":{"group":"example.com","scope":"Namespaced","names":{"plural":"knots","kind":"Knot"},"versions":[{"name":"v1","served":true,"storage":true,
 			"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`))

@@ -11,20 +11,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bowline-dev/bowline/internal/controllers/resources"
+	"github.com/bowline-dev/bowline/internal/discovery"
 )
 
-// remains is what is left of a namespace after deleting what is in it, and why.
-type remains struct {
-	// objects counts what is left, and finalizers what holds it.
+// remaining is what is left in a namespace after a pass, and why.
+type remaining struct {
+	// objects counts the remaining objects by resource, finalizers their finalizers.
 	objects, finalizers map[string]int
-	// discovery and deletion are what went wrong.
+	// discovery and deletion are the errors of either step.
 	discovery []error
 	deletion  []error
 }
 
 // add counts an object.
-func (r *remains) add(resource resources.Resource, obj metav1.Object) {
+func (r *remaining) add(resource discovery.Resource, obj metav1.Object) {
 	if r.objects == nil {
 		r.objects, r.finalizers = map[string]int{}, map[string]int{}
 	}
@@ -34,18 +34,18 @@ func (r *remains) add(resource resources.Resource, obj metav1.Object) {
 	}
 }
 
-// failed notes what went wrong with a resource, unless nothing did.
-func (r *remains) failed(resource resources.Resource, err error) {
+// failed records an error about a resource; nil is ignored.
+func (r *remaining) failed(resource discovery.Resource, err error) {
 	if err != nil {
 		r.deletion = append(r.deletion, fmt.Errorf("%s: %w", resource.GroupResource(), err))
 	}
 }
 
-// any says whether objects are left.
-func (r *remains) any() bool { return len(r.objects) > 0 }
+// any reports whether objects are left.
+func (r *remaining) any() bool { return len(r.objects) > 0 }
 
-// String says what is left, in short.
-func (r *remains) String() string {
+// String returns a summary of what is left.
+func (r *remaining) String() string {
 	switch {
 	case !r.any() && r.failure() != nil:
 		return "what is in it cannot be said"
@@ -55,13 +55,13 @@ func (r *remains) String() string {
 	return counted(r.objects, " has ")
 }
 
-// failure is everything that went wrong, or nil.
-func (r *remains) failure() error {
+// failure returns all errors, or nil.
+func (r *remaining) failure() error {
 	return errors.Join(errors.Join(r.discovery...), errors.Join(r.deletion...))
 }
 
-// conditions are what a namespace's status says of it, in the words of Kubernetes, which scripts look for.
-func (r *remains) conditions() []corev1.NamespaceCondition {
+// conditions returns the namespace's conditions, in Kubernetes' wording, which scripts compare.
+func (r *remaining) conditions() []corev1.NamespaceCondition {
 	return []corev1.NamespaceCondition{
 		condition(corev1.NamespaceDeletionDiscoveryFailure, len(r.discovery) > 0,
 			"DiscoveryFailed", fmt.Sprintf("Discovery failed for some groups, %d failing: %v", len(r.discovery), joined(r.discovery)),
@@ -80,7 +80,7 @@ func (r *remains) conditions() []corev1.NamespaceCondition {
 	}
 }
 
-// condition is one condition, with reason and message for either case.
+// condition returns a condition with the reason and message of either case.
 func condition(kind corev1.NamespaceConditionType, bad bool, badReason, badMessage, goodReason, goodMessage string) corev1.NamespaceCondition {
 	if bad {
 		return corev1.NamespaceCondition{Type: kind, Status: corev1.ConditionTrue, Reason: badReason, Message: badMessage}
@@ -88,7 +88,7 @@ func condition(kind corev1.NamespaceConditionType, bad bool, badReason, badMessa
 	return corev1.NamespaceCondition{Type: kind, Status: corev1.ConditionFalse, Reason: goodReason, Message: goodMessage}
 }
 
-// joined prints errors in one line, in an order of their own so that a condition only changes when they do.
+// joined formats errors in one line, sorted so that the condition does not change with their order.
 func joined(errs []error) string {
 	texts := make([]string, len(errs))
 	for i, err := range errs {
@@ -98,7 +98,7 @@ func joined(errs []error) string {
 	return strings.Join(texts, ", ")
 }
 
-// counted prints how many instances there are of what, in order.
+// counted formats the counts, sorted by name.
 func counted(counts map[string]int, between string) string {
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
@@ -107,8 +107,7 @@ func counted(counts map[string]int, between string) string {
 	return strings.Join(texts, ", ")
 }
 
-// setCondition puts a condition into a status, with the time at which it changed its status, and says whether that
-// changed anything.
+// setCondition sets a condition, with the time of its last transition, and reports whether anything changed.
 func setCondition(status *corev1.NamespaceStatus, c corev1.NamespaceCondition) bool {
 	at := slices.IndexFunc(status.Conditions, func(old corev1.NamespaceCondition) bool { return old.Type == c.Type })
 	c.LastTransitionTime = metav1.Now()

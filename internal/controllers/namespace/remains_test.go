@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// Scripts look for the words of Kubernetes.
-func TestFailuresAreListedAsKubernetesListsThem(t *testing.T) {
+// The messages match those of Kubernetes, which scripts compare.
+func TestFailureMessagesMatchKubernetes(t *testing.T) {
 	t.Parallel()
-	left := remains{discovery: []error{errors.New("b"), errors.New("a")}, deletion: []error{errors.New("d"), errors.New("c")}}
+	left := remaining{discovery: []error{errors.New("b"), errors.New("a")}, deletion: []error{errors.New("d"), errors.New("c")}}
 	conditions := left.conditions()
 	for i, want := range map[int]string{
 		0: "Discovery failed for some groups, 2 failing: a, b",

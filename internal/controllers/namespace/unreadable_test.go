@@ -15,9 +15,10 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/internal/inprocess"
 )
 
-// unreadable is a server with a namespace that the Go type does not fit, and no other.
+// unreadable serves one namespace, whose JSON does not fit the Go type.
 func unreadable(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if r.URL.Query().Get("watch") == "" {
@@ -29,12 +30,12 @@ func unreadable(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// Nobody knows whether a namespace is to end that cannot be read: its content is not asked for, let alone deleted, and it is
-// tried again.
-func TestNothingOfANamespaceThatCannotBeReadIsDeleted(t *testing.T) {
+// If a namespace cannot be decoded, it is unknown whether it is terminating: its content is neither listed
+// nor deleted, and the reconcile is retried.
+func TestUndecodableNamespacesAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		transport := client.NewTransport(http.HandlerFunc(unreadable))
+		transport := inprocess.NewTransport(http.HandlerFunc(unreadable))
 		defer transport.Close()
 		c, err := client.New(transport.RESTConfig())
 		if err != nil {
@@ -45,7 +46,7 @@ func TestNothingOfANamespaceThatCannotBeReadIsDeleted(t *testing.T) {
 		var running sync.WaitGroup
 		running.Go(func() { i.Run(ctx) })
 		<-i.Synced()
-		r := &reconciler{cached: i.Lister()} // without a client: it must not get that far
+		r := &reconciler{cached: i.Lister()} // no client: Reconcile must not make requests
 		var there *informer.UnreadableError
 		if _, err := r.Reconcile(ctx, controller.Request{Name: "a"}); !errors.As(err, &there) {
 			t.Errorf("it ended with %v", err)

@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// knotVersions are the versions of a definition of knots, of which one is served.
+// knotVersions returns the versions of the definition of knots, of which one is served.
 func knotVersions(served string) (versions string) {
 	for _, version := range []string{"v1", "v2"} {
 		const one = `{"name":%q,"served":%t,"storage":%[2]t,"schema":{"openAPIV3Schema":{"type":"object"}}},`
@@ -23,11 +23,10 @@ func knotVersions(served string) (versions string) {
 	return "[" + versions[:len(versions)-1] + "]"
 }
 
-// TestWhatIsServedInAnotherVersionMeanwhileGoesToo: that the one which was found is not served any more does not say that nothing
-// is there.
-func TestWhatIsServedInAnotherVersionMeanwhileGoesToo(t *testing.T) {
+// That a discovered version is no longer served does not mean that there are no objects.
+func TestVersionChangeDuringDeletion(t *testing.T) {
 	t.Parallel()
-	var w *world
+	var w *fixture
 	asked := 0
 	through := func(next http.RoundTripper) http.RoundTripper {
 		return transport(func(q *http.Request) (*http.Response, error) {
@@ -39,14 +38,14 @@ func TestWhatIsServedInAnotherVersionMeanwhileGoesToo(t *testing.T) {
 			return next.RoundTrip(q)
 		})
 	}
-	inWorldOn(t, terms{through: through, before: func(is *world) {
+	runFixtureWith(t, fixtureOptions{through: through, before: func(is *fixture) {
 		w = is
 		create(w, definitions, unstructuredOf(w.t, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
 			"metadata":{"name":"knots.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
 			"names":{"plural":"knots","kind":"Knot"},"versions":`+knotVersions("v1")+`}}`))
 		create(w, knots, unstructuredOf(w.t,
 			`{"apiVersion":"example.com/v1","kind":"Knot","metadata":{"name":"a","namespace":"doomed"}}`))
-	}}, func(w *world) {
+	}}, func(w *fixture) {
 		w.doom()
 		time.Sleep(time.Minute)
 		if asked == 0 || w.remains() {
@@ -60,8 +59,8 @@ func TestWhatIsServedInAnotherVersionMeanwhileGoesToo(t *testing.T) {
 	})
 }
 
-// serveKnots has knots served in a version alone.
-func (w *world) serveKnots(version string) {
+// serveKnots changes the served version of knots.
+func (w *fixture) serveKnots(version string) {
 	w.t.Helper()
 	patch := fmt.Appendf(nil, `{"spec":{"versions":%s}}`, knotVersions(version))
 	_, err := client.Of[*unstructured.Unstructured](w.client, definitions).Patch(

@@ -12,8 +12,8 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// TestANamespaceStaysWithWhatTheServerCannotRead: a list that leaves objects out does not say that there are none.
-func TestANamespaceStaysWithWhatTheServerCannotRead(t *testing.T) {
+// An incomplete list does not show that there are no objects.
+func TestIncompleteListsBlockDeletion(t *testing.T) {
 	t.Parallel()
 	for name, readable := range map[string]string{"with another one": "a", "alone": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -24,7 +24,7 @@ func TestANamespaceStaysWithWhatTheServerCannotRead(t *testing.T) {
 	}
 }
 
-// stays has the server not be able to read an object of a resource, next to a readable one if that has a name, for a while.
+// stays makes an object of a resource unreadable for a while, next to a readable one if a name is given.
 func stays(t *testing.T, resource, readable string) {
 	var mu sync.Mutex
 	damaged := true
@@ -39,7 +39,7 @@ func stays(t *testing.T, resource, readable string) {
 			return r, err
 		})
 	}
-	inWorldOn(t, terms{through: through}, func(w *world) {
+	runFixtureWith(t, fixtureOptions{through: through}, func(w *fixture) {
 		if readable != "" {
 			create(w, configmaps, &corev1.ConfigMap{ObjectMeta: meta(readable)})
 			create(w, pods, boundPod(readable, ""))

@@ -1,11 +1,12 @@
-// Package nodelifecycle is the controller that notices when nodes fall silent. A node whose Lease is not renewed is not known to
-// be ready any more; its conditions become taints, which keep new pods away; and pods that do not tolerate them, or have
-// done so for long enough, are deleted, so that whoever wants them makes them elsewhere. It is what Kubernetes divides among the
-// node-lifecycle and the taint-eviction controllers, but that it does not spare zones in which many nodes fail at once.
+// Package nodelifecycle implements the controller that detects failed nodes. If a node's Lease is not
+// renewed, the controller sets the node's conditions to Unknown. It translates conditions into taints, which
+// keep new pods away, and deletes the pods that do not tolerate these taints, or no longer do, so that their
+// controllers replace them on other nodes. It combines Kubernetes' node-lifecycle and taint-eviction
+// controllers, without their reduced eviction rate in zones where many nodes fail at once.
 //
-// decide.go is what should be, of nothing but what was seen. This file reads the cache and writes about nodes, evict.go about
-// their pods. Neither believes a cache that a node is silent, or that pods must leave it: it may be the cache that hears
-// nothing.
+// decide.go computes the desired conditions and taints from what was observed, without I/O. This file reads
+// the cache and writes nodes, evict.go writes their pods. Neither acts on the cache alone when a node seems
+// silent or pods seem to have to leave it, since the cache itself may have stopped receiving events.
 package nodelifecycle
 
 import (
@@ -22,11 +23,11 @@ import (
 
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// Name of the controller, as --controllers takes it.
+// Name is the controller's name, as the --controllers flag accepts it.
 const Name = "nodelifecycle"
 
 var (
@@ -34,23 +35,23 @@ var (
 	leasesResource = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 )
 
-// watcher watches nodes.
+// watcher reconciles one node per request.
 type watcher struct {
 	nodes  *informer.Informer[*corev1.Node]
 	leases *informer.Informer[*coordinationv1.Lease]
 	pods   *informer.Informer[*corev1.Pod]
-	hand   *action.Hand
+	hand   *action.Executor
 
-	mu    sync.Mutex
-	heard map[string]heard // by the node's name
+	mu       sync.Mutex
+	contacts map[string]lastContact // by node name
 }
 
-// heard is when a node was last heard of, by this process's clock: the node's own may be wrong.
-type heard struct {
+// lastContact records when a node was last heard of, by this process's clock, since the node's clock may be wrong.
+type lastContact struct {
 	uid           types.UID
 	renewed, beat time.Time
 	at            time.Time
-	tainted       map[string]time.Time // since when it has taints that do not say so
+	tainted       map[string]time.Time // when taints without timeAdded were first observed
 }
 
 // Add adds the controller to a manager.
@@ -59,14 +60,14 @@ func Add(m *controller.Manager) *controller.Controller {
 		nodes: informer.For[*corev1.Node](m.Informers(), resource),
 		leases: informer.For[*coordinationv1.Lease](m.Informers(), leasesResource,
 			informer.Scope{Namespace: corev1.NamespaceNodeLease}),
-		pods: informer.For[*corev1.Pod](m.Informers(), pods.Resource), hand: action.NewHand(m, "node-controller"), heard: map[string]heard{},
+		pods: informer.For[*corev1.Pod](m.Informers(), pods.Resource), hand: action.NewExecutor(m, "node-controller"), contacts: map[string]lastContact{},
 	}
 	w.pods.Indexer().AddIndex("node", informer.ByNodeName)
 	named := func(lease *coordinationv1.Lease) []controller.Request {
 		return []controller.Request{{Name: lease.Name}}
 	}
 	nodeOf := func(pod *corev1.Pod) []controller.Request {
-		if pod.Spec.NodeName == "" { // as it was before it got one
+		if pod.Spec.NodeName == "" { // the pod's state before it was bound
 			return nil
 		}
 		return []controller.Request{{Name: pod.Spec.NodeName}}
@@ -82,33 +83,34 @@ func Add(m *controller.Manager) *controller.Controller {
 	})
 }
 
-// Reconcile writes one thing at a time: what it has written wakes it up again. So does what the cache does not show yet.
+// Reconcile makes at most one write to a node; the resulting event triggers the next step. So does an event
+// that the cache has yet to receive.
 func (w *watcher) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	node, there := w.nodes.Indexer().Get(request)
 	if !there {
 		w.forget(request.Name)
 		return controller.Result{}, nil
 	}
-	result, err := w.look(ctx, node, time.Now())
-	if errors.Is(err, action.ErrBehind) {
+	result, err := w.reconcileNode(ctx, node, time.Now())
+	if errors.Is(err, action.ErrStaleCache) {
 		controller.Note(ctx, "%v", err)
 		return controller.Result{}, nil
 	}
 	return result, err
 }
 
-func (w *watcher) look(ctx context.Context, node *corev1.Node, now time.Time) (controller.Result, error) {
+func (w *watcher) reconcileNode(ctx context.Context, node *corev1.Node, now time.Time) (controller.Result, error) {
 	lease := w.leaseOf(node)
-	silence := w.hear(node, lease, now).Add(grace(node)).Sub(now)
+	silence := w.recordContact(node, lease, now).Add(grace(node)).Sub(now)
 	if silence <= 0 {
 		if conditions, changed := Silent(node, now); changed {
-			return w.hand.Do(ctx, silenced(node, lease, conditions))
+			return w.hand.Do(ctx, markUnknown(node, lease, conditions))
 		}
 	}
 	if taints := Taints(node, now); !equality.Semantic.DeepEqual(taints, node.Spec.Taints) {
 		node = node.DeepCopy()
 		node.Spec.Taints = taints
-		return w.hand.Do(ctx, action.Update[*corev1.Node]{In: resource, Object: node})
+		return w.hand.Do(ctx, action.Update[*corev1.Node]{Resource: resource, Object: node})
 	}
 	result, err := w.onPods(ctx, node, now)
 	if silence > 0 && (result.RequeueAfter == 0 || silence < result.RequeueAfter) {
@@ -117,17 +119,17 @@ func (w *watcher) look(ctx context.Context, node *corev1.Node, now time.Time) (c
 	return result, err
 }
 
-// silenced says of a node that nobody knows how it is, if it is silent by the server's word too.
-func silenced(node *corev1.Node, lease *coordinationv1.Lease, conditions []corev1.NodeCondition) action.Action {
-	tell := action.Tell{}
+// markUnknown sets a node's conditions to Unknown if the server confirms that its lease was not renewed.
+func markUnknown(node *corev1.Node, lease *coordinationv1.Lease, conditions []corev1.NodeCondition) action.Action {
+	tell := action.Events{}
 	if statusOf(node, corev1.NodeReady) == corev1.ConditionTrue {
-		tell = action.Tell{About: node, Reason: "NodeNotReady", Message: "Node " + node.Name + " status is now: NodeNotReady"}
+		tell = action.Events{Object: node, Reason: "NodeNotReady", Message: "Node " + node.Name + " status is now: NodeNotReady"}
 	}
 	node = node.DeepCopy()
 	node.Status.Conditions = conditions
-	return action.Sure{
-		Asks: []action.Question{unrenewed{node.Name, lease}},
-		Then: []action.Action{action.Update[*corev1.Node]{In: resource, Object: node, Subresource: "status", Tell: tell}},
+	return action.Guard{
+		Preconditions: []action.Precondition{unrenewed{node.Name, lease}},
+		Then:          []action.Action{action.Update[*corev1.Node]{Resource: resource, Object: node, Subresource: "status", Events: tell}},
 	}
 }
 
@@ -136,10 +138,10 @@ func (w *watcher) leaseOf(node *corev1.Node) *coordinationv1.Lease {
 	return lease
 }
 
-// hear is when a node was last heard of: by its lease, or its own status. It notes as well which of its taints do not say since
-// when they are there.
-func (w *watcher) hear(node *corev1.Node, lease *coordinationv1.Lease, now time.Time) time.Time {
-	said := heard{uid: node.UID, renewed: renewed(lease), at: now, tainted: map[string]time.Time{}}
+// recordContact returns when a node was last heard of, by its lease or its status. It also records when taints without
+// timeAdded were first observed.
+func (w *watcher) recordContact(node *corev1.Node, lease *coordinationv1.Lease, now time.Time) time.Time {
+	said := lastContact{uid: node.UID, renewed: renewed(lease), at: now, tainted: map[string]time.Time{}}
 	for i := range node.Status.Conditions {
 		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
 			said.beat = c.LastHeartbeatTime.Time
@@ -147,7 +149,7 @@ func (w *watcher) hear(node *corev1.Node, lease *coordinationv1.Lease, now time.
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	before, known := w.heard[node.Name]
+	before, known := w.contacts[node.Name]
 	known = known && before.uid == said.uid
 	if known && before.renewed.Equal(said.renewed) && before.beat.Equal(said.beat) {
 		said.at = before.at
@@ -160,15 +162,16 @@ func (w *watcher) hear(node *corev1.Node, lease *coordinationv1.Lease, now time.
 			}
 		}
 	}
-	w.heard[node.Name] = said
+	w.contacts[node.Name] = said
 	return said.at
 }
 
-// since is since when a node has a taint: by its own word, or else since this process has seen it.
+// since returns a function that reports when a taint was added: its timeAdded, or else when this process
+// first observed it.
 func (w *watcher) since(node string) func(*corev1.Taint) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	tainted := w.heard[node].tainted // which nobody changes
+	tainted := w.contacts[node].tainted // never modified once stored
 	return func(t *corev1.Taint) time.Time {
 		if t.TimeAdded != nil {
 			return t.TimeAdded.Time
@@ -180,5 +183,5 @@ func (w *watcher) since(node string) func(*corev1.Taint) time.Time {
 func (w *watcher) forget(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.heard, name)
+	delete(w.contacts, name)
 }

@@ -8,26 +8,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Grace is how long a node may be silent before nobody knows any more how it is; one that has not said anything yet has the
-// other.
+// Grace is how long a node may be silent before its conditions become Unknown; startupGrace applies to a node
+// that has not reported its status yet.
 const (
 	Grace        = 50 * time.Second
 	startupGrace = time.Minute
 )
 
 func grace(node *corev1.Node) time.Duration {
-	if says(node, corev1.NodeReady) {
+	if hasCondition(node, corev1.NodeReady) {
 		return Grace
 	}
 	return startupGrace
 }
 
-// conditions are those that become unknown when a node is silent.
+// conditions are the types that become Unknown when a node is silent.
 var conditions = []corev1.NodeConditionType{
 	corev1.NodeReady, corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure,
 }
 
-// Silent are the conditions of a node that has said nothing for too long, and whether they are others than it has.
+// Silent returns the conditions of a node that has been silent for too long, and whether they differ from its
+// current ones.
 func Silent(node *corev1.Node, now time.Time) (all []corev1.NodeCondition, changed bool) {
 	all = slices.Clone(node.Status.Conditions)
 	at := metav1.NewTime(now).Rfc3339Copy()
@@ -49,7 +50,7 @@ func Silent(node *corev1.Node, now time.Time) (all []corev1.NodeCondition, chang
 	return all, changed
 }
 
-// byCondition are the taints that keep new pods away from a node because of a condition.
+// byCondition lists the taints that conditions cause.
 var byCondition = []struct {
 	kind corev1.NodeConditionType
 	is   corev1.ConditionStatus
@@ -63,8 +64,8 @@ var byCondition = []struct {
 	{corev1.NodePIDPressure, corev1.ConditionTrue, corev1.TaintNodePIDPressure},
 }
 
-// Taints are those that a node should have: those of others, and for its conditions those of this controller. One that is there
-// already stays as it is.
+// Taints returns the taints that a node should have: foreign ones, and those that its conditions require.
+// Taints that the node already has are unchanged.
 func Taints(node *corev1.Node, now time.Time) []corev1.Taint {
 	var wanted []corev1.Taint
 	for _, rule := range byCondition {
@@ -72,7 +73,7 @@ func Taints(node *corev1.Node, now time.Time) []corev1.Taint {
 			continue
 		}
 		wanted = append(wanted, corev1.Taint{Key: rule.key, Effect: corev1.TaintEffectNoSchedule})
-		if rule.kind == corev1.NodeReady && says(node, rule.kind) {
+		if rule.kind == corev1.NodeReady && hasCondition(node, rule.kind) {
 			at := metav1.NewTime(now).Rfc3339Copy()
 			wanted = append(wanted, corev1.Taint{Key: rule.key, Effect: corev1.TaintEffectNoExecute, TimeAdded: &at})
 		}
@@ -94,12 +95,13 @@ func Taints(node *corev1.Node, now time.Time) []corev1.Taint {
 	return taints
 }
 
-// says is whether a node has a condition. One that has not said yet whether it is ready gets no new pods, and keeps those it has.
-func says(node *corev1.Node, kind corev1.NodeConditionType) bool {
+// hasCondition reports whether a node has a condition. A node that has not reported readiness gets no new pods, but
+// keeps the ones it has.
+func hasCondition(node *corev1.Node, kind corev1.NodeConditionType) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == kind })
 }
 
-// statusOf is that of a condition. A node that has not said yet whether it is ready is not.
+// statusOf returns the status of a condition, False if the node does not have it.
 func statusOf(node *corev1.Node, kind corev1.NodeConditionType) corev1.ConditionStatus {
 	for i := range node.Status.Conditions {
 		if c := &node.Status.Conditions[i]; c.Type == kind {
@@ -109,7 +111,7 @@ func statusOf(node *corev1.Node, kind corev1.NodeConditionType) corev1.Condition
 	return corev1.ConditionFalse
 }
 
-// ours says whether a taint is this controller's to take away.
+// ours reports whether the controller manages a taint.
 func ours(taint corev1.Taint) bool {
 	for _, rule := range byCondition {
 		if taint.Key == rule.key {
@@ -123,9 +125,9 @@ func contains(taints []corev1.Taint, one corev1.Taint) bool {
 	return slices.ContainsFunc(taints, func(t corev1.Taint) bool { return t.MatchTaint(&one) })
 }
 
-// EvictAt is when a pod must leave a node because of its taints: at once when it does not tolerate one, or else when the first
-// of the times is over for which it does, counted from when the node had the taint and the pod was there. ok is false when it may
-// stay.
+// EvictAt returns when a pod must leave a node because of its NoExecute taints. For an untolerated taint,
+// that is at once; for others, when the tolerationSeconds have passed since the taint was added and the pod
+// was bound, whichever was later. ok is false if the pod may stay.
 func EvictAt(pod *corev1.Pod, taints []corev1.Taint, since func(*corev1.Taint) time.Time) (at time.Time, ok bool) {
 	for i := range taints {
 		taint := &taints[i]
@@ -147,7 +149,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// boundAt is when a pod got its node, as far as it says so.
+// boundAt returns when a pod was bound to its node, or else its creation time.
 func boundAt(pod *corev1.Pod) time.Time {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
@@ -157,8 +159,8 @@ func boundAt(pod *corev1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
-// toleratedUntil is how long a pod tolerates one taint, by the first of its tolerations that is about it; bounded is false when
-// it does for ever.
+// toleratedUntil returns until when a pod tolerates a taint, by its first matching toleration. bounded is
+// false if it tolerates the taint forever.
 func toleratedUntil(pod *corev1.Pod, taint *corev1.Taint, since time.Time) (until time.Time, bounded bool) {
 	for i := range pod.Spec.Tolerations {
 		t := &pod.Spec.Tolerations[i]

@@ -11,13 +11,13 @@ import (
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-func TestPodsLeaveWhenTheyTolerateNoMore(t *testing.T) {
+func TestEvictionTimes(t *testing.T) {
 	t.Parallel()
 	at := metav1.NewTime(noon)
 	taint := func(key, value string, effect corev1.TaintEffect) corev1.Taint {
 		return corev1.Taint{Key: key, Value: value, Effect: effect, TimeAdded: &at}
 	}
-	sudden := corev1.Taint{Key: "k", Effect: "NoExecute"} // which does not say when it came: it is seen ten seconds after noon
+	sudden := corev1.Taint{Key: "k", Effect: "NoExecute"} // without timeAdded: observed ten seconds after noon
 	for7 := []corev1.Toleration{{Key: "k", Operator: "Exists", TolerationSeconds: ptr.To[int64](7)}}
 	const stay = -1
 	for _, c := range []struct {
@@ -53,7 +53,7 @@ func TestPodsLeaveWhenTheyTolerateNoMore(t *testing.T) {
 	}
 }
 
-// seen is since when a taint is there, of which one that does not say so was seen ten seconds after noon.
+// seen returns when a taint was added; one without timeAdded was observed ten seconds after noon.
 func seen(t *corev1.Taint) time.Time {
 	if t.TimeAdded == nil {
 		return noon.Add(10 * time.Second)
@@ -61,8 +61,8 @@ func seen(t *corev1.Taint) time.Time {
 	return t.TimeAdded.Time
 }
 
-// A pod that comes to a node which was tainted long ago has the time that it tolerates from then on.
-func TestPodsThatComeLaterHaveTheirTime(t *testing.T) {
+// For a pod that is bound to a node with an old taint, tolerationSeconds start with the binding.
+func TestTolerationStartsWithBinding(t *testing.T) {
 	t.Parallel()
 	at := metav1.NewTime(noon.Add(-time.Hour))
 	taints := []corev1.Taint{{Key: "k", Effect: "NoExecute", TimeAdded: &at}}
@@ -80,7 +80,7 @@ func TestPodsThatComeLaterHaveTheirTime(t *testing.T) {
 	}
 }
 
-func TestTaintsFollowConditionsAndThoseOfOthersStay(t *testing.T) {
+func TestTaintsFollowConditions(t *testing.T) {
 	t.Parallel()
 	node := &corev1.Node{}
 	node.Spec.Taints = []corev1.Taint{{Key: "mine", Effect: "NoExecute"}, {Key: corev1.TaintNodeNotReady, Effect: "NoSchedule"}}

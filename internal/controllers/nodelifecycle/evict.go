@@ -13,11 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/controller"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// onPods does what the node's state means for its pods. What cannot be done about one of them does not keep the others.
+// onPods updates or evicts the pods of a node according to its state. A failure for one pod does not stop the
+// others.
 func (w *watcher) onPods(ctx context.Context, node *corev1.Node, now time.Time) (result controller.Result, err error) {
 	unknown := statusOf(node, corev1.NodeReady) == corev1.ConditionUnknown
 	evicts := func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute }
@@ -25,14 +26,14 @@ func (w *watcher) onPods(ctx context.Context, node *corev1.Node, now time.Time) 
 		return result, nil
 	}
 	since := w.since(node.Name)
-	asks := []action.Question{action.Current[*corev1.Node]{In: resource, Objects: []*corev1.Node{node}}}
+	asks := []action.Precondition{action.Unchanged[*corev1.Node]{Resource: resource, Objects: []*corev1.Node{node}}}
 	var failures []error
 	for pod := range w.pods.Indexer().Each("node", node.Name) {
 		then, wait, err := onPod(pod, node, since, unknown, now)
 		if err == nil && len(then) > 0 {
-			_, err = w.hand.Do(ctx, action.Sure{Asks: asks, Then: then})
+			_, err = w.hand.Do(ctx, action.Guard{Preconditions: asks, Then: then})
 		}
-		if errors.Is(err, action.ErrBehind) {
+		if errors.Is(err, action.ErrStaleCache) {
 			return result, err
 		}
 		failures = append(failures, err)
@@ -43,14 +44,14 @@ func (w *watcher) onPods(ctx context.Context, node *corev1.Node, now time.Time) 
 	return result, errors.Join(failures...)
 }
 
-// onPod is what a node's state means for one pod, and in how long that changes. What is to be said of the pod is said at once.
+// onPod returns the actions for one pod, its status update first, and the time until the pod must leave.
 func onPod(
 	pod *corev1.Pod, node *corev1.Node, since func(*corev1.Taint) time.Time, unknown bool, now time.Time,
 ) (actions []action.Action, wait time.Duration, err error) {
 	var conditions []corev1.PodCondition
 	if unknown && pods.IsReady(pod) {
 		conditions = append(conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse})
-		actions = append(actions, action.Event{About: pod, Warning: true, Reason: "NodeNotReady", Message: "Node is not ready"})
+		actions = append(actions, action.Event{Object: pod, Warning: true, Reason: "NodeNotReady", Message: "Node is not ready"})
 	}
 	at, leaves := EvictAt(pod, node.Spec.Taints, since)
 	switch {
@@ -64,26 +65,26 @@ func onPod(
 				Reason: "DeletionByTaintManager", Message: "Taint manager: deleting due to NoExecute taint",
 			})
 		}
-		actions = append(actions, action.Delete[*corev1.Pod]{In: pods.Resource, Object: pod, Tell: action.Tell{
-			About: pod, Reason: "TaintManagerEviction", Message: fmt.Sprintf("Marking for deletion Pod %s/%s", pod.Namespace, pod.Name),
+		actions = append(actions, action.Delete[*corev1.Pod]{Resource: pods.Resource, Object: pod, Events: action.Events{
+			Object: pod, Reason: "TaintManagerEviction", Message: fmt.Sprintf("Marking for deletion Pod %s/%s", pod.Namespace, pod.Name),
 		}})
 	}
 	if len(conditions) > 0 {
-		say, err := said(pod, conditions, now)
+		say, err := patchConditions(pod, conditions, now)
 		return append([]action.Action{say}, actions...), wait, err
 	}
 	return actions, wait, nil
 }
 
-// disrupted says whether a pod says already that it was made to go.
+// disrupted reports whether a pod has a true DisruptionTarget condition.
 func disrupted(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
 	})
 }
 
-// said gives a pod conditions, if it is as it was seen.
-func said(pod *corev1.Pod, all []corev1.PodCondition, now time.Time) (action.Action, error) {
+// patchConditions sets conditions of a pod, conditional on its resource version.
+func patchConditions(pod *corev1.Pod, all []corev1.PodCondition, now time.Time) (action.Action, error) {
 	var conditions []map[string]any
 	for _, c := range all {
 		says := map[string]any{
@@ -99,7 +100,7 @@ func said(pod *corev1.Pod, all []corev1.PodCondition, now time.Time) (action.Act
 		"status":   map[string]any{"conditions": conditions},
 	})
 	return action.Patch[*corev1.Pod]{
-		In: pods.Resource, Object: pod, Subresource: "status", Type: types.StrategicMergePatchType, Body: body,
-		Does: "say what it means for",
+		Resource: pods.Resource, Object: pod, Subresource: "status", Type: types.StrategicMergePatchType, Body: body,
+		Verb: "say what it means for",
 	}, err
 }

@@ -24,13 +24,13 @@ import (
 
 const dead = simulated.Prefix + "dead"
 
-// nodes are node-0, which dies and comes back, and node-1, which never does.
+// nodes adds node-0, which fails and recovers, and node-1, which does not fail.
 func nodes(m *controller.Manager) error {
 	simulated.Add(m, simulated.Options{Nodes: 2})
 	return nil
 }
 
-// guest is a pod that leaves an unreachable node after so many seconds.
+// guest returns a pod that tolerates an unreachable node for some seconds.
 func guest(name, node string, seconds int64) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault}}
 	pod.Spec.NodeName = node
@@ -43,7 +43,7 @@ func guest(name, node string, seconds int64) *corev1.Pod {
 	return pod
 }
 
-// dies is what becomes of node-0: it is dead for half a minute longer than so long.
+// dies makes node-0 fail for dying plus half a minute.
 func dies(dying time.Duration) func(context.Context, *rest.Config) error {
 	return func(ctx context.Context, config *rest.Config) error {
 		c, err := client.New(config)
@@ -71,8 +71,8 @@ func dies(dying time.Duration) func(context.Context, *rest.Config) error {
 	}
 }
 
-// spared is broken when the node that lives is said to be silent, or its pods are told to leave or not to be ready; or when a pod
-// has to leave that tolerates longer what there is.
+// spared fails if the live node is reported as silent, or its pods are evicted or marked not ready, or if a
+// pod is evicted that tolerates the taint for longer.
 func spared(s bowlinetest.State) error {
 	if n := s.Find("Node", "", "node-1"); n != nil {
 		taints, _, _ := unstructured.NestedSlice(n.Object, "spec", "taints")
@@ -91,12 +91,12 @@ func spared(s bowlinetest.State) error {
 	return nil
 }
 
-// leaves says whether a pod is told to leave.
+// leaves reports whether a pod is being evicted.
 func leaves(pod *unstructured.Unstructured) bool {
 	return pod.GetDeletionTimestamp() != nil || condition(pod, string(corev1.DisruptionTarget)) != ""
 }
 
-// condition is the status of one; empty when there is none.
+// condition returns the status of a condition, empty if there is none.
 func condition(obj *unstructured.Unstructured, kind string) string {
 	all, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	for _, c := range all {
@@ -107,14 +107,14 @@ func condition(obj *unstructured.Unstructured, kind string) string {
 	return ""
 }
 
-// typeOf is the type of one condition.
+// typeOf returns the type of a condition.
 func typeOf(condition any) string {
 	kind, _, _ := unstructured.NestedString(condition.(map[string]any), "type")
 	return kind
 }
 
-// anyOrder leaves out what follows from who came first: which addresses pods have, and which condition stands before which. That a
-// node is silent may be seen when a pod's time is over already.
+// anyOrder removes what depends on timing: the addresses of pods, and the order of conditions, since a node's
+// silence may be detected only after a pod's time is over.
 func anyOrder(s bowlinetest.State) bowlinetest.State {
 	for _, pod := range s.Kind("Pod") {
 		all, _, _ := unstructured.NestedSlice(pod.Object, "status", "conditions")
@@ -129,7 +129,7 @@ func anyOrder(s bowlinetest.State) bowlinetest.State {
 	return s
 }
 
-// scenario has a controller be late by more than a node may be silent.
+// scenario delays a controller by longer than a node may be silent.
 func scenario(dying time.Duration, processes []bowlinetest.Process) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
 		Options:    []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(nodes)},
@@ -144,13 +144,13 @@ func scenario(dying time.Duration, processes []bowlinetest.Process) bowlinetest.
 	}
 }
 
-func TestNoFaultMovesThePodsOfANodeThatLives(t *testing.T) {
+func TestFaultsEvictNoPodsOfLiveNodes(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, scenario(5*time.Minute, trial.Of(nodelifecycle.Add).Once()))
 }
 
-// It comes back a quarter of a minute before the pods leave that tolerate it to be unreachable for a minute.
-func TestTheNodeThatComesBackKeepsItsPods(t *testing.T) {
+// The node recovers 15 seconds before the pods have to leave that tolerate an unreachable node for a minute.
+func TestRecoveredNodesKeepTheirPods(t *testing.T) {
 	t.Parallel()
 	s := scenario(time.Minute, trial.Of(nodelifecycle.Add).Twice())
 	s.Invariants = append(s.Invariants, func(s bowlinetest.State) error {
@@ -163,13 +163,13 @@ func TestTheNodeThatComesBackKeepsItsPods(t *testing.T) {
 	bowlinetest.Explore(t, s)
 }
 
-// isDead says whether node-0 is.
+// isDead reports whether node-0 is failed.
 func isDead(s bowlinetest.State) bool {
 	n := s.Find("Node", "", "node-0")
 	return n != nil && n.GetAnnotations()[dead] == "true"
 }
 
-func TestTwoControllersMoveThePodsOfADeadNodeAlone(t *testing.T) {
+func TestTwoControllersEvictOnlyPodsOfDeadNodes(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, scenario(5*time.Minute, trial.Of(nodelifecycle.Add).Twice()))
 }

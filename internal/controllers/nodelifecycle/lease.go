@@ -9,10 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-// renewed is when a lease was; the zero time of none.
+// renewed returns when a lease was renewed; the zero time for nil.
 func renewed(lease *coordinationv1.Lease) time.Time {
 	if lease == nil || lease.Spec.RenewTime == nil {
 		return time.Time{}
@@ -20,7 +20,7 @@ func renewed(lease *coordinationv1.Lease) time.Time {
 	return lease.Spec.RenewTime.Time
 }
 
-// unrenewed asks the server whether a node's lease was not renewed since it was seen, if it was seen at all.
+// unrenewed verifies with the server that a node's lease was not renewed since it was observed.
 type unrenewed struct {
 	node string
 	seen *coordinationv1.Lease
@@ -28,15 +28,15 @@ type unrenewed struct {
 
 func (u unrenewed) String() string { return "make sure that node/" + u.node + " is silent" }
 
-func (u unrenewed) Ask(ctx context.Context, by *action.Hand) error {
+func (u unrenewed) Check(ctx context.Context, by *action.Executor) error {
 	lease, err := client.Of[*coordinationv1.Lease](by.Client, leasesResource).Get(ctx, corev1.NamespaceNodeLease, u.node)
-	switch err = action.Unserved(err, leasesResource, u.node); {
+	switch err = action.ClassifyNotFound(err, leasesResource, u.node); {
 	case action.IsGone(err):
 		return nil
 	case err != nil:
 		return err
 	case !renewed(lease).Equal(renewed(u.seen)):
-		return fmt.Errorf("%w: node/%s was heard of", action.ErrBehind, u.node)
+		return fmt.Errorf("%w: node/%s was heard of", action.ErrStaleCache, u.node)
 	}
 	return nil
 }

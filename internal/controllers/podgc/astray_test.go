@@ -12,8 +12,8 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest/trial"
 )
 
-// Pods go when the server says that their node has gone, and not when nobody finds the way to it.
-func TestWhatAProxyDoesNotFindIsNotGone(t *testing.T) {
+// Pods are deleted when the server confirms that their node is gone. A proxy's 404 does not confirm it.
+func TestAProxys404DeletesNoPods(t *testing.T) {
 	t.Parallel()
 	way := &trial.Astray{Path: "/api/v1/nodes/"}
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {

@@ -1,8 +1,9 @@
-// Package podgc is the controller that removes pods nobody else will: those whose node is gone, those that end and were never
-// on a node, those that end on a node which is out of service, and, of pods that have ended, all but the youngest thousands.
+// Package podgc implements the controller that deletes pods that no kubelet will delete: pods whose node is
+// gone, terminating pods that were never bound, terminating pods on an out-of-service node and, of the pods
+// that have ended, the oldest beyond a limit.
 //
-// It looks at the pods of one node at a time, when something about the node or one of them changes, where Kubernetes' goes
-// through all pods every 20 seconds. decide.go is what it does, of nothing but what was seen.
+// It processes the pods of one node when the node or one of its pods changes, whereas Kubernetes' controller
+// scans all pods every 20 seconds. decide.go computes the actions from what was observed, without I/O.
 package podgc
 
 import (
@@ -17,37 +18,37 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// Name of the controller, as --controllers takes it.
+// Name is the controller's name, as the --controllers flag accepts it.
 const Name = "podgc"
 
 const (
-	// MostEnded is how many pods that have ended are kept.
+	// MostEnded is the number of ended pods that are retained.
 	MostEnded = 12500
-	// Quarantine is how long a node that pods are bound to may be missing: it may be about to register.
+	// Quarantine is how long a node that pods are bound to may be missing, since it may be about to register.
 	Quarantine = 40 * time.Second
-	// workers is how many nodes are looked at at a time.
+	// workers is the number of nodes processed concurrently.
 	workers = 4
-	// later is how long the ends of pods are gathered before the pods that have ended are counted: that goes through all of them.
-	later = 500 * time.Millisecond
+	// batchDelay batches events of ended pods, since counting scans all ended pods.
+	batchDelay = 500 * time.Millisecond
 )
 
 var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 
-// allEnded is the request to count the pods that have ended. No node has its name.
+// allEnded is the request to count ended pods. It is not a valid node name.
 var allEnded = controller.Request{Name: "pods that have ended"}
 
 // Add adds the controller to a manager.
 func Add(m *controller.Manager) *controller.Controller { return addKeeping(m, MostEnded) }
 
-// addKeeping adds a controller that keeps so many pods that have ended.
+// addKeeping adds a controller that retains up to most ended pods.
 func addKeeping(m *controller.Manager, most int) *controller.Controller {
 	c := &collector{
 		nodes: informer.For[*corev1.Node](m.Informers(), nodes), pods: informer.For[*corev1.Pod](m.Informers(), pods.Resource),
-		live: client.Of[*corev1.Node](m.Client(), nodes), hand: action.NewHand(m, "pod-garbage-collector"),
+		live: client.Of[*corev1.Node](m.Client(), nodes), hand: action.NewExecutor(m, "pod-garbage-collector"),
 		most: most, missing: map[string]time.Time{},
 	}
 	c.pods.Indexer().AddIndex("node", informer.ByNodeName)
@@ -57,39 +58,39 @@ func addKeeping(m *controller.Manager, most int) *controller.Controller {
 		Sources: []controller.Source{
 			controller.Watches(c.nodes, c.nodeChanged, controller.If(nodeMatters)),
 			controller.Watches(c.pods, nodeOf, controller.If(podMatters)),
-			controller.WatchesLater(c.pods, later, func(*corev1.Pod) []controller.Request { return []controller.Request{allEnded} },
+			controller.WatchesLater(c.pods, batchDelay, func(*corev1.Pod) []controller.Request { return []controller.Request{allEnded} },
 				controller.If(hasJustEnded)),
 		},
 	})
 }
 
-// collector looks at the pods of one node at a time; those that are on none are those of the node "".
+// collector processes the pods of one node per request; unbound pods belong to the node "".
 type collector struct {
 	nodes *informer.Informer[*corev1.Node]
 	pods  *informer.Informer[*corev1.Pod]
 	live  client.Resource[*corev1.Node]
-	hand  *action.Hand
+	hand  *action.Executor
 	most  int
 
 	mu      sync.Mutex
-	missing map[string]time.Time // since when nodes that pods are bound to have not been there
+	missing map[string]time.Time // since when nodes with pods have been missing
 }
 
-// byEnd finds the pods that have ended.
+// byEnd indexes the pods that have ended.
 func byEnd(pod *corev1.Pod) []string {
-	if pods.HasEnded(pod) {
+	if pods.IsTerminal(pod) {
 		return []string{"yes"}
 	}
 	return nil
 }
 
-// nodeChanged has the pods of a node looked at.
+// nodeChanged returns the request for a node.
 func (c *collector) nodeChanged(node *corev1.Node) []controller.Request {
-	c.found(node.Name) // if it is missing, then from now on
+	c.clearMissing(node.Name) // a deleted node counts as missing from now on
 	return []controller.Request{{Name: node.Name}}
 }
 
-// nodeMatters says whether a node has gone, or is out of service by now.
+// nodeMatters selects nodes that were deleted or went out of service.
 func nodeMatters(old, now *corev1.Node) bool {
 	return now == nil || isOutOfService(now) && (old == nil || !isOutOfService(old))
 }
@@ -98,7 +99,7 @@ func nodeOf(pod *corev1.Pod) []controller.Request {
 	return []controller.Request{{Name: pod.Spec.NodeName}}
 }
 
-// podMatters says whether a pod has got a node, or has begun to end.
+// podMatters selects pods that were bound or started terminating.
 func podMatters(old, now *corev1.Pod) bool {
 	if now == nil {
 		return false
@@ -108,31 +109,31 @@ func podMatters(old, now *corev1.Pod) bool {
 	return bound || ending
 }
 
-// hasJustEnded says whether a pod has ended, and had not before.
+// hasJustEnded selects pods that have ended.
 func hasJustEnded(old, now *corev1.Pod) bool {
-	return now != nil && pods.HasEnded(now) && (old == nil || !pods.HasEnded(old))
+	return now != nil && pods.IsTerminal(now) && (old == nil || !pods.IsTerminal(old))
 }
 
-// Reconcile removes what there is to remove of a node's pods.
+// Reconcile deletes the pods of a node that are to be deleted.
 func (c *collector) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	if request == allEnded {
 		return c.hand.Do(ctx, decideEnded(c.pods.Indexer().Each("ended", "yes"), c.pods.Indexer().Count("ended", "yes"), c.most)...)
 	}
-	s, err := c.see(ctx, request.Name)
+	s, err := c.observe(ctx, request.Name)
 	if err != nil {
 		return controller.Result{}, err
 	}
 	result, err := c.hand.Do(ctx, decide(s)...)
 	if err == nil && s.state == gone {
-		c.found(request.Name) // what is bound to it next has its time again
+		c.clearMissing(request.Name) // a pod that is bound to it later gets the full quarantine
 	}
 	return result, err
 }
 
-// see finds out how a node is, and which pods it has.
-func (c *collector) see(ctx context.Context, name string) (s seen, err error) {
+// observe determines the state of a node and lists its pods.
+func (c *collector) observe(ctx context.Context, name string) (s input, err error) {
 	s.now = time.Now()
-	if s.state, s.wait, err = c.stateOf(ctx, name, s.now); err != nil || s.state == solid {
+	if s.state, s.wait, err = c.stateOf(ctx, name, s.now); err != nil || s.state == present {
 		return s, err
 	}
 	for pod := range c.pods.Indexer().Each("node", name) {
@@ -141,8 +142,8 @@ func (c *collector) see(ctx context.Context, name string) (s seen, err error) {
 	return s, nil
 }
 
-// stateOf says how a node is, and how long one is to be waited for that is missing. That it is gone, or out of service, the
-// server must say as well.
+// stateOf determines the state of a node and, for a missing one, the remaining quarantine. It asks the server
+// to confirm that a node is gone or out of service.
 func (c *collector) stateOf(ctx context.Context, name string, now time.Time) (state, time.Duration, error) {
 	if name == "" {
 		return none, 0, nil
@@ -151,34 +152,34 @@ func (c *collector) stateOf(ctx context.Context, name string, now time.Time) (st
 	absent := apierrors.IsNotFound(err)
 	switch {
 	case err != nil && !absent:
-		return solid, 0, err
+		return present, 0, err
 	case c.pods.Indexer().Count("node", name) == 0 || !absent && !isOutOfService(node):
-		c.found(name)
-		return solid, 0, nil
+		c.clearMissing(name)
+		return present, 0, nil
 	case !absent:
-		is, err := c.agreed(ctx, name, outOfService)
+		is, err := c.confirm(ctx, name, outOfService)
 		return is, 0, err
 	}
-	if wait := c.lack(name, now).Add(Quarantine).Sub(now); wait > 0 {
+	if wait := c.missingSince(name, now).Add(Quarantine).Sub(now); wait > 0 {
 		return missing, wait, nil
 	}
-	is, err := c.agreed(ctx, name, gone)
+	is, err := c.confirm(ctx, name, gone)
 	return is, 0, err
 }
 
-// agreed asks the server for a node that is gone or out of service as far as the cache shows. Otherwise it has come, or is in
-// service again, and nothing is to be done: the cache will show what it is.
-func (c *collector) agreed(ctx context.Context, name string, seems state) (is state, err error) {
-	err = action.Soon(func() error {
+// confirm asks the server whether a node is gone or out of service, as the cache shows. If not, it returns
+// solid; once the cache has caught up, it triggers another reconcile if needed.
+func (c *collector) confirm(ctx context.Context, name string, seems state) (is state, err error) {
+	err = action.RetryIfSlow(func() error {
 		node, err := c.live.Get(ctx, "", name)
-		switch err = action.Unserved(err, nodes, name); {
+		switch err = action.ClassifyNotFound(err, nodes, name); {
 		case action.IsGone(err):
 			is = gone
 			return nil
 		case err == nil && isOutOfService(node):
 			is = outOfService
 		default:
-			is = solid
+			is = present
 		}
 		return err
 	})
@@ -186,13 +187,13 @@ func (c *collector) agreed(ctx context.Context, name string, seems state) (is st
 		return is, nil
 	}
 	if err == nil {
-		c.found(name)
+		c.clearMissing(name)
 	}
-	return solid, err
+	return present, err
 }
 
-// lack is since when a node is missing.
-func (c *collector) lack(name string, now time.Time) time.Time {
+// missingSince returns since when a node has been missing.
+func (c *collector) missingSince(name string, now time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, known := c.missing[name]; !known {
@@ -201,8 +202,8 @@ func (c *collector) lack(name string, now time.Time) time.Time {
 	return c.missing[name]
 }
 
-// found forgets that a node was missing.
-func (c *collector) found(name string) {
+// clearMissing resets the time since which a node has been missing.
+func (c *collector) clearMissing(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.missing, name)

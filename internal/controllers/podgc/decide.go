@@ -14,68 +14,69 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// state is how a node is.
+// state is the state of a node.
 type state int
 
 const (
-	// solid is one that looks after its pods itself.
-	solid state = iota
-	// none is that of pods that are on no node.
+	// present: the node manages its pods itself.
+	present state = iota
+	// none: the pods are not bound to a node.
 	none
-	// missing is one that is not there, and may be about to come.
+	// missing: the node does not exist, but may be about to register.
 	missing
-	// gone is one that is not there.
+	// gone: the node does not exist.
 	gone
-	// outOfService is one that an administrator has declared dead.
+	// outOfService: an administrator has declared the node dead.
 	outOfService
 )
 
-// seen is what a decision is made of: a node, and the pods on it.
-type seen struct {
+// input is the input of a decision: the state of a node, and its pods.
+type input struct {
 	state state
-	wait  time.Duration // until a missing node is a gone one
+	wait  time.Duration // remaining quarantine of a missing node
 	pods  []*corev1.Pod
 	now   time.Time
 }
 
-// decide says which pods go.
-func decide(s seen) []action.Action {
+// decide returns the deletions for the pods of a node.
+func decide(s input) []action.Action {
 	if s.state == missing {
-		return []action.Action{action.Again{After: s.wait}}
+		return []action.Action{action.Requeue{After: s.wait}}
 	}
-	var all action.Together
+	var all action.Parallel
 	for _, pod := range s.pods {
 		switch {
 		case s.state == gone:
 			all = append(all, remove(pod, lost(s.now, pod))...)
-		case pod.DeletionTimestamp != nil && s.state != solid:
+		case pod.DeletionTimestamp != nil && s.state != present:
 			all = append(all, remove(pod, nil)...)
 		}
 	}
 	return together(all)
 }
 
-func together(all action.Together) []action.Action {
+func together(all action.Parallel) []action.Action {
 	if len(all) == 0 {
 		return nil
 	}
 	return []action.Action{all}
 }
 
-// decideEnded says which pods that have ended go when there are too many of them: those that were evicted, and then the oldest.
+// decideEnded deletes ended pods beyond the limit: evicted ones first, then the oldest.
 func decideEnded(ended iter.Seq[*corev1.Pod], count, most int) []action.Action {
-	var removed action.Together
+	var removed action.Parallel
 	for _, pod := range first(ended, count-most) {
 		removed = append(removed, remove(pod, nil)...)
 	}
 	return together(removed)
 }
 
-// first are so many pods that go before all others, in order. It does not sort those, which are thousands where one is too many.
+// first returns the count pods that are first in deletion order, sorted. It does not sort the others: often
+// one of thousands is to be deleted.
 func first(ended iter.Seq[*corev1.Pod], count int) []*corev1.Pod {
 	if count <= 0 {
 		return nil
@@ -85,26 +86,26 @@ func first(ended iter.Seq[*corev1.Pod], count int) []*corev1.Pod {
 		switch {
 		case len(ends) < count:
 			heap.Push(&ends, pod)
-		case sooner(pod, ends[0]) < 0:
+		case compareDeletion(pod, ends[0]) < 0:
 			ends[0] = pod
 			heap.Fix(&ends, 0)
 		}
 	}
-	slices.SortFunc(ends, sooner)
+	slices.SortFunc(ends, compareDeletion)
 	return ends
 }
 
-// last is a heap of pods: on top is the one that goes last.
+// last is a heap of pods with the one that is last in deletion order on top.
 type last []*corev1.Pod
 
 func (l last) Len() int           { return len(l) }
-func (l last) Less(i, j int) bool { return sooner(l[i], l[j]) > 0 }
+func (l last) Less(i, j int) bool { return compareDeletion(l[i], l[j]) > 0 }
 func (l last) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
 func (l *last) Push(pod any)      { *l = append(*l, pod.(*corev1.Pod)) }
 func (l *last) Pop() any          { panic("none is taken off") }
 
-// sooner compares pods by which one goes first.
-func sooner(a, b *corev1.Pod) int {
+// compareDeletion compares pods by deletion order.
+func compareDeletion(a, b *corev1.Pod) int {
 	if wasEvicted(a) != wasEvicted(b) {
 		if wasEvicted(a) {
 			return -1
@@ -119,7 +120,7 @@ func wasEvicted(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == "Evicted"
 }
 
-// isOutOfService says that an administrator has tainted a node that is not ready as dead.
+// isOutOfService reports whether a node is not ready and has the out-of-service taint.
 func isOutOfService(node *corev1.Node) bool {
 	ready := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
@@ -127,9 +128,10 @@ func isOutOfService(node *corev1.Node) bool {
 	return !ready && slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
 }
 
-// removal removes a pod at once, which is said to have failed before if it has not ended: nobody else would.
+// removal deletes a pod without grace period. A pod that has not ended is marked as failed before, since its
+// node cannot do that.
 type removal struct {
-	mark action.Action // nil for one that has ended
+	mark action.Action // nil for a pod that has ended
 	action.Delete[*corev1.Pod]
 }
 
@@ -140,7 +142,7 @@ func (r removal) String() string {
 	return r.mark.String() + ", " + r.Delete.String()
 }
 
-func (r removal) Do(ctx context.Context, by *action.Hand) error {
+func (r removal) Do(ctx context.Context, by *action.Executor) error {
 	if r.mark != nil {
 		if err := r.mark.Do(ctx, by); err != nil {
 			return err
@@ -149,21 +151,22 @@ func (r removal) Do(ctx context.Context, by *action.Hand) error {
 	return r.Delete.Do(ctx, by)
 }
 
-// remove removes a pod, because of a condition where there is one. There is nothing to do about one of which only finalizers
-// are left.
+// remove returns the deletion of a pod, with a condition that states the reason if there is one. It returns
+// nothing for a pod that only waits for finalizers.
 func remove(pod *corev1.Pod, because *corev1.PodCondition) []action.Action {
-	ended := pods.HasEnded(pod)
+	ended := pods.IsTerminal(pod)
 	if ended && pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0 {
 		return nil
 	}
-	r := removal{Delete: action.Delete[*corev1.Pod]{In: pods.Resource, Object: pod, AtOnce: true}}
+	r := removal{Delete: action.Delete[*corev1.Pod]{Resource: pods.Resource, Object: pod, Immediate: true}}
 	if !ended {
 		r.mark = fail(pod, because)
 	}
 	return []action.Action{r}
 }
 
-// lost is why a pod goes whose node is gone. It may have had to go before, since when it has.
+// lost returns the condition of a pod whose node is gone. It retains the transition time of an earlier true
+// condition.
 func lost(now time.Time, pod *corev1.Pod) *corev1.PodCondition {
 	since := metav1.NewTime(now).Rfc3339Copy()
 	for _, c := range pod.Status.Conditions {
@@ -177,7 +180,7 @@ func lost(now time.Time, pod *corev1.Pod) *corev1.PodCondition {
 	}
 }
 
-// fail says that a pod has failed.
+// fail marks a pod as failed.
 func fail(pod *corev1.Pod, because *corev1.PodCondition) action.Action {
 	status := map[string]any{"phase": corev1.PodFailed}
 	if pod.Generation > 0 {
@@ -188,9 +191,9 @@ func fail(pod *corev1.Pod, because *corev1.PodCondition) action.Action {
 	}
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
 	if err != nil {
-		panic(err) // strings, numbers and times
+		panic(err) // cannot fail: strings, numbers and times
 	}
 	return action.Patch[*corev1.Pod]{
-		In: pods.Resource, Object: pod, Subresource: "status", Type: types.StrategicMergePatchType, Body: body, Does: "mark failed",
+		Resource: pods.Resource, Object: pod, Subresource: "status", Type: types.StrategicMergePatchType, Body: body, Verb: "mark failed",
 	}
 }

@@ -14,8 +14,8 @@ import (
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// Whichever order they are in, those go that would be first if all were sorted.
-func TestTheFirstOfManyGo(t *testing.T) {
+// The selection does not depend on the order of the input.
+func TestOldestEndedPodsAreDeleted(t *testing.T) {
 	t.Parallel()
 	var all []*corev1.Pod
 	for i := range 100 {
@@ -28,7 +28,7 @@ func TestTheFirstOfManyGo(t *testing.T) {
 		}
 		all = append(all, pod)
 	}
-	sorted := slices.SortedFunc(slices.Values(all), sooner)
+	sorted := slices.SortedFunc(slices.Values(all), compareDeletion)
 	if !wasEvicted(sorted[9]) || wasEvicted(sorted[10]) || sorted[10].Name != "pod-0" {
 		t.Errorf("the evicted ones are not the first: %s, %s", sorted[9].Name, sorted[10].Name)
 	}
@@ -48,8 +48,8 @@ func TestTheFirstOfManyGo(t *testing.T) {
 	}
 }
 
-// The time of a condition is when it has become true, not when somebody has last said so.
-func TestAPodThatHadToGoHasHadToSinceThen(t *testing.T) {
+// The transition time of a condition is when it became true, not when it was last written.
+func TestDisruptionRetainsItsTransitionTime(t *testing.T) {
 	t.Parallel()
 	pod := &corev1.Pod{}
 	if at := lost(noon, pod).LastTransitionTime; !at.Time.Equal(noon) {

@@ -20,20 +20,20 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/podgc"
 )
 
-func TestNoFaultRemovesAPodThatSomebodyLooksAfter(t *testing.T) {
+func TestFaultsDeleteNoManagedPods(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, losing(trial.Of(keeping2).Once()))
 }
 
-func TestTwoCollectorsAtOnceRemoveNoMore(t *testing.T) {
+func TestTwoCollectorsDeleteNoManagedPods(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, losing(trial.Of(keeping2).Twice()))
 }
 
-// keeping2 adds a controller that keeps two pods that have ended.
+// keeping2 adds a controller that retains two ended pods.
 func keeping2(m *controller.Manager) *controller.Controller { return podgc.AddKeeping(m, 2) }
 
-// losing is nodes that come and go, and pods that end.
+// losing is the scenario of nodes that are deleted and recreated, and pods that end.
 func losing(processes []bowlinetest.Process) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
 		Options:    []bowlinetest.Option{trial.Alone()},
@@ -45,19 +45,20 @@ func losing(processes []bowlinetest.Process) bowlinetest.Scenario {
 	}
 }
 
-// outOfService is the taint of a node that its administrator says is dead; none ends it.
+// outOfService adds the taint of a node that an administrator declares dead; inService removes it.
 const (
 	outOfService = `{"spec":{"taints":[{"key":"node.kubernetes.io/out-of-service","effect":"NoExecute"}]}}`
 	inService    = `{"spec":{"taints":null}}`
 )
 
-// world is where a scenario's users act.
+// world accesses the objects of a scenario.
 type world struct {
 	nodes client.Resource[*corev1.Node]
 	pods  client.Resource[*corev1.Pod]
 }
 
-// loseNodes has the node away go, back go and come again, dead die, and mended die and be mended before a pod on it is deleted.
+// loseNodes deletes the node "away", deletes and recreates "back", and declares "dead" out of service. It
+// also declares "mended" out of service, but revokes that before any of its pods is deleted.
 func loseNodes(ctx context.Context, config *rest.Config) error {
 	c, err := client.New(config)
 	if err != nil {
@@ -104,7 +105,7 @@ func (w world) taint(ctx context.Context, node, patch string) error {
 	return err
 }
 
-// run makes a pod that runs on a node.
+// run creates a running pod on a node.
 func (w world) run(ctx context.Context, name, node string) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
 	pod.Spec.NodeName = node
@@ -121,7 +122,8 @@ func (w world) status(ctx context.Context, pod string, phase corev1.PodPhase) er
 	return err
 }
 
-// lookedAfter is broken when a pod is removed or has failed whose node is there: each comes before its node.
+// lookedAfter fails if a pod was deleted or failed although its node exists. Each pod is created before its
+// node.
 func lookedAfter(s bowlinetest.State) error {
 	for _, name := range []string{"stays", "back", "mended"} {
 		if s.Find("Node", "", name) == nil {
@@ -138,8 +140,7 @@ func lookedAfter(s bowlinetest.State) error {
 	return nil
 }
 
-// endedAreKept is broken when fewer pods are left that have ended than are kept. The last one is there when the one before it
-// has ended.
+// endedAreKept fails if fewer ended pods exist than are retained. ended-3 is created after ended-2 has ended.
 func endedAreKept(s bowlinetest.State) error {
 	ended := 0
 	for _, pod := range s.Kind("Pod") {

@@ -1,6 +1,7 @@
-// Package pvcprotection is the controller that keeps a PersistentVolumeClaim as long as pods use it: each has a finalizer, and
-// gets it back where somebody has taken it, until the claim is deleted and no pod needs it any more. Claims and pods that
-// initializers have still to act on count like others.
+// Package pvcprotection implements the controller that prevents the deletion of PersistentVolumeClaims while
+// pods use them. Each claim has a finalizer, which the controller restores if it is missing, and removes once
+// the claim is being deleted and no pod uses it. Claims and pods that are hidden by initializers count like
+// others.
 package pvcprotection
 
 import (
@@ -17,18 +18,19 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// Name of the controller, as --controllers takes it.
+// Name is the controller's name, as the --controllers flag accepts it.
 const Name = "pvc-protection"
 
-// finalizer is what a claim has, which the server gives to each.
+// finalizer is the finalizer of each claim; the server adds it on creation.
 const finalizer = "kubernetes.io/pvc-protection"
 
-// lookAgain is when to look at a claim again that is used by a pod of which no cache tells: it is hidden, or was made just now.
-const lookAgain = 30 * time.Second
+// retryInterval is the retry interval for a claim that is used by a pod of which no cached event tells: the pod
+// is hidden by an initializer, or was just created.
+const retryInterval = 30 * time.Second
 
 var resource = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
 
@@ -38,7 +40,7 @@ func Add(m *controller.Manager) *controller.Controller {
 	p := &protector{
 		claims: informer.For[*corev1.PersistentVolumeClaim](all, resource),
 		pods:   informer.For[*corev1.Pod](m.Informers(), pods.Resource),
-		hand:   action.NewHand(m, "pvc-protection-controller"),
+		hand:   action.NewExecutor(m, "pvc-protection-controller"),
 	}
 	p.pods.Indexer().AddIndex("claim", claimsOf)
 	used := func(pod *corev1.Pod) (requests []controller.Request) {
@@ -51,19 +53,19 @@ func Add(m *controller.Manager) *controller.Controller {
 		Name:       Name,
 		Reconciler: p,
 		Sources: []controller.Source{
-			controller.For(p.claims, controller.If(concerns)), controller.Watches(p.pods, used, controller.If(lets)),
+			controller.For(p.claims, controller.If(mayNeedChange)), controller.Watches(p.pods, used, controller.If(releasesClaims)),
 		},
 		Caches: []*informer.Factory{m.Informers(), all},
 	})
 }
 
-// concerns says whether there may be something to do about a claim.
-func concerns(_, now *corev1.PersistentVolumeClaim) bool {
+// mayNeedChange selects claims that may need a change of the finalizer.
+func mayNeedChange(_, now *corev1.PersistentVolumeClaim) bool {
 	return now != nil && (now.DeletionTimestamp != nil || !isProtected(now))
 }
 
-// lets says whether a pod lets go of its claims, or has gone.
-func lets(_, now *corev1.Pod) bool {
+// releasesClaims selects pods that stop using their claims: they were deleted, or their node has shut them down.
+func releasesClaims(_, now *corev1.Pod) bool {
 	return now == nil || isShutDown(now)
 }
 
@@ -71,14 +73,14 @@ func isProtected(claim *corev1.PersistentVolumeClaim) bool {
 	return slices.Contains(claim.Finalizers, finalizer)
 }
 
-// protector keeps claims.
+// protector reconciles one claim per request.
 type protector struct {
 	claims *informer.Informer[*corev1.PersistentVolumeClaim]
 	pods   *informer.Informer[*corev1.Pod]
-	hand   *action.Hand
+	hand   *action.Executor
 }
 
-// claimsOf are the claims that a pod uses, by namespace and name: those that it names, and those that are made for it.
+// claimsOf returns the claims that a pod uses, as namespace/name, including those of ephemeral volumes.
 func claimsOf(pod *corev1.Pod) (names []string) {
 	for i := range pod.Spec.Volumes {
 		switch v := &pod.Spec.Volumes[i]; {
@@ -91,8 +93,9 @@ func claimsOf(pod *corev1.Pod) (names []string) {
 	return names
 }
 
-// Reconcile lets go of a claim that is deleted and that no pod needs. A pod that has a node needs it until it is gone, though it
-// has ended; one that has none will not get one, since no node takes a pod whose claim is being deleted.
+// Reconcile releases a claim that is being deleted and not used by a pod. A pod on a node uses its claims
+// until it is deleted, even after it has ended. A pod without a node does not count: no node accepts a pod
+// whose claim is being deleted.
 func (p *protector) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	claim, there := p.claims.Indexer().Get(request)
 	switch {
@@ -107,7 +110,7 @@ func (p *protector) Reconcile(ctx context.Context, request controller.Request) (
 		}
 	}
 	used := false
-	err := action.Soon(func() (err error) {
+	err := action.RetryIfSlow(func() (err error) {
 		used, err = p.isUsed(ctx, claim)
 		return err
 	})
@@ -115,21 +118,22 @@ func (p *protector) Reconcile(ctx context.Context, request controller.Request) (
 	case err != nil:
 		return controller.Result{}, err
 	case used:
-		return p.hand.Do(ctx, action.Again{After: lookAgain})
+		return p.hand.Do(ctx, action.Requeue{After: retryInterval})
 	}
 	return p.hand.Do(ctx, change(claim, "release", "$deleteFromPrimitiveList/finalizers"))
 }
 
-// change is a patch of the finalizers of a claim: does says what it is for, and list which they are, as a strategic merge patch
-// says it.
+// change patches the finalizers of a claim. does describes the patch, and list is the strategic merge
+// directive.
 func change(claim *corev1.PersistentVolumeClaim, does, list string) action.Action {
 	return action.Patch[*corev1.PersistentVolumeClaim]{
-		In: resource, Object: claim, Type: types.StrategicMergePatchType, Does: does,
+		Resource: resource, Object: claim, Type: types.StrategicMergePatchType, Verb: does,
 		Body: fmt.Appendf(nil, `{"metadata":{"uid":%q,%q:[%q]}}`, claim.UID, list, finalizer),
 	}
 }
 
-// isUsed asks the server, which knows the newest pod, and what is hidden. The cache may show neither.
+// isUsed asks the server, since the cache may lack the newest pods and does not show pods that are hidden by
+// initializers.
 func (p *protector) isUsed(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	all := client.Of[*corev1.Pod](p.hand.Client, pods.Resource).Uninitialized()
 	page, err := all.List(ctx, claim.Namespace, metav1.ListOptions{})
@@ -139,7 +143,7 @@ func (p *protector) isUsed(ctx context.Context, claim *corev1.PersistentVolumeCl
 	return slices.ContainsFunc(page.Items, func(pod *corev1.Pod) bool { return uses(pod, claim) }), nil
 }
 
-// uses says whether a pod needs a claim.
+// uses reports whether a pod uses a claim.
 func uses(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 	if pod.Spec.NodeName == "" {
 		return false
@@ -155,7 +159,8 @@ func uses(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 	return false
 }
 
-// isShutDown says that a pod's node is done with it: it may wait for its own claim to go.
+// isShutDown reports whether a pod's node has shut it down. Such a pod may be waiting for its own ephemeral
+// claim to be deleted.
 func isShutDown(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
 }

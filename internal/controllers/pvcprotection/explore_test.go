@@ -17,7 +17,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/pvcprotection"
 )
 
-func TestNoFaultTakesAClaimThatIsUsedOrKeepsOneThatIsNot(t *testing.T) {
+func TestClaimsAreProtectedDespiteFaults(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, bowlinetest.Scenario{
 		Options:    []bowlinetest.Option{trial.Alone()},
@@ -29,8 +29,8 @@ func TestNoFaultTakesAClaimThatIsUsedOrKeepsOneThatIsNot(t *testing.T) {
 	})
 }
 
-// useAndDelete deletes a claim that a pod on a node uses, and a minute later the pod, whose name is another's at once, which
-// does not use the claim.
+// useAndDelete deletes a claim that a pod uses and, a minute later, the pod, which is then replaced by one of
+// the same name that does not use the claim.
 func useAndDelete(ctx context.Context, config *rest.Config) error {
 	c, err := client.New(config)
 	if err != nil {
@@ -54,7 +54,7 @@ func useAndDelete(ctx context.Context, config *rest.Config) error {
 	return err
 }
 
-// claim is one for storage.
+// claim returns a claim of 1 GiB.
 func claim(name string) *corev1.PersistentVolumeClaim {
 	c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
 	c.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
@@ -62,7 +62,7 @@ func claim(name string) *corev1.PersistentVolumeClaim {
 	return c
 }
 
-// podOn is a pod called user, on a node, that uses a claim.
+// podOn returns a pod on a node that uses a claim.
 func podOn(node, claim string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "user", Namespace: "default", Labels: map[string]string{"uses": claim}}}
 	pod.Spec.NodeName = node
@@ -73,7 +73,7 @@ func podOn(node, claim string) *corev1.Pod {
 	return pod
 }
 
-// keptWhileUsed is broken when the first pod is there and its claim is not.
+// keptWhileUsed fails if the first pod exists and its claim does not.
 func keptWhileUsed(s bowlinetest.State) error {
 	pod := s.Find("Pod", "default", "user")
 	if pod != nil && pod.GetLabels()["uses"] == "data" && s.Find("PersistentVolumeClaim", "default", "data") == nil {

@@ -26,7 +26,7 @@ initializers:
 
 func core[T client.Object](t *testing.T, p *bowlinetest.Plane, resource string) client.Resource[T] {
 	t.Helper()
-	c, err := client.New(p.Config())
+	c, err := client.New(p.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,9 +40,9 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// TestWhatIsHiddenIsProtectedToo: a pod that is still to be initialized keeps the claim, until it goes, and a claim that is
-// still to be initialized is let go of when it is deleted.
-func TestWhatIsHiddenIsProtectedToo(t *testing.T) {
+// An uninitialized pod protects its claim until it is deleted, and an uninitialized claim is released when it
+// is deleted.
+func TestUninitializedObjectsAreProtected(t *testing.T) {
 	t.Parallel()
 	for _, hidden := range []string{"pods", "persistentvolumeclaims", "pods, persistentvolumeclaims"} {
 		t.Run(hidden, func(t *testing.T) {

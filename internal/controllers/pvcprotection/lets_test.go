@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestAPodLetsGoWhenItIsShutDown, or has gone: another of its name is told of as one that has come.
-func TestAPodLetsGoWhenItIsShutDown(t *testing.T) {
+// A pod that is replaced by one of the same name is reported as added, which releases nothing.
+func TestShutDownPodsReleaseClaims(t *testing.T) {
 	t.Parallel()
 	runs := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
 	ended := runs.DeepCopy()
@@ -19,7 +19,7 @@ func TestAPodLetsGoWhenItIsShutDown(t *testing.T) {
 	}{
 		{nil, runs, false}, {runs, runs, false}, {runs, nil, true}, {runs, ended, true},
 	} {
-		if got := lets(c.old, c.now); got != c.lets {
+		if got := releasesClaims(c.old, c.now); got != c.lets {
 			t.Errorf("from %v to %v: %v", c.old, c.now, got)
 		}
 	}

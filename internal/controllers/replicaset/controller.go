@@ -1,9 +1,10 @@
-// Package replicaset is the controller that keeps a number of equal pods: those that a ReplicaSet controls. Too few, and it
-// makes more of the template; too many, and it deletes those that are the least loss. A pod that matches the selector and
-// belongs to nobody is adopted, one that matches no more is released.
+// Package replicaset implements the ReplicaSet controller, which maintains a number of equal pods. It creates
+// missing pods from the template, deletes surplus ones, adopts matching pods without a controller, and
+// releases pods that no longer match.
 //
-// decide.go is what it does, of nothing but what was seen; trouble.go is how it keeps from doing the same without end. This
-// file reads the cache, carries it out, and writes the status. Package replicationcontroller is the same for that older kind.
+// Decide, in decide.go, is a pure function of the observed state; trouble.go and fight.go slow down the
+// creation of pods that do not last. This file reads the caches, carries out the decision, and writes the
+// status. Package replicationcontroller uses it for the older kind.
 package replicaset
 
 import (
@@ -27,13 +28,13 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/adopt"
-	"github.com/bowline-dev/bowline/internal/controllers/failing"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/ownership"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podloss"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// Name of the controller, as --controllers takes it.
+// Name is the controller's name in --controllers.
 const Name = "replicaset"
 
 var resource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
@@ -57,26 +58,26 @@ func Add(m *controller.Manager) *controller.Controller {
 	})
 }
 
-// Kept is a kind whose objects keep pods.
+// Kept configures the controller for a kind.
 type Kept[T client.Object] struct {
 	Name, Component string
 	In              schema.GroupVersionResource
 	Kind            schema.GroupVersionKind
-	// Set reads an object: all but what Kept has.
+	// Set converts an object, without the fields that Kept provides.
 	Set func(T) (Set, error)
-	// WithStatus is a copy of an object with another status.
+	// WithStatus returns a copy of an object with another status.
 	WithStatus func(T, appsv1.ReplicaSetStatus) T
 }
 
-// workers is how many sets are worked on at a time.
+// workers is the number of sets reconciled concurrently.
 const workers = 5
 
-// Keep adds a controller that keeps the pods of a kind.
+// Keep adds a controller of a kind to a manager.
 func Keep[T client.Object](m *controller.Manager, kept Kept[T]) *controller.Controller {
 	sets := informer.For[T](m.Informers(), kept.In)
 	sets.Indexer().AddHeadIndex("owner", informer.ByOwner)
 	k := &keeper[T]{
-		Kept: kept, sets: sets, pods: adopt.CacheOf[*corev1.Pod](m, pods.Resource), hand: action.NewHand(m, kept.Component),
+		Kept: kept, sets: sets, pods: ownership.NewCache[*corev1.Pod](m, pods.Resource), hand: action.NewExecutor(m, kept.Component),
 		fights: fights{of: map[controller.Request]Fight{}},
 	}
 	return m.Add(controller.Options{
@@ -91,18 +92,18 @@ func Keep[T client.Object](m *controller.Manager, kept Kept[T]) *controller.Cont
 	})
 }
 
-// keeper keeps the pods of one set at a time.
+// keeper reconciles one kind of sets.
 type keeper[T client.Object] struct {
 	Kept[T]
 	sets *informer.Informer[T]
-	pods adopt.Cache[*corev1.Pod]
-	hand *action.Hand
+	pods ownership.Cache[*corev1.Pod]
+	hand *action.Executor
 
 	fights fights
-	told   action.Told[appsv1.ReplicaSetStatus]
+	told   action.StatusBackoff[appsv1.ReplicaSetStatus]
 }
 
-// whoMayAdopt are the sets that a pod without a controller matches.
+// whoMayAdopt returns requests for the sets whose selector matches a pod that has no controller.
 func (k *keeper[T]) whoMayAdopt(pod *corev1.Pod) (requests []controller.Request) {
 	if metav1.GetControllerOfNoCopy(pod) != nil {
 		return nil
@@ -115,12 +116,12 @@ func (k *keeper[T]) whoMayAdopt(pod *corev1.Pod) (requests []controller.Request)
 	return requests
 }
 
-// Reconcile goes from what is to what should be, as far as that can be done now.
+// Reconcile creates or deletes pods of a set and writes its status.
 func (k *keeper[T]) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	obj, err := k.sets.Lister().Get(request.Namespace, request.Name)
 	if apierrors.IsNotFound(err) {
 		k.fights.over(request)
-		k.told.Forget(request)
+		k.told.Delete(request)
 		return controller.Result{}, nil
 	}
 	if err != nil {
@@ -137,39 +138,40 @@ func (k *keeper[T]) Reconcile(ctx context.Context, request controller.Request) (
 		return controller.Result{}, err
 	}
 	seen.Fight = k.fights.after(request, seen, func(pod *corev1.Pod) string {
-		return failing.Lost(pod, seen.Selector, k.whoTakes(pod))
+		return podloss.Describe(pod, seen.Selector, k.whoTakes(pod))
 	})
 	failure := k.keep(ctx, seen, obj)
-	if errors.Is(failure, action.ErrBehind) {
+	if errors.Is(failure, action.ErrStaleCache) {
 		return controller.Result{}, nil
 	}
 	return k.report(ctx, seen, obj, failure)
 }
 
-// keep makes pods, or deletes some.
+// keep creates or deletes pods.
 func (k *keeper[T]) keep(ctx context.Context, seen Seen, obj T) error {
 	keep := Decide(seen)
 	if len(keep) == 0 {
 		return nil
 	}
-	sure := []action.Question{action.Current[T]{In: k.In, Objects: []T{obj}}}
+	sure := []action.Precondition{action.Unchanged[T]{Resource: k.In, Objects: []T{obj}}}
 	switch has := len(seen.mine()); {
 	case has < seen.Replicas && k.mayErr(seen):
 		sure = append(sure, seen.known())
-	case has > seen.Replicas && seen.Replicas > 0: // which ones go follows from what all are like, and how many there are
-		sure = append(sure, action.Same[*corev1.Pod]{In: pods.Resource, Owner: obj, Selector: seen.Selector, Objects: seen.Pods})
+	case has > seen.Replicas && seen.Replicas > 0: // the choice depends on the state and the number of all pods
+		sure = append(sure, action.DependentsUnchanged[*corev1.Pod]{Resource: pods.Resource, Owner: obj, Selector: seen.Selector, Objects: seen.Pods})
 	}
-	_, err := k.hand.Do(ctx, action.Sure{Asks: sure, Then: keep})
+	_, err := k.hand.Do(ctx, action.Guard{Preconditions: sure, Then: keep})
 	return err
 }
 
-// mayErr says that a cache that is behind does harm: the set has been changed, or others tell of it too. The names of the first
-// pods of a set are those that anybody would give them.
+// mayErr reports whether acting on a stale cache could do harm, which is so if the set has been changed or
+// another controller writes its status. The names of a new set's first pods are the same for every
+// controller.
 func (k *keeper[T]) mayErr(seen Seen) bool {
-	return seen.Object.GetGeneration() > 1 || !k.told.Alone(informer.KeyOf(seen.Object), seen.Status)
+	return seen.Object.GetGeneration() > 1 || !k.told.IsLastWritten(informer.KeyOf(seen.Object), seen.Status)
 }
 
-// report writes the status, if that is not what stands there.
+// report updates the status if it has changed.
 func (k *keeper[T]) report(ctx context.Context, seen Seen, obj T, failure error) (controller.Result, error) {
 	told, request, trouble := failure, informer.KeyOf(obj), seen.trouble()
 	if told == nil && trouble != nil {
@@ -179,34 +181,35 @@ func (k *keeper[T]) report(ctx context.Context, seen Seen, obj T, failure error)
 	if equality.Semantic.DeepEqual(status, seen.Status) {
 		return controller.Result{RequeueAfter: again}, failure
 	}
-	if wait := k.told.Wait(request, seen.Status, status); wait > 0 {
+	if wait := k.told.Delay(request, seen.Status, status); wait > 0 {
 		return controller.Result{RequeueAfter: wait}, failure
 	}
 	var report []action.Action
-	if status.ObservedGeneration != seen.Status.ObservedGeneration && k.mayErr(seen) || !k.told.Alone(request, seen.Status) {
-		// Who waits for it, as a deployment does, makes and deletes other pods by what it is told about these.
+	if status.ObservedGeneration != seen.Status.ObservedGeneration && k.mayErr(seen) || !k.told.IsLastWritten(request, seen.Status) {
+		// Other controllers, such as the Deployment controller, wait for the new status and create or delete
+		// pods because of it.
 		report = append(report, seen.known())
 	}
-	report = append(report, action.Update[T]{In: k.In, Object: k.WithStatus(obj, status), Subresource: "status"})
+	report = append(report, action.Update[T]{Resource: k.In, Object: k.WithStatus(obj, status), Subresource: "status"})
 	if failure == nil && trouble != nil && len(status.Conditions) > len(seen.Status.Conditions) {
-		report = append(report, action.Event{About: obj, Warning: true, Reason: trouble.reason(), Message: trouble.Error()})
+		report = append(report, action.Event{Object: obj, Warning: true, Reason: trouble.reason(), Message: trouble.Error()})
 	}
 	_, err := k.hand.Do(ctx, report...)
-	if errors.Is(err, action.ErrBehind) {
+	if errors.Is(err, action.ErrStaleCache) {
 		return controller.Result{}, failure
 	}
 	if err == nil {
-		k.told.Said(request, status)
+		k.told.Written(request, status)
 	}
 	return controller.Result{RequeueAfter: again}, cmp.Or(failure, err)
 }
 
-// known makes sure that all pods of the set were seen.
-func (s Seen) known() action.Known[*corev1.Pod] {
-	return action.Known[*corev1.Pod]{In: pods.Resource, Owner: s.Object, Selector: s.Selector, Objects: s.Pods}
+// known returns the precondition that all pods of the set were observed.
+func (s Seen) known() action.DependentUIDsUnchanged[*corev1.Pod] {
+	return action.DependentUIDsUnchanged[*corev1.Pod]{Resource: pods.Resource, Owner: s.Object, Selector: s.Selector, Objects: s.Pods}
 }
 
-// whoTakes are the sets of this kind that match a pod.
+// whoTakes returns the names of the sets of this kind that match a pod.
 func (k *keeper[T]) whoTakes(pod *corev1.Pod) (names []string) {
 	for obj := range k.sets.Indexer().Each("namespace", pod.Namespace) {
 		if set, err := k.Set(obj); err == nil && set.Selector.Matches(labels.Set(pod.Labels)) {
@@ -217,7 +220,7 @@ func (k *keeper[T]) whoTakes(pod *corev1.Pod) (names []string) {
 	return names
 }
 
-// see reads the cache.
+// see reads the caches.
 func (k *keeper[T]) see(set Set) Seen {
 	obj := set.Object
 	s := Seen{Set: set, Pods: k.pods.Claimable(obj), Now: time.Now(), Taken: func(name string) bool {
@@ -231,7 +234,7 @@ func (k *keeper[T]) see(set Set) Seen {
 	return s
 }
 
-// related are the pods of all sets with the same controller.
+// related returns the pods of all sets that have the same controller.
 func (k *keeper[T]) related(obj client.Object) (related []*corev1.Pod) {
 	for _, uid := range k.siblings(obj) {
 		related = append(related, k.pods.ControlledBy(uid)...)

@@ -14,12 +14,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/adopt"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/ownership"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// Set is what a ReplicaSet and a ReplicationController have in common.
+// Set has the fields that ReplicaSets and ReplicationControllers share.
 type Set struct {
 	Object   client.Object
 	Kind     schema.GroupVersionKind
@@ -28,46 +28,49 @@ type Set struct {
 	MinReady int32
 	Selector labels.Selector
 	Template *corev1.PodTemplateSpec
-	// Status is what the object says now. CountsEnding says that this kind's has a count of the pods that are being deleted.
+	// Status is the current status of the object. CountsEnding is set if the kind's status counts pods that
+	// are being deleted.
 	Status       appsv1.ReplicaSetStatus
 	CountsEnding bool
 }
 
-// Seen is what a decision is made of.
+// Seen is the observed state that a decision is based on.
 type Seen struct {
 	Set
-	// Pods are those that the set controls and those that nobody does, in its namespace; ended and ending ones too.
+	// Pods are the pods of the namespace that the set controls or that have no controller, including
+	// terminated and deleted ones.
 	Pods []*corev1.Pod
-	// Claims are whose they are: ClaimsOf.
-	Claims adopt.Claims[*corev1.Pod]
-	// Related does the same work: the pods of all sets of the same owner. They are only looked at when pods are deleted.
+	// Claims is the result of ClaimsOf.
+	Claims ownership.Claims[*corev1.Pod]
+	// Related are the pods of all sets with the same owner. They are only needed to delete pods.
 	Related []*corev1.Pod
-	// Fight is what the set has lost to somebody who changes its pods.
+	// Fight counts the pods that the set has lost because their labels were changed.
 	Fight Fight
-	// Taken says that some pod of the namespace has a name.
+	// Taken reports whether a pod of the namespace has a name.
 	Taken func(name string) bool
 	Now   time.Time
 }
 
-// most is how many pods are created or deleted in one run: the status is told in between.
+// most limits how many pods are created or deleted at once; the status is updated in between.
 const most = 500
 
-// ClaimsOf says whose pods are whose, of those that do their work: what has ended or is ending is neither adopted nor released.
-func ClaimsOf(s Set, all []*corev1.Pod) adopt.Claims[*corev1.Pod] {
+// ClaimsOf returns the claims of a set on its active pods: pods that have terminated or are being deleted are
+// neither adopted nor released.
+func ClaimsOf(s Set, all []*corev1.Pod) ownership.Claims[*corev1.Pod] {
 	active := make([]*corev1.Pod, 0, len(all))
 	for _, pod := range all {
 		if pods.IsActive(pod) {
 			active = append(active, pod)
 		}
 	}
-	return adopt.Claim(s.owner(), active)
+	return ownership.Claim(s.owner(), active)
 }
 
-func (s Set) owner() adopt.Owner {
-	return adopt.Owner{Object: s.Object, Kind: s.Kind, In: s.In, Selector: s.Selector}
+func (s Set) owner() ownership.Owner {
+	return ownership.Owner{Object: s.Object, Kind: s.Kind, Resource: s.In, Selector: s.Selector}
 }
 
-// mine are the pods that count: those that the set has, with what it adopts.
+// mine returns the pods that count: those that the set owns or adopts.
 func (s Seen) mine() []*corev1.Pod {
 	if len(s.Claims.Adopted) == 0 {
 		return s.Claims.Owned
@@ -75,10 +78,10 @@ func (s Seen) mine() []*corev1.Pod {
 	return slices.Concat(s.Claims.Owned, s.Claims.Adopted)
 }
 
-// ending is how many pods of the set are being deleted, and have not ended yet.
+// ending returns how many pods of the set are being deleted and have not terminated.
 func (s Seen) ending() (count int32) {
 	for _, pod := range s.Pods {
-		if pod.DeletionTimestamp != nil && !pods.HasEnded(pod) &&
+		if pod.DeletionTimestamp != nil && !pods.IsTerminal(pod) &&
 			metav1.IsControlledBy(pod, s.Object) && s.Selector.Matches(labels.Set(pod.Labels)) {
 			count++
 		}
@@ -86,10 +89,10 @@ func (s Seen) ending() (count int32) {
 	return count
 }
 
-// Claim says what is to be done about whose pods are whose. It must have succeeded before anything else is done.
+// Claim returns the adoptions and releases. They must succeed before Decide's actions are carried out.
 func Claim(s Seen) []action.Action { return s.Claims.Actions(s.owner(), pods.Resource) }
 
-// Decide says what is to be done such that the set has as many active pods as it should.
+// Decide returns the creations or deletions of pods that bring their number to the desired one.
 func Decide(s Seen) (keep []action.Action) {
 	if s.Object.GetDeletionTimestamp() != nil {
 		return nil
@@ -108,44 +111,44 @@ func Decide(s Seen) (keep []action.Action) {
 	return keep
 }
 
-// create makes pods under the first names that no pod has.
-func (s Seen) create(count int) action.Together {
-	var made action.Together
+// create creates pods under the first names that are free.
+func (s Seen) create(count int) action.Parallel {
+	var made action.Parallel
 	for n := 0; len(made) < count; n++ {
 		name := pods.Name(s.Object, n)
 		if s.Taken(name) {
 			continue
 		}
 		made = append(made, action.Create[*corev1.Pod]{
-			In: pods.Resource, Object: pods.New(s.Template, s.Object, s.Kind, name),
-			Tell: action.Tell{
-				About: s.Object, Reason: "SuccessfulCreate", Message: "Created pod: " + name,
-				FailureReason: "FailedCreate", FailureBegin: "Error creating: ",
+			Resource: pods.Resource, Object: pods.New(s.Template, s.Object, s.Kind, name),
+			Events: action.Events{
+				Object: s.Object, Reason: "SuccessfulCreate", Message: "Created pod: " + name,
+				FailureReason: "FailedCreate", FailurePrefix: "Error creating: ",
 			},
 		})
 	}
 	return made
 }
 
-// delete deletes the pods that are the least loss.
-func (s Seen) delete(active []*corev1.Pod, count int) action.Together {
+// delete deletes the pods whose loss matters least. See pods.SortForDeletion.
+func (s Seen) delete(active []*corev1.Pod, count int) action.Parallel {
 	active = slices.Clone(active)
-	pods.DeletionOrder(active, s.Related, s.Now)
-	var deleted action.Together
+	pods.SortForDeletion(active, s.Related, s.Now)
+	var deleted action.Parallel
 	for _, pod := range active[:count] {
 		deleted = append(deleted, action.Delete[*corev1.Pod]{
-			In: pods.Resource, Object: pod,
-			Tell: action.Tell{
-				About: s.Object, Reason: "SuccessfulDelete", Message: "Deleted pod: " + pod.Name,
-				FailureReason: "FailedDelete", FailureBegin: "Error deleting: ",
+			Resource: pods.Resource, Object: pod,
+			Events: action.Events{
+				Object: s.Object, Reason: "SuccessfulDelete", Message: "Deleted pod: " + pod.Name,
+				FailureReason: "FailedDelete", FailurePrefix: "Error deleting: ",
 			},
 		})
 	}
 	return deleted
 }
 
-// Report is the status of what was seen, and when it will be another although nothing happens: 0 for never. failure is what
-// keeping the pods ended with.
+// Report returns the status of the observed state, and after how long it will change without an event; 0
+// means never. failure is the error of creating or deleting pods.
 func Report(s Seen, failure error) (status appsv1.ReplicaSetStatus, again time.Duration) {
 	status = *s.Status.DeepCopy()
 	status.Replicas, status.FullyLabeledReplicas, status.ReadyReplicas, status.AvailableReplicas = 0, 0, 0, 0
@@ -177,7 +180,8 @@ func Report(s Seen, failure error) (status appsv1.ReplicaSetStatus, again time.D
 	return status, again
 }
 
-// conditions are those of the status with what keeping the pods failed with; of several failures in a row, with the first.
+// conditions returns the conditions of the status with the failure; of several failures in a row, the first
+// is retained.
 func (s Seen) conditions(failure error) (conditions []appsv1.ReplicaSetCondition) {
 	var before *appsv1.ReplicaSetCondition
 	for i, c := range s.Status.Conditions {

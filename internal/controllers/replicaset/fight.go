@@ -7,23 +7,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/bowline-dev/bowline/controller"
-	"github.com/bowline-dev/bowline/internal/controllers/failing"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podloss"
 )
 
-// A set that loses its pods as soon as they are made says so, and makes one at a time, each after twice as long.
+// A set that loses its pods as soon as they are created reports that, and creates one pod at a time with a
+// back-off.
 
-// Fight is what a set has lost, until its pods have lasted. The zero value is peace.
+// Fight counts the pods that a set has lost, until its pods last. The zero value is a set without losses.
 type Fight struct {
-	Lost int       // pods
+	Lost int       // number of pods
 	Last time.Time // when the last one was lost
-	// About says what has become of it.
+	// About describes how the last pod was lost.
 	About string
 }
 
-// on says that pods are lost as soon as they are made.
+// on reports whether pods are lost as soon as they are created.
 func (f Fight) on() bool { return f.Lost >= patience }
 
-// wait is how long no pod is to be made.
+// wait returns for how long no pod may be created.
 func (f Fight) wait(now time.Time) time.Duration {
 	if !f.on() {
 		return 0
@@ -31,24 +32,24 @@ func (f Fight) wait(now time.Time) time.Duration {
 	return max(0, f.Last.Add(backoff(f.Lost-patience)).Sub(now))
 }
 
-func (f Fight) reason() string { return failing.ReasonFight }
+func (f Fight) reason() string { return podloss.ReasonFightingSelectors }
 
-// Error makes it a failure to keep the pods.
-func (f Fight) Error() string { return failing.Fight(f.About) }
+// Error returns the message of the condition and the event.
+func (f Fight) Error() string { return podloss.Message(f.About) }
 
-// fights are those of all sets, by their names. They are remembered by this process only: the next one finds out again.
+// fights holds the Fight of every set. They are in memory only: after a restart they are found out again.
 type fights struct {
 	mu sync.Mutex
 	of map[controller.Request]Fight
 }
 
-// after is the fight of a set that has let pods go, as the last thing that it did.
+// after updates and returns the Fight of a set that has just released pods.
 func (f *fights) after(request controller.Request, s Seen, about func(*corev1.Pod) string) Fight {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	fight := f.of[request]
 	for _, pod := range s.Claims.Released {
-		if s.Now.Sub(pod.CreationTimestamp.Time) < failing.Young {
+		if s.Now.Sub(pod.CreationTimestamp.Time) < podloss.MaxAge {
 			fight.Lost++
 			fight.Last, fight.About = s.Now, about(pod)
 		}
@@ -64,21 +65,22 @@ func (f *fights) after(request controller.Request, s Seen, about func(*corev1.Po
 	return fight
 }
 
-// over forgets the fight of a set that is gone.
+// over deletes the Fight of a set that no longer exists.
 func (f *fights) over(request controller.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.of, request)
 }
 
-// settles is how long it takes until each pod of a set that has enough of them is no longer young, if nothing happens.
+// settles returns how long it takes until all pods of a set that has enough of them are older than
+// podloss.MaxAge.
 func (s Seen) settles() (in time.Duration) {
 	mine := s.mine()
 	if len(mine) < s.Replicas {
-		return failing.Young
+		return podloss.MaxAge
 	}
 	for _, pod := range mine {
-		in = max(in, pod.CreationTimestamp.Add(failing.Young).Sub(s.Now))
+		in = max(in, pod.CreationTimestamp.Add(podloss.MaxAge).Sub(s.Now))
 	}
 	return in
 }

@@ -19,19 +19,19 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 	"github.com/bowline-dev/bowline/internal/controllers/replicaset"
 )
 
-// Somebody gives each pod of the replicaset one the label that two selects, which wants none and deletes it. Unless one of them
-// gives in, that goes on as fast as the server answers.
+// Another client relabels each pod of the ReplicaSet "one" so that the ReplicaSet "two", which wants no pods,
+// adopts and deletes it. Without a back-off, this would continue as fast as the server responds.
 func TestSelectorsThatFightAreNamedAndStopped(t *testing.T) {
 	t.Parallel()
 	var robbed atomic.Int32
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		p.Apply(t, setOf("two", 0))
 		p.Apply(t, setOf("one", 2))
-		pass(59 * time.Minute) // all that was told is still there
+		pass(59 * time.Minute) // events expire after an hour
 		c := conditionOf(t, p, "one")
 		const says = "has the labels app=two, and the selector is app=one, while that of replicaset/two matches it"
 		if c == nil || c.Type != appsv1.ReplicaSetReplicaFailure || c.Reason != "FightingSelectors" || !strings.Contains(c.Message, says) {
@@ -75,13 +75,13 @@ spec:
 `, name, replicas)
 }
 
-// pass lets time pass, and everybody do what follows from it.
+// pass waits for a duration and then until all controllers are idle.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// conditionOf is the condition of a replicaset, or nil.
+// conditionOf returns the failure condition of a ReplicaSet, or nil.
 func conditionOf(t *testing.T, p *bowlinetest.Plane, name string) *appsv1.ReplicaSetCondition {
 	t.Helper()
 	set, err := bowlinetest.Client[*appsv1.ReplicaSet](t, p).Get(t.Context(), "default", name)
@@ -94,7 +94,8 @@ func conditionOf(t *testing.T, p *bowlinetest.Plane, name string) *appsv1.Replic
 	return &set.Status.Conditions[0]
 }
 
-// told is how often something was told of the replicaset one in the last hour: events stay no longer.
+// told returns how often an event with the reason was recorded on the ReplicaSet "one". Events expire after
+// an hour.
 func told(t *testing.T, p *bowlinetest.Plane, reason string) (times int32) {
 	t.Helper()
 	page, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", metav1.ListOptions{
@@ -109,7 +110,7 @@ func told(t *testing.T, p *bowlinetest.Plane, reason string) (times int32) {
 	return times
 }
 
-// rob gives pods of app=one the label app=two, and counts them.
+// rob adds a controller that relabels pods from app=one to app=two and counts them.
 func rob(m *controller.Manager, robbed *atomic.Int32) {
 	all := informer.For[*corev1.Pod](m.Informers(), pods.Resource)
 	writes := client.Of[*corev1.Pod](m.Client(), pods.Resource)

@@ -7,30 +7,30 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// How often a set makes pods that do not last.
+// The limits for a set that creates pods that do not last.
 const (
-	// patience is how many of them are replaced at once.
+	// patience is how many pods are replaced at once.
 	patience = 3
-	// longest is how long a set waits at most before it makes another pod.
+	// longest limits the delay before the next pod is created.
 	longest = 5 * time.Minute
 )
 
-// backoff is how long after a pod that did not last the next one is made, after so many others.
+// backoff returns the delay before the next pod is created, which doubles with each pod.
 func backoff(times int) time.Duration { return min(time.Second<<min(times, 16), longest) }
 
-// trouble is why a set makes one pod at a time, and that not at once: what it makes does not last.
+// trouble is the reason why a set creates one pod at a time with a back-off: its pods do not last.
 type trouble interface {
 	error
-	// reason is that of the condition and of the event that tell of it.
+	// reason is the reason of the condition and the event.
 	reason() string
-	// wait is how long no pod is to be made.
+	// wait returns for how long no pod may be created.
 	wait(now time.Time) time.Duration
 }
 
-// trouble is what keeps a set from having its pods, or nil.
+// trouble returns what prevents a set from having its pods, or nil.
 func (s Seen) trouble() trouble {
 	if s.Fight.on() {
 		return s.Fight
@@ -41,7 +41,7 @@ func (s Seen) trouble() trouble {
 	return nil
 }
 
-// ready is how many pods of the set can be sent requests.
+// ready returns how many pods of the set are ready.
 func (s Seen) ready() (count int) {
 	for _, pod := range s.mine() {
 		if pods.IsReady(pod) {
@@ -51,7 +51,8 @@ func (s Seen) ready() (count int) {
 	return count
 }
 
-// troubledFor is when to look at a trouble again: when the next pod may be made, or those that are there have lasted; 0 for none.
+// troubledFor returns when to check a trouble again: when the next pod may be created or the existing ones
+// have lasted; 0 if there is none.
 func (s Seen) troubledFor() time.Duration {
 	t := s.trouble()
 	if t == nil {
@@ -66,23 +67,24 @@ func (s Seen) troubledFor() time.Duration {
 	return 0
 }
 
-// A pod that has failed for good, such as one that its node refuses or evicts, is replaced at once. Where each new one fails
-// too, that has no end: pods without number. So once more of them have failed than the set has, each of the next is made after
-// twice as long. It follows from the failed pods alone: who deletes them has it tried again at once.
+// A pod that has failed, for example because its node rejected or evicted it, is replaced at once. If its
+// replacements fail too, this would go on without end. So once at least as many pods have failed as the set
+// has, and at least patience, the delay before each further pod doubles. It depends on the existing failed
+// pods only: when they are deleted, the next pod is created at once.
 
-// recent is how long ago a pod was made at most whose failure counts.
+// recent limits the age of the failed pods that count.
 const recent = time.Hour
 
-// failures are the pods of a set that did not last.
+// failures counts the failed pods of a set.
 type failures struct {
-	// count is how many have failed, and spare how many may; last is one of them.
+	// count is how many have failed, spare how many may fail without a delay; last is the newest of them.
 	count, spare int
 	last         *corev1.Pod
-	// tried is when the last pod was made of which nobody knows yet that it does better.
+	// tried is when the newest pod was created that is not known to be better.
 	tried time.Time
 }
 
-// failures looks through the pods of a set.
+// failures counts the failed pods.
 func (s Seen) failures() failures {
 	f := failures{spare: max(patience, s.Replicas)}
 	for _, pod := range s.Pods {

@@ -1,10 +1,10 @@
-// Package resourcequota is the controller that says in the status of each ResourceQuota how much of it is used: it counts the
-// objects of the namespace, what pods ask for and are limited to, ports and balancers of services, and storage. It counts;
-// nothing is refused.
+// Package resourcequota implements the controller that computes the used amounts in the status of
+// ResourceQuotas: object counts, requests and limits of pods, node ports and load balancers of services, and
+// storage. It only counts; it does not reject requests.
 //
-// It follows only what some quota counts, custom resources included, in the version in which they are served, and counts anew
-// when something of that comes, goes or takes another amount. usage.go is what an object takes, scope.go which objects a quota
-// is about, decide.go what follows from both.
+// It watches only the resources that some quota counts, including custom ones, in the version in which they
+// are served, and recomputes a quota when a counted object is created, deleted or changes its usage. usage.go
+// computes the usage of an object, scope.go selects the objects of a quota, and decide.go combines both.
 package resourcequota
 
 import (
@@ -21,62 +21,63 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-// Name of the controller, as --controllers takes it.
+// Name is the controller's name, as the --controllers flag accepts it.
 const Name = "resourcequota"
 
 const (
-	// workers is how many quotas are counted at a time.
+	// workers is the number of quotas computed concurrently.
 	workers = 5
-	// gather is how long to wait for more when something has changed, so that a burst is counted once.
-	gather = 50 * time.Millisecond
-	// lookAgain is when to look again for what is counted and not served, and at what somebody has written.
-	lookAgain = 30 * time.Second
+	// batchDelay batches changes, so that a burst is counted once.
+	batchDelay = 50 * time.Millisecond
+	// retryInterval is the retry interval for resources that are not served, and the delay before a status that
+	// another client has written is checked.
+	retryInterval = 30 * time.Second
 )
 
 var quotas = schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}
 
 // Add adds the controller to a manager.
 func Add(m *controller.Manager) *controller.Controller {
-	c := &counter{quotas: informer.For[*corev1.ResourceQuota](m.Informers(), quotas), hand: action.NewHand(m, "resourcequota-controller")}
-	c.followed = newFollowed(m, c.changed)
+	c := &counter{quotas: informer.For[*corev1.ResourceQuota](m.Informers(), quotas), hand: action.NewExecutor(m, "resourcequota-controller")}
+	c.caches = newCaches(m, c.changed)
 	return m.Add(controller.Options{
 		Name: Name, Reconciler: c, Workers: workers,
 		Sources: []controller.Source{
 			controller.For(c.quotas, controller.If(isDeclared)), controller.Watches(c.quotas, c.written, controller.If(isWritten)), &c.look,
 		},
-		Caches: []*informer.Factory{m.Informers(), c.followed.others},
+		Caches: []*informer.Factory{m.Informers(), c.caches.others},
 	})
 }
 
-// counter counts for one quota at a time.
+// counter computes one quota per request.
 type counter struct {
-	quotas   *informer.Informer[*corev1.ResourceQuota]
-	followed *followed
-	look     controller.Trigger
-	hand     *action.Hand
+	quotas *informer.Informer[*corev1.ResourceQuota]
+	caches *caches
+	look   controller.Trigger
+	hand   *action.Executor
 }
 
-// isDeclared says whether what a quota limits is new.
+// isDeclared selects quotas that are new or whose spec has changed.
 func isDeclared(old, now *corev1.ResourceQuota) bool {
 	return now != nil && (old == nil || !equality.Semantic.DeepEqual(old.Spec, now.Spec))
 }
 
-// isWritten says whether somebody has written what is used.
+// isWritten selects quotas whose status has changed.
 func isWritten(old, now *corev1.ResourceQuota) bool {
 	return old != nil && now != nil && !equality.Semantic.DeepEqual(old.Status, now.Status)
 }
 
-// written has a quota looked at later in which somebody has written what is used: two controllers of which one is behind would
-// correct each other without end.
+// written schedules a check of a quota whose status has changed. The delay bounds the conflict loop of two
+// controllers of which one has a stale cache.
 func (c *counter) written(q *corev1.ResourceQuota) []controller.Request {
-	c.look.AddAfter(informer.KeyOf(q), lookAgain)
+	c.look.AddAfter(informer.KeyOf(q), retryInterval)
 	return nil
 }
 
-// changed has those quotas of a namespace, or of all, looked at that count a resource.
+// changed schedules the quotas of a namespace, or of all namespaces, that count a resource.
 func (c *counter) changed(resource schema.GroupResource, namespace string) {
 	all := c.quotas.Indexer().All()
 	if namespace != everywhere {
@@ -85,14 +86,14 @@ func (c *counter) changed(resource schema.GroupResource, namespace string) {
 	for q := range all {
 		for name := range q.Spec.Hard {
 			if in, counted := countedIn(name); counted && in == resource {
-				c.look.AddAfter(informer.KeyOf(q), gather)
+				c.look.AddAfter(informer.KeyOf(q), batchDelay)
 				break
 			}
 		}
 	}
 }
 
-// Reconcile counts for a quota.
+// Reconcile computes the usage of a quota.
 func (c *counter) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	quota, err := c.quotas.Indexer().Find(request)
 	if apierrors.IsNotFound(err) {
@@ -101,7 +102,7 @@ func (c *counter) Reconcile(ctx context.Context, request controller.Request) (co
 	if err != nil {
 		return controller.Result{}, err
 	}
-	s := seen{quota: quota, objects: map[schema.GroupResource]iter.Seq[client.Object]{}, now: time.Now()}
+	s := input{quota: quota, objects: map[schema.GroupResource]iter.Seq[client.Object]{}, now: time.Now()}
 	var failures []error
 	var actions []action.Action
 	for name := range quota.Spec.Hard {
@@ -109,13 +110,13 @@ func (c *counter) Reconcile(ctx context.Context, request controller.Request) (co
 		if _, known := s.objects[resource]; known || !counted {
 			continue
 		}
-		if after := c.followed.unsettled(resource); after > 0 {
-			actions = append(actions, action.Again{After: after})
+		if after := c.caches.unsettled(resource); after > 0 {
+			actions = append(actions, action.Requeue{After: after})
 		}
-		objects, err := c.followed.in(ctx, resource, quota.Namespace)
+		objects, err := c.caches.in(ctx, resource, quota.Namespace)
 		switch {
 		case errors.Is(err, errNotServed):
-			actions = append(actions, action.Again{After: lookAgain})
+			actions = append(actions, action.Requeue{After: retryInterval})
 		case err != nil:
 			failures = append(failures, err)
 		default:

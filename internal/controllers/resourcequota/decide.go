@@ -10,18 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-// seen is what a decision is made of: a quota, and the objects of its namespace, of each resource that it counts.
-type seen struct {
+// input is the input of a decision: a quota, and the objects of each counted resource in its namespace.
+type input struct {
 	quota   *corev1.ResourceQuota
 	objects map[schema.GroupResource]iter.Seq[client.Object]
 	now     time.Time
 }
 
-// decide writes down what is used, if it is not so already. What is counted in objects that were not seen stays as it was.
-func decide(s seen) (actions []action.Action) {
+// decide updates the status if the usage has changed. Amounts of resources that could not be listed stay
+// unchanged.
+func decide(s input) (actions []action.Action) {
 	status := corev1.ResourceQuotaStatus{Hard: s.quota.Spec.Hard.DeepCopy(), Used: corev1.ResourceList{}}
 	if status.Hard == nil {
 		status.Hard = corev1.ResourceList{}
@@ -36,7 +37,7 @@ func decide(s seen) (actions []action.Action) {
 			status.Used[name] = before
 		}
 	}
-	next := longest
+	next := never
 	for in, names := range names {
 		for obj := range s.objects[in] {
 			if pod, is := obj.(*corev1.Pod); is {
@@ -50,16 +51,16 @@ func decide(s seen) (actions []action.Action) {
 	if !equality.Semantic.DeepEqual(status, s.quota.Status) {
 		quota := s.quota.DeepCopy()
 		quota.Status = status
-		actions = append(actions, action.Update[*corev1.ResourceQuota]{In: quotas, Object: quota, Subresource: "status"})
+		actions = append(actions, action.Update[*corev1.ResourceQuota]{Resource: quotas, Object: quota, Subresource: "status"})
 	}
-	if next < longest {
-		actions = append(actions, action.Again{After: next + time.Millisecond})
+	if next < never {
+		actions = append(actions, action.Requeue{After: next + time.Millisecond})
 	}
 	return actions
 }
 
-// add counts an object that is in all scopes of the quota.
-func (s seen) add(obj client.Object, names []corev1.ResourceName, used corev1.ResourceList) {
+// add adds the usage of an object if it is in all scopes of the quota.
+func (s input) add(obj client.Object, names []corev1.ResourceName, used corev1.ResourceList) {
 	for _, scope := range scopesOf(s.quota) {
 		if !isIn(obj, scope) {
 			return

@@ -11,12 +11,13 @@ import (
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// everywhere is all namespaces.
+// everywhere stands for all namespaces.
 const everywhere = metav1.NamespaceAll
 
-// followDefinitions has those quotas looked at anew that count a custom resource whose definition comes or changes: it may be
-// served in another version then. One that goes takes its objects along, which the cache tells.
-func (f *followed) followDefinitions() {
+// followDefinitions schedules the quotas that count a custom resource whose definition is added or changes,
+// since it may then be served in another version. The deletion of a definition deletes its objects, which the
+// cache reports.
+func (f *caches) followDefinitions() {
 	told := func(d *metav1.PartialObjectMetadata) {
 		resource := schema.ParseGroupResource(d.Name)
 		f.mu.Lock()
@@ -38,19 +39,19 @@ func (f *followed) followDefinitions() {
 	})
 }
 
-// isToBeAsked says whether the server is to be asked how it serves a resource whose definition was seen to change: when it has
-// not been since, and once more later, because servers follow a definition a moment after it was written.
-func isToBeAsked(changed, asked, now time.Time) bool {
+// needsDiscovery reports whether discovery is needed for a resource whose definition has changed: once right
+// after the change and once more later, since servers apply a definition with a delay.
+func needsDiscovery(changed, asked, now time.Time) bool {
 	if changed.IsZero() {
 		return false
 	}
-	later := changed.Add(lookAgain)
+	later := changed.Add(retryInterval)
 	return !asked.After(changed) || asked.Before(later) && !now.Before(later)
 }
 
-// unsettled is after how long the server is to be asked once more how it serves a resource; 0 for not at all.
-func (f *followed) unsettled(resource schema.GroupResource) time.Duration {
+// unsettled returns the time until the second discovery for a resource; 0 if none is due.
+func (f *caches) unsettled(resource schema.GroupResource) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return max(0, time.Until(f.defined[resource].Add(lookAgain)))
+	return max(0, time.Until(f.defined[resource].Add(retryInterval)))
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestServersAreAskedTwiceAboutADefinition that has changed: at once, and when they have had the time to follow it.
-func TestServersAreAskedTwiceAboutADefinition(t *testing.T) {
+// Discovery runs twice after a change of a definition: at once, and after servers have had time to apply it.
+func TestDiscoveryRunsTwicePerDefinition(t *testing.T) {
 	t.Parallel()
 	changed := time.Unix(1000, 0)
 	at := func(seconds int) time.Time { return changed.Add(time.Duration(seconds) * time.Second) }
@@ -16,11 +16,11 @@ func TestServersAreAskedTwiceAboutADefinition(t *testing.T) {
 	}{
 		{-5, 0, true}, {-5, 60, true}, {0, 0, true}, {1, 1, false}, {1, 29, false}, {1, 30, true}, {1, 90, true}, {30, 30, false}, {31, 90, false},
 	} {
-		if got := isToBeAsked(changed, at(c.asked), at(c.now)); got != c.is {
+		if got := needsDiscovery(changed, at(c.asked), at(c.now)); got != c.is {
 			t.Errorf("asked at %d s, at %d s: %v", c.asked, c.now, got)
 		}
 	}
-	if isToBeAsked(time.Time{}, changed, at(60)) {
+	if needsDiscovery(time.Time{}, changed, at(60)) {
 		t.Error("one whose definition has not changed is asked about")
 	}
 }

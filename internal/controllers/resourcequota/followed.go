@@ -16,38 +16,38 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
-	"github.com/bowline-dev/bowline/internal/controllers/resources"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
+	"github.com/bowline-dev/bowline/internal/discovery"
 )
 
-// patience is how long a new cache is waited for.
+// patience is how long Reconcile waits for a new cache.
 const patience = 5 * time.Second
 
-// errNotServed is that nobody serves what is to be counted, at the moment.
+// errNotServed means that the counted resource is not served at the moment.
 var errNotServed = errors.New("it is not served")
 
-// followed are the caches of what some quota has counted.
-type followed struct {
+// caches holds the caches of the resources that quotas count.
+type caches struct {
 	manager *controller.Manager
-	others  *informer.Factory // of what nobody else follows, which may be dropped
+	others  *informer.Factory // caches of metadata that no other controller uses
 	changed func(resource schema.GroupResource, namespace string)
 
 	mu      sync.Mutex
 	caches  map[schema.GroupResource]cache
-	defined map[schema.GroupResource]time.Time // when a definition of a custom resource was seen to change
+	defined map[schema.GroupResource]time.Time // when a resource's definition was last observed to change
 }
 
-// cache is that of the objects of a resource, as they are served.
+// cache is the cache of a resource's objects in the served version.
 type cache struct {
 	resource schema.GroupVersionResource
-	asked    time.Time // when the server has last said that it is served so
+	asked    time.Time // time of the discovery that confirmed the version
 	filled   <-chan struct{}
 	in       func(namespace string) iter.Seq[client.Object]
 	end      func()
 }
 
-func newFollowed(m *controller.Manager, changed func(schema.GroupResource, string)) *followed {
-	f := &followed{
+func newCaches(m *controller.Manager, changed func(schema.GroupResource, string)) *caches {
+	f := &caches{
 		manager: m, others: m.MoreInformers(informer.FactoryOptions{}), changed: changed,
 		caches: map[schema.GroupResource]cache{}, defined: map[schema.GroupResource]time.Time{},
 	}
@@ -55,8 +55,8 @@ func newFollowed(m *controller.Manager, changed func(schema.GroupResource, strin
 	return f
 }
 
-// in are the objects of a resource in a namespace.
-func (f *followed) in(ctx context.Context, resource schema.GroupResource, namespace string) (iter.Seq[client.Object], error) {
+// in returns the objects of a resource in a namespace. It fails if the cache is not filled within patience.
+func (f *caches) in(ctx context.Context, resource schema.GroupResource, namespace string) (iter.Seq[client.Object], error) {
 	c, err := f.cache(ctx, resource)
 	if err != nil {
 		return nil, err
@@ -71,16 +71,17 @@ func (f *followed) in(ctx context.Context, resource schema.GroupResource, namesp
 	}
 }
 
-// cache begins to follow a resource, if that is not done already, and in another version where it is served in another one now.
-func (f *followed) cache(ctx context.Context, resource schema.GroupResource) (cache, error) {
+// cache returns the cache of a resource. It starts one if there is none yet, or if the resource is now served
+// in another version.
+func (f *caches) cache(ctx context.Context, resource schema.GroupResource) (cache, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := time.Now()
 	c, known := f.caches[resource]
-	if known && !isToBeAsked(f.defined[resource], c.asked, now) {
+	if known && !needsDiscovery(f.defined[resource], c.asked, now) {
 		return c, nil
 	}
-	found, failures := resources.Discover(ctx, f.manager.Client())
+	found, failures := discovery.Resources(ctx, f.manager.Client())
 	for _, r := range found {
 		if r.GroupResource() != resource || !r.Namespaced || !r.Serves("list") || !r.Serves("watch") {
 			continue
@@ -98,13 +99,13 @@ func (f *followed) cache(ctx context.Context, resource schema.GroupResource) (ca
 	if len(failures) > 0 {
 		return cache{}, errors.Join(failures...)
 	}
-	if known { // it is told what became of the last objects
+	if known { // its deletion events are still arriving
 		return c, nil
 	}
 	return cache{}, errNotServed
 }
 
-func (f *followed) begin(resource schema.GroupVersionResource) cache {
+func (f *caches) begin(resource schema.GroupVersionResource) cache {
 	shared := f.manager.Informers()
 	switch resource.GroupResource() {
 	case pods.Resource.GroupResource():
@@ -123,8 +124,8 @@ func (f *followed) begin(resource schema.GroupVersionResource) cache {
 	return c
 }
 
-// follow makes the cache of a resource as T.
-func follow[T client.Object](f *followed, informers *informer.Factory, resource schema.GroupVersionResource) cache {
+// follow starts the cache of a resource as objects of type T.
+func follow[T client.Object](f *caches, informers *informer.Factory, resource schema.GroupVersionResource) cache {
 	objects := informer.For[T](informers, resource)
 	tell := func(obj T) { f.changed(resource.GroupResource(), obj.GetNamespace()) }
 	told := objects.AddHandler(informer.HandlerFuncs[T]{
@@ -147,15 +148,15 @@ func follow[T client.Object](f *followed, informers *informer.Factory, resource 
 	}}
 }
 
-// matters says whether a change may be one of what an object takes.
+// matters reports whether an update may change an object's usage.
 func matters(old, obj client.Object) bool {
 	switch obj := obj.(type) {
 	case *corev1.Pod:
 		old := old.(*corev1.Pod)
-		return pods.HasEnded(old) != pods.HasEnded(obj) || (old.DeletionTimestamp == nil) != (obj.DeletionTimestamp == nil) ||
+		return pods.IsTerminal(old) != pods.IsTerminal(obj) || (old.DeletionTimestamp == nil) != (obj.DeletionTimestamp == nil) ||
 			old.Generation != obj.Generation || !reflect.DeepEqual(old.Status.ContainerStatuses, obj.Status.ContainerStatuses)
 	case *metav1.PartialObjectMetadata:
 		return false
 	}
-	return true // few, and seldom
+	return true // services and claims: few, and they change rarely
 }

@@ -26,7 +26,7 @@ func TestTranscripts(t *testing.T) {
 	}))
 }
 
-// user makes and deletes what a quota counts.
+// user creates and deletes objects that a quota counts.
 func user(ctx context.Context, config *rest.Config) error {
 	c, err := client.New(config)
 	if err != nil {
@@ -49,7 +49,7 @@ func user(ctx context.Context, config *rest.Config) error {
 	return secrets.Delete(ctx, "default", "b", metav1.DeleteOptions{})
 }
 
-func TestWhatIsUsedIsCountedWhateverGoesWrong(t *testing.T) {
+func TestUsageIsCountedDespiteFaults(t *testing.T) {
 	t.Parallel()
 	program := trial.Of(resourcequota.Add)
 	for _, processes := range [][]bowlinetest.Process{program.Once(), program.Twice()} {

@@ -11,13 +11,13 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// ofClass is what stands between the name of a storage class and what is counted of its claims.
+// ofClass separates the name of a storage class from the resource that is counted for its claims.
 const ofClass = ".storageclass.storage.k8s.io/"
 
-// countOf is before the name of a resource of which all objects count, whatever state they are in.
+// countOf prefixes a resource whose objects all count, whatever their state.
 const countOf = "count/"
 
 var (
@@ -25,7 +25,8 @@ var (
 	claims   = schema.GroupResource{Resource: "persistentvolumeclaims"}
 )
 
-// countedIn says which objects what a quota limits is counted in. It is false for what nobody counts.
+// countedIn returns the resource of the objects that a quota's resource name counts; false if the name is not
+// supported.
 func countedIn(name corev1.ResourceName) (schema.GroupResource, bool) {
 	text := string(name)
 	counted, isCount := strings.CutPrefix(text, countOf)
@@ -47,12 +48,12 @@ func countedIn(name corev1.ResourceName) (schema.GroupResource, bool) {
 
 var ofPods = []corev1.ResourceName{corev1.ResourcePods, corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage}
 
-// usage is what one object takes of a quota.
+// usage returns the amount that an object uses of a resource name.
 type usage func(name corev1.ResourceName) resource.Quantity
 
 func whole(n int) resource.Quantity { return *resource.NewQuantity(int64(n), resource.DecimalSI) }
 
-// usageOf is that of an object. What it takes beside its being there is known of a few kinds.
+// usageOf returns the usage of an object. Kinds other than pods, services and claims count by number only.
 func usageOf(obj client.Object, now time.Time) usage {
 	var takes usage
 	switch obj := obj.(type) {
@@ -73,9 +74,10 @@ func usageOf(obj client.Object, now time.Time) usage {
 	}
 }
 
-// usageOfPod is what a pod asks for and is limited to, until it has ended, or should have.
+// usageOfPod returns the requests and limits of a pod; nothing once the pod has ended or its grace period is
+// over.
 func usageOfPod(pod *corev1.Pod, now time.Time) usage {
-	if pods.HasEnded(pod) || endsIn(pod, now) < 0 {
+	if pods.IsTerminal(pod) || endsIn(pod, now) < 0 {
 		return func(corev1.ResourceName) resource.Quantity { return resource.Quantity{} }
 	}
 	options := resourcehelper.PodResourcesOptions{UseStatusResources: true}
@@ -91,18 +93,18 @@ func usageOfPod(pod *corev1.Pod, now time.Time) usage {
 	}
 }
 
-// longest is a time that does not come.
-const longest = time.Duration(1<<63 - 1)
+// never stands for never.
+const never = time.Duration(1<<63 - 1)
 
-// endsIn is after how long a pod that is being deleted counts no more, although nobody says that it has ended.
+// endsIn returns the time until a terminating pod stops counting, even if its end is not reported.
 func endsIn(pod *corev1.Pod, now time.Time) time.Duration {
-	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds == nil || pods.HasEnded(pod) {
-		return longest
+	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds == nil || pods.IsTerminal(pod) {
+		return never
 	}
 	return pod.DeletionTimestamp.Add(time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second).Sub(now)
 }
 
-// usageOfService counts services, and the ports and balancers that some have.
+// usageOfService counts services, node ports and load balancers.
 func usageOfService(s *corev1.Service) usage {
 	ports, balancers := 0, 0
 	switch s.Spec.Type {
@@ -125,7 +127,8 @@ func usageOfService(s *corev1.Service) usage {
 	}
 }
 
-// usageOfClaim is how much storage a claim asks for, or has been given if that is more; of a class, if its claim is of it.
+// usageOfClaim returns the storage that a claim requests, or has been allocated if that is more, in total and
+// by storage class.
 func usageOfClaim(c *corev1.PersistentVolumeClaim) usage {
 	class := c.Annotations[corev1.BetaStorageClassAnnotation]
 	if class == "" && c.Spec.StorageClassName != nil {

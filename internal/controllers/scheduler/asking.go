@@ -13,12 +13,12 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// asking are pods that ask for a node and were not looked at yet, by priority.
-type asking map[int32]map[informer.Key]*corev1.Pod
+// pendingPods holds pending pods that have not been processed yet, by priority.
+type pendingPods map[int32]map[informer.Key]*corev1.Pod
 
 func priorityOf(pod *corev1.Pod) int32 { return schedulinghelper.PodPriority(pod) }
 
-func (a asking) add(pod *corev1.Pod) {
+func (a pendingPods) add(pod *corev1.Pod) {
 	priority := priorityOf(pod)
 	if a[priority] == nil {
 		a[priority] = map[informer.Key]*corev1.Pod{}
@@ -26,7 +26,7 @@ func (a asking) add(pod *corev1.Pod) {
 	a[priority][informer.KeyOf(pod)] = pod
 }
 
-func (a asking) remove(pod *corev1.Pod) {
+func (a pendingPods) remove(pod *corev1.Pod) {
 	priority := priorityOf(pod)
 	delete(a[priority], informer.KeyOf(pod))
 	if len(a[priority]) == 0 {
@@ -34,8 +34,8 @@ func (a asking) remove(pod *corev1.Pod) {
 	}
 }
 
-// takeAbove takes out the pods that are more important than others.
-func (a asking) takeAbove(priority int32) (all []*corev1.Pod) {
+// takeAbove removes and returns the pods with a higher priority.
+func (a pendingPods) takeAbove(priority int32) (all []*corev1.Pod) {
 	for above, pods := range a {
 		if above <= priority {
 			continue
@@ -48,8 +48,8 @@ func (a asking) takeAbove(priority int32) (all []*corev1.Pod) {
 	return all
 }
 
-// beforeOther orders pods as they are to be looked at: by priority, and then by how long they are there.
-func beforeOther(a, b *corev1.Pod) int {
+// compareQueued orders pods for processing: by priority, then by age.
+func compareQueued(a, b *corev1.Pod) int {
 	return cmp.Or(
 		-cmp.Compare(priorityOf(a), priorityOf(b)),
 		a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
@@ -57,30 +57,30 @@ func beforeOther(a, b *corev1.Pod) int {
 	)
 }
 
-// noBudgets asks nobody: who would have to leave is not decided yet.
+// noBudgets returns no budgets, since victims are not chosen yet.
 func noBudgets() []*policyv1.PodDisruptionBudget { return nil }
 
-// moreImportant gives room to the pods that go before one, although it was its turn. Where they are in the end is decided when it is
-// theirs.
-func (c *cluster) moreImportant(p *Pod, now time.Time) {
-	above := slices.DeleteFunc(c.asking.takeAbove(p.priority), func(pod *corev1.Pod) bool {
-		return c.waiting[informer.KeyOf(pod)] != nil // until it is called
+// reserveForHigher reserves room for the pending pods with a higher priority than p, although p is being
+// processed first. Their final node is decided when they are processed.
+func (c *cluster) reserveForHigher(p *Pod, now time.Time) {
+	above := slices.DeleteFunc(c.pending.takeAbove(p.priority), func(pod *corev1.Pod) bool {
+		return c.waiting[informer.KeyOf(pod)] != nil // until an event wakes it
 	})
 	for _, w := range c.waiting {
 		if w.called && w.pod.priority > p.priority && w.pause(now) == 0 {
 			above, w.called = append(above, w.pod.Pod), false
 		}
 	}
-	slices.SortFunc(above, beforeOther)
+	slices.SortFunc(above, compareQueued)
 	for _, pod := range above {
 		key := informer.KeyOf(pod)
-		_, given := c.given[key]
+		_, given := c.reserved[key]
 		if now, there := c.pods.Indexer().Get(key); given || !there || now.UID != pod.UID || !pending(now) {
 			continue
 		}
 		q := NewPod(pod)
 		if d := c.decide(q, noBudgets); d.Node != "" {
-			c.give(q, d.Node, false)
+			c.reserve(q, d.Node, false)
 		}
 	}
 }

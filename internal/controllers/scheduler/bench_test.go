@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// A decision among 5,000 nodes, of which each has two pods.
+// BenchmarkDecide measures a decision among 5,000 nodes with two pods each.
 func BenchmarkDecide(b *testing.B) {
-	var w world
+	var w fixture
 	for i := range 5_000 {
 		name := fmt.Sprintf("node-%04d", i)
 		w.nodes = append(w.nodes, on(name, labelled(corev1.LabelOSStable, "linux"), pod(name+"-a", "100m"), pod(name+"-b", "200m")))
@@ -24,9 +24,10 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// The same where no node takes two pods of an application, and most have one; each pod likes to be near another one.
+// BenchmarkDecideApart adds anti-affinity, which allows one pod of an application per node, and preferred
+// affinity between the pods.
 func BenchmarkDecideApart(b *testing.B) {
-	var w world
+	var w fixture
 	apart := func(p *corev1.Pod) {
 		p.Labels["app"] = "db"
 		far("db", corev1.LabelHostname)(p)
@@ -51,9 +52,9 @@ func BenchmarkDecideApart(b *testing.B) {
 	}
 }
 
-// A pod for which others have to leave, of nodes that are full of them.
+// BenchmarkPreempt measures a preemption on full nodes.
 func BenchmarkPreempt(b *testing.B) {
-	var w world
+	var w fixture
 	for i := range 1_000 {
 		var pods []*corev1.Pod
 		for j := range 100 {

@@ -10,22 +10,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// unchanged asks the server whether the pods on a node are those that were seen there. It stands before some of them are told to
-// leave, which follows from all of them: the cache may not show yet that there is room.
-type unchanged struct {
+// unchangedNode verifies with the server that a node has exactly the observed pods. It precedes a preemption,
+// which is unnecessary if the node has room that the cache does not show yet.
+type unchangedNode struct {
 	node string
 	pods []*Pod
 }
 
-func (u unchanged) String() string {
+func (u unchangedNode) String() string {
 	return fmt.Sprintf("make sure that the %d pods of node/%s are as they were seen", len(u.pods), u.node)
 }
 
-func (u unchanged) Ask(ctx context.Context, by *action.Hand) error {
+func (u unchangedNode) Check(ctx context.Context, by *action.Executor) error {
 	seen := map[types.UID]bool{}
 	for _, p := range u.pods {
 		seen[p.UID] = true
@@ -40,13 +40,13 @@ func (u unchanged) Ask(ctx context.Context, by *action.Hand) error {
 			return err
 		}
 		if !seen[is.UID] {
-			return fmt.Errorf("%w: it does not show pod/%s on node/%s", action.ErrBehind, is.Name, u.node)
+			return fmt.Errorf("%w: it does not show pod/%s on node/%s", action.ErrStaleCache, is.Name, u.node)
 		}
 		delete(seen, is.UID)
 	}
 	for _, p := range u.pods {
-		if seen[p.UID] && p.Spec.NodeName != "" { // one that was just given the node may be bound in a moment
-			return fmt.Errorf("%w: pod/%s has left node/%s", action.ErrBehind, p.Name, u.node)
+		if seen[p.UID] && p.Spec.NodeName != "" { // a pod with a reservation may be bound at any moment
+			return fmt.Errorf("%w: pod/%s has left node/%s", action.ErrStaleCache, p.Name, u.node)
 		}
 	}
 	return nil

@@ -21,8 +21,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/scheduler"
 )
 
-// Nodes and pods come, change, end and go in any order, also under names that were there before; a part of them in one instant.
-func TestWhatIsCountedIsWhatThereIs(t *testing.T) {
+// Nodes and pods are created, changed, ended and deleted in random order, also under reused names, and partly
+// at the same instant.
+func TestClusterMatchesItsCaches(t *testing.T) {
 	t.Parallel()
 	const seed = 7
 	var check func() error
@@ -30,7 +31,7 @@ func TestWhatIsCountedIsWhatThereIs(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, seed))
 		nodes, pods := bowlinetest.Client[*corev1.Node](t, p), bowlinetest.Client[*corev1.Pod](t, p)
 		for i := range 800 {
-			if err := disturb(t.Context(), r, nodes, pods); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
+			if err := randomOperation(t.Context(), r, nodes, pods); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
 				t.Fatal(err)
 			}
 			if r.IntN(5) > 0 {
@@ -50,8 +51,8 @@ func TestWhatIsCountedIsWhatThereIs(t *testing.T) {
 	}))
 }
 
-// disturb does one thing at random.
-func disturb(ctx context.Context, r *rand.Rand, nodes client.Resource[*corev1.Node], pods client.Resource[*corev1.Pod]) error {
+// randomOperation executes one random operation.
+func randomOperation(ctx context.Context, r *rand.Rand, nodes client.Resource[*corev1.Node], pods client.Resource[*corev1.Pod]) error {
 	nodeName, podName := fmt.Sprintf("node-%d", r.IntN(4)), fmt.Sprintf("pod-%02d", r.IntN(20))
 	merge := func(subresource, patch string) error {
 		_, err := pods.Patch(ctx, "default", podName, subresource, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
@@ -72,7 +73,7 @@ func disturb(ctx context.Context, r *rand.Rand, nodes client.Resource[*corev1.No
 		}
 		return nodes.Delete(ctx, "", nodeName, metav1.DeleteOptions{})
 	case 2, 3, 4, 5:
-		_, err := pods.Create(ctx, asks(podName, r), metav1.CreateOptions{})
+		_, err := pods.Create(ctx, randomPod(podName, r), metav1.CreateOptions{})
 		return err
 	case 6:
 		return pods.Delete(ctx, "default", podName, metav1.DeleteOptions{})
@@ -83,9 +84,9 @@ func disturb(ctx context.Context, r *rand.Rand, nodes client.Resource[*corev1.No
 	}
 }
 
-// asks is a pod that asks for a node in one of several ways, or is on one already.
-func asks(name string, r *rand.Rand) *corev1.Pod {
-	p := asking(name, []string{"", "urgent"}[r.IntN(2)])
+// randomPod returns a pod with one of several kinds of requirements, or one that is already bound.
+func randomPod(name string, r *rand.Rand) *corev1.Pod {
+	p := podRequesting(name, []string{"", "urgent"}[r.IntN(2)])
 	p.Labels = map[string]string{"app": fmt.Sprint(r.IntN(3))}
 	switch r.IntN(4) {
 	case 0:
@@ -100,8 +101,8 @@ func asks(name string, r *rand.Rand) *corev1.Pod {
 	return p
 }
 
-// All pods have been looked at when there comes to be room for two; nobody has others leave.
-func TestTheMoreImportantPodGoesFirst(t *testing.T) {
+// All pods have been tried when room for two becomes available. Preemption is disabled.
+func TestPodsAreScheduledByPriority(t *testing.T) {
 	t.Parallel()
 	never := corev1.PreemptNever
 	class := func(name string, value int32) *schedulingv1.PriorityClass {
@@ -109,9 +110,9 @@ func TestTheMoreImportantPodGoesFirst(t *testing.T) {
 	}
 	all := []client.Object{class("high", 10), node("one", nil)}
 	for i := range 20 {
-		all = append(all, asking(fmt.Sprintf("a-low-one-%d", i), ""))
+		all = append(all, podRequesting(fmt.Sprintf("a-low-one-%d", i), ""))
 	}
-	all = append(all, asking("high", "high"), asking("higher-still", "high"))
+	all = append(all, podRequesting("high", "high"), podRequesting("higher-still", "high"))
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
@@ -137,14 +138,14 @@ func TestTheMoreImportantPodGoesFirst(t *testing.T) {
 	}))
 }
 
-// Many pods wait for a large node. They are told so once, however many small ones come; and once more when a large one comes
-// that has room for two of them.
-func TestPodsThatWaitAreLookedAtForAReason(t *testing.T) {
+// Pods that wait for a large node are tried once, however many small nodes are added, and once more when a
+// large node is added.
+func TestWaitingPodsAreRetriedOnRelevantChanges(t *testing.T) {
 	t.Parallel()
 	const waiting = 50
 	all := []client.Object{node("small", nil)}
 	for i := range waiting {
-		p := asking(fmt.Sprintf("pod-%02d", i), "")
+		p := podRequesting(fmt.Sprintf("pod-%02d", i), "")
 		p.Spec.NodeSelector = map[string]string{"size": "large"}
 		all = append(all, p)
 	}
@@ -179,7 +180,7 @@ func TestPodsThatWaitAreLookedAtForAReason(t *testing.T) {
 	}))
 }
 
-// outcome is how many pods have a node, and how often one was told why it has none.
+// outcome returns how many pods are bound, and how often FailedScheduling was recorded.
 func outcome(t *testing.T, p *bowlinetest.Plane) (bound, told int) {
 	pods, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "", metav1.ListOptions{})
 	if err != nil {

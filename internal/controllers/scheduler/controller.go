@@ -1,15 +1,16 @@
-// Package scheduler is the controller that gives pods their nodes. It finds the nodes that take a pod (by what it asks for, its
-// selectors, affinities and tolerations, ports, and how it is to be spread), and binds it to the best of them. A pod that none
-// takes is told why, has less important ones leave, and is looked at again when something has changed that may help.
+// Package scheduler implements the controller that binds pods to nodes. It finds the nodes that fit a pod by
+// resource requests, selectors, affinities, tolerations, host ports and topology spread, and binds the pod to
+// the one with the best score. If no node fits, it records the reason on the pod, preempts pods with a lower
+// priority if that helps, and retries when a relevant change occurs.
 //
-// It decides as Kubernetes' scheduler with its default profile does, and in its words. It knows nothing of volumes, of the images
-// that nodes have, of resource claims, pod groups and extenders; and where a pod does not say how it is to be spread, the pods
-// of its controller are, not those of its services. Several that work at a time need an election, as Kubernetes' do: each looks
-// at what was bound, and two may give the last room of a node away at once. The node then refuses one of the two, who has
-// failed.
+// Decisions and messages are those of kube-scheduler with its default profile, with these exceptions:
+// volumes, image locality, resource claims, pod groups and extenders are not supported, and a pod without
+// spread constraints is spread among the pods of its controller, not of its services. Several concurrent
+// schedulers need leader election, as in Kubernetes: each decides by the bound pods that it observes, so two
+// may assign the last room of a node. The node then rejects one of the two pods.
 //
-// decide.go is what it decides, of nothing but what was seen; cluster.go what there is to see. This file reads the cache, carries
-// out what was decided, and wakes pods that wait.
+// decide.go makes decisions from what was observed, without I/O; cluster.go maintains what was observed. This
+// file reads the cache and executes decisions. waiting.go wakes waiting pods.
 package scheduler
 
 import (
@@ -25,24 +26,24 @@ import (
 
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// Name of the controller, as --controllers takes it.
+// Name is the controller's name, as the --controllers flag accepts it.
 const Name = "scheduler"
 
-// Component is what the scheduler is called in events, and in spec.schedulerName of the pods that it cares for.
+// Component is the scheduler's name in events, and in spec.schedulerName of the pods that it binds.
 const Component = corev1.DefaultSchedulerName
 
-// workers is how many pods are bound at a time. One decision is made at a time.
+// workers is the number of pods bound concurrently. Decisions are serialized.
 const workers = 16
 
-// again is when a pod that no node took is looked at although nothing has changed, in case that something was missed.
-const again = 5 * time.Minute
+// retryInterval is when an unschedulable pod is retried without any change, in case a relevant one was missed.
+const retryInterval = 5 * time.Minute
 
-// behind is when a pod is looked at again for which others were to leave a node that the cache does not show as it is.
-const behind = time.Second
+// staleRetry is when a pod is retried whose preemption was based on a stale cache.
+const staleRetry = time.Second
 
 var (
 	nodesResource      = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
@@ -50,12 +51,12 @@ var (
 	budgetsResource    = schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}
 )
 
-// scheduler gives pods nodes.
+// scheduler binds pods to nodes.
 type scheduler struct {
 	*cluster
 	budgets *informer.Informer[*policyv1.PodDisruptionBudget]
 	wake    controller.Trigger
-	hand    *action.Hand
+	hand    *action.Executor
 }
 
 // Add adds the controller to a manager.
@@ -68,29 +69,30 @@ func add(m *controller.Manager) (*scheduler, *controller.Controller) {
 	s := &scheduler{
 		cluster: newCluster(m.Informers()),
 		budgets: informer.For[*policyv1.PodDisruptionBudget](m.Informers(), budgetsResource),
-		hand:    action.NewHand(m, Component),
+		hand:    action.NewExecutor(m, Component),
 	}
 	return s, m.Add(controller.Options{
 		Name: Name, Reconciler: s, Workers: workers,
 		Sources: []controller.Source{
-			controller.Watches(s.pods, s.podTouched, controller.If(matters)),
+			controller.Watches(s.pods, s.podTouched, controller.If(podMatters)),
 			controller.Watches(s.nodes, s.nodeTouched, controller.If(nodeMatters)),
 			controller.Watches(s.namespaces, s.namespaceTouched, controller.LabelsChanged),
 			controller.Watches(s.budgets, func(*policyv1.PodDisruptionBudget) []controller.Request { return nil }),
-			controller.For(s.pods, controller.If(asks)),
+			controller.For(s.pods, controller.If(wantsNode)),
 			&s.wake,
 		},
 	})
 }
 
-// pending says whether a pod is one to find a node for.
+// pending reports whether the scheduler has to find a node for a pod.
 func pending(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName == "" && pod.Spec.SchedulerName == Component && len(pod.Spec.SchedulingGates) == 0 &&
-		pod.DeletionTimestamp == nil && !pods.HasEnded(pod)
+		pod.DeletionTimestamp == nil && !pods.IsTerminal(pod)
 }
 
-// asks passes the changes after which a pod is to be looked at: it asks for a node, or for another one, or no more.
-func asks(old, now *corev1.Pod) bool {
+// wantsNode selects the pod events that trigger a reconcile: the pod becomes pending, changes what it asks for, or
+// is no longer pending.
+func wantsNode(old, now *corev1.Pod) bool {
 	switch {
 	case old == nil:
 		return pending(now)
@@ -101,11 +103,11 @@ func asks(old, now *corev1.Pod) bool {
 		!maps.Equal(old.Labels, now.Labels) || !equality.Semantic.DeepEqual(old.Spec.Tolerations, now.Spec.Tolerations))
 }
 
-// Reconcile gives a pod a node, or says why there is none.
+// Reconcile binds a pod to a node, or records why none fits.
 func (s *scheduler) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	pod, there := s.pods.Indexer().Get(request)
 	if !there || !pending(pod) {
-		s.forget(request)
+		s.stopWaiting(request)
 		return controller.Result{}, nil
 	}
 	d := s.choose(pod, s.allBudgets, time.Now())
@@ -117,10 +119,10 @@ func (s *scheduler) Reconcile(ctx context.Context, request controller.Request) (
 	if err != nil {
 		return controller.Result{}, err
 	}
-	result, err := s.hand.Do(ctx, append(actions, action.Again{After: again})...)
-	if errors.Is(err, action.ErrBehind) {
+	result, err := s.hand.Do(ctx, append(actions, action.Requeue{After: retryInterval})...)
+	if errors.Is(err, action.ErrStaleCache) {
 		controller.Note(ctx, "%v", err)
-		return controller.Result{RequeueAfter: behind}, nil
+		return controller.Result{RequeueAfter: staleRetry}, nil
 	}
 	return result, err
 }

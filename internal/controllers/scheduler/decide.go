@@ -8,82 +8,85 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 )
 
-// Seen is what a decision is made of. Nothing of it is changed.
-type Seen struct {
+// Input is the input of a decision. Decide does not modify it.
+type Input struct {
 	Pod *Pod
-	// Nodes are all nodes, in an order that does not change.
+	// Nodes are all nodes, in a stable order.
 	Nodes []*Node
-	// Start is the node to look at first. Of many nodes not all are looked at, so that each has its turn.
+	// Start is the index of the first node to check. In a large cluster only some nodes are checked, and
+	// Start rotates through all of them.
 	Start int
-	// Node finds one by its name; nil when there is none.
+	// Node returns a node by name; nil if there is none.
 	Node func(name string) *Node
-	// Namespaces are the labels of namespaces.
+	// Namespaces returns the labels of a namespace.
 	Namespaces NamespaceLabels
-	// Apart and Minding say that there are pods on nodes that must be, or should be, near to some others, or far from them.
+	// AntiAffinity reports whether any node has pods with required anti-affinity, Affinity whether any has pods with
+	// other pod affinity.
 	Apart, Minding bool
-	// Budgets are asked when others have to leave for the pod.
+	// Budgets returns the disruption budgets; only preemption calls it.
 	Budgets func() []*policyv1.PodDisruptionBudget
 }
 
-// Decision is what becomes of a pod.
+// Decision is the result for a pod.
 type Decision struct {
-	// Node takes the pod; empty when none does.
+	// Node is the node to bind to; empty if none fits.
 	Node string
-	// Looked is how many nodes were looked at.
-	Looked int
+	// Checked is the number of nodes that were checked.
+	Checked int
 
-	// Message says why no node takes the pod, and waits what it waits for.
-	Message string
-	waits   cause
-	// Promise is the node that the pod is promised, empty for none; Keep says that it stays as it is.
-	Promise string
-	Keep    bool
-	// Victims have to leave it; beside are all that were seen there.
-	Victims []*Pod
-	beside  []*Pod
+	// Message states why no node fits; waits is what may change that.
+	Message  string
+	waitsFor cause
+	// Nominate is the node to nominate the pod for, empty for none; KeepNomination leaves the nomination unchanged.
+	Nominate       string
+	KeepNomination bool
+	// Victims are the pods to preempt on that node; beside are all pods that were observed there.
+	Victims  []*Pod
+	observed []*Pod
 }
 
-// deciding is a decision that is being made.
+// deciding is a decision in progress.
 type deciding struct {
-	Seen
-	pod        *Pod
-	neighbours *neighbours // nil when nobody minds who is near
-	spreading  *spreading  // nil when the pod need not be spread
-	refusals   map[string]*refusal
+	Input
+	pod         *Pod
+	podAffinity *podAffinity // nil if no pod affinity is involved
+	spreading   *spreading   // nil if the pod has no required spread constraints
+	refusals    map[string]*refusal
 }
 
-// Decide finds the node for a pod: the best of those that take it. When none does, it may be that others, which are less
-// important, leave one.
-func Decide(seen Seen) Decision {
-	d := &deciding{Seen: seen, pod: seen.Pod, refusals: map[string]*refusal{}}
+// Decide returns the node with the best score among those that fit the pod. If none fits, it looks for pods
+// with a lower priority to preempt.
+func Decide(seen Input) Decision {
+	d := &deciding{Input: seen, pod: seen.Pod, refusals: map[string]*refusal{}}
 	if len(d.Nodes) == 0 {
-		return Decision{Message: "no nodes available to schedule pods", waits: forNode}
+		return Decision{Message: "no nodes available to schedule pods", waitsFor: forNode}
 	}
-	d.lookAround()
+	d.evaluateOthers()
 	fitting, looked := d.fitting()
 	if len(fitting) > 0 {
-		return Decision{Node: d.choose(fitting).Name, Looked: looked}
+		return Decision{Node: d.choose(fitting).Name, Checked: looked}
 	}
-	decision := Decision{Message: d.message(d.refusals, unnamed), Looked: looked, waits: forNode}
+	decision := Decision{Message: d.message(d.refusals, unnamed), Checked: looked, waitsFor: forNode}
 	for _, r := range d.refusals {
-		decision.waits |= r.waits
+		decision.waitsFor |= r.waits
 	}
 	d.preempt(&decision)
 	return decision
 }
 
-// lookAround looks at the pods that there are already, as far as they matter.
-func (d *deciding) lookAround() {
-	if len(d.pod.even) > 0 {
+// evaluateOthers evaluates the existing pods, if spread or affinity depends on them.
+func (d *deciding) evaluateOthers() {
+	if len(d.pod.requiredSpread) > 0 {
 		d.spreading = newSpreading(d.pod, d.Nodes)
 	}
-	minds := len(d.pod.with)+len(d.pod.without) > 0
+	minds := len(d.pod.affinity)+len(d.pod.antiAffinity) > 0
 	if minds || d.Apart {
-		d.neighbours = newNeighbours(d.pod, d.Nodes, d.Namespaces)
+		d.podAffinity = newPodAffinity(d.pod, d.Nodes, d.Namespaces)
 	}
 }
 
-// Of so many nodes, all are looked at; of more, until a share of them, which is the smaller the more there are, takes the pod.
+// fewNodes is the number of nodes up to which all are checked. In a larger cluster, checking stops when a
+// share of the nodes, at least leastShare, fits; the share shrinks with the size of the cluster.
 const (
 	fewNodes   = 100
 	leastShare = 5 // percent
@@ -96,14 +99,14 @@ func enough(nodes int) int {
 	return max(fewNodes, nodes*max(leastShare, 50-nodes/125)/100)
 }
 
-// fitting are nodes that take the pod, enough to choose from, and how many were looked at.
+// fitting returns enough fitting nodes to choose from, and the number of nodes checked.
 func (d *deciding) fitting() (nodes []*Node, looked int) {
 	if d.pod.Status.NominatedNodeName != "" {
 		if n := d.Node(d.pod.Status.NominatedNodeName); n != nil && d.refuses(n) == nil {
 			return []*Node{n}, 0
 		}
 	}
-	if d.pod.names != nil {
+	if d.pod.nodeNames != nil {
 		for _, n := range d.named() {
 			if r := d.refuses(n); r == nil {
 				nodes = append(nodes, n)
@@ -126,9 +129,9 @@ func (d *deciding) fitting() (nodes []*Node, looked int) {
 	return nodes, looked
 }
 
-// named are the nodes that the pod names, those that there are.
+// named returns the existing nodes among those that the pod names.
 func (d *deciding) named() (nodes []*Node) {
-	for name := range d.pod.names {
+	for name := range d.pod.nodeNames {
 		if n := d.Node(name); n != nil {
 			nodes = append(nodes, n)
 		}
@@ -137,12 +140,13 @@ func (d *deciding) named() (nodes []*Node) {
 	return nodes
 }
 
-// refuses is why a node does not take the pod: as it is, or as it will be when those are there that it was promised to.
+// refuses returns why a node does not fit the pod, either as it is or with the pods nominated for it; nil if
+// it fits.
 func (d *deciding) refuses(n *Node) *refusal {
-	if len(n.Promised) > 0 {
-		if before := n.promisedBefore(d.pod); len(before) > 0 {
+	if len(n.Nominated) > 0 {
+		if before := n.nominatedBefore(d.pod); len(before) > 0 {
 			d.count(before, n, 1)
-			r := d.refusesNow(n.and(before))
+			r := d.refusesNow(n.with(before))
 			d.count(before, n, -1)
 			if r != nil {
 				return r
@@ -161,25 +165,25 @@ func (d *deciding) refusesNow(n *Node) *refusal {
 			return r
 		}
 	}
-	if d.neighbours != nil {
-		return d.neighbours.refuses(n)
+	if d.podAffinity != nil {
+		return d.podAffinity.refuses(n)
 	}
 	return nil
 }
 
-// count counts pods as if they were on a node, or were gone.
+// count adjusts the counts for pods that are assumed on, or removed from, a node.
 func (d *deciding) count(pods []*Pod, n *Node, times int) {
 	for _, q := range pods {
 		if d.spreading != nil {
 			d.spreading.count(q, n, times)
 		}
-		if d.neighbours != nil {
-			d.neighbours.count(q, n, int64(times))
+		if d.podAffinity != nil {
+			d.podAffinity.count(q, n, int64(times))
 		}
 	}
 }
 
-// message is why no node takes the pod, in the words that users know. Nodes without a refusal have the other.
+// message returns why no node fits, in kube-scheduler's words. Nodes without a refusal count as other.
 func (d *deciding) message(refusals map[string]*refusal, other *refusal) string {
 	times := map[string]int{}
 	for _, r := range refusals {

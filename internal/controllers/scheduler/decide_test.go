@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestEachReasonIsToldAsKubernetesDoes(t *testing.T) {
+func TestMessagesMatchKubernetes(t *testing.T) {
 	t.Parallel()
 	zone := func(value string) func(*corev1.Node) { return labelled("zone", value) }
 	for _, c := range []struct {
@@ -55,7 +55,7 @@ func TestEachReasonIsToldAsKubernetesDoes(t *testing.T) {
 		}, "0/3 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match pod topology spread constraints, " +
 			"1 node(s) didn't match pod topology spread constraints (missing required label)."},
 	} {
-		d := world{nodes: c.nodes}.decide(c.pod)
+		d := fixture{nodes: c.nodes}.decide(c.pod)
 		message, _, _ := strings.Cut(d.Message, " preemption:")
 		if d.Node != "" || message != c.want {
 			t.Errorf("%s: %s\nis:   %s\nwant: %s", c.name, d.Node, message, c.want)
@@ -63,7 +63,7 @@ func TestEachReasonIsToldAsKubernetesDoes(t *testing.T) {
 	}
 }
 
-func TestTheBestNodeIsChosen(t *testing.T) {
+func TestBestNodeIsChosen(t *testing.T) {
 	t.Parallel()
 	prefers := func(kind, value string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
@@ -110,20 +110,20 @@ func TestTheBestNodeIsChosen(t *testing.T) {
 			[]*Node{on("a", nil), on("b", nil, pod("q", "1"))}, "b"},
 		{"beside itself, when it wants to be near its kind and there is none", pod("p", "1", near("p", corev1.LabelHostname)), []*Node{on("a", nil)}, "a"},
 	} {
-		if d := (world{nodes: c.nodes}).decide(c.pod); d.Node != c.want {
+		if d := (fixture{nodes: c.nodes}).decide(c.pod); d.Node != c.want {
 			t.Errorf("%s: %q, want %q (%s)", c.name, d.Node, c.want, d.Message)
 		}
 	}
 }
 
-func TestOfManyNodesEachHasItsTurn(t *testing.T) {
+func TestLargeClustersAreSampled(t *testing.T) {
 	t.Parallel()
-	var w world
+	var w fixture
 	for i := range 400 {
 		w.nodes = append(w.nodes, on(fmt.Sprintf("node-%03d", i), nil))
 	}
 	d := w.decide(pod("p", "1"))
-	if d.Node != "node-000" || d.Looked != 188 { // 50 - 400/125 percent
-		t.Errorf("of 400 nodes %d were looked at, and %s was chosen", d.Looked, d.Node)
+	if d.Node != "node-000" || d.Checked != 188 { // (50 - 400/125) percent
+		t.Errorf("of 400 nodes %d were looked at, and %s was chosen", d.Checked, d.Node)
 	}
 }

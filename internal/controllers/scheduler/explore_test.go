@@ -22,8 +22,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/scheduler"
 )
 
-// asking is a pod for half a node, which ends at once.
-func asking(name, class string) *corev1.Pod {
+// podRequesting returns a pod that requests half a node and terminates immediately.
+func podRequesting(name, class string) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
 	p.Spec.PriorityClassName = class
 	p.Spec.TerminationGracePeriodSeconds = new(int64(0))
@@ -33,29 +33,29 @@ func asking(name, class string) *corev1.Pod {
 	return p
 }
 
-// aFullDay is what users do: they fill two nodes, and one pod more waits until another one goes; then comes an important one, for
-// which the one leaves that is expendable.
-func aFullDay(ctx context.Context, config *rest.Config) error {
+// fillAndPreempt fills two nodes. One more pod waits until another one is deleted, and the late pod preempts the
+// expendable one.
+func fillAndPreempt(ctx context.Context, config *rest.Config) error {
 	c, err := client.New(config)
 	if err != nil {
 		return err
 	}
 	pods := client.For[*corev1.Pod](c)
-	for _, p := range []*corev1.Pod{asking("one", ""), asking("two", ""), asking("three", ""), asking("expendable", "expendable")} {
+	for _, p := range []*corev1.Pod{podRequesting("one", ""), podRequesting("two", ""), podRequesting("three", ""), podRequesting("expendable", "expendable")} {
 		if _, err := pods.Create(ctx, p, metav1.CreateOptions{}); err != nil {
 			return err
 		}
 		time.Sleep(5 * time.Second)
 	}
 	time.Sleep(15 * time.Second)
-	if _, err := pods.Create(ctx, asking("late", ""), metav1.CreateOptions{}); err != nil {
+	if _, err := pods.Create(ctx, podRequesting("late", ""), metav1.CreateOptions{}); err != nil {
 		return err
 	}
 	time.Sleep(20 * time.Second)
 	return pods.Delete(ctx, "default", "one", metav1.DeleteOptions{})
 }
 
-// full is broken when a node has more pods than it has room for.
+// full fails if a node has more pods than fit.
 func full(s bowlinetest.State) error {
 	on := map[string]int{}
 	for _, pod := range s.Kind("Pod") {
@@ -71,7 +71,7 @@ func full(s bowlinetest.State) error {
 	return nil
 }
 
-// spared is broken when a pod has gone that nobody has deleted and that is not expendable.
+// spared fails if a pod that is not expendable was preempted.
 func spared(s bowlinetest.State) error {
 	if s.Find("Pod", "default", "late") != nil && (s.Find("Pod", "default", "two") == nil || s.Find("Pod", "default", "three") == nil) {
 		return fmt.Errorf("a pod had to leave that is as important as any")
@@ -79,8 +79,9 @@ func spared(s bowlinetest.State) error {
 	return nil
 }
 
-// anyNode leaves out which node a pod is on: one is as good as the other. What becomes of the expendable pod hangs on whether
-// it got a node before the late one came: if so it has to leave, and else it waits for the room that is free in the end.
+// anyNode removes the names of the nodes and the expendable pod from the state, since both depend on timing:
+// if the expendable pod was bound before the late one arrived, it is preempted; otherwise it gets the room
+// that is free in the end.
 func anyNode(s bowlinetest.State) bowlinetest.State {
 	s.Objects = slices.DeleteFunc(slices.Clone(s.Objects), func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == "Pod" && o.GetName() == "expendable"
@@ -95,14 +96,14 @@ func anyNode(s bowlinetest.State) bowlinetest.State {
 	return s
 }
 
-func day(processes []bowlinetest.Process, nodes ...client.Object) bowlinetest.Scenario {
+func scenario(processes []bowlinetest.Process, nodes ...client.Object) bowlinetest.Scenario {
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "expendable"}, Value: -10}
 	return bowlinetest.Scenario{
 		Options: []bowlinetest.Option{
 			trial.Alone(), bowlinetest.Objects(append(nodes, class)...), bowlinetest.Manage(ready),
 		},
 		Processes:  processes,
-		Act:        aFullDay,
+		Act:        fillAndPreempt,
 		Settle:     2 * time.Minute,
 		Invariants: []func(bowlinetest.State) error{spared},
 		Compare:    anyNode,
@@ -111,32 +112,32 @@ func day(processes []bowlinetest.Process, nodes ...client.Object) bowlinetest.Sc
 	}
 }
 
-func TestNoFaultMakesTheSchedulerFillANodeTwice(t *testing.T) {
+func TestFaultsOverfillNoNode(t *testing.T) {
 	t.Parallel()
-	s := day(trial.Of(scheduler.Add).Once(), node("a", nil), node("b", nil))
+	s := scenario(trial.Of(scheduler.Add).Once(), node("a", nil), node("b", nil))
 	s.Invariants = append(s.Invariants, full)
 	bowlinetest.Explore(t, s)
 }
 
-// Two that work at once each decide alike of what they see alike. Where they do not, two pods may get the last room of a node,
-// as from two of Kubernetes' without an election, and it is for the node to refuse one; but each pod gets one node, and nobody
-// leaves who need not.
-func TestTwoSchedulersAtOnceGiveEachPodOneNode(t *testing.T) {
+// Two schedulers that observe the same state make the same decision. With different caches they may overfill
+// a node, as two kube-schedulers without leader election do, and the node rejects a pod. But each pod gets
+// one node, and no pod is preempted needlessly.
+func TestTwoSchedulersBindEachPodOnce(t *testing.T) {
 	t.Parallel()
-	bowlinetest.Explore(t, day(trial.Of(scheduler.Add).Twice(), node("a", nil), node("b", nil)))
+	bowlinetest.Explore(t, scenario(trial.Of(scheduler.Add).Twice(), node("a", nil), node("b", nil)))
 }
 
-// uncordon is what an administrator does: of two expendable pods on a node that takes nobody one goes, and then the node takes
-// pods again. An important one, for which there is room by then, waits for that.
+// uncordon deletes one of two expendable pods on a cordoned node and then uncordons the node, for which an
+// important pod waits.
 func uncordon(ctx context.Context, config *rest.Config) error {
 	c, err := client.New(config)
 	if err != nil {
 		return err
 	}
 	pods, nodes := client.For[*corev1.Pod](c), client.For[*corev1.Node](c)
-	gone, stays := asking("gone", "expendable"), asking("stays", "expendable")
+	gone, stays := podRequesting("gone", "expendable"), podRequesting("stays", "expendable")
 	gone.Spec.NodeName, stays.Spec.NodeName = "a", "a"
-	for _, p := range []*corev1.Pod{gone, stays, asking("important", "")} {
+	for _, p := range []*corev1.Pod{gone, stays, podRequesting("important", "")} {
 		if _, err := pods.Create(ctx, p, metav1.CreateOptions{}); err != nil {
 			return err
 		}
@@ -150,12 +151,12 @@ func uncordon(ctx context.Context, config *rest.Config) error {
 	return err
 }
 
-// The scheduler hears late that there is room, and has nobody leave for what is free.
-func TestNobodyLeavesForRoomThatIsThere(t *testing.T) {
+// A scheduler with a stale cache preempts no pod if there is room.
+func TestStaleCachePreemptsNoPodNeedlessly(t *testing.T) {
 	t.Parallel()
 	cordoned := node("a", nil)
 	cordoned.Spec.Unschedulable = true
-	s := day(trial.Of(scheduler.Add).Twice(), cordoned)
+	s := scenario(trial.Of(scheduler.Add).Twice(), cordoned)
 	s.Act, s.Compare = uncordon, nil
 	s.Invariants = []func(bowlinetest.State) error{full, func(s bowlinetest.State) error {
 		if s.Find("Pod", "default", "important") != nil && s.Find("Pod", "default", "stays") == nil {

@@ -19,27 +19,27 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/scheduler"
 )
 
-// before does something right before a pod is bound.
-type before struct{ do func(pod string) error }
+// bindingHook is an admission plugin that runs a function before a pod is bound.
+type bindingHook struct{ do func(pod string) error }
 
-func (*before) Name() string { return "before" }
+func (*bindingHook) Name() string { return "before" }
 
-func (*before) Handles(_ admission.Operation, _ schema.GroupResource, subresource string) bool {
+func (*bindingHook) Handles(_ admission.Operation, _ schema.GroupResource, subresource string) bool {
 	return subresource == "binding"
 }
 
-func (*before) Admit(context.Context, *admission.Attributes, admission.Reader) error { return nil }
+func (*bindingHook) Admit(context.Context, *admission.Attributes, admission.Reader) error { return nil }
 
-func (b *before) Validate(_ context.Context, a *admission.Attributes, _ admission.Reader) error {
+func (b *bindingHook) Validate(_ context.Context, a *admission.Attributes, _ admission.Reader) error {
 	return b.do(a.Name)
 }
 
-// A pod is deleted when it is about to be bound, and stays, since somebody has to see to it first. Its room is for others.
-func TestAPodThatIsDeletedBeforeItIsBoundHoldsNoRoom(t *testing.T) {
+// A pod with a finalizer is deleted right before it is bound. Its reservation must not block other pods.
+func TestDeletedPodsReleaseTheirReservation(t *testing.T) {
 	t.Parallel()
-	plugin := &before{}
+	plugin := &bindingHook{}
 	whole := func(name string, finalizers ...string) *corev1.Pod {
-		pod := asking(name, "")
+		pod := podRequesting(name, "")
 		pod.Finalizers = finalizers
 		pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("4")
 		return pod

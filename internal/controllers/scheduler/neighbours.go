@@ -6,19 +6,19 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// term says which pods are meant, and what near is: nodes with the same value of a label.
+// term is a pod affinity term: which pods it matches, and the node label whose equal value defines "near".
 type term struct {
 	pods       labels.Selector
 	namespaces map[string]bool
-	labelled   labels.Selector // more namespaces, by their labels; nil for none
+	labelled   labels.Selector // further namespaces, by label; nil for none
 	key        string
 	weight     int64
 }
 
-// NamespaceLabels are those of a namespace.
+// NamespaceLabels returns the labels of a namespace.
 type NamespaceLabels func(namespace string) labels.Set
 
-func (t *term) means(pod *Pod, of NamespaceLabels) bool {
+func (t *term) matches(pod *Pod, of NamespaceLabels) bool {
 	if !t.namespaces[pod.Namespace] && (t.labelled == nil || !t.labelled.Matches(of(pod.Namespace))) {
 		return false
 	}
@@ -52,7 +52,7 @@ func readTerm(pod *corev1.Pod, declared *corev1.PodAffinityTerm, weight int64) t
 	return t
 }
 
-// selector reads one. What cannot be read, as what is not there, selects nothing.
+// selector parses a label selector. A nil or invalid one selects nothing.
 func selector(declared *metav1.LabelSelector) labels.Selector {
 	s, err := metav1.LabelSelectorAsSelector(declared)
 	if err != nil {
@@ -61,10 +61,10 @@ func selector(declared *metav1.LabelSelector) labels.Selector {
 	return s
 }
 
-// counts are how many pods there are at places: by the label that says what a place is, and by its value.
+// counts counts pods per topology domain: by label key, then by label value.
 type counts map[string]map[string]int64
 
-// count adds so many pods on a node to the place that it is in by a label.
+// count adds pods to the domain of a node.
 func (c counts) count(n *Node, key string, pods int64) {
 	value, ok := n.Labels[key]
 	if !ok {
@@ -83,7 +83,7 @@ func (c counts) count(n *Node, key string, pods int64) {
 	}
 }
 
-// at is how many there are where a node is by a label.
+// at returns the count for the domain of a node.
 func (c counts) at(n *Node, key string) int64 {
 	if value, ok := n.Labels[key]; ok {
 		return c[key][value]
@@ -91,20 +91,22 @@ func (c counts) at(n *Node, key string) int64 {
 	return 0
 }
 
-// neighbours is what a pod and those that are there have to say about each other.
-type neighbours struct {
+// podAffinity holds the required affinity between a pod and the existing pods.
+type podAffinity struct {
 	pod        *Pod
 	namespaces NamespaceLabels
-	// wanted and unwanted are the pods that it must, and must not, be near to; resenting those that must not be near to it.
+	// wanted and unwanted count pods that the pod must, and must not, be near to; resenting counts pods that
+	// must not be near to the pod.
 	wanted, unwanted, resenting counts
 }
 
-// newNeighbours looks at the pods of all nodes, or where the pod does not mind at those that do.
-func newNeighbours(p *Pod, nodes []*Node, namespaces NamespaceLabels) *neighbours {
-	b := &neighbours{pod: p, namespaces: namespaces, wanted: counts{}, unwanted: counts{}, resenting: counts{}}
-	minds := len(p.with)+len(p.without) > 0
+// newPodAffinity evaluates the pods of all nodes, or only those with anti-affinity if the pod itself has no
+// required terms.
+func newPodAffinity(p *Pod, nodes []*Node, namespaces NamespaceLabels) *podAffinity {
+	b := &podAffinity{pod: p, namespaces: namespaces, wanted: counts{}, unwanted: counts{}, resenting: counts{}}
+	minds := len(p.affinity)+len(p.antiAffinity) > 0
 	for _, n := range nodes {
-		pods := n.apart
+		pods := n.antiAffinity
 		if minds {
 			pods = n.Pods
 		}
@@ -115,28 +117,28 @@ func newNeighbours(p *Pod, nodes []*Node, namespaces NamespaceLabels) *neighbour
 	return b
 }
 
-// count counts a pod that is on a node, or is not there any more.
-func (b *neighbours) count(q *Pod, n *Node, pods int64) {
-	if len(b.pod.with) > 0 && allMean(b.pod.with, q, b.namespaces) {
-		for i := range b.pod.with {
-			b.wanted.count(n, b.pod.with[i].key, pods)
+// count adjusts the counts for a pod that is on, or was removed from, a node.
+func (b *podAffinity) count(q *Pod, n *Node, pods int64) {
+	if len(b.pod.affinity) > 0 && allMatch(b.pod.affinity, q, b.namespaces) {
+		for i := range b.pod.affinity {
+			b.wanted.count(n, b.pod.affinity[i].key, pods)
 		}
 	}
-	for i := range b.pod.without {
-		if t := &b.pod.without[i]; t.means(q, b.namespaces) {
+	for i := range b.pod.antiAffinity {
+		if t := &b.pod.antiAffinity[i]; t.matches(q, b.namespaces) {
 			b.unwanted.count(n, t.key, pods)
 		}
 	}
-	for i := range q.without {
-		if t := &q.without[i]; t.means(b.pod, b.namespaces) {
+	for i := range q.antiAffinity {
+		if t := &q.antiAffinity[i]; t.matches(b.pod, b.namespaces) {
 			b.resenting.count(n, t.key, pods)
 		}
 	}
 }
 
-func allMean(terms []term, q *Pod, namespaces NamespaceLabels) bool {
+func allMatch(terms []term, q *Pod, namespaces NamespaceLabels) bool {
 	for i := range terms {
-		if !terms[i].means(q, namespaces) {
+		if !terms[i].matches(q, namespaces) {
 			return false
 		}
 	}
@@ -144,67 +146,67 @@ func allMean(terms []term, q *Pod, namespaces NamespaceLabels) bool {
 }
 
 var (
-	lonely   = &refusal{[]string{"node(s) didn't match pod affinity rules"}, true, forPods | forNode}
-	crowded  = &refusal{[]string{"node(s) didn't match pod anti-affinity rules"}, false, forPods | forNode}
-	resented = &refusal{[]string{"node(s) didn't satisfy existing pods anti-affinity rules"}, false, forPods | forNode}
+	affinityUnmatched     = &refusal{[]string{"node(s) didn't match pod affinity rules"}, true, forPods | forNode}
+	antiAffinityUnmatched = &refusal{[]string{"node(s) didn't match pod anti-affinity rules"}, false, forPods | forNode}
+	existingAntiAffinity  = &refusal{[]string{"node(s) didn't satisfy existing pods anti-affinity rules"}, false, forPods | forNode}
 )
 
-// refuses is why a node is no good place among others; nil when it is.
-func (b *neighbours) refuses(n *Node) *refusal {
+// refuses returns why pod affinity excludes a node; nil if it does not.
+func (b *podAffinity) refuses(n *Node) *refusal {
 	if !b.isWith(n) {
-		return lonely
+		return affinityUnmatched
 	}
-	for i := range b.pod.without {
-		if b.unwanted.at(n, b.pod.without[i].key) > 0 {
-			return crowded
+	for i := range b.pod.antiAffinity {
+		if b.unwanted.at(n, b.pod.antiAffinity[i].key) > 0 {
+			return antiAffinityUnmatched
 		}
 	}
 	for key := range b.resenting {
 		if b.resenting.at(n, key) > 0 {
-			return resented
+			return existingAntiAffinity
 		}
 	}
 	return nil
 }
 
-// isWith says whether the pods that the pod must be near to are. The first of a group that wants to be near itself may be
-// anywhere.
-func (b *neighbours) isWith(n *Node) bool {
+// isWith reports whether the required affinity terms are met. The first pod of a group with affinity to
+// itself may go anywhere.
+func (b *podAffinity) isWith(n *Node) bool {
 	near := true
-	for i := range b.pod.with {
-		key := b.pod.with[i].key
+	for i := range b.pod.affinity {
+		key := b.pod.affinity[i].key
 		if _, ok := n.Labels[key]; !ok {
 			return false
 		}
 		near = near && b.wanted.at(n, key) > 0
 	}
-	return near || len(b.wanted) == 0 && allMean(b.pod.with, b.pod, b.namespaces)
+	return near || len(b.wanted) == 0 && allMatch(b.pod.affinity, b.pod, b.namespaces)
 }
 
-// hardWeight is how much a pod that must be near another one is liked by that.
+// hardWeight is the preference of a pod for others that match its required affinity terms.
 const hardWeight = 1
 
-// liking is how much better a pod would be at each place: what it likes, and who likes it.
-func liking(p *Pod, nodes []*Node, namespaces NamespaceLabels) counts {
+// preferenceScores returns the preferred-affinity score per domain, from the terms of the pod and of the existing pods.
+func preferenceScores(p *Pod, nodes []*Node, namespaces NamespaceLabels) counts {
 	liked := counts{}
 	for _, n := range nodes {
-		pods := n.minding
-		if len(p.likes) > 0 {
+		pods := n.affinity
+		if len(p.preferredPods) > 0 {
 			pods = n.Pods
 		}
 		for _, q := range pods {
-			for i := range p.likes {
-				if t := &p.likes[i]; t.means(q, namespaces) {
+			for i := range p.preferredPods {
+				if t := &p.preferredPods[i]; t.matches(q, namespaces) {
 					liked.count(n, t.key, t.weight)
 				}
 			}
-			for i := range q.likes {
-				if t := &q.likes[i]; t.means(p, namespaces) {
+			for i := range q.preferredPods {
+				if t := &q.preferredPods[i]; t.matches(p, namespaces) {
 					liked.count(n, t.key, t.weight)
 				}
 			}
-			for i := range q.with {
-				if t := &q.with[i]; t.means(p, namespaces) {
+			for i := range q.affinity {
+				if t := &q.affinity[i]; t.matches(p, namespaces) {
 					liked.count(n, t.key, hardWeight)
 				}
 			}

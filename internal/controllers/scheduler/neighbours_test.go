@@ -8,8 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// The pod, in the namespace default, must not be on a node with the pods app=q of other namespaces, or these not with it.
-func TestWhichNamespacesATermMeans(t *testing.T) {
+// The pod, in the namespace default, has anti-affinity to pods app=q of other namespaces, or they have it to
+// the pod.
+func TestAffinityTermNamespaces(t *testing.T) {
 	t.Parallel()
 	team := func(name string) *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchLabels: map[string]string{"team": name}}
@@ -22,7 +23,7 @@ func TestWhichNamespacesATermMeans(t *testing.T) {
 		name       string
 		selector   *metav1.LabelSelector
 		namespaces []string
-		means      string // of the namespaces default, near, other, bare and gone
+		means      string // those of default, near, other, bare and gone that match
 	}{
 		{"its own, where nothing is said", nil, nil, "default"},
 		{"those that are named", nil, []string{"near", "gone"}, "near gone"},
@@ -42,7 +43,7 @@ func TestWhichNamespacesATermMeans(t *testing.T) {
 		in := func(namespace string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Namespace = namespace } }
 		unwanted, resenting := "", ""
 		for _, namespace := range []string{"default", "near", "other", "bare", "gone"} {
-			w := world{namespaces: namespaces, nodes: []*Node{on("a", nil, pod("q", "1", in(namespace)))}}
+			w := fixture{namespaces: namespaces, nodes: []*Node{on("a", nil, pod("q", "1", in(namespace)))}}
 			if d := w.decide(pod("p", "1", apart("q"))); d.Node == "" {
 				unwanted += " " + namespace
 			}

@@ -10,45 +10,45 @@ import (
 // Node is a node with the pods on it.
 type Node struct {
 	*corev1.Node
-	// Pods are those that have not ended.
+	// Pods are the pods that have not ended.
 	Pods []*Pod
-	// Promised are pods that are to come, for which others were told to leave.
-	Promised []*Pod
+	// Nominated are the pods nominated for the node, for which others are being preempted.
+	Nominated []*Pod
 
-	room    resources
-	most    int // pods
-	used    resources
-	weight  resources
-	ports   []hostPort
-	lowest  int32 // priority of a pod
-	apart   []*Pod
-	minding []*Pod            // those that have a say about who is near
-	owners  map[types.UID]int // how many pods each has that stay
+	allocatable  resources
+	maxPods      int // number of pods
+	used         resources
+	scored       resources
+	ports        []hostPort
+	lowest       int32 // lowest priority of any pod; may be too low after dropLast
+	antiAffinity []*Pod
+	affinity     []*Pod            // pods with preferred terms or required affinity
+	owners       map[types.UID]int // number of non-terminating pods by controller
 }
 
-// NewNode is a node without pods.
+// NewNode returns a node without pods.
 func NewNode(node *corev1.Node) *Node {
-	n := &Node{Node: node, lowest: math.MaxInt32, room: amounts(node.Status.Allocatable)}
+	n := &Node{Node: node, lowest: math.MaxInt32, allocatable: amounts(node.Status.Allocatable)}
 	if pods, ok := node.Status.Allocatable[corev1.ResourcePods]; ok {
-		n.most = int(pods.Value())
+		n.maxPods = int(pods.Value())
 	}
 	return n
 }
 
-// add puts a pod on the node.
+// add adds a pod to the node.
 func (n *Node) add(p *Pod) {
 	n.Pods = append(n.Pods, p)
-	n.used.add(&p.need, 1)
-	n.weight.add(&p.weight, 1)
+	n.used.add(&p.requests, 1)
+	n.scored.add(&p.scored, 1)
 	n.ports = append(n.ports, p.ports...)
 	n.lowest = min(n.lowest, p.priority)
-	if len(p.without) > 0 {
-		n.apart = append(n.apart, p)
+	if len(p.antiAffinity) > 0 {
+		n.antiAffinity = append(n.antiAffinity, p)
 	}
-	if len(p.with)+len(p.likes) > 0 {
-		n.minding = append(n.minding, p)
+	if len(p.affinity)+len(p.preferredPods) > 0 {
+		n.affinity = append(n.affinity, p)
 	}
-	if p.owner != "" && p.DeletionTimestamp == nil { // who is leaving makes room
+	if p.owner != "" && p.DeletionTimestamp == nil { // a terminating pod leaves room for another of its owner
 		if n.owners == nil {
 			n.owners = map[types.UID]int{}
 		}
@@ -56,29 +56,29 @@ func (n *Node) add(p *Pod) {
 	}
 }
 
-// dropLast takes back what was added last. Lowest may be lower than it is then.
+// dropLast undoes the last add, except that lowest is not raised.
 func (n *Node) dropLast() {
 	last := len(n.Pods) - 1
 	p := n.Pods[last]
 	n.Pods = n.Pods[:last]
-	n.used.add(&p.need, -1)
-	n.weight.add(&p.weight, -1)
+	n.used.add(&p.requests, -1)
+	n.scored.add(&p.scored, -1)
 	n.ports = n.ports[:len(n.ports)-len(p.ports)]
-	if len(p.without) > 0 {
-		n.apart = n.apart[:len(n.apart)-1]
+	if len(p.antiAffinity) > 0 {
+		n.antiAffinity = n.antiAffinity[:len(n.antiAffinity)-1]
 	}
-	if len(p.with)+len(p.likes) > 0 {
-		n.minding = n.minding[:len(n.minding)-1]
+	if len(p.affinity)+len(p.preferredPods) > 0 {
+		n.affinity = n.affinity[:len(n.affinity)-1]
 	}
 	if p.owner != "" && p.DeletionTimestamp == nil {
 		n.owners[p.owner]--
 	}
 }
 
-// without is the node when some of its pods have gone.
+// without returns a copy of the node without some of its pods.
 func (n *Node) without(gone func(*Pod) bool) *Node {
 	fresh := NewNode(n.Node)
-	fresh.Promised = n.Promised
+	fresh.Nominated = n.Nominated
 	for _, p := range n.Pods {
 		if !gone(p) {
 			fresh.add(p)
@@ -87,8 +87,8 @@ func (n *Node) without(gone func(*Pod) bool) *Node {
 	return fresh
 }
 
-// and is the node with more pods on it.
-func (n *Node) and(more []*Pod) *Node {
+// with returns a copy of the node with more pods.
+func (n *Node) with(more []*Pod) *Node {
 	fresh := n.without(func(*Pod) bool { return false })
 	for _, p := range more {
 		fresh.add(p)
@@ -96,9 +96,9 @@ func (n *Node) and(more []*Pod) *Node {
 	return fresh
 }
 
-// promisedBefore are the pods that were promised room on the node and go before a pod, or at the same time.
-func (n *Node) promisedBefore(p *Pod) (before []*Pod) {
-	for _, q := range n.Promised {
+// nominatedBefore returns the nominated pods with the same or a higher priority than p.
+func (n *Node) nominatedBefore(p *Pod) (before []*Pod) {
+	for _, q := range n.Nominated {
 		if q.priority >= p.priority && q.UID != p.UID {
 			before = append(before, q)
 		}
@@ -106,36 +106,36 @@ func (n *Node) promisedBefore(p *Pod) (before []*Pod) {
 	return before
 }
 
-// refusal is why a node does not take a pod.
+// refusal is why a node does not fit a pod.
 type refusal struct {
 	reasons []string
-	// final says that it would not help if other pods left the node.
+	// final means that preempting pods of the node would not help.
 	final bool
-	// waits is what would.
+	// waits is what may remove the refusal.
 	waits cause
 }
 
-// cause is what an unschedulable pod waits for. Several may be joined.
+// cause is a set of changes that an unschedulable pod waits for.
 type cause uint8
 
 const (
-	forNode cause = 1 << iota // some node itself to change, or to come
-	forRoom                   // pods to leave
-	forPods                   // other pods to come, to go or to be labelled otherwise
+	forNode cause = 1 << iota // a node is created or changes
+	forRoom                   // pods leave a node
+	forPods                   // other pods are created, deleted or relabeled
 )
 
-// The refusals that are always the same, in Kubernetes' words.
+// Refusals without parameters, in kube-scheduler's words.
 var (
-	unschedulable = &refusal{[]string{"node(s) were unschedulable"}, true, forNode}
-	untolerated   = &refusal{[]string{"node(s) had untolerated taint(s)"}, true, forNode}
-	unselected    = &refusal{[]string{"node(s) didn't match Pod's node affinity/selector"}, true, forNode}
-	unnamed       = &refusal{[]string{"node(s) didn't satisfy plugin(s) [NodeAffinity]"}, true, forNode}
-	portless      = &refusal{[]string{"node(s) didn't have free ports for the requested pod ports"}, false, forRoom}
+	unschedulable    = &refusal{[]string{"node(s) were unschedulable"}, true, forNode}
+	untolerated      = &refusal{[]string{"node(s) had untolerated taint(s)"}, true, forNode}
+	unselected       = &refusal{[]string{"node(s) didn't match Pod's node affinity/selector"}, true, forNode}
+	unnamed          = &refusal{[]string{"node(s) didn't satisfy plugin(s) [NodeAffinity]"}, true, forNode}
+	portsUnavailable = &refusal{[]string{"node(s) didn't have free ports for the requested pod ports"}, false, forRoom}
 )
 
 var cordoned = []corev1.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}}
 
-// refuses is why the node does not take a pod, whatever there is on others; nil when it does.
+// refuses returns why the node by itself does not fit a pod; nil if it does.
 func (n *Node) refuses(p *Pod) *refusal {
 	switch {
 	case n.Spec.Unschedulable && !p.tolerates(cordoned):
@@ -144,8 +144,8 @@ func (n *Node) refuses(p *Pod) *refusal {
 		return untolerated
 	case !n.selected(p):
 		return unselected
-	case len(p.ports) > 0 && n.occupied(p):
-		return portless
+	case len(p.ports) > 0 && n.hasPortConflict(p):
+		return portsUnavailable
 	}
 	if short, final := n.lacks(p); len(short) > 0 {
 		waits := forRoom
@@ -157,16 +157,17 @@ func (n *Node) refuses(p *Pod) *refusal {
 	return nil
 }
 
-// selected says whether the node is one of those that a pod asks for. A selector that cannot be read asks for none.
+// selected reports whether the pod's node selector and affinity match the node. An invalid affinity matches
+// no node.
 func (n *Node) selected(p *Pod) bool {
 	for key, value := range p.Spec.NodeSelector {
 		if label, ok := n.Labels[key]; !ok || label != value {
 			return false
 		}
 	}
-	if p.on == nil {
+	if p.nodeSelector == nil {
 		return true
 	}
-	ok, _ := p.on.Match(n.Node)
+	ok, _ := p.nodeSelector.Match(n.Node)
 	return ok
 }

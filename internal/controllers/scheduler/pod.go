@@ -9,59 +9,60 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Pod is a pod as decisions need it: what it asks of a node and of other pods, read once. It does not change.
+// Pod is a pod with the parsed form of what scheduling needs. It is immutable.
 type Pod struct {
 	*corev1.Pod
 	priority int32
-	owner    types.UID // of its controller
+	owner    types.UID // uid of the controller
 
-	need, weight resources
-	ports        []hostPort
+	requests, scored resources
+	ports            []hostPort
 
-	on      *nodeaffinity.LazyErrorNodeSelector // the nodes that its affinity asks for; nil for any
-	names   map[string]bool                     // the only ones that that names; nil when it does not name all
-	prefers *nodeaffinity.PreferredSchedulingTerms
+	nodeSelector   *nodeaffinity.LazyErrorNodeSelector // required node affinity; nil for any node
+	nodeNames      map[string]bool                     // the only nodes that it can match; nil if it is not restricted by name
+	preferredNodes *nodeaffinity.PreferredSchedulingTerms
 
-	with, without []term       // the pods that must, and must not, be near
-	likes         []term       // those that better were, by their weights; or were not, where that is negative
-	even, evenly  []constraint // how pods must, and should, be spread
+	affinity, antiAffinity          []term       // required pod affinity and anti-affinity
+	preferredPods                   []term       // preferred pod affinity; the weights of anti-affinity are negative
+	requiredSpread, preferredSpread []constraint // required and preferred topology spread
 }
 
-// NewPod reads a pod.
+// NewPod parses a pod.
 func NewPod(pod *corev1.Pod) *Pod {
 	p := &Pod{Pod: pod, priority: schedulinghelper.PodPriority(pod), ports: hostPorts(pod)}
 	if c := metav1.GetControllerOfNoCopy(pod); c != nil {
 		p.owner = c.UID
 	}
-	p.need, p.weight = needs(pod)
-	p.even, p.evenly = constraints(pod)
+	p.requests, p.scored = needs(pod)
+	p.requiredSpread, p.preferredSpread = constraints(pod)
 	a := pod.Spec.Affinity
 	if a != nil && a.NodeAffinity != nil {
 		p.nodeAffinity(a.NodeAffinity)
 	}
 	if a != nil && a.PodAffinity != nil {
-		p.with = terms(pod, a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
-		p.likes = weighted(pod, a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution, 1)
+		p.affinity = terms(pod, a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
+		p.preferredPods = weighted(pod, a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution, 1)
 	}
 	if a != nil && a.PodAntiAffinity != nil {
-		p.without = terms(pod, a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
-		p.likes = append(p.likes, weighted(pod, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution, -1)...)
+		p.antiAffinity = terms(pod, a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
+		p.preferredPods = append(p.preferredPods, weighted(pod, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution, -1)...)
 	}
 	return p
 }
 
 func (p *Pod) nodeAffinity(a *corev1.NodeAffinity) {
 	if len(a.PreferredDuringSchedulingIgnoredDuringExecution) > 0 {
-		// What cannot be read is preferred by nobody: the server has validated the rest.
-		p.prefers, _ = nodeaffinity.NewPreferredSchedulingTerms(a.PreferredDuringSchedulingIgnoredDuringExecution)
+		// Ignore the error: invalid terms score nothing, and the server has validated the rest.
+		p.preferredNodes, _ = nodeaffinity.NewPreferredSchedulingTerms(a.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 	if required := a.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
-		p.on = nodeaffinity.NewLazyErrorNodeSelector(required)
-		p.names = nodeNames(required.NodeSelectorTerms)
+		p.nodeSelector = nodeaffinity.NewLazyErrorNodeSelector(required)
+		p.nodeNames = nodeNames(required.NodeSelectorTerms)
 	}
 }
 
-// nodeNames are the only nodes that terms name, as those of a daemon's pod do. It is nil when one of them names none.
+// nodeNames returns the node names that selector terms are restricted to, as in the pods of a DaemonSet. It
+// returns nil if any term does not name a node.
 func nodeNames(terms []corev1.NodeSelectorTerm) map[string]bool {
 	names := map[string]bool{}
 	for _, term := range terms {
@@ -81,7 +82,7 @@ func nodeNames(terms []corev1.NodeSelectorTerm) map[string]bool {
 	return names
 }
 
-// tolerates says whether none of some taints keeps the pod away.
+// tolerates reports whether the pod tolerates all taints that exclude pods.
 func (p *Pod) tolerates(taints []corev1.Taint) bool {
 	for i := range taints {
 		if taints[i].Effect != corev1.TaintEffectPreferNoSchedule && !p.toleratesOne(&taints[i]) {
@@ -95,8 +96,8 @@ func (p *Pod) toleratesOne(taint *corev1.Taint) bool {
 	return schedulinghelper.TolerationsTolerateTaint(klog.Logger{}, p.Spec.Tolerations, taint, false)
 }
 
-// disliked is how many taints would rather have the pod elsewhere.
-func (p *Pod) disliked(taints []corev1.Taint) (count int64) {
+// preferNoScheduleTaints returns the number of untolerated PreferNoSchedule taints.
+func (p *Pod) preferNoScheduleTaints(taints []corev1.Taint) (count int64) {
 	for i := range taints {
 		if taints[i].Effect == corev1.TaintEffectPreferNoSchedule && !p.toleratesOne(&taints[i]) {
 			count++
@@ -105,7 +106,7 @@ func (p *Pod) disliked(taints []corev1.Taint) (count int64) {
 	return count
 }
 
-// neverPreempts says that a pod has nobody leave for it.
+// neverPreempts reports whether the pod's preemption policy is Never.
 func (p *Pod) neverPreempts() bool {
 	return p.Spec.PreemptionPolicy != nil && *p.Spec.PreemptionPolicy == corev1.PreemptNever
 }

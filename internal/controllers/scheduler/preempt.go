@@ -16,29 +16,31 @@ var (
 	unhelpful = &refusal{[]string{"Preemption is not helpful for scheduling"}, true, 0}
 )
 
-// How many candidates are compared: a share of the nodes that may be some, and at least so many.
+// comparedShare and leastCompared bound the number of preemption candidates that are compared: a share of the
+// possible nodes, but at least leastCompared.
 const (
 	comparedShare = 10 // percent
 	leastCompared = 100
 )
 
-// candidate is a node that would take the pod if others left.
+// candidate is a node that would fit the pod after preemption.
 type candidate struct {
 	node     *Node
-	victims  []*Pod // the most important first
-	violated int    // victims that a budget would rather keep
+	victims  []*Pod // by decreasing importance
+	violated int    // number of victims that violate a disruption budget
 }
 
-// preempt looks for a node that pods of lower priority could leave. It completes the decision of a pod that no node takes.
+// preempt completes the decision of an unschedulable pod with the best node to preempt pods on, if there is
+// one.
 func (d *deciding) preempt(decision *Decision) {
 	say := func(text string) { decision.Message += " preemption: " + text }
 	if d.pod.neverPreempts() {
-		decision.Keep = true
+		decision.KeepNomination = true
 		say("not eligible due to preemptionPolicy=Never.")
 		return
 	}
 	if d.alreadyLeaving() {
-		decision.Keep, decision.waits = true, decision.waits|forRoom
+		decision.KeepNomination, decision.waitsFor = true, decision.waitsFor|forRoom
 		say("not eligible due to a terminating pod on the nominated node.")
 		return
 	}
@@ -48,11 +50,11 @@ func (d *deciding) preempt(decision *Decision) {
 		return
 	}
 	chosen := slices.MinFunc(found, candidate.compare)
-	decision.Promise, decision.Victims, decision.beside = chosen.node.Name, chosen.victims, chosen.node.Pods
-	decision.waits |= forRoom
+	decision.Nominate, decision.Victims, decision.observed = chosen.node.Name, chosen.victims, chosen.node.Pods
+	decision.waitsFor |= forRoom
 }
 
-// alreadyLeaving says that somebody is leaving the node that the pod was promised.
+// alreadyLeaving reports whether a preempted pod is still terminating on the nominated node.
 func (d *deciding) alreadyLeaving() bool {
 	name := d.pod.Status.NominatedNodeName
 	if name == "" {
@@ -65,14 +67,14 @@ func (d *deciding) alreadyLeaving() bool {
 	return slices.ContainsFunc(n.Pods, func(q *Pod) bool { return q.priority < d.pod.priority && q.DeletionTimestamp != nil && preempted(q) })
 }
 
-// preempted says that a pod was told to leave for another one.
+// preempted reports whether a pod was preempted by the scheduler.
 func preempted(q *Pod) bool {
 	return slices.ContainsFunc(q.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == corev1.PodReasonPreemptionByScheduler
 	})
 }
 
-// candidates are nodes that would take the pod if others left, enough to choose from, and why others would not.
+// candidates returns enough preemption candidates to choose from, and why other nodes are none.
 func (d *deciding) candidates() (found []candidate, refusals map[string]*refusal) {
 	refusals = map[string]*refusal{}
 	var possible []*Node
@@ -94,7 +96,7 @@ func (d *deciding) candidates() (found []candidate, refusals map[string]*refusal
 	most := max(leastCompared, len(possible)*comparedShare/100)
 	unharmful := 0
 	for _, n := range possible {
-		c, r := d.emptied(n, budgets)
+		c, r := d.selectVictims(n, budgets)
 		if r != nil {
 			refusals[n.Name] = r
 			continue
@@ -110,8 +112,8 @@ func (d *deciding) candidates() (found []candidate, refusals map[string]*refusal
 	return found, refusals
 }
 
-// emptied is a node as it would take the pod, with as many others, and as important ones, as can stay.
-func (d *deciding) emptied(n *Node, budgets []*policyv1.PodDisruptionBudget) (c candidate, r *refusal) {
+// selectVictims computes the victims on a node, sparing as many and as important pods as possible.
+func (d *deciding) selectVictims(n *Node, budgets []*policyv1.PodDisruptionBudget) (c candidate, r *refusal) {
 	less := func(q *Pod) bool { return q.priority < d.pod.priority }
 	var may []*Pod
 	for _, q := range n.Pods {
@@ -129,7 +131,7 @@ func (d *deciding) emptied(n *Node, budgets []*policyv1.PodDisruptionBudget) (c 
 	kept, free := split(may, budgets)
 	c.node = n
 	for i, q := range slices.Concat(kept, free) {
-		if d.stays(q, rest) {
+		if d.reprieve(q, rest) {
 			continue
 		}
 		if c.victims = append(c.victims, q); i < len(kept) {
@@ -141,8 +143,8 @@ func (d *deciding) emptied(n *Node, budgets []*policyv1.PodDisruptionBudget) (c 
 	return c, nil
 }
 
-// stays puts a pod back on a node, if the node takes the pod that is decided about nevertheless.
-func (d *deciding) stays(q *Pod, rest *Node) bool {
+// reprieve puts a pod back on the node if the pod being scheduled still fits.
+func (d *deciding) reprieve(q *Pod, rest *Node) bool {
 	back := []*Pod{q}
 	rest.add(q)
 	d.count(back, rest, 1)
@@ -154,20 +156,20 @@ func (d *deciding) stays(q *Pod, rest *Node) bool {
 	return false
 }
 
-// byImportance puts the pods with the highest priority first, and among equals those that have run for longest.
+// byImportance orders pods by decreasing priority, then by decreasing running time.
 func byImportance(a, b *Pod) int {
-	return cmp.Or(-cmp.Compare(a.priority, b.priority), began(a).Compare(began(b)))
+	return cmp.Or(-cmp.Compare(a.priority, b.priority), startedAt(a).Compare(startedAt(b)))
 }
 
-// began is when a pod began to run. One that has not yet is the newest.
-func began(p *Pod) time.Time {
+// startedAt returns when a pod started. A pod that has not started counts as the newest.
+func startedAt(p *Pod) time.Time {
 	if p.Status.StartTime == nil {
 		return time.Unix(math.MaxInt32, 0)
 	}
 	return p.Status.StartTime.Time
 }
 
-// split divides pods into those that a budget would rather keep, and those that may go.
+// split divides pods into those whose eviction would violate a disruption budget, and the others.
 func split(pods []*Pod, budgets []*policyv1.PodDisruptionBudget) (kept, free []*Pod) {
 	allowed := make([]int32, len(budgets))
 	selectors := make([]labels.Selector, len(budgets))
@@ -195,8 +197,9 @@ func split(pods []*Pod, budgets []*policyv1.PodDisruptionBudget) (kept, free []*
 	return kept, free
 }
 
-// compare puts the candidate first that costs the least: which violates the fewest budgets, whose most important victim is the
-// least important, then by the sum of their priorities, by their number, and by who has run for the shortest time.
+// compare orders candidates by cost: the number of violated budgets, the priority of the most important
+// victim, the sum of priorities, the number of victims, and the start time of the most important victims,
+// where the latest is cheapest.
 func (c candidate) compare(o candidate) int {
 	return cmp.Or(
 		cmp.Compare(c.violated, o.violated),
@@ -209,16 +212,16 @@ func (c candidate) compare(o candidate) int {
 
 func (c candidate) priorities() (sum int64) {
 	for _, v := range c.victims {
-		sum += int64(v.priority) + math.MaxInt32 + 1 // so that many of a negative one are no better than few
+		sum += int64(v.priority) + math.MaxInt32 + 1 // makes each summand positive, so that more victims of negative priority do not cost less
 	}
 	return sum
 }
 
-// earliest is since when the longest running of the most important victims runs.
+// earliest returns the earliest start time among the victims of the highest priority.
 func (c candidate) earliest() time.Time {
-	earliest := began(c.victims[0])
+	earliest := startedAt(c.victims[0])
 	for _, v := range c.victims[1:] {
-		if at := began(v); v.priority == c.victims[0].priority && at.Before(earliest) {
+		if at := startedAt(v); v.priority == c.victims[0].priority && at.Before(earliest) {
 			earliest = at
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestTheLeastImportantPodsLeave(t *testing.T) {
+func TestPreemptionVictims(t *testing.T) {
 	t.Parallel()
 	since := func(hour int) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
@@ -25,7 +25,7 @@ func TestTheLeastImportantPodsLeave(t *testing.T) {
 		name  string
 		pod   *corev1.Pod
 		nodes []*Node
-		want  string // node: victims, or the message about it
+		want  string // node and victims, or the message
 	}{
 		{"as few as will do", pod("p", "1", priority(10)), []*Node{on("a", nil, pod("q", "3", priority(1)), pod("r", "1"))}, "a: r"},
 		{"where the least important ones are", pod("p", "2", priority(10)),
@@ -53,10 +53,10 @@ func TestTheLeastImportantPodsLeave(t *testing.T) {
 		{"whom it must not be near to", pod("p", "1", priority(10), far("q", corev1.LabelHostname)), []*Node{on("a", nil, pod("q", "1"))}, "a: q"},
 		{"who must not be near to it", pod("p", "1", priority(10)), []*Node{on("a", nil, pod("q", "1", far("p", corev1.LabelHostname)))}, "a: q"},
 	} {
-		d := world{nodes: c.nodes, budgets: []*policyv1.PodDisruptionBudget{budget}}.decide(c.pod)
+		d := fixture{nodes: c.nodes, budgets: []*policyv1.PodDisruptionBudget{budget}}.decide(c.pod)
 		_, got, _ := strings.Cut(d.Message, " preemption: ")
-		if d.Promise != "" {
-			got = d.Promise + ":"
+		if d.Nominate != "" {
+			got = d.Nominate + ":"
 			for _, victim := range d.Victims {
 				got += " " + victim.Name
 			}
@@ -67,19 +67,19 @@ func TestTheLeastImportantPodsLeave(t *testing.T) {
 	}
 }
 
-func TestWhatIsPromisedToMoreImportantPodsIsTheirs(t *testing.T) {
+func TestNominatedPodsKeepTheirRoom(t *testing.T) {
 	t.Parallel()
 	a := on("a", nil)
-	a.Promised = []*Pod{NewPod(pod("promised", "3", priority(5)))}
+	a.Nominated = []*Pod{NewPod(pod("promised", "3", priority(5)))}
 	for _, c := range []struct {
 		priority int32
 		want     string
 	}{{1, ""}, {5, ""}, {6, "a"}} {
-		if d := (world{nodes: []*Node{a}}).decide(pod("p", "2", priority(c.priority))); d.Node != c.want {
+		if d := (fixture{nodes: []*Node{a}}).decide(pod("p", "2", priority(c.priority))); d.Node != c.want {
 			t.Errorf("a pod of priority %d goes to %q, want %q (%s)", c.priority, d.Node, c.want, d.Message)
 		}
 	}
-	if d := (world{nodes: []*Node{a}}).decide(a.Promised[0].Pod); d.Node != "a" {
+	if d := (fixture{nodes: []*Node{a}}).decide(a.Nominated[0].Pod); d.Node != "a" {
 		t.Errorf("the pod that it is promised to does not get it: %s", d.Message)
 	}
 }

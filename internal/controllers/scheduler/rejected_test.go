@@ -19,27 +19,27 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/scheduler"
 )
 
-// closed refuses to give pods nodes, until it is open.
-type closed struct{ open atomic.Bool }
+// bindingGate is an admission plugin that rejects bindings until it is open.
+type bindingGate struct{ open atomic.Bool }
 
-func (*closed) Name() string { return "closed" }
+func (*bindingGate) Name() string { return "closed" }
 
-func (*closed) Handles(_ admission.Operation, _ schema.GroupResource, subresource string) bool {
+func (*bindingGate) Handles(_ admission.Operation, _ schema.GroupResource, subresource string) bool {
 	return subresource == "binding"
 }
 
-func (*closed) Admit(context.Context, *admission.Attributes, admission.Reader) error { return nil }
+func (*bindingGate) Admit(context.Context, *admission.Attributes, admission.Reader) error { return nil }
 
-func (c *closed) Validate(_ context.Context, a *admission.Attributes, _ admission.Reader) error {
+func (c *bindingGate) Validate(_ context.Context, a *admission.Attributes, _ admission.Reader) error {
 	if c.open.Load() {
 		return nil
 	}
 	return a.Forbidden("the nodes are closed")
 }
 
-func TestAPodThatMayNotBeBoundSaysWhyAndIsTriedAgain(t *testing.T) {
+func TestRejectedBindingsAreReportedAndRetried(t *testing.T) {
 	t.Parallel()
-	nodes := &closed{}
+	nodes := &bindingGate{}
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
@@ -57,7 +57,7 @@ func TestAPodThatMayNotBeBoundSaysWhyAndIsTriedAgain(t *testing.T) {
 		if bound, _ := outcome(t, p); bound != 1 {
 			t.Error("the pod is not bound when it may be")
 		}
-	}, trial.Alone(), bowlinetest.Objects(node("a", nil), asking("one", "")), bowlinetest.With(func(o *bowline.Options) {
+	}, trial.Alone(), bowlinetest.Objects(node("a", nil), podRequesting("one", "")), bowlinetest.With(func(o *bowline.Options) {
 		o.Plugins = append(o.Plugins, nodes)
 	}), bowlinetest.Manage(func(m *controller.Manager) error {
 		scheduler.Add(m)

@@ -8,14 +8,14 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// resources are amounts of what nodes have and pods ask for.
+// resources are the amounts that nodes offer and pods request.
 type resources struct {
-	cpu             int64 // in thousandths of a core
-	memory, storage int64 // in bytes
+	cpu             int64 // millicores
+	memory, storage int64 // bytes
 	others          map[corev1.ResourceName]int64
 }
 
-// amounts reads a list. How many pods a node takes is not among them.
+// amounts converts a resource list, without the number of pods.
 func amounts(list corev1.ResourceList) (r resources) {
 	for name, quantity := range list {
 		switch name {
@@ -40,7 +40,7 @@ func (r *resources) addOther(name corev1.ResourceName, amount int64) {
 	r.others[name] += amount
 }
 
-// add adds amounts so many times; -1 takes them away.
+// add adds the amounts, multiplied by times; -1 subtracts them.
 func (r *resources) add(o *resources, times int64) {
 	r.cpu += times * o.cpu
 	r.memory += times * o.memory
@@ -50,14 +50,14 @@ func (r *resources) add(o *resources, times int64) {
 	}
 }
 
-// assumed is what a container that asks for nothing counts as when nodes are compared, as in Kubernetes: else all such pods would
-// go to one node.
+// assumed is what a container without requests counts as in scores, as in Kubernetes. Otherwise all such pods
+// would go to one node.
 var assumed = corev1.ResourceList{
 	corev1.ResourceCPU:    resource.MustParse("100m"),
 	corev1.ResourceMemory: resource.MustParse("200Mi"),
 }
 
-// needs are what a pod asks for, and what it counts as when nodes are compared.
+// needs returns a pod's requests, and the amounts that it counts as in scores.
 func needs(pod *corev1.Pod) (need, weight resources) {
 	need = amounts(resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}))
 	if need.cpu > 0 && need.memory > 0 && len(pod.Spec.Containers) == 1 && len(pod.Spec.InitContainers) == 0 {
@@ -67,9 +67,10 @@ func needs(pod *corev1.Pod) (need, weight resources) {
 	return need, resources{cpu: with.cpu, memory: with.memory}
 }
 
-// lacks is what a node has too little of for a pod. It is final when the node would not even have enough if it were empty.
+// lacks returns the resources that a node has too little of for a pod. final is true if even the empty node
+// would not have enough.
 func (n *Node) lacks(p *Pod) (short []string, final bool) {
-	if len(n.Pods)+1 > n.most {
+	if len(n.Pods)+1 > n.maxPods {
 		short = append(short, "Too many pods")
 	}
 	compare := func(name corev1.ResourceName, need, used, room int64) {
@@ -78,16 +79,16 @@ func (n *Node) lacks(p *Pod) (short []string, final bool) {
 			final = final || need > room
 		}
 	}
-	compare(corev1.ResourceCPU, p.need.cpu, n.used.cpu, n.room.cpu)
-	compare(corev1.ResourceMemory, p.need.memory, n.used.memory, n.room.memory)
-	compare(corev1.ResourceEphemeralStorage, p.need.storage, n.used.storage, n.room.storage)
-	for name, need := range p.need.others {
-		compare(name, need, n.used.others[name], n.room.others[name])
+	compare(corev1.ResourceCPU, p.requests.cpu, n.used.cpu, n.allocatable.cpu)
+	compare(corev1.ResourceMemory, p.requests.memory, n.used.memory, n.allocatable.memory)
+	compare(corev1.ResourceEphemeralStorage, p.requests.storage, n.used.storage, n.allocatable.storage)
+	for name, need := range p.requests.others {
+		compare(name, need, n.used.others[name], n.allocatable.others[name])
 	}
 	return short, final
 }
 
-// hostPort is a port of its node that a container has.
+// hostPort is a node port that a container reserves.
 type hostPort struct {
 	ip       string
 	protocol corev1.Protocol
@@ -96,7 +97,7 @@ type hostPort struct {
 
 const everyAddress = "0.0.0.0"
 
-// hostPorts are the ports of its node that a pod has.
+// hostPorts returns the node ports of a pod.
 func hostPorts(pod *corev1.Pod) (ports []hostPort) {
 	read := func(c *corev1.Container) {
 		for _, port := range c.Ports {
@@ -125,13 +126,13 @@ func hostPorts(pod *corev1.Pod) (ports []hostPort) {
 	return ports
 }
 
-// clash says that two ports cannot both be had.
+// clash reports whether two host ports conflict.
 func (p hostPort) clash(o hostPort) bool {
 	return p.port == o.port && p.protocol == o.protocol && (p.ip == o.ip || p.ip == everyAddress || o.ip == everyAddress)
 }
 
-// occupied says that a port that a pod needs is taken.
-func (n *Node) occupied(p *Pod) bool {
+// hasPortConflict reports whether one of the pod's host ports is in use.
+func (n *Node) hasPortConflict(p *Pod) bool {
 	for _, port := range p.ports {
 		if slices.ContainsFunc(n.ports, port.clash) {
 			return true

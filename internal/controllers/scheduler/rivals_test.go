@@ -23,14 +23,14 @@ import (
 	"github.com/bowline-dev/bowline/node/simulated"
 )
 
-// rooms are two nodes that run what they have room for, two pods each, and a ReplicaSet's controller.
+// rooms adds two simulated nodes with room for two pods each, and a ReplicaSet controller.
 func rooms(m *controller.Manager) error {
 	simulated.Add(m, simulated.Options{Nodes: 2, Beat: time.Hour, Capacity: node("", nil).Status.Capacity})
 	replicaset.Add(m)
 	return ready(m)
 }
 
-// asMany is what users do: pods for which there is room come by and by, some of them leave, and others come in their place.
+// asMany creates pods that fit on the nodes, deletes some of them, and creates more.
 func asMany(ctx context.Context, config *rest.Config) error {
 	c, err := client.New(config)
 	if err != nil {
@@ -40,7 +40,7 @@ func asMany(ctx context.Context, config *rest.Config) error {
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}
 	set.Spec.Replicas, set.Spec.Selector = new(int32(2)), &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 	set.Spec.Template.Labels = set.Spec.Selector.MatchLabels
-	set.Spec.Template.Spec = asking("", "").Spec
+	set.Spec.Template.Spec = podRequesting("", "").Spec
 	if _, err := sets.Create(ctx, set, metav1.CreateOptions{}); err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func asMany(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// overrun is broken when a node runs more pods than it has room for.
+// overrun fails if a node runs more pods than fit.
 func overrun(s bowlinetest.State) error {
 	on := map[string]int{}
 	for _, pod := range s.Kind("Pod") {
@@ -80,7 +80,8 @@ func overrun(s bowlinetest.State) error {
 	return nil
 }
 
-// running is how many pods run, by the word of their ReplicaSet. Which ones a node had no room for is chance.
+// running reduces the state to the ReplicaSet, which counts the running pods. Which pods a node rejected
+// depends on timing.
 func running(s bowlinetest.State) bowlinetest.State {
 	s.Objects = slices.DeleteFunc(slices.Clone(s.Objects), func(o *unstructured.Unstructured) bool {
 		return o.GetKind() != "ReplicaSet"
@@ -88,9 +89,9 @@ func running(s bowlinetest.State) bowlinetest.State {
 	return s
 }
 
-// Two schedulers that work at once may give one room away twice, as they do in one of some hundred runs here. The node takes
-// who comes first, and in the end as many pods run as there is room for.
-func TestTwoSchedulersHaveNoNodeRunMoreThanItHasRoomFor(t *testing.T) {
+// Two concurrent schedulers may assign the same room twice, as happens in one of several hundred runs here.
+// The node admits the first pod, and in the end as many pods run as fit.
+func TestTwoSchedulersOverfillNoRunningNode(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, bowlinetest.Scenario{
 		Options:    []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(rooms)},

@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// best is the highest score of one kind. Scores are added up with weights; all of it is as in Kubernetes, whose default
-// profile this is without the places of images.
+// best is the maximum of each partial score. The partial scores are weighted and summed as in
+// kube-scheduler's default profile, without image locality.
 const (
 	best           = 100
 	weightTaints   = 3
@@ -16,7 +16,7 @@ const (
 	weightPods     = 2
 )
 
-// choose is the best of nodes that all take the pod; of several, the first.
+// choose returns the first node with the best score.
 func (d *deciding) choose(fitting []*Node) *Node {
 	if len(fitting) == 1 {
 		return fitting[0]
@@ -38,10 +38,10 @@ func (d *deciding) choose(fitting []*Node) *Node {
 	return fitting[chosen]
 }
 
-// free is how much of a node is still free when the pod is there.
+// free scores the share of resources that remain free with the pod on the node.
 func (p *Pod) free(n *Node) int64 {
 	var score, kinds int64
-	for _, r := range [...][2]int64{{n.weight.cpu + p.weight.cpu, n.room.cpu}, {n.weight.memory + p.weight.memory, n.room.memory}} {
+	for _, r := range [...][2]int64{{n.scored.cpu + p.scored.cpu, n.allocatable.cpu}, {n.scored.memory + p.scored.memory, n.allocatable.memory}} {
 		if r[1] == 0 {
 			continue
 		}
@@ -56,13 +56,13 @@ func (p *Pod) free(n *Node) int64 {
 	return score / kinds
 }
 
-// balanced is how much more alike the shares of a node's processor and memory that are taken become by the pod.
+// balanced scores how much the pod evens out the used shares of CPU and memory.
 func (p *Pod) balanced(n *Node) int64 {
-	if p.need.cpu == 0 && p.need.memory == 0 {
+	if p.requests.cpu == 0 && p.requests.memory == 0 {
 		return 0
 	}
-	after := balance(n.used.cpu+p.need.cpu, n.room.cpu, n.used.memory+p.need.memory, n.room.memory)
-	before := balance(n.used.cpu, n.room.cpu, n.used.memory, n.room.memory)
+	after := balance(n.used.cpu+p.requests.cpu, n.allocatable.cpu, n.used.memory+p.requests.memory, n.allocatable.memory)
+	before := balance(n.used.cpu, n.allocatable.cpu, n.used.memory, n.allocatable.memory)
 	return best/2 + (best/2+after-before)/2
 }
 
@@ -74,13 +74,13 @@ func balance(cpu, cpus, memory, memories int64) int64 {
 	return int64((1 - math.Abs(a-b)/2) * best)
 }
 
-// scoreTaints prefers nodes without taints that would rather have the pod elsewhere.
+// scoreTaints prefers nodes without untolerated PreferNoSchedule taints.
 func (d *deciding) scoreTaints(fitting []*Node, scores []int64) {
 	disliked := make([]int64, len(fitting))
 	var most int64
 	for i, n := range fitting {
 		if len(n.Spec.Taints) > 0 {
-			disliked[i] = d.pod.disliked(n.Spec.Taints)
+			disliked[i] = d.pod.preferNoScheduleTaints(n.Spec.Taints)
 			most = max(most, disliked[i])
 		}
 	}
@@ -92,15 +92,15 @@ func (d *deciding) scoreTaints(fitting []*Node, scores []int64) {
 	}
 }
 
-// scoreNodes prefers what the pod's affinity to nodes prefers.
+// scoreNodes applies the pod's preferred node affinity.
 func (d *deciding) scoreNodes(fitting []*Node, scores []int64) {
-	if d.pod.prefers == nil {
+	if d.pod.preferredNodes == nil {
 		return
 	}
 	preferred := make([]int64, len(fitting))
 	var most int64
 	for i, n := range fitting {
-		preferred[i] = d.pod.prefers.Score(n.Node)
+		preferred[i] = d.pod.preferredNodes.Score(n.Node)
 		most = max(most, preferred[i])
 	}
 	if most == 0 {
@@ -111,12 +111,12 @@ func (d *deciding) scoreNodes(fitting []*Node, scores []int64) {
 	}
 }
 
-// scorePods prefers places where the pod likes to be, by those who are there.
+// scorePods applies preferred pod affinity, of the pod and of the existing pods.
 func (d *deciding) scorePods(fitting []*Node, scores []int64) {
-	if len(d.pod.likes) == 0 && !d.Minding {
+	if len(d.pod.preferredPods) == 0 && !d.Minding {
 		return
 	}
-	liked := liking(d.pod, d.Nodes, d.Namespaces)
+	liked := preferenceScores(d.pod, d.Nodes, d.Namespaces)
 	if len(liked) == 0 {
 		return
 	}
@@ -136,13 +136,13 @@ func (d *deciding) scorePods(fitting []*Node, scores []int64) {
 	}
 }
 
-// scoreSpread prefers places with few of the pods that should be spread. Where nothing is said, those of one controller should
-// be, over nodes and over zones.
+// scoreSpread prefers domains with few of the pods to spread. Without constraints, the pods of one controller
+// are spread over nodes and zones.
 func (d *deciding) scoreSpread(fitting []*Node, scores []int64) {
 	p, alike := d.pod, false
-	spread, means := p.evenly, func(c *constraint, n *Node) (pods int) {
+	spread, means := p.preferredSpread, func(c *constraint, n *Node) (pods int) {
 		for _, q := range n.Pods {
-			if c.means(p, q) {
+			if c.matches(p, q) {
 				pods++
 			}
 		}
@@ -155,7 +155,7 @@ func (d *deciding) scoreSpread(fitting []*Node, scores []int64) {
 	if len(spread) == 0 {
 		return
 	}
-	raw, ignored := d.crowding(fitting, spread, means, !alike)
+	raw, ignored := d.spreadScores(fitting, spread, means, !alike)
 	least, most := int64(math.MaxInt64), int64(0)
 	for i := range raw {
 		if !ignored[i] {
@@ -173,12 +173,12 @@ func (d *deciding) scoreSpread(fitting []*Node, scores []int64) {
 	}
 }
 
-// byDefault is how the pods of one controller are spread.
+// byDefault is the spread of the pods of one controller.
 var byDefault = []constraint{{key: corev1.LabelHostname, skew: 3}, {key: corev1.LabelTopologyZone, skew: 5}}
 
-// crowding is how many pods of each constraint there are around each node, where more count more among many domains. Nodes that
-// lack a label are ignored, if all labels are asked for.
-func (d *deciding) crowding(
+// spreadScores returns for each node the sum of the matching pods in its domains, weighted by the number of
+// domains. If all is set, nodes that lack a label are ignored.
+func (d *deciding) spreadScores(
 	fitting []*Node, spread []constraint, means func(*constraint, *Node) int, all bool,
 ) (raw []int64, ignored []bool) {
 	ignored = make([]bool, len(fitting))
@@ -216,8 +216,8 @@ func (d *deciding) crowding(
 	return raw, ignored
 }
 
-// around is how many of a constraint's pods there are in the domains of some nodes, on all nodes. A node that is a domain of
-// its own is counted where it is looked at.
+// around returns the number of a constraint's pods in the domains of the fitting nodes, over all nodes. It
+// returns none for the hostname label, for which the caller counts each node itself.
 func (d *deciding) around(c *constraint, fitting []*Node, ignored []bool, means func(*constraint, *Node) int, all bool) map[string]int {
 	pods := map[string]int{}
 	if c.key == corev1.LabelHostname {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
 func newCluster(informers *informer.Factory) *cluster {
@@ -19,25 +19,25 @@ func newCluster(informers *informer.Factory) *cluster {
 		pods:       informer.For[*corev1.Pod](informers, pods.Resource),
 		namespaces: informer.For[*corev1.Namespace](informers, namespacesResource),
 		byName:     map[string]*Node{}, changed: map[string]bool{}, placed: map[informer.Key]placement{},
-		promised: map[informer.Key]string{}, given: map[informer.Key]gift{}, givenOn: map[string]map[informer.Key]bool{},
-		waiting: map[informer.Key]*wait{}, asking: asking{},
+		nominated: map[informer.Key]string{}, reserved: map[informer.Key]reservation{}, reservedOn: map[string]map[informer.Key]bool{},
+		waiting: map[informer.Key]*waitingPod{}, pending: pendingPods{},
 	}
 	c.pods.Indexer().AddIndex(byNode, informer.ByNodeName)
-	c.pods.Indexer().AddIndex(byPromise, promisedNode)
+	c.pods.Indexer().AddIndex(byNomination, nominatedNode)
 	return c
 }
 
-// matters passes the changes of a pod after which its node has other room, or other pods have other neighbours.
-func matters(old, now *corev1.Pod) bool {
+// podMatters selects the pod events that change the room on a node or the affinity of other pods.
+func podMatters(old, now *corev1.Pod) bool {
 	if old == nil || now == nil {
 		return true
 	}
 	return old.UID != now.UID || old.Spec.NodeName != now.Spec.NodeName || old.Status.NominatedNodeName != now.Status.NominatedNodeName ||
-		pods.HasEnded(old) != pods.HasEnded(now) || (old.DeletionTimestamp == nil) != (now.DeletionTimestamp == nil) ||
+		pods.IsTerminal(old) != pods.IsTerminal(now) || (old.DeletionTimestamp == nil) != (now.DeletionTimestamp == nil) ||
 		!maps.Equal(old.Labels, now.Labels)
 }
 
-// nodeMatters passes the changes of a node after which it may take other pods.
+// nodeMatters selects the node events after which the node may fit other pods.
 func nodeMatters(old, now *corev1.Node) bool {
 	if old == nil || now == nil {
 		return true
@@ -47,23 +47,23 @@ func nodeMatters(old, now *corev1.Node) bool {
 		!equality.Semantic.DeepEqual(old.Status.Allocatable, now.Status.Allocatable)
 }
 
-// podTouched has the pods looked at that may find room because of another one.
+// podTouched returns the waiting pods that may fit after a change of another pod.
 func (s *scheduler) podTouched(pod *corev1.Pod) []controller.Request {
 	return s.now(s.podChanged(pod, time.Now()))
 }
 
-// nodeTouched has the pods looked at that may find room because of a node.
+// nodeTouched returns the waiting pods that may fit after a change of a node.
 func (s *scheduler) nodeTouched(node *corev1.Node) []controller.Request {
 	return s.now(s.nodeChanged(node, time.Now()))
 }
 
-// namespaceTouched has the pods looked at that may find room because a namespace has other labels.
+// namespaceTouched returns the waiting pods that may fit after a change of a namespace's labels.
 func (s *scheduler) namespaceTouched(*corev1.Namespace) []controller.Request {
 	return s.now(s.namespaceChanged(time.Now()))
 }
 
-// now are those to look at at once. The others are, when their pause is over.
-func (s *scheduler) now(all []woken) (requests []controller.Request) {
+// now returns the requests that are due, and schedules the others for the end of their backoff.
+func (s *scheduler) now(all []retry) (requests []controller.Request) {
 	for _, w := range all {
 		if w.pause <= 0 {
 			requests = append(requests, w.Request)
@@ -74,5 +74,5 @@ func (s *scheduler) now(all []woken) (requests []controller.Request) {
 	return requests
 }
 
-// allBudgets are the budgets of all namespaces.
+// allBudgets returns the budgets of all namespaces.
 func (s *scheduler) allBudgets() []*policyv1.PodDisruptionBudget { return s.budgets.Indexer().List() }

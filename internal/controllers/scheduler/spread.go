@@ -7,18 +7,19 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// constraint says how unevenly pods may be spread over the values of a label of nodes.
+// constraint is a topology spread constraint.
 type constraint struct {
 	key    string
 	skew   int
-	least  int // domains, of which those that there are not have no pods
+	least  int // minimum number of domains; missing ones count as empty
 	pods   labels.Selector
-	itself int // 1 when the pod is one of them
-	// selected and tolerated say that only nodes count that the pod selects, and whose taints it tolerates.
+	itself int // 1 if the pod matches its own constraint
+	// selected excludes nodes that the pod's affinity does not match; tolerated excludes nodes with taints
+	// that the pod does not tolerate.
 	selected, tolerated bool
 }
 
-// constraints are those that must hold, and those that should.
+// constraints returns the required and the preferred constraints.
 func constraints(pod *corev1.Pod) (must, should []constraint) {
 	for i := range pod.Spec.TopologySpreadConstraints {
 		declared := &pod.Spec.TopologySpreadConstraints[i]
@@ -40,7 +41,7 @@ func constraints(pod *corev1.Pod) (must, should []constraint) {
 	return must, should
 }
 
-// spreadSelector selects the pods that are spread: of those with the labels that are named, which have the pod's values.
+// spreadSelector returns the selector of a constraint, extended by matchLabelKeys.
 func spreadSelector(pod *corev1.Pod, declared *corev1.TopologySpreadConstraint) labels.Selector {
 	pods := selector(declared.LabelSelector)
 	for _, key := range declared.MatchLabelKeys {
@@ -53,17 +54,17 @@ func spreadSelector(pod *corev1.Pod, declared *corev1.TopologySpreadConstraint) 
 	return pods
 }
 
-// means says whether a pod is one of those that are spread. What is ending leaves its place to others.
-func (c *constraint) means(p, q *Pod) bool {
+// matches reports whether a pod counts. Terminating pods do not.
+func (c *constraint) matches(p, q *Pod) bool {
 	return q.DeletionTimestamp == nil && q.Namespace == p.Namespace && !c.pods.Empty() && c.pods.Matches(labels.Set(q.Labels))
 }
 
-// counts says whether a node is one of those that pods are spread over.
+// counts reports whether the pods of a node count.
 func (c *constraint) counts(p *Pod, n *Node) bool {
 	return (!c.selected || n.selected(p)) && (!c.tolerated || p.tolerates(n.Spec.Taints))
 }
 
-// hasKeys says whether a node has the labels of all constraints.
+// hasKeys reports whether a node has the topology labels of all constraints.
 func hasKeys(n *Node, all []constraint) bool {
 	for i := range all {
 		if _, ok := n.Labels[all[i].key]; !ok {
@@ -73,31 +74,31 @@ func hasKeys(n *Node, all []constraint) bool {
 	return true
 }
 
-// spreading is how the pods are spread that a pod must be spread with.
+// spreading holds the pod counts for the required spread constraints of a pod.
 type spreading struct {
 	pod   *Pod
-	pods  []map[string]int // by constraint, and value of its label
-	least []int            // by constraint, the fewest; negative when that has to be found out
+	pods  []map[string]int // by constraint and domain
+	least []int            // by constraint, the lowest count of any domain; negative if not computed
 }
 
 func newSpreading(p *Pod, nodes []*Node) *spreading {
-	s := &spreading{pod: p, pods: make([]map[string]int, len(p.even)), least: make([]int, len(p.even))}
-	for i := range p.even {
+	s := &spreading{pod: p, pods: make([]map[string]int, len(p.requiredSpread)), least: make([]int, len(p.requiredSpread))}
+	for i := range p.requiredSpread {
 		s.pods[i], s.least[i] = map[string]int{}, -1
 	}
 	for _, n := range nodes {
-		if !hasKeys(n, p.even) {
+		if !hasKeys(n, p.requiredSpread) {
 			continue
 		}
-		for i := range p.even {
-			c := &p.even[i]
+		for i := range p.requiredSpread {
+			c := &p.requiredSpread[i]
 			if !c.counts(p, n) {
 				continue
 			}
 			domain := n.Labels[c.key]
-			s.pods[i][domain] += 0 // an empty one is one too
+			s.pods[i][domain] += 0 // an empty domain counts too
 			for _, q := range n.Pods {
-				if c.means(p, q) {
+				if c.matches(p, q) {
 					s.pods[i][domain]++
 				}
 			}
@@ -106,20 +107,20 @@ func newSpreading(p *Pod, nodes []*Node) *spreading {
 	return s
 }
 
-// count counts a pod that is on a node, or is not there any more.
+// count adjusts the counts for a pod that is on, or was removed from, a node.
 func (s *spreading) count(q *Pod, n *Node, pods int) {
-	if !hasKeys(n, s.pod.even) {
+	if !hasKeys(n, s.pod.requiredSpread) {
 		return
 	}
-	for i := range s.pod.even {
-		if c := &s.pod.even[i]; c.means(s.pod, q) && c.counts(s.pod, n) {
+	for i := range s.pod.requiredSpread {
+		if c := &s.pod.requiredSpread[i]; c.matches(s.pod, q) && c.counts(s.pod, n) {
 			s.pods[i][n.Labels[c.key]] += pods
 			s.least[i] = -1
 		}
 	}
 }
 
-// fewest is how many pods the domain has that has the fewest.
+// fewest returns the lowest count of any domain.
 func (s *spreading) fewest(i int) int {
 	if s.least[i] >= 0 {
 		return s.least[i]
@@ -130,7 +131,7 @@ func (s *spreading) fewest(i int) int {
 			fewest = pods
 		}
 	}
-	if len(s.pods[i]) < s.pod.even[i].least {
+	if len(s.pods[i]) < s.pod.requiredSpread[i].least {
 		fewest = 0
 	}
 	s.least[i] = max(fewest, 0)
@@ -138,20 +139,20 @@ func (s *spreading) fewest(i int) int {
 }
 
 var (
-	uneven  = &refusal{[]string{"node(s) didn't match pod topology spread constraints"}, false, forPods | forNode}
-	nowhere = &refusal{[]string{"node(s) didn't match pod topology spread constraints (missing required label)"}, true, forNode}
+	spreadUnmatched    = &refusal{[]string{"node(s) didn't match pod topology spread constraints"}, false, forPods | forNode}
+	spreadLabelMissing = &refusal{[]string{"node(s) didn't match pod topology spread constraints (missing required label)"}, true, forNode}
 )
 
-// refuses is why a pod on the node would be one too many there; nil when it would not.
+// refuses returns why the pod would violate a constraint on the node; nil if it would not.
 func (s *spreading) refuses(n *Node) *refusal {
-	for i := range s.pod.even {
-		c := &s.pod.even[i]
+	for i := range s.pod.requiredSpread {
+		c := &s.pod.requiredSpread[i]
 		domain, ok := n.Labels[c.key]
 		if !ok {
-			return nowhere
+			return spreadLabelMissing
 		}
 		if s.pods[i][domain]+c.itself-s.fewest(i) > c.skew {
-			return uneven
+			return spreadUnmatched
 		}
 	}
 	return nil

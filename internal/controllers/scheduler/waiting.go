@@ -11,82 +11,83 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// wait is a pod that no node took.
-type wait struct {
+// waitingPod is an unschedulable pod.
+type waitingPod struct {
 	pod      *Pod
 	cause    cause
-	promised bool // others are leaving for it
-	called   bool // something has come that it waits for
+	promised bool // preemption for it is under way
+	called   bool // an event that it waits for has occurred
 	attempts int
 	since    time.Time
 }
 
-// How long a pod that no node took waits before it is looked at again, although something has changed: doubled each time.
+// firstPause is the backoff before an unschedulable pod is retried after a relevant change. It doubles with
+// each attempt, up to maxPause.
 const (
 	firstPause = time.Second
 	maxPause   = 10 * time.Second
 )
 
-// pause is how long the pod has still to wait when something has changed.
-func (w *wait) pause(now time.Time) time.Duration {
+// pause returns the remaining backoff.
+func (w *waitingPod) pause(now time.Time) time.Duration {
 	pause := firstPause << min(w.attempts-1, 4)
 	return max(0, w.since.Add(min(pause, maxPause)).Sub(now))
 }
 
-// wait has a pod wait, from now on. The lock is held.
-func (c *cluster) wait(p *Pod, d Decision, now time.Time) {
+// addWaiting records that a pod waits. The caller holds the lock.
+func (c *cluster) addWaiting(p *Pod, d Decision, now time.Time) {
 	key := informer.KeyOf(p.Pod)
 	w := c.waiting[key]
 	if w == nil || w.pod.UID != p.UID {
-		w = &wait{}
+		w = &waitingPod{}
 		c.waiting[key] = w
 	}
-	w.pod, w.cause, w.promised, w.called, w.since = p, d.waits, d.Promise != "" || d.Keep, false, now
+	w.pod, w.cause, w.promised, w.called, w.since = p, d.waitsFor, d.Nominate != "" || d.KeepNomination, false, now
 	w.attempts++
 }
 
-// woken is a pod that waits, and for which something may be better in so long.
-type woken struct {
+// retry is a waiting pod to retry after a pause.
+type retry struct {
 	controller.Request
 	pod   *corev1.Pod
 	pause time.Duration
 }
 
-// awake are the pods that wait for what has come, in the order in which they ask.
-func (c *cluster) awake(now time.Time, come func(*wait) bool) (all []woken) {
+// wake returns the waiting pods that come selects, in processing order.
+func (c *cluster) wake(now time.Time, come func(*waitingPod) bool) (all []retry) {
 	for key, w := range c.waiting {
 		if come(w) {
-			all = append(all, woken{key, w.pod.Pod, w.pause(now)})
+			all = append(all, retry{key, w.pod.Pod, w.pause(now)})
 			w.called = true
 		}
 	}
-	slices.SortFunc(all, func(a, b woken) int { return beforeOther(a.pod, b.pod) })
+	slices.SortFunc(all, func(a, b retry) int { return compareQueued(a.pod, b.pod) })
 	return all
 }
 
-// podChanged are the pods that may find room because of another one.
-func (c *cluster) podChanged(pod *corev1.Pod, now time.Time) []woken {
+// podChanged returns the waiting pods that may fit after a change of another pod.
+func (c *cluster) podChanged(pod *corev1.Pod, now time.Time) []retry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	on := c.touch(pod)
+	on := c.invalidate(pod)
 	if now, there := c.pods.Indexer().Get(informer.KeyOf(pod)); there && now.UID == pod.UID && pending(now) {
-		c.asking.add(now)
-	} else { // what was told last of one that has gone may be that it asked
-		c.asking.remove(pod)
+		c.pending.add(now)
+	} else { // the last event of a deleted pod may show it as pending
+		c.pending.remove(pod)
 	}
 	if len(on) == 0 || len(c.waiting) == 0 {
 		return nil
 	}
 	c.sync()
 	changed := NewPod(pod)
-	return c.awake(now, func(w *wait) bool {
+	return c.wake(now, func(w *waitingPod) bool {
 		room := w.cause&forRoom != 0 && slices.ContainsFunc(on, func(name string) bool { return c.takes(name, w) })
-		return w.pod.UID != pod.UID && (room || w.cause&forPods != 0 && w.pod.minds(changed, c.labelsOf))
+		return w.pod.UID != pod.UID && (room || w.cause&forPods != 0 && w.pod.affectedBy(changed, c.labelsOf))
 	})
 }
 
-// nodeChanged are the pods that may find room because of a node.
-func (c *cluster) nodeChanged(node *corev1.Node, now time.Time) []woken {
+// nodeChanged returns the waiting pods that may fit after a change of a node.
+func (c *cluster) nodeChanged(node *corev1.Node, now time.Time) []retry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.changed[node.Name] = true
@@ -94,20 +95,20 @@ func (c *cluster) nodeChanged(node *corev1.Node, now time.Time) []woken {
 		return nil
 	}
 	c.sync()
-	return c.awake(now, func(w *wait) bool {
-		return c.takes(node.Name, w) || w.cause&forPods != 0 && len(w.pod.even) > 0
+	return c.wake(now, func(w *waitingPod) bool {
+		return c.takes(node.Name, w) || w.cause&forPods != 0 && len(w.pod.requiredSpread) > 0
 	})
 }
 
-// namespaceChanged are the pods that may find room because a namespace has other labels.
-func (c *cluster) namespaceChanged(now time.Time) []woken {
+// namespaceChanged returns the waiting pods that may fit after a change of a namespace's labels.
+func (c *cluster) namespaceChanged(now time.Time) []retry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.awake(now, func(w *wait) bool { return w.cause&forPods != 0 })
+	return c.wake(now, func(w *waitingPod) bool { return w.cause&forPods != 0 })
 }
 
-// takes says whether a node, by itself, takes a pod that waits, or would if less important ones left.
-func (c *cluster) takes(name string, w *wait) bool {
+// takes reports whether a node by itself fits a waiting pod, possibly after preemption.
+func (c *cluster) takes(name string, w *waitingPod) bool {
 	n := c.byName[name]
 	if n == nil {
 		return false
@@ -116,22 +117,22 @@ func (c *cluster) takes(name string, w *wait) bool {
 	return r == nil || !r.final && n.lowest < w.pod.priority && !w.pod.neverPreempts() && !w.promised
 }
 
-// minds says whether it matters to a pod that another one comes, goes, or is labelled otherwise.
-func (p *Pod) minds(q *Pod, namespaces NamespaceLabels) bool {
-	for _, terms := range [][]term{p.with, p.without} {
+// affectedBy reports whether the creation, deletion or relabeling of q may affect where the pod fits.
+func (p *Pod) affectedBy(q *Pod, namespaces NamespaceLabels) bool {
+	for _, terms := range [][]term{p.affinity, p.antiAffinity} {
 		for i := range terms {
-			if terms[i].means(q, namespaces) {
+			if terms[i].matches(q, namespaces) {
 				return true
 			}
 		}
 	}
-	for i := range q.without {
-		if q.without[i].means(p, namespaces) {
+	for i := range q.antiAffinity {
+		if q.antiAffinity[i].matches(p, namespaces) {
 			return true
 		}
 	}
-	for i := range p.even {
-		if q.Namespace == p.Namespace && p.even[i].pods.Matches(labels.Set(q.Labels)) {
+	for i := range p.requiredSpread {
+		if q.Namespace == p.Namespace && p.requiredSpread[i].pods.Matches(labels.Set(q.Labels)) {
 			return true
 		}
 	}

@@ -11,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// world is nodes with pods on them, made by the functions below.
-type world struct {
+// fixture is a set of nodes with pods, built by the functions below.
+type fixture struct {
 	nodes      []*Node
 	budgets    []*policyv1.PodDisruptionBudget
 	namespaces map[string]labels.Set
 }
 
-// on makes a node of four cores and 8 GiB, with pods on it.
+// on returns a node of four cores and 8 GiB with the given pods.
 func on(name string, change func(*corev1.Node), pods ...*corev1.Pod) *Node {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
 	node.Status.Allocatable = corev1.ResourceList{
@@ -43,7 +43,7 @@ func tainted(key string, effect corev1.TaintEffect) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key, Effect: effect}) }
 }
 
-// pod makes a pod that asks for so many cores, such as "500m".
+// pod returns a pod that requests an amount of CPU, such as "500m".
 func pod(name, cpu string, changes ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name), Labels: map[string]string{"app": name}}}
 	p.Spec.Containers = []corev1.Container{{Name: "web"}}
@@ -60,13 +60,13 @@ func priority(value int32) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.Priority = &value }
 }
 
-// decide is what becomes of a pod.
-func (w world) decide(pod *corev1.Pod) Decision {
+// decide returns the decision for a pod.
+func (w fixture) decide(pod *corev1.Pod) Decision {
 	apart, minding := false, false
 	for _, n := range w.nodes {
-		apart, minding = apart || len(n.apart) > 0, minding || len(n.minding) > 0
+		apart, minding = apart || len(n.antiAffinity) > 0, minding || len(n.affinity) > 0
 	}
-	return Decide(Seen{
+	return Decide(Input{
 		Pod: NewPod(pod), Nodes: w.nodes, Apart: apart, Minding: minding,
 		Namespaces: func(name string) labels.Set { return w.namespaces[name] },
 		Budgets:    func() []*policyv1.PodDisruptionBudget { return w.budgets },

@@ -15,12 +15,12 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// bind binds a pod to the node that it was given. When that is refused the room is free again; when it is not known whether it is
-// done, the pod keeps it, and the same is tried again.
+// bind binds a pod to its reserved node. If the server rejects the binding, the reservation is released. If
+// the outcome is unknown, the pod keeps its reservation and the same binding is retried.
 func (s *scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) (controller.Result, error) {
 	_, err := s.hand.Do(ctx, binding{pod, node})
 	if err == nil {
@@ -31,24 +31,24 @@ func (s *scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) (con
 	}
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		controller.Note(ctx, "%v", err)
-		s.late(informer.KeyOf(pod))
+		s.lostRace(informer.KeyOf(pod))
 		return controller.Result{}, nil
 	}
-	s.refused(informer.KeyOf(pod))
-	actions, failed := rejected(pod, err, time.Now())
+	s.rejectedBinding(informer.KeyOf(pod))
+	actions, failed := rejection(pod, err, time.Now())
 	if failed == nil {
 		_, failed = s.hand.Do(ctx, actions...)
 	}
 	return controller.Result{}, errors.Join(err, failed)
 }
 
-// isRefusal says that an error is the answer of a server that has not done what it was asked to.
+// isRefusal reports whether the server answered with a client error, so that nothing was done.
 func isRefusal(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Code >= 400 && status.Status().Code < 500
 }
 
-// binding gives a pod its node.
+// binding is the action that binds a pod to a node.
 type binding struct {
 	pod  *corev1.Pod
 	node string
@@ -56,7 +56,7 @@ type binding struct {
 
 func (b binding) String() string { return fmt.Sprintf("bind pod/%s to node/%s", b.pod.Name, b.node) }
 
-func (b binding) Do(ctx context.Context, by *action.Hand) error {
+func (b binding) Do(ctx context.Context, by *action.Executor) error {
 	body := &corev1.Binding{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Binding"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: b.pod.Namespace, Name: b.pod.Name, UID: b.pod.UID},
@@ -64,16 +64,16 @@ func (b binding) Do(ctx context.Context, by *action.Hand) error {
 	}
 	err := client.Of[*corev1.Pod](by.Client, pods.Resource).CreateSubresource(ctx, "binding", body, metav1.CreateOptions{})
 	if err == nil {
-		by.Events.Normal(b.pod, "Scheduled", "Successfully assigned %s/%s to %s", b.pod.Namespace, b.pod.Name, b.node)
+		by.Recorder.Normal(b.pod, "Scheduled", "Successfully assigned %s/%s to %s", b.pod.Namespace, b.pod.Name, b.node)
 	}
 	return err
 }
 
-// actions are what is done about a pod that no node takes: it is told why, promised the node that others are to leave, and those
-// are told to.
+// actions returns what to do about an unschedulable pod: record the reason, nominate the node, and preempt
+// the victims.
 func (d *Decision) actions(pod *corev1.Pod, now time.Time) ([]action.Action, error) {
-	promise := d.Promise
-	if d.Keep {
+	promise := d.Nominate
+	if d.KeepNomination {
 		promise = pod.Status.NominatedNodeName
 	}
 	actions, err := unscheduled(pod, corev1.PodReasonUnschedulable, d.Message, promise, now)
@@ -84,26 +84,26 @@ func (d *Decision) actions(pod *corev1.Pod, now time.Time) ([]action.Action, err
 		if victim.DeletionTimestamp != nil {
 			continue
 		}
-		leave, err := leaving(victim.Pod, pod, d.Promise, now)
+		leave, err := preemption(victim.Pod, pod, d.Nominate, now)
 		if err != nil {
 			return nil, err
 		}
 		actions = append(actions, leave...)
 	}
 	if len(d.Victims) > 0 {
-		return []action.Action{action.Sure{Asks: []action.Question{unchanged{d.Promise, d.beside}}, Then: actions}}, nil
+		return []action.Action{action.Guard{Preconditions: []action.Precondition{unchangedNode{d.Nominate, d.observed}}, Then: actions}}, nil
 	}
 	return actions, nil
 }
 
-// rejected says that a pod could not be bound.
-func rejected(pod *corev1.Pod, err error, now time.Time) ([]action.Action, error) {
+// rejection returns the actions that record a rejected binding.
+func rejection(pod *corev1.Pod, err error, now time.Time) ([]action.Action, error) {
 	return unscheduled(pod, corev1.PodReasonSchedulerError, "binding rejected: "+err.Error(), pod.Status.NominatedNodeName, now)
 }
 
-// unscheduled tells a pod why it has no node.
+// unscheduled returns the actions that record on a pod why it is not scheduled.
 func unscheduled(pod *corev1.Pod, reason, message, promise string, now time.Time) ([]action.Action, error) {
-	tell := action.Event{About: pod, Warning: true, Reason: "FailedScheduling", Message: message}
+	tell := action.Event{Object: pod, Warning: true, Reason: "FailedScheduling", Message: message}
 	condition := corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message,
 		ObservedGeneration: pod.Generation, LastTransitionTime: metav1.NewTime(now),
@@ -122,29 +122,29 @@ func unscheduled(pod *corev1.Pod, reason, message, promise string, now time.Time
 	case pod.Status.NominatedNodeName != "":
 		status["nominatedNodeName"] = nil
 	}
-	// It is about the pod as it was seen: one that was given a node meanwhile is not told that it has none.
+	// Conditional on the observed pod: it may have been bound in the meantime.
 	seen := map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion}
 	patch, err := patchStatus(pod, seen, status, "tell why there is no node to")
 	return []action.Action{patch, tell}, err
 }
 
-// leaving tells a pod to leave its node for another one.
-func leaving(victim, pod *corev1.Pod, node string, now time.Time) ([]action.Action, error) {
+// preemption returns the actions that preempt a pod.
+func preemption(victim, pod *corev1.Pod, node string, now time.Time) ([]action.Action, error) {
 	patch, err := patchStatus(victim, map[string]any{"uid": victim.UID}, map[string]any{"conditions": []corev1.PodCondition{{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler,
 		Message:            Component + ": preempting to accommodate a higher priority pod",
 		ObservedGeneration: victim.Generation, LastTransitionTime: metav1.NewTime(now),
 	}}}, "mark as preempted")
-	return []action.Action{patch, action.Delete[*corev1.Pod]{In: pods.Resource, Object: victim, Tell: action.Tell{
-		About: victim, Reason: "Preempted", Message: fmt.Sprintf("Preempted by pod %s on node %s", pod.UID, node),
+	return []action.Action{patch, action.Delete[*corev1.Pod]{Resource: pods.Resource, Object: victim, Events: action.Events{
+		Object: victim, Reason: "Preempted", Message: fmt.Sprintf("Preempted by pod %s on node %s", pod.UID, node),
 	}}}, err
 }
 
-// patchStatus changes the status of a pod that is as it was seen.
+// patchStatus returns a patch of a pod's status, conditional on the metadata in seen.
 func patchStatus(pod *corev1.Pod, seen, status map[string]any, does string) (action.Action, error) {
 	body, err := json.Marshal(map[string]any{"metadata": seen, "status": status})
 	return action.Patch[*corev1.Pod]{
-		In: pods.Resource, Object: pod, Subresource: "status", Type: types.StrategicMergePatchType, Body: body, Does: does,
+		Resource: pods.Resource, Object: pod, Subresource: "status", Type: types.StrategicMergePatchType, Body: body, Verb: does,
 	}, err
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/serviceaccount"
 )
 
-// knowing is the controller as a program of its own, which knows the server by some certificates.
-func knowing(authority string) func(context.Context, *rest.Config) error {
+// withAuthority returns the controller as a separate program that is configured with a certificate bundle.
+func withAuthority(authority string) func(context.Context, *rest.Config) error {
 	return func(ctx context.Context, config *rest.Config) error {
 		m, err := controller.NewManager(config, controller.ManagerOptions{
 			Authority: []byte(authority), Log: slog.New(slog.DiscardHandler),
@@ -32,8 +32,8 @@ func knowing(authority string) func(context.Context, *rest.Config) error {
 	}
 }
 
-// corrections runs the controller twice for an hour, and returns how often the bundle of the namespace default was written
-// over, and what it says in the end.
+// corrections runs two controllers with different certificates for an hour, and returns how often the bundle
+// in the namespace default was overwritten and its final content.
 func corrections(t *testing.T, one, other string) (count int, says string) {
 	t.Helper()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
@@ -64,20 +64,20 @@ func corrections(t *testing.T, one, other string) (count int, says string) {
 			t.Fatal(err)
 		}
 		says = bundle.Data["ca.crt"]
-	}, trial.Alone(), bowlinetest.Controllers(knowing(one), knowing(other)))
+	}, trial.Alone(), bowlinetest.Controllers(withAuthority(one), withAuthority(other)))
 	return count, says
 }
 
-// Two that know the server by other certificates cannot agree. They do not write as fast as they can.
-func TestTwoThatKnowOtherCertificatesTakeTheirTime(t *testing.T) {
+// Two controllers with different certificates cannot agree, but back off.
+func TestConflictingCertificatesBackOff(t *testing.T) {
 	t.Parallel()
 	if count, _ := corrections(t, "one", "other"); count < 2 || count > 600 {
 		t.Errorf("in an hour the bundle was written over %d times", count)
 	}
 }
 
-// Who does not know the certificates has nothing to say about them: another one, such as Kubernetes' own, may.
-func TestWhoKnowsNoCertificatesLeavesWhatIsSaid(t *testing.T) {
+// A controller without certificates does not overwrite those of another one, such as Kubernetes' own.
+func TestUnknownCertificatesOverwriteNothing(t *testing.T) {
 	t.Parallel()
 	if count, says := corrections(t, "", "other"); count > 1 || says != "other" {
 		t.Errorf("the bundle was written over %d times, and says %q", count, says)

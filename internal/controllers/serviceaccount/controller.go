@@ -1,9 +1,9 @@
-// Package serviceaccount is the controller that gives each namespace what pods and operators count on: the ServiceAccount
-// "default", and the ConfigMap "kube-root-ca.crt" with the certificates by which the server is known. Who deletes one gets it
-// again; a namespace that ends gets nothing.
+// Package serviceaccount implements the controller that provides each namespace with the ServiceAccount
+// "default" and the ConfigMap "kube-root-ca.crt", which has the server's CA certificates. Deleted ones are
+// recreated, except in terminating namespaces.
 //
-// It is what Kubernetes divides among the controllers serviceaccount and root-ca-certificate-publisher. Tokens are not its
-// business. decide.go is what it does, of nothing but what was seen.
+// It combines Kubernetes' controllers serviceaccount and root-ca-certificate-publisher. It does not handle
+// tokens. decide.go computes the actions from what was observed, without I/O.
 package serviceaccount
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-// Name of the controller, as --controllers takes it.
+// Name is the controller's name, as the --controllers flag accepts it.
 const Name = "serviceaccount"
 
-// workers is how many namespaces are seen to at a time.
+// workers is the number of namespaces processed concurrently.
 const workers = 4
 
 var (
@@ -33,14 +33,14 @@ var (
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 )
 
-// Add adds the controller to a manager. The certificates are the manager's Authority.
+// Add adds the controller to a manager. It publishes the manager's Authority.
 func Add(m *controller.Manager) *controller.Controller {
 	p := &provider{
 		authority:  string(m.Authority()),
 		namespaces: informer.For[*corev1.Namespace](m.Informers(), namespaces),
 		accounts:   informer.For[*corev1.ServiceAccount](m.Informers(), accounts, named(DefaultAccount)),
 		bundles:    informer.For[*corev1.ConfigMap](m.Informers(), configMaps, named(Bundle)),
-		hand:       action.NewHand(m, "serviceaccount-controller"),
+		hand:       action.NewExecutor(m, "serviceaccount-controller"),
 	}
 	return m.Add(controller.Options{
 		Name: Name, Reconciler: p, Workers: workers,
@@ -52,7 +52,7 @@ func Add(m *controller.Manager) *controller.Controller {
 	})
 }
 
-// named are the objects of that name, in all namespaces: the caches hold no others.
+// named limits a cache to objects of a name, in all namespaces.
 func named(name string) informer.Scope {
 	return informer.Scope{Fields: fields.OneTermEqualSelector("metadata.name", name)}
 }
@@ -61,28 +61,29 @@ func namespaceOf[T client.Object](obj T) []controller.Request {
 	return []controller.Request{{Name: obj.GetNamespace()}}
 }
 
-// provider sees to one namespace at a time.
+// provider reconciles one namespace per request.
 type provider struct {
 	authority  string
 	namespaces *informer.Informer[*corev1.Namespace]
 	accounts   *informer.Informer[*corev1.ServiceAccount]
 	bundles    *informer.Informer[*corev1.ConfigMap]
-	hand       *action.Hand
-	// told is what bundles say: two that know the server by other certificates correct each other ever later.
-	told action.Told[said]
+	hand       *action.Executor
+	// backoff delays writes of the bundle in a conflict loop with a controller that publishes other
+	// certificates.
+	backoff action.StatusBackoff[bundleContent]
 }
 
-// Reconcile makes what the namespace lacks.
+// Reconcile creates or updates the objects of a namespace.
 func (p *provider) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	namespace, err := p.namespaces.Indexer().Find(request)
 	if apierrors.IsNotFound(err) {
-		p.told.Forget(request)
+		p.backoff.Delete(request)
 		return controller.Result{}, nil
 	}
 	if err != nil {
 		return controller.Result{}, err
 	}
-	s := seen{namespace: namespace, authority: p.authority}
+	s := input{namespace: namespace, authority: p.authority}
 	if s.account, err = found(p.accounts, informer.Key{Namespace: namespace.Name, Name: DefaultAccount}); err != nil {
 		return controller.Result{}, err
 	}
@@ -91,16 +92,16 @@ func (p *provider) Reconcile(ctx context.Context, request controller.Request) (c
 	}
 	var wait time.Duration
 	if s.bundle != nil {
-		wait = p.told.Wait(request, saidIn(s.bundle), s.next())
+		wait = p.backoff.Delay(request, contentOf(s.bundle), s.next())
 	}
 	result, err := p.hand.Do(ctx, decide(s, wait)...)
 	if err == nil && wait == 0 {
-		p.told.Said(request, s.next())
+		p.backoff.Written(request, s.next())
 	}
 	return result, err
 }
 
-// found is a cached object, or nil. One that cannot be read is an error: it is there.
+// found returns a cached object, or nil. An object that cannot be decoded is an error, since it exists.
 func found[T client.Object](in *informer.Informer[T], key informer.Key) (obj T, err error) {
 	if obj, err = in.Indexer().Find(key); apierrors.IsNotFound(err) {
 		return obj, nil

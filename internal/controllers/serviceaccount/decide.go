@@ -7,77 +7,78 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-// What each namespace has.
+// Names of the objects in each namespace.
 const (
-	// DefaultAccount is the ServiceAccount of pods that name none.
+	// DefaultAccount is the ServiceAccount of pods that do not name one.
 	DefaultAccount = "default"
-	// Bundle is the ConfigMap that says by which certificates the server is known, in its key "ca.crt".
+	// Bundle is the ConfigMap with the server's CA certificates, in its key "ca.crt".
 	Bundle = "kube-root-ca.crt"
 )
 
-// description is the annotation of the ConfigMap that tells people what it is for. The text is Kubernetes'.
+// description is the annotation that describes the ConfigMap to users. Its text is Kubernetes'.
 const (
 	description     = "kubernetes.io/description"
 	descriptionText = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal " +
 		"service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."
 )
 
-// seen is what a decision is made of. The account and the bundle are nil where there is none.
-type seen struct {
+// input is the input of a decision. account and bundle are nil if they do not exist.
+type input struct {
 	namespace *corev1.Namespace
 	account   *corev1.ServiceAccount
 	bundle    *corev1.ConfigMap
-	// authority is empty where nobody has said by which certificates the server is known.
+	// authority has the server's CA certificates; empty if they are unknown.
 	authority string
 }
 
-// next is what is to stand in the bundle: who does not know the certificates leaves what somebody has said of them.
-func (s seen) next() said {
+// next returns the desired content of the bundle. If the certificates are unknown, existing content stays.
+func (s input) next() bundleContent {
 	if s.authority == "" && s.bundle != nil {
-		return saidIn(s.bundle)
+		return contentOf(s.bundle)
 	}
-	return said{map[string]string{"ca.crt": s.authority}, true}
+	return bundleContent{map[string]string{"ca.crt": s.authority}, true}
 }
 
-// said is what a bundle says: the certificates, and whether people are told what they are for.
-type said struct {
+// bundleContent is the content of a bundle: the certificates, and whether it has a description.
+type bundleContent struct {
 	Data      map[string]string
 	Described bool
 }
 
-func saidIn(bundle *corev1.ConfigMap) said {
-	return said{bundle.Data, bundle.Annotations[description] != ""}
+func contentOf(bundle *corev1.ConfigMap) bundleContent {
+	return bundleContent{bundle.Data, bundle.Annotations[description] != ""}
 }
 
-// decide says what the namespace lacks. wait is how long not to write over what somebody else has made of the bundle.
-func decide(s seen, wait time.Duration) (actions []action.Action) {
+// decide returns the actions for a namespace. While wait is positive, another client's change of the bundle
+// stands.
+func decide(s input, wait time.Duration) (actions []action.Action) {
 	if s.namespace.DeletionTimestamp != nil || s.namespace.Status.Phase == corev1.NamespaceTerminating {
 		return nil
 	}
 	if s.account == nil {
 		account := &corev1.ServiceAccount{ObjectMeta: s.meta(DefaultAccount)}
-		actions = append(actions, action.Create[*corev1.ServiceAccount]{In: accounts, Object: account, Anybodys: true})
+		actions = append(actions, action.Create[*corev1.ServiceAccount]{Resource: accounts, Object: account, AcceptExisting: true})
 	}
 	switch b, next := s.bundle, s.next(); {
 	case b == nil:
 		bundle := &corev1.ConfigMap{ObjectMeta: s.meta(Bundle), Data: next.Data}
 		bundle.Annotations = map[string]string{description: descriptionText}
-		actions = append(actions, action.Create[*corev1.ConfigMap]{In: configMaps, Object: bundle, Anybodys: true})
-	case b.DeletionTimestamp != nil || equality.Semantic.DeepEqual(saidIn(b), next):
+		actions = append(actions, action.Create[*corev1.ConfigMap]{Resource: configMaps, Object: bundle, AcceptExisting: true})
+	case b.DeletionTimestamp != nil || equality.Semantic.DeepEqual(contentOf(b), next):
 	case wait > 0:
-		actions = append(actions, action.Again{After: wait})
+		actions = append(actions, action.Requeue{After: wait})
 	default:
 		b = b.DeepCopy()
 		metav1.SetMetaDataAnnotation(&b.ObjectMeta, description, descriptionText)
 		b.Data = next.Data
-		actions = append(actions, action.Update[*corev1.ConfigMap]{In: configMaps, Object: b})
+		actions = append(actions, action.Update[*corev1.ConfigMap]{Resource: configMaps, Object: b})
 	}
 	return actions
 }
 
-func (s seen) meta(name string) metav1.ObjectMeta {
+func (s input) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: s.namespace.Name, Name: name}
 }

@@ -25,10 +25,10 @@ func TestTranscripts(t *testing.T) {
 		bowlinetest.Controllers(process))
 }
 
-// process is the controller as a program of its own, which knows the server by a certificate.
-var process = knowing("a certificate")
+// process is the controller as a separate program, configured with a certificate.
+var process = withAuthority("a certificate")
 
-// user makes a namespace, and breaks what it is given.
+// user creates a namespace, deletes its service accounts and changes a bundle.
 func user(ctx context.Context, config *rest.Config) error {
 	c, err := client.New(config)
 	if err != nil {
@@ -48,7 +48,7 @@ func user(ctx context.Context, config *rest.Config) error {
 	return err
 }
 
-func TestEachNamespaceHasWhatItShouldWhateverGoesWrong(t *testing.T) {
+func TestNamespacesAreProvisionedDespiteFaults(t *testing.T) {
 	t.Parallel()
 	program := trial.Program(process)
 	for _, processes := range [][]bowlinetest.Process{program.Once(), program.Twice()} {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
 var (
@@ -19,8 +19,8 @@ var (
 	podKind        = corev1.SchemeGroupVersion.WithKind("Pod")
 )
 
-// claimTemplates are the templates of a set's claims. Of several with one name the last one counts: a pod has one volume of a
-// name.
+// claimTemplates returns the claim templates of a set. If several have the same name, the last one applies,
+// because the volume names of a pod are unique.
 func claimTemplates(set *appsv1.StatefulSet) (distinct []*corev1.PersistentVolumeClaim) {
 	all := set.Spec.VolumeClaimTemplates
 	last := map[string]int{}
@@ -35,12 +35,12 @@ func claimTemplates(set *appsv1.StatefulSet) (distinct []*corev1.PersistentVolum
 	return distinct
 }
 
-// claimName is what the claim of a template for an ordinal is called.
+// claimName returns the name of the claim of a template for an ordinal.
 func claimName(set *appsv1.StatefulSet, template *corev1.PersistentVolumeClaim, ordinal int) string {
 	return template.Name + "-" + podName(set, ordinal)
 }
 
-// newClaim is the claim of a template for an ordinal.
+// newClaim returns the claim of a template for an ordinal.
 func newClaim(set *appsv1.StatefulSet, template *corev1.PersistentVolumeClaim, ordinal int) *corev1.PersistentVolumeClaim {
 	claim := template.DeepCopy()
 	claim.Name, claim.Namespace = claimName(set, template, ordinal), set.Namespace
@@ -51,7 +51,7 @@ func newClaim(set *appsv1.StatefulSet, template *corev1.PersistentVolumeClaim, o
 	return claim
 }
 
-// missing makes the claims that a pod needs and that there are not.
+// missing returns the creations of the claims that a pod uses and that do not exist.
 func (w *work) missing(pod *corev1.Pod, ordinal int) (made []action.Action) {
 	for _, template := range claimTemplates(w.Set) {
 		claim := newClaim(w.Set, template, ordinal)
@@ -64,20 +64,22 @@ func (w *work) missing(pod *corev1.Pod, ordinal int) (made []action.Action) {
 	return made
 }
 
-// claimed makes a claim, and tells of it. One that is there although the cache did not show it will do: claims outlive pods.
+// claimed returns the creation of a claim, with its events. An existing claim that the cache did not show is
+// accepted, since claims outlive pods.
 func (w *work) claimed(claim *corev1.PersistentVolumeClaim, pod *corev1.Pod) action.Action {
 	about := fmt.Sprintf("Pod %s in StatefulSet %s", pod.Name, w.Set.Name)
-	create := action.Create[*corev1.PersistentVolumeClaim]{In: claimsResource, Object: claim, Anybodys: true, Tell: action.Tell{
-		About: w.Set, Reason: "SuccessfulCreate", Message: fmt.Sprintf("Create Claim %s %s success", claim.Name, about),
-		FailureReason: "FailedCreate", FailureBegin: fmt.Sprintf("Create Claim %s for %s failed error: ", claim.Name, about),
+	create := action.Create[*corev1.PersistentVolumeClaim]{Resource: claimsResource, Object: claim, AcceptExisting: true, Events: action.Events{
+		Object: w.Set, Reason: "SuccessfulCreate", Message: fmt.Sprintf("Create Claim %s %s success", claim.Name, about),
+		FailureReason: "FailedCreate", FailurePrefix: fmt.Sprintf("Create Claim %s for %s failed error: ", claim.Name, about),
 	}}
-	return action.Otherwise{Action: create, Else: func(err error) action.Action {
+	return action.OnFailure{Action: create, Else: func(err error) action.Action {
 		return w.event(true, "FailedCreate", "Create %s failed error: failed to create PVC %s: %v", about, claim.Name, err)
 	}}
 }
 
-// blocked says why a pod cannot be made for now, because of a claim: one is being deleted, or will be with the pod that had this
-// name before.
+// blocked reports whether a pod cannot be created yet because one of its claims is being deleted, or will be
+// deleted with the previous pod of this name. because is the reason to report in an event, or "" to report
+// none.
 func (w *work) blocked(pod *corev1.Pod, ordinal int) (because string, blocked bool) {
 	for _, template := range claimTemplates(w.Set) {
 		claim := w.Claim(claimName(w.Set, template, ordinal))
@@ -94,8 +96,9 @@ func (w *work) blocked(pod *corev1.Pod, ordinal int) (because string, blocked bo
 	return "", false
 }
 
-// retain gives the claims of a pod the owners that they should have: with them they are deleted. Of a claim that somebody else
-// controls it is told when that changes something, and when the pod is made.
+// retain updates the owners of a pod's claims according to the retention policy, so that the garbage
+// collector deletes the claims with the owners. If another controller owns a claim, an event is recorded when
+// the owners change and when the pod is created.
 func (w *work) retain(pod *corev1.Pod, ordinal int) (updates []action.Action) {
 	for _, template := range claimTemplates(w.Set) {
 		claim := w.Claim(claimName(w.Set, template, ordinal))
@@ -113,7 +116,7 @@ func (w *work) retain(pod *corev1.Pod, ordinal int) (updates []action.Action) {
 		}
 		claim = claim.DeepCopy()
 		claim.OwnerReferences = owners
-		updates = append(updates, action.Update[*corev1.PersistentVolumeClaim]{In: claimsResource, Object: claim})
+		updates = append(updates, action.Update[*corev1.PersistentVolumeClaim]{Resource: claimsResource, Object: claim})
 	}
 	return updates
 }
@@ -127,9 +130,11 @@ func (w *work) retention() appsv1.StatefulSetPersistentVolumeClaimRetentionPolic
 	}
 }
 
-// owners are the owners that a claim should have by the set's policy: the set, if it goes with that, and the pod, if the set has
-// become too small for it. Others' stay. What refers to a set or a pod that had these names before is left to the garbage
-// collector.
+// owners returns the owner references that a claim should have by the retention policy: the set, if the claim
+// is deleted with it; or the pod, if the claim is deleted with it and the set was scaled below its ordinal.
+// Other owners are retained. References to an earlier set or pod of the same name are left to the garbage
+// collector, and the owners stay unchanged until then. conflict is true if the policy deletes claims and
+// another controller owns this one.
 func (w *work) owners(claim *corev1.PersistentVolumeClaim, pod *corev1.Pod, ordinal int) (owners []metav1.OwnerReference, conflict bool) {
 	if stale(claim, w.Set, kind) || stale(claim, pod, podKind) {
 		return claim.OwnerReferences, false
@@ -147,7 +152,7 @@ func (w *work) owners(claim *corev1.PersistentVolumeClaim, pod *corev1.Pod, ordi
 	}
 	conflict = conflict && (policy.WhenDeleted == deletes || policy.WhenScaled == deletes)
 	switch {
-	case conflict: // two controllers would each have it their way
+	case conflict: // a second controller reference would be invalid, so the policy does not apply
 	case withSet:
 		owners = append(owners, *metav1.NewControllerRef(w.Set, kind))
 	case withPod:
@@ -156,12 +161,12 @@ func (w *work) owners(claim *corev1.PersistentVolumeClaim, pod *corev1.Pod, ordi
 	return owners, conflict
 }
 
-// refersTo says whether an owner reference is to an object of that kind and name.
+// refersTo reports whether an owner reference has the kind of an object and its name.
 func refersTo(ref metav1.OwnerReference, obj client.Object, kind schema.GroupVersionKind) bool {
 	return ref.APIVersion == kind.GroupVersion().String() && ref.Kind == kind.Kind && ref.Name == obj.GetName()
 }
 
-// stale says whether a claim refers to another object that had the same name.
+// stale reports whether a claim refers to an earlier object with the name of obj.
 func stale(claim *corev1.PersistentVolumeClaim, obj client.Object, kind schema.GroupVersionKind) bool {
 	for _, ref := range claim.OwnerReferences {
 		if refersTo(ref, obj, kind) {
@@ -171,7 +176,8 @@ func stale(claim *corev1.PersistentVolumeClaim, obj client.Object, kind schema.G
 	return false
 }
 
-// claimsOf are the sets that a claim may be of, by its name.
+// claimsOf returns the existing sets whose claim the name may be. It can return several, since the names of
+// templates and sets may contain dashes.
 func claimsOf(name string, exists func(set string) bool) (sets []string) {
 	rest, _, ok := parse(name)
 	if !ok {

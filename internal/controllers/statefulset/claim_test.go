@@ -10,16 +10,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/history"
-	"github.com/bowline-dev/bowline/internal/controllers/sets"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/history"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podset"
 )
 
-// Whom a claim goes with, by the policy (what happens when the set is deleted, and when it shrinks), and by whether the set
-// should still have the pod.
+// The owner of a claim depends on the retention policy, for the deletion (deleted) and the scaling (scaled)
+// of the set, and on whether the pod is condemned.
 func TestWhomAClaimGoesWith(t *testing.T) {
 	t.Parallel()
-	const another = "another!" // a controller that is not ours
+	const another = "another!" // a controller other than the StatefulSet's
 	for _, c := range []struct {
 		name            string
 		deleted, scaled string
@@ -49,7 +49,7 @@ func TestWhomAClaimGoesWith(t *testing.T) {
 				WhenDeleted: appsv1.PersistentVolumeClaimRetentionPolicyType(c.deleted),
 				WhenScaled:  appsv1.PersistentVolumeClaimRetentionPolicyType(c.scaled),
 			}
-			w := &work{Seen: Seen{Seen: sets.Seen[*appsv1.StatefulSet]{Set: set}}, size: 2}
+			w := &work{Seen: Seen{Observed: podset.Observed[*appsv1.StatefulSet]{Set: set}}, size: 2}
 			if c.condemned {
 				w.size = 1
 			}
@@ -62,7 +62,8 @@ func TestWhomAClaimGoesWith(t *testing.T) {
 	}
 }
 
-// claims is a decision about a set of one pod that has two templates for its claim, whose policy is that it goes with the set.
+// claims returns a decision about a set of one pod with two claim templates of the same name. Its claims are
+// deleted with the set.
 func claims(has ...*corev1.PersistentVolumeClaim) *work {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "web"}}
 	set.Spec.Selector = &metav1.LabelSelector{}
@@ -83,8 +84,8 @@ func claims(has ...*corev1.PersistentVolumeClaim) *work {
 		return nil
 	}
 	return &work{
-		Seen: Seen{sets.Seen[*appsv1.StatefulSet]{Set: set}, find}, size: 1,
-		line: history.Line{Now: &appsv1.ControllerRevision{}}, current: &appsv1.ControllerRevision{},
+		Seen: Seen{podset.Observed[*appsv1.StatefulSet]{Set: set}, find}, size: 1,
+		line: history.Revisions{Current: &appsv1.ControllerRevision{}}, current: &appsv1.ControllerRevision{},
 	}
 }
 
@@ -111,7 +112,7 @@ func TestAPodHasOneVolumeOfAName(t *testing.T) {
 	}
 }
 
-// A pod that was adopted cannot get volumes any more, however often it is tried. Its claims are the set's all the same.
+// An adopted pod cannot get volumes, so each update of it fails. Its claims get their owners nevertheless.
 func TestClaimsAreSeenToBeforeWhatTheServerRefuses(t *testing.T) {
 	t.Parallel()
 	w := claims(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-web-0"}})
@@ -129,7 +130,7 @@ func TestWhenAPodIsMadeItIsToldThatSomebodyElseHasItsClaim(t *testing.T) {
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-web-0", OwnerReferences: owned("another!")}}
 	w := claims(claim)
 	pod := newPod(w.Set, &w.Set.Spec.Template, "revision", 0)
-	got, told := does(w.make(pod, 0)), "tell ConflictingController of web"
+	got, told := does(w.make(pod, 0)), "event ConflictingController on web"
 	if !strings.HasPrefix(got, told) || !strings.HasSuffix(got, "; create pod/web-0") {
 		t.Errorf("it does %s", got)
 	}
@@ -139,7 +140,7 @@ func TestWhenAPodIsMadeItIsToldThatSomebodyElseHasItsClaim(t *testing.T) {
 	}
 }
 
-// A rollout that may not come to a pod does not come to it because nobody knows any more what was there before.
+// If the current revision cannot be decoded, pods below the partition are not created from the new template.
 func TestWithoutTheRevisionBeforeNoPodIsMadeBelowThePartition(t *testing.T) {
 	t.Parallel()
 	w := claims()
@@ -152,7 +153,7 @@ func TestWithoutTheRevisionBeforeNoPodIsMadeBelowThePartition(t *testing.T) {
 	}
 }
 
-// owned reads owners: NAME, NAME@UID, with ! behind those that are controllers.
+// owned parses owner references in the form NAME or NAME@UID, with a trailing ! for controllers.
 func owned(text string) (owners []metav1.OwnerReference) {
 	kinds := map[string][2]string{"web": {"apps/v1", "StatefulSet"}, "web-1": {"v1", "Pod"}}
 	for _, word := range strings.Fields(text) {

@@ -1,11 +1,14 @@
-// Package statefulset is the controller of pods that are not alike: each has an ordinal, and with it a name, a host name and
-// claims to storage that stay when the pod is made anew. They come in order and go in the reverse order, one after the other,
-// and so does another template come to them; what was before is kept as revisions.
+// Package statefulset implements the StatefulSet controller, which runs pods with stable identities: each has
+// an ordinal and, derived from it, a name, a host name and persistent volume claims that survive the
+// replacement of the pod. Pods are created in ascending and deleted in descending order, one at a time unless
+// the set permits parallel management. A changed template is rolled out in descending order, and earlier
+// templates are stored as ControllerRevisions.
 //
-// decide.go is what it does, of nothing but what was seen: ordinal.go makes the pods, claim.go what they claim, step.go says
-// whose turn it is, status.go how far it is. Package sets carries it out.
+// Decide, in decide.go, is a pure function of the observed state. ordinal.go derives pods from ordinals,
+// claim.go manages the claims, step.go chooses the next step, and status.go computes the status. Package
+// podset reads the caches and carries out the plan.
 //
-// Two pods of one ordinal can never be: they would have the same name.
+// Two pods never have the same ordinal, since they would have the same name.
 package statefulset
 
 import (
@@ -15,10 +18,10 @@ import (
 
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/sets"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podset"
 )
 
-// Name of the controller, as --controllers takes it.
+// Name is the controller's name in --controllers.
 const Name = "statefulset"
 
 var (
@@ -30,11 +33,11 @@ var (
 func Add(m *controller.Manager) *controller.Controller {
 	all := informer.For[*appsv1.StatefulSet](m.Informers(), resource)
 	claims := informer.For[*corev1.PersistentVolumeClaim](m.Informers(), claimsResource)
-	return sets.Keep(m, sets.Kept[*appsv1.StatefulSet, appsv1.StatefulSetStatus]{
-		Name: Name, Component: "statefulset-controller", In: resource, Kind: kind, Workers: 5,
+	return podset.Add(m, podset.Config[*appsv1.StatefulSet, appsv1.StatefulSetStatus]{
+		Name: Name, Component: "statefulset-controller", Resource: resource, Kind: kind, Workers: 5,
 		Selector: func(set *appsv1.StatefulSet) *metav1.LabelSelector { return set.Spec.Selector },
 		Status:   func(set *appsv1.StatefulSet) *appsv1.StatefulSetStatus { return &set.Status },
-		Decide: func(s sets.Seen[*appsv1.StatefulSet]) (Plan, error) {
+		Decide: func(s podset.Observed[*appsv1.StatefulSet]) (Plan, error) {
 			return Decide(Seen{s, func(name string) *corev1.PersistentVolumeClaim {
 				claim, _ := claims.Indexer().Get(informer.Key{Namespace: s.Set.Namespace, Name: name})
 				return claim

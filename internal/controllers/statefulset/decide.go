@@ -15,53 +15,58 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/utils/ptr"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/adopt"
-	"github.com/bowline-dev/bowline/internal/controllers/history"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
-	"github.com/bowline-dev/bowline/internal/controllers/sets"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/history"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/ownership"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podset"
 )
 
-// Seen is what a decision is made of.
+// Seen is the observed state that a decision is based on.
 type Seen struct {
-	sets.Seen[*appsv1.StatefulSet]
-	// Claim is the claim of the namespace with a name, or nil.
+	podset.Observed[*appsv1.StatefulSet]
+	// Claim returns the claim of the namespace with a name, or nil.
 	Claim func(name string) *corev1.PersistentVolumeClaim
 }
 
-// Plan is what to do about a set.
-type Plan = sets.Plan[appsv1.StatefulSetStatus]
+// Plan lists the actions for a set and its new status.
+type Plan = podset.Plan[appsv1.StatefulSetStatus]
 
-// work is a decision that is being made.
+// work is the state of a decision in progress.
 type work struct {
 	Seen
-	line history.Line
-	// current is the revision that the set had before it took up the template's.
+	line history.Revisions
+	// current is the revision of the pods that the rollout has not reached yet. It equals line.Current if no
+	// rollout is in progress.
 	current *appsv1.ControllerRevision
-	// size is how many pods there should be, with the ordinals from the first on. replicas are those of them that there are, by
-	// their ordinals; condemned are those with other ordinals, the highest first; pods are all.
+	// size is the desired number of pods, with ascending ordinals from first on. replicas maps these ordinals
+	// to the existing pods; condemned are the pods with other ordinals, the highest first; pods are all of
+	// them.
 	size      int
 	replicas  map[int]*corev1.Pod
 	condemned []*corev1.Pod
 	pods      []*corev1.Pod
-	// deleted are pods of the current revision that a rollout deletes now.
+	// deleted counts the pods of the current revision that this step's rollout deletes.
 	deleted int32
 	actions []action.Action
-	// asks says that they follow from all pods: they delete some that work, or make one that has waited for those before it.
+	// asks is set if the actions delete an available pod, or create one that had to wait for its
+	// predecessors. Since these depend on the state of all pods, the server is first asked to confirm that
+	// state.
 	asks bool
-	// unread is why the current revision, which is needed, cannot be read.
+	// unread is the error of decoding the current revision, set only if the decision needs it.
 	unread error
 	again  time.Duration
 }
 
-// Decide says what is to be done next so that the set has a pod of each of its ordinals, of the revision that it should be of.
+// Decide returns the next actions that bring the set to one pod per ordinal, each of the revision that it
+// should have.
 func Decide(s Seen) (Plan, error) {
 	selector, err := metav1.LabelSelectorAsSelector(s.Set.Spec.Selector)
 	if err != nil {
 		return Plan{}, err
 	}
-	owner := adopt.Owner{Object: s.Set, Kind: kind, In: resource, Selector: selector}
-	line, err := history.Of(history.Workload{
+	owner := ownership.Owner{Object: s.Set, Kind: kind, Resource: resource, Selector: selector}
+	line, err := history.Resolve(history.Workload{
 		Owner: owner, Template: &s.Set.Spec.Template, Collisions: ptr.To(ptr.Deref(s.Set.Status.CollisionCount, 0)),
 		Hash: hash, Label: hashLabel,
 	}, s.Revisions, s.Revision)
@@ -70,7 +75,7 @@ func Decide(s Seen) (Plan, error) {
 	}
 	claims := claim(owner, s)
 	w := newWork(s, line, append(claims.Owned, claims.Adopted...))
-	if s.Set.DeletionTimestamp != nil { // what it had goes, or stays without it: that is others' work
+	if s.Set.DeletionTimestamp != nil { // the garbage collector deletes or orphans its dependents
 		return Plan{Status: w.status()}, nil
 	}
 	w.step()
@@ -79,18 +84,19 @@ func Decide(s Seen) (Plan, error) {
 	}
 	w.forget()
 	if w.asks {
-		same := action.Same[*corev1.Pod]{In: pods.Resource, Owner: s.Set, Selector: selector, Objects: s.Pods}
+		same := action.DependentsUnchanged[*corev1.Pod]{Resource: pods.Resource, Owner: s.Set, Selector: selector, Objects: s.Pods}
 		w.actions = slices.Concat([]action.Action{same}, w.actions)
 	}
-	plan := Plan{Claim: append(line.Actions, claims.Actions(owner, pods.Resource)...), Keep: w.actions, Status: w.status()}
-	plan.Again = w.again
+	plan := Plan{Claim: append(line.Actions, claims.Actions(owner, pods.Resource)...), Apply: w.actions, Status: w.status()}
+	plan.RequeueAfter = w.again
 	return plan, nil
 }
 
-// hashLabel is the label of a revision with its hash.
+// hashLabel is the label of a revision that holds its hash.
 const hashLabel = "controller.kubernetes.io/hash"
 
-// hash is what Kubernetes names a StatefulSet's revision by: the bytes of its data.
+// hash returns the suffix that Kubernetes gives to the name of a StatefulSet's revision: a hash of the
+// revision's data.
 func hash(data []byte, collisions *int32) string {
 	h := fnv.New32()
 	h.Write(data)
@@ -100,9 +106,9 @@ func hash(data []byte, collisions *int32) string {
 	return rand.SafeEncodeString(fmt.Sprint(h.Sum32()))
 }
 
-// claim says whose pods are whose: those that have no ordinal of the set by their name are none of its pods, whatever their
-// labels.
-func claim(owner adopt.Owner, s Seen) adopt.Claims[*corev1.Pod] {
+// claim sorts the pods into those that the set owns, adopts and releases. A pod whose name has no ordinal of
+// the set is not the set's, regardless of its labels.
+func claim(owner ownership.Owner, s Seen) ownership.Claims[*corev1.Pod] {
 	var members, strangers []*corev1.Pod
 	for _, pod := range s.Pods {
 		if _, ok := ordinalOf(s.Set, pod); ok {
@@ -111,13 +117,13 @@ func claim(owner adopt.Owner, s Seen) adopt.Claims[*corev1.Pod] {
 			strangers = append(strangers, pod)
 		}
 	}
-	claims := adopt.Claim(owner, members)
+	claims := ownership.Claim(owner, members)
 	claims.Released = append(claims.Released, strangers...)
 	return claims
 }
 
-func newWork(s Seen, line history.Line, mine []*corev1.Pod) *work {
-	w := &work{Seen: s, line: line, current: line.Now, size: int(ptr.Deref(s.Set.Spec.Replicas, 1)), replicas: map[int]*corev1.Pod{}, pods: mine}
+func newWork(s Seen, line history.Revisions, mine []*corev1.Pod) *work {
+	w := &work{Seen: s, line: line, current: line.Current, size: int(ptr.Deref(s.Set.Spec.Replicas, 1)), replicas: map[int]*corev1.Pod{}, pods: mine}
 	for _, r := range line.Old {
 		if r.Name == s.Set.Status.CurrentRevision {
 			w.current = r
@@ -139,17 +145,18 @@ func (w *work) ordinal(pod *corev1.Pod) int {
 	return ordinal
 }
 
-// inRange says whether the set should have a pod of an ordinal.
+// inRange reports whether the set should have a pod with an ordinal.
 func (w *work) inRange(ordinal int) bool {
 	return ordinal >= first(w.Set) && ordinal-first(w.Set) < w.size
 }
 
-// lacking is a pod that is to be made: of the current revision where a rollout has not come yet, or is kept from coming. A
-// revision that cannot be read is no reason to go on where the rollout may not.
+// lacking returns the pod to create for an ordinal. Below the partition of a rollout it is of the current
+// revision. If that revision cannot be decoded, lacking sets unread and returns nil, because using the new
+// template would violate the partition.
 func (w *work) lacking(ordinal int) *corev1.Pod {
-	template, revision := &w.Set.Spec.Template, w.line.Now.Name
-	if w.current != w.line.Now && ordinal-first(w.Set) < w.untouched() {
-		if template, w.unread = history.TemplateOf(w.current); w.unread != nil {
+	template, revision := &w.Set.Spec.Template, w.line.Current.Name
+	if w.current != w.line.Current && ordinal-first(w.Set) < w.untouched() {
+		if template, w.unread = history.DecodeTemplate(w.current); w.unread != nil {
 			return nil
 		}
 		revision = w.current.Name
@@ -157,7 +164,8 @@ func (w *work) lacking(ordinal int) *corev1.Pod {
 	return newPod(w.Set, template, revision, ordinal)
 }
 
-// untouched is how many pods, from the first on, a rollout leaves as they are.
+// untouched returns how many pods, from the first on, are to have the current revision: those below the
+// partition or, without a rolling update configuration, those that the rollout has not reached yet.
 func (w *work) untouched() int {
 	switch strategy := w.Set.Spec.UpdateStrategy; {
 	case strategy.Type != appsv1.RollingUpdateStatefulSetStrategyType:
@@ -169,8 +177,8 @@ func (w *work) untouched() int {
 	}
 }
 
-// forget deletes the oldest revisions, if those that no pod is of are more than the set wants to keep. A negative number keeps
-// all.
+// forget deletes the oldest revisions if the revisions that no pod uses exceed the set's history limit. A
+// negative limit disables the deletion.
 func (w *work) forget() {
 	limit := int(ptr.Deref(w.Set.Spec.RevisionHistoryLimit, 10))
 	used := map[string]bool{w.current.Name: true}
@@ -185,11 +193,11 @@ func (w *work) forget() {
 		}
 	}
 	if limit >= 0 {
-		w.actions = append(w.actions, history.Forget(w.line.Old, needed, idle-limit)...)
+		w.actions = append(w.actions, history.Prune(w.line.Old, needed, idle-limit)...)
 	}
 }
 
-// soon notes that something will be otherwise after a while.
+// soon requests another decision after the given time, unless an earlier one has been requested.
 func (w *work) soon(after time.Duration) {
 	if after > 0 && (w.again == 0 || after < w.again) {
 		w.again = after
@@ -197,10 +205,10 @@ func (w *work) soon(after time.Duration) {
 }
 
 func (w *work) event(warning bool, reason, format string, args ...any) action.Event {
-	return action.Event{About: w.Set, Warning: warning, Reason: reason, Message: fmt.Sprintf(format, args...)}
+	return action.Event{Object: w.Set, Warning: warning, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// inTurn is actions of which each needs those before it.
+// inTurn is a list of actions that run in order until one fails.
 type inTurn []action.Action
 
 func (t inTurn) String() string {
@@ -210,7 +218,7 @@ func (t inTurn) String() string {
 	return fmt.Sprintf("%s, and %d more", t[0], len(t)-1)
 }
 
-func (t inTurn) Do(ctx context.Context, by *action.Hand) error {
+func (t inTurn) Do(ctx context.Context, by *action.Executor) error {
 	_, err := by.Do(ctx, t...)
 	return err
 }

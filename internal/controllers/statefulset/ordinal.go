@@ -9,10 +9,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// parse takes the name of an ordinal's pod apart.
+// parse splits a pod's name into the name of its set and its ordinal.
 func parse(name string) (set string, ordinal int, ok bool) {
 	at := strings.LastIndexByte(name, '-')
 	if at < 0 {
@@ -26,18 +26,18 @@ func parse(name string) (set string, ordinal int, ok bool) {
 	return name[:at], int(n), true
 }
 
-// ordinalOf is the ordinal that a pod has by its name in a set, or false if it has none there.
+// ordinalOf returns the ordinal in the name of a set's pod; ok is false if the name is not one of the set's.
 func ordinalOf(set *appsv1.StatefulSet, pod *corev1.Pod) (int, bool) {
 	parent, ordinal, ok := parse(pod.Name)
 	return ordinal, ok && parent == set.Name
 }
 
-// podName is what the pod of an ordinal is called.
+// podName returns the name of the pod with an ordinal.
 func podName(set *appsv1.StatefulSet, ordinal int) string {
 	return fmt.Sprintf("%s-%d", set.Name, ordinal)
 }
 
-// first is the lowest ordinal that a set has, after it come all others.
+// first returns the lowest ordinal of a set. The others follow without gaps.
 func first(set *appsv1.StatefulSet) int {
 	if set.Spec.Ordinals == nil {
 		return 0
@@ -45,7 +45,7 @@ func first(set *appsv1.StatefulSet) int {
 	return int(set.Spec.Ordinals.Start)
 }
 
-// newPod is the pod of an ordinal, of a template and the revision that has it.
+// newPod returns the pod with an ordinal, made from the template of a revision.
 func newPod(set *appsv1.StatefulSet, template *corev1.PodTemplateSpec, revision string, ordinal int) *corev1.Pod {
 	pod := pods.New(template, set, kind, podName(set, ordinal))
 	pod.Labels = identity(pod, ordinal)
@@ -55,7 +55,7 @@ func newPod(set *appsv1.StatefulSet, template *corev1.PodTemplateSpec, revision 
 	return pod
 }
 
-// identity are a pod's labels with those that say which of its set it is.
+// identity returns a pod's labels with those that hold its name and ordinal.
 func identity(pod *corev1.Pod, ordinal int) map[string]string {
 	labels := map[string]string{}
 	maps.Copy(labels, pod.Labels)
@@ -64,7 +64,8 @@ func identity(pod *corev1.Pod, ordinal int) map[string]string {
 	return labels
 }
 
-// volumes are those of a pod with the claims of its ordinal, which come before others of their names.
+// volumes returns the volumes for the claims of an ordinal, followed by the other volumes whose names differ
+// from these.
 func volumes(set *appsv1.StatefulSet, others []corev1.Volume, ordinal int) (all []corev1.Volume) {
 	claimed := map[string]bool{}
 	for _, template := range claimTemplates(set) {
@@ -80,7 +81,7 @@ func volumes(set *appsv1.StatefulSet, others []corev1.Volume, ordinal int) (all 
 	return all
 }
 
-// isWhole says whether a pod says which of its set it is, and has the claims of its ordinal.
+// isWhole reports whether a pod has the label with its name and the volumes for the claims of its ordinal.
 func isWhole(set *appsv1.StatefulSet, pod *corev1.Pod, ordinal int) bool {
 	if pod.Labels[appsv1.StatefulSetPodNameLabel] != pod.Name {
 		return false
@@ -99,5 +100,5 @@ func isWhole(set *appsv1.StatefulSet, pod *corev1.Pod, ordinal int) bool {
 	return true
 }
 
-// revisionOf is the name of the revision that a pod is of.
+// revisionOf returns the name of a pod's revision.
 func revisionOf(pod *corev1.Pod) string { return pod.Labels[appsv1.StatefulSetRevisionLabel] }

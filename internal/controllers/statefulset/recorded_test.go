@@ -9,21 +9,22 @@ import (
 
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/bowlinetest/trial"
-	"github.com/bowline-dev/bowline/internal/golden/recorded"
+	"github.com/bowline-dev/bowline/internal/golden"
 )
 
-// The same requests as were sent to a kube-apiserver with a kube-controller-manager 1.36 are sent here: a set of two with claims,
-// whose first pod becomes ready. Names and hashes are the same, and so are labels, volumes and the status.
+// The test sends the requests that were recorded with a kube-apiserver and a kube-controller-manager 1.36: a
+// set of two pods with claims, whose first pod becomes ready. Names, hashes, labels, volumes and the status
+// must equal the recorded ones.
 func TestWhatKubernetesMadeOfAStatefulSetIsMadeHere(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		names, compared := map[string]string{}, 0
-		for i, step := range recorded.Steps(t, "controllers/controllers-others.json")[:9] {
+		for i, step := range golden.Steps(t, "controllers/controllers-others.json")[:9] {
 			if step.Method == "" {
 				time.Sleep(time.Duration(step.Sleep * float64(time.Second)))
 				continue
 			}
-			status, got := recorded.Send(t, p.Config(), step, names)
+			status, got := golden.Send(t, p.RESTConfig(), step, names)
 			if step.StatusOnly {
 				continue
 			}
@@ -40,10 +41,10 @@ func TestWhatKubernetesMadeOfAStatefulSetIsMadeHere(t *testing.T) {
 	}, trial.Alone(), bowlinetest.Manage(manage))
 }
 
-// admitted are what a pod's admission sets, which is nothing of the controller's.
+// admitted lists the pod fields that admission sets rather than the controller.
 var admitted = []string{"tolerations", "priority", "preemptionPolicy"}
 
-// comparable is an answer without what differs from one server to another.
+// comparable returns a response without the values that differ between servers.
 func comparable(v any) any {
-	return recorded.Alike(v, func(_ map[string]any, field string) bool { return slices.Contains(admitted, field) }, nil)
+	return golden.NormalizeWith(v, func(_ map[string]any, field string) bool { return slices.Contains(admitted, field) }, nil)
 }

@@ -4,14 +4,15 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// status counts pods, and says which revisions they are of. A rollout is over when all are of the template's and ready.
+// status counts pods and their revisions. A rollout is complete when all desired pods are ready and of the
+// new revision; the new revision then becomes the current one.
 func (w *work) status() appsv1.StatefulSetStatus {
 	status := appsv1.StatefulSetStatus{
 		ObservedGeneration: w.Set.Generation, CollisionCount: w.line.Collisions, Conditions: w.Set.Status.Conditions,
-		CurrentRevision: w.current.Name, UpdateRevision: w.line.Now.Name,
+		CurrentRevision: w.current.Name, UpdateRevision: w.line.Current.Name,
 	}
 	for _, pod := range w.pods {
 		status.Replicas++
@@ -27,12 +28,12 @@ func (w *work) status() appsv1.StatefulSetStatus {
 		if revisionOf(pod) == w.current.Name {
 			status.CurrentReplicas++
 		}
-		if revisionOf(pod) == w.line.Now.Name {
+		if revisionOf(pod) == w.line.Current.Name {
 			status.UpdatedReplicas++
 		}
 	}
 	status.CurrentReplicas -= w.deleted
-	if was := w.Set.Status; w.Set.DeletionTimestamp != nil { // its revisions may have gone before it
+	if was := w.Set.Status; w.Set.DeletionTimestamp != nil { // its revisions may have been deleted before it
 		status.CurrentRevision, status.UpdateRevision, status.CollisionCount = was.CurrentRevision, was.UpdateRevision, was.CollisionCount
 		return status
 	}

@@ -6,12 +6,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
-	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// step is what is to be done of the first thing that is not as it should be: the pods that there should be, then those that are
-// too many, then those of another revision. In order means that a pod has to be available before the next one's turn comes.
+// step decides on the first necessary change, in this order: create missing pods, delete surplus pods,
+// replace pods of another revision. With ordered pod management, each pod must be available before the next
+// one is handled.
 func (w *work) step() {
 	inOrder := w.Set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
 	if w.keep(inOrder) && w.condemn(inOrder) {
@@ -19,12 +20,12 @@ func (w *work) step() {
 	}
 }
 
-// most is how many pods are seen to in one run where they do not wait for each other: the status is told in between.
+// most limits how many pods one run handles with parallel pod management; the status is updated in between.
 const most = 500
 
-// keep decides about the pods that there should be. It is false where one has to be waited for.
+// keep creates and repairs the desired pods. It returns false if the set must wait for a pod.
 func (w *work) keep(inOrder bool) bool {
-	var all action.Together
+	var all action.Parallel
 	for i := 0; i < w.size && len(all) < most; i++ {
 		todo, settled := w.replica(first(w.Set)+i, inOrder)
 		switch {
@@ -43,7 +44,8 @@ func (w *work) keep(inOrder bool) bool {
 	return true
 }
 
-// replica decides about the pod of one ordinal. It is settled when it needs no waiting for.
+// replica returns the actions for the pod of one ordinal. settled is false if the next ordinal must wait for
+// this pod.
 func (w *work) replica(ordinal int, inOrder bool) (todo []action.Action, settled bool) {
 	pod := w.replicas[ordinal]
 	if pod == nil {
@@ -53,7 +55,7 @@ func (w *work) replica(ordinal int, inOrder bool) (todo []action.Action, settled
 		w.asks = w.asks || inOrder && ordinal > first(w.Set)
 		return w.make(pod, ordinal), false
 	}
-	if pods.HasEnded(pod) { // however it ended: what a set keeps runs for ever
+	if pods.IsTerminal(pod) { // regardless of the result: pods of a set run forever
 		return w.replace(pod, ordinal), false
 	}
 	pending, whole := pod.Status.Phase == corev1.PodPending, isWhole(w.Set, pod, ordinal)
@@ -64,16 +66,16 @@ func (w *work) replica(ordinal int, inOrder bool) (todo []action.Action, settled
 	if pending || settled {
 		todo = append(todo, w.retain(pod, ordinal)...)
 	}
-	if settled && !whole { // which the server may refuse
+	if settled && !whole { // last, because the server may reject the update
 		mended := pod.DeepCopy()
 		mended.Labels = identity(pod, ordinal)
 		mended.Spec.Volumes = volumes(w.Set, pod.Spec.Volumes, ordinal)
-		todo = append(todo, action.Update[*corev1.Pod]{In: pods.Resource, Object: mended, Tell: w.tell("Update", pod)})
+		todo = append(todo, action.Update[*corev1.Pod]{Resource: pods.Resource, Object: mended, Events: w.tell("Update", pod)})
 	}
 	return todo, settled
 }
 
-// make makes a pod, and what it claims first.
+// make creates a pod, after the claims that it uses.
 func (w *work) make(pod *corev1.Pod, ordinal int) []action.Action {
 	if because, blocked := w.blocked(pod, ordinal); blocked {
 		if because == "" {
@@ -82,29 +84,31 @@ func (w *work) make(pod *corev1.Pod, ordinal int) []action.Action {
 		return []action.Action{w.event(true, "FailedCreate", "Create Pod %s in StatefulSet %s failed error: %s", pod.Name, w.Set.Name, because)}
 	}
 	todo := append(w.missing(pod, ordinal), w.retain(pod, ordinal)...)
-	return append(todo, action.Create[*corev1.Pod]{In: pods.Resource, Object: pod, Tell: w.tell("Create", pod)})
+	return append(todo, action.Create[*corev1.Pod]{Resource: pods.Resource, Object: pod, Events: w.tell("Create", pod)})
 }
 
-// replace deletes a pod that has ended, so that it can be made again. One that ends again and again is left alone for a while.
+// replace deletes a terminated pod; the next decision creates it again. If the pod keeps terminating, the
+// deletion is delayed by a back-off.
 func (w *work) replace(pod *corev1.Pod, ordinal int) []action.Action {
 	if pod.DeletionTimestamp != nil {
 		return nil
 	}
 	place := fmt.Sprintf("%s/%d/%d", w.Set.UID, w.Set.Generation, ordinal)
-	if left := w.Pauses.Left(place, w.Now); left > 0 {
+	if left := w.Backoff.Remaining(place, w.Now); left > 0 {
 		w.soon(left)
 		return nil
 	}
-	return []action.Action{w.Pauses.Before(place, action.Delete[*corev1.Pod]{In: pods.Resource, Object: pod, Tell: w.tell("Delete", pod)})}
+	return []action.Action{w.Backoff.StartBefore(place, action.Delete[*corev1.Pod]{Resource: pods.Resource, Object: pod, Events: w.tell("Delete", pod)})}
 }
 
-// condemn deletes the pods that the set is too small for, the highest ordinal first. It is false where one has to be waited for.
+// condemn deletes the surplus pods, the highest ordinal first. It returns false if the set must wait for a
+// pod.
 func (w *work) condemn(inOrder bool) bool {
 	for _, pod := range w.condemned {
 		w.actions = append(w.actions, w.retain(pod, w.ordinal(pod))...)
 	}
 	sick := w.lowestSick()
-	var all action.Together
+	var all action.Parallel
 	for _, pod := range w.condemned {
 		switch ending := pod.DeletionTimestamp != nil; {
 		case inOrder && (ending || !w.works(pod) && pod != sick):
@@ -123,8 +127,8 @@ func (w *work) condemn(inOrder bool) bool {
 	return true
 }
 
-// lowestSick is the condemned pod with the lowest ordinal that does not work: it alone may go although it does not. Nil when
-// all do.
+// lowestSick returns the condemned pod with the lowest ordinal that is not available, or nil. It is the only
+// unavailable pod that may be deleted in order.
 func (w *work) lowestSick() (lowest *corev1.Pod) {
 	for _, pod := range w.condemned {
 		if !w.works(pod) {
@@ -134,8 +138,8 @@ func (w *work) lowestSick() (lowest *corev1.Pod) {
 	return lowest
 }
 
-// roll deletes the pod with the highest ordinal that is not of the template's revision, after which it is made anew. The next one
-// has to wait until that is available. So it goes down to the partition.
+// roll deletes the pod with the highest ordinal that is not of the new revision, so that it is created again.
+// It waits until that pod is available before it deletes the next one, down to the partition.
 func (w *work) roll() {
 	if w.Set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
 		return
@@ -146,7 +150,7 @@ func (w *work) roll() {
 	}
 	for i := w.size - 1; i >= least; i-- {
 		pod := w.replicas[first(w.Set)+i]
-		if pod != nil && pod.DeletionTimestamp == nil && revisionOf(pod) != w.line.Now.Name {
+		if pod != nil && pod.DeletionTimestamp == nil && revisionOf(pod) != w.line.Current.Name {
 			w.actions = append(w.actions, w.deletion(pod))
 			if revisionOf(pod) == w.current.Name {
 				w.deleted++
@@ -159,27 +163,28 @@ func (w *work) roll() {
 	}
 }
 
-// available says whether a pod runs and has been ready for long enough, and notes when it will have been.
+// available reports whether a pod runs and has been ready for the set's minReadySeconds. If that time has not
+// passed yet, it requests another decision for when it has.
 func (w *work) available(pod *corev1.Pod) bool {
 	in, ready := pods.AvailableIn(pod, w.Set.Spec.MinReadySeconds, w.Now)
 	w.soon(in)
 	return ready && in == 0 && pod.Status.Phase == corev1.PodRunning
 }
 
-// works says whether a pod is available and stays.
+// works reports whether a pod is available and not being deleted.
 func (w *work) works(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil && w.available(pod) }
 
-// deletion deletes a pod that works, if all are as they were seen.
+// deletion returns the deletion of a pod, which depends on the observed state of all pods.
 func (w *work) deletion(pod *corev1.Pod) action.Action {
 	w.asks = true
-	return action.Delete[*corev1.Pod]{In: pods.Resource, Object: pod, Tell: w.tell("Delete", pod)}
+	return action.Delete[*corev1.Pod]{Resource: pods.Resource, Object: pod, Events: w.tell("Delete", pod)}
 }
 
-// tell are the events of something that is done to a pod.
-func (w *work) tell(verb string, pod *corev1.Pod) action.Tell {
+// tell returns the events of an action on a pod.
+func (w *work) tell(verb string, pod *corev1.Pod) action.Events {
 	did := fmt.Sprintf("%s Pod %s in StatefulSet %s", verb, pod.Name, w.Set.Name)
-	return action.Tell{
-		About: w.Set, Reason: "Successful" + verb, Message: did + " successful",
-		FailureReason: "Failed" + verb, FailureBegin: did + " failed error: ",
+	return action.Events{
+		Object: w.Set, Reason: "Successful" + verb, Message: did + " successful",
+		FailureReason: "Failed" + verb, FailurePrefix: did + " failed error: ",
 	}
 }

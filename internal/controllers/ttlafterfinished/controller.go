@@ -1,7 +1,7 @@
-// Package ttlafterfinished is the controller that deletes Jobs which have finished, when the time is over for which they are to
-// be kept: spec.ttlSecondsAfterFinished. Their pods go with them.
+// Package ttlafterfinished implements the controller that deletes finished Jobs, and their pods, once
+// spec.ttlSecondsAfterFinished has passed.
 //
-// decide.go is what it does, of nothing but what was seen.
+// decide.go computes the actions from what was observed, without I/O.
 package ttlafterfinished
 
 import (
@@ -15,20 +15,20 @@ import (
 
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-// Name of the controller, as --controllers takes it.
+// Name is the controller's name, as the --controllers flag accepts it.
 const Name = "ttl-after-finished"
 
-// workers is how many Jobs are looked at at a time.
+// workers is the number of Jobs processed concurrently.
 const workers = 5
 
 var jobs = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
 
 // Add adds the controller to a manager.
 func Add(m *controller.Manager) *controller.Controller {
-	c := &cleaner{informer.For[*batchv1.Job](m.Informers(), jobs), action.NewHand(m, "ttl-after-finished-controller")}
+	c := &cleaner{informer.For[*batchv1.Job](m.Informers(), jobs), action.NewExecutor(m, "ttl-after-finished-controller")}
 	return m.Add(controller.Options{
 		Name: Name, Reconciler: c, Workers: workers,
 		Sources: []controller.Source{controller.For(c.jobs, controller.If(func(_, now *batchv1.Job) bool {
@@ -37,13 +37,13 @@ func Add(m *controller.Manager) *controller.Controller {
 	})
 }
 
-// cleaner looks at one Job at a time.
+// cleaner reconciles one Job per request.
 type cleaner struct {
 	jobs *informer.Informer[*batchv1.Job]
-	hand *action.Hand
+	hand *action.Executor
 }
 
-// Reconcile deletes a Job, or waits until it is time to.
+// Reconcile deletes a Job, or schedules its deletion.
 func (c *cleaner) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	job, err := c.jobs.Indexer().Find(request)
 	if apierrors.IsNotFound(err) {
@@ -57,7 +57,7 @@ func (c *cleaner) Reconcile(ctx context.Context, request controller.Request) (co
 		return controller.Result{}, controller.Terminal(err)
 	}
 	result, err := c.hand.Do(ctx, actions...)
-	if errors.Is(err, action.ErrBehind) { // it has been changed, which the cache will show
+	if errors.Is(err, action.ErrStaleCache) { // the Job has changed; the cache's event triggers a reconcile
 		return controller.Result{}, nil
 	}
 	return result, err

@@ -8,16 +8,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-// expires says whether a Job has finished, and is not to be kept for ever.
+// expires reports whether a Job has finished and has a TTL.
 func expires(job *batchv1.Job) bool {
-	return job.Spec.TTLSecondsAfterFinished != nil && job.DeletionTimestamp == nil && finish(job) != nil
+	return job.Spec.TTLSecondsAfterFinished != nil && job.DeletionTimestamp == nil && finishedCondition(job) != nil
 }
 
-// finish is the condition that says that a Job has finished, or nil.
-func finish(job *batchv1.Job) *batchv1.JobCondition {
+// finishedCondition returns the condition that states that a Job has finished, or nil.
+func finishedCondition(job *batchv1.Job) *batchv1.JobCondition {
 	for i := range job.Status.Conditions {
 		c := &job.Status.Conditions[i]
 		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
@@ -27,21 +27,21 @@ func finish(job *batchv1.Job) *batchv1.JobCondition {
 	return nil
 }
 
-// decide deletes a Job whose time is over, if nobody has changed it: it may be that it is to be kept longer.
+// decide deletes an expired Job, provided that it has not changed: its TTL may have been extended.
 func decide(job *batchv1.Job, now time.Time) ([]action.Action, error) {
 	if !expires(job) {
 		return nil, nil
 	}
-	at := finish(job).LastTransitionTime
+	at := finishedCondition(job).LastTransitionTime
 	if at.IsZero() {
 		return nil, fmt.Errorf("nobody knows when the Job %s/%s finished: its condition %s has no lastTransitionTime",
-			job.Namespace, job.Name, finish(job).Type)
+			job.Namespace, job.Name, finishedCondition(job).Type)
 	}
 	kept := time.Duration(*job.Spec.TTLSecondsAfterFinished) * time.Second
 	if left := at.Add(kept).Sub(now); left > 0 {
-		return []action.Action{action.Again{After: left}}, nil
+		return []action.Action{action.Requeue{After: left}}, nil
 	}
 	return []action.Action{action.Delete[*batchv1.Job]{
-		In: jobs, Object: job, Unchanged: true, Propagation: metav1.DeletePropagationForeground,
+		Resource: jobs, Object: job, IfUnchanged: true, Propagation: metav1.DeletePropagationForeground,
 	}}, nil
 }

@@ -18,31 +18,31 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/ttlafterfinished"
 )
 
-func TestNoFaultDeletesAJobThatIsToBeKept(t *testing.T) {
+func TestFaultsDeleteNoRetainedJob(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, finishing(trial.Of(ttlafterfinished.Add).Once()))
 }
 
-func TestTwoControllersAtOnceDeleteTheSameJobs(t *testing.T) {
+func TestTwoControllersDeleteOnlyExpiredJobs(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, finishing(trial.Of(ttlafterfinished.Add).Twice()))
 }
 
-// finishing is three jobs that have finished, two of which are to be kept in the end.
+// finishing is the scenario of three finished jobs of which two are not to be deleted in the end.
 func finishing(processes []bowlinetest.Process) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
 		Options:    []bowlinetest.Option{trial.Alone()},
 		Processes:  processes,
-		Act:        changeTheirMinds,
+		Act:        extendTTLs,
 		Settle:     5 * time.Minute,
 		Invariants: []func(bowlinetest.State) error{kept},
 		Budget:     30,
 	}
 }
 
-// changeTheirMinds has three jobs finish that are to be kept for a minute each: longer and another are to be kept a day and for
-// ever, which is said two seconds before that is over.
-func changeTheirMinds(ctx context.Context, config *rest.Config) error {
+// extendTTLs creates three finished jobs with a TTL of a minute. Two seconds before it expires, the TTL
+// of longer is extended to a day, and that of forever is removed.
+func extendTTLs(ctx context.Context, config *rest.Config) error {
 	c, err := client.New(config)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func changeTheirMinds(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// kept is broken when a job is deleted that is to be kept.
+// kept fails if a job is deleted whose TTL was changed.
 func kept(s bowlinetest.State) error {
 	for _, j := range s.Kind("Job") {
 		ttl, is := j.Object["spec"].(map[string]any)["ttlSecondsAfterFinished"]

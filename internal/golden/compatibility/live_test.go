@@ -21,7 +21,7 @@ import (
 
 const pod = `"spec":{"containers":[{"name":"c","image":"i"}]}`
 
-// examples are the rest of an object of each resource beside its name.
+// examples contains an object of each resource, without its name.
 var examples = map[string]string{
 	"configmaps":             `"data":{"a":"b"}`,
 	"endpoints":              `"subsets":[]`,
@@ -72,25 +72,25 @@ const workload = `"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"meta
 
 const job = `"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}`
 
-// bodies are what a create of a subresource sends.
+// bodies contains the request bodies for creating subresources.
 var bodies = map[string]string{
 	"binding":  `{"metadata":{"name":"example"},"target":{"name":"node"}}`,
 	"rollback": `{"name":"example","rollbackTo":{"revision":0}}`,
 	"eviction": `{"metadata":{"name":"example"}}`,
 }
 
-// live is a running server and what it said that it serves.
+// live is a client of a running server.
 type live struct {
 	t      *testing.T
 	client *http.Client
 	url    string
 }
 
-// TestEveryVerbIsAnswered asks a running server for everything that its discovery lists, each verb of each resource and
-// subresource of each version, on an object that is there.
+// TestEveryVerbIsAnswered sends a request for each verb of each resource and subresource in the discovery
+// documents of a running server, on an existing object.
 func TestEveryVerbIsAnswered(t *testing.T) {
 	t.Parallel()
-	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{}})
+	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestEveryVerbIsAnswered(t *testing.T) {
 	l := &live{t, client, config.Host}
 	asked := 0
 	seen := map[string]bool{}
-	for range 2 { // the example of a definition makes another resource
+	for range 2 { // the example of a definition creates another resource
 		_, lists, err := discovery.NewDiscoveryClientForConfigOrDie(config).ServerGroupsAndResources()
 		if err != nil {
 			t.Fatal(err)
@@ -132,7 +132,7 @@ func TestEveryVerbIsAnswered(t *testing.T) {
 	}
 }
 
-// ask sends a request for each verb of a resource or subresource, and counts them.
+// ask sends a request for each verb of a resource or subresource, and returns their number.
 func (l *live) ask(groupVersion string, r metav1.APIResource) int {
 	gv, err := schema.ParseGroupVersion(groupVersion)
 	if err != nil {
@@ -178,7 +178,7 @@ func (l *live) ask(groupVersion string, r metav1.APIResource) int {
 	return len(r.Verbs)
 }
 
-// collection is the path above the resources of a group-version.
+// collection returns the path prefix of the resources of a group version.
 func collection(gv schema.GroupVersion, namespaced bool) string {
 	path := "/apis/" + gv.String()
 	if gv.Group == "" {
@@ -190,7 +190,7 @@ func collection(gv schema.GroupVersion, namespaced bool) string {
 	return path
 }
 
-// create makes the example of a resource; another version of it may have made it already.
+// create creates the example of a resource, which may exist already in another version.
 func (l *live) create(path string, gvk schema.GroupVersionKind, plural, name string) {
 	l.t.Helper()
 	resource := schema.GroupResource{Group: gvk.Group, Resource: plural}.String()
@@ -203,7 +203,7 @@ func (l *live) create(path string, gvk schema.GroupVersionKind, plural, name str
 	l.send(http.MethodPost, path, "", body)
 }
 
-// send makes a request, which must be understood, and returns the answer's body.
+// send sends a request, which must succeed, and returns the body of the response.
 func (l *live) send(method, path, contentType, body string) string {
 	l.t.Helper()
 	r, err := http.NewRequestWithContext(l.t.Context(), method, l.url+path, strings.NewReader(body))
@@ -220,14 +220,14 @@ func (l *live) send(method, path, contentType, body string) string {
 	}
 	defer resp.Body.Close()
 	if strings.Contains(path, "watch=true") {
-		return "" // its headers are the answer
+		return "" // the headers of the response suffice
 	}
 	answer, err := io.ReadAll(resp.Body)
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	var status metav1.Status
-	_ = json.Unmarshal(answer, &status) // what is no Status says no reason
+	_ = json.Unmarshal(answer, &status) // a body that is not a Status has no reason
 	if resp.StatusCode >= 300 && status.Reason != metav1.StatusReasonAlreadyExists {
 		l.t.Errorf("%s %s: %d %s", method, path, resp.StatusCode, bytes.TrimSpace(answer))
 	}

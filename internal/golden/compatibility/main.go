@@ -1,8 +1,8 @@
-// Command compatibility writes docs/compatibility.md: every group, version, resource and verb that a server without
-// custom resources serves, read from its kinds; what a real kube-apiserver served beside them, read from the recordings;
-// what shows the behaviour of Kubernetes' conformance tests (conformance.md); and each known difference, which
-// differences.md tells in words. Developers run it through `go generate
-// ./internal/golden/compatibility`; its test says when that is due.
+// Command compatibility writes docs/compatibility.md: every group, version, resource and verb that a server
+// without custom resources serves, derived from its kinds; what a real kube-apiserver serves in addition,
+// derived from the recordings; the tests that correspond to Kubernetes' conformance tests (conformance.md);
+// and the known differences (differences.md). Developers run it through `go generate ./internal/golden/compatibility`;
+// its test fails if the page is outdated.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 
 //go:generate go run . ../../../docs/compatibility.md
 
-// The files that the page is made from, seen from this folder.
+// The input files, relative to this folder.
 const (
 	conformanceFile = "conformance.md"
 	differencesFile = "differences.md"
@@ -41,15 +41,15 @@ func main() {
 
 const head = `# Compatibility
 
-<!-- Written by go generate ./internal/golden/compatibility: change golden/compatibility/differences.md or the kinds instead. -->
+<!-- Written by go generate ./internal/golden/compatibility: change internal/golden/compatibility/differences.md or the kinds instead. -->
 
 What a server speaks of the Kubernetes API, and where it differs from Kubernetes. The wire is that of the k8s.io
-libraries in go.mod, v0.37: Kubernetes 1.37. How closely, ` + "`go test ./golden`" + ` shows: it replays what a real
+libraries in go.mod, v0.37: Kubernetes 1.37. How closely, ` + "`go test ./internal/golden`" + ` shows: it replays what a real
 kube-apiserver 1.36 answered.
 
 `
 
-// generate makes the page.
+// generate returns the page.
 func generate() ([]byte, error) {
 	conformance, err := os.ReadFile(conformanceFile)
 	if err != nil {

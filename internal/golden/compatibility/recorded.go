@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// fact is a resource that a real server served, as its aggregated discovery told.
+// fact is a resource in the aggregated discovery of a real server.
 type fact struct {
 	GroupVersion, Resource string
 	Subresources           []struct{ Subresource string }
@@ -37,7 +37,7 @@ func readFacts(folder string) ([]fact, error) {
 	return facts, nil
 }
 
-// writeMissing writes what Kubernetes serves and this server does not, and the other way round.
+// writeMissing writes what Kubernetes serves and this server does not, and vice versa.
 func writeMissing(w *bytes.Buffer, served []groupVersion, facts []fact) {
 	w.WriteString("## What Kubernetes 1.36 serves and this server does not\n\n| group and version | resources |\n|---|---|\n")
 	missing, theirs := map[string][]string{}, map[string]bool{}
@@ -62,9 +62,9 @@ func writeMissing(w *bytes.Buffer, served []groupVersion, facts []fact) {
 	fmt.Fprintf(w, "\nServed here and no longer by Kubernetes: %s.\n\n", strings.Join(ours, ", "))
 }
 
-// lacking are the parts of a resource that are not served.
+// lacking returns the parts of a resource that are not served.
 func lacking(served []groupVersion, f fact) []string {
-	gv, _ := schema.ParseGroupVersion(f.GroupVersion) // of a recording
+	gv, _ := schema.ParseGroupVersion(f.GroupVersion) // recorded values are valid
 	for _, s := range served {
 		if s.GroupVersion != gv {
 			continue
@@ -85,7 +85,7 @@ func lacking(served []groupVersion, f fact) []string {
 	return []string{f.Resource}
 }
 
-// readReasons are why steps of the recordings are answered otherwise, each once.
+// readReasons returns the distinct reasons for known differences from the recordings.
 func readReasons(file string) ([]string, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -101,10 +101,10 @@ func readReasons(file string) ([]string, error) {
 	return slices.Sorted(maps.Keys(reasons)), nil
 }
 
-// writeReasons lists them. Those that only say that a resource is not served are told by the table above.
+// writeReasons lists the reasons, except for unserved resources, which are in the table.
 func writeReasons(w *bytes.Buffer, reasons []string) {
 	w.WriteString("\n## Recorded answers that differ\n\nBeside those of resources that are not served, " +
-		"for these reasons (golden/differences.txt has them step by step):\n\n")
+		"for these reasons (internal/golden/differences.txt has them step by step):\n\n")
 	for _, r := range reasons {
 		fmt.Fprintf(w, "- %s\n", r)
 	}

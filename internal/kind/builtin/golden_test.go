@@ -18,18 +18,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/bowline-dev/bowline/internal/golden/recorded"
+	"github.com/bowline-dev/bowline/internal/golden"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin"
 	"github.com/bowline-dev/bowline/object"
 )
 
-// The recordings of a real API server, answered by the kinds alone: decode, default, prepare, validate. What the server
-// adds (names in URLs, deletes, lists) is replayed where the server is tested.
+// These tests replay recordings of a real API server with the kinds alone: decode, default, prepare,
+// validate. The tests of package server replay what the server adds (names in URLs, deletes, lists).
 
-// answered are the steps that the kinds can answer by themselves, and how many they are at least.
-var answered = map[string]struct {
-	from, to int // of the file's steps; to 0 means the end
+// replayed lists the steps that depend only on the kinds, with a lower bound for their number.
+var replayed = map[string]struct {
+	from, to int // a range of steps; to == 0 means the end
 	least    int
 }{
 	"pods.json":            {0, 0, 30},
@@ -38,13 +38,13 @@ var answered = map[string]struct {
 	"kinds.json":           {34, 36, 2},
 }
 
-func TestPodsAndWorkloadsAnswerAsRecorded(t *testing.T) {
+func TestPodsAndWorkloadsMatchRecordings(t *testing.T) {
 	t.Parallel()
-	for file, part := range answered {
+	for file, part := range replayed {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld()
-			steps := recorded.Steps(t, file)
+			w := newFixture()
+			steps := golden.Steps(t, file)
 			if part.to == 0 {
 				part.to = len(steps)
 			}
@@ -67,25 +67,25 @@ func TestPodsAndWorkloadsAnswerAsRecorded(t *testing.T) {
 	}
 }
 
-// world holds what was written, by path.
-type world struct {
+// fixture holds the stored objects by path.
+type fixture struct {
 	kinds   map[string]kind.Kind
 	objects map[string]kind.Object
 }
 
-func newWorld() *world {
-	w := &world{kinds: map[string]kind.Kind{}, objects: map[string]kind.Object{}}
+func newFixture() *fixture {
+	w := &fixture{kinds: map[string]kind.Kind{}, objects: map[string]kind.Object{}}
 	for _, k := range builtin.Kinds(object.NewCache(1 << 20)) {
 		w.kinds[k.Info().Plural] = k
 	}
 	return w
 }
 
-// answer serves one step, or says that it is none of the kinds' business.
-func (w *world) answer(t *testing.T, s recorded.Step) (body any, ok bool) {
+// answer responds to one step. ok is false if the response does not depend on the kinds.
+func (w *fixture) answer(t *testing.T, s golden.Step) (body any, ok bool) {
 	path, query, _ := strings.Cut(s.Path, "?")
 	parts := strings.Split(strings.Trim(path, "/"), "/")
-	at := 5 // of the name, after api, v1, namespaces, default, pods
+	at := 5 // index of the name, after api, v1, namespaces, default, pods
 	if parts[0] == "apis" {
 		at = 6
 	}
@@ -106,7 +106,7 @@ func (w *world) answer(t *testing.T, s recorded.Step) (body any, ok bool) {
 	case s.Method == "POST" && key == "":
 		return w.create(t, k, form, s)
 	case s.Method == "DELETE":
-		delete(w.objects, key) // what a deleted object looks like is the server's to say
+		delete(w.objects, key) // the server makes the response
 		return nil, false
 	case w.objects[key] == nil:
 		return nil, false
@@ -115,14 +115,14 @@ func (w *world) answer(t *testing.T, s recorded.Step) (body any, ok bool) {
 	case s.Method == "GET" && sub == "" && s.Response.Status == http.StatusOK:
 		return w.objects[key], true
 	case sub == "scale" || sub == "binding":
-		return w.act(t, k, key, sub, s), true
+		return w.subresource(t, k, key, sub, s), true
 	case s.Method == "PATCH" && s.Response.Status != http.StatusInternalServerError:
 		return w.patch(t, k, form, key, sub, s), true
 	}
 	return nil, false
 }
 
-func (w *world) create(t *testing.T, k kind.Kind, form object.Form, s recorded.Step) (any, bool) {
+func (w *fixture) create(t *testing.T, k kind.Kind, form object.Form, s golden.Step) (any, bool) {
 	if s.Response.Status != http.StatusCreated && s.Response.Status != http.StatusUnprocessableEntity {
 		return nil, false
 	}
@@ -140,7 +140,7 @@ func (w *world) create(t *testing.T, k kind.Kind, form object.Form, s recorded.S
 	return obj, true
 }
 
-// admit does what the recorded server's admission plugins did to every pod.
+// admit does what the admission plugins of the recorded server did to every pod.
 func admit(obj kind.Object) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
@@ -158,7 +158,7 @@ func admit(obj kind.Object) {
 	pod.Spec.PreemptionPolicy = new(corev1.PreemptLowerPriority)
 }
 
-func (w *world) patch(t *testing.T, k kind.Kind, form object.Form, key, sub string, s recorded.Step) any {
+func (w *fixture) patch(t *testing.T, k kind.Kind, form object.Form, key, sub string, s golden.Step) any {
 	old := w.objects[key]
 	before, err := k.Encode(form, old)
 	if err != nil {
@@ -188,8 +188,8 @@ func (w *world) patch(t *testing.T, k kind.Kind, form object.Form, key, sub stri
 	return obj
 }
 
-// act reads or writes a subresource that has a kind of its own.
-func (w *world) act(t *testing.T, k kind.Kind, key, sub string, s recorded.Step) any {
+// subresource reads or writes a subresource with its own kind.
+func (w *fixture) subresource(t *testing.T, k kind.Kind, key, sub string, s golden.Step) any {
 	r, old := k.Info().Subresource(sub), w.objects[key]
 	if s.Method == "GET" {
 		view, err := r.View(old)
@@ -220,8 +220,8 @@ func (w *world) act(t *testing.T, k kind.Kind, key, sub string, s recorded.Step)
 	return view
 }
 
-// table answers with the recorded age, which is none of the kind's business.
-func (w *world) table(t *testing.T, k kind.Kind, obj kind.Object, s recorded.Step) any {
+// table returns a Table with the recorded age, which depends on the clock.
+func (w *fixture) table(t *testing.T, k kind.Kind, obj kind.Object, s golden.Step) any {
 	var recorded metav1.Table
 	if err := json.Unmarshal(s.Response.Body, &recorded); err != nil {
 		t.Fatal(err)
@@ -257,7 +257,7 @@ func refused(err error) any {
 	return &s
 }
 
-// plain is a body as JSON without what differs from run to run.
+// plain returns a body as JSON without the values that differ between runs.
 func plain(t *testing.T, body any) any {
 	t.Helper()
 	data, ok := body.(json.RawMessage)

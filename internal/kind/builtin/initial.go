@@ -12,10 +12,11 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind/builtin/scheduling"
 )
 
-// Initial are the objects that every cluster has from the start: four namespaces, the system's priority classes and the
-// service through which the API itself is reached, with its endpoints. A server creates those that are not there yet. id is
-// the uid of kube-system, by which a cluster is known; empty leaves it to the server. at is where the server is reached,
-// which the service of an earlier start may not know yet; without a valid address it is not reached from other machines.
+// Initial returns the objects that every cluster has from the start: four namespaces, the system's priority
+// classes, and the service of the API with its endpoints. A server creates those that do not exist. id is the
+// uid of kube-system, which identifies the cluster; if it is empty, the server generates one. at is the
+// address of the server, with which the service of an earlier start is updated; an invalid address means that
+// other machines cannot reach the server.
 func Initial(id types.UID, at netip.AddrPort) []kind.Initial {
 	var objects []kind.Initial
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease} {
@@ -32,12 +33,12 @@ func Initial(id types.UID, at netip.AddrPort) []kind.Initial {
 		objects = append(objects, kind.Initial{Object: class})
 	}
 	port := int(at.Port())
-	return append(append(objects, kind.Initial{Object: apiService(port), Correct: leadTo(port)}), apiEndpoints(at)...)
+	return append(append(objects, kind.Initial{Object: apiService(port), Correct: setTargetPort(port)}), apiEndpoints(at)...)
 }
 
-// leadTo corrects the port that the API's service leads to. Kubernetes has not done so since 1.17: its port does not change
-// from one start to the next, but that of a server which takes any free one does.
-func leadTo(port int) func(kind.Object) bool {
+// setTargetPort corrects the target port of the API's service. Kubernetes has not done so since 1.17, because its
+// port does not change between starts; that of a server that listens on any free port does.
+func setTargetPort(port int) func(kind.Object) bool {
 	return func(stored kind.Object) bool {
 		ports := stored.(*corev1.Service).Spec.Ports
 		for i := range ports {
@@ -50,11 +51,11 @@ func leadTo(port int) func(kind.Object) bool {
 	}
 }
 
-// The names of the API's service and of its port.
+// Names of the API's service and its port.
 const apiName, apiPort = "kubernetes", "https"
 
-// apiService is the service kubernetes in the namespace default: clients in a cluster find the API by it. It has the
-// first of the services' addresses.
+// apiService returns the service kubernetes in the namespace default, through which clients in a cluster find
+// the API. It has the first service address.
 func apiService(port int) *corev1.Service {
 	const address = "10.0.0.1"
 	return &corev1.Service{

@@ -13,8 +13,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// apiEndpoints are where the service of the API leads to: the server's own address and port. A server that nobody outside
-// of its machine reaches has none, and empties those of an earlier start.
+// apiEndpoints returns the endpoints of the API's service: the server's address and port. A server without a
+// reachable address creates none, and clears those of an earlier start.
 func apiEndpoints(at netip.AddrPort) []kind.Initial {
 	endpoints, slice := endpointsOf(at), sliceOf(at)
 	unreached := !at.Addr().IsValid()
@@ -26,8 +26,8 @@ func apiEndpoints(at netip.AddrPort) []kind.Initial {
 		}
 		old.Subsets = endpoints.DeepCopy().Subsets
 		return true
-	}}, {Object: slice, OnlyCorrect: unreached, Unfit: func(stored kind.Object) bool {
-		return !unreached && stored.(*discoveryv1.EndpointSlice).AddressType != slice.AddressType // which cannot change
+	}}, {Object: slice, OnlyCorrect: unreached, NeedsReplacement: func(stored kind.Object) bool {
+		return !unreached && stored.(*discoveryv1.EndpointSlice).AddressType != slice.AddressType // immutable
 	}, Correct: func(stored kind.Object) bool {
 		old := stored.(*discoveryv1.EndpointSlice)
 		labeled := addLabels(&old.ObjectMeta, slice.Labels)
@@ -39,7 +39,7 @@ func apiEndpoints(at netip.AddrPort) []kind.Initial {
 	}}}
 }
 
-// addLabels says whether any were missing.
+// addLabels reports whether any label was missing.
 func addLabels(meta *metav1.ObjectMeta, labels map[string]string) (changed bool) {
 	for name, value := range labels {
 		if meta.Labels[name] != value {
@@ -55,7 +55,7 @@ func endpointsOf(at netip.AddrPort) *corev1.Endpoints {
 		TypeMeta: metav1.TypeMeta{Kind: "Endpoints", APIVersion: "v1"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: apiName, Namespace: metav1.NamespaceDefault,
-			Labels: map[string]string{discoveryv1.LabelSkipMirror: "true"}, // the slice is there already
+			Labels: map[string]string{discoveryv1.LabelSkipMirror: "true"}, // the slice already exists
 		},
 	}
 	if at.Addr().IsValid() {

@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// apiEndpoints are the endpoints, and the slice, of a server's own service.
+// apiEndpoints returns the endpoints and the slice of a server's own service.
 func apiEndpoints(t *testing.T, at netip.AddrPort) (endpoints, slice kind.Initial) {
 	t.Helper()
 	for _, i := range builtin.Initial("", at) {
@@ -29,8 +29,9 @@ func apiEndpoints(t *testing.T, at netip.AddrPort) (endpoints, slice kind.Initia
 	return endpoints, slice
 }
 
-// TestTheAPIsServiceLeadsToTheServer: what a kube-apiserver makes (pkg/controlplane/reconcilers).
-func TestTheAPIsServiceLeadsToTheServer(t *testing.T) {
+// TestAPIEndpoints compares the endpoints with those that a kube-apiserver creates
+// (pkg/controlplane/reconcilers).
+func TestAPIEndpoints(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"10.1.0.1:6443", "[2001:db8::1]:443"} {
 		endpoints, slice := apiEndpoints(t, netip.MustParseAddrPort(at))
@@ -65,8 +66,9 @@ func kindOf(t *testing.T, obj kind.Object) kind.Kind {
 	return nil
 }
 
-// TestTheAPIsEndpointsFollowTheServer from one start to the next.
-func TestTheAPIsEndpointsFollowTheServer(t *testing.T) {
+// TestAPIEndpointsUpdate checks the update of the endpoints when the server's address changes
+// between starts.
+func TestAPIEndpointsUpdate(t *testing.T) {
 	t.Parallel()
 	first := netip.MustParseAddrPort("10.1.0.1:6443")
 	for name, c := range map[string]struct {
@@ -83,7 +85,7 @@ func TestTheAPIsEndpointsFollowTheServer(t *testing.T) {
 			t.Parallel()
 			endpoints, slice := apiEndpoints(t, c.now)
 			e, s := apiEndpoints(t, first)
-			if slice.Unfit(s.Object) {
+			if slice.NeedsReplacement(s.Object) {
 				t.Error("the slice is made anew")
 			}
 			if got := endpoints.Correct(e.Object); got != c.changed {
@@ -102,22 +104,23 @@ func TestTheAPIsEndpointsFollowTheServer(t *testing.T) {
 	}
 }
 
-// TestTheAPIsSliceChangesItsFamily with the server's address: by another slice, since the type of one cannot change.
-func TestTheAPIsSliceChangesItsFamily(t *testing.T) {
+// TestAPISliceIsReplacedForNewFamily checks that a slice of the other IP family is replaced, because its
+// address type is immutable.
+func TestAPISliceIsReplacedForNewFamily(t *testing.T) {
 	t.Parallel()
 	_, old := apiEndpoints(t, netip.MustParseAddrPort("10.1.0.1:6443"))
 	_, now := apiEndpoints(t, netip.MustParseAddrPort("[2001:db8::1]:6443"))
-	if !now.Unfit(old.Object) || now.Unfit(now.Object) {
-		t.Errorf("a slice of the other family is unfit: %t, one of the same: %t", now.Unfit(old.Object), now.Unfit(now.Object))
+	if !now.NeedsReplacement(old.Object) || now.NeedsReplacement(now.Object) {
+		t.Errorf("a slice of the other family is unfit: %t, one of the same: %t", now.NeedsReplacement(old.Object), now.NeedsReplacement(now.Object))
 	}
 	_, unreached := apiEndpoints(t, netip.AddrPortFrom(netip.Addr{}, 6443))
-	if unreached.Unfit(now.Object) {
+	if unreached.NeedsReplacement(now.Object) {
 		t.Error("a server that nobody reaches makes the slice anew")
 	}
 }
 
-// TestTheAPIsEndpointsKeepTheirLabels, and what others added to them.
-func TestTheAPIsEndpointsKeepTheirLabels(t *testing.T) {
+// TestAPIEndpointsLabels checks that missing labels are restored and other labels retained.
+func TestAPIEndpointsLabels(t *testing.T) {
 	t.Parallel()
 	endpoints, slice := apiEndpoints(t, netip.MustParseAddrPort("10.1.0.1:6443"))
 	for _, i := range []kind.Initial{endpoints, slice} {

@@ -17,9 +17,9 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// What many share is what one would have read for oneself, of every kind in every version and format, and stays so whatever
-// else is read; it may have parts of what was read before.
-func TestSharedObjectsAreWhatIsStored(t *testing.T) {
+// TestDecodeSharedMatchesDecode checks that DecodeShared returns the same object as Decode, for every kind
+// in every version and format, and that decoding other objects does not change it. Objects may share parts.
+func TestDecodeSharedMatchesDecode(t *testing.T) {
 	t.Parallel()
 	fill := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(1), serializer.NewCodecFactory(scheme.Scheme))
 	fill = fill.NilChance(0.3).NumElements(0, 2).MaxDepth(12)
@@ -34,7 +34,7 @@ func TestSharedObjectsAreWhatIsStored(t *testing.T) {
 			for _, e := range k.Info().Endpoints {
 				for _, format := range []object.Format{object.JSON, object.Protobuf} {
 					o := stored(t, k, object.Form{APIVersion: e.APIVersion(), Format: format}, obj)
-					for range 5 { // so often that parts are shared
+					for range 5 { // often enough that parts are shared
 						a, err := o().Decoded(kind.CodecOf(k))
 						b, err2 := o().Decode(kind.CodecOf(k))
 						if err != nil || err2 != nil {
@@ -51,7 +51,7 @@ func TestSharedObjectsAreWhatIsStored(t *testing.T) {
 	}
 }
 
-// stored makes objects of what a kind writes of one in a form.
+// stored returns a function that makes objects from a kind's encoding of obj.
 func stored(t *testing.T, k kind.Kind, form object.Form, obj kind.Object) func() *object.Object {
 	t.Helper()
 	codec := kind.CodecOf(k)

@@ -1,8 +1,7 @@
-// Package caller asks somebody's HTTPS server, a webhook, as Kubernetes does: by URL or through a Service, trusting the
-// certificates of a bundle or the system's, in JSON. Otherwise than there, it reads no more of the answer than there may be, and
-// goes nowhere else. Package
-// structural/webhook converts custom resources by it, package admission/webhook has writes admitted by it. What a question and
-// its answer are is theirs.
+// Package caller calls the HTTPS server of a webhook as Kubernetes does: by URL or through a Service, with
+// JSON bodies, trusting the certificates of a bundle or of the system. Unlike Kubernetes, it limits the size
+// of a response and does not follow redirects. Package structural/webhook uses it to convert custom
+// resources, and package internal/plugins/webhook to admit writes. These packages define the requests and responses.
 package caller
 
 import (
@@ -28,76 +27,79 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// patience is how long a connection may take, how long it is kept when nobody uses it, and how long a silent one is believed.
-const patience = 30 * time.Second
+// timeout is the timeout for connecting and for a response, and the time after which idle or silent
+// connections are closed.
+const timeout = 30 * time.Second
 
-// idleConnections are how many connections that one request each goes over (HTTP/1.1) are kept for the next ones.
-const idleConnections = 25
+// maxIdleConnections is the maximum number of idle HTTP/1.1 connections per webhook.
+const maxIdleConnections = 25
 
-// Resolver finds where the Service of a webhook is, as host and port.
+// Resolver returns the host and port at which the Service of a webhook can be reached.
 type Resolver func(namespace, name string, port int32) (address string, err error)
 
-// Config says who is called. Either URL or Service is set.
+// Config is the address of a webhook. Either URL or Service is set.
 type Config struct {
 	URL     *string
 	Service *Service
-	// CABundle are the PEM certificates that are believed; empty means the system's.
+	// CABundle holds trusted certificates in PEM; empty means those of the system.
 	CABundle []byte
-	// Largest is how much of an answer is read, in bytes.
-	Largest int64
+	// MaxResponse is the maximum size of a response, in bytes.
+	MaxResponse int64
 }
 
-// Service is a webhook behind a Service of the cluster. Its certificate names that.
+// Service refers to a Service of the cluster. The webhook's certificate must be valid for its DNS name.
 type Service struct {
 	Namespace, Name, Path string
-	// Port is 443 where it is 0.
+	// Port defaults to 443.
 	Port int32
 }
 
-// Caller calls one webhook. It is safe for concurrent use and connects when it is first asked.
+// Caller calls one webhook. It is safe for concurrent use and connects on first use.
 type Caller struct {
 	config    Config
 	resolve   Resolver
 	transport http.Transport
 	client    func() (*rest.RESTClient, error)
-	// forget undoes that the end of the context closes the caller.
-	forget func() bool
-	// closed says that no connection is kept any longer than it is used.
+	// cancel cancels the closing of the caller at the end of the context.
+	cancel func() bool
+	// closed makes connections close after their current request.
 	closed atomic.Bool
 }
 
-// New makes a caller of what codec reads and writes. The end of ctx closes it.
+// New returns a caller whose requests and responses are encoded with codec. The caller is closed when ctx
+// ends.
 func New(ctx context.Context, config Config, resolve Resolver, codec func() (runtime.Codec, error)) *Caller {
 	c := &Caller{config: config, resolve: resolve}
 	c.client = sync.OnceValues(func() (*rest.RESTClient, error) { return c.connect(codec) })
-	c.transport.IdleConnTimeout, c.transport.MaxIdleConnsPerHost = patience, idleConnections
-	c.transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: patience, PingTimeout: patience / 2}
-	c.forget = context.AfterFunc(ctx, c.letGo)
+	c.transport.IdleConnTimeout, c.transport.MaxIdleConnsPerHost = timeout, maxIdleConnections
+	c.transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: timeout, PingTimeout: timeout / 2}
+	c.cancel = context.AfterFunc(ctx, c.closeIdle)
 	return c
 }
 
-// Close lets go of connections: of those that are used, after that. Who still has the caller may still call.
+// Close closes idle connections, and busy ones after their current request. Calls after Close still work,
+// without reusing connections.
 func (c *Caller) Close() {
-	c.forget()
-	c.letGo()
+	c.cancel()
+	c.closeIdle()
 }
 
-func (c *Caller) letGo() {
+func (c *Caller) closeIdle() {
 	c.closed.Store(true)
 	c.transport.CloseIdleConnections()
 }
 
-// called is done when an answer was read, or none came.
-func (c *Caller) called() {
+// done runs after a response was read or a request failed.
+func (c *Caller) done() {
 	if c.closed.Load() {
 		c.transport.CloseIdleConnections()
 	}
 }
 
-// Client is the client of the webhook, whose Post goes to its path. Nothing is sent yet.
+// Client returns the client of the webhook, whose Post goes to its path. It sends nothing yet.
 func (c *Caller) Client() (*rest.RESTClient, error) { return c.client() }
 
-// Codec reads and writes the types of some group-versions, in JSON.
+// Codec returns a JSON codec for the types of some group-versions.
 func Codec(versions []schema.GroupVersion, add ...func(*runtime.Scheme) error) (runtime.Codec, error) {
 	scheme := runtime.NewScheme()
 	for _, a := range add {
@@ -108,10 +110,10 @@ func Codec(versions []schema.GroupVersion, add ...func(*runtime.Scheme) error) (
 	return serializer.NewCodecFactory(scheme).LegacyCodec(versions...), nil
 }
 
-// target is where a webhook listens: its URL, and for a Service the address at which that is reached.
+// target is the URL of a webhook.
 type target struct {
 	host, path string
-	// serverName is what the certificate must name, where that is not the host.
+	// serverName is the name in the certificate, if it differs from the host.
 	serverName string
 	http2      bool
 }
@@ -121,7 +123,7 @@ func (c *Caller) connect(codec func() (runtime.Codec, error)) (*rest.RESTClient,
 	if err != nil {
 		return nil, err
 	}
-	if err := c.trust(t); err != nil {
+	if err := c.configureTLS(t); err != nil {
 		return nil, err
 	}
 	reviews, err := codec()
@@ -131,17 +133,17 @@ func (c *Caller) connect(codec func() (runtime.Codec, error)) (*rest.RESTClient,
 	config := &rest.Config{Host: t.host, APIPath: t.path, QPS: -1, UserAgent: "bowline"}
 	config.ContentType = runtime.ContentTypeJSON
 	config.NegotiatedSerializer = serializer.NegotiatedSerializerWrapper(runtime.SerializerInfo{Serializer: reviews})
-	by := &http.Client{Transport: bounded{c}, Timeout: patience, CheckRedirect: stay}
+	by := &http.Client{Transport: limitedTransport{c}, Timeout: timeout, CheckRedirect: rejectRedirect}
 	return rest.UnversionedRESTClientForConfigAndClient(config, by)
 }
 
-// stay follows no redirect: who answers a review could have this server ask whomever it reaches (CVE-2020-8561, which Kubernetes
-// leaves to firewalls).
-func stay(to *http.Request, _ []*http.Request) error {
-	return fmt.Errorf("it redirects to %s, where nobody is asked: name that in the configuration", to.URL.Redacted())
+// rejectRedirect rejects redirects: otherwise the server of a webhook could make this server send requests to any host
+// that it can reach (CVE-2020-8561, which Kubernetes leaves to firewalls).
+func rejectRedirect(to *http.Request, _ []*http.Request) error {
+	return fmt.Errorf("webhook redirects to %s, which is not followed: set that URL in the configuration", to.URL.Redacted())
 }
 
-// target reads the configuration.
+// target derives the target from the configuration.
 func (c *Caller) target() (target, error) {
 	if s := c.config.Service; s != nil {
 		return c.service(s), nil
@@ -153,10 +155,10 @@ func (c *Caller) target() (target, error) {
 	if err != nil {
 		return target{}, fmt.Errorf("Unparsable URL: %w", err) //lint:ignore ST1005 the text is Kubernetes'
 	}
-	return target{host: u.Scheme + "://" + u.Host, path: u.Path, http2: local(u.Hostname())}, nil
+	return target{host: u.Scheme + "://" + u.Host, path: u.Path, http2: isLoopback(u.Hostname())}, nil
 }
 
-// service is a webhook behind a Service: its certificate names that, and its address is looked up for each connection.
+// service returns the target of a Service. Each new connection resolves the address again.
 func (c *Caller) service(s *Service) target {
 	port := s.Port
 	if port == 0 {
@@ -174,14 +176,15 @@ func (c *Caller) service(s *Service) target {
 	return t
 }
 
-// local says that a host is this machine; to others Kubernetes speaks HTTP/1.1, which balances better.
-func local(host string) bool {
+// isLoopback reports whether a host is this machine. For other hosts Kubernetes uses HTTP/1.1, which balances
+// better.
+func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// trust sets whose certificates are believed: those of the bundle, or the system's.
-func (c *Caller) trust(t target) error {
+// configureTLS sets the trusted certificates: those of the bundle, or the system's.
+func (c *Caller) configureTLS(t target) error {
 	config := &tls.Config{ServerName: t.serverName, MinVersion: tls.VersionTLS12}
 	if bundle := bytes.TrimSpace(c.config.CABundle); len(bundle) > 0 {
 		config.RootCAs = x509.NewCertPool()
@@ -190,43 +193,43 @@ func (c *Caller) trust(t target) error {
 		}
 	}
 	c.transport.TLSClientConfig = config
-	c.transport.TLSHandshakeTimeout = patience
+	c.transport.TLSHandshakeTimeout = timeout
 	c.transport.ForceAttemptHTTP2 = t.http2
 	c.transport.Proxy = http.ProxyFromEnvironment
 	return nil
 }
 
-// bounded reads no more of an answer than a webhook may say.
-type bounded struct{ *Caller }
+// limitedTransport limits the size of responses.
+type limitedTransport struct{ *Caller }
 
 // RoundTrip implements http.RoundTripper.
-func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := b.transport.RoundTrip(r)
 	if err != nil {
-		b.called()
+		b.done()
 		return nil, err
 	}
-	answer.Body = &limited{answer.Body, b.config.Largest, b.config.Largest, b.called}
+	answer.Body = &limitedBody{answer.Body, b.config.MaxResponse, b.config.MaxResponse, b.done}
 	return answer, nil
 }
 
-// limited is a body that fails where it goes on for too long.
-type limited struct {
+// limitedBody is a response body that returns an error beyond its limit.
+type limitedBody struct {
 	io.ReadCloser
-	left, largest int64
-	closed        func()
+	left, max int64
+	closed    func()
 }
 
 // Close implements io.Closer.
-func (l *limited) Close() error {
+func (l *limitedBody) Close() error {
 	defer l.closed()
 	return l.ReadCloser.Close()
 }
 
 // Read implements io.Reader.
-func (l *limited) Read(p []byte) (int, error) {
+func (l *limitedBody) Read(p []byte) (int, error) {
 	if l.left <= 0 {
-		return 0, fmt.Errorf("the answer is larger than %d bytes", l.largest)
+		return 0, fmt.Errorf("the answer is larger than %d bytes", l.max)
 	}
 	n, err := l.ReadCloser.Read(p[:min(int64(len(p)), l.left)])
 	l.left -= int64(n)

@@ -17,8 +17,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind/caller"
 )
 
-// TestClosedCallerKeepsNoConnection: neither one that was used then, by either way of HTTP, nor one that is made later.
-func TestClosedCallerKeepsNoConnection(t *testing.T) {
+// TestCloseClosesConnections checks that Close closes connections, both those in use and those made
+// later, with HTTP/1.1 and HTTP/2.
+func TestCloseClosesConnections(t *testing.T) {
 	t.Parallel()
 	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +50,7 @@ func TestClosedCallerKeepsNoConnection(t *testing.T) {
 				}
 				select {
 				case <-closed:
-				case <-time.After(10 * time.Second): // a third of how long one is kept that nobody uses
+				case <-time.After(10 * time.Second): // a third of the idle timeout
 					t.Fatal("its connection is kept")
 				}
 			}
@@ -57,11 +58,11 @@ func TestClosedCallerKeepsNoConnection(t *testing.T) {
 	}
 }
 
-// callerOf calls a server.
+// callerOf returns a caller of a server.
 func callerOf(t *testing.T, server *httptest.Server) *caller.Caller {
 	t.Helper()
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	config := caller.Config{URL: &server.URL, CABundle: bundle, Largest: 1 << 20}
+	config := caller.Config{URL: &server.URL, CABundle: bundle, MaxResponse: 1 << 20}
 	return caller.New(t.Context(), config, nil, func() (runtime.Codec, error) {
 		return caller.Codec([]schema.GroupVersion{admissionv1.SchemeGroupVersion}, admissionv1.AddToScheme)
 	})

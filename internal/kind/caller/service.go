@@ -22,18 +22,18 @@ var (
 	endpointSlices = schema.GroupResource{Group: discoveryv1.GroupName, Resource: "endpointslices"}
 )
 
-// State has the Services and EndpointSlices of a server, as an admission.Reader does.
-type State interface {
-	// Get is nil without an error when there is no such object.
+// Reader gives access to the Services and EndpointSlices of a server. An admission.Reader implements it.
+type Reader interface {
+	// Get returns nil without an error if the object does not exist.
 	Get(ctx context.Context, resource schema.GroupResource, namespace, name string) (kind.Object, error)
-	// List yields the objects of a resource in a namespace until yield returns false.
+	// List calls yield for each object of a resource in a namespace until yield returns false.
 	List(ctx context.Context, resource schema.GroupResource, namespace string, yield func(kind.Object) bool) error
 }
 
-// Find is a Resolver that looks for a Service in state, until ctx ends. A Service is reached at its external name; or at an endpoint
-// that is ready, as by a kube-apiserver with --enable-aggregator-routing, where it has any; or else at its cluster IP, which
-// somebody has to route.
-func Find(ctx context.Context, state State) Resolver {
+// ResolveServices returns a Resolver that looks up Services in state, with ctx. The address is a Service's external
+// name; or a random ready endpoint, as for a kube-apiserver with --enable-aggregator-routing; or else the
+// cluster IP, which this host must be able to route.
+func ResolveServices(ctx context.Context, state Reader) Resolver {
 	return func(namespace, name string, port int32) (string, error) {
 		obj, err := state.Get(ctx, services, namespace, name)
 		if err != nil {
@@ -41,7 +41,7 @@ func Find(ctx context.Context, state State) Resolver {
 		}
 		service, ok := obj.(*corev1.Service)
 		if !ok {
-			return "", apierrors.NewNotFound(schema.GroupResource{Resource: "service"}, name) // as Kubernetes names it there
+			return "", apierrors.NewNotFound(schema.GroupResource{Resource: "service"}, name) // with Kubernetes' resource name
 		}
 		if service.Spec.Type == corev1.ServiceTypeExternalName {
 			return join(service.Spec.ExternalName, port), nil
@@ -65,8 +65,8 @@ func Find(ctx context.Context, state State) Resolver {
 	}
 }
 
-// endpoints are the addresses of those that are ready for a port of a Service, by its name.
-func endpoints(ctx context.Context, state State, service *corev1.Service, port string) (ready []string, err error) {
+// endpoints returns the addresses of the ready endpoints of a Service's port, by the port's name.
+func endpoints(ctx context.Context, state Reader, service *corev1.Service, port string) (ready []string, err error) {
 	err = state.List(ctx, endpointSlices, service.Namespace, func(obj kind.Object) bool {
 		slice, ok := obj.(*discoveryv1.EndpointSlice)
 		if !ok || slice.Labels[discoveryv1.LabelServiceName] != service.Name {

@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind/caller"
 )
 
-// state has a few objects.
+// state is a fixed set of objects.
 type state []kind.Object
 
 func (s state) Get(_ context.Context, _ schema.GroupResource, namespace, name string) (kind.Object, error) {
@@ -45,7 +45,7 @@ func service(change func(*corev1.ServiceSpec)) *corev1.Service {
 	return s
 }
 
-// slice has endpoints behind the port 8443, by its name, of which those that are marked are not ready.
+// slice returns endpoints for the named port 8443; those with a "!" are not ready.
 func slice(of, port string, addresses ...string) *discoveryv1.EndpointSlice {
 	s := &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: of, Labels: map[string]string{discoveryv1.LabelServiceName: of}},
@@ -59,8 +59,8 @@ func slice(of, port string, addresses ...string) *discoveryv1.EndpointSlice {
 	return s
 }
 
-// TestServiceIsReached at a ready endpoint, its cluster IP or its external name.
-func TestServiceIsReached(t *testing.T) {
+// TestServiceAddress checks which of a ready endpoint, the cluster IP and the external name ResolveServices returns.
+func TestServiceAddress(t *testing.T) {
 	t.Parallel()
 	headless := service(func(s *corev1.ServiceSpec) { s.ClusterIP = corev1.ClusterIPNone })
 	for name, s := range map[string]struct {
@@ -80,7 +80,7 @@ func TestServiceIsReached(t *testing.T) {
 		"no such port":              {state{service(nil)}, 8443, `no service port 8443 found for service "hook"`},
 		"no such service":           {state{}, 443, `service "hook" not found`},
 	} {
-		got, err := caller.Find(t.Context(), s.state)("default", "hook", s.port)
+		got, err := caller.ResolveServices(t.Context(), s.state)("default", "hook", s.port)
 		if err != nil {
 			got = err.Error()
 		}
@@ -90,10 +90,10 @@ func TestServiceIsReached(t *testing.T) {
 	}
 }
 
-// TestEndpointsTakeTurns, by chance.
-func TestEndpointsTakeTurns(t *testing.T) {
+// TestResolverPicksRandomEndpoint checks that ResolveServices picks among several endpoints at random.
+func TestResolverPicksRandomEndpoint(t *testing.T) {
 	t.Parallel()
-	find := caller.Find(t.Context(), state{service(nil), slice("hook", "hook", "192.0.2.1", "192.0.2.2")})
+	find := caller.ResolveServices(t.Context(), state{service(nil), slice("hook", "hook", "192.0.2.1", "192.0.2.2")})
 	seen := map[string]bool{}
 	for range 200 {
 		at, err := find("default", "hook", 443)

@@ -10,20 +10,23 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 )
 
-// compiled is the schema of a version in the forms that the libraries work with. All are nil for a version without a
-// schema, and structural is nil for a schema that is not structural, which only a v1beta1 definition may have.
+// compiled holds the schema of a version in the forms that the libraries need. All fields are nil for a
+// version without a schema, and structural is nil for a schema that is not structural, which only a v1beta1
+// definition may have.
 type compiled struct {
 	structural *schema.Structural
 	whole      *validator
-	// status checks the status alone, for writes through the status subresource.
+	// status validates only the status, for writes through the status subresource.
 	status *validator
 	rules  *rules
-	// embeds, lists and defaults are the parts of structural that lead to embedded objects, to lists that are sets or maps,
-	// and to defaults; nil when there are none. The libraries need not walk through what has nothing for them.
+	// embeds, lists and defaults are the parts of structural on the paths to embedded objects, to lists that
+	// are sets or maps, and to defaults; nil if there are none. With them, the libraries skip the parts of an
+	// object that they need not visit.
 	embeds, lists, defaults *schema.Structural
 }
 
-// compile makes the compiled form of a schema, what says whose. It runs once, when the first object of the version comes.
+// compile compiles the schema of what, the name for error messages. It runs once, for the first object of the
+// version.
 func (v *versionSchema) compile(what string, preserve bool) (*compiled, error) {
 	props, err := v.props()
 	if err != nil {
@@ -33,7 +36,7 @@ func (v *versionSchema) compile(what string, preserve bool) (*compiled, error) {
 		return &compiled{}, nil
 	}
 	c := &compiled{}
-	if c.structural, err = structure(props, preserve); err != nil {
+	if c.structural, err = structuralSchema(props, preserve); err != nil {
 		return nil, fmt.Errorf("the schema of %s is not structural: %w", what, err)
 	}
 	if c.whole, err = newValidator(props, v.props); err != nil {
@@ -45,13 +48,13 @@ func (v *versionSchema) compile(what string, preserve bool) (*compiled, error) {
 		}
 	}
 	c.rules = rulesOf(c.structural)
-	c.embeds = leading(c.structural, func(s *schema.Structural) bool { return s.XEmbeddedResource })
-	c.lists = leading(c.structural, func(s *schema.Structural) bool { return s.XListType != nil })
-	c.defaults = leading(c.structural, func(s *schema.Structural) bool { return s.Default.Object != nil })
+	c.embeds = subschemaTo(c.structural, func(s *schema.Structural) bool { return s.XEmbeddedResource })
+	c.lists = subschemaTo(c.structural, func(s *schema.Structural) bool { return s.XListType != nil })
+	c.defaults = subschemaTo(c.structural, func(s *schema.Structural) bool { return s.Default.Object != nil })
 	return c, nil
 }
 
-// props is the schema of the version in the form that the libraries take, read afresh; nil when it has none.
+// props returns the schema in the libraries' form, newly decoded, or nil if the version has none.
 func (v *versionSchema) props() (*apiextensions.JSONSchemaProps, error) { return readProps(v.raw) }
 
 func readProps(raw []byte) (*apiextensions.JSONSchemaProps, error) {
@@ -66,7 +69,7 @@ func readProps(raw []byte) (*apiextensions.JSONSchemaProps, error) {
 	return internal, apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&props, internal, nil)
 }
 
-// statusProps is the part of it that describes the status.
+// statusProps returns the part of the schema that describes the status.
 func (v *versionSchema) statusProps() (*apiextensions.JSONSchemaProps, error) {
 	props, err := v.props()
 	if props == nil || err != nil {
@@ -76,9 +79,9 @@ func (v *versionSchema) statusProps() (*apiextensions.JSONSchemaProps, error) {
 	return &status, nil
 }
 
-// structure makes the structural schema. Its defaults lose what the schema would prune, so that a defaulted object is
-// as one that was sent.
-func structure(props *apiextensions.JSONSchemaProps, preserve bool) (*schema.Structural, error) {
+// structuralSchema converts the schema to a structural schema. It prunes the defaults, so that a defaulted object
+// satisfies the schema as a decoded one does.
+func structuralSchema(props *apiextensions.JSONSchemaProps, preserve bool) (*schema.Structural, error) {
 	s, err := schema.NewStructural(props)
 	if preserve {
 		return s, nil
@@ -90,22 +93,23 @@ func structure(props *apiextensions.JSONSchemaProps, preserve bool) (*schema.Str
 	return s, defaulting.PruneDefaults(s)
 }
 
-// leading is the part of a schema that leads to the places that it is about, which it has whole; nil when there are none.
-func leading(s *schema.Structural, to func(*schema.Structural) bool) *schema.Structural {
+// subschemaTo returns the part of a schema on the paths to the subschemas that match to, including these in full,
+// or nil if none match.
+func subschemaTo(s *schema.Structural, to func(*schema.Structural) bool) *schema.Structural {
 	if s == nil || to(s) {
 		return s
 	}
 	part, found := &schema.Structural{}, false
-	if part.Items = leading(s.Items, to); part.Items != nil {
+	if part.Items = subschemaTo(s.Items, to); part.Items != nil {
 		found = true
 	}
 	if a := s.AdditionalProperties; a != nil {
-		if others := leading(a.Structural, to); others != nil {
+		if others := subschemaTo(a.Structural, to); others != nil {
 			part.AdditionalProperties, found = &schema.StructuralOrBool{Structural: others}, true
 		}
 	}
 	for name, property := range s.Properties {
-		if leads := leading(&property, to); leads != nil {
+		if leads := subschemaTo(&property, to); leads != nil {
 			if part.Properties == nil {
 				part.Properties = map[string]schema.Structural{}
 			}

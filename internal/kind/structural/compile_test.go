@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// TestPartsOfASchemaDoWhatTheWholeDoes: embedded objects, sets and maps, and defaults are found behind properties, items
-// and additional properties.
-func TestPartsOfASchemaDoWhatTheWholeDoes(t *testing.T) {
+// TestPartialSchemasMatchWhole checks that the partial schemas find embedded objects, sets and maps,
+// and defaults below properties, items and additional properties.
+func TestPartialSchemasMatchWhole(t *testing.T) {
 	t.Parallel()
 	const inner = `{"type":"object","properties":{
 	  "plain":{"type":"string"}, "mode":{"type":"string","default":"one"}, "gone":{"type":"object","default":{},"properties":{"x":{"type":"string","default":"y"}}},

@@ -7,24 +7,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Converter takes objects of a definition to another of its versions, as the conversion strategy Webhook does.
+// Converter converts objects of a definition between its versions, for the conversion strategy Webhook.
 type Converter interface {
-	// Convert gives for each object, in whatever version it is, a new one in apiVersion, or an error for all. It changes
-	// nothing of its argument, and must be safe for concurrent use.
+	// Convert returns a new object in apiVersion for each object, which may have any version, or one error
+	// for all. It must not modify the objects, and must be safe for concurrent use.
 	Convert(objects []*unstructured.Unstructured, apiVersion string) ([]*unstructured.Unstructured, error)
 
-	// Close gives back what the converter holds between calls. It is called when its definition is no longer served; who
-	// reads an older state may still ask for conversions.
+	// Close releases idle resources. It is called when the definition is no longer served; readers of an
+	// older state may still call Convert later.
 	Close()
 }
 
-// Convert implements kind.Kind. As Kubernetes does, it leaves out what the other version's schema does not know, and sets no
-// defaults: those of the version that an object is stored in are set when it is read.
+// Convert implements kind.Kind. As in Kubernetes, it drops fields that the other version's schema does not
+// define, and applies no defaults: those of the storage version are applied when a stored object is decoded.
 func (d *definition) Convert(obj runtime.Object, apiVersion string) (runtime.Object, error) {
 	return d.latest().convertOne(obj.(*unstructured.Unstructured), apiVersion, true)
 }
 
-// Translate implements kind.Translator.
+// Translate implements kind.Custom.
 func (d *definition) Translate(obj runtime.Object, apiVersion string) (runtime.Object, error) {
 	return d.latest().convertOne(obj.(*unstructured.Unstructured), apiVersion, false)
 }
@@ -44,8 +44,8 @@ func (d *definition) convertOne(u *unstructured.Unstructured, apiVersion string,
 	return converted[0], nil
 }
 
-// convert takes objects to a version: those that are in it already stay themselves, the others become new ones, which fit
-// leaves without what the version does not know.
+// convert converts objects to a version. Objects that have that version are returned unchanged. With fit, it
+// drops the fields that the version does not define from the others.
 func (d *definition) convert(objects []*unstructured.Unstructured, v *definedVersion, fit bool) ([]*unstructured.Unstructured, error) {
 	out := make([]*unstructured.Unstructured, len(objects))
 	var others []*unstructured.Unstructured
@@ -69,7 +69,7 @@ func (d *definition) convert(objects []*unstructured.Unstructured, v *definedVer
 	}
 	for n, u := range converted {
 		if fit {
-			if _, err := d.fit(u, v, coercion{}); err != nil {
+			if _, err := d.fit(u, v, fitOptions{}); err != nil {
 				return nil, err
 			}
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// errProtobuf answers what is not JSON: a schema has no field numbers.
+// errProtobuf is the response to formats other than JSON: a schema has no field numbers.
 var errProtobuf = &apierrors.StatusError{ErrStatus: metav1.Status{
 	Status:  metav1.StatusFailure,
 	Code:    http.StatusUnsupportedMediaType,
@@ -26,19 +26,20 @@ var errProtobuf = &apierrors.StatusError{ErrStatus: metav1.Status{
 	Message: "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml",
 }}
 
-// Decode implements object.Codec: what such a definition wrote is taken as it is, in the version that it was stored in.
+// Decode implements object.Codec. The returned object has its stored version. Decode does not check it,
+// because the codec's own stamp shows that the same schemas applied when it was encoded.
 func (d *definition) Decode(form object.Form, data []byte) (runtime.Object, error) {
-	u, err := stored(form, data)
+	u, err := decodeStored(form, data)
 	if err != nil {
 		return nil, err
 	}
 	return u, nil
 }
 
-// Adopt implements object.Adopter: what another definition wrote is made what the schema of the version that it is stored in
-// allows now, with its defaults.
+// Adopt implements object.Adopter: it makes an object that another definition encoded fit the current schema
+// of its stored version, and applies defaults.
 func (d *definition) Adopt(form object.Form, data []byte) (runtime.Object, error) {
-	u, err := stored(form, data)
+	u, err := decodeStored(form, data)
 	if err != nil {
 		return nil, err
 	}
@@ -46,14 +47,14 @@ func (d *definition) Adopt(form object.Form, data []byte) (runtime.Object, error
 	if v == nil {
 		return u, nil
 	}
-	if _, err := d.fit(u, v, coercion{dropMalformed: true}); err != nil {
+	if _, err := d.fit(u, v, fitOptions{dropMalformed: true}); err != nil {
 		return nil, err
 	}
 	return u, d.setDefaults(u, v)
 }
 
-// stored reads what a definition wrote.
-func stored(form object.Form, data []byte) (*unstructured.Unstructured, error) {
+// decodeStored decodes a stored object.
+func decodeStored(form object.Form, data []byte) (*unstructured.Unstructured, error) {
 	if form.Format != object.JSON {
 		return nil, errProtobuf
 	}
@@ -64,7 +65,7 @@ func stored(form object.Form, data []byte) (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: content}, nil
 }
 
-// Encode implements object.Codec: compact JSON with sorted keys.
+// Encode implements object.Codec. It returns compact JSON with sorted keys.
 func (d *definition) Encode(form object.Form, obj runtime.Object) ([]byte, error) {
 	if form.Format != object.JSON {
 		return nil, errProtobuf
@@ -100,9 +101,19 @@ func (d *definition) EncodeAll(form object.Form, objects []runtime.Object) ([][]
 	return data, nil
 }
 
-// DecodeRequest implements kind.Kind. A body whose apiVersion or kind is not that of the form keeps them, without the
-// fields that no schema of the kind knows, so that the caller can name what does not fit.
+// DecodeRequest implements kind.Kind. A body whose apiVersion or kind differs from the form's retains them,
+// and loses all fields that no schema of the kind defines. The caller reports the mismatch.
 func (k *Kind) DecodeRequest(form object.Form, body []byte, lenient bool) (kind.Object, []string, error) {
+	sent, strict, err := k.Receive(form, body, lenient)
+	if err != nil {
+		return nil, strict, err
+	}
+	obj, err := k.Accept(sent, form.APIVersion)
+	return obj, strict, err
+}
+
+// Receive implements kind.Kind.
+func (k *Kind) Receive(form object.Form, body []byte, lenient bool) (runtime.Object, []string, error) {
 	if form.Format != object.JSON {
 		return nil, nil, errProtobuf
 	}
@@ -110,37 +121,46 @@ func (k *Kind) DecodeRequest(form object.Form, body []byte, lenient bool) (kind.
 	if err != nil {
 		return nil, nil, err
 	}
-	obj, unknown, err := k.ReceiveMap(u, lenient)
-	return obj, append(strict, unknown...), err
+	unknown, err := k.fit(u, k.defined(u.GetAPIVersion()), fitOptions{track: !lenient})
+	if err != nil {
+		return nil, strict, err
+	}
+	return u, append(strict, unknown...), nil
 }
 
-// ReceiveMap implements kind.MapReceiver.
+// Accept implements kind.Kind. It applies the defaults of the version that sent has, which may differ from apiVersion.
+func (k *Kind) Accept(sent runtime.Object, _ string) (kind.Object, error) {
+	u := sent.(*unstructured.Unstructured)
+	return u, k.setDefaults(u, k.defined(u.GetAPIVersion()))
+}
+
+// ReceiveMap implements kind.Custom.
 func (k *Kind) ReceiveMap(obj *unstructured.Unstructured, lenient bool) (kind.Object, []string, error) {
 	v := k.defined(obj.GetAPIVersion())
-	unknown, err := k.fit(obj, v, coercion{track: !lenient})
+	unknown, err := k.fit(obj, v, fitOptions{track: !lenient})
 	if err != nil {
 		return nil, nil, err
 	}
 	return obj, unknown, k.setDefaults(obj, v)
 }
 
-// ReceiveMerged implements kind.MergeReceiver.
+// ReceiveMerged implements kind.Custom.
 func (k *Kind) ReceiveMerged(obj *unstructured.Unstructured) (kind.Object, error) {
 	v := k.defined(obj.GetAPIVersion())
-	if _, err := k.fit(obj, v, coercion{keepNulls: true}); err != nil {
+	if _, err := k.fit(obj, v, fitOptions{keepNulls: true}); err != nil {
 		return nil, err
 	}
 	return obj, k.setDefaults(obj, v)
 }
 
-// parse reads a body into maps. Fields that stand twice are named unless it is to be lenient.
+// parse decodes a body into maps. Unless lenient is set, it also returns the duplicate fields.
 func parse(body []byte, lenient bool) (*unstructured.Unstructured, []string, error) {
 	var content map[string]any
 	if lenient {
 		if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &content); err != nil {
 			return nil, nil, err
 		}
-		return identified(content, body, nil)
+		return checkIdentity(content, body, nil)
 	}
 	twice, err := kjson.UnmarshalStrict(body, &content)
 	if err != nil {
@@ -150,11 +170,11 @@ func parse(body []byte, lenient bool) (*unstructured.Unstructured, []string, err
 	for _, e := range twice {
 		strict = append(strict, e.Error())
 	}
-	return identified(content, body, strict)
+	return checkIdentity(content, body, strict)
 }
 
-// identified refuses content whose kind and apiVersion cannot be read.
-func identified(content map[string]any, body []byte, strict []string) (*unstructured.Unstructured, []string, error) {
+// checkIdentity returns an error if the kind or apiVersion is not a string, or the kind is empty.
+func checkIdentity(content map[string]any, body []byte, strict []string) (*unstructured.Unstructured, []string, error) {
 	for _, name := range []string{"kind", "apiVersion"} {
 		if _, _, err := unstructured.NestedString(content, name); err != nil {
 			return nil, nil, err
@@ -167,21 +187,22 @@ func identified(content map[string]any, body []byte, strict []string) (*unstruct
 	return u, strict, nil
 }
 
-// coercion says how an object is made to fit a schema.
-type coercion struct {
-	// track names the fields that are left out.
+// fitOptions holds options for fitting an object to a schema.
+type fitOptions struct {
+	// track lists the dropped fields in the result.
 	track bool
-	// dropMalformed leaves out metadata that cannot be read, and counts a missing generation as the first; without it, such
+	// dropMalformed drops metadata of the wrong type, and sets a missing generation to 1. Without it, such
 	// metadata is an error.
 	dropMalformed bool
-	// keepNulls leaves nulls where there may be none, for the rules to refuse; a default replaces them all the same.
+	// keepNulls retains nulls in non-nullable fields, for validation to reject. A default still replaces
+	// them.
 	keepNulls bool
 }
 
-// fit makes an object what a version allows: metadata of the right types, no unknown fields, no nulls where there may be
-// none. A nil version knows no field but the metadata.
-func (d *definition) fit(u *unstructured.Unstructured, v *definedVersion, o coercion) ([]string, error) {
-	if kind.SaysInitializers(u) { // the library's metadata has none
+// fit makes an object fit a version: it checks the types of metadata, and drops unknown fields and nulls in
+// non-nullable fields. If v is nil, all fields but the metadata are unknown.
+func (d *definition) fit(u *unstructured.Unstructured, v *definedVersion, o fitOptions) ([]string, error) {
+	if kind.HasInitializers(u) { // the library's metadata has no such field
 		if err := kind.CheckInitializers(u); err != nil {
 			return nil, err
 		}
@@ -198,7 +219,7 @@ func (d *definition) fit(u *unstructured.Unstructured, v *definedVersion, o coer
 			return nil, err
 		}
 	}
-	if d.describes(u) {
+	if d.isKind(u) {
 		c, err := v.schema()
 		if err != nil {
 			return nil, err
@@ -223,12 +244,12 @@ func (d *definition) fit(u *unstructured.Unstructured, v *definedVersion, o coer
 	return unknown, nil
 }
 
-// describes says whether an object is of the definition's kind.
-func (d *definition) describes(u *unstructured.Unstructured) bool {
+// isKind reports whether an object is of the definition's kind.
+func (d *definition) isKind(u *unstructured.Unstructured) bool {
 	return u.GetKind() == d.kinds[0].info.Kind
 }
 
-// schema is the compiled schema, an empty one for a version that is not defined.
+// schema returns the compiled schema, or an empty one if v is nil.
 func (v *definedVersion) schema() (*compiled, error) {
 	if v == nil {
 		return &compiled{}, nil
@@ -236,8 +257,8 @@ func (v *definedVersion) schema() (*compiled, error) {
 	return v.compiled()
 }
 
-// fitContent applies a schema to all but the object's own metadata.
-func (d *definition) fitContent(u *unstructured.Unstructured, c *compiled, o coercion) ([]string, error) {
+// fitContent applies a schema to everything but the object's own metadata.
+func (d *definition) fitContent(u *unstructured.Unstructured, c *compiled, o fitOptions) ([]string, error) {
 	var unknown []string
 	if !d.preserve {
 		unknown = pruning.PruneWithOptions(u.Object, c.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: o.track})
@@ -254,9 +275,9 @@ func (d *definition) fitContent(u *unstructured.Unstructured, c *compiled, o coe
 	return append(unknown, paths...), nil
 }
 
-// setDefaults fills in what a version's schema has defaults for.
+// setDefaults applies the defaults of a version's schema.
 func (d *definition) setDefaults(u *unstructured.Unstructured, v *definedVersion) error {
-	if !d.describes(u) {
+	if !d.isKind(u) {
 		return nil
 	}
 	c, err := v.schema()

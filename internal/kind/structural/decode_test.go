@@ -7,12 +7,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/bowline-dev/bowline/internal/golden/recorded"
+	"github.com/bowline-dev/bowline/internal/golden"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/object"
 )
 
-// TestDecodeRequest names each rule of reading a body. The content is what is stored.
+// TestDecodeRequest checks each rule of decoding a body.
 func TestDecodeRequest(t *testing.T) {
 	t.Parallel()
 	const head = `{"apiVersion":"example.com/v1","kind":"Widget",`
@@ -69,8 +69,8 @@ func TestDecodeRequest(t *testing.T) {
 	}
 }
 
-// TestDecodeRequestRefuses names what cannot be read at all, in the words of Kubernetes.
-func TestDecodeRequestRefuses(t *testing.T) {
+// TestDecodeRequestErrors checks the bodies that cannot be decoded, with Kubernetes' messages.
+func TestDecodeRequestErrors(t *testing.T) {
 	t.Parallel()
 	const head = `{"apiVersion":"example.com/v1","kind":"Widget",`
 	tests := []struct{ rule, body, text string }{
@@ -95,8 +95,8 @@ func TestDecodeRequestRefuses(t *testing.T) {
 	}
 }
 
-// TestProtobufIsRefused: custom resources have no protobuf form.
-func TestProtobufIsRefused(t *testing.T) {
+// TestProtobufIsUnsupported checks that custom resources have no protobuf form.
+func TestProtobufIsUnsupported(t *testing.T) {
 	t.Parallel()
 	k := newKind(t, widget)
 	form := object.Form{APIVersion: exampleV1.APIVersion, Format: object.Protobuf}
@@ -112,8 +112,8 @@ func TestProtobufIsRefused(t *testing.T) {
 	}
 }
 
-// TestWithoutSchemaKeepsEverything: definitions from v1beta1 may have none.
-func TestWithoutSchemaKeepsEverything(t *testing.T) {
+// TestNoSchemaPreservesAllFields checks a definition without a schema, which v1beta1 allows.
+func TestNoSchemaPreservesAllFields(t *testing.T) {
 	t.Parallel()
 	k := newKind(t, gadget)
 	body := `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"g"},"spec":{"gatewar":"192.168.0.1","list":[null,{}]}}`
@@ -129,9 +129,10 @@ func TestWithoutSchemaKeepsEverything(t *testing.T) {
 	}
 }
 
-// TestVersionsConvertByApiVersion: a request is read by its own version's schema and defaults, and stored in the storage
-// version with the defaults of that; a version shows the fields that its schema knows.
-func TestVersionsConvertByApiVersion(t *testing.T) {
+// TestVersionConversion checks that a request is decoded with its own version's schema and
+// defaults, and stored in the storage version with that version's defaults; other versions show only the
+// fields that their schema defines.
+func TestVersionConversion(t *testing.T) {
 	t.Parallel()
 	k := newKind(t, widget)
 	old := object.Form{APIVersion: "example.com/v1alpha1"}
@@ -139,7 +140,7 @@ func TestVersionsConvertByApiVersion(t *testing.T) {
 	if err != nil || !slices.Equal(strict, []string{`unknown field "spec.on"`}) {
 		t.Fatal(err, strict)
 	}
-	stored, toStore, err := k.(kind.Versioned).In(old.APIVersion).(kind.Versioned).ToStorage(obj)
+	stored, toStore, err := k.(kind.Custom).In(old.APIVersion).(kind.Custom).ToStorage(obj)
 	if err != nil || stored != k {
 		t.Errorf("stored as %v, %v", stored, err)
 	}
@@ -163,9 +164,10 @@ func TestVersionsConvertByApiVersion(t *testing.T) {
 	}
 }
 
-// FuzzDecodeRequest: no body panics, and what was decoded encodes to what decodes to the same.
+// FuzzDecodeRequest checks that no body causes a panic, and that encoding and decoding the result does not
+// change it.
 func FuzzDecodeRequest(f *testing.F) {
-	for _, s := range recorded.Steps(f, "crd.json") {
+	for _, s := range golden.Steps(f, "crd.json") {
 		if strings.HasPrefix(s.Path, "/apis/samplecrd") && s.Body != "" {
 			f.Add([]byte(strings.ReplaceAll(strings.ReplaceAll(s.Body, "samplecrd.example.com", "example.com"), "Network", "Widget")))
 		}

@@ -15,27 +15,29 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// definition is what the versions of a custom kind have in common. It is the codec of their objects. It is immutable but for
-// its successor: a changed definition makes a new one.
+// definition is the part that the versions of a custom kind share. It is the codec of their objects. It is
+// immutable except for its successor: a change of the CustomResourceDefinition creates a new definition.
 type definition struct {
 	cache     *object.Cache
 	encodings encodings
-	// kinds are one for each version; the first is the one that objects are stored in.
+	// kinds has one Kind per version, the storage version first.
 	kinds []*Kind
-	// preserve is spec.preserveUnknownFields: nothing is pruned. Only definitions from v1beta1 have it.
+	// preserve is spec.preserveUnknownFields, which disables pruning. Only definitions from v1beta1 have it.
 	preserve bool
-	// converter is nil for the conversion strategy None. conversion is what the definition says of it.
+	// converter is nil for the conversion strategy None. conversion is the definition's conversion field.
 	converter  Converter
 	conversion *apiextensionsv1.CustomResourceConversion
 
-	// stamp is that of what its kinds write: see stampOf.
+	// stamp identifies what its kinds encode: see stampOf.
 	stamp object.Stamp
-	// successor is what the definition became next, for those who were asked to read by this one and still do.
+	// successor is the next state of the definition. Readers that use this definition as their codec are
+	// redirected to it.
 	successor atomic.Pointer[definition]
 	ended     chan struct{}
 	end       func()
 
-	// uid, generation and names are those of the CustomResourceDefinition, and terminating whether it was being deleted.
+	// uid, generation and names are those of the CustomResourceDefinition; terminating records whether it was
+	// being deleted.
 	uid         types.UID
 	generation  int64
 	terminating bool
@@ -58,7 +60,7 @@ func newDefinition(cache *object.Cache, crd *apiextensionsv1.CustomResourceDefin
 		info.Endpoints = append(info.Endpoints, endpoint(crd, v))
 	}
 	for _, v := range ordered {
-		version, err := d.define(crd, v)
+		version, err := d.newVersion(crd, v)
 		if err != nil {
 			return nil, fmt.Errorf("customresourcedefinition %s, version %s: %w", crd.Name, v.Name, err)
 		}
@@ -72,7 +74,7 @@ func newDefinition(cache *object.Cache, crd *apiextensionsv1.CustomResourceDefin
 	return d, nil
 }
 
-// storageFirst are the versions of a definition, the stored one before the others.
+// storageFirst returns the versions of a definition, the storage version first.
 func storageFirst(crd *apiextensionsv1.CustomResourceDefinition) ([]*apiextensionsv1.CustomResourceDefinitionVersion, error) {
 	var ordered []*apiextensionsv1.CustomResourceDefinitionVersion
 	for i := range crd.Spec.Versions {
@@ -89,10 +91,10 @@ func storageFirst(crd *apiextensionsv1.CustomResourceDefinition) ([]*apiextensio
 	return ordered, nil
 }
 
-// verbs are what a custom resource serves, in the order in which Kubernetes' discovery names them.
+// verbs are the verbs of a custom resource, in the order of Kubernetes' discovery.
 var verbs = []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
 
-// describe is the kind as data, but for its endpoints and subresources.
+// describe returns the Info without endpoints and subresources.
 func describe(crd *apiextensionsv1.CustomResourceDefinition) kind.Info {
 	names := crd.Status.AcceptedNames
 	if names.Plural == "" || names.Kind == "" {
@@ -115,11 +117,11 @@ func describe(crd *apiextensionsv1.CustomResourceDefinition) kind.Info {
 	}
 }
 
-// addSubresources declares the subresources of the kind's version.
+// addSubresources adds the subresources of the kind's version.
 func (k *Kind) addSubresources(s *apiextensionsv1.CustomResourceSubresources, crd *apiextensionsv1.CustomResourceDefinition) {
 	if s.Status != nil {
 		k.info.Subresources = append(k.info.Subresources, kind.Subresource{
-			Name: "status", Verbs: []string{"get", "patch", "update"}, Keeps: []string{"metadata"},
+			Name: "status", Verbs: []string{"get", "patch", "update"}, Preserves: []string{"metadata"},
 		})
 	}
 	if s.Scale != nil {
@@ -128,7 +130,7 @@ func (k *Kind) addSubresources(s *apiextensionsv1.CustomResourceSubresources, cr
 	}
 }
 
-// kind is the kind in a version, or nil.
+// kind returns the kind in a version, or nil.
 func (d *definition) kind(apiVersion string) *Kind {
 	for _, k := range d.kinds {
 		if k.version.apiVersion == apiVersion {
@@ -138,7 +140,7 @@ func (d *definition) kind(apiVersion string) *Kind {
 	return nil
 }
 
-// defined finds a version by apiVersion, or nil.
+// defined returns a version by apiVersion, or nil.
 func (d *definition) defined(apiVersion string) *definedVersion {
 	if k := d.kind(apiVersion); k != nil {
 		return k.version
@@ -152,7 +154,7 @@ func (d *definition) Stamp() object.Stamp { return d.stamp }
 // Cache implements object.Codec.
 func (d *definition) Cache() *object.Cache { return d.cache }
 
-// End says that the kind is not served any longer. It may be called again.
+// End marks the kind as no longer served. It may be called more than once.
 func (d *definition) End() { d.end() }
 
 func (d *definition) close() {
@@ -162,12 +164,13 @@ func (d *definition) close() {
 	}
 }
 
-// Ended implements kind.Ender.
+// Ended implements kind.Custom.
 func (d *definition) Ended() <-chan struct{} { return d.ended }
 
-// MadeOf says whether a definition, as it stands now, would make the same kind again: of its status, only the names
-// matter, and that it is being deleted, which its generation counts too, changes nothing.
-func (d *definition) MadeOf(crd *apiextensionsv1.CustomResourceDefinition) bool {
+// IsCurrent reports whether New would return an equal kind for the current state of a definition. Of the status,
+// only the accepted names matter. The start of a deletion increases the generation but does not change the
+// kind.
+func (d *definition) IsCurrent(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	generation := d.generation
 	if crd.DeletionTimestamp != nil && !d.terminating {
 		generation++

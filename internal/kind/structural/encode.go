@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// encodings make JSON. They keep the room that they made it in, to use it again.
-type encodings struct{ rooms sync.Pool }
+// encodings encodes JSON with pooled buffers. It is safe for concurrent use.
+type encodings struct{ buffers sync.Pool }
 
-// encode is what json.Marshal makes of a value, in a third of the time when it is decoded JSON: there is no type to reflect
-// on, and few texts need escapes.
+// encode returns the same bytes as json.Marshal. For decoded JSON it takes a third of the time, because it
+// needs no reflection and few strings need escapes.
 func (e *encodings) encode(v any) ([]byte, error) {
-	room, ok := e.rooms.Get().(*[]byte)
+	room, ok := e.buffers.Get().(*[]byte)
 	if !ok {
 		room = new([]byte)
 	}
@@ -21,16 +21,16 @@ func (e *encodings) encode(v any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := slices.Clone(data) // before others get the room
-	if cap(data) <= mostRoom {
+	out := slices.Clone(data) // before the buffer is reused
+	if cap(data) <= maxPooledBuffer {
 		*room = data
-		e.rooms.Put(room)
+		e.buffers.Put(room)
 	}
 	return out, nil
 }
 
-// mostRoom is how many bytes of room are kept.
-const mostRoom = 64 << 10
+// maxPooledBuffer is the maximum size of a pooled buffer, in bytes.
+const maxPooledBuffer = 64 << 10
 
 func appendJSON(out []byte, v any) ([]byte, error) {
 	switch v := v.(type) {
@@ -92,15 +92,16 @@ func appendList(out []byte, items []any) ([]byte, error) {
 }
 
 func appendText(out []byte, s string) ([]byte, error) {
-	if plain(s) {
+	if needsNoEscape(s) {
 		return append(append(append(out, '"'), s...), '"'), nil
 	}
 	data, err := json.Marshal(s)
 	return append(out, data...), err
 }
 
-// plain says that a text stands in JSON as it is. Like json.Marshal, it is not so of what HTML would read.
-func plain(s string) bool {
+// needsNoEscape reports whether a string needs no escapes. Like json.Marshal, it counts the special characters of
+// HTML as needing escapes.
+func needsNoEscape(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {
 		case c < ' ', c > '~', c == '"', c == '\\', c == '<', c == '>', c == '&':

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// TestEncodeIsAsMarshal compares the bytes that are made of values of every sort with those of encoding/json.
-func TestEncodeIsAsMarshal(t *testing.T) {
+// TestEncodeMatchesMarshal compares encode with json.Marshal for random values of all types.
+func TestEncodeMatchesMarshal(t *testing.T) {
 	t.Parallel()
 	var e encodings
 	r := rand.New(rand.NewSource(1))
@@ -34,7 +34,7 @@ func TestEncodeIsAsMarshal(t *testing.T) {
 
 var oddTexts = []string{"", "plain", `quote"`, `back\slash`, "<b>&", "é", "\u2028", "\x00\n\t\x7f", "\xff", "日本"}
 
-// randomJSON is a value as decoders make them, and some as programs do.
+// randomJSON returns a random value of the types that decoders produce, and of some others that programs use.
 func randomJSON(r *rand.Rand, depth int) any {
 	n := 12
 	if depth == 0 {
@@ -67,8 +67,8 @@ func randomJSON(r *rand.Rand, depth int) any {
 	return m
 }
 
-// TestEncodingsShareNoRoom: what one goroutine has made is not written over by another that gets its room.
-func TestEncodingsShareNoRoom(t *testing.T) {
+// TestEncodedBytesAreNotPooled checks that the result of encode does not share memory with a pooled buffer.
+func TestEncodedBytesAreNotPooled(t *testing.T) {
 	t.Parallel()
 	var e encodings
 	var group errgroup.Group

@@ -15,19 +15,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/bowline-dev/bowline/internal/golden/recorded"
+	"github.com/bowline-dev/bowline/internal/golden"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/object"
 )
 
 var networkV1 = object.Form{APIVersion: "samplecrd.example.com/v1"}
 
-// TestRecordedObjects sends the custom resources of the recording through the kind and compares what comes out with
-// what a kube-apiserver answered.
+// TestRecordedObjects replays the writes of custom resources in a recording through the kind, and compares
+// the results with the responses of a kube-apiserver.
 func TestRecordedObjects(t *testing.T) {
 	t.Parallel()
-	steps := recorded.Steps(t, "crd.json")
-	plane := &small{kind: newKind(t, steps[0].Body), objects: map[string]*unstructured.Unstructured{}}
+	steps := golden.Steps(t, "crd.json")
+	plane := &minimalServer{kind: newKind(t, steps[0].Body), objects: map[string]*unstructured.Unstructured{}}
 	for i, s := range steps {
 		if !plane.serves(s) {
 			continue
@@ -42,7 +42,7 @@ func TestRecordedObjects(t *testing.T) {
 // TestRecordedTable compares the Table of the recorded object.
 func TestRecordedTable(t *testing.T) {
 	t.Parallel()
-	steps := recorded.Steps(t, "crd.json")
+	steps := golden.Steps(t, "crd.json")
 	k := newKind(t, steps[0].Body)
 	obj, _, err := k.DecodeRequest(networkV1, []byte(steps[8].Body), false)
 	if err != nil {
@@ -69,23 +69,23 @@ func equalJSON(t *testing.T, want, got any) {
 	}
 }
 
-// small is as much of a server as the recorded writes need: it keeps objects and knows no metadata.
-type small struct {
+// minimalServer is a minimal server for the recorded writes: it stores objects without managing their metadata.
+type minimalServer struct {
 	kind    kind.Kind
 	objects map[string]*unstructured.Unstructured
 }
 
-// serves says that a step is a write which the kind decides about: the server answers a wrong version by itself, and
-// apply is not here yet.
-func (p *small) serves(s recorded.Step) bool {
+// serves reports whether a step is a write whose result depends on the kind. The server itself rejects a
+// wrong version, and apply is not part of this package.
+func (p *minimalServer) serves(s golden.Step) bool {
 	if !strings.HasPrefix(s.Path, "/apis/samplecrd.example.com/") || strings.Contains(s.Body, "samplecrd.example.com/v2") {
 		return false
 	}
 	return s.Method == "POST" || s.Method == "PATCH" && s.Headers["Content-Type"] == "application/merge-patch+json"
 }
 
-// answer is the answer to a write, with the texts of Warning headers.
-func (p *small) answer(t *testing.T, s recorded.Step) ([]byte, []string) {
+// answer returns the body of the response to a write, and the texts of Warning headers.
+func (p *minimalServer) answer(t *testing.T, s golden.Step) ([]byte, []string) {
 	t.Helper()
 	body, name, sub := []byte(s.Body), path.Base(s.Path), ""
 	if name == "status" {
@@ -119,7 +119,7 @@ func (p *small) answer(t *testing.T, s recorded.Step) ([]byte, []string) {
 	return data, strict
 }
 
-func (p *small) patched(t *testing.T, u *unstructured.Unstructured, patch []byte) []byte {
+func (p *minimalServer) patched(t *testing.T, u *unstructured.Unstructured, patch []byte) []byte {
 	t.Helper()
 	data, err := p.kind.Encode(networkV1, u)
 	if err != nil {
@@ -142,13 +142,13 @@ func marshal(t *testing.T, err *apierrors.StatusError) []byte {
 	return data
 }
 
-// difference is where an answer differs from the recorded one, but for what a server adds and the order of causes.
-func difference(t *testing.T, s recorded.Step, answer []byte, warnings []string) string {
+// difference compares a response with the recorded one, ignoring what a server adds and the order of causes.
+func difference(t *testing.T, s golden.Step, answer []byte, warnings []string) string {
 	var got any
 	if err := json.Unmarshal(answer, &got); err != nil {
 		return err.Error()
 	}
-	want, got := recorded.Plain(s.Response.JSON(t)), recorded.Plain(got)
+	want, got := golden.Normalize(s.Response.JSON(t)), golden.Normalize(got)
 	if !reflect.DeepEqual(want, got) {
 		wantJSON, _ := json.Marshal(want)
 		gotJSON, _ := json.Marshal(got)

@@ -2,8 +2,9 @@ package structural
 
 import "time"
 
-// plainMetadata says that an object's metadata is as decoding it into an ObjectMeta and encoding that would make it: a map
-// of fields of the right types and not empty, as most clients send and every server writes them. False says nothing.
+// plainMetadata reports whether decoding an object's metadata into an ObjectMeta and encoding it would not
+// change it: a map of nonempty fields of the right types, as most clients send and every server stores it. A
+// false result is inconclusive.
 func plainMetadata(object map[string]any) bool {
 	meta, ok := object["metadata"].(map[string]any)
 	if !ok {
@@ -12,7 +13,7 @@ func plainMetadata(object map[string]any) bool {
 	for name, value := range meta {
 		switch name {
 		case "name", "namespace", "generateName", "uid", "resourceVersion":
-			ok = filled(value)
+			ok = nonEmptyString(value)
 		case "generation":
 			n, isInteger := value.(int64)
 			ok = isInteger && n != 0
@@ -28,11 +29,11 @@ func plainMetadata(object map[string]any) bool {
 				ok = ok && isText
 			}
 		case "finalizers":
-			ok = each(value, func(item any) bool { _, isText := item.(string); return isText })
+			ok = nonEmptyList(value, func(item any) bool { _, isText := item.(string); return isText })
 		case "ownerReferences":
-			ok = each(value, plainOwner)
+			ok = nonEmptyList(value, plainOwner)
 		case "managedFields":
-			ok = each(value, plainManager)
+			ok = nonEmptyList(value, plainManager)
 		default:
 			return false
 		}
@@ -43,13 +44,13 @@ func plainMetadata(object map[string]any) bool {
 	return true
 }
 
-func filled(value any) bool {
+func nonEmptyString(value any) bool {
 	text, _ := value.(string)
 	return text != ""
 }
 
-// each says that a value is a list of something, and that each item is plain.
-func each(value any, plain func(item any) bool) bool {
+// nonEmptyList reports whether a value is a nonempty list whose items are all plain.
+func nonEmptyList(value any, plain func(item any) bool) bool {
 	items, ok := value.([]any)
 	for _, item := range items {
 		ok = ok && plain(item)
@@ -57,14 +58,15 @@ func each(value any, plain func(item any) bool) bool {
 	return ok && len(items) > 0
 }
 
-// plainTime says that a value is a time as it is written: in UTC, without parts of seconds.
+// plainTime reports whether a value is a time in its encoded form: in UTC, without fractions of a second.
 func plainTime(value any) bool {
 	text, _ := value.(string)
 	t, err := time.Parse(time.RFC3339, text)
 	return err == nil && !t.IsZero() && t.UTC().Format(time.RFC3339) == text
 }
 
-// plainOwner says so of an owner reference, which has the names of the owner at least.
+// plainOwner reports whether a value is an owner reference with the right types, in which all required fields
+// are set.
 func plainOwner(value any) bool {
 	owner, _ := value.(map[string]any)
 	texts := 0
@@ -84,13 +86,13 @@ func plainOwner(value any) bool {
 	return texts == 4
 }
 
-// plainManager says so of an entry of the managed fields.
+// plainManager reports whether a value is an entry of managedFields with the right types and no empty fields.
 func plainManager(value any) bool {
 	entry, ok := value.(map[string]any)
 	for name, part := range entry {
 		switch name {
 		case "manager", "operation", "apiVersion", "fieldsType", "subresource":
-			ok = ok && filled(part)
+			ok = ok && nonEmptyString(part)
 		case "time":
 			ok = ok && plainTime(part)
 		case "fieldsV1":
@@ -102,7 +104,7 @@ func plainManager(value any) bool {
 	return ok
 }
 
-// onlyMaps says that a value is a map with nothing but such maps in it.
+// onlyMaps reports whether a value is a map that contains only such maps.
 func onlyMaps(value any) bool {
 	inside, ok := value.(map[string]any)
 	if !ok || inside == nil {

@@ -8,8 +8,8 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// metadatas are some, and whether each is plain.
-var metadatas = map[string]bool{
+// metadataCases maps metadata to the result of plainMetadata.
+var metadataCases = map[string]bool{
 	`{}`:                                 true,
 	`{"name":"a","namespace":"default"}`: true,
 	`{"generateName":"a-"}`:              true,
@@ -64,10 +64,11 @@ var metadatas = map[string]bool{
 	`{"name":"a","resourceVersion":"1"}`:           true,
 }
 
-// TestPlainMetadataStaysAsItIs: what is counted as plain is what the library makes of it, and names nothing unknown.
-func TestPlainMetadataStaysAsItIs(t *testing.T) {
+// TestPlainMetadataIsUnchanged checks that the library does not change plain metadata and finds no unknown
+// fields in it.
+func TestPlainMetadataIsUnchanged(t *testing.T) {
 	t.Parallel()
-	for metadata, plain := range metadatas {
+	for metadata, plain := range metadataCases {
 		var is, fitted map[string]any
 		for _, into := range []*map[string]any{&is, &fitted} {
 			if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(`{"metadata":`+metadata+`}`), into); err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// Prepare implements kind.Kind. With a status subresource a create starts without status, or with the schema's default of
-// it, an update keeps the old one, and a write of the status keeps all but the status. The generation counts every change
-// beside the metadata, and beside the status where that is a subresource.
+// Prepare implements kind.Kind. With a status subresource, a create sets the status to the schema's default
+// or clears it, an update restores the old status, and a write of the status restores everything else. The
+// generation counts every change outside the metadata and, with a status subresource, outside the status.
 func (k *Kind) Prepare(obj, old kind.Object, sub string) {
 	u := obj.(*unstructured.Unstructured)
 	if old == nil {
@@ -24,42 +24,43 @@ func (k *Kind) Prepare(obj, old kind.Object, sub string) {
 	}
 	was := old.(*unstructured.Unstructured)
 	if sub == "status" && k.hasStatus() {
-		onlyStatus(u, was)
+		restoreAllButStatus(u, was)
 		return
 	}
 	if k.hasStatus() {
-		keepStatus(u, was)
+		copyStatus(u, was)
 	}
 	u.SetGeneration(was.GetGeneration())
-	if !equality.Semantic.DeepEqual(beside(u.Object, "metadata"), beside(was.Object, "metadata")) {
+	if !equality.Semantic.DeepEqual(withoutField(u.Object, "metadata"), withoutField(was.Object, "metadata")) {
 		u.SetGeneration(was.GetGeneration() + 1)
 	}
 }
 
 func (k *Kind) hasStatus() bool { return k.info.Subresource("status") != nil }
 
-// resetStatus gives a new object the status that it starts with: Kubernetes takes away what the client sent, stores the
-// object and sets defaults again when it reads it.
+// resetStatus sets the initial status of a new object. It has the effect of Kubernetes' sequence: clear the
+// status of the request, store the object, and apply defaults on decoding.
 func (k *Kind) resetStatus(u *unstructured.Unstructured) {
 	delete(u.Object, "status")
-	c, _ := k.version.schema() // a schema that cannot be compiled has no defaults; Validate says so
+	c, _ := k.version.schema() // if compiling fails, Validate returns the error
 	if c == nil || c.structural == nil || c.structural.Properties["status"].Default.Object == nil {
 		return
 	}
 	defaulting.Default(u.Object, c.defaults)
 }
 
-// keepStatus makes obj's status that of old, which they share then: what follows only reads it.
-func keepStatus(obj, old *unstructured.Unstructured) {
-	take(obj.Object, old.Object, "status")
+// copyStatus copies the status of old to obj. They share it; nothing modifies it later.
+func copyStatus(obj, old *unstructured.Unstructured) {
+	copyField(obj.Object, old.Object, "status")
 }
 
-// onlyStatus makes obj what old is, with its own status, managed fields and resourceVersion. The rest is old's too: what follows
-// only reads it, but for fields of the metadata that it replaces.
-func onlyStatus(obj, old *unstructured.Unstructured) {
+// restoreAllButStatus replaces everything in obj except its status, managed fields and resourceVersion with the
+// content of old. They share that content, which nothing modifies later except by replacing fields of the
+// metadata.
+func restoreAllButStatus(obj, old *unstructured.Unstructured) {
 	own := obj.Object
 	obj.Object = maps.Clone(old.Object)
-	take(obj.Object, own, "status")
+	copyField(obj.Object, own, "status")
 	was, ok := old.Object["metadata"].(map[string]any)
 	if !ok {
 		return
@@ -67,12 +68,12 @@ func onlyStatus(obj, old *unstructured.Unstructured) {
 	meta := maps.Clone(was)
 	obj.Object["metadata"] = meta
 	ownMeta, _ := own["metadata"].(map[string]any)
-	take(meta, ownMeta, "managedFields")
-	take(meta, ownMeta, "resourceVersion")
+	copyField(meta, ownMeta, "managedFields")
+	copyField(meta, ownMeta, "resourceVersion")
 }
 
-// take makes a field what it is in another object: absent where it is so there.
-func take(object, from map[string]any, name string) {
+// copyField copies a field from another object, or deletes it if the other object does not have it.
+func copyField(object, from map[string]any, name string) {
 	value, ok := from[name]
 	if !ok {
 		delete(object, name)
@@ -81,8 +82,8 @@ func take(object, from map[string]any, name string) {
 	object[name] = value
 }
 
-// beside is a shallow copy of an object without one of its fields.
-func beside(object map[string]any, name string) map[string]any {
+// withoutField returns a shallow copy of an object without one field.
+func withoutField(object map[string]any, name string) map[string]any {
 	rest := make(map[string]any, len(object))
 	for k, v := range object {
 		if k != name {

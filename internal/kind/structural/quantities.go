@@ -12,9 +12,9 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// readsQuantities says whether a rule of a schema makes quantities of strings: quantity(self.size). What that may cost is not in
-// the cost of rules, and nothing interrupts it.
-func readsQuantities(s *schema.Structural) bool {
+// parsesQuantities reports whether a rule of a schema parses strings as quantities: quantity(self.size). The
+// cost limit of rules does not cover parsing, and parsing cannot be interrupted.
+func parsesQuantities(s *schema.Structural) bool {
 	found := false
 	reads := func(v *schema.ValidationExtensions) {
 		for _, rule := range v.XValidations {
@@ -35,22 +35,23 @@ func readsQuantities(s *schema.Structural) bool {
 	return found
 }
 
-// vastQuantity finds a string of an object that would be a quantity of more digits than anybody can write out, or nil.
-func vastQuantity(path *field.Path, value any) *field.Error {
+// hugeQuantity returns an error for a string in an object that is a quantity with too many digits, or nil if
+// there is none.
+func hugeQuantity(path *field.Path, value any) *field.Error {
 	switch v := value.(type) {
 	case string:
-		if strings.Trim(v, "+-.0123456789eEinumkKMGTP") == "" && string(kind.MaskVast(object.JSON, []byte(v))) != v {
+		if strings.Trim(v, "+-.0123456789eEinumkKMGTP") == "" && string(kind.MaskHugeQuantities(object.JSON, []byte(v))) != v {
 			return field.Invalid(path, v, "must not have so many digits, or so large an exponent: rules of its schema read quantities")
 		}
 	case []any:
 		for i, item := range v {
-			if err := vastQuantity(path.Index(i), item); err != nil {
+			if err := hugeQuantity(path.Index(i), item); err != nil {
 				return err
 			}
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if err := vastQuantity(path.Child(name), v[name]); err != nil {
+			if err := hugeQuantity(path.Child(name), v[name]); err != nil {
 				return err
 			}
 		}

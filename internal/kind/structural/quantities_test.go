@@ -8,8 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestRulesReadNoVastQuantities: the library would write out the thousand million digits of one, and nothing would stop it.
-func TestRulesReadNoVastQuantities(t *testing.T) {
+// TestRulesRejectHugeQuantities checks that quantities with a huge exponent are rejected before rules run:
+// the library would expand them to a thousand million digits, uninterruptibly.
+func TestRulesRejectHugeQuantities(t *testing.T) {
 	t.Parallel()
 	k := newKind(t, `{
 	  "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "disks.example.com"},
@@ -17,7 +18,7 @@ func TestRulesReadNoVastQuantities(t *testing.T) {
 	    "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "properties": {"sizes": {
 	      "type": "array", "maxItems": 2, "items": {"type": "string", "maxLength": 999,
 	        "x-kubernetes-validations": [{"rule": "isQuantity(self) && quantity(self).isGreaterThan(quantity('1'))"}]}}}}}}]}}`)
-	const digest = "sha256:aaaa6e12345" // ends like one
+	const digest = "sha256:aaaa6e12345" // ends like a quantity
 	for size, want := range map[string]string{
 		"1Gi": "", "1e20": "", "1": "failed rule", digest: "failed rule", "1e999999999": "sizes[1]: Invalid value", "1e-999999999": "sizes[1]: Invalid value",
 		strings.Repeat("1", 999): "sizes[1]: Invalid value",

@@ -12,17 +12,17 @@ import (
 	"k8s.io/apiserver/pkg/cel/common"
 )
 
-// rules are the x-kubernetes-validations of a schema: expressions in CEL (KEP-2876). They are compiled when the first
-// object comes, since that takes milliseconds and most definitions of a server have no objects; and again by the library
-// when one does not hold for the first time.
+// rules are the x-kubernetes-validations of a schema: CEL expressions (KEP-2876). Compiling takes
+// milliseconds and most definitions of a server have no objects, so they are compiled for the first object.
+// The library compiles them again when a rule fails for the first time.
 type rules struct {
 	tree    func() *ruleTree
 	library func() *cel.Validator
-	// quantities says that rules read strings as quantities.
+	// quantities reports whether rules parse strings as quantities.
 	quantities bool
 }
 
-// rulesOf are the rules of a schema, nil when it has none.
+// rulesOf returns the rules of a schema, or nil if it has none.
 func rulesOf(s *schema.Structural) *rules {
 	if !hasRules(s) {
 		return nil
@@ -30,11 +30,11 @@ func rulesOf(s *schema.Structural) *rules {
 	return &rules{
 		tree:       sync.OnceValue(func() *ruleTree { return newRuleTree(s, true) }),
 		library:    sync.OnceValue(func() *cel.Validator { return cel.NewValidator(s, true, celconfig.PerCallLimit) }),
-		quantities: readsQuantities(s),
+		quantities: parsesQuantities(s),
 	}
 }
 
-// hasRules says whether a schema has rules anywhere.
+// hasRules reports whether a schema contains rules.
 func hasRules(s *schema.Structural) bool {
 	if s == nil {
 		return false
@@ -48,15 +48,16 @@ func hasRules(s *schema.Structural) bool {
 	return found
 }
 
-// blocking are the errors after which Kubernetes runs no rules: they could not rely on the types and sizes of the schema.
+// blocking are the types of errors after which Kubernetes runs no rules, because rules rely on the types and
+// sizes of the schema.
 var blocking = []field.ErrorType{
 	field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid,
 }
 
-// check adds what the rules say of an object, of which errs is wrong otherwise. change correlates the object with the
-// one that it replaces and is nil for a create: a rule about oldSelf has nothing to compare then, and what is as it was
-// before is a warning only (KEP-4008). All rules together may cost what Kubernetes lets one object cost, roughly a
-// second, and end with ctx.
+// check adds the errors of rules to errs, the errors of the schema. change correlates an updated object with
+// its old state; it is nil for a create, which skips rules about oldSelf. On an update, errors of unchanged
+// values are only warnings (KEP-4008). The rules of an object share Kubernetes' cost limit, roughly a second,
+// and stop when ctx ends.
 func (r *rules) check(ctx context.Context, obj map[string]any, change *common.CorrelatedObject, errs field.ErrorList) field.ErrorList {
 	if r == nil {
 		return errs
@@ -65,7 +66,7 @@ func (r *rules) check(ctx context.Context, obj map[string]any, change *common.Co
 		return append(errs, field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))
 	}
 	if r.quantities {
-		if err := vastQuantity(nil, obj); err != nil {
+		if err := hugeQuantity(nil, obj); err != nil {
 			return append(errs, err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// TestRow: each type of column, and what it shows for a value that is missing or of another type.
+// TestRow checks each type of column, with valid values, missing values, and values of other types.
 func TestRow(t *testing.T) {
 	t.Parallel()
 	k := newKind(t, widget)
@@ -38,11 +38,12 @@ func TestRow(t *testing.T) {
 	}
 }
 
-// TestColumns: a version without columns shows the age; descriptions and priorities are the definition's.
+// TestColumns checks that a version without columns shows the age, and that descriptions and priorities are
+// the definition's.
 func TestColumns(t *testing.T) {
 	t.Parallel()
 	k := newKind(t, widget)
-	plain := k.(kind.Versioned).In("example.com/v1alpha1").Columns("example.com/v1alpha1")
+	plain := k.(kind.Custom).In("example.com/v1alpha1").Columns("example.com/v1alpha1")
 	if len(plain) != 2 || plain[0].Name != "Name" || plain[1].Name != "Age" || plain[1].Type != "date" {
 		t.Errorf("without columns: %+v", plain)
 	}
@@ -52,7 +53,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestFields: a selectable field that is missing is empty.
+// TestFields checks that a missing selectable field is empty.
 func TestFields(t *testing.T) {
 	t.Parallel()
 	k := newKind(t, widget)
@@ -68,7 +69,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestScale: the Scale shows and changes the replicas by the paths of the definition.
+// TestScale checks that the Scale shows and sets the replicas at the definition's paths.
 func TestScale(t *testing.T) {
 	t.Parallel()
 	k := newKind(t, widget)

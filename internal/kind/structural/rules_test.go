@@ -13,12 +13,12 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bowline-dev/bowline/internal/golden/recorded"
+	"github.com/bowline-dev/bowline/internal/golden"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/object"
 )
 
-// TestInfo: what discovery and routing read of a definition.
+// TestInfo checks the data that discovery and routing use.
 func TestInfo(t *testing.T) {
 	t.Parallel()
 	info := newKind(t, widget).Info()
@@ -48,7 +48,7 @@ func TestInfo(t *testing.T) {
 	}
 }
 
-// TestAcceptedNamesAreServed: when the status has names they count, not those that the spec asks for.
+// TestAcceptedNamesAreServed checks that names in the status take precedence over those in the spec.
 func TestAcceptedNamesAreServed(t *testing.T) {
 	t.Parallel()
 	crd := parseDefinition(t, widget)
@@ -60,7 +60,7 @@ func TestAcceptedNamesAreServed(t *testing.T) {
 	}
 }
 
-// TestNewWithoutStorageVersion is an error that says what to do.
+// TestNewWithoutStorageVersion checks the error for a definition without a storage version.
 func TestNewWithoutStorageVersion(t *testing.T) {
 	t.Parallel()
 	_, err := New(object.NewCache(0), parseDefinition(t, `{"metadata":{"name":"x.example.com"},"spec":{"versions":[{"name":"v1"}]}}`), nil)
@@ -69,7 +69,7 @@ func TestNewWithoutStorageVersion(t *testing.T) {
 	}
 }
 
-// TestPrepare names each rule of what a write may change.
+// TestPrepare checks which fields each write may change.
 func TestPrepare(t *testing.T) {
 	t.Parallel()
 	const head = `"apiVersion":"example.com/v1","kind":"%s","metadata":{%s"name":"w"}`
@@ -119,8 +119,9 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// TestStatusWriteKeepsMetadata: all but the managed fields and the resourceVersion is the old object's.
-func TestStatusWriteKeepsMetadata(t *testing.T) {
+// TestStatusWriteRestoresMetadata checks that a write of the status restores the metadata except managed fields
+// and resourceVersion.
+func TestStatusWriteRestoresMetadata(t *testing.T) {
 	t.Parallel()
 	k := newKind(t, widget)
 	old := widgetWith(t, k, `"spec":{}`)
@@ -135,7 +136,7 @@ func TestStatusWriteKeepsMetadata(t *testing.T) {
 	}
 }
 
-// TestValidate names each rule beside those that the recordings show.
+// TestValidate checks the validation rules that the recordings do not cover.
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ rule, sub, old, new, errs string }{
@@ -170,7 +171,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestFinalizerWarnings: a new finalizer should be qualified by a domain.
+// TestFinalizerWarnings checks the warning for a new finalizer without a domain.
 func TestFinalizerWarnings(t *testing.T) {
 	t.Parallel()
 	k := newKind(t, widget)
@@ -187,7 +188,7 @@ func TestFinalizerWarnings(t *testing.T) {
 	}
 }
 
-// TestRawSchema gives out the schema of each version.
+// TestRawSchema checks that each version has its own schema.
 func TestRawSchema(t *testing.T) {
 	t.Parallel()
 	k := newKind(t, widget).(*Kind)
@@ -200,7 +201,7 @@ func TestRawSchema(t *testing.T) {
 	}
 }
 
-// TestConcurrentFirstUse compiles once, whoever comes first.
+// TestConcurrentFirstUse checks that concurrent first uses compile the schema safely.
 func TestConcurrentFirstUse(t *testing.T) {
 	t.Parallel()
 	k := newKind(t, widget)
@@ -222,7 +223,7 @@ func TestConcurrentFirstUse(t *testing.T) {
 	group.Wait()
 }
 
-// BenchmarkNew is what a definition costs before its first object.
+// BenchmarkNew measures the cost of a definition without objects.
 func BenchmarkNew(b *testing.B) {
 	crd, cache := parseDefinition(b, widget), object.NewCache(0)
 	b.ReportAllocs()
@@ -233,9 +234,9 @@ func BenchmarkNew(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstObject is what the first object of a definition costs, with the compilation.
+// BenchmarkFirstObject measures the first object of a definition, which compiles the schema.
 func BenchmarkFirstObject(b *testing.B) {
-	steps := recorded.Steps(b, "crd.json")
+	steps := golden.Steps(b, "crd.json")
 	crd, cache := parseDefinition(b, steps[0].Body), object.NewCache(0)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -247,9 +248,9 @@ func BenchmarkFirstObject(b *testing.B) {
 	}
 }
 
-// BenchmarkCreate is what each further object costs in the kind.
+// BenchmarkCreate measures the kind's share of each further create.
 func BenchmarkCreate(b *testing.B) {
-	steps := recorded.Steps(b, "crd.json")
+	steps := golden.Steps(b, "crd.json")
 	k := newKind(b, steps[0].Body)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -11,8 +11,8 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// places is a schema with rules wherever a schema may have them.
-const places = `{"type":"object","x-kubernetes-validations":[{"rule":"self.metadata.name != 'bad'"},{"rule":"self.kind == 'Widget'"}],"properties":{
+// ruleSchema is a schema with rules on all kinds of nodes.
+const ruleSchema = `{"type":"object","x-kubernetes-validations":[{"rule":"self.metadata.name != 'bad'"},{"rule":"self.kind == 'Widget'"}],"properties":{
   "list":{"type":"array","items":{"type":"integer","x-kubernetes-validations":[{"rule":"self > 0"},{"rule":"self >= oldSelf"}]}},
   "byName":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],"items":{"type":"object","required":["name"],
     "properties":{"name":{"type":"string"},"n":{"type":"integer"}},"x-kubernetes-validations":[{"rule":"!has(self.n) || !has(oldSelf.n) || self.n >= oldSelf.n"}]}},
@@ -44,8 +44,8 @@ func structuralOf(t testing.TB, text string) *schema.Structural {
 	return s
 }
 
-// TestTreeAndLibraryAgree: each value, as one that is new and as one that replaces each other value.
-func TestTreeAndLibraryAgree(t *testing.T) {
+// TestRuleTreeMatchesLibrary checks each value, as a new one and as a replacement of each other value.
+func TestRuleTreeMatchesLibrary(t *testing.T) {
 	t.Parallel()
 	parts := []string{
 		``, `"list":[1,2]`, `"list":[2,1]`, `"list":[0]`, `"byName":[{"name":"a","n":1},{"name":"b"}]`, `"byName":[{"name":"b","n":2},{"name":"a","n":0}]`, `"set":["a"]`, `"set":["a","b"]`,
@@ -53,7 +53,7 @@ func TestTreeAndLibraryAgree(t *testing.T) {
 		`"template":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"n":1}}`, `"template":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"b"}}`, `"template":{"apiVersion":"v2","kind":"Pod"}`,
 		`"maybe":null`, `"maybe":"x"`, `"maybe":"xx"`, `"both":1`, `"both":0`, `"both":"x"`, `"both":""`, `"both":1.5`, `"all":"a"`, `"all":"b"`, `"deep":{"a":{"b":6}}`, `"deep":{"a":{"b":7}}`, `"deep":{"a":null}`, `"unknown":1`,
 	}
-	s := structuralOf(t, places)
+	s := structuralOf(t, ruleSchema)
 	r := rulesOf(s)
 	if r.tree().unknown {
 		t.Fatal("something is not known")
@@ -96,8 +96,9 @@ func TestTreeAndLibraryAgree(t *testing.T) {
 	}
 }
 
-// TestTreeKnowsItsLimits: what the tree cannot run, and the whole schema with it, is the library's.
-func TestTreeKnowsItsLimits(t *testing.T) {
+// TestRuleTreeReportsUnsupportedFeatures checks that the library handles schemas with features that the tree does not
+// support.
+func TestRuleTreeReportsUnsupportedFeatures(t *testing.T) {
 	t.Parallel()
 	for what, text := range map[string]string{
 		"optionalOldSelf":      `{"type":"object","properties":{"a":{"type":"array","items":{"type":"integer","x-kubernetes-validations":[{"rule":"oldSelf.hasValue()","optionalOldSelf":true}]}}}}`,

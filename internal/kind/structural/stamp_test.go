@@ -9,8 +9,9 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// TestStampIsThatOfTheContent: what decides how objects are read changes it, and nothing else.
-func TestStampIsThatOfTheContent(t *testing.T) {
+// TestStampDependsOnContent checks that the stamp depends on what determines the decoding of objects, and
+// on nothing else.
+func TestStampDependsOnContent(t *testing.T) {
 	t.Parallel()
 	stamp := func(change func(*apiextensionsv1.CustomResourceDefinition)) object.Stamp {
 		crd := parseDefinition(t, widget)
@@ -62,17 +63,18 @@ func TestStampIsThatOfTheContent(t *testing.T) {
 	}
 }
 
-// TestStampIsTheSameInEveryProcess: it is stored. Where this number has to change, objects from before are read anew once.
-func TestStampIsTheSameInEveryProcess(t *testing.T) {
+// TestStampIsStable pins a stamp, because stamps are stored. If this value has to change,
+// objects stored by earlier versions are adopted once.
+func TestStampIsStable(t *testing.T) {
 	t.Parallel()
 	if got := newKind(t, pending).Stamp(); got != 14360177405351023729 {
 		t.Errorf("the stamp is %d", got)
 	}
 }
 
-// TestAdoptedObjectsFitTheSchema of the version that they are stored in, with its defaults; a definition's own are taken as they
-// are.
-func TestAdoptedObjectsFitTheSchema(t *testing.T) {
+// TestAdoptAppliesSchema checks that Adopt applies the schema and defaults of the stored version, and
+// that a definition decodes its own objects unchanged.
+func TestAdoptAppliesSchema(t *testing.T) {
 	t.Parallel()
 	k := newKind(t, widget).(*Kind)
 	other := newKind(t, strings.Replace(widget, `"size": {"type": "string", "default": "small", "enum"`, `"extra": {"type": "integer", "default": 7}, "size": {"type": "string", "enum"`, 1)).(*Kind)

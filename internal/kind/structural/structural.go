@@ -1,13 +1,14 @@
-// Package structural makes a kind.Kind from a CustomResourceDefinition at run time: decoding with pruning and defaults,
-// validation by the OpenAPI schema, printer columns, selectable fields, the status and scale subresources. Its objects
-// are *unstructured.Unstructured.
+// Package structural implements kind.Kind for a CustomResourceDefinition at run time: decoding with pruning
+// and defaults, validation by the OpenAPI schema, printer columns, selectable fields, and the status and
+// scale subresources. Its objects are *unstructured.Unstructured.
 //
-// The package does not decide whether a definition is valid or its names are free (kind/builtin/apiextensions does) nor
-// when a kind is served (the server does, which calls New whenever a definition is established or changes). Making a
-// kind compiles nothing: the schema of a version is kept as bytes until the first object of that version comes.
+// The package does not validate definitions or check whether their names are free
+// (internal/kind/builtin/apiextensions does), and does not decide when a kind is served (the server does,
+// which calls New whenever a definition is established or changes). New compiles nothing: the schema of a
+// version remains JSON until the first object of that version is decoded.
 //
-// The work on schemas and their rules is done by the libraries of k8s.io/apiextensions-apiserver. As there, rules work on
-// an object in the version of the request, and there is a Kind for each version; what they share is the definition.
+// Schemas and rules are processed by the libraries of k8s.io/apiextensions-apiserver. As there, rules work on
+// an object in the version of the request. Each version has its own Kind; the versions share a definition.
 package structural
 
 import (
@@ -18,13 +19,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Kind is a kind of custom resource as one of its versions serves it. It is immutable and safe for concurrent use; a
-// changed definition makes new kinds.
+// Kind is one version of a custom kind. It is immutable and safe for concurrent use; a change of the
+// definition creates new kinds.
 type Kind struct {
 	*definition
 	info    kind.Info
@@ -33,17 +35,13 @@ type Kind struct {
 	fields  []selectable
 }
 
-var (
-	_ kind.Kind      = (*Kind)(nil)
-	_ kind.Ender     = (*Kind)(nil)
-	_ kind.Versioned = (*Kind)(nil)
-	_ kind.Schematic = (*Kind)(nil)
-)
+var _ kind.Custom = (*Kind)(nil)
 
-// New makes the kind that a definition describes, as its storage version serves it; In gives the other versions. The names
-// are those that the definition's status has accepted, or, as long as it has none, those that its spec asks for. The
-// definition is not kept and not changed. The cache bounds the second encodings of all kinds of a server. converter may be
-// nil: then versions differ in their apiVersion alone (conversion strategy None).
+// New returns the kind of a definition in its storage version; In returns the other versions. The names are
+// those accepted in the status or, if there are none yet, those in the spec. New does not retain or modify
+// crd. cache bounds the memory for cached encodings of all kinds of a server. If converter is nil, versions
+// differ only in their apiVersion (conversion strategy None). New returns an error if the definition has no
+// storage version.
 func New(cache *object.Cache, crd *apiextensionsv1.CustomResourceDefinition, converter Converter) (*Kind, error) {
 	d, err := newDefinition(cache, crd, converter)
 	if err != nil {
@@ -52,10 +50,10 @@ func New(cache *object.Cache, crd *apiextensionsv1.CustomResourceDefinition, con
 	return d.kinds[0], nil
 }
 
-// APIVersion implements kind.Versioned.
+// APIVersion implements kind.Custom.
 func (k *Kind) APIVersion() string { return k.version.apiVersion }
 
-// In implements kind.Versioned.
+// In implements kind.Custom.
 func (k *Kind) In(apiVersion string) kind.Kind {
 	if other := k.kind(apiVersion); other != nil {
 		return other
@@ -63,7 +61,7 @@ func (k *Kind) In(apiVersion string) kind.Kind {
 	return nil
 }
 
-// ToStorage implements kind.Versioned.
+// ToStorage implements kind.Custom.
 func (k *Kind) ToStorage(obj kind.Object) (kind.Kind, kind.Object, error) {
 	stored, u := k.kinds[0], obj.(*unstructured.Unstructured)
 	if u.GetAPIVersion() == stored.version.apiVersion {
@@ -76,16 +74,15 @@ func (k *Kind) ToStorage(obj kind.Object) (kind.Kind, kind.Object, error) {
 	return stored, converted[0], k.setDefaults(converted[0], stored.version)
 }
 
-// Codec implements kind.Versioned.
+// Codec implements kind.Custom.
 func (k *Kind) Codec() object.Codec { return k.latest() }
 
-// Succeed makes k what the definition of an older kind, of an earlier state of it, has become: stored objects of the old
-// kind are read and written as k says, in the versions that k has.
+// Succeed makes k the successor of old, the kind of an earlier state of the same definition: whoever holds
+// old as a codec then decodes and encodes stored objects with k's versions.
 func (k *Kind) Succeed(old *Kind) { k.succeed(old.definition) }
 
-// Share is the kind that New would make of the same state of the same definition, for another server: what was compiled, or
-// will be, is common to both. It is nil for one whose versions convert by more than their names, since a converter is a
-// server's own.
+// Share returns a kind for another server that is equal to k and shares its compiled schemas. It returns nil
+// if the versions have a converter, which belongs to one server.
 func (k *Kind) Share(cache *object.Cache) *Kind {
 	if k.converter != nil {
 		return nil
@@ -114,7 +111,22 @@ func (k *Kind) New() kind.Object {
 	return u
 }
 
-// Prototype implements kind.Kind: a custom resource takes no strategic merge patch.
+// GracePeriod implements kind.Kind: a delete is immediate.
+func (k *Kind) GracePeriod(kind.Object, *int64) int64 { return 0 }
+
+// BeginDelete implements kind.Kind: the removal of objects is not delayed.
+func (k *Kind) BeginDelete(kind.Object) (keep bool) { return false }
+
+// Finished implements kind.Kind.
+func (k *Kind) Finished(kind.Object) bool { return true }
+
+// Assign implements kind.Kind: custom resources own no unique values.
+func (k *Kind) Assign(kind.Object, kind.Object, func(kind.Claim) bool) field.ErrorList { return nil }
+
+// Claims implements kind.Kind.
+func (k *Kind) Claims(kind.Object) []kind.Claim { return nil }
+
+// Prototype implements kind.Kind: custom resources do not support strategic merge patches.
 func (k *Kind) Prototype(string) runtime.Object { return nil }
 
 // Columns implements kind.Kind.

@@ -20,9 +20,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// Validate implements kind.Kind: the schema of the kind's version, the replicas and selector of the scale
-// subresource, the metadata of embedded objects, lists that are sets or maps, the rules. What was wrong before an
-// update and did not change is let through. The object's own metadata is the caller's to check.
+// Validate implements kind.Kind. It checks the schema of the kind's version, the replicas and selector of the
+// scale subresource, the metadata of embedded objects, lists that are sets or maps, and the rules. On an
+// update it accepts errors in values that have not changed. The caller validates the object's own metadata.
 func (k *Kind) Validate(ctx context.Context, obj, old kind.Object, sub string) field.ErrorList {
 	c, err := k.version.compiled()
 	if err != nil {
@@ -35,7 +35,7 @@ func (k *Kind) Validate(ctx context.Context, obj, old kind.Object, sub string) f
 			errs = append(errs, validation.ValidateCustomResource(nil, u.Object, c.createValidator())...)
 			errs = append(errs, k.validateScale(u)...)
 		}
-		errs = append(errs, embedded(ctx, u, c.embeds)...)
+		errs = append(errs, validateEmbedded(ctx, u, c.embeds)...)
 		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, c.lists, u.Object)...)
 		return c.rules.check(ctx, u.Object, nil, errs)
 	}
@@ -44,17 +44,17 @@ func (k *Kind) Validate(ctx context.Context, obj, old kind.Object, sub string) f
 	if len(errs) == 0 {
 		errs = append(errs, k.validateChange(c, u, was, sub, change)...)
 	}
-	if !k.onlyStatus(sub) {
-		errs = append(errs, embedded(ctx, u, c.embeds)...)
+	if !k.writesStatusOnly(sub) {
+		errs = append(errs, validateEmbedded(ctx, u, c.embeds)...)
 	}
-	errs = append(errs, lists(u, was, c.lists)...)
+	errs = append(errs, validateLists(u, was, c.lists)...)
 	return c.rules.check(ctx, u.Object, change, errs)
 }
 
-// onlyStatus says that a write can change the status alone.
-func (k *Kind) onlyStatus(sub string) bool { return sub == "status" && k.hasStatus() }
+// writesStatusOnly reports whether a write can change only the status.
+func (k *Kind) writesStatusOnly(sub string) bool { return sub == "status" && k.hasStatus() }
 
-// createValidator avoids a nil validator in a non-nil interface.
+// createValidator avoids storing a nil *validator in the interface.
 func (c *compiled) createValidator() validation.SchemaCreateValidator {
 	if c.whole == nil {
 		return nil
@@ -62,7 +62,7 @@ func (c *compiled) createValidator() validation.SchemaCreateValidator {
 	return c.whole
 }
 
-// validateType checks kind and apiVersion, which the schema leaves free.
+// validateType validates kind and apiVersion, which the schema does not restrict.
 func (k *Kind) validateType(u *unstructured.Unstructured) field.ErrorList {
 	var errs field.ErrorList
 	if u.GetKind() != k.info.Kind {
@@ -74,9 +74,9 @@ func (k *Kind) validateType(u *unstructured.Unstructured) field.ErrorList {
 	return errs
 }
 
-// validateChange checks an update by the schema: the whole object, or its status alone.
+// validateChange validates an update against the schema: the whole object, or only its status.
 func (k *Kind) validateChange(c *compiled, u, was *unstructured.Unstructured, sub string, change *common.CorrelatedObject) field.ErrorList {
-	if k.onlyStatus(sub) {
+	if k.writesStatusOnly(sub) {
 		return append(validateStatus(c, u, was, change), k.validateScaleStatus(u)...)
 	}
 	var errs field.ErrorList
@@ -98,13 +98,13 @@ func validateStatus(c *compiled, u, was *unstructured.Unstructured, change *comm
 	return validation.ValidateCustomResourceUpdate(field.NewPath("status"), status, was.Object["status"], c.status, options...)
 }
 
-// embedded checks the metadata of objects inside the object.
-func embedded(ctx context.Context, u *unstructured.Unstructured, s *schema.Structural) field.ErrorList {
+// validateEmbedded validates the metadata of embedded objects.
+func validateEmbedded(ctx context.Context, u *unstructured.Unstructured, s *schema.Structural) field.ErrorList {
 	return objectmeta.Validate(ctx, nil, u.Object, s, false)
 }
 
-// lists checks sets and maps, unless the old object broke the same rules already.
-func lists(u, was *unstructured.Unstructured, s *schema.Structural) field.ErrorList {
+// validateLists validates sets and maps. It accepts all errors if the old object has such errors too.
+func validateLists(u, was *unstructured.Unstructured, s *schema.Structural) field.ErrorList {
 	errs := listtype.ValidateListSetsAndMaps(nil, s, u.Object)
 	if len(errs) > 0 && len(listtype.ValidateListSetsAndMaps(nil, s, was.Object)) > 0 {
 		return nil
@@ -112,19 +112,19 @@ func lists(u, was *unstructured.Unstructured, s *schema.Structural) field.ErrorL
 	return errs
 }
 
-// validateScale checks what the scale subresource shows of an object.
+// validateScale validates the fields that the scale subresource shows.
 func (k *Kind) validateScale(u *unstructured.Unstructured) field.ErrorList {
 	if k.scale == nil {
 		return nil
 	}
-	return append(replicas(u, k.scale.SpecReplicasPath), k.validateScaleStatus(u)...)
+	return append(validateReplicas(u, k.scale.SpecReplicasPath), k.validateScaleStatus(u)...)
 }
 
 func (k *Kind) validateScaleStatus(u *unstructured.Unstructured) field.ErrorList {
 	if k.scale == nil {
 		return nil
 	}
-	errs := replicas(u, k.scale.StatusReplicasPath)
+	errs := validateReplicas(u, k.scale.StatusReplicasPath)
 	if path := k.scale.LabelSelectorPath; path != nil {
 		if selector, _, err := unstructured.NestedString(u.Object, segments(*path)...); err != nil {
 			errs = append(errs, field.Invalid(field.NewPath(*path), selector, err.Error()))
@@ -133,8 +133,8 @@ func (k *Kind) validateScaleStatus(u *unstructured.Unstructured) field.ErrorList
 	return errs
 }
 
-// replicas checks a number of replicas.
-func replicas(u *unstructured.Unstructured, path string) field.ErrorList {
+// validateReplicas validates a number of replicas.
+func validateReplicas(u *unstructured.Unstructured, path string) field.ErrorList {
 	n, _, err := unstructured.NestedInt64(u.Object, segments(path)...)
 	problem := ""
 	switch {
@@ -150,7 +150,7 @@ func replicas(u *unstructured.Unstructured, path string) field.ErrorList {
 	return field.ErrorList{field.Invalid(field.NewPath(path), n, problem)}
 }
 
-// Warnings implements kind.Kind: finalizers that are new and not qualified by a domain.
+// Warnings implements kind.Kind. It warns about new finalizers without a domain.
 func (k *Kind) Warnings(obj, old kind.Object, sub string) []string {
 	var had, warnings []string
 	if sub == "status" {
@@ -167,7 +167,7 @@ func (k *Kind) Warnings(obj, old kind.Object, sub string) []string {
 	return warnings
 }
 
-// plainFinalizers are Kubernetes' own, from before finalizers were qualified.
+// plainFinalizers are Kubernetes' own finalizers without a domain.
 var plainFinalizers = []string{"orphan", "foregroundDeletion", "kubernetes"}
 
 func finalizerWarnings(name string) []string {

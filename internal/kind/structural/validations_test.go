@@ -14,8 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// ruled is a definition whose spec and status have rules (JSON lists) beside these properties.
-func ruled(t testing.TB, spec, specRules, status, statusRules string) kind.Kind {
+// kindWithRules returns the kind of a definition whose spec and status have these properties and rules (as JSON).
+func kindWithRules(t testing.TB, spec, specRules, status, statusRules string) kind.Kind {
 	t.Helper()
 	return newKind(t, fmt.Sprintf(`{
   "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.example.com"},
@@ -26,20 +26,20 @@ func ruled(t testing.TB, spec, specRules, status, statusRules string) kind.Kind 
         "status": {"type": "object", "properties": {%s}, "x-kubernetes-validations": [%s]}}}}}]}}`, spec, specRules, status, statusRules))
 }
 
-// said is the errors as one text, empty when there are none.
-func said(errs field.ErrorList) string {
+// errorText formats errors as one text, "" for none.
+func errorText(errs field.ErrorList) string {
 	if len(errs) == 0 {
 		return ""
 	}
 	return errs.ToAggregate().Error()
 }
 
-// warned collects warnings.
-type warned []string
+// warningRecorder records warnings.
+type warningRecorder []string
 
-func (w *warned) AddWarning(_, text string) { *w = append(*w, text) }
+func (w *warningRecorder) AddWarning(_, text string) { *w = append(*w, text) }
 
-// TestRules names each thing that x-kubernetes-validations may say, and what a write is told of it.
+// TestRules checks each feature of x-kubernetes-validations, with its errors and warnings.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	const (
@@ -87,75 +87,75 @@ func TestRules(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.what, func(t *testing.T) {
 			t.Parallel()
-			k := ruled(t, props, test.rules, props, test.status)
+			k := kindWithRules(t, props, test.rules, props, test.status)
 			var old kind.Object
 			if test.old != "" {
 				old = widgetWith(t, k, test.old)
 			}
-			var warnings warned
+			var warnings warningRecorder
 			errs := k.Validate(warning.WithWarningRecorder(t.Context(), &warnings), widgetWith(t, k, test.new), old, test.sub)
-			if got := said(errs); got != test.errs || !slices.Equal(warnings, test.warnings) {
+			if got := errorText(errs); got != test.errs || !slices.Equal(warnings, test.warnings) {
 				t.Errorf("\nwant %s %q\ngot  %s %q", test.errs, test.warnings, got, warnings)
 			}
 		})
 	}
 }
 
-// long is a spec with a long text: to look for it in itself costs little time and, as CEL counts, a hundredth of its
-// length squared.
-func long(length int) string { return `"spec":{"text":"` + strings.Repeat("x", length) + `"}` }
+// longText returns a spec with a long text. Searching it for itself takes little time, but its CEL cost is a
+// hundredth of the square of its length.
+func longText(length int) string { return `"spec":{"text":"` + strings.Repeat("x", length) + `"}` }
 
 const costly = `{"rule":"self.text.contains(self.text)","message":"m"}`
 
-// TestOneRuleCosts stops a rule at Kubernetes' limit for one expression, however its definition came to be stored, and
-// runs no rule after it.
-func TestOneRuleCosts(t *testing.T) {
+// TestRuleCostLimit checks that a rule stops at Kubernetes' cost limit for one expression, and that no rule
+// runs after it.
+func TestRuleCostLimit(t *testing.T) {
 	t.Parallel()
-	k := ruled(t, `"text":{"type":"string"}`, costly+`,{"rule":"false"}`, "", "")
-	if errs := k.Validate(t.Context(), widgetWith(t, k, long(9_000)), nil, ""); len(errs) != 1 || errs[0].Error() != "spec: Invalid value: failed rule: false" {
+	k := kindWithRules(t, `"text":{"type":"string"}`, costly+`,{"rule":"false"}`, "", "")
+	if errs := k.Validate(t.Context(), widgetWith(t, k, longText(9_000)), nil, ""); len(errs) != 1 || errs[0].Error() != "spec: Invalid value: failed rule: false" {
 		t.Errorf("below the limit: %v", errs)
 	}
-	errs := k.Validate(t.Context(), widgetWith(t, k, long(11_000)), nil, "")
+	errs := k.Validate(t.Context(), widgetWith(t, k, longText(11_000)), nil, "")
 	const want = `spec: Invalid value: "object": 'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost exceeds limit for rule: m`
 	if len(errs) != 1 || errs[0].Error() != want {
 		t.Errorf("beyond the limit: %v", errs)
 	}
 }
 
-// TestAllRulesCost stops the rules of an object when together they cost what one object may cost.
-func TestAllRulesCost(t *testing.T) {
+// TestObjectCostLimit checks that the rules of an object stop at the cost limit for one object.
+func TestObjectCostLimit(t *testing.T) {
 	t.Parallel()
 	const want = `spec: Invalid value: "object": validation failed due to running out of cost budget, no further validation rules will be run`
 	for rules, want := range map[int]string{12: "", 13: want} {
-		k := ruled(t, `"text":{"type":"string"}`, strings.TrimSuffix(strings.Repeat(costly+",", rules), ","), "", "")
-		if got := said(k.Validate(t.Context(), widgetWith(t, k, long(9_000)), nil, "")); got != want {
+		k := kindWithRules(t, `"text":{"type":"string"}`, strings.TrimSuffix(strings.Repeat(costly+",", rules), ","), "", "")
+		if got := errorText(k.Validate(t.Context(), widgetWith(t, k, longText(9_000)), nil, "")); got != want {
 			t.Errorf("%d rules: %s", rules, got)
 		}
 	}
 }
 
-// TestRulesEndWithTheRequest: a rule that runs is interrupted.
-func TestRulesEndWithTheRequest(t *testing.T) {
+// TestRulesStopWithContext checks that canceling the context interrupts a running rule.
+func TestRulesStopWithContext(t *testing.T) {
 	t.Parallel()
-	k := ruled(t, `"list":{"type":"array","items":{"type":"integer"}}`, `{"rule":"self.list.all(a, self.list.all(b, a + b > 0))","message":"m"}`, "", "")
+	k := kindWithRules(t, `"list":{"type":"array","items":{"type":"integer"}}`, `{"rule":"self.list.all(a, self.list.all(b, a + b > 0))","message":"m"}`, "", "")
 	list := `"spec":{"list":[1` + strings.Repeat(",1", 200) + `]}`
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	errs := k.Validate(ctx, widgetWith(t, k, list), nil, "")
-	if !strings.Contains(said(errs), "interrupted") {
+	if !strings.Contains(errorText(errs), "interrupted") {
 		t.Errorf("%v", errs)
 	}
 }
 
-// TestRulesInBubbles compiles rules in several bubbles at once: what the library keeps for all of them ties none to
-// another.
+// TestRulesInBubbles compiles rules in several synctest bubbles at once, to check that the library's global
+// state does not tie one bubble to another.
 func TestRulesInBubbles(t *testing.T) {
 	t.Parallel()
 	for i := range 4 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				k := ruled(t, `"n":{"type":"integer"}`, `{"rule":"self.n > 0"}`, "", "")
+				k := kindWithRules(t, `"n":{"type":"integer"}`, `{"rule":"self.n > 0"}`, "", "")
 				if errs := k.Validate(t.Context(), widgetWith(t, k, `"spec":{"n":1}`), nil, ""); len(errs) > 0 {
 					t.Error(errs)
 				}

@@ -8,20 +8,20 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
-// validator asks the quick check first and the library's validator only when that says nothing.
+// validator runs the quick check, and the library's validator if that is inconclusive.
 type validator struct {
-	quick *quick
-	// library is made when it is first asked: it holds the schema once more.
+	quick *fastValidator
+	// library creates the library's validator on first use, because it holds another copy of the schema.
 	library func() (validation.SchemaValidator, error)
 }
 
-// newValidator makes the validator of a schema. again reads the schema afresh.
+// newValidator returns the validator of a schema. again decodes another copy of the schema.
 func newValidator(props *apiextensions.JSONSchemaProps, again func() (*apiextensions.JSONSchemaProps, error)) (*validator, error) {
 	_, open, err := validation.NewSchemaValidator(props)
 	if err != nil {
 		return nil, err
 	}
-	return &validator{newQuick(open), sync.OnceValues(func() (validation.SchemaValidator, error) {
+	return &validator{newFastValidator(open), sync.OnceValues(func() (validation.SchemaValidator, error) {
 		props, err := again()
 		if err != nil {
 			return nil, err

@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// definedVersion is one version of a definition.
+// definedVersion is a version of a definition.
 type definedVersion struct {
 	name, apiVersion string
 	*versionSchema
@@ -22,17 +22,19 @@ type definedVersion struct {
 	printer func() *printer
 }
 
-// versionSchema is the schema of a version. Versions share it where they say the same.
+// versionSchema is the schema of a version. Successive states of a definition share it while it does not
+// change.
 type versionSchema struct {
-	// raw is the schema as JSON, nil when the version has none: small, for definitions whose objects never come.
+	// raw is the schema as JSON, or nil if the version has none. It is all that a definition without objects
+	// holds.
 	raw []byte
-	// compiled is its compiled form, made when the first object of the version comes: much larger than most objects.
+	// compiled compiles the schema on first use. The result is much larger than most objects.
 	compiled func() (*compiled, error)
 }
 
-// Within lets the schemas be parts of an encoding of their definition, where they stand in it, instead of copies. It is for
-// whoever made the definition, before anybody else sees it; the data must not change any more.
-func (d *definition) Within(data []byte) {
+// ShareMemory replaces the schemas by subslices of data, an encoding of their definition, where data contains
+// them. It must be called before the kind is shared between goroutines, and data must not change afterwards.
+func (d *definition) ShareMemory(data []byte) {
 	for _, k := range d.kinds {
 		if at := bytes.Index(data, k.version.raw); len(k.version.raw) > 0 && at >= 0 {
 			k.version.raw = data[at : at+len(k.version.raw) : at+len(k.version.raw)]
@@ -40,8 +42,8 @@ func (d *definition) Within(data []byte) {
 	}
 }
 
-// define takes what a kind needs of a version out of its definition.
-func (d *definition) define(crd *apiextensionsv1.CustomResourceDefinition, v *apiextensionsv1.CustomResourceDefinitionVersion) (*definedVersion, error) {
+// newVersion extracts a version from a definition.
+func (d *definition) newVersion(crd *apiextensionsv1.CustomResourceDefinition, v *apiextensionsv1.CustomResourceDefinitionVersion) (*definedVersion, error) {
 	defined := &definedVersion{
 		name:          v.Name,
 		apiVersion:    crd.Spec.Group + "/" + v.Name,
@@ -61,7 +63,7 @@ func (d *definition) define(crd *apiextensionsv1.CustomResourceDefinition, v *ap
 	return defined, nil
 }
 
-// endpoint is a version as the registry knows it.
+// endpoint returns the endpoint of a version.
 func endpoint(crd *apiextensionsv1.CustomResourceDefinition, v *apiextensionsv1.CustomResourceDefinitionVersion) kind.Endpoint {
 	e := kind.Endpoint{Group: crd.Spec.Group, Version: v.Name, Unserved: !v.Served}
 	for _, f := range v.SelectableFields {
@@ -80,7 +82,8 @@ func endpoint(crd *apiextensionsv1.CustomResourceDefinition, v *apiextensionsv1.
 	return e
 }
 
-// deprecation is the warning of a deprecated version that words none itself: it names the best version to go to.
+// deprecation returns the warning for a deprecated version that sets none. It recommends the best served
+// version.
 func deprecation(crd *apiextensionsv1.CustomResourceDefinition, old string) string {
 	best := ""
 	for _, v := range crd.Spec.Versions {

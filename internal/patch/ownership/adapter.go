@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// adapter is a kind as the library wants to see it.
+// adapter implements the library's interfaces for a kind.
 type adapter struct{ *Owners }
 
 var (
@@ -42,15 +42,16 @@ func (a adapter) TypedToObject(v *typed.TypedValue) (runtime.Object, error) {
 	return &unstructured.Unstructured{Object: content}, nil
 }
 
-// ConvertToVersion implements runtime.ObjectConvertor. An error of the library's own type says that a version does not
-// exist (any longer): what was owned in it is dropped. A custom resource keeps the fields that the version does not know, as in
-// Kubernetes, so that an apply to what is owned in that version is refused: such a field is not declared there.
+// ConvertToVersion implements runtime.ObjectConvertor. A not-registered error reports that a version does not
+// exist (any longer): the library then drops the ownership in that version. As in Kubernetes, a custom
+// resource retains the fields that the version does not define, so that an apply to a field owned in that
+// version is rejected as undeclared.
 func (a adapter) ConvertToVersion(obj runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
 	gv, ok := to.(schema.GroupVersion)
 	if !ok {
 		return nil, fmt.Errorf("conversion to %s: want one version", to.Identifier())
 	}
-	if beside, ok := obj.(*besideOwnership); ok {
+	if beside, ok := obj.(*detachedObject); ok {
 		obj = beside.Unstructured
 	}
 	from := obj.GetObjectKind().GroupVersionKind()
@@ -79,16 +80,16 @@ func (a adapter) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
 	return a.form.empty(gvk), nil
 }
 
-// Default implements runtime.ObjectDefaulter. It does nothing: the server reads the result of an apply like a request,
-// which sets defaults.
+// Default implements runtime.ObjectDefaulter. It does nothing: the server decodes the result of an apply like
+// a request body, which applies defaults.
 func (a adapter) Default(runtime.Object) {}
 
-// Convert implements runtime.ObjectConvertor, for nobody.
+// Convert implements runtime.ObjectConvertor; the library does not call it.
 func (a adapter) Convert(_, _, _ any) error {
 	return fmt.Errorf("ownership converts objects to versions only")
 }
 
-// ConvertFieldLabel implements runtime.ObjectConvertor, for nobody.
+// ConvertFieldLabel implements runtime.ObjectConvertor; the library does not call it.
 func (a adapter) ConvertFieldLabel(schema.GroupVersionKind, string, string) (string, string, error) {
 	return "", "", fmt.Errorf("ownership converts no field labels")
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// create writes the ownership of a new object, all of which is its manager's: what the library finds by comparing it with
-// an empty one, in one walk over it. It says false, and changes nothing, where the object is not plain: then the library
-// decides.
+// create sets the ownership of a new object, whose manager owns all of its fields. One walk over the object
+// computes them, where the library compares the object with an empty one. create returns false, and changes
+// nothing, if the object needs the library.
 func (o *Owners) create(apiVersion string, obj kind.Object, manager string) bool {
 	e, err := o.endpoint(apiVersion, "")
 	if err != nil || len(obj.GetManagedFields()) > 0 {
@@ -27,7 +27,7 @@ func (o *Owners) create(apiVersion string, obj kind.Object, manager string) bool
 	if err != nil {
 		return false
 	}
-	fields, ok := fieldsOf(t, valueOf(o.form.empty(e.gvk)), valueOf(versioned), e.kept)
+	fields, ok := fieldsOf(t, valueOf(o.form.empty(e.gvk)), valueOf(versioned), e.preserved)
 	if !ok {
 		return false
 	}

@@ -12,11 +12,12 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind/structural"
 )
 
-// objectMeta is the type of metadata, of custom resources and of objects inside them.
+// objectMeta is the type of the metadata of custom resources and embedded objects.
 const objectMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
-// customType makes the type of a custom resource in a version. Without a structural schema it is an object of any fields.
-func customType(own kind.Schematic, gvk schema.GroupVersionKind) (typed.ParseableType, error) {
+// customType returns the type of a custom resource in a version. Without a structural schema, all fields are
+// allowed.
+func customType(own kind.Custom, gvk schema.GroupVersionKind) (typed.ParseableType, error) {
 	model, err := customModel(own.RawSchema(gvk.Version))
 	if err != nil {
 		return typed.ParseableType{}, fmt.Errorf("the schema of %s cannot be read: %w", gvk, err)
@@ -47,14 +48,14 @@ func customModel(raw []byte) (*spec.Schema, error) {
 	return model, nil
 }
 
-// describeObject gives a schema the fields that every object has.
+// describeObject adds the fields of all objects to a schema.
 func describeObject(s *spec.Schema) {
 	s.SetProperty("apiVersion", *spec.StringProperty())
 	s.SetProperty("kind", *spec.StringProperty())
 	s.SetProperty("metadata", *spec.RefSchema("#/components/schemas/" + objectMeta))
 }
 
-// describeEmbedded does so for the objects that a schema has inside it.
+// describeEmbedded adds them to the schemas of embedded objects.
 func describeEmbedded(s *spec.Schema) {
 	if s == nil {
 		return

@@ -20,9 +20,9 @@ const boxes = `{"metadata": {"name": "boxes.example.com"}, "spec": {"group": "ex
       "map": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name", "port"],
         "items": {"type": "object", "properties": {"name": {"type": "string"}, "port": {"type": "integer"}}}}}}}}}}]}}`
 
-// TestCreateWritesMapsAsSetManagedFieldsDoes compares the maps that a create writes into a custom resource with those that
-// its own methods make of the same ownership, and the ownership with the library's.
-func TestCreateWritesMapsAsSetManagedFieldsDoes(t *testing.T) {
+// TestCreateMatchesSetManagedFields compares the maps that a create writes into a custom resource
+// with those of SetManagedFields, and the ownership with that of the library.
+func TestCreateMatchesSetManagedFields(t *testing.T) {
 	t.Parallel()
 	var crd apiextensionsv1.CustomResourceDefinition
 	if err := json.Unmarshal([]byte(boxes), &crd); err != nil {
@@ -63,8 +63,9 @@ func TestCreateWritesMapsAsSetManagedFieldsDoes(t *testing.T) {
 	}
 }
 
-// TestEntriesAreWhatTheObjectsOwnMethodsSay reads ownership, good and bad, and writes it back, as custom resources do themselves.
-func TestEntriesAreWhatTheObjectsOwnMethodsSay(t *testing.T) {
+// TestEntriesMatchManagedFields compares Entries and SetEntries with the methods of custom
+// resources, for valid and invalid managedFields.
+func TestEntriesMatchManagedFields(t *testing.T) {
 	t.Parallel()
 	entry := func(rest string) string {
 		return `[{"manager":"m","operation":"Update","apiVersion":"v1","time":"2026-01-02T03:04:05Z","fieldsType":"FieldsV1"` + rest + `}]`
@@ -103,8 +104,8 @@ func TestEntriesAreWhatTheObjectsOwnMethodsSay(t *testing.T) {
 	}
 }
 
-// TestTextsThatAreNoPlainFieldsAreLeftToAReader: what is read is what a reader of JSON reads, and nothing else is.
-func TestTextsThatAreNoPlainFieldsAreLeftToAReader(t *testing.T) {
+// TestMapsOfRejectsIrregularJSON checks that mapsOf accepts only what a JSON decoder accepts.
+func TestMapsOfRejectsIrregularJSON(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		``, `{`, `}`, `{{`, `null`, `[]`, `1`, `{"a"}`, `{"a":}`, `{"a":{}`, `{"a":{},}`, `{,"a":{}}`, `{"a":{}"b":{}}`,

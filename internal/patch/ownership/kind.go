@@ -15,16 +15,16 @@ import (
 	"github.com/bowline-dev/bowline/internal/patch/ownership/internal/types"
 )
 
-// builtinText is the types of all built-in kinds.
+// builtinText holds the types of all built-in kinds.
 //
 //go:generate go run ./gen ../../server/openapi/definitions.zip types.txt
 //go:embed types.txt
 var builtinText string
 
-// builtinTypes finds them. All planes of a process share what has been read, which nobody changes.
+// builtinTypes indexes builtinText. All planes of a process share the parsed types, which are immutable.
 var builtinTypes = sync.OnceValue(func() *types.Index { return types.NewIndex(builtinText) })
 
-// kindForm is the form of a kind.Kind.
+// kindForm implements form for a kind.Kind.
 type kindForm struct{ kind.Kind }
 
 func (f kindForm) kind(gv schema.GroupVersion) (string, bool) {
@@ -36,7 +36,7 @@ func (f kindForm) convert(obj runtime.Object, apiVersion string) (runtime.Object
 }
 
 func (f kindForm) translate(u *unstructured.Unstructured, apiVersion string) (runtime.Object, error) {
-	if own, ok := f.Kind.(kind.Translator); ok {
+	if own, ok := f.Kind.(kind.Custom); ok {
 		return own.Translate(u, apiVersion)
 	}
 	return f.Convert(u, apiVersion)
@@ -51,9 +51,9 @@ func (f kindForm) empty(gvk schema.GroupVersionKind) runtime.Object {
 	return obj
 }
 
-// types finds the schema of a version: its own, or that of the hub for a version that the hub's struct serves.
+// types returns the schema of a version, or that of the hub for a version that uses the hub's struct.
 func (f kindForm) types(gvk schema.GroupVersionKind) (typed.ParseableType, error) {
-	if own, ok := f.Kind.(kind.Schematic); ok {
+	if own, ok := f.Kind.(kind.Custom); ok {
 		return customType(own, gvk)
 	}
 	t, err := builtinType(gvk)
@@ -66,20 +66,21 @@ func (f kindForm) types(gvk schema.GroupVersionKind) (typed.ParseableType, error
 	return t, err
 }
 
-// kept is what Kubernetes keeps: of the object the status where that is a subresource, of the status the spec, and what the
-// subresource says beside it.
+// kept follows Kubernetes: a write of the object does not own the status if that is a subresource, and a
+// write of the status does not own the spec and the fields in Subresource.Keeps.
 func (f kindForm) kept(sub string) []string {
 	status := f.Info().Subresource("status")
 	switch {
 	case status == nil:
 		return nil
 	case sub == "status":
-		return append([]string{"spec"}, status.Keeps...)
+		return append([]string{"spec"}, status.Preserves...)
 	}
 	return []string{"status"}
 }
 
-// builtinType reads the type of a built-in kind and all that it reaches. Its schema is nil when the kind is none.
+// builtinType returns the type of a built-in kind with all types that it refers to. Its schema is nil for
+// other kinds.
 func builtinType(gvk schema.GroupVersionKind) (typed.ParseableType, error) {
 	name, defs, err := builtinTypes().Find(gvk.GroupVersion().String() + "/" + gvk.Kind)
 	if err != nil {
@@ -91,7 +92,7 @@ func builtinType(gvk schema.GroupVersionKind) (typed.ParseableType, error) {
 	return root(name, defs), nil
 }
 
-// root is a type among those that it reaches.
+// root returns the named type among the definitions that it refers to.
 func root(name string, defs []smd.TypeDef) typed.ParseableType {
 	parser := typed.Parser{Schema: smd.Schema{Types: defs}}
 	return parser.Type(name)

@@ -1,14 +1,14 @@
-// Package ownership keeps who set which field of an object: metadata.managedFields (KEP-555). An update or a patch makes
-// its manager the owner of the fields that it changes; a server-side apply makes its manager an owner of all that the
-// applied document says, takes away what the document said the last time and does not say now, and is refused where it
-// would change a field of another manager.
+// Package ownership maintains the owners of an object's fields: metadata.managedFields (KEP-555). An update
+// or a patch makes its manager the owner of the fields that it changes. A server-side apply makes its manager
+// an owner of all fields in the applied document, removes fields that the manager's previous document
+// contained and this one does not, and fails with a conflict if it would change a field of another manager.
 //
-// The rules are those of the libraries that kube-apiserver uses (k8s.io/apimachinery/pkg/util/managedfields and
-// sigs.k8s.io/structured-merge-diff), fed with schemas of our own: those of built-in kinds are read from an embedded text
-// (types.txt), those of custom resources come from their definitions. Nothing of a schema is read before the first write
-// of its kind.
+// The rules are those of the libraries that kube-apiserver uses (k8s.io/apimachinery/pkg/util/managedfields
+// and sigs.k8s.io/structured-merge-diff), with Bowline's own schemas: those of built-in kinds are parsed from
+// an embedded text (types.txt), those of custom resources come from their definitions. A schema is parsed for
+// the first write of its kind.
 //
-// The server calls Update and Apply before admission, and stores what they leave in the object.
+// The server calls Update and Apply before admission, and stores the resulting managedFields.
 package ownership
 
 import (
@@ -27,51 +27,54 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// Owners keeps the ownership of one kind's objects, in all its versions. It is safe for concurrent use.
+// Owners maintains the ownership of one kind's objects, in all versions. It is safe for concurrent use.
 type Owners struct {
 	form      form
-	endpoints sync.Map // where to *endpoint
-	types     sync.Map // apiVersion to *typed.ParseableType
+	endpoints sync.Map // keys are where, values *endpoint
+	types     sync.Map // keys are apiVersions, values *typed.ParseableType
 	making    sync.Mutex
 	repeats   repeats
 	fields    knownFields
 }
 
-// where a write came in: the versions of a kind, and its subresources, own apart from each other.
-type where struct{ apiVersion, sub string }
+// endpointKey identifies the endpoint of a write: a version of the kind and a subresource.
+type endpointKey struct{ apiVersion, sub string }
 
 type endpoint struct {
 	gvk     schema.GroupVersionKind
 	library *managedfields.FieldManager
-	filter  fieldpath.Filter // leaves the fields out that nobody owns by a write here; nil when there are none
-	// kept is the field that a write of the object leaves as it was (status), if any.
-	kept string
+	filter  fieldpath.Filter // excludes the fields that a write here does not own; may be nil
+	// preserved is the top-level field that a write here does not change (such as status), if any.
+	preserved string
 }
 
-// form is what the versions of a kind look like.
+// form describes the versions of a kind.
 type form interface {
-	// kind is the name of the kind in a version; ok is false when there is no such version.
+	// kind returns the name of the kind in a version; ok is false if there is no such version.
 	kind(gv schema.GroupVersion) (name string, ok bool)
-	// types are the schema of a version, and the name of its root there.
+	// types returns the type of a version, with its schema.
 	types(gvk schema.GroupVersionKind) (typed.ParseableType, error)
-	// kept are the fields (dotted paths) that a write through a subresource leaves as they were: nobody owns them by it.
+	// kept returns the fields (dotted paths) that a write through a subresource does not change and does not
+	// own.
 	kept(sub string) []string
-	// convert takes an object to a version, as a client that reads it in that version sees it.
+	// convert converts an object to a version, in the form in which a client reads it.
 	convert(obj runtime.Object, apiVersion string) (runtime.Object, error)
-	// translate does so for an object without a Go type, and leaves nothing out.
+	// translate converts an object without a Go type, retaining all fields.
 	translate(u *unstructured.Unstructured, apiVersion string) (runtime.Object, error)
-	// empty is an object of the version in which nothing is set.
+	// empty returns an object of the version in which nothing is set.
 	empty(gvk schema.GroupVersionKind) runtime.Object
 }
 
-// New keeps the ownership of a kind's objects.
+// New returns the Owners of a kind's objects.
 func New(k kind.Kind) *Owners { return &Owners{form: kindForm{k}} }
 
-// Update writes into obj who owns what after a write that made obj of live, which is nil when obj is new. Both may be in
-// any version of the kind; apiVersion is that of the request, and sub its subresource. What obj says of ownership itself
-// counts when it can be read and sub is empty: a list that is empty, or of one empty entry, makes nobody the owner.
+// Update sets obj's managedFields after a write that changes live to obj; live is nil for a create. Both may
+// have any version of the kind; apiVersion is that of the request, and sub its subresource. If sub is empty,
+// valid managedFields in obj replace those of live: a list that is empty, or has one empty entry, removes all
+// owners. Update does not modify live.
 //
-// When the objects cannot be compared, ownership stays as it was: a write never fails on it.
+// If the objects cannot be compared, the managedFields of live are retained: ownership never makes a write
+// fail.
 func (o *Owners) Update(apiVersion, sub string, live, obj kind.Object, manager string) {
 	if live == nil && sub == "" && o.create(apiVersion, obj, manager) {
 		return
@@ -108,7 +111,7 @@ func (o *Owners) update(apiVersion, sub string, live, obj kind.Object, manager s
 	if err != nil {
 		return err
 	}
-	if was, is, beside := e.besideOwnership(before, after); beside {
+	if was, is, beside := e.detach(before, after); beside {
 		if entries, plain := o.updatePlain(e, sub, was, is, manager); plain {
 			SetEntries(obj, entries)
 			return nil
@@ -122,7 +125,8 @@ func (o *Owners) update(apiVersion, sub string, live, obj kind.Object, manager s
 	return nil
 }
 
-// inVersion is a custom resource as a client that writes it at an endpoint sees it. Others the library converts itself.
+// inVersion converts a custom resource to the version of an endpoint. The library itself converts other
+// objects.
 func (o *Owners) inVersion(e *endpoint, obj runtime.Object) (runtime.Object, error) {
 	if _, custom := obj.(*unstructured.Unstructured); !custom {
 		return obj, nil
@@ -130,13 +134,14 @@ func (o *Owners) inVersion(e *endpoint, obj runtime.Object) (runtime.Object, err
 	return o.form.convert(obj, e.gvk.GroupVersion().String())
 }
 
-// Apply merges an applied document, whose text is given too, into live, which is nil when there is no object yet, and says
-// who owns what then. With force it takes fields of other managers. The result is in the version of the request, without
-// defaults; or live itself when the document changes nothing; or, when it changes nothing but ownership, a copy of live. The
-// document may be changed.
+// Apply merges an applied document into live, which is nil for a create, and sets the managedFields of the
+// result. text is the encoding of the document. With force, it takes over fields of other managers. The
+// result has the version of the request, without defaults; if the document changes nothing, it is live
+// itself; if it changes only managedFields, a copy of live. Apply takes ownership of document and does not
+// modify live.
 //
-// Errors are metav1 Statuses where the client is to blame: a document of another kind (400), conflicts with other managers
-// (409, each a cause); or say how the document does not fit the schema.
+// Errors of the client are metav1 Statuses: a document of another kind (400), and conflicts with other
+// managers (409, with one cause each). Other errors report that the document does not fit the schema.
 func (o *Owners) Apply(apiVersion, sub string, live kind.Object, document *unstructured.Unstructured, text []byte, manager string, force bool) (runtime.Object, error) {
 	e, err := o.endpoint(apiVersion, sub)
 	if err != nil {
@@ -168,14 +173,14 @@ func (o *Owners) Apply(apiVersion, sub string, live kind.Object, document *unstr
 	return after, err
 }
 
-// Readable says why ownership as an object has it cannot be read, or nil.
-func Readable(entries []metav1.ManagedFieldsEntry) error {
+// ValidateEntries returns an error if managedFields are invalid.
+func ValidateEntries(entries []metav1.ManagedFieldsEntry) error {
 	return managedfields.ValidateManagedFields(entries)
 }
 
-// endpoint finds an endpoint, or makes it.
+// endpoint returns an endpoint, creating it on first use.
 func (o *Owners) endpoint(apiVersion, sub string) (*endpoint, error) {
-	key := where{apiVersion, sub}
+	key := endpointKey{apiVersion, sub}
 	if e, made := o.endpoints.Load(key); made {
 		return e.(*endpoint), nil
 	}
@@ -196,7 +201,7 @@ func (o *Owners) endpoint(apiVersion, sub string) (*endpoint, error) {
 		}
 		e.filter = fieldpath.NewExcludeSetFilter(set)
 		ignored = map[fieldpath.APIVersion]fieldpath.Filter{fieldpath.APIVersion(apiVersion): e.filter}
-		e.kept = kept[0]
+		e.preserved = kept[0]
 	}
 	a := adapter{o}
 	if e.library, err = managedfields.NewDefaultCRDFieldManager(a, a, a, a, e.gvk, gv, sub, ignored); err != nil {
@@ -206,7 +211,7 @@ func (o *Owners) endpoint(apiVersion, sub string) (*endpoint, error) {
 	return first.(*endpoint), nil
 }
 
-// typeOf is the type of a version, read when it is first asked for.
+// typeOf returns the type of a version, parsing it on first use.
 func (o *Owners) typeOf(gvk schema.GroupVersionKind) (*typed.ParseableType, error) {
 	apiVersion := gvk.GroupVersion().String()
 	if t, ok := o.types.Load(apiVersion); ok {

@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// stripped are the fields that the library never writes down as owned: all objects have them.
+// stripped are the fields that the library never records as owned, because all objects have them.
 var stripped = fieldpath.NewSet(
 	dotted("apiVersion"), dotted("kind"), dotted("metadata"),
 	dotted("metadata.name"), dotted("metadata.namespace"), dotted("metadata.uid"), dotted("metadata.resourceVersion"),
@@ -22,21 +22,21 @@ var stripped = fieldpath.NewSet(
 	dotted("metadata.clusterName"), dotted("metadata.managedFields"),
 )
 
-// applyPlain is Apply for the document that says at least what its manager said the last time, and changes nothing that
-// another manager owns. Nothing has to be taken away then, so that most of the library's walks over the object find
-// nothing, and are left out. ok is false where the document is another one, and where it cannot be merged: the library
-// decides, and says why.
+// applyPlain implements Apply for a document that contains at least the fields of its manager's previous
+// document, and changes no field of another manager. Nothing has to be removed then, which makes most of the
+// library's walks over the object unnecessary. ok is false for other documents and for errors; then the
+// caller must use the library.
 func (o *Owners) applyPlain(e *endpoint, sub string, live kind.Object, document *unstructured.Unstructured, manager string) (
 	after runtime.Object, ok bool,
 ) {
-	if live == nil || document.GroupVersionKind() != e.gvk || manager == "" || keepsLastApplied(live, document, manager) {
+	if live == nil || document.GroupVersionKind() != e.gvk || manager == "" || needsLibrary(live, document, manager) {
 		return nil, false
 	}
 	t, err := o.typeOf(e.gvk)
 	if err != nil {
 		return nil, false
 	}
-	c, ok := o.readClaims(t, e, sub, live.GetManagedFields(), manager)
+	c, ok := o.parseOwners(t, e, sub, live.GetManagedFields(), manager)
 	if !ok {
 		return nil, false
 	}
@@ -59,11 +59,12 @@ func (o *Owners) applyPlain(e *endpoint, sub string, live kind.Object, document 
 	if !ok {
 		return nil, false
 	}
-	return c.written(e, sub, live, merged, set, same, manager)
+	return c.result(e, sub, live, merged, set, same, manager)
 }
 
-// keepsLastApplied says that an apply also writes kubectl's annotation, or that its document says ownership.
-func keepsLastApplied(live kind.Object, document *unstructured.Unstructured, manager string) bool {
+// needsLibrary reports whether an apply also updates kubectl's annotation, or its document contains
+// managedFields.
+func needsLibrary(live kind.Object, document *unstructured.Unstructured, manager string) bool {
 	meta, _ := document.Object["metadata"].(map[string]any)
 	if _, says := meta["managedFields"]; says {
 		return true
@@ -72,8 +73,9 @@ func keepsLastApplied(live kind.Object, document *unstructured.Unstructured, man
 	return manager == "kubectl" && (live.GetAnnotations()[annotation] != "" || document.GetAnnotations()[annotation] != "")
 }
 
-// mergePlain merges a document into live, without its ownership. ok is false when it takes away or conflicts.
-func (o *Owners) mergePlain(t *typed.ParseableType, e *endpoint, c *claims, live kind.Object, says *typed.TypedValue) (
+// mergePlain merges a document into live, without managedFields. ok is false if that removes fields or causes
+// a conflict.
+func (o *Owners) mergePlain(t *typed.ParseableType, e *endpoint, c *owners, live kind.Object, says *typed.TypedValue) (
 	merged *typed.TypedValue, same, ok bool,
 ) {
 	shown, err := o.inVersion(e, withoutOwnership(live))
@@ -100,7 +102,8 @@ func (o *Owners) mergePlain(t *typed.ParseableType, e *endpoint, c *claims, live
 	return merged, same, changes.Removed.Empty() && !c.othersOwn(changes.Modified.Union(changes.Added))
 }
 
-// typedAsStored is a stored object with its type. A struct fits its schema, which was made of the same Go type.
+// typedAsStored returns a stored object with its type. It does not validate a struct, because its schema was
+// generated from the same Go type.
 func typedAsStored(t *typed.ParseableType, obj runtime.Object) (*typed.TypedValue, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		return t.FromUnstructured(u.Object, typed.AllowDuplicates)
@@ -112,7 +115,7 @@ func typedAsStored(t *typed.ParseableType, obj runtime.Object) (*typed.TypedValu
 	return typed.AsTypedUnvalidated(v, t.Schema, t.TypeRef), nil //lint:ignore SA1019 validation takes a quarter of the time here
 }
 
-// withoutOwnership is an object that shares all but its ownership with another.
+// withoutOwnership returns a copy of an object without managedFields, which shares everything else.
 func withoutOwnership(obj kind.Object) kind.Object {
 	u, isMap := obj.(*unstructured.Unstructured)
 	if !isMap {
@@ -138,9 +141,9 @@ func withoutOwnership(obj kind.Object) kind.Object {
 	return &unstructured.Unstructured{Object: out}
 }
 
-// written is the object that an apply leaves, with its ownership; a document that changes nothing leaves live, or a copy
-// of it where it changes ownership.
-func (c *claims) written(e *endpoint, sub string, live kind.Object, merged *typed.TypedValue, set *fieldpath.Set, same bool,
+// result returns the result of an apply with its managedFields. If the document changes nothing, this is
+// live, and if it changes only the managedFields, a copy of live.
+func (c *owners) result(e *endpoint, sub string, live kind.Object, merged *typed.TypedValue, set *fieldpath.Set, same bool,
 	manager string,
 ) (runtime.Object, bool) {
 	known := c.mine >= 0 && c.sets[c.mine].Equals(set)

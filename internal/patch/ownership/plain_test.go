@@ -28,9 +28,9 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// TestPlainApplyDoesWhatTheLibraryDoes applies random documents of three managers to objects of every kind, and compares
-// each object and its ownership with those that the library makes.
-func TestPlainApplyDoesWhatTheLibraryDoes(t *testing.T) {
+// TestPlainApplyMatchesLibrary applies random documents by three managers to objects of every kind,
+// and compares the results and their managedFields with those of the library.
+func TestPlainApplyMatchesLibrary(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, plainAppliesAsTheLibrary)
 }
@@ -46,16 +46,16 @@ func plainAppliesAsTheLibrary(t *testing.T) {
 	for _, k := range builtin.Kinds(object.NewCache(0)) {
 		o := New(k)
 		for range objects {
-			w := writers{Owners: o, kind: k, random: random, said: map[string]map[string]any{}}
+			w := applier{Owners: o, kind: k, random: random, last: map[string]map[string]any{}}
 			filled := k.New()
 			gvk := filled.GetObjectKind().GroupVersionKind()
 			fill.Fill(filled)
-			spell(reflect.ValueOf(filled))
+			fillStrings(reflect.ValueOf(filled))
 			filled.GetObjectKind().SetGroupVersionKind(gvk)
 			filled.SetManagedFields(nil)
 			w.whole = asMap(t, filled)
 			for range applies {
-				time.Sleep(600 * time.Millisecond) // of the bubble: some ownership is of the same second
+				time.Sleep(600 * time.Millisecond) // of bubble time, so that some entries have the same second
 				switch w.apply(t) {
 				case "same":
 					plain++
@@ -71,8 +71,9 @@ func plainAppliesAsTheLibrary(t *testing.T) {
 	}
 }
 
-// TestPlainApplyOfCustomResourcesDoesWhatTheLibraryDoes likewise, with lists and maps of every kind that a schema has words for.
-func TestPlainApplyOfCustomResourcesDoesWhatTheLibraryDoes(t *testing.T) {
+// TestPlainApplyOfCustomResourcesMatchesLibrary does the same for custom resources with all kinds of
+// lists and maps.
+func TestPlainApplyOfCustomResourcesMatchesLibrary(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
@@ -90,7 +91,7 @@ func TestPlainApplyOfCustomResourcesDoesWhatTheLibraryDoes(t *testing.T) {
 		made := map[string]int{}
 		random := rand.New(rand.NewSource(5))
 		for range 60 {
-			w := writers{Owners: New(k), kind: k, random: random, said: map[string]map[string]any{}, whole: whole}
+			w := applier{Owners: New(k), kind: k, random: random, last: map[string]map[string]any{}, whole: whole}
 			for range 12 {
 				time.Sleep(600 * time.Millisecond)
 				made[w.apply(t)]++
@@ -119,18 +120,19 @@ const plainCustom = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{
 	"map":[{"name":"x","v":"1","n":1},{"name":"y","v":"2"},{"name":"z","n":3}],"atomic":[{"a":"1"},{"a":"2"}],"whole":{"k":"1","l":"2"},
 	"texts":{"x":{"a":"1","b":"2"},"y":{"a":"3"},"z":{}},"free":{"deep":{"er":[1,"b"],"est":"2"},"flat":"1"}}}`
 
-// writers apply to one object.
-type writers struct {
+// applier applies documents to one object.
+type applier struct {
 	*Owners
 	kind   kind.Kind
 	random *rand.Rand
-	whole  map[string]any // what documents are parts of
+	whole  map[string]any // the source of documents
 	live   kind.Object
-	said   map[string]map[string]any // the last document of each manager
+	last   map[string]map[string]any // the previous document of each manager
 }
 
-// apply applies one document in both ways, and says what the plain way made of it: "", "same" or "changed".
-func (w *writers) apply(t *testing.T) string {
+// apply applies a document both ways, and returns the effect in applyPlain: "" (not used), "same" or
+// "changed".
+func (w *applier) apply(t *testing.T) string {
 	empty := w.kind.New()
 	gvk := empty.GetObjectKind().GroupVersionKind()
 	e, err := w.endpoint(gvk.GroupVersion().String(), "")
@@ -160,8 +162,8 @@ func (w *writers) apply(t *testing.T) string {
 			if got == w.live {
 				made = "same"
 			}
-			if got, want := inWords(t, got), inWords(t, want); got != want {
-				t.Fatalf("%s: %s applies\n%v\nto\n%v\nwhich is\n%s\nand with the library\n%s", gvk, manager, doc, inWords(t, was), got, want)
+			if got, want := formatObject(t, got), formatObject(t, want); got != want {
+				t.Fatalf("%s: %s applies\n%v\nto\n%v\nwhich is\n%s\nand with the library\n%s", gvk, manager, doc, formatObject(t, was), got, want)
 			}
 		}
 	}
@@ -175,13 +177,13 @@ func (w *writers) apply(t *testing.T) string {
 		return made
 	}
 	next.SetUID("u")
-	w.live, w.said[manager] = next, doc
+	w.live, w.last[manager] = next, doc
 	return made
 }
 
-// document is a part of the whole, or what the manager said before, a little changed.
-func (w *writers) document(manager string) map[string]any {
-	doc := w.said[manager]
+// document returns a part of the whole, or the manager's previous document with a small change.
+func (w *applier) document(manager string) map[string]any {
+	doc := w.last[manager]
 	if doc == nil || w.random.Intn(4) == 0 {
 		doc = w.part(w.whole).(map[string]any)
 		delete(doc, "status")
@@ -202,8 +204,8 @@ func (w *writers) document(manager string) map[string]any {
 	return doc
 }
 
-// part leaves some items out of maps and lists, but no text or number, and empties some.
-func (w *writers) part(v any) any {
+// part removes some items from maps and lists, and empties others. It does not change strings and numbers.
+func (w *applier) part(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := map[string]any{}
@@ -230,8 +232,8 @@ func (w *writers) part(v any) any {
 	return v
 }
 
-// edit changes one text in a map, adds an item or makes one null.
-func (w *writers) edit(m map[string]any) {
+// edit changes a string in a map, adds an item, or sets one to null.
+func (w *applier) edit(m map[string]any) {
 	names := slices.Sorted(maps.Keys(m))
 	for range 3 * len(names) {
 		name := names[w.random.Intn(len(names))]
@@ -272,13 +274,13 @@ func asMap(t *testing.T, obj any) map[string]any {
 	return u
 }
 
-// inWords is an object and its ownership.
-func inWords(t *testing.T, obj runtime.Object) string {
+// formatObject formats an object and its managedFields.
+func formatObject(t *testing.T, obj runtime.Object) string {
 	t.Helper()
 	obj = obj.DeepCopyObject()
 	entries := obj.(metav1.Object).GetManagedFields()
 	obj.(metav1.Object).SetManagedFields(nil)
-	ownership, err := json.Marshal(asMap(t, map[string]any{"entries": entries})) // fields in the order of their text
+	ownership, err := json.Marshal(asMap(t, map[string]any{"entries": entries})) // sorts the fields
 	if err != nil {
 		t.Fatal(err)
 	}

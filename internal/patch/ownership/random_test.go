@@ -16,49 +16,49 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// filler fills objects at random.
+// filler returns a filler for random objects.
 func filler(seed int64) *randfill.Filler {
 	codecs := serializer.NewCodecFactory(scheme.Scheme)
 	fill := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs), rand.NewSource(seed), codecs).NilChance(0.4).MaxDepth(12)
 	return fill.Funcs(func(j *apiextensionsv1.JSON, _ randfill.Continue) { j.Raw = []byte(`{"a":[1,"b"]}`) })
 }
 
-// filled is an object of a kind whose fields nobody owns.
+// filled returns a random object of a kind without managedFields.
 func filled(fill *randfill.Filler, k kind.Kind) kind.Object {
 	obj := k.New()
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	fill.Fill(obj)
-	spell(reflect.ValueOf(obj))
+	fillStrings(reflect.ValueOf(obj))
 	obj.GetObjectKind().SetGroupVersionKind(gvk)
 	obj.SetManagedFields(nil)
 	obj.SetUID("")
 	return obj
 }
 
-// spell gives every string that is filled a plain one of its own.
-func spell(v reflect.Value) {
+// fillStrings replaces every non-empty string with a unique plain one.
+func fillStrings(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
-			spell(v.Elem())
+			fillStrings(v.Elem())
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			spell(v.Field(i))
+			fillStrings(v.Field(i))
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			spell(v.Index(i))
+			fillStrings(v.Index(i))
 		}
 	case reflect.Map:
 		for _, key := range v.MapKeys() {
 			item := reflect.New(v.Type().Elem()).Elem()
 			item.Set(v.MapIndex(key))
-			spell(item)
+			fillStrings(item)
 			v.SetMapIndex(key, reflect.Value{})
 			plain := reflect.New(key.Type()).Elem()
 			plain.Set(key)
-			spell(plain)
+			fillStrings(plain)
 			v.SetMapIndex(plain, item)
 		}
 	case reflect.String:

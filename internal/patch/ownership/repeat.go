@@ -8,19 +8,20 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// manyRepeats is how many applies of a kind are remembered, at some 100 bytes each.
-const manyRepeats = 4096
+// maxRepeats is the maximum number of recorded applies per kind, at about 100 bytes each.
+const maxRepeats = 4096
 
-// repeats are applies that changed nothing: what an apply makes depends on nothing but its own words, its manager and the
-// state that it is applied to, which a uid and a revision name. Those who apply on a timer send the same again and again.
+// repeats records applies that changed nothing. The result of an apply depends only on the document, the
+// options, the manager, and the live state, which uid and resourceVersion identify. Clients that apply on a
+// timer send the same document repeatedly.
 type repeats struct {
-	mu   sync.Mutex
-	seen map[repeat]struct{}
+	mu    sync.Mutex
+	known map[repeat]struct{}
 }
 
 type repeat [sha256.Size]byte
 
-// repeatOf names an apply; ok is false for one to an object that is not stored yet.
+// repeatOf returns the identity of an apply; ok is false if the object is not stored yet.
 func repeatOf(apiVersion, sub string, live kind.Object, text []byte, manager string, force bool) (r repeat, ok bool) {
 	if live == nil || live.GetUID() == "" || live.GetResourceVersion() == "" {
 		return r, false
@@ -35,15 +36,15 @@ func repeatOf(apiVersion, sub string, live kind.Object, text []byte, manager str
 func (s *repeats) has(r repeat) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, ok := s.seen[r]
+	_, ok := s.known[r]
 	return ok
 }
 
 func (s *repeats) add(r repeat) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.seen == nil || len(s.seen) >= manyRepeats {
-		s.seen = map[repeat]struct{}{}
+	if s.known == nil || len(s.known) >= maxRepeats {
+		s.known = map[repeat]struct{}{}
 	}
-	s.seen[r] = struct{}{}
+	s.known[r] = struct{}{}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// structObject is an object with a Go type, with its ownership beside it. What nobody owns by a write here is left out: it may
-// be most of the object, as the spec is where a status is written.
+// structObject is an object with a Go type whose managedFields are held separately. Fields that a write
+// cannot own are removed: they may be most of the object, as the spec is for a write of the status.
 type structObject struct {
 	runtime.Object
 	entries []metav1.ManagedFieldsEntry
@@ -25,7 +25,8 @@ func (s structObject) typed(t *typed.ParseableType) (*typed.TypedValue, error) {
 	return typedAsStored(t, s.Object)
 }
 
-// asStructs is an object so, before and after a write. ok is false for one that is new, or has no Go type.
+// asStructs returns an object in this form, before and after a write. ok is false for a new object and for
+// one without a Go type.
 func (o *Owners) asStructs(e *endpoint, live, obj kind.Object) (was, is structObject, ok bool) {
 	if live == nil {
 		return was, is, false
@@ -33,7 +34,7 @@ func (o *Owners) asStructs(e *endpoint, live, obj kind.Object) (was, is structOb
 	if was, ok = o.asStruct(e, live); !ok {
 		return was, is, false
 	}
-	if len(was.entries) > 0 { // as in besideOwnership
+	if len(was.entries) > 0 { // see detach
 		was.Object.(metav1.Object).SetManagedFields(make([]metav1.ManagedFieldsEntry, 1))
 	}
 	if is, ok = o.asStruct(e, obj); ok {
@@ -47,7 +48,7 @@ func (o *Owners) asStruct(e *endpoint, obj kind.Object) (structObject, bool) {
 		return structObject{}, false
 	}
 	bare := withoutOwnership(obj)
-	zero(reflect.ValueOf(bare).Elem(), e.kept)
+	zero(reflect.ValueOf(bare).Elem(), e.preserved)
 	shown, err := adapter{o}.ConvertToVersion(bare, e.gvk.GroupVersion())
 	if err != nil || shown.GetObjectKind().GroupVersionKind() != e.gvk {
 		return structObject{}, false
@@ -58,7 +59,7 @@ func (o *Owners) asStruct(e *endpoint, obj kind.Object) (structObject, bool) {
 	return structObject{shown, obj.GetManagedFields()}, true
 }
 
-// zero makes the field of a struct with that name in JSON be as if nothing were there.
+// zero clears the field of a struct with that JSON name.
 func zero(s reflect.Value, name string) {
 	if name == "" {
 		return

@@ -17,9 +17,9 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// TestUpdateOfStructsDoesWhatTheLibraryDoes writes random changes of several managers to objects of every kind, and compares
-// who owns what then with what the library makes of the whole objects.
-func TestUpdateOfStructsDoesWhatTheLibraryDoes(t *testing.T) {
+// TestStructUpdateMatchesLibrary writes random changes by several managers to objects of every
+// kind, and compares the managedFields with those that the library computes from the whole objects.
+func TestStructUpdateMatchesLibrary(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const seed, objects, updates = 3, 5, 10
@@ -28,12 +28,12 @@ func TestUpdateOfStructsDoesWhatTheLibraryDoes(t *testing.T) {
 		for _, k := range builtin.Kinds(object.NewCache(0)) {
 			o := New(k)
 			for range objects {
-				w := writers{Owners: o, kind: k, random: random}
+				w := applier{Owners: o, kind: k, random: random}
 				live := filled(fill, k)
 				live.SetUID("u")
 				o.Update(live.GetObjectKind().GroupVersionKind().GroupVersion().String(), "", nil, live, "first")
 				for range updates {
-					time.Sleep(time.Until(time.Now().Truncate(time.Second / 2).Add(time.Second / 2))) // as in the test of custom resources
+					time.Sleep(time.Until(time.Now().Truncate(time.Second / 2).Add(time.Second / 2))) // see TestCustomUpdateMatchesLibrary
 					next, was := w.updateStruct(t, live)
 					if all++; was {
 						plain++
@@ -48,8 +48,8 @@ func TestUpdateOfStructsDoesWhatTheLibraryDoes(t *testing.T) {
 	})
 }
 
-// updateStruct writes one change in both ways, and says whether the library had to do with it.
-func (w *writers) updateStruct(t *testing.T, live kind.Object) (next kind.Object, plain bool) {
+// updateStruct computes one change both ways, and reports whether updatePlain handled it.
+func (w *applier) updateStruct(t *testing.T, live kind.Object) (next kind.Object, plain bool) {
 	manager := []string{"a", "b", "", "first", "c"}[w.random.Intn(5)]
 	sub := ""
 	if w.kind.Info().Subresource("status") != nil {
@@ -69,18 +69,18 @@ func (w *writers) updateStruct(t *testing.T, live kind.Object) (next kind.Object
 		want.SetManagedFields(live.GetManagedFields())
 	}
 	w.Update(apiVersion, sub, live, next, manager)
-	if diff := cmp.Diff(entriesInWords(want), entriesInWords(next)); diff != "" {
-		t.Fatalf("%s writes %s\n%s\nto\n%s\nwith (-library +here):\n%s", manager, sub, inWords(t, after), inWords(t, before), diff)
+	if diff := cmp.Diff(formatEntries(want), formatEntries(next)); diff != "" {
+		t.Fatalf("%s writes %s\n%s\nto\n%s\nwith (-library +here):\n%s", manager, sub, formatObject(t, after), formatObject(t, before), diff)
 	}
 	next.SetManagedFields(want.GetManagedFields())
-	if !reflect.DeepEqual(before, live) || inWords(t, next) != inWords(t, want) {
+	if !reflect.DeepEqual(before, live) || formatObject(t, next) != formatObject(t, want) {
 		t.Fatalf("the stored object changed, or the new one has\n%s", cmp.Diff(before, live))
 	}
 	return next, plain
 }
 
-// changedStruct is an object with some changes, and sometimes with claims of its own.
-func (w *writers) changedStruct(t *testing.T, live kind.Object) kind.Object {
+// changedStruct returns an object with some changes, sometimes including its managedFields.
+func (w *applier) changedStruct(t *testing.T, live kind.Object) kind.Object {
 	content := asMap(t, live)
 	for _, name := range []string{"spec", "status", "data", "rules", "webhooks"} {
 		if v, there := content[name]; there && w.random.Intn(3) == 0 {
@@ -117,7 +117,7 @@ func (w *writers) changedStruct(t *testing.T, live kind.Object) kind.Object {
 	return next
 }
 
-func entriesInWords(obj kind.Object) (lines []string) {
+func formatEntries(obj kind.Object) (lines []string) {
 	for _, e := range obj.GetManagedFields() {
 		fields := ""
 		if e.FieldsV1 != nil {

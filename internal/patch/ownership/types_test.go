@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestTypesAreThoseOfTheSchemas makes the types anew of the schemas that the server publishes.
-func TestTypesAreThoseOfTheSchemas(t *testing.T) {
+// TestTypesAreUpToDate generates types.txt from the schemas that the server publishes, and compares
+// it with the embedded one.
+func TestTypesAreUpToDate(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "types.txt")
 	cmd := exec.Command("go", "run", "./gen", "../../server/openapi/definitions.zip", file)
@@ -21,6 +22,6 @@ func TestTypesAreThoseOfTheSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(fresh, []byte(builtinText)) {
-		t.Error("types.txt is old: run go generate ./patch/ownership")
+		t.Error("types.txt is old: run go generate ./internal/patch/ownership")
 	}
 }

@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// What differs stays whole where its parts say nothing alone: a number and a percentage have parts in common.
-func TestDropUnchangedLeavesWhatDiffers(t *testing.T) {
+// TestDropUnchangedKeepsDifferences checks that types with their own JSON encoding are kept whole if they
+// differ: an int and a percentage have fields in common.
+func TestDropUnchangedKeepsDifferences(t *testing.T) {
 	t.Parallel()
 	surge := func(size intstr.IntOrString) *appsv1.RollingUpdateDaemonSet {
 		return &appsv1.RollingUpdateDaemonSet{MaxSurge: &size}

@@ -8,32 +8,34 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// mostManagers is how many managers an object may have before the library counts those that update it, and makes the oldest one.
-const mostManagers = 10
+// maxManagers is the number of managers from which the library counts updating managers, and merges the
+// oldest ones.
+const maxManagers = 10
 
-// compared is an object that the library compares with another one: its ownership stands beside it.
+// compared is an object to compare, with separate managedFields.
 type compared interface {
-	// ownership is who owns what of it; nil for an object that says nothing of that.
+	// ownership returns the managedFields, or nil if the object has none.
 	ownership() []metav1.ManagedFieldsEntry
-	// typed is the rest of it.
+	// typed returns the object without managedFields.
 	typed(t *typed.ParseableType) (*typed.TypedValue, error)
 }
 
-// updatePlain is the library's Update of an object whose ownership is that of the stored one: it reads no set of fields again
-// that it knows, and writes none that stays as it is. ok is false where the library is to decide.
+// updatePlain implements the library's Update for an object whose managedFields are those of the stored one.
+// It parses only unknown field sets, and encodes only changed ones. ok is false if the caller must use the
+// library.
 func (o *Owners) updatePlain(
 	e *endpoint, sub string, was, is compared, manager string,
 ) (entries []metav1.ManagedFieldsEntry, ok bool) {
 	before, after := was.ownership(), is.ownership()
 	said := sub == "" && after != nil
-	if len(before) == 0 || len(before) >= mostManagers || said && !slices.EqualFunc(before, after, sameEntry) {
+	if len(before) == 0 || len(before) >= maxManagers || said && !slices.EqualFunc(before, after, sameEntry) {
 		return nil, false
 	}
 	t, err := o.typeOf(e.gvk)
 	if err != nil {
 		return nil, false
 	}
-	c, ok := o.readClaims(t, e, sub, before, manager)
+	c, ok := o.parseOwners(t, e, sub, before, manager)
 	if !ok {
 		return nil, false
 	}
@@ -44,13 +46,13 @@ func (o *Owners) updatePlain(
 	if manager == "" {
 		manager = "unknown"
 	}
-	return c.changed(e, changes, metav1.ManagedFieldsEntry{
+	return c.updated(e, changes, metav1.ManagedFieldsEntry{
 		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: e.gvk.GroupVersion().String(),
 		FieldsType: "FieldsV1", Subresource: sub,
 	})
 }
 
-// compare finds what has changed.
+// compare compares an object before and after a write.
 func compare(t *typed.ParseableType, was, is compared) (*typed.Comparison, error) {
 	before, err := was.typed(t)
 	if err != nil {
@@ -68,8 +70,9 @@ func sameEntry(a, b metav1.ManagedFieldsEntry) bool {
 		(a.FieldsV1 == nil) == (b.FieldsV1 == nil) && (a.FieldsV1 == nil || a.FieldsV1.Equal(*b.FieldsV1))
 }
 
-// changed are the claims after an update: what it changed is its manager's and nobody else's, and what it took away is nobody's.
-func (c *claims) changed(e *endpoint, changes *typed.Comparison, mine metav1.ManagedFieldsEntry) (
+// updated returns the entries after an update: its manager exclusively owns the fields that it changed, and
+// removed fields have no owner.
+func (c *owners) updated(e *endpoint, changes *typed.Comparison, mine metav1.ManagedFieldsEntry) (
 	entries []metav1.ManagedFieldsEntry, ok bool,
 ) {
 	changes = changes.FilterFields(e.filter)
@@ -78,29 +81,29 @@ func (c *claims) changed(e *endpoint, changes *typed.Comparison, mine metav1.Man
 	for i, entry := range c.entries {
 		left := without(without(c.sets[i], taken), changes.Removed)
 		if sameOwner(entry, mine) && !gains.Empty() {
-			gains = gains.Union(left) // with which it comes below
+			gains = gains.Union(left) // added to the manager's entry below
 			continue
 		}
 		if left.Empty() {
 			continue
 		}
-		if left != c.sets[i] && !describe(&entry, left) {
+		if left != c.sets[i] && !setFields(&entry, left) {
 			return nil, false
 		}
 		entries = append(entries, entry)
 	}
 	if !gains.Empty() {
 		mine.Time = now()
-		if !describe(&mine, gains) {
+		if !setFields(&mine, gains) {
 			return nil, false
 		}
 		entries = append(entries, mine)
 	}
-	inOrder(entries)
+	sortEntries(entries)
 	return entries, true
 }
 
-// without is a set without what another has: itself, when it has nothing of that.
+// without returns set without the elements of other; if they are disjoint, set itself.
 func without(set, other *fieldpath.Set) *fieldpath.Set {
 	if set.Intersection(other).Empty() {
 		return set
@@ -108,8 +111,8 @@ func without(set, other *fieldpath.Set) *fieldpath.Set {
 	return set.Difference(other)
 }
 
-// describe writes a set into an entry.
-func describe(e *metav1.ManagedFieldsEntry, set *fieldpath.Set) bool {
+// setFields encodes a set into an entry.
+func setFields(e *metav1.ManagedFieldsEntry, set *fieldpath.Set) bool {
 	text, err := set.ToJSON()
 	if err != nil {
 		return false

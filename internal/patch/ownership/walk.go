@@ -11,44 +11,46 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// nobodys are the fields of metadata that nobody owns: the server's own.
-var nobodys = []string{
+// unownedFields are the fields of metadata without owners, because the server sets them.
+var unownedFields = []string{
 	"clusterName", "creationTimestamp", "generation", "managedFields", "name", "namespace", "resourceVersion", "selfLink", "uid",
 }
 
-// fieldsOf are the fields that an object (a struct, or maps) has beyond an empty one, as the bytes of a FieldsV1: nil for
-// none. The top-level field that is kept belongs to nobody. ok is false for what only the library judges: values that are
-// not of their type, items of a list that stand twice or have no key, names that JSON has to escape.
+// fieldsOf returns the fields that an object (a struct or maps) has in addition to an empty one, encoded as
+// FieldsV1; nil if there are none. The top-level field named kept is excluded. ok is false if only the
+// library can decide: for values of the wrong type, list items with duplicate or missing keys, and names that
+// need escapes in JSON.
 func fieldsOf(t *typed.ParseableType, was, is reflect.Value, kept string) (fields []byte, ok bool) {
 	w := &walk{schema: t.Schema, out: make([]byte, 0, 512)}
 	atom, ok := w.schema.Resolve(t.TypeRef)
 	if !ok || atom.Map == nil || atom.Map.ElementRelationship == schema.Atomic {
 		return nil, false
 	}
-	if !w.mapItems(atom.Map, look(was), look(is), false, []string{"apiVersion", "kind", kept}) {
-		return nil, !w.strange
+	if !w.mapItems(atom.Map, resolve(was), resolve(is), false, []string{"apiVersion", "kind", kept}) {
+		return nil, !w.unsupported
 	}
-	return w.out, !w.strange
+	return w.out, !w.unsupported
 }
 
-// walk writes a FieldsV1 (KEP-555): each field that is owned is a name with an object, which has "." when the field itself
-// is owned beside what is in it.
+// walk encodes a FieldsV1 (KEP-555): each owned field is a name with an object, which contains "." if the
+// field itself is owned in addition to its contents.
 type walk struct {
 	schema *schema.Schema
 	out    []byte
-	// depth counts the maps that the walk is in.
+	// depth is the number of enclosing maps.
 	depth int
-	// strange says that something was met that only the library judges.
-	strange bool
+	// unsupported is set if only the library can decide.
+	unsupported bool
 }
 
 func (w *walk) stop() bool {
-	w.strange = true
+	w.unsupported = true
 	return false
 }
 
-// node writes what is owned of a value, or says false and writes nothing. was is what the empty object has in its place.
-func (w *walk) node(t schema.TypeRef, was, is seen) bool {
+// node encodes the owned fields of a value, or returns false and encodes nothing. was is the value in the
+// empty object.
+func (w *walk) node(t schema.TypeRef, was, is shapedValue) bool {
 	atom, ok := w.schema.Resolve(t)
 	anything := atom.Map != nil && atom.List != nil
 	switch {
@@ -69,14 +71,14 @@ func (w *walk) node(t schema.TypeRef, was, is seen) bool {
 		}
 		return w.listItems(atom.List, was, is)
 	case is.shape == opaque && anything && was.shape == absent:
-		return w.node(t, was, is.clear())
+		return w.node(t, was, is.encoded())
 	case is.shape == opaque && anything, !fits(atom.Scalar, is.shape):
 		return w.stop()
 	}
 	return w.leaf(was, is)
 }
 
-// fits says whether a value is of a scalar type.
+// fits reports whether a value has a scalar type.
 func fits(s *schema.Scalar, is shape) bool {
 	if s == nil {
 		return false
@@ -92,14 +94,14 @@ func fits(s *schema.Scalar, is shape) bool {
 	return is >= number
 }
 
-// leaf writes a value that is owned as a whole, if it is other than it was.
-func (w *walk) leaf(was, is seen) bool {
+// leaf encodes a value that is owned as a whole, if it differs from the old one.
+func (w *walk) leaf(was, is shapedValue) bool {
 	if was.shape == is.shape {
 		if is.shape == null || reflect.DeepEqual(was.v.Interface(), is.v.Interface()) {
 			return false
 		}
 		if is.shape < number && !was.empty() && !is.empty() {
-			return w.stop() // the library knows more that is equal
+			return w.stop() // the library treats more values as equal
 		}
 		if is.shape < number && was.empty() && is.empty() {
 			return false
@@ -109,12 +111,12 @@ func (w *walk) leaf(was, is seen) bool {
 	return true
 }
 
-// mapItems writes the items of a map or struct. self says that the map is owned itself.
-func (w *walk) mapItems(m *schema.Map, was, is seen, self bool, without []string) bool {
+// mapItems encodes the items of a map or struct. self is set if the map itself is owned.
+func (w *walk) mapItems(m *schema.Map, was, is shapedValue, self bool, without []string) bool {
 	begin := w.open(self)
 	w.depth++
 	is.items(func(name string, v reflect.Value) {
-		if w.strange || slices.Contains(without, name) {
+		if w.unsupported || slices.Contains(without, name) {
 			return
 		}
 		t := m.ElementType
@@ -125,7 +127,7 @@ func (w *walk) mapItems(m *schema.Map, was, is seen, self bool, without []string
 		w.out = append(w.out, `"f:`...)
 		w.name(name)
 		old := was.item(name)
-		if !w.item(name, t, old, look(v)) {
+		if !w.item(name, t, old, resolve(v)) {
 			w.out = w.out[:before]
 		}
 	})
@@ -133,8 +135,8 @@ func (w *walk) mapItems(m *schema.Map, was, is seen, self bool, without []string
 	return w.close(begin)
 }
 
-// item writes an item of a map; the object's metadata has some that belong to nobody.
-func (w *walk) item(name string, t schema.TypeRef, was, is seen) bool {
+// item encodes an item of a map. Some fields of the object's metadata have no owner.
+func (w *walk) item(name string, t schema.TypeRef, was, is shapedValue) bool {
 	if w.depth > 1 || name != "metadata" {
 		return w.node(t, was, is)
 	}
@@ -142,32 +144,32 @@ func (w *walk) item(name string, t schema.TypeRef, was, is seen) bool {
 	if !ok || meta.Map == nil || is.shape != mapping || was.shape > null && was.shape != mapping {
 		return w.stop()
 	}
-	return w.mapItems(meta.Map, was, is, false, nobodys)
+	return w.mapItems(meta.Map, was, is, false, unownedFields)
 }
 
-// listed is an item of a list, by what it is known by.
-type listed struct {
+// keyedItem is an item of a list with its key.
+type keyedItem struct {
 	key fieldpath.PathElement
 	v   reflect.Value
 }
 
-// listItems writes the items of a list that is a set, or a map by keys.
-func (w *walk) listItems(l *schema.List, was, is seen) bool {
+// listItems encodes the items of a list that is a set, or a map by keys.
+func (w *walk) listItems(l *schema.List, was, is shapedValue) bool {
 	if was.shape == list && !was.empty() {
 		return w.stop()
 	}
-	items := make([]listed, is.v.Len())
+	items := make([]keyedItem, is.v.Len())
 	for i := range items {
 		v := is.v.Index(i)
-		key, ok := w.key(l, look(v))
+		key, ok := w.key(l, resolve(v))
 		if !ok {
 			return w.stop()
 		}
-		items[i] = listed{key, v}
+		items[i] = keyedItem{key, v}
 	}
-	slices.SortFunc(items, func(a, b listed) int { return a.key.Compare(b.key) })
+	slices.SortFunc(items, func(a, b keyedItem) int { return a.key.Compare(b.key) })
 	begin := w.open(was.shape == absent)
-	for i := 0; i < len(items) && !w.strange; i++ {
+	for i := 0; i < len(items) && !w.unsupported; i++ {
 		if i > 0 && items[i].key.Equals(items[i-1].key) {
 			return w.stop()
 		}
@@ -178,15 +180,15 @@ func (w *walk) listItems(l *schema.List, was, is seen) bool {
 		}
 		w.out = append(w.out, '"')
 		w.name(name)
-		if !w.node(l.ElementType, seen{}, look(items[i].v)) {
+		if !w.node(l.ElementType, shapedValue{}, resolve(items[i].v)) {
 			w.out = w.out[:before]
 		}
 	}
 	return w.close(begin)
 }
 
-// key is what an item of a list is known by: itself in a set, or the fields that are the list's keys.
-func (w *walk) key(l *schema.List, item seen) (key fieldpath.PathElement, ok bool) {
+// key returns the key of a list item: the item itself in a set, or the fields that are the list's keys.
+func (w *walk) key(l *schema.List, item shapedValue) (key fieldpath.PathElement, ok bool) {
 	if len(l.Keys) == 0 {
 		v, ok := item.scalar()
 		return fieldpath.PathElement{Value: &v}, ok
@@ -211,7 +213,7 @@ func (w *walk) key(l *schema.List, item seen) (key fieldpath.PathElement, ok boo
 	return fieldpath.PathElement{Key: &keys}, len(keys) > 0
 }
 
-// open begins an object, and says where.
+// open starts an object, and returns its offset.
 func (w *walk) open(self bool) int {
 	begin := len(w.out)
 	w.out = append(w.out, '{')
@@ -221,7 +223,7 @@ func (w *walk) open(self bool) int {
 	return begin
 }
 
-// comma goes before an item that is not the first, and says where.
+// comma separates an item from its predecessor, and returns the offset before it.
 func (w *walk) comma(begin int) int {
 	before := len(w.out)
 	if before > begin+1 {
@@ -230,7 +232,7 @@ func (w *walk) comma(begin int) int {
 	return before
 }
 
-// close ends an object, or takes it back when nothing is in it.
+// close ends an object, or removes it if it is empty.
 func (w *walk) close(begin int) bool {
 	if len(w.out) == begin+1 {
 		w.out = w.out[:begin]
@@ -240,11 +242,11 @@ func (w *walk) close(begin int) bool {
 	return true
 }
 
-// name writes the rest of a name.
+// name encodes the rest of a name.
 func (w *walk) name(name string) {
 	for i := range len(name) {
 		if c := name[i]; c < ' ' || c > '~' || strings.IndexByte("<>&", c) >= 0 {
-			w.strange = true
+			w.unsupported = true
 		} else if c == '"' || c == '\\' {
 			w.out = append(w.out, '\\', c)
 		} else {

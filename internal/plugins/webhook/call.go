@@ -13,31 +13,33 @@ import (
 	webhookerrors "k8s.io/apiserver/pkg/admission/plugin/webhook/errors"
 )
 
-// callError is a webhook that could not be asked, or whose answer is not believed. The failure policy decides about the write.
+// callError is a failed call: the webhook was not reachable, or its response was invalid. The failure policy
+// decides whether the write continues.
 type callError struct {
 	hook string
 	err  error
-	// code is the status that stands for it where failures are counted.
+	// code is the status code under which metrics count the failure.
 	code int
 }
 
-// refusal is what a webhook says that refuses a write.
-type refusal struct{ status *apierrors.StatusError }
+// rejection is the error for a write that a webhook rejected.
+type rejection struct{ status *apierrors.StatusError }
 
 // Error implements error.
-func (r *refusal) Error() string { return r.status.Error() }
+func (r *rejection) Error() string { return r.status.Error() }
 
-// Error implements error, in Kubernetes' words.
+// Error implements error with Kubernetes' wording.
 func (e *callError) Error() string {
 	return fmt.Sprintf("failed calling webhook %q: %v", e.hook, e.err)
 }
 
-// Unwrap gives the reason.
+// Unwrap returns the cause.
 func (e *callError) Unwrap() error { return e.err }
 
-// ask asks the webhook about a write. The error is a callError, a refusal, or the server's own.
-func (h *hook) ask(ctx context.Context, s *subject, mutates bool) (*admissionv1.AdmissionResponse, error) {
-	if s.a.DryRun && !h.harmless() {
+// call sends the write to the webhook. The error is a *callError, a *refusal, or an internal error of the
+// server.
+func (h *hook) call(ctx context.Context, s *subject, mutates bool) (*admissionv1.AdmissionResponse, error) {
+	if s.a.DryRun && !h.supportsDryRun() {
 		return nil, webhookerrors.NewDryRunUnsupportedErr(h.Name)
 	}
 	r, err := newReview(h.AdmissionReviewVersions, s)
@@ -48,7 +50,7 @@ func (h *hook) ask(ctx context.Context, s *subject, mutates bool) (*admissionv1.
 		if code, err := h.send(ctx, r); err != nil {
 			return nil, &callError{h.Name, err, code}
 		}
-		response, err := r.answer(mutates)
+		response, err := r.result(mutates)
 		if err != nil {
 			return nil, &callError{h.Name, fmt.Errorf("received invalid webhook response: %w", err), http.StatusServiceUnavailable}
 		}
@@ -58,18 +60,19 @@ func (h *hook) ask(ctx context.Context, s *subject, mutates bool) (*admissionv1.
 		return nil, err
 	}
 	if !response.Allowed {
-		return response, &refusal{webhookerrors.ToStatusErr(h.Name, response.Result)}
+		return response, &rejection{webhookerrors.ToStatusErr(h.Name, response.Result)}
 	}
 	return response, nil
 }
 
-// harmless says that the webhook does nothing elsewhere when the write is a dry run.
-func (h *hook) harmless() bool {
+// supportsDryRun reports whether the webhook has no side effects for a dry run.
+func (h *hook) supportsDryRun() bool {
 	e := h.SideEffects
 	return e != nil && (*e == admissionregistrationv1.SideEffectClassNone || *e == admissionregistrationv1.SideEffectClassNoneOnDryRun)
 }
 
-// send calls the webhook, which is told how long it has. The code is that of the error.
+// send posts the review to the webhook, with the remaining time as the timeout parameter. code is the status
+// code of an error.
 func (h *hook) send(ctx context.Context, r *review) (code int, err error) {
 	client, err := h.caller.Client()
 	if err != nil {
@@ -81,13 +84,13 @@ func (h *hook) send(ctx context.Context, r *review) (code int, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	post := client.Post().Body(r.question)
+	post := client.Post().Body(r.request)
 	if deadline, ok := ctx.Deadline(); ok {
 		if left := time.Until(deadline); left > 0 {
 			post.Timeout((left + time.Second - 1).Truncate(time.Second))
 		}
 	}
-	if err := post.Do(ctx).Into(r.into); err != nil {
+	if err := post.Do(ctx).Into(r.response); err != nil {
 		code = http.StatusServiceUnavailable
 		if said, ok := err.(*apierrors.StatusError); ok {
 			code = int(said.ErrStatus.Code)
@@ -97,9 +100,10 @@ func (h *hook) send(ctx context.Context, r *review) (code int, err error) {
 	return 0, nil
 }
 
-// settle is the error that a failure means for the write; nil where the webhook is ignored.
-func (h *hooks) settle(ctx context.Context, w *hook, err error) error {
-	var refused *refusal
+// clientError maps an error of ask to the error for the client. It returns nil if the failure policy ignores the
+// failure.
+func (h *hooks) clientError(ctx context.Context, w *hook, err error) error {
+	var refused *rejection
 	if errors.As(err, &refused) {
 		return refused.status
 	}
@@ -107,13 +111,13 @@ func (h *hooks) settle(ctx context.Context, w *hook, err error) error {
 	if !errors.As(err, &failed) {
 		return err
 	}
-	if !w.ignores() {
+	if !w.ignoresFailure() {
 		return apierrors.NewInternalError(failed)
 	}
 	if ctx.Err() != nil {
 		return apierrors.NewTimeoutError("request did not complete within requested timeout", 0)
 	}
-	h.log.Warn("a webhook failed; its failure policy has the write go on without it",
+	h.log.Warn("webhook failed; the write continues because of its failure policy",
 		"webhook", w.Name, "configuration", w.id.configuration, "error", failed.err)
 	return nil
 }

@@ -15,7 +15,8 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// compiler compiles conditions as Kubernetes does. Making it takes milliseconds, which only those pay who have conditions.
+// compiler compiles match conditions as Kubernetes does. It is created on first use, which takes
+// milliseconds.
 var compiler = sync.OnceValue(func() cel.ConditionCompiler {
 	return cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 })
@@ -29,9 +30,9 @@ func (h *hook) compileConditions() matchconditions.Matcher {
 	return matchconditions.NewMatcher(conditions, h.FailurePolicy, "webhook", "admit", h.Name)
 }
 
-// meets says whether a write meets the webhook's conditions. Where that cannot be said, the failure policy decides: the write is
-// refused, or the webhook not asked.
-func (h *hook) meets(ctx context.Context, s *subject) (bool, error) {
+// meetsConditions reports whether a write meets the webhook's match conditions. If evaluating them fails, the failure
+// policy decides: the write is rejected, or the webhook is skipped.
+func (h *hook) meetsConditions(ctx context.Context, s *subject) (bool, error) {
 	if h.conditions == nil {
 		return true, nil
 	}
@@ -41,7 +42,7 @@ func (h *hook) meets(ctx context.Context, s *subject) (bool, error) {
 		namespace = a.Name
 	}
 	versioned := &k8sadmission.VersionedAttributes{
-		Attributes: k8sadmission.NewAttributesRecord(s.now, s.old, s.requested(), namespace, a.Name, a.Resource, a.Subresource,
+		Attributes: k8sadmission.NewAttributesRecord(s.now, s.old, s.requestKind(), namespace, a.Name, a.Resource, a.Subresource,
 			k8sadmission.Operation(a.Operation), s.options(), a.DryRun, &user.DefaultInfo{Name: a.User, Groups: a.Groups, Extra: a.Extra}),
 		VersionedKind: s.kind,
 	}
@@ -58,18 +59,18 @@ func (h *hook) meets(ctx context.Context, s *subject) (bool, error) {
 	return result.Matches, nil
 }
 
-// set leaves out what is not there: a nil in an interface would be something.
+// set stores obj unless it is nil: a nil inside the interface would count as an object.
 func set(lazy *k8sadmission.LazyObject, obj runtime.Object) {
 	if obj != nil {
 		lazy.Set(obj)
 	}
 }
 
-// noAuthorizer is what conditions get that ask what somebody may do where nobody knows: an error, which the failure policy
-// decides about.
+// noAuthorizer is passed to conditions if the server has no authorizer. Its error leaves the decision about
+// conditions with authorization checks to the failure policy.
 type noAuthorizer struct{}
 
 // Authorize implements authorizer.UnconditionalAuthorizer.
 func (noAuthorizer) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
-	return authorizer.DecisionDeny, "", errors.New("there is no authorizer to ask")
+	return authorizer.DecisionDeny, "", errors.New("the server has no authorizer")
 }

@@ -17,36 +17,36 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind/caller"
 )
 
-// hooks are the webhooks of all configurations of one resource, as of now.
+// hooks holds the webhooks of all configurations of one resource.
 type hooks struct {
 	ctx      context.Context
 	log      *slog.Logger
 	resource schema.GroupResource
-	step     string // of admission, as it is counted
+	step     string // type label of the metrics
 	counts   *metrics
 
 	current atomic.Pointer[configured]
-	mu      sync.Mutex // orders reading the configurations anew
+	mu      sync.Mutex // serializes re-reading of the configurations
 }
 
-// configured is what stood in the configurations when they were read.
+// configured is the parsed state of all configurations.
 type configured struct {
-	// hooks are in the order in which they are asked.
+	// hooks is ordered by configuration name and by index within a configuration.
 	hooks []*hook
-	// from are the hooks of each configuration.
+	// from maps each configuration to its hooks.
 	from map[kind.Object][]*hook
-	// changed is closed when this is no longer true.
+	// changed is closed when a configuration changes, which makes this value stale.
 	changed <-chan struct{}
 }
 
-// now are the hooks as the configurations say. It costs nothing while those stay as they are.
-func (h *hooks) now(ctx context.Context, state admission.Reader) ([]*hook, error) {
-	if c := h.fresh(); c != nil {
+// configured returns the configured hooks, and reads the configurations if they changed since the last call.
+func (h *hooks) configured(ctx context.Context, state admission.Reader) ([]*hook, error) {
+	if c := h.cached(); c != nil {
 		return c.hooks, nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if c := h.fresh(); c != nil {
+	if c := h.cached(); c != nil {
 		return c.hooks, nil
 	}
 	c, err := h.read(ctx, state, h.current.Load())
@@ -57,8 +57,8 @@ func (h *hooks) now(ctx context.Context, state admission.Reader) ([]*hook, error
 	return c.hooks, nil
 }
 
-// fresh is what was read, nil when that has changed.
-func (h *hooks) fresh() *configured {
+// cached returns the cached configurations, or nil if one of them changed since they were read.
+func (h *hooks) cached() *configured {
 	c := h.current.Load()
 	if c == nil {
 		return nil
@@ -71,13 +71,14 @@ func (h *hooks) fresh() *configured {
 	}
 }
 
-// read reads the configurations. The hooks of those that are as before stay, with their connections.
+// read lists the configurations. It reuses the hooks, and with them the connections, of unchanged
+// configurations.
 func (h *hooks) read(ctx context.Context, state admission.Reader, before *configured) (*configured, error) {
 	follower, ok := state.(admission.Follower)
 	if !ok {
-		return nil, fmt.Errorf("%T does not tell of changes: webhooks need an admission.Follower", state)
+		return nil, fmt.Errorf("%T does not report changes: webhooks need an admission.Follower", state)
 	}
-	changed, err := follower.Changes(h.resource) // before reading: nothing is missed
+	changed, err := follower.Changes(h.resource) // before the list, so that no change is missed
 	if err != nil {
 		return nil, err
 	}
@@ -93,16 +94,17 @@ func (h *hooks) read(ctx context.Context, state admission.Reader, before *config
 	for _, obj := range configurations {
 		own, known := before.hooksOf(obj)
 		if !known {
-			own = h.compile(obj, caller.Find(h.ctx, state))
+			own = h.compile(obj, caller.ResolveServices(h.ctx, state))
 		}
 		c.from[obj] = own
 		c.hooks = append(c.hooks, own...)
 	}
-	h.letGo(before, c)
+	h.closeRemoved(before, c)
 	return c, nil
 }
 
-// hooksOf are the hooks that were made of a configuration, which is the same object while nobody writes it.
+// hooksOf returns the hooks compiled from a configuration. The Reader returns the same pointer until the
+// configuration is written.
 func (c *configured) hooksOf(obj kind.Object) (own []*hook, known bool) {
 	if c == nil {
 		return nil, false
@@ -111,9 +113,9 @@ func (c *configured) hooksOf(obj kind.Object) (own []*hook, known bool) {
 	return own, known
 }
 
-// letGo lets go of the connections of the hooks that are no longer in the next state, and of what was counted of those whose
-// names are not there either.
-func (h *hooks) letGo(before, next *configured) {
+// closeRemoved closes the connections of hooks that are not in next, and drops their metrics unless next has a hook
+// of the same name.
+func (h *hooks) closeRemoved(before, next *configured) {
 	if before == nil {
 		return
 	}
@@ -124,13 +126,13 @@ func (h *hooks) letGo(before, next *configured) {
 		for _, gone := range own {
 			gone.caller.Close()
 			if !slices.ContainsFunc(next.hooks, func(w *hook) bool { return w.Name == gone.Name }) {
-				h.counts.forget(h.step, gone.Name)
+				h.counts.remove(h.step, gone.Name)
 			}
 		}
 	}
 }
 
-// compile makes the hooks of a configuration.
+// compile creates the hooks of a configuration.
 func (h *hooks) compile(obj kind.Object, resolve caller.Resolver) (own []*hook) {
 	switch c := obj.(type) {
 	case *admissionregistrationv1.MutatingWebhookConfiguration:

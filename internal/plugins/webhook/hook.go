@@ -17,24 +17,26 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind/caller"
 )
 
-// largestAnswer is how much of an answer is read, in bytes: far more than the patch of any object that can be stored.
-const largestAnswer = 16 << 20
+// maxResponse is the maximum size of a response, in bytes: far more than the patch of any object that can
+// be stored.
+const maxResponse = 16 << 20
 
-// defaultTimeout is how long a webhook may take that does not say.
+// defaultTimeout applies to webhooks that set no timeout.
 const defaultTimeout = 10 * time.Second
 
-// hook is one webhook. A validating one is a mutating one whose patches are refused.
+// hook is one webhook. A validating webhook is represented as a mutating one whose patches are rejected.
 type hook struct {
 	*admissionregistrationv1.MutatingWebhook
-	// id tells hooks of one name apart: the configuration, and the place in it.
+	// id identifies a hook by its configuration and its index there. Names of webhooks need not be unique.
 	id struct {
 		configuration string
 		index         int
 	}
-	// namespaces and objects select; nil selects everything. wrong is why one of them, which is nil, cannot be read.
+	// namespaces and objects are nil for a selector that selects everything. wrong is the parse error of a
+	// selector that is invalid; the selector is nil then.
 	namespaces, objects labels.Selector
-	wrong               error
-	// conditions is nil without any. It is compiled when it is first needed.
+	selectorErr         error
+	// conditions is nil if the webhook has no match conditions. It compiles them on first use.
 	conditions func() matchconditions.Matcher
 	caller     *caller.Caller
 }
@@ -46,7 +48,7 @@ func newHook(ctx context.Context, resolve caller.Resolver, configuration string,
 	if len(w.MatchConditions) > 0 {
 		h.conditions = sync.OnceValue(h.compileConditions)
 	}
-	config := caller.Config{URL: w.ClientConfig.URL, CABundle: w.ClientConfig.CABundle, Largest: largestAnswer}
+	config := caller.Config{URL: w.ClientConfig.URL, CABundle: w.ClientConfig.CABundle, MaxResponse: maxResponse}
 	if s := w.ClientConfig.Service; s != nil {
 		config.Service = &caller.Service{Namespace: s.Namespace, Name: s.Name}
 		if s.Path != nil {
@@ -60,7 +62,8 @@ func newHook(ctx context.Context, resolve caller.Resolver, configuration string,
 	return h
 }
 
-// selector is nil for one that selects everything.
+// selector parses s. It returns nil if s selects everything or is invalid; in the latter case it sets
+// h.wrong.
 func (h *hook) selector(s *metav1.LabelSelector) labels.Selector {
 	if s == nil {
 		return nil
@@ -68,7 +71,7 @@ func (h *hook) selector(s *metav1.LabelSelector) labels.Selector {
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	switch {
 	case err != nil:
-		h.wrong = err
+		h.selectorErr = err
 		return nil
 	case selector.Empty():
 		return nil
@@ -76,12 +79,12 @@ func (h *hook) selector(s *metav1.LabelSelector) labels.Selector {
 	return selector
 }
 
-// ignores says that the write goes on when the webhook fails.
-func (h *hook) ignores() bool {
+// ignoresFailure reports whether the write continues if the webhook fails.
+func (h *hook) ignoresFailure() bool {
 	return h.FailurePolicy != nil && *h.FailurePolicy == admissionregistrationv1.Ignore
 }
 
-// reviews reads and writes AdmissionReviews.
+// reviews returns the codec for AdmissionReviews.
 func reviews() (runtime.Codec, error) {
 	versions := []schema.GroupVersion{admissionv1beta1.SchemeGroupVersion, admissionv1.SchemeGroupVersion}
 	return caller.Codec(versions, admissionv1beta1.AddToScheme, admissionv1.AddToScheme)

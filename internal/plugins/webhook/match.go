@@ -17,31 +17,32 @@ import (
 
 var namespaces = schema.GroupResource{Resource: "namespaces"}
 
-// concerns says whether a webhook is to be asked about a write, and in which version of its resource. Its match conditions,
-// which need that version, are still to be asked. A webhook that does not want to hear of the write has no errors.
-func (h *hook) concerns(ctx context.Context, a *admission.Attributes, state admission.Reader) (gv schema.GroupVersion, yes bool, err error) {
+// selects reports whether a webhook must be called for a write, and in which version of the resource. It
+// does not evaluate match conditions, which need the object in that version. It returns no error if the rules
+// do not match the write.
+func (h *hook) selects(ctx context.Context, a *admission.Attributes, state admission.Reader) (gv schema.GroupVersion, yes bool, err error) {
 	gv, yes = h.version(a)
 	if !yes || h.objects != nil && !h.selectsObject(a, a.Object) && !h.selectsObject(a, a.Old) {
 		return gv, false, nil
 	}
-	if yes, err = h.selectsNamespace(ctx, a, state); yes && h.wrong != nil {
-		return gv, false, apierrors.NewInternalError(h.wrong)
+	if yes, err = h.selectsNamespace(ctx, a, state); yes && h.selectorErr != nil {
+		return gv, false, apierrors.NewInternalError(h.selectorErr)
 	}
 	return gv, yes, err
 }
 
-// version is the one in which the webhook wants to see the object: that of the request, or, where it takes equivalent ones, the
-// first that one of its rules names.
+// version returns the version in which the webhook receives the object: that of the request or, if the match
+// policy is Equivalent, the first served version that one of the rules matches.
 func (h *hook) version(a *admission.Attributes) (gv schema.GroupVersion, yes bool) {
 	for i := range h.Rules {
 		if matches(&h.Rules[i], a, a.Resource.GroupVersion()) {
 			return a.Resource.GroupVersion(), true
 		}
 	}
-	if h.MatchPolicy == nil || *h.MatchPolicy != admissionregistrationv1.Equivalent || a.Of == nil {
+	if h.MatchPolicy == nil || *h.MatchPolicy != admissionregistrationv1.Equivalent || a.ServedKind == nil {
 		return gv, false
 	}
-	endpoints, sub := a.Of.Info().Endpoints, a.Of.Info().Subresource(a.Subresource)
+	endpoints, sub := a.ServedKind.Info().Endpoints, a.ServedKind.Info().Subresource(a.Subresource)
 	for i := range h.Rules {
 		for e := range endpoints {
 			gv := endpoints[e].GroupVersion()
@@ -81,7 +82,7 @@ func hasResource(resources []string, resource, sub string) bool {
 	return false
 }
 
-// inScope asks whether the object is in a namespace. A namespace is not.
+// inScope reports whether the scope of a rule matches. Namespaces themselves are cluster-scoped.
 func inScope(scope *admissionregistrationv1.ScopeType, a *admission.Attributes) bool {
 	if scope == nil || *scope == admissionregistrationv1.AllScopes {
 		return true
@@ -90,16 +91,16 @@ func inScope(scope *admissionregistrationv1.ScopeType, a *admission.Attributes) 
 	return within == (*scope == admissionregistrationv1.NamespacedScope)
 }
 
-func labelled(selector labels.Selector, obj kind.Object) bool {
+func matchesLabels(selector labels.Selector, obj kind.Object) bool {
 	return obj != nil && selector.Matches(labels.Set(obj.GetLabels()))
 }
 
-// selectsObject asks for the labels of what the webhook is shown: of a subresource with a kind of its own, such as a Scale, not
-// those of the object.
+// selectsObject matches the object selector against the labels of the object that the webhook receives. For a
+// subresource with its own kind, such as a Scale, these are the labels of the view.
 func (h *hook) selectsObject(a *admission.Attributes, obj kind.Object) bool {
-	sub := a.Of.Info().Subresource(a.Subresource)
+	sub := a.ServedKind.Info().Subresource(a.Subresource)
 	if obj == nil || sub == nil || sub.View == nil {
-		return labelled(h.objects, obj)
+		return matchesLabels(h.objects, obj)
 	}
 	view, err := sub.View(obj)
 	if err != nil {
@@ -109,8 +110,8 @@ func (h *hook) selectsObject(a *admission.Attributes, obj kind.Object) bool {
 	return ok && h.objects.Matches(labels.Set(meta.GetLabels()))
 }
 
-// selectsNamespace asks for the labels of the object's namespace: of a namespace that is written, for those which it is to have.
-// Other objects outside of namespaces are always selected.
+// selectsNamespace matches the namespace selector against the labels of the object's namespace; for a write
+// of a namespace, against its new labels. Other cluster-scoped objects always match.
 func (h *hook) selectsNamespace(ctx context.Context, a *admission.Attributes, state admission.Reader) (bool, error) {
 	name := a.Namespace
 	if a.Resource.GroupResource() == namespaces {
@@ -120,7 +121,7 @@ func (h *hook) selectsNamespace(ctx context.Context, a *admission.Attributes, st
 		return true, nil
 	}
 	if a.Resource.GroupResource() == namespaces && a.Subresource == "" && a.Object != nil {
-		return labelled(h.namespaces, a.Object), nil
+		return matchesLabels(h.namespaces, a.Object), nil
 	}
 	obj, err := state.Get(ctx, namespaces, "", name)
 	switch {
@@ -129,5 +130,5 @@ func (h *hook) selectsNamespace(ctx context.Context, a *admission.Attributes, st
 	case obj == nil:
 		return false, apierrors.NewNotFound(namespaces, name)
 	}
-	return labelled(h.namespaces, obj), nil
+	return matchesLabels(h.namespaces, obj), nil
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// state is a Reader over a few objects that never change.
+// state is a Reader of a fixed set of objects.
 type state map[schema.GroupResource][]kind.Object
 
 var _ admission.Follower = state{}
@@ -44,7 +44,7 @@ func (s state) List(_ context.Context, gr schema.GroupResource, _ string, yield 
 
 func (s state) Changes(schema.GroupResource) (<-chan struct{}, error) { return nil, nil }
 
-// kindOf is a built-in kind.
+// kindOf returns a built-in kind.
 func kindOf(t testing.TB, gr schema.GroupResource) kind.Kind {
 	t.Helper()
 	for _, k := range builtin.Kinds(object.NewCache(0)) {
@@ -56,12 +56,12 @@ func kindOf(t testing.TB, gr schema.GroupResource) kind.Kind {
 	return nil
 }
 
-// write is a write of an object, as the server describes it.
+// write returns the attributes of a write, as the server sets them.
 func write(t testing.TB, op admission.Operation, gvr schema.GroupVersionResource, sub string, obj kind.Object) *admission.Attributes {
 	t.Helper()
 	k := kindOf(t, schema.GroupResource{Group: strings.Replace(gvr.Group, "extensions", "apps", 1), Resource: gvr.Resource})
 	a := &admission.Attributes{
-		Operation: op, Resource: gvr, Kind: gvr.GroupVersion().WithKind(k.Info().Kind), Of: k, Subresource: sub,
+		Operation: op, Resource: gvr, Kind: gvr.GroupVersion().WithKind(k.Info().Kind), ServedKind: k, Subresource: sub,
 		Namespace: obj.GetNamespace(), Name: obj.GetName(), Object: obj,
 	}
 	if op == admission.Delete {
@@ -80,7 +80,7 @@ func rule(operations, groups, versions, resources string) admissionregistrationv
 	return r
 }
 
-// hookOf is a webhook with these rules.
+// hookOf returns a webhook with these rules.
 func hookOf(t testing.TB, change func(w *admissionregistrationv1.MutatingWebhook), rules ...admissionregistrationv1.RuleWithOperations) *hook {
 	t.Helper()
 	url := "https://127.0.0.1:1"
@@ -103,7 +103,7 @@ var (
 	deploymentsEx = schema.GroupVersionResource{Group: "extensions", Version: "v1beta1", Resource: "deployments"}
 )
 
-// TestRules decide by operation, group, version, resource and scope which writes concern a webhook.
+// TestRules checks that rules match writes by operation, group, version, resource and scope.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}}
@@ -147,18 +147,18 @@ func TestRules(t *testing.T) {
 		{rule("*", "", "v1", "*"), &within, admission.Create, namespacesV1, "", namespace, false},
 		{rule("*", "", "v1", "*"), &without, admission.Delete, namespacesV1, "", namespace, true},
 		{rule("*", "apps", "v1", "deployments"), nil, admission.Create, deploymentsV1, "", deployment, true},
-		{rule("*", "apps", "v1", "deployments"), nil, admission.Create, deploymentsEx, "", deployment, false}, // exact is what no policy means here
+		{rule("*", "apps", "v1", "deployments"), nil, admission.Create, deploymentsEx, "", deployment, false}, // the default match policy is Exact
 	} {
 		s.rule.Scope = s.scope
 		got, want := hookOf(t, nil, s.rule), s.want
-		if _, yes, err := got.concerns(t.Context(), write(t, s.op, s.gvr, s.sub, s.obj), state{}); err != nil || yes != want {
+		if _, yes, err := got.selects(t.Context(), write(t, s.op, s.gvr, s.sub, s.obj), state{}); err != nil || yes != want {
 			t.Errorf("%v %v %q by %+v: %v, %v", s.op, s.gvr, s.sub, s.rule, yes, err)
 		}
 	}
 }
 
-// TestEquivalentVersions have a webhook asked that names another version, or group, of the same resource: in the first that its
-// rules name, in their order.
+// TestEquivalentVersions checks that a webhook that names another version or group of the same resource is
+// called with the first version that its rules name.
 func TestEquivalentVersions(t *testing.T) {
 	t.Parallel()
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "d"}}
@@ -168,7 +168,7 @@ func TestEquivalentVersions(t *testing.T) {
 	)
 	askedOf := func(sub string, policy policyType, rules ...ruleType) string {
 		h := hookOf(t, func(w *admissionregistrationv1.MutatingWebhook) { w.MatchPolicy = &policy }, rules...)
-		gv, yes, err := h.concerns(t.Context(), write(t, admission.Create, deploymentsEx, sub, deployment), state{})
+		gv, yes, err := h.selects(t.Context(), write(t, admission.Create, deploymentsEx, sub, deployment), state{})
 		if err != nil || !yes {
 			return ""
 		}
@@ -197,7 +197,8 @@ func TestEquivalentVersions(t *testing.T) {
 	}
 }
 
-// TestSelectors are of the labels that the write leaves or takes away, and of the namespace as it is, or is to be.
+// TestSelectors checks selectors against the old and the new labels of the object, and against the labels of
+// its namespace.
 func TestSelectors(t *testing.T) {
 	t.Parallel()
 	stored := state{namespaces: {
@@ -239,18 +240,19 @@ func TestSelectors(t *testing.T) {
 		"a namespace that has it, and goes":   {spaces, write(t, admission.Delete, namespacesV1, "", space("default", guarded)), true},
 		"a namespace that has none, and goes": {spaces, write(t, admission.Delete, namespacesV1, "", space("free", nil)), false},
 	} {
-		if _, got, err := s.hook.concerns(t.Context(), s.a, stored); err != nil || got != s.want {
+		if _, got, err := s.hook.selects(t.Context(), s.a, stored); err != nil || got != s.want {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
-	_, _, err := spaces.concerns(t.Context(), write(t, admission.Create, podsV1, "", pod("gone", nil)), stored)
+	_, _, err := spaces.selects(t.Context(), write(t, admission.Create, podsV1, "", pod("gone", nil)), stored)
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("an object in a namespace that is gone: %v", err)
 	}
 }
 
-// unconcerned are the plugins, with a webhook each that does not want to hear of config maps, and a write of one.
-func unconcerned(t testing.TB) (ask func()) {
+// unmatched returns a function that runs a write of a config map through the plugins, with webhooks that do
+// not match it.
+func unmatched(t testing.TB) (ask func()) {
 	t.Helper()
 	url := "https://127.0.0.1:1"
 	client := admissionregistrationv1.WebhookClientConfig{URL: &url}
@@ -283,17 +285,17 @@ func unconcerned(t testing.TB) (ask func()) {
 	}
 }
 
-// TestUnconcernedWebhooksAllocateNothing for a write that they are not asked about.
-func TestUnconcernedWebhooksAllocateNothing(t *testing.T) {
-	ask := unconcerned(t)
+// TestUnmatchedWebhooksDoNotAllocate checks that a write that no webhook matches does not allocate.
+func TestUnmatchedWebhooksDoNotAllocate(t *testing.T) {
+	ask := unmatched(t)
 	if n := testing.AllocsPerRun(100, ask); n > 0 {
 		t.Errorf("%v allocations for each write", n)
 	}
 }
 
-// BenchmarkUnconcerned is what three webhooks that are configured cost a write that they are not asked about.
-func BenchmarkUnconcerned(b *testing.B) {
-	ask := unconcerned(b)
+// BenchmarkUnmatchedWebhooks measures the cost of three configured webhooks for a write that none of them matches.
+func BenchmarkUnmatchedWebhooks(b *testing.B) {
+	ask := unmatched(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		ask()

@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/admission"
 )
 
-// metrics count what webhooks were asked and what came of it. Names, labels and buckets are kube-apiserver's
+// metrics counts calls of webhooks and their results. Names, labels and buckets are those of kube-apiserver
 // (k8s.io/apiserver's pkg/admission/metrics).
 type metrics struct {
 	duration                     *prometheus.HistogramVec
@@ -21,13 +21,13 @@ type metrics struct {
 
 var _ prometheus.Collector = (*metrics)(nil)
 
-// What the label type says.
+// Values of the label "type".
 const (
 	admits    = "admit"
 	validates = "validating"
 )
 
-// What the label error_type says.
+// Values of the label "error_type".
 const (
 	noError       = "no_error"
 	callingError  = "calling_webhook_error"
@@ -50,7 +50,7 @@ func newMetrics() *metrics {
 	}
 }
 
-// vector is all series of one name.
+// vector is a metric with labels.
 type vector interface {
 	prometheus.Collector
 	DeletePartialMatch(prometheus.Labels) int
@@ -72,30 +72,31 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// forget drops the series of a webhook that is configured no longer: configurations come and go for as long as a server lives.
-func (m *metrics) forget(step, name string) {
+// remove drops the series of a webhook that is no longer configured, so that the number of series stays
+// bounded.
+func (m *metrics) remove(step, name string) {
 	for _, v := range m.vectors() {
 		v.DeletePartialMatch(prometheus.Labels{"name": name, "type": step})
 	}
 }
 
-// asked counts that a webhook was asked, how long that took, and what the error means. What a client cut short by leaving is
-// nobody's failure.
-func (m *metrics) asked(h *hook, step string, op admission.Operation, took time.Duration, err error) {
+// observe records one call: its duration and its result. A call that failed because the client canceled its
+// request is not counted as a rejection or as a fail-open.
+func (m *metrics) observe(h *hook, step string, op admission.Operation, took time.Duration, err error) {
 	code, kind, rejected, left := http.StatusOK, "", err != nil, false
 	var failed *callError
-	var refused *refusal
+	var refused *rejection
 	switch {
 	case err == nil:
 	case errors.As(err, &failed):
-		code, kind, rejected = failed.code, callingError, !h.ignores()
+		code, kind, rejected = failed.code, callingError, !h.ignoresFailure()
 		left = errors.Is(failed.err, context.Canceled)
 	case errors.As(err, &refused):
 		code, kind = int(refused.status.ErrStatus.Code), noError
 	default:
 		code, kind = 0, internalError
 	}
-	says := strconv.Itoa(min(code, 600)) // webhooks choose codes, which are not to make series without end
+	says := strconv.Itoa(min(code, 600)) // bounds the number of series, since webhooks choose the codes
 	m.duration.WithLabelValues(h.Name, step, string(op), strconv.FormatBool(rejected)).Observe(took.Seconds())
 	m.requests.WithLabelValues(h.Name, step, string(op), says, strconv.FormatBool(rejected)).Inc()
 	switch {

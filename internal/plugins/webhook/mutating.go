@@ -19,7 +19,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/patch"
 )
 
-// mutating asks the webhooks of MutatingWebhookConfigurations, one after the other, and applies their patches.
+// mutating calls the webhooks of MutatingWebhookConfigurations, one after the other, and applies their
+// patches.
 type mutating struct{ hooks }
 
 var _ admission.Plugin = (*mutating)(nil)
@@ -29,35 +30,35 @@ func (*mutating) Name() string { return "MutatingAdmissionWebhook" }
 
 // Handles implements admission.Plugin.
 func (*mutating) Handles(_ admission.Operation, resource schema.GroupResource, _ string) bool {
-	return !asksNobody(resource)
+	return !isConfiguration(resource)
 }
 
 // Validate implements admission.Plugin.
 func (*mutating) Validate(context.Context, *admission.Attributes, admission.Reader) error { return nil }
 
-// rounds is what is remembered from the first round to the second, in which only webhooks are asked that want to see what
-// others changed after them.
+// rounds holds the state that the second round needs. The second round calls only webhooks with
+// reinvocationPolicy IfNeeded whose object was changed after their call.
 type rounds struct {
-	// asked are such webhooks that were asked; changed are those of them after which the object changed.
-	asked, changed []*hook
-	// left is the object as the first round left it: other plugins may have changed it since.
-	left runtime.Object
-	said []string
+	// reinvocable lists the called webhooks with that policy, and changed those whose object has changed since.
+	reinvocable, pending []*hook
+	// object is the object at the end of the first round: later plugins may have changed it since.
+	object runtime.Object
+	warned []string
 }
 
 // Admit implements admission.Plugin.
 func (m *mutating) Admit(ctx context.Context, a *admission.Attributes, state admission.Reader) error {
-	all, err := m.now(ctx, state)
+	all, err := m.configured(ctx, state)
 	if err != nil || len(all) == 0 {
 		return err
 	}
 	var r *rounds
 	if a.Round > 0 {
 		if r, _ = a.Memory.(*rounds); r == nil {
-			return nil // no webhook was asked that wants to see more
+			return nil // the first round called no webhook with the policy IfNeeded
 		}
-		if r.left != nil && !equality.Semantic.DeepEqual(r.left, runtime.Object(a.Object)) {
-			r.objectChanged()
+		if r.object != nil && !equality.Semantic.DeepEqual(r.object, runtime.Object(a.Object)) {
+			r.markChanged()
 		}
 	}
 	for _, h := range all {
@@ -65,20 +66,20 @@ func (m *mutating) Admit(ctx context.Context, a *admission.Attributes, state adm
 			return err
 		}
 	}
-	if r != nil && a.Round == 0 && len(r.asked)+len(r.changed) > 0 {
+	if r != nil && a.Round == 0 && len(r.reinvocable)+len(r.pending) > 0 {
 		a.Memory = r
 		if a.Object != nil {
-			r.left = a.Object.DeepCopyObject()
+			r.object = a.Object.DeepCopyObject()
 		}
 	}
 	return nil
 }
 
-// objectChanged has the webhooks asked again that were asked before and want that.
-func (r *rounds) objectChanged() { r.changed, r.asked = append(r.changed, r.asked...), nil }
+// markChanged marks every webhook called so far for a second call.
+func (r *rounds) markChanged() { r.pending, r.reinvocable = append(r.pending, r.reinvocable...), nil }
 
-func (r *rounds) asksAgain(h *hook) bool {
-	for _, c := range r.changed {
+func (r *rounds) needsCall(h *hook) bool {
+	for _, c := range r.pending {
 		if c.id == h.id {
 			return true
 		}
@@ -86,41 +87,41 @@ func (r *rounds) asksAgain(h *hook) bool {
 	return false
 }
 
-// admit asks one webhook, where the write concerns it. r is nil until one was asked.
+// admit calls one webhook if the write concerns it. r is nil until the first call.
 func (m *mutating) admit(ctx context.Context, h *hook, a *admission.Attributes, state admission.Reader, r *rounds) (*rounds, error) {
-	gv, concerned, err := h.concerns(ctx, a, state)
-	if err != nil || !concerned || a.Round > 0 && !r.asksAgain(h) {
+	gv, concerned, err := h.selects(ctx, a, state)
+	if err != nil || !concerned || a.Round > 0 && !r.needsCall(h) {
 		return r, err
 	}
 	s, err := newSubject(a, gv)
 	if err != nil {
 		return r, err
 	}
-	if ok, err := h.meets(ctx, s); err != nil || !ok {
+	if ok, err := h.meetsConditions(ctx, s); err != nil || !ok {
 		return r, err
 	}
 	if r == nil {
 		r = &rounds{}
 	}
 	begun := time.Now()
-	response, err := h.ask(ctx, s, true)
-	r.said = warn(a, r.said, response)
+	response, err := h.call(ctx, s, true)
+	r.warned = warn(a, r.warned, response)
 	var changed bool
 	if err == nil {
 		changed, err = h.apply(s, response)
 	}
-	m.counts.asked(h, m.step, a.Operation, time.Since(begun), err)
+	m.counts.observe(h, m.step, a.Operation, time.Since(begun), err)
 	if changed {
-		r.objectChanged()
-		a.AskAgain()
+		r.markChanged()
+		a.Reinvoke = true
 	}
 	if h.ReinvocationPolicy != nil && *h.ReinvocationPolicy == admissionregistrationv1.IfNeededReinvocationPolicy {
-		r.asked = append(r.asked, h)
+		r.reinvocable = append(r.reinvocable, h)
 	}
-	return r, m.settle(ctx, h, err)
+	return r, m.clientError(ctx, h, err)
 }
 
-// apply applies the patch of an answer, and says whether it changed the object.
+// apply applies the patch of a response, and reports whether it changed the object.
 func (h *hook) apply(s *subject, response *admissionv1.AdmissionResponse) (changed bool, err error) {
 	if len(response.Patch) == 0 {
 		return false, nil
@@ -139,7 +140,7 @@ func (h *hook) apply(s *subject, response *admissionv1.AdmissionResponse) (chang
 	case *response.PatchType != admissionv1.PatchTypeJSONPatch:
 		return false, &callError{h.Name, fmt.Errorf("unsupported patch type %q", *response.PatchType), http.StatusBadRequest}
 	}
-	before, _, err := s.texts()
+	before, _, err := s.encode()
 	if err != nil {
 		return false, err
 	}
@@ -150,6 +151,6 @@ func (h *hook) apply(s *subject, response *admissionv1.AdmissionResponse) (chang
 	if err := s.set(after); err != nil {
 		return false, err
 	}
-	now, _, err := s.texts() // in which nothing is nothing, be it left out or empty
+	now, _, err := s.encode() // in JSON, an omitted and an empty field are equal
 	return !bytes.Equal(before, now), err
 }

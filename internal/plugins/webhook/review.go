@@ -13,13 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// review is an AdmissionReview that is sent, and the one that comes back.
+// review is an AdmissionReview to send, and the object that receives the response.
 type review struct {
-	uid            types.UID
-	question, into runtime.Object
+	uid               types.UID
+	request, response runtime.Object
 }
 
-// newReview asks about a write, in the first version of reviews that the webhook knows and we do.
+// newReview returns a review of a write in the webhook's first AdmissionReview version that Bowline supports.
 func newReview(versions []string, s *subject) (*review, error) {
 	r := &review{uid: types.UID(uuid.NewString())}
 	for _, version := range versions {
@@ -29,9 +29,9 @@ func newReview(versions []string, s *subject) (*review, error) {
 			if err != nil {
 				return nil, err
 			}
-			r.question, r.into = &admissionv1.AdmissionReview{Request: request}, &admissionv1.AdmissionReview{}
+			r.request, r.response = &admissionv1.AdmissionReview{Request: request}, &admissionv1.AdmissionReview{}
 			if version == "v1beta1" {
-				r.question, r.into = &admissionv1beta1.AdmissionReview{Request: legacy(request)}, &admissionv1beta1.AdmissionReview{}
+				r.request, r.response = &admissionv1beta1.AdmissionReview{Request: legacyRequest(request)}, &admissionv1beta1.AdmissionReview{}
 			}
 			return r, nil
 		}
@@ -40,12 +40,12 @@ func newReview(versions []string, s *subject) (*review, error) {
 }
 
 func newRequest(uid types.UID, s *subject) (*admissionv1.AdmissionRequest, error) {
-	now, old, err := s.texts()
+	now, old, err := s.encode()
 	if err != nil {
 		return nil, err
 	}
 	a := s.a
-	requestKind := metav1.GroupVersionKind(s.requested())
+	requestKind := metav1.GroupVersionKind(s.requestKind())
 	requestResource := metav1.GroupVersionResource(a.Resource)
 	request := &admissionv1.AdmissionRequest{
 		UID: uid, Operation: admissionv1.Operation(a.Operation),
@@ -58,7 +58,7 @@ func newRequest(uid types.UID, s *subject) (*admissionv1.AdmissionRequest, error
 		Object:   runtime.RawExtension{Raw: now}, OldObject: runtime.RawExtension{Raw: old},
 		DryRun: &a.DryRun, Options: runtime.RawExtension{Object: s.options()},
 	}
-	if a.Resource.GroupResource() == namespaces { // which Kubernetes takes to be in itself
+	if a.Resource.GroupResource() == namespaces { // in Kubernetes, the namespace of a namespace is its own name
 		request.Namespace = a.Name
 	}
 	for key, values := range a.Extra {
@@ -70,8 +70,8 @@ func newRequest(uid types.UID, s *subject) (*admissionv1.AdmissionRequest, error
 	return request, nil
 }
 
-// legacy is the request as v1beta1 has it, whose fields are the same.
-func legacy(r *admissionv1.AdmissionRequest) *admissionv1beta1.AdmissionRequest {
+// legacyRequest converts the request to v1beta1, which has the same fields.
+func legacyRequest(r *admissionv1.AdmissionRequest) *admissionv1beta1.AdmissionRequest {
 	return &admissionv1beta1.AdmissionRequest{
 		UID: r.UID, Kind: r.Kind, Resource: r.Resource, SubResource: r.SubResource,
 		RequestKind: r.RequestKind, RequestResource: r.RequestResource, RequestSubResource: r.RequestSubResource,
@@ -80,13 +80,13 @@ func legacy(r *admissionv1.AdmissionRequest) *admissionv1beta1.AdmissionRequest 
 	}
 }
 
-// answer is what of the answer is believed, or why nothing is. Of v1beta1 neither kind nor uid is checked: old webhooks leave
-// them out.
-func (r *review) answer(mutates bool) (*admissionv1.AdmissionResponse, error) {
-	if old, ok := r.into.(*admissionv1beta1.AdmissionReview); ok {
-		return legacyAnswer(old.Response, mutates)
+// result validates the response and returns it. For v1beta1 it checks neither kind nor UID, because old
+// webhooks omit them.
+func (r *review) result(mutates bool) (*admissionv1.AdmissionResponse, error) {
+	if old, ok := r.response.(*admissionv1beta1.AdmissionReview); ok {
+		return legacyResponse(old.Response, mutates)
 	}
-	answer := r.into.(*admissionv1.AdmissionReview)
+	answer := r.response.(*admissionv1.AdmissionReview)
 	response := answer.Response
 	expected := admissionv1.SchemeGroupVersion.WithKind("AdmissionReview")
 	switch {
@@ -110,7 +110,7 @@ func (r *review) answer(mutates bool) (*admissionv1.AdmissionResponse, error) {
 	return response, nil
 }
 
-func legacyAnswer(r *admissionv1beta1.AdmissionResponse, mutates bool) (*admissionv1.AdmissionResponse, error) {
+func legacyResponse(r *admissionv1beta1.AdmissionResponse, mutates bool) (*admissionv1.AdmissionResponse, error) {
 	if r == nil {
 		return nil, errors.New("webhook response was absent")
 	}

@@ -15,34 +15,34 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// subject is what is written, as a webhook is shown it: in a version, and, of a subresource with a kind of its own, what that
-// shows (a Scale) or takes (an Eviction).
+// subject is the written object as the webhook receives it: in a version or, for a subresource with its own
+// kind, as the view (a Scale) or the request body (an Eviction).
 type subject struct {
 	a   *admission.Attributes
 	gv  schema.GroupVersion // of the resource
 	sub *kind.Subresource   // nil for the object itself
 
 	kind     schema.GroupVersionKind
-	now, old runtime.Object // nil where there is none
-	json     [2][]byte      // now and old, made when first asked for
+	now, old runtime.Object // nil if the write has none
+	json     [2][]byte      // now and old as JSON, encoded on first use
 }
 
-// newSubject takes the objects of a write to a version.
+// newSubject converts the objects of a write to a version.
 func newSubject(a *admission.Attributes, gv schema.GroupVersion) (*subject, error) {
 	s := &subject{a: a, gv: gv, kind: gv.WithKind(a.Kind.Kind)}
-	if sub := a.Of.Info().Subresource(a.Subresource); sub != nil && (sub.View != nil || sub.New != nil && sub.Kind == a.Kind) {
+	if sub := a.ServedKind.Info().Subresource(a.Subresource); sub != nil && (sub.View != nil || sub.New != nil && sub.Kind == a.Kind) {
 		s.sub, s.kind = sub, sub.Kind
 	}
 	var err error
-	if s.now, err = s.shown(a.Object); err != nil {
+	if s.now, err = s.view(a.Object); err != nil {
 		return nil, err
 	}
-	s.old, err = s.shown(a.Old)
+	s.old, err = s.view(a.Old)
 	return s, err
 }
 
-// shown is an object in the version, or its view.
-func (s *subject) shown(obj kind.Object) (runtime.Object, error) {
+// view returns an object in the version of the subject, or its view.
+func (s *subject) view(obj kind.Object) (runtime.Object, error) {
 	if obj == nil {
 		return nil, nil
 	}
@@ -50,7 +50,7 @@ func (s *subject) shown(obj kind.Object) (runtime.Object, error) {
 	var err error
 	switch {
 	case s.sub == nil:
-		shown, err = s.a.Of.Convert(obj, s.gv.String())
+		shown, err = s.a.ServedKind.Convert(obj, s.gv.String())
 	case s.sub.View == nil:
 		shown = obj
 	default:
@@ -62,8 +62,8 @@ func (s *subject) shown(obj kind.Object) (runtime.Object, error) {
 	return shown, nil
 }
 
-// texts are the new and the old state as JSON; nil for one that is not there.
-func (s *subject) texts() (now, old []byte, err error) {
+// encode returns the new and the old state as JSON, each nil if the write has none.
+func (s *subject) encode() (now, old []byte, err error) {
 	for i, obj := range []runtime.Object{s.now, s.old} {
 		if obj == nil || s.json[i] != nil {
 			continue
@@ -75,9 +75,9 @@ func (s *subject) texts() (now, old []byte, err error) {
 	return s.json[0], s.json[1], nil
 }
 
-// set makes a patched text the new state, with the defaults of its version.
+// set replaces the new state with a patched one, after applying the defaults of its version.
 func (s *subject) set(text []byte) (err error) {
-	if err = s.remains(text); err == nil && s.sub != nil {
+	if err = s.checkKind(text); err == nil && s.sub != nil {
 		err = s.setView(text)
 	} else if err == nil {
 		err = s.setObject(text)
@@ -85,15 +85,15 @@ func (s *subject) set(text []byte) (err error) {
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	if s.now, err = s.shown(s.a.Object); err != nil {
+	if s.now, err = s.view(s.a.Object); err != nil {
 		return err
 	}
 	s.json[0] = nil
 	return nil
 }
 
-// remains checks that a text is of the kind that was shown.
-func (s *subject) remains(text []byte) error {
+// checkKind checks that the patch did not change the kind of the object.
+func (s *subject) checkKind(text []byte) error {
 	var t metav1.TypeMeta
 	if err := json.Unmarshal(text, &t); err != nil {
 		return err
@@ -115,15 +115,15 @@ func (s *subject) setView(text []byte) error {
 	return s.sub.Apply(s.a.Object, view)
 }
 
-// setObject reads the text like a request, and takes it to the version that the kind's rules work on.
+// setObject decodes the JSON as the server decodes a request, and converts it to the hub version.
 func (s *subject) setObject(text []byte) error {
-	of := kind.In(s.a.Of, s.a.Of.Info().Endpoint(s.gv))
+	of := kind.In(s.a.ServedKind, s.a.ServedKind.Info().Endpoint(s.gv))
 	obj, _, err := of.DecodeRequest(object.Form{APIVersion: s.gv.String()}, text, true)
 	if err != nil {
 		return err
 	}
-	if _, versioned := s.a.Of.(kind.Versioned); versioned && s.gv != s.a.Kind.GroupVersion() {
-		converted, err := s.a.Of.Convert(obj, s.a.Kind.GroupVersion().String())
+	if !s.a.ServedKind.Info().Builtin && s.gv != s.a.Kind.GroupVersion() {
+		converted, err := s.a.ServedKind.Convert(obj, s.a.Kind.GroupVersion().String())
 		if err != nil {
 			return err
 		}
@@ -132,7 +132,7 @@ func (s *subject) setObject(text []byte) error {
 	return s.replace(obj)
 }
 
-// replace makes the new state another one of the same type, in its place.
+// replace overwrites the new state with an object of the same type.
 func (s *subject) replace(obj runtime.Object) error {
 	if reflect.TypeOf(obj) != reflect.TypeOf(s.a.Object) {
 		return fmt.Errorf("a %T became a %T", s.a.Object, obj)
@@ -141,15 +141,15 @@ func (s *subject) replace(obj runtime.Object) error {
 	return nil
 }
 
-// requested is the kind that the request names: that of its version, or of its subresource.
-func (s *subject) requested() schema.GroupVersionKind {
+// requestKind returns the kind of the request: that of its version, or of its subresource.
+func (s *subject) requestKind() schema.GroupVersionKind {
 	if s.sub != nil {
 		return s.sub.Kind
 	}
 	return s.a.Kind
 }
 
-// options are those of the write, as the webhook is shown them.
+// options returns the options of the write in the form that webhooks receive.
 func (s *subject) options() runtime.Object {
 	var dryRun []string
 	if s.a.DryRun {

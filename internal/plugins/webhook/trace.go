@@ -9,14 +9,14 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 )
 
-// traced asks within a span of its own, below that of the request where that is traced: the webhook, and what it has to say to an
-// audit log.
+// traced runs ask within a child span if the request is traced. The span records the webhook, its error, and
+// its audit annotations.
 func (h *hook) traced(ctx context.Context, r *review, ask func(context.Context) (*admissionv1.AdmissionResponse, error)) (*admissionv1.AdmissionResponse, error) {
 	request := trace.SpanFromContext(ctx)
 	if !request.IsRecording() {
 		return ask(ctx)
 	}
-	tracer := request.TracerProvider().Tracer("github.com/bowline-dev/bowline/internal/plugins/webhook")
+	tracer := request.TracerProvider().Tracer("github.com/bowline-dev/bowline/admission/webhook")
 	ctx, span := tracer.Start(ctx, "webhook "+h.Name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
 		attribute.String("webhook.configuration", h.id.configuration), attribute.String("webhook.uid", string(r.uid))))
 	defer span.End()

@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/admission"
 )
 
-// validating asks the webhooks of ValidatingWebhookConfigurations, all at once.
+// validating calls the webhooks of ValidatingWebhookConfigurations concurrently.
 type validating struct{ hooks }
 
 var _ admission.Plugin = (*validating)(nil)
@@ -25,30 +25,31 @@ func (*validating) Name() string { return "ValidatingAdmissionWebhook" }
 
 // Handles implements admission.Plugin.
 func (*validating) Handles(_ admission.Operation, resource schema.GroupResource, _ string) bool {
-	return !asksNobody(resource)
+	return !isConfiguration(resource)
 }
 
 // Admit implements admission.Plugin.
 func (*validating) Admit(context.Context, *admission.Attributes, admission.Reader) error { return nil }
 
-// question is one webhook, what it is asked about, and what it said.
-type question struct {
+// invocation is one call of a webhook: its input and its result.
+type invocation struct {
 	hook     *hook
 	subject  *subject
 	response *admissionv1.AdmissionResponse
 	err      error
 }
 
-// Validate implements admission.Plugin. Of several refusals the first by the order of the webhooks counts.
+// Validate implements admission.Plugin. If several webhooks reject the write, the client gets the error of
+// the first in order.
 func (v *validating) Validate(ctx context.Context, a *admission.Attributes, state admission.Reader) error {
-	all, err := v.now(ctx, state)
+	all, err := v.configured(ctx, state)
 	if err != nil {
 		return err
 	}
-	var questions []*question
+	var questions []*invocation
 	subjects := map[schema.GroupVersion]*subject(nil)
 	for _, h := range all {
-		gv, concerned, err := h.concerns(ctx, a, state)
+		gv, concerned, err := h.selects(ctx, a, state)
 		if err != nil {
 			return err
 		}
@@ -65,55 +66,56 @@ func (v *validating) Validate(ctx context.Context, a *admission.Attributes, stat
 			}
 			subjects[gv] = s
 		}
-		if ok, err := h.meets(ctx, s); err != nil {
+		if ok, err := h.meetsConditions(ctx, s); err != nil {
 			return err
 		} else if ok {
-			questions = append(questions, &question{hook: h, subject: s})
+			questions = append(questions, &invocation{hook: h, subject: s})
 		}
 	}
-	return v.askAll(ctx, a, questions)
+	return v.callAll(ctx, a, questions)
 }
 
-// askAll asks every webhook, and waits for all answers.
-func (v *validating) askAll(ctx context.Context, a *admission.Attributes, questions []*question) error {
+// callAll calls every webhook and waits for all responses.
+func (v *validating) callAll(ctx context.Context, a *admission.Attributes, questions []*invocation) error {
 	if len(questions) == 0 {
 		return nil
 	}
-	for _, q := range questions { // once, before they are shared
-		if _, _, err := q.subject.texts(); err != nil {
+	for _, q := range questions { // encode once, before the goroutines share the subjects
+		if _, _, err := q.subject.encode(); err != nil {
 			return err
 		}
 	}
 	var asked sync.WaitGroup
 	for _, q := range questions {
-		asked.Go(func() { v.ask(ctx, q) })
+		asked.Go(func() { v.call(ctx, q) })
 	}
 	asked.Wait()
 	var first error
 	var said []string
 	for _, q := range questions {
 		said = warn(a, said, q.response)
-		if err := v.settle(ctx, q.hook, q.err); err != nil && first == nil {
+		if err := v.clientError(ctx, q.hook, q.err); err != nil && first == nil {
 			first = err
 		}
 	}
 	return first
 }
 
-// ask asks one webhook. A panic is its answer: nobody above this goroutine would catch it, and the server would end.
-func (v *validating) ask(ctx context.Context, q *question) {
+// call calls one webhook. It converts a panic into an error: in this goroutine, no other handler would recover
+// it, and the process would exit.
+func (v *validating) call(ctx context.Context, q *invocation) {
 	begun := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
-			v.log.Error("asking a webhook panicked", "webhook", q.hook.Name, "panic", p, "stack", string(debug.Stack()))
-			q.err = apierrors.NewInternalError(fmt.Errorf("asking webhook %q panicked: %v", q.hook.Name, p))
+			v.log.Error("calling a webhook panicked", "webhook", q.hook.Name, "panic", p, "stack", string(debug.Stack()))
+			q.err = apierrors.NewInternalError(fmt.Errorf("calling webhook %q panicked: %v", q.hook.Name, p))
 		}
-		v.counts.asked(q.hook, v.step, q.subject.a.Operation, time.Since(begun), q.err)
+		v.counts.observe(q.hook, v.step, q.subject.a.Operation, time.Since(begun), q.err)
 	}()
-	q.response, q.err = q.hook.ask(ctx, q.subject, false)
+	q.response, q.err = q.hook.call(ctx, q.subject, false)
 }
 
-// warn passes the warnings of an answer on, each once.
+// warn passes on the warnings of a response, skipping those in said. It returns said with the new ones added.
 func warn(a *admission.Attributes, said []string, r *admissionv1.AdmissionResponse) []string {
 	if r == nil || a.Warn == nil {
 		return said

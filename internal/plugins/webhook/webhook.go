@@ -1,11 +1,12 @@
-// Package webhook has writes admitted by whom MutatingWebhookConfigurations and ValidatingWebhookConfigurations name: two
-// admission plugins, which call HTTPS servers. Mutating ones are asked one after the other, by the names of their
-// configurations, and answer with patches; validating ones all at once. What is asked, what of the answer is believed, and the
-// errors follow Kubernetes 1.36 (k8s.io/apiserver's pkg/admission/plugin/webhook).
+// Package webhook implements the admission plugins that call the webhooks of MutatingWebhookConfigurations
+// and ValidatingWebhookConfigurations. Mutating webhooks are called one after the other, ordered by the names
+// of their configurations, and return patches; validating webhooks are called concurrently. Requests, checks
+// of responses, and errors follow Kubernetes 1.36 (k8s.io/apiserver's pkg/admission/plugin/webhook).
 //
-// Configurations are read when they change, and take effect for the writes that follow. They themselves are never asked about:
-// nobody can lock themselves out. A webhook may hang, lie or fail: its timeout ends the call, an answer is read up to a limit,
-// and the failure policy says whether the write goes on without it.
+// Configurations are read again when they change and apply to later writes. Writes of the configurations
+// themselves are not sent to webhooks, so that a broken webhook can always be removed. Each call has a
+// timeout, the size of a response is limited, and the failure policy decides whether a write continues after
+// a failed call.
 package webhook
 
 import (
@@ -36,7 +37,8 @@ func Plugins(ctx context.Context, log *slog.Logger) ([]admission.Plugin, prometh
 	}, counts
 }
 
-// asksNobody says that webhooks are not asked about a resource: they could forbid that they are removed.
-func asksNobody(resource schema.GroupResource) bool {
+// isConfiguration reports whether writes of a resource are not sent to webhooks. Otherwise a webhook could prevent
+// its own removal.
+func isConfiguration(resource schema.GroupResource) bool {
 	return resource == mutatingConfigurations || resource == validatingConfigurations
 }

@@ -16,12 +16,12 @@ import (
 	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
-	"github.com/bowline-dev/bowline/internal/golden/recorded"
+	"github.com/bowline-dev/bowline/internal/golden"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/server/discovery"
 )
 
-// get asks a handler; status 0 means that it left the request alone.
+// get calls a handler; status 0 means that the handler ignored the request.
 func get(h *discovery.Handler, path, accept string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, "https://127.0.0.1:6443"+path, nil)
 	r.Header.Set("Accept", accept)
@@ -35,10 +35,10 @@ func get(h *discovery.Handler, path, accept string, headers ...string) *httptest
 	return w
 }
 
-// recordedStep is the answer of a step of discovery.json, parsed.
+// recordedStep returns the decoded answer of a step of discovery.json.
 func recordedStep(t *testing.T, index int) any {
 	t.Helper()
-	return recorded.Steps(t, "discovery.json")[index].Response.JSON(t)
+	return golden.Steps(t, "discovery.json")[index].Response.JSON(t)
 }
 
 func parse(t *testing.T, body []byte) any {
@@ -81,7 +81,7 @@ func TestAggregatedResourcesAreAsRecorded(t *testing.T) {
 	t.Parallel()
 	facts := map[string]any{}
 	for _, file := range []string{"api", "apis"} {
-		for line := range bytes.Lines(recorded.File(t, "facts/"+file+".jsonl")) {
+		for line := range bytes.Lines(golden.File(t, "facts/"+file+".jsonl")) {
 			fact := parse(t, line).(map[string]any)
 			key := fact["groupVersion"].(string) + " " + fact["resource"].(string)
 			delete(fact, "groupVersion")

@@ -10,15 +10,15 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// served is what one state of the registry serves, in the order in which documents show it.
+// served holds the groups of one state of the registry, in the order of the documents.
 type served struct {
 	generation uint64
 	groups     []*group
 	byName     map[string]*group
 }
 
-// group is an API group. What was made of it for a document is kept as long as its kinds are the same, so that a change
-// of one group costs only that.
+// group is an API group. The parts of documents made from it are reused as long as its kinds are the same, so
+// that a change of one group does not affect the others.
 type group struct {
 	name     string
 	rank     int
@@ -26,7 +26,7 @@ type group struct {
 	versions []groupVersion // the preferred one first
 
 	aggregated *apidiscovery.APIGroupDiscovery
-	text       []byte // aggregated as JSON
+	text       []byte // the aggregated form as JSON
 }
 
 // groupVersion is a version with its kinds, by their plural names.
@@ -35,7 +35,8 @@ type groupVersion struct {
 	entries []kind.Entry
 }
 
-// newServed sorts kinds into groups; groups of an older state, which may be nil, whose kinds are the same are taken over.
+// newServed sorts kinds into groups. Groups of an older state, which may be nil, are reused if their kinds
+// are the same.
 func newServed(generation uint64, kinds []kind.Kind, older *served) *served {
 	s := &served{generation: generation, byName: map[string]*group{}}
 	for _, k := range kinds {
@@ -64,7 +65,7 @@ func newServed(generation uint64, kinds []kind.Kind, older *served) *served {
 	return s
 }
 
-// fill sorts the group's kinds into versions, ordered as Kubernetes orders them: v2, v1, v1beta1.
+// fill sorts the group's kinds into versions, in Kubernetes' order: v2, v1, v1beta1.
 func (g *group) fill() {
 	for _, k := range g.kinds {
 		for i := range k.Info().Endpoints {
@@ -86,7 +87,7 @@ func (g *group) fill() {
 	slices.SortFunc(g.versions, func(a, b groupVersion) int { return version.CompareKubeAwareVersionStrings(b.name, a.name) })
 }
 
-// find is what a path asks about: a group, and the kinds of its version if it names one.
+// find returns the group of a path, and the kinds of its version if it names one.
 func (s *served) find(p path) (g *group, entries []kind.Entry, ok bool) {
 	g = s.byName[p.group]
 	if g == nil || p.version == "" {
@@ -100,8 +101,7 @@ func (s *served) find(p path) (g *group, entries []kind.Entry, ok bool) {
 	return g, nil, false
 }
 
-// isCustom says that a kind was made from a definition.
+// isCustom reports whether a kind was made from a definition.
 func isCustom(k kind.Kind) bool {
-	_, ok := k.(kind.Versioned)
-	return ok
+	return !k.Info().Builtin
 }

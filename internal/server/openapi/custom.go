@@ -14,10 +14,10 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind/structural"
 )
 
-// name finds the definition of a kind in an endpoint's version, and adds it when it has none yet.
+// name returns the name of a kind's definition in an endpoint's version. It adds the definition on first use.
 func (d *definitions) name(e kind.Entry) (string, error) {
 	gvk := e.Endpoint.GroupVersion().WithKind(e.Kind.Info().Kind)
-	own, custom := e.Kind.(kind.Schematic)
+	own, custom := e.Kind.(kind.Custom)
 	if custom {
 		return customName(gvk), d.addCustom(gvk, own, e.Endpoint)
 	}
@@ -27,7 +27,7 @@ func (d *definitions) name(e kind.Entry) (string, error) {
 	return customName(gvk), d.addAlias(gvk, e.Kind.Info().Endpoints[0].GroupVersion().WithKind(gvk.Kind))
 }
 
-// addAlias describes a kind that is served in another version by the Go struct of its hub.
+// addAlias describes a kind in another version with the Go struct of its hub.
 func (d *definitions) addAlias(gvk, hub schema.GroupVersionKind) error {
 	raw, err := d.find(d.known(hub))
 	if err != nil {
@@ -42,9 +42,9 @@ func (d *definitions) addAlias(gvk, hub schema.GroupVersionKind) error {
 	return d.add(customName(gvk), gvk, s)
 }
 
-// addCustom turns the schema of a custom resource into a definition. Where objects take fields that no schema tells it
-// names none at all: clients would refuse the others.
-func (d *definitions) addCustom(gvk schema.GroupVersionKind, own kind.Schematic, e *kind.Endpoint) error {
+// addCustom converts the schema of a custom resource to a definition. If objects may have fields without a
+// schema, it lists no fields, since clients would reject the others.
+func (d *definitions) addCustom(gvk schema.GroupVersionKind, own kind.Custom, e *kind.Endpoint) error {
 	s, err := d.customSchema(own, gvk.Version)
 	if err != nil {
 		return fmt.Errorf("OpenAPI definition of %s: %w", gvk, err)
@@ -58,7 +58,7 @@ func (d *definitions) addCustom(gvk schema.GroupVersionKind, own kind.Schematic,
 	return d.add(customName(gvk), gvk, s)
 }
 
-// nameSelectable names the fields that a custom resource is selected by, in its schema and that of its list.
+// nameSelectable lists the selectable fields of a custom resource in its schema and that of its list.
 func nameSelectable(s map[string]any, e *kind.Endpoint) {
 	var fields []map[string]string
 	for _, path := range slices.Sorted(maps.Keys(e.Selectable)) {
@@ -69,14 +69,14 @@ func nameSelectable(s map[string]any, e *kind.Endpoint) {
 	}
 }
 
-// customSchema is the schema of a custom resource as a document shows it, without what all objects have; nil when
-// there is none, or none that clients can check objects by.
-func (d *definitions) customSchema(own kind.Schematic, version string) (map[string]any, error) {
+// customSchema returns the schema of a custom resource for a document, without the fields that all objects
+// have. It returns nil if the resource has no schema, or one that clients cannot validate objects with.
+func (d *definitions) customSchema(own kind.Custom, version string) (map[string]any, error) {
 	raw := own.RawSchema(version)
 	if raw == nil || d.v2 && own.PreservesUnknownFields() {
 		return nil, nil
 	}
-	if !d.v2 && !own.PreservesUnknownFields() { // then it is structural, and v3 says it as the definition does
+	if !d.v2 && !own.PreservesUnknownFields() { // it is structural, and v3 can express all of it
 		var s map[string]any
 		if err := json.Unmarshal(raw, &s); err != nil {
 			return nil, err
@@ -103,8 +103,8 @@ func (d *definitions) customSchema(own kind.Schematic, version string) (map[stri
 	return s, d.describeEmbedded(s)
 }
 
-// unfold says of a field that is a number or text what both are, for readers who do not know the extension. It does what
-// Structural.Unfold does, without making a Structural.
+// unfold describes an int-or-string field for clients that do not know the extension. It has the effect of
+// Structural.Unfold, without making a Structural.
 func unfold(s map[string]any) {
 	_ = eachSubschema(s, func(sub map[string]any) error { unfold(sub); return nil })
 	if s["x-kubernetes-int-or-string"] != true {
@@ -125,7 +125,7 @@ func unfold(s map[string]any) {
 	}
 }
 
-// listName finds the definition of a kind's list, and adds it when it has none yet.
+// listName returns the name of the definition of a kind's list. It adds the definition on first use.
 func (d *definitions) listName(e kind.Entry, item string) (string, error) {
 	info := e.Kind.Info()
 	gvk := e.Endpoint.GroupVersion().WithKind(info.ListKind())
@@ -146,13 +146,13 @@ func (d *definitions) listName(e kind.Entry, item string) (string, error) {
 	if err := d.describeObject(s, anyListName); err != nil {
 		return "", err
 	}
-	if _, custom := e.Kind.(kind.Schematic); custom {
+	if !e.Kind.Info().Builtin {
 		nameSelectable(s, e.Endpoint)
 	}
 	return customName(gvk), d.add(customName(gvk), gvk, s)
 }
 
-// describeObject gives a schema the fields that every object has, or every list, as meta/v1 describes them.
+// describeObject adds the fields that every object, or every list, has, as meta/v1 describes them.
 func (d *definitions) describeObject(s map[string]any, like string) error {
 	raw, err := d.find(like)
 	if err != nil {
@@ -170,14 +170,14 @@ func (d *definitions) describeObject(s map[string]any, like string) error {
 		s["properties"] = properties
 	}
 	for _, field := range []string{"apiVersion", "kind", "metadata"} {
-		delete(common.Properties[field], "default") // that of the Go struct
+		delete(common.Properties[field], "default") // the default is that of the Go struct
 		properties[field] = common.Properties[field]
 	}
 	return nil
 }
 
-// describeEmbedded does the same for the whole objects that a schema has inside it, which must say what they are. In
-// OpenAPI v2, where fields that are named forbid all others, those that take any field are left alone.
+// describeEmbedded adds these fields to the whole objects inside a schema. In OpenAPI v2, where listed fields
+// exclude all others, schemas that allow any field are not changed.
 func (d *definitions) describeEmbedded(s map[string]any) error {
 	err := eachSubschema(s, d.describeEmbedded)
 	if err != nil || s["x-kubernetes-embedded-resource"] != true || d.v2 && s["x-kubernetes-preserve-unknown-fields"] == true {

@@ -19,7 +19,7 @@ import (
 // versionPath is the path of the server's version, below the root.
 const versionPath = "version"
 
-// index lists the documents of one state of the registry. It is never changed.
+// index lists the documents of one state of the registry. It is immutable.
 type index struct {
 	generation uint64
 	builtin    [sha256.Size]byte
@@ -28,26 +28,27 @@ type index struct {
 	body       []byte
 }
 
-// indexEntry is one document, which need not be made yet: that of a group-version, or of a path of discovery.
+// indexEntry is one document, which may not have been made yet: that of a group-version, or of a discovery
+// path.
 type indexEntry struct {
 	path  string
-	gv    schema.GroupVersion // without a version for a path of discovery
+	gv    schema.GroupVersion // without a version for a discovery path
 	kinds []kind.Entry
 	hash  string
 	line  []byte // in the index
 }
 
-// url is where the document with this very content stands.
+// url returns the URL of the document with exactly this content.
 func (e *indexEntry) url() string {
 	return root + "/" + e.path + "?hash=" + url.QueryEscape(e.hash)
 }
 
-// typed says that a kind of the group-version is built in.
+// typed reports whether a kind of the group-version is built in.
 func (e *indexEntry) typed() bool {
-	return slices.ContainsFunc(e.kinds, func(k kind.Entry) bool { _, custom := k.Kind.(kind.Schematic); return !custom })
+	return slices.ContainsFunc(e.kinds, func(k kind.Entry) bool { return k.Kind.Info().Builtin })
 }
 
-// typedVersions are those that the options of requests are kinds of.
+// typedVersions are the group-versions that have kinds of request options.
 func (e *indexEntry) typedVersions() []schema.GroupVersion {
 	core := schema.GroupVersion{Version: "v1"}
 	if e.gv == core || e.gv.Version == "" || !e.typed() {
@@ -63,7 +64,8 @@ func documentPath(gv schema.GroupVersion) string {
 	return "apis/" + gv.Group + "/" + gv.Version
 }
 
-// current is the index of the registry as it is now. Documents that it does not list are let go.
+// current returns the index of the registry's current state. It removes documents that the index does not
+// list.
 func (h *Handler) current() (*index, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -80,7 +82,7 @@ func (h *Handler) current() (*index, error) {
 	return next, nil
 }
 
-// lists says whether a document is as the index has it.
+// lists reports whether a document is the one that the index lists.
 func (x *index) lists(path, hash string) bool {
 	if path == rootV2 {
 		return hash == x.hash
@@ -89,8 +91,8 @@ func (x *index) lists(path, hash string) bool {
 	return e != nil && e.hash == hash
 }
 
-// newIndex makes an index. Entries of an older one, which may be nil, whose kinds are the same are taken over, so that
-// one kind's change costs one entry.
+// newIndex makes an index. Entries of an older one, which may be nil, are reused if their kinds are the same,
+// so that a change of one kind affects one entry.
 func newIndex(generation uint64, kinds []kind.Kind, older *index) (*index, error) {
 	x := &index{generation: generation, entries: group(kinds)}
 	if older == nil {
@@ -98,7 +100,7 @@ func newIndex(generation uint64, kinds []kind.Kind, older *index) (*index, error
 	}
 	x.builtin = older.builtin
 	paths := slices.Sorted(maps.Keys(x.entries))
-	body := bytes.NewBuffer(make([]byte, 0, len(older.body)+1024)) // an index grows little by little
+	body := bytes.NewBuffer(make([]byte, 0, len(older.body)+1024)) // an index grows in small steps
 	body.WriteString(`{"paths":{`)
 	for i, path := range paths {
 		if old := older.entries[path]; old != nil && slices.Equal(old.kinds, x.entries[path].kinds) {
@@ -130,7 +132,7 @@ func group(kinds []kind.Kind) map[string]*indexEntry {
 	entry("apis", schema.GroupVersion{})
 	entry(versionPath, schema.GroupVersion{})
 	for _, k := range kinds {
-		_, custom := k.(kind.Schematic)
+		custom := !k.Info().Builtin
 		for i := range k.Info().Endpoints {
 			e := &k.Info().Endpoints[i]
 			if e.Unserved {
@@ -150,7 +152,7 @@ func group(kinds []kind.Kind) map[string]*indexEntry {
 	return entries
 }
 
-// finish hashes all that the document is made from, and writes the entry's line.
+// finish hashes everything that the document is made from, and encodes the entry's line.
 func (e *indexEntry) finish(builtin [sha256.Size]byte) error {
 	sum := sha256.New()
 	sum.Write(builtin[:])
@@ -170,16 +172,16 @@ func (e *indexEntry) finish(builtin [sha256.Size]byte) error {
 	return err
 }
 
-// writeFacts writes all that a document says of a kind.
+// writeFacts writes everything that a document contains about a kind.
 func writeFacts(sum interface{ Write([]byte) (int, error) }, k kind.Entry) error {
 	info := k.Kind.Info()
 	facts := []any{
-		info.Kind, info.ListKind(), info.Plural, info.Namespaced, info.Verbs, info.AnswersDeleted, k.Endpoint,
+		info.Kind, info.ListKind(), info.Plural, info.Namespaced, info.Verbs, info.ReturnsDeleted, k.Endpoint,
 	}
 	for _, s := range info.SubresourcesOf(k.Endpoint.GroupVersion()) {
 		facts = append(facts, s.Name, s.Kind, s.Verbs, s.Text != nil)
 	}
-	if own, ok := k.Kind.(kind.Schematic); ok {
+	if own, ok := k.Kind.(kind.Custom); ok {
 		facts = append(facts, own.RawSchema(k.Endpoint.Version), own.PreservesUnknownFields())
 	}
 	if err := json.NewEncoder(sum).Encode(facts); err != nil {
@@ -188,7 +190,7 @@ func writeFacts(sum interface{ Write([]byte) (int, error) }, k kind.Entry) error
 	return nil
 }
 
-// typedVersions are the group-versions that built-in kinds are served in.
+// typedVersions returns the group-versions that have built-in kinds.
 func (x *index) typedVersions() []schema.GroupVersion {
 	var versions []schema.GroupVersion
 	for _, path := range slices.Sorted(maps.Keys(x.entries)) {

@@ -8,6 +8,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -48,7 +49,7 @@ func builtinKinds() []kind.Kind {
 	}
 }
 
-// customKind is a kind with a schema of its own.
+// customKind is a kind with a custom schema.
 type customKind struct {
 	kind.Kind
 	schema    []byte
@@ -61,12 +62,25 @@ func (k customKind) PreservesUnknownFields() bool { return k.preserves }
 
 func (k customKind) Prototype(string) runtime.Object { return nil }
 
+// The other methods of kind.Custom are not called for documents.
+
+func (k customKind) APIVersion() string                                              { return k.Info().Endpoints[0].APIVersion() }
+func (k customKind) In(string) kind.Kind                                             { return nil }
+func (k customKind) ToStorage(obj kind.Object) (kind.Kind, kind.Object, error)       { return k, obj, nil }
+func (k customKind) Codec() object.Codec                                             { return k }
+func (k customKind) Translate(obj runtime.Object, _ string) (runtime.Object, error)  { return obj, nil }
+func (k customKind) ReceiveMerged(u *unstructured.Unstructured) (kind.Object, error) { return u, nil }
+func (k customKind) ReceiveMap(u *unstructured.Unstructured, _ bool) (kind.Object, []string, error) {
+	return u, nil, nil
+}
+func (k customKind) Ended() <-chan struct{} { return nil }
+
 func newCustomKind(group string, schema *apiextensionsv1.JSONSchemaProps) kind.Kind {
 	k := kind.NewTyped(object.NewCache(1<<20), kind.Info{
 		Kind: "Network", Plural: "networks", Singular: "network", Namespaced: true,
 		Endpoints: []kind.Endpoint{{Group: group, Version: "v1"}},
 	}, kind.Rules[*metav1.PartialObjectMetadata]{})
-	k.Info().Protobuf = false
+	k.Info().Builtin = false
 	custom := &customKind{Kind: k}
 	if schema != nil {
 		custom.schema, _ = json.Marshal(schema) // such schemas always marshal

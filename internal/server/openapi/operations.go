@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// listing is the operation of a list, which a parameter makes a watch.
+// listing returns the operation of a list, which a parameter turns into a watch.
 func (r *resource) listing(scope, suffix string) *operation {
 	op := r.operation("list", "list", scope, suffix, r.list)
 	op.Description = "list objects of kind " + r.Kind.Info().Kind
@@ -14,7 +14,7 @@ func (r *resource) listing(scope, suffix string) *operation {
 		op.Description = "list or watch objects of kind " + r.Kind.Info().Kind
 		content := op.Responses["200"].Content
 		for _, f := range r.formats {
-			if f != "application/yaml" { // the events of a watch could not be told apart
+			if f != "application/yaml" { // YAML cannot separate the events of a watch
 				content[f+";stream=watch"] = content[f]
 			}
 		}
@@ -22,7 +22,8 @@ func (r *resource) listing(scope, suffix string) *operation {
 	return op
 }
 
-// reading is the operation of a GET of one object or, with sub, its subresource. Without a schema the answer is text.
+// reading returns the operation of a GET of one object or, with sub, its subresource. Without a schema the
+// answer is text.
 func (r *resource) reading(sub, schema string) *operation {
 	op := r.operation("read", "get", r.scope(), capitalized(sub), schema)
 	op.Description = "read " + r.specified(sub)
@@ -61,10 +62,11 @@ func (r *resource) creation(sub, schema string) *operation {
 	return op
 }
 
-// deletion takes options in its body. It answers with a Status, unless the kind answers with the object.
+// deletion returns an operation with options in its body. It answers with a Status, unless the kind answers
+// with the object.
 func (r *resource) deletion(action, scope, description string) *operation {
 	schema := statusName
-	if action == "delete" && r.Kind.Info().AnswersDeleted {
+	if action == "delete" && r.Kind.Info().ReturnsDeleted {
 		schema = r.item
 	}
 	op := r.operation("delete", action, scope, "", schema)
@@ -74,8 +76,8 @@ func (r *resource) deletion(action, scope, description string) *operation {
 	return op
 }
 
-// operation is a request without a body. Its id is, as in readCoreV1NamespacedPodStatus, the verb, the group-version,
-// the scope, the kind and what follows it.
+// operation returns an operation without a body. Its id, such as readCoreV1NamespacedPodStatus, consists of
+// the verb, the group-version, the scope, the kind and the subresource.
 func (r *resource) operation(verb, action, scope, suffix, schema string) *operation {
 	own := wireKind(r.gv.WithKind(r.Kind.Info().Kind))
 	return &operation{
@@ -90,7 +92,7 @@ func (r *resource) operation(verb, action, scope, suffix, schema string) *operat
 	}
 }
 
-// carries gives a write its body; it may create what it names.
+// carries adds the body to a write that may create an object.
 func (r *resource) carries(op *operation, schema string, formats []string) {
 	op.RequestBody = &requestBody{Content: r.content(schema, formats), Required: true}
 	created := *op.Responses["200"]
@@ -98,10 +100,10 @@ func (r *resource) carries(op *operation, schema string, formats []string) {
 	op.Responses["201"] = &created
 }
 
-// patchFormats are the kinds of patch that the kind takes.
+// patchFormats are the patch types of the kind.
 func (r *resource) patchFormats() []string {
 	formats := []string{"application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"}
-	if r.Kind.Info().Protobuf {
+	if r.Kind.Info().Builtin {
 		formats = append(formats, "application/strategic-merge-patch+json")
 	}
 	return formats
@@ -126,7 +128,7 @@ func (r *resource) response(description, schema string) *response {
 	return &response{Description: description, Content: r.content(schema, r.formats)}
 }
 
-// content is a body with a schema, in each of some media types.
+// content returns a body with a schema, in each of some media types.
 func (b *builder) content(schema string, formats []string) content {
 	if schema != "" {
 		b.used[schema] = true
@@ -138,7 +140,7 @@ func (b *builder) content(schema string, formats []string) content {
 	return out
 }
 
-// tagOf is what generators of clients file an operation under: core_v1, events_v1, stableExampleCom_v1.
+// tagOf returns the tag by which client generators group operations: core_v1, events_v1, stableExampleCom_v1.
 func tagOf(gv schema.GroupVersion) string {
 	title := groupTitle(gv.Group)
 	tag := strings.ToLower(title[:1]) + title[1:]
@@ -148,7 +150,7 @@ func tagOf(gv schema.GroupVersion) string {
 	return tag
 }
 
-// groupTitle is a group as operation ids name it: Core, Apps, Events for events.k8s.io, StableExampleCom.
+// groupTitle returns a group's name in operation ids: Core, Apps, Events for events.k8s.io, StableExampleCom.
 func groupTitle(group string) string {
 	if group == "" {
 		return "Core"

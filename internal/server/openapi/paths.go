@@ -9,7 +9,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// add writes the paths of an entry of the index: those of a group-version's kinds, or one of discovery.
+// add writes the paths of an entry of the index: those of a group-version's kinds, or a discovery path.
 func (b *builder) add(e *indexEntry) error {
 	if e.gv.Version == "" {
 		b.addDiscovery(e)
@@ -28,7 +28,7 @@ func (b *builder) add(e *indexEntry) error {
 	return nil
 }
 
-// addDiscovery writes the path of a document in which the server tells what it serves.
+// addDiscovery writes the path of a discovery document.
 func (b *builder) addDiscovery(e *indexEntry) {
 	tag, title := tagOf(e.gv), groupTitle(e.gv.Group)
 	id, description, schema := "", "", metaPrefix
@@ -60,7 +60,7 @@ func (b *builder) addDiscovery(e *indexEntry) {
 // addResource writes the paths of a kind and its subresources.
 func (b *builder) addResource(gv schema.GroupVersion, k kind.Entry) error {
 	r := &resource{Entry: k, builder: b, gv: gv, formats: textFormats}
-	if k.Kind.Info().Protobuf {
+	if k.Kind.Info().Builtin {
 		r.formats = typedFormats
 	}
 	var err error
@@ -72,7 +72,7 @@ func (b *builder) addResource(gv schema.GroupVersion, k kind.Entry) error {
 	}
 	r.addCollection()
 	r.addItem()
-	if _, custom := k.Kind.(kind.Schematic); !custom {
+	if k.Kind.Info().Builtin {
 		r.addWatches()
 	}
 	return r.addSubresources()
@@ -92,7 +92,7 @@ var (
 	typedFormats = append(slices.Clone(textFormats), "application/vnd.kubernetes.protobuf")
 )
 
-// base is the path of all objects, or with watch the old one of their watches.
+// base returns the path of all objects, or with watch the deprecated one of their watches.
 func (r *resource) base(watch bool) string {
 	base := "/" + documentPath(r.gv) + "/"
 	if watch {
@@ -101,7 +101,7 @@ func (r *resource) base(watch bool) string {
 	return base
 }
 
-// collection is the path of the objects of a namespace, or of all where the kind has none.
+// collection returns the path of the objects of a namespace, or of all objects of a cluster-scoped kind.
 func (r *resource) collection(watch bool) string {
 	info := r.Kind.Info()
 	if info.Namespaced {
@@ -110,7 +110,7 @@ func (r *resource) collection(watch bool) string {
 	return r.base(watch) + info.Plural
 }
 
-// addCollection writes the paths of many objects.
+// addCollection writes the paths of collections.
 func (r *resource) addCollection() {
 	info := r.Kind.Info()
 	item := &pathItem{Parameters: r.pathParameters(false)}
@@ -158,7 +158,7 @@ func (r *resource) addItem() {
 	}
 }
 
-// addWatches writes the paths that watches had before they were lists with ?watch=true.
+// addWatches writes the deprecated paths of watches.
 func (r *resource) addWatches() {
 	info := r.Kind.Info()
 	if !info.HasVerb("watch") {
@@ -176,7 +176,7 @@ func (r *resource) addWatches() {
 	}
 }
 
-// addSubresources writes the paths of subresources; one with a kind of its own is described by that kind.
+// addSubresources writes the paths of subresources; one with its own kind is described by that kind.
 func (r *resource) addSubresources() error {
 	for _, sub := range r.Kind.Info().SubresourcesOf(r.gv) {
 		schema := r.item
@@ -218,7 +218,7 @@ func (r *resource) subresource(sub kind.Subresource, schema string) (*pathItem, 
 			item.Post = r.creation(sub.Name, schema)
 		}
 	}
-	if _, custom := r.Kind.(kind.Schematic); sub.Kind.Kind != "" && !custom { // as Kubernetes has it: the scale of a custom resource is its own
+	if sub.Kind.Kind != "" && r.Kind.Info().Builtin { // as in Kubernetes, not for custom resources
 		own := wireKind(sub.Kind)
 		for _, op := range item.operations() {
 			op.Kind = &own
@@ -227,7 +227,7 @@ func (r *resource) subresource(sub kind.Subresource, schema string) (*pathItem, 
 	return item, nil
 }
 
-// pathParameters are what stands in braces in a path, and those that all its requests take.
+// pathParameters returns the variables of a path and the parameters of all its requests.
 func (r *resource) pathParameters(named bool) []parameter {
 	var out []parameter
 	add := func(name, description string) {

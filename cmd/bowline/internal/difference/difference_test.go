@@ -18,8 +18,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/backup"
 )
 
-// A fork keeps the events that it begins with, which go from its source an hour after they were written: that is no difference.
-// That one is deleted before is one until then.
+// TestEventsWhoseTimeIsOverAreNoDifference checks that an event that expired in the source is not a
+// difference to a fork that still has it. An event that was deleted before its expiry is a difference until
+// it would have expired.
 func TestEventsWhoseTimeIsOverAreNoDifference(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
@@ -51,7 +52,7 @@ func TestEventsWhoseTimeIsOverAreNoDifference(t *testing.T) {
 	}, trial.Alone())
 }
 
-// expect says what differs from one plane to the other.
+// expect compares two planes and checks the names of the objects that differ.
 func expect(t *testing.T, before, after *bowlinetest.Plane, want ...string) {
 	t.Helper()
 	var found []string
@@ -66,13 +67,13 @@ func expect(t *testing.T, before, after *bowlinetest.Plane, want ...string) {
 	}
 }
 
-// start is when bubbles begin.
+// start is the initial time of a synctest bubble.
 var start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// stateOf reads the state that a plane has now.
+// stateOf reads the current state of a plane.
 func stateOf(t *testing.T, p *bowlinetest.Plane) *backup.Reader {
 	t.Helper()
-	config := p.Config()
+	config := p.RESTConfig()
 	by, err := rest.HTTPClientFor(config)
 	if err != nil {
 		t.Fatal(err)

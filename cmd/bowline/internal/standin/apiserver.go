@@ -18,7 +18,8 @@ import (
 	"github.com/bowline-dev/bowline"
 )
 
-// APIServer is kube-apiserver: it serves until ctx ends. An error says what is wrong with the arguments, or why it cannot serve.
+// APIServer runs bowline in place of kube-apiserver until ctx is done. It returns an error if the arguments
+// are invalid or the server cannot start.
 func APIServer(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var s apiServer
 	flags := s.flags(stdout)
@@ -38,8 +39,9 @@ func APIServer(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	}
 	plane, err := bowline.Start(ctx, bowline.Options{
 		Listen: net.JoinHostPort(s.bindAddress, s.port), TLS: certificates,
-		Log:         slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level})),
-		Controllers: []string{}, // as where there is no controller manager: suites finalize their namespaces themselves
+		Logger: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level})),
+		// As with envtest, there is no controller manager: suites finalize their namespaces themselves.
+		Controllers: []string{bowline.NoControllers},
 	})
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("port %s of %s is in use by another program", s.port, s.bindAddress)
@@ -52,8 +54,8 @@ func APIServer(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	return plane.Close()
 }
 
-// parse reads the arguments; done means that there is nothing more to do. Arguments that are empty are passed over, as the real
-// programs do: templates of flags, of old suites, leave some.
+// parse parses the arguments. If done is true, the caller returns err, which is nil after --help. Empty
+// arguments are skipped, as the real programs do: the flag templates of old suites can produce them.
 func parse(flags flagSet, args []string) (done bool, err error) {
 	err = flags.Parse(args)
 	switch {
@@ -70,7 +72,7 @@ func parse(flags flagSet, args []string) (done bool, err error) {
 	return false, nil
 }
 
-// tls is what the server shows, and whom it believes.
+// tls returns a configuration with the server's certificate and the authority of the client certificates.
 func (s *apiServer) tls() (*tls.Config, error) {
 	certFile, keyFile := s.certFile, s.keyFile
 	if certFile == "" && keyFile == "" {

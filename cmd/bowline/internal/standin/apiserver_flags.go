@@ -8,15 +8,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/bowline-dev/bowline/admission"
 	"github.com/bowline-dev/bowline/internal/kind/builtin"
+	"github.com/bowline-dev/bowline/internal/plugins"
 	"github.com/bowline-dev/bowline/object"
 )
 
 const aboutAPIServer = `kube-apiserver, as bowline stands in for it in tests with envtest: the Kubernetes API, with its objects in the
 memory of this process. A flag that asks for what bowline does not have is refused, and nothing starts.`
 
-// apiServer is what the flags of kube-apiserver say.
+// apiServer holds the values of the flags of kube-apiserver that bowline implements.
 type apiServer struct {
 	bindAddress, port          string
 	certDir, certFile, keyFile string
@@ -42,7 +42,7 @@ func (s *apiServer) flags(to io.Writer) flagSet {
 	return f
 }
 
-// addChecked adds what may be said as far as it is so.
+// addChecked adds the flags whose value must match the behavior of bowline.
 func addChecked(f flagSet) {
 	f.only("authorization-mode", "list", "members of system:masters may do everything, and others what system:discovery lets them, "+
 		"as with RBAC and no role bound: nobody can bind one, since roles are not served", "RBAC", "Node")
@@ -58,7 +58,7 @@ func addChecked(f flagSet) {
 }
 
 func pluginNames() (names []string) {
-	for _, plugin := range admission.Defaults() {
+	for _, plugin := range plugins.Defaults() {
 		names = append(names, plugin.Name())
 	}
 	return names
@@ -78,7 +78,8 @@ func isEnabled(plugin string) error {
 	return nil
 }
 
-// isGateOff refuses to turn on what is not known by its gate; what is off in bowline cannot be told from what has no gate.
+// isGateOff rejects every feature gate that is turned on, because bowline has no gates. It accepts any gate
+// that is turned off, because bowline cannot tell which features a gate covers.
 func isGateOff(setting string) error {
 	gate, on, ok := strings.Cut(setting, "=")
 	if !ok || on != "true" && on != "false" {
@@ -90,7 +91,8 @@ func isGateOff(setting string) error {
 	return nil
 }
 
-// isServedSo compares what is asked for with what a plane serves.
+// isServedSo checks one entry of --runtime-config against the group versions and resources that a plane
+// serves.
 func isServedSo(setting string) error {
 	name, on, given := strings.Cut(setting, "=")
 	if !given {
@@ -100,7 +102,7 @@ func isServedSo(setting string) error {
 		return fmt.Errorf("%q is no GROUP/VERSION=true or =false", setting)
 	}
 	if strings.HasPrefix(name, "api/") && on == "true" {
-		return nil // api/all, and those of a stage: all that there is, is served
+		return nil // api/all, api/ga, api/beta and api/alpha: everything that exists is served
 	}
 	served := isServed(strings.TrimPrefix(name, "api/"))
 	switch {
@@ -112,7 +114,7 @@ func isServedSo(setting string) error {
 	return nil
 }
 
-// isServed says whether a plane serves a group-version, or a resource of it, from its start.
+// isServed reports whether a new plane serves a group version, or one resource of it.
 func isServed(name string) bool {
 	version, resource := name, ""
 	if parts := strings.Split(name, "/"); len(parts) == 3 {
@@ -130,7 +132,8 @@ func isServed(name string) bool {
 	return false
 }
 
-// addIgnored adds what changes nothing that a client of a test sees. A ? marks those that need no value.
+// addIgnored adds flags without an effect that a test's client could observe. A trailing ? marks flags that
+// need no value.
 func addIgnored(f flagSet) {
 	f.ignored("ignored: bowline issues and reads no tokens", "service-account-issuer", "service-account-key-file",
 		"service-account-signing-key-file", "service-account-jwks-uri", "service-account-lookup?", "service-account-max-token-expiration",
@@ -160,8 +163,8 @@ func addRefused(f flagSet) {
 	f.refused("the server has one certificate, and takes TLS 1.2 and 1.3", "tls-sni-cert-key", "tls-min-version", "tls-cipher-suites")
 }
 
-// addInsecure adds a flag that old suites turn off. Help does not show it, since envtest takes a server that names it there for
-// one of Kubernetes 1.23 or older.
+// addInsecure adds --insecure-port, which old suites set to 0. The flag is hidden in the help text, because
+// envtest takes a server whose help mentions it for Kubernetes 1.23 or older.
 func addInsecure(f flagSet) {
 	f.only("insecure-port", "port", "all is served with TLS", "0")
 	f.Lookup("insecure-port").Hidden = true

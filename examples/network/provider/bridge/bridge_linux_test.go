@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { providertest.Main(m, New) }
 
-// needsRoot skips where the provider is not permitted.
+// needsRoot skips the test if the provider is not permitted.
 func needsRoot(t *testing.T) {
 	t.Helper()
 	if err := Probe(); err != nil {
@@ -28,7 +28,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// inside runs a change of the bridge in a network's namespace, as somebody else would make it.
+// inside returns a function that changes the bridge in a network's namespace behind the provider's back.
 func inside(change func(h *netlink.Handle, br netlink.Link) error) func(*testing.T, string) {
 	return func(t *testing.T, id string) {
 		t.Helper()
@@ -51,7 +51,7 @@ func address(t *testing.T, s string) *netlink.Addr {
 	return a
 }
 
-// emptyNamespace names a namespace with nothing in it, with what a half-made bridge has.
+// emptyNamespace creates a named namespace without a bridge.
 func emptyNamespace(t *testing.T, id string) {
 	t.Helper()
 	unlock, err := lockFolder()
@@ -118,13 +118,13 @@ func TestBridges(t *testing.T) {
 	})
 }
 
-func TestKilledAnywhereABridgeExistsOnce(t *testing.T) {
+func TestKilledProcessCreatesBridgeOnce(t *testing.T) {
 	needsRoot(t)
 	t.Parallel()
 	providertest.Killed(t, 10, "", New)
 }
 
-// hostNetwork is the host's own links and addresses.
+// hostNetwork returns the links and addresses of the host.
 func hostNetwork(t *testing.T) []string {
 	t.Helper()
 	var found []string
@@ -142,7 +142,7 @@ func hostNetwork(t *testing.T) []string {
 	return found
 }
 
-func TestTheHostsOwnNetworkDoesNotChange(t *testing.T) {
+func TestHostNetworkIsUnchanged(t *testing.T) {
 	needsRoot(t)
 	t.Parallel()
 	before := hostNetwork(t)

@@ -15,20 +15,21 @@ import (
 	gophersubnets "github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 )
 
-// api is what is used of Neutron's API: https://docs.openstack.org/api-ref/network/v2. Its errors are gophercloud's, and those below.
+// api is a client for the part of Neutron's API that the provider uses:
+// https://docs.openstack.org/api-ref/network/v2. Its errors are those of gophercloud and the ones below.
 type api struct {
 	client  *gophercloud.ServiceClient
 	timeout time.Duration
 }
 
 var (
-	// errMoved is that a thing is no longer as it was when it was decided what to do with it.
-	errMoved = errors.New("it was changed meanwhile")
-	// errNoNeutron is an answer that says yes, and nothing of what was asked for.
+	// errConflict means that a resource has changed since it was read, so the decision to write is outdated.
+	errConflict = errors.New("it was changed meanwhile")
+	// errNoNeutron means that a successful response lacks the requested content.
 	errNoNeutron = errors.New("the answer is not Neutron's")
 )
 
-// network is what is read of a Neutron network.
+// network contains the fields of a Neutron network that the provider reads.
 type network struct {
 	ID          string   `json:"id"`
 	Name        string   `json:"name"`
@@ -39,7 +40,7 @@ type network struct {
 	Revision    int      `json:"revision_number"`
 }
 
-// subnet is what is read of a Neutron subnet. Gateway is empty when it has none.
+// subnet contains the fields of a Neutron subnet that the provider reads. Gateway is empty if it has none.
 type subnet struct {
 	ID          string                         `json:"id"`
 	Description string                         `json:"description"`
@@ -51,7 +52,7 @@ type subnet struct {
 	Revision    int                            `json:"revision_number"`
 }
 
-// port is what is read of a Neutron port.
+// port contains the fields of a Neutron port that the provider reads.
 type port struct {
 	ID        string `json:"id"`
 	NetworkID string `json:"network_id"`
@@ -59,22 +60,23 @@ type port struct {
 	Device    string `json:"device_id"`
 }
 
-// The fields that are asked for, since each costs Neutron time.
+// The requested fields. Neutron computes only these, which saves time.
 var (
 	networkFields = []string{"id", "name", "description", "admin_state_up", "subnets", "created_at", "revision_number"}
 	subnetFields  = []string{"id", "description", "network_id", "cidr", "gateway_ip", "allocation_pools", "created_at", "revision_number"}
 	portFields    = []string{"id", "network_id", "device_owner", "device_id"}
 )
 
-// atOnce is how many values one list may be filtered by: they are part of the URL, whose length servers limit to 8 KiB.
+// atOnce is the number of filter values in one list request: they are part of the URL, which servers limit to
+// 8 KiB.
 const atOnce = 50
 
-// networks lists the networks that have one of the values in a field.
+// networks lists the networks whose field has one of the values.
 func (a *api) networks(ctx context.Context, field string, values ...string) ([]network, error) {
 	return list[network](ctx, a, "networks", networkFields, field, values)
 }
 
-// subnets lists the subnets that have one of the values in a field.
+// subnets lists the subnets whose field has one of the values.
 func (a *api) subnets(ctx context.Context, field string, values ...string) ([]subnet, error) {
 	return list[subnet](ctx, a, "subnets", subnetFields, field, values)
 }
@@ -84,7 +86,8 @@ func (a *api) ports(ctx context.Context, networks ...string) ([]port, error) {
 	return list[port](ctx, a, "ports", portFields, "network_id", networks)
 }
 
-// list reads those of a collection that have one of the values in a field, as many values at a time as fit into a URL.
+// list lists the resources of a collection whose field has one of the values, with as many values in each
+// request as fit into a URL.
 func list[T any](ctx context.Context, a *api, collection string, fields []string, field string, values []string) ([]T, error) {
 	var all []T
 	for chunk := range slices.Chunk(values, atOnce) {
@@ -100,8 +103,9 @@ func list[T any](ctx context.Context, a *api, collection string, fields []string
 	return all, nil
 }
 
-// page reads one page of a collection, and where the next one is. An answer without the collection, as of something that stands
-// before a Neutron which is away, is errNoNeutron: gophercloud's own lists would be empty, and what is there be taken for gone.
+// page reads one page of a collection and returns the URL of the next one. A response without the collection,
+// such as that of a proxy in front of an unavailable Neutron, is errNoNeutron. gophercloud's own lists would
+// be empty, and existing networks would appear to be gone.
 func page[T any](ctx context.Context, a *api, collection, at string) (page []T, next string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
@@ -124,7 +128,7 @@ func page[T any](ctx context.Context, a *api, collection, at string) (page []T, 
 	return page, next, err
 }
 
-// newNetworks are networks to be made in one request: Neutron makes all of them, or none.
+// newNetworks are networks to be created in one request. Neutron creates all of them or none.
 type newNetworks []gophernetworks.CreateOpts
 
 func (n newNetworks) ToNetworkCreateMap() (map[string]any, error) {
@@ -151,23 +155,23 @@ func (a *api) createNetworks(ctx context.Context, n newNetworks) ([]network, err
 func (a *api) createSubnet(ctx context.Context, s gophersubnets.CreateOpts) error {
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
-	return moved(gophersubnets.Create(ctx, a.client, s).Err, http.StatusNotFound) // which is the network
+	return asConflict(gophersubnets.Create(ctx, a.client, s).Err, http.StatusNotFound) // the network is gone
 }
 
-// updateNetwork changes a network that is still as it was read.
+// updateNetwork changes a network on the condition that it has not changed since it was read.
 func (a *api) updateNetwork(ctx context.Context, n network, change gophernetworks.UpdateOpts) error {
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
 	change.RevisionNumber = &n.Revision
-	return moved(gophernetworks.Update(ctx, a.client, n.ID, change).Err, http.StatusNotFound, http.StatusPreconditionFailed)
+	return asConflict(gophernetworks.Update(ctx, a.client, n.ID, change).Err, http.StatusNotFound, http.StatusPreconditionFailed)
 }
 
-// updateSubnet changes a subnet that is still as it was read.
+// updateSubnet changes a subnet on the condition that it has not changed since it was read.
 func (a *api) updateSubnet(ctx context.Context, s subnet, change gophersubnets.UpdateOpts) error {
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
 	change.RevisionNumber = &s.Revision
-	return moved(gophersubnets.Update(ctx, a.client, s.ID, change).Err, http.StatusNotFound, http.StatusPreconditionFailed)
+	return asConflict(gophersubnets.Update(ctx, a.client, s.ID, change).Err, http.StatusNotFound, http.StatusPreconditionFailed)
 }
 
 func (a *api) deleteNetwork(ctx context.Context, n network) error {
@@ -178,7 +182,8 @@ func (a *api) deleteSubnet(ctx context.Context, s subnet) error {
 	return a.delete(ctx, "subnets", s.ID, s.Revision)
 }
 
-// delete removes a thing that is still as it was read. That it has gone is no error.
+// delete removes a resource on the condition that it has not changed since it was read. It succeeds if the
+// resource is already gone.
 func (a *api) delete(ctx context.Context, resource, id string, revision int) error {
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
@@ -188,13 +193,13 @@ func (a *api) delete(ctx context.Context, resource, id string, revision int) err
 	if gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
 		return nil
 	}
-	return moved(err, http.StatusPreconditionFailed)
+	return asConflict(err, http.StatusPreconditionFailed)
 }
 
-// moved turns an answer with one of the codes into errMoved.
-func moved(err error, codes ...int) error {
+// moved converts a response with one of the status codes into errConflict.
+func asConflict(err error, codes ...int) error {
 	if slices.ContainsFunc(codes, func(code int) bool { return gophercloud.ResponseCodeIs(err, code) }) {
-		return fmt.Errorf("%w: %w", errMoved, err)
+		return fmt.Errorf("%w: %w", errConflict, err)
 	}
 	return err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
-// attempts is how often a network is read and acted on when others change it at the same time.
+// attempts is how often an operation reads and writes if others change the network concurrently.
 const attempts = 5
 
 // Apply implements provider.Provider. It writes only what differs.
@@ -21,23 +21,24 @@ func (p *networks) Apply(ctx context.Context, want provider.Network) error {
 	if err := provider.CheckUID(want.UID); err != nil {
 		return err
 	}
-	if err := possible(want); err != nil {
+	if err := checkSupported(want); err != nil {
 		return err
 	}
 	seen, _ := want.Found.(*found)
 	return p.act(ctx, want.UID, seen, func(f found) error {
-		n, err := p.one(ctx, want.UID, f)
+		n, err := p.ensureNetwork(ctx, want.UID, f)
 		if err != nil {
 			return err
 		}
-		if err := p.mend(ctx, n, want.UID); err != nil {
+		if err := p.repairNetwork(ctx, n, want.UID); err != nil {
 			return err
 		}
-		return p.fit(ctx, want, n, f.of(n))
+		return p.ensureSubnet(ctx, want, n, f.of(n))
 	})
 }
 
-// Delete implements provider.Provider. Neutron removes a network's subnets with it, or nothing while there are ports.
+// Delete implements provider.Provider. Neutron removes a network's subnets with it, or refuses to remove
+// anything while the network has ports.
 func (p *networks) Delete(ctx context.Context, uid types.UID) error {
 	return p.act(ctx, uid, nil, func(f found) error {
 		var failed []error
@@ -47,13 +48,13 @@ func (p *networks) Delete(ctx context.Context, uid types.UID) error {
 		if err := errors.Join(failed...); err != nil {
 			return err
 		}
-		p.know(uid, "")
+		p.setKnown(uid, "")
 		return nil
 	})
 }
 
-// act reads what there is for an object, unless that has just been seen, and acts on it; again for as long as others were quicker.
-// An error of it is explained.
+// act reads the networks of an object, unless the caller has just done so, and calls decide with them. It
+// repeats both after a concurrent change. It returns errors as explained to the user.
 func (p *networks) act(ctx context.Context, uid types.UID, seen *found, decide func(found) error) error {
 	var err error
 	for range attempts {
@@ -61,7 +62,7 @@ func (p *networks) act(ctx context.Context, uid types.UID, seen *found, decide f
 		if f, err = p.unlessSeen(ctx, uid, seen); err == nil {
 			err = decide(f)
 		}
-		if !errors.Is(err, errMoved) {
+		if !errors.Is(err, errConflict) {
 			break
 		}
 		seen = nil
@@ -76,13 +77,13 @@ func (p *networks) unlessSeen(ctx context.Context, uid types.UID, seen *found) (
 	return p.lookAgain(ctx, uid)
 }
 
-// lookAgain is look, also for strays.
+// lookAgain is like look, but also finds strays, whose uid is a Neutron ID.
 func (p *networks) lookAgain(ctx context.Context, uid types.UID) (found, error) {
 	p.mu.Lock()
 	stray := p.strays[uid]
 	p.mu.Unlock()
 	if !stray {
-		return p.look(ctx, uid)
+		return p.read(ctx, uid)
 	}
 	all, err := p.api.networks(ctx, "id", string(uid))
 	return found{networks: slices.DeleteFunc(all, func(n network) bool {
@@ -91,9 +92,9 @@ func (p *networks) lookAgain(ctx context.Context, uid types.UID) (found, error) 
 	})}, err
 }
 
-// one makes an object's network if there is none, and removes the others if there are several: a request to make one may have
-// been carried out although its answer was lost, and two controllers may have run at a time.
-func (p *networks) one(ctx context.Context, uid types.UID, f found) (network, error) {
+// one creates an object's network if it does not exist, and removes duplicates. Duplicates exist if Neutron
+// processed a request whose response was lost, or if two controllers ran.
+func (p *networks) ensureNetwork(ctx context.Context, uid types.UID, f found) (network, error) {
 	switch len(f.networks) {
 	case 0:
 		n, err := p.creates.ask(ctx, uid)
@@ -108,11 +109,12 @@ func (p *networks) one(ctx context.Context, uid types.UID, f found) (network, er
 	for _, n := range others {
 		err = errors.Join(err, p.remove(ctx, n, p.ID(uid)))
 	}
-	p.know(uid, keep.ID)
+	p.setKnown(uid, keep.ID)
 	return keep, err
 }
 
-// choose is which of several networks stays: the oldest of those that have ports or, where none has, the oldest.
+// choose decides which of several networks to retain: the oldest one that has ports or, if none has any, the
+// oldest.
 func (p *networks) choose(ctx context.Context, several []network) (keep network, others []network, err error) {
 	ids := make([]string, 0, len(several))
 	for _, n := range several {
@@ -123,15 +125,16 @@ func (p *networks) choose(ctx context.Context, several []network) (keep network,
 		return network{}, nil, err
 	}
 	used := map[string]bool{}
-	for _, port := range inTheWay(ports) {
+	for _, port := range blockingPorts(ports) {
 		used[port.NetworkID] = true
 	}
 	at := max(0, slices.IndexFunc(several, func(n network) bool { return used[n.ID] }))
 	return several[at], slices.Delete(slices.Clone(several), at, at+1), nil
 }
 
-// createAll makes the networks of several objects with one request, which costs half as much as one for each. If Neutron refuses
-// that, each is made alone, so that nobody suffers for another.
+// createAll creates the networks of several objects with one request, which costs half as much as one request
+// for each. If Neutron refuses the request, each network is created alone, so that an error for one object
+// does not affect the rest.
 func (p *networks) createAll(ctx context.Context, uids []types.UID) map[types.UID]answer[network] {
 	var all newNetworks
 	for _, uid := range uids {
@@ -157,8 +160,8 @@ func (p *networks) createAll(ctx context.Context, uids []types.UID) map[types.UI
 	return answers
 }
 
-// mend makes a network again what all of ours are.
-func (p *networks) mend(ctx context.Context, n network, uid types.UID) error {
+// mend restores the name, description and state of a network.
+func (p *networks) repairNetwork(ctx context.Context, n network, uid types.UID) error {
 	var change gophernetworks.UpdateOpts
 	if id := p.ID(uid); n.Name != id {
 		change.Name = &id
@@ -175,11 +178,11 @@ func (p *networks) mend(ctx context.Context, n network, uid types.UID) error {
 	return p.api.updateNetwork(ctx, n, change)
 }
 
-// remove removes a network that is still as it was read.
+// remove removes a network on the condition that it has not changed since it was read.
 func (p *networks) remove(ctx context.Context, n network, id string) error {
 	err := p.api.deleteNetwork(ctx, n)
 	if !inUse(err) {
 		return err
 	}
-	return p.blame(ctx, n.ID, fmt.Sprintf("network %s cannot be removed", id))
+	return p.inUseProblem(ctx, n.ID, fmt.Sprintf("network %s cannot be removed", id))
 }

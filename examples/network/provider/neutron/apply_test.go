@@ -23,14 +23,14 @@ import (
 
 const plane = "plane"
 
-// recorded is a Neutron in memory of which each request is written down, and that may be disturbed.
+// recorded is a transport to a Neutron in memory that records requests and may inject faults.
 type recorded struct {
 	neutrontest.Fake
 	user somebody
 
 	mu       sync.Mutex
 	requests []string
-	// before is called with each request before it is served; an answer that is not nil is given instead.
+	// before is called with each request before Neutron is. Neutron answers if it returns nil and no error.
 	before func(*http.Request) (*http.Response, error)
 }
 
@@ -40,7 +40,8 @@ func newRecorded() *recorded {
 	return r
 }
 
-// RoundTrip writes a request down as in "PUT networks" or, when it has no precondition and wants one, "PUT networks blindly".
+// RoundTrip records a request, such as "PUT networks", or "PUT networks blindly" if it is a write without a
+// precondition.
 func (r *recorded) RoundTrip(q *http.Request) (*http.Response, error) {
 	parts := strings.Split(strings.TrimPrefix(path.Clean(q.URL.Path), "/v2.0/"), "/")
 	line := q.Method + " " + parts[0]
@@ -66,7 +67,7 @@ func (r *recorded) disturb(f func(*http.Request) (*http.Response, error)) {
 	r.before = f
 }
 
-// took is the requests since it was called last.
+// took returns the requests since its last call.
 func (r *recorded) took() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,8 +99,8 @@ func apply(t *testing.T, p provider.Provider, want provider.Network) {
 
 var look = []string{"GET networks", "GET subnets"}
 
-// What a change costs, and that it is never blind.
-func TestOnlyWhatDiffersIsWrittenAndOnlyToWhatWasRead(t *testing.T) {
+// The number of requests of each change, none of which is unconditional.
+func TestWritesAreMinimalAndConditional(t *testing.T) {
 	t.Parallel()
 	text, down := "somebody's", false
 	for name, c := range map[string]struct {
@@ -144,8 +145,8 @@ func TestOnlyWhatDiffersIsWrittenAndOnlyToWhatWasRead(t *testing.T) {
 	}
 }
 
-// Somebody changes a thing between the look at it and the write.
-func TestWhatWasChangedMeanwhileIsReadAndComparedAgain(t *testing.T) {
+// Another client changes a resource between the read and the write.
+func TestConflictingWriteIsRetried(t *testing.T) {
 	t.Parallel()
 	for name, method := range map[string]string{"update": http.MethodPut, "delete": http.MethodDelete} {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +154,7 @@ func TestWhatWasChangedMeanwhileIsReadAndComparedAgain(t *testing.T) {
 			r := newRecorded()
 			p := r.provider(t)
 			apply(t, p, wanted("uid", "10.1.0.0/16", "10.1.0.1"))
-			times := 0 // that somebody is quicker
+			times := 0 // how often the other client writes first
 			r.disturb(func(q *http.Request) (*http.Response, error) {
 				if q.Method == method && times > 0 {
 					times--
@@ -181,7 +182,7 @@ func TestWhatWasChangedMeanwhileIsReadAndComparedAgain(t *testing.T) {
 	}
 }
 
-func TestSubnetsOfOthersAreLeft(t *testing.T) {
+func TestForeignSubnetsArePreserved(t *testing.T) {
 	t.Parallel()
 	r := newRecorded()
 	p := r.provider(t)
@@ -203,7 +204,7 @@ func TestSubnetsOfOthersAreLeft(t *testing.T) {
 	}
 }
 
-// Networks of their own may have the same addresses.
+// Separate networks may have the same addresses.
 func TestNetworksMayOverlap(t *testing.T) {
 	t.Parallel()
 	p := newRecorded().provider(t)
@@ -211,8 +212,8 @@ func TestNetworksMayOverlap(t *testing.T) {
 	apply(t, p, wanted("two", "10.1.0.0/16", "10.1.0.1"))
 }
 
-// What Neutron does not make is refused before the subnet goes that it would replace.
-func TestWhatNeutronDoesNotMakeCostsNothing(t *testing.T) {
+// A range that Neutron does not support is refused before the existing subnet is removed.
+func TestUnsupportedRangesAreRefusedLocally(t *testing.T) {
 	t.Parallel()
 	r := newRecorded()
 	p := r.provider(t)
@@ -236,8 +237,8 @@ func TestWhatNeutronDoesNotMakeCostsNothing(t *testing.T) {
 	}
 }
 
-// A network that nothing identifies any longer is not forgotten: it is swept.
-func TestNetworkThatLostNameAndSubnetIsSwept(t *testing.T) {
+// A network that has lost both its name and its subnet is still found by its description, and swept.
+func TestUnidentifiableNetworkIsListed(t *testing.T) {
 	t.Parallel()
 	r := newRecorded()
 	p := r.provider(t)

@@ -19,8 +19,8 @@ import (
 
 const markOfPlane = "made by Bowline, plane " + plane
 
-// Somebody's network is not ours because its subnet's description is a copy.
-func TestCopiedDescriptionGivesNothingAway(t *testing.T) {
+// A subnet's description alone does not make its network ours: another user may have copied it.
+func TestCopiedDescriptionIsNotOwnership(t *testing.T) {
 	t.Parallel()
 	r := newRecorded()
 	p := r.provider(t)
@@ -32,8 +32,8 @@ func TestCopiedDescriptionGivesNothingAway(t *testing.T) {
 	r.user.network(t, "somebody's")
 }
 
-// A stray that is somebody's again when it is to be swept, stays.
-func TestStrayThatIsNoLongerOneIsNotSwept(t *testing.T) {
+// A stray that has been renamed or has lost its mark by the time of the sweep is not removed.
+func TestChangedStrayIsNotDeleted(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(p provider.Provider) gophernetworks.UpdateOpts{
 		"named": func(p provider.Provider) gophernetworks.UpdateOpts {
@@ -63,8 +63,8 @@ func TestStrayThatIsNoLongerOneIsNotSwept(t *testing.T) {
 	}
 }
 
-// A network that was renamed while somebody watches is told of by the uid that it had.
-func TestWatchKnowsARenamedNetwork(t *testing.T) {
+// If a network is renamed while it is watched, the watch still reports it under the UID of its former name.
+func TestWatchReportsRenamedNetwork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorded()
@@ -86,8 +86,9 @@ func TestWatchKnowsARenamedNetwork(t *testing.T) {
 	})
 }
 
-// Pools that nobody has touched are all addresses but the gateway's, also when that is another one; somebody's stay theirs.
-func TestPoolsMakeRoomForTheGateway(t *testing.T) {
+// If the gateway changes, unmodified pools again cover all addresses but the gateway's; pools that another
+// client set remain, apart from the gateway's address.
+func TestPoolsExcludeTheGateway(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		pools, want []gophersubnets.AllocationPool
@@ -116,8 +117,8 @@ func TestPoolsMakeRoomForTheGateway(t *testing.T) {
 	}
 }
 
-// The longest names that Kubernetes has are longer than Neutron's.
-func TestLongNamesAreCut(t *testing.T) {
+// Names of objects in Kubernetes may be longer than names in Neutron.
+func TestLongNamesAreTruncated(t *testing.T) {
 	t.Parallel()
 	r := newRecorded()
 	p := r.provider(t)
@@ -126,8 +127,8 @@ func TestLongNamesAreCut(t *testing.T) {
 	apply(t, p, want)
 }
 
-// Somebody removes a thing between the look at it and what is to be done with it.
-func TestWhatHasGoneMeanwhileIsNoFailure(t *testing.T) {
+// Another client removes a resource between the read and the write.
+func TestConcurrentRemovalIsHandled(t *testing.T) {
 	t.Parallel()
 	for request, act := range map[string]func(t *testing.T, p provider.Provider){
 		"DELETE": func(t *testing.T, p provider.Provider) { must(t, p.Delete(t.Context(), "uid")) },
@@ -151,17 +152,17 @@ func TestWhatHasGoneMeanwhileIsNoFailure(t *testing.T) {
 	}
 }
 
-// Neutron's own ports keep nobody's network, and are not counted among those that do.
-func TestPortsOfNeutronAreNotInTheWay(t *testing.T) {
+// Neutron's own ports do not block the removal of a network and are not counted.
+func TestNeutronPortsDoNotBlock(t *testing.T) {
 	t.Parallel()
 	all := []port{{ID: "1", Owner: "network:dhcp"}, {ID: "2", Owner: "compute:nova"}, {ID: "3", Owner: "network:distributed"}, {ID: "4"}}
-	if got := names(inTheWay(all)); got != "2 ports are on it, 4 (of nobody), 2 (of compute:nova)" {
+	if got := names(blockingPorts(all)); got != "2 ports are on it, 4 (of nobody), 2 (of compute:nova)" {
 		t.Errorf("it says %q", got)
 	}
 }
 
-// An address that a port has cannot be the gateway's.
-func TestGatewayThatAPortHasIsInUse(t *testing.T) {
+// An address that a port uses cannot become the gateway's.
+func TestGatewayUsedByPort(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t, func(q *http.Request) (*http.Response, error) {
 		const id = "bowline.plane.uid"

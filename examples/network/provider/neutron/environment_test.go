@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider/neutron/neutrontest"
 )
 
-// setEnvironment sets the variables, and empties all others that count.
+// setEnvironment sets the variables and clears all other OpenStack variables.
 func setEnvironment(t *testing.T, variables map[string]string) {
 	t.Helper()
 	for _, line := range os.Environ() {
@@ -22,13 +22,13 @@ func setEnvironment(t *testing.T, variables map[string]string) {
 			t.Setenv(name, "")
 		}
 	}
-	t.Setenv("XDG_CONFIG_HOME", t.TempDir()) // where a clouds.yaml could be
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir()) // no clouds.yaml of the user
 	for name, value := range variables {
 		t.Setenv(name, value)
 	}
 }
 
-func TestEnvironmentNamesAnOpenStackOrNone(t *testing.T) {
+func TestConfigured(t *testing.T) {
 	setEnvironment(t, map[string]string{"OS_PROJECT_NAME": "p"})
 	if Configured() {
 		t.Error("a project alone is no OpenStack")
@@ -41,7 +41,7 @@ func TestEnvironmentNamesAnOpenStackOrNone(t *testing.T) {
 	}
 }
 
-func TestWrongOrHalfSetEnvironmentSaysWhichVariable(t *testing.T) {
+func TestInvalidEnvironmentNamesVariable(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "clouds.yaml")
 	must(t, os.WriteFile(broken, []byte("clouds: {other: {}, empty: {}, nowhere: {auth: {username: u}}}"), 0o600))
 	for says, variables := range map[string]map[string]string{
@@ -70,7 +70,8 @@ func TestWrongOrHalfSetEnvironmentSaysWhichVariable(t *testing.T) {
 }
 
 func TestNeutronWithoutKeystone(t *testing.T) {
-	server := neutrontest.ForTest(t)
+	server := httptest.NewServer(&neutrontest.Fake{})
+	t.Cleanup(server.Close)
 	setEnvironment(t, map[string]string{"OS_AUTH_TYPE": "none", "OS_ENDPOINT": server.URL, "OS_PROJECT_ID": "without-keystone"})
 	client, err := FromEnvironment(t.Context())
 	must(t, err)
@@ -82,11 +83,12 @@ func TestNeutronWithoutKeystone(t *testing.T) {
 	}
 }
 
-// openStack is a Keystone, whose password may change and whose tokens may be taken back, and a Neutron in memory that asks for them.
+// openStack is a Keystone, whose password may change and whose tokens may be revoked, in front of a Neutron
+// in memory.
 type openStack struct {
 	*httptest.Server
 	password atomic.Value
-	token    atomic.Int64 // the one that holds
+	token    atomic.Int64 // number of the valid token
 	logins   atomic.Int64
 }
 
@@ -146,7 +148,7 @@ func (o *openStack) variables(password string) map[string]string {
 	}
 }
 
-func TestCredentialsAreUsedAndTokensRenewed(t *testing.T) {
+func TestTokensAreRenewed(t *testing.T) {
 	o := newOpenStack(t)
 	setEnvironment(t, o.variables("secret"))
 	client, err := FromEnvironment(t.Context())
@@ -154,7 +156,7 @@ func TestCredentialsAreUsedAndTokensRenewed(t *testing.T) {
 	p, err := New(plane, client, Options{})
 	must(t, err)
 	apply(t, p, wanted("uid", "10.1.0.0/16", "10.1.0.1"))
-	o.token.Add(1) // the old one has expired
+	o.token.Add(1) // the old token has expired
 	apply(t, p, wanted("uid", "10.2.0.0/16", "10.2.0.1"))
 	if logins := o.logins.Load(); logins != 2 {
 		t.Errorf("there were %d logins, want one more than at first", logins)
@@ -173,7 +175,7 @@ func TestCredentialsAreUsedAndTokensRenewed(t *testing.T) {
 	}
 }
 
-func TestCloudOfACloudsFile(t *testing.T) {
+func TestCloudFromCloudsFile(t *testing.T) {
 	o := newOpenStack(t)
 	file := filepath.Join(t.TempDir(), "clouds.yaml")
 	must(t, os.WriteFile(file, []byte(`
@@ -190,7 +192,7 @@ clouds:
 	apply(t, p, wanted("uid", "10.1.0.0/16", "10.1.0.1"))
 }
 
-func TestOpenStackThatRefusesOrHasNoNeutron(t *testing.T) {
+func TestLoginFailures(t *testing.T) {
 	o := newOpenStack(t)
 	setEnvironment(t, o.variables("wrong"))
 	_, err := FromEnvironment(t.Context())

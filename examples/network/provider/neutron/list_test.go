@@ -11,9 +11,9 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
-// What stands before a Neutron that is away may answer anything. Nothing of that is taken for a list of no networks, which would let
-// an object go while its network stays.
-func TestAnswerThatIsNoListSaysNothingOfNetworks(t *testing.T) {
+// A proxy in front of an unavailable Neutron may return any response. None of them counts as an empty list,
+// which would permit the deletion of an object while its network still exists.
+func TestInvalidListIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []struct {
 		status int
@@ -47,7 +47,7 @@ func TestAnswerThatIsNoListSaysNothingOfNetworks(t *testing.T) {
 	}
 }
 
-// A Neutron may give fewer objects at a time than there are (pagination_max_limit).
+// A Neutron may limit the number of objects in a page (pagination_max_limit).
 func TestListsAreReadPageByPage(t *testing.T) {
 	t.Parallel()
 	r := newRecorded()
@@ -70,8 +70,8 @@ func TestListsAreReadPageByPage(t *testing.T) {
 	}
 }
 
-// A request for many has several parts, since servers limit how long a URL may be.
-func TestManyAreAskedForInParts(t *testing.T) {
+// A list with many filter values is split into several requests, since servers limit the length of a URL.
+func TestLongListsAreSplit(t *testing.T) {
 	t.Parallel()
 	r := newRecorded()
 	p := r.provider(t).(*networks)

@@ -14,8 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
-// What a dashboard's file has beside each other is no contradiction.
-func TestIdsCountBesideNames(t *testing.T) {
+// A file of the dashboard may contain both an ID and a name.
+func TestIDsOverrideNames(t *testing.T) {
 	o := newOpenStack(t)
 	for name, more := range map[string]map[string]string{
 		"user":    {"OS_USER_ID": "u", "OS_USER_DOMAIN_ID": "default"},
@@ -32,8 +32,9 @@ func TestIdsCountBesideNames(t *testing.T) {
 	}
 }
 
-// A login that can never be ends the program with the variable to change; it is not waited for.
-func TestLoginThatCannotBeIsNotWaitedFor(t *testing.T) {
+// A login that cannot succeed ends the program with an error that names the variable to change; it is not
+// retried.
+func TestPermanentLoginErrors(t *testing.T) {
 	o := newOpenStack(t)
 	secure := httptest.NewTLSServer(o.Config.Handler)
 	t.Cleanup(secure.Close)
@@ -57,7 +58,7 @@ clouds: {mine: {auth: {auth_url: "`+o.URL+`/identity/v3", username: u, user_id: 
 	}
 }
 
-func TestAuthorityOfTheCloudIsTrusted(t *testing.T) {
+func TestCloudCertificateAuthority(t *testing.T) {
 	o := newOpenStack(t)
 	secure := httptest.NewTLSServer(o.Config.Handler)
 	t.Cleanup(secure.Close)
@@ -70,7 +71,7 @@ func TestAuthorityOfTheCloudIsTrusted(t *testing.T) {
 	must(t, err)
 }
 
-func TestWhatKeystoneAnswersToALogin(t *testing.T) {
+func TestKeystoneStatusCodes(t *testing.T) {
 	for answer, want := range map[int]provider.Reason{
 		http.StatusUnauthorized: provider.Unauthorized, http.StatusForbidden: provider.Unauthorized,
 		http.StatusTooManyRequests: provider.Unreachable, http.StatusServiceUnavailable: provider.Unreachable,

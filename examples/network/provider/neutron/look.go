@@ -12,15 +12,16 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
-// found is what Neutron has for one object: one network with one subnet, unless something went wrong.
+// found contains the Neutron resources of one object: one network with one subnet, unless something went
+// wrong.
 type found struct {
 	networks []network // the oldest first
-	subnets  []subnet  // those of the networks' that are marked as the object's, the oldest first
+	subnets  []subnet  // subnets of these networks that are marked as the object's, the oldest first
 }
 
 // Get implements provider.Provider.
 func (p *networks) Get(ctx context.Context, uid types.UID) (provider.Actual, error) {
-	f, err := p.look(ctx, uid)
+	f, err := p.read(ctx, uid)
 	if err != nil {
 		return provider.Actual{}, p.explain(err, p.ID(uid))
 	}
@@ -30,28 +31,29 @@ func (p *networks) Get(ctx context.Context, uid types.UID) (provider.Actual, err
 	return f.actual(p.ID(uid), p.mark()), nil
 }
 
-// look reads what there is for an object, together with what others want to know at that time.
-func (p *networks) look(ctx context.Context, uid types.UID) (found, error) {
+// look reads the resources of an object, sharing the requests with concurrent callers.
+func (p *networks) read(ctx context.Context, uid types.UID) (found, error) {
 	f, err := p.looks.ask(ctx, uid)
 	if err == nil {
-		p.know(uid, f.id())
+		p.setKnown(uid, f.id())
 	}
 	return f, err
 }
 
-// lookAtAll reads what there is for several objects, with two requests.
+// lookAtAll reads the resources of several objects with two requests.
 func (p *networks) lookAtAll(ctx context.Context, uids []types.UID) map[types.UID]answer[found] {
 	answers := map[types.UID]answer[found]{}
-	all, err := p.read(ctx, uids)
+	all, err := p.readAll(ctx, uids)
 	for _, uid := range uids {
 		answers[uid] = answer[found]{all[p.ID(uid)], err}
 	}
 	return answers
 }
 
-// read finds networks by their name and subnets by their description, by the objects' IDs. A network with another name is an
-// object's if it has its subnet, and is marked as the plane's: a description that somebody copied gives nothing away.
-func (p *networks) read(ctx context.Context, uids []types.UID) (map[string]found, error) {
+// read finds networks by name and subnets by description, both of which contain the object's ID. A network
+// with another name belongs to an object if it contains the object's subnet and has the mark of the plane: a
+// copied description alone does not suffice.
+func (p *networks) readAll(ctx context.Context, uids []types.UID) (map[string]found, error) {
 	ids := make([]string, 0, len(uids))
 	for _, uid := range uids {
 		ids = append(ids, p.ID(uid))
@@ -64,7 +66,7 @@ func (p *networks) read(ctx context.Context, uids []types.UID) (map[string]found
 	if err != nil {
 		return nil, err
 	}
-	owner := map[string]string{} // of a network, by its Neutron id
+	owner := map[string]string{} // ID of the object by Neutron ID of the network
 	for _, n := range networks {
 		owner[n.ID] = n.Name
 	}
@@ -87,7 +89,7 @@ func (p *networks) read(ctx context.Context, uids []types.UID) (map[string]found
 	return gather(networks, subnets, owner), nil
 }
 
-// gather sorts networks and subnets by the objects that they are there for.
+// gather groups networks and subnets by the ID of their object.
 func gather(networks []network, subnets []subnet, owner map[string]string) map[string]found {
 	slices.SortFunc(networks, func(a, b network) int { return strings.Compare(a.Created+a.ID, b.Created+b.ID) })
 	slices.SortFunc(subnets, func(a, b subnet) int { return strings.Compare(a.Created+a.ID, b.Created+b.ID) })
@@ -106,7 +108,7 @@ func gather(networks []network, subnets []subnet, owner map[string]string) map[s
 	return all
 }
 
-// id is what Neutron calls the network; empty for none.
+// id returns the Neutron ID of the network; empty if there is none.
 func (f found) id() string {
 	if len(f.networks) == 0 {
 		return ""
@@ -114,12 +116,12 @@ func (f found) id() string {
 	return f.networks[0].ID
 }
 
-// of is those of the subnets that are in a network.
+// of returns the subnets in a network.
 func (f found) of(n network) []subnet {
 	return slices.DeleteFunc(slices.Clone(f.subnets), func(s subnet) bool { return s.NetworkID != n.ID })
 }
 
-// actual is what was found, as the controller compares it.
+// actual converts the resources for the comparison by the controller.
 func (f found) actual(id, mark string) provider.Actual {
 	actual := provider.Actual{ID: id, Found: &f}
 	var faults []string
@@ -142,13 +144,13 @@ func (f found) actual(id, mark string) provider.Actual {
 	return actual
 }
 
-// prefix is the subnet's address range, the zero value for one that does not parse.
+// prefix returns the subnet's address range, or the zero value if it is invalid.
 func (s subnet) prefix() netip.Prefix {
 	cidr, _ := netip.ParsePrefix(s.CIDR)
 	return cidr
 }
 
-// gateway is the subnet's gateway, the zero value for none.
+// gateway returns the subnet's gateway, or the zero value if it has none.
 func (s subnet) gateway() netip.Addr {
 	gateway, _ := netip.ParseAddr(s.Gateway)
 	return gateway

@@ -1,16 +1,16 @@
-// Package neutron is the provider whose networks are those of OpenStack: for each object a Neutron network with one subnet. It
-// talks to Neutron with gophercloud. The controller uses it through provider.Provider.
+// Package neutron implements provider.Provider with OpenStack: each object has a Neutron network with one
+// subnet. It accesses Neutron through gophercloud.
 //
-// What is whose, at a glance:
+// Names and descriptions identify the owner:
 //
-//	network  name         bowline.PLANE.UID, the identity of the object; it is there from the first moment
-//	         description  made by Bowline, plane PLANE: all of a plane are one filtered list
+//	network  name         bowline.PLANE.UID, the identity of the object, set on creation
+//	         description  made by Bowline, plane PLANE, so that one filtered list returns a plane's networks
 //	subnet   name         default/example-network, for people
-//	         description  bowline.PLANE.UID again: so a network is found that somebody renamed
+//	         description  bowline.PLANE.UID, so that a renamed network is still found
 //
-// Anything else of a network is left to others: tags, subnets that they add, pools, routes, name servers. A write says which
-// revision of the thing it was decided on (If-Match); if somebody was there in between, Neutron refuses it, and it is read and
-// compared again.
+// Everything else in a network is left to others: tags, further subnets, pools, routes, name servers. Each
+// write names the revision of the resource on which it was decided (If-Match). If another client has changed
+// the resource since, Neutron refuses the write, and the provider reads and compares again.
 package neutron
 
 import (
@@ -26,23 +26,23 @@ import (
 )
 
 const (
-	// DefaultPoll is how often changes behind the controller's back are looked for.
+	// DefaultPoll is the interval at which Watch lists networks.
 	DefaultPoll = 30 * time.Second
-	// DefaultTimeout is how long Neutron may take for an answer.
+	// DefaultTimeout is the time limit of a request.
 	DefaultTimeout = 30 * time.Second
 )
 
-// Options may all be zero.
+// Options configure a provider. The zero value is valid.
 type Options struct {
-	// Poll is how often Watch looks for changes; 0 means DefaultPoll.
+	// Poll is the interval at which Watch lists networks; 0 means DefaultPoll.
 	Poll time.Duration
-	// Timeout is how long one request may take; 0 means DefaultTimeout.
+	// Timeout is the time limit of a request; 0 means DefaultTimeout.
 	Timeout time.Duration
-	// Log is nil for slog.Default.
+	// Log defaults to slog.Default.
 	Log *slog.Logger
 }
 
-// networks is the provider.
+// networks implements provider.Provider.
 type networks struct {
 	plane   string
 	api     *api
@@ -52,16 +52,16 @@ type networks struct {
 	creates shared[types.UID, network]
 
 	mu sync.Mutex
-	// known is what Neutron calls the network of each object, as last seen.
+	// known is the last observed Neutron ID of each object's network.
 	known map[types.UID]string
-	// strays are networks of the plane, by their Neutron id, of which List could not tell whose they are.
+	// strays are networks of the plane, by Neutron ID, whose object List could not determine.
 	strays map[types.UID]bool
-	// made are networks that were made since Watch looked, by their Neutron id; nil while no Watch runs.
+	// made are networks created since the last poll of Watch, by Neutron ID; nil while no Watch runs.
 	made map[string]state
 }
 
-// New makes a provider for one plane, on a client of Neutron's API, which is its own from now on. It asks nothing yet. The result
-// is an io.Closer: Close ends what it has under way, and its connections.
+// New returns a provider for one plane. It takes ownership of client and sends no request yet. The provider
+// is an io.Closer: Close waits for pending requests and closes idle connections.
 func New(plane string, client *gophercloud.ServiceClient, o Options) (provider.Provider, error) {
 	if err := provider.CheckPlane(plane); err != nil {
 		return nil, err
@@ -88,13 +88,13 @@ func New(plane string, client *gophercloud.ServiceClient, o Options) (provider.P
 // Name implements provider.Provider.
 func (p *networks) Name() string { return "neutron" }
 
-// ID implements provider.Provider: it is the name of the Neutron network.
+// ID implements provider.Provider. The ID is the name of the Neutron network.
 func (p *networks) ID(uid types.UID) string { return provider.ID(p.plane, uid) }
 
-// mark is the description of each network of the plane.
+// mark returns the description of each network of the plane.
 func (p *networks) mark() string { return "made by Bowline, plane " + p.plane }
 
-// Alias implements provider.Aliaser with Neutron's own id of the network, as last seen.
+// Alias implements provider.Aliaser with the last observed Neutron ID of the network.
 func (p *networks) Alias(uid types.UID) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,8 +104,8 @@ func (p *networks) Alias(uid types.UID) string {
 	return ""
 }
 
-// know remembers what Neutron calls a network; empty means that there is none.
-func (p *networks) know(uid types.UID, id string) {
+// know stores the Neutron ID of an object's network; empty means that there is none.
+func (p *networks) setKnown(uid types.UID, id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if id == "" {
@@ -115,7 +115,8 @@ func (p *networks) know(uid types.UID, id string) {
 	}
 }
 
-// Close ends what is under way for callers that have gone, and closes idle connections. Nothing may be called after it.
+// Close waits for shared requests whose callers have gone, and closes idle connections. No method may be
+// called after it.
 func (p *networks) Close() error {
 	p.looks.wait()
 	p.creates.wait()
@@ -123,8 +124,8 @@ func (p *networks) Close() error {
 	return nil
 }
 
-// List implements provider.Provider. One that somebody renamed, and whose subnet is gone too, is listed under Neutron's own id of
-// it, so that it is swept and not forgotten.
+// List implements provider.Provider. A network that was renamed and has lost its subnet is listed under its
+// Neutron ID, so that it is swept.
 func (p *networks) List(ctx context.Context) ([]types.UID, error) {
 	all, err := p.api.networks(ctx, "description", p.mark())
 	if err != nil {
@@ -156,7 +157,8 @@ func (p *networks) List(ctx context.Context) ([]types.UID, error) {
 	return uids, nil
 }
 
-// identify finds out by their subnets whose the renamed networks are, and notes that in seen. What is left are strays.
+// identify determines the objects of renamed networks by their subnets, and adds them to seen. It returns the
+// remaining networks, the strays.
 func (p *networks) identify(ctx context.Context, renamed []string, seen map[types.UID]bool) (map[types.UID]bool, error) {
 	strays := map[types.UID]bool{}
 	for _, id := range renamed {

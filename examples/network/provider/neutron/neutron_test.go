@@ -1,8 +1,8 @@
 package neutron
 
 import (
-	"maps"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider/providertest"
 )
 
-// addressVariable tells a process that is to be killed where Neutron is.
+// addressVariable passes the URL of Neutron to a process that is to be killed.
 const addressVariable = "BOWLINE_NEUTRON"
 
 const project = "suite"
@@ -34,14 +34,14 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// somebody is who else works with the same Neutron.
+// somebody is another client of the same Neutron.
 type somebody struct{ *api }
 
 func by(client *gophercloud.ServiceClient) somebody {
 	return somebody{&api{client: client, timeout: time.Minute}}
 }
 
-// network finds a network by name, and its first subnet.
+// network returns the only network of a name and its first subnet.
 func (s somebody) network(t *testing.T, name string) (network, subnet) {
 	t.Helper()
 	found, err := s.networks(t.Context(), "name", name)
@@ -63,7 +63,7 @@ func (s somebody) update(t *testing.T, name string, change gophernetworks.Update
 	must(t, s.updateNetwork(t.Context(), n, change))
 }
 
-// make makes a network, and a subnet if it is given a range.
+// make creates a network, and a subnet if cidr is not empty. It returns the network's Neutron ID.
 func (s somebody) make(t *testing.T, o gophernetworks.CreateOpts, cidr, mark string) string {
 	t.Helper()
 	made, err := s.createNetworks(t.Context(), newNetworks{o})
@@ -82,7 +82,7 @@ func (s somebody) remove(t *testing.T, name string) {
 	must(t, s.deleteNetwork(t.Context(), n))
 }
 
-// harm is what somebody may do to a network.
+// harm returns changes that another client may make to a network.
 func (s somebody) harm() map[string]func(*testing.T, string) {
 	text, down, elsewhere := "somebody's", false, "10.9.9.9"
 	return map[string]func(*testing.T, string){
@@ -117,17 +117,18 @@ func (s somebody) harm() map[string]func(*testing.T, string) {
 	}
 }
 
-// worldOf is what a Neutron is to the suite.
-func worldOf(client func() *gophercloud.ServiceClient, poll time.Duration) providertest.World {
-	user := by(client())
+// The fake answers as a real Neutron does, which TestRealNeutronContract and TestFakeContract of package neutrontest prove.
+func TestProviderContract(t *testing.T) {
+	t.Parallel()
+	var fake neutrontest.Fake
+	user := by(fake.Client(project))
 	mark := func(id string) string { return "made by Bowline, plane " + planeOf(id) }
-	return providertest.World{
+	providertest.Run(t, providertest.World{
 		New: func(plane string) (provider.Provider, error) {
-			return New(plane, client(), Options{Poll: poll})
+			return New(plane, fake.Client(project), Options{Poll: 10 * time.Millisecond})
 		},
-		Remove:   user.remove,
-		Patience: 2 * time.Minute, // a Neutron that many ask answers none of them soon
-		Harm:     user.harm(),
+		Remove: user.remove,
+		Harm:   user.harm(),
 		Halves: map[string]func(*testing.T, string){
 			"no subnet": func(t *testing.T, id string) {
 				user.make(t, gophernetworks.CreateOpts{Name: id, Description: mark(id)}, "", "")
@@ -143,39 +144,16 @@ func worldOf(client func() *gophercloud.ServiceClient, poll time.Duration) provi
 				user.make(t, gophernetworks.CreateOpts{Name: "somebody's", Description: mark(id)}, "10.1.0.0/24", id)
 			},
 		},
-	}
+	})
 }
 
-// planeOf is the plane that an ID names.
+// planeOf returns the plane ID in an ID.
 func planeOf(id string) string {
-	var plane string
-	for _, c := range id[len("bowline."):] {
-		if c == '.' {
-			break
-		}
-		plane += string(c)
-	}
+	plane, _, _ := strings.Cut(strings.TrimPrefix(id, "bowline."), ".")
 	return plane
 }
 
-// The real one takes a fifth of a second for each network, so that it gets no more of them than shows that it does what the stand-in
-// does.
-func TestSuiteOnARealNeutron(t *testing.T) {
-	t.Parallel()
-	server := neutrontest.ForTest(t)
-	w := worldOf(func() *gophercloud.ServiceClient { return server.Client(project) }, 300*time.Millisecond)
-	maps.DeleteFunc(w.Harm, func(name string, _ func(*testing.T, string)) bool { return name != "renamed" && name != "other range" })
-	maps.DeleteFunc(w.Halves, func(name string, _ func(*testing.T, string)) bool { return name != "made twice" })
-	providertest.Run(t, w)
-}
-
-func TestSuiteOnTheStandIn(t *testing.T) {
-	t.Parallel()
-	var fake neutrontest.Fake
-	providertest.Run(t, worldOf(func() *gophercloud.ServiceClient { return fake.Client(project) }, 10*time.Millisecond))
-}
-
-func TestKilledAnywhereANetworkExistsOnce(t *testing.T) {
+func TestKilledProcessCreatesNetworkOnce(t *testing.T) {
 	t.Parallel()
 	server := neutrontest.ForTest(t)
 	providertest.Killed(t, 6, addressVariable+"="+server.URL, func(plane string) (provider.Provider, error) {

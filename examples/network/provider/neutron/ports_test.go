@@ -7,14 +7,12 @@ import (
 
 	gophernetworks "github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
 	gopherports "github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/examples/network/provider"
-	"github.com/bowline-dev/bowline/examples/network/provider/neutron/neutrontest"
 	"github.com/bowline-dev/bowline/examples/network/provider/providertest"
 )
 
-// port makes a port on a network.
+// port creates a port on a network and returns its ID.
 func (s somebody) port(t *testing.T, networkID, owner, device string) string {
 	t.Helper()
 	made, err := gopherports.Create(t.Context(), s.client, gopherports.CreateOpts{
@@ -29,12 +27,14 @@ func (s somebody) removePort(t *testing.T, id string) {
 	must(t, gopherports.Delete(t.Context(), s.client, id).ExtractErr())
 }
 
-// portsAreLeftAlone is for a Neutron that is real, or is not.
-func portsAreLeftAlone(t *testing.T, p provider.Provider, s somebody, uid types.UID) {
+func TestNetworkWithPortsIsNotDeleted(t *testing.T) {
+	t.Parallel()
+	r := newRecorded()
+	p, uid := r.provider(t), providertest.NewUID()
 	was := wanted(uid, "10.1.0.0/16", "10.1.0.1")
 	apply(t, p, was)
-	n, _ := s.network(t, p.ID(uid))
-	port := s.port(t, n.ID, "compute:nova", "server-1")
+	n, _ := r.user.network(t, p.ID(uid))
+	port := r.user.port(t, n.ID, "compute:nova", "server-1")
 	onIt := fmt.Sprintf("1 port is on it, %s (of compute:nova server-1). It goes on when they are gone", port)
 
 	reason, message := reasonOf(t, p.Delete(t.Context(), uid))
@@ -48,36 +48,18 @@ func portsAreLeftAlone(t *testing.T, p provider.Provider, s somebody, uid types.
 	if actual, err := p.Get(t.Context(), uid); err != nil || !actual.Matches(was) {
 		t.Errorf("after that there is %+v, %v", actual, err)
 	}
-	apply(t, p, wanted(uid, "10.1.0.0/16", "10.1.0.9")) // the gateway may change
+	apply(t, p, wanted(uid, "10.1.0.0/16", "10.1.0.9")) // changing the gateway is permitted
 
-	s.removePort(t, port)
+	r.user.removePort(t, port)
 	apply(t, p, wanted(uid, "10.2.0.0/16", "10.2.0.1"))
+	r.user.port(t, n.ID, "network:dhcp", "agent")
+	must(t, p.Delete(t.Context(), uid)) // Neutron removes its own ports with the network
+	if left, err := r.user.ports(t.Context(), n.ID); err != nil || len(left) > 0 {
+		t.Errorf("ports are left: %v, %v", left, err)
+	}
 }
 
-func TestNetworkWithPortsStaysUntilTheyAreGone(t *testing.T) {
-	t.Parallel()
-	t.Run("real", func(t *testing.T) {
-		t.Parallel()
-		server := neutrontest.ForTest(t)
-		p, err := New(providertest.Plane(), server.Client(project), Options{})
-		must(t, err)
-		user, uid := by(server.Client(project)), providertest.NewUID()
-		portsAreLeftAlone(t, p, user, uid)
-		n, _ := user.network(t, p.ID(uid))
-		user.port(t, n.ID, "network:dhcp", "agent")
-		must(t, p.Delete(t.Context(), uid)) // Neutron's own ports go with it
-		if left, err := user.ports(t.Context(), n.ID); err != nil || len(left) > 0 {
-			t.Errorf("ports are left: %v, %v", left, err)
-		}
-	})
-	t.Run("stand-in", func(t *testing.T) {
-		t.Parallel()
-		r := newRecorded()
-		portsAreLeftAlone(t, r.provider(t), r.user, providertest.NewUID())
-	})
-}
-
-func TestManyPortsAreCountedAndTheFirstNamed(t *testing.T) {
+func TestMessageNamesFirstPorts(t *testing.T) {
 	t.Parallel()
 	r := newRecorded()
 	p := r.provider(t)
@@ -95,16 +77,16 @@ func TestManyPortsAreCountedAndTheFirstNamed(t *testing.T) {
 	}
 }
 
-// Of a network that was made twice the one stays that is used.
-func TestOfTwoNetworksTheOneWithPortsStays(t *testing.T) {
+// Of two networks of an object, the one with ports is retained.
+func TestDuplicateWithPortsIsRetained(t *testing.T) {
 	t.Parallel()
 	r := newRecorded()
 	p := r.provider(t)
 	apply(t, p, wanted("uid", "10.1.0.0/16", "10.1.0.1"))
 	r.user.make(t, gophernetworks.CreateOpts{Name: p.ID("uid"), Description: "made by Bowline, plane " + plane}, "10.1.0.0/16", p.ID("uid"))
-	f, err := p.(*networks).look(t.Context(), "uid")
+	f, err := p.(*networks).read(t.Context(), "uid")
 	must(t, err)
-	second := f.networks[1].ID // the other one stays where none has ports
+	second := f.networks[1].ID // without ports the first one would be retained
 	r.user.port(t, second, "compute:nova", "server-1")
 	if actual, err := p.Get(t.Context(), "uid"); err != nil || !strings.Contains(actual.Fault, "there are 2 networks for it") {
 		t.Errorf("found %+v, %v", actual, err)

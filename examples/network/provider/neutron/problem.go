@@ -14,8 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
-// explain turns an error of Neutron's API into a sentence about network id, or about all networks when that is empty. One that
-// Apply, Delete and the like made themselves stays as it is.
+// explain converts an error of Neutron's API into a provider.Problem about network id, or about all networks
+// if id is empty. It returns errors that are Problems already unchanged.
 func (p *networks) explain(err error, id string) error {
 	about := "networks"
 	if id != "" {
@@ -25,7 +25,7 @@ func (p *networks) explain(err error, id string) error {
 	switch {
 	case err == nil, errors.As(err, &problem), errors.Is(err, context.Canceled):
 		return err
-	case errors.Is(err, errMoved):
+	case errors.Is(err, errConflict):
 		return &provider.Problem{
 			Reason:  provider.Failed,
 			Message: fmt.Sprintf("somebody else changes %s time and again: it is tried again", about),
@@ -36,7 +36,8 @@ func (p *networks) explain(err error, id string) error {
 	return &provider.Problem{Reason: reason, Message: message, Err: err}
 }
 
-// describe says what to do about an error. It repeats nothing that differs from one time to the next.
+// describe returns the reason of an error and a sentence about what to do. The sentence contains nothing that
+// differs between occurrences.
 func describe(err error, endpoint, about string) (provider.Reason, string) {
 	var refusal *gophercloud.ErrUnableToReauthenticate
 	if errors.As(err, &refusal) {
@@ -54,7 +55,8 @@ func describe(err error, endpoint, about string) (provider.Reason, string) {
 	return provider.Unreachable, fmt.Sprintf("Neutron at %s does not answer: it is tried again", endpoint)
 }
 
-// describeRefusal is for a new token that was not to be had: either the credentials are wrong, or nobody is there to ask.
+// describeRefusal explains a failed token renewal: either the credentials are invalid, or Keystone does not
+// answer.
 func describeRefusal(err error, endpoint string) (provider.Reason, string) {
 	var code gophercloud.ErrUnexpectedResponseCode
 	if errors.As(err, &code) && code.Actual < http.StatusInternalServerError && code.Actual != http.StatusTooManyRequests {
@@ -72,10 +74,10 @@ func unauthorized(endpoint string) (provider.Reason, string) {
 		"the credentials are refused at %s: check the cloud of OS_CLOUD, or OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME", endpoint)
 }
 
-// away are the answers of what stands before a Neutron that is away, or too busy.
+// away are the status codes of a proxy in front of an unavailable or overloaded Neutron.
 var away = []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 
-// describeAnswer is for what Neutron answered.
+// describeAnswer explains an error response of Neutron.
 func describeAnswer(code gophercloud.ErrUnexpectedResponseCode, endpoint, about string) (provider.Reason, string) {
 	kind, says := neutronError(code.Body)
 	switch {
@@ -104,7 +106,7 @@ func describeAnswer(code gophercloud.ErrUnexpectedResponseCode, endpoint, about 
 	return provider.Refused, fmt.Sprintf("Neutron refuses %s: declare another one (%s)", about, says)
 }
 
-// neutronError reads the body of a refusal.
+// neutronError decodes the body of an error response.
 func neutronError(body []byte) (kind, message string) {
 	var answer struct {
 		NeutronError struct{ Type, Message string }
@@ -115,13 +117,13 @@ func neutronError(body []byte) (kind, message string) {
 	return answer.NeutronError.Type, strings.TrimRight(answer.NeutronError.Message, ". ")
 }
 
-// refused says whether Neutron answered, though not with what was asked for.
+// refused reports whether err is an error response, as opposed to no response.
 func refused(err error) bool {
 	var code gophercloud.ErrUnexpectedResponseCode
 	return errors.As(err, &code)
 }
 
-// inUse says whether Neutron refuses something because others use it.
+// inUse reports whether Neutron refuses a request because the resource is in use.
 func inUse(err error) bool {
 	var code gophercloud.ErrUnexpectedResponseCode
 	if !errors.As(err, &code) || code.Actual != http.StatusConflict {
@@ -131,27 +133,27 @@ func inUse(err error) bool {
 	return strings.HasSuffix(kind, "InUse") || strings.HasPrefix(kind, "GatewayConflict")
 }
 
-// Ports that Neutron makes by itself, and removes with their network.
-var itsOwn = []string{"network:dhcp", "network:distributed"}
+// neutronOwners lists the owners of ports that Neutron creates by itself and removes with their network.
+var neutronOwners = []string{"network:dhcp", "network:distributed"}
 
-// inTheWay is the ports that keep a network from being removed.
-func inTheWay(ports []port) []port {
-	return slices.DeleteFunc(ports, func(p port) bool { return slices.Contains(itsOwn, p.Owner) })
+// blockingPorts returns the ports that prevent the removal of a network.
+func blockingPorts(ports []port) []port {
+	return slices.DeleteFunc(ports, func(p port) bool { return slices.Contains(neutronOwners, p.Owner) })
 }
 
-// blame says which ports are in the way of something.
-func (p *networks) blame(ctx context.Context, network, what string) error {
+// blame returns a Problem that names the ports which prevent an operation.
+func (p *networks) inUseProblem(ctx context.Context, network, what string) error {
 	all, err := p.api.ports(ctx, network)
 	if err != nil {
 		return err
 	}
 	return &provider.Problem{
 		Reason:  provider.InUse,
-		Message: fmt.Sprintf("%s: %s. It goes on when they are gone", what, names(inTheWay(all))),
+		Message: fmt.Sprintf("%s: %s. It goes on when they are gone", what, names(blockingPorts(all))),
 	}
 }
 
-// names says how many ports there are and what they belong to, in an order that does not change, and not more than a person reads.
+// names describes a number of ports and their owners, in a stable order. It names only the first few.
 func names(ports []port) string {
 	const most = 5
 	slices.SortFunc(ports, func(a, b port) int { return strings.Compare(a.Owner+a.ID, b.Owner+b.ID) })

@@ -19,12 +19,12 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider/providertest"
 )
 
-// transportFunc is a function as what takes requests to Neutron.
+// transportFunc is a function that implements http.RoundTripper.
 type transportFunc func(*http.Request) (*http.Response, error)
 
 func (f transportFunc) RoundTrip(q *http.Request) (*http.Response, error) { return f(q) }
 
-// newProvider makes a provider whose requests go through f.
+// newProvider returns a provider whose requests are answered by f.
 func newProvider(t *testing.T, f transportFunc) provider.Provider {
 	t.Helper()
 	client := neutrontest.NewClient("http://neutron.example:9696", project, neutrontest.Member, f)
@@ -33,7 +33,7 @@ func newProvider(t *testing.T, f transportFunc) provider.Provider {
 	return p
 }
 
-// answering answers each request that writes as told, and each other one with nothing to list.
+// answering answers each write with a status and body, and each read with an empty list.
 func answering(status int, body string) transportFunc {
 	return func(q *http.Request) (*http.Response, error) {
 		if q.Method == http.MethodGet {
@@ -43,7 +43,7 @@ func answering(status int, body string) transportFunc {
 	}
 }
 
-// nothing is an empty list.
+// nothing returns an empty list.
 func nothing(q *http.Request) *http.Response {
 	return response(q, http.StatusOK, fmt.Sprintf(`{%q:[]}`, path.Base(q.URL.Path)))
 }
@@ -59,7 +59,7 @@ func asNeutron(kind, message string) string {
 	return fmt.Sprintf(`{"NeutronError": {"type": %q, "message": %q, "detail": ""}}`, kind, message)
 }
 
-// reasonOf is why a provider failed, and what it tells the user.
+// reasonOf returns the reason and message of a provider.Problem.
 func reasonOf(t *testing.T, err error) (provider.Reason, string) {
 	t.Helper()
 	var problem *provider.Problem
@@ -69,8 +69,8 @@ func reasonOf(t *testing.T, err error) (provider.Reason, string) {
 	return problem.Reason, problem.Message
 }
 
-// What Neutron 21 really answered, and what is made of it.
-func TestAnswersBecomeSentencesThatSayWhatToDo(t *testing.T) {
+// Responses of a real Neutron 21, and the messages made of them.
+func TestErrorMessages(t *testing.T) {
 	t.Parallel()
 	want := providertest.Wanted("uid", "10.0.0.0/8", "10.0.0.1")
 	for name, c := range map[string]struct {
@@ -110,7 +110,7 @@ func TestAnswersBecomeSentencesThatSayWhatToDo(t *testing.T) {
 	}
 }
 
-// However Neutron does not answer, and whatever for: the message is one, so that a status is not written time and again.
+// Every kind of outage has the same message, so that a status is not rewritten repeatedly.
 func TestOutageHasOneMessage(t *testing.T) {
 	t.Parallel()
 	want := providertest.Wanted("uid", "10.0.0.0/8", "10.0.0.1")
@@ -141,8 +141,9 @@ func TestOutageHasOneMessage(t *testing.T) {
 	}
 }
 
-// A Neutron that takes a request and says nothing is given up after the timeout; who stops waiting is free at once.
-func TestNeutronThatHangsIsGivenUp(t *testing.T) {
+// A request that Neutron does not answer fails after the timeout; a caller whose context ends returns at
+// once.
+func TestRequestTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider(t, func(q *http.Request) (*http.Response, error) {

@@ -17,10 +17,9 @@ import (
 
 	"github.com/bowline-dev/bowline/examples/network/provider"
 	"github.com/bowline-dev/bowline/examples/network/provider/neutron/neutrontest"
-	"github.com/bowline-dev/bowline/examples/network/provider/providertest"
 )
 
-// slow makes each request take a second, so that many ask meanwhile.
+// slow delays each request by a second, so that many callers arrive meanwhile.
 func slow(q *http.Request) (*http.Response, error) {
 	select {
 	case <-time.After(time.Second):
@@ -30,8 +29,8 @@ func slow(q *http.Request) (*http.Response, error) {
 	}
 }
 
-// Fifty who look at a time share the requests: the first may look alone, the others look together.
-func TestLooksAtATimeShareTheirRequests(t *testing.T) {
+// Of fifty concurrent reads the first may have its own requests; all others share theirs.
+func TestConcurrentReadsShareRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorded()
@@ -49,14 +48,14 @@ func TestLooksAtATimeShareTheirRequests(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if took := len(r.took()); took != 2 && took != 4 { // did the first look begin before the others had asked?
+		if took := len(r.took()); took != 2 && took != 4 { // 4 if the first read began before the others arrived
 			t.Errorf("it took %d requests", took)
 		}
 	})
 }
 
-// What is read before a question is no answer to it.
-func TestLookSeesWhatWasThereWhenItWasAskedFor(t *testing.T) {
+// A read that began before a call does not answer it.
+func TestReadStartsAfterCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorded()
@@ -67,7 +66,7 @@ func TestLookSeesWhatWasThereWhenItWasAskedFor(t *testing.T) {
 			_, err := p.Get(t.Context(), "uid")
 			early <- err
 		}()
-		time.Sleep(1500 * time.Millisecond) // the networks are read, the subnets are not
+		time.Sleep(1500 * time.Millisecond) // between reading the networks and reading the subnets
 		r.disturb(nil)
 		other, err := New(plane, r.Fake.Client(project), Options{})
 		must(t, err)
@@ -75,12 +74,12 @@ func TestLookSeesWhatWasThereWhenItWasAskedFor(t *testing.T) {
 		if _, err := p.Get(t.Context(), "uid"); err != nil {
 			t.Errorf("it is not seen although it was there before: %v", err)
 		}
-		<-early // whatever it saw
+		<-early // its result is not relevant
 	})
 }
 
-// Who stops waiting takes nothing from those who wait on.
-func TestWhoLeavesDoesNotEndWhatOthersWaitFor(t *testing.T) {
+// A caller that stops waiting does not cancel the request for the other callers.
+func TestCanceledCallerDoesNotCancelOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorded()
@@ -101,16 +100,16 @@ func TestWhoLeavesDoesNotEndWhatOthersWaitFor(t *testing.T) {
 	})
 }
 
-// Networks that are made at a time are made with one request. Where the quota does not hold all of them, as many are made as it does.
-func TestQuotaLeavesRoomForSome(t *testing.T) {
+// Networks that are created concurrently share a request. If the quota permits only some of them, as many as
+// it permits are created.
+func TestQuotaForSomeNetworks(t *testing.T) {
 	t.Parallel()
-	server := neutrontest.ForTest(t)
-	own := "quota-" + providertest.Plane()
-	admin := server.ClientAs(own, neutrontest.Admin)
-	_, err := admin.Put(t.Context(), admin.ServiceURL("quotas", own), map[string]any{"quota": map[string]any{"network": 3}}, &struct{}{},
+	var fake neutrontest.Fake
+	admin := fake.ClientAs(project, neutrontest.Admin)
+	_, err := admin.Put(t.Context(), admin.ServiceURL("quotas", project), map[string]any{"quota": map[string]any{"network": 3}}, &struct{}{},
 		&gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}})
 	must(t, err)
-	p, err := New(providertest.Plane(), server.Client(own), Options{})
+	p, err := New(plane, fake.Client(project), Options{})
 	must(t, err)
 	var wg sync.WaitGroup
 	var mu sync.Mutex

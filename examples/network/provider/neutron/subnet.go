@@ -13,12 +13,12 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
-// maxName is how long a name may be in Neutron.
+// maxName is the maximum length of a name in Neutron.
 const maxName = 255
 
-// possible refuses what Neutron would refuse, before anything is removed to make room for it: a subnet's address range cannot
-// be changed, so that another one means another subnet.
-func possible(want provider.Network) error {
+// possible refuses what Neutron would refuse, before the existing subnet is removed: the address range of a
+// subnet cannot be changed, so a new range requires a new subnet.
+func checkSupported(want provider.Network) error {
 	why := ""
 	switch first := want.CIDR.Addr(); {
 	case want.CIDR.Bits() == 0:
@@ -40,8 +40,8 @@ func possible(want provider.Network) error {
 	}
 }
 
-// fit makes the object's subnet in network n what is wanted. ours are those that are there for it.
-func (p *networks) fit(ctx context.Context, want provider.Network, n network, ours []subnet) error {
+// fit makes the object's subnet in network n match. ours are the subnets that are marked as the object's.
+func (p *networks) ensureSubnet(ctx context.Context, want provider.Network, n network, ours []subnet) error {
 	at := slices.IndexFunc(ours, func(s subnet) bool { return s.prefix() == want.CIDR })
 	if at < 0 && len(n.Subnets) > len(ours) {
 		twin, err := p.neighbours(ctx, want, n, ours)
@@ -63,11 +63,12 @@ func (p *networks) fit(ctx context.Context, want provider.Network, n network, ou
 	if at < 0 {
 		return p.createSubnet(ctx, want, n)
 	}
-	return p.mendSubnet(ctx, want, ours[at])
+	return p.updateSubnet(ctx, want, ours[at])
 }
 
-// neighbours looks at the subnets that others made in our network. One of exactly the wanted range becomes ours, since there
-// cannot be two, and it is likely that only our mark was lost; one that overlaps is in the way.
+// neighbours checks the subnets that other clients created in our network. A subnet of exactly the wanted
+// range is returned to be adopted: Neutron permits no second one, and probably only its mark was lost. It
+// fails if a subnet overlaps the wanted range.
 func (p *networks) neighbours(ctx context.Context, want provider.Network, n network, ours []subnet) (*subnet, error) {
 	all, err := p.api.subnets(ctx, "network_id", n.ID)
 	if err != nil {
@@ -92,7 +93,7 @@ func (p *networks) neighbours(ctx context.Context, want provider.Network, n netw
 }
 
 func (p *networks) createSubnet(ctx context.Context, want provider.Network, n network) error {
-	gateway, dhcp := want.Gateway.String(), want.CIDR.Bits() <= 126 // beyond that Neutron has no DHCP
+	gateway, dhcp := want.Gateway.String(), want.CIDR.Bits() <= 126 // Neutron supports no DHCP beyond that
 	version := gophercloud.IPv6
 	if want.CIDR.Addr().Is4() {
 		version = gophercloud.IPv4
@@ -103,17 +104,17 @@ func (p *networks) createSubnet(ctx context.Context, want provider.Network, n ne
 	})
 }
 
-// removeSubnet removes a subnet that is still as it was read.
+// removeSubnet removes a subnet on the condition that it has not changed since it was read.
 func (p *networks) removeSubnet(ctx context.Context, s subnet, id string) error {
 	err := p.api.deleteSubnet(ctx, s)
 	if !inUse(err) {
 		return err
 	}
-	return p.blame(ctx, s.NetworkID, fmt.Sprintf("subnet %s of network %s cannot be replaced", s.CIDR, id))
+	return p.inUseProblem(ctx, s.NetworkID, fmt.Sprintf("subnet %s of network %s cannot be replaced", s.CIDR, id))
 }
 
-// mendSubnet changes what differs in a subnet that has the wanted range.
-func (p *networks) mendSubnet(ctx context.Context, want provider.Network, s subnet) error {
+// updateSubnet updates the gateway and description of a subnet that has the wanted range.
+func (p *networks) updateSubnet(ctx context.Context, want provider.Network, s subnet) error {
 	var change gophersubnets.UpdateOpts
 	if id := p.ID(want.UID); s.Description != id {
 		change.Description = &id
@@ -126,14 +127,14 @@ func (p *networks) mendSubnet(ctx context.Context, want provider.Network, s subn
 		return nil
 	}
 	err := p.api.updateSubnet(ctx, s, change)
-	if inUse(err) && !errors.Is(err, errMoved) {
-		return p.blame(ctx, s.NetworkID, fmt.Sprintf("the gateway of network %s cannot become %s", p.ID(want.UID), want.Gateway))
+	if inUse(err) && !errors.Is(err, errConflict) {
+		return p.inUseProblem(ctx, s.NetworkID, fmt.Sprintf("the gateway of network %s cannot become %s", p.ID(want.UID), want.Gateway))
 	}
 	return err
 }
 
-// poolsFor is the addresses that Neutron may give to ports when the gateway is another one, which may not be among them. Pools that
-// nobody has touched are again all addresses but the gateway's; others stay as they are but for it.
+// poolsFor returns the allocation pools for a new gateway, which must not be in a pool. Unmodified pools
+// cover all addresses but the gateway's again; modified ones remain, without the gateway's address.
 func poolsFor(s subnet, gateway netip.Addr) []gophersubnets.AllocationPool {
 	whole := []gophersubnets.AllocationPool{{Start: first(s.prefix()).String(), End: last(s.prefix()).String()}}
 	if slices.Equal(s.Pools, without(whole, s.gateway())) {
@@ -142,7 +143,7 @@ func poolsFor(s subnet, gateway netip.Addr) []gophersubnets.AllocationPool {
 	return without(s.Pools, gateway)
 }
 
-// without takes an address out of pools.
+// without removes an address from pools.
 func without(pools []gophersubnets.AllocationPool, a netip.Addr) []gophersubnets.AllocationPool {
 	var left []gophersubnets.AllocationPool
 	keep := func(start, end netip.Addr) {
@@ -167,10 +168,10 @@ func without(pools []gophersubnets.AllocationPool, a netip.Addr) []gophersubnets
 	return left
 }
 
-// first is the first address of a range that a port may have.
+// first returns the first address of a range that a port may have.
 func first(cidr netip.Prefix) netip.Addr { return cidr.Addr().Next() }
 
-// last is the last address of a range that a port may have: IPv4 keeps the very last for broadcasts.
+// last returns the last address of a range that a port may have. The very last one of IPv4 is for broadcasts.
 func last(cidr netip.Prefix) netip.Addr {
 	bytes := cidr.Addr().AsSlice()
 	for bit := cidr.Bits(); bit < len(bytes)*8; bit++ {

@@ -14,8 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
-// An hour of watching a network that nobody touches is one small request each half minute, and not a word.
-func TestWatchIsOneFilteredRequestForEachPoll(t *testing.T) {
+// Watching an unchanged network takes one small request per poll and reports nothing.
+func TestWatchSendsOneRequestPerPoll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorded()
@@ -46,8 +46,8 @@ func TestWatchIsOneFilteredRequestForEachPoll(t *testing.T) {
 	})
 }
 
-// Who watches has to begin again, and is told that anything may have happened.
-func TestWatchEndsWhenNeutronDoesNotAnswer(t *testing.T) {
+// The caller has to restart a failed watch, which then reports that anything may have changed.
+func TestWatchFailsDuringOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorded()

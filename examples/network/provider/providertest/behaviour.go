@@ -29,7 +29,7 @@ func applyTwiceIsOneNetwork(t *testing.T, w World) {
 	p := provide(t, w, plane)
 	apply(t, p, want)
 	apply(t, p, want)
-	again := provide(t, w, plane) // as another process would
+	again := provide(t, w, plane) // as in another process
 	apply(t, again, want)
 	isOnly(t, p, want)
 }
@@ -92,14 +92,14 @@ func refusesAStrangeUID(t *testing.T, w World) {
 func seesRemovalBehindItsBack(t *testing.T, w World) {
 	p, want := provide(t, w, Plane()), Wanted(NewUID(), "10.1.0.0/16", "10.1.0.1")
 	apply(t, p, want)
-	told := watching(t, w, p)
-	for range 2 { // the second time on a network that was made while the watch ran
+	told := watching(t, p)
+	for range 2 { // the second round removes a network that was created during the watch
 		drain(told)
 		w.Remove(t, p.ID(want.UID))
 		for errors.Is(found(p, want), nil) {
-			next(t, w, told)
+			next(t, told)
 		}
-		for next(t, w, told) != want.UID {
+		for next(t, told) != want.UID {
 		}
 		isGone(t, p, want.UID)
 		apply(t, p, want)
@@ -117,9 +117,9 @@ func seesHarmBehindItsBack(t *testing.T, w World) {
 		t.Run(name, func(t *testing.T) {
 			p, want := provide(t, w, Plane()), Wanted(NewUID(), "10.1.0.0/16", "10.1.0.1")
 			apply(t, p, want)
-			told := watching(t, w, p)
+			told := watching(t, p)
 			harm(t, p.ID(want.UID))
-			for next(t, w, told) != want.UID {
+			for next(t, told) != want.UID {
 			}
 			if actual, err := p.Get(t.Context(), want.UID); err != nil || actual.Matches(want) {
 				t.Errorf("found %+v, %v, want something broken", actual, err)
@@ -167,7 +167,7 @@ func watchEndsWithItsContext(t *testing.T, w World) {
 		ended := make(chan error, 1)
 		told := make(chan types.UID, 100)
 		go func() { ended <- p.Watch(ctx, func(uid types.UID) { told <- uid }) }()
-		next(t, w, told)
+		next(t, told)
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)

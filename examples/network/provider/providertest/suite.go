@@ -1,5 +1,5 @@
-// Package providertest is the contract of provider.Provider as a test: each implementation runs the same suite on its own
-// world. Only tests import it.
+// Package providertest is the contract test of provider.Provider, which each implementation runs. Only tests
+// import it.
 package providertest
 
 import (
@@ -17,18 +17,16 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
-// World is where an implementation's networks are.
+// World is the environment in which an implementation's networks exist.
 type World struct {
-	// New makes a provider for a plane, always in the same world.
+	// New returns a provider for a plane, always in the same environment.
 	New func(plane string) (provider.Provider, error)
-	// Remove takes a whole network away, behind the provider's back.
+	// Remove removes a whole network behind the provider's back.
 	Remove func(t *testing.T, id string)
-	// Harm are ways to break part of a network behind the provider's back, by name.
+	// Harm lists ways to damage a network behind the provider's back, by name.
 	Harm map[string]func(t *testing.T, id string)
-	// Halves are the states that a killed process can leave of a network which was not there before, by name.
+	// Halves lists incomplete networks that a killed process may leave, by name.
 	Halves map[string]func(t *testing.T, id string)
-	// Patience is how long a word of Watch may take; 0 means 5 s, as long as a user may have to wait for a repair.
-	Patience time.Duration
 }
 
 // Run runs the suite.
@@ -53,20 +51,20 @@ func Run(t *testing.T, w World) {
 	}
 }
 
-// Plane is a plane id that no other test has.
+// Plane returns a new random plane ID.
 func Plane() string { return "test-" + strings.ToLower(rand.Text()) }
 
-// NewUID is a uid that no other test has.
+// NewUID returns a new random UID.
 func NewUID() types.UID { return types.UID(strings.ToLower(rand.Text())) }
 
-// Wanted is a network for a UID.
+// Wanted returns a desired network.
 func Wanted(uid types.UID, cidr, gateway string) provider.Network {
 	return provider.Network{
 		UID: uid, Owner: "default/test", CIDR: netip.MustParsePrefix(cidr), Gateway: netip.MustParseAddr(gateway),
 	}
 }
 
-// provide makes a provider and removes all that it made when the test ends.
+// provide returns a provider whose networks are all removed when the test ends.
 func provide(t *testing.T, w World, plane string) provider.Provider {
 	t.Helper()
 	p, err := w.New(plane)
@@ -100,7 +98,7 @@ func list(t *testing.T, p provider.Provider) []types.UID {
 	return uids
 }
 
-// isOnly checks that the wanted network is there, whole, and the only one of its plane.
+// isOnly checks that the wanted network exists, matches, and is the only one of its plane.
 func isOnly(t *testing.T, p provider.Provider, want provider.Network) {
 	t.Helper()
 	if got := list(t, p); !slices.Equal(got, []types.UID{want.UID}) {
@@ -128,8 +126,9 @@ func isGone(t *testing.T, p provider.Provider, uid types.UID) {
 	}
 }
 
-// watching runs a Watch, from when it sees changes until the test ends, and hands out what it tells.
-func watching(t *testing.T, w World, p provider.Provider) <-chan types.UID {
+// watching runs a Watch until the test ends and returns a channel of its events. It waits until the watch is
+// established.
+func watching(t *testing.T, p provider.Provider) <-chan types.UID {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	told := make(chan types.UID, 10_000)
@@ -141,19 +140,16 @@ func watching(t *testing.T, w World, p provider.Provider) <-chan types.UID {
 			t.Errorf("watch: %v", err)
 		}
 	})
-	if first := next(t, w, told); first != "" {
+	if first := next(t, told); first != "" {
 		t.Fatalf("the first word is of %q, want of all", first)
 	}
 	return told
 }
 
-// next waits for a word of the watch.
-func next(t *testing.T, w World, told <-chan types.UID) types.UID {
+// next waits for an event of the watch.
+func next(t *testing.T, told <-chan types.UID) types.UID {
 	t.Helper()
-	patience := w.Patience
-	if patience == 0 {
-		patience = 5 * time.Second
-	}
+	const patience = 5 * time.Second // also the acceptable delay of a repair
 	select {
 	case uid := <-told:
 		return uid
@@ -163,7 +159,7 @@ func next(t *testing.T, w World, told <-chan types.UID) types.UID {
 	}
 }
 
-// drain forgets what was told so far, which own changes cause.
+// drain discards pending events of the test's own changes.
 func drain(told <-chan types.UID) {
 	for {
 		select {

@@ -6,24 +6,25 @@ import (
 	"sync"
 )
 
-// FS is the folder that the records are kept in. Its names are plain file names. Dir is one on disk and Memory one that
-// touches no operating system, for tests in virtual time.
+// FS is the folder that contains the records. Names are plain file names. The implementations are Dir, on
+// disk, and Memory, which makes no system calls, for tests in virtual time.
 type FS interface {
-	// List is the names of all files, also of those whose first Write did not end.
+	// List returns the names of all files, including those whose first Write did not complete.
 	List() ([]string, error)
-	// Read gives a file's content; the error is fs.ErrNotExist when there is none.
+	// Read returns a file's content; the error is fs.ErrNotExist if there is no such file.
 	Read(name string) ([]byte, error)
-	// Write puts a whole file in place, or fails and leaves what was there.
+	// Write replaces the whole file, or fails and leaves it unchanged.
 	Write(name string, data []byte) error
-	// Remove takes a file away; that there is none is no error.
+	// Remove removes a file. It succeeds if there is no such file.
 	Remove(name string) error
-	// Watch calls changed with the name of each file that may have changed, until ctx ends or it fails; with an empty
-	// name when any may have, and so first of all. It must not call it after it has returned.
+	// Watch calls changed with the name of each file that may have changed, until ctx ends or an error
+	// occurs. An empty name means that any file may have changed; the first call has an empty name. It must
+	// not call changed after it has returned.
 	Watch(ctx context.Context, changed func(name string)) error
 }
 
-// Memory is an FS without a file system: a map. It starts no goroutine and makes no system call, and two Providers may
-// share one. The zero value is empty and ready. It is safe for concurrent use.
+// Memory is an FS in memory. It starts no goroutine and makes no system call. Several Providers may share
+// one. The zero value is empty and ready. It is safe for concurrent use.
 type Memory struct {
 	mu       sync.Mutex
 	files    map[string][]byte
@@ -62,7 +63,7 @@ func (m *Memory) Write(name string, data []byte) error {
 	}
 	m.files[name] = append([]byte(nil), data...)
 	m.writes++
-	m.tell(name)
+	m.notify(name)
 	return nil
 }
 
@@ -75,30 +76,30 @@ func (m *Memory) Remove(name string) error {
 	}
 	delete(m.files, name)
 	m.writes++
-	m.tell(name)
+	m.notify(name)
 	return nil
 }
 
-// Writes counts the files that were written or removed since the beginning.
+// Writes returns the total number of files that were written or removed.
 func (m *Memory) Writes() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.writes
 }
 
-// memoryWatch is what a watcher has not been told yet.
+// memoryWatch contains the pending events of a watcher.
 type memoryWatch struct {
 	pending map[string]struct{}
 	wake    chan struct{}
 }
 
-// tell notes a change for each watcher; m.mu is held.
-func (m *Memory) tell(name string) {
+// tell adds an event for each watcher. The caller holds m.mu.
+func (m *Memory) notify(name string) {
 	for w := range m.watchers {
 		w.pending[name] = struct{}{}
 		select {
 		case w.wake <- struct{}{}:
-		default: // it is to be woken already
+		default: // a wake-up is pending already
 		}
 	}
 }
@@ -123,14 +124,14 @@ func (m *Memory) Watch(ctx context.Context, changed func(name string)) error {
 		case <-ctx.Done():
 			return nil
 		case <-w.wake:
-			for _, name := range m.take(w) {
+			for _, name := range m.takePending(w) {
 				changed(name)
 			}
 		}
 	}
 }
 
-func (m *Memory) take(w *memoryWatch) []string {
+func (m *Memory) takePending(w *memoryWatch) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var names []string

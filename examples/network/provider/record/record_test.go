@@ -81,7 +81,7 @@ func TestRecordsInMemory(t *testing.T) {
 	})
 }
 
-func TestKilledAnywhereARecordExistsOnce(t *testing.T) {
+func TestKilledProcessWritesRecordOnce(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	providertest.Killed(t, 12, folderVariable+"="+folder, inFolder(folder))
@@ -91,7 +91,7 @@ func TestKilledAnywhereARecordExistsOnce(t *testing.T) {
 	}
 }
 
-// Whoever watches has to begin again, and then finds that everything is gone.
+// The caller has to restart the watch and then finds all records missing.
 func TestRemovingTheFolderEndsTheWatch(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "networks")
@@ -117,7 +117,7 @@ func TestRemovingTheFolderEndsTheWatch(t *testing.T) {
 	}
 }
 
-// A watch of records in memory waits durably, so that time passes in a bubble.
+// A watch of records in memory blocks durably, so that time advances in a bubble.
 func TestMemoryWatchLetsTimePassInABubble(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

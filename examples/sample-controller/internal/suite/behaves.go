@@ -7,7 +7,7 @@ import (
 	"github.com/bowline-dev/bowline/examples/sample-controller/pkg/neutron"
 )
 
-// definitions are the two that the example has: with a schema, and as the documents print it.
+// definitions are the two of the example: with a schema, and as printed in the documents.
 var definitions = []string{"network.yaml", "network-v1beta1.yaml"}
 
 var (
@@ -17,8 +17,8 @@ var (
 
 const change = `{"spec":{"cidr":"10.0.0.0/8","gateway":"10.0.0.1"}}`
 
-// Behaves checks what a controller of Networks does, in virtual time.
-func Behaves(t *testing.T, program Program) {
+// Contract checks the behavior of a controller of Networks, in virtual time.
+func Contract(t *testing.T, program Program) {
 	t.Parallel()
 	for _, d := range definitions {
 		t.Run("created, changed and deleted, "+d, func(t *testing.T) { in(t, program, lives, d) })
@@ -30,8 +30,8 @@ func Behaves(t *testing.T, program Program) {
 	t.Run("nothing to do", func(t *testing.T) { in(t, program, rests, definitions[0]) })
 }
 
-// Networks come, change and go with their objects.
-func lives(w *world) {
+// Networks are created, changed and deleted with their objects.
+func lives(w *fixture) {
 	defer w.start()()
 	w.do(w.Declare(w.Context(), "a", spec()))
 	w.do(w.Declare(w.Context(), "b", spec()))
@@ -42,9 +42,9 @@ func lives(w *world) {
 	w.are(map[string]neutron.Network{"a": changed})
 }
 
-// What happens while the controller is away it finds out when it comes back: a network that is there and not declared has
-// no event any more.
-func misses(w *world) {
+// The controller catches up with changes made while it did not run. A network whose object was deleted
+// meanwhile causes no event.
+func misses(w *fixture) {
 	stop := w.start()
 	for _, name := range []string{"a", "b", "c"} {
 		w.do(w.Declare(w.Context(), name, spec()))
@@ -57,9 +57,9 @@ func misses(w *world) {
 	w.are(map[string]neutron.Network{"b": changed, "c": first})
 }
 
-// As in the documents, an update of the same resourceVersion is no work. So what somebody changes in Neutron stays, until
-// the object changes or the controller starts anew.
-func resyncs(w *world) {
+// As in the documents, an update with the same resourceVersion is ignored. A change made in Neutron therefore
+// remains until the object changes or the controller is restarted.
+func resyncs(w *fixture) {
 	stop := w.start()
 	w.do(w.Declare(w.Context(), "a", spec()))
 	w.do(w.neutron.Update("default", "a", changed))
@@ -73,21 +73,21 @@ func resyncs(w *world) {
 	w.are(map[string]neutron.Network{"a": first})
 }
 
-// The kind may be defined later.
-func waits(w *world) {
+// The definition may be created later.
+func waits(w *fixture) {
 	stop := w.start()
 	w.settle()
 	stop() // it can be stopped while it waits
 	defer w.start()()
 	w.define(definitions[0])
 	w.do(w.Declare(w.Context(), "a", spec()))
-	time.Sleep(time.Minute) // client-go's reflector looks again after up to half of that
+	time.Sleep(time.Minute) // client-go's reflector retries after up to 30 s
 	w.are(map[string]neutron.Network{"a": first})
 }
 
-// Nothing is made of an object without a spec, which a definition without a schema allows, and nothing is taken from one
-// that has lost it.
-func unspecified(w *world) {
+// An object without a spec, which a definition without a schema permits, has no network. If an object loses
+// its spec, its network remains.
+func unspecified(w *fixture) {
 	defer w.start()()
 	w.do(w.Declare(w.Context(), "a", nil))
 	w.do(w.Declare(w.Context(), "b", spec()))
@@ -98,16 +98,17 @@ func unspecified(w *world) {
 	w.are(map[string]neutron.Network{"a": changed, "b": first})
 }
 
-// It is stopped although nothing was ever declared.
-func rests(w *world) {
+// The controller stops even if no Network was ever declared.
+func rests(w *fixture) {
 	w.start()()
 	w.are(nil)
 }
 
-// Misfit checks what becomes of the others when there is an object that the Go type does not fit, which a definition without a
-// schema allows: they go on, or wait until it is gone. An older network of that object stays as it is.
-func Misfit(t *testing.T, program Program, goOn bool) {
-	in(t, program, func(w *world) {
+// Undecodable checks the effect of an object that cannot be decoded into the Go type, which a definition without a
+// schema permits. If goOn is set, other objects must be processed; otherwise they wait until the object is
+// deleted. An existing network of that object remains.
+func Undecodable(t *testing.T, program Program, goOn bool) {
+	in(t, program, func(w *fixture) {
 		want := map[string]neutron.Network{"bad": first}
 		others := func(name string) {
 			w.do(w.Declare(w.Context(), name, spec()))
@@ -123,10 +124,10 @@ func Misfit(t *testing.T, program Program, goOn bool) {
 		w.do(w.Change(w.Context(), "bad", `{"spec":{"cidr":5}}`))
 		others("comes-after-it")
 		stop()
-		defer w.start()() // it is there from the beginning
+		defer w.start()() // the object exists from the start
 		others("comes-later")
 		w.do(w.Remove(w.Context(), "bad"))
-		time.Sleep(time.Hour) // what was tried for long is tried ever more rarely
+		time.Sleep(time.Hour) // the interval between retries has grown
 		w.are(map[string]neutron.Network{"comes-after-it": first, "comes-later": first})
 	}, definitions[1])
 }

@@ -19,15 +19,15 @@ import (
 	"github.com/bowline-dev/bowline/examples/sample-controller/pkg/neutron"
 )
 
-// Refused checks what a controller does about a server that does not let it in any more, or says nothing, in virtual time.
+// Refused checks the behavior of a controller whose server denies access or does not answer, in virtual time.
 func Refused(t *testing.T, program Program) {
 	t.Parallel()
 	for reason, code := range map[metav1.StatusReason]int{
-		metav1.StatusReasonUnauthorized: http.StatusUnauthorized, // its credentials have expired
+		metav1.StatusReasonUnauthorized: http.StatusUnauthorized, // the credentials have expired
 		metav1.StatusReasonForbidden:    http.StatusForbidden,
 	} {
 		t.Run(string(reason), func(t *testing.T) {
-			in(t, program, func(w *world) { refused(w, reason, code) }, definitions[0])
+			in(t, program, func(w *fixture) { refused(w, reason, code) }, definitions[0])
 		})
 	}
 	t.Run("it forgets at once", func(t *testing.T) { in(t, program, forgotten, definitions[0]) })
@@ -35,9 +35,9 @@ func Refused(t *testing.T, program Program) {
 	t.Run("the definition goes and comes", func(t *testing.T) { in(t, program, redefined, definitions[0]) })
 }
 
-// A controller that may not look at Networks, from some time on or when it starts, says so and leaves all networks as they
-// are: that it sees none does not mean that there are none. It goes on when it may look again.
-func refused(w *world, reason metav1.StatusReason, code int) {
+// If the controller may not list Networks, later or from the start, it reports that and leaves all networks
+// unchanged: an empty cache does not mean that no Networks exist. It resumes when access is granted again.
+func refused(w *fixture, reason metav1.StatusReason, code int) {
 	why := "refused in " + w.Name()
 	status := refusal(reason, code, why)
 	g := w.behindGate()
@@ -48,7 +48,7 @@ func refused(w *world, reason metav1.StatusReason, code int) {
 	w.are(both)
 
 	g.answer.Store(&answer{code, status})
-	time.Sleep(time.Hour) // no watch of before is left
+	time.Sleep(time.Hour) // all previous watches have ended
 	w.do(w.Change(w.Context(), "a", change))
 	w.do(w.Remove(w.Context(), "b"))
 	time.Sleep(time.Hour)
@@ -67,22 +67,22 @@ func refused(w *world, reason metav1.StatusReason, code int) {
 	stop()
 }
 
-// refusal is a Status.
+// refusal returns an encoded Status.
 func refusal(reason metav1.StatusReason, code int, why string) string {
 	const status = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":%q}`
 	return fmt.Sprintf(status, reason, code, why)
 }
 
-// No watch goes on from a version that a server has named: it has forgotten it by then (410). So all Networks are listed again,
-// for ever, and not so often that it is a burden.
-func forgotten(w *world) {
+// The server has compacted every version from which a watch is to resume (410). The controller then lists all
+// Networks again, at a limited rate.
+func forgotten(w *fixture) {
 	g := w.behindGate()
-	w.config.QPS = 0 // as main has it: client-go does not pause, it only has a limit
+	w.config.QPS = 0 // as in main: client-go has a rate limit
 	stop := w.start()
 	w.do(w.Declare(w.Context(), "a", spec()))
 	w.do(w.Declare(w.Context(), "b", spec()))
 	g.answer.Store(&answer{http.StatusGone, refusal(metav1.StatusReasonExpired, http.StatusGone, "forgotten")})
-	time.Sleep(time.Hour) // no watch of before is left
+	time.Sleep(time.Hour) // all previous watches have ended
 	w.do(w.Change(w.Context(), "a", change))
 	w.do(w.Remove(w.Context(), "b"))
 	time.Sleep(2 * time.Minute)
@@ -93,8 +93,8 @@ func forgotten(w *world) {
 	}
 }
 
-// A server that accepts requests and never answers does not keep a controller from ending.
-func silent(w *world) {
+// A controller can be stopped even if the server accepts requests and never answers.
+func silent(w *fixture) {
 	g := w.behindGate()
 	stop := w.start()
 	w.do(w.Declare(w.Context(), "a", spec()))
@@ -105,7 +105,7 @@ func silent(w *world) {
 	stop()
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(time.Minute, cancel)
-	if err := w.program.Run(ctx, w.config, w.neutron); err == nil { // which waits for the first answer
+	if err := w.program.Run(ctx, w.config, w.neutron); err == nil { // it waits for the first response
 		w.Error("it ended without an answer as if it had worked")
 	}
 	if took := time.Since(began); took > time.Minute+time.Second {
@@ -113,8 +113,9 @@ func silent(w *world) {
 	}
 }
 
-// With a definition its Networks go. When it comes back, so do those that are declared then.
-func redefined(w *world) {
+// When a definition is deleted, its Networks are removed. When it is created again, new Networks are
+// processed.
+func redefined(w *fixture) {
 	defer w.start()()
 	w.do(w.Declare(w.Context(), "a", spec()))
 	w.are(map[string]neutron.Network{"a": first})
@@ -123,18 +124,19 @@ func redefined(w *world) {
 	time.Sleep(time.Hour)
 	w.are(nil)
 	w.define("network.yaml")
-	time.Sleep(time.Minute) // client-go's reflector looks again after up to half of that
+	time.Sleep(time.Minute) // client-go's reflector retries after up to 30 s
 	w.do(w.Declare(w.Context(), "b", spec()))
 	w.are(map[string]neutron.Network{"b": first})
 }
 
-// gate is a transport that answers itself what is asked about Networks, or says nothing about anything, while it is told to.
+// gate is a transport that may answer requests for Networks itself, or answer no request at all.
 type gate struct {
-	answer  atomic.Pointer[answer] // nil lets everything pass
-	answers atomic.Int64           // how many it has given itself
+	answer  atomic.Pointer[answer] // nil forwards all requests
+	answers atomic.Int64           // the number of requests that it answered itself
 }
 
-// answer is a code and a body; no code is silence. Gone is only the answer to a watch that is to go on from a version.
+// answer is a status code and a body. Code 0 means no response. StatusGone applies only to watches that
+// resume from a version.
 type answer struct {
 	code int
 	body string
@@ -151,8 +153,8 @@ func (a *answer) concerns(q *http.Request) bool {
 	return strings.Contains(q.URL.Path, "/networks")
 }
 
-// behindGate has the programs that are started from now on talk to the server through a gate.
-func (w *world) behindGate() *gate {
+// behindGate connects the programs that are started from now on through a gate.
+func (w *fixture) behindGate() *gate {
 	g := &gate{}
 	w.config = rest.CopyConfig(w.config)
 	w.config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &through{next, g} })
@@ -179,7 +181,7 @@ func (t *through) RoundTrip(q *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a.code, Header: header, Body: io.NopCloser(strings.NewReader(a.body)), Request: q}, nil
 }
 
-// Log keeps what programs say about being refused. Its zero value is empty; it may be used by many goroutines.
+// Log records the log lines about refusals. Its zero value is ready, and it is safe for concurrent use.
 type Log struct {
 	mu   sync.Mutex
 	said strings.Builder

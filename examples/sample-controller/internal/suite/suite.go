@@ -1,4 +1,5 @@
-// Package suite is what both controllers of the example must do. Their tests call it, each with its own program.
+// Package suite is the contract test of both controllers of the example. Their tests call it with their
+// program.
 package suite
 
 import (
@@ -22,25 +23,25 @@ import (
 	"github.com/bowline-dev/bowline/examples/sample-controller/pkg/neutron"
 )
 
-// Program is a controller.
+// Program is a controller to be tested.
 type Program struct {
-	// Run runs it until ctx ends, and returns when all that it started has ended.
+	// Run runs the controller until ctx ends, and returns when everything that it started has ended.
 	Run func(ctx context.Context, config *rest.Config, n neutron.Interface) error
-	// Definitions is the folder that has the kind's definitions.
+	// Definitions is the folder of the CRD manifests.
 	Definitions string
-	// Log has what it logs, by slog and klog.
+	// Log receives the controller's log, from slog and klog.
 	Log *Log
 }
 
-// definition is the path of a definition.
+// definition returns the path of a manifest.
 func (p Program) definition(name string) string { return filepath.Join(p.Definitions, name) }
 
-// Networks are what users declare, as they write it: their fields may be wrong, or missing.
+// Networks is a client of Networks as unstructured objects, whose fields may be invalid or missing.
 type Networks struct {
 	client.Resource[*unstructured.Unstructured]
 }
 
-// NetworksOf are those of a server.
+// NetworksOf returns a client of the Networks on a server.
 func NetworksOf(config *rest.Config) (Networks, error) {
 	c, err := client.New(config)
 	if err != nil {
@@ -50,7 +51,7 @@ func NetworksOf(config *rest.Config) (Networks, error) {
 	return Networks{client.Of[*unstructured.Unstructured](c, resource)}, nil
 }
 
-// Declare creates a Network with a spec, which may be nil for none.
+// Declare creates a Network. A nil spec creates one without a spec.
 func (n Networks) Declare(ctx context.Context, name string, spec map[string]any) error {
 	obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "samplecrd.k8s.io/v1", "kind": "Network"}}
 	obj.SetNamespace(metav1.NamespaceDefault)
@@ -73,37 +74,37 @@ func (n Networks) Remove(ctx context.Context, name string) error {
 	return n.Delete(ctx, metav1.NamespaceDefault, name, metav1.DeleteOptions{})
 }
 
-// spec is the network of the documents.
+// spec returns the network of the documents.
 func spec() map[string]any { return map[string]any{"cidr": "192.168.0.0/16", "gateway": "192.168.0.1"} }
 
-// world is a plane with a Neutron, in virtual time.
-type world struct {
+// world is a control plane with a Neutron, in virtual time.
+type fixture struct {
 	*testing.T
 	Networks
 	config  *rest.Config
 	program Program
 	neutron *neutron.Memory
-	before  func(verb, name string) error // see troubled
+	before  func(verb, name string) error // called before each write to Neutron; see troubled
 }
 
-// in runs a test in a world of its own, whose server has a definition of the kind, or none.
-func in(t *testing.T, program Program, test func(w *world), definitions ...string) {
+// in runs a test with a new world, whose server has the given definitions.
+func in(t *testing.T, program Program, test func(w *fixture), definitions ...string) {
 	t.Parallel()
 	var options []bowlinetest.Option
 	for _, d := range definitions {
 		options = append(options, bowlinetest.CRDs(program.definition(d)))
 	}
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
-		networks, err := NetworksOf(p.Config())
+		networks, err := NetworksOf(p.RESTConfig())
 		if err != nil {
 			t.Fatal(err)
 		}
-		test(&world{T: t, Networks: networks, config: p.Config(), program: program, neutron: &neutron.Memory{}})
+		test(&fixture{T: t, Networks: networks, config: p.RESTConfig(), program: program, neutron: &neutron.Memory{}})
 	}, options...)
 }
 
-// start starts the program; stop ends it, and fails when it did not end as it should.
-func (w *world) start() (stop func()) {
+// start starts the program. stop ends it and reports its error.
+func (w *fixture) start() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- w.program.Run(ctx, w.config, troubled{w.neutron, w.before}) }()
@@ -117,14 +118,14 @@ func (w *world) start() (stop func()) {
 	}
 }
 
-// settle lets everything happen that is to happen soon.
-func (w *world) settle() {
+// settle waits until the controller is idle.
+func (w *fixture) settle() {
 	time.Sleep(5 * time.Second)
 	synctest.Wait()
 }
 
-// do ends the test when what a user does fails.
-func (w *world) do(err error) {
+// do fails the test if err is not nil, and otherwise waits until the controller is idle.
+func (w *fixture) do(err error) {
 	w.Helper()
 	if err != nil {
 		w.Fatal(err)
@@ -132,8 +133,8 @@ func (w *world) do(err error) {
 	w.settle()
 }
 
-// are checks which networks Neutron has, by name.
-func (w *world) are(want map[string]neutron.Network) {
+// are checks that Neutron has exactly these networks, by name.
+func (w *fixture) are(want map[string]neutron.Network) {
 	w.Helper()
 	got := map[string]neutron.Network{}
 	for _, n := range w.neutron.Names() {
@@ -144,8 +145,8 @@ func (w *world) are(want map[string]neutron.Network) {
 	}
 }
 
-// define makes the kind known.
-func (w *world) define(name string) {
+// define creates a definition.
+func (w *fixture) define(name string) {
 	w.Helper()
 	text, err := os.ReadFile(w.program.definition(name))
 	if err != nil {
@@ -160,8 +161,8 @@ func (w *world) define(name string) {
 	w.do(err)
 }
 
-// resource is any that the server has.
-func (w *world) resource(r schema.GroupVersionResource) client.Resource[*unstructured.Unstructured] {
+// resource returns a client of any resource.
+func (w *fixture) resource(r schema.GroupVersionResource) client.Resource[*unstructured.Unstructured] {
 	w.Helper()
 	c, err := client.New(w.config)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/examples/sample-controller/pkg/neutron"
 )
 
-// troubled is a Neutron that something happens to before each write, if before is not nil.
+// troubled is a Neutron that calls before at the start of each write, if it is not nil.
 type troubled struct {
 	*neutron.Memory
 	before func(verb, name string) error
@@ -48,13 +48,13 @@ func (n troubled) Delete(namespace, name string) error {
 	return n.Memory.Delete(namespace, name)
 }
 
-// slow takes a while for each write.
+// slow delays each write.
 func slow(by time.Duration) func(verb, name string) error {
 	return func(string, string) error { time.Sleep(by); return nil }
 }
 
-// Troubled checks what a controller does when Neutron is slow or fails, in virtual time.
-func Troubled(t *testing.T, program Program) {
+// SlowOrFailing checks the behavior of a controller if Neutron is slow or fails, in virtual time.
+func SlowOrFailing(t *testing.T, program Program) {
 	t.Parallel()
 	t.Run("stopped with much to do", func(t *testing.T) { in(t, program, stops, definitions[0]) })
 	t.Run("one that always fails", func(t *testing.T) { in(t, program, keepsPace, definitions[0]) })
@@ -63,8 +63,8 @@ func Troubled(t *testing.T, program Program) {
 	t.Run("one name in two namespaces", func(t *testing.T) { in(t, program, namesakes, definitions[0]) })
 }
 
-// When it is told to end, what is under way is finished, and what waits is left to the next start.
-func stops(w *world) {
+// When the controller is stopped, it finishes the current items and leaves the others to the next start.
+func stops(w *fixture) {
 	names := map[string]neutron.Network{}
 	for i := range 100 {
 		name := "n" + strings.Repeat("x", i)
@@ -83,9 +83,9 @@ func stops(w *world) {
 	w.are(names)
 }
 
-// What fails again and again is tried again, ever more rarely, and the others do not wait for it. Once it has worked, all that
-// is forgotten: what fails then is tried again at once.
-func keepsPace(w *world) {
+// A failing write is retried at growing intervals and does not delay other objects. After a success the
+// interval is reset.
+func keepsPace(w *fixture) {
 	var mended atomic.Bool
 	var tries atomic.Int64
 	w.before = func(verb, name string) error {
@@ -105,7 +105,7 @@ func keepsPace(w *world) {
 	w.do(w.Change(w.Context(), "a", change))
 	w.are(map[string]neutron.Network{"a": changed, "b": first})
 	mended.Store(true)
-	time.Sleep(time.Hour) // no attempt is later than a thousand seconds after the one before
+	time.Sleep(time.Hour) // the maximum interval is 1000 s
 	w.are(map[string]neutron.Network{"a": changed, "b": first, "bad": first})
 	if n := tries.Load(); n < 10 || n > 40 {
 		w.Errorf("in an hour it was tried %d times", n)
@@ -118,8 +118,8 @@ func keepsPace(w *world) {
 	w.are(map[string]neutron.Network{"a": changed, "b": first, "bad": changed})
 }
 
-// Two at once get into each other's way, and Neutron has what is declared all the same.
-func twice(w *world) {
+// Two controllers run concurrently. Their writes conflict, but Neutron has the declared networks in the end.
+func twice(w *fixture) {
 	w.before = slow(time.Second)
 	defer w.start()()
 	defer w.start()()
@@ -132,8 +132,9 @@ func twice(w *world) {
 	w.are(map[string]neutron.Network{"a": changed, "c": first})
 }
 
-// A Network that is deleted and declared as another while Neutron still makes the first is the other in the end.
-func again(w *world) {
+// A Network is replaced by another of the same name while Neutron creates the first one. In the end the
+// second one exists.
+func again(w *fixture) {
 	w.before = slow(20 * time.Second)
 	defer w.start()()
 	w.do(w.Declare(w.Context(), "a", spec()))
@@ -145,8 +146,8 @@ func again(w *world) {
 	w.are(map[string]neutron.Network{"a": changed})
 }
 
-// Networks of one name in two namespaces are two.
-func namesakes(w *world) {
+// Networks of the same name in two namespaces are independent.
+func namesakes(w *fixture) {
 	defer w.start()()
 	other := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "samplecrd.k8s.io/v1", "kind": "Network",
 		"metadata": map[string]any{"namespace": "kube-public", "name": "a"},
@@ -165,9 +166,9 @@ func namesakes(w *world) {
 	}
 }
 
-// Panics checks that a controller goes on when its Neutron panics once, and tries again what it was at.
+// Panics checks that a controller survives a panic in Neutron and retries the item.
 func Panics(t *testing.T, program Program) {
-	in(t, program, func(w *world) {
+	in(t, program, func(w *fixture) {
 		var once sync.Once
 		w.before = func(string, string) error {
 			once.Do(func() { panic("a mistake in Neutron's client") })

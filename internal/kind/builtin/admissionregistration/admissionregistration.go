@@ -1,10 +1,11 @@
-// Package admissionregistration is the kinds of the admissionregistration.k8s.io group that say whom the server asks about
-// writes: mutating and validating webhook configurations, as v1, which is stored, and as v1beta1, which Kubernetes no longer
-// serves and old manifests still use; and initializer configurations, v1alpha1 of Kubernetes 1.7 to 1.13. What a rule refuses,
-// and in which words, follows Kubernetes 1.36 and, of initializers, 1.13 (pkg/apis/admissionregistration/validation).
+// Package admissionregistration defines the kinds of the admissionregistration.k8s.io group that configure
+// admission: mutating and validating webhook configurations, as v1, the stored version, and as v1beta1, which
+// Kubernetes no longer serves but old manifests use; and initializer configurations, v1alpha1 of Kubernetes
+// 1.7 to 1.13. Validation follows Kubernetes 1.36 and, for initializers, 1.13
+// (pkg/apis/admissionregistration/validation).
 //
-// The package asks nobody: package admission/webhook reads the configurations of webhooks and calls what they name, package
-// admission those of initializers. Package kind/builtin puts the kinds into a server's registry.
+// The admission plugins read these configurations and call the webhooks. Package internal/kind/builtin
+// registers the kinds.
 package admissionregistration
 
 import (
@@ -30,7 +31,7 @@ type (
 	validating = admissionv1.ValidatingWebhookConfiguration
 )
 
-// Kinds are all kinds of the group, for one server. The cache bounds their second encodings.
+// Kinds returns all kinds of the group, for one server. cache bounds the memory for cached encodings.
 func Kinds(cache *object.Cache) []kind.Kind {
 	return []kind.Kind{mutatingKind(cache), validatingKind(cache), initializerKind(cache)}
 }
@@ -59,7 +60,7 @@ func mutatingKind(cache *object.Cache) kind.Kind {
 			ToHub: func(obj runtime.Object) (*mutating, error) {
 				old := obj.(*admissionv1beta1.MutatingWebhookConfiguration)
 				defaultLegacyMutating(old)
-				return as(old, &mutating{})
+				return convertJSON(old, &mutating{})
 			},
 			FromHub: func(c *mutating) (runtime.Object, error) {
 				return inLegacy(c, &admissionv1beta1.MutatingWebhookConfiguration{})
@@ -92,7 +93,7 @@ func validatingKind(cache *object.Cache) kind.Kind {
 			ToHub: func(obj runtime.Object) (*validating, error) {
 				old := obj.(*admissionv1beta1.ValidatingWebhookConfiguration)
 				defaultLegacyValidating(old)
-				return as(old, &validating{})
+				return convertJSON(old, &validating{})
 			},
 			FromHub: func(c *validating) (runtime.Object, error) {
 				return inLegacy(c, &admissionv1beta1.ValidatingWebhookConfiguration{})
@@ -120,12 +121,12 @@ var columns = []metav1.TableColumnDefinition{
 	kind.AgeColumn,
 }
 
-// static ends the names that Kubernetes keeps for configurations in files beside the server.
-const static = ".static.k8s.io"
+// staticSuffix is the suffix that Kubernetes reserves for configurations in files of the server.
+const staticSuffix = ".static.k8s.io"
 
 func warnings(name string) []string {
-	if !strings.HasSuffix(name, static) {
+	if !strings.HasSuffix(name, staticSuffix) {
 		return nil
 	}
-	return []string{`metadata.name: names ending with "` + static + `" are reserved for static manifest-based configurations and cannot be managed via the API`}
+	return []string{`metadata.name: names ending with "` + staticSuffix + `" are reserved for static manifest-based configurations and cannot be managed via the API`}
 }

@@ -14,19 +14,19 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// mostConditions is how many conditions a webhook may have.
-const mostConditions = 64
+// maxConditions is the maximum number of match conditions of a webhook.
+const maxConditions = 64
 
-// compiler compiles expressions as Kubernetes does. Making it takes milliseconds, which only those pay who have conditions.
+// compiler compiles expressions as Kubernetes does. It is created on first use, which takes milliseconds.
 var compiler = sync.OnceValue(func() plugincel.Compiler {
 	return plugincel.NewCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 })
 
-// validateConditions wants conditions with names of their own that compile. Those that were there before may use what new ones
-// may not yet.
+// validateConditions checks that conditions have unique names and compile. Expressions in before may use
+// features that new ones may not use yet.
 func validateConditions(conditions []admissionv1.MatchCondition, before []string, path *field.Path) (errs fieldErrors) {
-	if n := len(conditions); n > mostConditions {
-		errs = append(errs, field.TooMany(path, n, mostConditions))
+	if n := len(conditions); n > maxConditions {
+		errs = append(errs, field.TooMany(path, n, maxConditions))
 	}
 	names := map[string]bool{}
 	for i, c := range conditions {
@@ -51,7 +51,7 @@ func validateConditions(conditions []admissionv1.MatchCondition, before []string
 	return errs
 }
 
-// compiles says what is wrong with an expression; stored is one that was there before.
+// compiles returns the errors of an expression; stored is set for one that the old object had.
 func compiles(expression string, stored bool, path *field.Path) fieldErrors {
 	mode := environment.NewExpressions
 	if stored {

@@ -14,7 +14,7 @@ import (
 
 type initializers = v1alpha1.InitializerConfiguration
 
-// initializerKind is what Kubernetes served from 1.7 to 1.13. Its rules are those of then.
+// initializerKind returns the kind that Kubernetes served from 1.7 to 1.13, with the rules of that time.
 func initializerKind(cache *object.Cache) kind.Kind {
 	gv := v1alpha1.SchemeGroupVersion
 	return kind.NewTyped(cache, kind.Info{
@@ -35,9 +35,9 @@ func validateInitializer(i v1alpha1.Initializer, path *field.Path) fieldErrors {
 	errs := validation.IsFullyQualifiedName(path.Child("name"), i.Name)
 	for n, r := range i.Rules {
 		at := path.Child("rules").Index(n)
-		errs = append(errs, notAmongOthers(r.APIGroups, at.Child("apiGroups"), "API groups")...)
+		errs = append(errs, wildcardAlone(r.APIGroups, at.Child("apiGroups"), "API groups")...)
 		versions := at.Child("apiVersions")
-		errs = append(errs, notAmongOthers(r.APIVersions, versions, "API versions")...)
+		errs = append(errs, wildcardAlone(r.APIVersions, versions, "API versions")...)
 		for i, v := range r.APIVersions {
 			if v == "" {
 				errs = append(errs, field.Required(versions.Index(i), ""))
@@ -48,7 +48,7 @@ func validateInitializer(i v1alpha1.Initializer, path *field.Path) fieldErrors {
 	return errs
 }
 
-// validateWholeResources wants resources without subresources: nobody initializes a part of an object.
+// validateWholeResources rejects subresources: initializers act on whole objects.
 func validateWholeResources(resources []string, path *field.Path) (errs fieldErrors) {
 	if len(resources) == 0 {
 		errs = append(errs, field.Required(path, ""))

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// as copies an object into the struct of another version, whose fields have the same names.
-func as[T any](from any, to *T) (*T, error) {
+// convertJSON copies an object into the struct of another version, whose fields have the same names.
+func convertJSON[T any](from any, to *T) (*T, error) {
 	data, err := json.Marshal(from)
 	if err != nil {
 		return nil, err
@@ -18,19 +18,19 @@ func as[T any](from any, to *T) (*T, error) {
 	return to, json.Unmarshal(data, to)
 }
 
-// inLegacy shows a configuration as v1beta1.
+// inLegacy converts a configuration to v1beta1.
 func inLegacy[T any, P interface {
 	*T
 	runtime.Object
 }](from runtime.Object, to P) (runtime.Object, error) {
-	if _, err := as(from, (*T)(to)); err != nil {
+	if _, err := convertJSON(from, (*T)(to)); err != nil {
 		return nil, err
 	}
 	to.GetObjectKind().SetGroupVersionKind(schema.FromAPIVersionAndKind(legacy, from.GetObjectKind().GroupVersionKind().Kind))
 	return to, nil
 }
 
-// defaultLegacyMutating fills in what v1beta1 means otherwise than v1: see defaultLegacy.
+// defaultLegacyMutating sets the defaults in which v1beta1 differs from v1: see defaultLegacy.
 func defaultLegacyMutating(c *admissionv1beta1.MutatingWebhookConfiguration) {
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
@@ -38,7 +38,7 @@ func defaultLegacyMutating(c *admissionv1beta1.MutatingWebhookConfiguration) {
 	}
 }
 
-// defaultLegacyValidating fills in what v1beta1 means otherwise than v1: see defaultLegacy.
+// defaultLegacyValidating sets the defaults in which v1beta1 differs from v1: see defaultLegacy.
 func defaultLegacyValidating(c *admissionv1beta1.ValidatingWebhookConfiguration) {
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
@@ -46,8 +46,8 @@ func defaultLegacyValidating(c *admissionv1beta1.ValidatingWebhookConfiguration)
 	}
 }
 
-// defaultLegacy sets the defaults that v1beta1 has of its own: failures are ignored, only exact matches count, 30 seconds, side
-// effects that nobody knows, and reviews in v1beta1.
+// defaultLegacy sets v1beta1's defaults: failures are ignored, only exact matches count, 30 seconds, unknown
+// side effects, and reviews in v1beta1.
 func defaultLegacy(failure **admissionv1beta1.FailurePolicyType, match **admissionv1beta1.MatchPolicyType,
 	effects **admissionv1beta1.SideEffectClass, timeout **int32, reviews *[]string) {
 	setDefault(failure, admissionv1beta1.Ignore)
@@ -59,12 +59,12 @@ func defaultLegacy(failure **admissionv1beta1.FailurePolicyType, match **admissi
 	}
 }
 
-// setDefault sets what is left out.
+// setDefault sets a missing value.
 func setDefault[T any](at **T, value T) {
 	if *at == nil {
 		*at = &value
 	}
 }
 
-// everything is a selector that is not left out any longer.
-func everything(at **metav1.LabelSelector) { setDefault(at, metav1.LabelSelector{}) }
+// defaultSelector sets a missing selector to one that selects everything.
+func defaultSelector(at **metav1.LabelSelector) { setDefault(at, metav1.LabelSelector{}) }

@@ -14,15 +14,15 @@ var (
 	scopes     = []admissionv1.ScopeType{admissionv1.AllScopes, admissionv1.ClusterScope, admissionv1.NamespacedScope}
 )
 
-// validateRule validates what writes a webhook wants to hear of.
+// validateRule validates a rule that selects writes for a webhook.
 func validateRule(r admissionv1.RuleWithOperations, path *field.Path) (errs fieldErrors) {
-	errs = append(errs, notAmongOthers(r.Operations, path.Child("operations"), "operations")...)
+	errs = append(errs, wildcardAlone(r.Operations, path.Child("operations"), "operations")...)
 	for i, o := range r.Operations {
 		errs = append(errs, oneOf(&o, operations, path.Child("operations").Index(i))...)
 	}
-	errs = append(errs, notAmongOthers(r.APIGroups, path.Child("apiGroups"), "API groups")...)
+	errs = append(errs, wildcardAlone(r.APIGroups, path.Child("apiGroups"), "API groups")...)
 	versions := path.Child("apiVersions")
-	errs = append(errs, notAmongOthers(r.APIVersions, versions, "API versions")...)
+	errs = append(errs, wildcardAlone(r.APIVersions, versions, "API versions")...)
 	for i, v := range r.APIVersions {
 		if v == "" {
 			errs = append(errs, field.Required(versions.Index(i), ""))
@@ -32,8 +32,8 @@ func validateRule(r admissionv1.RuleWithOperations, path *field.Path) (errs fiel
 	return append(errs, oneOf(r.Scope, scopes, path.Child("scope"))...)
 }
 
-// notAmongOthers wants at least one value, and * alone.
-func notAmongOthers[T ~string](values []T, path *field.Path, what string) fieldErrors {
+// wildcardAlone requires at least one value, and rejects * together with other values.
+func wildcardAlone[T ~string](values []T, path *field.Path, what string) fieldErrors {
 	switch {
 	case len(values) == 0:
 		return fieldErrors{field.Required(path, "")}
@@ -43,13 +43,13 @@ func notAmongOthers[T ~string](values []T, path *field.Path, what string) fieldE
 	return nil
 }
 
-// validateResources refuses resources, or their subresources, that another of them covers.
+// validateResources rejects resources and subresources that another entry covers.
 func validateResources(resources []string, path *field.Path) (errs fieldErrors) {
 	if len(resources) == 0 {
 		errs = append(errs, field.Required(path, ""))
 	}
-	whole, everywhere := map[string]bool{}, map[string]bool{} // x of x/*, and of */x
-	plain := false                                            // the last resource without subresource was a name
+	whole, everywhere := map[string]bool{}, map[string]bool{} // x of the entries x/* and */x
+	plain := false                                            // the last entry without a subresource was a name
 	for i, r := range resources {
 		resource, sub, below := strings.Cut(r, "/")
 		switch {

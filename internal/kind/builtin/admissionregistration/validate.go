@@ -15,35 +15,35 @@ import (
 
 type fieldErrors = field.ErrorList
 
-// What a field may say. The texts of errors list them in this order.
+// Supported values, in the order in which error messages list them.
 var (
 	failures      = []admissionv1.FailurePolicyType{admissionv1.Fail, admissionv1.Ignore}
 	matches       = []admissionv1.MatchPolicyType{admissionv1.Equivalent, admissionv1.Exact}
-	harmless      = []admissionv1.SideEffectClass{admissionv1.SideEffectClassNone, admissionv1.SideEffectClassNoneOnDryRun}
-	effects       = append(slices.Clone(harmless), admissionv1.SideEffectClassSome, admissionv1.SideEffectClassUnknown)
+	dryRunSafe    = []admissionv1.SideEffectClass{admissionv1.SideEffectClassNone, admissionv1.SideEffectClassNoneOnDryRun}
+	effects       = append(slices.Clone(dryRunSafe), admissionv1.SideEffectClassSome, admissionv1.SideEffectClassUnknown)
 	reinvocations = []admissionv1.ReinvocationPolicyType{admissionv1.IfNeededReinvocationPolicy, admissionv1.NeverReinvocationPolicy}
 	known         = []string{"v1", "v1beta1"}
 )
 
-// allowances are what a webhook may have wrong, because it was there before it was wrong.
+// allowances lists rules that a configuration may violate, because it was stored before they existed.
 type allowances struct {
 	effects, reviews, twice, selectors, conditions bool
-	// expressions are those that were there before.
+	// expressions are those of the old object.
 	expressions []string
 }
 
-// allowed is what a configuration that came in v1beta1 may have, as it could when that was served: side effects, reviews that
-// nobody knows, and a name twice.
+// allowed returns the allowances for a configuration in v1beta1, whose rules were weaker: side effects,
+// unknown review versions, and duplicate names.
 func allowed(apiVersion string) allowances {
 	old := apiVersion == legacy
 	return allowances{effects: old, reviews: old, twice: old}
 }
 
-// allowedBefore adds what was wrong before, and may stay so.
+// allowedBefore adds the violations of the old object.
 func allowedBefore(a allowances, hooks, old []view) allowances {
 	a.twice, a.conditions = a.twice || repeats(old), sameConditions(hooks, old)
 	for _, h := range old {
-		a.effects = a.effects || h.effects == nil || !slices.Contains(harmless, *h.effects)
+		a.effects = a.effects || h.effects == nil || !slices.Contains(dryRunSafe, *h.effects)
 		a.reviews = a.reviews || len(h.reviews) > 0 && !slices.ContainsFunc(h.reviews, isKnown)
 		strict := metav1validation.LabelSelectorValidationOptions{}
 		a.selectors = a.selectors || len(validateSelector(*h.namespaces, strict, nil)) > 0 || len(validateSelector(*h.objects, strict, nil)) > 0
@@ -92,7 +92,7 @@ func validateWebhook(h view, a allowances, path *field.Path) fieldErrors {
 	}
 	errs = append(errs, oneOf(*h.failure, failures, path.Child("failurePolicy"))...)
 	errs = append(errs, oneOf(*h.match, matches, path.Child("matchPolicy"))...)
-	may := harmless
+	may := dryRunSafe
 	if a.effects {
 		may = effects
 	}
@@ -123,7 +123,7 @@ func validateSelector(s *metav1.LabelSelector, o metav1validation.LabelSelectorV
 	return metav1validation.ValidateLabelSelector(s, o, path)
 }
 
-// oneOf wants a value of a few, where there is any.
+// oneOf requires an optional value to be in a list.
 func oneOf[T ~string](value *T, of []T, path *field.Path) fieldErrors {
 	if value == nil || slices.Contains(of, *value) {
 		return nil
@@ -150,7 +150,7 @@ func validateClient(c *admissionv1.WebhookClientConfig, path *field.Path) fieldE
 	if s.Port != nil {
 		port = *s.Port
 	}
-	// Name and namespace are the wrong way round, as in Kubernetes: the errors name the other field.
+	// Name and namespace are swapped, as in Kubernetes: the errors name the other field.
 	return webhook.ValidateWebhookService(path.Child("service"), s.Name, s.Namespace, s.Path, port)
 }
 

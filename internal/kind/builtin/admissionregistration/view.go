@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// view is where the parts of a webhook are, of either kind: it shares them.
+// view refers to the fields of a webhook of either kind, sharing its memory.
 type view struct {
 	name         string
 	client       *admissionv1.WebhookClientConfig
@@ -18,7 +18,7 @@ type view struct {
 	timeout      **int32
 	reviews      []string
 	conditions   []admissionv1.MatchCondition
-	reinvocation **admissionv1.ReinvocationPolicyType // nil of a validating webhook
+	reinvocation **admissionv1.ReinvocationPolicyType // nil for a validating webhook
 }
 
 func mutatingView(w *admissionv1.MutatingWebhook) view {
@@ -51,12 +51,12 @@ func validatingViews(c *validating) (views []view) {
 	return views
 }
 
-// defaultWebhook fills in what is left out, as v1 means it.
+// defaultWebhook applies v1's defaults.
 func defaultWebhook(w view) {
 	setDefault(w.failure, admissionv1.Fail)
 	setDefault(w.match, admissionv1.Equivalent)
-	everything(w.namespaces)
-	everything(w.objects)
+	defaultSelector(w.namespaces)
+	defaultSelector(w.objects)
 	setDefault(w.timeout, 10)
 	if w.reinvocation != nil {
 		setDefault(w.reinvocation, admissionv1.NeverReinvocationPolicy)

@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// kinds are the mutating and the validating one.
+// kinds returns the mutating and the validating kind.
 func kinds() (mutating, validating kind.Kind) {
 	both := Kinds(object.NewCache(1 << 20))
 	return both[0], both[1]
@@ -27,7 +27,7 @@ func read(t *testing.T, k kind.Kind, apiVersion, body string) kind.Object {
 	return obj
 }
 
-// hook is a webhook with something else in it than a good one has: a JSON member replaces its like.
+// hook returns a valid webhook in which JSON members are replaced.
 func hook(members ...string) string {
 	good := map[string]string{
 		"name": `"a.example.com"`, "clientConfig": `{"url":"https://example.com/x"}`, "sideEffects": `"None"`,
@@ -46,7 +46,7 @@ func hook(members ...string) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// rules is a hook with one rule, which has something else in it than a good one.
+// rules returns a hook with one valid rule in which JSON members are replaced.
 func rules(members ...string) string {
 	rule := map[string]string{
 		"operations": `["*"]`, "apiGroups": `["*"]`, "apiVersions": `["*"]`, "resources": `["*"]`,
@@ -64,8 +64,8 @@ func rules(members ...string) string {
 
 func configuration(hooks ...string) string { return `{"webhooks":[` + strings.Join(hooks, ",") + `]}` }
 
-// TestWhatIsWrongWithWebhooks follows validation_test.go of Kubernetes' pkg/apis/admissionregistration.
-func TestWhatIsWrongWithWebhooks(t *testing.T) {
+// TestWebhookRules follows validation_test.go of Kubernetes' pkg/apis/admissionregistration.
+func TestWebhookRules(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ hooks, want []string }{
 		"nothing":             {[]string{hook(), hook(`"name":"b.example.com"`)}, nil},
@@ -88,7 +88,7 @@ func TestWhatIsWrongWithWebhooks(t *testing.T) {
 			`webhooks[0].matchPolicy: Unsupported value: "Maybe": supported values: "Equivalent", "Exact"`}},
 		"a plain URL": {[]string{hook(`"clientConfig":{"url":"http://example.com"}`)}, []string{
 			`webhooks[0].clientConfig.url: Invalid value: "http": 'https' is the only allowed URL scheme; desired format: https://host[/path]`}},
-		// That it is the other field which is named is Kubernetes' own.
+		// As in Kubernetes, the error names the other field.
 		"a service without a name": {[]string{hook(`"clientConfig":{"service":{"name":"","namespace":"n","port":0}}`)}, []string{
 			"webhooks[0].clientConfig.service.namespace: Required value",
 			"webhooks[0].clientConfig.service.port: Invalid value: 0: port is not valid: must be between 1 and 65535, inclusive"}},
@@ -127,7 +127,8 @@ func TestWhatIsWrongWithWebhooks(t *testing.T) {
 	}
 }
 
-// TestLegacyWebhooks have the defaults of v1beta1, are read in v1, and what was allowed then may stay.
+// TestLegacyWebhooks checks that v1beta1 configurations have the defaults of v1beta1, are served in v1, and
+// may retain values that v1beta1 allowed.
 func TestLegacyWebhooks(t *testing.T) {
 	t.Parallel()
 	m, _ := kinds()
@@ -162,8 +163,9 @@ func TestLegacyWebhooks(t *testing.T) {
 	}
 }
 
-// TestWrongConditionMayStay where it was before; nothing may be wrong about a new one.
-func TestWrongConditionMayStay(t *testing.T) {
+// TestStoredInvalidConditionIsRetained checks that an invalid condition is accepted on update only if the old object has
+// it.
+func TestStoredInvalidConditionIsRetained(t *testing.T) {
 	t.Parallel()
 	_, v := kinds()
 	old := read(t, v, hub, configuration(hook(`"matchConditions":[{"name":"a","expression":"object."}]`)))
@@ -179,8 +181,8 @@ func TestWrongConditionMayStay(t *testing.T) {
 	}
 }
 
-// TestNamesThatAreReserved are warned of.
-func TestNamesThatAreReserved(t *testing.T) {
+// TestReservedNameWarnings checks the warning for reserved names.
+func TestReservedNameWarnings(t *testing.T) {
 	t.Parallel()
 	m, v := kinds()
 	for _, k := range []kind.Kind{m, v} {

@@ -9,12 +9,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bowline-dev/bowline/internal/golden/recorded"
+	"github.com/bowline-dev/bowline/internal/golden"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/object"
 )
 
-// manifest is a definition in JSON; spec is what stands beside group and scope.
+// manifest returns a definition as JSON; spec is the content of the spec besides group and scope.
 func manifest(apiVersion, group, annotations, spec string) []byte {
 	return fmt.Appendf(nil, `{"apiVersion":%q,"kind":"CustomResourceDefinition","metadata":{"name":"things.%s","annotations":{%s}},"spec":{"group":%q,"scope":"Namespaced",%s}}`,
 		apiVersion, group, annotations, group, spec)
@@ -27,12 +27,12 @@ const (
 	approved = `"api-approved.kubernetes.io":"unapproved, an example"`
 )
 
-// with is a valid v1 definition whose root schema has these members beside its type.
+// with returns the spec of a valid v1 definition whose root schema has these members in addition to its type.
 func with(schema string) string {
 	return things + `,"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",` + schema + `}}}]`
 }
 
-// TestValidateCreate names rules of new definitions beside those that the recordings show.
+// TestValidateCreate checks rules for new definitions that the recordings do not cover.
 func TestValidateCreate(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ rule, apiVersion, group, annotations, spec, field, text string }{
@@ -86,7 +86,7 @@ func TestValidateCreate(t *testing.T) {
 	}
 }
 
-// expect checks that a refusal has a cause, or that there is none.
+// expect checks that a Status has a cause or, if field is empty, that there is no Status.
 func expect(t *testing.T, status *metav1.Status, field, text string) {
 	t.Helper()
 	switch {
@@ -100,7 +100,7 @@ func expect(t *testing.T, status *metav1.Status, field, text string) {
 	}
 }
 
-// TestValidateUpdate names rules of changes.
+// TestValidateUpdate checks rules for changes.
 func TestValidateUpdate(t *testing.T) {
 	t.Parallel()
 	const unstructured = things + `,"version":"v1"`
@@ -136,7 +136,7 @@ func TestValidateUpdate(t *testing.T) {
 	}
 }
 
-// stored is a definition as it is read back from the store.
+// stored encodes and decodes a definition.
 func stored(t *testing.T, k kind.Kind, crd *definition) *definition {
 	t.Helper()
 	data, err := k.Encode(object.Form{APIVersion: hub}, crd)
@@ -150,8 +150,9 @@ func stored(t *testing.T, k kind.Kind, crd *definition) *definition {
 	return obj.(*definition)
 }
 
-// TestPrepareCountsStoredVersions: a new storage version joins the old ones, a changed spec raises the generation.
-func TestPrepareCountsStoredVersions(t *testing.T) {
+// TestPrepareUpdatesStoredVersions checks that a new storage version is added to the old ones, and that a
+// changed spec increases the generation.
+func TestPrepareUpdatesStoredVersions(t *testing.T) {
 	t.Parallel()
 	k := newKind()
 	old, _ := write(t, k, object.Form{APIVersion: hub}, manifest(hub, "example.com", "", things+","+oneV1), nil)
@@ -164,7 +165,7 @@ func TestPrepareCountsStoredVersions(t *testing.T) {
 	}
 }
 
-// TestWarnings: what a definition asks for without effect is told once, when it comes.
+// TestWarnings checks that parts of a definition without effect cause one warning, when they are added.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	const (
@@ -202,11 +203,12 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestValidateChangesNothing: the library works on a converted copy, which shares no part that it changes.
+// TestValidateChangesNothing checks that validation does not modify the definition, although the library
+// modifies its copy.
 func TestValidateChangesNothing(t *testing.T) {
 	t.Parallel()
 	k := newKind()
-	crd, status := write(t, k, object.Form{APIVersion: hub}, []byte(recorded.Steps(t, "crd.json")[0].Body), nil)
+	crd, status := write(t, k, object.Form{APIVersion: hub}, []byte(golden.Steps(t, "crd.json")[0].Body), nil)
 	if status != nil {
 		t.Fatal(status.Message)
 	}
@@ -219,7 +221,7 @@ func TestValidateChangesNothing(t *testing.T) {
 	}
 }
 
-// TestInfo: the names and the columns are those of a kube-apiserver.
+// TestInfo compares names and columns with those of a kube-apiserver.
 func TestInfo(t *testing.T) {
 	t.Parallel()
 	k := newKind()
@@ -234,7 +236,7 @@ func TestInfo(t *testing.T) {
 	}
 }
 
-// BenchmarkCreateDefinition is what a create of a definition without rules costs in this package.
+// BenchmarkCreateDefinition measures this package's share of the create of a definition without rules.
 func BenchmarkCreateDefinition(b *testing.B) {
 	k := newKind()
 	body := manifest(hub, "example.com", "", with(`"properties":{"spec":{"type":"object","properties":{"a":{"type":"string","default":"x"}}}}`))

@@ -13,26 +13,26 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// NameSpace is what a name must be unique in, within one API group.
-type NameSpace string
+// NameScope is a set of names that must be unique within an API group.
+type NameScope string
 
 const (
-	// ResourceNames are plurals, singulars and short names.
-	ResourceNames NameSpace = "resources"
+	// ResourceNames are plural, singular and short names.
+	ResourceNames NameScope = "resources"
 	// KindNames are kinds and list kinds.
-	KindNames NameSpace = "kinds"
+	KindNames NameScope = "kinds"
 )
 
-// Taken says whether another kind of the definition's group has a name.
-type Taken func(in NameSpace, name string) bool
+// Taken reports whether another kind of the definition's group has a name.
+type Taken func(in NameScope, name string) bool
 
-// TakenIn makes Taken from the kinds that a server serves. A name of the kind that crd itself made is not taken; one of
-// a built-in kind is, also under the same plural.
+// TakenIn returns a Taken for the kinds that a server serves. Names of crd's own kind are not taken; those of
+// a built-in kind are, even if it has the same plural.
 func TakenIn(kinds []kind.Kind, crd *apiextensionsv1.CustomResourceDefinition) Taken {
-	names := map[NameSpace]map[string]bool{ResourceNames: {}, KindNames: {}}
+	names := map[NameScope]map[string]bool{ResourceNames: {}, KindNames: {}}
 	for _, k := range kinds {
 		info := k.Info()
-		if !serves(info, crd.Spec.Group) || custom(k) && info.Plural == crd.Spec.Names.Plural {
+		if !serves(info, crd.Spec.Group) || !info.Builtin && info.Plural == crd.Spec.Names.Plural {
 			continue
 		}
 		for _, name := range append([]string{info.Plural, info.Singular}, info.ShortNames...) {
@@ -40,24 +40,19 @@ func TakenIn(kinds []kind.Kind, crd *apiextensionsv1.CustomResourceDefinition) T
 		}
 		names[KindNames][info.Kind], names[KindNames][info.ListKind()] = true, true
 	}
-	return func(in NameSpace, name string) bool { return names[in][name] }
+	return func(in NameScope, name string) bool { return names[in][name] }
 }
 
 func serves(info *kind.Info, group string) bool {
 	return slices.ContainsFunc(info.Endpoints, func(e kind.Endpoint) bool { return e.Group == group })
 }
 
-// custom says that a kind was made from a definition.
-func custom(k kind.Kind) bool {
-	_, ok := k.(kind.Schematic)
-	return ok
-}
-
-// Establish decides which names a definition gets and whether it is served, and writes that into its status: the
+// Establish decides which names a definition gets and whether it is served, and updates its status: the
 // accepted names, and the conditions NamesAccepted, Established, NonStructuralSchema and
-// KubernetesAPIApprovalPolicyConformant where they apply. It says whether it changed anything. Once established, a
-// definition stays so. It must be called for a definition whose names or spec changed, and again for the others of its
-// group whose names were not accepted when one of them is deleted or renamed.
+// KubernetesAPIApprovalPolicyConformant, if they apply. It reports whether it changed anything. An
+// established definition remains established. Establish must be called when the names or the spec of a
+// definition change. When a definition is deleted or renamed, it must be called for those definitions of its
+// group whose names were not accepted.
 func Establish(crd *apiextensionsv1.CustomResourceDefinition, taken Taken, now metav1.Time) bool {
 	before := crd.Status.DeepCopy()
 	accepted, naming := acceptNames(crd, taken)
@@ -79,12 +74,12 @@ func Establish(crd *apiextensionsv1.CustomResourceDefinition, taken Taken, now m
 	return !equality.Semantic.DeepEqual(before, &crd.Status)
 }
 
-// NamesAccepted says that a definition has all the names that it asks for.
+// NamesAccepted reports whether all names in the spec of a definition are accepted.
 func NamesAccepted(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return isTrue(crd, apiextensionsv1.NamesAccepted)
 }
 
-// IsEstablished says that the objects of a definition are served.
+// IsEstablished reports whether the objects of a definition are served.
 func IsEstablished(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return isTrue(crd, apiextensionsv1.Established)
 }
@@ -95,7 +90,7 @@ func isTrue(crd *definition, kind apiextensionsv1.CustomResourceDefinitionCondit
 	})
 }
 
-// establishing is the condition of a definition that is not established yet.
+// establishing returns the Established condition of a definition that was not established before.
 func establishing(crd *definition, named apiextensionsv1.ConditionStatus) apiextensionsv1.CustomResourceDefinitionCondition {
 	switch {
 	case named != apiextensionsv1.ConditionTrue:
@@ -106,8 +101,8 @@ func establishing(crd *definition, named apiextensionsv1.ConditionStatus) apiext
 	return condition(apiextensionsv1.Established, apiextensionsv1.ConditionTrue, "InitialNamesAccepted", "the initial names have been accepted")
 }
 
-// bundleParses says that the certificates by which a conversion webhook is to be known, if there are any, can be read. A
-// new definition may have others, and is not served until they are mended.
+// bundleParses reports whether the CA bundle of a conversion webhook, if there is one, is valid. A new
+// definition may have an invalid bundle, but is not served until it is corrected.
 func bundleParses(c *apiextensionsv1.CustomResourceConversion) bool {
 	if c == nil || c.Webhook == nil || c.Webhook.ClientConfig == nil {
 		return true
@@ -115,8 +110,8 @@ func bundleParses(c *apiextensionsv1.CustomResourceConversion) bool {
 	return len(webhook.ValidateCABundle(nil, c.Webhook.ClientConfig.CABundle)) == 0
 }
 
-// acceptNames gives the definition each name that it asks for and nobody else has. A name that it cannot have leaves
-// the one that it had; the condition names the last such.
+// acceptNames accepts each name in the spec that no other kind has. If a name is taken, the previously
+// accepted name is retained; the condition reports the last taken name.
 func acceptNames(crd *definition, taken Taken) (apiextensionsv1.CustomResourceDefinitionNames, apiextensionsv1.CustomResourceDefinitionCondition) {
 	asked, had := crd.Spec.Names, crd.Status.AcceptedNames
 	accepted := *had.DeepCopy()
@@ -125,7 +120,7 @@ func acceptNames(crd *definition, taken Taken) (apiextensionsv1.CustomResourceDe
 	refuse := func(reason string, err error) {
 		result = condition(apiextensionsv1.NamesAccepted, apiextensionsv1.ConditionFalse, reason, err.Error())
 	}
-	take := func(in NameSpace, reason, asked, had string) string {
+	take := func(in NameScope, reason, asked, had string) string {
 		if asked != had && taken(in, asked) {
 			refuse(reason, inUse(asked))
 			return had
@@ -146,7 +141,7 @@ func acceptNames(crd *definition, taken Taken) (apiextensionsv1.CustomResourceDe
 
 func inUse(name string) error { return fmt.Errorf("%q is already in use", name) }
 
-// shortNamesTaken names the short names that the definition asks for, does not have, and cannot get.
+// shortNamesTaken returns an error for the requested short names that another kind has.
 func shortNamesTaken(asked, had []string, taken Taken) error {
 	var errs []error
 	for _, name := range asked {

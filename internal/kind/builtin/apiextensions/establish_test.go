@@ -20,7 +20,7 @@ var (
 	later = metav1.NewTime(noon.Add(time.Hour))
 )
 
-// networks is a definition as it is before anything is decided about it.
+// networks returns a definition with an empty status.
 func networks(group string) *definition {
 	return &definition{
 		ObjectMeta: metav1.ObjectMeta{Name: "networks." + group},
@@ -36,12 +36,12 @@ func networks(group string) *definition {
 	}
 }
 
-// taking says that these names, written as resources/net or kinds/Network, are another's.
+// taking returns a Taken for these names, in the form resources/net or kinds/Network.
 func taking(names ...string) Taken {
-	return func(in NameSpace, name string) bool { return slices.Contains(names, string(in)+"/"+name) }
+	return func(in NameScope, name string) bool { return slices.Contains(names, string(in)+"/"+name) }
 }
 
-// conditions are those of a definition, a line each.
+// conditions formats the conditions of a definition, one per line.
 func conditions(crd *definition) string {
 	var lines []string
 	for _, c := range crd.Status.Conditions {
@@ -56,7 +56,7 @@ const (
 	notAccepted = "Established=False NotAccepted: not all names are accepted"
 )
 
-// TestEstablish names each outcome for the names of a new definition.
+// TestEstablish checks the outcomes for the names of a new definition.
 func TestEstablish(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -105,8 +105,9 @@ func TestEstablish(t *testing.T) {
 	}
 }
 
-// TestEstablishedStays: a definition that is served goes on when a new name of it is taken, and keeps the old one.
-func TestEstablishedStays(t *testing.T) {
+// TestEstablishedIsRetained checks that an established definition with a new, taken name is still served and
+// retains its old name.
+func TestEstablishedIsRetained(t *testing.T) {
 	t.Parallel()
 	crd := networks("example.com")
 	Establish(crd, taking(), noon)
@@ -124,9 +125,9 @@ func TestEstablishedStays(t *testing.T) {
 	}
 }
 
-// TestDefinitionWaitsForReadableCertificates: of a conversion webhook whose CA bundle is none, nothing is served; one that
-// is established stays so.
-func TestDefinitionWaitsForReadableCertificates(t *testing.T) {
+// TestInvalidCABundlePreventsEstablishment checks that a definition with an invalid CA bundle of its
+// conversion webhook is not established; but one that is established remains so.
+func TestInvalidCABundlePreventsEstablishment(t *testing.T) {
 	t.Parallel()
 	crd := networks("example.com")
 	client := &apiextensionsv1.WebhookClientConfig{CABundle: []byte("no certificate")}
@@ -144,7 +145,7 @@ func TestDefinitionWaitsForReadableCertificates(t *testing.T) {
 	}
 }
 
-// TestEstablishAfterConflict: when the other lets go of the name, the definition gets it.
+// TestEstablishAfterConflict checks that a definition gets a name once it is free.
 func TestEstablishAfterConflict(t *testing.T) {
 	t.Parallel()
 	crd := networks("example.com")
@@ -154,7 +155,7 @@ func TestEstablishAfterConflict(t *testing.T) {
 	}
 }
 
-// TestApprovalCondition: a definition in a group of the community says how it was approved.
+// TestApprovalCondition checks the condition of a definition in a community group.
 func TestApprovalCondition(t *testing.T) {
 	t.Parallel()
 	const missing = `protected groups must have approval annotation "api-approved.kubernetes.io"`
@@ -175,7 +176,7 @@ func TestApprovalCondition(t *testing.T) {
 	}
 }
 
-// TestNonStructuralCondition: it stands as long as the definition is not structural.
+// TestNonStructuralCondition checks that the condition exists while the schema is not structural.
 func TestNonStructuralCondition(t *testing.T) {
 	t.Parallel()
 	crd := networks("example.com")
@@ -192,7 +193,7 @@ func TestNonStructuralCondition(t *testing.T) {
 	}
 }
 
-// TestTakenIn: the names of a group are those of its kinds, without the definition's own.
+// TestTakenIn checks that all names in a group are taken except the definition's own.
 func TestTakenIn(t *testing.T) {
 	t.Parallel()
 	cache := object.NewCache(0)
@@ -225,7 +226,7 @@ func TestTakenIn(t *testing.T) {
 	}
 }
 
-// TestTermination follows a definition from the first DELETE to its end.
+// TestTermination checks the status of a definition from the first DELETE to its removal.
 func TestTermination(t *testing.T) {
 	t.Parallel()
 	crd := networks("example.com")
@@ -239,8 +240,8 @@ func TestTermination(t *testing.T) {
 		{func() {}, "", 1},
 		{func() { markDeleted(crd, noon) }, "Terminating=True InstanceDeletionPending: CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon", 2},
 		{func() { markDeleted(crd, noon) }, "Terminating=True InstanceDeletionPending: CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon", 2},
-		{func() { InstancesDeleting(crd, noon) }, "Terminating=True InstanceDeletionInProgress: CustomResource deletion is in progress", 2},
-		{func() { InstancesDeleted(crd, noon) }, "Terminating=False InstanceDeletionCompleted: removed all instances", 1},
+		{func() { SetInstancesDeleting(crd, noon) }, "Terminating=True InstanceDeletionInProgress: CustomResource deletion is in progress", 2},
+		{func() { SetInstancesDeleted(crd, noon) }, "Terminating=False InstanceDeletionCompleted: removed all instances", 1},
 	}
 	for i, step := range steps {
 		step.act()
@@ -251,7 +252,7 @@ func TestTermination(t *testing.T) {
 	}
 	never := networks("example.com")
 	markDeleted(never, noon)
-	InstancesDeleted(never, noon)
+	SetInstancesDeleted(never, noon)
 	if got := conditions(never); got != "Terminating=False NeverEstablished: resource was never established" {
 		t.Error(got)
 	}

@@ -12,13 +12,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bowline-dev/bowline/internal/golden/recorded"
+	"github.com/bowline-dev/bowline/internal/golden"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/object"
 )
 
-// form is that of the bodies sent to a path.
-func form(s recorded.Step) object.Form {
+// form returns the form of the bodies sent to a path.
+func form(s golden.Step) object.Form {
 	if strings.Contains(s.Path, "/v1beta1/") {
 		return object.Form{APIVersion: legacy}
 	}
@@ -27,7 +27,7 @@ func form(s recorded.Step) object.Form {
 
 func newKind() kind.Kind { return Kinds(object.NewCache(1 << 20))[0] }
 
-// write takes a body through the kind as a request does: the object, or the Status that refuses it.
+// write processes a body as a request does. It returns the object, or the Status of the error.
 func write(t testing.TB, k kind.Kind, form object.Form, body []byte, old *definition) (*definition, *metav1.Status) {
 	t.Helper()
 	obj, strict, err := k.DecodeRequest(form, body, false)
@@ -53,16 +53,16 @@ func write(t testing.TB, k kind.Kind, form object.Form, body []byte, old *defini
 	return obj.(*definition), nil
 }
 
-// TestRecordedDefinitions sends the definitions of the recording through the kind and compares what comes out with what
-// a kube-apiserver answered.
+// TestRecordedDefinitions processes the definitions of the recording, and compares the results with the
+// responses of a kube-apiserver.
 func TestRecordedDefinitions(t *testing.T) {
 	t.Parallel()
-	steps, k := recorded.Steps(t, "crd.json"), newKind()
+	steps, k := golden.Steps(t, "crd.json"), newKind()
 	network, status := write(t, k, form(steps[0]), []byte(steps[0].Body), nil)
 	if status != nil {
 		t.Fatal(status.Message)
 	}
-	if !Establish(network, func(NameSpace, string) bool { return false }, metav1.Now()) {
+	if !Establish(network, func(NameScope, string) bool { return false }, metav1.Now()) {
 		t.Fatal("the definition is not established")
 	}
 	for i, s := range steps {
@@ -82,7 +82,7 @@ func TestRecordedDefinitions(t *testing.T) {
 	}
 }
 
-// patched is a definition with a merge patch applied.
+// patched applies a merge patch to a definition.
 func patched(t *testing.T, k kind.Kind, crd *definition, patch []byte) []byte {
 	t.Helper()
 	data, err := k.Encode(object.Form{APIVersion: hub}, crd)
@@ -96,7 +96,7 @@ func patched(t *testing.T, k kind.Kind, crd *definition, patch []byte) []byte {
 	return data
 }
 
-// answer is what the server would send.
+// answer returns the body that the server would send.
 func answer(t *testing.T, k kind.Kind, crd *definition, status *metav1.Status) []byte {
 	t.Helper()
 	if status != nil {
@@ -114,28 +114,28 @@ func answer(t *testing.T, k kind.Kind, crd *definition, status *metav1.Status) [
 	return data
 }
 
-// compare reports where an answer differs from the recorded one, but for what a server adds and the order of causes.
+// compare compares a response with the recorded one, ignoring what a server adds and the order of causes.
 func compare(t *testing.T, want any, answer []byte) {
 	t.Helper()
 	var got any
 	if err := json.Unmarshal(answer, &got); err != nil {
 		t.Fatal(err)
 	}
-	if want, got := recorded.Plain(want), recorded.Plain(got); !reflect.DeepEqual(want, got) {
+	if want, got := golden.Normalize(want), golden.Normalize(got); !reflect.DeepEqual(want, got) {
 		wantJSON, _ := json.Marshal(want)
 		gotJSON, _ := json.Marshal(got)
 		t.Errorf("\nwant %s\ngot  %s", wantJSON, gotJSON)
 	}
 }
 
-// TestRecordedStatus compares the status of the recorded definition after it was established.
+// TestRecordedStatus compares the status of the established definition with the recorded one.
 func TestRecordedStatus(t *testing.T) {
 	t.Parallel()
-	steps, k := recorded.Steps(t, "crd.json"), newKind()
+	steps, k := golden.Steps(t, "crd.json"), newKind()
 	crd, status := write(t, k, form(steps[0]), []byte(steps[0].Body), nil)
 	if status != nil {
 		t.Fatal(status.Message)
 	}
-	Establish(crd, func(NameSpace, string) bool { return false }, metav1.Now())
+	Establish(crd, func(NameScope, string) bool { return false }, metav1.Now())
 	compare(t, steps[4].Response.JSON(t), answer(t, k, crd, nil))
 }

@@ -10,18 +10,18 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// Finalizer holds a deleted definition until its instances are gone. As in Kubernetes it is set by the deletion, not
-// by the creation.
+// Finalizer blocks the removal of a deleted definition until its instances are gone. As in Kubernetes, the
+// deletion sets it, not the creation.
 const Finalizer = apiextensionsv1.CustomResourceCleanupFinalizer
 
-// definitions is a typed kind that holds its deleted objects until their instances are gone.
+// definitions is a typed kind whose deleted objects remain until their instances are gone.
 type definitions struct {
 	*kind.Typed[definition, *definition]
 }
 
-var _ kind.DeletePreparer = (*definitions)(nil)
+var _ kind.Kind = (*definitions)(nil)
 
-// BeginDelete implements kind.DeletePreparer: a definition stays until its instances are gone.
+// BeginDelete implements kind.Kind: it adds the finalizer and the condition Terminating.
 func (d *definitions) BeginDelete(obj kind.Object) bool {
 	if crd := obj.(*definition); crd.DeletionTimestamp == nil {
 		markDeleted(crd, metav1.Now())
@@ -29,10 +29,11 @@ func (d *definitions) BeginDelete(obj kind.Object) bool {
 	return true
 }
 
-// Finished implements kind.DeletePreparer: the finalizer alone holds a definition.
+// Finished implements kind.Kind: only the finalizer blocks the removal of a definition.
 func (d *definitions) Finished(kind.Object) bool { return true }
 
-// markDeleted is what the first DELETE changes beside the deletion timestamp, which the request pipeline sets.
+// markDeleted makes the changes of the first DELETE, except for the deletion timestamp, which the request
+// pipeline sets.
 func markDeleted(crd *definition, now metav1.Time) {
 	if !slices.Contains(crd.Finalizers, Finalizer) {
 		crd.Finalizers = append(crd.Finalizers, Finalizer)
@@ -41,18 +42,19 @@ func markDeleted(crd *definition, now metav1.Time) {
 		"CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon", now)
 }
 
-// InstancesDeleting says in the status that the instances are being deleted, and whether it did not say so yet.
-func InstancesDeleting(crd *apiextensionsv1.CustomResourceDefinition, now metav1.Time) (changed bool) {
+// SetInstancesDeleting sets the condition that the instances are being deleted, and reports whether it changed.
+func SetInstancesDeleting(crd *apiextensionsv1.CustomResourceDefinition, now metav1.Time) (changed bool) {
 	return setTerminating(crd, apiextensionsv1.ConditionTrue, "InstanceDeletionInProgress", "CustomResource deletion is in progress", now)
 }
 
-// InstancesNotDeleted says in the status why the instances could not be deleted, and whether it did not say so yet.
-func InstancesNotDeleted(crd *apiextensionsv1.CustomResourceDefinition, err error, now metav1.Time) (changed bool) {
+// SetInstancesNotDeleted sets the condition that deleting instances failed with err, and reports whether it
+// changed.
+func SetInstancesNotDeleted(crd *apiextensionsv1.CustomResourceDefinition, err error, now metav1.Time) (changed bool) {
 	return setTerminating(crd, apiextensionsv1.ConditionTrue, "InstanceDeletionFailed", "could not issue all deletes: "+err.Error(), now)
 }
 
-// InstancesDeleted lets a definition go whose instances are gone, or never were: it takes the finalizer off.
-func InstancesDeleted(crd *apiextensionsv1.CustomResourceDefinition, now metav1.Time) {
+// SetInstancesDeleted removes the finalizer of a definition that has no instances left.
+func SetInstancesDeleted(crd *apiextensionsv1.CustomResourceDefinition, now metav1.Time) {
 	reason, message := "NeverEstablished", "resource was never established"
 	if IsEstablished(crd) {
 		reason, message = "InstanceDeletionCompleted", "removed all instances"

@@ -12,18 +12,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// nameRule is what the library says of a name that is not made of the plural and the group.
+// nameRule is the library's error for a name that does not consist of the plural and the group.
 const nameRule = `must be spec.names.plural+"."+spec.group`
 
-// validate checks a definition with the library, and leaves out what that says of the metadata, which the request
-// pipeline checks for every kind.
+// validate validates a definition with the library. It drops errors about the metadata, which the request
+// pipeline validates for every kind.
 func validate(crd, old *definition, sub string) field.ErrorList {
 	obj, err := validated(crd)
 	if err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}
 	}
 	if old == nil {
-		return definitionsOwn(validateCreate(obj, fromV1beta1(crd)))
+		return dropMetadataErrors(validateCreate(obj, fromV1beta1(crd)))
 	}
 	was, err := validated(old)
 	if err != nil {
@@ -31,26 +31,26 @@ func validate(crd, old *definition, sub string) field.ErrorList {
 	}
 	switch {
 	case sub == "status":
-		return definitionsOwn(validation.ValidateUpdateCustomResourceDefinitionStatus(context.Background(), obj, was))
+		return dropMetadataErrors(validation.ValidateUpdateCustomResourceDefinitionStatus(context.Background(), obj, was))
 	case fromV1beta1(crd):
-		was = forgiving(obj, was)
+		was = lenientOld(obj, was)
 	}
-	return definitionsOwn(validation.ValidateCustomResourceDefinitionUpdate(context.Background(), obj, was))
+	return dropMetadataErrors(validation.ValidateCustomResourceDefinitionUpdate(context.Background(), obj, was))
 }
 
 func validateCreate(obj *apiextensions.CustomResourceDefinition, viaV1beta1 bool) field.ErrorList {
 	if !viaV1beta1 {
 		return validation.ValidateCustomResourceDefinition(context.Background(), obj)
 	}
-	errs := validation.ValidateCustomResourceDefinitionUpdate(context.Background(), obj, forgiving(obj, obj))
+	errs := validation.ValidateCustomResourceDefinitionUpdate(context.Background(), obj, lenientOld(obj, obj))
 	if obj.Name != obj.Spec.Names.Plural+"."+obj.Spec.Group {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), obj.Name, nameRule))
 	}
 	return errs
 }
 
-// validated is a definition for the library, with as much of its metadata as the rules of this kind read. The
-// resourceVersion only keeps the library from asking for one.
+// validated converts a definition for the library, with the metadata that the rules of this kind need. The
+// resourceVersion only satisfies the library's check for one.
 func validated(crd *definition) (*apiextensions.CustomResourceDefinition, error) {
 	obj, err := internalOf(crd)
 	if err != nil {
@@ -60,10 +60,11 @@ func validated(crd *definition) (*apiextensions.CustomResourceDefinition, error)
 	return obj, nil
 }
 
-// forgiving is an old definition in the light of which the library asks of obj no more than v1beta1 did: it never
-// demands again what an old definition lacked. So the result lacks a schema in one version, has one in another that is
-// not structural, preserves unknown fields, and is as much approved as obj.
-func forgiving(obj, old *apiextensions.CustomResourceDefinition) *apiextensions.CustomResourceDefinition {
+// lenientOld returns an old definition with which the library applies to obj only the rules of v1beta1: for
+// updates, the library does not require what the old definition lacked. Therefore the result has a version
+// without a schema and one with a schema that is not structural, preserves unknown fields, and has the API
+// approval of obj.
+func lenientOld(obj, old *apiextensions.CustomResourceDefinition) *apiextensions.CustomResourceDefinition {
 	preserve := true
 	was := *old
 	was.Annotations = obj.Annotations
@@ -78,8 +79,8 @@ func forgiving(obj, old *apiextensions.CustomResourceDefinition) *apiextensions.
 	return &was
 }
 
-// definitionsOwn are the errors but those about metadata in general.
-func definitionsOwn(errs field.ErrorList) field.ErrorList {
+// dropMetadataErrors drops the errors about metadata in general.
+func dropMetadataErrors(errs field.ErrorList) field.ErrorList {
 	approval := field.NewPath("metadata", "annotations").Key(apiextensionsv1.KubeAPIApprovedAnnotation).String()
 	return slices.DeleteFunc(errs, func(e *field.Error) bool {
 		if !strings.HasPrefix(e.Field, "metadata") || e.Field == approval {

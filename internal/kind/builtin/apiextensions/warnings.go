@@ -13,21 +13,21 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// warnings name what a definition asks for and does not get, as far as the old one did not ask for it already.
+// warnings warns about parts of a definition without effect that the old definition did not have.
 func warnings(crd, old *definition) []string {
 	if old != nil && equality.Semantic.DeepEqual(crd.Spec, old.Spec) {
 		return nil
 	}
-	texts := unheeded(crd)
+	texts := ineffective(crd)
 	if old == nil {
 		return texts
 	}
-	known := unheeded(old)
+	known := ineffective(old)
 	return slices.DeleteFunc(texts, func(text string) bool { return slices.Contains(known, text) })
 }
 
-// unheeded says what of a definition has no effect, each once.
-func unheeded(crd *definition) []string {
+// ineffective returns a text for each part of a definition without effect, without duplicates.
+func ineffective(crd *definition) []string {
 	var texts []string
 	add := func(text string) {
 		if !slices.Contains(texts, text) {
@@ -50,7 +50,7 @@ func unheeded(crd *definition) []string {
 	return texts
 }
 
-// schemaOf is the schema of a version in the form of the library; nil when it has none that can be read.
+// schemaOf returns the schema of a version in the library's form, or nil if it has no valid schema.
 func schemaOf(v apiextensionsv1.CustomResourceDefinitionVersion) *apiextensions.JSONSchemaProps {
 	if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
 		return nil
@@ -62,7 +62,7 @@ func schemaOf(v apiextensionsv1.CustomResourceDefinitionVersion) *apiextensions.
 	return props
 }
 
-// unknownFormat is a schema's format when nothing checks it.
+// unknownFormat returns the format of a schema if it is not validated.
 func unknownFormat(s *apiextensions.JSONSchemaProps) string {
 	if s.Format == "" {
 		return ""
@@ -74,7 +74,7 @@ func unknownFormat(s *apiextensions.JSONSchemaProps) string {
 	return s.Format
 }
 
-// setOf is the type of the items of a set, when they are no scalars.
+// setOf returns the type of the items of a set if they are not scalars.
 func setOf(s *apiextensions.JSONSchemaProps) string {
 	if s.XListType == nil || *s.XListType != "set" || s.Items == nil || s.Items.Schema == nil {
 		return ""

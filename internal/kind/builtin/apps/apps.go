@@ -1,11 +1,10 @@
-// Package apps is the kinds of the apps group: replicasets, which keep a number of equal pods; deployments, which replace
-// one replicaset by the next; statefulsets, whose pods have a name and volumes each; daemonsets, with a pod on each node;
-// and controllerrevisions, in which the last two keep what they were. One file per kind has its data, defaults and
-// columns, and its rules where they are short.
+// Package apps defines the kinds of the apps group: replicasets, deployments, statefulsets, daemonsets, and
+// controllerrevisions. Each kind has a file with its data, defaults and columns, and its rules if they are
+// short.
 //
-// What a rule refuses, and in which words, follows Kubernetes 1.36 (pkg/apis/apps/validation); the tests name the source
-// of each. The pod templates are package core's. Package kind/builtin puts the kinds into a server's registry; nothing
-// else calls this package.
+// Validation follows Kubernetes 1.36 (pkg/apis/apps/validation); the tests name the source of each rule.
+// Package podspec validates pod templates. Package internal/kind/builtin registers the kinds; no other package
+// uses this one.
 package apps
 
 import (
@@ -20,11 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
-	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Kinds are all kinds of the group, for one server, in discovery's order. The cache bounds their second encodings.
+// Kinds returns all kinds of the group, for one server, in discovery's order. cache bounds the memory for
+// cached encodings.
 func Kinds(cache *object.Cache) []kind.Kind {
 	return []kind.Kind{
 		controllerRevisionKind(cache),
@@ -42,7 +42,7 @@ func nonNegative[N int32 | int64](path *field.Path, value N) field.ErrorList {
 	return nil
 }
 
-// atMost checks that a part is no more than its whole, which the message names.
+// atMost checks that part does not exceed whole, which the message calls name.
 func atMost(path *field.Path, part, whole int32, name string) field.ErrorList {
 	if part > whole {
 		return field.ErrorList{field.Invalid(path, part, "cannot be greater than "+name)}
@@ -50,8 +50,8 @@ func atMost(path *field.Path, part, whole int32, name string) field.ErrorList {
 	return nil
 }
 
-// validateSelector checks the selector of a deployment or a replicaset, which must say something; old is nil on create.
-// Kubernetes speaks of a deployment for both.
+// validateSelector validates the selector of a deployment or a replicaset, which must not be empty; old is
+// nil on create. As in Kubernetes, the message refers to a deployment for both.
 func validateSelector(selector, old *metav1.LabelSelector, path *field.Path) field.ErrorList {
 	if selector == nil {
 		return field.ErrorList{field.Required(path, "")}
@@ -59,13 +59,13 @@ func validateSelector(selector, old *metav1.LabelSelector, path *field.Path) fie
 	return append(validLabels(selector, old, path), notEmpty(selector, path, "deployment")...)
 }
 
-// validLabels checks what a selector asks of labels. A value that no label can have stays allowed where old has one.
+// validLabels validates the requirements of a selector. Invalid label values are accepted if old has one.
 func validLabels(selector, old *metav1.LabelSelector, path *field.Path) field.ErrorList {
 	lenient := metavalidation.LabelSelectorHasInvalidLabelValue(old)
 	return metavalidation.ValidateLabelSelector(selector, metavalidation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: lenient}, path)
 }
 
-// notEmpty checks that a selector, where there is one, does not find all pods.
+// notEmpty checks that a selector, if there is one, does not select all pods.
 func notEmpty(selector *metav1.LabelSelector, path *field.Path, workload string) field.ErrorList {
 	if selector == nil || len(selector.MatchLabels)+len(selector.MatchExpressions) > 0 {
 		return nil
@@ -73,27 +73,28 @@ func notEmpty(selector *metav1.LabelSelector, path *field.Path, workload string)
 	return field.ErrorList{field.Invalid(path, selector, "empty selector is invalid for "+workload)}
 }
 
-// validateTemplate checks the pods that a deployment or a replicaset makes. Kubernetes speaks of a replicaset for both.
+// validateTemplate validates the pod template of a deployment or a replicaset. As in Kubernetes, messages
+// refer to a ReplicaSet for both.
 func validateTemplate(template, old *corev1.PodTemplateSpec, selector *metav1.LabelSelector, path *field.Path) (errs field.ErrorList) {
 	matches, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
 		return field.ErrorList{field.Invalid(path.Root().Child("selector"), selector, "invalid label selector")}
 	}
-	errs = append(errs, selects(matches, template, path)...)
-	errs = append(errs, core.ValidatePodTemplate(template, old, path)...)
-	return append(errs, core.ValidateLasting(template, path, "ReplicaSet")...)
+	errs = append(errs, validateSelects(matches, template, path)...)
+	errs = append(errs, podspec.ValidateTemplate(template, old, path)...)
+	return append(errs, podspec.ValidateLongRunning(template, path, "ReplicaSet")...)
 }
 
-// selects checks that a workload finds the pods that it makes.
-func selects(selector labels.Selector, template *corev1.PodTemplateSpec, path *field.Path) field.ErrorList {
+// validateSelects checks that a workload's selector matches its pod template.
+func validateSelects(selector labels.Selector, template *corev1.PodTemplateSpec, path *field.Path) field.ErrorList {
 	if selector.Matches(labels.Set(template.Labels)) {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path.Child("metadata", "labels"), template.Labels, "`selector` does not match template `labels`")}
 }
 
-// counted checks the number of hash collisions in a status, which is never taken back.
-func counted(path *field.Path, now, was *int32) field.ErrorList {
+// validateCollisionCount checks that the count of hash collisions in a status does not decrease.
+func validateCollisionCount(path *field.Path, now, was *int32) field.ErrorList {
 	if was == nil || now != nil && *now >= *was {
 		return nil
 	}
@@ -103,13 +104,14 @@ func counted(path *field.Path, now, was *int32) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, *now, "cannot be decremented")}
 }
 
-// workload is a pointer to the struct of one of the group's kinds.
+// workload constrains pointers to the structs of the group's kinds.
 type workload interface {
 	comparable
 	kind.Object
 }
 
-// workloadWarnings are those about a new name and a new or changed template; template finds that of a workload.
+// workloadWarnings returns a function that warns about a new name and about a new or changed template;
+// template returns that of a workload.
 func workloadWarnings[P workload](template func(P) *corev1.PodTemplateSpec) func(w, old P) []string {
 	return func(w, old P) (warnings []string) {
 		var none P
@@ -120,13 +122,13 @@ func workloadWarnings[P workload](template func(P) *corev1.PodTemplateSpec) func
 			}
 		}
 		if old == none || w.GetGeneration() != old.GetGeneration() {
-			warnings = append(warnings, core.PodTemplateWarnings(template(w), field.NewPath("spec", "template"))...)
+			warnings = append(warnings, podspec.TemplateWarnings(template(w), field.NewPath("spec", "template"))...)
 		}
 		return warnings
 	}
 }
 
-// desired is the number of pods that is asked for.
+// desired returns the desired number of pods.
 func desired(replicas *int32) int64 {
 	if replicas == nil {
 		return 0

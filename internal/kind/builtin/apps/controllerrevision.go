@@ -21,9 +21,9 @@ func controllerRevisionKind(cache *object.Cache) kind.Kind {
 	return kind.NewTyped(cache, kind.Info{
 		Kind: "ControllerRevision", Plural: "controllerrevisions", Singular: "controllerrevision",
 		Namespaced: true,
-		Endpoints:  append([]kind.Endpoint{{Group: "apps", Version: "v1"}}, bygone(pastControllerRevisions(), "ControllerRevision", beta2, beta1)...),
+		Endpoints:  append([]kind.Endpoint{{Group: "apps", Version: "v1"}}, oldEndpoints(oldControllerRevisions(), "ControllerRevision", beta2, beta1)...),
 	}, kind.Rules[*appsv1.ControllerRevision]{
-		Versions: pastControllerRevisions(),
+		Versions: oldControllerRevisions(),
 		Validate: validateControllerRevision,
 		Columns: []metav1.TableColumnDefinition{
 			kind.NameColumn,
@@ -37,7 +37,7 @@ func controllerRevisionKind(cache *object.Cache) kind.Kind {
 	})
 }
 
-// validateControllerRevision: what a workload was is never rewritten; which number it has may be.
+// validateControllerRevision rejects changes of the data. The revision may change.
 func validateControllerRevision(r, old *appsv1.ControllerRevision, _ string) field.ErrorList {
 	errs, data := nonNegative(field.NewPath("revision"), r.Revision), field.NewPath("data")
 	if old == nil {
@@ -66,7 +66,7 @@ func validateData(raw []byte, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// compact is JSON without the spaces between its parts: those that a client sends are not stored with every encoding.
+// compact removes insignificant white space from JSON, which not every encoding preserves.
 func compact(raw []byte) []byte {
 	var out bytes.Buffer
 	if err := json.Compact(&out, raw); err != nil {
@@ -75,7 +75,7 @@ func compact(raw []byte) []byte {
 	return out.Bytes()
 }
 
-// controllerOf is the cell that names the workload that a revision is of.
+// controllerOf formats the workload that controls a revision.
 func controllerOf(r *appsv1.ControllerRevision) string {
 	owner := metav1.GetControllerOf(r)
 	if owner == nil {

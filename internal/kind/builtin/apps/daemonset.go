@@ -13,6 +13,7 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 	"github.com/bowline-dev/bowline/object"
 )
 
@@ -23,10 +24,10 @@ func daemonSetKind(cache *object.Cache) kind.Kind {
 		Categories:   []string{"all"},
 		Namespaced:   true,
 		Generation:   true,
-		Endpoints:    append([]kind.Endpoint{{Group: "apps", Version: "v1"}}, bygone(pastDaemonSets(), "DaemonSet", beta2, extensions)...),
+		Endpoints:    append([]kind.Endpoint{{Group: "apps", Version: "v1"}}, oldEndpoints(oldDaemonSets(), "DaemonSet", beta2, extensions)...),
 		Subresources: []kind.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
 	}, kind.Rules[*appsv1.DaemonSet]{
-		Versions: pastDaemonSets(),
+		Versions: oldDaemonSets(),
 		Default:  defaultDaemonSet,
 		Prepare:  countTemplates,
 		Validate: validateDaemonSet,
@@ -36,7 +37,8 @@ func daemonSetKind(cache *object.Cache) kind.Kind {
 	})
 }
 
-// defaultDaemonSet: one node after the other gets the new pod, after it lost the old one.
+// defaultDaemonSet sets a rolling update that replaces the pod of one node at a time, deleting the old one
+// first.
 func defaultDaemonSet(d *appsv1.DaemonSet) {
 	strategy := &d.Spec.UpdateStrategy
 	if strategy.Type == "" {
@@ -56,7 +58,7 @@ func defaultDaemonSet(d *appsv1.DaemonSet) {
 	if d.Spec.RevisionHistoryLimit == nil {
 		d.Spec.RevisionHistoryLimit = new(int32(10))
 	}
-	core.DefaultPodTemplate(&d.Spec.Template)
+	podspec.DefaultTemplate(&d.Spec.Template)
 	showTemplates(d)
 }
 
@@ -72,8 +74,8 @@ func validateDaemonSet(d, old *appsv1.DaemonSet, sub string) (errs field.ErrorLi
 	}
 	errs = append(errs, validateDaemonSelector(spec, old, path)...)
 	template := path.Child("template")
-	errs = append(errs, core.ValidatePodTemplate(&spec.Template, oldTemplate, template)...)
-	errs = append(errs, core.ValidateLasting(&spec.Template, template, "DaemonSet")...)
+	errs = append(errs, podspec.ValidateTemplate(&spec.Template, oldTemplate, template)...)
+	errs = append(errs, podspec.ValidateLongRunning(&spec.Template, template, "DaemonSet")...)
 	errs = append(errs, nonNegative(path.Child("minReadySeconds"), spec.MinReadySeconds)...)
 	errs = append(errs, validateTemplates(d)...)
 	errs = append(errs, validateDaemonStrategy(&spec.UpdateStrategy, path.Child("updateStrategy"))...)
@@ -83,7 +85,8 @@ func validateDaemonSet(d, old *appsv1.DaemonSet, sub string) (errs field.ErrorLi
 	return errs
 }
 
-// validateDaemonSelector: of no selector at all it is said alone that it finds no pods.
+// validateDaemonSelector validates the selector. For a missing selector it reports only that it does not
+// match the template.
 func validateDaemonSelector(spec *appsv1.DaemonSetSpec, old *appsv1.DaemonSet, path *field.Path) field.ErrorList {
 	var was *metav1.LabelSelector
 	if old != nil {
@@ -91,7 +94,7 @@ func validateDaemonSelector(spec *appsv1.DaemonSetSpec, old *appsv1.DaemonSet, p
 	}
 	errs := validLabels(spec.Selector, was, path.Child("selector"))
 	if selector, err := metav1.LabelSelectorAsSelector(spec.Selector); err == nil {
-		errs = append(errs, selects(selector, &spec.Template, path.Child("template"))...)
+		errs = append(errs, validateSelects(selector, &spec.Template, path.Child("template"))...)
 	}
 	return append(errs, notEmpty(spec.Selector, path.Child("selector"), "daemonset")...)
 }
@@ -107,7 +110,7 @@ func validateDaemonStrategy(s *appsv1.DaemonSetUpdateStrategy, path *field.Path)
 		}
 		return validateDaemonRollingUpdate(*s.RollingUpdate.MaxUnavailable, *s.RollingUpdate.MaxSurge, update)
 	default:
-		// The whole strategy is the value that Kubernetes reports, by its Go names.
+		// Kubernetes reports the whole strategy with its Go field names.
 		shown := struct {
 			Type          appsv1.DaemonSetUpdateStrategyType
 			RollingUpdate *appsv1.RollingUpdateDaemonSet
@@ -117,7 +120,7 @@ func validateDaemonStrategy(s *appsv1.DaemonSetUpdateStrategy, path *field.Path)
 	}
 }
 
-// validateDaemonRollingUpdate checks that a node's new pod comes either after its old one or beside it.
+// validateDaemonRollingUpdate checks that exactly one of maxUnavailable and maxSurge is positive.
 func validateDaemonRollingUpdate(unavailable, surge intstr.IntOrString, path *field.Path) (errs field.ErrorList) {
 	errs = validateShare(unavailable, path.Child("maxUnavailable"))
 	errs = append(errs, validateShare(surge, path.Child("maxSurge"))...)
@@ -145,14 +148,14 @@ func validateDaemonSetStatus(d, old *appsv1.DaemonSet) (errs field.ErrorList) {
 	if n := s.CollisionCount; n != nil {
 		errs = append(errs, nonNegative(path.Child("collisionCount"), *n)...)
 	}
-	return append(errs, counted(path.Child("collisionCount"), s.CollisionCount, old.Status.CollisionCount)...)
+	return append(errs, validateCollisionCount(path.Child("collisionCount"), s.CollisionCount, old.Status.CollisionCount)...)
 }
 
 func daemonSetWarnings(d, old *appsv1.DaemonSet) []string {
 	if old != nil && d.Annotations[templates] == old.Annotations[templates] {
 		return nil
 	}
-	return core.PodTemplateWarnings(&d.Spec.Template, field.NewPath("spec", "template"))
+	return podspec.TemplateWarnings(&d.Spec.Template, field.NewPath("spec", "template"))
 }
 
 var daemonSetColumns = func() []metav1.TableColumnDefinition {

@@ -51,7 +51,7 @@ func TestDaemonSetRules(t *testing.T) {
 	})
 }
 
-func TestDaemonSetCountsItsTemplates(t *testing.T) {
+func TestDaemonSetTemplateGeneration(t *testing.T) {
 	t.Parallel()
 	k := daemonSetKind(object.NewCache(1 << 20))
 	const number, other = `metadata: {annotations: {deprecated.daemonset.template.generation: "%d"}}`, `spec: {template: {spec: {containers: [{name: d, image: j}]}}}`
@@ -64,11 +64,11 @@ func TestDaemonSetCountsItsTemplates(t *testing.T) {
 		{what: "another template", was: fmt.Sprintf(number, 7), is: other, want: "8"},
 		{what: "a status", was: fmt.Sprintf(number, 7), is: `status: {numberReady: 1}`, sub: "status", want: "7"},
 	} {
-		obj := made(t, k, c.is).(*appsv1.DaemonSet)
+		obj := created(t, k, c.is).(*appsv1.DaemonSet)
 		if c.was == "" {
 			k.Prepare(obj, nil, c.sub)
 		} else {
-			k.Prepare(obj, made(t, k, c.was), c.sub)
+			k.Prepare(obj, created(t, k, c.was), c.sub)
 		}
 		if got := obj.Annotations["deprecated.daemonset.template.generation"]; got != c.want {
 			t.Errorf("%s: template %s, want %s", c.what, got, c.want)
@@ -76,10 +76,10 @@ func TestDaemonSetCountsItsTemplates(t *testing.T) {
 	}
 }
 
-func TestDaemonSetWarnsOfNewTemplates(t *testing.T) {
+func TestDaemonSetTemplateWarnings(t *testing.T) {
 	t.Parallel()
 	k := daemonSetKind(object.NewCache(1 << 20))
-	obj := made(t, k, `spec: {template: {spec: {terminationGracePeriodSeconds: -1}}}`)
+	obj := created(t, k, `spec: {template: {spec: {terminationGracePeriodSeconds: -1}}}`)
 	k.Prepare(obj, nil, "")
 	want := `[spec.template.spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1]`
 	if got := fmt.Sprint(k.Warnings(obj, nil, "")); got != want {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 	"github.com/bowline-dev/bowline/object"
 )
 
@@ -24,7 +25,7 @@ func deploymentKind(cache *object.Cache) kind.Kind {
 		Categories: []string{"all"},
 		Namespaced: true,
 		Generation: true,
-		Endpoints:  append([]kind.Endpoint{{Group: "apps", Version: "v1"}}, bygone(pastDeployments(), "Deployment", beta2, beta1, extensions)...),
+		Endpoints:  append([]kind.Endpoint{{Group: "apps", Version: "v1"}}, oldEndpoints(oldDeployments(), "Deployment", beta2, beta1, extensions)...),
 		Subresources: []kind.Subresource{
 			kind.ScaleOf(
 				func(d *appsv1.Deployment) kind.Scaled {
@@ -32,11 +33,11 @@ func deploymentKind(cache *object.Cache) kind.Kind {
 				},
 				func(d *appsv1.Deployment, n int32) { d.Spec.Replicas = &n },
 			),
-			{Name: "status", Verbs: []string{"get", "patch", "update"}, Keeps: []string{"metadata.labels"}},
+			{Name: "status", Verbs: []string{"get", "patch", "update"}, Preserves: []string{"metadata.labels"}},
 			deploymentRollback,
 		},
 	}, kind.Rules[*appsv1.Deployment]{
-		Versions: pastDeployments(),
+		Versions: oldDeployments(),
 		Default:  defaultDeployment,
 		Prepare:  prepareDeployment,
 		Validate: validateDeployment,
@@ -46,7 +47,7 @@ func deploymentKind(cache *object.Cache) kind.Kind {
 	})
 }
 
-// defaultDeployment: a quarter of the pods may be missing, or too many, while one replicaset takes over from another.
+// defaultDeployment sets a rolling update in which 25 % of the pods may be missing or surplus.
 func defaultDeployment(d *appsv1.Deployment) {
 	spec := &d.Spec
 	if spec.Replicas == nil {
@@ -73,11 +74,11 @@ func defaultDeployment(d *appsv1.Deployment) {
 	if spec.ProgressDeadlineSeconds == nil {
 		spec.ProgressDeadlineSeconds = new(int32(600))
 	}
-	core.DefaultPodTemplate(&spec.Template)
+	podspec.DefaultTemplate(&spec.Template)
 }
 
-// prepareDeployment counts a change of annotations as a change of the deployment, since its controller copies them to
-// the replicasets; and keeps the metadata that a status has no say over.
+// prepareDeployment increases the generation for changes of annotations, because the controller copies them
+// to the replicasets. A write of the status does not change the labels.
 func prepareDeployment(d, old *appsv1.Deployment, sub string) {
 	switch {
 	case old == nil:
@@ -132,7 +133,7 @@ func validateStrategy(s *appsv1.DeploymentStrategy, path *field.Path) field.Erro
 		}
 		return validateRollingUpdate(s.RollingUpdate, update)
 	default:
-		// The whole strategy is the value that Kubernetes reports, by its Go names.
+		// Kubernetes reports the whole strategy with its Go field names.
 		shown := struct {
 			Type          appsv1.DeploymentStrategyType
 			RollingUpdate *appsv1.RollingUpdateDeployment
@@ -171,7 +172,7 @@ func validateDeploymentStatus(d, old *appsv1.Deployment) (errs field.ErrorList) 
 	errs = append(errs, atMost(path.Child("readyReplicas"), s.ReadyReplicas, s.Replicas, "status.replicas")...)
 	errs = append(errs, atMost(path.Child("availableReplicas"), s.AvailableReplicas, s.Replicas, "status.replicas")...)
 	errs = append(errs, atMost(path.Child("availableReplicas"), s.AvailableReplicas, s.ReadyReplicas, "readyReplicas")...)
-	return append(errs, counted(path.Child("collisionCount"), s.CollisionCount, old.Status.CollisionCount)...)
+	return append(errs, validateCollisionCount(path.Child("collisionCount"), s.CollisionCount, old.Status.CollisionCount)...)
 }
 
 var deploymentColumns = []metav1.TableColumnDefinition{

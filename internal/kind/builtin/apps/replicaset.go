@@ -12,6 +12,7 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 	"github.com/bowline-dev/bowline/object"
 )
 
@@ -22,7 +23,7 @@ func replicaSetKind(cache *object.Cache) kind.Kind {
 		Categories: []string{"all"},
 		Namespaced: true,
 		Generation: true,
-		Endpoints:  append([]kind.Endpoint{{Group: "apps", Version: "v1", Selectable: map[string]string{"status.replicas": ""}}}, bygone(pastReplicaSets(), "ReplicaSet", beta2, extensions)...),
+		Endpoints:  append([]kind.Endpoint{{Group: "apps", Version: "v1", Selectable: map[string]string{"status.replicas": ""}}}, oldEndpoints(oldReplicaSets(), "ReplicaSet", beta2, extensions)...),
 		Subresources: []kind.Subresource{
 			kind.ScaleOf(
 				func(r *appsv1.ReplicaSet) kind.Scaled {
@@ -33,7 +34,7 @@ func replicaSetKind(cache *object.Cache) kind.Kind {
 			{Name: "status", Verbs: []string{"get", "patch", "update"}},
 		},
 	}, kind.Rules[*appsv1.ReplicaSet]{
-		Versions: pastReplicaSets(),
+		Versions: oldReplicaSets(),
 		Default:  defaultReplicaSet,
 		Validate: validateReplicaSet,
 		Warnings: workloadWarnings(func(r *appsv1.ReplicaSet) *corev1.PodTemplateSpec { return &r.Spec.Template }),
@@ -49,7 +50,7 @@ func defaultReplicaSet(r *appsv1.ReplicaSet) {
 	if r.Spec.Replicas == nil {
 		r.Spec.Replicas = new(int32(1))
 	}
-	core.DefaultPodTemplate(&r.Spec.Template)
+	podspec.DefaultTemplate(&r.Spec.Template)
 }
 
 func validateReplicaSet(r, old *appsv1.ReplicaSet, sub string) field.ErrorList {
@@ -68,7 +69,7 @@ func validateReplicaSet(r, old *appsv1.ReplicaSet, sub string) field.ErrorList {
 	return append(errs, apivalidation.ValidateImmutableField(r.Spec.Selector, old.Spec.Selector, path.Child("selector"))...)
 }
 
-// validateReplicaSetStatus checks that counts of pods are parts of their whole.
+// validateReplicaSetStatus checks that counts are not negative and do not exceed the total.
 func validateReplicaSetStatus(s *appsv1.ReplicaSetStatus, path *field.Path) (errs field.ErrorList) {
 	errs = nonNegative(path.Child("replicas"), s.Replicas)
 	errs = append(errs, nonNegative(path.Child("fullyLabeledReplicas"), s.FullyLabeledReplicas)...)

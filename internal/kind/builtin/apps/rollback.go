@@ -15,8 +15,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// deploymentRollback is how kubectl rollout undo asked for an older template before Kubernetes 1.16: it notes the revision in the
-// deployment, and the controller goes back to it. Clients of today patch the template.
+// deploymentRollback is the subresource that kubectl rollout undo used before Kubernetes 1.16: it records the
+// target revision in the deployment, and the controller rolls back. Today's clients patch the template.
 var deploymentRollback = kind.Subresource{
 	Name:  "rollback",
 	Only:  extensions,
@@ -24,21 +24,21 @@ var deploymentRollback = kind.Subresource{
 	Verbs: []string{"create"},
 	New:   func() runtime.Object { return &extensionsv1beta1.DeploymentRollback{} },
 	Apply: func(obj kind.Object, body runtime.Object) error {
-		return askForRollback(obj.(*appsv1.Deployment), body.(*extensionsv1beta1.DeploymentRollback))
+		return requestRollback(obj.(*appsv1.Deployment), body.(*extensionsv1beta1.DeploymentRollback))
 	},
-	Done: func(body runtime.Object) string {
+	Message: func(body runtime.Object) string {
 		return fmt.Sprintf("rollback request for deployment %q succeeded", body.(*extensionsv1beta1.DeploymentRollback).Name)
 	},
 }
 
-func askForRollback(d *appsv1.Deployment, r *extensionsv1beta1.DeploymentRollback) error {
+func requestRollback(d *appsv1.Deployment, r *extensionsv1beta1.DeploymentRollback) error {
 	if errs := validateRollback(r); len(errs) > 0 {
 		return apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "DeploymentRollback"}, r.Name, errs)
 	}
 	if r.Name != d.Name {
 		return apierrors.NewBadRequest("name in URL does not match name in DeploymentRollback object")
 	}
-	rollBack(d, r.RollbackTo.Revision)
+	setRollback(d, r.RollbackTo.Revision)
 	maps.Copy(d.Annotations, r.UpdatedAnnotations)
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestARollbackIsNotedInTheDeployment(t *testing.T) {
+func TestRollbackSetsAnnotation(t *testing.T) {
 	t.Parallel()
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", Annotations: map[string]string{"by": "hand"}}}
 	err := deploymentRollback.Apply(d, &extensionsv1beta1.DeploymentRollback{
@@ -19,7 +19,7 @@ func TestARollbackIsNotedInTheDeployment(t *testing.T) {
 	}
 }
 
-func TestARollbackThatIsWrongIsRefused(t *testing.T) {
+func TestInvalidRollbackIsRejected(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		r    extensionsv1beta1.DeploymentRollback

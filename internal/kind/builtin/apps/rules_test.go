@@ -14,20 +14,21 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// rule is one rule of a workload: YAML that is laid over a valid one, and what is said of the result. With was it is an
-// update of that. The source is a function of Kubernetes' pkg/apis/apps/validation, or a recording.
+// rule is a validation rule: YAML that is merged into a valid workload, and the expected errors. If was is
+// set, the write is an update of that. source is a function in Kubernetes' pkg/apis/apps/validation, or a
+// recording.
 type rule struct{ rule, source, was, is, want string }
 
 const valid = `{metadata: {name: w, generation: 1}, spec: {selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: [{name: c, image: i}]}}}}`
 
-// replicated are the two kinds whose rules are nearly the same.
+// replicated returns the two kinds that have nearly the same rules.
 func replicated() []kind.Kind {
 	cache := object.NewCache(1 << 20)
 	return []kind.Kind{deploymentKind(cache), replicaSetKind(cache)}
 }
 
-// made is an object as a kind makes it of YAML that is laid over valid.
-func made(t *testing.T, k kind.Kind, overlays ...string) kind.Object {
+// created returns the object that a create of valid with these overlays stores.
+func created(t *testing.T, k kind.Kind, overlays ...string) kind.Object {
 	t.Helper()
 	obj := k.New()
 	for _, o := range append([]string{valid}, overlays...) {
@@ -61,16 +62,16 @@ func checkRules(t *testing.T, k kind.Kind, sub string, rules []rule) {
 			t.Parallel()
 			var old kind.Object
 			if r.was != "" || sub != "" {
-				old = made(t, k, r.was)
+				old = created(t, k, r.was)
 			}
-			if got := text(k.Validate(t.Context(), made(t, k, r.was, r.is), old, sub)); got != r.want {
+			if got := text(k.Validate(t.Context(), created(t, k, r.was, r.is), old, sub)); got != r.want {
 				t.Errorf("%s (%s):\n got %s\nwant %s", r.rule, r.source, got, r.want)
 			}
 		})
 	}
 }
 
-// common are the rules of replicated kinds.
+// common are the rules of both replicated kinds.
 var common = []rule{
 	{"the least that it needs", "", ``, `{}`, ``},
 	{"a selector is there", "deployments.json[9]", ``, `spec: {selector: null}`,
@@ -149,7 +150,7 @@ func TestWorkloadStatusRules(t *testing.T) {
 func TestScaleReadsAndWritesReplicas(t *testing.T) {
 	t.Parallel()
 	for _, k := range append(replicated(), statefulSetKind(object.NewCache(1<<20))) {
-		obj, scale := made(t, k, `spec: {replicas: 2}`), k.Info().Subresource("scale")
+		obj, scale := created(t, k, `spec: {replicas: 2}`), k.Info().Subresource("scale")
 		view, err := scale.View(obj)
 		if err != nil {
 			t.Fatal(err)
@@ -171,10 +172,10 @@ func TestScaleReadsAndWritesReplicas(t *testing.T) {
 	}
 }
 
-func TestAnnotationsOfADeploymentRaiseItsGeneration(t *testing.T) {
+func TestDeploymentAnnotationsIncreaseGeneration(t *testing.T) {
 	t.Parallel()
 	k := deploymentKind(object.NewCache(1 << 20))
-	old := made(t, k)
+	old := created(t, k)
 	for _, r := range []struct {
 		change string
 		want   int64
@@ -184,13 +185,13 @@ func TestAnnotationsOfADeploymentRaiseItsGeneration(t *testing.T) {
 		{`spec: {replicas: 3}`, 2},
 		{`{metadata: {annotations: {a: b}}, spec: {replicas: 3}}`, 2},
 	} {
-		obj := made(t, k, r.change)
+		obj := created(t, k, r.change)
 		k.Prepare(obj, old, "")
 		if got := obj.GetGeneration(); got != r.want {
 			t.Errorf("%s: generation %d, want %d", r.change, got, r.want)
 		}
 	}
-	obj := made(t, k, `metadata: {labels: {a: b}}`)
+	obj := created(t, k, `metadata: {labels: {a: b}}`)
 	k.Prepare(obj, old, "status")
 	if len(obj.GetLabels()) > 0 {
 		t.Errorf("a status changed labels: %v", obj.GetLabels())
@@ -200,7 +201,7 @@ func TestAnnotationsOfADeploymentRaiseItsGeneration(t *testing.T) {
 func TestWorkloadWarnings(t *testing.T) {
 	t.Parallel()
 	for _, k := range replicated() {
-		obj := made(t, k, `{metadata: {name: a.b}, 
+		obj := created(t, k, `{metadata: {name: a.b}, 
 			spec: {template: {spec: {nodeSelector: {beta.kubernetes.io/os: linux}, terminationGracePeriodSeconds: -1}}}}`)
 		got := k.Warnings(obj, nil, "")
 		want := []string{
@@ -220,7 +221,7 @@ func TestWorkloadWarnings(t *testing.T) {
 func TestReplicaSetsAreSelectableByReplicas(t *testing.T) {
 	t.Parallel()
 	k := replicaSetKind(object.NewCache(1 << 20))
-	obj := made(t, k).(*appsv1.ReplicaSet)
+	obj := created(t, k).(*appsv1.ReplicaSet)
 	obj.Status.Replicas = 3
 	if got := k.Fields(obj)["status.replicas"]; got != "3" {
 		t.Errorf("status.replicas: %q, want 3", got)

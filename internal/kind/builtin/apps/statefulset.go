@@ -11,6 +11,7 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 	"github.com/bowline-dev/bowline/object"
 )
 
@@ -21,8 +22,8 @@ func statefulSetKind(cache *object.Cache) kind.Kind {
 		Categories: []string{"all"},
 		Namespaced: true,
 		Generation: true,
-		Endpoints:  append([]kind.Endpoint{{Group: "apps", Version: "v1"}}, bygone(pastStatefulSets(), "StatefulSet", beta2, beta1)...),
-		// The pods' host names begin with the name.
+		Endpoints:  append([]kind.Endpoint{{Group: "apps", Version: "v1"}}, oldEndpoints(oldStatefulSets(), "StatefulSet", beta2, beta1)...),
+		// The pods' host names start with the name.
 		ValidName: apivalidation.NameIsDNSLabel,
 		Subresources: []kind.Subresource{
 			kind.ScaleOf(
@@ -34,7 +35,7 @@ func statefulSetKind(cache *object.Cache) kind.Kind {
 			{Name: "status", Verbs: []string{"get", "patch", "update"}},
 		},
 	}, kind.Rules[*appsv1.StatefulSet]{
-		Versions: pastStatefulSets(),
+		Versions: oldStatefulSets(),
 		Default:  defaultStatefulSet,
 		Restore:  nameClaims,
 		Validate: validateStatefulSet,
@@ -44,7 +45,8 @@ func statefulSetKind(cache *object.Cache) kind.Kind {
 	})
 }
 
-// defaultStatefulSet: pods come and are replaced one after the other, and their claims outlive them.
+// defaultStatefulSet sets the defaults: pods are created and replaced one after the other, and their claims
+// are retained.
 func defaultStatefulSet(s *appsv1.StatefulSet) {
 	spec := &s.Spec
 	if spec.PodManagementPolicy == "" {
@@ -58,7 +60,7 @@ func defaultStatefulSet(s *appsv1.StatefulSet) {
 		}
 	}
 	if rolling := strategy.RollingUpdate; rolling != nil {
-		// Kubernetes 1.36 keeps it behind a feature gate that is off, and drops it without a word.
+		// Kubernetes 1.36 has this field behind a disabled feature gate, and drops it silently.
 		rolling.MaxUnavailable = nil
 		if strategy.Type == appsv1.RollingUpdateStatefulSetStrategyType && rolling.Partition == nil {
 			rolling.Partition = new(int32(0))
@@ -71,14 +73,14 @@ func defaultStatefulSet(s *appsv1.StatefulSet) {
 	if spec.RevisionHistoryLimit == nil {
 		spec.RevisionHistoryLimit = new(int32(10))
 	}
-	core.DefaultPodTemplate(&spec.Template)
+	podspec.DefaultTemplate(&spec.Template)
 	for i := range spec.VolumeClaimTemplates {
-		core.DefaultClaim(&spec.VolumeClaimTemplates[i])
+		podspec.DefaultClaim(&spec.VolumeClaimTemplates[i])
 	}
 	nameClaims(s)
 }
 
-// nameClaims says of the templates of claims what kind they are of, which clients may leave out, and protobuf does.
+// nameClaims sets the kind of claim templates, which clients may omit and protobuf does not encode.
 func nameClaims(s *appsv1.StatefulSet) {
 	for i := range s.Spec.VolumeClaimTemplates {
 		s.Spec.VolumeClaimTemplates[i].TypeMeta = metav1.TypeMeta{Kind: "PersistentVolumeClaim", APIVersion: "v1"}
@@ -101,14 +103,14 @@ func defaultRetention(spec *appsv1.StatefulSetSpec) {
 func statefulSetWarnings(s, old *appsv1.StatefulSet) (warnings []string) {
 	path := field.NewPath("spec")
 	if old == nil || s.Generation != old.Generation {
-		warnings = core.PodTemplateWarnings(&s.Spec.Template, path.Child("template"))
+		warnings = podspec.TemplateWarnings(&s.Spec.Template, path.Child("template"))
 	}
 	for i := range s.Spec.VolumeClaimTemplates {
 		at := path.Child("volumeClaimTemplates").Index(i)
 		if old != nil {
-			at = at.Child("Spec") // so Kubernetes names the place, on update alone
+			at = at.Child("Spec") // Kubernetes uses this path on update only
 		}
-		warnings = append(warnings, core.ClaimSpecWarnings(&s.Spec.VolumeClaimTemplates[i].Spec, at)...)
+		warnings = append(warnings, podspec.ClaimSpecWarnings(&s.Spec.VolumeClaimTemplates[i].Spec, at)...)
 	}
 	if n := s.Spec.RevisionHistoryLimit; n != nil && *n < 0 {
 		warnings = append(warnings, "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended")

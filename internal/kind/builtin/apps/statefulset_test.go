@@ -90,7 +90,7 @@ func TestStatefulSetDefaults(t *testing.T) {
 		{`{type: RollingUpdate, rollingUpdate: {partition: 3, maxUnavailable: 2}}`, "RollingUpdate from 3"},
 		{`{type: OnDelete}`, "OnDelete"},
 	} {
-		s := made(t, k, `spec: {updateStrategy: `+c.strategy+`}`).(*appsv1.StatefulSet).Spec.UpdateStrategy
+		s := created(t, k, `spec: {updateStrategy: `+c.strategy+`}`).(*appsv1.StatefulSet).Spec.UpdateStrategy
 		got := string(s.Type)
 		if s.RollingUpdate != nil {
 			got = fmt.Sprintf("%s from %d", s.Type, *s.RollingUpdate.Partition)
@@ -104,11 +104,12 @@ func TestStatefulSetDefaults(t *testing.T) {
 	}
 }
 
-// Protobuf has no place for it, and without it the set would be another one: an update of its size would be refused.
-func TestStatefulSetClaimsSayWhatTheyAreHoweverTheyAreStored(t *testing.T) {
+// Protobuf does not encode the kind of claim templates. Without restoring it, an update of the replicas would
+// be rejected as a change of immutable fields.
+func TestClaimTemplatesHaveKindInAllFormats(t *testing.T) {
 	t.Parallel()
 	k := statefulSetKind(object.NewCache(1 << 20))
-	set := made(t, k, `spec: {volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce]}}]}`)
+	set := created(t, k, `spec: {volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce]}}]}`)
 	for _, format := range []object.Format{object.JSON, object.Protobuf} {
 		form := object.Form{APIVersion: "apps/v1", Format: format}
 		data, err := k.Encode(form, set)
@@ -128,7 +129,7 @@ func TestStatefulSetClaimsSayWhatTheyAreHoweverTheyAreStored(t *testing.T) {
 func TestStatefulSetWarnings(t *testing.T) {
 	t.Parallel()
 	k := statefulSetKind(object.NewCache(1 << 20))
-	obj := made(t, k, `spec: {revisionHistoryLimit: -1, template: {spec: {terminationGracePeriodSeconds: -1}},
+	obj := created(t, k, `spec: {revisionHistoryLimit: -1, template: {spec: {terminationGracePeriodSeconds: -1}},
 		volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1500m}}}}]}`)
 	history := `spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended`
 	want := []string{

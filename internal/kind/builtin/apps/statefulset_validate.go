@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 )
 
 func validateStatefulSet(s, old *appsv1.StatefulSet, sub string) field.ErrorList {
@@ -26,8 +27,8 @@ func validateStatefulSet(s, old *appsv1.StatefulSet, sub string) field.ErrorList
 	return append(validateStatefulSetSpec(&s.Spec, &old.Spec, path), validateStatefulSetUpdate(&s.Spec, &old.Spec, path)...)
 }
 
-// validateStatefulSetSpec checks the parts of a spec in the order in which Kubernetes tells what is wrong. What an update
-// cannot change was checked on create; old is nil there.
+// validateStatefulSetSpec validates the parts of a spec in the order of Kubernetes' errors. Immutable fields
+// are validated on create only, when old is nil.
 func validateStatefulSetSpec(spec, old *appsv1.StatefulSetSpec, path *field.Path) (errs field.ErrorList) {
 	if p := spec.PodManagementPolicy; p != appsv1.OrderedReadyPodManagement && p != appsv1.ParallelPodManagement {
 		errs = append(errs, field.Invalid(path.Child("podManagementPolicy"), p,
@@ -38,7 +39,7 @@ func validateStatefulSetSpec(spec, old *appsv1.StatefulSetSpec, path *field.Path
 	if old == nil {
 		for i := range spec.VolumeClaimTemplates {
 			at := path.Child("volumeClaimTemplates").Index(i).Child("spec")
-			errs = append(errs, core.ValidateClaimSpec(&spec.VolumeClaimTemplates[i].Spec, at)...)
+			errs = append(errs, podspec.ValidateClaimSpec(&spec.VolumeClaimTemplates[i].Spec, at)...)
 		}
 	}
 	errs = append(errs, nonNegative(path.Child("replicas"), *spec.Replicas)...)
@@ -47,28 +48,29 @@ func validateStatefulSetSpec(spec, old *appsv1.StatefulSetSpec, path *field.Path
 		errs = append(errs, nonNegative(path.Child("ordinals.start"), spec.Ordinals.Start)...)
 	}
 	if old == nil && spec.ServiceName != "" {
-		errs = append(errs, core.InvalidFor(path.Child("serviceName"), spec.ServiceName, validation.IsDNS1123Label(spec.ServiceName))...)
+		errs = append(errs, fieldcheck.Invalid(path.Child("serviceName"), spec.ServiceName, validation.IsDNS1123Label(spec.ServiceName))...)
 	}
 	errs = append(errs, validateStatefulSelector(spec.Selector, path.Child("selector"))...)
 	errs = append(errs, validateStatefulTemplate(spec, old, path)...)
-	return append(errs, core.ValidateLasting(&spec.Template, path.Child("template"), "StatefulSet")...)
+	return append(errs, podspec.ValidateLongRunning(&spec.Template, path.Child("template"), "StatefulSet")...)
 }
 
-// rollingShown and strategyShown are what Kubernetes reports of a strategy: all of it, by its Go names.
-type rollingShown struct {
+// rollingLayout and strategyLayout are the form in which Kubernetes reports a strategy, with its Go field
+// names.
+type rollingLayout struct {
 	Partition      int32
-	MaxUnavailable *intstr.IntOrString // none: see defaultStatefulSet
+	MaxUnavailable *intstr.IntOrString // always nil: see defaultStatefulSet
 }
 
-type strategyShown struct {
+type strategyLayout struct {
 	Type          appsv1.StatefulSetUpdateStrategyType
-	RollingUpdate *rollingShown
+	RollingUpdate *rollingLayout
 }
 
 func validateStatefulStrategy(s *appsv1.StatefulSetUpdateStrategy, path *field.Path) field.ErrorList {
-	shown := strategyShown{Type: s.Type}
+	shown := strategyLayout{Type: s.Type}
 	if r := s.RollingUpdate; r != nil {
-		shown.RollingUpdate = &rollingShown{}
+		shown.RollingUpdate = &rollingLayout{}
 		if r.Partition != nil {
 			shown.RollingUpdate.Partition = *r.Partition
 		}
@@ -110,21 +112,21 @@ func validateStatefulSelector(selector *metav1.LabelSelector, path *field.Path) 
 	return append(validLabels(selector, nil, path), notEmpty(selector, path, "statefulset")...)
 }
 
-// validateStatefulTemplate checks the template as the pods will have it: each gets a host name and a subdomain of its own,
-// and a volume for each claim.
+// validateStatefulTemplate validates the template as the pods will have it: each gets a host name, a
+// subdomain, and a volume for each claim.
 func validateStatefulTemplate(spec, old *appsv1.StatefulSetSpec, path *field.Path) field.ErrorList {
 	selector, err := metav1.LabelSelectorAsSelector(spec.Selector)
 	if err != nil {
 		return field.ErrorList{field.Invalid(path.Child("selector"), spec.Selector, "")}
 	}
-	errs := selects(selector, &spec.Template, path.Child("template"))
+	errs := validateSelects(selector, &spec.Template, path.Child("template"))
 	if old == nil {
-		return append(errs, core.ValidatePodTemplate(withIdentity(spec), nil, path.Child("template"))...)
+		return append(errs, podspec.ValidateTemplate(withIdentity(spec), nil, path.Child("template"))...)
 	}
 	was := withIdentity(old)
-	wrong := core.ValidatePodTemplate(withIdentity(spec), was, path.Child("template"))
-	if len(wrong) > 0 && len(core.ValidatePodTemplate(was, was, path)) > 0 {
-		return errs // the set came with a template that today's rules refuse: it may still be scaled
+	wrong := podspec.ValidateTemplate(withIdentity(spec), was, path.Child("template"))
+	if len(wrong) > 0 && len(podspec.ValidateTemplate(was, was, path)) > 0 {
+		return errs // the template was stored under weaker rules: the set may still be scaled
 	}
 	return append(errs, wrong...)
 }
@@ -153,7 +155,8 @@ func withIdentity(spec *appsv1.StatefulSetSpec) *corev1.PodTemplateSpec {
 	return &template
 }
 
-// validateStatefulSetUpdate refuses to change what makes the pods and their claims the same as before.
+// validateStatefulSetUpdate rejects changes of fields that determine the identity of the pods and their
+// claims.
 func validateStatefulSetUpdate(spec, old *appsv1.StatefulSetSpec, path *field.Path) field.ErrorList {
 	fixed := *spec
 	fixed.Replicas = old.Replicas
@@ -185,5 +188,5 @@ func validateStatefulSetStatus(s, old *appsv1.StatefulSetStatus, path *field.Pat
 	errs = append(errs, atMost(path.Child("updatedReplicas"), s.UpdatedReplicas, s.Replicas, "status.replicas")...)
 	errs = append(errs, atMost(path.Child("availableReplicas"), s.AvailableReplicas, s.Replicas, "status.replicas")...)
 	errs = append(errs, atMost(path.Child("availableReplicas"), s.AvailableReplicas, s.ReadyReplicas, "status.readyReplicas")...)
-	return append(errs, counted(path.Child("collisionCount"), s.CollisionCount, old.CollisionCount)...)
+	return append(errs, validateCollisionCount(path.Child("collisionCount"), s.CollisionCount, old.CollisionCount)...)
 }

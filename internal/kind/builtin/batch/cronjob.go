@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
-	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 	"github.com/bowline-dev/bowline/object"
 )
 
@@ -22,29 +22,29 @@ func cronJobKind(cache *object.Cache) kind.Kind {
 		Categories:   []string{"all"},
 		Namespaced:   true,
 		Generation:   true,
-		Endpoints:    append([]kind.Endpoint{{Group: batchv1.GroupName, Version: "v1"}}, pastCronJobs...),
+		Endpoints:    append([]kind.Endpoint{{Group: batchv1.GroupName, Version: "v1"}}, oldCronJobs...),
 		Subresources: []kind.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
 	}, kind.Rules[*batchv1.CronJob]{
 		Default:  defaultCronJob,
 		Validate: validateCronJob,
-		Warnings: warnOfCronJob,
+		Warnings: cronJobWarnings,
 		Columns:  cronJobColumns,
 		Row:      cronJobRow,
 	})
 }
 
-// pastCronJobs are the versions that Kubernetes has dropped, of which k8s.io/api does not have the second any more: books and old
-// manifests still speak so. Their JSON and protobuf are those of v1, without its newest fields; what differs is that a delete leaves
-// the jobs.
-var pastCronJobs = []kind.Endpoint{
+// oldCronJobs are versions that Kubernetes has removed, the second one also from k8s.io/api; books and old
+// manifests still use them. Their JSON and protobuf are those of v1, without its newest fields. The
+// difference is that a delete orphans the jobs by default.
+var oldCronJobs = []kind.Endpoint{
 	{Group: batchv1.GroupName, Version: "v1beta1", Orphans: true,
 		Deprecated: "batch/v1beta1 CronJob is deprecated in v1.21+, unavailable in v1.25+; use batch/v1 CronJob"},
 	{Group: batchv1.GroupName, Version: "v2alpha1", Orphans: true,
 		Deprecated: "batch/v2alpha1 CronJob is deprecated in v1.8+, unavailable in v1.21+; use batch/v1 CronJob"},
 }
 
-// defaultCronJob: jobs may overlap, and the last three that succeeded and the last that failed are kept. What a job has by
-// default is left to the jobs.
+// defaultCronJob lets jobs overlap, and keeps the last three successful jobs and the last failed one. The
+// defaults of the job template are applied when a job is created.
 func defaultCronJob(c *batchv1.CronJob) {
 	spec := &c.Spec
 	if spec.ConcurrencyPolicy == "" {
@@ -60,10 +60,11 @@ func defaultCronJob(c *batchv1.CronJob) {
 		spec.FailedJobsHistoryLimit = new(int32(1))
 	}
 	defaultFailurePolicy(spec.JobTemplate.Spec.PodFailurePolicy)
-	core.DefaultPodTemplate(&spec.JobTemplate.Spec.Template)
+	podspec.DefaultTemplate(&spec.JobTemplate.Spec.Template)
 }
 
-// longestCronJobName leaves room for the minute that the names of its jobs end with, in what the label of a pod takes.
+// longestCronJobName leaves room for the suffix of job names, the time in minutes, within the maximum length
+// of a label value.
 const longestCronJobName = 52
 
 func validateCronJob(c, old *batchv1.CronJob, sub string) field.ErrorList {
@@ -99,7 +100,7 @@ func validateConcurrency(policy batchv1.ConcurrencyPolicy, path *field.Path) fie
 	return nil
 }
 
-// validateJobTemplate checks a job that is yet to be made: its selector is the server's to choose.
+// validateJobTemplate validates a job template: it must not have a selector, which the server sets.
 func validateJobTemplate(spec *batchv1.JobSpec, old *corev1.PodTemplateSpec, path *field.Path) field.ErrorList {
 	errs := validateJobSpec(spec, old, path)
 	if spec.Selector != nil {
@@ -111,7 +112,7 @@ func validateJobTemplate(spec *batchv1.JobSpec, old *corev1.PodTemplateSpec, pat
 	return errs
 }
 
-func warnOfCronJob(c, old *batchv1.CronJob) (warnings []string) {
+func cronJobWarnings(c, old *batchv1.CronJob) (warnings []string) {
 	if old == nil {
 		warnings = nameWarning(c.Name)
 	}

@@ -14,12 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
-	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 	"github.com/bowline-dev/bowline/object"
 )
 
-// orphanedPods is what a delete hears that says nothing of a job's pods.
-const orphanedPods = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them " +
+// orphanWarning is the warning for the delete of a job without a propagation policy.
+const orphanWarning = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them " +
 	"or set propagationPolicy=Orphan to suppress this warning"
 
 func jobKind(cache *object.Cache) kind.Kind {
@@ -31,14 +31,14 @@ func jobKind(cache *object.Cache) kind.Kind {
 		Endpoints: []kind.Endpoint{{
 			Group: batchv1.GroupName, Version: "v1",
 			Selectable: map[string]string{"status.successful": ""},
-			Orphans:    true, OrphanWarning: orphanedPods,
+			Orphans:    true, OrphanWarning: orphanWarning,
 		}},
 		Subresources: []kind.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
 	}, kind.Rules[*batchv1.Job]{
 		Default:  defaultJob,
 		Prepare:  prepareJob,
 		Validate: validateJob,
-		Warnings: warnOfJob,
+		Warnings: jobWriteWarnings,
 		Fields: func(j *batchv1.Job) map[string]string {
 			return map[string]string{"status.successful": strconv.Itoa(int(j.Status.Succeeded))}
 		},
@@ -47,8 +47,8 @@ func jobKind(cache *object.Cache) kind.Kind {
 	})
 }
 
-// defaultJob: one pod that is to succeed, and may fail six times. A job without labels gets those of its pods: the same
-// map, so that what the server adds to the pods' shows on the job too, as in Kubernetes.
+// defaultJob sets one pod to succeed, with six retries. A job without labels gets the map of its pods'
+// labels, shared so that labels that the server adds to the pods appear on the job too, as in Kubernetes.
 func defaultJob(j *batchv1.Job) {
 	spec := &j.Spec
 	if spec.Completions == nil && spec.Parallelism == nil {
@@ -82,17 +82,18 @@ func defaultJob(j *batchv1.Job) {
 		spec.ManualSelector = new(bool)
 	}
 	defaultFailurePolicy(spec.PodFailurePolicy)
-	core.DefaultPodTemplate(&spec.Template)
+	podspec.DefaultTemplate(&spec.Template)
 }
 
-// The labels by which a job finds its pods: its uid and its name, each under the name that it had before as well.
+// The legacy names of the labels with which a job selects its pods: its uid and its name. The current labels
+// are set too.
 const (
 	oldUIDLabel  = "controller-uid"
 	oldNameLabel = "job-name"
 )
 
-// prepareJob gives a new job the selector of its own pods. Where the user has set one of the labels, it stays, and
-// validation tells when it is wrong.
+// prepareJob sets the selector of a new job. Labels that the user has set are retained; validation rejects
+// wrong values.
 func prepareJob(j, old *batchv1.Job, _ string) {
 	if old != nil || deref(j.Spec.ManualSelector) {
 		return
@@ -123,7 +124,7 @@ func setMissing(labels map[string]string, name, value string) {
 	}
 }
 
-func warnOfJob(j, old *batchv1.Job) (warnings []string) {
+func jobWriteWarnings(j, old *batchv1.Job) (warnings []string) {
 	if old == nil {
 		warnings = nameWarning(j.Name)
 	}
@@ -146,7 +147,7 @@ func jobRow(j *batchv1.Job, now time.Time) []any {
 	return append(cells, templateCells(&j.Spec)...)
 }
 
-// jobState is the condition that says most of a job.
+// jobState returns the most significant condition of a job.
 func jobState(j *batchv1.Job) string {
 	for _, end := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
 		if isTrue(j, end) {
@@ -164,8 +165,8 @@ func jobState(j *batchv1.Job) string {
 	return "Running"
 }
 
-// completions is how many pods have succeeded, of how many. A job that does not say how many ends when one has, and the
-// others then end by themselves.
+// completions formats how many of the pods have succeeded. A job without completions ends when one pod
+// succeeds and the others have terminated.
 func completions(j *batchv1.Job) string {
 	if n := j.Spec.Completions; n != nil {
 		return fmt.Sprintf("%d/%d", j.Status.Succeeded, *n)
@@ -186,7 +187,7 @@ func jobDuration(s *batchv1.JobStatus, now time.Time) string {
 	return duration.HumanDuration(s.CompletionTime.Sub(s.StartTime.Time))
 }
 
-// isTrue says whether a condition of a job is there and true.
+// isTrue reports whether a condition of a job is true.
 func isTrue(j *batchv1.Job, condition batchv1.JobConditionType) bool {
 	return hasCondition(j, condition, corev1.ConditionTrue)
 }

@@ -9,13 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The pods of an indexed job have numbers, from 0 to one below its completions. Its status says which are done as text:
-// intervals in order, as in 0-4,7.
+// The pods of an indexed job have indexes from 0 to completions-1. Its status lists completed indexes as
+// text: intervals in order, as in 0-4,7.
 
-// mostIndexes bounds how many pods of an indexed job run at once, and how many may fail, and so the text of its status.
-const mostIndexes = 100_000
+// maxIndexes limits the parallelism of an indexed job and the number of failed indexes, and so the size of
+// its status.
+const maxIndexes = 100_000
 
-// validateCompletionMode checks the fields that depend on whether a job's pods are numbered.
+// validateCompletionMode validates the fields that depend on whether a job is indexed.
 func validateCompletionMode(spec *batchv1.JobSpec, path *field.Path) (errs field.ErrorList) {
 	mode := deref(spec.CompletionMode)
 	if spec.CompletionMode != nil && mode != batchv1.NonIndexedCompletion && mode != batchv1.IndexedCompletion {
@@ -41,16 +42,16 @@ func validateIndexed(spec *batchv1.JobSpec, path *field.Path) (errs field.ErrorL
 	if spec.Completions == nil {
 		errs = append(errs, field.Required(path.Child("completions"), fmt.Sprintf("when completion mode is %s", batchv1.IndexedCompletion)))
 	}
-	if n := spec.Parallelism; n != nil && *n > mostIndexes {
+	if n := spec.Parallelism; n != nil && *n > maxIndexes {
 		errs = append(errs, field.Invalid(parallel, *n,
-			fmt.Sprintf("must be less than or equal to %d when completion mode is %s", mostIndexes, batchv1.IndexedCompletion)))
+			fmt.Sprintf("must be less than or equal to %d when completion mode is %s", maxIndexes, batchv1.IndexedCompletion)))
 	}
 	if n := spec.MaxFailedIndexes; n != nil {
 		if spec.Completions != nil && *n > *spec.Completions {
 			errs = append(errs, field.Invalid(failed, *n, "must be less than or equal to completions"))
 		}
-		if *n > mostIndexes {
-			errs = append(errs, field.Invalid(failed, *n, fmt.Sprintf("must be less than or equal to %d", mostIndexes)))
+		if *n > maxIndexes {
+			errs = append(errs, field.Invalid(failed, *n, fmt.Sprintf("must be less than or equal to %d", maxIndexes)))
 		}
 	}
 	if deref(spec.Completions) <= manyCompletions || spec.BackoffLimitPerIndex == nil {
@@ -69,10 +70,10 @@ func validateIndexed(spec *batchv1.JobSpec, path *field.Path) (errs field.ErrorL
 	return errs
 }
 
-// interval is a run of indexes, both ends included.
+// interval is a range of indexes, including both ends.
 type interval struct{ first, last int32 }
 
-// parseInterval reads one number, or two with a dash between them, below completions.
+// parseInterval parses an index, or two separated by a dash, below completions.
 func parseInterval(text string, completions int32) (interval, error) {
 	parts := strings.Split(text, "-")
 	if len(parts) > 2 {
@@ -100,7 +101,7 @@ func parseIndex(text string, completions int32) (int32, error) {
 	return int32(n), nil
 }
 
-// countIndexes checks a text of indexes, and says how many they are.
+// countIndexes validates a list of indexes and returns their number.
 func countIndexes(text string, completions int32) (total int32, err error) {
 	if text == "" {
 		return 0, nil
@@ -120,8 +121,8 @@ func countIndexes(text string, completions int32) (total int32, err error) {
 	return total, nil
 }
 
-// readable are the intervals of a text that can be read; the others are told of elsewhere.
-func readable(text string, completions int32) (all []interval) {
+// validIntervals returns the valid intervals of a list. Invalid ones are reported elsewhere.
+func validIntervals(text string, completions int32) (all []interval) {
 	for part := range strings.SplitSeq(text, ",") {
 		if i, err := parseInterval(part, completions); err == nil {
 			all = append(all, i)
@@ -130,9 +131,9 @@ func readable(text string, completions int32) (all []interval) {
 	return all
 }
 
-// disjoint checks that no index is in both texts.
+// disjoint checks that no index is in both lists.
 func disjoint(completed, failed string, completions int32) error {
-	c, f := readable(completed, completions), readable(failed, completions)
+	c, f := validIntervals(completed, completions), validIntervals(failed, completions)
 	for len(c) > 0 && len(f) > 0 {
 		if c[0].first <= f[0].last && f[0].first <= c[0].last {
 			return fmt.Errorf("failedIndexes and completedIndexes overlap at index: %d", max(c[0].first, f[0].first))

@@ -9,15 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 )
 
-// What policies may hold.
+// Limits on policies.
 const (
-	mostRules      = 20
-	mostExitCodes  = 255
-	mostConditions = 20
-	mostIndexText  = 64 << 10 // bytes of a success rule's succeededIndexes
+	maxRules      = 20
+	maxExitCodes  = 255
+	maxConditions = 20
+	maxIndexText  = 64 << 10 // bytes of succeededIndexes of a success rule
 )
 
 var (
@@ -29,7 +30,7 @@ var (
 	statuses          = []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionTrue, corev1.ConditionUnknown}
 )
 
-// checkChoice checks a value that must be there against all that are supported.
+// checkChoice validates a required value against the supported ones.
 func checkChoice[T ~string](path *field.Path, value T, supported []T) field.ErrorList {
 	switch {
 	case value == "":
@@ -40,11 +41,11 @@ func checkChoice[T ~string](path *field.Path, value T, supported []T) field.Erro
 	return nil
 }
 
-// validateFailurePolicy checks the rules of what a failed pod means for its job.
+// validateFailurePolicy validates the rules that define the effect of a failed pod on its job.
 func validateFailurePolicy(spec *batchv1.JobSpec, path *field.Path) (errs field.ErrorList) {
 	rules := spec.PodFailurePolicy.Rules
-	if len(rules) > mostRules {
-		errs = append(errs, field.TooMany(path, len(rules), mostRules))
+	if len(rules) > maxRules {
+		errs = append(errs, field.TooMany(path, len(rules), maxRules))
 	}
 	for i := range rules {
 		errs = append(errs, validateFailureRule(spec, &rules[i], path.Index(i))...)
@@ -75,17 +76,18 @@ func validateFailureRule(spec *batchv1.JobSpec, rule *batchv1.PodFailurePolicyRu
 }
 
 func validateConditions(patterns []batchv1.PodFailurePolicyOnPodConditionsPattern, path *field.Path) (errs field.ErrorList) {
-	if len(patterns) > mostConditions {
-		errs = append(errs, field.TooMany(path, len(patterns), mostConditions))
+	if len(patterns) > maxConditions {
+		errs = append(errs, field.TooMany(path, len(patterns), maxConditions))
 	}
 	for i, p := range patterns {
-		errs = append(errs, core.InvalidFor(path.Index(i).Child("type"), string(p.Type), validation.IsQualifiedName(string(p.Type)))...)
+		errs = append(errs, fieldcheck.Invalid(path.Index(i).Child("type"), string(p.Type), validation.IsQualifiedName(string(p.Type)))...)
 		errs = append(errs, checkChoice(path.Index(i).Child("status"), p.Status, statuses)...)
 	}
 	return errs
 }
 
-// validateExitCodes checks a list of exit codes: in order, each once, and without 0 where they are those of failures.
+// validateExitCodes validates a list of exit codes: it must be sorted, without duplicates, and without 0 if
+// it lists failures.
 func validateExitCodes(spec *batchv1.JobSpec, r *batchv1.PodFailurePolicyOnExitCodesRequirement, path *field.Path) field.ErrorList {
 	errs := checkChoice(path.Child("operator"), r.Operator, exitCodeOperators)
 	if r.ContainerName != nil && !hasContainer(&spec.Template.Spec, *r.ContainerName) {
@@ -96,8 +98,8 @@ func validateExitCodes(spec *batchv1.JobSpec, r *batchv1.PodFailurePolicyOnExitC
 	switch {
 	case len(r.Values) == 0:
 		errs = append(errs, field.Invalid(values, r.Values, "at least one value is required"))
-	case len(r.Values) > mostExitCodes:
-		errs = append(errs, field.TooMany(values, len(r.Values), mostExitCodes))
+	case len(r.Values) > maxExitCodes:
+		errs = append(errs, field.TooMany(values, len(r.Values), maxExitCodes))
 	}
 	for i, code := range r.Values {
 		if r.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn && code == 0 {
@@ -118,21 +120,21 @@ func hasContainer(spec *corev1.PodSpec, name string) bool {
 	return slices.ContainsFunc(spec.Containers, named) || slices.ContainsFunc(spec.InitContainers, named)
 }
 
-// validateSuccessPolicy checks the rules by which an indexed job has succeeded before all of its pods have.
+// validateSuccessPolicy validates the rules by which an indexed job succeeds before all of its pods have.
 func validateSuccessPolicy(spec *batchv1.JobSpec, path *field.Path) (errs field.ErrorList) {
 	switch {
 	case spec.SuccessPolicy == nil:
 		return nil
 	case !indexed(spec):
-		return field.ErrorList{field.Invalid(path, core.Layout(spec.SuccessPolicy), "requires indexed completion mode")}
+		return field.ErrorList{field.Invalid(path, podspec.Layout(spec.SuccessPolicy), "requires indexed completion mode")}
 	}
 	path = path.Child("rules")
 	rules := spec.SuccessPolicy.Rules
 	if len(rules) == 0 {
 		errs = append(errs, field.Required(path, "at least one rules must be specified when the successPolicy is specified"))
 	}
-	if len(rules) > mostRules {
-		errs = append(errs, field.TooMany(path, len(rules), mostRules))
+	if len(rules) > maxRules {
+		errs = append(errs, field.TooMany(path, len(rules), maxRules))
 	}
 	for i := range rules {
 		errs = append(errs, validateSuccessRule(&rules[i], deref(spec.Completions), path.Index(i))...)
@@ -147,8 +149,8 @@ func validateSuccessRule(rule *batchv1.SuccessPolicyRule, completions int32, pat
 	var total int32
 	if text := rule.SucceededIndexes; text != nil {
 		at := path.Child("succeededIndexes")
-		if len(*text) > mostIndexText {
-			errs = append(errs, field.TooLong(at, "", mostIndexText))
+		if len(*text) > maxIndexText {
+			errs = append(errs, field.TooLong(at, "", maxIndexText))
 		}
 		var err error
 		if total, err = countIndexes(*text, completions); err != nil {

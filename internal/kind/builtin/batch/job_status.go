@@ -10,11 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 )
 
-// Anybody may be a job's controller (spec.managedBy), so a status is held to what users rely on: a job that has ended stays
-// so, and what it says fits together. Most rules look at what this write changes, so that one about something else passes.
+// Any controller may manage a job (spec.managedBy), so the server enforces what users rely on: a finished job
+// remains finished, and its status is consistent. Most rules check only what a write changes, so that an
+// unrelated change of an inconsistent status is accepted.
 
 // statusChange is a write of a job's status.
 type statusChange struct {
@@ -25,13 +26,13 @@ type statusChange struct {
 
 func validateJobStatus(j, old *batchv1.Job) field.ErrorList {
 	w := &statusChange{job: j, old: old, path: field.NewPath("status")}
-	w.numbers()
-	w.ends()
-	w.finished()
-	w.indexes()
-	w.pods()
-	w.success()
-	w.once()
+	w.checkCounts()
+	w.checkConditions()
+	w.checkFinished()
+	w.checkIndexes()
+	w.checkPods()
+	w.checkSuccess()
+	w.checkMonotonic()
 	return w.errs
 }
 
@@ -47,7 +48,7 @@ func (w *statusChange) required(name, message string) {
 	w.errs = append(w.errs, field.Required(w.path.Child(name), message))
 }
 
-// changes says whether a condition comes or goes with this write.
+// changes reports whether a write changes a condition to or from true.
 func (w *statusChange) changes(condition batchv1.JobConditionType) bool {
 	return isTrue(w.job, condition) != isTrue(w.old, condition)
 }
@@ -65,8 +66,8 @@ func isFinished(j *batchv1.Job) bool {
 	return isTrue(j, batchv1.JobComplete) || isTrue(j, batchv1.JobFailed)
 }
 
-// numbers checks counts, and the pods that are to be counted.
-func (w *statusChange) numbers() {
+// checkCounts validates counts and the lists of uncounted pods.
+func (w *statusChange) checkCounts() {
 	s := &w.job.Status
 	for _, n := range []struct {
 		name  string
@@ -94,8 +95,8 @@ func (w *statusChange) uids(uids []types.UID, seen map[types.UID]bool, path *fie
 	}
 }
 
-// ends checks that conditions fit each other and the times.
-func (w *statusChange) ends() {
+// checkConditions checks that conditions are consistent with each other and with the times.
+func (w *statusChange) checkConditions() {
 	s := &w.job.Status
 	complete, failed := isTrue(w.job, batchv1.JobComplete), isTrue(w.job, batchv1.JobFailed)
 	completeChanges, failedChanges := w.changes(batchv1.JobComplete), w.changes(batchv1.JobFailed)
@@ -128,8 +129,8 @@ func (w *statusChange) failedIndexesChange() bool {
 	return !equality.Semantic.DeepEqual(w.job.Status.FailedIndexes, w.old.Status.FailedIndexes)
 }
 
-// finished checks that nothing of a job that has ended is still under way.
-func (w *statusChange) finished() {
+// checkFinished checks that a finished job has no active or uncounted pods.
+func (w *statusChange) checkFinished() {
 	if !isFinished(w.job) {
 		return
 	}
@@ -144,12 +145,12 @@ func (w *statusChange) finished() {
 	}
 	u := s.UncountedTerminatedPods
 	if (now || !equality.Semantic.DeepEqual(u, was.UncountedTerminatedPods)) && u != nil && len(u.Failed)+len(u.Succeeded) > 0 {
-		w.invalid("uncountedTerminatedPods", core.Layout(u), "must be empty for finished job")
+		w.invalid("uncountedTerminatedPods", podspec.Layout(u), "must be empty for finished job")
 	}
 }
 
-// indexes checks the texts of an indexed job's completed and failed indexes.
-func (w *statusChange) indexes() {
+// checkIndexes validates the lists of completed and failed indexes of an indexed job.
+func (w *statusChange) checkIndexes() {
 	s, spec := &w.job.Status, &w.job.Spec
 	completedChange, failedChange := s.CompletedIndexes != w.old.Status.CompletedIndexes, w.failedIndexesChange()
 	if completedChange && spec.Completions != nil {
@@ -175,8 +176,8 @@ func (w *statusChange) indexes() {
 	}
 }
 
-// pods checks the counts of pods against each other, and against the job's end.
-func (w *statusChange) pods() {
+// checkPods checks the counts of pods against each other, and against the job's completion.
+func (w *statusChange) checkPods() {
 	s, was := &w.job.Status, &w.old.Status
 	now := isFinished(w.job) != isFinished(w.old)
 	if (now || !equality.Semantic.DeepEqual(s.Terminating, was.Terminating)) && deref(s.Terminating) > 0 && isFinished(w.job) {
@@ -187,8 +188,9 @@ func (w *statusChange) pods() {
 	}
 }
 
-// success checks that a job does not both succeed and fail, and that a success policy is what it succeeds by.
-func (w *statusChange) success() {
+// checkSuccess checks that a job does not both succeed and fail, and that a job with a success policy completes by
+// meeting it.
+func (w *statusChange) checkSuccess() {
 	met := isTrue(w.job, batchv1.JobSuccessCriteriaMet)
 	if met && isTrue(w.job, batchv1.JobFailed) {
 		w.conditions("cannot set SuccessCriteriaMet=True and Failed=true conditions")
@@ -201,8 +203,8 @@ func (w *statusChange) success() {
 	}
 }
 
-// once checks that what has happened is not taken back.
-func (w *statusChange) once() {
+// checkMonotonic checks that terminal conditions and counts are not reverted.
+func (w *statusChange) checkMonotonic() {
 	s, was := &w.job.Status, &w.old.Status
 	for _, end := range []batchv1.JobConditionType{batchv1.JobFailed, batchv1.JobComplete, batchv1.JobFailureTarget} {
 		if isTrue(w.old, end) && !isTrue(w.job, end) {

@@ -9,10 +9,11 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 )
 
-// validateJobUpdate checks that what a job's pods were made by stays: they are counted together.
+// validateJobUpdate rejects changes of fields that determine a job's pods, because old and new pods are
+// counted together.
 func validateJobUpdate(j, old *batchv1.Job, path *field.Path) field.ErrorList {
 	spec, was := &j.Spec, &old.Spec
 	errs := validateCompletions(spec, was, path.Child("completions"))
@@ -25,15 +26,16 @@ func validateJobUpdate(j, old *batchv1.Job, path *field.Path) field.ErrorList {
 	return append(errs, immutable(spec.SuccessPolicy, was.SuccessPolicy, path.Child("successPolicy"))...)
 }
 
-// immutable checks a struct that may not change; the message shows it as Kubernetes has it.
+// immutable checks that a struct does not change; the message formats it as Kubernetes does.
 func immutable[T any](now, was *T, path *field.Path) field.ErrorList {
 	if equality.Semantic.DeepEqual(now, was) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, core.Layout(now), apivalidation.FieldImmutableErrorMsg)}
+	return field.ErrorList{field.Invalid(path, podspec.Layout(now), apivalidation.FieldImmutableErrorMsg)}
 }
 
-// validateCompletions: the number of an indexed job's pods may change with its parallelism, to the same number.
+// validateCompletions checks that completions of an indexed job change only together with its parallelism, to
+// the same number.
 func validateCompletions(spec, was *batchv1.JobSpec, path *field.Path) field.ErrorList {
 	switch {
 	case !indexed(spec):
@@ -46,8 +48,8 @@ func validateCompletions(spec, was *batchv1.JobSpec, path *field.Path) field.Err
 	return nil
 }
 
-// validateTemplateUpdate: the pods of a job that is suspended, and has none, may still be scheduled elsewhere, or get other
-// resources; else the template stays.
+// validateTemplateUpdate allows changes of scheduling and resources in the template of a suspended job
+// without pods, and no other changes.
 func validateTemplateUpdate(spec *batchv1.JobSpec, old *batchv1.Job, path *field.Path) field.ErrorList {
 	now, was := &spec.Template, &old.Spec.Template
 	idle := deref(old.Spec.Suspend) && old.Status.Active == 0 && (old.Status.StartTime == nil || isTrue(old, batchv1.JobSuspended))
@@ -55,7 +57,7 @@ func validateTemplateUpdate(spec *batchv1.JobSpec, old *batchv1.Job, path *field
 		if equality.Semantic.DeepEqual(now, was) {
 			return nil
 		}
-		return field.ErrorList{field.Invalid(path.Child("template"), core.TemplateLayout(now), apivalidation.FieldImmutableErrorMsg)}
+		return field.ErrorList{field.Invalid(path.Child("template"), podspec.TemplateLayout(now), apivalidation.FieldImmutableErrorMsg)}
 	}
 	was = rescheduled(was, now)
 	copyResources(was.Spec.Containers, now.Spec.Containers)
@@ -63,10 +65,10 @@ func validateTemplateUpdate(spec *batchv1.JobSpec, old *batchv1.Job, path *field
 	if equality.Semantic.DeepEqual(now.Spec, was.Spec) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path.Child("template.spec"), core.SpecLayout(&now.Spec), apivalidation.FieldImmutableErrorMsg)}
+	return field.ErrorList{field.Invalid(path.Child("template.spec"), podspec.SpecLayout(&now.Spec), apivalidation.FieldImmutableErrorMsg)}
 }
 
-// rescheduled is a copy of a template with what another one says of where its pods go.
+// rescheduled returns a copy of was with the scheduling fields of now.
 func rescheduled(was, now *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	was = was.DeepCopy()
 	to, from := &was.Spec, &now.Spec
@@ -86,7 +88,7 @@ func rescheduled(was, now *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	return was
 }
 
-// copyResources gives containers the resources of those of the same names, where none came or went.
+// copyResources copies the resources of containers, if the lists have the same length and names.
 func copyResources(to, from []corev1.Container) {
 	if len(to) != len(from) {
 		return

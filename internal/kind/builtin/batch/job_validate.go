@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 )
 
 func validateJob(j, old *batchv1.Job, sub string) field.ErrorList {
@@ -25,14 +25,14 @@ func validateJob(j, old *batchv1.Job, sub string) field.ErrorList {
 	errs = append(errs, spec...)
 	errs = append(errs, validateHostnames(j)...)
 	if old != nil {
-		errs = append(errs, spec...) // Kubernetes says it twice
+		errs = append(errs, spec...) // Kubernetes reports these errors twice
 		errs = append(errs, validateJobUpdate(j, old, path)...)
 	}
 	return errs
 }
 
-// validateOwnSelector checks that a job whose selector the server makes finds its own pods and no others. Jobs that are
-// older than the labels with a prefix do without them.
+// validateOwnSelector checks that a job with a generated selector selects exactly its own pods. Jobs from
+// before the prefixed labels need not have them.
 func validateOwnSelector(j, old *batchv1.Job, path *field.Path) (errs field.ErrorList) {
 	if deref(j.Spec.ManualSelector) || j.Spec.Selector == nil {
 		return nil
@@ -65,7 +65,7 @@ func hasLabel(j *batchv1.Job, label string) bool {
 	return ok
 }
 
-// validateWholeSpec checks the spec of a job, whose selector is there and finds the template's pods.
+// validateWholeSpec validates the spec of a job, including that the selector exists and matches the template.
 func validateWholeSpec(j, old *batchv1.Job, path *field.Path) field.ErrorList {
 	spec := &j.Spec
 	lenient := false
@@ -88,7 +88,7 @@ func validateWholeSpec(j, old *batchv1.Job, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateHostnames checks that the last pod of an indexed job can have the name of its host.
+// validateHostnames checks that the name of the last pod of an indexed job is a valid host name.
 func validateHostnames(j *batchv1.Job) field.ErrorList {
 	if !indexed(&j.Spec) || deref(j.Spec.Completions) <= 0 {
 		return nil
@@ -100,7 +100,8 @@ func validateHostnames(j *batchv1.Job) field.ErrorList {
 	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), j.Name, "will not able to create pod with invalid DNS label: "+last)}
 }
 
-// validateJobSpec checks what a job and the template of one have in common. old is the template that it replaces, or nil.
+// validateJobSpec validates the parts that jobs and job templates have in common. old is the replaced pod
+// template, or nil.
 func validateJobSpec(spec *batchv1.JobSpec, old *corev1.PodTemplateSpec, path *field.Path) (errs field.ErrorList) {
 	errs = nonNegative(path.Child("parallelism"), spec.Parallelism)
 	errs = append(errs, nonNegative(path.Child("completions"), spec.Completions)...)
@@ -119,9 +120,9 @@ func validateJobSpec(spec *batchv1.JobSpec, old *corev1.PodTemplateSpec, path *f
 	}
 	errs = append(errs, validateSuccessPolicy(spec, path.Child("successPolicy"))...)
 	errs = append(errs, validateReplacementPolicy(spec, path.Child("podReplacementPolicy"))...)
-	errs = append(errs, core.ValidatePodTemplate(&spec.Template, old, path.Child("template"))...)
+	errs = append(errs, podspec.ValidateTemplate(&spec.Template, old, path.Child("template"))...)
 	errs = append(errs, validateRestartPolicy(spec, path.Child("template", "spec", "restartPolicy"))...)
-	if spec.Scheduling != nil { // which Kubernetes takes behind the feature gate WorkloadWithJob alone
+	if spec.Scheduling != nil { // in Kubernetes, behind the disabled feature gate WorkloadWithJob
 		errs = append(errs, field.Forbidden(path.Child("scheduling"), ""))
 	}
 	return errs
@@ -139,7 +140,8 @@ func validateManagedBy(manager *string, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateRestartPolicy: a job's pods end. Always is what pods have when nothing is said, so it reads as if nothing were.
+// validateRestartPolicy requires OnFailure or Never. Always is the default of pods, so it is reported as a
+// missing value.
 func validateRestartPolicy(spec *batchv1.JobSpec, path *field.Path) field.ErrorList {
 	switch policy := spec.Template.Spec.RestartPolicy; {
 	case policy == corev1.RestartPolicyAlways || policy == "":
@@ -152,7 +154,8 @@ func validateRestartPolicy(spec *batchv1.JobSpec, path *field.Path) field.ErrorL
 	return nil
 }
 
-// validateReplacementPolicy: with a failure policy a pod is replaced once it has failed, since only then the policy can tell.
+// validateReplacementPolicy requires Failed for jobs with a failure policy, which can only evaluate pods that
+// have failed.
 func validateReplacementPolicy(spec *batchv1.JobSpec, path *field.Path) field.ErrorList {
 	if spec.PodReplacementPolicy == nil {
 		return nil

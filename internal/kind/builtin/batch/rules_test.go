@@ -15,8 +15,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// rule is one rule: YAML that is laid over a valid object, and what is said of the result. With was it is an update of that.
-// The source is a function of Kubernetes' pkg/apis/batch/validation.
+// rule is a validation rule: YAML that is merged into a valid object, and the expected errors. If was is set,
+// the write is an update of that. source is a function in Kubernetes' pkg/apis/batch/validation.
 type rule struct{ rule, source, was, is, want string }
 
 const (
@@ -27,8 +27,8 @@ const (
 func jobs() kind.Kind     { return jobKind(object.NewCache(1 << 20)) }
 func cronJobs() kind.Kind { return cronJobKind(object.NewCache(1 << 20)) }
 
-// made is an object as its create makes it, of YAML that is laid over valid.
-func made(t *testing.T, k kind.Kind, valid string, overlays ...string) kind.Object {
+// created returns the object that a create of valid with these overlays stores.
+func created(t *testing.T, k kind.Kind, valid string, overlays ...string) kind.Object {
 	t.Helper()
 	obj := k.New()
 	for _, o := range append([]string{valid}, overlays...) {
@@ -67,9 +67,9 @@ func checkRules(t *testing.T, k kind.Kind, valid, sub string, rules []rule) {
 			t.Parallel()
 			var old kind.Object
 			if r.was != "" || sub != "" {
-				old = made(t, k, valid, r.was)
+				old = created(t, k, valid, r.was)
 			}
-			if got := text(k.Validate(t.Context(), made(t, k, valid, r.was, r.is), old, sub)); got != r.want {
+			if got := text(k.Validate(t.Context(), created(t, k, valid, r.was, r.is), old, sub)); got != r.want {
 				t.Errorf("%s (%s):\n got %s\nwant %s", r.rule, r.source, got, r.want)
 			}
 		})
@@ -169,7 +169,7 @@ func TestJobUpdateRules(t *testing.T) {
 		{`{}`, `spec: {template: {spec: {nodeSelector: {a: b}}}}`, `spec.template: Invalid value: {"labels":{`},
 		{idle, `spec: {template: {spec: {hostname: a}}}`, `spec.template.spec: Invalid value: {"Volumes":null,`},
 	} {
-		got := text(k.Validate(t.Context(), made(t, k, validJob, r.was, r.is), made(t, k, validJob, r.was), ""))
+		got := text(k.Validate(t.Context(), created(t, k, validJob, r.was, r.is), created(t, k, validJob, r.was), ""))
 		if !strings.HasPrefix(got, r.want) || !strings.HasSuffix(got, ": field is immutable") {
 			t.Errorf("%s: %s, want %s", r.is, got, r.want)
 		}
@@ -246,7 +246,7 @@ func TestCronJobRules(t *testing.T) {
 func TestBatchWarnings(t *testing.T) {
 	t.Parallel()
 	long := "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: [must not contain dots]"
-	many := made(t, jobs(), validJob, `{metadata: {name: a.b}, spec: {completionMode: Indexed, completions: 100001, parallelism: 10001}}`)
+	many := created(t, jobs(), validJob, `{metadata: {name: a.b}, spec: {completionMode: Indexed, completions: 100001, parallelism: 10001}}`)
 	want := []string{long, "spec: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, " +
 		"Kubernetes might not be able to track completedIndexes when a big number of indexes fail"}
 	if got := jobs().Warnings(many, nil, ""); fmt.Sprint(got) != fmt.Sprint(want) {
@@ -255,7 +255,7 @@ func TestBatchWarnings(t *testing.T) {
 	if got := jobs().Warnings(many, many, ""); len(got) > 0 {
 		t.Errorf("an update that changes nothing warns: %q", got)
 	}
-	c := made(t, cronJobs(), validCron, `{metadata: {name: a.b}, spec: {schedule: "TZ=UTC 0 * * * *"}}`)
+	c := created(t, cronJobs(), validCron, `{metadata: {name: a.b}, spec: {schedule: "TZ=UTC 0 * * * *"}}`)
 	if got := cronJobs().Warnings(c, nil, ""); fmt.Sprint(got) != fmt.Sprint([]string{long}) {
 		t.Errorf("a cronjob: %q", got)
 	}
@@ -276,13 +276,13 @@ func TestJobCells(t *testing.T) {
 		{`status: {conditions: [{type: Suspended, status: "True"}]}`, "Suspended", "0/1", ""},
 		{`{metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}, status: {conditions: [{type: Suspended, status: "True"}]}}`, "Terminating", "0/1", ""},
 	} {
-		j := made(t, k, validJob, r.is).(*batchv1.Job)
+		j := created(t, k, validJob, r.is).(*batchv1.Job)
 		row, err := k.Row(j, "batch/v1", now)
 		if err != nil || row[1] != r.state || row[2] != map[bool]string{true: "1/1 of 2", false: r.completions}[j.Spec.Completions == nil] || row[3] != r.duration {
 			t.Errorf("%s: %v %v", r.is, row, err)
 		}
 	}
-	c := made(t, cronJobs(), validCron, `{spec: {timeZone: Etc/UTC, suspend: true}, status: {lastScheduleTime: "2026-01-01T00:00:00Z", active: [{name: a}]}}`).(*batchv1.CronJob)
+	c := created(t, cronJobs(), validCron, `{spec: {timeZone: Etc/UTC, suspend: true}, status: {lastScheduleTime: "2026-01-01T00:00:00Z", active: [{name: a}]}}`).(*batchv1.CronJob)
 	c.Status = batchv1.CronJobStatus{LastScheduleTime: &metav1.Time{Time: now.Add(-time.Minute)}}
 	row, err := cronJobs().Row(c, "batch/v1", now)
 	if err != nil || fmt.Sprint(row[1:6]) != "[0 * * * * Etc/UTC True 0 60s]" {
@@ -292,7 +292,7 @@ func TestJobCells(t *testing.T) {
 
 func TestJobsAreSelectableBySuccesses(t *testing.T) {
 	t.Parallel()
-	if got := jobs().Fields(made(t, jobs(), validJob, `status: {succeeded: 3}`))["status.successful"]; got != "3" {
+	if got := jobs().Fields(created(t, jobs(), validJob, `status: {succeeded: 3}`))["status.successful"]; got != "3" {
 		t.Errorf("status.successful: %q, want 3", got)
 	}
 }

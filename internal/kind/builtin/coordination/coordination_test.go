@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bowline-dev/bowline/internal/golden/recorded"
+	"github.com/bowline-dev/bowline/internal/golden"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/coordination"
 	"github.com/bowline-dev/bowline/object"
@@ -27,7 +27,7 @@ func read(t *testing.T, body string) kind.Object {
 	return obj
 }
 
-// TestLeaseRules: ValidateLeaseSpec of pkg/apis/coordination/validation.
+// TestLeaseRules checks the rules of ValidateLeaseSpec (pkg/apis/coordination/validation).
 func TestLeaseRules(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -57,10 +57,10 @@ func TestLeaseRules(t *testing.T) {
 	}
 }
 
-// TestLeasesAnswerAsRecorded is kinds.json[60], the object, and [61], the table.
+// TestLeasesAnswerAsRecorded compares the object with kinds.json[60] and the table with kinds.json[61].
 func TestLeasesAnswerAsRecorded(t *testing.T) {
 	t.Parallel()
-	steps := recorded.Steps(t, "kinds.json")
+	steps := golden.Steps(t, "kinds.json")
 	k, l := leases(), read(t, steps[60].Body)
 	encoded, err := k.Encode(object.Form{APIVersion: apiVersion}, l)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 	"github.com/bowline-dev/bowline/object"
 )
 
@@ -17,11 +18,11 @@ func claimKind(cache *object.Cache) kind.Kind {
 	return kind.NewTyped(cache, kind.Info{
 		Kind: "PersistentVolumeClaim", Plural: "persistentvolumeclaims", Singular: "persistentvolumeclaim", ShortNames: []string{"pvc"},
 		Namespaced:     true,
-		AnswersDeleted: true,
+		ReturnsDeleted: true,
 		Endpoints:      []kind.Endpoint{{Version: "v1"}},
 		Subresources:   []kind.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
 	}, kind.Rules[*corev1.PersistentVolumeClaim]{
-		Default:  DefaultClaim,
+		Default:  podspec.DefaultClaim,
 		Prepare:  prepareClaim,
 		Validate: validateClaim,
 		Warnings: claimWarnings,
@@ -30,11 +31,11 @@ func claimKind(cache *object.Cache) kind.Kind {
 	})
 }
 
-// ClaimProtection is the finalizer that every claim gets: the controller pvc-protection takes it away from one that is deleted
-// when no pod uses it any more.
+// ClaimProtection is the finalizer of every claim. The controller pvc-protection removes it from a deleted
+// claim when no pod uses the claim any more.
 const ClaimProtection = "kubernetes.io/pvc-protection"
 
-// prepareClaim protects a new claim while it is used, and has both names of what a claim is filled from say the same.
+// prepareClaim adds the finalizer to a new claim, and synchronizes the two fields for the data source.
 func prepareClaim(c, old *corev1.PersistentVolumeClaim, sub string) {
 	if old == nil {
 		c.Status.Phase = corev1.ClaimPending
@@ -53,8 +54,8 @@ func prepareClaim(c, old *corev1.PersistentVolumeClaim, sub string) {
 	nameDataSources(&c.Spec)
 }
 
-// dropDataSources drops, unless the claim had one, what a claim cannot be filled from: something in another namespace, and by
-// the older of the two fields what is neither a claim nor a snapshot (KEP-1495).
+// dropDataSources drops unsupported data sources, unless the old claim had one: references to another
+// namespace and, in the older field, objects other than claims and snapshots (KEP-1495).
 func dropDataSources(spec, was *corev1.PersistentVolumeClaimSpec) {
 	if ref := spec.DataSourceRef; ref != nil && deref(ref.Namespace) != "" && (was == nil || was.DataSourceRef == nil) {
 		spec.DataSourceRef = nil
@@ -69,7 +70,7 @@ func dropDataSources(spec, was *corev1.PersistentVolumeClaimSpec) {
 	}
 }
 
-// nameDataSources fills each of the two fields from the other one, where only one is there.
+// nameDataSources sets each of the two fields from the other one, if only one is set.
 func nameDataSources(spec *corev1.PersistentVolumeClaimSpec) {
 	from, ref := spec.DataSource, spec.DataSourceRef
 	switch {
@@ -92,7 +93,7 @@ func claimWarnings(c, _ *corev1.PersistentVolumeClaim) (warnings []string) {
 		warnings = append(warnings, field.NewPath("metadata", "annotations").Key(corev1.BetaStorageClassAnnotation).String()+
 			`: deprecated since v1.8; use "storageClassName" attribute instead`)
 	}
-	return append(warnings, ClaimSpecWarnings(&c.Spec, field.NewPath("spec"))...)
+	return append(warnings, podspec.ClaimSpecWarnings(&c.Spec, field.NewPath("spec"))...)
 }
 
 var claimColumns = func() []metav1.TableColumnDefinition {
@@ -110,7 +111,7 @@ var claimColumns = func() []metav1.TableColumnDefinition {
 	}
 }()
 
-// claimRow: what a claim has shows once it has a volume.
+// claimRow shows the capacity and access modes only for a claim that has a volume.
 func claimRow(c *corev1.PersistentVolumeClaim, now time.Time) []any {
 	phase, capacity, modes := string(c.Status.Phase), "", ""
 	if c.DeletionTimestamp != nil {
@@ -130,7 +131,7 @@ func claimRow(c *corev1.PersistentVolumeClaim, now time.Time) []any {
 	return []any{c.Name, phase, c.Spec.VolumeName, capacity, modes, storageClass(c), attributes, kind.Age(c.CreationTimestamp.Time, now), mode}
 }
 
-// storageClass is that of a claim: in old ones an annotation says it.
+// storageClass returns the storage class of a claim. In old claims, an annotation holds it.
 func storageClass(c *corev1.PersistentVolumeClaim) string {
 	if class, old := c.Annotations[corev1.BetaStorageClassAnnotation]; old {
 		return class
@@ -138,7 +139,7 @@ func storageClass(c *corev1.PersistentVolumeClaim) string {
 	return deref(c.Spec.StorageClassName)
 }
 
-// modeNames are access modes in short.
+// modeNames abbreviates access modes.
 func modeNames(modes []corev1.PersistentVolumeAccessMode) string {
 	var names []string
 	for _, m := range []struct {

@@ -9,11 +9,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 	"github.com/bowline-dev/bowline/object"
 )
 
-// aClaim is a claim as the pipeline makes it: one that asks for a gibibyte, with an overlay, and for an update of old.
-func aClaim(t *testing.T, k kind.Kind, old *corev1.PersistentVolumeClaim, sub, overlay string) *corev1.PersistentVolumeClaim {
+// newClaim returns a claim for a gibibyte, merged with an overlay, as the pipeline prepares it for a create or
+// for an update of old.
+func newClaim(t *testing.T, k kind.Kind, old *corev1.PersistentVolumeClaim, sub, overlay string) *corev1.PersistentVolumeClaim {
 	t.Helper()
 	c := &corev1.PersistentVolumeClaim{}
 	for _, text := range []string{`{metadata: {name: c}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`, overlay} {
@@ -21,7 +23,7 @@ func aClaim(t *testing.T, k kind.Kind, old *corev1.PersistentVolumeClaim, sub, o
 			t.Fatalf("%s: %v", text, err)
 		}
 	}
-	DefaultClaim(c)
+	podspec.DefaultClaim(c)
 	if old == nil {
 		k.Prepare(c, nil, sub)
 	} else {
@@ -70,14 +72,14 @@ func TestClaimRules(t *testing.T) {
 		var old *corev1.PersistentVolumeClaim
 		var was kind.Object
 		if r.old != "" {
-			old = aClaim(t, k, nil, "", `{}`)
+			old = newClaim(t, k, nil, "", `{}`)
 			if err := yaml.UnmarshalStrict([]byte(r.old), old); err != nil {
 				t.Fatal(err)
 			}
 			was = old
 		}
 		got := ""
-		if errs := k.Validate(t.Context(), aClaim(t, k, old, r.sub, r.is), was, r.sub); len(errs) > 0 {
+		if errs := k.Validate(t.Context(), newClaim(t, k, old, r.sub, r.is), was, r.sub); len(errs) > 0 {
 			got = errs.ToAggregate().Error()
 		}
 		if got != r.want {
@@ -86,7 +88,7 @@ func TestClaimRules(t *testing.T) {
 	}
 }
 
-func TestBothFieldsSayWhatAClaimIsFilledFrom(t *testing.T) {
+func TestDataSourceFieldsAreSynchronized(t *testing.T) {
 	t.Parallel()
 	k := claimKind(object.NewCache(1 << 20))
 	for is, want := range map[string]bool{
@@ -96,7 +98,7 @@ func TestBothFieldsSayWhatAClaimIsFilledFrom(t *testing.T) {
 		`{spec: {dataSource: {kind: Populator, name: a, apiGroup: example.com}}}`:                       false,
 		`{spec: {dataSourceRef: {kind: PersistentVolumeClaim, name: a, namespace: somewhere-in-here}}}`: false,
 	} {
-		spec := aClaim(t, k, nil, "", is).Spec
+		spec := newClaim(t, k, nil, "", is).Spec
 		if both := spec.DataSource != nil && spec.DataSourceRef != nil && spec.DataSource.Name == spec.DataSourceRef.Name; both != want {
 			t.Errorf("%s: %v, %v", is, spec.DataSource, spec.DataSourceRef)
 		}
@@ -106,7 +108,7 @@ func TestBothFieldsSayWhatAClaimIsFilledFrom(t *testing.T) {
 func TestClaimRows(t *testing.T) {
 	t.Parallel()
 	k := claimKind(object.NewCache(1 << 20))
-	c := aClaim(t, k, nil, "", `{metadata: {annotations: {volume.beta.kubernetes.io/storage-class: slow}}}`)
+	c := newClaim(t, k, nil, "", `{metadata: {annotations: {volume.beta.kubernetes.io/storage-class: slow}}}`)
 	c.Spec.VolumeName, c.Status.Phase = "v", corev1.ClaimBound
 	c.Status.Capacity = c.Spec.Resources.Requests
 	c.Status.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany, corev1.ReadWriteOnce}

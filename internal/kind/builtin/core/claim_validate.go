@@ -8,26 +8,29 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 )
 
 func validateClaim(c, old *corev1.PersistentVolumeClaim, sub string) field.ErrorList {
 	if sub == "status" {
 		return validateClaimStatus(&c.Status)
 	}
-	errs := append(validateFinalizers(c), ValidateClaimSpec(&c.Spec, field.NewPath("spec"))...)
+	errs := append(validateFinalizers(c), podspec.ValidateClaimSpec(&c.Spec, field.NewPath("spec"))...)
 	if old != nil {
 		errs = append(errs, validateClaimUpdate(c, old)...)
 	}
 	return errs
 }
 
-// validateClaimUpdate refuses to change what a claim was made for. One that has its volume may ask for more, or for other
-// attributes of it.
+// validateClaimUpdate rejects changes of the spec. A bound claim may request more storage, or another
+// attributes class.
 func validateClaimUpdate(c, old *corev1.PersistentVolumeClaim) (errs field.ErrorList) {
 	path, fixed, was := field.NewPath("spec"), c.Spec.DeepCopy(), old.Spec.DeepCopy()
 	nameDataSources(was)
 	if was.VolumeName == "" {
-		was.VolumeName = fixed.VolumeName // a claim is bound once
+		was.VolumeName = fixed.VolumeName // a claim may be bound once
 	}
 	errs = append(errs, fixClass(fixed, c, old)...)
 	if c.Status.Phase == corev1.ClaimBound {
@@ -38,7 +41,7 @@ func validateClaimUpdate(c, old *corev1.PersistentVolumeClaim) (errs field.Error
 	}
 	if !equality.Semantic.DeepEqual(fixed, was) {
 		errs = append(errs, field.Forbidden(path, fmt.Sprintf("spec is immutable after creation except resources.requests and "+
-			"volumeAttributesClassName for bound claims\n%v", diff.Diff(Layout(was), Layout(fixed)))))
+			"volumeAttributesClassName for bound claims\n%v", diff.Diff(podspec.Layout(was), podspec.Layout(fixed)))))
 	}
 	size, before := c.Spec.Resources.Requests[corev1.ResourceStorage], old.Spec.Resources.Requests[corev1.ResourceStorage]
 	if has := old.Status.Capacity[corev1.ResourceStorage]; size.Cmp(before) < 0 && size.Cmp(has) <= 0 {
@@ -48,7 +51,8 @@ func validateClaimUpdate(c, old *corev1.PersistentVolumeClaim) (errs field.Error
 	return append(errs, validateAttributesUpdate(c, old, path.Child("volumeAttributesClassName"))...)
 }
 
-// fixClass puts back into fixed a storage class that a claim without one may get; the annotation that said it once stays.
+// fixClass resets the storage class in fixed if the update may set it. It rejects changes of the legacy
+// annotation.
 func fixClass(fixed *corev1.PersistentVolumeClaimSpec, c, old *corev1.PersistentVolumeClaim) field.ErrorList {
 	was, had := old.Annotations[corev1.BetaStorageClassAnnotation]
 	is, has := c.Annotations[corev1.BetaStorageClassAnnotation]
@@ -63,7 +67,7 @@ func fixClass(fixed *corev1.PersistentVolumeClaimSpec, c, old *corev1.Persistent
 		apivalidation.FieldImmutableErrorMsg)}
 }
 
-// validateAttributesUpdate: attributes that a volume has cannot be taken away, but for others.
+// validateAttributesUpdate rejects removing the attributes class of a volume that has one.
 func validateAttributesUpdate(c, old *corev1.PersistentVolumeClaim, path *field.Path) field.ErrorList {
 	if old.Status.CurrentVolumeAttributesClassName == nil ||
 		equality.Semantic.DeepEqual(c.Spec.VolumeAttributesClassName, old.Spec.VolumeAttributesClassName) {
@@ -79,7 +83,7 @@ func validateAttributesUpdate(c, old *corev1.PersistentVolumeClaim, path *field.
 	return nil
 }
 
-// resizes are the states of a volume that grows.
+// resizes are the states of a volume that is being resized.
 var resizes = []corev1.ClaimResourceStatus{
 	corev1.PersistentVolumeClaimControllerResizeInProgress, corev1.PersistentVolumeClaimControllerResizeInfeasible,
 	corev1.PersistentVolumeClaimNodeResizeInProgress, corev1.PersistentVolumeClaimNodeResizeInfeasible,
@@ -88,18 +92,18 @@ var resizes = []corev1.ClaimResourceStatus{
 
 func validateClaimStatus(s *corev1.PersistentVolumeClaimStatus) (errs field.ErrorList) {
 	path := field.NewPath("status")
-	for _, name := range sortedKeys(s.Capacity) {
+	for _, name := range fieldcheck.SortedKeys(s.Capacity) {
 		errs = append(errs, validateAmount(s.Capacity, name, path.Child("capacity"))...)
 	}
 	states := path.Child("allocatedResourceStatuses")
-	for _, name := range sortedKeys(s.AllocatedResourceStatuses) {
+	for _, name := range fieldcheck.SortedKeys(s.AllocatedResourceStatuses) {
 		errs = append(errs, validateClaimResource(name, states)...)
-		if state := s.AllocatedResourceStatuses[name]; len(checkOneOf(states, state, resizes...)) > 0 {
+		if state := s.AllocatedResourceStatuses[name]; len(fieldcheck.OneOf(states, state, resizes...)) > 0 {
 			errs = append(errs, field.NotSupported(states, name, resizes))
 		}
 	}
 	allocated := path.Child("allocatedResources")
-	for _, name := range sortedKeys(s.AllocatedResources) {
+	for _, name := range fieldcheck.SortedKeys(s.AllocatedResources) {
 		if wrong := validateClaimResource(name, allocated); len(wrong) > 0 {
 			errs = append(errs, wrong...)
 			continue
@@ -116,12 +120,12 @@ func validateAmount(list corev1.ResourceList, name corev1.ResourceName, path *fi
 	return nil
 }
 
-// validateClaimResource: of Kubernetes' own resources a claim has storage alone.
+// validateClaimResource accepts, of Kubernetes' own resources, only storage.
 func validateClaimResource(name corev1.ResourceName, path *field.Path) field.ErrorList {
-	if errs := checkQualifiedName(path, string(name)); len(errs) > 0 {
+	if errs := fieldcheck.QualifiedName(path, string(name)); len(errs) > 0 {
 		return errs
 	}
-	if isNative(name) && name != corev1.ResourceStorage {
+	if podspec.IsNative(name) && name != corev1.ResourceStorage {
 		return field.ErrorList{field.NotSupported(path, string(name), []corev1.ResourceName{corev1.ResourceStorage})}
 	}
 	return nil

@@ -12,7 +12,8 @@ const configKeyText = `a valid config key must consist of alphanumeric character
 
 var mebibyte = strings.Repeat("x", 1<<20)
 
-// TestConfigMapRules: ValidateConfigMap and ValidateConfigMapUpdate of pkg/apis/core/validation.
+// TestConfigMapRules checks the rules of ValidateConfigMap and ValidateConfigMapUpdate
+// (pkg/apis/core/validation).
 func TestConfigMapRules(t *testing.T) {
 	t.Parallel()
 	const fixed = "Forbidden: field is immutable when `immutable` is set"
@@ -34,7 +35,7 @@ func TestConfigMapRules(t *testing.T) {
 	})
 }
 
-// TestSecretRules: ValidateSecret and ValidateSecretUpdate of pkg/apis/core/validation.
+// TestSecretRules checks the rules of ValidateSecret and ValidateSecretUpdate (pkg/apis/core/validation).
 func TestSecretRules(t *testing.T) {
 	t.Parallel()
 	const fixed = "Forbidden: field is immutable when `immutable` is set"
@@ -71,7 +72,7 @@ func TestSecretRules(t *testing.T) {
 	})
 }
 
-// TestStringDataIsOnlyWritten: Convert_v1_Secret_To_core_Secret of pkg/apis/core/v1.
+// TestStringDataIsOnlyWritten follows Convert_v1_Secret_To_core_Secret (pkg/apis/core/v1).
 func TestStringDataIsOnlyWritten(t *testing.T) {
 	t.Parallel()
 	s := read(t, kindsByResource()["secrets"], "", `{"data":{"a":"MQ==","b":"MQ=="},"stringData":{"b":"2"}}`).(*corev1.Secret)
@@ -81,19 +82,19 @@ func TestStringDataIsOnlyWritten(t *testing.T) {
 	}
 }
 
-// TestSecretWarnings: warningsForSecret of pkg/registry/core/secret.
+// TestSecretWarnings follows warningsForSecret (pkg/registry/core/secret).
 func TestSecretWarnings(t *testing.T) {
 	t.Parallel()
 	const empty = "tls: failed to find any PEM data in certificate input"
-	if got := warned(t, "secrets", `{"type":"kubernetes.io/tls","data":{"tls.crt":"","tls.key":""}}`); len(got) != 1 || got[0] != empty {
+	if got := createWarnings(t, "secrets", `{"type":"kubernetes.io/tls","data":{"tls.crt":"","tls.key":""}}`); len(got) != 1 || got[0] != empty {
 		t.Error(got)
 	}
-	if got := warned(t, "secrets", `{}`); got != nil {
+	if got := createWarnings(t, "secrets", `{}`); got != nil {
 		t.Error(got)
 	}
 }
 
-// TestServiceAccountReferences: pkg/registry/core/serviceaccount/strategy.go.
+// TestServiceAccountReferences follows pkg/registry/core/serviceaccount/strategy.go.
 func TestServiceAccountReferences(t *testing.T) {
 	t.Parallel()
 	k := kindsByResource()["serviceaccounts"]
@@ -104,7 +105,7 @@ func TestServiceAccountReferences(t *testing.T) {
 	}
 	const body = `{"metadata":{"annotations":{"kubernetes.io/enforce-mountable-secrets":"true"}}}`
 	const want = "metadata.annotations[kubernetes.io/enforce-mountable-secrets]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"
-	if got := warned(t, "serviceaccounts", body); len(got) != 1 || got[0] != want {
+	if got := createWarnings(t, "serviceaccounts", body); len(got) != 1 || got[0] != want {
 		t.Error(got)
 	}
 	old := read(t, k, "", body)

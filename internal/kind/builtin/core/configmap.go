@@ -10,10 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/object"
 )
 
-// immutableMessage is what a write to a fixed config map or secret is told.
+// immutableMessage is the error for a write to an immutable config map or secret.
 const immutableMessage = "field is immutable when `immutable` is set"
 
 func configMapKind(cache *object.Cache) kind.Kind {
@@ -44,32 +45,32 @@ func validateConfigMap(cm, old *corev1.ConfigMap, _ string) (errs field.ErrorLis
 	return append(errs, validateConfigData(cm)...)
 }
 
-// validateConfigData checks the keys of both maps and what all values take together.
+// validateConfigData validates the keys of both maps and the total size of the values.
 func validateConfigData(cm *corev1.ConfigMap) (errs field.ErrorList) {
 	size := 0
-	for _, key := range sortedKeys(cm.Data) {
+	for _, key := range fieldcheck.SortedKeys(cm.Data) {
 		errs = append(errs, validateConfigKey(field.NewPath("data"), key)...)
 		if _, both := cm.BinaryData[key]; both {
 			errs = append(errs, field.Invalid(field.NewPath("data").Key(key), key, "duplicate of key present in binaryData"))
 		}
 		size += len(cm.Data[key])
 	}
-	for _, key := range sortedKeys(cm.BinaryData) {
+	for _, key := range fieldcheck.SortedKeys(cm.BinaryData) {
 		errs = append(errs, validateConfigKey(field.NewPath("binaryData"), key)...)
 		size += len(cm.BinaryData[key])
 	}
 	if size > corev1.MaxSecretSize {
-		// The path is empty, as Kubernetes has it: the error is about the whole object.
+		// As in Kubernetes, the path is empty, because the error is about the whole object.
 		errs = append(errs, field.TooLong(field.NewPath(""), "", corev1.MaxSecretSize))
 	}
 	return errs
 }
 
 func validateConfigKey(path *field.Path, key string) field.ErrorList {
-	return InvalidFor(path.Key(key), key, validation.IsConfigMapKey(key))
+	return fieldcheck.Invalid(path.Key(key), key, validation.IsConfigMapKey(key))
 }
 
-// keepImmutable refuses to make a fixed object free again.
+// keepImmutable rejects making an immutable object mutable.
 func keepImmutable(immutable *bool) field.ErrorList {
 	if immutable != nil && *immutable {
 		return nil
@@ -77,7 +78,7 @@ func keepImmutable(immutable *bool) field.ErrorList {
 	return field.ErrorList{field.Forbidden(field.NewPath("immutable"), immutableMessage)}
 }
 
-// keepValue refuses another value of a fixed object.
+// keepValue rejects a change of a field of an immutable object.
 func keepValue(path *field.Path, value, old any) field.ErrorList {
 	if reflect.DeepEqual(value, old) {
 		return nil

@@ -32,7 +32,7 @@ func endpointsKind(cache *object.Cache) kind.Kind {
 			kind.AgeColumn,
 		},
 		Row: func(e *corev1.Endpoints, now time.Time) []any {
-			return []any{e.Name, shownEndpoints(e.Subsets), kind.Age(e.CreationTimestamp.Time, now)}
+			return []any{e.Name, formatEndpoints(e.Subsets), kind.Age(e.CreationTimestamp.Time, now)}
 		},
 	})
 }
@@ -47,9 +47,10 @@ func defaultEndpoints(e *corev1.Endpoints) {
 	}
 }
 
-// shownEndpoints are the first three addresses that are ready, each with each port of its subset, and the number of the
-// others. The ports of a subset are not shown when it has none: those of a headless service may have none.
-func shownEndpoints(subsets []corev1.EndpointSubset) string {
+// formatEndpoints formats the first three ready addresses, each combined with each port of its subset, and the
+// number of the remaining ones. For subsets without ports, as headless services may have, it shows addresses
+// only.
+func formatEndpoints(subsets []corev1.EndpointSubset) string {
 	if len(subsets) == 0 {
 		return nothing
 	}
@@ -66,5 +67,5 @@ func shownEndpoints(subsets []corev1.EndpointSubset) string {
 			}
 		}
 	}
-	return kind.Few(all)
+	return kind.Abbreviate(all)
 }

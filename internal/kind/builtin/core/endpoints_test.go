@@ -12,8 +12,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// TestEndpointsRules: validateEndpointSubsets of pkg/apis/core/validation. What a whole server answers is
-// internal/golden/testdata/endpoints.json.
+// TestEndpointsRules checks the rules of validateEndpointSubsets (pkg/apis/core/validation). The responses of
+// a real server are in internal/golden/testdata/endpoints.json.
 func TestEndpointsRules(t *testing.T) {
 	t.Parallel()
 	const ip = `"addresses":[{"ip":"10.1.0.1"}]`
@@ -42,7 +42,7 @@ func TestEndpointsRules(t *testing.T) {
 	})
 }
 
-func TestEndpointsThatWereStoredMayStay(t *testing.T) {
+func TestStoredEndpointsRemainValid(t *testing.T) {
 	t.Parallel()
 	k := endpointsKind(object.NewCache(1))
 	old := &corev1.Endpoints{Subsets: []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: "127.0.0.1"}}}}}

@@ -11,9 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
+
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 )
 
-// validateEndpoints leaves subsets alone that an update does not change: they may have been stored when less was refused.
+// validateEndpoints accepts subsets that an update does not change, because they may have been stored under
+// weaker rules.
 func validateEndpoints(e, old *corev1.Endpoints, _ string) (errs field.ErrorList) {
 	path := field.NewPath("subsets")
 	for i := range e.Subsets {
@@ -44,10 +47,10 @@ func validateSubset(s *corev1.EndpointSubset, path *field.Path) (errs field.Erro
 func validateEndpointAddress(a *corev1.EndpointAddress, path *field.Path) field.ErrorList {
 	errs := validation.IsValidIPForLegacyField(path.Child("ip"), a.IP, true, nil)
 	if a.Hostname != "" {
-		errs = append(errs, checkLabelName(path.Child("hostname"), a.Hostname)...)
+		errs = append(errs, fieldcheck.LabelName(path.Child("hostname"), a.Hostname)...)
 	}
 	if a.NodeName != nil {
-		errs = append(errs, InvalidFor(path.Child("nodeName"), *a.NodeName, apivalidation.NameIsDNSSubdomain(*a.NodeName, false))...)
+		errs = append(errs, fieldcheck.Invalid(path.Child("nodeName"), *a.NodeName, apivalidation.NameIsDNSSubdomain(*a.NodeName, false))...)
 	}
 	return append(errs, ValidateEndpointIP(a.IP, path.Child("ip"))...)
 }
@@ -55,19 +58,20 @@ func validateEndpointAddress(a *corev1.EndpointAddress, path *field.Path) field.
 func validateEndpointPort(p *corev1.EndpointPort, named bool, path *field.Path) (errs field.ErrorList) {
 	switch {
 	case p.Name != "":
-		errs = append(errs, checkLabelName(path.Child("name"), p.Name)...)
+		errs = append(errs, fieldcheck.LabelName(path.Child("name"), p.Name)...)
 	case named:
 		errs = append(errs, field.Required(path.Child("name"), ""))
 	}
-	errs = append(errs, InvalidFor(path.Child("port"), p.Port, validation.IsValidPortNum(int(p.Port)))...)
-	errs = append(errs, checkOneOf(path.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
+	errs = append(errs, fieldcheck.Invalid(path.Child("port"), p.Port, validation.IsValidPortNum(int(p.Port)))...)
+	errs = append(errs, fieldcheck.OneOf(path.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
 	if p.AppProtocol != nil {
-		errs = append(errs, checkQualifiedName(path.Child("appProtocol"), *p.AppProtocol)...)
+		errs = append(errs, fieldcheck.QualifiedName(path.Child("appProtocol"), *p.AppProtocol)...)
 	}
 	return errs
 }
 
-// ValidateEndpointIP refuses addresses that mean another host to everybody: traffic would not leave the node it is on.
+// ValidateEndpointIP rejects addresses that refer to a different host on each node, such as loopback
+// addresses: traffic would not leave the node.
 func ValidateEndpointIP(address string, path *field.Path) (errs field.ErrorList) {
 	ip := netutils.ParseIPSloppy(address)
 	if ip == nil {
@@ -85,8 +89,8 @@ func ValidateEndpointIP(address string, path *field.Path) (errs field.ErrorList)
 	return errs
 }
 
-// endpointsWarnings tells of addresses that are not in the form in which Kubernetes writes them. Its own controller is
-// trusted to write them so.
+// endpointsWarnings warns about addresses that are not in canonical form. It trusts the endpoints of
+// Kubernetes' own controller.
 func endpointsWarnings(e, _ *corev1.Endpoints) (warnings []string) {
 	if e.Labels["endpoints.kubernetes.io/managed-by"] == "endpoint-controller" {
 		return nil

@@ -12,7 +12,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// TestEventRules: ValidateEventCreate and ValidateEventUpdate of pkg/apis/core/validation/events.go.
+// TestEventRules checks the rules of ValidateEventCreate and ValidateEventUpdate
+// (pkg/apis/core/validation/events.go).
 func TestEventRules(t *testing.T) {
 	t.Parallel()
 	const mismatch = "does not match event.namespace"
@@ -59,7 +60,7 @@ func TestEventRules(t *testing.T) {
 	})
 }
 
-// TestEventFields: both endpoints select the same stored fields, each by its own names
+// TestEventFields checks that both endpoints select the same stored fields, each with its own names
 // (pkg/apis/core/v1/conversion.go, pkg/apis/events/v1/conversion.go).
 func TestEventFields(t *testing.T) {
 	t.Parallel()
@@ -77,8 +78,9 @@ func TestEventFields(t *testing.T) {
 	}
 }
 
-// TestARequestsVersionIsNotStored: the version that an event was written in decides its rules and nothing else.
-func TestARequestsVersionIsNotStored(t *testing.T) {
+// TestRequestVersionIsNotStored checks that the version of a write determines its validation rules and
+// nothing else.
+func TestRequestVersionIsNotStored(t *testing.T) {
 	t.Parallel()
 	k := kindsByResource()["events"]
 	e := read(t, k, eventsAPIVersion, `{"note":"n"}`)
@@ -97,7 +99,7 @@ func TestARequestsVersionIsNotStored(t *testing.T) {
 	}
 }
 
-// TestEventRows: printEvent of pkg/printers/internalversion.
+// TestEventRows follows printEvent (pkg/printers/internalversion).
 func TestEventRows(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 10, 0, 0, time.UTC)

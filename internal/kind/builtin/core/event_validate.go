@@ -9,15 +9,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 )
 
-// Lengths that events written through events.k8s.io keep, in bytes (pkg/apis/core/validation/events.go).
+// Maximum lengths for events written through events.k8s.io, in bytes (pkg/apis/core/validation/events.go).
 const (
 	maxEventField = 128
 	maxEventNote  = 1024
 )
 
-// validateEvent asks more of a write through events.k8s.io: the core version takes what old clients send.
+// validateEvent has stricter rules for writes through events.k8s.io; the core version accepts what old
+// clients send.
 func validateEvent(e, old *corev1.Event, _ string) field.ErrorList {
 	errs := validateAnyEvent(e)
 	switch {
@@ -29,8 +32,8 @@ func validateEvent(e, old *corev1.Event, _ string) field.ErrorList {
 	return append(errs, validateNewEventUpdate(e, old)...)
 }
 
-// validateAnyEvent is the rules of both versions. An event with an eventTime is of the new kind, whichever version it
-// came in, and says who reports what.
+// validateAnyEvent has the rules of both versions. An event with an eventTime is a new-style event,
+// regardless of the version of the request, and must name its reporter.
 func validateAnyEvent(e *corev1.Event) field.ErrorList {
 	var errs field.ErrorList
 	if e.EventTime.IsZero() {
@@ -38,10 +41,11 @@ func validateAnyEvent(e *corev1.Event) field.ErrorList {
 	} else {
 		errs = validateEventReport(e)
 	}
-	return append(errs, InvalidFor(field.NewPath("namespace"), e.Namespace, validation.IsDNS1123Subdomain(e.Namespace))...)
+	return append(errs, fieldcheck.Invalid(field.NewPath("namespace"), e.Namespace, validation.IsDNS1123Subdomain(e.Namespace))...)
 }
 
-// validateEventNamespace wants an event where its object is; those of cluster-scoped objects are in default.
+// validateEventNamespace requires the event to be in the namespace of its object, or in default for a
+// cluster-scoped object.
 func validateEventNamespace(e *corev1.Event) field.ErrorList {
 	about := e.InvolvedObject.Namespace
 	if about == e.Namespace || about == "" && e.Namespace == metav1.NamespaceDefault {
@@ -64,7 +68,7 @@ func validateEventReport(e *corev1.Event) (errs field.ErrorList) {
 	if e.ReportingController == "" {
 		errs = append(errs, field.Required(controller, ""))
 	}
-	errs = append(errs, InvalidFor(controller, e.ReportingController, validation.IsQualifiedName(e.ReportingController))...)
+	errs = append(errs, fieldcheck.Invalid(controller, e.ReportingController, validation.IsQualifiedName(e.ReportingController))...)
 	errs = append(errs, validateEventText("reportingInstance", e.ReportingInstance)...)
 	errs = append(errs, validateEventText("action", e.Action)...)
 	errs = append(errs, validateEventText("reason", e.Reason)...)
@@ -74,7 +78,7 @@ func validateEventReport(e *corev1.Event) (errs field.ErrorList) {
 	return errs
 }
 
-// validateEventText checks a short text that must be there. The error leaves the value out.
+// validateEventText validates a required short text. The error omits the value.
 func validateEventText(name, value string) field.ErrorList {
 	switch {
 	case value == "":
@@ -85,11 +89,11 @@ func validateEventText(name, value string) field.ErrorList {
 	return nil
 }
 
-// validateNewEvent is what events.k8s.io asks of a new event beyond validateAnyEvent: none of what the core version's
-// older fields say.
+// validateNewEvent has the rules of events.k8s.io for new events in addition to validateAnyEvent. It rejects
+// the deprecated fields of the core version.
 func validateNewEvent(e *corev1.Event) (errs field.ErrorList) {
 	name := field.NewPath("metadata", "name")
-	errs = append(errs, InvalidFor(name, e.Name, apivalidation.NameIsDNSSubdomain(e.Name, false))...)
+	errs = append(errs, fieldcheck.Invalid(name, e.Name, apivalidation.NameIsDNSSubdomain(e.Name, false))...)
 	errs = append(errs, validateEventSeries(e)...)
 	if e.EventTime.IsZero() {
 		errs = append(errs, field.Required(field.NewPath("eventTime"), ""))
@@ -122,8 +126,8 @@ func validateEventSeries(e *corev1.Event) (errs field.ErrorList) {
 	return errs
 }
 
-// validateNewEventUpdate lets an update through events.k8s.io change nothing but the series and the metadata. The
-// fields carry their core names, as in Kubernetes, which checks the reason twice.
+// validateNewEventUpdate allows an update through events.k8s.io to change only the series and the metadata.
+// As in Kubernetes, errors use the core names of the fields, and the reason is checked twice.
 func validateNewEventUpdate(e, old *corev1.Event) (errs field.ErrorList) {
 	if !equality.Semantic.DeepEqual(e.Series, old.Series) {
 		errs = append(errs, validateEventSeries(e)...)

@@ -15,12 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/bowline-dev/bowline/internal/golden/recorded"
+	"github.com/bowline-dev/bowline/internal/golden"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/object"
 )
 
-// kindsByResource are the kinds of this package, by the resource in a path.
+// kindsByResource maps the resources in paths to the kinds of this package.
 func kindsByResource() map[string]kind.Kind {
 	kinds := map[string]kind.Kind{}
 	for _, k := range Kinds(object.NewCache(1 << 20)) {
@@ -29,8 +29,8 @@ func kindsByResource() map[string]kind.Kind {
 	return kinds
 }
 
-// place is what a path names.
-func place(path string) (apiVersion, namespace, resource, name string) {
+// parsePath parses a path.
+func parsePath(path string) (apiVersion, namespace, resource, name string) {
 	path, _, _ = strings.Cut(path, "?")
 	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	if parts[0] == "api" {
@@ -47,7 +47,7 @@ func place(path string) (apiVersion, namespace, resource, name string) {
 	return apiVersion, namespace, parts[0], name
 }
 
-// created takes a request the way of a create, without a server: decode, prepare, assign, validate.
+// created processes a create without a server: decode, prepare, assign, validate.
 func created(k kind.Kind, apiVersion, namespace string, body []byte, taken func(kind.Claim) bool) (kind.Object, error) {
 	obj, _, err := k.DecodeRequest(object.Form{APIVersion: apiVersion}, body, false)
 	if err != nil {
@@ -56,7 +56,7 @@ func created(k kind.Kind, apiVersion, namespace string, body []byte, taken func(
 	obj.SetNamespace(namespace)
 	k.Prepare(obj, nil, "")
 	var errs field.ErrorList
-	if c, ok := k.(kind.Claimer); ok {
+	if c := k; c.Info().Claims {
 		errs = c.Assign(obj, nil, taken)
 	}
 	if len(errs) == 0 {
@@ -76,8 +76,8 @@ func created(k kind.Kind, apiVersion, namespace string, body []byte, taken func(
 
 func free(kind.Claim) bool { return false }
 
-// notHere are the recorded creates whose answer another stage gives.
-var notHere = map[string]map[int]string{
+// skippedCreates lists the recorded creates whose response other packages produce.
+var skippedCreates = map[string]map[int]string{
 	"configmap-write.json": {
 		1: "the name is taken", 11: "the namespace is compared with the URL", 12: "admission knows the namespace",
 		13: "the kind is compared with the URL", 14: "the server fills in the version", 15: "the server fills in the kind",
@@ -92,17 +92,17 @@ var notHere = map[string]map[int]string{
 	"kinds.json":      {32: "admission adds a taint"},
 }
 
-// TestCreatesAnswerAsRecorded sends each recorded create of these kinds through the kind, and compares the object that
-// it would store, or the error, with the recorded answer.
-func TestCreatesAnswerAsRecorded(t *testing.T) {
+// TestCreatesMatchRecordings processes each recorded create of these kinds, and compares the resulting
+// object or error with the recorded response.
+func TestCreatesMatchRecordings(t *testing.T) {
 	t.Parallel()
 	kinds := kindsByResource()
 	compared := 0
 	for _, file := range []string{"configmap-write.json", "namespaces.json", "kinds.json"} {
-		for i, s := range recorded.Steps(t, file) {
-			apiVersion, namespace, resource, _ := place(s.Path)
+		for i, s := range golden.Steps(t, file) {
+			apiVersion, namespace, resource, _ := parsePath(s.Path)
 			k := kinds[resource]
-			if s.Method != "POST" || s.StatusOnly || k == nil || resource == "pods" || notHere[file][i] != "" || k.Info().Endpoint(gv(apiVersion)) == nil {
+			if s.Method != "POST" || s.StatusOnly || k == nil || resource == "pods" || skippedCreates[file][i] != "" || k.Info().Endpoint(gv(apiVersion)) == nil {
 				continue
 			}
 			compared++
@@ -128,7 +128,7 @@ func gv(apiVersion string) schema.GroupVersion {
 	return v
 }
 
-// comparable is JSON as a value, without what the server adds to every object, and without addresses.
+// comparable returns JSON as a value, without addresses and the fields that the server adds to every object.
 func comparable(t *testing.T, data []byte) any {
 	t.Helper()
 	var v map[string]any
@@ -158,14 +158,14 @@ func comparable(t *testing.T, data []byte) any {
 	return v
 }
 
-// TestTablesAreAsRecorded compares the columns and the cells of each recorded table of these kinds.
-func TestTablesAreAsRecorded(t *testing.T) {
+// TestTablesMatchRecordings compares the columns and cells of each recorded table of these kinds.
+func TestTablesMatchRecordings(t *testing.T) {
 	t.Parallel()
 	kinds := kindsByResource()
-	steps := recorded.Steps(t, "kinds.json")
+	steps := golden.Steps(t, "kinds.json")
 	compared := 0
 	for i, s := range steps {
-		apiVersion, namespace, resource, _ := place(s.Path)
+		apiVersion, namespace, resource, _ := parsePath(s.Path)
 		k := kinds[resource]
 		var table metav1.Table
 		if s.Method != "GET" || k == nil || json.Unmarshal(s.Response.Body, &table) != nil || k.Info().Endpoint(gv(apiVersion)) == nil {
@@ -198,7 +198,7 @@ func TestTablesAreAsRecorded(t *testing.T) {
 	}
 }
 
-// copyAssigned gives a service the address and ports of the recorded one.
+// copyAssigned copies the addresses and ports of the recorded service.
 func copyAssigned(t *testing.T, obj kind.Object, answer []byte) {
 	t.Helper()
 	if s, ok := obj.(*corev1.Service); ok {
@@ -210,11 +210,11 @@ func copyAssigned(t *testing.T, obj kind.Object, answer []byte) {
 	}
 }
 
-// TestColumnsAreThoseOfARealServer compares names, types, formats and priorities with facts/columns.json.
-func TestColumnsAreThoseOfARealServer(t *testing.T) {
+// TestColumnsMatchRealServer compares names, types, formats and priorities with facts/columns.json.
+func TestColumnsMatchRealServer(t *testing.T) {
 	t.Parallel()
 	var facts map[string][][4]any
-	if err := json.Unmarshal(recorded.File(t, "facts/columns.json"), &facts); err != nil {
+	if err := json.Unmarshal(golden.File(t, "facts/columns.json"), &facts); err != nil {
 		t.Fatal(err)
 	}
 	for resource, k := range kindsByResource() {
@@ -235,17 +235,18 @@ func TestColumnsAreThoseOfARealServer(t *testing.T) {
 	}
 }
 
-// TestEventsAreOneObjectInTwoVersions reads what one endpoint wrote through the other: kinds2-other-versions.json[3], [4].
-func TestEventsAreOneObjectInTwoVersions(t *testing.T) {
+// TestEventConversion reads events through the other endpoint: kinds2-other-versions.json[3]
+// and [4].
+func TestEventConversion(t *testing.T) {
 	t.Parallel()
 	k := kindsByResource()["events"]
-	other := recorded.Steps(t, "kinds2-other-versions.json")
-	for i, s := range recorded.Steps(t, "kinds.json") {
+	other := golden.Steps(t, "kinds2-other-versions.json")
+	for i, s := range golden.Steps(t, "kinds.json") {
 		read := map[int]int{18: 3, 64: 4}[i]
 		if read == 0 {
 			continue
 		}
-		apiVersion, namespace, _, _ := place(s.Path)
+		apiVersion, namespace, _, _ := parsePath(s.Path)
 		obj, err := created(k, apiVersion, namespace, []byte(s.Body), free)
 		if err != nil {
 			t.Fatal(err)
@@ -270,15 +271,15 @@ func TestEventsAreOneObjectInTwoVersions(t *testing.T) {
 	}
 }
 
-// TestImmutableConfigMapsRefuseAsRecorded is configmap-write.json[49] and [50].
-func TestImmutableConfigMapsRefuseAsRecorded(t *testing.T) {
+// TestImmutableConfigMapErrorsMatchRecordings replays configmap-write.json[49] and [50].
+func TestImmutableConfigMapErrorsMatchRecordings(t *testing.T) {
 	t.Parallel()
 	k := kindsByResource()["configmaps"]
 	old := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "imm"}, Data: map[string]string{"a": "b"}, Immutable: new(true)}
 	data, immutable := old.DeepCopy(), old.DeepCopy()
 	data.Data["a"] = "c"
 	immutable.Immutable = new(false)
-	steps := recorded.Steps(t, "configmap-write.json")
+	steps := golden.Steps(t, "configmap-write.json")
 	for i, obj := range map[int]*corev1.ConfigMap{49: data, 50: immutable} {
 		status := apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "imm", k.Validate(t.Context(), obj, old, "")).Status()
 		got, _ := json.Marshal(status)

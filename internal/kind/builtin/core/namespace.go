@@ -13,18 +13,18 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// namespaces is a typed kind that holds its deleted objects until their spec.finalizers are empty.
+// namespaces is a typed kind whose deleted objects remain until their spec.finalizers are empty.
 type namespaces struct {
 	*kind.Typed[corev1.Namespace, *corev1.Namespace]
 }
 
-var _ kind.DeletePreparer = namespaces{}
+var _ kind.Kind = namespaces{}
 
 func namespaceKind(cache *object.Cache) kind.Kind {
 	return namespaces{kind.NewTyped(cache, kind.Info{
 		Kind: "Namespace", Plural: "namespaces", Singular: "namespace", ShortNames: []string{"ns"},
 		Endpoints: []kind.Endpoint{{Version: "v1", Selectable: map[string]string{"status.phase": ""}}},
-		// There is no deletecollection: it would empty the server.
+		// There is no deletecollection, which would delete everything in the server.
 		Verbs: []string{"create", "delete", "get", "list", "patch", "update", "watch"},
 		Subresources: []kind.Subresource{
 			{Name: "finalize", Verbs: []string{"update"}},
@@ -49,8 +49,8 @@ func namespaceKind(cache *object.Cache) kind.Kind {
 	})}
 }
 
-// labelWithName sets the label that lets a selector name a namespace. A name that is still to be generated is not there
-// when defaults are set; prepareNamespace sets its label.
+// labelWithName sets the label with which selectors match a namespace by name. A generated name does not
+// exist yet when defaults are applied; then prepareNamespace sets the label.
 func labelWithName(ns *corev1.Namespace) {
 	if ns.Name == "" {
 		return
@@ -61,8 +61,8 @@ func labelWithName(ns *corev1.Namespace) {
 	ns.Labels[corev1.LabelMetadataName] = ns.Name
 }
 
-// prepareNamespace makes a new namespace active and held by the namespace controller. Only the finalize subresource
-// changes who holds it.
+// prepareNamespace makes a new namespace active, with the finalizer of the namespace controller. Only the
+// subresource finalize changes spec.finalizers.
 func prepareNamespace(ns, old *corev1.Namespace, sub string) {
 	labelWithName(ns)
 	switch {
@@ -110,7 +110,7 @@ func validateNamespaceFinalizer(path *field.Path, name string) field.ErrorList {
 	return append(apivalidation.ValidateFinalizerName(name, path), validateFinalizerDomain(path, name)...)
 }
 
-// BeginDelete implements kind.DeletePreparer. A namespace without finalizers of its own goes at once.
+// BeginDelete implements kind.Kind. A namespace without spec.finalizers is removed at once.
 func (namespaces) BeginDelete(obj kind.Object) (keep bool) {
 	ns := obj.(*corev1.Namespace)
 	if len(ns.Spec.Finalizers) == 0 {
@@ -120,7 +120,7 @@ func (namespaces) BeginDelete(obj kind.Object) (keep bool) {
 	return true
 }
 
-// Finished implements kind.DeletePreparer.
+// Finished implements kind.Kind.
 func (namespaces) Finished(obj kind.Object) bool {
 	return len(obj.(*corev1.Namespace).Spec.Finalizers) == 0
 }

@@ -6,11 +6,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// TestNamespaceRules: ValidateNamespace, ...StatusUpdate and ...FinalizeUpdate of pkg/apis/core/validation.
+// TestNamespaceRules checks the rules of ValidateNamespace, ValidateNamespaceStatusUpdate and
+// ValidateNamespaceFinalizeUpdate (pkg/apis/core/validation).
 func TestNamespaceRules(t *testing.T) {
 	t.Parallel()
 	const standard = "name is neither a standard finalizer name nor is it fully qualified"
@@ -25,8 +24,8 @@ func TestNamespaceRules(t *testing.T) {
 	})
 }
 
-// TestNamespaceStatusOfADeletedOne: it may only be Terminating.
-func TestNamespaceStatusOfADeletedOne(t *testing.T) {
+// TestDeletedNamespaceStatus checks that a deleted namespace can only be Terminating.
+func TestDeletedNamespaceStatus(t *testing.T) {
 	t.Parallel()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: new(metav1.Now())}, Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}}
 	errs := kindsByResource()["namespaces"].Validate(t.Context(), ns, ns, "status")
@@ -36,8 +35,8 @@ func TestNamespaceStatusOfADeletedOne(t *testing.T) {
 	}
 }
 
-// TestNamespacesAreHeldByTheirFinalizers: pkg/registry/core/namespace: strategy.go and storage.
-func TestNamespacesAreHeldByTheirFinalizers(t *testing.T) {
+// TestNamespaceFinalizersDelayRemoval follows strategy.go and storage of pkg/registry/core/namespace.
+func TestNamespaceFinalizersDelayRemoval(t *testing.T) {
 	t.Parallel()
 	k := kindsByResource()["namespaces"]
 	ns := read(t, k, "", `{"metadata":{"name":"team"},"status":{"phase":"Terminating"}}`).(*corev1.Namespace)
@@ -55,7 +54,7 @@ func TestNamespacesAreHeldByTheirFinalizers(t *testing.T) {
 		t.Errorf("an update changed %v %v", update.Spec, update.Status)
 	}
 
-	d := k.(kind.DeletePreparer)
+	d := k
 	if !d.BeginDelete(ns) || ns.Status.Phase != corev1.NamespaceTerminating || d.Finished(ns) {
 		t.Errorf("%+v", ns)
 	}
@@ -69,7 +68,7 @@ func TestNamespacesAreHeldByTheirFinalizers(t *testing.T) {
 	}
 }
 
-// TestGeneratedNamespaceNamesAreLabelled: the name is there when the object is prepared, not when defaults are set.
+// TestGeneratedNamespaceNamesAreLabelled checks a name that is generated after defaults were applied.
 func TestGeneratedNamespaceNamesAreLabelled(t *testing.T) {
 	t.Parallel()
 	k := kindsByResource()["namespaces"]

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestNodeRules: ValidateNode and ValidateNodeUpdate of pkg/apis/core/validation.
+// TestNodeRules checks the rules of ValidateNode and ValidateNodeUpdate (pkg/apis/core/validation).
 func TestNodeRules(t *testing.T) {
 	t.Parallel()
 	const podCIDR = `Forbidden: node updates may not change podCIDR except from "" to valid`
@@ -56,8 +56,8 @@ func TestNodeRules(t *testing.T) {
 	})
 }
 
-// TestNodeDefaults: SetDefaults_NodeStatus and Convert_v1_NodeSpec_To_core_NodeSpec of pkg/apis/core/v1. A new node keeps
-// the status that it comes with; an update of the node does not change it.
+// TestNodeDefaults follows SetDefaults_NodeStatus and Convert_v1_NodeSpec_To_core_NodeSpec
+// (pkg/apis/core/v1). A create sets the status; an update of the node does not change it.
 func TestNodeDefaults(t *testing.T) {
 	t.Parallel()
 	k := kindsByResource()["nodes"]
@@ -73,7 +73,7 @@ func TestNodeDefaults(t *testing.T) {
 	}
 }
 
-// TestNodeRows: printNode of pkg/printers/internalversion.
+// TestNodeRows follows printNode (pkg/printers/internalversion).
 func TestNodeRows(t *testing.T) {
 	t.Parallel()
 	k := kindsByResource()["nodes"]
@@ -103,10 +103,10 @@ func TestNodeRows(t *testing.T) {
 	}
 }
 
-// TestNodeWarnings: fieldIsDeprecatedWarnings of pkg/registry/core/node.
+// TestNodeWarnings follows fieldIsDeprecatedWarnings (pkg/registry/core/node).
 func TestNodeWarnings(t *testing.T) {
 	t.Parallel()
-	got := warned(t, "nodes", `{"spec":{"externalID":"x","configSource":{},"podCIDRs":["fd00:0::/64"]}}`)
+	got := createWarnings(t, "nodes", `{"spec":{"externalID":"x","configSource":{},"podCIDRs":["fd00:0::/64"]}}`)
 	want := []string{
 		"spec.configSource: the feature is removed",
 		"spec.externalID: this field is deprecated, and is unused by Kubernetes",

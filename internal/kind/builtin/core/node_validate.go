@@ -12,9 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
+
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 )
 
-// validateNode is the same for the node and for its status.
+// validateNode has the same rules for the node and for its status.
 func validateNode(n, old *corev1.Node, _ string) (errs field.ErrorList) {
 	errs = append(errs, validateTaintAnnotation(n)...)
 	errs = append(errs, validateTaints(n.Spec.Taints, field.NewPath("metadata", "taints"))...)
@@ -31,7 +34,8 @@ func validateNode(n, old *corev1.Node, _ string) (errs field.ErrorList) {
 	return append(errs, validateNodeConfig(n.Status.Config)...)
 }
 
-// validateTaints checks the taints of a node. Kubernetes reports them below the metadata, where they were first.
+// validateTaints validates the taints of a node. Kubernetes reports errors below the metadata, where taints
+// once were.
 func validateTaints(taints []corev1.Taint, path *field.Path) (errs field.ErrorList) {
 	type id struct {
 		key    string
@@ -44,10 +48,10 @@ func validateTaints(taints []corev1.Taint, path *field.Path) (errs field.ErrorLi
 		if msgs := validation.IsValidLabelValue(t.Value); len(msgs) > 0 {
 			errs = append(errs, field.Invalid(at.Child("value"), t.Value, strings.Join(msgs, ";")))
 		}
-		errs = append(errs, checkChoice(at.Child("effect"), t.Effect,
+		errs = append(errs, fieldcheck.Choice(at.Child("effect"), t.Effect,
 			corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)...)
 		if seen[id{t.Key, t.Effect}] {
-			duplicate := field.Duplicate(at, shownTaint(t))
+			duplicate := field.Duplicate(at, taintLayout(t))
 			duplicate.Detail = "taints must be unique by key and effect pair"
 			errs = append(errs, duplicate)
 		}
@@ -56,8 +60,8 @@ func validateTaints(taints []corev1.Taint, path *field.Path) (errs field.ErrorLi
 	return errs
 }
 
-// shownTaint is how an error of Kubernetes shows a taint: with the names of the Go fields.
-func shownTaint(t corev1.Taint) any {
+// taintLayout formats a taint for errors as Kubernetes does, with Go field names.
+func taintLayout(t corev1.Taint) any {
 	return struct {
 		Key, Value string
 		Effect     corev1.TaintEffect
@@ -65,7 +69,7 @@ func shownTaint(t corev1.Taint) any {
 	}{t.Key, t.Value, t.Effect, t.TimeAdded}
 }
 
-// validateTaintAnnotation checks the annotation that held the taints before they had a field.
+// validateTaintAnnotation validates the annotation that held the taints before the field existed.
 func validateTaintAnnotation(n *corev1.Node) field.ErrorList {
 	value := n.Annotations[corev1.TaintsAnnotationKey]
 	if value == "" {
@@ -80,16 +84,16 @@ func validateTaintAnnotation(n *corev1.Node) field.ErrorList {
 }
 
 func validateNodeResources(n *corev1.Node) (errs field.ErrorList) {
-	for _, name := range sortedKeys(n.Status.Capacity) {
-		errs = append(errs, validateQuantity(name, n.Status.Capacity[name], field.NewPath("status", "capacity", string(name)))...)
+	for _, name := range fieldcheck.SortedKeys(n.Status.Capacity) {
+		errs = append(errs, podspec.ValidateQuantity(name, n.Status.Capacity[name], field.NewPath("status", "capacity", string(name)))...)
 	}
-	for _, name := range sortedKeys(n.Status.Allocatable) {
-		errs = append(errs, validateQuantity(name, n.Status.Allocatable[name], field.NewPath("status", "allocatable", string(name)))...)
+	for _, name := range fieldcheck.SortedKeys(n.Status.Allocatable) {
+		errs = append(errs, podspec.ValidateQuantity(name, n.Status.Allocatable[name], field.NewPath("status", "allocatable", string(name)))...)
 	}
 	return errs
 }
 
-// validatePodCIDRs wants at most one range of each IP family.
+// validatePodCIDRs allows at most one range per IP family.
 func validatePodCIDRs(cidrs []string) (errs field.ErrorList) {
 	path := field.NewPath("spec", "podCIDRs")
 	for i, cidr := range cidrs {
@@ -122,7 +126,7 @@ func validateNodeAddresses(addresses []corev1.NodeAddress) (errs field.ErrorList
 	return errs
 }
 
-// validateNodeUpdate keeps what is set once: the pod CIDRs, the provider id, the external id.
+// validateNodeUpdate rejects changes of the pod CIDRs, the provider ID and the external ID once they are set.
 func validateNodeUpdate(spec, old *corev1.NodeSpec) (errs field.ErrorList) {
 	const podCIDR = `node updates may not change podCIDR except from "" to valid`
 	path := field.NewPath("spec")
@@ -160,8 +164,8 @@ func validateNodeConfig(config *corev1.NodeConfigStatus) (errs field.ErrorList) 
 	return errs
 }
 
-// validateConfigSource checks where a node's configuration is from. The config map's uid and revision belong into the
-// status and not into the spec.
+// validateConfigSource validates the source of a node's configuration. The config map's uid and revision are
+// set in the status only.
 func validateConfigSource(source *corev1.NodeConfigSource, path *field.Path, inStatus bool) (errs field.ErrorList) {
 	cm := source.ConfigMap
 	if cm == nil {
@@ -191,7 +195,7 @@ func validateConfigSource(source *corev1.NodeConfigSource, path *field.Path, inS
 			errs = append(errs, field.Required(path.Child(f.name), f.name+" must be set"))
 			continue
 		}
-		errs = append(errs, InvalidFor(path.Child(f.name), f.value, f.check(f.value))...)
+		errs = append(errs, fieldcheck.Invalid(path.Child(f.name), f.value, f.check(f.value))...)
 	}
 	return errs
 }

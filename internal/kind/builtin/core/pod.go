@@ -5,13 +5,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 	"github.com/bowline-dev/bowline/object"
 )
 
-// podKind is the pods of the core group, with status, binding and eviction.
+// podKind returns the kind of pods, with status, binding and eviction.
 func podKind(cache *object.Cache) kind.Kind {
 	info := kind.Info{
 		Kind: "Pod", Plural: "pods", Singular: "pod",
@@ -23,18 +23,18 @@ func podKind(cache *object.Cache) kind.Kind {
 			podBinding,
 			podEviction,
 			podLog,
-			{Name: "status", Verbs: []string{"get", "patch", "update"}, Keeps: []string{"metadata.deletionTimestamp", "metadata.ownerReferences"}},
+			{Name: "status", Verbs: []string{"get", "patch", "update"}, Preserves: []string{"metadata.deletionTimestamp", "metadata.ownerReferences"}},
 		},
 		Graceful:       true,
-		AnswersDeleted: true,
+		ReturnsDeleted: true,
 		Generation:     true,
 	}
 	return kind.NewTyped(cache, info, kind.Rules[*corev1.Pod]{
-		Default:        defaultPod,
-		Prepare:        preparePod,
-		Validate:       validatePod,
-		Warnings:       podWarnings,
-		StatusWarnings: podStatusWarnings,
+		Default:        podspec.Default,
+		Prepare:        podspec.Prepare,
+		Validate:       podspec.Validate,
+		Warnings:       podspec.Warnings,
+		StatusWarnings: podspec.StatusWarnings,
 		Fields:         podFields,
 		Columns:        podColumns,
 		Row:            podRow,
@@ -42,8 +42,8 @@ func podKind(cache *object.Cache) kind.Kind {
 	})
 }
 
-// podSelectable are the field selectors of pods; spec.host is the old name of spec.nodeName. status.podIPs is accepted
-// but never set, as in Kubernetes.
+// podSelectable are the field selectors of pods; spec.host is the old name of spec.nodeName. As in
+// Kubernetes, status.podIPs is accepted but never set.
 var podSelectable = map[string]string{
 	"spec.nodeName":            "",
 	"spec.host":                "spec.nodeName",
@@ -57,7 +57,7 @@ var podSelectable = map[string]string{
 	"status.nominatedNodeName": "",
 }
 
-// podFields leaves empty values out: a selector reads a field that is not there as the empty string.
+// podFields omits empty values: a selector treats a missing field as the empty string.
 func podFields(pod *corev1.Pod) map[string]string {
 	fields := make(map[string]string, 6)
 	set := func(name, value string) {
@@ -76,8 +76,8 @@ func podFields(pod *corev1.Pod) map[string]string {
 	return fields
 }
 
-// podGracePeriod leaves a pod the time that the client or its spec gives, but none to a pod that runs nowhere: one
-// without a node, or one that has ended.
+// podGracePeriod returns the grace period of the request or of the spec. For a pod without a node, and for
+// one that has ended, it returns 0.
 func podGracePeriod(pod *corev1.Pod, asked *int64) int64 {
 	var seconds int64
 	switch {
@@ -99,58 +99,8 @@ func podEnded(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
-// preparePod gives a new pod its first status, and keeps what a write of a subresource must not change.
-func preparePod(pod, old *corev1.Pod, sub string) {
-	switch {
-	case old == nil:
-		pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podQOS(pod)}
-		markGated(pod)
-		mergeMatchLabelKeys(pod)
-	case sub == "status":
-		pod.OwnerReferences = old.OwnerReferences
-		if pod.Status.QOSClass == "" {
-			pod.Status.QOSClass = old.Status.QOSClass
-		}
-	case sub == "binding":
-		// A binding is the scheduler's word, not a change of what the user declared: the generation stays.
-		pod.Generation = old.Generation
-		pod.Status.NominatedNodeName = "" // what was promised is kept, or no more needed
-		markScheduled(pod)
-	}
-}
-
-// markGated tells the scheduler, and whoever looks, that the pod waits for its scheduling gates.
-func markGated(pod *corev1.Pod) {
-	if len(pod.Spec.SchedulingGates) == 0 {
-		return
-	}
-	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
-		Type:    corev1.PodScheduled,
-		Status:  corev1.ConditionFalse,
-		Reason:  corev1.PodReasonSchedulingGated,
-		Message: "Scheduling is blocked due to non-empty scheduling gates",
-	})
-}
-
-// markScheduled sets the PodScheduled condition; one that is true already keeps its time.
-func markScheduled(pod *corev1.Pod) {
-	for i := range pod.Status.Conditions {
-		c := &pod.Status.Conditions[i]
-		if c.Type != corev1.PodScheduled {
-			continue
-		}
-		if c.Status != corev1.ConditionTrue {
-			*c = corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}
-		}
-		return
-	}
-	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
-		Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(),
-	})
-}
-
-// podLog is empty: nothing runs pods here, so nothing has written any. A pod that a node's agent elsewhere runs has its
-// log there.
+// podLog returns empty logs, because this server does not run pods. If an agent on another machine runs a
+// pod, that machine has its log.
 var podLog = kind.Subresource{
 	Name:  "log",
 	Verbs: []string{"get"},

@@ -10,9 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 )
 
-// podBinding gives a pod its node. It is how a scheduler writes spec.nodeName, which no update of the pod may set.
+// podBinding assigns a pod to a node. It is the only way to set spec.nodeName after the create.
 var podBinding = kind.Subresource{
 	Name:  "binding",
 	Kind:  schema.GroupVersionKind{Version: "v1", Kind: "Binding"},
@@ -23,7 +24,8 @@ var podBinding = kind.Subresource{
 	},
 }
 
-// bindPod writes a binding into a pod. A pod that has a node, that is being deleted or that waits for gates is a conflict.
+// bindPod applies a binding to a pod. It returns a conflict for a pod that has a node, is being deleted, or
+// waits for gates.
 func bindPod(pod *corev1.Pod, binding *corev1.Binding) error {
 	if binding.Name != pod.Name {
 		return apierrors.NewBadRequest("name in URL does not match name in Binding object")
@@ -31,7 +33,7 @@ func bindPod(pod *corev1.Pod, binding *corev1.Binding) error {
 	if errs := validateBinding(binding); len(errs) > 0 {
 		return apierrors.NewInvalid(schema.GroupKind{Kind: "Binding"}, binding.Name, errs)
 	}
-	if err := bindable(pod, binding); err != nil {
+	if err := checkBindable(pod, binding); err != nil {
 		return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, pod.Name, err)
 	}
 	pod.Spec.NodeName = binding.Target.Name
@@ -42,12 +44,12 @@ func bindPod(pod *corev1.Pod, binding *corev1.Binding) error {
 		pod.Annotations[key] = value
 	}
 	copyTopologyLabels(pod, binding)
-	markScheduled(pod)
+	podspec.MarkScheduled(pod)
 	return nil
 }
 
-// bindable says why a pod cannot get the node, or nil.
-func bindable(pod *corev1.Pod, binding *corev1.Binding) error {
+// checkBindable returns the reason why a pod cannot be assigned to the node, or nil.
+func checkBindable(pod *corev1.Pod, binding *corev1.Binding) error {
 	switch {
 	case binding.UID != "" && binding.UID != pod.UID:
 		return fmt.Errorf("the binding is for the pod with uid %s, and this one has uid %s", binding.UID, pod.UID)
@@ -61,7 +63,7 @@ func bindable(pod *corev1.Pod, binding *corev1.Binding) error {
 	return nil
 }
 
-// copyTopologyLabels takes the zone and the region of the node, which a binding may carry, to the pod.
+// copyTopologyLabels copies the zone and region of the node from the binding to the pod.
 func copyTopologyLabels(pod *corev1.Pod, binding *corev1.Binding) {
 	for _, key := range []string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion} {
 		value, ok := binding.Labels[key]

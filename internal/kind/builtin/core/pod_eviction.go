@@ -20,9 +20,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// podEviction deletes a pod with the options that the eviction carries, if its disruption budget has room for that. What it does and
-// says follows Kubernetes 1.36 (pkg/registry/core/pod/storage/eviction.go). Kubernetes writes the budget and the pod one after the
-// other; here they change at once, or neither does.
+// podEviction deletes a pod with the options of the eviction, if its disruption budget allows a disruption.
+// Behavior and messages follow Kubernetes 1.36 (pkg/registry/core/pod/storage/eviction.go). Kubernetes writes
+// the budget and the pod one after the other; here, one commit changes both or neither.
 var podEviction = kind.Subresource{
 	Name:  "eviction",
 	Kind:  policyv1.SchemeGroupVersion.WithKind("Eviction"),
@@ -33,7 +33,7 @@ var podEviction = kind.Subresource{
 			return evictionOptions(name, body.(*policyv1.Eviction))
 		},
 		Guards: schema.GroupResource{Group: policyv1.GroupName, Resource: "poddisruptionbudgets"},
-		Ask: func(obj kind.Object, guards []kind.Object) (kind.Object, error) {
+		Check: func(obj kind.Object, guards []kind.Object) (kind.Object, error) {
 			paid, err := evict(obj.(*corev1.Pod), guards, metav1.Now())
 			if paid == nil {
 				return nil, err
@@ -55,8 +55,9 @@ func evictionOptions(name string, e *policyv1.Eviction) (*metav1.DeleteOptions, 
 	return e.DeleteOptions, nil
 }
 
-// evict marks a pod as evicted, if it may be, and takes that off the budget that it counts for, which is returned. A pod that does
-// no work, or is not ready in a budget that does without it, counts for none.
+// evict marks a pod as evicted and returns the budget that allows the disruption, with the disruption
+// subtracted. It returns a nil budget for a pod that is not counted: one that has ended or is pending, or an
+// unready one that the budget ignores. It returns an error if the eviction is not allowed.
 func evict(pod *corev1.Pod, guards []kind.Object, now metav1.Time) (*policyv1.PodDisruptionBudget, error) {
 	if podEnded(pod) || pod.Status.Phase == corev1.PodPending || pod.DeletionTimestamp != nil {
 		markEvicted(pod, now)
@@ -66,18 +67,18 @@ func evict(pod *corev1.Pod, guards []kind.Object, now metav1.Time) (*policyv1.Po
 	if err != nil {
 		return nil, err
 	}
-	if budget == nil || !podReady(pod) && sparesUnready(budget) {
+	if budget == nil || !podReady(pod) && allowsUnready(budget) {
 		markEvicted(pod, now)
 		return nil, nil
 	}
-	if err := mayDisrupt(budget); err != nil {
+	if err := checkDisruption(budget); err != nil {
 		return nil, err
 	}
 	markEvicted(pod, now)
-	return charge(budget.DeepCopy(), pod, now), nil
+	return recordDisruption(budget.DeepCopy(), pod, now), nil
 }
 
-// budgetOf is the budget that a pod counts for, or nil. A budget whose selector cannot be read is no pod's.
+// budgetOf returns the budget that selects a pod, or nil. It ignores budgets with an invalid selector.
 func budgetOf(pod *corev1.Pod, guards []kind.Object) (found *policyv1.PodDisruptionBudget, err error) {
 	for _, guard := range guards {
 		budget := guard.(*policyv1.PodDisruptionBudget)
@@ -96,8 +97,8 @@ func budgetOf(pod *corev1.Pod, guards []kind.Object) (found *policyv1.PodDisrupt
 	return found, nil
 }
 
-// sparesUnready says that a budget lets pods go that are not ready, which it does not count anyhow.
-func sparesUnready(b *policyv1.PodDisruptionBudget) bool {
+// allowsUnready reports whether a budget allows evicting unready pods, which it does not count as healthy.
+func allowsUnready(b *policyv1.PodDisruptionBudget) bool {
 	return ptr.Deref(b.Spec.UnhealthyPodEvictionPolicy, policyv1.IfHealthyBudget) == policyv1.AlwaysAllow ||
 		b.Status.CurrentHealthy >= b.Status.DesiredHealthy && b.Status.DesiredHealthy > 0
 }
@@ -108,34 +109,36 @@ func podReady(pod *corev1.Pod) bool {
 	})
 }
 
-// mostDisrupted is how many pods a budget notes as evicted that the disruption controller has not seen to go yet.
-const mostDisrupted = 2000
+// maxDisruptedPods is the maximum number of evicted pods in a budget that the disruption controller has not yet
+// observed as deleted.
+const maxDisruptedPods = 2000
 
-// mayDisrupt says why a budget does not let a pod go, or nil.
-func mayDisrupt(b *policyv1.PodDisruptionBudget) error {
+// checkDisruption returns the reason why a budget does not allow a disruption, or nil.
+func checkDisruption(b *policyv1.PodDisruptionBudget) error {
 	resource := schema.GroupResource{Group: policyv1.GroupName, Resource: "poddisruptionbudget"}
 	switch s := &b.Status; {
 	case s.ObservedGeneration < b.Generation:
 		return tooManyDisruptions(10, fmt.Sprintf("The disruption budget %s is still being processed by the server.", b.Name))
 	case s.DisruptionsAllowed < 0:
 		return apierrors.NewForbidden(resource, b.Name, fmt.Errorf("pdb disruptions allowed is negative"))
-	case len(s.DisruptedPods) > mostDisrupted:
+	case len(s.DisruptedPods) > maxDisruptedPods:
 		return apierrors.NewForbidden(resource, b.Name, fmt.Errorf("DisruptedPods map too big - too many evictions not confirmed by PDB controller"))
 	case s.DisruptionsAllowed == 0:
-		return tooManyDisruptions(0, whyNone(b))
+		return tooManyDisruptions(0, noDisruptionReason(b))
 	}
 	return nil
 }
 
-// tooManyDisruptions is the 429 of a budget that is used up. after is when to try again, in seconds; 0 does not say.
+// tooManyDisruptions returns the 429 for an exhausted budget. after is the delay before a retry in seconds; 0
+// sets none.
 func tooManyDisruptions(after int, why string) error {
 	err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", after)
 	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Type: policyv1.DisruptionBudgetCause, Message: why})
 	return err
 }
 
-// whyNone says why a budget allows no disruption.
-func whyNone(b *policyv1.PodDisruptionBudget) string {
+// noDisruptionReason returns the reason why a budget allows no disruption.
+func noDisruptionReason(b *policyv1.PodDisruptionBudget) string {
 	c := meta.FindStatusCondition(b.Status.Conditions, policyv1.DisruptionAllowedCondition)
 	said := c != nil && c.Status == metav1.ConditionFalse && c.Message != ""
 	switch {
@@ -150,9 +153,9 @@ func whyNone(b *policyv1.PodDisruptionBudget) string {
 	}
 }
 
-// charge takes a pod off a budget, and notes it there: the disruption controller, which may not have seen yet that it goes, is not
-// to count it.
-func charge(b *policyv1.PodDisruptionBudget, pod *corev1.Pod, now metav1.Time) *policyv1.PodDisruptionBudget {
+// recordDisruption subtracts a disruption from a budget, and records the pod there, so that the disruption controller
+// does not count it before it observes the deletion.
+func recordDisruption(b *policyv1.PodDisruptionBudget, pod *corev1.Pod, now metav1.Time) *policyv1.PodDisruptionBudget {
 	b.Status.DisruptionsAllowed--
 	if b.Status.DisruptionsAllowed == 0 {
 		budgets.UpdateDisruptionAllowedCondition(b)
@@ -164,7 +167,7 @@ func charge(b *policyv1.PodDisruptionBudget, pod *corev1.Pod, now metav1.Time) *
 	return b
 }
 
-// markEvicted says in a pod why it goes.
+// markEvicted sets the condition with the reason for the deletion.
 func markEvicted(pod *corev1.Pod, now metav1.Time) {
 	setPodCondition(pod, corev1.PodCondition{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, LastTransitionTime: now,
@@ -172,7 +175,7 @@ func markEvicted(pod *corev1.Pod, now metav1.Time) {
 	})
 }
 
-// setPodCondition sets a condition, which keeps its time while its status stays.
+// setPodCondition sets a condition. The transition time is retained if the status does not change.
 func setPodCondition(pod *corev1.Pod, next corev1.PodCondition) {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == next.Type {

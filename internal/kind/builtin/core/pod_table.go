@@ -10,9 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 )
 
-// podColumns are what `kubectl get pods` shows; those of priority 1 with -o wide alone.
+// podColumns are the columns of `kubectl get pods`; it shows priority 1 only with -o wide.
 var podColumns = []metav1.TableColumnDefinition{
 	kind.NameColumn,
 	{Name: "Ready", Type: "string", Description: "The aggregate readiness state of this pod for accepting traffic."},
@@ -25,7 +26,7 @@ var podColumns = []metav1.TableColumnDefinition{
 	{Name: "Readiness Gates", Type: "string", Priority: 1, Description: corev1.PodSpec{}.SwaggerDoc()["readinessGates"]},
 }
 
-// podRow gives the cells of one pod.
+// podRow returns the cells of a pod.
 func podRow(pod *corev1.Pod, now time.Time) []any {
 	s := summarize(pod)
 	ip := pod.Status.PodIP
@@ -61,14 +62,15 @@ func conditionTrue(pod *corev1.Pod, condition corev1.PodConditionType) bool {
 	return false
 }
 
-// podSummary is a pod in one line.
+// podSummary is the status of a pod as kubectl shows it in one line.
 type podSummary struct {
 	ready, total, restarts int
 	lastRestart            metav1.Time
 	status                 string
 }
 
-// summarize says how far a pod has come: while it initializes that is all that counts, then its regular containers.
+// summarize summarizes the status of a pod. While it initializes, the init containers determine the status,
+// later the regular ones.
 func summarize(pod *corev1.Pod) podSummary {
 	s := podSummary{total: len(pod.Spec.Containers), status: string(pod.Status.Phase)}
 	if pod.Status.Reason != "" {
@@ -94,7 +96,7 @@ func summarize(pod *corev1.Pod) podSummary {
 	return s
 }
 
-// nodeLost is the reason of a pod whose node was not heard of for long.
+// nodeLost is the reason of a pod whose node has been unreachable for long.
 const nodeLost = "NodeLost"
 
 func (s *podSummary) countRestarts(c *corev1.ContainerStatus) {
@@ -104,12 +106,12 @@ func (s *podSummary) countRestarts(c *corev1.ContainerStatus) {
 	}
 }
 
-// initStatuses goes through the init containers up to the first that is not done, and says whether there is one. What
-// belongs to sidecars, which go on, is counted apart.
+// initStatuses processes the init containers up to the first that is not done, and reports whether there is
+// one. It counts sidecars, which keep running, separately.
 func (s *podSummary) initStatuses(pod *corev1.Pod, sidecars *podSummary) (initializing bool) {
 	restartable := map[string]bool{}
 	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; isSidecar(c) {
+		if c := &pod.Spec.InitContainers[i]; podspec.IsSidecar(c) {
 			restartable[c.Name] = true
 			s.total++
 		}
@@ -156,8 +158,8 @@ func endReason(ended *corev1.ContainerStateTerminated) string {
 	return fmt.Sprintf("ExitCode:%d", ended.ExitCode)
 }
 
-// containerStatuses goes through the regular containers, the last one first: the first one's word counts most. A pod
-// of which one container has completed still runs while another does.
+// containerStatuses processes the regular containers in reverse order, so that the first one determines the
+// status. A pod with a completed container is still running while another container is.
 func (s *podSummary) containerStatuses(pod *corev1.Pod) {
 	running := false
 	for i := len(pod.Status.ContainerStatuses) - 1; i >= 0; i-- {

@@ -7,12 +7,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/object"
 )
 
-// TestPodStatusInOneLine compares with what kubectl shows: ready, status and restarts.
+// TestPodStatusInOneLine compares the columns ready, status and restarts with kubectl's.
 func TestPodStatusInOneLine(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -43,7 +42,7 @@ func TestPodStatusInOneLine(t *testing.T) {
 	} {
 		t.Run(r.rule, func(t *testing.T) {
 			t.Parallel()
-			pod := podRule{spec: r.spec}.pod(t)
+			pod := newPod(t, r.spec)
 			overlay(t, r.status, &pod.Status)
 			row := podRow(pod, now)
 			if row[1] != r.ready || row[2] != r.want || row[3] != r.restarts {
@@ -55,7 +54,7 @@ func TestPodStatusInOneLine(t *testing.T) {
 
 func TestDeletedPodTerminates(t *testing.T) {
 	t.Parallel()
-	pod := podRule{}.pod(t)
+	pod := newPod(t, ``)
 	pod.DeletionTimestamp = new(metav1.Now())
 	if got := podRow(pod, time.Now())[2]; got != "Terminating" {
 		t.Errorf("status: %v, want Terminating", got)
@@ -68,49 +67,17 @@ func TestDeletedPodTerminates(t *testing.T) {
 
 func TestReadinessGatesAreCounted(t *testing.T) {
 	t.Parallel()
-	pod := podRule{spec: `readinessGates: [{conditionType: a}, {conditionType: b}]`}.pod(t)
+	pod := newPod(t, `readinessGates: [{conditionType: a}, {conditionType: b}]`)
 	pod.Status.Conditions = []corev1.PodCondition{{Type: "a", Status: corev1.ConditionTrue}}
 	if got := podRow(pod, time.Now())[8]; got != "1/2" {
 		t.Errorf("readiness gates: %v, want 1/2", got)
 	}
 }
 
-func TestPodWarnings(t *testing.T) {
-	t.Parallel()
-	for _, r := range []struct{ source, spec, container, want string }{
-		{"GetWarningsForPod, nodeSelector", `nodeSelector: {beta.kubernetes.io/os: linux}`, ``,
-			`spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead`},
-		{"Convert_v1_Pod_To_core_Pod: it is 1", `terminationGracePeriodSeconds: -1`, ``, ``},
-		{"topologySpreadConstraints", `topologySpreadConstraints: [{maxSkew: 1, topologyKey: z, whenUnsatisfiable: DoNotSchedule}]`, ``,
-			`spec.topologySpreadConstraints[0].labelSelector: a null labelSelector results in matching no pod`},
-		{"gitRepo", `volumes: [{name: v, gitRepo: {repository: r}}]`, ``, `spec.volumes[0].gitRepo: deprecated in v1.11, and disabled by default in v1.33+`},
-		{"hostAliases", `hostAliases: [{ip: 1.1.1.1}, {ip: 1.1.1.1}]`, ``, `spec.hostAliases[1].ip: duplicate ip "1.1.1.1"`},
-		{"imagePullSecrets", `imagePullSecrets: [{name: a}, {name: a}]`, ``, `spec.imagePullSecrets[1].name: duplicate name "a"`},
-		{"fractional bytes", ``, `resources: {requests: {memory: 100m}}`,
-			`spec.containers[0].resources.requests[memory]: fractional byte value "100m" is invalid, must be an integer`},
-		{"env", ``, `env: [{name: A, value: b}, {name: A, value: c}]`,
-			`spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply`},
-		{"ports", ``, `ports: [{containerPort: 80}, {containerPort: 80}]`,
-			`spec.containers[0].ports[1]: duplicate port definition with spec.containers[0].ports[0]`},
-		{"podAffinity", `affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: z}]}}`, ``,
-			`spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].labelSelector: a null labelSelector results in matching no pod`},
-		{"nothing to warn of", ``, ``, ``},
-	} {
-		pod := podRule{spec: r.spec, container: r.container}.pod(t)
-		got := podWarnings(pod, nil)
-		if r.want == "" && len(got) > 0 || r.want != "" && (len(got) != 1 || got[0] != r.want) {
-			t.Errorf("%s: %q, want %q", r.source, got, r.want)
-		}
-		if updated := podWarnings(pod, pod); len(updated) > 0 {
-			t.Errorf("%s: an update warns: %q", r.source, updated)
-		}
-	}
-}
-
-// TestPodStatusWarnings: a write of the status gets no others.
+// TestPodStatusWarnings checks that a write of the status has only warnings about the status.
 func TestPodStatusWarnings(t *testing.T) {
 	t.Parallel()
-	pod := podRule{spec: `nodeSelector: {beta.kubernetes.io/os: linux}`}.pod(t)
+	pod := newPod(t, `nodeSelector: {beta.kubernetes.io/os: linux}`)
 	pod.Status.PodIPs = []corev1.PodIP{{IP: "10.1.0.1"}, {IP: "2001:DB8::1"}}
 	pod.Status.HostIPs = []corev1.HostIP{{IP: "2001:DB8::2"}}
 	want := []string{
@@ -122,8 +89,8 @@ func TestPodStatusWarnings(t *testing.T) {
 	}
 }
 
-// TestAWriteOfANodesStatusDoesNotWarn of what the node declares.
-func TestAWriteOfANodesStatusDoesNotWarn(t *testing.T) {
+// TestNodeStatusWriteHasNoSpecWarnings checks that a write of the status has no warnings about the spec.
+func TestNodeStatusWriteHasNoSpecWarnings(t *testing.T) {
 	t.Parallel()
 	k := nodeKind(object.NewCache(1))
 	node := &corev1.Node{Spec: corev1.NodeSpec{DoNotUseExternalID: "x"}}
@@ -132,26 +99,5 @@ func TestAWriteOfANodesStatusDoesNotWarn(t *testing.T) {
 	}
 	if got := k.Warnings(node, nil, "status"); len(got) > 0 {
 		t.Errorf("its status: %q", got)
-	}
-}
-
-func TestTemplateRules(t *testing.T) {
-	t.Parallel()
-	path := field.NewPath("spec", "template")
-	for _, r := range []struct{ source, template, want string }{
-		{"ValidatePodTemplateSpec", `metadata: {labels: {a: "b c"}}`, `spec.template.labels: Invalid value: "b c": ` + labelValueError},
-		{"ValidatePodTemplateSpec", `spec: {ephemeralContainers: [{name: e, image: i}]}`,
-			`spec.template.spec.ephemeralContainers: Forbidden: ephemeral containers not allowed in pod template`},
-		{"validateContainerOnlyForPod", `spec: {containers: [{name: c, image: " "}]}`, ``},
-		{"validatePodHostNetworkDeps", `spec: {hostNetwork: true, containers: [{name: c, image: i, ports: [{containerPort: 80}]}]}`, ``},
-		{"validatePodHostNetworkDeps", `spec: {hostNetwork: true, containers: [{name: c, image: i, ports: [{containerPort: 80, hostPort: 81}]}]}`,
-			"spec.template.spec.containers[0].ports[0].hostPort: Invalid value: 81: must match `containerPort` when `hostNetwork` is true"},
-	} {
-		template := corev1.PodTemplateSpec{Spec: validPodToChange().Spec}
-		overlay(t, r.template, &template)
-		DefaultPodTemplate(&template)
-		if got := text(ValidatePodTemplate(&template, nil, path)); got != r.want {
-			t.Errorf("%s %s:\n got %s\nwant %s", r.source, r.template, got, r.want)
-		}
 	}
 }

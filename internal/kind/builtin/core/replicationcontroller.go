@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 	"github.com/bowline-dev/bowline/object"
 )
 
@@ -23,7 +25,8 @@ func replicationControllerKind(cache *object.Cache) kind.Kind {
 		Categories: []string{"all"},
 		Namespaced: true,
 		Generation: true,
-		// Older than the garbage collector: who deletes one keeps its pods, unless they say otherwise.
+		// As this kind predates the garbage collector, a delete without a propagation policy orphans its
+		// pods.
 		Endpoints: []kind.Endpoint{{Version: "v1", Selectable: map[string]string{"status.replicas": ""}, Orphans: true}},
 		Subresources: []kind.Subresource{
 			kind.ScaleOf(
@@ -46,7 +49,8 @@ func replicationControllerKind(cache *object.Cache) kind.Kind {
 	})
 }
 
-// defaultReplicationController takes the labels of the template for its own and for those that it selects, unless it has some.
+// defaultReplicationController copies the labels of the template to the labels and the selector, if they are
+// not set.
 func defaultReplicationController(r *corev1.ReplicationController) {
 	if t := r.Spec.Template; t != nil {
 		if len(r.Spec.Selector) == 0 && t.Labels != nil {
@@ -55,7 +59,7 @@ func defaultReplicationController(r *corev1.ReplicationController) {
 		if len(r.Labels) == 0 && t.Labels != nil {
 			r.Labels = maps.Clone(t.Labels)
 		}
-		DefaultPodTemplate(t)
+		podspec.DefaultTemplate(t)
 	}
 	if r.Spec.Replicas == nil {
 		r.Spec.Replicas = new(int32(1))
@@ -67,11 +71,11 @@ func validateReplicationController(r, old *corev1.ReplicationController, sub str
 		return validateReplicationStatus(&r.Status, field.NewPath("status"))
 	}
 	path := field.NewPath("spec")
-	errs := checkNonNegative(path.Child("minReadySeconds"), int64(r.Spec.MinReadySeconds))
+	errs := fieldcheck.NonNegative(path.Child("minReadySeconds"), int64(r.Spec.MinReadySeconds))
 	if len(r.Spec.Selector) == 0 {
 		errs = append(errs, field.Required(path.Child("selector"), ""))
 	}
-	errs = append(errs, checkNonNegative(path.Child("replicas"), int64(*r.Spec.Replicas))...)
+	errs = append(errs, fieldcheck.NonNegative(path.Child("replicas"), int64(*r.Spec.Replicas))...)
 	var was *corev1.PodTemplateSpec
 	if old != nil {
 		was = old.Spec.Template
@@ -86,11 +90,11 @@ func validateReplicated(template, old *corev1.PodTemplateSpec, selector map[stri
 	if !labels.SelectorFromSet(selector).Matches(labels.Set(template.Labels)) {
 		errs = append(errs, field.Invalid(path.Child("metadata", "labels"), template.Labels, "`selector` does not match template `labels`"))
 	}
-	errs = append(errs, ValidatePodTemplate(template, old, path)...)
-	return append(errs, ValidateLasting(template, path, "ReplicationController")...)
+	errs = append(errs, podspec.ValidateTemplate(template, old, path)...)
+	return append(errs, podspec.ValidateLongRunning(template, path, "ReplicationController")...)
 }
 
-// validateReplicationStatus checks that counts of pods are parts of their whole.
+// validateReplicationStatus checks that counts are not negative and do not exceed the total.
 func validateReplicationStatus(s *corev1.ReplicationControllerStatus, path *field.Path) (errs field.ErrorList) {
 	counts := []struct {
 		name string
@@ -99,9 +103,9 @@ func validateReplicationStatus(s *corev1.ReplicationControllerStatus, path *fiel
 		{"replicas", s.Replicas}, {"fullyLabeledReplicas", s.FullyLabeledReplicas}, {"readyReplicas", s.ReadyReplicas}, {"availableReplicas", s.AvailableReplicas},
 	}
 	for _, c := range counts {
-		errs = append(errs, checkNonNegative(path.Child(c.name), int64(c.n))...)
+		errs = append(errs, fieldcheck.NonNegative(path.Child(c.name), int64(c.n))...)
 	}
-	errs = append(errs, checkNonNegative(path.Child("observedGeneration"), s.ObservedGeneration)...)
+	errs = append(errs, fieldcheck.NonNegative(path.Child("observedGeneration"), s.ObservedGeneration)...)
 	for _, c := range counts[1:] {
 		if c.n > s.Replicas {
 			errs = append(errs, field.Invalid(path.Child(c.name), c.n, "cannot be greater than status.replicas"))
@@ -113,7 +117,8 @@ func validateReplicationStatus(s *corev1.ReplicationControllerStatus, path *fiel
 	return errs
 }
 
-// replicationControllerWarnings: of an update Kubernetes looks at the template that it replaces, by mistake; we at the new one.
+// replicationControllerWarnings warns about the new template. On update, Kubernetes by mistake warns about
+// the old one.
 func replicationControllerWarnings(r, old *corev1.ReplicationController) (warnings []string) {
 	if old == nil {
 		if messages := validation.IsDNS1123Label(r.Name); len(messages) > 0 {
@@ -122,7 +127,7 @@ func replicationControllerWarnings(r, old *corev1.ReplicationController) (warnin
 		}
 	}
 	if r.Spec.Template != nil && (old == nil || r.Generation != old.Generation) {
-		warnings = append(warnings, PodTemplateWarnings(r.Spec.Template, field.NewPath("spec", "template"))...)
+		warnings = append(warnings, podspec.TemplateWarnings(r.Spec.Template, field.NewPath("spec", "template"))...)
 	}
 	return warnings
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// templated is an object of a kind as it is made of YAML that is laid over a template of one container.
+// templated returns the object that a create stores of YAML merged into a template with one container.
 func templated(t *testing.T, k kind.Kind, overlay string) kind.Object {
 	t.Helper()
 	const template = `template: {metadata: {labels: {app: a}}, spec: {containers: [{name: c, image: i}]}}`
@@ -72,7 +72,7 @@ func TestReplicationControllerRules(t *testing.T) {
 	}
 }
 
-func TestReplicationControllerTakesTheLabelsOfItsTemplate(t *testing.T) {
+func TestReplicationControllerDefaultLabels(t *testing.T) {
 	t.Parallel()
 	k := replicationControllerKind(object.NewCache(1 << 20))
 	rc := templated(t, k, `{}`).(*corev1.ReplicationController)
@@ -111,7 +111,7 @@ func TestReplicationControllerScale(t *testing.T) {
 	}
 }
 
-func TestTemplatesAreCheckedAndWarnedOf(t *testing.T) {
+func TestTemplateValidationAndWarnings(t *testing.T) {
 	t.Parallel()
 	cache := object.NewCache(1 << 20)
 	for _, c := range []struct {

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 	"github.com/bowline-dev/bowline/object"
 )
 
@@ -17,7 +19,7 @@ func resourceQuotaKind(cache *object.Cache) kind.Kind {
 	return kind.NewTyped(cache, kind.Info{
 		Kind: "ResourceQuota", Plural: "resourcequotas", Singular: "resourcequota", ShortNames: []string{"quota"},
 		Namespaced:     true,
-		AnswersDeleted: true,
+		ReturnsDeleted: true,
 		Endpoints:      []kind.Endpoint{{Version: "v1"}},
 		Subresources:   []kind.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
 	}, kind.Rules[*corev1.ResourceQuota]{
@@ -37,17 +39,17 @@ func resourceQuotaKind(cache *object.Cache) kind.Kind {
 	})
 }
 
-// defaultResourceQuota rounds quantities as those of pods are: to what a thousandth is the least of.
+// defaultResourceQuota rounds quantities up to thousandths, as for pods.
 func defaultResourceQuota(q *corev1.ResourceQuota) {
-	roundUp(q.Spec.Hard)
-	roundUp(q.Status.Hard)
-	roundUp(q.Status.Used)
+	podspec.RoundUp(q.Spec.Hard)
+	podspec.RoundUp(q.Status.Hard)
+	podspec.RoundUp(q.Status.Used)
 }
 
-// quotaCells are how much is used of how much, by name: limits of containers, and everything else.
+// quotaCells formats used and hard quantities by name: limits of containers, and all others.
 func quotaCells(status corev1.ResourceQuotaStatus) (request, limit string) {
 	var requests, limits []string
-	for _, name := range sortedKeys(status.Hard) {
+	for _, name := range fieldcheck.SortedKeys(status.Hard) {
 		used, hard := status.Used[name], status.Hard[name]
 		cell := fmt.Sprintf("%s: %s/%s", name, used.String(), hard.String())
 		if strings.HasPrefix(string(name), "limits.") {
@@ -59,12 +61,12 @@ func quotaCells(status corev1.ResourceQuotaStatus) (request, limit string) {
 	return strings.Join(requests, ", "), strings.Join(limits, ", ")
 }
 
-// resourceQuotaWarnings are about a new quota that lets containers ask for more than they may use.
+// resourceQuotaWarnings warns about a new quota whose requests exceed its limits.
 func resourceQuotaWarnings(q, old *corev1.ResourceQuota) (warnings []string) {
 	if old != nil {
 		return nil
 	}
-	bare := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} // which quotas have without the prefix too
+	bare := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} // quotas accept these without the prefix too
 	for _, name := range append(bare, corev1.ResourceStorage, corev1.ResourceEphemeralStorage) {
 		asked := "requests." + name
 		request, ok := q.Spec.Hard[asked]

@@ -10,7 +10,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// TestResourceQuotaRules: ValidateResourceQuotaSpec of pkg/apis/core/validation.
+// TestResourceQuotaRules checks the rules of ValidateResourceQuotaSpec (pkg/apis/core/validation).
 func TestResourceQuotaRules(t *testing.T) {
 	t.Parallel()
 	check(t, "resourcequotas", []rule{
@@ -49,7 +49,7 @@ func TestResourceQuotaRules(t *testing.T) {
 	})
 }
 
-func TestResourceQuotaShowsWhatIsUsedOfWhat(t *testing.T) {
+func TestResourceQuotaColumns(t *testing.T) {
 	t.Parallel()
 	k := resourceQuotaKind(object.NewCache(1 << 20))
 	q := &corev1.ResourceQuota{}

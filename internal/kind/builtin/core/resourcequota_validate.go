@@ -8,9 +8,12 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 )
 
-// quotaScopes are what a quota may be narrowed to, each with the resources that are counted then; nil counts those of pods.
+// quotaScopes maps the scopes of a quota to the resources that they apply to; nil means those of pods.
 var quotaScopes = map[corev1.ResourceQuotaScope][]corev1.ResourceName{
 	corev1.ResourceQuotaScopeTerminating:               nil,
 	corev1.ResourceQuotaScopeNotTerminating:            nil,
@@ -21,7 +24,7 @@ var quotaScopes = map[corev1.ResourceQuotaScope][]corev1.ResourceName{
 	corev1.ResourceQuotaScopeVolumeAttributesClass:     {corev1.ResourcePersistentVolumeClaims, corev1.ResourceRequestsStorage},
 }
 
-// quotaOfPods are the resources of pods that scopes know.
+// quotaOfPods are the resources of pods that scopes apply to.
 var quotaOfPods = []corev1.ResourceName{
 	corev1.ResourcePods, corev1.ResourceCPU, corev1.ResourceMemory,
 	corev1.ResourceLimitsCPU, corev1.ResourceLimitsMemory, corev1.ResourceRequestsCPU, corev1.ResourceRequestsMemory,
@@ -49,31 +52,32 @@ func validateQuotaStatus(q *corev1.ResourceQuota) field.ErrorList {
 	return append(validateQuotaResources(q.Status.Hard, status.Child("hard")), validateQuotaResources(q.Status.Used, status.Child("used"))...)
 }
 
-// validateQuotaResources checks how much there may be of what.
+// validateQuotaResources validates the names and quantities of a quota.
 func validateQuotaResources(list corev1.ResourceList, path *field.Path) (errs field.ErrorList) {
-	for _, name := range sortedKeys(list) {
+	for _, name := range fieldcheck.SortedKeys(list) {
 		at, q := path.Key(string(name)), list[name]
 		errs = append(errs, quotaName(name, at)...)
 		if q.Sign() < 0 {
 			errs = append(errs, field.Invalid(at, q.String(), apivalidation.IsNegativeErrorMsg))
 		}
-		if isWhole(name) && q.MilliValue()%1000 != 0 {
+		if podspec.IsWhole(name) && q.MilliValue()%1000 != 0 {
 			errs = append(errs, field.Invalid(at, q, "must be an integer"))
 		}
 	}
 	return errs
 }
 
-// quotaName checks what a quota counts: something that Kubernetes knows, or with a domain, or count/RESOURCE.GROUP.
+// quotaName validates the name of a resource in a quota: a standard one, one with a domain, or
+// count/RESOURCE.GROUP.
 func quotaName(name corev1.ResourceName, path *field.Path) field.ErrorList {
-	if errs := InvalidFor(path, name, validation.IsQualifiedName(string(name))); errs != nil {
+	if errs := fieldcheck.Invalid(path, name, validation.IsQualifiedName(string(name))); errs != nil {
 		return errs
 	}
 	if strings.Contains(string(name), "/") {
 		return nil
 	}
 	var errs field.ErrorList
-	if !standardResources[name] && !isQuotaOfPages(name) {
+	if !podspec.IsStandard(name) && !isQuotaOfPages(name) {
 		errs = append(errs, field.Invalid(path, name, "must be a standard resource type or fully qualified"))
 	}
 	if !isQuota(name) {
@@ -82,13 +86,13 @@ func quotaName(name corev1.ResourceName, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// isQuota says that a name without a domain is one that quotas count.
+// isQuota reports whether a name without a domain is valid in a quota.
 func isQuota(name corev1.ResourceName) bool {
-	return standardResources[name] && name != corev1.ResourceStorage || isQuotaOfPages(name)
+	return podspec.IsStandard(name) && name != corev1.ResourceStorage || isQuotaOfPages(name)
 }
 
 func isQuotaOfPages(name corev1.ResourceName) bool {
-	return isHugePages(name) || strings.HasPrefix(string(name), corev1.ResourceRequestsHugePagesPrefix)
+	return podspec.IsHugePages(name) || strings.HasPrefix(string(name), corev1.ResourceRequestsHugePagesPrefix)
 }
 
 func validateQuotaScopes(spec corev1.ResourceQuotaSpec, path *field.Path) (errs field.ErrorList) {
@@ -104,7 +108,7 @@ func validateQuotaScopes(spec corev1.ResourceQuotaSpec, path *field.Path) (errs 
 	return append(errs, validateScopePairs(spec.Scopes, spec, at)...)
 }
 
-// outOfScope are the resources of a quota that a scope cannot narrow.
+// outOfScope returns the resources of a quota that a scope does not apply to.
 func outOfScope(hard corev1.ResourceList, scope corev1.ResourceQuotaScope) (names []corev1.ResourceName) {
 	counted, known := quotaScopes[scope]
 	if !known {
@@ -113,7 +117,7 @@ func outOfScope(hard corev1.ResourceList, scope corev1.ResourceQuotaScope) (name
 	if counted == nil {
 		counted = quotaOfPods
 	}
-	for _, name := range sortedKeys(hard) {
+	for _, name := range fieldcheck.SortedKeys(hard) {
 		if isQuota(name) && !slices.Contains(counted, name) {
 			names = append(names, name)
 		}
@@ -121,7 +125,7 @@ func outOfScope(hard corev1.ResourceList, scope corev1.ResourceQuotaScope) (name
 	return names
 }
 
-// validateScopePairs refuses scopes of which no pod can be in both.
+// validateScopePairs rejects pairs of scopes that no pod can have.
 func validateScopePairs(scopes []corev1.ResourceQuotaScope, spec corev1.ResourceQuotaSpec, path *field.Path) (errs field.ErrorList) {
 	for _, pair := range [][2]corev1.ResourceQuotaScope{
 		{corev1.ResourceQuotaScopeBestEffort, corev1.ResourceQuotaScopeNotBestEffort},
@@ -142,7 +146,7 @@ func validateScopeSelector(spec corev1.ResourceQuotaSpec, path *field.Path) (err
 			errs = append(errs, field.Invalid(at.Child("scopeName"), r.ScopeName, "unsupported scope"))
 		}
 		for range outOfScope(spec.Hard, r.ScopeName) {
-			errs = append(errs, field.Invalid(at, podLayout(spec.ScopeSelector), "unsupported scope applied to resource"))
+			errs = append(errs, field.Invalid(at, podspec.Layout(spec.ScopeSelector), "unsupported scope applied to resource"))
 		}
 		errs = append(errs, validateScopeOperator(r, at)...)
 		scopes = append(scopes, r.ScopeName)
@@ -150,7 +154,7 @@ func validateScopeSelector(spec corev1.ResourceQuotaSpec, path *field.Path) (err
 	return append(errs, validateScopePairs(scopes, spec, at)...)
 }
 
-// valuedScopes are those that have values to choose among; the others only exist, or do not.
+// valuedScopes are the scopes with values; others support only the operator Exists.
 var valuedScopes = []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopePriorityClass, corev1.ResourceQuotaScopeVolumeAttributesClass}
 
 func validateScopeOperator(r corev1.ScopedResourceSelectorRequirement, path *field.Path) (errs field.ErrorList) {
@@ -175,7 +179,7 @@ func validateScopeOperator(r corev1.ScopedResourceSelectorRequirement, path *fie
 	return errs
 }
 
-// sameScopes compares scopes whatever their order, and however often each is there.
+// sameScopes compares scopes as sets.
 func sameScopes(a, b []corev1.ResourceQuotaScope) bool {
 	a, b = slices.Clone(a), slices.Clone(b)
 	slices.Sort(a)

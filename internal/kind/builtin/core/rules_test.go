@@ -11,19 +11,19 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// rule is one thing that a kind refuses. The test that holds a list of them names the source.
+// rule is a write and its expected errors. The test with the list names the source.
 type rule struct {
 	name string
-	// old is what is there before an update, or empty for a create; body is what the client sends. They are JSON without
-	// kind, apiVersion and name, or in another version when version says so.
+	// old is the old state for an update, or empty for a create; body is the request. Both are JSON without
+	// kind, apiVersion and name, in the given version.
 	old, body string
 	sub       string
 	version   string
-	// want is the errors, as `field: text`; none when the write is fine.
+	// want lists the errors as `field: text`; empty for a valid write.
 	want []string
 }
 
-// check sends each rule's write through the kind.
+// check processes the write of each rule.
 func check(t *testing.T, resource string, rules []rule) {
 	t.Helper()
 	k := kindsByResource()[resource]
@@ -74,14 +74,14 @@ func read(t *testing.T, k kind.Kind, version, body string) kind.Object {
 }
 
 func assign(k kind.Kind, obj, old kind.Object) field.ErrorList {
-	if c, ok := k.(kind.Claimer); ok {
+	if c := k; c.Info().Claims {
 		return c.Assign(obj, old, free)
 	}
 	return nil
 }
 
-// warned are the warnings of a create.
-func warned(t *testing.T, resource, body string) []string {
+// createWarnings returns the warnings of a create.
+func createWarnings(t *testing.T, resource, body string) []string {
 	t.Helper()
 	k := kindsByResource()[resource]
 	obj := read(t, k, "", body)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/object"
 )
 
@@ -37,7 +38,7 @@ func secretKind(cache *object.Cache) kind.Kind {
 	})
 }
 
-// defaultSecret gives the type, and takes stringData into data: it is only ever written.
+// defaultSecret sets the type, and moves stringData, which is write-only, into data.
 func defaultSecret(s *corev1.Secret) {
 	if s.Type == "" {
 		s.Type = corev1.SecretTypeOpaque
@@ -62,7 +63,7 @@ func validateSecret(s, old *corev1.Secret, _ string) (errs field.ErrorList) {
 	errs = append(errs, validateFinalizers(s)...)
 	data := field.NewPath("data")
 	size := 0
-	for _, key := range sortedKeys(s.Data) {
+	for _, key := range fieldcheck.SortedKeys(s.Data) {
 		errs = append(errs, validateConfigKey(data, key)...)
 		size += len(s.Data[key])
 	}
@@ -72,8 +73,7 @@ func validateSecret(s, old *corev1.Secret, _ string) (errs field.ErrorList) {
 	return append(errs, validateSecretType(s, data)...)
 }
 
-// validateSecretType asks for the keys that readers of a type rely on. Types that Kubernetes does not know may hold
-// anything.
+// validateSecretType requires the keys that readers of a type rely on. Unknown types may have any keys.
 func validateSecretType(s *corev1.Secret, data *field.Path) (errs field.ErrorList) {
 	has := func(key string) bool { _, ok := s.Data[key]; return ok }
 	need := func(key string) { errs = append(errs, field.Required(data.Key(key), "")) }
@@ -106,7 +106,7 @@ func validateSecretType(s *corev1.Secret, data *field.Path) (errs field.ErrorLis
 	return errs
 }
 
-// validateDockerConfig wants a JSON object under a key. Its error never shows what is in the secret.
+// validateDockerConfig requires a JSON object under a key. The error does not contain the secret's data.
 func validateDockerConfig(s *corev1.Secret, data *field.Path, key string) field.ErrorList {
 	config, ok := s.Data[key]
 	if !ok {
@@ -118,7 +118,7 @@ func validateDockerConfig(s *corev1.Secret, data *field.Path, key string) field.
 	return nil
 }
 
-// secretWarnings tells who stores a certificate that does not go with its key, or none at all.
+// secretWarnings warns about an invalid certificate, or one that does not match its key.
 func secretWarnings(s, _ *corev1.Secret) []string {
 	if s.Type != corev1.SecretTypeTLS {
 		return nil

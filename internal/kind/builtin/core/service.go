@@ -26,7 +26,7 @@ func serviceKind(cache *object.Cache) kind.Kind {
 		ShortNames: []string{"svc"}, Categories: []string{"all"},
 		Namespaced:     true,
 		CreateOnUpdate: true,
-		AnswersDeleted: true,
+		ReturnsDeleted: true,
 		Claims:         true,
 		Endpoints: []kind.Endpoint{
 			{Version: "v1", Selectable: map[string]string{"spec.clusterIP": "", "spec.type": ""}},
@@ -71,7 +71,7 @@ func defaultService(s *corev1.Service) {
 			p.TargetPort = intstr.FromInt32(p.Port)
 		}
 	}
-	if reachedFromOutside(spec) && spec.ExternalTrafficPolicy == "" {
+	if isExternal(spec) && spec.ExternalTrafficPolicy == "" {
 		spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyCluster
 	}
 	if spec.InternalTrafficPolicy == nil && (spec.Type == corev1.ServiceTypeClusterIP || hasNodePorts(spec)) {
@@ -106,7 +106,7 @@ func defaultAffinity(spec *corev1.ServiceSpec) {
 	}
 }
 
-// What the types of services have, for the rules in the files beside this one.
+// Properties of the types of services, for the rules in the other files.
 
 func hasClusterIP(spec *corev1.ServiceSpec) bool { return spec.Type != corev1.ServiceTypeExternalName }
 
@@ -118,7 +118,7 @@ func hasHealthCheckPort(spec *corev1.ServiceSpec) bool {
 	return spec.Type == corev1.ServiceTypeLoadBalancer && spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }
 
-func reachedFromOutside(spec *corev1.ServiceSpec) bool {
+func isExternal(spec *corev1.ServiceSpec) bool {
 	return hasNodePorts(spec) || spec.Type == corev1.ServiceTypeClusterIP && len(spec.ExternalIPs) > 0
 }
 
@@ -145,12 +145,12 @@ func serviceRow(s *corev1.Service, now time.Time) []any {
 		ip = s.Spec.ClusterIPs[0]
 	}
 	return []any{
-		s.Name, string(s.Spec.Type), ip, externalAddresses(s), shownPorts(s.Spec.Ports),
+		s.Name, string(s.Spec.Type), ip, externalAddresses(s), formatPorts(s.Spec.Ports),
 		kind.Age(s.CreationTimestamp.Time, now), labels.FormatLabels(s.Spec.Selector),
 	}
 }
 
-// externalAddresses is where a service is reached from outside.
+// externalAddresses formats the addresses for access from outside the cluster.
 func externalAddresses(s *corev1.Service) string {
 	switch s.Spec.Type {
 	case corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort:
@@ -174,7 +174,7 @@ func balancerAddresses(s *corev1.Service) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-func shownPorts(ports []corev1.ServicePort) string {
+func formatPorts(ports []corev1.ServicePort) string {
 	shown := make([]string, len(ports))
 	for i, p := range ports {
 		shown[i] = fmt.Sprintf("%d/%s", p.Port, p.Protocol)

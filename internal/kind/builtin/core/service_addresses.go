@@ -10,10 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
+
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 )
 
-// validateClusterIPs checks clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy against each other. An address of the
-// old service, was, is not checked again: it may be from before a rule. was is nil on create.
+// validateClusterIPs checks that clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy are consistent.
+// Addresses of the old service, was, are not validated again, because they may violate newer rules. was is
+// nil on create.
 func validateClusterIPs(spec, was *corev1.ServiceSpec) field.ErrorList {
 	if !hasClusterIP(spec) {
 		return nil
@@ -37,7 +40,7 @@ func validateClusterIPs(spec, was *corev1.ServiceSpec) field.ErrorList {
 	return append(errs, matchFamilies(spec, path.Child("clusterIPs"))...)
 }
 
-// validateSingularIP wants clusterIP to be the first of clusterIPs.
+// validateSingularIP requires clusterIP to be the first of clusterIPs.
 func validateSingularIP(spec *corev1.ServiceSpec, path *field.Path) field.ErrorList {
 	switch {
 	case spec.ClusterIP == "" && len(spec.ClusterIPs) > 0:
@@ -55,19 +58,19 @@ func validateSingularIP(spec *corev1.ServiceSpec, path *field.Path) field.ErrorL
 func validateFamilies(spec *corev1.ServiceSpec, path *field.Path) (errs field.ErrorList) {
 	for i, f := range spec.IPFamilies {
 		at := path.Child("ipFamilies").Index(i)
-		errs = append(errs, checkOneOf(at, f, corev1.IPv4Protocol, corev1.IPv6Protocol)...)
+		errs = append(errs, fieldcheck.OneOf(at, f, corev1.IPv4Protocol, corev1.IPv6Protocol)...)
 		if slices.Contains(spec.IPFamilies[:i], f) {
 			errs = append(errs, field.Duplicate(at, f))
 		}
 	}
 	if p := spec.IPFamilyPolicy; p != nil {
-		errs = append(errs, checkOneOf(path.Child("ipFamilyPolicy"), *p,
+		errs = append(errs, fieldcheck.OneOf(path.Child("ipFamilyPolicy"), *p,
 			corev1.IPFamilyPolicyPreferDualStack, corev1.IPFamilyPolicyRequireDualStack, corev1.IPFamilyPolicySingleStack)...)
 	}
 	return errs
 }
 
-// validateAddresses checks each cluster IP; None stands alone.
+// validateAddresses validates each cluster IP; None must be the only one.
 func validateAddresses(spec, was *corev1.ServiceSpec, path *field.Path) (errs field.ErrorList) {
 	var before []string
 	if was != nil {
@@ -111,13 +114,13 @@ func validateExternalIPs(spec, was *corev1.ServiceSpec, path *field.Path) (errs 
 			errs = append(errs, bad...)
 			continue
 		}
-		errs = append(errs, refuseSpecialIP(ip, at)...)
+		errs = append(errs, rejectSpecialIP(ip, at)...)
 	}
 	return errs
 }
 
-// refuseSpecialIP keeps services away from addresses that mean something to each node.
-func refuseSpecialIP(value string, path *field.Path) (errs field.ErrorList) {
+// rejectSpecialIP rejects addresses with a special meaning on each node.
+func rejectSpecialIP(value string, path *field.Path) (errs field.ErrorList) {
 	ip := netutils.ParseIPSloppy(value)
 	refuse := func(when bool, message string) {
 		if when {
@@ -131,8 +134,8 @@ func refuseSpecialIP(value string, path *field.Path) (errs field.ErrorList) {
 	return errs
 }
 
-// validateSourceRanges checks who may reach a load balancer: the field, or the annotation that came before it. The
-// field's path begins with a capital in Kubernetes' errors.
+// validateSourceRanges validates the client address ranges of a load balancer: the field, or the annotation
+// that preceded it. As in Kubernetes, the field's path starts with a capital letter.
 func validateSourceRanges(s *corev1.Service, was *corev1.ServiceSpec, path *field.Path) (errs field.ErrorList) {
 	annotation, annotated := s.Annotations[corev1.AnnotationLoadBalancerSourceRangesKey]
 	ranges, at := s.Spec.LoadBalancerSourceRanges, path.Index
@@ -159,10 +162,10 @@ func validateSourceRanges(s *corev1.Service, was *corev1.ServiceSpec, path *fiel
 	return errs
 }
 
-// onceSet is what a change of a fixed address, family or class is told.
-const onceSet = "may not change once set"
+// immutableOnceSet is the error for a change of an immutable address, family or class.
+const immutableOnceSet = "may not change once set"
 
-// validateServiceUpdate keeps what a service may not change while it has a cluster IP.
+// validateServiceUpdate validates immutable fields of a service with a cluster IP.
 func validateServiceUpdate(spec, was *corev1.ServiceSpec) (errs field.ErrorList) {
 	path := field.NewPath("spec")
 	if hasClusterIP(spec) && hasClusterIP(was) {
@@ -171,12 +174,12 @@ func validateServiceUpdate(spec, was *corev1.ServiceSpec) (errs field.ErrorList)
 		}
 		if !headless(spec) && !headless(was) && len(was.IPFamilies) > 0 &&
 			(len(spec.IPFamilies) == 0 || spec.IPFamilies[0] != was.IPFamilies[0]) {
-			errs = append(errs, field.Invalid(path.Child("ipFamilies").Index(0), spec.IPFamilies, onceSet))
+			errs = append(errs, field.Invalid(path.Child("ipFamilies").Index(0), spec.IPFamilies, immutableOnceSet))
 		}
 	}
 	balancer := corev1.ServiceTypeLoadBalancer
 	if spec.Type == balancer && was.Type == balancer && !equality.Semantic.DeepEqual(spec.LoadBalancerClass, was.LoadBalancerClass) {
-		errs = append(errs, field.Invalid(path.Child("loadBalancerClass"), spec.LoadBalancerClass, onceSet))
+		errs = append(errs, field.Invalid(path.Child("loadBalancerClass"), spec.LoadBalancerClass, immutableOnceSet))
 	}
 	if hasHealthCheckPort(spec) && hasHealthCheckPort(was) && spec.HealthCheckNodePort != was.HealthCheckNodePort {
 		errs = append(errs, field.Forbidden(path.Child("healthCheckNodePort"), "field is immutable"))
@@ -184,7 +187,7 @@ func validateServiceUpdate(spec, was *corev1.ServiceSpec) (errs field.ErrorList)
 	return errs
 }
 
-// keepAddresses lets a service lose or win no primary address, and no other one in its place.
+// keepAddresses rejects changes of the primary address, and replacements of the secondary one.
 func keepAddresses(spec, was *corev1.ServiceSpec, path *field.Path) (errs field.ErrorList) {
 	ips := path.Child("clusterIPs")
 	same := len(spec.ClusterIPs) == len(was.ClusterIPs)
@@ -193,13 +196,13 @@ func keepAddresses(spec, was *corev1.ServiceSpec, path *field.Path) (errs field.
 		case len(spec.ClusterIPs) == 0:
 			return field.ErrorList{field.Invalid(ips.Index(0), spec.ClusterIPs, "primary clusterIP can not be unset")}
 		case i < len(spec.ClusterIPs) && (i == 0 || same) && spec.ClusterIPs[i] != ip:
-			errs = append(errs, field.Invalid(ips.Index(i), spec.ClusterIPs, onceSet))
+			errs = append(errs, field.Invalid(ips.Index(i), spec.ClusterIPs, immutableOnceSet))
 		}
 	}
 	return errs
 }
 
-// validateBalancerStatus checks what a load balancer's controller writes.
+// validateBalancerStatus validates the status that a load balancer's controller writes.
 func validateBalancerStatus(s, old *corev1.Service) (errs field.ErrorList) {
 	path := field.NewPath("status", "loadBalancer", "ingress")
 	ingress := s.Status.LoadBalancer.Ingress
@@ -219,7 +222,7 @@ func validateBalancerStatus(s, old *corev1.Service) (errs field.ErrorList) {
 		if in.Hostname == "" {
 			continue
 		}
-		errs = append(errs, InvalidFor(at.Child("hostname"), in.Hostname, validation.IsDNS1123Subdomain(in.Hostname))...)
+		errs = append(errs, fieldcheck.Invalid(at.Child("hostname"), in.Hostname, validation.IsDNS1123Subdomain(in.Hostname))...)
 		if netutils.ParseIPSloppy(in.Hostname) != nil {
 			errs = append(errs, field.Invalid(at.Child("hostname"), in.Hostname, "must be a DNS name, not an IP address"))
 		}
@@ -234,5 +237,5 @@ func validateIPMode(in corev1.LoadBalancerIngress, path *field.Path) field.Error
 	case in.IP == "":
 		return field.ErrorList{field.Forbidden(path, "may not be specified when `ip` is not set")}
 	}
-	return checkOneOf(path, *in.IPMode, corev1.LoadBalancerIPModeProxy, corev1.LoadBalancerIPModeVIP)
+	return fieldcheck.OneOf(path, *in.IPMode, corev1.LoadBalancerIPModeProxy, corev1.LoadBalancerIPModeVIP)
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// Where service addresses and node ports come from, and the part at the beginning of each range that is given out only
-// when the rest is used up: who asks for a certain value finds it free there (KEP-3070, KEP-3668).
+// The ranges of service addresses and node ports. The static part at the start of each range is assigned
+// automatically only when the rest is used up, so that values that users choose from it are likely to be free
+// (KEP-3070, KEP-3668).
 const (
 	addressSpace  = "serviceips"
 	nodePortSpace = "nodeports"
@@ -28,10 +29,10 @@ const (
 	staticAddresses = 16
 )
 
-// firstAddress is the first that a service may have.
+// firstAddress is the first service address.
 var firstAddress = netip.MustParseAddr("10.0.0.1")
 
-// The reasons why a value cannot be had, in Kubernetes' words.
+// Errors of assignments, with Kubernetes' wording.
 var (
 	errRangeFull      = errors.New("range is full")
 	errAddressTaken   = errors.New("provided IP is already allocated")
@@ -40,7 +41,8 @@ var (
 	errPortOutside    = fmt.Errorf("provided port is not in the valid range. The range of valid ports is %d-%d", firstNodePort, lastNodePort)
 )
 
-// serviceClaims are the address and the node ports of a service. One node port may serve two protocols; it is one claim.
+// serviceClaims returns the claims of a service: its addresses and node ports. A node port for two protocols
+// is one claim.
 func serviceClaims(s *corev1.Service) (claims []kind.Claim) {
 	if hasClusterIP(&s.Spec) && !headless(&s.Spec) {
 		for _, ip := range s.Spec.ClusterIPs {
@@ -63,17 +65,17 @@ func portClaim(port int32) kind.Claim {
 	return kind.Claim{Space: nodePortSpace, Value: strconv.Itoa(int(port))}
 }
 
-// assignment is one run of choosing values for a service.
+// assignment chooses the values of one service.
 type assignment struct {
 	service *corev1.Service
-	// owned are the claims of the service before the write; taken are those of all services.
+	// owned are the claims of the service before the write; taken reports the claims of all services.
 	owned map[kind.Claim]bool
 	taken func(kind.Claim) bool
-	// chosen are the values of this run.
+	// chosen are the claims chosen so far.
 	chosen map[kind.Claim]bool
 }
 
-// assignService fills in IP families, cluster IP, node ports and the health check's port.
+// assignService assigns IP families, cluster IP, node ports and the health check node port.
 func assignService(s, old *corev1.Service, taken func(kind.Claim) bool) field.ErrorList {
 	a := &assignment{service: s, owned: map[kind.Claim]bool{}, taken: taken, chosen: map[kind.Claim]bool{}}
 	var was *corev1.ServiceSpec
@@ -100,8 +102,8 @@ func assignService(s, old *corev1.Service, taken func(kind.Claim) bool) field.Er
 	return nil
 }
 
-// address gives a new service, or one that was only a name, its cluster IP. A service that has one keeps it, and a
-// headless one never gets any.
+// address assigns a cluster IP to a new service, or to one that was an ExternalName. Existing addresses are
+// retained, and a headless service gets none.
 func (a *assignment) address(was *corev1.ServiceSpec) field.ErrorList {
 	spec := &a.service.Spec
 	if !hasClusterIP(spec) || headless(spec) || was != nil && hasClusterIP(was) {
@@ -114,7 +116,7 @@ func (a *assignment) address(was *corev1.ServiceSpec) field.ErrorList {
 		}
 		return nil
 	}
-	for n := range spread(a.seed(), addressCount, staticAddresses) {
+	for n := range searchOrder(a.seed(), addressCount, staticAddresses) {
 		ip := addressAt(n)
 		if a.take(addressClaim(ip)) {
 			spec.ClusterIP, spec.ClusterIPs = ip, []string{ip}
@@ -124,7 +126,7 @@ func (a *assignment) address(was *corev1.ServiceSpec) field.ErrorList {
 	return field.ErrorList{field.InternalError(path, fmt.Errorf("failed to allocate a serviceIP: %w", errRangeFull))}
 }
 
-// takeAddress takes the address that the client asks for.
+// takeAddress claims the address that the client requests.
 func (a *assignment) takeAddress(ip string) error {
 	addr, err := netip.ParseAddr(ip)
 	if err != nil || !addr.Is4() || addr.Less(firstAddress) || netip.MustParseAddr(addressAt(addressCount-1)).Less(addr) {
@@ -136,15 +138,15 @@ func (a *assignment) takeAddress(ip string) error {
 	return nil
 }
 
-// addressAt is the n-th address that a service may have.
+// addressAt returns the n-th service address.
 func addressAt(n int) string {
 	b := firstAddress.As4()
 	b[3] += byte(n)
 	return netip.AddrFrom4(b).String()
 }
 
-// nodePorts gives every port that needs one a node port. In a new service, ports of one number (DNS over TCP and UDP)
-// share it; a later write chooses each on its own.
+// nodePorts assigns missing node ports. In a new service, entries with the same port (DNS over TCP and UDP)
+// share a node port; later writes choose each separately.
 func (a *assignment) nodePorts(create bool) field.ErrorList {
 	spec := &a.service.Spec
 	shared := map[int32]int32{}
@@ -175,7 +177,7 @@ func (a *assignment) nodePorts(create bool) field.ErrorList {
 	return nil
 }
 
-// allocatesNodePorts says whether ports without a node port get one; a load balancer may do without.
+// allocatesNodePorts reports whether missing node ports are assigned; a load balancer may disable that.
 func allocatesNodePorts(spec *corev1.ServiceSpec) bool {
 	if spec.Type != corev1.ServiceTypeLoadBalancer {
 		return true
@@ -183,7 +185,7 @@ func allocatesNodePorts(spec *corev1.ServiceSpec) bool {
 	return spec.AllocateLoadBalancerNodePorts == nil || *spec.AllocateLoadBalancerNodePorts
 }
 
-// askedNodePort is the node port that the client asks for on some port of a number, or 0.
+// askedNodePort returns the node port that the client requests for an entry with a port number, or 0.
 func askedNodePort(ports []corev1.ServicePort, number int32) int32 {
 	for _, p := range ports {
 		if p.Port == number && p.NodePort != 0 {
@@ -193,7 +195,8 @@ func askedNodePort(ports []corev1.ServicePort, number int32) int32 {
 	return 0
 }
 
-// takePort takes the node port that the client asks for. again lets two ports of the service have the same one.
+// takePort claims the node port that the client requests. again allows two entries of the service to have the
+// same one.
 func (a *assignment) takePort(port int32, again bool) error {
 	c := portClaim(port)
 	switch {
@@ -208,9 +211,9 @@ func (a *assignment) takePort(port int32, again bool) error {
 	return nil
 }
 
-// anyPort is a free node port, or 0.
+// anyPort claims a free node port, or returns 0.
 func (a *assignment) anyPort() int32 {
-	for n := range spread(a.seed(), lastNodePort-firstNodePort+1, staticNodePorts) {
+	for n := range searchOrder(a.seed(), lastNodePort-firstNodePort+1, staticNodePorts) {
 		if port := int32(firstNodePort + n); a.take(portClaim(port)) {
 			return port
 		}
@@ -232,7 +235,8 @@ func (a *assignment) healthCheckPort() field.ErrorList {
 	return nil
 }
 
-// take chooses a claim that nobody has, this run included.
+// take claims a value if no service has it. It returns false for a value that this assignment has already
+// chosen.
 func (a *assignment) take(c kind.Claim) bool {
 	if a.chosen[c] || a.owned[c] || a.taken(c) {
 		return false
@@ -241,8 +245,8 @@ func (a *assignment) take(c kind.Claim) bool {
 	return true
 }
 
-// seed starts the search for free values at another place for each service, so that writers rarely meet, and at the
-// same one for the same service.
+// seed returns the start of the search for free values. It differs between services, which makes conflicts of
+// concurrent writes rare, and is constant for a service.
 func (a *assignment) seed() uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(a.service.UID))
@@ -250,9 +254,9 @@ func (a *assignment) seed() uint64 {
 	return h.Sum64()
 }
 
-// spread yields 0 to n-1, each once: first those from static on, then those below, both from a place that the seed
-// decides.
-func spread(seed uint64, n, static int) iter.Seq[int] {
+// searchOrder yields 0 to n-1, each once: first those from static on, then those below, both starting at an offset
+// that the seed determines.
+func searchOrder(seed uint64, n, static int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for _, part := range [][2]int{{static, n}, {0, static}} {
 			size := part[1] - part[0]

@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// plane is services and their claims, as a server keeps them.
+// plane holds services and their claims, like a server.
 type plane struct {
 	t      *testing.T
 	kind   kind.Kind
@@ -23,11 +23,11 @@ func newPlane(t *testing.T) *plane {
 	return &plane{t, kindsByResource()["services"], map[kind.Claim]string{}}
 }
 
-// put creates or updates a service and moves its claims, or says why not.
+// put creates or updates a service with its claims, or returns the errors.
 func (p *plane) put(name, body string, old *corev1.Service) (*corev1.Service, error) {
 	s := read(p.t, p.kind, "", body).(*corev1.Service)
 	s.Name, s.UID = name, types.UID("uid of "+name)
-	claimer := p.kind.(kind.Claimer)
+	claimer := p.kind
 	taken := func(c kind.Claim) bool { return p.claims[c] != "" }
 	var was kind.Object
 	if old != nil {
@@ -62,7 +62,7 @@ func (p *plane) mustPut(name, body string, old *corev1.Service) *corev1.Service 
 	return s
 }
 
-func TestEveryAddressIsGivenOnce(t *testing.T) {
+func TestAddressesAreUnique(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
 	var kept []string
@@ -82,10 +82,10 @@ func TestEveryAddressIsGivenOnce(t *testing.T) {
 	}
 }
 
-func TestEveryNodePortIsGivenOnce(t *testing.T) {
+func TestNodePortsAreUnique(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
-	for n := range spread(1, lastNodePort-firstNodePort+1, staticNodePorts) {
+	for n := range searchOrder(1, lastNodePort-firstNodePort+1, staticNodePorts) {
 		p.claims[portClaim(int32(firstNodePort+n))] = "another"
 	}
 	if got := len(p.claims); got != 2768 {
@@ -103,7 +103,7 @@ func TestEveryNodePortIsGivenOnce(t *testing.T) {
 	}
 }
 
-func TestTakenValuesAreRefused(t *testing.T) {
+func TestTakenValuesAreRejected(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
 	p.mustPut("kubernetes", spec(port, `"clusterIP":"10.0.0.1"`), nil)
@@ -121,7 +121,7 @@ func TestTakenValuesAreRefused(t *testing.T) {
 	}
 }
 
-// TestClaimsFollowTheType takes one service through all types and back.
+// TestClaimsFollowTheType changes a service to all types and back.
 func TestClaimsFollowTheType(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
@@ -153,8 +153,8 @@ func TestClaimsFollowTheType(t *testing.T) {
 	}
 }
 
-// TestAssignedValuesStay sends what was sent first, again and again: nothing that the server chose changes.
-func TestAssignedValuesStay(t *testing.T) {
+// TestUpdatesRetainAssignedValues checks that repeated updates without the assigned values do not change them.
+func TestUpdatesRetainAssignedValues(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
 		spec(port),
@@ -173,7 +173,7 @@ func TestAssignedValuesStay(t *testing.T) {
 	}
 }
 
-// TestProtocolsOfOnePortShareANodePort: initNodePorts of pkg/registry/core/service/storage/alloc.go.
+// TestProtocolsOfOnePortShareANodePort follows initNodePorts (pkg/registry/core/service/storage/alloc.go).
 func TestProtocolsOfOnePortShareANodePort(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
@@ -188,7 +188,7 @@ func TestProtocolsOfOnePortShareANodePort(t *testing.T) {
 	}
 }
 
-// TestNodePortsFollowTheirNames: patchAllocatedValues of pkg/registry/core/service/storage.
+// TestNodePortsFollowTheirNames follows patchAllocatedValues (pkg/registry/core/service/storage).
 func TestNodePortsFollowTheirNames(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
@@ -200,7 +200,7 @@ func TestNodePortsFollowTheirNames(t *testing.T) {
 	}
 }
 
-// TestFamiliesOfHeadlessServices: initIPFamilyFields of pkg/registry/core/service/storage/alloc.go.
+// TestFamiliesOfHeadlessServices follows initIPFamilyFields (pkg/registry/core/service/storage/alloc.go).
 func TestFamiliesOfHeadlessServices(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)

@@ -10,11 +10,12 @@ import (
 	netutils "k8s.io/utils/net"
 )
 
-// serviceFamily is the one IP family that this server has addresses of.
+// serviceFamily is the IP family of this server's service addresses.
 const serviceFamily = corev1.IPv4Protocol
 
-// assignFamilies fills in ipFamilyPolicy and ipFamilies, and refuses what a server with one family cannot give. was is
-// nil on create. It follows initIPFamilyFields of pkg/registry/core/service/storage for a single-stack cluster.
+// assignFamilies sets ipFamilyPolicy and ipFamilies, and rejects what a single-stack server cannot provide.
+// was is nil on create. It follows initIPFamilyFields (pkg/registry/core/service/storage) for a single-stack
+// cluster.
 func assignFamilies(spec, was *corev1.ServiceSpec) field.ErrorList {
 	if !hasClusterIP(spec) || was != nil && keepsDualStack(spec, was) {
 		return nil
@@ -27,7 +28,7 @@ func assignFamilies(spec, was *corev1.ServiceSpec) field.ErrorList {
 	if was != nil {
 		errs = reduceFamilies(spec, was)
 	}
-	errs = append(errs, refuseSecondFamily(spec)...)
+	errs = append(errs, rejectSecondFamily(spec)...)
 	errs = append(errs, inferFamilies(spec)...)
 	if len(errs) > 0 {
 		return errs
@@ -36,7 +37,7 @@ func assignFamilies(spec, was *corev1.ServiceSpec) field.ErrorList {
 		assignHeadlessFamilies(spec)
 		return nil
 	}
-	if errs := refuseForeignFamilies(spec); len(errs) > 0 {
+	if errs := rejectOtherFamilies(spec); len(errs) > 0 {
 		return errs
 	}
 	if len(spec.IPFamilies) == 0 {
@@ -45,15 +46,15 @@ func assignFamilies(spec, was *corev1.ServiceSpec) field.ErrorList {
 	return nil
 }
 
-// keepsDualStack says that a service that prefers two families asks for nothing new.
+// keepsDualStack reports whether a service with the policy PreferDualStack requests nothing new.
 func keepsDualStack(spec, was *corev1.ServiceSpec) bool {
 	prefers := func(p *corev1.IPFamilyPolicy) bool { return p != nil && *p == corev1.IPFamilyPolicyPreferDualStack }
 	return spec.Type == was.Type && prefers(spec.IPFamilyPolicy) && (was.IPFamilyPolicy == nil || prefers(was.IPFamilyPolicy)) &&
 		slices.Equal(spec.ClusterIPs, was.ClusterIPs) && slices.Equal(spec.IPFamilies, was.IPFamilies)
 }
 
-// assignFamilyPolicy keeps the old policy, or chooses one. Nothing is known of the addresses behind a headless service
-// without a selector, so it has both families.
+// assignFamilyPolicy retains the old policy, or sets a default. A headless service without a selector
+// requires both families, because the families of its endpoints are unknown.
 func assignFamilyPolicy(spec, was *corev1.ServiceSpec) {
 	switch {
 	case spec.IPFamilyPolicy != nil:
@@ -66,7 +67,7 @@ func assignFamilyPolicy(spec, was *corev1.ServiceSpec) {
 	}
 }
 
-// reduceFamilies gives up the second family when the policy asks for that, and only then.
+// reduceFamilies removes the second family if the policy changes to SingleStack, and rejects other removals.
 func reduceFamilies(spec, was *corev1.ServiceSpec) (errs field.ErrorList) {
 	path := field.NewPath("spec", "ipFamilyPolicy")
 	if *spec.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack {
@@ -87,7 +88,7 @@ func reduceFamilies(spec, was *corev1.ServiceSpec) (errs field.ErrorList) {
 	return errs
 }
 
-func refuseSecondFamily(spec *corev1.ServiceSpec) (errs field.ErrorList) {
+func rejectSecondFamily(spec *corev1.ServiceSpec) (errs field.ErrorList) {
 	if *spec.IPFamilyPolicy != corev1.IPFamilyPolicySingleStack {
 		return nil
 	}
@@ -102,7 +103,7 @@ func refuseSecondFamily(spec *corev1.ServiceSpec) (errs field.ErrorList) {
 	return errs
 }
 
-// inferFamilies takes the family of an address that comes without one.
+// inferFamilies sets the missing families of addresses.
 func inferFamilies(spec *corev1.ServiceSpec) (errs field.ErrorList) {
 	for i, ip := range spec.ClusterIPs {
 		if ip == corev1.ClusterIPNone {
@@ -134,7 +135,7 @@ func assignHeadlessFamilies(spec *corev1.ServiceSpec) {
 	}
 }
 
-func refuseForeignFamilies(spec *corev1.ServiceSpec) (errs field.ErrorList) {
+func rejectOtherFamilies(spec *corev1.ServiceSpec) (errs field.ErrorList) {
 	path := field.NewPath("spec")
 	if equality.Semantic.DeepEqual(spec.IPFamilyPolicy, new(corev1.IPFamilyPolicyRequireDualStack)) {
 		errs = append(errs, field.Invalid(path.Child("ipFamilyPolicy"), spec.IPFamilyPolicy, "this cluster is not configured for dual-stack services"))

@@ -8,9 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 )
 
-// validateServicePorts checks each port, and that no two are the same.
+// validateServicePorts validates each port, and rejects duplicates.
 func validateServicePorts(spec *corev1.ServiceSpec, path *field.Path) (errs field.ErrorList) {
 	names := map[string]bool{}
 	for i := range spec.Ports {
@@ -36,16 +38,16 @@ func validateServicePorts(spec *corev1.ServiceSpec, path *field.Path) (errs fiel
 	}
 	for i, p := range spec.Ports {
 		if ports[id{p.Protocol, p.Port}] {
-			errs = append(errs, field.Duplicate(path.Index(i), shownPort(p)))
+			errs = append(errs, field.Duplicate(path.Index(i), portLayout(p)))
 		}
 		ports[id{p.Protocol, p.Port}] = true
 	}
 	return errs
 }
 
-// shownPort is how an error of Kubernetes shows a doubled port: with the names of the Go fields, and nothing but
-// number and protocol set.
-func shownPort(p corev1.ServicePort) any {
+// portLayout formats a duplicate port as Kubernetes' errors do: with Go field names, and only number and
+// protocol set.
+func portLayout(p corev1.ServicePort) any {
 	return struct {
 		Name        string
 		Protocol    corev1.Protocol
@@ -60,7 +62,7 @@ func shownPort(p corev1.ServicePort) any {
 func validateServicePort(p *corev1.ServicePort, needsName bool, names map[string]bool, path *field.Path) (errs field.ErrorList) {
 	switch at := path.Child("name"); {
 	case p.Name != "":
-		errs = append(errs, checkLabelName(at, p.Name)...)
+		errs = append(errs, fieldcheck.LabelName(at, p.Name)...)
 		if names[p.Name] {
 			errs = append(errs, field.Duplicate(at, p.Name))
 		}
@@ -68,11 +70,11 @@ func validateServicePort(p *corev1.ServicePort, needsName bool, names map[string
 	case needsName:
 		errs = append(errs, field.Required(at, ""))
 	}
-	errs = append(errs, InvalidFor(path.Child("port"), p.Port, validation.IsValidPortNum(int(p.Port)))...)
-	errs = append(errs, checkOneOf(path.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
-	errs = append(errs, checkPort(path.Child("targetPort"), p.TargetPort)...)
+	errs = append(errs, fieldcheck.Invalid(path.Child("port"), p.Port, validation.IsValidPortNum(int(p.Port)))...)
+	errs = append(errs, fieldcheck.OneOf(path.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
+	errs = append(errs, fieldcheck.Port(path.Child("targetPort"), p.TargetPort)...)
 	if p.AppProtocol != nil {
-		errs = append(errs, checkQualifiedName(path.Child("appProtocol"), *p.AppProtocol)...)
+		errs = append(errs, fieldcheck.QualifiedName(path.Child("appProtocol"), *p.AppProtocol)...)
 	}
 	return errs
 }

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// prepareService makes the fields of a write that go together agree, before values are assigned: what a client leaves
-// out that the server chose for it stays, and what only the old type had goes (pkg/registry/core/service).
+// prepareService makes related fields of a write consistent, before values are assigned: assigned values that
+// a client omits are retained, and fields of the old type are cleared (pkg/registry/core/service).
 func prepareService(s, old *corev1.Service, sub string) {
 	switch {
 	case old == nil:
@@ -25,7 +25,7 @@ func prepareService(s, old *corev1.Service, sub string) {
 	}
 }
 
-// keepAssigned lets a client send again what it sent first, without what the server assigned.
+// keepAssigned restores assigned values, so that clients can resend their original request.
 func keepAssigned(spec, old *corev1.ServiceSpec) {
 	if hasClusterIP(old) && hasClusterIP(spec) {
 		if spec.ClusterIP == "" {
@@ -43,7 +43,8 @@ func keepAssigned(spec, old *corev1.ServiceSpec) {
 	}
 }
 
-// keepNodePorts gives each port the node port of the old port of its name, unless the client gave that to another.
+// keepNodePorts restores the node port of the old entry with the same name, unless the client has set it in
+// another entry.
 func keepNodePorts(spec, old *corev1.ServiceSpec) {
 	byName := map[string]int32{}
 	for _, p := range old.Ports {
@@ -68,7 +69,7 @@ func nodePortsOf(spec *corev1.ServiceSpec) map[int32]bool {
 	return ports
 }
 
-// matchClusterIPs lets a client that knows only the singular clusterIP write it: the plural follows.
+// matchClusterIPs updates clusterIPs for clients that only set clusterIP.
 func matchClusterIPs(spec, old *corev1.ServiceSpec) {
 	samePlural := slices.Equal(spec.ClusterIPs, old.ClusterIPs)
 	switch {
@@ -83,8 +84,8 @@ func matchClusterIPs(spec, old *corev1.ServiceSpec) {
 	}
 }
 
-// dropForType clears what the new type has no use for, unless the client changed it as well: that is an error which
-// validation tells.
+// dropForType clears fields that the new type does not have, unless the client has changed them too:
+// validation rejects that.
 func dropForType(s *corev1.Service, old *corev1.ServiceSpec) {
 	spec := &s.Spec
 	if hasClusterIP(old) && !hasClusterIP(spec) {
@@ -98,7 +99,7 @@ func dropForType(s *corev1.Service, old *corev1.ServiceSpec) {
 	if hasHealthCheckPort(old) && !hasHealthCheckPort(spec) && spec.HealthCheckNodePort == old.HealthCheckNodePort {
 		spec.HealthCheckNodePort = 0
 	}
-	if reachedFromOutside(old) && !reachedFromOutside(spec) && spec.ExternalTrafficPolicy == old.ExternalTrafficPolicy {
+	if isExternal(old) && !isExternal(spec) && spec.ExternalTrafficPolicy == old.ExternalTrafficPolicy {
 		spec.ExternalTrafficPolicy = ""
 	}
 	if spec.Type == corev1.ServiceTypeLoadBalancer {
@@ -127,7 +128,7 @@ func dropClusterIPs(spec, old *corev1.ServiceSpec) {
 	}
 }
 
-// onlyOldNodePorts says that every node port of spec was one before.
+// onlyOldNodePorts reports whether the old spec has every node port of spec.
 func onlyOldNodePorts(spec, old *corev1.ServiceSpec) bool {
 	before := nodePortsOf(old)
 	for port := range nodePortsOf(spec) {

@@ -18,8 +18,8 @@ const (
 
 func spec(fields ...string) string { return `{"spec":{` + strings.Join(fields, ",") + `}}` }
 
-// These four have the rules of ValidateService of pkg/apis/core/validation, and the checks of a single-stack server in
-// pkg/registry/core/service/storage/alloc.go.
+// This test and the next three check the rules of ValidateService (pkg/apis/core/validation), and the checks
+// of a single-stack server (pkg/registry/core/service/storage/alloc.go).
 func TestServicePortRules(t *testing.T) {
 	t.Parallel()
 	const label = `a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`
@@ -119,7 +119,8 @@ func TestServiceOutsideRules(t *testing.T) {
 	})
 }
 
-// TestServiceNodePortRules: initNodePorts and updateNodePorts of pkg/registry/core/service/storage/alloc.go.
+// TestServiceNodePortRules checks the rules of initNodePorts and updateNodePorts
+// (pkg/registry/core/service/storage/alloc.go).
 func TestServiceNodePortRules(t *testing.T) {
 	t.Parallel()
 	np := func(ports string) string { return spec(`"type":"NodePort"`, `"ports":[`+ports+`]`) }
@@ -139,7 +140,8 @@ func TestServiceNodePortRules(t *testing.T) {
 	})
 }
 
-// TestServiceUpdateRules: ValidateServiceUpdate and ValidateServiceStatusUpdate of pkg/apis/core/validation.
+// TestServiceUpdateRules checks the rules of ValidateServiceUpdate and ValidateServiceStatusUpdate
+// (pkg/apis/core/validation).
 func TestServiceUpdateRules(t *testing.T) {
 	t.Parallel()
 	const fixed = "may not change once set"
@@ -171,7 +173,7 @@ func TestServiceUpdateRules(t *testing.T) {
 	})
 }
 
-// TestServiceDefaults: SetDefaults_Service of pkg/apis/core/v1/defaults.go.
+// TestServiceDefaults follows SetDefaults_Service (pkg/apis/core/v1/defaults.go).
 func TestServiceDefaults(t *testing.T) {
 	t.Parallel()
 	k := kindsByResource()["services"]
@@ -199,7 +201,7 @@ func TestServiceDefaults(t *testing.T) {
 	}
 }
 
-// TestServiceWarnings: GetWarningsForService of pkg/api/service/warnings.go.
+// TestServiceWarnings follows GetWarningsForService (pkg/api/service/warnings.go).
 func TestServiceWarnings(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -217,13 +219,13 @@ func TestServiceWarnings(t *testing.T) {
 		{`{"metadata":{"annotations":{"service.kubernetes.io/topology-aware-hints":"Auto"}}}`, []string{
 			"annotation service.kubernetes.io/topology-aware-hints is deprecated, please use service.kubernetes.io/topology-mode instead"}},
 	} {
-		if diff := cmp.Diff(c.want, warned(t, "services", c.body)); diff != "" {
+		if diff := cmp.Diff(c.want, createWarnings(t, "services", c.body)); diff != "" {
 			t.Errorf("%s: %s", c.body, diff)
 		}
 	}
 }
 
-// TestExternalAddressesOfServices: getServiceExternalIP of pkg/printers/internalversion.
+// TestExternalAddressesOfServices follows getServiceExternalIP (pkg/printers/internalversion).
 func TestExternalAddressesOfServices(t *testing.T) {
 	t.Parallel()
 	k := kindsByResource()["services"]

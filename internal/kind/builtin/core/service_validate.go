@@ -8,10 +8,12 @@ import (
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 )
 
-// validateService checks what defaults, prepareService and assignService have left to be wrong. Fields that are never
-// empty by now are not asked for again.
+// validateService validates a service after defaults, prepareService and assignService. It does not check
+// fields that these always set.
 func validateService(s, old *corev1.Service, sub string) (errs field.ErrorList) {
 	if sub == "status" {
 		return validateBalancerStatus(s, old)
@@ -68,7 +70,7 @@ func validateServiceType(spec *corev1.ServiceSpec, path *field.Path) field.Error
 	return field.ErrorList{field.NotSupported(path.Child("type"), spec.Type, serviceTypes)}
 }
 
-// validateExternalName wants a name, which may end in a dot, and nothing that has to do with addresses.
+// validateExternalName requires a DNS name, which may end in a dot, and rejects fields about addresses.
 func validateExternalName(spec *corev1.ServiceSpec, path *field.Path) (errs field.ErrorList) {
 	for _, f := range []struct {
 		name string
@@ -86,7 +88,7 @@ func validateExternalName(spec *corev1.ServiceSpec, path *field.Path) (errs fiel
 	if name == "" {
 		return append(errs, field.Required(path.Child("externalName"), ""))
 	}
-	return append(errs, checkSubdomain(path.Child("externalName"), name)...)
+	return append(errs, fieldcheck.Subdomain(path.Child("externalName"), name)...)
 }
 
 func validateServiceAffinity(spec *corev1.ServiceSpec, path *field.Path) field.ErrorList {
@@ -105,10 +107,10 @@ func validateServiceAffinity(spec *corev1.ServiceSpec, path *field.Path) field.E
 		[]corev1.ServiceAffinity{corev1.ServiceAffinityClientIP, corev1.ServiceAffinityNone})}
 }
 
-// maxAffinitySeconds is the longest session affinity: a day.
+// maxAffinitySeconds is the maximum session affinity: one day.
 const maxAffinitySeconds = 86400
 
-// validateBalancerFields keeps the fields of load balancers to load balancers.
+// validateBalancerFields rejects fields of load balancers in other types.
 func validateBalancerFields(spec *corev1.ServiceSpec, path *field.Path) (errs field.ErrorList) {
 	const only = "may only be used when `type` is 'LoadBalancer'"
 	balancer := spec.Type == corev1.ServiceTypeLoadBalancer
@@ -121,7 +123,7 @@ func validateBalancerFields(spec *corev1.ServiceSpec, path *field.Path) (errs fi
 	case !balancer:
 		errs = append(errs, field.Forbidden(at, only))
 	default:
-		errs = append(errs, checkQualifiedName(at, *class)...)
+		errs = append(errs, fieldcheck.QualifiedName(at, *class)...)
 	}
 	return errs
 }
@@ -130,16 +132,16 @@ var internalPolicies = []corev1.ServiceInternalTrafficPolicy{
 	corev1.ServiceInternalTrafficPolicyCluster, corev1.ServiceInternalTrafficPolicyLocal,
 }
 
-// validateTraffic checks where traffic from outside and from inside may go.
+// validateTraffic validates the internal and external traffic policies.
 func validateTraffic(spec *corev1.ServiceSpec, path *field.Path) (errs field.ErrorList) {
 	external := path.Child("externalTrafficPolicy")
 	switch policy := spec.ExternalTrafficPolicy; {
-	case !reachedFromOutside(spec):
+	case !isExternal(spec):
 		if policy != "" {
 			errs = append(errs, field.Invalid(external, policy, "may only be set for externally-accessible services"))
 		}
 	default:
-		errs = append(errs, checkOneOf(external, policy, corev1.ServiceExternalTrafficPolicyCluster, corev1.ServiceExternalTrafficPolicyLocal)...)
+		errs = append(errs, fieldcheck.OneOf(external, policy, corev1.ServiceExternalTrafficPolicyCluster, corev1.ServiceExternalTrafficPolicyLocal)...)
 	}
 	check := path.Child("healthCheckNodePort")
 	switch port := spec.HealthCheckNodePort; {
@@ -147,19 +149,19 @@ func validateTraffic(spec *corev1.ServiceSpec, path *field.Path) (errs field.Err
 	case !hasHealthCheckPort(spec):
 		errs = append(errs, field.Invalid(check, port, "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"))
 	default:
-		errs = append(errs, InvalidFor(check, port, validation.IsValidPortNum(int(port)))...)
+		errs = append(errs, fieldcheck.Invalid(check, port, validation.IsValidPortNum(int(port)))...)
 	}
 	if p := spec.InternalTrafficPolicy; p != nil {
-		errs = append(errs, checkOneOf(path.Child("internalTrafficPolicy"), *p, internalPolicies...)...)
+		errs = append(errs, fieldcheck.OneOf(path.Child("internalTrafficPolicy"), *p, internalPolicies...)...)
 	}
 	if d := spec.TrafficDistribution; d != nil {
-		errs = append(errs, checkOneOf(path.Child("trafficDistribution"), *d, corev1.ServiceTrafficDistributionPreferClose,
+		errs = append(errs, fieldcheck.OneOf(path.Child("trafficDistribution"), *d, corev1.ServiceTrafficDistributionPreferClose,
 			corev1.ServiceTrafficDistributionPreferSameZone, corev1.ServiceTrafficDistributionPreferSameNode)...)
 	}
 	return errs
 }
 
-// serviceWarnings tells of fields that have no effect, or have a better form.
+// serviceWarnings warns about fields that have no effect or are deprecated.
 func serviceWarnings(s, _ *corev1.Service) (warnings []string) {
 	spec, path := &s.Spec, field.NewPath("spec")
 	if _, ok := s.Annotations[corev1.DeprecatedAnnotationTopologyAwareHints]; ok {

@@ -12,14 +12,14 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// mountableSecretsAnnotation limits the pods of a service account to the secrets that it lists.
+// mountableSecretsAnnotation restricts the pods of a service account to the secrets that it lists.
 const mountableSecretsAnnotation = "kubernetes.io/enforce-mountable-secrets"
 
 func serviceAccountKind(cache *object.Cache) kind.Kind {
 	return kind.NewTyped(cache, kind.Info{
 		Kind: "ServiceAccount", Plural: "serviceaccounts", Singular: "serviceaccount", ShortNames: []string{"sa"},
 		Namespaced:     true,
-		AnswersDeleted: true,
+		ReturnsDeleted: true,
 		Endpoints:      []kind.Endpoint{{Version: "v1"}},
 	}, kind.Rules[*corev1.ServiceAccount]{
 		Prepare:  prepareServiceAccount,
@@ -32,7 +32,8 @@ func serviceAccountKind(cache *object.Cache) kind.Kind {
 	})
 }
 
-// prepareServiceAccount keeps nothing but the names of the referenced secrets: they are of the account's namespace.
+// prepareServiceAccount drops everything but the names of the referenced secrets, which are in the account's
+// namespace.
 func prepareServiceAccount(sa, _ *corev1.ServiceAccount, _ string) {
 	for i, secret := range sa.Secrets {
 		sa.Secrets[i] = corev1.ObjectReference{Name: secret.Name}

@@ -10,10 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 	"github.com/bowline-dev/bowline/object"
 )
 
-// podTemplateKind is a template by itself, which no controller of Kubernetes reads.
+// podTemplateKind returns the kind of stand-alone pod templates, which no controller of Kubernetes uses.
 func podTemplateKind(cache *object.Cache) kind.Kind {
 	return kind.NewTyped(cache, kind.Info{
 		Kind: "PodTemplate", Plural: "podtemplates", Singular: "podtemplate",
@@ -21,19 +22,19 @@ func podTemplateKind(cache *object.Cache) kind.Kind {
 		Generation: true,
 		Endpoints:  []kind.Endpoint{{Version: "v1"}},
 	}, kind.Rules[*corev1.PodTemplate]{
-		Default: func(t *corev1.PodTemplate) { DefaultPodTemplate(&t.Template) },
+		Default: func(t *corev1.PodTemplate) { podspec.DefaultTemplate(&t.Template) },
 		Validate: func(t, old *corev1.PodTemplate, _ string) field.ErrorList {
 			var was *corev1.PodTemplateSpec
 			if old != nil {
 				was = &old.Template
 			}
-			return ValidatePodTemplate(&t.Template, was, field.NewPath("template"))
+			return podspec.ValidateTemplate(&t.Template, was, field.NewPath("template"))
 		},
 		Warnings: func(t, old *corev1.PodTemplate) []string {
 			if old != nil && old.Generation == t.Generation {
 				return nil
 			}
-			return PodTemplateWarnings(&t.Template, field.NewPath("template"))
+			return podspec.TemplateWarnings(&t.Template, field.NewPath("template"))
 		},
 		Columns: []metav1.TableColumnDefinition{
 			kind.NameColumn, ContainersColumn(0), ImagesColumn(0), textColumn("Pod Labels", "The labels for the pod template.", 0),
@@ -45,7 +46,8 @@ func podTemplateKind(cache *object.Cache) kind.Kind {
 	})
 }
 
-// ContainersColumn and ImagesColumn are the columns of ContainerCells, at a priority: those of 1 are for -o wide.
+// ContainersColumn and ImagesColumn return the columns of ContainerCells; kubectl shows priority 1 only with
+// -o wide.
 func ContainersColumn(priority int32) metav1.TableColumnDefinition {
 	return textColumn("Containers", "Names of each container in the template.", priority)
 }
@@ -55,7 +57,7 @@ func ImagesColumn(priority int32) metav1.TableColumnDefinition {
 	return textColumn("Images", "Images referenced by each container in the template.", priority)
 }
 
-// ContainerCells are the names and the images of a template's containers. The template may be nil.
+// ContainerCells formats the names and the images of a template's containers. The template may be nil.
 func ContainerCells(template *corev1.PodTemplateSpec) (names, images string) {
 	if template == nil {
 		return "", ""

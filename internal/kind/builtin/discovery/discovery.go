@@ -1,8 +1,8 @@
-// Package discovery is the kinds of the discovery.k8s.io group: endpoint slices, which say at which addresses the pods
-// of a service are reached. (What a server tells of its own resources is package server/discovery.)
+// Package discovery defines the kinds of the discovery.k8s.io group: endpoint slices, which hold the
+// addresses of the pods of a service. (Package internal/server/discovery serves the API discovery documents.)
 //
-// What a rule refuses, and in which words, follows Kubernetes 1.36 (pkg/apis/discovery/validation and
-// pkg/registry/discovery). Package kind/builtin puts the kinds into a server's registry; nothing else calls this package.
+// Validation follows Kubernetes 1.36 (pkg/apis/discovery/validation and pkg/registry/discovery). Package
+// internal/kind/builtin registers the kinds; no other package uses this one.
 package discovery
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Kinds are all kinds of the group, for one server. The cache bounds their second encodings.
+// Kinds returns all kinds of the group, for one server. cache bounds the memory for cached encodings.
 func Kinds(cache *object.Cache) []kind.Kind {
 	return []kind.Kind{endpointSliceKind(cache)}
 }
@@ -44,7 +44,7 @@ func endpointSliceKind(cache *object.Cache) kind.Kind {
 			kind.AgeColumn,
 		},
 		Row: func(s *discoveryv1.EndpointSlice, now time.Time) []any {
-			return []any{s.Name, string(s.AddressType), shownPorts(s), shownAddresses(s), kind.Age(s.CreationTimestamp.Time, now)}
+			return []any{s.Name, string(s.AddressType), formatPorts(s), formatAddresses(s), kind.Age(s.CreationTimestamp.Time, now)}
 		},
 	})
 }
@@ -61,8 +61,8 @@ func defaultEndpointSlice(s *discoveryv1.EndpointSlice) {
 	}
 }
 
-// prepareEndpointSlice counts a change of the labels as a change of the slice: the service that it belongs to is one of
-// them. What v1beta1 had as the topology is not taken any more. Empty lists are kept as none, so that JSON has null there.
+// prepareEndpointSlice increases the generation for a change of the labels, because one of them refers to the
+// service. It drops v1beta1's topology, and replaces empty lists by nil, which is null in JSON.
 func prepareEndpointSlice(s, old *discoveryv1.EndpointSlice, _ string) {
 	if old != nil && s.Generation == old.Generation && !maps.Equal(s.Labels, old.Labels) {
 		s.Generation++
@@ -78,7 +78,7 @@ func prepareEndpointSlice(s, old *discoveryv1.EndpointSlice, _ string) {
 	}
 }
 
-func shownPorts(s *discoveryv1.EndpointSlice) string {
+func formatPorts(s *discoveryv1.EndpointSlice) string {
 	var ports []string
 	for _, p := range s.Ports {
 		switch {
@@ -90,16 +90,16 @@ func shownPorts(s *discoveryv1.EndpointSlice) string {
 			ports = append(ports, "*")
 		}
 	}
-	return cmp.Or(kind.Few(ports), unset)
+	return cmp.Or(kind.Abbreviate(ports), unset)
 }
 
-func shownAddresses(s *discoveryv1.EndpointSlice) string {
+func formatAddresses(s *discoveryv1.EndpointSlice) string {
 	var addresses []string
 	for _, e := range s.Endpoints {
 		addresses = append(addresses, e.Addresses...)
 	}
-	return cmp.Or(kind.Few(addresses), unset)
+	return cmp.Or(kind.Abbreviate(addresses), unset)
 }
 
-// unset is the cell of a list that has nothing to show.
+// unset is the table cell for an empty list.
 const unset = "<unset>"

@@ -25,12 +25,12 @@ func read(t *testing.T, body string) *discoveryv1.EndpointSlice {
 
 func sliceKind() kind.Kind { return endpointSliceKind(object.NewCache(1)) }
 
-// slice has the type, one endpoint that has these fields, and these ports.
+// slice returns a slice with a type, one endpoint with these fields, and these ports.
 func slice(of, endpoint string, ports ...string) string {
 	return fmt.Sprintf(`{"addressType":%q,"endpoints":[{%s}],"ports":[%s]}`, of, endpoint, strings.Join(ports, ","))
 }
 
-// many repeats a text n times; %d in it is the number.
+// many repeats a text n times, replacing %d by the index.
 func many(n int, text string) string {
 	all := make([]string, n)
 	for i := range all {
@@ -39,14 +39,14 @@ func many(n int, text string) string {
 	return strings.Join(all, ",")
 }
 
-// rule is a slice, what it was before, and what is wrong with it.
+// rule is a slice, optionally with its old state, and the expected errors.
 type rule struct {
 	name, body, old string
 	want            []string
 }
 
-// check holds slices against ValidateEndpointSlice of pkg/apis/discovery/validation. What a whole server answers is
-// internal/golden/testdata/endpoints.json.
+// check checks the rules of ValidateEndpointSlice (pkg/apis/discovery/validation). The responses of a real
+// server are in internal/golden/testdata/endpoints.json.
 func check(t *testing.T, rules []rule) {
 	t.Helper()
 	for _, r := range rules {
@@ -146,8 +146,8 @@ func TestEndpointSliceDefaults(t *testing.T) {
 	}
 }
 
-// TestLabelsCountAsAChange: the labels of a slice say whose it is.
-func TestLabelsCountAsAChange(t *testing.T) {
+// TestLabelsIncreaseGeneration checks that a change of the labels increases the generation.
+func TestLabelsIncreaseGeneration(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(s *discoveryv1.EndpointSlice)
@@ -173,7 +173,7 @@ func TestLabelsCountAsAChange(t *testing.T) {
 	}
 }
 
-func TestTheOldTopologyIsNotTaken(t *testing.T) {
+func TestDeprecatedTopologyIsDropped(t *testing.T) {
 	t.Parallel()
 	s := read(t, slice("IPv4", `"addresses":["10.1.0.1"],"deprecatedTopology":{"kubernetes.io/hostname":"n"}`))
 	sliceKind().Prepare(s, nil, "")

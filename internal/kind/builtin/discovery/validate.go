@@ -12,21 +12,22 @@ import (
 	netutils "k8s.io/utils/net"
 
 	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 )
 
-// How many there may be.
+// Limits on the size of a slice.
 const (
-	mostEndpoints = 1000
-	mostAddresses = 100 // of one endpoint
-	mostPorts     = 20000
-	mostHints     = 8 // zones, and nodes, of one endpoint
+	maxEndpoints = 1000
+	maxAddresses = 100 // per endpoint
+	maxPorts     = 20000
+	maxHints     = 8 // zones, and nodes, per endpoint
 )
 
 func validateEndpointSlice(s, old *discoveryv1.EndpointSlice, _ string) (errs field.ErrorList) {
 	path := field.NewPath("addressType")
 	errs = append(errs, validateAddressType(s.AddressType, path)...)
 	errs = append(errs, validatePorts(s.Ports, field.NewPath("ports"))...)
-	// Endpoints that an update does not change may have been stored when less was refused.
+	// Endpoints that the update does not change may have been stored under older, weaker rules.
 	bad := validateEndpoints(s, field.NewPath("endpoints"))
 	if len(bad) > 0 && (old == nil || !equality.Semantic.DeepEqual(s.Endpoints, old.Endpoints)) {
 		errs = append(errs, bad...)
@@ -49,15 +50,15 @@ func validateAddressType(t discoveryv1.AddressType, path *field.Path) field.Erro
 }
 
 func validatePorts(ports []discoveryv1.EndpointPort, path *field.Path) (errs field.ErrorList) {
-	if len(ports) > mostPorts {
-		return field.ErrorList{field.TooMany(path, len(ports), mostPorts)}
+	if len(ports) > maxPorts {
+		return field.ErrorList{field.TooMany(path, len(ports), maxPorts)}
 	}
 	protocols := []corev1.Protocol{corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP}
 	seen := make(map[string]bool, len(ports))
 	for i, p := range ports {
 		at := path.Index(i)
 		if *p.Name != "" {
-			errs = append(errs, core.InvalidFor(at.Child("name"), *p.Name, validation.IsDNS1123Label(*p.Name))...)
+			errs = append(errs, fieldcheck.Invalid(at.Child("name"), *p.Name, validation.IsDNS1123Label(*p.Name))...)
 		}
 		if seen[*p.Name] {
 			errs = append(errs, field.Duplicate(at.Child("name"), p.Name))
@@ -67,24 +68,24 @@ func validatePorts(ports []discoveryv1.EndpointPort, path *field.Path) (errs fie
 			errs = append(errs, field.NotSupported(at.Child("protocol"), *p.Protocol, protocols))
 		}
 		if p.AppProtocol != nil {
-			errs = append(errs, core.InvalidFor(at.Child("appProtocol"), *p.AppProtocol, validation.IsQualifiedName(*p.AppProtocol))...)
+			errs = append(errs, fieldcheck.Invalid(at.Child("appProtocol"), *p.AppProtocol, validation.IsQualifiedName(*p.AppProtocol))...)
 		}
 	}
 	return errs
 }
 
 func validateEndpoints(s *discoveryv1.EndpointSlice, path *field.Path) (errs field.ErrorList) {
-	if len(s.Endpoints) > mostEndpoints {
-		return field.ErrorList{field.TooMany(path, len(s.Endpoints), mostEndpoints)}
+	if len(s.Endpoints) > maxEndpoints {
+		return field.ErrorList{field.TooMany(path, len(s.Endpoints), maxEndpoints)}
 	}
 	for i := range s.Endpoints {
 		e, at := &s.Endpoints[i], path.Index(i)
 		errs = append(errs, validateAddresses(e.Addresses, s.AddressType, at.Child("addresses"))...)
 		if e.NodeName != nil {
-			errs = append(errs, core.InvalidFor(at.Child("nodeName"), *e.NodeName, apivalidation.NameIsDNSSubdomain(*e.NodeName, false))...)
+			errs = append(errs, fieldcheck.Invalid(at.Child("nodeName"), *e.NodeName, apivalidation.NameIsDNSSubdomain(*e.NodeName, false))...)
 		}
 		if e.Hostname != nil {
-			errs = append(errs, core.InvalidFor(at.Child("hostname"), *e.Hostname, validation.IsDNS1123Label(*e.Hostname))...)
+			errs = append(errs, fieldcheck.Invalid(at.Child("hostname"), *e.Hostname, validation.IsDNS1123Label(*e.Hostname))...)
 		}
 		if e.Hints != nil {
 			errs = append(errs, validateHints(e.Hints, at.Child("hints"))...)
@@ -93,13 +94,13 @@ func validateEndpoints(s *discoveryv1.EndpointSlice, path *field.Path) (errs fie
 	return errs
 }
 
-// validateAddresses checks the addresses of one endpoint; those of a type that is not known are left alone.
+// validateAddresses validates the addresses of one endpoint. It accepts any address if the type is unknown.
 func validateAddresses(addresses []string, of discoveryv1.AddressType, path *field.Path) (errs field.ErrorList) {
 	switch n := len(addresses); {
 	case n == 0:
 		errs = append(errs, field.Required(path, "must contain at least 1 address"))
-	case n > mostAddresses:
-		errs = append(errs, field.TooMany(path, n, mostAddresses))
+	case n > maxAddresses:
+		errs = append(errs, field.TooMany(path, n, maxAddresses))
 	}
 	for i, a := range addresses {
 		errs = append(errs, validateAddress(a, of, path, path.Index(i))...)
@@ -107,7 +108,7 @@ func validateAddresses(addresses []string, of discoveryv1.AddressType, path *fie
 	return errs
 }
 
-// validateAddress checks an address at a path; one of the other family is told of the list that it is in.
+// validateAddress validates an address at a path. Errors about the IP family name the path of the list.
 func validateAddress(address string, of discoveryv1.AddressType, list, at *field.Path) (errs field.ErrorList) {
 	switch of {
 	case discoveryv1.AddressTypeIPv4:
@@ -132,11 +133,11 @@ func validateAddress(address string, of discoveryv1.AddressType, list, at *field
 	return nil
 }
 
-// validateHints checks for which zones and nodes an endpoint is meant.
+// validateHints validates the zones and nodes for which an endpoint is intended.
 func validateHints(h *discoveryv1.EndpointHints, path *field.Path) (errs field.ErrorList) {
 	zones, nodes := path.Child("forZones"), path.Child("forNodes")
-	if n := len(h.ForZones); n > mostHints {
-		return field.ErrorList{field.TooMany(zones, n, mostHints)}
+	if n := len(h.ForZones); n > maxHints {
+		return field.ErrorList{field.TooMany(zones, n, maxHints)}
 	}
 	seen := map[string]bool{}
 	for i, zone := range h.ForZones {
@@ -145,10 +146,10 @@ func validateHints(h *discoveryv1.EndpointHints, path *field.Path) (errs field.E
 			errs = append(errs, field.Duplicate(at, zone.Name))
 		}
 		seen[zone.Name] = true
-		errs = append(errs, core.InvalidFor(at, zone.Name, validation.IsValidLabelValue(zone.Name))...)
+		errs = append(errs, fieldcheck.Invalid(at, zone.Name, validation.IsValidLabelValue(zone.Name))...)
 	}
-	if n := len(h.ForNodes); n > mostHints {
-		return append(errs, field.TooMany(nodes, n, mostHints))
+	if n := len(h.ForNodes); n > maxHints {
+		return append(errs, field.TooMany(nodes, n, maxHints))
 	}
 	clear(seen)
 	for i, node := range h.ForNodes {
@@ -157,13 +158,13 @@ func validateHints(h *discoveryv1.EndpointHints, path *field.Path) (errs field.E
 			errs = append(errs, field.Duplicate(at, node.Name))
 		}
 		seen[node.Name] = true
-		errs = append(errs, core.InvalidFor(at, node.Name, apivalidation.NameIsDNSSubdomain(node.Name, false))...)
+		errs = append(errs, fieldcheck.Invalid(at, node.Name, apivalidation.NameIsDNSSubdomain(node.Name, false))...)
 	}
 	return errs
 }
 
-// endpointSliceWarnings tells of names in the place of addresses, and of addresses that are not in the form in which
-// Kubernetes writes them. Its own controllers are trusted to write them so.
+// endpointSliceWarnings warns about FQDN slices and about addresses that are not in canonical form. It trusts
+// the slices of Kubernetes' own controllers.
 func endpointSliceWarnings(s, old *discoveryv1.EndpointSlice) (warnings []string) {
 	if old == nil && s.AddressType == discoveryv1.AddressTypeFQDN {
 		warnings = append(warnings, "spec.addressType: FQDN endpoints are deprecated")
@@ -174,7 +175,7 @@ func endpointSliceWarnings(s, old *discoveryv1.EndpointSlice) (warnings []string
 	}
 	for i, e := range s.Endpoints {
 		for j, a := range e.Addresses {
-			if netutils.ParseIPSloppy(a) == nil { // a name; the next would log it as a mistake of its caller
+			if netutils.ParseIPSloppy(a) == nil { // a name, for which the next call would log a programming error
 				continue
 			}
 			warnings = append(warnings, validation.GetWarningsForIP(field.NewPath("endpoints").Index(i).Child("addresses").Index(j), a)...)

@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// ingressKind has no defaults: a path without a pathType is refused.
+// ingressKind returns the kind of ingresses. It has no defaults: a path without a pathType is rejected.
 func ingressKind(cache *object.Cache) kind.Kind {
 	return kind.NewTyped(cache, kind.Info{
 		Kind: "Ingress", List: "IngressList", Plural: "ingresses", Singular: "ingress", ShortNames: []string{"ing"},
@@ -48,13 +48,13 @@ func ingressRow(in *networkingv1.Ingress, now time.Time) []any {
 		ports = "80, 443"
 	}
 	return []any{
-		in.Name, class, shownHosts(in.Spec.Rules), shownAddresses(in.Status.LoadBalancer.Ingress), ports,
+		in.Name, class, formatHosts(in.Spec.Rules), formatAddresses(in.Status.LoadBalancer.Ingress), ports,
 		kind.Age(in.CreationTimestamp.Time, now),
 	}
 }
 
-// shownHosts are the first three hosts and the number of rules beyond them; a star stands for any host.
-func shownHosts(rules []networkingv1.IngressRule) string {
+// formatHosts formats the first three hosts and the number of remaining rules; "*" stands for any host.
+func formatHosts(rules []networkingv1.IngressRule) string {
 	const most = 3
 	var hosts []string
 	for _, rule := range rules {
@@ -68,7 +68,7 @@ func shownHosts(rules []networkingv1.IngressRule) string {
 	return cmp.Or(strings.Join(hosts, ","), "*")
 }
 
-func shownAddresses(points []networkingv1.IngressLoadBalancerIngress) string {
+func formatAddresses(points []networkingv1.IngressLoadBalancerIngress) string {
 	var addresses []string
 	for _, p := range points {
 		if a := cmp.Or(p.IP, p.Hostname); a != "" {

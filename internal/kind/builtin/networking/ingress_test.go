@@ -15,14 +15,14 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// rule is an object, what it was before, and what is wrong with it.
+// rule is an object, optionally with its old state, and the expected errors.
 type rule struct {
 	name, body, old string
 	sub             string
 	want            []string
 }
 
-// check holds a kind against rules: bodies are JSON without kind and apiVersion.
+// check validates each object, a JSON body without kind and apiVersion, and compares the errors.
 func check(t *testing.T, k kind.Kind, rules []rule) {
 	t.Helper()
 	for _, r := range rules {
@@ -60,7 +60,7 @@ const (
 
 func spec(fields ...string) string { return `{"spec":{` + strings.Join(fields, ",") + `}}` }
 
-// paths are the rule of a host that has these paths.
+// paths returns a rule for a host with these paths.
 func paths(host string, all ...string) string {
 	return `"rules":[{"host":"` + host + `","http":{"paths":[` + strings.Join(all, ",") + `]}}]`
 }
@@ -69,8 +69,8 @@ func path(pathType, p string) string {
 	return `{"pathType":"` + pathType + `","path":"` + p + `",` + toWeb + `}`
 }
 
-// TestIngressPaths, like the next two: ValidateIngressCreate of pkg/apis/networking/validation. What a whole server answers
-// is internal/golden/testdata/ingress.json.
+// TestIngressPaths and the next two tests check the rules of ValidateIngressCreate
+// (pkg/apis/networking/validation). The responses of a real server are in internal/golden/testdata/ingress.json.
 func TestIngressPaths(t *testing.T) {
 	t.Parallel()
 	const at = "spec.rules[0].http.paths[0]"
@@ -131,7 +131,8 @@ func TestIngressBackends(t *testing.T) {
 	})
 }
 
-// TestIngressUpdates: what was stored when less was refused does not hold up a change of something else.
+// TestIngressUpdates checks that values stored under older, weaker rules do not prevent changes of other
+// fields.
 func TestIngressUpdates(t *testing.T) {
 	t.Parallel()
 	badPath, badSecret := spec(paths("*.example.com", path("Prefix", "x"))), spec(toDefault, `"tls":[{"secretName":"A"}]`)
@@ -202,7 +203,8 @@ func TestIngressRows(t *testing.T) {
 	}
 }
 
-// TestIngressClassRules: ValidateIngressClass and ValidateIngressClassUpdate of pkg/apis/networking/validation.
+// TestIngressClassRules checks the rules of ValidateIngressClass and ValidateIngressClassUpdate
+// (pkg/apis/networking/validation).
 func TestIngressClassRules(t *testing.T) {
 	t.Parallel()
 	class := func(parameters string) string {
@@ -233,7 +235,7 @@ func TestIngressClassRules(t *testing.T) {
 	})
 }
 
-func TestIngressClassesAreOfTheClusterUnlessTheySay(t *testing.T) {
+func TestIngressClassParametersDefaultToClusterScope(t *testing.T) {
 	t.Parallel()
 	k := ingressClassKind(object.NewCache(1))
 	for body, want := range map[string]string{

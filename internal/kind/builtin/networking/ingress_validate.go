@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
 
-	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 )
 
-// classAnnotation named the class of an ingress before spec.ingressClassName did.
+// classAnnotation named the class of an ingress before spec.ingressClassName existed.
 const classAnnotation = "kubernetes.io/ingress.class"
 
 func validateIngress(in, old *networkingv1.Ingress, sub string) field.ErrorList {
@@ -34,7 +34,7 @@ func validateIngress(in, old *networkingv1.Ingress, sub string) field.ErrorList 
 	errs = append(errs, validateTLS(spec.TLS, hasBadSecretName(old), path.Child("tls"))...)
 	class := spec.IngressClassName
 	if class != nil {
-		errs = append(errs, core.InvalidFor(path.Child("ingressClassName"), *class, apivalidation.NameIsDNSSubdomain(*class, false))...)
+		errs = append(errs, fieldcheck.Invalid(path.Child("ingressClassName"), *class, apivalidation.NameIsDNSSubdomain(*class, false))...)
 	}
 	if annotated, ok := in.Annotations[classAnnotation]; old == nil && ok && class != nil && annotated != *class {
 		errs = append(errs, field.Invalid(field.NewPath("annotations").Child(classAnnotation), annotated,
@@ -43,7 +43,8 @@ func validateIngress(in, old *networkingv1.Ingress, sub string) field.ErrorList 
 	return errs
 }
 
-// hasBadWildcardRule and hasBadSecretName say that an ingress was stored when less was refused. Its updates may go on so.
+// hasBadWildcardRule and hasBadSecretName report whether an ingress was stored under older, weaker rules. Its
+// updates may retain these values.
 
 func hasBadWildcardRule(old *networkingv1.Ingress) bool {
 	return old != nil && slices.ContainsFunc(old.Spec.Rules, func(r networkingv1.IngressRule) bool {
@@ -73,12 +74,12 @@ func validateRules(rules []networkingv1.IngressRule, lenient bool, path *field.P
 	return errs
 }
 
-// validateHost checks the name of a host, or of all hosts in a domain: *.example.com.
+// validateHost validates a host name, or a wildcard for a domain: *.example.com.
 func validateHost(host string, path *field.Path) field.ErrorList {
 	if strings.Contains(host, "*") {
-		return core.InvalidFor(path, host, validation.IsWildcardDNS1123Subdomain(host))
+		return fieldcheck.Invalid(path, host, validation.IsWildcardDNS1123Subdomain(host))
 	}
-	return core.InvalidFor(path, host, validation.IsDNS1123Subdomain(host))
+	return fieldcheck.Invalid(path, host, validation.IsDNS1123Subdomain(host))
 }
 
 func validateHTTP(http *networkingv1.HTTPIngressRuleValue, path *field.Path) (errs field.ErrorList) {
@@ -118,7 +119,7 @@ func validatePath(p *networkingv1.HTTPIngressPath, path *field.Path) (errs field
 	return append(errs, validateBackend(&p.Backend, path.Child("backend"))...)
 }
 
-// validateElements refuses paths that a proxy would resolve to others.
+// validateElements rejects paths that a proxy would resolve to others.
 func validateElements(p string, path *field.Path) (errs field.ErrorList) {
 	for _, sequence := range []string{"//", "/./", "/../", "%2f", "%2F"} {
 		if strings.Contains(p, sequence) {
@@ -150,31 +151,31 @@ func validateServiceBackend(s *networkingv1.IngressServiceBackend, path *field.P
 	if s.Name == "" {
 		errs = append(errs, field.Required(name, ""))
 	} else {
-		errs = append(errs, core.InvalidFor(name, s.Name, apivalidation.NameIsDNSLabel(s.Name, false))...)
+		errs = append(errs, fieldcheck.Invalid(name, s.Name, apivalidation.NameIsDNSLabel(s.Name, false))...)
 	}
 	switch {
 	case s.Port.Name != "" && s.Port.Number != 0:
 		errs = append(errs, field.Invalid(path, "", "cannot set both port name & port number"))
 	case s.Port.Name != "":
-		errs = append(errs, core.InvalidFor(port.Child("name"), s.Port.Name, validation.IsValidPortName(s.Port.Name))...)
+		errs = append(errs, fieldcheck.Invalid(port.Child("name"), s.Port.Name, validation.IsValidPortName(s.Port.Name))...)
 	case s.Port.Number != 0:
-		errs = append(errs, core.InvalidFor(port.Child("number"), s.Port.Number, validation.IsValidPortNum(int(s.Port.Number)))...)
+		errs = append(errs, fieldcheck.Invalid(port.Child("number"), s.Port.Number, validation.IsValidPortNum(int(s.Port.Number)))...)
 	default:
 		errs = append(errs, field.Required(path, "port name or number is required"))
 	}
 	return errs
 }
 
-// validateReference checks what an object of any kind is referred to by.
+// validateReference validates a reference to an object of any kind.
 func validateReference(group *string, kind, name string, path *field.Path) (errs field.ErrorList) {
 	if group != nil {
-		errs = append(errs, core.InvalidFor(path.Child("apiGroup"), *group, validation.IsDNS1123Subdomain(*group))...)
+		errs = append(errs, fieldcheck.Invalid(path.Child("apiGroup"), *group, validation.IsDNS1123Subdomain(*group))...)
 	}
 	for _, part := range []struct{ field, value string }{{"kind", kind}, {"name", name}} {
 		if part.value == "" {
 			errs = append(errs, field.Required(path.Child(part.field), ""))
 		} else {
-			errs = append(errs, core.InvalidFor(path.Child(part.field), part.value, content.IsPathSegmentName(part.value))...)
+			errs = append(errs, fieldcheck.Invalid(path.Child(part.field), part.value, content.IsPathSegmentName(part.value))...)
 		}
 	}
 	return errs
@@ -196,10 +197,10 @@ func validateSecretName(name string, path *field.Path) field.ErrorList {
 	if name == "" {
 		return nil
 	}
-	return core.InvalidFor(path, name, apivalidation.NameIsDNSSubdomain(name, false))
+	return fieldcheck.Invalid(path, name, apivalidation.NameIsDNSSubdomain(name, false))
 }
 
-// validateIngressStatus checks where an ingress is reached, as its controller writes it.
+// validateIngressStatus validates the addresses of an ingress, which its controller sets.
 func validateIngressStatus(in, old *networkingv1.Ingress) (errs field.ErrorList) {
 	var before []string
 	for _, point := range old.Status.LoadBalancer.Ingress {
@@ -213,7 +214,7 @@ func validateIngressStatus(in, old *networkingv1.Ingress) (errs field.ErrorList)
 		if point.Hostname == "" {
 			continue
 		}
-		errs = append(errs, core.InvalidFor(at.Child("hostname"), point.Hostname, validation.IsDNS1123Subdomain(point.Hostname))...)
+		errs = append(errs, fieldcheck.Invalid(at.Child("hostname"), point.Hostname, validation.IsDNS1123Subdomain(point.Hostname))...)
 		if netutils.ParseIPSloppy(point.Hostname) != nil {
 			errs = append(errs, field.Invalid(at.Child("hostname"), point.Hostname, "must be a DNS name, not an IP address"))
 		}
@@ -223,7 +224,7 @@ func validateIngressStatus(in, old *networkingv1.Ingress) (errs field.ErrorList)
 
 var pointsPath = field.NewPath("status", "loadBalancer", "ingress")
 
-// ingressWarnings tells who creates an ingress of the annotation's class.
+// ingressWarnings warns about the deprecated annotation in a new ingress.
 func ingressWarnings(in, old *networkingv1.Ingress) []string {
 	if _, ok := in.Annotations[classAnnotation]; old != nil || !ok || in.Spec.IngressClassName != nil {
 		return nil
@@ -231,7 +232,7 @@ func ingressWarnings(in, old *networkingv1.Ingress) []string {
 	return []string{fmt.Sprintf("annotation %q is deprecated, please use 'spec.ingressClassName' instead", classAnnotation)}
 }
 
-// ingressStatusWarnings tells of addresses that are not in the form in which Kubernetes writes them.
+// ingressStatusWarnings warns about addresses that are not in canonical form.
 func ingressStatusWarnings(in *networkingv1.Ingress) (warnings []string) {
 	for i, point := range in.Status.LoadBalancer.Ingress {
 		if point.IP != "" {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
-	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/object"
 )
 
@@ -39,8 +39,8 @@ func defaultIngressClass(c *networkingv1.IngressClass) {
 	}
 }
 
-// mostController is how long the name of a controller may be.
-const mostController = 250
+// maxController is the maximum length of a controller name.
+const maxController = 250
 
 func validateIngressClass(c, old *networkingv1.IngressClass, _ string) (errs field.ErrorList) {
 	path := field.NewPath("spec")
@@ -48,8 +48,8 @@ func validateIngressClass(c, old *networkingv1.IngressClass, _ string) (errs fie
 	if old != nil {
 		errs = append(errs, apivalidation.ValidateImmutableField(c.Spec.Controller, old.Spec.Controller, controller)...)
 	}
-	if len(c.Spec.Controller) > mostController {
-		errs = append(errs, field.TooLong(controller, "", mostController))
+	if len(c.Spec.Controller) > maxController {
+		errs = append(errs, field.TooLong(controller, "", maxController))
 	}
 	errs = append(errs, validation.IsDomainPrefixedPath(controller, c.Spec.Controller)...)
 	if p := c.Spec.Parameters; p != nil {
@@ -59,7 +59,7 @@ func validateIngressClass(c, old *networkingv1.IngressClass, _ string) (errs fie
 	return errs
 }
 
-// validateScope wants a namespace for parameters that are in one, and none for others.
+// validateScope requires a namespace for namespaced parameters, and rejects one for others.
 func validateScope(p *networkingv1.IngressClassParametersReference, path *field.Path) field.ErrorList {
 	const (
 		inCluster   = networkingv1.IngressClassParametersReferenceScopeCluster
@@ -74,7 +74,7 @@ func validateScope(p *networkingv1.IngressClassParametersReference, path *field.
 	case *p.Scope == inNamespace && p.Namespace == nil:
 		return field.ErrorList{field.Required(at, "`parameters.scope` is set to 'Namespace'")}
 	case *p.Scope == inNamespace:
-		return core.InvalidFor(at, *p.Namespace, apivalidation.ValidateNamespaceName(*p.Namespace, false))
+		return fieldcheck.Invalid(at, *p.Namespace, apivalidation.ValidateNamespaceName(*p.Namespace, false))
 	}
 	return nil
 }

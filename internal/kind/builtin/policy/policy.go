@@ -1,9 +1,9 @@
-// Package policy is the kinds of the policy group: poddisruptionbudgets, which say how many of the pods that they select
-// may be missing at once by somebody's wish.
+// Package policy defines the kinds of the policy group: poddisruptionbudgets, which limit how many of the
+// selected pods voluntary disruptions may remove at once.
 //
-// What a rule refuses, and in which words, follows Kubernetes 1.36 (pkg/apis/policy/validation and pkg/registry/policy);
-// the tests name the source of each. Metadata is checked by the server, for all kinds alike. Package kind/builtin puts the
-// kinds into a server's registry; nothing else calls this package.
+// Validation follows Kubernetes 1.36 (pkg/apis/policy/validation and pkg/registry/policy); the tests name the
+// source of each rule. The server validates metadata for all kinds. Package internal/kind/builtin registers
+// the kinds; no other package uses this one.
 package policy
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Kinds are all kinds of the group, for one server. The cache bounds their second encodings.
+// Kinds returns all kinds of the group, for one server. cache bounds the memory for cached encodings.
 func Kinds(cache *object.Cache) []kind.Kind { return []kind.Kind{budgetKind(cache)} }
 
 func budgetKind(cache *object.Cache) kind.Kind {
@@ -26,10 +26,10 @@ func budgetKind(cache *object.Cache) kind.Kind {
 		Namespaced:        true,
 		Generation:        true,
 		ConditionalUpdate: true,
-		Endpoints:         []kind.Endpoint{{Group: policyv1.GroupName, Version: "v1"}, pastEndpoint()},
+		Endpoints:         []kind.Endpoint{{Group: policyv1.GroupName, Version: "v1"}, oldEndpoint()},
 		Subresources:      []kind.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
 	}, kind.Rules[*policyv1.PodDisruptionBudget]{
-		Versions: past,
+		Versions: oldVersions,
 		Validate: validateBudget,
 		Columns: []metav1.TableColumnDefinition{
 			kind.NameColumn,
@@ -45,7 +45,7 @@ func budgetKind(cache *object.Cache) kind.Kind {
 	})
 }
 
-// share is the cell of a number of pods, or a part of all of them.
+// share formats a number or percentage of pods for a table cell.
 func share(n *intstr.IntOrString) string {
 	if n == nil {
 		return "N/A"

@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 )
 
 func validateBudget(b, old *policyv1.PodDisruptionBudget, sub string) (errs field.ErrorList) {
@@ -21,7 +22,7 @@ func validateBudget(b, old *policyv1.PodDisruptionBudget, sub string) (errs fiel
 	}
 	spec, path := &b.Spec, field.NewPath("spec")
 	if spec.MinAvailable != nil && spec.MaxUnavailable != nil {
-		errs = append(errs, field.Invalid(path, core.Layout(spec), "minAvailable and maxUnavailable cannot be both set"))
+		errs = append(errs, field.Invalid(path, podspec.Layout(spec), "minAvailable and maxUnavailable cannot be both set"))
 	}
 	errs = append(errs, validateShare(spec.MinAvailable, path.Child("minAvailable"))...)
 	errs = append(errs, validateShare(spec.MaxUnavailable, path.Child("maxUnavailable"))...)
@@ -35,7 +36,7 @@ func validateBudget(b, old *policyv1.PodDisruptionBudget, sub string) (errs fiel
 	return errs
 }
 
-// validateShare checks a number of pods, or a part of all of them; nil is none.
+// validateShare validates a number or percentage of pods, which may be nil.
 func validateShare(share *intstr.IntOrString, path *field.Path) (errs field.ErrorList) {
 	switch {
 	case share == nil:
@@ -45,7 +46,7 @@ func validateShare(share *intstr.IntOrString, path *field.Path) (errs field.Erro
 	}
 	messages := validation.IsValidPercent(share.StrVal)
 	if len(messages) > 0 {
-		return core.InvalidFor(path, *share, messages)
+		return fieldcheck.Invalid(path, *share, messages)
 	}
 	if n, err := strconv.Atoi(strings.TrimSuffix(share.StrVal, "%")); err == nil && n > 100 {
 		errs = append(errs, field.Invalid(path, *share, "must not be greater than 100%"))

@@ -13,13 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// review is a ConversionReview that is sent, and the one that comes back.
+// review is a ConversionReview to send, and the object that receives the response.
 type review struct {
 	uid               types.UID
 	request, response runtime.Object
 }
 
-// newReview asks for objects in a version, in the first version of reviews that the webhook knows and we do.
+// newReview returns a review that requests a version of objects, in the webhook's first ConversionReview
+// version that Bowline supports.
 func newReview(versions []string, objects []*unstructured.Unstructured, apiVersion string) (*review, error) {
 	raw := make([]runtime.RawExtension, len(objects))
 	for i, u := range objects {
@@ -47,13 +48,14 @@ func newReview(versions []string, objects []*unstructured.Unstructured, apiVersi
 	return nil, errors.New("no supported conversion review versions")
 }
 
-// converted are the objects of the answer. Of v1beta1 neither kind nor uid is checked: old webhooks leave them out.
+// converted returns the objects of the response. For v1beta1 it checks neither kind nor UID, because old
+// webhooks omit them.
 func (r *review) converted() ([]runtime.RawExtension, error) {
 	if old, ok := r.response.(*apiextensionsv1beta1.ConversionReview); ok {
 		if old.Response == nil {
 			return nil, errors.New("no response provided")
 		}
-		return old.Response.ConvertedObjects, succeeded(old.Response.Result)
+		return old.Response.ConvertedObjects, resultError(old.Response.Result)
 	}
 	answer := r.response.(*apiextensionsv1.ConversionReview)
 	expected := apiextensionsv1.SchemeGroupVersion.WithKind("ConversionReview")
@@ -65,11 +67,11 @@ func (r *review) converted() ([]runtime.RawExtension, error) {
 	case answer.Response.UID != r.uid:
 		return nil, fmt.Errorf("expected response.uid=%q, got %q", r.uid, answer.Response.UID)
 	}
-	return answer.Response.ConvertedObjects, succeeded(answer.Response.Result)
+	return answer.Response.ConvertedObjects, resultError(answer.Response.Result)
 }
 
-// succeeded is the error that a webhook reports.
-func succeeded(result metav1.Status) error {
+// resultError returns the error that a webhook reports, or nil.
+func resultError(result metav1.Status) error {
 	switch {
 	case result.Status == metav1.StatusSuccess:
 		return nil

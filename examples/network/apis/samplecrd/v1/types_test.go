@@ -9,7 +9,7 @@ import (
 	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
 )
 
-func TestCopiesShareNothing(t *testing.T) {
+func TestDeepCopy(t *testing.T) {
 	t.Parallel()
 	list := &v1.NetworkList{Items: []v1.Network{{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "1"}},
@@ -23,7 +23,7 @@ func TestCopiesShareNothing(t *testing.T) {
 	}
 }
 
-func TestBothGroupsAreInTheScheme(t *testing.T) {
+func TestAddToSchemeRegistersBothGroups(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()
 	if err := v1.AddToScheme(scheme); err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-// behaviour are files of requests, each followed by what a real Neutron answered (Debian's neutron-server 21.0.0). Who asks
-// stands before >, and "if N" is a precondition on the revision. $1 is the id of the first object that was made, and so on;
-// fields after | are those of the answer that are of interest.
+// behaviour contains scripts of requests, each followed by the response of a real Neutron (Debian's
+// neutron-server 21.0.0). The client is named before >; "if N" is a precondition on the revision; $1 is the
+// ID of the first object that was created, and so on; after | follow the fields of the response to compare.
 //
 //	member> PUT /networks/$1 if 2 {"network": {"name": "b"}} | name revision_number
 //	200 {"network":{"name":"b","revision_number":3}}
@@ -19,9 +19,9 @@ import (
 //go:embed behaviour
 var behaviour embed.FS
 
-// Behaves is the contract of what tests take for a Neutron, real or not: it asks what behaviour has, and compares the
-// answers. newClient makes clients.
-func Behaves(t *testing.T, newClient func(project, role string) *gophercloud.ServiceClient) {
+// Contract is the contract of a Neutron for tests, real or fake: it sends the requests of the scripts and
+// compares the responses. newClient creates clients.
+func Contract(t *testing.T, newClient func(project, role string) *gophercloud.ServiceClient) {
 	files, err := behaviour.ReadDir("behaviour")
 	if err != nil {
 		t.Fatal(err)
@@ -40,10 +40,10 @@ func Behaves(t *testing.T, newClient func(project, role string) *gophercloud.Ser
 	}
 }
 
-// play asks what a script has, and is the script with the answers to that.
+// play sends the requests of a script and returns the script with the responses.
 func play(t *testing.T, script string, newClient func(project, role string) *gophercloud.ServiceClient) string {
 	t.Helper()
-	s := newSpeaker(newClient)
+	s := newScriptRunner(newClient)
 	var out strings.Builder
 	for line := range strings.Lines(script) {
 		switch line := strings.TrimSuffix(line, "\n"); {

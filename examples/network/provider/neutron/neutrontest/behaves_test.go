@@ -12,11 +12,11 @@ var (
 	only   = flag.String("only", "*", "which script to record")
 )
 
-func TestRealOneBehaves(t *testing.T) {
+func TestRealNeutronContract(t *testing.T) {
 	t.Parallel()
 	server := ForTest(t)
 	if !*record {
-		Behaves(t, server.ClientAs)
+		Contract(t, server.ClientAs)
 		return
 	}
 	files, err := filepath.Glob("behaviour/" + *only + ".txt")
@@ -34,7 +34,7 @@ func TestRealOneBehaves(t *testing.T) {
 	}
 }
 
-func TestFakeBehaves(t *testing.T) {
+func TestFakeContract(t *testing.T) {
 	t.Parallel()
-	Behaves(t, new(Fake).ClientAs)
+	Contract(t, new(Fake).ClientAs)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-// Fake is a Neutron in memory, as far as Behaves goes. Its zero value is an empty one. It works in a bubble of
-// testing/synctest, and for any number of clients at once.
+// Fake is a Neutron in memory that implements as much of the API as Contract checks. Its zero value is empty
+// and ready. It works in a synctest bubble and is safe for concurrent use.
 type Fake struct {
 	mu      sync.Mutex
 	objects map[string]map[string]object // by collection and id
@@ -21,7 +21,7 @@ type Fake struct {
 	groups  map[string]string            // default security group by project
 }
 
-// object is a network, a subnet or a port: JSON's values, with int for numbers.
+// object is a network, a subnet or a port: decoded JSON, with int for numbers.
 type object map[string]any
 
 func (o object) text(field string) string {
@@ -29,15 +29,15 @@ func (o object) text(field string) string {
 	return text
 }
 
-// Client is a member's client in a project, which needs no network.
+// Client returns a client for a member of a project. It uses no network connection.
 func (f *Fake) Client(project string) *gophercloud.ServiceClient { return f.ClientAs(project, Member) }
 
-// ClientAs is a client in a project with a role, which needs no network.
+// ClientAs returns a client with a role in a project. It uses no network connection.
 func (f *Fake) ClientAs(project, role string) *gophercloud.ServiceClient {
 	return NewClient("http://neutron.fake", project, role, InProcess(f))
 }
 
-// refusal is an answer that is no success, as Neutron tells it.
+// refusal is an error response of Neutron.
 type refusal struct {
 	status        int
 	kind, message string
@@ -57,7 +57,7 @@ func invalidInput(format string, values ...any) error {
 	return refuse(http.StatusBadRequest, "InvalidInput", "Invalid input for operation: "+format, values...)
 }
 
-// call is a request with what it is about.
+// call is a parsed request.
 type call struct {
 	*http.Request
 	project string
@@ -65,7 +65,7 @@ type call struct {
 	path    []string // below the version
 }
 
-// sees says whether an object is there for who calls.
+// sees reports whether an object is visible to the caller.
 func (c *call) sees(o object) bool { return c.admin || o.text("project_id") == c.project }
 
 // ServeHTTP implements http.Handler.
@@ -101,7 +101,7 @@ func (f *Fake) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	write(w, status, answer)
 }
 
-// versions is what a Neutron tells to anybody.
+// versions returns the response to an unauthenticated request for the API versions.
 func versions(host string) any {
 	self := map[string]string{"rel": "self", "href": "http://" + host + "/v2.0/"}
 	return map[string]any{"versions": []any{map[string]any{"id": "v2.0", "status": "CURRENT", "links": []any{self}}}}
@@ -118,7 +118,7 @@ func write(w http.ResponseWriter, status int, answer any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(answer) // who does not read it has gone
+	_ = json.NewEncoder(w).Encode(answer) // a write error means that the client has gone
 }
 
 var errNoResource = refuse(http.StatusNotFound, "HTTPNotFound", "The resource could not be found.")
@@ -150,12 +150,12 @@ func (f *Fake) serve(c *call) (status int, answer any, err error) {
 		return 0, nil, k.notFound(c.path[1])
 	}
 	if len(c.path) > 2 {
-		return f.tags(c, o)
+		return 0, nil, errNoResource
 	}
 	return f.one(c, k, o)
 }
 
-// one answers a request about one object.
+// one answers a request for a single object.
 func (f *Fake) one(c *call, k *kind, o object) (status int, answer any, err error) {
 	if err := c.precondition(o); err != nil {
 		return 0, nil, err
@@ -174,7 +174,7 @@ func (f *Fake) one(c *call, k *kind, o object) (status int, answer any, err erro
 	return 0, nil, errNoMethod
 }
 
-// precondition checks the revision that a write is for, if it names one.
+// precondition checks the revision in If-Match, if there is one.
 func (c *call) precondition(o object) error {
 	text, ok := strings.CutPrefix(c.Header.Get("If-Match"), "revision_number=")
 	if !ok || c.Method == http.MethodGet {

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// notFilters are the parameters of a list that choose no objects by their fields.
-var notFilters = []string{"fields", "limit", "marker", "sort_key", "sort_dir", "page_reverse", "tags", "tags-any", "not-tags"}
+// notFilters are the query parameters of a list that do not filter by a field.
+var notFilters = []string{"fields", "limit", "marker", "sort_key", "sort_dir", "page_reverse"}
 
-// list answers with the objects that a query asks for, a page of them where it has a limit.
+// list answers a list request with the selected objects, or one page of them if the query has a limit.
 func (f *Fake) list(c *call, k *kind) (any, error) {
 	query := c.URL.Query()
 	for name := range query {
@@ -46,25 +46,17 @@ func (f *Fake) list(c *call, k *kind) (any, error) {
 	return answer, nil
 }
 
-// matches says whether an object has one of the values of each filter.
+// matches reports whether an object has one of the values of each filter.
 func matches(o object, query url.Values) bool {
-	tags := o["tags"].([]string)
 	for name, values := range query {
-		has := func(tag string) bool { return slices.Contains(tags, tag) }
-		asked := strings.Split(values[0], ",")
-		switch {
-		case name == "tags" && slices.ContainsFunc(asked, func(tag string) bool { return !has(tag) }),
-			name == "tags-any" && !slices.ContainsFunc(asked, has),
-			name == "not-tags" && !slices.ContainsFunc(asked, func(tag string) bool { return !has(tag) }):
-			return false
-		case !slices.Contains(notFilters, name) && !slices.Contains(values, fmt.Sprint(o[name])):
+		if !slices.Contains(notFilters, name) && !slices.Contains(values, fmt.Sprint(o[name])) {
 			return false
 		}
 	}
 	return true
 }
 
-// order is by the keys that a query has, and then by id.
+// order returns a comparison by the sort keys of a query, and then by ID.
 func order(query url.Values) func(a, b object) int {
 	return func(a, b object) int {
 		for i, key := range query["sort_key"] {
@@ -80,7 +72,7 @@ func order(query url.Values) func(a, b object) int {
 	}
 }
 
-// page cuts out what a query's marker and limit ask for, with links to what is around it.
+// page returns the page that a query's marker and limit select, with links to its neighbors.
 func (f *Fake) page(c *call, k *kind, query url.Values, all []object) (page []object, links []map[string]string, err error) {
 	if marker := query.Get("marker"); marker != "" {
 		i := slices.IndexFunc(all, func(o object) bool { return o["id"] == marker })
@@ -107,7 +99,7 @@ func (f *Fake) page(c *call, k *kind, query url.Values, all []object) (page []ob
 	return page, append(links, link(c, "previous", page[0].text("id"), "&page_reverse=True")), nil
 }
 
-// link is where another page is.
+// link returns a link to another page.
 func link(c *call, rel, marker, more string) map[string]string {
 	var kept []string
 	for parameter := range strings.SplitSeq(c.URL.RawQuery, "&") {
@@ -119,7 +111,7 @@ func link(c *call, rel, marker, more string) map[string]string {
 	return map[string]string{"rel": rel, "href": base + strings.Join(append(kept, "marker="+marker), "&") + more}
 }
 
-// fields are those of an object that a query asks for.
+// fields returns an object with only the fields that a query selects.
 func (f *Fake) fields(c *call, k *kind, o object) object {
 	o = f.complete(k, o)
 	asked := c.URL.Query()["fields"]
@@ -135,7 +127,7 @@ func (f *Fake) fields(c *call, k *kind, o object) object {
 	return some
 }
 
-// complete is an object with what follows from others.
+// complete returns an object with the fields that are derived from other objects.
 func (f *Fake) complete(k *kind, o object) object {
 	if k != networkKind {
 		return o

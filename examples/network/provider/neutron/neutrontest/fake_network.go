@@ -25,11 +25,15 @@ func init() {
 	networkKind.remove = (*Fake).removeNetwork
 }
 
-// removeNetwork removes a network with its subnets, unless ports are on it.
+// removeNetwork removes a network with its subnets and DHCP ports, unless it has other ports.
 func (f *Fake) removeNetwork(o object) error {
-	var ports []string
+	var ports, own []string
 	for id, port := range f.objects["ports"] {
-		if port["network_id"] == o["id"] {
+		switch {
+		case port["network_id"] != o["id"]:
+		case port["device_owner"] == "network:dhcp":
+			own = append(own, id)
+		default:
 			ports = append(ports, id)
 		}
 	}
@@ -41,11 +45,14 @@ func (f *Fake) removeNetwork(o object) error {
 	for _, id := range f.subnetsOf(o.text("id")) {
 		delete(f.objects["subnets"], id)
 	}
+	for _, id := range own {
+		delete(f.objects["ports"], id)
+	}
 	delete(f.objects["networks"], o.text("id"))
 	return nil
 }
 
-// subnetsOf are the ids of a network's subnets.
+// subnetsOf returns the IDs of a network's subnets.
 func (f *Fake) subnetsOf(network string) []string {
 	ids := []string{}
 	for id, subnet := range f.objects["subnets"] {

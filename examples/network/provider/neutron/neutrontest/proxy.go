@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// Proxy stands between clients and a Neutron, on a port of its own, and does to what passes whatever a test wants.
+// Proxy is a reverse proxy to a Neutron, on its own port, that injects faults.
 type Proxy struct {
-	// URL is where it listens.
+	// URL is the address of the proxy.
 	URL string
 
 	to     string
@@ -24,26 +24,26 @@ type Proxy struct {
 	seen   []Request
 }
 
-// Request is what passes a Proxy.
+// Request is a request to a Proxy.
 type Request struct {
 	*http.Request
-	// N counts the requests that came, from 1.
+	// N is the number of the request, from 1.
 	N int
-	// What is method and path, as in "POST /v2.0/networks".
+	// What is the method and path, as in "POST /v2.0/networks".
 	What string
 	Sent []byte
 }
 
-// Answer is what a hook makes of a request. The zero value lets it go its way. A Status answers in Neutron's place, with an
-// error of a Kind as Neutron writes it. Cut closes the connection without an answer. A hook that holds a request returns
-// when the test wants it to, or when the request's context ends.
+// Answer is the result of a hook. The zero value forwards the request or the response. A Status replaces
+// Neutron's response with an error of a Kind in Neutron's format. Cut closes the connection without a
+// response. A hook may delay a request by returning late, at the latest when the request's context ends.
 type Answer struct {
 	Status int
 	Kind   string
 	Cut    bool
 }
 
-// NewProxy starts a proxy to the Neutron at an address.
+// NewProxy starts a proxy to the Neutron at a URL.
 func NewProxy(to string) *Proxy {
 	p := &Proxy{to: to, next: &http.Transport{MaxIdleConnsPerHost: 32}}
 	p.server = httptest.NewServer(p)
@@ -51,23 +51,24 @@ func NewProxy(to string) *Proxy {
 	return p
 }
 
-// Close ends the proxy, and cuts what passes.
+// Close stops the proxy and closes all connections.
 func (p *Proxy) Close() {
 	p.server.CloseClientConnections()
 	p.server.Close()
 	p.next.CloseIdleConnections()
 }
 
-// Change sets the hooks; nil is none. before is called when a request has come; after when Neutron has done it, with the
-// status that it answers, before the client sees that. They may be called by several goroutines at once.
-func (p *Proxy) Change(before func(Request) Answer, after func(q Request, status int) Answer) {
+// SetHooks sets the hooks; nil means none. before is called when a request has arrived; after is called with
+// Neutron's status when Neutron has processed it, before the client receives the response. They may be called
+// concurrently.
+func (p *Proxy) SetHooks(before func(Request) Answer, after func(q Request, status int) Answer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.before, p.after = before, after
 }
 
-// Seen are the requests that came, in order, whatever became of them.
-func (p *Proxy) Seen() []Request {
+// Requests returns all requests that arrived, in order.
+func (p *Proxy) Requests() []Request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.seen)
@@ -89,7 +90,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	response, err := p.forward(q)
 	if err != nil {
-		panic(http.ErrAbortHandler) // there is no Neutron, and so no answer
+		panic(http.ErrAbortHandler) // Neutron does not answer, so neither does the proxy
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
@@ -103,10 +104,10 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header()[name] = values
 	}
 	w.WriteHeader(response.StatusCode)
-	_, _ = w.Write(body) // who does not read it has gone
+	_, _ = w.Write(body) // a write error means that the client has gone
 }
 
-// forward has Neutron do what was sent, also when the client has gone since.
+// forward sends the request to Neutron, even if the client has gone.
 func (p *Proxy) forward(q Request) (*http.Response, error) {
 	on, err := http.NewRequest(q.Method, p.to+q.URL.RequestURI(), bytes.NewReader(q.Sent))
 	if err != nil {
@@ -116,7 +117,7 @@ func (p *Proxy) forward(q Request) (*http.Response, error) {
 	return p.next.RoundTrip(on)
 }
 
-// answer answers in Neutron's place, if that is what a hook wants.
+// answer writes the response of a hook. It returns false if the request is to be forwarded.
 func answer(w http.ResponseWriter, a Answer) bool {
 	switch {
 	case a.Cut:

@@ -10,7 +10,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
 )
 
-// fakeServer is a Fake on a socket.
+// fakeServer starts a Fake on a socket and returns its URL.
 func fakeServer(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(&Fake{})
@@ -34,8 +34,8 @@ func names(t *testing.T, client *gophercloud.ServiceClient) (names []string) {
 	return names
 }
 
-// What a hook refuses before Neutron sees it is not done; what it takes away after that is.
-func TestProxyFailsWhatPasses(t *testing.T) {
+// A request that a hook refuses before Neutron receives it has no effect; one whose response is dropped has.
+func TestProxyInjectsFaults(t *testing.T) {
 	t.Parallel()
 	p := NewProxy(fakeServer(t))
 	t.Cleanup(p.Close)
@@ -46,28 +46,28 @@ func TestProxyFailsWhatPasses(t *testing.T) {
 	if err := create("untouched"); err != nil {
 		t.Fatal(err)
 	}
-	p.Change(func(q Request) Answer { return Answer{Status: http.StatusServiceUnavailable} }, nil)
+	p.SetHooks(func(q Request) Answer { return Answer{Status: http.StatusServiceUnavailable} }, nil)
 	if err := create("refused"); !gophercloud.ResponseCodeIs(err, http.StatusServiceUnavailable) {
 		t.Errorf("refused: %v", err)
 	}
-	p.Change(func(q Request) Answer { return Answer{Cut: true} }, nil)
+	p.SetHooks(func(q Request) Answer { return Answer{Cut: true} }, nil)
 	if err := create("cut before"); err == nil {
 		t.Error("cut before Neutron saw it: no error")
 	}
-	p.Change(nil, func(q Request, status int) Answer { return Answer{Cut: status == http.StatusCreated} })
+	p.SetHooks(nil, func(q Request, status int) Answer { return Answer{Cut: status == http.StatusCreated} })
 	if err := create("cut after"); err == nil {
 		t.Error("cut after Neutron did it: no error")
 	}
-	p.Change(nil, nil)
+	p.SetHooks(nil, nil)
 	if got := names(t, client); len(got) != 2 {
 		t.Errorf("there are networks %q, want untouched and cut after", got)
 	}
-	if seen := p.Seen(); len(seen) != 5 || seen[1].What != "POST /v2.0/networks" || seen[1].N != 2 {
+	if seen := p.Requests(); len(seen) != 5 || seen[1].What != "POST /v2.0/networks" || seen[1].N != 2 {
 		t.Errorf("seen are %d requests: %+v", len(seen), seen)
 	}
 }
 
-func TestTokensOfTheStandInExpire(t *testing.T) {
+func TestKeystoneTokensExpire(t *testing.T) {
 	t.Parallel()
 	k, err := NewKeystone(fakeServer(t), "secret")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
 )
 
-func TestKilledServerComesBackWithWhatItHad(t *testing.T) {
+func TestRestartPreservesDatabase(t *testing.T) {
 	t.Parallel()
 	if err := Missing(); err != nil {
 		t.Skip(err)
@@ -38,7 +38,7 @@ func TestKilledServerComesBackWithWhatItHad(t *testing.T) {
 	}
 }
 
-// Who serves a Neutron is told when it ends, and does not go on without one.
+// Serve returns an error when its Neutron ends.
 func TestServeEndsWithItsNeutron(t *testing.T) {
 	t.Parallel()
 	if err := Missing(); err != nil {
@@ -63,7 +63,7 @@ func TestServeEndsWithItsNeutron(t *testing.T) {
 	}
 }
 
-// teller is a Writer that hands out what is written.
+// teller is an io.Writer that sends what is written to a channel.
 type teller chan<- string
 
 func (t teller) Write(text []byte) (int, error) {

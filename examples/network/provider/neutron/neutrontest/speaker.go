@@ -16,15 +16,15 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-// speaker asks the requests of a script, in projects of its own.
-type speaker struct {
-	clients map[string]*gophercloud.ServiceClient // by who asks
-	project string                                // of member
-	ids     []string                              // of what was made, in order
+// speaker sends the requests of a script, in projects of its own.
+type scriptRunner struct {
+	clients map[string]*gophercloud.ServiceClient // by name in the script
+	project string                                // of the client member
+	ids     []string                              // of the created objects, in order
 }
 
-func newSpeaker(newClient func(project, role string) *gophercloud.ServiceClient) *speaker {
-	s := &speaker{project: strings.ToLower(rand.Text())}
+func newScriptRunner(newClient func(project, role string) *gophercloud.ServiceClient) *scriptRunner {
+	s := &scriptRunner{project: strings.ToLower(rand.Text())}
 	s.clients = map[string]*gophercloud.ServiceClient{
 		"member": newClient(s.project, Member), "other": newClient(s.project+"-other", Member),
 		"admin": newClient(s.project+"-admin", Admin), "nobody": newClient("", ""),
@@ -38,8 +38,8 @@ var (
 	number = regexp.MustCompile(`\$(\d+)`)
 )
 
-// ask makes one request, and is its answer as one line.
-func (s *speaker) ask(ctx context.Context, text string) (string, error) {
+// ask sends one request and returns the response as one line.
+func (s *scriptRunner) ask(ctx context.Context, text string) (string, error) {
 	m := line.FindStringSubmatch(text)
 	if m == nil {
 		return "", fmt.Errorf("it is no request: %q", text)
@@ -74,8 +74,8 @@ func (s *speaker) ask(ctx context.Context, text string) (string, error) {
 	return strings.TrimSpace(strconv.Itoa(response.StatusCode) + " " + said), nil
 }
 
-// real puts what a script stands for in its place.
-func (s *speaker) real(text string) string {
+// real replaces the placeholders of a script with their values.
+func (s *scriptRunner) real(text string) string {
 	text = strings.ReplaceAll(text, "{project}", s.project)
 	return number.ReplaceAllStringFunc(text, func(n string) string {
 		i, err := strconv.Atoi(n[1:])
@@ -86,8 +86,8 @@ func (s *speaker) real(text string) string {
 	})
 }
 
-// learn gives the next numbers to objects that were made.
-func (s *speaker) learn(body []byte) {
+// learn assigns the next numbers to the objects that a response contains.
+func (s *scriptRunner) learn(body []byte) {
 	type object struct{ ID string }
 	var one map[string]object
 	var several map[string][]object
@@ -114,9 +114,9 @@ var (
 	mac     = regexp.MustCompile(`"fa:16:3e(:[0-9a-f]{2}){3}"`)
 )
 
-// stable is a body without what differs between two runs: ids, times, the order of lists. What is no JSON is its first
-// line.
-func (s *speaker) stable(body []byte, fields []string) string {
+// stable replaces what differs between two runs in a response: IDs, times, the order of lists. Of a body that
+// is not JSON it returns the first line.
+func (s *scriptRunner) stable(body []byte, fields []string) string {
 	if !json.Valid(body) {
 		first, _, _ := strings.Cut(string(body), "\n")
 		return first
@@ -136,7 +136,7 @@ func (s *speaker) stable(body []byte, fields []string) string {
 	return encode(inOrder(chosen(value, fields)))
 }
 
-// chosen is an answer with one object of which only some fields are of interest.
+// chosen removes all other fields from a response with a single object.
 func chosen(value any, fields []string) any {
 	answer, ok := value.(map[string]any)
 	if !ok || len(fields) == 0 {
@@ -154,7 +154,7 @@ func chosen(value any, fields []string) any {
 	return answer
 }
 
-// inOrder is a value with its lists in order.
+// inOrder sorts all lists in a value.
 func inOrder(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

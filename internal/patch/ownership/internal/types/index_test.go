@@ -9,15 +9,16 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// text has a kind, a type that it reaches, and what is wrong.
+// text has a kind, a type that it refers to, and malformed lines.
 const text = `example.Boat v1/Boat {"m":{"f":[{"n":"sail","t":{"t":"example.Sail"}},{"n":"tender","t":{"t":"example.Boat"}}]}}
 example.Sail - {"m":{"f":[{"n":"size","t":{"s":"numeric"}}]}}
 example.Wreck v1/Wreck {"m":
 example.Ghost v1/Ghost {"m":{"e":{"t":"example.Gone"}}}
 `
 
-// TestTypesAreReadOnce, by whatever kind they are reached, and at once from bubbles of tests that know nothing of each other.
-func TestTypesAreReadOnce(t *testing.T) {
+// TestTypesAreParsedOnce checks that each type is parsed once, even if several synctest bubbles look it up
+// concurrently.
+func TestTypesAreParsedOnce(t *testing.T) {
 	t.Parallel()
 	index := NewIndex(text)
 	found := make([][]schema.TypeDef, 4)
@@ -46,10 +47,10 @@ func TestTypesAreReadOnce(t *testing.T) {
 	}
 }
 
-func TestTypesThatAreNotThere(t *testing.T) {
+func TestMissingTypes(t *testing.T) {
 	t.Parallel()
 	index := NewIndex(text)
-	for range 2 { // what is wrong stays so
+	for range 2 { // errors are permanent
 		if name, defs, err := index.Find("v1/Anchor"); name != "" || defs != nil || err != nil {
 			t.Errorf("what is no type: %s, %v, %v", name, defs, err)
 		}

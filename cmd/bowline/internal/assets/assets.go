@@ -1,0 +1,107 @@
+// Package assets implements bowline assets, and runs bowline in place of kube-apiserver and etcd.
+package assets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/cli"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/standin"
+)
+
+const assetsHelp = `Makes a folder with kube-apiserver, etcd and kubectl for suites of tests that use envtest, of controller-runtime: point
+KUBEBUILDER_ASSETS to it, and they run on bowline, unchanged. All three are links to this binary (to a copy of it, where go run
+made it), which looks at the name that it is called by. The command prints the line that a shell needs.
+
+kube-apiserver has its objects in memory: they end with it. A flag that asks for what bowline does not have is refused, by
+name, and nothing starts. Members of system:masters may do everything, other users nearly nothing; roles, webhooks of
+admission and tokens are not served. docs/testing.md says more. kube-apiserver and etcd end within a second or so of the process
+that started them, so that tests that are killed leave none behind.
+
+Exit codes: 0 done; 1 failed; 2 the command line is wrong.`
+
+// Command returns the bowline assets command.
+func Command() *cobra.Command {
+	return &cobra.Command{
+		Use:   "assets FOLDER",
+		Short: "Make the folder of binaries that a suite of tests with envtest asks for",
+		Long:  assetsHelp,
+		Example: `  # In the shell that runs the tests.
+  eval "$(bowline assets ./bin/envtest)"
+  go test ./...
+
+  # In a Makefile.
+  KUBEBUILDER_ASSETS=$(CURDIR)/bin/envtest go test ./...`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return makeAssets(cmd.OutOrStdout(), args[0]) },
+	}
+}
+
+func makeAssets(to io.Writer, folder string) error {
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return err
+	}
+	binary, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding the binary of bowline: %w", err)
+	}
+	if err := standin.Link(binary, folder); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(to, "export KUBEBUILDER_ASSETS='%s'\n", strings.ReplaceAll(folder, "'", `'\''`))
+	return err
+}
+
+// StandIn returns the function that runs bowline as kube-apiserver or etcd, if program has one of these
+// names.
+func StandIn(program string) (run func(context.Context, []string, io.Writer, io.Writer) error, ok bool) {
+	switch filepath.Base(program) {
+	case standin.APIServerName:
+		return standin.APIServer, true
+	case standin.EtcdName:
+		return standin.Etcd, true
+	}
+	return nil, false
+}
+
+// shutdownGrace is the time that a program gets to end after a signal. It suffices to answer requests in
+// flight. Open client connections are not waited for, because no state outlives the process.
+const shutdownGrace = 100 * time.Millisecond
+
+// RunStandIn runs a function returned by StandIn until it fails, a signal arrives, or the parent process
+// ends. It returns the exit code.
+func RunStandIn(run func(context.Context, []string, io.Writer, io.Writer) error, args []string) int {
+	err := cli.UntilSignal(context.Background(), func(ctx context.Context) (err error) {
+		ctx, stop := standin.WhileParentLives(ctx)
+		defer stop()
+		ended := make(chan error, 1)
+		go func() { ended <- run(ctx, args, os.Stdout, os.Stderr) }()
+		select {
+		case err := <-ended:
+			return err
+		case <-ctx.Done():
+		}
+		select {
+		case err = <-ended:
+		case <-time.After(shutdownGrace):
+		}
+		if cause := context.Cause(ctx); errors.Is(cause, standin.ErrOrphaned) {
+			return cause
+		}
+		return err
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return cli.ExitFailure
+	}
+	return cli.ExitOK
+}

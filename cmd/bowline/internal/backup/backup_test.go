@@ -1,0 +1,136 @@
+package backup
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/internal/store/backup"
+	"github.com/bowline-dev/bowline/internal/store/log/memory"
+	"github.com/bowline-dev/bowline/internal/store/storetest"
+)
+
+// aBackup returns a backup with the given number of objects.
+func aBackup(t *testing.T, objects int) []byte {
+	t.Helper()
+	s, err := store.New(t.Context(), memory.New(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for i := range objects {
+		if _, err := s.Commit(t.Context(), storetest.Put(storetest.Key(fmt.Sprintf("%06d", i)), "v", store.Anything())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	snapshot, err := s.Snapshot(t.Context(), store.Latest())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := backup.Write(t.Context(), &out, snapshot, backup.HeadOf(s, snapshot, "v0")); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// answering starts a server with the given handler, and returns a folder with a kubeconfig for it.
+func answering(t *testing.T, answer http.HandlerFunc) string {
+	t.Helper()
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
+	folder := t.TempDir()
+	config := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: %q}}]\n"+
+		"contexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n", server.URL)
+	if err := os.WriteFile(filepath.Join(folder, "kubeconfig"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// command runs bowline backup and returns its error.
+func command(args ...string) error {
+	root := Command()
+	root.SetArgs(args)
+	root.SetOut(io.Discard)
+	root.SetErr(io.Discard)
+	return root.Execute()
+}
+
+func TestBackupThatBreaksOffLeavesNoFile(t *testing.T) {
+	t.Parallel()
+	whole := aBackup(t, 1000)
+	for what, test := range map[string]struct {
+		answer http.HandlerFunc
+		want   string
+	}{
+		"the server goes away": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write(whole[:len(whole)/2])
+			panic(http.ErrAbortHandler)
+		}, "no backup was made: "},
+		"the answer ends too early": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write(whole[:len(whole)/2])
+		}, "no backup was made: the backup is cut short"},
+		"a bit changes on the way": {func(w http.ResponseWriter, _ *http.Request) {
+			damaged := bytes.Clone(whole)
+			damaged[len(damaged)/2] ^= 1
+			_, _ = w.Write(damaged)
+		}, "is damaged"},
+		"it is no bowline":       {http.NotFound, "does not know /bowline/backup: it is not bowline, or an older one"},
+		"it answers with a page": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "<html>") }, "with a page of HTML"},
+		"it fails": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"the roof is leaking"}`)
+		}, "refused: the roof is leaking"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			folder := answering(t, test.answer)
+			err := command("--kubeconfig", filepath.Join(folder, "kubeconfig"), filepath.Join(folder, "plane.backup"))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("the error is %v", err)
+			}
+			if entries, err := os.ReadDir(folder); err != nil || len(entries) != 1 {
+				t.Errorf("in the folder there are %v, %v", entries, err)
+			}
+		})
+	}
+}
+
+func TestBackupReplacesAFileOnlyWhenItIsWhole(t *testing.T) {
+	t.Parallel()
+	whole := aBackup(t, 10)
+	cut := true
+	folder := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+		if cut {
+			_, _ = w.Write(whole[:len(whole)/2])
+			return
+		}
+		_, _ = w.Write(whole)
+	})
+	path := filepath.Join(folder, "plane.backup")
+	if err := os.WriteFile(path, []byte("the last one"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"--force", "--kubeconfig", filepath.Join(folder, "kubeconfig"), path}
+	if err := command(args...); err == nil {
+		t.Error("half a backup was taken")
+	}
+	if text, err := os.ReadFile(path); string(text) != "the last one" {
+		t.Errorf("after a failure the file is %q, %v", text, err)
+	}
+	cut = false
+	if err := command(args...); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(path); !bytes.Equal(text, whole) {
+		t.Errorf("the file has %d bytes of %d, %v", len(text), len(whole), err)
+	}
+}

@@ -1,0 +1,176 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/cli"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/source"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/terminal"
+	"github.com/bowline-dev/bowline/internal/durable"
+	"github.com/bowline-dev/bowline/internal/store/backup"
+	"github.com/bowline-dev/bowline/internal/store/log/disk"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// restoreFlags holds the parsed flags of bowline restore.
+type restoreFlags struct {
+	data         string
+	acceptDamage bool
+}
+
+// RestoreCommand returns the bowline restore command.
+func RestoreCommand() *cobra.Command {
+	var flags restoreFlags
+	cmd := &cobra.Command{
+		Use:   "restore FILE",
+		Short: "Make a state folder of a backup",
+		Long: `Makes of a backup the state folder that bowline up --data begins with. A folder that holds objects, belongs to another
+plane or is in use is refused and left as it is; the new store takes its place when the whole backup was read and is
+right, and not before. FILE may be - for standard input.
+
+The plane is the same, with its identity: do not let it run in two places, where both would make the same things real.
+Certificates are made anew, and clients need the new kubeconfig. Revisions begin far above all that the plane has given
+out, also after the backup was made: a client that comes with one of those is told that it is gone (410), and lists again.
+
+Exit codes: 0 restored; 1 failed, and there is no store; 2 the command line is wrong.`,
+		Example: `  bowline restore --data ./plane plane.backup
+  bowline up --data ./plane
+
+  # From another machine.
+  ssh other 'zstd -dc plane.backup.zst' | bowline restore --data ./plane -`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return cli.UntilSignal(cmd.Context(), func(ctx context.Context) error {
+				return flags.run(ctx, terminal.NewScreen(cmd.OutOrStdout(), cmd.ErrOrStderr()), args[0], cmd.InOrStdin())
+			})
+		},
+	}
+	set := cmd.Flags()
+	set.StringVar(&flags.data, "data", "", "`folder` to make, or an empty one (default: the user's state folder)")
+	set.BoolVar(&flags.acceptDamage, "accept-damage", false, "restore although some objects of the backup are damaged, without them")
+	return cmd
+}
+
+func (f *restoreFlags) run(ctx context.Context, to *terminal.Screen, path string, stdin io.Reader) (err error) {
+	began := time.Now()
+	stream, err := source.OpenFile(path, stdin)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	r, err := backup.Open(stream)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	folder, err := source.Folder(f.data)
+	if err != nil {
+		return err
+	}
+	lock, err := folder.Lock()
+	if err != nil {
+		return source.ExplainLock(err)
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	if err := checkFolder(folder, r.Head()); err != nil {
+		return err
+	}
+	restoring := &restorer{
+		ctx: ctx, from: r, to: to, accept: f.acceptDamage, progress: terminal.NewProgress(to, "restoring", r.Head().Objects),
+	}
+	revision := object.NextEpoch(r.Head().Revision, time.Now())
+	if err := restoring.restoreInto(folder, revision); err != nil {
+		return fmt.Errorf("%s was not restored, and %s has no store: %w", path, folder, err)
+	}
+	to.Println(fmt.Sprintf("Restored %d objects of the plane %s into %s: revisions begin at %d. It took %s.",
+		restoring.progress.Done, r.Head().Plane, folder, revision, terminal.RoundDuration(time.Since(began))))
+	return nil
+}
+
+// checkFolder returns an error if the backup must not be restored into the folder.
+func checkFolder(folder state.Folder, head backup.Head) error {
+	if _, err := os.Stat(folder.Objects()); err == nil {
+		return fmt.Errorf("%s holds a store already, and was left as it is: name another folder with --data, or move %s away",
+			folder, folder.Objects())
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return folder.MustBeOf(head.Plane)
+}
+
+// restorer restores a backup into a folder.
+type restorer struct {
+	ctx      context.Context
+	from     *backup.Reader
+	to       *terminal.Screen
+	accept   bool
+	progress *terminal.Progress
+}
+
+// restoreInto restores to a temporary folder, and renames it when the whole backup has been read.
+func (r *restorer) restoreInto(folder state.Folder, revision object.Revision) error {
+	beside := folder.Restoring()
+	if err := os.RemoveAll(beside); err != nil { // left by a killed restore
+		return err
+	}
+	defer os.RemoveAll(beside)
+	if err := r.checkDamaged(); err != nil {
+		return err
+	}
+	if err := disk.Restore(beside, disk.Options{}, revision, r.objects()); err != nil {
+		if r.ctx.Err() != nil {
+			return errors.New("stopped")
+		}
+		return err
+	}
+	if err := folder.KeepPlaneID(r.from.Head().Plane); err != nil {
+		return err
+	}
+	return durable.Rename(beside, folder.Objects())
+}
+
+// checkDamaged reports the objects that were damaged before the backup was made. It returns an error for the
+// first one unless damage is accepted.
+func (r *restorer) checkDamaged() error {
+	for _, key := range r.from.Head().Damaged {
+		if !r.accept {
+			return fmt.Errorf("%s and %d more were damaged before it was made and are not in it: restore without them "+
+				"with --accept-damage", key, len(r.from.Head().Damaged)-1)
+		}
+		r.to.Println("not restored: " + string(key) + ": it was damaged before the backup was made")
+	}
+	return nil
+}
+
+// objects yields the readable objects of the backup. If damage is accepted, it reports damaged objects and
+// skips them; otherwise it stops with an error at the first one.
+func (r *restorer) objects() iter.Seq2[*object.Object, error] {
+	return func(yield func(*object.Object, error) bool) {
+		for o, err := range r.from.Objects() {
+			var damage *backup.DamagedError
+			switch {
+			case r.ctx.Err() != nil:
+				err = r.ctx.Err()
+			case r.accept && errors.As(err, &damage):
+				r.to.Println("not restored: " + err.Error())
+				continue
+			case errors.As(err, &damage):
+				err = fmt.Errorf("%w; bowline verify names all that is; restore the rest with --accept-damage", err)
+			case err == nil:
+				r.progress.Step()
+			}
+			if !yield(o, err) || err != nil {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,168 @@
+// Package doctor implements bowline doctor, which finds stuck objects and what blocks them.
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/cli"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/connect"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/terminal"
+	"github.com/bowline-dev/bowline/internal/discovery"
+)
+
+// doctorFlags holds the parsed flags of bowline doctor.
+type doctorFlags struct {
+	kubeconfig, output string
+	after              time.Duration
+}
+
+// Command returns the bowline doctor command.
+func Command() *cobra.Command {
+	var flags doctorFlags
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say what hangs in a server, and who keeps it",
+		Long: `Looks through a server for what waits for somebody who does not come, and names both:
+
+  - objects that are being deleted, and the finalizers on them that nobody removes;
+  - objects that initializers have still to act on, and the first of these, for which the others wait;
+  - webhooks that do not answer, and the writes that they hold up;
+  - workloads whose selectors fight over the same pods, and pods that two disruption budgets guard, so that they cannot be
+    evicted;
+  - groups of the API that do not say what they have, so that no deleted namespace is known to be empty.
+
+It only reads, and asks webhooks for nothing but whether they are there. It works on any Kubernetes.
+
+Exit codes: 0 nothing hangs; 1 it could not be looked through; 2 the command line is wrong; 3 something hangs.`,
+		Example: `  # Why does that namespace not go?
+  bowline doctor
+
+  # What has hung for an hour, for a program.
+  bowline doctor --after 1h -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cli.OneOf("output", flags.output, cli.Outputs); err != nil {
+				return err
+			}
+			if flags.after < 0 {
+				return cli.Usagef("--after is %s: it must not be negative", flags.after)
+			}
+			return cli.UntilSignal(cmd.Context(), func(ctx context.Context) error { return flags.run(ctx, cmd.OutOrStdout()) })
+		},
+	}
+	cmd.Flags().DurationVar(&flags.after, "after", 10*time.Second, "`duration` that something must have waited to be named")
+	cli.AddOutput(cmd, &flags.output)
+	cli.AddKubeconfig(cmd, &flags.kubeconfig)
+	return cmd
+}
+
+// stuck is one finding: a blocker and the objects or operations that wait for it.
+type stuck struct {
+	// Blocker names the object or component that blocks others, and Problem describes what is wrong with it.
+	Blocker string `json:"who"`
+	Problem string `json:"problem"`
+	// Waiting lists the blocked objects or operations.
+	Waiting []string `json:"waiting"`
+	// Help describes how to resolve the problem.
+	Help string `json:"help"`
+}
+
+// doctor collects findings about one server.
+type doctor struct {
+	client *client.Client
+	after  time.Duration
+	now    time.Time
+	all    []discovery.Resource
+	// podsOf caches the pods of each namespace that was listed.
+	podsOf map[string][]*metav1.PartialObjectMetadata
+	found  []stuck
+}
+
+func (f *doctorFlags) run(ctx context.Context, to io.Writer) error {
+	server, err := connect.Dial(f.kubeconfig, "")
+	if err != nil {
+		return err
+	}
+	d := &doctor{client: server.Client, after: f.after, now: time.Now(), podsOf: map[string][]*metav1.PartialObjectMetadata{}}
+	var failures []error
+	if d.all, failures = discovery.Resources(ctx, server.Client); len(failures) > 0 && len(d.all) == 0 {
+		return failures[0]
+	}
+	d.addDiscoveryFailures(failures)
+	for _, look := range []func(context.Context) error{d.deletions, d.initializers, d.webhooks, d.selectors, d.budgets} {
+		if err := look(ctx); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(d.found, func(a, b stuck) int { return cmp.Compare(a.Blocker, b.Blocker) })
+	if f.output == "json" {
+		err = cli.PrintJSON(to, append([]stuck{}, d.found...))
+	} else {
+		err = printFindings(terminal.New(to), d.found)
+	}
+	if err == nil && len(d.found) > 0 {
+		return cli.ErrFound
+	}
+	return err
+}
+
+// addDiscoveryFailures adds a finding for each API group whose discovery failed. Objects in such a group
+// cannot be checked, and the namespace controller cannot tell whether a deleted namespace is empty.
+func (d *doctor) addDiscoveryFailures(failures []error) {
+	for _, failure := range failures {
+		d.found = append(d.found, stuck{Blocker: "the API", Problem: fmt.Sprintf("does not say all that it has: %v", failure),
+			Waiting: []string{"every namespace that is deleted, until it is known what is in it"},
+			Help:    "start who serves that group, or delete its APIService"})
+	}
+}
+
+// maxShown limits the number of waiting objects printed per finding in the text output.
+const maxShown = 5
+
+// printFindings prints the findings as text.
+func printFindings(to terminal.Terminal, found []stuck) error {
+	if len(found) == 0 {
+		_, err := fmt.Fprintln(to, "Nothing hangs.")
+		return err
+	}
+	for i, one := range found {
+		if i > 0 {
+			fmt.Fprintln(to)
+		}
+		fmt.Fprintf(to, "%s %s\n", to.Color(terminal.Bold, one.Blocker), one.Problem)
+		for n, waiting := range one.Waiting {
+			if n == maxShown {
+				fmt.Fprintf(to, "  waits: and %d more\n", len(one.Waiting)-maxShown)
+				break
+			}
+			fmt.Fprintf(to, "  waits: %s\n", waiting)
+		}
+		if _, err := fmt.Fprintf(to, "  help:  %s\n", one.Help); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addByBlocker adds one finding for each key of waiting, which maps a blocker to the objects that wait for
+// it.
+func (d *doctor) addByBlocker(waiting map[string][]string, problem func(who string) string, help string) {
+	for who, those := range waiting {
+		slices.Sort(those)
+		d.found = append(d.found, stuck{Blocker: who, Problem: problem(who), Waiting: those, Help: help})
+	}
+}
+
+// since returns the time elapsed since then, formatted for people.
+func (d *doctor) since(then time.Time) string {
+	return terminal.FormatDuration(d.now.Sub(then).Round(time.Second))
+}

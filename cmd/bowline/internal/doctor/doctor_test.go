@@ -1,0 +1,179 @@
+package doctor
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/terminal"
+	"github.com/bowline-dev/bowline/internal/discovery"
+)
+
+// between is a RoundTripper that records the requests of a doctor to a plane and can answer them itself.
+type between struct {
+	next    http.RoundTripper
+	answers func(*http.Request) int // returns a status code to answer with, or 0 to forward the request
+	mu      sync.Mutex
+	asked   []*http.Request
+}
+
+// RoundTrip implements http.RoundTripper.
+func (b *between) RoundTrip(r *http.Request) (*http.Response, error) {
+	b.mu.Lock()
+	b.asked = append(b.asked, r)
+	b.mu.Unlock()
+	if b.answers != nil {
+		if code := b.answers(r); code != 0 {
+			return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("")), Request: r}, nil
+		}
+	}
+	return b.next.RoundTrip(r)
+}
+
+// lists returns the number of recorded requests for a path.
+func (b *between) lists(path string) (n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, r := range b.asked {
+		if r.URL.Path == path {
+			n++
+		}
+	}
+	return n
+}
+
+// doctorOf returns a doctor of a plane whose requests pass through a recording RoundTripper.
+func doctorOf(t *testing.T, p *bowlinetest.Plane, answers func(*http.Request) int) (*doctor, *between) {
+	t.Helper()
+	b, config := &between{answers: answers}, p.RESTConfig()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		b.next = next
+		return b
+	})
+	c, err := client.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &doctor{client: c, now: time.Now().Add(time.Minute), podsOf: map[string][]*metav1.PartialObjectMetadata{}}
+	all, failures := discovery.Resources(t.Context(), c)
+	d.all = all
+	d.addDiscoveryFailures(failures)
+	return d, b
+}
+
+func made[T client.Object](t *testing.T, of client.Resource[T], obj T) {
+	t.Helper()
+	if _, err := of.Create(t.Context(), obj, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDoctorReadsPodsOnce checks that the pods of a namespace are listed once, however many budgets are
+// compared.
+func TestDoctorReadsPodsOnce(t *testing.T) {
+	t.Parallel()
+	p := bowlinetest.Start(t)
+	web := map[string]string{"app": "web"}
+	made(t, bowlinetest.Client[*corev1.Pod](t, p), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", Labels: web},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+	})
+	for i := range 10 {
+		made(t, bowlinetest.Client[*policyv1.PodDisruptionBudget](t, p), &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("b%d", i)},
+			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: web}},
+		})
+	}
+	d, b := doctorOf(t, p, nil)
+	if err := d.budgets(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := b.lists("/api/v1/namespaces/default/pods"); n != 1 || len(d.found) != 45 {
+		t.Errorf("found %d pairs of budgets, by %d lists of pods", len(d.found), n)
+	}
+}
+
+// TestDoctorFindsAllThatWait checks that objects waiting for an initializer are listed in pages and as
+// metadata only, and that a resource that is no longer served is skipped.
+func TestDoctorFindsAllThatWait(t *testing.T) {
+	t.Parallel()
+	p := bowlinetest.Start(t, trial.Alone()) // controllers would create objects that wait for the initializer, too
+	d, b := doctorOf(t, p, func(r *http.Request) int {
+		if r.URL.Path == "/api/v1/secrets" {
+			return http.StatusNotFound
+		}
+		return 0
+	})
+	configurations := d.resource(t, "initializerconfigurations").GroupVersionResource
+	made(t, client.Of[*unstructured.Unstructured](d.client, configurations), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": configurations.GroupVersion().String(), "kind": "InitializerConfiguration",
+		"metadata": map[string]any{"name": "nobody"},
+		"initializers": []any{map[string]any{"name": "nobody.example.com", "rules": []any{map[string]any{
+			"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{"configmaps"},
+		}}}},
+	}})
+	const many = 501
+	for i := range many {
+		made(t, bowlinetest.Client[*corev1.ConfigMap](t, p).Uninitialized(), &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("m%d", i)},
+		})
+	}
+	if err := d.initializers(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.found) != 1 || d.found[0].Blocker != "initializer nobody.example.com" || len(d.found[0].Waiting) != many {
+		t.Errorf("found %.300v", d.found)
+	}
+	if n := b.lists("/api/v1/configmaps"); n != 2 {
+		t.Errorf("%d lists", n)
+	}
+	for _, r := range b.asked {
+		query, parts := r.URL.Query(), strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList")
+		if query.Has("includeUninitialized") && (!query.Has("limit") || !parts) {
+			t.Errorf("%s reads whole objects, or all at once", r.URL)
+		}
+	}
+}
+
+// resource returns the discovered resource with the given plural name.
+func (d *doctor) resource(t *testing.T, name string) discovery.Resource {
+	t.Helper()
+	for _, r := range d.all {
+		if r.GroupVersionResource.Resource == name {
+			return r
+		}
+	}
+	t.Fatalf("there are no %s", name)
+	return discovery.Resource{}
+}
+
+// TestDoctorNamesWhatIsNotHeardOf checks that failed discovery is reported as a finding, so that doctor does
+// not report that nothing is stuck.
+func TestDoctorNamesWhatIsNotHeardOf(t *testing.T) {
+	t.Parallel()
+	d, _ := doctorOf(t, bowlinetest.Start(t), func(r *http.Request) int {
+		if r.URL.Path == "/apis" {
+			return http.StatusForbidden
+		}
+		return 0
+	})
+	var printed strings.Builder
+	if err := printFindings(terminal.New(&printed), d.found); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(printed.String(), "the API does not say all that it has: /apis: ") || len(d.all) == 0 {
+		t.Errorf("printed %s, of %d resources", printed.String(), len(d.all))
+	}
+}

@@ -1,0 +1,148 @@
+package fork
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/cli"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/connect"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/difference"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/source"
+	"github.com/bowline-dev/bowline/internal/store/backup"
+)
+
+// diffFlags holds the parsed flags of bowline diff-forks.
+type diffFlags struct {
+	output string
+	patch  bool
+}
+
+// DiffCommand returns the bowline diff-forks command.
+func DiffCommand() *cobra.Command {
+	var flags diffFlags
+	cmd := &cobra.Command{
+		Use:   "diff-forks [[A] B]",
+		Short: "Say what differs between a server and its fork",
+		Long: `Compares the states of two planes, object by object, and prints what B has, has not, or has otherwise than A. Each is the
+kubeconfig of a running server or a file of bowline backup. Without A it is the server of the user's state folder; without B
+the one that KUBECONFIG names. Fields that change with every write (resourceVersion, managedFields) are left out, and so are
+events that one of the two has not since their hour was over: a fork keeps those that it begins with.
+
+Exit codes: 0 they are equal; 3 they differ, and what differs has been printed; 1 failed; 2 the command line is wrong.`,
+		Example: `  # What the fork that KUBECONFIG names has otherwise than the running server.
+  bowline diff-forks
+
+  # Each change as a patch to read.
+  bowline diff-forks --patch ./fork
+
+  # What has changed since a backup, for a program.
+  bowline diff-forks -o json plane.backup ~/.local/state/bowline/kubeconfig`,
+		Args: cobra.MaximumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cli.OneOf("output", flags.output, cli.Outputs); err != nil {
+				return err
+			}
+			if flags.patch && flags.output == "json" {
+				return cli.Usagef("--patch is for people, and --output json for programs: leave one of them out")
+			}
+			return cli.UntilSignal(cmd.Context(), func(ctx context.Context) error { return flags.run(ctx, cmd.OutOrStdout(), args) })
+		},
+	}
+	cli.AddOutput(cmd, &flags.output)
+	cmd.Flags().BoolVar(&flags.patch, "patch", false, "print each object that differs as a unified difference")
+	return cmd
+}
+
+func (f *diffFlags) run(ctx context.Context, to io.Writer, args []string) (err error) {
+	a, b, err := planeArguments(args)
+	if err != nil {
+		return err
+	}
+	before, closeBefore, err := openPlane(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeBefore()) }()
+	after, closeAfter, err := openPlane(ctx, b)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeAfter()) }()
+	var changes []difference.Change
+	for change, err := range difference.Between(before, after) {
+		if err != nil {
+			return fmt.Errorf("%s and %s cannot be compared: %w", a, b, err)
+		}
+		changes = append(changes, change)
+	}
+	if err := f.print(to, changes); err != nil {
+		return err
+	}
+	if len(changes) > 0 {
+		return cli.ErrFound
+	}
+	return nil
+}
+
+// planeArguments returns the paths of the two backups or kubeconfigs to compare, with the documented
+// defaults.
+func planeArguments(args []string) (a, b string, err error) {
+	if len(args) == 2 {
+		return args[0], args[1], nil
+	}
+	if a, err = connect.RunningKubeconfig(); err != nil {
+		return "", "", err
+	}
+	if len(args) == 1 {
+		return a, args[0], nil
+	}
+	b = os.Getenv(connect.KubeconfigVariable)
+	if b == "" {
+		return "", "", cli.Usagef("nothing says what to compare with: name the kubeconfig of a fork, or set KUBECONFIG to it")
+	}
+	return a, b, nil
+}
+
+// openPlane opens the state in a file: a backup, or the current state of the server that a kubeconfig names.
+// It fails if the state contains damaged objects. The caller calls the returned function to close it.
+func openPlane(ctx context.Context, path string) (*backup.Reader, func() error, error) {
+	r, closed, err := openState(ctx, path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if damaged := r.Head().Damaged; len(damaged) > 0 {
+		err := fmt.Errorf("%s: %d objects are damaged, %s first: bowline verify names them", path, len(damaged), damaged[0])
+		return nil, nil, errors.Join(err, closed())
+	}
+	return r, closed, nil
+}
+
+func openState(ctx context.Context, path string) (*backup.Reader, func() error, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := backup.Open(file)
+	if err == nil {
+		return r, file.Close, nil
+	}
+	if err := file.Close(); err != nil {
+		return nil, nil, err
+	}
+	if !errors.Is(err, backup.ErrForeign) {
+		return nil, nil, err
+	}
+	stream, err := source.OpenServer(ctx, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r, err = backup.Open(stream); err != nil {
+		return nil, nil, errors.Join(err, stream.Close())
+	}
+	return r, stream.Close, nil
+}

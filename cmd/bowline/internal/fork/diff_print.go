@@ -1,0 +1,135 @@
+package fork
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/pmezard/go-difflib/difflib"
+	"sigs.k8s.io/yaml"
+
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/cli"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/difference"
+)
+
+func (f *diffFlags) print(to io.Writer, changes []difference.Change) error {
+	switch {
+	case f.output == "json":
+		return printChangesJSON(to, changes)
+	case f.patch:
+		return printPatches(to, changes)
+	case len(changes) == 0:
+		_, err := fmt.Fprintln(to, "Nothing differs.")
+		return err
+	}
+	return printChanges(to, changes)
+}
+
+// changedObject is one element of the JSON output.
+type changedObject struct {
+	Change string `json:"change"`
+	// Resource is the resource and its group, as in deployments.apps.
+	Resource  string `json:"resource"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Fields lists the changed fields; it is set only for objects that exist in both states.
+	Fields []difference.Field `json:"fields,omitempty"`
+}
+
+func printChangesJSON(to io.Writer, changes []difference.Change) error {
+	list := make([]changedObject, len(changes))
+	for i, c := range changes {
+		list[i] = changedObject{
+			Change: c.What, Resource: c.Key.GroupResource().String(), Namespace: c.Key.Namespace(), Name: c.Key.Name(),
+		}
+		if c.What == difference.Changed {
+			list[i].Fields = difference.Fields(c.Before, c.After)
+		}
+	}
+	return cli.PrintJSON(to, map[string]any{"changes": list})
+}
+
+// maxFields limits the number of fields that the table shows per object.
+const maxFields = 3
+
+func printChanges(to io.Writer, changes []difference.Change) error {
+	counts := map[string]int{}
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "CHANGE\tRESOURCE\tNAMESPACE\tNAME\tFIELDS")
+	for _, c := range changes {
+		counts[c.What]++
+		var fields []difference.Field
+		if c.What == difference.Changed {
+			fields = difference.Fields(c.Before, c.After)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", c.What, c.Key.GroupResource(), c.Key.Namespace(), c.Key.Name(), summarizeFields(fields))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(to, "%d added, %d changed, %d removed.\n",
+		counts[difference.Added], counts[difference.Changed], counts[difference.Removed])
+	return err
+}
+
+// summarizeFields formats the changed fields for one row of the table.
+func summarizeFields(fields []difference.Field) string {
+	var parts []string
+	for i, f := range fields {
+		if i == maxFields {
+			parts = append(parts, fmt.Sprintf("and %d more", len(fields)-maxFields))
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%s: %s -> %s", f.Path, summarizeValue(f.Before), summarizeValue(f.After)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// summarizeValue returns a value as JSON, truncated to 40 characters.
+func summarizeValue(value any) string {
+	const most = 40
+	if value == nil {
+		return "none"
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return "?"
+	}
+	if runes := []rune(string(text)); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return string(text)
+}
+
+func printPatches(to io.Writer, changes []difference.Change) error {
+	for _, c := range changes {
+		before, err := yamlLines(c.Before)
+		if err != nil {
+			return err
+		}
+		after, err := yamlLines(c.After)
+		if err != nil {
+			return err
+		}
+		name := fmt.Sprintf("%s/%s", c.Key.GroupResource(), c.Key.Name())
+		if ns := c.Key.Namespace(); ns != "" {
+			name += " in " + ns
+		}
+		patch := difflib.UnifiedDiff{A: before, B: after, FromFile: "a/" + name, ToFile: "b/" + name, Context: 3}
+		if err := difflib.WriteUnifiedDiff(to, patch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// yamlLines returns the lines of an object in YAML, or nil if the object is absent.
+func yamlLines(content map[string]any) ([]string, error) {
+	if content == nil {
+		return nil, nil
+	}
+	text, err := yaml.Marshal(content)
+	return difflib.SplitLines(strings.TrimSuffix(string(text), "\n")), err
+}

@@ -1,0 +1,182 @@
+// Package newproject implements bowline new.
+package newproject
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/cli"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/scaffold"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/terminal"
+)
+
+// Command returns the bowline new command.
+func Command() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "new",
+		Short: "Make a new project: a controller of a kind of your own",
+		Long:  "Makes the folder of a new project, which builds and whose tests pass as it is.",
+		Example: `  # A controller of the kind Greeting.
+  bowline new controller greeter --group example.com --kind Greeting`,
+		Args: cli.KnownSubcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		SuggestionsMinimumDistance: 2,
+	}
+	cmd.AddCommand(newControllerCommand())
+	return cmd
+}
+
+const newControllerHelp = `Makes a folder with a Go project: a kind of your own as Go types, its definition, a controller of it, and tests, of which one
+runs the controller once for each thing that can go wrong. The controller keeps a ConfigMap for each object, for you to
+replace by what you want to manage. docs/tutorial.md goes on from there.
+
+The project builds as it is, without the network where Bowline itself was built: its go.mod and go.sum are complete. It is built
+with the Bowline that this command is of: a release, or, of a development build, the checkout, by a replace directive. What is
+generated is made by controller-gen, a tool of the project's own: go generate ./... runs it.
+
+Nothing is overwritten, and nothing half-made is left behind.
+
+Exit codes: 0 done; 1 failed; 2 the command line is wrong.`
+
+// newControllerFlags holds the parsed flags of bowline new controller.
+type newControllerFlags struct {
+	project         scaffold.Controller
+	folder, bowline string
+}
+
+func newControllerCommand() *cobra.Command {
+	var flags newControllerFlags
+	cmd := &cobra.Command{
+		Use:   "controller NAME --group GROUP --kind KIND",
+		Short: "Make the project of a controller of a kind of your own",
+		Long:  newControllerHelp,
+		Example: `  # A folder greeter, with the Go module example.com/greeter and the kind Greeting of the group example.com.
+  bowline new controller greeter --group example.com --kind Greeting
+
+  # Another version, plural and module.
+  bowline new controller dns --group net.example.com --kind DNSRecord --version v1alpha1 \
+    --plural dnsentries --module github.com/example/dns
+
+  # Built with a checkout of bowline.
+  bowline new controller greeter --group example.com --kind Greeting --bowline ../bowline`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			flags.project.Name = args[0]
+			return cli.UntilSignal(cmd.Context(), func(ctx context.Context) error {
+				return flags.run(ctx, terminal.NewScreen(cmd.OutOrStdout(), cmd.ErrOrStderr()))
+			})
+		},
+	}
+	flags.add(cmd)
+	return cmd
+}
+
+func (f *newControllerFlags) add(cmd *cobra.Command) {
+	set := cmd.Flags()
+	set.StringVar(&f.project.Group, "group", "", "API `group` of the kind: a DNS name of yours, such as example.com")
+	set.StringVar(&f.project.Kind, "kind", "", "`kind` in CamelCase, such as Greeting")
+	set.StringVar(&f.project.Version, "version", "v1", "API `version` of the kind")
+	set.StringVar(&f.project.Plural, "plural", "", "`name` of many of the kind (default: as the grammar of English has it)")
+	set.StringVar(&f.project.Module, "module", "", "Go `module` of the project (default: GROUP/NAME)")
+	set.StringVar(&f.folder, "folder", "", "`folder` to make (default: NAME, in this one)")
+	set.StringVar(&f.bowline, "bowline", "",
+		"what the project is built with: `VERSION` or folder of a checkout (default: what this command was built from)")
+	cli.CompleteFlag(cmd, "version", []string{"v1", "v1beta1", "v1alpha1"})
+	for _, flag := range []string{"group", "kind", "plural", "module"} {
+		cli.CompleteFlag(cmd, flag, nil)
+	}
+	for _, flag := range []string{"folder", "bowline"} {
+		if err := cmd.MarkFlagDirname(flag); err != nil {
+			panic(err) // the flag is defined above
+		}
+	}
+}
+
+// run creates the project.
+func (f *newControllerFlags) run(ctx context.Context, to *terminal.Screen) (err error) {
+	project := &f.project
+	if err := project.Complete(); err != nil {
+		return cli.Usagef("%w", err)
+	}
+	if f.folder == "" {
+		f.folder = project.Name
+	}
+	folder, err := filepath.Abs(f.folder)
+	if err != nil {
+		return err
+	}
+	if err := scaffold.Check(folder); err != nil {
+		return err
+	}
+	if f.bowline == "" {
+		project.Bowline, err = scaffold.Running()
+	} else {
+		project.Bowline, err = scaffold.Named(f.bowline)
+	}
+	if err != nil {
+		return cli.Usagef("%w", err)
+	}
+	incomplete := project.Bowline.Sum(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	files, err := project.Files()
+	if err != nil {
+		return err
+	}
+	if err := scaffold.Write(folder, files); err != nil {
+		return err
+	}
+	f.printNextSteps(to, incomplete, workspace(ctx, folder))
+	return nil
+}
+
+// workspace returns the go.work file that applies to a folder, or an empty string. In a workspace, Go builds
+// only the listed modules.
+func workspace(ctx context.Context, folder string) string {
+	env := exec.CommandContext(ctx, "go", "env", "GOWORK")
+	env.Dir = folder
+	answer, err := env.Output()
+	if file := strings.TrimSpace(string(answer)); err == nil && file != "off" {
+		return file
+	}
+	return ""
+}
+
+// printNextSteps prints the next steps for a new project. The error incomplete is the reason why go.sum lacks
+// the checksums of the Bowline release, if it does; workspace is the go.work file that the project has to be
+// added to, if there is one.
+func (f *newControllerFlags) printNextSteps(to *terminal.Screen, incomplete error, workspace string) {
+	project := f.project
+	to.Println(to.Out.Color(terminal.Bold, fmt.Sprintf("%s is the project of a controller of %s.%s, as the Go module %s.",
+		f.folder, project.Plural, project.Group, project.Module)))
+	if project.Bowline.Folder == "" {
+		to.Println("It is built with Bowline " + project.Bowline.Version + ".")
+	} else {
+		to.Println("It is built with the checkout of Bowline in " + project.Bowline.Folder + ": see replace in its go.mod.")
+	}
+	to.Println("")
+	if _, err := exec.LookPath("go"); err != nil {
+		to.Println("    # There is no Go on the PATH: install it first, from https://go.dev/dl")
+	}
+	to.Println("    cd " + terminal.ShellQuote(f.folder))
+	if workspace != "" {
+		to.Println("    go work use .          # since this is in the workspace of " + workspace)
+	}
+	switch {
+	case incomplete != nil:
+		to.Println("    go mod tidy            # go.sum is not complete: " + strings.ReplaceAll(incomplete.Error(), "\n", " "))
+	case project.Bowline.Other:
+		to.Println("    go mod tidy            # since that Bowline may need other libraries than this one")
+	}
+	to.Println("    go test ./...          # what it does, in milliseconds, and whatever goes wrong")
+	to.Println("    bowline up -f crd      # a server that knows the kind; go on with README.md")
+	to.Println("")
+}

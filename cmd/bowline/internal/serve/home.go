@@ -1,0 +1,90 @@
+// Package serve contains the code that bowline up and bowline fork share: a server's certificates and
+// kubeconfig, the selection of controllers, and the tuning of the garbage collector.
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
+	"github.com/bowline-dev/bowline/internal/auth/pki"
+)
+
+// Home holds the certificates of a server and the paths of its files.
+type Home struct {
+	Keys       *pki.Keeper
+	Folder     state.Folder // of the plane's identity and objects; empty if ephemeral
+	Kubeconfig string
+	Networks   string // folder for the records of networks
+	Ingress    string // folder for nginx's files
+
+	lock      *state.Lock // nil if ephemeral
+	temporary string      // folder to remove on Close; empty if not ephemeral
+}
+
+// OpenEphemeral creates a Home in a temporary folder, with new certificates. The caller closes it.
+func OpenEphemeral(hosts []string) (*Home, error) {
+	temporary, err := os.MkdirTemp("", "bowline-")
+	if err != nil {
+		return nil, fmt.Errorf("making a temporary folder: %w", err)
+	}
+	folder := state.Folder(temporary)
+	h := &Home{Kubeconfig: folder.Kubeconfig(), Networks: folder.Networks(), Ingress: folder.Ingress(), temporary: temporary}
+	if h.Keys, err = pki.New(hosts); err != nil {
+		return nil, errors.Join(fmt.Errorf("making certificates: %w", err), h.Close())
+	}
+	return h, nil
+}
+
+// Open locks the state folder data, or the user's default folder if data is empty, and loads or creates the
+// certificates. The caller closes it.
+func Open(data string, hosts []string) (*Home, error) {
+	folder, err := state.Default()
+	if data != "" {
+		folder, err = state.At(data)
+	}
+	if err != nil {
+		return nil, err
+	}
+	lock, err := folder.Lock()
+	if err != nil {
+		return nil, err
+	}
+	h := &Home{
+		Folder: folder, Kubeconfig: folder.Kubeconfig(), Networks: folder.Networks(), Ingress: folder.Ingress(), lock: lock,
+	}
+	if h.Keys, err = pki.Open(folder.Certificates(), hosts); err != nil {
+		return nil, errors.Join(fmt.Errorf("keeping certificates: %w", err), h.Close())
+	}
+	return h, nil
+}
+
+// Publish writes the kubeconfig for the given server URL, and adds the URL to the lock file.
+func (h *Home) Publish(server string) error {
+	admin := h.Keys.Admin()
+	key, err := admin.KeyPEM()
+	if err != nil {
+		return err
+	}
+	access := state.Access{Server: server, Authority: h.Keys.AuthorityPEM(), Certificate: admin.CertPEM(), Key: key}
+	if err := state.WriteKubeconfig(h.Kubeconfig, access); err != nil {
+		return err
+	}
+	if h.lock == nil {
+		return nil
+	}
+	return h.lock.Announce(state.Holder{PID: os.Getpid(), Address: server, Kubeconfig: h.Kubeconfig})
+}
+
+// Close releases the lock, or removes the temporary folder.
+func (h *Home) Close() error {
+	var err error
+	if h.temporary != "" {
+		err = os.RemoveAll(h.temporary)
+	}
+	if h.lock != nil {
+		err = errors.Join(err, h.lock.Release())
+	}
+	return err
+}

@@ -1,0 +1,60 @@
+package serve
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+)
+
+// PauseGC disables garbage collection until LimitGarbage is called, unless GOGC is set. Nearly all data that
+// the server reads from disk at startup stays in memory, and marking the growing heap would be a quarter of
+// the work.
+func PauseGC() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(-1)
+	}
+}
+
+// LimitGarbage limits garbage to less than the runtime's default of 100 percent of the live heap, unless GOGC
+// is set. Live data is mostly stored objects. With more of them, collections become rarer and more garbage
+// accumulates between them, so the percentage shrinks as the heap grows.
+func LimitGarbage() {
+	if os.Getenv("GOGC") == "" {
+		adjustGC(0)
+	}
+}
+
+// adjustGC sets the GC percentage for the current live heap, and schedules itself to run after the next
+// collection, when the live heap has been measured again.
+func adjustGC(before int) {
+	percent := garbagePercent(liveHeap())
+	if percent != before {
+		debug.SetGCPercent(percent)
+	}
+	runtime.AddCleanup(new(gcSentinel), adjustGC, percent)
+}
+
+// gcSentinel is allocated without references, so that the next collection runs its cleanup.
+type gcSentinel struct{ _ *gcSentinel }
+
+// liveHeap returns the number of bytes that the last collection found live.
+func liveHeap() uint64 {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	return live[0].Value.Uint64()
+}
+
+// garbagePercent returns the GC percentage for a heap with live bytes. For 100,000 objects of 1 KiB, 70
+// percent needs a sixth less memory than 100 percent; for a million objects, 55 percent needs a tenth less
+// than 70 percent. The GC cost per create does not grow with the heap; it only grows as the percentage
+// shrinks (measured in bench/ with go run . -row '00,000|1 M', with GOGC=100, GOGC=70, and without GOGC).
+func garbagePercent(live uint64) int {
+	switch {
+	case live < 512<<20:
+		return 70
+	case live < 2<<30:
+		return 55
+	}
+	return 40
+}

@@ -1,0 +1,16 @@
+package serve
+
+import "testing"
+
+// TestGarbageShrinksAsTheHeapGrows checks that the GC percentage decreases as the heap grows.
+func TestGarbageShrinksAsTheHeapGrows(t *testing.T) {
+	t.Parallel()
+	before := 100
+	for _, live := range []uint64{0, 600 << 20, 2 << 30} {
+		percent := garbagePercent(live)
+		if percent >= before {
+			t.Errorf("with %d MiB alive there may be %d %% of garbage, and with less %d %%", live>>20, percent, before)
+		}
+		before = percent
+	}
+}

@@ -1,0 +1,47 @@
+package serve
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/cli"
+)
+
+func TestControllersAreSelectedAsKubeControllerManagerDoes(t *testing.T) {
+	t.Parallel()
+	known := []string{"garbage", "namespace"}
+	for list, want := range map[string]Selection{
+		"*":                  {List: []string{"*"}},
+		"*,network":          {List: []string{"*"}, Network: true},
+		"network":            {List: []string{}, Network: true},
+		"":                   {List: []string{}},
+		"*,-namespace":       {List: []string{"*", "-namespace"}},
+		"namespace, network": {List: []string{"namespace"}, Network: true},
+		"-network,network,*": {List: []string{"*"}},
+		"network,-network,*": {List: []string{"*"}, Network: true},
+		"*,network,ingress":  {List: []string{"*"}, Network: true, Ingress: true},
+		"ingress,-network":   {List: []string{}, Ingress: true},
+	} {
+		var entries []string
+		if list != "" {
+			entries = strings.Split(list, ",")
+		}
+		got, err := SelectControllers(entries, known)
+		if err != nil || !slices.Equal(got.List, want.List) || got.List == nil || got.Network != want.Network || got.Ingress != want.Ingress {
+			t.Errorf("%q: got %+v (%v), want %+v", list, got, err, want)
+		}
+	}
+}
+
+func TestUnknownControllerIsAnErrorThatListsTheKnown(t *testing.T) {
+	t.Parallel()
+	for _, entry := range []string{"netwrok", "-netwrok", "", "--namespace"} {
+		_, err := SelectControllers([]string{"*", entry}, []string{"namespace"})
+		var usage *cli.UsageError
+		if !errors.As(err, &usage) || !strings.Contains(err.Error(), "ingress, namespace, network") {
+			t.Errorf("%q: error %v", entry, err)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package up
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/serve"
+	"github.com/bowline-dev/bowline/internal/store"
+)
+
+// startPlane starts a plane that listens on a TLS socket and, if its objects are on disk, has the same
+// identity after a restart. It transfers ownership of storage to the plane.
+func (p *plan) startPlane(ctx context.Context, home *serve.Home, kept *storage) (*bowline.Plane, error) {
+	options := bowline.Options{
+		Listen:      p.flags.listen,
+		TLS:         home.Keys.ServerConfig(),
+		Authority:   home.Keys.AuthorityPEM(),
+		Controllers: serve.PlaneControllers(p.controllers.List),
+		Logger:      p.log,
+
+		TracerProvider: p.traces,
+	}
+	if kept != nil {
+		options.ID, options.Storage, options.AcceptDamage = kept.planeID, kept, p.flags.acceptDamage
+	}
+	plane, err := bowline.Start(ctx, options)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%s is in use by another program: stop that one, or choose another address with --listen "+
+			"(port 0 takes any free one)", p.flags.listen)
+	}
+	var damaged *store.DamagedError
+	if errors.As(err, &damaged) {
+		return nil, fmt.Errorf("%w\nNothing was changed. Make another folder of a backup with bowline restore, or serve all the "+
+			"rest, and delete what is damaged, with --accept-damage; bowline verify --data looks through everything", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if kept != nil {
+		if err := kept.writeIdentity(); err != nil {
+			return nil, errors.Join(err, plane.Close())
+		}
+	}
+	return plane, nil
+}

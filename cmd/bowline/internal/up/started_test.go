@@ -1,0 +1,14 @@
+package up
+
+import (
+	"testing"
+	"time"
+)
+
+func TestProcessStartsBeforeMain(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	if start := ProcessStart(now); start.After(now) || now.Sub(start) > time.Hour {
+		t.Errorf("started at %v, it is %v", start, now)
+	}
+}

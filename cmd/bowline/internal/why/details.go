@@ -1,0 +1,94 @@
+package why
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/terminal"
+	"github.com/bowline-dev/bowline/internal/why"
+)
+
+// details returns the lines below the first line of a run. Each group of lines starts with a label.
+func (t *tree) details(run *why.Run) []string {
+	var lines []string
+	add := func(word string, texts ...string) {
+		for k, text := range texts {
+			if k > 0 {
+				word = ""
+			}
+			text = strings.ReplaceAll(text, "\n", " ")
+			lines = append(lines, t.to.Color(terminal.Faint, fmt.Sprintf("%-9s", word))+" "+text)
+		}
+	}
+	var causes, done []string
+	for k := range run.Causes {
+		causes = append(causes, t.cause(&run.Causes[k]))
+	}
+	if run.MoreCauses > 0 {
+		causes = append(causes, fmt.Sprintf("and %d more", run.MoreCauses))
+	}
+	done = append(done, run.Acts...)
+	for k := range run.Writes {
+		done = append(done, t.write(&run.Writes[k]))
+	}
+	if run.MoreWrites > 0 {
+		done = append(done, fmt.Sprintf("and %d writes more", run.MoreWrites))
+	}
+	add("because", causes...)
+	add("compared", run.Notes...)
+	add("did", done...)
+	if run.Err != "" {
+		add("failed", run.Err)
+	}
+	if run.RequeueAfter > 0 {
+		add("next", "again in "+terminal.FormatDuration(run.RequeueAfter))
+	}
+	return lines
+}
+
+// name returns the name of an object, or "it" for the object of the report.
+func (t *tree) name(o why.Object) string {
+	if o == t.report.Object {
+		return "it"
+	}
+	return o.String()
+}
+
+func (t *tree) cause(c *why.Cause) string {
+	switch c.Kind {
+	case why.Changed, why.Started, why.Resynced:
+		return strings.Replace(c.String(), c.Object.String(), t.name(c.Object), 1)
+	}
+	return c.String()
+}
+
+var pastTense = map[string]string{"create": "created", "update": "updated", "patch": "patched", "apply": "applied",
+	"delete": "deleted", "deletecollection": "deleted all"}
+
+func (t *tree) write(w *why.Write) string {
+	what := t.name(w.Object)
+	if w.Object.Name == "" {
+		what = strings.TrimSuffix(w.Object.String(), "/") // a collection
+	}
+	switch {
+	case w.Subresource != "" && what == "it":
+		what = "its " + w.Subresource
+	case w.Subresource != "":
+		what = "the " + w.Subresource + " of " + what
+	}
+	if w.Err != "" {
+		return t.to.Color(terminal.Red, fmt.Sprintf("could not %s %s", w.Verb, what)) + ": " + w.Err
+	}
+	done := pastTense[w.Verb]
+	if done == "" {
+		done = w.Verb
+	}
+	text := done + " " + what
+	switch {
+	case w.Unchanged:
+		text += t.to.Color(terminal.Yellow, ", which changed nothing")
+	case w.Revision != 0 && !w.Deleting: // the revision of a deletion is that of the last state
+		text += fmt.Sprintf(" (revision %d)", w.Revision)
+	}
+	return text
+}

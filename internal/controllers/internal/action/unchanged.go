@@ -1,0 +1,72 @@
+package action
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/client"
+)
+
+// ErrStaleCache is returned by preconditions, such as Unchanged, if the server's objects differ from those
+// the decision was based on. A controller need not retry: when the cache catches up, the change triggers a
+// new decision.
+var ErrStaleCache = errors.New("the cache is stale")
+
+// Unchanged checks that the server still has objects in the observed versions. It guards a write to another
+// object that depends on them. The server rejects an update of an object that has changed. It does not reject
+// a new pod of a ReplicaSet that was scaled down since the observation, for example when two controllers run
+// and the cache of one is late.
+type Unchanged[T client.Object] struct {
+	Resource schema.GroupVersionResource
+	Objects  []T
+}
+
+func (c Unchanged[T]) String() string {
+	return fmt.Sprintf("check that %d %s are unchanged", len(c.Objects), c.Resource.Resource)
+}
+
+func (c Unchanged[T]) Do(ctx context.Context, exec *Executor) error {
+	return RetryIfSlow(func() error { return c.Check(ctx, exec) })
+}
+
+// Check compares once. See Precondition.
+func (c Unchanged[T]) Check(ctx context.Context, exec *Executor) error {
+	live := client.Of[*metav1.PartialObjectMetadata](exec.Client, c.Resource)
+	for _, seen := range c.Objects {
+		is, err := live.Get(ctx, seen.GetNamespace(), seen.GetName())
+		switch err = ClassifyNotFound(err, c.Resource, seen.GetName()); {
+		case IsGone(err):
+			return fmt.Errorf("%w: %s no longer exists", ErrStaleCache, nameOf(c.Resource, seen))
+		case err != nil:
+			return err
+		case is.UID != seen.GetUID() || is.ResourceVersion != seen.GetResourceVersion():
+			return fmt.Errorf("%w: %s has changed", ErrStaleCache, nameOf(c.Resource, seen))
+		}
+	}
+	return nil
+}
+
+// The server's answers to preconditions are valid for maxAnswerAge. If an answer takes longer than that to
+// arrive, it is requested again, up to maxAttempts times.
+const (
+	maxAnswerAge = 2 * time.Second
+	maxAttempts  = 3
+)
+
+// RetryIfSlow calls ask, which reads from the server, again while a call takes longer than maxAnswerAge: the
+// answer shows the state at the time of the request, and a write that relies on an old answer may undo what
+// others have done since. It returns the error of ask, or an error if all attempts were too slow.
+func RetryIfSlow(ask func() error) error {
+	for range maxAttempts {
+		asked := time.Now()
+		if err := ask(); err != nil || time.Since(asked) < maxAnswerAge {
+			return err
+		}
+	}
+	return fmt.Errorf("the server took longer than %s to answer, so its state may have changed since; retrying later", maxAnswerAge)
+}

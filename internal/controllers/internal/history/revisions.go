@@ -1,0 +1,123 @@
+package history
+
+import (
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/ownership"
+)
+
+// Workload is the set whose templates are recorded.
+type Workload struct {
+	ownership.Owner
+	Template *corev1.PodTemplateSpec
+	// Collisions is the collision count in the workload's status; nil means 0.
+	Collisions *int32
+	// Hash returns the suffix of the name of a template's revision for a collision count.
+	Hash func(data []byte, collisions *int32) string
+	// Label is the label of a revision that holds its hash.
+	Label string
+}
+
+// Revisions is the history of a workload.
+type Revisions struct {
+	// Current is the revision of the workload's template, which either exists or is created by Actions. Old
+	// are the others, the oldest first.
+	Current *appsv1.ControllerRevision
+	Old     []*appsv1.ControllerRevision
+	// Duplicates are the revisions in Old that have the template of Current, as when two controllers recorded
+	// it under different names.
+	Duplicates []*appsv1.ControllerRevision
+	// Collisions is the workload's collision count including newly found collisions.
+	Collisions *int32
+	// Actions adopts and releases revisions, and creates the revision of a new template or renumbers that of
+	// a restored one.
+	Actions []action.Action
+}
+
+// Resolve finds a workload's history in seen, the revisions that it controls and those without a controller.
+// named returns the revision of the namespace with a name, or nil. The result of named may be newer than
+// seen.
+func Resolve(w Workload, seen []*appsv1.ControllerRevision, named func(string) *appsv1.ControllerRevision) (Revisions, error) {
+	data, err := EncodeTemplate(w.Template)
+	if err != nil {
+		return Revisions{}, err
+	}
+	claims := ownership.Claim(w.Owner, seen)
+	line := Revisions{Old: append(claims.Owned, claims.Adopted...), Collisions: w.Collisions, Actions: claims.Actions(w.Owner, Resource)}
+	slices.SortFunc(line.Old, byNumber)
+	var last *appsv1.ControllerRevision
+	for _, r := range line.Old {
+		last = r
+		if hasTemplate(r, w.Template, data) {
+			if line.Current != nil {
+				line.Duplicates = append(line.Duplicates, line.Current)
+			}
+			line.Current = r
+		}
+	}
+	switch {
+	case last == nil:
+		line.create(w, data, 1, named)
+	case line.Current == nil:
+		line.create(w, data, last.Revision+1, named)
+	default:
+		line.Old = slices.DeleteFunc(line.Old, func(r *appsv1.ControllerRevision) bool { return r == line.Current })
+	}
+	if last != nil && last != line.Current && line.Current.UID != "" && line.Current.Revision <= last.Revision {
+		// An old template was restored.
+		line.Current = line.Current.DeepCopy()
+		line.Current.Revision = last.Revision + 1
+		line.Actions = append(line.Actions, action.Update[*appsv1.ControllerRevision]{Resource: Resource, Object: line.Current})
+	}
+	return line, nil
+}
+
+// create sets Current to a new revision of the template. Its name is a hash of the template, so concurrent
+// controllers create the same revision.
+func (l *Revisions) create(w Workload, data []byte, number int64, named func(string) *appsv1.ControllerRevision) {
+	owner := w.Object
+	hash := w.Hash(data, l.Collisions)
+	for there := named(revisionName(owner.GetName(), hash)); there != nil; there = named(revisionName(owner.GetName(), hash)) {
+		if metav1.IsControlledBy(there, owner) && hasTemplate(there, w.Template, data) {
+			l.Current = there
+			return
+		}
+		l.Collisions = increment(l.Collisions) // the name is taken, by another template of the same hash or by another owner's revision
+		hash = w.Hash(data, l.Collisions)
+	}
+	labels := map[string]string{}
+	maps.Copy(labels, w.Template.Labels)
+	labels[w.Label] = hash
+	l.Current = &appsv1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: revisionName(owner.GetName(), hash), Namespace: owner.GetNamespace(), Labels: labels,
+			Annotations:     maps.Clone(owner.GetAnnotations()),
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, w.Kind)},
+		},
+		Data: runtime.RawExtension{Raw: data}, Revision: number,
+	}
+	l.Actions = append(l.Actions, action.Create[*appsv1.ControllerRevision]{Resource: Resource, Object: l.Current})
+}
+
+func increment(collisions *int32) *int32 {
+	count := int32(1)
+	if collisions != nil {
+		count = *collisions + 1
+	}
+	return &count
+}
+
+// maxOwnerName is how many bytes of a workload's name go into the names of its revisions, which leaves room
+// for a hash.
+const maxOwnerName = 223
+
+func revisionName(owner, hash string) string {
+	return owner[:min(len(owner), maxOwnerName)] + "-" + hash
+}

@@ -1,0 +1,117 @@
+package podset_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podset"
+)
+
+// run is a controller whose plan has one claim, a precondition and two actions, and which carries the plan
+// out at most once.
+type run struct {
+	sets client.Resource[*appsv1.StatefulSet]
+	// claim and keep are the durations of the claim and of each of the actions. If scaled is set, another
+	// client changes the set during the claim. If behind is set, the precondition fails after a slow claim or
+	// after the first action.
+	claim, keep    time.Duration
+	scaled, behind bool
+	claimed        atomic.Bool
+	// kept counts the actions that ran.
+	kept atomic.Int32
+}
+
+// step is a function that serves as an action.
+type step func(ctx context.Context) error
+
+func (step) String() string { return "a test" }
+
+func (s step) Do(ctx context.Context, _ *action.Executor) error { return s(ctx) }
+
+func (r *run) decide(s podset.Observed[*appsv1.StatefulSet]) (podset.Plan[appsv1.StatefulSetStatus], error) {
+	plan := podset.Plan[appsv1.StatefulSetStatus]{Status: s.Set.Status}
+	if s.Set.Generation > 1 || r.kept.Load() > 0 {
+		return plan, nil
+	}
+	claim := step(func(ctx context.Context) (err error) {
+		defer r.claimed.Store(r.claim > 0)
+		time.Sleep(r.claim)
+		if r.scaled {
+			size := []byte(`{"spec":{"replicas":0}}`)
+			_, err = r.sets.Patch(ctx, "default", "web", "", types.MergePatchType, size, metav1.PatchOptions{})
+		}
+		return err
+	})
+	ask := step(func(context.Context) error {
+		if r.behind && (r.claimed.Load() || r.kept.Load() > 0) {
+			return action.ErrStaleCache
+		}
+		return nil
+	})
+	keep := step(func(context.Context) error {
+		r.kept.Add(1)
+		time.Sleep(r.keep)
+		return nil
+	})
+	plan.Claim, plan.Apply = []action.Action{claim}, []action.Action{ask, keep, keep}
+	return plan, nil
+}
+
+// The actions depend on the set and its pods as they are when the actions run, not as they were when the
+// claim began.
+func TestNothingIsKeptOfWhatChangedMeanwhile(t *testing.T) {
+	t.Parallel()
+	const long = 30 * time.Second
+	for name, c := range map[string]struct {
+		*run
+		want int32
+	}{
+		"all is quick":                  {&run{behind: true}, 2},
+		"all is slow":                   {&run{claim: long, keep: long}, 2},
+		"the set is scaled meanwhile":   {&run{claim: long, scaled: true}, 0},
+		"its pods are others by then":   {&run{claim: long, behind: true}, 0},
+		"its pods are its own new ones": {&run{keep: long, behind: true}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := c.run
+			bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+				r.sets = bowlinetest.Client[*appsv1.StatefulSet](t, p)
+				set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}
+				set.Spec.Template = trial.Web()
+				set.Spec.Selector = &metav1.LabelSelector{MatchLabels: set.Spec.Template.Labels}
+				if _, err := r.sets.Create(t.Context(), set, metav1.CreateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(2 * time.Minute)
+				if kept := r.kept.Load(); kept != c.want {
+					t.Errorf("%d of two actions were carried out, not %d", kept, c.want)
+				}
+			}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
+				r.keeper(m)
+				return nil
+			}))
+		})
+	}
+}
+
+func (r *run) keeper(m *controller.Manager) {
+	podset.Add(m, podset.Config[*appsv1.StatefulSet, appsv1.StatefulSetStatus]{
+		Name: "test", Component: "test", Workers: 1,
+		Resource: appsv1.SchemeGroupVersion.WithResource("statefulsets"), Kind: appsv1.SchemeGroupVersion.WithKind("StatefulSet"),
+		Selector: func(s *appsv1.StatefulSet) *metav1.LabelSelector { return s.Spec.Selector },
+		Status:   func(s *appsv1.StatefulSet) *appsv1.StatefulSetStatus { return &s.Status },
+		Decide:   r.decide,
+	})
+}

@@ -1,0 +1,111 @@
+package golden
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Step is a recorded request with its response, or a pause. testdata/README.md describes the fields.
+type Step struct {
+	Method, Path string
+	Headers      map[string]string
+	Body         string
+	Save         map[string]string
+	Response     Response
+	StatusOnly   bool `json:"status_only"`
+	Subset       []string
+	Sleep        float64 // seconds
+}
+
+// Response is a recorded response. Header names are in lower case.
+type Response struct {
+	Status  int
+	Headers map[string]string
+	// Body is JSON: an object, a list of the events of a watch, or a quoted text.
+	Body json.RawMessage
+}
+
+// JSON returns the parsed body, which the caller may modify.
+func (r *Response) JSON(t testing.TB) any {
+	t.Helper()
+	return parse(t, r.Body)
+}
+
+func parse(t testing.TB, data []byte) (v any) {
+	t.Helper()
+	if err := json.Unmarshal(data, &v); err != nil {
+		t.Fatalf("%v in %s", err, data)
+	}
+	return v
+}
+
+// File reads a file in testdata, from any directory of the module.
+func File(t testing.TB, name string) []byte {
+	t.Helper()
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		data, err := os.ReadFile(filepath.Join(root, "internal", "golden", "testdata", name))
+		if err == nil {
+			return data
+		}
+		above := filepath.Dir(root)
+		if !os.IsNotExist(err) || above == root {
+			t.Fatalf("internal/golden/testdata/%s is in no folder above this test: %v", name, err)
+		}
+		root = above
+	}
+}
+
+// Steps returns the steps of a file, such as pods.json.
+func Steps(t testing.TB, file string) []Step {
+	t.Helper()
+	var steps []Step
+	if err := json.Unmarshal(File(t, file), &steps); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return steps
+}
+
+// serverSet lists the fields that differ between runs.
+var serverSet = []string{"uid", "resourceVersion", "creationTimestamp", "managedFields", "lastTransitionTime"}
+
+// listAtEnd matches a text that ends with a list in brackets, which has no fixed order in a real server.
+var listAtEnd = regexp.MustCompile(`(?s)^(.*?: )\[(.*)\]$`)
+
+// Normalize returns a JSON value without what differs between runs: fields that the server sets, and the order of
+// lists.
+func Normalize(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		kept := map[string]any{}
+		for name, value := range v {
+			if !slices.Contains(serverSet, name) {
+				kept[name] = Normalize(value)
+			}
+		}
+		return kept
+	case []any:
+		kept := make([]any, len(v))
+		for i := range v {
+			kept[i] = Normalize(v[i])
+		}
+		slices.SortFunc(kept, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		return kept
+	case string:
+		if parts := listAtEnd.FindStringSubmatch(v); parts != nil {
+			items := strings.Split(parts[2], ", ")
+			slices.Sort(items)
+			return parts[1] + strings.Join(items, ", ")
+		}
+	}
+	return v
+}

@@ -1,0 +1,61 @@
+package ownership
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+
+// detachedObject is a custom resource whose managedFields are held outside its map. The library then
+// accesses them without converting the map, and does not compare them as part of the object.
+type detachedObject struct {
+	*unstructured.Unstructured
+	entries []metav1.ManagedFieldsEntry
+}
+
+// GetManagedFields implements metav1.Object.
+func (b *detachedObject) GetManagedFields() []metav1.ManagedFieldsEntry { return b.entries }
+
+// SetManagedFields implements metav1.Object.
+func (b *detachedObject) SetManagedFields(entries []metav1.ManagedFieldsEntry) { b.entries = entries }
+
+func (b *detachedObject) ownership() []metav1.ManagedFieldsEntry { return b.entries }
+
+func (b *detachedObject) typed(t *typed.ParseableType) (*typed.TypedValue, error) {
+	return t.FromUnstructured(b.Object, typed.AllowDuplicates)
+}
+
+// detach returns a custom resource before and after a write in this form. It returns false for other
+// objects, and for objects with owners in several versions, for which the library converts the objects.
+func (e *endpoint) detach(before, after runtime.Object) (was, is *detachedObject, plain bool) {
+	old, ok := e.detachOne(before)
+	if !ok {
+		return nil, nil, false
+	}
+	next, ok := e.detachOne(after)
+	if !ok {
+		return nil, nil, false
+	}
+	if len(old.entries) > 0 { // the comparison detects whether a write removes managedFields, and ownership of them
+		old.Object["metadata"].(map[string]any)["managedFields"] = []any{map[string]any{}}
+	}
+	return old, next, true
+}
+
+func (e *endpoint) detachOne(obj runtime.Object) (*detachedObject, bool) {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return nil, false
+	}
+	entries, plain := plainEntries(u)
+	if !plain {
+		return nil, false
+	}
+	for _, entry := range entries {
+		if entry.APIVersion != e.gvk.GroupVersion().String() {
+			return nil, false
+		}
+	}
+	return &detachedObject{withoutOwnership(u).(*unstructured.Unstructured), entries}, true
+}

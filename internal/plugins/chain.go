@@ -1,0 +1,68 @@
+// Package plugins has the admission plugins that every plane runs (namespace lifecycle, the taint of new nodes, priority,
+// default tolerations, the default class of ingresses, initializers) and the chain that calls plugins for a write. Package
+// admission defines their interface, and package webhook has the plugins that call webhooks.
+package plugins
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/bowline-dev/bowline/admission"
+)
+
+// Chain calls plugins in order. It is safe for concurrent use.
+type Chain struct {
+	plugins []admission.Plugin
+	state   admission.Reader
+}
+
+// NewChain returns a chain of plugins that read the server's objects from state.
+func NewChain(state admission.Reader, plugins ...admission.Plugin) *Chain {
+	return &Chain{plugins: plugins, state: state}
+}
+
+// Defaults returns the plugins that every plane runs, in Kubernetes' order.
+func Defaults() []admission.Plugin {
+	return []admission.Plugin{NamespaceLifecycle{}, TaintNodes{}, Priority{}, DefaultTolerations{}, DefaultIngressClass{}}
+}
+
+// Admit calls Admit on each plugin that handles the write, and on all of them once more if one set
+// Attributes.Reinvoke. It stops at the first error.
+func (c *Chain) Admit(ctx context.Context, a *admission.Attributes) error {
+	admit := func(p admission.Plugin) error { return p.Admit(ctx, a, c.state) }
+	if err := c.forEach(a, admit); err != nil || !a.Reinvoke {
+		return err
+	}
+	a.Round = 1
+	return c.forEach(a, admit)
+}
+
+// Validate calls Validate on each plugin that handles the write. It stops at the first error.
+func (c *Chain) Validate(ctx context.Context, a *admission.Attributes) error {
+	return c.forEach(a, func(p admission.Plugin) error { return p.Validate(ctx, a, c.state) })
+}
+
+func (c *Chain) forEach(a *admission.Attributes, ask func(admission.Plugin) error) error {
+	for _, p := range c.plugins {
+		if !p.Handles(a.Operation, a.Resource.GroupResource(), a.Subresource) {
+			continue
+		}
+		if err := ask(p); err != nil {
+			return clientError(p, err)
+		}
+	}
+	return nil
+}
+
+// clientError returns the error for the client: a Status or a context error unchanged, any other error as a 500
+// that names the plugin.
+func clientError(p admission.Plugin, err error) error {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return apierrors.NewInternalError(fmt.Errorf("admission plugin %q failed: %w", p.Name(), err))
+}
