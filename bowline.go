@@ -40,8 +40,8 @@ import (
 // encodingBudget bounds the additional encodings of objects (JSON besides protobuf), in bytes.
 const encodingBudget = 64 << 20
 
-// Storage makes the objects of a plane durable. Package storage/disk opens one in a directory. It is opaque: only this module
-// implements it.
+// Storage makes the objects of a plane durable. Package storage/disk opens one in a directory. It is opaque: only this
+// module implements it.
 type Storage = log.Log
 
 // NoControllers is the entry of Options.Controllers that disables all controllers which the list does not enable.
@@ -168,11 +168,12 @@ func (p *Plane) start(ctx context.Context, like *server.Server) (err error) {
 	webhooks, asked := webhook.Plugins(p.ctx, o.Logger)
 	_, inMemory := o.Storage.(*memory.Log)
 	p.server, err = server.New(ctx, server.Options{
-		Store:          p.store,
-		Kinds:          kind.NewRegistry(builtin.Kinds(object.NewCache(encodingBudget))...),
-		Authenticator:  auth.FirstOf(append(authenticators, auth.Anonymous())...),
-		Authorizer:     auth.Union(auth.Admins(), auth.PublicPaths()),
-		Plugins:        slices.Concat(plugins.Defaults(), o.Plugins, []admission.Plugin{&plugins.Initializers{}}, webhooks),
+		Store:         p.store,
+		Kinds:         kind.NewRegistry(builtin.Kinds(object.NewCache(encodingBudget))...),
+		Authenticator: auth.FirstOf(append(authenticators, auth.Anonymous())...),
+		Authorizer:    auth.Union(auth.Admins(), auth.PublicPaths()),
+		Plugins: slices.Concat(plugins.Defaults(), o.Plugins, []admission.Plugin{&plugins.Initializers{}},
+			webhooks),
 		Initial:        p.initial(),
 		KeepStored:     o.SkipBootstrap,
 		Like:           like,
@@ -201,7 +202,9 @@ func (p *Plane) start(ctx context.Context, like *server.Server) (err error) {
 func (p *Plane) checks(storage Storage) []server.Check {
 	checks := []server.Check{{Name: "controllers", Ready: true, Check: p.controlling}}
 	if s, ok := storage.(interface{ Health() error }); ok { // a disk may fail and recover
-		checks = append(checks, server.Check{Name: "storage", Ready: true, Check: func(context.Context) error { return s.Health() }})
+		checks = append(checks, server.Check{Name: "storage", Ready: true, Check: func(context.Context) error {
+			return s.Health()
+		}})
 	}
 	return checks
 }

@@ -86,11 +86,13 @@ func TestWholePlaneInABubble(t *testing.T) {
 		for day := range 3 {
 			name := fmt.Sprintf("day-%d", day)
 			mustDo(t, func() error {
-				_, err := clients.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+				_, err := clients.CoreV1().Namespaces().Create(ctx,
+					&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 				return err
 			})
 			mustDo(t, func() error {
-				_, err := clients.CoreV1().ConfigMaps(name).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "in-" + name}}, metav1.CreateOptions{})
+				_, err := clients.CoreV1().ConfigMaps(name).Create(ctx,
+					&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "in-" + name}}, metav1.CreateOptions{})
 				return err
 			})
 			time.Sleep(24 * time.Hour)
@@ -128,7 +130,8 @@ func TestCloseInABubbleEndsEverything(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		plane, clients := startPlane(t, bowline.Options{})
-		watching, err := clients.CoreV1().ConfigMaps("").Watch(context.Background(), metav1.ListOptions{LabelSelector: "nobodys"})
+		watching, err := clients.CoreV1().ConfigMaps("").Watch(context.Background(),
+			metav1.ListOptions{LabelSelector: "nobodys"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,8 +39,8 @@ func (p *Plane) shutdown() error {
 	return err
 }
 
-// drainTransport does for in-process calls what the drain of the socket does for network requests: calls that end within
-// the grace period, such as watches, end in order.
+// drainTransport does for in-process calls what the drain of the socket does for network requests: calls that end
+// within the grace period, such as watches, end in order.
 func (p *Plane) drainTransport() {
 	ctx, cancel := context.WithTimeout(context.Background(), p.drain)
 	defer cancel()

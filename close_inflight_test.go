@@ -19,7 +19,8 @@ import (
 func TestCloseCutsOffRequestsInFlight(t *testing.T) {
 	t.Parallel()
 	plugin := &holding{entered: make(chan struct{})}
-	plane, err := Start(t.Context(), Options{Listen: "127.0.0.1:0", Controllers: []string{NoControllers}, Plugins: []admission.Plugin{plugin}})
+	plane, err := Start(t.Context(), Options{Listen: "127.0.0.1:0", Controllers: []string{NoControllers},
+		Plugins: []admission.Plugin{plugin}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +35,8 @@ func TestCloseCutsOffRequestsInFlight(t *testing.T) {
 	}
 	answered := make(chan error, 1)
 	go func() {
-		response, err := (&http.Client{Transport: transport}).Post(config.Host+"/api/v1/namespaces/default/configmaps", "application/json", strings.NewReader(`{"metadata":{"name":"a"}}`))
+		response, err := (&http.Client{Transport: transport}).Post(config.Host+"/api/v1/namespaces/default/configmaps",
+			"application/json", strings.NewReader(`{"metadata":{"name":"a"}}`))
 		if err == nil {
 			response.Body.Close()
 		}

@@ -155,7 +155,8 @@ func TestPortInUse(t *testing.T) {
 	}
 	defer taken.Close()
 	address := taken.Addr().String()
-	if _, err := bowline.Start(t.Context(), bowline.Options{Listen: address}); err == nil || !strings.Contains(err.Error(), address) || !strings.Contains(err.Error(), "address already in use") {
+	if _, err := bowline.Start(t.Context(), bowline.Options{Listen: address}); err == nil ||
+		!strings.Contains(err.Error(), address) || !strings.Contains(err.Error(), "address already in use") {
 		t.Errorf("a taken port: %v", err)
 	}
 	for _, wrong := range []string{"nowhere", "127.0.0.1:99999", "127.0.0.1"} {
@@ -163,7 +164,8 @@ func TestPortInUse(t *testing.T) {
 			t.Errorf("%q was listened on", wrong)
 		}
 	}
-	if _, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{"nothing"}}); err == nil || !strings.Contains(err.Error(), `"nothing" is no controller`) {
+	if _, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{"nothing"}}); err == nil ||
+		!strings.Contains(err.Error(), `"nothing" is no controller`) {
 		t.Errorf("an unknown controller: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
@@ -182,7 +184,8 @@ func TestPortInUse(t *testing.T) {
 func TestHandlerAloneIsNobodys(t *testing.T) {
 	t.Parallel()
 	plane, _ := startPlane(t, bowline.Options{})
-	for path, want := range map[string]int{"/readyz": http.StatusOK, "/livez": http.StatusOK, "/version": http.StatusOK, "/api/v1/pods": http.StatusUnauthorized} {
+	for path, want := range map[string]int{"/readyz": http.StatusOK, "/livez": http.StatusOK, "/version": http.StatusOK,
+		"/api/v1/pods": http.StatusUnauthorized} {
 		rec := &recording{header: http.Header{}}
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)
 		if err != nil {

@@ -84,7 +84,8 @@ func choose(list []string) ([]string, error) {
 	}
 	for _, entry := range list {
 		if _, known := controllers[strings.TrimPrefix(entry, "-")]; entry != "*" && entry != NoControllers && !known {
-			return nil, fmt.Errorf("%q is no controller: known are %s, and * for all", entry, strings.Join(Controllers(), ", "))
+			return nil, fmt.Errorf("%q is no controller: known are %s, and * for all", entry,
+				strings.Join(Controllers(), ", "))
 		}
 	}
 	return slices.DeleteFunc(Controllers(), func(name string) bool { return !wanted(name, list) }), nil
@@ -111,7 +112,8 @@ func (p *Plane) run(ctx context.Context, names []string) error {
 		return nil
 	}
 	m, err := controller.NewManager(p.RESTConfig(), controller.ManagerOptions{
-		Source: p.Source(), Authority: p.authority(), Metrics: p.queues, Journal: p.journal, TracerProvider: p.options.TracerProvider, Log: p.log,
+		Source: p.Source(), Authority: p.authority(), Metrics: p.queues, Journal: p.journal,
+		TracerProvider: p.options.TracerProvider, Log: p.log,
 	})
 	if err != nil {
 		return err

@@ -165,10 +165,12 @@ func liveThrough(t *testing.T, p *bowlinetest.Plane) {
 
 	objects := dynamic.NewForConfigOrDie(p.RESTConfig())
 	in := func(group, resource string) dynamic.ResourceInterface {
-		return objects.Resource(schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}).Namespace("default")
+		return objects.Resource(schema.GroupVersionResource{Group: group, Version: "v1",
+			Resource: resource}).Namespace("default")
 	}
 	patch := func(group, resource, name, patch string) {
-		if _, err := in(group, resource).Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		if _, err := in(group, resource).Patch(t.Context(), name, types.MergePatchType, []byte(patch),
+			metav1.PatchOptions{}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -179,7 +181,8 @@ func liveThrough(t *testing.T, p *bowlinetest.Plane) {
 	}
 	newImage := `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"new:2"}]}}}}`
 	for _, resource := range []string{"deployments", "statefulsets", "daemonsets"} {
-		patch("apps", resource, map[string]string{"deployments": "web", "statefulsets": "db", "daemonsets": "agent"}[resource], newImage)
+		patch("apps", resource, map[string]string{"deployments": "web", "statefulsets": "db",
+			"daemonsets": "agent"}[resource], newImage)
 	}
 	time.Sleep(3 * time.Minute)
 	patch("apps", "deployments", "web", `{"metadata":{"annotations":{"deprecated.deployment.rollback.to":"1"}}}`)
@@ -198,6 +201,7 @@ func liveThrough(t *testing.T, p *bowlinetest.Plane) {
 	remove(nodes, "node-2", metav1.DeletePropagationBackground)
 	remove(in("apps", "deployments"), "web", metav1.DeletePropagationForeground)
 	remove(in("apps", "statefulsets"), "db", metav1.DeletePropagationOrphan)
-	remove(objects.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}), "doomed", metav1.DeletePropagationBackground)
+	remove(objects.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}), "doomed",
+		metav1.DeletePropagationBackground)
 	time.Sleep(10 * time.Minute)
 }

@@ -48,7 +48,9 @@ func TestEachLinkLeadsSomewhere(t *testing.T) {
 		if err != nil || d.IsDir() && (d.Name() == "testdata" || d.Name() == ".git") {
 			return filepath.SkipDir
 		}
-		if filepath.Ext(path) != ".md" || path == filepath.Join("internal", "golden", "compatibility", "differences.md") { // a part of one in docs
+		// a part of one in docs
+		if filepath.Ext(path) != ".md" ||
+			path == filepath.Join("internal", "golden", "compatibility", "differences.md") {
 			return nil
 		}
 		pages++

@@ -26,7 +26,8 @@ func ExamplePlane_Fork() {
 	defer fork.Close()
 
 	trial := kubernetes.NewForConfigOrDie(fork.RESTConfig()).CoreV1().Namespaces()
-	if _, err := trial.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "trial"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := trial.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "trial"}},
+		metav1.CreateOptions{}); err != nil {
 		panic(err)
 	}
 	for name, p := range map[string]*bowline.Plane{"plane": plane, "fork": fork} {

@@ -24,7 +24,8 @@ func TestDefinitionChangesInOneOfTwo(t *testing.T) {
 		f.done("PATCH", definitionPath, `{"spec":{"versions":[{"name":"v1","served":true,"storage":true,
 			"schema":{"openAPIV3Schema":{"type":"object","properties":{"strands":{"type":"integer","default":3}}}}}]}}`)
 		for range 3 { // later rounds must not return the other's cached objects
-			for _, path := range []string{knotsPath, knotsPath + "/reef", "/apis/example.com/v1/knots?fieldSelector=metadata.name%3Dreef"} {
+			for _, path := range []string{knotsPath, knotsPath + "/reef",
+				"/apis/example.com/v1/knots?fieldSelector=metadata.name%3Dreef"} {
 				if got := l.done("GET", path, ""); !strings.Contains(got, before) || strings.Contains(got, after) {
 					t.Errorf("the plane reads %s", got)
 				}
@@ -45,7 +46,8 @@ func TestDefinitionChangesInOneOfTwo(t *testing.T) {
 		if code, _ := l.ask("GET", knotsPath, ""); code != http.StatusNotFound {
 			t.Errorf("where the definition was deleted, knots answer %d", code)
 		}
-		if got := f.done("GET", knotsPath+"/reef", ""); !strings.Contains(got, after) || strings.Contains(got, `"labels"`) {
+		if got := f.done("GET", knotsPath+"/reef", ""); !strings.Contains(got, after) ||
+			strings.Contains(got, `"labels"`) {
 			t.Errorf("where it was not, the knot is %s", got)
 		}
 	})

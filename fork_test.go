@@ -88,7 +88,8 @@ func tied(t *testing.T, o bowline.Options) *life {
 	return l
 }
 
-var everything = []string{"/api/v1/namespaces", "/api/v1/configmaps", "/api/v1/services", "/apis/scheduling.k8s.io/v1/priorityclasses",
+var everything = []string{"/api/v1/namespaces", "/api/v1/configmaps", "/api/v1/services",
+	"/apis/scheduling.k8s.io/v1/priorityclasses",
 	"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/example.com/v1/knots"}
 
 // TestForkHasTheStateOfItsPlane checks that a fork returns the same bytes, does not restore deleted built-in
@@ -96,7 +97,8 @@ var everything = []string{"/api/v1/namespaces", "/api/v1/configmaps", "/api/v1/s
 func TestForkHasTheStateOfItsPlane(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := tied(t, bowline.Options{Controllers: []string{bowline.NoControllers}, ID: "6c6f7665-6c79-4b6e-9f74-73686f6c6421"})
+		l := tied(t, bowline.Options{Controllers: []string{bowline.NoControllers},
+			ID: "6c6f7665-6c79-4b6e-9f74-73686f6c6421"})
 		l.done("DELETE", "/api/v1/namespaces/default/services/kubernetes", "")
 		f := l.fork()
 		for _, path := range append(everything, "/apis", "/openapi/v2") {
@@ -115,7 +117,9 @@ func TestForkHasTheStateOfItsPlane(t *testing.T) {
 				t.Errorf("%s are not shared: %v, %v", resource.Resource, ours.Items, theirs.Items)
 			}
 		}
-		if got := f.done("POST", knotsPath, `{"apiVersion":"example.com/v1","kind":"Knot","metadata":{"name":"b"}}`); !strings.Contains(got, `"loops":1`) {
+		if got := f.done("POST", knotsPath,
+			`{"apiVersion":"example.com/v1","kind":"Knot","metadata":{"name":"b"}}`); !strings.Contains(got,
+			`"loops":1`) {
 			t.Errorf("a knot of the fork is %s", got)
 		}
 		l.end()
@@ -131,7 +135,8 @@ func TestForkHasTheStateOfItsPlane(t *testing.T) {
 
 // noRevision removes the revision of the list itself.
 func noRevision(list string) string {
-	return regexp.MustCompile(`"metadata":\{("continue":"",)?"resourceVersion":"\d+"\},"items"`).ReplaceAllString(list, `"items"`)
+	return regexp.MustCompile(`"metadata":\{("continue":"",)?"resourceVersion":"\d+"\},"items"`).ReplaceAllString(list,
+		`"items"`)
 }
 
 // TestForkAndPlaneAreChangedAtOnce lets many clients write to and read from a plane and its fork
@@ -141,7 +146,8 @@ func TestForkAndPlaneAreChangedAtOnce(t *testing.T) {
 	l := tied(t, bowline.Options{Controllers: []string{bowline.NoControllers}})
 	for i := range 50 {
 		l.done("POST", mapsPath, fmt.Sprintf(`{"metadata":{"name":"m-%d"},"data":{"k":"before"}}`, i))
-		l.done("POST", knotsPath, fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Knot","metadata":{"name":"m-%d"}}`, i))
+		l.done("POST", knotsPath,
+			fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Knot","metadata":{"name":"m-%d"}}`, i))
 	}
 	first := l.fork()
 	all := map[string]*life{"the plane": l, "a fork": first, "another fork": l.fork(), "a fork of a fork": first.fork()}
@@ -154,7 +160,8 @@ func TestForkAndPlaneAreChangedAtOnce(t *testing.T) {
 					if i%5 == 0 {
 						method = "DELETE"
 					}
-					code, answer := side.ask(method, fmt.Sprintf("%s/m-%d", path, i), fmt.Sprintf(`{"metadata":{"annotations":{"by":%q}}}`, name))
+					code, answer := side.ask(method, fmt.Sprintf("%s/m-%d", path, i),
+						fmt.Sprintf(`{"metadata":{"annotations":{"by":%q}}}`, name))
 					if code == http.StatusOK {
 						code, answer = side.ask("GET", path+"?limit=10", "")
 					}
@@ -170,7 +177,8 @@ func TestForkAndPlaneAreChangedAtOnce(t *testing.T) {
 	for name, side := range all {
 		for _, path := range []string{mapsPath, knotsPath} {
 			list := side.done("GET", path, "")
-			if got := strings.Count(list, fmt.Sprintf(`"by":%q`, name)); got != 40 || strings.Count(list, `"by":`) != 40 || strings.Contains(list, `"m-5"`) {
+			if got := strings.Count(list, fmt.Sprintf(`"by":%q`, name)); got != 40 ||
+				strings.Count(list, `"by":`) != 40 || strings.Contains(list, `"m-5"`) {
 				t.Errorf("of %s, %s has %d of its 40 changes: %s", path, name, got, list)
 			}
 		}
@@ -208,17 +216,20 @@ func TestForkOutlivesItsPlane(t *testing.T) {
 func TestForkRunsWhatItIsAskedTo(t *testing.T) {
 	t.Parallel()
 	l := begin(t, bowline.Options{Listen: "127.0.0.1:0"})
-	_, err := l.typed.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}}, metav1.CreateOptions{})
+	_, err := l.typed.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}}, metav1.CreateOptions{})
 	l.must(err)
 	still := l.fork()
 	busy := l.fork(func(o *bowline.Options) { o.Controllers, o.Listen = []string{"*"}, "127.0.0.1:0" })
 	if still.plane.Addr() != "" || busy.plane.Addr() == "" || busy.plane.Addr() == l.plane.Addr() {
-		t.Errorf("the plane is at %q, its forks are at %q and %q", l.plane.Addr(), still.plane.Addr(), busy.plane.Addr())
+		t.Errorf("the plane is at %q, its forks are at %q and %q", l.plane.Addr(), still.plane.Addr(),
+			busy.plane.Addr())
 	}
 	config, err := busy.plane.SocketConfig()
 	l.must(err)
 	clients := kubernetes.NewForConfigOrDie(config)
-	watch, err := clients.CoreV1().Namespaces().Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=ns"})
+	watch, err := clients.CoreV1().Namespaces().Watch(t.Context(),
+		metav1.ListOptions{FieldSelector: "metadata.name=ns"})
 	l.must(err)
 	defer watch.Stop()
 	l.must(clients.CoreV1().Namespaces().Delete(t.Context(), "ns", metav1.DeleteOptions{}))
@@ -240,19 +251,24 @@ func TestForkAnswersForNoRevisionOfItsPlane(t *testing.T) {
 	list, err := l.typed.CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{})
 	l.must(err)
 	f := l.fork()
-	old := metav1.ListOptions{ResourceVersion: list.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchExact}
+	old := metav1.ListOptions{ResourceVersion: list.ResourceVersion,
+		ResourceVersionMatch: metav1.ResourceVersionMatchExact}
 	if _, err := f.typed.CoreV1().ConfigMaps("").List(t.Context(), old); !apierrors.IsResourceExpired(err) {
 		t.Errorf("a list of the plane's revision: %v", err)
 	}
-	watch, err := f.typed.CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	watch, err := f.typed.CoreV1().ConfigMaps("").Watch(t.Context(),
+		metav1.ListOptions{ResourceVersion: list.ResourceVersion})
 	f.must(err)
 	defer watch.Stop()
 	if e := <-watch.ResultChan(); !apierrors.IsResourceExpired(apierrors.FromObject(e.Object)) {
 		t.Errorf("a watch after the plane's revision: %v", e)
 	}
 	// An object read from the plane can be written to the fork if the fork has not changed it.
-	f.done("PATCH", mapsPath+"/a", fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"data":{"k":"2"}}`, list.Items[0].ResourceVersion))
-	if code, answer := f.ask("PATCH", mapsPath+"/a", fmt.Sprintf(`{"metadata":{"resourceVersion":%q}}`, list.Items[0].ResourceVersion)); code != http.StatusConflict {
+	f.done("PATCH", mapsPath+"/a", fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"data":{"k":"2"}}`,
+		list.Items[0].ResourceVersion))
+	if code, answer := f.ask("PATCH", mapsPath+"/a",
+		fmt.Sprintf(`{"metadata":{"resourceVersion":%q}}`,
+			list.Items[0].ResourceVersion)); code != http.StatusConflict {
 		t.Errorf("and not twice: %d %s", code, answer)
 	}
 }

@@ -26,9 +26,10 @@ func TestStartsWithWhatAClusterHas(t *testing.T) {
 	defer plane.Close()
 	client := dynamic.NewForConfigOrDie(plane.RESTConfig())
 	for file, resource := range map[string]schema.GroupVersionResource{
-		"v1-namespaces":                        {Version: "v1", Resource: "namespaces"},
-		"v1-services":                          {Version: "v1", Resource: "services"},
-		"scheduling.k8s.io_v1-priorityclasses": {Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses"},
+		"v1-namespaces": {Version: "v1", Resource: "namespaces"},
+		"v1-services":   {Version: "v1", Resource: "services"},
+		"scheduling.k8s.io_v1-priorityclasses": {Group: "scheduling.k8s.io", Version: "v1",
+			Resource: "priorityclasses"},
 	} {
 		want := map[string]map[string]any{}
 		for line := range bytes.Lines(golden.File(t, "facts/start-"+file+".jsonl")) {
@@ -62,7 +63,9 @@ func addDeclared(t *testing.T, to map[string]map[string]any, data []byte) {
 	meta := obj["metadata"].(map[string]any)
 	delete(obj, "kind")
 	delete(obj, "apiVersion")
-	maps.DeleteFunc(meta, func(name string, _ any) bool { return name != "name" && name != "namespace" && name != "labels" })
+	maps.DeleteFunc(meta, func(name string, _ any) bool {
+		return name != "name" && name != "namespace" && name != "labels"
+	})
 	if spec, ok := obj["spec"].(map[string]any); ok {
 		ports, _ := spec["ports"].([]any)
 		for _, port := range ports {

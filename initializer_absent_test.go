@@ -45,7 +45,8 @@ func workloads(t *testing.T, c *client.Client) map[string]int {
 		mustCreate(t, c, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		ready := []byte(`{"spec":{"taints":null}}`)
 		nodes := client.For[*corev1.Node](c)
-		if _, err := nodes.Patch(t.Context(), "", name, "", types.MergePatchType, ready, metav1.PatchOptions{}); err != nil {
+		if _, err := nodes.Patch(t.Context(), "", name, "", types.MergePatchType, ready,
+			metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -54,7 +55,8 @@ func workloads(t *testing.T, c *client.Client) map[string]int {
 	mustCreate(t, c, &appsv1.Deployment{ObjectMeta: meta("web"), Spec: appsv1.DeploymentSpec{
 		Replicas: new(int32(3)), Selector: selects("web"), Template: template("web")}})
 	mustCreate(t, c, &appsv1.StatefulSet{ObjectMeta: meta("db"), Spec: appsv1.StatefulSetSpec{
-		Replicas: new(int32(3)), Selector: selects("db"), Template: template("db"), PodManagementPolicy: appsv1.ParallelPodManagement}})
+		Replicas: new(int32(3)), Selector: selects("db"), Template: template("db"),
+		PodManagementPolicy: appsv1.ParallelPodManagement}})
 	mustCreate(t, c, &appsv1.DaemonSet{ObjectMeta: meta("log"), Spec: appsv1.DaemonSetSpec{
 		Selector: selects("log"), Template: template("log")}})
 	mustCreate(t, c, &batchv1.Job{ObjectMeta: meta("once"), Spec: batchv1.JobSpec{
@@ -103,14 +105,17 @@ func TestControllersBesideAnInitializerThatNeverComes(t *testing.T) {
 // nobodyInitializesPods adds an initializer to all new pods that nothing removes.
 func nobodyInitializesPods(t *testing.T, c *client.Client) {
 	t.Helper()
-	gvr := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1alpha1"}.WithResource("initializerconfigurations")
+	gvr := schema.GroupVersion{Group: "admissionregistration.k8s.io",
+		Version: "v1alpha1"}.WithResource("initializerconfigurations")
 	nobody := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": gvr.GroupVersion().String(), "kind": "InitializerConfiguration", "metadata": map[string]any{"name": "nobody"},
+		"apiVersion": gvr.GroupVersion().String(), "kind": "InitializerConfiguration",
+		"metadata": map[string]any{"name": "nobody"},
 		"initializers": []any{map[string]any{"name": "nobody.example.com", "rules": []any{map[string]any{
 			"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{"pods"},
 		}}}},
 	}}
-	if _, err := client.Of[*unstructured.Unstructured](c, gvr).Create(t.Context(), nobody, metav1.CreateOptions{}); err != nil {
+	if _, err := client.Of[*unstructured.Unstructured](c, gvr).Create(t.Context(), nobody,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -122,7 +127,8 @@ func end(t *testing.T, pods client.Resource[*corev1.Pod], lasts time.Duration) {
 		for pod, err := range pods.Uninitialized().All(context.Background(), "default", metav1.ListOptions{}) {
 			done := []byte(`{"metadata":{"initializers":null}}`)
 			if err == nil {
-				_, err = pods.Patch(t.Context(), "default", pod.Name, "", types.MergePatchType, done, metav1.PatchOptions{})
+				_, err = pods.Patch(t.Context(), "default", pod.Name, "", types.MergePatchType, done,
+					metav1.PatchOptions{})
 			}
 			if err != nil {
 				t.Fatal(err)

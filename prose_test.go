@@ -38,9 +38,9 @@ var (
 	generated   = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 )
 
-// TestCommentsArePlain measures one symptom of comments that are hard to read: sentences of nine words or more in which every
-// fourth word is a placeholder. It reads the comments of every module, tests included. A sentence that passes may still be
-// bad; CONTRIBUTING.md says how this project writes.
+// TestCommentsArePlain measures one symptom of comments that are hard to read: sentences of nine words or more in which
+// every fourth word is a placeholder. It reads the comments of every module, tests included. A sentence that passes may
+// still be bad; CONTRIBUTING.md says how this project writes.
 func TestCommentsArePlain(t *testing.T) {
 	type count struct{ sentences, unclear int }
 	var tree count
@@ -118,8 +118,8 @@ func eachGoFile(t *testing.T, f func(path string, source []byte)) {
 	}
 }
 
-// eachComment calls f with each run of // lines, joined, and the number of its first line. Indented lines are code or tables
-// and are left out.
+// eachComment calls f with each run of // lines, joined, and the number of its first line. Indented lines are code or
+// tables and are left out.
 func eachComment(source []byte, f func(line int, text string)) {
 	var text []string
 	first, n := 0, 0

@@ -91,7 +91,8 @@ func TestTheAPIsEndpointsAnswer(t *testing.T) {
 
 func startOn(t *testing.T, journal *storetest.Journal, listen string) *Plane {
 	t.Helper()
-	plane, err := Start(t.Context(), Options{Controllers: []string{NoControllers}, Listen: listen, Storage: journal.Open()})
+	plane, err := Start(t.Context(), Options{Controllers: []string{NoControllers}, Listen: listen,
+		Storage: journal.Open()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ const module = "github.com/bowline-dev/bowline"
 // mayImport says, for each folder, which of the project's folders it may import beside itself and what lies below it.
 // Data flows one way: object < kind < patch < admission < server, object < store < server, auth < server,
 // object < client < informer < controller < controllers, node and examples, workqueue < controller, all < bowline <
-// bowlinetest, cmd. What several of them need and none of the project's users should call is in internal, which knows nothing
-// of the project.
+// bowlinetest, cmd. What several of them need and none of the project's users should call is in internal, which knows
+// nothing of the project.
 var mayImport = map[string][]string{
 	"object":      {},
 	"kind":        {"object", "internal"},
@@ -38,8 +38,10 @@ var mayImport = map[string][]string{
 	"discovery":   {"client"},
 	"controllers": {"object", "client", "informer", "workqueue", "controller", "discovery"},
 	"node":        {"object", "client", "informer", "workqueue", "controller"},
-	"examples":    {"object", "client", "informer", "workqueue", "controller", "bowlinetest"}, // the suites of their tests
-	".":           {"object", "kind", "patch", "admission", "plugins", "store", "auth", "server", "client", "inprocess", "informer", "workqueue", "controller", "controllers", "internal"},
+	// the suites of their tests
+	"examples": {"object", "client", "informer", "workqueue", "controller", "bowlinetest"},
+	".": {"object", "kind", "patch", "admission", "plugins", "store", "auth", "server", "client", "inprocess",
+		"informer", "workqueue", "controller", "controllers", "internal"},
 	"bowlinetest": {"object", "store", "client", "informer", "workqueue", "controller", "internal"},
 	"adapters":    {"object", "client", "informer"},
 	"cmd":         {"*"},
@@ -88,8 +90,8 @@ func TestImportsFollowTheMap(t *testing.T) {
 	})
 }
 
-// layer is the name by which mayImport knows a path's folder: its first element, or the second where the first is internal and
-// mayImport has the second.
+// layer is the name by which mayImport knows a path's folder: its first element, or the second where the first is
+// internal and mayImport has the second.
 func layer(path string) string {
 	first, rest, _ := strings.Cut(path, "/")
 	if first == "internal" {
@@ -116,8 +118,8 @@ func TestHeavyLibrariesStayInTheirFolder(t *testing.T) {
 	})
 }
 
-// TestNoModuleRequiresKubernetes looks into the other modules too. compatibility/apiserver is what builds a kube-apiserver to
-// compare with; nothing imports it.
+// TestNoModuleRequiresKubernetes looks into the other modules too. compatibility/apiserver is what builds a
+// kube-apiserver to compare with; nothing imports it.
 func TestNoModuleRequiresKubernetes(t *testing.T) {
 	const builder = "compatibility/apiserver"
 	var requiring []string
@@ -136,7 +138,8 @@ func TestNoModuleRequiresKubernetes(t *testing.T) {
 	}
 }
 
-// TestEachPackageSaysWhatItIsFor finds packages with no package comment, or with more than one. Generated files have no say.
+// TestEachPackageSaysWhatItIsFor finds packages with no package comment, or with more than one. Generated files have no
+// say.
 func TestEachPackageSaysWhatItIsFor(t *testing.T) {
 	comments := map[string]int{}
 	walk(t, func(path string) {
@@ -188,7 +191,8 @@ func walk(t *testing.T, f func(path string)) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != "." && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") || otherModule(path)):
+		case d.IsDir() && path != "." &&
+			(d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") || otherModule(path)):
 			return filepath.SkipDir
 		case !d.IsDir() && strings.HasSuffix(path, ".go"):
 			f(path)

@@ -44,7 +44,8 @@ func TestPlanesOnDiskLeaveNothingOpen(t *testing.T) {
 		if _, err := maps.Create(t.Context(), next, metav1.CreateOptions{}); err != nil {
 			t.Error(err)
 		}
-		if list, err := maps.List(t.Context(), metav1.ListOptions{LabelSelector: "kept"}); err != nil || len(list.Items) != n+1 {
+		if list, err := maps.List(t.Context(), metav1.ListOptions{LabelSelector: "kept"}); err != nil ||
+			len(list.Items) != n+1 {
 			t.Errorf("plane %d has %d objects (%v)", n, len(list.Items), err)
 		}
 		if err := plane.Close(); err != nil {

@@ -80,7 +80,8 @@ func (l *life) define(kind, plural string) {
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
 	l.must(err)
-	_, err = l.dynamic.Resource(definitions).Create(l.Context(), &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
+	_, err = l.dynamic.Resource(definitions).Create(l.Context(), &unstructured.Unstructured{Object: content},
+		metav1.CreateOptions{})
 	l.must(err)
 }
 
@@ -93,7 +94,8 @@ func knot(name string) *unstructured.Unstructured {
 // all returns the items of a list as the server encodes them, and the revision of the list.
 func (l *life) all(path string) (items, revision string) {
 	l.Helper()
-	data, err := l.typed.CoreV1().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(l.Context())
+	data, err := l.typed.CoreV1().RESTClient().Get().AbsPath(path).SetHeader("Accept",
+		"application/json").DoRaw(l.Context())
 	l.must(err)
 	list := &unstructured.UnstructuredList{}
 	l.must(list.UnmarshalJSON(data))
@@ -115,14 +117,17 @@ func TestPlaneStartedAgainHasItsObjects(t *testing.T) {
 	first := begin(t, bowline.Options{Storage: storage.Open(), Controllers: []string{bowline.NoControllers}})
 	first.define("Knot", "knots")
 	first.define("Anchor", "anchors") // not granted the short name, although it is listed first
-	_, err := first.dynamic.Resource(knots).Namespace("default").Create(t.Context(), knot("bowline"), metav1.CreateOptions{})
+	_, err := first.dynamic.Resource(knots).Namespace("default").Create(t.Context(), knot("bowline"),
+		metav1.CreateOptions{})
 	first.must(err)
-	_, err = first.typed.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+	_, err = first.typed.CoreV1().ConfigMaps("default").Create(t.Context(),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
 	first.must(err)
 	service, err := first.typed.CoreV1().Services("default").Create(t.Context(), serviceAt(""), metav1.CreateOptions{})
 	first.must(err)
 
-	paths := []string{"/api/v1/namespaces", "/api/v1/configmaps", "/api/v1/services", "/apis/scheduling.k8s.io/v1/priorityclasses",
+	paths := []string{"/api/v1/namespaces", "/api/v1/configmaps", "/api/v1/services",
+		"/apis/scheduling.k8s.io/v1/priorityclasses",
 		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/example.com/v1/knots"}
 	want := map[string]string{}
 	var revision string
@@ -138,10 +143,12 @@ func TestPlaneStartedAgainHasItsObjects(t *testing.T) {
 			t.Errorf("%s at revision %s:\n%s\nwas, at revision %s:\n%s", path, now, items, revision, want[path])
 		}
 	}
-	if made, err := again.dynamic.Resource(knots).Namespace("default").Create(t.Context(), knot("other"), metav1.CreateOptions{}); err != nil || made.Object["loops"] != int64(1) {
+	if made, err := again.dynamic.Resource(knots).Namespace("default").Create(t.Context(), knot("other"),
+		metav1.CreateOptions{}); err != nil || made.Object["loops"] != int64(1) {
 		t.Errorf("a definition from before makes %v (%v)", made, err)
 	}
-	_, err = again.typed.CoreV1().Services("default").Create(t.Context(), serviceAt(service.Spec.ClusterIP), metav1.CreateOptions{})
+	_, err = again.typed.CoreV1().Services("default").Create(t.Context(), serviceAt(service.Spec.ClusterIP),
+		metav1.CreateOptions{})
 	if !apierrors.IsInvalid(err) {
 		t.Errorf("an address that a service from before has was given to another one: %v", err)
 	}
@@ -185,7 +192,8 @@ func TestStartsWithoutTheAddressThatAnotherTook(t *testing.T) {
 	}
 	second.must(services.Delete(t.Context(), thief.Name, metav1.DeleteOptions{}))
 	second.end()
-	if !strings.Contains(logged.String(), `object="Service kubernetes"`) || !strings.Contains(logged.String(), "already allocated") {
+	if !strings.Contains(logged.String(), `object="Service kubernetes"`) ||
+		!strings.Contains(logged.String(), "already allocated") {
 		t.Errorf("it was not told: %s", &logged)
 	}
 
@@ -207,13 +215,15 @@ func TestWhatWasBeingDeletedGoes(t *testing.T) {
 	_, err := first.dynamic.Resource(knots).Namespace("default").Create(t.Context(), held, metav1.CreateOptions{})
 	first.must(err)
 	first.must(first.dynamic.Resource(definitions).Delete(t.Context(), "knots.example.com", metav1.DeleteOptions{}))
-	_, err = first.typed.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "going"}}, metav1.CreateOptions{})
+	_, err = first.typed.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "going"}}, metav1.CreateOptions{})
 	first.must(err)
 	first.must(first.typed.CoreV1().Namespaces().Delete(t.Context(), "going", metav1.DeleteOptions{}))
 	first.end()
 
 	again := begin(t, bowline.Options{Storage: storage.Open()})
-	_, err = again.dynamic.Resource(knots).Namespace("default").Patch(t.Context(), "held", "application/merge-patch+json",
+	_, err = again.dynamic.Resource(knots).Namespace("default").Patch(t.Context(), "held",
+		"application/merge-patch+json",
 		[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	again.must(err)
 	again.awaitGone(definitions, "knots.example.com")
@@ -223,7 +233,8 @@ func TestWhatWasBeingDeletedGoes(t *testing.T) {
 // awaitGone waits until a cluster-scoped object is deleted.
 func (l *life) awaitGone(resource schema.GroupVersionResource, name string) {
 	l.Helper()
-	list, err := l.dynamic.Resource(resource).List(l.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	list, err := l.dynamic.Resource(resource).List(l.Context(),
+		metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 	l.must(err)
 	if len(list.Items) == 0 {
 		return
@@ -266,7 +277,9 @@ func TestStorageIsThePlanesToClose(t *testing.T) {
 		"no such address": func(l log.Log) (*bowline.Plane, error) {
 			return bowline.Start(t.Context(), bowline.Options{Storage: l, Listen: "nowhere"})
 		},
-		"a context at its end": func(l log.Log) (*bowline.Plane, error) { return bowline.Start(ended, bowline.Options{Storage: l}) },
+		"a context at its end": func(l log.Log) (*bowline.Plane, error) {
+			return bowline.Start(ended, bowline.Options{Storage: l})
+		},
 	} {
 		storage := &closing{Log: memory.New()}
 		plane, err := start(storage)

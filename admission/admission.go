@@ -27,8 +27,8 @@ const (
 	Delete Operation = "DELETE"
 )
 
-// Object is an API object: a pointer to a struct of k8s.io/api for a built-in kind, or an *unstructured.Unstructured for a custom
-// resource.
+// Object is an API object: a pointer to a struct of k8s.io/api for a built-in kind, or an *unstructured.Unstructured
+// for a custom resource.
 type Object = kind.Object
 
 // Attributes describes one write. The server creates it for a request and passes the same value to every

@@ -55,7 +55,8 @@ func Example() {
 
 	configMaps := kubernetes.NewForConfigOrDie(plane.RESTConfig()).CoreV1().ConfigMaps("default")
 	for _, name := range []string{"a", "b"} {
-		made, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		made, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}},
+			metav1.CreateOptions{})
 		fmt.Println(made.Labels["creator"] != "", err)
 	}
 	// Output:

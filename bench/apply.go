@@ -62,7 +62,8 @@ func deployment(i int, namespace string, value int) *appsv1ac.DeploymentApplyCon
 		WithSpec(appsv1ac.DeploymentSpec().WithReplicas(int32(value)).
 			WithSelector(metav1ac.LabelSelector().WithMatchLabels(labels)).
 			WithTemplate(corev1ac.PodTemplateSpec().WithLabels(labels).
-				WithSpec(corev1ac.PodSpec().WithContainers(applyContainer("server", 8080), applyContainer("proxy", 9090)).
+				WithSpec(corev1ac.PodSpec().WithContainers(applyContainer("server", 8080),
+					applyContainer("proxy", 9090)).
 					WithVolumes(corev1ac.Volume().WithName("scratch").WithEmptyDir(corev1ac.EmptyDirVolumeSource())))))
 }
 

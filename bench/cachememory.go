@@ -61,7 +61,9 @@ func measurePods(ctx context.Context, _ []string) error {
 	if err := drive(ctx, 16, listed, createPod(ctx, clients, metav1.NamespaceDefault)); err != nil {
 		return err
 	}
-	theirs, err := grown(ctx, func(ctx context.Context, running *sync.WaitGroup) error { return theirPods(ctx, clients) })
+	theirs, err := grown(ctx, func(ctx context.Context, running *sync.WaitGroup) error {
+		return theirPods(ctx, clients)
+	})
 	if err != nil {
 		return err
 	}
@@ -92,7 +94,8 @@ func ourPods(ctx context.Context, running *sync.WaitGroup, source client.Source)
 	f := informer.NewFactory(source, informer.FactoryOptions{Lazy: true})
 	running.Go(func() { f.Run(ctx) })
 	for range controllers {
-		told := informer.For[*corev1.Pod](f, schema.GroupVersionResource{Version: "v1", Resource: "pods"}).AddHandler(informer.HandlerFuncs[*corev1.Pod]{
+		told := informer.For[*corev1.Pod](f,
+			schema.GroupVersionResource{Version: "v1", Resource: "pods"}).AddHandler(informer.HandlerFuncs[*corev1.Pod]{
 			Add: func(pod *corev1.Pod, _ bool) { _ = pod.Spec.NodeName },
 		})
 		select {
@@ -202,13 +205,15 @@ func servingHitches(ctx context.Context, plane *bowline.Plane) (dynamic.Interfac
 	if err != nil {
 		return nil, err
 	}
-	if _, err := definitions.ApiextensionsV1().CustomResourceDefinitions().Create(ctx, hitchDefinition(), metav1.CreateOptions{}); err != nil {
+	if _, err := definitions.ApiextensionsV1().CustomResourceDefinitions().Create(ctx, hitchDefinition(),
+		metav1.CreateOptions{}); err != nil {
 		return nil, err
 	}
 	return dyn, createFirst(ctx, dyn.Resource(hitches).Namespace(metav1.NamespaceDefault), hitch(0))
 }
 
-func ourHitches(ctx context.Context, running *sync.WaitGroup, source client.Source, options informer.Options[*slimHitch]) error {
+func ourHitches(ctx context.Context, running *sync.WaitGroup, source client.Source,
+	options informer.Options[*slimHitch]) error {
 	i := informer.New(source, hitches, options)
 	running.Go(func() { i.Run(ctx) })
 	select {
@@ -220,7 +225,8 @@ func ourHitches(ctx context.Context, running *sync.WaitGroup, source client.Sour
 }
 
 func theirHitches(ctx context.Context, dyn dynamic.Interface) error {
-	i := dynamicinformer.NewFilteredDynamicInformer(dyn, hitches, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
+	i := dynamicinformer.NewFilteredDynamicInformer(dyn, hitches, metav1.NamespaceAll, 0, cache.Indexers{},
+		nil).Informer()
 	go i.RunWithContext(ctx)
 	if !cache.WaitForCacheSync(ctx.Done(), i.HasSynced) {
 		return fmt.Errorf("client-go's dynamic informer was not filled: %w", ctx.Err())

@@ -103,7 +103,8 @@ func fillGroups(ctx context.Context, config *rest.Config) error {
 	}
 	groups := many / shared
 	if err := drive(ctx, 4, groups, func(i int) error {
-		_, err := clients.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: groupName(i)}}, metav1.CreateOptions{})
+		_, err := clients.CoreV1().Namespaces().Create(ctx,
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: groupName(i)}}, metav1.CreateOptions{})
 		return err
 	}); err != nil {
 		return err
@@ -118,7 +119,8 @@ func fillGroups(ctx context.Context, config *rest.Config) error {
 }
 
 // ourLister fills an informer's cache.
-func ourLister(ctx context.Context, running *sync.WaitGroup, config *rest.Config) (*informer.Indexer[*corev1.ConfigMap], error) {
+func ourLister(ctx context.Context, running *sync.WaitGroup,
+	config *rest.Config) (*informer.Indexer[*corev1.ConfigMap], error) {
 	c, err := client.New(config)
 	if err != nil {
 		return nil, err
@@ -150,7 +152,9 @@ func theirLister(ctx context.Context, running *sync.WaitGroup, config *rest.Conf
 	if err != nil {
 		return runtimeCache{}, err
 	}
-	if err := c.IndexField(ctx, &corev1.ConfigMap{}, "group", func(obj crclient.Object) []string { return []string{group(obj)} }); err != nil {
+	if err := c.IndexField(ctx, &corev1.ConfigMap{}, "group", func(obj crclient.Object) []string {
+		return []string{group(obj)}
+	}); err != nil {
 		return runtimeCache{}, err
 	}
 	running.Go(func() { c.Start(ctx) })

@@ -35,7 +35,8 @@ func customResource() measurement {
 			}
 			crds := definitions.ApiextensionsV1().CustomResourceDefinitions()
 			s.cleanup = append(s.cleanup, func(ctx context.Context) error {
-				return errors.Join(crds.Delete(ctx, knotDefinition().Name, metav1.DeleteOptions{}), crds.Delete(ctx, hitchDefinition().Name, metav1.DeleteOptions{}))
+				return errors.Join(crds.Delete(ctx, knotDefinition().Name, metav1.DeleteOptions{}),
+					crds.Delete(ctx, hitchDefinition().Name, metav1.DeleteOptions{}))
 			})
 			first, err := s.measure("crd", 1, func() error {
 				if _, err := crds.Create(ctx, knotDefinition(), metav1.CreateOptions{}); err != nil {

@@ -14,7 +14,8 @@ func virtualYear() measurement {
 		most:    3,
 		run: func(ctx context.Context, l *lab) ([]reading, error) {
 			program := filepath.Join(l.dir, "cronjob.test")
-			if _, err := timed(ctx, "..", "go", "test", "-c", "-o", program, "./internal/controllers/cronjob"); err != nil {
+			if _, err := timed(ctx, "..", "go", "test", "-c", "-o", program,
+				"./internal/controllers/cronjob"); err != nil {
 				return nil, err
 			}
 			took, err := timed(ctx, l.dir, program, "-test.run=^TestHourlyRuns$", "-runs=8760")

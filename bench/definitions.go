@@ -78,7 +78,8 @@ func defineAll(ctx context.Context, s *server) error {
 		return err
 	}
 	return drive(ctx, 16, defined, func(i int) error {
-		_, err := client.ApiextensionsV1().CustomResourceDefinitions().Create(ctx, wideDefinition(i), metav1.CreateOptions{})
+		_, err := client.ApiextensionsV1().CustomResourceDefinitions().Create(ctx, wideDefinition(i),
+			metav1.CreateOptions{})
 		return err
 	})
 }
@@ -103,7 +104,8 @@ func useAll(ctx context.Context, s *server, namespace string) error {
 
 func wideResource(i int) schema.GroupVersionResource {
 	return schema.GroupVersionResource{
-		Group: fmt.Sprintf("g%02d.bench.bowline.example.com", i/groupSize), Version: "v1", Resource: fmt.Sprintf("wide%04d", i),
+		Group: fmt.Sprintf("g%02d.bench.bowline.example.com", i/groupSize), Version: "v1",
+		Resource: fmt.Sprintf("wide%04d", i),
 	}
 }
 
@@ -113,7 +115,8 @@ func wideDefinition(i int) *apiextensionsv1.CustomResourceDefinition {
 	crd := hitchDefinition()
 	gvr := wideResource(i)
 	crd.Name, crd.Spec.Group = gvr.GroupResource().String(), gvr.Group
-	crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: gvr.Resource, Kind: fmt.Sprintf("Wide%04d", i)}
+	crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: gvr.Resource,
+		Kind: fmt.Sprintf("Wide%04d", i)}
 	root := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
 	spec := root.Properties["spec"]
 	spec.XValidations = nil
@@ -155,7 +158,9 @@ func documents() measurement {
 				if _, err := crds.Create(ctx, crd, metav1.CreateOptions{}); err != nil {
 					return nil, err
 				}
-				s.cleanup = append(s.cleanup, func(ctx context.Context) error { return crds.Delete(ctx, crd.Name, metav1.DeleteOptions{}) })
+				s.cleanup = append(s.cleanup, func(ctx context.Context) error {
+					return crds.Delete(ctx, crd.Name, metav1.DeleteOptions{})
+				})
 				kind, group := crd.Spec.Names.Kind, "/openapi/v3/apis/"+wideResource(i).GroupVersion().String()
 				told, err := s.measure("discovery", 1, get("/apis", aggregated, kind))
 				if err != nil {

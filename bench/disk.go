@@ -23,7 +23,8 @@ func diskCommits() measurement {
 		figures: []figure{
 			{"commit on disk, 16 writers, 1 KiB: share of a plain loop's records", percent, 80},
 			{"the same, 64 writers", percent, 80},
-			{"the longest commit on disk of 64 writers beside compactions, beyond the longest plain sync", milliseconds, 50},
+			{"the longest commit on disk of 64 writers beside compactions, beyond the longest plain sync", milliseconds,
+				50},
 		},
 		starts: true,
 		run:    inChild(childDisk),
@@ -82,7 +83,8 @@ func (c comparison) share() float64 {
 
 // againstPlain alternates between a store and the plain loop. With a small history, the store constantly
 // discards old states.
-func againstPlain(ctx context.Context, dir string, writers, turns int, options store.Options) (c comparison, err error) {
+func againstPlain(ctx context.Context, dir string, writers, turns int,
+	options store.Options) (c comparison, err error) {
 	l, err := disk.Open(dir, disk.Options{})
 	if err != nil {
 		return c, err

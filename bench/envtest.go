@@ -64,7 +64,8 @@ func (l *lab) buildSuite(ctx context.Context) (string, error) {
 // timeSuite returns the duration of the suite in seconds.
 func timeSuite(ctx context.Context, suite, assets string) (float64, error) {
 	run := exec.CommandContext(ctx, suite)
-	run.Dir, run.Env = filepath.Join(operator, "internal", "controller"), append(os.Environ(), assetsVariable+"="+assets)
+	run.Dir, run.Env = filepath.Join(operator, "internal", "controller"),
+		append(os.Environ(), assetsVariable+"="+assets)
 	began := time.Now()
 	if out, err := run.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("the suite on %s: %w: %s", assets, err, out)

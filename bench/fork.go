@@ -113,7 +113,8 @@ func timeFirstRequests(ctx context.Context, plane *bowline.Plane) (time.Duration
 		if err != nil {
 			return 0, err
 		}
-		if _, err := client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Get(ctx, configMapName(i*7919%many), metav1.GetOptions{}); err != nil {
+		if _, err := client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Get(ctx, configMapName(i*7919%many),
+			metav1.GetOptions{}); err != nil {
 			return 0, err
 		}
 		took = append(took, time.Since(start))

@@ -71,7 +71,8 @@ func measureIdle(ctx context.Context, _ []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "while %d nodes renew their leases: without controllers %.2f %% of a core, with them %.2f %%\n",
+	fmt.Fprintf(os.Stderr,
+		"while %d nodes renew their leases: without controllers %.2f %% of a core, with them %.2f %%\n",
 		idleNodes, alone, spent)
 	return printJSON([]float64{spent - alone, grew / (1 << 20)})
 }
@@ -180,16 +181,17 @@ func fillWithPods(ctx context.Context, folder string) error {
 		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("256Gi"),
 		corev1.ResourcePods: resource.MustParse("240"),
 	}
-	err = onNodes(ctx, plane, simulated.Options{Nodes: idleNodes, Capacity: large}, func(clients kubernetes.Interface) error {
-		if err := drive(ctx, 16, deployments, func(i int) error {
-			d, like := workload(i, pods), pod(i)
-			d.Spec.Template.Annotations, d.Spec.Template.Spec = like.Annotations, like.Spec
-			_, err := clients.AppsV1().Deployments(metav1.NamespaceDefault).Create(ctx, d, metav1.CreateOptions{})
-			return err
-		}); err != nil {
-			return err
-		}
-		return available(ctx, clients, deployments, pods)
-	})
+	err = onNodes(ctx, plane, simulated.Options{Nodes: idleNodes, Capacity: large},
+		func(clients kubernetes.Interface) error {
+			if err := drive(ctx, 16, deployments, func(i int) error {
+				d, like := workload(i, pods), pod(i)
+				d.Spec.Template.Annotations, d.Spec.Template.Spec = like.Annotations, like.Spec
+				_, err := clients.AppsV1().Deployments(metav1.NamespaceDefault).Create(ctx, d, metav1.CreateOptions{})
+				return err
+			}); err != nil {
+				return err
+			}
+			return available(ctx, clients, deployments, pods)
+		})
 	return errors.Join(err, plane.Close())
 }

@@ -58,7 +58,8 @@ func deployedPod(i int) *corev1.Pod {
 	deployment := fmt.Sprintf("bench-%d", i%100)
 	p := pod(i)
 	p.Labels["app"] = deployment
-	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: deployment + "-6d4cf56db6", UID: types.UID(deployment)}}
+	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet",
+		Name: deployment + "-6d4cf56db6", UID: types.UID(deployment)}}
 	p.Annotations["example.com/config"] = strings.Repeat(fmt.Sprintf("%016d", i%100), 23)
 	p.Spec.NodeName = fmt.Sprintf("node-%d", i%50)
 	p.Spec.Volumes[0].ConfigMap.Name = p.Name
@@ -105,7 +106,8 @@ const fills = 6
 
 // measureFill implements the process. Its arguments are a kubeconfig, a namespace, and the informer.
 func measureFill(ctx context.Context, args []string) error {
-	os.Setenv("KUBE_FEATURE_WatchListClient", strconv.FormatBool(args[2] == "stream")) // client-go reads it at its first use
+	// client-go reads it at its first use
+	os.Setenv("KUBE_FEATURE_WatchListClient", strconv.FormatBool(args[2] == "stream"))
 	config, err := restConfig(args[0])
 	if err != nil {
 		return err
@@ -148,12 +150,14 @@ func liveHeap() float64 {
 }
 
 // fillOurs runs our informer until its handler has received all Pods.
-func fillOurs(ctx context.Context, running *sync.WaitGroup, config *rest.Config, namespace string, lazy bool) (any, error) {
+func fillOurs(ctx context.Context, running *sync.WaitGroup, config *rest.Config, namespace string,
+	lazy bool) (any, error) {
 	c, err := client.New(config)
 	if err != nil {
 		return nil, err
 	}
-	i := informer.New(client.NewSource(c), corev1.SchemeGroupVersion.WithResource("pods"), informer.Options[*corev1.Pod]{Namespace: namespace, Lazy: lazy})
+	i := informer.New(client.NewSource(c), corev1.SchemeGroupVersion.WithResource("pods"),
+		informer.Options[*corev1.Pod]{Namespace: namespace, Lazy: lazy})
 	running.Go(func() { i.Run(ctx) })
 	select {
 	case <-i.Synced():
@@ -166,12 +170,14 @@ func fillOurs(ctx context.Context, running *sync.WaitGroup, config *rest.Config,
 }
 
 // fillTheirs does the same with client-go's informer.
-func fillTheirs(ctx context.Context, running *sync.WaitGroup, config *rest.Config, namespace string, _ bool) (any, error) {
+func fillTheirs(ctx context.Context, running *sync.WaitGroup, config *rest.Config, namespace string,
+	_ bool) (any, error) {
 	typed, err := speaking(config, utilruntime.ContentTypeProtobuf)
 	if err != nil {
 		return nil, err
 	}
-	i := coreinformers.NewPodInformer(typed, namespace, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	i := coreinformers.NewPodInformer(typed, namespace, 0,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	running.Go(func() { i.RunWithContext(ctx) })
 	select {
 	case <-i.HasSyncedChecker().Done():

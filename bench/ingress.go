@@ -117,7 +117,8 @@ func ingressBackend() (*httptest.Server, netip.AddrPort, error) {
 		server.Start()
 		return server, netip.MustParseAddrPort(listener.Addr().String()), nil
 	}
-	return nil, netip.AddrPort{}, errors.New("this machine has no network address but loopback, which no EndpointSlice may have")
+	return nil, netip.AddrPort{},
+		errors.New("this machine has no network address but loopback, which no EndpointSlice may have")
 }
 
 func freeAddress() (string, error) {
@@ -143,9 +144,11 @@ func (s *ingressSite) declare(ctx context.Context, at netip.AddrPort) error {
 	ingress := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: networkingv1.IngressSpec{
 		IngressClassName: &class,
 		Rules: []networkingv1.IngressRule{{IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{
-			Paths: []networkingv1.HTTPIngressPath{{Path: "/route-0", PathType: &kind, Backend: networkingv1.IngressBackend{
-				Service: &networkingv1.IngressServiceBackend{Name: "web", Port: networkingv1.ServiceBackendPort{Number: 80}},
-			}}},
+			Paths: []networkingv1.HTTPIngressPath{{Path: "/route-0", PathType: &kind,
+				Backend: networkingv1.IngressBackend{
+					Service: &networkingv1.IngressServiceBackend{Name: "web",
+						Port: networkingv1.ServiceBackendPort{Number: 80}},
+				}}},
 		}}}},
 	}}
 	_, err := s.clients.CoreV1().Services(s.namespace).Create(ctx, service, metav1.CreateOptions{})
@@ -173,8 +176,10 @@ func (s *ingressSite) controlled(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	return s.median(ctx, 1, func(route int) error {
-		patch := fmt.Appendf(nil, `[{"op":"replace","path":"/spec/rules/0/http/paths/0/path","value":"/route-%d"}]`, route)
-		_, err := s.clients.NetworkingV1().Ingresses(s.namespace).Patch(ctx, "web", types.JSONPatchType, patch, metav1.PatchOptions{})
+		patch := fmt.Appendf(nil, `[{"op":"replace","path":"/spec/rules/0/http/paths/0/path","value":"/route-%d"}]`,
+			route)
+		_, err := s.clients.NetworkingV1().Ingresses(s.namespace).Patch(ctx, "web", types.JSONPatchType, patch,
+			metav1.PatchOptions{})
 		return err
 	})
 }
@@ -233,7 +238,8 @@ func (s *ingressSite) awaitRoute(ctx context.Context, route int) error {
 	defer cancel()
 	transport := &http.Transport{DisableKeepAlives: true}
 	for ctx.Err() == nil {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s/route-%d", s.address, route), nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+			fmt.Sprintf("http://%s/route-%d", s.address, route), nil)
 		if err != nil {
 			return err
 		}

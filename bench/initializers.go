@@ -73,11 +73,13 @@ func declareInitializers(ctx context.Context, c *client.Client, resource string,
 			"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{resource},
 		}}})
 	}
-	gvr := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1alpha1", Resource: "initializerconfigurations"}
-	_, err := client.Of[*unstructured.Unstructured](c, gvr).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": gvr.GroupVersion().String(), "kind": "InitializerConfiguration",
-		"metadata": map[string]any{"name": "bench"}, "initializers": all,
-	}}, metav1.CreateOptions{})
+	gvr := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1alpha1",
+		Resource: "initializerconfigurations"}
+	_, err := client.Of[*unstructured.Unstructured](c, gvr).Create(ctx,
+		&unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": gvr.GroupVersion().String(), "kind": "InitializerConfiguration",
+			"metadata": map[string]any{"name": "bench"}, "initializers": all,
+		}}, metav1.CreateOptions{})
 	return err
 }
 

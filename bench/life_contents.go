@@ -27,12 +27,14 @@ type content struct{ version, resource, kind, rest string }
 // contents lists the kinds. Custom resources have their own content.
 var contents = []content{
 	{"v1", "configmaps", "ConfigMap", `{"data":{"key":"value"}}`},
-	{"v1", "events", "Event", `{"involvedObject":{"namespace":"doomed","name":"x"},"reason":"Because","type":"Normal"}`},
+	{"v1", "events", "Event",
+		`{"involvedObject":{"namespace":"doomed","name":"x"},"reason":"Because","type":"Normal"}`},
 	{"v1", "persistentvolumeclaims", "PersistentVolumeClaim",
 		`{"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}`},
 	{"v1", "podtemplates", "PodTemplate", `{` + template + `}`},
 	{"v1", "pods", "Pod", `{"spec":{"containers":[{"name":"c","image":"i"}]}}`},
-	{"v1", "replicationcontrollers", "ReplicationController", `{"spec":{"replicas":0,"selector":{"app":"x"},` + template + `}}`},
+	{"v1", "replicationcontrollers", "ReplicationController",
+		`{"spec":{"replicas":0,"selector":{"app":"x"},` + template + `}}`},
 	{"v1", "secrets", "Secret", `{"stringData":{"key":"value"}}`},
 	{"v1", "serviceaccounts", "ServiceAccount", `{}`},
 	{"v1", "services", "Service", `{"spec":{"clusterIP":"None"}}`},
@@ -41,11 +43,13 @@ var contents = []content{
 	{"apps/v1", "deployments", "Deployment", `{"spec":{"replicas":0,` + labelled + `}}`},
 	{"apps/v1", "replicasets", "ReplicaSet", `{"spec":{"replicas":0,` + labelled + `}}`},
 	{"apps/v1", "statefulsets", "StatefulSet", `{"spec":{"replicas":0,"serviceName":"x",` + labelled + `}}`},
-	{"batch/v1", "cronjobs", "CronJob", `{"spec":{"schedule":"0 0 1 1 *","suspend":true,"jobTemplate":{"spec":{` + once + `}}}}`},
+	{"batch/v1", "cronjobs", "CronJob",
+		`{"spec":{"schedule":"0 0 1 1 *","suspend":true,"jobTemplate":{"spec":{` + once + `}}}}`},
 	{"batch/v1", "jobs", "Job", `{"spec":{"suspend":true,` + once + `}}`},
 	{"coordination.k8s.io/v1", "leases", "Lease", `{}`},
 	{"discovery.k8s.io/v1", "endpointslices", "EndpointSlice", `{"addressType":"IPv4","endpoints":[]}`},
-	{"networking.k8s.io/v1", "ingresses", "Ingress", `{"spec":{"defaultBackend":{"service":{"name":"x","port":{"number":80}}}}}`},
+	{"networking.k8s.io/v1", "ingresses", "Ingress",
+		`{"spec":{"defaultBackend":{"service":{"name":"x","port":{"number":80}}}}}`},
 	{hitches.GroupVersion().String(), hitches.Resource, "Hitch", ""},
 }
 

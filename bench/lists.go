@@ -56,7 +56,8 @@ func timeLists(ctx context.Context, s *server, client rest.Interface, namespace 
 }
 
 // timeList measures lists after some that are discarded, and checks that each has a minimum size in bytes.
-func timeList(ctx context.Context, s *server, name string, before, times, least int, request func() *rest.Request) (reading, error) {
+func timeList(ctx context.Context, s *server, name string, before, times, least int,
+	request func() *rest.Request) (reading, error) {
 	list := func(times int) error {
 		for range times {
 			size, err := countBytes(ctx, request())

@@ -66,7 +66,8 @@ func filledMemory() measurement {
 // it only indirectly, as the size of the next collection. It first triggers two collections by requests for a
 // missing object.
 func (s *server) liveHeap(ctx context.Context, client kubernetes.Interface, namespace string) (float64, error) {
-	const collections, nextSize, percent = "go_gc_duration_seconds_count", "go_memstats_next_gc_bytes", "go_gc_gogc_percent"
+	const collections, nextSize, percent = "go_gc_duration_seconds_count", "go_memstats_next_gc_bytes",
+		"go_gc_gogc_percent"
 	before, err := s.metrics(ctx)
 	if err != nil {
 		return 0, err

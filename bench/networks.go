@@ -34,7 +34,8 @@ func recordedNetworks() measurement {
 				return nil, err
 			}
 			took, err := s.measure("networks", count, func() error { return c.declare(ctx, "network", count, 8) })
-			return []reading{{took.elapsed.Seconds(), took.client / count, took.server / count}}, errors.Join(err, c.stop())
+			return []reading{{took.elapsed.Seconds(), took.client / count, took.server / count}},
+				errors.Join(err, c.stop())
 		}),
 	}
 }
@@ -49,7 +50,8 @@ type networkController struct {
 }
 
 // networkController starts a controller on a server and waits until it has created a first network.
-func (s *server) networkController(ctx context.Context, namespace string, env []string, provider string) (*networkController, error) {
+func (s *server) networkController(ctx context.Context, namespace string, env []string,
+	provider string) (*networkController, error) {
 	dyn, err := dynamic.NewForConfig(s.config)
 	if err != nil {
 		return nil, err
@@ -79,7 +81,8 @@ func (s *server) networkController(ctx context.Context, namespace string, env []
 }
 
 // startNetworkController starts the program, with its log in a file.
-func (s *server) startNetworkController(ctx context.Context, folder, log string, env []string, provider string) (*exec.Cmd, error) {
+func (s *server) startNetworkController(ctx context.Context, folder, log string, env []string,
+	provider string) (*exec.Cmd, error) {
 	kubeconfig, program := filepath.Join(folder, "kubeconfig"), filepath.Join(s.lab.dir, "network")
 	if err := writeKubeconfig(kubeconfig, s.config); err != nil {
 		return nil, err
@@ -92,7 +95,8 @@ func (s *server) startNetworkController(ctx context.Context, folder, log string,
 		return nil, err
 	}
 	defer said.Close()
-	command := exec.Command(program, "--kubeconfig", kubeconfig, "--provider", provider, "--state", filepath.Join(folder, "records"))
+	command := exec.Command(program, "--kubeconfig", kubeconfig, "--provider", provider, "--state",
+		filepath.Join(folder, "records"))
 	profile, err := filepath.Abs(filepath.Join(s.lab.profiles, "networks-controller.pprof"))
 	if err != nil {
 		return nil, err
@@ -138,8 +142,10 @@ func (l *lab) buildNetworkController(ctx context.Context, program string) error 
 	build.Dir, build.Stderr = root, os.Stderr
 	if l.profiles != "" {
 		source, overlay := filepath.Join(l.dir, "profiler.go"), filepath.Join(l.dir, "profiler.json")
-		replace, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, pkg, "profiler.go"): source}})
-		if err := errors.Join(err, os.WriteFile(source, []byte(profiler), 0o600), os.WriteFile(overlay, replace, 0o600)); err != nil {
+		replace, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, pkg,
+			"profiler.go"): source}})
+		if err := errors.Join(err, os.WriteFile(source, []byte(profiler), 0o600),
+			os.WriteFile(overlay, replace, 0o600)); err != nil {
 			return err
 		}
 		build.Args = append(build.Args, "-overlay", overlay)
@@ -160,7 +166,8 @@ func defineNetworks(ctx context.Context, dyn dynamic.Interface) error {
 	if err := yaml.Unmarshal(data, &definition.Object); err != nil {
 		return err
 	}
-	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"}
 	_, err = dyn.Resource(definitions).Create(ctx, definition, metav1.CreateOptions{})
 	return err
 }
@@ -168,7 +175,8 @@ func defineNetworks(ctx context.Context, dyn dynamic.Interface) error {
 // declare creates networks with several concurrent clients, and returns when a watch has reported all of them
 // as ready.
 func (c *networkController) declare(ctx context.Context, name string, count, clients int) error {
-	path := "/apis/" + networkResource.Group + "/" + networkResource.Version + "/namespaces/" + c.namespace + "/" + networkResource.Resource
+	path := "/apis/" + networkResource.Group + "/" + networkResource.Version + "/namespaces/" + c.namespace + "/" +
+		networkResource.Resource
 	stream, err := c.core.RESTClient().Get().AbsPath(path).Param("watch", "true").Stream(ctx)
 	if err != nil {
 		return err
@@ -176,7 +184,9 @@ func (c *networkController) declare(ctx context.Context, name string, count, cli
 	defer stream.Close()
 	created := make(chan error, 1)
 	go func() {
-		created <- drive(ctx, clients, count, func(i int) error { return createFirst(ctx, c.networks, declaredNetwork(name, i)) })
+		created <- drive(ctx, clients, count, func(i int) error {
+			return createFirst(ctx, c.networks, declaredNetwork(name, i))
+		})
 	}()
 	return errors.Join(awaitReady(json.NewDecoder(stream), name, count), <-created)
 }

@@ -70,14 +70,16 @@ func newProject() string { return strings.ToLower(rand.Text()) }
 func gophercloudAlone(ctx context.Context, client *gophercloud.ServiceClient) (time.Duration, error) {
 	began := time.Now()
 	err := drive(ctx, neutronWorkers, onNeutron, func(i int) error {
-		n, err := gophernetworks.Create(ctx, client, gophernetworks.CreateOpts{Name: fmt.Sprintf("network-%d", i)}).Extract()
+		n, err := gophernetworks.Create(ctx, client,
+			gophernetworks.CreateOpts{Name: fmt.Sprintf("network-%d", i)}).Extract()
 		if err != nil {
 			return err
 		}
 		prefix, dhcp := fmt.Sprintf("10.%d.%d", i>>8, i&255), true
 		gateway := prefix + ".1"
 		return gophersubnets.Create(ctx, client, gophersubnets.CreateOpts{
-			NetworkID: n.ID, CIDR: prefix + ".0/24", GatewayIP: &gateway, IPVersion: gophercloud.IPv4, EnableDHCP: &dhcp,
+			NetworkID: n.ID, CIDR: prefix + ".0/24", GatewayIP: &gateway, IPVersion: gophercloud.IPv4,
+			EnableDHCP: &dhcp,
 		}).Err
 	})
 	return time.Since(began), err

@@ -24,7 +24,8 @@ func newController() measurement {
 			}
 			const program = "./greeter.test"
 			for _, command := range [][]string{
-				{l.binary, "new", "controller", "greeter", "--group", "example.com", "--kind", "Greeting", "--folder", project},
+				{l.binary, "new", "controller", "greeter", "--group", "example.com", "--kind", "Greeting", "--folder",
+					project},
 				{"go", "test", "-c", "-o", program, "."},
 			} {
 				if _, err := timed(ctx, project, command...); err != nil {
@@ -35,7 +36,8 @@ func newController() measurement {
 			const more = 50
 			var took [2]time.Duration
 			for i, count := range []int{1, 1 + more} {
-				took[i], err = timed(ctx, project, program, "-test.run=^TestConfigMapIsAsDeclared$", "-test.count="+strconv.Itoa(count))
+				took[i], err = timed(ctx, project, program, "-test.run=^TestConfigMapIsAsDeclared$",
+					"-test.count="+strconv.Itoa(count))
 				if err != nil {
 					return nil, err
 				}

@@ -78,7 +78,8 @@ func overload() measurement {
 
 // latency sends gets and creates one after another and returns the p99 of their latency. Every request has to
 // succeed.
-func (s *server) latency(ctx context.Context, name string, client kubernetes.Interface, namespace, prefix string) (reading, error) {
+func (s *server) latency(ctx context.Context, name string, client kubernetes.Interface, namespace,
+	prefix string) (reading, error) {
 	var took []time.Duration
 	maps := client.CoreV1().ConfigMaps(namespace)
 	spent, err := s.measure(name, 2*besideFlood, func() error {
@@ -88,7 +89,8 @@ func (s *server) latency(ctx context.Context, name string, client kubernetes.Int
 				return err
 			}
 			between := time.Now()
-			cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%06d", prefix, i)}, Data: configMap(i).Data}
+			cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%06d", prefix, i)},
+				Data: configMap(i).Data}
 			if _, err := maps.Create(ctx, cm, metav1.CreateOptions{}); err != nil {
 				return err
 			}
@@ -161,7 +163,8 @@ func floodServer(ctx context.Context, args []string) error {
 	f.first.Wait()
 	fmt.Println("ready")
 	all.Wait()
-	fmt.Fprintf(os.Stderr, "the flood: %d answered, %d refused, %d failed\n", f.answered.Load(), f.refused.Load(), f.failed.Load())
+	fmt.Fprintf(os.Stderr, "the flood: %d answered, %d refused, %d failed\n", f.answered.Load(), f.refused.Load(),
+		f.failed.Load())
 	return nil
 }
 

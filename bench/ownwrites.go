@@ -28,7 +28,8 @@ const childOwnWrites = "child-own-writes"
 func ownWrites() measurement {
 	return measurement{
 		figures: []figure{
-			{"a controller writes 1,000 statuses over TLS, 4 workers: time, waiting for its own writes / not waiting", times, 1.15},
+			{"a controller writes 1,000 statuses over TLS, 4 workers: time, waiting for its own writes / not waiting",
+				times, 1.15},
 		},
 		starts: true,
 		run:    inChild(childOwnWrites),
@@ -84,7 +85,8 @@ func (w *statusWriter) round() (time.Duration, error) {
 
 // measureOwnWrites runs controllers on one cache of Pods, with and without waiting for it, in turns.
 func measureOwnWrites(ctx context.Context, _ []string) error {
-	plane, err := bowline.Start(ctx, bowline.Options{Listen: "127.0.0.1:0", Controllers: []string{bowline.NoControllers}})
+	plane, err := bowline.Start(ctx,
+		bowline.Options{Listen: "127.0.0.1:0", Controllers: []string{bowline.NoControllers}})
 	if err != nil {
 		return err
 	}

@@ -37,20 +37,24 @@ func pod(i int) *corev1.Pod {
 }
 
 func container(name string, port int32) corev1.Container {
-	probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(port)}}}
+	probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz",
+		Port: intstr.FromInt32(port)}}}
 	return corev1.Container{
 		Name: name, Image: "registry.example.com/bench/" + name + ":1.2.3",
 		Args:  []string{"--listen", fmt.Sprintf(":%d", port), "--config", "/etc/bench/config.yaml"},
 		Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: port}},
 		Env: []corev1.EnvVar{
 			{Name: "LEVEL", Value: "info"},
-			{Name: "NODE", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}},
+			{Name: "NODE",
+				ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}},
 		},
 		Resources: corev1.ResourceRequirements{
-			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("64Mi")},
-			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("128Mi")},
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"),
+				corev1.ResourceMemory: resource.MustParse("64Mi")},
+			Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("128Mi")},
 		},
-		VolumeMounts:   []corev1.VolumeMount{{Name: "config", MountPath: "/etc/bench"}, {Name: "scratch", MountPath: "/tmp"}},
+		VolumeMounts: []corev1.VolumeMount{{Name: "config", MountPath: "/etc/bench"},
+			{Name: "scratch", MountPath: "/tmp"}},
 		ReadinessProbe: probe, LivenessProbe: probe.DeepCopy(),
 	}
 }
@@ -97,9 +101,12 @@ func listPods() measurement {
 				return nil, err
 			}
 			list := func(media string) *rest.Request {
-				return client.CoreV1().RESTClient().Get().Namespace(namespace).Resource("pods").SetHeader("Accept", media)
+				return client.CoreV1().RESTClient().Get().Namespace(namespace).Resource("pods").SetHeader("Accept",
+					media)
 			}
-			asJSON, err := timeList(ctx, s, "list-pods-json", 1, repeats, listed*3_000, func() *rest.Request { return list(runtime.ContentTypeJSON) })
+			asJSON, err := timeList(ctx, s, "list-pods-json", 1, repeats, listed*3_000, func() *rest.Request {
+				return list(runtime.ContentTypeJSON)
+			})
 			if err != nil {
 				return nil, err
 			}

@@ -76,7 +76,8 @@ type spent struct {
 
 // rate returns the reading of a row that counts requests per second.
 func (s spent) rate() reading {
-	return reading{float64(s.requests) / s.elapsed.Seconds(), s.client / time.Duration(s.requests), s.server / time.Duration(s.requests)}
+	return reading{float64(s.requests) / s.elapsed.Seconds(), s.client / time.Duration(s.requests),
+		s.server / time.Duration(s.requests)}
 }
 
 // each returns the reading of a row that measures a single request.

@@ -71,7 +71,8 @@ func measureQueues(context.Context, []string) error {
 	keys := make([][]types.NamespacedName, queueProducers)
 	for p := range keys {
 		for i := range queueKeys {
-			keys[p] = append(keys[p], types.NamespacedName{Namespace: fmt.Sprintf("namespace-%d", i%100), Name: fmt.Sprintf("object-%d-%06d", p, i)})
+			keys[p] = append(keys[p], types.NamespacedName{Namespace: fmt.Sprintf("namespace-%d", i%100),
+				Name: fmt.Sprintf("object-%d-%06d", p, i)})
 		}
 	}
 	var compared []float64

@@ -32,8 +32,8 @@ func reconciles() measurement {
 	}
 }
 
-// measureReconciles runs a controller on the objects of a plane in its process. It prints the time in milliseconds from when
-// the cache was filled until each object was reconciled.
+// measureReconciles runs a controller on the objects of a plane in its process. It prints the time in milliseconds from
+// when the cache was filled until each object was reconciled.
 func measureReconciles(ctx context.Context, _ []string) error {
 	const objects, workers = 10_000, 4
 	plane, err := bowline.Start(ctx, bowline.Options{Controllers: []string{bowline.NoControllers}})
@@ -44,11 +44,13 @@ func measureReconciles(ctx context.Context, _ []string) error {
 	if err := fillConfigMaps(ctx, plane, objects); err != nil {
 		return err
 	}
-	m, err := controller.NewManager(plane.RESTConfig(), controller.ManagerOptions{Source: plane.Source(), Metrics: controller.NewMetrics()})
+	m, err := controller.NewManager(plane.RESTConfig(),
+		controller.ManagerOptions{Source: plane.Source(), Metrics: controller.NewMetrics()})
 	if err != nil {
 		return err
 	}
-	maps := informer.For[*corev1.ConfigMap](m.Informers(), schema.GroupVersionResource{Version: "v1", Resource: "configmaps"})
+	maps := informer.For[*corev1.ConfigMap](m.Informers(),
+		schema.GroupVersionResource{Version: "v1", Resource: "configmaps"})
 	idle := &idler{cached: maps.Lister(), all: make(chan struct{}, 1)}
 	m.Add(controller.Options{
 		Name: "noop", Workers: workers, Reconciler: idle, Sources: []controller.Source{controller.For(maps)},
@@ -91,8 +93,10 @@ func fillConfigMaps(ctx context.Context, plane *bowline.Plane, n int) error {
 		return err
 	}
 	for i := range n {
-		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: configMapName(i)}, Data: map[string]string{"data": kibibyte}}
-		if _, err := clients.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx, cm, metav1.CreateOptions{}); err != nil {
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: configMapName(i)},
+			Data: map[string]string{"data": kibibyte}}
+		if _, err := clients.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx, cm,
+			metav1.CreateOptions{}); err != nil {
 			return err
 		}
 	}

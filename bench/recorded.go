@@ -94,7 +94,8 @@ func record(contentType string) (*recording, error) {
 	list.ResourceVersion = strconv.Itoa(r.last)
 	for i := range recordedPods {
 		pod := pod(i)
-		pod.Namespace, pod.UID, pod.ResourceVersion = "default", types.UID(fmt.Sprintf("3f0b1b1e-7a3c-4c1b-9d55-%012d", i)), "1"
+		pod.Namespace, pod.UID, pod.ResourceVersion = "default",
+			types.UID(fmt.Sprintf("3f0b1b1e-7a3c-4c1b-9d55-%012d", i)), "1"
 		list.Items = append(list.Items, *pod)
 	}
 	var err error
@@ -135,7 +136,8 @@ func (r *recording) encode(obj kruntime.Object) ([]byte, error) {
 
 // RoundTrip plays the recording: the list, and then the watch, which does not end by itself.
 func (r *recording) RoundTrip(q *http.Request) (*http.Response, error) {
-	answer := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {r.contentType}}, Request: q}
+	answer := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {r.contentType}},
+		Request: q}
 	answer.Body = io.NopCloser(bytes.NewReader(r.list))
 	if q.URL.Query().Get("watch") != "" {
 		answer.Body = io.NopCloser(io.MultiReader(bytes.NewReader(r.watch), untilEnd{q.Context()}))
@@ -168,7 +170,8 @@ func (s *seen) pod(p *corev1.Pod) {
 }
 
 // play returns the time from the start until a worker has observed all Pods.
-func (r *recording) play(ctx context.Context, side func(context.Context, *sync.WaitGroup, *rest.Config, *seen) error) (time.Duration, error) {
+func (r *recording) play(ctx context.Context,
+	side func(context.Context, *sync.WaitGroup, *rest.Config, *seen) error) (time.Duration, error) {
 	s := &seen{from: r.last - recordedPods, left: map[string]struct{}{}, done: make(chan struct{})}
 	for i := range recordedPods {
 		s.left[pod(i).Name] = struct{}{}
@@ -196,14 +199,17 @@ func playTheirs(ctx context.Context, running *sync.WaitGroup, config *rest.Confi
 	if err != nil {
 		return err
 	}
-	i := coreinformers.NewPodInformer(typed, "default", 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	i := coreinformers.NewPodInformer(typed, "default", 0,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	queue := theirqueue.NewTypedRateLimitingQueue(theirqueue.DefaultTypedControllerRateLimiter[cache.ObjectName]())
 	add := func(obj any) {
 		if name, err := cache.ObjectToName(obj); err == nil {
 			queue.Add(name)
 		}
 	}
-	if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, obj any) { add(obj) }}); err != nil {
+	if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, obj any) {
+		add(obj)
+	}}); err != nil {
 		return err
 	}
 	running.Go(func() { i.RunWithContext(ctx) })
@@ -231,7 +237,8 @@ func playOurs(lazy bool) func(context.Context, *sync.WaitGroup, *rest.Config, *s
 		if err != nil {
 			return err
 		}
-		i := informer.New(client.NewSource(c), corev1.SchemeGroupVersion.WithResource("pods"), informer.Options[*corev1.Pod]{Namespace: "default", Lazy: lazy})
+		i := informer.New(client.NewSource(c), corev1.SchemeGroupVersion.WithResource("pods"),
+			informer.Options[*corev1.Pod]{Namespace: "default", Lazy: lazy})
 		queue := workqueue.New(workqueue.DefaultLimiter[informer.Key]())
 		add := func(pod *corev1.Pod) { queue.Add(informer.KeyOf(pod)) }
 		i.AddHandler(informer.HandlerFuncs[*corev1.Pod]{

@@ -57,25 +57,28 @@ func createConfigMap(ctx context.Context, client kubernetes.Interface, namespace
 }
 
 func creates(clients, count int, target float64) measurement {
-	return requests("create", clients, count, target, func(ctx context.Context, client kubernetes.Interface, namespace string) (func(i int) error, error) {
-		return createConfigMap(ctx, client, namespace), nil
-	})
+	return requests("create", clients, count, target,
+		func(ctx context.Context, client kubernetes.Interface, namespace string) (func(i int) error, error) {
+			return createConfigMap(ctx, client, namespace), nil
+		})
 }
 
 func gets(clients, count int, target float64) measurement {
-	return requests("get", clients, count, target, func(ctx context.Context, client kubernetes.Interface, namespace string) (func(i int) error, error) {
-		const stored = 1_000
-		get := func(i int) error {
-			_, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, configMap(i%stored).Name, metav1.GetOptions{})
-			return err
-		}
-		return get, drive(ctx, 16, stored, createConfigMap(ctx, client, namespace))
-	})
+	return requests("get", clients, count, target,
+		func(ctx context.Context, client kubernetes.Interface, namespace string) (func(i int) error, error) {
+			const stored = 1_000
+			get := func(i int) error {
+				_, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, configMap(i%stored).Name, metav1.GetOptions{})
+				return err
+			}
+			return get, drive(ctx, 16, stored, createConfigMap(ctx, client, namespace))
+		})
 }
 
 // requests measures requests of one verb for ConfigMaps. prepare returns the work.
 func requests(verb string, clients, count int, target float64,
-	prepare func(ctx context.Context, client kubernetes.Interface, namespace string) (func(i int) error, error)) measurement {
+	prepare func(ctx context.Context, client kubernetes.Interface, namespace string) (func(i int) error,
+		error)) measurement {
 	work := fmt.Sprintf("%s ConfigMap of 1 KiB, %s", verb, by(clients))
 	return rate(work, fmt.Sprintf("%s-%d", verb, clients), clients, count, target,
 		func(ctx context.Context, s *server, namespace string) (func(i int) error, error) {

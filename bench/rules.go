@@ -18,7 +18,8 @@ var hitches = schema.GroupVersionResource{Group: "bench.bowline.example.com", Ve
 
 // createsOfCustomResources creates objects of a schema with 40 fields and 3 CEL rules.
 func createsOfCustomResources(clients, count int, target float64) measurement {
-	return rate("create custom resource, 40 fields, 3 rules, "+by(clients), fmt.Sprintf("create-custom-%d", clients), clients, count, target, prepareHitches)
+	return rate("create custom resource, 40 fields, 3 rules, "+by(clients), fmt.Sprintf("create-custom-%d", clients),
+		clients, count, target, prepareHitches)
 }
 
 // prepareHitches creates the definition, and returns the work that creates an object.
@@ -76,7 +77,8 @@ func hitch(i int) *unstructured.Unstructured {
 	spec := map[string]any{
 		"port": int64(80), "since": "2026-01-02T03:04:05Z", "cidr": "192.168.0.0/16", "gateway": "192.168.0.1",
 		"labels": map[string]any{"app": "a", "tier": "front"}, "tags": []any{"a", "b", "c"},
-		"ports": []any{map[string]any{"name": "http", "port": int64(80)}, map[string]any{"name": "ssh", "port": int64(22)}},
+		"ports": []any{map[string]any{"name": "http", "port": int64(80)},
+			map[string]any{"name": "ssh", "port": int64(22)}},
 	}
 	for n := range 12 {
 		spec[fmt.Sprintf("text%d", n)] = "some text that is not very long"
@@ -95,16 +97,20 @@ func hitch(i int) *unstructured.Unstructured {
 // numbers, enumerations and booleans with defaults, a port, a time, a map, a set, a list with a key; and
 // three rules.
 func hitchDefinition() *apiextensionsv1.CustomResourceDefinition {
-	spec := apiextensionsv1.JSONSchemaProps{Type: "object", Required: []string{"text0", "cidr"}, Properties: hitchFields(), XValidations: apiextensionsv1.ValidationRules{
-		{Rule: "!has(self.gateway) || cidr(self.cidr).containsIP(self.gateway)", Message: "gateway must lie in cidr"},
-		{Rule: "self.count0 <= self.count1", MessageExpression: "self.text0 + ': count0 is more than count1'"},
-		{Rule: "self.ports.all(p, p.port != 22 || p.name == 'ssh')", Message: "port 22 is ssh"},
-	}}
+	spec := apiextensionsv1.JSONSchemaProps{Type: "object", Required: []string{"text0", "cidr"},
+		Properties: hitchFields(), XValidations: apiextensionsv1.ValidationRules{
+			{Rule: "!has(self.gateway) || cidr(self.cidr).containsIP(self.gateway)",
+				Message: "gateway must lie in cidr"},
+			{Rule: "self.count0 <= self.count1", MessageExpression: "self.text0 + ': count0 is more than count1'"},
+			{Rule: "self.ports.all(p, p.port != 22 || p.name == 'ssh')", Message: "port 22 is ssh"},
+		}}
 	crd := knotDefinition()
 	crd.Name = hitches.GroupResource().String()
-	crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: hitches.Resource, Singular: "hitch", Kind: "Hitch", ListKind: "HitchList"}
+	crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: hitches.Resource, Singular: "hitch",
+		Kind: "Hitch", ListKind: "HitchList"}
 	crd.Spec.Versions[0].Schema.OpenAPIV3Schema = &apiextensionsv1.JSONSchemaProps{
-		Type: "object", Required: []string{"spec"}, Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": spec},
+		Type: "object", Required: []string{"spec"},
+		Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": spec},
 	}
 	return crd
 }
@@ -117,14 +123,19 @@ func hitchFields() map[string]apiextensionsv1.JSONSchemaProps {
 		return apiextensionsv1.JSONSchemaProps{Type: "integer", Minimum: &from, Maximum: &to}
 	}
 	short, items, set, byName := text(63), int64(16), "set", "map"
-	port := apiextensionsv1.JSONSchemaProps{Type: "object", Required: []string{"name", "port"}, Properties: map[string]apiextensionsv1.JSONSchemaProps{
-		"name": text(15), "port": number(1, 65535), "protocol": {Type: "string", Default: raw(`"TCP"`)},
-	}}
+	port := apiextensionsv1.JSONSchemaProps{Type: "object", Required: []string{"name", "port"},
+		Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"name": text(15), "port": number(1, 65535), "protocol": {Type: "string", Default: raw(`"TCP"`)},
+		}}
 	fields := map[string]apiextensionsv1.JSONSchemaProps{
-		"cidr": text(43), "gateway": text(39), "port": {XIntOrString: true}, "since": {Type: "string", Format: "date-time"},
-		"labels": {Type: "object", MaxProperties: &items, AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &short}},
-		"tags":   {Type: "array", MaxItems: &items, XListType: &set, Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &short}},
-		"ports":  {Type: "array", MaxItems: &items, XListType: &byName, XListMapKeys: []string{"name"}, Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &port}},
+		"cidr": text(43), "gateway": text(39), "port": {XIntOrString: true},
+		"since": {Type: "string", Format: "date-time"},
+		"labels": {Type: "object", MaxProperties: &items,
+			AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &short}},
+		"tags": {Type: "array", MaxItems: &items, XListType: &set,
+			Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &short}},
+		"ports": {Type: "array", MaxItems: &items, XListType: &byName, XListMapKeys: []string{"name"},
+			Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &port}},
 	}
 	name := text(63)
 	name.Pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
@@ -135,7 +146,8 @@ func hitchFields() map[string]apiextensionsv1.JSONSchemaProps {
 		fields[fmt.Sprintf("name%d", i)], fields[fmt.Sprintf("count%d", i)] = name, number(0, 1000)
 	}
 	for i := range 5 {
-		fields[fmt.Sprintf("mode%d", i)] = apiextensionsv1.JSONSchemaProps{Type: "string", Enum: []apiextensionsv1.JSON{*raw(`"one"`), *raw(`"two"`)}, Default: raw(`"one"`)}
+		fields[fmt.Sprintf("mode%d", i)] = apiextensionsv1.JSONSchemaProps{Type: "string",
+			Enum: []apiextensionsv1.JSON{*raw(`"one"`), *raw(`"two"`)}, Default: raw(`"one"`)}
 	}
 	for i := range 4 {
 		fields[fmt.Sprintf("on%d", i)] = apiextensionsv1.JSONSchemaProps{Type: "boolean", Default: raw(`true`)}

@@ -50,7 +50,8 @@ func sampleControllers() measurement {
 			if err != nil {
 				return nil, err
 			}
-			return append(lines, reading{Value: ours.Heap / theirs.Heap}, reading{Value: ours.Resident / theirs.Resident}), nil
+			return append(lines, reading{Value: ours.Heap / theirs.Heap},
+				reading{Value: ours.Resident / theirs.Resident}), nil
 		}),
 	}
 }
@@ -65,7 +66,8 @@ func (s *server) declareNetworks(ctx context.Context, namespace string) error {
 	if err != nil {
 		return err
 	}
-	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"}
 	if _, err := dyn.Resource(definitions).Create(ctx, definition, metav1.CreateOptions{}); err != nil {
 		return err
 	}
@@ -74,7 +76,8 @@ func (s *server) declareNetworks(ctx context.Context, namespace string) error {
 		return err
 	}
 	resource := schema.GroupVersionResource{Group: "samplecrd.k8s.io", Version: "v1", Resource: "networks"}
-	networks, options := dyn.Resource(resource).Namespace(namespace), metav1.CreateOptions{FieldManager: "kubectl-client-side-apply"}
+	networks, options := dyn.Resource(resource).Namespace(namespace),
+		metav1.CreateOptions{FieldManager: "kubectl-client-side-apply"}
 	if err := createFirst(ctx, networks, sampleNetwork(example, namespace, 0)); err != nil {
 		return err
 	}
@@ -148,14 +151,16 @@ func (l *lab) buildSample(ctx context.Context, pkg string) (string, error) {
 		return "", err
 	}
 	source, overlay := filepath.Join(l.dir, "reporter.go"), filepath.Join(l.dir, "overlay.json")
-	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, pkg, "reporter.go"): source}})
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, pkg,
+		"reporter.go"): source}})
 	if err != nil {
 		return "", err
 	}
 	program := filepath.Join(l.dir, "sample-"+filepath.Base(pkg))
 	build := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "-o", program, pkg)
 	build.Dir, build.Stderr = root, os.Stderr
-	return program, errors.Join(os.WriteFile(source, []byte(reporter), 0o600), os.WriteFile(overlay, replace, 0o600), build.Run())
+	return program, errors.Join(os.WriteFile(source, []byte(reporter), 0o600), os.WriteFile(overlay, replace, 0o600),
+		build.Run())
 }
 
 // runSample runs a program until it has created all networks, and then measures its memory.

@@ -21,7 +21,8 @@ func TestReadmeHasTheLinesOfTheSampleControllers(t *testing.T) {
 	}
 	for _, row := range []string{
 		fmt.Sprintf("| lines of Go | %.0f | %.0f | %.2f |", theirs.all, ours.all, ours.all/theirs.all),
-		fmt.Sprintf("| of which written by hand | %.0f | %.0f | %.2f |", theirs.written, ours.written, ours.written/theirs.written),
+		fmt.Sprintf("| of which written by hand | %.0f | %.0f | %.2f |", theirs.written, ours.written,
+			ours.written/theirs.written),
 	} {
 		if !strings.Contains(string(readme), row) {
 			t.Errorf("the README has not the row %s", row)

@@ -55,7 +55,8 @@ func measureSchedules(ctx context.Context, _ []string) error {
 	if err := drive(ctx, 16, scheduledPods, createPod(ctx, clients, metav1.NamespaceDefault)); err != nil {
 		return err
 	}
-	m, err := controller.NewManager(plane.RESTConfig(), controller.ManagerOptions{Source: plane.Source(), Metrics: controller.NewMetrics()})
+	m, err := controller.NewManager(plane.RESTConfig(),
+		controller.ManagerOptions{Source: plane.Source(), Metrics: controller.NewMetrics()})
 	if err != nil {
 		return err
 	}
@@ -91,10 +92,12 @@ func createNode(ctx context.Context, clients kubernetes.Interface) func(i int) e
 	return func(i int) error {
 		name := fmt.Sprintf("node-%04d", i)
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
-			corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelTopologyZone: fmt.Sprintf("zone-%d", i%10),
+			corev1.LabelHostname: name, corev1.LabelOSStable: "linux",
+			corev1.LabelTopologyZone: fmt.Sprintf("zone-%d", i%10),
 		}}}
 		n.Status.Allocatable = corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("32"), corev1.ResourceMemory: resource.MustParse("256Gi"), corev1.ResourcePods: resource.MustParse("110"),
+			corev1.ResourceCPU: resource.MustParse("32"), corev1.ResourceMemory: resource.MustParse("256Gi"),
+			corev1.ResourcePods: resource.MustParse("110"),
 		}
 		n.Status.Capacity = n.Status.Allocatable
 		n, err := clients.CoreV1().Nodes().Create(ctx, n, metav1.CreateOptions{})

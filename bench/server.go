@@ -53,7 +53,9 @@ func (l *lab) server(ctx context.Context) (*server, error) {
 	if l.keeps {
 		kept = []string{"--data", filepath.Join(dir, "plane")}
 	}
-	return l.launch(ctx, kubeconfig, exec.Command(l.binary, append([]string{"up", "--listen", "127.0.0.1:0", "--kubeconfig", kubeconfig}, kept...)...))
+	return l.launch(ctx, kubeconfig,
+		exec.Command(l.binary, append([]string{"up", "--listen", "127.0.0.1:0", "--kubeconfig", kubeconfig},
+			kept...)...))
 }
 
 // launch starts a server and waits until it is ready.
@@ -101,7 +103,8 @@ func (s *server) namespace(ctx context.Context) (string, error) {
 		return "", err
 	}
 	namespaces := client.CoreV1().Namespaces()
-	ns, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-"}}, metav1.CreateOptions{})
+	ns, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-"}},
+		metav1.CreateOptions{})
 	if err != nil {
 		return "", err
 	}
@@ -113,7 +116,8 @@ func (s *server) namespace(ctx context.Context) (string, error) {
 
 // withServer returns a run that calls work with a new server and a namespace, and stops the server
 // afterwards.
-func withServer(work func(ctx context.Context, s *server, namespace string) ([]reading, error)) func(context.Context, *lab) ([]reading, error) {
+func withServer(work func(ctx context.Context, s *server, namespace string) ([]reading, error)) func(context.Context,
+	*lab) ([]reading, error) {
 	return func(ctx context.Context, l *lab) (readings []reading, err error) {
 		s, err := l.server(ctx)
 		if err != nil {

@@ -21,9 +21,11 @@ type part struct {
 // The stages of a request are those in docs/request.md.
 var parts = []part{
 	{"collecting garbage", regexp.MustCompile(`^runtime\.(gcBgMarkWorker|bgsweep|bgscavenge)`)},
-	{"own: managedFields", regexp.MustCompile(`bowline/internal/patch/ownership\.|sigs\.k8s\.io/structured-merge-diff|server\.\(\*Server\)\.own|readableOwnership`)},
+	{"own: managedFields",
+		regexp.MustCompile(`bowline/internal/patch/ownership\.|sigs\.k8s\.io/structured-merge-diff|server\.\(\*Server\)\.own|readableOwnership`)},
 	{"patch", regexp.MustCompile(`bowline/internal/patch\.|server\.\(\*call\)\.patched`)},
-	{"decode and convert", regexp.MustCompile(`server\.\(\*call\)\.(decode|received|readBody)|bowline/internal/kind\.Unmarshal|object\.\(\*Object\)\.Decode`)},
+	{"decode and convert",
+		regexp.MustCompile(`server\.\(\*call\)\.(decode|received|readBody)|bowline/internal/kind\.Unmarshal|object\.\(\*Object\)\.Decode`)},
 	{"admit", regexp.MustCompile(`bowline/(admission|internal/plugins)\.|server\.\(\*Server\)\.(mutate|admit)`)},
 	{"validate", regexp.MustCompile(`server\.validate|server\.\(\*Server\)\.(validate|assign)`)},
 	{"encode", regexp.MustCompile(`server\.encode|bowline/internal/kind\.Marshal|object\.NewEncoding`)},
@@ -31,7 +33,8 @@ var parts = []part{
 	{"read", regexp.MustCompile(`store\.\(\*(Store|Snapshot)\)|server\.collect`)},
 	{"watch: events to frames, frames to streams", regexp.MustCompile(`server\.\(\*(watching|stream)\)`)},
 	{"answer", regexp.MustCompile(`server\.\(\*(Server|call)\)\.answer|server\.(writeBody|bufferedList)`)},
-	{"authenticate, authorize, route, and between the stages", regexp.MustCompile(`server\.\(\*Server\)\.(serve|identify|authorize)|server\.parseRoute`)},
+	{"authenticate, authorize, route, and between the stages",
+		regexp.MustCompile(`server\.\(\*Server\)\.(serve|identify|authorize)|server\.parseRoute`)},
 	{"metrics, log", regexp.MustCompile(`server\.\(\*(Server\)\.tell|metrics\))`)},
 	{"TLS: encrypt, write to the socket", regexp.MustCompile(`crypto/tls\.\(\*Conn\)\.[wW]rite`)},
 	{"TLS: read from the socket, decrypt", regexp.MustCompile(`crypto/tls\.\(\*Conn\)\.(read|Read)`)},

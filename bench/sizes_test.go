@@ -27,7 +27,8 @@ func TestPodIs3300Bytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer plane.Close()
-	kept, err := kubernetes.NewForConfigOrDie(plane.RESTConfig()).CoreV1().Pods("default").Create(t.Context(), pod(0), metav1.CreateOptions{})
+	kept, err := kubernetes.NewForConfigOrDie(plane.RESTConfig()).CoreV1().Pods("default").Create(t.Context(), pod(0),
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

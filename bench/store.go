@@ -94,16 +94,18 @@ func openStore(ctx context.Context, l log.Log) (*filledStore, error) {
 func (s *filledStore) change(i int, expect store.Expect) (store.Change, error) {
 	name, uid := configMapName(i), fmt.Sprintf("5f0c9d1e-7a5b-4c3d-9e8f-%012d", i)
 	data := make([]byte, 0, 2048)
-	data = fmt.Appendf(data, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":%q,"namespace":"default","uid":%q,"resourceVersion":%q,`+
-		`"creationTimestamp":"2026-01-02T03:04:05Z","managedFields":[{"manager":"bench","operation":"Update","apiVersion":"v1",`+
-		`"time":"2026-01-02T03:04:05Z","fieldsType":"FieldsV1","fieldsV1":{"f:data":{".":{},"f:data":{}}}}]},"data":{"data":%q}}`,
+	data = fmt.Appendf(data,
+		`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":%q,"namespace":"default","uid":%q,"resourceVersion":%q,`+
+			`"creationTimestamp":"2026-01-02T03:04:05Z","managedFields":[{"manager":"bench","operation":"Update","apiVersion":"v1",`+
+			`"time":"2026-01-02T03:04:05Z","fieldsType":"FieldsV1","fieldsV1":{"f:data":{".":{},"f:data":{}}}}]},"data":{"data":%q}}`,
 		name, uid, object.RevisionPlaceholder, kibibyte)
 	encoding, err := object.NewEncoding(object.Form{APIVersion: "v1"}, bytes.Clone(data)) // without excess capacity
 	if err != nil {
 		return store.Change{}, err
 	}
 	key := storeKey(i)
-	return store.Change{Key: key, Object: object.New(object.Header{Key: key, UID: types.UID(uid)}, s.codec, encoding), Expect: expect}, nil
+	return store.Change{Key: key, Object: object.New(object.Header{Key: key, UID: types.UID(uid)}, s.codec, encoding),
+		Expect: expect}, nil
 }
 
 // storeChange returns a change of a ConfigMap for a store whose objects are never decoded.
@@ -117,7 +119,8 @@ const allConfigMaps object.Key = "/configmaps/"
 
 // commitRange commits n ConfigMaps by several concurrent writers. It prepares the changes first and returns
 // the time of the commits alone.
-func (s *filledStore) commitRange(ctx context.Context, writers, from, n int, expect store.Expect) (time.Duration, error) {
+func (s *filledStore) commitRange(ctx context.Context, writers, from, n int,
+	expect store.Expect) (time.Duration, error) {
 	const ahead = 50_000
 	var took time.Duration
 	for end := from + n; from < end; from += ahead {

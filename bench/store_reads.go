@@ -38,7 +38,8 @@ func measureReads(ctx context.Context, _ []string) error {
 	if err != nil {
 		return err
 	}
-	return printJSON([]float64{float64(taken.Nanoseconds()) / 1e3, float64(page.Nanoseconds()) / 1e6, float64(exact.Nanoseconds()) / 1e6})
+	return printJSON([]float64{float64(taken.Nanoseconds()) / 1e3, float64(page.Nanoseconds()) / 1e6,
+		float64(exact.Nanoseconds()) / 1e6})
 }
 
 // update updates objects in pseudo-random order by one writer, and returns the median time of an update.

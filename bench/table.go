@@ -99,7 +99,8 @@ func writeJSON(file string, results []result) error {
 			continue
 		}
 		value := median(r.readings, func(x reading) float64 { return x.Value })
-		rows[i] = row{Work: r.work, Unit: r.unit, Target: r.target, Median: value, Reached: r.reached(value), Readings: r.readings}
+		rows[i] = row{Work: r.work, Unit: r.unit, Target: r.target, Median: value, Reached: r.reached(value),
+			Readings: r.readings}
 	}
 	data, err := json.MarshalIndent(rows, "", "  ")
 	if err != nil {

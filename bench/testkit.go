@@ -96,7 +96,8 @@ func measureTestKit(context.Context, []string) error {
 
 func firstCreate(config *rest.Config) {
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "first"}}
-	_, err := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default").Create(context.Background(), object, metav1.CreateOptions{})
+	_, err := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default").Create(context.Background(), object,
+		metav1.CreateOptions{})
 	if err != nil {
 		panic(err)
 	}

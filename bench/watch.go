@@ -55,7 +55,8 @@ func watchers() measurement {
 }
 
 // openWatches opens the watches at the current revision, and waits until the server has answered each.
-func openWatches(ctx context.Context, config *rest.Config, client kubernetes.Interface, namespace string) ([]io.ReadCloser, error) {
+func openWatches(ctx context.Context, config *rest.Config, client kubernetes.Interface,
+	namespace string) ([]io.ReadCloser, error) {
 	list, err := client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return nil, err
@@ -75,7 +76,8 @@ func openWatches(ctx context.Context, config *rest.Config, client kubernetes.Int
 
 // changeAndCount changes the objects and reads every watch to its last event. The first error stops all of
 // them.
-func changeAndCount(ctx context.Context, cancel context.CancelFunc, client kubernetes.Interface, namespace string, streams []io.ReadCloser) error {
+func changeAndCount(ctx context.Context, cancel context.CancelFunc, client kubernetes.Interface, namespace string,
+	streams []io.ReadCloser) error {
 	var group errgroup.Group
 	do := func(work func() error) {
 		group.Go(func() error {
@@ -121,7 +123,8 @@ func countFrames(stream io.ReadCloser, want int) error {
 func update(ctx context.Context, client kubernetes.Interface, namespace, name string, times int) error {
 	for i := range times {
 		patch := fmt.Appendf(nil, `{"data":{"change":"%d"}}`, i)
-		_, err := client.CoreV1().ConfigMaps(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+		_, err := client.CoreV1().ConfigMaps(namespace).Patch(ctx, name, types.MergePatchType, patch,
+			metav1.PatchOptions{})
 		if err != nil {
 			return err
 		}

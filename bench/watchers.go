@@ -55,7 +55,8 @@ func namespaceCrowd() crowd {
 			if _, err := client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil {
 				return err
 			}
-			_, err := client.CoreV1().ConfigMaps(in(i)).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "own"}}, metav1.CreateOptions{})
+			_, err := client.CoreV1().ConfigMaps(in(i)).Create(ctx,
+				&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "own"}}, metav1.CreateOptions{})
 			return err
 		},
 		narrow: func(r *rest.Request, i int) *rest.Request { return r.Namespace(in(i)) }}
@@ -66,7 +67,8 @@ func labelCrowd() crowd {
 	return crowd{each: "label value", resource: "configmaps", namespace: always("default"), name: name,
 		create: func(ctx context.Context, client kubernetes.Interface, i int) error {
 			meta := metav1.ObjectMeta{Name: name(i), Labels: map[string]string{"app": "crowd", "owner": name(i)}}
-			_, err := client.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: meta}, metav1.CreateOptions{})
+			_, err := client.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: meta},
+				metav1.CreateOptions{})
 			return err
 		},
 		narrow: func(r *rest.Request, i int) *rest.Request {
@@ -83,14 +85,17 @@ func fieldCrowd() crowd {
 			_, err := client.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{})
 			return err
 		},
-		narrow: func(r *rest.Request, i int) *rest.Request { return r.Param("fieldSelector", "spec.nodeName="+name(i)) }}
+		narrow: func(r *rest.Request, i int) *rest.Request {
+			return r.Param("fieldSelector", "spec.nodeName="+name(i))
+		}}
 }
 
 // crowds compares the time of the same updates with many watchers and with few.
 func crowds(make func() crowd) measurement {
 	c := make()
 	return measurement{
-		figures: []figure{{"10,000 watchers, each on its own " + c.each + ", against 10, same 10,000 updates: time", times, 1.2}},
+		figures: []figure{{"10,000 watchers, each on its own " + c.each + ", against 10, same 10,000 updates: time",
+			times, 1.2}},
 		run: withServer(func(ctx context.Context, s *server, _ string) ([]reading, error) {
 			client, err := kubernetes.NewForConfig(s.config)
 			if err != nil {
@@ -154,7 +159,8 @@ func awaitFrame(stream io.Reader) error {
 }
 
 // open opens watches at the current revision, and waits until the server has answered each.
-func (c crowd) open(ctx context.Context, config *rest.Config, client kubernetes.Interface, count int) ([]io.ReadCloser, error) {
+func (c crowd) open(ctx context.Context, config *rest.Config, client kubernetes.Interface,
+	count int) ([]io.ReadCloser, error) {
 	list, err := client.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return nil, err
@@ -165,7 +171,8 @@ func (c crowd) open(ctx context.Context, config *rest.Config, client kubernetes.
 	}
 	streams := make([]io.ReadCloser, count)
 	return streams, drive(ctx, transports, count, func(i int) error {
-		r := clients[i%len(clients)].Get().Resource(c.resource).Param("watch", "true").Param("resourceVersion", list.ResourceVersion)
+		r := clients[i%len(clients)].Get().Resource(c.resource).Param("watch", "true").Param("resourceVersion",
+			list.ResourceVersion)
 		var err error
 		streams[i], err = c.narrow(r, i*(crowdSize/count)).Stream(ctx)
 		return err
@@ -178,7 +185,8 @@ func connections(config *rest.Config, count int) ([]rest.Interface, error) {
 	for i := range clients {
 		own := rest.CopyConfig(config)
 		own.ContentType = runtime.ContentTypeJSON
-		own.Dial = (&net.Dialer{}).DialContext // client-go shares transports between configs, except between those with their own dialer
+		// client-go shares transports between configs, except between those with their own dialer
+		own.Dial = (&net.Dialer{}).DialContext
 		c, err := kubernetes.NewForConfig(own)
 		if err != nil {
 			return nil, err
@@ -209,7 +217,8 @@ func idleWatchers(what string, count, connectionCount int, target float64) measu
 				return nil, err
 			}
 			err = drive(ctx, transports, count, func(i int) error {
-				_, err := clients[i%len(clients)].Get().Namespace(namespace).Resource("configmaps").Param("watch", "true").Stream(ctx)
+				_, err := clients[i%len(clients)].Get().Namespace(namespace).Resource("configmaps").Param("watch",
+					"true").Stream(ctx)
 				return err
 			})
 			if err != nil {

@@ -67,7 +67,8 @@ func throughWebhook(clients, count int, f figure) measurement {
 }
 
 func webhookBySelf() measurement {
-	return throughWebhook(1, 2_000, figure{"create ConfigMap through one webhook, 1 client: p50 over the webhook's own time", milliseconds, 2})
+	return throughWebhook(1, 2_000,
+		figure{"create ConfigMap through one webhook, 1 client: p50 over the webhook's own time", milliseconds, 2})
 }
 
 func webhookByMany() measurement {
@@ -86,7 +87,8 @@ func startLabelling(ctx context.Context, s *server, client kubernetes.Interface)
 	l.Server = httptest.NewUnstartedServer(http.HandlerFunc(l.serve))
 	l.EnableHTTP2 = true
 	l.StartTLS()
-	configuration := benchWebhook(l.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: l.Certificate().Raw}), "configmaps")
+	configuration := benchWebhook(l.URL,
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: l.Certificate().Raw}), "configmaps")
 	configurations := client.AdmissionregistrationV1().MutatingWebhookConfigurations()
 	s.cleanup = append(s.cleanup, func(ctx context.Context) error {
 		return configurations.Delete(ctx, hookName, metav1.DeleteOptions{})
@@ -132,7 +134,8 @@ func benchWebhook(url string, authority []byte, resource string) *admissionregis
 			Name: hookName, ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: authority},
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{resource}},
+				Rule: admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"},
+					Resources: []string{resource}},
 			}},
 			SideEffects: new(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
 		}},

@@ -99,7 +99,8 @@ type unasked struct {
 }
 
 // newUnasked starts a plane and configures it.
-func newUnasked(ctx context.Context, configure func(context.Context, *rest.Config) error) (u *unasked, end func() error, err error) {
+func newUnasked(ctx context.Context,
+	configure func(context.Context, *rest.Config) error) (u *unasked, end func() error, err error) {
 	plane, err := bowline.Start(ctx, bowline.Options{Controllers: []string{bowline.NoControllers}})
 	if err != nil {
 		return nil, nil, err
@@ -120,17 +121,20 @@ func configurePods(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	mutating := benchWebhook("https://127.0.0.1:1", nil, "pods")
-	if _, err := client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(ctx, mutating, metav1.CreateOptions{}); err != nil {
+	if _, err := client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(ctx, mutating,
+		metav1.CreateOptions{}); err != nil {
 		return err
 	}
 	w := mutating.Webhooks[0]
 	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: mutating.ObjectMeta,
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, SideEffects: w.SideEffects, AdmissionReviewVersions: w.AdmissionReviewVersions,
+			Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, SideEffects: w.SideEffects,
+			AdmissionReviewVersions: w.AdmissionReviewVersions,
 		}},
 	}
-	_, err = client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(ctx, validating, metav1.CreateOptions{})
+	_, err = client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(ctx, validating,
+		metav1.CreateOptions{})
 	return err
 }
 

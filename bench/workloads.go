@@ -67,7 +67,8 @@ func runWorkloads(ctx context.Context, deployments int, pods int32) (took time.D
 }
 
 // onNodes calls do while a plane has simulated nodes, all of which are ready.
-func onNodes(ctx context.Context, plane *bowline.Plane, nodes simulated.Options, do func(kubernetes.Interface) error) error {
+func onNodes(ctx context.Context, plane *bowline.Plane, nodes simulated.Options,
+	do func(kubernetes.Interface) error) error {
 	m, err := controller.NewManager(plane.RESTConfig(), controller.ManagerOptions{Source: plane.Source()})
 	if err != nil {
 		return err

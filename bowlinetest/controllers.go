@@ -49,7 +49,8 @@ func (p *Plane) await(t testing.TB, ended []<-chan struct{}) {
 		select {
 		case <-done:
 		case <-limit.C:
-			p.leaked(t, "controller %d of %d has not returned %s after its context ended", i+1, len(ended), p.settings.patience)
+			p.leaked(t, "controller %d of %d has not returned %s after its context ended", i+1, len(ended),
+				p.settings.patience)
 			return
 		}
 	}

@@ -60,7 +60,8 @@ func (p *Plane) establish(t testing.TB, d *unstructured.Unstructured) {
 	}
 	where, err := p.resources.find(context.Background(), p.client.REST(), d.GroupVersionKind())
 	if err == nil {
-		d, err = client.Of[*unstructured.Unstructured](p.client, where.GroupVersionResource).Get(context.Background(), "", d.GetName())
+		d, err = client.Of[*unstructured.Unstructured](p.client, where.GroupVersionResource).Get(context.Background(),
+			"", d.GetName())
 	}
 	if err != nil {
 		t.Fatalf("reading the definition: %v", err)

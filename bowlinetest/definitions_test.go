@@ -23,10 +23,11 @@ func TestDefinitionsComeFromFiles(t *testing.T) {
 		option bowlinetest.Option
 		serves []string
 	}{
-		"a file":                     {bowlinetest.CRDs("testdata/boats.yaml"), []string{boat}},
-		"a folder":                   {bowlinetest.CRDs("testdata/folder"), []string{crew, harbour}},
-		"a pattern":                  {bowlinetest.CRDs("testdata/*/c*.yml"), []string{crew}},
-		"several":                    {bowlinetest.CRDs("testdata/boats.yaml", "testdata/folder/crews.yml"), []string{boat, crew}},
+		"a file":    {bowlinetest.CRDs("testdata/boats.yaml"), []string{boat}},
+		"a folder":  {bowlinetest.CRDs("testdata/folder"), []string{crew, harbour}},
+		"a pattern": {bowlinetest.CRDs("testdata/*/c*.yml"), []string{crew}},
+		"several": {bowlinetest.CRDs("testdata/boats.yaml", "testdata/folder/crews.yml"),
+			[]string{boat, crew}},
 		"a file system":              {bowlinetest.CRDsIn(files), []string{boat, crew, harbour}},
 		"a pattern of a file system": {bowlinetest.CRDsIn(files, "testdata/folder/*.json"), []string{harbour}},
 	} {
@@ -51,13 +52,16 @@ func TestBadDefinitionsAreNamed(t *testing.T) {
 		options []bowlinetest.Option
 		said    string
 	}{
-		"no file":        {[]bowlinetest.Option{bowlinetest.CRDs("testdata/none.yaml")}, "testdata/none.yaml"},
-		"no match":       {[]bowlinetest.Option{bowlinetest.CRDs("testdata/none*.yaml")}, "testdata/none*.yaml"},
-		"no definition":  {[]bowlinetest.Option{bowlinetest.CRDsIn(files, "none")}, "no definition"},
-		"no YAML":        {[]bowlinetest.Option{bowlinetest.CRDsIn(fstest.MapFS{"a.yaml": {Data: []byte("a: [")}})}, "a.yaml: document 1"},
-		"no kind":        {[]bowlinetest.Option{bowlinetest.CRDsIn(fstest.MapFS{"a.yaml": {Data: []byte("a: b")}})}, "a.yaml: document 1 has no kind"},
-		"invalid":        {[]bowlinetest.Option{bowlinetest.CRDsIn(invalid)}, "the definition ships.example.com: "},
-		"names in doubt": {[]bowlinetest.Option{bowlinetest.CRDs("testdata/boats.yaml"), bowlinetest.CRDsIn(clashing)}, "is already in use"},
+		"no file":       {[]bowlinetest.Option{bowlinetest.CRDs("testdata/none.yaml")}, "testdata/none.yaml"},
+		"no match":      {[]bowlinetest.Option{bowlinetest.CRDs("testdata/none*.yaml")}, "testdata/none*.yaml"},
+		"no definition": {[]bowlinetest.Option{bowlinetest.CRDsIn(files, "none")}, "no definition"},
+		"no YAML": {[]bowlinetest.Option{bowlinetest.CRDsIn(fstest.MapFS{"a.yaml": {Data: []byte("a: [")}})},
+			"a.yaml: document 1"},
+		"no kind": {[]bowlinetest.Option{bowlinetest.CRDsIn(fstest.MapFS{"a.yaml": {Data: []byte("a: b")}})},
+			"a.yaml: document 1 has no kind"},
+		"invalid": {[]bowlinetest.Option{bowlinetest.CRDsIn(invalid)}, "the definition ships.example.com: "},
+		"names in doubt": {[]bowlinetest.Option{bowlinetest.CRDs("testdata/boats.yaml"), bowlinetest.CRDsIn(clashing)},
+			"is already in use"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -155,7 +155,8 @@ func Search(t *testing.T, s Scenario) *Report {
 	s.Lag = cmp.Or(s.Lag, 30*time.Second)
 	s.Down = cmp.Or(s.Down, 10*time.Second)
 	s.Stuck = cmp.Or(s.Stuck, time.Minute)
-	e := &explorer{Scenario: s, t: t, report: &Report{Test: t.Name(), asked: asked, budget: s.Budget}, bases: map[int]*outcome{}, tried: map[fault.Fault]bool{}}
+	e := &explorer{Scenario: s, t: t, report: &Report{Test: t.Name(), asked: asked, budget: s.Budget},
+		bases: map[int]*outcome{}, tried: map[fault.Fault]bool{}}
 	if err := e.search(); err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,8 @@ func labels(versioned bool) main {
 				return
 			}
 			for _, o := range list.Items {
-				whole := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: o.Name, Labels: map[string]string{"done": "yes"}}}
+				whole := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: o.Name,
+					Labels: map[string]string{"done": "yes"}}}
 				if versioned {
 					whole.ResourceVersion = o.ResourceVersion
 				}
@@ -141,7 +142,8 @@ func TestExploreNamesALoopThatNobodyCanEnd(t *testing.T) {
 	t.Parallel()
 	s := scenario(spins)
 	s.Stuck = 10 * time.Second
-	fails(t, s, "a run is stuck", "no virtual time has passed in 10s", "bowlinetest_test.spins(", "again: BOWLINE_EXPLORE=")
+	fails(t, s, "a run is stuck", "no virtual time has passed in 10s", "bowlinetest_test.spins(",
+		"again: BOWLINE_EXPLORE=")
 }
 
 // outside is a lock that runs must not share.

@@ -152,6 +152,7 @@ func (f *Failure) String() string {
 		}
 		b.WriteString("  " + problem + "\n")
 	}
-	fmt.Fprintf(&b, "  again: BOWLINE_EXPLORE='%s' go test -run '^%s$'", f.Replay, strings.ReplaceAll(f.test, "/", "$/^"))
+	fmt.Fprintf(&b, "  again: BOWLINE_EXPLORE='%s' go test -run '^%s$'", f.Replay,
+		strings.ReplaceAll(f.test, "/", "$/^"))
 	return b.String()
 }

@@ -61,7 +61,8 @@ func (e *explorer) deadlock(w *watchdog, o *outcome, v any) {
 	text := fmt.Sprint(v)
 	switch {
 	case o != nil && strings.Contains(text, "blocked goroutines remain"):
-		o.problems = append(o.problems, "goroutines are left behind:\n"+strings.Join(goroutinesOf(*w.bubble.Load()), "\n\n"))
+		o.problems = append(o.problems, "goroutines are left behind:\n"+strings.Join(goroutinesOf(*w.bubble.Load()),
+			"\n\n"))
 	case o == nil && strings.Contains(text, "all goroutines in bubble are blocked"):
 		e.t.Fatalf("in the run %q, everybody waits for what never comes. It began in one of these:\n%s",
 			w.plan, strings.Join(goroutinesOf(*w.bubble.Load()), "\n\n"))
@@ -127,7 +128,8 @@ func (x *exploration) do(t *testing.T) *outcome {
 	settled := time.Now()
 	x.sleep(x.Settle)
 	if last := x.faults.LastWrite(); !x.Restless && time.Since(last) < x.Settle/4 && last.After(settled) {
-		x.faults.Fail("never settles: it still changes something %s after the user's last step", last.Sub(settled).Round(time.Second))
+		x.faults.Fail("never settles: it still changes something %s after the user's last step",
+			last.Sub(settled).Round(time.Second))
 	}
 	synctest.Wait()
 	o := x.outcome()

@@ -226,7 +226,8 @@ func (e *explorer) judge(o *outcome) bool {
 			o.problems = append(o.problems, "in the end, "+line)
 		}
 		if len(o.problems) > 0 && len(o.plan.Faults) == 0 {
-			o.problems = append(o.problems, "two undisturbed runs differ: leave out with Compare what is never twice the same")
+			o.problems = append(o.problems,
+				"two undisturbed runs differ: leave out with Compare what is never twice the same")
 		}
 	}
 	if len(o.problems) == 0 {

@@ -22,7 +22,8 @@ func secrets(config *rest.Config) typed.SecretInterface {
 }
 
 func makeSecret(ctx context.Context, config *rest.Config) error {
-	_, err := secrets(config).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+	_, err := secrets(config).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
+		metav1.CreateOptions{})
 	return err
 }
 
@@ -46,7 +47,8 @@ func TestExploreFindsWhatIsLeftOfBefore(t *testing.T) {
 		return ctx.Err()
 	}
 	s.Act = func(ctx context.Context, config *rest.Config) error {
-		return kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default").Delete(ctx, "a", metav1.DeleteOptions{})
+		return kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default").Delete(ctx, "a",
+			metav1.DeleteOptions{})
 	}
 	s.Faults = []bowlinetest.Fault{bowlinetest.Refused}
 	finds(t, s, "in the end, Secret default/a: should not be there")
@@ -92,7 +94,8 @@ func TestExploreFindsPanicsOfTheScenario(t *testing.T) {
 	finds(t, s, "an invariant panicked: no such thing")
 	s = scenario(idle)
 	s.Act = func(context.Context, *rest.Config) error { panic("no hands") }
-	if f := finds(t, s, "what the user does panicked: no hands"); !strings.Contains(f.String(), "explore_state_test.go") {
+	if f := finds(t, s, "what the user does panicked: no hands"); !strings.Contains(f.String(),
+		"explore_state_test.go") {
 		t.Errorf("there is no stack in %s", f)
 	}
 }

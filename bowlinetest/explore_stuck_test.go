@@ -64,7 +64,8 @@ func TestTheWatchdogCountsCommitsAndRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := h.Append(t.Context(), []log.Commit{{Revision: last + 1, Changes: make([]log.Change, 1)}}); err != nil {
+		if err := h.Append(t.Context(),
+			[]log.Commit{{Revision: last + 1, Changes: make([]log.Change, 1)}}); err != nil {
 			t.Fatal(err)
 		}
 		if n := w.progress(); n != 1 {

@@ -29,7 +29,9 @@ func scenario(run main) bowlinetest.Scenario {
 		return kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default")
 	}
 	return bowlinetest.Scenario{
-		Options: []bowlinetest.Option{bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{bowline.NoControllers} })},
+		Options: []bowlinetest.Option{bowlinetest.With(func(o *bowline.Options) {
+			o.Controllers = []string{bowline.NoControllers}
+		})},
 		Processes: []bowlinetest.Process{{Name: "test", Run: func(ctx context.Context, config *rest.Config) error {
 			return run(ctx, inDefault(config))
 		}}},
@@ -138,7 +140,9 @@ func TestExploreFindsAProcessThatDoesNotEnd(t *testing.T) {
 
 func TestExploreFindsAProcessThatKeepsEnding(t *testing.T) {
 	t.Parallel()
-	finds(t, scenario(func(context.Context, typed.ConfigMapInterface) error { return errors.New("no luck") }), "test keeps ending: no luck")
+	finds(t, scenario(func(context.Context, typed.ConfigMapInterface) error {
+		return errors.New("no luck")
+	}), "test keeps ending: no luck")
 }
 
 // Goroutines that outlive their bubble stay in the process, so the test runs in its own process.
@@ -215,7 +219,8 @@ func TestExploreRepeatsAFailureByItsName(t *testing.T) {
 	}
 	s.Replay = "refused: create configmaps default/copy-of-a #1 of test; refused: create configmaps default/copy-of-a #2 of test"
 	r := bowlinetest.Search(t, s)
-	if f := r.Smallest(); f == nil || f.Replay != s.Replay || r.Runs != 3 || !strings.Contains(f.String(), "copy-of-a: is not there") {
+	if f := r.Smallest(); f == nil || f.Replay != s.Replay || r.Runs != 3 ||
+		!strings.Contains(f.String(), "copy-of-a: is not there") {
 		t.Errorf("%s\n%s", r, f)
 	}
 	s.Replay = "refused: create configmaps default/nothing #1 of test"
@@ -278,7 +283,9 @@ func TestExploreDisturbsEffectsOutsideOfTheAPI(t *testing.T) {
 	if len(failed) != 3 || failed["crash before: effect outside make first #1 of test"] || r.Tried() != 4 {
 		t.Errorf("%s\nfailed: %v", r, failed)
 	}
-	if got := bowlinetest.Effect(t.Context(), "outside of a run", func() error { return errors.ErrUnsupported }); got != errors.ErrUnsupported {
+	if got := bowlinetest.Effect(t.Context(), "outside of a run", func() error {
+		return errors.ErrUnsupported
+	}); got != errors.ErrUnsupported {
 		t.Errorf("outside of a run, an effect returns %v", got)
 	}
 }

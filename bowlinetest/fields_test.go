@@ -52,7 +52,8 @@ type Deep struct {
 // TestFieldsAreThoseOfJSON checks that the schema of a struct describes the fields that encoding/json writes.
 func TestFieldsAreThoseOfJSON(t *testing.T) {
 	t.Parallel()
-	definition := bowlinetest.DefinitionOf("example.com", "Knot", map[string]reflect.Type{"v1": reflect.TypeFor[Knot]()})
+	definition := bowlinetest.DefinitionOf("example.com", "Knot",
+		map[string]reflect.Type{"v1": reflect.TypeFor[Knot]()})
 	spec := definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
 
 	one := 1
@@ -72,7 +73,8 @@ func TestFieldsAreThoseOfJSON(t *testing.T) {
 		t.Errorf("described are %q, and written %q", described, names)
 	}
 	for name, value := range written {
-		want := map[reflect.Kind]string{reflect.String: "string", reflect.Float64: "integer"}[reflect.TypeOf(value).Kind()]
+		want := map[reflect.Kind]string{reflect.String: "string",
+			reflect.Float64: "integer"}[reflect.TypeOf(value).Kind()]
 		if got := spec.Properties[name].Type; got != want {
 			t.Errorf("%s is of type %q, want %q", name, got, want)
 		}

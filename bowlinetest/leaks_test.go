@@ -38,7 +38,9 @@ func TestWatchesThatAreLeftOpenAreNamed(t *testing.T) {
 			}
 			stopped.Stop()
 		}
-		mustFail(t, func(t testing.TB) { leave(t) }, "a watch is still open: /api/v1/namespaces/default/configmaps by", "leaks_test.go:")
+		mustFail(t, func(t testing.TB) {
+			leave(t)
+		}, "a watch is still open: /api/v1/namespaces/default/configmaps by", "leaks_test.go:")
 		left.Stop()
 		failed, said := try(t, func(t testing.TB) { leave(t, bowlinetest.AllowLeaks()) })
 		if failed || strings.Count(said, "a watch is still open") != 1 {
@@ -90,7 +92,9 @@ func TestControllersRunWithTheTest(t *testing.T) {
 			return ctx.Err()
 		}))
 		p.Apply(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}")
-		seen := bowlinetest.Wait(t, p, "default", "a", func(m *corev1.ConfigMap) bool { return m.Labels["seen"] == "yes" })
+		seen := bowlinetest.Wait(t, p, "default", "a", func(m *corev1.ConfigMap) bool {
+			return m.Labels["seen"] == "yes"
+		})
 		if seen.Name != "a" {
 			t.Errorf("got %+v", seen)
 		}
@@ -131,12 +135,17 @@ func TestControllersThatFailOrNeverEndFailTheTest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		mustFail(t, func(t testing.TB) {
-			bowlinetest.Start(t, bowlinetest.Controllers(label, func(context.Context, *rest.Config) error { return errors.New("torn sail") }))
+			bowlinetest.Start(t, bowlinetest.Controllers(label, func(context.Context, *rest.Config) error {
+				return errors.New("torn sail")
+			}))
 			time.Sleep(time.Second)
 		}, "controller 2 of 2 failed: torn sail")
 		stuck := make(chan struct{})
 		mustFail(t, func(t testing.TB) {
-			bowlinetest.Start(t, bowlinetest.Controllers(func(context.Context, *rest.Config) error { <-stuck; return nil }))
+			bowlinetest.Start(t, bowlinetest.Controllers(func(context.Context, *rest.Config) error {
+				<-stuck
+				return nil
+			}))
 		}, "controller 1 of 1 has not returned 10s after its context ended", "a goroutine never ends:")
 		close(stuck)
 	})

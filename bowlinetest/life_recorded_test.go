@@ -19,7 +19,8 @@ func TestWhatKubernetesMadeOfTheLifeOfAClusterIsMadeHere(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		for n := range 5 { // pods of the recorded cluster that the quota counts
-			p.Apply(t, fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: web-%d}, spec: {containers: [{name: web, image: web}]}}`, n))
+			p.Apply(t,
+				fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: web-%d}, spec: {containers: [{name: web, image: web}]}}`, n))
 		}
 		saved, compared, begun := map[string]string{}, 0, false
 		for i, step := range golden.Steps(t, "controllers/controllers-others.json") {
@@ -38,7 +39,8 @@ func TestWhatKubernetesMadeOfTheLifeOfAClusterIsMadeHere(t *testing.T) {
 			}
 			compared++
 			if diff := cmp.Diff(want, comparedLife(got)); status != step.Response.Status || diff != "" {
-				t.Errorf("step %d, %s %s: %d, want %d; -recorded +answered\n%s", i, step.Method, step.Path, status, step.Response.Status, diff)
+				t.Errorf("step %d, %s %s: %d, want %d; -recorded +answered\n%s", i, step.Method, step.Path, status,
+					step.Response.Status, diff)
 			}
 		}
 		if compared < 15 {

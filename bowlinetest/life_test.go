@@ -29,7 +29,8 @@ func TestPlaneHasTheLifeOfACluster(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		p.Apply(t, `{apiVersion: v1, kind: Namespace, metadata: {name: shop}}`)
-		p.Apply(t, `{apiVersion: v1, kind: ResourceQuota, metadata: {namespace: shop, name: q}, spec: {hard: {configmaps: 9}}}`)
+		p.Apply(t,
+			`{apiVersion: v1, kind: ResourceQuota, metadata: {namespace: shop, name: q}, spec: {hard: {configmaps: 9}}}`)
 		owner := p.Apply(t, `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: owner}}`)[0]
 		p.Apply(t, `{apiVersion: v1, kind: Secret, metadata: {namespace: shop, name: owned,
 			ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: owner, uid: `+string(owner.GetUID())+`}]}}`)
@@ -61,11 +62,14 @@ func TestPlaneHasTheLifeOfACluster(t *testing.T) {
 func TestPlaneForgetsWhatIsOver(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
-		job := p.Apply(t, `{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {ttlSecondsAfterFinished: 3600, template: {spec: {
+		job := p.Apply(t,
+			`{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {ttlSecondsAfterFinished: 3600, template: {spec: {
 			restartPolicy: Never, containers: [{name: c, image: i}]}}}}`)[0]
-		p.Apply(t, `{apiVersion: v1, kind: Pod, metadata: {name: p, ownerReferences: [{apiVersion: batch/v1, kind: Job, name: j, uid: `+string(job.GetUID())+`}]},
+		p.Apply(t,
+			`{apiVersion: v1, kind: Pod, metadata: {name: p, ownerReferences: [{apiVersion: batch/v1, kind: Job, name: j, uid: `+string(job.GetUID())+`}]},
 			spec: {containers: [{name: c, image: i}]}}`)
-		p.Apply(t, `{apiVersion: v1, kind: Pod, metadata: {name: lost}, spec: {nodeName: nowhere, containers: [{name: c, image: i}]}}`)
+		p.Apply(t,
+			`{apiVersion: v1, kind: Pod, metadata: {name: lost}, spec: {nodeName: nowhere, containers: [{name: c, image: i}]}}`)
 		jobs := bowlinetest.Client[*batchv1.Job](t, p)
 		finished, err := jobs.Get(t.Context(), "default", "j")
 		if err != nil {

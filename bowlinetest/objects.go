@@ -120,7 +120,8 @@ type sending func(to resource, o untyped, subresource string) (untyped, error)
 
 func post(to resource, o untyped, subresource string) (untyped, error) {
 	if subresource == "" {
-		return to.Create(context.Background(), o, metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict})
+		return to.Create(context.Background(), o,
+			metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict})
 	}
 	patch, err := json.Marshal(map[string]any{subresource: o.Object[subresource]})
 	if err != nil {

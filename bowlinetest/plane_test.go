@@ -35,7 +35,8 @@ func TestDaysPassInABubble(t *testing.T) {
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		began := time.Now()
 		namespaces := bowlinetest.Client[*corev1.Namespace](t, p)
-		namespace, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "short"}}, metav1.CreateOptions{})
+		namespace, err := namespaces.Create(t.Context(),
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "short"}}, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +58,8 @@ func TestHundredPlanesAtOnce(t *testing.T) {
 	for range 100 {
 		all.Go(func() {
 			p := bowlinetest.Start(t, bowlinetest.CRDs("testdata/boats.yaml"))
-			if _, err := bowlinetest.Client[*corev1.ConfigMap](t, p).Create(t.Context(), configMap("a"), metav1.CreateOptions{}); err != nil {
+			if _, err := bowlinetest.Client[*corev1.ConfigMap](t, p).Create(t.Context(), configMap("a"),
+				metav1.CreateOptions{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -94,7 +96,8 @@ func changeEverything(t *testing.T, fork *bowlinetest.Plane) {
 	}
 	fork.Apply(t, boat)
 	fork.Apply(t, "{apiVersion: v1, kind: Namespace, metadata: {name: short}}")
-	if err := bowlinetest.Client[*corev1.Namespace](t, fork).Delete(t.Context(), "", "short", metav1.DeleteOptions{}); err != nil {
+	if err := bowlinetest.Client[*corev1.Namespace](t, fork).Delete(t.Context(), "", "short",
+		metav1.DeleteOptions{}); err != nil {
 		t.Error(err)
 	}
 	bowlinetest.Gone[*corev1.Namespace](t, fork, "", "short") // the namespace controller runs on the fork
@@ -125,12 +128,17 @@ func TestBadObjectsAreNamed(t *testing.T) {
 	t.Parallel()
 	for said, object := range map[string]*Boat{
 		"the kind of a *bowlinetest_test.Boat is not known": {ObjectMeta: metav1.ObjectMeta{Name: "unknown"}},
-		"the plane serves no example.org/v1":                {TypeMeta: metav1.TypeMeta{APIVersion: "example.org/v1", Kind: "Boat"}},
+		"the plane serves no example.org/v1": {TypeMeta: metav1.TypeMeta{APIVersion: "example.org/v1",
+			Kind: "Boat"}},
 	} {
 		mustFail(t, func(t testing.TB) { bowlinetest.Start(t, bowlinetest.Objects(object)) }, said)
 	}
-	mustFail(t, func(t testing.TB) { bowlinetest.Start(t).Apply(t, "a: [") }, "what is to be applied cannot be read: document 1")
-	mustFail(t, func(t testing.TB) { bowlinetest.Start(t).Apply(t, boat) }, "applying Boat a: the plane serves no example.com/v1")
+	mustFail(t, func(t testing.TB) {
+		bowlinetest.Start(t).Apply(t, "a: [")
+	}, "what is to be applied cannot be read: document 1")
+	mustFail(t, func(t testing.TB) {
+		bowlinetest.Start(t).Apply(t, boat)
+	}, "applying Boat a: the plane serves no example.com/v1")
 	mustFail(t, func(t testing.TB) {
 		bowlinetest.Start(t, bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{"nobody"} }))
 	}, `"nobody" is no controller`)
@@ -140,11 +148,13 @@ func TestSocketIsForOtherProcesses(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t, bowlinetest.Socket())
 	clients := kubernetes.NewForConfigOrDie(p.SocketConfig(t))
-	if _, err := clients.CoreV1().ConfigMaps("default").Create(t.Context(), configMap("a"), metav1.CreateOptions{}); err != nil {
+	if _, err := clients.CoreV1().ConfigMaps("default").Create(t.Context(), configMap("a"),
+		metav1.CreateOptions{}); err != nil {
 		t.Error(err)
 	}
 	jane := kubernetes.NewForConfigOrDie(p.SocketConfig(t, "jane", "devs"))
-	if _, err := jane.CoreV1().ConfigMaps("default").Get(t.Context(), "a", metav1.GetOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := jane.CoreV1().ConfigMaps("default").Get(t.Context(), "a",
+		metav1.GetOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("jane: %v", err)
 	}
 	mustFail(t, func(t testing.TB) { bowlinetest.Start(t).SocketConfig(t) }, "bowlinetest.Socket()")

@@ -53,8 +53,9 @@ func (r *resources) kindOf(object client.Object) (schema.GroupVersionKind, error
 			return kinds[0], nil
 		}
 	}
-	return schema.GroupVersionKind{}, fmt.Errorf("the kind of a %T is not known: set its apiVersion and kind, or give the AddToScheme "+
-		"of its package to bowlinetest.Types", object)
+	return schema.GroupVersionKind{},
+		fmt.Errorf("the kind of a %T is not known: set its apiVersion and kind, or give the AddToScheme "+
+			"of its package to bowlinetest.Types", object)
 }
 
 // find returns the resource of a kind. It requests the discovery document of a group version only if a cached
@@ -76,14 +77,16 @@ func (r *resources) find(ctx context.Context, server rest.Interface, kind schema
 		err = json.Unmarshal(body, &list)
 	}
 	if err != nil {
-		return place{}, fmt.Errorf("the plane serves no %s, the version of %s: give its definition to bowlinetest.CRDs or Types (%w)",
-			version, kind.Kind, err)
+		return place{},
+			fmt.Errorf("the plane serves no %s, the version of %s: give its definition to bowlinetest.CRDs or Types (%w)",
+				version, kind.Kind, err)
 	}
 	r.served[version] = list.APIResources
 	if p, ok := placeOf(kind, list.APIResources); ok {
 		return p, nil
 	}
-	return place{}, fmt.Errorf("%s has no kind %s on the plane: give its definition to bowlinetest.CRDs or Types", version, kind.Kind)
+	return place{}, fmt.Errorf("%s has no kind %s on the plane: give its definition to bowlinetest.CRDs or Types",
+		version, kind.Kind)
 }
 
 func placeOf(kind schema.GroupVersionKind, served []metav1.APIResource) (place, bool) {

@@ -68,7 +68,8 @@ func (s schemas) of(t reflect.Type) properties {
 		return properties{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &items}}
 	case reflect.Map:
 		values := s.of(t.Elem())
-		return properties{Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &values}}
+		return properties{Type: "object",
+			AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &values}}
 	case reflect.Struct:
 		return s.ofStruct(t)
 	}

@@ -43,7 +43,9 @@ func DefinitionOf(group, kind string, versions map[string]reflect.Type) *apiexte
 			},
 		},
 	}
-	names := slices.SortedFunc(maps.Keys(versions), func(a, b string) int { return version.CompareKubeAwareVersionStrings(b, a) })
+	names := slices.SortedFunc(maps.Keys(versions), func(a, b string) int {
+		return version.CompareKubeAwareVersionStrings(b, a)
+	})
 	for i, name := range names {
 		properties := schemaOfObject(versions[name])
 		v := apiextensionsv1.CustomResourceDefinitionVersion{Name: name, Served: true, Storage: i == 0,
@@ -57,7 +59,8 @@ func DefinitionOf(group, kind string, versions map[string]reflect.Type) *apiexte
 }
 
 // learn registers types and returns definitions for those of their kinds that are not served yet.
-func (r *resources) learn(types []typesOf, served func(schema.GroupVersionKind) bool) ([]*unstructured.Unstructured, error) {
+func (r *resources) learn(types []typesOf,
+	served func(schema.GroupVersionKind) bool) ([]*unstructured.Unstructured, error) {
 	var definitions []*unstructured.Unstructured
 	for _, of := range types {
 		scheme := runtime.NewScheme()
@@ -82,7 +85,8 @@ func (r *resources) learn(types []typesOf, served func(schema.GroupVersionKind) 
 
 // definitionsOf returns the definitions of a scheme's kinds that are not served yet, sorted by group and
 // kind.
-func definitionsOf(scheme *runtime.Scheme, served func(schema.GroupVersionKind) bool) []*apiextensionsv1.CustomResourceDefinition {
+func definitionsOf(scheme *runtime.Scheme,
+	served func(schema.GroupVersionKind) bool) []*apiextensionsv1.CustomResourceDefinition {
 	kinds := map[schema.GroupKind]map[string]reflect.Type{}
 	for gvk, goType := range scheme.AllKnownTypes() {
 		if !isKind(goType) || gvk.Version == runtime.APIVersionInternal || served(gvk) {

@@ -155,10 +155,12 @@ func TestStructsAreSchemas(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(spec), &content); err != nil {
 			t.Fatal(err)
 		}
-		boat := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Boat", "spec": content}}
+		boat := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Boat",
+			"spec": content}}
 		boat.SetName("b")
 		boat.SetNamespace("default")
-		_, err := unstructuredBoats(t, p).Create(t.Context(), boat, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+		_, err := unstructuredBoats(t, p).Create(t.Context(), boat,
+			metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 		return err
 	}
 	for spec, want := range map[string]string{

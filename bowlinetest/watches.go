@@ -98,7 +98,8 @@ func isWatch(q *http.Request) bool {
 }
 
 func (w *watches) begin(q *http.Request, body io.ReadCloser) io.ReadCloser {
-	o := &openWatch{name: fmt.Sprintf("%s by %s%s", q.URL.Path, cmp.Or(q.UserAgent(), "somebody"), caller()), ended: make(chan struct{})}
+	o := &openWatch{name: fmt.Sprintf("%s by %s%s", q.URL.Path, cmp.Or(q.UserAgent(), "somebody"), caller()),
+		ended: make(chan struct{})}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.last++
@@ -154,7 +155,8 @@ func ofLibrary(f runtime.Frame) bool {
 	if strings.HasSuffix(f.File, "_test.go") {
 		return false
 	}
-	libraries := []string{"k8s.io/", "sigs.k8s.io/", "github.com/bowline-dev/bowline/", "net/http.", "runtime.", "testing.", "sync."}
+	libraries := []string{"k8s.io/", "sigs.k8s.io/", "github.com/bowline-dev/bowline/", "net/http.", "runtime.",
+		"testing.", "sync."}
 	for _, library := range libraries {
 		if strings.HasPrefix(f.Function, library) {
 			return true

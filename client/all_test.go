@@ -42,7 +42,8 @@ func TestAllReadsPageAfterPage(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff([]string{"m-0", "m-1", "m-2", "m-3", "m-4", "m-5", "m-6", "m-7", "m-8", "m-9"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"m-0", "m-1", "m-2", "m-3", "m-4", "m-5", "m-6", "m-7", "m-8", "m-9"},
+		names); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
 	}
 	for range maps.All(ctx, "default", which) {
@@ -58,12 +59,15 @@ func TestAllGoesOnWithANewerStateWhenItsOwnIsForgotten(t *testing.T) {
 		asked = append(asked, token)
 		switch token {
 		case "":
-			answer(w, 200, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"continue":"old"},"items":[{"metadata":{"name":"a"}}]}`)
+			answer(w, 200,
+				`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"continue":"old"},"items":[{"metadata":{"name":"a"}}]}`)
 		case "old":
-			answer(w, 410, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"metadata":{"continue":"new"}}`)
+			answer(w, 410,
+				`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"metadata":{"continue":"new"}}`)
 		case "new":
 			w.Header().Set("Warning", `299 - "`+client.IncompleteList+`1 object"`)
-			answer(w, 200, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"b"}}]}`)
+			answer(w, 200,
+				`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"b"}}]}`)
 		}
 	})
 	var names []string

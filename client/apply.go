@@ -29,7 +29,8 @@ func (r Resource[T]) Apply(ctx context.Context, configuration Configuration, opt
 }
 
 // ApplyStatus is like Apply for the status subresource.
-func (r Resource[T]) ApplyStatus(ctx context.Context, configuration Configuration, options metav1.ApplyOptions) (T, error) {
+func (r Resource[T]) ApplyStatus(ctx context.Context, configuration Configuration,
+	options metav1.ApplyOptions) (T, error) {
 	return r.applyConfiguration(ctx, "status", configuration, options)
 }
 
@@ -68,7 +69,8 @@ func (r Resource[T]) ApplyObject(ctx context.Context, obj T, options metav1.Appl
 	return r.apply(ctx, obj.GetNamespace(), obj.GetName(), "", data, options)
 }
 
-func (r Resource[T]) apply(ctx context.Context, namespace, name, subresource string, data []byte, options metav1.ApplyOptions) (T, error) {
+func (r Resource[T]) apply(ctx context.Context, namespace, name, subresource string, data []byte,
+	options metav1.ApplyOptions) (T, error) {
 	q, err := r.of(ctx, http.MethodPatch, namespace, name, subresource)
 	if err != nil {
 		return *new(T), err

@@ -12,7 +12,8 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// A name that is a way to somewhere else, which users may type, leads nowhere: "..", deleted as a ConfigMap, is no namespace.
+// A name that is a way to somewhere else, which users may type, leads nowhere: "..", deleted as a ConfigMap, is no
+// namespace.
 func TestNamesThatLeadElsewhereAreNotAskedFor(t *testing.T) {
 	t.Parallel()
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) {

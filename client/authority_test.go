@@ -74,7 +74,8 @@ func (a *authority) user(name, group string, ends time.Duration) (certificate, k
 // server is the TLS of a server at 127.0.0.1 that believes the authority's users.
 func (a *authority) server(ends time.Duration) *tls.Config {
 	a.t.Helper()
-	c, k := a.sign(&x509.Certificate{Subject: pkix.Name{CommonName: "server"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	c, k := a.sign(&x509.Certificate{Subject: pkix.Name{CommonName: "server"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, ends)
 	users := x509.NewCertPool()
 	users.AddCert(a.certificate)

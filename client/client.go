@@ -46,7 +46,8 @@ type Client struct {
 func New(config *rest.Config, options ...Option) (*Client, error) {
 	own := rest.CopyConfig(config)
 	if own.UserAgent == "" {
-		own.UserAgent = rest.DefaultKubernetesUserAgent() // sent as User-Agent; servers derive the default field manager from it
+		// sent as User-Agent; servers derive the default field manager from it
+		own.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
 	explain(own)
 	observe(own)
@@ -92,7 +93,8 @@ func (c *Client) options(q *rest.Request, options runtime.Object) *rest.Request 
 
 // ask returns a request for a resource, an object, or a subresource. Namespace, name and subresource may be
 // empty. If one of them is not a valid path segment ("..", "a/b"), sending the request fails.
-func (c *Client) ask(verb string, resource schema.GroupVersionResource, namespace, name, subresource string) *rest.Request {
+func (c *Client) ask(verb string, resource schema.GroupVersionResource, namespace, name,
+	subresource string) *rest.Request {
 	p := path(resource.GroupVersion())
 	if namespace != "" {
 		p = append(p, "namespaces", namespace)

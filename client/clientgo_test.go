@@ -23,20 +23,23 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// RESTClient, ClientSet, DynamicClient and DiscoveryClient are client-go's own: what Load returns is all that they need. All
-// see the object that another one wrote.
+// RESTClient, ClientSet, DynamicClient and DiscoveryClient are client-go's own: what Load returns is all that they
+// need. All see the object that another one wrote.
 func TestClientGosClientsTakeALoadedConfig(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
 	cert, key := ca.user("root", "system:masters", time.Hour)
-	config := load(t, kubeconfigFor(t, clientcmdapi.Cluster{Server: startTLSPlane(t, ca.server(time.Hour)), CertificateAuthorityData: ca.pem()},
-		clientcmdapi.AuthInfo{ClientCertificateData: cert, ClientKeyData: key}))
+	config := load(t,
+		kubeconfigFor(t, clientcmdapi.Cluster{Server: startTLSPlane(t, ca.server(time.Hour)),
+			CertificateAuthorityData: ca.pem()},
+			clientcmdapi.AuthInfo{ClientCertificateData: cert, ClientKeyData: key}))
 	ctx := t.Context()
 	c, err := client.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}, Data: map[string]string{"k": "v"}}
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"},
+		Data: map[string]string{"k": "v"}}
 	if object, err = client.For[*corev1.ConfigMap](c).Create(ctx, object, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +51,14 @@ func TestClientGosClientsTakeALoadedConfig(t *testing.T) {
 	}
 	set, err := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default").Get(ctx, "a", metav1.GetOptions{})
 	sees("the clientset", set.UID, err)
-	untyped, err := dynamic.NewForConfigOrDie(config).Resource(configmaps).Namespace("default").Get(ctx, "a", metav1.GetOptions{})
+	untyped, err := dynamic.NewForConfigOrDie(config).Resource(configmaps).Namespace("default").Get(ctx, "a",
+		metav1.GetOptions{})
 	sees("the dynamic client", untyped.GetUID(), err)
 	sees("the REST client", restClientGets(ctx, t, config).UID, nil)
 	resources, err := discovery.NewDiscoveryClientForConfigOrDie(config).ServerResourcesForGroupVersion("v1")
-	if err != nil || !slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == "configmaps" }) {
+	if err != nil || !slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool {
+		return r.Name == "configmaps"
+	}) {
 		t.Errorf("the discovery client sees %v, %v", resources, err)
 	}
 }
@@ -61,7 +67,8 @@ func TestClientGosClientsTakeALoadedConfig(t *testing.T) {
 func restClientGets(ctx context.Context, t *testing.T, config *rest.Config) *corev1.ConfigMap {
 	t.Helper()
 	config = rest.CopyConfig(config)
-	config.APIPath, config.GroupVersion, config.NegotiatedSerializer = "/api", &corev1.SchemeGroupVersion, scheme.Codecs.WithoutConversion()
+	config.APIPath, config.GroupVersion, config.NegotiatedSerializer = "/api", &corev1.SchemeGroupVersion,
+		scheme.Codecs.WithoutConversion()
 	one, err := rest.RESTClientFor(config)
 	if err != nil {
 		t.Fatal(err)
@@ -73,23 +80,28 @@ func restClientGets(ctx context.Context, t *testing.T, config *rest.Config) *cor
 	return into
 }
 
-// What a clientset does for built-in kinds alone, For does for every one, on a server: what comes back is what the server has.
+// What a clientset does for built-in kinds alone, For does for every one, on a server: what comes back is what the
+// server has.
 func TestForChangesWhatIsThere(t *testing.T) {
 	t.Parallel()
 	c := connected(t)
 	defineWidgets(t, c)
 	ctx := t.Context()
 	all := client.For[*Widget](c)
-	made, err := all.Create(ctx, &Widget{widget{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}, Spec: widgetSpec{Size: 1}}}, metav1.CreateOptions{})
+	made, err := all.Create(ctx,
+		&Widget{widget{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}, Spec: widgetSpec{Size: 1}}},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	made.Spec.Size = 2
-	if made, err = all.Update(ctx, made, metav1.UpdateOptions{}); err != nil || made.Spec.Size != 2 || made.Generation != 2 {
+	if made, err = all.Update(ctx, made, metav1.UpdateOptions{}); err != nil || made.Spec.Size != 2 ||
+		made.Generation != 2 {
 		t.Errorf("updated: %+v, %v", made, err)
 	}
 	patch := []byte(`{"spec":{"size":3}}`)
-	if made, err = all.Patch(ctx, "default", "a", "", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil || made.Spec.Size != 3 {
+	if made, err = all.Patch(ctx, "default", "a", "", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil ||
+		made.Spec.Size != 3 {
 		t.Errorf("patched: %+v, %v", made, err)
 	}
 	list, err := all.List(ctx, "default", metav1.ListOptions{})
@@ -117,7 +129,8 @@ func TestATokenThatIsRenewedInItsFileIsReadAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		file := write(t, "token", []byte("first"))
-		config := load(t, kubeconfigFor(t, clientcmdapi.Cluster{Server: "https://server"}, clientcmdapi.AuthInfo{TokenFile: file}))
+		config := load(t, kubeconfigFor(t, clientcmdapi.Cluster{Server: "https://server"},
+			clientcmdapi.AuthInfo{TokenFile: file}))
 		s := &tokens{}
 		config.Transport = s
 		c, err := client.New(config)

@@ -179,7 +179,8 @@ func indirect(t reflect.Type) reflect.Type {
 // readsItself reports whether a type implements its own decoding.
 func readsItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
-	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) ||
+		p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
 // wants describes what a type can hold, or returns the decoder's own error.

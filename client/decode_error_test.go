@@ -62,7 +62,8 @@ func TestValuesThatDoNotFitTheGoTypeAreNamed(t *testing.T) {
 		{`"spec":{"until":"tomorrow"}`, "spec.until", `"tomorrow"`, "cannot parse"},
 		{`"spec":{"names":{"a":"b","c":true}}`, "spec.names.c", "true", "string"},
 		{`"spec":[]`, "spec", "[]", "fields"},
-		{`"status":{"ready":"` + strings.Repeat("y", 200) + `"}`, "status.ready", `"` + strings.Repeat("y", 99) + "...", "bool"},
+		{`"status":{"ready":"` + strings.Repeat("y", 200) + `"}`, "status.ready", `"` + strings.Repeat("y", 99) + "...",
+			"bool"},
 	} {
 		body = "{" + head + "," + test.fields + "}"
 		_, err := client.Of[*widget](c, widgets).Get(t.Context(), "ns", "a")
@@ -76,9 +77,11 @@ func TestValuesThatDoNotFitTheGoTypeAreNamed(t *testing.T) {
 			t.Errorf("%s:\n%+v, want field %s, value %s, %q", test.fields, *wrong, test.field, test.value, test.want)
 		}
 	}
-	body = `{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"5"},"items":[{` + head + `},{` + head + `,"spec":{"size":"x"}}]}`
+	body = `{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"5"},"items":[{` + head +
+		`},{` + head + `,"spec":{"size":"x"}}]}`
 	_, err := client.Of[*widget](c, widgets).List(t.Context(), "ns", metav1.ListOptions{})
-	if err == nil || !strings.Contains(err.Error(), "item 1") || !strings.Contains(err.Error(), `Widget ns/a into a *client_test.widget: spec.size is "x" there`) {
+	if err == nil || !strings.Contains(err.Error(), "item 1") ||
+		!strings.Contains(err.Error(), `Widget ns/a into a *client_test.widget: spec.size is "x" there`) {
 		t.Errorf("a list: %v", err)
 	}
 }
@@ -102,7 +105,8 @@ func TestAnswersThatAreNoObjectsAreSaidToBeNone(t *testing.T) {
 		if _, err = client.Of[*unstructured.Unstructured](c, configmaps).Get(t.Context(), "ns", "a"); err == nil {
 			t.Errorf("%q is an object", text)
 		}
-		if _, err = client.Of[*corev1.ConfigMap](c, configmaps).List(t.Context(), "ns", metav1.ListOptions{}); err == nil {
+		if _, err = client.Of[*corev1.ConfigMap](c, configmaps).List(t.Context(), "ns",
+			metav1.ListOptions{}); err == nil {
 			t.Errorf("%q is a list", text)
 		}
 	}
@@ -119,7 +123,8 @@ func TestMisfitIsNotLookedForWithoutEnd(t *testing.T) {
 		if _, err := client.Decode[*widget](nested(depth)); !errors.As(err, &misfit) {
 			t.Fatal(err)
 		}
-		if levels := strings.Count(misfit.Field, "inner"); strings.HasSuffix(misfit.Field, "size") != found || levels > 1_000 {
+		if levels := strings.Count(misfit.Field, "inner"); strings.HasSuffix(misfit.Field, "size") != found ||
+			levels > 1_000 {
 			t.Errorf("of %d levels it was looked for in %d: %.100s", depth, levels, misfit)
 		}
 	}

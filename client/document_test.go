@@ -68,7 +68,8 @@ func TestTheDocumentsLinesWork(t *testing.T) {
 			return err
 		}
 		ctx = client.Observe(ctx, func(w client.Write) { log.Print(w.Verb, w.Resource, w.Name, w.Revision) })
-		c, err := client.New(config, client.Types(addWidgets)) // the AddToScheme of your own kinds; the built-in ones need none
+		// the AddToScheme of your own kinds; the built-in ones need none
+		c, err := client.New(config, client.Types(addWidgets))
 		if err != nil {
 			return err
 		}
@@ -98,11 +99,14 @@ func serveWidgets(t *testing.T, asked *atomic.Int64) string {
 		asked.Add(1)
 		switch r.URL.Path {
 		case "/apis/example.com/v1":
-			answer(w, 200, `{"kind":"APIResourceList","apiVersion":"v1","resources":[{"name":"widgets","kind":"Widget","namespaced":true}]}`)
+			answer(w, 200,
+				`{"kind":"APIResourceList","apiVersion":"v1","resources":[{"name":"widgets","kind":"Widget","namespaced":true}]}`)
 		case "/apis/example.com/v1/namespaces/default/widgets/example":
 			answer(w, 200, widget)
 		case "/apis/example.com/v1/widgets":
-			answer(w, 200, `{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"5"},"items":[`+widget+`]}`)
+			answer(w, 200,
+				`{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"5"},"items":[`+
+					widget+`]}`)
 		default:
 			http.NotFound(w, r)
 		}
@@ -121,8 +125,9 @@ func theLinesAreHere(t *testing.T) {
 	lines := 0
 	for line := range strings.Lines(page(t)) {
 		code := strings.TrimSuffix(strings.TrimSpace(line), " ... }\n")
-		begins := strings.HasPrefix(line, "    ") && (strings.Contains(code, ":= ") || strings.HasPrefix(code, "var ") ||
-			strings.HasPrefix(code, "flag") || strings.HasPrefix(code, "ctx = "))
+		begins := strings.HasPrefix(line, "    ") &&
+			(strings.Contains(code, ":= ") || strings.HasPrefix(code, "var ") ||
+				strings.HasPrefix(code, "flag") || strings.HasPrefix(code, "ctx = "))
 		if !begins {
 			continue
 		}

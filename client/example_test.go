@@ -30,7 +30,8 @@ func example() (*rest.Config, func()) {
 	return plane.RESTConfig(), func() { plane.Close() }
 }
 
-// A program finds its server as kubectl does, and says what is wrong with the kubeconfig before it asks anybody anything.
+// A program finds its server as kubectl does, and says what is wrong with the kubeconfig before it asks anybody
+// anything.
 func ExampleLoad() {
 	folder, _ := os.MkdirTemp("", "example")
 	defer os.RemoveAll(folder)
@@ -79,7 +80,8 @@ func ExampleFor() {
 	}
 	maps := client.For[*corev1.ConfigMap](c)
 	for _, name := range []string{"a", "b", "c"} {
-		maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}, metav1.CreateOptions{})
+		maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}},
+			metav1.CreateOptions{})
 	}
 	b, err := maps.Get(ctx, "default", "b")
 	fmt.Println(b.Name, err)
@@ -137,7 +139,8 @@ func ExampleObserve() {
 	ctx := client.Observe(context.Background(), func(w client.Write) {
 		fmt.Println(w.Verb, w.Resource.Resource, w.Namespace, w.Name, w.Status, w.Failed())
 	})
-	clients.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+	clients.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
+		metav1.CreateOptions{})
 	clients.CoreV1().ConfigMaps("default").Delete(ctx, "b", metav1.DeleteOptions{})
 	// Output:
 	// create configmaps default a 201 false

@@ -50,8 +50,9 @@ func (c *Client) Reach(ctx context.Context) (string, error) {
 	var found version.Info
 	if err := json.Unmarshal(body, &found); err != nil || found.GitVersion == "" {
 		url := c.rest.Get().AbsPath("/").URL()
-		return "", &ServerError{Server: url.Scheme + "://" + url.Host, Advice: "it is no Kubernetes API: what it calls its version is no such thing; " +
-			"check the server's URL"}
+		return "", &ServerError{Server: url.Scheme + "://" + url.Host,
+			Advice: "it is no Kubernetes API: what it calls its version is no such thing; " +
+				"check the server's URL"}
 	}
 	return found.GitVersion, nil
 }

@@ -85,7 +85,8 @@ func TestForSaysWhatIsWrong(t *testing.T) {
 		scheme.AddKnownTypes(schema.GroupVersion{Group: "example.org", Version: "v2"}, &Widget{})
 		return nil
 	}))
-	if got := which[*Widget](t, twice); !strings.Contains(got, "registered for several kinds") || !strings.Contains(got, "example.org/v2") {
+	if got := which[*Widget](t, twice); !strings.Contains(got, "registered for several kinds") ||
+		!strings.Contains(got, "example.org/v2") {
 		t.Errorf("got %s", got)
 	}
 	if asked != 1 {
@@ -104,11 +105,14 @@ func TestBuiltInTypesAreOfKubernetesOwnGroups(t *testing.T) {
 				{"name":"storage.other.k8s.io","versions":[{"version":"v1"}]},{"name":"storage.k8s.io","versions":[{"version":"v1"}]},
 				{"name":"internal.apiserver.k8s.io","versions":[{"version":"v1alpha1"}]},{"name":"policy","versions":[{"version":"v1beta1"}]}]}`)
 		case "/apis/autoscaling/v2":
-			answer(w, 200, `{"kind":"APIResourceList","apiVersion":"v1","resources":[{"name":"horizontalpodautoscalers","kind":"HorizontalPodAutoscaler"}]}`)
+			answer(w, 200,
+				`{"kind":"APIResourceList","apiVersion":"v1","resources":[{"name":"horizontalpodautoscalers","kind":"HorizontalPodAutoscaler"}]}`)
 		case "/apis/internal.apiserver.k8s.io/v1alpha1":
-			answer(w, 200, `{"kind":"APIResourceList","apiVersion":"v1","resources":[{"name":"storageversions","kind":"StorageVersion"}]}`)
+			answer(w, 200,
+				`{"kind":"APIResourceList","apiVersion":"v1","resources":[{"name":"storageversions","kind":"StorageVersion"}]}`)
 		case "/apis/storage.k8s.io/v1":
-			answer(w, 200, `{"kind":"APIResourceList","apiVersion":"v1","resources":[{"name":"storageclasses","kind":"StorageClass"}]}`)
+			answer(w, 200,
+				`{"kind":"APIResourceList","apiVersion":"v1","resources":[{"name":"storageclasses","kind":"StorageClass"}]}`)
 		default:
 			answer(w, 200, `{"kind":"APIResourceList","apiVersion":"v1","resources":[]}`)
 		}
@@ -135,11 +139,13 @@ func TestForAsksAgainWhenAResourceIsGone(t *testing.T) {
 		switch r.URL.Path {
 		case "/apis/example.com/v1":
 			asked++
-			answer(w, 200, `{"kind":"APIResourceList","apiVersion":"v1","resources":[{"name":"`+plural+`","kind":"Widget"}]}`)
+			answer(w, 200, `{"kind":"APIResourceList","apiVersion":"v1","resources":[{"name":"`+plural+
+				`","kind":"Widget"}]}`)
 		case "/apis/example.com/v1/namespaces/n/" + plural + "/a":
 			answer(w, 200, `{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"a"}}`)
 		case "/apis/example.com/v1/namespaces/n/" + plural + "/b":
-			answer(w, 404, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"details":{"name":"b","kind":"`+plural+`"}}`)
+			answer(w, 404,
+				`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"details":{"name":"b","kind":"`+plural+`"}}`)
 		default:
 			http.NotFound(w, r)
 		}
@@ -190,7 +196,8 @@ func TestForDoesWhatAResourceDoes(t *testing.T) {
 	if made, err = all.UpdateStatus(ctx, made, metav1.UpdateOptions{}); err != nil || !made.Status.Ready {
 		t.Errorf("status: %+v, %v", made, err)
 	}
-	made, err = all.PatchStatus(ctx, "default", "a", types.MergePatchType, []byte(`{"status":{"ready":false}}`), metav1.PatchOptions{})
+	made, err = all.PatchStatus(ctx, "default", "a", types.MergePatchType, []byte(`{"status":{"ready":false}}`),
+		metav1.PatchOptions{})
 	if err != nil || made.Status.Ready {
 		t.Errorf("patched status: %+v, %v", made, err)
 	}
@@ -232,7 +239,8 @@ func TestApplyOfAConfigurationAndOfAnObject(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "ConfigMap default/a: options.FieldManager is empty") {
 		t.Errorf("without a manager: %v", err)
 	}
-	if _, err := maps.Apply(ctx, applycorev1.ConfigMap("", "default"), mine); err == nil || !strings.Contains(err.Error(), "no name") {
+	if _, err := maps.Apply(ctx, applycorev1.ConfigMap("", "default"), mine); err == nil ||
+		!strings.Contains(err.Error(), "no name") {
 		t.Errorf("without a name: %v", err)
 	}
 
@@ -241,15 +249,18 @@ func TestApplyOfAConfigurationAndOfAnObject(t *testing.T) {
 	labels := map[string]string{"app": "a"}
 	object := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "d", Namespace: "default"},
-		Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}},
+		Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}},
 	}
 	deployment, err := deployments.ApplyObject(ctx, object, mine)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, owned := range deployment.ManagedFields {
-		if text := owned.FieldsV1.GetRawString(); strings.Contains(text, "f:status") || strings.Contains(text, "creationTimestamp") {
+		if text := owned.FieldsV1.GetRawString(); strings.Contains(text, "f:status") ||
+			strings.Contains(text, "creationTimestamp") {
 			t.Errorf("%s owns %s", owned.Manager, text)
 		}
 	}

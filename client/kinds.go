@@ -103,17 +103,20 @@ func (k *kinds) kindOf(ctx context.Context, c *Client, obj Object) (schema.Group
 	case err == nil && len(registered) == 1:
 		return registered[0], nil
 	case err == nil:
-		return schema.GroupVersionKind{}, fmt.Errorf("it is registered for several kinds (%v): say which resource, with client.Of", registered)
+		return schema.GroupVersionKind{},
+			fmt.Errorf("it is registered for several kinds (%v): say which resource, with client.Of", registered)
 	case builtin(t):
 		return c.builtinKind(ctx, t)
 	}
-	return schema.GroupVersionKind{}, errors.New("nobody has said which kind it is: give client.New the option client.Types, with the " +
-		"AddToScheme of its package, or say which resource it is of, with client.Of")
+	return schema.GroupVersionKind{},
+		errors.New("nobody has said which kind it is: give client.New the option client.Types, with the " +
+			"AddToScheme of its package, or say which resource it is of, with client.Of")
 }
 
 // builtin reports whether a type is one of Kubernetes' own, whose package paths end with group and version.
 func builtin(t reflect.Type) bool {
-	return strings.HasPrefix(t.PkgPath(), "k8s.io/api/") || strings.HasPrefix(t.PkgPath(), "k8s.io/apiextensions-apiserver/") ||
+	return strings.HasPrefix(t.PkgPath(), "k8s.io/api/") ||
+		strings.HasPrefix(t.PkgPath(), "k8s.io/apiextensions-apiserver/") ||
 		strings.HasPrefix(t.PkgPath(), "k8s.io/kube-aggregator/")
 }
 
@@ -133,8 +136,11 @@ func (c *Client) builtinKind(ctx context.Context, t reflect.Type) (schema.GroupV
 		return schema.GroupVersionKind{}, err
 	}
 	group := groupOf(folder, groups.Groups)
-	if group == nil || !slices.ContainsFunc(group.Versions, func(v metav1.GroupVersionForDiscovery) bool { return v.Version == version }) {
-		return schema.GroupVersionKind{}, fmt.Errorf("the server has no group %s, or only of another version than %s", folder, version)
+	if group == nil || !slices.ContainsFunc(group.Versions, func(v metav1.GroupVersionForDiscovery) bool {
+		return v.Version == version
+	}) {
+		return schema.GroupVersionKind{},
+			fmt.Errorf("the server has no group %s, or only of another version than %s", folder, version)
 	}
 	return schema.GroupVersionKind{Group: group.Name, Version: version, Kind: t.Name()}, nil
 }
@@ -170,7 +176,9 @@ func (c *Client) serves(ctx context.Context, kind schema.GroupVersionKind) (serv
 		}
 	}
 	missing := &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
-	return served{}, fmt.Errorf("the server has none: %w; apply its CustomResourceDefinition first, if it is a custom resource", missing)
+	return served{},
+		fmt.Errorf("the server has none: %w; apply its CustomResourceDefinition first, if it is a custom resource",
+			missing)
 }
 
 // discover reads a discovery document.

@@ -166,7 +166,8 @@ func (k *kubeconfig) mistypedItems(node *yaml.Node, want reflect.Type, field str
 			name = node.Value
 		}
 		if line, twice := lines[name]; twice {
-			return k.errorf(item, field, "the name %q comes twice, here and in line %d: change one, or leave it out", name, line)
+			return k.errorf(item, field, "the name %q comes twice, here and in line %d: change one, or leave it out",
+				name, line)
 		}
 		lines[name] = item.Line
 	}

@@ -59,10 +59,12 @@ func (c *check) contextName() string {
 		_, ok := c.config.Contexts[c.flags.Context]
 		switch {
 		case len(c.files) == 0:
-			c.errs = append(c.errs, fmt.Errorf("--context: nothing has a context %q: %s: give --kubeconfig FILE, or set KUBECONFIG",
-				c.flags.Context, noneAt(c.places)))
+			c.errs = append(c.errs,
+				fmt.Errorf("--context: nothing has a context %q: %s: give --kubeconfig FILE, or set KUBECONFIG",
+					c.flags.Context, noneAt(c.places)))
 		case !ok:
-			c.errs = append(c.errs, fmt.Errorf("--context: there is no context %q in %s%s", c.flags.Context, c.paths(), thereAre(names)))
+			c.errs = append(c.errs, fmt.Errorf("--context: there is no context %q in %s%s", c.flags.Context, c.paths(),
+				thereAre(names)))
 		}
 		return c.flags.Context
 	}
@@ -72,7 +74,8 @@ func (c *check) contextName() string {
 	}
 	for _, file := range c.files {
 		if node := value(file.root, "current-context"); node != nil && node.Value == current && current != "" {
-			c.errs = append(c.errs, file.errorf(node, "current-context", "there is no context %q%s", current, thereAre(names)))
+			c.errs = append(c.errs, file.errorf(node, "current-context", "there is no context %q%s", current,
+				thereAre(names)))
 			return current
 		}
 	}
@@ -161,16 +164,19 @@ func (c *check) fail(e entry, field, format string, args ...any) {
 func (c *check) cluster(e entry, cluster *clientcmdapi.Cluster) {
 	if cluster.Server == "" && c.flags.Master == "" {
 		c.fail(e, "server", "no server is named: give its URL, as in https://127.0.0.1:6443")
-	} else if _, _, err := rest.DefaultServerURL(cluster.Server, "", schema.GroupVersion{}, true); err != nil && c.flags.Master == "" {
+	} else if _, _, err := rest.DefaultServerURL(cluster.Server, "", schema.GroupVersion{}, true); err != nil &&
+		c.flags.Master == "" {
 		c.fail(e, "server", "it is no URL of a server: %w", err)
 	}
 	if cluster.ProxyURL != "" && !isProxy(cluster.ProxyURL) { // the URL is not printed: it may contain a password
 		c.fail(e, "proxy-url", "it is no URL of a proxy, such as http://10.0.0.1:3128, or with https or socks5")
 	}
-	field, data, ok := c.read(e, "certificate-authority", cluster.CertificateAuthority, cluster.CertificateAuthorityData)
+	field, data, ok := c.read(e, "certificate-authority", cluster.CertificateAuthority,
+		cluster.CertificateAuthorityData)
 	if ok && len(data) > 0 {
 		if cluster.InsecureSkipTLSVerify {
-			c.fail(e, "insecure-skip-tls-verify", "it contradicts %s, which says whom to trust: leave one of them out", field)
+			c.fail(e, "insecure-skip-tls-verify", "it contradicts %s, which says whom to trust: leave one of them out",
+				field)
 		}
 		if !x509.NewCertPool().AppendCertsFromPEM(data) {
 			c.fail(e, field, "it holds no certificate in PEM (-----BEGIN CERTIFICATE-----)")
@@ -197,7 +203,8 @@ func (c *check) user(e entry, user *clientcmdapi.AuthInfo) {
 	}
 	c.certificate(e, user)
 	if strings.ContainsFunc(user.Token, unicode.IsControl) {
-		c.fail(e, "token", "it has a line break or another character that cannot be sent: is it written with | where it should not be?")
+		c.fail(e, "token",
+			"it has a line break or another character that cannot be sent: is it written with | where it should not be?")
 	}
 	if user.TokenFile != "" && user.Token == "" {
 		if token, err := os.ReadFile(user.TokenFile); err != nil {
@@ -207,7 +214,8 @@ func (c *check) user(e entry, user *clientcmdapi.AuthInfo) {
 		}
 	}
 	if user.Token != "" && user.Username+user.Password != "" {
-		c.fail(e, "", "it has a token, and a username or password: more than one authentication method, of which one is to be left out")
+		c.fail(e, "",
+			"it has a token, and a username or password: more than one authentication method, of which one is to be left out")
 	}
 	if user.Exec != nil {
 		c.plugin(e, user.Exec)
@@ -225,7 +233,8 @@ func (c *check) plugin(e entry, plugin *clientcmdapi.ExecConfig) {
 		c.fail(e, "exec.apiVersion", "it is missing: client.authentication.k8s.io/v1, or what else the program speaks")
 	}
 	switch plugin.InteractiveMode {
-	case clientcmdapi.NeverExecInteractiveMode, clientcmdapi.IfAvailableExecInteractiveMode, clientcmdapi.AlwaysExecInteractiveMode:
+	case clientcmdapi.NeverExecInteractiveMode, clientcmdapi.IfAvailableExecInteractiveMode,
+		clientcmdapi.AlwaysExecInteractiveMode:
 	default:
 		c.fail(e, "exec.interactiveMode", "want Never, IfAvailable or Always, got %q", plugin.InteractiveMode)
 	}
@@ -235,7 +244,8 @@ func (c *check) plugin(e entry, plugin *clientcmdapi.ExecConfig) {
 // field without a value.
 func (e entry) saysNothing(user *clientcmdapi.AuthInfo) (field string, found bool) {
 	texts := user.ClientCertificate + user.ClientKey + user.Token + user.TokenFile + user.Username + user.Password
-	if texts != "" || len(user.ClientCertificateData)+len(user.ClientKeyData) > 0 || user.AuthProvider != nil || user.Exec != nil {
+	if texts != "" || len(user.ClientCertificateData)+len(user.ClientKeyData) > 0 || user.AuthProvider != nil ||
+		user.Exec != nil {
 		return "", false
 	}
 	node := value(e.file.item(e.list, e.name), e.part)

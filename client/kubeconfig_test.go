@@ -85,24 +85,38 @@ contexts:
 current-context: x
 clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
 users: [{name: u, user: {}}]`, 5, "contexts[x].context.user", "the context names no user (there are u)"},
-	"no server":                   {settled("certificate-authority-data: ''", "{}"), 3, "clusters[c].cluster.server", "no server is named"},
-	"no URL":                      {settled(`server: "https://[::1"`, "{}"), 4, "clusters[c].cluster.server", "no URL of a server"},
-	"no such CA":                  {settled("certificate-authority: /none/ca.crt", "{}"), 4, "clusters[c].cluster.certificate-authority", "no such file"},
-	"no CA in it":                 {settled("certificate-authority-data: aGVsbG8=", "{}"), 4, "clusters[c].cluster.certificate-authority-data", "no certificate in PEM"},
-	"no such cert":                {settled(server, "{client-certificate: none.crt, client-key: none.key}"), 6, "users[u].user.client-certificate", "none.crt: no such file"},
-	"a cert alone":                {settled(server, "{client-certificate-data: aGVsbG8=}"), 6, "users[u].user.client-key", "no key beside it"},
-	"a key alone":                 {settled(server, "{client-key-data: aGVsbG8=}"), 6, "users[u].user.client-certificate", "no certificate beside it"},
-	"no cert in it":               {settled(server, "{client-certificate-data: aGVsbG8=, client-key-data: aGVsbG8=}"), 6, "users[u].user.client-certificate-data", "no certificate in PEM"},
-	"no such token":               {settled(server, "{tokenFile: none}"), 6, "users[u].user.tokenFile", "no such file"},
-	"no such plugin":              {settled(server, "{exec: {command: no-such-plugin, installHint: Get it there.}}"), 6, "users[u].user.exec.command", "Get it there."},
-	"a token of two lines":        {settled(server, `{token: "a\nb"}`), 6, "users[u].user.token", "a line break"},
-	"a user of nothing":           {settled(server, ""), 6, "users[u].user", "it says nothing (is the file half written?)"},
-	"two credentials":             {settled(server, "{token: a, username: b, password: c}"), 6, "users[u].user", "more than one authentication method"},
+	"no server": {settled("certificate-authority-data: ''", "{}"), 3, "clusters[c].cluster.server",
+		"no server is named"},
+	"no URL": {settled(`server: "https://[::1"`, "{}"), 4, "clusters[c].cluster.server",
+		"no URL of a server"},
+	"no such CA": {settled("certificate-authority: /none/ca.crt", "{}"), 4,
+		"clusters[c].cluster.certificate-authority", "no such file"},
+	"no CA in it": {settled("certificate-authority-data: aGVsbG8=", "{}"), 4,
+		"clusters[c].cluster.certificate-authority-data", "no certificate in PEM"},
+	"no such cert": {settled(server, "{client-certificate: none.crt, client-key: none.key}"), 6,
+		"users[u].user.client-certificate", "none.crt: no such file"},
+	"a cert alone": {settled(server, "{client-certificate-data: aGVsbG8=}"), 6,
+		"users[u].user.client-key", "no key beside it"},
+	"a key alone": {settled(server, "{client-key-data: aGVsbG8=}"), 6,
+		"users[u].user.client-certificate", "no certificate beside it"},
+	"no cert in it": {settled(server, "{client-certificate-data: aGVsbG8=, client-key-data: aGVsbG8=}"),
+		6, "users[u].user.client-certificate-data", "no certificate in PEM"},
+	"no such token": {settled(server, "{tokenFile: none}"), 6, "users[u].user.tokenFile", "no such file"},
+	"no such plugin": {settled(server, "{exec: {command: no-such-plugin, installHint: Get it there.}}"), 6,
+		"users[u].user.exec.command", "Get it there."},
+	"a token of two lines": {settled(server, `{token: "a\nb"}`), 6, "users[u].user.token", "a line break"},
+	"a user of nothing": {settled(server, ""), 6, "users[u].user",
+		"it says nothing (is the file half written?)"},
+	"two credentials": {settled(server, "{token: a, username: b, password: c}"), 6, "users[u].user",
+		"more than one authentication method"},
 	"no kubeconfig, further down": {"clusters: []\nusers: []\napiVersion: v1\nkind: Pod", 4, "kind", "no kubeconfig"},
 	"of another version":          {"kind: Config\napiVersion: v2", 2, "apiVersion", "no kubeconfig"},
-	"no proxy":                    {settled(server+"\n    proxy-url: ftp://jane:secret-12345@[", "{}"), 5, "clusters[c].cluster.proxy-url", "no URL of a proxy"},
-	"a plugin of no version":      {settled(server, "{exec: {command: sh, interactiveMode: Never}}"), 6, "users[u].user.exec.apiVersion", "it is missing"},
-	"a plugin that asks how":      {settled(server, "{exec: {command: sh, apiVersion: client.authentication.k8s.io/v1}}"), 6, "users[u].user.exec.interactiveMode", "want Never, IfAvailable or Always"},
+	"no proxy": {settled(server+"\n    proxy-url: ftp://jane:secret-12345@[", "{}"), 5,
+		"clusters[c].cluster.proxy-url", "no URL of a proxy"},
+	"a plugin of no version": {settled(server, "{exec: {command: sh, interactiveMode: Never}}"), 6,
+		"users[u].user.exec.apiVersion", "it is missing"},
+	"a plugin that asks how": {settled(server, "{exec: {command: sh, apiVersion: client.authentication.k8s.io/v1}}"), 6,
+		"users[u].user.exec.interactiveMode", "want Never, IfAvailable or Always"},
 	"two of a name": {`
 users:
 - {name: u, user: {token: secret-12345}}
@@ -147,7 +161,8 @@ func TestMistakesInAKubeconfigAreNamedByFileLineAndField(t *testing.T) {
 				t.Fatalf("got %v, want %q", err, test.want)
 			}
 			if wrong.File != path || wrong.Line != test.line || wrong.Field != test.field {
-				t.Errorf("%s\nis said to be at line %d, field %q; want %d, %q", wrong, wrong.Line, wrong.Field, test.line, test.field)
+				t.Errorf("%s\nis said to be at line %d, field %q; want %d, %q", wrong, wrong.Line, wrong.Field,
+					test.line, test.field)
 			}
 			if strings.Contains(err.Error(), "12345") {
 				t.Error("the error shows a secret")
@@ -188,7 +203,8 @@ func TestCertificatesOfOtherKeysAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := client.Load(client.Flags{Kubeconfig: path})
-	if err == nil || !strings.HasPrefix(err.Error(), path+":8: users[u].user.client-key: it is not the key of the certificate") {
+	if err == nil || !strings.HasPrefix(err.Error(),
+		path+":8: users[u].user.client-key: it is not the key of the certificate") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -210,7 +226,8 @@ func TestAllMistakesOfAContextAreNamedAtOnce(t *testing.T) {
 	t.Parallel()
 	path := write(t, "kubeconfig", []byte(settled("certificate-authority: none", "{tokenFile: none}")))
 	_, err := client.Load(client.Flags{Kubeconfig: path})
-	for _, want := range []string{path + ":4: clusters[c].cluster.certificate-authority: ", path + ":7: users[u].user.tokenFile: "} {
+	for _, want := range []string{path + ":4: clusters[c].cluster.certificate-authority: ",
+		path + ":7: users[u].user.tokenFile: "} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q in it", err, want)
 		}
@@ -235,7 +252,8 @@ func TestUnreadableKubeconfigs(t *testing.T) {
 		t.Errorf("another context: %v", err)
 	}
 	empty := write(t, "kubeconfig", nil)
-	if _, err := client.Load(client.Flags{Kubeconfig: empty}); err == nil || !strings.Contains(err.Error(), empty+" names no cluster") {
+	if _, err := client.Load(client.Flags{Kubeconfig: empty}); err == nil ||
+		!strings.Contains(err.Error(), empty+" names no cluster") {
 		t.Errorf("an empty file: %v", err)
 	}
 }
@@ -256,7 +274,8 @@ func TestHalfWrittenKubeconfigs(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
 	cert, key := ca.user("jane", "people", time.Hour)
-	whole, err := os.ReadFile(kubeconfigFor(t, clientcmdapi.Cluster{Server: "https://127.0.0.1:1", CertificateAuthorityData: ca.pem()},
+	whole, err := os.ReadFile(kubeconfigFor(t,
+		clientcmdapi.Cluster{Server: "https://127.0.0.1:1", CertificateAuthorityData: ca.pem()},
 		clientcmdapi.AuthInfo{ClientCertificateData: cert, ClientKeyData: key}))
 	if err != nil {
 		t.Fatal(err)
@@ -281,8 +300,10 @@ func TestHalfWrittenKubeconfigs(t *testing.T) {
 
 // Whatever is in the file: Load gives a config or says what is wrong, and does not run.
 func FuzzKubeconfigsAreReadOrRefused(f *testing.F) {
-	for _, seed := range []string{twoContexts, settled(server, "{tokenFile: none}"), "a: &a [*a]", "users: &a\n- *a", "clusters: [{name: c, cluster: &c {<<: *c}}]",
-		"contexts: {? [] : []}", "current-context: [x]", "users: [{name: u, user: {exec: {env: [null]}}}]", "---\n---", "\x00"} {
+	for _, seed := range []string{twoContexts, settled(server, "{tokenFile: none}"), "a: &a [*a]", "users: &a\n- *a",
+		"clusters: [{name: c, cluster: &c {<<: *c}}]",
+		"contexts: {? [] : []}", "current-context: [x]", "users: [{name: u, user: {exec: {env: [null]}}}]", "---\n---",
+		"\x00"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -26,7 +26,8 @@ func (f *Flags) Bind(set *flag.FlagSet) {
 	set.StringVar(&f.Kubeconfig, "kubeconfig", f.Kubeconfig,
 		"kubeconfig `file` (default: $KUBECONFIG, then ~/.kube/config, then that of the pod it runs in)")
 	set.StringVar(&f.Master, "master", f.Master, "`URL` of the server, instead of the one in the kubeconfig")
-	set.StringVar(&f.Context, "context", f.Context, "`name` of the context in the kubeconfig, instead of its current one")
+	set.StringVar(&f.Context, "context", f.Context,
+		"`name` of the context in the kubeconfig, instead of its current one")
 }
 
 // Load returns the server and the credentials that f selects: certificate, token, password or exec plugin. It
@@ -79,7 +80,8 @@ func (f Flags) Namespace() (string, error) {
 // unreadable returns the error for files that client-go rejects although readKubeconfigs accepted them. It
 // omits client-go's own error, which may quote secrets.
 func unreadable(files []*kubeconfig) error {
-	return fmt.Errorf("%s: client-go cannot read that; kubectl config view says why, and may show tokens and passwords", paths(files))
+	return fmt.Errorf("%s: client-go cannot read that; kubectl config view says why, and may show tokens and passwords",
+		paths(files))
 }
 
 func (f Flags) loader() (clientcmd.ClientConfig, *clientcmd.ClientConfigLoadingRules) {

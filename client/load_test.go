@@ -68,7 +68,8 @@ func TestCertificatesOfAKubeconfigAreThoseOfItsUser(t *testing.T) {
 
 	data := kubeconfigFor(t, clientcmdapi.Cluster{Server: server, CertificateAuthorityData: ca.pem()},
 		clientcmdapi.AuthInfo{ClientCertificateData: admin, ClientKeyData: adminKey})
-	if _, err := kubernetes.NewForConfigOrDie(load(t, data)).CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{}); err != nil {
+	if _, err := kubernetes.NewForConfigOrDie(load(t, data)).CoreV1().Namespaces().List(t.Context(),
+		metav1.ListOptions{}); err != nil {
 		t.Errorf("as administrator, by data: %v", err)
 	}
 	files := kubeconfigFor(t, clientcmdapi.Cluster{Server: server, CertificateAuthority: write(t, "ca.crt", ca.pem())},
@@ -84,7 +85,8 @@ func asks(t *testing.T, ca *authority, header string) string {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if got := r.Header.Get("Authorization"); got != header {
-			answer(w, 401, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Unauthorized","code":401,"message":"who is `+got+`?"}`)
+			answer(w, 401,
+				`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Unauthorized","code":401,"message":"who is `+got+`?"}`)
 			return
 		}
 		answer(w, 200, `{"major":"1","minor":"37","gitVersion":"v1.37.2"}`)
@@ -110,8 +112,9 @@ func TestEveryFormOfCredentialsIsShownToTheServer(t *testing.T) {
 		"tokenFile": {"Bearer in-a-file", clientcmdapi.AuthInfo{TokenFile: write(t, "token", []byte("in-a-file\n"))}},
 		"password":  {"Basic amFuZTpzZWNyZXQ=", clientcmdapi.AuthInfo{Username: "jane", Password: "secret"}},
 		"exec": {"Bearer from-a-plugin", clientcmdapi.AuthInfo{Exec: &clientcmdapi.ExecConfig{
-			Command: self, APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
-			Env: []clientcmdapi.ExecEnvVar{{Name: pluginVariable, Value: "from-a-plugin"}}}}},
+			Command: self, APIVersion: "client.authentication.k8s.io/v1",
+			InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
+			Env:             []clientcmdapi.ExecEnvVar{{Name: pluginVariable, Value: "from-a-plugin"}}}}},
 		"nothing": {"", clientcmdapi.AuthInfo{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -177,8 +180,10 @@ func TestFlagsChooseContextAndServer(t *testing.T) {
 
 // Not parallel: it sets variables of the process.
 func TestFilesOfTheVariableAreMerged(t *testing.T) {
-	cluster := write(t, "cluster", []byte("clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1', insecure-skip-tls-verify: true}}]"))
-	user := write(t, "user", []byte("users: [{name: u, user: {token: secret}}]\nclusters: [{name: c, cluster: {server: 'http://never'}}]"))
+	cluster := write(t, "cluster",
+		[]byte("clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1', insecure-skip-tls-verify: true}}]"))
+	user := write(t, "user",
+		[]byte("users: [{name: u, user: {token: secret}}]\nclusters: [{name: c, cluster: {server: 'http://never'}}]"))
 	context := write(t, "context", []byte("contexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x"))
 	missing := filepath.Join(t.TempDir(), "none")
 	t.Setenv("KUBECONFIG", strings.Join([]string{missing, cluster, user, context}, string(os.PathListSeparator)))
@@ -190,7 +195,8 @@ func TestFilesOfTheVariableAreMerged(t *testing.T) {
 	t.Setenv("KUBECONFIG", missing)
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	if _, err := client.Load(client.Flags{Context: "x"}); err == nil ||
-		err.Error() != `--context: nothing has a context "x": there is no kubeconfig at `+missing+": give --kubeconfig FILE, or set KUBECONFIG" {
+		err.Error() != `--context: nothing has a context "x": there is no kubeconfig at `+missing+
+			": give --kubeconfig FILE, or set KUBECONFIG" {
 		t.Errorf("a context of no file: %v", err)
 	}
 	_, err = client.Load(client.Flags{})
@@ -203,7 +209,8 @@ func TestFilesOfTheVariableAreMerged(t *testing.T) {
 	if _, err := client.Load(client.Flags{}); err == nil || !strings.Contains(err.Error(), "no token at") {
 		t.Errorf("in a pod without a token: %v", err)
 	}
-	if config, err := client.Load(client.Flags{Master: "http://127.0.0.1:4"}); err != nil || config.Host != "http://127.0.0.1:4" {
+	if config, err := client.Load(client.Flags{Master: "http://127.0.0.1:4"}); err != nil ||
+		config.Host != "http://127.0.0.1:4" {
 		t.Errorf("with --master alone: %v, %v", config, err)
 	}
 }
@@ -226,7 +233,9 @@ func TestWrongServersAreNamedForWhatTheyAre(t *testing.T) {
 	expired.StartTLS()
 	closed := httptest.NewServer(page)
 	closed.Close()
-	json := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(w, 200, `{"hello":"world"}`) }))
+	json := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer(w, 200, `{"hello":"world"}`)
+	}))
 	for _, s := range []*httptest.Server{plain, secure, expired, json} {
 		t.Cleanup(s.Close)
 	}
@@ -279,11 +288,13 @@ func TestClientCertificatesWhoseTimeIsOverAreNamed(t *testing.T) {
 		clientcmdapi.AuthInfo{ClientCertificateData: cert, ClientKeyData: key})
 	_, err := client.Load(client.Flags{Kubeconfig: path})
 	wrong := new(client.ConfigError)
-	if !errors.As(err, &wrong) || wrong.Field != "users[me].user.client-certificate-data" || !strings.Contains(err.Error(), "jane expired on") {
+	if !errors.As(err, &wrong) || wrong.Field != "users[me].user.client-certificate-data" ||
+		!strings.Contains(err.Error(), "jane expired on") {
 		t.Errorf("before the first request: %v", err)
 	}
 	// As after a program has run for longer than its certificate is good for.
-	c, err := client.New(&rest.Config{Host: server, TLSClientConfig: rest.TLSClientConfig{CAData: ca.pem(), CertData: cert, KeyData: key}})
+	c, err := client.New(&rest.Config{Host: server,
+		TLSClientConfig: rest.TLSClientConfig{CAData: ca.pem(), CertData: cert, KeyData: key}})
 	if err != nil {
 		t.Fatal(err)
 	}

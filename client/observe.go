@@ -29,8 +29,9 @@ type Write struct {
 	Revision    object.Revision   // of the object in the response; 0 if unknown
 	Deleting    bool              // the object in the response has a deletion timestamp
 	Gone        bool              // the write removed the object: it was deleted, or lost its last finalizer
-	Status      int               // the HTTP status; 0 if no response arrived, in which case the write may or may not have happened
-	Err         string            // why the write failed; empty if it succeeded
+	// the HTTP status; 0 if no response arrived, in which case the write may or may not have happened
+	Status int
+	Err    string // why the write failed; empty if it succeeded
 }
 
 // Failed reports whether the server rejected the write or sent no response.

@@ -173,7 +173,8 @@ func protobufFacts(data []byte) facts {
 
 // metadataFacts reads the metadata of an object, without managedFields, which are most of it.
 func metadataFacts(message []byte) (facts factsMeta, err error) {
-	const name, uid, revision, deleted, grace, labels, finalizers = 1 << 1, 1 << 5, 1 << 6, 1 << 9, 1 << 10, 1 << 11, 1 << 14
+	const name, uid, revision, deleted, grace, labels, finalizers = 1 << 1, 1 << 5, 1 << 6, 1 << 9, 1 << 10, 1 << 11,
+		1 << 14
 	const objectMetadata, wanted = 1, name | uid | revision | deleted | grace | labels | finalizers
 	var thin []byte
 	err = eachField(message, func(n protowire.Number, value []byte) error {
@@ -187,7 +188,8 @@ func metadataFacts(message []byte) (facts factsMeta, err error) {
 		err = meta.Unmarshal(thin)
 	}
 	facts = factsMeta{
-		Name: meta.Name, UID: meta.UID, ResourceVersion: meta.ResourceVersion, Finalizers: meta.Finalizers, Labels: meta.Labels,
+		Name: meta.Name, UID: meta.UID, ResourceVersion: meta.ResourceVersion, Finalizers: meta.Finalizers,
+		Labels: meta.Labels,
 	}
 	if period := meta.DeletionGracePeriodSeconds; period != nil {
 		facts.GracePeriod = *period

@@ -64,14 +64,16 @@ func TestObserveTellsWhereAndWhatIsGone(t *testing.T) {
 		maps := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default")
 		ctx, writes := written(t)
 		obj, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-			Name: "a", Finalizers: []string{"example.com/held"}, Labels: map[string]string{"k": "v"}}}, metav1.CreateOptions{})
+			Name: "a", Finalizers: []string{"example.com/held"}, Labels: map[string]string{"k": "v"}}},
+			metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := maps.Delete(ctx, "a", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := maps.Patch(ctx, "a", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+		if _, err := maps.Patch(ctx, "a", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`),
+			metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := maps.Delete(ctx, "a", metav1.DeleteOptions{}); err == nil {
@@ -113,15 +115,18 @@ func TestObserveTellsOfEachWriteOfATypedClient(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want = append(want, client.Write{Verb: verb, Resource: configmaps, Namespace: "default", Name: obj.Name, UID: obj.UID,
+				want = append(want, client.Write{Verb: verb, Resource: configmaps, Namespace: "default", Name: obj.Name,
+					UID:      obj.UID,
 					Revision: revisionOf(t, obj), Status: status})
 			}
-			obj, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "a-"}}, metav1.CreateOptions{})
+			obj, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "a-"}},
+				metav1.CreateOptions{})
 			expect("create", obj, err, 201)
 			obj.Data = map[string]string{"k": "v"}
 			obj, err = maps.Update(ctx, obj, metav1.UpdateOptions{})
 			expect("update", obj, err, 200)
-			obj, err = maps.Patch(ctx, obj.Name, types.MergePatchType, []byte(`{"data":{"k":"w"}}`), metav1.PatchOptions{})
+			obj, err = maps.Patch(ctx, obj.Name, types.MergePatchType, []byte(`{"data":{"k":"w"}}`),
+				metav1.PatchOptions{})
 			expect("patch", obj, err, 200)
 			obj, err = maps.Apply(ctx, applycorev1.ConfigMap(obj.Name, "default").WithData(map[string]string{"l": "x"}),
 				metav1.ApplyOptions{FieldManager: "me"})
@@ -136,12 +141,15 @@ func TestObserveTellsOfEachWriteOfATypedClient(t *testing.T) {
 				t.Fatal(err)
 			}
 			want = append(want, client.Write{
-				Verb: "delete", Resource: configmaps, Namespace: "default", Name: obj.Name, UID: obj.UID, Gone: true, Status: 200,
+				Verb: "delete", Resource: configmaps, Namespace: "default", Name: obj.Name, UID: obj.UID, Gone: true,
+				Status: 200,
 			})
-			if err := maps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "no=such"}); err != nil {
+			if err := maps.DeleteCollection(ctx, metav1.DeleteOptions{},
+				metav1.ListOptions{LabelSelector: "no=such"}); err != nil {
 				t.Fatal(err)
 			}
-			want = append(want, client.Write{Verb: "deletecollection", Resource: configmaps, Namespace: "default", Status: 200})
+			want = append(want, client.Write{Verb: "deletecollection", Resource: configmaps, Namespace: "default",
+				Status: 200})
 			if diff := cmp.Diff(want, *writes, anywhere); diff != "" {
 				t.Errorf("want -, got +:\n%s", diff)
 			}
@@ -170,7 +178,8 @@ func TestObserveTellsOfFailures(t *testing.T) {
 	}
 	config.Wrap(func(http.RoundTripper) http.RoundTripper { return broken{} })
 	config = client.Observed(config)
-	if _, err := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default").Create(ctx, a, metav1.CreateOptions{}); err == nil {
+	if _, err := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default").Create(ctx, a,
+		metav1.CreateOptions{}); err == nil {
 		t.Fatal("no error of a broken transport")
 	}
 	if len(*writes) != 3 {
@@ -181,7 +190,8 @@ func TestObserveTellsOfFailures(t *testing.T) {
 		err    string
 	}{{409, `configmaps "a" already exists`}, {409, "the object has been modified"}, {0, "pulled out"}} {
 		w := (*writes)[i]
-		if w.Name != "a" || w.Status != want.status || !w.Failed() || !strings.Contains(w.Err, want.err) || w.Revision != 0 {
+		if w.Name != "a" || w.Status != want.status || !w.Failed() || !strings.Contains(w.Err, want.err) ||
+			w.Revision != 0 {
 			t.Errorf("write %d: %+v, want %+v", i, w, want)
 		}
 	}
@@ -199,7 +209,8 @@ func TestObserveTellsOfSubresourcesAndClusterScopedResources(t *testing.T) {
 	plane := startPlane(t)
 	clients := kubernetes.NewForConfigOrDie(client.Observed(plane.RESTConfig()))
 	ctx, writes := written(t)
-	ns, err := clients.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}, metav1.CreateOptions{})
+	ns, err := clients.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "mine"}},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,23 +222,28 @@ func TestObserveTellsOfSubresourcesAndClusterScopedResources(t *testing.T) {
 	labels := map[string]string{"app": "a"}
 	deployment, err := clients.AppsV1().Deployments("mine").Create(t.Context(), &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "d"},
-		Spec: appsv1.DeploymentSpec{Replicas: &one, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}},
+		Spec: appsv1.DeploymentSpec{Replicas: &one, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	scale, err := clients.AppsV1().Deployments("mine").UpdateScale(ctx, "d", &autoscalingv1.Scale{
-		ObjectMeta: metav1.ObjectMeta{Name: "d", Namespace: "mine"}, Spec: autoscalingv1.ScaleSpec{Replicas: 3}}, metav1.UpdateOptions{})
+		ObjectMeta: metav1.ObjectMeta{Name: "d", Namespace: "mine"}, Spec: autoscalingv1.ScaleSpec{Replicas: 3}},
+		metav1.UpdateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	want := []client.Write{
 		{Verb: "create", Resource: namespaces, Name: "mine", UID: ns.UID, Status: 201, Revision: (*writes)[0].Revision},
-		{Verb: "update", Resource: namespaces, Name: "mine", Subresource: "status", UID: ns.UID, Status: 200, Revision: revisionOf(t, ns)},
-		{Verb: "update", Resource: appsv1.SchemeGroupVersion.WithResource("deployments"), Namespace: "mine", Name: "d", Subresource: "scale",
-			UID: deployment.UID, Status: 200, Revision: revisionOf(t, scale)},
+		{Verb: "update", Resource: namespaces, Name: "mine", Subresource: "status", UID: ns.UID, Status: 200,
+			Revision: revisionOf(t, ns)},
+		{Verb: "update", Resource: appsv1.SchemeGroupVersion.WithResource("deployments"), Namespace: "mine", Name: "d",
+			Subresource: "scale",
+			UID:         deployment.UID, Status: 200, Revision: revisionOf(t, scale)},
 	}
 	if diff := cmp.Diff(want, *writes, anywhere); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)

@@ -37,7 +37,8 @@ func TestObserveWorksWithEveryClient(t *testing.T) {
 	untyped.SetName("dynamic")
 	untyped.SetKind("ConfigMap")
 	untyped.SetAPIVersion("v1")
-	if _, err := dynamic.NewForConfigOrDie(config).Resource(configmaps).Namespace("default").Create(ctx, untyped, metav1.CreateOptions{}); err != nil {
+	if _, err := dynamic.NewForConfigOrDie(config).Resource(configmaps).Namespace("default").Create(ctx, untyped,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	ours, err := client.New(config)
@@ -48,7 +49,8 @@ func TestObserveWorksWithEveryClient(t *testing.T) {
 	if _, err := client.Of[*corev1.ConfigMap](ours, configmaps).Create(ctx, a, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	err = ours.REST().Post().AbsPath("/api/v1/namespaces/default/configmaps").SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").
+	err = ours.REST().Post().AbsPath("/api/v1/namespaces/default/configmaps").SetHeader("Accept",
+		"application/json;as=Table;v=v1;g=meta.k8s.io").
 		SetHeader("Content-Type", "application/json").
 		Body([]byte(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"table"}}`)).Do(ctx).Error()
 	if err != nil {
@@ -58,7 +60,8 @@ func TestObserveWorksWithEveryClient(t *testing.T) {
 		t.Fatalf("one observer was told of %d writes, the other of %d, for 3", outer, len(*inner))
 	}
 	for i, name := range []string{"dynamic", "ours", "table"} {
-		if w := (*inner)[i]; w.Name != name || w.Namespace != "default" || w.UID == "" || w.Revision == 0 || w.Status != 201 {
+		if w := (*inner)[i]; w.Name != name || w.Namespace != "default" || w.UID == "" || w.Revision == 0 ||
+			w.Status != 201 {
 			t.Errorf("%+v", w)
 		}
 	}
@@ -107,7 +110,8 @@ func TestObserveLeavesStreamsAndTheUnobservedAlone(t *testing.T) {
 // An answer that breaks off reaches its caller so, in CBOR as in any other form.
 func TestObservedAnswersComeAsTheyAre(t *testing.T) {
 	t.Parallel()
-	body, err := direct.Marshal(map[string]any{"kind": "ConfigMap", "metadata": map[string]any{"name": "a", "uid": "u", "resourceVersion": "7"}})
+	body, err := direct.Marshal(map[string]any{"kind": "ConfigMap",
+		"metadata": map[string]any{"name": "a", "uid": "u", "resourceVersion": "7"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +136,8 @@ func TestObservedAnswersComeAsTheyAre(t *testing.T) {
 	} {
 		length = test.length
 		ctx, writes := written(t)
-		q, _ := http.NewRequestWithContext(ctx, http.MethodPut, "http://bowline.in-process/api/v1/namespaces/ns/configmaps/a", nil)
+		q, _ := http.NewRequestWithContext(ctx, http.MethodPut,
+			"http://bowline.in-process/api/v1/namespaces/ns/configmaps/a", nil)
 		answer, err := httpClient.Do(q)
 		if err != nil {
 			t.Fatal(err)
@@ -154,7 +159,8 @@ func TestObservedAnswersComeAsTheyAre(t *testing.T) {
 func TestCallsThatAreNotObservedCostNothing(t *testing.T) {
 	config := client.Observed(&rest.Config{Host: "http://test"})
 	through := config.WrapTransport(lost{})
-	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://test/api/v1/namespaces/default/configmaps", nil)
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+		"http://test/api/v1/namespaces/default/configmaps", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

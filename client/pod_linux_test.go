@@ -18,9 +18,9 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// A process in a mount namespace of its own has the files of a service account where every pod has them, and is told of the
-// server by the variables that every pod has. The machine's own /var/run is not touched: what is there in that namespace is
-// a file system of its own.
+// A process in a mount namespace of its own has the files of a service account where every pod has them, and is told of
+// the server by the variables that every pod has. The machine's own /var/run is not touched: what is there in that
+// namespace is a file system of its own.
 func TestAPodFindsItsServerByItsServiceAccount(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this test makes a mount namespace, which needs root")
@@ -33,11 +33,13 @@ func TestAPodFindsItsServerByItsServiceAccount(t *testing.T) {
 		t.Errorf("the pod says %q, want %q", got, want)
 	}
 	delete(account, "ca.crt")
-	if got, want := asPod(t, server, account), "serviceaccount/ca.crt: it holds no certificate"; !strings.Contains(got, want) {
+	if got, want := asPod(t, server, account), "serviceaccount/ca.crt: it holds no certificate"; !strings.Contains(got,
+		want) {
 		t.Errorf("the pod without its server's authority says %q, want %q", got, want)
 	}
 	delete(account, "token")
-	if got, want := asPod(t, server, account), "serviceaccount/token (automountServiceAccountToken: false?)"; !strings.Contains(got, want) {
+	if got, want := asPod(t, server,
+		account), "serviceaccount/token (automountServiceAccountToken: false?)"; !strings.Contains(got, want) {
 		t.Errorf("the pod without a token says %q, want %q", got, want)
 	}
 }
@@ -105,8 +107,8 @@ func inPod(folder string) error {
 	return err
 }
 
-// mountAccount puts an empty file system over /var/run, and the folder's files into that. It does nothing in the namespace
-// that the test runs in.
+// mountAccount puts an empty file system over /var/run, and the folder's files into that. It does nothing in the
+// namespace that the test runs in.
 func mountAccount(folder string) error {
 	inside, err := os.Readlink(mountNamespace)
 	if err != nil || inside == os.Getenv(outsideVariable) {

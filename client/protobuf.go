@@ -105,7 +105,8 @@ func readMessage[T Object](message []byte, kind schema.GroupVersionKind) (T, err
 	case !ok:
 		err = errors.New("it came as protobuf, of which the Go type cannot be read")
 	case !holds(obj, kind.Kind):
-		err = fmt.Errorf("the server has a %s there", kind.Kind) // field numbers of another kind mean something else, except those of the metadata
+		// field numbers of another kind mean something else, except those of the metadata
+		err = fmt.Errorf("the server has a %s there", kind.Kind)
 	default:
 		err = reads.Unmarshal(message)
 	}

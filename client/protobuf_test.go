@@ -28,7 +28,8 @@ func (f forms) RoundTrip(q *http.Request) (*http.Response, error) {
 	answer, err := f.next.RoundTrip(q)
 	if err == nil {
 		short := func(s string) string { return s[strings.LastIndexAny(s, "./")+1:] }
-		*f.seen = append(*f.seen, fmt.Sprintf("%s %s>%s", q.Method, short(q.Header.Get("Content-Type")), short(answer.Header.Get("Content-Type"))))
+		*f.seen = append(*f.seen, fmt.Sprintf("%s %s>%s", q.Method, short(q.Header.Get("Content-Type")),
+			short(answer.Header.Get("Content-Type"))))
 	}
 	return answer, err
 }
@@ -44,14 +45,16 @@ func TestKubernetesOwnTypesGoAsProtobuf(t *testing.T) {
 	}
 	ctx := t.Context()
 	maps := client.Of[*corev1.ConfigMap](c, configmaps)
-	made, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}, Data: map[string]string{"k": "v"}}, metav1.CreateOptions{})
+	made, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"},
+		Data: map[string]string{"k": "v"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err = maps.Create(ctx, made, metav1.CreateOptions{}); err == nil {
 		t.Fatal("created twice")
 	}
-	if _, err = maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}}, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
+	if _, err = maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}},
+		metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
 		t.Errorf("an error in protobuf: %v", err)
 	}
 	got, err := maps.Get(ctx, "default", "a")
@@ -80,7 +83,8 @@ func TestKubernetesOwnTypesGoAsProtobuf(t *testing.T) {
 			t.Errorf("as JSON -, %s +:\n%s", form, diff)
 		}
 	}
-	want := []string{"POST protobuf>protobuf", "POST protobuf>protobuf", "POST protobuf>protobuf", "GET >protobuf", "GET >protobuf", "GET >json"}
+	want := []string{"POST protobuf>protobuf", "POST protobuf>protobuf", "POST protobuf>protobuf", "GET >protobuf",
+		"GET >protobuf", "GET >json"}
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
 	}
@@ -91,13 +95,15 @@ func TestAnswersOfAnotherKindAreNamed(t *testing.T) {
 	t.Parallel()
 	c := connected(t)
 	ctx := t.Context()
-	made, err := client.For[*corev1.ConfigMap](c).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}}, metav1.CreateOptions{})
+	made, err := client.For[*corev1.ConfigMap](c).Create(ctx,
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = client.Of[*corev1.Secret](c, configmaps).Get(ctx, "default", "a")
 	wrong := new(client.DecodeError)
-	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "reading ConfigMap default/a into a *v1.Secret: the server has a ConfigMap there") {
+	if !errors.As(err, &wrong) || !strings.Contains(err.Error(),
+		"reading ConfigMap default/a into a *v1.Secret: the server has a ConfigMap there") {
 		t.Errorf("got %v", err)
 	}
 	partial, err := client.Of[*metav1.PartialObjectMetadata](c, configmaps).Get(ctx, "default", "a")
@@ -124,7 +130,8 @@ func TestATypeThatEmbedsOneOfKubernetesIsReadFromJSON(t *testing.T) {
 	if err != nil || obj.Name != "a" || obj.Note != "n" {
 		t.Errorf("%+v, %v", obj, err)
 	}
-	if client.ReadsProtobuf[*Own]() || !client.ReadsProtobuf[*corev1.Pod]() || !client.ReadsProtobuf[*metav1.PartialObjectMetadata]() {
+	if client.ReadsProtobuf[*Own]() || !client.ReadsProtobuf[*corev1.Pod]() ||
+		!client.ReadsProtobuf[*metav1.PartialObjectMetadata]() {
 		t.Error("what can be read from protobuf is known wrongly")
 	}
 }
@@ -134,13 +141,15 @@ func TestAnswersInJSONAreReadAllTheSame(t *testing.T) {
 	t.Parallel()
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
-			answer(w, 200, `{"kind":"DeploymentList","apiVersion":"apps/v1","metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"a"}}]}`)
+			answer(w, 200,
+				`{"kind":"DeploymentList","apiVersion":"apps/v1","metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"a"}}]}`)
 			return
 		}
 		answer(w, 200, `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"a"}}`)
 	})
 	deployments := client.Of[*appsv1.Deployment](c, appsv1.SchemeGroupVersion.WithResource("deployments"))
-	if obj, err := deployments.Patch(t.Context(), "ns", "a", "", types.MergePatchType, []byte("{}"), metav1.PatchOptions{}); err != nil || obj.Name != "a" {
+	if obj, err := deployments.Patch(t.Context(), "ns", "a", "", types.MergePatchType, []byte("{}"),
+		metav1.PatchOptions{}); err != nil || obj.Name != "a" {
 		t.Errorf("%+v, %v", obj, err)
 	}
 	if page, err := deployments.List(t.Context(), "ns", metav1.ListOptions{}); err != nil || len(page.Items) != 1 {

@@ -23,7 +23,8 @@ import (
 
 // files are what a real kube-apiserver answered.
 var files = []string{
-	"apply.json", "configmap-patch.json", "configmap-write.json", "crd.json", "deployments.json", "discovery.json", "kinds.json",
+	"apply.json", "configmap-patch.json", "configmap-write.json", "crd.json", "deployments.json", "discovery.json",
+	"kinds.json",
 	"kinds2-other-versions.json", "list-and-select.json", "namespaces.json", "pods.json", "rbac.json", "watch.json",
 }
 
@@ -85,7 +86,8 @@ func TestObjectsOfARealServerAreRead(t *testing.T) {
 	t.Parallel()
 	as := map[string]func(*testing.T, golden.Step){
 		"ConfigMap": reads[*corev1.ConfigMap], "Pod": reads[*corev1.Pod], "Namespace": reads[*corev1.Namespace],
-		"Deployment": reads[*appsv1.Deployment], "CustomResourceDefinition": reads[*apiextensionsv1.CustomResourceDefinition],
+		"Deployment":               reads[*appsv1.Deployment],
+		"CustomResourceDefinition": reads[*apiextensionsv1.CustomResourceDefinition],
 	}
 	kinds := map[string]int{}
 	for _, s := range recordedGets(t, func(s golden.Step) bool { return s.Response.Status == http.StatusOK }) {
@@ -109,7 +111,8 @@ func TestObjectsOfARealServerAreRead(t *testing.T) {
 func TestFailuresOfARealServerAreItsStatus(t *testing.T) {
 	t.Parallel()
 	texts := 0
-	failed := func(s golden.Step) bool { return s.Response.Status >= 400 && len(s.Response.Body) > len("null") } // not of its status alone
+	// not of its status alone
+	failed := func(s golden.Step) bool { return s.Response.Status >= 400 && len(s.Response.Body) > len("null") }
 	for _, s := range recordedGets(t, failed) {
 		_, err := client.Of[*corev1.ConfigMap](replay(t, s.Response), configmaps).Get(t.Context(), "default", "a")
 		var status apierrors.APIStatus
@@ -135,12 +138,15 @@ func TestFailuresOfARealServerAreItsStatus(t *testing.T) {
 func TestForFindsTheResourcesOfARealServer(t *testing.T) {
 	t.Parallel()
 	answers := map[string]golden.Response{}
-	groups := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}} // which was not recorded
+	// which was not recorded
+	groups := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
 	for _, s := range recordedGets(t, func(s golden.Step) bool { return s.Response.Status == http.StatusOK }) {
 		answers[s.Path] = s.Response
-		if group, ok := strings.CutSuffix(strings.TrimPrefix(s.Path, "/apis/"), "/v1"); ok && !strings.Contains(group, "/") {
+		if group, ok := strings.CutSuffix(strings.TrimPrefix(s.Path, "/apis/"), "/v1"); ok &&
+			!strings.Contains(group, "/") {
 			version := metav1.GroupVersionForDiscovery{GroupVersion: group + "/v1", Version: "v1"}
-			groups.Groups = append(groups.Groups, metav1.APIGroup{Name: group, Versions: []metav1.GroupVersionForDiscovery{version}})
+			groups.Groups = append(groups.Groups,
+				metav1.APIGroup{Name: group, Versions: []metav1.GroupVersionForDiscovery{version}})
 		}
 	}
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) {

@@ -142,7 +142,9 @@ func (r Resource[T]) list(ctx context.Context, q *rest.Request) (*rawList, bool,
 	if err != nil {
 		return nil, false, fmt.Errorf("list of %s: %w", r.name(), err)
 	}
-	incomplete := slices.ContainsFunc(warnings, func(w net.WarningHeader) bool { return strings.HasPrefix(w.Text, IncompleteList) })
+	incomplete := slices.ContainsFunc(warnings, func(w net.WarningHeader) bool {
+		return strings.HasPrefix(w.Text, IncompleteList)
+	})
 	return list, incomplete, nil
 }
 
@@ -179,7 +181,8 @@ func (r Resource[T]) UpdateStatus(ctx context.Context, obj T, options metav1.Upd
 }
 
 // UpdateSubresource replaces the part of an object that a subresource such as status or finalize may change.
-func (r Resource[T]) UpdateSubresource(ctx context.Context, subresource string, obj T, options metav1.UpdateOptions) (T, error) {
+func (r Resource[T]) UpdateSubresource(ctx context.Context, subresource string, obj T,
+	options metav1.UpdateOptions) (T, error) {
 	q, err := r.of(ctx, http.MethodPut, obj.GetNamespace(), obj.GetName(), subresource)
 	if err != nil {
 		return *new(T), err
@@ -188,7 +191,8 @@ func (r Resource[T]) UpdateSubresource(ctx context.Context, subresource string, 
 }
 
 // Patch patches an object, or its subresource if that is not empty.
-func (r Resource[T]) Patch(ctx context.Context, namespace, name, subresource string, kind types.PatchType, patch []byte, options metav1.PatchOptions) (T, error) {
+func (r Resource[T]) Patch(ctx context.Context, namespace, name, subresource string, kind types.PatchType, patch []byte,
+	options metav1.PatchOptions) (T, error) {
 	q, err := r.of(ctx, http.MethodPatch, namespace, name, subresource)
 	if err != nil {
 		return *new(T), err
@@ -197,7 +201,8 @@ func (r Resource[T]) Patch(ctx context.Context, namespace, name, subresource str
 }
 
 // PatchStatus patches the status of an object.
-func (r Resource[T]) PatchStatus(ctx context.Context, namespace, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions) (T, error) {
+func (r Resource[T]) PatchStatus(ctx context.Context, namespace, name string, kind types.PatchType, patch []byte,
+	options metav1.PatchOptions) (T, error) {
 	return r.Patch(ctx, namespace, name, "status", kind, patch, options)
 }
 
@@ -211,7 +216,8 @@ func (r Resource[T]) Delete(ctx context.Context, namespace, name string, options
 }
 
 // DeleteCollection deletes all objects that match.
-func (r Resource[T]) DeleteCollection(ctx context.Context, namespace string, options metav1.DeleteOptions, which metav1.ListOptions) error {
+func (r Resource[T]) DeleteCollection(ctx context.Context, namespace string, options metav1.DeleteOptions,
+	which metav1.ListOptions) error {
 	q, err := r.at(ctx, http.MethodDelete, namespace, "", "")
 	if err != nil {
 		return err

@@ -49,10 +49,12 @@ func TestRequestsOfAResource(t *testing.T) {
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		seen = strings.TrimSpace(fmt.Sprintf("%s %s %s", r.Method, r.RequestURI, legible(t, r, body)))
-		answer(w, 200, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"ns","resourceVersion":"7"}}`)
+		answer(w, 200,
+			`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"ns","resourceVersion":"7"}}`)
 	})
 	maps := client.Of[*corev1.ConfigMap](c, configmaps)
-	widgets := client.Of[*unstructured.Unstructured](c, schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"})
+	widgets := client.Of[*unstructured.Unstructured](c,
+		schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"})
 	a := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "ns"}, Data: map[string]string{"k": "v"}}
 	ctx := t.Context()
 	const sent = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"ns"},"data":{"k":"v"}}`
@@ -65,17 +67,25 @@ func TestRequestsOfAResource(t *testing.T) {
 		{"POST /api/v1/namespaces/ns/configmaps?dryRun=All " + sent, func() error {
 			return second(maps.Create(ctx, a, metav1.CreateOptions{DryRun: []string{"All"}}))
 		}},
-		{"PUT /api/v1/namespaces/ns/configmaps/a " + sent, func() error { return second(maps.Update(ctx, a, metav1.UpdateOptions{})) }},
-		{"PUT /api/v1/namespaces/ns/configmaps/a/status " + sent, func() error { return second(maps.UpdateStatus(ctx, a, metav1.UpdateOptions{})) }},
+		{"PUT /api/v1/namespaces/ns/configmaps/a " + sent, func() error {
+			return second(maps.Update(ctx, a, metav1.UpdateOptions{}))
+		}},
+		{"PUT /api/v1/namespaces/ns/configmaps/a/status " + sent, func() error {
+			return second(maps.UpdateStatus(ctx, a, metav1.UpdateOptions{}))
+		}},
 		{"PATCH /api/v1/namespaces/ns/configmaps/a/status {}", func() error {
-			return second(maps.Patch(ctx, "ns", "a", "status", types.MergePatchType, []byte("{}"), metav1.PatchOptions{}))
+			return second(maps.Patch(ctx, "ns", "a", "status", types.MergePatchType, []byte("{}"),
+				metav1.PatchOptions{}))
 		}},
-		{`DELETE /api/v1/namespaces/ns/configmaps/a {"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0}`, func() error {
-			return maps.Delete(ctx, "ns", "a", metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
-		}},
-		{`DELETE /api/v1/namespaces/ns/configmaps?labelSelector=a%3Db {"kind":"DeleteOptions","apiVersion":"v1"}`, func() error {
-			return maps.DeleteCollection(ctx, "ns", metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "a=b"})
-		}},
+		{`DELETE /api/v1/namespaces/ns/configmaps/a {"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0}`,
+			func() error {
+				return maps.Delete(ctx, "ns", "a", metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
+			}},
+		{`DELETE /api/v1/namespaces/ns/configmaps?labelSelector=a%3Db {"kind":"DeleteOptions","apiVersion":"v1"}`,
+			func() error {
+				return maps.DeleteCollection(ctx, "ns", metav1.DeleteOptions{},
+					metav1.ListOptions{LabelSelector: "a=b"})
+			}},
 	} {
 		if err := test.do(); err != nil {
 			t.Errorf("%s: %v", test.want, err)
@@ -155,7 +165,8 @@ func TestWatchYieldsTypedEventsAndTheErrorThatEndsIt(t *testing.T) {
 		if r.URL.Query().Get("watch") != "true" {
 			t.Errorf("no watch: %s", r.RequestURI)
 		}
-		answer(w, 200, `{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"3"}}}
+		answer(w, 200,
+			`{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"3"}}}
 {"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"message":"too old"}}`)
 	})
 	stream, err := client.Of[*corev1.ConfigMap](c, configmaps).Watch(t.Context(), "", metav1.ListOptions{})

@@ -20,7 +20,8 @@ func (r Resource[T]) Scale(ctx context.Context, namespace, name string) (*autosc
 
 // UpdateScale sets the desired number of replicas. If scale has a resourceVersion that is not the object's
 // current one, the error is a conflict.
-func (r Resource[T]) UpdateScale(ctx context.Context, scale *autoscalingv1.Scale, options metav1.UpdateOptions) (*autoscalingv1.Scale, error) {
+func (r Resource[T]) UpdateScale(ctx context.Context, scale *autoscalingv1.Scale,
+	options metav1.UpdateOptions) (*autoscalingv1.Scale, error) {
 	q, err := r.of(ctx, http.MethodPut, scale.Namespace, scale.Name, "scale")
 	if err != nil {
 		return nil, err

@@ -55,7 +55,8 @@ func (s *stream) field(left int, f func(n protowire.Number, size int) error) (in
 		size = value
 	}
 	if n < 1 || kind != protowire.BytesType && kind != protowire.VarintType || left < 0 || size > uint64(left) {
-		return 0, fmt.Errorf("%w: field %d of a message, of type %d and %d bytes of %d", ErrUnreadable, n, kind, size, left)
+		return 0, fmt.Errorf("%w: field %d of a message, of type %d and %d bytes of %d", ErrUnreadable, n, kind, size,
+			left)
 	}
 	if kind == protowire.VarintType {
 		return left, nil

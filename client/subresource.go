@@ -9,7 +9,8 @@ import (
 
 // CreateSubresource posts body to a subresource of an object, such as a Binding to the binding of a pod. body
 // states its own kind and apiVersion, and the namespace and name of the object.
-func (r Resource[T]) CreateSubresource(ctx context.Context, subresource string, body Object, options metav1.CreateOptions) error {
+func (r Resource[T]) CreateSubresource(ctx context.Context, subresource string, body Object,
+	options metav1.CreateOptions) error {
 	q, err := r.of(ctx, http.MethodPost, body.GetNamespace(), body.GetName(), subresource)
 	if err != nil {
 		return err

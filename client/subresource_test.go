@@ -29,7 +29,8 @@ func TestASubresourceThatIsCreatedDoesSomethingToItsObject(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: "one"},
 	}
-	if err := pods.CreateSubresource(ctx, "binding", binding, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+	if err := pods.CreateSubresource(ctx, "binding", binding,
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 		t.Error(err)
 	}
 	if pod, err := pods.Get(ctx, "default", "web"); err != nil || pod.Spec.NodeName != "" {

@@ -86,14 +86,17 @@ func (s *wireSource) pages(ctx context.Context, resource schema.GroupVersionReso
 }
 
 // page appends one page to list and returns the continue token of the next.
-func (s *wireSource) page(ctx context.Context, resource schema.GroupVersionResource, options Options, query metav1.ListOptions,
+func (s *wireSource) page(ctx context.Context, resource schema.GroupVersionResource, options Options,
+	query metav1.ListOptions,
 	objects *object.Receiver, ready *readyReader, list *List) (next string, err error) {
 	body, err := open(ctx, s.request(resource, options, &query, "List"))
 	if err != nil {
 		return "", err
 	}
 	defer body.Close()
-	l := listReader{in: &stream{body: body}, item: func(format object.Format, data []byte) { list.add(objects.Receive(format, data)) }}
+	l := listReader{in: &stream{body: body}, item: func(format object.Format, data []byte) {
+		list.add(objects.Receive(format, data))
+	}}
 	if ready != nil {
 		l.ready = func(message []byte) bool { return ready.read(l.itemKind(), message, list) }
 	}
@@ -117,7 +120,8 @@ func (l *List) add(o *object.Object, err error) {
 
 // request returns a list or watch request with its Accept header. as is "List" for a list and empty for a
 // watch.
-func (s *wireSource) request(resource schema.GroupVersionResource, options Options, query *metav1.ListOptions, as string) *rest.Request {
+func (s *wireSource) request(resource schema.GroupVersionResource, options Options, query *metav1.ListOptions,
+	as string) *rest.Request {
 	q := s.client.ask(http.MethodGet, resource, options.Namespace, "", "")
 	if options.Uninitialized {
 		q = q.Param(includeUninitialized, "true")

@@ -28,7 +28,8 @@ func (c *wireCodec) Decode(form object.Form, data []byte) (runtime.Object, error
 
 // Encode supports only the version that the object was read in: only the server can convert.
 func (c *wireCodec) Encode(form object.Form, obj runtime.Object) ([]byte, error) {
-	if kind := obj.GetObjectKind().GroupVersionKind(); form.Format != object.JSON || kind.GroupVersion().String() != form.APIVersion {
+	if kind := obj.GetObjectKind().GroupVersionKind(); form.Format != object.JSON ||
+		kind.GroupVersion().String() != form.APIVersion {
 		return nil, fmt.Errorf("it was read over the wire in %s and can only be had in that", kind.GroupVersion())
 	}
 	return encode(obj)

@@ -28,10 +28,12 @@ var asked = map[string]struct {
 	client.Options
 	comes object.Form
 }{
-	"JSON":                 {client.Options{}, object.Form{APIVersion: "v1", Format: object.JSON}},
-	"protobuf":             {client.Options{Protobuf: true}, object.Form{APIVersion: "v1", Format: object.Protobuf}},
-	"metadata as JSON":     {client.Options{MetadataOnly: true}, object.Form{APIVersion: "meta.k8s.io/v1", Format: object.JSON}},
-	"metadata as protobuf": {client.Options{MetadataOnly: true, Protobuf: true}, object.Form{APIVersion: "meta.k8s.io/v1", Format: object.Protobuf}},
+	"JSON":     {client.Options{}, object.Form{APIVersion: "v1", Format: object.JSON}},
+	"protobuf": {client.Options{Protobuf: true}, object.Form{APIVersion: "v1", Format: object.Protobuf}},
+	"metadata as JSON": {client.Options{MetadataOnly: true},
+		object.Form{APIVersion: "meta.k8s.io/v1", Format: object.JSON}},
+	"metadata as protobuf": {client.Options{MetadataOnly: true, Protobuf: true},
+		object.Form{APIVersion: "meta.k8s.io/v1", Format: object.Protobuf}},
 }
 
 func TestWireSourceYieldsTheSameObjectsInEveryForm(t *testing.T) {
@@ -56,7 +58,8 @@ func listsAndWatches(t *testing.T, options client.Options, comes object.Form, st
 	maps := kubernetes.NewForConfigOrDie(plane.RESTConfig()).CoreV1().ConfigMaps("default")
 	made := map[string]*corev1.ConfigMap{}
 	for _, name := range []string{"a", "b", "c"} {
-		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"l": name}}, Data: map[string]string{"k": name}}
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"l": name}},
+			Data: map[string]string{"k": name}}
 		if made[name], err = maps.Create(t.Context(), cm, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -220,7 +223,8 @@ func TestSilentServerIsGivenUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		begun := time.Now()
-		if _, err := client.NewSource(c).List(t.Context(), configmaps, client.Options{}); err == nil || time.Since(begun) != 3*time.Minute {
+		if _, err := client.NewSource(c).List(t.Context(), configmaps, client.Options{}); err == nil ||
+			time.Since(begun) != 3*time.Minute {
 			t.Errorf("a list that stops in its middle gave %v after %v", err, time.Since(begun))
 		}
 		w, err := client.NewSource(c).Watch(t.Context(), configmaps, client.Options{After: 2})

@@ -21,15 +21,16 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// FuzzList holds that an answer either is refused or is a list of the objects that a whole decode finds, whose headers say the
-// same: none is left out, which would be taken for deleted.
+// FuzzList holds that an answer either is refused or is a list of the objects that a whole decode finds, whose headers
+// say the same: none is left out, which would be taken for deleted.
 func FuzzList(f *testing.F) {
 	f.Add([]byte(twoMaps))
 	f.Add([]byte(`{"items":[5,null,{"metadata":{"name":"a","resourceVersion":"5","labels":null}}],"metadata":{"resourceVersion":"9"},"kind":"L"}`))
 	f.Add([]byte(`{"it\u0065ms":[{"metadata":{"name":"a","resourceVersion":"5"}}],"metadata":{"resourceVersion":"9"}}`))
 	f.Add(message(f, &corev1.ConfigMapList{
-		TypeMeta: metav1.TypeMeta{Kind: "ConfigMapList", APIVersion: "v1"}, ListMeta: metav1.ListMeta{ResourceVersion: "9"},
-		Items: []corev1.ConfigMap{fuzzedMap("a"), fuzzedMap("b")},
+		TypeMeta: metav1.TypeMeta{Kind: "ConfigMapList", APIVersion: "v1"},
+		ListMeta: metav1.ListMeta{ResourceVersion: "9"},
+		Items:    []corev1.ConfigMap{fuzzedMap("a"), fuzzedMap("b")},
 	}))
 	for _, size := range []uint64{5, 1 << 50, 1<<63 + 5, 1<<64 - 1} {
 		f.Add(announcing(2, 2, size))
@@ -48,7 +49,8 @@ func FuzzList(f *testing.F) {
 		}
 		revision, err := object.ParseRevision(want.ResourceVersion)
 		if err != nil || list.Revision != revision || len(list.Items)+len(list.Unreadable) != len(want.Items) {
-			t.Fatalf("%d and %d items at %d, want %d at %q", len(list.Items), len(list.Unreadable), list.Revision, len(want.Items), want.ResourceVersion)
+			t.Fatalf("%d and %d items at %d, want %d at %q", len(list.Items), len(list.Unreadable), list.Revision,
+				len(want.Items), want.ResourceVersion)
 		}
 		left := list.Items
 		for i := range want.Items {
@@ -62,10 +64,12 @@ func FuzzList(f *testing.F) {
 	})
 }
 
-// FuzzWatch holds that the events of a watch are those that a whole decode finds, up to where either finds nothing more.
+// FuzzWatch holds that the events of a watch are those that a whole decode finds, up to where either finds nothing
+// more.
 func FuzzWatch(f *testing.F) {
 	f.Add([]byte(addedMap + nameless + "\n" + addedMap))
-	f.Add([]byte(addedMap + `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"5"}}}{"type":"ERROR","object":{"kind":"Status","code":410}}`))
+	f.Add([]byte(addedMap +
+		`{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"5"}}}{"type":"ERROR","object":{"kind":"Status","code":410}}`))
 	f.Add([]byte(`{"object":{"metadata":{"name":"a\ud800","resourceVersion":"05","labels":null,"ownerReferences":[{"uid":null}]}},"type":"ADDED"}`))
 	cm := fuzzedMap("a")
 	for _, kind := range []string{"ADDED", "BOOKMARK", "ERROR"} {
@@ -149,7 +153,8 @@ func nextMessage(data []byte, event *metav1.WatchEvent) (rest []byte, ok bool) {
 func fuzzedMap(name string) corev1.ConfigMap {
 	return corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"},
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", ResourceVersion: "5", UID: "u", Labels: map[string]string{"l": name},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", ResourceVersion: "5", UID: "u",
+			Labels:          map[string]string{"l": name},
 			OwnerReferences: []metav1.OwnerReference{{UID: "o"}}},
 		Data: map[string]string{"k": "v"},
 	}

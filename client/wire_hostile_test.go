@@ -118,7 +118,8 @@ func TestObjectOfAnotherKindIsNotRead(t *testing.T) {
 	}
 	defer plane.Close()
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"password": "x"}}
-	if _, err := kubernetes.NewForConfigOrDie(plane.RESTConfig()).CoreV1().ConfigMaps("default").Create(t.Context(), cm, metav1.CreateOptions{}); err != nil {
+	if _, err := kubernetes.NewForConfigOrDie(plane.RESTConfig()).CoreV1().ConfigMaps("default").Create(t.Context(), cm,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := client.New(plane.RESTConfig())

@@ -20,7 +20,8 @@ func paged(second http.HandlerFunc) http.HandlerFunc {
 		case q.Get("limit") == "":
 			answer(w, 200, twoMaps)
 		case q.Get("continue") == "":
-			answer(w, 200, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"5","continue":"more"},
+			answer(w, 200,
+				`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"5","continue":"more"},
 				"items":[{"metadata":{"name":"old","resourceVersion":"5"}}]}`)
 		default:
 			second(w, r)
@@ -31,7 +32,8 @@ func paged(second http.HandlerFunc) http.HandlerFunc {
 func TestListGoesThroughAllPages(t *testing.T) {
 	t.Parallel()
 	c := connect(t, paged(func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, 200, `{"apiVersion":"v1","items":[{"metadata":{"name":"z","resourceVersion":"3"}}],"kind":"ConfigMapList","metadata":{"resourceVersion":"5"}}`)
+		answer(w, 200,
+			`{"apiVersion":"v1","items":[{"metadata":{"name":"z","resourceVersion":"3"}}],"kind":"ConfigMapList","metadata":{"resourceVersion":"5"}}`)
 	}))
 	list, err := client.NewSource(c).List(t.Context(), configmaps, client.Options{})
 	if err != nil || list.Revision != 5 || len(list.Items) != 2 || list.Items[1].Key.Name() != "z" {
@@ -63,14 +65,19 @@ func TestListIsPagedWhereTheServerDoesNotStream(t *testing.T) {
 		"it takes it for a bad one": func(w http.ResponseWriter, _ *http.Request) {
 			answer(w, 400, `{"kind":"Status","reason":"BadRequest","code":400}`)
 		},
-		"it takes it for a watch": func(w http.ResponseWriter, r *http.Request) { w.(http.Flusher).Flush(); <-r.Context().Done() },
+		"it takes it for a watch": func(w http.ResponseWriter, r *http.Request) {
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		},
 		"it begins a list and hangs": func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintln(w, addedMap)
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 		},
-		"it takes it for a watch, and an object changes all the time": changing(addedMap, strings.Replace(addedMap, "ADDED", "MODIFIED", 1)),
-		"it takes it for a watch, and an object is made all the time": changing(addedMap, strings.Replace(addedMap, "ADDED", "DELETED", 1), addedMap),
+		"it takes it for a watch, and an object changes all the time": changing(addedMap,
+			strings.Replace(addedMap, "ADDED", "MODIFIED", 1)),
+		"it takes it for a watch, and an object is made all the time": changing(addedMap,
+			strings.Replace(addedMap, "ADDED", "DELETED", 1), addedMap),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

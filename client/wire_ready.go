@@ -36,7 +36,8 @@ func (r *readyReader) read(kind schema.GroupVersionKind, message []byte, list *L
 		return false
 	}
 	setType(obj, kind.GroupVersion().String())
-	header := object.Header{Key: object.KeyOf(r.resource, obj.GetNamespace(), obj.GetName()), UID: obj.GetUID(), Labels: obj.GetLabels()}
+	header := object.Header{Key: object.KeyOf(r.resource, obj.GetNamespace(), obj.GetName()), UID: obj.GetUID(),
+		Labels: obj.GetLabels()}
 	for _, owner := range obj.GetOwnerReferences() {
 		header.Owners = append(header.Owners, owner.UID)
 	}

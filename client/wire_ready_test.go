@@ -20,7 +20,8 @@ func threeMaps(t *testing.T) []byte {
 	maps := corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}}
 	for i, name := range []string{"a", "spoiled", "nowhen"} {
 		maps.Items = append(maps.Items, corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: "u", ResourceVersion: []string{"5", "6", ""}[i], Labels: map[string]string{"l": "x"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: "u",
+				ResourceVersion: []string{"5", "6", ""}[i], Labels: map[string]string{"l": "x"},
 				OwnerReferences: []metav1.OwnerReference{{UID: "owner"}}},
 			Data: map[string]string{"key": "value of " + name},
 		})
@@ -29,7 +30,8 @@ func threeMaps(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw = []byte(strings.Replace(string(raw), "\x12\x10value of spoiled", "\x12\x7fvalue of spoiled", 1)) // longer than its entry
+	// longer than its entry
+	raw = []byte(strings.Replace(string(raw), "\x12\x10value of spoiled", "\x12\x7fvalue of spoiled", 1))
 	envelope := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"}, Raw: raw}
 	data, err := envelope.Marshal()
 	if err != nil {
@@ -58,7 +60,8 @@ func TestItemsThatAreReadAsTheyArriveAreTheSame(t *testing.T) {
 		}
 		got, wrong := client.ReadObject[*corev1.ConfigMap](o)
 		want, err := client.ReadObject[*corev1.ConfigMap](later.Items[i])
-		if diff := cmp.Diff(want, got); diff != "" && err == nil || (err == nil) != (wrong == nil) || (err == nil) != (i == 0) {
+		if diff := cmp.Diff(want, got); diff != "" && err == nil || (err == nil) != (wrong == nil) ||
+			(err == nil) != (i == 0) {
 			t.Errorf("%v and %v; later -, as it arrives +:\n%s", err, wrong, diff)
 		}
 	}
@@ -78,10 +81,12 @@ func TestAnItemThatWasReadCanBeHadAsACopyAndAsNothingElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if mine, err := list.Items[0].Decode(list.Codec); err != nil || mine == runtime.Object(shared) || !reflect.DeepEqual(mine, shared) {
+	if mine, err := list.Items[0].Decode(list.Codec); err != nil || mine == runtime.Object(shared) ||
+		!reflect.DeepEqual(mine, shared) {
 		t.Errorf("a copy is %v, %v", mine, err)
 	}
-	if secret, err := client.ReadObject[*corev1.Secret](list.Items[0]); err == nil || !strings.Contains(err.Error(), "ns/a: it was read into another Go type than *v1.Secret") {
+	if secret, err := client.ReadObject[*corev1.Secret](list.Items[0]); err == nil ||
+		!strings.Contains(err.Error(), "ns/a: it was read into another Go type than *v1.Secret") {
 		t.Errorf("it was read as %+v, %v", secret, err)
 	}
 }

@@ -25,7 +25,8 @@ func TestWireSourceListsObjectsAsTheServerKeepsThem(t *testing.T) {
 		}
 		answer(w, 200, twoMaps)
 	})
-	list, err := client.NewSource(c).List(t.Context(), configmaps, client.Options{Labels: labels.SelectorFromSet(labels.Set{"l": "x"})})
+	list, err := client.NewSource(c).List(t.Context(), configmaps,
+		client.Options{Labels: labels.SelectorFromSet(labels.Set{"l": "x"})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,8 @@ func TestWireSourceWatchYieldsEventsUntilItsContextEnds(t *testing.T) {
 			if q := r.URL.Query(); q.Get("resourceVersion") != "2" || q.Get("allowWatchBookmarks") != "true" {
 				t.Errorf("query %v", q)
 			}
-			answer(w, 200, `{"type":"DELETED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"3"}}}
+			answer(w, 200,
+				`{"type":"DELETED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"3"}}}
 {"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"5"}}}
 `)
 			if r.URL.Query().Get("labelSelector") == "" {
@@ -92,7 +94,8 @@ func TestWireSourceWatchYieldsEventsUntilItsContextEnds(t *testing.T) {
 		if _, err := watching.Next(ctx); err != context.DeadlineExceeded {
 			t.Errorf("got %v", err)
 		}
-		ended, err := client.NewSource(c).Watch(t.Context(), configmaps, client.Options{After: 2, Labels: labels.SelectorFromSet(labels.Set{"l": "x"})})
+		ended, err := client.NewSource(c).Watch(t.Context(), configmaps,
+			client.Options{After: 2, Labels: labels.SelectorFromSet(labels.Set{"l": "x"})})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,7 +40,8 @@ func (s *wireSource) Watch(ctx context.Context, resource schema.GroupVersionReso
 
 // watch starts a watch. It asks the server to end it after five to ten minutes, so that the watches of many
 // clients get rebalanced across servers.
-func (s *wireSource) watch(ctx context.Context, resource schema.GroupVersionResource, options Options, query metav1.ListOptions) (*wireWatch, error) {
+func (s *wireSource) watch(ctx context.Context, resource schema.GroupVersionResource, options Options,
+	query metav1.ListOptions) (*wireWatch, error) {
 	query.Watch = true
 	query.AllowWatchBookmarks = true
 	query.TimeoutSeconds = new(300 + rand.Int64N(300))

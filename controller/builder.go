@@ -38,8 +38,8 @@ type Watchable interface {
 	owner() (kind schema.GroupKind, clusterScoped bool)
 }
 
-// Build returns a builder of a controller, which the manager runs once it is complete. The name identifies the controller
-// in logs and metrics.
+// Build returns a builder of a controller, which the manager runs once it is complete. The name identifies the
+// controller in logs and metrics.
 func (m *Manager) Build(name string) *Builder {
 	return &Builder{manager: m, options: Options{Name: name}}
 }
@@ -54,8 +54,8 @@ func (b *Builder) For(objects Watchable, predicates ...Predicate) *Builder {
 	return b
 }
 
-// Owns reconciles the owner of objects, named by their controller reference, when a change of them passes all predicates.
-// The owner is an object of For, in any version.
+// Owns reconciles the owner of objects, named by their controller reference, when a change of them passes all
+// predicates. The owner is an object of For, in any version.
 func (b *Builder) Owns(objects Watchable, predicates ...Predicate) *Builder {
 	b.owned = append(b.owned, dependents{objects, predicates})
 	return b
@@ -74,8 +74,8 @@ func (b *Builder) With(options Options) *Builder {
 	return b
 }
 
-// Complete adds the controller, with its reconciler, to the manager. It must be called before Manager.Run. It fails if For
-// was not called, or if the type of its objects does not determine the kind that owner references name.
+// Complete adds the controller, with its reconciler, to the manager. It must be called before Manager.Run. It fails if
+// For was not called, or if the type of its objects does not determine the kind that owner references name.
 func (b *Builder) Complete(r Reconciler) error {
 	switch {
 	case b.err != nil:

@@ -40,7 +40,8 @@ func TestBuilderReconcilesOwnersAndMappedObjects(t *testing.T) {
 		yes := true
 		create := func(name string, owner metav1.OwnerReference) {
 			owner.Name, owner.UID, owner.Controller = "owner", "1", &yes
-			cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, OwnerReferences: []metav1.OwnerReference{owner}}}
+			cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name,
+				OwnerReferences: []metav1.OwnerReference{owner}}}
 			if _, err := maps.Client().Create(w.Context(), cm, metav1.CreateOptions{}); err != nil {
 				w.Fatal(err)
 			}
@@ -72,7 +73,9 @@ func TestCompleteRejectsAnIncompleteController(t *testing.T) {
 		m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{})
 		maps := controller.ObjectsOf[*corev1.ConfigMap](m, configMaps)
 		untyped := controller.ObjectsOf[*unstructured.Unstructured](m, configMaps)
-		nothing := controller.Func(func(context.Context, controller.Request) (controller.Result, error) { return controller.Result{}, nil })
+		nothing := controller.Func(func(context.Context, controller.Request) (controller.Result, error) {
+			return controller.Result{}, nil
+		})
 		for want, err := range map[string]error{
 			"call For":           m.Build("x").Owns(maps).Complete(nothing),
 			"twice":              m.Build("x").For(maps).For(maps).Complete(nothing),

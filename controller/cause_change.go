@@ -74,7 +74,9 @@ func writerOf(before, after []metav1.ManagedFieldsEntry) string {
 	var last *metav1.ManagedFieldsEntry
 	for k := range after {
 		e := &after[k]
-		if e.Time == nil || slices.ContainsFunc(before, func(b metav1.ManagedFieldsEntry) bool { return sameEntry(&b, e) }) {
+		if e.Time == nil || slices.ContainsFunc(before, func(b metav1.ManagedFieldsEntry) bool {
+			return sameEntry(&b, e)
+		}) {
 			continue
 		}
 		if last == nil || last.Time.Before(e.Time) {
@@ -88,6 +90,7 @@ func writerOf(before, after []metav1.ManagedFieldsEntry) string {
 }
 
 func sameEntry(a, b *metav1.ManagedFieldsEntry) bool {
-	return a.Manager == b.Manager && a.Operation == b.Operation && a.Subresource == b.Subresource && a.Time.Equal(b.Time) &&
+	return a.Manager == b.Manager && a.Operation == b.Operation && a.Subresource == b.Subresource &&
+		a.Time.Equal(b.Time) &&
 		(a.FieldsV1 == nil) == (b.FieldsV1 == nil) && (a.FieldsV1 == nil || a.FieldsV1.Equal(*b.FieldsV1))
 }

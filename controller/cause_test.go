@@ -23,9 +23,11 @@ var mapResource = schema.GroupResource{Resource: "configmaps"}
 
 // state is a state of a ConfigMap. managers wrote it, the last one last.
 func state(name, revision string, managers ...string) *corev1.ConfigMap {
-	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name), ResourceVersion: revision}}
+	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name),
+		ResourceVersion: revision}}
 	for k, m := range managers {
-		obj.ManagedFields = append(obj.ManagedFields, metav1.ManagedFieldsEntry{Manager: m, Time: &metav1.Time{Time: time.Unix(int64(k), 0)}})
+		obj.ManagedFields = append(obj.ManagedFields,
+			metav1.ManagedFieldsEntry{Manager: m, Time: &metav1.Time{Time: time.Unix(int64(k), 0)}})
 	}
 	return obj
 }
@@ -47,18 +49,21 @@ func TestCausesAreMerged(t *testing.T) {
 	}{
 		"changes of one object are one": {
 			[]why.Cause{
-				updateOf(mapResource, state("a", "1", "x"), state("a", "2", "x", "y")), updateOf(mapResource, state("a", "2", "x"), state("a", "5", "x", "y")),
+				updateOf(mapResource, state("a", "1", "x"), state("a", "2", "x", "y")),
+				updateOf(mapResource, state("a", "2", "x"), state("a", "5", "x", "y")),
 			},
 			[]string{"configmaps/ns/a was updated by y (revision 5)"},
 		},
 		"of two authors none is named": {
 			[]why.Cause{
-				updateOf(mapResource, state("a", "1"), state("a", "2", "x")), updateOf(mapResource, state("a", "2"), state("a", "3", "y")),
+				updateOf(mapResource, state("a", "1"), state("a", "2", "x")),
+				updateOf(mapResource, state("a", "2"), state("a", "3", "y")),
 			},
 			[]string{"configmaps/ns/a was updated (revision 3)"},
 		},
 		"what is new stays so when it changes": {
-			[]why.Cause{additionOf(mapResource, state("a", "1", "x")), updateOf(mapResource, state("a", "1", "x"), state("a", "2", "x"))},
+			[]why.Cause{additionOf(mapResource, state("a", "1", "x")),
+				updateOf(mapResource, state("a", "1", "x"), state("a", "2", "x"))},
 			[]string{"configmaps/ns/a was added (revision 2)"},
 		},
 		"a deletion is not hidden by what has the name next": {
@@ -67,11 +72,13 @@ func TestCausesAreMerged(t *testing.T) {
 		},
 		"other objects and other kinds of causes are others": {
 			[]why.Cause{
-				about(why.Started, mapResource, state("a", "1")), {Kind: why.Triggered}, about(why.Resynced, mapResource, state("b", "1")),
+				about(why.Started, mapResource, state("a", "1")), {Kind: why.Triggered},
+				about(why.Resynced, mapResource, state("b", "1")),
 				{Kind: why.Triggered}, {Kind: why.Retried, Err: "no"},
 			},
 			[]string{
-				"configmaps/ns/a was there at the start (revision 1)", "something outside of the API called for it (trigger)",
+				"configmaps/ns/a was there at the start (revision 1)",
+				"something outside of the API called for it (trigger)",
 				"configmaps/ns/b was looked at again (resync)", "the run before failed: no",
 			},
 		},
@@ -108,7 +115,8 @@ func TestADeletionBeginsAndEnds(t *testing.T) {
 	t.Parallel()
 	ending := state("a", "2", "kubectl")
 	ending.DeletionTimestamp = &metav1.Time{Time: time.Unix(9, 0)}
-	if got := updateOf(mapResource, state("a", "1", "kubectl"), ending).String(); got != "configmaps/ns/a is to be deleted (revision 2)" {
+	if got := updateOf(mapResource, state("a", "1", "kubectl"),
+		ending).String(); got != "configmaps/ns/a is to be deleted (revision 2)" {
 		t.Error(got)
 	}
 	after := ending.DeepCopy()
@@ -140,14 +148,15 @@ func TestATimerIsACauseWhenItFires(t *testing.T) {
 	})
 }
 
-// A queue keeps one time for a request, the earliest. What came before that time has its own causes, and nothing of a timer's; what
-// comes at that time has the timer's, and not that it was asked for once more.
+// A queue keeps one time for a request, the earliest. What came before that time has its own causes, and nothing of a
+// timer's; what comes at that time has the timer's, and not that it was asked for once more.
 func TestATimerThatATriggerOrAFailureBroughtForwardIsOver(t *testing.T) {
 	t.Parallel()
 	var seen []string
 	f := func(ctx context.Context, _ Request) (Result, error) {
 		r := runOf(ctx)
-		seen = append(seen, strings.Replace(r.because(), "something outside of the API called for it (trigger)", "trigger", 1))
+		seen = append(seen, strings.Replace(r.because(), "something outside of the API called for it (trigger)",
+			"trigger", 1))
 		if len(seen) == 2 {
 			return Result{}, errors.New("no")
 		}
@@ -168,7 +177,8 @@ func TestATimerThatATriggerOrAFailureBroughtForwardIsOver(t *testing.T) {
 		t.Error(err)
 	}
 	const timer = "the run before asked for it (timer)"
-	want := []string{"trigger", "trigger", "the run before failed: no", "trigger", timer, timer + "; trigger", "trigger", timer}
+	want := []string{"trigger", "trigger", "the run before failed: no", "trigger", timer, timer + "; trigger",
+		"trigger", timer}
 	if !slices.Equal(seen, want) {
 		t.Errorf("the causes were\n%q, want\n%q", seen, want)
 	}

@@ -133,13 +133,15 @@ func TestConflictIsTriedAgainAndLoggedAsDetail(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var log strings.Builder
-			c := New(Options{Name: "test", Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), Reconciler: Func(
-				func(context.Context, Request) (Result, error) {
-					if test.err == nil {
-						panic("boom")
-					}
-					return Result{}, test.err
-				})})
+			c := New(Options{Name: "test",
+				Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+				Reconciler: Func(
+					func(context.Context, Request) (Result, error) {
+						if test.err == nil {
+							panic("boom")
+						}
+						return Result{}, test.err
+					})})
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			if errors.Is(test.err, context.Canceled) {
@@ -147,7 +149,8 @@ func TestConflictIsTriedAgainAndLoggedAsDetail(t *testing.T) {
 			}
 			c.handle(ctx, a)
 			c.queue.ShutDown()
-			if first, _, _ := strings.Cut(log.String(), " msg="); !strings.HasSuffix(first, test.want) || (first == "") != (test.want == "") {
+			if first, _, _ := strings.Cut(log.String(), " msg="); !strings.HasSuffix(first, test.want) ||
+				(first == "") != (test.want == "") {
 				t.Errorf("logged %q, want %s", log.String(), test.want)
 			}
 			if n := c.queue.NumRequeues(a); n != 1 {

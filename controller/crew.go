@@ -103,7 +103,8 @@ func (w *worker) end() (left bool) {
 	defer w.crew.mu.Unlock()
 	w.timer.Stop()
 	if w.stuck {
-		w.crew.controller.log.Warn("a reconcile that was stuck has returned", "object", w.request.String(), "after", time.Since(w.begun))
+		w.crew.controller.log.Warn("a reconcile that was stuck has returned", "object", w.request.String(), "after",
+			time.Since(w.begun))
 	}
 	if w.left {
 		w.crew.replaced--

@@ -209,7 +209,8 @@ func (r *Recorder) write(ctx context.Context, h happening, o occurrences) {
 
 // isPassing reports whether a write failed without a response from the server.
 func isPassing(err error) bool {
-	return err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown && !errors.Is(err, inprocess.ErrClosed)
+	return err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown &&
+		!errors.Is(err, inprocess.ErrClosed)
 }
 
 // put increments the count of an event written before, or creates one.
@@ -220,7 +221,8 @@ func (r *Recorder) put(ctx context.Context, h happening, o occurrences, event *c
 		if err != nil {
 			return err
 		}
-		_, err = r.events.Patch(ctx, before.namespace, before.name, "", types.MergePatchType, patch, metav1.PatchOptions{})
+		_, err = r.events.Patch(ctx, before.namespace, before.name, "", types.MergePatchType, patch,
+			metav1.PatchOptions{})
 		if !apierrors.IsNotFound(err) {
 			if err == nil {
 				r.written[h] = before
@@ -249,7 +251,8 @@ func (r *Recorder) event(h happening, o occurrences) *corev1.Event {
 	}
 	name := strings.TrimRight(h.object.Name[:min(len(h.object.Name), longestName)], "-.")
 	return &corev1.Event{
-		ObjectMeta:          metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%s.%016x", name, rand.Uint64())},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace,
+			Name: fmt.Sprintf("%s.%016x", name, rand.Uint64())},
 		InvolvedObject:      h.object,
 		Type:                h.kind,
 		Reason:              h.reason,

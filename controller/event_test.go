@@ -49,14 +49,16 @@ func (s *eventServer) RoundTrip(r *http.Request) (*http.Response, error) {
 		event = s.events[r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]]
 	}
 	if event == nil {
-		return respond(http.StatusNotFound, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)), nil
+		return respond(http.StatusNotFound,
+			[]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)), nil
 	}
 	if err := readEvent(body, event); err != nil {
 		return nil, err
 	}
 	event.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Event"}
 	if r.Method == http.MethodPost && s.events[event.Name] != nil {
-		return respond(http.StatusConflict, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"AlreadyExists","code":409}`)), nil
+		return respond(http.StatusConflict,
+			[]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"AlreadyExists","code":409}`)), nil
 	}
 	s.events[event.Name] = event
 	if s.lost {
@@ -128,7 +130,8 @@ func TestEventSaysWhatHappenedToWhat(t *testing.T) {
 	recording(t, func(r *Recorder, s *eventServer) {
 		r.Warning(pod, "Broken", "it broke %d times", 3)
 		e := s.only(t)
-		if e.Namespace != "ns" || !strings.HasPrefix(e.Name, "p.") || e.Type != "Warning" || e.Reason != "Broken" || e.Message != "it broke 3 times" || e.Count != 1 || e.Source.Component != "tester" {
+		if e.Namespace != "ns" || !strings.HasPrefix(e.Name, "p.") || e.Type != "Warning" || e.Reason != "Broken" ||
+			e.Message != "it broke 3 times" || e.Count != 1 || e.Source.Component != "tester" {
 			t.Errorf("got %+v", e)
 		}
 		if o := e.InvolvedObject; o.Kind != "Pod" || o.Name != "p" || o.Namespace != "ns" || o.UID != "u1" {
@@ -185,7 +188,8 @@ func TestRecordingNeverWaitsAndKeepsOnlySoMuch(t *testing.T) {
 		s.down = true
 		s.mu.Unlock()
 		for n := range 5000 {
-			r.Normal(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprint("p", n)}}, "Different", "number %d", n)
+			r.Normal(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprint("p", n)}}, "Different",
+				"number %d", n)
 			r.Normal(pod, "Different", "number 0")
 		}
 		r.mu.Lock()
@@ -252,7 +256,8 @@ func TestSimilarEventsBecomeOne(t *testing.T) {
 		for _, event := range s.events {
 			counts[event.Reason+": "+event.Message] = event.Count
 		}
-		if n := counts["Failed: (combined from similar events): attempt 14"]; len(counts) != 11 || n != 6 || counts["Other: attempt 15"] != 1 {
+		if n := counts["Failed: (combined from similar events): attempt 14"]; len(counts) != 11 || n != 6 ||
+			counts["Other: attempt 15"] != 1 {
 			t.Errorf("%d events, want 9 alone, one of the other six, one of another reason: %v", len(counts), counts)
 		}
 	})

@@ -35,14 +35,15 @@ func (g *greeter) Reconcile(ctx context.Context, r controller.Request) (controll
 		return controller.Result{}, nil
 	}
 	patch := fmt.Appendf(nil, `{"data":{"greeting":%q}}`, greeting)
-	if _, err = g.maps.Client().Patch(ctx, r.Namespace, r.Name, "", types.MergePatchType, patch, metav1.PatchOptions{}); err == nil {
+	if _, err = g.maps.Client().Patch(ctx, r.Namespace, r.Name, "", types.MergePatchType, patch,
+		metav1.PatchOptions{}); err == nil {
 		g.events.Normal(cm, "Greeted", "%s was greeted", name)
 	}
 	return controller.Result{}, err
 }
 
-// A controller from start to end. Its config and source are those of a plane in the same process; for any other server, a
-// config is enough.
+// A controller from start to end. Its config and source are those of a plane in the same process; for any other server,
+// a config is enough.
 func Example() {
 	ctx, stop := context.WithCancel(context.Background())
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -73,7 +74,8 @@ func Example() {
 		panic(err)
 	}
 	defer changes.Stop()
-	world := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "world"}, Data: map[string]string{"name": "World"}}
+	world := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "world"},
+		Data: map[string]string{"name": "World"}}
 	if _, err := maps.Client().Create(ctx, world, metav1.CreateOptions{}); err != nil {
 		panic(err)
 	}

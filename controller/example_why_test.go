@@ -21,7 +21,8 @@ func ExampleNote() {
 	if err != nil {
 		panic(err)
 	}
-	m, err := controller.NewManager(plane.RESTConfig(), controller.ManagerOptions{Source: plane.Source(), Journal: plane.Journal()})
+	m, err := controller.NewManager(plane.RESTConfig(),
+		controller.ManagerOptions{Source: plane.Source(), Journal: plane.Journal()})
 	if err != nil {
 		panic(err)
 	}
@@ -48,7 +49,8 @@ func ExampleNote() {
 	go func() { stopped <- m.Run(ctx) }()
 	<-m.Ready()
 
-	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}, Data: map[string]string{"size": "9"}}
+	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"},
+		Data: map[string]string{"size": "9"}}
 	if _, err := writes.Create(ctx, obj, metav1.CreateOptions{FieldManager: "me"}); err != nil {
 		panic(err)
 	}

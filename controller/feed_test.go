@@ -46,7 +46,8 @@ func (d *diary) read() []string {
 }
 
 // fed runs controllers of the pods of a feeder in a bubble until test returns.
-func fed(t *testing.T, list []*object.Object, options ManagerOptions, controllers func(*Manager, *informer.Informer[*corev1.Pod]), test func(*feeder)) {
+func fed(t *testing.T, list []*object.Object, options ManagerOptions,
+	controllers func(*Manager, *informer.Informer[*corev1.Pod]), test func(*feeder)) {
 	t.Helper()
 	f := &feeder{list: list, events: make(chan client.Event)}
 	options.Source, options.Log = f, slog.New(slog.DiscardHandler)
@@ -76,43 +77,50 @@ func TestSourcesLetThroughWhatAllTheirPredicatesPass(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		seen := map[string]*diary{"for": {}, "owns": {}, "watches": {}, "all": {}}
-		fed(t, []*object.Object{generation(t, 1, "a", 1)}, ManagerOptions{}, func(m *Manager, i *informer.Informer[*corev1.Pod]) {
-			for name, source := range map[string]Source{
-				"for":  For(i, GenerationChanged),
-				"owns": Owns(i, schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, GenerationChanged),
-				"watches": Watches(i, func(*corev1.Pod) []Request { return []Request{{Name: "any"}} }, GenerationChanged, If(func(old, new *corev1.Pod) bool {
-					return old == nil || new == nil || old.Labels["l"] == "a" && new.Labels["l"] == "b" // the state before and the one after
-				})),
-				"all": For(i),
-			} {
-				m.Add(Options{Name: name, Sources: []Source{source}, Reconciler: seen[name]})
-			}
-		}, func(f *feeder) {
-			expect := func(what string, want map[string]int) {
-				t.Helper()
-				for name, d := range seen {
-					if got := d.read(); len(got) != want[name] {
-						t.Errorf("%s: %s reconciled %q, want %d", what, name, got, want[name])
+		fed(t, []*object.Object{generation(t, 1, "a", 1)}, ManagerOptions{},
+			func(m *Manager, i *informer.Informer[*corev1.Pod]) {
+				for name, source := range map[string]Source{
+					"for":  For(i, GenerationChanged),
+					"owns": Owns(i, schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, GenerationChanged),
+					"watches": Watches(i, func(*corev1.Pod) []Request {
+						return []Request{{Name: "any"}}
+					}, GenerationChanged, If(func(old, new *corev1.Pod) bool {
+						// the state before and the one after
+						return old == nil || new == nil || old.Labels["l"] == "a" && new.Labels["l"] == "b"
+					})),
+					"all": For(i),
+				} {
+					m.Add(Options{Name: name, Sources: []Source{source}, Reconciler: seen[name]})
+				}
+			}, func(f *feeder) {
+				expect := func(what string, want map[string]int) {
+					t.Helper()
+					for name, d := range seen {
+						if got := d.read(); len(got) != want[name] {
+							t.Errorf("%s: %s reconciled %q, want %d", what, name, got, want[name])
+						}
 					}
 				}
-			}
-			modified := func(n int64, label string, revision object.Revision) {
-				f.events <- client.Event{Type: watch.Modified, Codec: podCodec{}, Object: generation(t, n, label, revision), Revision: revision}
-			}
-			expect("at first", map[string]int{"for": 1, "owns": 1, "watches": 1, "all": 1})
-			modified(1, "a", 2)
-			expect("a change of the status", map[string]int{"all": 1})
-			modified(2, "a", 3)
-			expect("a change of the spec", map[string]int{"for": 1, "owns": 1, "all": 1})
-			modified(3, "b", 4)
-			expect("a change of both", map[string]int{"for": 1, "owns": 1, "watches": 1, "all": 1})
-			f.events <- client.Event{Type: watch.Deleted, Codec: podCodec{}, Object: generation(t, 3, "b", 5), Revision: 5}
-			expect("the deletion", map[string]int{"for": 1, "owns": 1, "watches": 1, "all": 1})
-		})
+				modified := func(n int64, label string, revision object.Revision) {
+					f.events <- client.Event{Type: watch.Modified, Codec: podCodec{},
+						Object: generation(t, n, label, revision), Revision: revision}
+				}
+				expect("at first", map[string]int{"for": 1, "owns": 1, "watches": 1, "all": 1})
+				modified(1, "a", 2)
+				expect("a change of the status", map[string]int{"all": 1})
+				modified(2, "a", 3)
+				expect("a change of the spec", map[string]int{"for": 1, "owns": 1, "all": 1})
+				modified(3, "b", 4)
+				expect("a change of both", map[string]int{"for": 1, "owns": 1, "watches": 1, "all": 1})
+				f.events <- client.Event{Type: watch.Deleted, Codec: podCodec{}, Object: generation(t, 3, "b", 5),
+					Revision: 5}
+				expect("the deletion", map[string]int{"for": 1, "owns": 1, "watches": 1, "all": 1})
+			})
 	})
 }
 
-// What was there when the controller began, and what a resync looks at again, nobody waits for: somebody waits for a change.
+// What was there when the controller began, and what a resync looks at again, nobody waits for: somebody waits for a
+// change.
 func TestChangesGoBeforeWhatWasThereAndBeforeResyncs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -126,7 +134,8 @@ func TestChangesGoBeforeWhatWasThereAndBeforeResyncs(t *testing.T) {
 		}, func(f *feeder) {
 			change := func(kind watch.EventType, name string, revision object.Revision) {
 				seen.read()
-				f.events <- client.Event{Type: kind, Codec: podCodec{}, Object: stored(t, owned(name, "ReplicaSet", "rs"), revision), Revision: revision}
+				f.events <- client.Event{Type: kind, Codec: podCodec{},
+					Object: stored(t, owned(name, "ReplicaSet", "rs"), revision), Revision: revision}
 				time.Sleep(time.Second)
 				if got := seen.read(); !slices.Equal(got, []string{name}) {
 					t.Errorf("%s %s while others wait: the next was %q", name, kind, got)
@@ -134,7 +143,8 @@ func TestChangesGoBeforeWhatWasThereAndBeforeResyncs(t *testing.T) {
 			}
 			time.Sleep(2500 * time.Millisecond) // of twenty
 			change(watch.Added, "new", 2)
-			time.Sleep(10*time.Minute - 3500*time.Millisecond + 2500*time.Millisecond) // of twenty-one that are looked at again
+			// of twenty-one that are looked at again
+			time.Sleep(10*time.Minute - 3500*time.Millisecond + 2500*time.Millisecond)
 			change(watch.Modified, "p-19", 3)
 			time.Sleep(time.Minute)
 			if got := seen.read(); len(got) < 16 || slices.Contains(got, "p-19") {

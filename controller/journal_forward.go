@@ -204,7 +204,8 @@ func (f *forwarder) send(ctx context.Context, runs []why.Run) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, forwardTimeout)
 	defer cancel()
-	return f.client.REST().Post().AbsPath(f.path).SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Error()
+	return f.client.REST().Post().AbsPath(f.path).SetHeader("Content-Type",
+		"application/json").Body(body).Do(ctx).Error()
 }
 
 // giveBack requeues runs that could not be sent, as far as there is room, before those that arrived since.
@@ -221,7 +222,8 @@ func (f *forwarder) giveBack(runs []why.Run) {
 // denied reports whether the server has no such path or does not permit its use. That may change: another
 // version may run for a while, or credentials be renewed.
 func denied(err error) bool {
-	return apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
+	return apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsForbidden(err) ||
+		apierrors.IsUnauthorized(err)
 }
 
 // unwanted stops forwarding to a server that never accepted a run and has authenticated the client.

@@ -33,7 +33,8 @@ func (w *world) farther(answer http.HandlerFunc) *rest.Config {
 }
 
 // triggered adds a controller without a resource, and returns what wakes it.
-func triggered(m *controller.Manager, name string, reconcile func(ctx context.Context) time.Duration) *controller.Trigger {
+func triggered(m *controller.Manager, name string,
+	reconcile func(ctx context.Context) time.Duration) *controller.Trigger {
 	trigger := &controller.Trigger{}
 	m.Add(controller.Options{
 		Name: name, Sources: []controller.Source{trigger},

@@ -14,14 +14,15 @@ import (
 // disturb sets the ConfigMap to what no controller wants: a person does.
 func (s *stage) disturb() {
 	s.Helper()
-	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: it.Namespace, Name: it.Name}, Data: map[string]string{"way": "none"}}
+	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: it.Namespace, Name: it.Name},
+		Data: map[string]string{"way": "none"}}
 	if _, err := s.maps.Update(s.Context(), obj, metav1.UpdateOptions{}); err != nil {
 		s.Fatal(err)
 	}
 }
 
-// Two planes have objects with the same names, and the same revisions: what a controller wrote on one did not lead to what is done on
-// the other, also when one journal has both, and nor do the two undo each other.
+// Two planes have objects with the same names, and the same revisions: what a controller wrote on one did not lead to
+// what is done on the other, also when one journal has both, and nor do the two undo each other.
 func TestControllersOfTwoPlanesAreNotJoined(t *testing.T) {
 	t.Parallel()
 	onStage(t, func(here *stage) {

@@ -47,7 +47,8 @@ func onPlane(t *testing.T, test func(s *stage)) {
 	t.Helper()
 	s := &stage{T: t}
 	plane, err := bowline.Start(t.Context(), bowline.Options{
-		Controllers: []string{bowline.NoControllers}, Logger: slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Controllers: []string{bowline.NoControllers},
+		Logger:      slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +73,8 @@ type reconcile func(ctx context.Context, obj *corev1.ConfigMap, maps configMapCl
 
 type configMapClient = client.Resource[*corev1.ConfigMap]
 
-// run runs a controller of ConfigMaps until the test ends. The time that each reconcile takes lets the bubble's clock go on.
+// run runs a controller of ConfigMaps until the test ends. The time that each reconcile takes lets the bubble's clock
+// go on.
 func (s *stage) run(name string, options controller.ManagerOptions, f reconcile) {
 	s.Helper()
 	options.Source, options.Log = s.plane.Source(), slog.New(slog.DiscardHandler)
@@ -157,7 +159,8 @@ func TestTwoControllersThatUndoEachOtherAreNamed(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		loop := s.hot()
 		names := slices.Sorted(slices.Values(loop.Controllers))
-		if !slices.Equal(names, []string{"left", "right"}) || !slices.Equal(loop.Objects, []why.Object{it}) || loop.Unchanged || loop.Times < 500 {
+		if !slices.Equal(names, []string{"left", "right"}) || !slices.Equal(loop.Objects, []why.Object{it}) ||
+			loop.Unchanged || loop.Times < 500 {
 			t.Errorf("the loop is %+v", loop)
 		}
 		if text := loop.String(); !strings.Contains(text, "undo each other: they write configmaps/default/it in turn") {
@@ -187,16 +190,18 @@ func TestAControllerThatWritesWithoutChangingIsNamed(t *testing.T) {
 	t.Parallel()
 	onStage(t, func(s *stage) {
 		s.create()
-		s.run("eager", s.inJournal(), func(ctx context.Context, obj *corev1.ConfigMap, maps configMapClient) (controller.Result, error) {
-			_, err := maps.Update(ctx, obj, metav1.UpdateOptions{})
-			return controller.Result{RequeueAfter: 5 * time.Second}, err
-		})
+		s.run("eager", s.inJournal(),
+			func(ctx context.Context, obj *corev1.ConfigMap, maps configMapClient) (controller.Result, error) {
+				_, err := maps.Update(ctx, obj, metav1.UpdateOptions{})
+				return controller.Result{RequeueAfter: 5 * time.Second}, err
+			})
 		time.Sleep(time.Minute)
 		loop := s.hot()
 		if !slices.Equal(loop.Controllers, []string{"eager"}) || !loop.Unchanged || loop.Times < 5 {
 			t.Errorf("the loop is %+v", loop)
 		}
-		if lines := s.warnings(); len(lines) != 1 || !strings.Contains(lines[0], "eager writes configmaps/default/it without changing it") {
+		if lines := s.warnings(); len(lines) != 1 ||
+			!strings.Contains(lines[0], "eager writes configmaps/default/it without changing it") {
 			t.Errorf("the log has %q", lines)
 		}
 	})
@@ -205,11 +210,12 @@ func TestAControllerThatWritesWithoutChangingIsNamed(t *testing.T) {
 func TestAControllerThatWakesItselfIsNamed(t *testing.T) {
 	t.Parallel()
 	onStage(t, func(s *stage) {
-		s.run("counter", s.inJournal(), func(ctx context.Context, obj *corev1.ConfigMap, maps configMapClient) (controller.Result, error) {
-			obj.Data = map[string]string{"seen": time.Now().String()}
-			_, err := maps.Update(ctx, obj, metav1.UpdateOptions{})
-			return controller.Result{}, err
-		})
+		s.run("counter", s.inJournal(),
+			func(ctx context.Context, obj *corev1.ConfigMap, maps configMapClient) (controller.Result, error) {
+				obj.Data = map[string]string{"seen": time.Now().String()}
+				_, err := maps.Update(ctx, obj, metav1.UpdateOptions{})
+				return controller.Result{}, err
+			})
 		s.create()
 		time.Sleep(10 * time.Second)
 		if text := fmt.Sprint(new(s.hot())); !strings.Contains(text, "counter leads to itself") {
@@ -260,7 +266,8 @@ func (s *stage) isChain(report *why.Report, controllers ...string) {
 			s.Errorf("run %d is of %s and follows from %q: %+v", k, run.Controller, run.After, run)
 		}
 		if run.Duration < 100*time.Millisecond || len(run.Notes) != 1 || run.Err != "" {
-			s.Errorf("run %d of %s took %s, with notes %q and error %q", k, run.Controller, run.Duration, run.Notes, run.Err)
+			s.Errorf("run %d of %s took %s, with notes %q and error %q", k, run.Controller, run.Duration, run.Notes,
+				run.Err)
 		}
 	}
 }

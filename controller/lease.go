@@ -64,7 +64,8 @@ func newLease(config *rest.Config, options *LeaderElection, log *slog.Logger) (*
 	if o.Identity == "" {
 		host, err := os.Hostname()
 		if err != nil {
-			return nil, fmt.Errorf("leader election: who this process is cannot be told, set LeaderElection.Identity: %w", err)
+			return nil,
+				fmt.Errorf("leader election: who this process is cannot be told, set LeaderElection.Identity: %w", err)
 		}
 		o.Identity = fmt.Sprintf("%s_%016x", host, rand.Uint64())
 	}
@@ -75,7 +76,8 @@ func newLease(config *rest.Config, options *LeaderElection, log *slog.Logger) (*
 		return nil, fmt.Errorf("leader election: %w", err)
 	}
 	l.elector, err = election.New(election.Config{
-		Leases:    leases{client.Of[*coordinationv1.Lease](c, coordinationv1.SchemeGroupVersion.WithResource("leases"))},
+		Leases: leases{client.Of[*coordinationv1.Lease](c,
+			coordinationv1.SchemeGroupVersion.WithResource("leases"))},
 		Namespace: o.Namespace, Name: o.Name, Identity: o.Identity,
 		LeaseDuration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod,
 		Log: log,

@@ -28,7 +28,8 @@ var leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: 
 // candidate runs a manager with a controller that stands for election.
 func candidate(w *world, identity string, config *rest.Config) (*controller.Manager, *names, *running) {
 	w.Helper()
-	m := w.manager(config, controller.ManagerOptions{LeaderElection: &controller.LeaderElection{Name: "loop", Identity: identity}})
+	m := w.manager(config,
+		controller.ManagerOptions{LeaderElection: &controller.LeaderElection{Name: "loop", Identity: identity}})
 	seen := &names{}
 	m.Add(controller.Options{
 		Name: "maps", Reconciler: seen,
@@ -78,10 +79,12 @@ func TestOneOfTwoManagersWorksAndTheOtherFollowsAtOnceWhenItStops(t *testing.T) 
 		<-first.Ready()
 		second, does, secondRun := candidate(w, "second", w.plane.RESTConfig())
 		time.Sleep(time.Hour)
-		if got, other := did.take(), does.take(); !strings.Contains(got, "default/a") || other != "" || w.holder() != "first" {
+		if got, other := did.take(), does.take(); !strings.Contains(got, "default/a") || other != "" ||
+			w.holder() != "first" {
 			w.Errorf("the first reconciled %q, the second %q; the lease is held by %q", got, other, w.holder())
 		}
-		if code, body := probe(second, "/readyz"); code != http.StatusOK || !strings.Contains(body, "ready to take over: default/loop is held by first") {
+		if code, body := probe(second, "/readyz"); code != http.StatusOK ||
+			!strings.Contains(body, "ready to take over: default/loop is held by first") {
 			w.Errorf("readyz of the one that waits: %d %s", code, body)
 		}
 		if err := firstRun.stop(); err != nil {
@@ -121,15 +124,18 @@ func TestLostLeaseStopsTheManagerAndAnotherTakesOver(t *testing.T) {
 			!strings.Contains(err.Error(), "start the process again") {
 			w.Errorf("the first ended with %v", err)
 		}
-		if code, body := probe(first, "/healthz"); code != http.StatusInternalServerError || !strings.Contains(body, "[-]lease failed: default/loop was lost") {
+		if code, body := probe(first, "/healthz"); code != http.StatusInternalServerError ||
+			!strings.Contains(body, "[-]lease failed: default/loop was lost") {
 			w.Errorf("healthz of the one that lost: %d %s", code, body)
 		}
 		<-second.Ready()
 		took := time.Since(begun)
-		// A lease of 15 s that was renewed up to 2 s before. The second sees that renewal, and that the lease is over, when it looks:
-		// each time up to 4.4 s later, since client-go's RetryPeriod of 2 s has a jitter of 1.2 times itself.
+		// A lease of 15 s that was renewed up to 2 s before. The second sees that renewal, and that the lease is over,
+		// when it looks: each time up to 4.4 s later, since client-go's RetryPeriod of 2 s has a jitter of 1.2 times
+		// itself.
 		const earliest, latest = 13 * time.Second, (15*1000 + 2*4400) * time.Millisecond
-		if got := does.take(); !strings.Contains(got, "default/a") || stopped > took || took < earliest || took > latest {
+		if got := does.take(); !strings.Contains(got, "default/a") || stopped > took || took < earliest ||
+			took > latest {
 			w.Errorf("the first stopped after %v, the second took over after %v and reconciled %q", stopped, took, got)
 		}
 		if err := secondRun.stop(); err != nil {
@@ -143,14 +149,16 @@ func stuckLeader(w *world, free chan struct{}) (*running, *cut) {
 	w.Helper()
 	config, connection := w.cuttable()
 	m := w.manager(config, controller.ManagerOptions{LeaderElection: &controller.LeaderElection{
-		Name: "loop", Identity: "first", RetryPeriod: 3 * time.Second, // so that no attempt coincides with the end of RenewDeadline
+		// so that no attempt coincides with the end of RenewDeadline
+		Name: "loop", Identity: "first", RetryPeriod: 3 * time.Second,
 	}})
 	maps := informer.For[*corev1.ConfigMap](m.Informers(), configMaps)
-	m.Add(controller.Options{Name: "maps", Sources: []controller.Source{controller.For(maps)}, Reconciler: controller.Func(
-		func(context.Context, controller.Request) (controller.Result, error) {
-			<-free
-			return controller.Result{}, nil
-		})})
+	m.Add(controller.Options{Name: "maps", Sources: []controller.Source{controller.For(maps)},
+		Reconciler: controller.Func(
+			func(context.Context, controller.Request) (controller.Result, error) {
+				<-free
+				return controller.Result{}, nil
+			})})
 	w.create("default", "a")
 	r := run(m)
 	<-m.Ready()
@@ -158,8 +166,8 @@ func stuckLeader(w *world, free chan struct{}) (*running, *cut) {
 	return r, connection
 }
 
-// TestLostLeaseIsNotReleased has a server that answers again just after renewing has failed: whoever releases the lease then hands
-// it on while its workers still work.
+// TestLostLeaseIsNotReleased has a server that answers again just after renewing has failed: whoever releases the lease
+// then hands it on while its workers still work.
 func TestLostLeaseIsNotReleased(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
@@ -167,7 +175,8 @@ func TestLostLeaseIsNotReleased(t *testing.T) {
 		r, connection := stuckLeader(w, free)
 		time.Sleep(time.Second)
 		connection.off.Store(true)
-		time.Sleep(11500 * time.Millisecond) // the attempts that fail are those of second 3 to 12, and renewing ends with second 13
+		// the attempts that fail are those of second 3 to 12, and renewing ends with second 13
+		time.Sleep(11500 * time.Millisecond)
 		connection.off.Store(false)
 		time.Sleep(time.Minute)
 		if holder := w.holder(); holder != "first" {
@@ -195,7 +204,8 @@ func TestLeaseOfAManagerWithAStuckReconcileIsNotReleased(t *testing.T) {
 		second, _, secondRun := candidate(w, "second", w.plane.RESTConfig())
 		begun := time.Now()
 		<-second.Ready()
-		if took := time.Since(begun); took < 12*time.Second { // 15 s from the last renewal, which was 3 s before at most
+		// 15 s from the last renewal, which was 3 s before at most
+		if took := time.Since(begun); took < 12*time.Second {
 			w.Errorf("another took over after %v, want the lease to have expired", took)
 		}
 		close(free)
@@ -205,7 +215,8 @@ func TestLeaseOfAManagerWithAStuckReconcileIsNotReleased(t *testing.T) {
 	})
 }
 
-// TestStandbyKeepsNothingOfWhatItSees has objects come and go while another leads: what nobody works on must not pile up.
+// TestStandbyKeepsNothingOfWhatItSees has objects come and go while another leads: what nobody works on must not pile
+// up.
 func TestStandbyKeepsNothingOfWhatItSees(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
@@ -258,9 +269,11 @@ func TestElectionNeedsAName(t *testing.T) {
 		want     string
 	}{
 		{controller.LeaderElection{}, "set LeaderElection.Name"},
-		{controller.LeaderElection{Name: "x", LeaseDuration: time.Second}, "default/x: LeaseDuration 1s must be greater than RenewDeadline 10s"},
+		{controller.LeaderElection{Name: "x", LeaseDuration: time.Second},
+			"default/x: LeaseDuration 1s must be greater than RenewDeadline 10s"},
 	} {
-		_, err := controller.NewManager(&rest.Config{Host: "http://unused"}, controller.ManagerOptions{LeaderElection: &test.election})
+		_, err := controller.NewManager(&rest.Config{Host: "http://unused"},
+			controller.ManagerOptions{LeaderElection: &test.election})
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("got %v, want %q", err, test.want)
 		}

@@ -27,9 +27,11 @@ import (
 func TestSeveralNamespacesAndNoOthers(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		namespaces := client.Of[*corev1.Namespace](w.client, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
+		namespaces := client.Of[*corev1.Namespace](w.client,
+			schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 		for _, name := range []string{"one", "two", "three"} {
-			if _, err := namespaces.Create(w.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+			if _, err := namespaces.Create(w.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
+				metav1.CreateOptions{}); err != nil {
 				w.Fatal(err)
 			}
 			w.create(name, "a")
@@ -53,7 +55,8 @@ func TestSeveralNamespacesAndNoOthers(t *testing.T) {
 		if _, err := maps.Get("two", "b"); err != nil {
 			w.Error(err)
 		}
-		if _, err := maps.Get("three", "b"); err == nil || len(maps.List("", nil)) != 3 || len(maps.List("one", nil)) != 1 {
+		if _, err := maps.Get("three", "b"); err == nil || len(maps.List("", nil)) != 3 ||
+			len(maps.List("one", nil)) != 1 {
 			w.Errorf("the caches hold %d objects, and one of another namespace: %v", len(maps.List("", nil)), err)
 		}
 		if err := r.stop(); err != nil {
@@ -67,10 +70,11 @@ func TestManagerCachesWhatTransformLeaves(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.create("default", "a")
-		m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{Transform: func(obj client.Object) (client.Object, error) {
-			obj.SetManagedFields(nil)
-			return obj, nil
-		}})
+		m := w.manager(w.plane.RESTConfig(),
+			controller.ManagerOptions{Transform: func(obj client.Object) (client.Object, error) {
+				obj.SetManagedFields(nil)
+				return obj, nil
+			}})
 		maps := controller.ObjectsOf[*corev1.ConfigMap](m, configMaps)
 		seen := &names{}
 		if err := m.Build("maps").For(maps).Complete(seen); err != nil {
@@ -124,7 +128,8 @@ func TestOneControllerOfTwoServers(t *testing.T) {
 				if _, err := theirs.Lister().Get(r.Namespace, r.Name); err == nil {
 					return controller.Result{}, nil
 				}
-				made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name}, Data: original.Data}
+				made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name},
+					Data: original.Data}
 				_, err = copies.Create(ctx, made, metav1.CreateOptions{})
 				return controller.Result{}, err
 			}),
@@ -151,32 +156,34 @@ func TestOneControllerOfTwoServers(t *testing.T) {
 	})
 }
 
-// TestManagerStopsInOrder has a reconcile that is under way when the manager stops: it still reads what it writes then, its
-// event is written, and the lease is released last.
+// TestManagerStopsInOrder has a reconcile that is under way when the manager stops: it still reads what it writes then,
+// its event is written, and the lease is released last.
 func TestManagerStopsInOrder(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{LeaderElection: &controller.LeaderElection{Name: "loop", Identity: "me"}})
+		m := w.manager(w.plane.RESTConfig(),
+			controller.ManagerOptions{LeaderElection: &controller.LeaderElection{Name: "loop", Identity: "me"}})
 		events := m.Recorder("tester")
 		maps := informer.For[*corev1.ConfigMap](m.Informers(), configMaps)
 		w.create("default", "a")
-		m.Add(controller.Options{Name: "maps", Sources: []controller.Source{controller.For(maps)}, Reconciler: controller.Func(
-			func(ctx context.Context, r controller.Request) (controller.Result, error) {
-				if r.Name != "a" {
+		m.Add(controller.Options{Name: "maps", Sources: []controller.Source{controller.For(maps)},
+			Reconciler: controller.Func(
+				func(ctx context.Context, r controller.Request) (controller.Result, error) {
+					if r.Name != "a" {
+						return controller.Result{}, nil
+					}
+					<-ctx.Done()
+					made := w.create("default", "late")
+					time.Sleep(time.Second)
+					if _, err := maps.Lister().Get("default", "late"); err != nil {
+						w.Errorf("the cache stopped before the worker: %v", err)
+					}
+					if holder := w.holder(); holder != "me" {
+						w.Errorf("the lease is held by %q while a worker works", holder)
+					}
+					events.Normal(made, "Made", "at the last moment")
 					return controller.Result{}, nil
-				}
-				<-ctx.Done()
-				made := w.create("default", "late")
-				time.Sleep(time.Second)
-				if _, err := maps.Lister().Get("default", "late"); err != nil {
-					w.Errorf("the cache stopped before the worker: %v", err)
-				}
-				if holder := w.holder(); holder != "me" {
-					w.Errorf("the lease is held by %q while a worker works", holder)
-				}
-				events.Normal(made, "Made", "at the last moment")
-				return controller.Result{}, nil
-			})})
+				})})
 		r := run(m)
 		<-m.Ready()
 		synctest.Wait()
@@ -186,7 +193,9 @@ func TestManagerStopsInOrder(t *testing.T) {
 		if holder := w.holder(); holder != "" {
 			w.Errorf("the lease is held by %q", holder)
 		}
-		list, err := client.Of[*corev1.Event](w.client, schema.GroupVersionResource{Version: "v1", Resource: "events"}).List(w.Context(), "default", metav1.ListOptions{})
+		list, err := client.Of[*corev1.Event](w.client,
+			schema.GroupVersionResource{Version: "v1", Resource: "events"}).List(w.Context(), "default",
+			metav1.ListOptions{})
 		if err != nil || len(list.Items) != 1 || list.Items[0].Message != "at the last moment" {
 			w.Errorf("events %v, %v", list, err)
 		}
@@ -199,20 +208,24 @@ func TestHealthNamesWhatIsNotReady(t *testing.T) {
 		m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{Metrics: controller.NewMetrics()})
 		maps := informer.For[*corev1.ConfigMap](m.Informers(), configMaps)
 		free := make(chan struct{})
-		m.Add(controller.Options{Name: "maps", Timeout: time.Minute, Sources: []controller.Source{controller.For(maps)}, Reconciler: controller.Func(
-			func(_ context.Context, r controller.Request) (controller.Result, error) {
-				if r.Name == "stuck" {
-					<-free
-				}
-				return controller.Result{}, nil
-			})})
-		absent := informer.For[*corev1.ConfigMap](m.Informers(), schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "knots"})
-		if code, body := probe(m, "/readyz"); code != http.StatusInternalServerError || !strings.Contains(body, "configmaps") {
+		m.Add(controller.Options{Name: "maps", Timeout: time.Minute, Sources: []controller.Source{controller.For(maps)},
+			Reconciler: controller.Func(
+				func(_ context.Context, r controller.Request) (controller.Result, error) {
+					if r.Name == "stuck" {
+						<-free
+					}
+					return controller.Result{}, nil
+				})})
+		absent := informer.For[*corev1.ConfigMap](m.Informers(),
+			schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "knots"})
+		if code, body := probe(m, "/readyz"); code != http.StatusInternalServerError ||
+			!strings.Contains(body, "configmaps") {
 			w.Errorf("before it runs: %d %s", code, body)
 		}
 		r := run(m)
 		<-m.Ready()
-		if code, body := probe(m, "/readyz"); code != http.StatusInternalServerError || !strings.Contains(body, "[-]caches failed: ") ||
+		if code, body := probe(m, "/readyz"); code != http.StatusInternalServerError ||
+			!strings.Contains(body, "[-]caches failed: ") ||
 			!strings.Contains(body, "knots.example.com") || strings.Contains(body, "configmaps") {
 			w.Errorf("while a resource is not served: %d %s", code, body)
 		}
@@ -220,13 +233,16 @@ func TestHealthNamesWhatIsNotReady(t *testing.T) {
 		w.create("default", "stuck")
 		time.Sleep(2 * time.Minute)
 		if code, body := probe(m, "/readyz"); code != http.StatusInternalServerError ||
-			!strings.Contains(body, "[-]controller/maps failed: these reconciles do not return: default/stuck (for 2m0s)") {
+			!strings.Contains(body,
+				"[-]controller/maps failed: these reconciles do not return: default/stuck (for 2m0s)") {
 			w.Errorf("while a reconcile is stuck: %d %s", code, body)
 		}
-		if code, body := probe(m, "/healthz"); code != http.StatusOK || !strings.HasSuffix(body, "[+]controller/maps ok\nhealthz check passed\n") {
+		if code, body := probe(m, "/healthz"); code != http.StatusOK ||
+			!strings.HasSuffix(body, "[+]controller/maps ok\nhealthz check passed\n") {
 			w.Errorf("healthz: %d %s", code, body)
 		}
-		if code, body := probe(m, "/metrics"); code != http.StatusOK || !strings.Contains(body, `controller_runtime_active_workers{controller="maps"} 1`) ||
+		if code, body := probe(m, "/metrics"); code != http.StatusOK ||
+			!strings.Contains(body, `controller_runtime_active_workers{controller="maps"} 1`) ||
 			!strings.Contains(body, `informer_objects{resource="configmaps",`) {
 			w.Errorf("metrics: %d %s", code, body)
 		}
@@ -244,15 +260,18 @@ func TestHealthIsServedAtItsAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := taken.Addr().String()
-	m, err := controller.NewManager(&rest.Config{Host: "http://unused"}, controller.ManagerOptions{HealthAddress: address})
+	m, err := controller.NewManager(&rest.Config{Host: "http://unused"},
+		controller.ManagerOptions{HealthAddress: address})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "serving health and metrics: listen tcp "+address) {
+	if err := m.Run(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "serving health and metrics: listen tcp "+address) {
 		t.Errorf("on an address that is taken: %v", err)
 	}
 	taken.Close()
-	m, err = controller.NewManager(&rest.Config{Host: "http://unused"}, controller.ManagerOptions{HealthAddress: address})
+	m, err = controller.NewManager(&rest.Config{Host: "http://unused"},
+		controller.ManagerOptions{HealthAddress: address})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// behind is a source's mapping that does not return from a pod called slow until it is let go on: what happens meanwhile the
-// source hears of afterwards, what is left of it.
+// behind is a source's mapping that does not return from a pod called slow until it is let go on: what happens
+// meanwhile the source hears of afterwards, what is left of it.
 type behind struct{ goOn chan struct{} }
 
 func (b behind) requests(pod *corev1.Pod) []Request {
@@ -46,8 +46,8 @@ func (l *looking) Reconcile(_ context.Context, r Request) (Result, error) {
 	return Result{}, nil
 }
 
-// sight is what a controller saw of the pod p, of which events tell while its source is behind. After each but the last it looks
-// for another reason.
+// sight is what a controller saw of the pod p, of which events tell while its source is behind. After each but the last
+// it looks for another reason.
 func sight(t *testing.T, predicate Predicate, list []*object.Object, events ...client.Event) (saw []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -55,7 +55,8 @@ func sight(t *testing.T, predicate Predicate, list []*object.Object, events ...c
 		var trigger Trigger
 		fed(t, list, ManagerOptions{}, func(m *Manager, i *informer.Informer[*corev1.Pod]) {
 			l.pods = i.Indexer()
-			m.Add(Options{Name: "test", Sources: []Source{Watches(i, source.requests, predicate), &trigger}, Reconciler: l})
+			m.Add(Options{Name: "test", Sources: []Source{Watches(i, source.requests, predicate), &trigger},
+				Reconciler: l})
 		}, func(f *feeder) {
 			slow := stored(t, owned("slow", "ReplicaSet", "rs"), 2)
 			f.events <- client.Event{Type: watch.Added, Codec: podCodec{}, Object: slow, Revision: 2}
@@ -81,8 +82,8 @@ func told(t *testing.T, kind watch.EventType, label string, revision object.Revi
 	return client.Event{Type: kind, Codec: podCodec{}, Object: generation(t, 1, label, revision), Revision: revision}
 }
 
-// A reconciler that has seen, and acted on, what was there for a moment sees that it is there no longer, although the source,
-// which was behind, hears of no difference.
+// A reconciler that has seen, and acted on, what was there for a moment sees that it is there no longer, although the
+// source, which was behind, hears of no difference.
 func TestWhatARunSawAndIsNoLongerThereIsLookedAtAgain(t *testing.T) {
 	t.Parallel()
 	a := []*object.Object{generation(t, 1, "a", 1)}
@@ -97,7 +98,9 @@ func TestWhatARunSawAndIsNoLongerThereIsLookedAtAgain(t *testing.T) {
 			[]string{"a", "b", "a"},
 		},
 		"changed back, of no concern": {
-			If(func(_, new *corev1.Pod) bool { return new != nil && (new.Name == "slow" || new.Labels["l"] == "mine") }), a,
+			If(func(_, new *corev1.Pod) bool {
+				return new != nil && (new.Name == "slow" || new.Labels["l"] == "mine")
+			}), a,
 			[]client.Event{told(t, watch.Modified, "b", 3), told(t, watch.Modified, "a", 4)},
 			[]string{"b"},
 		},

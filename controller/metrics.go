@@ -32,24 +32,28 @@ func NewMetrics() *Metrics {
 		return prometheus.NewGaugeVec(opts, []string{"controller"})
 	}
 	return &Metrics{
-		queues:   workqueue.NewMetrics(),
-		runs:     counters("reconcile_total", "Reconciles by what came of them: success, requeue_after or error.", "result"),
-		failed:   counters("reconcile_errors_total", "Reconciles that returned an error."),
-		terminal: counters("terminal_reconcile_errors_total", "Reconciles that returned an error that trying again does not help against."),
+		queues: workqueue.NewMetrics(),
+		runs: counters("reconcile_total", "Reconciles by what came of them: success, requeue_after or error.",
+			"result"),
+		failed: counters("reconcile_errors_total", "Reconciles that returned an error."),
+		terminal: counters("terminal_reconcile_errors_total",
+			"Reconciles that returned an error that trying again does not help against."),
 		panics:   counters("reconcile_panics_total", "Reconciles that panicked."),
 		timeouts: counters("reconcile_timeouts_total", "Reconciles that took all of their time."),
 		workers:  gauges("max_concurrent_reconciles", "How many reconciles there may be at a time."),
 		active:   gauges("active_workers", "How many reconciles are under way."),
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "controller_runtime", Name: "reconcile_time_seconds", Help: "How long reconciles took.",
-			Buckets: []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0,
+			Buckets: []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8,
+				0.9, 1.0,
 				1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60},
 		}, []string{"controller"}),
 	}
 }
 
 func (m *Metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.queues, m.runs, m.failed, m.terminal, m.panics, m.timeouts, m.took, m.workers, m.active}
+	return []prometheus.Collector{m.queues, m.runs, m.failed, m.terminal, m.panics, m.timeouts, m.took, m.workers,
+		m.active}
 }
 
 // Describe implements prometheus.Collector.
@@ -83,8 +87,9 @@ func (m *Metrics) measure(name string, workers int) *measured {
 	return &measured{
 		success: m.runs.WithLabelValues(name, "success"), later: m.runs.WithLabelValues(name, "requeue_after"),
 		failure: m.runs.WithLabelValues(name, "error"), failed: m.failed.WithLabelValues(name),
-		terminal: m.terminal.WithLabelValues(name), panics: m.panics.WithLabelValues(name), timeouts: m.timeouts.WithLabelValues(name),
-		took: m.took.WithLabelValues(name), active: m.active.WithLabelValues(name),
+		terminal: m.terminal.WithLabelValues(name), panics: m.panics.WithLabelValues(name),
+		timeouts: m.timeouts.WithLabelValues(name),
+		took:     m.took.WithLabelValues(name), active: m.active.WithLabelValues(name),
 	}
 }
 

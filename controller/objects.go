@@ -24,8 +24,8 @@ type Objects[T client.Object] struct {
 }
 
 // ObjectsOf returns the objects of a namespaced resource, in the manager's namespaces if it has any
-// (ManagerOptions.Namespaces), so that a controller with permissions in some namespaces lists and watches only those. It
-// must be called before Manager.Run.
+// (ManagerOptions.Namespaces), so that a controller with permissions in some namespaces lists and watches only those.
+// It must be called before Manager.Run.
 func ObjectsOf[T client.Object](m *Manager, resource schema.GroupVersionResource) *Objects[T] {
 	o := &Objects[T]{client: client.Of[T](m.client, resource), resource: resource}
 	if len(m.options.Namespaces) == 0 {
@@ -51,8 +51,8 @@ func (o *Objects[T]) Client() client.Resource[T] { return o.client }
 // Informers returns the informers that fill the caches: one for each of the manager's namespaces, or one for all.
 func (o *Objects[T]) Informers() []*informer.Informer[T] { return o.informers }
 
-// Get returns an object from the caches. If it does not exist, the error is NotFound, as from the server; if it cannot be
-// decoded, the error is an *informer.UnreadableError. The object is shared: copy it before changing it.
+// Get returns an object from the caches. If it does not exist, the error is NotFound, as from the server; if it cannot
+// be decoded, the error is an *informer.UnreadableError. The object is shared: copy it before changing it.
 func (o *Objects[T]) Get(namespace, name string) (T, error) {
 	obj, err := o.informers[0].Lister().Get(namespace, name)
 	for _, i := range o.informers[1:] {
@@ -103,8 +103,8 @@ func (o *Objects[T]) owner() (kind schema.GroupKind, clusterScoped bool) {
 	return kind, o.clusterScoped
 }
 
-// Map returns a source, for Builder.Watches, of the requests that a function derives from each object that changes. For an
-// update, the function is called with both states.
+// Map returns a source, for Builder.Watches, of the requests that a function derives from each object that changes. For
+// an update, the function is called with both states.
 func Map[T client.Object](of *Objects[T], requests func(obj T) []Request, predicates ...Predicate) Source {
 	var all sources
 	for _, i := range of.informers {

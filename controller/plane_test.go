@@ -180,7 +180,8 @@ func (c *children) Reconcile(ctx context.Context, r controller.Request) (control
 	return controller.Result{}, err
 }
 
-// childrenMade runs that controller on a cache that is so late, has a parent reconciled three times, and counts its children.
+// childrenMade runs that controller on a cache that is so late, has a parent reconciled three times, and counts its
+// children.
 func childrenMade(w *world, delay time.Duration, caches []*informer.Factory) int {
 	m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{Source: late{w.plane.Source(), delay}})
 	maps := informer.For[*corev1.ConfigMap](m.Informers(), configMaps)
@@ -219,7 +220,8 @@ func TestControllerReadsItsOwnWrites(t *testing.T) {
 	})
 }
 
-// TestControllerWithoutItsCachesActsTwice is what reading one's own writes saves from, and that the test above can fail.
+// TestControllerWithoutItsCachesActsTwice is what reading one's own writes saves from, and that the test above can
+// fail.
 func TestControllerWithoutItsCachesActsTwice(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
@@ -233,9 +235,11 @@ func TestWaitForACacheIsBounded(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		if n := childrenMade(w, time.Hour, nil); n != 3 {
-			w.Errorf("%d children were made, want 3: after five seconds each, the request is reconciled nevertheless", n)
+			w.Errorf("%d children were made, want 3: after five seconds each, the request is reconciled nevertheless",
+				n)
 		}
-		if log := w.log.String(); strings.Count(log, "a cache is behind what was written") != 2 || !strings.Contains(log, "object=default/parent") {
+		if log := w.log.String(); strings.Count(log, "a cache is behind what was written") != 2 ||
+			!strings.Contains(log, "object=default/parent") {
 			w.Errorf("logged %s", log)
 		}
 	})

@@ -47,7 +47,9 @@ func LabelsChanged(c Change) bool {
 
 // AnnotationsChanged passes updates that change annotations.
 func AnnotationsChanged(c Change) bool {
-	return updated(func(old, new client.Object) bool { return !maps.Equal(old.GetAnnotations(), new.GetAnnotations()) })(c)
+	return updated(func(old, new client.Object) bool {
+		return !maps.Equal(old.GetAnnotations(), new.GetAnnotations())
+	})(c)
 }
 
 // AnnotationChanged passes updates that change the annotation with the given key.

@@ -32,7 +32,9 @@ func TestPredicates(t *testing.T) {
 		"labels":     {Old: old, New: podWith(func(p *corev1.Pod) { p.Labels["l"] = "2" })},
 		"a":          {Old: old, New: podWith(func(p *corev1.Pod) { p.Annotations["a"] = "2" })},
 		"b gone":     {Old: old, New: podWith(func(p *corev1.Pod) { delete(p.Annotations, "b") })},
-		"status":     {Old: old, New: podWith(func(p *corev1.Pod) { p.Status.StartTime = &metav1.Time{Time: time.Unix(1, 0)} })},
+		"status": {Old: old, New: podWith(func(p *corev1.Pod) {
+			p.Status.StartTime = &metav1.Time{Time: time.Unix(1, 0)}
+		})},
 	}
 	started := If(func(old, new *corev1.Pod) bool {
 		return old != nil && new != nil && old.Status.StartTime == nil && new.Status.StartTime != nil
@@ -41,16 +43,19 @@ func TestPredicates(t *testing.T) {
 		predicate Predicate
 		passes    []string
 	}{
-		"GenerationChanged":      {GenerationChanged, []string{"added", "deleted", "generation"}},
-		"LabelsChanged":          {LabelsChanged, []string{"added", "deleted", "labels"}},
-		"AnnotationsChanged":     {AnnotationsChanged, []string{"added", "deleted", "a", "b gone"}},
-		"AnnotationChanged a":    {AnnotationChanged("a"), []string{"added", "deleted", "a"}},
-		"AnnotationChanged b":    {AnnotationChanged("b"), []string{"added", "deleted", "b gone"}},
-		"ResourceVersionChanged": {ResourceVersionChanged, []string{"added", "deleted", "generation", "labels", "a", "b gone", "status"}},
-		"Or":                     {Or(GenerationChanged, Resynced), []string{"added", "deleted", "generation", "resync"}},
-		"And":                    {And(ResourceVersionChanged, Not(GenerationChanged)), []string{"labels", "a", "b gone", "status"}},
-		"And of nothing":         {And(), []string{"added", "deleted", "generation", "labels", "a", "b gone", "status", "resync"}},
-		"If":                     {started, []string{"status"}},
+		"GenerationChanged":   {GenerationChanged, []string{"added", "deleted", "generation"}},
+		"LabelsChanged":       {LabelsChanged, []string{"added", "deleted", "labels"}},
+		"AnnotationsChanged":  {AnnotationsChanged, []string{"added", "deleted", "a", "b gone"}},
+		"AnnotationChanged a": {AnnotationChanged("a"), []string{"added", "deleted", "a"}},
+		"AnnotationChanged b": {AnnotationChanged("b"), []string{"added", "deleted", "b gone"}},
+		"ResourceVersionChanged": {ResourceVersionChanged,
+			[]string{"added", "deleted", "generation", "labels", "a", "b gone", "status"}},
+		"Or": {Or(GenerationChanged, Resynced), []string{"added", "deleted", "generation", "resync"}},
+		"And": {And(ResourceVersionChanged, Not(GenerationChanged)),
+			[]string{"labels", "a", "b gone", "status"}},
+		"And of nothing": {And(), []string{"added", "deleted", "generation", "labels", "a", "b gone", "status",
+			"resync"}},
+		"If": {started, []string{"status"}},
 	} {
 		passed := map[string]bool{}
 		for _, change := range test.passes {

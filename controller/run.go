@@ -46,8 +46,8 @@ func Did(ctx context.Context, format string, arguments ...any) {
 	}
 }
 
-// Causes returns descriptions of the causes of the run of ctx, merged and bounded. They are informational: reconcilers must
-// decide from the current state, and causes may be missing.
+// Causes returns descriptions of the causes of the run of ctx, merged and bounded. They are informational: reconcilers
+// must decide from the current state, and causes may be missing.
 func Causes(ctx context.Context) []string {
 	if r := runOf(ctx); r != nil {
 		return r.causes()

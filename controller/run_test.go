@@ -78,7 +78,8 @@ func TestSpansNameTheCausesAndAreLinked(t *testing.T) {
 		provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
 		options := controller.ManagerOptions{Journal: s.plane.Journal(), TracerProvider: provider}
 		s.run("first", options, sets("a", "1"))
-		s.run("second", options, func(ctx context.Context, obj *corev1.ConfigMap, maps configMapClient) (controller.Result, error) {
+		s.run("second", options, func(ctx context.Context, obj *corev1.ConfigMap,
+			maps configMapClient) (controller.Result, error) {
 			if obj.Data["a"] == "" {
 				return controller.Result{}, nil
 			}
@@ -103,7 +104,9 @@ func TestSpansNameTheCausesAndAreLinked(t *testing.T) {
 			t.Errorf("the links are %+v", links)
 		}
 		causes := func(span sdktrace.ReadOnlySpan) []string {
-			k := slices.IndexFunc(span.Attributes(), func(a attribute.KeyValue) bool { return a.Key == "bowline.causes" })
+			k := slices.IndexFunc(span.Attributes(), func(a attribute.KeyValue) bool {
+				return a.Key == "bowline.causes"
+			})
 			return span.Attributes()[k].Value.AsStringSlice()
 		}
 		if got := causes(failed); len(got) != 1 || !strings.HasPrefix(got[0], "configmaps/default/it was updated") {
@@ -115,7 +118,8 @@ func TestSpansNameTheCausesAndAreLinked(t *testing.T) {
 // Another server answers 404 to what it does not know, and is left alone from then on; the journal goes on.
 func TestForwardingEndsWhereNobodyWantsIt(t *testing.T) {
 	t.Parallel()
-	for code, want := range map[int]int64{http.StatusNotFound: 1, http.StatusForbidden: 1, http.StatusServiceUnavailable: 3} {
+	for code, want := range map[int]int64{http.StatusNotFound: 1, http.StatusForbidden: 1,
+		http.StatusServiceUnavailable: 3} {
 		inWorld(t, func(w *world) {
 			var asked atomic.Int64
 			config := w.plane.RESTConfig()

@@ -45,7 +45,9 @@ func expand(list []Source) (all []Source) {
 // For returns a source that reconciles the objects of an informer whose changes pass all predicates.
 func For[T client.Object](i *informer.Informer[T], predicates ...Predicate) Source {
 	return primary[T]{watched[T]{
-		informer: i, requests: func(obj T) []Request { return []Request{informer.KeyOf(obj)} }, passes: And(predicates...),
+		informer: i, requests: func(obj T) []Request {
+			return []Request{informer.KeyOf(obj)}
+		}, passes: And(predicates...),
 	}}
 }
 
@@ -94,7 +96,8 @@ func Watches[T client.Object](i *informer.Informer[T], requests func(obj T) []Re
 
 // WatchesLater is like Watches but delays the requests. Use it for objects that the controller itself writes:
 // two instances, one with an outdated cache, would otherwise undo each other's writes as fast as they can.
-func WatchesLater[T client.Object](i *informer.Informer[T], delay time.Duration, requests func(obj T) []Request, predicates ...Predicate) Source {
+func WatchesLater[T client.Object](i *informer.Informer[T], delay time.Duration, requests func(obj T) []Request,
+	predicates ...Predicate) Source {
 	return watched[T]{informer: i, requests: requests, passes: And(predicates...), delay: delay}
 }
 

@@ -71,25 +71,29 @@ func stored(t *testing.T, pod *corev1.Pod, revision object.Revision) *object.Obj
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := object.New(object.Header{Key: object.KeyOf(pods.GroupResource(), pod.Namespace, pod.Name)}, podCodec{}, encoding)
+	o := object.New(object.Header{Key: object.KeyOf(pods.GroupResource(), pod.Namespace, pod.Name)}, podCodec{},
+		encoding)
 	o.Revision = revision
 	return o
 }
 
 func owned(name, kind, owner string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, OwnerReferences: []metav1.OwnerReference{
-		{APIVersion: "apps/v1", Kind: kind, Name: owner, Controller: new(true)},
-	}}}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name,
+		OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: "apps/v1", Kind: kind, Name: owner, Controller: new(true)},
+		}}}
 }
 
 func TestSourcesMapObjectsToRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &feeder{
-			list:   []*object.Object{stored(t, owned("p1", "ReplicaSet", "rs1"), 1), stored(t, owned("p2", "Job", "j"), 1)},
+			list: []*object.Object{stored(t, owned("p1", "ReplicaSet", "rs1"), 1),
+				stored(t, owned("p2", "Job", "j"), 1)},
 			events: make(chan client.Event),
 		}
-		m, err := NewManager(&rest.Config{Host: "http://unused"}, ManagerOptions{Source: f, Log: slog.New(slog.DiscardHandler)})
+		m, err := NewManager(&rest.Config{Host: "http://unused"},
+			ManagerOptions{Source: f, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,12 +107,13 @@ func TestSourcesMapObjectsToRequests(t *testing.T) {
 				return []Request{{Name: "all"}}
 			}),
 		} {
-			m.Add(Options{Name: name, Sources: []Source{source}, Reconciler: Func(func(_ context.Context, r Request) (Result, error) {
-				mu.Lock()
-				defer mu.Unlock()
-				seen[name] = append(seen[name], r.Name)
-				return Result{}, nil
-			})})
+			m.Add(Options{Name: name, Sources: []Source{source},
+				Reconciler: Func(func(_ context.Context, r Request) (Result, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					seen[name] = append(seen[name], r.Name)
+					return Result{}, nil
+				})})
 		}
 		expect := func(controller string, want ...string) {
 			t.Helper()
@@ -129,10 +134,12 @@ func TestSourcesMapObjectsToRequests(t *testing.T) {
 		expect("owns", "rs1")
 		expect("watches", "all")
 		// A pod that changes hands concerns both owners.
-		f.events <- client.Event{Type: watch.Modified, Codec: podCodec{}, Object: stored(t, owned("p1", "ReplicaSet", "rs2"), 2), Revision: 2}
+		f.events <- client.Event{Type: watch.Modified, Codec: podCodec{},
+			Object: stored(t, owned("p1", "ReplicaSet", "rs2"), 2), Revision: 2}
 		expect("for", "p1")
 		expect("owns", "rs1", "rs2")
-		f.events <- client.Event{Type: watch.Deleted, Codec: podCodec{}, Object: stored(t, owned("p1", "ReplicaSet", "rs2"), 3), Revision: 3}
+		f.events <- client.Event{Type: watch.Deleted, Codec: podCodec{},
+			Object: stored(t, owned("p1", "ReplicaSet", "rs2"), 3), Revision: 3}
 		expect("for", "p1")
 		expect("owns", "rs2")
 		cancel()
@@ -144,14 +151,17 @@ func TestOwnersAreInTheNamespaceOfWhatTheyOwnOrInNone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &feeder{
-			list:   []*object.Object{stored(t, owned("p1", "ReplicaSet", "rs1"), 1), stored(t, owned("p2", "Job", "j"), 1)},
+			list: []*object.Object{stored(t, owned("p1", "ReplicaSet", "rs1"), 1),
+				stored(t, owned("p2", "Job", "j"), 1)},
 			events: make(chan client.Event),
 		}
-		m, err := NewManager(&rest.Config{Host: "http://unused"}, ManagerOptions{Source: f, Log: slog.New(slog.DiscardHandler)})
+		m, err := NewManager(&rest.Config{Host: "http://unused"},
+			ManagerOptions{Source: f, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		pods, kind := informer.For[*corev1.Pod](m.Informers(), pods), schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}
+		pods, kind := informer.For[*corev1.Pod](m.Informers(), pods),
+			schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}
 		seen := make(chan Request, 10)
 		m.Add(Options{Name: "owns", Sources: []Source{Owns(pods, kind), OwnsCluster(pods, kind)}, Reconciler: Func(
 			func(_ context.Context, r Request) (Result, error) {

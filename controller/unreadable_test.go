@@ -50,8 +50,8 @@ func (m *mirror) Reconcile(_ context.Context, r controller.Request) (controller.
 	return controller.Result{}, m.last
 }
 
-// A controller that starts, and has something real of an object that nobody can read now, must not take the object for gone. The
-// object may be in any of the namespaces that it is responsible for.
+// A controller that starts, and has something real of an object that nobody can read now, must not take the object for
+// gone. The object may be in any of the namespaces that it is responsible for.
 func TestObjectThatCannotBeReadIsTriedAgainAndNothingOfItIsRemoved(t *testing.T) {
 	t.Parallel()
 	sources := map[string]func(w *world) client.Source{
@@ -81,7 +81,8 @@ func TestObjectThatCannotBeReadIsTriedAgainAndNothingOfItIsRemoved(t *testing.T)
 				}
 				time.Sleep(time.Minute) // it hears of the end, and does not wait for its next look
 				if err := r.stop(); err != nil || !real.removed {
-					w.Errorf("the object is gone, and what is real of it removed: %t; it ended with %v", real.removed, err)
+					w.Errorf("the object is gone, and what is real of it removed: %t; it ended with %v", real.removed,
+						err)
 				}
 			})
 		})
@@ -108,7 +109,8 @@ func (m *mirror) keeps(w *world) {
 // patch changes a ConfigMap of the namespace default.
 func (w *world) patch(name, patch string) {
 	w.Helper()
-	if _, err := w.maps.Patch(w.Context(), "default", name, "", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := w.maps.Patch(w.Context(), "default", name, "", types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{}); err != nil {
 		w.Fatal(err)
 	}
 }

@@ -19,7 +19,8 @@ import (
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
-// worked runs a controller on a trigger in a bubble, with metrics and a log, until test returns, and returns Run's error.
+// worked runs a controller on a trigger in a bubble, with metrics and a log, until test returns, and returns Run's
+// error.
 func worked(t *testing.T, o Options, f Func, test func(c *Controller, h *Trigger, log *logged)) (err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -86,10 +87,12 @@ func TestTerminalErrorWaitsForAChange(t *testing.T) {
 		if want := []time.Duration{0, time.Hour}; !slices.Equal(tries.at, want) {
 			t.Errorf("tried at %v, want %v", tries.at, want)
 		}
-		if text := log.String(); !strings.Contains(text, "object=ns/a") || !strings.Contains(text, "spec: terminal: no such thing") {
+		if text := log.String(); !strings.Contains(text, "object=ns/a") ||
+			!strings.Contains(text, "spec: terminal: no such thing") {
 			t.Errorf("logged %s", text)
 		}
-		wantCounts(t, c, `controller_runtime_terminal_reconcile_errors_total 2`, `controller_runtime_reconcile_errors_total 2`)
+		wantCounts(t, c, `controller_runtime_terminal_reconcile_errors_total 2`,
+			`controller_runtime_reconcile_errors_total 2`)
 	})
 	if Terminal(nil) != nil || IsTerminal(errors.New("x")) || !errors.Is(Terminal(context.Canceled), context.Canceled) {
 		t.Error("Terminal marks what it should not, or hides what it marks")
@@ -115,7 +118,8 @@ func TestTimeoutEndsTheContextOfOneReconcile(t *testing.T) {
 		if text := log.String(); !strings.Contains(text, "the reconcile has taken its 1m0s") {
 			t.Errorf("logged %s", text)
 		}
-		wantCounts(t, c, "controller_runtime_reconcile_timeouts_total 1", "controller_runtime_reconcile_total error 1", "controller_runtime_reconcile_total success 1")
+		wantCounts(t, c, "controller_runtime_reconcile_timeouts_total 1", "controller_runtime_reconcile_total error 1",
+			"controller_runtime_reconcile_total success 1")
 	})
 }
 
@@ -143,7 +147,8 @@ func TestReconcileThatDoesNotReturnIsReportedAndReplaced(t *testing.T) {
 		if err := c.crew.stuck(); err == nil || !strings.Contains(err.Error(), "ns/a (for 1m11s)") {
 			t.Errorf("reported %v", err)
 		}
-		if text := log.String(); others.Load() != 1 || !strings.Contains(text, "a reconcile does not return: another worker takes its place") {
+		if text := log.String(); others.Load() != 1 ||
+			!strings.Contains(text, "a reconcile does not return: another worker takes its place") {
 			t.Errorf("%d others were reconciled; logged %s", others.Load(), text)
 		}
 		close(free)
@@ -196,7 +201,8 @@ func TestStoppingNamesWhatDoesNotEnd(t *testing.T) {
 		begun = time.Now()
 		time.AfterFunc(time.Minute+time.Second, func() { close(free) })
 	})
-	if err == nil || !strings.Contains(err.Error(), "controller test: 1m0s after it was stopped, it still reconciles ns/a") || begun.IsZero() {
+	if err == nil || !strings.Contains(err.Error(),
+		"controller test: 1m0s after it was stopped, it still reconciles ns/a") || begun.IsZero() {
 		t.Errorf("got %v", err)
 	}
 }
@@ -213,7 +219,8 @@ func TestReconcileThatEndsItsGoroutineIsAFailure(t *testing.T) {
 	}, func(c *Controller, h *Trigger, log *logged) {
 		h.Add(a)
 		pass(time.Hour)
-		if want := []time.Duration{0, time.Second, 3 * time.Second}; !slices.Equal(tries.at, want) || c.crew.size() != 1 {
+		if want := []time.Duration{0, time.Second, 3 * time.Second}; !slices.Equal(tries.at, want) ||
+			c.crew.size() != 1 {
 			t.Errorf("tried at %v, want %v; there are %d workers", tries.at, want, c.crew.size())
 		}
 		if text := log.String(); !strings.Contains(text, "the reconciler ended its goroutine") {
@@ -240,7 +247,8 @@ func TestErrorThatIsANilPointerIsAFailureOfOneRequest(t *testing.T) {
 	}, func(c *Controller, h *Trigger, log *logged) {
 		h.Add(a)
 		pass(time.Hour)
-		if text := log.String(); tries != 2 || !strings.Contains(text, "the reconciler panicked: runtime error: invalid memory address") {
+		if text := log.String(); tries != 2 ||
+			!strings.Contains(text, "the reconciler panicked: runtime error: invalid memory address") {
 			t.Errorf("tried %d times, logged %s", tries, text)
 		}
 	})
@@ -258,7 +266,8 @@ func TestPanicsAreCounted(t *testing.T) {
 		h.Add(a)
 		pass(time.Hour)
 		wantCounts(t, c, "controller_runtime_reconcile_panics_total 2", "controller_runtime_reconcile_total error 2",
-			"controller_runtime_reconcile_total requeue_after 1", "controller_runtime_active_workers 0", "controller_runtime_max_concurrent_reconciles 1",
+			"controller_runtime_reconcile_total requeue_after 1", "controller_runtime_active_workers 0",
+			"controller_runtime_max_concurrent_reconciles 1",
 			"controller_runtime_reconcile_time_seconds 3", "workqueue_adds_total 3")
 	})
 }
@@ -281,7 +290,8 @@ func wantCounts(t *testing.T, c *Controller, want ...string) {
 					line += " " + label.GetValue()
 				}
 			}
-			got = append(got, fmt.Sprint(line, " ", m.GetCounter().GetValue()+m.GetGauge().GetValue()+float64(m.GetHistogram().GetSampleCount())))
+			got = append(got, fmt.Sprint(line, " ",
+				m.GetCounter().GetValue()+m.GetGauge().GetValue()+float64(m.GetHistogram().GetSampleCount())))
 		}
 	}
 	for _, w := range want {

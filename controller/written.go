@@ -54,7 +54,8 @@ func (w *written) note(write client.Write) {
 	if write.Failed() || write.Name == "" || write.Revision == 0 && !write.Gone {
 		return
 	}
-	at := place{write.Server, write.Resource.GroupResource(), informer.Key{Namespace: write.Namespace, Name: write.Name}}
+	at := place{write.Server, write.Resource.GroupResource(),
+		informer.Key{Namespace: write.Namespace, Name: write.Name}}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if before, again := w.writes[at]; again {

@@ -18,7 +18,8 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// asked runs a controller that is asked for requests, each a second after the one before, with caches that are two seconds late.
+// asked runs a controller that is asked for requests, each a second after the one before, with caches that are two
+// seconds late.
 func asked(w *world, m *controller.Manager, f controller.Func, requests ...string) {
 	w.Helper()
 	var trigger controller.Trigger
@@ -51,7 +52,8 @@ func TestControllerReadsItsDeletions(t *testing.T) {
 		maps := informer.For[*corev1.ConfigMap](m.Informers(), configMaps)
 		ours := client.Of[*corev1.ConfigMap](m.Client(), configMaps)
 		w.create("default", "free")
-		held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "held", Finalizers: []string{"example.com/held"}}}
+		held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "held",
+			Finalizers: []string{"example.com/held"}}}
 		if _, err := w.maps.Create(w.Context(), held, metav1.CreateOptions{}); err != nil {
 			w.Fatal(err)
 		}
@@ -73,7 +75,8 @@ func TestControllerReadsItsDeletions(t *testing.T) {
 			}
 			return controller.Result{}, nil
 		}, "free", "free", "held", "held", "held")
-		if got := strings.Join(did, ", "); got != "delete free, free is gone, delete held, let go of held, held is gone" {
+		if got := strings.Join(did,
+			", "); got != "delete free, free is gone, delete held, let go of held, held is gone" {
 			w.Error(got)
 		}
 	})
@@ -88,10 +91,12 @@ func TestControllerReadsWhatItWroteForAnotherObject(t *testing.T) {
 		ours := client.Of[*corev1.ConfigMap](m.Client(), configMaps)
 		var given []string
 		asked(w, m, func(ctx context.Context, r controller.Request) (controller.Result, error) {
-			next := strconv.Itoa(len(maps.Lister().List("default", labels.SelectorFromSet(labels.Set{"numbered": "yes"}))))
+			next := strconv.Itoa(len(maps.Lister().List("default",
+				labels.SelectorFromSet(labels.Set{"numbered": "yes"}))))
 			given = append(given, r.Name+next)
 			_, err := ours.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-				Namespace: r.Namespace, Name: r.Name, Labels: map[string]string{"numbered": "yes"}}}, metav1.CreateOptions{})
+				Namespace: r.Namespace, Name: r.Name, Labels: map[string]string{"numbered": "yes"}}},
+				metav1.CreateOptions{})
 			return controller.Result{}, err
 		}, "a", "b", "c")
 		if got := strings.Join(given, " "); got != "a0 b1 c2" {
@@ -100,8 +105,8 @@ func TestControllerReadsWhatItWroteForAnotherObject(t *testing.T) {
 	})
 }
 
-// TestControllerReadsItsCreationsInACacheOfSome has a cache of the objects with a label, another that is never filled, and one of
-// other objects.
+// TestControllerReadsItsCreationsInACacheOfSome has a cache of the objects with a label, another that is never filled,
+// and one of other objects.
 func TestControllerReadsItsCreationsInACacheOfSome(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
@@ -125,7 +130,8 @@ func TestControllerReadsItsCreationsInACacheOfSome(t *testing.T) {
 			}
 			creations++
 			_, err := ours.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-				Namespace: r.Namespace, GenerateName: "x-", Labels: map[string]string{"made": "yes"}}}, metav1.CreateOptions{})
+				Namespace: r.Namespace, GenerateName: "x-", Labels: map[string]string{"made": "yes"}}},
+				metav1.CreateOptions{})
 			return controller.Result{}, err
 		}, "a", "a", "a")
 		if creations != 1 || took > 8*time.Second {
@@ -134,7 +140,8 @@ func TestControllerReadsItsCreationsInACacheOfSome(t *testing.T) {
 	})
 }
 
-// TestControllerDoesNotWaitForTheCachesOfAnotherServer reads one server and writes to another, whose revisions are far ahead.
+// TestControllerDoesNotWaitForTheCachesOfAnotherServer reads one server and writes to another, whose revisions are far
+// ahead.
 func TestControllerDoesNotWaitForTheCachesOfAnotherServer(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
@@ -150,7 +157,9 @@ func TestControllerDoesNotWaitForTheCachesOfAnotherServer(t *testing.T) {
 		there := client.Of[*corev1.Namespace](c, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 		copies := client.Of[*corev1.ConfigMap](c, configMaps)
 		for k := range 50 {
-			if _, err := there.Create(w.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n" + strconv.Itoa(k)}}, metav1.CreateOptions{}); err != nil {
+			if _, err := there.Create(w.Context(),
+				&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n" + strconv.Itoa(k)}},
+				metav1.CreateOptions{}); err != nil {
 				w.Fatal(err)
 			}
 		}
@@ -159,7 +168,9 @@ func TestControllerDoesNotWaitForTheCachesOfAnotherServer(t *testing.T) {
 		runs := 0
 		asked(w, m, func(ctx context.Context, r controller.Request) (controller.Result, error) {
 			runs++
-			_, err := copies.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "x-"}}, metav1.CreateOptions{})
+			_, err := copies.Create(ctx,
+				&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "x-"}},
+				metav1.CreateOptions{})
 			return controller.Result{RequeueAfter: time.Second}, err
 		}, "a")
 		if runs < 55 {

@@ -13,7 +13,8 @@ import (
 )
 
 // definitions is the resource of custom resource definitions.
-var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	Resource: "customresourcedefinitions"}
 
 const (
 	// quietAwait is how long a resource may be missing before that is logged: users often apply a definition
@@ -68,7 +69,9 @@ func (r *reflector[T]) definitionAppears(ctx context.Context, longest time.Durat
 		if err != nil {
 			return ctx.Err() != nil
 		}
-		if slices.ContainsFunc(events, func(e client.Event) bool { return e.Type == watch.Added || e.Type == watch.Modified }) {
+		if slices.ContainsFunc(events, func(e client.Event) bool {
+			return e.Type == watch.Added || e.Type == watch.Modified
+		}) {
 			r.backoff.reset()
 			return true
 		}

@@ -137,7 +137,8 @@ func TestOfVeryManyThatCameAndWentTheUIDsAreTold(t *testing.T) {
 		next, states := 0, 0
 		for u := b.take(); u != nil; u = b.take() {
 			for _, s := range u.vanished {
-				if want := fmt.Sprint(name(next), " u-", next, " ", next+1); fmt.Sprint(s.key.Name, " ", s.uid(), " ", s.revision) != want {
+				if want := fmt.Sprint(name(next), " u-", next, " ", next+1); fmt.Sprint(s.key.Name, " ", s.uid(), " ",
+					s.revision) != want {
 					t.Fatalf("%s: told of %s %s %d, want %s", what, s.key, s.uid(), s.revision, want)
 				}
 				if _, err := s.read(); err == nil {
@@ -147,7 +148,8 @@ func TestOfVeryManyThatCameAndWentTheUIDsAreTold(t *testing.T) {
 			}
 		}
 		if next != 100_000 || states != mostVanished || b.vanished != 0 || b.lost != 0 {
-			t.Errorf("%s: told of %d, %d with their states; %d are left, %d lost", what, next, states, b.vanished, b.lost)
+			t.Errorf("%s: told of %d, %d with their states; %d are left, %d lost", what, next, states, b.vanished,
+				b.lost)
 		}
 	}
 }
@@ -228,7 +230,8 @@ func TestBacklogAlwaysLeadsToTheTruth(t *testing.T) {
 			listen(u)
 		}
 		if !maps.Equal(truth, belief) {
-			t.Fatalf("seed %d: the handler believes in %v, true is %v", seed, slices.Collect(maps.Keys(belief)), slices.Collect(maps.Keys(truth)))
+			t.Fatalf("seed %d: the handler believes in %v, true is %v", seed, slices.Collect(maps.Keys(belief)),
+				slices.Collect(maps.Keys(truth)))
 		}
 	}
 }

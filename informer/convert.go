@@ -70,7 +70,8 @@ func (c *converter[T]) has(o *object.Object) bool {
 // metadataOf decodes only the metadata of an object.
 func metadataOf(o *object.Object) (*metav1.PartialObjectMetadata, error) {
 	stored := o.Stored()
-	obj := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: stored.Form.APIVersion, Kind: stored.Kind()}}
+	obj := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: stored.Form.APIVersion,
+		Kind: stored.Kind()}}
 	read := obj.ObjectMeta.Unmarshal
 	if stored.Form.Format == object.JSON {
 		read = func(data []byte) error { return kjson.UnmarshalCaseSensitivePreserveInts(data, &obj.ObjectMeta) }

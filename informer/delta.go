@@ -163,7 +163,8 @@ func (f *deltaFIFO[T]) put(d delta[T]) {
 		f.order = append(f.order, p)
 	}
 	if n := len(p.deltas); n > 0 && d.Type == Replaced {
-		if last := p.deltas[n-1]; last.Type != Deleted && last.state.uid() != d.state.uid() { // another object took over the name
+		// another object took over the name
+		if last := p.deltas[n-1]; last.Type != Deleted && last.state.uid() != d.state.uid() {
 			f.put(delta[T]{Type: Deleted, state: last.state, unknown: true})
 		}
 	}
@@ -198,7 +199,8 @@ func (f *deltaFIFO[T]) vanish(p *pending[T], d delta[T]) {
 	if !f.lost {
 		f.lost = true
 		f.cached.log.Error("so many objects came and went before the cache took them in that no handler hears of some of them:"+
-			" what waits for their deletion, as a client that reads its writes does, must be begun anew", "waiting", f.vanished)
+			" what waits for their deletion, as a client that reads its writes does, must be begun anew", "waiting",
+			f.vanished)
 	}
 }
 

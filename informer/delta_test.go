@@ -90,20 +90,29 @@ func TestDeltaFIFO(t *testing.T) {
 		{"keys keep the order in which they first came", "+b1 +a2 ~b3 pop", []string{"b Added@3", "a Added@2"}},
 		{"a burst is one delta with the newest state", "+a1 pop ~a2 ~a3 ~a4 pop", []string{"a Added@1", "a Updated@4"}},
 		{"a deletion is never left out", "+a1 -a2 +a3 ~a4 pop", []string{"a Added@1 Deleted@2 Added@4"}},
-		{"what comes and goes behind a deletion is told", "+a1 -a2 +a3 -a4 pop", []string{"a Added@1 Deleted@2 Added@3 Deleted@4"}},
+		{"what comes and goes behind a deletion is told", "+a1 -a2 +a3 -a4 pop",
+			[]string{"a Added@1 Deleted@2 Added@3 Deleted@4"}},
 		{"a doubled deletion is one", "+a1 pop -a2 -a2 pop", []string{"a Added@1", "a Deleted@2"}},
 		{"what comes late is dropped", "+a3 ~a2 pop ~a5 -a4 pop", []string{"a Added@3", "a Updated@5"}},
-		{"a late update does not bring a deleted object back", "+a1 pop -a3 ~a2 pop", []string{"a Added@1", "a Deleted@3"}},
+		{"a late update does not bring a deleted object back", "+a1 pop -a3 ~a2 pop",
+			[]string{"a Added@1", "a Deleted@3"}},
 		{"the end of the first list is told once", "=a1,b2 ~a3 +c4 pop = pop", []string{
 			"a Updated@3", "b Replaced@2", "listed", "c Added@4", "a Deleted@3?", "b Deleted@2?", "c Deleted@4?"}},
 		{"an empty first list is a list", "= pop", []string{"listed"}},
-		{"a list deletes what it does not have", "=a1,b1 pop =b2 pop", []string{"a Replaced@1", "b Replaced@1", "listed", "b Replaced@2", "a Deleted@1?"}},
-		{"a list deletes what is still waiting", "+a1 =b2 pop", []string{"a Added@1 Deleted@1?", "b Replaced@2", "listed"}},
-		{"a list is right even at a lower revision", "+a9 pop ~a10 =a2 pop", []string{"a Added@9", "a Replaced@2", "listed"}},
-		{"a seen deletion is better than a concluded one", "=a1 pop = -a5 pop", []string{"a Replaced@1", "listed", "a Deleted@5"}},
-		{"resync puts in what is cached", "+b1 +a1 pop sync pop", []string{"b Added@1", "a Added@1", "a Sync@1", "b Sync@1"}},
-		{"resync leaves alone what comes anyway", "+a1 +b1 pop ~a2 sync pop", []string{"a Added@1", "b Added@1", "a Updated@2", "b Sync@1"}},
-		{"a sync that was overtaken by a change is the change", "+a1 pop sync ~a2 pop", []string{"a Added@1", "a Updated@2"}},
+		{"a list deletes what it does not have", "=a1,b1 pop =b2 pop",
+			[]string{"a Replaced@1", "b Replaced@1", "listed", "b Replaced@2", "a Deleted@1?"}},
+		{"a list deletes what is still waiting", "+a1 =b2 pop",
+			[]string{"a Added@1 Deleted@1?", "b Replaced@2", "listed"}},
+		{"a list is right even at a lower revision", "+a9 pop ~a10 =a2 pop",
+			[]string{"a Added@9", "a Replaced@2", "listed"}},
+		{"a seen deletion is better than a concluded one", "=a1 pop = -a5 pop",
+			[]string{"a Replaced@1", "listed", "a Deleted@5"}},
+		{"resync puts in what is cached", "+b1 +a1 pop sync pop",
+			[]string{"b Added@1", "a Added@1", "a Sync@1", "b Sync@1"}},
+		{"resync leaves alone what comes anyway", "+a1 +b1 pop ~a2 sync pop",
+			[]string{"a Added@1", "b Added@1", "a Updated@2", "b Sync@1"}},
+		{"a sync that was overtaken by a change is the change", "+a1 pop sync ~a2 pop",
+			[]string{"a Added@1", "a Updated@2"}},
 	} {
 		if got := script(t, test.script); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %s\ngot  %q\nwant %q", test.name, test.script, got, test.want)
@@ -167,7 +176,8 @@ func gone(times int, log *slog.Logger) []delta[*corev1.ConfigMap] {
 	f := newDeltaFIFO(newIndexer[*corev1.ConfigMap](nil, log))
 	for n := range times {
 		uid := fmt.Sprint("u-", n)
-		f.add([]delta[*corev1.ConfigMap]{{Type: Added, state: named(uid, 2*n+1)}, {Type: Deleted, state: named(uid, 2*n+2)}}, 0)
+		f.add([]delta[*corev1.ConfigMap]{{Type: Added, state: named(uid, 2*n+1)},
+			{Type: Deleted, state: named(uid, 2*n+2)}}, 0)
 	}
 	batch, _ := f.take()
 	return batch[0].deltas
@@ -184,7 +194,8 @@ func TestWhatComesAndGoesForEverLeavesTracesAndFewStates(t *testing.T) {
 		if d.Type != Deleted {
 			continue
 		}
-		if uid := fmt.Sprint("u-", next); string(d.state.uid()) != uid || d.state.revision != object.Revision(2*next+2) {
+		if uid := fmt.Sprint("u-", next); string(d.state.uid()) != uid ||
+			d.state.revision != object.Revision(2*next+2) {
 			t.Fatalf("the end of %s at %d is told, want that of %s", d.state.uid(), d.state.revision, uid)
 		}
 		next++

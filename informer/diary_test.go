@@ -64,7 +64,8 @@ func (d *diary) expect(t *testing.T, want ...string) {
 }
 
 // inBubble runs an informer of a plane with a diary, in virtual time, and stops it when f returns.
-func inBubble(t *testing.T, p func() *plane, o func() options, f func(*plane, *informer.Informer[*corev1.ConfigMap], *diary)) {
+func inBubble(t *testing.T, p func() *plane, o func() options,
+	f func(*plane, *informer.Informer[*corev1.ConfigMap], *diary)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		plane := p()

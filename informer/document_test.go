@@ -38,7 +38,8 @@ func TestTheDocumentHasAWordForEachTerm(t *testing.T) {
 			t.Errorf("%s says nothing of %s", page, term)
 		}
 	}
-	for _, term := range []string{"token bucket", "fast-slow", "max-of", "control loop", "informer map", "Super Version"} {
+	for _, term := range []string{"token bucket", "fast-slow", "max-of", "control loop", "informer map",
+		"Super Version"} {
 		if !strings.Contains(text, term) {
 			t.Errorf("%s says nothing of a %s", page, term)
 		}

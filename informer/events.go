@@ -20,7 +20,8 @@ func (r *reflector[T]) take(events []client.Event) error {
 			r.reader.passOver(event.Err)
 			lost = fmt.Errorf("%w: %w", client.ErrUnreadable, event.Err)
 		case r.sequence.admits(keyOf(event.Object), event.Revision, event.Type == watch.Deleted):
-			changes = append(changes, delta[T]{Type: deltaType(event.Type), state: r.reader.state(event.Codec, event.Object)})
+			changes = append(changes,
+				delta[T]{Type: deltaType(event.Type), state: r.reader.state(event.Codec, event.Object)})
 		}
 	}
 	r.fifo.add(changes, r.sequence.last)

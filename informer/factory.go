@@ -93,7 +93,8 @@ type runner interface {
 
 // NewFactory returns a factory of informers that read from source.
 func NewFactory(source client.Source, options FactoryOptions) *Factory {
-	return &Factory{source: source, options: options, informers: map[identity]runner{}, ends: map[identity]context.CancelFunc{}}
+	return &Factory{source: source, options: options, informers: map[identity]runner{},
+		ends: map[identity]context.CancelFunc{}}
 }
 
 // For returns the shared informer of the objects of a resource as T, creating it if needed. At most one scope

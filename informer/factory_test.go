@@ -20,7 +20,8 @@ import (
 )
 
 // inFactory runs a factory of a plane's informers in virtual time until f returns.
-func inFactory(t *testing.T, options informer.FactoryOptions, f func(t *testing.T, p *plane, factory *informer.Factory)) {
+func inFactory(t *testing.T, options informer.FactoryOptions,
+	f func(t *testing.T, p *plane, factory *informer.Factory)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlane()
@@ -83,7 +84,8 @@ func TestDroppedInformerEnds(t *testing.T) {
 		after := informer.For[*corev1.ConfigMap](f, configmaps)
 		<-after.Synced()
 		synctest.Wait()
-		if got := names(before.Indexer().List()) + " " + names(other.Indexer().List()) + " " + names(after.Indexer().List()); got != "a a,b a,b" {
+		if got := names(before.Indexer().List()) + " " + names(other.Indexer().List()) + " " +
+			names(after.Indexer().List()); got != "a a,b a,b" {
 			t.Errorf("the dropped one, another and the next show %s", got)
 		}
 	})
@@ -132,7 +134,8 @@ func TestInformerOfAResourceThatDoesNotExistYetStartsWhenItDoes(t *testing.T) {
 		maps := informer.For[*corev1.ConfigMap](f, configmaps)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if !strings.Contains(log.String(), "nothing serves this resource yet") || !strings.Contains(log.String(), "resource=configmaps") {
+		if !strings.Contains(log.String(), "nothing serves this resource yet") ||
+			!strings.Contains(log.String(), "resource=configmaps") {
 			t.Errorf("logged:\n%s", &log)
 		}
 		p.set(func(p *plane) { p.missing = false })
@@ -159,7 +162,8 @@ func TestFactoryWaitsForAWriteInEveryCacheThatShouldShowIt(t *testing.T) {
 		}
 		p.put("a", "2")
 		key := informer.Key{Namespace: "ns", Name: "a"}
-		if err := f.Shows(t.Context(), client.Write{Resource: configmaps, Namespace: "ns", Name: "a", Revision: p.revision}); err != nil {
+		if err := f.Shows(t.Context(), client.Write{Resource: configmaps, Namespace: "ns", Name: "a",
+			Revision: p.revision}); err != nil {
 			t.Fatal(err)
 		}
 		_, first := typed.Indexer().Get(key)
@@ -210,7 +214,8 @@ func TestFactoryTransformsObjectsOfAllTypes(t *testing.T) {
 		if err := f.WaitForSync(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for _, objects := range [][]client.Object{asObjects(typed.Indexer().List()), asObjects(untyped.Indexer().List())} {
+		for _, objects := range [][]client.Object{asObjects(typed.Indexer().List()),
+			asObjects(untyped.Indexer().List())} {
 			if len(objects) != 1 || len(objects[0].GetOwnerReferences()) != 0 {
 				t.Errorf("the cache has %v", objects)
 			}
@@ -237,17 +242,20 @@ func TestMetricsSayHowInformersAndHandlersAre(t *testing.T) {
 			p.put(name, "1")
 		}
 		synctest.Wait()
-		waiting, told := "informer_handler_waiting_objects handler=the gate", "informer_handler_notices_total handler=the gate"
+		waiting, told := "informer_handler_waiting_objects handler=the gate",
+			"informer_handler_notices_total handler=the gate"
 		rest := " resource=configmaps scope=* type=*v1.ConfigMap version=v1"
 		got := gathered(t, f)
 		// Told of the end of the list, and standing still at the first object.
-		if got[waiting+rest] != 2 || got[told+rest] != 2 || got["informer_objects"+rest] != 3 || got["informer_synced"+rest] != 1 ||
+		if got[waiting+rest] != 2 || got[told+rest] != 2 || got["informer_objects"+rest] != 3 ||
+			got["informer_synced"+rest] != 1 ||
 			got["informer_store_resource_version"+rest] != float64(p.revision) {
 			t.Errorf("got %v", got)
 		}
 		close(g.open)
 		synctest.Wait()
-		if got := gathered(t, f); got[waiting+rest] != 0 || got[told+rest] != 4 || got["informer_handler_panics_total handler=the gate"+rest] != 0 {
+		if got := gathered(t, f); got[waiting+rest] != 0 || got[told+rest] != 4 ||
+			got["informer_handler_panics_total handler=the gate"+rest] != 0 {
 			t.Errorf("got %v", got)
 		}
 	})

@@ -52,7 +52,8 @@ func statusAnswer(status int, header ...string) *http.Response {
 	for i := 0; i+1 < len(header); i += 2 {
 		h.Set(header[i], header[i+1])
 	}
-	body := `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"injected","code":` + strconv.Itoa(status) + `}`
+	body := `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"injected","code":` +
+		strconv.Itoa(status) + `}`
 	if status == http.StatusGone {
 		body = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"injected","reason":"Expired","code":410}`
 	}
@@ -61,15 +62,22 @@ func statusAnswer(status int, header ...string) *http.Response {
 
 // connectionFaults are all that can go wrong between an informer and its server.
 var connectionFaults = map[string]fault{
-	"the connection breaks":      {stream: cut},
-	"the server ends the watch":  {stream: func([]byte, <-chan struct{}) ([]byte, error) { return nil, io.EOF }},
-	"half a frame":               {stream: func(frame []byte, _ <-chan struct{}) ([]byte, error) { return frame[:len(frame)/2], io.EOF }},
-	"half a frame, then silence": {stream: func(frame []byte, cut <-chan struct{}) ([]byte, error) { return frame[:len(frame)/2], silent(cut) }},
-	"silence":                    {stream: func(_ []byte, cut <-chan struct{}) ([]byte, error) { return nil, silent(cut) }},
-	"no JSON, no protobuf":       {stream: func([]byte, <-chan struct{}) ([]byte, error) { return []byte("<html>proxy error</html>"), io.EOF }},
+	"the connection breaks":     {stream: cut},
+	"the server ends the watch": {stream: func([]byte, <-chan struct{}) ([]byte, error) { return nil, io.EOF }},
+	"half a frame": {stream: func(frame []byte, _ <-chan struct{}) ([]byte, error) {
+		return frame[:len(frame)/2], io.EOF
+	}},
+	"half a frame, then silence": {stream: func(frame []byte, cut <-chan struct{}) ([]byte, error) {
+		return frame[:len(frame)/2], silent(cut)
+	}},
+	"silence": {stream: func(_ []byte, cut <-chan struct{}) ([]byte, error) { return nil, silent(cut) }},
+	"no JSON, no protobuf": {stream: func([]byte, <-chan struct{}) ([]byte, error) {
+		return []byte("<html>proxy error</html>"), io.EOF
+	}},
 	"an object without a name": {stream: func(frame []byte, _ <-chan struct{}) ([]byte, error) {
 		if frame[0] == 0 {
-			return bytes.Replace(frame, []byte{'\n', 1}, []byte{'Z', 1}, 1), nil // the field of the name gets another number
+			// the field of the name gets another number
+			return bytes.Replace(frame, []byte{'\n', 1}, []byte{'Z', 1}, 1), nil
 		}
 		return bytes.Replace(frame, []byte(`"name":`), []byte(`"mane":`), 1), nil
 	}},
@@ -114,7 +122,8 @@ func halfList(end error) fault {
 				return nil, end
 			}}
 			body.pending = []byte(`{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[{"metadata":`)
-			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: body}
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+				Body: body}
 		}
 		return nil
 	}}

@@ -53,7 +53,8 @@ func TestWhatWaitsForAHandlerThatBlocksIsBoundedByTheObjects(t *testing.T) {
 		p.put("first", "again")
 		other.read()
 		close(g.open)
-		g.expect(t, "add first=1 initial=false", "add changing=999 initial=false", "delete first=1 unknown=false", "add first=again initial=false")
+		g.expect(t, "add first=1 initial=false", "add changing=999 initial=false", "delete first=1 unknown=false",
+			"add first=again initial=false")
 	})
 }
 
@@ -80,7 +81,8 @@ func TestHandlerThatNeverReturnsIsNamedAndHoldsNothingUp(t *testing.T) {
 		<-g.inside
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if n := strings.Count(log.String(), `msg="a handler has not returned`); n != 1 || !strings.Contains(log.String(), `handler="the gate" object=ns/a`) {
+		if n := strings.Count(log.String(), `msg="a handler has not returned`); n != 1 ||
+			!strings.Contains(log.String(), `handler="the gate" object=ns/a`) {
 			t.Errorf("reported %d times:\n%s", n, log)
 		}
 		blocked.Remove()
@@ -115,7 +117,8 @@ func TestHandlerThatPanicsLosesThatCallAndNothingElse(t *testing.T) {
 		p.put("good", "1")
 		told.expect(t, "add good=1 initial=false")
 		other.expect(t, "add bad=1 initial=false", "add good=1 initial=false")
-		for _, part := range []string{"a handler panicked", "I do not like it", "object=ns/bad", "call=OnAdd", "TestHandlerThatPanics", "handler_test.go"} {
+		for _, part := range []string{"a handler panicked", "I do not like it", "object=ns/bad", "call=OnAdd",
+			"TestHandlerThatPanics", "handler_test.go"} {
 			if !strings.Contains(log.String(), part) {
 				t.Errorf("the log does not say %q:\n%s", part, log)
 			}
@@ -222,7 +225,8 @@ func TestWaitingForAWriteThatTheCacheNeverShowsEndsWithItsContext(t *testing.T) 
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		err := i.Reached(ctx, informer.Key{Namespace: "ns", Name: "a"}, p.revision+7)
-		want := fmt.Sprintf("the cache of configmaps does not show ns/a at revision %d yet: context deadline exceeded", p.revision+7)
+		want := fmt.Sprintf("the cache of configmaps does not show ns/a at revision %d yet: context deadline exceeded",
+			p.revision+7)
 		if err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}

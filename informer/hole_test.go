@@ -109,14 +109,15 @@ func life[T client.Object](t *testing.T, config *rest.Config, f *faulty, source 
 	running.Wait()
 }
 
-// change makes changes, a letter for the object and a digit for its value each; a minus deletes. Some time passes between
-// them, so that each is an event of its own.
+// change makes changes, a letter for the object and a digit for its value each; a minus deletes. Some time passes
+// between them, so that each is an event of its own.
 func change(t *testing.T, maps typedcorev1.ConfigMapInterface, run, changes string) {
 	t.Helper()
 	full := func(letter string) string { return letter + "-" + run }
 	for _, step := range strings.Fields(changes) {
 		name, value := step[:1], step[1:]
-		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: full(name), Labels: map[string]string{"run": run}}, Data: map[string]string{"v": value}}
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: full(name), Labels: map[string]string{"run": run}},
+			Data: map[string]string{"v": value}}
 		var err error
 		switch {
 		case name == "-":
@@ -148,7 +149,8 @@ func (f *fold[T]) OnAdd(obj T, _ bool) {
 
 func (f *fold[T]) OnUpdate(old, new T) {
 	if f.objects[old.GetName()] != old.GetResourceVersion() {
-		f.t.Errorf("%s was changed from %s, but had been at %s", old.GetName(), old.GetResourceVersion(), f.objects[old.GetName()])
+		f.t.Errorf("%s was changed from %s, but had been at %s", old.GetName(), old.GetResourceVersion(),
+			f.objects[old.GetName()])
 	}
 	f.objects[new.GetName()] = new.GetResourceVersion()
 }

@@ -10,8 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Readers see whole states while a writer changes them: what an index finds has the value, an object that never goes is there
-// each time, and a list holds each object once. Indexes are added meanwhile. With -race it shows that nothing is torn.
+// Readers see whole states while a writer changes them: what an index finds has the value, an object that never goes is
+// there each time, and a list holds each object once. Indexes are added meanwhile. With -race it shows that nothing is
+// torn.
 func TestReadersSeeWholeStatesWhileTheCacheChanges(t *testing.T) {
 	t.Parallel()
 	const objects, changes = 50, 3_000

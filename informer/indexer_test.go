@@ -178,11 +178,13 @@ func TestReadyIndexesFindByTheHead(t *testing.T) {
 		index, value string
 		want         int
 	}{
-		{"owner", "one", 1}, {"owner", "two", 1}, {"owner", "", 0}, {"app", "web", 1}, {"app", "", 0}, {"home", "ns", 2},
+		{"owner", "one", 1}, {"owner", "two", 1}, {"owner", "", 0}, {"app", "web", 1}, {"app", "", 0},
+		{"home", "ns", 2},
 		{"node", "n1", 1}, {"node", "", 1}, {"namespace", "ns", 2},
 	} {
 		if got, err := x.ByIndex(query.index, query.value); err != nil || len(got) != query.want {
-			t.Errorf("index %s has %d objects under %q (%v), want %d", query.index, len(got), query.value, err, query.want)
+			t.Errorf("index %s has %d objects under %q (%v), want %d", query.index, len(got), query.value, err,
+				query.want)
 		}
 	}
 }

@@ -129,8 +129,10 @@ func New[T client.Object](source client.Source, resource schema.GroupVersionReso
 		source:   source,
 		resource: resource,
 		options: client.Options{
-			Namespace: options.Namespace, Labels: options.Labels, Fields: options.Fields, Uninitialized: options.Uninitialized,
-			MetadataOnly: onlyMetadata[T](), Protobuf: options.Decode == nil && client.ReadsProtobuf[T](), New: newObject(options),
+			Namespace: options.Namespace, Labels: options.Labels, Fields: options.Fields,
+			Uninitialized: options.Uninitialized,
+			MetadataOnly:  onlyMetadata[T](), Protobuf: options.Decode == nil && client.ReadsProtobuf[T](),
+			New: newObject(options),
 		},
 		relist: options.Relist,
 		fifo:   i.fifo,
@@ -143,7 +145,8 @@ func New[T client.Object](source client.Source, resource schema.GroupVersionReso
 // needs the encoded objects. Objects that the source decodes share equal parts, so an informer with a
 // Transform or Mutations cannot use them.
 func newObject[T client.Object](options Options[T]) func() client.Object {
-	if options.Lazy || options.Decode != nil || options.Transform != nil || options.Mutations != nil || !client.ReadsProtobuf[T]() {
+	if options.Lazy || options.Decode != nil || options.Transform != nil || options.Mutations != nil ||
+		!client.ReadsProtobuf[T]() {
 		return nil
 	}
 	t := reflect.TypeFor[T]().Elem()

@@ -227,7 +227,8 @@ func (l *listener[T]) call(method string, s *state[T], call func(), objects ...c
 			reason = "it called runtime.Goexit, as t.FailNow does, which only a test's own goroutine may call"
 		}
 		l.panicked()
-		l.log.Error("a handler panicked: this call is lost to it, and nothing else", "call", method, "object", s.key.String(),
+		l.log.Error("a handler panicked: this call is lost to it, and nothing else", "call", method, "object",
+			s.key.String(),
 			"revision", s.revision, "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
 	}()
 	l.detect.during(l.name, call, objects...)

@@ -13,7 +13,8 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// A handler hears of each object what it can hear, in order: an addition first, once, and a deletion only of what was added.
+// A handler hears of each object what it can hear, in order: an addition first, once, and a deletion only of what was
+// added.
 func TestHandlersOfALazyInformerKeepTheirOrderOverWhatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	inBubble(t, newPlane, lazily, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
@@ -70,7 +71,8 @@ func TestHandlerThatEndsItsGoroutineLosesThatCallAndNothingElse(t *testing.T) {
 		close(g.open)
 		p.put("last", "1")
 		told.expect(t, "add bad=2 initial=false", "add last=1 initial=false")
-		if n := strings.Count(log.String(), "runtime.Goexit, as t.FailNow"); n != 3 || !strings.Contains(log.String(), "call=OnDelete object=ns/bad") {
+		if n := strings.Count(log.String(), "runtime.Goexit, as t.FailNow"); n != 3 ||
+			!strings.Contains(log.String(), "call=OnDelete object=ns/bad") {
 			t.Errorf("it was reported %d times:\n%s", n, log)
 		}
 	})
@@ -96,7 +98,8 @@ func TestOnlyHandlersThatDoNotReturnAreReportedAtTheEnd(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		<-ended
-		if n := strings.Count(log.String(), "its goroutine is left to it"); n != 1 || !strings.Contains(log.String(), `handler="the gate"`) {
+		if n := strings.Count(log.String(), "its goroutine is left to it"); n != 1 ||
+			!strings.Contains(log.String(), `handler="the gate"`) {
 			t.Errorf("%d handlers are reported:\n%s", n, log)
 		}
 		close(g.open)

@@ -26,7 +26,8 @@ func (m *merging) OnMerged(old, new *corev1.ConfigMap) {
 	m.write("merged %s=%s->%s", new.Name, old.Data["value"], new.Data["value"])
 }
 
-// An object that is changed and changed back while the handler, the cache or the reflector is behind has not stayed as it was.
+// An object that is changed and changed back while the handler, the cache or the reflector is behind has not stayed as
+// it was.
 func TestUpdatesThatMayStandForSeveralAreTold(t *testing.T) {
 	t.Parallel()
 	var goOn chan struct{} // made in the bubble

@@ -19,7 +19,8 @@ import (
 var (
 	pods        = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"}
 )
 
 // In the server's process an informer reads an object's metadata from the stored object without decoding the
@@ -37,13 +38,16 @@ func TestMetadataIsReadWhereItStands(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, lazy := range []bool{false, true} {
-		f := informer.NewFactory(plane.Source(), informer.FactoryOptions{Lazy: lazy, Mutations: informer.DetectMutations(t)})
+		f := informer.NewFactory(plane.Source(),
+			informer.FactoryOptions{Lazy: lazy, Mutations: informer.DetectMutations(t)})
 		stop := run(f)
-		for resource, kind := range map[schema.GroupVersionResource]string{pods: "Pod", deployments: "Deployment", definitions: "CustomResourceDefinition"} {
+		for resource, kind := range map[schema.GroupVersionResource]string{pods: "Pod", deployments: "Deployment",
+			definitions: "CustomResourceDefinition"} {
 			heads := informer.For[*metav1.PartialObjectMetadata](f, resource)
 			<-heads.Synced()
 			for _, got := range heads.Indexer().List() {
-				want, err := client.Of[*metav1.PartialObjectMetadata](c, resource).Get(t.Context(), got.Namespace, got.Name)
+				want, err := client.Of[*metav1.PartialObjectMetadata](c, resource).Get(t.Context(), got.Namespace,
+					got.Name)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -64,10 +68,13 @@ func makeSome(t *testing.T, plane *bowline.Plane) {
 	t.Helper()
 	config := plane.RESTConfig()
 	config.ContentType = "application/vnd.kubernetes.protobuf"
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: map[string]string{"a": "b"}, Finalizers: []string{"example.com/f"}}}
-	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "u", Controller: new(true)}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: map[string]string{"a": "b"},
+		Finalizers: []string{"example.com/f"}}}
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "u",
+		Controller: new(true)}}
 	pod.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
-	if _, err := kubernetes.NewForConfigOrDie(config).CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+	if _, err := kubernetes.NewForConfigOrDie(config).CoreV1().Pods("default").Create(t.Context(), pod,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for resource, text := range map[schema.GroupVersionResource]string{

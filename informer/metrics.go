@@ -46,20 +46,26 @@ var (
 	ofInformer = []string{"resource", "version", "type", "scope"}
 	ofHandler  = append(ofInformer[:len(ofInformer):len(ofInformer)], "handler")
 
-	objectsMetric    = prometheus.NewDesc("informer_objects", "Objects in the cache.", ofInformer, nil)
-	revisionMetric   = prometheus.NewDesc("informer_store_resource_version", "Up to which revision the cache follows the server.", ofInformer, nil)
+	objectsMetric  = prometheus.NewDesc("informer_objects", "Objects in the cache.", ofInformer, nil)
+	revisionMetric = prometheus.NewDesc("informer_store_resource_version",
+		"Up to which revision the cache follows the server.", ofInformer, nil)
 	syncedMetric     = prometheus.NewDesc("informer_synced", "1 when the cache has been filled.", ofInformer, nil)
-	unreadableMetric = prometheus.NewDesc("informer_unreadable_objects_total", "Objects that could not be read.", ofInformer, nil)
-	waitingMetric    = prometheus.NewDesc("informer_handler_waiting_objects", "Objects that the handler is behind with.", ofHandler, nil)
-	callsMetric      = prometheus.NewDesc("informer_handler_notices_total", "What the handler was told, by object.", ofHandler, nil)
-	panicsMetric     = prometheus.NewDesc("informer_handler_panics_total", "Calls of the handler that panicked.", ofHandler, nil)
+	unreadableMetric = prometheus.NewDesc("informer_unreadable_objects_total", "Objects that could not be read.",
+		ofInformer, nil)
+	waitingMetric = prometheus.NewDesc("informer_handler_waiting_objects", "Objects that the handler is behind with.",
+		ofHandler, nil)
+	callsMetric = prometheus.NewDesc("informer_handler_notices_total", "What the handler was told, by object.",
+		ofHandler, nil)
+	panicsMetric = prometheus.NewDesc("informer_handler_panics_total", "Calls of the handler that panicked.", ofHandler,
+		nil)
 )
 
 var _ prometheus.Collector = (*Factory)(nil)
 
 // Describe implements prometheus.Collector.
 func (f *Factory) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{objectsMetric, revisionMetric, syncedMetric, unreadableMetric, waitingMetric, callsMetric, panicsMetric} {
+	for _, d := range []*prometheus.Desc{objectsMetric, revisionMetric, syncedMetric, unreadableMetric, waitingMetric,
+		callsMetric, panicsMetric} {
 		to <- d
 	}
 }

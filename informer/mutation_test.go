@@ -45,17 +45,18 @@ func TestMutationOfACachedObjectIsDetected(t *testing.T) {
 	} {
 		for _, lazy := range []bool{false, true} {
 			r := &recorder{}
-			inBubble(t, newPlane, detecting(r, lazy), func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
-				p.put("a", "1")
-				p.put("innocent", "1")
-				synctest.Wait()
-				obj, _ := i.Indexer().Get(informer.Key{Namespace: "ns", Name: "a"})
-				obj.Data["value"] = "mine"
-				obj.Labels = nil
-				test.touch(p)
-				synctest.Wait()
-				r.cleanup()
-			})
+			inBubble(t, newPlane, detecting(r, lazy),
+				func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+					p.put("a", "1")
+					p.put("innocent", "1")
+					synctest.Wait()
+					obj, _ := i.Indexer().Get(informer.Key{Namespace: "ns", Name: "a"})
+					obj.Data["value"] = "mine"
+					obj.Labels = nil
+					test.touch(p)
+					synctest.Wait()
+					r.cleanup()
+				})
 			want := "the cached *v1.ConfigMap ns/a was changed; objects from a cache are shared, copy them first:\n" +
 				`data.value: "1" is now "mine"` + "\n" + `metadata.labels: {"value":"1"} is now nothing`
 			if len(r.failures) != 1 || r.failures[0] != want {
@@ -88,8 +89,10 @@ func TestMutationByAHandlerNamesTheHandler(t *testing.T) {
 		if len(r.failures) != 2 {
 			t.Fatalf("lazy %t: got %q", lazy, r.failures)
 		}
-		for n, change := range []string{`metadata.ownerReferences[0].name: "" is now "me"`, `data.seen: nothing is now "yes"`} {
-			if !strings.Contains(r.failures[n], "ns/a was changed by the handler the scribbler;") || !strings.HasSuffix(r.failures[n], ":\n"+change) {
+		for n, change := range []string{`metadata.ownerReferences[0].name: "" is now "me"`,
+			`data.seen: nothing is now "yes"`} {
+			if !strings.Contains(r.failures[n], "ns/a was changed by the handler the scribbler;") ||
+				!strings.HasSuffix(r.failures[n], ":\n"+change) {
 				t.Errorf("lazy %t: got %q, want %s", lazy, r.failures[n], change)
 			}
 		}

@@ -91,7 +91,8 @@ func (p *plane) object(name, value string, uid types.UID) *object.Object {
 	encoded, err := p.codec.Encode(object.Form{APIVersion: "v1"}, &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "ns", Name: name, UID: uid, ResourceVersion: p.revision.String(), Labels: map[string]string{"value": value},
+			Namespace: "ns", Name: name, UID: uid, ResourceVersion: p.revision.String(),
+			Labels:          map[string]string{"value": value},
 			OwnerReferences: []metav1.OwnerReference{{UID: types.UID("owner of " + name)}},
 		},
 		Data: map[string]string{"value": value},
@@ -196,7 +197,8 @@ func (p *plane) refusal(resource schema.GroupVersionResource) error {
 	return nil
 }
 
-func (p *plane) List(_ context.Context, resource schema.GroupVersionResource, options client.Options) (client.List, error) {
+func (p *plane) List(_ context.Context, resource schema.GroupVersionResource,
+	options client.Options) (client.List, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lists++
@@ -219,7 +221,8 @@ func selected(o *object.Object, options client.Options) bool {
 		(options.Labels == nil || options.Labels.Matches(labels.Set(o.Labels)))
 }
 
-func (p *plane) Watch(_ context.Context, resource schema.GroupVersionResource, options client.Options) (client.Watch, error) {
+func (p *plane) Watch(_ context.Context, resource schema.GroupVersionResource,
+	options client.Options) (client.Watch, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.watches++

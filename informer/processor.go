@@ -32,7 +32,9 @@ func (i *Informer[T]) AddHandler(handler Handler[T]) *Registration {
 	if i.running != nil {
 		i.start(l)
 	}
-	return &Registration{synced: l.synced, remove: func() { i.removeListener(l) }, resync: func() { i.resyncListener(l) }}
+	return &Registration{synced: l.synced, remove: func() {
+		i.removeListener(l)
+	}, resync: func() { i.resyncListener(l) }}
 }
 
 // removeListener ends the notifications of a handler.

@@ -23,7 +23,8 @@ func (i *Informer[T]) Reached(ctx context.Context, key Key, revision object.Revi
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("the cache of %s does not show %s at revision %d yet: %w", i.resource.Resource, key, revision, ctx.Err())
+			return fmt.Errorf("the cache of %s does not show %s at revision %d yet: %w", i.resource.Resource, key,
+				revision, ctx.Err())
 		}
 	}
 }

@@ -30,7 +30,8 @@ type reader[T client.Object] struct {
 func newReader[T client.Object](version schema.GroupVersion, options Options[T], log *slog.Logger) *reader[T] {
 	return &reader[T]{
 		converter: converter[T]{
-			version: version, decode: options.Decode, own: options.Lazy || options.Transform != nil || options.Mutations != nil,
+			version: version, decode: options.Decode, own: options.Lazy || options.Transform != nil ||
+				options.Mutations != nil,
 		},
 		transform: options.Transform,
 		lazy:      options.Lazy,

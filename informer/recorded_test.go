@@ -20,13 +20,15 @@ import (
 	"github.com/bowline-dev/bowline/internal/inprocess"
 )
 
-// answersOf are what a real kube-apiserver answered to the GETs of a file whose path has one of these texts, in their order.
+// answersOf are what a real kube-apiserver answered to the GETs of a file whose path has one of these texts, in their
+// order.
 func answersOf(t *testing.T, file string, texts ...string) []golden.Response {
 	t.Helper()
 	var answers []golden.Response
 	for _, text := range texts {
 		steps := slices.DeleteFunc(golden.Steps(t, file), func(s golden.Step) bool {
-			return s.Method != http.MethodGet || !strings.HasSuffix(s.Path, text) || s.Headers["Accept"] != "application/json"
+			return s.Method != http.MethodGet || !strings.HasSuffix(s.Path, text) ||
+				s.Headers["Accept"] != "application/json"
 		})
 		if len(steps) == 0 {
 			t.Fatalf("%s has no GET of ...%s", file, text)
@@ -100,7 +102,8 @@ func (d *told[T]) OnAdd(obj T, initial bool) {
 }
 
 func (d *told[T]) OnUpdate(old, new T) {
-	d.lines = append(d.lines, fmt.Sprint("update ", new.GetName(), " ", old.GetResourceVersion(), " ", new.GetResourceVersion()))
+	d.lines = append(d.lines, fmt.Sprint("update ", new.GetName(), " ", old.GetResourceVersion(), " ",
+		new.GetResourceVersion()))
 }
 
 func (d *told[T]) OnDelete(obj T, unknown bool) {
@@ -108,7 +111,8 @@ func (d *told[T]) OnDelete(obj T, unknown bool) {
 }
 
 // replay runs an informer on recorded answers for a minute.
-func replay[T client.Object](t *testing.T, r *replaying, resource schema.GroupVersionResource, source func(*client.Client) client.Source, want ...string) *informer.Informer[T] {
+func replay[T client.Object](t *testing.T, r *replaying, resource schema.GroupVersionResource,
+	source func(*client.Client) client.Source, want ...string) *informer.Informer[T] {
 	t.Helper()
 	transport := inprocess.NewTransport(r)
 	defer transport.Close()
@@ -133,7 +137,8 @@ func replay[T client.Object](t *testing.T, r *replaying, resource schema.GroupVe
 func TestAListAndAWatchOfARealServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		watch := answersOf(t, "watch.json", "configmaps?watch=true&labelSelector=w&resourceVersion={{rv}}&timeoutSeconds=1")[0]
+		watch := answersOf(t, "watch.json",
+			"configmaps?watch=true&labelSelector=w&resourceVersion={{rv}}&timeoutSeconds=1")[0]
 		r := &replaying{t: t, lists: answersOf(t, "watch.json", "configmaps?labelSelector=w"), watch: watch}
 		i := replay[*corev1.ConfigMap](t, r, configmaps, client.NewSource,
 			"add w1 242 false", "update w1 242 243", "delete w1 244 false", "add w1 245 false", "delete w1 246 false")
@@ -146,7 +151,8 @@ func TestAListAndAWatchOfARealServer(t *testing.T) {
 func TestPagesOfARealServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		pages := answersOf(t, "list-and-select.json", "limit=3&labelSelector=even", "limit=3&labelSelector=even&continue={{c}}")
+		pages := answersOf(t, "list-and-select.json", "limit=3&labelSelector=even",
+			"limit=3&labelSelector=even&continue={{c}}")
 		var last unstructured.UnstructuredList // whose token is taken off, as of the page that would follow
 		if err := json.Unmarshal(pages[1].Body, &last); err != nil {
 			t.Fatal(err)
@@ -159,8 +165,10 @@ func TestPagesOfARealServer(t *testing.T) {
 		pages[1].Body = body
 		r := &replaying{t: t, lists: pages[:2], watch: golden.Response{Status: http.StatusOK}}
 		i := replay[*unstructured.Unstructured](t, r, configmaps, client.NewSource,
-			"add l0 228 true", "add l1 229 true", "add l2 230 true", "add l3 231 true", "add l4 232 true", "add l5 233 true")
-		if i.Indexer().Len() != 6 || !strings.Contains(r.queries[1], "continue=") || !strings.Contains(r.queries[2], "resourceVersion=234") {
+			"add l0 228 true", "add l1 229 true", "add l2 230 true", "add l3 231 true", "add l4 232 true",
+			"add l5 233 true")
+		if i.Indexer().Len() != 6 || !strings.Contains(r.queries[1], "continue=") ||
+			!strings.Contains(r.queries[2], "resourceVersion=234") {
 			t.Errorf("%d objects are cached; the server was asked %q", i.Indexer().Len(), r.queries)
 		}
 	})
@@ -169,7 +177,8 @@ func TestPagesOfARealServer(t *testing.T) {
 func TestAStreamedListOfARealServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := &replaying{t: t, watch: answersOf(t, "watch.json", "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")[0]}
+		r := &replaying{t: t, watch: answersOf(t, "watch.json",
+			"sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")[0]}
 		i := replay[*corev1.ConfigMap](t, r, configmaps, client.NewStreamingSource, "add w2 247 true")
 		select {
 		case <-i.Synced():
@@ -190,7 +199,8 @@ func TestADefinitionThatComesToARealServer(t *testing.T) {
 			answers[a.Status] = a
 		}
 		absent, there := answers[http.StatusNotFound], answers[http.StatusOK]
-		r := &replaying{t: t, lists: []golden.Response{absent, absent, answers[http.StatusTooManyRequests], there}, watch: golden.Response{Status: http.StatusOK}}
+		r := &replaying{t: t, lists: []golden.Response{absent, absent, answers[http.StatusTooManyRequests], there},
+			watch: golden.Response{Status: http.StatusOK}}
 		r.absent, r.nobody = "/customresourcedefinitions", absent
 		replay[*unstructured.Unstructured](t, r, networks, client.NewSource, "add example-network 297 true")
 		if len(r.lists) > 0 {

@@ -29,7 +29,8 @@ func TestSurvivesExpiredRevision(t *testing.T) {
 		pause()
 		lines := d.read()
 		slices.Sort(lines)
-		if want := []string{"add c=1 initial=false", "delete b=1 unknown=true", "update a=1->2"}; !slices.Equal(lines, want) {
+		if want := []string{"add c=1 initial=false", "delete b=1 unknown=true", "update a=1->2"}; !slices.Equal(lines,
+			want) {
 			t.Errorf("after the relist the handler was told %q, want %q", lines, want)
 		}
 	})

@@ -122,8 +122,10 @@ func (r *reflector[T]) watch(ctx context.Context, following client.Watch) error 
 		case err == io.EOF && time.Since(begun) >= goodWatch:
 			continue
 		case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
-			r.log.Debug("the watch has fallen behind what the server remembers: listing again", "revision", r.sequence.last)
-			sleep(ctx, r.backoff.next()+spread(relistSpread)) // do not list in a tight loop if the server compacts at once
+			r.log.Debug("the watch has fallen behind what the server remembers: listing again", "revision",
+				r.sequence.last)
+			// do not list in a tight loop if the server compacts at once
+			sleep(ctx, r.backoff.next()+spread(relistSpread))
 			return errRelist
 		case isFailure(err):
 			failures++
@@ -156,7 +158,8 @@ func canResume(err error) bool {
 
 // isBusy reports whether an error asks the client to retry later.
 func isBusy(err error) bool {
-	return apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
+	return apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) ||
+		apierrors.IsServerTimeout(err)
 }
 
 // isFailure reports whether an error is an internal failure of the server.

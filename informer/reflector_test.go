@@ -33,7 +33,8 @@ type listTimes struct {
 	times []time.Time
 }
 
-func (l *listTimes) List(ctx context.Context, resource schema.GroupVersionResource, options client.Options) (client.List, error) {
+func (l *listTimes) List(ctx context.Context, resource schema.GroupVersionResource,
+	options client.Options) (client.List, error) {
 	l.mu.Lock()
 	l.times = append(l.times, time.Now())
 	l.mu.Unlock()
@@ -172,7 +173,8 @@ func shipDefinition() *apiextensionsv1.CustomResourceDefinition {
 		ObjectMeta: metav1.ObjectMeta{Name: "ships.example.com"},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: "example.com", Scope: apiextensionsv1.ClusterScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "ships", Singular: "ship", Kind: "Ship", ListKind: "ShipList"},
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "ships", Singular: "ship", Kind: "Ship",
+				ListKind: "ShipList"},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &yes}},
@@ -203,7 +205,8 @@ func waitsForItsDefinition(t *testing.T, source func(*client.Client) client.Sour
 	}
 	ships := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "ships"}
 	var log bytes.Buffer
-	i := informer.New(source(c), ships, informer.Options[*unstructured.Unstructured]{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	i := informer.New(source(c), ships,
+		informer.Options[*unstructured.Unstructured]{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { i.Run(ctx) })
@@ -212,8 +215,10 @@ func waitsForItsDefinition(t *testing.T, source func(*client.Client) client.Sour
 	if said := strings.Count(log.String(), "nothing serves this resource yet"); said != 1 {
 		t.Errorf("it was said %d times that nothing serves the resource", said)
 	}
-	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	if _, err := client.Of[*apiextensionsv1.CustomResourceDefinition](c, definitions).Create(ctx, shipDefinition(), metav1.CreateOptions{}); err != nil {
+	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"}
+	if _, err := client.Of[*apiextensionsv1.CustomResourceDefinition](c, definitions).Create(ctx, shipDefinition(),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	defined := time.Now()
@@ -221,7 +226,8 @@ func waitsForItsDefinition(t *testing.T, source func(*client.Client) client.Sour
 	if took := time.Since(defined); took > time.Second {
 		t.Errorf("it started %v after the definition came", took)
 	}
-	ship := &unstructured.Unstructured{Object: map[string]any{"kind": "Ship", "apiVersion": "example.com/v1", "metadata": map[string]any{"name": "one"}}}
+	ship := &unstructured.Unstructured{Object: map[string]any{"kind": "Ship", "apiVersion": "example.com/v1",
+		"metadata": map[string]any{"name": "one"}}}
 	if _, err := client.Of[*unstructured.Unstructured](c, ships).Create(ctx, ship, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,8 @@ type headless struct {
 	name string
 }
 
-func (h *headless) List(ctx context.Context, resource schema.GroupVersionResource, options client.Options) (client.List, error) {
+func (h *headless) List(ctx context.Context, resource schema.GroupVersionResource,
+	options client.Options) (client.List, error) {
 	list, err := h.plane.List(ctx, resource, options)
 	list.Items = slices.DeleteFunc(list.Items, func(o *object.Object) bool { return o.Key.Name() == h.name })
 	if h.name != "" {
@@ -91,12 +92,14 @@ func TestWatchThatTheServerCannotGoOnWithIsListedAgain(t *testing.T) {
 				w.Header().Set("Content-Type", "application/json")
 				if r.URL.Query().Get("watch") == "" {
 					lists++
-					fmt.Fprint(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`)
+					fmt.Fprint(w,
+						`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`)
 					return
 				}
 				watches++
 				w.WriteHeader(status)
-				fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"event 6 cannot be told of","code":%d}`, status)
+				fmt.Fprintf(w,
+					`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"event 6 cannot be told of","code":%d}`, status)
 			})
 			if lists < most/2 || lists > most || watches < 5*lists {
 				t.Errorf("%d: %d lists and %d watches in an hour", status, lists, watches)
@@ -121,7 +124,8 @@ func TestBookmarkIsNotTakenForADefinition(t *testing.T) {
 				w.WriteHeader(http.StatusNotFound)
 				fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
 			case r.URL.Query().Get("watch") != "":
-				fmt.Fprintln(w, `{"type":"BOOKMARK","object":{"kind":"X","apiVersion":"v1","metadata":{"resourceVersion":"6"}}}`)
+				fmt.Fprintln(w,
+					`{"type":"BOOKMARK","object":{"kind":"X","apiVersion":"v1","metadata":{"resourceVersion":"6"}}}`)
 				w.(http.Flusher).Flush()
 				<-r.Context().Done()
 			default:

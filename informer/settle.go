@@ -18,7 +18,8 @@ func (i *Informer[T]) settle(batch []*pending[T]) {
 	listed := false
 	for _, p := range batch {
 		for n, d := range p.deltas {
-			twice := n > 0 && p.deltas[n-1].state == d.state // a deletion was inferred from a state that is pending itself
+			// a deletion was inferred from a state that is pending itself
+			twice := n > 0 && p.deltas[n-1].state == d.state
 			if d.state.late != nil && !twice && d.state.late.kept.Load() == nil {
 				undecoded = append(undecoded, d.state)
 				listed = listed || d.Type == Replaced

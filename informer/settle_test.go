@@ -23,22 +23,25 @@ func (mute) List(ctx context.Context, _ schema.GroupVersionResource, _ client.Op
 	return client.List{}, ctx.Err()
 }
 
-// handFed is an informer whose FIFO a test fills. Revisions 13 and 113 of an object cannot be read, and "b" is read as "other".
+// handFed is an informer whose FIFO a test fills. Revisions 13 and 113 of an object cannot be read, and "b" is read as
+// "other".
 type handFed struct{ *Informer[*corev1.Pod] }
 
 func newHandFed(lazy bool) handFed {
-	return handFed{New[*corev1.Pod](mute{}, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Options[*corev1.Pod]{
-		Lazy: lazy, Log: quietly(),
-		Decode: func(_ object.Codec, o *object.Object) (*corev1.Pod, error) {
-			if o.Revision%100 == 13 {
-				return nil, errors.New("unlucky")
-			}
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: o.Key.Name(), UID: o.UID, ResourceVersion: o.Revision.String()}}
-			if pod.Name == "b" {
-				pod.Name = "other"
-			}
-			return pod, nil
-		}})}
+	return handFed{New[*corev1.Pod](mute{}, schema.GroupVersionResource{Version: "v1", Resource: "pods"},
+		Options[*corev1.Pod]{
+			Lazy: lazy, Log: quietly(),
+			Decode: func(_ object.Codec, o *object.Object) (*corev1.Pod, error) {
+				if o.Revision%100 == 13 {
+					return nil, errors.New("unlucky")
+				}
+				pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: o.Key.Name(), UID: o.UID,
+					ResourceVersion: o.Revision.String()}}
+				if pod.Name == "b" {
+					pod.Name = "other"
+				}
+				return pod, nil
+			}})}
 }
 
 // state is an undecoded state of an object.
@@ -179,7 +182,8 @@ func TestRevisionThatCannotBeReadIsReached(t *testing.T) {
 	h.event(Updated, "a", "1", 21)
 	h.pop()
 	if !reached(21) || reached(22) || len(h.progress.passed) != 0 {
-		t.Errorf("of an object at 21, 21 is reached: %t, 22: %t; still counted: %v", reached(21), reached(22), h.progress.passed)
+		t.Errorf("of an object at 21, 21 is reached: %t, 22: %t; still counted: %v", reached(21), reached(22),
+			h.progress.passed)
 	}
 	h.event(Updated, "a", "1", 13)
 	h.list(30)
@@ -193,8 +197,10 @@ func TestRevisionThatCannotBeReadIsReached(t *testing.T) {
 var misreadings = map[string]happening{
 	"it is deleted": {func(h handFed) { h.event(Deleted, "a", "1", 20) }, "gone"},
 	"its end comes in a state that cannot be read": {func(h handFed) { h.event(Deleted, "a", "1", 13) }, "gone"},
-	"the deletion of an older one comes late":      {func(h handFed) { h.event(Deleted, "a", "0", 12) }, "unreadable 1"},
-	"it can be read again":                         {func(h handFed) { h.event(Updated, "a", "1", 14) }, "14"},
+	"the deletion of an older one comes late": {func(h handFed) {
+		h.event(Deleted, "a", "0", 12)
+	}, "unreadable 1"},
+	"it can be read again": {func(h handFed) { h.event(Updated, "a", "1", 14) }, "14"},
 	"deleted, and another comes that cannot be read": {func(h handFed) {
 		h.event(Deleted, "a", "1", 20)
 		h.event(Added, "a", "2", 113)
@@ -240,7 +246,8 @@ func TestWhatCannotBeReadIsKnownWhileItIsThere(t *testing.T) {
 			got = obj.ResourceVersion
 		}
 		if got != test.want || (unreadable != nil) != (len(h.indexer.unread) == 1) {
-			t.Errorf("%s: it is %s, want %s; %d are known to be unreadable", name, got, test.want, len(h.indexer.unread))
+			t.Errorf("%s: it is %s, want %s; %d are known to be unreadable", name, got, test.want,
+				len(h.indexer.unread))
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// Objects that a list over the wire brought share what is equal in them, but where somebody may change one, or wants to know who
-// did.
+// Objects that a list over the wire brought share what is equal in them, but where somebody may change one, or wants to
+// know who did.
 func TestListedObjectsShareWhatIsEqual(t *testing.T) {
 	t.Parallel()
 	plane, err := bowline.Start(t.Context(), bowline.Options{})
@@ -28,7 +28,8 @@ func TestListedObjectsShareWhatIsEqual(t *testing.T) {
 	defer plane.Close()
 	for _, name := range []string{"a", "b"} {
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"key": "value"}}
-		if _, err := kubernetes.NewForConfigOrDie(plane.RESTConfig()).CoreV1().ConfigMaps("default").Create(t.Context(), cm, metav1.CreateOptions{}); err != nil {
+		if _, err := kubernetes.NewForConfigOrDie(plane.RESTConfig()).CoreV1().ConfigMaps("default").Create(t.Context(),
+			cm, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -52,7 +53,8 @@ func TestListedObjectsShareWhatIsEqual(t *testing.T) {
 		<-i.Synced()
 		a, _ := i.Indexer().Get(informer.Key{Namespace: "default", Name: "a"})
 		b, _ := i.Indexer().Get(informer.Key{Namespace: "default", Name: "b"})
-		if shared := reflect.ValueOf(a.Data).Pointer() == reflect.ValueOf(b.Data).Pointer(); shared != test.share || b.Data["key"] != "value" {
+		if shared := reflect.ValueOf(a.Data).Pointer() == reflect.ValueOf(b.Data).Pointer(); shared != test.share ||
+			b.Data["key"] != "value" {
 			t.Errorf("%s: they share their data: %t; %v", name, shared, b.Data)
 		}
 		stop()

@@ -45,7 +45,8 @@ func (i *Informer[T]) showsWrite(ctx context.Context, w client.Write) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("the cache of %s still shows %s, which was deleted: %w", i.resource.Resource, key, ctx.Err())
+			return fmt.Errorf("the cache of %s still shows %s, which was deleted: %w", i.resource.Resource, key,
+				ctx.Err())
 		}
 	}
 }

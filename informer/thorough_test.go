@@ -30,7 +30,8 @@ func (m *mourner) OnVanish(obj *corev1.ConfigMap, finalStateUnknown bool) {
 	if finalStateUnknown {
 		m.unknown++
 	}
-	if finalStateUnknown != (len(obj.Data) == 0) || obj.Name == "" || obj.Namespace != "ns" || obj.ResourceVersion == "" {
+	if finalStateUnknown != (len(obj.Data) == 0) || obj.Name == "" || obj.Namespace != "ns" ||
+		obj.ResourceVersion == "" {
 		panic(fmt.Sprintf("unknown: %t, but told of %v", finalStateUnknown, obj))
 	}
 }

@@ -40,7 +40,8 @@ func (e *UnreadableError) Status() metav1.Status {
 	return metav1.Status{
 		Status: metav1.StatusFailure, Message: e.Error(),
 		Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError,
-		Details: &metav1.StatusDetails{Group: e.Resource.Group, Kind: e.Resource.Resource, Name: e.Key.Name, UID: e.UID},
+		Details: &metav1.StatusDetails{Group: e.Resource.Group, Kind: e.Resource.Resource, Name: e.Key.Name,
+			UID: e.UID},
 	}
 }
 

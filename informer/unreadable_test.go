@@ -124,7 +124,8 @@ func (w unread) is(name, want string) {
 	if err == nil {
 		return
 	}
-	if cached, ok := w.informer.Indexer().Get(informer.Key{Namespace: "ns", Name: name}); ok || cached != nil || obj != nil {
+	if cached, ok := w.informer.Indexer().Get(informer.Key{Namespace: "ns", Name: name}); ok || cached != nil ||
+		obj != nil {
 		w.Errorf("%s is %s, and yet there are %v and %v", name, got, cached, obj)
 	}
 }
@@ -157,7 +158,8 @@ func TestObjectWhoseTransformFindsNothingIsNotNotFound(t *testing.T) {
 	inBubble(t, newPlane, refusing, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
 		p.put("a", "1")
 		synctest.Wait()
-		if _, err := i.Lister().Get("ns", "a"); err == nil || apierrors.IsNotFound(err) || !apierrors.IsInternalError(err) {
+		if _, err := i.Lister().Get("ns", "a"); err == nil || apierrors.IsNotFound(err) ||
+			!apierrors.IsInternalError(err) {
 			t.Errorf("the lister says %v", err)
 		}
 	})

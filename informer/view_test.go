@@ -30,8 +30,10 @@ func TestTheCacheHasWhatAHandlerIsToldOf(t *testing.T) {
 			calls := 0
 			check := func(told *corev1.ConfigMap, gone bool) {
 				calls++
-				if got, ok := i.Indexer().Get(informer.KeyOf(told)); ok == gone || ok && got.ResourceVersion != told.ResourceVersion {
-					t.Errorf("lazy %t: told of %s at %s, gone %t; the cache has %v", lazy, told.Name, told.ResourceVersion, gone, got)
+				if got, ok := i.Indexer().Get(informer.KeyOf(told)); ok == gone || ok &&
+					got.ResourceVersion != told.ResourceVersion {
+					t.Errorf("lazy %t: told of %s at %s, gone %t; the cache has %v", lazy, told.Name,
+						told.ResourceVersion, gone, got)
 				}
 				if found := i.Indexer().InNamespace("ns"); (len(found) == 0) != gone {
 					t.Errorf("lazy %t: told of %s, gone %t; the index has %d", lazy, told.Name, gone, len(found))
@@ -94,7 +96,8 @@ func (n *numbered) DeepCopyObject() runtime.Object {
 	return &c
 }
 
-// A definition that does not match the Go type: the object is skipped, counted and reported with the field and the value.
+// A definition that does not match the Go type: the object is skipped, counted and reported with the field and the
+// value.
 func TestValuesThatDoNotFitTheGoTypeAreReportedAndTheRestGoesOn(t *testing.T) {
 	t.Parallel()
 	for _, lazy := range []bool{false, true} {
@@ -117,7 +120,8 @@ func TestValuesThatDoNotFitTheGoTypeAreReportedAndTheRestGoesOn(t *testing.T) {
 				t.Fatal(err)
 			}
 			var log strings.Builder
-			i := informer.New(client.NewSource(c), configmaps, informer.Options[*numbered]{Lazy: lazy, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			i := informer.New(client.NewSource(c), configmaps,
+				informer.Options[*numbered]{Lazy: lazy, Log: slog.New(slog.NewTextHandler(&log, nil))})
 			stop := run(i)
 			<-i.Synced()
 			read := i.Indexer().List()

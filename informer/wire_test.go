@@ -75,10 +75,14 @@ func TestInformerCannotTellTheWireFromTheProcess(t *testing.T) {
 		for _, source := range []client.Source{p, client.NewSource(c)} {
 			d := &diary{}
 			diaries = append(diaries, d)
-			f := informer.NewFactory(source, informer.FactoryOptions{Resync: time.Hour, Log: slog.New(slog.DiscardHandler)})
+			f := informer.NewFactory(source,
+				informer.FactoryOptions{Resync: time.Hour, Log: slog.New(slog.DiscardHandler)})
 			informer.For[*corev1.ConfigMap](f, configmaps).AddHandler(d)
-			informer.For[*unstructured.Unstructured](f, configmaps).AddHandler(informer.HandlerFuncs[*unstructured.Unstructured]{
-				Add: func(obj *unstructured.Unstructured, _ bool) { d.write("untyped %s %s", obj.GetKind(), obj.GetName()) },
+			informer.For[*unstructured.Unstructured](f,
+				configmaps).AddHandler(informer.HandlerFuncs[*unstructured.Unstructured]{
+				Add: func(obj *unstructured.Unstructured, _ bool) {
+					d.write("untyped %s %s", obj.GetKind(), obj.GetName())
+				},
 			})
 			running.Go(func() { f.Run(ctx) })
 		}

@@ -37,14 +37,16 @@ func TestObjectIsServedAsItsReadersCodecReadsIt(t *testing.T) {
 	}
 	for range 2 { // the second round must not return the other reader's cached encoding
 		for _, form := range []object.Form{asJSON, asProtobuf} {
-			if got := string(bytesOf(t, writer, o, form)); !strings.Contains(got, "resourceVersion") || strings.Contains(got, "RESOURCEVERSION") {
+			if got := string(bytesOf(t, writer, o, form)); !strings.Contains(got, "resourceVersion") ||
+				strings.Contains(got, "RESOURCEVERSION") {
 				t.Errorf("the writer's readers get %q", got)
 			}
 			if got := string(bytesOf(t, changed, o, form)); !strings.Contains(got, "RESOURCEVERSION") {
 				t.Errorf("readers by another definition get %q", got)
 			}
 		}
-		for codec, want := range map[object.Codec]string{writer: `"resourceVersion":"2"`, changed: `"RESOURCEVERSION":"2"`} {
+		for codec, want := range map[object.Codec]string{writer: `"resourceVersion":"2"`,
+			changed: `"RESOURCEVERSION":"2"`} {
 			obj, err := o.Decoded(codec)
 			if err != nil || obj.(*corev1.ConfigMap).Data["metadata"] != want {
 				t.Errorf("decoded is %v, %v", obj, err)

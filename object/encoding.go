@@ -261,7 +261,9 @@ func (e *Encoding) respliceProtobuf(digits []byte) error {
 		return spliceField(meta, metaResourceVersion, func([]byte) []byte { return digits })
 	})
 	head := len(ProtobufMagic)
-	data := append([]byte(ProtobufMagic), spliceField(e.data[head:], unknownRaw, func([]byte) []byte { return fresh })...)
+	data := append([]byte(ProtobufMagic), spliceField(e.data[head:], unknownRaw, func([]byte) []byte {
+		return fresh
+	})...)
 	var err error
 	*e, err = NewEncoding(e.Form, data)
 	return err

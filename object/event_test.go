@@ -53,7 +53,8 @@ func TestEventTypes(t *testing.T) {
 			t.Errorf("%s: the event is %q, %v", name, got, seen)
 		}
 	}
-	for want, event := range map[watch.EventType]*object.Event{watch.Added: created, watch.Modified: e, watch.Deleted: deleted} {
+	for want, event := range map[watch.EventType]*object.Event{watch.Added: created, watch.Modified: e,
+		watch.Deleted: deleted} {
 		if event.Type() != want || event.Revision() != 6 || event.Key() != key {
 			t.Errorf("%s is %s of %s at %d", want, event.Type(), event.Key(), event.Revision())
 		}
@@ -91,7 +92,8 @@ func TestFramesAreWatchEvents(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if kind, raw := frame(t, form, data); kind != "MODIFIED" || !bytes.Equal(raw, bytesOf(t, codec, e.Object, form)) {
+			if kind, raw := frame(t, form, data); kind != "MODIFIED" ||
+				!bytes.Equal(raw, bytesOf(t, codec, e.Object, form)) {
 				t.Errorf("the frame is %s of\n%q", kind, raw)
 			}
 		}

@@ -12,7 +12,8 @@ import (
 
 func TestKeyHasItsParts(t *testing.T) {
 	t.Parallel()
-	for _, resource := range []schema.GroupResource{{Resource: "pods"}, {Group: "samplecrd.k8s.io", Resource: "networks"}} {
+	for _, resource := range []schema.GroupResource{{Resource: "pods"},
+		{Group: "samplecrd.k8s.io", Resource: "networks"}} {
 		for _, namespace := range []string{"", "default"} {
 			k := object.KeyOf(resource, namespace, "a.b-c")
 			if k.GroupResource() != resource || k.Namespace() != namespace || k.Name() != "a.b-c" {
@@ -31,7 +32,8 @@ func TestKeysOrderByNamespaceThenName(t *testing.T) {
 	t.Parallel()
 	pods := schema.GroupResource{Resource: "pods"}
 	want := []object.Key{
-		object.KeyOf(pods, "a", "z"), object.KeyOf(pods, "b", "a"), object.KeyOf(pods, "b", "a1"), object.KeyOf(pods, "c", "a"),
+		object.KeyOf(pods, "a", "z"), object.KeyOf(pods, "b", "a"), object.KeyOf(pods, "b", "a1"),
+		object.KeyOf(pods, "c", "a"),
 	}
 	got := slices.Clone(want)
 	slices.Reverse(got)

@@ -61,7 +61,8 @@ func TestProtobufItemsMakeAList(t *testing.T) {
 	if err := list.Unmarshal(body); err != nil {
 		t.Fatal(err)
 	}
-	if len(list.Items) != 2 || list.Items[1].ResourceVersion != "1700000000000000" || list.Items[0].Data["brackets"] != "]}{[" {
+	if len(list.Items) != 2 || list.Items[1].ResourceVersion != "1700000000000000" ||
+		list.Items[0].Data["brackets"] != "]}{[" {
 		t.Errorf("the list is %v", list.Items)
 	}
 }

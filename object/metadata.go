@@ -6,7 +6,8 @@ import "strings"
 // not modify it.
 func (e *Encoding) Metadata() []byte {
 	if e.Form.Format == Protobuf {
-		from, to, _ := protobufField(e.data, int(e.item), int(e.itemEnd), objectMetadata) // NewEncoding checked that it exists
+		// NewEncoding checked that it exists
+		from, to, _ := protobufField(e.data, int(e.item), int(e.itemEnd), objectMetadata)
 		return e.data[from:to]
 	}
 	at, _ := jsonField(e.data, 0, "metadata")

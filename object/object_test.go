@@ -133,7 +133,8 @@ func TestStampWritesTheRevisionWhateverItsWidth(t *testing.T) {
 func TestStampMovesProtobufLengths(t *testing.T) {
 	t.Parallel()
 	for size := range 200 {
-		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: string(bytes.Repeat([]byte("x"), size+1)), ResourceVersion: "1"}}
+		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: string(bytes.Repeat([]byte("x"), size+1)),
+			ResourceVersion: "1"}}
 		data, err := encode(asProtobuf, m)
 		if err != nil {
 			t.Fatal(err)
@@ -149,7 +150,8 @@ func TestStampMovesProtobufLengths(t *testing.T) {
 		}
 		m.ResourceVersion = "1700000000000000"
 		if want, err := encode(asProtobuf, m); err != nil || !bytes.Equal(bytesOf(t, codec, o, asProtobuf), want) {
-			t.Fatalf("with a name of %d bytes the object is\n%q\nnot\n%q (%v)", size+1, bytesOf(t, codec, o, asProtobuf), want, err)
+			t.Fatalf("with a name of %d bytes the object is\n%q\nnot\n%q (%v)", size+1,
+				bytesOf(t, codec, o, asProtobuf), want, err)
 		}
 	}
 }

@@ -87,7 +87,8 @@ func TestScanLooksAtEachBackslashOnce(t *testing.T) {
 // FuzzReceive checks that Receive either refuses data or returns an object whose header equals the fully
 // decoded metadata.
 func FuzzReceive(f *testing.F) {
-	for _, data := range append(ambiguous, `{"metadata":{"name":"a","resourceVersion":"5","labels":null}}`, `{"metadata":{"name":"a\`,
+	for _, data := range append(ambiguous, `{"metadata":{"name":"a","resourceVersion":"5","labels":null}}`,
+		`{"metadata":{"name":"a\`,
 		"{ \"apiVersion\": \"v1\", \"metadata\": {\"name\": \"a\xff\", \"resourceVersion\": \"05\", \"labels\": {\"a\": null}}}") {
 		f.Add(false, []byte(data))
 	}

@@ -26,8 +26,9 @@ func sentMap(name string, labels map[string]string) *corev1.ConfigMap {
 		TypeMeta: metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ns", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "41", Labels: labels,
-			Annotations:     map[string]string{"uid": `"}`, "labels": `{"a":"b"}`},
-			OwnerReferences: []metav1.OwnerReference{{Kind: "A", Name: "a", UID: "o1"}, {Kind: "B", Name: "b", UID: "o2"}},
+			Annotations: map[string]string{"uid": `"}`, "labels": `{"a":"b"}`},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "A", Name: "a", UID: "o1"},
+				{Kind: "B", Name: "b", UID: "o2"}},
 		},
 		Data: map[string]string{"metadata": `{"name":"other"}`},
 	}
@@ -62,11 +63,13 @@ func TestReceivedObjectHasTheHeaderThatItsMetadataSays(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if o.Key != "/configmaps/ns/a" || o.UID != "uid-a" || o.Revision != 41 || !maps.Equal(o.Labels, labels) ||
+				if o.Key != "/configmaps/ns/a" || o.UID != "uid-a" || o.Revision != 41 ||
+					!maps.Equal(o.Labels, labels) ||
 					!slices.Equal(o.Owners, []types.UID{"o1", "o2"}) {
 					t.Errorf("header %+v at %d", o.Header, o.Revision)
 				}
-				if o.Form() != (object.Form{APIVersion: "v1", Format: format}) || !bytes.Equal(o.Stored().Bytes(), data) {
+				if o.Form() != (object.Form{APIVersion: "v1", Format: format}) ||
+					!bytes.Equal(o.Stored().Bytes(), data) {
 					t.Errorf("it is kept as %v: %q", o.Form(), o.Stored().Bytes())
 				}
 			}
@@ -93,7 +96,8 @@ func TestReceivedJSONLosesItsWhiteSpace(t *testing.T) {
 func TestReceivedBytesThatAreNoObjectAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{
-		``, `{`, `[]`, `null`, `"x"`, `{}`, `{"metadata":null}`, `{"metadata":{"name":"a"}}`, `{"metadata":{"name":"a","resourceVersion":"x"}}`,
+		``, `{`, `[]`, `null`, `"x"`, `{}`, `{"metadata":null}`, `{"metadata":{"name":"a"}}`,
+		`{"metadata":{"name":"a","resourceVersion":"x"}}`,
 		`{"metadata":{"name":"a","resourceVersion":"1"`, `{"metadata" {"name":"a","resourceVersion":"1"}}`,
 		`{"metadata":{"name":["a"],"resourceVersion":"1"}}`, `{"metadata":{"name":"a\`,
 	} {
@@ -103,7 +107,8 @@ func TestReceivedBytesThatAreNoObjectAreRefused(t *testing.T) {
 	}
 	whole := sentAs(t, sentMap("a", map[string]string{"l": "x"}), object.Protobuf)
 	for n := range len(whole) - 4 { // the last bytes are an empty content type
-		if o, err := object.NewReceiver(receivedMaps, nil).Receive(object.Protobuf, bytes.Clone(whole[:n])); err == nil {
+		if o, err := object.NewReceiver(receivedMaps, nil).Receive(object.Protobuf,
+			bytes.Clone(whole[:n])); err == nil {
 			t.Errorf("%d of %d bytes became %+v", n, len(whole), o.Header)
 		}
 	}

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestBatchIsGivenBackToWhatGoesBeforeIt has items taken off a long line together, as workers that are in each other's way do.
+// TestBatchIsGivenBackToWhatGoesBeforeIt has items taken off a long line together, as workers that are in each other's
+// way do.
 func TestBatchIsGivenBackToWhatGoesBeforeIt(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -23,7 +24,8 @@ func TestBatchIsGivenBackToWhatGoesBeforeIt(t *testing.T) {
 		{"nothing", "", Low, []string{"low 000", "low 001", "low 002", "low 003"}},
 		{"something urgent", "urgent", Normal, []string{"urgent", "low 000", "low 001", "low 002"}},
 		{"an item of the batch", "low 002", Low, []string{"low 000", "low 001", "low 002", "low 003"}},
-		{"an item of the batch that is urgent now", "low 002", High, []string{"low 002", "low 000", "low 001", "low 003"}},
+		{"an item of the batch that is urgent now", "low 002", High,
+			[]string{"low 002", "low 000", "low 001", "low 003"}},
 	} {
 		q := New[string](nil)
 		for i := range batchFrom {
@@ -105,8 +107,8 @@ func TestTurnsBeginAgain(t *testing.T) {
 	}
 }
 
-// TestWhatIsAddedToALongLineIsSeen: whoever takes an item sees all that was done before it was added, were it waiting in line,
-// taken ahead, worked on or new.
+// TestWhatIsAddedToALongLineIsSeen: whoever takes an item sees all that was done before it was added, were it waiting
+// in line, taken ahead, worked on or new.
 func TestWhatIsAddedToALongLineIsSeen(t *testing.T) {
 	t.Parallel()
 	q := New[int](nil)

@@ -23,8 +23,8 @@ func TestDrainOfAnEmptyQueueEndsAtOnce(t *testing.T) {
 	}
 }
 
-// TestDrainWaitsForWhatWasAddedAgain: what changed while it was worked on is worked on again before a drain ends, and what
-// fails meanwhile is not.
+// TestDrainWaitsForWhatWasAddedAgain: what changed while it was worked on is worked on again before a drain ends, and
+// what fails meanwhile is not.
 func TestDrainWaitsForWhatWasAddedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -26,8 +26,10 @@ func TestLimiters(t *testing.T) {
 		limiter workqueue.Limiter[string]
 		want    []time.Duration
 	}{
-		{"exponential doubles up to its maximum", workqueue.NewExponential[string](ms, 5*ms), []time.Duration{ms, 2 * ms, 4 * ms, 5 * ms, 5 * ms}},
-		{"fast-slow is slow after some attempts", workqueue.NewFastSlow[string](ms, 9*ms, 2), []time.Duration{ms, ms, 9 * ms, 9 * ms}},
+		{"exponential doubles up to its maximum", workqueue.NewExponential[string](ms, 5*ms),
+			[]time.Duration{ms, 2 * ms, 4 * ms, 5 * ms, 5 * ms}},
+		{"fast-slow is slow after some attempts", workqueue.NewFastSlow[string](ms, 9*ms, 2),
+			[]time.Duration{ms, ms, 9 * ms, 9 * ms}},
 		{"bucket lets a burst pass", workqueue.NewBucket[string](10, 2), []time.Duration{0, 0, 100 * ms, 200 * ms}},
 		{"max-of is as strict as the strictest", workqueue.MaxOf[string](
 			workqueue.NewExponential[string](ms, time.Hour), workqueue.NewFastSlow[string](3*ms, 5*ms, 2),
@@ -88,7 +90,8 @@ func TestLimitersThroughHours(t *testing.T) {
 		{"fast-slow", workqueue.NewFastSlow[string](time.Second, time.Hour, 10), 1 + 10 + 23},
 		{"bucket", workqueue.NewBucket[string](1.0/60, 5), 1 + 5 + 24*60},
 		{"max-of", workqueue.MaxOf[string](
-			workqueue.NewExponential[string](time.Hour, 6*time.Hour), workqueue.NewFastSlow[string](2*time.Hour, time.Hour, 1),
+			workqueue.NewExponential[string](time.Hour, 6*time.Hour),
+			workqueue.NewFastSlow[string](2*time.Hour, time.Hour, 1),
 		), 1 + 5}, // after 2, 4, 8, 14 and 20 hours
 	} {
 		synctest.Test(t, func(t *testing.T) {

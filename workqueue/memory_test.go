@@ -70,7 +70,8 @@ func TestAddGetAndDoneAllocateNothing(t *testing.T) {
 	}
 }
 
-// TestManyProducersAndWorkersLoseNothing has each item added again and again: after the last add of each, it is worked on.
+// TestManyProducersAndWorkersLoseNothing has each item added again and again: after the last add of each, it is worked
+// on.
 func TestManyProducersAndWorkersLoseNothing(t *testing.T) {
 	t.Parallel()
 	const producers, workers, items, rounds = 8, 8, 100, 200

@@ -33,18 +33,21 @@ func NewMetrics() *Metrics {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, label)
 	}
 	seconds := func(name, help string) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(10e-9, 10, 10)}, label)
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help,
+			Buckets: prometheus.ExponentialBuckets(10e-9, 10, 10)}, label)
 	}
 	return &Metrics{
 		depth: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "workqueue_depth", Help: "Items that wait in order, by priority.",
 		}, append(label, "priority")),
-		adds:       counters("workqueue_adds_total", "Items that were added."),
-		waited:     seconds("workqueue_queue_duration_seconds", "How long items waited in order."),
-		worked:     seconds("workqueue_work_duration_seconds", "How long the work on an item took."),
-		retries:    counters("workqueue_retries_total", "Items that were added again because their work failed."),
-		unfinished: gauges("workqueue_unfinished_work_seconds", "How long the items that are being worked on have been, together."),
-		longest:    gauges("workqueue_longest_running_processor_seconds", "How long the item that is being worked on the longest has been."),
+		adds:    counters("workqueue_adds_total", "Items that were added."),
+		waited:  seconds("workqueue_queue_duration_seconds", "How long items waited in order."),
+		worked:  seconds("workqueue_work_duration_seconds", "How long the work on an item took."),
+		retries: counters("workqueue_retries_total", "Items that were added again because their work failed."),
+		unfinished: gauges("workqueue_unfinished_work_seconds",
+			"How long the items that are being worked on have been, together."),
+		longest: gauges("workqueue_longest_running_processor_seconds",
+			"How long the item that is being worked on the longest has been."),
 	}
 }
 

@@ -47,7 +47,8 @@ func TestMetricsAreNamedAsClientGosAndByTheirQueue(t *testing.T) {
 	}
 	slices.Sort(names)
 	if want := []string{
-		"workqueue_adds_total", "workqueue_depth", "workqueue_longest_running_processor_seconds", "workqueue_queue_duration_seconds",
+		"workqueue_adds_total", "workqueue_depth", "workqueue_longest_running_processor_seconds",
+		"workqueue_queue_duration_seconds",
 		"workqueue_retries_total", "workqueue_unfinished_work_seconds", "workqueue_work_duration_seconds",
 	}; !slices.Equal(names, want) {
 		t.Errorf("got %q, want %q", names, want)

@@ -31,7 +31,8 @@ func TestMetricsTellOfWaitingWorkingAndFailing(t *testing.T) {
 			"workqueue_unfinished_work_seconds 3", "workqueue_longest_running_processor_seconds 3")
 		q.AddRateLimited(item)
 		q.Done(item)
-		wantMetrics(t, metrics, "workqueue_retries_total 1", "workqueue_work_duration_seconds 1 of 3s", "workqueue_adds_total 2",
+		wantMetrics(t, metrics, "workqueue_retries_total 1", "workqueue_work_duration_seconds 1 of 3s",
+			"workqueue_adds_total 2",
 			"workqueue_unfinished_work_seconds 0")
 		time.Sleep(2 * time.Minute)
 		wantMetrics(t, metrics, "workqueue_adds_total 3", "workqueue_depth 0: 2")
@@ -52,7 +53,8 @@ func TestItemThatIsAddedWhileItIsWorkedOnWaitsFromItsAdd(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		q.Done("a")
 		q.Get(t.Context())
-		wantMetrics(t, metrics, "workqueue_adds_total 2", "workqueue_depth 0: 0", "workqueue_queue_duration_seconds 2 of 5s",
+		wantMetrics(t, metrics, "workqueue_adds_total 2", "workqueue_depth 0: 0",
+			"workqueue_queue_duration_seconds 2 of 5s",
 			"workqueue_work_duration_seconds 1 of 5s")
 	})
 }

@@ -98,7 +98,8 @@ func TestEachPriorityHasItsShare(t *testing.T) {
 	defer q.ShutDown()
 	count := map[byte]int{}
 	for i := range 900 {
-		for name, p := range map[string]workqueue.Priority{"high": workqueue.High, "normal": workqueue.Normal, "low": workqueue.Low} {
+		for name, p := range map[string]workqueue.Priority{"high": workqueue.High, "normal": workqueue.Normal,
+			"low": workqueue.Low} {
 			q.AddWithPriority(fmt.Sprint(name, i), p)
 		}
 	}
@@ -108,7 +109,8 @@ func TestEachPriorityHasItsShare(t *testing.T) {
 		q.Done(item)
 	}
 	if count['h'] < 600 || count['n'] < 90 || count['l'] < 90 {
-		t.Errorf("of 900, %d were high, %d normal and %d low; want most high, and a tenth of each other at least", count['h'], count['n'], count['l'])
+		t.Errorf("of 900, %d were high, %d normal and %d low; want most high, and a tenth of each other at least",
+			count['h'], count['n'], count['l'])
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// decoder makes objects of a Go type that is known only when the program runs. Many goroutines may use it, once it has its
-// transform.
+// decoder makes objects of a Go type that is known only when the program runs. Many goroutines may use it, once it has
+// its transform.
 type decoder struct {
 	version schema.GroupVersion
 	goType  reflect.Type // a pointer to a struct
@@ -88,8 +88,8 @@ func (d *decoder) read(by object.Codec, o *object.Object) (obj client.Object, sh
 	return obj, false, nil
 }
 
-// label has an object say what it is as client-go's informers have it: typed ones say nothing, and those of which there is no
-// more than metadata say what the example says, if anything.
+// label has an object say what it is as client-go's informers have it: typed ones say nothing, and those of which there
+// is no more than metadata say what the example says, if anything.
 func (d *decoder) label(obj client.Object) {
 	if _, untyped := obj.(runtime.Unstructured); !untyped {
 		obj.GetObjectKind().SetGroupVersionKind(d.kind)

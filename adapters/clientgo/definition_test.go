@@ -23,11 +23,12 @@ import (
 
 var (
 	ships       = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "ships"}
-	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"}
 )
 
-// TestAnInformerOutlivesTheDefinitionOfItsResource compares with client-go's dynamic informer what ours tells when the definition
-// comes after it, goes, and comes again.
+// TestAnInformerOutlivesTheDefinitionOfItsResource compares with client-go's dynamic informer what ours tells when the
+// definition comes after it, goes, and comes again.
 func TestAnInformerOutlivesTheDefinitionOfItsResource(t *testing.T) {
 	t.Parallel()
 	told := map[string]string{}
@@ -68,7 +69,8 @@ func toldOfShips(t *testing.T, f untyped, clients dynamic.Interface) string {
 		made := unstructuredOf("example.com/v1", "Ship", name)
 		must(clients.Resource(ships).Namespace("default").Create(t.Context(), made, metav1.CreateOptions{}))(t)
 		synctest.Wait()
-		if err := clients.Resource(definitions).Delete(t.Context(), "ships.example.com", metav1.DeleteOptions{}); err != nil {
+		if err := clients.Resource(definitions).Delete(t.Context(), "ships.example.com",
+			metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(2 * time.Minute)

@@ -17,12 +17,13 @@ import (
 )
 
 // NewDynamicSharedInformerFactory stands in for dynamicinformer.NewDynamicSharedInformerFactory.
-func NewDynamicSharedInformerFactory(source client.Source, resync time.Duration) dynamicinformer.DynamicSharedInformerFactory {
+func NewDynamicSharedInformerFactory(source client.Source,
+	resync time.Duration) dynamicinformer.DynamicSharedInformerFactory {
 	return newUntyped(source, FactoryOptions{Resync: resync}.perInformer(), &unstructured.Unstructured{})
 }
 
-// NewDynamicSharedInformerFactoryWithOptions stands in for dynamicinformer.NewFilteredDynamicSharedInformerFactory. Selectors of
-// Tweak that cannot be read are an error; ResyncOf, which is by Go types, does nothing.
+// NewDynamicSharedInformerFactoryWithOptions stands in for dynamicinformer.NewFilteredDynamicSharedInformerFactory.
+// Selectors of Tweak that cannot be read are an error; ResyncOf, which is by Go types, does nothing.
 func NewDynamicSharedInformerFactoryWithOptions(
 	source client.Source, o FactoryOptions,
 ) (dynamicinformer.DynamicSharedInformerFactory, error) {
@@ -30,7 +31,8 @@ func NewDynamicSharedInformerFactoryWithOptions(
 }
 
 // NewMetadataSharedInformerFactory stands in for metadatainformer.NewSharedInformerFactory.
-func NewMetadataSharedInformerFactory(source client.Source, resync time.Duration) metadatainformer.SharedInformerFactory {
+func NewMetadataSharedInformerFactory(source client.Source,
+	resync time.Duration) metadatainformer.SharedInformerFactory {
 	return newUntyped(source, FactoryOptions{Resync: resync}.perInformer(), &metav1.PartialObjectMetadata{})
 }
 
@@ -68,7 +70,8 @@ func newTweaked(source client.Source, o FactoryOptions, example runtime.Object) 
 
 func newUntyped(source client.Source, options Options, example runtime.Object) *untyped {
 	return &untyped{source: source, options: options, example: example,
-		made: map[schema.GroupVersionResource]cache.SharedIndexInformer{}, started: map[schema.GroupVersionResource]bool{}}
+		made:    map[schema.GroupVersionResource]cache.SharedIndexInformer{},
+		started: map[schema.GroupVersionResource]bool{}}
 }
 
 // ForResource is the informer of a resource, the same each time.

@@ -70,17 +70,22 @@ func TestUntypedFactoriesHaveWhatClientGosHave(t *testing.T) {
 	plane(t, func(t *testing.T, p *bowline.Plane, clients kubernetes.Interface) {
 		for name, color := range map[string]string{"a": "red", "b": "blue"} {
 			must(clients.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{
-				ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"color": color}}, Data: map[string]string{"value": color},
+				ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"color": color}},
+				Data:       map[string]string{"value": color},
 			}, metav1.CreateOptions{}))(t)
 		}
-		dynamics, metadatas := must(dynamic.NewForConfig(p.RESTConfig()))(t), must(metadata.NewForConfig(p.RESTConfig()))(t)
+		dynamics, metadatas := must(dynamic.NewForConfig(p.RESTConfig()))(t),
+			must(metadata.NewForConfig(p.RESTConfig()))(t)
 		red := func(o *metav1.ListOptions) { o.LabelSelector = "color=red" }
 		options := clientgo.FactoryOptions{Namespace: "default", Tweak: red}
 		for _, source := range []client.Source{p.Source(), client.NewSource(must(client.New(p.RESTConfig()))(t))} {
 			for name, pair := range map[string][2]untyped{
-				"dynamic":  {dynamicinformer.NewDynamicSharedInformerFactory(dynamics, 0), clientgo.NewDynamicSharedInformerFactory(source, 0)},
-				"metadata": {metadatainformer.NewSharedInformerFactory(metadatas, 0), clientgo.NewMetadataSharedInformerFactory(source, 0)},
-				"narrowed dynamic": {dynamicinformer.NewFilteredDynamicSharedInformerFactory(dynamics, 0, "default", red),
+				"dynamic": {dynamicinformer.NewDynamicSharedInformerFactory(dynamics, 0),
+					clientgo.NewDynamicSharedInformerFactory(source, 0)},
+				"metadata": {metadatainformer.NewSharedInformerFactory(metadatas, 0),
+					clientgo.NewMetadataSharedInformerFactory(source, 0)},
+				"narrowed dynamic": {dynamicinformer.NewFilteredDynamicSharedInformerFactory(dynamics, 0, "default",
+					red),
 					must(clientgo.NewDynamicSharedInformerFactoryWithOptions(source, options))(t)},
 				"narrowed metadata": {metadatainformer.NewFilteredSharedInformerFactory(metadatas, 0, "default", red),
 					must(clientgo.NewMetadataSharedInformerFactoryWithOptions(source, options))(t)},
@@ -112,7 +117,8 @@ func TestUntypedFactoriesTransform(t *testing.T) {
 	})
 }
 
-// sketch is of a ConfigMap what a program of its own cares for. What it embeds has a method to read itself alone from protobuf.
+// sketch is of a ConfigMap what a program of its own cares for. What it embeds has a method to read itself alone from
+// protobuf.
 type sketch struct {
 	metav1.PartialObjectMetadata `json:",inline"`
 	Data                         map[string]string `json:"data"`

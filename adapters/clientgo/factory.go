@@ -35,8 +35,8 @@ type FactoryOptions struct {
 	Mutations *informer.Mutations
 }
 
-// NewSharedInformerFactory stands in for informers.NewSharedInformerFactory: its informers are ours, on a source; its listers
-// are client-go's, on our caches.
+// NewSharedInformerFactory stands in for informers.NewSharedInformerFactory: its informers are ours, on a source; its
+// listers are client-go's, on our caches.
 func NewSharedInformerFactory(source client.Source, resync time.Duration) informers.SharedInformerFactory {
 	f, err := NewSharedInformerFactoryWithOptions(source, FactoryOptions{Resync: resync})
 	if err != nil {
@@ -45,9 +45,10 @@ func NewSharedInformerFactory(source client.Source, resync time.Duration) inform
 	return f
 }
 
-// NewSharedInformerFactoryWithOptions is NewSharedInformerFactory with options. Selectors of Tweak that cannot be read are an
-// error.
-func NewSharedInformerFactoryWithOptions(source client.Source, o FactoryOptions) (informers.SharedInformerFactory, error) {
+// NewSharedInformerFactoryWithOptions is NewSharedInformerFactory with options. Selectors of Tweak that cannot be read
+// are an error.
+func NewSharedInformerFactoryWithOptions(source client.Source,
+	o FactoryOptions) (informers.SharedInformerFactory, error) {
 	own := o.perInformer()
 	if err := own.tweak(o.Tweak); err != nil {
 		return nil, err
@@ -87,9 +88,10 @@ type factory struct {
 	options Options
 }
 
-// InformerFor is the informer of all objects of a type, which newFunc makes if there is none yet and the type is none of the
-// built-in ones.
-func (f *factory) InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
+// InformerFor is the informer of all objects of a type, which newFunc makes if there is none yet and the type is none
+// of the built-in ones.
+func (f *factory) InformerFor(obj runtime.Object,
+	newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
 	if resource, ok := resourceOf(obj); ok {
 		newFunc = func(_ kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 			options := f.options

@@ -75,7 +75,8 @@ func TestOneOfOursTakesThePlaceOfOneInClientGosOwnFactory(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		f.StartWithContext(ctx)
 		f.WaitForCacheSyncWithContext(ctx)
-		if _, err := f.Core().V1().ConfigMaps().Lister().ConfigMaps("default").Get("a"); err != nil || !ours.HasSynced() {
+		if _, err := f.Core().V1().ConfigMaps().Lister().ConfigMaps("default").Get("a"); err != nil ||
+			!ours.HasSynced() {
 			t.Errorf("the lister of client-go's factory does not read ours: %v", err)
 		}
 		cancel()
@@ -112,9 +113,10 @@ func TestWhoChangesACachedObjectIsNamed(t *testing.T) {
 	t.Parallel()
 	plane(t, func(t *testing.T, p *bowline.Plane, clients kubernetes.Interface) {
 		recorder := &recorder{}
-		f := must(clientgo.NewSharedInformerFactoryWithOptions(client.NewSource(must(client.New(p.RESTConfig()))(t)), clientgo.FactoryOptions{
-			Mutations: informer.DetectMutations(recorder),
-		}))(t)
+		f := must(clientgo.NewSharedInformerFactoryWithOptions(client.NewSource(must(client.New(p.RESTConfig()))(t)),
+			clientgo.FactoryOptions{
+				Mutations: informer.DetectMutations(recorder),
+			}))(t)
 		namespaces := f.Core().V1().Namespaces()
 		namespaces.Informer()
 		ctx, cancel := context.WithCancel(t.Context())

@@ -87,13 +87,15 @@ func (f *faults) wrap(next http.RoundTripper) http.RoundTripper {
 		up, down := f.now()
 		if down {
 			query := q.URL.Query()
-			status := f.refusal(query.Get("watch") != "" && query.Get("sendInitialEvents") == "").(*apierrors.StatusError).ErrStatus
+			status := f.refusal(query.Get("watch") != "" &&
+				query.Get("sendInitialEvents") == "").(*apierrors.StatusError).ErrStatus
 			data, err := json.Marshal(&status)
 			if err != nil {
 				return nil, err
 			}
-			return &http.Response{StatusCode: int(status.Code), Header: http.Header{"Content-Type": {"application/json"}},
-				Body: io.NopCloser(bytes.NewReader(data)), Request: q}, nil
+			return &http.Response{StatusCode: int(status.Code),
+				Header: http.Header{"Content-Type": {"application/json"}},
+				Body:   io.NopCloser(bytes.NewReader(data)), Request: q}, nil
 		}
 		ctx, end := bound(q.Context(), up)
 		answer, err := next.RoundTrip(q.WithContext(ctx))
@@ -114,14 +116,16 @@ type faultySource struct {
 	faults *faults
 }
 
-func (s faultySource) List(ctx context.Context, resource schema.GroupVersionResource, options client.Options) (client.List, error) {
+func (s faultySource) List(ctx context.Context, resource schema.GroupVersionResource,
+	options client.Options) (client.List, error) {
 	if _, down := s.faults.now(); down {
 		return client.List{}, s.faults.refusal(false)
 	}
 	return s.Source.List(ctx, resource, options)
 }
 
-func (s faultySource) Watch(ctx context.Context, resource schema.GroupVersionResource, options client.Options) (client.Watch, error) {
+func (s faultySource) Watch(ctx context.Context, resource schema.GroupVersionResource,
+	options client.Options) (client.Watch, error) {
 	up, down := s.faults.now()
 	if down {
 		return nil, s.faults.refusal(true)

@@ -20,7 +20,8 @@ type asked struct {
 	what map[schema.GroupVersionResource]client.Options
 }
 
-func (s *asked) List(_ context.Context, resource schema.GroupVersionResource, options client.Options) (client.List, error) {
+func (s *asked) List(_ context.Context, resource schema.GroupVersionResource,
+	options client.Options) (client.List, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.what == nil {
@@ -43,8 +44,8 @@ func (s silence) Next(ctx context.Context) ([]client.Event, error) {
 
 func (s silence) Stop() {}
 
-// TestEveryBuiltInInformerIsOurs calls every informer of a factory, and compares with client-go's own factory which resource
-// each is of, and whether a namespace narrows it.
+// TestEveryBuiltInInformerIsOurs calls every informer of a factory, and compares with client-go's own factory which
+// resource each is of, and whether a namespace narrows it.
 func TestEveryBuiltInInformerIsOurs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -55,7 +56,8 @@ func TestEveryBuiltInInformerIsOurs(t *testing.T) {
 			i.MethodByName("Informer").Call(nil)
 			lister := i.MethodByName("Lister").Call(nil)[0].Type()
 			for m := range lister.NumMethod() {
-				if method := lister.Method(m).Type; method.NumIn() == 1 && method.In(0).Kind() == reflect.String && method.NumOut() == 1 {
+				if method := lister.Method(m).Type; method.NumIn() == 1 && method.In(0).Kind() == reflect.String &&
+					method.NumOut() == 1 {
 					namespaced[i.Type()] = true
 				}
 			}
@@ -95,7 +97,8 @@ func TestEveryBuiltInInformerIsOurs(t *testing.T) {
 func eachInformer(factory informers.SharedInformerFactory, f func(reflect.Value)) {
 	noArguments := func(v reflect.Value) (results []reflect.Value) {
 		for m := range v.NumMethod() {
-			if method := v.Method(m); method.Type().NumIn() == 0 && method.Type().NumOut() == 1 && method.Type().Out(0).Kind() == reflect.Interface {
+			if method := v.Method(m); method.Type().NumIn() == 0 && method.Type().NumOut() == 1 &&
+				method.Type().Out(0).Kind() == reflect.Interface {
 				results = append(results, method.Call(nil)[0].Elem())
 			}
 		}

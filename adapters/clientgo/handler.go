@@ -33,8 +33,8 @@ var (
 	_ cache.DoneChecker                      = &registration[client.Object]{}
 )
 
-// call calls the handler unless it was removed. Calls come one at a time. Of a panic those are told who asked client-go to be
-// told, and then the informer, which goes on.
+// call calls the handler unless it was removed. Calls come one at a time. Of a panic those are told who asked client-go
+// to be told, and then the informer, which goes on.
 func (r *registration[T]) call(f func()) {
 	if !r.begin() {
 		return

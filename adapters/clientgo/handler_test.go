@@ -153,7 +153,8 @@ func TestEachHandlerResyncsAsOftenAsItAskedFor(t *testing.T) {
 func TestHandlersComeAndGoFromWithinACall(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
-		i, heard := w.make(clientgo.Options{Namespace: "default", Labels: labels.SelectorFromSet(labels.Set{"color": "red"})}), &events{}
+		i, heard := w.make(clientgo.Options{Namespace: "default",
+			Labels: labels.SelectorFromSet(labels.Set{"color": "red"})}), &events{}
 		var out []string
 		var handle cache.ResourceEventHandlerRegistration
 		handle = must(i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
@@ -269,7 +270,8 @@ func TestAPanicGoesWhereClientGosGo(t *testing.T) {
 			w.set("default/a=1")
 			w.set("default/b=1")
 			told := heard.take()
-			if len(logged) != 1 || !strings.Contains(logged[0], "wrong") || !slices.Contains(told, "add default/b=1 initial=false") {
+			if len(logged) != 1 || !strings.Contains(logged[0], "wrong") ||
+				!slices.Contains(told, "add default/b=1 initial=false") {
 				t.Errorf("%s: the log has %q; the handler was told %q", side, logged, told)
 			}
 			if name := handle.HasSyncedChecker().Name(); !strings.Contains(name, "TestAPanicGoesWhereClientGosGo") {

@@ -14,7 +14,9 @@ import (
 const shortestResync = time.Second
 
 // AddEventHandler has a handler told of all objects, those that are cached already first.
-func (i *sharedInformer[T]) AddEventHandler(to cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+func (i *sharedInformer[T]) AddEventHandler(
+	to cache.ResourceEventHandler,
+) (cache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandlerWithOptions(to, cache.HandlerOptions{})
 }
 
@@ -25,8 +27,8 @@ func (i *sharedInformer[T]) AddEventHandlerWithResyncPeriod(
 	return i.AddEventHandlerWithOptions(to, cache.HandlerOptions{ResyncPeriod: &resync})
 }
 
-// AddEventHandlerWithOptions is AddEventHandler with options. Each handler has a period of resyncs of its own, exactly as
-// long as it asked for, but not below a second.
+// AddEventHandlerWithOptions is AddEventHandler with options. Each handler has a period of resyncs of its own, exactly
+// as long as it asked for, but not below a second.
 func (i *sharedInformer[T]) AddEventHandlerWithOptions(
 	to cache.ResourceEventHandler, options cache.HandlerOptions,
 ) (cache.ResourceEventHandlerRegistration, error) {
@@ -37,8 +39,9 @@ func (i *sharedInformer[T]) AddEventHandlerWithOptions(
 			i.store.resource.GroupResource(), nameOf(to))
 	}
 	r := &registration[T]{
-		to: to, of: i, log: ptr.Deref(options.Logger, klog.Background()), resync: ptr.Deref(options.ResyncPeriod, i.resync),
-		gone: make(chan struct{}),
+		to: to, of: i, log: ptr.Deref(options.Logger, klog.Background()),
+		resync: ptr.Deref(options.ResyncPeriod, i.resync),
+		gone:   make(chan struct{}),
 	}
 	if r.resync > 0 {
 		r.resync = max(r.resync, shortestResync)
@@ -51,8 +54,8 @@ func (i *sharedInformer[T]) AddEventHandlerWithOptions(
 	return r, nil
 }
 
-// RemoveEventHandler has a handler told of nothing more. It does not wait for a call that is under way. Removing again does
-// nothing, and so does removing what another informer has. What is no registration of ours is an error.
+// RemoveEventHandler has a handler told of nothing more. It does not wait for a call that is under way. Removing again
+// does nothing, and so does removing what another informer has. What is no registration of ours is an error.
 func (i *sharedInformer[T]) RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error {
 	r, ok := handle.(*registration[T])
 	if !ok {

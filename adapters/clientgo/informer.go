@@ -40,7 +40,8 @@ type Options struct {
 
 // New makes an informer of its own on what a source has of a resource. The objects are of the Go type of example: a
 // pointer to a typed API struct, *unstructured.Unstructured, or *metav1.PartialObjectMetadata.
-func New(source client.Source, resource schema.GroupVersionResource, example runtime.Object, options Options) cache.SharedIndexInformer {
+func New(source client.Source, resource schema.GroupVersionResource, example runtime.Object,
+	options Options) cache.SharedIndexInformer {
 	if options.Log == nil {
 		options.Log = slog.New(logr.ToSlogHandler(klog.Background()))
 	}
@@ -60,8 +61,8 @@ func New(source client.Source, resource schema.GroupVersionResource, example run
 	return i
 }
 
-// Informer is the informer of a factory, which all share who ask the factory for the same. The factory runs it: Run here
-// only waits. What is for the one who makes an informer, a transform or a handler of errors, cannot be set.
+// Informer is the informer of a factory, which all share who ask the factory for the same. The factory runs it: Run
+// here only waits. What is for the one who makes an informer, a transform or a handler of errors, cannot be set.
 func Informer[T client.Object](f *informer.Factory, resource schema.GroupVersionResource) cache.SharedIndexInformer {
 	return adapt(informer.For[T](f, resource), resource)
 }
@@ -101,7 +102,8 @@ func (i *sharedInformer[T]) AddIndexers(indexers cache.Indexers) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.stopped() {
-		return fmt.Errorf("%s: the indexer was not added because it has stopped already", i.store.resource.GroupResource())
+		return fmt.Errorf("%s: the indexer was not added because it has stopped already",
+			i.store.resource.GroupResource())
 	}
 	return i.store.AddIndexers(indexers)
 }
@@ -178,8 +180,8 @@ func (i *sharedInformer[T]) SetWatchErrorHandler(handler cache.WatchErrorHandler
 	return i.SetWatchErrorHandlerWithContext(func(_ context.Context, r *cache.Reflector, err error) { handler(r, err) })
 }
 
-// SetWatchErrorHandlerWithContext is SetWatchErrorHandler with the context of the call that failed. The reflector that a
-// handler gets has a name and does nothing.
+// SetWatchErrorHandlerWithContext is SetWatchErrorHandler with the context of the call that failed. The reflector that
+// a handler gets has a name and does nothing.
 func (i *sharedInformer[T]) SetWatchErrorHandlerWithContext(handler cache.WatchErrorHandlerWithContext) error {
 	return i.configure(func() { i.watchError = handler })
 }

@@ -155,7 +155,8 @@ func TestAnInformerHasStoppedAlthoughAHandlerDoesNotReturn(t *testing.T) {
 	})
 }
 
-// TestTypedObjectsAreThoseThatTypedClientsRead is not asked of informers in process, which share the server's own objects.
+// TestTypedObjectsAreThoseThatTypedClientsRead is not asked of informers in process, which share the server's own
+// objects.
 func TestTypedObjectsAreThoseThatTypedClientsRead(t *testing.T) {
 	t.Parallel()
 	for _, side := range []string{"client-go", "ours, over the wire", "ours, lazy"} {

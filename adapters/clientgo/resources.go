@@ -44,10 +44,12 @@ var clusterScoped = func() map[schema.GroupResource]bool {
 		"networking.k8s.io":            {"ingressclasses", "ipaddresses", "servicecidrs"},
 		"node.k8s.io":                  {"runtimeclasses"},
 		"rbac.authorization.k8s.io":    {"clusterroles", "clusterrolebindings"},
-		"resource.k8s.io":              {"deviceclasses", "devicetaintrules", "resourcepoolstatusrequests", "resourceslices"},
-		"scheduling.k8s.io":            {"priorityclasses"},
-		"storage.k8s.io":               {"csidrivers", "csinodes", "storageclasses", "volumeattachments", "volumeattributesclasses"},
-		"storagemigration.k8s.io":      {"storageversionmigrations"},
+		"resource.k8s.io": {"deviceclasses", "devicetaintrules", "resourcepoolstatusrequests",
+			"resourceslices"},
+		"scheduling.k8s.io": {"priorityclasses"},
+		"storage.k8s.io": {"csidrivers", "csinodes", "storageclasses", "volumeattachments",
+			"volumeattributesclasses"},
+		"storagemigration.k8s.io": {"storageversionmigrations"},
 	}
 	resources := map[schema.GroupResource]bool{}
 	for group, plurals := range byGroup {

@@ -22,7 +22,8 @@ func TestOneInformerServesOursAndClientGos(t *testing.T) {
 	plane(t, func(t *testing.T, p *bowline.Plane, clients kubernetes.Interface) {
 		f := informer.NewFactory(p.Source(), informer.FactoryOptions{})
 		ours := informer.For[*corev1.ConfigMap](f, configMaps)
-		theirs, again := clientgo.Informer[*corev1.ConfigMap](f, configMaps), clientgo.Informer[*corev1.ConfigMap](f, configMaps)
+		theirs, again := clientgo.Informer[*corev1.ConfigMap](f, configMaps),
+			clientgo.Informer[*corev1.ConfigMap](f, configMaps)
 		byName := func(obj any) ([]string, error) { return []string{obj.(metav1.Object).GetName()}, nil }
 		byKind := func(any) ([]string, error) { return []string{"ConfigMap"}, nil }
 		for i, index := range map[cache.SharedIndexInformer]cache.IndexFunc{theirs: byName, again: byKind} {

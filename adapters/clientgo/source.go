@@ -25,7 +25,8 @@ func (s *reporting) report(ctx context.Context, resource schema.GroupVersionReso
 }
 
 // List implements client.Source.
-func (s *reporting) List(ctx context.Context, resource schema.GroupVersionResource, options client.Options) (client.List, error) {
+func (s *reporting) List(ctx context.Context, resource schema.GroupVersionResource,
+	options client.Options) (client.List, error) {
 	if resource == s.resource {
 		options = s.narrow(options)
 	}
@@ -41,7 +42,8 @@ func (s *reporting) List(ctx context.Context, resource schema.GroupVersionResour
 }
 
 // Watch implements client.Source.
-func (s *reporting) Watch(ctx context.Context, resource schema.GroupVersionResource, options client.Options) (client.Watch, error) {
+func (s *reporting) Watch(ctx context.Context, resource schema.GroupVersionResource,
+	options client.Options) (client.Watch, error) {
 	if resource == s.resource {
 		options = s.narrow(options)
 	}

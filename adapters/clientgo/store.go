@@ -39,9 +39,11 @@ const ourNamespaces = "namespace"
 
 var _ cache.Indexer = &store[client.Object]{}
 
-func newStore[T client.Object](resource schema.GroupVersionResource, cached *informer.Indexer[T], revision func() string) *store[T] {
+func newStore[T client.Object](resource schema.GroupVersionResource, cached *informer.Indexer[T],
+	revision func() string) *store[T] {
 	return &store[T]{
-		resource: resource, cached: cached, revision: revision, indexes: map[string]index{}, functions: cache.Indexers{},
+		resource: resource, cached: cached, revision: revision, indexes: map[string]index{},
+		functions: cache.Indexers{},
 	}
 }
 
@@ -72,8 +74,8 @@ func (s *store[T]) Get(obj any) (item any, exists bool, err error) {
 	return s.GetByKey(key)
 }
 
-// GetByKey finds one object by namespace/name, or the name of one that has no namespace. One that is there and cannot be read
-// is an error, an informer.UnreadableError.
+// GetByKey finds one object by namespace/name, or the name of one that has no namespace. One that is there and cannot
+// be read is an error, an informer.UnreadableError.
 func (s *store[T]) GetByKey(key string) (item any, exists bool, err error) {
 	namespace, name, namespaced := strings.Cut(key, "/")
 	if !namespaced {
@@ -110,8 +112,8 @@ func (s *store[T]) Delete(obj any) error { return s.readOnly("Delete", obj) }
 // Replace fails.
 func (s *store[T]) Replace([]any, string) error { return s.readOnly("Replace", nil) }
 
-// readOnly is why something cannot be done to a store. Objects in it are those of all who share the informer, in process
-// those of the server.
+// readOnly is why something cannot be done to a store. Objects in it are those of all who share the informer, in
+// process those of the server.
 func (s *store[T]) readOnly(call string, obj any) error {
 	about := "all objects"
 	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); obj != nil && err == nil {
@@ -152,11 +154,12 @@ func (s *store[T]) AddIndexers(added cache.Indexers) error {
 
 // byNamespace says whether an index is client-go's own by namespace.
 func byNamespace(name string, values cache.IndexFunc) bool {
-	return name == cache.NamespaceIndex && reflect.ValueOf(values).Pointer() == reflect.ValueOf(cache.MetaNamespaceIndexFunc).Pointer()
+	return name == cache.NamespaceIndex &&
+		reflect.ValueOf(values).Pointer() == reflect.ValueOf(cache.MetaNamespaceIndexFunc).Pointer()
 }
 
-// indexFunc is client-go's index function as one of ours. The panic of one that fails is logged, and the index does not find the
-// object.
+// indexFunc is client-go's index function as one of ours. The panic of one that fails is logged, and the index does not
+// find the object.
 func indexFunc[T client.Object](name string, values cache.IndexFunc) informer.IndexFunc[T] {
 	return func(obj T) []string {
 		found, err := values(obj)
@@ -167,8 +170,8 @@ func indexFunc[T client.Object](name string, values cache.IndexFunc) informer.In
 	}
 }
 
-// GetIndexers is the functions of all indexes. The map is shared, and does not change: controller-runtime asks for it in each
-// list by fields.
+// GetIndexers is the functions of all indexes. The map is shared, and does not change: controller-runtime asks for it
+// in each list by fields.
 func (s *store[T]) GetIndexers() cache.Indexers {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -261,7 +264,8 @@ func (s *store[T]) index(name string) (index, error) {
 	case !ok && name == cache.NamespaceIndex:
 		return index{cache.MetaNamespaceIndexFunc, ourNamespaces}, nil
 	case !ok:
-		return index{}, fmt.Errorf("Index with name %s does not exist in the cache of %s: add it with AddIndexers", name, s.resource.GroupResource())
+		return index{}, fmt.Errorf("Index with name %s does not exist in the cache of %s: add it with AddIndexers",
+			name, s.resource.GroupResource())
 	}
 	return i, nil
 }

@@ -21,7 +21,8 @@ func TestTheStoreCannotBeWrittenTo(t *testing.T) {
 	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}
 	store := i.GetStore()
 	for call, err := range map[string]error{
-		"Add": store.Add(obj), "Update": store.Update(obj), "Delete": store.Delete(obj), "Replace": store.Replace([]any{obj}, "1"),
+		"Add": store.Add(obj), "Update": store.Update(obj), "Delete": store.Delete(obj),
+		"Replace": store.Replace([]any{obj}, "1"),
 	} {
 		if err == nil {
 			t.Errorf("%s of an object did not fail", call)
@@ -34,16 +35,19 @@ func TestTheStoreCannotBeWrittenTo(t *testing.T) {
 	}
 }
 
-// TestListsAllocateForNoObject counts what a list by namespace and one by another index allocate, of a thousand objects.
+// TestListsAllocateForNoObject counts what a list by namespace and one by another index allocate, of a thousand
+// objects.
 func TestListsAllocateForNoObject(t *testing.T) {
 	p := must(bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}}))(t)
 	defer p.Close()
 	clients := must(kubernetes.NewForConfig(p.RESTConfig()))(t)
 	for n := range 1000 {
-		made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", n)}, Data: map[string]string{"value": "all"}}
+		made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", n)},
+			Data: map[string]string{"value": "all"}}
 		must(clients.CoreV1().ConfigMaps("default").Create(t.Context(), made, metav1.CreateOptions{}))(t)
 	}
-	i := clientgo.New(p.Source(), configMaps, &corev1.ConfigMap{}, clientgo.Options{Namespace: "default", Indexers: byValue()})
+	i := clientgo.New(p.Source(), configMaps, &corev1.ConfigMap{},
+		clientgo.Options{Namespace: "default", Indexers: byValue()})
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { i.RunWithContext(ctx) })

@@ -40,7 +40,8 @@ func TestTheStoreIsReadAsClientGosIs(t *testing.T) {
 			obj, found, err := store.GetByKey(key)
 			out = append(out, fmt.Sprint(key, found, err, obj == nil))
 		}
-		for _, obj := range []any{one, cache.DeletedFinalStateUnknown{Key: "other/a"}, cache.ExplicitKey("default/a"), "no object"} {
+		for _, obj := range []any{one, cache.DeletedFinalStateUnknown{Key: "other/a"}, cache.ExplicitKey("default/a"),
+			"no object"} {
 			obj, found, err := store.Get(obj)
 			var unkeyed cache.KeyError
 			out = append(out, fmt.Sprint(found, errors.As(err, &unkeyed), obj == nil))
@@ -56,14 +57,19 @@ func TestIndexesFindWhatClientGosFind(t *testing.T) {
 		example := w.set("default/a=red blue")
 		w.set("default/b=blue")
 		w.set("other/c=blue")
-		i := w.make(clientgo.Options{Fields: fields.OneTermNotEqualSelector("metadata.name", "kube-root-ca.crt"), Indexers: byValue()})
+		i := w.make(clientgo.Options{Fields: fields.OneTermNotEqualSelector("metadata.name", "kube-root-ca.crt"),
+			Indexers: byValue()})
 		indexer := i.GetIndexer()
 		out := []string{fmt.Sprint(i.AddIndexers(cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}))}
 		defer w.run(i)()
-		name := cache.Indexers{"name": func(obj any) ([]string, error) { return []string{obj.(metav1.Object).GetName()}, nil }}
-		out = append(out, fmt.Sprint(i.AddIndexers(name), i.AddIndexers(name) != nil, indexer.AddIndexers(byValue()) != nil))
+		name := cache.Indexers{"name": func(obj any) ([]string, error) {
+			return []string{obj.(metav1.Object).GetName()}, nil
+		}}
+		out = append(out, fmt.Sprint(i.AddIndexers(name), i.AddIndexers(name) != nil,
+			indexer.AddIndexers(byValue()) != nil))
 		all := func() {
-			for _, q := range []string{"value=blue", "value=red", "value=green", "name=b", "namespace=default", "namespace=none", "missing=x"} {
+			for _, q := range []string{"value=blue", "value=red", "value=green", "name=b", "namespace=default",
+				"namespace=none", "missing=x"} {
 				index, value, _ := strings.Cut(q, "=")
 				found, err := indexer.ByIndex(index, value)
 				keys, keysErr := indexer.IndexKeys(index, value)

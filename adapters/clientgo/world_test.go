@@ -126,7 +126,8 @@ func (w *world) set(what string, labels ...string) *corev1.ConfigMap {
 	w.t.Helper()
 	key, value, _ := strings.Cut(what, "=")
 	namespace, name, _ := strings.Cut(key, "/")
-	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}, Data: map[string]string{"value": value}}
+	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}},
+		Data: map[string]string{"value": value}}
 	for _, label := range labels {
 		key, value, _ := strings.Cut(label, "=")
 		configMap.Labels[key] = value

@@ -89,8 +89,8 @@ func read(u *url.URL) (w wanted, err error) {
 	return w, fmt.Errorf("%s: this is not the URL of a list of objects", u)
 }
 
-// groupVersion is what stands before a place in the path of a list: api/VERSION, or apis/GROUP/VERSION. A place that is not
-// the last must be that of namespaces.
+// groupVersion is what stands before a place in the path of a list: api/VERSION, or apis/GROUP/VERSION. A place that is
+// not the last must be that of namespaces.
 func groupVersion(path []string, at int) (schema.GroupVersion, bool) {
 	if at < len(path)-1 && (at < 0 || path[at] != "namespaces") {
 		return schema.GroupVersion{}, false

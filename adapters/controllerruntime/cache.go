@@ -42,7 +42,8 @@ func On(source client.Source) cache.NewCacheFunc {
 		}
 		options.HTTPClient = askable(options.HTTPClient)
 		log := slog.New(logr.ToSlogHandler(ctrllog.Log.WithName("cache")))
-		options.NewInformer = func(lw toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+		options.NewInformer = func(lw toolscache.ListerWatcher, example runtime.Object, resync time.Duration,
+			indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 			wanted, err := ask(lw)
 			if err != nil {
 				return clientgo.New(broken{err}, wanted.resource, example, clientgo.Options{Log: log})

@@ -38,9 +38,11 @@ func TestGetAndListFindWhatControllerRuntimeFinds(t *testing.T) {
 		}
 		return []string{
 			w.get(c, "default/a"), w.get(c, "other/c"), w.get(c, "default/none"), w.get(c, "none/a"),
-			w.list(c), w.list(c, client.InNamespace("default")), w.list(c, red), w.list(c, red, client.InNamespace("other")),
+			w.list(c), w.list(c, client.InNamespace("default")), w.list(c, red),
+			w.list(c, red, client.InNamespace("other")),
 			w.list(c, client.HasLabels{"color"}), w.list(c, client.InNamespace("none")),
-			w.list(c, client.MatchingFields{"metadata.name": "a"})[:len("error: Index with name field:metadata.name does not exist")],
+			w.list(c,
+				client.MatchingFields{"metadata.name": "a"})[:len("error: Index with name field:metadata.name does not exist")],
 			w.list(c, client.Continue("x")),
 			fmt.Sprint(len(limited.Items), limited.Continue),
 		}
@@ -111,8 +113,8 @@ func TestWhatIsReadBelongsToTheReaderUnlessCopiesAreOff(t *testing.T) {
 // sameMap says whether two maps are one.
 func sameMap(a, b map[string]string) bool { return fmt.Sprintf("%p", a) == fmt.Sprintf("%p", b) }
 
-// TestUnstructuredAndMetadataAreCached is not in a bubble: controller-runtime's own cache of metadata leaves a goroutine behind
-// when it stops.
+// TestUnstructuredAndMetadataAreCached is not in a bubble: controller-runtime's own cache of metadata leaves a
+// goroutine behind when it stops.
 func TestUnstructuredAndMetadataAreCached(t *testing.T) {
 	t.Parallel()
 	compareBy(t, eachInRealTime, func(w *world) []string {
@@ -126,7 +128,8 @@ func TestUnstructuredAndMetadataAreCached(t *testing.T) {
 		metadata.SetGroupVersionKind(configMapKind)
 		out := []string{fmt.Sprint(c.Get(w.t.Context(), key, dynamic), c.Get(w.t.Context(), key, metadata))}
 		value, _, _ := unstructured.NestedString(dynamic.Object, "data", "value")
-		out = append(out, value, dynamic.GroupVersionKind().String(), metadata.Labels["color"], metadata.GroupVersionKind().String())
+		out = append(out, value, dynamic.GroupVersionKind().String(), metadata.Labels["color"],
+			metadata.GroupVersionKind().String())
 
 		dynamics := &unstructured.UnstructuredList{}
 		dynamics.SetGroupVersionKind(configMapKind)
@@ -187,14 +190,16 @@ func TestACacheThatDoesNotRunOrMayNotAddInformersSaysSo(t *testing.T) {
 		early := c.Get(w.t.Context(), key, &corev1.Secret{})
 		defer w.run(c)()
 		after := c.Get(w.t.Context(), key, &corev1.Secret{})
-		return []string{fmt.Sprint(errors.As(before, &notCached), errors.As(early, &notStarted), apierrors.IsNotFound(after)), fmt.Sprint(before)}
+		return []string{fmt.Sprint(errors.As(before, &notCached), errors.As(early, &notStarted),
+			apierrors.IsNotFound(after)), fmt.Sprint(before)}
 	})
 }
 
 func TestNamespacesAndSelectorsNarrowACache(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
-		w.set("default/a=1 color=red", "one/b=2 color=red", "one/b2=2 color=blue", "two/c=3 color=blue", "three/d=4 color=red")
+		w.set("default/a=1 color=red", "one/b=2 color=red", "one/b2=2 color=blue", "two/c=3 color=blue",
+			"three/d=4 color=red")
 		red := labels.SelectorFromSet(labels.Set{"color": "red"})
 		var out []string
 		for _, o := range []cache.Options{
@@ -218,7 +223,8 @@ func TestNamespacesAndSelectorsNarrowACache(t *testing.T) {
 			stop := w.run(c)
 			told := heard.take()
 			sort.Strings(told)
-			out = append(out, w.list(c), w.list(c, client.InNamespace("one")), w.get(c, "two/c"), strings.Join(told, ", "))
+			out = append(out, w.list(c), w.list(c, client.InNamespace("one")), w.get(c, "two/c"),
+				strings.Join(told, ", "))
 			stop()
 		}
 		return out
@@ -233,7 +239,8 @@ func TestClusterScopedObjectsAreCachedBesideNamespaces(t *testing.T) {
 		var namespaces corev1.NamespaceList
 		err := c.List(w.t.Context(), &namespaces)
 		var namespace corev1.Namespace
-		return []string{fmt.Sprint(len(namespaces.Items), err, c.Get(w.t.Context(), client.ObjectKey{Name: "default"}, &namespace))}
+		return []string{fmt.Sprint(len(namespaces.Items), err,
+			c.Get(w.t.Context(), client.ObjectKey{Name: "default"}, &namespace))}
 	})
 }
 
@@ -274,7 +281,8 @@ func TestInformersOfOnesOwnAreTaken(t *testing.T) {
 	compare(t, func(w *world) []string {
 		fake := controllertest.NewFakeInformer()
 		c := w.make(cache.Options{
-			NewInformer: func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer {
+			NewInformer: func(toolscache.ListerWatcher, runtime.Object, time.Duration,
+				toolscache.Indexers) toolscache.SharedIndexInformer {
 				return fake
 			},
 		})

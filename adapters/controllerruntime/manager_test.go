@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// copier keeps a Secret with the data of each ConfigMap that is labelled so, in upper case if the namespace says loud. It is
-// written against controller-runtime alone.
+// copier keeps a Secret with the data of each ConfigMap that is labelled so, in upper case if the namespace says loud.
+// It is written against controller-runtime alone.
 type copier struct{ client.Client }
 
 func (c *copier) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
@@ -89,12 +89,14 @@ func TestAManagerReconcilesFromOurCache(t *testing.T) {
 		out := []string{secret()}
 		w.set("shop/a=2")
 		out = append(out, secret())
-		if err := w.client.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}); err != nil {
+		if err := w.client.Delete(ctx,
+			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}); err != nil {
 			w.t.Error(err) // an owned object that goes comes back
 		}
 		out = append(out, secret())
 		loud := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"voice":"loud"}}}`))
-		if err := w.client.Patch(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, loud); err != nil {
+		if err := w.client.Patch(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}},
+			loud); err != nil {
 			w.t.Error(err)
 		}
 		out = append(out, secret())

@@ -68,7 +68,8 @@ func eachInRealTime(t *testing.T, test func(*world)) {
 func on(t *testing.T, name string, side func(*bowline.Plane) cache.NewCacheFunc, wait func(), test func(*world)) {
 	plane := must(bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}}))(t)
 	defer plane.Close()
-	test(&world{t: t, side: name, plane: plane, client: must(client.New(plane.RESTConfig(), client.Options{}))(t), new: side(plane), wait: wait})
+	test(&world{t: t, side: name, plane: plane, client: must(client.New(plane.RESTConfig(), client.Options{}))(t),
+		new: side(plane), wait: wait})
 }
 
 // compare runs a behaviour on every side and wants the same of each, and more than nothing.
@@ -131,9 +132,11 @@ func (w *world) set(what ...string) {
 		key, value, _ := strings.Cut(words[0], "=")
 		namespace, name, _ := strings.Cut(key, "/")
 		if namespace != "default" {
-			_ = w.client.Create(w.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}) // or it is there
+			// or it is there
+			_ = w.client.Create(w.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 		}
-		configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{}}}
+		configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name,
+			Labels: map[string]string{}}}
 		configMap.Data = map[string]string{"value": value}
 		for _, label := range words[1:] {
 			key, value, _ := strings.Cut(label, "=")

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestAClientThatReadsItsWritesDoes makes and deletes objects so quickly that handlers are behind: such a client waits until its
-// handler has heard of each deletion.
+// TestAClientThatReadsItsWritesDoes makes and deletes objects so quickly that handlers are behind: such a client waits
+// until its handler has heard of each deletion.
 func TestAClientThatReadsItsWritesDoes(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
@@ -26,7 +26,8 @@ func TestAClientThatReadsItsWritesDoes(t *testing.T) {
 		must(c.GetInformer(w.t.Context(), &corev1.ConfigMap{}))(w.t)
 		late := 0
 		for n := range 100 {
-			configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("a", n%10)}}
+			configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default",
+				Name: fmt.Sprint("a", n%10)}}
 			if err := writing.Create(w.t.Context(), configMap); err != nil {
 				w.t.Fatal(err)
 			}

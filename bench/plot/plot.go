@@ -42,7 +42,8 @@ var colours = []string{"#0b62a4", "#c2410c", "#15803d", "#7e22ce", "#a16207", "#
 // SVG draws charts, one below another.
 func SVG(charts ...Chart) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n",
+	fmt.Fprintf(&b,
+		`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n",
 		width, height*len(charts), width, height*len(charts))
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", width, height*len(charts))
 	for i, c := range charts {
@@ -66,10 +67,12 @@ func (c Chart) draw(b *bytes.Buffer) {
 	}
 	for _, t := range x.ticks() {
 		at := x.place(t)
-		fmt.Fprintf(b, `<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#999999"/>`+"\n", at, height-bottom, at, height-bottom+5)
+		fmt.Fprintf(b, `<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#999999"/>`+"\n", at, height-bottom, at,
+			height-bottom+5)
 		text(b, at, height-bottom+19, `text-anchor="middle" fill="#444444"`, number(t))
 	}
-	fmt.Fprintf(b, `<path d="M%d %d V%d H%d" fill="none" stroke="#999999"/>`+"\n", left, top, height-bottom, width-right)
+	fmt.Fprintf(b, `<path d="M%d %d V%d H%d" fill="none" stroke="#999999"/>`+"\n", left, top, height-bottom,
+		width-right)
 	var ends []float64
 	for i, line := range c.Lines {
 		if points := x.inside(y, line.Points); len(points) > 0 {

@@ -63,7 +63,8 @@ func soak(ctx context.Context, p plan, picture string) (err error) {
 		return err
 	}
 	fmt.Printf("\n%s objects were created of %s planned, and %s deleted; %s requests, %s events to watchers; the picture is %s\n",
-		thousands(r.created), thousands(int64(p.duration.Seconds())*int64(p.rate)), thousands(r.deleted), thousands(r.requests),
+		thousands(r.created), thousands(int64(p.duration.Seconds())*int64(p.rate)), thousands(r.deleted),
+		thousands(r.requests),
 		thousands(r.events), absolute(picture))
 	return r.judge(os.Stdout)
 }

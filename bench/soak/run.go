@@ -96,7 +96,8 @@ func (l *load) reset() {
 }
 
 // observe runs the load and takes samples.
-func (p plan) observe(ctx context.Context, t *target, l *load, w *watchers, all []*worker, progress io.Writer) (*report, error) {
+func (p plan) observe(ctx context.Context, t *target, l *load, w *watchers, all []*worker,
+	progress io.Writer) (*report, error) {
 	r := &report{}
 	done := make(chan error, 1)
 	go func() { done <- l.work(ctx, p, all) }()
@@ -125,7 +126,8 @@ func (p plan) observe(ctx context.Context, t *target, l *load, w *watchers, all 
 const headline = "   time  RssAnon MiB  live heap MiB  disk MiB  files  goroutines  events/s  p99 ms: create  update   patch  delete     get    list"
 
 func (s sample) String() string {
-	line := fmt.Sprintf("%7s %12.0f %14.0f %9.0f %6.0f %11.0f %9.0f %15.1f", s.at.Round(time.Second), s.anonymous, s.live, s.onDisk,
+	line := fmt.Sprintf("%7s %12.0f %14.0f %9.0f %6.0f %11.0f %9.0f %15.1f", s.at.Round(time.Second), s.anonymous,
+		s.live, s.onDisk,
 		s.files, s.goroutines, s.events, s.latency[create].p99)
 	for v := create + 1; v < verbs; v++ {
 		line += fmt.Sprintf(" %7.1f", s.latency[v].p99)

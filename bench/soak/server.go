@@ -29,7 +29,8 @@ type target struct {
 
 // startServer builds bowline and starts it with an empty folder within dir.
 func startServer(ctx context.Context, dir string) (*target, error) {
-	binary, kubeconfig, data := filepath.Join(dir, "bowline"), filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "data")
+	binary, kubeconfig, data := filepath.Join(dir, "bowline"), filepath.Join(dir, "kubeconfig"),
+		filepath.Join(dir, "data")
 	fmt.Println("building bowline")
 	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/bowline")
 	build.Dir, build.Stderr = "..", os.Stderr

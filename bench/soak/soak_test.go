@@ -97,7 +97,8 @@ func TestGrowingSeriesAreNotFlat(t *testing.T) {
 		"only in the second half": func(m float64) float64 { return 500 + 20*max(0, m-15) },
 	} {
 		var verdict strings.Builder
-		if err := sampled(memory).judge(&verdict); err == nil || !strings.Contains(verdict.String(), "RssAnon") || !strings.Contains(verdict.String(), "NOT FLAT") {
+		if err := sampled(memory).judge(&verdict); err == nil || !strings.Contains(verdict.String(), "RssAnon") ||
+			!strings.Contains(verdict.String(), "NOT FLAT") {
 			t.Errorf("%s is flat: %v\n%s", name, err, verdict.String())
 		}
 	}

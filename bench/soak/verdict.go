@@ -38,7 +38,9 @@ func judged() []series {
 		{"goroutines", "running", func(s sample) float64 { return s.goroutines }, 0.02, 16},
 	}
 	for v := range verbs {
-		all = append(all, series{"p99 of " + v.String(), "ms", func(s sample) float64 { return s.latency[v].p99 }, 0.25, 2})
+		all = append(all, series{"p99 of " + v.String(), "ms", func(s sample) float64 {
+			return s.latency[v].p99
+		}, 0.25, 2})
 	}
 	return all
 }
@@ -48,7 +50,8 @@ func judged() []series {
 func (r *report) judge(to io.Writer) error {
 	from := slices.IndexFunc(r.samples, func(s sample) bool { return s.at > settle })
 	if from < 0 || len(r.samples)-from < enough {
-		fmt.Fprintf(to, "too short for a verdict: the history fills in the first five minutes, and %d samples after %s are needed\n", enough, settle)
+		fmt.Fprintf(to,
+			"too short for a verdict: the history fills in the first five minutes, and %d samples after %s are needed\n", enough, settle)
 		return nil
 	}
 	flat := true
@@ -59,7 +62,8 @@ func (r *report) judge(to io.Writer) error {
 		if grew > bound {
 			verdict, flat = "NOT FLAT", false
 		}
-		fmt.Fprintf(to, "%-20s %8.1f %s, grew by %.1f (at most %.1f): %s\n", s.name, typical, s.unit, grew, bound, verdict)
+		fmt.Fprintf(to, "%-20s %8.1f %s, grew by %.1f (at most %.1f): %s\n", s.name, typical, s.unit, grew, bound,
+			verdict)
 	}
 	if !flat {
 		return errors.New("the server did not stay as it was")
@@ -98,7 +102,8 @@ func draw(file string, r *report) error {
 		line("live heap", func(s sample) float64 { return s.live }),
 		line("files on disk", func(s sample) float64 { return s.onDisk }),
 	}}
-	half, most := plot.Chart{Title: "Half of the requests take at most", X: "minutes", Y: "ms"}, plot.Chart{Title: "99 of 100 requests take at most", X: "minutes", Y: "ms"}
+	half, most := plot.Chart{Title: "Half of the requests take at most", X: "minutes", Y: "ms"},
+		plot.Chart{Title: "99 of 100 requests take at most", X: "minutes", Y: "ms"}
 	for v := range verbs {
 		half.Lines = append(half.Lines, line(v.String(), func(s sample) float64 { return s.latency[v].p50 }))
 		most.Lines = append(most.Lines, line(v.String(), func(s sample) float64 { return s.latency[v].p99 }))

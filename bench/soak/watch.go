@@ -68,7 +68,8 @@ func openWatches(ctx context.Context, config *rest.Config, n int) (*watchers, er
 func connect(config *rest.Config) (rest.Interface, error) {
 	own := rest.CopyConfig(config)
 	own.ContentType = runtime.ContentTypeJSON
-	own.Dial = (&net.Dialer{}).DialContext // client-go shares transports between configs, except between those with their own dialer
+	// client-go shares transports between configs, except between those with their own dialer
+	own.Dial = (&net.Dialer{}).DialContext
 	client, err := kubernetes.NewForConfig(own)
 	if err != nil {
 		return nil, err

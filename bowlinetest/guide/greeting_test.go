@@ -79,7 +79,8 @@ func add(m *controller.Manager) error {
 	greetings := informer.For[*Greeting](m.Informers(), greetingsResource)
 	g := &greeter{greetings.Lister(), client.Of[*Greeting](m.Client(), greetingsResource), m.Recorder("greeter")}
 	m.Add(controller.Options{
-		Name: "greeter", Reconciler: controller.Func(g.reconcile), Sources: []controller.Source{controller.For(greetings)},
+		Name: "greeter", Reconciler: controller.Func(g.reconcile),
+		Sources: []controller.Source{controller.For(greetings)},
 	})
 	return nil
 }

@@ -52,14 +52,18 @@ spec: {name: World}
 
 func TestGreetingsInForks(t *testing.T) {
 	t.Parallel()
-	p := bowlinetest.Start(t, bowlinetest.CRDs("crd"), bowlinetest.Types(addToScheme, nil), bowlinetest.Controllers(run),
+	p := bowlinetest.Start(t, bowlinetest.CRDs("crd"), bowlinetest.Types(addToScheme, nil),
+		bowlinetest.Controllers(run),
 		bowlinetest.Objects(&Greeting{ObjectMeta: metav1.ObjectMeta{Name: "hello"}, Spec: GreetingSpec{Name: "World"}}))
 	for _, name := range []string{"Ann", "Ben", "Cem"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			fork := p.Fork(t)
-			fork.Apply(t, "{apiVersion: example.com/v1, kind: Greeting, metadata: {name: hello}, spec: {name: "+name+"}}")
-			bowlinetest.Wait(t, fork, "default", "hello", func(g *Greeting) bool { return g.Status.Words == "Hello, "+name+"!" })
+			fork.Apply(t, "{apiVersion: example.com/v1, kind: Greeting, metadata: {name: hello}, spec: {name: "+name+
+				"}}")
+			bowlinetest.Wait(t, fork, "default", "hello", func(g *Greeting) bool {
+				return g.Status.Words == "Hello, "+name+"!"
+			})
 		})
 	}
 }
@@ -67,7 +71,8 @@ func TestGreetingsInForks(t *testing.T) {
 func TestGreetingGoesWhenItsTimeIsOver(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
-		p.Apply(t, "{apiVersion: example.com/v1, kind: Greeting, metadata: {name: short}, spec: {name: World, for: 48h}}")
+		p.Apply(t,
+			"{apiVersion: example.com/v1, kind: Greeting, metadata: {name: short}, spec: {name: World, for: 48h}}")
 		time.Sleep(47 * time.Hour)
 		synctest.Wait()
 		greetings := bowlinetest.Client[*Greeting](t, p)
@@ -101,7 +106,8 @@ func TestStrangersSayNothing(t *testing.T) {
 	p := bowlinetest.Start(t, bowlinetest.Types(addToScheme, nil), bowlinetest.Socket())
 	administrator, jane := p.SocketConfig(t), p.SocketConfig(t, "jane", "devs")
 	for config, permitted := range map[*rest.Config]bool{administrator: true, jane: false} {
-		_, err := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default").List(context.Background(), metav1.ListOptions{})
+		_, err := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default").List(context.Background(),
+			metav1.ListOptions{})
 		if apierrors.IsForbidden(err) == permitted {
 			t.Errorf("permitted: %v, and the answer is %v", permitted, err)
 		}
@@ -123,13 +129,15 @@ func TestGreetingsWhateverGoesWrong(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			greeting := &Greeting{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "hello"}, Spec: GreetingSpec{Name: "Ann"}}
+			greeting := &Greeting{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "hello"},
+				Spec: GreetingSpec{Name: "Ann"}}
 			if _, err := client.For[*Greeting](c).Create(ctx, greeting, metav1.CreateOptions{}); err != nil {
 				return err
 			}
 			time.Sleep(time.Minute) // of virtual time
 			patch := []byte(`{"spec": {"name": "Ben"}}`)
-			_, err = client.For[*Greeting](c).Patch(ctx, "default", "hello", "", types.MergePatchType, patch, metav1.PatchOptions{})
+			_, err = client.For[*Greeting](c).Patch(ctx, "default", "hello", "", types.MergePatchType, patch,
+				metav1.PatchOptions{})
 			return err
 		},
 	})

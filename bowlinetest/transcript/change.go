@@ -200,7 +200,8 @@ func (s *stage) plain(v any) any {
 	case map[string]any:
 		out := map[string]any{}
 		for key, value := range v {
-			if key != "lastTransitionTime" && key != "lastUpdateTime" && key != "lastProbeTime" && key != "uid" && key != "resourceVersion" {
+			if key != "lastTransitionTime" && key != "lastUpdateTime" && key != "lastProbeTime" && key != "uid" &&
+				key != "resourceVersion" {
 				out[key] = s.plain(value)
 			}
 		}

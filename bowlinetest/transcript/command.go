@@ -139,7 +139,8 @@ func (s *stage) patch(which, subresource, patch string) error {
 		}
 	}
 	for _, name := range names {
-		_, err := s.of(gvr).Patch(context.Background(), namespace, name, subresource, types.MergePatchType, body, metav1.PatchOptions{})
+		_, err := s.of(gvr).Patch(context.Background(), namespace, name, subresource, types.MergePatchType, body,
+			metav1.PatchOptions{})
 		if err != nil {
 			return err
 		}
@@ -185,13 +186,15 @@ func (s *stage) run(only string) error {
 		}
 		now := metav1.Now()
 		body, err := json.Marshal(map[string]any{"status": corev1.PodStatus{
-			Phase:      corev1.PodRunning,
-			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now}},
+			Phase: corev1.PodRunning,
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue,
+				LastTransitionTime: now}},
 		}})
 		if err != nil {
 			return err
 		}
-		if _, err := pods.PatchStatus(context.Background(), pod.Namespace, pod.Name, types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
+		if _, err := pods.PatchStatus(context.Background(), pod.Namespace, pod.Name, types.MergePatchType, body,
+			metav1.PatchOptions{}); err != nil {
 			return err
 		}
 	}

@@ -122,7 +122,8 @@ func TestWhatATranscriptSaysWronglyIsTold(t *testing.T) {
 	if want := "$ apply owner.yaml\n+ configmap/owner\n\n"; got != want {
 		t.Errorf("it is\n%swant\n%s", got, want)
 	}
-	if got, want := difference([]byte(wrong), []byte(got)), "2\nis:   + configmap/owner\nwant: + configmap/another"; got != want {
+	if got, want := difference([]byte(wrong),
+		[]byte(got)), "2\nis:   + configmap/owner\nwant: + configmap/another"; got != want {
 		t.Errorf("told is %q, want %q", got, want)
 	}
 	if got := difference([]byte("a\n"), []byte("a\nb\n")); got != "2\nis:   b\nwant: " {
@@ -144,7 +145,8 @@ func TestOneLineStandsForMany(t *testing.T) {
 		want = append(want, lines[len(lines)-1])
 	}
 	lines = append(lines, "~ deployment/web status.replicas 21")
-	want = append([]string{"+ pod/web-# of replicaset/web (21 alike)"}, append(want, "~ deployment/web status.replicas 21")...)
+	want = append([]string{"+ pod/web-# of replicaset/web (21 alike)"},
+		append(want, "~ deployment/web status.replicas 21")...)
 	if got := c.gather(lines); !slices.Equal(got, want) {
 		t.Errorf("it is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}

@@ -52,14 +52,16 @@ func keep[T client.Object](set T) func(ctx context.Context, config *rest.Config)
 			return err
 		}
 		time.Sleep(5 * time.Second)
-		stray := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "stray", Namespace: "default", Labels: Web().Labels}, Spec: Web().Spec}
+		stray := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "stray", Namespace: "default", Labels: Web().Labels},
+			Spec: Web().Spec}
 		if _, err := client.For[*corev1.Pod](c).Create(ctx, stray, metav1.CreateOptions{}); err != nil {
 			return err
 		}
 		for _, size := range []int{4, 1} {
 			time.Sleep(5 * time.Second)
 			patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, size)
-			if _, err := sets.Patch(ctx, "default", "web", "", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			if _, err := sets.Patch(ctx, "default", "web", "", types.MergePatchType, patch,
+				metav1.PatchOptions{}); err != nil {
 				return err
 			}
 		}

@@ -25,7 +25,8 @@ func Nodes(after time.Duration, become func(pod *corev1.Pod, all []*corev1.Pod))
 		m.Add(controller.Options{
 			Name:    "nodes",
 			Sources: []controller.Source{controller.For(all)},
-			Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result, error) {
+			Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result,
+				error) {
 				pod, ok := all.Indexer().Get(request)
 				if !ok || pod.Status.Phase != corev1.PodPending || pod.DeletionTimestamp != nil {
 					return controller.Result{}, nil

@@ -48,13 +48,18 @@ func TestCrashChecksFindWhatIsWrong(t *testing.T) {
 		}
 	}
 	for name, events := range map[string][]watch.Event{
-		"all, in order":    {{Type: watch.Added, Object: kept("a", 1, 11)}, {Type: watch.Modified, Object: kept("a", 2, 12)}},
-		"one is lost":      {{Type: watch.Added, Object: kept("a", 2, 12)}},
-		"one comes twice":  {{Type: watch.Added, Object: kept("a", 1, 11)}, {Type: watch.Added, Object: kept("a", 1, 11)}},
-		"one goes back":    {{Type: watch.Added, Object: kept("a", 2, 12)}, {Type: watch.Modified, Object: kept("a", 1, 11)}},
-		"none":             {},
-		"of a wrong type":  {{Type: watch.Modified, Object: kept("a", 1, 11)}, {Type: watch.Modified, Object: kept("a", 2, 12)}},
-		"a wrong deletion": {{Type: watch.Added, Object: kept("a", 1, 11)}, {Type: watch.Deleted, Object: kept("a", 2, 12)}},
+		"all, in order": {{Type: watch.Added, Object: kept("a", 1, 11)},
+			{Type: watch.Modified, Object: kept("a", 2, 12)}},
+		"one is lost": {{Type: watch.Added, Object: kept("a", 2, 12)}},
+		"one comes twice": {{Type: watch.Added, Object: kept("a", 1, 11)},
+			{Type: watch.Added, Object: kept("a", 1, 11)}},
+		"one goes back": {{Type: watch.Added, Object: kept("a", 2, 12)},
+			{Type: watch.Modified, Object: kept("a", 1, 11)}},
+		"none": {},
+		"of a wrong type": {{Type: watch.Modified, Object: kept("a", 1, 11)},
+			{Type: watch.Modified, Object: kept("a", 2, 12)}},
+		"a wrong deletion": {{Type: watch.Added, Object: kept("a", 1, 11)},
+			{Type: watch.Deleted, Object: kept("a", 2, 12)}},
 	} {
 		w := &watcher{revision: 10, seen: map[string][]int{}}
 		var err error

@@ -45,7 +45,9 @@ func TestNetworksComeTrueOverCrashes(t *testing.T) {
 		if err := bridge.Probe(); err != nil {
 			t.Skipf("real networks are not permitted here: %v", err)
 		}
-		networksComeTrue(t, crashCount(t, 4), func(plane, _ string) (provider.Provider, error) { return bridge.New(plane) })
+		networksComeTrue(t, crashCount(t, 4), func(plane, _ string) (provider.Provider, error) {
+			return bridge.New(plane)
+		})
 	})
 }
 
@@ -88,7 +90,8 @@ type user struct {
 
 // specOf returns the specification for a number.
 func specOf(number int) v1.NetworkSpec {
-	return v1.NetworkSpec{CIDR: fmt.Sprintf("10.%d.%d.0/24", number/200, number%200), Gateway: fmt.Sprintf("10.%d.%d.1", number/200, number%200)}
+	return v1.NetworkSpec{CIDR: fmt.Sprintf("10.%d.%d.0/24", number/200, number%200),
+		Gateway: fmt.Sprintf("10.%d.%d.1", number/200, number%200)}
 }
 
 // start starts a server with the network controller.
@@ -168,7 +171,8 @@ func (u *user) request(ctx context.Context, networks client.Resource[*v1.Network
 	case choice == 2:
 		u.asked = names[u.random.IntN(len(names))]
 		spec, _ := json.Marshal(map[string]any{"spec": specOf(u.wanted)}) // strings always encode
-		_, err = networks.Patch(ctx, metav1.NamespaceDefault, u.asked, "", types.MergePatchType, spec, metav1.PatchOptions{})
+		_, err = networks.Patch(ctx, metav1.NamespaceDefault, u.asked, "", types.MergePatchType, spec,
+			metav1.PatchOptions{})
 	default:
 		u.asked, u.wanted = names[u.random.IntN(len(names))], 0
 		err = networks.Delete(ctx, metav1.NamespaceDefault, u.asked, metav1.DeleteOptions{})
@@ -219,7 +223,8 @@ func (u *user) settle(ctx context.Context, networks client.Resource[*v1.Network]
 	}
 	for name, number := range u.declared {
 		if spec, declared := there[name]; !declared || spec != specOf(number) {
-			return fmt.Errorf("%s is declared as %v (%t), and %v was acknowledged", name, spec, declared, specOf(number))
+			return fmt.Errorf("%s is declared as %v (%t), and %v was acknowledged", name, spec, declared,
+				specOf(number))
 		}
 		delete(there, name)
 	}
@@ -240,7 +245,8 @@ func (u *user) converge(t *testing.T, open func(plane, folder string) (provider.
 	if err := u.settle(t.Context(), networks); err != nil {
 		return err
 	}
-	system, err := client.Of[*corev1.Namespace](c, corev1.SchemeGroupVersion.WithResource("namespaces")).Get(t.Context(), "", metav1.NamespaceSystem)
+	system, err := client.Of[*corev1.Namespace](c,
+		corev1.SchemeGroupVersion.WithResource("namespaces")).Get(t.Context(), "", metav1.NamespaceSystem)
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,8 @@ func (c *crashes) report(t *testing.T) {
 		resumed, events = c.watcher.resumed, c.watcher.events
 	}
 	t.Logf("seed %d: %d kills, %d of them before the server was ready; %d writes acknowledged, %d not answered, of which %d were done; "+
-		"%d watches one after the other saw %d events", c.seed, c.kills, c.early, c.answers, c.unanswered, c.done, resumed, events)
+		"%d watches one after the other saw %d events", c.seed, c.kills, c.early, c.answers, c.unanswered, c.done,
+		resumed, events)
 }
 
 // start starts a server. One server in eight is killed during startup, and start then returns no client.

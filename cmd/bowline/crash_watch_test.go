@@ -91,7 +91,8 @@ func (w *watcher) compare(slots []*slot) error {
 			for at < min(len(seen), len(s.history)) && seen[at] == s.history[at] {
 				at++
 			}
-			return fmt.Errorf("of %s the watcher saw %v from its event %d on, and there was %v", s.name, seen[at:], at, s.history[at:])
+			return fmt.Errorf("of %s the watcher saw %v from its event %d on, and there was %v", s.name, seen[at:], at,
+				s.history[at:])
 		}
 	}
 	return nil

@@ -26,12 +26,14 @@ func awaitReady(ctx context.Context, networks client.Resource[*v1.Network]) ([]*
 			return nil, err
 		}
 		waiting := slices.IndexFunc(page.Items, func(n *v1.Network) bool {
-			return n.DeletionTimestamp != nil || n.Status.ObservedGeneration != n.Generation || !meta.IsStatusConditionTrue(n.Status.Conditions, v1.ConditionReady)
+			return n.DeletionTimestamp != nil || n.Status.ObservedGeneration != n.Generation ||
+				!meta.IsStatusConditionTrue(n.Status.Conditions, v1.ConditionReady)
 		})
 		if waiting < 0 {
 			return page.Items, nil
 		}
-		changes, err := networks.Watch(ctx, metav1.NamespaceDefault, metav1.ListOptions{ResourceVersion: page.ResourceVersion})
+		changes, err := networks.Watch(ctx, metav1.NamespaceDefault,
+			metav1.ListOptions{ResourceVersion: page.ResourceVersion})
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +75,8 @@ func compare(world provider.Provider, declared []*v1.Network) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", n.Name, err)
 		}
-		want := provider.Network{UID: n.UID, CIDR: netip.MustParsePrefix(n.Spec.CIDR), Gateway: netip.MustParseAddr(n.Spec.Gateway)}
+		want := provider.Network{UID: n.UID, CIDR: netip.MustParsePrefix(n.Spec.CIDR),
+			Gateway: netip.MustParseAddr(n.Spec.Gateway)}
 		if !actual.Matches(want) {
 			return fmt.Errorf("%s is real as %+v, and declared as %+v", n.Name, actual, n.Spec)
 		}

@@ -116,7 +116,8 @@ func (w *writer) write(ctx context.Context, maps typedcorev1.ConfigMapInterface,
 }
 
 // send writes the state of a number with a random suitable verb.
-func (w *writer) send(ctx context.Context, maps typedcorev1.ConfigMapInterface, s *slot, number int) (*corev1.ConfigMap, error) {
+func (w *writer) send(ctx context.Context, maps typedcorev1.ConfigMapInterface, s *slot,
+	number int) (*corev1.ConfigMap, error) {
 	want := objectOf(s.name, number)
 	switch {
 	case number == 0:
@@ -129,7 +130,8 @@ func (w *writer) send(ctx context.Context, maps typedcorev1.ConfigMapInterface, 
 		want.ResourceVersion = strconv.FormatUint(s.revision, 10)
 		return maps.Update(ctx, want, metav1.UpdateOptions{})
 	case 1:
-		patch := fmt.Sprintf(`{"metadata":{"labels":{"number":"%d"}},"data":{"number":"%d","text":%q}}`, number, number, want.Data["text"])
+		patch := fmt.Sprintf(`{"metadata":{"labels":{"number":"%d"}},"data":{"number":"%d","text":%q}}`, number, number,
+			want.Data["text"])
 		return maps.Patch(ctx, s.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	}
 	applied := corev1apply.ConfigMap(s.name, metav1.NamespaceDefault).WithLabels(want.Labels).WithData(want.Data)
@@ -157,7 +159,9 @@ func (s *slot) settle(there *corev1.ConfigMap) (unanswered, done bool, err error
 		s.history, s.revision = append(s.history, number), revision
 		return true, true, nil
 	case asked != nil:
-		return true, false, fmt.Errorf("%s is %d at revision %d; %d at %d was acknowledged, and %d asked for", s.name, number, revision, s.now(), s.revision, *asked)
+		return true, false, fmt.Errorf("%s is %d at revision %d; %d at %d was acknowledged, and %d asked for", s.name,
+			number, revision, s.now(), s.revision, *asked)
 	}
-	return false, false, fmt.Errorf("%s is %d at revision %d; %d at %d was acknowledged", s.name, number, revision, s.now(), s.revision)
+	return false, false, fmt.Errorf("%s is %d at revision %d; %d at %d was acknowledged", s.name, number, revision,
+		s.now(), s.revision)
 }

@@ -23,7 +23,8 @@ import (
 func TestConnectionsLeaveFilesForTheStore(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	server := startCommand(t, folder, exec.Command("sh", "-c", `ulimit -n 256; exec bowline up --listen 127.0.0.1:0 --data "$0"`, folder))
+	server := startCommand(t, folder,
+		exec.Command("sh", "-c", `ulimit -n 256; exec bowline up --listen 127.0.0.1:0 --data "$0"`, folder))
 	config, err := server.ready()
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +49,8 @@ func TestConnectionsLeaveFilesForTheStore(t *testing.T) {
 	for i := range 20 {
 		text := make([]byte, large/2)
 		rand.Read(text)
-		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("large-%d", i)}, Data: map[string]string{"a": hex.EncodeToString(text)}}
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("large-%d", i)},
+			Data: map[string]string{"a": hex.EncodeToString(text)}}
 		if _, err := maps.Create(t.Context(), cm, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +67,8 @@ func TestConnectionsLeaveFilesForTheStore(t *testing.T) {
 		conn.Close()
 	}
 	server.kill()
-	if said := server.stderr.String(); strings.Contains(said, "disk") || !strings.Contains(said, "no more are taken until some are closed") {
+	if said := server.stderr.String(); strings.Contains(said, "disk") ||
+		!strings.Contains(said, "no more are taken until some are closed") {
 		t.Errorf("the log says %s", said)
 	}
 }

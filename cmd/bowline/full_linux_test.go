@@ -84,8 +84,10 @@ func TestReadOnlyDiskIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		folder:                         "bowline: opening the lock of the state folder: open " + folder + "/lock: read-only file system\n",
-		filepath.Join(disk, "missing"): "bowline: making the state folder: mkdir " + disk + "/missing: read-only file system\n",
+		folder: "bowline: opening the lock of the state folder: open " + folder +
+			"/lock: read-only file system\n",
+		filepath.Join(disk, "missing"): "bowline: making the state folder: mkdir " + disk +
+			"/missing: read-only file system\n",
 	} {
 		up := exec.Command("bowline", "up", "--listen", "127.0.0.1:0", "--data", path)
 		said, err := up.CombinedOutput()
@@ -138,7 +140,8 @@ func (f *filling) post(ctx context.Context, name string) (*http.Response, error)
 	}
 	text := strings.Repeat(name+"\n", 100<<10/(len(name)+1))
 	body := fmt.Sprintf(`{"metadata":{"name":%q},"data":{"text":%q}}`, name, text)
-	q, err := http.NewRequestWithContext(ctx, http.MethodPost, f.config.Host+"/api/v1/namespaces/default/configmaps", strings.NewReader(body))
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, f.config.Host+"/api/v1/namespaces/default/configmaps",
+		strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -177,8 +180,10 @@ func (f *filling) refusal(answer *http.Response) {
 		f.Fatal(err)
 	}
 	if answer.StatusCode != http.StatusInsufficientStorage || answer.Header.Get("Retry-After") != "1" ||
-		!strings.Contains(string(text), "no space left on device") || !strings.Contains(string(text), `"kind":"Status"`) {
-		f.Errorf("a write on a full disk got %s, Retry-After %q: %s", answer.Status, answer.Header.Get("Retry-After"), text)
+		!strings.Contains(string(text), "no space left on device") ||
+		!strings.Contains(string(text), `"kind":"Status"`) {
+		f.Errorf("a write on a full disk got %s, Retry-After %q: %s", answer.Status, answer.Header.Get("Retry-After"),
+			text)
 	}
 }
 
@@ -204,7 +209,8 @@ func (f *filling) readsGoOn() {
 	ctx, cancel := context.WithTimeout(f.Context(), patience)
 	defer cancel()
 	send := true
-	stream, err := maps.Watch(ctx, metav1.ListOptions{SendInitialEvents: &send, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, AllowWatchBookmarks: true})
+	stream, err := maps.Watch(ctx, metav1.ListOptions{SendInitialEvents: &send,
+		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, AllowWatchBookmarks: true})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -219,8 +225,10 @@ func (f *filling) readsGoOn() {
 // kubectlSays checks that kubectl, which retries for some seconds, finally prints the server's message.
 func (f *filling) kubectlSays(kubeconfig string) {
 	f.Helper()
-	said, err := exec.Command("kubectl", "--kubeconfig", kubeconfig, "create", "configmap", "kubectl", "--from-literal=a="+strings.Repeat("x", 100_000)).CombinedOutput()
-	if err == nil || !strings.Contains(string(said), "plane/objects: no space left on device; nothing was written") || !strings.Contains(string(said), "there is no room left for ") {
+	said, err := exec.Command("kubectl", "--kubeconfig", kubeconfig, "create", "configmap", "kubectl",
+		"--from-literal=a="+strings.Repeat("x", 100_000)).CombinedOutput()
+	if err == nil || !strings.Contains(string(said), "plane/objects: no space left on device; nothing was written") ||
+		!strings.Contains(string(said), "there is no room left for ") {
 		f.Errorf("kubectl ended with %v and said: %s", err, said)
 	}
 }
@@ -235,7 +243,8 @@ func (f *filling) writesAgain() {
 	freed := time.Now()
 	ctx, cancel := context.WithTimeout(f.Context(), patience)
 	defer cancel()
-	made, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "room"}, Data: map[string]string{"text": "again"}}, metav1.CreateOptions{})
+	made, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "room"},
+		Data: map[string]string{"text": "again"}}, metav1.CreateOptions{})
 	if err != nil {
 		f.Fatalf("%s after there was room: %v (%v)", time.Since(freed), err, apierrors.ReasonForError(err))
 	}

@@ -96,9 +96,12 @@ bowline kubectl exits as kubectl does.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return cli.Usagef("%w (see %s --help)", err, cmd.CommandPath())
 	})
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".LocalFlags.FlagUsages", "(.LocalFlags.FlagUsagesWrapped 110)"))
-	root.AddCommand(up.Command(started), kubectl.Command(), backup.Command(), backup.RestoreCommand(), backup.VerifyCommand(),
-		fork.Command(), fork.DiffCommand(), why.Command(), controllers.Command(), doctor.Command(), newproject.Command(), assets.Command(), version.Command())
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".LocalFlags.FlagUsages",
+		"(.LocalFlags.FlagUsagesWrapped 110)"))
+	root.AddCommand(up.Command(started), kubectl.Command(), backup.Command(), backup.RestoreCommand(),
+		backup.VerifyCommand(),
+		fork.Command(), fork.DiffCommand(), why.Command(), controllers.Command(), doctor.Command(),
+		newproject.Command(), assets.Command(), version.Command())
 	explainCompletion(root)
 	cli.ReportUsageErrors(root)
 	return root

@@ -56,7 +56,8 @@ func buildPrograms(t *testing.T, folder string) string {
 	t.Helper()
 	programs := t.TempDir()
 	args := []string{"build", "-ldflags=-s -w", "-o", programs + string(filepath.Separator)}
-	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+	if info, ok := debug.ReadBuildInfo(); ok &&
+		slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		args = append(args, "-race")
 	}
 	build := exec.CommandContext(t.Context(), "go", append(args, "./...")...)

@@ -67,7 +67,8 @@ func (c *collecting) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // Export implements collector.TraceServiceServer.
-func (c *collecting) Export(_ context.Context, sent *collector.ExportTraceServiceRequest) (*collector.ExportTraceServiceResponse, error) {
+func (c *collecting) Export(_ context.Context,
+	sent *collector.ExportTraceServiceRequest) (*collector.ExportTraceServiceResponse, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, resource := range sent.ResourceSpans {
@@ -97,7 +98,9 @@ func printTraces(service string, spans []*tracepb.Span) {
 			continue
 		}
 		stages := below[hex.EncodeToString(s.SpanId)]
-		slices.SortStableFunc(stages, func(a, b *tracepb.Span) int { return int(a.StartTimeUnixNano) - int(b.StartTimeUnixNano) })
+		slices.SortStableFunc(stages, func(a, b *tracepb.Span) int {
+			return int(a.StartTimeUnixNano) - int(b.StartTimeUnixNano)
+		})
 		var names []string
 		for _, stage := range stages {
 			names = append(names, stage.Name)

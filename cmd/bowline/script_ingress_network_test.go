@@ -23,11 +23,13 @@ func inOwnNetwork(t *testing.T) bool {
 	if os.Geteuid() != 0 {
 		enter = append([]string{"--map-root-user"}, enter...)
 	}
-	if output, err := exec.CommandContext(t.Context(), "unshare", append(enter, "true")...).CombinedOutput(); err != nil {
+	if output, err := exec.CommandContext(t.Context(), "unshare",
+		append(enter, "true")...).CombinedOutput(); err != nil {
 		t.Skipf("this machine has none but loopback addresses, and a network namespace with another one cannot be made (%v: %s): "+
 			"give it one, as by ip address add 192.0.2.1/32 dev lo", err, output)
 	}
-	again := exec.CommandContext(t.Context(), "unshare", append(enter, os.Args[0], "-test.v", "-test.run=^"+t.Name()+"$")...)
+	again := exec.CommandContext(t.Context(), "unshare",
+		append(enter, os.Args[0], "-test.v", "-test.run=^"+t.Name()+"$")...)
 	again.Env = append(os.Environ(), ownNetworkVariable+"=yes")
 	output, err := again.CombinedOutput()
 	if err != nil {

@@ -42,18 +42,20 @@ func TestIngress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			needNginx(t, name)
-			testscript.Run(t, testscript.Params{Files: []string{file}, Cmds: ingressCommands, Setup: func(env *testscript.Env) error {
-				for variable, value := range variables {
-					env.Setenv(variable, value)
-				}
-				if err := os.Symlink(filepath.Join(root, "examples"), filepath.Join(env.WorkDir, "examples")); err != nil {
-					return err
-				}
-				if err := setUpScript(env); err != nil {
-					return err
-				}
-				return os.WriteFile(filepath.Join(env.Getenv("HOME"), ".curlrc"), []byte(curlrc), 0o600)
-			}})
+			testscript.Run(t, testscript.Params{Files: []string{file}, Cmds: ingressCommands,
+				Setup: func(env *testscript.Env) error {
+					for variable, value := range variables {
+						env.Setenv(variable, value)
+					}
+					if err := os.Symlink(filepath.Join(root, "examples"),
+						filepath.Join(env.WorkDir, "examples")); err != nil {
+						return err
+					}
+					if err := setUpScript(env); err != nil {
+						return err
+					}
+					return os.WriteFile(filepath.Join(env.Getenv("HOME"), ".curlrc"), []byte(curlrc), 0o600)
+				}})
 		})
 	}
 	scripts, err := filepath.Glob(filepath.Join("testdata", "ingress", "*.txtar"))
@@ -75,7 +77,8 @@ func TestIngress(t *testing.T) {
 }
 
 var ingressCommands = map[string]func(*testscript.TestScript, bool, []string){
-	"up": cmdUp, "spawn": cmdSpawn, "await": cmdAwait, "down": cmdDown, "kill9": cmdKill9, "like": cmdLike, "capture": cmdCapture,
+	"up": cmdUp, "spawn": cmdSpawn, "await": cmdAwait, "down": cmdDown, "kill9": cmdKill9, "like": cmdLike,
+	"capture": cmdCapture,
 	"answers": cmdAnswers,
 }
 

@@ -169,7 +169,8 @@ func cmdSpawn(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // flagsOf parses the flag -of, which names a process (up by default), and the flags that define adds.
-func flagsOf(ts *testscript.TestScript, args []string, define func(*flag.FlagSet)) (name string, p *process, rest []string) {
+func flagsOf(ts *testscript.TestScript, args []string,
+	define func(*flag.FlagSet)) (name string, p *process, rest []string) {
 	set := flag.NewFlagSet("", flag.ContinueOnError)
 	set.SetOutput(ts.Stderr())
 	set.StringVar(&name, "of", upName, "")

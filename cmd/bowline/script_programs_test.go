@@ -124,7 +124,8 @@ func stubbornMain() {
 func bigMain() {
 	size, err := strconv.Atoi(os.Args[1])
 	fail(err)
-	fmt.Printf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"big"},"data":{"x":"%s"}}`, strings.Repeat("x", size))
+	fmt.Printf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"big"},"data":{"x":"%s"}}`,
+		strings.Repeat("x", size))
 }
 
 // networkMain runs the network controller with the record provider as a separate process.

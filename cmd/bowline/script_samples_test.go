@@ -60,13 +60,15 @@ func TestSampleControllers(t *testing.T) {
 						env.Setenv(variable, path)
 					}
 					env.Setenv("PROGRAM", program)
-					if err := os.Symlink(filepath.Join(root, "examples"), filepath.Join(env.WorkDir, "examples")); err != nil {
+					if err := os.Symlink(filepath.Join(root, "examples"),
+						filepath.Join(env.WorkDir, "examples")); err != nil {
 						return err
 					}
 					return setUpScript(env)
 				},
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
-					"up": cmdUp, "spawn": cmdSpawn, "await": cmdAwait, "down": cmdDown, "kill9": cmdKill9, "like": cmdLike,
+					"up": cmdUp, "spawn": cmdSpawn, "await": cmdAwait, "down": cmdDown, "kill9": cmdKill9,
+					"like":    cmdLike,
 					"capture": cmdCapture,
 				},
 			})
@@ -149,7 +151,8 @@ func sampleIsToldTwice(t *testing.T, program string) {
 	for times := 0; ; times++ {
 		select {
 		case <-ended:
-			if status := command.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGINT || times < 2 {
+			if status := command.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGINT ||
+				times < 2 {
 				t.Errorf("after %d signals it ended with %v", times, command.ProcessState)
 			}
 			return
@@ -178,7 +181,8 @@ var (
 // README.
 func sampleSession(readme string) string {
 	var commands, files strings.Builder
-	fmt.Fprintf(&commands, "env XDG_STATE_HOME=$HOME/.local/state\n%s\nenv KUBECONFIG=\n", sampleUp.FindStringSubmatch(readme)[1])
+	fmt.Fprintf(&commands, "env XDG_STATE_HOME=$HOME/.local/state\n%s\nenv KUBECONFIG=\n",
+		sampleUp.FindStringSubmatch(readme)[1])
 	running, outputs := false, 0
 	for _, b := range sampleBlock.FindAllStringSubmatch(readme, -1) {
 		for line := range strings.Lines(b[2]) {
@@ -190,9 +194,11 @@ func sampleSession(readme string) string {
 					commands.WriteString("down -of=sample\n")
 				}
 				running = true
-				fmt.Fprintf(&commands, "spawn sample $%s --kubeconfig $HOME/.local/state/bowline/kubeconfig\n", sampleVariable(started[1]))
+				fmt.Fprintf(&commands, "spawn sample $%s --kubeconfig $HOME/.local/state/bowline/kubeconfig\n",
+					sampleVariable(started[1]))
 			case log != nil:
-				fmt.Fprintf(&commands, "await -of=sample '%s'\n", strings.ReplaceAll(regexp.QuoteMeta(log[1]), "'", "''"))
+				fmt.Fprintf(&commands, "await -of=sample '%s'\n",
+					strings.ReplaceAll(regexp.QuoteMeta(log[1]), "'", "''"))
 			case isCommand:
 				addConsole(&commands, &files, line, outputs)
 			default:

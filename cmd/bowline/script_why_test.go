@@ -31,9 +31,12 @@ func directoryMain() {
 		if err != nil {
 			return err
 		}
-		networks := informer.For[*samplecrd.Network](m.Informers(), samplecrd.SchemeGroupVersion.WithResource(samplecrd.Resource))
-		d := &directory{networks.Indexer(), client.Of[*corev1.ConfigMap](m.Client(), corev1.SchemeGroupVersion.WithResource("configmaps"))}
-		m.Add(controller.Options{Name: "directory", Reconciler: d, Sources: []controller.Source{controller.For(networks)}})
+		networks := informer.For[*samplecrd.Network](m.Informers(),
+			samplecrd.SchemeGroupVersion.WithResource(samplecrd.Resource))
+		d := &directory{networks.Indexer(),
+			client.Of[*corev1.ConfigMap](m.Client(), corev1.SchemeGroupVersion.WithResource("configmaps"))}
+		m.Add(controller.Options{Name: "directory", Reconciler: d,
+			Sources: []controller.Source{controller.For(networks)}})
 		go func() {
 			<-m.Ready()
 			fmt.Println("ready")

@@ -98,7 +98,8 @@ func (l *learner) types(name, block string) {
 		}
 		began := time.Now()
 		output, code := at.run(command)
-		for deadline := began.Add(6 * patience); shown && !l.isShown(output, want) && mayChange(command) && time.Now().Before(deadline); {
+		for deadline := began.Add(6 * patience); shown && !l.isShown(output, want) && mayChange(command) &&
+			time.Now().Before(deadline); {
 			output, code = at.run(command) // the user would run the command again
 		}
 		l.t.Logf("%5.1f s  $ %s", time.Since(began).Seconds(), command)
@@ -123,7 +124,8 @@ func (l *learner) installs() {
 
 // mayChange reports whether the output of a command can change because of controllers.
 func mayChange(command string) bool {
-	return strings.HasPrefix(command, "curl ") || strings.HasPrefix(command, "bowline why ") || strings.HasPrefix(command, "bowline kubectl get ")
+	return strings.HasPrefix(command, "curl ") || strings.HasPrefix(command, "bowline why ") ||
+		strings.HasPrefix(command, "bowline kubectl get ")
 }
 
 // judge compares the output of a command. A command may fail only if the page shows its output.

@@ -26,9 +26,11 @@ func TestManyManagersDeclareOneDeployment(t *testing.T) {
 	t.Parallel()
 	ctx, client := t.Context(), plane.Must(kubernetes.NewForConfig(plane.Start(t)))(t).AppsV1().Deployments(ns)
 	spec := applyapps.DeploymentSpec().WithSelector(applySelector()).WithTemplate(applyTemplate())
-	plane.Must(client.Apply(ctx, applyapps.Deployment("a", ns).WithSpec(spec.WithReplicas(2)), metav1.ApplyOptions{FieldManager: "owner"}))(t)
+	plane.Must(client.Apply(ctx, applyapps.Deployment("a", ns).WithSpec(spec.WithReplicas(2)),
+		metav1.ApplyOptions{FieldManager: "owner"}))(t)
 
-	sidecar := applyapps.Deployment("a", ns).WithSpec(applyapps.DeploymentSpec().WithTemplate(applycore.PodTemplateSpec().
+	sidecar := applyapps.Deployment("a",
+		ns).WithSpec(applyapps.DeploymentSpec().WithTemplate(applycore.PodTemplateSpec().
 		WithSpec(applycore.PodSpec().WithContainers(applycore.Container().WithName("sidecar").WithImage("s")))))
 	both := plane.Must(client.Apply(ctx, sidecar, metav1.ApplyOptions{FieldManager: "injector"}))(t)
 	if n := len(both.Spec.Template.Spec.Containers); n != 2 {
@@ -36,7 +38,8 @@ func TestManyManagersDeclareOneDeployment(t *testing.T) {
 	}
 	five := applyapps.Deployment("a", ns).WithSpec(applyapps.DeploymentSpec().WithReplicas(5))
 	_, err := client.Apply(ctx, five, metav1.ApplyOptions{FieldManager: "scaler"})
-	if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), `"owner"`) || !strings.Contains(err.Error(), ".spec.replicas") {
+	if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), `"owner"`) ||
+		!strings.Contains(err.Error(), ".spec.replicas") {
 		t.Errorf("the conflict says %v", err)
 	}
 	scale := applyautoscaling.Scale().WithSpec(applyautoscaling.ScaleSpec().WithReplicas(5))
@@ -46,7 +49,8 @@ func TestManyManagersDeclareOneDeployment(t *testing.T) {
 	plane.Must(client.ApplyStatus(ctx, status, metav1.ApplyOptions{FieldManager: "controller"}))(t)
 	// The scaler now owns replicas, so the owner's apply without replicas does not change them.
 	spec.Replicas = nil
-	last := plane.Must(client.Apply(ctx, applyapps.Deployment("a", ns).WithSpec(spec), metav1.ApplyOptions{FieldManager: "owner"}))(t)
+	last := plane.Must(client.Apply(ctx, applyapps.Deployment("a", ns).WithSpec(spec),
+		metav1.ApplyOptions{FieldManager: "owner"}))(t)
 	if *last.Spec.Replicas != 5 || last.Status.Replicas != 5 {
 		t.Errorf("in the end: %v, %v", last.Spec, last.Status)
 	}
@@ -75,7 +79,8 @@ func TestDynamicClientAppliesCustomResources(t *testing.T) {
 	if parts := field(t, u, "spec", "parts").([]any); len(parts) != 2 {
 		t.Errorf("two managers' parts are %v", parts)
 	}
-	if _, err := client.Apply(ctx, "a", widget(t, "a", `{"parts":[{"name":"x","weight":3}]}`), them); !apierrors.IsConflict(err) {
+	if _, err := client.Apply(ctx, "a", widget(t, "a", `{"parts":[{"name":"x","weight":3}]}`),
+		them); !apierrors.IsConflict(err) {
 		t.Errorf("taking another's weight answers %v", err)
 	}
 	u = plane.Must(client.Apply(ctx, "a", widget(t, "a", `{}`), us))(t)
@@ -96,7 +101,8 @@ func TestDynamicClientAppliesCustomResources(t *testing.T) {
 func TestUpgradeFromClientSideApply(t *testing.T) {
 	t.Parallel()
 	ctx, client := t.Context(), plane.Must(kubernetes.NewForConfig(plane.Start(t)))(t).CoreV1().ConfigMaps(ns)
-	o := plane.Must(client.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"k": "1", "old": "1"}},
+	o := plane.Must(client.Create(ctx,
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"k": "1", "old": "1"}},
 		metav1.CreateOptions{FieldManager: "kubectl-client-side-apply"}))(t)
 	patch := plane.Must(csaupgrade.UpgradeManagedFieldsPatch(o, sets.New("kubectl-client-side-apply"), "kubectl"))(t)
 	plane.Must(client.Patch(ctx, "a", types.JSONPatchType, patch, metav1.PatchOptions{}))(t)

@@ -30,17 +30,20 @@ func TestCredentialsComeFromWhereKubeconfigsKeepThem(t *testing.T) {
 	}
 	credential := plane.Must(json.Marshal(map[string]any{
 		"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",
-		"status": map[string]string{"clientCertificateData": string(config.CertData), "clientKeyData": string(config.KeyData)},
+		"status": map[string]string{"clientCertificateData": string(config.CertData),
+			"clientKeyData": string(config.KeyData)},
 	}))(t)
 	for name, user := range map[string]*api.AuthInfo{
 		"data":  {ClientCertificateData: config.CertData, ClientKeyData: config.KeyData},
 		"files": {ClientCertificate: write("cert", config.CertData), ClientKey: write("key", config.KeyData)},
-		"program": {Exec: &api.ExecConfig{APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: api.NeverExecInteractiveMode,
-			Command: "cat", Args: []string{write("out", credential)}}},
+		"program": {Exec: &api.ExecConfig{APIVersion: "client.authentication.k8s.io/v1",
+			InteractiveMode: api.NeverExecInteractiveMode,
+			Command:         "cat", Args: []string{write("out", credential)}}},
 	} {
 		kubeconfig := filepath.Join(dir, name+".kubeconfig")
 		err := clientcmd.WriteToFile(api.Config{
-			Clusters:       map[string]*api.Cluster{"c": {Server: config.Host, CertificateAuthorityData: config.CAData}},
+			Clusters: map[string]*api.Cluster{"c": {Server: config.Host,
+				CertificateAuthorityData: config.CAData}},
 			AuthInfos:      map[string]*api.AuthInfo{"u": user},
 			Contexts:       map[string]*api.Context{"x": {Cluster: "c", AuthInfo: "u"}},
 			CurrentContext: "x",

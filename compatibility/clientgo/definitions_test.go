@@ -49,10 +49,12 @@ func TestTypedClientOfDefinitions(t *testing.T) {
 		t.Errorf("applied, its short names are %v", names)
 	}
 	old := plane.Must(clients.ApiextensionsV1beta1().CustomResourceDefinitions().Get(ctx, name, metav1.GetOptions{}))(t)
-	if old.UID != crd.UID || old.Spec.Version != "v1" || old.Spec.Validation == nil || old.Spec.Subresources.Scale == nil {
+	if old.UID != crd.UID || old.Spec.Version != "v1" || old.Spec.Validation == nil ||
+		old.Spec.Subresources.Scale == nil {
 		t.Errorf("in v1beta1 it is %v", old.Spec)
 	}
-	if err := client.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "step=updated"}); err != nil {
+	if err := client.DeleteCollection(ctx, metav1.DeleteOptions{},
+		metav1.ListOptions{LabelSelector: "step=updated"}); err != nil {
 		t.Fatal(err)
 	}
 	for e := range w.ResultChan() {

@@ -19,7 +19,9 @@ import (
 func discoveryClient(t *testing.T) (*discovery.DiscoveryClient, func()) {
 	t.Helper()
 	config := plane.Start(t)
-	return plane.Must(discovery.NewDiscoveryClientForConfig(config))(t), func() { plane.Define(t, config, plane.Widgets(t)) }
+	return plane.Must(discovery.NewDiscoveryClientForConfig(config))(t), func() {
+		plane.Define(t, config, plane.Widgets(t))
+	}
 }
 
 // names returns group/version/resource of all resources without subresources, sorted.
@@ -85,7 +87,8 @@ func TestCachedDiscoveryIsFreshAfterInvalidation(t *testing.T) {
 	dir := t.TempDir()
 	caches := map[string]discovery.CachedDiscoveryInterface{
 		"memory": memory.NewMemCacheClient(plane.Must(discovery.NewDiscoveryClientForConfig(config))(t)),
-		"disk":   plane.Must(disk.NewCachedDiscoveryClientForConfig(config, dir+"/discovery", dir+"/http", time.Hour))(t),
+		"disk": plane.Must(disk.NewCachedDiscoveryClientForConfig(config, dir+"/discovery", dir+"/http",
+			time.Hour))(t),
 	}
 	before := map[string][]string{}
 	for name, cache := range caches {

@@ -51,7 +51,8 @@ func TestSampleControllerWhateverGoesWrong(t *testing.T) {
 		Act:       declareWidgets,
 		Invariants: []func(bowlinetest.State) error{func(s bowlinetest.State) error {
 			for _, w := range s.Kind("Widget") {
-				if _, told, _ := unstructured.NestedInt64(w.Object, "status", "size"); told && s.Find("Deployment", ns, w.GetName()) == nil {
+				if _, told, _ := unstructured.NestedInt64(w.Object, "status", "size"); told &&
+					s.Find("Deployment", ns, w.GetName()) == nil {
 					return fmt.Errorf("widget %s has a size and no deployment", w.GetName())
 				}
 			}

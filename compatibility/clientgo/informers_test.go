@@ -26,7 +26,8 @@ import (
 func configMaps(t *testing.T, c kubernetes.Interface, n int) {
 	t.Helper()
 	for i := range n {
-		o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i), Labels: map[string]string{"even": fmt.Sprint(i%2 == 0)}}}
+		o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i),
+			Labels: map[string]string{"even": fmt.Sprint(i%2 == 0)}}}
 		plane.Must(c.CoreV1().ConfigMaps(ns).Create(t.Context(), o, metav1.CreateOptions{}))(t)
 	}
 }
@@ -64,9 +65,12 @@ func TestInformerFactoriesFollowTheServer(t *testing.T) {
 	onlyEven := func(o *metav1.ListOptions) { o.LabelSelector = "even=true" }
 	resource := corev1.SchemeGroupVersion.WithResource("configmaps")
 
-	typed := informers.NewSharedInformerFactoryWithOptions(clients, 0, informers.WithNamespace(ns), informers.WithTweakListOptions(onlyEven))
-	untyped := dynamicinformer.NewFilteredDynamicSharedInformerFactory(plane.Must(dynamic.NewForConfig(config))(t), 0, ns, onlyEven)
-	metadatas := metadatainformer.NewFilteredSharedInformerFactory(plane.Must(metadata.NewForConfig(config))(t), 0, ns, onlyEven)
+	typed := informers.NewSharedInformerFactoryWithOptions(clients, 0, informers.WithNamespace(ns),
+		informers.WithTweakListOptions(onlyEven))
+	untyped := dynamicinformer.NewFilteredDynamicSharedInformerFactory(plane.Must(dynamic.NewForConfig(config))(t), 0,
+		ns, onlyEven)
+	metadatas := metadatainformer.NewFilteredSharedInformerFactory(plane.Must(metadata.NewForConfig(config))(t), 0, ns,
+		onlyEven)
 	all := map[string]cache.SharedIndexInformer{
 		"typed":    typed.Core().V1().ConfigMaps().Informer(),
 		"dynamic":  untyped.ForResource(resource).Informer(),
@@ -99,7 +103,8 @@ func TestInformerFactoriesFollowTheServer(t *testing.T) {
 	for name := range all {
 		expectTold(t, heard[name], "add default/1", "update default/1", "delete default/1")
 	}
-	if l := plane.Must(typed.Core().V1().ConfigMaps().Lister().List(labels.Everything()))(t); len(l) != 1 || l[0].Name != "0" {
+	if l := plane.Must(typed.Core().V1().ConfigMaps().Lister().List(labels.Everything()))(t); len(l) != 1 ||
+		l[0].Name != "0" {
 		t.Errorf("the lister lists %v", l)
 	}
 }

@@ -20,10 +20,12 @@ func TestLeadershipGoesToTheNextWhenItIsReleased(t *testing.T) {
 	leads, ended := make(chan string), make(chan string, 2)
 	run := func(id string) context.CancelFunc {
 		ctx, resign := context.WithCancel(t.Context())
-		lock := plane.Must(resourcelock.New(resourcelock.LeasesResourceLock, ns, "leader", clients.CoreV1(), clients.CoordinationV1(),
+		lock := plane.Must(resourcelock.New(resourcelock.LeasesResourceLock, ns, "leader", clients.CoreV1(),
+			clients.CoordinationV1(),
 			resourcelock.ResourceLockConfig{Identity: id}))(t)
 		elector := plane.Must(leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-			Lock: lock, LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 100 * time.Millisecond, ReleaseOnCancel: true,
+			Lock: lock, LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second,
+			RetryPeriod: 100 * time.Millisecond, ReleaseOnCancel: true,
 			Callbacks: leaderelection.LeaderCallbacks{
 				OnStartedLeading: func(context.Context) { leads <- id },
 				OnStoppedLeading: func() {},
@@ -53,5 +55,6 @@ func TestLeadershipGoesToTheNextWhenItIsReleased(t *testing.T) {
 
 func leaseHolder(t *testing.T, clients kubernetes.Interface) string {
 	t.Helper()
-	return *plane.Must(clients.CoordinationV1().Leases(ns).Get(t.Context(), "leader", metav1.GetOptions{}))(t).Spec.HolderIdentity
+	return *plane.Must(clients.CoordinationV1().Leases(ns).Get(t.Context(), "leader",
+		metav1.GetOptions{}))(t).Spec.HolderIdentity
 }

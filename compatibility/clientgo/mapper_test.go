@@ -44,10 +44,13 @@ func TestShortNamesAndCategoriesExpand(t *testing.T) {
 	client, define := discoveryClient(t)
 	define()
 	groups := plane.Must(restmapper.GetAPIGroupResources(client))(t)
-	mapper := restmapper.NewShortcutExpander(restmapper.NewDiscoveryRESTMapper(groups), client, func(warning string) { t.Error(warning) })
+	mapper := restmapper.NewShortcutExpander(restmapper.NewDiscoveryRESTMapper(groups), client, func(warning string) {
+		t.Error(warning)
+	})
 	for short, want := range map[string]schema.GroupVersionResource{
-		"cm": {Version: "v1", Resource: "configmaps"}, "deploy": {Group: "apps", Version: "v1", Resource: "deployments"},
-		"wd": widgets, "crd": {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+		"cm":     {Version: "v1", Resource: "configmaps"},
+		"deploy": {Group: "apps", Version: "v1", Resource: "deployments"},
+		"wd":     widgets, "crd": {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
 		"pod": {Version: "v1", Resource: "pods"},
 	} {
 		if got := plane.Must(mapper.ResourceFor(schema.GroupVersionResource{Resource: short}))(t); got != want {
@@ -55,7 +58,8 @@ func TestShortNamesAndCategoriesExpand(t *testing.T) {
 		}
 	}
 	all, ok := restmapper.NewDiscoveryCategoryExpander(client).Expand("all")
-	if !ok || !slices.Contains(all, widgets.GroupResource()) || !slices.Contains(all, schema.GroupResource{Resource: "pods"}) {
+	if !ok || !slices.Contains(all, widgets.GroupResource()) ||
+		!slices.Contains(all, schema.GroupResource{Resource: "pods"}) {
 		t.Errorf("all is %v", all)
 	}
 }

@@ -22,9 +22,11 @@ func TestRecordersOfBothAPIsMeetInOneKind(t *testing.T) {
 	clients, ctx := plane.Must(kubernetes.NewForConfig(plane.Start(t)))(t), t.Context()
 	configMaps(t, clients, 1)
 	about := plane.Must(clients.CoreV1().ConfigMaps(ns).Get(ctx, "0", metav1.GetOptions{}))(t)
-	asCore := plane.Must(clients.CoreV1().Events(ns).Watch(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=0"}))(t)
+	asCore := plane.Must(clients.CoreV1().Events(ns).Watch(ctx,
+		metav1.ListOptions{FieldSelector: "involvedObject.name=0"}))(t)
 	defer asCore.Stop()
-	asEvents := plane.Must(clients.EventsV1().Events(ns).Watch(ctx, metav1.ListOptions{FieldSelector: "regarding.name=0"}))(t)
+	asEvents := plane.Must(clients.EventsV1().Events(ns).Watch(ctx,
+		metav1.ListOptions{FieldSelector: "regarding.name=0"}))(t)
 	defer asEvents.Stop()
 
 	old := record.NewBroadcaster(record.WithContext(ctx))
@@ -34,7 +36,8 @@ func TestRecordersOfBothAPIsMeetInOneKind(t *testing.T) {
 	recorder.Eventf(about, corev1.EventTypeNormal, "Same", "said %s", "often")
 	expectReason(t, asCore, watch.Added, "Same", 1)
 	expectReason(t, asEvents, watch.Added, "Same", 1)
-	recorder.Eventf(about, corev1.EventTypeNormal, "Same", "said %s", "often") // a repetition increments the count of the event
+	// a repetition increments the count of the event
+	recorder.Eventf(about, corev1.EventTypeNormal, "Same", "said %s", "often")
 	expectReason(t, asCore, watch.Modified, "Same", 2)
 	expectReason(t, asEvents, watch.Modified, "Same", 2)
 
@@ -43,7 +46,8 @@ func TestRecordersOfBothAPIsMeetInOneKind(t *testing.T) {
 	if err := current.StartRecordingToSinkWithContext(ctx); err != nil {
 		t.Fatal(err)
 	}
-	current.NewRecorder(scheme.Scheme, "example.com/new").Eventf(about, nil, corev1.EventTypeWarning, "Other", "Trying", "a note")
+	current.NewRecorder(scheme.Scheme, "example.com/new").Eventf(about, nil, corev1.EventTypeWarning, "Other", "Trying",
+		"a note")
 	expectReason(t, asCore, watch.Added, "Other", 0)
 	expectReason(t, asEvents, watch.Added, "Other", 0)
 }

@@ -75,7 +75,8 @@ func runSample(ctx context.Context, config *rest.Config) error {
 	custom.Start(ctx.Done())
 	defer builtin.Shutdown()
 	defer custom.Shutdown()
-	if !cache.WaitForCacheSync(ctx.Done(), deployments.Informer().HasSynced, custom.ForResource(widgetsResource).Informer().HasSynced) {
+	if !cache.WaitForCacheSync(ctx.Done(), deployments.Informer().HasSynced,
+		custom.ForResource(widgetsResource).Informer().HasSynced) {
 		return nil // it was stopped
 	}
 	var workers sync.WaitGroup
@@ -90,7 +91,9 @@ func runSample(ctx context.Context, config *rest.Config) error {
 
 // handle handles all events of an object in the same way: its key is added to the queue.
 func handle(changed func(any)) cache.ResourceEventHandlerFuncs {
-	return cache.ResourceEventHandlerFuncs{AddFunc: changed, UpdateFunc: func(_, obj any) { changed(obj) }, DeleteFunc: changed}
+	return cache.ResourceEventHandlerFuncs{AddFunc: changed, UpdateFunc: func(_, obj any) {
+		changed(obj)
+	}, DeleteFunc: changed}
 }
 
 func (s *sample) enqueue(obj any) {
@@ -142,13 +145,15 @@ func (s *sample) sync(ctx context.Context, name cache.ObjectName) error {
 	size, _, _ := unstructured.NestedInt64(widget.Object, "spec", "size")
 	d, err := s.deployments.Deployments(name.Namespace).Get(name.Name)
 	if apierrors.IsNotFound(err) {
-		d, err = s.clients.AppsV1().Deployments(name.Namespace).Create(ctx, deploymentOf(widget, size), metav1.CreateOptions{})
+		d, err = s.clients.AppsV1().Deployments(name.Namespace).Create(ctx, deploymentOf(widget, size),
+			metav1.CreateOptions{})
 	}
 	if err != nil {
 		return err
 	}
 	if !metav1.IsControlledBy(d, widget) {
-		s.recorder.Eventf(widget, corev1.EventTypeWarning, "ErrResourceExists", "Deployment %s is somebody else's", d.Name)
+		s.recorder.Eventf(widget, corev1.EventTypeWarning, "ErrResourceExists", "Deployment %s is somebody else's",
+			d.Name)
 		return fmt.Errorf("deployment %s is somebody else's", d.Name)
 	}
 	if int64(*d.Spec.Replicas) != size {
@@ -169,7 +174,8 @@ func (s *sample) updateStatus(ctx context.Context, widget *unstructured.Unstruct
 	if err := unstructured.SetNestedField(widget.Object, size, "status", "size"); err != nil {
 		return err
 	}
-	if _, err := s.widgets.Namespace(widget.GetNamespace()).UpdateStatus(ctx, widget, metav1.UpdateOptions{}); err != nil {
+	if _, err := s.widgets.Namespace(widget.GetNamespace()).UpdateStatus(ctx, widget,
+		metav1.UpdateOptions{}); err != nil {
 		return err
 	}
 	s.recorder.Event(widget, corev1.EventTypeNormal, "Synced", "it is as declared")
@@ -180,7 +186,8 @@ func deploymentOf(widget *unstructured.Unstructured, size int64) *appsv1.Deploym
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: widget.GetNamespace(), Name: widget.GetName(),
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(widget, widgetsResource.GroupVersion().WithKind("Widget"))},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(widget,
+				widgetsResource.GroupVersion().WithKind("Widget"))},
 		},
 		Spec: appsv1.DeploymentSpec{Replicas: new(int32(size)), Selector: selector(), Template: template()},
 	}

@@ -30,9 +30,11 @@ func scalable(t *testing.T) (scale.ScalesGetter, *rest.Config) {
 	typed := plane.Must(kubernetes.NewForConfig(config))(t)
 	name := metav1.ObjectMeta{Name: "a"}
 	plane.Must(typed.AppsV1().Deployments(ns).Create(ctx, &appsv1.Deployment{ObjectMeta: name,
-		Spec: appsv1.DeploymentSpec{Replicas: one, Selector: selector(), Template: template()}}, metav1.CreateOptions{}))(t)
+		Spec: appsv1.DeploymentSpec{Replicas: one, Selector: selector(), Template: template()}},
+		metav1.CreateOptions{}))(t)
 	plane.Must(typed.AppsV1().ReplicaSets(ns).Create(ctx, &appsv1.ReplicaSet{ObjectMeta: name,
-		Spec: appsv1.ReplicaSetSpec{Replicas: one, Selector: selector(), Template: template()}}, metav1.CreateOptions{}))(t)
+		Spec: appsv1.ReplicaSetSpec{Replicas: one, Selector: selector(), Template: template()}},
+		metav1.CreateOptions{}))(t)
 	untyped := plane.Must(dynamic.NewForConfig(config))(t).Resource(widgets).Namespace(ns)
 	plane.Must(untyped.Create(ctx, widget(t, "a", `{"size":1}`), metav1.CreateOptions{}))(t)
 
@@ -47,7 +49,8 @@ func TestScaleClientScalesWhatHasAScale(t *testing.T) {
 	scales, _ := scalable(t)
 	ctx, client := t.Context(), scales.Scales(ns)
 	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
-	for _, r := range []schema.GroupVersionResource{apps.WithResource("deployments"), apps.WithResource("replicasets"), widgets} {
+	for _, r := range []schema.GroupVersionResource{apps.WithResource("deployments"), apps.WithResource("replicasets"),
+		widgets} {
 		s := plane.Must(client.Get(ctx, r.GroupResource(), "a", metav1.GetOptions{}))(t)
 		if s.Spec.Replicas != 1 {
 			t.Errorf("%v: the scale is %v", r, s)
@@ -61,7 +64,8 @@ func TestScaleClientScalesWhatHasAScale(t *testing.T) {
 		if _, err := client.Update(ctx, r.GroupResource(), old, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
 			t.Errorf("%v: an update of an old scale answers %v", r, err)
 		}
-		s = plane.Must(client.Patch(ctx, r, "a", types.MergePatchType, []byte(`{"spec":{"replicas":3}}`), metav1.PatchOptions{}))(t)
+		s = plane.Must(client.Patch(ctx, r, "a", types.MergePatchType, []byte(`{"spec":{"replicas":3}}`),
+			metav1.PatchOptions{}))(t)
 		if s.Spec.Replicas != 3 {
 			t.Errorf("%v: patch answers %v", r, s)
 		}

@@ -65,7 +65,8 @@ func TestRetryWatcherSaysThatItsRevisionIsGone(t *testing.T) {
 	w := plane.Must(toolswatch.NewRetryWatcherWithContext(t.Context(), "1", watcher(client.Watch)))(t)
 	defer w.Stop()
 	e := <-w.ResultChan()
-	if err := apierrors.FromObject(e.Object); e.Type != watch.Error || !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+	if err := apierrors.FromObject(e.Object); e.Type != watch.Error || !apierrors.IsResourceExpired(err) &&
+		!apierrors.IsGone(err) {
 		t.Errorf("%s %v", e.Type, e.Object)
 	}
 	<-w.Done()
@@ -77,7 +78,8 @@ func TestUntilWithSyncSeesTheConditionComeTrue(t *testing.T) {
 	t.Parallel()
 	clients, ctx := plane.Must(kubernetes.NewForConfig(plane.Start(t)))(t), t.Context()
 	configMaps(t, clients, 1)
-	list := cache.NewListWatchFromClient(clients.CoreV1().RESTClient(), "configmaps", ns, fields.OneTermEqualSelector("metadata.name", "0"))
+	list := cache.NewListWatchFromClient(clients.CoreV1().RESTClient(), "configmaps", ns,
+		fields.OneTermEqualSelector("metadata.name", "0"))
 	seen := func(value string) toolswatch.ConditionFunc {
 		return func(e watch.Event) (bool, error) { return e.Object.(*corev1.ConfigMap).Data["k"] == value, nil }
 	}
@@ -117,7 +119,8 @@ func TestPagerReadsOneSnapshot(t *testing.T) {
 		names = append(names, o.(*corev1.ConfigMap).Name)
 		return nil
 	})
-	if err != nil || !slices.Equal(names, []string{"0", "1", "2", "3", "4"}) || !slices.Equal(remaining, []int64{3, 1}) {
+	if err != nil || !slices.Equal(names, []string{"0", "1", "2", "3", "4"}) ||
+		!slices.Equal(remaining, []int64{3, 1}) {
 		t.Errorf("%v: %v, remaining after each page %v", err, names, remaining)
 	}
 }

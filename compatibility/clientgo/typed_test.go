@@ -97,7 +97,8 @@ func (k typedKind[T, L, A]) lives(t *testing.T) {
 	ctx := t.Context()
 	list := plane.Must(k.client.List(ctx, metav1.ListOptions{}))(t)
 	from := plane.Must(meta.ListAccessor(list))(t).GetResourceVersion()
-	w := plane.Must(k.client.Watch(ctx, metav1.ListOptions{ResourceVersion: from, FieldSelector: "metadata.name=" + k.String()}))(t)
+	w := plane.Must(k.client.Watch(ctx,
+		metav1.ListOptions{ResourceVersion: from, FieldSelector: "metadata.name=" + k.String()}))(t)
 	defer w.Stop()
 
 	o := plane.Must(k.client.Create(ctx, k.named(k.String()), metav1.CreateOptions{}))(t)

@@ -56,7 +56,8 @@ func TestDynamicClientTakesCustomResourcesThroughAllVerbs(t *testing.T) {
 	u.Object["status"] = map[string]any{"size": int64(2)}
 	u = plane.Must(client.UpdateStatus(ctx, u, metav1.UpdateOptions{}))(t)
 	expectEvent(t, w, watch.Modified, u)
-	u = plane.Must(client.Patch(ctx, "a", types.MergePatchType, []byte(`{"spec":{"size":3}}`), metav1.PatchOptions{}))(t)
+	u = plane.Must(client.Patch(ctx, "a", types.MergePatchType, []byte(`{"spec":{"size":3}}`),
+		metav1.PatchOptions{}))(t)
 	expectEvent(t, w, watch.Modified, u)
 	if size := field(t, u, "status", "size"); size != int64(2) {
 		t.Errorf("the status has size %v", size)
@@ -83,7 +84,8 @@ func TestMetadataClientSeesEachKindWithoutItsContent(t *testing.T) {
 	plane.Define(t, config, plane.Widgets(t))
 	objects := plane.Must(dynamic.NewForConfig(config))(t)
 	metadatas := plane.Must(metadata.NewForConfig(config))(t)
-	configMap := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"k": "v"}}}
+	configMap := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+		"data": map[string]any{"k": "v"}}}
 	configMap.SetName("a")
 	for r, o := range map[schema.GroupVersionResource]*unstructured.Unstructured{
 		{Version: "v1", Resource: "configmaps"}: configMap, widgets: widget(t, "a", `{}`),
@@ -94,13 +96,15 @@ func TestMetadataClientSeesEachKindWithoutItsContent(t *testing.T) {
 		created := plane.Must(objects.Resource(r).Namespace(ns).Create(ctx, o, metav1.CreateOptions{}))(t)
 		expectEvent(t, w, watch.Added, created)
 
-		patched := plane.Must(client.Patch(ctx, "a", types.MergePatchType, []byte(`{"metadata":{"labels":{"l":"1"}}}`), metav1.PatchOptions{}))(t)
+		patched := plane.Must(client.Patch(ctx, "a", types.MergePatchType, []byte(`{"metadata":{"labels":{"l":"1"}}}`),
+			metav1.PatchOptions{}))(t)
 		got := plane.Must(client.Get(ctx, "a", metav1.GetOptions{}))(t)
 		if got.UID != created.GetUID() || got.ResourceVersion != patched.ResourceVersion || got.Labels["l"] != "1" {
 			t.Errorf("get answers %v; patched was %v", got, patched)
 		}
 		list := plane.Must(client.List(ctx, metav1.ListOptions{LabelSelector: "l=1"}))(t)
-		if len(list.Items) != 1 || list.Items[0].Name != "a" || list.Items[0].APIVersion != "meta.k8s.io/v1" && list.Items[0].APIVersion != "" {
+		if len(list.Items) != 1 || list.Items[0].Name != "a" || list.Items[0].APIVersion != "meta.k8s.io/v1" &&
+			list.Items[0].APIVersion != "" {
 			t.Errorf("the list is %v", list)
 		}
 		if err := client.Delete(ctx, "a", metav1.DeleteOptions{}); err != nil {

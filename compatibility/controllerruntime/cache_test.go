@@ -25,8 +25,12 @@ func TestCacheHoldsWhatItsSelectorsSelect(t *testing.T) {
 	for _, where := range []string{ns, "other"} {
 		for name, crew := range map[string]string{"a": "six", "b": "six", "c": "two"} {
 			labels := map[string]string{"name": name}
-			ok(t, c.Create(ctx, &Ship{ObjectMeta: metav1.ObjectMeta{Namespace: where, Name: name}, Spec: ShipSpec{Crew: crew}}))
-			ok(t, c.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: where, Name: name, Labels: labels}, Data: labels}))
+			ok(t, c.Create(ctx, &Ship{ObjectMeta: metav1.ObjectMeta{Namespace: where, Name: name},
+				Spec: ShipSpec{Crew: crew}}))
+			ok(t,
+				c.Create(ctx,
+					&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: where, Name: name, Labels: labels},
+						Data: labels}))
 		}
 	}
 	held := plane.Must(cache.New(config, cache.Options{
@@ -37,7 +41,9 @@ func TestCacheHoldsWhatItsSelectorsSelect(t *testing.T) {
 			&corev1.Namespace{}: {Field: fields.OneTermEqualSelector("metadata.name", "other")},
 		},
 	}))(t)
-	ok(t, held.IndexField(ctx, &Ship{}, "crew", func(o client.Object) []string { return []string{o.(*Ship).Spec.Crew} }))
+	ok(t, held.IndexField(ctx, &Ship{}, "crew", func(o client.Object) []string {
+		return []string{o.(*Ship).Spec.Crew}
+	}))
 	ended := make(chan error)
 	go func() { ended <- held.Start(ctx) }()
 	defer func() { stop(); ok(t, <-ended) }()
@@ -60,7 +66,9 @@ func TestCacheHoldsWhatItsSelectorsSelect(t *testing.T) {
 	}
 	informer := plane.Must(held.GetInformer(ctx, &Ship{}))(t)
 	updated := make(chan *Ship, 8)
-	plane.Must(informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{UpdateFunc: func(_, o any) { updated <- o.(*Ship) }}))(t)
+	plane.Must(informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{UpdateFunc: func(_, o any) {
+		updated <- o.(*Ship)
+	}}))(t)
 	ships.Items[0].Spec.Crew = "seven"
 	ok(t, c.Update(ctx, &ships.Items[0]))
 	<-updated

@@ -33,7 +33,8 @@ func TestClientSeesOneObjectInThreeForms(t *testing.T) {
 	untyped := &unstructured.Unstructured{}
 	untyped.SetGroupVersionKind(v2.WithKind("Ship"))
 	ok(t, c.Get(ctx, client.ObjectKeyFromObject(ship), untyped))
-	if crew, _, _ := unstructured.NestedString(untyped.Object, "spec", "crew"); crew != "six" || untyped.GetUID() != ship.UID {
+	if crew, _, _ := unstructured.NestedString(untyped.Object, "spec", "crew"); crew != "six" ||
+		untyped.GetUID() != ship.UID {
 		t.Errorf("the map is %v", untyped)
 	}
 	partial := &metav1.PartialObjectMetadata{}
@@ -43,7 +44,8 @@ func TestClientSeesOneObjectInThreeForms(t *testing.T) {
 		t.Errorf("the metadata is %v", partial)
 	}
 	partial.Labels = map[string]string{"l": "1"}
-	ok(t, c.Patch(ctx, partial, client.MergeFrom(&metav1.PartialObjectMetadata{TypeMeta: partial.TypeMeta, ObjectMeta: ship.ObjectMeta})))
+	ok(t, c.Patch(ctx, partial,
+		client.MergeFrom(&metav1.PartialObjectMetadata{TypeMeta: partial.TypeMeta, ObjectMeta: ship.ObjectMeta})))
 	var list ShipList
 	ok(t, c.List(ctx, &list, client.InNamespace(ns), client.MatchingLabels{"l": "1"}, client.Limit(1)))
 	if len(list.Items) != 1 || list.Items[0].Spec != ship.Spec {
@@ -142,7 +144,8 @@ func TestClientWatchesAndMakesDryRuns(t *testing.T) {
 	if err := dry.Create(ctx, &Ship{ObjectMeta: named("a"), Spec: ShipSpec{Tonnes: -1}}); !apierrors.IsInvalid(err) {
 		t.Errorf("a dry run of an invalid ship answers %v", err)
 	}
-	strict := client.WithFieldValidation(plane.Must(client.New(config, client.Options{Scheme: c.Scheme()}))(t), metav1.FieldValidationStrict)
+	strict := client.WithFieldValidation(plane.Must(client.New(config, client.Options{Scheme: c.Scheme()}))(t),
+		metav1.FieldValidationStrict)
 	wrong := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"sails": int64(3)}}}
 	wrong.SetGroupVersionKind(v2.WithKind("Ship"))
 	wrong.SetNamespace(ns)
@@ -166,7 +169,8 @@ func TestCreateOrUpdateAndCreateOrPatchSayWhatTheyDid(t *testing.T) {
 			ship := &Ship{ObjectMeta: named(name)}
 			said = append(said, plane.Must(f(ship, func() error { ship.Spec.Crew = crew; return nil }))(t))
 		}
-		want := []controllerutil.OperationResult{controllerutil.OperationResultCreated, controllerutil.OperationResultNone,
+		want := []controllerutil.OperationResult{controllerutil.OperationResultCreated,
+			controllerutil.OperationResultNone,
 			controllerutil.OperationResultUpdated}
 		if !slices.Equal(said, want) {
 			t.Errorf("%s: %v", name, said)

@@ -106,7 +106,8 @@ func twoVersions(t *testing.T) client.WithWatch {
 	ok(t, builder.WebhookManagedBy(m, &Ship{}).Complete())
 	t.Cleanup(run(t, m))
 	serving(t, m.GetWebhookServer())
-	options := envtest.CRDInstallOptions{Scheme: scheme, Paths: []string{"testdata"}, ErrorIfPathMissing: true, WebhookOptions: hooks}
+	options := envtest.CRDInstallOptions{Scheme: scheme, Paths: []string{"testdata"}, ErrorIfPathMissing: true,
+		WebhookOptions: hooks}
 	plane.Must(envtest.InstallCRDs(config, options))(t)
 	return plane.Must(client.NewWithWatch(config, client.Options{Scheme: scheme}))(t)
 }

@@ -31,7 +31,8 @@ func TestEnvtestInstallsAndUninstallsDefinitions(t *testing.T) {
 	}
 	ok(t, c.Create(ctx, &Ship{ObjectMeta: named("a")})) // the client's mapper queries discovery again
 	ok(t, envtest.UninstallCRDs(config, options))
-	if err := c.Get(ctx, client.ObjectKey{Namespace: ns, Name: "a"}, &Ship{}); !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
+	if err := c.Get(ctx, client.ObjectKey{Namespace: ns, Name: "a"}, &Ship{}); !apierrors.IsNotFound(err) &&
+		!meta.IsNoMatchError(err) {
 		t.Errorf("after the definition, a get answers %v", err)
 	}
 }

@@ -28,9 +28,11 @@ func runHarbour(ctx context.Context, c *rest.Config) error {
 	skip := true // the runs in this process use the same controller name
 	lease, renew, retry := 40*time.Second, 30*time.Second, 10*time.Second
 	m, err := manager.New(c, manager.Options{
-		Scheme: newScheme(), Logger: quiet, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-		LeaderElection: true, LeaderElectionID: "harbour", LeaderElectionNamespace: ns, LeaderElectionReleaseOnCancel: true,
-		LeaseDuration: &lease, RenewDeadline: &renew, RetryPeriod: &retry,
+		Scheme: newScheme(), Logger: quiet, Metrics: metricsserver.Options{BindAddress: "0"},
+		HealthProbeBindAddress: "0",
+		LeaderElection:         true, LeaderElectionID: "harbour", LeaderElectionNamespace: ns,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &lease, RenewDeadline: &renew, RetryPeriod: &retry,
 		Controller: config.Controller{SkipNameValidation: &skip},
 	})
 	if err != nil {
@@ -51,13 +53,15 @@ func sail(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	for _, name := range []string{"a", "b"} {
-		if err := c.Create(ctx, &Ship{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: ShipSpec{Crew: "six"}}); err != nil {
+		if err := c.Create(ctx, &Ship{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
+			Spec: ShipSpec{Crew: "six"}}); err != nil {
 			return err
 		}
 	}
 	time.Sleep(5 * time.Second)
 	a := &Ship{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "a"}}
-	if err := c.Patch(ctx, a, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"crew":"seven"}}`))); err != nil {
+	if err := c.Patch(ctx, a, client.RawPatch("application/merge-patch+json",
+		[]byte(`{"spec":{"crew":"seven"}}`))); err != nil {
 		return err
 	}
 	time.Sleep(5 * time.Second)

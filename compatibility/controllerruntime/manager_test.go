@@ -56,8 +56,10 @@ func newManager(t *testing.T, c *rest.Config) manager.Manager {
 	t.Helper()
 	retry, skip := 100*time.Millisecond, true // both managers in this process use the same controller name
 	m := plane.Must(manager.New(c, manager.Options{
-		Scheme: newScheme(), Logger: quiet, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-		LeaderElection: true, LeaderElectionID: "harbour", LeaderElectionNamespace: ns, LeaderElectionReleaseOnCancel: true, RetryPeriod: &retry,
+		Scheme: newScheme(), Logger: quiet, Metrics: metricsserver.Options{BindAddress: "0"},
+		HealthProbeBindAddress: "0",
+		LeaderElection:         true, LeaderElectionID: "harbour", LeaderElectionNamespace: ns,
+		LeaderElectionReleaseOnCancel: true, RetryPeriod: &retry,
 		Controller: config.Controller{SkipNameValidation: &skip},
 	}))(t)
 	ok(t, builder.ControllerManagedBy(m).For(&Ship{}).Owns(&corev1.ConfigMap{}).
@@ -106,9 +108,13 @@ func TestManagerReconcilesWhatItOwnsUntilItIsGone(t *testing.T) {
 
 	ok(t, c.Create(ctx, &Ship{ObjectMeta: named("a"), Spec: ShipSpec{Crew: "six"}}))
 	await(t, ships, func(_ watch.EventType, s *Ship) bool { return s.Status.Cargo == "a-cargo" })
-	cargo := await(t, cargoes, func(e watch.EventType, o *corev1.ConfigMap) bool { return e == watch.Added && o.Name == "a-cargo" })
+	cargo := await(t, cargoes, func(e watch.EventType, o *corev1.ConfigMap) bool {
+		return e == watch.Added && o.Name == "a-cargo"
+	})
 	ok(t, c.Delete(ctx, cargo))
-	await(t, cargoes, func(e watch.EventType, o *corev1.ConfigMap) bool { return e == watch.Added && o.UID != cargo.UID })
+	await(t, cargoes, func(e watch.EventType, o *corev1.ConfigMap) bool {
+		return e == watch.Added && o.UID != cargo.UID
+	})
 
 	second := newManager(t, config)
 	stopSecond := run(t, second)

@@ -35,7 +35,8 @@ func world(t *testing.T) (*rest.Config, client.WithWatch) {
 	t.Helper()
 	config := plane.Start(t)
 	scheme := newScheme()
-	plane.Must(envtest.InstallCRDs(config, envtest.CRDInstallOptions{Scheme: scheme, Paths: []string{"testdata"}, ErrorIfPathMissing: true}))(t)
+	plane.Must(envtest.InstallCRDs(config,
+		envtest.CRDInstallOptions{Scheme: scheme, Paths: []string{"testdata"}, ErrorIfPathMissing: true}))(t)
 	return config, plane.Must(client.NewWithWatch(config, client.Options{Scheme: scheme}))(t)
 }
 

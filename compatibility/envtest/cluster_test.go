@@ -16,7 +16,8 @@ func TestSuiteRunsOnAClusterThatIsThere(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t, bowlinetest.Socket())
 	environment := []string{"USE_EXISTING_CLUSTER=true", "KUBECONFIG=" + plane.Kubeconfig(t, p.SocketConfig(t))}
-	said := run(t, filepath.Join("..", "operator"), environment, "go", "test", "-count=1", "-v", "./internal/controller")
+	said := run(t, filepath.Join("..", "operator"), environment, "go", "test", "-count=1", "-v",
+		"./internal/controller")
 	for _, wanted := range []string{"Ran 8 of 10 Specs", "8 Passed", "0 Failed"} {
 		if !strings.Contains(said, wanted) {
 			t.Errorf("the suite does not say %q, but:\n%s", wanted, said)

@@ -58,7 +58,8 @@ func (w *world) hookRan(t *testing.T, revision string) {
 	if orders.Data["revision"] != revision {
 		t.Errorf("the hook's configmap says %v, want revision %s", orders.Data, revision)
 	}
-	if _, err := w.clients.CoreV1().Pods(ns).Get(t.Context(), "a-inspect", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := w.clients.CoreV1().Pods(ns).Get(t.Context(), "a-inspect",
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the hook's pod is still there: %v", err)
 	}
 }
@@ -117,7 +118,8 @@ func (w *world) isUninstalled(t *testing.T, c *action.Configuration) {
 	u := action.NewUninstall(c)
 	u.Wait, u.Timeout = true, patient
 	plane.Must(u.Run("a"))(t)
-	if l := plane.Must(w.objects.Resource(boats).Namespace(ns).List(t.Context(), metav1.ListOptions{}))(t); len(l.Items) != 0 {
+	if l := plane.Must(w.objects.Resource(boats).Namespace(ns).List(t.Context(),
+		metav1.ListOptions{}))(t); len(l.Items) != 0 {
 		t.Errorf("boats are left: %v", l.Items) // the definition remains: Helm never deletes definitions
 	}
 	if _, err := w.clients.CoreV1().ConfigMaps(ns).Get(t.Context(), "a-farewell", metav1.GetOptions{}); err != nil {
@@ -155,7 +157,8 @@ func TestDryRunAsksTheServerAndChangesNothing(t *testing.T) {
 	u.Namespace, u.DryRun, u.DryRunOption = ns, true, "server"
 	r := plane.Must(u.Run("a", w.chart, values{"color": "red"}))(t)
 	kept := plane.Must(w.clients.CoreV1().Secrets(ns).Get(t.Context(), "a", metav1.GetOptions{}))(t)
-	if !strings.Contains(r.Manifest, "color: red") || !strings.Contains(r.Manifest, "data: {password: ") || len(kept.Data["password"]) == 0 {
+	if !strings.Contains(r.Manifest, "color: red") || !strings.Contains(r.Manifest, "data: {password: ") ||
+		len(kept.Data["password"]) == 0 {
 		t.Errorf("the dry run renders %s", r.Manifest)
 	}
 	if color, _ := w.boat(t, "a"); color != "blue" {

@@ -86,7 +86,8 @@ func (w *world) isUpgraded(t *testing.T) {
 }
 
 func (w *world) failsAndRollsBack(t *testing.T) {
-	if _, err := w.upgrade(values{"color": "green", "tonnes": -1}); err == nil || !strings.Contains(err.Error(), "spec.tonnes") {
+	if _, err := w.upgrade(values{"color": "green", "tonnes": -1}); err == nil ||
+		!strings.Contains(err.Error(), "spec.tonnes") {
 		t.Errorf("an upgrade to an invalid boat answers %v", err)
 	}
 	back := action.NewRollback(w.helm)
@@ -110,7 +111,8 @@ func (w *world) isUninstalled(t *testing.T) {
 	u := action.NewUninstall(w.helm)
 	u.WaitStrategy, u.Timeout = w.wait, patient
 	plane.Must(u.Run("a"))(t)
-	if l := plane.Must(w.objects.Resource(boats).Namespace(ns).List(t.Context(), metav1.ListOptions{}))(t); len(l.Items) != 0 {
+	if l := plane.Must(w.objects.Resource(boats).Namespace(ns).List(t.Context(),
+		metav1.ListOptions{}))(t); len(l.Items) != 0 {
 		t.Errorf("boats are left: %v", l.Items) // the definition remains: Helm never deletes definitions
 	}
 	if _, err := w.clients.CoreV1().ConfigMaps(ns).Get(t.Context(), "a-farewell", metav1.GetOptions{}); err != nil {
@@ -127,7 +129,8 @@ func TestFailedUpgradeUndoesItself(t *testing.T) {
 	w := newWorld(t, mode{true, kube.StatusWatcherStrategy})
 	w.install(t, values{})
 	undo := func(u *action.Upgrade) { u.RollbackOnFailure, u.CleanupOnFail = true, true }
-	if _, err := w.upgrade(values{"color": "red", "tonnes": -1}, undo); err == nil || !strings.Contains(err.Error(), "spec.tonnes") {
+	if _, err := w.upgrade(values{"color": "red", "tonnes": -1}, undo); err == nil ||
+		!strings.Contains(err.Error(), "spec.tonnes") {
 		t.Errorf("an upgrade to an invalid boat answers %v", err)
 	}
 	r := plane.Must(action.NewStatus(w.helm).Run("a"))(t).(*release.Release)

@@ -15,8 +15,9 @@ func Kubeconfig(t testing.TB, config *rest.Config) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	err := clientcmd.WriteToFile(api.Config{
-		Clusters:       map[string]*api.Cluster{"c": {Server: config.Host, CertificateAuthorityData: config.CAData}},
-		AuthInfos:      map[string]*api.AuthInfo{"u": {ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}},
+		Clusters: map[string]*api.Cluster{"c": {Server: config.Host, CertificateAuthorityData: config.CAData}},
+		AuthInfos: map[string]*api.AuthInfo{"u": {ClientCertificateData: config.CertData,
+			ClientKeyData: config.KeyData}},
 		Contexts:       map[string]*api.Context{"x": {Cluster: "c", AuthInfo: "u"}},
 		CurrentContext: "x",
 	}, file)

@@ -45,7 +45,8 @@ func each[T any](ctx context.Context, w watch.Interface, act func(context.Contex
 		if !ok || e.Type == watch.Deleted {
 			continue
 		}
-		if err := act(ctx, o); err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		if err := act(ctx, o); err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) &&
+			!apierrors.IsNotFound(err) {
 			return err
 		}
 	}
@@ -68,18 +69,21 @@ func (n node) makeReady(ctx context.Context, d *appsv1.Deployment) error {
 	sets, replicas := n.clients.AppsV1().ReplicaSets(d.Namespace), *d.Spec.Replicas
 	set, err := sets.Create(ctx, &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: d.Name + "-", Labels: d.Spec.Template.Labels,
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))}},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d,
+				appsv1.SchemeGroupVersion.WithKind("Deployment"))}},
 		Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: d.Spec.Selector, Template: d.Spec.Template},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return err
 	}
-	set.Status = appsv1.ReplicaSetStatus{Replicas: replicas, FullyLabeledReplicas: replicas, ReadyReplicas: replicas, AvailableReplicas: replicas,
+	set.Status = appsv1.ReplicaSetStatus{Replicas: replicas, FullyLabeledReplicas: replicas, ReadyReplicas: replicas,
+		AvailableReplicas:  replicas,
 		ObservedGeneration: set.Generation}
 	if _, err := sets.UpdateStatus(ctx, set, metav1.UpdateOptions{}); err != nil {
 		return err
 	}
-	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: replicas, UpdatedReplicas: replicas, ReadyReplicas: replicas,
+	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: replicas, UpdatedReplicas: replicas,
+		ReadyReplicas:     replicas,
 		AvailableReplicas: replicas, Conditions: []appsv1.DeploymentCondition{
 			{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue},
 			{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"},

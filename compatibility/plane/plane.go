@@ -26,8 +26,9 @@ var widgets []byte
 func Start(t testing.TB) *rest.Config {
 	t.Helper()
 	plane, err := bowline.Start(context.Background(), bowline.Options{
-		Listen:      "127.0.0.1:0",
-		Controllers: []string{"namespace", "garbagecollector"}, // no controllers that create objects: tests count their own
+		Listen: "127.0.0.1:0",
+		// no controllers that create objects: tests count their own
+		Controllers: []string{"namespace", "garbagecollector"},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -119,7 +119,8 @@ func kubeconfig(t *testing.T, plane *bowlinetest.Plane) string {
 	config := plane.SocketConfig(t)
 	written := clientcmdapi.NewConfig()
 	written.Clusters["plane"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
-	written.AuthInfos["admin"] = &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
+	written.AuthInfos["admin"] = &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData,
+		ClientKeyData: config.KeyData}
 	written.Contexts["plane"] = &clientcmdapi.Context{Cluster: "plane", AuthInfo: "admin"}
 	written.CurrentContext = "plane"
 	file := filepath.Join(t.TempDir(), "kubeconfig")

@@ -142,8 +142,9 @@ func findNginx(places []string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("nginx is not installed (apt-get install nginx-light, dnf install nginx, brew install nginx), "+
-		"or is elsewhere than at %s", strings.Join(places, ", "))
+	return "",
+		fmt.Errorf("nginx is not installed (apt-get install nginx-light, dnf install nginx, brew install nginx), "+
+			"or is elsewhere than at %s", strings.Join(places, ", "))
 }
 
 func (o *Options) runManager(ctx context.Context) error {

@@ -34,7 +34,8 @@ func TestControllerSelection(t *testing.T) {
 		"no nginx, asked for":        {[]string{Nginx}, "", []string{nowhere}, nil, "apt-get install nginx-light"},
 		"no nginx where it was said": {nil, nowhere, []string{here}, nil, nowhere},
 		"nginx where it was said":    {[]string{Nginx}, here, []string{nowhere}, []string{Nginx}, ""},
-		"no such controller":         {[]string{"apache"}, "", []string{here}, nil, `no controller "apache": there are manager and nginx`},
+		"no such controller": {[]string{"apache"}, "", []string{here}, nil,
+			`no controller "apache": there are manager and nginx`},
 	} {
 		var log bytes.Buffer
 		o := Options{Controllers: c.asked, Program: c.program, Log: slog.New(slog.NewTextHandler(&log, nil))}
@@ -44,7 +45,8 @@ func TestControllerSelection(t *testing.T) {
 			said = err.Error()
 		}
 		silent := c.says == "" && said == ""
-		if !slices.Equal(got, c.want) || (err != nil) != (c.want == nil) || !silent && (c.says == "" || !strings.Contains(said, c.says)) {
+		if !slices.Equal(got, c.want) || (err != nil) != (c.want == nil) || !silent &&
+			(c.says == "" || !strings.Contains(said, c.says)) {
 			t.Errorf("%s: %q, %q; want %q, and %q", name, got, said, c.want, c.says)
 		}
 		if slices.Contains(c.want, Nginx) && o.Program != here {
@@ -76,8 +78,10 @@ func TestPortZeroSelectsFreePort(t *testing.T) {
 
 func TestInvalidClassIsRefused(t *testing.T) {
 	t.Parallel()
-	err := Run(t.Context(), Options{Class: "My_Class", Controllers: []string{Manager}, Log: slog.New(slog.DiscardHandler)})
-	if err == nil || !strings.Contains(err.Error(), `the class "My_Class" is no name of an IngressClass: a lowercase RFC 1123`) {
+	err := Run(t.Context(), Options{Class: "My_Class", Controllers: []string{Manager},
+		Log: slog.New(slog.DiscardHandler)})
+	if err == nil || !strings.Contains(err.Error(),
+		`the class "My_Class" is no name of an IngressClass: a lowercase RFC 1123`) {
 		t.Errorf("it says %v", err)
 	}
 }
@@ -91,7 +95,8 @@ func TestControllersStopTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := Run(context.WithoutCancel(t.Context()), Options{
-		Config: p.RESTConfig(), Program: program, Folder: t.TempDir(), HTTP: "nonsense", Log: slog.New(slog.DiscardHandler),
+		Config: p.RESTConfig(), Program: program, Folder: t.TempDir(), HTTP: "nonsense",
+		Log: slog.New(slog.DiscardHandler),
 	})
 	if err == nil || !strings.Contains(err.Error(), `"nonsense"`) {
 		t.Errorf("it ended with %v", err)

@@ -38,7 +38,8 @@ func scenario(name string, run func(context.Context, *rest.Config) error) bowlin
 		Act: func(ctx context.Context, config *rest.Config) error {
 			clients := kubernetes.NewForConfigOrDie(config)
 			pause := func() { time.Sleep(5 * time.Second) }
-			if _, err := clients.AppsV1().Deployments("default").Create(ctx, nginx(), metav1.CreateOptions{}); err != nil {
+			if _, err := clients.AppsV1().Deployments("default").Create(ctx, nginx(),
+				metav1.CreateOptions{}); err != nil {
 				return err
 			}
 			pause()
@@ -48,7 +49,8 @@ func scenario(name string, run func(context.Context, *rest.Config) error) bowlin
 			}
 			pause()
 			three := []byte(`{"spec":{"replicas":3}}`)
-			_, err = clients.AppsV1().Deployments("default").Patch(ctx, "nginx", types.MergePatchType, three, metav1.PatchOptions{})
+			_, err = clients.AppsV1().Deployments("default").Patch(ctx, "nginx", types.MergePatchType, three,
+				metav1.PatchOptions{})
 			return err
 		},
 		Seed: 1,
@@ -81,7 +83,8 @@ func TestWhatComparesMakesUpForTheSameLostEvent(t *testing.T) {
 // except that only one of them lists.
 func TestWhatEachBears(t *testing.T) {
 	t.Parallel()
-	byEvents, byComparing := bowlinetest.Search(t, scenario("edge", edge.Run)), bowlinetest.Explore(t, scenario("level", level.Run))
+	byEvents, byComparing := bowlinetest.Search(t, scenario("edge", edge.Run)),
+		bowlinetest.Explore(t, scenario("level", level.Run))
 	var rows strings.Builder
 	for _, kind := range slices.Sorted(maps.Keys(byComparing.Points)) {
 		tried := max(byEvents.Points[kind], byComparing.Points[kind])

@@ -20,7 +20,8 @@ import (
 func Pod(d *appsv1.Deployment, number int) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: *d.Spec.Template.ObjectMeta.DeepCopy(), Spec: *d.Spec.Template.Spec.DeepCopy()}
 	p.Namespace, p.Name = d.Namespace, d.Name+"-"+strconv.Itoa(number)
-	p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))}
+	p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(d,
+		appsv1.SchemeGroupVersion.WithKind("Deployment"))}
 	return p
 }
 

@@ -29,7 +29,8 @@ func TestAutoPrefersNeutronThenBridgeThenRecord(t *testing.T) {
 			if want == ProviderBridge && bridge.Probe() != nil {
 				continue // on this system there is none to make
 			}
-			if err != nil || p.Name() != want || why == "" || want == ProviderRecord && !strings.Contains(why, "not root") {
+			if err != nil || p.Name() != want || why == "" || want == ProviderRecord &&
+				!strings.Contains(why, "not root") {
 				t.Errorf("provider %q is %v, %q, %v; want %s", c.name, p, why, err, want)
 			}
 		}
@@ -50,7 +51,8 @@ func TestNamedProviderIsUsed(t *testing.T) {
 		t.Errorf("bridge, which is not permitted: %v, %v", p, err)
 	}
 	asked = choice{name: "vlan", plane: "plane"}
-	if _, _, err := asked.provider(t.Context()); err == nil || !strings.Contains(err.Error(), "auto, bridge, record or neutron") {
+	if _, _, err := asked.provider(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "auto, bridge, record or neutron") {
 		t.Errorf("an unknown provider: %v", err)
 	}
 	for _, name := range []string{ProviderRecord, ProviderNeutron} {
@@ -64,10 +66,13 @@ func TestNamedProviderIsUsed(t *testing.T) {
 // at it.
 func keystone(t *testing.T, answer int) {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(answer) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(answer)
+	}))
 	t.Cleanup(server.Close)
 	for variable, value := range map[string]string{
-		"OS_AUTH_TYPE": "", "OS_CLOUD": "", "OS_AUTH_URL": server.URL + "/v3", "OS_USERNAME": "u", "OS_PASSWORD": "wrong",
+		"OS_AUTH_TYPE": "", "OS_CLOUD": "", "OS_AUTH_URL": server.URL + "/v3", "OS_USERNAME": "u",
+		"OS_PASSWORD":   "wrong",
 		"OS_PROJECT_ID": "p", "OS_DOMAIN_NAME": "Default",
 	} {
 		t.Setenv(variable, value)
@@ -78,7 +83,8 @@ func TestWrongCredentialsAreAnError(t *testing.T) {
 	keystone(t, http.StatusUnauthorized)
 	c := choice{name: ProviderNeutron, plane: "plane", log: slog.New(slog.DiscardHandler)}
 	_, _, err := c.provider(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "the credentials are refused") || !strings.Contains(err.Error(), "OS_PASSWORD") {
+	if err == nil || !strings.Contains(err.Error(), "the credentials are refused") ||
+		!strings.Contains(err.Error(), "OS_PASSWORD") {
 		t.Errorf("got %v", err)
 	}
 }

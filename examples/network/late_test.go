@@ -25,9 +25,12 @@ func outage(t *testing.T) (away *atomic.Bool, logins func() int) {
 	t.Helper()
 	api := http.NewServeMux()
 	api.HandleFunc("/", func(w http.ResponseWriter, q *http.Request) {
-		fmt.Fprintf(w, `{"versions": [{"id": "v2.0", "status": "CURRENT", "links": [{"rel": "self", "href": "http://%s/v2.0/"}]}]}`, q.Host)
+		fmt.Fprintf(w,
+			`{"versions": [{"id": "v2.0", "status": "CURRENT", "links": [{"rel": "self", "href": "http://%s/v2.0/"}]}]}`, q.Host)
 	})
-	api.HandleFunc("/v2.0/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"networks": [], "subnets": []}`) })
+	api.HandleFunc("/v2.0/", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"networks": [], "subnets": []}`)
+	})
 	empty := httptest.NewServer(api)
 	t.Cleanup(empty.Close)
 	identity, err := neutrontest.NewKeystone(empty.URL, "wrong")
@@ -71,7 +74,8 @@ func TestLoginIsRetriedWhenOpenStackAnswers(t *testing.T) {
 		"Delete": p.Delete(t.Context(), "u"),
 		"Watch":  p.Watch(t.Context(), func(types.UID) {}),
 	} {
-		if !errors.As(err, &problem) || problem.Reason != provider.Unreachable || !strings.Contains(problem.Message, "Keystone at http") {
+		if !errors.As(err, &problem) || problem.Reason != provider.Unreachable ||
+			!strings.Contains(problem.Message, "Keystone at http") {
 			t.Errorf("%s: got %v; want that Keystone does not answer", what, err)
 		}
 	}

@@ -93,7 +93,8 @@ func Run(ctx context.Context, options Options) error {
 	}
 	log.Info("network provider "+chosen.Name()+" chosen", "why", why)
 	loop, err := controller.New(controller.Options{
-		Config: options.Config, Source: options.Source, Provider: chosen, Resync: options.Resync, Workers: workersFor(chosen), Log: log,
+		Config: options.Config, Source: options.Source, Provider: chosen, Resync: options.Resync,
+		Workers: workersFor(chosen), Log: log,
 		Journal: options.Journal, Forward: options.Forward, TracerProvider: options.TracerProvider,
 	})
 	if err != nil {
@@ -127,7 +128,8 @@ func planeOf(ctx context.Context, config *rest.Config) (string, error) {
 	namespaces := client.Of[*corev1.Namespace](c, corev1.SchemeGroupVersion.WithResource("namespaces"))
 	ns, err := namespaces.Get(ctx, "", metav1.NamespaceSystem)
 	if err != nil {
-		return "", fmt.Errorf("ask the server for its identity, the uid of namespace %s: %w", metav1.NamespaceSystem, err)
+		return "", fmt.Errorf("ask the server for its identity, the uid of namespace %s: %w", metav1.NamespaceSystem,
+			err)
 	}
 	return string(ns.UID), nil
 }

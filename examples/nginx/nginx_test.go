@@ -40,7 +40,8 @@ func TestPodsOfDeadNodeAreReplaced(t *testing.T) {
 		}
 		dead := before[0].Spec.NodeName
 		patch := []byte(`{"metadata":{"annotations":{"` + simulated.Prefix + `dead":"true"}}}`)
-		if _, err := bowlinetest.Client[*corev1.Node](t, p).Patch(t.Context(), "", dead, "", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := bowlinetest.Client[*corev1.Node](t, p).Patch(t.Context(), "", dead, "", types.MergePatchType,
+			patch, metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		pass(10 * time.Minute)
@@ -93,7 +94,8 @@ func pass(d time.Duration) {
 // running returns the pods that are ready and not being deleted.
 func running(t *testing.T, p *bowlinetest.Plane) (ready []*corev1.Pod) {
 	t.Helper()
-	page, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "default", metav1.ListOptions{LabelSelector: "app=nginx"})
+	page, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "default",
+		metav1.ListOptions{LabelSelector: "app=nginx"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,8 @@ func TestGeneratedCodeIsUpToDate(t *testing.T) {
 	}
 	words := strings.Fields(generate)
 	command := exec.CommandContext(t.Context(), words[0], words[1:]...)
-	command.Dir, command.Env = anew, append(os.Environ(), "GOWORK=off", "GOGC=off", "GOMEMLIMIT=512MiB") // reduces memory; each generator runs only briefly
+	// reduces memory; each generator runs only briefly
+	command.Dir, command.Env = anew, append(os.Environ(), "GOWORK=off", "GOGC=off", "GOMEMLIMIT=512MiB")
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", command, err, out)
 	}

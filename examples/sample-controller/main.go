@@ -26,7 +26,8 @@ import (
 
 func main() {
 	var masterURL, kubeconfig string
-	flag.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig `file` (default: the service account of the pod it runs in)")
+	flag.StringVar(&kubeconfig, "kubeconfig", "",
+		"kubeconfig `file` (default: the service account of the pod it runs in)")
 	flag.StringVar(&masterURL, "master", "", "`URL` of the server, instead of the one in the kubeconfig")
 	flag.Parse()
 
@@ -58,7 +59,8 @@ func run(ctx context.Context, cfg *rest.Config, neutron neutron.Interface) error
 	klog.Infof("Waiting for the Networks of the server (%s)", version)
 
 	networkInformerFactory := informers.NewSharedInformerFactory(networkClient, 30*time.Second)
-	controller, err := NewController(kubeClient, networkClient, networkInformerFactory.Samplecrd().V1().Networks(), neutron)
+	controller, err := NewController(kubeClient, networkClient, networkInformerFactory.Samplecrd().V1().Networks(),
+		neutron)
 	if err != nil {
 		return err
 	}

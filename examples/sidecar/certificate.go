@@ -26,7 +26,8 @@ func selfSigned(address net.Addr) (certificate tls.Certificate, authority []byte
 	}
 	ip := net.ParseIP(host)
 	if ip == nil || ip.IsUnspecified() {
-		return certificate, nil, fmt.Errorf("%s is no address that the server could ask at: name one, such as 127.0.0.1:0", address)
+		return certificate, nil,
+			fmt.Errorf("%s is no address that the server could ask at: name one, such as 127.0.0.1:0", address)
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -36,7 +37,8 @@ func selfSigned(address net.Addr) (certificate tls.Certificate, authority []byte
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: WebhookName},
 		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(lifetime), IPAddresses: []net.IP{ip},
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		BasicConstraintsValid: true, IsCA: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)

@@ -29,7 +29,8 @@ const (
 var (
 	podResource    = corev1.SchemeGroupVersion.WithResource("pods")
 	mapResource    = corev1.SchemeGroupVersion.WithResource("configmaps")
-	configurations = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1alpha1", Resource: "initializerconfigurations"}
+	configurations = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1alpha1",
+		Resource: "initializerconfigurations"}
 )
 
 // AddInitializer adds the initializer to a manager: a controller of the pods that wait for it. A single PATCH
@@ -41,7 +42,8 @@ func AddInitializer(m *controller.Manager, o Options) *controller.Controller {
 	// Typed pods have no field for pending initializers, and waiting pods are only returned on request.
 	all := m.MoreInformers(informer.FactoryOptions{Uninitialized: true})
 	waiting := informer.For[*unstructured.Unstructured](all, podResource)
-	one := informer.Scope{Namespace: o.Namespace, Fields: fields.OneTermEqualSelector(metav1.ObjectNameField, ConfigMap)}
+	one := informer.Scope{Namespace: o.Namespace,
+		Fields: fields.OneTermEqualSelector(metav1.ObjectNameField, ConfigMap)}
 	maps := informer.For[*corev1.ConfigMap](m.Informers(), mapResource, one)
 	i := &initializer{
 		Options: o, cached: waiting.Lister(), pods: client.Of[*unstructured.Unstructured](m.Client(), podResource),
@@ -51,7 +53,8 @@ func AddInitializer(m *controller.Manager, o Options) *controller.Controller {
 		Name: "sidecar-initializer", Reconciler: i, Workers: 4,
 		Sources: []controller.Source{
 			controller.For(waiting),
-			controller.Watches(maps, func(*corev1.ConfigMap) []controller.Request { return i.all() }), // pods may be waiting for it
+			// pods may be waiting for it
+			controller.Watches(maps, func(*corev1.ConfigMap) []controller.Request { return i.all() }),
 		},
 		Caches: []*informer.Factory{m.Informers(), all},
 	})
@@ -67,7 +70,8 @@ func Initialize(ctx context.Context, o Options) error {
 	}
 	AddInitializer(m, o)
 	all := client.Of[*unstructured.Unstructured](m.Client(), configurations)
-	if _, err := all.ApplyObject(ctx, Configured(), metav1.ApplyOptions{FieldManager: InitializerConfiguration, Force: true}); err != nil {
+	if _, err := all.ApplyObject(ctx, Configured(),
+		metav1.ApplyOptions{FieldManager: InitializerConfiguration, Force: true}); err != nil {
 		return err
 	}
 	o.Log.Info("pods wait for their sidecar", "initializer", InitializerName, "configuration", InitializerConfiguration)

@@ -62,7 +62,8 @@ func TestPodsGetTheirSidecarByInitializer(t *testing.T) {
 		if err != nil || again.ResourceVersion != made.ResourceVersion {
 			t.Errorf("applied twice it is %v, and not %s: %v", again, made.ResourceVersion, err)
 		}
-	}, bowlinetest.Objects(example[corev1.ConfigMap](t, "envoy-initializer")), waiting(), initializing(sidecar.Options{}))
+	}, bowlinetest.Objects(example[corev1.ConfigMap](t, "envoy-initializer")), waiting(),
+		initializing(sidecar.Options{}))
 }
 
 // TestInitializerLeavesWhatTheWebhookAdded checks that webhook and initializer can be combined.
@@ -75,7 +76,8 @@ func TestInitializerLeavesWhatTheWebhookAdded(t *testing.T) {
 			t.Fatal(err)
 		}
 		has(t, made)
-	}, bowlinetest.Objects(example[corev1.ConfigMap](t, "envoy-initializer")), waiting(), initializing(sidecar.Options{}))
+	}, bowlinetest.Objects(example[corev1.ConfigMap](t, "envoy-initializer")), waiting(),
+		initializing(sidecar.Options{}))
 }
 
 // TestInitializerRespectsAnnotation checks that pods without the annotation, or with another value, remain
@@ -94,7 +96,8 @@ func TestInitializerRespectsAnnotation(t *testing.T) {
 			t.Fatal(err)
 		}
 		has(t, annotated)
-	}, bowlinetest.Objects(example[corev1.ConfigMap](t, "envoy-initializer")), waiting(), initializing(sidecar.Options{OnlyAnnotated: true}))
+	}, bowlinetest.Objects(example[corev1.ConfigMap](t, "envoy-initializer")), waiting(),
+		initializing(sidecar.Options{OnlyAnnotated: true}))
 }
 
 // TestCreateTimeoutNamesInitializer creates a pod while the initializer does not run. The request times out with
@@ -105,7 +108,8 @@ func TestCreateTimeoutNamesInitializer(t *testing.T) {
 		p := bowlinetest.Start(t, waiting(), bowlinetest.Objects(example[corev1.ConfigMap](t, "envoy-initializer")))
 		pods, begun := bowlinetest.Client[*corev1.Pod](t, p), time.Now()
 		_, err := pods.Create(t.Context(), in(example[corev1.Pod](t, "myapp-pod")), metav1.CreateOptions{})
-		if !apierrors.IsTimeout(err) || !strings.Contains(err.Error(), "pending are "+sidecar.InitializerName) || time.Since(begun) != 30*time.Second {
+		if !apierrors.IsTimeout(err) || !strings.Contains(err.Error(), "pending are "+sidecar.InitializerName) ||
+			time.Since(begun) != 30*time.Second {
 			t.Errorf("after %v: %v", time.Since(begun), err)
 		}
 		if list, err := pods.List(t.Context(), "default", metav1.ListOptions{}); err != nil || len(list.Items) != 0 {
@@ -114,7 +118,8 @@ func TestCreateTimeoutNamesInitializer(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			ended <- sidecar.Initialize(ctx, sidecar.Options{Config: p.RESTConfig(), Log: slog.New(slog.DiscardHandler)})
+			ended <- sidecar.Initialize(ctx,
+				sidecar.Options{Config: p.RESTConfig(), Log: slog.New(slog.DiscardHandler)})
 		}()
 		has(t, bowlinetest.Wait(t, p, "default", "myapp-pod", func(pod *corev1.Pod) bool { return true }))
 		stop()
@@ -129,11 +134,13 @@ func TestCreateTimeoutNamesInitializer(t *testing.T) {
 func TestPodsWaitForTheTemplate(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
-		pods, cm := bowlinetest.Client[*corev1.Pod](t, p).Uninitialized(), example[corev1.ConfigMap](t, "envoy-initializer")
+		pods, cm := bowlinetest.Client[*corev1.Pod](t, p).Uninitialized(),
+			example[corev1.ConfigMap](t, "envoy-initializer")
 		for _, name := range []string{"a", "b"} {
 			pod := in(example[corev1.Pod](t, "myapp-pod"))
 			pod.Name = name
-			if made, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil || len(made.Spec.Containers) != 1 {
+			if made, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil ||
+				len(made.Spec.Containers) != 1 {
 				t.Fatal(made, err)
 			}
 		}
@@ -143,15 +150,20 @@ func TestPodsWaitForTheTemplate(t *testing.T) {
 		create(t, p, cm)
 		synctest.Wait()
 		list, err := pods.List(t.Context(), "default", metav1.ListOptions{})
-		if err != nil || len(list.Items) != 2 || slices.ContainsFunc(list.Items, func(pod *corev1.Pod) bool { return len(pod.Spec.Containers) > 1 }) {
+		if err != nil || len(list.Items) != 2 || slices.ContainsFunc(list.Items, func(pod *corev1.Pod) bool {
+			return len(pod.Spec.Containers) > 1
+		}) {
 			t.Errorf("with no template: %v, %v", list, err)
 		}
 		patch := fmt.Appendf(nil, `{"data":{%q:%q}}`, sidecar.Key, right)
-		if _, err := bowlinetest.Client[*corev1.ConfigMap](t, p).Patch(t.Context(), "default", cm.Name, "", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := bowlinetest.Client[*corev1.ConfigMap](t, p).Patch(t.Context(), "default", cm.Name, "",
+			types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"a", "b"} {
-			has(t, bowlinetest.Wait(t, p, "default", name, func(pod *corev1.Pod) bool { return len(pod.Spec.Containers) > 1 }))
+			has(t, bowlinetest.Wait(t, p, "default", name, func(pod *corev1.Pod) bool {
+				return len(pod.Spec.Containers) > 1
+			}))
 		}
 	}, waiting(), initializing(sidecar.Options{Log: slog.New(slog.DiscardHandler)}))
 }
@@ -165,7 +177,8 @@ func neverHalf(s bowlinetest.State) error {
 		added := len(containers) == 2 && len(volumes) > 0
 		untouched := len(containers) == 1 && len(volumes) == 0
 		if obj.GetKind() == "Pod" && (!pending && !added || pending && !untouched) {
-			return fmt.Errorf("the pod %s has %d containers and %d volumes, and others see it: %v", obj.GetName(), len(containers), len(volumes), !pending)
+			return fmt.Errorf("the pod %s has %d containers and %d volumes, and others see it: %v", obj.GetName(),
+				len(containers), len(volumes), !pending)
 		}
 	}
 	return nil
@@ -191,7 +204,8 @@ func TestNoPodIsHalfInitialized(t *testing.T) {
 				for _, name := range []string{"a", "b"} {
 					pod := in(example[corev1.Pod](t, "myapp-pod"))
 					pod.Name = name
-					if _, err := client.For[*corev1.Pod](c).Create(ctx, pod, metav1.CreateOptions{}); err != nil && !apierrors.IsTimeout(err) {
+					if _, err := client.For[*corev1.Pod](c).Create(ctx, pod, metav1.CreateOptions{}); err != nil &&
+						!apierrors.IsTimeout(err) {
 						return err
 					}
 				}

@@ -63,7 +63,8 @@ func (o Options) serve(ctx context.Context, c *client.Client, address string, w 
 	go func() { served <- server.ServeTLS(listener, "", "") }()
 	url := "https://" + listener.Addr().String()
 	configurations := client.For[*admissionregistrationv1.MutatingWebhookConfiguration](c)
-	_, err = configurations.ApplyObject(ctx, o.Configuration(url, authority), metav1.ApplyOptions{FieldManager: WebhookConfiguration, Force: true})
+	_, err = configurations.ApplyObject(ctx, o.Configuration(url, authority),
+		metav1.ApplyOptions{FieldManager: WebhookConfiguration, Force: true})
 	if err == nil {
 		o.Log.Info("pods get their sidecar", "webhook", url, "configuration", WebhookConfiguration)
 		select {
@@ -99,7 +100,8 @@ type parsed struct {
 // templates returns templates with their own informer of the ConfigMap, which runs when the factory runs.
 func (o Options) templates() *templates {
 	f := informer.NewFactory(o.Source, informer.FactoryOptions{Log: o.Log})
-	one := informer.Scope{Namespace: o.Namespace, Fields: fields.OneTermEqualSelector(metav1.ObjectNameField, ConfigMap)}
+	one := informer.Scope{Namespace: o.Namespace,
+		Fields: fields.OneTermEqualSelector(metav1.ObjectNameField, ConfigMap)}
 	maps := informer.For[*corev1.ConfigMap](f, corev1.SchemeGroupVersion.WithResource("configmaps"), one)
 	return &templates{Options: o, factory: f, cached: maps.Lister()}
 }

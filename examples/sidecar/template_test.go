@@ -53,7 +53,8 @@ func has(t testing.TB, pod *corev1.Pod) {
 	if len(mounts) != 1 || mounts[0].Name != "envoy-conf" || mounts[0].MountPath != "/etc/envoy" {
 		t.Errorf("mounts %+v", mounts)
 	}
-	if v := pod.Spec.Volumes; len(v) != 1 || v[0].Name != "envoy-conf" || v[0].ConfigMap == nil || v[0].ConfigMap.Name != "envoy" {
+	if v := pod.Spec.Volumes; len(v) != 1 || v[0].Name != "envoy-conf" || v[0].ConfigMap == nil ||
+		v[0].ConfigMap.Name != "envoy" {
 		t.Errorf("volumes %+v", v)
 	}
 }
@@ -130,7 +131,8 @@ func TestDiffWithTheBareTemplateRemovesTheApplication(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(diff), `{"$patch":"delete","name":"myapp-container"}`) || !strings.Contains(string(diff), `"name":null`) {
+	if !strings.Contains(string(diff), `{"$patch":"delete","name":"myapp-container"}`) ||
+		!strings.Contains(string(diff), `"name":null`) {
 		t.Errorf("%s: it has the application's container and the pod's name stay", diff)
 	}
 	merge, err := envoy.MergePatch(pod)
@@ -161,9 +163,11 @@ func TestInvalidTemplates(t *testing.T) {
 		"// none":                                "cannot unmarshal string",
 		"containers:\n- name: a\n\timage: b":     "line 3",
 	} {
-		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: sidecar.ConfigMap}, Data: map[string]string{sidecar.Key: config}}
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: sidecar.ConfigMap},
+			Data: map[string]string{sidecar.Key: config}}
 		_, err := sidecar.ReadTemplate(cm)
-		if err == nil || !strings.HasPrefix(err.Error(), "config map default/envoy-initializer, config: ") || !strings.Contains(err.Error(), text) {
+		if err == nil || !strings.HasPrefix(err.Error(), "config map default/envoy-initializer, config: ") ||
+			!strings.Contains(err.Error(), text) {
 			t.Errorf("%q: %v", config, err)
 		}
 	}

@@ -52,7 +52,8 @@ func (w *Webhook) ServeHTTP(answer http.ResponseWriter, r *http.Request) {
 
 // patch returns the patch for a new pod; nil if nothing is missing, and for all other requests.
 func (w *Webhook) patch(r *admissionv1.AdmissionRequest) ([]byte, error) {
-	if r.Kind != metav1.GroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod")) || r.Operation != admissionv1.Create || r.SubResource != "" {
+	if r.Kind != metav1.GroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod")) ||
+		r.Operation != admissionv1.Create || r.SubResource != "" {
 		return nil, nil
 	}
 	var pod corev1.Pod
@@ -95,6 +96,7 @@ func (o Options) Configuration(url string, authority []byte) *admissionregistrat
 		}}
 	}
 	return &admissionregistrationv1.MutatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: WebhookConfiguration}, Webhooks: []admissionregistrationv1.MutatingWebhook{w},
+		ObjectMeta: metav1.ObjectMeta{Name: WebhookConfiguration},
+		Webhooks:   []admissionregistrationv1.MutatingWebhook{w},
 	}
 }

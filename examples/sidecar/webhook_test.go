@@ -24,7 +24,8 @@ import (
 // registered waits until the webhook has applied its configuration.
 func registered(t testing.TB, p *bowlinetest.Plane) {
 	t.Helper()
-	bowlinetest.Wait(t, p, "", sidecar.WebhookConfiguration, func(*admissionregistrationv1.MutatingWebhookConfiguration) bool { return true })
+	bowlinetest.Wait(t, p, "", sidecar.WebhookConfiguration,
+		func(*admissionregistrationv1.MutatingWebhookConfiguration) bool { return true })
 }
 
 // serving runs the webhook during the test.
@@ -74,7 +75,8 @@ func TestOnlyAnnotatedPodsAreAskedAbout(t *testing.T) {
 	p := bowlinetest.Start(t)
 	pods := bowlinetest.Client[*corev1.Pod](t, p)
 	nobody := sidecar.Options{OnlyAnnotated: true}.Configuration("https://127.0.0.1:1", nil)
-	if _, err := bowlinetest.Client[*admissionregistrationv1.MutatingWebhookConfiguration](t, p).Create(t.Context(), nobody, metav1.CreateOptions{}); err != nil {
+	if _, err := bowlinetest.Client[*admissionregistrationv1.MutatingWebhookConfiguration](t, p).Create(t.Context(),
+		nobody, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	plain, annotated := example[corev1.Pod](t, "myapp-pod"), example[corev1.Pod](t, "annotated-pod")
@@ -140,7 +142,8 @@ func TestNoPodIsHalfInjected(t *testing.T) {
 			}
 			has(t, made)
 		}
-		if err := pods.Delete(t.Context(), "default", "myapp-pod", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+		if err := pods.Delete(t.Context(), "default", "myapp-pod",
+			metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -158,8 +161,10 @@ func TestNoTemplateNoPod(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t, serving(sidecar.Options{Namespace: "kube-system"}))
 	registered(t, p)
-	_, err := bowlinetest.Client[*corev1.Pod](t, p).Create(t.Context(), in(example[corev1.Pod](t, "myapp-pod")), metav1.CreateOptions{})
-	if err == nil || !strings.Contains(err.Error(), `configmaps \"envoy-initializer\" not found`) && !strings.Contains(err.Error(), `configmaps "envoy-initializer" not found`) {
+	_, err := bowlinetest.Client[*corev1.Pod](t, p).Create(t.Context(), in(example[corev1.Pod](t, "myapp-pod")),
+		metav1.CreateOptions{})
+	if err == nil || !strings.Contains(err.Error(), `configmaps \"envoy-initializer\" not found`) &&
+		!strings.Contains(err.Error(), `configmaps "envoy-initializer" not found`) {
 		t.Errorf("%v", err)
 	}
 }

@@ -63,7 +63,9 @@ func finds(t *testing.T, s bowlinetest.Scenario, kinds []bowlinetest.Fault, want
 	}
 	t.Logf("the smallest failing run:\n%s", f)
 	for _, kind := range kinds {
-		if !slices.ContainsFunc(r.Failures, func(f *bowlinetest.Failure) bool { return slices.Contains(f.Kinds, kind) }) {
+		if !slices.ContainsFunc(r.Failures, func(f *bowlinetest.Failure) bool {
+			return slices.Contains(f.Kinds, kind)
+		}) {
 			t.Errorf("no fault of the kind %q was found", kind)
 		}
 	}
@@ -145,7 +147,9 @@ func TestForgettingIdempotenceIsFound(t *testing.T) {
 		Act: func(ctx context.Context, config *rest.Config) error {
 			return create(ctx, config, "a", map[string]string{"kind": "sale"}, map[string]string{"amount": "5"})
 		},
-	}, []bowlinetest.Fault{bowlinetest.CrashBefore, bowlinetest.CrashAfter, bowlinetest.Refused, bowlinetest.Lost, bowlinetest.Conflict}, `
+	},
+		[]bowlinetest.Fault{bowlinetest.CrashBefore, bowlinetest.CrashAfter, bowlinetest.Refused, bowlinetest.Lost,
+			bowlinetest.Conflict}, `
 user  create configmaps default/a  201
 till  update configmaps default/till  200  <- answer lost
 till  update configmaps default/till  200

@@ -52,10 +52,12 @@ func TestCertificateNamesUserAndGroups(t *testing.T) {
 		if !ok || err != nil {
 			t.Fatalf("ok %v, error %v", ok, err)
 		}
-		if user.Name != "jane" || !slices.Equal(slices.Sorted(slices.Values(user.Groups)), []string{"devs", "ops", auth.AuthenticatedGroup}) {
+		if user.Name != "jane" || !slices.Equal(slices.Sorted(slices.Values(user.Groups)),
+			[]string{"devs", "ops", auth.AuthenticatedGroup}) {
 			t.Errorf("got %+v", user)
 		}
-		if id := user.Extra["authentication.kubernetes.io/credential-id"]; len(id) != 1 || !strings.HasPrefix(id[0], "X509SHA256=") {
+		if id := user.Extra["authentication.kubernetes.io/credential-id"]; len(id) != 1 ||
+			!strings.HasPrefix(id[0], "X509SHA256=") {
 			t.Errorf("credential id %v", id)
 		}
 	}
@@ -157,7 +159,9 @@ func TestAnonymousReachesOpenPathsOnly(t *testing.T) {
 
 func TestBadCredentialIsNoStranger(t *testing.T) {
 	t.Parallel()
-	bad := auth.AuthenticatorFunc(func(*http.Request) (*auth.User, bool, error) { return nil, false, errors.New("bad") })
+	bad := auth.AuthenticatorFunc(func(*http.Request) (*auth.User, bool, error) {
+		return nil, false, errors.New("bad")
+	})
 	r := httptest.NewRequest(http.MethodGet, "/livez", nil)
 	if _, ok, err := auth.FirstOf(bad, auth.Anonymous()).Authenticate(r); ok || err == nil {
 		t.Errorf("ok %v, error %v", ok, err)
@@ -205,10 +209,13 @@ func TestWhoMayDoWhat(t *testing.T) {
 func TestFirstOpinionDecides(t *testing.T) {
 	t.Parallel()
 	answer := func(d auth.Decision, reason string, err error) auth.Authorizer {
-		return auth.AuthorizerFunc(func(context.Context, auth.Attributes) (auth.Decision, string, error) { return d, reason, err })
+		return auth.AuthorizerFunc(func(context.Context, auth.Attributes) (auth.Decision, string, error) {
+			return d, reason, err
+		})
 	}
 	broken := errors.New("cannot read the rules")
-	decision, reason, err := auth.Union(answer(auth.NoOpinion, "", broken), answer(auth.Deny, "no", nil), answer(auth.Allow, "", nil)).
+	decision, reason, err := auth.Union(answer(auth.NoOpinion, "", broken), answer(auth.Deny, "no", nil),
+		answer(auth.Allow, "", nil)).
 		Authorize(t.Context(), auth.Attributes{})
 	if decision != auth.Deny || reason != "no" || err != nil {
 		t.Errorf("got %v %q %v", decision, reason, err)
@@ -232,17 +239,20 @@ func TestRefusalIsWordedAsKubernetesDoes(t *testing.T) {
 			`configmaps is forbidden: User "jane" cannot list resource "configmaps" in API group "" in the namespace "default"`},
 		{auth.Attributes{IsResource: true, Verb: "list", Group: "samplecrd.example.com", Resource: "networks"}, "",
 			`networks.samplecrd.example.com is forbidden: User "jane" cannot list resource "networks" in API group "samplecrd.example.com" at the cluster scope`},
-		{auth.Attributes{IsResource: true, Verb: "get", Resource: "pods", Subresource: "log", Namespace: "default", Name: "x"}, "",
+		{auth.Attributes{IsResource: true, Verb: "get", Resource: "pods", Subresource: "log", Namespace: "default",
+			Name: "x"}, "",
 			`pods "x" is forbidden: User "jane" cannot get resource "pods/log" in API group "" in the namespace "default"`},
 		{auth.Attributes{Verb: "get", Path: "/metrics"}, "", `forbidden: User "jane" cannot get path "/metrics"`},
-		{auth.Attributes{Verb: "get", Path: "/metrics"}, "ask ops", `forbidden: User "jane" cannot get path "/metrics": ask ops`},
+		{auth.Attributes{Verb: "get", Path: "/metrics"}, "ask ops",
+			`forbidden: User "jane" cannot get path "/metrics": ask ops`},
 	} {
 		test.what.User = jane
 		status := auth.Forbidden(test.what, test.reason).Status()
 		if status.Message != test.want || status.Code != 403 {
 			t.Errorf("got  %d %s\nwant 403 %s", status.Code, status.Message, test.want)
 		}
-		if status.Details.Kind != test.what.Resource || status.Details.Group != test.what.Group || status.Details.Name != test.what.Name {
+		if status.Details.Kind != test.what.Resource || status.Details.Group != test.what.Group ||
+			status.Details.Name != test.what.Name {
 			t.Errorf("details %+v of %+v", status.Details, test.what)
 		}
 	}

@@ -37,7 +37,8 @@ func Resources(ctx context.Context, c *client.Client) (found []Resource, failure
 		for _, group := range groups.Items {
 			for _, version := range group.Versions {
 				if version.Freshness == apidiscovery.DiscoveryFreshnessStale {
-					failures = append(failures, fmt.Errorf("%s/%s: stale GroupVersion discovery", group.Name, version.Version))
+					failures = append(failures,
+						fmt.Errorf("%s/%s: stale GroupVersion discovery", group.Name, version.Version))
 				}
 				found = appendNew(found, group.Name, version)
 			}
@@ -74,7 +75,8 @@ func appendNew(found []Resource, group string, version apidiscovery.APIVersionDi
 		if slices.ContainsFunc(found, func(f Resource) bool { return f.GroupResource() == resource.GroupResource() }) {
 			continue
 		}
-		one := Resource{GroupVersionResource: resource, Namespaced: r.Scope == apidiscovery.ScopeNamespace, Verbs: r.Verbs}
+		one := Resource{GroupVersionResource: resource, Namespaced: r.Scope == apidiscovery.ScopeNamespace,
+			Verbs: r.Verbs}
 		if r.ResponseKind != nil {
 			one.Kind = r.ResponseKind.Kind
 		}

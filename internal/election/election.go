@@ -1,9 +1,9 @@
-// Package election elects one leader among processes that share a Lease (coordination.k8s.io/v1). It follows the protocol of
-// client-go's tools/leaderelection, so programs that use either take part in the same election. The package exists because
-// importing client-go's links its generated clientset, informers and listers: some 230 packages.
+// Package election elects one leader among processes that share a Lease (coordination.k8s.io/v1). It follows the
+// protocol of client-go's tools/leaderelection, so programs that use either take part in the same election. The package
+// exists because importing client-go's links its generated clientset, informers and listers: some 230 packages.
 //
-// Package controller runs an Elector for a manager. The package does not know how requests are sent: its caller supplies
-// Leases.
+// Package controller runs an Elector for a manager. The package does not know how requests are sent: its caller
+// supplies Leases.
 package election
 
 import (
@@ -25,7 +25,8 @@ import (
 // started together do not all ask at once.
 const jitter = 1.2
 
-// Leases reads and writes Lease objects. Errors are those of the API: IsNotFound and IsConflict of package apierrors apply.
+// Leases reads and writes Lease objects. Errors are those of the API: IsNotFound and IsConflict of package apierrors
+// apply.
 type Leases interface {
 	Get(ctx context.Context, namespace, name string) (*coordinationv1.Lease, error)
 	Create(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error)
@@ -38,8 +39,9 @@ type Config struct {
 	Namespace, Name string
 	// Identity distinguishes this candidate from all others.
 	Identity string
-	// LeaseDuration is how long other candidates wait after the last renewal that they observed before they take the lease.
-	// RenewDeadline is how long the leader tries to renew before it gives up. RetryPeriod is the time between two attempts.
+	// LeaseDuration is how long other candidates wait after the last renewal that they observed before they take the
+	// lease. RenewDeadline is how long the leader tries to renew before it gives up. RetryPeriod is the time between
+	// two attempts.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 	// Log receives failed attempts and changes of the leader. Nil discards them.
 	Log *slog.Logger
@@ -51,8 +53,8 @@ type Elector struct {
 
 	mu       sync.Mutex
 	observed *coordinationv1.Lease // as last read or written; nil before the first attempt
-	// observedAt is when observed changed, by this process's clock. The times in the lease are other clocks' and are not
-	// compared with it.
+	// observedAt is when observed changed, by this process's clock. The times in the lease are other clocks' and are
+	// not compared with it.
 	observedAt time.Time
 }
 
@@ -64,11 +66,14 @@ func New(config Config) (*Elector, error) {
 	case config.RetryPeriod <= 0:
 		return nil, fmt.Errorf("RetryPeriod %v must be greater than zero", config.RetryPeriod)
 	case config.RenewDeadline <= time.Duration(jitter*float64(config.RetryPeriod)):
-		return nil, fmt.Errorf("RenewDeadline %v must be greater than %v times RetryPeriod %v", config.RenewDeadline, jitter, config.RetryPeriod)
+		return nil, fmt.Errorf("RenewDeadline %v must be greater than %v times RetryPeriod %v", config.RenewDeadline,
+			jitter, config.RetryPeriod)
 	case config.LeaseDuration <= config.RenewDeadline:
-		return nil, fmt.Errorf("LeaseDuration %v must be greater than RenewDeadline %v", config.LeaseDuration, config.RenewDeadline)
+		return nil, fmt.Errorf("LeaseDuration %v must be greater than RenewDeadline %v", config.LeaseDuration,
+			config.RenewDeadline)
 	case config.LeaseDuration < time.Second:
-		return nil, fmt.Errorf("LeaseDuration %v must be at least a second, the unit in which a lease states it", config.LeaseDuration)
+		return nil, fmt.Errorf("LeaseDuration %v must be at least a second, the unit in which a lease states it",
+			config.LeaseDuration)
 	}
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
@@ -76,8 +81,8 @@ func New(config Config) (*Elector, error) {
 	return &Elector{config: config}, nil
 }
 
-// Run competes for the lease, calls elected once when this candidate acquires it, and then renews it. It returns when ctx ends
-// or when the lease could not be renewed for RenewDeadline. It does not release the lease: see Release.
+// Run competes for the lease, calls elected once when this candidate acquires it, and then renews it. It returns when
+// ctx ends or when the lease could not be renewed for RenewDeadline. It does not release the lease: see Release.
 func (e *Elector) Run(ctx context.Context, elected func()) {
 	for !e.attempt(ctx) {
 		if !sleep(ctx, time.Duration(float64(e.config.RetryPeriod)*(1+jitter*rand.Float64()))) {

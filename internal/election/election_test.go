@@ -64,8 +64,8 @@ func theirs(t *testing.T, clients kubernetes.Interface, identity string, elected
 	return e
 }
 
-// TestElectorSharesALeaseWithClientGos has candidates of both kinds compete: there is one leader at a time, and each kind takes
-// over after the other has released the lease, or has let it expire.
+// TestElectorSharesALeaseWithClientGos has candidates of both kinds compete: there is one leader at a time, and each
+// kind takes over after the other has released the lease, or has let it expire.
 func TestElectorSharesALeaseWithClientGos(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -94,7 +94,8 @@ func TestElectorSharesALeaseWithClientGos(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if leader != identity || *lease.Spec.HolderIdentity != identity || *lease.Spec.LeaseTransitions != transitions {
+			if leader != identity || *lease.Spec.HolderIdentity != identity ||
+				*lease.Spec.LeaseTransitions != transitions {
 				t.Errorf("elected %q, the lease names %q after %d transitions; want %q after %d",
 					leader, *lease.Spec.HolderIdentity, *lease.Spec.LeaseTransitions, identity, transitions)
 			}
@@ -102,7 +103,9 @@ func TestElectorSharesALeaseWithClientGos(t *testing.T) {
 
 		first := ours(t, clients, "first")
 		stopFirst := run("first", first.Run)
-		stopSecond := run("second", func(ctx context.Context, elected func()) { theirs(t, clients, "second", elected).Run(ctx) })
+		stopSecond := run("second", func(ctx context.Context, elected func()) {
+			theirs(t, clients, "second", elected).Run(ctx)
+		})
 		expect(time.Hour, "first", 0)
 
 		stopFirst()
@@ -123,7 +126,9 @@ func TestElectorSharesALeaseWithClientGos(t *testing.T) {
 		stopSecond() // client-go releases the lease
 		expect(5*time.Second, "third", 2)
 
-		stopFourth := run("fourth", func(ctx context.Context, elected func()) { theirs(t, clients, "fourth", elected).Run(ctx) })
+		stopFourth := run("fourth", func(ctx context.Context, elected func()) {
+			theirs(t, clients, "fourth", elected).Run(ctx)
+		})
 		stopThird() // without Release: the lease expires
 		expect(10*time.Second, "third", 2)
 		expect(10*time.Second, "fourth", 3)

@@ -1,7 +1,7 @@
 package golden
 
-// NormalizeWith returns Normalize without further differences between two servers. drop reports which fields of an object
-// to remove, and text returns the replacement of a text; either may be nil. v is not modified.
+// NormalizeWith returns Normalize without further differences between two servers. drop reports which fields of an
+// object to remove, and text returns the replacement of a text; either may be nil. v is not modified.
 func NormalizeWith(v any, drop func(object map[string]any, field string) bool, text func(string) string) any {
 	return Normalize(replace(v, drop, text))
 }

@@ -76,7 +76,8 @@ func TestResponsesMatchRecordings(t *testing.T) {
 // because none ran when the responses were recorded.
 func startServer(t *testing.T) *wire {
 	t.Helper()
-	plane, err := bowline.Start(context.Background(), bowline.Options{Listen: "127.0.0.1:0", Controllers: []string{bowline.NoControllers}})
+	plane, err := bowline.Start(context.Background(),
+		bowline.Options{Listen: "127.0.0.1:0", Controllers: []string{bowline.NoControllers}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +136,8 @@ func compare(s golden.Step, got answer) []string {
 	}
 	for _, name := range []string{"content-type", "warning"} {
 		if want.Headers[name] != got.headers[name] {
-			diffs = append(diffs, fmt.Sprintf("header %s: want %q, got %q", name, want.Headers[name], got.headers[name]))
+			diffs = append(diffs, fmt.Sprintf("header %s: want %q, got %q", name, want.Headers[name],
+				got.headers[name]))
 		}
 	}
 	recorded, err := parseJSON(string(want.Body))
@@ -147,7 +149,8 @@ func compare(s golden.Step, got answer) []string {
 	switch {
 	case len(s.Subset) > 0 && isObject:
 		for _, part := range s.Subset {
-			diffs = append(diffs, differences(normalize(recorded.(map[string]any)[part]), normalize(object[part]), "."+part)...)
+			diffs = append(diffs, differences(normalize(recorded.(map[string]any)[part]), normalize(object[part]),
+				"."+part)...)
 		}
 	case !s.StatusOnly:
 		diffs = append(diffs, differences(normalize(recorded), normalize(answered), "")...)

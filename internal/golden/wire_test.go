@@ -44,7 +44,8 @@ func (w *wire) do(s golden.Step, saved map[string]any) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	a := answer{status: resp.StatusCode, headers: map[string]string{}, body: strings.ToValidUTF8(string(text), "\uFFFD")}
+	a := answer{status: resp.StatusCode, headers: map[string]string{},
+		body: strings.ToValidUTF8(string(text), "\uFFFD")}
 	for k, v := range resp.Header {
 		a.headers[strings.ToLower(k)] = strings.Join(v, ", ")
 	}

@@ -39,7 +39,8 @@ func (c *connections) begin(conn *tls.Conn, work func(*tls.Conn)) {
 // end ends the work on a connection. A panic closes only that connection.
 func (c *connections) end(conn *tls.Conn) {
 	if p := recover(); p != nil {
-		c.log.Error("serving a connection panicked", "from", conn.RemoteAddr(), "panic", p, "stack", string(debug.Stack()))
+		c.log.Error("serving a connection panicked", "from", conn.RemoteAddr(), "panic", p, "stack",
+			string(debug.Stack()))
 		conn.NetConn().Close()
 	}
 	c.forget(conn)

@@ -1,6 +1,6 @@
-// Package https serves a TLS socket: HTTP/1.1 and HTTP/2 with little memory per connection, a limit of open connections,
-// and a shutdown that drains requests in flight. Package bowline uses it for the socket of a plane. It knows no API and
-// authenticates nobody.
+// Package https serves a TLS socket: HTTP/1.1 and HTTP/2 with little memory per connection, a limit of open
+// connections, and a shutdown that drains requests in flight. Package bowline uses it for the socket of a plane. It
+// knows no API and authenticates nobody.
 package https
 
 import (

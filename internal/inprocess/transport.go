@@ -76,8 +76,8 @@ func (t *Transport) As(identify func(context.Context) context.Context) *Transpor
 	return &Transport{handler: t.handler, prompt: t.prompt, identify: identify, requests: t.requests}
 }
 
-// Server returns a string that identifies the handler among those of the process. It is the same for all transports made from
-// one by As.
+// Server returns a string that identifies the handler among those of the process. It is the same for all transports
+// made from one by As.
 func (t *Transport) Server() string { return fmt.Sprintf("%p", t.requests) }
 
 // RESTConfig returns a client-go config that uses the transport, without a rate limit.
@@ -166,9 +166,11 @@ func (t *Transport) serve(a *answer, q *http.Request) {
 			}
 			a.finish()
 		case http.ErrAbortHandler:
-			a.breakOff(fmt.Errorf("%s %s: the server aborted the answer: %w", q.Method, q.URL.Path, io.ErrUnexpectedEOF))
+			a.breakOff(fmt.Errorf("%s %s: the server aborted the answer: %w", q.Method, q.URL.Path,
+				io.ErrUnexpectedEOF))
 		default:
-			slog.Error("panic while serving in process", "method", q.Method, "path", q.URL.Path, "panic", p, "stack", string(debug.Stack()))
+			slog.Error("panic while serving in process", "method", q.Method, "path", q.URL.Path, "panic", p, "stack",
+				string(debug.Stack()))
 			a.breakOff(fmt.Errorf("%s %s: the server panicked: %v", q.Method, q.URL.Path, p))
 		}
 	}()

@@ -100,8 +100,10 @@ func TestAnswersAreThoseOfANetworkServer(t *testing.T) {
 			}
 			defer got.Body.Close()
 			gotBody, err := io.ReadAll(got.Body)
-			if err != nil || got.Status != want.Status || !bytes.Equal(gotBody, wantBody) || got.Header.Get("Content-Type") != want.Header.Get("Content-Type") {
-				t.Errorf("got %s %v %d bytes (%v), want %s %v %d bytes", got.Status, got.Header, len(gotBody), err, want.Status, want.Header, len(wantBody))
+			if err != nil || got.Status != want.Status || !bytes.Equal(gotBody, wantBody) ||
+				got.Header.Get("Content-Type") != want.Header.Get("Content-Type") {
+				t.Errorf("got %s %v %d bytes (%v), want %s %v %d bytes", got.Status, got.Header, len(gotBody), err,
+					want.Status, want.Header, len(wantBody))
 			}
 		})
 	}
@@ -311,7 +313,8 @@ func TestShutdownWaitsForTheHandlersAsLongAsItMay(t *testing.T) {
 					t.Errorf("it took %s", took)
 				}
 				body, err := io.ReadAll(resp.Body)
-				if whole := err == nil && string(body) == "whole"; whole != (want == "whole") || !whole && !errors.Is(err, inprocess.ErrClosed) {
+				if whole := err == nil && string(body) == "whole"; whole != (want == "whole") || !whole &&
+					!errors.Is(err, inprocess.ErrClosed) {
 					t.Errorf("the answer is %q, %v", body, err)
 				}
 				if _, err := get(t, c, t.Context()); !errors.Is(err, inprocess.ErrClosed) {

@@ -12,8 +12,10 @@ import (
 // NameColumn and AgeColumn are columns that nearly every table has, with the descriptions of metadata's
 // fields.
 var (
-	NameColumn = metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name", Description: metadataDocs["name"]}
-	AgeColumn  = metav1.TableColumnDefinition{Name: "Age", Type: "string", Description: metadataDocs["creationTimestamp"]}
+	NameColumn = metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name",
+		Description: metadataDocs["name"]}
+	AgeColumn = metav1.TableColumnDefinition{Name: "Age", Type: "string",
+		Description: metadataDocs["creationTimestamp"]}
 )
 
 // PlainColumns are the columns of a kind that defines none.

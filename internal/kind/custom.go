@@ -7,9 +7,10 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Custom is a Kind that a CustomResourceDefinition defines, as one of its versions serves it; Info.Builtin is false. Its objects
-// are *unstructured.Unstructured. Rules work on objects in the version of the request, and not in the hub version. Each
-// version has its own Kind, with its own subresources, columns and selectable fields; the stored form is the same for all.
+// Custom is a Kind that a CustomResourceDefinition defines, as one of its versions serves it; Info.Builtin is false.
+// Its objects are *unstructured.Unstructured. Rules work on objects in the version of the request, and not in the hub
+// version. Each version has its own Kind, with its own subresources, columns and selectable fields; the stored form is
+// the same for all.
 type Custom interface {
 	Kind
 
@@ -38,11 +39,11 @@ type Custom interface {
 	// PreservesUnknownFields reports whether objects retain fields that the schema does not define.
 	PreservesUnknownFields() bool
 
-	// ReceiveMerged applies defaults to the result of a server-side apply, without decoding it from JSON: validation then
-	// sees nulls that decoding would remove from non-nullable fields. It takes ownership of obj.
+	// ReceiveMerged applies defaults to the result of a server-side apply, without decoding it from JSON: validation
+	// then sees nulls that decoding would remove from non-nullable fields. It takes ownership of obj.
 	ReceiveMerged(obj *unstructured.Unstructured) (Object, error)
-	// ReceiveMap does what DecodeRequest does for the encoding of obj, which the result of a patch then does not need. It
-	// takes ownership of obj, even if it returns an error.
+	// ReceiveMap does what DecodeRequest does for the encoding of obj, which the result of a patch then does not need.
+	// It takes ownership of obj, even if it returns an error.
 	ReceiveMap(obj *unstructured.Unstructured, lenient bool) (received Object, strict []string, err error)
 
 	// Ended returns a channel that is closed when the kind was replaced or removed. The server then ends the watches of

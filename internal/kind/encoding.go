@@ -40,7 +40,8 @@ func ProtobufHeader(data []byte) (runtime.TypeMeta, error) {
 func decodeEnvelope(data []byte) (unknown runtime.Unknown, err error) {
 	raw, ok := bytes.CutPrefix(data, []byte(object.ProtobufMagic))
 	if !ok {
-		return unknown, fmt.Errorf("provided data does not appear to be a protobuf message, expected prefix %v", []byte(object.ProtobufMagic))
+		return unknown, fmt.Errorf("provided data does not appear to be a protobuf message, expected prefix %v",
+			[]byte(object.ProtobufMagic))
 	}
 	if unknown, ok := decodePlainEnvelope(raw); ok {
 		return unknown, nil

@@ -41,8 +41,8 @@ func (i *Initializers) Names() []string {
 // IsEmpty reports whether no initializer is pending and none failed. i may be nil.
 func (i *Initializers) IsEmpty() bool { return i == nil || len(i.Pending) == 0 && i.Result == nil }
 
-// initializersAnnotation is the annotation in which a Go struct holds its initializers as JSON, because today's ObjectMeta
-// has no field for them. It exists only in memory: encoders write the field instead, and decoders drop an
+// initializersAnnotation is the annotation in which a Go struct holds its initializers as JSON, because today's
+// ObjectMeta has no field for them. It exists only in memory: encoders write the field instead, and decoders drop an
 // annotation of this name that a client sends. An unstructured object has the field itself.
 const initializersAnnotation = "bowline.dev/initializers"
 

@@ -17,7 +17,8 @@ import (
 
 // decodeRequestInitializers decodes the field from a request body into the struct that was decoded from it, and
 // removes it from strict, the list of unknown fields.
-func decodeRequestInitializers(format object.Format, body []byte, into runtime.Object, strict []string) ([]string, error) {
+func decodeRequestInitializers(format object.Format, body []byte, into runtime.Object,
+	strict []string) ([]string, error) {
 	obj := into.(metav1.Object)
 	if HasInitializers(obj) {
 		setInitializersJSON(obj, nil) // sent by the client

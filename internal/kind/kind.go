@@ -50,9 +50,9 @@ type Kind interface {
 	// apiVersion of the request.
 	DecodeRequest(form object.Form, body []byte, lenient bool) (obj Object, strict []string, err error)
 
-	// Receive and Accept are the two steps of DecodeRequest, so that the caller can measure each. Receive decodes a body
-	// into its own version, without defaults. Accept applies the defaults and converts the result to the version that the
-	// rules work on. It takes ownership of sent.
+	// Receive and Accept are the two steps of DecodeRequest, so that the caller can measure each. Receive decodes a
+	// body into its own version, without defaults. Accept applies the defaults and converts the result to the version
+	// that the rules work on. It takes ownership of sent.
 	Receive(form object.Form, body []byte, lenient bool) (sent runtime.Object, strict []string, err error)
 	Accept(sent runtime.Object, apiVersion string) (Object, error)
 
@@ -89,21 +89,22 @@ type Kind interface {
 	// kind does not support these patches.
 	Prototype(apiVersion string) runtime.Object
 
-	// GracePeriod returns the seconds that a delete leaves an object of a kind with Info.Graceful. asked is the value in the
-	// request, or nil.
+	// GracePeriod returns the seconds that a delete leaves an object of a kind with Info.Graceful. asked is the value
+	// in the request, or nil.
 	GracePeriod(obj Object, asked *int64) int64
 
-	// BeginDelete is called on a delete. A kind may delay the removal of its deleted objects by its own means, in addition to
-	// metadata.finalizers: a namespace remains until its contents are gone (spec.finalizers). BeginDelete may update obj to
-	// show that its deletion started. If it returns true, the object gets a deletionTimestamp, without a grace period, and
-	// remains until Finished returns true. Calling it on an object whose deletion has started changes nothing.
+	// BeginDelete is called on a delete. A kind may delay the removal of its deleted objects by its own means, in
+	// addition to metadata.finalizers: a namespace remains until its contents are gone (spec.finalizers). BeginDelete
+	// may update obj to show that its deletion started. If it returns true, the object gets a deletionTimestamp,
+	// without a grace period, and remains until Finished returns true. Calling it on an object whose deletion has
+	// started changes nothing.
 	BeginDelete(obj Object) (keep bool)
 	// Finished reports whether the kind no longer delays the removal of obj. It is called for deleted objects only.
 	Finished(obj Object) bool
 
-	// Assign chooses the values that an object of a kind with Info.Claims leaves to the server (old is nil on create). taken
-	// reports whether another object owns a claim. If a concurrent write wins a chosen value, Assign is called again on a
-	// fresh copy of the request.
+	// Assign chooses the values that an object of a kind with Info.Claims leaves to the server (old is nil on create).
+	// taken reports whether another object owns a claim. If a concurrent write wins a chosen value, Assign is called
+	// again on a fresh copy of the request.
 	Assign(obj, old Object, taken func(Claim) bool) field.ErrorList
 	// Claims returns the claims of obj.
 	Claims(obj Object) []Claim
@@ -131,8 +132,8 @@ type Info struct {
 	// Subresources are served below each object, under every endpoint unless Subresource.Only restricts them.
 	Subresources []Subresource
 
-	// Builtin reports whether the kind is built in, and not a Custom one. Objects of built-in kinds are Go structs, with a
-	// protobuf form in addition to JSON, and support strategic merge patches.
+	// Builtin reports whether the kind is built in, and not a Custom one. Objects of built-in kinds are Go structs,
+	// with a protobuf form in addition to JSON, and support strategic merge patches.
 	Builtin bool
 
 	// Graceful reports whether a delete leaves the object a grace period (pods), which the kind's GracePeriod

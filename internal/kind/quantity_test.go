@@ -65,7 +65,8 @@ func TestUIDsAreNotMasked(t *testing.T) {
 		if i%2 == 0 {
 			uid = types.UID(fmt.Sprintf("a%04de%05d", i, i) + string(uid)[11:])
 		}
-		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: uid, OwnerReferences: []metav1.OwnerReference{{UID: uid}}}}
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: uid,
+			OwnerReferences: []metav1.OwnerReference{{UID: uid}}}}
 		data, err := pod.Marshal()
 		if err != nil {
 			t.Fatal(err)

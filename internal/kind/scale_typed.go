@@ -36,8 +36,10 @@ func ScaleOf[P Object](read func(P) Scaled, write func(P, int32)) Subresource {
 		Apply: func(obj Object, body runtime.Object) error {
 			scale := body.(*autoscalingv1.Scale)
 			if n := scale.Spec.Replicas; n < 0 {
-				return apierrors.NewInvalid(schema.GroupKind{Group: scaleKind.Group, Kind: scaleKind.Kind}, obj.GetName(),
-					field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), n, apivalidation.IsNegativeErrorMsg)})
+				return apierrors.NewInvalid(schema.GroupKind{Group: scaleKind.Group, Kind: scaleKind.Kind},
+					obj.GetName(),
+					field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), n,
+						apivalidation.IsNegativeErrorMsg)})
 			}
 			write(obj.(P), scale.Spec.Replicas)
 			return nil

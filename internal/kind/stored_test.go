@@ -17,7 +17,8 @@ func TestUnmarshalStoredMatchesUnmarshal(t *testing.T) {
 	t.Parallel()
 	now := metav1.NewTime(time.Unix(1_700_000_000, 0))
 	entry := func(manager, set string) metav1.ManagedFieldsEntry {
-		e := metav1.ManagedFieldsEntry{Manager: manager, Operation: "Apply", APIVersion: "v1", Time: &now, FieldsType: "FieldsV1"}
+		e := metav1.ManagedFieldsEntry{Manager: manager, Operation: "Apply", APIVersion: "v1", Time: &now,
+			FieldsType: "FieldsV1"}
 		if set != "absent" {
 			e.FieldsV1 = metav1.NewFieldsV1(set)
 		}

@@ -141,7 +141,9 @@ func (k *Typed[T, P]) DecodeRequest(form object.Form, body []byte, lenient bool)
 
 // Receive implements Kind.
 func (k *Typed[T, P]) Receive(form object.Form, body []byte, lenient bool) (runtime.Object, []string, error) {
-	if err := rejectHugeQuantities(form.Format, body, func() runtime.Object { return k.Prototype(form.APIVersion) }); err != nil {
+	if err := rejectHugeQuantities(form.Format, body, func() runtime.Object {
+		return k.Prototype(form.APIVersion)
+	}); err != nil {
 		return nil, nil, err
 	}
 	obj := k.Prototype(form.APIVersion)

@@ -38,7 +38,8 @@ func open() map[string]string {
 	files := map[string]string{}
 	for _, name := range names {
 		file, err := os.Readlink(name)
-		runtimes := strings.HasPrefix(file, "anon_inode:") || strings.HasPrefix(file, "/sys/") || strings.HasPrefix(file, "/proc/")
+		runtimes := strings.HasPrefix(file, "anon_inode:") || strings.HasPrefix(file, "/sys/") ||
+			strings.HasPrefix(file, "/proc/")
 		if err == nil && !runtimes && !strings.HasPrefix(file, os.TempDir()+"/go-build") {
 			files[name] = file
 		}

@@ -76,7 +76,8 @@ func TestReadMakesWhatUnmarshalMakes(t *testing.T) {
 		made, want := []message.Unmarshaler{}, []message.Unmarshaler{}
 		a, b, c := marshalled(t, fill, of), marshalled(t, fill, of), marshalled(t, fill, of)
 		for _, data := range [][]byte{a, b, a, slices.Concat(a, b), slices.Concat(b, a, c), b, {}} {
-			mine, theirs := reflect.New(of).Interface().(message.Unmarshaler), reflect.New(of).Interface().(message.Unmarshaler)
+			mine, theirs := reflect.New(of).Interface().(message.Unmarshaler),
+				reflect.New(of).Interface().(message.Unmarshaler)
 			if err := theirs.Unmarshal(data); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -112,9 +113,10 @@ func TestOddMessagesAreReadAsUnmarshalReadsThem(t *testing.T) {
 	}
 	alternating := bytes.Repeat(slices.Concat(field(volumes, nil), field(containers, nil)), 8_000)
 	for name, messages := range map[string][][]byte{
-		"two fields in turns":               {field(spec, alternating)},
-		"bytes that come again":             {device(`"aaaa"`), device(`"aaaa"`, `"bbbb"`), device(`"aaaa"`)},
-		"a number in the place of a struct": {field(spec, field(securityContext, nil)), field(spec, []byte{securityContext << 3, 5})},
+		"two fields in turns":   {field(spec, alternating)},
+		"bytes that come again": {device(`"aaaa"`), device(`"aaaa"`, `"bbbb"`), device(`"aaaa"`)},
+		"a number in the place of a struct": {field(spec, field(securityContext, nil)),
+			field(spec, []byte{securityContext << 3, 5})},
 	} {
 		of := reflect.TypeFor[corev1.Pod]()
 		if name == "bytes that come again" {
@@ -123,7 +125,8 @@ func TestOddMessagesAreReadAsUnmarshalReadsThem(t *testing.T) {
 		r := message.NewReader()
 		var made, want []any
 		for _, data := range messages {
-			mine, theirs := reflect.New(of).Interface().(message.Unmarshaler), reflect.New(of).Interface().(message.Unmarshaler)
+			mine, theirs := reflect.New(of).Interface().(message.Unmarshaler),
+				reflect.New(of).Interface().(message.Unmarshaler)
 			if my, their := fmt.Sprint(r.Read(data, mine)), fmt.Sprint(theirs.Unmarshal(data)); my != their {
 				t.Errorf("%s: %s, want %s", name, my, their)
 			}
@@ -193,7 +196,8 @@ func TestObjectsShareWhatTheyHaveInCommon(t *testing.T) {
 	a, b := read(), read()
 	pod.Spec.Containers[0].Image = "another"
 	c := read()
-	if &a.Spec.Containers[0] != &b.Spec.Containers[0] || reflect.ValueOf(a.Labels).Pointer() != reflect.ValueOf(c.Labels).Pointer() {
+	if &a.Spec.Containers[0] != &b.Spec.Containers[0] ||
+		reflect.ValueOf(a.Labels).Pointer() != reflect.ValueOf(c.Labels).Pointer() {
 		t.Error("equal parts are there twice")
 	}
 	if cap(a.Spec.Containers) != len(a.Spec.Containers) {
@@ -241,7 +245,8 @@ func TestManyReadAtOnce(t *testing.T) {
 				name := fmt.Sprint("one-of-many-", (i+n)%30)
 				want := corev1.Pod{
 					ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "a"}},
-					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: name, LivenessProbe: &corev1.Probe{PeriodSeconds: 5}}}},
+					Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: name,
+						LivenessProbe: &corev1.Probe{PeriodSeconds: 5}}}},
 				}
 				var got corev1.Pod
 				data, err := want.Marshal()
@@ -263,7 +268,8 @@ func TestUnlikeObjectsAreReadAsTheyAre(t *testing.T) {
 	t.Parallel()
 	r := message.NewReader()
 	read := func(name string, value string) map[string]string {
-		data, err := (&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"key": value}}).Marshal()
+		data, err := (&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Data: map[string]string{"key": value}}).Marshal()
 		var into corev1.ConfigMap
 		if err == nil {
 			err = r.Read(data, &into)

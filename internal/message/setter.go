@@ -52,7 +52,9 @@ func setterOf(t reflect.Type) setter {
 	case reflect.Int64, reflect.Uint64:
 		return number(protowire.VarintType, func(at unsafe.Pointer, n uint64) { *(*uint64)(at) = n })
 	case reflect.Float64:
-		return number(protowire.Fixed64Type, func(at unsafe.Pointer, n uint64) { *(*float64)(at) = math.Float64frombits(n) })
+		return number(protowire.Fixed64Type, func(at unsafe.Pointer, n uint64) {
+			*(*float64)(at) = math.Float64frombits(n)
+		})
 	}
 	return func(*Reader, unsafe.Pointer, value) error { return fmt.Errorf("%s is no type that can be read", t) }
 }

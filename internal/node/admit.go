@@ -97,7 +97,8 @@ func insufficient(wants demand, has map[corev1.ResourceName]int64, others []dema
 			return nil
 		}
 		return &refusal{"OutOf" + string(name), fmt.Sprintf(
-			"Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", name, asked, used, has[name])}
+			"Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", name, asked, used,
+			has[name])}
 	}
 	if r := lacks(corev1.ResourcePods, 1, int64(len(others))); r != nil {
 		return r
@@ -130,7 +131,9 @@ func sortedNames(amounts map[corev1.ResourceName]int64) []corev1.ResourceName {
 	for name := range amounts {
 		names = append(names, name)
 	}
-	slices.SortFunc(names, func(a, b corev1.ResourceName) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b)) })
+	slices.SortFunc(names, func(a, b corev1.ResourceName) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
+	})
 	return names
 }
 

@@ -93,8 +93,12 @@ func Add(m *controller.Manager, o Options) {
 		Name: PodName, Reconciler: controller.Func(a.reconcilePod), Workers: workers,
 		Sources: []controller.Source{
 			&changed,
-			controller.For(a.pods, controller.If(func(old, now *corev1.Pod) bool { return a.manages(old) || a.manages(now) })),
-			controller.Watches(a.nodes, a.podsOn, controller.If(func(old, now *corev1.Node) bool { return a.dead(old) != a.dead(now) })),
+			controller.For(a.pods, controller.If(func(old, now *corev1.Pod) bool {
+				return a.manages(old) || a.manages(now)
+			})),
+			controller.Watches(a.nodes, a.podsOn, controller.If(func(old, now *corev1.Node) bool {
+				return a.dead(old) != a.dead(now)
+			})),
 		},
 	})
 }

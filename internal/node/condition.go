@@ -105,7 +105,8 @@ func containersReady(status *corev1.PodStatus, pod *corev1.Pod) corev1.PodCondit
 	if len(unready) == 0 {
 		return condition(corev1.ContainersReady, true, "", "")
 	}
-	return condition(corev1.ContainersReady, false, containersNotReady, fmt.Sprintf("containers with unready status: %s", unready))
+	return condition(corev1.ContainersReady, false, containersNotReady,
+		fmt.Sprintf("containers with unready status: %s", unready))
 }
 
 // ready returns the condition Ready: whether the containers are ready and the conditions named by the
@@ -117,10 +118,13 @@ func ready(status *corev1.PodStatus, pod *corev1.Pod, containers corev1.PodCondi
 	}
 	var missing []string
 	for _, gate := range pod.Spec.ReadinessGates {
-		at := slices.IndexFunc(status.Conditions, func(c corev1.PodCondition) bool { return c.Type == gate.ConditionType })
+		at := slices.IndexFunc(status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == gate.ConditionType
+		})
 		switch {
 		case at < 0:
-			missing = append(missing, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", gate.ConditionType))
+			missing = append(missing, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.",
+				gate.ConditionType))
 		case status.Conditions[at].Status != corev1.ConditionTrue:
 			missing = append(missing, fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %v",
 				gate.ConditionType, status.Conditions[at].Status))

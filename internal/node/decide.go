@@ -138,7 +138,8 @@ func completed(s input) bool {
 	policy := s.Pod.Spec.RestartPolicy
 	for i := range s.Pod.Spec.InitContainers {
 		c := &s.Pod.Spec.InitContainers[i]
-		if state := s.Containers[c.Name]; !isSidecarSpec(c) && state.ended() != nil && !state.succeeded() && policy == corev1.RestartPolicyNever {
+		if state := s.Containers[c.Name]; !isSidecarSpec(c) && state.ended() != nil && !state.succeeded() &&
+			policy == corev1.RestartPolicyNever {
 			return true
 		}
 	}

@@ -51,7 +51,8 @@ func podIn(policy corev1.RestartPolicy, spec, states string) input {
 		}
 		pod.Spec.InitContainers = append(pod.Spec.InitContainers, c)
 	}
-	s := input{Pod: pod, Now: noon, Observed: Observed{Containers: map[string]Container{}}, Backoffs: map[string]backoff{}}
+	s := input{Pod: pod, Now: noon, Observed: Observed{Containers: map[string]Container{}},
+		Backoffs: map[string]backoff{}}
 	for _, state := range strings.Fields(states) {
 		name, word, _ := strings.Cut(state, "=")
 		s.Containers[name] = containerIn(word)
@@ -61,7 +62,8 @@ func podIn(policy corev1.RestartPolicy, spec, states string) input {
 
 func TestContainersAndPodStatus(t *testing.T) {
 	t.Parallel()
-	const always, onFailure, never = corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever
+	const always, onFailure, never = corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure,
+		corev1.RestartPolicyNever
 	for _, c := range []struct {
 		policy       corev1.RestartPolicy
 		spec, states string
@@ -87,7 +89,8 @@ func TestContainersAndPodStatus(t *testing.T) {
 		{always, "first second a", "first=0", "second", "", false, corev1.PodPending, "False False ContainersNotReady"},
 		{always, "first second a", "first=3", "first", "", false, corev1.PodPending, "False False ContainersNotReady"},
 		{never, "first second a", "first=3", "", "", true, corev1.PodFailed, "False False PodFailed"},
-		{always, "first second a", "first=0 second=0", "a", "", false, corev1.PodPending, "True False ContainersNotReady"},
+		{always, "first second a", "first=0 second=0", "a", "", false, corev1.PodPending,
+			"True False ContainersNotReady"},
 		{always, "first a", "first=0 a=ready", "", "", false, corev1.PodRunning, "True True "},
 
 		{always, "side first a", "", "side", "", false, corev1.PodPending, "False False ContainersNotReady"},
@@ -103,9 +106,12 @@ func TestContainersAndPodStatus(t *testing.T) {
 		p := decide(s)
 		status := newStatus(s, p)
 		start, stop := strings.Join(p.Start, " "), strings.Join(p.Stop, " ")
-		if start != c.start || stop != c.stop || p.Ended != c.ended || status.Phase != c.phase || conditionsOf(status) != c.conditions {
-			t.Errorf("%s, [%s] with %s: start [%s], stop [%s], ended %t, %s, %s;\n\twant [%s], [%s], %t, %s, %s", c.policy, c.spec, c.states,
-				start, stop, p.Ended, status.Phase, conditionsOf(status), c.start, c.stop, c.ended, c.phase, c.conditions)
+		if start != c.start || stop != c.stop || p.Ended != c.ended || status.Phase != c.phase ||
+			conditionsOf(status) != c.conditions {
+			t.Errorf("%s, [%s] with %s: start [%s], stop [%s], ended %t, %s, %s;\n\twant [%s], [%s], %t, %s, %s",
+				c.policy, c.spec, c.states,
+				start, stop, p.Ended, status.Phase, conditionsOf(status), c.start, c.stop, c.ended, c.phase,
+				c.conditions)
 		}
 	}
 }
@@ -140,8 +146,10 @@ func TestDeletedPodsStopByTheirDeadline(t *testing.T) {
 		s.Pod.DeletionTimestamp = &deadline
 		p := decide(s)
 		status := newStatus(s, p)
-		if strings.Join(p.Stop, " ") != c.stop || p.Delete != c.deleted || status.Phase != c.phase || len(p.Start) > 0 || !p.Deadline.Equal(deadline.Time) {
-			t.Errorf("%s: stop %v until %s, start %v, delete %t, %s", c.states, p.Stop, p.Deadline, p.Start, p.Delete, status.Phase)
+		if strings.Join(p.Stop, " ") != c.stop || p.Delete != c.deleted || status.Phase != c.phase ||
+			len(p.Start) > 0 || !p.Deadline.Equal(deadline.Time) {
+			t.Errorf("%s: stop %v until %s, start %v, delete %t, %s", c.states, p.Stop, p.Deadline, p.Start, p.Delete,
+				status.Phase)
 		}
 	}
 }
@@ -162,7 +170,8 @@ func TestSidecarsStopLastInReverseOrder(t *testing.T) {
 		s.Pod.DeletionTimestamp = &metav1.Time{Time: noon.Add(c.left)}
 		p := decide(s)
 		if strings.Join(p.Stop, " ") != c.stop || p.Again != c.again || p.Delete != (c.stop == "") {
-			t.Errorf("%s with %s left: stop %v, look again in %s, delete %t", c.states, c.left, p.Stop, p.Again, p.Delete)
+			t.Errorf("%s with %s left: stop %v, look again in %s, delete %t", c.states, c.left, p.Stop, p.Again,
+				p.Delete)
 		}
 	}
 }
@@ -187,7 +196,8 @@ func TestRestartBackoffGrowsAndResets(t *testing.T) {
 		waits = append(waits, at.Sub(end))
 		b, end = b.next(end), at.Add(time.Second)
 	}
-	want := []time.Duration{0, 10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second, maxDelay, maxDelay}
+	want := []time.Duration{0, 10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second,
+		160 * time.Second, maxDelay, maxDelay}
 	if !slices.Equal(waits, want) {
 		t.Errorf("waits %v, want %v", waits, want)
 	}
@@ -203,10 +213,12 @@ func TestWaitingContainersReportTheirBackoff(t *testing.T) {
 	p := decide(s)
 	status := newStatus(s, p).ContainerStatuses[0]
 	if len(p.Start) > 0 || p.Again != 15*time.Second {
-		t.Errorf("starts %v, looks again in %s; the container ended five seconds ago, and waits for twenty", p.Start, p.Again)
+		t.Errorf("starts %v, looks again in %s; the container ended five seconds ago, and waits for twenty", p.Start,
+			p.Again)
 	}
 	const message = "back-off 20s restarting failed container=a pod=p_default(1)"
-	if w := status.State.Waiting; w == nil || w.Reason != crashLoop || w.Message != message || status.LastTerminationState.Terminated == nil {
+	if w := status.State.Waiting; w == nil || w.Reason != crashLoop || w.Message != message ||
+		status.LastTerminationState.Terminated == nil {
 		t.Errorf("status %+v", status)
 	}
 }
@@ -214,13 +226,15 @@ func TestWaitingContainersReportTheirBackoff(t *testing.T) {
 func TestReadinessGatesDelayReady(t *testing.T) {
 	t.Parallel()
 	s := podIn(corev1.RestartPolicyAlways, "a", "a=ready")
-	s.Pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/there"}, {ConditionType: "example.com/missing"}}
+	s.Pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/there"},
+		{ConditionType: "example.com/missing"}}
 	s.Pod.Status.Conditions = []corev1.PodCondition{{Type: "example.com/there", Status: corev1.ConditionFalse}}
 	status := newStatus(s, decide(s))
 	at := slices.IndexFunc(status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
 	const message = `the status of pod readiness gate "example.com/there" is not "True", but False, ` +
 		`corresponding condition of pod readiness gate "example.com/missing" does not exist.`
-	if c := status.Conditions[at]; c.Status != corev1.ConditionFalse || c.Reason != readinessGatesNotReady || c.Message != message {
+	if c := status.Conditions[at]; c.Status != corev1.ConditionFalse || c.Reason != readinessGatesNotReady ||
+		c.Message != message {
 		t.Errorf("%+v", c)
 	}
 }

@@ -81,7 +81,8 @@ func (a *agent) register(ctx context.Context, name string) (*corev1.Node, error)
 
 // describe returns the node with the status that it reports.
 func (a *agent) describe(name string, now time.Time) *corev1.Node {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name,
+		Labels: map[string]string{corev1.LabelHostname: name}}}
 	message := a.runtime.Describe(node)
 	at := metav1.NewTime(now).Rfc3339Copy()
 	for _, c := range []struct {
@@ -89,13 +90,16 @@ func (a *agent) describe(name string, now time.Time) *corev1.Node {
 		is              corev1.ConditionStatus
 		reason, message string
 	}{
-		{corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory", "kubelet has sufficient memory available"},
+		{corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory",
+			"kubelet has sufficient memory available"},
 		{corev1.NodeDiskPressure, corev1.ConditionFalse, "KubeletHasNoDiskPressure", "kubelet has no disk pressure"},
-		{corev1.NodePIDPressure, corev1.ConditionFalse, "KubeletHasSufficientPID", "kubelet has sufficient PID available"},
+		{corev1.NodePIDPressure, corev1.ConditionFalse, "KubeletHasSufficientPID",
+			"kubelet has sufficient PID available"},
 		{corev1.NodeReady, corev1.ConditionTrue, "KubeletReady", message},
 	} {
 		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{
-			Type: c.kind, Status: c.is, Reason: c.reason, Message: c.message, LastHeartbeatTime: at, LastTransitionTime: at,
+			Type: c.kind, Status: c.is, Reason: c.reason, Message: c.message, LastHeartbeatTime: at,
+			LastTransitionTime: at,
 		})
 	}
 	return node
@@ -110,7 +114,9 @@ func (a *agent) refresh(ctx context.Context, node *corev1.Node) error {
 	fresh.Status.Allocatable = own.Capacity
 	changed := !equality.Semantic.DeepEqual(fresh.Status, node.Status)
 	for _, c := range own.Conditions {
-		at := slices.IndexFunc(fresh.Status.Conditions, func(old corev1.NodeCondition) bool { return old.Type == c.Type })
+		at := slices.IndexFunc(fresh.Status.Conditions, func(old corev1.NodeCondition) bool {
+			return old.Type == c.Type
+		})
 		if at < 0 {
 			fresh.Status.Conditions, changed = append(fresh.Status.Conditions, c), true
 			continue
@@ -119,7 +125,8 @@ func (a *agent) refresh(ctx context.Context, node *corev1.Node) error {
 		if old.Status == c.Status {
 			c.LastTransitionTime = old.LastTransitionTime
 		}
-		changed = changed || old.Status != c.Status || old.Reason != c.Reason || now.Sub(old.LastHeartbeatTime.Time) >= statusInterval
+		changed = changed || old.Status != c.Status || old.Reason != c.Reason ||
+			now.Sub(old.LastHeartbeatTime.Time) >= statusInterval
 		*old = c
 	}
 	if !changed {
@@ -142,7 +149,8 @@ func (a *agent) renew(ctx context.Context, member *membership, node *corev1.Node
 		}
 		lease = found
 		if err != nil {
-			lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: node.Name, Namespace: corev1.NamespaceNodeLease}}
+			lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: node.Name,
+				Namespace: corev1.NamespaceNodeLease}}
 		}
 	}
 	lease = lease.DeepCopy()

@@ -83,7 +83,8 @@ func (a *agent) tracked(key informer.Key) *podState {
 func (a *agent) track(key informer.Key, pod *corev1.Pod) *podState {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	l := &podState{uid: pod.UID, pod: pod, backoffs: map[string]backoff{}, wants: demandOf(pod), admitted: pod.Status.StartTime != nil}
+	l := &podState{uid: pod.UID, pod: pod, backoffs: map[string]backoff{}, wants: demandOf(pod),
+		admitted: pod.Status.StartTime != nil}
 	a.lives[key] = l
 	return l
 }
@@ -134,7 +135,9 @@ func (a *agent) advance(ctx context.Context, l *podState) (input, plan, error) {
 	for round := 0; ; round++ {
 		seen := input{Pod: l.pod, Observed: a.runtime.Observe(l.pod), Backoffs: l.backoffs, Now: time.Now()}
 		plan := decide(seen)
-		idle := len(plan.Start) == 0 && !slices.ContainsFunc(plan.Stop, func(name string) bool { return !slices.Contains(asked, name) })
+		idle := len(plan.Start) == 0 && !slices.ContainsFunc(plan.Stop, func(name string) bool {
+			return !slices.Contains(asked, name)
+		})
 		if idle || round > 2*len(names(l.pod)) {
 			return seen, plan, nil
 		}

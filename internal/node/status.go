@@ -97,11 +97,14 @@ func isInitContainer(pod *corev1.Pod, name string) bool {
 }
 
 func isSidecar(pod *corev1.Pod, name string) bool {
-	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == name && isSidecarSpec(&c) })
+	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool {
+		return c.Name == name && isSidecarSpec(&c)
+	})
 }
 
 // statuses returns the statuses of containers. A container that the runtime does not know retains its status.
-func statuses(s input, p plan, containers []corev1.Container, before []corev1.ContainerStatus) []corev1.ContainerStatus {
+func statuses(s input, p plan, containers []corev1.Container,
+	before []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var all []corev1.ContainerStatus
 	for i := range containers {
 		all = append(all, containerStatus(s, p, &containers[i], before))
@@ -111,7 +114,9 @@ func statuses(s input, p plan, containers []corev1.Container, before []corev1.Co
 
 func containerStatus(s input, p plan, c *corev1.Container, before []corev1.ContainerStatus) corev1.ContainerStatus {
 	state, begun := s.Containers[c.Name]
-	if at := slices.IndexFunc(before, func(b corev1.ContainerStatus) bool { return b.Name == c.Name }); at >= 0 && !begun {
+	if at := slices.IndexFunc(before, func(b corev1.ContainerStatus) bool {
+		return b.Name == c.Name
+	}); at >= 0 && !begun {
 		return before[at]
 	}
 	no := false

@@ -21,7 +21,8 @@ func (a *agent) recordEvents(seen input, status corev1.PodStatus) {
 		}
 		if starts(now) > starts(was) {
 			if pull > 0 {
-				a.events.Normal(pod, "Pulled", "Successfully pulled image %q in %v (%v including waiting). Image size: 0 bytes.",
+				a.events.Normal(pod, "Pulled",
+					"Successfully pulled image %q in %v (%v including waiting). Image size: 0 bytes.",
 					now.Image, pull, pull)
 			} else {
 				a.events.Normal(pod, "Pulled", "Container image %q already present on machine", now.Image)

@@ -14,12 +14,16 @@ import (
 // and lenient decoding must produce the same result if both succeed.
 func FuzzApply(f *testing.F) {
 	for _, seed := range []string{
-		`{}`, `[]`, `{`, `null`, `"x"`, `{"metadata":{"labels":{"a":null,"b":"2"}}}`, `{"metadata":null}`, `{"spec":[]}`,
+		`{}`, `[]`, `{`, `null`, `"x"`, `{"metadata":{"labels":{"a":null,"b":"2"}}}`, `{"metadata":null}`,
+		`{"spec":[]}`,
 		`[{"op":"add","path":"/metadata/labels/b","value":"c"}]`, `[{"op":"test","path":"/kind","value":"Pod"}]`,
 		`[{"op":"move","from":"/spec","path":"/x"}]`, `[{"op":"copy","from":"/spec","path":"/spec/x"}]`,
-		`[{"op":"remove","path":"/spec/containers/-1"}]`, `[{"op":"replace","path":"","value":{}}]`, `[null]`, `[{"op":null}]`,
-		`{"spec":{"containers":[{"name":"b","$patch":"delete"}]}}`, `{"spec":{"$setElementOrder/containers":[{"name":"b"}]}}`,
-		`{"metadata":{"$deleteFromPrimitiveList/finalizers":["a"]}}`, `{"spec":{"$retainKeys":["containers"],"containers":null}}`,
+		`[{"op":"remove","path":"/spec/containers/-1"}]`, `[{"op":"replace","path":"","value":{}}]`, `[null]`,
+		`[{"op":null}]`,
+		`{"spec":{"containers":[{"name":"b","$patch":"delete"}]}}`,
+		`{"spec":{"$setElementOrder/containers":[{"name":"b"}]}}`,
+		`{"metadata":{"$deleteFromPrimitiveList/finalizers":["a"]}}`,
+		`{"spec":{"$retainKeys":["containers"],"containers":null}}`,
 		`{"$patch":"replace","kind":"Pod"}`, `{"spec":{"containers":[["x"]]}}`, `{"spec":{"containers":{"name":"x"}}}`,
 	} {
 		for t := range patchTypes {

@@ -26,7 +26,8 @@ var otherStages = map[int]string{
 	7:  "the server validates metadata",
 	9:  "the kind of the result is compared with the resource",
 	21: "the object is not there",
-	28: "the pod's rules refuse it", 29: "the pod's rules refuse it", 31: "the pod's rules refuse it", 33: "the pod's rules refuse it",
+	28: "the pod's rules refuse it", 29: "the pod's rules refuse it", 31: "the pod's rules refuse it",
+	33: "the pod's rules refuse it",
 	32: "admission adds tolerations",
 }
 

@@ -32,7 +32,8 @@ func StrictError(t types.PatchType, patch, next []byte, found []string) error {
 }
 
 func invalid(value, detail string) error {
-	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), value, detail)})
+	return apierrors.NewInvalid(schema.GroupKind{}, "",
+		field.ErrorList{field.Invalid(field.NewPath("patch"), value, detail)})
 }
 
 func shownValue(t types.PatchType, patch, next []byte) string {

@@ -42,7 +42,8 @@ func applyJSON(current, patch []byte, lenient bool) (next []byte, strict []strin
 			"The allowed maximum operations in a JSON patch is %d, got %d", maxOperations, len(steps)))
 	}
 	if next, err = Steps(steps, current); err != nil {
-		return nil, nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", noResource, "", err.Error(), 0, false)
+		return nil, nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", noResource, "",
+			err.Error(), 0, false)
 	}
 	return next, strict, nil
 }

@@ -19,11 +19,14 @@ import (
 func TestMergeMatchesLibrary(t *testing.T) {
 	t.Parallel()
 	documents := []string{
-		`{"a":1}`, `{"a":{"b":{"c":1.50,"d":null}},"l":[{"x":1}]}`, `{"a":[1,{"b":null}],"big":12345678901234567890,"s":"<&>"}`, `{}`,
+		`{"a":1}`, `{"a":{"b":{"c":1.50,"d":null}},"l":[{"x":1}]}`,
+		`{"a":[1,{"b":null}],"big":12345678901234567890,"s":"<&>"}`, `{}`,
 	}
 	patches := []string{
-		`{}`, `{"a":null}`, `{"a":{"b":null}}`, `{"a":{"b":{"c":null,"e":1e3}}}`, `{"a":[{"b":null,"c":{"d":null}},null]}`, `{"l":[{"x":null}]}`,
-		`{"n":{"a":null,"b":[{"c":null}]}}`, `{"a":1.0}`, `{"l":{"x":{"y":null}}}`, `[]`, `[{"a":null},null]`, `{"a":null,"a":2}`,
+		`{}`, `{"a":null}`, `{"a":{"b":null}}`, `{"a":{"b":{"c":null,"e":1e3}}}`,
+		`{"a":[{"b":null,"c":{"d":null}},null]}`, `{"l":[{"x":null}]}`,
+		`{"n":{"a":null,"b":[{"c":null}]}}`, `{"a":1.0}`, `{"l":{"x":{"y":null}}}`, `[]`, `[{"a":null},null]`,
+		`{"a":null,"a":2}`,
 	}
 	deep := func(texts []string) (out []string) {
 		for _, text := range texts {
@@ -73,8 +76,9 @@ func compareMaps(t *testing.T, doc, p string, want []byte) {
 func TestDecodeMergeRejectsIrregularPatches(t *testing.T) {
 	t.Parallel()
 	for body, plain := range map[string][2]bool{
-		`{"a":{"b":1}}`: {true, true}, `{}`: {true, true}, `{"a":1,"a":2}`: {false, true}, `{"x":{"a":1,"a":2}}`: {false, true},
-		`null`: {}, `[]`: {}, `{`: {}, ``: {}, `1`: {}, `{}{}`: {}, `{"a":1e999}`: {},
+		`{"a":{"b":1}}`: {true, true}, `{}`: {true, true}, `{"a":1,"a":2}`: {false, true},
+		`{"x":{"a":1,"a":2}}`: {false, true},
+		`null`:                {}, `[]`: {}, `{`: {}, ``: {}, `1`: {}, `{}{}`: {}, `{"a":1e999}`: {},
 	} {
 		for i, lenient := range []bool{false, true} {
 			if change, got := patch.DecodeMerge([]byte(body), lenient); got != plain[i] {

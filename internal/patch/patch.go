@@ -25,7 +25,8 @@ import (
 // strict lists the duplicate fields in the patch, for the caller to reject or to warn about; with lenient
 // they are not searched for. An error is the complete response to the request. Apply does not validate the
 // patched object; see DecodeError.
-func Apply(t types.PatchType, current, patch []byte, prototype runtime.Object, lenient bool) (next []byte, strict []string, err error) {
+func Apply(t types.PatchType, current, patch []byte, prototype runtime.Object,
+	lenient bool) (next []byte, strict []string, err error) {
 	switch t {
 	case types.JSONPatchType:
 		return applyJSON(current, patch, lenient)
@@ -34,7 +35,8 @@ func Apply(t types.PatchType, current, patch []byte, prototype runtime.Object, l
 	case types.StrategicMergePatchType:
 		return applyStrategic(current, patch, prototype, lenient)
 	}
-	return nil, nil, apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "", noResource, "", "415: Unsupported Media Type", 0, false)
+	return nil, nil, apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "", noResource, "",
+		"415: Unsupported Media Type", 0, false)
 }
 
 // decodeStrict decodes a patch into a Go value, and returns the unknown and duplicate fields.

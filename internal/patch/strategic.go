@@ -16,7 +16,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-func applyStrategic(current, patch []byte, prototype runtime.Object, lenient bool) (next []byte, strict []string, err error) {
+func applyStrategic(current, patch []byte, prototype runtime.Object,
+	lenient bool) (next []byte, strict []string, err error) {
 	change, strict, err := decodeStrategic(patch, lenient)
 	if err != nil {
 		return nil, nil, err
@@ -68,7 +69,9 @@ func decodeNamedFields(current []byte, change map[string]any) (map[string]any, e
 type objectTags struct{ strategicpatch.LookupPatchMeta }
 
 // LookupPatchMetadataForStruct implements strategicpatch.LookupPatchMeta.
-func (o objectTags) LookupPatchMetadataForStruct(name string) (strategicpatch.LookupPatchMeta, strategicpatch.PatchMeta, error) {
+func (o objectTags) LookupPatchMetadataForStruct(
+	name string,
+) (strategicpatch.LookupPatchMeta, strategicpatch.PatchMeta, error) {
 	tags, own, err := o.LookupPatchMeta.LookupPatchMetadataForStruct(name)
 	if err == nil && name == "metadata" {
 		tags = metadataTags{tags}
@@ -80,7 +83,9 @@ func (o objectTags) LookupPatchMetadataForStruct(name string) (strategicpatch.Lo
 type metadataTags struct{ strategicpatch.LookupPatchMeta }
 
 // LookupPatchMetadataForStruct implements strategicpatch.LookupPatchMeta.
-func (m metadataTags) LookupPatchMetadataForStruct(name string) (strategicpatch.LookupPatchMeta, strategicpatch.PatchMeta, error) {
+func (m metadataTags) LookupPatchMetadataForStruct(
+	name string,
+) (strategicpatch.LookupPatchMeta, strategicpatch.PatchMeta, error) {
 	if name != "initializers" {
 		return m.LookupPatchMeta.LookupPatchMetadataForStruct(name)
 	}
@@ -111,7 +116,8 @@ func decodeStrategic(patch []byte, lenient bool) (change map[string]any, strict 
 // the object (422). Other errors, such as an item without its merge key, are a 500 without a reason.
 var (
 	badRequestErrors = []error{
-		mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList, mergepatch.ErrBadPatchFormatForRetainKeys,
+		mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList,
+		mergepatch.ErrBadPatchFormatForRetainKeys,
 		mergepatch.ErrBadPatchFormatForSetElementOrderList, mergepatch.ErrUnsupportedStrategicMergePatchFormat,
 	}
 	unprocessableErrors = []error{mergepatch.ErrNoListOfLists, mergepatch.ErrPatchContentNotMatchRetainKeys}
@@ -125,7 +131,8 @@ func strategicError(err error) error {
 	}
 	for _, unfit := range unprocessableErrors {
 		if errors.Is(err, unfit) {
-			return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", noResource, "", err.Error(), 0, false)
+			return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", noResource, "", err.Error(),
+				0, false)
 		}
 	}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{

@@ -65,7 +65,8 @@ func TestStrategicDirectives(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got, _, err := patch.Apply(types.StrategicMergePatchType, []byte(c.was), []byte(c.patch), c.prototype, false)
+			got, _, err := patch.Apply(types.StrategicMergePatchType, []byte(c.was), []byte(c.patch), c.prototype,
+				false)
 			if err != nil {
 				t.Fatal(err)
 			}

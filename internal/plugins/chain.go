@@ -1,6 +1,6 @@
-// Package plugins has the admission plugins that every plane runs (namespace lifecycle, the taint of new nodes, priority,
-// default tolerations, the default class of ingresses, initializers) and the chain that calls plugins for a write. Package
-// admission defines their interface, and package webhook has the plugins that call webhooks.
+// Package plugins has the admission plugins that every plane runs (namespace lifecycle, the taint of new nodes,
+// priority, default tolerations, the default class of ingresses, initializers) and the chain that calls plugins for a
+// write. Package admission defines their interface, and package webhook has the plugins that call webhooks.
 package plugins
 
 import (
@@ -26,7 +26,8 @@ func NewChain(state admission.Reader, plugins ...admission.Plugin) *Chain {
 
 // Defaults returns the plugins that every plane runs, in Kubernetes' order.
 func Defaults() []admission.Plugin {
-	return []admission.Plugin{NamespaceLifecycle{}, TaintNodes{}, Priority{}, DefaultTolerations{}, DefaultIngressClass{}}
+	return []admission.Plugin{NamespaceLifecycle{}, TaintNodes{}, Priority{}, DefaultTolerations{},
+		DefaultIngressClass{}}
 }
 
 // Admit calls Admit on each plugin that handles the write, and on all of them once more if one set

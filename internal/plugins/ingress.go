@@ -41,7 +41,8 @@ func (DefaultIngressClass) Admit(ctx context.Context, a *admission.Attributes, s
 	var newest *networkingv1.IngressClass
 	err := state.List(ctx, ingressClasses, "", func(obj kind.Object) bool {
 		class, ok := obj.(*networkingv1.IngressClass)
-		if ok && class.Annotations[networkingv1.AnnotationIsDefaultIngressClass] == "true" && (newest == nil || newer(class, newest)) {
+		if ok && class.Annotations[networkingv1.AnnotationIsDefaultIngressClass] == "true" &&
+			(newest == nil || newer(class, newest)) {
 			newest = class
 		}
 		return true

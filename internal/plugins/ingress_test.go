@@ -48,7 +48,8 @@ func TestDefaultIngressClass(t *testing.T) {
 			if c.update {
 				write.Operation, write.Old = admission.Update, c.ingress.DeepCopy()
 			}
-			s := state{{Group: networkingv1.GroupName, Resource: "ingressclasses"}: c.classes, namespaces: {namespace("default", "Active")}}
+			s := state{{Group: networkingv1.GroupName, Resource: "ingressclasses"}: c.classes,
+				namespaces: {namespace("default", "Active")}}
 			if err := admit(s, write); err != nil {
 				t.Fatal(err)
 			}

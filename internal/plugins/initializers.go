@@ -141,7 +141,8 @@ func validateNew(is *kind.Initializers) (errs field.ErrorList) {
 		}
 	}
 	if is.Result != nil {
-		errs = append(errs, field.Forbidden(initializersPath.Child("result"), "may not be set on an object that is new"))
+		errs = append(errs, field.Forbidden(initializersPath.Child("result"),
+			"may not be set on an object that is new"))
 	}
 	return errs
 }
@@ -152,7 +153,8 @@ func validateUpdate(is, was *kind.Initializers) (errs field.ErrorList) {
 	case is == nil:
 		return nil
 	case was == nil:
-		return field.ErrorList{field.Invalid(initializersPath, is.Names(), "field is immutable once initialization has completed")}
+		return field.ErrorList{field.Invalid(initializersPath, is.Names(),
+			"field is immutable once initialization has completed")}
 	}
 	if !slices.Equal(is.Pending, was.Pending) && !slices.Equal(is.Pending, was.Pending[min(1, len(was.Pending)):]) {
 		errs = append(errs, field.Invalid(initializersPath.Child("pending"), is.Names(),
@@ -174,7 +176,8 @@ type initializer struct {
 // matches reports whether one of the rules matches a resource.
 func (i *initializer) matches(resource schema.GroupVersionResource) bool {
 	for _, r := range i.rules {
-		if matchesName(r.APIGroups, resource.Group) && matchesName(r.APIVersions, resource.Version) && matchesName(r.Resources, resource.Resource) {
+		if matchesName(r.APIGroups, resource.Group) && matchesName(r.APIVersions, resource.Version) &&
+			matchesName(r.Resources, resource.Resource) {
 			return true
 		}
 	}

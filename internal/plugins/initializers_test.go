@@ -30,7 +30,8 @@ func configure(rule v1alpha1.Rule, names map[string][]string) *configurations {
 	for name, initializers := range names {
 		c := &v1alpha1.InitializerConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		for _, i := range initializers {
-			c.Initializers = append(c.Initializers, v1alpha1.Initializer{Name: i, Rules: []v1alpha1.Rule{{APIGroups: []string{"none"}}, rule}})
+			c.Initializers = append(c.Initializers,
+				v1alpha1.Initializer{Name: i, Rules: []v1alpha1.Rule{{APIGroups: []string{"none"}}, rule}})
 		}
 		s.all = append(s.all, c)
 	}
@@ -41,7 +42,8 @@ func (s *configurations) Get(context.Context, schema.GroupResource, string, stri
 	return nil, nil
 }
 
-func (s *configurations) List(_ context.Context, resource schema.GroupResource, _ string, yield func(kind.Object) bool) error {
+func (s *configurations) List(_ context.Context, resource schema.GroupResource, _ string,
+	yield func(kind.Object) bool) error {
 	s.reads++
 	for _, c := range s.all {
 		if resource.Resource != "initializerconfigurations" || !yield(c) {
@@ -117,7 +119,8 @@ func TestInitializerRules(t *testing.T) {
 		{nil, nil, nil, false},
 	} {
 		pod := podWaitingFor()
-		state := configure(v1alpha1.Rule{APIGroups: c.groups, APIVersions: c.versions, Resources: c.resources}, map[string][]string{"a": {"a.x.y"}})
+		state := configure(v1alpha1.Rule{APIGroups: c.groups, APIVersions: c.versions, Resources: c.resources},
+			map[string][]string{"a": {"a.x.y"}})
 		if err := (&plugins.Initializers{}).Admit(t.Context(), creating(pod), state); err != nil {
 			t.Fatal(err)
 		}
@@ -163,10 +166,14 @@ func TestInitializeVerbIsAuthorized(t *testing.T) {
 	}{
 		{"a plain create", podWaitingFor(), nil, ""},
 		{"a plain update", podWaitingFor(), podWaitingFor(), ""},
-		{"a create that says who initializes", podWaitingFor("b.x.y"), nil, `pods "a" is forbidden: create with initializers denied`},
-		{"a create that wants nobody to", podWaitingFor([]string{}...), nil, `pods "a" is forbidden: create with initializers denied`},
-		{"an update of what waits", podWaitingFor("a.x.y"), podWaitingFor("a.x.y"), `pods "a" is forbidden: update to uninitialized resource denied`},
-		{"one that ends it", podWaitingFor(), podWaitingFor("a.x.y"), `pods "a" is forbidden: update to uninitialized resource denied`},
+		{"a create that says who initializes", podWaitingFor("b.x.y"), nil,
+			`pods "a" is forbidden: create with initializers denied`},
+		{"a create that wants nobody to", podWaitingFor([]string{}...), nil,
+			`pods "a" is forbidden: create with initializers denied`},
+		{"an update of what waits", podWaitingFor("a.x.y"), podWaitingFor("a.x.y"),
+			`pods "a" is forbidden: update to uninitialized resource denied`},
+		{"one that ends it", podWaitingFor(), podWaitingFor("a.x.y"),
+			`pods "a" is forbidden: update to uninitialized resource denied`},
 	} {
 		a, who := creating(c.is), &denyAll{}
 		a.Rights = who
@@ -174,7 +181,8 @@ func TestInitializeVerbIsAuthorized(t *testing.T) {
 			a.Operation, a.Old = admission.Update, c.was
 		}
 		err := (&plugins.Initializers{}).Admit(t.Context(), a, state)
-		if c.refusal == "" && (err != nil || len(who.verbs) > 0) || c.refusal != "" && (err == nil || !strings.Contains(err.Error(), c.refusal) || who.verbs[0] != "initialize") {
+		if c.refusal == "" && (err != nil || len(who.verbs) > 0) || c.refusal != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.refusal) || who.verbs[0] != "initialize") {
 			t.Errorf("%s: asked for %v, %v", c.what, who.verbs, err)
 		}
 	}
@@ -182,7 +190,8 @@ func TestInitializeVerbIsAuthorized(t *testing.T) {
 
 // TestUnmatchedInitializersDoNotAllocate checks that a create that no initializer matches does not allocate.
 func TestUnmatchedInitializersDoNotAllocate(t *testing.T) {
-	rule := v1alpha1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments", "statefulsets"}}
+	rule := v1alpha1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"},
+		Resources: []string{"deployments", "statefulsets"}}
 	state := configure(rule, map[string][]string{"a": {"a.x.y", "b.x.y"}, "b": {"c.x.y"}})
 	plugin, a := &plugins.Initializers{}, creating(podWaitingFor())
 	admit := func() {
@@ -201,7 +210,8 @@ func TestUnmatchedInitializersDoNotAllocate(t *testing.T) {
 // BenchmarkUnmatchedInitializers measures the cost of configured initializers for a write that none of them
 // matches.
 func BenchmarkUnmatchedInitializers(b *testing.B) {
-	rule := v1alpha1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments", "statefulsets"}}
+	rule := v1alpha1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"},
+		Resources: []string{"deployments", "statefulsets"}}
 	state := configure(rule, map[string][]string{"a": {"a.x.y", "b.x.y"}, "b": {"c.x.y"}})
 	plugin, a := &plugins.Initializers{}, creating(podWaitingFor())
 	b.ReportAllocs()

@@ -52,7 +52,8 @@ func namespace(name string, phase corev1.NamespacePhase) *corev1.Namespace {
 }
 
 func priorityClass(name string, value int32, isDefault bool) *schedulingv1.PriorityClass {
-	return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value, GlobalDefault: isDefault}
+	return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value,
+		GlobalDefault: isDefault}
 }
 
 func create(resource, namespace, name string, obj kind.Object) *admission.Attributes {
@@ -74,7 +75,8 @@ func admit(s state, a *admission.Attributes) error {
 // server.
 func TestErrorsMatchRecordings(t *testing.T) {
 	t.Parallel()
-	s := state{namespaces: {namespace("default", corev1.NamespaceActive), namespace("team", corev1.NamespaceTerminating)}}
+	s := state{namespaces: {namespace("default", corev1.NamespaceActive),
+		namespace("team", corev1.NamespaceTerminating)}}
 	deletion := create("namespaces", "", "default", nil)
 	deletion.Operation, deletion.Old = admission.Delete, namespace("default", corev1.NamespaceActive)
 	for _, c := range []struct {
@@ -85,7 +87,8 @@ func TestErrorsMatchRecordings(t *testing.T) {
 		{"configmap-write.json", 12, create("configmaps", "nowhere", "b", &corev1.ConfigMap{})},
 		{"namespaces.json", 9, create("configmaps", "team", "d", &corev1.ConfigMap{})},
 		{"namespaces.json", 12, deletion},
-		{"pods.json", 22, create("pods", "default", "bad", &corev1.Pod{Spec: corev1.PodSpec{PriorityClassName: "none"}})},
+		{"pods.json", 22, create("pods", "default", "bad",
+			&corev1.Pod{Spec: corev1.PodSpec{PriorityClassName: "none"}})},
 	} {
 		var status apierrors.APIStatus
 		if err := admit(s, c.write); !errors.As(err, &status) {
@@ -188,9 +191,12 @@ func TestPriority(t *testing.T) {
 		{"no class, no default", none, corev1.PodSpec{}, "", 0, ""},
 		{"no class, the lowest default", classes, corev1.PodSpec{}, "usual", 7, ""},
 		{"a class", classes, corev1.PodSpec{PriorityClassName: "high"}, "high", 1000, ""},
-		{"a system class, though none is served", none, corev1.PodSpec{PriorityClassName: "system-node-critical"}, "system-node-critical", 2000001000, ""},
-		{"the other system class", none, corev1.PodSpec{PriorityClassName: "system-cluster-critical"}, "system-cluster-critical", 2000000000, ""},
-		{"the number of the class", classes, corev1.PodSpec{PriorityClassName: "high", Priority: new(int32(1000))}, "high", 1000, ""},
+		{"a system class, though none is served", none, corev1.PodSpec{PriorityClassName: "system-node-critical"},
+			"system-node-critical", 2000001000, ""},
+		{"the other system class", none, corev1.PodSpec{PriorityClassName: "system-cluster-critical"},
+			"system-cluster-critical", 2000000000, ""},
+		{"the number of the class", classes, corev1.PodSpec{PriorityClassName: "high", Priority: new(int32(1000))},
+			"high", 1000, ""},
 		{"another number", classes, corev1.PodSpec{PriorityClassName: "high", Priority: new(int32(5))}, "", 0,
 			`pods "p" is forbidden: the integer value of priority (5) must not be provided in pod spec; priority admission controller computed 1000 from the given PriorityClass name`},
 		{"another policy", none, corev1.PodSpec{PreemptionPolicy: new(corev1.PreemptNever)}, "", 0,
@@ -209,7 +215,8 @@ func TestPriority(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s := pod.Spec; s.PriorityClassName != c.class || *s.Priority != c.value || *s.PreemptionPolicy != corev1.PreemptLowerPriority {
+			if s := pod.Spec; s.PriorityClassName != c.class || *s.Priority != c.value ||
+				*s.PreemptionPolicy != corev1.PreemptLowerPriority {
 				t.Errorf("%q %d %s", s.PriorityClassName, *s.Priority, *s.PreemptionPolicy)
 			}
 		})
@@ -218,7 +225,8 @@ func TestPriority(t *testing.T) {
 
 func TestUpdateRetainsPriority(t *testing.T) {
 	t.Parallel()
-	pod, old := &corev1.Pod{}, &corev1.Pod{Spec: corev1.PodSpec{Priority: new(int32(9)), PreemptionPolicy: new(corev1.PreemptNever)}}
+	pod, old := &corev1.Pod{},
+		&corev1.Pod{Spec: corev1.PodSpec{Priority: new(int32(9)), PreemptionPolicy: new(corev1.PreemptNever)}}
 	a := create("pods", "default", "p", pod)
 	a.Operation, a.Old = admission.Update, old
 	if err := admit(nil, a); err != nil {
@@ -241,9 +249,12 @@ func TestDefaultTolerations(t *testing.T) {
 	}{
 		{"none", nil, []string{notReady, unreachable}},
 		{"another taint", []corev1.Toleration{{Key: "k", Operator: "Exists"}}, []string{notReady, unreachable}},
-		{"one of them", []corev1.Toleration{{Key: notReady, Operator: "Exists", Effect: "NoExecute"}}, []string{unreachable}},
+		{"one of them", []corev1.Toleration{{Key: notReady, Operator: "Exists", Effect: "NoExecute"}},
+			[]string{unreachable}},
 		{"one of them, any effect", []corev1.Toleration{{Key: unreachable, Operator: "Exists"}}, []string{notReady}},
-		{"one of them, another effect", []corev1.Toleration{{Key: unreachable, Operator: "Exists", Effect: "NoSchedule"}}, []string{notReady, unreachable}},
+		{"one of them, another effect",
+			[]corev1.Toleration{{Key: unreachable, Operator: "Exists", Effect: "NoSchedule"}},
+			[]string{notReady, unreachable}},
 		{"everything", []corev1.Toleration{{Operator: "Exists"}}, nil},
 	} {
 		pod := &corev1.Pod{Spec: corev1.PodSpec{Tolerations: c.has}}
@@ -321,11 +332,13 @@ func TestChainCallsPluginsInOrder(t *testing.T) {
 	}
 
 	mine.validate = a.Forbidden("not on a %s", "Sunday")
-	if err := run(a, mine); !apierrors.IsForbidden(err) || err.Error() != `configmaps "c" is forbidden: not on a Sunday` {
+	if err := run(a, mine); !apierrors.IsForbidden(err) ||
+		err.Error() != `configmaps "c" is forbidden: not on a Sunday` {
 		t.Error(err)
 	}
 	mine.admit = errors.New("my disk is full")
-	if err := run(a, mine); !apierrors.IsInternalError(err) || err.Error() != `Internal error occurred: admission plugin "Mine" failed: my disk is full` {
+	if err := run(a, mine); !apierrors.IsInternalError(err) ||
+		err.Error() != `Internal error occurred: admission plugin "Mine" failed: my disk is full` {
 		t.Error(err)
 	}
 	mine.admit = context.Canceled

@@ -23,7 +23,8 @@ func (Priority) Name() string { return "Priority" }
 
 // Handles implements admission.Plugin.
 func (Priority) Handles(op admission.Operation, resource schema.GroupResource, sub string) bool {
-	return (resource == pods || resource == priorityClasses) && sub == "" && (op == admission.Create || op == admission.Update)
+	return (resource == pods || resource == priorityClasses) && sub == "" &&
+		(op == admission.Create || op == admission.Update)
 }
 
 // Admit implements admission.Plugin. An update retains the priority that the pod was created with.
@@ -99,7 +100,8 @@ func defaultClass(ctx context.Context, state admission.Reader) (class, error) {
 // findDefault returns the default class with the lowest value, or nil if no class is marked.
 func findDefault(ctx context.Context, state admission.Reader) (chosen *schedulingv1.PriorityClass, err error) {
 	err = state.List(ctx, priorityClasses, "", func(obj kind.Object) bool {
-		if pc, ok := obj.(*schedulingv1.PriorityClass); ok && pc.GlobalDefault && (chosen == nil || pc.Value < chosen.Value) {
+		if pc, ok := obj.(*schedulingv1.PriorityClass); ok && pc.GlobalDefault &&
+			(chosen == nil || pc.Value < chosen.Value) {
 			chosen = pc
 		}
 		return true
@@ -116,7 +118,8 @@ func setPriority(a *admission.Attributes, pod *corev1.Pod, c class) error {
 	}
 	if pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy != c.preemption {
 		return a.Forbidden("the string value of PreemptionPolicy (%s) must not be provided in pod spec; "+
-			"priority admission controller computed %s from the given PriorityClass name", *pod.Spec.PreemptionPolicy, c.preemption)
+			"priority admission controller computed %s from the given PriorityClass name", *pod.Spec.PreemptionPolicy,
+			c.preemption)
 	}
 	pod.Spec.PriorityClassName = c.name
 	pod.Spec.Priority = &c.value

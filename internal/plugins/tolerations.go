@@ -38,7 +38,8 @@ func (DefaultTolerations) Admit(_ context.Context, a *admission.Attributes, _ ad
 			continue
 		}
 		pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{
-			Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(tolerationSeconds),
+			Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+			TolerationSeconds: new(tolerationSeconds),
 		})
 	}
 	return nil

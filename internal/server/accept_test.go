@@ -59,7 +59,8 @@ func TestAcceptHeaders(t *testing.T) {
 		}
 	}
 	// the list of media types shows whether the path can be watched
-	w.get(t, configMaps+"/a", "Accept", "text/html").refused(t, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+	w.get(t, configMaps+"/a", "Accept", "text/html").refused(t, http.StatusNotAcceptable,
+		metav1.StatusReasonNotAcceptable,
 		"406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf")
 	w.get(t, configMaps, "Accept", "text/html").refused(t, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 		"application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch")
@@ -122,7 +123,9 @@ func TestWhatAsksForAWatch(t *testing.T) {
 			"watch=true": true, "watch=1": true, "watch": true, "watch=": true, "watch=yes": true, "watch=TRUE": true,
 			"watch=false": false, "watch=0": false, "watch=False": false, "": false, "watch=false&watch=true": false,
 		} {
-			watches := strings.HasPrefix(string(w.get(t, configMaps+"?timeoutSeconds=1&resourceVersion=0&"+query).want(t, http.StatusOK).body), `{"type":"ADDED"`)
+			watches := strings.HasPrefix(string(w.get(t,
+				configMaps+"?timeoutSeconds=1&resourceVersion=0&"+query).want(t, http.StatusOK).body),
+				`{"type":"ADDED"`)
 			if watches != want {
 				t.Errorf("%q watches: %t, want %t", query, watches, want)
 			}
@@ -134,6 +137,7 @@ func TestWhatAsksForAWatch(t *testing.T) {
 		if got := watched(t, w.get(t, old)); got != "ADDED a" {
 			t.Errorf("by the old path: %s", got)
 		}
-		w.get(t, old+"&fieldSelector=metadata.name%3Db").refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "fieldSelector metadata.name doesn't match requested name")
+		w.get(t, old+"&fieldSelector=metadata.name%3Db").refused(t, http.StatusBadRequest,
+			metav1.StatusReasonBadRequest, "fieldSelector metadata.name doesn't match requested name")
 	})
 }

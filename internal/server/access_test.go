@@ -38,19 +38,23 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 	second.fill(t, "default", "b")
 	for _, c := range []struct{ method, path, what string }{
-		{http.MethodGet, configMaps + "/a", `configmaps "a" is forbidden: User "somebody" cannot get resource "configmaps" in API group "" in the namespace "default"`},
+		{http.MethodGet, configMaps + "/a",
+			`configmaps "a" is forbidden: User "somebody" cannot get resource "configmaps" in API group "" in the namespace "default"`},
 		{http.MethodGet, configMaps, `configmaps is forbidden: User "somebody" cannot list resource "configmaps"`},
 		{http.MethodGet, configMaps + "?watch=1", `User "somebody" cannot watch resource "configmaps"`},
-		{http.MethodGet, configMaps + "?watch=1&fieldSelector=metadata.name%3Da", `configmaps "a" is forbidden: User "somebody" cannot watch resource "configmaps"`},
+		{http.MethodGet, configMaps + "?watch=1&fieldSelector=metadata.name%3Da",
+			`configmaps "a" is forbidden: User "somebody" cannot watch resource "configmaps"`},
 		{http.MethodPost, configMaps, `User "somebody" cannot create resource "configmaps"`},
 		{http.MethodDelete, configMaps, `User "somebody" cannot deletecollection resource "configmaps"`},
-		{http.MethodPatch, "/apis/apps/v1/namespaces/default/deployments/a/scale", `User "somebody" cannot patch resource "deployments/scale" in API group "apps"`},
+		{http.MethodPatch, "/apis/apps/v1/namespaces/default/deployments/a/scale",
+			`User "somebody" cannot patch resource "deployments/scale" in API group "apps"`},
 		{http.MethodGet, "/metrics", `User "somebody" cannot get path "/metrics"`},
 		{http.MethodGet, "/debug/pprof/", `User "somebody" cannot get path "/debug/pprof/"`},
 		{http.MethodGet, "/api/v1/nothings", `User "somebody" cannot list resource "nothings"`},
 	} {
 		somebody.send(t, c.method, c.path, `{}`).refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, c.what)
-		nobody.send(t, c.method, c.path, `{}`).refused(t, http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")
+		nobody.send(t, c.method, c.path, `{}`).refused(t, http.StatusUnauthorized, metav1.StatusReasonUnauthorized,
+			"Unauthorized")
 	}
 	if got := admin.names(t, configMaps); got != "a b" {
 		t.Errorf("the config maps are %q", got)
@@ -64,7 +68,8 @@ func TestCertificatesOfOthersAreNoCertificates(t *testing.T) {
 	stranger := rest.CopyConfig(here.config)
 	stranger.CertData, stranger.KeyData = there.config.CertData, there.config.KeyData
 	w := here.as(t, stranger)
-	if r, err := w.try(t.Context(), http.MethodGet, configMaps, http.NoBody); err == nil && r.code != http.StatusUnauthorized {
+	if r, err := w.try(t.Context(), http.MethodGet, configMaps, http.NoBody); err == nil &&
+		r.code != http.StatusUnauthorized {
 		t.Errorf("a stranger's certificate: %d %s", r.code, r.body)
 	}
 }
@@ -75,12 +80,15 @@ func TestActingAsSomebodyElseIsRefused(t *testing.T) {
 	for name, w := range map[string]*world{"in process": start(t), "TLS": startTLS(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, header := range []string{"Impersonate-User", "Impersonate-Group", "Impersonate-Uid", "Impersonate-Extra-scopes", "impersonate-user"} {
-				w.get(t, configMaps, header, "system:masters").refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "asks to act as another user")
+			for _, header := range []string{"Impersonate-User", "Impersonate-Group", "Impersonate-Uid",
+				"Impersonate-Extra-scopes", "impersonate-user"} {
+				w.get(t, configMaps, header, "system:masters").refused(t, http.StatusForbidden,
+					metav1.StatusReasonForbidden, "asks to act as another user")
 			}
 			config := rest.CopyConfig(w.config)
 			config.Impersonate = rest.ImpersonationConfig{UserName: "jane", Groups: []string{"dev"}}
-			if _, err := typed(t, config, "").CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{}); err == nil {
+			if _, err := typed(t, config, "").CoreV1().ConfigMaps("default").List(t.Context(),
+				metav1.ListOptions{}); err == nil {
 				t.Error("a typed client acted as jane")
 			}
 		})

@@ -124,7 +124,8 @@ func (r reader) Get(_ context.Context, resource schema.GroupResource, namespace,
 }
 
 // List implements admission.Reader.
-func (r reader) List(ctx context.Context, resource schema.GroupResource, namespace string, yield func(kind.Object) bool) error {
+func (r reader) List(ctx context.Context, resource schema.GroupResource, namespace string,
+	yield func(kind.Object) bool) error {
 	k, served := r.s.kinds.Stored(resource)
 	if !served {
 		return nil

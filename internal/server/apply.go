@@ -39,7 +39,9 @@ func (s *Server) apply(c *call, o writeOptions, body []byte) error {
 				return err
 			}
 		}
-		w, err := s.write(c, o, func(current kind.Object) (kind.Object, error) { return next(current.DeepCopyObject().(kind.Object)) })
+		w, err := s.write(c, o, func(current kind.Object) (kind.Object, error) {
+			return next(current.DeepCopyObject().(kind.Object))
+		})
 		if err == nil {
 			return s.answerWritten(c, w)
 		}
@@ -77,7 +79,8 @@ func (s *Server) mayCreate(c *call) error {
 }
 
 // merged applies a document to an object; live is nil if there is none.
-func (s *Server) merged(c *call, o writeOptions, live kind.Object, document *unstructured.Unstructured, text []byte) (kind.Object, error) {
+func (s *Server) merged(c *call, o writeOptions, live kind.Object, document *unstructured.Unstructured,
+	text []byte) (kind.Object, error) {
 	c.spans.at(stagePatch)
 	out, err := s.owners.of(c.kind, c.endpoint).
 		Apply(c.endpoint.APIVersion(), c.subresource, live, document.DeepCopy(), text, o.manager, o.force)
@@ -90,7 +93,8 @@ func (s *Server) merged(c *call, o writeOptions, live kind.Object, document *uns
 	}
 	obj, err := c.receivedMerged(u)
 	if err != nil {
-		return nil, applyError(fmt.Errorf("failed to convert new object (%s/%s; %s) to proper version: %w", c.namespace, c.name, c.gvk(), err))
+		return nil, applyError(fmt.Errorf("failed to convert new object (%s/%s; %s) to proper version: %w", c.namespace,
+			c.name, c.gvk(), err))
 	}
 	return obj, c.matchURL(obj)
 }
@@ -110,7 +114,8 @@ func (c *call) receivedMerged(u *unstructured.Unstructured) (kind.Object, error)
 }
 
 // mergedView applies a document to what a subresource shows.
-func (s *Server) mergedView(c *call, o writeOptions, view kind.Object, document *unstructured.Unstructured, text []byte) (runtime.Object, error) {
+func (s *Server) mergedView(c *call, o writeOptions, view kind.Object, document *unstructured.Unstructured,
+	text []byte) (runtime.Object, error) {
 	out, err := s.owners.ofView(c.sub).
 		Apply(c.sub.Kind.GroupVersion().String(), c.subresource, view, document.DeepCopy(), text, o.manager, o.force)
 	if err != nil {

@@ -24,15 +24,19 @@ func TestApplyCreates(t *testing.T) {
 	w.define(t, widgets())
 	const document = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","resourceVersion":"7"},"data":{"k":"1"}}`
 	w.apply(t, configMaps+"/a", "m", document).want(t, http.StatusCreated)
-	w.apply(t, widgetsPath+"/a", "m", "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\nspec: {size: 2}\n").want(t, http.StatusCreated)
+	w.apply(t, widgetsPath+"/a", "m",
+		"apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\nspec: {size: 2}\n").want(t, http.StatusCreated)
 	w.get(t, widgetsPath+"/a").owned(t, `m Apply example.com/v1 {"f:spec":{"f:size":{}}}`) // the color is a default
-	w.apply(t, "/api/v1/namespaces/fresh", "m", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"fresh"}}`).want(t, http.StatusCreated)
+	w.apply(t, "/api/v1/namespaces/fresh", "m",
+		`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"fresh"}}`).want(t, http.StatusCreated)
 
 	w.apply(t, configMaps+"/b", "m", strings.Replace(document, `"name":"a"`, `"name":"b","uid":"u"`, 1)).
-		refused(t, http.StatusConflict, metav1.StatusReasonConflict, "uid mismatch: the provided object specified uid u, and no existing object was found")
+		refused(t, http.StatusConflict, metav1.StatusReasonConflict,
+			"uid mismatch: the provided object specified uid u, and no existing object was found")
 	w.apply(t, deployments+"/d/status", "m", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"}}`).
 		refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, `deployments.apps "d" not found`)
-	w.apply(t, configMaps+"/a", "m", document).refused(t, http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified")
+	w.apply(t, configMaps+"/a", "m", document).refused(t, http.StatusConflict, metav1.StatusReasonConflict,
+		"the object has been modified")
 	w.apply(t, "/api/v1/namespaces/none/configmaps/a", "m", strings.Replace(document, `,"resourceVersion":"7"`, "", 1)).
 		refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, `namespaces "none" not found`)
 }
@@ -49,13 +53,16 @@ func TestApplyReadsDocumentsStrictlyWhenAsked(t *testing.T) {
 		if r.code >= 300 || !strings.Contains(r.header.Get("Warning"), `key \"k\" already set in map`) {
 			t.Errorf("%d, warned %q: %s", r.code, r.header.Get("Warning"), r.body)
 		}
-		if r := w.apply(t, configMaps+"/a", "m&fieldValidation=Ignore", document); r.code != http.StatusOK || r.header.Get("Warning") != "" {
+		if r := w.apply(t, configMaps+"/a", "m&fieldValidation=Ignore", document); r.code != http.StatusOK ||
+			r.header.Get("Warning") != "" {
 			t.Errorf("ignored with %d, %q", r.code, r.header.Get("Warning"))
 		}
 		w.apply(t, configMaps+"/a", "m&fieldValidation=Strict", document).
-			refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "error strict decoding patch: error converting YAML to JSON: yaml:")
+			refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
+				"error strict decoding patch: error converting YAML to JSON: yaml:")
 	}
-	w.send(t, http.MethodPatch, configMaps+"/a?fieldManager=m", "\xa1aa", "Content-Type", "application/apply-patch+cbor").
+	w.send(t, http.MethodPatch, configMaps+"/a?fieldManager=m", "\xa1aa", "Content-Type",
+		"application/apply-patch+cbor").
 		refused(t, http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "")
 }
 
@@ -67,13 +74,16 @@ func TestOwnershipIsKeptAcrossVersions(t *testing.T) {
 	oldest := `{"apiVersion":"v1","kind":"Event","metadata":{"name":"e","labels":{"l":"1"}},"involvedObject":{"kind":"Pod","name":"p","namespace":"default"},"message":"m"}`
 	newer := `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"e","labels":{"l":"2"}},"note":"m"}`
 	w.apply(t, core, "old", oldest).want(t, http.StatusCreated)
-	w.apply(t, events, "new", newer).refused(t, http.StatusConflict, metav1.StatusReasonConflict, `conflict with "old": .metadata.labels.l`)
+	w.apply(t, events, "new", newer).refused(t, http.StatusConflict, metav1.StatusReasonConflict,
+		`conflict with "old": .metadata.labels.l`)
 	w.apply(t, events, "new&force=true", newer).owned(t,
 		`new Apply events.k8s.io/v1 {"f:metadata":{"f:labels":{"f:l":{}}},"f:note":{}}`,
 		`old Apply v1 {"f:involvedObject":{},"f:message":{}}`)
-	w.apply(t, core, "old", oldest).refused(t, http.StatusConflict, metav1.StatusReasonConflict, `conflict with "new": .metadata.labels.l`)
+	w.apply(t, core, "old", oldest).refused(t, http.StatusConflict, metav1.StatusReasonConflict,
+		`conflict with "new": .metadata.labels.l`)
 	// The note is the message: the field remains while one of the two managers applies it.
-	w.apply(t, core, "old", strings.Replace(strings.Replace(oldest, `,"labels":{"l":"1"}`, "", 1), `,"message":"m"`, "", 1)).owned(t,
+	w.apply(t, core, "old", strings.Replace(strings.Replace(oldest, `,"labels":{"l":"1"}`, "", 1), `,"message":"m"`, "",
+		1)).owned(t,
 		`new Apply events.k8s.io/v1 {"f:metadata":{"f:labels":{"f:l":{}}},"f:note":{}}`,
 		`old Apply v1 {"f:involvedObject":{}}`)
 	if got := at(w.get(t, core).object(t), "message"); got != "m" {
@@ -114,32 +124,42 @@ func TestCustomResourcesMergeBySchema(t *testing.T) {
 	document := func(spec string) string {
 		return `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":` + spec + `}`
 	}
-	w.apply(t, widgetsPath+"/a", "one", document(`{"set":["a"],"map":[{"name":"x","v":1}],"atomic":["p"],"whole":{"k":"1"},"free":{"deep":{"er":[1]}},`+
-		`"inner":{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","labels":{"l":"1"}},"other":1},"size":1}`)).want(t, http.StatusCreated)
-	w.apply(t, widgetsPath+"/a", "two", document(`{"set":["b"],"map":[{"name":"x","port":81,"v":"2"}],"free":{"deep":{"est":true}}}`)).owned(t,
+	w.apply(t, widgetsPath+"/a", "one",
+		document(`{"set":["a"],"map":[{"name":"x","v":1}],"atomic":["p"],"whole":{"k":"1"},"free":{"deep":{"er":[1]}},`+
+			`"inner":{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","labels":{"l":"1"}},"other":1},"size":1}`)).want(t, http.StatusCreated)
+	w.apply(t, widgetsPath+"/a", "two",
+		document(`{"set":["b"],"map":[{"name":"x","port":81,"v":"2"}],"free":{"deep":{"est":true}}}`)).owned(t,
 		`one Apply example.com/v1 {"f:spec":{"f:atomic":{},"f:free":{"f:deep":{".":{},"f:er":{}}},"f:inner":{"f:apiVersion":{},"f:kind":{},"f:metadata":{"f:labels":{"f:l":{}},"f:name":{}},"f:other":{}},`+
 			`"f:map":{"k:{\"name\":\"x\",\"port\":80}":{".":{},"f:name":{},"f:v":{}}},"f:set":{"v:\"a\"":{}},"f:size":{},"f:whole":{}}}`,
 		`two Apply example.com/v1 {"f:spec":{"f:free":{"f:deep":{".":{},"f:est":{}}},"f:map":{"k:{\"name\":\"x\",\"port\":81}":{".":{},"f:name":{},"f:port":{},"f:v":{}}},"f:set":{"v:\"b\"":{}}}}`)
 	for field, spec := range map[string]string{
-		".spec.atomic": `{"atomic":["p","q"]}`, ".spec.whole": `{"whole":{"l":"2"}}`, `.spec.map[name="x",port=80].v`: `{"map":[{"name":"x","v":5}]}`,
+		".spec.atomic": `{"atomic":["p","q"]}`, ".spec.whole": `{"whole":{"l":"2"}}`,
+		`.spec.map[name="x",port=80].v`: `{"map":[{"name":"x","v":5}]}`,
 		".spec.inner.metadata.labels.l": `{"inner":{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","labels":{"l":"2"}}}}`,
 	} {
-		w.apply(t, widgetsPath+"/a", "two", document(spec)).refused(t, http.StatusConflict, metav1.StatusReasonConflict, `conflict with "one": `+field)
+		w.apply(t, widgetsPath+"/a", "two", document(spec)).refused(t, http.StatusConflict, metav1.StatusReasonConflict,
+			`conflict with "one": `+field)
 	}
-	w.apply(t, widgetsPath+"/a", "two", document(`{"unknown":1}`)).refused(t, http.StatusInternalServerError, "", ".spec.unknown: field not declared in schema")
-	w.apply(t, widgetsPath+"/a", "two", document(`{"set":["b","b"]}`)).refused(t, http.StatusInternalServerError, "", `.spec.set: duplicate entries for key [="b"]`)
+	w.apply(t, widgetsPath+"/a", "two", document(`{"unknown":1}`)).refused(t, http.StatusInternalServerError, "",
+		".spec.unknown: field not declared in schema")
+	w.apply(t, widgetsPath+"/a", "two", document(`{"set":["b","b"]}`)).refused(t, http.StatusInternalServerError, "",
+		`.spec.set: duplicate entries for key [="b"]`)
 
 	// spec.size holds the replicas of the scale: scaling needs the ownership of the manager that applied the
 	// size.
 	scale := `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a"},"spec":{"replicas":3}}`
-	w.apply(t, widgetsPath+"/a/scale", "hpa", scale).refused(t, http.StatusConflict, metav1.StatusReasonConflict, `conflict with "one": .spec.replicas`)
+	w.apply(t, widgetsPath+"/a/scale", "hpa", scale).refused(t, http.StatusConflict, metav1.StatusReasonConflict,
+		`conflict with "one": .spec.replicas`)
 	w.apply(t, widgetsPath+"/a/scale", "hpa&force=true", scale).want(t, http.StatusOK)
-	if all := w.get(t, widgetsPath+"/a").owners(t); len(all) != 3 || strings.Count(strings.Join(all, " "), "f:size") != 1 ||
+	if all := w.get(t, widgetsPath+"/a").owners(t); len(all) != 3 ||
+		strings.Count(strings.Join(all, " "), "f:size") != 1 ||
 		!slices.Contains(all, `hpa Apply/scale example.com/v1 {"f:spec":{"f:size":{}}}`) {
 		t.Errorf("after the scale: %q", all)
 	}
-	w.apply(t, widgetsPath+"/a/status", "st", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","labels":{"x":"y"}},"spec":{"size":9},"status":{"size":1}}`).want(t, http.StatusOK)
-	if all := w.get(t, widgetsPath+"/a").owners(t); len(all) != 4 || !slices.Contains(all, `st Apply/status example.com/v1 {"f:status":{"f:size":{}}}`) {
+	w.apply(t, widgetsPath+"/a/status", "st",
+		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","labels":{"x":"y"}},"spec":{"size":9},"status":{"size":1}}`).want(t, http.StatusOK)
+	if all := w.get(t, widgetsPath+"/a").owners(t); len(all) != 4 ||
+		!slices.Contains(all, `st Apply/status example.com/v1 {"f:status":{"f:size":{}}}`) {
 		t.Errorf("after the status: %q", all)
 	}
 }
@@ -151,10 +171,12 @@ func TestCreateOfACustomResourceOwnsBySchema(t *testing.T) {
 	crd := widgets()
 	setSchema(t, crd, merging)
 	w.define(t, crd)
-	w.send(t, http.MethodPost, widgetsPath+"?fieldManager=m", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"set":["a"],`+
-		`"map":[{"name":"x","v":1}],"atomic":["p"],"whole":{"k":"1"},"free":{"deep":{"er":[1]}},"size":1},"status":{"size":3}}`).want(t, http.StatusCreated)
-	w.get(t, widgetsPath+"/a").owned(t, `m Update example.com/v1 {"f:spec":{".":{},"f:atomic":{},"f:free":{".":{},"f:deep":{".":{},"f:er":{}}},`+
-		`"f:map":{".":{},"k:{\"name\":\"x\",\"port\":80}":{".":{},"f:name":{},"f:port":{},"f:v":{}}},"f:set":{".":{},"v:\"a\"":{}},"f:size":{},"f:whole":{}}}`)
+	w.send(t, http.MethodPost, widgetsPath+"?fieldManager=m",
+		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"set":["a"],`+
+			`"map":[{"name":"x","v":1}],"atomic":["p"],"whole":{"k":"1"},"free":{"deep":{"er":[1]}},"size":1},"status":{"size":3}}`).want(t, http.StatusCreated)
+	w.get(t, widgetsPath+"/a").owned(t,
+		`m Update example.com/v1 {"f:spec":{".":{},"f:atomic":{},"f:free":{".":{},"f:deep":{".":{},"f:er":{}}},`+
+			`"f:map":{".":{},"k:{\"name\":\"x\",\"port\":80}":{".":{},"f:name":{},"f:port":{},"f:v":{}}},"f:set":{".":{},"v:\"a\"":{}},"f:size":{},"f:whole":{}}}`)
 }
 
 // A null in an applied document is refused if the field is not nullable. Unlike in a create, it is not
@@ -173,7 +195,8 @@ func TestAppliedNullIsRefusedWhereThereMayBeNone(t *testing.T) {
 	document := func(name, spec string) string {
 		return `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"` + name + `"},"spec":` + spec + `}`
 	}
-	w.apply(t, widgetsPath+"/a", "m", document("a", `{"optional":{"a":"1"},"whole":{"a":"1"},"list":["x"],"defaulted":"red","nullable":{"a":"1"}}`)).
+	w.apply(t, widgetsPath+"/a", "m",
+		document("a", `{"optional":{"a":"1"},"whole":{"a":"1"},"list":["x"],"defaulted":"red","nullable":{"a":"1"}}`)).
 		want(t, http.StatusCreated)
 	for field, want := range map[string]string{
 		"optional": "must be of type object", "whole": "must be of type object", "list": "must be of type array",

@@ -67,7 +67,8 @@ func TestBackupUnderWritesIsConsistent(t *testing.T) {
 	go func() {
 		for n := 0; ctx.Err() == nil; n++ {
 			for _, name := range []string{"first", "second"} {
-				body := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q},"data":{"n":"%06d"}}`, name, n)
+				body := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q},"data":{"n":"%06d"}}`,
+					name, n)
 				code, err := w.applying(ctx, configMaps+"/"+name, body)
 				if ctx.Err() == nil && (err != nil || code >= 300) {
 					done <- fmt.Errorf("applying %s: %d, %w", name, code, err)
@@ -111,7 +112,8 @@ func TestBackupUnderWritesIsConsistent(t *testing.T) {
 
 // applying sends a server-side apply, from any goroutine.
 func (w *world) applying(ctx context.Context, path, body string) (int, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPatch, w.host+path+"?fieldManager=test", strings.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPatch, w.host+path+"?fieldManager=test",
+		strings.NewReader(body))
 	if err != nil {
 		return 0, err
 	}
@@ -130,7 +132,8 @@ func TestOnlyAdministratorsGetBackups(t *testing.T) {
 	somebody := admin.as(t, must(admin.IssueClient("somebody", "a-group"))(t))
 	somebody.send(t, http.MethodGet, backupPath, "").refused(t, http.StatusForbidden, metav1.StatusReasonForbidden,
 		`User "somebody" cannot get path "/bowline/backup"`)
-	admin.send(t, http.MethodPost, backupPath, "").refused(t, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "")
+	admin.send(t, http.MethodPost, backupPath, "").refused(t, http.StatusMethodNotAllowed,
+		metav1.StatusReasonMethodNotAllowed, "")
 }
 
 // createLarge creates more than fits into the buffers between a server and a client that does not read.
@@ -138,7 +141,8 @@ func (w *world) createLarge(t *testing.T) {
 	t.Helper()
 	for i := range 20 {
 		w.send(t, http.MethodPost, configMaps, fmt.Sprintf(
-			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c%d"},"data":{"big":%q}}`, i, strings.Repeat("x", 100_000)), "Content-Type", jsonType)
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c%d"},"data":{"big":%q}}`, i,
+			strings.Repeat("x", 100_000)), "Content-Type", jsonType)
 	}
 }
 

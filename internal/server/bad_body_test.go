@@ -19,21 +19,26 @@ func TestMalformedBodies(t *testing.T) {
 	w.create(t, widgetsPath, widget("a", `{}`))
 	for _, path := range []string{configMaps, widgetsPath} {
 		for _, body := range []string{
-			``, `{`, `null`, `[]`, `"text"`, `{"metadata":{"name":"x"}`, `{"metadata":{"name":"x"}} trailing`, "{\x00}", `{"metadata":[]}`,
-			`{"metadata":{"name":7}}`, `{"metadata":{"name":"x","labels":{"a":1}}}`, "{ // a comment\n}", strings.Repeat("[", 20000),
+			``, `{`, `null`, `[]`, `"text"`, `{"metadata":{"name":"x"}`, `{"metadata":{"name":"x"}} trailing`, "{\x00}",
+			`{"metadata":[]}`,
+			`{"metadata":{"name":7}}`, `{"metadata":{"name":"x","labels":{"a":1}}}`, "{ // a comment\n}",
+			strings.Repeat("[", 20000),
 		} {
 			for _, method := range []string{http.MethodPost, http.MethodPut} {
 				target := path
 				if method == http.MethodPut {
 					target += "/a"
 				}
-				if r := w.send(t, method, target, body); r.code != http.StatusBadRequest && r.code != http.StatusUnprocessableEntity {
+				if r := w.send(t, method, target, body); r.code != http.StatusBadRequest &&
+					r.code != http.StatusUnprocessableEntity {
 					t.Errorf("%s %s %.40q: %d %s", method, target, body, r.code, r.body)
 				}
 			}
 		}
-		for _, body := range []string{"a: b: c", "\t", "- 1\n- 2", "a: &x [*x]", "%", "metadata:\n  name: x\n // comment", "{{}}"} {
-			if r := w.send(t, http.MethodPost, path, body, "Content-Type", yamlType); r.code != http.StatusBadRequest && r.code != http.StatusUnprocessableEntity {
+		for _, body := range []string{"a: b: c", "\t", "- 1\n- 2", "a: &x [*x]", "%",
+			"metadata:\n  name: x\n // comment", "{{}}"} {
+			if r := w.send(t, http.MethodPost, path, body, "Content-Type", yamlType); r.code != http.StatusBadRequest &&
+				r.code != http.StatusUnprocessableEntity {
 				t.Errorf("%s %.40q: %d %s", path, body, r.code, r.body)
 			}
 		}
@@ -49,8 +54,10 @@ func TestMalformedPatches(t *testing.T) {
 	w.create(t, widgetsPath, widget("a", `{}`))
 	for _, path := range []string{configMaps + "/a", widgetsPath + "/a"} {
 		for contentType, bodies := range map[string][]string{
-			mergeType:                                {``, `{`, `[]`, `7`, `"x"`, `null`},
-			"application/json-patch+json":            {``, `{`, `{}`, `[1]`, `[{"op":"nothing"}]`, `[{"op":"add","path":"no-slash","value":1}]`, `[{"op":"test","path":"/metadata/name","value":"b"}]`, `[{"op":"remove","path":"/nothing"}]`},
+			mergeType: {``, `{`, `[]`, `7`, `"x"`, `null`},
+			"application/json-patch+json": {``, `{`, `{}`, `[1]`, `[{"op":"nothing"}]`,
+				`[{"op":"add","path":"no-slash","value":1}]`, `[{"op":"test","path":"/metadata/name","value":"b"}]`,
+				`[{"op":"remove","path":"/nothing"}]`},
 			"application/strategic-merge-patch+json": {``, `{`, `[]`, `7`, `{"$retainKeys":7}`, `{"data":[[1]]}`},
 		} {
 			for _, body := range bodies {
@@ -60,12 +67,18 @@ func TestMalformedPatches(t *testing.T) {
 				}
 			}
 		}
-		w.send(t, http.MethodPatch, path, `{}`, "Content-Type", "text/plain").refused(t, http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "")
+		w.send(t, http.MethodPatch, path, `{}`, "Content-Type", "text/plain").refused(t,
+			http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "")
 	}
-	w.send(t, http.MethodPatch, widgetsPath+"/a", `{}`, "Content-Type", "application/strategic-merge-patch+json").refused(t, http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, mergeType)
-	w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"name":"b"}}`, "Content-Type", mergeType).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "does not match the name on the URL")
-	w.send(t, http.MethodPatch, configMaps+"/a", `{"kind":"Secret"}`, "Content-Type", mergeType).want(t, http.StatusUnprocessableEntity)
-	w.send(t, http.MethodPatch, configMaps+"/nothing", `{}`, "Content-Type", mergeType).refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, "")
+	w.send(t, http.MethodPatch, widgetsPath+"/a", `{}`, "Content-Type",
+		"application/strategic-merge-patch+json").refused(t, http.StatusUnsupportedMediaType,
+		metav1.StatusReasonUnsupportedMediaType, mergeType)
+	w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"name":"b"}}`, "Content-Type", mergeType).refused(t,
+		http.StatusBadRequest, metav1.StatusReasonBadRequest, "does not match the name on the URL")
+	w.send(t, http.MethodPatch, configMaps+"/a", `{"kind":"Secret"}`, "Content-Type", mergeType).want(t,
+		http.StatusUnprocessableEntity)
+	w.send(t, http.MethodPatch, configMaps+"/nothing", `{}`, "Content-Type", mergeType).refused(t, http.StatusNotFound,
+		metav1.StatusReasonNotFound, "")
 }
 
 // endless is a body of any length.
@@ -83,18 +96,22 @@ func TestBodiesOver3MiB(t *testing.T) {
 	t.Parallel()
 	big := bytes.Repeat([]byte("x"), 3<<20)
 	whole := append(append([]byte(`{"metadata":{"name":"big"},"data":{"k":"`), big...), `"}}`...)
-	for name, w := range map[string]*world{"in process": start(t), "HTTP/2": startTLS(t), "HTTP/1.1": http1(t, startTLS(t))} {
+	for name, w := range map[string]*world{"in process": start(t), "HTTP/2": startTLS(t),
+		"HTTP/1.1": http1(t, startTLS(t))} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for method, path := range map[string]string{http.MethodPost: configMaps, http.MethodPut: configMaps + "/a", http.MethodPatch: configMaps + "/a", http.MethodDelete: configMaps + "/a"} {
-				bodies := map[string]io.Reader{"of a told length": bytes.NewReader(whole), "chunked": io.MultiReader(bytes.NewReader(whole)), "endless": endless{}}
+			for method, path := range map[string]string{http.MethodPost: configMaps, http.MethodPut: configMaps + "/a",
+				http.MethodPatch: configMaps + "/a", http.MethodDelete: configMaps + "/a"} {
+				bodies := map[string]io.Reader{"of a told length": bytes.NewReader(whole),
+					"chunked": io.MultiReader(bytes.NewReader(whole)), "endless": endless{}}
 				for kind, body := range bodies {
 					r, err := w.try(t.Context(), method, path, body, "Content-Type", patchTypeFor(method))
 					if err != nil {
 						t.Errorf("%s %s: %v", method, kind, err)
 						continue
 					}
-					r.refused(t, http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge, "limit is 3145728")
+					r.refused(t, http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
+						"limit is 3145728")
 				}
 			}
 			w.fill(t, "default", "small")
@@ -109,8 +126,10 @@ func TestMediaTypesThatAreNotRead(t *testing.T) {
 	w.define(t, widgets())
 	for _, contentType := range []string{"text/plain", "application/xml", "application/cbor", "a/b/c", ";", mergeType} {
 		for _, path := range []string{configMaps, widgetsPath} {
-			w.send(t, http.MethodPost, path, `{}`, "Content-Type", contentType).refused(t, http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, jsonType)
+			w.send(t, http.MethodPost, path, `{}`, "Content-Type", contentType).refused(t,
+				http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, jsonType)
 		}
 	}
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`, "Content-Type", "application/json; charset=utf-8").want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`, "Content-Type",
+		"application/json; charset=utf-8").want(t, http.StatusCreated)
 }

@@ -7,7 +7,8 @@ import (
 
 // refused is a request that creates or changes a definition and is answered 422.
 func refused(what, body string) badRequest {
-	return badRequest{what: what, body: body, as: mediaOf(what), code: http.StatusUnprocessableEntity, reason: invalidReason}
+	return badRequest{what: what, body: body, as: mediaOf(what), code: http.StatusUnprocessableEntity,
+		reason: invalidReason}
 }
 
 // mediaOf returns the default media type of a request's body.
@@ -20,7 +21,8 @@ func mediaOf(what string) string {
 
 // gadgetsOf is a definition with this schema of spec, and additional fields in its version.
 func gadgetsOf(spec, more string) badRequest {
-	schema := `,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":` + spec + `,"status":{"type":"object","properties":{"n":{"type":"integer"}}}}}}`
+	schema := `,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":` + spec +
+		`,"status":{"type":"object","properties":{"n":{"type":"integer"}}}}}}`
 	return refused("POST "+definitionsPath, definition("gadgets.example.com", "example.com", gadgetNames, schema+more))
 }
 
@@ -57,39 +59,61 @@ var badSchemas = []badRequest{
 	gadgetsOf(`{"type":"object","x-kubernetes-list-type":"set"}`, ""),
 	gadgetsOf(`{"type":"object","x-kubernetes-map-type":"heap"}`, ""),
 	gadgetsOf(`{"type":"string","x-kubernetes-map-type":"atomic"}`, ""),
-	refused("POST "+definitionsPath, definition("gadgets.example.com", "example.com", gadgetNames, `,"schema":{"openAPIV3Schema":{"type":"array","items":{"type":"string"}}}`)),
-	refused("POST "+definitionsPath, definition("gadgets.example.com", "example.com", gadgetNames, `,"schema":{"openAPIV3Schema":{"type":"object","nullable":true}}`)),
-	refused("POST "+definitionsPath, definition("gadgets.example.com", "example.com", gadgetNames, `,"schema":{"openAPIV3Schema":{"type":"object","properties":{"metadata":{"type":"object","properties":{"labels":{"type":"object"}}}}}}`)),
-	refused("POST "+definitionsPath, definition("gadgets.example.com", "example.com", gadgetNames, `,"schema":{"openAPIV3Schema":{"type":"object","properties":{"kind":{"type":"integer"}}}}`)),
+	refused("POST "+definitionsPath, definition("gadgets.example.com", "example.com", gadgetNames,
+		`,"schema":{"openAPIV3Schema":{"type":"array","items":{"type":"string"}}}`)),
+	refused("POST "+definitionsPath, definition("gadgets.example.com", "example.com", gadgetNames,
+		`,"schema":{"openAPIV3Schema":{"type":"object","nullable":true}}`)),
+	refused("POST "+definitionsPath, definition("gadgets.example.com", "example.com", gadgetNames,
+		`,"schema":{"openAPIV3Schema":{"type":"object","properties":{"metadata":{"type":"object","properties":{"labels":{"type":"object"}}}}}}`)),
+	refused("POST "+definitionsPath, definition("gadgets.example.com", "example.com", gadgetNames,
+		`,"schema":{"openAPIV3Schema":{"type":"object","properties":{"kind":{"type":"integer"}}}}`)),
 }
 
 // badVersions have invalid subresources, columns, selectable fields and conversions. The source is the same.
 var badVersions = []badRequest{
-	gadgetsOf(`{"type":"object"}`, `,"subresources":{"scale":{"specReplicasPath":"spec.n","statusReplicasPath":".status.n"}}`),
-	gadgetsOf(`{"type":"object"}`, `,"subresources":{"scale":{"specReplicasPath":".metadata.n","statusReplicasPath":".status.n"}}`),
-	gadgetsOf(`{"type":"object"}`, `,"subresources":{"scale":{"specReplicasPath":".spec.n","statusReplicasPath":".spec.n"}}`),
-	gadgetsOf(`{"type":"object"}`, `,"subresources":{"scale":{"specReplicasPath":".spec.n","statusReplicasPath":".status.n","labelSelectorPath":".labels"}}`),
+	gadgetsOf(`{"type":"object"}`,
+		`,"subresources":{"scale":{"specReplicasPath":"spec.n","statusReplicasPath":".status.n"}}`),
+	gadgetsOf(`{"type":"object"}`,
+		`,"subresources":{"scale":{"specReplicasPath":".metadata.n","statusReplicasPath":".status.n"}}`),
+	gadgetsOf(`{"type":"object"}`,
+		`,"subresources":{"scale":{"specReplicasPath":".spec.n","statusReplicasPath":".spec.n"}}`),
+	gadgetsOf(`{"type":"object"}`,
+		`,"subresources":{"scale":{"specReplicasPath":".spec.n","statusReplicasPath":".status.n","labelSelectorPath":".labels"}}`),
 	gadgetsOf(`{"type":"object"}`, `,"additionalPrinterColumns":[{"name":"","type":"string","jsonPath":".spec"}]`),
 	gadgetsOf(`{"type":"object"}`, `,"additionalPrinterColumns":[{"name":"A","type":"string","jsonPath":""}]`),
-	gadgetsOf(`{"type":"object"}`, `,"additionalPrinterColumns":[{"name":"A","type":"integer","format":"int16","jsonPath":".spec.n"}]`),
+	gadgetsOf(`{"type":"object"}`,
+		`,"additionalPrinterColumns":[{"name":"A","type":"integer","format":"int16","jsonPath":".spec.n"}]`),
 	gadgetsOf(`{"type":"object","properties":{"a":{"type":"object"}}}`, `,"selectableFields":[{"jsonPath":".spec.a"}]`),
 	gadgetsOf(`{"type":"object"}`, `,"selectableFields":[{"jsonPath":".spec.nothing"}]`),
 	gadgetsOf(`{"type":"object"}`, `,"selectableFields":[{"jsonPath":""}]`),
-	gadgetsOf(`{"type":"object","properties":{"a":{"type":"string"}}}`, `,"selectableFields":[{"jsonPath":".spec.a"},{"jsonPath":".spec.a"}]`),
+	gadgetsOf(`{"type":"object","properties":{"a":{"type":"string"}}}`,
+		`,"selectableFields":[{"jsonPath":".spec.a"},{"jsonPath":".spec.a"}]`),
 	gadgetsOf(`{"type":"object"}`, `,"selectableFields":[{"jsonPath":".metadata.name"}]`),
 	gadgetsOf(`{"type":"object"}`, `,"deprecationWarning":"x"`),
 	gadgetsOf(`{"type":"object"}`, `,"deprecated":true,"deprecationWarning":""`),
 	gadgetsOf(`{"type":"object"}`, `},{"name":"V2","served":true,"storage":false`+anySchema),
-	refused("POST "+definitionsPath, `{"metadata":{"name":"gadgets.example.com"},"spec":{"group":"example.com","scope":"Galactic","names":`+gadgetNames+`,"versions":[{"name":"v1","served":true,"storage":true`+anySchema+`}]}}`),
-	refused("POST "+definitionsPath, `{"metadata":{"name":"gadgets.example.com"},"spec":{"group":"example.com","scope":"Cluster","names":`+gadgetNames+`,"versions":[{"name":"v1","served":true,"storage":false`+anySchema+`}]}}`),
-	refused("POST "+definitionsPath, `{"metadata":{"name":"gadgets.example.com"},"spec":{"group":"example.com","scope":"Cluster","preserveUnknownFields":true,"names":`+gadgetNames+`,"versions":[{"name":"v1","served":true,"storage":true`+anySchema+`}]}}`),
-	refused("POST "+definitionsPath, `{"metadata":{"name":"gadgets.example.com"},"spec":{"group":"example.com","scope":"Cluster","conversion":{"strategy":"Magic"},"names":`+gadgetNames+`,"versions":[{"name":"v1","served":true,"storage":true`+anySchema+`}]}}`),
-	refused("POST "+definitionsPath, `{"metadata":{"name":"gadgets.example.com"},"spec":{"group":"example.com","scope":"Cluster","conversion":{"strategy":"Webhook"},"names":`+gadgetNames+`,"versions":[{"name":"v1","served":true,"storage":true`+anySchema+`}]}}`),
-	refused("POST "+definitionsPath, `{"metadata":{"name":"gadgets.example.com"},"spec":{"group":"example.com","scope":"Cluster","conversion":{"strategy":"None","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":"https://a.example.com"}}},"names":`+gadgetNames+`,"versions":[{"name":"v1","served":true,"storage":true`+anySchema+`}]}}`),
-	refused("POST "+definitionsPath, `{"metadata":{"name":"gadgets.example.com"},"spec":{"group":"example.com","scope":"Cluster","conversion":{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v9"],"clientConfig":{"url":"http://a.example.com"}}},"names":`+gadgetNames+`,"versions":[{"name":"v1","served":true,"storage":true`+anySchema+`}]}}`),
-	refused("POST "+definitionsPath, definition("gadgets.example.com", "example.com", `{"plural":"gadgets","kind":"Gadget","listKind":"Gadget"}`, anySchema)),
-	refused("POST "+definitionsPath, definition("gadgets.example.com", "example.com", `{"plural":"gadgets","kind":"Gadget","shortNames":["G!"]}`, anySchema)),
-	refused("POST "+definitionsPath, definition("gadgets.example.com", "example.com", `{"plural":"gadgets","kind":"Gadget","categories":["A b"]}`, anySchema)),
+	refused("POST "+definitionsPath,
+		`{"metadata":{"name":"gadgets.example.com"},"spec":{"group":"example.com","scope":"Galactic","names":`+
+			gadgetNames+`,"versions":[{"name":"v1","served":true,"storage":true`+anySchema+`}]}}`),
+	refused("POST "+definitionsPath,
+		`{"metadata":{"name":"gadgets.example.com"},"spec":{"group":"example.com","scope":"Cluster","names":`+
+			gadgetNames+`,"versions":[{"name":"v1","served":true,"storage":false`+anySchema+`}]}}`),
+	refused("POST "+definitionsPath,
+		`{"metadata":{"name":"gadgets.example.com"},"spec":{"group":"example.com","scope":"Cluster","preserveUnknownFields":true,"names":`+gadgetNames+`,"versions":[{"name":"v1","served":true,"storage":true`+anySchema+`}]}}`),
+	refused("POST "+definitionsPath,
+		`{"metadata":{"name":"gadgets.example.com"},"spec":{"group":"example.com","scope":"Cluster","conversion":{"strategy":"Magic"},"names":`+gadgetNames+`,"versions":[{"name":"v1","served":true,"storage":true`+anySchema+`}]}}`),
+	refused("POST "+definitionsPath,
+		`{"metadata":{"name":"gadgets.example.com"},"spec":{"group":"example.com","scope":"Cluster","conversion":{"strategy":"Webhook"},"names":`+gadgetNames+`,"versions":[{"name":"v1","served":true,"storage":true`+anySchema+`}]}}`),
+	refused("POST "+definitionsPath,
+		`{"metadata":{"name":"gadgets.example.com"},"spec":{"group":"example.com","scope":"Cluster","conversion":{"strategy":"None","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":"https://a.example.com"}}},"names":`+gadgetNames+`,"versions":[{"name":"v1","served":true,"storage":true`+anySchema+`}]}}`),
+	refused("POST "+definitionsPath,
+		`{"metadata":{"name":"gadgets.example.com"},"spec":{"group":"example.com","scope":"Cluster","conversion":{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v9"],"clientConfig":{"url":"http://a.example.com"}}},"names":`+gadgetNames+`,"versions":[{"name":"v1","served":true,"storage":true`+anySchema+`}]}}`),
+	refused("POST "+definitionsPath, definition("gadgets.example.com", "example.com",
+		`{"plural":"gadgets","kind":"Gadget","listKind":"Gadget"}`, anySchema)),
+	refused("POST "+definitionsPath, definition("gadgets.example.com", "example.com",
+		`{"plural":"gadgets","kind":"Gadget","shortNames":["G!"]}`, anySchema)),
+	refused("POST "+definitionsPath, definition("gadgets.example.com", "example.com",
+		`{"plural":"gadgets","kind":"Gadget","categories":["A b"]}`, anySchema)),
 	refused("PATCH "+definitionsPath+"/widgets.example.com", `{"spec":{"group":"other.example.com"}}`),
 	refused("PATCH "+definitionsPath+"/widgets.example.com", `{"spec":{"names":{"plural":"others"}}}`),
 }

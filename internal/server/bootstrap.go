@@ -22,7 +22,8 @@ func (s *Server) bootstrap(ctx context.Context, initial []kind.Initial) error {
 		case ctx.Err() == nil && (there || apierrors.IsInvalid(err)):
 			// An object of a user may conflict, such as a Service with the same address, or the disk may be
 			// full. A server without the object, or with its old state, is better than none.
-			s.log.Warn("an object that the server should have is missing or not up to date", "object", name, "error", err)
+			s.log.Warn("an object that the server should have is missing or not up to date", "object", name, "error",
+				err)
 		default:
 			return fmt.Errorf("creating %s: %w", name, err)
 		}
@@ -96,7 +97,8 @@ func (s *Server) createInitial(ctx context.Context, k kind.Kind, key object.Key,
 }
 
 // correct updates an existing object, or deletes it if an update is impossible (unfit).
-func (s *Server) correct(ctx context.Context, k kind.Kind, current *object.Object, i kind.Initial) (unfit bool, err error) {
+func (s *Server) correct(ctx context.Context, k kind.Kind, current *object.Object,
+	i kind.Initial) (unfit bool, err error) {
 	old, err := read(k, current)
 	if err != nil {
 		return false, err
@@ -118,7 +120,8 @@ func (s *Server) correct(ctx context.Context, k kind.Kind, current *object.Objec
 	if err != nil {
 		return false, err
 	}
-	return false, s.commit(ctx, k, store.Change{Key: current.Key, Object: fresh, Expect: store.At(current.Revision)}, obj, old)
+	return false, s.commit(ctx, k, store.Change{Key: current.Key, Object: fresh, Expect: store.At(current.Revision)},
+		obj, old)
 }
 
 // kindNamed returns the kind that has a group, version and name.

@@ -24,7 +24,8 @@ func TestTheAPIsSliceFollowsTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer state.Close()
-	slice := object.KeyOf(schema.GroupResource{Group: "discovery.k8s.io", Resource: "endpointslices"}, "default", "kubernetes")
+	slice := object.KeyOf(schema.GroupResource{Group: "discovery.k8s.io", Resource: "endpointslices"}, "default",
+		"kubernetes")
 	startedAt := func(at netip.AddrPort) *object.Object {
 		srv, err := server.New(t.Context(), server.Options{
 			Store: state, Kinds: kind.NewRegistry(builtin.Kinds(object.NewCache(0))...),

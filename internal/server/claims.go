@@ -50,7 +50,8 @@ func claimChanges(k kind.Kind, obj, old kind.Object) []store.Change {
 	if obj != nil {
 		for _, c := range k.Claims(obj) {
 			if !before[c] {
-				changes = append(changes, store.Change{Key: claimKey(c), Object: claimObject(c, obj), Expect: store.Absent()})
+				changes = append(changes,
+					store.Change{Key: claimKey(c), Object: claimObject(c, obj), Expect: store.Absent()})
 			}
 			delete(before, c)
 		}

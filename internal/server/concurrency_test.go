@@ -36,13 +36,15 @@ func TestPatchersOfDifferentLabelsAllSurvive(t *testing.T) {
 		case 2:
 			kind = types.StrategicMergePatchType
 		}
-		if _, err := w.clients.CoreV1().ConfigMaps("default").Patch(ctx, "a", kind, body, metav1.PatchOptions{}); err != nil {
+		if _, err := w.clients.CoreV1().ConfigMaps("default").Patch(ctx, "a", kind, body,
+			metav1.PatchOptions{}); err != nil {
 			return err
 		}
 		_, err := custom.Patch(ctx, "a", types.MergePatchType, merge, metav1.PatchOptions{})
 		return err
 	})
-	if got := must(w.clients.CoreV1().ConfigMaps("default").Get(t.Context(), "a", metav1.GetOptions{}))(t).Labels; len(got) != writers+1 {
+	if got := must(w.clients.CoreV1().ConfigMaps("default").Get(t.Context(), "a",
+		metav1.GetOptions{}))(t).Labels; len(got) != writers+1 {
 		t.Errorf("the config map has %d labels: %v", len(got), got)
 	}
 	if got := must(custom.Get(t.Context(), "a", metav1.GetOptions{}))(t).GetLabels(); len(got) != writers {
@@ -109,16 +111,19 @@ func TestWritersOfDifferentFields(t *testing.T) {
 		for n := 1; n <= rounds; n++ {
 			patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, n)
 			if i == 1 {
-				patch = fmt.Appendf(nil, `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"nginx:%d"}]}}}}`, n)
+				patch = fmt.Appendf(nil,
+					`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"nginx:%d"}]}}}}`, n)
 			}
-			if _, err := deployments.Patch(ctx, "a", types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			if _, err := deployments.Patch(ctx, "a", types.StrategicMergePatchType, patch,
+				metav1.PatchOptions{}); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	var d *appsv1.Deployment = must(deployments.Get(t.Context(), "a", metav1.GetOptions{}))(t)
-	if image := d.Spec.Template.Spec.Containers[0].Image; *d.Spec.Replicas != rounds || image != fmt.Sprintf("nginx:%d", rounds) {
+	if image := d.Spec.Template.Spec.Containers[0].Image; *d.Spec.Replicas != rounds ||
+		image != fmt.Sprintf("nginx:%d", rounds) {
 		t.Errorf("%d replicas of %s", *d.Spec.Replicas, image)
 	}
 	if want := int64(1 + 2*rounds); d.Generation > want || d.Generation < rounds {
@@ -155,7 +160,8 @@ func TestUpdatesWithoutARevision(t *testing.T) {
 	w := start(t)
 	w.fill(t, "default", "a")
 	w.together(t, 20, func(ctx context.Context, i int) error {
-		_, err := w.clients.CoreV1().ConfigMaps("default").Update(ctx, configMap("a", "writer", fmt.Sprint(i)), metav1.UpdateOptions{})
+		_, err := w.clients.CoreV1().ConfigMaps("default").Update(ctx, configMap("a", "writer", fmt.Sprint(i)),
+			metav1.UpdateOptions{})
 		return err
 	})
 }

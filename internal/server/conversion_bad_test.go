@@ -28,15 +28,25 @@ func misbehaving() map[string]misbehavior {
 	const failed = "conversion webhook for example.com/v1, Kind=Lamp failed: "
 	const returned = "conversion webhook for example.com/v1, Kind=Lamp returned "
 	return map[string]misbehavior{
-		"no JSON":   {func(_ *apiextensionsv1.ConversionReview, w http.ResponseWriter) { w.Write([]byte("hello")) }, failed},
-		"an error":  {func(_ *apiextensionsv1.ConversionReview, w http.ResponseWriter) { http.Error(w, "tired", 500) }, failed + `an error on the server ("tired") has prevented the request from succeeding`},
-		"not found": {func(_ *apiextensionsv1.ConversionReview, w http.ResponseWriter) { http.NotFound(w, nil) }, failed + "the server could not find the requested resource"},
+		"no JSON": {func(_ *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
+			w.Write([]byte("hello"))
+		}, failed},
+		"an error": {func(_ *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
+			http.Error(w, "tired", 500)
+		}, failed + `an error on the server ("tired") has prevented the request from succeeding`},
+		"not found": {func(_ *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
+			http.NotFound(w, nil)
+		}, failed + "the server could not find the requested resource"},
 		"a loop": {func(_ *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
 			w.Header().Set("Location", "/again")
 			w.WriteHeader(307)
 		}, failed + "Post "},
-		"not changed": {func(_ *apiextensionsv1.ConversionReview, w http.ResponseWriter) { w.WriteHeader(304) }, failed},
-		"a panic":     {func(*apiextensionsv1.ConversionReview, http.ResponseWriter) { panic(http.ErrAbortHandler) }, failed + "Post "},
+		"not changed": {func(_ *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
+			w.WriteHeader(304)
+		}, failed},
+		"a panic": {func(*apiextensionsv1.ConversionReview, http.ResponseWriter) {
+			panic(http.ErrAbortHandler)
+		}, failed + "Post "},
 		"too much": {func(_ *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
 			for block := make([]byte, 1<<20); ; {
 				if _, err := w.Write(block); err != nil {
@@ -72,17 +82,35 @@ func misbehaving() map[string]misbehavior {
 			r.Response.ConvertedObjects = append(r.Response.ConvertedObjects, r.Response.ConvertedObjects...)
 			json.NewEncoder(w).Encode(r)
 		}, returned + "2 objects, expected 1"},
-		"what it was":       {changed(func(u *unstructured.Unstructured) { u.SetAPIVersion("example.com/v1") }), returned + "invalid object at index 0: invalid groupVersion (expected example.com/v2, received example.com/v1)"},
-		"another kind":      {changed(func(u *unstructured.Unstructured) { u.SetKind("Lamb") }), returned + "invalid object at index 0: invalid kind (expected Lamp, received Lamb)"},
-		"another name":      {changed(func(u *unstructured.Unstructured) { u.SetName("b") }), returned + "invalid object: must have the same name: a != b"},
-		"another namespace": {changed(func(u *unstructured.Unstructured) { u.SetNamespace("kube-system") }), returned + "invalid object: must have the same namespace: default != kube-system"},
-		"another object":    {changed(func(u *unstructured.Unstructured) { u.SetUID(types.UID("x")) }), returned + "invalid object: must have the same UID: "},
-		"a bad label":       {changed(func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a b": "c"}) }), returned + "invalid metadata: metadata.labels: Invalid value: \"a b\""},
-		"labels in a text":  {changed(func(u *unstructured.Unstructured) { u.Object["metadata"].(map[string]any)["labels"] = "a=b" }), returned + "invalid metadata: invalid metadata.labels of type string in converted object"},
+		"what it was": {changed(func(u *unstructured.Unstructured) {
+			u.SetAPIVersion("example.com/v1")
+		}),
+			returned +
+				"invalid object at index 0: invalid groupVersion (expected example.com/v2, received example.com/v1)"},
+		"another kind": {changed(func(u *unstructured.Unstructured) {
+			u.SetKind("Lamb")
+		}), returned + "invalid object at index 0: invalid kind (expected Lamp, received Lamb)"},
+		"another name": {changed(func(u *unstructured.Unstructured) {
+			u.SetName("b")
+		}), returned + "invalid object: must have the same name: a != b"},
+		"another namespace": {changed(func(u *unstructured.Unstructured) {
+			u.SetNamespace("kube-system")
+		}), returned + "invalid object: must have the same namespace: default != kube-system"},
+		"another object": {changed(func(u *unstructured.Unstructured) {
+			u.SetUID(types.UID("x"))
+		}), returned + "invalid object: must have the same UID: "},
+		"a bad label": {changed(func(u *unstructured.Unstructured) {
+			u.SetLabels(map[string]string{"a b": "c"})
+		}), returned + "invalid metadata: metadata.labels: Invalid value: \"a b\""},
+		"labels in a text": {changed(func(u *unstructured.Unstructured) {
+			u.Object["metadata"].(map[string]any)["labels"] = "a=b"
+		}), returned + "invalid metadata: invalid metadata.labels of type string in converted object"},
 		"a label of a number": {changed(func(u *unstructured.Unstructured) {
 			u.Object["metadata"].(map[string]any)["labels"] = map[string]any{"a": 1}
 		}), returned + "invalid metadata: metadata.labels[a] must be a string, but is "},
-		"no metadata": {changed(func(u *unstructured.Unstructured) { delete(u.Object, "metadata") }), returned + "invalid object: must have the same name: a != "},
+		"no metadata": {changed(func(u *unstructured.Unstructured) {
+			delete(u.Object, "metadata")
+		}), returned + "invalid object: must have the same name: a != "},
 	}
 }
 
@@ -104,11 +132,13 @@ func TestWebhooksThatMisbehave(t *testing.T) {
 			w.create(t, lampsV1, lamp("v1", "a", `{"color":"red"}`))
 			before := w.state(t, lampsV1)
 			for _, path := range []string{lampsV2 + "/a", lampsV2} {
-				if s := w.get(t, path).refused(t, http.StatusInternalServerError, "", c.want); strings.Contains(s.Message, "JSON") {
+				if s := w.get(t, path).refused(t, http.StatusInternalServerError, "",
+					c.want); strings.Contains(s.Message, "JSON") {
 					t.Errorf("the message speaks of encodings: %s", s.Message)
 				}
 			}
-			w.send(t, http.MethodPatch, lampsV2+"/a", `{"spec":{"paint":"blue"}}`, "Content-Type", mergeType).refused(t, http.StatusInternalServerError, "", c.want)
+			w.send(t, http.MethodPatch, lampsV2+"/a", `{"spec":{"paint":"blue"}}`, "Content-Type", mergeType).refused(t,
+				http.StatusInternalServerError, "", c.want)
 			w.send(t, http.MethodDelete, lampsV2+"/a", "").refused(t, http.StatusInternalServerError, "", c.want)
 			if after := w.state(t, lampsV1); after != before {
 				t.Errorf("stored\n%s, was\n%s", after, before)
@@ -129,7 +159,8 @@ func TestWebhookChangesNoMetadata(t *testing.T) {
 	})
 	w.create(t, lampsV1, lamp("v1", "a", `{"color":"red"}`))
 	got := w.get(t, lampsV2+"/a").want(t, http.StatusOK).object(t)
-	if at(got, "metadata", "finalizers") != nil || at(got, "metadata", "generation") != 1.0 || at(got, "metadata", "annotations", "by") != "the webhook" {
+	if at(got, "metadata", "finalizers") != nil || at(got, "metadata", "generation") != 1.0 ||
+		at(got, "metadata", "annotations", "by") != "the webhook" {
 		t.Errorf("shown %v", got["metadata"])
 	}
 }
@@ -191,16 +222,20 @@ func TestServiceOfAWebhook(t *testing.T) {
 	crd.Spec.Conversion.Webhook.ClientConfig = &apiextensionsv1.WebhookClientConfig{Service: &apiextensionsv1.ServiceReference{Namespace: "default", Name: "hook", Port: &port}}
 	w.define(t, crd)
 	w.create(t, lampsV1, lamp("v1", "a", `{"color":"red"}`))
-	w.get(t, lampsV2+"/a").refused(t, http.StatusInternalServerError, "", `Post "https://hook.default.svc:8443/?timeout=30s": service "hook" not found`)
+	w.get(t, lampsV2+"/a").refused(t, http.StatusInternalServerError, "",
+		`Post "https://hook.default.svc:8443/?timeout=30s": service "hook" not found`)
 	services := "/api/v1/namespaces/default/services"
-	w.create(t, services, `{"metadata":{"name":"hook"},"spec":{"type":"ExternalName","externalName":"127.0.0.1.nowhere.invalid"}}`)
+	w.create(t, services,
+		`{"metadata":{"name":"hook"},"spec":{"type":"ExternalName","externalName":"127.0.0.1.nowhere.invalid"}}`)
 	w.get(t, lampsV2+"/a").refused(t, http.StatusInternalServerError, "", "127.0.0.1.nowhere.invalid")
 	w.send(t, http.MethodDelete, services+"/hook", "").want(t, http.StatusOK)
 	w.create(t, services, `{"metadata":{"name":"hook"},"spec":{"clusterIP":"None"}}`)
-	w.get(t, lampsV2+"/a").refused(t, http.StatusInternalServerError, "", `cannot route to service with ClusterIP "None"`)
+	w.get(t, lampsV2+"/a").refused(t, http.StatusInternalServerError, "",
+		`cannot route to service with ClusterIP "None"`)
 	w.send(t, http.MethodDelete, services+"/hook", "").want(t, http.StatusOK)
 	w.create(t, services, `{"metadata":{"name":"hook"},"spec":{"ports":[{"port":443}]}}`)
-	w.get(t, lampsV2+"/a").refused(t, http.StatusInternalServerError, "", `no service port 8443 found for service "hook"`)
+	w.get(t, lampsV2+"/a").refused(t, http.StatusInternalServerError, "",
+		`no service port 8443 found for service "hook"`)
 }
 
 // Instances that cannot be deleted delay the deletion of their definition, whose status names the reason.
@@ -208,9 +243,11 @@ func TestInstancesThatCannotBeDeleted(t *testing.T) {
 	t.Parallel()
 	w, h := start(t), startHook(t)
 	w.define(t, h.lamps(t))
-	w.create(t, lampsV1, `{"apiVersion":"example.com/v1","kind":"Lamp","metadata":{"name":"a","finalizers":["example.com/hold"]},"spec":{}}`)
+	w.create(t, lampsV1,
+		`{"apiVersion":"example.com/v1","kind":"Lamp","metadata":{"name":"a","finalizers":["example.com/hold"]},"spec":{}}`)
 	path := definitionsPath + "/lamps.example.com"
-	w.send(t, http.MethodPatch, path, `[{"op":"replace","path":"/spec/versions/0/storage","value":false},{"op":"replace","path":"/spec/versions/1/storage","value":true}]`,
+	w.send(t, http.MethodPatch, path,
+		`[{"op":"replace","path":"/spec/versions/0/storage","value":false},{"op":"replace","path":"/spec/versions/1/storage","value":true}]`,
 		"Content-Type", "application/json-patch+json").want(t, http.StatusOK)
 	var broken bool
 	h.answer = func(r *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
@@ -219,19 +256,22 @@ func TestInstancesThatCannotBeDeleted(t *testing.T) {
 		}
 		json.NewEncoder(w).Encode(r)
 	}
-	watch := must(w.dynamic.Resource(definitionsResource).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=lamps.example.com"}))(t)
+	watch := must(w.dynamic.Resource(definitionsResource).Watch(t.Context(),
+		metav1.ListOptions{FieldSelector: "metadata.name=lamps.example.com"}))(t)
 	defer watch.Stop()
 	w.undefine(t, "lamps.example.com")
 	var reasons []string
 	for e := range watch.ResultChan() {
-		if reason := terminating(e.Object.(*unstructured.Unstructured)); reason != "" && (len(reasons) == 0 || reasons[len(reasons)-1] != reason) {
+		if reason := terminating(e.Object.(*unstructured.Unstructured)); reason != "" &&
+			(len(reasons) == 0 || reasons[len(reasons)-1] != reason) {
 			reasons = append(reasons, reason)
 		}
 		if len(reasons) == 3 {
 			break
 		}
 	}
-	if got := strings.Join(reasons, " "); got != "InstanceDeletionPending InstanceDeletionFailed InstanceDeletionInProgress" {
+	if got := strings.Join(reasons,
+		" "); got != "InstanceDeletionPending InstanceDeletionFailed InstanceDeletionInProgress" {
 		t.Errorf("terminating: %s", got)
 	}
 }

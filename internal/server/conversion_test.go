@@ -114,9 +114,11 @@ func (h *hook) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	h.calls.Add(1)
 	h.objects.Add(int32(len(review.Request.Objects)))
-	review.Response = &apiextensionsv1.ConversionResponse{UID: review.Request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
+	review.Response = &apiextensionsv1.ConversionResponse{UID: review.Request.UID,
+		Result: metav1.Status{Status: metav1.StatusSuccess}}
 	for _, raw := range review.Request.Objects {
-		review.Response.ConvertedObjects = append(review.Response.ConvertedObjects, runtime.RawExtension{Object: repaint(raw.Raw, review.Request.DesiredAPIVersion)})
+		review.Response.ConvertedObjects = append(review.Response.ConvertedObjects,
+			runtime.RawExtension{Object: repaint(raw.Raw, review.Request.DesiredAPIVersion)})
 	}
 	if h.answer != nil {
 		h.answer(&review, w)
@@ -148,7 +150,8 @@ func repaint(raw []byte, apiVersion string) *unstructured.Unstructured {
 }
 
 func lamp(version, name, spec string) string {
-	return `{"apiVersion":"example.com/` + version + `","kind":"Lamp","metadata":{"name":"` + name + `"},"spec":` + spec + `}`
+	return `{"apiVersion":"example.com/` + version + `","kind":"Lamp","metadata":{"name":"` + name + `"},"spec":` +
+		spec + `}`
 }
 
 // A request is decoded, defaulted, validated and answered in the version that it names, whatever the storage
@@ -158,36 +161,44 @@ func TestEachVersionHasRulesOfItsOwn(t *testing.T) {
 	w, h := start(t), startHook(t)
 	w.define(t, h.lamps(t))
 	made := w.create(t, lampsV2, lamp("v2", "a", `{"count":2}`))
-	if at(made, "spec", "paint") != "blue" || at(made, "spec", "color") != nil || at(made, "apiVersion") != "example.com/v2" {
+	if at(made, "spec", "paint") != "blue" || at(made, "spec", "color") != nil ||
+		at(made, "apiVersion") != "example.com/v2" {
 		t.Errorf("created %v", made)
 	}
 	if at(made, "spec", "watts") != 40.0 {
 		t.Errorf("created %v, want the default of the version that it is stored in", made)
 	}
 	stored := w.get(t, lampsV1+"/a").want(t, http.StatusOK).object(t)
-	if at(stored, "spec", "color") != "blue" || at(stored, "spec", "paint") != nil || at(stored, "metadata", "labels", "shown") != "v1" {
+	if at(stored, "spec", "color") != "blue" || at(stored, "spec", "paint") != nil ||
+		at(stored, "metadata", "labels", "shown") != "v1" {
 		t.Errorf("stored %v", stored)
 	}
-	w.send(t, http.MethodPost, lampsV2, lamp("v2", "b", `{"paint":"green"}`)).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec.paint: Too long")
-	w.send(t, http.MethodPost, lampsV1, lamp("v1", "b", `{"color":"gold"}`)).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, `spec.color: Unsupported value: "gold"`)
+	w.send(t, http.MethodPost, lampsV2, lamp("v2", "b", `{"paint":"green"}`)).refused(t, http.StatusUnprocessableEntity,
+		metav1.StatusReasonInvalid, "spec.paint: Too long")
+	w.send(t, http.MethodPost, lampsV1, lamp("v1", "b", `{"color":"gold"}`)).refused(t, http.StatusUnprocessableEntity,
+		metav1.StatusReasonInvalid, `spec.color: Unsupported value: "gold"`)
 	w.create(t, lampsV2, lamp("v2", "b", `{"paint":"gold"}`)) // the enum is v1's
 	w.send(t, http.MethodPatch, lampsV2+"/b", `{"spec":{"count":3}}`, "Content-Type", mergeType).want(t, http.StatusOK)
-	w.send(t, http.MethodPatch, lampsV1+"/b", `{"spec":{"color":"pink"}}`, "Content-Type", mergeType).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec.color")
+	w.send(t, http.MethodPatch, lampsV1+"/b", `{"spec":{"color":"pink"}}`, "Content-Type", mergeType).refused(t,
+		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec.color")
 
 	if size := at(w.get(t, lampsV2+"/b/scale").want(t, http.StatusOK).object(t), "spec", "replicas"); size != 3.0 {
 		t.Errorf("scaled to %v", size)
 	}
 	w.get(t, lampsV1+"/b/scale").want(t, http.StatusNotFound)
 	w.get(t, lampsV2+"/b/status").want(t, http.StatusNotFound)
-	w.send(t, http.MethodPatch, lampsV1+"/b/status", `{"status":{"lit":true}}`, "Content-Type", mergeType).want(t, http.StatusOK)
-	both := w.send(t, http.MethodPatch, lampsV2+"/b", `{"status":{"lit":false,"count":1}}`, "Content-Type", mergeType).want(t, http.StatusOK).object(t)
+	w.send(t, http.MethodPatch, lampsV1+"/b/status", `{"status":{"lit":true}}`, "Content-Type", mergeType).want(t,
+		http.StatusOK)
+	both := w.send(t, http.MethodPatch, lampsV2+"/b", `{"status":{"lit":false,"count":1}}`, "Content-Type",
+		mergeType).want(t, http.StatusOK).object(t)
 	if at(both, "status", "lit") != false || at(both, "status", "count") != nil {
 		t.Errorf("v2 has no status of its own, and v1 stores no count: %v", both["status"])
 	}
 	for path, want := range map[string]string{lampsV1: "Name Color", lampsV2: "Name Paint"} {
 		var table metav1.Table
 		w.get(t, path, "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").want(t, http.StatusOK).into(t, &table)
-		if got := table.ColumnDefinitions[0].Name + " " + table.ColumnDefinitions[1].Name; got != want || table.Rows[1].Cells[1] != "gold" {
+		if got := table.ColumnDefinitions[0].Name + " " + table.ColumnDefinitions[1].Name; got != want ||
+			table.Rows[1].Cells[1] != "gold" {
 			t.Errorf("%s has the columns %s and the rows %v", path, got, table.Rows)
 		}
 	}
@@ -216,10 +227,13 @@ func TestSelectorsSeeTheVersionAskedFor(t *testing.T) {
 			t.Errorf("%s %s: %q, want %q", c.path, c.selector, got, c.want)
 		}
 	}
-	w.get(t, lampsV2+"?fieldSelector=spec.color%3Dred").refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "field label not supported: spec.color")
-	watch := must(w.dynamic.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "lamps"}).Watch(t.Context(), metav1.ListOptions{FieldSelector: "spec.paint=red"}))(t)
+	w.get(t, lampsV2+"?fieldSelector=spec.color%3Dred").refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
+		"field label not supported: spec.color")
+	watch := must(w.dynamic.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v2",
+		Resource: "lamps"}).Watch(t.Context(), metav1.ListOptions{FieldSelector: "spec.paint=red"}))(t)
 	defer watch.Stop()
-	w.send(t, http.MethodPatch, lampsV1+"/a", `{"spec":{"color":"blue"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	w.send(t, http.MethodPatch, lampsV1+"/a", `{"spec":{"color":"blue"}}`, "Content-Type", mergeType).want(t,
+		http.StatusOK)
 	for _, want := range []string{"ADDED red", "DELETED red"} {
 		e := <-watch.ResultChan()
 		paint, _, _ := unstructured.NestedString(e.Object.(*unstructured.Unstructured).Object, "spec", "paint")
@@ -258,11 +272,13 @@ func TestStorageVersionMayChange(t *testing.T) {
 	w.define(t, h.lamps(t))
 	w.create(t, lampsV1, lamp("v1", "a", `{"color":"red"}`))
 	path := definitionsPath + "/lamps.example.com"
-	w.send(t, http.MethodPatch, path, `[{"op":"replace","path":"/spec/versions/0/storage","value":false},{"op":"replace","path":"/spec/versions/1/storage","value":true}]`,
+	w.send(t, http.MethodPatch, path,
+		`[{"op":"replace","path":"/spec/versions/0/storage","value":false},{"op":"replace","path":"/spec/versions/1/storage","value":true}]`,
 		"Content-Type", "application/json-patch+json").want(t, http.StatusOK)
 	drop := `[{"op":"remove","path":"/spec/versions/0"}]`
 	w.send(t, http.MethodPatch, path, drop, "Content-Type", "application/json-patch+json").
-		refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, `status.storedVersions[0]: Invalid value: "v1": missing from spec.versions; v1 was previously a storage version, and must remain in spec.versions until a storage migration`)
+		refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+			`status.storedVersions[0]: Invalid value: "v1": missing from spec.versions; v1 was previously a storage version, and must remain in spec.versions until a storage migration`)
 	before := w.get(t, lampsV2+"/a").want(t, http.StatusOK)
 	if at(before.object(t), "spec", "paint") != "red" {
 		t.Errorf("read %s", before.body)
@@ -276,7 +292,8 @@ func TestStorageVersionMayChange(t *testing.T) {
 	if h.calls.Load() != calls {
 		t.Error("an object that is stored in v2 was converted to v2")
 	}
-	w.send(t, http.MethodPatch, path+"/status", `{"status":{"storedVersions":["v2"]}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	w.send(t, http.MethodPatch, path+"/status", `{"status":{"storedVersions":["v2"]}}`, "Content-Type",
+		mergeType).want(t, http.StatusOK)
 	w.send(t, http.MethodPatch, path, drop, "Content-Type", "application/json-patch+json").want(t, http.StatusOK)
 	w.get(t, lampsV1).want(t, http.StatusNotFound)
 	w.get(t, lampsV2+"/a").want(t, http.StatusOK)

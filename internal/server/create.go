@@ -92,7 +92,8 @@ func (s *Server) insert(c *call, o writeOptions, asked kind.Object, generated bo
 			return w, err
 		case conflict.Key.GroupResource() != c.stored():
 			if claims++; claims > claimTries {
-				return nil, apierrors.NewConflict(c.resource(), obj.GetName(), errors.New("other writers keep taking the values that the server assigns; try again"))
+				return nil, apierrors.NewConflict(c.resource(), obj.GetName(),
+					errors.New("other writers keep taking the values that the server assigns; try again"))
 			}
 		default:
 			if names++; !generated || names > generateTries {
@@ -175,7 +176,8 @@ func (c *call) warnAbout(obj, old kind.Object) {
 }
 
 // commit writes an object, the changes of its claims, and other changes in one transaction.
-func (s *Server) commit(ctx context.Context, k kind.Kind, change store.Change, obj, old kind.Object, also ...store.Change) error {
+func (s *Server) commit(ctx context.Context, k kind.Kind, change store.Change, obj, old kind.Object,
+	also ...store.Change) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

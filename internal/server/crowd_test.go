@@ -42,7 +42,9 @@ func (h *holding) Admit(ctx context.Context, _ *admission.Attributes, _ admissio
 func startCrowd(t *testing.T) *crowd {
 	t.Helper()
 	ended, release := context.WithCancel(t.Context())
-	c := &crowd{release: release, plane: start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{&holding{ended: ended}} })}
+	c := &crowd{release: release, plane: start(t, func(o *bowline.Options) {
+		o.Plugins = []admission.Plugin{&holding{ended: ended}}
+	})}
 	handler := c.plane.Handler()
 	c.outside = inprocess.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.RemoteAddr = "192.0.2.1:12345"

@@ -146,7 +146,8 @@ func (s *Server) whole(context.Context) error {
 	return nil
 }
 
-var damagedObjects = prometheus.NewDesc("bowline_store_damaged_objects", "Objects that are stored and cannot be read.", nil, nil)
+var damagedObjects = prometheus.NewDesc("bowline_store_damaged_objects", "Objects that are stored and cannot be read.",
+	nil, nil)
 
 // damageCount collects the number of unreadable objects.
 type damageCount struct{ s *Server }

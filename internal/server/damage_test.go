@@ -25,7 +25,8 @@ import (
 func startHurt(t *testing.T, lost ...object.Key) *world {
 	t.Helper()
 	journal := storetest.NewJournal()
-	first, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}, Storage: journal.Open()})
+	first, err := bowline.Start(t.Context(),
+		bowline.Options{Controllers: []string{bowline.NoControllers}, Storage: journal.Open()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +37,8 @@ func startHurt(t *testing.T, lost ...object.Key) *world {
 		ObjectMeta: metav1.ObjectMeta{Name: "s"},
 		Spec:       corev1.ServiceSpec{ClusterIP: "10.0.0.77", Ports: []corev1.ServicePort{{Port: 80}}},
 	}
-	if _, err := w.clients.CoreV1().Services("default").Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
+	if _, err := w.clients.CoreV1().Services("default").Create(t.Context(), service,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := first.Close(); err != nil {
@@ -74,7 +76,8 @@ func TestDamagedObjectIsAnErrorThatSaysWhatToDo(t *testing.T) {
 			refused(t, http.StatusInternalServerError, metav1.StatusReasonStoreReadError, said)
 	}
 	_, err := w.clients.CoreV1().ConfigMaps("default").Get(t.Context(), "b", metav1.GetOptions{})
-	if status := apierrors.APIStatus(nil); !errors.As(err, &status) || status.Status().Details.Name != "b" || apierrors.IsNotFound(err) {
+	if status := apierrors.APIStatus(nil); !errors.As(err, &status) || status.Status().Details.Name != "b" ||
+		apierrors.IsNotFound(err) {
 		t.Errorf("client-go hears %v", err)
 	}
 }
@@ -120,7 +123,8 @@ func TestDamagedObjectIsDeleted(t *testing.T) {
 		t.Error(err)
 	}
 	answer := w.send(t, http.MethodDelete, configMaps+"/b", "")
-	if want := `configmaps \"default/b\" could not be read`; answer.code != http.StatusOK || !strings.Contains(answer.header.Get("Warning"), want) {
+	if want := `configmaps \"default/b\" could not be read`; answer.code != http.StatusOK ||
+		!strings.Contains(answer.header.Get("Warning"), want) {
 		t.Errorf("the delete heard %d with the warning %s", answer.code, answer.header.Get("Warning"))
 	}
 	if _, err := maps.Get(t.Context(), "b", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -134,7 +138,8 @@ func TestDamagedObjectIsDeleted(t *testing.T) {
 	// With the option to ignore read errors it can be deleted, which releases the Service's address.
 	ignore := true
 	services := w.clients.CoreV1().Services("default")
-	if err := services.Delete(t.Context(), "s", metav1.DeleteOptions{IgnoreStoreReadErrorWithClusterBreakingPotential: &ignore}); err != nil {
+	if err := services.Delete(t.Context(), "s",
+		metav1.DeleteOptions{IgnoreStoreReadErrorWithClusterBreakingPotential: &ignore}); err != nil {
 		t.Fatal(err)
 	}
 	again := &corev1.Service{
@@ -149,10 +154,12 @@ func TestDamagedObjectIsDeleted(t *testing.T) {
 func TestDamageIsToldToWhoWatchesThePlane(t *testing.T) {
 	t.Parallel()
 	w := startHurt(t, lostMap)
-	if ready := w.get(t, "/readyz?verbose"); ready.code != http.StatusOK || !bytes.Contains(ready.body, []byte("[!]damage is not ok")) {
+	if ready := w.get(t, "/readyz?verbose"); ready.code != http.StatusOK ||
+		!bytes.Contains(ready.body, []byte("[!]damage is not ok")) {
 		t.Errorf("/readyz says %d\n%s", ready.code, ready.body)
 	}
-	if alone := w.get(t, "/readyz/damage"); alone.code != http.StatusInternalServerError || !bytes.Contains(alone.body, []byte("1 objects are damaged")) {
+	if alone := w.get(t, "/readyz/damage"); alone.code != http.StatusInternalServerError ||
+		!bytes.Contains(alone.body, []byte("1 objects are damaged")) {
 		t.Errorf("/readyz/damage says %d\n%s", alone.code, alone.body)
 	}
 	if metrics := w.get(t, "/metrics"); !bytes.Contains(metrics.body, []byte("\nbowline_store_damaged_objects 1\n")) {
@@ -169,8 +176,10 @@ func TestDamageIsToldToWhoWatchesThePlane(t *testing.T) {
 func TestPlaneStartsWithoutWhatItNeverIsWithout(t *testing.T) {
 	t.Parallel()
 	w := startHurt(t, "/namespaces//default", "/namespaces//kube-system", "/services/default/kubernetes")
-	w.get(t, "/api/v1/namespaces/default").refused(t, http.StatusInternalServerError, metav1.StatusReasonStoreReadError, "damaged")
-	w.send(t, http.MethodPost, configMaps, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"}}`, "Content-Type", jsonType).
+	w.get(t, "/api/v1/namespaces/default").refused(t, http.StatusInternalServerError, metav1.StatusReasonStoreReadError,
+		"damaged")
+	w.send(t, http.MethodPost, configMaps, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"}}`,
+		"Content-Type", jsonType).
 		refused(t, http.StatusInternalServerError, metav1.StatusReasonStoreReadError, `namespaces "default" is damaged`)
 	w.get(t, configMaps+"/a").want(t, http.StatusOK)
 }
@@ -189,7 +198,8 @@ func TestResourceWhoseDefinitionIsDamagedIsNotGone(t *testing.T) {
 		w.get(t, path).refused(t, http.StatusInternalServerError, metav1.StatusReasonStoreReadError, said)
 	}
 	_, err := w.Source().List(t.Context(), widgetsResource, client.Options{})
-	if status := apierrors.APIStatus(nil); !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonStoreReadError {
+	if status := apierrors.APIStatus(nil); !errors.As(err, &status) ||
+		status.Status().Reason != metav1.StatusReasonStoreReadError {
 		t.Errorf("an informer hears %v", err)
 	}
 	// A deleted and recreated definition serves the existing objects.

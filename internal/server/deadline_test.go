@@ -36,7 +36,8 @@ func (*blocking) Validate(ctx, *admission.Attributes, admission.Reader) error { 
 func TestRequestsHaveADeadline(t *testing.T) {
 	t.Parallel()
 	for query, lasts := range map[string]time.Duration{
-		"?timeout=5s": 5 * time.Second, "": time.Minute, "?timeout=10m": time.Minute, "?timeout=0s": time.Minute, "?timeout=1500ms": 1500 * time.Millisecond,
+		"?timeout=5s": 5 * time.Second, "": time.Minute, "?timeout=10m": time.Minute, "?timeout=0s": time.Minute,
+		"?timeout=1500ms": 1500 * time.Millisecond,
 	} {
 		t.Run(query, func(t *testing.T) {
 			t.Parallel()
@@ -44,7 +45,9 @@ func TestRequestsHaveADeadline(t *testing.T) {
 				plugin := &blocking{}
 				w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{plugin} })
 				began := time.Now()
-				w.send(t, http.MethodPost, configMaps+query, `{"metadata":{"name":"a"}}`).refused(t, http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "the request did not complete within its time")
+				w.send(t, http.MethodPost, configMaps+query, `{"metadata":{"name":"a"}}`).refused(t,
+					http.StatusGatewayTimeout, metav1.StatusReasonTimeout,
+					"the request did not complete within its time")
 				if took := time.Since(began); took != lasts || plugin.ended.Load() != 1 {
 					t.Errorf("it took %s, want %s", took, lasts)
 				}
@@ -56,7 +59,8 @@ func TestRequestsHaveADeadline(t *testing.T) {
 	}
 	w := start(t)
 	for _, broken := range []string{"soon", "5", "1h1"} {
-		w.get(t, configMaps+"?timeout="+broken).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "invalid timeout specified in the request URL")
+		w.get(t, configMaps+"?timeout="+broken).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
+			"invalid timeout specified in the request URL")
 	}
 }
 
@@ -68,7 +72,8 @@ func TestClientThatGoesEndsItsRequest(t *testing.T) {
 		w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{plugin} })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := w.clients.CoreV1().ConfigMaps("default").Create(ctx, configMap("a"), metav1.CreateOptions{}); err == nil {
+		if _, err := w.clients.CoreV1().ConfigMaps("default").Create(ctx, configMap("a"),
+			metav1.CreateOptions{}); err == nil {
 			t.Error("the create was answered")
 		}
 		synctest.Wait()
@@ -84,7 +89,8 @@ func TestTimeoutsReachTypedClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{&blocking{}} })
 		for _, contentType := range []string{jsonType, protobufType} {
-			_, err := typed(t, w.config, contentType).CoreV1().ConfigMaps("default").Create(t.Context(), configMap("a"), metav1.CreateOptions{})
+			_, err := typed(t, w.config, contentType).CoreV1().ConfigMaps("default").Create(t.Context(), configMap("a"),
+				metav1.CreateOptions{})
 			if !apierrors.IsTimeout(err) {
 				t.Errorf("%s: %v", contentType, err)
 			}
@@ -96,15 +102,18 @@ func TestTimeoutsReachTypedClients(t *testing.T) {
 // versions of a socket.
 func TestBodyThatNeverComes(t *testing.T) {
 	t.Parallel()
-	for name, w := range map[string]*world{"in process": start(t), "HTTP/2": startTLS(t), "HTTP/1.1": http1(t, startTLS(t))} {
+	for name, w := range map[string]*world{"in process": start(t), "HTTP/2": startTLS(t),
+		"HTTP/1.1": http1(t, startTLS(t))} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, c := range []struct{ method, path string }{
-				{http.MethodPost, configMaps}, {http.MethodPatch, configMaps + "/a"}, {http.MethodDelete, configMaps + "/a"},
+				{http.MethodPost, configMaps}, {http.MethodPatch, configMaps + "/a"},
+				{http.MethodDelete, configMaps + "/a"},
 			} {
 				body, writer := io.Pipe()
 				go writer.Write([]byte(`{"metadata":`))
-				r, err := w.try(t.Context(), c.method, c.path+"?timeout=100ms", body, "Content-Type", patchTypeFor(c.method))
+				r, err := w.try(t.Context(), c.method, c.path+"?timeout=100ms", body, "Content-Type",
+					patchTypeFor(c.method))
 				if err != nil {
 					t.Fatalf("%s: %v", c.method, err)
 				}
@@ -127,10 +136,12 @@ func patchTypeFor(method string) string {
 // hold memory or seats.
 func TestAnswerThatIsNotReadEndsWithItsTime(t *testing.T) {
 	t.Parallel()
-	const table, metadata = "application/json;as=Table;g=meta.k8s.io;v=v1", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+	const table, metadata = "application/json;as=Table;g=meta.k8s.io;v=v1",
+		"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 	for name, c := range map[string]struct{ path, accept string }{
 		"JSON": {configMaps, jsonType}, "protobuf": {configMaps, protobufType}, "YAML": {configMaps, yamlType},
-		"table": {configMaps + "?includeObject=Object", table}, "metadata": {configMaps, metadata}, "indented": {configMaps + "?pretty=1", jsonType},
+		"table": {configMaps + "?includeObject=Object", table}, "metadata": {configMaps, metadata},
+		"indented":   {configMaps + "?pretty=1", jsonType},
 		"one object": {configMaps + "/a", jsonType}, "document": {"/openapi/v2", jsonType},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -38,8 +38,9 @@ func (c *call) decode(o writeOptions) (kind.Object, error) {
 		return nil, err
 	}
 	if gv := header.GroupVersion(); header.Version != "" && gv != c.endpoint.GroupVersion() {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)",
-			gv, c.endpoint.GroupVersion()))
+		return nil,
+			apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)",
+				gv, c.endpoint.GroupVersion()))
 	}
 	return obj, nil
 }
@@ -57,7 +58,8 @@ func (c *call) received(form object.Form, body []byte, lenient bool) (kind.Objec
 
 // readHeader returns the kind and version of a body, and converts YAML to JSON. strict are findings of the
 // YAML parser.
-func (c *call) readHeader(body []byte, form *object.Form) (header schema.GroupVersionKind, data []byte, strict []string, err error) {
+func (c *call) readHeader(body []byte,
+	form *object.Form) (header schema.GroupVersionKind, data []byte, strict []string, err error) {
 	switch bodyMedia(c.http) {
 	case mediaJSON:
 		data = body
@@ -124,9 +126,11 @@ func internalGroup(group string) string {
 func (c *call) unreadable(header schema.GroupVersionKind, body []byte, err error) error {
 	own := c.info().Kind
 	if header.Kind != "" {
-		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", header.Kind, header.Version, own, err))
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", header.Kind,
+			header.Version, own, err))
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", own, err, beginning(body)))
+	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", own,
+		err, beginning(body)))
 }
 
 // beginning returns the start of a body for an error message: JSON as text, other bodies in hexadecimal.
@@ -151,7 +155,8 @@ func (c *call) strictness(o writeOptions, header schema.GroupVersionKind, found 
 	switch {
 	case len(found) == 0:
 	case o.strict:
-		return c.unreadable(withDefault(header, c.gvk()), nil, errors.New("strict decoding error: "+strings.Join(found, ", ")))
+		return c.unreadable(withDefault(header, c.gvk()), nil,
+			errors.New("strict decoding error: "+strings.Join(found, ", ")))
 	case o.warn:
 		for _, f := range found {
 			c.warn(f)

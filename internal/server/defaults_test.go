@@ -72,7 +72,8 @@ func TestChangesOfADefinitionThatLeaveObjectsAsTheyAre(t *testing.T) {
 		`{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/description","value":"A widget."}`,
 		`{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/more","value":{"type":"string"}}`,
 	} {
-		w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", "["+step+"]", "Content-Type", "application/json-patch+json").want(t, http.StatusOK)
+		w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", "["+step+"]", "Content-Type",
+			"application/json-patch+json").want(t, http.StatusOK)
 		if after := w.get(t, widgetsPath+"/a").body; string(after) != string(before) {
 			t.Errorf("after %s: %s, was %s", step, after, before)
 		}

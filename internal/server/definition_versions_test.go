@@ -38,9 +38,11 @@ func TestObjectsSurviveChangesOfTheirDefinition(t *testing.T) {
 	change(`[{"op":"replace","path":"/spec/versions/0/storage","value":false},{"op":"replace","path":"/spec/versions/1/storage","value":true}]`)
 	shows(widgetsPath+"/a", "v1")
 	shows(second, "v2")
-	w.send(t, http.MethodPatch, second, `{"metadata":{"labels":{"x":"y"}}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	w.send(t, http.MethodPatch, second, `{"metadata":{"labels":{"x":"y"}}}`, "Content-Type", mergeType).want(t,
+		http.StatusOK)
 	shows(widgetsPath+"/a", "v1")
-	w.send(t, http.MethodPatch, path+"/status", `{"status":{"storedVersions":["v2"]}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	w.send(t, http.MethodPatch, path+"/status", `{"status":{"storedVersions":["v2"]}}`, "Content-Type",
+		mergeType).want(t, http.StatusOK)
 	change(`[{"op":"remove","path":"/spec/versions/0"}]`)
 	shows(second, "v2")
 	w.get(t, widgetsPath+"/a").want(t, http.StatusNotFound)
@@ -59,7 +61,8 @@ func TestWatchesEndWithTheirDefinition(t *testing.T) {
 	}{
 		{"a change of the schema", http.MethodPatch, path, `{"spec":{"versions":[]}}`, false, "ADDED"}, // refused
 		{"labels", http.MethodPatch, path, `{"metadata":{"labels":{"a":"b"}}}`, false, "ADDED"},
-		{"a new short name", http.MethodPatch, path, `{"spec":{"names":{"kind":"Widget","plural":"widgets","singular":"widget","listKind":"WidgetList","shortNames":["wi"]}}}`, true, "ADDED"},
+		{"a new short name", http.MethodPatch, path,
+			`{"spec":{"names":{"kind":"Widget","plural":"widgets","singular":"widget","listKind":"WidgetList","shortNames":["wi"]}}}`, true, "ADDED"},
 		{"its end", http.MethodDelete, path, "", true, "ADDED DELETED"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -108,23 +111,27 @@ func TestOwnershipInAVersionThatLacksAFieldRefusesToApply(t *testing.T) {
 	v1, v2 := &crd.Spec.Versions[0], &crd.Spec.Versions[1]
 	v1.Storage, v2.Name, v2.SelectableFields = false, "v2", nil
 	spec := v2.Schema.OpenAPIV3Schema.Properties["spec"]
-	spec.Properties["shade"] = apiextensionsv1.JSONSchemaProps{Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(`"dark"`)}}
+	spec.Properties["shade"] = apiextensionsv1.JSONSchemaProps{Type: "string",
+		Default: &apiextensionsv1.JSON{Raw: []byte(`"dark"`)}}
 	v2.Schema.OpenAPIV3Schema.Properties["spec"] = spec
 	w.define(t, crd)
 	old := widgetsPath + "/a"
 	path := strings.Replace(old, "/v1/", "/v2/", 1)
 	document := func(version, color string) string {
-		return `{"apiVersion":"example.com/` + version + `","kind":"Widget","metadata":{"name":"a"},"spec":{"color":"` + color + `"}}`
+		return `{"apiVersion":"example.com/` + version + `","kind":"Widget","metadata":{"name":"a"},"spec":{"color":"` +
+			color + `"}}`
 	}
 	w.apply(t, old, "me", document("v1", "red")).want(t, http.StatusCreated)
-	w.apply(t, path, "me", document("v2", "red")).refused(t, http.StatusInternalServerError, "", ".spec.shade: field not declared in schema")
+	w.apply(t, path, "me", document("v2", "red")).refused(t, http.StatusInternalServerError, "",
+		".spec.shade: field not declared in schema")
 	w.send(t, http.MethodPatch, path, `{"spec":{"color":"blue"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
 	rewritten := w.get(t, path).want(t, http.StatusOK).object(t)
 	entry := rewritten["metadata"].(map[string]any)["managedFields"].([]any)[0].(map[string]any)
 	if at(entry, "manager") != "me" || at(entry, "apiVersion") != "example.com/v1" {
 		t.Fatalf("after the update, the owner is %v", entry)
 	}
-	w.send(t, http.MethodPatch, path, `[{"op":"replace","path":"/metadata/managedFields/0/apiVersion","value":"example.com/v2"}]`,
+	w.send(t, http.MethodPatch, path,
+		`[{"op":"replace","path":"/metadata/managedFields/0/apiVersion","value":"example.com/v2"}]`,
 		"Content-Type", "application/json-patch+json").want(t, http.StatusOK)
 	w.apply(t, path, "me", document("v2", "red")).want(t, http.StatusOK)
 }

@@ -66,7 +66,8 @@ func (d *definitions) load(ctx context.Context) error {
 		if d.settled[o.Key].object == o {
 			return true
 		}
-		if crd, err := d.definitionOf(o); err == nil && apiextensions.IsEstablished(crd) && apiextensions.NamesAccepted(crd) {
+		if crd, err := d.definitionOf(o); err == nil && apiextensions.IsEstablished(crd) &&
+			apiextensions.NamesAccepted(crd) {
 			established = append(established, o.Key)
 		} else {
 			others = append(others, o.Key)
@@ -172,7 +173,9 @@ func (d *definitions) settleGroup(ctx context.Context, group string) error {
 }
 
 // find returns the current state of a definition; current is nil if it does not exist.
-func (d *definitions) find(key object.Key) (current *object.Object, crd *apiextensionsv1.CustomResourceDefinition, err error) {
+func (d *definitions) find(
+	key object.Key,
+) (current *object.Object, crd *apiextensionsv1.CustomResourceDefinition, err error) {
 	if current = d.s.store.Get(key); current != nil {
 		crd, err = d.definitionOf(current)
 	}
@@ -199,7 +202,8 @@ func isConflict(err error) bool {
 }
 
 // commit writes a definition that the server changed.
-func (d *definitions) commit(ctx context.Context, current *object.Object, crd *apiextensionsv1.CustomResourceDefinition) (*object.Object, error) {
+func (d *definitions) commit(ctx context.Context, current *object.Object,
+	crd *apiextensionsv1.CustomResourceDefinition) (*object.Object, error) {
 	k, _ := d.s.kinds.Stored(definitionsResource)
 	fresh, err := encode(k, crd, current.Form())
 	if err != nil {

@@ -42,7 +42,8 @@ spec:
 
 // slice is an endpoint slice in JSON that is invalid for the built-in kind.
 func slice(name string) string {
-	return `{"apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice","metadata":{"name":"` + name + `"},"addressType":"none"}`
+	return `{"apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice","metadata":{"name":"` + name +
+		`"},"addressType":"none"}`
 }
 
 // beforeSlices is the state of an older server without endpoint slices, which got them by a definition. One
@@ -55,7 +56,9 @@ func beforeSlices(t *testing.T) *storetest.Journal {
 		t.Fatal(err)
 	}
 	defer state.Close()
-	kinds := slices.DeleteFunc(builtin.Kinds(object.NewCache(0)), func(k kind.Kind) bool { return k.Info().Kind == "EndpointSlice" })
+	kinds := slices.DeleteFunc(builtin.Kinds(object.NewCache(0)), func(k kind.Kind) bool {
+		return k.Info().Kind == "EndpointSlice"
+	})
 	srv, err := server.New(t.Context(), server.Options{
 		Store: state, Kinds: kind.NewRegistry(kinds...), Authenticator: auth.InProcess(), Authorizer: auth.Admins(),
 	})
@@ -65,7 +68,8 @@ func beforeSlices(t *testing.T) *storetest.Journal {
 	defer srv.Close()
 	create := func(path, body string) {
 		ctx := auth.WithUser(t.Context(), auth.NewUser("admin", auth.AdminGroup))
-		r, w := httptest.NewRequestWithContext(ctx, http.MethodPost, path, strings.NewReader(body)), httptest.NewRecorder()
+		r, w := httptest.NewRequestWithContext(ctx, http.MethodPost, path, strings.NewReader(body)),
+			httptest.NewRecorder()
 		r.Header.Set("Content-Type", "application/json")
 		if srv.Handler().ServeHTTP(w, r); w.Code != http.StatusCreated {
 			t.Fatal(w.Code, w.Body)

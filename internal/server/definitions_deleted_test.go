@@ -35,7 +35,8 @@ func TestDeletedDefinitionTakesItsInstancesFirst(t *testing.T) {
 			t.Fatal("the watch of definitions ended")
 		}
 		if e.Type == "DELETED" {
-			if a, b := at(last.Object, "metadata", "resourceVersion").(string), at(e.Object, "metadata", "resourceVersion").(string); a >= b {
+			if a, b := at(last.Object, "metadata", "resourceVersion").(string), at(e.Object, "metadata",
+				"resourceVersion").(string); a >= b {
 				t.Errorf("the last instance went at %s, its definition at %s", a, b)
 			}
 			break
@@ -60,15 +61,21 @@ func TestDeletedDefinitionWaitsForFinalizersOfItsInstances(t *testing.T) {
 		if got := w.names(t, widgetsPath); got != "held" {
 			t.Errorf("%q is left, want what is held", got)
 		}
-		if got := w.condition(t, "widgets.example.com", apiextensionsv1.Terminating); got != "True InstanceDeletionInProgress" {
+		if got := w.condition(t, "widgets.example.com",
+			apiextensionsv1.Terminating); got != "True InstanceDeletionInProgress" {
 			t.Errorf("terminating: %s", got)
 		}
-		w.send(t, http.MethodPost, widgetsPath, widget("late", `{}`)).refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "create not allowed while custom resource definition is terminating")
-		w.send(t, http.MethodPost, widgetsPath+"?dryRun=All", widget("late", `{}`)).refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "terminating")
-		w.send(t, http.MethodPost, definitionsPath, must(jsonOf(widgets()))(t)).refused(t, http.StatusConflict, metav1.StatusReasonAlreadyExists, "object is being deleted")
+		w.send(t, http.MethodPost, widgetsPath, widget("late", `{}`)).refused(t, http.StatusForbidden,
+			metav1.StatusReasonForbidden, "create not allowed while custom resource definition is terminating")
+		w.send(t, http.MethodPost, widgetsPath+"?dryRun=All", widget("late", `{}`)).refused(t, http.StatusForbidden,
+			metav1.StatusReasonForbidden, "terminating")
+		w.send(t, http.MethodPost, definitionsPath, must(jsonOf(widgets()))(t)).refused(t, http.StatusConflict,
+			metav1.StatusReasonAlreadyExists, "object is being deleted")
 		w.undefine(t, "widgets.example.com") // again, which changes nothing
-		w.send(t, http.MethodPatch, widgetsPath+"/held", `{"spec":{"size":2}}`, "Content-Type", mergeType).want(t, http.StatusOK)
-		w.send(t, http.MethodPatch, widgetsPath+"/held", `{"metadata":{"finalizers":null}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+		w.send(t, http.MethodPatch, widgetsPath+"/held", `{"spec":{"size":2}}`, "Content-Type", mergeType).want(t,
+			http.StatusOK)
+		w.send(t, http.MethodPatch, widgetsPath+"/held", `{"metadata":{"finalizers":null}}`, "Content-Type",
+			mergeType).want(t, http.StatusOK)
 		synctest.Wait()
 		w.get(t, definitionsPath+"/widgets.example.com").want(t, http.StatusNotFound)
 		w.get(t, widgetsPath).want(t, http.StatusNotFound)
@@ -94,7 +101,8 @@ func TestDefinitionMayBeMadeAgainWithAnotherSchema(t *testing.T) {
 		props.Properties["size"] = size
 		w.define(t, crd)
 		w.create(t, widgetsPath, widget("a", fmt.Sprintf(`{"size":%d}`, round)))
-		w.send(t, http.MethodPost, widgetsPath, widget("b", fmt.Sprintf(`{"size":%d}`, round+1))).want(t, http.StatusUnprocessableEntity)
+		w.send(t, http.MethodPost, widgetsPath, widget("b", fmt.Sprintf(`{"size":%d}`, round+1))).want(t,
+			http.StatusUnprocessableEntity)
 		w.undefine(t, crd.Name)
 	}
 }
@@ -129,7 +137,9 @@ func TestCreateThatMeetsTheEndOfItsDefinition(t *testing.T) {
 			})
 			<-g.arrived
 			if held {
-				w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", `{"metadata":{"finalizers":["customresourcecleanup.apiextensions.k8s.io","example.com/hold"]}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+				w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com",
+					`{"metadata":{"finalizers":["customresourcecleanup.apiextensions.k8s.io","example.com/hold"]}}`,
+					"Content-Type", mergeType).want(t, http.StatusOK)
 			}
 			w.undefine(t, "widgets.example.com")
 			synctest.Wait()
@@ -141,7 +151,8 @@ func TestCreateThatMeetsTheEndOfItsDefinition(t *testing.T) {
 				t.Errorf("held %t: the late create was answered %d %s", held, late.code, late.body)
 			}
 			if held {
-				w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", `{"metadata":{"finalizers":null}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+				w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", `{"metadata":{"finalizers":null}}`,
+					"Content-Type", mergeType).want(t, http.StatusOK)
 			}
 			w.define(t, widgets())
 			if got := w.names(t, widgetsPath); got != "" {

@@ -49,7 +49,8 @@ func (d *definitions) serve(crd *apiextensionsv1.CustomResourceDefinition) (rena
 }
 
 func sameNames(a, b *kind.Info) bool {
-	return a.Singular == b.Singular && a.Kind == b.Kind && a.ListKind() == b.ListKind() && slices.Equal(a.ShortNames, b.ShortNames)
+	return a.Singular == b.Singular && a.Kind == b.Kind && a.ListKind() == b.ListKind() &&
+		slices.Equal(a.ShortNames, b.ShortNames)
 }
 
 // converter returns the client of the conversion webhook; nil for a definition whose versions differ in

@@ -23,7 +23,8 @@ func (d *definitions) refuses(gr schema.GroupResource, verb string) error {
 	if _, ending := d.terminating.Load(gr); !ending {
 		return nil
 	}
-	return apierrors.NewForbidden(gr, "", fmt.Errorf("%s not allowed while custom resource definition is terminating", verb))
+	return apierrors.NewForbidden(gr, "",
+		fmt.Errorf("%s not allowed while custom resource definition is terminating", verb))
 }
 
 // undo removes an instance that was committed while its definition was being deleted, after the other
@@ -45,7 +46,8 @@ func (d *definitions) undo(ctx context.Context, c *call, committed *object.Objec
 
 // terminate deletes the instances of a deleted definition. Instances that nothing holds are deleted at once;
 // a goroutine waits for the others.
-func (d *definitions) terminate(ctx context.Context, current *object.Object, crd *apiextensionsv1.CustomResourceDefinition) error {
+func (d *definitions) terminate(ctx context.Context, current *object.Object,
+	crd *apiextensionsv1.CustomResourceDefinition) error {
 	if !slices.Contains(crd.Finalizers, apiextensions.Finalizer) || d.cleaning[current.Key] {
 		return nil
 	}
@@ -131,7 +133,8 @@ func (d *definitions) cleanOnce(key object.Key, gr schema.GroupResource) error {
 		return nil
 	}
 	if d.s.ctx.Err() == nil {
-		d.s.log.Warn("the instances of a deleted definition could not be deleted; it is tried again", "definition", key.Name(), "error", err)
+		d.s.log.Warn("the instances of a deleted definition could not be deleted; it is tried again", "definition",
+			key.Name(), "error", err)
 		d.report(key, err)
 	}
 	return err
@@ -227,7 +230,8 @@ func (d *definitions) release(ctx context.Context, key object.Key) error {
 		apiextensions.SetInstancesDeleted(crd, metav1.Now())
 		if len(crd.Finalizers) > 0 {
 			_, err = d.commit(ctx, current, crd)
-		} else if _, err = d.s.store.Commit(ctx, store.Change{Key: key, Expect: store.At(current.Revision)}); err == nil {
+		} else if _,
+			err = d.s.store.Commit(ctx, store.Change{Key: key, Expect: store.At(current.Revision)}); err == nil {
 			return d.removed(ctx, current)
 		}
 		if !isConflict(err) {

@@ -16,12 +16,14 @@ import (
 func gadgets() *apiextensionsv1.CustomResourceDefinition {
 	crd := widgets()
 	crd.Name = "gadgets.example.com"
-	crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Kind: "Gadget", ListKind: "GadgetList", Plural: "gadgets", Singular: "gadget"}
+	crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Kind: "Gadget", ListKind: "GadgetList",
+		Plural: "gadgets", Singular: "gadget"}
 	return crd
 }
 
 // condition returns the status and the reason of a definition's condition.
-func (w *world) condition(t testing.TB, name string, kind apiextensionsv1.CustomResourceDefinitionConditionType) string {
+func (w *world) condition(t testing.TB, name string,
+	kind apiextensionsv1.CustomResourceDefinitionConditionType) string {
 	t.Helper()
 	var crd apiextensionsv1.CustomResourceDefinition
 	w.get(t, definitionsPath+"/"+name).want(t, http.StatusOK).into(t, &crd)
@@ -42,19 +44,23 @@ func TestServedWhenTheCreateReturns(t *testing.T) {
 		crd.Spec.Group = fmt.Sprintf("g%d.example.com", i)
 		crd.Name = "widgets." + crd.Spec.Group
 		w.define(t, crd)
-		body := fmt.Sprintf(`{"apiVersion":"%s/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"size":1}}`, crd.Spec.Group)
-		r, err := w.try(ctx, http.MethodPost, "/apis/"+crd.Spec.Group+"/v1/namespaces/default/widgets", strings.NewReader(body))
+		body := fmt.Sprintf(`{"apiVersion":"%s/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"size":1}}`,
+			crd.Spec.Group)
+		r, err := w.try(ctx, http.MethodPost, "/apis/"+crd.Spec.Group+"/v1/namespaces/default/widgets",
+			strings.NewReader(body))
 		if err == nil && r.code != http.StatusCreated {
 			return fmt.Errorf("%s: %d %s", crd.Name, r.code, r.body)
 		}
 		return err
 	})
-	if got := w.condition(t, "widgets.g3.example.com", apiextensionsv1.Established); got != "True InitialNamesAccepted" {
+	if got := w.condition(t, "widgets.g3.example.com",
+		apiextensionsv1.Established); got != "True InitialNamesAccepted" {
 		t.Errorf("established: %s", got)
 	}
 	var crd apiextensionsv1.CustomResourceDefinition
 	w.get(t, definitionsPath+"/widgets.g3.example.com").into(t, &crd)
-	if crd.Status.AcceptedNames.Kind != "Widget" || len(crd.Status.StoredVersions) != 1 || len(crd.Finalizers) == 0 && crd.Generation != 1 {
+	if crd.Status.AcceptedNames.Kind != "Widget" || len(crd.Status.StoredVersions) != 1 || len(crd.Finalizers) == 0 &&
+		crd.Generation != 1 {
 		t.Errorf("status %+v", crd.Status)
 	}
 }
@@ -64,17 +70,23 @@ func TestInstancesFollowTheSchema(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())
-	created := w.create(t, widgetsPath, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","unknown":1},"spec":{"nothing":1,"free":{"any":{"thing":[1]}}},"other":{}}`)
-	if at(created, "spec", "color") != "blue" || at(created, "spec", "nothing") != nil || created["other"] != nil || at(created, "spec", "free", "any", "thing") == nil || at(created, "metadata", "unknown") != nil {
+	created := w.create(t, widgetsPath,
+		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","unknown":1},"spec":{"nothing":1,"free":{"any":{"thing":[1]}}},"other":{}}`)
+	if at(created, "spec", "color") != "blue" || at(created, "spec", "nothing") != nil || created["other"] != nil ||
+		at(created, "spec", "free", "any", "thing") == nil || at(created, "metadata", "unknown") != nil {
 		t.Errorf("created %v", created)
 	}
 	for body, field := range map[string]string{
-		`{"color":"green"}`: "spec.color", `{"size":0}`: "spec.size", `{"size":10}`: "spec.size", `{"size":"big"}`: "spec.size", `{"free":7}`: "spec.free", `{"size":1.5}`: "spec.size",
+		`{"color":"green"}`: "spec.color", `{"size":0}`: "spec.size", `{"size":10}`: "spec.size",
+		`{"size":"big"}`: "spec.size", `{"free":7}`: "spec.free", `{"size":1.5}`: "spec.size",
 	} {
-		w.send(t, http.MethodPost, widgetsPath, widget("x", body)).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, field)
-		w.send(t, http.MethodPatch, widgetsPath+"/a", `{"spec":`+body+`}`, "Content-Type", mergeType).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, field)
+		w.send(t, http.MethodPost, widgetsPath, widget("x", body)).refused(t, http.StatusUnprocessableEntity,
+			metav1.StatusReasonInvalid, field)
+		w.send(t, http.MethodPatch, widgetsPath+"/a", `{"spec":`+body+`}`, "Content-Type", mergeType).refused(t,
+			http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, field)
 	}
-	w.send(t, http.MethodPatch, widgetsPath+"/a/status", `{"status":{"size":"big"}}`, "Content-Type", mergeType).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "status.size")
+	w.send(t, http.MethodPatch, widgetsPath+"/a/status", `{"status":{"size":"big"}}`, "Content-Type",
+		mergeType).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "status.size")
 }
 
 // Invalid definitions are refused, each with the invalid field.
@@ -92,29 +104,43 @@ func TestDefinitionsThatAreWrong(t *testing.T) {
 		change func(*apiextensionsv1.CustomResourceDefinition)
 		text   string
 	}{
-		"no type":           {schema(`{"type":"object","properties":{"spec":{"properties":{"a":{"type":"string"}}}}}`), "type: Required value"},
+		"no type": {schema(`{"type":"object","properties":{"spec":{"properties":{"a":{"type":"string"}}}}}`),
+			"type: Required value"},
 		"no object":         {schema(`{"type":"string"}`), "must be object at the root"},
 		"no items":          {schema(`{"type":"object","properties":{"spec":{"type":"array"}}}`), "items"},
 		"metadata":          {schema(`{"type":"object","properties":{"metadata":{"type":"object","properties":{"labels":{"type":"object"}}}}}`), "must not specify anything other than name and generateName"},
 		"wrong default":     {schema(`{"type":"object","properties":{"spec":{"type":"object","default":{"a":"x"},"properties":{"a":{"type":"integer"}}}}}`), "default"},
 		"any of with types": {schema(`{"type":"object","properties":{"a":{"type":"string","anyOf":[{"type":"string"}]}}}`), "must be empty to be structural"},
-		"no schema":         {func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Schema = nil }, "openAPIV3Schema: Required value"},
-		"name":              {func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Name = "other.example.com" }, "metadata.name"},
-		"scope":             {func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Scope = "Galaxy" }, "spec.scope"},
-		"no versions":       {func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions = nil }, "spec.versions"},
-		"no storage":        {func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Storage = false }, "must have exactly one version marked as storage version"},
+		"no schema": {func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Spec.Versions[0].Schema = nil
+		}, "openAPIV3Schema: Required value"},
+		"name": {func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Name = "other.example.com"
+		}, "metadata.name"},
+		"scope": {func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Spec.Scope = "Galaxy"
+		}, "spec.scope"},
+		"no versions": {func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Spec.Versions = nil
+		}, "spec.versions"},
+		"no storage": {func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Spec.Versions[0].Storage = false
+		}, "must have exactly one version marked as storage version"},
 		"kubernetes' group": {func(crd *apiextensionsv1.CustomResourceDefinition) {
 			crd.Spec.Group, crd.Name = "x.k8s.io", "widgets.x.k8s.io"
 		}, "api-approved.kubernetes.io"},
 		"selectable field": {func(crd *apiextensionsv1.CustomResourceDefinition) {
 			crd.Spec.Versions[0].SelectableFields[0].JSONPath = ".spec.none"
 		}, "selectableFields"},
-		"kind": {func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Names.Kind = "a b" }, "spec.names.kind"},
+		"kind": {func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Spec.Names.Kind = "a b"
+		}, "spec.names.kind"},
 	} {
 		crd := widgets()
 		c.change(crd)
 		body := must(jsonOf(crd))(t)
-		if r := w.send(t, http.MethodPost, definitionsPath, body); r.code != http.StatusUnprocessableEntity || !strings.Contains(string(r.body), c.text) {
+		if r := w.send(t, http.MethodPost, definitionsPath, body); r.code != http.StatusUnprocessableEntity ||
+			!strings.Contains(string(r.body), c.text) {
 			t.Errorf("%s: %d %s, want a 422 with %q", name, r.code, r.body, c.text)
 		}
 	}
@@ -170,7 +196,8 @@ func TestDefinitionInTheNameOfABuiltInKind(t *testing.T) {
 		crd := widgets()
 		crd.Name, crd.Spec.Group = plural+".coordination.k8s.io", "coordination.k8s.io"
 		crd.Annotations = map[string]string{"api-approved.kubernetes.io": "unapproved, a test"}
-		crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Kind: "Lease", ListKind: "LeaseList", Plural: plural, Singular: "lease"}
+		crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Kind: "Lease", ListKind: "LeaseList",
+			Plural: plural, Singular: "lease"}
 		w.define(t, crd)
 		if got := w.condition(t, crd.Name, apiextensionsv1.NamesAccepted); !strings.HasPrefix(got, "False") {
 			t.Errorf("%s: names accepted: %s", plural, got)
@@ -195,8 +222,10 @@ func TestUpdatedDefinitionIsServedAtOnce(t *testing.T) {
 	w.create(t, widgetsPath, widget("a", `{"size":1}`))
 	patch := `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/weight","value":{"type":"integer"}},
 		{"op":"add","path":"/spec/versions/-","value":{"name":"v2","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}]`
-	w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", patch, "Content-Type", "application/json-patch+json").want(t, http.StatusOK)
-	patched := w.send(t, http.MethodPatch, widgetsPath+"/a", `{"spec":{"weight":5}}`, "Content-Type", mergeType).want(t, http.StatusOK).object(t)
+	w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", patch, "Content-Type",
+		"application/json-patch+json").want(t, http.StatusOK)
+	patched := w.send(t, http.MethodPatch, widgetsPath+"/a", `{"spec":{"weight":5}}`, "Content-Type", mergeType).want(t,
+		http.StatusOK).object(t)
 	if at(patched, "spec", "weight") != 5.0 {
 		t.Errorf("patched %v", patched)
 	}
@@ -204,9 +233,12 @@ func TestUpdatedDefinitionIsServedAtOnce(t *testing.T) {
 	if v2["apiVersion"] != "example.com/v2" || at(v2, "spec", "weight") != 5.0 {
 		t.Errorf("as v2 it is %v", v2)
 	}
-	w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", `[{"op":"replace","path":"/spec/versions/1/served","value":false}]`, "Content-Type", "application/json-patch+json").want(t, http.StatusOK)
+	w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com",
+		`[{"op":"replace","path":"/spec/versions/1/served","value":false}]`, "Content-Type",
+		"application/json-patch+json").want(t, http.StatusOK)
 	w.get(t, strings.Replace(widgetsPath, "v1", "v2", 1)+"/a").want(t, http.StatusNotFound)
-	w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", `{"spec":{"scope":"Cluster"}}`, "Content-Type", mergeType).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec.scope")
+	w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", `{"spec":{"scope":"Cluster"}}`, "Content-Type",
+		mergeType).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec.scope")
 }
 
 // Definitions from the documentation, v1beta1 with one version and no schema, accept the Networks of the
@@ -218,7 +250,8 @@ func TestDefinitionsOfTheDocuments(t *testing.T) {
 	for group, name := range map[string]string{"sample": "sample-net", "samplecrd": "example-network"} {
 		definition := string(must(os.ReadFile(folder + group + "-crd.yaml"))(t))
 		network := string(must(os.ReadFile(folder + group + "-network.yaml"))(t))
-		created := w.send(t, http.MethodPost, strings.Replace(definitionsPath, "v1", "v1beta1", 1), definition, "Content-Type", yamlType).want(t, http.StatusCreated).object(t)
+		created := w.send(t, http.MethodPost, strings.Replace(definitionsPath, "v1", "v1beta1", 1), definition,
+			"Content-Type", yamlType).want(t, http.StatusCreated).object(t)
 		if created["apiVersion"] != "apiextensions.k8s.io/v1beta1" || at(created, "spec", "version") != "v1" {
 			t.Errorf("created %v", created)
 		}
@@ -232,7 +265,8 @@ func TestDefinitionsOfTheDocuments(t *testing.T) {
 			t.Errorf("without a schema the typo is %v", typo)
 		}
 		// without a status subresource the status is a field like others
-		patched := w.send(t, http.MethodPatch, path+"/"+name, `{"status":{"ready":true}}`, "Content-Type", mergeType).want(t, http.StatusOK).object(t)
+		patched := w.send(t, http.MethodPatch, path+"/"+name, `{"status":{"ready":true}}`, "Content-Type",
+			mergeType).want(t, http.StatusOK).object(t)
 		if at(patched, "status", "ready") != true || at(patched, "metadata", "generation") != 2.0 {
 			t.Errorf("%s: patched %v", group, patched)
 		}
@@ -253,7 +287,8 @@ func TestTypoWithASchema(t *testing.T) {
 	network := string(must(os.ReadFile(folder + "sample-network.yaml"))(t))
 	network = strings.Replace(network, "    gatewar", "    gateway: 192.168.0.1\n    gatewar", 1)
 	path := "/apis/sample.k8s.io/v1/namespaces/default/networks"
-	w.send(t, http.MethodPost, path+"?fieldValidation=Strict", network, "Content-Type", yamlType).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, `unknown field "spec.gatewar"`)
+	w.send(t, http.MethodPost, path+"?fieldValidation=Strict", network, "Content-Type", yamlType).refused(t,
+		http.StatusBadRequest, metav1.StatusReasonBadRequest, `unknown field "spec.gatewar"`)
 	r := w.send(t, http.MethodPost, path, network, "Content-Type", yamlType).want(t, http.StatusCreated)
 	if got := r.header.Get("Warning"); got != `299 - "unknown field \"spec.gatewar\""` {
 		t.Errorf("warning %s", got)
@@ -268,7 +303,8 @@ func TestManyDefinitionsAtOnce(t *testing.T) {
 		crd := widgets()
 		plural := fmt.Sprintf("things%d", i)
 		crd.Name = plural + ".example.com"
-		crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Kind: fmt.Sprintf("Thing%d", i), ListKind: fmt.Sprintf("Thing%dList", i), Plural: plural, Singular: fmt.Sprintf("thing%d", i)}
+		crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Kind: fmt.Sprintf("Thing%d", i),
+			ListKind: fmt.Sprintf("Thing%dList", i), Plural: plural, Singular: fmt.Sprintf("thing%d", i)}
 		body, err := jsonOf(crd)
 		if err != nil {
 			return err

@@ -70,7 +70,8 @@ func (s *Server) remove(c *call, key object.Key, o *metav1.DeleteOptions) (*remo
 // removeAsking deletes an object if ask returns no error. ask replaces the call of the plugins: it receives
 // the object before it is marked as deleted, may change it, and returns further changes to commit. If ask is
 // nil, the plugins are called.
-func (s *Server) removeAsking(c *call, key object.Key, o *metav1.DeleteOptions, ask func(kind.Object) ([]store.Change, error)) (*removed, error) {
+func (s *Server) removeAsking(c *call, key object.Key, o *metav1.DeleteOptions,
+	ask func(kind.Object) ([]store.Change, error)) (*removed, error) {
 	for try := 0; ; try++ {
 		out, err := s.removeOnce(c, key, o, ask)
 		var conflict *store.ConflictError
@@ -83,7 +84,8 @@ func (s *Server) removeAsking(c *call, key object.Key, o *metav1.DeleteOptions, 
 	}
 }
 
-func (s *Server) removeOnce(c *call, key object.Key, o *metav1.DeleteOptions, ask func(kind.Object) ([]store.Change, error)) (*removed, error) {
+func (s *Server) removeOnce(c *call, key object.Key, o *metav1.DeleteOptions,
+	ask func(kind.Object) ([]store.Change, error)) (*removed, error) {
 	current := s.store.Get(key)
 	if current == nil {
 		if s.store.Damage(key) != nil {
@@ -132,10 +134,12 @@ func deletePreconditions(c *call, current *object.Object, p *metav1.Precondition
 	gr := c.resource()
 	gr.Resource = c.info().Kind
 	if p.UID != nil && *p.UID != current.UID {
-		return apierrors.NewConflict(gr, current.Key.Name(), fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, current.UID))
+		return apierrors.NewConflict(gr, current.Key.Name(),
+			fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, current.UID))
 	}
 	if v := p.ResourceVersion; v != nil && *v != current.Revision.String() {
-		return apierrors.NewConflict(gr, current.Key.Name(), fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *v, current.Revision))
+		return apierrors.NewConflict(gr, current.Key.Name(),
+			fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *v, current.Revision))
 	}
 	return nil
 }
@@ -156,7 +160,8 @@ func (s *Server) mark(c *call, current *object.Object, obj kind.Object, also []s
 }
 
 // removeNow removes the object from the store, with further changes.
-func (s *Server) removeNow(ctx context.Context, k kind.Kind, current *object.Object, obj kind.Object, plan deletePlan, also []store.Change) (*removed, error) {
+func (s *Server) removeNow(ctx context.Context, k kind.Kind, current *object.Object, obj kind.Object, plan deletePlan,
+	also []store.Change) (*removed, error) {
 	w, err := s.finish(ctx, k, store.Change{Key: current.Key}, current, obj, also...)
 	if err != nil {
 		return nil, err

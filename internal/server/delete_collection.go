@@ -31,8 +31,9 @@ func (s *Server) deleteCollection(c *call) error {
 		return err
 	}
 	if ignoresUnreadable(options) {
-		return invalidOptions("DeleteOptions", field.ErrorList{field.Invalid(field.NewPath("ignoreStoreReadErrorWithClusterBreakingPotential"),
-			true, "is not allowed with DELETECOLLECTION, try again after removing the option")})
+		return invalidOptions("DeleteOptions",
+			field.ErrorList{field.Invalid(field.NewPath("ignoreStoreReadErrorWithClusterBreakingPotential"),
+				true, "is not allowed with DELETECOLLECTION, try again after removing the option")})
 	}
 	p, err := s.page(c)
 	if err != nil {
@@ -86,7 +87,8 @@ var errAnother = errors.New("it is another object")
 func (s *Server) removeOne(c *call, listed *object.Object, options *metav1.DeleteOptions) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("deleting an object of a collection panicked", "object", listed.Key, "panic", p, "stack", string(debug.Stack()))
+			s.log.Error("deleting an object of a collection panicked", "object", listed.Key, "panic", p, "stack",
+				string(debug.Stack()))
 			err = fmt.Errorf("deleting %s panicked in the server: %v", listed.Key, p)
 		}
 	}()

@@ -56,7 +56,8 @@ func TestACollectionIsDeletedManyAtOnce(t *testing.T) {
 		items, _ := answer.object(t)["items"].([]any)
 		warnings := answer.header.Values("Warning")
 		if len(items) != objects || len(warnings) != objects || guard.asked.Load() != objects {
-			t.Errorf("%d objects are in the answer, with %d warnings, of %d deletes", len(items), len(warnings), guard.asked.Load())
+			t.Errorf("%d objects are in the answer, with %d warnings, of %d deletes", len(items), len(warnings),
+				guard.asked.Load())
 		}
 		if left, _ := w.get(t, configMaps).object(t)["items"].([]any); len(left) != 0 {
 			t.Errorf("%d objects are left", len(left))
@@ -70,7 +71,8 @@ func TestAPanicEndsADeleteOfACollectionAndNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{&slowGuard{}} })
 		w.fill(t, "default", "a", "fatal", "z")
-		status := w.send(t, http.MethodDelete, configMaps, "").refused(t, http.StatusInternalServerError, metav1.StatusReasonUnknown, "what no plugin should do")
+		status := w.send(t, http.MethodDelete, configMaps, "").refused(t, http.StatusInternalServerError,
+			metav1.StatusReasonUnknown, "what no plugin should do")
 		if !strings.Contains(status.Message, "fatal") {
 			t.Errorf("it says %q, and not which object", status.Message)
 		}
@@ -87,7 +89,8 @@ func TestADeleteOfACollectionEndsAtItsTime(t *testing.T) {
 		for i := range objects {
 			w.fill(t, "default", fmt.Sprintf("a-%02d", i))
 		}
-		w.send(t, http.MethodDelete, configMaps+"?timeout=1500ms", "").refused(t, http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "")
+		w.send(t, http.MethodDelete, configMaps+"?timeout=1500ms", "").refused(t, http.StatusGatewayTimeout,
+			metav1.StatusReasonTimeout, "")
 		if left, _ := w.get(t, configMaps).object(t)["items"].([]any); len(left) == 0 || len(left) == objects {
 			t.Errorf("%d objects are left", len(left))
 		}

@@ -20,24 +20,30 @@ func TestDeleteOptionsInEveryForm(t *testing.T) {
 	core := &metav1.DeleteOptions{DryRun: []string{"All"}, PropagationPolicy: &policy}
 	core.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "DeleteOptions"})
 	for name, c := range map[string]struct{ query, contentType, body string }{
-		"JSON":           {"", jsonType, `{"kind":"DeleteOptions","apiVersion":"v1","dryRun":["All"],"propagationPolicy":"Orphan"}`},
+		"JSON": {"", jsonType,
+			`{"kind":"DeleteOptions","apiVersion":"v1","dryRun":["All"],"propagationPolicy":"Orphan"}`},
 		"without a kind": {"", jsonType, `{"dryRun":["All"],"propagationPolicy":"Orphan"}`},
-		"of metadata":    {"", jsonType, `{"kind":"DeleteOptions","apiVersion":"meta.k8s.io/v1","dryRun":["All"],"propagationPolicy":"Orphan"}`},
-		"YAML":           {"", yamlType, "kind: DeleteOptions\napiVersion: v1\ndryRun: [All]\npropagationPolicy: Orphan\n"},
-		"protobuf":       {"", protobufType, string(protobuf(t, core))},
-		"query":          {"?dryRun=All&propagationPolicy=Orphan", jsonType, ""},
-		"charset":        {"", jsonType + "; charset=utf-8", `{"dryRun":["All"],"propagationPolicy":"Orphan"}`},
+		"of metadata": {"", jsonType,
+			`{"kind":"DeleteOptions","apiVersion":"meta.k8s.io/v1","dryRun":["All"],"propagationPolicy":"Orphan"}`},
+		"YAML":     {"", yamlType, "kind: DeleteOptions\napiVersion: v1\ndryRun: [All]\npropagationPolicy: Orphan\n"},
+		"protobuf": {"", protobufType, string(protobuf(t, core))},
+		"query":    {"?dryRun=All&propagationPolicy=Orphan", jsonType, ""},
+		"charset":  {"", jsonType + "; charset=utf-8", `{"dryRun":["All"],"propagationPolicy":"Orphan"}`},
 	} {
-		answer := w.send(t, http.MethodDelete, configMaps+"/a"+c.query, c.body, "Content-Type", c.contentType).want(t, http.StatusOK).object(t)
-		if finalizers, _ := at(answer, "metadata", "finalizers").([]any); len(finalizers) != 1 || finalizers[0] != "orphan" {
+		answer := w.send(t, http.MethodDelete, configMaps+"/a"+c.query, c.body, "Content-Type", c.contentType).want(t,
+			http.StatusOK).object(t)
+		if finalizers, _ := at(answer, "metadata", "finalizers").([]any); len(finalizers) != 1 ||
+			finalizers[0] != "orphan" {
 			t.Errorf("%s: %v, want the object as it would be left", name, answer)
 		}
 	}
 	if finalizers := at(w.get(t, configMaps+"/a").object(t), "metadata", "finalizers"); finalizers != nil {
 		t.Errorf("dry runs left %v", finalizers)
 	}
-	w.send(t, http.MethodDelete, configMaps+"/a", "<a/>", "Content-Type", "text/xml").refused(t, http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, jsonType)
-	w.send(t, http.MethodDelete, configMaps+"/a?gracePeriodSeconds=x", "").refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "invalid syntax")
+	w.send(t, http.MethodDelete, configMaps+"/a", "<a/>", "Content-Type", "text/xml").refused(t,
+		http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, jsonType)
+	w.send(t, http.MethodDelete, configMaps+"/a?gracePeriodSeconds=x", "").refused(t, http.StatusBadRequest,
+		metav1.StatusReasonBadRequest, "invalid syntax")
 }
 
 // A delete answers with a Status if the object is gone, with the object if something holds it, and with 202
@@ -52,14 +58,17 @@ func TestWhatADeleteAnswers(t *testing.T) {
 	}
 	w.create(t, configMaps, `{"metadata":{"name":"held","finalizers":["example.com/f"]}}`)
 	for _, again := range []string{"first", "again"} {
-		held := w.send(t, http.MethodDelete, configMaps+"/held?orphanDependents=false", "").want(t, http.StatusAccepted).object(t)
+		held := w.send(t, http.MethodDelete, configMaps+"/held?orphanDependents=false", "").want(t,
+			http.StatusAccepted).object(t)
 		if held["kind"] != "ConfigMap" || at(held, "metadata", "deletionTimestamp") == nil {
 			t.Errorf("%s: answered %v", again, held)
 		}
 	}
 	w.fill(t, "default", "b")
-	orphaning := w.send(t, http.MethodDelete, configMaps+"/b?orphanDependents=true", "").want(t, http.StatusOK).object(t)
-	if finalizers, _ := at(orphaning, "metadata", "finalizers").([]any); len(finalizers) != 1 || finalizers[0] != "orphan" {
+	orphaning := w.send(t, http.MethodDelete, configMaps+"/b?orphanDependents=true", "").want(t,
+		http.StatusOK).object(t)
+	if finalizers, _ := at(orphaning, "metadata", "finalizers").([]any); len(finalizers) != 1 ||
+		finalizers[0] != "orphan" {
 		t.Errorf("orphaning in the old way: answered %v", orphaning)
 	}
 	w.send(t, http.MethodDelete, configMaps+"/held", "").want(t, http.StatusOK)
@@ -67,7 +76,8 @@ func TestWhatADeleteAnswers(t *testing.T) {
 	if table["kind"] != "Table" {
 		t.Errorf("as a table: %v", table)
 	}
-	all := w.send(t, http.MethodDelete, configMaps+"?dryRun=All", "", "Accept", tableType).want(t, http.StatusOK).object(t)
+	all := w.send(t, http.MethodDelete, configMaps+"?dryRun=All", "", "Accept", tableType).want(t,
+		http.StatusOK).object(t)
 	if rows, _ := all["rows"].([]any); all["kind"] != "Table" || len(rows) != 2 {
 		t.Errorf("a collection as a table: %v", all)
 	}
@@ -79,9 +89,12 @@ func TestOnlyUnreadableObjectsAreDeletedUnread(t *testing.T) {
 	w := start(t)
 	w.fill(t, "default", "a")
 	const option = "ignoreStoreReadErrorWithClusterBreakingPotential=true"
-	w.send(t, http.MethodDelete, configMaps+"/a?"+option, "").refused(t, http.StatusConflict, metav1.StatusReasonConflict, "the object is decodable from storage")
-	w.send(t, http.MethodDelete, configMaps+"/a?gracePeriodSeconds=1&"+option, "").refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "ignoreStoreReadErrorWithClusterBreakingPotential")
-	w.send(t, http.MethodDelete, configMaps+"?"+option, "").refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "not allowed with DELETECOLLECTION")
+	w.send(t, http.MethodDelete, configMaps+"/a?"+option, "").refused(t, http.StatusConflict,
+		metav1.StatusReasonConflict, "the object is decodable from storage")
+	w.send(t, http.MethodDelete, configMaps+"/a?gracePeriodSeconds=1&"+option, "").refused(t,
+		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "ignoreStoreReadErrorWithClusterBreakingPotential")
+	w.send(t, http.MethodDelete, configMaps+"?"+option, "").refused(t, http.StatusUnprocessableEntity,
+		metav1.StatusReasonInvalid, "not allowed with DELETECOLLECTION")
 	w.get(t, configMaps+"/a").want(t, http.StatusOK)
 }
 
@@ -92,7 +105,8 @@ func TestTheTimeOfADeletedPodOnlyGetsShorter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
 		pods := w.clients.CoreV1().Pods("default")
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"},
+			Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
 		must(pods.Create(t.Context(), pod, metav1.CreateOptions{}))(t)
 		began := time.Now()
 		for _, step := range []struct {
@@ -110,13 +124,15 @@ func TestTheTimeOfADeletedPodOnlyGetsShorter(t *testing.T) {
 			if step.seconds == 30 {
 				orphan = metav1.DeletePropagationBackground
 			}
-			if err := pods.Delete(t.Context(), "p", metav1.DeleteOptions{GracePeriodSeconds: &step.seconds, PropagationPolicy: &orphan}); err != nil {
+			if err := pods.Delete(t.Context(), "p",
+				metav1.DeleteOptions{GracePeriodSeconds: &step.seconds, PropagationPolicy: &orphan}); err != nil {
 				t.Fatal(err)
 			}
 			got := must(pods.Get(t.Context(), "p", metav1.GetOptions{}))(t)
 			ends := int64(got.DeletionTimestamp.Sub(began).Round(time.Second) / time.Second)
 			if *got.DeletionGracePeriodSeconds != step.left || ends != step.endsAfter {
-				t.Errorf("asked for %d: %d seconds, ends after %d; want %d and %d", step.seconds, *got.DeletionGracePeriodSeconds, ends, step.left, step.endsAfter)
+				t.Errorf("asked for %d: %d seconds, ends after %d; want %d and %d", step.seconds,
+					*got.DeletionGracePeriodSeconds, ends, step.left, step.endsAfter)
 			}
 			if step.seconds == 60 && len(got.Finalizers) > 0 {
 				t.Errorf("a delete that changed nothing left %v", got.Finalizers)

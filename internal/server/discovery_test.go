@@ -24,7 +24,8 @@ func TestDiscoveryPlainAndAggregatedAgree(t *testing.T) {
 		if got := groups[0]; got.Name != "" || got.PreferredVersion.Version != "v1" {
 			t.Errorf("legacy %t: the first group is %+v, want the core group", legacy, got)
 		}
-		if names := resources(lists, "v1"); !slices.Contains(names, "pods") || !slices.Contains(names, "pods/binding") || !slices.Contains(names, "namespaces/finalize") {
+		if names := resources(lists, "v1"); !slices.Contains(names, "pods") ||
+			!slices.Contains(names, "pods/binding") || !slices.Contains(names, "namespaces/finalize") {
 			t.Errorf("legacy %t: core v1 serves %v", legacy, names)
 		}
 		if names := resources(lists, "apps/v1"); !slices.Contains(names, "deployments/scale") {
@@ -81,7 +82,8 @@ func TestDiscoveryShowsADefinitionAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := list.APIResources[0]
-	if got.Name != "widgets" || got.Kind != "Widget" || !got.Namespaced || !slices.Equal(got.ShortNames, []string{"wd"}) || len(got.Verbs) != 8 {
+	if got.Name != "widgets" || got.Kind != "Widget" || !got.Namespaced ||
+		!slices.Equal(got.ShortNames, []string{"wd"}) || len(got.Verbs) != 8 {
 		t.Errorf("discovered %+v", got)
 	}
 	w.undefine(t, "widgets.example.com")

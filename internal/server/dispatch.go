@@ -24,9 +24,11 @@ func (s *Server) serveResource(x *exchange, w http.ResponseWriter, r *http.Reque
 		// The work after the commit is finished even if the client disconnects.
 		r = r.WithContext(context.WithoutCancel(r.Context()))
 	}
-	c := &call{http: r, w: w, route: target, kind: entry.Kind, endpoint: entry.Endpoint, user: user, spans: x.spans, exchange: x, server: s}
+	c := &call{http: r, w: w, route: target, kind: entry.Kind, endpoint: entry.Endpoint, user: user, spans: x.spans,
+		exchange: x, server: s}
 	if target.subresource != "" {
-		if c.sub = c.info().Subresource(target.subresource); c.sub == nil || !c.sub.ServedIn(target.gvr.GroupVersion()) {
+		if c.sub = c.info().Subresource(target.subresource); c.sub == nil ||
+			!c.sub.ServedIn(target.gvr.GroupVersion()) {
 			return c.noSubresource()
 		}
 	}

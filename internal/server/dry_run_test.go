@@ -19,7 +19,8 @@ func TestDryRunWritesNothing(t *testing.T) {
 	deployments := "/apis/apps/v1/namespaces/default/deployments"
 	w.create(t, deployments, deploymentBody("a"))
 	services := "/api/v1/namespaces/default/services"
-	everything := []string{configMaps, widgetsPath, deployments, services, "/api/v1/namespaces", "/api/v1/namespaces/default/pods", definitionsPath}
+	everything := []string{configMaps, widgetsPath, deployments, services, "/api/v1/namespaces",
+		"/api/v1/namespaces/default/pods", definitionsPath}
 	before := w.state(t, everything...)
 	options := `{"kind":"DeleteOptions","apiVersion":"v1","dryRun":["All"]}`
 	for _, c := range []struct {
@@ -31,8 +32,10 @@ func TestDryRunWritesNothing(t *testing.T) {
 		{http.MethodPost, configMaps, jsonType, `{"metadata":{"name":"a"}}`, http.StatusConflict},
 		{http.MethodPost, configMaps, jsonType, `{"metadata":{"name":"UPPER"}}`, http.StatusUnprocessableEntity},
 		{http.MethodPost, widgetsPath, jsonType, widget("new", `{}`), http.StatusCreated},
-		{http.MethodPost, services, jsonType, `{"metadata":{"name":"new"},"spec":{"type":"NodePort","ports":[{"port":80}]}}`, http.StatusCreated},
-		{http.MethodPost, definitionsPath, jsonType, `{"metadata":{"name":"gadgets.example.com"},"spec":{"group":"example.com","scope":"Namespaced","names":{"kind":"Gadget","plural":"gadgets"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`, http.StatusCreated},
+		{http.MethodPost, services, jsonType,
+			`{"metadata":{"name":"new"},"spec":{"type":"NodePort","ports":[{"port":80}]}}`, http.StatusCreated},
+		{http.MethodPost, definitionsPath, jsonType,
+			`{"metadata":{"name":"gadgets.example.com"},"spec":{"group":"example.com","scope":"Namespaced","names":{"kind":"Gadget","plural":"gadgets"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`, http.StatusCreated},
 		{http.MethodPut, configMaps + "/a", jsonType, `{"metadata":{"name":"a"},"data":{"k":"1"}}`, http.StatusOK},
 		{http.MethodPut, widgetsPath + "/a", jsonType, widget("a", `{"size":2}`), http.StatusUnprocessableEntity},
 		{http.MethodPatch, configMaps + "/a", mergeType, `{"data":{"k":"1"}}`, http.StatusOK},
@@ -59,7 +62,8 @@ func TestDryRunWritesNothing(t *testing.T) {
 			t.Fatalf("%s %s %s changed the state from\n%s\nto\n%s", c.method, c.path, c.body, before, after)
 		}
 	}
-	w.send(t, http.MethodPost, configMaps+"?dryRun=Some", `{"metadata":{"name":"new"}}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "dryRun")
+	w.send(t, http.MethodPost, configMaps+"?dryRun=Some", `{"metadata":{"name":"new"}}`).refused(t,
+		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "dryRun")
 	w.get(t, "/apis/example.com/v1/namespaces/default/gadgets").want(t, http.StatusNotFound)
 	w.create(t, widgetsPath, widget("b", `{}`)) // the definition is not ending
 }
@@ -68,15 +72,19 @@ func TestDryRunWritesNothing(t *testing.T) {
 func TestDryRunAnswersWhatTheWriteWould(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	created := w.send(t, http.MethodPost, configMaps+"?dryRun=All", `{"metadata":{"name":"a"},"data":{"k":"1"}}`).want(t, http.StatusCreated).object(t)
-	if at(created, "data", "k") != "1" || at(created, "metadata", "uid") == nil || at(created, "metadata", "resourceVersion") != nil {
+	created := w.send(t, http.MethodPost, configMaps+"?dryRun=All",
+		`{"metadata":{"name":"a"},"data":{"k":"1"}}`).want(t, http.StatusCreated).object(t)
+	if at(created, "data", "k") != "1" || at(created, "metadata", "uid") == nil ||
+		at(created, "metadata", "resourceVersion") != nil {
 		t.Errorf("the create answers %v", created)
 	}
 	w.fill(t, "default", "a")
 	revision := at(w.get(t, configMaps+"/a").object(t), "metadata", "resourceVersion")
-	patched := w.send(t, http.MethodPatch, configMaps+"/a?dryRun=All", `{"data":{"k":"2"}}`, "Content-Type", mergeType).want(t, http.StatusOK).object(t)
+	patched := w.send(t, http.MethodPatch, configMaps+"/a?dryRun=All", `{"data":{"k":"2"}}`, "Content-Type",
+		mergeType).want(t, http.StatusOK).object(t)
 	if at(patched, "data", "k") != "2" || at(patched, "metadata", "resourceVersion") != revision {
 		t.Errorf("the patch answers %v", patched)
 	}
-	w.send(t, http.MethodPut, configMaps+"/a?dryRun=All", `{"metadata":{"name":"a","resourceVersion":"1"}}`).refused(t, http.StatusConflict, metav1.StatusReasonConflict, "")
+	w.send(t, http.MethodPut, configMaps+"/a?dryRun=All", `{"metadata":{"name":"a","resourceVersion":"1"}}`).refused(t,
+		http.StatusConflict, metav1.StatusReasonConflict, "")
 }

@@ -28,19 +28,25 @@ func TestEventIsOneObjectUnderTwoEndpoints(t *testing.T) {
 			pod := corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "p", UID: "u"}
 			now := metav1.NewTime(time.Now().Truncate(time.Second))
 			written := must(old.Create(t.Context(), &corev1.Event{
-				ObjectMeta: metav1.ObjectMeta{Name: "old"}, InvolvedObject: pod, Reason: "Started", Message: "it runs", Type: "Normal",
-				Source: corev1.EventSource{Component: "kubelet", Host: "n1"}, FirstTimestamp: now, LastTimestamp: now, Count: 2,
+				ObjectMeta: metav1.ObjectMeta{Name: "old"}, InvolvedObject: pod, Reason: "Started", Message: "it runs",
+				Type:   "Normal",
+				Source: corev1.EventSource{Component: "kubelet", Host: "n1"}, FirstTimestamp: now, LastTimestamp: now,
+				Count: 2,
 			}, metav1.CreateOptions{}))(t)
 			shown := must(recent.Get(t.Context(), "old", metav1.GetOptions{}))(t)
-			if shown.UID != written.UID || shown.ResourceVersion != written.ResourceVersion || shown.Regarding != pod || shown.Note != "it runs" ||
-				shown.DeprecatedSource.Host != "n1" || shown.DeprecatedCount != 2 || !shown.DeprecatedFirstTimestamp.Equal(&now) {
+			if shown.UID != written.UID || shown.ResourceVersion != written.ResourceVersion || shown.Regarding != pod ||
+				shown.Note != "it runs" ||
+				shown.DeprecatedSource.Host != "n1" || shown.DeprecatedCount != 2 ||
+				!shown.DeprecatedFirstTimestamp.Equal(&now) {
 				t.Errorf("events.k8s.io shows %+v", shown)
 			}
 			must(recent.Create(t.Context(), &eventsv1.Event{
-				ObjectMeta: metav1.ObjectMeta{Name: "new"}, Regarding: pod, Reason: "Killed", Note: "it ran", Type: "Warning", Action: "Kill",
+				ObjectMeta: metav1.ObjectMeta{Name: "new"}, Regarding: pod, Reason: "Killed", Note: "it ran",
+				Type: "Warning", Action: "Kill",
 				EventTime: metav1.NowMicro(), ReportingController: "example.com/killer", ReportingInstance: "killer-1",
 			}, metav1.CreateOptions{}))(t)
-			if back := must(old.Get(t.Context(), "new", metav1.GetOptions{}))(t); back.InvolvedObject != pod || back.Message != "it ran" || back.ReportingController != "example.com/killer" {
+			if back := must(old.Get(t.Context(), "new", metav1.GetOptions{}))(t); back.InvolvedObject != pod ||
+				back.Message != "it ran" || back.ReportingController != "example.com/killer" {
 				t.Errorf("core shows %+v", back)
 			}
 			must(old.Patch(t.Context(), "old", types.MergePatchType, []byte(`{"count":3}`), metav1.PatchOptions{}))(t)
@@ -49,10 +55,12 @@ func TestEventIsOneObjectUnderTwoEndpoints(t *testing.T) {
 			}
 			wantEvents(t, watchOld, "ADDED old", "ADDED new", "MODIFIED old", "DELETED old")
 			wantEvents(t, watchNew, "ADDED old", "ADDED new", "MODIFIED old", "DELETED old")
-			if list := must(recent.List(t.Context(), metav1.ListOptions{FieldSelector: "regarding.name=p"}))(t); len(list.Items) != 1 {
+			if list := must(recent.List(t.Context(),
+				metav1.ListOptions{FieldSelector: "regarding.name=p"}))(t); len(list.Items) != 1 {
 				t.Errorf("%d events regard the pod", len(list.Items))
 			}
-			if list := must(old.List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=Pod,reason=Killed,type=Warning"}))(t); len(list.Items) != 1 {
+			if list := must(old.List(t.Context(),
+				metav1.ListOptions{FieldSelector: "involvedObject.kind=Pod,reason=Killed,type=Warning"}))(t); len(list.Items) != 1 {
 				t.Errorf("%d events involve the pod", len(list.Items))
 			}
 		})
@@ -71,7 +79,10 @@ func TestPutOfAnEventThatIsNotThereCreatesIt(t *testing.T) {
 	another := `{"metadata":{"name":"another","namespace":"default","uid":"u"},"involvedObject":{"namespace":"default"}}`
 	w.send(t, "PUT", "/api/v1/namespaces/default/events/another", another).refused(t, 409, metav1.StatusReasonConflict,
 		"Key: /registry/events/default/another, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: u, UID in object meta: ")
-	w.send(t, "PUT", configMaps+"/c", `{"metadata":{"name":"c"}}`).refused(t, 404, metav1.StatusReasonNotFound, `configmaps "c" not found`)
-	w.create(t, "/apis/coordination.k8s.io/v1/namespaces/default/leases", `{"metadata":{"name":"l"},"spec":{"holderIdentity":"me","leaseDurationSeconds":15}}`)
-	w.send(t, "PUT", "/apis/coordination.k8s.io/v1/namespaces/default/leases/m", `{"metadata":{"name":"m"},"spec":{"holderIdentity":"me"}}`).want(t, 201)
+	w.send(t, "PUT", configMaps+"/c", `{"metadata":{"name":"c"}}`).refused(t, 404, metav1.StatusReasonNotFound,
+		`configmaps "c" not found`)
+	w.create(t, "/apis/coordination.k8s.io/v1/namespaces/default/leases",
+		`{"metadata":{"name":"l"},"spec":{"holderIdentity":"me","leaseDurationSeconds":15}}`)
+	w.send(t, "PUT", "/apis/coordination.k8s.io/v1/namespaces/default/leases/m",
+		`{"metadata":{"name":"m"},"spec":{"holderIdentity":"me"}}`).want(t, 201)
 }

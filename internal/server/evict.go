@@ -24,7 +24,9 @@ func (s *Server) evict(c *call, o writeOptions, body runtime.Object) error {
 	if o.dryRun {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
-	_, err = s.removeAsking(c, c.key(), options, func(obj kind.Object) ([]store.Change, error) { return s.askGuards(c, obj) })
+	_, err = s.removeAsking(c, c.key(), options, func(obj kind.Object) ([]store.Change, error) {
+		return s.askGuards(c, obj)
+	})
 	if err != nil {
 		return err
 	}

@@ -16,16 +16,21 @@ const budgetsPath = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 // runs creates a running pod with the status of its condition Ready.
 func (w *world) runs(t testing.TB, name, ready string) {
 	t.Helper()
-	w.create(t, podsPath, `{"metadata":{"name":"`+name+`","labels":{"app":"web"}},"spec":{"nodeName":"n","containers":[{"name":"c","image":"i"}]}}`)
+	w.create(t, podsPath,
+		`{"metadata":{"name":"`+name+
+			`","labels":{"app":"web"}},"spec":{"nodeName":"n","containers":[{"name":"c","image":"i"}]}}`)
 	status := `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"` + ready + `"}]}}`
-	w.send(t, http.MethodPatch, podsPath+"/"+name+"/status", status, "Content-Type", "application/merge-patch+json").want(t, http.StatusOK)
+	w.send(t, http.MethodPatch, podsPath+"/"+name+"/status", status, "Content-Type",
+		"application/merge-patch+json").want(t, http.StatusOK)
 }
 
 // budget creates a disruption budget for the pods of app web, with that status.
 func (w *world) budget(t testing.TB, name, spec, status string) {
 	t.Helper()
-	w.create(t, budgetsPath, `{"metadata":{"name":"`+name+`"},"spec":{"selector":{"matchLabels":{"app":"web"}}`+spec+`}}`)
-	w.send(t, http.MethodPatch, budgetsPath+"/"+name+"/status", `{"status":`+status+`}`, "Content-Type", "application/merge-patch+json").want(t, http.StatusOK)
+	w.create(t, budgetsPath, `{"metadata":{"name":"`+name+`"},"spec":{"selector":{"matchLabels":{"app":"web"}}`+spec+
+		`}}`)
+	w.send(t, http.MethodPatch, budgetsPath+"/"+name+"/status", `{"status":`+status+`}`, "Content-Type",
+		"application/merge-patch+json").want(t, http.StatusOK)
 }
 
 // evict requests an eviction.
@@ -48,17 +53,24 @@ func TestEvictionsKeepToBudgets(t *testing.T) {
 		say                       []string // in the answer
 	}{
 		{"there is room", "True", ``, `{"observedGeneration":1,"disruptionsAllowed":1}`, 201, nil},
-		{"there is none", "True", ``, `{"observedGeneration":1,"desiredHealthy":2,"currentHealthy":2,"expectedPods":2}`, 429,
-			[]string{cannot, `"reason":"DisruptionBudget"`, "The disruption budget web needs 2 healthy pods and has 2 currently"}},
+		{"there is none", "True", ``, `{"observedGeneration":1,"desiredHealthy":2,"currentHealthy":2,"expectedPods":2}`,
+			429,
+			[]string{cannot, `"reason":"DisruptionBudget"`,
+				"The disruption budget web needs 2 healthy pods and has 2 currently"}},
 		{"nobody has counted yet", "True", ``, `{"disruptionsAllowed":1}`, 429,
-			[]string{cannot, "The disruption budget web is still being processed by the server.", `"retryAfterSeconds":10`}},
-		{"nobody can count", "True", ``, `{"observedGeneration":1,"currentHealthy":3,"conditions":[{"type":"DisruptionAllowed","status":"False",
+			[]string{cannot, "The disruption budget web is still being processed by the server.",
+				`"retryAfterSeconds":10`}},
+		{"nobody can count", "True", ``,
+			`{"observedGeneration":1,"currentHealthy":3,"conditions":[{"type":"DisruptionAllowed","status":"False",
 			"reason":"SyncFailed","message":"no scale","lastTransitionTime":"2000-01-01T00:00:00Z"}]}`, 429,
 			[]string{"The disruption budget web does not allow evicting pods currently because it failed sync: no scale"}},
-		{"not ready, and there are too few", "False", ``, `{"observedGeneration":1,"desiredHealthy":2,"currentHealthy":1}`, 429,
+		{"not ready, and there are too few", "False", ``,
+			`{"observedGeneration":1,"desiredHealthy":2,"currentHealthy":1}`, 429,
 			[]string{"needs 2 healthy pods and has 1 currently"}},
-		{"not ready, and there are enough", "False", ``, `{"observedGeneration":1,"desiredHealthy":2,"currentHealthy":2}`, 201, nil},
-		{"not ready, and never counted", "False", `,"unhealthyPodEvictionPolicy":"AlwaysAllow"`, `{"observedGeneration":1,"desiredHealthy":2,"currentHealthy":1}`, 201, nil},
+		{"not ready, and there are enough", "False", ``,
+			`{"observedGeneration":1,"desiredHealthy":2,"currentHealthy":2}`, 201, nil},
+		{"not ready, and never counted", "False", `,"unhealthyPodEvictionPolicy":"AlwaysAllow"`,
+			`{"observedGeneration":1,"desiredHealthy":2,"currentHealthy":1}`, 201, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -71,7 +83,8 @@ func TestEvictionsKeepToBudgets(t *testing.T) {
 					t.Errorf("%s does not say %s", got.body, text)
 				}
 			}
-			if deleted := at(w.get(t, podsPath+"/p").object(t), "metadata", "deletionTimestamp") != nil; deleted != (c.code == 201) {
+			if deleted := at(w.get(t, podsPath+"/p").object(t), "metadata",
+				"deletionTimestamp") != nil; deleted != (c.code == 201) {
 				t.Errorf("deleted: %t", deleted)
 			}
 		})
@@ -94,7 +107,8 @@ func TestAnEvictionIsPaidFor(t *testing.T) {
 		t.Errorf("the budget has %v", budget["status"])
 	}
 	pod := string(w.get(t, podsPath+"/p").body)
-	if !strings.Contains(pod, `"type":"DisruptionTarget"`) || !strings.Contains(pod, `"reason":"EvictionByEvictionAPI"`) {
+	if !strings.Contains(pod, `"type":"DisruptionTarget"`) ||
+		!strings.Contains(pod, `"reason":"EvictionByEvictionAPI"`) {
 		t.Errorf("the pod does not say why it goes: %s", pod)
 	}
 	w.evict(t, "p", "").want(t, http.StatusCreated) // it goes already, and costs nothing
@@ -137,7 +151,8 @@ func TestOldEvictionsAreTaken(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.runs(t, "p", "True")
-	w.send(t, http.MethodPost, podsPath+"/p/eviction", strings.Replace(evictionOf("p"), "policy/v1", "policy/v1beta1", 1)).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, podsPath+"/p/eviction",
+		strings.Replace(evictionOf("p"), "policy/v1", "policy/v1beta1", 1)).want(t, http.StatusCreated)
 }
 
 func TestBadEvictions(t *testing.T) {
@@ -145,9 +160,12 @@ func TestBadEvictions(t *testing.T) {
 	w := start(t)
 	w.runs(t, "p", "True")
 	w.send(t, http.MethodPost, podsPath+"/p/eviction", evictionOf("q")).
-		refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "name in URL does not match name in Eviction object")
-	w.send(t, http.MethodPost, podsPath+"/p/eviction", `{"metadata":{"name":"p"},"deleteOptions":{"ignoreStoreReadErrorWithClusterBreakingPotential":true}}`).
-		refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "can not be set for pod eviction, try after removing the option")
+		refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
+			"name in URL does not match name in Eviction object")
+	w.send(t, http.MethodPost, podsPath+"/p/eviction",
+		`{"metadata":{"name":"p"},"deleteOptions":{"ignoreStoreReadErrorWithClusterBreakingPotential":true}}`).
+		refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+			"can not be set for pod eviction, try after removing the option")
 	w.budget(t, "web", "", `{"observedGeneration":1,"disruptionsAllowed":1}`)
 	w.budget(t, "also", "", `{"observedGeneration":1,"disruptionsAllowed":1}`)
 	w.evict(t, "p", "").refused(t, http.StatusInternalServerError, "",

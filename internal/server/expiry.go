@@ -169,6 +169,7 @@ func (e *expiry) end(o *object.Object, revision object.Revision) {
 	if err == nil || isConflict(err) || e.s.ctx.Err() != nil {
 		return
 	}
-	e.s.log.Error("an object whose time is over cannot be deleted; it stays as long again", "object", o.Key.Name(), "error", err)
+	e.s.log.Error("an object whose time is over cannot be deleted; it stays as long again", "object", o.Key.Name(),
+		"error", err)
 	e.date(o.Key, revision)
 }

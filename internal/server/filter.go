@@ -23,7 +23,8 @@ func (s *Server) recover(x *exchange, r *http.Request) {
 	if p == http.ErrAbortHandler {
 		panic(p)
 	}
-	s.log.Error("a request panicked", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+	s.log.Error("a request panicked", "method", r.Method, "path", r.URL.Path, "panic", p, "stack",
+		string(debug.Stack()))
 	s.writeError(x, r, fmt.Errorf("this request panicked in the server: %v", p))
 }
 
@@ -103,7 +104,8 @@ func (s *Server) identify(r *http.Request) (*auth.User, error) {
 	for name := range r.Header {
 		if strings.HasPrefix(name, "Impersonate-") {
 			return nil, generic(http.StatusForbidden, metav1.StatusReasonForbidden,
-				"forbidden: User \""+user.Name+"\" asks to act as another user ("+name+"), which this server does not serve; send the request without Impersonate-* headers")
+				"forbidden: User \""+user.Name+"\" asks to act as another user ("+name+
+					"), which this server does not serve; send the request without Impersonate-* headers")
 		}
 	}
 	return user, nil
@@ -128,7 +130,8 @@ func (s *Server) bounded(ctx context.Context, r *http.Request) (context.Context,
 		asked, err := time.ParseDuration(text)
 		switch {
 		case err != nil:
-			return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("invalid timeout specified in the request URL - %v", err))
+			return nil, nil,
+				apierrors.NewBadRequest(fmt.Sprintf("invalid timeout specified in the request URL - %v", err))
 		case asked > 0 && asked < limit:
 			limit = asked
 		}

@@ -23,19 +23,28 @@ func TestFinalizersHoldADeletedObject(t *testing.T) {
 		s.want(t, "ADDED a")
 		deleted := w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK).object(t)
 		began := time.Now().UTC().Format(time.RFC3339)
-		if at(deleted, "metadata", "deletionTimestamp") != began || at(deleted, "metadata", "deletionGracePeriodSeconds") != 0.0 {
+		if at(deleted, "metadata", "deletionTimestamp") != began ||
+			at(deleted, "metadata", "deletionGracePeriodSeconds") != 0.0 {
 			t.Errorf("the delete answers %v", deleted)
 		}
 		time.Sleep(time.Minute)
 		again := w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK).object(t)
-		if at(again, "metadata", "deletionTimestamp") != began || at(again, "metadata", "resourceVersion") != at(deleted, "metadata", "resourceVersion") {
+		if at(again, "metadata", "deletionTimestamp") != began ||
+			at(again, "metadata", "resourceVersion") != at(deleted, "metadata", "resourceVersion") {
 			t.Errorf("the second delete answers %v", again)
 		}
-		w.send(t, http.MethodPost, configMaps, held).refused(t, http.StatusConflict, metav1.StatusReasonAlreadyExists, "object is being deleted")
-		w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"finalizers":["example.com/new","example.com/hold","example.com/too"]}}`, "Content-Type", mergeType).
-			refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "no new finalizers can be added if the object is being deleted")
-		w.send(t, http.MethodPatch, configMaps+"/a", `{"data":{"k":"still"},"metadata":{"finalizers":["example.com/hold"]}}`, "Content-Type", mergeType).want(t, http.StatusOK)
-		last := w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"finalizers":null}}`, "Content-Type", mergeType).want(t, http.StatusOK).object(t)
+		w.send(t, http.MethodPost, configMaps, held).refused(t, http.StatusConflict, metav1.StatusReasonAlreadyExists,
+			"object is being deleted")
+		w.send(t, http.MethodPatch, configMaps+"/a",
+			`{"metadata":{"finalizers":["example.com/new","example.com/hold","example.com/too"]}}`, "Content-Type",
+			mergeType).
+			refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+				"no new finalizers can be added if the object is being deleted")
+		w.send(t, http.MethodPatch, configMaps+"/a",
+			`{"data":{"k":"still"},"metadata":{"finalizers":["example.com/hold"]}}`, "Content-Type", mergeType).want(t,
+			http.StatusOK)
+		last := w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"finalizers":null}}`, "Content-Type",
+			mergeType).want(t, http.StatusOK).object(t)
 		if at(last, "metadata", "name") != "a" || at(last, "metadata", "finalizers") != nil {
 			t.Errorf("the last write answers %v", last)
 		}
@@ -52,7 +61,8 @@ func TestDeletePolicies(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	for policy, finalizer := range map[metav1.DeletionPropagation]string{
-		metav1.DeletePropagationForeground: metav1.FinalizerDeleteDependents, metav1.DeletePropagationOrphan: metav1.FinalizerOrphanDependents,
+		metav1.DeletePropagationForeground: metav1.FinalizerDeleteDependents,
+		metav1.DeletePropagationOrphan:     metav1.FinalizerOrphanDependents,
 	} {
 		name := string(finalizer[0])
 		w.fill(t, "default", name)
@@ -73,10 +83,16 @@ func TestDeletePolicies(t *testing.T) {
 		}
 	}
 	w.fill(t, "default", "b")
-	w.send(t, http.MethodDelete, configMaps+"/b", `{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Sideways"}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "propagationPolicy")
-	w.send(t, http.MethodDelete, configMaps+"/b", `{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Orphan","orphanDependents":true}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "")
-	w.send(t, http.MethodDelete, configMaps+"/b", `{"kind":`).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "")
-	w.send(t, http.MethodDelete, configMaps+"/b", `{"kind":"ConfigMap","apiVersion":"v1"}`).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, `no kind "ConfigMap" is registered`)
+	w.send(t, http.MethodDelete, configMaps+"/b",
+		`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Sideways"}`).refused(t,
+		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "propagationPolicy")
+	w.send(t, http.MethodDelete, configMaps+"/b",
+		`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Orphan","orphanDependents":true}`).refused(t,
+		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "")
+	w.send(t, http.MethodDelete, configMaps+"/b", `{"kind":`).refused(t, http.StatusBadRequest,
+		metav1.StatusReasonBadRequest, "")
+	w.send(t, http.MethodDelete, configMaps+"/b", `{"kind":"ConfigMap","apiVersion":"v1"}`).refused(t,
+		http.StatusBadRequest, metav1.StatusReasonBadRequest, `no kind "ConfigMap" is registered`)
 	w.get(t, configMaps+"/b").want(t, http.StatusOK)
 }
 
@@ -89,16 +105,20 @@ func TestPreconditions(t *testing.T) {
 	cm := must(maps.Get(t.Context(), "a", metav1.GetOptions{}))(t)
 	wrongUID, wrongVersion := types.UID("another"), "1"
 	for _, p := range []metav1.Preconditions{
-		{UID: &wrongUID}, {ResourceVersion: &wrongVersion}, {UID: &cm.UID, ResourceVersion: &wrongVersion}, {UID: &wrongUID, ResourceVersion: &cm.ResourceVersion},
+		{UID: &wrongUID}, {ResourceVersion: &wrongVersion}, {UID: &cm.UID, ResourceVersion: &wrongVersion},
+		{UID: &wrongUID, ResourceVersion: &cm.ResourceVersion},
 	} {
 		if err := maps.Delete(t.Context(), "a", metav1.DeleteOptions{Preconditions: &p}); !apierrors.IsConflict(err) {
 			t.Errorf("delete with %s: %v, want a conflict", p.String(), err)
 		}
-		if err := maps.DeleteCollection(t.Context(), metav1.DeleteOptions{Preconditions: &p}, metav1.ListOptions{}); !apierrors.IsConflict(err) {
+		if err := maps.DeleteCollection(t.Context(), metav1.DeleteOptions{Preconditions: &p},
+			metav1.ListOptions{}); !apierrors.IsConflict(err) {
 			t.Errorf("deletecollection with %s: %v, want a conflict", p.String(), err)
 		}
 	}
-	if err := maps.Delete(t.Context(), "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &cm.UID, ResourceVersion: &cm.ResourceVersion}}); err != nil {
+	if err := maps.Delete(t.Context(), "a",
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &cm.UID,
+			ResourceVersion: &cm.ResourceVersion}}); err != nil {
 		t.Errorf("delete with what is there: %v", err)
 	}
 
@@ -107,8 +127,11 @@ func TestPreconditions(t *testing.T) {
 		{http.MethodPut, jsonType, `{"metadata":{"name":"b","resourceVersion":"1"}}`},
 		{http.MethodPatch, mergeType, `{"metadata":{"resourceVersion":"1"}}`},
 		{http.MethodPatch, "application/strategic-merge-patch+json", `{"metadata":{"resourceVersion":"1"}}`},
-		{http.MethodPatch, "application/json-patch+json", `[{"op":"replace","path":"/metadata/resourceVersion","value":"1"}]`},
+		{http.MethodPatch, "application/json-patch+json",
+			`[{"op":"replace","path":"/metadata/resourceVersion","value":"1"}]`},
 	} {
-		w.send(t, c.method, configMaps+"/b", c.body, "Content-Type", c.contentType).refused(t, http.StatusConflict, metav1.StatusReasonConflict, `Operation cannot be fulfilled on configmaps "b": the object has been modified`)
+		w.send(t, c.method, configMaps+"/b", c.body, "Content-Type", c.contentType).refused(t, http.StatusConflict,
+			metav1.StatusReasonConflict,
+			`Operation cannot be fulfilled on configmaps "b": the object has been modified`)
 	}
 }

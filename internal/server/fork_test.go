@@ -56,7 +56,8 @@ func TestForkSettlesWhatItsPlaneHadNot(t *testing.T) {
 	w.define(t, crd)
 	f := w.fork(t)
 	f.undefine(t, "widgets.example.com")
-	if got := f.condition(t, crd.Name, "NamesAccepted") + " " + w.condition(t, crd.Name, "NamesAccepted"); got != "True NoConflicts False ShortNamesConflict" {
+	if got := f.condition(t, crd.Name, "NamesAccepted") + " " + w.condition(t, crd.Name,
+		"NamesAccepted"); got != "True NoConflicts False ShortNamesConflict" {
 		t.Errorf("names accepted in the fork, and in the plane: %s", got)
 	}
 	f.get(t, "/apis/example.com/v1/gadgets").want(t, http.StatusOK)
@@ -82,7 +83,8 @@ func TestForksAreMadeWhileDefinitionsChange(t *testing.T) {
 			path := fmt.Sprintf("%s/widgets.g%d.example.com", definitionsPath, i)
 			for n := range changes {
 				step := fmt.Sprintf(`[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/n","value":{"type":"integer","default":%d}}]`, n)
-				r, err := w.try(context.Background(), http.MethodPatch, path, strings.NewReader(step), "Content-Type", "application/json-patch+json")
+				r, err := w.try(context.Background(), http.MethodPatch, path, strings.NewReader(step), "Content-Type",
+					"application/json-patch+json")
 				if err != nil || r.code != http.StatusOK {
 					return fmt.Errorf("%d %s %w", r.code, r.body, err)
 				}
@@ -95,8 +97,10 @@ func TestForksAreMadeWhileDefinitionsChange(t *testing.T) {
 		crd.Spec.Group, crd.Name = "come.example.com", "widgets.come.example.com"
 		body, err := jsonOf(crd)
 		for n := 0; n < changes && err == nil; n++ {
-			if _, err = w.try(context.Background(), http.MethodPost, definitionsPath, strings.NewReader(body)); err == nil {
-				_, err = w.try(context.Background(), http.MethodDelete, definitionsPath+"/"+crd.Name, strings.NewReader(""))
+			if _, err = w.try(context.Background(), http.MethodPost, definitionsPath,
+				strings.NewReader(body)); err == nil {
+				_, err = w.try(context.Background(), http.MethodDelete, definitionsPath+"/"+crd.Name,
+					strings.NewReader(""))
 			}
 		}
 		return err
@@ -117,7 +121,8 @@ func TestForksAreMadeWhileDefinitionsChange(t *testing.T) {
 
 // served checks that the default of each kind is that of its definition, and that each kind has a definition.
 func served(t *testing.T, f *world, kinds int) {
-	defined, listed := f.get(t, definitionsPath+"/widgets.come.example.com").code, f.get(t, "/apis/come.example.com/v1/widgets").code
+	defined, listed := f.get(t, definitionsPath+"/widgets.come.example.com").code,
+		f.get(t, "/apis/come.example.com/v1/widgets").code
 	if defined == http.StatusNotFound && listed != http.StatusNotFound {
 		t.Errorf("a kind without a definition is listed: %d", listed)
 	}
@@ -127,7 +132,8 @@ func served(t *testing.T, f *world, kinds int) {
 		version := at(crd, "spec", "versions").([]any)[0].(map[string]any)
 		want := at(version, "schema", "openAPIV3Schema", "properties", "spec", "properties", "n", "default")
 		body := strings.Replace(widget("a", `{}`), "example.com", group, 1)
-		r, err := f.try(context.Background(), http.MethodPost, "/apis/"+group+"/v1/namespaces/default/widgets", strings.NewReader(body))
+		r, err := f.try(context.Background(), http.MethodPost, "/apis/"+group+"/v1/namespaces/default/widgets",
+			strings.NewReader(body))
 		if err != nil || r.code != http.StatusCreated {
 			t.Errorf("%d %s %v", r.code, r.body, err)
 			return
@@ -152,7 +158,8 @@ func TestForkServesInTheOrderOfItsPlane(t *testing.T) {
 		t.Errorf("the fork serves\n%s\nand its plane\n%s", got, want)
 	}
 	gvr := schema.GroupVersionResource{Group: "a.example.com", Version: "v1", Resource: "widgets"}
-	ours, theirs := must(w.Source().List(t.Context(), gvr, client.Options{}))(t), must(f.Source().List(t.Context(), gvr, client.Options{}))(t)
+	ours, theirs := must(w.Source().List(t.Context(), gvr, client.Options{}))(t),
+		must(f.Source().List(t.Context(), gvr, client.Options{}))(t)
 	if ours.Codec == theirs.Codec || ours.Codec.Stamp() != theirs.Codec.Stamp() {
 		t.Error("a fork has its plane's codec, or one that reads otherwise")
 	}

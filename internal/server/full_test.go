@@ -38,10 +38,13 @@ func TestDiskThatTakesNothingIsSaid(t *testing.T) {
 		reason metav1.StatusReason
 		says   string
 	}{
-		{&log.FullError{Medium: "/data", Err: syscall.ENOSPC}, http.StatusInsufficientStorage, metav1.StatusReasonInternalError,
+		{&log.FullError{Medium: "/data", Err: syscall.ENOSPC}, http.StatusInsufficientStorage,
+			metav1.StatusReasonInternalError,
 			"there is no room left for /data: no space left on device"},
-		{&log.FailedError{Medium: "/data", Err: fmt.Errorf("sync /data/000007.log: %w", syscall.EIO)}, http.StatusServiceUnavailable,
-			metav1.StatusReasonServiceUnavailable, "/data cannot be written to, since its disk fails: input/output error; nothing was written"},
+		{&log.FailedError{Medium: "/data", Err: fmt.Errorf("sync /data/000007.log: %w", syscall.EIO)},
+			http.StatusServiceUnavailable,
+			metav1.StatusReasonServiceUnavailable,
+			"/data cannot be written to, since its disk fails: input/output error; nothing was written"},
 	} {
 		for name, write := range writes {
 			disk.Fail(unwritten.err)

@@ -25,7 +25,8 @@ func fuzzTarget(f *testing.F) *target {
 	w.create(f, configMaps, `{"metadata":{"name":"a","labels":{"app":"web","tier":"front"}},"data":{"k":"1"}}`)
 	w.create(f, configMaps, `{"metadata":{"name":"b","labels":{"app":"db"}}}`)
 	w.create(f, configMaps, `{"metadata":{"name":"c"}}`)
-	w.create(f, "/api/v1/namespaces/default/pods", `{"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+	w.create(f, "/api/v1/namespaces/default/pods",
+		`{"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
 	w.create(f, "/apis/apps/v1/namespaces/default/deployments", deploymentBody("a"))
 	w.create(f, "/api/v1/namespaces/default/services", `{"metadata":{"name":"a"},"spec":{"ports":[{"port":80}]}}`)
 	return &target{w, w.Handler()}

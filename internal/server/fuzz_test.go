@@ -129,7 +129,8 @@ func seedBodies(f *testing.F) {
 			}
 		}
 	}
-	f.Add(targetOf(http.MethodPost, widgetsPath), []byte(widget("z", `{"color":"red","size":3,"free":{"a":[{"b":null},1.5,"x"]}}`)))
+	f.Add(targetOf(http.MethodPost, widgetsPath),
+		[]byte(widget("z", `{"color":"red","size":3,"free":{"a":[{"b":null},1.5,"x"]}}`)))
 	cm := configMap("z", "k", "1")
 	cm.APIVersion, cm.Kind = "v1", "ConfigMap"
 	for i, c := range bodyTargets {
@@ -160,8 +161,10 @@ func targetOf(method, path string) uint8 {
 // FuzzSelectors lists with random selectors. A valid one selects the same objects as in the test.
 func FuzzSelectors(f *testing.F) {
 	g := fuzzTarget(f)
-	for _, label := range []string{"", "app=web", "app!=web", "app in (web,db)", "app notin (web),!tier", "tier", "a/b=c", "app in (", ",", "=", "app=web,app=db", "x in ()", "app>1"} {
-		for _, field := range []string{"", "metadata.name=a", "metadata.name!=a", "metadata.namespace=default", "metadata.name=a,metadata.name=b", `metadata.name=a\,b`, "a=", "=", "metadata.name==a", "data.k=1"} {
+	for _, label := range []string{"", "app=web", "app!=web", "app in (web,db)", "app notin (web),!tier", "tier",
+		"a/b=c", "app in (", ",", "=", "app=web,app=db", "x in ()", "app>1"} {
+		for _, field := range []string{"", "metadata.name=a", "metadata.name!=a", "metadata.namespace=default",
+			"metadata.name=a,metadata.name=b", `metadata.name=a\,b`, "a=", "=", "metadata.name==a", "data.k=1"} {
 			f.Add(label, field)
 		}
 	}
@@ -184,7 +187,8 @@ func FuzzSelectors(f *testing.F) {
 		reply{body: g.ask(t, http.MethodGet, &url.URL{Path: configMaps}, "", nil).body.Bytes()}.into(t, &all)
 		var want []string
 		for _, item := range all.Items {
-			if byLabel.Matches(labels.Set(item.Labels)) && byField.Matches(fields.Set{"metadata.name": item.Name, "metadata.namespace": item.Namespace}) {
+			if byLabel.Matches(labels.Set(item.Labels)) &&
+				byField.Matches(fields.Set{"metadata.name": item.Name, "metadata.namespace": item.Namespace}) {
 				want = append(want, item.Name)
 			}
 		}
@@ -204,7 +208,8 @@ func FuzzContinueTokens(f *testing.F) {
 	first := g.get(f, configMaps+"?limit=1").object(f)
 	f.Add(at(first, "metadata", "continue").(string), int64(1))
 	for _, token := range []string{
-		"", "x", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhIn0", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MCwic3RhcnQiOiIvZGVmYXVsdC9hIn0",
+		"", "x", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhIn0",
+		"eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MCwic3RhcnQiOiIvZGVmYXVsdC9hIn0",
 		"eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiLi4vLi4vc2VjcmV0cyJ9", "bnVsbA", "W10", "e30",
 	} {
 		f.Add(token, int64(0))
@@ -239,16 +244,23 @@ func FuzzContinueTokens(f *testing.F) {
 func FuzzURLs(f *testing.F) {
 	g := fuzzTarget(f)
 	for _, path := range []string{
-		"/", "", "//", "/api", "/api/v1", "/api/v1/", configMaps, configMaps + "/a", configMaps + "/a/status", "/api/v1/watch/namespaces/default/configmaps/a",
-		"/apis/example.com/v1/widgets", widgetsPath + "/a/scale", "/apis/apps/v1/namespaces/default/deployments/a/scale", "/openapi/v3", "/openapi/v3/api/v1",
-		"/version", "/metrics", "/livez", "/api/v1/namespaces/default/finalize", "/api/v1/namespaces//configmaps", "/apis//v1/x", "/api/v1/namespaces/../configmaps",
-		"/api/v1/namespaces/default/configmaps/a%2Fb", "/api/v1/watch", "/api/v1/watch/", "/apis/example.com/v1", "/api/v1/namespaces/default/pods/a/log",
+		"/", "", "//", "/api", "/api/v1", "/api/v1/", configMaps, configMaps + "/a", configMaps + "/a/status",
+		"/api/v1/watch/namespaces/default/configmaps/a",
+		"/apis/example.com/v1/widgets", widgetsPath + "/a/scale",
+		"/apis/apps/v1/namespaces/default/deployments/a/scale", "/openapi/v3", "/openapi/v3/api/v1",
+		"/version", "/metrics", "/livez", "/api/v1/namespaces/default/finalize", "/api/v1/namespaces//configmaps",
+		"/apis//v1/x", "/api/v1/namespaces/../configmaps",
+		"/api/v1/namespaces/default/configmaps/a%2Fb", "/api/v1/watch", "/api/v1/watch/", "/apis/example.com/v1",
+		"/api/v1/namespaces/default/pods/a/log",
 	} {
-		for i, query := range []string{"", "watch=true", "limit=1&resourceVersion=0", "timeout=1s&pretty=true", "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan", "resourceVersion=-1", "%zz", "labelSelector=%00"} {
+		for i, query := range []string{"", "watch=true", "limit=1&resourceVersion=0", "timeout=1s&pretty=true",
+			"watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan", "resourceVersion=-1", "%zz",
+			"labelSelector=%00"} {
 			f.Add(uint8(i), path, query)
 		}
 	}
-	methods := []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodHead, http.MethodOptions, "BREW"}
+	methods := []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodHead, http.MethodOptions, "BREW"}
 	f.Fuzz(func(t *testing.T, method uint8, path, query string) {
 		if strings.HasPrefix(path, "/debug/pprof") {
 			return // a profile takes its time

@@ -33,7 +33,8 @@ func TestUpdateOfWhatIsDeletedMeanwhileIsNotFound(t *testing.T) {
 	t.Parallel()
 	var w *world
 	plugin := intruder{sync.OnceFunc(func() {
-		if err := w.clients.CoreV1().ConfigMaps("default").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+		if err := w.clients.CoreV1().ConfigMaps("default").Delete(t.Context(), "a",
+			metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
 	})}

@@ -81,7 +81,8 @@ var interests = []struct {
 	{where: robustness.Where{Prefix: "/", Value: "red"}, labels: "colour=red"},
 	{where: robustness.Where{Prefix: "/default/", Value: "blue"}, namespace: "default", labels: "colour in (blue)"},
 	{where: robustness.Where{Prefix: "/default/a"}, namespace: "default", selector: "metadata.name=a"},
-	{where: robustness.Where{Prefix: "/other/b", Value: "red"}, namespace: "other", labels: "colour!=blue", selector: "metadata.name=b"},
+	{where: robustness.Where{Prefix: "/other/b", Value: "red"}, namespace: "other", labels: "colour!=blue",
+		selector: "metadata.name=b"},
 }
 
 func (h *historian) work(t *testing.T) {

@@ -37,7 +37,8 @@ func (w *gzipWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (w *gzipWriter) WriteHeader(code int) {
 	w.wrote = true
 	h := w.Header()
-	if size, err := strconv.Atoi(h.Get("Content-Length")); err == nil && size > gzipLeast && h.Get("Content-Encoding") == "" {
+	if size, err := strconv.Atoi(h.Get("Content-Length")); err == nil && size > gzipLeast &&
+		h.Get("Content-Encoding") == "" {
 		h.Del("Content-Length")
 		h.Set("Content-Encoding", "gzip")
 		h.Add("Vary", "Accept-Encoding")

@@ -41,7 +41,8 @@ func TestLargeAnswersAreCompressed(t *testing.T) {
 	} {
 		r := w.get(t, c.path, "Accept", c.accept, "Accept-Encoding", c.encoding).want(t, http.StatusOK)
 		if got := r.header.Get("Content-Encoding") == "gzip"; got != c.compressed {
-			t.Errorf("%s as %s with %q: compressed %t, want %t (%d bytes)", c.path, c.accept, c.encoding, got, c.compressed, len(r.body))
+			t.Errorf("%s as %s with %q: compressed %t, want %t (%d bytes)", c.path, c.accept, c.encoding, got,
+				c.compressed, len(r.body))
 		}
 		if !c.compressed {
 			continue

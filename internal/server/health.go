@@ -50,7 +50,9 @@ func healthPath(path string) (endpoint, check string, ok bool) {
 // health answers like kube-apiserver: "ok", or, after a failure or with ?verbose, a line for each check. The
 // error of a check is only shown at the check's own path, since the endpoint is open to everyone.
 func (s *Server) health(w http.ResponseWriter, r *http.Request, endpoint, only string) {
-	checks := slices.DeleteFunc(slices.Clone(s.healthChecks), func(c Check) bool { return c.Ready && endpoint != "readyz" })
+	checks := slices.DeleteFunc(slices.Clone(s.healthChecks), func(c Check) bool {
+		return c.Ready && endpoint != "readyz"
+	})
 	if only != "" {
 		s.healthOf(w, r, checks, only)
 		return
@@ -90,7 +92,8 @@ func (s *Server) healthOf(w http.ResponseWriter, r *http.Request, checks []Check
 }
 
 // examine runs all checks except the excluded ones.
-func (s *Server) examine(ctx context.Context, endpoint string, checks []Check, excluded []string) (lines string, failed bool) {
+func (s *Server) examine(ctx context.Context, endpoint string, checks []Check,
+	excluded []string) (lines string, failed bool) {
 	var out bytes.Buffer
 	for _, c := range checks {
 		if slices.Contains(excluded, c.Name) {
@@ -113,7 +116,8 @@ func (s *Server) examine(ctx context.Context, endpoint string, checks []Check, e
 		fmt.Fprintf(&out, "[+]%s ok\n", c.Name)
 	}
 	if unknown := unknownChecks(checks, excluded); len(unknown) > 0 {
-		fmt.Fprintf(&out, "warn: some health checks cannot be excluded: no matches for %s\n", strings.Join(unknown, ","))
+		fmt.Fprintf(&out, "warn: some health checks cannot be excluded: no matches for %s\n",
+			strings.Join(unknown, ","))
 	}
 	return out.String(), failed
 }

@@ -78,7 +78,8 @@ func TestSingleChecksAreNotForEverybody(t *testing.T) {
 	somebody := w.as(t, must(w.IssueClient("somebody"))(t))
 	nobody.get(t, "/livez?verbose").want(t, http.StatusOK)
 	nobody.get(t, "/livez/ping").want(t, http.StatusUnauthorized)
-	for _, path := range []string{"/livez/ping", "/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/cmdline", "/metrics"} {
+	for _, path := range []string{"/livez/ping", "/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/cmdline",
+		"/metrics"} {
 		somebody.get(t, path).want(t, http.StatusForbidden)
 		w.get(t, path).want(t, http.StatusOK)
 	}
@@ -97,7 +98,8 @@ func ask(t *testing.T, handler http.Handler, path string) reply {
 func TestProfilesAreTaken(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	for _, path := range []string{"/debug/pprof/profile?seconds=1", "/debug/pprof/trace?seconds=0.1", "/debug/pprof/goroutine?debug=1"} {
+	for _, path := range []string{"/debug/pprof/profile?seconds=1", "/debug/pprof/trace?seconds=0.1",
+		"/debug/pprof/goroutine?debug=1"} {
 		if body := w.get(t, path).want(t, http.StatusOK).body; len(body) == 0 {
 			t.Errorf("%s is empty", path)
 		}

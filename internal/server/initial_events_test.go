@@ -30,13 +30,15 @@ func TestStreamingListSendsTheStateThenABookmark(t *testing.T) {
 			now := must(maps.List(t.Context(), metav1.ListOptions{}))(t).ResourceVersion
 			yes := true
 			s := must(maps.Watch(t.Context(), metav1.ListOptions{
-				SendInitialEvents: &yes, AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+				SendInitialEvents: &yes, AllowWatchBookmarks: true,
+				ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 			}))(t)
 			defer s.Stop()
 			wantEvents(t, s, "ADDED a", "ADDED b")
 			e := <-s.ResultChan()
 			cm, ok := e.Object.(*corev1.ConfigMap)
-			if e.Type != watch.Bookmark || !ok || cm.Annotations[metav1.InitialEventsAnnotationKey] != "true" || cm.ResourceVersion != now {
+			if e.Type != watch.Bookmark || !ok || cm.Annotations[metav1.InitialEventsAnnotationKey] != "true" ||
+				cm.ResourceVersion != now {
 				t.Errorf("%s %+v, want the bookmark that ends the state at %s", e.Type, e.Object, now)
 			}
 			w.fill(t, "default", "c")
@@ -55,15 +57,20 @@ func TestStreamingListOptions(t *testing.T) {
 		"watch=1&sendInitialEvents=true&resourceVersionMatch=Exact&allowWatchBookmarks=true",
 		"watch=1&resourceVersionMatch=NotOlderThan",
 	} {
-		w.get(t, configMaps+"?"+query).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "resourceVersionMatch")
+		w.get(t, configMaps+"?"+query).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+			"resourceVersionMatch")
 	}
-	future := w.open(t, configMaps+"?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=9999999999999999999")
-	if e := future.want(t, "ERROR"); e.Object["code"] != float64(http.StatusGatewayTimeout) || !strings.Contains(e.Object["message"].(string), "Too large resource version") {
+	future := w.open(t,
+		configMaps+
+			"?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=9999999999999999999")
+	if e := future.want(t, "ERROR"); e.Object["code"] != float64(http.StatusGatewayTimeout) ||
+		!strings.Contains(e.Object["message"].(string), "Too large resource version") {
 		t.Errorf("a state that is not there yet: %v", e.Object)
 	}
 	// without initial events, only changes
 	w.fill(t, "default", "a")
-	s := w.open(t, configMaps+"?watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")
+	s := w.open(t,
+		configMaps+"?watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")
 	w.fill(t, "default", "b")
 	s.want(t, "ADDED b")
 }
@@ -102,7 +109,9 @@ func TestInformersUseStreamingLists(t *testing.T) {
 			config.Wrap(func(next http.RoundTripper) http.RoundTripper { seen.next = next; return seen })
 			informer := configMapInformer(t, config, contentType)
 			added := make(chan string, 10)
-			informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { added <- obj.(metav1.Object).GetName() }})
+			informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
+				added <- obj.(metav1.Object).GetName()
+			}})
 			go informer.Run(t.Context().Done())
 			if !cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced) {
 				t.Fatal("the informer never synced")
@@ -112,7 +121,8 @@ func TestInformersUseStreamingLists(t *testing.T) {
 				<-added
 			}
 			urls := seen.all()
-			if len(urls) != 1 || !strings.Contains(urls[0], "sendInitialEvents=true") || !strings.Contains(urls[0], "watch=true") {
+			if len(urls) != 1 || !strings.Contains(urls[0], "sendInitialEvents=true") ||
+				!strings.Contains(urls[0], "watch=true") {
 				t.Errorf("requests: %q, want one watch with initial events", urls)
 			}
 		})
@@ -130,7 +140,8 @@ func configMapInformer(t *testing.T, config *rest.Config, contentType string) ca
 		client := must(metadata.NewForConfig(config))(t)
 		return metadatainformer.NewFilteredMetadataInformer(client, resource, "default", 0, nil, nil).Informer()
 	}
-	return informers.NewSharedInformerFactoryWithOptions(typed(t, config, contentType), 0, informers.WithNamespace("default")).Core().V1().ConfigMaps().Informer()
+	return informers.NewSharedInformerFactoryWithOptions(typed(t, config, contentType), 0,
+		informers.WithNamespace("default")).Core().V1().ConfigMaps().Informer()
 }
 
 // The bookmark at the end of the state has the requested form.
@@ -139,7 +150,9 @@ func TestStreamingListOfTablesAndMetadata(t *testing.T) {
 	w := start(t)
 	w.fill(t, "default", "a")
 	for accept, kind := range map[string]string{tableType: "Table", partialType: "PartialObjectMetadata"} {
-		s := w.open(t, configMaps+"?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true", "Accept", accept)
+		s := w.open(t,
+			configMaps+"?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
+			"Accept", accept)
 		for _, want := range []string{"ADDED", "BOOKMARK"} {
 			e, ok := s.next(t)
 			if !ok || e.Type != want || e.Object["kind"] != kind || e.Object["apiVersion"] != "meta.k8s.io/v1" {

@@ -86,7 +86,8 @@ func TestWhatIsHiddenIsNotFoundByItsName(t *testing.T) {
 	w.initializers(t, "a", "priorityclasses", "first.example.com")
 	w.initializers(t, "b", "services", "first.example.com")
 	w.send(t, http.MethodPost, classes+hidden, `{"metadata":{"name":"high"},"value":7}`).want(t, http.StatusCreated)
-	w.send(t, http.MethodPost, podsPath, pod).refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "no PriorityClass with name high was found")
+	w.send(t, http.MethodPost, podsPath, pod).refused(t, http.StatusForbidden, metav1.StatusReasonForbidden,
+		"no PriorityClass with name high was found")
 	w.done(t, classes+"/high")
 	w.send(t, http.MethodPost, podsPath, pod).want(t, http.StatusCreated)
 
@@ -106,7 +107,8 @@ func TestHiddenNamespaceTakesObjects(t *testing.T) {
 	w := start(t)
 	w.initializers(t, "a", "namespaces", "first.example.com")
 	w.send(t, http.MethodPost, "/api/v1/namespaces"+hidden, `{"metadata":{"name":"new"}}`).want(t, http.StatusCreated)
-	w.send(t, http.MethodPost, "/api/v1/namespaces/new/configmaps", `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, "/api/v1/namespaces/new/configmaps", `{"metadata":{"name":"a"}}`).want(t,
+		http.StatusCreated)
 	w.done(t, "/api/v1/namespaces/new")
 	w.get(t, "/api/v1/namespaces/new/configmaps/a").want(t, http.StatusOK)
 }

@@ -24,7 +24,8 @@ func TestClientsWithoutTheFieldLeaveItAlone(t *testing.T) {
 	still := func(what string) {
 		t.Helper()
 		obj := w.get(t, podsPath+"/a").object(t)
-		if got := pending(obj); got != "first.example.com second.example.com" || at(obj, "metadata", "annotations", what) != "1" && what != "status" {
+		if got := pending(obj); got != "first.example.com second.example.com" ||
+			at(obj, "metadata", "annotations", what) != "1" && what != "status" {
 			t.Errorf("%s: pending are %q of %v", what, got, obj["metadata"])
 		}
 	}
@@ -42,7 +43,8 @@ func TestClientsWithoutTheFieldLeaveItAlone(t *testing.T) {
 		must(pods.UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}))(t)
 		still("status")
 	}
-	w.apply(t, podsPath+"/a", "m", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","annotations":{"applied":"1"}}}`).want(t, 200)
+	w.apply(t, podsPath+"/a", "m",
+		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","annotations":{"applied":"1"}}}`).want(t, 200)
 	still("applied")
 	w.merge(t, podsPath+"/a/status", `{"metadata":{"initializers":null,"annotations":{"part":"1"}}}`).want(t, 200)
 	still("part")
@@ -72,20 +74,25 @@ func TestCustomResourcesAreInitialized(t *testing.T) {
 	unstructured.RemoveNestedField(u.Object, "metadata", "initializers") // as a client without the field would
 	u.SetLabels(map[string]string{"a": "b"})
 	u = must(all.Update(t.Context(), u, metav1.UpdateOptions{}))(t)
-	w.apply(t, widgetsPath+"/a", "m", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","labels":{"applied":"1"}}}`).want(t, 200)
+	w.apply(t, widgetsPath+"/a", "m",
+		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","labels":{"applied":"1"}}}`).want(t, 200)
 	w.merge(t, widgetsPath+"/a/status", `{"metadata":{"initializers":null},"status":{"ready":true}}`).want(t, 200)
-	if got := pending(w.get(t, widgetsPath+"/a").object(t)); got != "first.example.com second.example.com" || u.GetLabels()["a"] != "b" {
+	if got := pending(w.get(t, widgetsPath+"/a").object(t)); got != "first.example.com second.example.com" ||
+		u.GetLabels()["a"] != "b" {
 		t.Errorf("pending are %q, of %v", got, u)
 	}
-	w.merge(t, widgetsPath+"/a", `{"metadata":{"initializers":{"pending":[{"name":"second.example.com"}]}}}`).want(t, 200)
+	w.merge(t, widgetsPath+"/a", `{"metadata":{"initializers":{"pending":[{"name":"second.example.com"}]}}}`).want(t,
+		200)
 	w.merge(t, widgetsPath+"/a", `{"metadata":{"initializers":{"pending":[]}}}`).want(t, 200)
 	if got := w.names(t, widgetsPath); got != "a" {
 		t.Errorf("seen %q", got)
 	}
-	if obj := w.get(t, widgetsPath+"/a").object(t); at(obj, "metadata", "initializers") != nil || at(obj, "metadata", "labels", "applied") != "1" {
+	if obj := w.get(t, widgetsPath+"/a").object(t); at(obj, "metadata", "initializers") != nil ||
+		at(obj, "metadata", "labels", "applied") != "1" {
 		t.Errorf("it is %v", obj)
 	}
-	w.send(t, http.MethodPost, widgetsPath+hidden, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"b","initializers":"x"}}`).
+	w.send(t, http.MethodPost, widgetsPath+hidden,
+		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"b","initializers":"x"}}`).
 		refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "cannot unmarshal")
 }
 
@@ -103,8 +110,10 @@ func TestEveryFormShowsInitializers(t *testing.T) {
 		for _, name := range []string{"/json", "/protobuf", hidden} {
 			for _, accept := range []string{
 				jsonType, yamlType, protobufType,
-				"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", protobufType + ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
-				"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", "application/json;as=Table;g=meta.k8s.io;v=v1",
+				"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+				protobufType + ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+				"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+				"application/json;as=Table;g=meta.k8s.io;v=v1",
 			} {
 				if strings.Contains(accept, "List") != (name == hidden) && strings.Contains(accept, "Partial") {
 					continue
@@ -135,14 +144,16 @@ func TestNobodyOwnsInitializers(t *testing.T) {
 	w.initializers(t, "a", "configmaps", "first.example.com", "second.example.com")
 	const body = `{"metadata":{"name":"a","annotations":{"bowline.dev/initializers":"{\"pending\":[]}"}},"data":{"k":"1"}}`
 	w.send(t, http.MethodPost, configMaps+hidden+"&fieldManager=m", body).want(t, 201)
-	w.send(t, http.MethodPatch, configMaps+"/a?fieldManager=n", `{"metadata":{"initializers":{"pending":[{"name":"second.example.com"}]}}}`,
+	w.send(t, http.MethodPatch, configMaps+"/a?fieldManager=n",
+		`{"metadata":{"initializers":{"pending":[{"name":"second.example.com"}]}}}`,
 		"Content-Type", mergeType).want(t, 200)
 	r := w.get(t, configMaps+"/a")
 	r.owned(t, `m Update v1 {"f:data":{".":{},"f:k":{}}}`)
 	if got := pending(r.object(t)); got != "second.example.com" {
 		t.Errorf("pending are %q", got)
 	}
-	w.send(t, http.MethodPatch, configMaps+"/a?fieldValidation=Strict", `{"metadata":{"initializers":{"pending":[]}}}`, "Content-Type", mergeType).want(t, 200)
+	w.send(t, http.MethodPatch, configMaps+"/a?fieldValidation=Strict", `{"metadata":{"initializers":{"pending":[]}}}`,
+		"Content-Type", mergeType).want(t, 200)
 }
 
 // Webhooks see initializers, and retain them in their patches.
@@ -152,20 +163,25 @@ func TestWebhooksSeeInitializers(t *testing.T) {
 	w.initializers(t, "a", "configmaps", "first.example.com", "second.example.com")
 	g := startGuard(t, func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
 		return &admissionv1.AdmissionResponse{
-			Allowed: true, PatchType: new(admissionv1.PatchTypeJSONPatch), Patch: []byte(`[{"op":"add","path":"/metadata/labels","value":{"asked":"yes"}}]`),
+			Allowed: true, PatchType: new(admissionv1.PatchTypeJSONPatch),
+			Patch: []byte(`[{"op":"add","path":"/metadata/labels","value":{"asked":"yes"}}]`),
 		}
 	})
 	w.register(t, mutatingPath, "label", g, "")
-	made := w.send(t, http.MethodPost, configMaps+hidden, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated).object(t)
-	w.merge(t, configMaps+"/a", `{"metadata":{"labels":null,"initializers":{"pending":[{"name":"second.example.com"}]}}}`).want(t, 200)
+	made := w.send(t, http.MethodPost, configMaps+hidden, `{"metadata":{"name":"a"}}`).want(t,
+		http.StatusCreated).object(t)
+	w.merge(t, configMaps+"/a",
+		`{"metadata":{"labels":null,"initializers":{"pending":[{"name":"second.example.com"}]}}}`).want(t, 200)
 	changed := w.get(t, configMaps+"/a").object(t)
-	for want, obj := range map[string]map[string]any{"first.example.com second.example.com": made, "second.example.com": changed} {
+	for want, obj := range map[string]map[string]any{"first.example.com second.example.com": made,
+		"second.example.com": changed} {
 		if pending(obj) != want || at(obj, "metadata", "labels", "asked") != "yes" {
 			t.Errorf("pending are %q, of %v", pending(obj), obj)
 		}
 	}
 	r := g.last()
-	if now, old := string(r.Object.Raw), string(r.OldObject.Raw); strings.Contains(now, "first.example.com") || !strings.Contains(now, "second.example.com") ||
+	if now, old := string(r.Object.Raw), string(r.OldObject.Raw); strings.Contains(now, "first.example.com") ||
+		!strings.Contains(now, "second.example.com") ||
 		!strings.Contains(old, "first.example.com") || strings.Contains(now+old, "bowline.dev/initializers") {
 		t.Errorf("asked about %s, which was %s", now, old)
 	}
@@ -176,9 +192,11 @@ func TestInitializersInOtherVersions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.initializers(t, "a", "deployments", "first.example.com")
-	const apps, extensions = "/apis/apps/v1/namespaces/default/deployments", "/apis/extensions/v1beta1/namespaces/default/deployments"
+	const apps, extensions = "/apis/apps/v1/namespaces/default/deployments",
+		"/apis/extensions/v1beta1/namespaces/default/deployments"
 	for name, path := range map[string]string{"new": apps, "old": extensions} {
-		body := strings.Replace(strings.Replace(ownedDeployment, `"name":"d"`, `"name":"`+name+`"`, 1), `"apiVersion":"apps/v1",`, "", 1)
+		body := strings.Replace(strings.Replace(ownedDeployment, `"name":"d"`, `"name":"`+name+`"`, 1),
+			`"apiVersion":"apps/v1",`, "", 1)
 		w.send(t, http.MethodPost, path+hidden, body).want(t, http.StatusCreated)
 		for _, shown := range []string{apps, extensions} {
 			if got := pending(w.get(t, shown+"/"+name).object(t)); got != "first.example.com" {

@@ -68,7 +68,8 @@ func TestGivenUpInAnotherVersion(t *testing.T) {
 		w := start(t)
 		w.initializers(t, "a", "deployments", "first.example.com")
 		const extensions = "/apis/extensions/v1beta1/namespaces/default/deployments"
-		body := strings.Replace(strings.Replace(ownedDeployment, `"name":"d"`, `"name":"a"`, 1), `"apiVersion":"apps/v1",`, "", 1)
+		body := strings.Replace(strings.Replace(ownedDeployment, `"name":"d"`, `"name":"a"`, 1),
+			`"apiVersion":"apps/v1",`, "", 1)
 		answer := w.begin(t, http.MethodPost, extensions, body)
 		synctest.Wait()
 		w.merge(t, extensions+"/a", failure).want(t, http.StatusOK)

@@ -14,18 +14,27 @@ import (
 // A write may remove the first initializer, or all; others are refused and change nothing.
 func TestOnlyTheFirstInitializerIsRemoved(t *testing.T) {
 	t.Parallel()
-	const first, second, third = `{"name":"first.example.com"}`, `{"name":"second.example.com"}`, `{"name":"third.example.com"}`
+	const first, second, third = `{"name":"first.example.com"}`, `{"name":"second.example.com"}`,
+		`{"name":"third.example.com"}`
 	for _, c := range []struct{ rule, initializers, left, refusal string }{
-		{rule: "none", initializers: `{"pending":[` + first + `,` + second + `]}`, left: "first.example.com second.example.com"},
+		{rule: "none", initializers: `{"pending":[` + first + `,` + second + `]}`,
+			left: "first.example.com second.example.com"},
 		{rule: "the first", initializers: `{"pending":[` + second + `]}`, left: "second.example.com"},
 		{rule: "all by null", initializers: `null`},
-		{rule: "all, and not by null", initializers: `{"pending":[]}`, refusal: "only the first pending initializer may be removed"},
-		{rule: "all by emptying the field", initializers: `{"pending":null}`, refusal: "or all of them with initializers set to null"},
-		{rule: "the second", initializers: `{"pending":[` + first + `]}`, refusal: "only the first pending initializer may be removed"},
-		{rule: "one that is added", initializers: `{"pending":[` + first + `,` + second + `,` + third + `]}`, refusal: "only the first pending"},
-		{rule: "one that is put in its place", initializers: `{"pending":[` + third + `]}`, refusal: "pending are first.example.com, second.example.com"},
-		{rule: "another order", initializers: `{"pending":[` + second + `,` + first + `]}`, refusal: "only the first pending"},
-		{rule: "a result that is no failure", initializers: `{"result":{"status":"Success"}}`, refusal: "must be 'Failure'"},
+		{rule: "all, and not by null", initializers: `{"pending":[]}`,
+			refusal: "only the first pending initializer may be removed"},
+		{rule: "all by emptying the field", initializers: `{"pending":null}`,
+			refusal: "or all of them with initializers set to null"},
+		{rule: "the second", initializers: `{"pending":[` + first + `]}`,
+			refusal: "only the first pending initializer may be removed"},
+		{rule: "one that is added", initializers: `{"pending":[` + first + `,` + second + `,` + third + `]}`,
+			refusal: "only the first pending"},
+		{rule: "one that is put in its place", initializers: `{"pending":[` + third + `]}`,
+			refusal: "pending are first.example.com, second.example.com"},
+		{rule: "another order", initializers: `{"pending":[` + second + `,` + first + `]}`,
+			refusal: "only the first pending"},
+		{rule: "a result that is no failure", initializers: `{"result":{"status":"Success"}}`,
+			refusal: "must be 'Failure'"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			t.Parallel()
@@ -54,7 +63,8 @@ func TestInitializedObjectsStaySo(t *testing.T) {
 	w.fill(t, "default", "a")
 	w.initializers(t, "a", "configmaps", "first.example.com")
 	w.merge(t, configMaps+"/a", `{"metadata":{"initializers":{"pending":[{"name":"first.example.com"}]}}}`).
-		refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "field is immutable once initialization has completed")
+		refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+			"field is immutable once initialization has completed")
 	w.merge(t, configMaps+"/a", `{"metadata":{"initializers":null},"data":{"k":"v"}}`).want(t, 200)
 	w.merge(t, configMaps+"/a", `{"metadata":{"initializers":{"pending":[]}},"data":{"k":"w"}}`).want(t, 200)
 }
@@ -71,11 +81,13 @@ func TestFailureDeletesTheObject(t *testing.T) {
 			code   int
 			reason metav1.StatusReason
 		}{
-			{`{"status":"Failure","message":"no room","reason":"Forbidden","code":403}`, 403, metav1.StatusReasonForbidden},
+			{`{"status":"Failure","message":"no room","reason":"Forbidden","code":403}`, 403,
+				metav1.StatusReasonForbidden},
 			{`{"status":"Failure","message":"no room"}`, 500, ""},
 			{`{"status":"Failure","message":"no room","code":99999}`, 500, ""},
 		} {
-			answer := w.begin(t, http.MethodPost, configMaps, `{"metadata":{"name":"a","finalizers":["example.com/never"]}}`)
+			answer := w.begin(t, http.MethodPost, configMaps,
+				`{"metadata":{"name":"a","finalizers":["example.com/never"]}}`)
 			synctest.Wait()
 			w.merge(t, configMaps+"/a", `{"metadata":{"initializers":{"result":`+c.result+`}}}`).want(t, 200)
 			r := (<-answer).want(t, c.code)
@@ -84,7 +96,8 @@ func TestFailureDeletesTheObject(t *testing.T) {
 				t.Errorf("answered %s", r.body)
 			}
 			w.get(t, configMaps+"/a").want(t, http.StatusNotFound)
-			if gone := all.want(t, "ADDED a", "DELETED a").Object; at(gone, "metadata", "initializers", "result", "message") != "no room" {
+			if gone := all.want(t, "ADDED a", "DELETED a").Object; at(gone, "metadata", "initializers", "result",
+				"message") != "no room" {
 				t.Errorf("deleted is %v", gone)
 			}
 		}
@@ -99,11 +112,16 @@ func TestFailureDeletesTheObject(t *testing.T) {
 func TestPatchesEndInitialization(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ contentType, patch string }{
-		"merge":          {mergeType, `{"metadata":{"initializers":null},"spec":{"containers":[{"name":"c","image":"i"},{"name":"proxy","image":"p"}]}}`},
-		"JSON":           {jsonPatch, `[{"op":"remove","path":"/metadata/initializers"},{"op":"add","path":"/spec/containers/-","value":{"name":"proxy","image":"p"}}]`},
-		"JSON, a name":   {jsonPatch, `[{"op":"test","path":"/metadata/initializers/pending/0/name","value":"first.example.com"},{"op":"remove","path":"/metadata/initializers/pending/0"},{"op":"add","path":"/spec/containers/-","value":{"name":"proxy","image":"p"}}]`},
-		"strategic":      {strategic, `{"metadata":{"initializers":null},"spec":{"containers":[{"name":"proxy","image":"p"}]}}`},
-		"strategic name": {strategic, `{"metadata":{"initializers":{"pending":[{"$patch":"delete","name":"first.example.com"}]}},"spec":{"containers":[{"name":"proxy","image":"p"}]}}`},
+		"merge": {mergeType,
+			`{"metadata":{"initializers":null},"spec":{"containers":[{"name":"c","image":"i"},{"name":"proxy","image":"p"}]}}`},
+		"JSON": {jsonPatch,
+			`[{"op":"remove","path":"/metadata/initializers"},{"op":"add","path":"/spec/containers/-","value":{"name":"proxy","image":"p"}}]`},
+		"JSON, a name": {jsonPatch,
+			`[{"op":"test","path":"/metadata/initializers/pending/0/name","value":"first.example.com"},{"op":"remove","path":"/metadata/initializers/pending/0"},{"op":"add","path":"/spec/containers/-","value":{"name":"proxy","image":"p"}}]`},
+		"strategic": {strategic,
+			`{"metadata":{"initializers":null},"spec":{"containers":[{"name":"proxy","image":"p"}]}}`},
+		"strategic name": {strategic,
+			`{"metadata":{"initializers":{"pending":[{"$patch":"delete","name":"first.example.com"}]}},"spec":{"containers":[{"name":"proxy","image":"p"}]}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -117,7 +135,8 @@ func TestPatchesEndInitialization(t *testing.T) {
 				t.Fatalf("seen %v", pods.Items)
 			}
 			w.merge(t, podsPath+"/a", `{"spec":{"containers":[{"name":"c","image":"i"}]}}`).
-				refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "pod updates may not add or remove containers")
+				refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+					"pod updates may not add or remove containers")
 		})
 	}
 }
@@ -127,7 +146,8 @@ func TestUpdatesOfUninitializedObjectsAreJudgedAsCreates(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.initializers(t, "a", "pods", "first.example.com")
-	w.send(t, http.MethodPost, podsPath+hidden, `{"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}}`).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, podsPath+hidden,
+		`{"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}}`).want(t, http.StatusCreated)
 	w.merge(t, podsPath+"/a", `{"spec":{"containers":[{"name":"C!","image":"i"}]}}`).
 		refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec.containers[0].name")
 	w.merge(t, podsPath+"/a", `{"metadata":{"initializers":null},"spec":{"containers":[]}}`).
@@ -143,9 +163,11 @@ func TestCreatorsMaySayWhoInitializes(t *testing.T) {
 	w := start(t)
 	w.initializers(t, "a", "configmaps", "first.example.com")
 	for initializers, want := range map[string]string{
-		`null`: "first.example.com", `{}`: "", `{"pending":[]}`: "", `{"pending":[{"name":"mine.example.com"}]}`: "mine.example.com",
+		`null`: "first.example.com", `{}`: "", `{"pending":[]}`: "",
+		`{"pending":[{"name":"mine.example.com"}]}`: "mine.example.com",
 	} {
-		obj := w.send(t, http.MethodPost, configMaps+hidden, `{"metadata":{"generateName":"a","initializers":`+initializers+`}}`).want(t, 201).object(t)
+		obj := w.send(t, http.MethodPost, configMaps+hidden,
+			`{"metadata":{"generateName":"a","initializers":`+initializers+`}}`).want(t, 201).object(t)
 		if got := pending(obj); got != want || want == "" && at(obj, "metadata", "initializers") != nil {
 			t.Errorf("%s: %v", initializers, obj)
 		}
@@ -155,7 +177,8 @@ func TestCreatorsMaySayWhoInitializes(t *testing.T) {
 		`{"pending":[{"name":""}]}`:                                             "metadata.initializers.pending[0].name: Required value",
 		`{"pending":[{"name":"mine.example.com"},{"name":"mine.example.com"}]}`: `metadata.initializers.pending[1].name: Duplicate value: "mine.example.com"`,
 		`{"result":{"status":"Failure"}}`:                                       "metadata.initializers.result: Forbidden",
-		`{"pending":[` + strings.Repeat(`{"name":"x"},`, 1000) + `{}]}`:         "metadata.initializers.pending: Too many: 1001: must have at most 1000 items",
+		`{"pending":[` + strings.Repeat(`{"name":"x"},`,
+			1000) + `{}]}`: "metadata.initializers.pending: Too many: 1001: must have at most 1000 items",
 	} {
 		w.send(t, http.MethodPost, configMaps+hidden, `{"metadata":{"name":"b","initializers":`+initializers+`}}`).
 			refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, refusal)
@@ -185,16 +208,21 @@ initializers:
 		t.Errorf("made %v", made)
 	}
 	body := w.get(t, initializersPath+"/envoy-config", "Accept", protobufType).want(t, 200).body
-	same := w.send(t, http.MethodPut, initializersPath+"/envoy-config", string(body), "Content-Type", protobufType).want(t, 200).object(t)
+	same := w.send(t, http.MethodPut, initializersPath+"/envoy-config", string(body), "Content-Type",
+		protobufType).want(t, 200).object(t)
 	if at(same, "metadata", "resourceVersion") != at(made, "metadata", "resourceVersion") {
 		t.Errorf("in protobuf it is another: %v", same)
 	}
 	for _, c := range []struct{ initializers, refusal string }{
-		{`[{"name":"envoy"}]`, "initializers[0].name: Invalid value: \"envoy\": should be a domain with at least three segments separated by dots"},
+		{`[{"name":"envoy"}]`,
+			"initializers[0].name: Invalid value: \"envoy\": should be a domain with at least three segments separated by dots"},
 		{`[{"name":"a.b.c","rules":[{}]}]`, "initializers[0].rules[0].apiGroups: Required value"},
-		{`[{"name":"a.b.c","rules":[{"apiGroups":["*","x"],"apiVersions":["v1",""],"resources":["pods/status"]}]}]`, "if '*' is present, must not specify other API groups"},
-		{`[{"name":"a.b.c","rules":[{"apiGroups":[""],"apiVersions":["v1"],"resources":["pods/status"]}]}]`, "must not specify subresources"},
-		{`[{"name":"a.b.c","rules":[{"apiGroups":[""],"apiVersions":["v1"],"resources":["pods","*"]}]}]`, "if '*' is present, must not specify other resources"},
+		{`[{"name":"a.b.c","rules":[{"apiGroups":["*","x"],"apiVersions":["v1",""],"resources":["pods/status"]}]}]`,
+			"if '*' is present, must not specify other API groups"},
+		{`[{"name":"a.b.c","rules":[{"apiGroups":[""],"apiVersions":["v1"],"resources":["pods/status"]}]}]`,
+			"must not specify subresources"},
+		{`[{"name":"a.b.c","rules":[{"apiGroups":[""],"apiVersions":["v1"],"resources":["pods","*"]}]}]`,
+			"if '*' is present, must not specify other resources"},
 	} {
 		w.send(t, http.MethodPost, initializersPath, `{"metadata":{"name":"x"},"initializers":`+c.initializers+`}`).
 			refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, c.refusal)

@@ -90,9 +90,13 @@ func TestObjectIsHiddenUntilItIsInitialized(t *testing.T) {
 		if got := pending(all.want(t, "ADDED a").Object); got != all3 {
 			t.Errorf("seen pending are %q", got)
 		}
-		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).refused(t, http.StatusConflict, metav1.StatusReasonAlreadyExists, "")
-		w.merge(t, configMaps+"/a", `{"data":{"k":"1"},"metadata":{"initializers":{"pending":[{"name":"second.example.com"},{"name":"third.example.com"}]}}}`).want(t, 200)
-		w.merge(t, configMaps+"/a", `{"metadata":{"labels":{"done":"1"},"initializers":{"pending":[{"name":"third.example.com"}]}}}`).want(t, 200)
+		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).refused(t, http.StatusConflict,
+			metav1.StatusReasonAlreadyExists, "")
+		w.merge(t, configMaps+"/a",
+			`{"data":{"k":"1"},"metadata":{"initializers":{"pending":[{"name":"second.example.com"},{"name":"third.example.com"}]}}}`).want(t, 200)
+		w.merge(t, configMaps+"/a",
+			`{"metadata":{"labels":{"done":"1"},"initializers":{"pending":[{"name":"third.example.com"}]}}}`).want(t,
+			200)
 		if got := pending(all.want(t, "MODIFIED a", "MODIFIED a").Object); got != "third.example.com" {
 			t.Errorf("seen pending are %q", got)
 		}
@@ -109,7 +113,8 @@ func TestObjectIsHiddenUntilItIsInitialized(t *testing.T) {
 		}
 		all.want(t, "MODIFIED a")
 		for _, watch := range []*streaming{seen, labelled} {
-			if e := watch.want(t, "ADDED a"); at(e.Object, "data", "k") != "1" || at(e.Object, "metadata", "initializers") != nil {
+			if e := watch.want(t, "ADDED a"); at(e.Object, "data", "k") != "1" ||
+				at(e.Object, "metadata", "initializers") != nil {
 				t.Errorf("seen as %v", e.Object)
 			}
 		}
@@ -205,7 +210,8 @@ func TestCreateWaitsAndSaysForWhom(t *testing.T) {
 					t.Errorf("waited %v, not %v", waited, c.waits)
 				}
 				if c.waits == 0 {
-					if got := pending(r.want(t, http.StatusCreated).object(t)); got != "first.example.com second.example.com" {
+					if got := pending(r.want(t,
+						http.StatusCreated).object(t)); got != "first.example.com second.example.com" {
 						t.Errorf("pending are %q", got)
 					}
 					return
@@ -228,7 +234,8 @@ func TestCreatesThatWaitHoldNobodyUp(t *testing.T) {
 		w.initializers(t, "a", "configmaps", "first.example.com")
 		var answers []<-chan reply
 		for i := range 1000 {
-			answers = append(answers, w.begin(t, http.MethodPost, configMaps, fmt.Sprintf(`{"metadata":{"name":"a-%d"}}`, i)))
+			answers = append(answers,
+				w.begin(t, http.MethodPost, configMaps, fmt.Sprintf(`{"metadata":{"name":"a-%d"}}`, i)))
 		}
 		synctest.Wait()
 		for i, answer := range answers {
@@ -248,7 +255,8 @@ func TestObjectThatIsDeletedIsNoLongerWaitedFor(t *testing.T) {
 			answer := w.begin(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`)
 			synctest.Wait()
 			w.send(t, http.MethodDelete, path, "").want(t, 200)
-			(<-answer).refused(t, http.StatusInternalServerError, metav1.StatusReasonInternalError, "object deleted while waiting for creation")
+			(<-answer).refused(t, http.StatusInternalServerError, metav1.StatusReasonInternalError,
+				"object deleted while waiting for creation")
 		}
 	})
 }
@@ -265,7 +273,8 @@ func TestClosingEndsCreatesThatWait(t *testing.T) {
 		if err := w.Close(); err != nil || time.Since(begun) > 0 {
 			t.Errorf("closing took %v, %v", time.Since(begun), err)
 		}
-		(<-answer).refused(t, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "the server is stopping")
+		(<-answer).refused(t, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
+			"the server is stopping")
 	})
 }
 
@@ -282,7 +291,8 @@ func TestWaitingCreateIsOneToItsClient(t *testing.T) {
 			all.want(t, "ADDED a")
 			w.merge(t, configMaps+"/a", `{"metadata":{"initializers":null},"data":{"k":"1"}}`).want(t, 200)
 		}()
-		made := must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), configMap("a"), metav1.CreateOptions{}))(t)
+		made := must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), configMap("a"),
+			metav1.CreateOptions{}))(t)
 		if <-done; made.Data["k"] != "1" {
 			t.Errorf("created %v", made)
 		}

@@ -29,7 +29,8 @@ func TestLeaderElectionByLeases(t *testing.T) {
 					LeaseMeta: metav1.ObjectMeta{Name: "l", Namespace: "default"}, Client: w.clients.CoordinationV1(),
 					LockConfig: resourcelock.ResourceLockConfig{Identity: name},
 				},
-				LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second, ReleaseOnCancel: true,
+				LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
+				ReleaseOnCancel: true,
 				Callbacks: leaderelection.LeaderCallbacks{
 					OnStartedLeading: func(context.Context) {
 						if leading.Add(1) > 1 {

@@ -56,7 +56,8 @@ func TestLegacyDefinition(t *testing.T) {
 
 	back := w.get(t, legacyPath+"/lamps.example.com").want(t, http.StatusOK).object(t)
 	for _, name := range []string{"validation", "subresources", "additionalPrinterColumns", "version", "versions"} {
-		if want := at(reply{body: []byte(sent)}.object(t), "spec", name); !reflect.DeepEqual(at(back, "spec", name), want) {
+		if want := at(reply{body: []byte(sent)}.object(t), "spec", name); !reflect.DeepEqual(at(back, "spec", name),
+			want) {
 			t.Errorf("spec.%s came back as %v, want %v", name, at(back, "spec", name), want)
 		}
 	}

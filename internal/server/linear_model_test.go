@@ -107,22 +107,26 @@ func TestRegisterModelRefuses(t *testing.T) {
 		out   response
 		right bool
 	}{
-		"a stale read":                   {question{verb: "get"}, response{outcome: "absent"}, false},
-		"a read of what may have been":   {question{verb: "get"}, ok("2", 6), true},
-		"a read of what was before":      {question{verb: "get"}, ok("1", 5), true},
-		"another revision of one state":  {question{verb: "get"}, ok("1", 6), false},
-		"a second creation":              {question{verb: "create", value: "3"}, ok("3", 7), false},
-		"an update of another revision":  {question{verb: "update", value: "3", revision: 4}, ok("3", 7), false},
-		"a conflict without a reason":    {question{verb: "update", value: "3"}, response{outcome: "conflict"}, false},
-		"a conflict with what may be":    {question{verb: "update", value: "3", revision: 5}, response{outcome: "conflict"}, true},
-		"an update that goes back":       {question{verb: "update", value: "3"}, ok("3", 4), false},
-		"a list without the object":      {question{verb: "list"}, response{outcome: "ok", revision: 9}, false},
-		"a list from before the object":  {question{verb: "list"}, response{outcome: "ok", revision: 4, cells: here}, false},
-		"a list with the object":         {question{verb: "list"}, response{outcome: "ok", revision: 9, cells: here}, true},
+		"a stale read":                  {question{verb: "get"}, response{outcome: "absent"}, false},
+		"a read of what may have been":  {question{verb: "get"}, ok("2", 6), true},
+		"a read of what was before":     {question{verb: "get"}, ok("1", 5), true},
+		"another revision of one state": {question{verb: "get"}, ok("1", 6), false},
+		"a second creation":             {question{verb: "create", value: "3"}, ok("3", 7), false},
+		"an update of another revision": {question{verb: "update", value: "3", revision: 4}, ok("3", 7), false},
+		"a conflict without a reason":   {question{verb: "update", value: "3"}, response{outcome: "conflict"}, false},
+		"a conflict with what may be": {question{verb: "update", value: "3", revision: 5},
+			response{outcome: "conflict"}, true},
+		"an update that goes back":  {question{verb: "update", value: "3"}, ok("3", 4), false},
+		"a list without the object": {question{verb: "list"}, response{outcome: "ok", revision: 9}, false},
+		"a list from before the object": {question{verb: "list"}, response{outcome: "ok", revision: 4, cells: here},
+			false},
+		"a list with the object": {question{verb: "list"}, response{outcome: "ok", revision: 9, cells: here},
+			true},
 		"a deletion of another revision": {question{verb: "delete", revision: 4}, response{outcome: "ok"}, false},
 	} {
 		after := porcupine.Operation{Input: test.in, Output: test.out, Call: 4, Return: 5}
-		if got := porcupine.CheckOperations(registerModel, []porcupine.Operation{create, lost, after}); got != test.right {
+		if got := porcupine.CheckOperations(registerModel,
+			[]porcupine.Operation{create, lost, after}); got != test.right {
 			t.Errorf("%s: it is linearizable: %v", name, got)
 		}
 	}

@@ -35,10 +35,14 @@ func TestRequestsAreLinearizable(t *testing.T) {
 		storage func(t *testing.T) log.Log
 		start   func(testing.TB, ...func(*bowline.Options)) *world
 	}{
-		"memory, in process":   {func(*testing.T) log.Log { return memory.New() }, start},
-		"memory, over TLS":     {func(*testing.T) log.Log { return memory.New() }, startTLS},
-		"a folder, over TLS":   {func(t *testing.T) log.Log { return must(disk.Open(t.TempDir(), disk.Options{}))(t) }, startTLS},
-		"a folder, in process": {func(t *testing.T) log.Log { return must(disk.Open(t.TempDir(), disk.Options{}))(t) }, start},
+		"memory, in process": {func(*testing.T) log.Log { return memory.New() }, start},
+		"memory, over TLS":   {func(*testing.T) log.Log { return memory.New() }, startTLS},
+		"a folder, over TLS": {func(t *testing.T) log.Log {
+			return must(disk.Open(t.TempDir(), disk.Options{}))(t)
+		}, startTLS},
+		"a folder, in process": {func(t *testing.T) log.Log {
+			return must(disk.Open(t.TempDir(), disk.Options{}))(t)
+		}, start},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -165,7 +169,8 @@ var verbs = []string{"create", "create", "update", "update", "update", "delete",
 
 // ask sends a request and records the answer. known are the revisions that the client knows.
 func (r *registers) ask(
-	ctx context.Context, t *testing.T, maps corev1client.ConfigMapInterface, id int, random *rand.Rand, known map[int]uint64,
+	ctx context.Context, t *testing.T, maps corev1client.ConfigMapInterface, id int, random *rand.Rand,
+	known map[int]uint64,
 ) {
 	in := question{verb: verbs[random.IntN(len(verbs))], key: random.IntN(3)}
 	if random.IntN(3) > 0 {
@@ -193,7 +198,8 @@ func (r *registers) ask(
 
 // of sends a request to a server. An error is not an answer.
 func (in question) of(ctx context.Context, maps corev1client.ConfigMapInterface) (response, error) {
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name(in.key)}, Data: map[string]string{"value": in.value}}
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name(in.key)},
+		Data: map[string]string{"value": in.value}}
 	var answer *corev1.ConfigMap
 	var err error
 	switch in.verb {

@@ -110,7 +110,8 @@ func position(o *internalversion.ListOptions, selected *selection) (which store.
 	if err != nil {
 		return which, "", apierrors.NewBadRequest("invalid resource version: " + invalidRevision(o.ResourceVersion))
 	}
-	if o.ResourceVersionMatch == metav1.ResourceVersionMatchExact || o.ResourceVersionMatch == "" && o.Limit > 0 && !selected.single() {
+	if o.ResourceVersionMatch == metav1.ResourceVersionMatchExact || o.ResourceVersionMatch == "" && o.Limit > 0 &&
+		!selected.single() {
 		return store.Exactly(r), "", nil
 	}
 	return store.AtLeast(r), "", nil
@@ -220,7 +221,8 @@ func parseContinue(text string) (continueToken, error) {
 	case t.Version != "meta.k8s.io/v1":
 		return t, fmt.Errorf("continue key is not valid: server does not recognize this encoded version %s", t.Version)
 	case t.Revision == 0:
-		return t, errors.New("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+		return t,
+			errors.New("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
 	case t.Start == "":
 		return t, errors.New("continue key is not valid: encoded start key empty (version meta.k8s.io/v1)")
 	case path.Clean(key) != key: // it must not climb out of the list

@@ -28,7 +28,8 @@ func BenchmarkListPods(b *testing.B) {
 	w.benchList(b, "YAML", path+"?limit=500", yamlType)
 	w.benchList(b, "Table", path, tableType)
 	w.benchList(b, "metadata", path, partialList)
-	w.benchList(b, "metadata protobuf", path, "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io")
+	w.benchList(b, "metadata protobuf", path,
+		"application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io")
 	w.benchList(b, "gzip", path, jsonType, "Accept-Encoding", "gzip")
 }
 
@@ -38,7 +39,8 @@ func BenchmarkListCustomResources(b *testing.B) {
 	w.create(b, definitionsPath, widgetDefinition)
 	objects := w.dynamic.Resource(widgetsResource).Namespace("default")
 	for i := range 10_000 {
-		body := map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "spec": map[string]any{"size": int64(i%9 + 1), "color": "red"}}
+		body := map[string]any{"apiVersion": "example.com/v1", "kind": "Widget",
+			"spec": map[string]any{"size": int64(i%9 + 1), "color": "red"}}
 		obj := &unstructured.Unstructured{Object: body}
 		obj.SetName(fmt.Sprintf("w-%05d", i))
 		obj.SetLabels(map[string]string{"app": "bench", "shard": fmt.Sprint(i % 10)})
@@ -123,7 +125,8 @@ func benchPod(i int) *corev1.Pod {
 			},
 		}
 		for e := range 8 {
-			container.Env = append(container.Env, corev1.EnvVar{Name: fmt.Sprintf("SETTING_%d", e), Value: "some value that is not too short"})
+			container.Env = append(container.Env,
+				corev1.EnvVar{Name: fmt.Sprintf("SETTING_%d", e), Value: "some value that is not too short"})
 		}
 		pod.Spec.Containers = append(pod.Spec.Containers, container)
 	}

@@ -159,7 +159,8 @@ func standing(obj, old kind.Object) bool {
 	was, alike := structMetadata(old)
 	return ok && alike && is.ResourceVersion != "" && is.Generation >= was.Generation &&
 		is.Name == was.Name && is.Namespace == was.Namespace && is.UID == was.UID &&
-		is.CreationTimestamp.Equal(&was.CreationTimestamp) && is.DeletionTimestamp == nil && was.DeletionTimestamp == nil &&
+		is.CreationTimestamp.Equal(&was.CreationTimestamp) && is.DeletionTimestamp == nil &&
+		was.DeletionTimestamp == nil &&
 		is.DeletionGracePeriodSeconds == nil && was.DeletionGracePeriodSeconds == nil &&
 		maps.Equal(is.Labels, was.Labels) && maps.Equal(is.Annotations, was.Annotations) &&
 		reflect.DeepEqual(is.OwnerReferences, was.OwnerReferences)
@@ -210,7 +211,8 @@ func storable(fresh, current *object.Object) error {
 	if size <= maxBody || current != nil && size <= len(current.Stored().Bytes()) {
 		return nil
 	}
-	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the object would have %d bytes: limit is %d", size, maxBody))
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the object would have %d bytes: limit is %d", size,
+		maxBody))
 }
 
 // encode makes the object to commit, in the form that the writer's answer needs.

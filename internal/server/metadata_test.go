@@ -33,7 +33,8 @@ func TestGenerateName(t *testing.T) {
 		}
 		seen[cm.Name] = true
 	}
-	if long := must(maps.Create(t.Context(), generated(strings.Repeat("x", 100)), metav1.CreateOptions{}))(t); len(long.Name) != 63 {
+	if long := must(maps.Create(t.Context(), generated(strings.Repeat("x", 100)),
+		metav1.CreateOptions{}))(t); len(long.Name) != 63 {
 		t.Errorf("a long prefix gives %d characters: %s", len(long.Name), long.Name)
 	}
 	both := generated("prefix-")
@@ -41,8 +42,10 @@ func TestGenerateName(t *testing.T) {
 	if cm := must(maps.Create(t.Context(), both, metav1.CreateOptions{}))(t); cm.Name != "own" {
 		t.Errorf("a name and a prefix give %q", cm.Name)
 	}
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{}}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "name or generateName is required")
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"generateName":"UPPER-"}}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.generateName")
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{}}`).refused(t, http.StatusUnprocessableEntity,
+		metav1.StatusReasonInvalid, "name or generateName is required")
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"generateName":"UPPER-"}}`).refused(t,
+		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.generateName")
 }
 
 // taken is a plugin that gives objects with a generated name an existing name, a limited number of times.
@@ -72,7 +75,8 @@ func TestGeneratedNamesThatAreTakenAreMadeAgain(t *testing.T) {
 	w.fill(t, "default", "there")
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"}}
 	plugin.times = 5
-	if got := must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), cm, metav1.CreateOptions{}))(t); got.Name == "there" || plugin.times != 0 {
+	if got := must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), cm,
+		metav1.CreateOptions{}))(t); got.Name == "there" || plugin.times != 0 {
 		t.Errorf("created %s with %d collisions to come", got.Name, plugin.times)
 	}
 	plugin.times = 1000
@@ -102,17 +106,21 @@ func TestUidAndTimesAreTheServers(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		for _, update := range []string{
-			`{"metadata":{"name":"a","creationTimestamp":"1999-01-01T00:00:00Z","generation":3}}`, `{"metadata":{"name":"a"}}`,
+			`{"metadata":{"name":"a","creationTimestamp":"1999-01-01T00:00:00Z","generation":3}}`,
+			`{"metadata":{"name":"a"}}`,
 		} {
 			updated := w.send(t, http.MethodPut, configMaps+"/a", update).want(t, http.StatusOK).object(t)
-			if at(updated, "metadata", "uid") != uid || at(updated, "metadata", "creationTimestamp") != began || at(updated, "metadata", "deletionTimestamp") != nil {
+			if at(updated, "metadata", "uid") != uid || at(updated, "metadata", "creationTimestamp") != began ||
+				at(updated, "metadata", "deletionTimestamp") != nil {
 				t.Errorf("updated %v", updated)
 			}
 		}
 		for _, field := range []string{`"deletionTimestamp":"1999-01-01T00:00:00Z"`, `"deletionGracePeriodSeconds":1`} {
-			w.send(t, http.MethodPut, configMaps+"/a", `{"metadata":{"name":"a",`+field+`}}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "field is immutable")
+			w.send(t, http.MethodPut, configMaps+"/a", `{"metadata":{"name":"a",`+field+`}}`).refused(t,
+				http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "field is immutable")
 		}
-		w.send(t, http.MethodPut, configMaps+"/a", `{"metadata":{"name":"a","uid":"other"}}`).refused(t, http.StatusConflict, metav1.StatusReasonConflict, "Precondition failed: UID in precondition: other")
+		w.send(t, http.MethodPut, configMaps+"/a", `{"metadata":{"name":"a","uid":"other"}}`).refused(t,
+			http.StatusConflict, metav1.StatusReasonConflict, "Precondition failed: UID in precondition: other")
 	})
 }
 
@@ -142,7 +150,8 @@ func TestGenerationCountsChangesOfTheSpec(t *testing.T) {
 		{deployments + "/a/scale", `{"spec":{"replicas":5}}`, 3},
 	} {
 		w.send(t, http.MethodPatch, c.path, c.patch, "Content-Type", mergeType).want(t, http.StatusOK)
-		object := w.get(t, strings.TrimSuffix(strings.TrimSuffix(c.path, "/status"), "/scale")).want(t, http.StatusOK).object(t)
+		object := w.get(t, strings.TrimSuffix(strings.TrimSuffix(c.path, "/status"), "/scale")).want(t,
+			http.StatusOK).object(t)
 		if got := at(object, "metadata", "generation"); got != c.generation {
 			t.Errorf("after %s %s the generation is %v, want %v", c.path, c.patch, got, c.generation)
 		}
@@ -154,7 +163,8 @@ func TestGenerationCountsChangesOfTheSpec(t *testing.T) {
 }
 
 func deploymentBody(name string) string {
-	return `{"metadata":{"name":"` + name + `"},"spec":{"replicas":3,"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"web","image":"nginx:1"}]}}}}`
+	return `{"metadata":{"name":"` + name +
+		`"},"spec":{"replicas":3,"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"web","image":"nginx:1"}]}}}}`
 }
 
 // An update that changes nothing leaves the revision unchanged, and causes no event.
@@ -162,7 +172,8 @@ func TestRevisionStaysWhenAnUpdateChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())
-	must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), configMap("a", "k", "1"), metav1.CreateOptions{}))(t)
+	must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), configMap("a", "k", "1"),
+		metav1.CreateOptions{}))(t)
 	w.create(t, widgetsPath, widget("a", `{"size":1}`))
 	for _, path := range []string{configMaps + "/a", widgetsPath + "/a"} {
 		before := w.get(t, path).want(t, http.StatusOK)
@@ -183,7 +194,8 @@ func TestRevisionStaysWhenAnUpdateChangesNothing(t *testing.T) {
 		s.want(t, "DELETED a")
 	}
 	// a typed client that reads protobuf and writes JSON changes nothing either
-	must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), configMap("b", "k", "1"), metav1.CreateOptions{}))(t)
+	must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), configMap("b", "k", "1"),
+		metav1.CreateOptions{}))(t)
 	proto, plain := typed(t, w.config, protobufType), typed(t, w.config, jsonType)
 	read := must(plain.CoreV1().ConfigMaps("default").Get(t.Context(), "b", metav1.GetOptions{}))(t)
 	for _, clients := range []interface {
@@ -203,14 +215,22 @@ func TestNamesThatAreNone(t *testing.T) {
 	w := start(t)
 	w.define(t, widgets())
 	for _, name := range []string{"UPPER", "under_score", "-dash", "dot.", "a b", "ä", strings.Repeat("x", 254)} {
-		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"`+name+`"}}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.name")
-		w.send(t, http.MethodPost, widgetsPath, widget(name, `{}`)).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.name")
+		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"`+name+`"}}`).refused(t,
+			http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.name")
+		w.send(t, http.MethodPost, widgetsPath, widget(name, `{}`)).refused(t, http.StatusUnprocessableEntity,
+			metav1.StatusReasonInvalid, "metadata.name")
 	}
 	for _, name := range []string{"a/b", "..", ".", "a%b"} {
-		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"`+name+`"}}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.name")
+		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"`+name+`"}}`).refused(t,
+			http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.name")
 	}
-	w.send(t, http.MethodPost, "/api/v1/namespaces", `{"metadata":{"name":"with.dot"}}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.name")
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a","labels":{"bad key":"x"}}}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.labels")
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a","finalizers":["plain"],"ownerReferences":[{"name":"x"}]}}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.ownerReferences")
-	w.send(t, http.MethodGet, configMaps+"/UPPER", "").refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, `configmaps "UPPER" not found`)
+	w.send(t, http.MethodPost, "/api/v1/namespaces", `{"metadata":{"name":"with.dot"}}`).refused(t,
+		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.name")
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a","labels":{"bad key":"x"}}}`).refused(t,
+		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.labels")
+	w.send(t, http.MethodPost, configMaps,
+		`{"metadata":{"name":"a","finalizers":["plain"],"ownerReferences":[{"name":"x"}]}}`).refused(t,
+		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.ownerReferences")
+	w.send(t, http.MethodGet, configMaps+"/UPPER", "").refused(t, http.StatusNotFound, metav1.StatusReasonNotFound,
+		`configmaps "UPPER" not found`)
 }

@@ -47,25 +47,34 @@ var (
 // newMetrics registers the metrics of a server and those of other collectors.
 func newMetrics(more ...prometheus.Collector) *metrics {
 	m := &metrics{
-		series:      map[requestLabels]*series{},
-		requests:    counters("apiserver_request_total", "Requests that were answered.", append(requestLabelNames, "dry_run", "code")...),
-		duration:    histograms("apiserver_request_duration_seconds", "How long requests took; a watch, until it ended.", append([]float64{0.005, 0.025}, slowBuckets...), append(requestLabelNames, "dry_run")...),
-		sli:         histograms("apiserver_request_sli_duration_seconds", "How long requests took that were no dry run.", slowBuckets, requestLabelNames...),
-		sizes:       histograms("apiserver_response_sizes", "Length of the answers to reads, in bytes.", prometheus.ExponentialBuckets(1000, 10, 7), requestLabelNames...),
+		series: map[requestLabels]*series{},
+		requests: counters("apiserver_request_total", "Requests that were answered.",
+			append(requestLabelNames, "dry_run", "code")...),
+		duration: histograms("apiserver_request_duration_seconds",
+			"How long requests took; a watch, until it ended.", append([]float64{0.005, 0.025}, slowBuckets...),
+			append(requestLabelNames, "dry_run")...),
+		sli: histograms("apiserver_request_sli_duration_seconds",
+			"How long requests took that were no dry run.", slowBuckets, requestLabelNames...),
+		sizes: histograms("apiserver_response_sizes", "Length of the answers to reads, in bytes.",
+			prometheus.ExponentialBuckets(1000, 10, 7), requestLabelNames...),
 		longRunning: gauges("apiserver_longrunning_requests", "Watches that are open.", requestLabelNames...),
-		inflight:    gauges("apiserver_current_inflight_requests", "Requests that are being served; those that wait for seats and watches left out.", "request_kind"),
+		inflight: gauges("apiserver_current_inflight_requests",
+			"Requests that are being served; those that wait for seats and watches left out.", "request_kind"),
 		deprecated: gauges("apiserver_requested_deprecated_apis", "Deprecated versions that were asked for.",
 			append(resourceLabelNames, "subresource", "removed_release")...),
 		watchEvents: counters("apiserver_watch_events_total", "Events sent to watches.", resourceLabelNames...),
-		admission: histograms("apiserver_admission_step_admission_duration_seconds", "How long all admission plugins together took.",
+		admission: histograms("apiserver_admission_step_admission_duration_seconds",
+			"How long all admission plugins together took.",
 			[]float64{0.005, 0.025, 0.1, 0.5, 1, 2.5}, "type", "operation", "rejected"),
 	}
-	waits := histograms("apiserver_flowcontrol_request_wait_duration_seconds", "How long requests waited for their seats.",
+	waits := histograms("apiserver_flowcontrol_request_wait_duration_seconds",
+		"How long requests waited for their seats.",
 		[]float64{0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30}, append(flowLabels, "execute")...)
 	m.waited = waits.WithLabelValues(theLevel, theLevel, "true")
 	m.reading, m.writing = m.inflight.WithLabelValues("readOnly"), m.inflight.WithLabelValues("mutating")
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.requests, m.duration, m.sli, m.sizes, m.longRunning, m.inflight, m.deprecated, m.watchEvents, m.admission, waits,
+	registry.MustRegister(m.requests, m.duration, m.sli, m.sizes, m.longRunning, m.inflight, m.deprecated,
+		m.watchEvents, m.admission, waits,
 		buildInfo(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registry.MustRegister(more...)
 	m.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
@@ -88,8 +97,10 @@ func histograms(name, help string, buckets []float64, labels ...string) *prometh
 func buildInfo() prometheus.Collector {
 	v := KubernetesVersion()
 	info := gauges("kubernetes_build_info", "The version of Kubernetes whose API is served.",
-		"major", "minor", "git_version", "git_commit", "git_tree_state", "build_date", "go_version", "compiler", "platform")
-	info.WithLabelValues(v.Major, v.Minor, v.GitVersion, v.GitCommit, v.GitTreeState, v.BuildDate, v.GoVersion, v.Compiler, v.Platform).Set(1)
+		"major", "minor", "git_version", "git_commit", "git_tree_state", "build_date", "go_version", "compiler",
+		"platform")
+	info.WithLabelValues(v.Major, v.Minor, v.GitVersion, v.GitCommit, v.GitTreeState, v.BuildDate, v.GoVersion,
+		v.Compiler, v.Platform).Set(1)
 	return info
 }
 
@@ -113,7 +124,8 @@ func (m *metrics) of(l requestLabels) *series {
 	if found := m.series[l]; found != nil {
 		return found
 	}
-	made := &series{duration: m.duration.WithLabelValues(append(l.values(), l.dryRun)...), codes: map[int]prometheus.Counter{}}
+	made := &series{duration: m.duration.WithLabelValues(append(l.values(), l.dryRun)...),
+		codes: map[int]prometheus.Counter{}}
 	if l.dryRun == "" {
 		made.sli = m.sli.WithLabelValues(l.values()...)
 	}
@@ -129,7 +141,9 @@ func (m *metrics) of(l requestLabels) *series {
 func (m *metrics) forget(gr schema.GroupResource) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	maps.DeleteFunc(m.series, func(l requestLabels, _ *series) bool { return l.group == gr.Group && l.resource == gr.Resource })
+	maps.DeleteFunc(m.series, func(l requestLabels, _ *series) bool {
+		return l.group == gr.Group && l.resource == gr.Resource
+	})
 	labels := prometheus.Labels{"group": gr.Group, "resource": gr.Resource}
 	for _, vector := range []interface {
 		DeletePartialMatch(prometheus.Labels) int
@@ -175,7 +189,8 @@ func (m *metrics) begin(x *exchange) (end func()) {
 // watching increments the number of open watches until end is called, and returns the counter of the watch's
 // events.
 func (m *metrics) watching(r *route) (events prometheus.Counter, end func()) {
-	l := requestLabels{verb: "WATCH", group: r.gvr.Group, version: r.gvr.Version, resource: r.gvr.Resource, subresource: r.subresource, scope: r.scope()}
+	l := requestLabels{verb: "WATCH", group: r.gvr.Group, version: r.gvr.Version, resource: r.gvr.Resource,
+		subresource: r.subresource, scope: r.scope()}
 	open := m.longRunning.WithLabelValues(l.values()...)
 	open.Inc()
 	return m.watchEvents.WithLabelValues(l.group, l.version, l.resource), open.Dec

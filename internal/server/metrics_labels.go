@@ -39,7 +39,8 @@ func (s *Server) labels(x *exchange, r *http.Request) requestLabels {
 	if !served {
 		return l
 	}
-	l.group, l.version, l.resource, l.subresource = target.gvr.Group, target.gvr.Version, target.gvr.Resource, target.subresource
+	l.group, l.version, l.resource, l.subresource = target.gvr.Group, target.gvr.Version, target.gvr.Resource,
+		target.subresource
 	l.scope = target.scope()
 	if sub != nil && sub.Text != nil {
 		l.verb = "CONNECT" // as Kubernetes counts requests that it forwards to a kubelet
@@ -103,7 +104,8 @@ func dryRunLabel(r *http.Request) string {
 
 // knownPath returns one of a few labels for a path that is not that of a resource.
 func knownPath(path string) string {
-	for _, known := range []string{"/healthz", "/livez", "/readyz", "/metrics", "/version", "/openapi/v2", "/openapi/v3", "/debug/pprof"} {
+	for _, known := range []string{"/healthz", "/livez", "/readyz", "/metrics", "/version", "/openapi/v2",
+		"/openapi/v3", "/debug/pprof"} {
 		if path == known || strings.HasPrefix(path, known+"/") {
 			return known
 		}

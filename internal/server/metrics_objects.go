@@ -10,9 +10,11 @@ import (
 )
 
 var (
-	resourceObjects = prometheus.NewDesc("apiserver_resource_objects", "Objects that are stored.", []string{"group", "resource"}, nil)
+	resourceObjects = prometheus.NewDesc("apiserver_resource_objects", "Objects that are stored.",
+		[]string{"group", "resource"}, nil)
 	// storageObjects is the older name of the metric, for existing dashboards.
-	storageObjects = prometheus.NewDesc("apiserver_storage_objects", "Objects that are stored, by resource and group.", []string{"resource"}, nil)
+	storageObjects = prometheus.NewDesc("apiserver_storage_objects", "Objects that are stored, by resource and group.",
+		[]string{"resource"}, nil)
 )
 
 // objectCounts collects the number of stored objects.
@@ -35,7 +37,8 @@ func (c objectCounts) Collect(to chan<- prometheus.Metric) {
 	for _, k := range c.s.kinds.Kinds() {
 		resource := k.Info().GroupResource()
 		n := float64(snapshot.Len(object.Prefix(resource, ""), ""))
-		to <- prometheus.MustNewConstMetric(resourceObjects, prometheus.GaugeValue, n, resource.Group, resource.Resource)
+		to <- prometheus.MustNewConstMetric(resourceObjects, prometheus.GaugeValue, n, resource.Group,
+			resource.Resource)
 		to <- prometheus.MustNewConstMetric(storageObjects, prometheus.GaugeValue, n, resource.String())
 	}
 }

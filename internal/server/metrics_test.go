@@ -31,9 +31,11 @@ func TestRequestsAreCountedByKubernetesLabels(t *testing.T) {
 	w.get(t, configMaps).want(t, http.StatusOK)
 	w.get(t, "/api/v1/configmaps").want(t, http.StatusOK)
 	w.send(t, http.MethodPost, configMaps+"?dryRun=All", `{"metadata":{"name":"b"}}`).want(t, http.StatusCreated)
-	w.send(t, http.MethodPost, configMaps+"?dryRun=Some", `{"metadata":{"name":"b"}}`).want(t, http.StatusUnprocessableEntity)
+	w.send(t, http.MethodPost, configMaps+"?dryRun=Some", `{"metadata":{"name":"b"}}`).want(t,
+		http.StatusUnprocessableEntity)
 	w.send(t, http.MethodPatch, configMaps+"/a", `{"data":{"k":"v"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
-	w.send(t, http.MethodPatch, configMaps+"/a?fieldManager=test", `{"apiVersion":"v1","kind":"ConfigMap"}`, "Content-Type", "application/apply-patch+yaml").want(t, http.StatusOK)
+	w.send(t, http.MethodPatch, configMaps+"/a?fieldManager=test", `{"apiVersion":"v1","kind":"ConfigMap"}`,
+		"Content-Type", "application/apply-patch+yaml").want(t, http.StatusOK)
 	w.send(t, http.MethodDelete, configMaps, "").want(t, http.StatusOK)
 	w.get(t, "/apis/apps/v1/namespaces/default/deployments/none/scale").want(t, http.StatusNotFound)
 	w.get(t, "/api/v1/namespaces/default/pods/none/log").want(t, http.StatusNotFound)
@@ -88,9 +90,11 @@ func TestNamesThatDashboardsAndAlertsAskFor(t *testing.T) {
 		"apiserver_request_total": "counter", "apiserver_request_duration_seconds": "histogram",
 		"apiserver_request_sli_duration_seconds": "histogram", "apiserver_response_sizes": "histogram",
 		"apiserver_current_inflight_requests": "gauge", "apiserver_longrunning_requests": "gauge",
-		"apiserver_watch_events_total": "counter", "apiserver_storage_objects": "gauge", "apiserver_resource_objects": "gauge",
-		"workqueue_adds_total": "counter", "workqueue_depth": "gauge", "workqueue_queue_duration_seconds": "histogram",
-		"workqueue_work_duration_seconds": "histogram", "workqueue_retries_total": "counter",
+		"apiserver_watch_events_total": "counter", "apiserver_storage_objects": "gauge",
+		"apiserver_resource_objects": "gauge",
+		"workqueue_adds_total":       "counter", "workqueue_depth": "gauge",
+		"workqueue_queue_duration_seconds": "histogram",
+		"workqueue_work_duration_seconds":  "histogram", "workqueue_retries_total": "counter",
 		"process_cpu_seconds_total": "counter", "process_resident_memory_bytes": "gauge", "go_goroutines": "gauge",
 		"kubernetes_build_info": "gauge", "apiserver_admission_step_admission_duration_seconds": "histogram",
 	} {
@@ -115,8 +119,10 @@ func TestClientsCannotMakeSeries(t *testing.T) {
 	w := start(t)
 	invent := func(i int) {
 		for _, path := range []string{
-			"/api/v1/invented%d", "/apis/invented%d/v1/things", "/invented%d", "/livez/invented%d", "/apis/apps/invented%d/deployments",
-			"/api/v1/namespaces/invented%d/configmaps/invented%[1]d", configMaps + "/a/invented%d", configMaps + "?dryRun=invented%d",
+			"/api/v1/invented%d", "/apis/invented%d/v1/things", "/invented%d", "/livez/invented%d",
+			"/apis/apps/invented%d/deployments",
+			"/api/v1/namespaces/invented%d/configmaps/invented%[1]d", configMaps + "/a/invented%d",
+			configMaps + "?dryRun=invented%d",
 		} {
 			w.get(t, fmt.Sprintf(path, i))
 			w.send(t, fmt.Sprintf("INVENT%d", i), fmt.Sprintf(path, i), "")

@@ -18,7 +18,8 @@ func TestNamespacesAtStart(t *testing.T) {
 		t.Errorf("a plane starts with %q, want %q", got, want)
 	}
 	ns := w.get(t, "/api/v1/namespaces/default").want(t, http.StatusOK).object(t)
-	if at(ns, "status", "phase") != "Active" || at(ns, "metadata", "labels", "kubernetes.io/metadata.name") != "default" {
+	if at(ns, "status", "phase") != "Active" ||
+		at(ns, "metadata", "labels", "kubernetes.io/metadata.name") != "default" {
 		t.Errorf("default is %v", ns)
 	}
 }
@@ -31,7 +32,8 @@ func TestCreateNeedsItsNamespace(t *testing.T) {
 	w.namespace(t, "going")
 	w.fill(t, "going", "left")
 	w.send(t, http.MethodDelete, "/api/v1/namespaces/going", "").want(t, http.StatusOK)
-	if got := at(w.get(t, "/api/v1/namespaces/going").want(t, http.StatusOK).object(t), "status", "phase"); got != "Terminating" {
+	if got := at(w.get(t, "/api/v1/namespaces/going").want(t, http.StatusOK).object(t), "status",
+		"phase"); got != "Terminating" {
 		t.Errorf("a deleted namespace is %v", got)
 	}
 	for resource, body := range map[string]string{
@@ -41,19 +43,23 @@ func TestCreateNeedsItsNamespace(t *testing.T) {
 		"/api/v1/namespaces/%/configmaps?dryRun=All":            `{"metadata":{"name":"a"}}`,
 		"/api/v1/namespaces/%/configmaps?fieldManager=somebody": `{"metadata":{"generateName":"a"}}`,
 	} {
-		w.send(t, http.MethodPost, replace(resource, "nowhere"), body).refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, `namespaces "nowhere" not found`)
-		s := w.send(t, http.MethodPost, replace(resource, "going"), body).refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "because it is being terminated")
+		w.send(t, http.MethodPost, replace(resource, "nowhere"), body).refused(t, http.StatusNotFound,
+			metav1.StatusReasonNotFound, `namespaces "nowhere" not found`)
+		s := w.send(t, http.MethodPost, replace(resource, "going"), body).refused(t, http.StatusForbidden,
+			metav1.StatusReasonForbidden, "because it is being terminated")
 		if s.Details == nil || len(s.Details.Causes) != 1 || s.Details.Causes[0].Type != "NamespaceTerminating" {
 			t.Errorf("%s: details %+v", resource, s.Details)
 		}
 	}
 	// existing objects can still be changed and deleted, and lists of a missing namespace are empty
-	w.send(t, http.MethodPatch, "/api/v1/namespaces/going/configmaps/left", `{"data":{"k":"1"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	w.send(t, http.MethodPatch, "/api/v1/namespaces/going/configmaps/left", `{"data":{"k":"1"}}`, "Content-Type",
+		mergeType).want(t, http.StatusOK)
 	w.send(t, http.MethodDelete, "/api/v1/namespaces/going/configmaps/left", "").want(t, http.StatusOK)
 	if got := w.names(t, "/api/v1/namespaces/nowhere/configmaps"); got != "" {
 		t.Errorf("a missing namespace has %q", got)
 	}
-	w.get(t, "/api/v1/namespaces/nowhere/configmaps/a").refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, `configmaps "a" not found`)
+	w.get(t, "/api/v1/namespaces/nowhere/configmaps/a").refused(t, http.StatusNotFound, metav1.StatusReasonNotFound,
+		`configmaps "a" not found`)
 }
 
 // slow is a plugin that delays the creation of a ConfigMap, as a webhook may.
@@ -142,11 +148,14 @@ func TestFinalizeEndsANamespace(t *testing.T) {
 	if at(ns, "spec", "finalizers") == nil || at(ns, "metadata", "deletionTimestamp") == nil {
 		t.Fatalf("a deleted namespace: %v", ns)
 	}
-	around := w.send(t, http.MethodPatch, "/api/v1/namespaces/going", `{"spec":{"finalizers":null}}`, "Content-Type", mergeType).want(t, http.StatusOK).object(t)
+	around := w.send(t, http.MethodPatch, "/api/v1/namespaces/going", `{"spec":{"finalizers":null}}`, "Content-Type",
+		mergeType).want(t, http.StatusOK).object(t)
 	if at(around, "spec", "finalizers") == nil {
 		t.Error("an update of the namespace took its finalizer")
 	}
-	w.send(t, http.MethodPut, "/api/v1/namespaces/going/finalize", `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"going"},"spec":{}}`).want(t, http.StatusOK)
-	w.get(t, "/api/v1/namespaces/going").refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, `namespaces "going" not found`)
+	w.send(t, http.MethodPut, "/api/v1/namespaces/going/finalize",
+		`{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"going"},"spec":{}}`).want(t, http.StatusOK)
+	w.get(t, "/api/v1/namespaces/going").refused(t, http.StatusNotFound, metav1.StatusReasonNotFound,
+		`namespaces "going" not found`)
 	w.namespace(t, "going")
 }

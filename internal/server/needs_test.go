@@ -23,12 +23,15 @@ func TestSelectorsSeeWhatTheySelectFromEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
 		watchFrom := func(labelSelector, fieldSelector string) *streaming {
-			q := url.Values{"watch": {"1"}, "allowWatchBookmarks": {"1"}, "resourceVersion": {"0"}, "labelSelector": {labelSelector}, "fieldSelector": {fieldSelector}}
+			q := url.Values{"watch": {"1"}, "allowWatchBookmarks": {"1"}, "resourceVersion": {"0"},
+				"labelSelector": {labelSelector}, "fieldSelector": {fieldSelector}}
 			return w.open(t, pods+"?"+q.Encode())
 		}
 		selectors := [][2]string{
-			{"a=1", ""}, {"a in (1,2)", ""}, {"a", ""}, {"!a", ""}, {"a!=1", ""}, {"a>1", ""}, {"a=1,b=1", ""}, {"a notin (1),b", ""}, {"", "status.phase=Running"},
-			{"", "status.phase!=Running"}, {"b=1", "status.phase=Running"}, {"", "status.podIP="}, {"", "spec.host=n1"}, {"", "spec.nodeName=n1"}, {"", "metadata.name=p3,status.phase=Pending"},
+			{"a=1", ""}, {"a in (1,2)", ""}, {"a", ""}, {"!a", ""}, {"a!=1", ""}, {"a>1", ""}, {"a=1,b=1", ""},
+			{"a notin (1),b", ""}, {"", "status.phase=Running"},
+			{"", "status.phase!=Running"}, {"b=1", "status.phase=Running"}, {"", "status.podIP="}, {"", "spec.host=n1"},
+			{"", "spec.nodeName=n1"}, {"", "metadata.name=p3,status.phase=Pending"},
 		}
 		all, seen := read(watchFrom("", "")), make([]<-chan []event, len(selectors))
 		for i, s := range selectors {
@@ -59,15 +62,18 @@ func (w *world) shufflePods(t *testing.T, pods string) {
 		pod := fmt.Sprint("p", random.IntN(5))
 		switch random.IntN(8) {
 		case 0:
-			w.send(t, http.MethodPost, pods, fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"containers":[{"name":"c","image":"i"}]}}`, pod))
+			w.send(t, http.MethodPost, pods,
+				fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"containers":[{"name":"c","image":"i"}]}}`, pod))
 		case 1:
 			w.send(t, http.MethodDelete, pods+"/"+pod+"?gracePeriodSeconds=0", "")
 		case 2:
-			binding := `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"` + pod + `"},"target":{"kind":"Node","name":"n%d"}}`
+			binding := `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"` + pod +
+				`"},"target":{"kind":"Node","name":"n%d"}}`
 			w.send(t, http.MethodPost, pods+"/"+pod+"/binding", fmt.Sprintf(binding, 1+random.IntN(2)))
 		case 3, 4:
 			phase := []string{"Running", "Pending"}[random.IntN(2)]
-			w.send(t, http.MethodPatch, pods+"/"+pod+"/status", fmt.Sprintf(`{"status":{"phase":%q}}`, phase), "Content-Type", mergeType)
+			w.send(t, http.MethodPatch, pods+"/"+pod+"/status", fmt.Sprintf(`{"status":{"phase":%q}}`, phase),
+				"Content-Type", mergeType)
 		default:
 			value := []string{`null`, `"1"`, `"2"`, `"3"`}[random.IntN(4)]
 			patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, []string{"a", "b"}[random.IntN(2)], value)
@@ -120,7 +126,8 @@ func selected(t *testing.T, all []event, labelSelector, fieldSelector string) (o
 		before, now := matched[name], e.Type != "DELETED" && byLabel.Matches(set) && byField.Matches(values)
 		matched[name] = now
 		if kind := typeOf(before, now); kind != "" {
-			out = append(out, strings.Join([]string{kind, name, at(e.Object, "metadata", "resourceVersion").(string)}, " "))
+			out = append(out, strings.Join([]string{kind, name, at(e.Object, "metadata", "resourceVersion").(string)},
+				" "))
 		}
 	}
 	return out
@@ -149,13 +156,15 @@ func TestSelectorsOfCustomResourcesKnowWhatOlderDefinitionsWrote(t *testing.T) {
 	w.create(t, widgetsPath, widget("old", `{"color":"red"}`))
 	w.create(t, widgetsPath, widget("older", `{"color":"blue"}`))
 	patch := `[{"op":"add","path":"/spec/versions/0/selectableFields","value":[{"jsonPath":".spec.color"}]}]`
-	w.send(t, http.MethodPatch, definitionsPath+"/"+crd.Name, patch, "Content-Type", "application/json-patch+json").want(t, http.StatusOK)
+	w.send(t, http.MethodPatch, definitionsPath+"/"+crd.Name, patch, "Content-Type",
+		"application/json-patch+json").want(t, http.StatusOK)
 
 	red := w.open(t, widgetsPath+"?watch=1&fieldSelector=spec.color%3Dred")
 	red.want(t, "ADDED old")
 	paint := func(name, color string) {
 		t.Helper()
-		w.send(t, http.MethodPatch, widgetsPath+"/"+name, `{"spec":{"color":"`+color+`"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+		w.send(t, http.MethodPatch, widgetsPath+"/"+name, `{"spec":{"color":"`+color+`"}}`, "Content-Type",
+			mergeType).want(t, http.StatusOK)
 	}
 	paint("old", "blue")
 	paint("older", "red")

@@ -75,7 +75,8 @@ func createOptions(r *http.Request) (writeOptions, error) {
 	if err := readOptions(r.URL.Query(), &o, metav1.Convert_url_Values_To_v1_CreateOptions); err != nil {
 		return writeOptions{}, err
 	}
-	return newWriteOptions(r, o.DryRun, o.FieldValidation, o.FieldManager), invalidOptions("CreateOptions", metavalidation.ValidateCreateOptions(&o))
+	return newWriteOptions(r, o.DryRun, o.FieldValidation, o.FieldManager),
+		invalidOptions("CreateOptions", metavalidation.ValidateCreateOptions(&o))
 }
 
 func updateOptions(r *http.Request) (writeOptions, error) {
@@ -86,7 +87,8 @@ func updateOptions(r *http.Request) (writeOptions, error) {
 	if err := readOptions(r.URL.Query(), &o, metav1.Convert_url_Values_To_v1_UpdateOptions); err != nil {
 		return writeOptions{}, err
 	}
-	return newWriteOptions(r, o.DryRun, o.FieldValidation, o.FieldManager), invalidOptions("UpdateOptions", metavalidation.ValidateUpdateOptions(&o))
+	return newWriteOptions(r, o.DryRun, o.FieldValidation, o.FieldManager),
+		invalidOptions("UpdateOptions", metavalidation.ValidateUpdateOptions(&o))
 }
 
 func patchOptions(r *http.Request, t types.PatchType) (writeOptions, error) {

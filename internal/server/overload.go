@@ -53,7 +53,8 @@ func (s *Server) enter(x *exchange, r *http.Request, user *auth.User) error {
 	if !exempt(x, r) {
 		began := time.Now()
 		weight := s.weight(x, r)
-		seats, err := s.fair.Enter(r.Context(), fair.Flow{User: user.Name, Program: programOf(r), Heavy: weight > lightest}, weight)
+		seats, err := s.fair.Enter(r.Context(),
+			fair.Flow{User: user.Name, Program: programOf(r), Heavy: weight > lightest}, weight)
 		if err != nil {
 			return s.tooMany(x, r, err)
 		}

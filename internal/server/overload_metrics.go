@@ -13,13 +13,19 @@ var (
 	levelLabels = []string{"priority_level"}
 	flowLabels  = []string{"priority_level", "flow_schema"}
 
-	waitingRequests = prometheus.NewDesc("apiserver_flowcontrol_current_inqueue_requests", "Requests that wait for seats.", flowLabels, nil)
-	workingRequests = prometheus.NewDesc("apiserver_flowcontrol_current_executing_requests", "Requests that hold seats.", flowLabels, nil)
-	heldSeats       = prometheus.NewDesc("apiserver_flowcontrol_current_executing_seats", "Seats that are held.", flowLabels, nil)
-	allSeats        = prometheus.NewDesc("apiserver_flowcontrol_nominal_limit_seats", "Seats that there are.", levelLabels, nil)
-	startedRequests = prometheus.NewDesc("apiserver_flowcontrol_dispatched_requests_total", "Requests that got their seats.", flowLabels, nil)
-	refusedRequests = prometheus.NewDesc("apiserver_flowcontrol_rejected_requests_total", "Requests that got no seats: there was no place to wait, "+
-		"they had waited too long, or their client had gone.", append(flowLabels, "reason"), nil)
+	waitingRequests = prometheus.NewDesc("apiserver_flowcontrol_current_inqueue_requests",
+		"Requests that wait for seats.", flowLabels, nil)
+	workingRequests = prometheus.NewDesc("apiserver_flowcontrol_current_executing_requests",
+		"Requests that hold seats.", flowLabels, nil)
+	heldSeats = prometheus.NewDesc("apiserver_flowcontrol_current_executing_seats", "Seats that are held.",
+		flowLabels, nil)
+	allSeats = prometheus.NewDesc("apiserver_flowcontrol_nominal_limit_seats", "Seats that there are.",
+		levelLabels, nil)
+	startedRequests = prometheus.NewDesc("apiserver_flowcontrol_dispatched_requests_total",
+		"Requests that got their seats.", flowLabels, nil)
+	refusedRequests = prometheus.NewDesc("apiserver_flowcontrol_rejected_requests_total",
+		"Requests that got no seats: there was no place to wait, "+
+			"they had waited too long, or their client had gone.", append(flowLabels, "reason"), nil)
 )
 
 const theLevel = "global-default"
@@ -31,7 +37,8 @@ var _ prometheus.Collector = fairness{}
 
 // Describe implements prometheus.Collector.
 func (fairness) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{waitingRequests, workingRequests, heldSeats, allSeats, startedRequests, refusedRequests} {
+	for _, d := range []*prometheus.Desc{waitingRequests, workingRequests, heldSeats, allSeats, startedRequests,
+		refusedRequests} {
 		to <- d
 	}
 }

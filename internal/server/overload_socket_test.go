@@ -29,7 +29,8 @@ func TestFloodIsNobodyElsesMatter(t *testing.T) {
 		return other
 	}
 	for i := range 200 {
-		cm := configMap("stored-"+string(rune('a'+i/26))+string(rune('a'+i%26)), "k", string(bytes.Repeat([]byte("x"), 10<<10)))
+		cm := configMap("stored-"+string(rune('a'+i/26))+string(rune('a'+i%26)), "k",
+			string(bytes.Repeat([]byte("x"), 10<<10)))
 		must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), cm, metav1.CreateOptions{}))(t)
 	}
 	flooder, bystander := connect("flooder"), connect("bystander")
@@ -45,7 +46,8 @@ func TestFloodIsNobodyElsesMatter(t *testing.T) {
 	for i := range 50 {
 		name := "beside-" + string(rune('a'+i/26)) + string(rune('a'+i%26))
 		own.time(func() (int, error) {
-			_, err := bystander.clients.CoreV1().ConfigMaps("kube-public").Create(t.Context(), configMap(name), metav1.CreateOptions{})
+			_, err := bystander.clients.CoreV1().ConfigMaps("kube-public").Create(t.Context(), configMap(name),
+				metav1.CreateOptions{})
 			return 0, err
 		})
 		own.time(func() (int, error) {
@@ -110,7 +112,8 @@ func (l *latencies) at(t *testing.T, percent int) time.Duration {
 func (w *world) floodOver(ctx context.Context, lists bool, l *latencies) {
 	for ctx.Err() == nil {
 		l.time(func() (int, error) {
-			method, path, body := http.MethodPost, configMaps+"?dryRun=All", []byte(`{"metadata":{"generateName":"flood-"}}`)
+			method, path, body := http.MethodPost, configMaps+"?dryRun=All",
+				[]byte(`{"metadata":{"generateName":"flood-"}}`)
 			if lists {
 				method, path, body = http.MethodGet, configMaps, nil
 			} else {

@@ -33,7 +33,9 @@ func TestFloodHearsTooManyRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startCrowd(t)
 		flooder := c.as(t, "flooder", "flood/1.0")
-		first := flooder.flood(t, 1000, http.MethodPost, configMaps, func() io.Reader { return io.MultiReader(named()) })
+		first := flooder.flood(t, 1000, http.MethodPost, configMaps, func() io.Reader {
+			return io.MultiReader(named())
+		})
 		time.Sleep(longest) // refusals are held back as long as that
 		waiting, working, _ := c.counts(t)
 		if working == 0 || waiting < working || first.codes[http.StatusTooManyRequests] != 1000-waiting-working {
@@ -47,14 +49,16 @@ func TestFloodHearsTooManyRequests(t *testing.T) {
 		again := time.Now()
 		late := flooder.flood(t, 100, http.MethodPost, configMaps, func() io.Reader { return unread{&read} })
 		late.Wait()
-		if took := time.Since(again); late.codes[http.StatusTooManyRequests] != 100 || read.Load() != 0 || took > longest {
+		if took := time.Since(again); late.codes[http.StatusTooManyRequests] != 100 || read.Load() != 0 ||
+			took > longest {
 			t.Errorf("answers %v after %s; %d bodies were read", late.codes, took, read.Load())
 		}
 		began := time.Now()
 		for _, other := range []*world{c.as(t, "bystander", "flood/1.0"), c.as(t, "flooder", "kubectl/1.37")} {
 			for i := range 20 {
 				name := fmt.Sprintf("%s-%d", strings.ToLower(other.config.UserAgent[:5]), i)
-				other.send(t, http.MethodPost, "/api/v1/namespaces/default/secrets", `{"metadata":{"name":"`+name+`"}}`).want(t, http.StatusCreated)
+				other.send(t, http.MethodPost, "/api/v1/namespaces/default/secrets",
+					`{"metadata":{"name":"`+name+`"}}`).want(t, http.StatusCreated)
 				other.get(t, "/api/v1/namespaces/default/secrets/"+name).want(t, http.StatusOK)
 			}
 			other.send(t, http.MethodDelete, "/api/v1/namespaces/default/secrets", "").want(t, http.StatusOK)
@@ -85,7 +89,8 @@ func TestClientGoTriesAgainByItself(t *testing.T) {
 		began := time.Now()
 		time.AfterFunc(10*time.Second, c.release)
 		got := must(flooder.clients.CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}))(t)
-		if took := time.Since(began); got.Name != "default" || took < 10*time.Second || took > 10*time.Second+longest+time.Second {
+		if took := time.Since(began); got.Name != "default" || took < 10*time.Second ||
+			took > 10*time.Second+longest+time.Second {
 			t.Errorf("answered after %s, want 10 s until there is room, and the last refusal's time", took)
 		}
 		first.Wait()
@@ -111,8 +116,10 @@ func TestLargeBodiesHoldMoreSeats(t *testing.T) {
 				c := startCrowd(t)
 				count, most := 10*cores(), cores()
 				sent := c.as(t, "flooder", "").flood(t, count, http.MethodPost, configMaps, body)
-				if waiting, working, seats := c.counts(t); working != most || waiting != count-most || seats != heaviest*most {
-					t.Errorf("%d work, %d wait, %d seats are held; want %d, %d and %d each", working, waiting, seats, most, count-most, heaviest)
+				if waiting, working, seats := c.counts(t); working != most || waiting != count-most ||
+					seats != heaviest*most {
+					t.Errorf("%d work, %d wait, %d seats are held; want %d, %d and %d each", working, waiting, seats,
+						most, count-most, heaviest)
 				}
 				c.release()
 				sent.Wait()
@@ -138,7 +145,8 @@ func TestSlowBodiesHoldTheirSeatsForABoundedTime(t *testing.T) {
 			t.Errorf("another user waited for %s", took)
 		}
 		slow.Wait()
-		if took := time.Since(began); took > 75*time.Second || slow.codes[http.StatusGatewayTimeout] == 0 || slow.codes[http.StatusCreated] != 0 {
+		if took := time.Since(began); took > 75*time.Second || slow.codes[http.StatusGatewayTimeout] == 0 ||
+			slow.codes[http.StatusCreated] != 0 {
 			t.Errorf("after %s: %v", took, slow.codes)
 		}
 		c.quiet(t)
@@ -169,7 +177,8 @@ func (b trickle) Read(p []byte) (int, error) {
 // wait, since a user who starts all at the same time is a flood.
 func TestOpenWatchesHoldNoSeats(t *testing.T) {
 	t.Parallel()
-	for _, query := range []string{"?watch=1", "?watch=1&resourceVersion=0", "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"} {
+	for _, query := range []string{"?watch=1", "?watch=1&resourceVersion=0",
+		"?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"} {
 		t.Run(query, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -184,7 +193,8 @@ func TestOpenWatchesHoldNoSeats(t *testing.T) {
 					synctest.Wait()
 				}
 				c.quiet(t)
-				if open := series(c.plane.scrape(t), "apiserver_longrunning_requests"); len(open) != 1 || !strings.HasSuffix(open[0], " 500") {
+				if open := series(c.plane.scrape(t), "apiserver_longrunning_requests"); len(open) != 1 ||
+					!strings.HasSuffix(open[0], " 500") {
 					t.Errorf("open watches: %v", open)
 				}
 				cancel()
@@ -234,7 +244,8 @@ func TestHealthAndTheProcessItselfNeedNoSeats(t *testing.T) {
 		var floods []*flood
 		for i := range 20 {
 			for j := range 20 {
-				floods = append(floods, c.as(t, fmt.Sprint("user", i), fmt.Sprint("program", j)).flood(t, 10, http.MethodPost, configMaps, named))
+				floods = append(floods, c.as(t, fmt.Sprint("user", i), fmt.Sprint("program", j)).flood(t, 10,
+					http.MethodPost, configMaps, named))
 			}
 		}
 		stranger := c.as(t, "stranger", "")

@@ -30,7 +30,8 @@ func (s *Server) own(c *call, o writeOptions, obj, old kind.Object) {
 // ownView writes what next makes of a subresource's view into the object, with its ownership. next receives
 // the view with the ownership of the fields that it shows. If o.owned is set, next has already set the
 // ownership of the result.
-func (s *Server) ownView(c *call, o writeOptions, current kind.Object, next func(view kind.Object) (runtime.Object, error)) (kind.Object, error) {
+func (s *Server) ownView(c *call, o writeOptions, current kind.Object,
+	next func(view kind.Object) (runtime.Object, error)) (kind.Object, error) {
 	shown, err := c.sub.View(current)
 	if err != nil {
 		return nil, err

@@ -130,7 +130,8 @@ func lightOwnership(obj kind.Object) kind.Object {
 			return obj
 		}
 		entries[i] = metav1.ManagedFieldsEntry{
-			Manager: texts[0], Operation: metav1.ManagedFieldsOperationType(texts[1]), FieldsType: texts[2], Subresource: texts[3],
+			Manager: texts[0], Operation: metav1.ManagedFieldsOperationType(texts[1]), FieldsType: texts[2],
+			Subresource: texts[3],
 		}
 	}
 	return light{obj, entries}

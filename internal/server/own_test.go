@@ -63,7 +63,8 @@ func TestOwnersStandInOrder(t *testing.T) {
 		applied := func(key string) string {
 			return `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"` + key + `":"1"}}`
 		}
-		w.send(t, http.MethodPost, configMaps+"?fieldManager=a-first", `{"metadata":{"name":"a"},"data":{"k":"1"}}`).want(t, http.StatusCreated)
+		w.send(t, http.MethodPost, configMaps+"?fieldManager=a-first",
+			`{"metadata":{"name":"a"},"data":{"k":"1"}}`).want(t, http.StatusCreated)
 		w.apply(t, a, "z", applied("z")).want(t, http.StatusOK)
 		time.Sleep(time.Second)
 		w.apply(t, a, "y", applied("y")).want(t, http.StatusOK)
@@ -82,19 +83,25 @@ func TestEachWriteOwnsWhatItChanges(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	a := configMaps + "/a"
-	w.send(t, http.MethodPost, configMaps+"?fieldManager=maker", `{"metadata":{"name":"a"},"data":{"k":"1"}}`).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, configMaps+"?fieldManager=maker", `{"metadata":{"name":"a"},"data":{"k":"1"}}`).want(t,
+		http.StatusCreated)
 	w.get(t, a).owned(t, `maker Update v1 {"f:data":{".":{},"f:k":{}}}`)
 	w.send(t, http.MethodPut, a, `{"metadata":{"name":"a"},"data":{"k":"1","l":"2"}}`, "User-Agent", "agent/1.0 (x)").
 		owned(t, `agent Update v1 {"f:data":{"f:l":{}}}`, `maker Update v1 {"f:data":{".":{},"f:k":{}}}`)
 	w.send(t, http.MethodPatch, a+"?fieldManager=merge", `{"data":{"k":"3"}}`, "Content-Type", mergeType).
-		owned(t, `agent Update v1 {"f:data":{"f:l":{}}}`, `maker Update v1 {"f:data":{}}`, `merge Update v1 {"f:data":{"f:k":{}}}`)
-	w.send(t, http.MethodPatch, a+"?fieldManager=json", `[{"op":"remove","path":"/data/l"}]`, "Content-Type", jsonPatch).
+		owned(t, `agent Update v1 {"f:data":{"f:l":{}}}`, `maker Update v1 {"f:data":{}}`,
+			`merge Update v1 {"f:data":{"f:k":{}}}`)
+	w.send(t, http.MethodPatch, a+"?fieldManager=json", `[{"op":"remove","path":"/data/l"}]`, "Content-Type",
+		jsonPatch).
 		owned(t, `maker Update v1 {"f:data":{}}`, `merge Update v1 {"f:data":{"f:k":{}}}`)
-	w.send(t, http.MethodPatch, a+"?fieldManager=strategic", `{"metadata":{"labels":{"x":"y"}}}`, "Content-Type", strategic).
-		owned(t, `maker Update v1 {"f:data":{}}`, `merge Update v1 {"f:data":{"f:k":{}}}`, `strategic Update v1 {"f:metadata":{"f:labels":{".":{},"f:x":{}}}}`)
+	w.send(t, http.MethodPatch, a+"?fieldManager=strategic", `{"metadata":{"labels":{"x":"y"}}}`, "Content-Type",
+		strategic).
+		owned(t, `maker Update v1 {"f:data":{}}`, `merge Update v1 {"f:data":{"f:k":{}}}`,
+			`strategic Update v1 {"f:metadata":{"f:labels":{".":{},"f:x":{}}}}`)
 
 	long := strings.Repeat("é", 100)
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"long"},"data":{"k":"1"}}`, "User-Agent", "\t"+long+"/1").want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"long"},"data":{"k":"1"}}`, "User-Agent",
+		"\t"+long+"/1").want(t, http.StatusCreated)
 	w.get(t, configMaps+"/long").owned(t, long[:128]+` Update v1 {"f:data":{".":{},"f:k":{}}}`)
 }
 
@@ -102,21 +109,30 @@ func TestEachWriteOwnsWhatItChanges(t *testing.T) {
 func TestSubresourcesOwnApart(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.send(t, http.MethodPost, deployments+"?fieldManager=m", strings.Replace(ownedDeployment, `"spec":{"sel`, `"status":{"replicas":9},"spec":{"replicas":1,"sel`, 1)).want(t, http.StatusCreated)
-	if made := w.get(t, deployments+"/d").owners(t); len(made) != 1 || strings.Contains(made[0], "f:status") || !strings.Contains(made[0], `"f:replicas"`) {
+	w.send(t, http.MethodPost, deployments+"?fieldManager=m",
+		strings.Replace(ownedDeployment, `"spec":{"sel`, `"status":{"replicas":9},"spec":{"replicas":1,"sel`,
+			1)).want(t, http.StatusCreated)
+	if made := w.get(t, deployments+"/d").owners(t); len(made) != 1 || strings.Contains(made[0], "f:status") ||
+		!strings.Contains(made[0], `"f:replicas"`) {
 		t.Errorf("a create owns %v", made)
 	}
-	w.send(t, http.MethodPatch, deployments+"/d/status?fieldManager=s", `{"metadata":{"labels":{"no":"one"}},"spec":{"replicas":7},"status":{"replicas":1}}`, "Content-Type", mergeType).want(t, http.StatusOK)
-	w.send(t, http.MethodPut, deployments+"/d/scale?fieldManager=h", `{"metadata":{"name":"d"},"spec":{"replicas":4}}`).want(t, http.StatusOK)
+	w.send(t, http.MethodPatch, deployments+"/d/status?fieldManager=s",
+		`{"metadata":{"labels":{"no":"one"}},"spec":{"replicas":7},"status":{"replicas":1}}`, "Content-Type",
+		mergeType).want(t, http.StatusOK)
+	w.send(t, http.MethodPut, deployments+"/d/scale?fieldManager=h",
+		`{"metadata":{"name":"d"},"spec":{"replicas":4}}`).want(t, http.StatusOK)
 	all := w.get(t, deployments+"/d").owners(t)
-	if len(all) != 3 || all[0] != `h Update/scale apps/v1 {"f:spec":{"f:replicas":{}}}` || strings.Contains(all[1], `"f:replicas"`) ||
+	if len(all) != 3 || all[0] != `h Update/scale apps/v1 {"f:spec":{"f:replicas":{}}}` ||
+		strings.Contains(all[1], `"f:replicas"`) ||
 		all[2] != `s Update/status apps/v1 {"f:status":{"f:replicas":{}}}` {
 		t.Errorf("after the status and the scale: %q", all)
 	}
 
-	w.send(t, http.MethodPost, podsPath+"?fieldManager=m", `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}`).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, podsPath+"?fieldManager=m",
+		`{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}`).want(t, http.StatusCreated)
 	before := w.get(t, podsPath+"/p").owners(t)
-	w.send(t, http.MethodPost, podsPath+"/p/binding?fieldManager=scheduler", `{"metadata":{"name":"p"},"target":{"name":"n"}}`).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, podsPath+"/p/binding?fieldManager=scheduler",
+		`{"metadata":{"name":"p"},"target":{"name":"n"}}`).want(t, http.StatusCreated)
 	w.get(t, podsPath+"/p").owned(t, before...)
 }
 
@@ -126,10 +142,12 @@ func TestOwnershipThatClientsSend(t *testing.T) {
 	w := start(t)
 	a := configMaps + "/a"
 	put := func(managed string) reply {
-		return w.send(t, http.MethodPut, a+"?fieldManager=m", `{"metadata":{"name":"a","managedFields":`+managed+`},"data":{"k":"1"}}`)
+		return w.send(t, http.MethodPut, a+"?fieldManager=m",
+			`{"metadata":{"name":"a","managedFields":`+managed+`},"data":{"k":"1"}}`)
 	}
 	const m = `m Update v1 {"f:data":{".":{},"f:k":{}}}`
-	w.send(t, http.MethodPost, configMaps+"?fieldManager=m", `{"metadata":{"name":"a"},"data":{"k":"1"}}`).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, configMaps+"?fieldManager=m", `{"metadata":{"name":"a"},"data":{"k":"1"}}`).want(t,
+		http.StatusCreated)
 	put(`null`).owned(t, m)
 	put(`[{"manager":"z","operation":"Nope"}]`).owned(t, m)
 	put(`[{"manager":"z","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{"f:k":{}}}}]`).
@@ -138,7 +156,8 @@ func TestOwnershipThatClientsSend(t *testing.T) {
 	// A write without changes gains no ownership, and later writes leave it cleared.
 	put(`null`).owned(t)
 	w.send(t, http.MethodPut, a+"?fieldManager=m", `{"metadata":{"name":"a"},"data":{"k":"2"}}`).owned(t)
-	w.send(t, http.MethodPatch, a+"?fieldManager=m", `{"metadata":{"managedFields":[{}]}}`, "Content-Type", mergeType).owned(t)
+	w.send(t, http.MethodPatch, a+"?fieldManager=m", `{"metadata":{"managedFields":[{}]}}`, "Content-Type",
+		mergeType).owned(t)
 }
 
 // When more than ten managers have updated an object, the oldest are merged.
@@ -146,13 +165,16 @@ func TestOldestManagersBecomeOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
-		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"},"data":{"k":"v"}}`, "User-Agent", "first").want(t, http.StatusCreated)
+		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"},"data":{"k":"v"}}`, "User-Agent",
+			"first").want(t, http.StatusCreated)
 		for i := range 12 {
 			time.Sleep(time.Second) // the bubble's: each manager has a time of its own
-			w.send(t, http.MethodPatch, fmt.Sprintf("%s/a?fieldManager=m%02d", configMaps, i), fmt.Sprintf(`{"data":{"k%02d":"v"}}`, i), "Content-Type", mergeType).want(t, http.StatusOK)
+			w.send(t, http.MethodPatch, fmt.Sprintf("%s/a?fieldManager=m%02d", configMaps, i),
+				fmt.Sprintf(`{"data":{"k%02d":"v"}}`, i), "Content-Type", mergeType).want(t, http.StatusOK)
 		}
 		all := w.get(t, configMaps+"/a").owners(t)
-		if len(all) != 10 || !strings.HasPrefix(all[0], "ancient-changes Update v1 ") || !strings.Contains(all[0], "f:k00") || !strings.HasPrefix(all[9], "m11 ") {
+		if len(all) != 10 || !strings.HasPrefix(all[0], "ancient-changes Update v1 ") ||
+			!strings.Contains(all[0], "f:k00") || !strings.HasPrefix(all[9], "m11 ") {
 			t.Errorf("after twelve managers: %q", all)
 		}
 	})
@@ -168,12 +190,15 @@ func TestWriteThatChangesNothingKeepsRevisionAndTimes(t *testing.T) {
 			return w.send(t, http.MethodPatch, configMaps+"/a?fieldManager=m", body, "Content-Type", applyType)
 		}
 		apply().want(t, http.StatusCreated)
-		w.send(t, http.MethodPut, configMaps+"/a?fieldManager=m", strings.Replace(body, `"k":"1"`, `"k":"1","l":"2"`, 1)).want(t, http.StatusOK)
+		w.send(t, http.MethodPut, configMaps+"/a?fieldManager=m",
+			strings.Replace(body, `"k":"1"`, `"k":"1","l":"2"`, 1)).want(t, http.StatusOK)
 		was := string(w.get(t, configMaps+"/a").body)
 		time.Sleep(time.Minute)
 		apply().want(t, http.StatusOK)
-		w.send(t, http.MethodPut, configMaps+"/a?fieldManager=m", strings.Replace(body, `"k":"1"`, `"k":"1","l":"2"`, 1)).want(t, http.StatusOK)
-		w.send(t, http.MethodPatch, configMaps+"/a?fieldManager=m", `{"data":{"l":"2"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+		w.send(t, http.MethodPut, configMaps+"/a?fieldManager=m",
+			strings.Replace(body, `"k":"1"`, `"k":"1","l":"2"`, 1)).want(t, http.StatusOK)
+		w.send(t, http.MethodPatch, configMaps+"/a?fieldManager=m", `{"data":{"l":"2"}}`, "Content-Type",
+			mergeType).want(t, http.StatusOK)
 		if is := string(w.get(t, configMaps+"/a").body); is != was {
 			t.Errorf("it was\n%s\nand is\n%s", was, is)
 		}
@@ -181,7 +206,8 @@ func TestWriteThatChangesNothingKeepsRevisionAndTimes(t *testing.T) {
 		w.send(t, http.MethodPost, deployments+"?fieldManager=m", ownedDeployment).want(t, http.StatusCreated)
 		was = string(w.get(t, deployments+"/d").body)
 		time.Sleep(time.Minute)
-		w.send(t, http.MethodPatch, deployments+"/d?fieldManager=m", `{"status":{"replicas":3}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+		w.send(t, http.MethodPatch, deployments+"/d?fieldManager=m", `{"status":{"replicas":3}}`, "Content-Type",
+			mergeType).want(t, http.StatusOK)
 		if is := string(w.get(t, deployments+"/d").body); is != was {
 			t.Errorf("it was\n%s\nand is\n%s", was, is)
 		}
@@ -210,17 +236,21 @@ func (spoiler) Validate(context.Context, *admission.Attributes, admission.Reader
 func TestPluginsCannotSpoilOwnership(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{spoiler{}} })
-	r := w.send(t, http.MethodPost, configMaps+"?fieldManager=m", `{"metadata":{"name":"a"},"data":{"k":"1"}}`).want(t, http.StatusCreated)
-	if got := r.header.Get("Warning"); !strings.Contains(got, ".metadata.managedFields was in an invalid state after admission") {
+	r := w.send(t, http.MethodPost, configMaps+"?fieldManager=m", `{"metadata":{"name":"a"},"data":{"k":"1"}}`).want(t,
+		http.StatusCreated)
+	if got := r.header.Get("Warning"); !strings.Contains(got,
+		".metadata.managedFields was in an invalid state after admission") {
 		t.Errorf("warned %q", got)
 	}
 	w.get(t, configMaps+"/a").owned(t, `m Update v1 {"f:data":{".":{},"f:k":{}}}`)
 	w.define(t, widgets())
 	r = w.send(t, http.MethodPost, widgetsPath+"?fieldManager=m", widget("a", `{"size":1}`)).want(t, http.StatusCreated)
-	if got := r.header.Get("Warning"); !strings.Contains(got, ".metadata.managedFields was in an invalid state after admission") {
+	if got := r.header.Get("Warning"); !strings.Contains(got,
+		".metadata.managedFields was in an invalid state after admission") {
 		t.Errorf("of a custom resource, warned %q", got)
 	}
-	if got := w.get(t, widgetsPath+"/a").owners(t); len(got) != 1 || !strings.HasPrefix(got[0], `m Update example.com/v1 {"f:spec":`) {
+	if got := w.get(t, widgetsPath+"/a").owners(t); len(got) != 1 ||
+		!strings.HasPrefix(got[0], `m Update example.com/v1 {"f:spec":`) {
 		t.Errorf("of a custom resource, owned by %q", got)
 	}
 }
@@ -229,7 +259,8 @@ func TestPluginsCannotSpoilOwnership(t *testing.T) {
 func TestDeleteOwnsNothing(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.send(t, http.MethodPost, configMaps+"?fieldManager=m", `{"metadata":{"name":"a","finalizers":["e.com/f"]}}`).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, configMaps+"?fieldManager=m",
+		`{"metadata":{"name":"a","finalizers":["e.com/f"]}}`).want(t, http.StatusCreated)
 	before := w.get(t, configMaps+"/a").owners(t)
 	w.send(t, http.MethodDelete, configMaps+"/a?fieldManager=other", ``).want(t, http.StatusOK)
 	w.get(t, configMaps+"/a").owned(t, before...)

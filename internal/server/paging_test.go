@@ -41,7 +41,8 @@ func TestPagesAreOfOneSnapshot(t *testing.T) {
 				if list.ResourceVersion != revision {
 					t.Errorf("page %d is of revision %s, the first of %s", page, list.ResourceVersion, revision)
 				}
-				if left := list.RemainingItemCount; list.Continue != "" && (left == nil || *left != int64(len(want)-len(got))) {
+				if left := list.RemainingItemCount; list.Continue != "" &&
+					(left == nil || *left != int64(len(want)-len(got))) {
 					t.Errorf("page %d: %v items remain, want %d", page, left, len(want)-len(got))
 				}
 				if list.Continue == "" {
@@ -109,7 +110,8 @@ func TestExpiredContinueTokenIsGone(t *testing.T) {
 			t.Fatalf("an hour later: %v, want expired", err)
 		}
 		status := err.(apierrors.APIStatus).Status()
-		if status.Code != http.StatusGone || !strings.Contains(status.Message, "The provided continue parameter is too old") {
+		if status.Code != http.StatusGone ||
+			!strings.Contains(status.Message, "The provided continue parameter is too old") {
 			t.Errorf("answered %+v", status)
 		}
 		rest := must(maps.List(t.Context(), metav1.ListOptions{Continue: status.ListMeta.Continue}))(t)
@@ -129,14 +131,17 @@ func TestBrokenContinueTokens(t *testing.T) {
 	w.fill(t, "default", "a", "b")
 	token := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 	for _, broken := range []string{
-		"x", "%%%", token("x"), token(`{"v":"meta.k8s.io/v2","rv":1,"start":"a"}`), token(`{"v":"meta.k8s.io/v1","rv":1}`),
+		"x", "%%%", token("x"), token(`{"v":"meta.k8s.io/v2","rv":1,"start":"a"}`),
+		token(`{"v":"meta.k8s.io/v1","rv":1}`),
 		token(`{"v":"meta.k8s.io/v1","rv":1,"start":"../../secrets/default/a"}`),
 	} {
-		w.get(t, configMaps+"?limit=1&continue="+url.QueryEscape(broken)).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "continue key is not valid")
+		w.get(t, configMaps+"?limit=1&continue="+url.QueryEscape(broken)).refused(t, http.StatusBadRequest,
+			metav1.StatusReasonBadRequest, "continue key is not valid")
 	}
 	list := w.get(t, configMaps+"?limit=1").want(t, http.StatusOK).object(t)
 	next := at(list, "metadata", "continue").(string)
-	w.get(t, configMaps+"?resourceVersion=5&continue="+next).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "not allowed when using continue")
+	w.get(t, configMaps+"?resourceVersion=5&continue="+next).refused(t, http.StatusBadRequest,
+		metav1.StatusReasonBadRequest, "not allowed when using continue")
 	// a token of one list returns nothing of another
 	if got := w.names(t, "/api/v1/namespaces/kube-system/configmaps", "continue", next); got != "" {
 		t.Errorf("another namespace's token lists %q", got)
@@ -169,8 +174,10 @@ func TestListsAtARevision(t *testing.T) {
 			t.Errorf("%q lists %q, want %q", query, got, want)
 		}
 	}
-	w.get(t, configMaps+"?resourceVersionMatch=Exact").refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "resourceVersionMatch")
-	w.get(t, configMaps+"?resourceVersion=0&resourceVersionMatch=Exact").refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "resourceVersionMatch")
+	w.get(t, configMaps+"?resourceVersionMatch=Exact").refused(t, http.StatusUnprocessableEntity,
+		metav1.StatusReasonInvalid, "resourceVersionMatch")
+	w.get(t, configMaps+"?resourceVersion=0&resourceVersionMatch=Exact").refused(t, http.StatusUnprocessableEntity,
+		metav1.StatusReasonInvalid, "resourceVersionMatch")
 }
 
 // Invalid and future revisions are refused wherever a client may name one.
@@ -180,23 +187,28 @@ func TestRevisionsThatNeverWere(t *testing.T) {
 	w.fill(t, "default", "a")
 	const future = "9999999999999999999"
 	for _, negative := range []string{"-1", "x", "1.5", "99999999999999999999999"} {
-		w.get(t, configMaps+"?resourceVersion="+negative).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "nvalid")
+		w.get(t, configMaps+"?resourceVersion="+negative).refused(t, http.StatusBadRequest,
+			metav1.StatusReasonBadRequest, "nvalid")
 		for _, path := range []string{"/a?", "?watch=1&"} { // Kubernetes answers these with a 500
 			if r := w.get(t, configMaps+path+"resourceVersion="+negative); r.code != http.StatusInternalServerError {
 				t.Errorf("%s from %s: %d %s", path, negative, r.code, r.body)
 			}
 		}
 	}
-	for _, query := range []string{"resourceVersion=" + future, "resourceVersionMatch=Exact&resourceVersion=" + future} {
-		s := w.get(t, configMaps+"?timeout=1s&"+query).refused(t, http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "Too large resource version")
+	for _, query := range []string{"resourceVersion=" + future,
+		"resourceVersionMatch=Exact&resourceVersion=" + future} {
+		s := w.get(t, configMaps+"?timeout=1s&"+query).refused(t, http.StatusGatewayTimeout, metav1.StatusReasonTimeout,
+			"Too large resource version")
 		if len(s.Details.Causes) != 1 || s.Details.Causes[0].Type != metav1.CauseTypeResourceVersionTooLarge {
 			t.Errorf("%s: details %+v", query, s.Details)
 		}
 	}
-	w.get(t, configMaps+"/a?resourceVersion="+future).refused(t, http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "Too large resource version")
+	w.get(t, configMaps+"/a?resourceVersion="+future).refused(t, http.StatusGatewayTimeout, metav1.StatusReasonTimeout,
+		"Too large resource version")
 	for _, body := range []string{"-5", "x"} {
 		r := w.send(t, http.MethodPut, configMaps+"/a", `{"metadata":{"name":"a","resourceVersion":"`+body+`"}}`)
 		r.refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "resourceVersion")
 	}
-	w.send(t, http.MethodPut, configMaps+"/a", `{"metadata":{"name":"a","resourceVersion":"`+future+`"}}`).refused(t, http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified")
+	w.send(t, http.MethodPut, configMaps+"/a", `{"metadata":{"name":"a","resourceVersion":"`+future+`"}}`).refused(t,
+		http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified")
 }

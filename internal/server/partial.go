@@ -23,7 +23,8 @@ func partial(obj kind.Object, apiVersion string) *metav1.PartialObjectMetadata {
 func objectMeta(obj kind.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: obj.GetName(), GenerateName: obj.GetGenerateName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(),
-		ResourceVersion: obj.GetResourceVersion(), Generation: obj.GetGeneration(), CreationTimestamp: obj.GetCreationTimestamp(),
+		ResourceVersion: obj.GetResourceVersion(), Generation: obj.GetGeneration(),
+		CreationTimestamp: obj.GetCreationTimestamp(),
 		DeletionTimestamp: obj.GetDeletionTimestamp(), DeletionGracePeriodSeconds: obj.GetDeletionGracePeriodSeconds(),
 		Labels: obj.GetLabels(), Annotations: obj.GetAnnotations(), OwnerReferences: obj.GetOwnerReferences(),
 		Finalizers: obj.GetFinalizers(), ManagedFields: obj.GetManagedFields(),
@@ -123,7 +124,8 @@ func (c *call) partialJSONList(p *page) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := []byte(`{"kind":"` + asPartialList + `","apiVersion":"` + c.metaVersion() + `","metadata":` + string(meta) + `,"items":[`)
+	data := []byte(`{"kind":"` + asPartialList + `","apiVersion":"` + c.metaVersion() + `","metadata":` + string(meta) +
+		`,"items":[`)
 	for i, o := range p.items {
 		if i > 0 {
 			data = append(data, ',')
@@ -152,7 +154,8 @@ func (c *call) partialProtobufList(p *page) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = protowire.AppendBytes(protowire.AppendTag(list, itemsField, protowire.BytesType), partialMessage(metadata))
+		list = protowire.AppendBytes(protowire.AppendTag(list, itemsField, protowire.BytesType),
+			partialMessage(metadata))
 	}
 	return enveloped(c.metaVersion(), asPartialList, list)
 }

@@ -22,24 +22,29 @@ func TestMetadataIsTheSameInEveryForm(t *testing.T) {
 	w := start(t)
 	w.define(t, widgets())
 	full := metav1.ObjectMeta{
-		Name: "json", Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"q": "\"quoted\" <&> ü"}, Finalizers: []string{"example.com/f"},
+		Name: "json", Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"q": "\"quoted\" <&> ü"},
+		Finalizers:      []string{"example.com/f"},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "u"}},
 	}
 	for name, contentType := range map[string]string{"json": jsonType, "protobuf": protobufType} {
 		cm := configMap(name, "k", "v")
 		cm.ObjectMeta = full
 		cm.Name = name
-		must(typed(t, w.config, contentType).CoreV1().ConfigMaps("default").Create(t.Context(), cm, metav1.CreateOptions{}))(t)
+		must(typed(t, w.config, contentType).CoreV1().ConfigMaps("default").Create(t.Context(), cm,
+			metav1.CreateOptions{}))(t)
 	}
-	w.create(t, widgetsPath, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"custom","labels":{"a":"b"},"finalizers":["example.com/f"]},"spec":{}}`)
+	w.create(t, widgetsPath,
+		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"custom","labels":{"a":"b"},"finalizers":["example.com/f"]},"spec":{}}`)
 	for _, path := range []string{configMaps + "/json", configMaps + "/protobuf", widgetsPath + "/custom"} {
 		var whole struct{ Metadata metav1.ObjectMeta }
 		w.get(t, path).want(t, http.StatusOK).into(t, &whole)
 		for _, media := range []string{jsonType, protobufType, yamlType} {
 			for _, version := range []string{"v1", "v1beta1"} {
 				as := media + ";as=PartialObjectMetadata;g=meta.k8s.io;v=" + version
-				got := decodePartial(t, w.get(t, path, "Accept", as).want(t, http.StatusOK), media, &metav1.PartialObjectMetadata{}).(*metav1.PartialObjectMetadata)
-				if diff := cmp.Diff(whole.Metadata, got.ObjectMeta); diff != "" || got.APIVersion != "meta.k8s.io/"+version {
+				got := decodePartial(t, w.get(t, path, "Accept", as).want(t, http.StatusOK), media,
+					&metav1.PartialObjectMetadata{}).(*metav1.PartialObjectMetadata)
+				if diff := cmp.Diff(whole.Metadata, got.ObjectMeta); diff != "" ||
+					got.APIVersion != "meta.k8s.io/"+version {
 					t.Errorf("%s as %s in %s: %s", path, as, got.APIVersion, diff)
 				}
 				list := strings.Replace(as, asPartial, asPartial+"List", 1)
@@ -47,9 +52,11 @@ func TestMetadataIsTheSameInEveryForm(t *testing.T) {
 				r := w.get(t, parent+"?fieldSelector=metadata.name%3D"+name, "Accept", list).want(t, http.StatusOK)
 				var items []metav1.PartialObjectMetadata
 				if version == "v1" {
-					items = decodePartial(t, r, media, &metav1.PartialObjectMetadataList{}).(*metav1.PartialObjectMetadataList).Items
+					items = decodePartial(t, r, media,
+						&metav1.PartialObjectMetadataList{}).(*metav1.PartialObjectMetadataList).Items
 				} else {
-					items = decodePartial(t, r, media, &metav1beta1.PartialObjectMetadataList{}).(*metav1beta1.PartialObjectMetadataList).Items
+					items = decodePartial(t, r, media,
+						&metav1beta1.PartialObjectMetadataList{}).(*metav1beta1.PartialObjectMetadataList).Items
 				}
 				if len(items) != 1 {
 					t.Fatalf("%s as %s: %+v", parent, list, items)
@@ -95,13 +102,19 @@ func TestShapesThatDoNotFit(t *testing.T) {
 	w.fill(t, "default", "a")
 	w.create(t, widgetsPath, widget("a", `{}`))
 	for _, c := range []struct{ path, accept, message string }{
-		{configMaps, partialType, "you requested PartialObjectMetadata, but the requested object is a list (*core.ConfigMapList)"},
-		{configMaps + "/a", partialList, "you requested PartialObjectMetadataList, but the requested object is not a list (*core.ConfigMap)"},
-		{widgetsPath, partialType, "you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)"},
-		{widgetsPath + "/a", partialList, "you requested PartialObjectMetadataList, but the requested object is not a list (*unstructured.Unstructured)"},
+		{configMaps, partialType,
+			"you requested PartialObjectMetadata, but the requested object is a list (*core.ConfigMapList)"},
+		{configMaps + "/a", partialList,
+			"you requested PartialObjectMetadataList, but the requested object is not a list (*core.ConfigMap)"},
+		{widgetsPath, partialType,
+			"you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)"},
+		{widgetsPath + "/a", partialList,
+			"you requested PartialObjectMetadataList, but the requested object is not a list (*unstructured.Unstructured)"},
 	} {
-		w.get(t, c.path, "Accept", c.accept).refused(t, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, c.message)
+		w.get(t, c.path, "Accept", c.accept).refused(t, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+			c.message)
 	}
 	// an error is always a Status
-	w.get(t, configMaps+"/none", "Accept", tableType).refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, "not found")
+	w.get(t, configMaps+"/none", "Accept", tableType).refused(t, http.StatusNotFound, metav1.StatusReasonNotFound,
+		"not found")
 }

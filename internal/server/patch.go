@@ -67,7 +67,8 @@ func (c *call) patchType() (types.PatchType, error) {
 	case types.ApplyCBORPatchType:
 		return "", unsupportedMedia(acceptedPatches(c.builtin())...)
 	}
-	return "", generic(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "415: Unsupported Media Type")
+	return "", generic(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+		"415: Unsupported Media Type")
 }
 
 func acceptedPatches(strategic bool) []string {
@@ -79,7 +80,8 @@ func acceptedPatches(strategic bool) []string {
 }
 
 // patched applies the patch to the current object and decodes the result like a request.
-func (s *Server) patched(c *call, o writeOptions, t types.PatchType, current kind.Object, body []byte) (kind.Object, error) {
+func (s *Server) patched(c *call, o writeOptions, t types.PatchType, current kind.Object,
+	body []byte) (kind.Object, error) {
 	if obj, plain := c.patchedMaps(o, t, current, body); plain {
 		return obj, c.matchURL(obj)
 	}
@@ -110,7 +112,8 @@ func (s *Server) patched(c *call, o writeOptions, t types.PatchType, current kin
 
 // patchedMaps applies a merge patch to a custom resource without encoding it. If plain is false, the patch or
 // its result may be invalid; the caller applies it to the encoded object, which finds the error.
-func (c *call) patchedMaps(o writeOptions, t types.PatchType, current kind.Object, body []byte) (patched kind.Object, plain bool) {
+func (c *call) patchedMaps(o writeOptions, t types.PatchType, current kind.Object,
+	body []byte) (patched kind.Object, plain bool) {
 	receiver, ok := c.kind.(kind.Custom)
 	u, isMap := current.(*unstructured.Unstructured)
 	if !ok || !isMap || t != types.MergePatchType || u.GroupVersionKind() != c.gvk() || hasFloat(u.Object) {
@@ -161,13 +164,17 @@ func (s *Server) patchedKind(c *call, t types.PatchType, body, after []byte) err
 		return nil
 	case gvk.Kind != own.Kind && c.builtin():
 		if other, ok := s.kindNamed(*gvk); ok { // a mismatch of the body is reported first
-			if _, _, err := other.DecodeRequest(object.Form{APIVersion: gvk.GroupVersion().String()}, after, true); err != nil {
+			if _, _, err := other.DecodeRequest(object.Form{APIVersion: gvk.GroupVersion().String()}, after,
+				true); err != nil {
 				return patch.DecodeError(t, body, after, prototype, err)
 			}
 		}
-		return patch.DecodeError(t, body, after, prototype, fmt.Errorf("unable to decode \"patch\": converting (%s.%s) to (%s.%s): unknown conversion", gvk.Version, gvk.Kind, own.Version, own.Kind))
+		return patch.DecodeError(t, body, after, prototype,
+			fmt.Errorf("unable to decode \"patch\": converting (%s.%s) to (%s.%s): unknown conversion", gvk.Version,
+				gvk.Kind, own.Version, own.Kind))
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", gvk.Kind, gvk.GroupVersion(), own.Kind))
+	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", gvk.Kind,
+		gvk.GroupVersion(), own.Kind))
 }
 
 // patchStrictness rejects or warns about duplicate and unknown fields, as the options demand.
@@ -184,7 +191,8 @@ func (c *call) patchStrictness(o writeOptions, t types.PatchType, body, after []
 }
 
 func invalidVersion(v string) field.ErrorList {
-	return field.ErrorList{field.Invalid(metadataPath.Child("resourceVersion"), v, "must be specified for an update, as the server gave it")}
+	return field.ErrorList{field.Invalid(metadataPath.Child("resourceVersion"), v,
+		"must be specified for an update, as the server gave it")}
 }
 
 // patchSubresource patches what a subresource shows, and applies the result to the object.
@@ -238,7 +246,8 @@ func (c *call) applied(current kind.Object, body runtime.Object) (kind.Object, e
 		if uid := m.GetUID(); uid != "" && uid != current.GetUID() {
 			what := schema.GroupResource{Group: c.gvr.Group, Resource: c.gvr.Resource + "/" + c.subresource}
 			return nil, apierrors.NewConflict(what, c.name, // Kubernetes' text
-				fmt.Errorf("%s: UID in precondition: %v, UID in object meta: %v", "Precondition failed", uid, current.GetUID()))
+				fmt.Errorf("%s: UID in precondition: %v, UID in object meta: %v", "Precondition failed", uid,
+					current.GetUID()))
 		}
 		defer current.SetResourceVersion(m.GetResourceVersion())
 	}

@@ -37,7 +37,8 @@ func BenchmarkCustomResourceWrites(b *testing.B) {
 			send := func(i, n int) {
 				write, name := writes[n], fmt.Sprintf("network-%d", first+i)
 				path, body := strings.ReplaceAll(write.path, "NAME", name), strings.ReplaceAll(write.body, "NAME", name)
-				w.send(b, write.method, networksPath+path, body, "Content-Type", write.media, "User-Agent", write.manager).
+				w.send(b, write.method, networksPath+path, body, "Content-Type", write.media, "User-Agent",
+					write.manager).
 					want(b, write.code)
 			}
 			for i := range b.N {

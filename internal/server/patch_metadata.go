@@ -17,13 +17,15 @@ import (
 var plainMetadata = map[string]bool{
 	"name": true, "uid": true, "resourceVersion": true,
 	"labels": true, "annotations": true, "finalizers": true, "ownerReferences": true,
-	"$deleteFromPrimitiveList/finalizers": true, "$setElementOrder/finalizers": true, "$setElementOrder/ownerReferences": true,
+	"$deleteFromPrimitiveList/finalizers": true, "$setElementOrder/finalizers": true,
+	"$setElementOrder/ownerReferences": true,
 }
 
 // patchedMetadata applies a patch that changes only labels, annotations, finalizers or owners, like most
 // patches of controllers, without encoding the rest of the object. If it returns false, the patch changes
 // more or may be invalid; the caller applies it to the encoded object, which finds the error.
-func (c *call) patchedMetadata(o writeOptions, t types.PatchType, current kind.Object, body []byte) (kind.Object, bool) {
+func (c *call) patchedMetadata(o writeOptions, t types.PatchType, current kind.Object,
+	body []byte) (kind.Object, bool) {
 	version := c.endpoint.APIVersion()
 	switch {
 	case !c.builtin() || t != types.MergePatchType && t != types.StrategicMergePatchType || !onlyPlainMetadata(body):

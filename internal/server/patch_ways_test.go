@@ -16,16 +16,22 @@ func TestMergePatchesOfMapsAndOfTextsAreAlike(t *testing.T) {
 	w.create(t, definitionsPath, widgetDefinition)
 	for _, ways := range [][2]string{
 		{"", `{"spec":{"color":"red","free":{"a":{"b":1.0,"c":null},"l":[{"x":null},null]}}}`},
-		{"", `{"spec":{"color":null,"size":null}}`}, {"", `{"spec":null}`}, {"", `{"spec":[]}`}, {"", `{"spec":{"free":[1]}}`},
-		{"", `{"spec":{"size":1e2}}`}, {"", `{"spec":{"size":12}}`}, {"", `{"spec":{"size":"1"}}`}, {"", `{"spec":{"colour":"red"}}`},
+		{"", `{"spec":{"color":null,"size":null}}`}, {"", `{"spec":null}`}, {"", `{"spec":[]}`},
+		{"", `{"spec":{"free":[1]}}`},
+		{"", `{"spec":{"size":1e2}}`}, {"", `{"spec":{"size":12}}`}, {"", `{"spec":{"size":"1"}}`},
+		{"", `{"spec":{"colour":"red"}}`},
 		{"", `{"spec":{"size":2,"size":3}}`}, {"", `{"metadata":{"labels":{"a":"1"},"finalizers":["example.com/f"]}}`},
 		{"", `{"metadata":{"labels":{"a":1}}}`}, {"", `{"metadata":null}`}, {"", `{"metadata":{"name":"other"}}`},
-		{"", `{"metadata":{"managedFields":[{}]}}`}, {"", `{"metadata":{"more":1}}`}, {"", `{"metadata":{"resourceVersion":"1"}}`},
-		{"", `{"kind":"Other"}`}, {"", `{"kind":null}`}, {"", `{"apiVersion":"example.com/v9"}`}, {"", `{"status":{"size":1}}`},
+		{"", `{"metadata":{"managedFields":[{}]}}`}, {"", `{"metadata":{"more":1}}`},
+		{"", `{"metadata":{"resourceVersion":"1"}}`},
+		{"", `{"kind":"Other"}`}, {"", `{"kind":null}`}, {"", `{"apiVersion":"example.com/v9"}`},
+		{"", `{"status":{"size":1}}`},
 		{"", `null`}, {"", `[]`}, {"", `{`}, {"", `{"spec":{"size":1e999}}`},
-		{"/status", `{"status":{"size":3},"spec":{"size":4},"metadata":{"labels":{"b":"1"}}}`}, {"/status", `{"status":{"size":"x"}}`},
+		{"/status", `{"status":{"size":3},"spec":{"size":4},"metadata":{"labels":{"b":"1"}}}`},
+		{"/status", `{"status":{"size":"x"}}`},
 		{"/status", `{"status":null}`}, {"?fieldValidation=Strict", `{"spec":{"size":2,"size":3}}`},
-		{"?fieldValidation=Strict", `{"spec":{"colour":"red"}}`}, {"?fieldValidation=Ignore", `{"spec":{"size":2,"size":3,"colour":"red"}}`},
+		{"?fieldValidation=Strict", `{"spec":{"colour":"red"}}`},
+		{"?fieldValidation=Ignore", `{"spec":{"size":2,"size":3,"colour":"red"}}`},
 		{"?dryRun=All", `{"spec":{"size":5}}`},
 	} {
 		path, body := ways[0], ways[1]
@@ -33,8 +39,10 @@ func TestMergePatchesOfMapsAndOfTextsAreAlike(t *testing.T) {
 		for i, number := range []string{"15", "1.5"} {
 			w.create(t, widgetsPath, widget("w", `{"size":1,"free":{"number":`+number+`,"a":{"b":0},"l":[1]}}`))
 			r := w.send(t, http.MethodPatch, widgetsPath+"/w"+path, body, "Content-Type", mergeType)
-			said[i] = strings.Join(r.header["Warning"], "; ") + " " + alike(r.body) + " " + alike(w.get(t, widgetsPath+"/w").body)
-			w.send(t, http.MethodPatch, widgetsPath+"/w", `{"metadata":{"finalizers":null}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+			said[i] = strings.Join(r.header["Warning"],
+				"; ") + " " + alike(r.body) + " " + alike(w.get(t, widgetsPath+"/w").body)
+			w.send(t, http.MethodPatch, widgetsPath+"/w", `{"metadata":{"finalizers":null}}`, "Content-Type",
+				mergeType).want(t, http.StatusOK)
 			w.send(t, http.MethodDelete, widgetsPath+"/w", "").want(t, http.StatusOK)
 		}
 		if texts := strings.ReplaceAll(said[1], `"number":1.5`, `"number":15`); said[0] != texts {
@@ -46,13 +54,17 @@ func TestMergePatchesOfMapsAndOfTextsAreAlike(t *testing.T) {
 // metadataPatches are valid and invalid patches of metadata.
 var metadataPatches = []string{
 	`{"labels":{"a":null,"b":"2"}}`, `{"labels":null}`, `{"labels":{"a":1}}`, `{"labels":{"-":"2"}}`, `{"labels":[]}`,
-	`{"annotations":{"a":"1","a":"2"}}`, `{"annotations":{"a":"1"},"annotations":{"b":"1"}}`, `{"annotations":{"a":{"b":null}}}`,
-	`{"finalizers":["g.h/i"]}`, `{"finalizers":null}`, `{"finalizers":[]}`, `{"finalizers":["not one"]}`, `{"finalizers":{"a":1}}`,
+	`{"annotations":{"a":"1","a":"2"}}`, `{"annotations":{"a":"1"},"annotations":{"b":"1"}}`,
+	`{"annotations":{"a":{"b":null}}}`,
+	`{"finalizers":["g.h/i"]}`, `{"finalizers":null}`, `{"finalizers":[]}`, `{"finalizers":["not one"]}`,
+	`{"finalizers":{"a":1}}`,
 	`{"$deleteFromPrimitiveList/finalizers":["a.b/c"]}`, `{"$setElementOrder/finalizers":["d.e/f","a.b/c"]}`,
-	`{"$deleteFromPrimitiveList/finalizers":"a.b/c"}`, `{"$setElementOrder/finalizers":["no"],"finalizers":["no","a.b/c"]}`,
+	`{"$deleteFromPrimitiveList/finalizers":"a.b/c"}`,
+	`{"$setElementOrder/finalizers":["no"],"finalizers":["no","a.b/c"]}`,
 	`{"ownerReferences":[{"uid":"u","name":"q"}]}`, `{"ownerReferences":[{"uid":"u","$patch":"delete"}]}`,
 	`{"ownerReferences":[{"a":1}]}`, `{"ownerReferences":[{"$patch":"replace"}]}`,
-	`{"uid":"other"}`, `{"uid":""}`, `{"uid":null}`, `{"resourceVersion":"1"}`, `{"resourceVersion":null}`, `{"name":"y"}`, `{"name":null}`,
+	`{"uid":"other"}`, `{"uid":""}`, `{"uid":null}`, `{"resourceVersion":"1"}`, `{"resourceVersion":null}`,
+	`{"name":"y"}`, `{"name":null}`,
 	`{"labels":{"a":"1"}}`, `{"labels":{}}`, `{}`, `null`, `[]`, `{"more":1}`,
 	`{"annotations":{"bowline.dev/initializers":"{\"pending\":[{\"name\":\"a.b.c\"}]}"}}`,
 	`{"managedFields":[{}]}`, `{"labels":{"c":"3"},"generation":7}`, `{"$patch":"replace","labels":{"b":"1"}}`,
@@ -66,7 +78,8 @@ func TestPatchesOfTheMetadataAloneAndOfTextsAreAlike(t *testing.T) {
 	const meta = `"metadata":{"name":"x","labels":{"a":"1"},"finalizers":["a.b/c","d.e/f"],
 		"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u"}]}`
 	const pod = `"spec":{"containers":[{"name":"c","image":"i"}]}`
-	const deployment = `"spec":{"selector":{"matchLabels":{"a":"1"}},"template":{"metadata":{"labels":{"a":"1"}},` + pod + `}}`
+	const deployment = `"spec":{"selector":{"matchLabels":{"a":"1"}},"template":{"metadata":{"labels":{"a":"1"}},` +
+		pod + `}}`
 	for _, of := range []struct{ kind, path, spec string }{
 		{"Pod", "/api/v1/namespaces/default/pods", pod},
 		{"Deployment", "/apis/apps/v1/namespaces/default/deployments", deployment},
@@ -78,10 +91,12 @@ func TestPatchesOfTheMetadataAloneAndOfTextsAreAlike(t *testing.T) {
 			said := func(how, params, body string) string {
 				w.create(t, of.path, "{"+meta+","+of.spec+"}")
 				r := w.send(t, http.MethodPatch, of.path+"/x"+params, body, "Content-Type", how)
-				said := strings.Join(r.header["Warning"], "; ") + " " + alike(r.body) + " " + alike(w.get(t, of.path+"/x").body)
+				said := strings.Join(r.header["Warning"],
+					"; ") + " " + alike(r.body) + " " + alike(w.get(t, of.path+"/x").body)
 				none := `{"metadata":{"finalizers":null}}`
 				w.send(t, http.MethodPatch, of.path+"/x", none, "Content-Type", mergeType).want(t, http.StatusOK)
-				w.send(t, http.MethodDelete, of.path+"/x?gracePeriodSeconds=0&propagationPolicy=Background", "").want(t, http.StatusOK)
+				w.send(t, http.MethodDelete, of.path+"/x?gracePeriodSeconds=0&propagationPolicy=Background", "").want(t,
+					http.StatusOK)
 				return strings.NewReplacer(`"kind":"`+of.kind+`",`, "", "kind:"+of.kind+" ", "").Replace(said)
 			}
 			for _, change := range metadataPatches {

@@ -82,30 +82,39 @@ func TestPluginOfALibraryUser(t *testing.T) {
 	w.define(t, widgets())
 	w.fill(t, "default", "a")
 	r := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"b"}}`).want(t, http.StatusCreated)
-	if got := at(r.object(t), "metadata", "labels", "others"); got != "i" || r.header.Get("Warning") != `299 - "this is number i"` {
+	if got := at(r.object(t), "metadata", "labels", "others"); got != "i" ||
+		r.header.Get("Warning") != `299 - "this is number i"` {
 		t.Errorf("labelled %v with warning %q", got, r.header.Get("Warning"))
 	}
 	if got := at(w.create(t, widgetsPath, widget("w", `{}`)), "metadata", "labels", "others"); got != "" {
 		t.Errorf("the first widget is labelled %v", got)
 	}
-	s := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"forbidden"}}`).refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, `configmaps "forbidden" is forbidden: the policy knows no forbidden of`)
+	s := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"forbidden"}}`).refused(t, http.StatusForbidden,
+		metav1.StatusReasonForbidden, `configmaps "forbidden" is forbidden: the policy knows no forbidden of`)
 	if s.Details == nil || s.Details.Name != "forbidden" || s.Details.Kind != "configmaps" {
 		t.Errorf("details %+v", s.Details)
 	}
-	w.send(t, http.MethodPost, widgetsPath, widget("forbidden", `{}`)).refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "the policy knows no")
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"failing"}}`).refused(t, http.StatusInternalServerError, metav1.StatusReasonInternalError, `admission plugin "Policy" failed: the policy's own database is away`)
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"needs-boss"}}`).refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "there is no boss")
+	w.send(t, http.MethodPost, widgetsPath, widget("forbidden", `{}`)).refused(t, http.StatusForbidden,
+		metav1.StatusReasonForbidden, "the policy knows no")
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"failing"}}`).refused(t, http.StatusInternalServerError,
+		metav1.StatusReasonInternalError, `admission plugin "Policy" failed: the policy's own database is away`)
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"needs-boss"}}`).refused(t, http.StatusForbidden,
+		metav1.StatusReasonForbidden, "there is no boss")
 	w.fill(t, "default", "boss")
 	w.fill(t, "default", "needs-boss")
 
-	w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"labels":{"keep":"yes"}}}`, "Content-Type", mergeType).want(t, http.StatusOK)
-	w.send(t, http.MethodDelete, configMaps+"/a", "").refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "it is to be kept")
+	w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"labels":{"keep":"yes"}}}`, "Content-Type",
+		mergeType).want(t, http.StatusOK)
+	w.send(t, http.MethodDelete, configMaps+"/a", "").refused(t, http.StatusForbidden, metav1.StatusReasonForbidden,
+		"it is to be kept")
 	w.send(t, http.MethodDelete, configMaps+"/needs-boss", "").want(t, http.StatusOK) // may be refused too
-	w.send(t, http.MethodDelete, configMaps, "").refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "it is to be kept")
+	w.send(t, http.MethodDelete, configMaps, "").refused(t, http.StatusForbidden, metav1.StatusReasonForbidden,
+		"it is to be kept")
 	w.get(t, configMaps+"/a").want(t, http.StatusOK)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if got := strings.Join(p.seen, ", "); !strings.HasPrefix(got, "CREATE a, CREATE b, CREATE w, CREATE forbidden") || !strings.Contains(got, "UPDATE a, DELETE a") {
+	if got := strings.Join(p.seen, ", "); !strings.HasPrefix(got, "CREATE a, CREATE b, CREATE w, CREATE forbidden") ||
+		!strings.Contains(got, "UPDATE a, DELETE a") {
 		t.Errorf("the plugin saw %s", got)
 	}
 }
@@ -135,8 +144,10 @@ func TestPluginThatBreaks(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{breaking{}} })
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"panic"}}`).want(t, http.StatusInternalServerError)
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"invalid"}}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, `data[bad key]`)
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"renamed"}}`).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"invalid"}}`).refused(t, http.StatusUnprocessableEntity,
+		metav1.StatusReasonInvalid, `data[bad key]`)
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"renamed"}}`).refused(t, http.StatusBadRequest,
+		metav1.StatusReasonBadRequest,
 		"the namespace of the provided object does not match the namespace sent on the request")
 	if got := w.names(t, "/api/v1/configmaps"); got != "" {
 		t.Errorf("stored %q", got)

@@ -15,7 +15,8 @@ const podsPath = "/api/v1/namespaces/default/pods"
 func (w *world) bound(t testing.TB, name string) {
 	t.Helper()
 	w.create(t, podsPath, `{"metadata":{"name":"`+name+`"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
-	w.create(t, podsPath+"/"+name+"/binding", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"`+name+`"},"target":{"kind":"Node","name":"n1"}}`)
+	w.create(t, podsPath+"/"+name+"/binding",
+		`{"apiVersion":"v1","kind":"Binding","metadata":{"name":"`+name+`"},"target":{"kind":"Node","name":"n1"}}`)
 }
 
 // A delete of a running pod sets its grace period; the node's delete with a period of zero removes it.
@@ -30,18 +31,22 @@ func TestPodsThatRunEndGracefully(t *testing.T) {
 		w.bound(t, "busy")
 		began := time.Now().UTC()
 		ending := w.send(t, http.MethodDelete, podsPath+"/busy", "").want(t, http.StatusOK).object(t)
-		if at(ending, "metadata", "deletionGracePeriodSeconds") != 30.0 || at(ending, "metadata", "deletionTimestamp") != began.Add(30*time.Second).Format(time.RFC3339) {
+		if at(ending, "metadata", "deletionGracePeriodSeconds") != 30.0 ||
+			at(ending, "metadata", "deletionTimestamp") != began.Add(30*time.Second).Format(time.RFC3339) {
 			t.Errorf("the delete answers %v", ending["metadata"])
 		}
-		sooner := w.send(t, http.MethodDelete, podsPath+"/busy", `{"gracePeriodSeconds":5}`).want(t, http.StatusOK).object(t)
+		sooner := w.send(t, http.MethodDelete, podsPath+"/busy", `{"gracePeriodSeconds":5}`).want(t,
+			http.StatusOK).object(t)
 		if at(sooner, "metadata", "deletionGracePeriodSeconds") != 5.0 {
 			t.Errorf("a shorter time answers %v", sooner["metadata"])
 		}
-		later := w.send(t, http.MethodDelete, podsPath+"/busy", `{"gracePeriodSeconds":60}`).want(t, http.StatusOK).object(t)
+		later := w.send(t, http.MethodDelete, podsPath+"/busy", `{"gracePeriodSeconds":60}`).want(t,
+			http.StatusOK).object(t)
 		if at(later, "metadata", "deletionGracePeriodSeconds") != 5.0 {
 			t.Errorf("a longer time answers %v", later["metadata"])
 		}
-		soon := w.send(t, http.MethodDelete, podsPath+"/busy", `{"gracePeriodSeconds":-1}`).want(t, http.StatusOK).object(t)
+		soon := w.send(t, http.MethodDelete, podsPath+"/busy", `{"gracePeriodSeconds":-1}`).want(t,
+			http.StatusOK).object(t)
 		if at(soon, "metadata", "deletionGracePeriodSeconds") != 1.0 {
 			t.Errorf("a negative time answers %v", soon["metadata"])
 		}
@@ -55,19 +60,24 @@ func TestEvictionsAreDeletes(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	eviction := func(name, options string) string {
-		return `{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"` + name + `","namespace":"default"}` + options + `}`
+		return `{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"` + name + `","namespace":"default"}` +
+			options + `}`
 	}
 	w.bound(t, "p")
 	w.send(t, http.MethodPost, podsPath+"/p/eviction?dryRun=All", eviction("p", "")).want(t, http.StatusCreated)
 	if got := at(w.get(t, podsPath+"/p").object(t), "metadata", "deletionTimestamp"); got != nil {
 		t.Errorf("a dry run evicted the pod at %v", got)
 	}
-	w.send(t, http.MethodPost, podsPath+"/p/eviction", eviction("p", `,"deleteOptions":{"preconditions":{"uid":"another"}}`)).refused(t, http.StatusConflict, metav1.StatusReasonConflict, "UID")
-	w.send(t, http.MethodPost, podsPath+"/p/eviction", eviction("p", `,"deleteOptions":{"gracePeriodSeconds":7}`)).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, podsPath+"/p/eviction",
+		eviction("p", `,"deleteOptions":{"preconditions":{"uid":"another"}}`)).refused(t, http.StatusConflict,
+		metav1.StatusReasonConflict, "UID")
+	w.send(t, http.MethodPost, podsPath+"/p/eviction",
+		eviction("p", `,"deleteOptions":{"gracePeriodSeconds":7}`)).want(t, http.StatusCreated)
 	if got := at(w.get(t, podsPath+"/p").object(t), "metadata", "deletionGracePeriodSeconds"); got != 7.0 {
 		t.Errorf("the pod has %v seconds", got)
 	}
-	w.send(t, http.MethodPost, podsPath+"/nothing/eviction", eviction("nothing", "")).refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, `pods "nothing" not found`)
+	w.send(t, http.MethodPost, podsPath+"/nothing/eviction", eviction("nothing", "")).refused(t, http.StatusNotFound,
+		metav1.StatusReasonNotFound, `pods "nothing" not found`)
 }
 
 // A bound pod cannot be bound again.
@@ -79,7 +89,9 @@ func TestPodsAreBoundOnce(t *testing.T) {
 		t.Errorf("the pod is on %v", got)
 	}
 	binding := `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"p"},"target":{"kind":"Node","name":"n2"}}`
-	w.send(t, http.MethodPost, podsPath+"/p/binding", binding).refused(t, http.StatusConflict, metav1.StatusReasonConflict, "already assigned to node")
-	w.send(t, http.MethodPatch, podsPath+"/p", `{"spec":{"nodeName":"n2"}}`, "Content-Type", mergeType).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec")
+	w.send(t, http.MethodPost, podsPath+"/p/binding", binding).refused(t, http.StatusConflict,
+		metav1.StatusReasonConflict, "already assigned to node")
+	w.send(t, http.MethodPatch, podsPath+"/p", `{"spec":{"nodeName":"n2"}}`, "Content-Type", mergeType).refused(t,
+		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec")
 	w.send(t, http.MethodPost, podsPath+"/nothing/binding", binding).want(t, http.StatusNotFound)
 }

@@ -21,7 +21,8 @@ func wantsPretty(r *http.Request, target *route) bool {
 		}
 	}
 	agent := r.UserAgent()
-	return strings.HasPrefix(agent, "curl") || strings.HasPrefix(agent, "Wget") || strings.HasPrefix(agent, "Mozilla/5.0")
+	return strings.HasPrefix(agent, "curl") || strings.HasPrefix(agent, "Wget") ||
+		strings.HasPrefix(agent, "Mozilla/5.0")
 }
 
 // prettyWriter buffers a JSON answer to indent it. Other answers are not buffered.

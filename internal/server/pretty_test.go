@@ -41,7 +41,8 @@ func TestPrettyAnswers(t *testing.T) {
 			t.Errorf("%s for %s: length %s of %d", c.path, c.agent, n, len(r.body))
 		}
 	}
-	if y := w.get(t, object, "User-Agent", "curl/8", "Accept", yamlType).want(t, http.StatusOK); strings.HasPrefix(string(y.body), "{") {
+	if y := w.get(t, object, "User-Agent", "curl/8", "Accept", yamlType).want(t,
+		http.StatusOK); strings.HasPrefix(string(y.body), "{") {
 		t.Errorf("YAML for people: %s", y.body)
 	}
 }

@@ -23,7 +23,8 @@ func TestProtobufBothWays(t *testing.T) {
 			if sent == protobufType {
 				body = protobuf(t, cm)
 			}
-			r := w.sendBody(t, http.MethodPost, configMaps, bytes.NewReader(body), "Content-Type", sent, "Accept", asked).want(t, http.StatusCreated)
+			r := w.sendBody(t, http.MethodPost, configMaps, bytes.NewReader(body), "Content-Type", sent, "Accept",
+				asked).want(t, http.StatusCreated)
 			if got := r.header.Get("Content-Type"); got != asked {
 				t.Errorf("%s to %s: answered in %s", sent, asked, got)
 			}
@@ -36,10 +37,12 @@ func TestProtobufBothWays(t *testing.T) {
 			if got.Data["k"] != "1" || got.Labels["l"] != "1" || got.UID == "" || got.ResourceVersion == "" {
 				t.Errorf("%s to %s: %+v", sent, asked, got)
 			}
-			read := readProtobuf(t, w.get(t, configMaps+"/a", "Accept", protobufType).want(t, http.StatusOK).body).(*corev1.ConfigMap)
+			read := readProtobuf(t, w.get(t, configMaps+"/a", "Accept", protobufType).want(t,
+				http.StatusOK).body).(*corev1.ConfigMap)
 			var plain corev1.ConfigMap
 			w.get(t, configMaps+"/a").want(t, http.StatusOK).into(t, &plain)
-			if read.ResourceVersion != got.ResourceVersion || plain.ResourceVersion != got.ResourceVersion || read.Data["k"] != "1" {
+			if read.ResourceVersion != got.ResourceVersion || plain.ResourceVersion != got.ResourceVersion ||
+				read.Data["k"] != "1" {
 				t.Errorf("%s to %s: read back %+v and %+v", sent, asked, read, plain)
 			}
 			w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK)
@@ -58,19 +61,23 @@ func TestErrorsInProtobuf(t *testing.T) {
 		reason             metav1.StatusReason
 	}{
 		{http.MethodGet, configMaps + "/nothing", "", http.StatusNotFound, metav1.StatusReasonNotFound},
-		{http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`, http.StatusConflict, metav1.StatusReasonAlreadyExists},
-		{http.MethodPost, configMaps, `{"metadata":{"name":"UPPER"}}`, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid},
+		{http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`, http.StatusConflict,
+			metav1.StatusReasonAlreadyExists},
+		{http.MethodPost, configMaps, `{"metadata":{"name":"UPPER"}}`, http.StatusUnprocessableEntity,
+			metav1.StatusReasonInvalid},
 		{http.MethodPost, configMaps, `{`, http.StatusBadRequest, metav1.StatusReasonBadRequest},
 		{http.MethodGet, "/api/v1/namespaces/default/nothings", "", http.StatusNotFound, metav1.StatusReasonNotFound},
 		{http.MethodPut, configMaps, `{}`, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed},
 		{http.MethodGet, configMaps + "?labelSelector=%3D", "", http.StatusBadRequest, metav1.StatusReasonBadRequest},
 	} {
 		r := w.send(t, c.method, c.path, c.body, "Accept", protobufType).want(t, int(c.code))
-		if s := r.protobufStatus(t); s.Code != c.code || s.Reason != c.reason || s.Status != metav1.StatusFailure || s.Message == "" {
+		if s := r.protobufStatus(t); s.Code != c.code || s.Reason != c.reason || s.Status != metav1.StatusFailure ||
+			s.Message == "" {
 			t.Errorf("%s %s: %+v", c.method, c.path, s)
 		}
 	}
-	s := w.send(t, http.MethodDelete, configMaps+"/a", "", "Accept", protobufType).want(t, http.StatusOK).protobufStatus(t)
+	s := w.send(t, http.MethodDelete, configMaps+"/a", "", "Accept", protobufType).want(t,
+		http.StatusOK).protobufStatus(t)
 	if s.Status != metav1.StatusSuccess || s.Details == nil || s.Details.Name != "a" {
 		t.Errorf("the delete answers %+v", s)
 	}
@@ -85,18 +92,24 @@ func TestBrokenProtobuf(t *testing.T) {
 	cm.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
 	whole := protobuf(t, cm)
 	for name, body := range map[string][]byte{
-		"nothing": {}, "no magic": []byte("{}"), "cut in the magic": whole[:3], "cut in the envelope": whole[:9], "cut in the object": whole[:len(whole)-8],
-		"noise": append([]byte("k8s\x00"), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff),
+		"nothing": {}, "no magic": []byte("{}"), "cut in the magic": whole[:3], "cut in the envelope": whole[:9],
+		"cut in the object": whole[:len(whole)-8],
+		"noise": append([]byte("k8s\x00"), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+			0xff),
 	} {
-		for _, c := range []struct{ method, path string }{{http.MethodPost, configMaps}, {http.MethodPut, configMaps + "/a"}} {
+		for _, c := range []struct{ method, path string }{{http.MethodPost, configMaps},
+			{http.MethodPut, configMaps + "/a"}} {
 			r := w.sendBody(t, c.method, c.path, bytes.NewReader(body), "Content-Type", protobufType)
 			if r.code != http.StatusBadRequest {
 				t.Errorf("%s %s: %d %s", c.method, name, r.code, r.body)
 			}
 		}
 	}
-	w.sendBody(t, http.MethodPost, widgetsPath, bytes.NewReader(whole), "Content-Type", protobufType).refused(t, http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, jsonType)
+	w.sendBody(t, http.MethodPost, widgetsPath, bytes.NewReader(whole), "Content-Type", protobufType).refused(t,
+		http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, jsonType)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	secret.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
-	w.sendBody(t, http.MethodPost, configMaps, bytes.NewReader(protobuf(t, secret)), "Content-Type", protobufType).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "cannot be handled as a ConfigMap")
+	w.sendBody(t, http.MethodPost, configMaps, bytes.NewReader(protobuf(t, secret)), "Content-Type",
+		protobufType).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
+		"cannot be handled as a ConfigMap")
 }

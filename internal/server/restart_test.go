@@ -40,7 +40,8 @@ func TestLoadedObjectsAreServedAsTheyWereWritten(t *testing.T) {
 		t.Errorf("after a restart:\n%s\nnot\n%s", got, want)
 	}
 	list := must(w.Source().List(t.Context(), widgetsResource, client.Options{}))(t)
-	if form := (object.Form{APIVersion: "example.com/v1"}); len(list.Items) != 1 || !list.Items[0].Fresh(list.Codec, form) {
+	if form := (object.Form{APIVersion: "example.com/v1"}); len(list.Items) != 1 ||
+		!list.Items[0].Fresh(list.Codec, form) {
 		t.Errorf("the widgets %v are not served as they were stored", list.Items)
 	}
 }
@@ -69,19 +70,24 @@ func TestLoadedObjectsAreReadByTheDefinitionOfNow(t *testing.T) {
 	second := strings.Replace(widgetsPath, "/v1/", "/v2/", 1)
 	paths := []string{
 		widgetsPath, second, widgetsPath + "/a", second + "/a", widgetsPath + "?fieldSelector=spec.shape%3Dround",
-		second + "?watch=true&allowWatchBookmarks=false&timeoutSeconds=1&fieldSelector=spec.shape%3Dround&resourceVersion=" + before.Metadata.ResourceVersion,
+		second +
+			"?watch=true&allowWatchBookmarks=false&timeoutSeconds=1&fieldSelector=spec.shape%3Dround&resourceVersion=" +
+			before.Metadata.ResourceVersion,
 	}
 	want := w.state(t, paths...)
-	if a := w.get(t, second+"/a").object(t); at(a, "spec", "shape") != "round" || at(a, "spec", "size") != nil || at(a, "spec", "color") != "red" {
+	if a := w.get(t, second+"/a").object(t); at(a, "spec", "shape") != "round" || at(a, "spec", "size") != nil ||
+		at(a, "spec", "color") != "red" {
 		t.Errorf("before the restart: %v", a)
 	}
 	w = w.again(t, journal)
 	if got := w.state(t, paths...); got != want {
 		t.Errorf("after a restart:\n%s\nnot\n%s", got, want)
 	}
-	w.send(t, http.MethodPatch, second+"/a", `{"metadata":{"labels":{"x":"y"}}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	w.send(t, http.MethodPatch, second+"/a", `{"metadata":{"labels":{"x":"y"}}}`, "Content-Type", mergeType).want(t,
+		http.StatusOK)
 	w = w.again(t, journal)
-	if a := w.get(t, widgetsPath+"/a").object(t); at(a, "spec", "shape") != "round" || at(a, "metadata", "labels", "x") != "y" {
+	if a := w.get(t, widgetsPath+"/a").object(t); at(a, "spec", "shape") != "round" ||
+		at(a, "metadata", "labels", "x") != "y" {
 		t.Errorf("written after a restart, and read after another: %v", a)
 	}
 }

@@ -90,7 +90,8 @@ func TestResourceVersionOfLists(t *testing.T) {
 			}
 		}
 		// without a body, the query holds DeleteOptions too, in which resourceVersion is a precondition
-		if got := listed(t, w.send(t, http.MethodDelete, configMaps+"?dryRun=All&resourceVersion="+r.now, "")); got != "409" {
+		if got := listed(t, w.send(t, http.MethodDelete, configMaps+"?dryRun=All&resourceVersion="+r.now,
+			"")); got != "409" {
 			t.Errorf("DELETE with a revision that not all objects have: %s, want a conflict", got)
 		}
 		// a single object selected by name is read rather than listed: a limit does not make its revision
@@ -128,7 +129,8 @@ func TestContinueTokens(t *testing.T) {
 		w := start(t)
 		r := w.aged(t)
 		token := func(revision, start string) string {
-			return base64.RawURLEncoding.EncodeToString([]byte(r.query(`{"v":"meta.k8s.io/v1","rv":` + revision + `,"start":"` + start + `"}`)))
+			return base64.RawURLEncoding.EncodeToString([]byte(r.query(`{"v":"meta.k8s.io/v1","rv":` + revision +
+				`,"start":"` + start + `"}`)))
 		}
 		for _, c := range []struct{ revision, start, more, want string }{
 			{"{old}", `/a\u0000`, "", "b"},
@@ -149,17 +151,21 @@ func TestContinueTokens(t *testing.T) {
 			{"{now}", `/../x`, "", "400"},
 			{"{now}", `/a//b`, "", "400"},
 		} {
-			if got := listed(t, w.get(t, configMaps+"?continue="+token(c.revision, c.start)+r.query(c.more))); got != c.want {
+			if got := listed(t,
+				w.get(t, configMaps+"?continue="+token(c.revision, c.start)+r.query(c.more))); got != c.want {
 				t.Errorf("revision %s, start %s%s: %s, want %s", c.revision, c.start, c.more, got, c.want)
 			}
 		}
-		expired := w.get(t, configMaps+"?limit=1&continue="+token("{gone}", `/a\u0000`)).refused(t, http.StatusGone, metav1.StatusReasonExpired, "inconsistent list")
+		expired := w.get(t, configMaps+"?limit=1&continue="+token("{gone}", `/a\u0000`)).refused(t, http.StatusGone,
+			metav1.StatusReasonExpired, "inconsistent list")
 		var next struct{ RV int64 }
-		if err := json.Unmarshal(must(base64.RawURLEncoding.DecodeString(expired.ListMeta.Continue))(t), &next); err != nil || next.RV != -1 {
+		if err := json.Unmarshal(must(base64.RawURLEncoding.DecodeString(expired.ListMeta.Continue))(t),
+			&next); err != nil || next.RV != -1 {
 			t.Errorf("the token of a 410 says %+v, %v; want revision -1", next, err)
 		}
 		rest := w.get(t, configMaps+"?limit=1&continue="+expired.ListMeta.Continue).want(t, http.StatusOK).object(t)
-		if at(rest, "metadata", "resourceVersion") != r.now || at(rest, "metadata", "remainingItemCount") != float64(1) {
+		if at(rest, "metadata", "resourceVersion") != r.now ||
+			at(rest, "metadata", "remainingItemCount") != float64(1) {
 			t.Errorf("the inconsistent rest: %v", rest["metadata"])
 		}
 	})
@@ -171,10 +177,12 @@ func TestContinueTokensOfClusterScopedKinds(t *testing.T) {
 	w := start(t)
 	first := w.get(t, "/api/v1/namespaces?limit=1").want(t, http.StatusOK).object(t)
 	next := at(first, "metadata", "continue").(string)
-	if text := string(must(base64.RawURLEncoding.DecodeString(next))(t)); !strings.Contains(text, `"start":"/default\u0000"`) {
+	if text := string(must(base64.RawURLEncoding.DecodeString(next))(t)); !strings.Contains(text,
+		`"start":"/default\u0000"`) {
 		t.Errorf("the token is %s", text)
 	}
-	if got := listed(t, w.get(t, "/api/v1/namespaces?continue="+next)); strings.Contains(got, "default") || !strings.Contains(got, "kube-system") {
+	if got := listed(t, w.get(t, "/api/v1/namespaces?continue="+next)); strings.Contains(got, "default") ||
+		!strings.Contains(got, "kube-system") {
 		t.Errorf("the second page has %s", got)
 	}
 }
@@ -192,7 +200,8 @@ func TestResourceVersionOfGets(t *testing.T) {
 				t.Errorf("version %q: %d %s, want %d", version, got.code, got.body, want)
 			}
 		}
-		w.get(t, configMaps+"/c?export=true").refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "the export parameter, deprecated since v1.14, is no longer supported")
+		w.get(t, configMaps+"/c?export=true").refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
+			"the export parameter, deprecated since v1.14, is no longer supported")
 		w.get(t, configMaps+"/c?export=false").want(t, http.StatusOK)
 	})
 }
@@ -221,9 +230,12 @@ func TestResourceVersionOfWatches(t *testing.T) {
 			{"sendInitialEvents=true&resourceVersionMatch=Exact", "422"},
 			{"sendInitialEvents=true&resourceVersionMatch=NotOlderThan", state},
 			{"sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true", state + marked},
-			{"sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=0", state + marked},
-			{"sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion={old}", state + marked},
-			{"sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion={gone}", state + marked},
+			{"sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=0",
+				state + marked},
+			{"sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion={old}",
+				state + marked},
+			{"sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion={gone}",
+				state + marked},
 			{"sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion={future}", "ERROR 504"},
 			{"sendInitialEvents=false&resourceVersionMatch=NotOlderThan", ""},
 			{"sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=0", ""},
@@ -253,7 +265,8 @@ func watched(t *testing.T, r reply) string {
 		switch {
 		case e.Type == "ERROR":
 			events = append(events, fmt.Sprint("ERROR ", e.Object["code"]))
-		case e.Type == "BOOKMARK" && at(e.Object, "metadata", "annotations", metav1.InitialEventsAnnotationKey) == "true":
+		case e.Type == "BOOKMARK" &&
+			at(e.Object, "metadata", "annotations", metav1.InitialEventsAnnotationKey) == "true":
 			events = append(events, "BOOKMARK end")
 		default:
 			events = append(events, e.String())
@@ -268,11 +281,14 @@ func TestTheLastBookmarkComesBeforeTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
 		r := w.aged(t)
-		s := w.open(t, configMaps+"?watch=true&allowWatchBookmarks=true&timeoutSeconds=30&fieldSelector=metadata.name%3Dz&resourceVersion="+r.now)
+		s := w.open(t,
+			configMaps+
+				"?watch=true&allowWatchBookmarks=true&timeoutSeconds=30&fieldSelector=metadata.name%3Dz&resourceVersion="+r.now)
 		began := time.Now()
 		w.fill(t, "default", "d")
 		e, _ := s.next(t)
-		if e.Type != "BOOKMARK" || time.Since(began) != 28*time.Second || at(e.Object, "metadata", "resourceVersion").(string) <= r.now {
+		if e.Type != "BOOKMARK" || time.Since(began) != 28*time.Second ||
+			at(e.Object, "metadata", "resourceVersion").(string) <= r.now {
 			t.Errorf("after %s: %v, want a bookmark after 28s", time.Since(began), e)
 		}
 		if e, more := s.next(t); more || time.Since(began) != 30*time.Second {

@@ -25,11 +25,13 @@ func TestEveryWorkloadHasAScaleInEveryVersion(t *testing.T) {
 		{"statefulsets", `"serviceName":"s",` + pods, apps[:3]},
 		{"replicationcontrollers", unlabeled, []string{"/api/v1"}},
 	} {
-		w.create(t, c.groups[0]+"/namespaces/default/"+c.resource, `{"metadata":{"name":"w"},"spec":{"replicas":1,`+c.spec+`}}`)
+		w.create(t, c.groups[0]+"/namespaces/default/"+c.resource,
+			`{"metadata":{"name":"w"},"spec":{"replicas":1,`+c.spec+`}}`)
 		for n, group := range c.groups {
 			path := group + "/namespaces/default/" + c.resource + "/w"
 			scale := w.get(t, path+"/scale").want(t, http.StatusOK).object(t)
-			if at(scale, "kind") != "Scale" || at(scale, "apiVersion") != "autoscaling/v1" || at(scale, "status", "selector") != "a=b" {
+			if at(scale, "kind") != "Scale" || at(scale, "apiVersion") != "autoscaling/v1" ||
+				at(scale, "status", "selector") != "a=b" {
 				t.Errorf("%s: %v", path, scale)
 			}
 			body := fmt.Sprintf(`{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"w","namespace":"default"},"spec":{"replicas":%d}}`, n+5)
@@ -37,8 +39,10 @@ func TestEveryWorkloadHasAScaleInEveryVersion(t *testing.T) {
 			if got := at(w.get(t, path).object(t), "spec", "replicas"); got != float64(n+5) {
 				t.Errorf("%s has %v replicas", path, got)
 			}
-			w.send(t, http.MethodPatch, path+"/scale", `{"spec":{"replicas":3}}`, "Content-Type", "application/merge-patch+json").want(t, http.StatusOK)
-			w.send(t, http.MethodPut, path+"/scale", strings.Replace(body, fmt.Sprint(n+5), "-1", 1)).want(t, http.StatusUnprocessableEntity)
+			w.send(t, http.MethodPatch, path+"/scale", `{"spec":{"replicas":3}}`, "Content-Type",
+				"application/merge-patch+json").want(t, http.StatusOK)
+			w.send(t, http.MethodPut, path+"/scale", strings.Replace(body, fmt.Sprint(n+5), "-1", 1)).want(t,
+				http.StatusUnprocessableEntity)
 		}
 	}
 }

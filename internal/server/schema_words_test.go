@@ -56,7 +56,8 @@ func TestWordsOfSchemas(t *testing.T) {
 		`{"filled":"","void":"","ports":[{"name":"a"},{"name":"a","protocol":"UDP"}]}`: `{"filled":"","void":"","ports":[{"name":"a","protocol":"TCP"},{"name":"a","protocol":"UDP"}]}`,
 		`{"filled":"","void":"","selector":{"a":"b"}}`:                                 `{"filled":"","void":"","selector":{"a":"b"}}`,
 	} {
-		answer := w.send(t, http.MethodPost, path+"?fieldValidation=Ignore", `{"apiVersion":"example.com/v1","kind":"Part","metadata":{"generateName":"p-"},"spec":`+spec+`}`)
+		answer := w.send(t, http.MethodPost, path+"?fieldValidation=Ignore",
+			`{"apiVersion":"example.com/v1","kind":"Part","metadata":{"generateName":"p-"},"spec":`+spec+`}`)
 		if want[0] != '{' {
 			answer.refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, want)
 			continue

@@ -76,8 +76,9 @@ func randomSelecting(random *rand.Rand, from string) *selecting {
 	var requirements []string
 	for range random.IntN(4) {
 		key, a, b := pick("a", "b", "c"), pick("1", "2", "3", ""), pick("1", "2", "9")
-		requirements = append(requirements, pick(key, "!"+key, key+"="+a, key+"!="+a, fmt.Sprintf("%s in (%s,%s)", key, a, b),
-			fmt.Sprintf("%s notin (%s,%s)", key, a, b), key+">1", key+"<3"))
+		requirements = append(requirements,
+			pick(key, "!"+key, key+"="+a, key+"!="+a, fmt.Sprintf("%s in (%s,%s)", key, a, b),
+				fmt.Sprintf("%s notin (%s,%s)", key, a, b), key+">1", key+"<3"))
 	}
 	s.labels = strings.Join(requirements, ",")
 	name, namespace := pick("m0", "m1", "none"), pick("n1", "n3")
@@ -156,7 +157,8 @@ func (w *world) watchForm(t *testing.T, s selecting, form string) <-chan []strin
 
 // readTyped reads a watch of client-go.
 func (s selecting) readTyped(t *testing.T, of corev1client.ConfigMapInterface, got chan<- []string) {
-	o := metav1.ListOptions{LabelSelector: s.labels, FieldSelector: s.fields, ResourceVersion: s.from, AllowWatchBookmarks: true}
+	o := metav1.ListOptions{LabelSelector: s.labels, FieldSelector: s.fields, ResourceVersion: s.from,
+		AllowWatchBookmarks: true}
 	watching, err := of.Watch(t.Context(), o)
 	if err != nil {
 		t.Error(err)
@@ -170,7 +172,8 @@ func (s selecting) readTyped(t *testing.T, of corev1client.ConfigMapInterface, g
 			break
 		}
 		m := e.Object.(metav1.ObjectMetaAccessor).GetObjectMeta()
-		lines = append(lines, line(string(e.Type), m.GetNamespace(), m.GetName(), m.GetResourceVersion(), m.GetLabels()))
+		lines = append(lines, line(string(e.Type), m.GetNamespace(), m.GetName(), m.GetResourceVersion(),
+			m.GetLabels()))
 	}
 	got <- lines
 }

@@ -134,7 +134,8 @@ func (f objectFields) Get(name string) string { return f.Field(cmp.Or(f.renamed[
 // selectionOf reads namespace, name and selectors of a request. The selection of a continued list is never
 // narrowed to one object.
 func (c *call) selectionOf(q url.Values, continues bool) (*selection, error) {
-	s := &selection{prefix: object.Prefix(c.stored(), c.namespaceOfObject()), renamed: c.endpoint.Selectable, shown: c.shown, codec: c.codec, ended: c.ended()}
+	s := &selection{prefix: object.Prefix(c.stored(), c.namespaceOfObject()), renamed: c.endpoint.Selectable,
+		shown: c.shown, codec: c.codec, ended: c.ended()}
 	if v, ok := c.kind.(kind.Custom); ok {
 		s.converts, s.form = true, object.Form{APIVersion: v.APIVersion()}
 	}
@@ -161,7 +162,8 @@ func (c *call) selectionOf(q url.Values, continues bool) (*selection, error) {
 		if err := c.selectable(selector); err != nil {
 			return nil, err
 		}
-		if name, _ := selector.RequiresExactMatch("metadata.name"); c.name != "" && !selector.Empty() && name != c.name {
+		if name, _ := selector.RequiresExactMatch("metadata.name"); c.name != "" && !selector.Empty() &&
+			name != c.name {
 			return nil, apierrors.NewBadRequest("fieldSelector metadata.name doesn't match requested name")
 		}
 		s.narrow(c, selector, continues)
@@ -172,14 +174,16 @@ func (c *call) selectionOf(q url.Values, continues bool) (*selection, error) {
 // selectable returns a 400 if the endpoint does not support a field of the selector.
 func (c *call) selectable(selector fields.Selector) error {
 	for _, r := range selector.Requirements() {
-		if _, own := c.endpoint.Selectable[r.Field]; own || r.Field == "metadata.name" || r.Field == "metadata.namespace" {
+		if _, own := c.endpoint.Selectable[r.Field]; own || r.Field == "metadata.name" ||
+			r.Field == "metadata.namespace" {
 			continue
 		}
 		if !c.builtin() || len(c.endpoint.Selectable) > 0 {
 			return apierrors.NewBadRequest("field label not supported: " + r.Field)
 		}
 		known := []string{`"metadata.name"`, `"metadata.namespace"`}
-		return apierrors.NewBadRequest(fmt.Sprintf("%q is not a known field selector: only %s", r.Field, strings.Join(known, ", ")))
+		return apierrors.NewBadRequest(fmt.Sprintf("%q is not a known field selector: only %s", r.Field,
+			strings.Join(known, ", ")))
 	}
 	return nil
 }
@@ -187,7 +191,8 @@ func (c *call) selectable(selector fields.Selector) error {
 // narrow sets the field selector, or narrows the prefix to the one key that the selector leaves.
 func (s *selection) narrow(c *call, selector fields.Selector, continues bool) {
 	name, exact := selector.RequiresExactMatch("metadata.name")
-	if exact && name != "" && !continues && c.name == "" && (!c.info().Namespaced || c.namespace != "") && !strings.ContainsRune(name, '/') {
+	if exact && name != "" && !continues && c.name == "" && (!c.info().Namespaced || c.namespace != "") &&
+		!strings.ContainsRune(name, '/') {
 		s.prefix = object.KeyOf(c.stored(), c.namespaceOfObject(), name)
 		if len(selector.Requirements()) == 1 {
 			return

@@ -13,11 +13,14 @@ import (
 func BenchmarkSelectByLabel(b *testing.B) {
 	objects := make([]*object.Object, 100_000)
 	for i := range objects {
-		e, err := object.NewEncoding(object.Form{}, fmt.Appendf(nil, `{"metadata":{"name":"m-%d","resourceVersion":"%s"},"data":"%01000d"}`, i, object.RevisionPlaceholder, i))
+		e, err := object.NewEncoding(object.Form{},
+			fmt.Appendf(nil, `{"metadata":{"name":"m-%d","resourceVersion":"%s"},"data":"%01000d"}`, i,
+				object.RevisionPlaceholder, i))
 		if err != nil {
 			b.Fatal(err)
 		}
-		h := object.Header{Key: object.Key(fmt.Sprintf("/configmaps/n/m-%d", i)), Labels: map[string]string{"app": "x", "tier": "y", "shard": fmt.Sprint(i % 100)}}
+		h := object.Header{Key: object.Key(fmt.Sprintf("/configmaps/n/m-%d", i)),
+			Labels: map[string]string{"app": "x", "tier": "y", "shard": fmt.Sprint(i % 100)}}
 		objects[i] = object.New(h, nil, e)
 	}
 	selector, err := labels.Parse("shard=42")

@@ -21,15 +21,18 @@ func TestMarksPassOverNothingThatIsSelected(t *testing.T) {
 		for n := range random.IntN(6) {
 			set[fmt.Sprintf("k%d", n)] = fmt.Sprint(random.IntN(4))
 		}
-		e, err := object.NewEncoding(object.Form{}, fmt.Appendf(nil, `{"metadata":{"resourceVersion":"%s"}}`, object.RevisionPlaceholder))
+		e, err := object.NewEncoding(object.Form{},
+			fmt.Appendf(nil, `{"metadata":{"resourceVersion":"%s"}}`, object.RevisionPlaceholder))
 		if err != nil {
 			t.Fatal(err)
 		}
-		objects = append(objects, object.New(object.Header{Key: object.Key(fmt.Sprintf("/maps/n/%d", i)), Labels: set}, nil, e))
+		objects = append(objects, object.New(object.Header{Key: object.Key(fmt.Sprintf("/maps/n/%d", i)), Labels: set},
+			nil, e))
 	}
 	passed := 0
 	for _, text := range []string{
-		"k0=1", "k0==2,k1=3", "k0 in (1,2)", "k0 in (0,1,2,3,4,5,6,7,8,9,10)", "k0 notin (1)", "k0!=1", "k0", "!k0", "k0>1", "k1<3,k2", "k0=,k1", "k9=1",
+		"k0=1", "k0==2,k1=3", "k0 in (1,2)", "k0 in (0,1,2,3,4,5,6,7,8,9,10)", "k0 notin (1)", "k0!=1", "k0", "!k0",
+		"k0>1", "k1<3,k2", "k0=,k1", "k9=1",
 	} {
 		selector, err := labels.Parse(text)
 		if err != nil {

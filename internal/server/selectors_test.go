@@ -17,7 +17,8 @@ func TestLabelSelectors(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	for name, labels := range map[string]map[string]string{
-		"plain": nil, "web": {"app": "web", "tier": "front"}, "db": {"app": "db", "tier": "back"}, "both": {"app": "web", "tier": "back"},
+		"plain": nil, "web": {"app": "web", "tier": "front"}, "db": {"app": "db", "tier": "back"},
+		"both": {"app": "web", "tier": "back"},
 	} {
 		cm := configMap(name)
 		cm.Labels = labels
@@ -39,7 +40,8 @@ func TestLabelSelectors(t *testing.T) {
 		}
 	}
 	for _, broken := range []string{"app in", "=x", "a=b=c", "app in (", "a b"} {
-		w.get(t, configMaps+"?labelSelector="+url.QueryEscape(broken)).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "")
+		w.get(t, configMaps+"?labelSelector="+url.QueryEscape(broken)).refused(t, http.StatusBadRequest,
+			metav1.StatusReasonBadRequest, "")
 	}
 }
 
@@ -129,27 +131,39 @@ func (w *world) selectable(t *testing.T) {
 	t.Helper()
 	ctx, core := t.Context(), w.clients.CoreV1()
 	create := metav1.CreateOptions{}
-	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}, NodeName: "n1", ServiceAccountName: "robot"}
-	must(core.Pods("default").Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p1"}, Spec: spec}, create))(t)
+	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}, NodeName: "n1",
+		ServiceAccountName: "robot"}
+	must(core.Pods("default").Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p1"}, Spec: spec},
+		create))(t)
 	status := `{"status":{"phase":"Running","podIP":"10.1.1.1","podIPs":[{"ip":"10.1.1.1"}],"nominatedNodeName":"n2"}}`
-	must(core.Pods("default").Patch(ctx, "p1", types.MergePatchType, []byte(status), metav1.PatchOptions{}, "status"))(t)
-	spec = corev1.PodSpec{Containers: spec.Containers, RestartPolicy: corev1.RestartPolicyNever, SchedulerName: "mine", HostNetwork: true}
-	must(core.Pods("default").Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p2"}, Spec: spec}, create))(t)
-	must(core.Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: corev1.NodeSpec{Unschedulable: true}}, create))(t)
+	must(core.Pods("default").Patch(ctx, "p1", types.MergePatchType, []byte(status), metav1.PatchOptions{},
+		"status"))(t)
+	spec = corev1.PodSpec{Containers: spec.Containers, RestartPolicy: corev1.RestartPolicyNever, SchedulerName: "mine",
+		HostNetwork: true}
+	must(core.Pods("default").Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p2"}, Spec: spec},
+		create))(t)
+	must(core.Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"},
+		Spec: corev1.NodeSpec{Unschedulable: true}}, create))(t)
 	must(core.Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n2"}}, create))(t)
 	must(core.Secrets("default").Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s1"}}, create))(t)
-	must(core.Secrets("default").Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s2"}, Type: "example.com/kind"}, create))(t)
+	must(core.Secrets("default").Create(ctx,
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s2"}, Type: "example.com/kind"}, create))(t)
 	w.namespace(t, "going")
 	if err := core.Namespaces().Delete(ctx, "going", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	ports := []corev1.ServicePort{{Port: 80}}
-	must(core.Services("default").Create(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "v1"}, Spec: corev1.ServiceSpec{ClusterIP: "None", Ports: ports}}, create))(t)
-	must(core.Services("default").Create(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "v2"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: ports}}, create))(t)
+	must(core.Services("default").Create(ctx,
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "v1"},
+			Spec: corev1.ServiceSpec{ClusterIP: "None", Ports: ports}}, create))(t)
+	must(core.Services("default").Create(ctx,
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "v2"},
+			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: ports}}, create))(t)
 	labels := map[string]string{"app": "r"}
 	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "r1"}}
 	rs.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
-	rs.Spec.Template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: spec.Containers}}
+	rs.Spec.Template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+		Spec: corev1.PodSpec{Containers: spec.Containers}}
 	must(w.clients.AppsV1().ReplicaSets("default").Create(ctx, rs, create))(t)
 }
 
@@ -158,13 +172,16 @@ func TestFieldsThatAreNotSelectableAreRefused(t *testing.T) {
 	w := start(t)
 	w.define(t, widgets())
 	for path, selector := range map[string]string{
-		configMaps: "data.k=1", "/api/v1/pods": "spec.nothing=1", widgetsPath: "spec.size=1", "/api/v1/nodes": "metadata.uid=1",
+		configMaps: "data.k=1", "/api/v1/pods": "spec.nothing=1", widgetsPath: "spec.size=1",
+		"/api/v1/nodes": "metadata.uid=1",
 	} {
 		for _, more := range []string{"", "&watch=true"} {
-			w.get(t, path+"?fieldSelector="+url.QueryEscape(selector)+more).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, strings.Split(selector, "=")[0])
+			w.get(t, path+"?fieldSelector="+url.QueryEscape(selector)+more).refused(t, http.StatusBadRequest,
+				metav1.StatusReasonBadRequest, strings.Split(selector, "=")[0])
 		}
 	}
-	w.get(t, configMaps+"?fieldSelector=metadata.name").refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "")
+	w.get(t, configMaps+"?fieldSelector=metadata.name").refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
+		"")
 }
 
 // A deletecollection deletes the selected objects only.
@@ -172,7 +189,8 @@ func TestDeleteCollectionTakesSelectors(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.fill(t, "default", "a", "b", "c")
-	w.send(t, http.MethodPatch, configMaps+"/b", `{"metadata":{"labels":{"go":"yes"}}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	w.send(t, http.MethodPatch, configMaps+"/b", `{"metadata":{"labels":{"go":"yes"}}}`, "Content-Type",
+		mergeType).want(t, http.StatusOK)
 	w.send(t, http.MethodDelete, configMaps+"?labelSelector=go%3Dyes", "").want(t, http.StatusOK)
 	w.send(t, http.MethodDelete, configMaps+"?fieldSelector=metadata.name%3Da", "").want(t, http.StatusOK)
 	if got := w.names(t, configMaps); got != "c" {

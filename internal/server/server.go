@@ -126,7 +126,9 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.metrics = newMetrics(append(o.Collectors, objectCounts{s}, damageCount{s}, fairness{s.fair})...)
 	s.healthChecks = s.checks(o.Checks)
 	s.admission = plugins.NewChain(reader{s}, o.Plugins...)
-	s.lifecycle = slices.ContainsFunc(o.Plugins, func(p admission.Plugin) bool { return p == plugins.NamespaceLifecycle{} })
+	s.lifecycle = slices.ContainsFunc(o.Plugins, func(p admission.Plugin) bool {
+		return p == plugins.NamespaceLifecycle{}
+	})
 	s.crds = newDefinitions(s)
 	if o.Like != nil {
 		s.crds.takeOver(o.Like.crds)

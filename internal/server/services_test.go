@@ -35,12 +35,14 @@ func TestAddressesAndPortsAreExactUnderManyWriters(t *testing.T) {
 	owners := map[string]string{}
 	w.together(t, creators, func(ctx context.Context, i int) error {
 		for n := range each {
-			s, err := services.Create(ctx, service(fmt.Sprintf("s-%d-%d", i, n), corev1.ServiceTypeNodePort, 80, 443), metav1.CreateOptions{})
+			s, err := services.Create(ctx, service(fmt.Sprintf("s-%d-%d", i, n), corev1.ServiceTypeNodePort, 80, 443),
+				metav1.CreateOptions{})
 			if err != nil {
 				return err
 			}
 			mu.Lock()
-			for _, value := range []string{s.Spec.ClusterIP, fmt.Sprint(s.Spec.Ports[0].NodePort), fmt.Sprint(s.Spec.Ports[1].NodePort)} {
+			for _, value := range []string{s.Spec.ClusterIP, fmt.Sprint(s.Spec.Ports[0].NodePort),
+				fmt.Sprint(s.Spec.Ports[1].NodePort)} {
 				if owner := owners[value]; owner != "" || value == "" || value == "0" {
 					t.Errorf("%s has %q, which is %q's", s.Name, value, owner)
 				}
@@ -61,7 +63,8 @@ func TestOneOfManyGetsTheAddressThatAllAskFor(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	services := w.clients.CoreV1().Services("default")
-	first := must(services.Create(t.Context(), service("probe", corev1.ServiceTypeNodePort, 80), metav1.CreateOptions{}))(t)
+	first := must(services.Create(t.Context(), service("probe", corev1.ServiceTypeNodePort, 80),
+		metav1.CreateOptions{}))(t)
 	if err := services.Delete(t.Context(), "probe", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +106,8 @@ func TestAddressesAndPortsAreReleased(t *testing.T) {
 		_, err := services.Create(t.Context(), s, metav1.CreateOptions{})
 		return err
 	}
-	a := must(services.Create(t.Context(), service("a", corev1.ServiceTypeNodePort, 80, 443), metav1.CreateOptions{}))(t)
+	a := must(services.Create(t.Context(), service("a", corev1.ServiceTypeNodePort, 80, 443),
+		metav1.CreateOptions{}))(t)
 	if err := again("taken", "", a.Spec.Ports[0].NodePort); !apierrors.IsInvalid(err) {
 		t.Errorf("a port that is taken: %v", err)
 	}
@@ -111,7 +115,8 @@ func TestAddressesAndPortsAreReleased(t *testing.T) {
 		t.Errorf("an address that is taken: %v", err)
 	}
 	// a port is removed
-	p := must(services.Patch(t.Context(), "a", types.JSONPatchType, []byte(`[{"op":"remove","path":"/spec/ports/1"}]`), metav1.PatchOptions{}))(t)
+	p := must(services.Patch(t.Context(), "a", types.JSONPatchType, []byte(`[{"op":"remove","path":"/spec/ports/1"}]`),
+		metav1.PatchOptions{}))(t)
 	if p.Spec.ClusterIP != a.Spec.ClusterIP || p.Spec.Ports[0].NodePort != a.Spec.Ports[0].NodePort {
 		t.Errorf("a patch of one port changed %+v to %+v", a.Spec, p.Spec)
 	}
@@ -119,14 +124,17 @@ func TestAddressesAndPortsAreReleased(t *testing.T) {
 		t.Errorf("the port that went: %v", err)
 	}
 	// the type changes
-	p = must(services.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"spec":{"type":"ClusterIP"}}`), metav1.PatchOptions{}))(t)
+	p = must(services.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"spec":{"type":"ClusterIP"}}`),
+		metav1.PatchOptions{}))(t)
 	if p.Spec.Ports[0].NodePort != 0 || p.Spec.ClusterIP != a.Spec.ClusterIP {
 		t.Errorf("as ClusterIP it is %+v", p.Spec)
 	}
 	if err := again("c", "", a.Spec.Ports[0].NodePort); err != nil {
 		t.Errorf("the port of the type that went: %v", err)
 	}
-	p = must(services.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"spec":{"type":"ExternalName","externalName":"example.com","clusterIP":"","clusterIPs":null}}`), metav1.PatchOptions{}))(t)
+	p = must(services.Patch(t.Context(), "a", types.MergePatchType,
+		[]byte(`{"spec":{"type":"ExternalName","externalName":"example.com","clusterIP":"","clusterIPs":null}}`),
+		metav1.PatchOptions{}))(t)
 	if p.Spec.ClusterIP != "" {
 		t.Errorf("as ExternalName it is %+v", p.Spec)
 	}
@@ -159,7 +167,8 @@ func TestRefusedServiceTakesNothing(t *testing.T) {
 	if _, err := services.Create(t.Context(), wrong, metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
 		t.Fatalf("a port of 70000: %v", err)
 	}
-	if _, err := services.Create(t.Context(), ask, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+	if _, err := services.Create(t.Context(), ask,
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 		t.Fatalf("dry run: %v", err)
 	}
 	must(services.Create(t.Context(), ask, metav1.CreateOptions{}))(t)
@@ -185,11 +194,13 @@ func TestUpdatedServiceKeepsWhatItHas(t *testing.T) {
 	}
 	// concurrent writers of one Service do not conflict
 	w.together(t, 20, func(ctx context.Context, i int) error {
-		patch := fmt.Sprintf(`{"metadata":{"labels":{"l%d":"1"}},"spec":{"type":%q}}`, i, []string{"NodePort", "ClusterIP"}[i%2])
+		patch := fmt.Sprintf(`{"metadata":{"labels":{"l%d":"1"}},"spec":{"type":%q}}`, i,
+			[]string{"NodePort", "ClusterIP"}[i%2])
 		_, err := services.Patch(ctx, "a", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 		return err
 	})
-	if got := must(services.Get(t.Context(), "a", metav1.GetOptions{}))(t); len(got.Labels) != 21 || got.Spec.ClusterIP != a.Spec.ClusterIP {
+	if got := must(services.Get(t.Context(), "a", metav1.GetOptions{}))(t); len(got.Labels) != 21 ||
+		got.Spec.ClusterIP != a.Spec.ClusterIP {
 		t.Errorf("after 20 patches: %+v", got)
 	}
 }
@@ -227,9 +238,11 @@ func TestAddressThatAnotherTakesInBetween(t *testing.T) {
 		_, err := services.Create(t.Context(), s, metav1.CreateOptions{})
 		return err
 	}
-	mine := must(services.Create(t.Context(), service("mine", corev1.ServiceTypeNodePort, 80), metav1.CreateOptions{}))(t)
+	mine := must(services.Create(t.Context(), service("mine", corev1.ServiceTypeNodePort, 80),
+		metav1.CreateOptions{}))(t)
 	other := must(services.Get(t.Context(), "other", metav1.GetOptions{}))(t)
-	if mine.Spec.ClusterIP == "" || mine.Spec.ClusterIP == other.Spec.ClusterIP || mine.Spec.Ports[0].NodePort == 0 || mine.Spec.Ports[0].NodePort == other.Spec.Ports[0].NodePort {
+	if mine.Spec.ClusterIP == "" || mine.Spec.ClusterIP == other.Spec.ClusterIP || mine.Spec.Ports[0].NodePort == 0 ||
+		mine.Spec.Ports[0].NodePort == other.Spec.Ports[0].NodePort {
 		t.Errorf("mine %+v, other %+v", mine.Spec, other.Spec)
 	}
 }

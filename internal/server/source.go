@@ -30,8 +30,10 @@ type source struct {
 var _ client.Source = source{}
 
 // call authorizes a list or watch and returns its selection.
-func (src source) call(ctx context.Context, verb string, gvr schema.GroupVersionResource, o client.Options) (*selection, error) {
-	c := &call{route: &route{resource: true, verb: verb, gvr: gvr, namespace: o.Namespace, path: "in process"}, user: src.user}
+func (src source) call(ctx context.Context, verb string, gvr schema.GroupVersionResource,
+	o client.Options) (*selection, error) {
+	c := &call{route: &route{resource: true, verb: verb, gvr: gvr, namespace: o.Namespace, path: "in process"},
+		user: src.user}
 	if err := src.s.authorize(ctx, *c.route, src.user); err != nil {
 		return nil, err
 	}
@@ -93,7 +95,8 @@ func (src source) Watch(ctx context.Context, gvr schema.GroupVersionResource, o 
 		return nil, wireError(err)
 	}
 	_, closed := src.s.metrics.watching(&route{resource: true, gvr: gvr, namespace: o.Namespace})
-	return &sourceWatch{s: src.s, selected: selected, changes: changes, closed: closed, ended: selected.ended, stopped: make(chan struct{})}, nil
+	return &sourceWatch{s: src.s, selected: selected, changes: changes, closed: closed, ended: selected.ended,
+		stopped: make(chan struct{})}, nil
 }
 
 // wireError returns an error of the store as the Status that a client of the API receives.
@@ -174,7 +177,8 @@ func (w *sourceWatch) seen(events []*object.Event) ([]client.Event, error) {
 // unshown is the error of a watch whose next event cannot be converted. A new watch would receive the same
 // event.
 func unshown(err error) error {
-	return apierrors.NewResourceExpired(fmt.Sprintf("this watch came to an event that cannot be shown; list again: %v", err))
+	return apierrors.NewResourceExpired(fmt.Sprintf("this watch came to an event that cannot be shown; list again: %v",
+		err))
 }
 
 // sourceEnd maps the end of a watch to io.EOF, or to an error that makes the reader list again.

@@ -32,8 +32,10 @@ func TestSourceShowsTheVersionAskedFor(t *testing.T) {
 	}
 	watch := must(w.Source().Watch(t.Context(), lamps, client.Options{After: list.Revision}))(t)
 	defer watch.Stop()
-	w.send(t, http.MethodPatch, lampsV1+"/a", `{"spec":{"color":"blue"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
-	w.send(t, http.MethodPatch, definitionsPath+"/lamps.example.com", `{"spec":{"names":{"kind":"Lamp","plural":"lamps","singular":"lamp","listKind":"LampList","shortNames":["lp"]}}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	w.send(t, http.MethodPatch, lampsV1+"/a", `{"spec":{"color":"blue"}}`, "Content-Type", mergeType).want(t,
+		http.StatusOK)
+	w.send(t, http.MethodPatch, definitionsPath+"/lamps.example.com",
+		`{"spec":{"names":{"kind":"Lamp","plural":"lamps","singular":"lamp","listKind":"LampList","shortNames":["lp"]}}}`, "Content-Type", mergeType).want(t, http.StatusOK)
 	events := must(watch.Next(t.Context()))(t)
 	if len(events) != 1 || events[0].Object.Fields["spec.paint"] != "blue" {
 		t.Errorf("watched %+v", events)
@@ -72,8 +74,10 @@ func TestNameThatIsLetGoIsFree(t *testing.T) {
 	if got := w.condition(t, crd.Name, "NamesAccepted"); got != "False ShortNamesConflict" {
 		t.Fatalf("names accepted: %s", got)
 	}
-	w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", `{"spec":{"names":{"kind":"Widget","plural":"widgets","singular":"widget","listKind":"WidgetList","shortNames":["wi"]}}}`, "Content-Type", mergeType).want(t, http.StatusOK)
-	if got := w.condition(t, crd.Name, "NamesAccepted") + ", " + w.condition(t, crd.Name, "Established"); got != "True NoConflicts, True InitialNamesAccepted" {
+	w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com",
+		`{"spec":{"names":{"kind":"Widget","plural":"widgets","singular":"widget","listKind":"WidgetList","shortNames":["wi"]}}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	if got := w.condition(t, crd.Name, "NamesAccepted") + ", " + w.condition(t, crd.Name,
+		"Established"); got != "True NoConflicts, True InitialNamesAccepted" {
 		t.Errorf("names accepted, established: %s", got)
 	}
 	w.get(t, "/apis/example.com/v1/namespaces/default/gadgets").want(t, http.StatusOK)

@@ -70,7 +70,8 @@ func unwritten(code int32, reason metav1.StatusReason, err error, until string) 
 
 // tooLarge returns the answer to a read at a revision that does not exist yet.
 func tooLarge(err *store.FutureError) *apierrors.StatusError {
-	s := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", err.Requested, err.Current), 1)
+	s := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", err.Requested,
+		err.Current), 1)
 	s.ErrStatus.Details.Causes = []metav1.StatusCause{{
 		Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version",
 	}}
@@ -145,12 +146,14 @@ func notFound(gr schema.GroupResource, name string) error { return apierrors.New
 
 // changed returns the 409 of a write whose object was changed by another writer.
 func changed(gr schema.GroupResource, name string) error {
-	return apierrors.NewConflict(gr, name, errors.New("the object has been modified; please apply your changes to the latest version and try again"))
+	return apierrors.NewConflict(gr, name,
+		errors.New("the object has been modified; please apply your changes to the latest version and try again"))
 }
 
 // methodNotAllowed returns a 405 with Kubernetes' text, which does not name the resource.
 func methodNotAllowed() error {
-	return generic(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "the server does not allow this method on the requested resource")
+	return generic(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+		"the server does not allow this method on the requested resource")
 }
 
 // noResource returns the 404 of a path whose group, version or resource is not served.
@@ -182,22 +185,26 @@ func (c *call) otherShape(as string) error {
 		goType = "*unstructured.Unstructured"
 	}
 	if as == asPartialList {
-		return noForm("you requested PartialObjectMetadataList, but the requested object is not a list (" + goType + ")")
+		return noForm("you requested PartialObjectMetadataList, but the requested object is not a list (" + goType +
+			")")
 	}
 	return noForm("you requested PartialObjectMetadata, but the requested object is a list (" + goType + "List)")
 }
 
 func noForm(message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusNotAcceptable, Reason: metav1.StatusReasonNotAcceptable, Message: message,
+		Status: metav1.StatusFailure, Code: http.StatusNotAcceptable, Reason: metav1.StatusReasonNotAcceptable,
+		Message: message,
 	}}
 }
 
 // unsupportedMedia returns the 415 of a body in an unsupported format.
 func unsupportedMedia(accepted ...string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
-		Message: "the body of the request was in an unknown format - accepted media types include: " + strings.Join(accepted, ", "),
+		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType,
+		Reason: metav1.StatusReasonUnsupportedMediaType,
+		Message: "the body of the request was in an unknown format - accepted media types include: " +
+			strings.Join(accepted, ", "),
 	}}
 }
 
@@ -220,5 +227,6 @@ func revisionOf(obj metav1.Object) (object.Revision, error) {
 // internalText returns a 500 with nothing but a text, like Kubernetes for a watch or get whose
 // resourceVersion is not a number, and for an applied document that does not fit the schema.
 func internalText(text string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: text}}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure,
+		Code: http.StatusInternalServerError, Message: text}}
 }

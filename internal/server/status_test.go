@@ -14,7 +14,8 @@ func TestStatusIsWrittenThroughItsSubresourceAlone(t *testing.T) {
 	w.define(t, widgets())
 	deployments := "/apis/apps/v1/namespaces/default/deployments"
 	w.create(t, deployments, deploymentBody("a"))
-	created := w.create(t, widgetsPath, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"size":1},"status":{"size":9}}`)
+	created := w.create(t, widgetsPath,
+		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"size":1},"status":{"size":9}}`)
 	if created["status"] != nil {
 		t.Errorf("a create stores the status %v", created["status"])
 	}
@@ -23,11 +24,13 @@ func TestStatusIsWrittenThroughItsSubresourceAlone(t *testing.T) {
 	} {
 		spec := at(w.get(t, c.path).object(t), "spec", c.spec)
 		patch := `{"metadata":{"labels":{"from":"status"}},"spec":{"` + c.spec + `":4},"status":{"` + c.status + `":2}}`
-		through := w.send(t, http.MethodPatch, c.path+"/status", patch, "Content-Type", mergeType).want(t, http.StatusOK).object(t)
+		through := w.send(t, http.MethodPatch, c.path+"/status", patch, "Content-Type", mergeType).want(t,
+			http.StatusOK).object(t)
 		if at(through, "spec", c.spec) != spec || at(through, "status", c.status) != 2.0 {
 			t.Errorf("%s: through status: %v", c.path, through)
 		}
-		around := w.send(t, http.MethodPatch, c.path, `{"spec":{"`+c.spec+`":5},"status":{"`+c.status+`":3}}`, "Content-Type", mergeType).want(t, http.StatusOK).object(t)
+		around := w.send(t, http.MethodPatch, c.path, `{"spec":{"`+c.spec+`":5},"status":{"`+c.status+`":3}}`,
+			"Content-Type", mergeType).want(t, http.StatusOK).object(t)
 		if at(around, "spec", c.spec) != 5.0 || at(around, "status", c.status) != 2.0 {
 			t.Errorf("%s: around status: %v", c.path, around)
 		}
@@ -35,10 +38,12 @@ func TestStatusIsWrittenThroughItsSubresourceAlone(t *testing.T) {
 		if at(shown, "spec", c.spec) != 5.0 || at(shown, "status", c.status) != 2.0 {
 			t.Errorf("%s: status shows %v", c.path, shown)
 		}
-		w.send(t, http.MethodDelete, c.path+"/status", "").refused(t, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "")
+		w.send(t, http.MethodDelete, c.path+"/status", "").refused(t, http.StatusMethodNotAllowed,
+			metav1.StatusReasonMethodNotAllowed, "")
 	}
 	w.fill(t, "default", "a")
-	w.get(t, configMaps+"/a/status").refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
+	w.get(t, configMaps+"/a/status").refused(t, http.StatusNotFound, metav1.StatusReasonNotFound,
+		"the server could not find the requested resource")
 }
 
 // Without a status subresource, the status of a custom resource is an ordinary field, and the generation
@@ -50,7 +55,8 @@ func TestCustomKindWithoutStatusSubresource(t *testing.T) {
 	crd.Spec.Versions[0].Subresources = nil
 	w.define(t, crd)
 	w.create(t, widgetsPath, widget("a", `{"size":1}`))
-	patched := w.send(t, http.MethodPatch, widgetsPath+"/a", `{"status":{"size":2}}`, "Content-Type", mergeType).want(t, http.StatusOK).object(t)
+	patched := w.send(t, http.MethodPatch, widgetsPath+"/a", `{"status":{"size":2}}`, "Content-Type", mergeType).want(t,
+		http.StatusOK).object(t)
 	if at(patched, "status", "size") != 2.0 || at(patched, "metadata", "generation") != 2.0 {
 		t.Errorf("patched %v", patched)
 	}
@@ -66,22 +72,27 @@ func TestScale(t *testing.T) {
 	w.create(t, "/apis/apps/v1/namespaces/default/replicasets", deploymentBody("a"))
 	w.create(t, widgetsPath, widget("a", `{"size":3}`))
 	for path, field := range map[string]string{
-		"/apis/apps/v1/namespaces/default/deployments/a": "replicas", "/apis/apps/v1/namespaces/default/replicasets/a": "replicas", widgetsPath + "/a": "size",
+		"/apis/apps/v1/namespaces/default/deployments/a": "replicas",
+		"/apis/apps/v1/namespaces/default/replicasets/a": "replicas", widgetsPath + "/a": "size",
 	} {
 		shown := w.get(t, path+"/scale").want(t, http.StatusOK)
 		scale := shown.object(t)
 		if scale["kind"] != "Scale" || scale["apiVersion"] != "autoscaling/v1" || at(scale, "spec", "replicas") != 3.0 {
 			t.Errorf("%s: %v", path, scale)
 		}
-		scaled := w.send(t, http.MethodPatch, path+"/scale", `{"spec":{"replicas":5}}`, "Content-Type", mergeType).want(t, http.StatusOK).object(t)
+		scaled := w.send(t, http.MethodPatch, path+"/scale", `{"spec":{"replicas":5}}`, "Content-Type",
+			mergeType).want(t, http.StatusOK).object(t)
 		if at(scaled, "spec", "replicas") != 5.0 || scaled["kind"] != "Scale" {
 			t.Errorf("%s: scaled %v", path, scaled)
 		}
-		w.send(t, http.MethodPut, path+"/scale", string(shown.body)).refused(t, http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified")
+		w.send(t, http.MethodPut, path+"/scale", string(shown.body)).refused(t, http.StatusConflict,
+			metav1.StatusReasonConflict, "the object has been modified")
 		const another = `{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"a","uid":"another"},"spec":{"replicas":1}}`
 		w.send(t, http.MethodPut, path+"/scale", another).
-			refused(t, http.StatusConflict, metav1.StatusReasonConflict, "Precondition failed: UID in precondition: another")
-		w.send(t, http.MethodPatch, path+"/scale", `{"spec":{"replicas":-1}}`, "Content-Type", mergeType).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "")
+			refused(t, http.StatusConflict, metav1.StatusReasonConflict,
+				"Precondition failed: UID in precondition: another")
+		w.send(t, http.MethodPatch, path+"/scale", `{"spec":{"replicas":-1}}`, "Content-Type", mergeType).refused(t,
+			http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "")
 		if got := at(w.get(t, path).object(t), "spec", field); got != 5.0 {
 			t.Errorf("%s: the object has %v", path, got)
 		}

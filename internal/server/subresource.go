@@ -36,7 +36,8 @@ func (c *call) decodeSubresource(o writeOptions) (runtime.Object, error) {
 
 // readTyped decodes JSON into a new Go struct. found are unknown and duplicate fields, if the options ask for
 // them.
-func readTyped(data []byte, make func() runtime.Object, o writeOptions) (obj runtime.Object, found []string, err error) {
+func readTyped(data []byte, make func() runtime.Object,
+	o writeOptions) (obj runtime.Object, found []string, err error) {
 	obj = make()
 	if !o.strict && !o.warn {
 		return obj, nil, kjson.UnmarshalCaseSensitivePreserveInts(data, obj)
@@ -63,7 +64,8 @@ func (s *Server) updateSubresource(c *call, o writeOptions) error {
 
 // writeView writes an object through what a subresource shows of it: next makes the new view from the current
 // one.
-func (s *Server) writeView(c *call, o writeOptions, next func(view kind.Object) (runtime.Object, error)) (*written, error) {
+func (s *Server) writeView(c *call, o writeOptions,
+	next func(view kind.Object) (runtime.Object, error)) (*written, error) {
 	whole := o
 	whole.owned = true // ownView sets the ownership
 	return s.write(c, whole, func(current kind.Object) (kind.Object, error) {

@@ -14,14 +14,18 @@ func TestTablesOfSubresources(t *testing.T) {
 	w := start(t)
 	w.define(t, widgets())
 	w.create(t, widgetsPath, widget("w", `{"size":3}`))
-	w.create(t, "/apis/apps/v1/namespaces/default/deployments", `{"metadata":{"name":"d"},"spec":{"replicas":2,"selector":{"matchLabels":{"a":"b"}},
+	w.create(t, "/apis/apps/v1/namespaces/default/deployments",
+		`{"metadata":{"name":"d"},"spec":{"replicas":2,"selector":{"matchLabels":{"a":"b"}},
 		"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
 	for _, c := range []struct{ path, columns, row string }{
 		{widgetsPath + "/w/scale", "Name Desired Available Age", "w 3 0 0s PartialObjectMetadata"},
 		{widgetsPath + "/w/status", "Name Color", "w blue PartialObjectMetadata"},
-		{"/apis/apps/v1/namespaces/default/deployments/d/scale", "Name Desired Available Age", "d 2 0 0s PartialObjectMetadata"},
-		{"/apis/apps/v1/namespaces/default/deployments/d/scale?includeObject=Object", "Name Desired Available Age", "d 2 0 0s Scale"},
-		{"/apis/apps/v1/namespaces/default/deployments/d/scale?includeObject=None", "Name Desired Available Age", "d 2 0 0s -"},
+		{"/apis/apps/v1/namespaces/default/deployments/d/scale", "Name Desired Available Age",
+			"d 2 0 0s PartialObjectMetadata"},
+		{"/apis/apps/v1/namespaces/default/deployments/d/scale?includeObject=Object", "Name Desired Available Age",
+			"d 2 0 0s Scale"},
+		{"/apis/apps/v1/namespaces/default/deployments/d/scale?includeObject=None", "Name Desired Available Age",
+			"d 2 0 0s -"},
 	} {
 		var table metav1.Table
 		w.get(t, c.path, "Accept", tableType).want(t, http.StatusOK).into(t, &table)

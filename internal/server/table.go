@@ -51,7 +51,9 @@ func (c *call) includeObject() (metav1.IncludeObjectPolicy, error) {
 		include = metav1.IncludeMetadata
 	}
 	if errs := metavalidation.ValidateTableOptions(&metav1.TableOptions{IncludeObject: include}); len(errs) > 0 {
-		return "", apierrors.NewBadRequest("Unable to convert to Table as requested: " + field.ErrorList(errs).ToAggregate().Error())
+		return "",
+			apierrors.NewBadRequest("Unable to convert to Table as requested: " +
+				field.ErrorList(errs).ToAggregate().Error())
 	}
 	return include, nil
 }

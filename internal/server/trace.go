@@ -51,7 +51,8 @@ func tracer(provider trace.TracerProvider) trace.Tracer {
 	if provider == nil {
 		return nil
 	}
-	return provider.Tracer("github.com/bowline-dev/bowline/internal/server", trace.WithInstrumentationVersion(KubernetesVersion().GitVersion))
+	return provider.Tracer("github.com/bowline-dev/bowline/internal/server",
+		trace.WithInstrumentationVersion(KubernetesVersion().GitVersion))
 }
 
 // privileged are the groups whose requests may continue a trace (W3C Trace Context, the header traceparent),
@@ -65,7 +66,8 @@ func (s *Server) trace(x *exchange, r *http.Request, user *auth.User) *spans {
 		return nil
 	}
 	options := []trace.SpanStartOption{
-		trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(x.begun), trace.WithAttributes(requestAttributes(x, r)...),
+		trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(x.begun),
+		trace.WithAttributes(requestAttributes(x, r)...),
 	}
 	ctx := r.Context()
 	remote := propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
@@ -159,7 +161,8 @@ func (r *route) pattern() string {
 // knownMethod returns a method of HTTP, or OpenTelemetry's name for an unknown one.
 func knownMethod(method string) string {
 	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodOptions,
 		http.MethodConnect, http.MethodTrace:
 		return method
 	}
@@ -182,9 +185,11 @@ func requestAttributes(x *exchange, r *http.Request) []attribute.KeyValue {
 	}
 	out = append(out, semconv.HTTPRoute(target.pattern()),
 		attribute.String("k8s.request.verb", target.verb), attribute.String("k8s.request.group", target.gvr.Group),
-		attribute.String("k8s.request.version", target.gvr.Version), attribute.String("k8s.request.resource", target.gvr.Resource))
+		attribute.String("k8s.request.version", target.gvr.Version),
+		attribute.String("k8s.request.resource", target.gvr.Resource))
 	for key, value := range map[string]string{
-		"k8s.request.subresource": target.subresource, "k8s.request.name": target.name, string(semconv.K8SNamespaceNameKey): target.namespace,
+		"k8s.request.subresource": target.subresource, "k8s.request.name": target.name,
+		string(semconv.K8SNamespaceNameKey): target.namespace,
 	} {
 		if value != "" {
 			out = append(out, attribute.String(key, value))

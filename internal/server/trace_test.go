@@ -105,12 +105,14 @@ func TestWayOfACreateIsThatOfTheDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	var drawn []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|.*\\| (.*) \\|$").FindAllStringSubmatch(string(data), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|.*\\| (.*) \\|$").FindAllStringSubmatch(string(data),
+		-1) {
 		drawn = append(drawn, row[1])
 		for _, place := range regexp.MustCompile(`\[(\w+)\]\(\.\./([\w/.]+)\)`).FindAllStringSubmatch(row[2], -1) {
 			source, err := os.ReadFile("../../" + place[2])
 			if err != nil || !regexp.MustCompile(`(?m)^(func (\(.*\) )?|	)`+place[1]+`\b`).Match(source) {
-				t.Errorf("the stage %s is said to be in %s of %s, which is not there (%v)", row[1], place[1], place[2], err)
+				t.Errorf("the stage %s is said to be in %s of %s, which is not there (%v)", row[1], place[1], place[2],
+					err)
 			}
 		}
 	}
@@ -128,9 +130,11 @@ func TestSpanTellsOfTheRequest(t *testing.T) {
 	w.get(t, configMaps+"/a?pretty=1", "User-Agent", "test/1").want(t, http.StatusNotFound)
 	s := w.one(t, "GET "+configMapsRoute)
 	for key, want := range map[string]string{
-		"http.request.method": "GET", "http.route": configMapsRoute, "url.path": configMaps + "/a", "url.query": "pretty=1",
+		"http.request.method": "GET", "http.route": configMapsRoute, "url.path": configMaps + "/a",
+		"url.query":                 "pretty=1",
 		"http.response.status_code": "404", "user_agent.original": "test/1", "k8s.namespace.name": "default",
-		"k8s.request.verb": "get", "k8s.request.version": "v1", "k8s.request.resource": "configmaps", "k8s.request.name": "a",
+		"k8s.request.verb": "get", "k8s.request.version": "v1", "k8s.request.resource": "configmaps",
+		"k8s.request.name": "a",
 	} {
 		if got := attribute(s, key); got != want {
 			t.Errorf("%s is %q, want %q", key, got, want)
@@ -151,7 +155,8 @@ func TestWatchIsTracedUntilItStreams(t *testing.T) {
 	s.next(t)
 	w.fill(t, "default", "b")
 	s.next(t)
-	if got := strings.Join(w.stages(t, w.one(t, "GET "+configMapRoute)), " "); got != "authenticate authorize route answer" {
+	if got := strings.Join(w.stages(t, w.one(t, "GET "+configMapRoute)),
+		" "); got != "authenticate authorize route answer" {
 		t.Errorf("a watch goes %s", got)
 	}
 }
@@ -162,7 +167,8 @@ func TestDeleteOfManyIsOneStage(t *testing.T) {
 	w := startTraced(t, start)
 	w.fill(t, "default", "a", "b", "c")
 	w.send(t, http.MethodDelete, configMaps, "").want(t, http.StatusOK)
-	if got := strings.Join(w.stages(t, w.one(t, "DELETE "+configMapRoute)), " "); got != "authenticate authorize route read commit answer" {
+	if got := strings.Join(w.stages(t, w.one(t, "DELETE "+configMapRoute)),
+		" "); got != "authenticate authorize route read commit answer" {
 		t.Errorf("a delete of a collection goes %s", got)
 	}
 }
@@ -209,7 +215,8 @@ func TestOnlyThePrivilegedContinueATrace(t *testing.T) {
 				t.Errorf("the administrator's trace is %s below %s", id, s.Parent().SpanID())
 			}
 		case "/version":
-			if id == traceID || s.Parent().IsValid() || len(links) != 1 || links[0].SpanContext.TraceID().String() != traceID {
+			if id == traceID || s.Parent().IsValid() || len(links) != 1 ||
+				links[0].SpanContext.TraceID().String() != traceID {
 				t.Errorf("somebody's trace is %s below %s, with links %v", id, s.Parent().SpanID(), links)
 			}
 		case "/livez":

@@ -107,7 +107,8 @@ func (s *Server) write(c *call, o writeOptions, next func(current kind.Object) (
 
 // writeOnce tries once. again reports whether the error is a conflict that a retry may resolve, or answer
 // differently.
-func (s *Server) writeOnce(c *call, o writeOptions, next func(kind.Object) (kind.Object, error)) (w *written, again bool, err error) {
+func (s *Server) writeOnce(c *call, o writeOptions,
+	next func(kind.Object) (kind.Object, error)) (w *written, again bool, err error) {
 	current := s.store.Get(c.key())
 	if current == nil {
 		return nil, false, s.absent(c.resource(), c.key())
@@ -264,7 +265,8 @@ func unchanged(codec object.Codec, fresh, current *object.Object) (bool, error) 
 
 // finish removes an object that nothing holds any longer, together with other changes. obj is its last state.
 func (s *Server) finish(
-	ctx context.Context, k kind.Kind, change store.Change, current *object.Object, obj kind.Object, also ...store.Change,
+	ctx context.Context, k kind.Kind, change store.Change, current *object.Object, obj kind.Object,
+	also ...store.Change,
 ) (*written, error) {
 	change.Expect = store.At(current.Revision)
 	var old kind.Object

@@ -41,13 +41,16 @@ func life(t *testing.T, clients kubernetes.Interface) {
 	created.Data["k"] = "2"
 	updated := must(maps.Update(ctx, created, metav1.UpdateOptions{}))(t)
 	must(maps.Patch(ctx, "a", types.MergePatchType, []byte(`{"data":{"m":"merge"}}`), metav1.PatchOptions{}))(t)
-	must(maps.Patch(ctx, "a", types.JSONPatchType, []byte(`[{"op":"add","path":"/data/j","value":"json"}]`), metav1.PatchOptions{}))(t)
-	patched := must(maps.Patch(ctx, "a", types.StrategicMergePatchType, []byte(`{"data":{"s":"strategic"}}`), metav1.PatchOptions{}))(t)
+	must(maps.Patch(ctx, "a", types.JSONPatchType, []byte(`[{"op":"add","path":"/data/j","value":"json"}]`),
+		metav1.PatchOptions{}))(t)
+	patched := must(maps.Patch(ctx, "a", types.StrategicMergePatchType, []byte(`{"data":{"s":"strategic"}}`),
+		metav1.PatchOptions{}))(t)
 	if got := patched.Data; got["k"] != "2" || got["m"] != "merge" || got["j"] != "json" || got["s"] != "strategic" {
 		t.Errorf("after three patches: %v", got)
 	}
 	if updated.UID != created.UID || updated.ResourceVersion == created.ResourceVersion {
-		t.Errorf("the update changed uid %s to %s, revision %s to %s", created.UID, updated.UID, created.ResourceVersion, updated.ResourceVersion)
+		t.Errorf("the update changed uid %s to %s, revision %s to %s", created.UID, updated.UID,
+			created.ResourceVersion, updated.ResourceVersion)
 	}
 	if got := must(maps.Get(ctx, "a", metav1.GetOptions{}))(t); got.ResourceVersion != patched.ResourceVersion {
 		t.Errorf("get gives revision %s, want the last patch's %s", got.ResourceVersion, patched.ResourceVersion)
@@ -65,7 +68,8 @@ func life(t *testing.T, clients kubernetes.Interface) {
 	if err := maps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	wantEvents(t, watching, "ADDED a", "MODIFIED a", "MODIFIED a", "MODIFIED a", "MODIFIED a", "DELETED a", "ADDED b", "DELETED b")
+	wantEvents(t, watching, "ADDED a", "MODIFIED a", "MODIFIED a", "MODIFIED a", "MODIFIED a", "DELETED a", "ADDED b",
+		"DELETED b")
 }
 
 // wantEvents receives as many events as are wanted, and compares them.
@@ -92,9 +96,11 @@ func TestEveryVerbByTheDynamicClient(t *testing.T) {
 	w := start(t)
 	w.define(t, widgets())
 	maps := w.dynamic.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace("default")
-	dynamicLife(t, maps, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"k": "1"}}, "data", "k")
+	dynamicLife(t, maps, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"k": "1"}},
+		"data", "k")
 	custom := w.dynamic.Resource(widgetsResource).Namespace("default")
-	dynamicLife(t, custom, map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "spec": map[string]any{"free": map[string]any{"k": "1"}}}, "spec", "free", "k")
+	dynamicLife(t, custom, map[string]any{"apiVersion": "example.com/v1", "kind": "Widget",
+		"spec": map[string]any{"free": map[string]any{"k": "1"}}}, "spec", "free", "k")
 }
 
 func dynamicLife(t *testing.T, client dynamic.ResourceInterface, body map[string]any, field ...string) {
@@ -108,12 +114,16 @@ func dynamicLife(t *testing.T, client dynamic.ResourceInterface, body map[string
 		t.Fatal(err)
 	}
 	updated := must(client.Update(ctx, created, metav1.UpdateOptions{}))(t)
-	must(client.Patch(ctx, "a", types.MergePatchType, []byte(`{"metadata":{"labels":{"l":"1"}}}`), metav1.PatchOptions{}))(t)
-	patched := must(client.Patch(ctx, "a", types.JSONPatchType, []byte(`[{"op":"add","path":"/metadata/labels/m","value":"2"}]`), metav1.PatchOptions{}))(t)
-	if got, _, _ := unstructured.NestedString(patched.Object, field...); got != "2" || patched.GetLabels()["l"] != "1" || patched.GetLabels()["m"] != "2" {
+	must(client.Patch(ctx, "a", types.MergePatchType, []byte(`{"metadata":{"labels":{"l":"1"}}}`),
+		metav1.PatchOptions{}))(t)
+	patched := must(client.Patch(ctx, "a", types.JSONPatchType,
+		[]byte(`[{"op":"add","path":"/metadata/labels/m","value":"2"}]`), metav1.PatchOptions{}))(t)
+	if got, _, _ := unstructured.NestedString(patched.Object, field...); got != "2" ||
+		patched.GetLabels()["l"] != "1" || patched.GetLabels()["m"] != "2" {
 		t.Errorf("after an update and two patches: %v", patched.Object)
 	}
-	if list := must(client.List(ctx, metav1.ListOptions{LabelSelector: "l=1"}))(t); len(list.Items) != 1 || list.Items[0].GetUID() != updated.GetUID() {
+	if list := must(client.List(ctx, metav1.ListOptions{LabelSelector: "l=1"}))(t); len(list.Items) != 1 ||
+		list.Items[0].GetUID() != updated.GetUID() {
 		t.Errorf("list by label: %v", list.Items)
 	}
 	if err := client.Delete(ctx, "a", metav1.DeleteOptions{}); err != nil {
@@ -130,7 +140,8 @@ func TestMetadataClientSeesEveryKind(t *testing.T) {
 	w.create(t, widgetsPath, widget("a", `{"size":3}`))
 	w.fill(t, "default", "a")
 	client := must(metadata.NewForConfig(w.config))(t)
-	for _, gvr := range []struct{ group, version, resource string }{{"", "v1", "configmaps"}, {"example.com", "v1", "widgets"}} {
+	for _, gvr := range []struct{ group, version, resource string }{{"", "v1", "configmaps"},
+		{"example.com", "v1", "widgets"}} {
 		resource := widgetsResource
 		resource.Group, resource.Version, resource.Resource = gvr.group, gvr.version, gvr.resource
 		objects := client.Resource(resource).Namespace("default")
@@ -139,7 +150,8 @@ func TestMetadataClientSeesEveryKind(t *testing.T) {
 			t.Fatalf("%s: %+v", gvr.resource, list)
 		}
 		watching := must(objects.Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion}))(t)
-		patched := must(objects.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"metadata":{"labels":{"l":"1"}}}`), metav1.PatchOptions{}))(t)
+		patched := must(objects.Patch(t.Context(), "a", types.MergePatchType,
+			[]byte(`{"metadata":{"labels":{"l":"1"}}}`), metav1.PatchOptions{}))(t)
 		if patched.Labels["l"] != "1" {
 			t.Errorf("%s: patched %+v", gvr.resource, patched)
 		}

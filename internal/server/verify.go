@@ -196,7 +196,8 @@ func (v *verification) itself(o *object.Object, obj kind.Object) {
 func (v *verification) owners(o *object.Object, obj kind.Object) {
 	for _, owner := range obj.GetOwnerReferences() {
 		if !v.uids[owner.UID] && !v.mayBe(owner, o.Key.Namespace()) {
-			v.report(o.Key, NoOwner, "its owner %s %s, with the uid %s, does not exist", owner.Kind, owner.Name, owner.UID)
+			v.report(o.Key, NoOwner, "its owner %s %s, with the uid %s, does not exist", owner.Kind, owner.Name,
+				owner.UID)
 		}
 	}
 }
@@ -244,7 +245,8 @@ func (v *verification) claims(k kind.Kind, o *object.Object, obj kind.Object) {
 	}
 	for _, c := range k.Claims(obj) {
 		if !v.exists(claimKey(c)) {
-			v.report(o.Key, LostClaim, "it has %s of %s without a claim: another may be given the same", c.Value, c.Space)
+			v.report(o.Key, LostClaim, "it has %s of %s without a claim: another may be given the same", c.Value,
+				c.Space)
 		}
 	}
 }

@@ -24,7 +24,8 @@ import (
 func furnished(t *testing.T) *storetest.Journal {
 	t.Helper()
 	journal := storetest.NewJournal()
-	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}, Storage: journal.Open()})
+	plane, err := bowline.Start(t.Context(),
+		bowline.Options{Controllers: []string{bowline.NoControllers}, Storage: journal.Open()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,14 +37,16 @@ func furnished(t *testing.T) *storetest.Journal {
 	w.define(t, widgets())
 	w.create(t, widgetsPath, widget("w", `{"color":"red","size":5}`))
 	owner := w.create(t, configMaps, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"owner"}}`)
-	w.create(t, configMaps, fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"owned","ownerReferences":`+
-		`[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":%q}]}}`, at(owner, "metadata", "uid")))
+	w.create(t, configMaps,
+		fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"owned","ownerReferences":`+
+			`[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":%q}]}}`, at(owner, "metadata", "uid")))
 	w.create(t, "/api/v1/namespaces/default/services", `{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"},`+
 		`"spec":{"type":"NodePort","clusterIP":"10.0.0.77","ports":[{"port":80,"nodePort":30001}]}}`)
 	w.create(t, "/api/v1/namespaces/default/pods", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},`+
 		`"spec":{"containers":[{"name":"c","image":"i"}]}}`)
-	w.create(t, "/apis/apps/v1/namespaces/default/deployments", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},`+
-		`"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
+	w.create(t, "/apis/apps/v1/namespaces/default/deployments",
+		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},`+
+			`"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
 	if err := plane.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -124,8 +127,10 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 		change func(*testing.T, *store.Store)
 		want   []string
 	}{
-		"a namespace that is gone": {remove("/namespaces//x"), []string{"/configmaps/x/in-x no-namespace: the namespace x does not exist"}},
-		"an owner that is gone":    {remove("/configmaps/default/owner"), []string{"/configmaps/default/owned no-owner: its owner ConfigMap owner, with the uid "}},
+		"a namespace that is gone": {remove("/namespaces//x"),
+			[]string{"/configmaps/x/in-x no-namespace: the namespace x does not exist"}},
+		"an owner that is gone": {remove("/configmaps/default/owner"),
+			[]string{"/configmaps/default/owned no-owner: its owner ConfigMap owner, with the uid "}},
 		"a definition that is gone": {remove(definition), []string{
 			"example.com/widgets/default/w no-definition: nothing defines widgets.example.com"}},
 		"a version that is gone": {
@@ -145,8 +150,9 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 			`claims.internal/serviceips//10.0.0.77 lost-claim: it belongs to "default/t" by its record, and to "default/s" by what that says`}},
 		"a schema that is broken": {replace("example.com/widgets/default/w", `"size":5`, `"size":"s"`), []string{
 			"example.com/widgets/default/w invalid: [spec.size: Invalid value"}},
-		"a value that the schema does not know": {replace("example.com/widgets/default/w", `"red"`, `"green"`), []string{
-			"example.com/widgets/default/w invalid: spec.color: Unsupported value"}},
+		"a value that the schema does not know": {replace("example.com/widgets/default/w", `"red"`, `"green"`),
+			[]string{
+				"example.com/widgets/default/w invalid: spec.color: Unsupported value"}},
 		"a rule that is broken": {replace("apps/deployments/default/d", `"a":"b"`, `"a":"!"`), []string{
 			"apps/deployments/default/d invalid: "}},
 		"another's name": {replace("/configmaps/default/a", "\x01a\x12", "\x01z\x12"), []string{

@@ -26,7 +26,8 @@ func TestWarningsFitIntoHeaders(t *testing.T) {
 		for i := range c.fields {
 			fmt.Fprintf(&body, `,"f%05d%s":1`, i, strings.Repeat("x", c.length))
 		}
-		object := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q}%s}`, strings.ReplaceAll(c.name, " ", "-"), body.String())
+		object := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q}%s}`,
+			strings.ReplaceAll(c.name, " ", "-"), body.String())
 		r := w.send(t, http.MethodPost, widgetsPath, object).want(t, http.StatusCreated)
 		warnings := r.header.Values("Warning")
 		if len(warnings) > c.want || len(warnings) == 0 || len(strings.Join(warnings, "")) > 3*4096 {
@@ -39,7 +40,8 @@ func TestWarningsFitIntoHeaders(t *testing.T) {
 func TestWarningsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	r := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"},"x":1,"x":2,"x":3}`).want(t, http.StatusCreated)
+	r := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"},"x":1,"x":2,"x":3}`).want(t,
+		http.StatusCreated)
 	if got := strings.Join(r.header.Values("Warning"), "; "); strings.Count(got, "unknown") != 1 {
 		t.Errorf("warnings: %s", got)
 	}
@@ -57,7 +59,8 @@ func TestACreateWarnsAlthoughItsNameIsTaken(t *testing.T) {
 			t.Errorf("a create%s that was answered %d: warnings %q", query, r.code, got)
 		}
 	}
-	refused := w.send(t, http.MethodPost, path, strings.Replace(old, "{}", `{"host":"_"}`, 1)).want(t, http.StatusUnprocessableEntity)
+	refused := w.send(t, http.MethodPost, path, strings.Replace(old, "{}", `{"host":"_"}`, 1)).want(t,
+		http.StatusUnprocessableEntity)
 	if got := refused.header.Values("Warning"); len(got) > 0 {
 		t.Errorf("a create that the rules refuse: warnings %q", got)
 	}

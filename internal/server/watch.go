@@ -294,7 +294,8 @@ func (w *watching) fail(err error) {
 	var status metav1.Status
 	switch {
 	case errors.As(err, &compacted):
-		status = apierrors.NewResourceExpired("too old resource version: " + compacted.Requested.String() + " (" + compacted.Oldest.String() + ")").Status()
+		status = apierrors.NewResourceExpired("too old resource version: " + compacted.Requested.String() + " (" +
+			compacted.Oldest.String() + ")").Status()
 	case errors.As(err, &future):
 		status = tooLarge(future).Status()
 	case errors.Is(err, store.ErrSlow), errors.Is(err, store.ErrClosed), w.stream.broken:

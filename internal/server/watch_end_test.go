@@ -23,14 +23,16 @@ func TestWatchOnACompactedRevision(t *testing.T) {
 		time.Sleep(time.Hour)
 		s := w.open(t, configMaps+"?watch=1&resourceVersion="+old)
 		e := s.want(t, "ERROR")
-		if e.Object["kind"] != "Status" || e.Object["code"] != float64(http.StatusGone) || e.Object["reason"] != "Expired" {
+		if e.Object["kind"] != "Status" || e.Object["code"] != float64(http.StatusGone) ||
+			e.Object["reason"] != "Expired" {
 			t.Errorf("the event carries %v", e.Object)
 		}
 		if e, more := s.next(t); more {
 			t.Errorf("after the error: %v", e)
 		}
 		for _, contentType := range []string{jsonType, protobufType} {
-			typed := must(typed(t, w.config, contentType).CoreV1().ConfigMaps("default").Watch(t.Context(), metav1.ListOptions{ResourceVersion: old}))(t)
+			typed := must(typed(t, w.config, contentType).CoreV1().ConfigMaps("default").Watch(t.Context(),
+				metav1.ListOptions{ResourceVersion: old}))(t)
 			got := <-typed.ResultChan()
 			status, ok := got.Object.(*metav1.Status)
 			if got.Type != watch.Error || !ok || status.Code != http.StatusGone {
@@ -38,7 +40,8 @@ func TestWatchOnACompactedRevision(t *testing.T) {
 			}
 			typed.Stop()
 		}
-		w.get(t, configMaps+"?resourceVersionMatch=Exact&resourceVersion="+old).refused(t, http.StatusGone, metav1.StatusReasonExpired, "too old")
+		w.get(t, configMaps+"?resourceVersionMatch=Exact&resourceVersion="+old).refused(t, http.StatusGone,
+			metav1.StatusReasonExpired, "too old")
 	})
 }
 

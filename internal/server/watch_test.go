@@ -27,7 +27,8 @@ func TestWatchFromARevision(t *testing.T) {
 	w.send(t, http.MethodDelete, configMaps+"/b", "").want(t, http.StatusOK)
 	for _, path := range []string{
 		configMaps + "?watch=true&resourceVersion=" + from, "/api/v1/watch/configmaps?resourceVersion=" + from,
-		"/api/v1/watch/namespaces/default/configmaps?resourceVersion=" + from, "/api/v1/configmaps?watch=yes&resourceVersion=" + from,
+		"/api/v1/watch/namespaces/default/configmaps?resourceVersion=" + from,
+		"/api/v1/configmaps?watch=yes&resourceVersion=" + from,
 	} {
 		s := w.open(t, path)
 		if got := s.header.Get("Content-Type"); got != jsonType {
@@ -56,12 +57,15 @@ func TestWatchHasBegunWhenItsHeadIsSent(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t)
 				w.fill(t, "default", "a")
-				ctx, cancel := context.WithTimeout(auth.WithUser(t.Context(), auth.NewUser("watcher", auth.AdminGroup)), 10*time.Second)
+				ctx, cancel := context.WithTimeout(auth.WithUser(t.Context(), auth.NewUser("watcher", auth.AdminGroup)),
+					10*time.Second)
 				defer cancel()
 				answer := &headed{recorded: recorded{header: http.Header{}, end: func() {}}, sent: func() {
-					w.send(t, http.MethodPatch, configMaps+"/a", `{"data":{"k":"1"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+					w.send(t, http.MethodPatch, configMaps+"/a", `{"data":{"k":"1"}}`, "Content-Type",
+						mergeType).want(t, http.StatusOK)
 				}}
-				w.Handler().ServeHTTP(answer, must(http.NewRequestWithContext(ctx, http.MethodGet, "http://watched"+configMaps+query, nil))(t))
+				w.Handler().ServeHTTP(answer,
+					must(http.NewRequestWithContext(ctx, http.MethodGet, "http://watched"+configMaps+query, nil))(t))
 				var got []string
 				lines := &streaming{lines: bufio.NewScanner(&answer.body)}
 				for e, ok := lines.next(t); ok; e, ok = lines.next(t) {
@@ -102,7 +106,8 @@ func TestDeletedEventsCarryTheRevisionOfTheDeletion(t *testing.T) {
 	added := s.want(t, "ADDED a")
 	w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK)
 	deleted := s.want(t, "DELETED a")
-	before, after := at(added.Object, "metadata", "resourceVersion").(string), at(deleted.Object, "metadata", "resourceVersion").(string)
+	before, after := at(added.Object, "metadata", "resourceVersion").(string),
+		at(deleted.Object, "metadata", "resourceVersion").(string)
 	if after <= before {
 		t.Errorf("deleted at %s, added at %s", after, before)
 	}
@@ -120,7 +125,8 @@ func TestWatchBySelector(t *testing.T) {
 	w.fill(t, "default", "a", "b")
 	label := func(value string) {
 		t.Helper()
-		w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"labels":{"on":`+value+`}}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+		w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"labels":{"on":`+value+`}}}`, "Content-Type",
+			mergeType).want(t, http.StatusOK)
 	}
 	label(`"yes"`)
 	w.send(t, http.MethodPatch, configMaps+"/a", `{"data":{"k":"1"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
@@ -129,8 +135,10 @@ func TestWatchBySelector(t *testing.T) {
 	w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK)
 	s.want(t, "ADDED a", "MODIFIED a", "DELETED a", "ADDED a", "DELETED a")
 
-	w.create(t, "/api/v1/namespaces/default/pods", `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
-	w.create(t, "/api/v1/namespaces/default/pods/p/binding", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"p"},"target":{"kind":"Node","name":"n1"}}`)
+	w.create(t, "/api/v1/namespaces/default/pods",
+		`{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+	w.create(t, "/api/v1/namespaces/default/pods/p/binding",
+		`{"apiVersion":"v1","kind":"Binding","metadata":{"name":"p"},"target":{"kind":"Node","name":"n1"}}`)
 	byField.want(t, "ADDED p")
 }
 
@@ -149,18 +157,21 @@ func TestBookmarksTellHowFarAQuietWatchIs(t *testing.T) {
 				marked := must(maps.Watch(t.Context(), metav1.ListOptions{AllowWatchBookmarks: true}))(t)
 				defer marked.Stop()
 				if first := <-marked.ResultChan(); first.Object.(*corev1.ConfigMap).Annotations[metav1.InitialEventsAnnotationKey] != "true" {
-					t.Errorf("%s %+v, want the end of the state: a watch from anywhere begins with it", first.Type, first.Object)
+					t.Errorf("%s %+v, want the end of the state: a watch from anywhere begins with it", first.Type,
+						first.Object)
 				}
 				w.fill(t, "default", "elsewhere")
 				now := must(maps.List(t.Context(), metav1.ListOptions{}))(t).ResourceVersion
 				e := <-marked.ResultChan()
 				cm, ok := e.Object.(*corev1.ConfigMap)
-				if e.Type != watch.Bookmark || !ok || cm.ResourceVersion != now || cm.Name != "" || len(cm.Annotations) > 0 {
+				if e.Type != watch.Bookmark || !ok || cm.ResourceVersion != now || cm.Name != "" ||
+					len(cm.Annotations) > 0 {
 					t.Fatalf("%s %+v, want a bookmark at %s", e.Type, e.Object, now)
 				}
 				heard := time.Now()
 				for range 10 { // sent without changes as well, so that a client can detect a dead connection
-					if e := <-marked.ResultChan(); e.Type != watch.Bookmark || e.Object.(*corev1.ConfigMap).ResourceVersion != now {
+					if e := <-marked.ResultChan(); e.Type != watch.Bookmark ||
+						e.Object.(*corev1.ConfigMap).ResourceVersion != now {
 						t.Fatalf("%s %+v, want another bookmark at %s", e.Type, e.Object, now)
 					}
 				}
@@ -191,7 +202,8 @@ func TestWatchesOfOneResourceSeeTheSameOrder(t *testing.T) {
 	const writers, each = 8, 20
 	w.together(t, writers, func(ctx context.Context, i int) error {
 		name := string(rune('a' + i))
-		if _, err := w.clients.CoreV1().ConfigMaps("default").Create(ctx, configMap(name), metav1.CreateOptions{}); err != nil {
+		if _, err := w.clients.CoreV1().ConfigMaps("default").Create(ctx, configMap(name),
+			metav1.CreateOptions{}); err != nil {
 			return err
 		}
 		for n := 1; n < each; n++ {

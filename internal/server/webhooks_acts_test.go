@@ -27,7 +27,8 @@ func TestWebhooksAreShownEvictions(t *testing.T) {
 	for _, g := range []*guard{mutating, validating} {
 		r := g.last()
 		text := string(r.Object.Raw)
-		whole := strings.Contains(text, `"target":{"kind":"Node","name":"n"}`) && strings.Contains(text, `"kind":"Binding","apiVersion":"v1"`)
+		whole := strings.Contains(text, `"target":{"kind":"Node","name":"n"}`) &&
+			strings.Contains(text, `"kind":"Binding","apiVersion":"v1"`)
 		if !whole || r.Kind.Kind != "Binding" || r.RequestKind.Kind != "Binding" || len(r.OldObject.Raw) > 0 {
 			t.Errorf("asked about a %v: %s, which was %s", r.Kind, text, r.OldObject.Raw)
 		}
@@ -35,7 +36,8 @@ func TestWebhooksAreShownEvictions(t *testing.T) {
 	w.send(t, http.MethodPost, podsPath+"/p/eviction?dryRun=All", evictionOf("p")).want(t, http.StatusCreated)
 	w.evict(t, "p", "").want(t, http.StatusCreated)
 	for _, g := range []*guard{mutating, validating} {
-		if got := strings.Join(g.requests(), ", "); got != "CREATE pods/binding p, CREATE pods/eviction p, CREATE pods/eviction p" {
+		if got := strings.Join(g.requests(),
+			", "); got != "CREATE pods/binding p, CREATE pods/eviction p, CREATE pods/eviction p" {
 			t.Errorf("asked about %s", got)
 		}
 		r := g.last()
@@ -67,7 +69,8 @@ func TestWebhooksDecideAboutEvictions(t *testing.T) {
 		t.Errorf("it has %v seconds", left)
 	}
 	w.send(t, http.MethodPost, podsPath+"/p/eviction", `{"metadata":{"name":"p","namespace":"other"}}`).
-		refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "the namespace of the provided object does not match")
+		refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
+			"the namespace of the provided object does not match")
 }
 
 // An eviction in a terminating namespace is refused with that cause.
@@ -76,7 +79,8 @@ func TestNoEvictionsWhereTheNamespaceEnds(t *testing.T) {
 	w := start(t)
 	const pods = "/api/v1/namespaces/ends/pods"
 	w.send(t, http.MethodPost, "/api/v1/namespaces", `{"metadata":{"name":"ends"}}`).want(t, http.StatusCreated)
-	w.create(t, pods, `{"metadata":{"name":"p","finalizers":["example.com/hold"]},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+	w.create(t, pods,
+		`{"metadata":{"name":"p","finalizers":["example.com/hold"]},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
 	w.send(t, http.MethodDelete, "/api/v1/namespaces/ends", "").want(t, http.StatusOK)
 	for _, act := range []string{"/eviction", "/binding"} {
 		w.send(t, http.MethodPost, pods+"/p"+act, `{"metadata":{"name":"p"},"target":{"name":"n"}}`).
@@ -97,13 +101,15 @@ func TestReviewHasTheOptionsAsTheyWereSent(t *testing.T) {
 		{http.MethodPatch, configMaps + "/a?fieldValidation=Ignore", mergeType,
 			`{"kind":"UpdateOptions","apiVersion":"meta.k8s.io/v1","fieldValidation":"Ignore"}`},
 	} {
-		r := w.send(t, c.method, c.path, `{"metadata":{"name":"a"},"data":{"by":"`+c.method+`"}}`, "Content-Type", c.contentType)
+		r := w.send(t, c.method, c.path, `{"metadata":{"name":"a"},"data":{"by":"`+c.method+`"}}`, "Content-Type",
+			c.contentType)
 		if r.code >= 300 {
 			t.Fatalf("%s", r.body)
 		}
 		var got, want any
 		raw := g.last().Options.Raw
-		if err := errors.Join(json.Unmarshal(raw, &got), json.Unmarshal([]byte(c.want), &want)); err != nil || jsonText(got) != jsonText(want) {
+		if err := errors.Join(json.Unmarshal(raw, &got), json.Unmarshal([]byte(c.want), &want)); err != nil ||
+			jsonText(got) != jsonText(want) {
 			t.Errorf("%s %s: options %s, want %s (%v)", c.method, c.path, raw, c.want, err)
 		}
 	}

@@ -21,21 +21,34 @@ var badAnswers = []struct {
 }{
 	{"garbage", say(`<html>what?</html>`), "failed to call webhook"},
 	{"nothing", say(``), "failed to call webhook"},
-	{"half of an answer", say(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"UID","allo`), "failed to call webhook"},
+	{"half of an answer",
+		say(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"UID","allo`),
+		"failed to call webhook"},
 	{"something else", say(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`), "failed to call webhook"},
-	{"a review without a response", say(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`), "webhook response was absent"},
+	{"a review without a response", say(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`),
+		"webhook response was absent"},
 	{"another uid", reviewed(`"uid":"other","allowed":true`), `expected response.uid="`},
 	{"no uid", reviewed(`"allowed":true`), `expected response.uid="`},
 	{"a huge answer", huge, "the answer is larger than 16777216 bytes"},
 	{"an error", fails(http.StatusInternalServerError), "failed to call webhook"},
-	{"not found", fails(http.StatusNotFound), "failed to call webhook: the server could not find the requested resource"},
-	{"a redirect", redirects(http.StatusTemporaryRedirect), "webhook redirects to https://192.0.2.1/admit, which is not followed"},
-	{"a redirect that makes it a GET", redirects(http.StatusFound), "webhook redirects to https://192.0.2.1/admit, which is not followed"},
-	{"a connection that breaks", func(http.ResponseWriter, *http.Request, string) { panic(http.ErrAbortHandler) }, "failed to call webhook"},
-	{"a patch that is none", reviewed(`"uid":"UID","allowed":true,"patchType":"JSONPatch","patch":"e30="`), "received undecodable patch"},
-	{"a patch of no type", reviewed(`"uid":"UID","allowed":true,"patch":"W10="`), "webhook returned response.patch but not response.patchType"},
-	{"a type of no patch", reviewed(`"uid":"UID","allowed":true,"patchType":"JSONPatch"`), "webhook returned response.patchType but not response.patch"},
-	{"a patch of another type", reviewed(`"uid":"UID","allowed":true,"patchType":"Merge","patch":"W3sib3AiOiJhZGQifV0="`), `unsupported patch type "Merge"`},
+	{"not found", fails(http.StatusNotFound),
+		"failed to call webhook: the server could not find the requested resource"},
+	{"a redirect", redirects(http.StatusTemporaryRedirect),
+		"webhook redirects to https://192.0.2.1/admit, which is not followed"},
+	{"a redirect that makes it a GET", redirects(http.StatusFound),
+		"webhook redirects to https://192.0.2.1/admit, which is not followed"},
+	{"a connection that breaks", func(http.ResponseWriter, *http.Request, string) {
+		panic(http.ErrAbortHandler)
+	}, "failed to call webhook"},
+	{"a patch that is none", reviewed(`"uid":"UID","allowed":true,"patchType":"JSONPatch","patch":"e30="`),
+		"received undecodable patch"},
+	{"a patch of no type", reviewed(`"uid":"UID","allowed":true,"patch":"W10="`),
+		"webhook returned response.patch but not response.patchType"},
+	{"a type of no patch", reviewed(`"uid":"UID","allowed":true,"patchType":"JSONPatch"`),
+		"webhook returned response.patchType but not response.patch"},
+	{"a patch of another type",
+		reviewed(`"uid":"UID","allowed":true,"patchType":"Merge","patch":"W3sib3AiOiJhZGQifV0="`),
+		`unsupported patch type "Merge"`},
 }
 
 // say answers with a text.
@@ -89,7 +102,8 @@ func TestBadAnswersRefuseTheWrite(t *testing.T) {
 			g := answering(t, bad.answer)
 			w.register(t, mutatingPath, "bad", g, "")
 			r := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`)
-			r.refused(t, http.StatusInternalServerError, metav1.StatusReasonInternalError, `failed calling webhook "bad.example.com": `)
+			r.refused(t, http.StatusInternalServerError, metav1.StatusReasonInternalError,
+				`failed calling webhook "bad.example.com": `)
 			r.refused(t, http.StatusInternalServerError, metav1.StatusReasonInternalError, bad.text)
 			w.get(t, configMaps+"/a").want(t, http.StatusNotFound)
 			w.hook(t, mutatingPath, "bad", "failurePolicy", `"Ignore"`)
@@ -105,7 +119,8 @@ func TestBadAnswersRefuseTheWrite(t *testing.T) {
 func (w *world) hook(t testing.TB, path, name, member, value string) {
 	t.Helper()
 	patch := `[{"op":"add","path":"/webhooks/0/` + member + `","value":` + value + `}]`
-	w.send(t, http.MethodPatch, path+"/"+name, patch, "Content-Type", "application/json-patch+json").want(t, http.StatusOK)
+	w.send(t, http.MethodPatch, path+"/"+name, patch, "Content-Type", "application/json-patch+json").want(t,
+		http.StatusOK)
 }
 
 // A validating webhook cannot patch the object.
@@ -114,7 +129,8 @@ func TestValidatingWebhookMayNotPatch(t *testing.T) {
 	w := start(t)
 	w.register(t, validatingPath, "patches", startGuard(t, patched(`[{"op":"add","path":"/data","value":{}}]`)), "")
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).refused(t, http.StatusInternalServerError,
-		metav1.StatusReasonInternalError, "received invalid webhook response: validating webhook may not return response.patch")
+		metav1.StatusReasonInternalError,
+		"received invalid webhook response: validating webhook may not return response.patch")
 }
 
 // A webhook that does not answer, sends bytes slowly or asks for a retry is canceled at its configured
@@ -145,8 +161,10 @@ func TestAdmissionWebhookThatHangs(t *testing.T) {
 				})
 				w.register(t, path, "hangs", g, `"timeoutSeconds":1`)
 				begun := time.Now()
-				w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).refused(t, http.StatusInternalServerError,
-					metav1.StatusReasonInternalError, `failed calling webhook "hangs.example.com": failed to call webhook: `)
+				w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).refused(t,
+					http.StatusInternalServerError,
+					metav1.StatusReasonInternalError,
+					`failed calling webhook "hangs.example.com": failed to call webhook: `)
 				if took := time.Since(begun); took < 900*time.Millisecond {
 					t.Errorf("given up after %v", took)
 				}
@@ -186,7 +204,8 @@ func TestWebhookThatLoops(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	g := answering(t, func(rw http.ResponseWriter, r *http.Request, uid string) {
-		again, err := w.try(r.Context(), http.MethodPost, configMaps, strings.NewReader(`{"metadata":{"generateName":"loop-"}}`))
+		again, err := w.try(r.Context(), http.MethodPost, configMaps,
+			strings.NewReader(`{"metadata":{"generateName":"loop-"}}`))
 		if err != nil || again.code != http.StatusCreated {
 			reviewed(`"uid":"UID","allowed":false,"status":{"message":"round and round"}`)(rw, r, uid)
 			return
@@ -197,7 +216,8 @@ func TestWebhookThatLoops(t *testing.T) {
 	if r := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`); r.code < 400 {
 		t.Errorf("%d: nothing can come of it", r.code)
 	}
-	w.send(t, http.MethodPost, "/api/v1/namespaces/default/secrets", `{"metadata":{"name":"s"}}`).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, "/api/v1/namespaces/default/secrets", `{"metadata":{"name":"s"}}`).want(t,
+		http.StatusCreated)
 	if names := w.names(t, configMaps); names != "" { // while reviews of the recursive writes are pending
 		t.Errorf("stored: %s", names)
 	}

@@ -13,25 +13,33 @@ import (
 func TestWebhookIsAskedOfWhatItSelects(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.send(t, http.MethodPost, "/api/v1/namespaces", `{"metadata":{"name":"guarded","labels":{"guard":"yes"}}}`).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, "/api/v1/namespaces", `{"metadata":{"name":"guarded","labels":{"guard":"yes"}}}`).want(t,
+		http.StatusCreated)
 	byObject, byNamespace := startGuard(t, nil), startGuard(t, nil)
 	w.register(t, validatingPath, "object", byObject, `"objectSelector":{"matchLabels":{"app":"web"}}`)
-	w.register(t, validatingPath, "namespace", byNamespace, `"namespaceSelector":{"matchLabels":{"guard":"yes"}},"rules":[
+	w.register(t, validatingPath, "namespace", byNamespace,
+		`"namespaceSelector":{"matchLabels":{"guard":"yes"}},"rules":[
 		{"operations":["*"],"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps","namespaces","nodes"]}]`)
 	const guarded = "/api/v1/namespaces/guarded/configmaps"
 	w.send(t, http.MethodPost, guarded, `{"metadata":{"name":"plain"}}`).want(t, http.StatusCreated)
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"web","labels":{"app":"web"}}}`).want(t, http.StatusCreated)
-	w.send(t, http.MethodPatch, configMaps+"/web", `{"metadata":{"labels":null}}`, "Content-Type", mergeType).want(t, http.StatusOK)
-	w.send(t, http.MethodPatch, configMaps+"/web", `{"data":{"a":"b"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"web","labels":{"app":"web"}}}`).want(t,
+		http.StatusCreated)
+	w.send(t, http.MethodPatch, configMaps+"/web", `{"metadata":{"labels":null}}`, "Content-Type", mergeType).want(t,
+		http.StatusOK)
+	w.send(t, http.MethodPatch, configMaps+"/web", `{"data":{"a":"b"}}`, "Content-Type", mergeType).want(t,
+		http.StatusOK)
 	// A namespaceSelector does not apply to cluster-scoped objects other than namespaces.
 	w.send(t, http.MethodPost, "/api/v1/nodes", `{"metadata":{"name":"n"}}`).want(t, http.StatusCreated)
-	w.send(t, http.MethodPatch, "/api/v1/namespaces/default", `{"metadata":{"labels":{"guard":"yes"}}}`, "Content-Type", mergeType).want(t, http.StatusOK)
-	w.send(t, http.MethodPatch, "/api/v1/namespaces/default", `{"metadata":{"labels":{"guard":null}}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	w.send(t, http.MethodPatch, "/api/v1/namespaces/default", `{"metadata":{"labels":{"guard":"yes"}}}`, "Content-Type",
+		mergeType).want(t, http.StatusOK)
+	w.send(t, http.MethodPatch, "/api/v1/namespaces/default", `{"metadata":{"labels":{"guard":null}}}`, "Content-Type",
+		mergeType).want(t, http.StatusOK)
 	w.send(t, http.MethodDelete, configMaps+"/web", "").want(t, http.StatusOK)
 	if got := strings.Join(byObject.requests(), ", "); got != "CREATE configmaps/ web, UPDATE configmaps/ web" {
 		t.Errorf("by the object's labels: %s", got)
 	}
-	if got := strings.Join(byNamespace.requests(), ", "); got != "CREATE configmaps/ plain, CREATE nodes/ n, UPDATE namespaces/ default" {
+	if got := strings.Join(byNamespace.requests(),
+		", "); got != "CREATE configmaps/ plain, CREATE nodes/ n, UPDATE namespaces/ default" {
 		t.Errorf("by the namespace's labels: %s", got)
 	}
 }
@@ -46,15 +54,20 @@ func TestConditionsOfWebhooks(t *testing.T) {
 		{"name":"not-by-system","expression":"!request.userInfo.username.startsWith('system:')"},
 		{"name":"changed","expression":"object == null || oldObject == null || object.?data != oldObject.?data"},
 		{"name":"labelled","expression":"object == null || object.metadata.labels['app'] == 'web'"}]`)
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a","labels":{"app":"web"}}}`).want(t, http.StatusCreated)
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"b","labels":{"app":"mail"}}}`).want(t, http.StatusCreated)
-	w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"annotations":{"a":"b"}}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a","labels":{"app":"web"}}}`).want(t,
+		http.StatusCreated)
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"b","labels":{"app":"mail"}}}`).want(t,
+		http.StatusCreated)
+	w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"annotations":{"a":"b"}}}`, "Content-Type",
+		mergeType).want(t, http.StatusOK)
 	w.send(t, http.MethodPatch, configMaps+"/a", `{"data":{"a":"b"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"c"}}`).refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "no such key: labels")
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"c"}}`).refused(t, http.StatusForbidden,
+		metav1.StatusReasonForbidden, "no such key: labels")
 	w.hook(t, validatingPath, "v", "failurePolicy", `"Ignore"`)
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"c"}}`).want(t, http.StatusCreated)
 	w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK)
-	if got := strings.Join(g.requests(), ", "); got != "CREATE configmaps/ a, UPDATE configmaps/ a, DELETE configmaps/ a" {
+	if got := strings.Join(g.requests(),
+		", "); got != "CREATE configmaps/ a, UPDATE configmaps/ a, DELETE configmaps/ a" {
 		t.Errorf("asked about %s", got)
 	}
 }
@@ -84,13 +97,15 @@ func TestConditionsAskWhatSomebodyMay(t *testing.T) {
 	w := start(t)
 	may, mayNot := startGuard(t, nil), startGuard(t, nil)
 	condition := func(who string) string {
-		return `"matchConditions":[{"name":"may","expression":"` + who + `.group('').resource('secrets').namespace('default').check('get').allowed()"}]`
+		return `"matchConditions":[{"name":"may","expression":"` + who +
+			`.group('').resource('secrets').namespace('default').check('get').allowed()"}]`
 	}
 	w.register(t, validatingPath, "writer", may, condition("authorizer"))
 	w.register(t, validatingPath, "account", mayNot, condition("authorizer.serviceAccount('default', 'nobody')"))
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
 	if len(may.requests()) != 1 || len(mayNot.requests()) != 0 {
-		t.Errorf("asked %d times for who may read secrets, %d times for who may not", len(may.requests()), len(mayNot.requests()))
+		t.Errorf("asked %d times for who may read secrets, %d times for who may not", len(may.requests()),
+			len(mayNot.requests()))
 	}
 }
 

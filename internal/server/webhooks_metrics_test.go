@@ -40,7 +40,8 @@ func TestWebhooksAreCounted(t *testing.T) {
 			w.send(t, http.MethodPost, configMaps, fmt.Sprintf(`{"metadata":{"name":"%s-2"}}`, c.name))
 			before := w.scrape(t)
 			w.send(t, http.MethodDelete, c.path+"/"+c.name, "").want(t, http.StatusOK)
-			w.send(t, http.MethodPost, configMaps+"?dryRun=All", `{"metadata":{"name":"x"}}`).want(t, http.StatusCreated)
+			w.send(t, http.MethodPost, configMaps+"?dryRun=All", `{"metadata":{"name":"x"}}`).want(t,
+				http.StatusCreated)
 			after, its := w.scrape(t), `{name="`+c.name+`.example.com`
 			if !strings.Contains(before, its) || strings.Contains(after, its) {
 				const asked = metrics + "request_total"
@@ -75,7 +76,8 @@ func counted(t *testing.T, name, scraped string) {
 			`request_total{code="600",,operation="CREATE",rejected="true",type="admit"} 2`},
 		"down": {`rejection_count{error_type="calling_webhook_error",,operation="CREATE",rejection_code="404",type="validating"} 2`,
 			`request_total{code="404",,operation="CREATE",rejected="true",type="validating"} 2`},
-		"open": {`fail_open_count{,type="admit"} 2`, `request_total{code="503",,operation="CREATE",rejected="false",type="admit"} 2`},
+		"open": {`fail_open_count{,type="admit"} 2`,
+			`request_total{code="503",,operation="CREATE",rejected="false",type="admit"} 2`},
 		"breaks": {`rejection_count{error_type="apiserver_internal_error",,operation="CREATE",rejection_code="0",type="admit"} 2`,
 			`request_total{code="0",,operation="CREATE",rejected="true",type="admit"} 2`},
 	}[name]

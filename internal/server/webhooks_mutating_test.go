@@ -16,7 +16,8 @@ import (
 // patched answers with a JSON patch.
 func patched(patch string) func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
 	return func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
-		return &admissionv1.AdmissionResponse{Allowed: true, Patch: []byte(patch), PatchType: new(admissionv1.PatchTypeJSONPatch)}
+		return &admissionv1.AdmissionResponse{Allowed: true, Patch: []byte(patch),
+			PatchType: new(admissionv1.PatchTypeJSONPatch)}
 	}
 }
 
@@ -38,9 +39,12 @@ func TestSidecarIsPutIntoAPod(t *testing.T) {
 	w := start(t)
 	g := startGuard(t, patched(`[{"op":"add","path":"/spec/containers/-","value":{"name":"envoy","image":"envoy"}},
 		{"op":"add","path":"/spec/tolerations","value":[{"key":"mine","operator":"Exists"}]}]`))
-	w.register(t, mutatingPath, "sidecar", g, `"rules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["pods"]}]`)
+	w.register(t, mutatingPath, "sidecar", g,
+		`"rules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["pods"]}]`)
 	pods := "/api/v1/namespaces/default/pods"
-	pod := w.send(t, http.MethodPost, pods, `{"metadata":{"name":"myapp-pod"},"spec":{"containers":[{"name":"myapp","image":"busybox"}]}}`).want(t, http.StatusCreated).object(t)
+	pod := w.send(t, http.MethodPost, pods,
+		`{"metadata":{"name":"myapp-pod"},"spec":{"containers":[{"name":"myapp","image":"busybox"}]}}`).want(t,
+		http.StatusCreated).object(t)
 	containers := at(pod, "spec", "containers").([]any)
 	if len(containers) != 2 || at(containers[1].(map[string]any), "imagePullPolicy") != "Always" {
 		t.Errorf("containers %v", containers)
@@ -69,8 +73,10 @@ func TestMutatingWebhooksAreAskedByName(t *testing.T) {
 	}
 	seen := startGuard(t, nil)
 	w.register(t, validatingPath, "v", seen, "")
-	obj := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"x"},"data":{"seen":"-"}}`).want(t, http.StatusCreated).object(t)
-	if got := at(obj, "data", "seen"); got != "-abc" || !strings.Contains(string(seen.last().Object.Raw), `"seen":"-abc"`) {
+	obj := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"x"},"data":{"seen":"-"}}`).want(t,
+		http.StatusCreated).object(t)
+	if got := at(obj, "data", "seen"); got != "-abc" ||
+		!strings.Contains(string(seen.last().Object.Raw), `"seen":"-abc"`) {
 		t.Errorf("%v; the validating webhook saw %s", got, seen.last().Object.Raw)
 	}
 }
@@ -88,7 +94,8 @@ func TestWebhookIsAskedAgain(t *testing.T) {
 	}
 	again := `"reinvocationPolicy":"IfNeeded"`
 	made := func(name string) string {
-		obj := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"`+name+`"},"data":{"k":"v"}}`).want(t, http.StatusCreated).object(t)
+		obj := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"`+name+`"},"data":{"k":"v"}}`).want(t,
+			http.StatusCreated).object(t)
 		data := at(obj, "data").(map[string]any)
 		return fmt.Sprint(data["a"], " ", data["b"], " ", data["c"])
 	}
@@ -111,7 +118,8 @@ func TestWebhookThatChangesNothingHasNobodyAskedAgain(t *testing.T) {
 	rules := `"rules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["pods"]}]`
 	first := startGuard(t, nil)
 	w.register(t, mutatingPath, "a", first, rules+`,"reinvocationPolicy":"IfNeeded"`)
-	second := startGuard(t, patched(`[{"op":"replace","path":"/spec/containers/0/resources/requests/cpu","value":"1"}]`))
+	second := startGuard(t,
+		patched(`[{"op":"replace","path":"/spec/containers/0/resources/requests/cpu","value":"1"}]`))
 	w.register(t, mutatingPath, "b", second, rules)
 	w.send(t, http.MethodPost, podsPath, `{"metadata":{"name":"p","labels":{},"annotations":{}},"spec":{"containers":[
 		{"name":"c","image":"i","env":[],"resources":{"requests":{"cpu":"1000m"}}}]}}`).want(t, http.StatusCreated)
@@ -126,7 +134,8 @@ func TestWebhookOfCustomResources(t *testing.T) {
 	w := start(t)
 	w.define(t, widgets())
 	g := startGuard(t, patched(`[{"op":"add","path":"/metadata/labels","value":{"by":"the-webhook"}}]`))
-	w.register(t, mutatingPath, "widgets", g, `"rules":[{"operations":["CREATE"],"apiGroups":["example.com"],"apiVersions":["*"],"resources":["*"]}]`)
+	w.register(t, mutatingPath, "widgets", g,
+		`"rules":[{"operations":["CREATE"],"apiGroups":["example.com"],"apiVersions":["*"],"resources":["*"]}]`)
 	if got := at(w.create(t, widgetsPath, widget("w", `{}`)), "metadata", "labels", "by"); got != "the-webhook" {
 		t.Errorf("labelled by %v", got)
 	}
@@ -144,11 +153,14 @@ func TestWebhookOfAnotherVersion(t *testing.T) {
 	w.register(t, mutatingPath, "lamps", g, rules)
 	exact := startGuard(t, deny("never asked"))
 	w.register(t, validatingPath, "exact", exact, rules+`,"matchPolicy":"Exact"`)
-	lamp := w.send(t, http.MethodPost, lampsV1, `{"apiVersion":"example.com/v1","kind":"Lamp","metadata":{"name":"a"},"spec":{"color":"red"}}`).want(t, http.StatusCreated).object(t)
+	lamp := w.send(t, http.MethodPost, lampsV1,
+		`{"apiVersion":"example.com/v1","kind":"Lamp","metadata":{"name":"a"},"spec":{"color":"red"}}`).want(t,
+		http.StatusCreated).object(t)
 	if at(lamp, "spec", "color") != "blue" || at(lamp, "apiVersion") != "example.com/v1" {
 		t.Errorf("%v", lamp)
 	}
-	if r := g.last(); r.Kind.Version != "v2" || r.RequestKind.Version != "v1" || !strings.Contains(string(r.Object.Raw), `"paint":"red"`) {
+	if r := g.last(); r.Kind.Version != "v2" || r.RequestKind.Version != "v1" ||
+		!strings.Contains(string(r.Object.Raw), `"paint":"red"`) {
 		t.Errorf("asked %+v about %s", r.Kind, r.Object.Raw)
 	}
 }
@@ -158,10 +170,13 @@ func TestWebhookOfAScale(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	const deployments = "/apis/apps/v1/namespaces/default/deployments"
-	w.send(t, http.MethodPost, deployments, `{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, deployments,
+		`{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`).want(t, http.StatusCreated)
 	g := startGuard(t, patched(`[{"op":"replace","path":"/spec/replicas","value":5}]`))
-	w.register(t, mutatingPath, "scale", g, `"rules":[{"operations":["UPDATE"],"apiGroups":["apps"],"apiVersions":["v1"],"resources":["deployments/scale"]}]`)
-	scale := w.send(t, http.MethodPatch, deployments+"/d/scale", `{"spec":{"replicas":3}}`, "Content-Type", mergeType).want(t, http.StatusOK).object(t)
+	w.register(t, mutatingPath, "scale", g,
+		`"rules":[{"operations":["UPDATE"],"apiGroups":["apps"],"apiVersions":["v1"],"resources":["deployments/scale"]}]`)
+	scale := w.send(t, http.MethodPatch, deployments+"/d/scale", `{"spec":{"replicas":3}}`, "Content-Type",
+		mergeType).want(t, http.StatusOK).object(t)
 	if at(scale, "spec", "replicas") != 5.0 || at(w.get(t, deployments+"/d").object(t), "spec", "replicas") != 5.0 {
 		t.Errorf("%v", scale)
 	}
@@ -180,7 +195,8 @@ func TestWebhooksWarn(t *testing.T) {
 		})
 	}
 	w.register(t, validatingPath, "a", warning(true, "old", "old"), "")
-	w.register(t, validatingPath, "b", warning(false, "older"), `"matchConditions":[{"name":"b","expression":"object.metadata.name == 'b'"}]`)
+	w.register(t, validatingPath, "b", warning(false, "older"),
+		`"matchConditions":[{"name":"b","expression":"object.metadata.name == 'b'"}]`)
 	r := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
 	if got := r.header.Values("Warning"); !slices.Equal(got, []string{`299 - "old"`}) {
 		t.Errorf("%q", got)
@@ -197,9 +213,11 @@ func TestWebhookHearsOfNoDryRun(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	g := startGuard(t, nil)
-	hook := `{"metadata":{"name":"old"},"webhooks":[{"name":"old.example.com","clientConfig":` + g.client() + `,"rules":[{"operations":["*"],"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps"]}]}]}`
+	hook := `{"metadata":{"name":"old"},"webhooks":[{"name":"old.example.com","clientConfig":` + g.client() +
+		`,"rules":[{"operations":["*"],"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps"]}]}]}`
 	w.send(t, http.MethodPost, strings.Replace(mutatingPath, "/v1/", "/v1beta1/", 1), hook).want(t, http.StatusCreated)
-	w.send(t, http.MethodPost, configMaps+"?dryRun=All", `{"metadata":{"name":"a"}}`).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, `admission webhook "old.example.com" does not support dry run`)
+	w.send(t, http.MethodPost, configMaps+"?dryRun=All", `{"metadata":{"name":"a"}}`).refused(t, http.StatusBadRequest,
+		metav1.StatusReasonBadRequest, `admission webhook "old.example.com" does not support dry run`)
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
 	if got := strings.Join(g.requests(), ", "); got != "CREATE configmaps/ a" {
 		t.Errorf("asked about %s", got)
@@ -213,11 +231,14 @@ func TestWebhooksOfOldReviews(t *testing.T) {
 	w := start(t)
 	versions := `"admissionReviewVersions":["v9","v1beta1","v1"]`
 	asked := make(chan string, 1)
-	w.register(t, mutatingPath, "old", answering(t, say(`{"response":{"allowed":true,"patch":"W3sib3AiOiJhZGQiLCJwYXRoIjoiL2RhdGEiLCJ2YWx1ZSI6eyJhIjoiYiJ9fV0="}}`)), versions)
-	w.register(t, validatingPath, "old", startGuard(t, func(r *admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
-		asked <- r.APIVersion
-		return &admissionv1.AdmissionResponse{Allowed: true}
-	}), versions)
+	w.register(t, mutatingPath, "old",
+		answering(t,
+			say(`{"response":{"allowed":true,"patch":"W3sib3AiOiJhZGQiLCJwYXRoIjoiL2RhdGEiLCJ2YWx1ZSI6eyJhIjoiYiJ9fV0="}}`)), versions)
+	w.register(t, validatingPath, "old",
+		startGuard(t, func(r *admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
+			asked <- r.APIVersion
+			return &admissionv1.AdmissionResponse{Allowed: true}
+		}), versions)
 	obj := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated).object(t)
 	if at(obj, "data", "a") != "b" {
 		t.Errorf("%v: the patch is missing", obj)

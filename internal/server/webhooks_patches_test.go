@@ -21,20 +21,31 @@ func TestPatchedObjectIsValidated(t *testing.T) {
 		reason metav1.StatusReason
 		text   string
 	}{
-		"invalid":                    {`{"op":"add","path":"/spec/containers/0/image","value":""}`, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec.containers[0].image: Required value"},
-		"a name that is taken in it": {`{"op":"add","path":"/spec/containers/-","value":{"name":"a","image":"i"}}`, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, `spec.containers[1].name: Duplicate value: "a"`},
-		"unreadable":                 {`{"op":"replace","path":"/spec","value":"none"}`, http.StatusInternalServerError, metav1.StatusReasonInternalError, "cannot unmarshal string"},
-		"another kind":               {`{"op":"replace","path":"/kind","value":"Secret"}`, http.StatusInternalServerError, metav1.StatusReasonInternalError, "a /v1, Kind=Pod was made a /v1, Kind=Secret"},
-		"not applicable":             {`{"op":"remove","path":"/spec/nowhere"}`, http.StatusInternalServerError, metav1.StatusReasonInternalError, "nowhere"},
-		"a failed test":              {`{"op":"test","path":"/spec/restartPolicy","value":"Never"}`, http.StatusInternalServerError, metav1.StatusReasonInternalError, ""},
-		"another namespace":          {`{"op":"replace","path":"/metadata/namespace","value":"kube-system"}`, http.StatusBadRequest, metav1.StatusReasonBadRequest, "the namespace of the provided object does not match"},
+		"invalid": {`{"op":"add","path":"/spec/containers/0/image","value":""}`,
+			http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec.containers[0].image: Required value"},
+		"a name that is taken in it": {`{"op":"add","path":"/spec/containers/-","value":{"name":"a","image":"i"}}`,
+			http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+			`spec.containers[1].name: Duplicate value: "a"`},
+		"unreadable": {`{"op":"replace","path":"/spec","value":"none"}`, http.StatusInternalServerError,
+			metav1.StatusReasonInternalError, "cannot unmarshal string"},
+		"another kind": {`{"op":"replace","path":"/kind","value":"Secret"}`, http.StatusInternalServerError,
+			metav1.StatusReasonInternalError, "a /v1, Kind=Pod was made a /v1, Kind=Secret"},
+		"not applicable": {`{"op":"remove","path":"/spec/nowhere"}`, http.StatusInternalServerError,
+			metav1.StatusReasonInternalError, "nowhere"},
+		"a failed test": {`{"op":"test","path":"/spec/restartPolicy","value":"Never"}`,
+			http.StatusInternalServerError, metav1.StatusReasonInternalError, ""},
+		"another namespace": {`{"op":"replace","path":"/metadata/namespace","value":"kube-system"}`,
+			http.StatusBadRequest, metav1.StatusReasonBadRequest,
+			"the namespace of the provided object does not match"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t)
 			w.register(t, mutatingPath, "bad", startGuard(t, patched(`[`+s.patch+`]`)),
 				`"failurePolicy":"Ignore","rules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["pods"]}]`)
-			w.send(t, http.MethodPost, podsPath, `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"a","image":"i"}]}}`).refused(t, s.code, s.reason, s.text)
+			w.send(t, http.MethodPost, podsPath,
+				`{"metadata":{"name":"p"},"spec":{"containers":[{"name":"a","image":"i"}]}}`).refused(t, s.code,
+				s.reason, s.text)
 			w.get(t, podsPath+"/p").want(t, http.StatusNotFound)
 		})
 	}
@@ -71,14 +82,17 @@ func TestPatchesOfWebhooksHaveLimits(t *testing.T) {
 func TestServerDecidesWhatIsItsOwn(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	g := startGuard(t, patched(`[{"op":"add","path":"/metadata/uid","value":"mine"},{"op":"add","path":"/metadata/creationTimestamp","value":"1999-01-01T00:00:00Z"},
+	g := startGuard(t,
+		patched(`[{"op":"add","path":"/metadata/uid","value":"mine"},{"op":"add","path":"/metadata/creationTimestamp","value":"1999-01-01T00:00:00Z"},
 		{"op":"add","path":"/metadata/deletionTimestamp","value":"1999-01-01T00:00:00Z"},{"op":"add","path":"/metadata/unknown","value":"dropped"}]`))
 	seen := startGuard(t, nil)
 	w.register(t, mutatingPath, "own", g, "")
 	w.register(t, validatingPath, "seen", seen, "")
-	obj := w.send(t, http.MethodPost, configMaps, `{"metadata":{"generateName":"a-"}}`).want(t, http.StatusCreated).object(t)
+	obj := w.send(t, http.MethodPost, configMaps, `{"metadata":{"generateName":"a-"}}`).want(t,
+		http.StatusCreated).object(t)
 	meta := at(obj, "metadata").(map[string]any)
-	if meta["uid"] == "mine" || meta["creationTimestamp"] == "1999-01-01T00:00:00Z" || meta["deletionTimestamp"] != nil || meta["unknown"] != nil {
+	if meta["uid"] == "mine" || meta["creationTimestamp"] == "1999-01-01T00:00:00Z" ||
+		meta["deletionTimestamp"] != nil || meta["unknown"] != nil {
 		t.Errorf("%v", meta)
 	}
 	var before, after map[string]any
@@ -100,14 +114,18 @@ func TestServerDecidesWhatIsItsOwn(t *testing.T) {
 func TestWebhookMayNameWhatIsNamedByTheServer(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.register(t, mutatingPath, "names", startGuard(t, patched(`[{"op":"add","path":"/metadata/name","value":"named"}]`)), `"rules":[
+	w.register(t, mutatingPath, "names",
+		startGuard(t, patched(`[{"op":"add","path":"/metadata/name","value":"named"}]`)), `"rules":[
 		{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps"]}]`)
-	obj := w.send(t, http.MethodPost, configMaps, `{"metadata":{"generateName":"a-"}}`).want(t, http.StatusCreated).object(t)
+	obj := w.send(t, http.MethodPost, configMaps, `{"metadata":{"generateName":"a-"}}`).want(t,
+		http.StatusCreated).object(t)
 	if at(obj, "metadata", "name") != "named" {
 		t.Errorf("%v", obj)
 	}
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"generateName":"a-"}}`).refused(t, http.StatusConflict, metav1.StatusReasonAlreadyExists, `configmaps "named" already exists`)
-	w.send(t, http.MethodPatch, configMaps+"/other?fieldManager=me", `{"apiVersion":"v1","kind":"ConfigMap"}`, "Content-Type", "application/apply-patch+yaml").
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"generateName":"a-"}}`).refused(t, http.StatusConflict,
+		metav1.StatusReasonAlreadyExists, `configmaps "named" already exists`)
+	w.send(t, http.MethodPatch, configMaps+"/other?fieldManager=me", `{"apiVersion":"v1","kind":"ConfigMap"}`,
+		"Content-Type", "application/apply-patch+yaml").
 		refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "does not match the name on the URL")
 }
 
@@ -116,14 +134,19 @@ func TestWebhookCannotChangeWhatNoUpdateMay(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.fill(t, "default", "a")
-	w.register(t, mutatingPath, "renames", startGuard(t, patched(`[{"op":"replace","path":"/metadata/name","value":"b"}]`)), "")
+	w.register(t, mutatingPath, "renames",
+		startGuard(t, patched(`[{"op":"replace","path":"/metadata/name","value":"b"}]`)), "")
 	const patch = `{"data":{"k":"v"}}`
-	w.send(t, http.MethodPatch, configMaps+"/a", patch, "Content-Type", mergeType).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.name: Invalid value")
-	w.send(t, http.MethodDelete, configMaps+"/a", "").refused(t, http.StatusInternalServerError, metav1.StatusReasonInternalError,
+	w.send(t, http.MethodPatch, configMaps+"/a", patch, "Content-Type", mergeType).refused(t,
+		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.name: Invalid value")
+	w.send(t, http.MethodDelete, configMaps+"/a", "").refused(t, http.StatusInternalServerError,
+		metav1.StatusReasonInternalError,
 		`admission webhook "renames.example.com" attempted to modify the object, which is not supported for this operation`)
 	w.send(t, http.MethodDelete, mutatingPath+"/renames", "").want(t, http.StatusOK)
-	w.register(t, mutatingPath, "owns", startGuard(t, patched(`[{"op":"replace","path":"/metadata/uid","value":"mine"}]`)), "")
-	w.send(t, http.MethodPatch, configMaps+"/a", patch, "Content-Type", mergeType).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.uid: Invalid value")
+	w.register(t, mutatingPath, "owns",
+		startGuard(t, patched(`[{"op":"replace","path":"/metadata/uid","value":"mine"}]`)), "")
+	w.send(t, http.MethodPatch, configMaps+"/a", patch, "Content-Type", mergeType).refused(t,
+		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.uid: Invalid value")
 }
 
 // If a write conflicts and is retried, the webhook is called again with the new state.
@@ -145,7 +168,8 @@ func TestWebhookIsAskedForEachTry(t *testing.T) {
 		return &admissionv1.AdmissionResponse{Allowed: true}
 	})
 	w.register(t, mutatingPath, "slow", g, "")
-	obj := w.send(t, http.MethodPatch, configMaps+"/a", `{"data":{"mine":"y"}}`, "Content-Type", mergeType).want(t, http.StatusOK).object(t)
+	obj := w.send(t, http.MethodPatch, configMaps+"/a", `{"data":{"mine":"y"}}`, "Content-Type", mergeType).want(t,
+		http.StatusOK).object(t)
 	if got := fmt.Sprint(at(obj, "data")); got != "map[mine:y other:x]" || len(g.requests()) != 3 {
 		t.Errorf("%s, asked %d times: each writer once, and the first once more", got, len(g.requests()))
 	}

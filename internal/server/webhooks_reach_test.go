@@ -33,7 +33,8 @@ func (g *guard) byService(t testing.TB, authority []byte) string {
 	t.Helper()
 	port := must(url.Parse(g.URL))(t).Port()
 	bundle := string(must(json.Marshal(authority))(t))
-	return `{"service":{"namespace":"default","name":"hook","path":"/review","port":` + port + `},"caBundle":` + bundle + `}`
+	return `{"service":{"namespace":"default","name":"hook","path":"/review","port":` + port + `},"caBundle":` +
+		bundle + `}`
 }
 
 // A webhook behind a Service is called at the Service's address, and its certificate must have the Service's
@@ -51,7 +52,9 @@ func TestWebhookBehindAService(t *testing.T) {
 	}
 	failed(`service "hook" not found`)
 	const services = "/api/v1/namespaces/default/services"
-	w.send(t, http.MethodPost, services, `{"metadata":{"name":"hook"},"spec":{"type":"ExternalName","externalName":"localhost"}}`).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, services,
+		`{"metadata":{"name":"hook"},"spec":{"type":"ExternalName","externalName":"localhost"}}`).want(t,
+		http.StatusCreated)
 	create().want(t, http.StatusCreated)
 	w.hook(t, validatingPath, "v", "clientConfig", other.byService(t, authority))
 	failed(`x509: certificate`)
@@ -109,7 +112,8 @@ func TestWebhookThatIsNotThere(t *testing.T) {
 	g.Listener.Close()
 	for range 2 {
 		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).refused(t, http.StatusInternalServerError,
-			metav1.StatusReasonInternalError, `failed calling webhook "gone.example.com": failed to call webhook: Post "`+g.URL+`/review?timeout=10s"`)
+			metav1.StatusReasonInternalError,
+			`failed calling webhook "gone.example.com": failed to call webhook: Post "`+g.URL+`/review?timeout=10s"`)
 	}
 	w.hook(t, mutatingPath, "gone", "clientConfig", startGuard(t, nil).client())
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)

@@ -73,7 +73,8 @@ func (g *guard) requests() (texts []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, r := range g.asked {
-		texts = append(texts, strings.TrimRight(fmt.Sprintf("%s %s/%s %s", r.Operation, r.Resource.Resource, r.SubResource, r.Name), " "))
+		texts = append(texts,
+			strings.TrimRight(fmt.Sprintf("%s %s/%s %s", r.Operation, r.Resource.Resource, r.SubResource, r.Name), " "))
 	}
 	return texts
 }
@@ -96,7 +97,8 @@ func (g *guard) client() string {
 func (w *world) register(t testing.TB, path, name string, g *guard, more string) {
 	t.Helper()
 	hook := map[string]any{}
-	base := `{"name":"` + name + `.example.com","clientConfig":` + g.client() + `,"sideEffects":"None","admissionReviewVersions":["v1"],
+	base := `{"name":"` + name + `.example.com","clientConfig":` + g.client() +
+		`,"sideEffects":"None","admissionReviewVersions":["v1"],
 		"rules":[{"operations":["*"],"apiGroups":["*"],"apiVersions":["*"],"resources":["configmaps"]}]}`
 	for _, text := range []string{base, "{" + more + "}"} {
 		if err := json.Unmarshal([]byte(text), &hook); err != nil {
@@ -110,7 +112,8 @@ func (w *world) register(t testing.TB, path, name string, g *guard, more string)
 // deny refuses with a message.
 func deny(message string) func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
 	return func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
-		return &admissionv1.AdmissionResponse{Result: &metav1.Status{Message: message, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden}}
+		return &admissionv1.AdmissionResponse{Result: &metav1.Status{Message: message, Code: http.StatusForbidden,
+			Reason: metav1.StatusReasonForbidden}}
 	}
 }
 
@@ -134,13 +137,15 @@ func TestValidatingWebhookRefuses(t *testing.T) {
 		if s.method == http.MethodPatch {
 			headers = []string{"Content-Type", mergeType}
 		}
-		w.send(t, s.method, s.path, s.body, headers...).refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, refusal)
+		w.send(t, s.method, s.path, s.body, headers...).refused(t, http.StatusForbidden, metav1.StatusReasonForbidden,
+			refusal)
 	}
 	w.get(t, configMaps+"/b").want(t, http.StatusNotFound)
 	if data := at(w.get(t, configMaps+"/a").object(t), "data", "k"); data == "v" {
 		t.Error("what was refused is stored")
 	}
-	w.send(t, http.MethodPost, "/api/v1/namespaces/default/secrets", `{"metadata":{"name":"s"}}`).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, "/api/v1/namespaces/default/secrets", `{"metadata":{"name":"s"}}`).want(t,
+		http.StatusCreated)
 	w.send(t, http.MethodDelete, validatingPath+"/sunday", "").want(t, http.StatusOK)
 	w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK)
 	want := "CREATE configmaps/ b, UPDATE configmaps/ a, UPDATE configmaps/ a, DELETE configmaps/ a, " +
@@ -156,7 +161,8 @@ func TestReviewSaysWhatIsWritten(t *testing.T) {
 	w := start(t)
 	g := startGuard(t, nil)
 	w.register(t, validatingPath, "all", g, "")
-	w.send(t, http.MethodPost, configMaps+"?dryRun=All&fieldManager=me", `{"metadata":{"name":"a"},"data":{"k":"v"}}`).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, configMaps+"?dryRun=All&fieldManager=me",
+		`{"metadata":{"name":"a"},"data":{"k":"v"}}`).want(t, http.StatusCreated)
 	r := g.last()
 	var obj, options map[string]any
 	if err := json.Unmarshal(r.Object.Raw, &obj); err != nil {
@@ -165,13 +171,16 @@ func TestReviewSaysWhatIsWritten(t *testing.T) {
 	if err := json.Unmarshal(r.Options.Raw, &options); err != nil {
 		t.Fatal(err)
 	}
-	if at(obj, "kind") != "ConfigMap" || at(obj, "apiVersion") != "v1" || at(obj, "data", "k") != "v" || at(obj, "metadata", "uid") == nil {
+	if at(obj, "kind") != "ConfigMap" || at(obj, "apiVersion") != "v1" || at(obj, "data", "k") != "v" ||
+		at(obj, "metadata", "uid") == nil {
 		t.Errorf("object %v", obj)
 	}
-	if at(options, "kind") != "CreateOptions" || at(options, "apiVersion") != "meta.k8s.io/v1" || at(options, "fieldManager") != "me" || !*r.DryRun {
+	if at(options, "kind") != "CreateOptions" || at(options, "apiVersion") != "meta.k8s.io/v1" ||
+		at(options, "fieldManager") != "me" || !*r.DryRun {
 		t.Errorf("options %v, dry run %v", options, *r.DryRun)
 	}
-	if len(r.OldObject.Raw) > 0 || r.Namespace != "default" || r.Kind.Kind != "ConfigMap" || r.Resource.Version != "v1" ||
+	if len(r.OldObject.Raw) > 0 || r.Namespace != "default" || r.Kind.Kind != "ConfigMap" ||
+		r.Resource.Version != "v1" ||
 		r.RequestKind.Kind != "ConfigMap" || r.UserInfo.Username != "bowline-admin" {
 		t.Errorf("%+v", r)
 	}
@@ -179,7 +188,8 @@ func TestReviewSaysWhatIsWritten(t *testing.T) {
 	w.fill(t, "default", "a")
 	w.send(t, http.MethodDelete, configMaps+"/a?gracePeriodSeconds=7", "").want(t, http.StatusOK)
 	r = g.last()
-	if len(r.Object.Raw) > 0 || !strings.Contains(string(r.OldObject.Raw), `"name":"a"`) || !strings.Contains(string(r.Options.Raw), `"gracePeriodSeconds":7`) {
+	if len(r.Object.Raw) > 0 || !strings.Contains(string(r.OldObject.Raw), `"name":"a"`) ||
+		!strings.Contains(string(r.Options.Raw), `"gracePeriodSeconds":7`) {
 		t.Errorf("of a delete: %s %s %s", r.Object.Raw, r.OldObject.Raw, r.Options.Raw)
 	}
 }
@@ -193,9 +203,11 @@ func TestConfigurationsAreNeverAskedAbout(t *testing.T) {
 	all := `"rules":[{"operations":["*"],"apiGroups":["*"],"apiVersions":["*"],"resources":["*/*"]}]`
 	w.register(t, validatingPath, "never", g, all)
 	w.register(t, mutatingPath, "never", g, all)
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"b"}}`).refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "no")
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"b"}}`).refused(t, http.StatusForbidden,
+		metav1.StatusReasonForbidden, "no")
 	for _, path := range []string{validatingPath, mutatingPath} {
-		w.send(t, http.MethodPatch, path+"/never", `{"metadata":{"labels":{"a":"b"}}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+		w.send(t, http.MethodPatch, path+"/never", `{"metadata":{"labels":{"a":"b"}}}`, "Content-Type",
+			mergeType).want(t, http.StatusOK)
 		w.send(t, http.MethodDelete, path+"/never", "").want(t, http.StatusOK)
 	}
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"b"}}`).want(t, http.StatusCreated)

@@ -15,9 +15,10 @@ import (
 func TestTraceHasACallOfEachWebhook(t *testing.T) {
 	t.Parallel()
 	w := startTraced(t, start)
-	w.register(t, mutatingPath, "good", startGuard(t, func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
-		return &admissionv1.AdmissionResponse{Allowed: true, AuditAnnotations: map[string]string{"seen": "by-me"}}
-	}), "")
+	w.register(t, mutatingPath, "good",
+		startGuard(t, func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
+			return &admissionv1.AdmissionResponse{Allowed: true, AuditAnnotations: map[string]string{"seen": "by-me"}}
+		}), "")
 	w.register(t, validatingPath, "bad", answering(t, say("garbage")), `"failurePolicy":"Ignore"`)
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
 	calls := map[string]sdktrace.ReadOnlySpan{}
@@ -34,7 +35,8 @@ func TestTraceHasACallOfEachWebhook(t *testing.T) {
 	for _, a := range good.Attributes() {
 		attributes[string(a.Key)] = a.Value.String()
 	}
-	if attributes["good.example.com/seen"] != "by-me" || attributes["webhook.configuration"] != "good" || good.Parent().TraceID() != bad.Parent().TraceID() {
+	if attributes["good.example.com/seen"] != "by-me" || attributes["webhook.configuration"] != "good" ||
+		good.Parent().TraceID() != bad.Parent().TraceID() {
 		t.Errorf("%v", attributes)
 	}
 	if bad.Status().Code != codes.Error || good.Status().Code == codes.Error {

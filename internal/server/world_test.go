@@ -202,7 +202,8 @@ func (r reply) refused(t testing.TB, code int, reason metav1.StatusReason, text 
 	r.want(t, code)
 	var s metav1.Status
 	r.into(t, &s)
-	if s.Kind != "Status" || s.APIVersion != "v1" || s.Status != metav1.StatusFailure || s.Code != int32(code) || s.Reason != reason {
+	if s.Kind != "Status" || s.APIVersion != "v1" || s.Status != metav1.StatusFailure || s.Code != int32(code) ||
+		s.Reason != reason {
 		t.Errorf("answered %s, want a failure Status %d %s", r.body, code, reason)
 	}
 	if !strings.Contains(s.Message, text) {

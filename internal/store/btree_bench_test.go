@@ -154,7 +154,8 @@ func BenchmarkSelect(b *testing.B) {
 	tree := newTree()
 	for i := range 100_000 { // the key order differs from the memory order
 		key := object.Key(fmt.Sprintf("/configmaps/n-%02d/m-%06d", i%100, i))
-		tree.set(object.New(object.Header{Key: key, Labels: map[string]string{"share": fmt.Sprint(i / 100 % 100)}}, nil, object.Encoding{}))
+		tree.set(object.New(object.Header{Key: key, Labels: map[string]string{"share": fmt.Sprint(i / 100 % 100)}}, nil,
+			object.Encoding{}))
 	}
 	want := object.MarkLabel("share", "7")
 	for name, may := range map[string]func(item) bool{

@@ -90,7 +90,8 @@ func (p *proposal) outcome(err error) (object.Revision, error) {
 // unchanged returns the outcome of changes that result in no commit when checked at a published revision: an
 // error, or the revision if there is nothing to do. With a shared log the outcome is valid only if the check
 // included everything that others had committed before the call.
-func (s *Store) unchanged(ctx context.Context, judged object.Revision, err error, fresh *object.Revision) (object.Revision, error) {
+func (s *Store) unchanged(ctx context.Context, judged object.Revision, err error,
+	fresh *object.Revision) (object.Revision, error) {
 	if *fresh == 0 {
 		current, unknown := s.log.Current(ctx)
 		if unknown != nil {
@@ -146,7 +147,8 @@ func (s *Store) judge(changes []Change) (p, undecided *proposal, err error) {
 			return nil, undecided, &ConflictError{Key: c.Key, Actual: before, expected: c.Expect}
 		}
 		if !c.Unchanged && (c.Object != nil || before != nil) {
-			events = append(events, &object.Event{Object: cmp.Or(c.Object, c.Last), Previous: before, Deleted: c.Object == nil})
+			events = append(events, &object.Event{Object: cmp.Or(c.Object, c.Last), Previous: before,
+				Deleted: c.Object == nil})
 		}
 	}
 	if len(events)+len(discarded) == 0 {

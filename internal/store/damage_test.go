@@ -67,7 +67,8 @@ func TestStoreDoesNotBeginOnDamageThatNobodyAccepted(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if text := err.Error(); !strings.Contains(text, "12 of its objects are damaged") ||
-			!strings.Contains(text, "/configmaps/default/lost-0 cannot be read: "+storetest.ErrDamage.Error()) || !strings.Contains(text, "and 2 more") {
+			!strings.Contains(text, "/configmaps/default/lost-0 cannot be read: "+storetest.ErrDamage.Error()) ||
+			!strings.Contains(text, "and 2 more") {
 			t.Errorf("%s: the error is\n%s", name, text)
 		}
 	}
@@ -79,7 +80,8 @@ func TestAcceptedDamageLeavesTheRestOfTheKind(t *testing.T) {
 		s := accepted(t, l)
 		key := storetest.Key("lost-1")
 		var unreadable *store.UnreadableError
-		if s.Get(key) != nil || !errors.As(s.Damage(key), &unreadable) || !errors.Is(s.Damage(key), storetest.ErrDamage) || unreadable.Key != key {
+		if s.Get(key) != nil || !errors.As(s.Damage(key), &unreadable) ||
+			!errors.Is(s.Damage(key), storetest.ErrDamage) || unreadable.Key != key {
 			t.Errorf("%s: the damaged object reads %v, and its damage is %v", name, s.Get(key), s.Damage(key))
 		}
 		if err := s.Damage(storetest.Key("whole")); err != nil {
@@ -94,7 +96,8 @@ func TestAcceptedDamageLeavesTheRestOfTheKind(t *testing.T) {
 			storetest.Delete(key, store.At(1)),
 			storetest.Delete(key, store.Absent()),
 		} {
-			if _, err := s.Commit(t.Context(), storetest.Put(storetest.Key("other"), "1", store.Anything()), change); !errors.As(err, &unreadable) {
+			if _, err := s.Commit(t.Context(), storetest.Put(storetest.Key("other"), "1", store.Anything()),
+				change); !errors.As(err, &unreadable) {
 				t.Errorf("%s: a change that expects %s returned %v", name, change.Expect, err)
 			}
 		}
@@ -116,14 +119,16 @@ func TestDamagedObjectIsDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer w.Stop()
-		revision := commit(t, s, storetest.Delete(key, store.Anything()), storetest.Put(storetest.Key("other"), "1", store.Anything()))
+		revision := commit(t, s, storetest.Delete(key, store.Anything()),
+			storetest.Put(storetest.Key("other"), "1", store.Anything()))
 		if again := commit(t, s, storetest.Delete(key, store.Anything())); revision != before+1 || again != revision {
 			t.Errorf("%s: it was deleted at %d, and again at %d, after %d", name, revision, again, before)
 		}
 		if err := s.Damage(key); err != nil || len(s.Damaged()) != 1 {
 			t.Errorf("%s: it is still damaged: %v", name, err)
 		}
-		if alone := commit(t, s, storetest.Delete(storetest.Key("lost-1"), store.Anything())); alone != revision+1 || s.Current() != alone {
+		if alone := commit(t, s, storetest.Delete(storetest.Key("lost-1"), store.Anything())); alone != revision+1 ||
+			s.Current() != alone {
 			t.Errorf("%s: a deletion alone was committed at %d, and the store is at %d", name, alone, s.Current())
 		}
 		commit(t, s, storetest.Put(key, "2", store.Absent()))

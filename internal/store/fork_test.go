@@ -76,7 +76,8 @@ func TestForkAnswersForNothingBefore(t *testing.T) {
 	}
 	for _, old := range []object.Revision{first, s.Current(), f.Current() - 1} {
 		var compacted *store.CompactedError
-		if _, err := f.Snapshot(t.Context(), store.Exactly(old)); !errors.As(err, &compacted) || compacted.Oldest != f.Oldest() {
+		if _, err := f.Snapshot(t.Context(), store.Exactly(old)); !errors.As(err, &compacted) ||
+			compacted.Oldest != f.Oldest() {
 			t.Errorf("the state at %d: %v", old, err)
 		}
 		if _, err := f.Watch(storetest.Key("a"), old); !errors.As(err, &compacted) {
@@ -114,7 +115,8 @@ func TestForkAndStoreSeeNothingOfEachOther(t *testing.T) {
 	commit(t, f, storetest.Delete(storetest.Key("b"), store.At(s.Get(storetest.Key("b")).Revision)))
 	for side, want := range map[*store.Store]string{s: "store", f: "fork"} {
 		events, err := watches[side].Take(10)
-		if err != nil || len(events) != 1 || storetest.Value(events[0].Object) != want || storetest.Value(events[0].Previous) != "1" {
+		if err != nil || len(events) != 1 || storetest.Value(events[0].Object) != want ||
+			storetest.Value(events[0].Previous) != "1" {
 			t.Errorf("%s hears %v, %v", want, events, err)
 		}
 	}

@@ -53,7 +53,8 @@ func TestHistoryIsBoundedByAge(t *testing.T) {
 		if oldest := s.Oldest(); oldest != first {
 			t.Errorf("the oldest revision is %d, not %d", oldest, first)
 		}
-		if state, err := s.Snapshot(t.Context(), store.Exactly(first)); err != nil || storetest.Value(state.Get(storetest.Key("a"))) != "1" {
+		if state, err := s.Snapshot(t.Context(), store.Exactly(first)); err != nil ||
+			storetest.Value(state.Get(storetest.Key("a"))) != "1" {
 			t.Errorf("the oldest revision cannot be read: %v", err)
 		}
 		time.Sleep(40 * time.Second)
@@ -61,7 +62,8 @@ func TestHistoryIsBoundedByAge(t *testing.T) {
 		if _, err := s.Watch(storetest.Key("a"), first); !errors.As(err, &compacted) || compacted.Oldest != second {
 			t.Errorf("a watch from what is too old returned %v", err)
 		}
-		if _, err := s.Snapshot(t.Context(), store.Exactly(first)); !errors.As(err, &compacted) || compacted.Requested != first {
+		if _, err := s.Snapshot(t.Context(), store.Exactly(first)); !errors.As(err, &compacted) ||
+			compacted.Requested != first {
 			t.Errorf("a snapshot of what is too old returned %v", err)
 		}
 		if w, err := s.Watch(storetest.Key("a"), second); err != nil {

@@ -22,7 +22,9 @@ func TestMetamorphic(t *testing.T) {
 	t.Parallel()
 	subjects := []storetest.Subject{
 		{Name: "memory", Medium: func(*testing.T) storetest.Reopen { return func() log.Log { return memory.New() } }},
-		{Name: "journal", Medium: func(*testing.T) storetest.Reopen { return storetest.NewJournal().Open }, Durable: true},
+		{Name: "journal", Medium: func(*testing.T) storetest.Reopen {
+			return storetest.NewJournal().Open
+		}, Durable: true},
 		{Name: "disk", Medium: folder, Durable: true},
 	}
 	for begin, script := time.Now(), seed.Of(t); ; script++ {

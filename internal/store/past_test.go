@@ -51,7 +51,8 @@ func TestOlderStatesAreAsTheyWere(t *testing.T) {
 func assertSame(t *testing.T, got, want *store.Snapshot) {
 	t.Helper()
 	prefix := object.Prefix(configMaps, "")
-	for _, from := range []object.Key{"", storetest.Key("busy"), storetest.Key("n17"), storetest.Key("n17x"), storetest.Key("z")} {
+	for _, from := range []object.Key{"", storetest.Key("busy"), storetest.Key("n17"), storetest.Key("n17x"),
+		storetest.Key("z")} {
 		if a, b := scan(got, prefix, from), scan(want, prefix, from); !slices.Equal(a, b) {
 			t.Fatalf("from %q revision %d has %d objects, and had %d", from, want.Revision(), len(a), len(b))
 		}
@@ -65,7 +66,8 @@ func assertSame(t *testing.T, got, want *store.Snapshot) {
 			t.Fatalf("revision %d has %v at %s, and had %v", want.Revision(), a, key, b)
 		}
 		if a, b := scan(got, key, ""), scan(want, key, ""); !slices.Equal(a, b) {
-			t.Fatalf("a scan of %s alone has %d objects at revision %d, and had %d", key, len(a), want.Revision(), len(b))
+			t.Fatalf("a scan of %s alone has %d objects at revision %d, and had %d", key, len(a), want.Revision(),
+				len(b))
 		}
 	}
 	if got.Size() != want.Size() || !slices.Equal(slices.Collect(got.All()), slices.Collect(want.All())) {

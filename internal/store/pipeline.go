@@ -171,7 +171,8 @@ func (s *Store) adopted(c log.Commit) (*proposal, error) {
 				continue
 			}
 		}
-		e := &object.Event{Object: change.Object, Previous: s.state.objects.get(change.Key), Deleted: change.Object == nil}
+		e := &object.Event{Object: change.Object, Previous: s.state.objects.get(change.Key),
+			Deleted: change.Object == nil}
 		switch {
 		case e.Deleted && e.Previous == nil:
 			return nil, fmt.Errorf("commit %d of another writer deletes %s, which is absent", c.Revision, change.Key)
@@ -181,7 +182,8 @@ func (s *Store) adopted(c log.Commit) (*proposal, error) {
 				return nil, err
 			}
 		case e.Object.Revision != c.Revision:
-			return nil, fmt.Errorf("commit %d of another writer holds %s of revision %d", c.Revision, change.Key, e.Object.Revision)
+			return nil, fmt.Errorf("commit %d of another writer holds %s of revision %d", c.Revision, change.Key,
+				e.Object.Revision)
 		}
 		p.events = append(p.events, e)
 	}

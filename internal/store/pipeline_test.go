@@ -79,7 +79,8 @@ func TestNothingIsReadBeforeItIsDurable(t *testing.T) {
 		}
 		// Either of these responses would reveal the first commit.
 		second := begin(t.Context(), s, put("a", "2", store.Absent()))
-		missing := begin(t.Context(), s, put("b", "2", store.At(base)), storetest.Delete(storetest.Key("a"), store.Anything()))
+		missing := begin(t.Context(), s, put("b", "2", store.At(base)),
+			storetest.Delete(storetest.Key("a"), store.Anything()))
 		if create.done || second.done || missing.err == nil {
 			t.Errorf("answers: create %v, create again %v, conflict on another key %v", create, second, missing)
 		}
@@ -133,7 +134,8 @@ func TestFailedAppendLeavesNothing(t *testing.T) {
 		failed := begin(t.Context(), s, put("a", "1", store.Absent()))
 		built := begin(t.Context(), s, put("a", "2", store.Anything()))
 		conflicting := begin(t.Context(), s, put("a", "3", store.Absent()))
-		deleting := begin(t.Context(), s, storetest.Delete(storetest.Key("b"), store.Anything()), put("c", "1", store.Anything()))
+		deleting := begin(t.Context(), s, storetest.Delete(storetest.Key("b"), store.Anything()),
+			put("c", "1", store.Anything()))
 		release()
 		synctest.Wait()
 

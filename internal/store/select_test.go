@@ -47,7 +47,8 @@ func TestSelectYieldsByTheMarkOfTheLatestLabels(t *testing.T) {
 	selects(t, before, "/configmaps/", "", old, count)
 	selects(t, before, "/configmaps/", "", young, 0)
 	for prefix, from := range map[object.Key]object.Key{
-		"/configmaps/": "", "/configmaps/n0/": "", "/configmaps/n1/": "/configmaps/n1/m-111", "/configmaps/n1/m-009": "",
+		"/configmaps/": "", "/configmaps/n0/": "", "/configmaps/n1/": "/configmaps/n1/m-111",
+		"/configmaps/n1/m-009": "",
 	} {
 		for _, value := range []string{old, young} {
 			n := 0
@@ -74,7 +75,8 @@ func selects(t *testing.T, s *store.Snapshot, prefix, from object.Key, value str
 		return true
 	})
 	if len(keys) != count || !slices.IsSorted(keys) {
-		t.Errorf("age=%s of %q from %q: %d objects (in order: %t), want %d", value, prefix, from, len(keys), slices.IsSorted(keys), count)
+		t.Errorf("age=%s of %q from %q: %d objects (in order: %t), want %d", value, prefix, from, len(keys),
+			slices.IsSorted(keys), count)
 	}
 }
 

@@ -22,7 +22,8 @@ func TestCommitWakesOnlyWhoNeedsItsObjects(t *testing.T) {
 	defer s.Close()
 	key := object.Key("/maps/n/a")
 	needs := map[string]need{
-		"a=1": label("a", "1"), "a=2": label("a", "2"), "a in 2,3": label("a", "2", "3"), "a": label("a"), "b": label("b"),
+		"a=1": label("a", "1"), "a=2": label("a", "2"), "a in 2,3": label("a", "2", "3"), "a": label("a"),
+		"b":  label("b"),
 		"on": field("phase", "on"), "off": field("phase", "off"), "none": field("phase", ""),
 	}
 	for _, step := range []struct {
@@ -30,7 +31,8 @@ func TestCommitWakesOnlyWhoNeedsItsObjects(t *testing.T) {
 		wakes  []string
 	}{
 		{shown(t, key, map[string]string{"a": "1"}, nil), []string{"a", "a=1", "none"}},
-		{shown(t, key, map[string]string{"a": "2"}, map[string]string{"phase": "on"}), []string{"a", "a in 2,3", "a=1", "a=2", "none", "on"}},
+		{shown(t, key, map[string]string{"a": "2"}, map[string]string{"phase": "on"}),
+			[]string{"a", "a in 2,3", "a=1", "a=2", "none", "on"}},
 		{shown(t, key, nil, map[string]string{"phase": "on"}), []string{"a", "a in 2,3", "a=2", "on"}},
 		{store.Change{Key: key}, []string{"on"}},
 	} {
@@ -72,14 +74,16 @@ func TestWatchIsWokenByTheRequirementThatIsMetLeast(t *testing.T) {
 	set := func(i int) {
 		t.Helper()
 		labels := map[string]string{"app": "web", "shard": fmt.Sprint(i)}
-		if _, err := s.Commit(t.Context(), shown(t, object.Key(fmt.Sprint("/maps/n/", i)), labels, map[string]string{"phase": "on"})); err != nil {
+		if _, err := s.Commit(t.Context(),
+			shown(t, object.Key(fmt.Sprint("/maps/n/", i)), labels, map[string]string{"phase": "on"})); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i := range 20 {
 		set(i)
 	}
-	w, err := s.Watch("/maps/", s.Current(), store.HasField("phase", "on"), store.HasLabel("app", "web"), store.HasLabel("shard", "3"))
+	w, err := s.Watch("/maps/", s.Current(), store.HasField("phase", "on"), store.HasLabel("app", "web"),
+		store.HasLabel("shard", "3"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,14 +116,16 @@ func TestWatcherIsSlowOnlyByWhatItNeeds(t *testing.T) {
 	overrun := func(value string) {
 		t.Helper()
 		for range 100 {
-			if _, err := s.Commit(t.Context(), shown(t, "/maps/n/"+object.Key(value), map[string]string{"a": value}, nil)); err != nil {
+			if _, err := s.Commit(t.Context(),
+				shown(t, "/maps/n/"+object.Key(value), map[string]string{"a": value}, nil)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	overrun("2")
 	if events, err := w.Take(10); err != nil || len(events) > 0 || w.Revision() != s.Current() {
-		t.Errorf("after events of others the watch took %d events and %v, and is at %d, not %d", len(events), err, w.Revision(), s.Current())
+		t.Errorf("after events of others the watch took %d events and %v, and is at %d, not %d", len(events), err,
+			w.Revision(), s.Current())
 	}
 	overrun("1")
 	if _, err := w.Take(10); !errors.Is(err, store.ErrSlow) {

@@ -57,7 +57,8 @@ func (n need) of(stamp object.Stamp) need {
 	by := object.Writer{Stamp: stamp}
 	return need{n.Requirement.Of(by), func(o *object.Object) bool {
 		if o.Writer() != by {
-			o = &object.Object{Header: object.Header{Labels: map[string]string{"a": "1"}, Fields: map[string]string{"phase": "on"}}}
+			o = &object.Object{Header: object.Header{Labels: map[string]string{"a": "1"},
+				Fields: map[string]string{"phase": "on"}}}
 		}
 		return n.met(o)
 	}}
@@ -102,9 +103,12 @@ func needy() [][]need {
 		many = append(many, fmt.Sprint(i%5))
 	}
 	return [][]need{
-		{label("a", "1")}, {label("a", "2")}, {label("a")}, {label("b", "1", "2")}, {label("b", "2", "1", "2")}, {label("b", many...)},
-		{field("phase", "on")}, {field("phase", "")}, {field("metadata.name", "3")}, {field("metadata.namespace", "n1")},
-		{label("a", "1").of(1)}, {label("a", "1").of(2)}, {label("a", "2").of(1)}, {field("phase", "on").of(2), label("a").of(2)},
+		{label("a", "1")}, {label("a", "2")}, {label("a")}, {label("b", "1", "2")}, {label("b", "2", "1", "2")},
+		{label("b", many...)},
+		{field("phase", "on")}, {field("phase", "")}, {field("metadata.name", "3")},
+		{field("metadata.namespace", "n1")},
+		{label("a", "1").of(1)}, {label("a", "1").of(2)}, {label("a", "2").of(1)},
+		{field("phase", "on").of(2), label("a").of(2)},
 		{label("a", "1"), label("b", "1")}, {label("a"), field("phase", "on"), label("b", "0", "1")}, {},
 	}
 }
@@ -228,14 +232,16 @@ func (r *needsRun) take(i int) {
 		}
 	}
 	if want := r.want(n); !slices.Equal(n.seen, want) {
-		r.t.Fatalf("the reader of %s after %d that needs %v was told, at %d,\n%v\nnot\n%v", n.prefix, n.after, n.needs, n.watch.Revision(), n.seen, want)
+		r.t.Fatalf("the reader of %s after %d that needs %v was told, at %d,\n%v\nnot\n%v", n.prefix, n.after, n.needs,
+			n.watch.Revision(), n.seen, want)
 	}
 }
 
 // want returns the events that a reader must have received by now.
 func (r *needsRun) want(n *reader) (want []string) {
 	for _, e := range r.events {
-		if e.Revision() > n.after && e.Revision() <= n.watch.Revision() && strings.HasPrefix(string(e.Key()), string(n.prefix)) {
+		if e.Revision() > n.after && e.Revision() <= n.watch.Revision() &&
+			strings.HasPrefix(string(e.Key()), string(n.prefix)) {
 			if text := n.tells(e); text != "" {
 				want = append(want, text)
 			}

@@ -114,7 +114,8 @@ func (c Cause) String() string {
 	return "of nothing that is known"
 }
 
-var happened = map[Change]string{Added: "was added", Updated: "was updated", Ending: "is to be deleted", Deleted: "was deleted"}
+var happened = map[Change]string{Added: "was added", Updated: "was updated", Ending: "is to be deleted",
+	Deleted: "was deleted"}
 
 func (c Cause) by() string {
 	if c.By == "" {

@@ -47,7 +47,9 @@ func (c *checks) that(ok bool, format string, arguments ...any) {
 func (c *checks) text(field, text string, limit int) {
 	c.that(len(text) <= limit, "%s: %d bytes are too long: at most %d", field, len(text), limit)
 	c.that(utf8.ValidString(text), "%s: is not valid UTF-8", field)
-	c.that(!strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }), "%s: holds what cannot be printed", field)
+	c.that(!strings.ContainsFunc(text, func(r rune) bool {
+		return !unicode.IsPrint(r)
+	}), "%s: holds what cannot be printed", field)
 }
 
 func (c *checks) name(field, name string) { c.text(field, name, maxName) }

@@ -35,7 +35,8 @@ func change(name string, since, revision object.Revision) Cause {
 
 // wrote is an update that was answered with that revision.
 func wrote(name string, revision object.Revision) client.Write {
-	return client.Write{Verb: "update", Resource: maps, Namespace: "default", Name: name, Revision: revision, Status: 200}
+	return client.Write{Verb: "update", Resource: maps, Namespace: "default", Name: name, Revision: revision,
+		Status: 200}
 }
 
 // ran is a run that made these writes.
@@ -162,7 +163,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	j := New(quietly(Options{Runs: 400, Bytes: 200 << 10, Each: 8}))
 	for k := range 20_000 {
 		name := fmt.Sprint("object-", k%3000)
-		o := j.Begin(fmt.Sprint("controller-", k%7), mapOf(name), []Cause{change(name, object.Revision(k), object.Revision(k+1))}, 0)
+		o := j.Begin(fmt.Sprint("controller-", k%7), mapOf(name),
+			[]Cause{change(name, object.Revision(k), object.Revision(k+1))}, 0)
 		for range k % 5 {
 			o.Note("%s", strings.Repeat("word ", 300))
 			o.Wrote(wrote(name, object.Revision(k+2)))
@@ -189,7 +191,8 @@ func TestTheSizeOfARunIsThatOfItsTexts(t *testing.T) {
 	long := strings.Repeat("x", maxName)
 	o := Object{Group: long, Resource: long, Namespace: long, Name: long}
 	w := Write{Verb: long, Subresource: long, UID: "u", Err: long, Object: o}
-	r := Run{ID: long, Controller: long, Object: o, Err: long, Notes: []string{long}, Acts: []string{long}, Writes: []Write{w, w},
+	r := Run{ID: long, Controller: long, Object: o, Err: long, Notes: []string{long}, Acts: []string{long},
+		Writes: []Write{w, w},
 		Causes: []Cause{{Object: o, UID: types.UID(long), By: long, Run: long, Err: long}}}
 	text, err := json.Marshal(r)
 	if err != nil {

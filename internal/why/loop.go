@@ -50,7 +50,8 @@ func (l *Loop) String() string {
 	case len(l.Objects) == 1:
 		return fmt.Sprintf("%s undo each other: they write %s in turn, each because of the other's write", who, what)
 	}
-	return fmt.Sprintf("%s keep each other going: each write of one leads to one of the other, the last to %s", who, what)
+	return fmt.Sprintf("%s keep each other going: each write of one leads to one of the other, the last to %s", who,
+		what)
 }
 
 // rate holds the times of the latest events, oldest first, up to the threshold of a hot loop.
@@ -70,7 +71,8 @@ func (j *Journal) circles(h *history, e *entry) {
 	if k := slices.IndexFunc(e.run.Writes, func(w Write) bool { return w.Unchanged }); k >= 0 {
 		if h.idle, hot = h.idle.add(now, idleRuns); hot {
 			j.name(Loop{
-				Controllers: []string{e.run.Controller}, Objects: []Object{e.run.Writes[k].Object}, Subjects: []Object{e.run.Object},
+				Controllers: []string{e.run.Controller}, Objects: []Object{e.run.Writes[k].Object},
+				Subjects:  []Object{e.run.Object},
 				Unchanged: true, First: h.idle[0],
 			}, now, idleRuns)
 		}
@@ -107,7 +109,9 @@ func advances(e *entry, path []*entry) bool {
 		return true
 	}
 	return !made && !slices.ContainsFunc(e.run.Writes, func(w Write) bool {
-		return w.changing() && slices.ContainsFunc(before.run.Writes, func(b Write) bool { return b.changing() && b.Object == w.Object })
+		return w.changing() && slices.ContainsFunc(before.run.Writes, func(b Write) bool {
+			return b.changing() && b.Object == w.Object
+		})
 	})
 }
 
@@ -143,9 +147,10 @@ func (j *Journal) back(e *entry) []*entry {
 // created under the same name.
 func (r *Run) continues(before *Run) bool {
 	uid := r.uid()
-	return r.Object == before.Object && (same(before.uid(), uid) || slices.ContainsFunc(before.Writes, func(w Write) bool {
-		return w.Object == r.Object && w.UID == uid
-	}))
+	return r.Object == before.Object &&
+		(same(before.uid(), uid) || slices.ContainsFunc(before.Writes, func(w Write) bool {
+			return w.Object == r.Object && w.UID == uid
+		}))
 }
 
 // circleOf returns the loop that a path describes.

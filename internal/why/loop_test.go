@@ -83,12 +83,24 @@ func play(j *Journal, runs int, steps ...step) {
 func TestWhoGetsFurtherIsInNoLoop(t *testing.T) {
 	t.Parallel()
 	for name, steps := range map[string][]step{
-		"makes one child after another":          {func(k int) []string { return []string{fmt.Sprint("create child-", k)} }},
-		"applies one child after another":        {func(k int) []string { return []string{fmt.Sprint("applyNew child-", k), "update a"} }},
-		"makes children and counts them":         {func(k int) []string { return []string{fmt.Sprint("create child-", k), "patch a"} }},
-		"takes away one child after another":     {func(k int) []string { return []string{fmt.Sprint("delete child-", k), "patch a"} }},
-		"updates one child after another":        {func(k int) []string { return []string{fmt.Sprint("update child-", k)} }},
-		"makes children, which another one does": {func(k int) []string { return []string{fmt.Sprint("create child-", k)} }, func(int) []string { return []string{"patch a"} }},
+		"makes one child after another": {func(k int) []string {
+			return []string{fmt.Sprint("create child-", k)}
+		}},
+		"applies one child after another": {func(k int) []string {
+			return []string{fmt.Sprint("applyNew child-", k), "update a"}
+		}},
+		"makes children and counts them": {func(k int) []string {
+			return []string{fmt.Sprint("create child-", k), "patch a"}
+		}},
+		"takes away one child after another": {func(k int) []string {
+			return []string{fmt.Sprint("delete child-", k), "patch a"}
+		}},
+		"updates one child after another": {func(k int) []string {
+			return []string{fmt.Sprint("update child-", k)}
+		}},
+		"makes children, which another one does": {func(k int) []string {
+			return []string{fmt.Sprint("create child-", k)}
+		}, func(int) []string { return []string{"patch a"} }},
 	} {
 		j := New(quietly(Options{}))
 		play(j, 200, steps...)
@@ -106,7 +118,9 @@ func TestWhoGetsNowhereIsInOneLoop(t *testing.T) {
 			func(k int) []string { return []string{fmt.Sprint("create child-", k), "patch a"} },
 			func(k int) []string { return []string{fmt.Sprint("delete child-", k-1), "update a"} },
 		},
-		"c-0 and c-1 undo each other": {func(int) []string { return []string{"update a"} }, func(int) []string { return []string{"patch a"} }},
+		"c-0 and c-1 undo each other": {func(int) []string {
+			return []string{"update a"}
+		}, func(int) []string { return []string{"patch a"} }},
 	} {
 		j := New(quietly(Options{}))
 		play(j, 200, steps...)
@@ -131,7 +145,8 @@ func TestWhoRenewsItsObjectForEverIsInALoop(t *testing.T) {
 		gone, back := wrote("a", 0), wrote("a", revision+2)
 		gone.Verb, gone.UID = "delete", was
 		back.Verb, back.UID = "create", now
-		ran(j, "renewer", "a", Cause{Kind: Changed, Change: Added, Object: mapOf("a"), UID: was, Revision: revision}, gone, back)
+		ran(j, "renewer", "a", Cause{Kind: Changed, Change: Added, Object: mapOf("a"), UID: was, Revision: revision},
+			gone, back)
 	}
 	got := j.Report(mapOf("a"), 1).Loops
 	if len(got) != 1 || !strings.Contains(got[0].String(), "renewer leads to itself") || got[0].Times < 150 {

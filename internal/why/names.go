@@ -2,7 +2,8 @@ package why
 
 import "fmt"
 
-var kindNames = []string{Changed: "changed", Started: "started", Resynced: "resynced", Timed: "timed", Retried: "retried",
+var kindNames = []string{Changed: "changed", Started: "started", Resynced: "resynced", Timed: "timed",
+	Retried:   "retried",
 	Triggered: "triggered", Repeated: "repeated"}
 
 var changeNames = []string{Added: "added", Updated: "updated", Ending: "ending", Deleted: "deleted"}

@@ -105,7 +105,8 @@ func (r *Run) quiet() bool {
 func (r *Run) size() int {
 	n := 512 + len(r.ID) + len(r.Controller) + len(r.Err) + 64
 	for k := range r.Causes {
-		n += 176 + r.Causes[k].Object.size() + len(r.Causes[k].By) + len(r.Causes[k].UID) + len(r.Causes[k].Err) + len(r.Causes[k].Run)
+		n += 176 + r.Causes[k].Object.size() + len(r.Causes[k].By) + len(r.Causes[k].UID) + len(r.Causes[k].Err) +
+			len(r.Causes[k].Run)
 	}
 	for k := range r.Writes {
 		w := &r.Writes[k]

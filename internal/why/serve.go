@@ -30,18 +30,21 @@ func (j *Journal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		j.serveDelivery(w, r)
 	default:
 		w.Header().Set("Allow", "GET, HEAD, POST")
-		refuse(w, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "ask with GET, or deliver runs with POST")
+		refuse(w, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+			"ask with GET, or deliver runs with POST")
 	}
 }
 
 func (j *Journal) serveReport(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	about := Object{Group: q.Get("group"), Resource: q.Get("resource"), Namespace: q.Get("namespace"), Name: q.Get("name")}
+	about := Object{Group: q.Get("group"), Resource: q.Get("resource"), Namespace: q.Get("namespace"),
+		Name: q.Get("name")}
 	limit := 0
 	if text := q.Get("limit"); text != "" {
 		var err error
 		if limit, err = strconv.Atoi(text); err != nil || limit < 1 {
-			refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, fmt.Sprintf("limit=%q: is not a positive number", text))
+			refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest,
+				fmt.Sprintf("limit=%q: is not a positive number", text))
 			return
 		}
 	}
@@ -74,7 +77,8 @@ func (j *Journal) serveDelivery(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	j.Take(d.Runs)
-	answer(w, http.StatusOK, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess})
+	answer(w, http.StatusOK, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status: metav1.StatusSuccess})
 }
 
 // readDelivery decodes the runs one by one, so that an error names the run.

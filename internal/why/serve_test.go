@@ -67,9 +67,12 @@ func TestRunsOfOtherProcessesAreTakenInOnce(t *testing.T) {
 
 // bad are values that are none of a run's: of the wrong type, too long, or not printable.
 var bad = map[string]any{
-	"a number": 7, "a text": "text", "a negative number": -1, "a fraction": 1.5, "a list": []any{1}, "an object": map[string]any{"runs": 1},
-	"true": true, "an escape": "a\x1b[2Jb", "a line break": "a\nb", "text that turns round": "a\u202eb", "too long": strings.Repeat("x", 4096),
-	"many": make([]map[string]any, 100), "a huge number": 1e300, "tomorrow": time.Now().Add(24 * time.Hour).Format(time.RFC3339),
+	"a number": 7, "a text": "text", "a negative number": -1, "a fraction": 1.5, "a list": []any{1},
+	"an object": map[string]any{"runs": 1},
+	"true":      true, "an escape": "a\x1b[2Jb", "a line break": "a\nb", "text that turns round": "a\u202eb",
+	"too long": strings.Repeat("x", 4096),
+	"many":     make([]map[string]any, 100), "a huge number": 1e300,
+	"tomorrow": time.Now().Add(24 * time.Hour).Format(time.RFC3339),
 }
 
 // Whatever is put in place of whatever part of a delivery is refused with its name, or is as good as what was there.
@@ -152,7 +155,8 @@ func TestWhatCannotBeAskedIsSaidSo(t *testing.T) {
 		{http.MethodPost, "", `{"runs":[{"id":"` + strings.Repeat("x", 2<<20) + `"}]}`, 413, "at most 1048576 bytes"},
 	} {
 		w := ask(j, c.method, c.query, c.body)
-		if w.Code != c.code || !strings.Contains(w.Body.String(), c.says) || !strings.Contains(w.Body.String(), `"kind":"Status"`) {
+		if w.Code != c.code || !strings.Contains(w.Body.String(), c.says) ||
+			!strings.Contains(w.Body.String(), `"kind":"Status"`) {
 			t.Errorf("%s %s %.40s: %d %s", c.method, c.query, c.body, w.Code, w.Body)
 		}
 	}

@@ -27,8 +27,8 @@ func on(j *Journal, server types.UID, controller string, since object.Revision, 
 	time.Sleep(time.Second)
 }
 
-// Two servers have objects with the same resource, name and revision. They are told apart by their UIDs, since each process has
-// its own name for a server.
+// Two servers have objects with the same resource, name and revision. They are told apart by their UIDs, since each
+// process has its own name for a server.
 func TestObjectsOfTwoServersAreNotOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -67,7 +67,8 @@ func TestWhoGoesFromServerToServerIsInNoLoop(t *testing.T) {
 		trigger.UID = types.UID(fmt.Sprint("b-", k))
 		next := wrote("b", revision+1)
 		next.UID = types.UID(fmt.Sprint("b-", k+1))
-		o := j.Begin("c", mapOf("a"), []Cause{trigger, {Kind: Resynced, Object: mapOf("a"), UID: types.UID(fmt.Sprint("a-", k))}}, 0)
+		o := j.Begin("c", mapOf("a"),
+			[]Cause{trigger, {Kind: Resynced, Object: mapOf("a"), UID: types.UID(fmt.Sprint("a-", k))}}, 0)
 		o.Wrote(next)
 		o.End(nil, 0)
 	}

@@ -45,7 +45,9 @@ func (j *Journal) index(e *entry, w Write) {
 func (j *Journal) disown(e *entry, r *Run) {
 	for _, w := range r.Writes {
 		if w.Unchanged {
-			j.written[w.Object] = slices.DeleteFunc(j.written[w.Object], func(x writer) bool { return x == writer{w.Revision, w.UID, e} })
+			j.written[w.Object] = slices.DeleteFunc(j.written[w.Object], func(x writer) bool {
+				return x == writer{w.Revision, w.UID, e}
+			})
 		}
 	}
 }

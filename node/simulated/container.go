@@ -30,7 +30,8 @@ type container struct {
 }
 
 func newContainer(id string, now time.Time, stages Stages) *container {
-	return &container{id: id, blocked: stages.invalid != nil, runs: now.Add(stages.Pull + stages.Start), pull: stages.Pull}
+	return &container{id: id, blocked: stages.invalid != nil, runs: now.Add(stages.Pull + stages.Start),
+		pull: stages.Pull}
 }
 
 // at returns the state of the container at a time, and how long the state lasts; 0 means until an operation
@@ -52,7 +53,8 @@ func (c *container) at(now time.Time, stages Stages) (node.Container, time.Durat
 		seen.State.Terminated = c.ended
 		return seen, 0
 	case c.blocked:
-		seen.State.Waiting = &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: stages.invalid.Error()}
+		seen.State.Waiting = &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError",
+			Message: stages.invalid.Error()}
 		seen.ID = ""
 		return seen, 0
 	case now.Before(c.runs):

@@ -44,8 +44,10 @@ func TestEndedPodsReleaseTheirAddresses(t *testing.T) {
 			}
 			time.Sleep(10 * time.Second)
 			for ended := range i + 1 {
-				name, label := fmt.Sprintf("work-%d", ended), fmt.Appendf(nil, `{"metadata":{"labels":{"seen":"%d"}}}`, i)
-				if _, err := pods.Patch(t.Context(), "default", name, "", types.MergePatchType, label, metav1.PatchOptions{}); err != nil {
+				name, label := fmt.Sprintf("work-%d", ended),
+					fmt.Appendf(nil, `{"metadata":{"labels":{"seen":"%d"}}}`, i)
+				if _, err := pods.Patch(t.Context(), "default", name, "", types.MergePatchType, label,
+					metav1.PatchOptions{}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -165,7 +167,8 @@ func TestNodesRejectPodsBeyondTheirCapacity(t *testing.T) {
 			all := map[corev1.PodPhase]int{}
 			for _, pod := range page.Items {
 				all[pod.Status.Phase]++
-				if pod.Status.Phase == corev1.PodFailed && (pod.Status.Reason != "OutOfcpu" || len(pod.Status.ContainerStatuses) > 0) {
+				if pod.Status.Phase == corev1.PodFailed &&
+					(pod.Status.Reason != "OutOfcpu" || len(pod.Status.ContainerStatuses) > 0) {
 					t.Errorf("a pod failed so: %+v", pod.Status)
 				}
 			}

@@ -55,7 +55,8 @@ func TestPodsAreDeletedAfterTheirLastStatusWrite(t *testing.T) {
 		pods := bowlinetest.Client[*corev1.Pod](t, p)
 		m.change = func(pod *corev1.Pod) error {
 			label := []byte(`{"metadata":{"labels":{"a":"b"}}}`)
-			_, err := pods.Patch(t.Context(), pod.Namespace, pod.Name, "", types.MergePatchType, label, metav1.PatchOptions{})
+			_, err := pods.Patch(t.Context(), pod.Namespace, pod.Name, "", types.MergePatchType, label,
+				metav1.PatchOptions{})
 			return err
 		}
 		if _, err := pods.Create(t.Context(), bound("web", nil), metav1.CreateOptions{}); err != nil {

@@ -18,7 +18,8 @@ func TestNodesRegisterAsSimulated(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		n := bowlinetest.Wait(t, p, "", "node-1", func(*corev1.Node) bool { return true })
-		if _, role := n.Labels["node-role.kubernetes.io/simulated"]; !role || n.Labels[simulated.Prefix+"node"] != "true" {
+		if _, role := n.Labels["node-role.kubernetes.io/simulated"]; !role ||
+			n.Labels[simulated.Prefix+"node"] != "true" {
 			t.Errorf("labels %v", n.Labels)
 		}
 		if v := n.Status.NodeInfo.KubeletVersion; v != "simulated" {
@@ -28,7 +29,8 @@ func TestNodesRegisterAsSimulated(t *testing.T) {
 		if ready.Type != corev1.NodeReady || ready.Status != corev1.ConditionTrue || ready.Reason != "KubeletReady" {
 			t.Errorf("condition %+v", ready)
 		}
-		if n.Spec.PodCIDR != "10.128.1.0/24" || n.Status.Addresses[0].Address != "172.24.0.2" || n.Status.Allocatable.Pods().Value() != 110 {
+		if n.Spec.PodCIDR != "10.128.1.0/24" || n.Status.Addresses[0].Address != "172.24.0.2" ||
+			n.Status.Allocatable.Pods().Value() != 110 {
 			t.Errorf("node %+v", n)
 		}
 	}, nodes(2, 0))
@@ -53,7 +55,8 @@ func TestDeadNodesStopRenewingTheirLeases(t *testing.T) {
 		}
 		die := func(patch string) {
 			nodes := bowlinetest.Client[*corev1.Node](t, p)
-			if _, err := nodes.Patch(t.Context(), "", "node-0", "", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			if _, err := nodes.Patch(t.Context(), "", "node-0", "", types.MergePatchType, []byte(patch),
+				metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Minute)
@@ -101,7 +104,8 @@ func TestDeletedNodesAreNotRegisteredAgain(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		bowlinetest.Wait(t, p, "", "node-0", func(*corev1.Node) bool { return true })
-		if err := bowlinetest.Client[*corev1.Node](t, p).Delete(t.Context(), "", "node-0", metav1.DeleteOptions{}); err != nil {
+		if err := bowlinetest.Client[*corev1.Node](t, p).Delete(t.Context(), "", "node-0",
+			metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
@@ -123,7 +127,8 @@ func TestPodsMayBeRecreatedAfterForcedDeletion(t *testing.T) {
 		}
 		bowlinetest.Wait(t, p, "default", "web", running)
 		now := int64(0)
-		if err := pods.Delete(t.Context(), "default", "web", metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+		if err := pods.Delete(t.Context(), "default", "web",
+			metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {

@@ -136,7 +136,8 @@ func (r *runtime) Start(_ context.Context, declared *corev1.Pod, name string) er
 		c.restart(now, stages)
 		return nil
 	}
-	p.containers[name] = newContainer(fmt.Sprintf("simulated://%s/%s/%s", declared.Namespace, declared.Name, name), now, stages)
+	p.containers[name] = newContainer(fmt.Sprintf("simulated://%s/%s/%s", declared.Namespace, declared.Name, name), now,
+		stages)
 	return nil
 }
 
@@ -199,7 +200,8 @@ func (r *runtime) restore(declared *corev1.Pod) *pod {
 	if err != nil {
 		return nil
 	}
-	for _, statuses := range [][]corev1.ContainerStatus{declared.Status.InitContainerStatuses, declared.Status.ContainerStatuses} {
+	for _, statuses := range [][]corev1.ContainerStatus{declared.Status.InitContainerStatuses,
+		declared.Status.ContainerStatuses} {
 		for i := range statuses {
 			if c := restoreContainer(&statuses[i]); c != nil {
 				p.containers[statuses[i].Name] = c

@@ -1,8 +1,9 @@
-// Package disk opens the storage of a plane in a directory, for bowline.Options.Storage. Objects survive restarts of the
-// process and crashes of the machine: a write is answered when it has been synced. A directory has one writer at a time.
+// Package disk opens the storage of a plane in a directory, for bowline.Options.Storage. Objects survive restarts of
+// the process and crashes of the machine: a write is answered when it has been synced. A directory has one writer at a
+// time.
 //
-// The package links a database (Pebble); programs that hold objects in memory need not import it. docs/store.md describes
-// the files and what happens when a disk fails.
+// The package links a database (Pebble); programs that hold objects in memory need not import it. docs/store.md
+// describes the files and what happens when a disk fails.
 package disk
 
 import (
@@ -34,8 +35,9 @@ type LostError = disk.LostError
 // ErrNotExist is returned by Open with MustExist if the directory has no storage.
 var ErrNotExist = disk.ErrNoStore
 
-// Open opens the storage in dir and creates both if there is none. It leaves a directory with other content, or one that a
-// newer version has written, unchanged and returns an error. The error is *InUseError if another process has opened it.
+// Open opens the storage in dir and creates both if there is none. It leaves a directory with other content, or one
+// that a newer version has written, unchanged and returns an error. The error is *InUseError if another process has
+// opened it.
 func Open(dir string, options Options) (*Storage, error) {
 	return disk.Open(dir, disk.Options{
 		Log: options.Logger, MustExist: options.MustExist, AcceptLoss: options.AcceptLoss,

@@ -59,7 +59,8 @@ func TestTheLinesOfTheDocumentWork(t *testing.T) {
 			_ = manager
 		}
 		{
-			manager, err := ctrl.NewManager(plane.RESTConfig(), ctrl.Options{NewCache: controllerruntime.On(plane.Source())})
+			manager, err := ctrl.NewManager(plane.RESTConfig(),
+				ctrl.Options{NewCache: controllerruntime.On(plane.Source())})
 			ok(t, err)
 			_ = manager
 		}
@@ -67,7 +68,8 @@ func TestTheLinesOfTheDocumentWork(t *testing.T) {
 	source := string(must(os.ReadFile("document_test.go"))(t))
 	for line := range strings.Lines(string(must(os.ReadFile("../../../docs/adapters.md"))(t))) {
 		line = strings.TrimSpace(line)
-		begins := strings.HasPrefix(line, "factory := ") || strings.HasPrefix(line, "manager, ") || strings.HasPrefix(line, "own, ")
+		begins := strings.HasPrefix(line, "factory := ") || strings.HasPrefix(line, "manager, ") ||
+			strings.HasPrefix(line, "own, ")
 		if begins && !strings.Contains(source, "\t"+line+"\n") {
 			t.Errorf("docs/adapters.md has a line that no test runs: %s", line)
 		}

@@ -57,19 +57,28 @@ func withCache(newCache func(*bowline.Plane) cache.NewCacheFunc) start {
 
 // ways are the operator, both as it was written and with our informers.
 var ways = map[string]start{
-	"client-go": withFactory(func(_ *testing.T, _ *bowline.Plane, clients kubernetes.Interface) informers.SharedInformerFactory {
+	"client-go": withFactory(func(_ *testing.T, _ *bowline.Plane,
+		clients kubernetes.Interface) informers.SharedInformerFactory {
 		return informers.NewSharedInformerFactory(clients, time.Hour)
 	}),
-	"client-go, our informers over the wire": withFactory(func(t *testing.T, plane *bowline.Plane, _ kubernetes.Interface) informers.SharedInformerFactory {
+	"client-go, our informers over the wire": withFactory(func(t *testing.T, plane *bowline.Plane,
+		_ kubernetes.Interface) informers.SharedInformerFactory {
 		source := bowlineclient.NewSource(must(bowlineclient.New(plane.RESTConfig()))(t))
 		return clientgo.NewSharedInformerFactory(source, time.Hour)
 	}),
-	"client-go, our informers in process": withFactory(func(_ *testing.T, plane *bowline.Plane, _ kubernetes.Interface) informers.SharedInformerFactory {
+	"client-go, our informers in process": withFactory(func(_ *testing.T, plane *bowline.Plane,
+		_ kubernetes.Interface) informers.SharedInformerFactory {
 		return clientgo.NewSharedInformerFactory(plane.Source(), time.Hour)
 	}),
-	"controller-runtime":                              withCache(func(*bowline.Plane) cache.NewCacheFunc { return nil }),
-	"controller-runtime, our informers over the wire": withCache(func(*bowline.Plane) cache.NewCacheFunc { return controllerruntime.NewCache }),
-	"controller-runtime, our informers in process":    withCache(func(p *bowline.Plane) cache.NewCacheFunc { return controllerruntime.On(p.Source()) }),
+	"controller-runtime": withCache(func(*bowline.Plane) cache.NewCacheFunc {
+		return nil
+	}),
+	"controller-runtime, our informers over the wire": withCache(func(*bowline.Plane) cache.NewCacheFunc {
+		return controllerruntime.NewCache
+	}),
+	"controller-runtime, our informers in process": withCache(func(p *bowline.Plane) cache.NewCacheFunc {
+		return controllerruntime.On(p.Source())
+	}),
 }
 
 func TestTheOperatorWorksEitherWay(t *testing.T) {
@@ -78,7 +87,8 @@ func TestTheOperatorWorksEitherWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				plane := must(bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}}))(t)
+				plane := must(bowline.Start(t.Context(),
+					bowline.Options{Controllers: []string{bowline.NoControllers}}))(t)
 				defer plane.Close()
 				ctx, stop := context.WithCancel(t.Context())
 				ended := make(chan error, 1)

@@ -20,9 +20,10 @@ func desired(deployment *appsv1.Deployment) *corev1.Service {
 	}
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace:       deployment.Namespace,
-			Name:            deployment.Name,
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(deployment, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
+			Namespace: deployment.Namespace,
+			Name:      deployment.Name,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(deployment,
+				appsv1.SchemeGroupVersion.WithKind("Deployment"))},
 		},
 		Spec: corev1.ServiceSpec{
 			Selector: deployment.Spec.Selector.MatchLabels,

@@ -73,7 +73,8 @@ func (l *life) overwrites(r *request, answer meta) {
 	run.mu.Lock()
 	uid := run.touched[r.object()]
 	run.mu.Unlock()
-	if uid == "" || answer.UID != uid || r.sub != "" || answer.Annotations[Touched] != "" || metaIn(r.body).ResourceVersion != "" {
+	if uid == "" || answer.UID != uid || r.sub != "" || answer.Annotations[Touched] != "" ||
+		metaIn(r.body).ResourceVersion != "" {
 		return
 	}
 	run.Fail("somebody else's change of %s is lost: %s overwrote it, without the resourceVersion of what it had read",

@@ -41,17 +41,20 @@ func (w *world) say(format string, values ...any) {
 }
 
 func (w *world) create(c typed.ConfigMapInterface, name string) error {
-	_, err := c.Create(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := c.Create(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		metav1.CreateOptions{})
 	return err
 }
 
 // disturbed runs a process with a plan of faults, beside a user, and compares the recorded observations.
-func disturbed(t *testing.T, plan string, process func(*world, context.Context, typed.ConfigMapInterface), user func(*world), want ...string) {
+func disturbed(t *testing.T, plan string, process func(*world, context.Context, typed.ConfigMapInterface),
+	user func(*world), want ...string) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		history := fault.NewHistory()
-		plane, err := bowline.Start(t.Context(), bowline.Options{Storage: history, Controllers: []string{bowline.NoControllers}})
+		plane, err := bowline.Start(t.Context(),
+			bowline.Options{Storage: history, Controllers: []string{bowline.NoControllers}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +68,8 @@ func disturbed(t *testing.T, plan string, process func(*world, context.Context, 
 		}
 		w := &world{T: t, began: time.Now(), user: inDefault(plane.RESTConfig())}
 		w.run = fault.NewRun(fault.Options{
-			Plan: faults, History: history, Next: plane.RESTConfig().Transport, Lag: 30 * time.Second, Down: 10 * time.Second,
+			Plan: faults, History: history, Next: plane.RESTConfig().Transport, Lag: 30 * time.Second,
+			Down: 10 * time.Second,
 		})
 		p := w.run.Start(t.Context(), "test", func(ctx context.Context, config *rest.Config) error {
 			process(w, ctx, inDefault(config))

@@ -116,7 +116,8 @@ func (e *events) begin() {
 	at := e.life.point(e.request)
 	at.Verb = "list"
 	if point, fault := e.life.process.run.reach(at, Stale); fault == Stale {
-		e.life.process.run.row(point.Process, point.what(), "of now, read "+e.life.process.run.Lag.String()+" later", Stale)
+		e.life.process.run.row(point.Process, point.what(), "of now, read "+e.life.process.run.Lag.String()+" later",
+			Stale)
 		e.err = e.life.sleep(e.ctx, e.life.process.run.Lag)
 	}
 }
@@ -172,7 +173,8 @@ func (e *events) next() {
 	case f.Type == "BOOKMARK" && meta.Annotations["k8s.io/initial-events-end"] == "true":
 		e.initial = false
 	case f.Type == "ADDED" && !e.initial, f.Type == "MODIFIED", f.Type == "DELETED":
-		if end, ok := strings.CutPrefix(meta.Name, meta.GenerateName); ok && meta.GenerateName != "" && madeUp.MatchString(end) {
+		if end, ok := strings.CutPrefix(meta.Name, meta.GenerateName); ok && meta.GenerateName != "" &&
+			madeUp.MatchString(end) {
 			e.life.process.run.learn(resource, meta.Namespace, meta.Name, meta.GenerateName)
 		}
 		e.event(raw, f)
@@ -202,7 +204,8 @@ func (e *events) event(raw []byte, f frame) {
 		run.row(point.Process, "sees "+point.what(), "sees it again", Doubled)
 		e.emit(raw)
 	case Dropped:
-		run.row(point.Process, "is to see "+point.what(), "sees nothing, and 410 Gone "+run.Lag.String()+" later", Dropped)
+		run.row(point.Process, "is to see "+point.what(), "sees nothing, and 410 Gone "+run.Lag.String()+" later",
+			Dropped)
 		if e.err = e.life.sleep(e.ctx, run.Lag); e.err == nil {
 			raw, e.err = []byte(gone), io.EOF
 			e.body.Close()

@@ -59,8 +59,10 @@ type Run struct {
 // NewRun returns a run that starts now.
 func NewRun(o Options) *Run {
 	return &Run{
-		Options: o, began: time.Now(), Failed: make(chan struct{}), Stopped: make(chan struct{}), Ended: make(chan struct{}),
-		counts: map[Point]int{}, hit: make([]bool, len(o.Plan.Faults)), generated: map[string]string{}, made: map[string]string{},
+		Options: o, began: time.Now(), Failed: make(chan struct{}), Stopped: make(chan struct{}),
+		Ended:  make(chan struct{}),
+		counts: map[Point]int{}, hit: make([]bool, len(o.Plan.Faults)), generated: map[string]string{},
+		made:    map[string]string{},
 		touched: map[string]types.UID{},
 	}
 }

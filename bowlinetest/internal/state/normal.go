@@ -105,7 +105,8 @@ func (n *normaliser) object(o *unstructured.Unstructured) any {
 	generation := o.Object["metadata"].(map[string]any)["generation"]
 	o.Object = relative(o.Object, fmt.Sprint(generation)).(map[string]any)
 	meta := o.Object["metadata"].(map[string]any)
-	for _, field := range []string{"resourceVersion", "generation", "managedFields", "uid", "selfLink", "creationTimestamp"} {
+	for _, field := range []string{"resourceVersion", "generation", "managedFields", "uid", "selfLink",
+		"creationTimestamp"} {
 		delete(meta, field)
 	}
 	if annotations, ok := meta["annotations"].(map[string]any); ok {

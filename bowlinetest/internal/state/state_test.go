@@ -23,11 +23,13 @@ func run(id string, change func(owner, child fields)) (state.State, state.Names)
 			"name": "owner", "uid": uid, "resourceVersion": id, "generation": int64(len(id)),
 			"creationTimestamp": "2000-01-01T00:00:0" + id[:1] + "Z", "managedFields": []any{id},
 		},
-		"status": fields{"child": name, "observedGeneration": int64(len(id)), "since": "2000-01-01T00:00:0" + id[:1] + "Z"},
+		"status": fields{"child": name, "observedGeneration": int64(len(id)),
+			"since": "2000-01-01T00:00:0" + id[:1] + "Z"},
 	}
 	child := fields{
 		"apiVersion": "v1", "kind": "Child",
-		"metadata": fields{"name": name, "generateName": "child-", "namespace": "default", "ownerReferences": []any{fields{"uid": uid}}},
+		"metadata": fields{"name": name, "generateName": "child-", "namespace": "default",
+			"ownerReferences": []any{fields{"uid": uid}}},
 	}
 	change(owner, child)
 	s := state.Resources{
@@ -35,7 +37,8 @@ func run(id string, change func(owner, child fields)) (state.State, state.Names)
 		schema.GroupVersionResource{Resource: "children"}: {{Object: child}},
 	}.State(fields{"record of " + uid: name})
 	names := state.Names{
-		UIDs:      map[types.UID]object.Key{types.UID(uid): object.KeyOf(schema.GroupResource{Resource: "owners"}, "", "owner")},
+		UIDs: map[types.UID]object.Key{types.UID(uid): object.KeyOf(schema.GroupResource{Resource: "owners"}, "",
+			"owner")},
 		Generated: map[string]string{name: "child-*"},
 	}
 	return s, names
@@ -71,10 +74,14 @@ func TestWhatDiffersIsNamedByObjectAndField(t *testing.T) {
 		change func(owner, child fields)
 		want   []string
 	}{
-		{func(owner, _ fields) { owner["status"].(fields)["child"] = nil }, []string{`Owner owner: status.child is absent, and should be "{child-*}"`}},
+		{func(owner, _ fields) {
+			owner["status"].(fields)["child"] = nil
+		}, []string{`Owner owner: status.child is absent, and should be "{child-*}"`}},
 		{func(owner, _ fields) { owner["status"].(fields)["observedGeneration"] = int64(1) },
 			[]string{`Owner owner: status.observedGeneration is 1, and should be "the generation"`}},
-		{func(_, child fields) { child["data"] = []any{"x"} }, []string{`Child default/child-* (1): data is ["x"], and should be absent`}},
+		{func(_, child fields) {
+			child["data"] = []any{"x"}
+		}, []string{`Child default/child-* (1): data is ["x"], and should be absent`}},
 		{func(_, child fields) { child["metadata"].(fields)["namespace"] = "other" },
 			[]string{"Child default/child-* (1): is not there", "Child other/child-* (1): should not be there"}},
 		{func(_, child fields) { child["metadata"].(fields)["ownerReferences"] = []any{} },
@@ -91,7 +98,8 @@ func TestKindsOfTwoGroupsAreTwo(t *testing.T) {
 	t.Parallel()
 	both := state.Resources{}
 	for group, version := range map[string]string{"": "v1", "example.com": "example.com/v1"} {
-		o := &unstructured.Unstructured{Object: fields{"apiVersion": version, "kind": "Secret", "metadata": fields{"name": "a", "namespace": "b"}}}
+		o := &unstructured.Unstructured{Object: fields{"apiVersion": version, "kind": "Secret",
+			"metadata": fields{"name": "a", "namespace": "b"}}}
 		both[schema.GroupVersionResource{Group: group, Version: "v1", Resource: "secrets"}] = []state.Object{o}
 	}
 	n, err := state.Normalise(both.State(nil), state.Names{})
@@ -103,7 +111,8 @@ func TestKindsOfTwoGroupsAreTwo(t *testing.T) {
 func TestFind(t *testing.T) {
 	t.Parallel()
 	s, _ := run("1", func(fields, fields) {})
-	if s.Find("Owner", "", "owner") == nil || s.Find("Child", "default", "owner") != (*unstructured.Unstructured)(nil) || len(s.Kind("Child")) != 1 {
+	if s.Find("Owner", "", "owner") == nil ||
+		s.Find("Child", "default", "owner") != (*unstructured.Unstructured)(nil) || len(s.Kind("Child")) != 1 {
 		t.Errorf("wrong objects are found in %v", s.Objects)
 	}
 }

@@ -22,7 +22,8 @@ func TestGreetingIsSaid(t *testing.T) {
 	s := runtime.NewScheme()
 	check(t, clientgoscheme.AddToScheme(s))
 	check(t, greetingv1.AddToScheme(s))
-	env := &envtest.Environment{CRDDirectoryPaths: []string{"../config/crd/bases"}, ErrorIfCRDPathMissing: true, Scheme: s}
+	env := &envtest.Environment{CRDDirectoryPaths: []string{"../config/crd/bases"}, ErrorIfCRDPathMissing: true,
+		Scheme: s}
 	config, err := env.Start()
 	check(t, err)
 	t.Cleanup(func() { check(t, env.Stop()) })
@@ -38,7 +39,8 @@ func TestGreetingIsSaid(t *testing.T) {
 	check(t, err)
 	defer said.Stop()
 	check(t, c.Create(t.Context(), &greetingv1.Greeting{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "plain"}, Spec: greetingv1.GreetingSpec{Name: "you", Times: 2},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "plain"},
+		Spec:       greetingv1.GreetingSpec{Name: "you", Times: 2},
 	}))
 	for e := range said.ResultChan() {
 		if cm, ok := e.Object.(*corev1.ConfigMap); ok && e.Type == watch.Added && cm.Name == "plain" {

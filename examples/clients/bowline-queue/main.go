@@ -32,7 +32,8 @@ func run(ctx context.Context, s lab.Server) error {
 		return err
 	}
 	// An informer retries forever. This list reports an error at once if the pods cannot be listed.
-	if _, err := client.For[*corev1.Pod](manager.Client()).List(ctx, s.Namespace, metav1.ListOptions{Limit: 1}); err != nil {
+	if _, err := client.For[*corev1.Pod](manager.Client()).List(ctx, s.Namespace,
+		metav1.ListOptions{Limit: 1}); err != nil {
 		return err
 	}
 	resource := corev1.SchemeGroupVersion.WithResource("pods")

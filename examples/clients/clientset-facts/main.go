@@ -41,7 +41,8 @@ func run(ctx context.Context, s lab.Server) error {
 	fmt.Fprintln(table, "NAMESPACE\tPOD\tPHASE\tNODE\tIP\tIMAGES\tLABELS")
 	for _, pod := range pods.Items {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", pod.Namespace, pod.Name, pod.Status.Phase,
-			cmp.Or(pod.Spec.NodeName, "-"), cmp.Or(pod.Status.PodIP, "-"), images(pod), cmp.Or(labels.Set(pod.Labels).String(), "-"))
+			cmp.Or(pod.Spec.NodeName, "-"), cmp.Or(pod.Status.PodIP, "-"), images(pod),
+			cmp.Or(labels.Set(pod.Labels).String(), "-"))
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -35,11 +35,12 @@ func run(ctx context.Context, s lab.Server) error {
 		return clients.CoreV1().Pods(metav1.NamespaceAll).List(ctx, page)
 	})
 	total, running := 0, map[string]int{}
-	err = pages.EachListItem(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running"}, func(obj runtime.Object) error {
-		total++
-		running[obj.(*corev1.Pod).Namespace]++
-		return nil
-	})
+	err = pages.EachListItem(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running"},
+		func(obj runtime.Object) error {
+			total++
+			running[obj.(*corev1.Pod).Namespace]++
+			return nil
+		})
 	if err != nil {
 		return err
 	}

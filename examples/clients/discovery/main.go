@@ -44,7 +44,8 @@ func run(ctx context.Context, s lab.Server) error {
 		}
 	}
 	if !found {
-		err = errors.Join(fmt.Errorf("%s serves no %s: all that it serves is listed without it", s.Config.Host, wanted), err)
+		err = errors.Join(fmt.Errorf("%s serves no %s: all that it serves is listed without it", s.Config.Host, wanted),
+			err)
 	}
 	return errors.Join(table.Flush(), err) // an unavailable API group is an error, but does not hide the others
 }
@@ -54,7 +55,8 @@ func show(table *tabwriter.Writer, version string, lists []*metav1.APIResourceLi
 	for _, list := range lists {
 		for _, r := range list.APIResources {
 			if list.GroupVersion == version {
-				fmt.Fprintf(table, "%s\t%s\t%s\t%t\t%s\n", version, r.Name, r.Kind, r.Namespaced, strings.Join(r.Verbs, ","))
+				fmt.Fprintf(table, "%s\t%s\t%s\t%t\t%s\n", version, r.Name, r.Kind, r.Namespaced,
+					strings.Join(r.Verbs, ","))
 			}
 		}
 	}

@@ -31,7 +31,8 @@ func run(ctx context.Context, s lab.Server) error {
 	name := s.Argument("pods.v1.") // the name of the core group is empty
 	resource, _ := schema.ParseResourceArg(name)
 	if resource == nil {
-		return fmt.Errorf("%q is no resource: write RESOURCE.VERSION.GROUP, such as pods.v1. or deployments.v1.apps", name)
+		return fmt.Errorf("%q is no resource: write RESOURCE.VERSION.GROUP, such as pods.v1. or deployments.v1.apps",
+			name)
 	}
 	client, err := dynamic.NewForConfig(s.Config)
 	if err != nil {
@@ -50,7 +51,8 @@ func run(ctx context.Context, s lab.Server) error {
 			return err
 		}
 		namespace := cmp.Or(object.GetNamespace(), "-")
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", object.GetKind(), namespace, object.GetName(), object.GetResourceVersion(), what)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", object.GetKind(), namespace, object.GetName(),
+			object.GetResourceVersion(), what)
 	}
 	return table.Flush()
 }

@@ -123,7 +123,8 @@ func (l *loop) sync(key cache.ObjectName) error {
 	case pod.Annotations["fail"] != "":
 		return errors.New("the annotation fail is set: " + pod.Annotations["fail"])
 	}
-	fmt.Printf("  worker  %s: version %s, %s; keys that wait: %d\n", key, pod.ResourceVersion, pod.Status.Phase, l.queue.Len())
+	fmt.Printf("  worker  %s: version %s, %s; keys that wait: %d\n", key, pod.ResourceVersion, pod.Status.Phase,
+		l.queue.Len())
 	return nil
 }
 

@@ -24,12 +24,14 @@ func (s Server) explain(err error) error {
 			"    kubectl -n %s run %s --image=nginx --image-pull-policy=IfNotPresent",
 			name, s.Namespace, s.Config.Host, s.Namespace, name)
 	case apierrors.IsNotFound(err) && name == "":
-		return fmt.Errorf("%s does not serve that; the program discovery shows what it does serve (%w)", s.Config.Host, err)
+		return fmt.Errorf("%s does not serve that; the program discovery shows what it does serve (%w)", s.Config.Host,
+			err)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%w\nThat is what %s allows this user: be another with --context or --kubeconfig, or ask for the right",
 			err, s.Config.Host)
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("%s does not know who asks (%w): the kubeconfig is another server's, or an old one", s.Config.Host, err)
+		return fmt.Errorf("%s does not know who asks (%w): the kubeconfig is another server's, or an old one",
+			s.Config.Host, err)
 	}
 	return err
 }

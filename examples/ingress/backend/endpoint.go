@@ -35,7 +35,8 @@ func newEndpoint(c *client.Client, namespace, service string, address *net.TCPAd
 	place := strings.NewReplacer(".", "-", ":", "-").Replace(address.IP.String())
 	return &endpoint{
 		services: client.For[*corev1.Service](c), slices: client.For[*discoveryv1.EndpointSlice](c),
-		namespace: namespace, service: service, slice: fmt.Sprintf("%s-%s-%d", service, place, address.Port), address: address,
+		namespace: namespace, service: service, slice: fmt.Sprintf("%s-%s-%d", service, place, address.Port),
+		address: address,
 	}
 }
 
@@ -85,8 +86,10 @@ func (e *endpoint) join(ctx context.Context) error {
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: e.namespace, Name: e.slice,
-			Labels:          map[string]string{discoveryv1.LabelServiceName: e.service, discoveryv1.LabelManagedBy: fieldManager},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(service, corev1.SchemeGroupVersion.WithKind("Service"))},
+			Labels: map[string]string{discoveryv1.LabelServiceName: e.service,
+				discoveryv1.LabelManagedBy: fieldManager},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(service,
+				corev1.SchemeGroupVersion.WithKind("Service"))},
 		},
 		AddressType: family,
 		Endpoints: []discoveryv1.Endpoint{{
@@ -94,11 +97,13 @@ func (e *endpoint) join(ctx context.Context) error {
 		}},
 		Ports: e.ports(service),
 	}
-	if _, err := e.slices.ApplyObject(ctx, slice, metav1.ApplyOptions{FieldManager: fieldManager, Force: true}); err != nil {
+	if _, err := e.slices.ApplyObject(ctx, slice,
+		metav1.ApplyOptions{FieldManager: fieldManager, Force: true}); err != nil {
 		return err
 	}
 	if !e.joined {
-		slog.Info("serving as an endpoint of service "+e.service, "address", e.address.String(), "endpointslice", e.slice)
+		slog.Info("serving as an endpoint of service "+e.service, "address", e.address.String(), "endpointslice",
+			e.slice)
 	}
 	e.joined = true
 	return nil

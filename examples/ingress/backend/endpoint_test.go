@@ -33,7 +33,8 @@ func endpoints(t *testing.T, p *bowlinetest.Plane) []string {
 	var found []string
 	for _, s := range page.Items {
 		for _, port := range s.Ports {
-			found = append(found, *port.Name+" "+net.JoinHostPort(s.Endpoints[0].Addresses[0], strconv.Itoa(int(*port.Port))))
+			found = append(found, *port.Name+" "+net.JoinHostPort(s.Endpoints[0].Addresses[0],
+				strconv.Itoa(int(*port.Port))))
 		}
 	}
 	return found
@@ -45,7 +46,8 @@ func TestEndpointFollowsItsService(t *testing.T) {
 		services := bowlinetest.Client[*corev1.Service](t, p)
 		create := func() {
 			s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
-			s.Spec.Ports = []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP}}
+			s.Spec.Ports = []corev1.ServicePort{{Name: "http", Port: 80},
+				{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP}}
 			if _, err := services.Create(t.Context(), s, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +62,8 @@ func TestEndpointFollowsItsService(t *testing.T) {
 		stop := keepEndpoint(t, p)
 		check("at first", "http 192.0.2.1:9000")
 		patch := []byte(`{"spec":{"ports":[{"name":"web","port":8080}]}}`)
-		_, err := services.Patch(t.Context(), "default", "web", "", types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+		_, err := services.Patch(t.Context(), "default", "web", "", types.StrategicMergePatchType, patch,
+			metav1.PatchOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -63,12 +63,14 @@ func parse(args []string) (a arguments, err error) {
 	set.StringVar(&a.service, "service", "", "`name` of the Service to be an endpoint of")
 	set.StringVar(&a.namespace, "namespace", "default", "the Service's `namespace`")
 	set.StringVar(&a.name, "name", "", "what answers are signed with (default: the address)")
-	set.StringVar(&a.listen, "listen", "", "`address` to serve on, no loopback one (default: this machine's own, any free port)")
+	set.StringVar(&a.listen, "listen", "",
+		"`address` to serve on, no loopback one (default: this machine's own, any free port)")
 	if err := set.Parse(args); err != nil {
 		return a, err
 	}
 	if a.service == "" || set.NArg() > 0 {
-		return a, errors.New("say which Service to be an endpoint of: --service NAME, and nothing but flags; see --help")
+		return a,
+			errors.New("say which Service to be an endpoint of: --service NAME, and nothing but flags; see --help")
 	}
 	return a, nil
 }
@@ -107,8 +109,9 @@ func ownAddress() (own net.IP, err error) {
 		}
 	}
 	if own == nil {
-		return nil, errors.New("this machine has none but loopback addresses, which Kubernetes takes for no endpoint: " +
-			"give it one, as with: ip address add 192.0.2.1/32 dev lo")
+		return nil,
+			errors.New("this machine has none but loopback addresses, which Kubernetes takes for no endpoint: " +
+				"give it one, as with: ip address add 192.0.2.1/32 dev lo")
 	}
 	return own, nil
 }

@@ -58,7 +58,8 @@ func (u *user) create(s *corev1.Service) {
 
 func (u *user) patch(name, patch string) {
 	u.then(func() error {
-		_, err := u.services.Patch(u.ctx, "default", name, "", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		_, err := u.services.Patch(u.ctx, "default", name, "", types.MergePatchType, []byte(patch),
+			metav1.PatchOptions{})
 		return err
 	})
 }
@@ -128,7 +129,8 @@ func asDeclared(t *testing.T) func(bowlinetest.State) bowlinetest.State {
 				continue // checked by the invariant
 			}
 			wants := service.GetAnnotations()["ingress/http"] == "true"
-			if wants != (i != nil) || wants && (!metav1.IsControlledBy(i, service) || hostOf(i) != wantedHost(service)) {
+			if wants != (i != nil) || wants &&
+				(!metav1.IsControlledBy(i, service) || hostOf(i) != wantedHost(service)) {
 				wrong++
 			}
 		}

@@ -94,7 +94,8 @@ func TestUserFieldsArePreserved(t *testing.T) {
 		defer w.run()()
 		s := w.create(service("web", "ingress/http", "true"))
 		waitIdle()
-		w.patchIngress("web", `{"metadata":{"annotations":{"a":"b"},"labels":{"team":"shop"},"finalizers":["example.com/hold"]},
+		w.patchIngress("web",
+			`{"metadata":{"annotations":{"a":"b"},"labels":{"team":"shop"},"finalizers":["example.com/hold"]},
 			"spec":{"tls":[{"hosts":["example.com"],"secretName":"example"}],
 			"defaultBackend":{"service":{"name":"other","port":{"number":1}}}}}`)
 		w.annotate("web", "ingress/path", "/x")
@@ -202,7 +203,8 @@ func TestOrphanDeletionPreservesIngress(t *testing.T) {
 		waitIdle()
 		made := w.ingress("web")
 		orphan := metav1.DeletePropagationOrphan
-		if err := w.services.Delete(w.Context(), "default", "web", metav1.DeleteOptions{PropagationPolicy: &orphan}); err != nil {
+		if err := w.services.Delete(w.Context(), "default", "web",
+			metav1.DeleteOptions{PropagationPolicy: &orphan}); err != nil {
 			w.Fatal(err)
 		}
 		waitIdle()
@@ -247,7 +249,8 @@ func TestMatchingIngressIsNotWritten(t *testing.T) {
 		waitIdle()
 		stop()
 		status := []byte(`{"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}}`)
-		_, err := w.ingresses.PatchStatus(w.Context(), "default", "web", types.MergePatchType, status, metav1.PatchOptions{})
+		_, err := w.ingresses.PatchStatus(w.Context(), "default", "web", types.MergePatchType, status,
+			metav1.PatchOptions{})
 		if err != nil {
 			w.Fatal(err)
 		}

@@ -55,11 +55,13 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	services := controller.ObjectsOf[*corev1.Service](m, corev1.SchemeGroupVersion.WithResource("services"))
-	ingresses := controller.ObjectsOf[*networkingv1.Ingress](m, networkingv1.SchemeGroupVersion.WithResource("ingresses"))
+	ingresses := controller.ObjectsOf[*networkingv1.Ingress](m,
+		networkingv1.SchemeGroupVersion.WithResource("ingresses"))
 	err = m.Build("ingress-manager").For(services).
 		Watches(controller.Map(ingresses, sameName, controller.If(concerns))).
 		With(controller.Options{Workers: workers}).
-		Complete(&reconciler{class: o.Class, services: services, ingresses: ingresses, events: m.Recorder(FieldManager)})
+		Complete(&reconciler{class: o.Class, services: services, ingresses: ingresses,
+			events: m.Recorder(FieldManager)})
 	if err != nil {
 		return err
 	}
@@ -74,6 +76,7 @@ func sameName(i *networkingv1.Ingress) []controller.Request {
 
 // concerns reports whether a change of an Ingress is relevant to the manager. A change of the status is not.
 func concerns(old, now *networkingv1.Ingress) bool {
-	return old == nil || now == nil || old.UID != now.UID || (old.DeletionTimestamp == nil) != (now.DeletionTimestamp == nil) ||
+	return old == nil || now == nil || old.UID != now.UID ||
+		(old.DeletionTimestamp == nil) != (now.DeletionTimestamp == nil) ||
 		!reflect.DeepEqual(old.Spec, now.Spec) || !reflect.DeepEqual(old.OwnerReferences, now.OwnerReferences)
 }

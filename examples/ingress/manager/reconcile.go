@@ -83,7 +83,8 @@ func (r *reconciler) remove(ctx context.Context, ingress *networkingv1.Ingress) 
 		return nil
 	}
 	if err == nil && service != nil {
-		r.events.Normal(subject(service), reasonDeleted, "Ingress %s, which the service does not ask for any more", ingress.Name)
+		r.events.Normal(subject(service), reasonDeleted, "Ingress %s, which the service does not ask for any more",
+			ingress.Name)
 	}
 	return err
 }
@@ -115,7 +116,8 @@ func (r *reconciler) keep(ctx context.Context, service *corev1.Service, ingress 
 		return nil // it is recreated when the deletion is complete, which the cache reports
 	case !metav1.IsControlledBy(ingress, service):
 		r.warn(ctx, service, problemf(reasonNameTaken,
-			"Ingress %s is not this service's, and is left alone: delete or rename it, or the service gets none", ingress.Name))
+			"Ingress %s is not this service's, and is left alone: delete or rename it, or the service gets none",
+			ingress.Name))
 		return nil
 	case sameRoute(ingress, want):
 		controller.Note(ctx, "the Ingress is as it should be: %s", route(want))
@@ -129,7 +131,8 @@ func (r *reconciler) keep(ctx context.Context, service *corev1.Service, ingress 
 func (r *reconciler) confirm(ctx context.Context, service *corev1.Service) error {
 	now, err := r.ask(ctx, service.Namespace, service.Name)
 	if err == nil && (now == nil || now.UID != service.UID || now.ResourceVersion != service.ResourceVersion) {
-		err = apierrors.NewConflict(corev1.Resource("services"), service.Name, errors.New("the cache shows another state of it"))
+		err = apierrors.NewConflict(corev1.Resource("services"), service.Name,
+			errors.New("the cache shows another state of it"))
 	}
 	return err
 }
@@ -162,7 +165,8 @@ func (r *reconciler) update(ctx context.Context, service *corev1.Service, now, w
 // done records an event about a write. If the server reports the Ingress as invalid, the service's owner has
 // to correct it, and it is not retried. Other refusals may end without a change of the service, so they are
 // retried.
-func (r *reconciler) done(ctx context.Context, service *corev1.Service, did string, want *networkingv1.Ingress, err error) error {
+func (r *reconciler) done(ctx context.Context, service *corev1.Service, did string, want *networkingv1.Ingress,
+	err error) error {
 	if err == nil {
 		r.events.Normal(subject(service), did, "Ingress %s: %s", want.Name, route(want))
 	}
@@ -203,7 +207,8 @@ func route(i *networkingv1.Ingress) string {
 	if path.Backend.Service == nil {
 		return fmt.Sprintf("http://%s%s to no service", rule.Host, path.Path)
 	}
-	return fmt.Sprintf("http://%s%s to %s:%d", rule.Host, path.Path, path.Backend.Service.Name, path.Backend.Service.Port.Number)
+	return fmt.Sprintf("http://%s%s to %s:%d", rule.Host, path.Path, path.Backend.Service.Name,
+		path.Backend.Service.Port.Number)
 }
 
 // subject returns a service for an event, with apiVersion and kind, which cached objects lack.

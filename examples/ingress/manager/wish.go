@@ -58,7 +58,8 @@ func wanted(s *corev1.Service) (bool, *problem) {
 	case "", "false":
 		return false, nil
 	default:
-		return false, problemf(reasonBadAnnotation, `%s is %q: it must be "true" for an Ingress, or "false"`, AnnotationHTTP, value)
+		return false, problemf(reasonBadAnnotation, `%s is %q: it must be "true" for an Ingress, or "false"`,
+			AnnotationHTTP, value)
 	}
 }
 
@@ -77,8 +78,9 @@ func ingressFor(s *corev1.Service, class string) (*networkingv1.Ingress, *proble
 	rule.HTTP = &networkingv1.HTTPIngressRuleValue{Paths: []networkingv1.HTTPIngressPath{path}}
 	owner := metav1.NewControllerRef(s, corev1.SchemeGroupVersion.WithKind("Service"))
 	return &networkingv1.Ingress{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name, OwnerReferences: []metav1.OwnerReference{*owner}},
-		Spec:       networkingv1.IngressSpec{IngressClassName: &class, Rules: []networkingv1.IngressRule{rule}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name,
+			OwnerReferences: []metav1.OwnerReference{*owner}},
+		Spec: networkingv1.IngressSpec{IngressClassName: &class, Rules: []networkingv1.IngressRule{rule}},
 	}, nil
 }
 
@@ -94,7 +96,8 @@ func annotation(s *corev1.Service, name, otherwise string) string {
 // first one with the name or appProtocol http; otherwise the first one.
 func portOf(s *corev1.Service) (int32, *problem) {
 	if s.Spec.Type == corev1.ServiceTypeExternalName {
-		return 0, problemf(reasonExternalName, "the service is of type ExternalName, which has no endpoints to send requests to")
+		return 0, problemf(reasonExternalName,
+			"the service is of type ExternalName, which has no endpoints to send requests to")
 	}
 	isUsable := func(p corev1.ServicePort) bool { return p.Protocol == corev1.ProtocolTCP || p.Protocol == "" }
 	speaksHTTP := func(p corev1.ServicePort) bool {
@@ -107,7 +110,8 @@ func portOf(s *corev1.Service) (int32, *problem) {
 		if i := slices.IndexFunc(s.Spec.Ports, isAsked); i >= 0 {
 			return s.Spec.Ports[i].Port, nil
 		}
-		return 0, problemf(reasonNoPort, "%s is %q, and the service has no TCP port of that name or number", AnnotationPort, asked)
+		return 0, problemf(reasonNoPort, "%s is %q, and the service has no TCP port of that name or number",
+			AnnotationPort, asked)
 	}
 	for _, suits := range []func(corev1.ServicePort) bool{speaksHTTP, isUsable} {
 		if i := slices.IndexFunc(s.Spec.Ports, suits); i >= 0 {

@@ -24,11 +24,12 @@ func TestPortSelection(t *testing.T) {
 		"none of UDP": {"", []corev1.ServicePort{
 			{Name: "http", Port: 1, Protocol: corev1.ProtocolUDP}, {Name: "tcp", Port: 2, Protocol: corev1.ProtocolTCP},
 		}, 2},
-		"asked for by name":     {"b", []corev1.ServicePort{{Name: "http", Port: 1}, {Name: "b", Port: 2}}, 2},
-		"asked for by number":   {"2", []corev1.ServicePort{{Name: "http", Port: 1}, {Name: "b", Port: 2}}, 2},
-		"asked for, not there":  {"3", []corev1.ServicePort{{Name: "http", Port: 1}}, 0},
-		"asked for, but of UDP": {"dns", []corev1.ServicePort{{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP}}, 0},
-		"there is none":         {"", nil, 0},
+		"asked for by name":    {"b", []corev1.ServicePort{{Name: "http", Port: 1}, {Name: "b", Port: 2}}, 2},
+		"asked for by number":  {"2", []corev1.ServicePort{{Name: "http", Port: 1}, {Name: "b", Port: 2}}, 2},
+		"asked for, not there": {"3", []corev1.ServicePort{{Name: "http", Port: 1}}, 0},
+		"asked for, but of UDP": {"dns", []corev1.ServicePort{{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP}},
+			0},
+		"there is none": {"", nil, 0},
 	} {
 		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{AnnotationPort: c.asked}}}
 		s.Spec.Ports = c.ports

@@ -81,7 +81,8 @@ func waitIdle() {
 
 // service returns a service with a port and annotations, given as pairs of name and value.
 func service(name string, annotations ...string) *corev1.Service {
-	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Annotations: map[string]string{}}}
+	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name,
+		Annotations: map[string]string{}}}
 	s.Spec.Ports = []corev1.ServicePort{{Port: 80}}
 	for pair := range slices.Chunk(annotations, 2) {
 		s.Annotations[pair[0]] = pair[1]
@@ -109,7 +110,8 @@ func (w *fixture) annotate(name, annotation, value string) {
 
 func (w *fixture) patchService(name, patch string) {
 	w.Helper()
-	_, err := w.services.Patch(w.Context(), "default", name, "", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := w.services.Patch(w.Context(), "default", name, "", types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -117,7 +119,8 @@ func (w *fixture) patchService(name, patch string) {
 
 func (w *fixture) patchIngress(name, patch string) {
 	w.Helper()
-	_, err := w.ingresses.Patch(w.Context(), "default", name, "", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := w.ingresses.Patch(w.Context(), "default", name, "", types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -189,7 +192,9 @@ func (w *fixture) eventObjects(uid types.UID) []*corev1.Event {
 	if err != nil {
 		w.Fatal(err)
 	}
-	slices.SortStableFunc(page.Items, func(a, b *corev1.Event) int { return a.FirstTimestamp.Compare(b.FirstTimestamp.Time) })
+	slices.SortStableFunc(page.Items, func(a, b *corev1.Event) int {
+		return a.FirstTimestamp.Compare(b.FirstTimestamp.Time)
+	})
 	return slices.DeleteFunc(page.Items, func(e *corev1.Event) bool { return e.InvolvedObject.UID != uid })
 }
 

@@ -22,7 +22,8 @@ type backend struct {
 // backend resolves a backend of an Ingress in a namespace.
 func (o objects) backend(namespace string, declared networkingv1.IngressBackend) (backend, *problem) {
 	if declared.Service == nil {
-		return backend{}, problemf(reasonUnsupportedBackend, "a resource as a backend is not supported, only a Service is")
+		return backend{}, problemf(reasonUnsupportedBackend,
+			"a resource as a backend is not supported, only a Service is")
 	}
 	key := types.NamespacedName{Namespace: namespace, Name: declared.Service.Name}
 	service := o.service(key)
@@ -30,11 +31,13 @@ func (o objects) backend(namespace string, declared networkingv1.IngressBackend)
 		return backend{}, problemf(reasonServiceNotFound, "there is no Service %s", key)
 	}
 	if service.Spec.Type == corev1.ServiceTypeExternalName {
-		return backend{}, problemf(reasonUnsupportedBackend, "the Service %s is a name outside of the cluster (ExternalName)", key)
+		return backend{}, problemf(reasonUnsupportedBackend,
+			"the Service %s is a name outside of the cluster (ExternalName)", key)
 	}
 	port := portOf(service, declared.Service.Port)
 	if port == nil {
-		return backend{}, problemf(reasonPortNotFound, "the Service %s has no TCP port %s", key, portText(declared.Service.Port))
+		return backend{}, problemf(reasonPortNotFound, "the Service %s has no TCP port %s", key,
+			portText(declared.Service.Port))
 	}
 	name := namespace + "." + service.Name + "." + strconv.Itoa(int(port.Port))
 	return backend{name, serversOf(o.slices(key), port.Name)}, nil
@@ -44,7 +47,8 @@ func (o objects) backend(namespace string, declared networkingv1.IngressBackend)
 func portOf(service *corev1.Service, wanted networkingv1.ServiceBackendPort) *corev1.ServicePort {
 	for i, port := range service.Spec.Ports {
 		tcp := port.Protocol == "" || port.Protocol == corev1.ProtocolTCP
-		if named := wanted.Name != "" && port.Name == wanted.Name; tcp && (named || wanted.Name == "" && port.Port == wanted.Number) {
+		if named := wanted.Name != "" && port.Name == wanted.Name; tcp &&
+			(named || wanted.Name == "" && port.Port == wanted.Number) {
 			return &service.Spec.Ports[i]
 		}
 	}

@@ -60,8 +60,10 @@ func TestServersAreTheReadyEndpointsOfAllSlices(t *testing.T) {
 			"one that moves from slice to slice", "http",
 			slices{slice("http", 80, "10.0.0.1"), slice("http", 80, "10.0.0.1")}, "[10.0.0.1:80]",
 		},
-		{"what terminates is left out", "http", slices{slice("http", 80, "10.0.0.1 st", "10.0.0.2 r")}, "[10.0.0.2:80]"},
-		{"but where nothing else serves", "http", slices{slice("http", 80, "10.0.0.1 st", "10.0.0.2 t", "10.0.0.3 s")}, "[10.0.0.1:80]"},
+		{"what terminates is left out", "http", slices{slice("http", 80, "10.0.0.1 st", "10.0.0.2 r")},
+			"[10.0.0.2:80]"},
+		{"but where nothing else serves", "http", slices{slice("http", 80, "10.0.0.1 st", "10.0.0.2 t", "10.0.0.3 s")},
+			"[10.0.0.1:80]"},
 		{"another port", "https", slices{slice("http", 80, "10.0.0.1")}, "[]"},
 		{"no addresses, no TCP", "http", slices{names, datagrams}, "[]"},
 		{"a port without a name", "", slices{unnamed}, "[10.0.0.7:80]"},
@@ -91,7 +93,8 @@ func TestBackendPortsAreFoundByNumberOrName(t *testing.T) {
 		{networkingv1.ServiceBackendPort{Number: 9999}, "PortNotFound: the Service default/s has no TCP port 9999"},
 		{networkingv1.ServiceBackendPort{Name: "dns"}, "PortNotFound: the Service default/s has no TCP port dns"},
 	} {
-		declared := networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{Name: "s", Port: test.port}}
+		declared := networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{Name: "s",
+			Port: test.port}}
 		b, p := o.backend("default", declared)
 		got := fmt.Sprint(b.name, " ", b.servers)
 		if p != nil {

@@ -32,18 +32,23 @@ func TestStartErrors(t *testing.T) {
 		options Options
 		says    string
 	}{
-		"a port in use":         {Options{HTTP: taken.Addr().String()}, taken.Addr().String() + " is in use by another program"},
-		"a port in use, HTTPS":  {Options{HTTP: freeAddress(t), HTTPS: taken.Addr().String()}, "is in use by another program"},
+		"a port in use": {Options{HTTP: taken.Addr().String()},
+			taken.Addr().String() + " is in use by another program"},
+		"a port in use, HTTPS": {Options{HTTP: freeAddress(t), HTTPS: taken.Addr().String()},
+			"is in use by another program"},
 		"an address not ours":   {Options{HTTP: "203.0.113.7:8080"}, "nginx cannot listen on 203.0.113.7:8080"},
 		"no address":            {Options{}, "give an address for HTTP or HTTPS"},
 		"a name for an address": {Options{HTTP: "localhost:8080"}, "give an IP address and a port"},
 		"no port":               {Options{HTTP: "127.0.0.1"}, "give an IP address and a port"},
 		"one address for both":  {Options{HTTP: "127.0.0.1:8080", HTTPS: ":8080"}, "give each a port of its own"},
 		"no nginx":              {Options{HTTP: freeAddress(t), Binary: "no-such-nginx"}, "apt-get install nginx"},
-		"another program":       {Options{HTTP: freeAddress(t), Binary: "false"}, "it has to be nginx 1.19.4 or a later one"},
-		"a folder that is none": {Options{HTTP: freeAddress(t), Folder: filepath.Join(file, "folder")}, "must be writable"},
+		"another program": {Options{HTTP: freeAddress(t), Binary: "false"},
+			"it has to be nginx 1.19.4 or a later one"},
+		"a folder that is none": {Options{HTTP: freeAddress(t), Folder: filepath.Join(file, "folder")},
+			"must be writable"},
 		"a folder that is too deep": {
-			Options{HTTP: freeAddress(t), Folder: filepath.Join(t.TempDir(), strings.Repeat("d", 100))}, "too long a name",
+			Options{HTTP: freeAddress(t), Folder: filepath.Join(t.TempDir(), strings.Repeat("d", 100))},
+			"too long a name",
 		},
 	} {
 		if test.options.Folder == "" {
@@ -82,11 +87,13 @@ func TestPortTakenAfterCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := newProcess(t.Context(), "nginx", t.TempDir(), listening{http: where.directive()}, slog.New(slog.DiscardHandler))
+	p, err := newProcess(t.Context(), "nginx", t.TempDir(), listening{http: where.directive()},
+		slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if taken, err := net.Listen("tcp", at); err == nil { // if this fails, another program has the port, which serves as well
+	// if this fails, another program has the port, which serves as well
+	if taken, err := net.Listen("tcp", at); err == nil {
 		defer taken.Close()
 	}
 	ended := make(chan error, 1)
@@ -112,7 +119,8 @@ func TestPortTakenAfterCheck(t *testing.T) {
 // If another program takes the port while nginx is down, the controller retries until it is free.
 func TestRestartWaitsForPort(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")), newIngress("web").prefix("h.com", "/", "web").Ingress)
+	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")),
+		newIngress("web").prefix("h.com", "/", "web").Ingress)
 	pid := masterOf(t, l.folder)
 	var taken net.Listener
 	for taken == nil { // until the test has the port and not a restarted nginx

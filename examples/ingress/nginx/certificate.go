@@ -57,7 +57,8 @@ func (c *certificates) file(key types.NamespacedName) (string, *problem) {
 		fallthrough
 	case message != "":
 		if good != "" {
-			return good, problemf(reasonCertificateRefused, "the Secret %s: %s; its last good certificate is served", key, message)
+			return good, problemf(reasonCertificateRefused, "the Secret %s: %s; its last good certificate is served",
+				key, message)
 		}
 		return "", problemf(reasonCertificateRefused, "the Secret %s: %s", key, message)
 	}
@@ -86,7 +87,8 @@ func (c *certificates) parse(key types.NamespacedName, secret *corev1.Secret) re
 func pair(secret *corev1.Secret) ([]byte, error) {
 	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 	if err != nil {
-		return nil, fmt.Errorf("%s and %s are no certificate with its key: %w", corev1.TLSCertKey, corev1.TLSPrivateKeyKey, err)
+		return nil, fmt.Errorf("%s and %s are no certificate with its key: %w", corev1.TLSCertKey,
+			corev1.TLSPrivateKeyKey, err)
 	}
 	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
 	if err != nil {

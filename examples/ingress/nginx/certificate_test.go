@@ -13,7 +13,8 @@ import (
 func TestUnusedCertificatesAreRemoved(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
-	secrets := map[string]*corev1.Secret{"one": a.secret("one", 1, nil, "h.com"), "two": a.secret("two", 2, nil, "i.com")}
+	secrets := map[string]*corev1.Secret{"one": a.secret("one", 1, nil, "h.com"),
+		"two": a.secret("two", 2, nil, "i.com")}
 	s, r := newTestSettler("bad.com") // file names are hexadecimal and may contain "bad"
 	s.certificates = newCertificates(func(key types.NamespacedName) *corev1.Secret { return secrets[key.Name] })
 	s.listening.https, s.objects.certificate = "127.0.0.1:443", s.certificates.file
@@ -25,7 +26,8 @@ func TestUnusedCertificatesAreRemoved(t *testing.T) {
 	}{{objectsOf(one, two), 2}, {objectsOf(one, two), 2}, {objectsOf(one), 1}, {nil, 0}} {
 		s.mustSettle(t, step.declared...)
 		c := s.certificates
-		if kept := []int{len(c.read), len(c.good), len(c.content)}; slices.Min(kept) != step.kept || slices.Max(kept) != step.kept {
+		if kept := []int{len(c.read), len(c.good), len(c.content)}; slices.Min(kept) != step.kept ||
+			slices.Max(kept) != step.kept {
 			t.Errorf("for %d Ingresses there are kept %v Secrets, good files, contents", len(step.declared), kept)
 		}
 	}

@@ -199,9 +199,10 @@ func (c *child) serves(ctx context.Context, generation string) error {
 
 // generation returns the generation of the configuration that nginx serves.
 func (c *child) generation(ctx context.Context) (string, error) {
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", c.folder.file(statusSocket))
-	}}
+	transport := &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", c.folder.file(statusSocket))
+		}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://nginx/", nil)
 	if err != nil {
 		return "", err

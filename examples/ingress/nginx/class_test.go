@@ -27,7 +27,8 @@ func TestClassSelection(t *testing.T) {
 	}{
 		{"without a class", nil, "named old"},
 		{"with it", &networkingv1.IngressClass{}, "named old"},
-		{"where it is the default", &networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Annotations: isDefault}}, "named none old"},
+		{"where it is the default", &networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Annotations: isDefault}},
+			"named none old"},
 	} {
 		var got []string
 		for _, i := range ofClass(all, test.class, DefaultClass) {
@@ -60,7 +61,8 @@ func TestDefaultClass(t *testing.T) {
 // classOfAnother returns an IngressClass of the default name that belongs to another controller.
 func classOfAnother() *networkingv1.IngressClass {
 	return &networkingv1.IngressClass{
-		ObjectMeta: metav1.ObjectMeta{Name: DefaultClass}, Spec: networkingv1.IngressClassSpec{Controller: "example.com/other"},
+		ObjectMeta: metav1.ObjectMeta{Name: DefaultClass},
+		Spec:       networkingv1.IngressClassSpec{Controller: "example.com/other"},
 	}
 }
 
@@ -68,7 +70,8 @@ func classOfAnother() *networkingv1.IngressClass {
 // Ingresses change. No change is served until the class is returned.
 func TestForeignClass(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")), newIngress("web").prefix("h.com", "/", "web").Ingress)
+	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")),
+		newIngress("web").prefix("h.com", "/", "web").Ingress)
 	if err := create(l, classOfAnother()); err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,8 @@ type caches struct {
 }
 
 func cachesOf(f *informer.Factory) caches {
-	networking, discovery, core := networkingv1.SchemeGroupVersion, discoveryv1.SchemeGroupVersion, corev1.SchemeGroupVersion
+	networking, discovery, core := networkingv1.SchemeGroupVersion, discoveryv1.SchemeGroupVersion,
+		corev1.SchemeGroupVersion
 	certificates := informer.Scope{Fields: fields.OneTermEqualSelector("type", string(corev1.SecretTypeTLS))}
 	c := caches{
 		ingresses: informer.For[*networkingv1.Ingress](f, networking.WithResource("ingresses")),
@@ -43,7 +44,8 @@ func cachesOf(f *informer.Factory) caches {
 		secrets:   informer.For[*corev1.Secret](f, core.WithResource("secrets"), certificates),
 	}
 	c.endpoints.Indexer().AddIndex(byService, func(s *discoveryv1.EndpointSlice) []string {
-		return []string{types.NamespacedName{Namespace: s.Namespace, Name: s.Labels[discoveryv1.LabelServiceName]}.String()}
+		return []string{types.NamespacedName{Namespace: s.Namespace,
+			Name: s.Labels[discoveryv1.LabelServiceName]}.String()}
 	})
 	return c
 }
@@ -66,7 +68,8 @@ type controller struct {
 }
 
 // newManager returns a manager that runs a controller for a server.
-func newManager(config *rest.Config, o loop.ManagerOptions, class string, http, https address, to server) (*loop.Manager, error) {
+func newManager(config *rest.Config, o loop.ManagerOptions, class string, http, https address,
+	to server) (*loop.Manager, error) {
 	m, err := loop.NewManager(config, o)
 	if err != nil {
 		return nil, err

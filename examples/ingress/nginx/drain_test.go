@@ -31,7 +31,8 @@ func TestDrainingWorkersAreLimited(t *testing.T) {
 		update(l, "web", func(i *networkingv1.Ingress) { i.Spec.Rules[0].HTTP.Paths[0].Path = fmt.Sprint("/", n) })
 	}
 	connect := func(n int) {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprint("http://", l.http, "/", n), nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprint("http://", l.http, "/", n),
+			nil)
 		if err != nil {
 			t.Fatal(err)
 		}

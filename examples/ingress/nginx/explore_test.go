@@ -100,7 +100,8 @@ func declareAndChange(secret *corev1.Secret) func(ctx context.Context, config *r
 			},
 			func() error {
 				to := replace("/endpoints/0/addresses/0", "10.0.0.2")
-				return second(slices.Patch(ctx, "default", slice.Name, "", types.JSONPatchType, to, metav1.PatchOptions{}))
+				return second(slices.Patch(ctx, "default", slice.Name, "", types.JSONPatchType, to,
+					metav1.PatchOptions{}))
 			},
 			func() error { return ingresses.Delete(ctx, "default", "gone", metav1.DeleteOptions{}) },
 			func() error { return secrets.Delete(ctx, "default", "cert", metav1.DeleteOptions{}) },
@@ -127,7 +128,9 @@ func saidIsServed(s bowlinetest.State) error {
 	hosts := map[string][]string{"a": {"a.com"}, "b": {"b.com", "c.com"}, "gone": {"gone.com"}, "bad": {""}}
 	for _, i := range s.Kind("Ingress") {
 		at, _, _ := unstructured.NestedSlice(i.Object, "status", "loadBalancer", "ingress")
-		served := slices.ContainsFunc(hosts[i.GetName()], func(host string) bool { return strings.Contains(ever, host) })
+		served := slices.ContainsFunc(hosts[i.GetName()], func(host string) bool {
+			return strings.Contains(ever, host)
+		})
 		if len(at) > 0 && !served {
 			return fmt.Errorf("the Ingress %s has an address, and nginx never served it", i.GetName())
 		}
@@ -142,7 +145,9 @@ func declaredBy(t *testing.T, s bowlinetest.State) string {
 		return found[corev1.Secret](t, s, "Secret", key)
 	})
 	settler := newApplier(r, listening{"127.0.0.1:80", "127.0.0.1:443"}, objects{
-		service:     func(key types.NamespacedName) *corev1.Service { return found[corev1.Service](t, s, "Service", key) },
+		service: func(key types.NamespacedName) *corev1.Service {
+			return found[corev1.Service](t, s, "Service", key)
+		},
 		certificate: certificates.file,
 		slices: func(key types.NamespacedName) []*discoveryv1.EndpointSlice {
 			key.Name += "-slice"

@@ -50,8 +50,9 @@ func openFolder(path string) (*folder, error) {
 	}
 	if err := tryLock(f.lock); err != nil {
 		f.lock.Close()
-		return nil, fmt.Errorf("the folder %s is another nginx controller's, which still runs: end that, or choose another folder (%w)",
-			path, err)
+		return nil,
+			fmt.Errorf("the folder %s is another nginx controller's, which still runs: end that, or choose another folder (%w)",
+				path, err)
 	}
 	return f, nil
 }

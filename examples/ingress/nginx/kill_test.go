@@ -34,7 +34,8 @@ func TestMain(m *testing.M) {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Args[1])
 	if err == nil {
 		log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		err = run(context.Background(), Options{Config: config, Folder: os.Args[2], HTTP: os.Args[3], Log: log}, newLocal)
+		err = run(context.Background(), Options{Config: config, Folder: os.Args[2], HTTP: os.Args[3], Log: log},
+			newLocal)
 	}
 	if err != nil {
 		io.WriteString(os.Stdout, err.Error()+"\n")
@@ -60,7 +61,8 @@ func masterOf(t *testing.T, folder string) int {
 // If the master is killed, its workers still hold the port. They are killed, and nginx is restarted.
 func TestKilledNginxIsRestarted(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")), newIngress("web").prefix("h.com", "/", "web").Ingress)
+	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")),
+		newIngress("web").prefix("h.com", "/", "web").Ingress)
 	for n := range 2 {
 		if err := syscall.Kill(masterOf(t, l.folder), syscall.SIGKILL); err != nil {
 			t.Fatal(err)
@@ -76,7 +78,8 @@ func TestKilledNginxIsRestarted(t *testing.T) {
 // workers.
 func TestKilledWorkerIsReplaced(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")), newIngress("web").prefix("h.com", "/", "web").Ingress)
+	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")),
+		newIngress("web").prefix("h.com", "/", "web").Ingress)
 	for _, line := range l.matching("start worker process ") {
 		pid, ok := entry{text: line[strings.Index(line, "start worker"):]}.worker("start worker process ")
 		if !ok {
@@ -142,8 +145,10 @@ func (l *lab) startProgram(kubeconfig, says string) program {
 func TestKilledControllerIsReplaced(t *testing.T) {
 	t.Parallel()
 	needNginx(t)
-	l := &lab{T: t, folder: t.TempDir(), http: freeAddress(t), plane: bowlinetest.Start(t, bowlinetest.Socket(), bowlinetest.Objects(
-		service("web"), endpoints("web", backendServer(t, "web")), newIngress("web").prefix("h.com", "/", "web").Ingress))}
+	l := &lab{T: t, folder: t.TempDir(), http: freeAddress(t),
+		plane: bowlinetest.Start(t, bowlinetest.Socket(), bowlinetest.Objects(
+			service("web"), endpoints("web", backendServer(t, "web")),
+			newIngress("web").prefix("h.com", "/", "web").Ingress))}
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	writeKubeconfig(t, l.plane.SocketConfig(t), kubeconfig)
 	for _, says := range []string{"nginx serves", "nginx serves", "start worker process", "nginx serves"} {

@@ -221,7 +221,8 @@ func update[T client.Object](l *lab, name string, change func(T)) {
 
 func remove[T client.Object](l *lab, name string) {
 	l.Helper()
-	if err := bowlinetest.Client[T](l, l.plane).Delete(l.Context(), "default", name, metav1.DeleteOptions{}); err != nil {
+	if err := bowlinetest.Client[T](l, l.plane).Delete(l.Context(), "default", name,
+		metav1.DeleteOptions{}); err != nil {
 		l.Fatal(err)
 	}
 }

@@ -29,8 +29,9 @@ func parseAddress(text string) (address, error) {
 	}
 	ip, ipErr := netip.ParseAddr(host)
 	if err = errors.Join(err, ipErr); err != nil || number == 0 || ip.Zone() != "" {
-		return address{}, fmt.Errorf("nginx cannot listen on %q: give an IP address and a port, as in 127.0.0.1:8080, or :8080 for all",
-			text)
+		return address{},
+			fmt.Errorf("nginx cannot listen on %q: give an IP address and a port, as in 127.0.0.1:8080, or :8080 for all",
+				text)
 	}
 	return address{netip.AddrPortFrom(ip, uint16(number))}, nil
 }

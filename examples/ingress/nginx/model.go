@@ -46,7 +46,8 @@ type route struct {
 // routingOf returns the routing that some Ingresses declare, and the problems of each. If two declare the
 // same host and path, the older one takes precedence.
 func routingOf(ingresses []*networkingv1.Ingress, o objects) (routing, map[types.UID][]problem) {
-	b := &builder{objects: o, sites: map[string]*site{}, backends: map[string]backend{}, problems: map[types.UID][]problem{}}
+	b := &builder{objects: o, sites: map[string]*site{}, backends: map[string]backend{},
+		problems: map[types.UID][]problem{}}
 	b.site("")
 	for _, i := range slices.SortedFunc(slices.Values(ingresses), older) {
 		b.add(i)
@@ -190,7 +191,8 @@ func conflict(older, younger *networkingv1.Ingress, what string) *problem {
 	if older.UID == younger.UID {
 		return problemf(reasonConflict, "%s is declared twice: the first one counts", what)
 	}
-	return problemf(reasonConflict, "%s is that of the Ingress %s/%s, which is older", what, older.Namespace, older.Name)
+	return problemf(reasonConflict, "%s is that of the Ingress %s/%s, which is older", what, older.Namespace,
+		older.Name)
 }
 
 func hostName(host string) string {

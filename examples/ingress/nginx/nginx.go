@@ -95,7 +95,8 @@ func run(ctx context.Context, o Options, serverOf func(*process) server) error {
 		return errors.New("nginx is to listen nowhere: give an address for HTTP or HTTPS")
 	}
 	if http.overlaps(https) {
-		return fmt.Errorf("nginx cannot listen on %s for HTTP and on %s for HTTPS: give each a port of its own", o.HTTP, o.HTTPS)
+		return fmt.Errorf("nginx cannot listen on %s for HTTP and on %s for HTTPS: give each a port of its own", o.HTTP,
+			o.HTTPS)
 	}
 	at := listening{http.directive(), https.directive()}
 	p, err := newProcess(ctx, cmp.Or(o.Binary, "nginx"), o.Folder, at, log)

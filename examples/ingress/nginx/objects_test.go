@@ -37,11 +37,12 @@ func newIngress(name string) ingress {
 }
 
 func (i ingress) path(host string, kind networkingv1.PathType, path, service string) ingress {
-	i.Spec.Rules = append(i.Spec.Rules, networkingv1.IngressRule{Host: host, IngressRuleValue: networkingv1.IngressRuleValue{
-		HTTP: &networkingv1.HTTPIngressRuleValue{Paths: []networkingv1.HTTPIngressPath{
-			{Path: path, PathType: &kind, Backend: toService(service)},
-		}},
-	}})
+	i.Spec.Rules = append(i.Spec.Rules,
+		networkingv1.IngressRule{Host: host, IngressRuleValue: networkingv1.IngressRuleValue{
+			HTTP: &networkingv1.HTTPIngressRuleValue{Paths: []networkingv1.HTTPIngressPath{
+				{Path: path, PathType: &kind, Backend: toService(service)},
+			}},
+		}})
 	return i
 }
 
@@ -143,7 +144,8 @@ func (a authority) secret(name string, serial int64, key crypto.Signer, hosts ..
 		}
 	}
 	leaf := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), DNSNames: hosts, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(serial), DNSNames: hosts, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, leaf, a.certificate, key.Public(), a.key)
 	if err != nil {

@@ -37,14 +37,16 @@ func placeOf(p networkingv1.HTTPIngressPath) (place, *problem) {
 		path = plain
 	}
 	if !reached(path) {
-		return place{}, problemf(reasonPathUnreachable, "no request has the path %.40s: // comes to /, and . and .. are resolved", path)
+		return place{}, problemf(reasonPathUnreachable,
+			"no request has the path %.40s: // comes to /, and . and .. are resolved", path)
 	}
 	at := place{path, true}
 	if p.PathType == nil || *p.PathType != networkingv1.PathTypeExact {
 		at = place{strings.TrimRight(path, "/"), false}
 	}
 	if len(at.below()) > longestLocation {
-		return place{}, problemf(reasonPathTooLong, "the path %.40s... has more than %d bytes, which nginx cannot tell from others",
+		return place{}, problemf(reasonPathTooLong,
+			"the path %.40s... has more than %d bytes, which nginx cannot tell from others",
 			at, longestLocation)
 	}
 	return at, nil

@@ -13,7 +13,8 @@ const (
 	reasonPortNotFound        = "PortNotFound"        // the Service does not have the port: 503
 	reasonUnsupportedBackend  = "UnsupportedBackend"  // not a Service, or a Service of type ExternalName: 503
 	reasonCertificateNotFound = "CertificateNotFound" // the Secret does not exist: no HTTPS
-	reasonCertificateRefused  = "CertificateRefused"  // the Secret is not a certificate with its key: the last good one, or no HTTPS
+	// the Secret is not a certificate with its key: the last good one, or no HTTPS
+	reasonCertificateRefused = "CertificateRefused"
 )
 
 // reasonServing is the reason of the Event for an Ingress that is now served as declared.

@@ -67,7 +67,9 @@ func newProcess(ctx context.Context, binary, path string, at listening, log *slo
 	}
 	found, err := exec.LookPath(binary)
 	if err != nil {
-		return nil, fmt.Errorf("nginx is not installed (apt-get install nginx-light, brew install nginx), or is elsewhere: %w", err)
+		return nil,
+			fmt.Errorf("nginx is not installed (apt-get install nginx-light, brew install nginx), or is elsewhere: %w",
+				err)
 	}
 	if found, err = filepath.Abs(found); err != nil { // it runs in another working directory
 		return nil, err
@@ -131,7 +133,8 @@ func (p *process) Test(ctx context.Context, c Configuration) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, testTimeout, errUnread)
 	defer cancel()
-	command := exec.CommandContext(ctx, p.binary, "-t", "-q", "-e", "stderr", "-p", p.folder.path, "-c", p.folder.file(candidateFile))
+	command := exec.CommandContext(ctx, p.binary, "-t", "-q", "-e", "stderr", "-p", p.folder.path, "-c",
+		p.folder.file(candidateFile))
 	command.Dir = p.folder.path
 	output, err := command.CombinedOutput()
 	if err == nil || ctx.Err() != nil {

@@ -66,7 +66,8 @@ func TestRelativeProgramPath(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := newProcess(t.Context(), relative, t.TempDir(), listening{http: freeAddress(t)}, slog.New(slog.DiscardHandler))
+	p, err := newProcess(t.Context(), relative, t.TempDir(), listening{http: freeAddress(t)},
+		slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,8 @@ func randomPath(r *rand.Rand) string {
 	var b strings.Builder
 	b.WriteByte('/')
 	for range r.IntN(6) {
-		b.WriteString(pick(r, "a", "b", "/", "//", "..", ".", " ", "\t", "\n", "\r", "\x00", "\x00a", "\x00b", "\\", `"`, "'",
+		b.WriteString(pick(r, "a", "b", "/", "//", "..", ".", " ", "\t", "\n", "\r", "\x00", "\x00a", "\x00b", "\\",
+			`"`, "'",
 			"{", "}", ";", "#", "$", "$uri", "${host}", "~", "^~", "@x", "*", "(", "[", "%", "%20", "%2F", "%00", "%zz",
 			"ü", "\u2028", "😀", "\x7f", "\u0001", strings.Repeat("l", r.IntN(300))))
 	}
@@ -66,7 +67,8 @@ func TestRandomIngresses(t *testing.T) {
 	for n := range 300 {
 		i := newIngress(fmt.Sprint("i", n))
 		for range 1 + r.IntN(3) {
-			i = i.path(randomHost(r), pick(r, networkingv1.PathTypeExact, networkingv1.PathTypePrefix, other, other), randomPath(r), "s")
+			i = i.path(randomHost(r), pick(r, networkingv1.PathTypeExact, networkingv1.PathTypePrefix, other, other),
+				randomPath(r), "s")
 		}
 		made, err := ingresses.Create(t.Context(), i.Ingress, metav1.CreateOptions{})
 		if err != nil {

@@ -31,7 +31,8 @@ func (l *load) run(ctx context.Context, transport *http.Transport, url, want str
 		defer transport.CloseIdleConnections()
 		trace := &httptrace.ClientTrace{ConnectDone: func(_, _ string, err error) { l.connections.Add(1) }}
 		for ctx.Err() == nil {
-			if err := ask(httptrace.WithClientTrace(context.WithoutCancel(ctx), trace), transport, url, want); err != nil {
+			if err := ask(httptrace.WithClientTrace(context.WithoutCancel(ctx), trace), transport, url,
+				want); err != nil {
 				l.lost.Add(1)
 				l.first.CompareAndSwap(nil, err.Error())
 				continue
@@ -64,9 +65,11 @@ func (l *load) end(t *testing.T, what string) {
 	t.Helper()
 	l.stop()
 	l.clients.Wait()
-	t.Logf("%s: %d requests answered over %d connections, %d lost", what, l.answered.Load(), l.connections.Load(), l.lost.Load())
+	t.Logf("%s: %d requests answered over %d connections, %d lost", what, l.answered.Load(), l.connections.Load(),
+		l.lost.Load())
 	if l.lost.Load() > 0 || l.answered.Load() < 1000 {
-		t.Errorf("%s: %d requests answered, %d lost, the first by %v", what, l.answered.Load(), l.lost.Load(), l.first.Load())
+		t.Errorf("%s: %d requests answered, %d lost, the first by %v", what, l.answered.Load(), l.lost.Load(),
+			l.first.Load())
 	}
 }
 
@@ -83,7 +86,8 @@ func TestReloadsUnderLoadLoseNoRequest(t *testing.T) {
 		newIngress("web").prefix("h.com", "/", "web").tls("web", "h.com").Ingress,
 		newIngress("other").prefix("i.com", "/0", "web").Ingress)
 	ctx, stop := context.WithCancel(t.Context())
-	kinds := map[string]*load{"a connection for each": {stop: stop}, "connections that are kept": {stop: stop}, "TLS": {stop: stop}}
+	kinds := map[string]*load{"a connection for each": {stop: stop}, "connections that are kept": {stop: stop},
+		"TLS": {stop: stop}}
 	secure := &tls.Config{RootCAs: a.pool(), ServerName: "h.com"}
 	for range 2 {
 		kinds["a connection for each"].run(ctx, &http.Transport{DisableKeepAlives: true}, "http://"+l.http, "web")
@@ -135,7 +139,8 @@ func TestPendingRequestSurvivesReloads(t *testing.T) {
 // Forty changes that do not affect nginx's configuration cause no reload; a change that does is served.
 func TestIrrelevantChangesDoNotReload(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")), newIngress("web").prefix("h.com", "/", "web").Ingress)
+	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")),
+		newIngress("web").prefix("h.com", "/", "web").Ingress)
 	l.status("web", "")
 	for n := range 10 {
 		label := map[string]string{"n": fmt.Sprint(n)}

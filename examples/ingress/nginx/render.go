@@ -93,7 +93,8 @@ func (l listening) render(r routing, content func(certificate string) []byte) (C
 	sum := sha256.Sum256([]byte(body.String()))
 	generation := hex.EncodeToString(sum[:])
 	err := configurationTemplate.Execute(&whole, map[string]any{
-		"Controller": ControllerName, "Drain": drain, "StatusSocket": statusSocket, "Generation": generation, "Sites": body.String(),
+		"Controller": ControllerName, "Drain": drain, "StatusSocket": statusSocket, "Generation": generation,
+		"Sites": body.String(),
 	})
 	if err != nil {
 		return Configuration{}, fmt.Errorf("write nginx's configuration: %w", err)
@@ -108,7 +109,8 @@ func textOf(h host) hostText {
 		text.All = text.All || r.path == "/" && !r.exact
 		if short := strings.TrimSuffix(r.path, "/"); r.exact && short != r.path && short != "" && !h.has(short) {
 			found, ok := h.below(short)
-			text.Routes = append(text.Routes, routeText{quote(short), true, ok && found.backend == "", upstreamName(found.backend)})
+			text.Routes = append(text.Routes,
+				routeText{quote(short), true, ok && found.backend == "", upstreamName(found.backend)})
 		}
 	}
 	return text

@@ -10,7 +10,8 @@ func TestRenderIsDeterministic(t *testing.T) {
 	t.Parallel()
 	r := routing{
 		hosts: []host{{}, {
-			name: "*.h.com", certificate: "certificates/a.pem", routes: []route{{"/", false, "default.web.80"}, {"/x", true, ""}},
+			name: "*.h.com", certificate: "certificates/a.pem",
+			routes: []route{{"/", false, "default.web.80"}, {"/x", true, ""}},
 		}},
 		backends: []backend{{"default.web.80", []netip.AddrPort{netip.MustParseAddrPort("[fd00::1]:80")}}},
 	}

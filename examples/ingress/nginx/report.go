@@ -40,7 +40,8 @@ func managerOf(class string) string { return fmt.Sprintf("%.128s", "ingress-ngin
 // report writes the status of declared Ingresses, and removes the status that this controller wrote to other
 // Ingresses. If a status may not be written yet because another controller overwrites it, report returns the
 // time to wait.
-func (r *reporter) report(ctx context.Context, all, declared []*networkingv1.Ingress, problems map[types.UID][]problem) (
+func (r *reporter) report(ctx context.Context, all, declared []*networkingv1.Ingress,
+	problems map[types.UID][]problem) (
 	again time.Duration, err error,
 ) {
 	listeners, err := listenersAt(r.http, r.https)

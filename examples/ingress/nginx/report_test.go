@@ -65,7 +65,8 @@ func TestStatusContestBacksOff(t *testing.T) {
 				writes++
 			}
 		}()
-		stopOne, stopOther := controllerAt(t, p, "127.0.0.1:81", &recorder{}), controllerAt(t, p, "127.0.0.1:82", &recorder{})
+		stopOne, stopOther := controllerAt(t, p, "127.0.0.1:81", &recorder{}),
+			controllerAt(t, p, "127.0.0.1:82", &recorder{})
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if writes < 60 || writes > 300 {

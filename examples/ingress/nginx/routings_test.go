@@ -23,15 +23,17 @@ var routings = []struct {
 		want:      "[]\n[h.com]\n=/x s.80\n/x/ s.80\n",
 	},
 	{
-		name:      "a slash at the end of a prefix says nothing",
-		ingresses: []ingress{newIngress("a").prefix("h.com", "/x/", "s"), newIngress("b").prefix("h.com", "/x", "t").since(1)},
-		want:      "[]\n[h.com]\n=/x s.80\n/x/ s.80\n",
-		problems:  map[string]string{"b": reasonConflict},
+		name: "a slash at the end of a prefix says nothing",
+		ingresses: []ingress{newIngress("a").prefix("h.com", "/x/", "s"),
+			newIngress("b").prefix("h.com", "/x", "t").since(1)},
+		want:     "[]\n[h.com]\n=/x s.80\n/x/ s.80\n",
+		problems: map[string]string{"b": reasonConflict},
 	},
 	{
-		name:      "exact wins over prefix",
-		ingresses: []ingress{newIngress("a").prefix("h.com", "/x", "s").exact("h.com", "/x", "t").exact("h.com", "/x/", "u")},
-		want:      "[]\n[h.com]\n=/x t.80\n=/x/ u.80\n/x/ s.80\n",
+		name: "exact wins over prefix",
+		ingresses: []ingress{newIngress("a").prefix("h.com", "/x", "s").exact("h.com", "/x", "t").exact("h.com", "/x/",
+			"u")},
+		want: "[]\n[h.com]\n=/x t.80\n=/x/ u.80\n/x/ s.80\n",
 	},
 	{
 		name: "the older of two Ingresses wins, whatever their names",
@@ -52,9 +54,10 @@ var routings = []struct {
 		want:      "[]\n[h.com]\n=/50% t.80\n=/a b s.80\n",
 	},
 	{
-		name:      "the default backend has what no path of its hosts matches",
-		ingresses: []ingress{newIngress("a").prefix("h.com", "/x", "s").otherwise("d"), newIngress("b").prefix("i.com", "/", "t")},
-		want:      "[]\n[h.com]\n/ d.80\n=/x s.80\n/x/ s.80\n[i.com]\n/ t.80\n",
+		name: "the default backend has what no path of its hosts matches",
+		ingresses: []ingress{newIngress("a").prefix("h.com", "/x", "s").otherwise("d"),
+			newIngress("b").prefix("i.com", "/", "t")},
+		want: "[]\n[h.com]\n/ d.80\n=/x s.80\n/x/ s.80\n[i.com]\n/ t.80\n",
 	},
 	{
 		name:      "that of an Ingress without rules has what nobody else has",
@@ -95,7 +98,8 @@ var routings = []struct {
 		ingresses: []ingress{
 			newIngress("a").prefix("h.com", "/", "away"),
 			{&networkingv1.Ingress{ObjectMeta: meta("b"), Spec: networkingv1.IngressSpec{
-				DefaultBackend: &networkingv1.IngressBackend{Resource: &corev1.TypedLocalObjectReference{Kind: "Bucket", Name: "b"}},
+				DefaultBackend: &networkingv1.IngressBackend{Resource: &corev1.TypedLocalObjectReference{Kind: "Bucket",
+					Name: "b"}},
 			}}},
 		},
 		want:     "[]\n/ \n[h.com]\n/ \n",
@@ -143,7 +147,8 @@ var routings = []struct {
 	{
 		name: "paths that no request has",
 		ingresses: []ingress{
-			newIngress("a").path("h.com", networkingv1.PathTypeImplementationSpecific, "//", "s").prefix("h.com", "/t", "t"),
+			newIngress("a").path("h.com", networkingv1.PathTypeImplementationSpecific, "//", "s").prefix("h.com", "/t",
+				"t"),
 			newIngress("b").path("h.com", networkingv1.PathTypeImplementationSpecific, "/..", "s"),
 			newIngress("c").path("h.com", networkingv1.PathTypeImplementationSpecific, "/x/./y", "s"),
 			newIngress("d").prefix("h.com", "/x/%2e%2e/y", "s"),
@@ -151,7 +156,8 @@ var routings = []struct {
 		},
 		want: "[]\n[h.com]\n=/... s.80\n/.../ s.80\n=/t t.80\n/t/ t.80\n",
 		problems: map[string]string{
-			"a": reasonPathUnreachable, "b": reasonPathUnreachable, "c": reasonPathUnreachable, "d": reasonPathUnreachable,
+			"a": reasonPathUnreachable, "b": reasonPathUnreachable, "c": reasonPathUnreachable,
+			"d": reasonPathUnreachable,
 		},
 	},
 	{

@@ -24,7 +24,8 @@ func TestRequestsReachBackends(t *testing.T) {
 	if got := l.get("example.com", "/"); got != "404" {
 		t.Errorf("with nothing declared: %s", got)
 	}
-	l.create(service("web"), endpoints("web", backendServer(t, "web")), newIngress("web").prefix("example.com", "/", "web"))
+	l.create(service("web"), endpoints("web", backendServer(t, "web")),
+		newIngress("web").prefix("example.com", "/", "web"))
 	l.serves("example.com", "/any/path", "web")
 	if got := l.get("other.example.com", "/"); got != "404" {
 		t.Errorf("for another host: %s", got)
@@ -113,7 +114,8 @@ func TestRouteMatching(t *testing.T) {
 	t.Parallel()
 	needNginx(t)
 	var objects []client.Object
-	for _, name := range []string{"root", "foo", "bar", "exact", "deep", "wild", "default", "any", "specific", "odd", "tail"} {
+	for _, name := range []string{"root", "foo", "bar", "exact", "deep", "wild", "default", "any", "specific", "odd",
+		"tail"} {
 		objects = append(objects, service(name), endpoints(name, backendServer(t, name)))
 	}
 	l := newLab(t, append(objects, routed()...)...)
@@ -130,7 +132,8 @@ func TestRequestIsForwardedUnchanged(t *testing.T) {
 	needNginx(t)
 	echo := backendServer(t, "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		fmt.Fprintf(w, "%s %s %s for %s by %s as %s, %d bytes", r.Method, r.Host, r.RequestURI, r.Header.Get("X-Forwarded-For"),
+		fmt.Fprintf(w, "%s %s %s for %s by %s as %s, %d bytes", r.Method, r.Host, r.RequestURI,
+			r.Header.Get("X-Forwarded-For"),
 			r.Header.Get("X-Forwarded-Proto"), r.Header.Get("X-Forwarded-Host"), len(body))
 	}))
 	l := newLab(t, service("web"), endpoints("web", echo), newIngress("web").prefix("", "/", "web").Ingress)
@@ -196,7 +199,9 @@ func TestEndpointsOfBothFamiliesAreServed(t *testing.T) {
 	if l, err := net.Listen("tcp", "[::1]:0"); err == nil {
 		l.Close()
 		answer = "six"
-		at = listenAt(t, loopback6, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }))
+		at = listenAt(t, loopback6, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, answer)
+		}))
 	}
 	l := newLab(t, four, six, endpoints("four", backendServer(t, "four")), endpoints("six", at),
 		newIngress("a").prefix("", "/four", "four").prefix("", "/six", "six").Ingress)

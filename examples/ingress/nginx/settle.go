@@ -85,7 +85,10 @@ func (s *applier) forget(declared []*networkingv1.Ingress) {
 		now[i.UID] = i.Generation
 	}
 	maps.DeleteFunc(s.good, func(uid types.UID, _ *networkingv1.Ingress) bool { _, there := now[uid]; return !there })
-	maps.DeleteFunc(s.refused, func(uid types.UID, r refused) bool { g, there := now[uid]; return !there || g != r.generation })
+	maps.DeleteFunc(s.refused, func(uid types.UID, r refused) bool {
+		g, there := now[uid]
+		return !there || g != r.generation
+	})
 }
 
 // versions returns the Ingresses in the state to be served: refused Ingresses in their last good state, if
@@ -158,7 +161,8 @@ func (s *applier) acceptable(ctx context.Context, declared []*networkingv1.Ingre
 }
 
 // exclude finds the cause of a refusal: certificates that nginx has not served yet, or otherwise Ingresses.
-func (s *applier) exclude(ctx context.Context, versions []*networkingv1.Ingress, files map[string][]byte, refusal error) error {
+func (s *applier) exclude(ctx context.Context, versions []*networkingv1.Ingress, files map[string][]byte,
+	refusal error) error {
 	nothing, err := s.plan(nil)
 	if err != nil {
 		return err

@@ -144,7 +144,8 @@ func TestBisectionFindsRefusedIngresses(t *testing.T) {
 func TestOtherErrorsExcludeNothing(t *testing.T) {
 	t.Parallel()
 	s, r := newTestSettler("http {") // refuses even the empty configuration
-	if _, _, err := s.apply(t.Context(), []*networkingv1.Ingress{at("a", "a.com", 1)}); err == nil || len(s.refused) > 0 {
+	if _, _, err := s.apply(t.Context(), []*networkingv1.Ingress{at("a", "a.com", 1)}); err == nil ||
+		len(s.refused) > 0 {
 		t.Errorf("%v; refused are %v", err, s.refused)
 	}
 	r.refuses, r.failure = nil, errors.New("out of processes")

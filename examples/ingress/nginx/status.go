@@ -77,9 +77,10 @@ func portError(problems []problem, secure bool) *string {
 
 // writtenBy reports whether an Ingress has a status and its last writer was the given field manager.
 func writtenBy(i *networkingv1.Ingress, manager string) bool {
-	return len(i.Status.LoadBalancer.Ingress) > 0 && slices.ContainsFunc(i.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
-		return e.Manager == manager && e.Subresource == "status"
-	})
+	return len(i.Status.LoadBalancer.Ingress) > 0 &&
+		slices.ContainsFunc(i.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
+			return e.Manager == manager && e.Subresource == "status"
+		})
 }
 
 // written is the status that was last written to an Ingress. If another client has changed it, it is written
@@ -113,7 +114,8 @@ func (w *written) due(status []networkingv1.IngressLoadBalancerIngress, now time
 }
 
 // write writes the status of an Ingress. If it returns a wait time, it has not written.
-func (r *reporter) write(ctx context.Context, i *networkingv1.Ingress, status []networkingv1.IngressLoadBalancerIngress, well bool) (
+func (r *reporter) write(ctx context.Context, i *networkingv1.Ingress, status []networkingv1.IngressLoadBalancerIngress,
+	well bool) (
 	wait time.Duration, err error,
 ) {
 	if equality.Semantic.DeepEqual(i.Status.LoadBalancer.Ingress, status) {
@@ -142,11 +144,13 @@ func (r *reporter) write(ctx context.Context, i *networkingv1.Ingress, status []
 }
 
 // patch sends a status. It ignores that the Ingress may be gone.
-func (r *reporter) patch(ctx context.Context, i *networkingv1.Ingress, status []networkingv1.IngressLoadBalancerIngress) error {
+func (r *reporter) patch(ctx context.Context, i *networkingv1.Ingress,
+	status []networkingv1.IngressLoadBalancerIngress) error {
 	// The uid prevents the write to a new Ingress of the same name.
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": i.UID},
-		"status":   map[string]any{"loadBalancer": map[string]any{"ingress": status}}, // an empty list is encoded as null, which removes the field
+		// an empty list is encoded as null, which removes the field
+		"status": map[string]any{"loadBalancer": map[string]any{"ingress": status}},
 	})
 	if err != nil {
 		return err

@@ -28,7 +28,8 @@ func TestCertificatesByServerName(t *testing.T) {
 	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")),
 		a.secret("one", 1, nil, "one.com"), a.secret("wild", 2, nil, "*.two.com"),
 		newIngress("one").prefix("one.com", "/", "web").tls("one", "one.com").Ingress,
-		newIngress("two").prefix("*.two.com", "/", "web").prefix("a.two.com", "/only", "web").tls("wild", "*.two.com").Ingress,
+		newIngress("two").prefix("*.two.com", "/", "web").prefix("a.two.com", "/only", "web").tls("wild",
+			"*.two.com").Ingress,
 		newIngress("three").prefix("three.com", "/", "web").Ingress,
 	)
 	for _, test := range []struct {
@@ -58,7 +59,8 @@ func TestCertificatesByServerName(t *testing.T) {
 func TestCertificateWithoutHost(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
-	l := newLab(t, service("all"), endpoints("all", backendServer(t, "all")), service("web"), endpoints("web", backendServer(t, "web")),
+	l := newLab(t, service("all"), endpoints("all", backendServer(t, "all")), service("web"),
+		endpoints("web", backendServer(t, "web")),
 		a.secret("all", 1, nil, "h.com", "i.com", "unknown.com"), a.secret("one", 2, nil, "i.com"),
 		newIngress("all").prefix("", "/", "all").tls("all").Ingress,
 		newIngress("web").prefix("h.com", "/", "web").prefix("i.com", "/", "web").tls("one", "i.com").Ingress)
@@ -133,9 +135,11 @@ func TestInvalidCertificateIsIsolated(t *testing.T) {
 		data map[string][]byte
 		says string
 	}{
-		"no PEM": {map[string][]byte{"tls.crt": []byte("certificate"), "tls.key": []byte("key")}, "failed to find any PEM data"},
+		"no PEM": {map[string][]byte{"tls.crt": []byte("certificate"), "tls.key": []byte("key")},
+			"failed to find any PEM data"},
 		"another's key": {map[string][]byte{
-			"tls.crt": a.secret("", 1, nil, "h.com").Data["tls.crt"], "tls.key": a.secret("", 1, nil, "h.com").Data["tls.key"],
+			"tls.crt": a.secret("", 1, nil, "h.com").Data["tls.crt"],
+			"tls.key": a.secret("", 1, nil, "h.com").Data["tls.key"],
 		}, "private key does not match public key"},
 		"too weak for nginx": {a.secret("", 1, weak, "h.com").Data, "key too small"},
 	} {
@@ -143,7 +147,8 @@ func TestInvalidCertificateIsIsolated(t *testing.T) {
 			t.Parallel()
 			secret := a.secret("bad", 1, nil)
 			secret.Data = bad.data
-			l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")), a.secret("good", 2, nil, "good.com"), secret,
+			l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")),
+				a.secret("good", 2, nil, "good.com"), secret,
 				newIngress("good").prefix("good.com", "/", "web").tls("good", "good.com").Ingress,
 				newIngress("bad").prefix("h.com", "/", "web").tls("bad", "h.com").Ingress)
 			l.status("bad", reasonCertificateRefused)

@@ -43,7 +43,8 @@ type keeper struct {
 
 // listen processes the events of a watch, and restarts the watch when it ends. It misses events between two
 // watches.
-func (k *keeper) listen(begin func(context.Context, metav1.ListOptions) (watch.Interface, error), react func(watch.Event)) {
+func (k *keeper) listen(begin func(context.Context, metav1.ListOptions) (watch.Interface, error),
+	react func(watch.Event)) {
 	for k.ctx.Err() == nil {
 		if events, err := begin(k.ctx, metav1.ListOptions{}); err == nil {
 			for event := range events.ResultChan() {

@@ -26,14 +26,17 @@ func Run(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	deployments := informer.For[*appsv1.Deployment](m.Informers(), appsv1.SchemeGroupVersion.WithResource("deployments"))
+	deployments := informer.For[*appsv1.Deployment](m.Informers(),
+		appsv1.SchemeGroupVersion.WithResource("deployments"))
 	pods := informer.For[*corev1.Pod](m.Informers(), corev1.SchemeGroupVersion.WithResource("pods"))
 	m.Add(controller.Options{
 		Name: "level",
 		Reconciler: &keeper{
-			deployments.Lister(), pods.Lister(), client.Of[*corev1.Pod](m.Client(), corev1.SchemeGroupVersion.WithResource("pods")),
+			deployments.Lister(), pods.Lister(),
+			client.Of[*corev1.Pod](m.Client(), corev1.SchemeGroupVersion.WithResource("pods")),
 		},
-		Sources: []controller.Source{controller.For(deployments), controller.Owns(pods, schema.GroupKind{Group: "apps", Kind: "Deployment"})},
+		Sources: []controller.Source{controller.For(deployments),
+			controller.Owns(pods, schema.GroupKind{Group: "apps", Kind: "Deployment"})},
 	})
 	return m.Run(ctx)
 }

@@ -96,8 +96,10 @@ func define(t *testing.T, c *client.Client) {
 	if err := yaml.Unmarshal(data, &crd.Object); err != nil {
 		t.Fatal(err)
 	}
-	gvr := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	if _, err := client.Of[*unstructured.Unstructured](c, gvr).Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
+	gvr := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"}
+	if _, err := client.Of[*unstructured.Unstructured](c, gvr).Create(t.Context(), crd,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -117,7 +119,8 @@ func writeKubeconfig(t *testing.T, config *rest.Config, path string) {
 // start starts the program.
 func (m *machine) start() *exec.Cmd {
 	m.Helper()
-	program := exec.CommandContext(m.Context(), os.Args[0], "--kubeconfig", m.kubeconfig, "--provider", "record", "--state", m.records)
+	program := exec.CommandContext(m.Context(), os.Args[0], "--kubeconfig", m.kubeconfig, "--provider", "record",
+		"--state", m.records)
 	program.Env = append(os.Environ(), programVariable+"=yes")
 	if err := program.Start(); err != nil {
 		m.Fatal(err)
@@ -203,7 +206,8 @@ func TestKilledProgramCreatesEachNetworkOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			patch := []byte(`{"spec":{"gateway":"10.0.0.2"}}`)
-			if _, err := m.networks.Patch(m.Context(), "default", fmt.Sprintf("b-%d", round-1), "", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			if _, err := m.networks.Patch(m.Context(), "default", fmt.Sprintf("b-%d", round-1), "",
+				types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}

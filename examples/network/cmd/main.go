@@ -63,8 +63,10 @@ func parse(args []string) (a arguments, err error) {
 	a.server.Bind(set)
 	set.StringVar(&a.provider, "provider", network.ProviderAuto,
 		"what makes networks real: auto, bridge (needs root), record, or neutron (OpenStack, of OS_CLOUD or OS_AUTH_URL)")
-	set.StringVar(&a.state, "state", "", "`folder` for the records of the record provider (default: bowline/networks in the user's state folder)")
-	set.StringVar(&a.plane, "plane-id", "", "`id` that real networks carry (default: the uid of the server's namespace kube-system)")
+	set.StringVar(&a.state, "state", "",
+		"`folder` for the records of the record provider (default: bowline/networks in the user's state folder)")
+	set.StringVar(&a.plane, "plane-id", "",
+		"`id` that real networks carry (default: the uid of the server's namespace kube-system)")
 	if err := set.Parse(args); err != nil {
 		return a, err
 	}

@@ -42,7 +42,8 @@ func TestInvalidArguments(t *testing.T) {
 	t.Parallel()
 	quiet := slog.New(slog.DiscardHandler)
 	missing := filepath.Join(t.TempDir(), "none")
-	if err := run([]string{"--kubeconfig", missing}, quiet); err == nil || !strings.Contains(err.Error(), "--kubeconfig") {
+	if err := run([]string{"--kubeconfig", missing}, quiet); err == nil ||
+		!strings.Contains(err.Error(), "--kubeconfig") {
 		t.Errorf("a kubeconfig that is not there: %v", err)
 	}
 	if err := run([]string{"up"}, quiet); err == nil || !strings.Contains(err.Error(), `"up" is no flag`) {

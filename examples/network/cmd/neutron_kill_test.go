@@ -86,7 +86,8 @@ func (c *cloudMachine) checkDeclared() {
 			continue
 		}
 		of := func(s gophersubnets.Subnet) bool { return s.NetworkID == networks[at].ID }
-		if i := slices.IndexFunc(subnets, of); i < 0 || subnets[i].CIDR != n.Spec.CIDR || subnets[i].GatewayIP != n.Spec.Gateway {
+		if i := slices.IndexFunc(subnets, of); i < 0 || subnets[i].CIDR != n.Spec.CIDR ||
+			subnets[i].GatewayIP != n.Spec.Gateway {
 			c.Errorf("%s is %+v, and its subnets are %+v", n.Name, n.Spec, subnets)
 		}
 	}
@@ -118,7 +119,8 @@ func (c *cloudMachine) awaitGone() {
 func (c *cloudMachine) patch(name, spec string) {
 	c.Helper()
 	patch := []byte(`{"spec":` + spec + `}`)
-	if _, err := c.networks.Patch(c.Context(), "default", name, "", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := c.networks.Patch(c.Context(), "default", name, "", types.MergePatchType, patch,
+		metav1.PatchOptions{}); err != nil {
 		c.Fatal(err)
 	}
 }

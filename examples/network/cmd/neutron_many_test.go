@@ -80,7 +80,8 @@ func (c *cloudMachine) awaitReason(reason string) {
 		if err != nil {
 			c.Fatal(err)
 		}
-		if ready := meta.FindStatusCondition(n.Status.Conditions, v1.ConditionReady); ready != nil && ready.Reason == reason {
+		if ready := meta.FindStatusCondition(n.Status.Conditions, v1.ConditionReady); ready != nil &&
+			ready.Reason == reason {
 			return
 		}
 	}

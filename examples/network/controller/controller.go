@@ -75,7 +75,8 @@ func New(o Options) (*Controller, error) {
 		o.Log = slog.Default()
 	}
 	m, err := loop.NewManager(o.Config, loop.ManagerOptions{
-		Source: o.Source, Resync: o.Resync, Journal: o.Journal, Forward: o.Forward, TracerProvider: o.TracerProvider, Log: o.Log,
+		Source: o.Source, Resync: o.Resync, Journal: o.Journal, Forward: o.Forward, TracerProvider: o.TracerProvider,
+		Log: o.Log,
 	})
 	if err != nil {
 		return nil, err
@@ -121,7 +122,8 @@ func (c *Controller) watch(ctx context.Context) {
 		if time.Since(began) > most {
 			wait = first // the watch had worked
 		}
-		c.log.Error("what happens to networks behind the controller's back is not seen: trying again", "error", err, "after", wait)
+		c.log.Error("what happens to networks behind the controller's back is not seen: trying again", "error", err,
+			"after", wait)
 		select {
 		case <-ctx.Done():
 			return

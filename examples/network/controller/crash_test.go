@@ -125,7 +125,8 @@ func TestCrashAfterAnyStepOfDeletionLeavesNothing(t *testing.T) {
 			second := w.run(nil, nil)
 			waitIdle()
 			w.expectNetworks()
-			if page, err := w.networks(v1.SchemeGroupVersion).List(w.Context(), "", metav1.ListOptions{}); err != nil || len(page.Items) > 0 {
+			if page, err := w.networks(v1.SchemeGroupVersion).List(w.Context(), "", metav1.ListOptions{}); err != nil ||
+				len(page.Items) > 0 {
 				w.Errorf("after %d steps the object is still there: %v", steps, err)
 			}
 			second.stop()

@@ -62,7 +62,8 @@ func realNetworks(ctx context.Context, client *gophercloud.ServiceClient) (map[s
 	}
 	of := map[string][]string{}
 	for _, s := range subnets {
-		of[s.NetworkID] = append(of[s.NetworkID], fmt.Sprintf("%s with gateway %s, %s", s.CIDR, s.GatewayIP, s.Description))
+		of[s.NetworkID] = append(of[s.NetworkID],
+			fmt.Sprintf("%s with gateway %s, %s", s.CIDR, s.GatewayIP, s.Description))
 	}
 	networkPages, err := gophernetworks.List(client, gophernetworks.ListOpts{}).AllPages(ctx)
 	if err != nil {
@@ -94,7 +95,8 @@ func inNeutron(world any) any {
 func readyIsInNeutron(s bowlinetest.State) error {
 	for _, n := range s.Kind(v1.Kind) {
 		conditions, _, _ := unstructured.NestedSlice(n.Object, "status", "conditions")
-		if len(conditions) == 0 || n.GetDeletionTimestamp() != nil || conditions[0].(map[string]any)["status"] != "True" {
+		if len(conditions) == 0 || n.GetDeletionTimestamp() != nil ||
+			conditions[0].(map[string]any)["status"] != "True" {
 			continue
 		}
 		if len(s.Outside.(map[string][]real)["bowline."+planeID+"."+string(n.GetUID())]) == 0 {
@@ -148,7 +150,8 @@ func wholeLife(names ...string) func(context.Context, *rest.Config) error {
 		for _, spec := range []string{`{"gateway":"192.168.0.2"}`, `{"cidr":"10.0.0.0/8","gateway":"10.0.0.1"}`} {
 			time.Sleep(5 * time.Second)
 			patch := []byte(`{"spec":` + spec + `}`)
-			if _, err := networks.Patch(ctx, "default", names[0], "", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			if _, err := networks.Patch(ctx, "default", names[0], "", types.MergePatchType, patch,
+				metav1.PatchOptions{}); err != nil {
 				return err
 			}
 		}

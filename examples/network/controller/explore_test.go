@@ -74,7 +74,8 @@ func declareAndChange(ctx context.Context, config *rest.Config) error {
 	}
 	time.Sleep(5 * time.Second)
 	patch := []byte(`{"spec":{"cidr":"10.0.0.0/8","gateway":"10.0.0.1"}}`)
-	if _, err := networks.Patch(ctx, "default", "a", "", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := networks.Patch(ctx, "default", "a", "", types.MergePatchType, patch,
+		metav1.PatchOptions{}); err != nil {
 		return err
 	}
 	time.Sleep(5 * time.Second)
@@ -96,7 +97,8 @@ func contents(world any) any {
 func readyIsReal(s bowlinetest.State) error {
 	for _, n := range s.Kind(v1.Kind) {
 		conditions, _, _ := unstructured.NestedSlice(n.Object, "status", "conditions")
-		if len(conditions) == 0 || n.GetDeletionTimestamp() != nil || conditions[0].(map[string]any)["status"] != "True" {
+		if len(conditions) == 0 || n.GetDeletionTimestamp() != nil ||
+			conditions[0].(map[string]any)["status"] != "True" {
 			continue
 		}
 		if _, ok := s.Outside.(map[string]json.RawMessage)[file(n.GetUID())]; !ok {

@@ -28,7 +28,8 @@ type group struct {
 
 // newGroup adds the loop of a resource to a manager. It calls vanished when an object has been removed from
 // the cache.
-func newGroup(m *loop.Manager, o Options, resource schema.GroupVersionResource, events *loop.Recorder, vanished func()) (*group, error) {
+func newGroup(m *loop.Manager, o Options, resource schema.GroupVersionResource, events *loop.Recorder,
+	vanished func()) (*group, error) {
 	objects := loop.ObjectsOf[*v1.Network](m, resource)
 	networks := objects.Informers()[0] // of all namespaces
 	networks.Indexer().AddIndex(byUID, func(n *v1.Network) []string { return []string{string(n.UID)} })

@@ -136,7 +136,8 @@ func TestOldDefinitionsWithoutSchemaAndStatus(t *testing.T) {
 		w.expectNetworks(good.GetUID())
 		w.expectReady(w.get(v1.SchemeGroupVersion, good.GetName()), metav1.ConditionTrue, v1.ReasonProvisioned)
 		refused := w.get(v1.SampleGroupVersion, bad.GetName())
-		if m := w.expectReady(refused, metav1.ConditionFalse, v1.ReasonInvalidSpec); !strings.Contains(m, "spec.gateway is missing") {
+		if m := w.expectReady(refused, metav1.ConditionFalse, v1.ReasonInvalidSpec); !strings.Contains(m,
+			"spec.gateway is missing") {
 			w.Errorf("the message is %q", m)
 		}
 		if refused.Status.ObservedGeneration != 0 {
@@ -155,7 +156,8 @@ func TestOldDefinitionsWithoutSchemaAndStatus(t *testing.T) {
 		waitIdle()
 		w.expectNetworks(good.GetUID(), bad.GetUID())
 		w.expectReady(w.get(v1.SampleGroupVersion, bad.GetName()), metav1.ConditionTrue, v1.ReasonProvisioned)
-		if got := w.events(bad.GetUID()); !slices.Equal(got, []string{"Normal Created"}) { // the warning event has expired
+		// the warning event has expired
+		if got := w.events(bad.GetUID()); !slices.Equal(got, []string{"Normal Created"}) {
 			w.Errorf("events are %q", got)
 		}
 	})

@@ -68,7 +68,9 @@ func (d disturbed) RoundTrip(q *http.Request) (response *http.Response, err erro
 	case done || d.ctx.Err() != nil: // the response was lost, or the process has crashed
 		return nil, err
 	}
-	return d.fails(q, func() (*http.Response, error) { return d.transport.RoundTrip(q.WithContext(context.Background())) })
+	return d.fails(q, func() (*http.Response, error) {
+		return d.transport.RoundTrip(q.WithContext(context.Background()))
+	})
 }
 
 // point names a request by method, collection, filters, and the names and descriptions in its body. It
@@ -117,7 +119,8 @@ func status(code int) failure {
 		body := `{"NeutronError": {"type": "Disturbed", "message": "The test says so.", "detail": ""}}`
 		return &http.Response{
 			StatusCode: code, Status: http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-			Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: q,
+			Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
+			Request: q,
 		}, nil
 	}
 }

@@ -61,7 +61,8 @@ func (w *fixture) runNeutron(g *gate) running {
 	if err != nil {
 		w.Fatal(err)
 	}
-	loop, err := controller.New(controller.Options{Config: w.plane.RESTConfig(), Provider: p, Log: slog.New(slog.DiscardHandler)})
+	loop, err := controller.New(controller.Options{Config: w.plane.RESTConfig(), Provider: p,
+		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -29,12 +29,14 @@ func outage() func(*http.Request) (*http.Response, error) {
 		n++
 		switch n % 3 {
 		case 0:
-			return nil, fmt.Errorf("read tcp 127.0.0.1:%d->127.0.0.1:9696: connection reset by peer at %v", 40000+n, time.Now())
+			return nil, fmt.Errorf("read tcp 127.0.0.1:%d->127.0.0.1:9696: connection reset by peer at %v", 40000+n,
+				time.Now())
 		case 1:
 			return nil, io.ErrUnexpectedEOF
 		}
 		header := http.Header{"X-Openstack-Request-Id": {fmt.Sprint("req-", n)}}
-		return &http.Response{StatusCode: http.StatusServiceUnavailable, Header: header, Body: io.NopCloser(strings.NewReader(fmt.Sprint("try later ", n))), Request: q}, nil
+		return &http.Response{StatusCode: http.StatusServiceUnavailable, Header: header,
+			Body: io.NopCloser(strings.NewReader(fmt.Sprint("try later ", n))), Request: q}, nil
 	}
 }
 
@@ -57,7 +59,8 @@ func TestNeutronOutage(t *testing.T) {
 		}
 		waitIdle()
 		first := w.get(v1.SchemeGroupVersion, "n1")
-		if m := w.expectReady(first, metav1.ConditionFalse, v1.ReasonUnreachable); m != "Neutron at http://neutron.fake/ does not answer: it is tried again" {
+		if m := w.expectReady(first, metav1.ConditionFalse,
+			v1.ReasonUnreachable); m != "Neutron at http://neutron.fake/ does not answer: it is tried again" {
 			w.Errorf("the message is %q", m)
 		}
 		g.setAnswers(outage())
@@ -89,9 +92,11 @@ func TestDeletionWaitsForPorts(t *testing.T) {
 		defer w.runNeutron(g).stop()
 		n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
 		waitIdle()
-		_, id, _ := strings.Cut(w.expectReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionTrue, v1.ReasonProvisioned), "Neutron network ")
+		_, id, _ := strings.Cut(w.expectReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionTrue,
+			v1.ReasonProvisioned), "Neutron network ")
 		user := g.Client("project")
-		port, err := ports.Create(w.Context(), user, ports.CreateOpts{NetworkID: id, DeviceOwner: "compute:nova", DeviceID: "server-1"}).Extract()
+		port, err := ports.Create(w.Context(), user,
+			ports.CreateOpts{NetworkID: id, DeviceOwner: "compute:nova", DeviceID: "server-1"}).Extract()
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -109,7 +114,8 @@ func TestDeletionWaitsForPorts(t *testing.T) {
 		if asked := g.setAnswers(nil); asked > 50*10 {
 			w.Errorf("in 50 minutes there were %d requests", asked)
 		}
-		if now := w.get(v1.SchemeGroupVersion, "a"); now.ResourceVersion != held.ResourceVersion || len(now.Finalizers) != 1 {
+		if now := w.get(v1.SchemeGroupVersion, "a"); now.ResourceVersion != held.ResourceVersion ||
+			len(now.Finalizers) != 1 {
 			w.Errorf("after 50 minutes it has finalizers %q, and was written to", now.Finalizers)
 		}
 		if err := ports.Delete(w.Context(), user, port.ID).ExtractErr(); err != nil {
@@ -157,7 +163,8 @@ func TestEditDuringCreation(t *testing.T) {
 					w.Errorf("edit %d: there is %v, want %v", at, there, want)
 				}
 				got := w.get(v1.SchemeGroupVersion, "a")
-				if m := w.expectReady(got, metav1.ConditionTrue, v1.ReasonProvisioned); !strings.HasPrefix(m, "10.0.0.0/8 with gateway 10.0.0.9,") ||
+				if m := w.expectReady(got, metav1.ConditionTrue, v1.ReasonProvisioned); !strings.HasPrefix(m,
+					"10.0.0.0/8 with gateway 10.0.0.9,") ||
 					got.Status.ObservedGeneration != got.Generation {
 					w.Errorf("its status is %+v", got.Status)
 				}
@@ -183,7 +190,9 @@ func TestNeutronRefusalsHaveReasons(t *testing.T) {
 		v1.ReasonNotConfigured: refuse(503, "NoNetworkAvailable", "No tenant network is available for allocation."),
 		v1.ReasonRefused:       refuse(400, "InvalidInput", "Invalid input for operation."),
 		v1.ReasonProviderError: refuse(500, "HTTPInternalServerError", "Request Failed."),
-		v1.ReasonUnreachable:   func(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") },
+		v1.ReasonUnreachable: func(*http.Request) (*http.Response, error) {
+			return nil, errors.New("connection refused")
+		},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			withFixture(t, func(w *fixture) {

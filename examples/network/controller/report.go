@@ -19,7 +19,8 @@ import (
 // the object itself. It checks each time, because definitions may be replaced.
 func (r *reconciler) report(ctx context.Context, n *v1.Network, v verdict) error {
 	if !v.ready && !v.recordedIn(n) {
-		r.log.Log(ctx, levelOf(v.reason), "network not ready: "+v.reason, "network", n.Namespace+"/"+n.Name, "detail", v.message)
+		r.log.Log(ctx, levelOf(v.reason), "network not ready: "+v.reason, "network", n.Namespace+"/"+n.Name, "detail",
+			v.message)
 		r.events.Warning(r.subject(n), v.reason, "%s", v.message)
 	}
 	err := r.writeStatus(ctx, n, v.status(n, r.provider.Name(), n.Generation), "status")

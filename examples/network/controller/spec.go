@@ -49,7 +49,8 @@ func parseGateway(s string, cidr netip.Prefix) (netip.Addr, error) {
 		return netip.Addr{}, fmt.Errorf("spec.gateway %s is not in spec.cidr %s", gateway, cidr)
 	}
 	if reserved(gateway, cidr) {
-		return netip.Addr{}, fmt.Errorf("spec.gateway %s is the first or last address of %s, which no host may have", gateway, cidr)
+		return netip.Addr{}, fmt.Errorf("spec.gateway %s is the first or last address of %s, which no host may have",
+			gateway, cidr)
 	}
 	return gateway, nil
 }

@@ -28,7 +28,8 @@ func TestForeignStatusWriteIsReverted(t *testing.T) {
 			w.patchStatus("a", edit)
 			time.Sleep(time.Minute)
 			got := w.get(v1.SchemeGroupVersion, "a")
-			if w.expectReady(got, metav1.ConditionTrue, v1.ReasonProvisioned); got.Status.ID != before.ID || got.Status.Provider != before.Provider {
+			if w.expectReady(got, metav1.ConditionTrue, v1.ReasonProvisioned); got.Status.ID != before.ID ||
+				got.Status.Provider != before.Provider {
 				w.Errorf("%s: the status is %+v", edit, got.Status)
 			}
 			first.stop()
@@ -49,11 +50,13 @@ func TestForeignConditionsArePreserved(t *testing.T) {
 		waitIdle()
 		n := w.get(v1.SchemeGroupVersion, "a")
 		audited := metav1.Condition{
-			Type: "Audited", Status: metav1.ConditionTrue, Reason: "Done", LastTransitionTime: n.Status.Conditions[0].LastTransitionTime,
+			Type: "Audited", Status: metav1.ConditionTrue, Reason: "Done",
+			LastTransitionTime: n.Status.Conditions[0].LastTransitionTime,
 		}
 		n.Status.Conditions = append(n.Status.Conditions, audited)
 		g.setAnswers(nil)
-		if _, err := w.networks(v1.SchemeGroupVersion).UpdateStatus(w.Context(), n, metav1.UpdateOptions{}); err != nil {
+		if _, err := w.networks(v1.SchemeGroupVersion).UpdateStatus(w.Context(), n,
+			metav1.UpdateOptions{}); err != nil {
 			w.Fatal(err)
 		}
 		time.Sleep(20 * time.Second) // less than the poll interval
@@ -98,7 +101,8 @@ func (w *fixture) patchStatus(name, status string) {
 	w.Helper()
 	patch := []byte(`{"status":` + status + `}`)
 	networks := w.networks(v1.SchemeGroupVersion)
-	if _, err := networks.Patch(w.Context(), "default", name, "status", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := networks.Patch(w.Context(), "default", name, "status", types.MergePatchType, patch,
+		metav1.PatchOptions{}); err != nil {
 		w.Fatal(err)
 	}
 }

@@ -63,7 +63,8 @@ func TestStatusPreservesTransitionTimeAndOtherConditions(t *testing.T) {
 	n := network("10.0.0.0/8", "10.0.0.1")
 	other := metav1.Condition{Type: "Audited", Status: metav1.ConditionTrue, Reason: "Done"}
 	long := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
-	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Provisioned", LastTransitionTime: long}
+	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Provisioned",
+		LastTransitionTime: long}
 	n.Status.Conditions = []metav1.Condition{other, ready}
 	got := verdict{ready: true, reason: "Provisioned", message: "new", id: "id"}.status(n, "record", 3)
 	ready.Message, ready.ObservedGeneration = "new", 3

@@ -100,7 +100,8 @@ func (r *reconciler) list(ctx context.Context) ([]types.UID, error) {
 			return nil, err
 		}
 		if page.Incomplete {
-			return nil, errors.New("the server has networks that it cannot read: what is real of those would be taken for swept")
+			return nil,
+				errors.New("the server has networks that it cannot read: what is real of those would be taken for swept")
 		}
 		for _, n := range page.Items {
 			uids = append(uids, n.UID)

@@ -149,7 +149,8 @@ func (w *fixture) declare(name, cidr, gateway string) *v1.Network {
 
 func (w *fixture) patch(gv schema.GroupVersion, name, patch string) *v1.Network {
 	w.Helper()
-	n, err := w.networks(gv).Patch(w.Context(), "default", name, "", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	n, err := w.networks(gv).Patch(w.Context(), "default", name, "", types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -261,6 +262,7 @@ func (w *fixture) redefine(path ...string) {
 }
 
 func (w *fixture) definitions() client.Resource[*unstructured.Unstructured] {
-	gvr := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	gvr := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"}
 	return client.Of[*unstructured.Unstructured](w.client, gvr)
 }

@@ -25,7 +25,8 @@ func CheckPlane(plane string) error {
 // CheckUID returns an error unless a UID may be part of an ID. UIDs of Kubernetes may.
 func CheckUID(uid types.UID) error {
 	if !part.MatchString(string(uid)) {
-		return fmt.Errorf("uid %q: must be 1 to 100 letters, digits, '-' and '_', and begin with a letter or digit", uid)
+		return fmt.Errorf("uid %q: must be 1 to 100 letters, digits, '-' and '_', and begin with a letter or digit",
+			uid)
 	}
 	return nil
 }

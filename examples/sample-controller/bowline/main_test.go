@@ -29,8 +29,9 @@ func TestTransformRemovesUnusedFields(t *testing.T) {
 	t.Parallel()
 	network := func() *Network {
 		return &Network{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", UID: "u", ResourceVersion: "7", Generation: 2,
-				Labels: map[string]string{"k": "v"}, Finalizers: []string{"example.com/held"}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", UID: "u", ResourceVersion: "7",
+				Generation: 2,
+				Labels:     map[string]string{"k": "v"}, Finalizers: []string{"example.com/held"}},
 			Spec: NetworkSpec{Cidr: "10.0.0.0/8", Gateway: "10.0.0.1"},
 		}
 	}

@@ -33,10 +33,12 @@ func run(args []string, log *slog.Logger) error {
 	o, server, listen, initializer := sidecar.Options{Log: log}, client.Flags{}, "", false
 	set := flag.NewFlagSet("sidecar", flag.ContinueOnError)
 	server.Bind(set)
-	set.StringVar(&listen, "listen", "127.0.0.1:0", "`address` at which the server asks the webhook; port 0 is any free one")
+	set.StringVar(&listen, "listen", "127.0.0.1:0",
+		"`address` at which the server asks the webhook; port 0 is any free one")
 	set.BoolVar(&initializer, "initializer", false, "be an initializer, and no webhook")
 	set.StringVar(&o.Namespace, "namespace", "default", "`namespace` of the ConfigMap "+sidecar.ConfigMap)
-	set.BoolVar(&o.OnlyAnnotated, "only-annotated", false, "leave pods alone without the annotation "+sidecar.Annotation+`: "true"`)
+	set.BoolVar(&o.OnlyAnnotated, "only-annotated", false,
+		"leave pods alone without the annotation "+sidecar.Annotation+`: "true"`)
 	if err := set.Parse(args); err != nil {
 		return err
 	}

@@ -125,7 +125,8 @@ func (k *Keeper) renewAuthority(now time.Time) error {
 	switch {
 	case k.authority == nil:
 		next, err = newAuthority(now)
-	case now.Before(k.authority.Certificate.NotBefore), now.Add(leafLifetime + renewBefore).After(k.authority.Certificate.NotAfter):
+	case now.Before(k.authority.Certificate.NotBefore),
+		now.Add(leafLifetime + renewBefore).After(k.authority.Certificate.NotAfter):
 		next, err = k.authority.renewed(now)
 	default:
 		return nil

@@ -75,7 +75,8 @@ func TestServerCertificateCoversEveryHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	certificate := shown(t, keeper)
-	for _, host := range append(hosts, "127.0.0.1", "::1", "localhost", "kubernetes.default.svc", "10.0.0.1", "192.0.2.7") {
+	for _, host := range append(hosts, "127.0.0.1", "::1", "localhost", "kubernetes.default.svc", "10.0.0.1",
+		"192.0.2.7") {
 		if err := certificate.VerifyHostname(host); err != nil {
 			t.Error(err)
 		}
@@ -172,8 +173,10 @@ func TestClockThatWasSetBackFindsAValidAuthority(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) { // this bubble's clock is an hour behind the first one's
 		keeper := open(t, folder, "localhost")
-		for name, pair := range map[string]*x509.Certificate{"server": shown(t, keeper), "admin": keeper.Admin().Certificate} {
-			options := x509.VerifyOptions{Roots: keeper.Roots(), CurrentTime: time.Now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}
+		for name, pair := range map[string]*x509.Certificate{"server": shown(t, keeper),
+			"admin": keeper.Admin().Certificate} {
+			options := x509.VerifyOptions{Roots: keeper.Roots(), CurrentTime: time.Now(),
+				KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}
 			if _, err := pair.Verify(options); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -267,7 +270,8 @@ func TestAdminIsInTheAdminGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	subject := keeper.Admin().Certificate.Subject
-	if subject.CommonName != pki.AdminName || len(subject.Organization) != 1 || subject.Organization[0] != auth.AdminGroup {
+	if subject.CommonName != pki.AdminName || len(subject.Organization) != 1 ||
+		subject.Organization[0] != auth.AdminGroup {
 		t.Errorf("admin is %v", subject)
 	}
 }

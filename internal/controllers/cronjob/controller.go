@@ -92,7 +92,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 		return controller.Result{}, err
 	}
 	now := time.Now()
-	actions := Decide(Input{CronJob: c, Jobs: append(jobs, unseen...), Since: r.schedules.since(request, c, now), Now: now})
+	actions := Decide(Input{CronJob: c, Jobs: append(jobs, unseen...), Since: r.schedules.since(request, c, now),
+		Now: now})
 	result, err := r.hand.Do(ctx, actions...)
 	switch {
 	case errors.Is(err, action.ErrStaleCache):
@@ -105,7 +106,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 
 // unseen gets from the server the jobs that the status lists but the cache, which may be behind, does not
 // show.
-func (r *reconciler) unseen(ctx context.Context, c *batchv1.CronJob, seen []*batchv1.Job) (found []*batchv1.Job, err error) {
+func (r *reconciler) unseen(ctx context.Context, c *batchv1.CronJob,
+	seen []*batchv1.Job) (found []*batchv1.Job, err error) {
 	for _, listed := range c.Status.Active {
 		if contains(seen, listed) {
 			continue

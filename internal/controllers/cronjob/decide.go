@@ -51,8 +51,11 @@ type decision struct {
 // from its scheduled time, so each time gets at most one job while that job exists. The status prevents a
 // second one after it is deleted.
 func Decide(s Input) (actions []action.Action) {
-	d := &decision{Input: s, spec: &s.CronJob.Spec, next: withOwnStatus(s.CronJob), current: &unchangedCronJob{c: s.CronJob}}
-	slices.SortFunc(d.Jobs, func(a, b *batchv1.Job) int { return cmp.Or(compareStart(a, b), cmp.Compare(a.Name, b.Name)) })
+	d := &decision{Input: s, spec: &s.CronJob.Spec, next: withOwnStatus(s.CronJob),
+		current: &unchangedCronJob{c: s.CronJob}}
+	slices.SortFunc(d.Jobs, func(a, b *batchv1.Job) int {
+		return cmp.Or(compareStart(a, b), cmp.Compare(a.Name, b.Name))
+	})
 	d.updateStatus()
 	d.trimHistory()
 	if s.CronJob.DeletionTimestamp == nil {
@@ -135,7 +138,8 @@ func (d *decision) delete(j *batchv1.Job, atWork bool) {
 		return
 	}
 	d.writes = append(d.writes, action.Delete[*batchv1.Job]{
-		Resource: jobsResource, Object: j, IfUnchanged: atWork, Propagation: metav1.DeletePropagationBackground, Events: action.Events{
+		Resource: jobsResource, Object: j, IfUnchanged: atWork, Propagation: metav1.DeletePropagationBackground,
+		Events: action.Events{
 			Object: d.CronJob, Reason: "SuccessfulDelete", Message: "Deleted job " + j.Name,
 			FailureReason: "FailedDelete", FailurePrefix: "Deleted job: ",
 		},
@@ -144,7 +148,9 @@ func (d *decision) delete(j *batchv1.Job, atWork bool) {
 
 // drop removes a job from the status's list of active jobs.
 func (d *decision) drop(uid types.UID) {
-	d.next.Status.Active = slices.DeleteFunc(d.next.Status.Active, func(r corev1.ObjectReference) bool { return r.UID == uid })
+	d.next.Status.Active = slices.DeleteFunc(d.next.Status.Active, func(r corev1.ObjectReference) bool {
+		return r.UID == uid
+	})
 }
 
 func (d *decision) isActive(uid types.UID) bool { return lists(&d.next.Status, uid) }
@@ -155,7 +161,8 @@ func lists(status *batchv1.CronJobStatus, uid types.UID) bool {
 }
 
 func (d *decision) event(warning bool, reason, format string, arguments ...any) {
-	d.events = append(d.events, action.Event{Object: d.CronJob, Warning: warning, Reason: reason, Message: fmt.Sprintf(format, arguments...)})
+	d.events = append(d.events, action.Event{Object: d.CronJob, Warning: warning, Reason: reason,
+		Message: fmt.Sprintf(format, arguments...)})
 }
 
 // updateStatus updates the status: the active jobs, the last scheduled time and the last success.
@@ -198,7 +205,8 @@ func (d *decision) updateStatus() {
 // reference returns the reference by which the status lists a job.
 func reference(j *batchv1.Job) corev1.ObjectReference {
 	return corev1.ObjectReference{
-		APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Namespace: j.Namespace, Name: j.Name, UID: j.UID, ResourceVersion: j.ResourceVersion,
+		APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Namespace: j.Namespace, Name: j.Name, UID: j.UID,
+		ResourceVersion: j.ResourceVersion,
 	}
 }
 
@@ -215,7 +223,8 @@ func (d *decision) run() {
 	}
 	if hasZone(d.spec.Schedule) {
 		d.event(true, "UnsupportedSchedule", "CRON_TZ or TZ used in schedule %q is not officially supported, "+
-			"see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details", d.spec.Schedule)
+			"see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details",
+			d.spec.Schedule)
 	}
 	schedule, err := parse(d.CronJob)
 	if err != nil {
@@ -254,7 +263,8 @@ func later(a, b time.Time) time.Time {
 // start creates the job for a time, unless the concurrency policy forbids it.
 func (d *decision) start(at time.Time, missed int64) {
 	if missed > manyMissed {
-		d.event(true, "TooManyMissedTimes", "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew")
+		d.event(true, "TooManyMissedTimes",
+			"too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew")
 	}
 	if !d.mayStart() {
 		return
@@ -275,7 +285,8 @@ func (d *decision) mayStart() bool {
 	switch d.spec.ConcurrencyPolicy {
 	case batchv1.ForbidConcurrent:
 		if len(d.next.Status.Active) > 0 {
-			d.event(false, "JobAlreadyActive", "Not starting job because prior execution is running and concurrency policy is Forbid")
+			d.event(false, "JobAlreadyActive",
+				"Not starting job because prior execution is running and concurrency policy is Forbid")
 			return false
 		}
 	case batchv1.ReplaceConcurrent:

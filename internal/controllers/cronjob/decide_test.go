@@ -49,7 +49,8 @@ func TestOverlapIsCheckedWithTheServer(t *testing.T) {
 	c := hourly(t)
 	name := nameOf(c, at(t, "2030-01-01 13:00:00"))
 	const now = "2030-01-01 13:00:01"
-	if got := decided(t, c, now); strings.Contains(got, "added or removed") || !strings.Contains(got, "create job/"+name) {
+	if got := decided(t, c, now); strings.Contains(got, "added or removed") ||
+		!strings.Contains(got, "create job/"+name) {
 		t.Errorf("where they may overlap: %s", got)
 	}
 	c.Spec.ConcurrencyPolicy = batchv1.ForbidConcurrent

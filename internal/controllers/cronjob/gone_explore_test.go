@@ -23,7 +23,8 @@ import (
 // not report the job as missing.
 func TestDeletedCronJobsReportNoMissingJob(t *testing.T) {
 	t.Parallel()
-	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground} {
+	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground,
+		metav1.DeletePropagationForeground} {
 		t.Run(string(policy), func(t *testing.T) {
 			t.Parallel()
 			bowlinetest.Explore(t, bowlinetest.Scenario{
@@ -58,11 +59,13 @@ func deleteAtWork(policy metav1.DeletionPropagation) func(context.Context, *rest
 			return err
 		}
 		time.Sleep(90 * time.Second)
-		if err := cronJobs.Delete(ctx, "default", "hourly", metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
+		if err := cronJobs.Delete(ctx, "default", "hourly",
+			metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
 			return err
 		}
 		time.Sleep(time.Minute)
-		missing, err := client.For[*corev1.Event](c).List(ctx, "default", metav1.ListOptions{FieldSelector: "reason=MissingJob"})
+		missing, err := client.For[*corev1.Event](c).List(ctx, "default",
+			metav1.ListOptions{FieldSelector: "reason=MissingJob"})
 		if err == nil && len(missing.Items) > 0 {
 			err = fmt.Errorf("told is: %s", missing.Items[0].Message)
 		}

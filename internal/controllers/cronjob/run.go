@@ -99,7 +99,8 @@ func (r jobCreation) note(status *batchv1.CronJobStatus, made *batchv1.Job) (cha
 	if last := status.LastScheduleTime; last == nil || r.at.After(last.Time) {
 		status.LastScheduleTime, changed = ptr.To(metav1.NewTime(r.at)), true
 	}
-	if made == nil || made.UID == "" || job.HasEnded(made) != "" || made.DeletionTimestamp != nil || lists(status, made.UID) {
+	if made == nil || made.UID == "" || job.HasEnded(made) != "" || made.DeletionTimestamp != nil ||
+		lists(status, made.UID) {
 		return changed
 	}
 	status.Active = append(status.Active, reference(made))

@@ -46,7 +46,8 @@ func TestDueReturnsTheLastRun(t *testing.T) {
 			want = at(t, c.want)
 		}
 		if !got.Equal(want) || missed != c.missed {
-			t.Errorf("%s from %s to %s: %s, %d missed; want %s, %d", c.schedule, c.since, c.now, got, missed, want, c.missed)
+			t.Errorf("%s from %s to %s: %s, %d missed; want %s, %d", c.schedule, c.since, c.now, got, missed, want,
+				c.missed)
 		}
 	}
 }
@@ -71,7 +72,8 @@ func TestDaylightSavingTime(t *testing.T) {
 		{"30 1 * * *", "2030-11-02 12:00:00", "2030-11-03 05:30:00"},
 		{"30 1 * * *", "2030-11-03 05:30:00", "2030-11-03 06:30:00"},
 	} {
-		cronJob := &batchv1.CronJob{Spec: batchv1.CronJobSpec{Schedule: c.schedule, TimeZone: ptr.To("America/New_York")}}
+		cronJob := &batchv1.CronJob{Spec: batchv1.CronJobSpec{Schedule: c.schedule,
+			TimeZone: ptr.To("America/New_York")}}
 		schedule, err := parse(cronJob)
 		if err != nil {
 			t.Fatal(err)

@@ -57,7 +57,8 @@ func TestHourlyRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Status.LastScheduleTime == nil || time.Since(got.Status.LastScheduleTime.Time) > time.Hour || len(got.Status.Active) > 0 {
+		if got.Status.LastScheduleTime == nil || time.Since(got.Status.LastScheduleTime.Time) > time.Hour ||
+			len(got.Status.Active) > 0 {
 			t.Errorf("%+v", got.Status)
 		}
 	}, asUp)

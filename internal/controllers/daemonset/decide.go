@@ -40,7 +40,8 @@ func Decide(s Seen) (Plan, error) {
 			Object: s.Set, Warning: true, Reason: "SelectingAll",
 			Message: "This daemon set is selecting all pods. A non-empty selector is required.",
 		}}}, nil
-	case s.Set.DeletionTimestamp != nil: // the garbage collector deletes its dependents, so the observed pods may be incomplete
+	// the garbage collector deletes its dependents, so the observed pods may be incomplete
+	case s.Set.DeletionTimestamp != nil:
 		return Plan{Status: s.Set.Status}, nil
 	}
 	owner := ownership.Owner{Object: s.Set, Kind: kind, Resource: resource, Selector: selector}
@@ -117,7 +118,8 @@ func (d *daemons) keep() {
 			d.leave(node, standing{}, slices.DeleteFunc(slices.Clone(d.on[node]), bound))
 		}
 	}
-	if len(d.create) == 0 && len(d.remove) == 0 && d.Set.Spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
+	if len(d.create) == 0 && len(d.remove) == 0 &&
+		d.Set.Spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
 		d.roll()
 	}
 }
@@ -130,7 +132,8 @@ const most = 250
 // deleted, the first action checks that the set's pods have not changed since they were observed.
 func (d *daemons) actions(selector labels.Selector) (actions []action.Action) {
 	if len(d.remove)+len(d.create) > 0 {
-		actions = append(actions, action.DependentsUnchanged[*corev1.Pod]{Resource: pods.Resource, Owner: d.Set, Selector: selector, Objects: d.Pods})
+		actions = append(actions, action.DependentsUnchanged[*corev1.Pod]{Resource: pods.Resource, Owner: d.Set,
+			Selector: selector, Objects: d.Pods})
 	}
 	actions = append(actions, d.told...)
 	if len(d.remove) > 0 {

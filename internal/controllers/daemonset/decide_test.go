@@ -19,7 +19,8 @@ import (
 // seen returns a set with its revision, and the given nodes with a running pod of that revision each.
 func seen(t *testing.T, nodes ...string) Seen {
 	t.Helper()
-	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "agent", Namespace: "default", UID: "agent", Generation: 1}}
+	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "agent", Namespace: "default", UID: "agent",
+		Generation: 1}}
 	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}
 	set.Spec.Template.Labels = set.Spec.Selector.MatchLabels
 	set.Spec.UpdateStrategy.Type = appsv1.RollingUpdateDaemonSetStrategyType
@@ -82,9 +83,10 @@ func TestWhatIsLeftOfARollingUpdateSaysNothing(t *testing.T) {
 		appsv1.RollingUpdateDaemonSetStrategyType: true, appsv1.OnDeleteDaemonSetStrategyType: false,
 	} {
 		s := seen(t, "a")
-		s.Set.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: strategy, RollingUpdate: &appsv1.RollingUpdateDaemonSet{
-			MaxUnavailable: new(intstr.FromInt32(0)), MaxSurge: new(intstr.FromInt32(1)),
-		}}
+		s.Set.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: strategy,
+			RollingUpdate: &appsv1.RollingUpdateDaemonSet{
+				MaxUnavailable: new(intstr.FromInt32(0)), MaxSurge: new(intstr.FromInt32(1)),
+			}}
 		s.Pods[0].DeletionTimestamp = &metav1.Time{Time: s.Now}
 		if got := does(t, s); strings.Contains(got, "create pod/") != want {
 			t.Errorf("%s: beside one that is being deleted: %q", strategy, got)

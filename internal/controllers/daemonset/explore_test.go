@@ -77,7 +77,8 @@ func ready(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	for _, node := range all.Items {
-		if _, err := nodes.Patch(ctx, "", node.Name, "", types.MergePatchType, []byte(`{"spec":{"taints":null}}`), metav1.PatchOptions{}); err != nil {
+		if _, err := nodes.Patch(ctx, "", node.Name, "", types.MergePatchType, []byte(`{"spec":{"taints":null}}`),
+			metav1.PatchOptions{}); err != nil {
 			return err
 		}
 	}
@@ -104,7 +105,8 @@ func (s strategy) act(ctx context.Context, config *rest.Config) error {
 		`{"spec":{"template":{"spec":{"containers":[{"name":"agent","image":"agent:2"}]}}}}`,
 		`{"spec":{"template":{"spec":{"containers":[{"name":"agent","image":"agent:1"}]}}}}`,
 	} {
-		if _, err := sets.Patch(ctx, "default", "agent", "", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		if _, err := sets.Patch(ctx, "default", "agent", "", types.StrategicMergePatchType, []byte(patch),
+			metav1.PatchOptions{}); err != nil {
 			return err
 		}
 		time.Sleep(time.Minute) // longer than any delay, so that the controller observes each template
@@ -151,6 +153,7 @@ func byNode(s bowlinetest.State) bowlinetest.State {
 
 // nodeOf returns the node selector terms that restrict a pod to one node.
 func nodeOf(pod *unstructured.Unstructured) string {
-	terms, _, _ := unstructured.NestedSlice(pod.Object, "spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+	terms, _, _ := unstructured.NestedSlice(pod.Object, "spec", "affinity", "nodeAffinity",
+		"requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
 	return fmt.Sprint(terms)
 }

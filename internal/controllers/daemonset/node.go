@@ -53,7 +53,8 @@ func (d *daemons) replaceEnded(pod *corev1.Pod, node string) {
 		return
 	}
 	if pod.Status.Phase == corev1.PodFailed {
-		d.tell(true, "FailedDaemonPod", "Found failed daemon pod %s/%s on node %s, will try to kill it", pod.Namespace, pod.Name, node)
+		d.tell(true, "FailedDaemonPod", "Found failed daemon pod %s/%s on node %s, will try to kill it", pod.Namespace,
+			pod.Name, node)
 	} else {
 		d.tell(false, "SucceededDaemonPod", "Found succeeded daemon pod %s/%s on node %s, will try to delete it",
 			pod.Namespace, pod.Name, node)
@@ -107,7 +108,8 @@ func (d *daemons) available(pod *corev1.Pod) bool {
 }
 
 func (d *daemons) tell(warning bool, reason, format string, args ...any) {
-	d.told = append(d.told, action.Event{Object: d.Set, Warning: warning, Reason: reason, Message: fmt.Sprintf(format, args...)})
+	d.told = append(d.told, action.Event{Object: d.Set, Warning: warning, Reason: reason,
+		Message: fmt.Sprintf(format, args...)})
 }
 
 func (d *daemons) delete(pod *corev1.Pod) {
@@ -127,7 +129,8 @@ func (d *daemons) deletion(pod *corev1.Pod) action.Delete[*corev1.Pod] {
 func (d *daemons) created() (made action.Parallel) {
 	template := d.Set.Spec.Template.DeepCopy()
 	template.Spec.Tolerations = tolerations(&template.Spec)
-	if template.Labels == nil { // a selector without required labels, such as DoesNotExist, permits a template without labels
+	// a selector without required labels, such as DoesNotExist, permits a template without labels
+	if template.Labels == nil {
 		template.Labels = map[string]string{}
 	}
 	template.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = d.hash

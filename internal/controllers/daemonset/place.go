@@ -21,7 +21,8 @@ type place struct {
 func placeOf(template *corev1.PodTemplateSpec) place {
 	spec := &template.Spec
 	return place{
-		node: spec.NodeName, affinity: nodeaffinity.NewRequiredNodeAffinity(spec.NodeSelector, spec.Affinity), tolerations: tolerations(spec),
+		node: spec.NodeName, affinity: nodeaffinity.NewRequiredNodeAffinity(spec.NodeSelector, spec.Affinity),
+		tolerations: tolerations(spec),
 	}
 }
 
@@ -52,7 +53,9 @@ func (p place) of(node *corev1.Node) standing {
 }
 
 func (p place) tolerates(taint *corev1.Taint) bool {
-	return slices.ContainsFunc(p.tolerations, func(t corev1.Toleration) bool { return t.ToleratesTaint(klog.Logger{}, taint, false) })
+	return slices.ContainsFunc(p.tolerations, func(t corev1.Toleration) bool {
+		return t.ToleratesTaint(klog.Logger{}, taint, false)
+	})
 }
 
 // tolerated lists the taints for a node's own conditions. Daemons tolerate them, since they are needed on
@@ -109,12 +112,14 @@ func nodeOf(pod *corev1.Pod) string {
 		return pod.Spec.NodeName
 	}
 	affinity := pod.Spec.Affinity
-	if affinity == nil || affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+	if affinity == nil || affinity.NodeAffinity == nil ||
+		affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return ""
 	}
 	for _, term := range affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 		for _, field := range term.MatchFields {
-			if field.Key == metav1.ObjectNameField && field.Operator == corev1.NodeSelectorOpIn && len(field.Values) == 1 {
+			if field.Key == metav1.ObjectNameField && field.Operator == corev1.NodeSelectorOpIn &&
+				len(field.Values) == 1 {
 				return field.Values[0]
 			}
 		}
@@ -141,5 +146,6 @@ func bound(pod *corev1.Pod) int {
 // samePlace reports whether two versions of a node match the same templates: their labels and taints are
 // equal.
 func samePlace(old, now *corev1.Node) bool {
-	return equality.Semantic.DeepEqual(old.Labels, now.Labels) && equality.Semantic.DeepEqual(old.Spec.Taints, now.Spec.Taints)
+	return equality.Semantic.DeepEqual(old.Labels, now.Labels) &&
+		equality.Semantic.DeepEqual(old.Spec.Taints, now.Spec.Taints)
 }

@@ -30,29 +30,46 @@ func TestWhereADaemonShouldBeAndMayStay(t *testing.T) {
 		spec        func(*corev1.PodSpec)
 		should, may bool
 	}{
-		"every node":                    {should: true, may: true},
-		"another node by name":          {spec: func(s *corev1.PodSpec) { s.NodeName = "other" }},
-		"this node by name":             {spec: func(s *corev1.PodSpec) { s.NodeName = "n" }, should: true, may: true},
-		"a label that is there":         {spec: func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{"disk": "ssd"} }, should: true, may: true},
-		"a label that is not":           {spec: func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{"disk": "hdd"} }},
-		"an affinity that holds":        {spec: on(corev1.NodeSelectorRequirement{Key: "cores", Operator: "Gt", Values: []string{"4"}}), should: true, may: true},
-		"an affinity that does not":     {spec: on(corev1.NodeSelectorRequirement{Key: "cores", Operator: "Lt", Values: []string{"4"}})},
-		"an affinity that is nonsense":  {spec: on(corev1.NodeSelectorRequirement{Key: "cores", Operator: "Gt", Values: []string{"many"}})},
-		"new pods are kept away":        {node: taint("full", corev1.TaintEffectNoSchedule), may: true},
-		"new pods had better stay away": {node: taint("full", corev1.TaintEffectPreferNoSchedule), should: true, may: true},
-		"pods are driven out":           {node: taint("broken", corev1.TaintEffectNoExecute)},
+		"every node":           {should: true, may: true},
+		"another node by name": {spec: func(s *corev1.PodSpec) { s.NodeName = "other" }},
+		"this node by name":    {spec: func(s *corev1.PodSpec) { s.NodeName = "n" }, should: true, may: true},
+		"a label that is there": {spec: func(s *corev1.PodSpec) {
+			s.NodeSelector = map[string]string{"disk": "ssd"}
+		}, should: true, may: true},
+		"a label that is not": {spec: func(s *corev1.PodSpec) {
+			s.NodeSelector = map[string]string{"disk": "hdd"}
+		}},
+		"an affinity that holds": {spec: on(corev1.NodeSelectorRequirement{Key: "cores", Operator: "Gt",
+			Values: []string{"4"}}), should: true, may: true},
+		"an affinity that does not": {spec: on(corev1.NodeSelectorRequirement{Key: "cores", Operator: "Lt",
+			Values: []string{"4"}})},
+		"an affinity that is nonsense": {spec: on(corev1.NodeSelectorRequirement{Key: "cores", Operator: "Gt",
+			Values: []string{"many"}})},
+		"new pods are kept away": {node: taint("full", corev1.TaintEffectNoSchedule), may: true},
+		"new pods had better stay away": {node: taint("full", corev1.TaintEffectPreferNoSchedule), should: true,
+			may: true},
+		"pods are driven out": {node: taint("broken", corev1.TaintEffectNoExecute)},
 		"driven out but tolerating it": {
-			node: taint("broken", corev1.TaintEffectNoExecute), spec: tolerates(corev1.Toleration{Operator: "Exists"}), should: true, may: true,
+			node: taint("broken", corev1.TaintEffectNoExecute), spec: tolerates(corev1.Toleration{Operator: "Exists"}),
+			should: true, may: true,
 		},
-		"a node that is not ready":       {node: taint(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute), should: true, may: true},
-		"a node under pressure":          {node: taint(corev1.TaintNodeMemoryPressure, corev1.TaintEffectNoSchedule), should: true, may: true},
-		"a node that is cordoned":        {node: taint(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule), should: true, may: true},
-		"no network":                     {node: taint(corev1.TaintNodeNetworkUnavailable, corev1.TaintEffectNoSchedule), may: true},
-		"no network and no need for one": {node: taint(corev1.TaintNodeNetworkUnavailable, corev1.TaintEffectNoSchedule), spec: func(s *corev1.PodSpec) { s.HostNetwork = true }, should: true, may: true},
+		"a node that is not ready": {node: taint(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute),
+			should: true, may: true},
+		"a node under pressure": {node: taint(corev1.TaintNodeMemoryPressure, corev1.TaintEffectNoSchedule),
+			should: true, may: true},
+		"a node that is cordoned": {node: taint(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule),
+			should: true, may: true},
+		"no network": {node: taint(corev1.TaintNodeNetworkUnavailable,
+			corev1.TaintEffectNoSchedule), may: true},
+		"no network and no need for one": {node: taint(corev1.TaintNodeNetworkUnavailable,
+			corev1.TaintEffectNoSchedule), spec: func(s *corev1.PodSpec) {
+			s.HostNetwork = true
+		}, should: true, may: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"disk": "ssd", "cores": "8"}}}
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n",
+				Labels: map[string]string{"disk": "ssd", "cores": "8"}}}
 			if c.node != nil {
 				c.node(node)
 			}
@@ -69,7 +86,8 @@ func TestWhereADaemonShouldBeAndMayStay(t *testing.T) {
 
 func TestADaemonToleratesWhatItsNodeGoesThroughForAsLongAsItTakes(t *testing.T) {
 	t.Parallel()
-	brief := corev1.Toleration{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(5))}
+	brief := corev1.Toleration{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists,
+		Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(5))}
 	own := corev1.Toleration{Key: "mine", Operator: corev1.TolerationOpExists}
 	got := tolerations(&corev1.PodSpec{Tolerations: []corev1.Toleration{brief, own}})
 	if len(got) != 7 || got[0].TolerationSeconds != nil || got[1] != own {

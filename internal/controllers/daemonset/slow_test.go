@@ -40,7 +40,8 @@ func TestSlowCreationsDoNotHoldEachOtherUp(t *testing.T) {
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		for i := range nodes {
 			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i)}}
-			if _, err := bowlinetest.Client[*corev1.Node](t, p).Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+			if _, err := bowlinetest.Client[*corev1.Node](t, p).Create(t.Context(), node,
+				metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -115,9 +115,11 @@ func TestASetWhosePodsAreTakenSaysSoAndMakesLessAndLess(t *testing.T) {
 		peace.Store(true)
 		time.Sleep(time.Hour / 2)
 		synctest.Wait()
-		page, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "default", metav1.ListOptions{LabelSelector: "app=agent"})
+		page, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "default",
+			metav1.ListOptions{LabelSelector: "app=agent"})
 		if err != nil || len(page.Items) != stormNodes {
-			t.Errorf("half an hour after the fight there are %d pods (%v) on %d nodes", len(page.Items), err, stormNodes)
+			t.Errorf("half an hour after the fight there are %d pods (%v) on %d nodes", len(page.Items), err,
+				stormNodes)
 		}
 	}, trial.Alone(), stormy(appsv1.DaemonSetUpdateStrategy{}), bowlinetest.Manage(func(m *controller.Manager) error {
 		daemonset.Add(m)

@@ -21,7 +21,8 @@ func (d *daemons) claim(owner ownership.Owner, claims ownership.Claims[*corev1.P
 		release := ownership.Release(owner, pods.Resource, pod)
 		if node := nodeOf(pod); d.Now.Sub(pod.CreationTimestamp.Time) < podloss.MaxAge {
 			if d.Backoff.IsRepeated(d.takenFrom(node)) {
-				d.tell(true, podloss.ReasonFightingSelectors, "%s", podloss.Message(podloss.Describe(pod, owner.Selector, nil)))
+				d.tell(true, podloss.ReasonFightingSelectors, "%s",
+					podloss.Message(podloss.Describe(pod, owner.Selector, nil)))
 			}
 			release = d.Backoff.StartBefore(d.takenFrom(node), release)
 		}

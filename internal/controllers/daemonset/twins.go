@@ -26,7 +26,8 @@ func (d *daemons) join() (actions []action.Action) {
 				}
 			}
 		}
-		actions = append(actions, action.Delete[*appsv1.ControllerRevision]{Resource: history.Resource, Object: twin, IfUnchanged: true})
+		actions = append(actions, action.Delete[*appsv1.ControllerRevision]{Resource: history.Resource, Object: twin,
+			IfUnchanged: true})
 	}
 	return actions
 }
@@ -39,5 +40,6 @@ func relabel(pod *corev1.Pod, hash string) action.Action {
 	if err != nil {
 		panic(err) // unreachable: the values are strings
 	}
-	return action.Patch[*corev1.Pod]{Resource: pods.Resource, Object: pod, Type: types.StrategicMergePatchType, Body: body, Verb: "relabel"}
+	return action.Patch[*corev1.Pod]{Resource: pods.Resource, Object: pod, Type: types.StrategicMergePatchType,
+		Body: body, Verb: "relabel"}
 }

@@ -76,7 +76,8 @@ func (r *reconciler) whoMayAdopt(set *appsv1.ReplicaSet) (requests []controller.
 		return nil
 	}
 	for d := range r.deployments.Indexer().Each("namespace", set.Namespace) {
-		if selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector); err == nil && selector.Matches(labels.Set(set.Labels)) {
+		if selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector); err == nil &&
+			selector.Matches(labels.Set(set.Labels)) {
 			requests = append(requests, informer.KeyOf(d))
 		}
 	}

@@ -60,12 +60,14 @@ func Decide(s Seen) []action.Action {
 	if len(r.actions) > claimed { // a change of one ReplicaSet depends on the sizes of all, and on the template
 		sure := []action.Precondition{
 			action.Unchanged[*appsv1.Deployment]{Resource: resource, Objects: []*appsv1.Deployment{s.Deployment}},
-			action.DependentsUnchanged[*appsv1.ReplicaSet]{Resource: setsResource, Owner: s.Deployment, Selector: selector, Objects: claims.Owned},
+			action.DependentsUnchanged[*appsv1.ReplicaSet]{Resource: setsResource, Owner: s.Deployment,
+				Selector: selector, Objects: claims.Owned},
 		}
 		if len(r.over) > 0 {
 			sure = append(sure, ended{owner, r.over})
 		}
-		r.actions = append(slices.Clone(r.actions[:claimed]), action.Guard{Preconditions: sure, Then: r.actions[claimed:]})
+		r.actions = append(slices.Clone(r.actions[:claimed]),
+			action.Guard{Preconditions: sure, Then: r.actions[claimed:]})
 	}
 	r.report()
 	return r.actions

@@ -95,7 +95,8 @@ func TestAFailureIsAsOldAsTheReplicaSetSays(t *testing.T) {
 	s := seen(d, set{"web:2", 5, 5})
 	s.Sets[0].Annotations[deployment.DesiredAnnotation] = "5"
 	s.Sets[0].Status.Conditions = []appsv1.ReplicaSetCondition{{
-		Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", LastTransitionTime: since,
+		Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate",
+		LastTransitionTime: since,
 	}}
 	c := said(deployment.Decide(s), appsv1.DeploymentReplicaFailure)
 	if !c.LastTransitionTime.Equal(&since) || !c.LastUpdateTime.Equal(&since) {
@@ -173,15 +174,19 @@ func seen(d *appsv1.Deployment, sets ...set) deployment.Seen {
 	}
 	for i, of := range sets {
 		r := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
-			Name: of.image, Namespace: "default", UID: types.UID(of.image), Generation: 2, Labels: map[string]string{"app": "web"},
+			Name: of.image, Namespace: "default", UID: types.UID(of.image), Generation: 2,
+			Labels: map[string]string{"app": "web"},
 			Annotations: map[string]string{
-				deployment.RevisionAnnotation: fmt.Sprint(i + 1), deployment.DesiredAnnotation: "5", deployment.MaxAnnotation: "7",
+				deployment.RevisionAnnotation: fmt.Sprint(i + 1), deployment.DesiredAnnotation: "5",
+				deployment.MaxAnnotation: "7",
 			},
-			OwnerReferences:   []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d,
+				appsv1.SchemeGroupVersion.WithKind("Deployment"))},
 			CreationTimestamp: metav1.NewTime(s.Now.Add(time.Duration(i-10) * time.Minute)),
 		}}
 		r.Spec.Replicas, r.Spec.Template = &of.replicas, templateOf(of.image)
-		r.Status = appsv1.ReplicaSetStatus{ObservedGeneration: 2, Replicas: of.has, ReadyReplicas: of.has, AvailableReplicas: of.has}
+		r.Status = appsv1.ReplicaSetStatus{ObservedGeneration: 2, Replicas: of.has, ReadyReplicas: of.has,
+			AvailableReplicas: of.has}
 		s.Sets = append(s.Sets, r)
 	}
 	return s

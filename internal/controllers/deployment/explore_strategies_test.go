@@ -119,7 +119,8 @@ func ending(m *controller.Manager) error {
 			if wait := time.Until(asked.Add(5 * time.Second)); wait > 0 {
 				return controller.Result{RequeueAfter: wait}, nil
 			}
-			return controller.Result{}, writes.Delete(ctx, pod.Namespace, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
+			return controller.Result{},
+				writes.Delete(ctx, pod.Namespace, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
 		}),
 	})
 	return nil

@@ -28,7 +28,8 @@ func (r *rollout) forgetOld() {
 	slices.SortStableFunc(idle, func(a, b *appsv1.ReplicaSet) int { return cmp.Compare(revisionOf(a), revisionOf(b)) })
 	for _, set := range idle[:excess] {
 		if replicas(set) == 0 && set.Status.Replicas == 0 && set.Generation <= set.Status.ObservedGeneration {
-			r.actions = append(r.actions, action.Delete[*appsv1.ReplicaSet]{Resource: setsResource, Object: set, IfUnchanged: true})
+			r.actions = append(r.actions,
+				action.Delete[*appsv1.ReplicaSet]{Resource: setsResource, Object: set, IfUnchanged: true})
 		}
 	}
 }

@@ -47,7 +47,8 @@ func TestWhatKubernetesMadeOfADeploymentIsMadeHere(t *testing.T) {
 // isOurs reports whether a response shows the work of the controllers under test. Tables depend on the kinds
 // only, and Endpoints are another controller's.
 func isOurs(step golden.Step) bool {
-	return !step.StatusOnly && step.Method != http.MethodPost && !strings.Contains(step.Headers["Accept"], "as=Table") &&
+	return !step.StatusOnly && step.Method != http.MethodPost &&
+		!strings.Contains(step.Headers["Accept"], "as=Table") &&
 		about.MatchString(step.Path)
 }
 

@@ -67,7 +67,8 @@ func (e ended) String() string {
 
 func (e ended) Check(ctx context.Context, by *action.Executor) error {
 	options := metav1.ListOptions{LabelSelector: e.owner.Selector.String()}
-	for pod, err := range client.Of[*corev1.Pod](by.Client, pods.Resource).All(ctx, e.owner.Object.GetNamespace(), options) {
+	for pod, err := range client.Of[*corev1.Pod](by.Client, pods.Resource).All(ctx, e.owner.Object.GetNamespace(),
+		options) {
 		if err != nil {
 			return err
 		}

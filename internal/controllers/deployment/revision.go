@@ -42,7 +42,8 @@ const longestName = 253
 const longestHistory = 2000
 
 // divide returns the ReplicaSet of a template, the oldest if there are several, and the others sorted by age.
-func divide(sets []*appsv1.ReplicaSet, template *corev1.PodTemplateSpec) (next *appsv1.ReplicaSet, old []*appsv1.ReplicaSet) {
+func divide(sets []*appsv1.ReplicaSet,
+	template *corev1.PodTemplateSpec) (next *appsv1.ReplicaSet, old []*appsv1.ReplicaSet) {
 	sets = slices.Clone(sets)
 	slices.SortFunc(sets, byAge)
 	for _, set := range sets {
@@ -101,7 +102,8 @@ func (r *rollout) keepRevision(create bool) bool {
 	}
 	r.revision = number
 	if r.condition(appsv1.DeploymentProgressing) == nil && r.hasDeadline() {
-		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "FoundNewReplicaSet", fmt.Sprintf("Found new replica set %q", r.next.Name))
+		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "FoundNewReplicaSet",
+			fmt.Sprintf("Found new replica set %q", r.next.Name))
 	}
 	set := r.next.DeepCopy()
 	takeAnnotations(set, r.Deployment)
@@ -159,7 +161,8 @@ func (r *rollout) create(revision int64) {
 	r.revision = strconv.FormatInt(revision, 10)
 	set := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Namespace: d.Namespace, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, kind)},
+			Name: name, Namespace: d.Namespace,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, kind)},
 		},
 		Spec: appsv1.ReplicaSetSpec{
 			MinReadySeconds: r.spec.MinReadySeconds,
@@ -182,10 +185,13 @@ func (r *rollout) create(revision int64) {
 	if size > 0 {
 		make.Events.Reason, make.Events.Message = scaled, scaling(name, 0, size)
 	}
-	r.actions = append(r.actions, action.OnFailure{Action: make, Else: func(err error) action.Action { return r.notCreated(failed + err.Error()) }})
+	r.actions = append(r.actions, action.OnFailure{Action: make, Else: func(err error) action.Action {
+		return r.notCreated(failed + err.Error())
+	}})
 	r.next = set
 	if r.hasDeadline() {
-		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "NewReplicaSetCreated", fmt.Sprintf("Created new replica set %q", name))
+		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "NewReplicaSetCreated",
+			fmt.Sprintf("Created new replica set %q", name))
 	}
 }
 

@@ -33,14 +33,17 @@ func (r *rollout) goBack(revision int64) {
 		revision = r.lastRevision()
 	}
 	all := r.all()
-	at := slices.IndexFunc(all, func(set *appsv1.ReplicaSet) bool { return revision != 0 && revisionOf(set) == revision })
+	at := slices.IndexFunc(all, func(set *appsv1.ReplicaSet) bool {
+		return revision != 0 && revisionOf(set) == revision
+	})
 	switch {
 	case revision == 0:
 		r.refuseToGoBack(noSuchRevision, "Unable to find last revision.")
 	case at < 0:
 		r.refuseToGoBack(noSuchRevision, "Unable to find the revision to rollback to.")
 	case sameTemplate(&r.spec.Template, &all[at].Spec.Template):
-		r.refuseToGoBack(templateUnchanged, fmt.Sprintf("The rollback revision contains the same template as current deployment %q", r.Deployment.Name))
+		r.refuseToGoBack(templateUnchanged,
+			fmt.Sprintf("The rollback revision contains the same template as current deployment %q", r.Deployment.Name))
 	default:
 		d := r.Deployment.DeepCopy()
 		d.Spec.Template = *all[at].Spec.Template.DeepCopy()
@@ -52,7 +55,8 @@ func (r *rollout) goBack(revision int64) {
 			}
 		}
 		r.goneBack(d, action.Events{
-			Object: d, Reason: rolledBack, Message: fmt.Sprintf("Rolled back deployment %q to revision %d", d.Name, revision),
+			Object: d, Reason: rolledBack,
+			Message: fmt.Sprintf("Rolled back deployment %q to revision %d", d.Name, revision),
 		})
 	}
 }

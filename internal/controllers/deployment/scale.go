@@ -79,7 +79,8 @@ func (r *rollout) setSize(set *appsv1.ReplicaSet, size int32) {
 // scale resizes a ReplicaSet. It returns false if nothing changes.
 func (r *rollout) scale(set *appsv1.ReplicaSet, size int32) bool {
 	before := replicas(set)
-	known := set.Annotations[DesiredAnnotation] == strconv.Itoa(int(r.size())) && set.Annotations[MaxAnnotation] == strconv.Itoa(int(r.most()))
+	known := set.Annotations[DesiredAnnotation] == strconv.Itoa(int(r.size())) &&
+		set.Annotations[MaxAnnotation] == strconv.Itoa(int(r.most()))
 	if before == size && known {
 		return false
 	}

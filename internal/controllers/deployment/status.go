@@ -28,9 +28,11 @@ func (r *rollout) count() (again time.Duration) {
 	before := r.Deployment.Status
 	r.status = r.counted()
 	if r.status.AvailableReplicas >= r.least() {
-		r.setCondition(appsv1.DeploymentAvailable, corev1.ConditionTrue, "MinimumReplicasAvailable", "Deployment has minimum availability.")
+		r.setCondition(appsv1.DeploymentAvailable, corev1.ConditionTrue, "MinimumReplicasAvailable",
+			"Deployment has minimum availability.")
 	} else {
-		r.setCondition(appsv1.DeploymentAvailable, corev1.ConditionFalse, "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
+		r.setCondition(appsv1.DeploymentAvailable, corev1.ConditionFalse, "MinimumReplicasUnavailable",
+			"Deployment does not have minimum availability.")
 	}
 	if r.spec.Paused || r.Deployment.DeletionTimestamp != nil || r.resizing {
 		return 0 // none of these is progress of a rollout, or the lack of it
@@ -111,7 +113,8 @@ func (r *rollout) progress(before *appsv1.DeploymentStatus) (again time.Duration
 	case r.progressed(before):
 		r.renewProgress(reasonUpdated, what+" is progressing.")
 	case r.timedOut():
-		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionFalse, reasonTimedOut, what+" has timed out progressing.")
+		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionFalse, reasonTimedOut,
+			what+" has timed out progressing.")
 	}
 	return r.untilDeadline()
 }
@@ -216,11 +219,14 @@ func (r *rollout) condition(kind appsv1.DeploymentConditionType) *appsv1.Deploym
 }
 
 func (r *rollout) dropCondition(kind appsv1.DeploymentConditionType) {
-	r.status.Conditions = slices.DeleteFunc(slices.Clone(r.status.Conditions), func(c appsv1.DeploymentCondition) bool { return c.Type == kind })
+	r.status.Conditions = slices.DeleteFunc(slices.Clone(r.status.Conditions), func(c appsv1.DeploymentCondition) bool {
+		return c.Type == kind
+	})
 }
 
 // setCondition sets a condition with the current time. See putCondition.
-func (r *rollout) setCondition(kind appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason, message string) {
+func (r *rollout) setCondition(kind appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason,
+	message string) {
 	now := metav1.NewTime(r.Now)
 	r.putCondition(appsv1.DeploymentCondition{
 		Type: kind, Status: status, Reason: reason, Message: message, LastUpdateTime: now, LastTransitionTime: now,

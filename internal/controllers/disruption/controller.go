@@ -66,10 +66,18 @@ func Add(m *controller.Manager) *controller.Controller {
 			controller.Watches(r.pods, func(pod *corev1.Pod) []controller.Request {
 				return r.selecting(pod.Namespace, pod.Labels)
 			}, controller.If(counts)),
-			made(r, r.scales.deployments, func(d *appsv1.Deployment) *corev1.PodTemplateSpec { return &d.Spec.Template }),
-			made(r, r.scales.replicaSets, func(s *appsv1.ReplicaSet) *corev1.PodTemplateSpec { return &s.Spec.Template }),
-			made(r, r.scales.statefulSets, func(s *appsv1.StatefulSet) *corev1.PodTemplateSpec { return &s.Spec.Template }),
-			made(r, r.scales.controllers, func(c *corev1.ReplicationController) *corev1.PodTemplateSpec { return c.Spec.Template }),
+			made(r, r.scales.deployments, func(d *appsv1.Deployment) *corev1.PodTemplateSpec {
+				return &d.Spec.Template
+			}),
+			made(r, r.scales.replicaSets, func(s *appsv1.ReplicaSet) *corev1.PodTemplateSpec {
+				return &s.Spec.Template
+			}),
+			made(r, r.scales.statefulSets, func(s *appsv1.StatefulSet) *corev1.PodTemplateSpec {
+				return &s.Spec.Template
+			}),
+			made(r, r.scales.controllers, func(c *corev1.ReplicationController) *corev1.PodTemplateSpec {
+				return c.Spec.Template
+			}),
 		},
 		Workers: workers,
 	})
@@ -87,11 +95,13 @@ type reconciler struct {
 // counts selects the pod changes that affect a budget's status.
 func counts(old, now *corev1.Pod) bool {
 	return old == nil || now == nil || pods.IsReady(old) != pods.IsReady(now) || !maps.Equal(old.Labels, now.Labels) ||
-		(old.DeletionTimestamp == nil) != (now.DeletionTimestamp == nil) || !equality.Semantic.DeepEqual(old.OwnerReferences, now.OwnerReferences)
+		(old.DeletionTimestamp == nil) != (now.DeletionTimestamp == nil) ||
+		!equality.Semantic.DeepEqual(old.OwnerReferences, now.OwnerReferences)
 }
 
 // made watches the creators of pods, whose replica counts affect budgets.
-func made[T client.Object](r *reconciler, i *informer.Informer[T], template func(T) *corev1.PodTemplateSpec) controller.Source {
+func made[T client.Object](r *reconciler, i *informer.Informer[T],
+	template func(T) *corev1.PodTemplateSpec) controller.Source {
 	return controller.Watches(i, func(obj T) []controller.Request {
 		if t := template(obj); t != nil {
 			return r.selecting(obj.GetNamespace(), t.Labels)

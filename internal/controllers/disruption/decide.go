@@ -56,7 +56,8 @@ func Decide(s Input) ([]action.Action, error) {
 	of, err := s.count()
 	if err != nil {
 		return s.write(s.failed(err), nil, func() []action.Action {
-			return []action.Action{action.Event{Object: s.Budget, Warning: true, Reason: "CalculateExpectedPodCountFailed",
+			return []action.Action{action.Event{Object: s.Budget, Warning: true,
+				Reason:  "CalculateExpectedPodCountFailed",
 				Message: fmt.Sprintf("Failed to calculate the number of expected pods: %v", err)}}
 		}), err
 	}
@@ -80,14 +81,16 @@ func Decide(s Input) ([]action.Action, error) {
 // write updates the status and records events if the status has changed; events of an unchanged status were
 // recorded before. Before it allows more disruptions than the old status, it verifies with the server what
 // the status is based on.
-func (s Input) write(next *policyv1.PodDisruptionBudget, wants []observedScale, tell func() []action.Action) (actions []action.Action) {
+func (s Input) write(next *policyv1.PodDisruptionBudget, wants []observedScale,
+	tell func() []action.Action) (actions []action.Action) {
 	if equality.Semantic.DeepEqual(next.Status, s.Budget.Status) {
 		return nil
 	}
 	if next.Status.DisruptionsAllowed > s.Budget.Status.DisruptionsAllowed {
 		actions = append(actions, unchanged{s.Budget, s.Pods, s.healthy(next.Status.DisruptedPods), wants, s.Wanted})
 	}
-	actions = append(actions, action.Update[*policyv1.PodDisruptionBudget]{Resource: resource, Object: next, Subresource: "status"})
+	actions = append(actions, action.Update[*policyv1.PodDisruptionBudget]{Resource: resource, Object: next,
+		Subresource: "status"})
 	return append(actions, tell()...)
 }
 
@@ -97,7 +100,8 @@ func (s Input) failed(err error) *policyv1.PodDisruptionBudget {
 	next.Status.DisruptionsAllowed = 0
 	meta.SetStatusCondition(&next.Status.Conditions, metav1.Condition{
 		Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionFalse, Reason: policyv1.SyncFailedReason,
-		Message: err.Error(), ObservedGeneration: next.Status.ObservedGeneration, LastTransitionTime: metav1.NewTime(s.Now),
+		Message: err.Error(), ObservedGeneration: next.Status.ObservedGeneration,
+		LastTransitionTime: metav1.NewTime(s.Now),
 	})
 	return next
 }

@@ -23,7 +23,8 @@ func many(pods, others int) Input {
 	s, web := Input{Budget: budget, Fights: &ReportedPods{}, Now: time.Now()}, map[string]string{"app": "web"}
 	for i := range pods {
 		name := fmt.Sprint("web-", i)
-		s.Pods = append(s.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: web}})
+		s.Pods = append(s.Pods,
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: web}})
 	}
 	for range others {
 		s.Others = append(s.Others, labels.SelectorFromSet(web))

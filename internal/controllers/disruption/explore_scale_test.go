@@ -51,7 +51,8 @@ func grow(ctx context.Context, config *rest.Config) error {
 	labels := map[string]string{"app": "web"}
 	share := intstr.FromString("50%")
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
-	budget.Spec = policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &share, Selector: &metav1.LabelSelector{MatchLabels: labels}}
+	budget.Spec = policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &share,
+		Selector: &metav1.LabelSelector{MatchLabels: labels}}
 	if _, err := c.PolicyV1().PodDisruptionBudgets("default").Create(ctx, budget, metav1.CreateOptions{}); err != nil {
 		return err
 	}

@@ -65,8 +65,9 @@ func drain(ctx context.Context, config *rest.Config) error {
 	for _, name := range []string{"a", "b", "c"} {
 		time.Sleep(5 * time.Second)
 		for refused := range 60 {
-			err := c.CoreV1().Pods("default").EvictV1(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
-				DeleteOptions: metav1.NewDeleteOptions(0)})
+			err := c.CoreV1().Pods("default").EvictV1(ctx,
+				&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
+					DeleteOptions: metav1.NewDeleteOptions(0)})
 			if err == nil {
 				break
 			}

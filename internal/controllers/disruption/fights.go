@@ -43,12 +43,15 @@ func (f *ReportedPods) note(pod *corev1.Pod) {
 func (s Input) fought() (tell []action.Action) {
 	for _, pod := range s.Pods {
 		of := labels.Set(pod.Labels)
-		if s.Fights.known(pod) || !slices.ContainsFunc(s.Others, func(other labels.Selector) bool { return other.Matches(of) }) {
+		if s.Fights.known(pod) || !slices.ContainsFunc(s.Others, func(other labels.Selector) bool {
+			return other.Matches(of)
+		}) {
 			continue
 		}
 		tell = append(tell, action.OnSuccess{Done: func() { s.Fights.note(pod) }, Action: action.Event{
 			Object: pod, Warning: true, Reason: "MultiplePodDisruptionBudgets", Message: fmt.Sprintf(
-				"Pod %q/%q matches multiple PodDisruptionBudgets.  Chose %q arbitrarily.", pod.Namespace, pod.Name, s.Budget.Name),
+				"Pod %q/%q matches multiple PodDisruptionBudgets.  Chose %q arbitrarily.", pod.Namespace, pod.Name,
+				s.Budget.Name),
 		}})
 	}
 	return tell

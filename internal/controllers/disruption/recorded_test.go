@@ -27,9 +27,11 @@ func TestRecordedKubernetesBudget(t *testing.T) {
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		for _, pod := range []string{"web-0", "web-1"} {
 			send(t, p.RESTConfig(), http.MethodPost, "/api/v1/namespaces/default/pods", "application/json",
-				`{"metadata":{"name":"`+pod+`","labels":{"app":"web"}},"spec":{"containers":[{"name":"nginx","image":"nginx"}]}}`)
+				`{"metadata":{"name":"`+pod+
+					`","labels":{"app":"web"}},"spec":{"containers":[{"name":"nginx","image":"nginx"}]}}`)
 		}
-		send(t, p.RESTConfig(), http.MethodPatch, "/api/v1/namespaces/default/pods/web-0/status", "application/merge-patch+json",
+		send(t, p.RESTConfig(), http.MethodPatch, "/api/v1/namespaces/default/pods/web-0/status",
+			"application/merge-patch+json",
 			`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
 		for _, step := range golden.Steps(t, "controllers/controllers-others.json") {
 			if !strings.Contains(step.Path, "/poddisruptionbudgets") {
@@ -40,7 +42,8 @@ func TestRecordedKubernetesBudget(t *testing.T) {
 				time.Sleep(2 * time.Second)
 				continue
 			}
-			if diff := cmp.Diff(golden.Normalize(step.Response.JSON(t)), golden.Normalize(got)); status != http.StatusOK || diff != "" {
+			if diff := cmp.Diff(golden.Normalize(step.Response.JSON(t)),
+				golden.Normalize(got)); status != http.StatusOK || diff != "" {
 				t.Errorf("%s: %d; -recorded +answered\n%s", step.Path, status, diff)
 			}
 			return

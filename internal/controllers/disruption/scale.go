@@ -117,7 +117,8 @@ func (s *scales) now(ctx context.Context, pod *corev1.Pod) (Scale, error) {
 }
 
 // above returns the controller of a ReplicaSet, or nil for other kinds.
-func (s *scales) above(ctx context.Context, namespace string, ref *metav1.OwnerReference) (*metav1.OwnerReference, error) {
+func (s *scales) above(ctx context.Context, namespace string,
+	ref *metav1.OwnerReference) (*metav1.OwnerReference, error) {
 	if resourceOf(ref) != replicaSets {
 		return nil, nil
 	}
@@ -169,13 +170,16 @@ func (s *scales) scaled(ctx context.Context, ref *metav1.OwnerReference) (schema
 		path = "/api/" + ref.APIVersion
 	}
 	if err := s.client.REST().Get().AbsPath(path).Do(ctx).Into(list); err != nil {
-		return schema.GroupVersionResource{}, fmt.Errorf("no matches for kind %q in version %q: %w", kind.Kind, ref.APIVersion, err)
+		return schema.GroupVersionResource{},
+			fmt.Errorf("no matches for kind %q in version %q: %w", kind.Kind, ref.APIVersion, err)
 	}
 	for _, r := range list.APIResources {
 		if r.Kind != kind.Kind {
 			continue
 		}
-		if !slices.ContainsFunc(list.APIResources, func(sub metav1.APIResource) bool { return sub.Name == r.Name+"/scale" }) {
+		if !slices.ContainsFunc(list.APIResources, func(sub metav1.APIResource) bool {
+			return sub.Name == r.Name+"/scale"
+		}) {
 			return schema.GroupVersionResource{}, fmt.Errorf("%s does not implement the scale subresource",
 				schema.GroupResource{Group: kind.Group, Resource: r.Name})
 		}

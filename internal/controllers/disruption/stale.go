@@ -17,10 +17,13 @@ import (
 
 // addStale adds the controller that resets the DisruptionTarget condition of pods whose announced disruption
 // did not happen.
-func addStale(m *controller.Manager, all *informer.Informer[*corev1.Pod], hand *action.Executor) *controller.Controller {
+func addStale(m *controller.Manager, all *informer.Informer[*corev1.Pod],
+	hand *action.Executor) *controller.Controller {
 	return m.Add(controller.Options{
-		Name:    Name + "-stale",
-		Sources: []controller.Source{controller.For(all, controller.If(func(_, now *corev1.Pod) bool { return now != nil && disrupting(now) != nil }))},
+		Name: Name + "-stale",
+		Sources: []controller.Source{controller.For(all, controller.If(func(_, now *corev1.Pod) bool {
+			return now != nil && disrupting(now) != nil
+		}))},
 		Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result, error) {
 			pod, there := all.Indexer().Get(request)
 			if !there {
@@ -38,7 +41,8 @@ func disrupting(pod *corev1.Pod) *corev1.PodCondition {
 	}
 	for i := range pod.Status.Conditions {
 		c := &pod.Status.Conditions[i]
-		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason != corev1.PodReasonTerminationByKubelet {
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue &&
+			c.Reason != corev1.PodReasonTerminationByKubelet {
 			return c
 		}
 	}
@@ -55,7 +59,8 @@ func resetDisruption(pod *corev1.Pod, now time.Time) []action.Action {
 		return []action.Action{action.Requeue{After: left}}
 	}
 	condition := map[string]any{
-		"type": c.Type, "status": corev1.ConditionFalse, "reason": nil, "message": nil, "lastTransitionTime": metav1.NewTime(now),
+		"type": c.Type, "status": corev1.ConditionFalse, "reason": nil, "message": nil,
+		"lastTransitionTime": metav1.NewTime(now),
 	}
 	if c.ObservedGeneration > 0 {
 		condition["observedGeneration"] = pod.Generation
@@ -68,6 +73,7 @@ func resetDisruption(pod *corev1.Pod, now time.Time) []action.Action {
 		panic(err) // cannot fail: strings and numbers
 	}
 	return []action.Action{action.Patch[*corev1.Pod]{
-		Resource: pods.Resource, Object: pod, Subresource: "status", Type: types.StrategicMergePatchType, Body: body, Verb: "take back the disruption of",
+		Resource: pods.Resource, Object: pod, Subresource: "status", Type: types.StrategicMergePatchType, Body: body,
+		Verb: "take back the disruption of",
 	}}
 }

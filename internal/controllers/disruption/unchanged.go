@@ -35,7 +35,8 @@ type observedScale struct {
 }
 
 func (u unchanged) String() string {
-	return fmt.Sprintf("make sure that the %d pods of poddisruptionbudget/%s are as they were seen", len(u.healthy), u.budget.Name)
+	return fmt.Sprintf("make sure that the %d pods of poddisruptionbudget/%s are as they were seen", len(u.healthy),
+		u.budget.Name)
 }
 
 func (u unchanged) Do(ctx context.Context, by *action.Executor) error {
@@ -66,7 +67,8 @@ func (u unchanged) check(ctx context.Context, by *action.Executor) error {
 		known[seen.UID] = true
 	}
 	which := metav1.ListOptions{LabelSelector: selector.String()}
-	for pod, err := range client.Of[*metav1.PartialObjectMetadata](by.Client, pods.Resource).All(ctx, u.budget.Namespace, which) {
+	for pod, err := range client.Of[*metav1.PartialObjectMetadata](by.Client, pods.Resource).All(ctx,
+		u.budget.Namespace, which) {
 		switch {
 		case err != nil:
 			return err

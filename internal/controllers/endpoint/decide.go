@@ -46,7 +46,8 @@ func Decide(s Input) []action.Action {
 	case s.Endpoints == nil && s.Service.DeletionTimestamp == nil:
 		return []action.Action{action.Create[*corev1.Endpoints]{Resource: resource, Object: next, Events: action.Events{
 			Object: next, FailureReason: "FailedToCreateEndpoint",
-			FailurePrefix: fmt.Sprintf("Failed to create endpoint for service %s/%s: ", s.Service.Namespace, s.Service.Name),
+			FailurePrefix: fmt.Sprintf("Failed to create endpoint for service %s/%s: ", s.Service.Namespace,
+				s.Service.Name),
 		}}}
 	case s.Endpoints != nil && changed:
 		return []action.Action{action.Update[*corev1.Endpoints]{Resource: resource, Object: next, Events: action.Events{
@@ -83,11 +84,13 @@ func (s Input) next() (next *corev1.Endpoints, changed bool) {
 	if over {
 		metav1.SetMetaDataAnnotation(&next.ObjectMeta, corev1.EndpointsOverCapacity, "truncated")
 	}
-	if s.Endpoints != nil && equality.Semantic.DeepEqual(was, next.Subsets) && maps.Equal(s.Endpoints.Labels, next.Labels) &&
+	if s.Endpoints != nil && equality.Semantic.DeepEqual(was, next.Subsets) &&
+		maps.Equal(s.Endpoints.Labels, next.Labels) &&
 		s.Endpoints.Annotations[corev1.EndpointsOverCapacity] == next.Annotations[corev1.EndpointsOverCapacity] {
 		return next, false
 	}
-	backend.SetTriggerTime(&next.ObjectMeta, backend.TriggerTime(s.Service, s.Endpoints == nil, s.moved(was, next.Subsets)))
+	backend.SetTriggerTime(&next.ObjectMeta,
+		backend.TriggerTime(s.Service, s.Endpoints == nil, s.moved(was, next.Subsets)))
 	return next, true
 }
 

@@ -30,11 +30,13 @@ func TestExcessAddressesAreDropped(t *testing.T) {
 	} {
 		var all []corev1.EndpointSubset
 		for i := range c.ready {
-			all = append(all, corev1.EndpointSubset{Addresses: addresses(c.ready[i]), NotReadyAddresses: addresses(c.notReady[i])})
+			all = append(all, corev1.EndpointSubset{Addresses: addresses(c.ready[i]),
+				NotReadyAddresses: addresses(c.notReady[i])})
 		}
 		got, over := bounded(all)
 		for i := range got {
-			if len(got[i].Addresses) != c.wantReady[i] || len(got[i].NotReadyAddresses) != c.wantNotReady[i] || over != c.over {
+			if len(got[i].Addresses) != c.wantReady[i] || len(got[i].NotReadyAddresses) != c.wantNotReady[i] ||
+				over != c.over {
 				t.Errorf("%v ready and %v not: subset %d has %d and %d, over %t", c.ready, c.notReady, i,
 					len(got[i].Addresses), len(got[i].NotReadyAddresses), over)
 			}
@@ -63,7 +65,8 @@ func TestTriggerTimeOfChangedPods(t *testing.T) {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)}}
 		pod.Spec.NodeName = "n"
 		pod.Status.PodIPs = []corev1.PodIP{{IP: fmt.Sprintf("10.1.0.%d", i+1)}}
-		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: at(i)}}
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue,
+			LastTransitionTime: at(i)}}
 		s.Pods = append(s.Pods, pod)
 	}
 	coming := s.Pods[2]
@@ -108,7 +111,8 @@ func addresses(n int) (all []corev1.EndpointAddress) {
 // A second decision on the same input does nothing.
 func TestSecondDecisionDoesNothing(t *testing.T) {
 	t.Parallel()
-	s := Input{Service: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", Labels: map[string]string{"a": "b"}}}}
+	s := Input{Service: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default",
+		Labels: map[string]string{"a": "b"}}}}
 	s.Service.Spec.Selector = map[string]string{"app": "web"}
 	s.Service.Spec.ClusterIP = corev1.ClusterIPNone
 	for i := range 1200 {
@@ -122,7 +126,8 @@ func TestSecondDecisionDoesNothing(t *testing.T) {
 		t.Fatal(first)
 	}
 	s.Endpoints = first[0].(action.Create[*corev1.Endpoints]).Object
-	if n := len(s.Endpoints.Subsets[0].NotReadyAddresses); n != maxAddresses || s.Endpoints.Annotations[corev1.EndpointsOverCapacity] != "truncated" {
+	if n := len(s.Endpoints.Subsets[0].NotReadyAddresses); n != maxAddresses ||
+		s.Endpoints.Annotations[corev1.EndpointsOverCapacity] != "truncated" {
 		t.Errorf("%d addresses, %v", n, s.Endpoints.Annotations)
 	}
 	if again := Decide(s); len(again) > 0 {
@@ -130,7 +135,8 @@ func TestSecondDecisionDoesNothing(t *testing.T) {
 	}
 	s.Pods = s.Pods[:1]
 	again := Decide(s)
-	if len(again) != 1 || again[0].(action.Update[*corev1.Endpoints]).Object.Annotations[corev1.EndpointsOverCapacity] != "" {
+	if len(again) != 1 ||
+		again[0].(action.Update[*corev1.Endpoints]).Object.Annotations[corev1.EndpointsOverCapacity] != "" {
 		t.Error(again)
 	}
 }

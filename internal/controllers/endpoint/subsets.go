@@ -55,7 +55,9 @@ func subsets(service *corev1.Service, all []*corev1.Pod) (result []corev1.Endpoi
 		slices.SortFunc(subset.Ports, comparePorts)
 		result = append(result, *subset)
 	}
-	slices.SortFunc(result, func(a, b corev1.EndpointSubset) int { return slices.CompareFunc(a.Ports, b.Ports, comparePorts) })
+	slices.SortFunc(result, func(a, b corev1.EndpointSubset) int {
+		return slices.CompareFunc(a.Ports, b.Ports, comparePorts)
+	})
 	return result
 }
 
@@ -95,7 +97,8 @@ func ports(service *corev1.Service, all []*corev1.Pod) (found []*portAddresses) 
 		for i := range service.Spec.Ports {
 			port := &service.Spec.Ports[i]
 			if number, ok := backend.Port(pod, port); ok {
-				add(corev1.EndpointPort{Name: port.Name, Port: number, Protocol: port.Protocol, AppProtocol: port.AppProtocol}, at)
+				add(corev1.EndpointPort{Name: port.Name, Port: number, Protocol: port.Protocol,
+					AppProtocol: port.AppProtocol}, at)
 			}
 		}
 	}
@@ -114,7 +117,8 @@ func addressOf(service *corev1.Service, pod *corev1.Pod) (a address, ok bool) {
 		return a, false
 	}
 	return address{corev1.EndpointAddress{
-		IP: addresses[0], NodeName: &pod.Spec.NodeName, Hostname: backend.Hostname(pod, service), TargetRef: backend.TargetRef(pod),
+		IP: addresses[0], NodeName: &pod.Spec.NodeName, Hostname: backend.Hostname(pod, service),
+		TargetRef: backend.TargetRef(pod),
 	}, notReady || pods.IsReady(pod)}, true
 }
 
@@ -146,7 +150,9 @@ func bounded(all []corev1.EndpointSubset) (result []corev1.EndpointSubset, over 
 			subset.NotReadyAddresses, left = part(subset.NotReadyAddresses, whole, room, left)
 		}
 	}
-	return slices.DeleteFunc(all, func(s corev1.EndpointSubset) bool { return len(s.Addresses)+len(s.NotReadyAddresses) == 0 }), true
+	return slices.DeleteFunc(all, func(s corev1.EndpointSubset) bool {
+		return len(s.Addresses)+len(s.NotReadyAddresses) == 0
+	}), true
 }
 
 // part returns the first room/whole of the addresses, rounded up, but at most left.

@@ -41,7 +41,9 @@ func Decide(s Input) (actions []action.Action) {
 	left := s.Slices
 	for _, family := range backend.Families(s.Service) {
 		existing := of(s.Slices, discoveryv1.AddressType(family))
-		left = slices.DeleteFunc(slices.Clone(left), func(e *discoveryv1.EndpointSlice) bool { return slices.Contains(existing, e) })
+		left = slices.DeleteFunc(slices.Clone(left), func(e *discoveryv1.EndpointSlice) bool {
+			return slices.Contains(existing, e)
+		})
 		all.add(s.planFamily(family, existing))
 	}
 	all.deleted = append(all.deleted, left...) // of IP families that the service no longer has
@@ -84,7 +86,8 @@ type plan struct {
 }
 
 func (p *plan) add(o plan) {
-	p.made, p.changed, p.deleted = append(p.made, o.made...), append(p.changed, o.changed...), append(p.deleted, o.deleted...)
+	p.made, p.changed, p.deleted = append(p.made, o.made...), append(p.changed, o.changed...),
+		append(p.deleted, o.deleted...)
 	p.pods = append(p.pods, o.pods...)
 }
 
@@ -116,7 +119,8 @@ func (s Input) planFamily(family corev1.IPFamily, existing []*discoveryv1.Endpoi
 func (s Input) leaveOne(p plan, t discoveryv1.AddressType) plan {
 	if len(p.deleted) == 1 {
 		only := p.deleted[0]
-		if len(only.Endpoints) == 0 && len(only.Ports) == 0 && metav1.IsControlledBy(only, s.Service) && maps.Equal(only.Labels, s.labels()) {
+		if len(only.Endpoints) == 0 && len(only.Ports) == 0 && metav1.IsControlledBy(only, s.Service) &&
+			maps.Equal(only.Labels, s.labels()) {
 			p.deleted = nil
 			return p
 		}
@@ -145,7 +149,8 @@ func (s Input) empty(t discoveryv1.AddressType, ports []discoveryv1.EndpointPort
 	return &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{
 			GenerateName: s.Service.Name + "-", Namespace: s.Service.Namespace, Labels: s.labels(),
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(s.Service, corev1.SchemeGroupVersion.WithKind("Service"))},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(s.Service,
+				corev1.SchemeGroupVersion.WithKind("Service"))},
 		},
 		AddressType: t, Ports: ports,
 	}
@@ -157,7 +162,8 @@ func (s Input) empty(t discoveryv1.AddressType, ports []discoveryv1.EndpointPort
 func (p plan) actions(s Input) (actions []action.Action) {
 	p = p.reuse(s.Service)
 	if len(p.deleted) > 0 {
-		actions = append(actions, action.Unchanged[*corev1.Service]{Resource: backend.Services, Objects: []*corev1.Service{s.Service}})
+		actions = append(actions, action.Unchanged[*corev1.Service]{Resource: backend.Services,
+			Objects: []*corev1.Service{s.Service}})
 	}
 	triggered := backend.TriggerTime(s.Service, len(s.Slices) == 0, p.pods)
 	if s.Service.DeletionTimestamp == nil {
@@ -168,7 +174,8 @@ func (p plan) actions(s Input) (actions []action.Action) {
 		actions = append(actions, action.Update[*discoveryv1.EndpointSlice]{Resource: resource, Object: slice})
 	}
 	for _, slice := range p.deleted {
-		actions = append(actions, action.Delete[*discoveryv1.EndpointSlice]{Resource: resource, Object: slice, IfUnchanged: true})
+		actions = append(actions, action.Delete[*discoveryv1.EndpointSlice]{Resource: resource, Object: slice,
+			IfUnchanged: true})
 	}
 	return actions
 }

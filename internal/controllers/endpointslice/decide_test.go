@@ -24,7 +24,8 @@ func newFixture() *fixture {
 	w.Service = &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "s"}}
 	w.Service.Spec.ClusterIP = "10.0.0.1"
 	w.Service.Spec.Selector = map[string]string{"app": "web"}
-	w.Service.Spec.Ports = []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(80), Protocol: corev1.ProtocolTCP}}
+	w.Service.Spec.Ports = []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(80),
+		Protocol: corev1.ProtocolTCP}}
 	w.Service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
 	w.Node = func(name string) *corev1.Node { return &corev1.Node{} }
 	w.Taken = func(name string) bool {

@@ -60,7 +60,8 @@ func (s Input) ports(pod *corev1.Pod) (ports []discoveryv1.EndpointPort) {
 	for i := range s.Service.Spec.Ports {
 		port := &s.Service.Spec.Ports[i]
 		if number, ok := backend.Port(pod, port); ok {
-			ports = append(ports, discoveryv1.EndpointPort{Name: &port.Name, Port: &number, Protocol: &port.Protocol, AppProtocol: port.AppProtocol})
+			ports = append(ports, discoveryv1.EndpointPort{Name: &port.Name, Port: &number, Protocol: &port.Protocol,
+				AppProtocol: port.AppProtocol})
 		}
 	}
 	return ports

@@ -108,7 +108,9 @@ func (s Input) place(g *group, rest []wanted, drafts []*draft) (made []*discover
 		}
 	}
 	for len(rest) > 0 {
-		i := slices.IndexFunc(byLength, func(d *draft) bool { return !d.changed && len(d.endpoints)+len(rest) <= maxEndpoints })
+		i := slices.IndexFunc(byLength, func(d *draft) bool {
+			return !d.changed && len(d.endpoints)+len(rest) <= maxEndpoints
+		})
 		if i >= 0 {
 			rest = byLength[i].fill(rest)
 			continue

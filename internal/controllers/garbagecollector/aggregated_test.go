@@ -49,8 +49,9 @@ func (w *fixture) service(name, managed string) {
 	if managed != "" {
 		labels = "{kube-aggregator.kubernetes.io/automanaged: '" + managed + "'}"
 	}
-	w.plane.Apply(w, fmt.Sprintf("{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: %s, labels: %s}}",
-		name, labels))
+	w.plane.Apply(w,
+		fmt.Sprintf("{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: %s, labels: %s}}",
+			name, labels))
 }
 
 // route sends requests for example.com to the second server, if there is one.
@@ -147,7 +148,8 @@ func TestCurrentCachesSaveLists(t *testing.T) {
 				w.configMap("owner", nil)
 				release := w.way.hold("/api/v1/configmaps")
 				w.remove("owner", foreground)
-				w.plane.Apply(w, "{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: newer, namespace: default}}")
+				w.plane.Apply(w,
+					"{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: newer, namespace: default}}")
 				time.Sleep(time.Second)
 				before := w.way.count(leases)
 				release()

@@ -37,7 +37,8 @@ const startDelay = 100 * time.Millisecond
 // discoverRequest is the request to rediscover the served resources.
 var discoverRequest = controller.Request{Name: "resources"}
 
-var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	Resource: "customresourcedefinitions"}
 
 // Add adds the controller to a manager.
 func Add(m *controller.Manager) *controller.Controller {

@@ -17,9 +17,12 @@ var secrets = location{schema.GroupVersionResource{Version: "v1", Resource: "sec
 
 // of returns an object "it" with an owner in each of the states. The references block their owners' deletion.
 func of(states ...state) input {
-	s := input{location: secrets, object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "it", UID: "it"}}}
+	s := input{location: secrets,
+		object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "it",
+			UID: "it"}}}
 	for i, state := range states {
-		r := metav1.OwnerReference{APIVersion: "v1", Kind: "Secret", Name: fmt.Sprint("o", i), UID: types.UID(fmt.Sprint("o", i)), BlockOwnerDeletion: new(true)}
+		r := metav1.OwnerReference{APIVersion: "v1", Kind: "Secret", Name: fmt.Sprint("o", i),
+			UID: types.UID(fmt.Sprint("o", i)), BlockOwnerDeletion: new(true)}
 		s.OwnerReferences = append(s.OwnerReferences, r)
 		s.owners = append(s.owners, owner{OwnerReference: r, state: state})
 	}
@@ -70,18 +73,21 @@ func TestDecisions(t *testing.T) {
 		"an owner waits":                             {of(waiting), "delete secret/it Background"},
 		"an owner waits, another is there":           {of(waiting, present), "forget owners of secret/it"},
 		"an owner waits for one that has dependents": {of(waiting).with(false), "delete secret/it Foreground"},
-		"owners in a circle":                         {of(waiting).with(true, foreground), "unblock the owners of secret/it"},
-		"an owner in another namespace":              {elsewhere, "event OwnerRefInvalidNamespace on it: ownerRef [v1/Secret, namespace: default, name: o0, uid: o0] does not exist in namespace \"default\"; delete secret/it Background"},
-		"one that asks to orphan":                    {marked, "delete secret/it Orphan"},
-		"made again":                                 {repeated(1, 0), "requeue after 2s"},
-		"made again, and old enough":                 {repeated(1, 2*time.Second), "delete secret/it Background"},
-		"made again and again":                       {repeated(20, 2*time.Second), "requeue after 58s"},
-		"being deleted":                              {of(absent).deleted("example.com/hold"), ""},
-		"foreground, nothing left":                   {of().deleted(foreground), "release secret/it"},
-		"foreground, one left":                       {of().deleted(foreground).with(true), "requeue after 1m0s"},
-		"foreground, one left that does not block":   {of().deleted(foreground).with(false), "release secret/it"},
-		"orphaner":                                   {of().deleted(orphan).with(true), "forget owners of secret/dependent; release secret/it"},
-		"orphaner without dependents":                {of().deleted(orphan), "release secret/it"},
+		"owners in a circle": {of(waiting).with(true, foreground),
+			"unblock the owners of secret/it"},
+		"an owner in another namespace": {elsewhere,
+			"event OwnerRefInvalidNamespace on it: ownerRef [v1/Secret, namespace: default, name: o0, uid: o0] does not exist in namespace \"default\"; delete secret/it Background"},
+		"one that asks to orphan":                  {marked, "delete secret/it Orphan"},
+		"made again":                               {repeated(1, 0), "requeue after 2s"},
+		"made again, and old enough":               {repeated(1, 2*time.Second), "delete secret/it Background"},
+		"made again and again":                     {repeated(20, 2*time.Second), "requeue after 58s"},
+		"being deleted":                            {of(absent).deleted("example.com/hold"), ""},
+		"foreground, nothing left":                 {of().deleted(foreground), "release secret/it"},
+		"foreground, one left":                     {of().deleted(foreground).with(true), "requeue after 1m0s"},
+		"foreground, one left that does not block": {of().deleted(foreground).with(false), "release secret/it"},
+		"orphaner": {of().deleted(orphan).with(true),
+			"forget owners of secret/dependent; release secret/it"},
+		"orphaner without dependents": {of().deleted(orphan), "release secret/it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

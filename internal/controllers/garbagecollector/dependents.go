@@ -112,7 +112,8 @@ func (g *graph) isCircle(waiting []dependent, uid types.UID) bool {
 
 // listDependents returns the dependents of obj, which is being deleted, in one resource: from the cache if that covers
 // the wanted moment, or else from the server. It records failures in the cache's lapse.
-func (g *graph) listDependents(ctx context.Context, c *cache, obj object, wanted moment) (found []dependent, err error) {
+func (g *graph) listDependents(ctx context.Context, c *cache, obj object,
+	wanted moment) (found []dependent, err error) {
 	select {
 	case c.listing <- struct{}{}: // a concurrent caller may make the request unnecessary
 	case <-ctx.Done():
@@ -132,7 +133,8 @@ func (g *graph) listDependents(ctx context.Context, c *cache, obj object, wanted
 	all := client.Of[object](g.client, c.GroupVersionResource).Uninitialized()
 	for d, err := range all.All(ctx, obj.Namespace, metav1.ListOptions{}) {
 		if err != nil {
-			if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) { // this does not mean that there are no such objects
+			// this does not mean that there are no such objects
+			if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
 				g.queue.Add(discoverRequest)
 			}
 			return nil, fmt.Errorf("which %s depend on it: %w", c.GroupResource(), err)

@@ -28,7 +28,8 @@ type objects struct {
 // add creates a ConfigMap that has the named owners and blocks their deletion.
 func (f *objects) add(name string, owners ...string) {
 	if f.failed == nil {
-		f.made[name], f.failed = f.configs.Create(f.ctx, &corev1.ConfigMap{ObjectMeta: f.of(name, owners)}, metav1.CreateOptions{})
+		f.made[name], f.failed = f.configs.Create(f.ctx, &corev1.ConfigMap{ObjectMeta: f.of(name, owners)},
+			metav1.CreateOptions{})
 	}
 }
 

@@ -25,13 +25,14 @@ const patience = 30 * time.Second
 // cache holds the metadata of the objects of one resource.
 type cache struct {
 	discovery.Resource
-	objects       *informer.Informer[object]
-	registration  *informer.Registration // nil until the cache was filled
-	unservedSince time.Time              // when the resource or version was found to be no longer served; zero while it is served
-	since         time.Time              // when the cache was created
-	listing       chan struct{}          // semaphore of size one for lists that supplement the cache
-	covered       coverage               // result of the last such list; guarded by asking
-	failures      *failureStreak         // since when these lists have failed
+	objects      *informer.Informer[object]
+	registration *informer.Registration // nil until the cache was filled
+	// when the resource or version was found to be no longer served; zero while it is served
+	unservedSince time.Time
+	since         time.Time      // when the cache was created
+	listing       chan struct{}  // semaphore of size one for lists that supplement the cache
+	covered       coverage       // result of the last such list; guarded by asking
+	failures      *failureStreak // since when these lists have failed
 }
 
 // kind returns the kind by which references name the objects.
@@ -202,7 +203,8 @@ func (g *graph) cacheOf(r discovery.Resource) (c *cache, isNew bool) {
 	before := g.caches[r.GroupVersionResource]
 	g.caches[r.GroupVersionResource] = c
 	if before != nil {
-		c.objects, c.registration, c.since, c.failures = before.objects, before.registration, before.since, before.failures
+		c.objects, c.registration, c.since, c.failures = before.objects, before.registration, before.since,
+			before.failures
 		return c, false
 	}
 	c.objects = informer.For[object](g.informers, r.GroupVersionResource)

@@ -16,7 +16,8 @@ import (
 
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
-	alone := bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{namespace.Name} }) // otherwise the plane runs a collector of its own
+	// otherwise the plane runs a collector of its own
+	alone := bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{namespace.Name} })
 	transcript.Test(t, "testdata/*.txt", alone, bowlinetest.Manage(func(m *controller.Manager) error {
 		garbagecollector.Add(m)
 		return nil

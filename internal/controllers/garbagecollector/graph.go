@@ -41,7 +41,8 @@ type graph struct {
 // asked for their owners, which needs no decoding of the object.
 func newGraph(m *controller.Manager) *graph {
 	return &graph{
-		client: m.Client(), informers: m.MoreInformers(informer.FactoryOptions{Lazy: true, Uninitialized: true}), queue: &controller.Trigger{},
+		client: m.Client(), informers: m.MoreInformers(informer.FactoryOptions{Lazy: true, Uninitialized: true}),
+		queue:    &controller.Trigger{},
 		caches:   map[schema.GroupVersionResource]*cache{},
 		unserved: map[schema.GroupKind]map[controller.Request]bool{},
 	}
@@ -185,7 +186,8 @@ func (g *graph) elsewhere(c *cache, r metav1.OwnerReference) bool {
 		return false
 	}
 	for namespace := range in.objects.Indexer().All() {
-		if there, ok := c.objects.Indexer().Get(informer.Key{Namespace: namespace.Name, Name: r.Name}); ok && there.UID == r.UID {
+		if there, ok := c.objects.Indexer().Get(informer.Key{Namespace: namespace.Name, Name: r.Name}); ok &&
+			there.UID == r.UID {
 			return true
 		}
 	}

@@ -42,7 +42,8 @@ func (h handler) OnUpdate(old, obj object) {
 // sameOwnership reports whether an update changed nothing that ownership depends on. A resync, where both resource
 // versions are equal, returns false so that the object is reconciled.
 func sameOwnership(old, obj object) bool {
-	return old.ResourceVersion != obj.ResourceVersion && (old.DeletionTimestamp == nil) == (obj.DeletionTimestamp == nil) &&
+	return old.ResourceVersion != obj.ResourceVersion &&
+		(old.DeletionTimestamp == nil) == (obj.DeletionTimestamp == nil) &&
 		slices.Equal(old.Finalizers, obj.Finalizers) && reflect.DeepEqual(old.OwnerReferences, obj.OwnerReferences)
 }
 
@@ -108,8 +109,8 @@ func (h handler) enqueue(dependents []cached) {
 	}
 }
 
-// waitsForDependents reports whether obj is being deleted in the foreground, and so remains until its blocking dependents
-// are gone.
+// waitsForDependents reports whether obj is being deleted in the foreground, and so remains until its blocking
+// dependents are gone.
 func waitsForDependents(obj object) bool {
 	return obj.DeletionTimestamp != nil && slices.Contains(obj.Finalizers, metav1.FinalizerDeleteDependents)
 }

@@ -103,5 +103,6 @@ func (g *graph) covers(c *cache, namespace string, wanted moment) bool {
 		return true
 	}
 	k := c.covered
-	return k.namespace == namespace && k.store == wanted.store && k.revision >= wanted.revision && !k.at.Before(wanted.at)
+	return k.namespace == namespace && k.store == wanted.store && k.revision >= wanted.revision &&
+		!k.at.Before(wanted.at)
 }

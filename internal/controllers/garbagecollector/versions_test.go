@@ -18,8 +18,9 @@ import (
 func definitionOf(served ...string) string {
 	var versions []string
 	for _, version := range []string{"v1", "v2"} {
-		versions = append(versions, fmt.Sprintf("{name: %s, served: %t, storage: %t, schema: {openAPIV3Schema: {type: object}}}",
-			version, slices.Contains(served, version), version == served[len(served)-1]))
+		versions = append(versions,
+			fmt.Sprintf("{name: %s, served: %t, storage: %t, schema: {openAPIV3Schema: {type: object}}}",
+				version, slices.Contains(served, version), version == served[len(served)-1]))
 	}
 	return `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: widgets.example.com}, spec: {
 		group: example.com, scope: Namespaced, names: {plural: widgets, singular: widget, kind: Widget},
@@ -29,7 +30,8 @@ func definitionOf(served ...string) string {
 // hub creates a widget and a ConfigMap that the widget owns, by references of a version.
 func (w *fixture) hub(version, name string) {
 	w.Helper()
-	made := w.plane.Apply(w, fmt.Sprintf("{apiVersion: example.com/%s, kind: Widget, metadata: {name: %s}}", version, name))
+	made := w.plane.Apply(w, fmt.Sprintf("{apiVersion: example.com/%s, kind: Widget, metadata: {name: %s}}", version,
+		name))
 	w.plane.Apply(w, fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: of-%[2]s, ownerReferences: [
 		{apiVersion: example.com/%[1]s, kind: Widget, name: %[2]s, uid: %[3]s}]}}`, version, name, made[0].GetUID()))
 }
@@ -38,7 +40,8 @@ func (w *fixture) hub(version, name string) {
 func (w *fixture) removeWidget(version, name string) {
 	w.Helper()
 	at := schema.GroupVersionResource{Group: "example.com", Version: version, Resource: "widgets"}
-	err := client.Of[*metav1.PartialObjectMetadata](w.client, at).Delete(w.Context(), "default", name, metav1.DeleteOptions{})
+	err := client.Of[*metav1.PartialObjectMetadata](w.client, at).Delete(w.Context(), "default", name,
+		metav1.DeleteOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -148,7 +151,8 @@ func TestRemovedKindsStopWaitingForOwnerKinds(t *testing.T) {
 // undefine deletes the definition of widgets.
 func (w *fixture) undefine() {
 	w.Helper()
-	at := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	at := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"}
 	all := client.Of[*metav1.PartialObjectMetadata](w.client, at)
 	if err := all.Delete(w.Context(), "", "widgets.example.com", metav1.DeleteOptions{}); err != nil {
 		w.Fatal(err)

@@ -36,7 +36,8 @@ type fixture struct {
 func runFixture(t *testing.T, test func(w *fixture)) {
 	t.Helper()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
-		w := &fixture{T: t, plane: p, way: &proxy{held: map[string]chan struct{}{}, failing: map[string]bool{}, asked: map[string]int{}}}
+		w := &fixture{T: t, plane: p, way: &proxy{held: map[string]chan struct{}{}, failing: map[string]bool{},
+			asked: map[string]int{}}}
 		w.client = clientOf(w, p)
 		w.configs = client.For[*corev1.ConfigMap](w.client)
 		config := rest.CopyConfig(p.RESTConfig())
@@ -101,7 +102,8 @@ func metaOwnedBy(name string, finalizers []string, owners []*corev1.ConfigMap) m
 // remove deletes a ConfigMap.
 func (w *fixture) remove(name string, policy metav1.DeletionPropagation) {
 	w.Helper()
-	if err := w.configs.Delete(w.Context(), "default", name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
+	if err := w.configs.Delete(w.Context(), "default", name,
+		metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -124,7 +126,8 @@ func (w *fixture) expect(there bool, objects ...string) {
 	w.Helper()
 	for _, object := range objects {
 		resource, name := w.of(object)
-		if _, err := resource.Get(w.Context(), "default", name); err != nil && !apierrors.IsNotFound(err) || (err == nil) != there {
+		if _, err := resource.Get(w.Context(), "default", name); err != nil && !apierrors.IsNotFound(err) ||
+			(err == nil) != there {
 			w.Errorf("%s: %v; want it there: %t", object, err, there)
 		}
 	}
@@ -147,7 +150,8 @@ func (w *fixture) let(object string) {
 	w.Helper()
 	resource, name := w.of(object)
 	patch := []byte(`{"metadata":{"finalizers":null}}`)
-	if _, err := resource.Patch(w.Context(), "default", name, "", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := resource.Patch(w.Context(), "default", name, "", types.MergePatchType, patch,
+		metav1.PatchOptions{}); err != nil {
 		w.Fatal(err)
 	}
 }

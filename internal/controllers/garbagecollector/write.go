@@ -16,7 +16,9 @@ type location struct{ in schema.GroupVersionResource }
 
 // removeOwners removes the references to the given owners from obj unless obj has changed since it was observed.
 func removeOwners(at location, obj object, owners []types.UID) action.Action {
-	kept := slices.DeleteFunc(slices.Clone(obj.OwnerReferences), func(r metav1.OwnerReference) bool { return slices.Contains(owners, r.UID) })
+	kept := slices.DeleteFunc(slices.Clone(obj.OwnerReferences), func(r metav1.OwnerReference) bool {
+		return slices.Contains(owners, r.UID)
+	})
 	return patch(at, obj, "forget owners of", map[string]any{"ownerReferences": orNull(kept)})
 }
 

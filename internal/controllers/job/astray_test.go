@@ -22,7 +22,8 @@ func TestPodsWaitDespiteAProxys404(t *testing.T) {
 		gone := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "gone", UID: "gone"}}
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}, Spec: trial.Web().Spec}
 		pod.Finalizers = []string{batchv1.JobTrackingFinalizer}
-		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(gone, batchv1.SchemeGroupVersion.WithKind("Job"))}
+		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(gone,
+			batchv1.SchemeGroupVersion.WithKind("Job"))}
 		pods := bowlinetest.Client[*corev1.Pod](t, p)
 		if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)

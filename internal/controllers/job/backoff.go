@@ -55,7 +55,8 @@ func (d *Decision) outcomes() Outcomes {
 		switch {
 		case pod.Status.Phase == corev1.PodSucceeded:
 			p.Succeeded = later(p.Succeeded, endedAt(pod))
-		case d.failed(pod) && (isTracked(pod) || pod.DeletionTimestamp == nil): // other deleted pods were deleted by the job
+		// other deleted pods were deleted by the job
+		case d.failed(pod) && (isTracked(pod) || pod.DeletionTimestamp == nil):
 			p.Failed[pod.UID] = endedAt(pod)
 		}
 	}

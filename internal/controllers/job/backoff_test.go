@@ -13,7 +13,8 @@ import (
 
 func TestBackoffDoublesUpToTenMinutes(t *testing.T) {
 	t.Parallel()
-	for failures, want := range []time.Duration{0, 10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second,
+	for failures, want := range []time.Duration{0, 10 * time.Second, 20 * time.Second, 40 * time.Second,
+		80 * time.Second, 160 * time.Second,
 		320 * time.Second, 10 * time.Minute, 10 * time.Minute} {
 		if got := remainingDelay(failures, noon, noon); got != want {
 			t.Errorf("after %d failures: %s, want %s", failures, got, want)

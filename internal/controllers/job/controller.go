@@ -108,7 +108,8 @@ func (r *reconciler) adopters(pod *corev1.Pod) (requests []controller.Request) {
 		return nil
 	}
 	for j := range r.jobs.Indexer().Each("namespace", pod.Namespace) {
-		if selector, err := metav1.LabelSelectorAsSelector(j.Spec.Selector); err == nil && selector.Matches(labels.Set(pod.Labels)) {
+		if selector, err := metav1.LabelSelectorAsSelector(j.Spec.Selector); err == nil &&
+			selector.Matches(labels.Set(pod.Labels)) {
 			requests = append(requests, informer.KeyOf(j))
 		}
 	}
@@ -159,7 +160,8 @@ func (r *reconciler) forget(request controller.Request) {
 }
 
 // report writes the outcome of a decision, but waits if another writer keeps overwriting the status.
-func (r *reconciler) report(ctx context.Context, request controller.Request, d *Decision, failure error) (controller.Result, error) {
+func (r *reconciler) report(ctx context.Context, request controller.Request, d *Decision,
+	failure error) (controller.Result, error) {
 	actions := d.Report(failure)
 	if wait := r.told.Delay(request, d.Job.Status, d.status); wait > 0 {
 		return controller.Result{RequeueAfter: wait}, nil
@@ -174,7 +176,8 @@ func (r *reconciler) report(ctx context.Context, request controller.Request, d *
 // observe assembles the input of a decision from the cache.
 func (r *reconciler) observe(request controller.Request, j *batchv1.Job, selector labels.Selector) Input {
 	return Input{
-		Job: j, Selector: selector, Pods: r.pods.Claimable(j), Past: r.outcomes.get(request, j.UID), Pauses: r.pauses, Now: time.Now(),
+		Job: j, Selector: selector, Pods: r.pods.Claimable(j), Past: r.outcomes.get(request, j.UID), Pauses: r.pauses,
+		Now: time.Now(),
 		Taken: func(name string) bool {
 			pod, taken := r.pods.Indexer().Get(informer.Key{Namespace: j.Namespace, Name: name})
 			return taken && !metav1.IsControlledBy(pod, j)

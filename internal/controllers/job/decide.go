@@ -83,7 +83,8 @@ type Decision struct {
 // another controller (spec.managedBy).
 func Decide(s Input) *Decision {
 	d := &Decision{Input: s, spec: &s.Job.Spec, status: *s.Job.Status.DeepCopy()}
-	owner := ownership.Owner{Object: s.Job, Kind: kind, Resource: resource, Selector: s.Selector, Finalizer: batchv1.JobTrackingFinalizer}
+	owner := ownership.Owner{Object: s.Job, Kind: kind, Resource: resource, Selector: s.Selector,
+		Finalizer: batchv1.JobTrackingFinalizer}
 	claims := ownership.Claim(owner, s.Pods)
 	d.Claim = d.claim(owner, claims)
 	if d.adopts = len(claims.Adopted) > 0; d.adopts {

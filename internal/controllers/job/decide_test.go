@@ -24,7 +24,8 @@ var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 // aJob returns a started job with the given completions and parallelism, with defaults applied.
 func aJob(completions int32) *batchv1.Job {
 	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: "work", Namespace: "default", UID: "job", CreationTimestamp: metav1.NewTime(noon)},
+		ObjectMeta: metav1.ObjectMeta{Name: "work", Namespace: "default", UID: "job",
+			CreationTimestamp: metav1.NewTime(noon)},
 		Spec: batchv1.JobSpec{
 			Completions: &completions, Parallelism: &completions, BackoffLimit: ptr.To[int32](6),
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "work"}},
@@ -40,7 +41,8 @@ func podOf(j *batchv1.Job, n int, phase corev1.PodPhase) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: fmt.Sprintf("work-%04d", n), Namespace: "default", UID: types.UID(fmt.Sprintf("pod-%d", n)),
 			Labels: map[string]string{"app": "work"}, Finalizers: []string{batchv1.JobTrackingFinalizer},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(j, kind)}, CreationTimestamp: metav1.NewTime(noon),
+			OwnerReferences:   []metav1.OwnerReference{*metav1.NewControllerRef(j, kind)},
+			CreationTimestamp: metav1.NewTime(noon),
 		},
 		Status: corev1.PodStatus{Phase: phase},
 	}
@@ -74,7 +76,8 @@ func TestCountsAreVerifiedWithTheServer(t *testing.T) {
 	if got := text(d.Report(nil)); got != "update status job/work; release pod/work-0001" {
 		t.Errorf("a pod that is counted: %s", got)
 	}
-	if d.status.Succeeded != 0 || len(d.status.UncountedTerminatedPods.Succeeded) != 1 || HasEnded(&batchv1.Job{Status: d.status}) != "" {
+	if d.status.Succeeded != 0 || len(d.status.UncountedTerminatedPods.Succeeded) != 1 ||
+		HasEnded(&batchv1.Job{Status: d.status}) != "" {
 		t.Errorf("the status while it is counted: %+v", d.status)
 	}
 	j.Status = d.status
@@ -103,7 +106,8 @@ func TestUnobservedPodsAreDetected(t *testing.T) {
 	}
 	j.Spec.BackoffLimit = new(int32)
 	d := decided(j, podOf(j, 1, corev1.PodRunning), podOf(j, 2, corev1.PodFailed))
-	if text(d.Claim) != "make sure that there are 2 pods, 2 of them as they were seen, and that 0 are gone" || len(d.deleted) != 1 {
+	if text(d.Claim) != "make sure that there are 2 pods, 2 of them as they were seen, and that 0 are gone" ||
+		len(d.deleted) != 1 {
 		t.Errorf("before the job ends: %s", text(d.Claim))
 	}
 }
@@ -119,7 +123,8 @@ func TestManyPodsAreCountedInParts(t *testing.T) {
 	}
 	d := decided(j, all...)
 	release := d.Report(nil)
-	if n := len(d.status.UncountedTerminatedPods.Succeeded); n != maxPodsPerRun || HasEnded(&batchv1.Job{Status: d.status}) != "" {
+	if n := len(d.status.UncountedTerminatedPods.Succeeded); n != maxPodsPerRun ||
+		HasEnded(&batchv1.Job{Status: d.status}) != "" {
 		t.Errorf("%d at a time: %s", n, text(release))
 	}
 	for _, pod := range all[:maxPodsPerRun] {
@@ -135,7 +140,8 @@ func TestManyPodsAreCountedInParts(t *testing.T) {
 
 func TestIndexedPodNamesAreTruncated(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]string{"work": "work-7-", strings.Repeat("a", 63): strings.Repeat("a", 55) + "-7-"} {
+	for name, want := range map[string]string{"work": "work-7-",
+		strings.Repeat("a", 63): strings.Repeat("a", 55) + "-7-"} {
 		if got := indexPrefix(name, 7); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
@@ -193,8 +199,10 @@ func TestManyPodsAreStoppedInParts(t *testing.T) {
 	d := decided(j, all...)
 	release := d.Report(nil)
 	uncounted := len(d.status.UncountedTerminatedPods.Failed)
-	if len(d.deleted) != maxPodsPerRun || len(d.releasing) != maxPodsPerRun || d.status.Active != 1200-maxPodsPerRun || uncounted != maxPodsPerRun {
-		t.Errorf("%d are deleted, %d released, %d go on: %s", len(d.deleted), len(d.releasing), d.status.Active, text(release))
+	if len(d.deleted) != maxPodsPerRun || len(d.releasing) != maxPodsPerRun || d.status.Active != 1200-maxPodsPerRun ||
+		uncounted != maxPodsPerRun {
+		t.Errorf("%d are deleted, %d released, %d go on: %s", len(d.deleted), len(d.releasing), d.status.Active,
+			text(release))
 	}
 	j.Status = d.status
 	if d = decided(j, all[maxPodsPerRun:maxPodsPerRun+1]...); len(d.deleted) != 1 {
@@ -222,7 +230,8 @@ func TestNewestPodsAreDeletedFirst(t *testing.T) {
 	for n, ago := range []time.Duration{100, 120, 110} {
 		pod := podOf(j, n, corev1.PodRunning)
 		since := metav1.NewTime(noon.Add(time.Hour - ago*time.Second))
-		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: since}}
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue,
+			LastTransitionTime: since}}
 		pod.Annotations = map[string]string{corev1.PodDeletionCost: fmt.Sprint(-n)}
 		all = append(all, pod)
 	}
@@ -258,10 +267,12 @@ func (d *Decision) newName(t *testing.T) string {
 func TestResumeDespiteFailedPodCreation(t *testing.T) {
 	t.Parallel()
 	j := aJob(1)
-	j.Status = batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue}}}
+	j.Status = batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobSuspended,
+		Status: corev1.ConditionTrue}}}
 	d := decided(j)
 	d.Report(errors.New("there is no quota"))
-	if c := find(d.status.Conditions, batchv1.JobSuspended); c.Status != corev1.ConditionFalse || d.status.StartTime == nil {
+	if c := find(d.status.Conditions, batchv1.JobSuspended); c.Status != corev1.ConditionFalse ||
+		d.status.StartTime == nil {
 		t.Errorf("%+v", d.status)
 	}
 }

@@ -41,7 +41,8 @@ func (d *Decision) ending() *batchv1.JobCondition {
 func (d *Decision) endingOfIndexes() *batchv1.JobCondition {
 	lost := d.lost.count()
 	if limit := d.spec.MaxFailedIndexes; limit != nil && lost > int(*limit) {
-		return d.failure(batchv1.JobReasonMaxFailedIndexesExceeded, "Job has exceeded the specified maximal number of failed indexes")
+		return d.failure(batchv1.JobReasonMaxFailedIndexesExceeded,
+			"Job has exceeded the specified maximal number of failed indexes")
 	}
 	if lost > 0 && lost+d.done.count() >= d.completions() {
 		return d.failure(batchv1.JobReasonFailedIndexes, "Job has failed indexes")
@@ -60,7 +61,8 @@ func (d *Decision) success(reason, message string) *batchv1.JobCondition {
 	return d.condition(batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue, reason, message)
 }
 
-func (d *Decision) condition(kind batchv1.JobConditionType, status corev1.ConditionStatus, reason, message string) *batchv1.JobCondition {
+func (d *Decision) condition(kind batchv1.JobConditionType, status corev1.ConditionStatus, reason,
+	message string) *batchv1.JobCondition {
 	now := metav1.NewTime(d.Now)
 	return &batchv1.JobCondition{
 		Type: kind, Status: status, LastProbeTime: now, LastTransitionTime: now, Reason: reason, Message: message,

@@ -44,7 +44,9 @@ func ending(processes []bowlinetest.Process) bowlinetest.Scenario {
 // onlyFirst fails the first pod and lets the others run, so that a controller that misses the event of their
 // creation gets no other event.
 func onlyFirst(pod *corev1.Pod, all []*corev1.Pod) {
-	if !slices.ContainsFunc(all, func(other *corev1.Pod) bool { return other.Name < pod.Name || pods.IsTerminal(other) }) {
+	if !slices.ContainsFunc(all, func(other *corev1.Pod) bool {
+		return other.Name < pod.Name || pods.IsTerminal(other)
+	}) {
 		pod.Status.Phase = corev1.PodFailed
 	}
 }
@@ -60,7 +62,8 @@ func hurry(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	late := []byte(`{"spec":{"activeDeadlineSeconds":1}}`)
-	_, err = client.For[*batchv1.Job](c).Patch(ctx, "default", "work", "", types.MergePatchType, late, metav1.PatchOptions{})
+	_, err = client.For[*batchv1.Job](c).Patch(ctx, "default", "work", "", types.MergePatchType, late,
+		metav1.PatchOptions{})
 	return err
 }
 

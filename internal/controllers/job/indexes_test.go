@@ -9,7 +9,8 @@ import (
 func TestParseAndFormatIndexes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"": "", "0": "0", "0,1": "0,1", "0-2": "0-2", "0,1,2": "0-2", "1,3-5,7": "1,3-5,7", "3-4,0": "0,3,4", "0-99": "0-9", "8,12": "8", "x,2,-1,4-": "2",
+		"": "", "0": "0", "0,1": "0,1", "0-2": "0-2", "0,1,2": "0-2", "1,3-5,7": "1,3-5,7", "3-4,0": "0,3,4",
+		"0-99": "0-9", "8,12": "8", "x,2,-1,4-": "2",
 	} {
 		if got := parseIndexes(text, 10).String(); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

@@ -24,8 +24,9 @@ func addLeftover(m *controller.Manager, r *reconciler) *controller.Controller {
 	return m.Add(controller.Options{
 		Name:       Name + "-leftover",
 		Reconciler: controller.Func(r.release),
-		Sources:    []controller.Source{controller.For(r.pods.Informer, tracked), controller.Watches(r.jobs, r.podsOf, left)},
-		Workers:    workers,
+		Sources: []controller.Source{controller.For(r.pods.Informer, tracked),
+			controller.Watches(r.jobs, r.podsOf, left)},
+		Workers: workers,
 	})
 }
 
@@ -62,7 +63,8 @@ func (r *reconciler) release(ctx context.Context, request controller.Request) (c
 
 // waitsFor reports whether a pod's controller is, or may be, a job that will count it. It returns false only
 // after it has asked the server.
-func (r *reconciler) waitsFor(ctx context.Context, pod *corev1.Pod, owner *metav1.OwnerReference) (waits bool, err error) {
+func (r *reconciler) waitsFor(ctx context.Context, pod *corev1.Pod,
+	owner *metav1.OwnerReference) (waits bool, err error) {
 	if schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind) != kind {
 		return true, nil
 	}

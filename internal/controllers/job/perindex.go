@@ -47,7 +47,8 @@ func (d *Decision) isLost(pod *corev1.Pod) bool {
 		return false
 	}
 	v := judge(d.spec.PodFailurePolicy, pod)
-	return v.action == batchv1.PodFailurePolicyActionFailIndex || v.counts() && failuresOf(pod) >= int(*d.spec.BackoffLimitPerIndex)
+	return v.action == batchv1.PodFailurePolicyActionFailIndex || v.counts() &&
+		failuresOf(pod) >= int(*d.spec.BackoffLimitPerIndex)
 }
 
 // delay finds the last failed pod of each index. The pod is retained until its successor records the failure

@@ -44,7 +44,8 @@ func matches(rule *batchv1.PodFailurePolicyRule, pod *corev1.Pod) string {
 	if on := rule.OnExitCodes; on != nil {
 		for _, c := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
 			if c.State.Terminated != nil && exits(on, &c) {
-				return fmt.Sprintf("Container %s for pod %s/%s failed with exit code %v", c.Name, pod.Namespace, pod.Name, c.State.Terminated.ExitCode)
+				return fmt.Sprintf("Container %s for pod %s/%s failed with exit code %v", c.Name, pod.Namespace,
+					pod.Name, c.State.Terminated.ExitCode)
 			}
 		}
 		return ""

@@ -10,14 +10,17 @@ import (
 
 func TestFirstMatchingFailureRuleApplies(t *testing.T) {
 	t.Parallel()
-	rule := func(action batchv1.PodFailurePolicyAction, container *string, op batchv1.PodFailurePolicyOnExitCodesOperator, codes ...int32) batchv1.PodFailurePolicyRule {
-		return batchv1.PodFailurePolicyRule{Action: action, OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
-			ContainerName: container, Operator: op, Values: codes,
-		}}
+	rule := func(action batchv1.PodFailurePolicyAction, container *string,
+		op batchv1.PodFailurePolicyOnExitCodesOperator, codes ...int32) batchv1.PodFailurePolicyRule {
+		return batchv1.PodFailurePolicyRule{Action: action,
+			OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
+				ContainerName: container, Operator: op, Values: codes,
+			}}
 	}
-	condition := batchv1.PodFailurePolicyRule{Action: batchv1.PodFailurePolicyActionIgnore, OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{
-		{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue},
-	}}
+	condition := batchv1.PodFailurePolicyRule{Action: batchv1.PodFailurePolicyActionIgnore,
+		OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{
+			{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue},
+		}}
 	const in, notIn = batchv1.PodFailurePolicyOnExitCodesOpIn, batchv1.PodFailurePolicyOnExitCodesOpNotIn
 	for _, c := range []struct {
 		name      string
@@ -31,16 +34,20 @@ func TestFirstMatchingFailureRuleApplies(t *testing.T) {
 		{"a code", []batchv1.PodFailurePolicyRule{rule("FailJob", nil, in, 1, 42)}, 42, false, "FailJob",
 			"Container c for pod default/p failed with exit code 42 matching FailJob rule at index 0"},
 		{"another code", []batchv1.PodFailurePolicyRule{rule("FailJob", nil, in, 1)}, 42, false, "", ""},
-		{"all other codes", []batchv1.PodFailurePolicyRule{rule("FailIndex", nil, notIn, 1)}, 42, false, "FailIndex", ""},
+		{"all other codes", []batchv1.PodFailurePolicyRule{rule("FailIndex", nil, notIn, 1)}, 42, false, "FailIndex",
+			""},
 		{"success is no failure", []batchv1.PodFailurePolicyRule{rule("FailIndex", nil, notIn, 1)}, 0, false, "", ""},
-		{"another container's", []batchv1.PodFailurePolicyRule{rule("FailJob", ptr.To("d"), in, 42)}, 42, false, "", ""},
+		{"another container's", []batchv1.PodFailurePolicyRule{rule("FailJob", ptr.To("d"), in, 42)}, 42, false, "",
+			""},
 		{"a condition", []batchv1.PodFailurePolicyRule{condition}, 42, true, "Ignore", ""},
-		{"the first of two", []batchv1.PodFailurePolicyRule{rule("Count", nil, in, 42), condition}, 42, true, "Count", ""},
+		{"the first of two", []batchv1.PodFailurePolicyRule{rule("Count", nil, in, 42), condition}, 42, true, "Count",
+			""},
 	} {
 		pod := &corev1.Pod{}
 		pod.Name, pod.Namespace = "p", "default"
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{
-			{Name: "c", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: c.code}}}, {Name: "runs"},
+			{Name: "c", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: c.code}}},
+			{Name: "runs"},
 		}
 		if c.disrupted {
 			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}}
@@ -70,7 +77,8 @@ func TestSuccessPolicy(t *testing.T) {
 		{ptr.To("90-99"), new(int32), "0-9", false},
 	} {
 		rule := batchv1.SuccessPolicyRule{SucceededIndexes: c.indexes, SucceededCount: c.count}
-		message, met := succeeds(&batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{rule}}, parseIndexes(c.done, 10), 10)
+		message, met := succeeds(&batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{rule}},
+			parseIndexes(c.done, 10), 10)
 		if met != c.met || met && message != "Matched rules at index 0" {
 			t.Errorf("%v, %v of %s: %t, %q", c.indexes, c.count, c.done, met, message)
 		}

@@ -69,8 +69,10 @@ func ended(t *testing.T, config *rest.Config, count int32) {
 	}
 	for n := range count {
 		pod := &corev1.Pod{ObjectMeta: *j.Spec.Template.ObjectMeta.DeepCopy(), Spec: *j.Spec.Template.Spec.DeepCopy()}
-		pod.Name, pod.Namespace, pod.Finalizers = fmt.Sprintf("work-%d", n), "default", []string{batchv1.JobTrackingFinalizer}
-		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(j, batchv1.SchemeGroupVersion.WithKind("Job"))}
+		pod.Name, pod.Namespace, pod.Finalizers = fmt.Sprintf("work-%d", n), "default",
+			[]string{batchv1.JobTrackingFinalizer}
+		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(j,
+			batchv1.SchemeGroupVersion.WithKind("Job"))}
 		if pod, err = client.For[*corev1.Pod](c).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}

@@ -22,8 +22,9 @@ func (d *Decision) claim(owner ownership.Owner, claims ownership.Claims[*corev1.
 		if d.Now.Sub(pod.CreationTimestamp.Time) < podloss.MaxAge && !d.lostPods && d.creationDelay() == 0 {
 			d.lostPods = true
 			if d.Pauses.IsRepeated(d.backoffKey()) {
-				actions = append(actions, action.Event{Object: d.Job, Warning: true, Reason: podloss.ReasonFightingSelectors,
-					Message: podloss.Message(podloss.Describe(pod, owner.Selector, nil))})
+				actions = append(actions,
+					action.Event{Object: d.Job, Warning: true, Reason: podloss.ReasonFightingSelectors,
+						Message: podloss.Message(podloss.Describe(pod, owner.Selector, nil))})
 			}
 			release = d.Pauses.StartBefore(d.backoffKey(), release)
 		}

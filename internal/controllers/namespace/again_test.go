@@ -53,7 +53,8 @@ func late(next http.RoundTripper) http.RoundTripper {
 // then deleted too, nothing may be deleted because of the old one.
 func TestRecreatedNamespacesKeepTheirContent(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct{ pod, ends bool }{"things": {}, "a pod": {pod: true}, "one that ends": {ends: true}} {
+	for name, test := range map[string]struct{ pod, ends bool }{"things": {}, "a pod": {pod: true},
+		"one that ends": {ends: true}} {
 		t.Run(name, func(t *testing.T) {
 			runFixtureWith(t, fixtureOptions{late, func(w *fixture) {
 				create(w, configmaps, &corev1.ConfigMap{ObjectMeta: meta("kept")})
@@ -107,7 +108,8 @@ func (w *fixture) again() {
 		w.t.Error(err)
 	}
 	for _, name := range []string{"a", "b"} {
-		if _, err := all.Create(w.t.Context(), &corev1.ConfigMap{ObjectMeta: meta(name)}, metav1.CreateOptions{}); err != nil {
+		if _, err := all.Create(w.t.Context(), &corev1.ConfigMap{ObjectMeta: meta(name)},
+			metav1.CreateOptions{}); err != nil {
 			w.t.Error(err)
 		}
 	}

@@ -111,7 +111,8 @@ func TestLabelChangesTriggerNoPass(t *testing.T) {
 		before := a.count(looks)
 		for i := range 100 {
 			patch := fmt.Appendf(nil, `{"metadata":{"labels":{"n":"%d"}}}`, i)
-			_, err := w.namespaces.Patch(w.t.Context(), "", "doomed", "", types.MergePatchType, patch, metav1.PatchOptions{})
+			_, err := w.namespaces.Patch(w.t.Context(), "", "doomed", "", types.MergePatchType, patch,
+				metav1.PatchOptions{})
 			if err != nil {
 				w.t.Fatal(err)
 			}

@@ -140,7 +140,9 @@ func (p *pass) mayBeServedElsewhere(ctx context.Context) bool {
 	}
 	found, _ := discovery.Resources(ctx, p.client)
 	return slices.ContainsFunc(p.unserved, func(r discovery.Resource) bool {
-		return !slices.ContainsFunc(found, func(f discovery.Resource) bool { return f.GroupVersionResource == r.GroupVersionResource })
+		return !slices.ContainsFunc(found, func(f discovery.Resource) bool {
+			return f.GroupVersionResource == r.GroupVersionResource
+		})
 	})
 }
 
@@ -203,7 +205,8 @@ func (p *pass) deleteListed(ctx context.Context, resource discovery.Resource, al
 		options := background()
 		options.Preconditions = metav1.NewUIDPreconditions(string(obj.UID))
 		err := all.Delete(ctx, p.namespace.Name, obj.Name, options)
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // a conflict means that the name has a new object
+		// a conflict means that the name has a new object
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return err
 		}
 	}

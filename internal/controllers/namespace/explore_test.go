@@ -26,11 +26,14 @@ func doomed(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	spaces, configs, running := client.For[*corev1.Namespace](c), client.For[*corev1.ConfigMap](c), client.For[*corev1.Pod](c)
-	if _, err := spaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "doomed"}}, metav1.CreateOptions{}); err != nil {
+	spaces, configs, running := client.For[*corev1.Namespace](c), client.For[*corev1.ConfigMap](c),
+		client.For[*corev1.Pod](c)
+	if _, err := spaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "doomed"}},
+		metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	for _, cm := range []*corev1.ConfigMap{{ObjectMeta: meta("plain")}, {ObjectMeta: meta("held", "example.com/hold")}} {
+	for _, cm := range []*corev1.ConfigMap{{ObjectMeta: meta("plain")},
+		{ObjectMeta: meta("held", "example.com/hold")}} {
 		if _, err := configs.Create(ctx, cm, metav1.CreateOptions{}); err != nil {
 			return err
 		}
@@ -44,17 +47,20 @@ func doomed(ctx context.Context, config *rest.Config) error {
 	}
 	time.Sleep(time.Minute)
 	letGo := []byte(`{"metadata":{"finalizers":null}}`)
-	if _, err = configs.Patch(ctx, "doomed", "held", "", types.MergePatchType, letGo, metav1.PatchOptions{}); err != nil {
+	if _, err = configs.Patch(ctx, "doomed", "held", "", types.MergePatchType, letGo,
+		metav1.PatchOptions{}); err != nil {
 		return err
 	}
 	return again(ctx, spaces, configs)
 }
 
 // again recreates the namespace as soon as it is gone, with the ConfigMap kept.
-func again(ctx context.Context, spaces client.Resource[*corev1.Namespace], configs client.Resource[*corev1.ConfigMap]) error {
+func again(ctx context.Context, spaces client.Resource[*corev1.Namespace],
+	configs client.Resource[*corev1.ConfigMap]) error {
 	for range 1000 {
 		time.Sleep(100 * time.Millisecond)
-		_, err := spaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "doomed"}}, metav1.CreateOptions{})
+		_, err := spaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "doomed"}},
+			metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			continue
 		}

@@ -22,7 +22,8 @@ var (
 // deleteOnMissingNodes deletes, without grace period, the terminating pods whose node does not exist: no kubelet
 // would ever delete them. It records the pods that remain.
 func (p *pass) deleteOnMissingNodes(ctx context.Context, resource discovery.Resource) {
-	listed, err := client.Of[*corev1.Pod](p.client, pods).Uninitialized().List(ctx, p.namespace.Name, metav1.ListOptions{})
+	listed, err := client.Of[*corev1.Pod](p.client, pods).Uninitialized().List(ctx, p.namespace.Name,
+		metav1.ListOptions{})
 	if err != nil {
 		p.failed(resource, err)
 		return
@@ -72,7 +73,8 @@ func (p *pass) deleteAtOnce(ctx context.Context, forsaken []*corev1.Pod) error {
 	}
 	var failed []error
 	for _, pod := range forsaken {
-		now := metav1.DeleteOptions{GracePeriodSeconds: new(int64), Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
+		now := metav1.DeleteOptions{GracePeriodSeconds: new(int64),
+			Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
 		err := client.Of[*corev1.Pod](p.client, pods).Delete(ctx, p.namespace.Name, pod.Name, now)
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			failed = append(failed, fmt.Errorf("pod %s: %w", pod.Name, err))

@@ -12,7 +12,8 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-var initializerConfigurations = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1alpha1", Resource: "initializerconfigurations"}
+var initializerConfigurations = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1alpha1",
+	Resource: "initializerconfigurations"}
 
 const nobody = `{"apiVersion":"admissionregistration.k8s.io/v1alpha1","kind":"InitializerConfiguration","metadata":{"name":"nobody"},
 	"initializers":[{"name":"nobody.initializer.example.com","rules":[{"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps","pods"]}]}]}`
@@ -23,10 +24,12 @@ func TestUninitializedContentIsDeleted(t *testing.T) {
 	runFixture(t, func(w *fixture) {
 		create(w, initializerConfigurations, unstructuredOf(w.t, nobody))
 		maps := client.Of[*corev1.ConfigMap](w.client, configmaps).Uninitialized()
-		if _, err := maps.Create(w.t.Context(), &corev1.ConfigMap{ObjectMeta: meta("held", "example.com/hold")}, metav1.CreateOptions{}); err != nil {
+		if _, err := maps.Create(w.t.Context(), &corev1.ConfigMap{ObjectMeta: meta("held", "example.com/hold")},
+			metav1.CreateOptions{}); err != nil {
 			w.t.Fatal(err)
 		}
-		if _, err := client.Of[*corev1.Pod](w.client, pods).Uninitialized().Create(w.t.Context(), boundPod("p", "gone"), metav1.CreateOptions{}); err != nil {
+		if _, err := client.Of[*corev1.Pod](w.client, pods).Uninitialized().Create(w.t.Context(), boundPod("p", "gone"),
+			metav1.CreateOptions{}); err != nil {
 			w.t.Fatal(err)
 		}
 		w.doom()

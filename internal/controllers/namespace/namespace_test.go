@@ -30,8 +30,9 @@ var (
 	configmaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	pods        = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	nodes       = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
-	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	knots       = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "knots"}
+	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"}
+	knots = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "knots"}
 )
 
 // fixture is a plane in a bubble that runs only the namespace controller, with a namespace "doomed".
@@ -225,7 +226,8 @@ func TestPodsAreDeletedFirst(t *testing.T) {
 		create(w, configmaps, &corev1.ConfigMap{ObjectMeta: meta("needed")})
 		w.doom()
 		time.Sleep(5 * time.Minute)
-		if _, err := client.Of[*corev1.ConfigMap](w.client, configmaps).Get(w.t.Context(), "doomed", "needed"); err != nil {
+		if _, err := client.Of[*corev1.ConfigMap](w.client, configmaps).Get(w.t.Context(), "doomed",
+			"needed"); err != nil {
 			w.t.Errorf("what a pod may need went before the pod: %v", err)
 		}
 	})
@@ -248,7 +250,8 @@ func TestGracePeriodRequiresAnExistingNode(t *testing.T) {
 			w.t.Fatalf("%d pods are left", len(list.Items))
 		}
 		w.expectConditions("NamespaceContentRemaining: SomeResourcesRemain: Some resources are remaining: pods. has 1 resource instances")
-		if err := all.Delete(w.t.Context(), "doomed", "run", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+		if err := all.Delete(w.t.Context(), "doomed", "run",
+			metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
 			w.t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
@@ -261,10 +264,12 @@ func TestGracePeriodRequiresAnExistingNode(t *testing.T) {
 func TestCustomResourcesAreDeleted(t *testing.T) {
 	t.Parallel()
 	runFixture(t, func(w *fixture) {
-		create(w, definitions, unstructuredOf(w.t, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"knots.example.com"},
+		create(w, definitions, unstructuredOf(w.t,
+			`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"knots.example.com"},
 			"spec":{"group":"example.com","scope":"Namespaced","names":{"plural":"knots","kind":"Knot"},"versions":[{"name":"v1","served":true,"storage":true,
 			"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`))
-		create(w, knots, unstructuredOf(w.t, `{"apiVersion":"example.com/v1","kind":"Knot","metadata":{"name":"held","namespace":"doomed","finalizers":["example.com/hold"]}}`))
+		create(w, knots, unstructuredOf(w.t,
+			`{"apiVersion":"example.com/v1","kind":"Knot","metadata":{"name":"held","namespace":"doomed","finalizers":["example.com/hold"]}}`))
 		w.doom()
 		time.Sleep(5 * time.Minute)
 		w.expectConditions(

@@ -64,28 +64,34 @@ func (r *remaining) failure() error {
 func (r *remaining) conditions() []corev1.NamespaceCondition {
 	return []corev1.NamespaceCondition{
 		condition(corev1.NamespaceDeletionDiscoveryFailure, len(r.discovery) > 0,
-			"DiscoveryFailed", fmt.Sprintf("Discovery failed for some groups, %d failing: %v", len(r.discovery), joined(r.discovery)),
+			"DiscoveryFailed", fmt.Sprintf("Discovery failed for some groups, %d failing: %v", len(r.discovery),
+				joined(r.discovery)),
 			"ResourcesDiscovered", "All resources successfully discovered"),
 		condition(corev1.NamespaceDeletionGVParsingFailure, false, "", "",
 			"ParsedGroupVersions", "All legacy kube types successfully parsed"),
 		condition(corev1.NamespaceDeletionContentFailure, len(r.deletion) > 0,
-			"ContentDeletionFailed", fmt.Sprintf("Failed to delete all resource types, %d remaining: %v", len(r.deletion), joined(r.deletion)),
+			"ContentDeletionFailed", fmt.Sprintf("Failed to delete all resource types, %d remaining: %v",
+				len(r.deletion), joined(r.deletion)),
 			"ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
 		condition(corev1.NamespaceContentRemaining, len(r.objects) > 0,
 			"SomeResourcesRemain", "Some resources are remaining: "+counted(r.objects, " has "),
 			"ContentRemoved", "All content successfully removed"),
 		condition(corev1.NamespaceFinalizersRemaining, len(r.finalizers) > 0,
-			"SomeFinalizersRemain", "Some content in the namespace has finalizers remaining: "+counted(r.finalizers, " in "),
+			"SomeFinalizersRemain", "Some content in the namespace has finalizers remaining: "+counted(r.finalizers,
+				" in "),
 			"ContentHasNoFinalizers", "All content-preserving finalizers finished"),
 	}
 }
 
 // condition returns a condition with the reason and message of either case.
-func condition(kind corev1.NamespaceConditionType, bad bool, badReason, badMessage, goodReason, goodMessage string) corev1.NamespaceCondition {
+func condition(kind corev1.NamespaceConditionType, bad bool, badReason, badMessage, goodReason,
+	goodMessage string) corev1.NamespaceCondition {
 	if bad {
-		return corev1.NamespaceCondition{Type: kind, Status: corev1.ConditionTrue, Reason: badReason, Message: badMessage}
+		return corev1.NamespaceCondition{Type: kind, Status: corev1.ConditionTrue, Reason: badReason,
+			Message: badMessage}
 	}
-	return corev1.NamespaceCondition{Type: kind, Status: corev1.ConditionFalse, Reason: goodReason, Message: goodMessage}
+	return corev1.NamespaceCondition{Type: kind, Status: corev1.ConditionFalse, Reason: goodReason,
+		Message: goodMessage}
 }
 
 // joined formats errors in one line, sorted so that the condition does not change with their order.

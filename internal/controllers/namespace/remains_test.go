@@ -8,7 +8,8 @@ import (
 // The messages match those of Kubernetes, which scripts compare.
 func TestFailureMessagesMatchKubernetes(t *testing.T) {
 	t.Parallel()
-	left := remaining{discovery: []error{errors.New("b"), errors.New("a")}, deletion: []error{errors.New("d"), errors.New("c")}}
+	left := remaining{discovery: []error{errors.New("b"), errors.New("a")},
+		deletion: []error{errors.New("d"), errors.New("c")}}
 	conditions := left.conditions()
 	for i, want := range map[int]string{
 		0: "Discovery failed for some groups, 2 failing: a, b",

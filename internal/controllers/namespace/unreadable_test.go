@@ -41,7 +41,8 @@ func TestUndecodableNamespacesAreLeftAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := informer.New(client.NewSource(c), namespaces, informer.Options[*corev1.Namespace]{Log: slog.New(slog.DiscardHandler)})
+		i := informer.New(client.NewSource(c), namespaces,
+			informer.Options[*corev1.Namespace]{Log: slog.New(slog.DiscardHandler)})
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { i.Run(ctx) })

@@ -40,7 +40,8 @@ func TestVersionChangeDuringDeletion(t *testing.T) {
 	}
 	runFixtureWith(t, fixtureOptions{through: through, before: func(is *fixture) {
 		w = is
-		create(w, definitions, unstructuredOf(w.t, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+		create(w, definitions, unstructuredOf(w.t,
+			`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
 			"metadata":{"name":"knots.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
 			"names":{"plural":"knots","kind":"Knot"},"versions":`+knotVersions("v1")+`}}`))
 		create(w, knots, unstructuredOf(w.t,
@@ -52,7 +53,8 @@ func TestVersionChangeDuringDeletion(t *testing.T) {
 			w.t.Errorf("the namespace is still there: %t; knots were asked for %d times", w.remains(), asked)
 		}
 		at := schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "knots"}
-		left, err := client.Of[*metav1.PartialObjectMetadata](w.client, at).List(w.t.Context(), "", metav1.ListOptions{})
+		left, err := client.Of[*metav1.PartialObjectMetadata](w.client, at).List(w.t.Context(), "",
+			metav1.ListOptions{})
 		if err != nil || len(left.Items) > 0 {
 			w.t.Errorf("of a namespace that has gone there is %v (%v)", left.Items, err)
 		}

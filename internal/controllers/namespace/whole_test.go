@@ -33,7 +33,8 @@ func stays(t *testing.T, resource, readable string) {
 			r, err := next.RoundTrip(q)
 			mu.Lock()
 			defer mu.Unlock()
-			if damaged && err == nil && q.Method == http.MethodGet && strings.HasSuffix(q.URL.Path, "/doomed/"+resource) {
+			if damaged && err == nil && q.Method == http.MethodGet &&
+				strings.HasSuffix(q.URL.Path, "/doomed/"+resource) {
 				r.Header.Add("Warning", `299 - "`+client.IncompleteList+`1 object"`)
 			}
 			return r, err

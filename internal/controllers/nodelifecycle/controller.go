@@ -60,7 +60,8 @@ func Add(m *controller.Manager) *controller.Controller {
 		nodes: informer.For[*corev1.Node](m.Informers(), resource),
 		leases: informer.For[*coordinationv1.Lease](m.Informers(), leasesResource,
 			informer.Scope{Namespace: corev1.NamespaceNodeLease}),
-		pods: informer.For[*corev1.Pod](m.Informers(), pods.Resource), hand: action.NewExecutor(m, "node-controller"), contacts: map[string]lastContact{},
+		pods: informer.For[*corev1.Pod](m.Informers(), pods.Resource), hand: action.NewExecutor(m, "node-controller"),
+		contacts: map[string]lastContact{},
 	}
 	w.pods.Indexer().AddIndex("node", informer.ByNodeName)
 	named := func(lease *coordinationv1.Lease) []controller.Request {
@@ -78,7 +79,8 @@ func Add(m *controller.Manager) *controller.Controller {
 	return m.Add(controller.Options{
 		Name: Name, Reconciler: w, Workers: 4,
 		Sources: []controller.Source{
-			controller.For(w.nodes), controller.Watches(w.leases, named), controller.Watches(w.pods, nodeOf, controller.If(bound)),
+			controller.For(w.nodes), controller.Watches(w.leases, named),
+			controller.Watches(w.pods, nodeOf, controller.If(bound)),
 		},
 	})
 }
@@ -123,13 +125,15 @@ func (w *watcher) reconcileNode(ctx context.Context, node *corev1.Node, now time
 func markUnknown(node *corev1.Node, lease *coordinationv1.Lease, conditions []corev1.NodeCondition) action.Action {
 	tell := action.Events{}
 	if statusOf(node, corev1.NodeReady) == corev1.ConditionTrue {
-		tell = action.Events{Object: node, Reason: "NodeNotReady", Message: "Node " + node.Name + " status is now: NodeNotReady"}
+		tell = action.Events{Object: node, Reason: "NodeNotReady",
+			Message: "Node " + node.Name + " status is now: NodeNotReady"}
 	}
 	node = node.DeepCopy()
 	node.Status.Conditions = conditions
 	return action.Guard{
 		Preconditions: []action.Precondition{unrenewed{node.Name, lease}},
-		Then:          []action.Action{action.Update[*corev1.Node]{Resource: resource, Object: node, Subresource: "status", Events: tell}},
+		Then: []action.Action{action.Update[*corev1.Node]{Resource: resource, Object: node,
+			Subresource: "status", Events: tell}},
 	}
 }
 

@@ -39,7 +39,8 @@ func Silent(node *corev1.Node, now time.Time) (all []corev1.NodeCondition, chang
 			changed = true
 			all = append(all, corev1.NodeCondition{
 				Type: kind, Status: corev1.ConditionUnknown, Reason: "NodeStatusNeverUpdated",
-				Message: "Kubelet never posted node status.", LastHeartbeatTime: node.CreationTimestamp, LastTransitionTime: at,
+				Message: "Kubelet never posted node status.", LastHeartbeatTime: node.CreationTimestamp,
+				LastTransitionTime: at,
 			})
 		case all[i].Status != corev1.ConditionUnknown:
 			changed = true
@@ -115,7 +116,8 @@ func statusOf(node *corev1.Node, kind corev1.NodeConditionType) corev1.Condition
 func ours(taint corev1.Taint) bool {
 	for _, rule := range byCondition {
 		if taint.Key == rule.key {
-			return taint.Effect == corev1.TaintEffectNoSchedule || rule.kind == corev1.NodeReady && taint.Effect == corev1.TaintEffectNoExecute
+			return taint.Effect == corev1.TaintEffectNoSchedule || rule.kind == corev1.NodeReady &&
+				taint.Effect == corev1.TaintEffectNoExecute
 		}
 	}
 	return taint.Key == corev1.TaintNodeUnschedulable && taint.Effect == corev1.TaintEffectNoSchedule
@@ -179,5 +181,6 @@ func tolerates(t *corev1.Toleration, taint *corev1.Taint) bool {
 	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
 		return false
 	}
-	return t.Operator == corev1.TolerationOpExists || (t.Operator == "" || t.Operator == corev1.TolerationOpEqual) && t.Value == taint.Value
+	return t.Operator == corev1.TolerationOpExists || (t.Operator == "" || t.Operator == corev1.TolerationOpEqual) &&
+		t.Value == taint.Value
 }

@@ -28,15 +28,19 @@ func TestEvictionTimes(t *testing.T) {
 	}{
 		{"no taint", nil, nil, stay},
 		{"another effect", []corev1.Taint{taint("k", "", "NoSchedule")}, nil, stay},
-		{"tolerated for ever", []corev1.Taint{taint("k", "", "NoExecute")}, []corev1.Toleration{{Key: "k", Operator: "Exists"}}, stay},
-		{"everything tolerated", []corev1.Taint{taint("k", "v", "NoExecute")}, []corev1.Toleration{{Operator: "Exists"}}, stay},
+		{"tolerated for ever", []corev1.Taint{taint("k", "", "NoExecute")},
+			[]corev1.Toleration{{Key: "k", Operator: "Exists"}}, stay},
+		{"everything tolerated", []corev1.Taint{taint("k", "v", "NoExecute")},
+			[]corev1.Toleration{{Operator: "Exists"}}, stay},
 		{"not tolerated", []corev1.Taint{taint("k", "", "NoExecute")}, nil, 0},
 		{"another value", []corev1.Taint{taint("k", "v", "NoExecute")}, []corev1.Toleration{{Key: "k", Value: "w"}}, 0},
 		{"for a time", []corev1.Taint{taint("k", "", "NoExecute")},
 			[]corev1.Toleration{{Key: "k", Operator: "Exists", TolerationSeconds: ptr.To[int64](7)}}, 7 * time.Second},
-		{"the shorter of two", []corev1.Taint{taint("a", "", "NoExecute"), taint("b", "", "NoExecute")}, []corev1.Toleration{
-			{Key: "a", Operator: "Exists", TolerationSeconds: ptr.To[int64](7)}, {Key: "b", Operator: "Exists", TolerationSeconds: ptr.To[int64](3)},
-		}, 3 * time.Second},
+		{"the shorter of two", []corev1.Taint{taint("a", "", "NoExecute"), taint("b", "", "NoExecute")},
+			[]corev1.Toleration{
+				{Key: "a", Operator: "Exists", TolerationSeconds: ptr.To[int64](7)},
+				{Key: "b", Operator: "Exists", TolerationSeconds: ptr.To[int64](3)},
+			}, 3 * time.Second},
 		{"the first that is about it", []corev1.Taint{taint("k", "", "NoExecute")}, []corev1.Toleration{
 			{Key: "k", Operator: "Exists"}, {Key: "k", Operator: "Exists", TolerationSeconds: ptr.To[int64](3)},
 		}, stay},
@@ -47,7 +51,8 @@ func TestEvictionTimes(t *testing.T) {
 		pod := &corev1.Pod{Spec: corev1.PodSpec{Tolerations: c.tolerations}}
 		pod.CreationTimestamp = metav1.NewTime(noon.Add(-time.Hour))
 		until, leaves := EvictAt(pod, c.taints, seen)
-		if leaves != (c.after != stay) || leaves && c.after > 0 && until.Sub(noon) != c.after || leaves && c.after == 0 && until.After(noon) {
+		if leaves != (c.after != stay) || leaves && c.after > 0 && until.Sub(noon) != c.after || leaves &&
+			c.after == 0 && until.After(noon) {
 			t.Errorf("%s: leaves %t, at %s", c.name, leaves, until)
 		}
 	}
@@ -83,14 +88,17 @@ func TestTolerationStartsWithBinding(t *testing.T) {
 func TestTaintsFollowConditions(t *testing.T) {
 	t.Parallel()
 	node := &corev1.Node{}
-	node.Spec.Taints = []corev1.Taint{{Key: "mine", Effect: "NoExecute"}, {Key: corev1.TaintNodeNotReady, Effect: "NoSchedule"}}
-	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: "True"}, {Type: corev1.NodeDiskPressure, Status: "True"}}
+	node.Spec.Taints = []corev1.Taint{{Key: "mine", Effect: "NoExecute"},
+		{Key: corev1.TaintNodeNotReady, Effect: "NoSchedule"}}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: "True"},
+		{Type: corev1.NodeDiskPressure, Status: "True"}}
 	node.Spec.Unschedulable = true
 	var got []string
 	for _, taint := range Taints(node, noon) {
 		got = append(got, taint.ToString())
 	}
-	want := []string{"mine:NoExecute", "node.kubernetes.io/disk-pressure:NoSchedule", "node.kubernetes.io/unschedulable:NoSchedule"}
+	want := []string{"mine:NoExecute", "node.kubernetes.io/disk-pressure:NoSchedule",
+		"node.kubernetes.io/unschedulable:NoSchedule"}
 	if len(got) != len(want) || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
 		t.Errorf("%v, want %v", got, want)
 	}

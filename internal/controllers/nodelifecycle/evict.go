@@ -51,7 +51,8 @@ func onPod(
 	var conditions []corev1.PodCondition
 	if unknown && pods.IsReady(pod) {
 		conditions = append(conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse})
-		actions = append(actions, action.Event{Object: pod, Warning: true, Reason: "NodeNotReady", Message: "Node is not ready"})
+		actions = append(actions, action.Event{Object: pod, Warning: true, Reason: "NodeNotReady",
+			Message: "Node is not ready"})
 	}
 	at, leaves := EvictAt(pod, node.Spec.Taints, since)
 	switch {
@@ -65,9 +66,11 @@ func onPod(
 				Reason: "DeletionByTaintManager", Message: "Taint manager: deleting due to NoExecute taint",
 			})
 		}
-		actions = append(actions, action.Delete[*corev1.Pod]{Resource: pods.Resource, Object: pod, Events: action.Events{
-			Object: pod, Reason: "TaintManagerEviction", Message: fmt.Sprintf("Marking for deletion Pod %s/%s", pod.Namespace, pod.Name),
-		}})
+		actions = append(actions, action.Delete[*corev1.Pod]{Resource: pods.Resource, Object: pod,
+			Events: action.Events{
+				Object: pod, Reason: "TaintManagerEviction",
+				Message: fmt.Sprintf("Marking for deletion Pod %s/%s", pod.Namespace, pod.Name),
+			}})
 	}
 	if len(conditions) > 0 {
 		say, err := patchConditions(pod, conditions, now)
@@ -88,7 +91,8 @@ func patchConditions(pod *corev1.Pod, all []corev1.PodCondition, now time.Time) 
 	var conditions []map[string]any
 	for _, c := range all {
 		says := map[string]any{
-			"type": c.Type, "status": c.Status, "lastTransitionTime": metav1.NewTime(now), "observedGeneration": pod.Generation,
+			"type": c.Type, "status": c.Status, "lastTransitionTime": metav1.NewTime(now),
+			"observedGeneration": pod.Generation,
 		}
 		if c.Reason != "" {
 			says["reason"], says["message"] = c.Reason, c.Message

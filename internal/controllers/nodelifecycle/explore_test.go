@@ -62,7 +62,8 @@ func dies(dying time.Duration) func(context.Context, *rest.Config) error {
 		for _, is := range []string{`"true"`, "null"} {
 			time.Sleep(30 * time.Second)
 			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, dead, is)
-			if _, err := nodes.Patch(ctx, "", "node-0", "", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			if _, err := nodes.Patch(ctx, "", "node-0", "", types.MergePatchType, patch,
+				metav1.PatchOptions{}); err != nil {
 				return err
 			}
 			time.Sleep(dying)
@@ -84,7 +85,8 @@ func spared(s bowlinetest.State) error {
 		if leaves(pod) && (strings.HasPrefix(pod.GetName(), "node-1") || strings.HasSuffix(pod.GetName(), "3600")) {
 			return fmt.Errorf("%s has to leave", pod.GetName())
 		}
-		if strings.HasPrefix(pod.GetName(), "node-1") && condition(pod, "Ready") == "False" && condition(pod, "Initialized") == "True" {
+		if strings.HasPrefix(pod.GetName(), "node-1") && condition(pod, "Ready") == "False" &&
+			condition(pod, "Initialized") == "True" {
 			return fmt.Errorf("%s is said not to be ready", pod.GetName())
 		}
 	}

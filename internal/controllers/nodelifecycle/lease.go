@@ -29,7 +29,8 @@ type unrenewed struct {
 func (u unrenewed) String() string { return "make sure that node/" + u.node + " is silent" }
 
 func (u unrenewed) Check(ctx context.Context, by *action.Executor) error {
-	lease, err := client.Of[*coordinationv1.Lease](by.Client, leasesResource).Get(ctx, corev1.NamespaceNodeLease, u.node)
+	lease, err := client.Of[*coordinationv1.Lease](by.Client, leasesResource).Get(ctx, corev1.NamespaceNodeLease,
+		u.node)
 	switch err = action.ClassifyNotFound(err, leasesResource, u.node); {
 	case action.IsGone(err):
 		return nil

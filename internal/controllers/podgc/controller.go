@@ -47,8 +47,9 @@ func Add(m *controller.Manager) *controller.Controller { return addKeeping(m, Mo
 // addKeeping adds a controller that retains up to most ended pods.
 func addKeeping(m *controller.Manager, most int) *controller.Controller {
 	c := &collector{
-		nodes: informer.For[*corev1.Node](m.Informers(), nodes), pods: informer.For[*corev1.Pod](m.Informers(), pods.Resource),
-		live: client.Of[*corev1.Node](m.Client(), nodes), hand: action.NewExecutor(m, "pod-garbage-collector"),
+		nodes: informer.For[*corev1.Node](m.Informers(), nodes),
+		pods:  informer.For[*corev1.Pod](m.Informers(), pods.Resource),
+		live:  client.Of[*corev1.Node](m.Client(), nodes), hand: action.NewExecutor(m, "pod-garbage-collector"),
 		most: most, missing: map[string]time.Time{},
 	}
 	c.pods.Indexer().AddIndex("node", informer.ByNodeName)
@@ -58,7 +59,9 @@ func addKeeping(m *controller.Manager, most int) *controller.Controller {
 		Sources: []controller.Source{
 			controller.Watches(c.nodes, c.nodeChanged, controller.If(nodeMatters)),
 			controller.Watches(c.pods, nodeOf, controller.If(podMatters)),
-			controller.WatchesLater(c.pods, batchDelay, func(*corev1.Pod) []controller.Request { return []controller.Request{allEnded} },
+			controller.WatchesLater(c.pods, batchDelay, func(*corev1.Pod) []controller.Request {
+				return []controller.Request{allEnded}
+			},
 				controller.If(hasJustEnded)),
 		},
 	})
@@ -117,7 +120,8 @@ func hasJustEnded(old, now *corev1.Pod) bool {
 // Reconcile deletes the pods of a node that are to be deleted.
 func (c *collector) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	if request == allEnded {
-		return c.hand.Do(ctx, decideEnded(c.pods.Indexer().Each("ended", "yes"), c.pods.Indexer().Count("ended", "yes"), c.most)...)
+		return c.hand.Do(ctx, decideEnded(c.pods.Indexer().Each("ended", "yes"), c.pods.Indexer().Count("ended", "yes"),
+			c.most)...)
 	}
 	s, err := c.observe(ctx, request.Name)
 	if err != nil {

@@ -125,7 +125,9 @@ func isOutOfService(node *corev1.Node) bool {
 	ready := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
-	return !ready && slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
+	return !ready && slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == corev1.TaintNodeOutOfService
+	})
 }
 
 // removal deletes a pod without grace period. A pod that has not ended is marked as failed before, since its
@@ -155,7 +157,8 @@ func (r removal) Do(ctx context.Context, by *action.Executor) error {
 // nothing for a pod that only waits for finalizers.
 func remove(pod *corev1.Pod, because *corev1.PodCondition) []action.Action {
 	ended := pods.IsTerminal(pod)
-	if ended && pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0 {
+	if ended && pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil &&
+		*pod.DeletionGracePeriodSeconds == 0 {
 		return nil
 	}
 	r := removal{Delete: action.Delete[*corev1.Pod]{Resource: pods.Resource, Object: pod, Immediate: true}}
@@ -194,6 +197,7 @@ func fail(pod *corev1.Pod, because *corev1.PodCondition) action.Action {
 		panic(err) // cannot fail: strings, numbers and times
 	}
 	return action.Patch[*corev1.Pod]{
-		Resource: pods.Resource, Object: pod, Subresource: "status", Type: types.StrategicMergePatchType, Body: body, Verb: "mark failed",
+		Resource: pods.Resource, Object: pod, Subresource: "status", Type: types.StrategicMergePatchType, Body: body,
+		Verb: "mark failed",
 	}
 }

@@ -20,7 +20,8 @@ func TestOldestEndedPodsAreDeleted(t *testing.T) {
 	var all []*corev1.Pod
 	for i := range 100 {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Name: fmt.Sprintf("pod-%d", i), CreationTimestamp: metav1.NewTime(noon.Add(time.Duration(i/3) * time.Second)),
+			Name:              fmt.Sprintf("pod-%d", i),
+			CreationTimestamp: metav1.NewTime(noon.Add(time.Duration(i/3) * time.Second)),
 		}}
 		pod.Status.Phase = corev1.PodFailed
 		if i%10 == 7 {
@@ -56,7 +57,8 @@ func TestDisruptionRetainsItsTransitionTime(t *testing.T) {
 		t.Errorf("it has had to go since %s", at)
 	}
 	before := metav1.NewTime(noon.Add(-time.Hour))
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionFalse, LastTransitionTime: before}}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionFalse,
+		LastTransitionTime: before}}
 	if at := lost(noon, pod).LastTransitionTime; !at.Time.Equal(noon) {
 		t.Errorf("it had not had to go, and has since %s", at)
 	}

@@ -72,7 +72,8 @@ func loseNodes(ctx context.Context, config *rest.Config) error {
 	}
 	time.Sleep(5 * time.Second)
 	if err := errors.Join(
-		w.nodes.Delete(ctx, "", "away", metav1.DeleteOptions{}), w.nodes.Delete(ctx, "", "back", metav1.DeleteOptions{}),
+		w.nodes.Delete(ctx, "", "away", metav1.DeleteOptions{}),
+		w.nodes.Delete(ctx, "", "back", metav1.DeleteOptions{}),
 		w.taint(ctx, "dead", outOfService), w.taint(ctx, "mended", outOfService),
 	); err != nil {
 		return err
@@ -144,7 +145,8 @@ func lookedAfter(s bowlinetest.State) error {
 func endedAreKept(s bowlinetest.State) error {
 	ended := 0
 	for _, pod := range s.Kind("Pod") {
-		if phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase"); phase == string(corev1.PodSucceeded) {
+		if phase, _, _ := unstructured.NestedString(pod.Object, "status",
+			"phase"); phase == string(corev1.PodSucceeded) {
 			ended++
 		}
 	}

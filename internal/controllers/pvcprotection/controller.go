@@ -53,7 +53,8 @@ func Add(m *controller.Manager) *controller.Controller {
 		Name:       Name,
 		Reconciler: p,
 		Sources: []controller.Source{
-			controller.For(p.claims, controller.If(mayNeedChange)), controller.Watches(p.pods, used, controller.If(releasesClaims)),
+			controller.For(p.claims, controller.If(mayNeedChange)),
+			controller.Watches(p.pods, used, controller.If(releasesClaims)),
 		},
 		Caches: []*informer.Factory{m.Informers(), all},
 	})
@@ -99,7 +100,8 @@ func claimsOf(pod *corev1.Pod) (names []string) {
 func (p *protector) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	claim, there := p.claims.Indexer().Get(request)
 	switch {
-	case !there, claim.DeletionTimestamp == nil && isProtected(claim), claim.DeletionTimestamp != nil && !isProtected(claim):
+	case !there, claim.DeletionTimestamp == nil && isProtected(claim), claim.DeletionTimestamp != nil &&
+		!isProtected(claim):
 		return controller.Result{}, nil
 	case claim.DeletionTimestamp == nil:
 		return p.hand.Do(ctx, change(claim, "protect", "finalizers"))
@@ -152,7 +154,8 @@ func uses(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 		switch v := &pod.Spec.Volumes[i]; {
 		case v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Name:
 			return true
-		case v.Ephemeral != nil && pod.Name+"-"+v.Name == claim.Name && metav1.IsControlledBy(claim, pod) && !isShutDown(pod):
+		case v.Ephemeral != nil && pod.Name+"-"+v.Name == claim.Name && metav1.IsControlledBy(claim, pod) &&
+			!isShutDown(pod):
 			return true
 		}
 	}

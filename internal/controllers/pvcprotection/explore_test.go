@@ -64,7 +64,8 @@ func claim(name string) *corev1.PersistentVolumeClaim {
 
 // podOn returns a pod on a node that uses a claim.
 func podOn(node, claim string) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "user", Namespace: "default", Labels: map[string]string{"uses": claim}}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "user", Namespace: "default",
+		Labels: map[string]string{"uses": claim}}}
 	pod.Spec.NodeName = node
 	pod.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
 	pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{

@@ -42,7 +42,8 @@ var resource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resourc
 // Add adds the controller to a manager.
 func Add(m *controller.Manager) *controller.Controller {
 	return Keep(m, Kept[*appsv1.ReplicaSet]{
-		Name: Name, Component: "replicaset-controller", In: resource, Kind: appsv1.SchemeGroupVersion.WithKind("ReplicaSet"),
+		Name: Name, Component: "replicaset-controller", In: resource,
+		Kind: appsv1.SchemeGroupVersion.WithKind("ReplicaSet"),
 		Set: func(r *appsv1.ReplicaSet) (Set, error) {
 			selector, err := metav1.LabelSelectorAsSelector(r.Spec.Selector)
 			return Set{
@@ -77,7 +78,8 @@ func Keep[T client.Object](m *controller.Manager, kept Kept[T]) *controller.Cont
 	sets := informer.For[T](m.Informers(), kept.In)
 	sets.Indexer().AddHeadIndex("owner", informer.ByOwner)
 	k := &keeper[T]{
-		Kept: kept, sets: sets, pods: ownership.NewCache[*corev1.Pod](m, pods.Resource), hand: action.NewExecutor(m, kept.Component),
+		Kept: kept, sets: sets, pods: ownership.NewCache[*corev1.Pod](m, pods.Resource),
+		hand:   action.NewExecutor(m, kept.Component),
 		fights: fights{of: map[controller.Request]Fight{}},
 	}
 	return m.Add(controller.Options{
@@ -158,7 +160,8 @@ func (k *keeper[T]) keep(ctx context.Context, seen Seen, obj T) error {
 	case has < seen.Replicas && k.mayErr(seen):
 		sure = append(sure, seen.known())
 	case has > seen.Replicas && seen.Replicas > 0: // the choice depends on the state and the number of all pods
-		sure = append(sure, action.DependentsUnchanged[*corev1.Pod]{Resource: pods.Resource, Owner: obj, Selector: seen.Selector, Objects: seen.Pods})
+		sure = append(sure, action.DependentsUnchanged[*corev1.Pod]{Resource: pods.Resource, Owner: obj,
+			Selector: seen.Selector, Objects: seen.Pods})
 	}
 	_, err := k.hand.Do(ctx, action.Guard{Preconditions: sure, Then: keep})
 	return err
@@ -185,14 +188,16 @@ func (k *keeper[T]) report(ctx context.Context, seen Seen, obj T, failure error)
 		return controller.Result{RequeueAfter: wait}, failure
 	}
 	var report []action.Action
-	if status.ObservedGeneration != seen.Status.ObservedGeneration && k.mayErr(seen) || !k.told.IsLastWritten(request, seen.Status) {
+	if status.ObservedGeneration != seen.Status.ObservedGeneration && k.mayErr(seen) ||
+		!k.told.IsLastWritten(request, seen.Status) {
 		// Other controllers, such as the Deployment controller, wait for the new status and create or delete
 		// pods because of it.
 		report = append(report, seen.known())
 	}
 	report = append(report, action.Update[T]{Resource: k.In, Object: k.WithStatus(obj, status), Subresource: "status"})
 	if failure == nil && trouble != nil && len(status.Conditions) > len(seen.Status.Conditions) {
-		report = append(report, action.Event{Object: obj, Warning: true, Reason: trouble.reason(), Message: trouble.Error()})
+		report = append(report, action.Event{Object: obj, Warning: true, Reason: trouble.reason(),
+			Message: trouble.Error()})
 	}
 	_, err := k.hand.Do(ctx, report...)
 	if errors.Is(err, action.ErrStaleCache) {
@@ -206,7 +211,8 @@ func (k *keeper[T]) report(ctx context.Context, seen Seen, obj T, failure error)
 
 // known returns the precondition that all pods of the set were observed.
 func (s Seen) known() action.DependentUIDsUnchanged[*corev1.Pod] {
-	return action.DependentUIDsUnchanged[*corev1.Pod]{Resource: pods.Resource, Owner: s.Object, Selector: s.Selector, Objects: s.Pods}
+	return action.DependentUIDsUnchanged[*corev1.Pod]{Resource: pods.Resource, Owner: s.Object, Selector: s.Selector,
+		Objects: s.Pods}
 }
 
 // whoTakes returns the names of the sets of this kind that match a pod.

@@ -34,7 +34,8 @@ func TestSelectorsThatFightAreNamedAndStopped(t *testing.T) {
 		pass(59 * time.Minute) // events expire after an hour
 		c := conditionOf(t, p, "one")
 		const says = "has the labels app=two, and the selector is app=one, while that of replicaset/two matches it"
-		if c == nil || c.Type != appsv1.ReplicaSetReplicaFailure || c.Reason != "FightingSelectors" || !strings.Contains(c.Message, says) {
+		if c == nil || c.Type != appsv1.ReplicaSetReplicaFailure || c.Reason != "FightingSelectors" ||
+			!strings.Contains(c.Message, says) {
 			t.Fatalf("the condition is %+v, want FightingSelectors, with %q", c, says)
 		}
 		if n := told(t, p, "FightingSelectors"); n != 1 {

@@ -119,5 +119,6 @@ func (f failures) Error() string {
 		why += ": " + message
 	}
 	return fmt.Sprintf("%d pods have failed that were made within %s, the last one, %q, with %q; "+
-		"others are made one at a time, ever later, and at once when the failed ones are deleted", f.count, recent, f.last.Name, why)
+		"others are made one at a time, ever later, and at once when the failed ones are deleted", f.count, recent,
+		f.last.Name, why)
 }

@@ -43,7 +43,8 @@ func TestPodsThatFailAtOnceAreReplacedEverLater(t *testing.T) {
 		// After the cause and the failed pods are removed, the next pods are created at once.
 		p.Apply(t, strings.ReplaceAll(setOf("one", 2), "{app: one}}\n    spec", "{app: one, taken: gladly}}\n    spec"))
 		all := bowlinetest.Client[*corev1.Pod](t, p)
-		if err := all.DeleteCollection(t.Context(), "default", metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		if err := all.DeleteCollection(t.Context(), "default", metav1.DeleteOptions{},
+			metav1.ListOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		pass(time.Second)

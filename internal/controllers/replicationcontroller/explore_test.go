@@ -26,6 +26,7 @@ func TestTwoControllersAtOnceMakeNoPodTooMany(t *testing.T) {
 func resizing(processes []bowlinetest.Process) bowlinetest.Scenario {
 	template := trial.Web()
 	rc := &corev1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}
-	rc.Spec = corev1.ReplicationControllerSpec{Replicas: ptr.To[int32](2), Selector: template.Labels, Template: &template}
+	rc.Spec = corev1.ReplicationControllerSpec{Replicas: ptr.To[int32](2), Selector: template.Labels,
+		Template: &template}
 	return trial.Keeping("ReplicationController", rc, processes)
 }

@@ -41,12 +41,14 @@ var quotas = schema.GroupVersionResource{Version: "v1", Resource: "resourcequota
 
 // Add adds the controller to a manager.
 func Add(m *controller.Manager) *controller.Controller {
-	c := &counter{quotas: informer.For[*corev1.ResourceQuota](m.Informers(), quotas), hand: action.NewExecutor(m, "resourcequota-controller")}
+	c := &counter{quotas: informer.For[*corev1.ResourceQuota](m.Informers(), quotas),
+		hand: action.NewExecutor(m, "resourcequota-controller")}
 	c.caches = newCaches(m, c.changed)
 	return m.Add(controller.Options{
 		Name: Name, Reconciler: c, Workers: workers,
 		Sources: []controller.Source{
-			controller.For(c.quotas, controller.If(isDeclared)), controller.Watches(c.quotas, c.written, controller.If(isWritten)), &c.look,
+			controller.For(c.quotas, controller.If(isDeclared)),
+			controller.Watches(c.quotas, c.written, controller.If(isWritten)), &c.look,
 		},
 		Caches: []*informer.Factory{m.Informers(), c.caches.others},
 	})

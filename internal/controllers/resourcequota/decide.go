@@ -51,7 +51,8 @@ func decide(s input) (actions []action.Action) {
 	if !equality.Semantic.DeepEqual(status, s.quota.Status) {
 		quota := s.quota.DeepCopy()
 		quota.Status = status
-		actions = append(actions, action.Update[*corev1.ResourceQuota]{Resource: quotas, Object: quota, Subresource: "status"})
+		actions = append(actions, action.Update[*corev1.ResourceQuota]{Resource: quotas, Object: quota,
+			Subresource: "status"})
 	}
 	if next < never {
 		actions = append(actions, action.Requeue{After: next + time.Millisecond})

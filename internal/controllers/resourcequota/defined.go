@@ -9,7 +9,8 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	Resource: "customresourcedefinitions"}
 
 // everywhere stands for all namespaces.
 const everywhere = metav1.NamespaceAll
@@ -25,7 +26,8 @@ func (f *caches) followDefinitions() {
 		f.mu.Unlock()
 		f.changed(resource, everywhere)
 	}
-	informer.For[*metav1.PartialObjectMetadata](f.others, definitions).AddHandler(informer.HandlerFuncs[*metav1.PartialObjectMetadata]{
+	informer.For[*metav1.PartialObjectMetadata](f.others,
+		definitions).AddHandler(informer.HandlerFuncs[*metav1.PartialObjectMetadata]{
 		Add: func(d *metav1.PartialObjectMetadata, initial bool) {
 			if !initial {
 				told(d)

@@ -56,7 +56,8 @@ func newCaches(m *controller.Manager, changed func(schema.GroupResource, string)
 }
 
 // in returns the objects of a resource in a namespace. It fails if the cache is not filled within patience.
-func (f *caches) in(ctx context.Context, resource schema.GroupResource, namespace string) (iter.Seq[client.Object], error) {
+func (f *caches) in(ctx context.Context, resource schema.GroupResource,
+	namespace string) (iter.Seq[client.Object], error) {
 	c, err := f.cache(ctx, resource)
 	if err != nil {
 		return nil, err
@@ -137,15 +138,16 @@ func follow[T client.Object](f *caches, informers *informer.Factory, resource sc
 		},
 		Delete: func(obj T, _ bool) { tell(obj) },
 	})
-	return cache{resource: resource, filled: objects.Synced(), end: told.Remove, in: func(namespace string) iter.Seq[client.Object] {
-		return func(yield func(client.Object) bool) {
-			for obj := range objects.Indexer().Each("namespace", namespace) {
-				if !yield(obj) {
-					return
+	return cache{resource: resource, filled: objects.Synced(), end: told.Remove,
+		in: func(namespace string) iter.Seq[client.Object] {
+			return func(yield func(client.Object) bool) {
+				for obj := range objects.Indexer().Each("namespace", namespace) {
+					if !yield(obj) {
+						return
+					}
 				}
 			}
-		}
-	}}
+		}}
 }
 
 // matters reports whether an update may change an object's usage.
@@ -153,8 +155,10 @@ func matters(old, obj client.Object) bool {
 	switch obj := obj.(type) {
 	case *corev1.Pod:
 		old := old.(*corev1.Pod)
-		return pods.IsTerminal(old) != pods.IsTerminal(obj) || (old.DeletionTimestamp == nil) != (obj.DeletionTimestamp == nil) ||
-			old.Generation != obj.Generation || !reflect.DeepEqual(old.Status.ContainerStatuses, obj.Status.ContainerStatuses)
+		return pods.IsTerminal(old) != pods.IsTerminal(obj) ||
+			(old.DeletionTimestamp == nil) != (obj.DeletionTimestamp == nil) ||
+			old.Generation != obj.Generation ||
+			!reflect.DeepEqual(old.Status.ContainerStatuses, obj.Status.ContainerStatuses)
 	case *metav1.PartialObjectMetadata:
 		return false
 	}

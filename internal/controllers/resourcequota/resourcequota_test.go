@@ -33,7 +33,8 @@ func user(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "q"}}
-	quota.Spec.Hard = corev1.ResourceList{"secrets": resource.MustParse("10"), "count/configmaps": resource.MustParse("10")}
+	quota.Spec.Hard = corev1.ResourceList{"secrets": resource.MustParse("10"),
+		"count/configmaps": resource.MustParse("10")}
 	if _, err := client.For[*corev1.ResourceQuota](c).Create(ctx, quota, metav1.CreateOptions{}); err != nil {
 		return err
 	}
@@ -53,7 +54,8 @@ func TestUsageIsCountedDespiteFaults(t *testing.T) {
 	t.Parallel()
 	program := trial.Of(resourcequota.Add)
 	for _, processes := range [][]bowlinetest.Process{program.Once(), program.Twice()} {
-		s := bowlinetest.Scenario{Options: []bowlinetest.Option{trial.Alone()}, Processes: processes, Act: user, Budget: 30}
+		s := bowlinetest.Scenario{Options: []bowlinetest.Option{trial.Alone()}, Processes: processes, Act: user,
+			Budget: 30}
 		r := bowlinetest.Explore(t, s)
 		t.Logf("%d fault points with %d instances", r.Tried(), len(processes))
 	}

@@ -11,7 +11,8 @@ import (
 // scopesOf returns all scopes of a quota; an object counts if it is in each of them.
 func scopesOf(q *corev1.ResourceQuota) (all []corev1.ScopedResourceSelectorRequirement) {
 	for _, scope := range q.Spec.Scopes {
-		all = append(all, corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists})
+		all = append(all, corev1.ScopedResourceSelectorRequirement{ScopeName: scope,
+			Operator: corev1.ScopeSelectorOpExists})
 	}
 	if q.Spec.ScopeSelector != nil {
 		all = append(all, q.Spec.ScopeSelector.MatchExpressions...)
@@ -25,7 +26,8 @@ func isIn(obj client.Object, scope corev1.ScopedResourceSelectorRequirement) boo
 	case *corev1.Pod:
 		return podIsIn(obj, scope)
 	case *corev1.PersistentVolumeClaim:
-		return scope.ScopeName == corev1.ResourceQuotaScopeVolumeAttributesClass && selects(scope, attributeClasses(obj)...)
+		return scope.ScopeName == corev1.ResourceQuotaScopeVolumeAttributesClass &&
+			selects(scope, attributeClasses(obj)...)
 	}
 	return false
 }

@@ -33,20 +33,24 @@ func countedIn(name corev1.ResourceName) (schema.GroupResource, bool) {
 	switch {
 	case isCount:
 		return schema.ParseGroupResource(counted), true
-	case strings.Contains(text, ofClass), name == corev1.ResourcePersistentVolumeClaims, name == corev1.ResourceRequestsStorage:
+	case strings.Contains(text, ofClass), name == corev1.ResourcePersistentVolumeClaims,
+		name == corev1.ResourceRequestsStorage:
 		return claims, true
 	case name == corev1.ResourceServices, strings.HasPrefix(text, "services."):
 		return services, true
-	case name == corev1.ResourceConfigMaps, name == corev1.ResourceSecrets, name == corev1.ResourceReplicationControllers, name == corev1.ResourceQuotas:
+	case name == corev1.ResourceConfigMaps, name == corev1.ResourceSecrets,
+		name == corev1.ResourceReplicationControllers, name == corev1.ResourceQuotas:
 		return schema.GroupResource{Resource: text}, true
-	case slices.Contains(ofPods, name), strings.HasPrefix(text, corev1.DefaultResourceRequestsPrefix), strings.HasPrefix(text, "limits."),
+	case slices.Contains(ofPods, name), strings.HasPrefix(text, corev1.DefaultResourceRequestsPrefix),
+		strings.HasPrefix(text, "limits."),
 		strings.HasPrefix(text, corev1.ResourceHugePagesPrefix):
 		return pods.Resource.GroupResource(), true
 	}
 	return schema.GroupResource{}, false
 }
 
-var ofPods = []corev1.ResourceName{corev1.ResourcePods, corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage}
+var ofPods = []corev1.ResourceName{corev1.ResourcePods, corev1.ResourceCPU, corev1.ResourceMemory,
+	corev1.ResourceEphemeralStorage}
 
 // usage returns the amount that an object uses of a resource name.
 type usage func(name corev1.ResourceName) resource.Quantity
@@ -113,7 +117,9 @@ func usageOfService(s *corev1.Service) usage {
 	case corev1.ServiceTypeLoadBalancer:
 		ports, balancers = len(s.Spec.Ports), 1
 		if allocate := s.Spec.AllocateLoadBalancerNodePorts; allocate != nil && !*allocate {
-			ports = len(slices.DeleteFunc(slices.Clone(s.Spec.Ports), func(p corev1.ServicePort) bool { return p.NodePort == 0 }))
+			ports = len(slices.DeleteFunc(slices.Clone(s.Spec.Ports), func(p corev1.ServicePort) bool {
+				return p.NodePort == 0
+			}))
 		}
 	}
 	return func(name corev1.ResourceName) resource.Quantity {

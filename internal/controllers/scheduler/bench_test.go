@@ -13,7 +13,8 @@ func BenchmarkDecide(b *testing.B) {
 	var w fixture
 	for i := range 5_000 {
 		name := fmt.Sprintf("node-%04d", i)
-		w.nodes = append(w.nodes, on(name, labelled(corev1.LabelOSStable, "linux"), pod(name+"-a", "100m"), pod(name+"-b", "200m")))
+		w.nodes = append(w.nodes, on(name, labelled(corev1.LabelOSStable, "linux"), pod(name+"-a", "100m"),
+			pod(name+"-b", "200m")))
 	}
 	p := pod("p", "100m")
 	p.Spec.NodeSelector = map[string]string{corev1.LabelOSStable: "linux"}

@@ -100,7 +100,8 @@ func (c *cluster) read(name string) {
 			c.place(fresh, p)
 		}
 		for pod := range c.pods.Indexer().Each(byNomination, name) {
-			if _, given := c.reserved[informer.KeyOf(pod)]; !given && pod.DeletionTimestamp == nil && !pods.IsTerminal(pod) {
+			if _, given := c.reserved[informer.KeyOf(pod)]; !given && pod.DeletionTimestamp == nil &&
+				!pods.IsTerminal(pod) {
 				fresh.Nominated = append(fresh.Nominated, NewPod(pod))
 				c.nominated[informer.KeyOf(pod)] = name
 			}
@@ -164,7 +165,9 @@ func (c *cluster) replace(name string, before, fresh *Node) {
 	if fresh != nil {
 		c.antiAffinity, c.affinity = c.antiAffinity+len(fresh.antiAffinity), c.affinity+len(fresh.affinity)
 	}
-	at, found := slices.BinarySearchFunc(c.all, name, func(n *Node, name string) int { return strings.Compare(n.Name, name) })
+	at, found := slices.BinarySearchFunc(c.all, name, func(n *Node, name string) int {
+		return strings.Compare(n.Name, name)
+	})
 	switch {
 	case fresh == nil && found:
 		c.all = slices.Delete(c.all, at, at+1)
@@ -240,7 +243,8 @@ func (c *cluster) reserve(p *Pod, name string, told bool) {
 	c.reservedOn[name][key] = true
 	n := c.byName[name]
 	c.place(n, p)
-	c.antiAffinity, c.affinity = c.antiAffinity+min(1, len(p.antiAffinity)), c.affinity+min(1, len(p.affinity)+len(p.preferredPods))
+	c.antiAffinity, c.affinity = c.antiAffinity+min(1, len(p.antiAffinity)),
+		c.affinity+min(1, len(p.affinity)+len(p.preferredPods))
 	n.Nominated = slices.DeleteFunc(n.Nominated, func(q *Pod) bool { return q.UID == p.UID })
 }
 

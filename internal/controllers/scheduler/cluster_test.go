@@ -31,7 +31,8 @@ func TestClusterMatchesItsCaches(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, seed))
 		nodes, pods := bowlinetest.Client[*corev1.Node](t, p), bowlinetest.Client[*corev1.Pod](t, p)
 		for i := range 800 {
-			if err := randomOperation(t.Context(), r, nodes, pods); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
+			if err := randomOperation(t.Context(), r, nodes, pods); err != nil && !apierrors.IsNotFound(err) &&
+				!apierrors.IsAlreadyExists(err) {
 				t.Fatal(err)
 			}
 			if r.IntN(5) > 0 {
@@ -52,10 +53,12 @@ func TestClusterMatchesItsCaches(t *testing.T) {
 }
 
 // randomOperation executes one random operation.
-func randomOperation(ctx context.Context, r *rand.Rand, nodes client.Resource[*corev1.Node], pods client.Resource[*corev1.Pod]) error {
+func randomOperation(ctx context.Context, r *rand.Rand, nodes client.Resource[*corev1.Node],
+	pods client.Resource[*corev1.Pod]) error {
 	nodeName, podName := fmt.Sprintf("node-%d", r.IntN(4)), fmt.Sprintf("pod-%02d", r.IntN(20))
 	merge := func(subresource, patch string) error {
-		_, err := pods.Patch(ctx, "default", podName, subresource, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		_, err := pods.Patch(ctx, "default", podName, subresource, types.MergePatchType, []byte(patch),
+			metav1.PatchOptions{})
 		return err
 	}
 	switch r.IntN(9) {
@@ -106,7 +109,8 @@ func TestPodsAreScheduledByPriority(t *testing.T) {
 	t.Parallel()
 	never := corev1.PreemptNever
 	class := func(name string, value int32) *schedulingv1.PriorityClass {
-		return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value, PreemptionPolicy: &never}
+		return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value,
+			PreemptionPolicy: &never}
 	}
 	all := []client.Object{class("high", 10), node("one", nil)}
 	for i := range 20 {
@@ -117,7 +121,8 @@ func TestPodsAreScheduledByPriority(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		untaint := []byte(`{"spec":{"taints":null}}`)
-		if _, err := bowlinetest.Client[*corev1.Node](t, p).Patch(t.Context(), "", "one", "", types.MergePatchType, untaint,
+		if _, err := bowlinetest.Client[*corev1.Node](t, p).Patch(t.Context(), "", "one", "", types.MergePatchType,
+			untaint,
 			metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +162,8 @@ func TestWaitingPodsAreRetriedOnRelevantChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 			n.ResourceVersion, n.Status = "", status
-			if _, err := bowlinetest.Client[*corev1.Node](t, p).UpdateStatus(t.Context(), n, metav1.UpdateOptions{}); err != nil {
+			if _, err := bowlinetest.Client[*corev1.Node](t, p).UpdateStatus(t.Context(), n,
+				metav1.UpdateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Second)
@@ -191,7 +197,8 @@ func outcome(t *testing.T, p *bowlinetest.Plane) (bound, told int) {
 			bound++
 		}
 	}
-	events, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "", metav1.ListOptions{FieldSelector: "reason=FailedScheduling"})
+	events, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "",
+		metav1.ListOptions{FieldSelector: "reason=FailedScheduling"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,15 +29,21 @@ func TestMessagesMatchKubernetes(t *testing.T) {
 		{"too many", pod("p", "1"), []*Node{on("a", func(n *corev1.Node) {
 			n.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("1")
 		}, pod("q", "1"))}, "0/1 nodes are available: 1 Too many pods."},
-		{"each its own", pod("p", "3", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"zone": "east"} }), []*Node{
-			on("a", func(n *corev1.Node) { n.Spec.Unschedulable = true }), on("b", tainted("k", corev1.TaintEffectNoSchedule)), on("c", nil),
+		{"each its own", pod("p", "3", func(p *corev1.Pod) {
+			p.Spec.NodeSelector = map[string]string{"zone": "east"}
+		}), []*Node{
+			on("a", func(n *corev1.Node) {
+				n.Spec.Unschedulable = true
+			}), on("b", tainted("k", corev1.TaintEffectNoSchedule)), on("c", nil),
 			on("d", zone("west")), on("e", zone("east"), pod("q", "2")),
-		}, "0/5 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s), 1 node(s) were unschedulable, " +
-			"2 node(s) didn't match Pod's node affinity/selector."},
+		},
+			"0/5 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s), 1 node(s) were unschedulable, " +
+				"2 node(s) didn't match Pod's node affinity/selector."},
 		{"one node by name", pod("p", "3", func(p *corev1.Pod) {
 			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-					MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: "In", Values: []string{"b"}}},
+					MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: "In",
+						Values: []string{"b"}}},
 				}}},
 			}}
 		}), []*Node{on("a", nil), on("b", nil, pod("q", "2")), on("c", nil)},
@@ -68,9 +74,11 @@ func TestBestNodeIsChosen(t *testing.T) {
 	prefers := func(kind, value string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
 			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 1, Preference: corev1.NodeSelectorTerm{
-					MatchExpressions: []corev1.NodeSelectorRequirement{{Key: kind, Operator: "In", Values: []string{value}}},
-				}}},
+				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 1,
+					Preference: corev1.NodeSelectorTerm{
+						MatchExpressions: []corev1.NodeSelectorRequirement{{Key: kind, Operator: "In",
+							Values: []string{value}}},
+					}}},
 			}}
 		}
 	}
@@ -93,22 +101,31 @@ func TestBestNodeIsChosen(t *testing.T) {
 	}{
 		{"the first of equals", pod("p", "1"), []*Node{on("a", nil), on("b", nil)}, "a"},
 		{"with the most room", pod("p", "1"), []*Node{on("a", nil, pod("q", "2")), on("b", nil, pod("r", "1"))}, "b"},
-		{"which pods that ask for nothing take too", pod("p", ""), []*Node{on("a", nil, pod("q", "")), on("b", nil)}, "b"},
-		{"that is preferred", pod("p", "1", prefers("disk", "fast")), []*Node{on("a", nil), on("b", labelled("disk", "fast"), pod("q", "1"))}, "b"},
-		{"without a taint that would rather not", pod("p", "1"), []*Node{on("a", tainted("k", corev1.TaintEffectPreferNoSchedule)), on("b", nil, pod("q", "1"))}, "b"},
-		{"near to whom it likes", pod("p", "1", likes("q", false)), []*Node{on("a", nil), on("b", nil, pod("q", "1"))}, "b"},
-		{"far from whom it dislikes", pod("p", "1", likes("q", true)), []*Node{on("a", nil, pod("q", "100m")), on("b", nil, pod("r", "1"))}, "b"},
-		{"far from who dislikes it", pod("p", "1"), []*Node{on("a", nil, pod("q", "100m", likes("p", true))), on("b", nil, pod("r", "1"))}, "b"},
+		{"which pods that ask for nothing take too", pod("p", ""), []*Node{on("a", nil, pod("q", "")), on("b", nil)},
+			"b"},
+		{"that is preferred", pod("p", "1", prefers("disk", "fast")),
+			[]*Node{on("a", nil), on("b", labelled("disk", "fast"), pod("q", "1"))}, "b"},
+		{"without a taint that would rather not", pod("p", "1"),
+			[]*Node{on("a", tainted("k", corev1.TaintEffectPreferNoSchedule)), on("b", nil, pod("q", "1"))}, "b"},
+		{"near to whom it likes", pod("p", "1", likes("q", false)), []*Node{on("a", nil), on("b", nil, pod("q", "1"))},
+			"b"},
+		{"far from whom it dislikes", pod("p", "1", likes("q", true)),
+			[]*Node{on("a", nil, pod("q", "100m")), on("b", nil, pod("r", "1"))}, "b"},
+		{"far from who dislikes it", pod("p", "1"),
+			[]*Node{on("a", nil, pod("q", "100m", likes("p", true))), on("b", nil, pod("r", "1"))}, "b"},
 		{"with fewer of its own kind", pod("p", "100m", ownedBy("rs")),
 			[]*Node{on("a", nil, pod("q", "100m", ownedBy("rs"))), on("b", nil, pod("r", "200m"))}, "b"},
 		{"with fewer of its own kind that stay", pod("p", "100m", ownedBy("rs")), []*Node{
-			on("a", nil, pod("q", "100m", ownedBy("rs"))), on("b", nil, pod("r", "100m", ownedBy("rs"), leaves), pod("s", "100m")),
+			on("a", nil, pod("q", "100m", ownedBy("rs"))),
+			on("b", nil, pod("r", "100m", ownedBy("rs"), leaves), pod("s", "100m")),
 		}, "b"},
 		{"in a zone with fewer of its own kind", pod("p", "100m", ownedBy("rs")),
-			[]*Node{on("a", east), on("b", east, pod("q", "100m", ownedBy("rs"))), on("c", west, pod("r", "200m"))}, "c"},
+			[]*Node{on("a", east), on("b", east, pod("q", "100m", ownedBy("rs"))), on("c", west, pod("r", "200m"))},
+			"c"},
 		{"by a node it is promised", pod("p", "1", func(p *corev1.Pod) { p.Status.NominatedNodeName = "b" }),
 			[]*Node{on("a", nil), on("b", nil, pod("q", "1"))}, "b"},
-		{"beside itself, when it wants to be near its kind and there is none", pod("p", "1", near("p", corev1.LabelHostname)), []*Node{on("a", nil)}, "a"},
+		{"beside itself, when it wants to be near its kind and there is none",
+			pod("p", "1", near("p", corev1.LabelHostname)), []*Node{on("a", nil)}, "a"},
 	} {
 		if d := (fixture{nodes: c.nodes}).decide(c.pod); d.Node != c.want {
 			t.Errorf("%s: %q, want %q (%s)", c.name, d.Node, c.want, d.Message)

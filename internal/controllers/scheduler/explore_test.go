@@ -41,7 +41,8 @@ func fillAndPreempt(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	pods := client.For[*corev1.Pod](c)
-	for _, p := range []*corev1.Pod{podRequesting("one", ""), podRequesting("two", ""), podRequesting("three", ""), podRequesting("expendable", "expendable")} {
+	for _, p := range []*corev1.Pod{podRequesting("one", ""), podRequesting("two", ""), podRequesting("three", ""),
+		podRequesting("expendable", "expendable")} {
 		if _, err := pods.Create(ctx, p, metav1.CreateOptions{}); err != nil {
 			return err
 		}
@@ -73,7 +74,8 @@ func full(s bowlinetest.State) error {
 
 // spared fails if a pod that is not expendable was preempted.
 func spared(s bowlinetest.State) error {
-	if s.Find("Pod", "default", "late") != nil && (s.Find("Pod", "default", "two") == nil || s.Find("Pod", "default", "three") == nil) {
+	if s.Find("Pod", "default", "late") != nil &&
+		(s.Find("Pod", "default", "two") == nil || s.Find("Pod", "default", "three") == nil) {
 		return fmt.Errorf("a pod had to leave that is as important as any")
 	}
 	return nil
@@ -147,7 +149,8 @@ func uncordon(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	time.Sleep(5 * time.Second)
-	_, err = nodes.Patch(ctx, "", "a", "", types.MergePatchType, []byte(`{"spec":{"unschedulable":false}}`), metav1.PatchOptions{})
+	_, err = nodes.Patch(ctx, "", "a", "", types.MergePatchType, []byte(`{"spec":{"unschedulable":false}}`),
+		metav1.PatchOptions{})
 	return err
 }
 

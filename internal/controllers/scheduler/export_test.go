@@ -21,7 +21,8 @@ func (c *cluster) check() error {
 	defer c.mu.Unlock()
 	c.sync()
 	if len(c.all) != c.nodes.Indexer().Len() || len(c.byName) != len(c.all) || len(c.reserved)+len(c.reservedOn) > 0 {
-		return fmt.Errorf("%d nodes (%d by name) of %d, %d pods given", len(c.all), len(c.byName), c.nodes.Indexer().Len(), len(c.reserved))
+		return fmt.Errorf("%d nodes (%d by name) of %d, %d pods given", len(c.all), len(c.byName),
+			c.nodes.Indexer().Len(), len(c.reserved))
 	}
 	for _, asking := range c.pending {
 		for key, pod := range asking {
@@ -42,7 +43,8 @@ func (c *cluster) check() error {
 		if is, want := keys(n.Pods), keys(fresh.Pods); !maps.Equal(is, want) {
 			return fmt.Errorf("node %s has the pods %v, and should have %v", n.Name, is, want)
 		}
-		if n.used.cpu != fresh.used.cpu || len(n.antiAffinity) != len(fresh.antiAffinity) || !maps.Equal(n.owners, fresh.owners) {
+		if n.used.cpu != fresh.used.cpu || len(n.antiAffinity) != len(fresh.antiAffinity) ||
+			!maps.Equal(n.owners, fresh.owners) {
 			return fmt.Errorf("node %s counts %+v, and should count %+v", n.Name, n.used, fresh.used)
 		}
 		promised := 0
@@ -56,7 +58,8 @@ func (c *cluster) check() error {
 		}
 	}
 	if c.antiAffinity != apart || len(c.placed) != placed {
-		return fmt.Errorf("%d pods want to be apart, of %d; should be %d of %d", c.antiAffinity, len(c.placed), apart, placed)
+		return fmt.Errorf("%d pods want to be apart, of %d; should be %d of %d", c.antiAffinity, len(c.placed), apart,
+			placed)
 	}
 	return nil
 }

@@ -40,7 +40,8 @@ func weighted(pod *corev1.Pod, declared []corev1.WeightedPodAffinityTerm, sign i
 }
 
 func readTerm(pod *corev1.Pod, declared *corev1.PodAffinityTerm, weight int64) term {
-	t := term{pods: selector(declared.LabelSelector), namespaces: map[string]bool{}, key: declared.TopologyKey, weight: weight}
+	t := term{pods: selector(declared.LabelSelector), namespaces: map[string]bool{}, key: declared.TopologyKey,
+		weight: weight}
 	for _, namespace := range declared.Namespaces {
 		t.namespaces[namespace] = true
 	}
@@ -148,7 +149,8 @@ func allMatch(terms []term, q *Pod, namespaces NamespaceLabels) bool {
 var (
 	affinityUnmatched     = &refusal{[]string{"node(s) didn't match pod affinity rules"}, true, forPods | forNode}
 	antiAffinityUnmatched = &refusal{[]string{"node(s) didn't match pod anti-affinity rules"}, false, forPods | forNode}
-	existingAntiAffinity  = &refusal{[]string{"node(s) didn't satisfy existing pods anti-affinity rules"}, false, forPods | forNode}
+	existingAntiAffinity  = &refusal{[]string{"node(s) didn't satisfy existing pods anti-affinity rules"}, false,
+		forPods | forNode}
 )
 
 // refuses returns why pod affinity excludes a node; nil if it does not.

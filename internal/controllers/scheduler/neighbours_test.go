@@ -56,7 +56,8 @@ func TestAffinityTermNamespaces(t *testing.T) {
 			c.means = " " + c.means
 		}
 		if unwanted != c.means || resenting != c.means {
-			t.Errorf("%s: means%s of others, and of others those that are in%s; want%s", c.name, unwanted, resenting, c.means)
+			t.Errorf("%s: means%s of others, and of others those that are in%s; want%s", c.name, unwanted, resenting,
+				c.means)
 		}
 	}
 }

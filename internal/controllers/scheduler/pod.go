@@ -18,8 +18,9 @@ type Pod struct {
 	requests, scored resources
 	ports            []hostPort
 
-	nodeSelector   *nodeaffinity.LazyErrorNodeSelector // required node affinity; nil for any node
-	nodeNames      map[string]bool                     // the only nodes that it can match; nil if it is not restricted by name
+	nodeSelector *nodeaffinity.LazyErrorNodeSelector // required node affinity; nil for any node
+	// the only nodes that it can match; nil if it is not restricted by name
+	nodeNames      map[string]bool
 	preferredNodes *nodeaffinity.PreferredSchedulingTerms
 
 	affinity, antiAffinity          []term       // required pod affinity and anti-affinity
@@ -45,7 +46,8 @@ func NewPod(pod *corev1.Pod) *Pod {
 	}
 	if a != nil && a.PodAntiAffinity != nil {
 		p.antiAffinity = terms(pod, a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
-		p.preferredPods = append(p.preferredPods, weighted(pod, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution, -1)...)
+		p.preferredPods = append(p.preferredPods,
+			weighted(pod, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution, -1)...)
 	}
 	return p
 }
@@ -68,7 +70,8 @@ func nodeNames(terms []corev1.NodeSelectorTerm) map[string]bool {
 	for _, term := range terms {
 		named := false
 		for _, field := range term.MatchFields {
-			if field.Key == metav1.ObjectNameField && field.Operator == corev1.NodeSelectorOpIn && len(field.Values) == 1 {
+			if field.Key == metav1.ObjectNameField && field.Operator == corev1.NodeSelectorOpIn &&
+				len(field.Values) == 1 {
 				named, names[field.Values[0]] = true, true
 			}
 		}

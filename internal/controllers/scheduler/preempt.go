@@ -64,13 +64,16 @@ func (d *deciding) alreadyLeaving() bool {
 	if r := d.refusals[name]; n == nil || r == nil || r.final {
 		return false
 	}
-	return slices.ContainsFunc(n.Pods, func(q *Pod) bool { return q.priority < d.pod.priority && q.DeletionTimestamp != nil && preempted(q) })
+	return slices.ContainsFunc(n.Pods, func(q *Pod) bool {
+		return q.priority < d.pod.priority && q.DeletionTimestamp != nil && preempted(q)
+	})
 }
 
 // preempted reports whether a pod was preempted by the scheduler.
 func preempted(q *Pod) bool {
 	return slices.ContainsFunc(q.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == corev1.PodReasonPreemptionByScheduler
+		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue &&
+			c.Reason == corev1.PodReasonPreemptionByScheduler
 	})
 }
 
@@ -212,7 +215,8 @@ func (c candidate) compare(o candidate) int {
 
 func (c candidate) priorities() (sum int64) {
 	for _, v := range c.victims {
-		sum += int64(v.priority) + math.MaxInt32 + 1 // makes each summand positive, so that more victims of negative priority do not cost less
+		// makes each summand positive, so that more victims of negative priority do not cost less
+		sum += int64(v.priority) + math.MaxInt32 + 1
 	}
 	return sum
 }

@@ -27,20 +27,24 @@ func TestPreemptionVictims(t *testing.T) {
 		nodes []*Node
 		want  string // node and victims, or the message
 	}{
-		{"as few as will do", pod("p", "1", priority(10)), []*Node{on("a", nil, pod("q", "3", priority(1)), pod("r", "1"))}, "a: r"},
+		{"as few as will do", pod("p", "1", priority(10)),
+			[]*Node{on("a", nil, pod("q", "3", priority(1)), pod("r", "1"))}, "a: r"},
 		{"where the least important ones are", pod("p", "2", priority(10)),
 			[]*Node{on("a", nil, pod("q", "4", priority(2))), on("b", nil, pod("r", "4", priority(1)))}, "b: r"},
 		{"where they have run for less", pod("p", "4", priority(10)),
 			[]*Node{on("a", nil, pod("q", "4", since(1))), on("b", nil, pod("r", "4", since(2)))}, "b: r"},
 		{"where no budget minds", pod("p", "2", priority(10)),
-			[]*Node{on("a", nil, pod("kept", "4")), on("b", nil, pod("r", "2", priority(1)), pod("s", "2", priority(1)))}, "b: s"},
+			[]*Node{on("a", nil, pod("kept", "4")),
+				on("b", nil, pod("r", "2", priority(1)), pod("s", "2", priority(1)))}, "b: s"},
 		{"of two, the one that no budget keeps", pod("p", "2", priority(10)),
 			[]*Node{on("a", nil, pod("kept", "2"), pod("r", "2", priority(1)))}, "a: r"},
-		{"not for one that is no more important", pod("p", "2", priority(10)), []*Node{on("a", nil, pod("q", "4", priority(10)))},
+		{"not for one that is no more important", pod("p", "2", priority(10)),
+			[]*Node{on("a", nil, pod("q", "4", priority(10)))},
 			"0/1 nodes are available: 1 No preemption victims found for incoming pod."},
 		{"not where it would not help", pod("p", "5", priority(10)), []*Node{on("a", nil, pod("q", "4"))},
 			"0/1 nodes are available: 1 Preemption is not helpful for scheduling."},
-		{"not enough of them", pod("p", "2", priority(10)), []*Node{on("a", nil, pod("q", "3", priority(10)), pod("r", "1"))},
+		{"not enough of them", pod("p", "2", priority(10)),
+			[]*Node{on("a", nil, pod("q", "3", priority(10)), pod("r", "1"))},
 			"0/1 nodes are available: 1 Insufficient cpu."},
 		{"not for who never has others leave", pod("p", "2", priority(10), never), []*Node{on("a", nil, pod("q", "4"))},
 			"not eligible due to preemptionPolicy=Never."},
@@ -49,9 +53,12 @@ func TestPreemptionVictims(t *testing.T) {
 		)}, "a: r"},
 		{"those that have what it needs", pod("p", "", priority(10), gpus("2")), []*Node{on("a", func(n *corev1.Node) {
 			n.Status.Allocatable["example.com/gpu"] = resource.MustParse("3")
-		}, pod("q", "1", gpus("1"), priority(3)), pod("r", "1", gpus("1")), pod("s", "1", gpus("1")), pod("t", "1"))}, "a: r s"},
-		{"whom it must not be near to", pod("p", "1", priority(10), far("q", corev1.LabelHostname)), []*Node{on("a", nil, pod("q", "1"))}, "a: q"},
-		{"who must not be near to it", pod("p", "1", priority(10)), []*Node{on("a", nil, pod("q", "1", far("p", corev1.LabelHostname)))}, "a: q"},
+		}, pod("q", "1", gpus("1"), priority(3)), pod("r", "1", gpus("1")), pod("s", "1", gpus("1")), pod("t", "1"))},
+			"a: r s"},
+		{"whom it must not be near to", pod("p", "1", priority(10), far("q", corev1.LabelHostname)),
+			[]*Node{on("a", nil, pod("q", "1"))}, "a: q"},
+		{"who must not be near to it", pod("p", "1", priority(10)),
+			[]*Node{on("a", nil, pod("q", "1", far("p", corev1.LabelHostname)))}, "a: q"},
 	} {
 		d := fixture{nodes: c.nodes, budgets: []*policyv1.PodDisruptionBudget{budget}}.decide(c.pod)
 		_, got, _ := strings.Cut(d.Message, " preemption: ")

@@ -48,8 +48,10 @@ func TestRejectedBindingsAreReportedAndRetried(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := pod.Status.Conditions[0]
-		if c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse || c.Reason != corev1.PodReasonSchedulerError ||
-			!strings.HasPrefix(c.Message, "binding rejected: ") || !strings.Contains(c.Message, "the nodes are closed") {
+		if c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse ||
+			c.Reason != corev1.PodReasonSchedulerError ||
+			!strings.HasPrefix(c.Message, "binding rejected: ") ||
+			!strings.Contains(c.Message, "the nodes are closed") {
 			t.Errorf("the pod has the condition %+v", c)
 		}
 		nodes.open.Store(true)
@@ -57,10 +59,11 @@ func TestRejectedBindingsAreReportedAndRetried(t *testing.T) {
 		if bound, _ := outcome(t, p); bound != 1 {
 			t.Error("the pod is not bound when it may be")
 		}
-	}, trial.Alone(), bowlinetest.Objects(node("a", nil), podRequesting("one", "")), bowlinetest.With(func(o *bowline.Options) {
-		o.Plugins = append(o.Plugins, nodes)
-	}), bowlinetest.Manage(func(m *controller.Manager) error {
-		scheduler.Add(m)
-		return ready(m)
-	}))
+	}, trial.Alone(), bowlinetest.Objects(node("a", nil), podRequesting("one", "")),
+		bowlinetest.With(func(o *bowline.Options) {
+			o.Plugins = append(o.Plugins, nodes)
+		}), bowlinetest.Manage(func(m *controller.Manager) error {
+			scheduler.Add(m)
+			return ready(m)
+		}))
 }

@@ -63,7 +63,8 @@ func needs(pod *corev1.Pod) (need, weight resources) {
 	if need.cpu > 0 && need.memory > 0 && len(pod.Spec.Containers) == 1 && len(pod.Spec.InitContainers) == 0 {
 		return need, resources{cpu: need.cpu, memory: need.memory}
 	}
-	with := amounts(resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{NonMissingContainerRequests: assumed}))
+	with := amounts(resourcehelper.PodRequests(pod,
+		resourcehelper.PodResourcesOptions{NonMissingContainerRequests: assumed}))
 	return need, resources{cpu: with.cpu, memory: with.memory}
 }
 
@@ -128,7 +129,8 @@ func hostPorts(pod *corev1.Pod) (ports []hostPort) {
 
 // clash reports whether two host ports conflict.
 func (p hostPort) clash(o hostPort) bool {
-	return p.port == o.port && p.protocol == o.protocol && (p.ip == o.ip || p.ip == everyAddress || o.ip == everyAddress)
+	return p.port == o.port && p.protocol == o.protocol &&
+		(p.ip == o.ip || p.ip == everyAddress || o.ip == everyAddress)
 }
 
 // hasPortConflict reports whether one of the pod's host ports is in use.

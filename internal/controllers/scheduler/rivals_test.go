@@ -38,7 +38,8 @@ func asMany(ctx context.Context, config *rest.Config) error {
 	}
 	sets, pods := client.For[*appsv1.ReplicaSet](c), client.For[*corev1.Pod](c)
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}
-	set.Spec.Replicas, set.Spec.Selector = new(int32(2)), &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	set.Spec.Replicas, set.Spec.Selector = new(int32(2)),
+		&metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 	set.Spec.Template.Labels = set.Spec.Selector.MatchLabels
 	set.Spec.Template.Spec = podRequesting("", "").Spec
 	if _, err := sets.Create(ctx, set, metav1.CreateOptions{}); err != nil {
@@ -56,7 +57,8 @@ func asMany(ctx context.Context, config *rest.Config) error {
 			}
 		}
 		scale := []byte(`{"spec":{"replicas":4}}`)
-		if _, err := sets.Patch(ctx, "default", "web", "", types.MergePatchType, scale, metav1.PatchOptions{}); err != nil {
+		if _, err := sets.Patch(ctx, "default", "web", "", types.MergePatchType, scale,
+			metav1.PatchOptions{}); err != nil {
 			return err
 		}
 	}

@@ -41,7 +41,8 @@ func node(name string, labels map[string]string) *corev1.Node {
 		n.Labels[key] = value
 	}
 	n.Status.Allocatable = corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("10"),
+		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi"),
+		corev1.ResourcePods: resource.MustParse("10"),
 	}
 	n.Status.Capacity = n.Status.Allocatable
 	return n

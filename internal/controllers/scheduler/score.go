@@ -41,7 +41,8 @@ func (d *deciding) choose(fitting []*Node) *Node {
 // free scores the share of resources that remain free with the pod on the node.
 func (p *Pod) free(n *Node) int64 {
 	var score, kinds int64
-	for _, r := range [...][2]int64{{n.scored.cpu + p.scored.cpu, n.allocatable.cpu}, {n.scored.memory + p.scored.memory, n.allocatable.memory}} {
+	for _, r := range [...][2]int64{{n.scored.cpu + p.scored.cpu, n.allocatable.cpu},
+		{n.scored.memory + p.scored.memory, n.allocatable.memory}} {
 		if r[1] == 0 {
 			continue
 		}
@@ -61,7 +62,8 @@ func (p *Pod) balanced(n *Node) int64 {
 	if p.requests.cpu == 0 && p.requests.memory == 0 {
 		return 0
 	}
-	after := balance(n.used.cpu+p.requests.cpu, n.allocatable.cpu, n.used.memory+p.requests.memory, n.allocatable.memory)
+	after := balance(n.used.cpu+p.requests.cpu, n.allocatable.cpu, n.used.memory+p.requests.memory,
+		n.allocatable.memory)
 	before := balance(n.used.cpu, n.allocatable.cpu, n.used.memory, n.allocatable.memory)
 	return best/2 + (best/2+after-before)/2
 }
@@ -218,7 +220,8 @@ func (d *deciding) spreadScores(
 
 // around returns the number of a constraint's pods in the domains of the fitting nodes, over all nodes. It
 // returns none for the hostname label, for which the caller counts each node itself.
-func (d *deciding) around(c *constraint, fitting []*Node, ignored []bool, means func(*constraint, *Node) int, all bool) map[string]int {
+func (d *deciding) around(c *constraint, fitting []*Node, ignored []bool, means func(*constraint, *Node) int,
+	all bool) map[string]int {
 	pods := map[string]int{}
 	if c.key == corev1.LabelHostname {
 		return pods

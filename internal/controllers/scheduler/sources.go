@@ -19,8 +19,9 @@ func newCluster(informers *informer.Factory) *cluster {
 		pods:       informer.For[*corev1.Pod](informers, pods.Resource),
 		namespaces: informer.For[*corev1.Namespace](informers, namespacesResource),
 		byName:     map[string]*Node{}, changed: map[string]bool{}, placed: map[informer.Key]placement{},
-		nominated: map[informer.Key]string{}, reserved: map[informer.Key]reservation{}, reservedOn: map[string]map[informer.Key]bool{},
-		waiting: map[informer.Key]*waitingPod{}, pending: pendingPods{},
+		nominated: map[informer.Key]string{}, reserved: map[informer.Key]reservation{},
+		reservedOn: map[string]map[informer.Key]bool{},
+		waiting:    map[informer.Key]*waitingPod{}, pending: pendingPods{},
 	}
 	c.pods.Indexer().AddIndex(byNode, informer.ByNodeName)
 	c.pods.Indexer().AddIndex(byNomination, nominatedNode)
@@ -32,8 +33,10 @@ func podMatters(old, now *corev1.Pod) bool {
 	if old == nil || now == nil {
 		return true
 	}
-	return old.UID != now.UID || old.Spec.NodeName != now.Spec.NodeName || old.Status.NominatedNodeName != now.Status.NominatedNodeName ||
-		pods.IsTerminal(old) != pods.IsTerminal(now) || (old.DeletionTimestamp == nil) != (now.DeletionTimestamp == nil) ||
+	return old.UID != now.UID || old.Spec.NodeName != now.Spec.NodeName ||
+		old.Status.NominatedNodeName != now.Status.NominatedNodeName ||
+		pods.IsTerminal(old) != pods.IsTerminal(now) ||
+		(old.DeletionTimestamp == nil) != (now.DeletionTimestamp == nil) ||
 		!maps.Equal(old.Labels, now.Labels)
 }
 
@@ -42,7 +45,8 @@ func nodeMatters(old, now *corev1.Node) bool {
 	if old == nil || now == nil {
 		return true
 	}
-	return old.UID != now.UID || old.Spec.Unschedulable != now.Spec.Unschedulable || !maps.Equal(old.Labels, now.Labels) ||
+	return old.UID != now.UID || old.Spec.Unschedulable != now.Spec.Unschedulable ||
+		!maps.Equal(old.Labels, now.Labels) ||
 		!equality.Semantic.DeepEqual(old.Spec.Taints, now.Spec.Taints) ||
 		!equality.Semantic.DeepEqual(old.Status.Allocatable, now.Status.Allocatable)
 }

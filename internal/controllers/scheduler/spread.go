@@ -25,9 +25,11 @@ func constraints(pod *corev1.Pod) (must, should []constraint) {
 		declared := &pod.Spec.TopologySpreadConstraints[i]
 		c := constraint{
 			key: declared.TopologyKey, skew: int(declared.MaxSkew), least: int(ptr.Deref(declared.MinDomains, 1)),
-			pods:      spreadSelector(pod, declared),
-			selected:  ptr.Deref(declared.NodeAffinityPolicy, corev1.NodeInclusionPolicyHonor) == corev1.NodeInclusionPolicyHonor,
-			tolerated: ptr.Deref(declared.NodeTaintsPolicy, corev1.NodeInclusionPolicyIgnore) == corev1.NodeInclusionPolicyHonor,
+			pods: spreadSelector(pod, declared),
+			selected: ptr.Deref(declared.NodeAffinityPolicy,
+				corev1.NodeInclusionPolicyHonor) == corev1.NodeInclusionPolicyHonor,
+			tolerated: ptr.Deref(declared.NodeTaintsPolicy,
+				corev1.NodeInclusionPolicyIgnore) == corev1.NodeInclusionPolicyHonor,
 		}
 		if c.pods.Matches(labels.Set(pod.Labels)) {
 			c.itself = 1
@@ -56,7 +58,8 @@ func spreadSelector(pod *corev1.Pod, declared *corev1.TopologySpreadConstraint) 
 
 // matches reports whether a pod counts. Terminating pods do not.
 func (c *constraint) matches(p, q *Pod) bool {
-	return q.DeletionTimestamp == nil && q.Namespace == p.Namespace && !c.pods.Empty() && c.pods.Matches(labels.Set(q.Labels))
+	return q.DeletionTimestamp == nil && q.Namespace == p.Namespace && !c.pods.Empty() &&
+		c.pods.Matches(labels.Set(q.Labels))
 }
 
 // counts reports whether the pods of a node count.
@@ -82,7 +85,8 @@ type spreading struct {
 }
 
 func newSpreading(p *Pod, nodes []*Node) *spreading {
-	s := &spreading{pod: p, pods: make([]map[string]int, len(p.requiredSpread)), least: make([]int, len(p.requiredSpread))}
+	s := &spreading{pod: p, pods: make([]map[string]int, len(p.requiredSpread)),
+		least: make([]int, len(p.requiredSpread))}
 	for i := range p.requiredSpread {
 		s.pods[i], s.least[i] = map[string]int{}, -1
 	}
@@ -139,7 +143,8 @@ func (s *spreading) fewest(i int) int {
 }
 
 var (
-	spreadUnmatched    = &refusal{[]string{"node(s) didn't match pod topology spread constraints"}, false, forPods | forNode}
+	spreadUnmatched = &refusal{[]string{"node(s) didn't match pod topology spread constraints"}, false,
+		forPods | forNode}
 	spreadLabelMissing = &refusal{[]string{"node(s) didn't match pod topology spread constraints (missing required label)"}, true, forNode}
 )
 

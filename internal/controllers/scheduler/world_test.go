@@ -20,9 +20,11 @@ type fixture struct {
 
 // on returns a node of four cores and 8 GiB with the given pods.
 func on(name string, change func(*corev1.Node), pods ...*corev1.Pod) *Node {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name,
+		Labels: map[string]string{corev1.LabelHostname: name}}}
 	node.Status.Allocatable = corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("10"),
+		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi"),
+		corev1.ResourcePods: resource.MustParse("10"),
 	}
 	if change != nil {
 		change(node)
@@ -45,7 +47,8 @@ func tainted(key string, effect corev1.TaintEffect) func(*corev1.Node) {
 
 // pod returns a pod that requests an amount of CPU, such as "500m".
 func pod(name, cpu string, changes ...func(*corev1.Pod)) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name), Labels: map[string]string{"app": name}}}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name),
+		Labels: map[string]string{"app": name}}}
 	p.Spec.Containers = []corev1.Container{{Name: "web"}}
 	if cpu != "" {
 		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
@@ -87,7 +90,8 @@ func hostPort80(ip string) func(*corev1.Pod) {
 }
 
 func podsOf(app, key string) corev1.PodAffinityTerm {
-	return corev1.PodAffinityTerm{TopologyKey: key, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}
+	return corev1.PodAffinityTerm{TopologyKey: key,
+		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}
 }
 
 func near(app, key string) func(*corev1.Pod) {
@@ -109,7 +113,8 @@ func far(app, key string) func(*corev1.Pod) {
 func spreadOver(key string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
-			MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels},
+			MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: corev1.DoNotSchedule,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels},
 		}}
 	}
 }

@@ -62,7 +62,8 @@ func (b binding) Do(ctx context.Context, by *action.Executor) error {
 		ObjectMeta: metav1.ObjectMeta{Namespace: b.pod.Namespace, Name: b.pod.Name, UID: b.pod.UID},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: b.node},
 	}
-	err := client.Of[*corev1.Pod](by.Client, pods.Resource).CreateSubresource(ctx, "binding", body, metav1.CreateOptions{})
+	err := client.Of[*corev1.Pod](by.Client, pods.Resource).CreateSubresource(ctx, "binding", body,
+		metav1.CreateOptions{})
 	if err == nil {
 		by.Recorder.Normal(b.pod, "Scheduled", "Successfully assigned %s/%s to %s", b.pod.Namespace, b.pod.Name, b.node)
 	}
@@ -91,14 +92,16 @@ func (d *Decision) actions(pod *corev1.Pod, now time.Time) ([]action.Action, err
 		actions = append(actions, leave...)
 	}
 	if len(d.Victims) > 0 {
-		return []action.Action{action.Guard{Preconditions: []action.Precondition{unchangedNode{d.Nominate, d.observed}}, Then: actions}}, nil
+		return []action.Action{action.Guard{Preconditions: []action.Precondition{unchangedNode{d.Nominate, d.observed}},
+			Then: actions}}, nil
 	}
 	return actions, nil
 }
 
 // rejection returns the actions that record a rejected binding.
 func rejection(pod *corev1.Pod, err error, now time.Time) ([]action.Action, error) {
-	return unscheduled(pod, corev1.PodReasonSchedulerError, "binding rejected: "+err.Error(), pod.Status.NominatedNodeName, now)
+	return unscheduled(pod, corev1.PodReasonSchedulerError, "binding rejected: "+err.Error(),
+		pod.Status.NominatedNodeName, now)
 }
 
 // unscheduled returns the actions that record on a pod why it is not scheduled.
@@ -130,21 +133,24 @@ func unscheduled(pod *corev1.Pod, reason, message, promise string, now time.Time
 
 // preemption returns the actions that preempt a pod.
 func preemption(victim, pod *corev1.Pod, node string, now time.Time) ([]action.Action, error) {
-	patch, err := patchStatus(victim, map[string]any{"uid": victim.UID}, map[string]any{"conditions": []corev1.PodCondition{{
-		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler,
-		Message:            Component + ": preempting to accommodate a higher priority pod",
-		ObservedGeneration: victim.Generation, LastTransitionTime: metav1.NewTime(now),
-	}}}, "mark as preempted")
-	return []action.Action{patch, action.Delete[*corev1.Pod]{Resource: pods.Resource, Object: victim, Events: action.Events{
-		Object: victim, Reason: "Preempted", Message: fmt.Sprintf("Preempted by pod %s on node %s", pod.UID, node),
-	}}}, err
+	patch, err := patchStatus(victim, map[string]any{"uid": victim.UID},
+		map[string]any{"conditions": []corev1.PodCondition{{
+			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler,
+			Message:            Component + ": preempting to accommodate a higher priority pod",
+			ObservedGeneration: victim.Generation, LastTransitionTime: metav1.NewTime(now),
+		}}}, "mark as preempted")
+	return []action.Action{patch, action.Delete[*corev1.Pod]{Resource: pods.Resource, Object: victim,
+		Events: action.Events{
+			Object: victim, Reason: "Preempted", Message: fmt.Sprintf("Preempted by pod %s on node %s", pod.UID, node),
+		}}}, err
 }
 
 // patchStatus returns a patch of a pod's status, conditional on the metadata in seen.
 func patchStatus(pod *corev1.Pod, seen, status map[string]any, does string) (action.Action, error) {
 	body, err := json.Marshal(map[string]any{"metadata": seen, "status": status})
 	return action.Patch[*corev1.Pod]{
-		Resource: pods.Resource, Object: pod, Subresource: "status", Type: types.StrategicMergePatchType, Body: body, Verb: does,
+		Resource: pods.Resource, Object: pod, Subresource: "status", Type: types.StrategicMergePatchType, Body: body,
+		Verb: does,
 	}, err
 }
 

@@ -38,7 +38,8 @@ func corrections(t *testing.T, one, other string) (count int, says string) {
 	t.Helper()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		maps := bowlinetest.Client[*corev1.ConfigMap](t, p)
-		w, err := maps.Watch(t.Context(), "default", metav1.ListOptions{FieldSelector: "metadata.name=" + serviceaccount.Bundle})
+		w, err := maps.Watch(t.Context(), "default",
+			metav1.ListOptions{FieldSelector: "metadata.name=" + serviceaccount.Bundle})
 		if err != nil {
 			t.Fatal(err)
 		}

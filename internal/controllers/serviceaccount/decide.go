@@ -60,13 +60,15 @@ func decide(s input, wait time.Duration) (actions []action.Action) {
 	}
 	if s.account == nil {
 		account := &corev1.ServiceAccount{ObjectMeta: s.meta(DefaultAccount)}
-		actions = append(actions, action.Create[*corev1.ServiceAccount]{Resource: accounts, Object: account, AcceptExisting: true})
+		actions = append(actions, action.Create[*corev1.ServiceAccount]{Resource: accounts, Object: account,
+			AcceptExisting: true})
 	}
 	switch b, next := s.bundle, s.next(); {
 	case b == nil:
 		bundle := &corev1.ConfigMap{ObjectMeta: s.meta(Bundle), Data: next.Data}
 		bundle.Annotations = map[string]string{description: descriptionText}
-		actions = append(actions, action.Create[*corev1.ConfigMap]{Resource: configMaps, Object: bundle, AcceptExisting: true})
+		actions = append(actions, action.Create[*corev1.ConfigMap]{Resource: configMaps, Object: bundle,
+			AcceptExisting: true})
 	case b.DeletionTimestamp != nil || equality.Semantic.DeepEqual(contentOf(b), next):
 	case wait > 0:
 		actions = append(actions, action.Requeue{After: wait})

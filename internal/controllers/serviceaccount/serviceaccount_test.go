@@ -21,7 +21,9 @@ import (
 
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
-	transcript.Test(t, "testdata/*.txt", bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{namespace.Name} }),
+	transcript.Test(t, "testdata/*.txt", bowlinetest.With(func(o *bowline.Options) {
+		o.Controllers = []string{namespace.Name}
+	}),
 		bowlinetest.Controllers(process))
 }
 
@@ -39,12 +41,14 @@ func user(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	time.Sleep(time.Minute)
-	if err := client.For[*corev1.ServiceAccount](c).DeleteCollection(ctx, "shop", metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+	if err := client.For[*corev1.ServiceAccount](c).DeleteCollection(ctx, "shop", metav1.DeleteOptions{},
+		metav1.ListOptions{}); err != nil {
 		return err
 	}
 	bundles := client.For[*corev1.ConfigMap](c)
 	patch := []byte(`{"data":{"ca.crt":"another"}}`)
-	_, err = bundles.Patch(ctx, "default", serviceaccount.Bundle, "", types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = bundles.Patch(ctx, "default", serviceaccount.Bundle, "", types.MergePatchType, patch,
+		metav1.PatchOptions{})
 	return err
 }
 
@@ -52,7 +56,8 @@ func TestNamespacesAreProvisionedDespiteFaults(t *testing.T) {
 	t.Parallel()
 	program := trial.Program(process)
 	for _, processes := range [][]bowlinetest.Process{program.Once(), program.Twice()} {
-		s := bowlinetest.Scenario{Options: []bowlinetest.Option{trial.Alone()}, Processes: processes, Act: user, Budget: 30}
+		s := bowlinetest.Scenario{Options: []bowlinetest.Option{trial.Alone()}, Processes: processes, Act: user,
+			Budget: 30}
 		r := bowlinetest.Explore(t, s)
 		t.Logf("%d fault points with %d instances", r.Tried(), len(processes))
 	}

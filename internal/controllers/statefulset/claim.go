@@ -41,7 +41,8 @@ func claimName(set *appsv1.StatefulSet, template *corev1.PersistentVolumeClaim, 
 }
 
 // newClaim returns the claim of a template for an ordinal.
-func newClaim(set *appsv1.StatefulSet, template *corev1.PersistentVolumeClaim, ordinal int) *corev1.PersistentVolumeClaim {
+func newClaim(set *appsv1.StatefulSet, template *corev1.PersistentVolumeClaim,
+	ordinal int) *corev1.PersistentVolumeClaim {
 	claim := template.DeepCopy()
 	claim.Name, claim.Namespace = claimName(set, template, ordinal), set.Namespace
 	labels := map[string]string{}
@@ -68,12 +69,16 @@ func (w *work) missing(pod *corev1.Pod, ordinal int) (made []action.Action) {
 // accepted, since claims outlive pods.
 func (w *work) claimed(claim *corev1.PersistentVolumeClaim, pod *corev1.Pod) action.Action {
 	about := fmt.Sprintf("Pod %s in StatefulSet %s", pod.Name, w.Set.Name)
-	create := action.Create[*corev1.PersistentVolumeClaim]{Resource: claimsResource, Object: claim, AcceptExisting: true, Events: action.Events{
-		Object: w.Set, Reason: "SuccessfulCreate", Message: fmt.Sprintf("Create Claim %s %s success", claim.Name, about),
-		FailureReason: "FailedCreate", FailurePrefix: fmt.Sprintf("Create Claim %s for %s failed error: ", claim.Name, about),
-	}}
+	create := action.Create[*corev1.PersistentVolumeClaim]{Resource: claimsResource, Object: claim,
+		AcceptExisting: true, Events: action.Events{
+			Object: w.Set, Reason: "SuccessfulCreate",
+			Message:       fmt.Sprintf("Create Claim %s %s success", claim.Name, about),
+			FailureReason: "FailedCreate",
+			FailurePrefix: fmt.Sprintf("Create Claim %s for %s failed error: ", claim.Name, about),
+		}}
 	return action.OnFailure{Action: create, Else: func(err error) action.Action {
-		return w.event(true, "FailedCreate", "Create %s failed error: failed to create PVC %s: %v", about, claim.Name, err)
+		return w.event(true, "FailedCreate", "Create %s failed error: failed to create PVC %s: %v", about, claim.Name,
+			err)
 	}}
 }
 
@@ -86,7 +91,8 @@ func (w *work) blocked(pod *corev1.Pod, ordinal int) (because string, blocked bo
 		if claim == nil {
 			continue
 		}
-		if w.retention().WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType && stale(claim, pod, podKind) {
+		if w.retention().WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType &&
+			stale(claim, pod, podKind) {
 			return "", true
 		}
 		if claim.DeletionTimestamp != nil {
@@ -108,8 +114,9 @@ func (w *work) retain(pod *corev1.Pod, ordinal int) (updates []action.Action) {
 		owners, conflict := w.owners(claim, pod, ordinal)
 		same := equality.Semantic.DeepEqual(owners, claim.OwnerReferences)
 		if conflict && (!same || pod.UID == "") {
-			updates = append(updates, w.event(true, "ConflictingController", "PersistentVolumeClaim %s has a conflicting OwnerReference "+
-				"that acts as a managing controller, the retention policy is ignored for this claim", claim.Name))
+			updates = append(updates,
+				w.event(true, "ConflictingController", "PersistentVolumeClaim %s has a conflicting OwnerReference "+
+					"that acts as a managing controller, the retention policy is ignored for this claim", claim.Name))
 		}
 		if same {
 			continue
@@ -126,7 +133,8 @@ func (w *work) retention() appsv1.StatefulSetPersistentVolumeClaimRetentionPolic
 		return *policy
 	}
 	return appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
-		WhenDeleted: appsv1.RetainPersistentVolumeClaimRetentionPolicyType, WhenScaled: appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
+		WhenDeleted: appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
+		WhenScaled:  appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
 	}
 }
 
@@ -135,7 +143,8 @@ func (w *work) retention() appsv1.StatefulSetPersistentVolumeClaimRetentionPolic
 // Other owners are retained. References to an earlier set or pod of the same name are left to the garbage
 // collector, and the owners stay unchanged until then. conflict is true if the policy deletes claims and
 // another controller owns this one.
-func (w *work) owners(claim *corev1.PersistentVolumeClaim, pod *corev1.Pod, ordinal int) (owners []metav1.OwnerReference, conflict bool) {
+func (w *work) owners(claim *corev1.PersistentVolumeClaim, pod *corev1.Pod,
+	ordinal int) (owners []metav1.OwnerReference, conflict bool) {
 	if stale(claim, w.Set, kind) || stale(claim, pod, podKind) {
 		return claim.OwnerReferences, false
 	}

@@ -35,12 +35,17 @@ func TestWhomAClaimGoesWith(t *testing.T) {
 		{name: "nobody while the pod stays", deleted: "Retain", scaled: "Delete"},
 		{name: "the pod that goes", deleted: "Retain", scaled: "Delete", condemned: true, want: "web-1!"},
 		{name: "the set while the pod stays", deleted: "Delete", scaled: "Delete", has: "web-1!", want: "web!"},
-		{name: "the pod instead of the set", deleted: "Delete", scaled: "Delete", condemned: true, has: "web!", want: "web-1!"},
+		{name: "the pod instead of the set", deleted: "Delete", scaled: "Delete", condemned: true, has: "web!",
+			want: "web-1!"},
 		{name: "others too", deleted: "Delete", scaled: "Retain", has: "user", want: "user web!"},
-		{name: "another controller alone", deleted: "Delete", scaled: "Retain", has: "web! " + another, want: another, conflict: true},
-		{name: "another controller that nobody minds", deleted: "Retain", scaled: "Retain", has: another, want: another},
-		{name: "a set that had the name before", deleted: "Delete", scaled: "Delete", has: "web@old!", want: "web@old!"},
-		{name: "a pod that had the name before", deleted: "Retain", scaled: "Retain", has: "web-1@old!", want: "web-1@old!"},
+		{name: "another controller alone", deleted: "Delete", scaled: "Retain", has: "web! " + another, want: another,
+			conflict: true},
+		{name: "another controller that nobody minds", deleted: "Retain", scaled: "Retain", has: another,
+			want: another},
+		{name: "a set that had the name before", deleted: "Delete", scaled: "Delete", has: "web@old!",
+			want: "web@old!"},
+		{name: "a pod that had the name before", deleted: "Retain", scaled: "Retain", has: "web-1@old!",
+			want: "web-1@old!"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -72,7 +77,8 @@ func claims(has ...*corev1.PersistentVolumeClaim) *work {
 		WhenScaled:  appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
 	}
 	template := func(of string) corev1.PersistentVolumeClaim {
-		return corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Labels: map[string]string{"template": of}}}
+		return corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data",
+			Labels: map[string]string{"template": of}}}
 	}
 	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{template("first"), template("second")}
 	find := func(name string) *corev1.PersistentVolumeClaim {
@@ -127,7 +133,8 @@ func TestClaimsAreSeenToBeforeWhatTheServerRefuses(t *testing.T) {
 
 func TestWhenAPodIsMadeItIsToldThatSomebodyElseHasItsClaim(t *testing.T) {
 	t.Parallel()
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-web-0", OwnerReferences: owned("another!")}}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-web-0",
+		OwnerReferences: owned("another!")}}
 	w := claims(claim)
 	pod := newPod(w.Set, &w.Set.Spec.Template, "revision", 0)
 	got, told := does(w.make(pod, 0)), "event ConflictingController on web"

@@ -84,10 +84,12 @@ func Decide(s Seen) (Plan, error) {
 	}
 	w.forget()
 	if w.asks {
-		same := action.DependentsUnchanged[*corev1.Pod]{Resource: pods.Resource, Owner: s.Set, Selector: selector, Objects: s.Pods}
+		same := action.DependentsUnchanged[*corev1.Pod]{Resource: pods.Resource, Owner: s.Set, Selector: selector,
+			Objects: s.Pods}
 		w.actions = slices.Concat([]action.Action{same}, w.actions)
 	}
-	plan := Plan{Claim: append(line.Actions, claims.Actions(owner, pods.Resource)...), Apply: w.actions, Status: w.status()}
+	plan := Plan{Claim: append(line.Actions, claims.Actions(owner, pods.Resource)...), Apply: w.actions,
+		Status: w.status()}
 	plan.RequeueAfter = w.again
 	return plan, nil
 }
@@ -123,7 +125,8 @@ func claim(owner ownership.Owner, s Seen) ownership.Claims[*corev1.Pod] {
 }
 
 func newWork(s Seen, line history.Revisions, mine []*corev1.Pod) *work {
-	w := &work{Seen: s, line: line, current: line.Current, size: int(ptr.Deref(s.Set.Spec.Replicas, 1)), replicas: map[int]*corev1.Pod{}, pods: mine}
+	w := &work{Seen: s, line: line, current: line.Current, size: int(ptr.Deref(s.Set.Spec.Replicas, 1)),
+		replicas: map[int]*corev1.Pod{}, pods: mine}
 	for _, r := range line.Old {
 		if r.Name == s.Set.Status.CurrentRevision {
 			w.current = r

@@ -42,7 +42,8 @@ func lose(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	bigger := []byte(`{"spec":{"replicas":4}}`)
-	_, err = client.For[*appsv1.StatefulSet](c).Patch(ctx, "default", "web", "", types.MergePatchType, bigger, metav1.PatchOptions{})
+	_, err = client.For[*appsv1.StatefulSet](c).Patch(ctx, "default", "web", "", types.MergePatchType, bigger,
+		metav1.PatchOptions{})
 	return err
 }
 

@@ -73,7 +73,8 @@ func act(ctx context.Context, config *rest.Config) error {
 	if err := create(ctx, config, appsv1.RetainPersistentVolumeClaimRetentionPolicyType); err != nil {
 		return err
 	}
-	return change(ctx, config, `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"web:2"}]}}}}`, `{"spec":{"replicas":2}}`)
+	return change(ctx, config, `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"web:2"}]}}}}`,
+		`{"spec":{"replicas":2}}`)
 }
 
 // create creates a set of three pods with a retention policy for its claims.
@@ -110,7 +111,8 @@ func change(ctx context.Context, config *rest.Config, patches ...string) error {
 		if patch == "" {
 			err = sets.Delete(ctx, "default", "web", metav1.DeleteOptions{})
 		} else {
-			_, err = sets.Patch(ctx, "default", "web", "", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+			_, err = sets.Patch(ctx, "default", "web", "", types.StrategicMergePatchType, []byte(patch),
+				metav1.PatchOptions{})
 		}
 		if err != nil {
 			return err

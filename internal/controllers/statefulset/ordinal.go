@@ -71,7 +71,8 @@ func volumes(set *appsv1.StatefulSet, others []corev1.Volume, ordinal int) (all 
 	for _, template := range claimTemplates(set) {
 		claimed[template.Name] = true
 		source := &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claimName(set, template, ordinal)}
-		all = append(all, corev1.Volume{Name: template.Name, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: source}})
+		all = append(all, corev1.Volume{Name: template.Name,
+			VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: source}})
 	}
 	for _, volume := range others {
 		if !claimed[volume.Name] {

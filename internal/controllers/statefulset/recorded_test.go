@@ -46,5 +46,7 @@ var admitted = []string{"tolerations", "priority", "preemptionPolicy"}
 
 // comparable returns a response without the values that differ between servers.
 func comparable(v any) any {
-	return golden.NormalizeWith(v, func(_ map[string]any, field string) bool { return slices.Contains(admitted, field) }, nil)
+	return golden.NormalizeWith(v, func(_ map[string]any, field string) bool {
+		return slices.Contains(admitted, field)
+	}, nil)
 }

@@ -34,7 +34,8 @@ func (w *work) status() appsv1.StatefulSetStatus {
 	}
 	status.CurrentReplicas -= w.deleted
 	if was := w.Set.Status; w.Set.DeletionTimestamp != nil { // its revisions may have been deleted before it
-		status.CurrentRevision, status.UpdateRevision, status.CollisionCount = was.CurrentRevision, was.UpdateRevision, was.CollisionCount
+		status.CurrentRevision, status.UpdateRevision, status.CollisionCount = was.CurrentRevision, was.UpdateRevision,
+			was.CollisionCount
 		return status
 	}
 	wanted := int32(w.size)

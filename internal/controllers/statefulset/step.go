@@ -70,7 +70,8 @@ func (w *work) replica(ordinal int, inOrder bool) (todo []action.Action, settled
 		mended := pod.DeepCopy()
 		mended.Labels = identity(pod, ordinal)
 		mended.Spec.Volumes = volumes(w.Set, pod.Spec.Volumes, ordinal)
-		todo = append(todo, action.Update[*corev1.Pod]{Resource: pods.Resource, Object: mended, Events: w.tell("Update", pod)})
+		todo = append(todo, action.Update[*corev1.Pod]{Resource: pods.Resource, Object: mended,
+			Events: w.tell("Update", pod)})
 	}
 	return todo, settled
 }
@@ -81,7 +82,8 @@ func (w *work) make(pod *corev1.Pod, ordinal int) []action.Action {
 		if because == "" {
 			return nil
 		}
-		return []action.Action{w.event(true, "FailedCreate", "Create Pod %s in StatefulSet %s failed error: %s", pod.Name, w.Set.Name, because)}
+		return []action.Action{w.event(true, "FailedCreate", "Create Pod %s in StatefulSet %s failed error: %s",
+			pod.Name, w.Set.Name, because)}
 	}
 	todo := append(w.missing(pod, ordinal), w.retain(pod, ordinal)...)
 	return append(todo, action.Create[*corev1.Pod]{Resource: pods.Resource, Object: pod, Events: w.tell("Create", pod)})
@@ -98,7 +100,8 @@ func (w *work) replace(pod *corev1.Pod, ordinal int) []action.Action {
 		w.soon(left)
 		return nil
 	}
-	return []action.Action{w.Backoff.StartBefore(place, action.Delete[*corev1.Pod]{Resource: pods.Resource, Object: pod, Events: w.tell("Delete", pod)})}
+	return []action.Action{w.Backoff.StartBefore(place,
+		action.Delete[*corev1.Pod]{Resource: pods.Resource, Object: pod, Events: w.tell("Delete", pod)})}
 }
 
 // condemn deletes the surplus pods, the highest ordinal first. It returns false if the set must wait for a

@@ -28,7 +28,8 @@ var jobs = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: 
 
 // Add adds the controller to a manager.
 func Add(m *controller.Manager) *controller.Controller {
-	c := &cleaner{informer.For[*batchv1.Job](m.Informers(), jobs), action.NewExecutor(m, "ttl-after-finished-controller")}
+	c := &cleaner{informer.For[*batchv1.Job](m.Informers(), jobs),
+		action.NewExecutor(m, "ttl-after-finished-controller")}
 	return m.Add(controller.Options{
 		Name: Name, Reconciler: c, Workers: workers,
 		Sources: []controller.Source{controller.For(c.jobs, controller.If(func(_, now *batchv1.Job) bool {

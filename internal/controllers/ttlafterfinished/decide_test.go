@@ -14,7 +14,8 @@ func TestDecisions(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	finished := func(kind batchv1.JobConditionType, ago time.Duration) batchv1.JobCondition {
-		return batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(-ago))}
+		return batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue,
+			LastTransitionTime: metav1.NewTime(now.Add(-ago))}
 	}
 	unfinished := finished(batchv1.JobComplete, time.Hour)
 	unfinished.Status = corev1.ConditionFalse
@@ -26,14 +27,19 @@ func TestDecisions(t *testing.T) {
 		deleted   bool
 		want      string
 	}{
-		"it runs":                         {ttl: new(int32(60)), want: "[] <nil>"},
-		"it is to be kept":                {condition: finished(batchv1.JobComplete, time.Hour), want: "[] <nil>"},
-		"it says that it has not ended":   {ttl: new(int32(60)), condition: unfinished, want: "[] <nil>"},
-		"it has a while":                  {ttl: new(int32(60)), condition: finished(batchv1.JobComplete, 20*time.Second), want: "[requeue after 40s] <nil>"},
-		"its time is over":                {ttl: new(int32(60)), condition: finished(batchv1.JobComplete, time.Minute), want: "[delete job/j] <nil>"},
-		"it failed, and goes at once":     {ttl: new(int32(0)), condition: finished(batchv1.JobFailed, 0), want: "[delete job/j] <nil>"},
-		"it ended in what is yet to come": {ttl: new(int32(60)), condition: finished(batchv1.JobComplete, -time.Minute), want: "[requeue after 2m0s] <nil>"},
-		"it is being deleted":             {ttl: new(int32(0)), condition: finished(batchv1.JobComplete, 0), deleted: true, want: "[] <nil>"},
+		"it runs":                       {ttl: new(int32(60)), want: "[] <nil>"},
+		"it is to be kept":              {condition: finished(batchv1.JobComplete, time.Hour), want: "[] <nil>"},
+		"it says that it has not ended": {ttl: new(int32(60)), condition: unfinished, want: "[] <nil>"},
+		"it has a while": {ttl: new(int32(60)),
+			condition: finished(batchv1.JobComplete, 20*time.Second), want: "[requeue after 40s] <nil>"},
+		"its time is over": {ttl: new(int32(60)), condition: finished(batchv1.JobComplete, time.Minute),
+			want: "[delete job/j] <nil>"},
+		"it failed, and goes at once": {ttl: new(int32(0)), condition: finished(batchv1.JobFailed, 0),
+			want: "[delete job/j] <nil>"},
+		"it ended in what is yet to come": {ttl: new(int32(60)), condition: finished(batchv1.JobComplete, -time.Minute),
+			want: "[requeue after 2m0s] <nil>"},
+		"it is being deleted": {ttl: new(int32(0)), condition: finished(batchv1.JobComplete, 0), deleted: true,
+			want: "[] <nil>"},
 		"nobody knows when it ended": {ttl: new(int32(0)), condition: unknown,
 			want: "[] nobody knows when the Job default/j finished: its condition Failed has no lastTransitionTime"},
 	} {
@@ -41,7 +47,8 @@ func TestDecisions(t *testing.T) {
 			t.Parallel()
 			job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "j"}}
 			job.Spec.TTLSecondsAfterFinished = test.ttl
-			job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionFalse}, test.condition}
+			job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionFalse},
+				test.condition}
 			if test.deleted {
 				job.DeletionTimestamp = &metav1.Time{Time: now}
 			}

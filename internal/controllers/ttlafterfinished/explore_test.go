@@ -70,7 +70,8 @@ func extendTTLs(ctx context.Context, config *rest.Config) error {
 	time.Sleep(58 * time.Second)
 	for name, ttl := range map[string]string{"longer": "86400", "forever": "null"} {
 		patch := []byte(`{"spec":{"ttlSecondsAfterFinished":` + ttl + `}}`)
-		if _, err := jobs.Patch(ctx, "default", name, "", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := jobs.Patch(ctx, "default", name, "", types.MergePatchType, patch,
+			metav1.PatchOptions{}); err != nil {
 			return err
 		}
 	}

@@ -68,7 +68,8 @@ var examples = map[string]string{
 
 const webhooks = `"webhooks":[{"name":"a.example.com","clientConfig":{"url":"https://example.com"},"sideEffects":"None","admissionReviewVersions":["v1"]}]`
 
-const workload = `"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},` + pod + `}}`
+const workload = `"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},` + pod +
+	`}}`
 
 const job = `"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}`
 
@@ -166,7 +167,8 @@ func (l *live) ask(groupVersion string, r metav1.APIResource) int {
 			current := l.send(http.MethodGet, strings.TrimSuffix(one, "/finalize"), "", "")
 			l.send(http.MethodPut, one+"?dryRun=All", "", current)
 		case "patch":
-			l.send(http.MethodPatch, one+"?dryRun=All", "application/merge-patch+json", `{"metadata":{"labels":{"a":"c"}}}`)
+			l.send(http.MethodPatch, one+"?dryRun=All", "application/merge-patch+json",
+				`{"metadata":{"labels":{"a":"c"}}}`)
 		case "delete":
 			l.send(http.MethodDelete, one+"?dryRun=All", "", "")
 		case "deletecollection":
@@ -199,7 +201,8 @@ func (l *live) create(path string, gvk schema.GroupVersionKind, plural, name str
 		l.t.Errorf("there is no example of %s: add one", resource)
 		return
 	}
-	body := `{"apiVersion":"` + gvk.GroupVersion().String() + `","kind":"` + gvk.Kind + `","metadata":{"name":"` + name + `"},` + example + `}`
+	body := `{"apiVersion":"` + gvk.GroupVersion().String() + `","kind":"` + gvk.Kind + `","metadata":{"name":"` +
+		name + `"},` + example + `}`
 	l.send(http.MethodPost, path, "", body)
 }
 

@@ -29,7 +29,9 @@ func servedGroups(registry *kind.Registry) []groupVersion {
 					of.kinds = append(of.kinds, kind.Entry{Kind: k, Endpoint: e})
 				}
 			}
-			slices.SortFunc(of.kinds, func(a, b kind.Entry) int { return cmp.Compare(a.Kind.Info().Plural, b.Kind.Info().Plural) })
+			slices.SortFunc(of.kinds, func(a, b kind.Entry) int {
+				return cmp.Compare(a.Kind.Info().Plural, b.Kind.Info().Plural)
+			})
 			served = append(served, of)
 		}
 	}
@@ -42,7 +44,9 @@ var allVerbs = []string{"create", "delete", "deletecollection", "get", "list", "
 
 // writeServed writes a table for each group version.
 func writeServed(w *bytes.Buffer, served []groupVersion) {
-	fmt.Fprintf(w, "## What is served\n\nAll verbs are %s.\nApply is a patch. An asterisk marks a resource of a namespace.\n\n", strings.Join(allVerbs, ", "))
+	fmt.Fprintf(w,
+		"## What is served\n\nAll verbs are %s.\nApply is a patch. An asterisk marks a resource of a namespace.\n\n",
+		strings.Join(allVerbs, ", "))
 	for _, gv := range served {
 		fmt.Fprintf(w, "### %s\n\n", gv)
 		for _, k := range gv.kinds {

@@ -89,7 +89,8 @@ func (w *fixture) answer(t *testing.T, s golden.Step) (body any, ok bool) {
 	if parts[0] == "apis" {
 		at = 6
 	}
-	if len(parts) < at || w.kinds[parts[at-1]] == nil || s.Response.Status == http.StatusBadRequest || query != "" && s.Method != "DELETE" {
+	if len(parts) < at || w.kinds[parts[at-1]] == nil || s.Response.Status == http.StatusBadRequest || query != "" &&
+		s.Method != "DELETE" {
 		return nil, false
 	}
 	k := w.kinds[parts[at-1]]
@@ -151,7 +152,8 @@ func admit(obj kind.Object) {
 			continue
 		}
 		pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{
-			Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(300)),
+			Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+			TolerationSeconds: new(int64(300)),
 		})
 	}
 	pod.Spec.Priority = new(int32(0))
@@ -211,7 +213,8 @@ func (w *fixture) subresource(t *testing.T, k kind.Kind, key, sub string, s gold
 	}
 	w.objects[key] = obj
 	if r.View == nil {
-		return &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess, Code: http.StatusCreated}
+		return &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess,
+			Code: http.StatusCreated}
 	}
 	view, err := r.View(obj)
 	if err != nil {
@@ -277,7 +280,8 @@ func plain(t *testing.T, body any) any {
 func dropServerSet(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		for _, key := range []string{"uid", "resourceVersion", "creationTimestamp", "managedFields", "lastTransitionTime"} {
+		for _, key := range []string{"uid", "resourceVersion", "creationTimestamp", "managedFields",
+			"lastTransitionTime"} {
 			delete(v, key)
 		}
 		for key := range v {

@@ -19,7 +19,8 @@ import (
 // other machines cannot reach the server.
 func Initial(id types.UID, at netip.AddrPort) []kind.Initial {
 	var objects []kind.Initial
-	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease} {
+	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic,
+		corev1.NamespaceNodeLease} {
 		ns := &corev1.Namespace{
 			TypeMeta:   metav1.TypeMeta{Kind: "Namespace", APIVersion: "v1"},
 			ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -33,7 +34,8 @@ func Initial(id types.UID, at netip.AddrPort) []kind.Initial {
 		objects = append(objects, kind.Initial{Object: class})
 	}
 	port := int(at.Port())
-	return append(append(objects, kind.Initial{Object: apiService(port), Correct: setTargetPort(port)}), apiEndpoints(at)...)
+	return append(append(objects, kind.Initial{Object: apiService(port), Correct: setTargetPort(port)}),
+		apiEndpoints(at)...)
 }
 
 // setTargetPort corrects the target port of the API's service. Kubernetes has not done so since 1.17, because its
@@ -66,7 +68,8 @@ func apiService(port int) *corev1.Service {
 		},
 		Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeClusterIP, ClusterIP: address, ClusterIPs: []string{address},
-			Ports: []corev1.ServicePort{{Name: apiPort, Protocol: corev1.ProtocolTCP, Port: 443, TargetPort: intstr.FromInt(port)}},
+			Ports: []corev1.ServicePort{{Name: apiPort, Protocol: corev1.ProtocolTCP, Port: 443,
+				TargetPort: intstr.FromInt(port)}},
 		},
 	}
 }

@@ -31,7 +31,8 @@ func apiEndpoints(at netip.AddrPort) []kind.Initial {
 	}, Correct: func(stored kind.Object) bool {
 		old := stored.(*discoveryv1.EndpointSlice)
 		labeled := addLabels(&old.ObjectMeta, slice.Labels)
-		if equality.Semantic.DeepEqual(old.Endpoints, slice.Endpoints) && equality.Semantic.DeepEqual(old.Ports, slice.Ports) {
+		if equality.Semantic.DeepEqual(old.Endpoints, slice.Endpoints) &&
+			equality.Semantic.DeepEqual(old.Ports, slice.Ports) {
 			return labeled
 		}
 		old.Endpoints, old.Ports = slice.DeepCopy().Endpoints, slice.DeepCopy().Ports
@@ -75,7 +76,8 @@ func sliceOf(at netip.AddrPort) *discoveryv1.EndpointSlice {
 			Labels: map[string]string{discoveryv1.LabelServiceName: apiName},
 		},
 		AddressType: discoveryv1.AddressTypeIPv4,
-		Ports:       []discoveryv1.EndpointPort{{Name: new(apiPort), Port: new(int32(at.Port())), Protocol: new(corev1.ProtocolTCP)}},
+		Ports: []discoveryv1.EndpointPort{{Name: new(apiPort), Port: new(int32(at.Port())),
+			Protocol: new(corev1.ProtocolTCP)}},
 	}
 	if at.Addr().Is6() {
 		s.AddressType = discoveryv1.AddressTypeIPv6

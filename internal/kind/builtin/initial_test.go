@@ -44,7 +44,8 @@ func TestAPIEndpoints(t *testing.T) {
 		if got.Addresses[0] != want.Addr().String() || !*got.Conditions.Ready || port != int32(want.Port()) {
 			t.Errorf("%s: %v", at, s)
 		}
-		if e.Labels["endpointslice.kubernetes.io/skip-mirror"] != "true" || s.Labels["kubernetes.io/service-name"] != "kubernetes" {
+		if e.Labels["endpointslice.kubernetes.io/skip-mirror"] != "true" ||
+			s.Labels["kubernetes.io/service-name"] != "kubernetes" {
 			t.Errorf("%s: labels %v and %v", at, e.Labels, s.Labels)
 		}
 		for _, i := range []kind.Initial{endpoints, slice} {
@@ -91,14 +92,17 @@ func TestAPIEndpointsUpdate(t *testing.T) {
 			if got := endpoints.Correct(e.Object); got != c.changed {
 				t.Errorf("endpoints were changed: %v", got)
 			}
-			if got := slice.Correct(s.Object); got != c.changed || len(s.Object.(*discoveryv1.EndpointSlice).Endpoints) != c.left {
+			if got := slice.Correct(s.Object); got != c.changed ||
+				len(s.Object.(*discoveryv1.EndpointSlice).Endpoints) != c.left {
 				t.Errorf("the slice was changed: %v, %v", got, s.Object)
 			}
 			if endpoints.Correct(e.Object) || slice.Correct(s.Object) {
 				t.Error("changed again")
 			}
-			if unreached := !c.now.Addr().IsValid(); endpoints.OnlyCorrect != unreached || slice.OnlyCorrect != unreached {
-				t.Errorf("unreached: %t; only corrected: %t and %t", unreached, endpoints.OnlyCorrect, slice.OnlyCorrect)
+			if unreached := !c.now.Addr().IsValid(); endpoints.OnlyCorrect != unreached ||
+				slice.OnlyCorrect != unreached {
+				t.Errorf("unreached: %t; only corrected: %t and %t", unreached, endpoints.OnlyCorrect,
+					slice.OnlyCorrect)
 			}
 		})
 	}
@@ -111,7 +115,8 @@ func TestAPISliceIsReplacedForNewFamily(t *testing.T) {
 	_, old := apiEndpoints(t, netip.MustParseAddrPort("10.1.0.1:6443"))
 	_, now := apiEndpoints(t, netip.MustParseAddrPort("[2001:db8::1]:6443"))
 	if !now.NeedsReplacement(old.Object) || now.NeedsReplacement(now.Object) {
-		t.Errorf("a slice of the other family is unfit: %t, one of the same: %t", now.NeedsReplacement(old.Object), now.NeedsReplacement(now.Object))
+		t.Errorf("a slice of the other family is unfit: %t, one of the same: %t", now.NeedsReplacement(old.Object),
+			now.NeedsReplacement(now.Object))
 	}
 	_, unreached := apiEndpoints(t, netip.AddrPortFrom(netip.Addr{}, 6443))
 	if unreached.NeedsReplacement(now.Object) {

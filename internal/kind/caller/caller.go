@@ -140,7 +140,8 @@ func (c *Caller) connect(codec func() (runtime.Codec, error)) (*rest.RESTClient,
 // rejectRedirect rejects redirects: otherwise the server of a webhook could make this server send requests to any host
 // that it can reach (CVE-2020-8561, which Kubernetes leaves to firewalls).
 func rejectRedirect(to *http.Request, _ []*http.Request) error {
-	return fmt.Errorf("webhook redirects to %s, which is not followed: set that URL in the configuration", to.URL.Redacted())
+	return fmt.Errorf("webhook redirects to %s, which is not followed: set that URL in the configuration",
+		to.URL.Redacted())
 }
 
 // target derives the target from the configuration.

@@ -41,7 +41,8 @@ func ResolveServices(ctx context.Context, state Reader) Resolver {
 		}
 		service, ok := obj.(*corev1.Service)
 		if !ok {
-			return "", apierrors.NewNotFound(schema.GroupResource{Resource: "service"}, name) // with Kubernetes' resource name
+			// with Kubernetes' resource name
+			return "", apierrors.NewNotFound(schema.GroupResource{Resource: "service"}, name)
 		}
 		if service.Spec.Type == corev1.ServiceTypeExternalName {
 			return join(service.Spec.ExternalName, port), nil
@@ -59,7 +60,8 @@ func ResolveServices(ctx context.Context, state Reader) Resolver {
 		case service.Spec.ClusterIP == corev1.ClusterIPNone:
 			return "", errors.New(`cannot route to service with ClusterIP "None"`)
 		case at < 0:
-			return "", apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %d found for service %q", port, name))
+			return "",
+				apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %d found for service %q", port, name))
 		}
 		return join(service.Spec.ClusterIP, port), nil
 	}

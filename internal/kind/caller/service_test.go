@@ -37,7 +37,8 @@ func (s state) List(_ context.Context, _ schema.GroupResource, namespace string,
 
 func service(change func(*corev1.ServiceSpec)) *corev1.Service {
 	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "hook"}, Spec: corev1.ServiceSpec{
-		Type: corev1.ServiceTypeClusterIP, ClusterIP: "10.0.0.7", Ports: []corev1.ServicePort{{Name: "web", Port: 80}, {Name: "hook", Port: 443}},
+		Type: corev1.ServiceTypeClusterIP, ClusterIP: "10.0.0.7",
+		Ports: []corev1.ServicePort{{Name: "web", Port: 80}, {Name: "hook", Port: 443}},
 	}}
 	if change != nil {
 		change(&s.Spec)
@@ -48,13 +49,16 @@ func service(change func(*corev1.ServiceSpec)) *corev1.Service {
 // slice returns endpoints for the named port 8443; those with a "!" are not ready.
 func slice(of, port string, addresses ...string) *discoveryv1.EndpointSlice {
 	s := &discoveryv1.EndpointSlice{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: of, Labels: map[string]string{discoveryv1.LabelServiceName: of}},
-		Ports:      []discoveryv1.EndpointPort{{Name: &port, Port: new(int32(8443))}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: of,
+			Labels: map[string]string{discoveryv1.LabelServiceName: of}},
+		Ports: []discoveryv1.EndpointPort{{Name: &port, Port: new(int32(8443))}},
 	}
 	for _, a := range addresses {
 		address, unready := strings.CutPrefix(a, "!")
 		ready := !unready
-		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{address}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}})
+		s.Endpoints = append(s.Endpoints,
+			discoveryv1.Endpoint{Addresses: []string{address},
+				Conditions: discoveryv1.EndpointConditions{Ready: &ready}})
 	}
 	return s
 }
@@ -68,10 +72,15 @@ func TestServiceAddress(t *testing.T) {
 		port  int32
 		want  string // an address, or what an error has
 	}{
-		"cluster IP":                {state{service(nil)}, 443, "10.0.0.7:443"},
-		"IPv6":                      {state{service(func(s *corev1.ServiceSpec) { s.ClusterIP = "fd00::7" })}, 443, "[fd00::7]:443"},
-		"external name":             {state{service(func(s *corev1.ServiceSpec) { s.Type, s.ExternalName = corev1.ServiceTypeExternalName, "example.com" })}, 8080, "example.com:8080"},
-		"endpoint":                  {state{service(nil), slice("hook", "hook", "!192.0.2.1", "192.0.2.2")}, 443, "192.0.2.2:8443"},
+		"cluster IP": {state{service(nil)}, 443, "10.0.0.7:443"},
+		"IPv6": {state{service(func(s *corev1.ServiceSpec) {
+			s.ClusterIP = "fd00::7"
+		})}, 443, "[fd00::7]:443"},
+		"external name": {state{service(func(s *corev1.ServiceSpec) {
+			s.Type, s.ExternalName = corev1.ServiceTypeExternalName, "example.com"
+		})}, 8080, "example.com:8080"},
+		"endpoint": {state{service(nil), slice("hook", "hook", "!192.0.2.1", "192.0.2.2")}, 443,
+			"192.0.2.2:8443"},
 		"endpoint, headless":        {state{headless, slice("hook", "hook", "192.0.2.2")}, 443, "192.0.2.2:8443"},
 		"no endpoint is ready":      {state{service(nil), slice("hook", "hook", "!192.0.2.1")}, 443, "10.0.0.7:443"},
 		"endpoints of another port": {state{service(nil), slice("hook", "web", "192.0.2.2")}, 443, "10.0.0.7:443"},

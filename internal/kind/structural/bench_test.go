@@ -16,13 +16,16 @@ func wideDefinition() string {
 		fields = append(fields, fmt.Sprintf(`"text%d":{"type":"string","maxLength":64}`, i))
 	}
 	for i := range 6 {
-		fields = append(fields, fmt.Sprintf(`"name%d":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}`, i))
+		fields = append(fields,
+			fmt.Sprintf(`"name%d":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}`, i))
 	}
 	for i := range 6 {
-		fields = append(fields, fmt.Sprintf(`"count%d":{"type":"integer","format":"int32","minimum":0,"maximum":1000}`, i))
+		fields = append(fields, fmt.Sprintf(`"count%d":{"type":"integer","format":"int32","minimum":0,"maximum":1000}`,
+			i))
 	}
 	for i := range 3 {
-		fields = append(fields, fmt.Sprintf(`"mode%d":{"type":"string","enum":["one","two","three"],"default":"one"}`, i))
+		fields = append(fields, fmt.Sprintf(`"mode%d":{"type":"string","enum":["one","two","three"],"default":"one"}`,
+			i))
 	}
 	for i := range 3 {
 		fields = append(fields, fmt.Sprintf(`"on%d":{"type":"boolean","default":true}`, i))
@@ -62,7 +65,8 @@ func wideObject() []byte {
 		spec[fmt.Sprintf("name%d", i)] = "a-name"
 		spec[fmt.Sprintf("count%d", i)] = i
 	}
-	data, err := json.Marshal(map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "w", "labels": map[string]any{"app": "a"}}, "spec": spec})
+	data, err := json.Marshal(map[string]any{"apiVersion": "example.com/v1", "kind": "Widget",
+		"metadata": map[string]any{"name": "w", "labels": map[string]any{"app": "a"}}, "spec": spec})
 	if err != nil {
 		panic(err)
 	}
@@ -86,7 +90,8 @@ func BenchmarkWide(b *testing.B) {
 		"prepare":         func() { k.Prepare(obj, nil, "") },
 		"encode":          func() { _, _ = k.Encode(exampleV1, obj) },
 	}
-	for _, stage := range []string{"create", "decode", "decode strictly", "prepare", "validate", "validate update", "encode"} {
+	for _, stage := range []string{"create", "decode", "decode strictly", "prepare", "validate", "validate update",
+		"encode"} {
 		b.Run(stage, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -53,8 +53,10 @@ func TestPartialSchemasMatchWhole(t *testing.T) {
 		}
 		return counts
 	}
-	same("sets and maps", texts(listtype.ValidateListSetsAndMaps(nil, c.structural, whole.Object)), texts(listtype.ValidateListSetsAndMaps(nil, c.lists, whole.Object)))
-	same("embedded objects", texts(objectmeta.Validate(t.Context(), nil, whole.Object, c.structural, false)), texts(objectmeta.Validate(t.Context(), nil, whole.Object, c.embeds, false)))
+	same("sets and maps", texts(listtype.ValidateListSetsAndMaps(nil, c.structural, whole.Object)),
+		texts(listtype.ValidateListSetsAndMaps(nil, c.lists, whole.Object)))
+	same("embedded objects", texts(objectmeta.Validate(t.Context(), nil, whole.Object, c.structural, false)),
+		texts(objectmeta.Validate(t.Context(), nil, whole.Object, c.embeds, false)))
 	if p := c.lists.Properties; len(p) != 3 || p["nothing"].Properties != nil {
 		t.Errorf("more than what leads to lists: %v", p)
 	}

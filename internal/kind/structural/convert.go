@@ -46,7 +46,8 @@ func (d *definition) convertOne(u *unstructured.Unstructured, apiVersion string,
 
 // convert converts objects to a version. Objects that have that version are returned unchanged. With fit, it
 // drops the fields that the version does not define from the others.
-func (d *definition) convert(objects []*unstructured.Unstructured, v *definedVersion, fit bool) ([]*unstructured.Unstructured, error) {
+func (d *definition) convert(objects []*unstructured.Unstructured, v *definedVersion,
+	fit bool) ([]*unstructured.Unstructured, error) {
 	out := make([]*unstructured.Unstructured, len(objects))
 	var others []*unstructured.Unstructured
 	var at []int
@@ -78,7 +79,8 @@ func (d *definition) convert(objects []*unstructured.Unstructured, v *definedVer
 	return out, nil
 }
 
-func (d *definition) converted(objects []*unstructured.Unstructured, apiVersion string) ([]*unstructured.Unstructured, error) {
+func (d *definition) converted(objects []*unstructured.Unstructured,
+	apiVersion string) ([]*unstructured.Unstructured, error) {
 	if d.converter != nil {
 		return d.converter.Convert(objects, apiVersion)
 	}

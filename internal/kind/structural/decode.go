@@ -261,7 +261,8 @@ func (v *definedVersion) schema() (*compiled, error) {
 func (d *definition) fitContent(u *unstructured.Unstructured, c *compiled, o fitOptions) ([]string, error) {
 	var unknown []string
 	if !d.preserve {
-		unknown = pruning.PruneWithOptions(u.Object, c.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: o.track})
+		unknown = pruning.PruneWithOptions(u.Object, c.structural, true,
+			schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: o.track})
 		if !o.keepNulls && hasNull(u.Object) {
 			defaulting.PruneNonNullableNullsWithoutDefaults(u.Object, c.structural)
 		}

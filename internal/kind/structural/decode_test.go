@@ -21,8 +21,10 @@ func TestDecodeRequest(t *testing.T) {
 		strict              []string
 	}{
 		{rule: "an unknown field is left out and named",
-			body: head + `"spec":{"size":"large","sise":"x","ports":[{"name":"a","prot":1,"port":1}]},"extra":1}`, content: head + `"spec":{"ports":[{"name":"a","port":1}],"size":"large"}}`,
-			strict: []string{`unknown field "extra"`, `unknown field "spec.ports[0].prot"`, `unknown field "spec.sise"`}},
+			body:    head + `"spec":{"size":"large","sise":"x","ports":[{"name":"a","prot":1,"port":1}]},"extra":1}`,
+			content: head + `"spec":{"ports":[{"name":"a","port":1}],"size":"large"}}`,
+			strict: []string{`unknown field "extra"`, `unknown field "spec.ports[0].prot"`,
+				`unknown field "spec.sise"`}},
 		{rule: "a field that stands twice is named and the last one counts",
 			body: head + `"spec":{"size":"small","size":"large"}}`, content: head + `"spec":{"size":"large"}}`,
 			strict: []string{`duplicate field "spec.size"`}},
@@ -30,23 +32,34 @@ func TestDecodeRequest(t *testing.T) {
 			body: head + `"metadata":{"name":"w","nam":"x"}}`, content: head + `"metadata":{"name":"w"}}`,
 			strict: []string{`unknown field "metadata.nam"`}},
 		{rule: "defaults fill what is missing, also in lists",
-			body: head + `"spec":{"ports":[{"name":"a"}]}}`, content: head + `"spec":{"ports":[{"name":"a","port":80}],"size":"small"}}`},
-		{rule: "a default fills no object that is missing", body: head + `"metadata":{"name":"w"}}`, content: head + `"metadata":{"name":"w"}}`},
-		{rule: "a null with a default becomes the default", body: head + `"spec":{"size":null}}`, content: head + `"spec":{"size":"small"}}`},
-		{rule: "a null without a default is left out", body: head + `"spec":{"on":null,"size":"small"}}`, content: head + `"spec":{"size":"small"}}`},
-		{rule: "a nullable null stays", body: head + `"spec":{"note":null,"size":"small"}}`, content: head + `"spec":{"note":null,"size":"small"}}`},
+			body:    head + `"spec":{"ports":[{"name":"a"}]}}`,
+			content: head + `"spec":{"ports":[{"name":"a","port":80}],"size":"small"}}`},
+		{rule: "a default fills no object that is missing", body: head + `"metadata":{"name":"w"}}`,
+			content: head + `"metadata":{"name":"w"}}`},
+		{rule: "a null with a default becomes the default", body: head + `"spec":{"size":null}}`,
+			content: head + `"spec":{"size":"small"}}`},
+		{rule: "a null without a default is left out", body: head + `"spec":{"on":null,"size":"small"}}`,
+			content: head + `"spec":{"size":"small"}}`},
+		{rule: "a nullable null stays", body: head + `"spec":{"note":null,"size":"small"}}`,
+			content: head + `"spec":{"note":null,"size":"small"}}`},
 		{rule: "what preserves unknown fields keeps them",
-			body: head + `"spec":{"free":{"any":{"thing":[1,2.5]}},"size":"small"}}`, content: head + `"spec":{"free":{"any":{"thing":[1,2.5]}},"size":"small"}}`},
+			body:    head + `"spec":{"free":{"any":{"thing":[1,2.5]}},"size":"small"}}`,
+			content: head + `"spec":{"free":{"any":{"thing":[1,2.5]}},"size":"small"}}`},
 		{rule: "the metadata of an embedded object is pruned and named",
-			body:    head + `"spec":{"size":"small","template":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","nam":"x"},"spec":{"a":1}}}}`,
-			content: head + `"spec":{"size":"small","template":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"a":1}}}}`,
-			strict:  []string{`unknown field "spec.template.metadata.nam"`}},
-		{rule: "large integers stay exact", body: head + `"spec":{"replicas":9007199254740993,"size":"small"}}`, content: head + `"spec":{"replicas":9007199254740993,"size":"small"}}`},
+			body: head +
+				`"spec":{"size":"small","template":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","nam":"x"},"spec":{"a":1}}}}`,
+			content: head +
+				`"spec":{"size":"small","template":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"a":1}}}}`,
+			strict: []string{`unknown field "spec.template.metadata.nam"`}},
+		{rule: "large integers stay exact", body: head + `"spec":{"replicas":9007199254740993,"size":"small"}}`,
+			content: head + `"spec":{"replicas":9007199254740993,"size":"small"}}`},
 		{rule: "another version than the form's keeps its apiVersion and loses all fields",
-			body: `{"apiVersion":"example.com/v9","kind":"Widget","metadata":{"name":"w"},"spec":{}}`, content: `{"apiVersion":"example.com/v9","kind":"Widget","metadata":{"name":"w"}}`,
-			strict: []string{`unknown field "spec"`}},
+			body:    `{"apiVersion":"example.com/v9","kind":"Widget","metadata":{"name":"w"},"spec":{}}`,
+			content: `{"apiVersion":"example.com/v9","kind":"Widget","metadata":{"name":"w"}}`,
+			strict:  []string{`unknown field "spec"`}},
 		{rule: "another kind keeps its name and all its fields",
-			body: `{"apiVersion":"example.com/v1","kind":"Wigdet","spec":{"x":1}}`, content: `{"apiVersion":"example.com/v1","kind":"Wigdet","spec":{"x":1}}`},
+			body:    `{"apiVersion":"example.com/v1","kind":"Wigdet","spec":{"x":1}}`,
+			content: `{"apiVersion":"example.com/v1","kind":"Wigdet","spec":{"x":1}}`},
 	}
 	k := newKind(t, widget)
 	for _, test := range tests {
@@ -79,10 +92,14 @@ func TestDecodeRequestErrors(t *testing.T) {
 		{"nothing", `null`, "Object 'Kind' is missing in 'null'"},
 		{"no kind", `{"apiVersion":"example.com/v1"}`, `Object 'Kind' is missing in '{"apiVersion":"example.com/v1"}'`},
 		{"a kind that is a number", `{"kind":1}`, ".kind accessor error: 1 is of the type int64, expected string"},
-		{"metadata that is a string", head + `"metadata":"x"}`, "json: cannot unmarshal string into Go value of type v1.ObjectMeta"},
-		{"a label that is a number", head + `"metadata":{"labels":{"a":1}}}`, "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string"},
-		{"a malformed time", head + `"metadata":{"creationTimestamp":"now"}}`, `parsing time "now" as "2006-01-02T15:04:05Z07:00": cannot parse "now" as "2006"`},
-		{"embedded metadata that is a string", head + `"spec":{"template":{"metadata":"x"}}}`, `spec.template.metadata: Invalid value: "x": json: cannot unmarshal string into Go value of type v1.ObjectMeta`},
+		{"metadata that is a string", head + `"metadata":"x"}`,
+			"json: cannot unmarshal string into Go value of type v1.ObjectMeta"},
+		{"a label that is a number", head + `"metadata":{"labels":{"a":1}}}`,
+			"json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string"},
+		{"a malformed time", head + `"metadata":{"creationTimestamp":"now"}}`,
+			`parsing time "now" as "2006-01-02T15:04:05Z07:00": cannot parse "now" as "2006"`},
+		{"embedded metadata that is a string", head + `"spec":{"template":{"metadata":"x"}}}`,
+			`spec.template.metadata: Invalid value: "x": json: cannot unmarshal string into Go value of type v1.ObjectMeta`},
 	}
 	k := newKind(t, widget)
 	for _, test := range tests {
@@ -136,7 +153,8 @@ func TestVersionConversion(t *testing.T) {
 	t.Parallel()
 	k := newKind(t, widget)
 	old := object.Form{APIVersion: "example.com/v1alpha1"}
-	obj, strict, err := k.DecodeRequest(old, []byte(`{"apiVersion":"example.com/v1alpha1","kind":"Widget","spec":{"replicas":2,"on":true}}`), false)
+	obj, strict, err := k.DecodeRequest(old,
+		[]byte(`{"apiVersion":"example.com/v1alpha1","kind":"Widget","spec":{"replicas":2,"on":true}}`), false)
 	if err != nil || !slices.Equal(strict, []string{`unknown field "spec.on"`}) {
 		t.Fatal(err, strict)
 	}
@@ -144,12 +162,14 @@ func TestVersionConversion(t *testing.T) {
 	if err != nil || stored != k {
 		t.Errorf("stored as %v, %v", stored, err)
 	}
-	if got, _ := k.Encode(exampleV1, toStore); string(got) != `{"apiVersion":"example.com/v1","kind":"Widget","spec":{"replicas":2,"size":"small"}}` {
+	if got, _ := k.Encode(exampleV1,
+		toStore); string(got) != `{"apiVersion":"example.com/v1","kind":"Widget","spec":{"replicas":2,"size":"small"}}` {
 		t.Errorf("stored %s", got)
 	}
 	full := widgetWith(t, k, `"spec":{"on":true,"size":"large"}`)
 	got, err := k.Encode(old, full)
-	if err != nil || string(got) != `{"apiVersion":"example.com/v1alpha1","kind":"Widget","metadata":{"name":"w"},"spec":{"size":"large"}}` {
+	if err != nil ||
+		string(got) != `{"apiVersion":"example.com/v1alpha1","kind":"Widget","metadata":{"name":"w"},"spec":{"size":"large"}}` {
 		t.Errorf("shown %s, %v", got, err)
 	}
 	if full.GetAPIVersion() != "example.com/v1" || full.Object["spec"].(map[string]any)["on"] != true {
@@ -159,7 +179,8 @@ func TestVersionConversion(t *testing.T) {
 	if err != nil || back.GetObjectKind().GroupVersionKind().Version != "v1alpha1" {
 		t.Errorf("read back as %v, %v", back, err)
 	}
-	if _, err := k.Encode(object.Form{APIVersion: "example.com/v9"}, full); err == nil || !strings.Contains(err.Error(), "invalid group/version: example.com/v9") {
+	if _, err := k.Encode(object.Form{APIVersion: "example.com/v9"}, full); err == nil ||
+		!strings.Contains(err.Error(), "invalid group/version: example.com/v9") {
 		t.Errorf("an undefined version: %v", err)
 	}
 }
@@ -169,7 +190,8 @@ func TestVersionConversion(t *testing.T) {
 func FuzzDecodeRequest(f *testing.F) {
 	for _, s := range golden.Steps(f, "crd.json") {
 		if strings.HasPrefix(s.Path, "/apis/samplecrd") && s.Body != "" {
-			f.Add([]byte(strings.ReplaceAll(strings.ReplaceAll(s.Body, "samplecrd.example.com", "example.com"), "Network", "Widget")))
+			f.Add([]byte(strings.ReplaceAll(strings.ReplaceAll(s.Body, "samplecrd.example.com", "example.com"),
+				"Network", "Widget")))
 		}
 	}
 	f.Add([]byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":null,"spec":{"template":{"metadata":{"labels":null}},"tags":[1,null]}}`))

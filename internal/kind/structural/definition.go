@@ -44,14 +44,17 @@ type definition struct {
 	names       apiextensionsv1.CustomResourceDefinitionNames
 }
 
-func newDefinition(cache *object.Cache, crd *apiextensionsv1.CustomResourceDefinition, converter Converter) (*definition, error) {
+func newDefinition(cache *object.Cache, crd *apiextensionsv1.CustomResourceDefinition,
+	converter Converter) (*definition, error) {
 	ordered, err := storageFirst(crd)
 	if err != nil {
 		return nil, err
 	}
 	d := &definition{
-		cache: cache, preserve: crd.Spec.PreserveUnknownFields, converter: converter, conversion: crd.Spec.Conversion.DeepCopy(),
-		ended: make(chan struct{}), uid: crd.UID, generation: crd.Generation, names: *crd.Status.AcceptedNames.DeepCopy(),
+		cache: cache, preserve: crd.Spec.PreserveUnknownFields, converter: converter,
+		conversion: crd.Spec.Conversion.DeepCopy(),
+		ended:      make(chan struct{}), uid: crd.UID, generation: crd.Generation,
+		names:       *crd.Status.AcceptedNames.DeepCopy(),
 		terminating: crd.DeletionTimestamp != nil,
 	}
 	d.end = sync.OnceFunc(d.close)
@@ -75,7 +78,9 @@ func newDefinition(cache *object.Cache, crd *apiextensionsv1.CustomResourceDefin
 }
 
 // storageFirst returns the versions of a definition, the storage version first.
-func storageFirst(crd *apiextensionsv1.CustomResourceDefinition) ([]*apiextensionsv1.CustomResourceDefinitionVersion, error) {
+func storageFirst(
+	crd *apiextensionsv1.CustomResourceDefinition,
+) ([]*apiextensionsv1.CustomResourceDefinitionVersion, error) {
 	var ordered []*apiextensionsv1.CustomResourceDefinitionVersion
 	for i := range crd.Spec.Versions {
 		v := &crd.Spec.Versions[i]
@@ -86,7 +91,9 @@ func storageFirst(crd *apiextensionsv1.CustomResourceDefinition) ([]*apiextensio
 		ordered = append(ordered, v)
 	}
 	if len(ordered) == 0 || !ordered[0].Storage {
-		return nil, fmt.Errorf("customresourcedefinition %s has no storage version: set storage in one of spec.versions", crd.Name)
+		return nil,
+			fmt.Errorf("customresourcedefinition %s has no storage version: set storage in one of spec.versions",
+				crd.Name)
 	}
 	return ordered, nil
 }
@@ -118,7 +125,8 @@ func describe(crd *apiextensionsv1.CustomResourceDefinition) kind.Info {
 }
 
 // addSubresources adds the subresources of the kind's version.
-func (k *Kind) addSubresources(s *apiextensionsv1.CustomResourceSubresources, crd *apiextensionsv1.CustomResourceDefinition) {
+func (k *Kind) addSubresources(s *apiextensionsv1.CustomResourceSubresources,
+	crd *apiextensionsv1.CustomResourceDefinition) {
 	if s.Status != nil {
 		k.info.Subresources = append(k.info.Subresources, kind.Subresource{
 			Name: "status", Verbs: []string{"get", "patch", "update"}, Preserves: []string{"metadata"},
@@ -175,5 +183,6 @@ func (d *definition) IsCurrent(crd *apiextensionsv1.CustomResourceDefinition) bo
 	if crd.DeletionTimestamp != nil && !d.terminating {
 		generation++
 	}
-	return d.uid == crd.UID && generation == crd.Generation && equality.Semantic.DeepEqual(d.names, crd.Status.AcceptedNames)
+	return d.uid == crd.UID && generation == crd.Generation &&
+		equality.Semantic.DeepEqual(d.names, crd.Status.AcceptedNames)
 }

@@ -50,7 +50,8 @@ func randomJSON(r *rand.Rand, depth int) any {
 	case 3:
 		return r.NormFloat64() * math.Pow10(r.Intn(60)-30)
 	case 4:
-		return []any{map[string]any(nil), []any(nil), []string{"a"}, map[string]string{"b": "<"}, int32(3), json.Number("7")}[r.Intn(6)]
+		return []any{map[string]any(nil), []any(nil), []string{"a"}, map[string]string{"b": "<"}, int32(3),
+			json.Number("7")}[r.Intn(6)]
 	case 5, 6, 7, 8:
 		return oddTexts[r.Intn(len(oddTexts))]
 	case 9:

@@ -18,7 +18,8 @@ func validatorOf(t testing.TB, schema string) *validator {
 		t.Fatalf("%s: %v", schema, err)
 	}
 	internal := &apiextensions.JSONSchemaProps{}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&props, internal, nil); err != nil {
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&props, internal,
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	v, err := newValidator(internal, func() (*apiextensions.JSONSchemaProps, error) { return internal, nil })
@@ -30,23 +31,40 @@ func validatorOf(t testing.TB, schema string) *validator {
 
 // schemas cover each keyword; the values below satisfy and violate them.
 var schemas = []string{
-	`{}`, `{"type":"string"}`, `{"type":"string","nullable":true}`, `{"type":"integer"}`, `{"type":"number"}`, `{"type":"boolean"}`, `{"type":"array"}`, `{"type":"object"}`,
-	`{"type":"string","minLength":2,"maxLength":3}`, `{"type":"string","pattern":"^b+$"}`, `{"pattern":"^b+$"}`, `{"type":"string","pattern":"("}`, `{"type":"string","enum":["a","bb"]}`,
+	`{}`, `{"type":"string"}`, `{"type":"string","nullable":true}`, `{"type":"integer"}`, `{"type":"number"}`,
+	`{"type":"boolean"}`, `{"type":"array"}`, `{"type":"object"}`,
+	`{"type":"string","minLength":2,"maxLength":3}`, `{"type":"string","pattern":"^b+$"}`, `{"pattern":"^b+$"}`,
+	`{"type":"string","pattern":"("}`, `{"type":"string","enum":["a","bb"]}`,
 	`{"type":"string","enum":["a","bb"],"nullable":true}`, `{"enum":["a",1,null]}`, `{"type":"integer","enum":[1,2]}`,
-	`{"type":"string","format":"ipv4"}`, `{"type":"string","format":"date-time"}`, `{"type":"string","format":"colour"}`, `{"format":"ipv4"}`, `{"format":"int32"}`, `{"type":"object","format":"ipv4"}`, `{"type":"array","format":"ipv4"}`,
-	`{"type":"integer","format":"int32"}`, `{"type":"integer","format":"int64"}`, `{"type":"number","format":"double"}`, `{"type":"number","format":"float"}`, `{"type":"number","format":"int32"}`,
-	`{"type":"integer","minimum":1,"maximum":2}`, `{"type":"integer","minimum":1,"exclusiveMinimum":true,"maximum":3,"exclusiveMaximum":true}`, `{"type":"integer","minimum":0.5}`, `{"type":"integer","format":"int32","maximum":3000000000}`,
-	`{"type":"number","minimum":1,"maximum":2}`, `{"type":"number","minimum":0.5}`, `{"minimum":1}`, `{"type":"integer","multipleOf":2}`,
-	`{"type":"array","items":{"type":"integer"}}`, `{"type":"array","minItems":1,"maxItems":2,"items":{"type":"string","nullable":true}}`, `{"type":"array","uniqueItems":true}`,
-	`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"}},"required":["a"]}`, `{"type":"object","minProperties":1,"maxProperties":1}`,
-	`{"type":"object","additionalProperties":{"type":"integer"}}`, `{"type":"object","additionalProperties":false,"properties":{"a":{}}}`, `{"type":"object","additionalProperties":true,"properties":{"a":{"type":"string"}}}`,
-	`{"allOf":[{"type":"string"},{"maxLength":1}]}`, `{"anyOf":[{"type":"string"},{"type":"integer"}]}`, `{"x-kubernetes-int-or-string":true}`, `{"oneOf":[{"type":"string"},{"type":"integer"}]}`, `{"not":{"type":"string"}}`,
+	`{"type":"string","format":"ipv4"}`, `{"type":"string","format":"date-time"}`,
+	`{"type":"string","format":"colour"}`, `{"format":"ipv4"}`, `{"format":"int32"}`,
+	`{"type":"object","format":"ipv4"}`, `{"type":"array","format":"ipv4"}`,
+	`{"type":"integer","format":"int32"}`, `{"type":"integer","format":"int64"}`, `{"type":"number","format":"double"}`,
+	`{"type":"number","format":"float"}`, `{"type":"number","format":"int32"}`,
+	`{"type":"integer","minimum":1,"maximum":2}`,
+	`{"type":"integer","minimum":1,"exclusiveMinimum":true,"maximum":3,"exclusiveMaximum":true}`,
+	`{"type":"integer","minimum":0.5}`, `{"type":"integer","format":"int32","maximum":3000000000}`,
+	`{"type":"number","minimum":1,"maximum":2}`, `{"type":"number","minimum":0.5}`, `{"minimum":1}`,
+	`{"type":"integer","multipleOf":2}`,
+	`{"type":"array","items":{"type":"integer"}}`,
+	`{"type":"array","minItems":1,"maxItems":2,"items":{"type":"string","nullable":true}}`,
+	`{"type":"array","uniqueItems":true}`,
+	`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"}},"required":["a"]}`,
+	`{"type":"object","minProperties":1,"maxProperties":1}`,
+	`{"type":"object","additionalProperties":{"type":"integer"}}`,
+	`{"type":"object","additionalProperties":false,"properties":{"a":{}}}`,
+	`{"type":"object","additionalProperties":true,"properties":{"a":{"type":"string"}}}`,
+	`{"allOf":[{"type":"string"},{"maxLength":1}]}`, `{"anyOf":[{"type":"string"},{"type":"integer"}]}`,
+	`{"x-kubernetes-int-or-string":true}`, `{"oneOf":[{"type":"string"},{"type":"integer"}]}`,
+	`{"not":{"type":"string"}}`,
 	`{"type":"object","anyOf":[{"required":["a"]},{"required":["b"]}]}`,
 }
 
 var values = []string{
-	`null`, `true`, `"a"`, `"bb"`, `"bbbb"`, `"äöü"`, `""`, `"10.0.0.1"`, `"2026-01-02T03:04:05Z"`, `0`, `1`, `2`, `3`, `-1`, `1.5`, `1.0`, `2e9`, `3000000000`, `-9223372036854775808`, `1e300`,
-	`[]`, `[1]`, `[1,1]`, `["a",null]`, `[1,2,3]`, `[1.5]`, `{}`, `{"a":"x"}`, `{"a":1}`, `{"b":1}`, `{"a":"x","b":1}`, `{"a":"x","b":"x","c":null}`, `{"c":2}`, `{"a":null}`,
+	`null`, `true`, `"a"`, `"bb"`, `"bbbb"`, `"äöü"`, `""`, `"10.0.0.1"`, `"2026-01-02T03:04:05Z"`, `0`, `1`, `2`, `3`,
+	`-1`, `1.5`, `1.0`, `2e9`, `3000000000`, `-9223372036854775808`, `1e300`,
+	`[]`, `[1]`, `[1,1]`, `["a",null]`, `[1,2,3]`, `[1.5]`, `{}`, `{"a":"x"}`, `{"a":1}`, `{"b":1}`, `{"a":"x","b":1}`,
+	`{"a":"x","b":"x","c":null}`, `{"c":2}`, `{"a":null}`,
 }
 
 // TestFastValidatorAcceptsOnlyValid checks that the library accepts every value that quick accepts, alone

@@ -78,7 +78,8 @@ type minimalServer struct {
 // serves reports whether a step is a write whose result depends on the kind. The server itself rejects a
 // wrong version, and apply is not part of this package.
 func (p *minimalServer) serves(s golden.Step) bool {
-	if !strings.HasPrefix(s.Path, "/apis/samplecrd.example.com/") || strings.Contains(s.Body, "samplecrd.example.com/v2") {
+	if !strings.HasPrefix(s.Path, "/apis/samplecrd.example.com/") ||
+		strings.Contains(s.Body, "samplecrd.example.com/v2") {
 		return false
 	}
 	return s.Method == "POST" || s.Method == "PATCH" && s.Headers["Content-Type"] == "application/merge-patch+json"
@@ -102,14 +103,16 @@ func (p *minimalServer) answer(t *testing.T, s golden.Step) ([]byte, []string) {
 		return marshal(t, apierrors.NewBadRequest(err.Error())), nil
 	}
 	if len(strict) > 0 && strings.Contains(s.Path, "fieldValidation=Strict") {
-		text := fmt.Sprintf("Network in version \"v1\" cannot be handled as a Network: strict decoding error: %s", strings.Join(strict, ", "))
+		text := fmt.Sprintf("Network in version \"v1\" cannot be handled as a Network: strict decoding error: %s",
+			strings.Join(strict, ", "))
 		return marshal(t, apierrors.NewBadRequest(text)), nil
 	}
 	obj.SetNamespace("default")
 	p.kind.Prepare(obj, old, sub)
 	if errs := p.kind.Validate(t.Context(), obj, old, sub); len(errs) > 0 {
 		gvk := obj.GetObjectKind().GroupVersionKind()
-		return marshal(t, apierrors.NewInvalid(schema.GroupKind{Group: gvk.Group, Kind: gvk.Kind}, obj.GetName(), errs)), strict
+		return marshal(t, apierrors.NewInvalid(schema.GroupKind{Group: gvk.Group, Kind: gvk.Kind}, obj.GetName(),
+			errs)), strict
 	}
 	p.objects[obj.GetName()] = obj.(*unstructured.Unstructured)
 	data, err := p.kind.Encode(networkV1, obj)

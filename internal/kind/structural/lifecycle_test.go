@@ -91,7 +91,8 @@ func TestShare(t *testing.T) {
 		t.Error("the schema is compiled twice, or the cache is shared")
 	}
 	for i, endpoint := range k.Info().Endpoints {
-		if in := other.In(endpoint.APIVersion()).(*Kind); in.definition != other.definition || in.Info().Endpoints[i].Version != endpoint.Version {
+		if in := other.In(endpoint.APIVersion()).(*Kind); in.definition != other.definition ||
+			in.Info().Endpoints[i].Version != endpoint.Version {
 			t.Errorf("in %s it is a kind of another definition", endpoint.APIVersion())
 		}
 	}

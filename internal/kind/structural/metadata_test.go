@@ -81,7 +81,8 @@ func TestPlainMetadataIsUnchanged(t *testing.T) {
 		if !plain {
 			continue
 		}
-		meta, _, unknown, err := objectmeta.GetObjectMetaWithOptions(fitted, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
+		meta, _, unknown, err := objectmeta.GetObjectMetaWithOptions(fitted,
+			objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
 		if err != nil || len(unknown) > 0 {
 			t.Errorf("%s: %v, unknown %v", metadata, err, unknown)
 			continue

@@ -18,7 +18,8 @@ func parsesQuantities(s *schema.Structural) bool {
 	found := false
 	reads := func(v *schema.ValidationExtensions) {
 		for _, rule := range v.XValidations {
-			found = found || strings.Contains(rule.Rule, "uantity(") || strings.Contains(rule.MessageExpression, "uantity(")
+			found = found || strings.Contains(rule.Rule, "uantity(") ||
+				strings.Contains(rule.MessageExpression, "uantity(")
 		}
 	}
 	visitor := schema.Visitor{
@@ -40,8 +41,10 @@ func parsesQuantities(s *schema.Structural) bool {
 func hugeQuantity(path *field.Path, value any) *field.Error {
 	switch v := value.(type) {
 	case string:
-		if strings.Trim(v, "+-.0123456789eEinumkKMGTP") == "" && string(kind.MaskHugeQuantities(object.JSON, []byte(v))) != v {
-			return field.Invalid(path, v, "must not have so many digits, or so large an exponent: rules of its schema read quantities")
+		if strings.Trim(v, "+-.0123456789eEinumkKMGTP") == "" &&
+			string(kind.MaskHugeQuantities(object.JSON, []byte(v))) != v {
+			return field.Invalid(path, v,
+				"must not have so many digits, or so large an exponent: rules of its schema read quantities")
 		}
 	case []any:
 		for i, item := range v {

@@ -20,11 +20,13 @@ func TestRulesRejectHugeQuantities(t *testing.T) {
 	        "x-kubernetes-validations": [{"rule": "isQuantity(self) && quantity(self).isGreaterThan(quantity('1'))"}]}}}}}}]}}`)
 	const digest = "sha256:aaaa6e12345" // ends like a quantity
 	for size, want := range map[string]string{
-		"1Gi": "", "1e20": "", "1": "failed rule", digest: "failed rule", "1e999999999": "sizes[1]: Invalid value", "1e-999999999": "sizes[1]: Invalid value",
+		"1Gi": "", "1e20": "", "1": "failed rule", digest: "failed rule", "1e999999999": "sizes[1]: Invalid value",
+		"1e-999999999":           "sizes[1]: Invalid value",
 		strings.Repeat("1", 999): "sizes[1]: Invalid value",
 	} {
 		u := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "example.com/v1", "kind": "Disk", "metadata": map[string]any{"name": "a"}, "sizes": []any{"2", size},
+			"apiVersion": "example.com/v1", "kind": "Disk", "metadata": map[string]any{"name": "a"},
+			"sizes": []any{"2", size},
 		}}
 		errs := k.Validate(context.Background(), u, nil, "")
 		if (len(errs) == 0) != (want == "") || len(errs) > 0 && !strings.Contains(errs.ToAggregate().Error(), want) {

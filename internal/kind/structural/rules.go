@@ -51,19 +51,22 @@ func hasRules(s *schema.Structural) bool {
 // blocking are the types of errors after which Kubernetes runs no rules, because rules rely on the types and
 // sizes of the schema.
 var blocking = []field.ErrorType{
-	field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid,
+	field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany,
+	field.ErrorTypeTypeInvalid,
 }
 
 // check adds the errors of rules to errs, the errors of the schema. change correlates an updated object with
 // its old state; it is nil for a create, which skips rules about oldSelf. On an update, errors of unchanged
 // values are only warnings (KEP-4008). The rules of an object share Kubernetes' cost limit, roughly a second,
 // and stop when ctx ends.
-func (r *rules) check(ctx context.Context, obj map[string]any, change *common.CorrelatedObject, errs field.ErrorList) field.ErrorList {
+func (r *rules) check(ctx context.Context, obj map[string]any, change *common.CorrelatedObject,
+	errs field.ErrorList) field.ErrorList {
 	if r == nil {
 		return errs
 	}
 	if slices.ContainsFunc(errs, func(e *field.Error) bool { return slices.Contains(blocking, e.Type) }) {
-		return append(errs, field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))
+		return append(errs, field.Invalid(nil, nil,
+			"some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))
 	}
 	if r.quantities {
 		if err := hugeQuantity(nil, obj); err != nil {

@@ -22,7 +22,8 @@ func TestRow(t *testing.T) {
 		rule, fields string
 		row          []any
 	}{
-		{"all values", `"spec":{"size":"large","replicas":3,"load":2,"on":true,"since":"2026-01-01T23:58:00Z","tags":["a","b"]},"status":{"conditions":[{"type":"Ready","status":"True"}]}`,
+		{"all values",
+			`"spec":{"size":"large","replicas":3,"load":2,"on":true,"since":"2026-01-01T23:58:00Z","tags":["a","b"]},"status":{"conditions":[{"type":"Ready","status":"True"}]}`,
 			[]any{"w", "large", int64(3), float64(2), true, "2m", `["a","b"]`, "True"}},
 		{"no values", `"spec":{}`, []any{"w", "small", nil, nil, nil, nil, nil, nil}},
 		{"values of other types", `"spec":{"size":1,"replicas":1.5,"load":"x","on":"x","since":"soon","tags":7}`,
@@ -48,7 +49,8 @@ func TestColumns(t *testing.T) {
 		t.Errorf("without columns: %+v", plain)
 	}
 	columns := k.Columns(exampleV1.APIVersion)
-	if columns[1].Description != "how large" || columns[5].Priority != 1 || columns[6].Description != "Custom resource definition column (in JSONPath format): .spec.tags" {
+	if columns[1].Description != "how large" || columns[5].Priority != 1 ||
+		columns[6].Description != "Custom resource definition column (in JSONPath format): .spec.tags" {
 		t.Errorf("columns: %+v", columns)
 	}
 }
@@ -80,7 +82,9 @@ func TestScale(t *testing.T) {
 		t.Fatal(err)
 	}
 	view := shown.(*autoscalingv1.Scale)
-	if view.Name != "w" || view.Spec.Replicas != 2 || view.Status != (autoscalingv1.ScaleStatus{Replicas: 1, Selector: "a=b"}) || view.APIVersion != "autoscaling/v1" {
+	if view.Name != "w" || view.Spec.Replicas != 2 ||
+		view.Status != (autoscalingv1.ScaleStatus{Replicas: 1, Selector: "a=b"}) ||
+		view.APIVersion != "autoscaling/v1" {
 		t.Errorf("%+v", view)
 	}
 	view.Spec.Replicas = 5
@@ -91,7 +95,8 @@ func TestScale(t *testing.T) {
 		t.Errorf("%v", obj.Object)
 	}
 	_, err = scale.View(widgetWith(t, k, `"spec":{}`))
-	if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), `the spec replicas field ".spec.replicas" does not exist`) {
+	if !apierrors.IsInternalError(err) ||
+		!strings.Contains(err.Error(), `the spec replicas field ".spec.replicas" does not exist`) {
 		t.Error(err)
 	}
 }

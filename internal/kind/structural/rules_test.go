@@ -22,7 +22,8 @@ import (
 func TestInfo(t *testing.T) {
 	t.Parallel()
 	info := newKind(t, widget).Info()
-	if info.Kind != "Widget" || info.ListKind() != "WidgetList" || info.Plural != "widgets" || info.Singular != "widget" || !info.Namespaced || !info.Generation {
+	if info.Kind != "Widget" || info.ListKind() != "WidgetList" || info.Plural != "widgets" ||
+		info.Singular != "widget" || !info.Namespaced || !info.Generation {
 		t.Errorf("names: %+v", info)
 	}
 	if !slices.Equal(info.ShortNames, []string{"wd"}) || !slices.Equal(info.Categories, []string{"all"}) {
@@ -40,7 +41,8 @@ func TestInfo(t *testing.T) {
 	if !slices.Equal(versions, want) {
 		t.Errorf("endpoints: %q", versions)
 	}
-	if e := info.Endpoints[0]; !maps.Equal(e.Selectable, map[string]string{"spec.size": "", "spec.replicas": ""}) || info.Endpoints[1].Selectable != nil {
+	if e := info.Endpoints[0]; !maps.Equal(e.Selectable, map[string]string{"spec.size": "", "spec.replicas": ""}) ||
+		info.Endpoints[1].Selectable != nil {
 		t.Errorf("selectable: %v", e.Selectable)
 	}
 	if info.Subresource("status") == nil || info.Subresource("scale") == nil {
@@ -63,7 +65,8 @@ func TestAcceptedNamesAreServed(t *testing.T) {
 // TestNewWithoutStorageVersion checks the error for a definition without a storage version.
 func TestNewWithoutStorageVersion(t *testing.T) {
 	t.Parallel()
-	_, err := New(object.NewCache(0), parseDefinition(t, `{"metadata":{"name":"x.example.com"},"spec":{"versions":[{"name":"v1"}]}}`), nil)
+	_, err := New(object.NewCache(0),
+		parseDefinition(t, `{"metadata":{"name":"x.example.com"},"spec":{"versions":[{"name":"v1"}]}}`), nil)
 	if err == nil || !strings.Contains(err.Error(), "x.example.com has no storage version") {
 		t.Error(err)
 	}
@@ -81,19 +84,27 @@ func TestPrepare(t *testing.T) {
 		{rule: "a create has the status that the schema sets by default", definition: pending, kind: "Widget",
 			new: `"status":{"phase":"x"}`, want: `"generation":1,|"status":{"phase":"Pending"}`},
 		{rule: "an update keeps the status and counts the spec", definition: widget, kind: "Widget",
-			old: `"spec":{"size":"large"},"status":{"phase":"x"}`, new: `"spec":{"size":"small"},"status":{"phase":"y"}`, want: `"generation":6,|"spec":{"size":"small"},"status":{"phase":"x"}`},
+			old:  `"spec":{"size":"large"},"status":{"phase":"x"}`,
+			new:  `"spec":{"size":"small"},"status":{"phase":"y"}`,
+			want: `"generation":6,|"spec":{"size":"small"},"status":{"phase":"x"}`},
 		{rule: "an update adds no status", definition: widget, kind: "Widget",
-			old: `"spec":{"size":"large"}`, new: `"spec":{"size":"large"},"status":{"phase":"y"}`, want: `"generation":5,|"spec":{"size":"large"}`},
+			old: `"spec":{"size":"large"}`, new: `"spec":{"size":"large"},"status":{"phase":"y"}`,
+			want: `"generation":5,|"spec":{"size":"large"}`},
 		{rule: "a write of the status changes nothing else", definition: widget, kind: "Widget", sub: "status",
-			old: `"spec":{"size":"large"},"status":{"phase":"x"}`, new: `"spec":{"size":"small"},"status":{"phase":"y"}`, want: `"generation":5,|"spec":{"size":"large"},"status":{"phase":"y"}`},
+			old:  `"spec":{"size":"large"},"status":{"phase":"x"}`,
+			new:  `"spec":{"size":"small"},"status":{"phase":"y"}`,
+			want: `"generation":5,|"spec":{"size":"large"},"status":{"phase":"y"}`},
 		{rule: "a write of the status may remove it", definition: widget, kind: "Widget", sub: "status",
-			old: `"spec":{"size":"large"},"status":{"phase":"x"}`, new: `"spec":{"size":"large"}`, want: `"generation":5,|"spec":{"size":"large"}`},
+			old: `"spec":{"size":"large"},"status":{"phase":"x"}`, new: `"spec":{"size":"large"}`,
+			want: `"generation":5,|"spec":{"size":"large"}`},
 		{rule: "a write of the scale counts", definition: widget, kind: "Widget", sub: "scale",
-			old: `"spec":{"replicas":1,"size":"large"}`, new: `"spec":{"replicas":2,"size":"large"}`, want: `"generation":6,|"spec":{"replicas":2,"size":"large"}`},
+			old: `"spec":{"replicas":1,"size":"large"}`, new: `"spec":{"replicas":2,"size":"large"}`,
+			want: `"generation":6,|"spec":{"replicas":2,"size":"large"}`},
 		{rule: "without a status subresource a create keeps the status", definition: gadget, kind: "Gadget",
 			new: `"status":{"phase":"x"}`, want: `"generation":1,|"status":{"phase":"x"}`},
 		{rule: "without a status subresource a change of the status counts", definition: gadget, kind: "Gadget",
-			old: `"status":{"phase":"x"}`, new: `"status":{"phase":"y"}`, want: `"generation":6,|"status":{"phase":"y"}`},
+			old: `"status":{"phase":"x"}`, new: `"status":{"phase":"y"}`,
+			want: `"generation":6,|"status":{"phase":"y"}`},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
@@ -112,7 +123,8 @@ func TestPrepare(t *testing.T) {
 				meta += `"labels":{"a":"b"},`
 			}
 			got, err := k.Encode(exampleV1, obj)
-			if want := "{" + fmt.Sprintf(head, test.kind, meta) + "," + fields + "}"; err != nil || string(got) != want {
+			if want := "{" + fmt.Sprintf(head, test.kind, meta) + "," + fields + "}"; err != nil ||
+				string(got) != want {
 				t.Errorf("\nwant %s\ngot  %s, %v", want, got, err)
 			}
 		})
@@ -131,7 +143,8 @@ func TestStatusWriteRestoresMetadata(t *testing.T) {
 	obj.SetResourceVersion("7")
 	obj.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "m"}})
 	k.Prepare(obj, old, "status")
-	if obj.GetLabels()["new"] != "" || len(obj.GetLabels()) != 1 || obj.GetResourceVersion() != "7" || len(obj.GetManagedFields()) != 1 {
+	if obj.GetLabels()["new"] != "" || len(obj.GetLabels()) != 1 || obj.GetResourceVersion() != "7" ||
+		len(obj.GetManagedFields()) != 1 {
 		t.Errorf("%v", obj.Object["metadata"])
 	}
 }
@@ -141,16 +154,29 @@ func TestValidate(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ rule, sub, old, new, errs string }{
 		{rule: "a valid object", new: `"spec":{"size":"small","ports":[{"name":"a"},{"name":"b"}]}`},
-		{rule: "a map with a key twice", new: `"spec":{"ports":[{"name":"a"},{"name":"a"}]}`, errs: `spec.ports[1]: Duplicate value: {"name":"a"}`},
-		{rule: "a map whose key twice was there before", old: `"spec":{"ports":[{"name":"a"},{"name":"a"}]}`, new: `"spec":{"ports":[{"name":"a"},{"name":"a"}],"on":true}`},
-		{rule: "a value that was wrong before and did not change", old: `"spec":{"size":"huge"}`, new: `"spec":{"size":"huge","on":true}`},
-		{rule: "a value that was wrong before and changed", old: `"spec":{"size":"huge"}`, new: `"spec":{"size":"vast"}`, errs: `spec.size: Unsupported value: "vast": supported values: "small", "large"`},
-		{rule: "an embedded object without kind", new: `"spec":{"template":{"apiVersion":"v1"}}`, errs: `spec.template.kind: Required value`},
-		{rule: "negative replicas", new: `"spec":{"replicas":-1}`, errs: `.spec.replicas: Invalid value: -1: should be a non-negative integer`},
-		{rule: "replicas beyond 32 bits", new: `"spec":{"replicas":2147483648}`, errs: `.spec.replicas: Invalid value: 2147483648: should be less than or equal to 2147483647`},
-		{rule: "a write of the status checks the status", sub: "status", old: `"spec":{}`, new: `"spec":{},"status":{"phase":"too long"}`, errs: `status.phase: Too long: may not be more than 5 bytes`},
-		{rule: "a write of the status does not check the spec", sub: "status", old: `"spec":{"size":"huge"}`, new: `"spec":{"size":"vast"},"status":{"phase":"x"}`},
-		{rule: "a write of the status checks its replicas", sub: "status", old: `"spec":{}`, new: `"status":{"replicas":-1}`, errs: `.status.replicas: Invalid value: -1: should be a non-negative integer`},
+		{rule: "a map with a key twice", new: `"spec":{"ports":[{"name":"a"},{"name":"a"}]}`,
+			errs: `spec.ports[1]: Duplicate value: {"name":"a"}`},
+		{rule: "a map whose key twice was there before", old: `"spec":{"ports":[{"name":"a"},{"name":"a"}]}`,
+			new: `"spec":{"ports":[{"name":"a"},{"name":"a"}],"on":true}`},
+		{rule: "a value that was wrong before and did not change", old: `"spec":{"size":"huge"}`,
+			new: `"spec":{"size":"huge","on":true}`},
+		{rule: "a value that was wrong before and changed", old: `"spec":{"size":"huge"}`,
+			new:  `"spec":{"size":"vast"}`,
+			errs: `spec.size: Unsupported value: "vast": supported values: "small", "large"`},
+		{rule: "an embedded object without kind", new: `"spec":{"template":{"apiVersion":"v1"}}`,
+			errs: `spec.template.kind: Required value`},
+		{rule: "negative replicas", new: `"spec":{"replicas":-1}`,
+			errs: `.spec.replicas: Invalid value: -1: should be a non-negative integer`},
+		{rule: "replicas beyond 32 bits", new: `"spec":{"replicas":2147483648}`,
+			errs: `.spec.replicas: Invalid value: 2147483648: should be less than or equal to 2147483647`},
+		{rule: "a write of the status checks the status", sub: "status", old: `"spec":{}`,
+			new:  `"spec":{},"status":{"phase":"too long"}`,
+			errs: `status.phase: Too long: may not be more than 5 bytes`},
+		{rule: "a write of the status does not check the spec", sub: "status", old: `"spec":{"size":"huge"}`,
+			new: `"spec":{"size":"vast"},"status":{"phase":"x"}`},
+		{rule: "a write of the status checks its replicas", sub: "status", old: `"spec":{}`,
+			new:  `"status":{"replicas":-1}`,
+			errs: `.status.replicas: Invalid value: -1: should be a non-negative integer`},
 	}
 	k := newKind(t, widget)
 	for _, test := range tests {
@@ -208,7 +234,8 @@ func TestConcurrentFirstUse(t *testing.T) {
 	var group sync.WaitGroup
 	for range 16 {
 		group.Go(func() {
-			obj, _, err := k.DecodeRequest(exampleV1, []byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"status":{"conditions":[{"type":"Ready","status":"True"}]}}`), false)
+			obj, _, err := k.DecodeRequest(exampleV1,
+				[]byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"status":{"conditions":[{"type":"Ready","status":"True"}]}}`), false)
 			if err != nil {
 				t.Error(err)
 				return

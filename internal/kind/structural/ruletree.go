@@ -31,7 +31,8 @@ func newRuleTree(s *schema.Structural, root bool) *ruleTree {
 	if !hasRules(s) {
 		return nil
 	}
-	t := &ruleTree{schema: newCELSchema(s, root), correlated: cel.MapIsCorrelatable(s.XMapType), unknown: nestedRules(s)}
+	t := &ruleTree{schema: newCELSchema(s, root), correlated: cel.MapIsCorrelatable(s.XMapType),
+		unknown: nestedRules(s)}
 	t.compile(s, root)
 	t.items = t.part(s.Items)
 	if s.AdditionalProperties != nil {

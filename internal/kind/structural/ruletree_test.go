@@ -34,7 +34,8 @@ func structuralOf(t testing.TB, text string) *schema.Structural {
 		t.Fatal(err)
 	}
 	internal := &apiextensions.JSONSchemaProps{}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&props, internal, nil); err != nil {
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&props, internal,
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	s, err := schema.NewStructural(internal)
@@ -48,10 +49,15 @@ func structuralOf(t testing.TB, text string) *schema.Structural {
 func TestRuleTreeMatchesLibrary(t *testing.T) {
 	t.Parallel()
 	parts := []string{
-		``, `"list":[1,2]`, `"list":[2,1]`, `"list":[0]`, `"byName":[{"name":"a","n":1},{"name":"b"}]`, `"byName":[{"name":"b","n":2},{"name":"a","n":0}]`, `"set":["a"]`, `"set":["a","b"]`,
-		`"map":{"a":"x"}`, `"map":{"a":"y","b":"x"}`, `"map":{"a":""}`, `"atomic":{"a":1}`, `"atomic":{"a":0}`, `"from-to":"2026-01-01T00:00:00Z"`, `"from-to":"2016-01-01T00:00:00Z"`, `"from-to":"soon"`,
-		`"template":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"n":1}}`, `"template":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"b"}}`, `"template":{"apiVersion":"v2","kind":"Pod"}`,
-		`"maybe":null`, `"maybe":"x"`, `"maybe":"xx"`, `"both":1`, `"both":0`, `"both":"x"`, `"both":""`, `"both":1.5`, `"all":"a"`, `"all":"b"`, `"deep":{"a":{"b":6}}`, `"deep":{"a":{"b":7}}`, `"deep":{"a":null}`, `"unknown":1`,
+		``, `"list":[1,2]`, `"list":[2,1]`, `"list":[0]`, `"byName":[{"name":"a","n":1},{"name":"b"}]`,
+		`"byName":[{"name":"b","n":2},{"name":"a","n":0}]`, `"set":["a"]`, `"set":["a","b"]`,
+		`"map":{"a":"x"}`, `"map":{"a":"y","b":"x"}`, `"map":{"a":""}`, `"atomic":{"a":1}`, `"atomic":{"a":0}`,
+		`"from-to":"2026-01-01T00:00:00Z"`, `"from-to":"2016-01-01T00:00:00Z"`, `"from-to":"soon"`,
+		`"template":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"n":1}}`,
+		`"template":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"b"}}`,
+		`"template":{"apiVersion":"v2","kind":"Pod"}`,
+		`"maybe":null`, `"maybe":"x"`, `"maybe":"xx"`, `"both":1`, `"both":0`, `"both":"x"`, `"both":""`, `"both":1.5`,
+		`"all":"a"`, `"all":"b"`, `"deep":{"a":{"b":6}}`, `"deep":{"a":{"b":7}}`, `"deep":{"a":null}`, `"unknown":1`,
 	}
 	s := structuralOf(t, ruleSchema)
 	r := rulesOf(s)
@@ -68,7 +74,8 @@ func TestRuleTreeMatchesLibrary(t *testing.T) {
 		holds := r.tree().hold(t.Context(), value, was, &budget)
 		errs, left := r.library().Validate(t.Context(), nil, nil, value, was, celconfig.RuntimeCELCostBudget)
 		if holds != (len(errs) == 0) || holds && budget != uint64(left) {
-			t.Errorf("%v instead of %v: %t with %d left, the library says %v with %d left", value, old, holds, budget, errs, left)
+			t.Errorf("%v instead of %v: %t with %d left, the library says %v with %d left", value, old, holds, budget,
+				errs, left)
 		}
 		if holds {
 			held++

@@ -16,7 +16,8 @@ import (
 
 // scaleSubresource returns the subresource that shows a custom resource as an autoscaling/v1 Scale, with the
 // definition's paths. replicas is the result of replicasPaths.
-func scaleSubresource(paths *apiextensionsv1.CustomResourceSubresourceScale, replicas map[string]string) kind.Subresource {
+func scaleSubresource(paths *apiextensionsv1.CustomResourceSubresourceScale,
+	replicas map[string]string) kind.Subresource {
 	return kind.Subresource{
 		Name:  "scale",
 		Kind:  autoscalingv1.SchemeGroupVersion.WithKind("Scale"),
@@ -48,13 +49,15 @@ func replicasPaths(crd *apiextensionsv1.CustomResourceDefinition) map[string]str
 // segments splits a path in dot notation, the form of the paths of the scale subresource.
 func segments(path string) []string { return strings.Split(strings.TrimPrefix(path, "."), ".") }
 
-func viewScale(u *unstructured.Unstructured, paths *apiextensionsv1.CustomResourceSubresourceScale) (*autoscalingv1.Scale, error) {
+func viewScale(u *unstructured.Unstructured,
+	paths *apiextensionsv1.CustomResourceSubresourceScale) (*autoscalingv1.Scale, error) {
 	wanted, found, err := unstructured.NestedInt64(u.Object, segments(paths.SpecReplicasPath)...)
 	if err != nil {
 		return nil, err
 	}
 	if !found {
-		return nil, apierrors.NewInternalError(fmt.Errorf("the spec replicas field %q does not exist", paths.SpecReplicasPath))
+		return nil, apierrors.NewInternalError(fmt.Errorf("the spec replicas field %q does not exist",
+			paths.SpecReplicasPath))
 	}
 	running, _, err := unstructured.NestedInt64(u.Object, segments(paths.StatusReplicasPath)...)
 	if err != nil {
@@ -81,7 +84,8 @@ func viewScale(u *unstructured.Unstructured, paths *apiextensionsv1.CustomResour
 }
 
 // applyScale sets the replicas of a Scale and, as a precondition, its resourceVersion.
-func applyScale(u *unstructured.Unstructured, scale *autoscalingv1.Scale, paths *apiextensionsv1.CustomResourceSubresourceScale) error {
+func applyScale(u *unstructured.Unstructured, scale *autoscalingv1.Scale,
+	paths *apiextensionsv1.CustomResourceSubresourceScale) error {
 	if scale.ResourceVersion != "" {
 		u.SetResourceVersion(scale.ResourceVersion)
 	}

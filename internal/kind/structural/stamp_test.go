@@ -77,7 +77,8 @@ func TestStampIsStable(t *testing.T) {
 func TestAdoptAppliesSchema(t *testing.T) {
 	t.Parallel()
 	k := newKind(t, widget).(*Kind)
-	other := newKind(t, strings.Replace(widget, `"size": {"type": "string", "default": "small", "enum"`, `"extra": {"type": "integer", "default": 7}, "size": {"type": "string", "enum"`, 1)).(*Kind)
+	other := newKind(t, strings.Replace(widget, `"size": {"type": "string", "default": "small", "enum"`,
+		`"extra": {"type": "integer", "default": 7}, "size": {"type": "string", "enum"`, 1)).(*Kind)
 	o := storedWidget(t, k)
 	for codec, want := range map[object.Codec]bool{k: false, other: true} {
 		e, err := o.Encoding(codec, exampleV1)

@@ -31,7 +31,8 @@ func (v *definedVersion) newPrinter() *printer {
 	columns := v.columns
 	if len(columns) == 0 {
 		columns = []apiextensionsv1.CustomResourceColumnDefinition{
-			{Name: "Age", Type: "date", Description: kind.AgeColumn.Description, JSONPath: ".metadata.creationTimestamp"},
+			{Name: "Age", Type: "date", Description: kind.AgeColumn.Description,
+				JSONPath: ".metadata.creationTimestamp"},
 		}
 	}
 	p := &printer{headers: []metav1.TableColumnDefinition{kind.NameColumn}}

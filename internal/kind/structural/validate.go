@@ -75,13 +75,15 @@ func (k *Kind) validateType(u *unstructured.Unstructured) field.ErrorList {
 }
 
 // validateChange validates an update against the schema: the whole object, or only its status.
-func (k *Kind) validateChange(c *compiled, u, was *unstructured.Unstructured, sub string, change *common.CorrelatedObject) field.ErrorList {
+func (k *Kind) validateChange(c *compiled, u, was *unstructured.Unstructured, sub string,
+	change *common.CorrelatedObject) field.ErrorList {
 	if k.writesStatusOnly(sub) {
 		return append(validateStatus(c, u, was, change), k.validateScaleStatus(u)...)
 	}
 	var errs field.ErrorList
 	if c.whole != nil {
-		errs = validation.ValidateCustomResourceUpdate(nil, u.Object, was.Object, c.whole, validation.WithRatcheting(change))
+		errs = validation.ValidateCustomResourceUpdate(nil, u.Object, was.Object, c.whole,
+			validation.WithRatcheting(change))
 	}
 	return append(errs, k.validateScale(u)...)
 }
@@ -95,7 +97,8 @@ func validateStatus(c *compiled, u, was *unstructured.Unstructured, change *comm
 	if c.structural != nil {
 		options = append(options, validation.WithRatcheting(change.Key("status")))
 	}
-	return validation.ValidateCustomResourceUpdate(field.NewPath("status"), status, was.Object["status"], c.status, options...)
+	return validation.ValidateCustomResourceUpdate(field.NewPath("status"), status, was.Object["status"], c.status,
+		options...)
 }
 
 // validateEmbedded validates the metadata of embedded objects.
@@ -182,5 +185,6 @@ func finalizerWarnings(name string) []string {
 	if strings.Contains(name, ".") {
 		including = " including a path (/)"
 	}
-	return append(warnings, fmt.Sprintf("metadata.finalizers: %q: prefer a domain-qualified finalizer name%s to avoid accidental conflicts with other finalizer writers", name, including))
+	return append(warnings,
+		fmt.Sprintf("metadata.finalizers: %q: prefer a domain-qualified finalizer name%s to avoid accidental conflicts with other finalizer writers", name, including))
 }

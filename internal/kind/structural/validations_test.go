@@ -55,34 +55,63 @@ func TestRules(t *testing.T) {
 	}{
 		{what: "a rule that holds", rules: positive, new: `"spec":{"n":1}`},
 		{what: "its message", rules: positive, new: `"spec":{"n":0}`, errs: `spec: Invalid value: n must be positive`},
-		{what: "without message the rule itself", rules: `{"rule":"self.n > 0"}`, new: `"spec":{"n":0}`, errs: `spec: Invalid value: failed rule: self.n > 0`},
-		{what: "a message made by an expression", rules: `{"rule":"self.n > 0","messageExpression":"'n is ' + string(self.n)","message":"unused"}`, new: `"spec":{"n":-2}`, errs: `spec: Invalid value: n is -2`},
-		{what: "an expression that fails gives way to the message", rules: `{"rule":"self.n > 0","messageExpression":"self.list[7]","message":"n must be positive"}`, new: `"spec":{"n":0,"list":[]}`, errs: `spec: Invalid value: n must be positive`},
-		{what: "an expression that is empty gives way to the message", rules: `{"rule":"self.n > 0","messageExpression":"' '","message":"n must be positive"}`, new: `"spec":{"n":0}`, errs: `spec: Invalid value: n must be positive`},
-		{what: "reason FieldValueForbidden", rules: `{"rule":"self.n > 0","message":"no","reason":"FieldValueForbidden"}`, new: `"spec":{"n":0}`, errs: `spec: Forbidden: no`},
-		{what: "reason FieldValueRequired", rules: `{"rule":"has(self.s)","message":"s, please","reason":"FieldValueRequired"}`, new: `"spec":{"n":0}`, errs: `spec: Required value: s, please`},
-		{what: "reason FieldValueDuplicate", rules: `{"rule":"self.n > 0","message":"no","reason":"FieldValueDuplicate"}`, new: `"spec":{"n":0}`, errs: `spec: Duplicate value`},
-		{what: "fieldPath", rules: `{"rule":"self.n > 0","message":"no","fieldPath":".n"}`, new: `"spec":{"n":0}`, errs: `spec.n: Invalid value: no`},
-		{what: "several rules, in their order", rules: positive + `,{"rule":"has(self.s)","message":"s, please"}`, new: `"spec":{"n":0}`, errs: `[spec: Invalid value: n must be positive, spec: Invalid value: s, please]`},
-		{what: "a value that is missing", rules: `{"rule":"self.n > 0"}`, new: `"spec":{}`, errs: `spec: Invalid value: "object": no such key: n evaluating rule: self.n > 0`},
-		{what: "types that only the value shows", rules: `{"rule":"self.any < 3","message":"any is small"}`, new: `"spec":{"any":"x"}`, errs: `spec: Invalid value: "object": 'no such overload': call arguments did not match a supported operator, function or macro signature for rule: any is small`},
+		{what: "without message the rule itself", rules: `{"rule":"self.n > 0"}`, new: `"spec":{"n":0}`,
+			errs: `spec: Invalid value: failed rule: self.n > 0`},
+		{what: "a message made by an expression",
+			rules: `{"rule":"self.n > 0","messageExpression":"'n is ' + string(self.n)","message":"unused"}`,
+			new:   `"spec":{"n":-2}`, errs: `spec: Invalid value: n is -2`},
+		{what: "an expression that fails gives way to the message",
+			rules: `{"rule":"self.n > 0","messageExpression":"self.list[7]","message":"n must be positive"}`,
+			new:   `"spec":{"n":0,"list":[]}`, errs: `spec: Invalid value: n must be positive`},
+		{what: "an expression that is empty gives way to the message",
+			rules: `{"rule":"self.n > 0","messageExpression":"' '","message":"n must be positive"}`,
+			new:   `"spec":{"n":0}`, errs: `spec: Invalid value: n must be positive`},
+		{what: "reason FieldValueForbidden",
+			rules: `{"rule":"self.n > 0","message":"no","reason":"FieldValueForbidden"}`, new: `"spec":{"n":0}`,
+			errs: `spec: Forbidden: no`},
+		{what: "reason FieldValueRequired",
+			rules: `{"rule":"has(self.s)","message":"s, please","reason":"FieldValueRequired"}`, new: `"spec":{"n":0}`,
+			errs: `spec: Required value: s, please`},
+		{what: "reason FieldValueDuplicate",
+			rules: `{"rule":"self.n > 0","message":"no","reason":"FieldValueDuplicate"}`, new: `"spec":{"n":0}`,
+			errs: `spec: Duplicate value`},
+		{what: "fieldPath", rules: `{"rule":"self.n > 0","message":"no","fieldPath":".n"}`, new: `"spec":{"n":0}`,
+			errs: `spec.n: Invalid value: no`},
+		{what: "several rules, in their order", rules: positive + `,{"rule":"has(self.s)","message":"s, please"}`,
+			new: `"spec":{"n":0}`, errs: `[spec: Invalid value: n must be positive, spec: Invalid value: s, please]`},
+		{what: "a value that is missing", rules: `{"rule":"self.n > 0"}`, new: `"spec":{}`,
+			errs: `spec: Invalid value: "object": no such key: n evaluating rule: self.n > 0`},
+		{what: "types that only the value shows", rules: `{"rule":"self.any < 3","message":"any is small"}`,
+			new:  `"spec":{"any":"x"}`,
+			errs: `spec: Invalid value: "object": 'no such overload': call arguments did not match a supported operator, function or macro signature for rule: any is small`},
 		{what: "no rules without the part that has them", rules: positive, new: `"status":{}`},
 
 		{what: "a transition needs something to come from", rules: fixed, new: `"spec":{"n":1}`},
-		{what: "a transition", rules: fixed, old: `"spec":{"n":1}`, new: `"spec":{"n":2}`, errs: `spec: Invalid value: n is fixed`},
+		{what: "a transition", rules: fixed, old: `"spec":{"n":1}`, new: `"spec":{"n":2}`,
+			errs: `spec: Invalid value: n is fixed`},
 		{what: "a transition to the same", rules: fixed, old: `"spec":{"n":1}`, new: `"spec":{"n":1,"s":"x"}`},
 		{what: "a transition of a part that was not there", rules: fixed, old: `"status":{}`, new: `"spec":{"n":2}`},
-		{what: "optionalOldSelf on create", rules: `{"rule":"oldSelf.hasValue() || self.n == 1","optionalOldSelf":true,"message":"n begins with 1"}`, new: `"spec":{"n":2}`, errs: `spec: Invalid value: n begins with 1`},
-		{what: "optionalOldSelf on update", rules: `{"rule":"!oldSelf.hasValue() || self.n == oldSelf.value().n + 1","optionalOldSelf":true,"message":"n counts"}`, old: `"spec":{"n":1}`, new: `"spec":{"n":3}`, errs: `spec: Invalid value: n counts`},
+		{what: "optionalOldSelf on create",
+			rules: `{"rule":"oldSelf.hasValue() || self.n == 1","optionalOldSelf":true,"message":"n begins with 1"}`,
+			new:   `"spec":{"n":2}`, errs: `spec: Invalid value: n begins with 1`},
+		{what: "optionalOldSelf on update",
+			rules: `{"rule":"!oldSelf.hasValue() || self.n == oldSelf.value().n + 1","optionalOldSelf":true,"message":"n counts"}`, old: `"spec":{"n":1}`, new: `"spec":{"n":3}`, errs: `spec: Invalid value: n counts`},
 
-		{what: "wrong before and changed", rules: positive, old: `"spec":{"n":-1}`, new: `"spec":{"n":-2}`, errs: `spec: Invalid value: n must be positive`},
-		{what: "wrong before and not changed", rules: positive, old: `"spec":{"n":-1}`, new: `"spec":{"n":-1},"status":{"n":1}`, warnings: []string{`spec: Invalid value: n must be positive`}},
-		{what: "a transition is not let through", rules: `{"rule":"self.n > oldSelf.n","message":"n grows"}`, old: `"spec":{"n":1}`, new: `"spec":{"n":1}`, errs: `spec: Invalid value: n grows`},
+		{what: "wrong before and changed", rules: positive, old: `"spec":{"n":-1}`, new: `"spec":{"n":-2}`,
+			errs: `spec: Invalid value: n must be positive`},
+		{what: "wrong before and not changed", rules: positive, old: `"spec":{"n":-1}`,
+			new: `"spec":{"n":-1},"status":{"n":1}`, warnings: []string{`spec: Invalid value: n must be positive`}},
+		{what: "a transition is not let through", rules: `{"rule":"self.n > oldSelf.n","message":"n grows"}`,
+			old: `"spec":{"n":1}`, new: `"spec":{"n":1}`, errs: `spec: Invalid value: n grows`},
 
-		{what: "a write of the status runs the rules of the status", status: positive, sub: "status", old: `"spec":{}`, new: `"spec":{},"status":{"n":0}`, errs: `status: Invalid value: n must be positive`},
-		{what: "a write of the status warns of a spec that was wrong", rules: positive, sub: "status", old: `"spec":{"n":-1}`, new: `"spec":{"n":-1},"status":{"n":1}`, warnings: []string{`spec: Invalid value: n must be positive`}},
+		{what: "a write of the status runs the rules of the status", status: positive, sub: "status", old: `"spec":{}`,
+			new: `"spec":{},"status":{"n":0}`, errs: `status: Invalid value: n must be positive`},
+		{what: "a write of the status warns of a spec that was wrong", rules: positive, sub: "status",
+			old: `"spec":{"n":-1}`, new: `"spec":{"n":-1},"status":{"n":1}`,
+			warnings: []string{`spec: Invalid value: n must be positive`}},
 
-		{what: "none are run when types are wrong", rules: positive, new: `"spec":{"n":"x"}`, errs: `[spec.n: Invalid value: "string": spec.n in body must be of type integer: "string", <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation]`},
+		{what: "none are run when types are wrong", rules: positive, new: `"spec":{"n":"x"}`,
+			errs: `[spec.n: Invalid value: "string": spec.n in body must be of type integer: "string", <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation]`},
 	}
 	for _, test := range tests {
 		t.Run(test.what, func(t *testing.T) {
@@ -93,7 +122,8 @@ func TestRules(t *testing.T) {
 				old = widgetWith(t, k, test.old)
 			}
 			var warnings warningRecorder
-			errs := k.Validate(warning.WithWarningRecorder(t.Context(), &warnings), widgetWith(t, k, test.new), old, test.sub)
+			errs := k.Validate(warning.WithWarningRecorder(t.Context(), &warnings), widgetWith(t, k, test.new), old,
+				test.sub)
 			if got := errorText(errs); got != test.errs || !slices.Equal(warnings, test.warnings) {
 				t.Errorf("\nwant %s %q\ngot  %s %q", test.errs, test.warnings, got, warnings)
 			}
@@ -112,7 +142,8 @@ const costly = `{"rule":"self.text.contains(self.text)","message":"m"}`
 func TestRuleCostLimit(t *testing.T) {
 	t.Parallel()
 	k := kindWithRules(t, `"text":{"type":"string"}`, costly+`,{"rule":"false"}`, "", "")
-	if errs := k.Validate(t.Context(), widgetWith(t, k, longText(9_000)), nil, ""); len(errs) != 1 || errs[0].Error() != "spec: Invalid value: failed rule: false" {
+	if errs := k.Validate(t.Context(), widgetWith(t, k, longText(9_000)), nil, ""); len(errs) != 1 ||
+		errs[0].Error() != "spec: Invalid value: failed rule: false" {
 		t.Errorf("below the limit: %v", errs)
 	}
 	errs := k.Validate(t.Context(), widgetWith(t, k, longText(11_000)), nil, "")
@@ -127,7 +158,8 @@ func TestObjectCostLimit(t *testing.T) {
 	t.Parallel()
 	const want = `spec: Invalid value: "object": validation failed due to running out of cost budget, no further validation rules will be run`
 	for rules, want := range map[int]string{12: "", 13: want} {
-		k := kindWithRules(t, `"text":{"type":"string"}`, strings.TrimSuffix(strings.Repeat(costly+",", rules), ","), "", "")
+		k := kindWithRules(t, `"text":{"type":"string"}`, strings.TrimSuffix(strings.Repeat(costly+",", rules), ","),
+			"", "")
 		if got := errorText(k.Validate(t.Context(), widgetWith(t, k, longText(9_000)), nil, "")); got != want {
 			t.Errorf("%d rules: %s", rules, got)
 		}
@@ -137,7 +169,8 @@ func TestObjectCostLimit(t *testing.T) {
 // TestRulesStopWithContext checks that canceling the context interrupts a running rule.
 func TestRulesStopWithContext(t *testing.T) {
 	t.Parallel()
-	k := kindWithRules(t, `"list":{"type":"array","items":{"type":"integer"}}`, `{"rule":"self.list.all(a, self.list.all(b, a + b > 0))","message":"m"}`, "", "")
+	k := kindWithRules(t, `"list":{"type":"array","items":{"type":"integer"}}`,
+		`{"rule":"self.list.all(a, self.list.all(b, a + b > 0))","message":"m"}`, "", "")
 	list := `"spec":{"list":[1` + strings.Repeat(",1", 200) + `]}`
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

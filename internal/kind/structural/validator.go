@@ -16,7 +16,8 @@ type validator struct {
 }
 
 // newValidator returns the validator of a schema. again decodes another copy of the schema.
-func newValidator(props *apiextensions.JSONSchemaProps, again func() (*apiextensions.JSONSchemaProps, error)) (*validator, error) {
+func newValidator(props *apiextensions.JSONSchemaProps,
+	again func() (*apiextensions.JSONSchemaProps, error)) (*validator, error) {
 	_, open, err := validation.NewSchemaValidator(props)
 	if err != nil {
 		return nil, err
@@ -33,7 +34,9 @@ func newValidator(props *apiextensions.JSONSchemaProps, again func() (*apiextens
 
 // Validate implements validation.SchemaCreateValidator.
 func (v *validator) Validate(value any, options ...validation.ValidationOption) *validate.Result {
-	return v.ask(value, func(library validation.SchemaValidator) *validate.Result { return library.Validate(value, options...) })
+	return v.ask(value, func(library validation.SchemaValidator) *validate.Result {
+		return library.Validate(value, options...)
+	})
 }
 
 // ValidateUpdate implements validation.SchemaValidator.

@@ -43,7 +43,8 @@ func (d *definition) ShareMemory(data []byte) {
 }
 
 // newVersion extracts a version from a definition.
-func (d *definition) newVersion(crd *apiextensionsv1.CustomResourceDefinition, v *apiextensionsv1.CustomResourceDefinitionVersion) (*definedVersion, error) {
+func (d *definition) newVersion(crd *apiextensionsv1.CustomResourceDefinition,
+	v *apiextensionsv1.CustomResourceDefinitionVersion) (*definedVersion, error) {
 	defined := &definedVersion{
 		name:          v.Name,
 		apiVersion:    crd.Spec.Group + "/" + v.Name,
@@ -58,13 +59,15 @@ func (d *definition) newVersion(crd *apiextensionsv1.CustomResourceDefinition, v
 		}
 		defined.raw = raw
 	}
-	s, preserve, what := defined.versionSchema, d.preserve, fmt.Sprintf("%s in %s", crd.Spec.Names.Kind, defined.apiVersion)
+	s, preserve, what := defined.versionSchema, d.preserve,
+		fmt.Sprintf("%s in %s", crd.Spec.Names.Kind, defined.apiVersion)
 	s.compiled = sync.OnceValues(func() (*compiled, error) { return s.compile(what, preserve) })
 	return defined, nil
 }
 
 // endpoint returns the endpoint of a version.
-func endpoint(crd *apiextensionsv1.CustomResourceDefinition, v *apiextensionsv1.CustomResourceDefinitionVersion) kind.Endpoint {
+func endpoint(crd *apiextensionsv1.CustomResourceDefinition,
+	v *apiextensionsv1.CustomResourceDefinitionVersion) kind.Endpoint {
 	e := kind.Endpoint{Group: crd.Spec.Group, Version: v.Name, Unserved: !v.Served}
 	for _, f := range v.SelectableFields {
 		if e.Selectable == nil {

@@ -67,7 +67,8 @@ func pod(b testing.TB) kind.Object {
 		}
 		body += fmt.Sprintf(`{"name":"c%d","image":"nginx:1","ports":[{"containerPort":8%d,"name":"http%d"}],"env":[{"name":"A","value":"1"},{"name":"B","value":"2"},`+
 			`{"name":"C","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}}],"resources":{"requests":{"cpu":"100m","memory":"64Mi"},"limits":{"cpu":"1","memory":"1Gi"}},`+
-			`"livenessProbe":{"httpGet":{"path":"/h","port":80}},"volumeMounts":[{"name":"v","mountPath":"/v"}]}`, i, i, i)
+			`"livenessProbe":{"httpGet":{"path":"/h","port":80}},"volumeMounts":[{"name":"v","mountPath":"/v"}]}`, i, i,
+			i)
 	}
 	body += `],"volumes":[{"name":"v","emptyDir":{}},{"name":"w","configMap":{"name":"x"}}],"nodeSelector":{"disk":"ssd"},"tolerations":[{"key":"a","operator":"Exists"}]}}`
 	obj, _, err := kinds()["Pod"].DecodeRequest(object.Form{APIVersion: "v1"}, []byte(body), true)
@@ -157,7 +158,8 @@ func document(b testing.TB, obj any) *unstructured.Unstructured {
 	return u
 }
 
-func apply(b testing.TB, o *ownership.Owners, gvk schema.GroupVersionKind, live kind.Object, doc *unstructured.Unstructured) kind.Object {
+func apply(b testing.TB, o *ownership.Owners, gvk schema.GroupVersionKind, live kind.Object,
+	doc *unstructured.Unstructured) kind.Object {
 	out, err := o.Apply(gvk.GroupVersion().String(), "", live, doc, nil, "one", false)
 	if err != nil {
 		b.Fatal(err)

@@ -53,7 +53,8 @@ func owned(t *testing.T, obj runtime.Object) string {
 		return ""
 	}
 	e := entries[0]
-	if len(entries) != 1 || e.Manager != "m" || e.Operation != metav1.ManagedFieldsOperationUpdate || e.FieldsType != "FieldsV1" || e.Time == nil {
+	if len(entries) != 1 || e.Manager != "m" || e.Operation != metav1.ManagedFieldsOperationUpdate ||
+		e.FieldsType != "FieldsV1" || e.Time == nil {
 		t.Fatalf("%+v", entries)
 	}
 	return e.APIVersion + string(e.FieldsV1.GetRawBytes())

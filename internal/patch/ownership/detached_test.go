@@ -16,8 +16,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// managedFieldsCases lists values of managedFields that a client may send: none, empty ones that reset ownership, and lists
-// of entries, some of them for managedFields itself, in another version, or invalid.
+// managedFieldsCases lists values of managedFields that a client may send: none, empty ones that reset ownership, and
+// lists of entries, some of them for managedFields itself, in another version, or invalid.
 var managedFieldsCases = []string{
 	``, ``, ``, ``, `null`, `[]`, `[{}]`, `"a"`, `[1]`,
 	`[{"manager":"x","operation":"Update","apiVersion":"example.com/v1","time":"2026-01-02T03:04:05Z","fieldsType":"FieldsV1",` +

@@ -34,7 +34,8 @@ func TestCreateMatchesSetManagedFields(t *testing.T) {
 	}
 	for _, spec := range []string{
 		`{}`, `{"a": 1, "b": {"c": [1, 2]}, "d": null}`, `{"empty": {}, "set": []}`,
-		`{"set": ["a", "say \"b\"", "back\\slash", ""]}`, `{"map": [{"name": "x", "port": 1}, {"name": "\"", "port": 2}]}`,
+		`{"set": ["a", "say \"b\"", "back\\slash", ""]}`,
+		`{"map": [{"name": "x", "port": 1}, {"name": "\"", "port": 2}]}`,
 		`{"a.b/c": {"with \"quotes\"": {"and\\": 1, ",": 2, "}": {"{": 3}}}}`,
 	} {
 		var content map[string]any
@@ -71,19 +72,22 @@ func TestEntriesMatchManagedFields(t *testing.T) {
 		return `[{"manager":"m","operation":"Update","apiVersion":"v1","time":"2026-01-02T03:04:05Z","fieldsType":"FieldsV1"` + rest + `}]`
 	}
 	for metadata, plain := range map[string]bool{
-		entry(``): true, entry(`,"fieldsV1":{}`): true, entry(`,"subresource":"status","fieldsV1":{"f:a":{".":{},"f:b":{}}}`): true,
+		entry(``): true, entry(`,"fieldsV1":{}`): true,
+		entry(`,"subresource":"status","fieldsV1":{"f:a":{".":{},"f:b":{}}}`):              true,
 		entry(`,"fieldsV1":{"k:{\"a\":\"b\\\\c\"}":{"f:b":{}},"f:}":{},"f:,":{"f:{":{}}}`): true,
 		`[]`: true, `null`: true, `{}`: true, `[{}]`: true, `"a"`: true,
 		`[{"time":"2026-01-02T05:04:05.5+02:00"}]`: true,
 		entry(`,"fieldsV1":{"f:<&>":{}}`):          false, entry(`,"fieldsV1":{"f:ü":{}}`): false,
 		entry(`,"fieldsV1":{"f:\u2028\n":{}}`): false, entry(`,"fieldsV1":"a"`): false,
-		entry(`,"fieldsV1":null`): false, entry(`,"fieldsV1":{"f:a":1}`): false, entry(`,"fieldsV1":{"f:a":null}`): false,
-		entry(`,"more":"text"`): false, entry(`,"manager":1`): false, entry(`,"manager":null`): false,
+		entry(`,"fieldsV1":null`): false, entry(`,"fieldsV1":{"f:a":1}`): false,
+		entry(`,"fieldsV1":{"f:a":null}`): false,
+		entry(`,"more":"text"`):           false, entry(`,"manager":1`): false, entry(`,"manager":null`): false,
 		`[{"time":"0001-01-01T00:00:00Z"}]`: true, `[{"time":"today"}]`: false, `[{"time":null}]`: false,
 		`[null]`: false, `[1]`: false, `[[]]`: false,
 	} {
 		var content map[string]any
-		if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(`{"metadata":{"managedFields":`+metadata+`}}`), &content); err != nil {
+		if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(`{"metadata":{"managedFields":`+metadata+`}}`),
+			&content); err != nil {
 			t.Fatalf("%s: %v", metadata, err)
 		}
 		u := &unstructured.Unstructured{Object: content}

@@ -26,7 +26,8 @@ func (o *Owners) parseOwners(
 ) (*owners, bool) {
 	c := &owners{entries: entries, sets: make([]*fieldpath.Set, len(entries)), mine: -1}
 	for i, entry := range entries {
-		if entry.APIVersion != e.gvk.GroupVersion().String() || entry.FieldsType != "FieldsV1" || entry.FieldsV1 == nil {
+		if entry.APIVersion != e.gvk.GroupVersion().String() || entry.FieldsType != "FieldsV1" ||
+			entry.FieldsV1 == nil {
 			return nil, false
 		}
 		switch entry.Operation {
@@ -38,7 +39,9 @@ func (o *Owners) parseOwners(
 		default:
 			return nil, false
 		}
-		if slices.ContainsFunc(entries[:i], func(other metav1.ManagedFieldsEntry) bool { return sameOwner(entry, other) }) {
+		if slices.ContainsFunc(entries[:i], func(other metav1.ManagedFieldsEntry) bool {
+			return sameOwner(entry, other)
+		}) {
 			return nil, false
 		}
 		var ok bool
@@ -79,7 +82,8 @@ func (c *owners) with(mine metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntr
 func sortEntries(entries []metav1.ManagedFieldsEntry) {
 	slices.SortFunc(entries, func(a, b metav1.ManagedFieldsEntry) int {
 		return cmp.Or(cmp.Compare(a.Operation, b.Operation), cmp.Compare(seconds(a.Time), seconds(b.Time)),
-			cmp.Compare(a.Manager, b.Manager), cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Subresource, b.Subresource))
+			cmp.Compare(a.Manager, b.Manager), cmp.Compare(a.APIVersion, b.APIVersion),
+			cmp.Compare(a.Subresource, b.Subresource))
 	})
 }
 

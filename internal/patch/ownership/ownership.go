@@ -142,7 +142,8 @@ func (o *Owners) inVersion(e *endpoint, obj runtime.Object) (runtime.Object, err
 //
 // Errors of the client are metav1 Statuses: a document of another kind (400), and conflicts with other
 // managers (409, with one cause each). Other errors report that the document does not fit the schema.
-func (o *Owners) Apply(apiVersion, sub string, live kind.Object, document *unstructured.Unstructured, text []byte, manager string, force bool) (runtime.Object, error) {
+func (o *Owners) Apply(apiVersion, sub string, live kind.Object, document *unstructured.Unstructured, text []byte,
+	manager string, force bool) (runtime.Object, error) {
 	e, err := o.endpoint(apiVersion, sub)
 	if err != nil {
 		return nil, err

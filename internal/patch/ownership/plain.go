@@ -26,7 +26,8 @@ var stripped = fieldpath.NewSet(
 // document, and changes no field of another manager. Nothing has to be removed then, which makes most of the
 // library's walks over the object unnecessary. ok is false for other documents and for errors; then the
 // caller must use the library.
-func (o *Owners) applyPlain(e *endpoint, sub string, live kind.Object, document *unstructured.Unstructured, manager string) (
+func (o *Owners) applyPlain(e *endpoint, sub string, live kind.Object, document *unstructured.Unstructured,
+	manager string) (
 	after runtime.Object, ok bool,
 ) {
 	if live == nil || document.GroupVersionKind() != e.gvk || manager == "" || needsLibrary(live, document, manager) {
@@ -70,7 +71,8 @@ func needsLibrary(live kind.Object, document *unstructured.Unstructured, manager
 		return true
 	}
 	const annotation = corev1.LastAppliedConfigAnnotation
-	return manager == "kubectl" && (live.GetAnnotations()[annotation] != "" || document.GetAnnotations()[annotation] != "")
+	return manager == "kubectl" && (live.GetAnnotations()[annotation] != "" ||
+		document.GetAnnotations()[annotation] != "")
 }
 
 // mergePlain merges a document into live, without managedFields. ok is false if that removes fields or causes
@@ -112,7 +114,8 @@ func typedAsStored(t *typed.ParseableType, obj runtime.Object) (*typed.TypedValu
 	if err != nil {
 		return nil, err
 	}
-	return typed.AsTypedUnvalidated(v, t.Schema, t.TypeRef), nil //lint:ignore SA1019 validation takes a quarter of the time here
+	return typed.AsTypedUnvalidated(v, t.Schema, t.TypeRef),
+		nil //lint:ignore SA1019 validation takes a quarter of the time here
 }
 
 // withoutOwnership returns a copy of an object without managedFields, which shares everything else.
@@ -143,7 +146,8 @@ func withoutOwnership(obj kind.Object) kind.Object {
 
 // result returns the result of an apply with its managedFields. If the document changes nothing, this is
 // live, and if it changes only the managedFields, a copy of live.
-func (c *owners) result(e *endpoint, sub string, live kind.Object, merged *typed.TypedValue, set *fieldpath.Set, same bool,
+func (c *owners) result(e *endpoint, sub string, live kind.Object, merged *typed.TypedValue, set *fieldpath.Set,
+	same bool,
 	manager string,
 ) (runtime.Object, bool) {
 	known := c.mine >= 0 && c.sets[c.mine].Equals(set)

@@ -146,7 +146,8 @@ func (w *applier) apply(t *testing.T) string {
 		before = w.live.DeepCopyObject()
 	}
 	force := w.random.Intn(4) == 0
-	want, wantErr := e.library.Apply(before, &unstructured.Unstructured{Object: runtime.DeepCopyJSON(doc)}, manager, force)
+	want, wantErr := e.library.Apply(before, &unstructured.Unstructured{Object: runtime.DeepCopyJSON(doc)}, manager,
+		force)
 	made := ""
 	if w.live != nil {
 		was := w.live.DeepCopyObject()
@@ -163,7 +164,8 @@ func (w *applier) apply(t *testing.T) string {
 				made = "same"
 			}
 			if got, want := formatObject(t, got), formatObject(t, want); got != want {
-				t.Fatalf("%s: %s applies\n%v\nto\n%v\nwhich is\n%s\nand with the library\n%s", gvk, manager, doc, formatObject(t, was), got, want)
+				t.Fatalf("%s: %s applies\n%v\nto\n%v\nwhich is\n%s\nand with the library\n%s", gvk, manager, doc,
+					formatObject(t, was), got, want)
 			}
 		}
 	}

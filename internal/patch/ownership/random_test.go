@@ -19,7 +19,8 @@ import (
 // filler returns a filler for random objects.
 func filler(seed int64) *randfill.Filler {
 	codecs := serializer.NewCodecFactory(scheme.Scheme)
-	fill := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs), rand.NewSource(seed), codecs).NilChance(0.4).MaxDepth(12)
+	fill := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs), rand.NewSource(seed),
+		codecs).NilChance(0.4).MaxDepth(12)
 	return fill.Funcs(func(j *apiextensionsv1.JSON, _ randfill.Continue) { j.Raw = []byte(`{"a":[1,"b"]}`) })
 }
 

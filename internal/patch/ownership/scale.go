@@ -49,7 +49,8 @@ func (f viewForm) empty(gvk schema.GroupVersionKind) runtime.Object {
 // Scaling returns a handler that converts ownership of an object to its scale (ToSubresource), and back after
 // a write of the scale (ToParent). owned are the object's managedFields, and apiVersion is the version of the
 // request. Scaling returns an error if apiVersion is invalid.
-func Scaling(k kind.Kind, sub *kind.Subresource, apiVersion string, owned []metav1.ManagedFieldsEntry) (*managedfields.ScaleHandler, error) {
+func Scaling(k kind.Kind, sub *kind.Subresource, apiVersion string,
+	owned []metav1.ManagedFieldsEntry) (*managedfields.ScaleHandler, error) {
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
 		return nil, err

@@ -33,7 +33,8 @@ func TestStructUpdateMatchesLibrary(t *testing.T) {
 				live.SetUID("u")
 				o.Update(live.GetObjectKind().GroupVersionKind().GroupVersion().String(), "", nil, live, "first")
 				for range updates {
-					time.Sleep(time.Until(time.Now().Truncate(time.Second / 2).Add(time.Second / 2))) // see TestCustomUpdateMatchesLibrary
+					// see TestCustomUpdateMatchesLibrary
+					time.Sleep(time.Until(time.Now().Truncate(time.Second / 2).Add(time.Second / 2)))
 					next, was := w.updateStruct(t, live)
 					if all++; was {
 						plain++
@@ -70,7 +71,8 @@ func (w *applier) updateStruct(t *testing.T, live kind.Object) (next kind.Object
 	}
 	w.Update(apiVersion, sub, live, next, manager)
 	if diff := cmp.Diff(formatEntries(want), formatEntries(next)); diff != "" {
-		t.Fatalf("%s writes %s\n%s\nto\n%s\nwith (-library +here):\n%s", manager, sub, formatObject(t, after), formatObject(t, before), diff)
+		t.Fatalf("%s writes %s\n%s\nto\n%s\nwith (-library +here):\n%s", manager, sub, formatObject(t, after),
+			formatObject(t, before), diff)
 	}
 	next.SetManagedFields(want.GetManagedFields())
 	if !reflect.DeepEqual(before, live) || formatObject(t, next) != formatObject(t, want) {
@@ -123,7 +125,8 @@ func formatEntries(obj kind.Object) (lines []string) {
 		if e.FieldsV1 != nil {
 			fields = e.FieldsV1.GetRawString()
 		}
-		lines = append(lines, fmt.Sprintf("%s %s/%s %s %v %s", e.Manager, e.Operation, e.Subresource, e.APIVersion, e.Time, fields))
+		lines = append(lines, fmt.Sprintf("%s %s/%s %s %v %s", e.Manager, e.Operation, e.Subresource, e.APIVersion,
+			e.Time, fields))
 	}
 	return lines
 }

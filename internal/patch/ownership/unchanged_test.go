@@ -37,13 +37,15 @@ func TestDropUnchangedKeepsDifferences(t *testing.T) {
 	}
 	left := func(label, port, size string) both {
 		return both{
-			Meta: metav1.ObjectMeta{Labels: map[string]string{"a": label}}, Port: intstr.FromString(port), Rolled: surge(intstr.FromString(size)),
+			Meta: metav1.ObjectMeta{Labels: map[string]string{"a": label}}, Port: intstr.FromString(port),
+			Rolled: surge(intstr.FromString(size)),
 		}
 	}
 	if diff := cmp.Diff(left("b", "http", "10%"), was) + cmp.Diff(left("c", "https", "20%"), is); diff != "" {
 		t.Errorf("what is left (-want +got):\n%s", diff)
 	}
-	if same := is; !dropUnchanged(reflect.ValueOf(&is).Elem(), reflect.ValueOf(&same).Elem()) || !reflect.ValueOf(is).IsZero() {
+	if same := is; !dropUnchanged(reflect.ValueOf(&is).Elem(), reflect.ValueOf(&same).Elem()) ||
+		!reflect.ValueOf(is).IsZero() {
 		t.Errorf("of two that are the same is left: %+v", is)
 	}
 }

@@ -57,7 +57,8 @@ func resolve(v reflect.Value) shapedValue {
 		s.shape = text
 	case reflect.Bool:
 		s.shape = boolean
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint16,
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8,
+		reflect.Uint16,
 		reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64:
 		s.shape = number
 	}

@@ -13,7 +13,8 @@ import (
 
 // unownedFields are the fields of metadata without owners, because the server sets them.
 var unownedFields = []string{
-	"clusterName", "creationTimestamp", "generation", "managedFields", "name", "namespace", "resourceVersion", "selfLink", "uid",
+	"clusterName", "creationTimestamp", "generation", "managedFields", "name", "namespace", "resourceVersion",
+	"selfLink", "uid",
 }
 
 // fieldsOf returns the fields that an object (a struct or maps) has in addition to an empty one, encoded as

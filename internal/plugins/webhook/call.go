@@ -52,7 +52,8 @@ func (h *hook) call(ctx context.Context, s *subject, mutates bool) (*admissionv1
 		}
 		response, err := r.result(mutates)
 		if err != nil {
-			return nil, &callError{h.Name, fmt.Errorf("received invalid webhook response: %w", err), http.StatusServiceUnavailable}
+			return nil, &callError{h.Name, fmt.Errorf("received invalid webhook response: %w", err),
+				http.StatusServiceUnavailable}
 		}
 		return response, nil
 	})
@@ -68,7 +69,8 @@ func (h *hook) call(ctx context.Context, s *subject, mutates bool) (*admissionv1
 // supportsDryRun reports whether the webhook has no side effects for a dry run.
 func (h *hook) supportsDryRun() bool {
 	e := h.SideEffects
-	return e != nil && (*e == admissionregistrationv1.SideEffectClassNone || *e == admissionregistrationv1.SideEffectClassNoneOnDryRun)
+	return e != nil && (*e == admissionregistrationv1.SideEffectClassNone ||
+		*e == admissionregistrationv1.SideEffectClassNoneOnDryRun)
 }
 
 // send posts the review to the webhook, with the remaining time as the timeout parameter. code is the status

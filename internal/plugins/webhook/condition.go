@@ -26,7 +26,8 @@ func (h *hook) compileConditions() matchconditions.Matcher {
 	for i, c := range h.MatchConditions {
 		expressions[i] = &matchconditions.MatchCondition{Name: c.Name, Expression: c.Expression}
 	}
-	conditions := compiler().CompileCondition(expressions, cel.OptionalVariableDeclarations{HasAuthorizer: true}, environment.StoredExpressions)
+	conditions := compiler().CompileCondition(expressions, cel.OptionalVariableDeclarations{HasAuthorizer: true},
+		environment.StoredExpressions)
 	return matchconditions.NewMatcher(conditions, h.FailurePolicy, "webhook", "admit", h.Name)
 }
 
@@ -42,8 +43,10 @@ func (h *hook) meetsConditions(ctx context.Context, s *subject) (bool, error) {
 		namespace = a.Name
 	}
 	versioned := &k8sadmission.VersionedAttributes{
-		Attributes: k8sadmission.NewAttributesRecord(s.now, s.old, s.requestKind(), namespace, a.Name, a.Resource, a.Subresource,
-			k8sadmission.Operation(a.Operation), s.options(), a.DryRun, &user.DefaultInfo{Name: a.User, Groups: a.Groups, Extra: a.Extra}),
+		Attributes: k8sadmission.NewAttributesRecord(s.now, s.old, s.requestKind(), namespace, a.Name, a.Resource,
+			a.Subresource,
+			k8sadmission.Operation(a.Operation), s.options(), a.DryRun,
+			&user.DefaultInfo{Name: a.User, Groups: a.Groups, Extra: a.Extra}),
 		VersionedKind: s.kind,
 	}
 	set(&versioned.VersionedObject, s.now)

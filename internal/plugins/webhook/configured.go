@@ -143,9 +143,11 @@ func (h *hooks) compile(obj kind.Object, resolve caller.Resolver) (own []*hook) 
 		for i := range c.Webhooks {
 			w := &c.Webhooks[i]
 			own = append(own, newHook(h.ctx, resolve, c.Name, i, &admissionregistrationv1.MutatingWebhook{
-				Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, FailurePolicy: w.FailurePolicy, MatchPolicy: w.MatchPolicy,
+				Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, FailurePolicy: w.FailurePolicy,
+				MatchPolicy:       w.MatchPolicy,
 				NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, SideEffects: w.SideEffects,
-				TimeoutSeconds: w.TimeoutSeconds, AdmissionReviewVersions: w.AdmissionReviewVersions, MatchConditions: w.MatchConditions,
+				TimeoutSeconds: w.TimeoutSeconds, AdmissionReviewVersions: w.AdmissionReviewVersions,
+				MatchConditions: w.MatchConditions,
 			}))
 		}
 	}

@@ -55,7 +55,8 @@ func TestPanicFailsOnlyTheWrite(t *testing.T) {
 	codec := func() (runtime.Codec, error) { panic("no codec") }
 	h.caller = caller.New(t.Context(), caller.Config{URL: h.ClientConfig.URL}, nil, codec)
 	t.Cleanup(h.caller.Close)
-	a := write(t, admission.Create, podsV1, "", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}})
+	a := write(t, admission.Create, podsV1, "",
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}})
 	s, err := newSubject(a, podsV1.GroupVersion())
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +64,8 @@ func TestPanicFailsOnlyTheWrite(t *testing.T) {
 	v := &validating{hooks{ctx: t.Context(), log: slog.New(slog.DiscardHandler), step: validates, counts: newMetrics()}}
 	err = v.callAll(t.Context(), a, []*invocation{{hook: h, subject: s}})
 	var status apierrors.APIStatus
-	if !errors.As(err, &status) || !strings.Contains(err.Error(), `calling webhook "w.example.com" panicked: no codec`) {
+	if !errors.As(err, &status) || !strings.Contains(err.Error(),
+		`calling webhook "w.example.com" panicked: no codec`) {
 		t.Errorf("answered %v", err)
 	}
 }

@@ -41,7 +41,8 @@ type hook struct {
 	caller     *caller.Caller
 }
 
-func newHook(ctx context.Context, resolve caller.Resolver, configuration string, index int, w *admissionregistrationv1.MutatingWebhook) *hook {
+func newHook(ctx context.Context, resolve caller.Resolver, configuration string, index int,
+	w *admissionregistrationv1.MutatingWebhook) *hook {
 	h := &hook{MutatingWebhook: w}
 	h.id.configuration, h.id.index = configuration, index
 	h.namespaces, h.objects = h.selector(w.NamespaceSelector), h.selector(w.ObjectSelector)

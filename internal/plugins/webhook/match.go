@@ -20,7 +20,8 @@ var namespaces = schema.GroupResource{Resource: "namespaces"}
 // selects reports whether a webhook must be called for a write, and in which version of the resource. It
 // does not evaluate match conditions, which need the object in that version. It returns no error if the rules
 // do not match the write.
-func (h *hook) selects(ctx context.Context, a *admission.Attributes, state admission.Reader) (gv schema.GroupVersion, yes bool, err error) {
+func (h *hook) selects(ctx context.Context, a *admission.Attributes,
+	state admission.Reader) (gv schema.GroupVersion, yes bool, err error) {
 	gv, yes = h.version(a)
 	if !yes || h.objects != nil && !h.selectsObject(a, a.Object) && !h.selectsObject(a, a.Old) {
 		return gv, false, nil

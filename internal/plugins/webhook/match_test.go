@@ -57,9 +57,11 @@ func kindOf(t testing.TB, gr schema.GroupResource) kind.Kind {
 }
 
 // write returns the attributes of a write, as the server sets them.
-func write(t testing.TB, op admission.Operation, gvr schema.GroupVersionResource, sub string, obj kind.Object) *admission.Attributes {
+func write(t testing.TB, op admission.Operation, gvr schema.GroupVersionResource, sub string,
+	obj kind.Object) *admission.Attributes {
 	t.Helper()
-	k := kindOf(t, schema.GroupResource{Group: strings.Replace(gvr.Group, "extensions", "apps", 1), Resource: gvr.Resource})
+	k := kindOf(t, schema.GroupResource{Group: strings.Replace(gvr.Group, "extensions", "apps", 1),
+		Resource: gvr.Resource})
 	a := &admission.Attributes{
 		Operation: op, Resource: gvr, Kind: gvr.GroupVersion().WithKind(k.Info().Kind), ServedKind: k, Subresource: sub,
 		Namespace: obj.GetNamespace(), Name: obj.GetName(), Object: obj,
@@ -72,7 +74,8 @@ func write(t testing.TB, op admission.Operation, gvr schema.GroupVersionResource
 
 func rule(operations, groups, versions, resources string) admissionregistrationv1.RuleWithOperations {
 	r := admissionregistrationv1.RuleWithOperations{Rule: admissionregistrationv1.Rule{
-		APIGroups: strings.Split(groups, ","), APIVersions: strings.Split(versions, ","), Resources: strings.Split(resources, ","),
+		APIGroups: strings.Split(groups, ","), APIVersions: strings.Split(versions, ","),
+		Resources: strings.Split(resources, ","),
 	}}
 	for op := range strings.SplitSeq(operations, ",") {
 		r.Operations = append(r.Operations, admissionregistrationv1.OperationType(op))
@@ -81,7 +84,8 @@ func rule(operations, groups, versions, resources string) admissionregistrationv
 }
 
 // hookOf returns a webhook with these rules.
-func hookOf(t testing.TB, change func(w *admissionregistrationv1.MutatingWebhook), rules ...admissionregistrationv1.RuleWithOperations) *hook {
+func hookOf(t testing.TB, change func(w *admissionregistrationv1.MutatingWebhook),
+	rules ...admissionregistrationv1.RuleWithOperations) *hook {
 	t.Helper()
 	url := "https://127.0.0.1:1"
 	w := &admissionregistrationv1.MutatingWebhook{
@@ -110,7 +114,8 @@ func TestRules(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}}
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "d"}}
-	within, without, all := admissionregistrationv1.NamespacedScope, admissionregistrationv1.ClusterScope, admissionregistrationv1.AllScopes
+	within, without, all := admissionregistrationv1.NamespacedScope, admissionregistrationv1.ClusterScope,
+		admissionregistrationv1.AllScopes
 	for _, s := range []struct {
 		rule  admissionregistrationv1.RuleWithOperations
 		scope *admissionregistrationv1.ScopeType
@@ -147,11 +152,13 @@ func TestRules(t *testing.T) {
 		{rule("*", "", "v1", "*"), &within, admission.Create, namespacesV1, "", namespace, false},
 		{rule("*", "", "v1", "*"), &without, admission.Delete, namespacesV1, "", namespace, true},
 		{rule("*", "apps", "v1", "deployments"), nil, admission.Create, deploymentsV1, "", deployment, true},
-		{rule("*", "apps", "v1", "deployments"), nil, admission.Create, deploymentsEx, "", deployment, false}, // the default match policy is Exact
+		// the default match policy is Exact
+		{rule("*", "apps", "v1", "deployments"), nil, admission.Create, deploymentsEx, "", deployment, false},
 	} {
 		s.rule.Scope = s.scope
 		got, want := hookOf(t, nil, s.rule), s.want
-		if _, yes, err := got.selects(t.Context(), write(t, s.op, s.gvr, s.sub, s.obj), state{}); err != nil || yes != want {
+		if _, yes, err := got.selects(t.Context(), write(t, s.op, s.gvr, s.sub, s.obj), state{}); err != nil ||
+			yes != want {
 			t.Errorf("%v %v %q by %+v: %v, %v", s.op, s.gvr, s.sub, s.rule, yes, err)
 		}
 	}
@@ -189,7 +196,8 @@ func TestEquivalentVersions(t *testing.T) {
 		{asked(admissionregistrationv1.Equivalent, rule("DELETE", "apps", "v1", "deployments")), ""},
 		// Only extensions has a rollback.
 		{askedOf("rollback", admissionregistrationv1.Equivalent, rule("*", "apps", "v1", "deployments/*")), ""},
-		{askedOf("rollback", admissionregistrationv1.Equivalent, rule("*", "*", "*", "deployments/*")), "extensions/v1beta1"},
+		{askedOf("rollback", admissionregistrationv1.Equivalent, rule("*", "*", "*", "deployments/*")),
+			"extensions/v1beta1"},
 	} {
 		if s.got != s.want {
 			t.Errorf("asked in %q, want %q", s.got, s.want)
@@ -206,10 +214,17 @@ func TestSelectors(t *testing.T) {
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "free"}},
 	}}
 	yes := &metav1.LabelSelector{MatchLabels: map[string]string{"guard": "yes"}}
-	no := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "guard", Operator: metav1.LabelSelectorOpDoesNotExist}}}
-	objects := hookOf(t, func(w *admissionregistrationv1.MutatingWebhook) { w.ObjectSelector = yes }, rule("*", "*", "*", "*/*"))
-	spaces := hookOf(t, func(w *admissionregistrationv1.MutatingWebhook) { w.NamespaceSelector = yes }, rule("*", "*", "*", "*/*"))
-	unlabelled := hookOf(t, func(w *admissionregistrationv1.MutatingWebhook) { w.ObjectSelector = no }, rule("*", "*", "*", "*/*"))
+	no := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "guard",
+		Operator: metav1.LabelSelectorOpDoesNotExist}}}
+	objects := hookOf(t, func(w *admissionregistrationv1.MutatingWebhook) {
+		w.ObjectSelector = yes
+	}, rule("*", "*", "*", "*/*"))
+	spaces := hookOf(t, func(w *admissionregistrationv1.MutatingWebhook) {
+		w.NamespaceSelector = yes
+	}, rule("*", "*", "*", "*/*"))
+	unlabelled := hookOf(t, func(w *admissionregistrationv1.MutatingWebhook) {
+		w.ObjectSelector = no
+	}, rule("*", "*", "*", "*/*"))
 	guarded := map[string]string{"guard": "yes"}
 	pod := func(namespace string, labels map[string]string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p", Labels: labels}}
@@ -219,26 +234,37 @@ func TestSelectors(t *testing.T) {
 	}
 	update := write(t, admission.Update, podsV1, "", pod("free", nil))
 	update.Old = pod("free", guarded)
-	scale := write(t, admission.Update, deploymentsV1, "scale", &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "free", Name: "d", Labels: guarded}})
+	scale := write(t, admission.Update, deploymentsV1, "scale",
+		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "free", Name: "d", Labels: guarded}})
 	for name, s := range map[string]struct {
 		hook *hook
 		a    *admission.Attributes
 		want bool
 	}{
-		"object with the label":               {objects, write(t, admission.Create, podsV1, "", pod("free", guarded)), true},
-		"object without":                      {objects, write(t, admission.Create, podsV1, "", pod("default", nil)), false},
-		"object that had it":                  {objects, update, true},
-		"object that goes":                    {objects, write(t, admission.Delete, podsV1, "", pod("free", guarded)), true},
-		"a scale, which has no labels":        {objects, scale, false},
-		"a scale has none":                    {unlabelled, scale, true},
-		"namespace with the label":            {spaces, write(t, admission.Create, podsV1, "", pod("default", nil)), true},
-		"namespace without":                   {spaces, write(t, admission.Create, podsV1, "", pod("free", guarded)), false},
-		"no namespace":                        {spaces, write(t, admission.Create, nodesV1, "", &corev1.Node{}), true},
-		"a namespace that is to have it":      {spaces, write(t, admission.Create, namespacesV1, "", space("new", guarded)), true},
-		"a namespace that is to lose it":      {spaces, write(t, admission.Update, namespacesV1, "", space("default", nil)), false},
-		"a namespace that has it, its status": {spaces, write(t, admission.Update, namespacesV1, "status", space("default", nil)), true},
-		"a namespace that has it, and goes":   {spaces, write(t, admission.Delete, namespacesV1, "", space("default", guarded)), true},
-		"a namespace that has none, and goes": {spaces, write(t, admission.Delete, namespacesV1, "", space("free", nil)), false},
+		"object with the label": {objects, write(t, admission.Create, podsV1, "", pod("free", guarded)),
+			true},
+		"object without": {objects, write(t, admission.Create, podsV1, "", pod("default", nil)),
+			false},
+		"object that had it": {objects, update, true},
+		"object that goes": {objects, write(t, admission.Delete, podsV1, "", pod("free", guarded)),
+			true},
+		"a scale, which has no labels": {objects, scale, false},
+		"a scale has none":             {unlabelled, scale, true},
+		"namespace with the label": {spaces, write(t, admission.Create, podsV1, "", pod("default", nil)),
+			true},
+		"namespace without": {spaces, write(t, admission.Create, podsV1, "", pod("free", guarded)),
+			false},
+		"no namespace": {spaces, write(t, admission.Create, nodesV1, "", &corev1.Node{}), true},
+		"a namespace that is to have it": {spaces,
+			write(t, admission.Create, namespacesV1, "", space("new", guarded)), true},
+		"a namespace that is to lose it": {spaces,
+			write(t, admission.Update, namespacesV1, "", space("default", nil)), false},
+		"a namespace that has it, its status": {spaces,
+			write(t, admission.Update, namespacesV1, "status", space("default", nil)), true},
+		"a namespace that has it, and goes": {spaces,
+			write(t, admission.Delete, namespacesV1, "", space("default", guarded)), true},
+		"a namespace that has none, and goes": {spaces,
+			write(t, admission.Delete, namespacesV1, "", space("free", nil)), false},
 	} {
 		if _, got, err := s.hook.selects(t.Context(), s.a, stored); err != nil || got != s.want {
 			t.Errorf("%s: %v, %v", name, got, err)
@@ -258,7 +284,8 @@ func unmatched(t testing.TB) (ask func()) {
 	client := admissionregistrationv1.WebhookClientConfig{URL: &url}
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 	equivalent := admissionregistrationv1.Equivalent
-	rules := []admissionregistrationv1.RuleWithOperations{rule("CREATE", "", "v1", "pods"), rule("*", "apps", "v1", "*")}
+	rules := []admissionregistrationv1.RuleWithOperations{rule("CREATE", "", "v1", "pods"),
+		rule("*", "apps", "v1", "*")}
 	s := state{
 		mutatingConfigurations: {&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "m"},
 			Webhooks: []admissionregistrationv1.MutatingWebhook{
@@ -267,11 +294,13 @@ func unmatched(t testing.TB) (ask func()) {
 					Rules: []admissionregistrationv1.RuleWithOperations{rule("*", "*", "*", "*")}},
 			}}},
 		validatingConfigurations: {&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "v"},
-			Webhooks: []admissionregistrationv1.ValidatingWebhook{{Name: "v.example.com", ClientConfig: client, Rules: rules, MatchPolicy: &equivalent}}}},
+			Webhooks: []admissionregistrationv1.ValidatingWebhook{{Name: "v.example.com", ClientConfig: client,
+				Rules: rules, MatchPolicy: &equivalent}}}},
 	}
 	plugins, _ := Plugins(t.Context(), slog.New(slog.DiscardHandler))
 	a := write(t, admission.Create, corev1.SchemeGroupVersion.WithResource("configmaps"), "",
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "c", Labels: map[string]string{"app": "mail"}}})
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "c",
+			Labels: map[string]string{"app": "mail"}}})
 	ctx := context.Background()
 	return func() {
 		for _, p := range plugins {

@@ -36,14 +36,17 @@ const (
 
 func newMetrics() *metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "apiserver_admission_webhook_" + name, Help: help}, labels)
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "apiserver_admission_webhook_" + name, Help: help},
+			labels)
 	}
 	return &metrics{
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "apiserver_admission_webhook_admission_duration_seconds", Help: "How long webhooks took to answer, or to fail.",
+			Name:    "apiserver_admission_webhook_admission_duration_seconds",
+			Help:    "How long webhooks took to answer, or to fail.",
 			Buckets: []float64{0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 25},
 		}, []string{"name", "type", "operation", "rejected"}),
-		requests: counter("request_total", "How often webhooks were asked.", "name", "type", "operation", "code", "rejected"),
+		requests: counter("request_total", "How often webhooks were asked.", "name", "type", "operation", "code",
+			"rejected"),
 		refused: counter("rejection_count", "Writes that webhooks refused, or that were refused since one failed.",
 			"name", "type", "operation", "error_type", "rejection_code"),
 		failOpens: counter("fail_open_count", "Writes that went on without a webhook that failed.", "name", "type"),

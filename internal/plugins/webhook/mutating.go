@@ -88,7 +88,8 @@ func (r *rounds) needsCall(h *hook) bool {
 }
 
 // admit calls one webhook if the write concerns it. r is nil until the first call.
-func (m *mutating) admit(ctx context.Context, h *hook, a *admission.Attributes, state admission.Reader, r *rounds) (*rounds, error) {
+func (m *mutating) admit(ctx context.Context, h *hook, a *admission.Attributes, state admission.Reader,
+	r *rounds) (*rounds, error) {
 	gv, concerned, err := h.selects(ctx, a, state)
 	if err != nil || !concerned || a.Round > 0 && !r.needsCall(h) {
 		return r, err
@@ -138,7 +139,8 @@ func (h *hook) apply(s *subject, response *admissionv1.AdmissionResponse) (chang
 		return false, apierrors.NewInternalError(fmt.Errorf(
 			"admission webhook %q attempted to modify the object, which is not supported for this operation", h.Name))
 	case *response.PatchType != admissionv1.PatchTypeJSONPatch:
-		return false, &callError{h.Name, fmt.Errorf("unsupported patch type %q", *response.PatchType), http.StatusBadRequest}
+		return false, &callError{h.Name, fmt.Errorf("unsupported patch type %q", *response.PatchType),
+			http.StatusBadRequest}
 	}
 	before, _, err := s.encode()
 	if err != nil {

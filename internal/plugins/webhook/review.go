@@ -31,7 +31,8 @@ func newReview(versions []string, s *subject) (*review, error) {
 			}
 			r.request, r.response = &admissionv1.AdmissionReview{Request: request}, &admissionv1.AdmissionReview{}
 			if version == "v1beta1" {
-				r.request, r.response = &admissionv1beta1.AdmissionReview{Request: legacyRequest(request)}, &admissionv1beta1.AdmissionReview{}
+				r.request, r.response = &admissionv1beta1.AdmissionReview{Request: legacyRequest(request)},
+					&admissionv1beta1.AdmissionReview{}
 			}
 			return r, nil
 		}
@@ -114,7 +115,8 @@ func legacyResponse(r *admissionv1beta1.AdmissionResponse, mutates bool) (*admis
 	if r == nil {
 		return nil, errors.New("webhook response was absent")
 	}
-	response := &admissionv1.AdmissionResponse{Allowed: r.Allowed, Result: r.Result, Warnings: r.Warnings, AuditAnnotations: r.AuditAnnotations}
+	response := &admissionv1.AdmissionResponse{Allowed: r.Allowed, Result: r.Result, Warnings: r.Warnings,
+		AuditAnnotations: r.AuditAnnotations}
 	if mutates && len(r.Patch) > 0 {
 		response.Patch, response.PatchType = r.Patch, new(admissionv1.PatchTypeJSONPatch)
 	}

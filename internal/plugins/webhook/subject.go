@@ -30,7 +30,8 @@ type subject struct {
 // newSubject converts the objects of a write to a version.
 func newSubject(a *admission.Attributes, gv schema.GroupVersion) (*subject, error) {
 	s := &subject{a: a, gv: gv, kind: gv.WithKind(a.Kind.Kind)}
-	if sub := a.ServedKind.Info().Subresource(a.Subresource); sub != nil && (sub.View != nil || sub.New != nil && sub.Kind == a.Kind) {
+	if sub := a.ServedKind.Info().Subresource(a.Subresource); sub != nil &&
+		(sub.View != nil || sub.New != nil && sub.Kind == a.Kind) {
 		s.sub, s.kind = sub, sub.Kind
 	}
 	var err error
@@ -159,11 +160,13 @@ func (s *subject) options() runtime.Object {
 	switch s.a.Operation {
 	case admission.Create:
 		return &metav1.CreateOptions{
-			TypeMeta: of("CreateOptions"), DryRun: dryRun, FieldManager: s.a.FieldManager, FieldValidation: s.a.FieldValidation,
+			TypeMeta: of("CreateOptions"), DryRun: dryRun, FieldManager: s.a.FieldManager,
+			FieldValidation: s.a.FieldValidation,
 		}
 	case admission.Update:
 		return &metav1.UpdateOptions{
-			TypeMeta: of("UpdateOptions"), DryRun: dryRun, FieldManager: s.a.FieldManager, FieldValidation: s.a.FieldValidation,
+			TypeMeta: of("UpdateOptions"), DryRun: dryRun, FieldManager: s.a.FieldManager,
+			FieldValidation: s.a.FieldValidation,
 		}
 	}
 	options := &metav1.DeleteOptions{}

@@ -11,7 +11,8 @@ import (
 
 // traced runs ask within a child span if the request is traced. The span records the webhook, its error, and
 // its audit annotations.
-func (h *hook) traced(ctx context.Context, r *review, ask func(context.Context) (*admissionv1.AdmissionResponse, error)) (*admissionv1.AdmissionResponse, error) {
+func (h *hook) traced(ctx context.Context, r *review,
+	ask func(context.Context) (*admissionv1.AdmissionResponse, error)) (*admissionv1.AdmissionResponse, error) {
 	request := trace.SpanFromContext(ctx)
 	if !request.IsRecording() {
 		return ask(ctx)

@@ -107,7 +107,8 @@ func (v *validating) call(ctx context.Context, q *invocation) {
 	begun := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
-			v.log.Error("calling a webhook panicked", "webhook", q.hook.Name, "panic", p, "stack", string(debug.Stack()))
+			v.log.Error("calling a webhook panicked", "webhook", q.hook.Name, "panic", p, "stack",
+				string(debug.Stack()))
 			q.err = apierrors.NewInternalError(fmt.Errorf("calling webhook %q panicked: %v", q.hook.Name, p))
 		}
 		v.counts.observe(q.hook, v.step, q.subject.a.Operation, time.Since(begun), q.err)

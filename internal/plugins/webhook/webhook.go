@@ -27,8 +27,8 @@ var (
 	validatingConfigurations = schema.GroupResource{Group: group, Resource: "validatingwebhookconfigurations"}
 )
 
-// Plugins are the mutating and the validating plugin, in the order in which they are asked, after all others, and what they
-// count. They let go of their connections when ctx ends. Failures that are ignored go to log.
+// Plugins are the mutating and the validating plugin, in the order in which they are asked, after all others, and what
+// they count. They let go of their connections when ctx ends. Failures that are ignored go to log.
 func Plugins(ctx context.Context, log *slog.Logger) ([]admission.Plugin, prometheus.Collector) {
 	counts := newMetrics()
 	return []admission.Plugin{

@@ -91,7 +91,8 @@ func parseMedia(name string, params map[string]string, aggregates bool) (media, 
 	if params["as"] == "" {
 		return m, true
 	}
-	known := params["as"] == aggregatedKind && params["g"] == aggregatedGroup && (params["v"] == "v2" || params["v"] == "v2beta1")
+	known := params["as"] == aggregatedKind && params["g"] == aggregatedGroup &&
+		(params["v"] == "v2" || params["v"] == "v2beta1")
 	m.version = params["v"]
 	return m, known && aggregates
 }

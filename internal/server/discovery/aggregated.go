@@ -86,9 +86,10 @@ func aggregateResource(entry kind.Entry) apidiscovery.APIResourceDiscovery {
 	for _, sub := range subresources(entry) {
 		plain := describeSubresource(info, sub, gv)
 		r.Subresources = append(r.Subresources, apidiscovery.APISubresourceDiscovery{
-			Subresource:  sub.Name,
-			ResponseKind: responseKind(entry, schema.GroupVersion{Group: plain.Group, Version: plain.Version}, plain.Kind),
-			Verbs:        sub.Verbs,
+			Subresource: sub.Name,
+			ResponseKind: responseKind(entry, schema.GroupVersion{Group: plain.Group, Version: plain.Version},
+				plain.Kind),
+			Verbs: sub.Verbs,
 		})
 	}
 	return r

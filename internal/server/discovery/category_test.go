@@ -15,7 +15,8 @@ func TestAKindIsOfItsCategoriesOnce(t *testing.T) {
 		{Group: "apps", Version: "v1"}, {Group: "apps", Version: "v1beta2"}, {Group: "extensions", Version: "v1beta1"},
 	}}
 	for gv, want := range map[schema.GroupVersion]int{
-		{Group: "apps", Version: "v1"}: 1, {Group: "apps", Version: "v1beta2"}: 1, {Group: "extensions", Version: "v1beta1"}: 0,
+		{Group: "apps", Version: "v1"}: 1, {Group: "apps", Version: "v1beta2"}: 1,
+		{Group: "extensions", Version: "v1beta1"}: 0,
 	} {
 		if got := describeResource(info, gv).Categories; len(got) != want {
 			t.Errorf("%s: categories %q, want %d", gv, got, want)

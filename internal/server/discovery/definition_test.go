@@ -30,8 +30,9 @@ func TestEachVersionOfADefinitionHasItsOwnResources(t *testing.T) {
 	}
 	resource := func(version string, more ...apidiscovery.APISubresourceDiscovery) []apidiscovery.APIResourceDiscovery {
 		return []apidiscovery.APIResourceDiscovery{{
-			Resource: "networks", ResponseKind: network(version), Scope: apidiscovery.ScopeNamespace, SingularResource: "network",
-			Verbs: verbs, ShortNames: []string{"net"}, Categories: []string{"all"},
+			Resource: "networks", ResponseKind: network(version), Scope: apidiscovery.ScopeNamespace,
+			SingularResource: "network",
+			Verbs:            verbs, ShortNames: []string{"net"}, Categories: []string{"all"},
 			Subresources: append([]apidiscovery.APISubresourceDiscovery{
 				{Subresource: "status", ResponseKind: network(version), Verbs: readWrite},
 			}, more...),
@@ -39,9 +40,11 @@ func TestEachVersionOfADefinitionHasItsOwnResources(t *testing.T) {
 	}
 	want := []apidiscovery.APIVersionDiscovery{
 		{Version: "v1", Freshness: apidiscovery.DiscoveryFreshnessCurrent, Resources: resource("v1")},
-		{Version: "v1beta1", Freshness: apidiscovery.DiscoveryFreshnessCurrent, Resources: resource("v1beta1", apidiscovery.APISubresourceDiscovery{
-			Subresource: "scale", ResponseKind: &metav1.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}, Verbs: readWrite,
-		})},
+		{Version: "v1beta1", Freshness: apidiscovery.DiscoveryFreshnessCurrent,
+			Resources: resource("v1beta1", apidiscovery.APISubresourceDiscovery{
+				Subresource: "scale", ResponseKind: &metav1.GroupVersionKind{Group: "autoscaling", Version: "v1",
+					Kind: "Scale"}, Verbs: readWrite,
+			})},
 	}
 	if d := cmp.Diff(want, list.Items[0].Versions); d != "" {
 		t.Error(d)
@@ -50,7 +53,8 @@ func TestEachVersionOfADefinitionHasItsOwnResources(t *testing.T) {
 		t.Errorf("a version that is not served: %d", w.Code)
 	}
 	var names []string
-	for _, r := range parse(t, get(h, "/apis/example.com/v1", "application/json").Body.Bytes()).(map[string]any)["resources"].([]any) {
+	for _, r := range parse(t, get(h, "/apis/example.com/v1",
+		"application/json").Body.Bytes()).(map[string]any)["resources"].([]any) {
 		names = append(names, r.(map[string]any)["name"].(string))
 	}
 	if d := cmp.Diff([]string{"networks", "networks/status"}, names); d != "" {
@@ -61,9 +65,11 @@ func TestEachVersionOfADefinitionHasItsOwnResources(t *testing.T) {
 // When one group changes, the cached parts of other groups are reused, and the document equals a new one.
 func TestChangedGroupIsShownAmongTheOthers(t *testing.T) {
 	t.Parallel()
-	registry := kind.NewRegistry(append(recordedKinds(), definition(t, "a.example.com"), customKind("b.example.com", "v1"))...)
+	registry := kind.NewRegistry(append(recordedKinds(), definition(t, "a.example.com"),
+		customKind("b.example.com", "v1"))...)
 	h := discovery.New(registry)
-	media := []string{clientdiscovery.AcceptV2, "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
+	media := []string{clientdiscovery.AcceptV2,
+		"application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
 	for _, change := range []func(){
 		func() {},
 		func() { registry.Put(definition(t, "c.example.com")) },

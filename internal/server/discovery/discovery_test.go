@@ -142,7 +142,8 @@ func TestClientGoDiscoversEverythingInEveryForm(t *testing.T) {
 
 func TestGroupsAreOrderedAsRecordedAndCustomOnesByName(t *testing.T) {
 	t.Parallel()
-	kinds := append([]kind.Kind{customKind("z.example.com", "v1"), customKind("a.example.com", "v1")}, recordedKinds()...)
+	kinds := append([]kind.Kind{customKind("z.example.com", "v1"), customKind("a.example.com", "v1")},
+		recordedKinds()...)
 	h := discovery.New(kind.NewRegistry(kinds...))
 	var list metav1.APIGroupList
 	if err := json.Unmarshal(get(h, "/apis", "").Body.Bytes(), &list); err != nil {
@@ -162,7 +163,8 @@ func TestUnchangedAggregateIsNotSentAgain(t *testing.T) {
 	registry := kind.NewRegistry(recordedKinds()...)
 	h := discovery.New(registry)
 	tag := get(h, "/apis", clientdiscovery.AcceptV2).Header().Get("ETag")
-	if w := get(h, "/apis", clientdiscovery.AcceptV2, "If-None-Match", tag); w.Code != http.StatusNotModified || w.Body.Len() > 0 {
+	if w := get(h, "/apis", clientdiscovery.AcceptV2, "If-None-Match", tag); w.Code != http.StatusNotModified ||
+		w.Body.Len() > 0 {
 		t.Errorf("unchanged: %d with %d bytes", w.Code, w.Body.Len())
 	}
 	registry.Put(customKind("example.com", "v1"))
@@ -191,17 +193,20 @@ func TestAcceptChoosesTheForm(t *testing.T) {
 		{"/apis", clientdiscovery.AcceptV2, clientdiscovery.AcceptV2},
 		{"/apis", v2beta1, v2beta1},
 		{"/apis", clientdiscovery.AcceptV2NoPeer, clientdiscovery.AcceptV2},
-		{"/apis", clientdiscovery.AcceptV2NoPeer + "," + clientdiscovery.AcceptV2 + ",application/json", clientdiscovery.AcceptV2},
+		{"/apis", clientdiscovery.AcceptV2NoPeer + "," + clientdiscovery.AcceptV2 + ",application/json",
+			clientdiscovery.AcceptV2},
 		{"/apis", "application/json, " + clientdiscovery.AcceptV2, clientdiscovery.AcceptV2},
 		{"/apis", "application/json, " + clientdiscovery.AcceptV2 + ";q=0", "application/json"},
 		{"/apis", v2beta1 + "," + clientdiscovery.AcceptV2, v2beta1},
-		{"/api", strings.Replace(clientdiscovery.AcceptV2, "json", "yaml", 1), strings.Replace(clientdiscovery.AcceptV2, "json", "yaml", 1)},
+		{"/api", strings.Replace(clientdiscovery.AcceptV2, "json", "yaml", 1),
+			strings.Replace(clientdiscovery.AcceptV2, "json", "yaml", 1)},
 		{"/apis", "*/*;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", clientdiscovery.AcceptV2},
 		{"/apis", table + ",application/json", "application/json"},
 		{"/apis/apps/v1", clientdiscovery.AcceptV2 + ",application/json", "application/json"},
 	} {
 		if w := get(h, c.path, c.accept); w.Code != http.StatusOK || w.Header().Get("Content-Type") != c.contentType {
-			t.Errorf("%s as %q: %d %q, want %q", c.path, c.accept, w.Code, w.Header().Get("Content-Type"), c.contentType)
+			t.Errorf("%s as %q: %d %q, want %q", c.path, c.accept, w.Code, w.Header().Get("Content-Type"),
+				c.contentType)
 		}
 	}
 	for _, c := range []struct{ path, accept string }{
@@ -216,7 +221,8 @@ func TestAcceptChoosesTheForm(t *testing.T) {
 func TestOtherRequestsAreLeftToTheRouter(t *testing.T) {
 	t.Parallel()
 	h := discovery.New(kind.NewRegistry(recordedKinds()...))
-	for _, path := range []string{"/", "/version", "/apis/nothing.example.com", "/apis/apps/v9", "/api/v2", "/api/v1/pods", "/apis//v1"} {
+	for _, path := range []string{"/", "/version", "/apis/nothing.example.com", "/apis/apps/v9", "/api/v2",
+		"/api/v1/pods", "/apis//v1"} {
 		if w := get(h, path, "application/json"); w.Code != 0 {
 			t.Errorf("%s: %d", path, w.Code)
 		}

@@ -11,7 +11,8 @@ import (
 // builtinGroups is the order in which kube-apiserver lists its groups: clients that find a resource name in
 // two groups use the first. Other groups, those of custom resources, follow by name.
 var builtinGroups = []string{
-	"", "apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling",
+	"", "apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io",
+	"autoscaling",
 	"batch", "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "storage.k8s.io",
 	"admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io",
 	"discovery.k8s.io", "resource.k8s.io", "flowcontrol.apiserver.k8s.io",
@@ -27,7 +28,8 @@ func rank(group string) int {
 
 // groupList makes the document of /apis, without the core group, which is in that of /api.
 func (s *served) groupList() *metav1.APIGroupList {
-	list := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
+	list := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"},
+		Groups: []metav1.APIGroup{}}
 	for _, g := range s.groups {
 		if g.name != "" {
 			list.Groups = append(list.Groups, g.describe())
@@ -47,7 +49,8 @@ func (g *group) describe() metav1.APIGroup {
 	described := metav1.APIGroup{Name: g.name}
 	for _, v := range g.versions {
 		gv := schema.GroupVersion{Group: g.name, Version: v.name}
-		described.Versions = append(described.Versions, metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: v.name})
+		described.Versions = append(described.Versions,
+			metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: v.name})
 	}
 	described.PreferredVersion = described.Versions[0]
 	return described

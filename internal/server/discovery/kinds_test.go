@@ -21,7 +21,8 @@ var readWrite = []string{"get", "patch", "update"}
 // recordedKinds returns some kinds, as described in facts/api.jsonl and facts/apis.jsonl.
 func recordedKinds() []kind.Kind {
 	cache := object.NewCache(1 << 20)
-	scale := kind.Subresource{Name: "scale", Kind: schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}, Verbs: readWrite}
+	scale := kind.Subresource{Name: "scale",
+		Kind: schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}, Verbs: readWrite}
 	status := kind.Subresource{Name: "status", Verbs: readWrite}
 	return []kind.Kind{
 		kind.NewTyped(cache, kind.Info{
@@ -36,8 +37,9 @@ func recordedKinds() []kind.Kind {
 			Subresources: []kind.Subresource{status, scale},
 		}, kind.Rules[*appsv1.Deployment]{}),
 		kind.NewTyped(cache, kind.Info{
-			Kind: "ConfigMap", Plural: "configmaps", Singular: "configmap", ShortNames: []string{"cm"}, Namespaced: true,
-			Endpoints: []kind.Endpoint{{Version: "v1"}},
+			Kind: "ConfigMap", Plural: "configmaps", Singular: "configmap", ShortNames: []string{"cm"},
+			Namespaced: true,
+			Endpoints:  []kind.Endpoint{{Version: "v1"}},
 		}, kind.Rules[*corev1.ConfigMap]{}),
 		kind.NewTyped(cache, kind.Info{
 			Kind: "Namespace", Plural: "namespaces", Singular: "namespace", ShortNames: []string{"ns"},
@@ -59,7 +61,8 @@ func customKind(group, version string) kind.Kind {
 // is not served.
 func definition(t testing.TB, group string) kind.Kind {
 	t.Helper()
-	scale := &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: ".spec.replicas", StatusReplicasPath: ".status.replicas"}
+	scale := &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: ".spec.replicas",
+		StatusReplicasPath: ".status.replicas"}
 	status := &apiextensionsv1.CustomResourceSubresourceStatus{}
 	k, err := structural.New(object.NewCache(1<<20), &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "networks." + group},
@@ -70,8 +73,10 @@ func definition(t testing.TB, group string) kind.Kind {
 				ShortNames: []string{"net"}, Categories: []string{"all"},
 			},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{
-				{Name: "v1beta1", Served: true, Deprecated: true, Subresources: &apiextensionsv1.CustomResourceSubresources{Status: status, Scale: scale}},
-				{Name: "v1", Served: true, Storage: true, Subresources: &apiextensionsv1.CustomResourceSubresources{Status: status}},
+				{Name: "v1beta1", Served: true, Deprecated: true,
+					Subresources: &apiextensionsv1.CustomResourceSubresources{Status: status, Scale: scale}},
+				{Name: "v1", Served: true, Storage: true,
+					Subresources: &apiextensionsv1.CustomResourceSubresources{Status: status}},
 				{Name: "v2alpha1"},
 			},
 		},

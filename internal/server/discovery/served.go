@@ -82,9 +82,13 @@ func (g *group) fill() {
 		}
 	}
 	for _, v := range g.versions {
-		slices.SortFunc(v.entries, func(a, b kind.Entry) int { return cmp.Compare(a.Kind.Info().Plural, b.Kind.Info().Plural) })
+		slices.SortFunc(v.entries, func(a, b kind.Entry) int {
+			return cmp.Compare(a.Kind.Info().Plural, b.Kind.Info().Plural)
+		})
 	}
-	slices.SortFunc(g.versions, func(a, b groupVersion) int { return version.CompareKubeAwareVersionStrings(b.name, a.name) })
+	slices.SortFunc(g.versions, func(a, b groupVersion) int {
+		return version.CompareKubeAwareVersionStrings(b.name, a.name)
+	})
 }
 
 // find returns the group of a path, and the kinds of its version if it names one.

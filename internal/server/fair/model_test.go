@@ -171,7 +171,8 @@ func compare(r *room, random *rand.Rand, m *model) {
 				synctest.Wait()
 			}
 		default:
-			ask := request{name: name, user: fmt.Sprint(random.IntN(4)), flow: fmt.Sprint(random.IntN(3)), wants: 1 + random.IntN(1+random.IntN(12))}
+			ask := request{name: name, user: fmt.Sprint(random.IntN(4)), flow: fmt.Sprint(random.IntN(3)),
+				wants: 1 + random.IntN(1+random.IntN(12))}
 			if works, waits := m.ask(ask); !works && !waits {
 				refused++
 			}

@@ -29,7 +29,8 @@ func in(t *testing.T, l fair.Limits, test func(*room)) {
 		if l.Patience == 0 {
 			l.Patience = time.Minute
 		}
-		r := &room{T: t, Queue: fair.New(l), ctx: t.Context(), entered: map[string]*fair.Seats{}, refused: map[string]error{}}
+		r := &room{T: t, Queue: fair.New(l), ctx: t.Context(), entered: map[string]*fair.Seats{},
+			refused: map[string]error{}}
 		test(r)
 		for len(r.entered) > 0 {
 			for name := range r.entered {
@@ -193,7 +194,8 @@ func TestPlacesToWaitAreShared(t *testing.T) {
 			t.Errorf("%d wait and %d were refused, want 4 and 6", s.Waiting, s.Full)
 		}
 		var refusal *fair.Refusal
-		if !errors.As(r.refused["a9"], &refusal) || refusal.User != "a" || refusal.Waiting != 4 || refusal.Working != 1 || refusal.Waited != 0 {
+		if !errors.As(r.refused["a9"], &refusal) || refusal.User != "a" || refusal.Waiting != 4 ||
+			refusal.Working != 1 || refusal.Waited != 0 {
 			t.Errorf("%+v", refusal)
 		}
 		r.ask("b", "b", "", 1)
@@ -220,7 +222,8 @@ func TestWhoWaitsTooLongIsRefused(t *testing.T) {
 			go func() {
 				_, err := r.Enter(test.ctx, fair.Flow{User: "b", Program: test.waits.String()}, 1)
 				var refusal *fair.Refusal
-				if took := time.Since(began); !errors.As(err, &refusal) || refusal.Waited != test.waits || took != test.waits {
+				if took := time.Since(began); !errors.As(err, &refusal) || refusal.Waited != test.waits ||
+					took != test.waits {
 					t.Errorf("%v after %s, want a refusal after %s", err, took, test.waits)
 				}
 			}()
@@ -296,7 +299,8 @@ func BenchmarkEnter(b *testing.B) {
 	q := fair.New(fair.Limits{Seats: 100, Waiting: 10, Patience: time.Minute})
 	b.ReportAllocs()
 	for b.Loop() {
-		seats, err := q.Enter(b.Context(), fair.Flow{User: "kubernetes-admin", Program: "kubectl/v1.37.2 (linux/amd64) kubernetes/abcdef0"}, 1)
+		seats, err := q.Enter(b.Context(),
+			fair.Flow{User: "kubernetes-admin", Program: "kubectl/v1.37.2 (linux/amd64) kubernetes/abcdef0"}, 1)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -17,7 +17,8 @@ func manyKinds(n int) []kind.Kind {
 	fields := map[string]apiextensionsv1.JSONSchemaProps{}
 	for i := range 40 {
 		fields[fmt.Sprintf("field%d", i)] = apiextensionsv1.JSONSchemaProps{
-			Type: "string", Description: "What it is for, in a sentence or two that people write for whoever uses the field.",
+			Type:        "string",
+			Description: "What it is for, in a sentence or two that people write for whoever uses the field.",
 		}
 	}
 	s := &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{

@@ -30,41 +30,58 @@ func gadgets() *apiextensionsv1.CustomResourceDefinition {
 				Type: "object", Required: []string{"size", "maybe"},
 				XValidations: apiextensionsv1.ValidationRules{{Rule: "self.size > 0", Message: "must hold something"}},
 				Properties: map[string]apiextensionsv1.JSONSchemaProps{
-					"size":  {Type: "integer", Format: "int32", Minimum: new(1.0), Default: &apiextensionsv1.JSON{Raw: []byte(`3`)}},
-					"maybe": {Type: "string", Nullable: true, Enum: []apiextensionsv1.JSON{{Raw: []byte(`"a"`)}, {Raw: []byte(`"b"`)}}},
-					"port":  {XIntOrString: true},
-					"even":  {XIntOrString: true, AnyOf: []apiextensionsv1.JSONSchemaProps{{Type: "integer"}, {Type: "string"}}, Pattern: "^[0-9]+$"},
-					"odd":   {XIntOrString: true, AnyOf: []apiextensionsv1.JSONSchemaProps{{Pattern: "^1"}, {Pattern: "^3"}}},
+					"size": {Type: "integer", Format: "int32", Minimum: new(1.0),
+						Default: &apiextensionsv1.JSON{Raw: []byte(`3`)}},
+					"maybe": {Type: "string", Nullable: true,
+						Enum: []apiextensionsv1.JSON{{Raw: []byte(`"a"`)}, {Raw: []byte(`"b"`)}}},
+					"port": {XIntOrString: true},
+					"even": {XIntOrString: true,
+						AnyOf:   []apiextensionsv1.JSONSchemaProps{{Type: "integer"}, {Type: "string"}},
+						Pattern: "^[0-9]+$"},
+					"odd": {XIntOrString: true,
+						AnyOf: []apiextensionsv1.JSONSchemaProps{{Pattern: "^1"}, {Pattern: "^3"}}},
 					"both": {XIntOrString: true, AllOf: []apiextensionsv1.JSONSchemaProps{
-						{AnyOf: []apiextensionsv1.JSONSchemaProps{{Type: "integer"}, {Type: "string"}}}, {Pattern: "^1"},
+						{AnyOf: []apiextensionsv1.JSONSchemaProps{{Type: "integer"}, {Type: "string"}}},
+						{Pattern: "^1"},
 					}},
-					"free": {Type: "object", XPreserveUnknownFields: new(true), Properties: map[string]apiextensionsv1.JSONSchemaProps{"known": {Type: "string"}}},
-					"pod": {Type: "object", XEmbeddedResource: true, Properties: map[string]apiextensionsv1.JSONSchemaProps{
-						"spec": {Type: "object", XPreserveUnknownFields: new(true)},
-					}},
-					"any":  {Type: "object", XEmbeddedResource: true, XPreserveUnknownFields: new(true)},
-					"tags": {Type: "array", XListType: new("set"), MaxItems: new(int64(9)), Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Type: "string", MaxLength: new(int64(9))}}},
-					"parts": {Type: "array", XListType: new("map"), XListMapKeys: []string{"name"}, Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{
-						Type: "object", Required: []string{"name"}, Properties: map[string]apiextensionsv1.JSONSchemaProps{"name": {Type: "string", Pattern: "^[a-z]+$"}},
-					}}},
-					"labels": {Type: "object", XMapType: new("atomic"), AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &apiextensionsv1.JSONSchemaProps{Type: "string", Nullable: true}}},
+					"free": {Type: "object", XPreserveUnknownFields: new(true),
+						Properties: map[string]apiextensionsv1.JSONSchemaProps{"known": {Type: "string"}}},
+					"pod": {Type: "object", XEmbeddedResource: true,
+						Properties: map[string]apiextensionsv1.JSONSchemaProps{
+							"spec": {Type: "object", XPreserveUnknownFields: new(true)},
+						}},
+					"any": {Type: "object", XEmbeddedResource: true, XPreserveUnknownFields: new(true)},
+					"tags": {Type: "array", XListType: new("set"), MaxItems: new(int64(9)),
+						Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Type: "string", MaxLength: new(int64(9))}}},
+					"parts": {Type: "array", XListType: new("map"), XListMapKeys: []string{"name"},
+						Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{
+							Type: "object", Required: []string{"name"},
+							Properties: map[string]apiextensionsv1.JSONSchemaProps{"name": {Type: "string",
+								Pattern: "^[a-z]+$"}},
+						}}},
+					"labels": {Type: "object", XMapType: new("atomic"),
+						AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &apiextensionsv1.JSONSchemaProps{Type: "string", Nullable: true}}},
 				},
 				OneOf: []apiextensionsv1.JSONSchemaProps{{Required: []string{"port"}}, {Required: []string{"parts"}}},
 			},
-			"status": {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"size": {Type: "integer"}}},
+			"status": {Type: "object",
+				Properties: map[string]apiextensionsv1.JSONSchemaProps{"size": {Type: "integer"}}},
 		},
 	}
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "gadgets.stable.example.com"},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: "stable.example.com", Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "gadgets", Singular: "gadget", Kind: "Gadget", ListKind: "GadgetList"},
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "gadgets", Singular: "gadget", Kind: "Gadget",
+				ListKind: "GadgetList"},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &schema},
+				Name: "v1", Served: true, Storage: true,
+				Schema:           &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &schema},
 				SelectableFields: []apiextensionsv1.SelectableField{{JSONPath: ".spec.maybe"}},
 				Subresources: &apiextensionsv1.CustomResourceSubresources{
 					Status: &apiextensionsv1.CustomResourceSubresourceStatus{},
-					Scale:  &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: ".spec.size", StatusReplicasPath: ".status.size"},
+					Scale: &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: ".spec.size",
+						StatusReplicasPath: ".status.size"},
 				},
 			}},
 		},
@@ -105,7 +122,8 @@ func TestDefinitionsAreDescribedAsKubernetesDoes(t *testing.T) {
 		}
 		want, got := parseJSON(t, text).(map[string]any), parseJSON(t, w.Body.Bytes()).(map[string]any)
 		for _, name := range []string{"com.example.stable.v1.Gadget", "com.example.stable.v1.GadgetList"} {
-			if d := cmp.Diff(at(want, append(c.schemas, name)), at(got, append(c.schemas, name)), without(c.without)); d != "" {
+			if d := cmp.Diff(at(want, append(c.schemas, name)), at(got, append(c.schemas, name)),
+				without(c.without)); d != "" {
 				t.Errorf("%s: %s: %s", path, name, d)
 			}
 		}

@@ -180,7 +180,8 @@ func (d *definitions) describeObject(s map[string]any, like string) error {
 // exclude all others, schemas that allow any field are not changed.
 func (d *definitions) describeEmbedded(s map[string]any) error {
 	err := eachSubschema(s, d.describeEmbedded)
-	if err != nil || s["x-kubernetes-embedded-resource"] != true || d.v2 && s["x-kubernetes-preserve-unknown-fields"] == true {
+	if err != nil || s["x-kubernetes-embedded-resource"] != true || d.v2 &&
+		s["x-kubernetes-preserve-unknown-fields"] == true {
 		return err
 	}
 	required, _ := s["required"].([]any)

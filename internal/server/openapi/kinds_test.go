@@ -26,7 +26,8 @@ func builtinKinds() []kind.Kind {
 			Kind: "Pod", Plural: "pods", Singular: "pod", Namespaced: true, Endpoints: core,
 			Subresources: []kind.Subresource{
 				{Name: "status", Verbs: readWrite},
-				{Name: "eviction", Kind: schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"}, Verbs: []string{"create"}},
+				{Name: "eviction", Kind: schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"},
+					Verbs: []string{"create"}},
 			},
 		}, kind.Rules[*corev1.Pod]{}),
 		kind.NewTyped(cache, kind.Info{
@@ -43,7 +44,8 @@ func builtinKinds() []kind.Kind {
 			Kind: "Deployment", Plural: "deployments", Singular: "deployment", Namespaced: true,
 			Endpoints: []kind.Endpoint{{Group: "apps", Version: "v1"}, {Group: "apps", Version: "v1beta2"}},
 			Subresources: []kind.Subresource{
-				{Name: "scale", Kind: schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}, Verbs: readWrite},
+				{Name: "scale", Kind: schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"},
+					Verbs: readWrite},
 			},
 		}, kind.Rules[*appsv1.Deployment]{}),
 	}
@@ -64,7 +66,9 @@ func (k customKind) Prototype(string) runtime.Object { return nil }
 
 // The other methods of kind.Custom are not called for documents.
 
-func (k customKind) APIVersion() string                                              { return k.Info().Endpoints[0].APIVersion() }
+func (k customKind) APIVersion() string {
+	return k.Info().Endpoints[0].APIVersion()
+}
 func (k customKind) In(string) kind.Kind                                             { return nil }
 func (k customKind) ToStorage(obj kind.Object) (kind.Kind, kind.Object, error)       { return k, obj, nil }
 func (k customKind) Codec() object.Codec                                             { return k }

@@ -106,7 +106,8 @@ func (h *Handler) serveV3(w http.ResponseWriter, r *http.Request, e *indexEntry)
 }
 
 // serveDocument answers with a document that is cached, or that build makes.
-func (h *Handler) serveDocument(w http.ResponseWriter, r *http.Request, key documentKey, hash string, build func() ([]byte, error)) {
+func (h *Handler) serveDocument(w http.ResponseWriter, r *http.Request, key documentKey, hash string,
+	build func() ([]byte, error)) {
 	zip, text, err := h.document(key, hash, build)
 	zipped := acceptsGzip(r.Header)
 	if err == nil && text == nil && !zipped {

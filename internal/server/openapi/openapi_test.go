@@ -62,14 +62,17 @@ func TestKubectlExplainsFields(t *testing.T) {
 		want []string
 	}{
 		{corev1.SchemeGroupVersion.WithResource("pods"), []string{"spec", "containers"},
-			[]string{"KIND:       Pod", "FIELD: containers <[]Container>", "List of containers belonging to the pod.", "imagePullPolicy", "-required-"}},
+			[]string{"KIND:       Pod", "FIELD: containers <[]Container>", "List of containers belonging to the pod.",
+				"imagePullPolicy", "-required-"}},
 		{appsv1.SchemeGroupVersion.WithResource("deployments"), []string{"spec", "strategy", "rollingUpdate"},
 			[]string{"GROUP:      apps", "maxSurge"}},
 		{schema.GroupVersionResource{Group: "apps", Version: "v1beta2", Resource: "deployments"}, []string{"spec"},
 			[]string{"VERSION:    v1beta2", "replicas"}},
 		{schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "networks"}, nil,
-			[]string{"GROUP:      example.com", "A Network is a range of addresses.", "metadata\t<ObjectMeta>\n    Standard object's metadata."}},
-		{schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "networks"}, []string{"spec", "cidr"},
+			[]string{"GROUP:      example.com", "A Network is a range of addresses.",
+				"metadata\t<ObjectMeta>\n    Standard object's metadata."}},
+		{schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "networks"},
+			[]string{"spec", "cidr"},
 			[]string{"The range in CIDR notation."}},
 	} {
 		var out strings.Builder
@@ -127,13 +130,15 @@ func TestPatchesNameTheFormsThatTheKindTakes(t *testing.T) {
 	t.Parallel()
 	client, _ := serve(t, kind.NewRegistry(append(builtinKinds(), newCustomKind("example.com", nil))...))
 	strategic := func(gv schema.GroupVersion, path string) bool {
-		_, ok := specOf(t, client, gv).Paths.Paths[path].Patch.RequestBody.Content["application/strategic-merge-patch+json"]
+		_, ok := specOf(t, client,
+			gv).Paths.Paths[path].Patch.RequestBody.Content["application/strategic-merge-patch+json"]
 		return ok
 	}
 	if !strategic(corev1.SchemeGroupVersion, "/api/v1/namespaces/{namespace}/pods/{name}") {
 		t.Error("pods take no strategic merge patch")
 	}
-	if strategic(schema.GroupVersion{Group: "example.com", Version: "v1"}, "/apis/example.com/v1/namespaces/{namespace}/networks/{name}") {
+	if strategic(schema.GroupVersion{Group: "example.com", Version: "v1"},
+		"/apis/example.com/v1/namespaces/{namespace}/networks/{name}") {
 		t.Error("custom resources take a strategic merge patch")
 	}
 }
@@ -260,7 +265,8 @@ func TestUnchangedDocumentIsNotSentAgain(t *testing.T) {
 func TestOtherRequestsAreLeftToTheRouter(t *testing.T) {
 	t.Parallel()
 	h := openapi.New(kind.NewRegistry(builtinKinds()...), "v1.37.2")
-	for _, path := range []string{"/openapi/v1", "/openapi", "/openapi/v3/apis/none.example.com/v1", "/openapi/v3api/v1"} {
+	for _, path := range []string{"/openapi/v1", "/openapi", "/openapi/v3/apis/none.example.com/v1",
+		"/openapi/v3api/v1"} {
 		if h.Serve(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil)) {
 			t.Errorf("%s was answered", path)
 		}

@@ -156,7 +156,9 @@ func groupTitle(group string) string {
 		return "Core"
 	}
 	var title strings.Builder
-	for label := range strings.FieldsFuncSeq(strings.TrimSuffix(group, ".k8s.io"), func(c rune) bool { return c == '.' || c == '-' }) {
+	for label := range strings.FieldsFuncSeq(strings.TrimSuffix(group, ".k8s.io"), func(c rune) bool {
+		return c == '.' || c == '-'
+	}) {
 		title.WriteString(capitalized(label))
 	}
 	return title.String()

@@ -32,7 +32,8 @@ func newParameters(d *definitions) (*parameters, error) {
 	})
 	p.deleteCollection = mergeParameters(p.delete, collection)
 	p.pretty = queryParameters(map[string]property{"pretty": {
-		Type: "string", Description: "If 'true', the answer is indented. Browsers, curl and wget get it so without asking.",
+		Type:        "string",
+		Description: "If 'true', the answer is indented. Browsers, curl and wget get it so without asking.",
 	}})
 	return p, nil
 }

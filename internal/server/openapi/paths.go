@@ -34,7 +34,8 @@ func (b *builder) addDiscovery(e *indexEntry) {
 	id, description, schema := "", "", metaPrefix
 	switch {
 	case e.path == versionPath:
-		tag, id, description, schema = versionPath, "getCodeVersion", "get the version of the server", "io.k8s.apimachinery.pkg.version.Info"
+		tag, id, description, schema = versionPath, "getCodeVersion", "get the version of the server",
+			"io.k8s.apimachinery.pkg.version.Info"
 	case e.path == "apis":
 		tag, id, description, schema = "apis", "getAPIVersions", "get available API versions", schema+"APIGroupList"
 	case e.path == "api":
@@ -42,7 +43,8 @@ func (b *builder) addDiscovery(e *indexEntry) {
 	case e.gv.Version == "":
 		id, description, schema = "get"+title+"APIGroup", "get information of a group", schema+"APIGroup"
 	default:
-		id, description, schema = "get"+title+capitalized(e.gv.Version)+"APIResources", "get available resources", schema+"APIResourceList"
+		id, description, schema = "get"+title+capitalized(e.gv.Version)+"APIResources", "get available resources",
+			schema+"APIResourceList"
 	}
 	formats := typedFormats
 	if e.path == versionPath {
@@ -166,13 +168,15 @@ func (r *resource) addWatches() {
 	}
 	add := func(path string, path0 []parameter, action, scope, suffix, what string) {
 		op := r.operation("watch", action, scope, suffix, watchEventName)
-		op.Description = "watch " + what + " of kind " + info.Kind + "; deprecated: list with the parameter watch instead"
+		op.Description = "watch " + what + " of kind " + info.Kind +
+			"; deprecated: list with the parameter watch instead"
 		r.paths[path] = &pathItem{Get: op, Parameters: slices.Concat(path0, r.parameters.list)}
 	}
 	add(r.collection(true), r.pathParameters(false), "watchlist", r.scope(), "List", "changes to objects")
 	add(r.collection(true)+"/{name}", r.pathParameters(true), "watch", r.scope(), "", "changes to an object")
 	if info.Namespaced {
-		add(r.base(true)+info.Plural, r.parameters.pretty, "watchlist", "", "ListForAllNamespaces", "changes to objects")
+		add(r.base(true)+info.Plural, r.parameters.pretty, "watchlist", "", "ListForAllNamespaces",
+			"changes to objects")
 	}
 }
 
@@ -202,7 +206,8 @@ func (r *resource) subresource(sub kind.Subresource, schema string) (*pathItem, 
 	for _, verb := range sub.Verbs {
 		switch {
 		case verb == "get" && sub.Text != nil:
-			options, err := r.definitions.properties(r.definitions.known(r.gv.WithKind(r.Kind.Info().Kind + capitalized(sub.Name) + "Options")))
+			options, err := r.definitions.properties(r.definitions.known(r.gv.WithKind(r.Kind.Info().Kind +
+				capitalized(sub.Name) + "Options")))
 			if err != nil {
 				return nil, err
 			}

@@ -106,7 +106,8 @@ func (h *Handler) buildV2(x *index) (*documentV2, error) {
 	}
 	doc := &documentV2{
 		Swagger: "2.0", Info: h.info,
-		Paths: map[string]*pathItemV2{}, Definitions: map[string]json.RawMessage{}, Parameters: map[string]parameterV2{},
+		Paths: map[string]*pathItemV2{}, Definitions: map[string]json.RawMessage{},
+		Parameters: map[string]parameterV2{},
 	}
 	shared := sharedParameters{doc.Parameters, map[parameterV2]string{}}
 	for path, item := range b.paths {
@@ -140,7 +141,8 @@ func (s *sharedParameters) operation(op *operation) *operationV2 {
 	}
 	if op.RequestBody != nil {
 		out.Consumes = formatsOf(op.RequestBody.Content)
-		body := parameterV2{Name: "body", In: "body", Required: op.RequestBody.Required, Schema: schemaOf(op.RequestBody.Content)}
+		body := parameterV2{Name: "body", In: "body", Required: op.RequestBody.Required,
+			Schema: schemaOf(op.RequestBody.Content)}
 		out.Parameters = append([]parameterV2{body}, out.Parameters...)
 	}
 	for code, r := range op.Responses {

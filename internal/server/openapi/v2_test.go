@@ -50,7 +50,8 @@ func swaggerOf(t *testing.T, kinds ...kind.Kind) *spec.Swagger {
 
 func TestOldKubectlExplainsFields(t *testing.T) {
 	t.Parallel()
-	h := openapi.New(kind.NewRegistry(append(builtinKinds(), newCustomKind("example.com", networkSchema))...), "v1.37.2")
+	h := openapi.New(kind.NewRegistry(append(builtinKinds(), newCustomKind("example.com", networkSchema))...),
+		"v1.37.2")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.Serve(w, r) }))
 	defer server.Close()
 	document, err := clientdiscovery.NewDiscoveryClientForConfigOrDie(&rest.Config{Host: server.URL}).OpenAPISchema()
@@ -68,8 +69,10 @@ func TestOldKubectlExplainsFields(t *testing.T) {
 	}{
 		{corev1.SchemeGroupVersion.WithKind("Pod"), []string{"spec", "containers"},
 			[]string{"RESOURCE: containers <[]Object>", "List of containers belonging to the pod.", "imagePullPolicy"}},
-		{appsv1.SchemeGroupVersion.WithKind("Deployment"), []string{"spec", "strategy", "rollingUpdate"}, []string{"maxSurge\t<string>"}},
-		{schema.GroupVersionKind{Group: "apps", Version: "v1beta2", Kind: "Deployment"}, []string{"spec"}, []string{"VERSION:  apps/v1beta2", "replicas"}},
+		{appsv1.SchemeGroupVersion.WithKind("Deployment"), []string{"spec", "strategy", "rollingUpdate"},
+			[]string{"maxSurge\t<string>"}},
+		{schema.GroupVersionKind{Group: "apps", Version: "v1beta2", Kind: "Deployment"}, []string{"spec"},
+			[]string{"VERSION:  apps/v1beta2", "replicas"}},
 		{schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Network"}, []string{"spec"},
 			[]string{"cidr\t<string> -required-", "The range in CIDR notation.", "template\t<>"}},
 	} {
@@ -93,8 +96,10 @@ func TestOldKubectlExplainsFields(t *testing.T) {
 // Clients can derive the schemas of server-side apply from the document.
 func TestSwaggerIsASchemaToMergeBy(t *testing.T) {
 	t.Parallel()
-	h := openapi.New(kind.NewRegistry(append(builtinKinds(), newCustomKind("example.com", networkSchema))...), "v1.37.2")
-	document := unmarshalV2(t, getV2(h, "Accept", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf").Body.Bytes())
+	h := openapi.New(kind.NewRegistry(append(builtinKinds(), newCustomKind("example.com", networkSchema))...),
+		"v1.37.2")
+	document := unmarshalV2(t, getV2(h, "Accept",
+		"application/com.github.proto-openapi.spec.v2@v1.0+protobuf").Body.Bytes())
 	models, err := openapiproto.NewOpenAPIData(document)
 	if err != nil {
 		t.Fatal(err)
@@ -125,13 +130,15 @@ func TestSwaggerIsASchemaToMergeBy(t *testing.T) {
 // JSON form.
 func TestProtobufOfV2SaysWhatTheTextSays(t *testing.T) {
 	t.Parallel()
-	h := openapi.New(kind.NewRegistry(append(builtinKinds(), newCustomKind("example.com", networkSchema))...), "v1.37.2")
+	h := openapi.New(kind.NewRegistry(append(builtinKinds(), newCustomKind("example.com", networkSchema))...),
+		"v1.37.2")
 	want, err := openapi_v2.ParseDocument(getV2(h).Body.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, accept := range []string{
-		"application/com.github.proto-openapi.spec.v2@v1.0+protobuf", "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+		"application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+		"application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
 	} {
 		w := getV2(h, "Accept", accept)
 		if got := w.Header().Get("Content-Type"); got != "application/com.github.proto-openapi.spec.v2.v1.0+protobuf" {
@@ -153,8 +160,9 @@ func TestSwaggerNamesActionsKindsAndParameters(t *testing.T) {
 			{"delete", "deleteCoreV1CollectionNamespacedPod", "deletecollection", "Pod"},
 			{"get", "listCoreV1NamespacedPod", "list", "Pod"}, {"post", "createCoreV1NamespacedPod", "post", "Pod"},
 		},
-		"/api/v1/namespaces/{namespace}/pods/{name}/eviction": {{"post", "createCoreV1NamespacedPodEviction", "post", "Eviction"}},
-		"/api/v1/watch/namespaces/{namespace}/pods/{name}":    {{"get", "watchCoreV1NamespacedPod", "watch", "Pod"}},
+		"/api/v1/namespaces/{namespace}/pods/{name}/eviction": {{"post", "createCoreV1NamespacedPodEviction", "post",
+			"Eviction"}},
+		"/api/v1/watch/namespaces/{namespace}/pods/{name}": {{"get", "watchCoreV1NamespacedPod", "watch", "Pod"}},
 		"/api/v1/watch/pods":       {{"get", "watchCoreV1PodListForAllNamespaces", "watchlist", "Pod"}},
 		"/api/v1/watch/namespaces": {{"get", "watchCoreV1NamespaceList", "watchlist", "Namespace"}},
 		"/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale": {
@@ -194,7 +202,8 @@ func TestSwaggerNamesActionsKindsAndParameters(t *testing.T) {
 	if d := cmp.Diff([]string{"body", "dryRun", "fieldManager", "fieldValidation", "force"}, names); d != "" {
 		t.Error(d)
 	}
-	if !slices.Contains(patch.Consumes, "application/strategic-merge-patch+json") || patch.Produces[0] != "application/json" {
+	if !slices.Contains(patch.Consumes, "application/strategic-merge-patch+json") ||
+		patch.Produces[0] != "application/json" {
 		t.Errorf("a patch consumes %v and produces %v", patch.Consumes, patch.Produces)
 	}
 }
@@ -203,11 +212,13 @@ func TestSwaggerLeavesOutWhatItHasNoWordFor(t *testing.T) {
 	t.Parallel()
 	kinds := append(builtinKinds(), newCustomKind("example.com", &apiextensionsv1.JSONSchemaProps{
 		Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
-			"spec": {Type: "object", Required: []string{"maybe", "port"}, Properties: map[string]apiextensionsv1.JSONSchemaProps{
-				"maybe": {Type: "string", Nullable: true},
-				"port":  {XIntOrString: true, Default: &apiextensionsv1.JSON{Raw: []byte(`80`)}},
-				"free":  {Type: "object", XPreserveUnknownFields: new(true), Properties: map[string]apiextensionsv1.JSONSchemaProps{"a": {Type: "string"}}},
-			}, AnyOf: []apiextensionsv1.JSONSchemaProps{{Required: []string{"free"}}}},
+			"spec": {Type: "object", Required: []string{"maybe", "port"},
+				Properties: map[string]apiextensionsv1.JSONSchemaProps{
+					"maybe": {Type: "string", Nullable: true},
+					"port":  {XIntOrString: true, Default: &apiextensionsv1.JSON{Raw: []byte(`80`)}},
+					"free": {Type: "object", XPreserveUnknownFields: new(true),
+						Properties: map[string]apiextensionsv1.JSONSchemaProps{"a": {Type: "string"}}},
+				}, AnyOf: []apiextensionsv1.JSONSchemaProps{{Required: []string{"free"}}}},
 		},
 	}))
 	doc := swaggerOf(t, kinds...)
@@ -228,7 +239,8 @@ func TestSwaggerLeavesOutWhatItHasNoWordFor(t *testing.T) {
 			t.Errorf("a container's schema has %s", word)
 		}
 	}
-	if s := doc.Definitions["io.k8s.apimachinery.pkg.util.intstr.IntOrString"]; !s.Type.Contains("string") || s.Format != "int-or-string" {
+	if s := doc.Definitions["io.k8s.apimachinery.pkg.util.intstr.IntOrString"]; !s.Type.Contains("string") ||
+		s.Format != "int-or-string" {
 		t.Errorf("int-or-string is %v %s", s.Type, s.Format)
 	}
 }
@@ -263,7 +275,8 @@ func TestSwaggerIsSentCompressedAndOnce(t *testing.T) {
 		t.Errorf("unchanged: %d with %d bytes", w.Code, w.Body.Len())
 	}
 	registry.Put(newCustomKind("example.com", networkSchema))
-	if w := getV2(h, "If-None-Match", tag); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "com.example.v1.Network") {
+	if w := getV2(h, "If-None-Match", tag); w.Code != http.StatusOK ||
+		!strings.Contains(w.Body.String(), "com.example.v1.Network") {
 		t.Errorf("after a kind was added: %d", w.Code)
 	}
 	if w := getV2(h, "Accept", "text/html"); w.Code != http.StatusNotAcceptable {

@@ -45,13 +45,15 @@ func state(t testing.TB, objects, size int) *store.Snapshot {
 
 func put(t testing.TB, s *store.Store, n int, value string) {
 	t.Helper()
-	data := fmt.Appendf(nil, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":%q,"resourceVersion":%q},"value":%q}`,
+	data := fmt.Appendf(nil,
+		`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":%q,"resourceVersion":%q},"value":%q}`,
 		key(n).Name(), object.RevisionPlaceholder, value)
 	encoding, err := object.NewEncoding(object.Form{APIVersion: "v1"}, data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := object.New(object.Header{Key: key(n), UID: "uid", Labels: map[string]string{"n": fmt.Sprint(n)}}, nil, encoding)
+	o := object.New(object.Header{Key: key(n), UID: "uid", Labels: map[string]string{"n": fmt.Sprint(n)}}, nil,
+		encoding)
 	if _, err := s.Commit(t.Context(), store.Change{Key: o.Key, Object: o}); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +89,8 @@ func TestBackupReadsAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	snapshot := state(t, 300, 1000)
 	head := backup.Head{
-		Plane: "p", Oldest: 7, Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Program: "v1", Damaged: []object.Key{"/a/b/c"},
+		Plane: "p", Oldest: 7, Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Program: "v1",
+		Damaged: []object.Key{"/a/b/c"},
 	}
 	var out bytes.Buffer
 	if err := backup.Write(t.Context(), &out, snapshot, head); err != nil {
@@ -191,7 +194,8 @@ func TestOtherStreamsAreRefused(t *testing.T) {
 		"two of them":         {append(bytes.Clone(whole), whole...), "something follows its end"},
 		"only its first line": {[]byte("bowline backup 1\n"), "cut short: it ends within its head"},
 	} {
-		if _, errs := read(bytes.NewReader(test.stream)); len(errs) != 1 || !strings.Contains(errs[0].Error(), test.want) {
+		if _, errs := read(bytes.NewReader(test.stream)); len(errs) != 1 ||
+			!strings.Contains(errs[0].Error(), test.want) {
 			t.Errorf("%s: %v", what, errs)
 		}
 	}
@@ -290,7 +294,8 @@ func TestStoreGoesOnWithABackup(t *testing.T) {
 		}
 		defer s.Close()
 		snapshot, err := s.Snapshot(t.Context(), store.Latest())
-		if err != nil || snapshot.Size() != test.objects || len(s.Damaged()) != test.damaged || len(l.Nameless) != test.nameless {
+		if err != nil || snapshot.Size() != test.objects || len(s.Damaged()) != test.damaged ||
+			len(l.Nameless) != test.nameless {
 			t.Errorf("there are %d objects, %v are damaged, and %v, %v", snapshot.Size(), s.Damaged(), l.Nameless, err)
 		}
 		var compacted *store.CompactedError

@@ -28,7 +28,8 @@ func (e *CutError) Error() string {
 	if e.Objects == 0 {
 		return "the backup is cut short: it ends within its head"
 	}
-	return fmt.Sprintf("the backup is cut short: it ends without its trailer, after %d of %d objects", e.Read, e.Objects)
+	return fmt.Sprintf("the backup is cut short: it ends without its trailer, after %d of %d objects", e.Read,
+		e.Objects)
 }
 
 // DamagedError is returned in place of a damaged object. Reading may continue after it.

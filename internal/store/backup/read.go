@@ -98,7 +98,8 @@ func (b *Reader) object() (*object.Object, error) {
 	case e.key <= b.last:
 		return nil, &wrongError{fmt.Sprintf("%s stands after %s: they are in no order", e.key, b.last)}
 	case e.revision > b.head.Revision:
-		return nil, &wrongError{fmt.Sprintf("%s is of revision %d, and the backup of %d", e.key, e.revision, b.head.Revision)}
+		return nil, &wrongError{fmt.Sprintf("%s is of revision %d, and the backup of %d", e.key, e.revision,
+			b.head.Revision)}
 	}
 	b.last = e.key
 	o, err := b.objects.Read(e.key, e.revision, e.data)
@@ -153,7 +154,8 @@ func (b *Reader) readMagic() error {
 	text := string(line[:max(end, 0)])
 	number, ours := strings.CutPrefix(text, magic)
 	switch {
-	case end < 0 && len(line) < longest && strings.HasPrefix(magic, string(line[:min(len(line), len(magic))])) && len(line) > 0:
+	case end < 0 && len(line) < longest && strings.HasPrefix(magic, string(line[:min(len(line), len(magic))])) &&
+		len(line) > 0:
 		return &CutError{}
 	case !ours:
 		return ErrForeign
@@ -234,7 +236,8 @@ func (b *Reader) lost(start int64, cut error) error {
 			return err
 		}
 		if string(ahead) == marker {
-			return &DamagedError{After: b.last, Offset: start, Reason: "its beginning, with its key, is not as it was written"}
+			return &DamagedError{After: b.last, Offset: start,
+				Reason: "its beginning, with its key, is not as it was written"}
 		}
 	}
 }

@@ -69,7 +69,8 @@ func (c *checker) list(l *List) {
 	}
 	for _, made := range c.commits {
 		if made.write.Outcome == Acknowledged && made.write.Return < l.Call && made.revision > l.Revision {
-			c.broken(Fresh, "the list of %v shows revision %d without %d, which was acknowledged before", l.Where, l.Revision, made.revision)
+			c.broken(Fresh, "the list of %v shows revision %d without %d, which was acknowledged before", l.Where,
+				l.Revision, made.revision)
 		}
 	}
 }

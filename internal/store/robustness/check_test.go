@@ -21,7 +21,8 @@ func good(random *rand.Rand) *robustness.History {
 			g.list()
 		}
 	}
-	for _, where := range []robustness.Where{{Prefix: "a/"}, {Prefix: "a/1"}, {Prefix: "a/", Value: "red"}, {Prefix: "b/"}} {
+	for _, where := range []robustness.Where{{Prefix: "a/"}, {Prefix: "a/1"}, {Prefix: "a/", Value: "red"},
+		{Prefix: "b/"}} {
 		g.watch(where, g.h.Base)
 		g.watch(where, g.h.Base+uint64(random.IntN(20)))
 	}
@@ -103,7 +104,8 @@ func (g *generator) list() {
 	items := maps.Clone(g.state)
 	maps.DeleteFunc(items, func(key string, _ robustness.State) bool { return !strings.HasPrefix(key, "a/") })
 	g.h.Lists = append(g.h.Lists, robustness.List{
-		Where: robustness.Where{Prefix: "a/"}, Call: g.now(), Latest: true, Revision: g.h.Base + uint64(g.made()), Items: items,
+		Where: robustness.Where{Prefix: "a/"}, Call: g.now(), Latest: true, Revision: g.h.Base + uint64(g.made()),
+		Items: items,
 	})
 }
 
@@ -205,7 +207,9 @@ func TestEachFaultIsFoundByItsName(t *testing.T) {
 				}
 				spoilt++
 				broken := robustness.Check(*h)
-				if !slices.ContainsFunc(broken, func(v robustness.Violation) bool { return v.Guarantee == fault.breaks }) {
+				if !slices.ContainsFunc(broken, func(v robustness.Violation) bool {
+					return v.Guarantee == fault.breaks
+				}) {
 					t.Fatalf("seed %d: no violation of %s among %v", seed, fault.breaks, broken)
 				}
 			}

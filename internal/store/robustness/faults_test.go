@@ -84,7 +84,8 @@ func partCommit(h *robustness.History, _ *rand.Rand) bool {
 	for i, r := range w.Responses {
 		for j := 1; j < len(r.Events); j++ {
 			if r.Events[j-1].Revision == r.Events[j].Revision {
-				w.Responses = slices.Insert(w.Responses, i+1, robustness.Response{Events: r.Events[j:], Bookmark: r.Bookmark})
+				w.Responses = slices.Insert(w.Responses, i+1,
+					robustness.Response{Events: r.Events[j:], Bookmark: r.Bookmark})
 				w.Responses[i] = robustness.Response{Events: r.Events[:j]}
 				return true
 			}

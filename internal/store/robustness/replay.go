@@ -59,7 +59,8 @@ func (c *checker) expected(w *Write, revision uint64, state map[string]State) {
 			continue
 		}
 		if found := state[change.Key].Revision; found != *change.Expect {
-			c.broken(Serial, "revision %d changes %s, expecting it at %d, where it was at %d", revision, change.Key, *change.Expect, found)
+			c.broken(Serial, "revision %d changes %s, expecting it at %d, where it was at %d", revision, change.Key,
+				*change.Expect, found)
 		}
 	}
 }
@@ -80,7 +81,8 @@ func (c *checker) placed() []place {
 		switch w.Outcome {
 		case Acknowledged:
 			if other := at[w.Revision]; other != nil {
-				c.broken(Serial, "two writes were told that they are revision %d: %v and %v", w.Revision, other.Changes, w.Changes)
+				c.broken(Serial, "two writes were told that they are revision %d: %v and %v", w.Revision, other.Changes,
+					w.Changes)
 			}
 			at[w.Revision] = w
 		case Unknown:
@@ -202,7 +204,8 @@ func (c *checker) withoutGap(placed []place) {
 	last := c.history.Base
 	for _, p := range placed {
 		if p.revision != last+1 {
-			c.broken(Serial, "revision %d follows %d, and nobody who can be told made what is between", p.revision, last)
+			c.broken(Serial, "revision %d follows %d, and nobody who can be told made what is between", p.revision,
+				last)
 		}
 		last = p.revision
 	}

@@ -58,13 +58,15 @@ func (c *checker) bookmarks(w *Watch) reach {
 	for _, r := range w.Responses {
 		for _, e := range r.Events {
 			if e.Revision <= bookmark && bookmark > w.After {
-				c.broken(Bookmarkable, "the watch of %v saw %s at %d after a bookmark at %d", w.Where, e.Key, e.Revision, bookmark)
+				c.broken(Bookmarkable, "the watch of %v saw %s at %d after a bookmark at %d", w.Where, e.Key,
+					e.Revision, bookmark)
 			}
 			reached.event = max(reached.event, e.Revision)
 		}
 		if r.Bookmark != 0 {
 			if r.Bookmark < max(bookmark, reached.event) {
-				c.broken(Bookmarkable, "the watch of %v was at %d, then at %d", w.Where, max(bookmark, reached.event), r.Bookmark)
+				c.broken(Bookmarkable, "the watch of %v was at %d, then at %d", w.Where, max(bookmark, reached.event),
+					r.Bookmark)
 			}
 			bookmark = r.Bookmark
 		}
@@ -137,7 +139,8 @@ func (c *checker) missing(w *Watch, e Event, first bool, reached reach) {
 	case e.Revision > reached.event:
 		c.broken(Bookmarkable, "the watch of %v is at %d without %s at %d", w.Where, reached.any, e.Key, e.Revision)
 	case first:
-		c.broken(Resumable, "the watch of %v after %d does not begin with %s at %d", w.Where, w.After, e.Key, e.Revision)
+		c.broken(Resumable, "the watch of %v after %d does not begin with %s at %d", w.Where, w.After, e.Key,
+			e.Revision)
 	default:
 		c.broken(Reliable, "the watch of %v went on to %d without %s at %d", w.Where, reached.event, e.Key, e.Revision)
 	}
@@ -153,20 +156,25 @@ func (c *checker) compare(w *Watch, seen map[moment]Event, want []Event) {
 		}
 		delete(seen, at)
 		if got.Type != e.Type {
-			c.broken(IsCreate, "the watch of %v saw %s at %d as %s, not %s", w.Where, e.Key, e.Revision, got.Type, e.Type)
+			c.broken(IsCreate, "the watch of %v saw %s at %d as %s, not %s", w.Where, e.Key, e.Revision, got.Type,
+				e.Type)
 		}
 		if got.Value != e.Value {
-			c.broken(Written, "the watch of %v saw %s at %d as %q, not %q", w.Where, e.Key, e.Revision, got.Value, e.Value)
+			c.broken(Written, "the watch of %v saw %s at %d as %q, not %q", w.Where, e.Key, e.Revision, got.Value,
+				e.Value)
 		}
 		if w.Previous && !same(got.Previous, e.Previous) {
-			c.broken(PreviousValue, "the watch of %v saw %s at %d after %v, not %v", w.Where, e.Key, e.Revision, got.Previous, e.Previous)
+			c.broken(PreviousValue, "the watch of %v saw %s at %d after %v, not %v", w.Where, e.Key, e.Revision,
+				got.Previous, e.Previous)
 		}
 	}
 	for at, e := range seen {
 		if c.changed(at) {
-			c.broken(Filtered, "the watch of %v saw %s at %d, %q, which it did not ask for", w.Where, e.Key, e.Revision, e.Value)
+			c.broken(Filtered, "the watch of %v saw %s at %d, %q, which it did not ask for", w.Where, e.Key, e.Revision,
+				e.Value)
 		} else {
-			c.broken(Written, "the watch of %v saw %s at %d, %q, which nobody wrote", w.Where, e.Key, e.Revision, e.Value)
+			c.broken(Written, "the watch of %v saw %s at %d, %q, which nobody wrote", w.Where, e.Key, e.Revision,
+				e.Value)
 		}
 	}
 }

@@ -75,7 +75,8 @@ func (e *episode) change(key object.Key, found *object.Object, random *rand.Rand
 
 // watch watches until the end, and stops and resumes at random. It calls began when its first watch has
 // started, and stores in at the revision from which the next life resumes.
-func (e *episode) watch(t *testing.T, s *store.Store, random *rand.Rand, at *watching, began func(), done <-chan struct{}) {
+func (e *episode) watch(t *testing.T, s *store.Store, random *rand.Rand, at *watching, began func(),
+	done <-chan struct{}) {
 	once := sync.OnceFunc(began)
 	defer once()
 	for end := false; !end; {
@@ -109,7 +110,8 @@ func needs(colour string) []store.Requirement {
 }
 
 // follow records one watch, and reports whether it was the last.
-func (e *episode) follow(t *testing.T, w *store.Watch, random *rand.Rand, at *watching, done <-chan struct{}) (end bool) {
+func (e *episode) follow(t *testing.T, w *store.Watch, random *rand.Rand, at *watching,
+	done <-chan struct{}) (end bool) {
 	recorded := robustness.Watch{Where: at.where, After: uint64(at.after), Whole: true, Previous: true}
 	defer func() {
 		w.Stop()

@@ -17,13 +17,16 @@ func eachCommitIsOneRevision(t *testing.T, start func(store.Options) *store.Stor
 	s := start(store.Options{})
 	base := s.Current()
 	first := commit(t, s, Put(Key("a"), "1", store.Absent()))
-	second := commit(t, s, Put(Key("b"), "1", store.Absent()), Put(Key("c"), "1", store.Absent()), Delete(Key("a"), store.At(first)))
+	second := commit(t, s, Put(Key("b"), "1", store.Absent()), Put(Key("c"), "1", store.Absent()),
+		Delete(Key("a"), store.At(first)))
 	if first != base+1 || second != base+2 || s.Current() != second {
-		t.Errorf("commits made revisions %d and %d after %d, and the current one is %d", first, second, base, s.Current())
+		t.Errorf("commits made revisions %d and %d after %d, and the current one is %d", first, second, base,
+			s.Current())
 	}
 	for _, name := range []string{"b", "c"} {
 		o := s.Get(Key(name))
-		if o == nil || o.Revision != second || !bytes.Contains(encoded(o), []byte(`"resourceVersion":"`+second.String()+`"`)) {
+		if o == nil || o.Revision != second ||
+			!bytes.Contains(encoded(o), []byte(`"resourceVersion":"`+second.String()+`"`)) {
 			t.Errorf("%s is %v, whose revision and bytes are not of revision %d", name, o, second)
 		}
 	}
@@ -36,7 +39,8 @@ func commitIsAllOrNone(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{})
 	base := set(t, s, Key("taken"), "1")
 	_, err := s.Commit(t.Context(),
-		Put(Key("free"), "1", store.Absent()), Put(Key("taken"), "2", store.Absent()), Delete(Key("taken2"), store.Anything()))
+		Put(Key("free"), "1", store.Absent()), Put(Key("taken"), "2", store.Absent()),
+		Delete(Key("taken2"), store.Anything()))
 	var conflict *store.ConflictError
 	if !errors.As(err, &conflict) || conflict.Key != Key("taken") || Value(conflict.Actual) != "1" {
 		t.Fatalf("the commit returned %v, not a conflict about taken=1", err)
@@ -88,7 +92,8 @@ func deleteOfNothingIsNoCommit(t *testing.T, start func(store.Options) *store.St
 		t.Errorf("events are %s", got)
 	}
 	var conflict *store.ConflictError
-	if _, err := s.Commit(t.Context(), Delete(Key("gone"), store.At(base))); !errors.As(err, &conflict) || conflict.Actual != nil {
+	if _, err := s.Commit(t.Context(), Delete(Key("gone"), store.At(base))); !errors.As(err, &conflict) ||
+		conflict.Actual != nil {
 		t.Errorf("deleting nothing at a revision returned %v", err)
 	}
 }

@@ -51,7 +51,8 @@ func watchesAndReadsReachBackOverReopening(t *testing.T, open Reopen) {
 	set(t, s, Key("old"), "0")
 	base := set(t, s, Key("a"), "1")
 	set(t, s, Key("a"), "2")
-	commit(t, s, Put(Key("b"), "1", store.Absent()), Put(Key("a"), "3", store.Anything()), Delete(Key("old"), store.Anything()))
+	commit(t, s, Put(Key("b"), "1", store.Absent()), Put(Key("a"), "3", store.Anything()),
+		Delete(Key("old"), store.Anything()))
 	commit(t, s, Delete(Key("a"), store.Anything()))
 	set(t, s, Key("a"), "4")
 	want := fmt.Sprint(history(t, s, base))
@@ -78,7 +79,8 @@ func history(t *testing.T, s *store.Store, base object.Revision) (lines []string
 		t.Fatalf("take: %v", err)
 	}
 	for _, e := range events {
-		lines = append(lines, fmt.Sprintf("%s %s=%s@%d was %q", e.Type(), e.Key().Name(), Value(e.Object), e.Revision()-base, Value(e.Previous)))
+		lines = append(lines, fmt.Sprintf("%s %s=%s@%d was %q", e.Type(), e.Key().Name(), Value(e.Object),
+			e.Revision()-base, Value(e.Previous)))
 	}
 	return lines
 }
@@ -106,7 +108,8 @@ func revisionsNeverGoBackOverReopening(t *testing.T, open Reopen) {
 			}
 			last++
 		}
-		last = commit(t, s, Delete(Key("0"), store.Anything()), Delete(Key("1"), store.Anything()), Delete(Key("2"), store.Anything()))
+		last = commit(t, s, Delete(Key("0"), store.Anything()), Delete(Key("1"), store.Anything()),
+			Delete(Key("2"), store.Anything()))
 		s = reopened(t, s, open, options)
 		if got := contents(snapshot(t, s, store.Latest()), all, last); s.Current() != last || len(got) != 0 {
 			t.Fatalf("reopened it is at %d, not %d, with %v", s.Current(), last, got)
@@ -167,7 +170,8 @@ func stateSurvivesReopening(t *testing.T, open Reopen) {
 	}
 
 	second := start(t, open(), store.Options{})
-	if got := contents(snapshot(t, second, store.Latest()), all, base); !slices.Equal(got, want) || second.Current() != last {
+	if got := contents(snapshot(t, second, store.Latest()), all, base); !slices.Equal(got, want) ||
+		second.Current() != last {
 		t.Errorf("reopened at %d there is\n%v\nnot, at %d,\n%v", second.Current(), got, last, want)
 	}
 	var compacted *store.CompactedError
@@ -245,7 +249,8 @@ func watchSeesTheOthersCommitsInOrder(t *testing.T, a, b *store.Store) {
 		}
 	})
 	first, second := <-seen, <-seen
-	if !slices.Equal(first, second) || !slices.IsSorted(first) || first[0] != base+1 || first[2*commits-1] != base+2*commits {
+	if !slices.Equal(first, second) || !slices.IsSorted(first) || first[0] != base+1 ||
+		first[2*commits-1] != base+2*commits {
 		t.Errorf("the watchers saw\n%v\nand\n%v", first, second)
 	}
 }
@@ -257,7 +262,8 @@ func twoStoresAreLinearizable(t *testing.T, a, b *store.Store) {
 func expectationsHoldAcrossTwoStores(t *testing.T, a, b *store.Store) {
 	revision := set(t, a, Key("a"), "1")
 	var conflict *store.ConflictError
-	if _, err := b.Commit(t.Context(), Put(Key("a"), "2", store.Absent())); !errors.As(err, &conflict) || conflict.Actual.Revision != revision {
+	if _, err := b.Commit(t.Context(), Put(Key("a"), "2", store.Absent())); !errors.As(err, &conflict) ||
+		conflict.Actual.Revision != revision {
 		t.Errorf("creating what the other created returned %v", err)
 	}
 	if got := commit(t, b, Put(Key("a"), "2", store.At(revision))); got != revision+1 {

@@ -42,7 +42,8 @@ func (e *episode) begin() {
 	e.history.Base = uint64(base)
 	for _, where := range []robustness.Where{
 		{Prefix: string(all)}, {Prefix: string(object.Prefix(networks, ""))}, // these two select everything
-		{Prefix: string(all), Value: "red"}, {Prefix: string(inDefault)}, {Prefix: string(inDefault), Value: "blue"}, {Prefix: string(Key("1"))},
+		{Prefix: string(all), Value: "red"}, {Prefix: string(inDefault)}, {Prefix: string(inDefault), Value: "blue"},
+		{Prefix: string(Key("1"))},
 	} {
 		e.watching = append(e.watching, watching{where: where, after: base}, watching{where: where, after: base})
 	}

@@ -59,7 +59,8 @@ func judge(t *testing.T, model porcupine.Model, history []porcupine.Operation) {
 	if err := porcupine.VisualizePath(model, info, picture); err != nil {
 		t.Error(err)
 	}
-	t.Errorf("no order of the operations explains their answers (%v): see %s, kept with go test -artifacts", result, picture)
+	t.Errorf("no order of the operations explains their answers (%v): see %s, kept with go test -artifacts", result,
+		picture)
 }
 
 // cell is the value and revision of one key; both are 0 if it is absent.

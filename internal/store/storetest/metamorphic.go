@@ -33,7 +33,8 @@ func Metamorphic(t *testing.T, seed uint64, length int, subjects ...Subject) {
 	for _, o := range shortest {
 		lines = append(lines, o.String())
 	}
-	t.Errorf("seed %d: %s\nthe shortest script that shows it, %s:\n%s", seed, difference, differ(t, shortest, subjects), strings.Join(lines, "\n"))
+	t.Errorf("seed %d: %s\nthe shortest script that shows it, %s:\n%s", seed, difference, differ(t, shortest, subjects),
+		strings.Join(lines, "\n"))
 }
 
 // tally returns the number of operations of each kind.
@@ -56,7 +57,8 @@ func differ(t *testing.T, ops []operation, subjects []Subject) string {
 		}
 		for n := range want {
 			if got[n] != want[n] {
-				return fmt.Sprintf("operation %d, %v:\n%s answers %s\n%s answers %s", n, ops[n], subjects[0].Name, want[n], subject.Name, got[n])
+				return fmt.Sprintf("operation %d, %v:\n%s answers %s\n%s answers %s", n, ops[n], subjects[0].Name,
+					want[n], subject.Name, got[n])
 			}
 		}
 	}

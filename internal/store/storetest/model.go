@@ -129,7 +129,8 @@ func (m *model) change(key object.Key, revision object.Revision) store.Change {
 }
 
 func holds(e store.Expect, found held) bool {
-	return e == store.Anything() || e == store.Absent() && found.revision == 0 || e == store.At(found.revision) && found.revision != 0
+	return e == store.Anything() || e == store.Absent() && found.revision == 0 || e == store.At(found.revision) &&
+		found.revision != 0
 }
 
 // check commits and compares the result with the expected one.
@@ -139,7 +140,8 @@ func (m *model) check(fails bool, after map[object.Key]held, revision object.Rev
 	var conflict *store.ConflictError
 	if fails {
 		if !errors.As(err, &conflict) || m.store.Current() != before {
-			m.t.Errorf("a commit that must conflict returned %v and left revision %d after %d", err, m.store.Current(), before)
+			m.t.Errorf("a commit that must conflict returned %v and left revision %d after %d", err, m.store.Current(),
+				before)
 		}
 		return
 	}
@@ -202,7 +204,8 @@ func (m *model) take(i int) {
 	}
 	for _, e := range events {
 		if f.state[e.Key()].value != Value(e.Previous) {
-			m.t.Errorf("%s was %q, but its event at %d says %q", e.Key(), f.state[e.Key()].value, e.Revision(), Value(e.Previous))
+			m.t.Errorf("%s was %q, but its event at %d says %q", e.Key(), f.state[e.Key()].value, e.Revision(),
+				Value(e.Previous))
 		}
 		delete(f.state, e.Key())
 		if !e.Deleted {

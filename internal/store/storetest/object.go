@@ -28,7 +28,8 @@ func Key(name string) object.Key { return object.KeyOf(configMaps, "default", na
 // NewObject returns an object, encoded as by a server, with a value that Value returns. A value such as red-7
 // adds the label colour=red. The object has no codec, so it can only be read in its own form.
 func NewObject(key object.Key, value string) *object.Object {
-	data := fmt.Appendf(nil, `{"kind":"Test","apiVersion":"v1","metadata":{"name":%q,"namespace":%q,"uid":%q,"resourceVersion":%q},"value":%q}`,
+	data := fmt.Appendf(nil,
+		`{"kind":"Test","apiVersion":"v1","metadata":{"name":%q,"namespace":%q,"uid":%q,"resourceVersion":%q},"value":%q}`,
 		key.Name(), key.Namespace(), "uid-of-"+key.Name(), object.RevisionPlaceholder, value)
 	encoding, err := object.NewEncoding(object.Form{APIVersion: "v1"}, data)
 	if err != nil {

@@ -110,7 +110,8 @@ func seenBy(where robustness.Where, events []*object.Event) (seen []robustness.E
 			shown = e.Previous
 		}
 		seen = append(seen, robustness.Event{
-			Type: string(kind), Key: string(e.Key()), Value: Value(shown), Revision: uint64(e.Revision()), Previous: stateOf(e.Previous),
+			Type: string(kind), Key: string(e.Key()), Value: Value(shown), Revision: uint64(e.Revision()),
+			Previous: stateOf(e.Previous),
 		})
 	}
 	return seen

@@ -59,7 +59,8 @@ func script(random *rand.Rand, length int) []operation {
 	ops := make([]operation, 0, length)
 	for len(ops) < length {
 		o := operation{
-			kind: kinds[random.IntN(len(kinds))], store: random.IntN(2) * random.IntN(2*mostStores), watch: random.IntN(12), limit: 1 + random.IntN(8),
+			kind: kinds[random.IntN(len(kinds))], store: random.IntN(2) * random.IntN(2*mostStores),
+			watch: random.IntN(12), limit: 1 + random.IntN(8),
 			back: random.IntN(random.IntN(200)+1) - 1, prefix: randomPrefix(random),
 		}
 		for _, r := range rare {
@@ -80,7 +81,8 @@ func script(random *rand.Rand, length int) []operation {
 
 func randomPrefix(random *rand.Rand) object.Key {
 	key := randomKey(random)
-	return []object.Key{key, object.Prefix(key.GroupResource(), key.Namespace()), object.Prefix(key.GroupResource(), "")}[random.IntN(3)]
+	return []object.Key{key, object.Prefix(key.GroupResource(), key.Namespace()),
+		object.Prefix(key.GroupResource(), "")}[random.IntN(3)]
 }
 
 func drafts(random *rand.Rand) (all []draft) {

@@ -21,13 +21,15 @@ func snapshotNeverChanges(t *testing.T, start func(store.Options) *store.Store) 
 	want := contents(before, all, base)
 	concurrently(2, func(int) {
 		for i := range 400 {
-			commit(t, s, Delete(Key(fmt.Sprint(i%200)), store.Anything()), Put(Key(fmt.Sprint("new", i)), "2", store.Anything()))
+			commit(t, s, Delete(Key(fmt.Sprint(i%200)), store.Anything()),
+				Put(Key(fmt.Sprint("new", i)), "2", store.Anything()))
 			if i%50 == 0 && !slices.Equal(contents(before, all, base), want) {
 				t.Error("the snapshot changed")
 			}
 		}
 	})
-	if before.Revision() != base+200 || before.Len(all, "") != 200 || before.Get(Key("new1")) != nil || Value(before.Get(Key("7"))) != "1" {
+	if before.Revision() != base+200 || before.Len(all, "") != 200 || before.Get(Key("new1")) != nil ||
+		Value(before.Get(Key("7"))) != "1" {
 		t.Errorf("the snapshot is at %d with %d objects", before.Revision(), before.Len(all, ""))
 	}
 }
@@ -55,7 +57,8 @@ func snapshotAtEveryRevision(t *testing.T, start func(store.Options) *store.Stor
 	for _, i := range random.Perm(len(states)) {
 		revision := base + object.Revision(i)
 		old := snapshot(t, s, store.Exactly(revision))
-		if got := contents(old, all, base); old.Revision() != revision || !slices.Equal(got, states[i]) || old.Len(all, "") != len(got) {
+		if got := contents(old, all, base); old.Revision() != revision || !slices.Equal(got, states[i]) ||
+			old.Len(all, "") != len(got) {
 			t.Fatalf("revision %d is\n%v\nnot\n%v", i, got, states[i])
 		}
 	}
@@ -73,12 +76,14 @@ func snapshotRefusesOtherRevisions(t *testing.T, start func(store.Options) *stor
 	}
 	for _, which := range []store.Which{store.AtLeast(now + 1), store.Exactly(now + 1)} {
 		var future *store.FutureError
-		if _, err := s.Snapshot(t.Context(), which); !errors.As(err, &future) || future.Current != now || future.Requested != now+1 {
+		if _, err := s.Snapshot(t.Context(), which); !errors.As(err, &future) || future.Current != now ||
+			future.Requested != now+1 {
 			t.Errorf("a revision that is not reached returned %v", err)
 		}
 	}
 	var compacted *store.CompactedError
-	if _, err := s.Snapshot(t.Context(), store.Exactly(base-1)); !errors.As(err, &compacted) || compacted.Oldest != base {
+	if _, err := s.Snapshot(t.Context(), store.Exactly(base-1)); !errors.As(err, &compacted) ||
+		compacted.Oldest != base {
 		t.Errorf("a revision from before the store returned %v", err)
 	}
 }
@@ -97,7 +102,8 @@ func scanIsOrderedAndWithinItsPrefix(t *testing.T, start func(store.Options) *st
 		all: 302, inDefault: 300, object.Prefix(configMaps, "default2"): 1, object.Prefix(configMaps, "none"): 0,
 		object.Prefix(networks, ""): 1, Key("n007"): 1, Key("n00"): 0,
 	} {
-		if got := contents(state, prefix, base); len(got) != want || state.Len(prefix, "") != want || state.Len(prefix, prefix+"\xff") != 0 {
+		if got := contents(state, prefix, base); len(got) != want || state.Len(prefix, "") != want ||
+			state.Len(prefix, prefix+"\xff") != 0 {
 			t.Errorf("%s has %d objects and the length %d, not %d", prefix, len(got), state.Len(prefix, ""), want)
 		}
 	}
@@ -133,7 +139,8 @@ func pagesOfOneRevisionAreConsistent(t *testing.T, start func(store.Options) *st
 			return len(got) < 10*(page+1)
 		})
 		for i := range 100 {
-			commit(t, s, Put(Key(fmt.Sprintf("n%03d", i)), "new", store.Anything()), Put(Key(fmt.Sprint("n", page, i)), "new", store.Anything()))
+			commit(t, s, Put(Key(fmt.Sprintf("n%03d", i)), "new", store.Anything()),
+				Put(Key(fmt.Sprint("n", page, i)), "new", store.Anything()))
 		}
 	}
 	if len(got) != 100 || got[57] != "n057old" {
@@ -152,7 +159,8 @@ func historyIsBoundedByBytes(t *testing.T, start func(store.Options) *store.Stor
 		t.Errorf("the history has %d of 500 commits", kept)
 	}
 	var compacted *store.CompactedError
-	if _, err := s.Snapshot(t.Context(), store.Exactly(oldest-1)); !errors.As(err, &compacted) || compacted.Oldest != oldest {
+	if _, err := s.Snapshot(t.Context(), store.Exactly(oldest-1)); !errors.As(err, &compacted) ||
+		compacted.Oldest != oldest {
 		t.Errorf("what was dropped returned %v", err)
 	}
 	if got := snapshot(t, s, store.Exactly(oldest)); got.Revision() != oldest || got.Len(all, "") != 10 {

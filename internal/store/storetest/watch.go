@@ -90,7 +90,8 @@ func watchIsOrderedUniqueAndReliable(t *testing.T, start func(store.Options) *st
 	})
 	for range 5 {
 		revisions := <-done
-		if len(revisions) != writers*commits || !slices.IsSorted(revisions) || len(slices.Compact(revisions)) != writers*commits {
+		if len(revisions) != writers*commits || !slices.IsSorted(revisions) ||
+			len(slices.Compact(revisions)) != writers*commits {
 			t.Errorf("a watcher saw %d revisions of %d commits: %v", len(revisions), writers*commits, revisions)
 		}
 	}
@@ -116,7 +117,8 @@ func watchIsAtomic(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{})
 	base := set(t, s, Key("a"), "1")
 	w := watch(t, s, all, base)
-	commit(t, s, Put(Key("b"), "1", store.Absent()), Put(Key("c"), "1", store.Absent()), Put(Key("a"), "2", store.At(base)))
+	commit(t, s, Put(Key("b"), "1", store.Absent()), Put(Key("c"), "1", store.Absent()),
+		Put(Key("a"), "2", store.At(base)))
 	set(t, s, Key("d"), "1")
 	if got := fmt.Sprint(take(t, w, 1, base)); got != "[ADDED b=1@1 ADDED c=1@1 MODIFIED a=2@1]" {
 		t.Errorf("the first events are %s", got)
@@ -191,7 +193,8 @@ func watchShowsBeforeAndAfter(t *testing.T, start func(store.Options) *store.Sto
 		t.Fatalf("events are %v, want %s", got, want)
 	}
 	if e := events[2]; e.Object.Revision != gone || e.Previous.Revision != base+2 {
-		t.Errorf("the deletion shows revision %d after %d, not %d after %d", e.Object.Revision, e.Previous.Revision, gone, base+2)
+		t.Errorf("the deletion shows revision %d after %d, not %d after %d", e.Object.Revision, e.Previous.Revision,
+			gone, base+2)
 	}
 }
 

@@ -57,14 +57,18 @@ Exit codes: 0 the backup is there; 1 failed, and nothing is; 2 the command line 
 			if flags.data != "" && flags.kubeconfig != "" {
 				return cli.Usagef("--data names a folder and --kubeconfig a server: leave one of them out")
 			}
-			return cli.UntilSignal(cmd.Context(), func(ctx context.Context) error { return flags.run(ctx, cmd, args[0]) })
+			return cli.UntilSignal(cmd.Context(), func(ctx context.Context) error {
+				return flags.run(ctx, cmd, args[0])
+			})
 		},
 	}
 	set := cmd.Flags()
-	set.StringVar(&flags.data, "data", "", "`folder` to read, which no server uses; without it a running server is asked")
+	set.StringVar(&flags.data, "data", "",
+		"`folder` to read, which no server uses; without it a running server is asked")
 	cli.AddKubeconfig(cmd, &flags.kubeconfig)
 	set.BoolVar(&flags.force, "force", false, "replace FILE where it is there already")
-	set.BoolVar(&flags.acceptDamage, "accept-damage", false, "make a backup although some objects cannot be read, without them")
+	set.BoolVar(&flags.acceptDamage, "accept-damage", false,
+		"make a backup although some objects cannot be read, without them")
 	return cmd
 }
 
@@ -133,7 +137,8 @@ func (f *backupFlags) copy(ctx context.Context, to *terminal.Screen, w io.Writer
 		return fmt.Errorf("no backup was made: %w", err)
 	}
 	to.Println(fmt.Sprintf("Backed up %d objects of the plane %s at revision %d to %s: %s in %s.",
-		head.Objects, head.Plane, head.Revision, path, terminal.FormatSize(out.bytes), terminal.RoundDuration(time.Since(began))))
+		head.Objects, head.Plane, head.Revision, path, terminal.FormatSize(out.bytes),
+		terminal.RoundDuration(time.Since(began))))
 	return nil
 }
 
@@ -153,8 +158,9 @@ func (f *backupFlags) check(to *terminal.Screen, stream io.Reader) (backup.Head,
 	}
 	head := r.Head()
 	if len(head.Damaged) > 0 && !f.acceptDamage {
-		return head, fmt.Errorf("%d objects are damaged and would be missing in it, %s first: bowline verify names them; "+
-			"make a backup without them with --accept-damage", len(head.Damaged), head.Damaged[0])
+		return head,
+			fmt.Errorf("%d objects are damaged and would be missing in it, %s first: bowline verify names them; "+
+				"make a backup without them with --accept-damage", len(head.Damaged), head.Damaged[0])
 	}
 	progress := terminal.NewProgress(to, "backing up", head.Objects)
 	for _, err := range r.Objects() {

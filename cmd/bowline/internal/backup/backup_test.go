@@ -26,7 +26,8 @@ func aBackup(t *testing.T, objects int) []byte {
 	}
 	defer s.Close()
 	for i := range objects {
-		if _, err := s.Commit(t.Context(), storetest.Put(storetest.Key(fmt.Sprintf("%06d", i)), "v", store.Anything())); err != nil {
+		if _, err := s.Commit(t.Context(),
+			storetest.Put(storetest.Key(fmt.Sprintf("%06d", i)), "v", store.Anything())); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -83,8 +84,10 @@ func TestBackupThatBreaksOffLeavesNoFile(t *testing.T) {
 			damaged[len(damaged)/2] ^= 1
 			_, _ = w.Write(damaged)
 		}, "is damaged"},
-		"it is no bowline":       {http.NotFound, "does not know /bowline/backup: it is not bowline, or an older one"},
-		"it answers with a page": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "<html>") }, "with a page of HTML"},
+		"it is no bowline": {http.NotFound, "does not know /bowline/backup: it is not bowline, or an older one"},
+		"it answers with a page": {func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintln(w, "<html>")
+		}, "with a page of HTML"},
 		"it fails": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusInternalServerError)
 			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"the roof is leaking"}`)

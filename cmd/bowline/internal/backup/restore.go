@@ -51,13 +51,15 @@ Exit codes: 0 restored; 1 failed, and there is no store; 2 the command line is w
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return cli.UntilSignal(cmd.Context(), func(ctx context.Context) error {
-				return flags.run(ctx, terminal.NewScreen(cmd.OutOrStdout(), cmd.ErrOrStderr()), args[0], cmd.InOrStdin())
+				return flags.run(ctx, terminal.NewScreen(cmd.OutOrStdout(), cmd.ErrOrStderr()), args[0],
+					cmd.InOrStdin())
 			})
 		},
 	}
 	set := cmd.Flags()
 	set.StringVar(&flags.data, "data", "", "`folder` to make, or an empty one (default: the user's state folder)")
-	set.BoolVar(&flags.acceptDamage, "accept-damage", false, "restore although some objects of the backup are damaged, without them")
+	set.BoolVar(&flags.acceptDamage, "accept-damage", false,
+		"restore although some objects of the backup are damaged, without them")
 	return cmd
 }
 
@@ -85,7 +87,8 @@ func (f *restoreFlags) run(ctx context.Context, to *terminal.Screen, path string
 		return err
 	}
 	restoring := &restorer{
-		ctx: ctx, from: r, to: to, accept: f.acceptDamage, progress: terminal.NewProgress(to, "restoring", r.Head().Objects),
+		ctx: ctx, from: r, to: to, accept: f.acceptDamage,
+		progress: terminal.NewProgress(to, "restoring", r.Head().Objects),
 	}
 	revision := object.NextEpoch(r.Head().Revision, time.Now())
 	if err := restoring.restoreInto(folder, revision); err != nil {

@@ -14,7 +14,8 @@ var Outputs = []string{"text", "json"}
 
 // AddOutput adds the flag --output to a command.
 func AddOutput(cmd *cobra.Command, output *string) {
-	cmd.Flags().StringVarP(output, "output", "o", Outputs[0], "`format` of what is printed: "+strings.Join(Outputs, ", "))
+	cmd.Flags().StringVarP(output, "output", "o", Outputs[0],
+		"`format` of what is printed: "+strings.Join(Outputs, ", "))
 	CompleteFlag(cmd, "output", Outputs)
 }
 

@@ -38,8 +38,9 @@ func RunningKubeconfig() (string, error) {
 		return "", err
 	}
 	if !running || holder.Kubeconfig == "" {
-		return "", fmt.Errorf("no bowline server runs in %s: start one with bowline up, name its kubeconfig with --kubeconfig or "+
-			"KUBECONFIG, or read a folder that no server uses with --data", folder)
+		return "",
+			fmt.Errorf("no bowline server runs in %s: start one with bowline up, name its kubeconfig with --kubeconfig or "+
+				"KUBECONFIG, or read a folder that no server uses with --data", folder)
 	}
 	return holder.Kubeconfig, nil
 }

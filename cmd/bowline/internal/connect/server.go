@@ -100,20 +100,23 @@ func (s *Server) mapping(name string) (*meta.RESTMapping, error) {
 	if mapping, err := s.mapper.RESTMapping(schema.ParseGroupKind(name)); err == nil {
 		return mapping, nil
 	}
-	return nil, fmt.Errorf("the server at %s has no resource type %q: bowline kubectl api-resources lists them", s.Address, name)
+	return nil, fmt.Errorf("the server at %s has no resource type %q: bowline kubectl api-resources lists them",
+		s.Address, name)
 }
 
 // Report returns the journal of the server about an object, or about all objects if about is the zero value.
 func (s *Server) Report(ctx context.Context, about why.Object, last int) (*why.Report, error) {
 	q := s.Client.REST().Get().AbsPath(why.Path).Param("limit", strconv.Itoa(last))
 	if about != (why.Object{}) {
-		q = q.Param("group", about.Group).Param("resource", about.Resource).Param("namespace", about.Namespace).Param("name", about.Name)
+		q = q.Param("group", about.Group).Param("resource", about.Resource).Param("namespace",
+			about.Namespace).Param("name", about.Name)
 	}
 	answer := q.Do(ctx)
 	err := answer.Error() // unlike Raw, Error returns the Status that the server sent
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("the server at %s does not know %s: it is not bowline, or an older one", s.Address, why.Path)
+		return nil, fmt.Errorf("the server at %s does not know %s: it is not bowline, or an older one", s.Address,
+			why.Path)
 	case err != nil:
 		return nil, err
 	}

@@ -47,7 +47,9 @@ Exit codes: 0 told; 1 failed; 2 the command line is wrong.`,
 			if err := cli.OneOf("output", flags.output, cli.Outputs); err != nil {
 				return err
 			}
-			return cli.UntilSignal(cmd.Context(), func(ctx context.Context) error { return flags.run(ctx, cmd.OutOrStdout()) })
+			return cli.UntilSignal(cmd.Context(), func(ctx context.Context) error {
+				return flags.run(ctx, cmd.OutOrStdout())
+			})
 		},
 	}
 	cli.AddOutput(cmd, &flags.output)

@@ -11,8 +11,9 @@ import (
 
 var (
 	now      = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	aNetwork = why.Object{Group: "samplecrd.k8s.io", Resource: "networks", Namespace: "default", Name: "example-network"}
-	anEntry  = why.Object{Resource: "configmaps", Namespace: "default", Name: "network-example-network"}
+	aNetwork = why.Object{Group: "samplecrd.k8s.io", Resource: "networks", Namespace: "default",
+		Name: "example-network"}
+	anEntry = why.Object{Resource: "configmaps", Namespace: "default", Name: "network-example-network"}
 )
 
 // runOf returns a run that started ago before now.
@@ -55,10 +56,12 @@ workqueue_depth{name="no controller's",priority="0"} 9
 		First: now.Add(-3 * time.Minute), Last: now.Add(-100 * time.Millisecond),
 	}}, Failures: []why.Failure{
 		{Controller: "busy", Object: before.Object, Err: before.Err, Start: before.Start, Over: true},
-		{Controller: "pushed", Object: before.Object, Err: "long ago", Start: now.Add(-time.Hour)}, // no longer in the journal
+		// no longer in the journal
+		{Controller: "pushed", Object: before.Object, Err: "long ago", Start: now.Add(-time.Hour)},
 		{Controller: "sorry", Object: failed.Object, Err: failed.Err, Start: failed.Start},
 	}}
-	ended := why.Loop{Controllers: []string{"quiet"}, Objects: []why.Object{anEntry}, Times: 20, Last: now.Add(-time.Hour)}
+	ended := why.Loop{Controllers: []string{"quiet"}, Objects: []why.Object{anEntry}, Times: 20,
+		Last: now.Add(-time.Hour)}
 	report.Loops = append(report.Loops, ended)
 	all, err := controllerStates([]byte(metrics), report, []string{"quiet", "unused"})
 	if err != nil {

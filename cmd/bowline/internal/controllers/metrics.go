@@ -17,11 +17,19 @@ func eachControllerMetric(text []byte, set func(name string, write func(*control
 		return err
 	}
 	for family, write := range map[string]func(c *controllerState, m *dto.Metric){
-		"controller_runtime_max_concurrent_reconciles": func(c *controllerState, m *dto.Metric) { c.Workers = int(m.GetGauge().GetValue()) },
-		"controller_runtime_active_workers":            func(c *controllerState, m *dto.Metric) { c.Working = int(m.GetGauge().GetValue()) },
-		"controller_runtime_reconcile_errors_total":    func(c *controllerState, m *dto.Metric) { c.Failed = int(m.GetCounter().GetValue()) },
-		"controller_runtime_reconcile_total":           func(c *controllerState, m *dto.Metric) { c.Reconciles += int(m.GetCounter().GetValue()) },
-		"workqueue_depth":                              func(c *controllerState, m *dto.Metric) { c.Queue += int(m.GetGauge().GetValue()) },
+		"controller_runtime_max_concurrent_reconciles": func(c *controllerState, m *dto.Metric) {
+			c.Workers = int(m.GetGauge().GetValue())
+		},
+		"controller_runtime_active_workers": func(c *controllerState, m *dto.Metric) {
+			c.Working = int(m.GetGauge().GetValue())
+		},
+		"controller_runtime_reconcile_errors_total": func(c *controllerState, m *dto.Metric) {
+			c.Failed = int(m.GetCounter().GetValue())
+		},
+		"controller_runtime_reconcile_total": func(c *controllerState, m *dto.Metric) {
+			c.Reconciles += int(m.GetCounter().GetValue())
+		},
+		"workqueue_depth": func(c *controllerState, m *dto.Metric) { c.Queue += int(m.GetGauge().GetValue()) },
 	} {
 		for _, m := range families[family].GetMetric() {
 			for _, label := range m.GetLabel() {

@@ -146,7 +146,8 @@ func (a *Applier) helper(mapping *meta.RESTMapping) (*resource.Helper, error) {
 }
 
 // send creates or patches the object, and returns it as returned by the server.
-func send(helper *resource.Helper, mapping *meta.RESTMapping, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func send(helper *resource.Helper, mapping *meta.RESTMapping,
+	object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	modified, err := util.GetModifiedConfiguration(object, true, unstructured.UnstructuredJSONScheme)
 	if err != nil {
 		return nil, fmt.Errorf("noting what was applied: %w", err)

@@ -62,7 +62,9 @@ func startPlane(t *testing.T) *rest.Config {
 // apply applies all documents of the text and returns the objects as stored by the server.
 func apply(t *testing.T, config *rest.Config, text string) []declare.Applied {
 	t.Helper()
-	applier, err := declare.NewApplier(config, func(about manifest.Source, text string) { t.Error("warning:", about, text) })
+	applier, err := declare.NewApplier(config, func(about manifest.Source, text string) {
+		t.Error("warning:", about, text)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,12 +128,14 @@ func TestObjectsBecomeTrueWhenTheirControllerSaysSo(t *testing.T) {
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n")
 	told := watch(t, config, objects, time.Hour)
 	// The response to a create does not contain the condition Established yet.
-	expect(t, told, "configmap/default/c stored", "customresourcedefinition.apiextensions.k8s.io/widgets.example.com Established")
+	expect(t, told, "configmap/default/c stored",
+		"customresourcedefinition.apiextensions.k8s.io/widgets.example.com Established")
 
 	client := dynamic.NewForConfigOrDie(config).Resource(widgetResource).Namespace("default")
 	say := func(status, reason string) {
 		patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q,"reason":%q}]}}`, status, reason)
-		if _, err := client.Patch(t.Context(), "a", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+		if _, err := client.Patch(t.Context(), "a", types.MergePatchType, []byte(patch), metav1.PatchOptions{},
+			"status"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -234,7 +238,8 @@ func TestWarningsAreToldOnceWithWhatTheyAreAbout(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if want := []string{"f.yaml:2: apiextensions.k8s.io/v1beta1", "f.yaml:2: apiextensions.k8s.io/v1beta1"}; !slices.Equal(told, want) {
+	if want := []string{"f.yaml:2: apiextensions.k8s.io/v1beta1",
+		"f.yaml:2: apiextensions.k8s.io/v1beta1"}; !slices.Equal(told, want) {
 		t.Errorf("told %q, want %q", told, want)
 	}
 }

@@ -125,7 +125,8 @@ func (c *comparison) compare(a, b read) (change Change, differs bool, err error)
 // same reports whether two objects are known to be equal without decoding them: they have the same UID and
 // revision, or the same stored bytes except for the revision. A false result is inconclusive.
 func same(a, b *object.Object) bool {
-	return a.UID == b.UID && a.Revision == b.Revision || a.Form() == b.Form() && a.Stored().EqualExceptRevision(b.Stored())
+	return a.UID == b.UID && a.Revision == b.Revision || a.Form() == b.Form() &&
+		a.Stored().EqualExceptRevision(b.Stored())
 }
 
 // alone returns the content of an object that only one state has. It reports no difference if the lifetime of

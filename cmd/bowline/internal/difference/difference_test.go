@@ -26,14 +26,16 @@ func TestEventsWhoseTimeIsOverAreNoDifference(t *testing.T) {
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		inPlane := bowlinetest.Client[*corev1.Event](t, p)
 		for _, name := range []string{"once", "again", "deleted"} {
-			p.Apply(t, fmt.Sprintf(`{apiVersion: v1, kind: Event, metadata: {name: %s, namespace: default}, reason: Test,
+			p.Apply(t,
+				fmt.Sprintf(`{apiVersion: v1, kind: Event, metadata: {name: %s, namespace: default}, reason: Test,
 				involvedObject: {kind: ConfigMap, namespace: default, name: it}}`, name))
 		}
 		fork := p.Fork(t)
 		time.Sleep(30 * time.Minute)
 		for _, plane := range []*bowlinetest.Plane{p, fork} {
 			events := bowlinetest.Client[*corev1.Event](t, plane)
-			_, err := events.Patch(t.Context(), "default", "again", "", types.MergePatchType, []byte(`{"count":2}`), metav1.PatchOptions{})
+			_, err := events.Patch(t.Context(), "default", "again", "", types.MergePatchType, []byte(`{"count":2}`),
+				metav1.PatchOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -56,10 +56,13 @@ Exit codes: 0 nothing hangs; 1 it could not be looked through; 2 the command lin
 			if flags.after < 0 {
 				return cli.Usagef("--after is %s: it must not be negative", flags.after)
 			}
-			return cli.UntilSignal(cmd.Context(), func(ctx context.Context) error { return flags.run(ctx, cmd.OutOrStdout()) })
+			return cli.UntilSignal(cmd.Context(), func(ctx context.Context) error {
+				return flags.run(ctx, cmd.OutOrStdout())
+			})
 		},
 	}
-	cmd.Flags().DurationVar(&flags.after, "after", 10*time.Second, "`duration` that something must have waited to be named")
+	cmd.Flags().DurationVar(&flags.after, "after", 10*time.Second,
+		"`duration` that something must have waited to be named")
 	cli.AddOutput(cmd, &flags.output)
 	cli.AddKubeconfig(cmd, &flags.kubeconfig)
 	return cmd
@@ -92,7 +95,8 @@ func (f *doctorFlags) run(ctx context.Context, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	d := &doctor{client: server.Client, after: f.after, now: time.Now(), podsOf: map[string][]*metav1.PartialObjectMetadata{}}
+	d := &doctor{client: server.Client, after: f.after, now: time.Now(),
+		podsOf: map[string][]*metav1.PartialObjectMetadata{}}
 	var failures []error
 	if d.all, failures = discovery.Resources(ctx, server.Client); len(failures) > 0 && len(d.all) == 0 {
 		return failures[0]
@@ -119,7 +123,8 @@ func (f *doctorFlags) run(ctx context.Context, to io.Writer) error {
 // cannot be checked, and the namespace controller cannot tell whether a deleted namespace is empty.
 func (d *doctor) addDiscoveryFailures(failures []error) {
 	for _, failure := range failures {
-		d.found = append(d.found, stuck{Blocker: "the API", Problem: fmt.Sprintf("does not say all that it has: %v", failure),
+		d.found = append(d.found, stuck{Blocker: "the API",
+			Problem: fmt.Sprintf("does not say all that it has: %v", failure),
 			Waiting: []string{"every namespace that is deleted, until it is known what is in it"},
 			Help:    "start who serves that group, or delete its APIService"})
 	}

@@ -36,7 +36,8 @@ func (b *between) RoundTrip(r *http.Request) (*http.Response, error) {
 	b.mu.Unlock()
 	if b.answers != nil {
 		if code := b.answers(r); code != 0 {
-			return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("")), Request: r}, nil
+			return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("")),
+				Request: r}, nil
 		}
 	}
 	return b.next.RoundTrip(r)
@@ -117,13 +118,14 @@ func TestDoctorFindsAllThatWait(t *testing.T) {
 		return 0
 	})
 	configurations := d.resource(t, "initializerconfigurations").GroupVersionResource
-	made(t, client.Of[*unstructured.Unstructured](d.client, configurations), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": configurations.GroupVersion().String(), "kind": "InitializerConfiguration",
-		"metadata": map[string]any{"name": "nobody"},
-		"initializers": []any{map[string]any{"name": "nobody.example.com", "rules": []any{map[string]any{
-			"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{"configmaps"},
-		}}}},
-	}})
+	made(t, client.Of[*unstructured.Unstructured](d.client, configurations),
+		&unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": configurations.GroupVersion().String(), "kind": "InitializerConfiguration",
+			"metadata": map[string]any{"name": "nobody"},
+			"initializers": []any{map[string]any{"name": "nobody.example.com", "rules": []any{map[string]any{
+				"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{"configmaps"},
+			}}}},
+		}})
 	const many = 501
 	for i := range many {
 		made(t, bowlinetest.Client[*corev1.ConfigMap](t, p).Uninitialized(), &corev1.ConfigMap{

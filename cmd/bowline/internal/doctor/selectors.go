@@ -88,7 +88,8 @@ func (d *doctor) podsIn(ctx context.Context, namespace string) (all []*metav1.Pa
 }
 
 // pods returns the names of the pods in a namespace whose labels match.
-func (d *doctor) pods(ctx context.Context, namespace string, matches func(labels.Set) bool) (names []string, err error) {
+func (d *doctor) pods(ctx context.Context, namespace string,
+	matches func(labels.Set) bool) (names []string, err error) {
 	all, err := d.podsIn(ctx, namespace)
 	if err != nil {
 		return nil, err
@@ -105,32 +106,37 @@ func (d *doctor) pods(ctx context.Context, namespace string, matches func(labels
 func (d *doctor) workloads(ctx context.Context) (all []workload, err error) {
 	for _, list := range []func() error{
 		func() error {
-			return eachWorkload(ctx, d, "deployment", &all, func(o *appsv1.Deployment) (*metav1.LabelSelector, labels.Set) {
-				return o.Spec.Selector, o.Spec.Template.Labels
-			})
+			return eachWorkload(ctx, d, "deployment", &all,
+				func(o *appsv1.Deployment) (*metav1.LabelSelector, labels.Set) {
+					return o.Spec.Selector, o.Spec.Template.Labels
+				})
 		},
 		func() error {
-			return eachWorkload(ctx, d, "replicaset", &all, func(o *appsv1.ReplicaSet) (*metav1.LabelSelector, labels.Set) {
-				return o.Spec.Selector, o.Spec.Template.Labels
-			})
+			return eachWorkload(ctx, d, "replicaset", &all,
+				func(o *appsv1.ReplicaSet) (*metav1.LabelSelector, labels.Set) {
+					return o.Spec.Selector, o.Spec.Template.Labels
+				})
 		},
 		func() error {
-			return eachWorkload(ctx, d, "statefulset", &all, func(o *appsv1.StatefulSet) (*metav1.LabelSelector, labels.Set) {
-				return o.Spec.Selector, o.Spec.Template.Labels
-			})
+			return eachWorkload(ctx, d, "statefulset", &all,
+				func(o *appsv1.StatefulSet) (*metav1.LabelSelector, labels.Set) {
+					return o.Spec.Selector, o.Spec.Template.Labels
+				})
 		},
 		func() error {
-			return eachWorkload(ctx, d, "daemonset", &all, func(o *appsv1.DaemonSet) (*metav1.LabelSelector, labels.Set) {
-				return o.Spec.Selector, o.Spec.Template.Labels
-			})
+			return eachWorkload(ctx, d, "daemonset", &all,
+				func(o *appsv1.DaemonSet) (*metav1.LabelSelector, labels.Set) {
+					return o.Spec.Selector, o.Spec.Template.Labels
+				})
 		},
 		func() error {
-			return eachWorkload(ctx, d, "replicationcontroller", &all, func(o *corev1.ReplicationController) (*metav1.LabelSelector, labels.Set) {
-				if o.Spec.Template == nil {
-					return nil, nil
-				}
-				return &metav1.LabelSelector{MatchLabels: o.Spec.Selector}, o.Spec.Template.Labels
-			})
+			return eachWorkload(ctx, d, "replicationcontroller", &all,
+				func(o *corev1.ReplicationController) (*metav1.LabelSelector, labels.Set) {
+					if o.Spec.Template == nil {
+						return nil, nil
+					}
+					return &metav1.LabelSelector{MatchLabels: o.Spec.Selector}, o.Spec.Template.Labels
+				})
 		},
 	} {
 		if err := list(); err != nil {
@@ -141,7 +147,8 @@ func (d *doctor) workloads(ctx context.Context) (all []workload, err error) {
 }
 
 // eachWorkload appends the workloads of one kind that have a valid selector and no controller owner.
-func eachWorkload[T client.Object](ctx context.Context, d *doctor, kind string, all *[]workload, of func(T) (*metav1.LabelSelector, labels.Set)) error {
+func eachWorkload[T client.Object](ctx context.Context, d *doctor, kind string, all *[]workload,
+	of func(T) (*metav1.LabelSelector, labels.Set)) error {
 	for obj, err := range client.For[T](d.client).All(ctx, "", metav1.ListOptions{}) {
 		if err != nil {
 			return fmt.Errorf("listing %ss: %w", kind, err)
@@ -170,13 +177,16 @@ func (d *doctor) budgets(ctx context.Context) error {
 		if err != nil || wrong != nil {
 			continue
 		}
-		pods, err := d.pods(ctx, a.Namespace, func(set labels.Set) bool { return one.Matches(set) && other.Matches(set) })
+		pods, err := d.pods(ctx, a.Namespace, func(set labels.Set) bool {
+			return one.Matches(set) && other.Matches(set)
+		})
 		if err != nil {
 			return err
 		}
 		if len(pods) > 0 {
 			d.found = append(d.found, stuck{
-				Blocker: fmt.Sprintf("poddisruptionbudget/%s and poddisruptionbudget/%s in %s", a.Name, b.Name, a.Namespace),
+				Blocker: fmt.Sprintf("poddisruptionbudget/%s and poddisruptionbudget/%s in %s", a.Name, b.Name,
+					a.Namespace),
 				Problem: "guard the same pods, which nobody can evict", Waiting: pods,
 				Help: "have one budget for each pod",
 			})

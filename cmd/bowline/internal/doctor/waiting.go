@@ -22,7 +22,8 @@ func (d *doctor) deletions(ctx context.Context) error {
 		if !r.Serves("list") || !r.Serves("delete") {
 			continue
 		}
-		for obj, err := range client.Of[*metav1.PartialObjectMetadata](d.client, r.GroupVersionResource).All(ctx, "", metav1.ListOptions{}) {
+		for obj, err := range client.Of[*metav1.PartialObjectMetadata](d.client, r.GroupVersionResource).All(ctx, "",
+			metav1.ListOptions{}) {
 			if isGone(err) {
 				break
 			}
@@ -34,7 +35,8 @@ func (d *doctor) deletions(ctx context.Context) error {
 			}
 			for _, finalizer := range obj.Finalizers {
 				who := "finalizer " + finalizer
-				waiting[who] = append(waiting[who], fmt.Sprintf("%s, deleted %s ago", nameOf(r, obj), d.since(obj.DeletionTimestamp.Time)))
+				waiting[who] = append(waiting[who],
+					fmt.Sprintf("%s, deleted %s ago", nameOf(r, obj), d.since(obj.DeletionTimestamp.Time)))
 			}
 		}
 	}
@@ -62,7 +64,8 @@ func (d *doctor) namespaces(ctx context.Context) error {
 			said = []string{"its conditions say nothing: does the controller namespace run?"}
 		}
 		d.found = append(d.found, stuck{
-			Blocker: "namespace " + ns.Name, Problem: fmt.Sprintf("is to end for %s", d.since(ns.DeletionTimestamp.Time)), Waiting: said,
+			Blocker: "namespace " + ns.Name,
+			Problem: fmt.Sprintf("is to end for %s", d.since(ns.DeletionTimestamp.Time)), Waiting: said,
 			Help: "what is in it must go first: see the finalizers, and bowline controllers",
 		})
 	}
@@ -107,7 +110,8 @@ func (d *doctor) initializers(ctx context.Context) error {
 				return
 			}
 			who := "initializer " + obj.Initializers.Pending[0].Name
-			waiting[who] = append(waiting[who], fmt.Sprintf("%s, created %s ago", nameOf(r, &obj.ObjectMeta), d.since(obj.CreationTimestamp.Time)))
+			waiting[who] = append(waiting[who],
+				fmt.Sprintf("%s, created %s ago", nameOf(r, &obj.ObjectMeta), d.since(obj.CreationTimestamp.Time)))
 		})
 		if err != nil && !isGone(err) {
 			return fmt.Errorf("listing %s: %w", r.GroupResource(), err)

@@ -30,20 +30,24 @@ type hook struct {
 // webhooks finds admission webhooks that do not answer.
 func (d *doctor) webhooks(ctx context.Context) error {
 	var all []hook
-	for c, err := range client.For[*admissionv1.MutatingWebhookConfiguration](d.client).All(ctx, "", metav1.ListOptions{}) {
+	for c, err := range client.For[*admissionv1.MutatingWebhookConfiguration](d.client).All(ctx, "",
+		metav1.ListOptions{}) {
 		if err != nil {
 			return fmt.Errorf("listing webhooks: %w", err)
 		}
 		for _, w := range c.Webhooks {
-			all = append(all, hook{"mutating webhook " + w.Name + " of " + c.Name, w.ClientConfig, w.Rules, w.FailurePolicy})
+			all = append(all, hook{"mutating webhook " + w.Name + " of " + c.Name, w.ClientConfig, w.Rules,
+				w.FailurePolicy})
 		}
 	}
-	for c, err := range client.For[*admissionv1.ValidatingWebhookConfiguration](d.client).All(ctx, "", metav1.ListOptions{}) {
+	for c, err := range client.For[*admissionv1.ValidatingWebhookConfiguration](d.client).All(ctx, "",
+		metav1.ListOptions{}) {
 		if err != nil {
 			return fmt.Errorf("listing webhooks: %w", err)
 		}
 		for _, w := range c.Webhooks {
-			all = append(all, hook{"validating webhook " + w.Name + " of " + c.Name, w.ClientConfig, w.Rules, w.FailurePolicy})
+			all = append(all, hook{"validating webhook " + w.Name + " of " + c.Name, w.ClientConfig, w.Rules,
+				w.FailurePolicy})
 		}
 	}
 	return d.checkWebhooks(ctx, all)
@@ -69,8 +73,9 @@ func (d *doctor) checkWebhooks(ctx context.Context, all []hook) error {
 	}
 	for i, w := range all {
 		if problems[i] != "" {
-			d.found = append(d.found, stuck{Blocker: w.who, Problem: "does not answer: " + problems[i], Waiting: w.waiting(),
-				Help: "start it, or correct its clientConfig; a webhook that is not needed any more is in nobody's way when its configuration is deleted"})
+			d.found = append(d.found, stuck{Blocker: w.who, Problem: "does not answer: " + problems[i],
+				Waiting: w.waiting(),
+				Help:    "start it, or correct its clientConfig; a webhook that is not needed any more is in nobody's way when its configuration is deleted"})
 		}
 	}
 	return nil
@@ -124,7 +129,8 @@ func probe(ctx context.Context, url string, bundle []byte) string {
 	if err != nil {
 		return err.Error()
 	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		DisableKeepAlives: true}
 	answer, err := transport.RoundTrip(q)
 	if err != nil {
 		return err.Error()

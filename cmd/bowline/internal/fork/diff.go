@@ -50,7 +50,9 @@ Exit codes: 0 they are equal; 3 they differ, and what differs has been printed; 
 			if flags.patch && flags.output == "json" {
 				return cli.Usagef("--patch is for people, and --output json for programs: leave one of them out")
 			}
-			return cli.UntilSignal(cmd.Context(), func(ctx context.Context) error { return flags.run(ctx, cmd.OutOrStdout(), args) })
+			return cli.UntilSignal(cmd.Context(), func(ctx context.Context) error {
+				return flags.run(ctx, cmd.OutOrStdout(), args)
+			})
 		},
 	}
 	cli.AddOutput(cmd, &flags.output)
@@ -103,7 +105,8 @@ func planeArguments(args []string) (a, b string, err error) {
 	}
 	b = os.Getenv(connect.KubeconfigVariable)
 	if b == "" {
-		return "", "", cli.Usagef("nothing says what to compare with: name the kubeconfig of a fork, or set KUBECONFIG to it")
+		return "", "",
+			cli.Usagef("nothing says what to compare with: name the kubeconfig of a fork, or set KUBECONFIG to it")
 	}
 	return a, b, nil
 }
@@ -116,7 +119,8 @@ func openPlane(ctx context.Context, path string) (*backup.Reader, func() error, 
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if damaged := r.Head().Damaged; len(damaged) > 0 {
-		err := fmt.Errorf("%s: %d objects are damaged, %s first: bowline verify names them", path, len(damaged), damaged[0])
+		err := fmt.Errorf("%s: %d objects are damaged, %s first: bowline verify names them", path, len(damaged),
+			damaged[0])
 		return nil, nil, errors.Join(err, closed())
 	}
 	return r, closed, nil

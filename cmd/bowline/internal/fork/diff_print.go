@@ -64,7 +64,8 @@ func printChanges(to io.Writer, changes []difference.Change) error {
 		if c.What == difference.Changed {
 			fields = difference.Fields(c.Before, c.After)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", c.What, c.Key.GroupResource(), c.Key.Namespace(), c.Key.Name(), summarizeFields(fields))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", c.What, c.Key.GroupResource(), c.Key.Namespace(), c.Key.Name(),
+			summarizeFields(fields))
 	}
 	if err := table.Flush(); err != nil {
 		return err

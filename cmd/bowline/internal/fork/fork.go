@@ -79,12 +79,14 @@ Exit codes: 0 stopped cleanly; 1 failed, or stopped at once; 2 the command line 
 
 func (f *forkFlags) add(cmd *cobra.Command) {
 	set := cmd.Flags()
-	set.StringVar(&f.from, "from", "", "`file` of bowline backup to fork, or - for standard input, instead of a running server")
+	set.StringVar(&f.from, "from", "",
+		"`file` of bowline backup to fork, or - for standard input, instead of a running server")
 	cli.AddKubeconfig(cmd, &f.kubeconfig)
 	set.StringVar(&f.write, "write-kubeconfig", "",
 		"`file` to write the kubeconfig of the fork to (default: one in a temporary folder)")
-	set.StringSliceVar(&f.controllers, "controllers", nil, "`list` of controllers to run in the fork: names, or '*' for all of "+
-		strings.Join(serve.KnownControllers(), ", ")+" (default: none)")
+	set.StringSliceVar(&f.controllers, "controllers", nil,
+		"`list` of controllers to run in the fork: names, or '*' for all of "+
+			strings.Join(serve.KnownControllers(), ", ")+" (default: none)")
 	set.BoolVar(&f.acceptDamage, "accept-damage", false, "fork although some objects cannot be read, without them")
 	cli.AddOutput(cmd, &f.output)
 	cli.CompleteFlag(cmd, "controllers", append(serve.KnownControllers(), serve.AllControllers))
@@ -100,7 +102,8 @@ func (f *forkFlags) check() ([]string, error) {
 	case f.from != "" && f.kubeconfig != "":
 		return nil, cli.Usagef("--from names a file and --kubeconfig a server: leave one of them out")
 	case slices.Contains(f.controllers, serve.NetworkController):
-		return nil, cli.Usagef("the network controller does not run in a fork: two planes would fight over one real network")
+		return nil,
+			cli.Usagef("the network controller does not run in a fork: two planes would fight over one real network")
 	case slices.Contains(f.controllers, serve.IngressController):
 		return nil, cli.Usagef("the ingress controllers do not run in a fork: two planes would fight over one address")
 	case len(f.controllers) == 0:
@@ -155,7 +158,8 @@ func (f *forkRun) run(ctx context.Context) (err error) {
 		return err
 	}
 	head := r.Head()
-	if err := f.announce(forkInfo{url, home.Kubeconfig, head.Plane, uint64(head.Revision), head.Objects}, time.Since(began)); err != nil {
+	if err := f.announce(forkInfo{url, home.Kubeconfig, head.Plane, uint64(head.Revision), head.Objects},
+		time.Since(began)); err != nil {
 		return err
 	}
 	<-ctx.Done()
@@ -204,7 +208,8 @@ func (f *forkRun) start(ctx context.Context, r *backup.Reader, home *serve.Home)
 	}
 	for _, damage := range objects.Nameless {
 		if !f.flags.acceptDamage {
-			return nil, errors.Join(fmt.Errorf("no fork was made: %w; fork without it with --accept-damage", damage), plane.Close())
+			return nil, errors.Join(fmt.Errorf("no fork was made: %w; fork without it with --accept-damage", damage),
+				plane.Close())
 		}
 		f.screen.Println("not forked: " + damage.Error())
 	}
@@ -217,7 +222,8 @@ func (f *forkRun) announce(fork forkInfo, after time.Duration) error {
 		return json.NewEncoder(f.out).Encode(fork)
 	}
 	to := f.screen
-	to.Println(to.Out.Color(terminal.Bold, "A fork serves the Kubernetes API at "+fork.Server) + fmt.Sprintf(" (ready in %s)", terminal.RoundDuration(after)))
+	to.Println(to.Out.Color(terminal.Bold, "A fork serves the Kubernetes API at "+fork.Server) +
+		fmt.Sprintf(" (ready in %s)", terminal.RoundDuration(after)))
 	to.Println(fmt.Sprintf("It has the %d objects of the plane %s at revision %d, in memory. Nothing in it reaches its source.",
 		fork.Objects, fork.Plane, fork.Revision))
 	to.Println("")

@@ -47,7 +47,9 @@ func (f *failureReporter) exit(message string, code int) {
 
 // namesKubeconfig reports whether the command line contains --kubeconfig.
 func (f *failureReporter) namesKubeconfig() bool {
-	return slices.ContainsFunc(os.Args, func(argument string) bool { return strings.HasPrefix(argument, "--kubeconfig") })
+	return slices.ContainsFunc(os.Args, func(argument string) bool {
+		return strings.HasPrefix(argument, "--kubeconfig")
+	})
 }
 
 // isOtherServer reports whether the server's own certificate is of another authority than that of the

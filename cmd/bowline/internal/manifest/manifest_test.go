@@ -55,7 +55,8 @@ func TestJSONValuesFollowOneAnother(t *testing.T) {
 func TestContentBehindASeparatorIsKept(t *testing.T) {
 	t.Parallel()
 	text := config("a") + "--- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}\n"
-	check(t, transcript(manifest.Parse("f.yaml", []byte(text))), "f.yaml:1: ConfigMap a\nf.yaml:5 (document 2): ConfigMap b\n")
+	check(t, transcript(manifest.Parse("f.yaml", []byte(text))),
+		"f.yaml:1: ConfigMap a\nf.yaml:5 (document 2): ConfigMap b\n")
 }
 
 func TestListsAreTakenApart(t *testing.T) {
@@ -70,17 +71,21 @@ func TestListsAreTakenApart(t *testing.T) {
 func TestBadDocumentsSayWhereAndHideNoOther(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ bad, want string }{
-		"indentation": {"a: 1\n  b: 2\n", "f.yaml:7 (document 2): not valid YAML: mapping values are not allowed in this context"},
-		"a tab":       {"a:\n\t- b\n", "f.yaml:7 (document 2): not valid YAML: found character that cannot start any token"},
-		"unclosed":    {"a: [1\n", "not valid YAML: did not find expected ',' or ']'"},
-		"same key":    {"a: 1\na: 2\n", `f.yaml:7 (document 2): not valid YAML: key "a" already set in map`},
-		"a word":      {"hello\n", "f.yaml:6 (document 2): it holds the value hello, not an object"},
-		"a sequence":  {"- a\n", "f.yaml:6 (document 2): it holds a list, not an object"},
-		"no kind":     {"metadata:\n  name: x\n", "f.yaml:6 (document 2): an object needs apiVersion and kind"},
+		"indentation": {"a: 1\n  b: 2\n",
+			"f.yaml:7 (document 2): not valid YAML: mapping values are not allowed in this context"},
+		"a tab": {"a:\n\t- b\n",
+			"f.yaml:7 (document 2): not valid YAML: found character that cannot start any token"},
+		"unclosed":   {"a: [1\n", "not valid YAML: did not find expected ',' or ']'"},
+		"same key":   {"a: 1\na: 2\n", `f.yaml:7 (document 2): not valid YAML: key "a" already set in map`},
+		"a word":     {"hello\n", "f.yaml:6 (document 2): it holds the value hello, not an object"},
+		"a sequence": {"- a\n", "f.yaml:6 (document 2): it holds a list, not an object"},
+		"no kind":    {"metadata:\n  name: x\n", "f.yaml:6 (document 2): an object needs apiVersion and kind"},
 		"no kind in list": {"apiVersion: v1\nkind: List\nitems:\n- {}\n",
 			"f.yaml:6 (document 2) (item 1): an object needs apiVersion and kind"},
-		"slash comment on its line": {"spec:\n  // the range\n  cidr: x\n", `f.yaml:7 (document 2): not valid YAML: "//" does not begin a comment, "#" does`},
-		"slash comment at an end":   {"a:\n  - \"\"  // the core group\n", `f.yaml:7 (document 2): not valid YAML: "//" does not begin a comment, "#" does`},
+		"slash comment on its line": {"spec:\n  // the range\n  cidr: x\n",
+			`f.yaml:7 (document 2): not valid YAML: "//" does not begin a comment, "#" does`},
+		"slash comment at an end": {"a:\n  - \"\"  // the core group\n",
+			`f.yaml:7 (document 2): not valid YAML: "//" does not begin a comment, "#" does`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -99,7 +104,8 @@ func TestBadJSONSaysWhere(t *testing.T) {
 	t.Parallel()
 	good := `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}` + "\n"
 	for name, test := range map[string]struct{ bad, want string }{
-		"a comment":  {"{\n // no\n}", "f.json:3 (document 2): not valid JSON: invalid character '/' looking for beginning of object key string"},
+		"a comment": {"{\n // no\n}",
+			"f.json:3 (document 2): not valid JSON: invalid character '/' looking for beginning of object key string"},
 		"an end":     {"{\"a\": 1", "f.json:2 (document 2): not valid JSON: it ends within a value"},
 		"a sequence": {"[1]", "f.json:2 (document 2): it holds a list, not an object"},
 		"same key":   {`{"a": 1, "a": 2}`, `f.json:2 (document 2): duplicate field "a"`},
@@ -133,7 +139,8 @@ func TestFoldersAreReadWithAllBelowThemButTestdata(t *testing.T) {
 	got := strings.ReplaceAll(transcript(declared, failures), folder+string(filepath.Separator), "")
 	check(t, got, "a/deep/c.yaml:1: ConfigMap c\nb.yml:1: ConfigMap b\nd.json:1: ConfigMap d\n")
 
-	declared, failures = manifest.Read([]string{filepath.Join(folder, "a/testdata"), filepath.Join(folder, "README.md")}, nil)
+	declared, failures = manifest.Read([]string{filepath.Join(folder, "a/testdata"),
+		filepath.Join(folder, "README.md")}, nil)
 	if len(declared) != 0 || len(failures) != 2 {
 		t.Errorf("what is named itself is read: got\n%s", transcript(declared, failures))
 	}

@@ -83,7 +83,8 @@ func (f *newControllerFlags) add(cmd *cobra.Command) {
 	set.StringVar(&f.project.Group, "group", "", "API `group` of the kind: a DNS name of yours, such as example.com")
 	set.StringVar(&f.project.Kind, "kind", "", "`kind` in CamelCase, such as Greeting")
 	set.StringVar(&f.project.Version, "version", "v1", "API `version` of the kind")
-	set.StringVar(&f.project.Plural, "plural", "", "`name` of many of the kind (default: as the grammar of English has it)")
+	set.StringVar(&f.project.Plural, "plural", "",
+		"`name` of many of the kind (default: as the grammar of English has it)")
 	set.StringVar(&f.project.Module, "module", "", "Go `module` of the project (default: GROUP/NAME)")
 	set.StringVar(&f.folder, "folder", "", "`folder` to make (default: NAME, in this one)")
 	set.StringVar(&f.bowline, "bowline", "",
@@ -155,12 +156,14 @@ func workspace(ctx context.Context, folder string) string {
 // added to, if there is one.
 func (f *newControllerFlags) printNextSteps(to *terminal.Screen, incomplete error, workspace string) {
 	project := f.project
-	to.Println(to.Out.Color(terminal.Bold, fmt.Sprintf("%s is the project of a controller of %s.%s, as the Go module %s.",
-		f.folder, project.Plural, project.Group, project.Module)))
+	to.Println(to.Out.Color(terminal.Bold,
+		fmt.Sprintf("%s is the project of a controller of %s.%s, as the Go module %s.",
+			f.folder, project.Plural, project.Group, project.Module)))
 	if project.Bowline.Folder == "" {
 		to.Println("It is built with Bowline " + project.Bowline.Version + ".")
 	} else {
-		to.Println("It is built with the checkout of Bowline in " + project.Bowline.Folder + ": see replace in its go.mod.")
+		to.Println("It is built with the checkout of Bowline in " + project.Bowline.Folder +
+			": see replace in its go.mod.")
 	}
 	to.Println("")
 	if _, err := exec.LookPath("go"); err != nil {
@@ -172,7 +175,8 @@ func (f *newControllerFlags) printNextSteps(to *terminal.Screen, incomplete erro
 	}
 	switch {
 	case incomplete != nil:
-		to.Println("    go mod tidy            # go.sum is not complete: " + strings.ReplaceAll(incomplete.Error(), "\n", " "))
+		to.Println("    go mod tidy            # go.sum is not complete: " + strings.ReplaceAll(incomplete.Error(),
+			"\n", " "))
 	case project.Bowline.Other:
 		to.Println("    go mod tidy            # since that Bowline may need other libraries than this one")
 	}

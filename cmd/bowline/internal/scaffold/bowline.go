@@ -38,8 +38,9 @@ func Running() (Bowline, error) {
 	_, file, _, _ := runtime.Caller(0)
 	folder := filepath.Join(filepath.Dir(file), "..", "..", "..", "..")
 	if err := isCheckout(folder); !filepath.IsAbs(file) || err != nil {
-		return Bowline{}, errors.New("this bowline is a development build whose source is not where it was: say what the project is " +
-			"to be built with, by --bowline FOLDER of a checkout or --bowline VERSION")
+		return Bowline{},
+			errors.New("this bowline is a development build whose source is not where it was: say what the project is " +
+				"to be built with, by --bowline FOLDER of a checkout or --bowline VERSION")
 	}
 	return Bowline{Folder: folder}, nil
 }
@@ -63,7 +64,8 @@ func Named(name string) (Bowline, error) {
 		return Bowline{}, err
 	}
 	if err := isCheckout(folder); err != nil {
-		return Bowline{}, fmt.Errorf("%s is neither a version, such as v1.2.3, nor a checkout of bowline: %w", name, err)
+		return Bowline{}, fmt.Errorf("%s is neither a version, such as v1.2.3, nor a checkout of bowline: %w", name,
+			err)
 	}
 	own, err := Running()
 	return Bowline{Folder: folder, Other: err != nil || own.Folder != folder}, nil

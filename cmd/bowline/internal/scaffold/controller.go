@@ -109,7 +109,8 @@ func (c *Controller) Files() (map[string][]byte, error) {
 
 // render executes a template.
 func (c *Controller) render(name string) ([]byte, error) {
-	parsed, err := template.New(name).Funcs(template.FuncMap{"yaml": scalar}).ParseFS(templates, "templates/controller/"+name)
+	parsed, err := template.New(name).Funcs(template.FuncMap{"yaml": scalar}).ParseFS(templates,
+		"templates/controller/"+name)
 	if err != nil {
 		return nil, err
 	}

@@ -22,9 +22,11 @@ var projects = []scaffold.Controller{
 	{Name: "greeter", Group: "example.com", Version: "v1", Kind: "Greeting"},
 	{Name: "dns", Group: "net.example.com", Version: "v1alpha1", Kind: "DNSRecord", Module: "github.com/example/dns"},
 	{Name: "a", Group: "a.b", Version: "v2beta3", Kind: "X"},
-	{Name: "proxies", Group: "1.5", Version: "v10", Kind: "No", Plural: "yes"}, // a number and booleans in unquoted YAML
+	// a number and booleans in unquoted YAML
+	{Name: "proxies", Group: "1.5", Version: "v10", Kind: "No", Plural: "yes"},
 	{Name: "play-lists-1", Group: "music.example", Version: "v1", Kind: "PlayList", Plural: "lists-of-songs"},
-	{Name: "long", Group: strings.Repeat("g", 60) + ".example", Version: "v1", Kind: "K" + strings.Repeat("k", 58), Plural: "longs"},
+	{Name: "long", Group: strings.Repeat("g", 60) + ".example", Version: "v1", Kind: "K" + strings.Repeat("k", 58),
+		Plural: "longs"},
 	{Name: "keyword", Group: "example.com", Version: "v1beta1", Kind: "Type"},
 }
 
@@ -48,8 +50,9 @@ func complete(t *testing.T, project *scaffold.Controller) map[string][]byte {
 func TestPluralsAreAsControllerGenHasThem(t *testing.T) {
 	t.Parallel()
 	for kind, plural := range map[string]string{
-		"Greeting": "greetings", "DNSRecord": "dnsrecords", "Policy": "policies", "Gateway": "gateways", "Ingress": "ingresses",
-		"Switch": "switches", "Box": "boxes", "HTTPProxy": "httpproxies", "Person": "people", "Endpoints": "endpoints",
+		"Greeting": "greetings", "DNSRecord": "dnsrecords", "Policy": "policies", "Gateway": "gateways",
+		"Ingress": "ingresses",
+		"Switch":  "switches", "Box": "boxes", "HTTPProxy": "httpproxies", "Person": "people", "Endpoints": "endpoints",
 	} {
 		project := scaffold.Controller{Name: "a", Group: "example.com", Version: "v1", Kind: kind}
 		if err := project.Complete(); err != nil || project.Plural != plural {
@@ -84,10 +87,12 @@ func TestPageNamesTheKind(t *testing.T) {
 	t.Parallel()
 	for kind, commands := range map[string][]string{
 		"Greeting": {"get greetings,configmaps\n", "why greeting/example\n", "delete greeting example\n"},
-		"Service":  {"get services.example.com,configmaps\n", "why service.example.com/example\n", "delete service.example.com example\n"},
-		"CronJob":  {"get cronjobs.example.com,configmaps\n"},
+		"Service": {"get services.example.com,configmaps\n", "why service.example.com/example\n",
+			"delete service.example.com example\n"},
+		"CronJob": {"get cronjobs.example.com,configmaps\n"},
 	} {
-		page := string(complete(t, &scaffold.Controller{Name: "a", Group: "example.com", Version: "v1", Kind: kind})["README.md"])
+		page := string(complete(t, &scaffold.Controller{Name: "a", Group: "example.com", Version: "v1",
+			Kind: kind})["README.md"])
 		for _, command := range commands {
 			if !strings.Contains(page, command) {
 				t.Errorf("README.md does not say %q:\n%s", command, page)
@@ -119,7 +124,8 @@ func TestGeneratedFilesAreControllerGens(t *testing.T) {
 	for _, project := range projects {
 		files := complete(t, &project)
 		copying := "api/" + project.Version + "/zz_generated.deepcopy.go"
-		for ours, theirs := range map[string]string{copying: project.Name + "/" + copying, project.Definition(): project.Definition()} {
+		for ours, theirs := range map[string]string{copying: project.Name + "/" + copying,
+			project.Definition(): project.Definition()} {
 			want, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(theirs)))
 			if err != nil {
 				t.Fatal(err)
@@ -163,7 +169,8 @@ func TestRequirementsAreBowlines(t *testing.T) {
 		case ours[path] == "":
 			own = append(own, path)
 		case ours[path] != version:
-			t.Errorf("new projects require %s %s, and Bowline %s: go generate ./cmd/bowline/internal/scaffold", path, version, ours[path])
+			t.Errorf("new projects require %s %s, and Bowline %s: go generate ./cmd/bowline/internal/scaffold", path,
+				version, ours[path])
 		}
 	}
 	if len(own) == len(theirs) || !slices.Contains(own, "sigs.k8s.io/controller-tools") {

@@ -122,7 +122,8 @@ const longestDefinition = 240
 // packages. The path must not be inside of a module that the project requires.
 func checkModule(path string) error {
 	if err := module.CheckPath(path); err != nil {
-		return fmt.Errorf("the module %q is none that Go takes; give one such as example.com/greeter by --module: %w", path, err)
+		return fmt.Errorf("the module %q is none that Go takes; give one such as example.com/greeter by --module: %w",
+			path, err)
 	}
 	if slices.Contains(strings.Split(path, "/"), "vendor") {
 		return fmt.Errorf("the module %q cannot be the project's: Go has another use for what is in a folder vendor; "+

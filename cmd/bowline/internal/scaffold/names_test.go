@@ -98,7 +98,8 @@ func TestNamesThatAreNoneAreRefused(t *testing.T) {
 func TestProgramIsAsGoBuildCallsIt(t *testing.T) {
 	t.Parallel()
 	for module, program := range map[string]string{
-		"example.com/greeter": "greeter", "example.com/greeter/v2": "greeter", "gopkg.in/greeter.v3": "greeter.v3", "example.com/v2/greeter": "greeter",
+		"example.com/greeter": "greeter", "example.com/greeter/v2": "greeter", "gopkg.in/greeter.v3": "greeter.v3",
+		"example.com/v2/greeter": "greeter",
 	} {
 		project := scaffold.Controller{Name: "a", Group: "example.com", Version: "v1", Kind: "Greeting", Module: module}
 		if err := project.Complete(); err != nil || project.Program() != program {
@@ -109,7 +110,8 @@ func TestProgramIsAsGoBuildCallsIt(t *testing.T) {
 
 func TestKindsThatSoundTakenAreNot(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{"Controller", "Manager", "Context", "PlayList", "Spec", "Kind", "Resource", "Pod", "Func", "Error", "String"} {
+	for _, kind := range []string{"Controller", "Manager", "Context", "PlayList", "Spec", "Kind", "Resource", "Pod",
+		"Func", "Error", "String"} {
 		project := scaffold.Controller{Name: "a", Group: "example.com", Version: "v1", Kind: kind}
 		if err := project.Complete(); err != nil {
 			t.Error(err)

@@ -18,7 +18,8 @@ func TestReleaseHasItsChecksums(t *testing.T) {
 	proxy := t.TempDir()
 	publish(t, filepath.Join(proxy, filepath.FromSlash(release.Path), "@v"), release)
 	for name, value := range map[string]string{
-		"GOPROXY": "file://" + filepath.ToSlash(proxy), "GOSUMDB": "off", "GOMODCACHE": t.TempDir(), "GOFLAGS": "-modcacherw",
+		"GOPROXY": "file://" + filepath.ToSlash(proxy), "GOSUMDB": "off", "GOMODCACHE": t.TempDir(),
+		"GOFLAGS": "-modcacherw",
 	} {
 		t.Setenv(name, value)
 	}
@@ -37,12 +38,14 @@ func TestReleaseHasItsChecksums(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := string(files["go.mod"]); !strings.Contains(text, release.Path+" v0.9.0\n") || strings.Contains(text, "replace") {
+	if text := string(files["go.mod"]); !strings.Contains(text, release.Path+" v0.9.0\n") ||
+		strings.Contains(text, "replace") {
 		t.Errorf("go.mod is:\n%s", text)
 	}
 	lines := strings.SplitAfter(string(files["go.sum"]), "\n")
 	for i, line := range lines {
-		if strings.HasPrefix(line, release.Path+" v0.9.0 h1:") && strings.HasPrefix(lines[i+1], release.Path+" v0.9.0/go.mod h1:") &&
+		if strings.HasPrefix(line, release.Path+" v0.9.0 h1:") &&
+			strings.HasPrefix(lines[i+1], release.Path+" v0.9.0/go.mod h1:") &&
 			lines[i-1] < line && line < lines[i+2] {
 			return
 		}

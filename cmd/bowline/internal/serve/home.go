@@ -30,7 +30,8 @@ func OpenEphemeral(hosts []string) (*Home, error) {
 		return nil, fmt.Errorf("making a temporary folder: %w", err)
 	}
 	folder := state.Folder(temporary)
-	h := &Home{Kubeconfig: folder.Kubeconfig(), Networks: folder.Networks(), Ingress: folder.Ingress(), temporary: temporary}
+	h := &Home{Kubeconfig: folder.Kubeconfig(), Networks: folder.Networks(), Ingress: folder.Ingress(),
+		temporary: temporary}
 	if h.Keys, err = pki.New(hosts); err != nil {
 		return nil, errors.Join(fmt.Errorf("making certificates: %w", err), h.Close())
 	}
@@ -52,7 +53,8 @@ func Open(data string, hosts []string) (*Home, error) {
 		return nil, err
 	}
 	h := &Home{
-		Folder: folder, Kubeconfig: folder.Kubeconfig(), Networks: folder.Networks(), Ingress: folder.Ingress(), lock: lock,
+		Folder: folder, Kubeconfig: folder.Kubeconfig(), Networks: folder.Networks(), Ingress: folder.Ingress(),
+		lock: lock,
 	}
 	if h.Keys, err = pki.Open(folder.Certificates(), hosts); err != nil {
 		return nil, errors.Join(fmt.Errorf("keeping certificates: %w", err), h.Close())

@@ -48,8 +48,9 @@ func SelectControllers(list, known []string) (Selection, error) {
 		entry = strings.TrimSpace(entry)
 		name := strings.TrimPrefix(entry, "-")
 		if entry != AllControllers && !slices.Contains(known, name) {
-			return Selection{}, cli.Usagef("--controllers names %q, which is no controller: known are %s, and '*' for all but %s",
-				name, strings.Join(known, ", "), strings.Join(ExampleControllers, " and "))
+			return Selection{},
+				cli.Usagef("--controllers names %q, which is no controller: known are %s, and '*' for all but %s",
+					name, strings.Join(known, ", "), strings.Join(ExampleControllers, " and "))
 		}
 		if !slices.Contains(ExampleControllers, name) {
 			chosen.List = append(chosen.List, entry)
@@ -64,8 +65,8 @@ func SelectControllers(list, known []string) (Selection, error) {
 // KnownControllers returns the names of the library's controllers.
 func KnownControllers() []string { return bowline.Controllers() }
 
-// PlaneControllers converts a selection for bowline.Options.Controllers, in which an empty list would select the default
-// controllers.
+// PlaneControllers converts a selection for bowline.Options.Controllers, in which an empty list would select the
+// default controllers.
 func PlaneControllers(selected []string) []string {
 	return append(slices.Clone(selected), bowline.NoControllers)
 }

@@ -29,7 +29,8 @@ func TestControllersAreSelectedAsKubeControllerManagerDoes(t *testing.T) {
 			entries = strings.Split(list, ",")
 		}
 		got, err := SelectControllers(entries, known)
-		if err != nil || !slices.Equal(got.List, want.List) || got.List == nil || got.Network != want.Network || got.Ingress != want.Ingress {
+		if err != nil || !slices.Equal(got.List, want.List) || got.List == nil || got.Network != want.Network ||
+			got.Ingress != want.Ingress {
 			t.Errorf("%q: got %+v (%v), want %+v", list, got, err, want)
 		}
 	}

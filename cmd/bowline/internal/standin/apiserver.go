@@ -49,7 +49,8 @@ func APIServer(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stderr, "bowline stands in for kube-apiserver on %s; objects are in memory, and end with it\n", plane.Addr())
+	fmt.Fprintf(stderr, "bowline stands in for kube-apiserver on %s; objects are in memory, and end with it\n",
+		plane.Addr())
 	<-ctx.Done()
 	return plane.Close()
 }
@@ -77,8 +78,9 @@ func (s *apiServer) tls() (*tls.Config, error) {
 	certFile, keyFile := s.certFile, s.keyFile
 	if certFile == "" && keyFile == "" {
 		if s.certDir == "" {
-			return nil, errors.New("kube-apiserver: there is no certificate to show: name its folder with --cert-dir, " +
-				"or --tls-cert-file and --tls-private-key-file")
+			return nil,
+				errors.New("kube-apiserver: there is no certificate to show: name its folder with --cert-dir, " +
+					"or --tls-cert-file and --tls-private-key-file")
 		}
 		certFile, keyFile = filepath.Join(s.certDir, "apiserver.crt"), filepath.Join(s.certDir, "apiserver.key")
 	}

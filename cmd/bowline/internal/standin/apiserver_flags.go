@@ -29,11 +29,13 @@ func (s *apiServer) flags(to io.Writer) flagSet {
 	f := newFlags("kube-apiserver", aboutAPIServer, to)
 	f.StringVar(&s.bindAddress, "bind-address", "0.0.0.0", "the `address` to listen on")
 	f.StringVar(&s.port, "secure-port", "6443", "the `port` to listen on, with TLS")
-	f.StringVar(&s.certDir, "cert-dir", "", "the `folder` of apiserver.crt and apiserver.key, where the next two do not name others")
+	f.StringVar(&s.certDir, "cert-dir", "",
+		"the `folder` of apiserver.crt and apiserver.key, where the next two do not name others")
 	f.StringVar(&s.certFile, "tls-cert-file", "", "the server's certificate, a `file`")
 	f.StringVar(&s.keyFile, "tls-private-key-file", "", "the key of it, a `file`")
 	f.StringVar(&s.clientCA, "client-ca-file", "", "the authorities whose client certificates are believed, a `file`")
-	f.StringSliceVar(&s.etcd, "etcd-servers", nil, "the `URL` of the etcd that was started beside this server, which is bowline's own")
+	f.StringSliceVar(&s.etcd, "etcd-servers", nil,
+		"the `URL` of the etcd that was started beside this server, which is bowline's own")
 	f.IntVarP(&s.verbosity, "v", "v", 0, "how much is logged, a `number`; from 4 on details too")
 	addChecked(f)
 	addIgnored(f)
@@ -44,14 +46,16 @@ func (s *apiServer) flags(to io.Writer) flagSet {
 
 // addChecked adds the flags whose value must match the behavior of bowline.
 func addChecked(f flagSet) {
-	f.only("authorization-mode", "list", "members of system:masters may do everything, and others what system:discovery lets them, "+
-		"as with RBAC and no role bound: nobody can bind one, since roles are not served", "RBAC", "Node")
+	f.only("authorization-mode", "list",
+		"members of system:masters may do everything, and others what system:discovery lets them, "+
+			"as with RBAC and no role bound: nobody can bind one, since roles are not served", "RBAC", "Node")
 	f.only("service-cluster-ip-range", "range", "where the addresses of services come from", "10.0.0.0/24")
 	f.only("service-node-port-range", "range", "where node ports come from", "30000-32767")
 	f.only("allow-privileged", "bool", "privileged pods are declared like others, and nobody runs them", "true")
 	f.only("anonymous-auth", "bool", "health and version are told to everybody", "true")
 	f.only("storage-backend", "name", "what envtest asks for; it is memory", "etcd3")
-	f.checked("disable-admission-plugins", "list", "any but those that bowline has: "+strings.Join(pluginNames(), ", "), eachOf(mayBeDisabled))
+	f.checked("disable-admission-plugins", "list", "any but those that bowline has: "+strings.Join(pluginNames(), ", "),
+		eachOf(mayBeDisabled))
 	f.checked("enable-admission-plugins", "list", "those that bowline has", eachOf(isEnabled))
 	f.checked("feature-gates", "list", "none is turned on", eachOf(isGateOff))
 	f.checked("runtime-config", "list", "versions that are served may be turned on, and others off", eachOf(isServedSo))
@@ -86,7 +90,8 @@ func isGateOff(setting string) error {
 		return fmt.Errorf("%q is no NAME=true or NAME=false", setting)
 	}
 	if on == "true" {
-		return fmt.Errorf("bowline has no feature gates: what is behind %s is there or is not (docs/compatibility.md)", gate)
+		return fmt.Errorf("bowline has no feature gates: what is behind %s is there or is not (docs/compatibility.md)",
+			gate)
 	}
 	return nil
 }
@@ -136,31 +141,43 @@ func isServed(name string) bool {
 // need no value.
 func addIgnored(f flagSet) {
 	f.ignored("ignored: bowline issues and reads no tokens", "service-account-issuer", "service-account-key-file",
-		"service-account-signing-key-file", "service-account-jwks-uri", "service-account-lookup?", "service-account-max-token-expiration",
+		"service-account-signing-key-file", "service-account-jwks-uri", "service-account-lookup?",
+		"service-account-max-token-expiration",
 		"service-account-extend-token-expiration?", "api-audiences")
-	f.ignored("ignored: objects are in memory", "etcd-prefix", "etcd-compaction-interval", "etcd-count-metric-poll-period",
-		"etcd-healthcheck-timeout", "etcd-readycheck-timeout", "storage-media-type", "watch-cache?", "watch-cache-sizes",
+	f.ignored("ignored: objects are in memory", "etcd-prefix", "etcd-compaction-interval",
+		"etcd-count-metric-poll-period",
+		"etcd-healthcheck-timeout", "etcd-readycheck-timeout", "storage-media-type", "watch-cache?",
+		"watch-cache-sizes",
 		"default-watch-cache-size", "delete-collection-workers")
-	f.ignored("ignored: there are no nodes", "kubelet-certificate-authority", "kubelet-client-certificate", "kubelet-client-key",
-		"kubelet-timeout", "kubelet-preferred-address-types", "advertise-address", "endpoint-reconciler-type", "apiserver-count")
-	f.ignored("ignored: bowline shares out its time by itself", "max-requests-inflight", "max-mutating-requests-inflight",
-		"enable-priority-and-fairness?", "request-timeout", "min-request-timeout", "goaway-chance", "http2-max-streams-per-connection")
+	f.ignored("ignored: there are no nodes", "kubelet-certificate-authority", "kubelet-client-certificate",
+		"kubelet-client-key",
+		"kubelet-timeout", "kubelet-preferred-address-types", "advertise-address", "endpoint-reconciler-type",
+		"apiserver-count")
+	f.ignored("ignored: bowline shares out its time by itself", "max-requests-inflight",
+		"max-mutating-requests-inflight",
+		"enable-priority-and-fairness?", "request-timeout", "min-request-timeout", "goaway-chance",
+		"http2-max-streams-per-connection")
 	f.ignored("ignored: it ends at once", "shutdown-delay-duration", "shutdown-send-retry-after?", "livez-grace-period")
-	f.ignored("ignored", "event-ttl", "enable-garbage-collector?", "enable-aggregator-routing?", "external-hostname", "profiling?",
+	f.ignored("ignored", "event-ttl", "enable-garbage-collector?", "enable-aggregator-routing?", "external-hostname",
+		"profiling?",
 		"logging-format", "log-flush-frequency", "vmodule", "logtostderr?")
 }
 
 func addRefused(f flagSet) {
 	f.refused("nothing is encrypted where it is kept, in memory", "encryption-provider-config")
 	f.refused("there is no audit log", "audit-policy-file", "audit-log-path", "audit-webhook-config-file")
-	f.refused("client certificates alone say who a user is", "token-auth-file", "oidc-issuer-url", "authentication-config",
+	f.refused("client certificates alone say who a user is", "token-auth-file", "oidc-issuer-url",
+		"authentication-config",
 		"authentication-token-webhook-config-file", "enable-bootstrap-token-auth", "requestheader-client-ca-file")
-	f.refused("who may do what is decided by the group system:masters alone", "authorization-config", "authorization-policy-file",
+	f.refused("who may do what is decided by the group system:masters alone", "authorization-config",
+		"authorization-policy-file",
 		"authorization-webhook-config-file")
 	f.refused("admission plugins have no configuration", "admission-control-config-file")
-	f.refused("there are no other servers to reach", "egress-selector-config-file", "proxy-client-cert-file", "proxy-client-key-file")
+	f.refused("there are no other servers to reach", "egress-selector-config-file", "proxy-client-cert-file",
+		"proxy-client-key-file")
 	f.refused("traces go where OTEL_EXPORTER_OTLP_ENDPOINT of bowline up says", "tracing-config-file")
-	f.refused("the server has one certificate, and takes TLS 1.2 and 1.3", "tls-sni-cert-key", "tls-min-version", "tls-cipher-suites")
+	f.refused("the server has one certificate, and takes TLS 1.2 and 1.3", "tls-sni-cert-key", "tls-min-version",
+		"tls-cipher-suites")
 }
 
 // addInsecure adds --insecure-port, which old suites set to 0. The flag is hidden in the help text, because

@@ -22,17 +22,21 @@ const claimPath = "/bowline/claim"
 func Etcd(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f := newFlags("etcd", aboutEtcd, stdout)
 	clients := f.String("listen-client-urls", "http://127.0.0.1:2379", "the `URL` to answer on")
-	f.ignored("ignored: nothing is kept", "data-dir", "wal-dir", "unsafe-no-fsync?", "snapshot-count", "quota-backend-bytes",
+	f.ignored("ignored: nothing is kept", "data-dir", "wal-dir", "unsafe-no-fsync?", "snapshot-count",
+		"quota-backend-bytes",
 		"auto-compaction-mode", "auto-compaction-retention", "max-request-bytes", "max-txn-ops")
-	f.ignored("ignored: it is alone", "advertise-client-urls", "listen-peer-urls", "initial-advertise-peer-urls", "initial-cluster",
-		"initial-cluster-state", "initial-cluster-token", "name", "heartbeat-interval", "election-timeout", "listen-metrics-urls")
+	f.ignored("ignored: it is alone", "advertise-client-urls", "listen-peer-urls", "initial-advertise-peer-urls",
+		"initial-cluster",
+		"initial-cluster-state", "initial-cluster-token", "name", "heartbeat-interval", "election-timeout",
+		"listen-metrics-urls")
 	f.ignored("ignored", "log-level", "logger", "log-outputs", "debug?")
 	if done, err := parse(f, args); done {
 		return err
 	}
 	where, err := url.Parse(*clients)
 	if err != nil || where.Scheme != "http" || where.Host == "" {
-		return fmt.Errorf("etcd: --listen-client-urls is %q: bowline answers on one URL, as in http://127.0.0.1:2379", *clients)
+		return fmt.Errorf("etcd: --listen-client-urls is %q: bowline answers on one URL, as in http://127.0.0.1:2379",
+			*clients)
 	}
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", where.Host)
@@ -86,7 +90,8 @@ func claim(ctx context.Context, servers []string) error {
 		return nil
 	case http.StatusConflict:
 		return fmt.Errorf("kube-apiserver: another API server began with the etcd at %s: its objects were in its own memory, so that "+
-			"this one would not have them. Start an etcd anew with each API server, as envtest's Environment does", servers[0])
+			"this one would not have them. Start an etcd anew with each API server, as envtest's Environment does",
+			servers[0])
 	}
 	return fmt.Errorf("kube-apiserver: what answers at %s is not bowline's etcd: bowline keeps nothing in a real one; "+
 		"point KUBEBUILDER_ASSETS, or TEST_ASSET_ETCD, to the folder that bowline assets made", servers[0])

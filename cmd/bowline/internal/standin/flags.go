@@ -69,7 +69,9 @@ func (f flagSet) only(name, kind, why string, values ...string) {
 // refused adds flags for features that bowline does not have. Setting one is an error.
 func (f flagSet) refused(why string, names ...string) {
 	for _, name := range names {
-		f.checked(name, "string", "refused: "+why, func(string) error { return fmt.Errorf("%s: leave the flag out", why) })
+		f.checked(name, "string", "refused: "+why, func(string) error {
+			return fmt.Errorf("%s: leave the flag out", why)
+		})
 	}
 }
 

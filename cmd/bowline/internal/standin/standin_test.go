@@ -25,8 +25,10 @@ import (
 func TestServersBeginAndEnd(t *testing.T) {
 	t.Parallel()
 	keys, dir := certificates(t)
-	etcd, stopEtcd := background(t, Etcd, "--listen-client-urls=http://127.0.0.1:0", "--data-dir="+dir, "--unsafe-no-fsync=true")
-	args := []string{"--bind-address=127.0.0.1", "--secure-port=0", "--cert-dir=" + dir, "--client-ca-file=" + filepath.Join(dir, "ca.crt"),
+	etcd, stopEtcd := background(t, Etcd, "--listen-client-urls=http://127.0.0.1:0", "--data-dir="+dir,
+		"--unsafe-no-fsync=true")
+	args := []string{"--bind-address=127.0.0.1", "--secure-port=0", "--cert-dir=" + dir,
+		"--client-ca-file=" + filepath.Join(dir, "ca.crt"),
 		"--etcd-servers=http://" + etcd, "--authorization-mode=RBAC"}
 	address, stop := background(t, APIServer, args...)
 	admin := keys.Admin()
@@ -89,7 +91,8 @@ func finalize(t *testing.T, clients kubernetes.Interface) {
 }
 
 // background runs a program until stop is called, and returns the address that the program prints.
-func background(t *testing.T, run func(context.Context, []string, io.Writer, io.Writer) error, args ...string) (address string, stop func() error) {
+func background(t *testing.T, run func(context.Context, []string, io.Writer, io.Writer) error,
+	args ...string) (address string, stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
@@ -150,8 +153,9 @@ func TestServersThatCannotBeginSayWhy(t *testing.T) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	good := []string{"--cert-dir=" + dir, "--client-ca-file=" + at("ca.crt")}
 	for said, args := range map[string][]string{
-		"there is no certificate to show":           {},
-		"no-such.crt":                               {"--tls-cert-file=" + at("no-such.crt"), "--tls-private-key-file=" + at("apiserver.key")},
+		"there is no certificate to show": {},
+		"no-such.crt": {"--tls-cert-file=" + at("no-such.crt"),
+			"--tls-private-key-file=" + at("apiserver.key")},
 		"nobody could authenticate":                 {"--cert-dir=" + dir},
 		"empty.crt holds no certificate":            {"--cert-dir=" + dir, "--client-ca-file=" + at("empty.crt")},
 		"--etcd-servers is missing":                 good,
@@ -159,7 +163,8 @@ func TestServersThatCannotBeginSayWhy(t *testing.T) {
 		"is not bowline's etcd":                     append(good, "--etcd-servers="+foreign.URL),
 		`--service-cluster-ip-range" flag: bowline`: append(good, "--service-cluster-ip-range=fd00::/108"),
 	} {
-		if err := APIServer(t.Context(), args, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), said) {
+		if err := APIServer(t.Context(), args, io.Discard, io.Discard); err == nil ||
+			!strings.Contains(err.Error(), said) {
 			t.Errorf("%q: %v, want %s", args, err, said)
 		}
 	}

@@ -33,7 +33,8 @@ func (f Folder) PlaneID() (string, error) {
 	}
 	id := strings.TrimSpace(string(text))
 	if id == "" {
-		return "", fmt.Errorf("%s is empty: restore it, or remove it, and the objects of the plane tell who it is", f.Identity())
+		return "", fmt.Errorf("%s is empty: restore it, or remove it, and the objects of the plane tell who it is",
+			f.Identity())
 	}
 	return id, nil
 }

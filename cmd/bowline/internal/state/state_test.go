@@ -83,7 +83,8 @@ func TestLockThatIsNotOursIsLeftAlone(t *testing.T) {
 		if err == nil {
 			lock.Release()
 		}
-		if err == nil || !strings.Contains(err.Error(), folder+"/lock is a link or another program's, and was left as it is") {
+		if err == nil || !strings.Contains(err.Error(),
+			folder+"/lock is a link or another program's, and was left as it is") {
 			t.Errorf("%s: the error is %v", name, err)
 		}
 		if text, err := os.ReadFile(theirs); string(text) != "somebody's\n" {
@@ -125,7 +126,8 @@ func TestPlaneKeepsItsIdentity(t *testing.T) {
 	}
 }
 
-var access = state.Access{Server: "https://127.0.0.1:1", Authority: []byte("ca"), Certificate: []byte("c"), Key: []byte("k")}
+var access = state.Access{Server: "https://127.0.0.1:1", Authority: []byte("ca"), Certificate: []byte("c"),
+	Key: []byte("k")}
 
 func TestKubeconfigIsReplacedOnlyWhenItIsOurs(t *testing.T) {
 	t.Parallel()

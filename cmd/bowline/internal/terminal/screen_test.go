@@ -13,7 +13,8 @@ func TestLogDoesNotDamageTheChangingLine(t *testing.T) {
 	log := NewLogger(s, "text", slog.LevelInfo)
 	s.SetStatus("waiting (1s)")
 	log.Info("something happened", "to", "whom", "why", "it had to")
-	if got := Visible(out.String()); !strings.HasSuffix(got, " something happened  to=whom why=\"it had to\"\nwaiting (1s)") {
+	if got := Visible(out.String()); !strings.HasSuffix(got,
+		" something happened  to=whom why=\"it had to\"\nwaiting (1s)") {
 		t.Errorf("the terminal shows %q", got)
 	}
 	s.SetStatus("waiting (2s)")
@@ -41,7 +42,8 @@ func TestLogForPeopleLeavesOutWhatTheyDoNotNeed(t *testing.T) {
 
 func TestLogElsewhereIsForPrograms(t *testing.T) {
 	t.Parallel()
-	for format, want := range map[string]string{"text": "level=INFO msg=hello\n", "json": `"level":"INFO","msg":"hello"}` + "\n"} {
+	for format, want := range map[string]string{"text": "level=INFO msg=hello\n",
+		"json": `"level":"INFO","msg":"hello"}` + "\n"} {
 		var out, log strings.Builder
 		NewLogger(NewScreen(&out, &log), format, slog.LevelInfo).Info("hello")
 		if !strings.HasSuffix(log.String(), want) || out.Len() > 0 {

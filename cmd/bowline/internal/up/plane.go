@@ -28,13 +28,15 @@ func (p *plan) startPlane(ctx context.Context, home *serve.Home, kept *storage) 
 	}
 	plane, err := bowline.Start(ctx, options)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("%s is in use by another program: stop that one, or choose another address with --listen "+
-			"(port 0 takes any free one)", p.flags.listen)
+		return nil,
+			fmt.Errorf("%s is in use by another program: stop that one, or choose another address with --listen "+
+				"(port 0 takes any free one)", p.flags.listen)
 	}
 	var damaged *store.DamagedError
 	if errors.As(err, &damaged) {
-		return nil, fmt.Errorf("%w\nNothing was changed. Make another folder of a backup with bowline restore, or serve all the "+
-			"rest, and delete what is damaged, with --accept-damage; bowline verify --data looks through everything", err)
+		return nil,
+			fmt.Errorf("%w\nNothing was changed. Make another folder of a backup with bowline restore, or serve all the "+
+				"rest, and delete what is damaged, with --accept-damage; bowline verify --data looks through everything", err)
 	}
 	if err != nil {
 		return nil, err

@@ -38,7 +38,8 @@ func (r *report) statusInterval() time.Duration {
 
 // serving prints the URL of the server, the storage description kept, and how to set KUBECONFIG.
 func (r *report) serving(url, kubeconfig, kept string, after time.Duration) {
-	r.Println(r.Out.Color(terminal.Bold, "Bowline serves the Kubernetes API at "+url) + fmt.Sprintf(" (ready in %s)", terminal.RoundDuration(after)))
+	r.Println(r.Out.Color(terminal.Bold, "Bowline serves the Kubernetes API at "+url) + fmt.Sprintf(" (ready in %s)",
+		terminal.RoundDuration(after)))
 	r.Println(kept)
 	r.Println("")
 	r.Println("    export KUBECONFIG=" + terminal.ShellQuote(kubeconfig))
@@ -49,7 +50,8 @@ func (r *report) begin(objects int) { r.start, r.declared = time.Now(), objects 
 
 // end prints a summary of the declared objects.
 func (r *report) end() {
-	summary := fmt.Sprintf("%d of %d declared objects true after %s", r.ready, r.declared, terminal.RoundDuration(time.Since(r.start)))
+	summary := fmt.Sprintf("%d of %d declared objects true after %s", r.ready, r.declared,
+		terminal.RoundDuration(time.Since(r.start)))
 	if r.failures > 0 {
 		summary += fmt.Sprintf(", %d failed", r.failures)
 	}

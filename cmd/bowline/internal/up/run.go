@@ -174,7 +174,8 @@ func (p *plan) declare(ctx context.Context, plane *bowline.Plane, report *report
 			applied = append(applied, kept)
 		}
 	}
-	if err := declare.Watch(ctx, plane.RESTConfig(), applied, p.controlled, report.statusInterval(), report); err != nil {
+	if err := declare.Watch(ctx, plane.RESTConfig(), applied, p.controlled, report.statusInterval(),
+		report); err != nil {
 		return err
 	}
 	if ctx.Err() == nil {

@@ -47,9 +47,10 @@ func openStorage(home *serve.Home, acceptDamage bool, to *slog.Logger) (*storage
 	s := &storage{folder: home.Folder, planeID: cmp.Or(id, state.NewPlaneID()), named: id != ""}
 	s.Log, err = disk.Open(s.folder.Objects(), disk.Options{Log: to, MustExist: s.named, AcceptLoss: acceptDamage})
 	if errors.Is(err, disk.ErrNoStore) {
-		return nil, fmt.Errorf("the objects of the plane that %s names are missing: %w. Put the folder back, or restore a backup with "+
-			"bowline restore. To begin with no objects, move that file away: what begins then is a new plane, which leaves alone "+
-			"what this one has made; nothing was changed", s.folder.Identity(), err)
+		return nil,
+			fmt.Errorf("the objects of the plane that %s names are missing: %w. Put the folder back, or restore a backup with "+
+				"bowline restore. To begin with no objects, move that file away: what begins then is a new plane, which leaves alone "+
+				"what this one has made; nothing was changed", s.folder.Identity(), err)
 	}
 	if err != nil {
 		return nil, source.ExplainLoss(err)

@@ -38,7 +38,8 @@ func startTracing(ctx context.Context, log *slog.Logger) (provider trace.TracerP
 	}
 	version, _ := version.Current()
 	about, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithProcessPID(),
-		resource.WithAttributes(semconv.ServiceName("bowline"), semconv.ServiceVersion(version)), resource.WithFromEnv())
+		resource.WithAttributes(semconv.ServiceName("bowline"), semconv.ServiceVersion(version)),
+		resource.WithFromEnv())
 	if err != nil {
 		return nil, nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}

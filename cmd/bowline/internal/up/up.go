@@ -140,11 +140,13 @@ func (f *upFlags) add(cmd *cobra.Command) {
 		"keep everything in memory and in a temporary folder that is removed at the end, with the networks that were made")
 	set.BoolVar(&f.acceptDamage, "accept-damage", false,
 		"serve although some kept objects cannot be read, which are not served and can be deleted, or the last writes are lost")
-	set.StringVar(&f.logFormat, "log-format", logFormats[0], "`format` of the log on standard error: "+strings.Join(logFormats, ", "))
+	set.StringVar(&f.logFormat, "log-format", logFormats[0],
+		"`format` of the log on standard error: "+strings.Join(logFormats, ", "))
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "log details too")
 	cli.CompleteFlag(cmd, "network-provider", networkProviders)
 	cli.CompleteFlag(cmd, "log-format", logFormats)
-	cli.CompleteFlag(cmd, "controllers", append(append(serve.KnownControllers(), serve.ExampleControllers...), serve.AllControllers))
+	cli.CompleteFlag(cmd, "controllers",
+		append(append(serve.KnownControllers(), serve.ExampleControllers...), serve.AllControllers))
 }
 
 // plan validates the flags and returns the resulting plan.
@@ -160,16 +162,19 @@ func (f *upFlags) plan() (*plan, error) {
 		err = fmt.Errorf("%q is no port", port)
 	}
 	if err != nil {
-		return nil, cli.Usagef("--listen is %q: it must be an address and a port, as in 127.0.0.1:6443 (%w)", f.listen, err)
+		return nil, cli.Usagef("--listen is %q: it must be an address and a port, as in 127.0.0.1:6443 (%w)", f.listen,
+			err)
 	}
 	if f.data != "" && f.ephemeral {
-		return nil, cli.Usagef("--data %s names a folder to keep, and --ephemeral keeps nothing: leave one of them out", f.data)
+		return nil, cli.Usagef("--data %s names a folder to keep, and --ephemeral keeps nothing: leave one of them out",
+			f.data)
 	}
 	if f.nodes < 0 || f.nodes > maxNodes {
 		return nil, cli.Usagef("--nodes is %d: it must be from 0 to %d", f.nodes, maxNodes)
 	}
 	if f.acceptDamage && f.ephemeral {
-		return nil, cli.Usagef("--accept-damage is about objects that were kept, and --ephemeral keeps none: leave one of them out")
+		return nil,
+			cli.Usagef("--accept-damage is about objects that were kept, and --ephemeral keeps none: leave one of them out")
 	}
 	controllers, err := serve.SelectControllers(f.controllers, serve.KnownControllers())
 	if err != nil {

@@ -38,9 +38,11 @@ func printVersions(to io.Writer, output string) error {
 	}
 	bowline, kubernetes := Current()
 	if output == "json" {
-		return cli.PrintJSON(to, map[string]string{"bowline": bowline, "kubernetes": kubernetes, "go": runtime.Version()})
+		return cli.PrintJSON(to, map[string]string{"bowline": bowline, "kubernetes": kubernetes,
+			"go": runtime.Version()})
 	}
-	_, err := fmt.Fprintf(to, "bowline     %s\nkubernetes  %s\ngo          %s\n", bowline, kubernetes, runtime.Version())
+	_, err := fmt.Fprintf(to, "bowline     %s\nkubernetes  %s\ngo          %s\n", bowline, kubernetes,
+		runtime.Version())
 	return err
 }
 

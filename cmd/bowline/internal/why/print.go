@@ -71,7 +71,8 @@ func (t *tree) line(prefix, text string) {
 }
 
 func (t *tree) loop(l why.Loop) {
-	how := fmt.Sprintf("at least %d times in %s, last %s", l.Times, terminal.FormatDuration(l.Last.Sub(l.First)), t.ago(l.Last))
+	how := fmt.Sprintf("at least %d times in %s, last %s", l.Times, terminal.FormatDuration(l.Last.Sub(l.First)),
+		t.ago(l.Last))
 	t.line("", t.to.Color(terminal.Red, "HOT LOOP")+"  "+l.String()+" ("+how+")")
 }
 

@@ -18,14 +18,17 @@ import (
 
 var (
 	whyNow     = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	whyNetwork = why.Object{Group: "samplecrd.k8s.io", Resource: "networks", Namespace: "default", Name: "example-network"}
-	whyEntry   = why.Object{Resource: "configmaps", Namespace: "default", Name: "network-example-network"}
+	whyNetwork = why.Object{Group: "samplecrd.k8s.io", Resource: "networks", Namespace: "default",
+		Name: "example-network"}
+	whyEntry = why.Object{Resource: "configmaps", Namespace: "default", Name: "network-example-network"}
 )
 
 // whyRun returns a run that started the given time before whyNow.
-func whyRun(id, controller string, ago, took time.Duration, about why.Object, causes []why.Cause, after ...string) why.Run {
+func whyRun(id, controller string, ago, took time.Duration, about why.Object, causes []why.Cause,
+	after ...string) why.Run {
 	start := whyNow.Add(-ago)
-	return why.Run{ID: id, Controller: controller, Object: about, Start: start, First: start, Duration: took, Times: 1, Causes: causes, After: after}
+	return why.Run{ID: id, Controller: controller, Object: about, Start: start, First: start, Duration: took, Times: 1,
+		Causes: causes, After: after}
 }
 
 func whyUpdated(about why.Object, revision object.Revision) []why.Cause {
@@ -35,18 +38,23 @@ func whyUpdated(about why.Object, revision object.Revision) []why.Cause {
 // appliedNetwork returns a report about an applied network whose status update caused another controller to
 // write.
 func appliedNetwork() *why.Report {
-	added := []why.Cause{{Kind: why.Changed, Change: why.Added, By: "kubectl-client-side-apply", Object: whyNetwork, Revision: 1016}}
+	added := []why.Cause{{Kind: why.Changed, Change: why.Added, By: "kubectl-client-side-apply", Object: whyNetwork,
+		Revision: 1016}}
 	made := whyRun("a-1", "networks.samplecrd.k8s.io", 12*time.Second, 8100*time.Microsecond, whyNetwork, added)
 	made.Notes = []string{"declared is 192.168.0.0/16 with gateway 192.168.0.1: there is none"}
 	made.Acts = []string{"created network bl-6be0d5a3 with 192.168.0.0/16 and gateway 192.168.0.1"}
-	made.Writes = []why.Write{{Verb: "patch", Object: whyNetwork, Revision: 1017}, {Verb: "patch", Object: whyNetwork, Subresource: "status", Revision: 1019}}
-	again := whyRun("a-2", made.Controller, 11991*time.Millisecond, 27*time.Microsecond, whyNetwork, whyUpdated(whyNetwork, 1019), "a-1")
+	made.Writes = []why.Write{{Verb: "patch", Object: whyNetwork, Revision: 1017},
+		{Verb: "patch", Object: whyNetwork, Subresource: "status", Revision: 1019}}
+	again := whyRun("a-2", made.Controller, 11991*time.Millisecond, 27*time.Microsecond, whyNetwork,
+		whyUpdated(whyNetwork, 1019), "a-1")
 	again.Notes = []string{"declared is 192.168.0.0/16 with gateway 192.168.0.1: it is so"}
 	again.Times, again.Start = 3, whyNow.Add(-2*time.Second)
-	failed := whyRun("b-1", "directory", 11990*time.Millisecond, 1500*time.Microsecond, whyNetwork, whyUpdated(whyNetwork, 1019), "a-1")
+	failed := whyRun("b-1", "directory", 11990*time.Millisecond, 1500*time.Microsecond, whyNetwork,
+		whyUpdated(whyNetwork, 1019), "a-1")
 	failed.Err = "the server is currently unable to handle the request"
 	failed.Writes = []why.Write{{Verb: "create", Object: whyEntry, Err: "503"}}
-	retried := whyRun("b-2", "directory", 10990*time.Millisecond, 6400*time.Microsecond, whyNetwork, []why.Cause{{Kind: why.Retried, Err: failed.Err, Run: "b-1"}}, "b-1")
+	retried := whyRun("b-2", "directory", 10990*time.Millisecond, 6400*time.Microsecond, whyNetwork,
+		[]why.Cause{{Kind: why.Retried, Err: failed.Err, Run: "b-1"}}, "b-1")
 	retried.Notes = []string{"the gateway is 192.168.0.1: it is not in the directory"}
 	retried.Writes = []why.Write{{Verb: "create", Object: whyEntry, Revision: 1020}}
 	retried.RequeueAfter = 10 * time.Minute
@@ -61,7 +69,8 @@ func undone() *why.Report {
 	}}}
 	names, after := []string{"left", "right"}, []string(nil)
 	for k := range 14 {
-		run := whyRun(fmt.Sprint(k), names[k%2], time.Duration(20-k)*time.Second, 2*time.Millisecond, whyEntry, whyUpdated(whyEntry, object.Revision(100+k)), after...)
+		run := whyRun(fmt.Sprint(k), names[k%2], time.Duration(20-k)*time.Second, 2*time.Millisecond, whyEntry,
+			whyUpdated(whyEntry, object.Revision(100+k)), after...)
 		run.Notes = []string{"way is " + names[(k+1)%2] + " and should be " + names[k%2]}
 		run.Writes = []why.Write{{Verb: "update", Object: whyEntry, Revision: object.Revision(101 + k)}}
 		report.Runs = append(report.Runs, run)
@@ -105,7 +114,9 @@ func TestALongChainIsNotIndentedForEver(t *testing.T) {
 		t.Errorf("%d of %d runs are printed", heads, len(report.Runs))
 	}
 	for line := range strings.Lines(out.String()) {
-		if indent := strings.IndexFunc(line, func(r rune) bool { return !strings.ContainsRune("│├└─ ", r) }); indent > 3*3*maxDepth {
+		if indent := strings.IndexFunc(line, func(r rune) bool {
+			return !strings.ContainsRune("│├└─ ", r)
+		}); indent > 3*3*maxDepth {
 			t.Errorf("this line begins at %d: %s", indent, line)
 		}
 	}
@@ -148,7 +159,8 @@ func TestForeignTextsArePrintedAsText(t *testing.T) {
 	if strings.ContainsAny(out.String(), "\x1b\x07\u202e") || strings.Count(out.String(), "a ]0;title  b") < 8 {
 		t.Errorf("printed is\n%q", out.String())
 	}
-	for _, text := range []string{`{"loops":[{"controllers":["c"],"objects":[]}]}`, `{"loops":[{"objects":[{"name":"a"}]}]}`, `[]`} {
+	for _, text := range []string{`{"loops":[{"controllers":["c"],"objects":[]}]}`,
+		`{"loops":[{"objects":[{"name":"a"}]}]}`, `[]`} {
 		if _, err := why.ReadReport([]byte(text)); err == nil {
 			t.Errorf("%s is read", text)
 		}
@@ -160,14 +172,16 @@ func TestWriteThatChangedNothingIsPrintedSo(t *testing.T) {
 	report := undone()
 	report.Runs = report.Runs[:1]
 	report.Runs[0].Writes = []why.Write{
-		{Verb: "apply", Object: whyEntry, Revision: 7, Unchanged: true}, {Verb: "deletecollection", Object: why.Object{Resource: "pods", Namespace: "x"}, Status: 200},
+		{Verb: "apply", Object: whyEntry, Revision: 7, Unchanged: true},
+		{Verb: "deletecollection", Object: why.Object{Resource: "pods", Namespace: "x"}, Status: 200},
 	}
 	report.Runs[0].MoreWrites, report.Runs[0].MoreCauses = 3, 2
 	var out bytes.Buffer
 	if err := printReport(terminal.New(&out), report); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"did       applied it, which changed nothing\n", "deleted all pods/x\n", "and 3 writes more\n", "and 2 more\n"} {
+	for _, want := range []string{"did       applied it, which changed nothing\n", "deleted all pods/x\n",
+		"and 3 writes more\n", "and 2 more\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in\n%s", want, out.String())
 		}

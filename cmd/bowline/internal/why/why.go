@@ -53,12 +53,15 @@ Exit codes: 0 told, also when nothing is known; 1 failed, or there is no such ob
 			if flags.last < 1 {
 				return cli.Usagef("--last is %d: it must be at least 1", flags.last)
 			}
-			return cli.UntilSignal(cmd.Context(), func(ctx context.Context) error { return flags.run(ctx, cmd.OutOrStdout(), args) })
+			return cli.UntilSignal(cmd.Context(), func(ctx context.Context) error {
+				return flags.run(ctx, cmd.OutOrStdout(), args)
+			})
 		},
 		ValidArgsFunction: flags.complete,
 	}
 	set := cmd.Flags()
-	set.StringVarP(&flags.namespace, "namespace", "n", "", "`namespace` of the object (default: that of the kubeconfig)")
+	set.StringVarP(&flags.namespace, "namespace", "n", "",
+		"`namespace` of the object (default: that of the kubeconfig)")
 	set.IntVar(&flags.last, "last", 10, "`number` of the object's runs to begin with")
 	cli.AddOutput(cmd, &flags.output)
 	cli.AddKubeconfig(cmd, &flags.kubeconfig)
@@ -112,7 +115,8 @@ func typeAndName(args []string) (*objectName, error) {
 		name, ok = args[1], true
 	}
 	if !ok || resource == "" || name == "" || strings.Contains(name, "/") {
-		return nil, cli.Usagef("%q names no object: give TYPE/NAME, such as network/example-network", strings.Join(args, " "))
+		return nil, cli.Usagef("%q names no object: give TYPE/NAME, such as network/example-network",
+			strings.Join(args, " "))
 	}
 	return &objectName{resource, name}, nil
 }
@@ -126,7 +130,8 @@ func noRunsMessage(about why.Object) string {
 }
 
 // complete completes the server's resource types and the names of their objects.
-func (f *whyFlags) complete(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (f *whyFlags) complete(cmd *cobra.Command, args []string,
+	word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	access, err := connect.NewFactory(f.kubeconfig, f.namespace)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -52,7 +52,8 @@ func (r *ChoirReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 // sing creates the greeting of one singer. If a greeting of that name exists with another owner or without
 // one, it is not touched: after a choir was deleted with orphans, its cached state must not adopt them again.
 func (r *ChoirReconciler) sing(ctx context.Context, choir *greetingv1.Choir, singer string) error {
-	greeting := &greetingv1.Greeting{ObjectMeta: metav1.ObjectMeta{Namespace: choir.Namespace, Name: choir.Name + "-" + singer}}
+	greeting := &greetingv1.Greeting{ObjectMeta: metav1.ObjectMeta{Namespace: choir.Namespace,
+		Name: choir.Name + "-" + singer}}
 	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, greeting, func() error {
 		if greeting.UID != "" && !metav1.IsControlledBy(greeting, choir) {
 			return fmt.Errorf("the greeting %s is not one of the choir %s", greeting.Name, choir.Name)

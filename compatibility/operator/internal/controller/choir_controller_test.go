@@ -90,7 +90,8 @@ var _ = Describe("Choir Controller", func() {
 		It("should be there, in the foreground, until its last greeting has gone", func() {
 			choir := sung("alto", "bass")
 			release := hold("choir-bass")
-			Expect(k8sClient.Delete(ctx, choir, client.PropagationPolicy(metav1.DeletePropagationForeground))).To(Succeed())
+			Expect(k8sClient.Delete(ctx, choir,
+				client.PropagationPolicy(metav1.DeletePropagationForeground))).To(Succeed())
 			Eventually(greetings).Should(ConsistOf("choir-bass"))
 			Consistently(gone(choir)).Should(BeFalse())
 			Expect(choir.Finalizers).To(ConsistOf(metav1.FinalizerDeleteDependents))
@@ -153,7 +154,8 @@ var _ = Describe("Choir Controller", func() {
 
 			By("taking nothing new")
 			err := k8sClient.Create(ctx, &greetingv1.Choir{
-				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "new"}, Spec: greetingv1.ChoirSpec{Audience: "World"},
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "new"},
+				Spec:       greetingv1.ChoirSpec{Audience: "World"},
 			})
 			Expect(errors.HasStatusCause(err, corev1.NamespaceTerminatingCause)).To(BeTrue())
 

@@ -45,7 +45,8 @@ func (r *GreetingReconciler) Reconcile(ctx context.Context, req ctrl.Request) (c
 		return ctrl.Result{}, r.Update(ctx, greeting)
 	}
 	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, words, func() error {
-		words.Data = map[string]string{"words": strings.Repeat("Hello, "+greeting.Spec.Name+"! ", int(greeting.Spec.Times))}
+		words.Data = map[string]string{"words": strings.Repeat("Hello, "+greeting.Spec.Name+"! ",
+			int(greeting.Spec.Times))}
 		return controllerutil.SetControllerReference(greeting, words, r.Scheme)
 	})
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 
 var _ = Describe("Greeting Controller", func() {
 	newGreeting := func(name string) *greetingv1.Greeting {
-		return &greetingv1.Greeting{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: greetingv1.GreetingSpec{Name: "World"}}
+		return &greetingv1.Greeting{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+			Spec: greetingv1.GreetingSpec{Name: "World"}}
 	}
 	words := func(name string) func(Gomega) string {
 		return func(g Gomega) string {
@@ -55,7 +56,9 @@ var _ = Describe("Greeting Controller", func() {
 			Eventually(func() bool {
 				return errors.IsNotFound(k8sClient.Get(ctx, client.ObjectKeyFromObject(greeting), greeting))
 			}).Should(BeTrue())
-			Eventually(func() bool { return errors.IsNotFound(k8sClient.Get(ctx, client.ObjectKeyFromObject(cm), cm)) }).Should(BeTrue())
+			Eventually(func() bool {
+				return errors.IsNotFound(k8sClient.Get(ctx, client.ObjectKeyFromObject(cm), cm))
+			}).Should(BeTrue())
 		})
 
 		It("should be validated by its definition", func() {

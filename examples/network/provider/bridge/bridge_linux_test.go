@@ -87,7 +87,9 @@ func TestBridges(t *testing.T) {
 		Harm: map[string]func(*testing.T, string){
 			"bridge deleted": inside(func(h *netlink.Handle, br netlink.Link) error { return h.LinkDel(br) }),
 			"bridge down":    inside(func(h *netlink.Handle, br netlink.Link) error { return h.LinkSetDown(br) }),
-			"mark changed":   inside(func(h *netlink.Handle, br netlink.Link) error { return h.LinkSetAlias(br, "mine") }),
+			"mark changed": inside(func(h *netlink.Handle, br netlink.Link) error {
+				return h.LinkSetAlias(br, "mine")
+			}),
 			"address gone": inside(func(h *netlink.Handle, br netlink.Link) error {
 				return h.AddrDel(br, address(t, "10.1.0.1/16"))
 			}),

@@ -63,8 +63,9 @@ type port struct {
 // The requested fields. Neutron computes only these, which saves time.
 var (
 	networkFields = []string{"id", "name", "description", "admin_state_up", "subnets", "created_at", "revision_number"}
-	subnetFields  = []string{"id", "description", "network_id", "cidr", "gateway_ip", "allocation_pools", "created_at", "revision_number"}
-	portFields    = []string{"id", "network_id", "device_owner", "device_id"}
+	subnetFields  = []string{"id", "description", "network_id", "cidr", "gateway_ip", "allocation_pools", "created_at",
+		"revision_number"}
+	portFields = []string{"id", "network_id", "device_owner", "device_id"}
 )
 
 // atOnce is the number of filter values in one list request: they are part of the URL, which servers limit to
@@ -88,7 +89,8 @@ func (a *api) ports(ctx context.Context, networks ...string) ([]port, error) {
 
 // list lists the resources of a collection whose field has one of the values, with as many values in each
 // request as fit into a URL.
-func list[T any](ctx context.Context, a *api, collection string, fields []string, field string, values []string) ([]T, error) {
+func list[T any](ctx context.Context, a *api, collection string, fields []string, field string,
+	values []string) ([]T, error) {
 	var all []T
 	for chunk := range slices.Chunk(values, atOnce) {
 		next := a.client.ServiceURL(collection) + "?" + url.Values{field: chunk, "fields": fields}.Encode()
@@ -163,7 +165,8 @@ func (a *api) updateNetwork(ctx context.Context, n network, change gophernetwork
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
 	change.RevisionNumber = &n.Revision
-	return asConflict(gophernetworks.Update(ctx, a.client, n.ID, change).Err, http.StatusNotFound, http.StatusPreconditionFailed)
+	return asConflict(gophernetworks.Update(ctx, a.client, n.ID, change).Err, http.StatusNotFound,
+		http.StatusPreconditionFailed)
 }
 
 // updateSubnet changes a subnet on the condition that it has not changed since it was read.
@@ -171,7 +174,8 @@ func (a *api) updateSubnet(ctx context.Context, s subnet, change gophersubnets.U
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
 	change.RevisionNumber = &s.Revision
-	return asConflict(gophersubnets.Update(ctx, a.client, s.ID, change).Err, http.StatusNotFound, http.StatusPreconditionFailed)
+	return asConflict(gophersubnets.Update(ctx, a.client, s.ID, change).Err, http.StatusNotFound,
+		http.StatusPreconditionFailed)
 }
 
 func (a *api) deleteNetwork(ctx context.Context, n network) error {

@@ -45,7 +45,8 @@ func newRecorded() *recorded {
 func (r *recorded) RoundTrip(q *http.Request) (*http.Response, error) {
 	parts := strings.Split(strings.TrimPrefix(path.Clean(q.URL.Path), "/v2.0/"), "/")
 	line := q.Method + " " + parts[0]
-	if (q.Method == http.MethodPut || q.Method == http.MethodDelete) && !strings.HasPrefix(q.Header.Get("If-Match"), "revision_number=") {
+	if (q.Method == http.MethodPut || q.Method == http.MethodDelete) &&
+		!strings.HasPrefix(q.Header.Get("If-Match"), "revision_number=") {
 		line += " blindly"
 	}
 	r.mu.Lock()
@@ -109,7 +110,8 @@ func TestWritesAreMinimalAndConditional(t *testing.T) {
 		writes []string
 	}{
 		"nothing": {func(*testing.T, somebody, string) {}, wanted("uid", "10.1.0.0/16", "10.1.0.1"), nil},
-		"gateway": {func(*testing.T, somebody, string) {}, wanted("uid", "10.1.0.0/16", "10.1.0.9"), []string{"PUT subnets"}},
+		"gateway": {func(*testing.T, somebody, string) {}, wanted("uid", "10.1.0.0/16", "10.1.0.9"),
+			[]string{"PUT subnets"}},
 		"range": {func(*testing.T, somebody, string) {}, wanted("uid", "10.1.0.0/24", "10.1.0.1"),
 			[]string{"DELETE subnets", "POST subnets"}},
 		"renamed and down": {func(t *testing.T, s somebody, id string) {
@@ -122,7 +124,8 @@ func TestWritesAreMinimalAndConditional(t *testing.T) {
 		"network removed": {func(t *testing.T, s somebody, id string) { s.remove(t, id) },
 			wanted("uid", "10.1.0.0/16", "10.1.0.1"), []string{"POST networks", "POST subnets"}},
 		"made twice": {func(t *testing.T, s somebody, id string) {
-			s.make(t, gophernetworks.CreateOpts{Name: id, Description: "made by Bowline, plane " + plane}, "10.1.0.0/16", id)
+			s.make(t, gophernetworks.CreateOpts{Name: id, Description: "made by Bowline, plane " + plane},
+				"10.1.0.0/16", id)
 		}, wanted("uid", "10.1.0.0/16", "10.1.0.1"), []string{"GET ports", "DELETE networks"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -161,7 +164,8 @@ func TestConflictingWriteIsRetried(t *testing.T) {
 					n, sub := r.user.network(t, p.ID("uid"))
 					text := fmt.Sprint("somebody was here ", times)
 					must(t, r.user.updateSubnet(t.Context(), sub, gophersubnets.UpdateOpts{Name: &text}))
-					must(t, r.user.updateNetwork(t.Context(), network{ID: n.ID, Revision: n.Revision + 1}, gophernetworks.UpdateOpts{}))
+					must(t, r.user.updateNetwork(t.Context(), network{ID: n.ID, Revision: n.Revision + 1},
+						gophernetworks.UpdateOpts{}))
 				}
 				return nil, nil
 			})
@@ -170,7 +174,8 @@ func TestConflictingWriteIsRetried(t *testing.T) {
 				act = func() error { return p.Delete(t.Context(), "uid") }
 			}
 			times = attempts + 1
-			if reason, message := reasonOf(t, act()); reason != provider.Failed || !strings.Contains(message, "time and again") {
+			if reason, message := reasonOf(t, act()); reason != provider.Failed ||
+				!strings.Contains(message, "time and again") {
 				t.Errorf("somebody was always quicker: %s, %s", reason, message)
 			}
 			times = attempts - 1
@@ -188,7 +193,8 @@ func TestForeignSubnetsArePreserved(t *testing.T) {
 	p := r.provider(t)
 	apply(t, p, wanted("uid", "10.1.0.0/16", "10.1.0.1"))
 	n, _ := r.user.network(t, p.ID("uid"))
-	must(t, r.user.createSubnet(t.Context(), gophersubnets.CreateOpts{NetworkID: n.ID, CIDR: "10.9.0.0/16", IPVersion: gophercloud.IPv4}))
+	must(t, r.user.createSubnet(t.Context(),
+		gophersubnets.CreateOpts{NetworkID: n.ID, CIDR: "10.9.0.0/16", IPVersion: gophercloud.IPv4}))
 	apply(t, p, wanted("uid", "10.2.0.0/16", "10.2.0.1"))
 	all, err := r.user.subnets(t.Context(), "network_id", n.ID)
 	if err != nil || len(all) != 2 {
@@ -196,10 +202,12 @@ func TestForeignSubnetsArePreserved(t *testing.T) {
 	}
 
 	reason, message := reasonOf(t, p.Apply(t.Context(), wanted("uid", "10.0.0.0/8", "10.0.0.1")))
-	if reason != provider.Refused || !strings.Contains(message, "has a subnet 10.9.0.0/16, made by somebody else, which overlaps with 10.0.0.0/8") {
+	if reason != provider.Refused ||
+		!strings.Contains(message, "has a subnet 10.9.0.0/16, made by somebody else, which overlaps with 10.0.0.0/8") {
 		t.Errorf("theirs is in the way: %s, %s", reason, message)
 	}
-	if actual, err := p.Get(t.Context(), "uid"); err != nil || !actual.Matches(wanted("uid", "10.2.0.0/16", "10.2.0.1")) {
+	if actual, err := p.Get(t.Context(), "uid"); err != nil ||
+		!actual.Matches(wanted("uid", "10.2.0.0/16", "10.2.0.1")) {
 		t.Errorf("after that there is %+v, %v", actual, err)
 	}
 }
@@ -222,17 +230,20 @@ func TestUnsupportedRangesAreRefusedLocally(t *testing.T) {
 	r.took()
 	for cidr, gateway := range map[string]string{
 		"0.0.0.0/0": "1.1.1.1", "::/0": "::1", "10.0.0.0/31": "10.0.0.0", "10.0.0.7/32": "10.0.0.7",
-		"224.0.0.0/8": "224.0.0.1", "ff00::/64": "ff00::1", "127.0.0.0/8": "127.0.0.1", "::1/128": "::1", "0.0.0.0/8": "0.0.0.1",
+		"224.0.0.0/8": "224.0.0.1", "ff00::/64": "ff00::1", "127.0.0.0/8": "127.0.0.1", "::1/128": "::1",
+		"0.0.0.0/8": "0.0.0.1",
 	} {
 		reason, message := reasonOf(t, p.Apply(t.Context(), wanted("uid", cidr, gateway)))
-		if reason != provider.Refused || !strings.Contains(message, "Neutron makes no subnet of "+cidr) || !strings.Contains(message, "declare another spec.cidr") {
+		if reason != provider.Refused || !strings.Contains(message, "Neutron makes no subnet of "+cidr) ||
+			!strings.Contains(message, "declare another spec.cidr") {
 			t.Errorf("%s: %s, %s", cidr, reason, message)
 		}
 	}
 	if took := r.took(); len(took) > 0 {
 		t.Errorf("it took %q", took)
 	}
-	for cidr, gateway := range map[string]string{"10.0.0.0/30": "10.0.0.2", "fd00::/126": "fd00::2", "fd00::/127": "fd00::1", "fd00::7/128": "fd00::7"} {
+	for cidr, gateway := range map[string]string{"10.0.0.0/30": "10.0.0.2", "fd00::/126": "fd00::2",
+		"fd00::/127": "fd00::1", "fd00::7/128": "fd00::7"} {
 		apply(t, p, wanted("uid", cidr, gateway))
 	}
 }

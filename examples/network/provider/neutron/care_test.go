@@ -94,9 +94,11 @@ func TestPoolsExcludeTheGateway(t *testing.T) {
 		pools, want []gophersubnets.AllocationPool
 	}{
 		"untouched": {nil,
-			[]gophersubnets.AllocationPool{{Start: "10.1.0.1", End: "10.1.0.8"}, {Start: "10.1.0.10", End: "10.1.0.254"}}},
+			[]gophersubnets.AllocationPool{{Start: "10.1.0.1", End: "10.1.0.8"},
+				{Start: "10.1.0.10", End: "10.1.0.254"}}},
 		"somebody's": {[]gophersubnets.AllocationPool{{Start: "10.1.0.5", End: "10.1.0.20"}},
-			[]gophersubnets.AllocationPool{{Start: "10.1.0.5", End: "10.1.0.8"}, {Start: "10.1.0.10", End: "10.1.0.20"}}},
+			[]gophersubnets.AllocationPool{{Start: "10.1.0.5", End: "10.1.0.8"},
+				{Start: "10.1.0.10", End: "10.1.0.20"}}},
 		"elsewhere": {[]gophersubnets.AllocationPool{{Start: "10.1.0.100", End: "10.1.0.200"}},
 			[]gophersubnets.AllocationPool{{Start: "10.1.0.100", End: "10.1.0.200"}}},
 	} {
@@ -155,7 +157,8 @@ func TestConcurrentRemovalIsHandled(t *testing.T) {
 // Neutron's own ports do not block the removal of a network and are not counted.
 func TestNeutronPortsDoNotBlock(t *testing.T) {
 	t.Parallel()
-	all := []port{{ID: "1", Owner: "network:dhcp"}, {ID: "2", Owner: "compute:nova"}, {ID: "3", Owner: "network:distributed"}, {ID: "4"}}
+	all := []port{{ID: "1", Owner: "network:dhcp"}, {ID: "2", Owner: "compute:nova"},
+		{ID: "3", Owner: "network:distributed"}, {ID: "4"}}
 	if got := names(blockingPorts(all)); got != "2 ports are on it, 4 (of nobody), 2 (of compute:nova)" {
 		t.Errorf("it says %q", got)
 	}
@@ -168,15 +171,20 @@ func TestGatewayUsedByPort(t *testing.T) {
 		const id = "bowline.plane.uid"
 		switch {
 		case q.Method == http.MethodPut:
-			return response(q, http.StatusConflict, asNeutron("GatewayIpInUse", "Current gateway ip 10.1.0.1 already in use by port p.")), nil
+			return response(q, http.StatusConflict,
+				asNeutron("GatewayIpInUse", "Current gateway ip 10.1.0.1 already in use by port p.")), nil
 		case strings.HasSuffix(q.URL.Path, "/ports"):
-			return response(q, http.StatusOK, `{"ports":[{"id":"p","network_id":"n","device_owner":"network:router_interface","device_id":"r"}]}`), nil
+			return response(q, http.StatusOK,
+					`{"ports":[{"id":"p","network_id":"n","device_owner":"network:router_interface","device_id":"r"}]}`),
+				nil
 		case strings.HasSuffix(q.URL.Path, "/subnets"):
 			return response(q, http.StatusOK,
-				`{"subnets":[{"id":"s","network_id":"n","description":"`+id+`","cidr":"10.1.0.0/16","gateway_ip":"10.1.0.1"}]}`), nil
+				`{"subnets":[{"id":"s","network_id":"n","description":"`+id+
+					`","cidr":"10.1.0.0/16","gateway_ip":"10.1.0.1"}]}`), nil
 		}
 		return response(q, http.StatusOK,
-			`{"networks":[{"id":"n","name":"`+id+`","description":"`+markOfPlane+`","admin_state_up":true,"subnets":["s"]}]}`), nil
+			`{"networks":[{"id":"n","name":"`+id+`","description":"`+markOfPlane+
+				`","admin_state_up":true,"subnets":["s"]}]}`), nil
 	})
 	reason, message := reasonOf(t, p.Apply(t.Context(), wanted("uid", "10.1.0.0/16", "10.1.0.9")))
 	if want := "the gateway of network bowline.plane.uid cannot become 10.1.0.9: 1 port is on it, p (of network:router_interface r)"; reason != provider.InUse ||

@@ -74,7 +74,8 @@ func environment() (cloud, error) {
 		return cloud{}, err
 	}
 	// Parse also reads OS_CACERT, OS_REGION_NAME and OS_INTERFACE.
-	return parse(clouds.WithCloudName("only"), clouds.WithCloudsYAML(bytes.NewReader(file)), clouds.WithSecureYAML(strings.NewReader("{}")))
+	return parse(clouds.WithCloudName("only"), clouds.WithCloudsYAML(bytes.NewReader(file)),
+		clouds.WithSecureYAML(strings.NewReader("{}")))
 }
 
 // variables returns the login in the environment variables.
@@ -131,7 +132,8 @@ func checkLogin(said map[string]string) error {
 		missing = "OS_PROJECT_DOMAIN_NAME"
 	}
 	if missing != "" {
-		return fmt.Errorf("%s is not set, and who logs in at OS_AUTH_URL, %s, is not known without it", missing, said["auth_url"])
+		return fmt.Errorf("%s is not set, and who logs in at OS_AUTH_URL, %s, is not known without it", missing,
+			said["auth_url"])
 	}
 	return nil
 }

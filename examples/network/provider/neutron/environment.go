@@ -67,7 +67,8 @@ func FromEnvironment(ctx context.Context) (*gophercloud.ServiceClient, error) {
 		return nil, errors.New("OS_ENDPOINT is set and OS_AUTH_TYPE is not none: " +
 			"set that for a Neutron without Keystone, else OS_AUTH_URL or OS_CLOUD")
 	}
-	return nil, errors.New("which OpenStack is not said: set OS_CLOUD, or OS_AUTH_URL with OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME")
+	return nil,
+		errors.New("which OpenStack is not said: set OS_CLOUD, or OS_AUTH_URL with OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME")
 }
 
 // withKeystone returns a client that logs in, and logs in again when its token has expired.
@@ -79,7 +80,8 @@ func withKeystone(ctx context.Context) (*gophercloud.ServiceClient, error) {
 	c.auth.AllowReauth = true
 	ctx, cancel := context.WithTimeout(ctx, DefaultTimeout)
 	defer cancel()
-	client, err := config.NewProviderClient(ctx, c.auth, config.WithHTTPClient(http.Client{Transport: transport(c.secure)}))
+	client, err := config.NewProviderClient(ctx, c.auth,
+		config.WithHTTPClient(http.Client{Transport: transport(c.secure)}))
 	if err != nil {
 		return nil, loginError(err, c.auth.IdentityEndpoint)
 	}
@@ -96,7 +98,8 @@ func withKeystone(ctx context.Context) (*gophercloud.ServiceClient, error) {
 func withoutKeystone() (*gophercloud.ServiceClient, error) {
 	endpoint := os.Getenv("OS_ENDPOINT")
 	if endpoint == "" {
-		return nil, errors.New("OS_ENDPOINT is not set: with OS_AUTH_TYPE=none it is the address of Neutron, as in http://127.0.0.1:9696")
+		return nil,
+			errors.New("OS_ENDPOINT is not set: with OS_AUTH_TYPE=none it is the address of Neutron, as in http://127.0.0.1:9696")
 	}
 	if err := checkAddress("OS_ENDPOINT", endpoint); err != nil {
 		return nil, err
@@ -105,9 +108,11 @@ func withoutKeystone() (*gophercloud.ServiceClient, error) {
 	client.UserAgent.Prepend(userAgent)
 	endpoint = gophercloud.NormalizeURL(endpoint)
 	return &gophercloud.ServiceClient{
-		ProviderClient: client, Type: "network", Endpoint: endpoint, ResourceBase: strings.TrimSuffix(endpoint, "v2.0/") + "v2.0/",
+		ProviderClient: client, Type: "network", Endpoint: endpoint,
+		ResourceBase: strings.TrimSuffix(endpoint, "v2.0/") + "v2.0/",
 		MoreHeaders: map[string]string{
-			"X-User-Id": setting("OS_USER_ID", "bowline"), "X-Project-Id": setting("OS_PROJECT_ID", "bowline"), "X-Roles": "member",
+			"X-User-Id": setting("OS_USER_ID", "bowline"), "X-Project-Id": setting("OS_PROJECT_ID", "bowline"),
+			"X-Roles": "member",
 		},
 	}, nil
 }
@@ -123,7 +128,8 @@ func setting(variable, otherwise string) string {
 func checkAddress(variable, address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("%s is %q, which is no address: write one as in https://cloud.example.org:5000/v3", variable, address)
+		return fmt.Errorf("%s is %q, which is no address: write one as in https://cloud.example.org:5000/v3", variable,
+			address)
 	}
 	return nil
 }
@@ -158,7 +164,8 @@ func loginError(err error, endpoint string) error {
 	case errors.As(err, &away):
 		return keystoneAway(err, endpoint)
 	}
-	return fmt.Errorf("nobody can log in at OS_AUTH_URL, %s, as OS_CLOUD or the other variables OS_* say: %w", endpoint, err)
+	return fmt.Errorf("nobody can log in at OS_AUTH_URL, %s, as OS_CLOUD or the other variables OS_* say: %w", endpoint,
+		err)
 }
 
 // refusedLogin explains an error response of Keystone.
@@ -175,6 +182,7 @@ func refusedLogin(code gophercloud.ErrUnexpectedResponseCode, endpoint string) e
 
 func keystoneAway(err error, endpoint string) error {
 	return &provider.Problem{
-		Reason: provider.Unreachable, Message: fmt.Sprintf("Keystone at %s (OS_AUTH_URL) does not answer", endpoint), Err: err,
+		Reason: provider.Unreachable, Message: fmt.Sprintf("Keystone at %s (OS_AUTH_URL) does not answer", endpoint),
+		Err: err,
 	}
 }

@@ -45,22 +45,33 @@ func TestInvalidEnvironmentNamesVariable(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "clouds.yaml")
 	must(t, os.WriteFile(broken, []byte("clouds: {other: {}, empty: {}, nowhere: {auth: {username: u}}}"), 0o600))
 	for says, variables := range map[string]map[string]string{
-		"set OS_CLOUD, or OS_AUTH_URL":                               {},
-		"OS_ENDPOINT is not set":                                     {"OS_AUTH_TYPE": "none"},
-		"OS_AUTH_TYPE is not none":                                   {"OS_ENDPOINT": "http://127.0.0.1:9696"},
-		`OS_ENDPOINT is "127.0.0.1:9696", which is no address`:       {"OS_AUTH_TYPE": "none", "OS_ENDPOINT": "127.0.0.1:9696"},
-		`OS_AUTH_URL is "cloud.example.org", which is no address`:    {"OS_AUTH_URL": "cloud.example.org", "OS_USERNAME": "u", "OS_PASSWORD": "p"},
-		"OS_AUTH_URL is not set, beside the credentials":             {"OS_USERNAME": "u", "OS_PASSWORD": "p", "OS_PROJECT_NAME": "p"},
-		"OS_USERNAME is not set":                                     {"OS_AUTH_URL": "http://127.0.0.1:1/v3"},
-		"OS_PASSWORD is not set":                                     {"OS_AUTH_URL": "http://127.0.0.1:1/v3", "OS_USERNAME": "u", "OS_DOMAIN_ID": "default"},
-		"OS_USER_DOMAIN_NAME is not set":                             {"OS_AUTH_URL": "http://127.0.0.1:1/v3", "OS_USERNAME": "u"},
-		"OS_PROJECT_NAME is not set":                                 {"OS_AUTH_URL": "http://127.0.0.1:1/v3", "OS_USERID": "u", "OS_PASSWORD": "p"},
-		"OS_PROJECT_DOMAIN_NAME is not set":                          {"OS_AUTH_URL": "http://127.0.0.1:1/v3", "OS_USERID": "u", "OS_PASSWORD": "p", "OS_PROJECT_NAME": "p"},
-		"OS_APPLICATION_CREDENTIAL_SECRET is not set":                {"OS_AUTH_URL": "http://127.0.0.1:1/v3", "OS_APPLICATION_CREDENTIAL_ID": "a"},
-		`OS_CLOUD is "mine": clouds file not found`:                  {"OS_CLOUD": "mine"},
-		`OS_CLOUD is "mine": cloud "mine" not found`:                 {"OS_CLOUD": "mine", "OS_CLIENT_CONFIG_FILE": broken},
-		`OS_CLOUD is "empty": it has no section auth`:                {"OS_CLOUD": "empty", "OS_CLIENT_CONFIG_FILE": broken},
-		`OS_CLOUD is "nowhere": auth_url is "", which is no address`: {"OS_CLOUD": "nowhere", "OS_CLIENT_CONFIG_FILE": broken},
+		"set OS_CLOUD, or OS_AUTH_URL": {},
+		"OS_ENDPOINT is not set":       {"OS_AUTH_TYPE": "none"},
+		"OS_AUTH_TYPE is not none":     {"OS_ENDPOINT": "http://127.0.0.1:9696"},
+		`OS_ENDPOINT is "127.0.0.1:9696", which is no address`: {"OS_AUTH_TYPE": "none",
+			"OS_ENDPOINT": "127.0.0.1:9696"},
+		`OS_AUTH_URL is "cloud.example.org", which is no address`: {"OS_AUTH_URL": "cloud.example.org",
+			"OS_USERNAME": "u", "OS_PASSWORD": "p"},
+		"OS_AUTH_URL is not set, beside the credentials": {"OS_USERNAME": "u", "OS_PASSWORD": "p",
+			"OS_PROJECT_NAME": "p"},
+		"OS_USERNAME is not set": {"OS_AUTH_URL": "http://127.0.0.1:1/v3"},
+		"OS_PASSWORD is not set": {"OS_AUTH_URL": "http://127.0.0.1:1/v3",
+			"OS_USERNAME": "u", "OS_DOMAIN_ID": "default"},
+		"OS_USER_DOMAIN_NAME is not set": {"OS_AUTH_URL": "http://127.0.0.1:1/v3",
+			"OS_USERNAME": "u"},
+		"OS_PROJECT_NAME is not set": {"OS_AUTH_URL": "http://127.0.0.1:1/v3",
+			"OS_USERID": "u", "OS_PASSWORD": "p"},
+		"OS_PROJECT_DOMAIN_NAME is not set": {"OS_AUTH_URL": "http://127.0.0.1:1/v3",
+			"OS_USERID": "u", "OS_PASSWORD": "p", "OS_PROJECT_NAME": "p"},
+		"OS_APPLICATION_CREDENTIAL_SECRET is not set": {"OS_AUTH_URL": "http://127.0.0.1:1/v3",
+			"OS_APPLICATION_CREDENTIAL_ID": "a"},
+		`OS_CLOUD is "mine": clouds file not found`: {"OS_CLOUD": "mine"},
+		`OS_CLOUD is "mine": cloud "mine" not found`: {"OS_CLOUD": "mine",
+			"OS_CLIENT_CONFIG_FILE": broken},
+		`OS_CLOUD is "empty": it has no section auth`: {"OS_CLOUD": "empty",
+			"OS_CLIENT_CONFIG_FILE": broken},
+		`OS_CLOUD is "nowhere": auth_url is "", which is no address`: {"OS_CLOUD": "nowhere",
+			"OS_CLIENT_CONFIG_FILE": broken},
 	} {
 		setEnvironment(t, variables)
 		if _, err := FromEnvironment(t.Context()); err == nil || !strings.Contains(err.Error(), says) {
@@ -72,7 +83,8 @@ func TestInvalidEnvironmentNamesVariable(t *testing.T) {
 func TestNeutronWithoutKeystone(t *testing.T) {
 	server := httptest.NewServer(&neutrontest.Fake{})
 	t.Cleanup(server.Close)
-	setEnvironment(t, map[string]string{"OS_AUTH_TYPE": "none", "OS_ENDPOINT": server.URL, "OS_PROJECT_ID": "without-keystone"})
+	setEnvironment(t, map[string]string{"OS_AUTH_TYPE": "none", "OS_ENDPOINT": server.URL,
+		"OS_PROJECT_ID": "without-keystone"})
 	client, err := FromEnvironment(t.Context())
 	must(t, err)
 	p, err := New(plane, client, Options{})
@@ -125,8 +137,10 @@ func (o *openStack) login(w http.ResponseWriter, q *http.Request) {
 			}
 		}
 	}
-	if err := json.NewDecoder(q.Body).Decode(&asked); err != nil || asked.Auth.Identity.Password.User.Password != o.password.Load() {
-		http.Error(w, `{"error":{"code":401,"message":"The request you have made requires authentication."}}`, http.StatusUnauthorized)
+	if err := json.NewDecoder(q.Body).Decode(&asked); err != nil ||
+		asked.Auth.Identity.Password.User.Password != o.password.Load() {
+		http.Error(w, `{"error":{"code":401,"message":"The request you have made requires authentication."}}`,
+			http.StatusUnauthorized)
 		return
 	}
 	w.Header().Set("X-Subject-Token", o.valid())
@@ -165,7 +179,8 @@ func TestTokensAreRenewed(t *testing.T) {
 	o.password.Store("changed")
 	o.token.Add(1)
 	_, err = p.Get(t.Context(), "uid")
-	if reason, message := reasonOf(t, err); reason != provider.Unauthorized || !strings.Contains(message, "the credentials are refused") {
+	if reason, message := reasonOf(t, err); reason != provider.Unauthorized ||
+		!strings.Contains(message, "the credentials are refused") {
 		t.Errorf("a password that was changed: %s, %s", reason, message)
 	}
 	o.Close()
@@ -196,16 +211,19 @@ func TestLoginFailures(t *testing.T) {
 	o := newOpenStack(t)
 	setEnvironment(t, o.variables("wrong"))
 	_, err := FromEnvironment(t.Context())
-	if reason, message := reasonOf(t, err); reason != provider.Unauthorized || !strings.Contains(message, "OS_PASSWORD") {
+	if reason, message := reasonOf(t, err); reason != provider.Unauthorized ||
+		!strings.Contains(message, "OS_PASSWORD") {
 		t.Errorf("wrong password: %s, %s", reason, message)
 	}
 	setEnvironment(t, o.variables("secret"))
 	t.Setenv("OS_REGION_NAME", "two")
-	if _, err := FromEnvironment(t.Context()); err == nil || !strings.Contains(err.Error(), `OS_REGION_NAME is "two", and Keystone`) {
+	if _, err := FromEnvironment(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), `OS_REGION_NAME is "two", and Keystone`) {
 		t.Errorf("no Neutron in the region: %v", err)
 	}
 	t.Setenv("OS_AUTH_URL", o.URL+"/elsewhere/v3")
-	if _, err := FromEnvironment(t.Context()); err == nil || !strings.Contains(err.Error(), "where no Keystone answers") {
+	if _, err := FromEnvironment(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "where no Keystone answers") {
 		t.Errorf("no Keystone at the address: %v", err)
 	}
 	o.Close()

@@ -35,10 +35,13 @@ func TestInvalidListIsAnError(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(answer.status, answer.body), func(t *testing.T) {
 			t.Parallel()
-			p := newProvider(t, func(q *http.Request) (*http.Response, error) { return response(q, answer.status, answer.body), nil })
+			p := newProvider(t, func(q *http.Request) (*http.Response, error) {
+				return response(q, answer.status, answer.body), nil
+			})
 			_, listed := p.List(t.Context())
 			_, got := p.Get(t.Context(), "uid")
-			for what, err := range map[string]error{"list": listed, "get": got, "delete": p.Delete(t.Context(), "uid")} {
+			for what, err := range map[string]error{"list": listed, "get": got,
+				"delete": p.Delete(t.Context(), "uid")} {
 				if reason, message := reasonOf(t, err); reason != answer.reason {
 					t.Errorf("%s: %s, %s; want %s", what, reason, message, answer.reason)
 				}
@@ -65,7 +68,8 @@ func TestListsAreReadPageByPage(t *testing.T) {
 	r.took()
 	uids, err := p.List(t.Context())
 	slices.Sort(uids)
-	if took := len(r.took()); err != nil || !slices.Equal(uids, []types.UID{"uid-0", "uid-1", "uid-2", "uid-3", "uid-4"}) || took != 3 {
+	if took := len(r.took()); err != nil ||
+		!slices.Equal(uids, []types.UID{"uid-0", "uid-1", "uid-2", "uid-3", "uid-4"}) || took != 3 {
 		t.Errorf("listed are %q, %v, with %d requests", uids, err, took)
 	}
 }
@@ -90,6 +94,7 @@ func TestLongListsAreSplit(t *testing.T) {
 	r.took()
 	answers := p.lookAtAll(t.Context(), uids)
 	if took := r.took(); len(answers) != len(uids) || len(answers[last].value.networks) != 1 || len(took) != 6 {
-		t.Errorf("there are %d answers, and of the last one %+v, with the requests %q", len(answers), answers[last], took)
+		t.Errorf("there are %d answers, and of the last one %+v, with the requests %q", len(answers), answers[last],
+			took)
 	}
 }

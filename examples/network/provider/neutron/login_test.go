@@ -43,8 +43,9 @@ func TestPermanentLoginErrors(t *testing.T) {
 clouds: {mine: {auth: {auth_url: "`+o.URL+`/identity/v3", username: u, user_id: u, password: secret, project_id: p}}}
 `), 0o600))
 	for says, variables := range map[string]map[string]string{
-		"is not trusted: set OS_CACERT":                 {"OS_AUTH_URL": secure.URL + "/identity/v3"},
-		"where a server without TLS answers":            {"OS_AUTH_URL": strings.Replace(o.URL, "http:", "https:", 1) + "/identity/v3"},
+		"is not trusted: set OS_CACERT": {"OS_AUTH_URL": secure.URL + "/identity/v3"},
+		"where a server without TLS answers": {"OS_AUTH_URL": strings.Replace(o.URL, "http:", "https:",
+			1) + "/identity/v3"},
 		"as OS_CLOUD or the other variables OS_* say: ": {"OS_CLOUD": "mine", "OS_CLIENT_CONFIG_FILE": contradictory},
 	} {
 		all := o.variables("secret")
@@ -63,7 +64,8 @@ func TestCloudCertificateAuthority(t *testing.T) {
 	secure := httptest.NewTLSServer(o.Config.Handler)
 	t.Cleanup(secure.Close)
 	authority := filepath.Join(t.TempDir(), "ca.pem")
-	must(t, os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}), 0o600))
+	must(t, os.WriteFile(authority,
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}), 0o600))
 	setEnvironment(t, o.variables("secret"))
 	t.Setenv("OS_AUTH_URL", secure.URL+"/identity/v3")
 	t.Setenv("OS_CACERT", authority)
@@ -76,7 +78,9 @@ func TestKeystoneStatusCodes(t *testing.T) {
 		http.StatusUnauthorized: provider.Unauthorized, http.StatusForbidden: provider.Unauthorized,
 		http.StatusTooManyRequests: provider.Unreachable, http.StatusServiceUnavailable: provider.Unreachable,
 	} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(answer) }))
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(answer)
+		}))
 		t.Cleanup(server.Close)
 		setEnvironment(t, map[string]string{
 			"OS_AUTH_URL": server.URL + "/v3", "OS_USERID": "u", "OS_PASSWORD": "p", "OS_PROJECT_ID": "p",

@@ -159,7 +159,8 @@ func (p *networks) List(ctx context.Context) ([]types.UID, error) {
 
 // identify determines the objects of renamed networks by their subnets, and adds them to seen. It returns the
 // remaining networks, the strays.
-func (p *networks) identify(ctx context.Context, renamed []string, seen map[types.UID]bool) (map[types.UID]bool, error) {
+func (p *networks) identify(ctx context.Context, renamed []string,
+	seen map[types.UID]bool) (map[types.UID]bool, error) {
 	strays := map[types.UID]bool{}
 	for _, id := range renamed {
 		strays[types.UID(id)] = true

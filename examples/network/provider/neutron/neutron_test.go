@@ -22,7 +22,8 @@ const project = "suite"
 
 func TestMain(m *testing.M) {
 	providertest.Victim(func(plane string) (provider.Provider, error) {
-		return New(plane, neutrontest.NewClient(os.Getenv(addressVariable), project, neutrontest.Member, nil), Options{})
+		return New(plane, neutrontest.NewClient(os.Getenv(addressVariable), project, neutrontest.Member, nil),
+			Options{})
 	})
 	os.Exit(neutrontest.Main(m))
 }
@@ -104,11 +105,13 @@ func (s somebody) harm() map[string]func(*testing.T, string) {
 		"other range": func(t *testing.T, id string) {
 			n, sub := s.network(t, id)
 			must(t, s.deleteSubnet(t.Context(), sub))
-			must(t, s.createSubnet(t.Context(), gophersubnets.CreateOpts{NetworkID: n.ID, CIDR: "10.8.0.0/24", IPVersion: 4, Description: id}))
+			must(t, s.createSubnet(t.Context(),
+				gophersubnets.CreateOpts{NetworkID: n.ID, CIDR: "10.8.0.0/24", IPVersion: 4, Description: id}))
 		},
 		"two subnets": func(t *testing.T, id string) {
 			n, _ := s.network(t, id)
-			must(t, s.createSubnet(t.Context(), gophersubnets.CreateOpts{NetworkID: n.ID, CIDR: "10.8.0.0/24", IPVersion: 4, Description: id}))
+			must(t, s.createSubnet(t.Context(),
+				gophersubnets.CreateOpts{NetworkID: n.ID, CIDR: "10.8.0.0/24", IPVersion: 4, Description: id}))
 		},
 		"two networks": func(t *testing.T, id string) {
 			n, _ := s.network(t, id)
@@ -117,7 +120,8 @@ func (s somebody) harm() map[string]func(*testing.T, string) {
 	}
 }
 
-// The fake answers as a real Neutron does, which TestRealNeutronContract and TestFakeContract of package neutrontest prove.
+// The fake answers as a real Neutron does, which TestRealNeutronContract and TestFakeContract of package neutrontest
+// prove.
 func TestProviderContract(t *testing.T) {
 	t.Parallel()
 	var fake neutrontest.Fake

@@ -38,11 +38,13 @@ func TestNetworkWithPortsIsNotDeleted(t *testing.T) {
 	onIt := fmt.Sprintf("1 port is on it, %s (of compute:nova server-1). It goes on when they are gone", port)
 
 	reason, message := reasonOf(t, p.Delete(t.Context(), uid))
-	if want := fmt.Sprintf("network %s cannot be removed: %s", p.ID(uid), onIt); reason != provider.InUse || message != want {
+	if want := fmt.Sprintf("network %s cannot be removed: %s", p.ID(uid), onIt); reason != provider.InUse ||
+		message != want {
 		t.Errorf("it is deleted: %s, %s; want %s", reason, message, want)
 	}
 	reason, message = reasonOf(t, p.Apply(t.Context(), wanted(uid, "10.2.0.0/16", "10.2.0.1")))
-	if want := fmt.Sprintf("subnet 10.1.0.0/16 of network %s cannot be replaced: %s", p.ID(uid), onIt); reason != provider.InUse || message != want {
+	if want := fmt.Sprintf("subnet 10.1.0.0/16 of network %s cannot be replaced: %s", p.ID(uid),
+		onIt); reason != provider.InUse || message != want {
 		t.Errorf("its range is changed: %s, %s; want %s", reason, message, want)
 	}
 	if actual, err := p.Get(t.Context(), uid); err != nil || !actual.Matches(was) {
@@ -83,12 +85,14 @@ func TestDuplicateWithPortsIsRetained(t *testing.T) {
 	r := newRecorded()
 	p := r.provider(t)
 	apply(t, p, wanted("uid", "10.1.0.0/16", "10.1.0.1"))
-	r.user.make(t, gophernetworks.CreateOpts{Name: p.ID("uid"), Description: "made by Bowline, plane " + plane}, "10.1.0.0/16", p.ID("uid"))
+	r.user.make(t, gophernetworks.CreateOpts{Name: p.ID("uid"), Description: "made by Bowline, plane " + plane},
+		"10.1.0.0/16", p.ID("uid"))
 	f, err := p.(*networks).read(t.Context(), "uid")
 	must(t, err)
 	second := f.networks[1].ID // without ports the first one would be retained
 	r.user.port(t, second, "compute:nova", "server-1")
-	if actual, err := p.Get(t.Context(), "uid"); err != nil || !strings.Contains(actual.Fault, "there are 2 networks for it") {
+	if actual, err := p.Get(t.Context(), "uid"); err != nil ||
+		!strings.Contains(actual.Fault, "there are 2 networks for it") {
 		t.Errorf("found %+v, %v", actual, err)
 	}
 	apply(t, p, wanted("uid", "10.1.0.0/16", "10.1.0.1"))

@@ -59,7 +59,8 @@ func describe(err error, endpoint, about string) (provider.Reason, string) {
 // answer.
 func describeRefusal(err error, endpoint string) (provider.Reason, string) {
 	var code gophercloud.ErrUnexpectedResponseCode
-	if errors.As(err, &code) && code.Actual < http.StatusInternalServerError && code.Actual != http.StatusTooManyRequests {
+	if errors.As(err, &code) && code.Actual < http.StatusInternalServerError &&
+		code.Actual != http.StatusTooManyRequests {
 		return unauthorized(endpoint)
 	}
 	return provider.Unreachable, "Keystone, which says who may use Neutron, does not answer: it is tried again"
@@ -75,7 +76,8 @@ func unauthorized(endpoint string) (provider.Reason, string) {
 }
 
 // away are the status codes of a proxy in front of an unavailable or overloaded Neutron.
-var away = []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
+var away = []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable,
+	http.StatusGatewayTimeout}
 
 // describeAnswer explains an error response of Neutron.
 func describeAnswer(code gophercloud.ErrUnexpectedResponseCode, endpoint, about string) (provider.Reason, string) {
@@ -84,7 +86,8 @@ func describeAnswer(code gophercloud.ErrUnexpectedResponseCode, endpoint, about 
 	case code.Actual == http.StatusUnauthorized:
 		return unauthorized(endpoint)
 	case code.Actual == http.StatusForbidden:
-		return provider.Unauthorized, fmt.Sprintf("the credentials may not do this with %s: ask for a role that may (%s)", about, says)
+		return provider.Unauthorized,
+			fmt.Sprintf("the credentials may not do this with %s: ask for a role that may (%s)", about, says)
 	case kind == "OverQuota":
 		return provider.QuotaExceeded, fmt.Sprintf(
 			"there is no room for %s in the project: remove something, or have its quota raised (%s)", about, says)
@@ -99,7 +102,8 @@ func describeAnswer(code gophercloud.ErrUnexpectedResponseCode, endpoint, about 
 	case slices.Contains(away, code.Actual):
 		return provider.Unreachable, fmt.Sprintf("Neutron at %s does not answer: it is tried again", endpoint)
 	case code.Actual >= http.StatusInternalServerError:
-		return provider.Failed, fmt.Sprintf("Neutron itself failed (%d): its log says why; it is tried again", code.Actual)
+		return provider.Failed, fmt.Sprintf("Neutron itself failed (%d): its log says why; it is tried again",
+			code.Actual)
 	case kind == "":
 		return otherServer(endpoint)
 	}

@@ -50,7 +50,8 @@ func nothing(q *http.Request) *http.Response {
 
 func response(q *http.Request, status int, body string) *http.Response {
 	return &http.Response{
-		StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}, "X-Openstack-Request-Id": {"req-" + time.Now().String()}},
+		StatusCode: status, Header: http.Header{"Content-Type": {"application/json"},
+			"X-Openstack-Request-Id": {"req-" + time.Now().String()}},
 		Body: io.NopCloser(strings.NewReader(body)), Request: q,
 	}
 }
@@ -81,23 +82,30 @@ func TestErrorMessages(t *testing.T) {
 	}{
 		"wrong credentials": {401, "<html><head><title>401 Unauthorized</title></head></html>", provider.Unauthorized,
 			"the credentials are refused at http://neutron.example:9696/: check the cloud of OS_CLOUD, or OS_USERNAME"},
-		"no permission": {403, asNeutron("PolicyNotAuthorized", "rule:create_network is disallowed by policy"), provider.Unauthorized,
+		"no permission": {403, asNeutron("PolicyNotAuthorized", "rule:create_network is disallowed by policy"),
+			provider.Unauthorized,
 			"ask for a role that may (rule:create_network is disallowed by policy)"},
 		"quota": {409, asNeutron("OverQuota", "Quota exceeded for resources: ['network']."), provider.QuotaExceeded,
 			"there is no room for network bowline.plane.uid in the project: remove something, or have its quota raised (Quota exceeded for resources: ['network'])"},
-		"no network type": {503, asNeutron("NoNetworkAvailable", "Unable to create the network. No tenant network is available for allocation."),
+		"no network type": {503, asNeutron("NoNetworkAvailable",
+			"Unable to create the network. No tenant network is available for allocation."),
 			provider.NotConfigured, "its operator must give it tenant_network_types with free ranges"},
 		"no network API": {404, "<html><head><title>404 Not Found</title></head></html>", provider.NotConfigured,
 			"there is no network API at http://neutron.example:9696/: check the address, and that Neutron has a core plugin"},
-		"refused": {400, asNeutron("InvalidInput", "Invalid input for operation: 10.10.0.0/33 is not in a CIDR format."), provider.Refused,
+		"refused": {400, asNeutron("InvalidInput",
+			"Invalid input for operation: 10.10.0.0/33 is not in a CIDR format."), provider.Refused,
 			"Neutron refuses network bowline.plane.uid: declare another one (Invalid input for operation: 10.10.0.0/33 is not in a CIDR format)"},
-		"its own failure": {500, asNeutron("HTTPInternalServerError", "Request Failed: internal server error while processing your request."),
+		"its own failure": {500, asNeutron("HTTPInternalServerError",
+			"Request Failed: internal server error while processing your request."),
 			provider.Failed, "Neutron itself failed (500): its log says why; it is tried again"},
-		"behind a proxy, gone": {502, "<html>Bad Gateway</html>", provider.Unreachable, "does not answer: it is tried again"},
-		"overloaded":           {503, "<html>Service Unavailable</html>", provider.Unreachable, "does not answer: it is tried again"},
-		"too many":             {429, "", provider.Unreachable, "does not answer: it is tried again"},
-		"another server":       {201, "<html>Welcome</html>", provider.NotConfigured, "what answers at http://neutron.example:9696/ is not Neutron: check the address"},
-		"another API":          {201, `{"networks":7}`, provider.NotConfigured, "is not Neutron"},
+		"behind a proxy, gone": {502, "<html>Bad Gateway</html>", provider.Unreachable,
+			"does not answer: it is tried again"},
+		"overloaded": {503, "<html>Service Unavailable</html>", provider.Unreachable,
+			"does not answer: it is tried again"},
+		"too many": {429, "", provider.Unreachable, "does not answer: it is tried again"},
+		"another server": {201, "<html>Welcome</html>", provider.NotConfigured,
+			"what answers at http://neutron.example:9696/ is not Neutron: check the address"},
+		"another API": {201, `{"networks":7}`, provider.NotConfigured, "is not Neutron"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -116,7 +124,8 @@ func TestOutageHasOneMessage(t *testing.T) {
 	want := providertest.Wanted("uid", "10.0.0.0/8", "10.0.0.1")
 	messages := map[string]bool{}
 	for n, failure := range []error{
-		fmt.Errorf("read tcp 127.0.0.1:53422->127.0.0.1:9696: %w", syscall.ECONNRESET), fmt.Errorf("dial tcp 127.0.0.1:9696: %w", syscall.ECONNREFUSED),
+		fmt.Errorf("read tcp 127.0.0.1:53422->127.0.0.1:9696: %w", syscall.ECONNRESET),
+		fmt.Errorf("dial tcp 127.0.0.1:9696: %w", syscall.ECONNREFUSED),
 		io.EOF, io.ErrUnexpectedEOF, context.DeadlineExceeded,
 	} {
 		p := newProvider(t, func(q *http.Request) (*http.Response, error) {

@@ -89,7 +89,8 @@ func TestCanceledCallerDoesNotCancelOthers(t *testing.T) {
 		var wg sync.WaitGroup
 		for n, ctx := range []context.Context{ctx, ctx, t.Context()} {
 			wg.Go(func() {
-				if _, err := p.Get(ctx, "uid"); n < 2 && !errors.Is(err, context.Canceled) || n == 2 && !errors.Is(err, provider.ErrNotFound) {
+				if _, err := p.Get(ctx, "uid"); n < 2 && !errors.Is(err, context.Canceled) || n == 2 &&
+					!errors.Is(err, provider.ErrNotFound) {
 					t.Errorf("%d: %v", n, err)
 				}
 			})
@@ -106,7 +107,8 @@ func TestQuotaForSomeNetworks(t *testing.T) {
 	t.Parallel()
 	var fake neutrontest.Fake
 	admin := fake.ClientAs(project, neutrontest.Admin)
-	_, err := admin.Put(t.Context(), admin.ServiceURL("quotas", project), map[string]any{"quota": map[string]any{"network": 3}}, &struct{}{},
+	_, err := admin.Put(t.Context(), admin.ServiceURL("quotas", project),
+		map[string]any{"quota": map[string]any{"network": 3}}, &struct{}{},
 		&gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}})
 	must(t, err)
 	p, err := New(plane, fake.Client(project), Options{})
@@ -129,7 +131,9 @@ func TestQuotaForSomeNetworks(t *testing.T) {
 	}
 	wg.Wait()
 	made, err := p.List(t.Context())
-	if err != nil || len(made) != 3 || len(refused) != 2 || slices.ContainsFunc(made, func(uid types.UID) bool { return refused[uid] }) {
+	if err != nil || len(made) != 3 || len(refused) != 2 || slices.ContainsFunc(made, func(uid types.UID) bool {
+		return refused[uid]
+	}) {
 		t.Errorf("made are %q, %v, and refused %v; the quota is 3 of 5", made, err, refused)
 	}
 	must(t, p.Delete(t.Context(), made[0]))

@@ -128,7 +128,8 @@ func (p *networks) updateSubnet(ctx context.Context, want provider.Network, s su
 	}
 	err := p.api.updateSubnet(ctx, s, change)
 	if inUse(err) && !errors.Is(err, errConflict) {
-		return p.inUseProblem(ctx, s.NetworkID, fmt.Sprintf("the gateway of network %s cannot become %s", p.ID(want.UID), want.Gateway))
+		return p.inUseProblem(ctx, s.NetworkID,
+			fmt.Sprintf("the gateway of network %s cannot become %s", p.ID(want.UID), want.Gateway))
 	}
 	return err
 }

@@ -23,7 +23,8 @@ func TestWatchSendsOneRequestPerPoll(t *testing.T) {
 		apply(t, p, wanted("uid", "10.1.0.0/16", "10.1.0.1"))
 		r.took()
 		r.disturb(func(q *http.Request) (*http.Response, error) {
-			if filter := q.URL.Query()["description"]; !slices.Equal(filter, []string{"made by Bowline, plane " + plane}) {
+			if filter := q.URL.Query()["description"]; !slices.Equal(filter,
+				[]string{"made by Bowline, plane " + plane}) {
 				t.Errorf("a request is filtered by description %q", filter)
 			}
 			return nil, nil
@@ -37,7 +38,8 @@ func TestWatchSendsOneRequestPerPoll(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		if took := r.took(); len(took) != 1+int(time.Hour/DefaultPoll) || slices.ContainsFunc(took, func(line string) bool { return line != "GET networks" }) {
+		if took := r.took(); len(took) != 1+int(time.Hour/DefaultPoll) ||
+			slices.ContainsFunc(took, func(line string) bool { return line != "GET networks" }) {
 			t.Errorf("it took %d requests: %q", len(took), slices.Compact(took))
 		}
 		if !slices.Equal(told, []types.UID{""}) {

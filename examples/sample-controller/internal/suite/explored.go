@@ -48,9 +48,10 @@ func scenario(program Program) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
 		Options: []bowlinetest.Option{bowlinetest.CRDs(program.definition("network.yaml"))},
 		World:   func() any { return &neutron.Memory{} },
-		Processes: []bowlinetest.Process{{Name: "sample-controller", Run: func(ctx context.Context, config *rest.Config) error {
-			return program.Run(ctx, config, effects{ctx, bowlinetest.World[*neutron.Memory](ctx)})
-		}}},
+		Processes: []bowlinetest.Process{{Name: "sample-controller",
+			Run: func(ctx context.Context, config *rest.Config) error {
+				return program.Run(ctx, config, effects{ctx, bowlinetest.World[*neutron.Memory](ctx)})
+			}}},
 		Act:        act,
 		Invariants: []func(bowlinetest.State) error{asDeclared},
 		Snapshot:   snapshot,

@@ -119,7 +119,8 @@ func redefined(w *fixture) {
 	defer w.start()()
 	w.do(w.Declare(w.Context(), "a", spec()))
 	w.are(map[string]neutron.Network{"a": first})
-	definition := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	definition := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"}
 	w.do(w.resource(definition).Delete(w.Context(), "", "networks.samplecrd.k8s.io", metav1.DeleteOptions{}))
 	time.Sleep(time.Hour)
 	w.are(nil)
@@ -178,7 +179,8 @@ func (t *through) RoundTrip(q *http.Request) (*http.Response, error) {
 		return nil, q.Context().Err()
 	}
 	header := http.Header{"Content-Type": {"application/json"}}
-	return &http.Response{StatusCode: a.code, Header: header, Body: io.NopCloser(strings.NewReader(a.body)), Request: q}, nil
+	return &http.Response{StatusCode: a.code, Header: header, Body: io.NopCloser(strings.NewReader(a.body)),
+		Request: q}, nil
 }
 
 // Log records the log lines about refusals. Its zero value is ready, and it is safe for concurrent use.

@@ -65,7 +65,8 @@ func (n Networks) Declare(ctx context.Context, name string, spec map[string]any)
 
 // Change patches a Network.
 func (n Networks) Change(ctx context.Context, name, patch string) error {
-	_, err := n.Patch(ctx, metav1.NamespaceDefault, name, "", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := n.Patch(ctx, metav1.NamespaceDefault, name, "", types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{})
 	return err
 }
 

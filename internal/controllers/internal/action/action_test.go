@@ -47,7 +47,8 @@ func (w *world) object(name string, owner *corev1.ConfigMap) *corev1.ConfigMap {
 	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 	if owner != nil {
 		obj.Labels = map[string]string{"of": owner.Name}
-		obj.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+		obj.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner,
+			corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
 	}
 	return obj
 }
@@ -98,7 +99,9 @@ func TestTheSoonestAgainCounts(t *testing.T) {
 		want  func(time.Duration) bool
 	}{
 		{nil, func(d time.Duration) bool { return d == 0 }},
-		{[]time.Duration{time.Hour, time.Minute, 2 * time.Minute}, func(d time.Duration) bool { return d == time.Minute }},
+		{[]time.Duration{time.Hour, time.Minute, 2 * time.Minute}, func(d time.Duration) bool {
+			return d == time.Minute
+		}},
 		{[]time.Duration{time.Hour, 0}, func(d time.Duration) bool { return d > 0 && d < time.Millisecond }},
 		{[]time.Duration{-time.Second, time.Hour}, func(d time.Duration) bool { return d > 0 && d < time.Millisecond }},
 	} {
@@ -146,8 +149,10 @@ func TestSameAndKnownAskAboutAllThatAnOwnerControls(t *testing.T) {
 		selector := labels.SelectorFromSet(labels.Set{"of": "owner"})
 		expect := func(same, known bool, seen ...*corev1.ConfigMap) {
 			w.Helper()
-			w.expect(action.DependentsUnchanged[*corev1.ConfigMap]{Resource: configs, Owner: w.owner, Selector: selector, Objects: seen}, !same)
-			w.expect(action.DependentUIDsUnchanged[*corev1.ConfigMap]{Resource: configs, Owner: w.owner, Selector: selector, Objects: seen}, !known)
+			w.expect(action.DependentsUnchanged[*corev1.ConfigMap]{Resource: configs, Owner: w.owner,
+				Selector: selector, Objects: seen}, !same)
+			w.expect(action.DependentUIDsUnchanged[*corev1.ConfigMap]{Resource: configs, Owner: w.owner,
+				Selector: selector, Objects: seen}, !known)
 		}
 		expect(true, true, w.one, w.two)
 		expect(false, false, w.one)
@@ -186,7 +191,10 @@ func TestWhatTookLongIsAskedForAgain(t *testing.T) {
 			}
 		}
 		failed := errors.New("refused")
-		if err := action.RetryIfSlow(func() error { time.Sleep(3 * time.Second); return failed }); !errors.Is(err, failed) {
+		if err := action.RetryIfSlow(func() error {
+			time.Sleep(3 * time.Second)
+			return failed
+		}); !errors.Is(err, failed) {
 			w.Error(err)
 		}
 	})
@@ -198,7 +206,8 @@ func TestCreateTakesItsOwnForMade(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		create := func(obj *corev1.ConfigMap, anybodys bool) error {
-			return action.Create[*corev1.ConfigMap]{Resource: configs, Object: obj, AcceptExisting: anybodys}.Do(context.Background(), w.hand)
+			return action.Create[*corev1.ConfigMap]{Resource: configs, Object: obj,
+				AcceptExisting: anybodys}.Do(context.Background(), w.hand)
 		}
 		if err := create(w.object("one", w.owner), false); err != nil {
 			t.Error(err)
@@ -223,7 +232,8 @@ func TestDeleteTakesWhatWasSeen(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		remove := func(seen *corev1.ConfigMap, unchanged bool) error {
-			return action.Delete[*corev1.ConfigMap]{Resource: configs, Object: seen, IfUnchanged: unchanged}.Do(context.Background(), w.hand)
+			return action.Delete[*corev1.ConfigMap]{Resource: configs, Object: seen,
+				IfUnchanged: unchanged}.Do(context.Background(), w.hand)
 		}
 		w.change(w.one)
 		if err := remove(w.one, true); !apierrors.IsConflict(err) {

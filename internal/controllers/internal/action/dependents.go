@@ -84,7 +84,8 @@ func (k DependentUIDsUnchanged[T]) Do(ctx context.Context, exec *Executor) error
 func (k DependentUIDsUnchanged[T]) Check(ctx context.Context, exec *Executor) error {
 	seen := map[types.UID]bool{}
 	for _, obj := range k.Objects {
-		if obj.GetDeletionTimestamp() == nil && metav1.IsControlledBy(obj, k.Owner) && k.Selector.Matches(labels.Set(obj.GetLabels())) {
+		if obj.GetDeletionTimestamp() == nil && metav1.IsControlledBy(obj, k.Owner) &&
+			k.Selector.Matches(labels.Set(obj.GetLabels())) {
 			seen[obj.GetUID()] = true
 		}
 	}
@@ -92,7 +93,8 @@ func (k DependentUIDsUnchanged[T]) Check(ctx context.Context, exec *Executor) er
 		switch {
 		case err != nil:
 			return err
-		case is.DeletionTimestamp != nil: // if it was observed before its deletion, it remains in seen and counts as missing
+		// if it was observed before its deletion, it remains in seen and counts as missing
+		case is.DeletionTimestamp != nil:
 		case !seen[is.UID]:
 			return fmt.Errorf("%w: it does not show %s", ErrStaleCache, nameOf(k.Resource, is))
 		default:
@@ -109,7 +111,8 @@ func controlled(
 ) iter.Seq2[*metav1.PartialObjectMetadata, error] {
 	options := metav1.ListOptions{LabelSelector: selector.String()}
 	return func(yield func(*metav1.PartialObjectMetadata, error) bool) {
-		for is, err := range client.Of[*metav1.PartialObjectMetadata](exec.Client, in).All(ctx, owner.GetNamespace(), options) {
+		for is, err := range client.Of[*metav1.PartialObjectMetadata](exec.Client, in).All(ctx, owner.GetNamespace(),
+			options) {
 			if (err != nil || metav1.IsControlledBy(is, owner)) && !yield(is, err) {
 				return
 			}

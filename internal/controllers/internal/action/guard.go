@@ -43,7 +43,8 @@ func (s Guard) Do(ctx context.Context, exec *Executor) error {
 		}
 		for _, part := range parts {
 			if asked.IsZero() || !tells && time.Since(asked) >= maxAnswerAge {
-				err := RetryIfSlow(func() error { // checks all of them, since the first answer is old if the last one was slow
+				// checks all of them, since the first answer is old if the last one was slow
+				err := RetryIfSlow(func() error {
 					asked = time.Now()
 					return s.check(ctx, exec)
 				})

@@ -67,8 +67,10 @@ func TestWhatIsSureIsAskedAgainAfterASlowWrite(t *testing.T) {
 				together = append(together, write(n))
 			}
 			hand := &action.Executor{}
-			_, err := hand.Do(t.Context(), action.Guard{Preconditions: []action.Precondition{ask}, Then: []action.Action{together, write(7)}})
-			if errors.Is(err, action.ErrStaleCache) != (c.behind > 0) || asked.Load() != c.asked || written.Load() != c.written {
+			_, err := hand.Do(t.Context(),
+				action.Guard{Preconditions: []action.Precondition{ask}, Then: []action.Action{together, write(7)}})
+			if errors.Is(err, action.ErrStaleCache) != (c.behind > 0) || asked.Load() != c.asked ||
+				written.Load() != c.written {
 				t.Errorf("%+v: asked %d times, %d writes, %v", c, asked.Load(), written.Load(), err)
 			}
 		})
@@ -98,7 +100,8 @@ func TestAllThatIsSureIsSoAtATime(t *testing.T) {
 				return nil
 			})
 			hand := &action.Executor{}
-			_, err := hand.Do(t.Context(), action.Guard{Preconditions: []action.Precondition{first, second}, Then: []action.Action{write}})
+			_, err := hand.Do(t.Context(),
+				action.Guard{Preconditions: []action.Precondition{first, second}, Then: []action.Action{write}})
 			if errors.Is(err, action.ErrStaleCache) != changes || asked != 2 || (written == 0) != changes {
 				t.Errorf("what changes meanwhile (%t): asked %d times, %d writes, %v", changes, asked, written, err)
 			}
@@ -137,7 +140,8 @@ func TestASlowServerIsNotAskedNineTimes(t *testing.T) {
 		}
 		written := 0
 		_, err = (&action.Executor{Client: c}).Do(t.Context(), action.Guard{
-			Preconditions: []action.Precondition{action.Unchanged[*corev1.ConfigMap]{Resource: configs, Objects: []*corev1.ConfigMap{made}}},
+			Preconditions: []action.Precondition{action.Unchanged[*corev1.ConfigMap]{Resource: configs,
+				Objects: []*corev1.ConfigMap{made}}},
 			Then: []action.Action{told(func() error {
 				written++
 				return nil
@@ -170,11 +174,13 @@ func TestWhatWasDoneIsToldThoughNothingFollows(t *testing.T) {
 		about := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "a"}}
 		_, err := hand.Do(t.Context(), action.Guard{
 			Preconditions: []action.Precondition{ask},
-			Then:          []action.Action{write, action.Event{Object: about, Reason: "Written", Message: "it was"}, write},
+			Then: []action.Action{write, action.Event{Object: about, Reason: "Written", Message: "it was"},
+				write},
 		})
 		synctest.Wait()
 		events, listed := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", metav1.ListOptions{})
-		if !errors.Is(err, action.ErrStaleCache) || written != 1 || asked != 2 || listed != nil || len(events.Items) != 1 {
+		if !errors.Is(err, action.ErrStaleCache) || written != 1 || asked != 2 || listed != nil ||
+			len(events.Items) != 1 {
 			t.Errorf("%v: asked %d times, %d writes, told %v (%v)", err, asked, written, events.Items, listed)
 		}
 	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {

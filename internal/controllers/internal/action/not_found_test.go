@@ -24,7 +24,8 @@ func TestWhatIsNotServedIsNotTakenForGone(t *testing.T) {
 	bowlinetest.Bubble(t, func(t *testing.T, _ *bowlinetest.Plane) {
 		for version, want := range map[string]error{"v1": nil, "v0": action.ErrUnserved} {
 			for _, namespace := range []string{"default", "a"} {
-				for _, a := range aboutWhatIsGone(namespace, schema.GroupVersionResource{Version: version, Resource: "pods"}) {
+				for _, a := range aboutWhatIsGone(namespace,
+					schema.GroupVersionResource{Version: version, Resource: "pods"}) {
 					if _, err := hand.Do(t.Context(), a); !errors.Is(err, want) {
 						t.Errorf("%s in %s and %s ends with %v, not %v", a, version, namespace, err, want)
 					}
@@ -42,7 +43,8 @@ func aboutWhatIsGone(namespace string, in schema.GroupVersionResource) []action.
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: namespace, UID: "u", ResourceVersion: "1"}}
 	pod.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
 	return []action.Action{
-		action.Patch[*corev1.Pod]{Resource: in, Object: pod, Type: types.MergePatchType, Body: []byte(`{}`), Verb: "change"},
+		action.Patch[*corev1.Pod]{Resource: in, Object: pod, Type: types.MergePatchType, Body: []byte(`{}`),
+			Verb: "change"},
 		action.Delete[*corev1.Pod]{Resource: in, Object: pod},
 		action.Update[*corev1.Pod]{Resource: in, Object: pod, Subresource: "status"},
 		action.Absent{Resource: in, Namespace: namespace, Name: "a"},
@@ -58,17 +60,20 @@ func TestWhatWasNotFoundIsWhatTheErrorNames(t *testing.T) {
 		kind, name string
 		unserved   bool
 	}{
-		{"deployments", "web", false}, {"deployments/scale", "web", false}, {"Deployment", "web", false}, {"", "web", false},
+		{"deployments", "web", false}, {"deployments/scale", "web", false}, {"Deployment", "web", false},
+		{"", "web", false},
 		{"deployments", "another", true}, {"namespaces", "web", true}, {"configmaps", "web", true}, {"", "", true},
 	} {
 		err := apierrors.NewNotFound(schema.GroupResource{Group: "apps", Resource: c.kind}, c.name)
-		if got := action.ClassifyNotFound(err, in, "web"); errors.Is(got, action.ErrUnserved) != c.unserved || !apierrors.IsNotFound(got) {
+		if got := action.ClassifyNotFound(err, in, "web"); errors.Is(got, action.ErrUnserved) != c.unserved ||
+			!apierrors.IsNotFound(got) {
 			t.Errorf("%s %q: %v", c.kind, c.name, got)
 		}
 	}
 	silent := apierrors.NewNotFound(in.GroupResource(), "web")
 	silent.ErrStatus.Details = nil // as for a webhook that returns only the status code
-	for _, err := range []error{silent, apierrors.NewGenericServerResponse(404, "get", in.GroupResource(), "web", "", 0, true)} {
+	for _, err := range []error{silent, apierrors.NewGenericServerResponse(404, "get", in.GroupResource(), "web", "", 0,
+		true)} {
 		if !errors.Is(action.ClassifyNotFound(err, in, "web"), action.ErrUnserved) {
 			t.Errorf("%v is taken for what the server says of the object", err)
 		}

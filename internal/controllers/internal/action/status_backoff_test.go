@@ -14,7 +14,8 @@ import (
 func TestWhoIsContradictedWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		one, two, pod := &action.StatusBackoff[int]{}, &action.StatusBackoff[int]{}, controller.Request{Namespace: "default", Name: "web"}
+		one, two, pod := &action.StatusBackoff[int]{}, &action.StatusBackoff[int]{},
+			controller.Request{Namespace: "default", Name: "web"}
 		stands, writes, begun := 0, 0, time.Now()
 		turn := func(told *action.StatusBackoff[int], counts int) {
 			if stands == counts || told.Delay(pod, stands, counts) > 0 {

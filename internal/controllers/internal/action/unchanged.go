@@ -68,5 +68,6 @@ func RetryIfSlow(ask func() error) error {
 			return err
 		}
 	}
-	return fmt.Errorf("the server took longer than %s to answer, so its state may have changed since; retrying later", maxAnswerAge)
+	return fmt.Errorf("the server took longer than %s to answer, so its state may have changed since; retrying later",
+		maxAnswerAge)
 }

@@ -112,7 +112,8 @@ func (d Delete[T]) Do(ctx context.Context, exec *Executor) error {
 		options.PropagationPolicy = &d.Propagation
 	}
 	name := d.Object.GetName()
-	err := ClassifyNotFound(client.Of[T](exec.Client, d.Resource).Delete(ctx, d.Object.GetNamespace(), name, options), d.Resource, name)
+	err := ClassifyNotFound(client.Of[T](exec.Client, d.Resource).Delete(ctx, d.Object.GetNamespace(), name, options),
+		d.Resource, name)
 	if IsGone(err) || apierrors.IsConflict(err) && !d.IfUnchanged {
 		return nil // it no longer exists, or another object has its name
 	}
@@ -145,7 +146,8 @@ func (u Update[T]) Do(ctx context.Context, exec *Executor) error {
 // Write updates the object and returns the server's version of it.
 func (u Update[T]) Write(ctx context.Context, exec *Executor) (made T, err error) {
 	u.Object.SetManagedFields(nil)
-	made, err = client.Of[T](exec.Client, u.Resource).UpdateSubresource(ctx, u.Subresource, u.Object, metav1.UpdateOptions{})
+	made, err = client.Of[T](exec.Client, u.Resource).UpdateSubresource(ctx, u.Subresource, u.Object,
+		metav1.UpdateOptions{})
 	if err = ClassifyNotFound(err, u.Resource, u.Object.GetName()); IsGone(err) && u.Subresource == "status" {
 		return made, fmt.Errorf("%s: %w", u, errGone)
 	}

@@ -30,14 +30,17 @@ func TestToDeleteWhatHasChangedIsToBeBehind(t *testing.T) {
 			t.Fatal(err)
 		}
 		patch := []byte(`{"data":{"b":"c"}}`)
-		if _, err := maps.Patch(t.Context(), "default", "a", "", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := maps.Patch(t.Context(), "default", "a", "", types.MergePatchType, patch,
+			metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		deletion := action.Delete[*corev1.ConfigMap]{
-			Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Object: seen, IfUnchanged: true,
-			Events: action.Events{Object: seen, Reason: "Deleted", FailureReason: "FailedDelete"},
+			Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Object: seen,
+			IfUnchanged: true,
+			Events:      action.Events{Object: seen, Reason: "Deleted", FailureReason: "FailedDelete"},
 		}
-		if _, err := hand.Do(t.Context(), deletion); !errors.Is(err, action.ErrStaleCache) || !apierrors.IsConflict(err) {
+		if _, err := hand.Do(t.Context(), deletion); !errors.Is(err, action.ErrStaleCache) ||
+			!apierrors.IsConflict(err) {
 			t.Errorf("the deletion of what has changed ends with %v", err)
 		}
 		synctest.Wait()
@@ -74,7 +77,8 @@ func TestNothingFollowsFromTheStatusOfWhatIsGone(t *testing.T) {
 			in := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 			return []action.Action{
 				action.Requeue{After: 1},
-				action.Update[*corev1.Pod]{Resource: in, Object: pod, Subresource: "status", Events: action.Events{Object: pod, Reason: "Written"}},
+				action.Update[*corev1.Pod]{Resource: in, Object: pod, Subresource: "status",
+					Events: action.Events{Object: pod, Reason: "Written"}},
 				action.Event{Object: pod, Reason: "Followed", Message: "what follows"},
 			}
 		}

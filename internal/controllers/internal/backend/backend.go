@@ -75,10 +75,12 @@ func PodChanged(old, now *corev1.Pod) bool {
 	if old == nil || now == nil {
 		return true
 	}
-	return old.UID != now.UID || pods.IsReady(old) != pods.IsReady(now) || pods.IsTerminal(old) != pods.IsTerminal(now) ||
+	return old.UID != now.UID || pods.IsReady(old) != pods.IsReady(now) ||
+		pods.IsTerminal(old) != pods.IsTerminal(now) ||
 		(old.DeletionTimestamp == nil) != (now.DeletionTimestamp == nil) ||
 		!slices.Equal(old.Status.PodIPs, now.Status.PodIPs) || !maps.Equal(old.Labels, now.Labels) ||
-		old.Spec.NodeName != now.Spec.NodeName || old.Spec.Hostname != now.Spec.Hostname || old.Spec.Subdomain != now.Spec.Subdomain
+		old.Spec.NodeName != now.Spec.NodeName || old.Spec.Hostname != now.Spec.Hostname ||
+		old.Spec.Subdomain != now.Spec.Subdomain
 }
 
 // Reachable reports whether a pod has an address and has not terminated.

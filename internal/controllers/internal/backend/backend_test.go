@@ -56,7 +56,8 @@ func TestAddressesOfAFamily(t *testing.T) {
 func TestFamiliesOfOldServices(t *testing.T) {
 	t.Parallel()
 	both := []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
-	for ip, want := range map[string][]corev1.IPFamily{"10.0.0.1": both[:1], "fd00::1": both[1:], "None": both, "": both} {
+	for ip, want := range map[string][]corev1.IPFamily{"10.0.0.1": both[:1], "fd00::1": both[1:], "None": both,
+		"": both} {
 		service := &corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: ip}}
 		if got := Families(service); !slices.Equal(got, want) {
 			t.Errorf("%q: %v, want %v", ip, got, want)

@@ -72,7 +72,8 @@ func byNumber(a, b *appsv1.ControllerRevision) int {
 
 // Prune returns the deletions of the oldest revisions that are not needed, at most excess of them. Revisions
 // that are being deleted already count toward excess. old is sorted by age.
-func Prune(old []*appsv1.ControllerRevision, needed func(*appsv1.ControllerRevision) bool, excess int) (deleted []action.Action) {
+func Prune(old []*appsv1.ControllerRevision, needed func(*appsv1.ControllerRevision) bool,
+	excess int) (deleted []action.Action) {
 	for _, r := range old {
 		if excess <= 0 {
 			break
@@ -81,7 +82,8 @@ func Prune(old []*appsv1.ControllerRevision, needed func(*appsv1.ControllerRevis
 			continue
 		}
 		if excess--; r.DeletionTimestamp == nil {
-			deleted = append(deleted, action.Delete[*appsv1.ControllerRevision]{Resource: Resource, Object: r, IfUnchanged: true})
+			deleted = append(deleted, action.Delete[*appsv1.ControllerRevision]{Resource: Resource, Object: r,
+				IfUnchanged: true})
 		}
 	}
 	return deleted

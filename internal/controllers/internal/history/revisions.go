@@ -44,13 +44,15 @@ type Revisions struct {
 // Resolve finds a workload's history in seen, the revisions that it controls and those without a controller.
 // named returns the revision of the namespace with a name, or nil. The result of named may be newer than
 // seen.
-func Resolve(w Workload, seen []*appsv1.ControllerRevision, named func(string) *appsv1.ControllerRevision) (Revisions, error) {
+func Resolve(w Workload, seen []*appsv1.ControllerRevision,
+	named func(string) *appsv1.ControllerRevision) (Revisions, error) {
 	data, err := EncodeTemplate(w.Template)
 	if err != nil {
 		return Revisions{}, err
 	}
 	claims := ownership.Claim(w.Owner, seen)
-	line := Revisions{Old: append(claims.Owned, claims.Adopted...), Collisions: w.Collisions, Actions: claims.Actions(w.Owner, Resource)}
+	line := Revisions{Old: append(claims.Owned, claims.Adopted...), Collisions: w.Collisions,
+		Actions: claims.Actions(w.Owner, Resource)}
 	slices.SortFunc(line.Old, byNumber)
 	var last *appsv1.ControllerRevision
 	for _, r := range line.Old {
@@ -74,7 +76,8 @@ func Resolve(w Workload, seen []*appsv1.ControllerRevision, named func(string) *
 		// An old template was restored.
 		line.Current = line.Current.DeepCopy()
 		line.Current.Revision = last.Revision + 1
-		line.Actions = append(line.Actions, action.Update[*appsv1.ControllerRevision]{Resource: Resource, Object: line.Current})
+		line.Actions = append(line.Actions,
+			action.Update[*appsv1.ControllerRevision]{Resource: Resource, Object: line.Current})
 	}
 	return line, nil
 }
@@ -84,12 +87,14 @@ func Resolve(w Workload, seen []*appsv1.ControllerRevision, named func(string) *
 func (l *Revisions) create(w Workload, data []byte, number int64, named func(string) *appsv1.ControllerRevision) {
 	owner := w.Object
 	hash := w.Hash(data, l.Collisions)
-	for there := named(revisionName(owner.GetName(), hash)); there != nil; there = named(revisionName(owner.GetName(), hash)) {
+	for there := named(revisionName(owner.GetName(), hash)); there != nil; there = named(revisionName(owner.GetName(),
+		hash)) {
 		if metav1.IsControlledBy(there, owner) && hasTemplate(there, w.Template, data) {
 			l.Current = there
 			return
 		}
-		l.Collisions = increment(l.Collisions) // the name is taken, by another template of the same hash or by another owner's revision
+		// the name is taken, by another template of the same hash or by another owner's revision
+		l.Collisions = increment(l.Collisions)
 		hash = w.Hash(data, l.Collisions)
 	}
 	labels := map[string]string{}

@@ -46,7 +46,8 @@ func revision(t *testing.T, name, image string, number int64, owner types.UID) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{"app": "web"}}, Revision: number}
+	r := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name),
+		Labels: map[string]string{"app": "web"}}, Revision: number}
 	r.Data.Raw = data
 	if owner != "" {
 		r.OwnerReferences = []metav1.OwnerReference{{UID: owner, Controller: new(true)}}
@@ -69,17 +70,25 @@ func TestTheHistoryOfAWorkload(t *testing.T) {
 	}{
 		{"the first", "a:1", nil, nil, "web-zero 1", "create controllerrevision/web-zero"},
 		{"as it was", "a:2", []*appsv1.ControllerRevision{one, two}, nil, "two 2", ""},
-		{"one more", "a:3", []*appsv1.ControllerRevision{two, one}, nil, "web-zero 3", "create controllerrevision/web-zero"},
-		{"back to the first", "a:1", []*appsv1.ControllerRevision{one, two}, nil, "one 3", "update controllerrevision/one"},
+		{"one more", "a:3", []*appsv1.ControllerRevision{two, one}, nil, "web-zero 3",
+			"create controllerrevision/web-zero"},
+		{"back to the first", "a:1", []*appsv1.ControllerRevision{one, two}, nil, "one 3",
+			"update controllerrevision/one"},
 		{"in other bytes", "a:1", []*appsv1.ControllerRevision{spaced}, nil, "spaced 1", ""},
-		{"nobody's", "a:1", []*appsv1.ControllerRevision{revision(t, "orphan", "a:1", 1, "")}, nil, "orphan 1", "adopt controllerrevisions orphan"},
-		{"somebody else's", "a:1", []*appsv1.ControllerRevision{revision(t, "theirs", "a:1", 1, "them")}, nil, "web-zero 1", "create controllerrevision/web-zero"},
-		{"it has only just come", "a:1", nil, []*appsv1.ControllerRevision{revision(t, "web-zero", "a:1", 1, "web")}, "web-zero 1", ""},
+		{"nobody's", "a:1", []*appsv1.ControllerRevision{revision(t, "orphan", "a:1", 1, "")}, nil, "orphan 1",
+			"adopt controllerrevisions orphan"},
+		{"somebody else's", "a:1", []*appsv1.ControllerRevision{revision(t, "theirs", "a:1", 1, "them")}, nil,
+			"web-zero 1", "create controllerrevision/web-zero"},
+		{"it has only just come", "a:1", nil, []*appsv1.ControllerRevision{revision(t, "web-zero", "a:1", 1, "web")},
+			"web-zero 1", ""},
 		{"it has only just come after others", "a:3", []*appsv1.ControllerRevision{one, two},
 			[]*appsv1.ControllerRevision{revision(t, "web-zero", "a:3", 4, "web")}, "web-zero 4", ""},
-		{"its name is another template's", "a:3", []*appsv1.ControllerRevision{revision(t, "web-zero", "a:1", 1, "web")},
+		{"its name is another template's", "a:3",
+			[]*appsv1.ControllerRevision{revision(t, "web-zero", "a:1", 1, "web")},
 			nil, "web-i 2", "create controllerrevision/web-i"},
-		{"its names are taken", "a:3", nil, []*appsv1.ControllerRevision{revision(t, "web-zero", "a:3", 1, "them"), revision(t, "web-i", "a:1", 1, "web")},
+		{"its names are taken", "a:3", nil,
+			[]*appsv1.ControllerRevision{revision(t, "web-zero", "a:3", 1, "them"),
+				revision(t, "web-i", "a:1", 1, "web")},
 			"web-ii 1", "create controllerrevision/web-ii"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -99,7 +108,8 @@ func TestTheHistoryOfAWorkload(t *testing.T) {
 			for _, a := range line.Actions {
 				did = append(did, a.String())
 			}
-			if got := line.Current.Name + " " + string(rune('0'+line.Current.Revision)); got != c.now || strings.Join(did, ", ") != c.want {
+			if got := line.Current.Name + " " + string(rune('0'+line.Current.Revision)); got != c.now ||
+				strings.Join(did, ", ") != c.want {
 				t.Errorf("now %s, by %q; want %s by %q", got, did, c.now, c.want)
 			}
 			if got, err := DecodeTemplate(line.Current); err != nil || got.Spec.Containers[0].Image != c.image {
@@ -111,7 +121,8 @@ func TestTheHistoryOfAWorkload(t *testing.T) {
 
 func TestOnlyTheOldestThatNobodyNeedsAreForgotten(t *testing.T) {
 	t.Parallel()
-	old := []*appsv1.ControllerRevision{revision(t, "one", "a:1", 1, "web"), revision(t, "two", "a:2", 2, "web"), revision(t, "three", "a:3", 3, "web")}
+	old := []*appsv1.ControllerRevision{revision(t, "one", "a:1", 1, "web"), revision(t, "two", "a:2", 2, "web"),
+		revision(t, "three", "a:3", 3, "web")}
 	needed := func(r *appsv1.ControllerRevision) bool { return r.Name == "one" }
 	for excess, want := range map[int]string{-1: "", 0: "", 1: "two", 2: "two three", 3: "two three"} {
 		var names []string

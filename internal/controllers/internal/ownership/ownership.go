@@ -98,7 +98,8 @@ func (a adoption[T]) Do(ctx context.Context, exec *action.Executor) error {
 		patch := action.Patch[T]{
 			Resource: a.in, Object: obj, Type: types.StrategicMergePatchType, Verb: "adopt",
 			Body: ownerPatch(obj.GetUID(), reference{
-				APIVersion: a.owner.Kind.GroupVersion().String(), Kind: a.owner.Kind.Kind, Name: owner.GetName(), UID: owner.GetUID(),
+				APIVersion: a.owner.Kind.GroupVersion().String(), Kind: a.owner.Kind.Kind, Name: owner.GetName(),
+				UID:        owner.GetUID(),
 				Controller: &yes, BlockOwnerDeletion: &yes,
 			}, a.owner.Finalizer),
 		}
@@ -112,13 +113,15 @@ func (a adoption[T]) Do(ctx context.Context, exec *action.Executor) error {
 // check returns an error if the owner no longer exists or is being deleted.
 func (a adoption[T]) check(ctx context.Context, exec *action.Executor) error {
 	owner := a.owner.Object
-	live, err := client.Of[*metav1.PartialObjectMetadata](exec.Client, a.owner.Resource).Get(ctx, owner.GetNamespace(), owner.GetName())
+	live, err := client.Of[*metav1.PartialObjectMetadata](exec.Client, a.owner.Resource).Get(ctx, owner.GetNamespace(),
+		owner.GetName())
 	if err != nil {
 		return fmt.Errorf("%s %s/%s cannot adopt: %w", a.owner.Kind.Kind, owner.GetNamespace(), owner.GetName(), err)
 	}
 	if live.GetUID() != owner.GetUID() || live.GetDeletionTimestamp() != nil {
 		return fmt.Errorf("%s %s/%s cannot adopt: it is being deleted, or another object has its name",
-			a.owner.Kind.Kind, owner.GetNamespace(), owner.GetName()) // the caller must not count the objects as adopted
+			// the caller must not count the objects as adopted
+			a.owner.Kind.Kind, owner.GetNamespace(), owner.GetName())
 	}
 	return nil
 }

@@ -89,9 +89,13 @@ func Add[T client.Object, Status any](
 		Sources: slices.Concat([]controller.Source{
 			controller.For(k.sets),
 			controller.Owns(k.pods.Informer, kept.Kind.GroupKind()),
-			controller.Watches(k.pods.Informer, func(pod *corev1.Pod) []controller.Request { return k.matchingSets(pod) }),
+			controller.Watches(k.pods.Informer, func(pod *corev1.Pod) []controller.Request {
+				return k.matchingSets(pod)
+			}),
 			controller.Owns(k.revisions.Informer, kept.Kind.GroupKind()),
-			controller.Watches(k.revisions.Informer, func(r *appsv1.ControllerRevision) []controller.Request { return k.matchingSets(r) }),
+			controller.Watches(k.revisions.Informer, func(r *appsv1.ControllerRevision) []controller.Request {
+				return k.matchingSets(r)
+			}),
 		}, sources),
 		Workers: kept.Workers,
 	})
@@ -136,8 +140,10 @@ func (k *reconciler[T, Status]) Reconcile(ctx context.Context, request controlle
 	if err != nil {
 		return controller.Result{}, controller.Terminal(err)
 	}
-	asks := []action.Precondition{action.Unchanged[T]{Resource: k.Resource, Objects: []T{set}}} // the set may have changed since it was cached
-	if _, err := k.executor.Do(ctx, action.Guard{Preconditions: asks, Then: plan.Claim}); errors.Is(err, action.ErrStaleCache) {
+	// the set may have changed since it was cached
+	asks := []action.Precondition{action.Unchanged[T]{Resource: k.Resource, Objects: []T{set}}}
+	if _, err := k.executor.Do(ctx, action.Guard{Preconditions: asks, Then: plan.Claim}); errors.Is(err,
+		action.ErrStaleCache) {
 		return controller.Result{}, nil
 	} else if err != nil {
 		return controller.Result{}, err
@@ -150,7 +156,8 @@ func (k *reconciler[T, Status]) Reconcile(ctx context.Context, request controlle
 }
 
 // updateStatus writes the status of the plan if it differs from the current one.
-func (k *reconciler[T, Status]) updateStatus(ctx context.Context, set T, plan Plan[Status], failure error) (controller.Result, error) {
+func (k *reconciler[T, Status]) updateStatus(ctx context.Context, set T, plan Plan[Status],
+	failure error) (controller.Result, error) {
 	request, result, stands := informer.KeyOf(set), controller.Result{RequeueAfter: plan.RequeueAfter}, *k.Status(set)
 	if equality.Semantic.DeepEqual(plan.Status, stands) {
 		return result, failure
@@ -171,7 +178,8 @@ func (k *reconciler[T, Status]) updateStatus(ctx context.Context, set T, plan Pl
 func (k *reconciler[T, Status]) observe(set T) Observed[T] {
 	key := func(name string) informer.Key { return informer.Key{Namespace: set.GetNamespace(), Name: name} }
 	return Observed[T]{
-		Set: set, Pods: k.pods.Claimable(set), Revisions: k.revisions.Claimable(set), Backoff: k.backoff, Now: time.Now(),
+		Set: set, Pods: k.pods.Claimable(set), Revisions: k.revisions.Claimable(set), Backoff: k.backoff,
+		Now: time.Now(),
 		Pod: func(name string) *corev1.Pod {
 			pod, _ := k.pods.Indexer().Get(key(name))
 			return pod

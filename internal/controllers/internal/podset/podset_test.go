@@ -109,7 +109,8 @@ func TestNothingIsKeptOfWhatChangedMeanwhile(t *testing.T) {
 func (r *run) keeper(m *controller.Manager) {
 	podset.Add(m, podset.Config[*appsv1.StatefulSet, appsv1.StatefulSetStatus]{
 		Name: "test", Component: "test", Workers: 1,
-		Resource: appsv1.SchemeGroupVersion.WithResource("statefulsets"), Kind: appsv1.SchemeGroupVersion.WithKind("StatefulSet"),
+		Resource: appsv1.SchemeGroupVersion.WithResource("statefulsets"),
+		Kind:     appsv1.SchemeGroupVersion.WithKind("StatefulSet"),
 		Selector: func(s *appsv1.StatefulSet) *metav1.LabelSelector { return s.Spec.Selector },
 		Status:   func(s *appsv1.StatefulSet) *appsv1.StatefulSetStatus { return &s.Status },
 		Decide:   r.decide,

@@ -117,7 +117,8 @@ func info(name string) kind.Info {
 
 var columns = []metav1.TableColumnDefinition{
 	kind.NameColumn,
-	{Name: "Webhooks", Type: "integer", Description: "Webhooks indicates the number of webhooks registered in this configuration"},
+	{Name: "Webhooks", Type: "integer",
+		Description: "Webhooks indicates the number of webhooks registered in this configuration"},
 	kind.AgeColumn,
 }
 
@@ -128,5 +129,6 @@ func warnings(name string) []string {
 	if !strings.HasSuffix(name, staticSuffix) {
 		return nil
 	}
-	return []string{`metadata.name: names ending with "` + staticSuffix + `" are reserved for static manifest-based configurations and cannot be managed via the API`}
+	return []string{`metadata.name: names ending with "` + staticSuffix +
+		`" are reserved for static manifest-based configurations and cannot be managed via the API`}
 }

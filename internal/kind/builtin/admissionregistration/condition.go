@@ -58,7 +58,8 @@ func compiles(expression string, stored bool, path *field.Path) fieldErrors {
 		mode = environment.StoredExpressions
 	}
 	condition := &matchconditions.MatchCondition{Expression: expression}
-	err := compiler().CompileCELExpression(condition, plugincel.OptionalVariableDeclarations{HasAuthorizer: true}, mode).Error
+	err := compiler().CompileCELExpression(condition, plugincel.OptionalVariableDeclarations{HasAuthorizer: true},
+		mode).Error
 	switch {
 	case err == nil:
 		return nil

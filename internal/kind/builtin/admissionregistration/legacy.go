@@ -26,7 +26,8 @@ func inLegacy[T any, P interface {
 	if _, err := convertJSON(from, (*T)(to)); err != nil {
 		return nil, err
 	}
-	to.GetObjectKind().SetGroupVersionKind(schema.FromAPIVersionAndKind(legacy, from.GetObjectKind().GroupVersionKind().Kind))
+	to.GetObjectKind().SetGroupVersionKind(schema.FromAPIVersionAndKind(legacy,
+		from.GetObjectKind().GroupVersionKind().Kind))
 	return to, nil
 }
 

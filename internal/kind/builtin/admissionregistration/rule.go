@@ -10,8 +10,9 @@ import (
 )
 
 var (
-	operations = []admissionv1.OperationType{admissionv1.OperationAll, admissionv1.Connect, admissionv1.Create, admissionv1.Delete, admissionv1.Update}
-	scopes     = []admissionv1.ScopeType{admissionv1.AllScopes, admissionv1.ClusterScope, admissionv1.NamespacedScope}
+	operations = []admissionv1.OperationType{admissionv1.OperationAll, admissionv1.Connect, admissionv1.Create,
+		admissionv1.Delete, admissionv1.Update}
+	scopes = []admissionv1.ScopeType{admissionv1.AllScopes, admissionv1.ClusterScope, admissionv1.NamespacedScope}
 )
 
 // validateRule validates a rule that selects writes for a webhook.
@@ -61,10 +62,12 @@ func validateResources(resources []string, path *field.Path) (errs fieldErrors) 
 			continue
 		}
 		if whole[resource] {
-			errs = append(errs, field.Invalid(path.Index(i), r, fmt.Sprintf("if '%s/*' is present, must not specify %s", resource, r)))
+			errs = append(errs, field.Invalid(path.Index(i), r,
+				fmt.Sprintf("if '%s/*' is present, must not specify %s", resource, r)))
 		}
 		if everywhere[sub] {
-			errs = append(errs, field.Invalid(path.Index(i), r, fmt.Sprintf("if '*/%s' is present, must not specify %s", sub, r)))
+			errs = append(errs, field.Invalid(path.Index(i), r,
+				fmt.Sprintf("if '*/%s' is present, must not specify %s", sub, r)))
 		}
 		whole[resource] = whole[resource] || sub == "*"
 		everywhere[sub] = everywhere[sub] || resource == "*"
@@ -73,7 +76,8 @@ func validateResources(resources []string, path *field.Path) (errs fieldErrors) 
 		errs = append(errs, field.Invalid(path, resources, "if '*/*' is present, must not specify other resources"))
 	}
 	if plain && slices.Contains(resources, "*") {
-		errs = append(errs, field.Invalid(path, resources, "if '*' is present, must not specify other resources without subresources"))
+		errs = append(errs, field.Invalid(path, resources,
+			"if '*' is present, must not specify other resources without subresources"))
 	}
 	return errs
 }

@@ -17,12 +17,15 @@ type fieldErrors = field.ErrorList
 
 // Supported values, in the order in which error messages list them.
 var (
-	failures      = []admissionv1.FailurePolicyType{admissionv1.Fail, admissionv1.Ignore}
-	matches       = []admissionv1.MatchPolicyType{admissionv1.Equivalent, admissionv1.Exact}
-	dryRunSafe    = []admissionv1.SideEffectClass{admissionv1.SideEffectClassNone, admissionv1.SideEffectClassNoneOnDryRun}
-	effects       = append(slices.Clone(dryRunSafe), admissionv1.SideEffectClassSome, admissionv1.SideEffectClassUnknown)
-	reinvocations = []admissionv1.ReinvocationPolicyType{admissionv1.IfNeededReinvocationPolicy, admissionv1.NeverReinvocationPolicy}
-	known         = []string{"v1", "v1beta1"}
+	failures   = []admissionv1.FailurePolicyType{admissionv1.Fail, admissionv1.Ignore}
+	matches    = []admissionv1.MatchPolicyType{admissionv1.Equivalent, admissionv1.Exact}
+	dryRunSafe = []admissionv1.SideEffectClass{admissionv1.SideEffectClassNone,
+		admissionv1.SideEffectClassNoneOnDryRun}
+	effects = append(slices.Clone(dryRunSafe), admissionv1.SideEffectClassSome,
+		admissionv1.SideEffectClassUnknown)
+	reinvocations = []admissionv1.ReinvocationPolicyType{admissionv1.IfNeededReinvocationPolicy,
+		admissionv1.NeverReinvocationPolicy}
+	known = []string{"v1", "v1beta1"}
 )
 
 // allowances lists rules that a configuration may violate, because it was stored before they existed.
@@ -46,7 +49,8 @@ func allowedBefore(a allowances, hooks, old []view) allowances {
 		a.effects = a.effects || h.effects == nil || !slices.Contains(dryRunSafe, *h.effects)
 		a.reviews = a.reviews || len(h.reviews) > 0 && !slices.ContainsFunc(h.reviews, isKnown)
 		strict := metav1validation.LabelSelectorValidationOptions{}
-		a.selectors = a.selectors || len(validateSelector(*h.namespaces, strict, nil)) > 0 || len(validateSelector(*h.objects, strict, nil)) > 0
+		a.selectors = a.selectors || len(validateSelector(*h.namespaces, strict, nil)) > 0 ||
+			len(validateSelector(*h.objects, strict, nil)) > 0
 		for _, c := range h.conditions {
 			a.expressions = append(a.expressions, c.Expression)
 		}
@@ -101,7 +105,8 @@ func validateWebhook(h view, a allowances, path *field.Path) fieldErrors {
 	}
 	errs = append(errs, oneOf(h.effects, may, path.Child("sideEffects"))...)
 	if t := *h.timeout; t != nil && (*t < 1 || *t > 30) {
-		errs = append(errs, field.Invalid(path.Child("timeoutSeconds"), *t, "the timeout value must be between 1 and 30 seconds"))
+		errs = append(errs, field.Invalid(path.Child("timeoutSeconds"), *t,
+			"the timeout value must be between 1 and 30 seconds"))
 	}
 	options := metav1validation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: a.selectors}
 	errs = append(errs, validateSelector(*h.namespaces, options, path.Child("namespaceSelector"))...)
@@ -116,7 +121,8 @@ func validateWebhook(h view, a allowances, path *field.Path) fieldErrors {
 	return errs
 }
 
-func validateSelector(s *metav1.LabelSelector, o metav1validation.LabelSelectorValidationOptions, path *field.Path) fieldErrors {
+func validateSelector(s *metav1.LabelSelector, o metav1validation.LabelSelectorValidationOptions,
+	path *field.Path) fieldErrors {
 	if s == nil {
 		return nil
 	}

@@ -24,7 +24,8 @@ type view struct {
 func mutatingView(w *admissionv1.MutatingWebhook) view {
 	return view{
 		name: w.Name, client: &w.ClientConfig, rules: w.Rules, failure: &w.FailurePolicy, match: &w.MatchPolicy,
-		namespaces: &w.NamespaceSelector, objects: &w.ObjectSelector, effects: w.SideEffects, timeout: &w.TimeoutSeconds,
+		namespaces: &w.NamespaceSelector, objects: &w.ObjectSelector, effects: w.SideEffects,
+		timeout: &w.TimeoutSeconds,
 		reviews: w.AdmissionReviewVersions, conditions: w.MatchConditions, reinvocation: &w.ReinvocationPolicy,
 	}
 }
@@ -32,7 +33,8 @@ func mutatingView(w *admissionv1.MutatingWebhook) view {
 func validatingView(w *admissionv1.ValidatingWebhook) view {
 	return view{
 		name: w.Name, client: &w.ClientConfig, rules: w.Rules, failure: &w.FailurePolicy, match: &w.MatchPolicy,
-		namespaces: &w.NamespaceSelector, objects: &w.ObjectSelector, effects: w.SideEffects, timeout: &w.TimeoutSeconds,
+		namespaces: &w.NamespaceSelector, objects: &w.ObjectSelector, effects: w.SideEffects,
+		timeout: &w.TimeoutSeconds,
 		reviews: w.AdmissionReviewVersions, conditions: w.MatchConditions,
 	}
 }

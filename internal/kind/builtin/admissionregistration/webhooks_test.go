@@ -68,9 +68,10 @@ func configuration(hooks ...string) string { return `{"webhooks":[` + strings.Jo
 func TestWebhookRules(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ hooks, want []string }{
-		"nothing":             {[]string{hook(), hook(`"name":"b.example.com"`)}, nil},
-		"all subresources":    {[]string{rules(`resources:["*/*"]`)}, nil},
-		"the same name twice": {[]string{hook(), hook()}, []string{`webhooks[1].name: Duplicate value: "a.example.com"`}},
+		"nothing":          {[]string{hook(), hook(`"name":"b.example.com"`)}, nil},
+		"all subresources": {[]string{rules(`resources:["*/*"]`)}, nil},
+		"the same name twice": {[]string{hook(), hook()},
+			[]string{`webhooks[1].name: Duplicate value: "a.example.com"`}},
 		"no side effects said": {[]string{hook(`"sideEffects":`)}, []string{
 			"webhooks[0].sideEffects: Required value: must specify one of None, NoneOnDryRun"}},
 		"no versions": {[]string{hook(`"admissionReviewVersions":[]`)}, []string{
@@ -89,14 +90,16 @@ func TestWebhookRules(t *testing.T) {
 		"a plain URL": {[]string{hook(`"clientConfig":{"url":"http://example.com"}`)}, []string{
 			`webhooks[0].clientConfig.url: Invalid value: "http": 'https' is the only allowed URL scheme; desired format: https://host[/path]`}},
 		// As in Kubernetes, the error names the other field.
-		"a service without a name": {[]string{hook(`"clientConfig":{"service":{"name":"","namespace":"n","port":0}}`)}, []string{
-			"webhooks[0].clientConfig.service.namespace: Required value",
-			"webhooks[0].clientConfig.service.port: Invalid value: 0: port is not valid: must be between 1 and 65535, inclusive"}},
+		"a service without a name": {[]string{hook(`"clientConfig":{"service":{"name":"","namespace":"n","port":0}}`)},
+			[]string{
+				"webhooks[0].clientConfig.service.namespace: Required value",
+				"webhooks[0].clientConfig.service.port: Invalid value: 0: port is not valid: must be between 1 and 65535, inclusive"}},
 		"a selector": {[]string{hook(`"objectSelector":{"matchLabels":{"a b":"c"}}`)}, []string{
 			`webhooks[0].objectSelector.matchLabels: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`}},
 		"a wildcard among groups": {[]string{rules(`apiGroups:["*","apps"]`)}, []string{
 			`webhooks[0].rules[0].apiGroups: Invalid value: ["*","apps"]: if '*' is present, must not specify other API groups`}},
-		"an empty version": {[]string{rules(`apiVersions:[""]`)}, []string{"webhooks[0].rules[0].apiVersions[0]: Required value"}},
+		"an empty version": {[]string{rules(`apiVersions:[""]`)},
+			[]string{"webhooks[0].rules[0].apiVersions[0]: Required value"}},
 		"a subresource twice": {[]string{rules(`resources:["pods/*","pods/status","*/scale","a/scale"]`)}, []string{
 			`webhooks[0].rules[0].resources[1]: Invalid value: "pods/status": if 'pods/*' is present, must not specify pods/status`,
 			`webhooks[0].rules[0].resources[3]: Invalid value: "a/scale": if '*/scale' is present, must not specify a/scale`}},
@@ -138,7 +141,8 @@ func TestLegacyWebhooks(t *testing.T) {
 		t.Error(errs)
 	}
 	w := obj.(*mutating).Webhooks[0]
-	got := fmt.Sprint(*w.FailurePolicy, *w.MatchPolicy, *w.SideEffects, *w.TimeoutSeconds, w.AdmissionReviewVersions, *w.ReinvocationPolicy)
+	got := fmt.Sprint(*w.FailurePolicy, *w.MatchPolicy, *w.SideEffects, *w.TimeoutSeconds, w.AdmissionReviewVersions,
+		*w.ReinvocationPolicy)
 	if want := "IgnoreExactUnknown30[v1beta1]Never"; strings.ReplaceAll(got, " ", "") != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -158,13 +162,14 @@ func TestLegacyWebhooks(t *testing.T) {
 		t.Errorf("unknown side effects are new in v1: %v", errs)
 	}
 	shown, err := m.Convert(again, legacy)
-	if err != nil || shown.GetObjectKind().GroupVersionKind().String() != "admissionregistration.k8s.io/v1beta1, Kind=MutatingWebhookConfiguration" {
+	if err != nil ||
+		shown.GetObjectKind().GroupVersionKind().String() != "admissionregistration.k8s.io/v1beta1, Kind=MutatingWebhookConfiguration" {
 		t.Errorf("%v %v", shown, err)
 	}
 }
 
-// TestStoredInvalidConditionIsRetained checks that an invalid condition is accepted on update only if the old object has
-// it.
+// TestStoredInvalidConditionIsRetained checks that an invalid condition is accepted on update only if the old object
+// has it.
 func TestStoredInvalidConditionIsRetained(t *testing.T) {
 	t.Parallel()
 	_, v := kinds()

@@ -45,16 +45,20 @@ func nonStructural(crd *definition) (apiextensionsv1.CustomResourceDefinitionCon
 		s, err := schema.NewStructural(props)
 		if err != nil {
 			message := fmt.Sprintf("failed to check validation schema for version %s: %v", v.Name, err)
-			return condition(apiextensionsv1.NonStructuralSchema, apiextensionsv1.ConditionUnknown, "StructuralError", message), true
+			return condition(apiextensionsv1.NonStructuralSchema, apiextensionsv1.ConditionUnknown, "StructuralError",
+				message), true
 		}
 		path := field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema")
 		errs = append(errs, schema.ValidateStructural(path, s)...)
 	}
-	return condition(apiextensionsv1.NonStructuralSchema, apiextensionsv1.ConditionTrue, "Violations", errs.ToAggregate().Error()), true
+	return condition(apiextensionsv1.NonStructuralSchema, apiextensionsv1.ConditionTrue, "Violations",
+		errs.ToAggregate().Error()), true
 }
 
-func condition(kind apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus, reason, message string) apiextensionsv1.CustomResourceDefinitionCondition {
-	return apiextensionsv1.CustomResourceDefinitionCondition{Type: kind, Status: status, Reason: reason, Message: message}
+func condition(kind apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus,
+	reason, message string) apiextensionsv1.CustomResourceDefinitionCondition {
+	return apiextensionsv1.CustomResourceDefinitionCondition{Type: kind, Status: status, Reason: reason,
+		Message: message}
 }
 
 // setCondition adds or replaces a condition. Its transition time is retained if the status does not change.

@@ -52,7 +52,8 @@ func info() kind.Info {
 		Categories: []string{"api-extensions"},
 		Endpoints: []kind.Endpoint{
 			{Group: apiextensionsv1.GroupName, Version: "v1"},
-			{Group: apiextensionsv1.GroupName, Version: "v1beta1", Deprecated: "apiextensions.k8s.io/v1beta1 CustomResourceDefinition is deprecated in v1.16+, unavailable in v1.22+; use apiextensions.k8s.io/v1 CustomResourceDefinition"},
+			{Group: apiextensionsv1.GroupName, Version: "v1beta1",
+				Deprecated: "apiextensions.k8s.io/v1beta1 CustomResourceDefinition is deprecated in v1.16+, unavailable in v1.22+; use apiextensions.k8s.io/v1 CustomResourceDefinition"},
 		},
 		Subresources: []kind.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
 		Generation:   true, ConditionalUpdate: true,
@@ -64,7 +65,9 @@ func fromV1beta1(crd *definition) bool { return crd.APIVersion == legacy }
 
 // prepare adds the storage version, the first if there are several, to status.storedVersions.
 func prepare(crd, _ *definition, sub string) {
-	at := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
+	at := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return v.Storage
+	})
 	if sub == "status" || at < 0 {
 		return
 	}

@@ -15,7 +15,8 @@ import (
 // v1, and back.
 func TestV1beta1RoundTrip(t *testing.T) {
 	t.Parallel()
-	spec := things + `,"version":"v1","preserveUnknownFields":false,"validation":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object"}}}},` +
+	spec := things +
+		`,"version":"v1","preserveUnknownFields":false,"validation":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object"}}}},` +
 		`"subresources":{"status":{}},"additionalPrinterColumns":[{"name":"A","type":"string","JSONPath":".spec.a"}]`
 	k := newKind()
 	crd, status := write(t, k, object.Form{APIVersion: legacy}, manifest(legacy, "example.com", "", spec), nil)
@@ -23,7 +24,8 @@ func TestV1beta1RoundTrip(t *testing.T) {
 		t.Fatal(status.Message)
 	}
 	v := crd.Spec.Versions[0]
-	if v.Name != "v1" || !v.Served || !v.Storage || v.Subresources.Status == nil || v.AdditionalPrinterColumns[0].JSONPath != ".spec.a" || v.Schema.OpenAPIV3Schema.Type != "object" {
+	if v.Name != "v1" || !v.Served || !v.Storage || v.Subresources.Status == nil ||
+		v.AdditionalPrinterColumns[0].JSONPath != ".spec.a" || v.Schema.OpenAPIV3Schema.Type != "object" {
 		t.Errorf("hub: %+v", v)
 	}
 	before := stored(t, k, crd)
@@ -38,7 +40,8 @@ func TestV1beta1RoundTrip(t *testing.T) {
 	if err := json.Unmarshal(data, &shown); err != nil {
 		t.Fatal(err)
 	}
-	if shown.APIVersion != legacy || shown.Spec["version"] != "v1" || shown.Spec["validation"] == nil || shown.Spec["subresources"] == nil || shown.Spec["additionalPrinterColumns"] == nil {
+	if shown.APIVersion != legacy || shown.Spec["version"] != "v1" || shown.Spec["validation"] == nil ||
+		shown.Spec["subresources"] == nil || shown.Spec["additionalPrinterColumns"] == nil {
 		t.Errorf("shown as %s", data)
 	}
 	back, err := k.Decode(object.Form{APIVersion: legacy}, data)
@@ -55,7 +58,8 @@ func TestV1beta1RoundTrip(t *testing.T) {
 func TestStoredAsHub(t *testing.T) {
 	t.Parallel()
 	k := newKind()
-	crd, status := write(t, k, object.Form{APIVersion: legacy}, manifest(legacy, "example.com", "", things+`,"version":"v1"`), nil)
+	crd, status := write(t, k, object.Form{APIVersion: legacy},
+		manifest(legacy, "example.com", "", things+`,"version":"v1"`), nil)
 	if status != nil {
 		t.Fatal(status.Message)
 	}
@@ -65,7 +69,9 @@ func TestStoredAsHub(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if format == object.JSON && !strings.HasPrefix(string(data), `{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1",`) {
+		if format == object.JSON &&
+			!strings.HasPrefix(string(data),
+				`{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1",`) {
 			t.Errorf("stored %s", data)
 		}
 		obj, err := k.Decode(form, data)
@@ -80,7 +86,8 @@ func TestStoredAsHub(t *testing.T) {
 func TestOldManifest(t *testing.T) {
 	t.Parallel()
 	for _, group := range []string{"samplecrd.k8s.io", "sample.k8s.io"} {
-		body := fmt.Appendf(nil, `{"apiVersion":"apiextensions.k8s.io/v1beta1","kind":"CustomResourceDefinition","metadata":{"name":"networks.%s"},
+		body := fmt.Appendf(nil,
+			`{"apiVersion":"apiextensions.k8s.io/v1beta1","kind":"CustomResourceDefinition","metadata":{"name":"networks.%s"},
 			"spec":{"group":%q,"version":"v1","names":{"kind":"Network","plural":"networks"},"scope":"Namespaced"}}`, group, group)
 		crd, status := write(t, newKind(), object.Form{APIVersion: legacy}, body, nil)
 		if status != nil {
@@ -94,7 +101,9 @@ func TestOldManifest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		obj, strict, err := k.DecodeRequest(object.Form{APIVersion: group + "/v1"}, fmt.Appendf(nil, `{"apiVersion":"%s/v1","kind":"Network","metadata":{"name":"n"},"spec":{"cidr":"192.168.0.0/16","gatewar":"192.168.0.1"}}`, group), false)
+		obj, strict, err := k.DecodeRequest(object.Form{APIVersion: group + "/v1"},
+			fmt.Appendf(nil,
+				`{"apiVersion":"%s/v1","kind":"Network","metadata":{"name":"n"},"spec":{"cidr":"192.168.0.0/16","gatewar":"192.168.0.1"}}`, group), false)
 		if err != nil || len(strict) > 0 || len(k.Validate(t.Context(), obj, nil, "")) > 0 {
 			t.Errorf("%v %q", err, strict)
 		}

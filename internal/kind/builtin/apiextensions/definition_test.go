@@ -16,7 +16,8 @@ import (
 
 // manifest returns a definition as JSON; spec is the content of the spec besides group and scope.
 func manifest(apiVersion, group, annotations, spec string) []byte {
-	return fmt.Appendf(nil, `{"apiVersion":%q,"kind":"CustomResourceDefinition","metadata":{"name":"things.%s","annotations":{%s}},"spec":{"group":%q,"scope":"Namespaced",%s}}`,
+	return fmt.Appendf(nil,
+		`{"apiVersion":%q,"kind":"CustomResourceDefinition","metadata":{"name":"things.%s","annotations":{%s}},"spec":{"group":%q,"scope":"Namespaced",%s}}`,
 		apiVersion, group, annotations, group, spec)
 }
 
@@ -29,7 +30,9 @@ const (
 
 // with returns the spec of a valid v1 definition whose root schema has these members in addition to its type.
 func with(schema string) string {
-	return things + `,"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",` + schema + `}}}]`
+	return things +
+		`,"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",` +
+		schema + `}}}]`
 }
 
 // TestValidateCreate checks rules for new definitions that the recordings do not cover.
@@ -39,39 +42,65 @@ func TestValidateCreate(t *testing.T) {
 		{rule: "a valid definition", apiVersion: hub, group: "example.com", spec: things + "," + oneV1},
 		{rule: "a group needs a dot", apiVersion: hub, group: "example", spec: things + "," + oneV1,
 			field: "spec.group", text: "should be a domain with at least one dot"},
-		{rule: "the name is plural and group", apiVersion: hub, group: "example.com", spec: `"names":{"kind":"Thing","plural":"thinks"},` + oneV1,
+		{rule: "the name is plural and group", apiVersion: hub, group: "example.com",
+			spec:  `"names":{"kind":"Thing","plural":"thinks"},` + oneV1,
 			field: "metadata.name", text: `must be spec.names.plural+"."+spec.group`},
-		{rule: "v1 does not preserve all unknown fields", apiVersion: hub, group: "example.com", spec: things + `,"preserveUnknownFields":true,` + oneV1,
+		{rule: "v1 does not preserve all unknown fields", apiVersion: hub, group: "example.com",
+			spec:  things + `,"preserveUnknownFields":true,` + oneV1,
 			field: "spec.preserveUnknownFields", text: "cannot set to true"},
-		{rule: "an annotation of approval in other words", apiVersion: hub, group: "sample.k8s.io", annotations: `"api-approved.kubernetes.io":"yes"`, spec: things + "," + oneV1,
+		{rule: "an annotation of approval in other words", apiVersion: hub, group: "sample.k8s.io",
+			annotations: `"api-approved.kubernetes.io":"yes"`, spec: things + "," + oneV1,
 			field: "metadata.annotations[api-approved.kubernetes.io]", text: "with either a URL or a reason"},
-		{rule: "defaults must be valid", apiVersion: hub, group: "example.com", spec: with(`"properties":{"a":{"type":"integer","default":"x"}}`),
+		{rule: "defaults must be valid", apiVersion: hub, group: "example.com",
+			spec:  with(`"properties":{"a":{"type":"integer","default":"x"}}`),
 			field: "spec.validation.openAPIV3Schema.properties[a].default", text: "must be of type integer"},
-		{rule: "short names are labels", apiVersion: hub, group: "example.com", spec: `"names":{"kind":"Thing","plural":"things","shortNames":["A"]},` + oneV1,
+		{rule: "short names are labels", apiVersion: hub, group: "example.com",
+			spec:  `"names":{"kind":"Thing","plural":"things","shortNames":["A"]},` + oneV1,
 			field: "spec.names.shortNames[0]", text: "a DNS-1035 label"},
-		{rule: "version names are unique", apiVersion: hub, group: "example.com", spec: things + `,"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}},{"name":"v1","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object"}}}]`,
+		{rule: "version names are unique", apiVersion: hub, group: "example.com",
+			spec: things +
+				`,"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}},{"name":"v1","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object"}}}]`,
 			field: "spec.versions", text: "must contain unique version names"},
-		{rule: "columns have a known type", apiVersion: hub, group: "example.com", spec: things + `,"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}},"additionalPrinterColumns":[{"name":"A","type":"text","jsonPath":".a"}]}]`,
+		{rule: "columns have a known type", apiVersion: hub, group: "example.com",
+			spec: things +
+				`,"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}},"additionalPrinterColumns":[{"name":"A","type":"text","jsonPath":".a"}]}]`,
 			field: "spec.additionalPrinterColumns[0].type", text: "must be one of boolean,date,integer,number,string"},
-		{rule: "selectable fields are in the schema", apiVersion: hub, group: "example.com", spec: things + `,"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}},"selectableFields":[{"jsonPath":".spec.a"}]}]`,
+		{rule: "selectable fields are in the schema", apiVersion: hub, group: "example.com",
+			spec: things +
+				`,"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}},"selectableFields":[{"jsonPath":".spec.a"}]}]`,
 			field: "spec.selectableFields[0].jsonPath", text: "is an invalid path"},
-		{rule: "scale paths lie in spec and status", apiVersion: hub, group: "example.com", spec: things + `,"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}},"subresources":{"scale":{"specReplicasPath":".replicas","statusReplicasPath":".status.replicas"}}}]`,
+		{rule: "scale paths lie in spec and status", apiVersion: hub, group: "example.com",
+			spec: things +
+				`,"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}},"subresources":{"scale":{"specReplicasPath":".replicas","statusReplicasPath":".status.replicas"}}}]`,
 			field: "spec.subresources.scale.specReplicasPath", text: "should be a json path under .spec"},
 
-		{rule: "v1beta1: a single version and no schema", apiVersion: legacy, group: "example.com", spec: things + `,"version":"v1"`},
-		{rule: "v1beta1: a community group needs no approval", apiVersion: legacy, group: "samplecrd.k8s.io", spec: things + `,"version":"v1"`},
-		{rule: "v1beta1: a schema need not be structural", apiVersion: legacy, group: "example.com", spec: things + `,"version":"v1","validation":{"openAPIV3Schema":{"properties":{"spec":{"required":["a"],"properties":{"a":{"type":"string"}}}}}}`},
-		{rule: "v1beta1: pruning asks for a structural schema", apiVersion: legacy, group: "example.com", spec: things + `,"version":"v1","preserveUnknownFields":false,"validation":{"openAPIV3Schema":{"properties":{"spec":{"type":"object"}}}}`,
+		{rule: "v1beta1: a single version and no schema", apiVersion: legacy, group: "example.com",
+			spec: things + `,"version":"v1"`},
+		{rule: "v1beta1: a community group needs no approval", apiVersion: legacy, group: "samplecrd.k8s.io",
+			spec: things + `,"version":"v1"`},
+		{rule: "v1beta1: a schema need not be structural", apiVersion: legacy, group: "example.com",
+			spec: things +
+				`,"version":"v1","validation":{"openAPIV3Schema":{"properties":{"spec":{"required":["a"],"properties":{"a":{"type":"string"}}}}}}`},
+		{rule: "v1beta1: pruning asks for a structural schema", apiVersion: legacy, group: "example.com",
+			spec: things +
+				`,"version":"v1","preserveUnknownFields":false,"validation":{"openAPIV3Schema":{"properties":{"spec":{"type":"object"}}}}`,
 			field: "spec.validation.openAPIV3Schema.type", text: "must not be empty at the root"},
-		{rule: "v1beta1: pruning asks for a schema", apiVersion: legacy, group: "example.com", spec: things + `,"version":"v1","preserveUnknownFields":false`,
+		{rule: "v1beta1: pruning asks for a schema", apiVersion: legacy, group: "example.com",
+			spec:  things + `,"version":"v1","preserveUnknownFields":false`,
 			field: "spec.versions[0].schema.openAPIV3Schema", text: "because otherwise all fields are pruned"},
-		{rule: "v1beta1: defaults ask for pruning", apiVersion: legacy, group: "example.com", spec: things + `,"version":"v1","validation":{"openAPIV3Schema":{"type":"object","properties":{"a":{"type":"string","default":"x"}}}}`,
+		{rule: "v1beta1: defaults ask for pruning", apiVersion: legacy, group: "example.com",
+			spec: things +
+				`,"version":"v1","validation":{"openAPIV3Schema":{"type":"object","properties":{"a":{"type":"string","default":"x"}}}}`,
 			field: "spec.preserveUnknownFields", text: "must be false in order to use defaults in the schema"},
-		{rule: "v1beta1: the name is plural and group", apiVersion: legacy, group: "example.com", spec: `"names":{"kind":"Thing","plural":"thinks"},"version":"v1"`,
+		{rule: "v1beta1: the name is plural and group", apiVersion: legacy, group: "example.com",
+			spec:  `"names":{"kind":"Thing","plural":"thinks"},"version":"v1"`,
 			field: "metadata.name", text: `must be spec.names.plural+"."+spec.group`},
-		{rule: "v1beta1: version is the first of versions", apiVersion: legacy, group: "example.com", spec: things + `,"version":"v2","versions":[{"name":"v1","served":true,"storage":true}]`,
+		{rule: "v1beta1: version is the first of versions", apiVersion: legacy, group: "example.com",
+			spec:  things + `,"version":"v2","versions":[{"name":"v1","served":true,"storage":true}]`,
 			field: "spec.version", text: "must match the first version in spec.versions"},
-		{rule: "v1beta1: a schema for all versions and one for each", apiVersion: legacy, group: "example.com", spec: things + `,"version":"v1","validation":{"openAPIV3Schema":{"type":"object"}},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]`,
+		{rule: "v1beta1: a schema for all versions and one for each", apiVersion: legacy, group: "example.com",
+			spec: things +
+				`,"version":"v1","validation":{"openAPIV3Schema":{"type":"object"}},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]`,
 			field: "spec.validation", text: "top-level and per-version schemas are mutually exclusive"},
 		{rule: "v1beta1: a version is needed", apiVersion: legacy, group: "example.com", spec: things,
 			field: "spec.versions", text: "must have exactly one version marked as storage version"},
@@ -80,7 +109,8 @@ func TestValidateCreate(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
 			t.Parallel()
-			_, status := write(t, k, object.Form{APIVersion: test.apiVersion}, manifest(test.apiVersion, test.group, test.annotations, test.spec), nil)
+			_, status := write(t, k, object.Form{APIVersion: test.apiVersion},
+				manifest(test.apiVersion, test.group, test.annotations, test.spec), nil)
 			expect(t, status, test.field, test.text)
 		})
 	}
@@ -95,7 +125,9 @@ func expect(t *testing.T, status *metav1.Status, field, text string) {
 		t.Errorf("accepted, want %s: %s", field, text)
 	case field == "":
 		t.Errorf("refused: %s", status.Message)
-	case status.Details == nil || !slices.ContainsFunc(status.Details.Causes, func(c metav1.StatusCause) bool { return c.Field == field && strings.Contains(c.Message, text) }):
+	case status.Details == nil || !slices.ContainsFunc(status.Details.Causes, func(c metav1.StatusCause) bool {
+		return c.Field == field && strings.Contains(c.Message, text)
+	}):
 		t.Errorf("want %s: %s, got %s", field, text, status.Message)
 	}
 }
@@ -105,15 +137,22 @@ func TestValidateUpdate(t *testing.T) {
 	t.Parallel()
 	const unstructured = things + `,"version":"v1"`
 	tests := []struct{ rule, oldVersion, old, newVersion, new, group, field, text string }{
-		{rule: "nothing changes", oldVersion: hub, old: things + "," + oneV1, newVersion: hub, new: things + "," + oneV1},
-		{rule: "the kind of an established definition stays", oldVersion: hub, old: things + "," + oneV1, newVersion: hub, new: `"names":{"kind":"Other","plural":"things"},` + oneV1,
+		{rule: "nothing changes", oldVersion: hub, old: things + "," + oneV1, newVersion: hub,
+			new: things + "," + oneV1},
+		{rule: "the kind of an established definition stays", oldVersion: hub, old: things + "," + oneV1,
+			newVersion: hub, new: `"names":{"kind":"Other","plural":"things"},` + oneV1,
 			field: "spec.names.kind", text: "field is immutable"},
-		{rule: "a stored version stays", oldVersion: hub, old: things + "," + twoV2, newVersion: hub, new: things + "," + oneV1,
+		{rule: "a stored version stays", oldVersion: hub, old: things + "," + twoV2, newVersion: hub,
+			new:   things + "," + oneV1,
 			field: "status.storedVersions[0]", text: "v2 was previously a storage version"},
-		{rule: "v1 leaves what v1beta1 made", oldVersion: legacy, old: unstructured, newVersion: hub, new: things + `,"preserveUnknownFields":true,"versions":[{"name":"v1","served":true,"storage":true}]`},
-		{rule: "v1 leaves a group unapproved", group: "sample.k8s.io", oldVersion: legacy, old: unstructured, newVersion: hub, new: things + "," + oneV1},
-		{rule: "v1beta1 takes the schema away", oldVersion: hub, old: things + "," + oneV1, newVersion: legacy, new: unstructured},
-		{rule: "v1 does not take the schema away", oldVersion: hub, old: things + "," + oneV1, newVersion: hub, new: things + `,"versions":[{"name":"v1","served":true,"storage":true}]`,
+		{rule: "v1 leaves what v1beta1 made", oldVersion: legacy, old: unstructured, newVersion: hub,
+			new: things + `,"preserveUnknownFields":true,"versions":[{"name":"v1","served":true,"storage":true}]`},
+		{rule: "v1 leaves a group unapproved", group: "sample.k8s.io", oldVersion: legacy, old: unstructured,
+			newVersion: hub, new: things + "," + oneV1},
+		{rule: "v1beta1 takes the schema away", oldVersion: hub, old: things + "," + oneV1, newVersion: legacy,
+			new: unstructured},
+		{rule: "v1 does not take the schema away", oldVersion: hub, old: things + "," + oneV1, newVersion: hub,
+			new:   things + `,"versions":[{"name":"v1","served":true,"storage":true}]`,
 			field: "spec.versions[0].schema.openAPIV3Schema", text: "Required value"},
 	}
 	k := newKind()
@@ -124,13 +163,15 @@ func TestValidateUpdate(t *testing.T) {
 			if group == "" {
 				group = "example.com"
 			}
-			old, status := write(t, k, object.Form{APIVersion: test.oldVersion}, manifest(test.oldVersion, group, "", test.old), nil)
+			old, status := write(t, k, object.Form{APIVersion: test.oldVersion},
+				manifest(test.oldVersion, group, "", test.old), nil)
 			if status != nil {
 				t.Fatal(status.Message)
 			}
 			old = stored(t, k, old)
 			Establish(old, taking(), noon)
-			_, status = write(t, k, object.Form{APIVersion: test.newVersion}, manifest(test.newVersion, group, "", test.new), old)
+			_, status = write(t, k, object.Form{APIVersion: test.newVersion},
+				manifest(test.newVersion, group, "", test.new), old)
 			expect(t, status, test.field, test.text)
 		})
 	}
@@ -177,23 +218,31 @@ func TestWarnings(t *testing.T) {
 		warnings          []string
 	}{
 		{rule: "nothing to tell", schema: `"properties":{"a":{"type":"string","format":"ipv4"}}`},
-		{rule: "rules are run, so there is nothing to tell", schema: `"x-kubernetes-validations":[{"rule":"true"}],"properties":{"a":{"type":"string","x-kubernetes-validations":[{"rule":"true"}]}}`},
-		{rule: "a format", schema: `"properties":{"a":{"type":"string","format":"colour"}}`, warnings: []string{format}},
-		{rule: "a set of objects", schema: `"properties":{"a":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"object","x-kubernetes-map-type":"atomic"}}}`, warnings: []string{set}},
-		{rule: "a format that was there before", schema: `"properties":{"a":{"type":"string","format":"colour"}},"description":"new"`, old: `"properties":{"a":{"type":"string","format":"colour"}}`},
-		{rule: "the spec does not change", schema: `"properties":{"a":{"type":"string","format":"colour"}}`, old: `"properties":{"a":{"type":"string","format":"colour"}}`},
+		{rule: "rules are run, so there is nothing to tell",
+			schema: `"x-kubernetes-validations":[{"rule":"true"}],"properties":{"a":{"type":"string","x-kubernetes-validations":[{"rule":"true"}]}}`},
+		{rule: "a format", schema: `"properties":{"a":{"type":"string","format":"colour"}}`,
+			warnings: []string{format}},
+		{rule: "a set of objects",
+			schema: `"properties":{"a":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"object","x-kubernetes-map-type":"atomic"}}}`, warnings: []string{set}},
+		{rule: "a format that was there before",
+			schema: `"properties":{"a":{"type":"string","format":"colour"}},"description":"new"`,
+			old:    `"properties":{"a":{"type":"string","format":"colour"}}`},
+		{rule: "the spec does not change", schema: `"properties":{"a":{"type":"string","format":"colour"}}`,
+			old: `"properties":{"a":{"type":"string","format":"colour"}}`},
 	}
 	k := newKind()
 	for _, test := range tests {
 		var old kind.Object
 		if test.old != "" {
-			crd, status := write(t, k, object.Form{APIVersion: hub}, manifest(hub, "example.com", "", with(test.old)), nil)
+			crd, status := write(t, k, object.Form{APIVersion: hub}, manifest(hub, "example.com", "", with(test.old)),
+				nil)
 			if status != nil {
 				t.Fatal(status.Message)
 			}
 			old = crd
 		}
-		crd, status := write(t, k, object.Form{APIVersion: hub}, manifest(hub, "example.com", "", with(test.schema)), nil)
+		crd, status := write(t, k, object.Form{APIVersion: hub}, manifest(hub, "example.com", "", with(test.schema)),
+			nil)
 		if status != nil {
 			t.Fatal(status.Message)
 		}
@@ -226,11 +275,13 @@ func TestInfo(t *testing.T) {
 	t.Parallel()
 	k := newKind()
 	info := k.Info()
-	if info.Namespaced || !slices.Equal(info.ShortNames, []string{"crd", "crds"}) || !slices.Equal(info.Categories, []string{"api-extensions"}) || info.Subresource("status") == nil {
+	if info.Namespaced || !slices.Equal(info.ShortNames, []string{"crd", "crds"}) ||
+		!slices.Equal(info.Categories, []string{"api-extensions"}) || info.Subresource("status") == nil {
 		t.Errorf("%+v", info)
 	}
 	for _, apiVersion := range []string{hub, legacy} {
-		if columns := k.Columns(apiVersion); len(columns) != 2 || columns[0].Name != "Name" || columns[1].Name != "Created At" {
+		if columns := k.Columns(apiVersion); len(columns) != 2 || columns[0].Name != "Name" ||
+			columns[1].Name != "Created At" {
 			t.Errorf("%s: %+v", apiVersion, columns)
 		}
 	}
@@ -239,7 +290,8 @@ func TestInfo(t *testing.T) {
 // BenchmarkCreateDefinition measures this package's share of the create of a definition without rules.
 func BenchmarkCreateDefinition(b *testing.B) {
 	k := newKind()
-	body := manifest(hub, "example.com", "", with(`"properties":{"spec":{"type":"object","properties":{"a":{"type":"string","default":"x"}}}}`))
+	body := manifest(hub, "example.com", "",
+		with(`"properties":{"spec":{"type":"object","properties":{"a":{"type":"string","default":"x"}}}}`))
 	b.ReportAllocs()
 	for b.Loop() {
 		crd, status := write(b, k, object.Form{APIVersion: hub}, body, nil)

@@ -67,9 +67,10 @@ func Establish(crd *apiextensionsv1.CustomResourceDefinition, taken Taken, now m
 	if structure, ok := nonStructural(crd); ok {
 		setCondition(crd, structure, now)
 	} else {
-		crd.Status.Conditions = slices.DeleteFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
-			return c.Type == apiextensionsv1.NonStructuralSchema
-		})
+		crd.Status.Conditions = slices.DeleteFunc(crd.Status.Conditions,
+			func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+				return c.Type == apiextensionsv1.NonStructuralSchema
+			})
 	}
 	return !equality.Semantic.DeepEqual(before, &crd.Status)
 }
@@ -91,14 +92,18 @@ func isTrue(crd *definition, kind apiextensionsv1.CustomResourceDefinitionCondit
 }
 
 // establishing returns the Established condition of a definition that was not established before.
-func establishing(crd *definition, named apiextensionsv1.ConditionStatus) apiextensionsv1.CustomResourceDefinitionCondition {
+func establishing(crd *definition,
+	named apiextensionsv1.ConditionStatus) apiextensionsv1.CustomResourceDefinitionCondition {
 	switch {
 	case named != apiextensionsv1.ConditionTrue:
-		return condition(apiextensionsv1.Established, apiextensionsv1.ConditionFalse, "NotAccepted", "not all names are accepted")
+		return condition(apiextensionsv1.Established, apiextensionsv1.ConditionFalse, "NotAccepted",
+			"not all names are accepted")
 	case !bundleParses(crd.Spec.Conversion):
-		return condition(apiextensionsv1.Established, apiextensionsv1.ConditionFalse, "InvalidCABundle", "The conversion webhook CABundle is invalid")
+		return condition(apiextensionsv1.Established, apiextensionsv1.ConditionFalse, "InvalidCABundle",
+			"The conversion webhook CABundle is invalid")
 	}
-	return condition(apiextensionsv1.Established, apiextensionsv1.ConditionTrue, "InitialNamesAccepted", "the initial names have been accepted")
+	return condition(apiextensionsv1.Established, apiextensionsv1.ConditionTrue, "InitialNamesAccepted",
+		"the initial names have been accepted")
 }
 
 // bundleParses reports whether the CA bundle of a conversion webhook, if there is one, is valid. A new
@@ -112,11 +117,13 @@ func bundleParses(c *apiextensionsv1.CustomResourceConversion) bool {
 
 // acceptNames accepts each name in the spec that no other kind has. If a name is taken, the previously
 // accepted name is retained; the condition reports the last taken name.
-func acceptNames(crd *definition, taken Taken) (apiextensionsv1.CustomResourceDefinitionNames, apiextensionsv1.CustomResourceDefinitionCondition) {
+func acceptNames(crd *definition,
+	taken Taken) (apiextensionsv1.CustomResourceDefinitionNames, apiextensionsv1.CustomResourceDefinitionCondition) {
 	asked, had := crd.Spec.Names, crd.Status.AcceptedNames
 	accepted := *had.DeepCopy()
 	accepted.Categories = slices.Clone(asked.Categories)
-	result := condition(apiextensionsv1.NamesAccepted, apiextensionsv1.ConditionTrue, "NoConflicts", "no conflicts found")
+	result := condition(apiextensionsv1.NamesAccepted, apiextensionsv1.ConditionTrue, "NoConflicts",
+		"no conflicts found")
 	refuse := func(reason string, err error) {
 		result = condition(apiextensionsv1.NamesAccepted, apiextensionsv1.ConditionFalse, reason, err.Error())
 	}

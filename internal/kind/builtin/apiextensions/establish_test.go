@@ -66,20 +66,29 @@ func TestEstablish(t *testing.T) {
 		left       func(*apiextensionsv1.CustomResourceDefinitionNames)
 	}{
 		{"all names are free", taking(), accepted + "\n" + established, nil},
-		{"a kind does not take a resource's name", taking("kinds/networks", "resources/Network"), accepted + "\n" + established, nil},
-		{"the plural is taken", taking("resources/networks"), "NamesAccepted=False PluralConflict: \"networks\" is already in use\n" + notAccepted,
+		{"a kind does not take a resource's name", taking("kinds/networks", "resources/Network"),
+			accepted + "\n" + established, nil},
+		{"the plural is taken", taking("resources/networks"),
+			"NamesAccepted=False PluralConflict: \"networks\" is already in use\n" + notAccepted,
 			func(n *apiextensionsv1.CustomResourceDefinitionNames) { n.Plural = "" }},
-		{"the singular is taken", taking("resources/network"), "NamesAccepted=False SingularConflict: \"network\" is already in use\n" + notAccepted,
+		{"the singular is taken", taking("resources/network"),
+			"NamesAccepted=False SingularConflict: \"network\" is already in use\n" + notAccepted,
 			func(n *apiextensionsv1.CustomResourceDefinitionNames) { n.Singular = "" }},
-		{"a short name is taken", taking("resources/net"), "NamesAccepted=False ShortNamesConflict: \"net\" is already in use\n" + notAccepted,
+		{"a short name is taken", taking("resources/net"),
+			"NamesAccepted=False ShortNamesConflict: \"net\" is already in use\n" + notAccepted,
 			func(n *apiextensionsv1.CustomResourceDefinitionNames) { n.ShortNames = nil }},
-		{"two short names are taken", taking("resources/net", "resources/nw"), "NamesAccepted=False ShortNamesConflict: [\"net\" is already in use, \"nw\" is already in use]\n" + notAccepted,
+		{"two short names are taken", taking("resources/net", "resources/nw"),
+			"NamesAccepted=False ShortNamesConflict: [\"net\" is already in use, \"nw\" is already in use]\n" +
+				notAccepted,
 			func(n *apiextensionsv1.CustomResourceDefinitionNames) { n.ShortNames = nil }},
-		{"the kind is taken", taking("kinds/Network"), "NamesAccepted=False KindConflict: \"Network\" is already in use\n" + notAccepted,
+		{"the kind is taken", taking("kinds/Network"),
+			"NamesAccepted=False KindConflict: \"Network\" is already in use\n" + notAccepted,
 			func(n *apiextensionsv1.CustomResourceDefinitionNames) { n.Kind = "" }},
-		{"the list kind is taken", taking("kinds/NetworkList"), "NamesAccepted=False ListKindConflict: \"NetworkList\" is already in use\n" + notAccepted,
+		{"the list kind is taken", taking("kinds/NetworkList"),
+			"NamesAccepted=False ListKindConflict: \"NetworkList\" is already in use\n" + notAccepted,
 			func(n *apiextensionsv1.CustomResourceDefinitionNames) { n.ListKind = "" }},
-		{"of several conflicts the last is told", taking("resources/networks", "kinds/Network"), "NamesAccepted=False KindConflict: \"Network\" is already in use\n" + notAccepted,
+		{"of several conflicts the last is told", taking("resources/networks", "kinds/Network"),
+			"NamesAccepted=False KindConflict: \"Network\" is already in use\n" + notAccepted,
 			func(n *apiextensionsv1.CustomResourceDefinitionNames) { n.Plural, n.Kind = "", "" }},
 	}
 	for _, test := range tests {
@@ -133,7 +142,8 @@ func TestInvalidCABundlePreventsEstablishment(t *testing.T) {
 	client := &apiextensionsv1.WebhookClientConfig{CABundle: []byte("no certificate")}
 	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Webhook: &apiextensionsv1.WebhookConversion{ClientConfig: client}}
 	Establish(crd, taking(), noon)
-	if got, want := conditions(crd), accepted+"\nEstablished=False InvalidCABundle: The conversion webhook CABundle is invalid"; got != want {
+	if got, want := conditions(crd), accepted+
+		"\nEstablished=False InvalidCABundle: The conversion webhook CABundle is invalid"; got != want {
 		t.Errorf("with a bundle that is none:\n%s\nwant\n%s", got, want)
 	}
 	for _, bundle := range [][]byte{nil, []byte("no certificate")} {
@@ -150,7 +160,8 @@ func TestEstablishAfterConflict(t *testing.T) {
 	t.Parallel()
 	crd := networks("example.com")
 	Establish(crd, taking("kinds/Network"), noon)
-	if IsEstablished(crd) || !Establish(crd, taking(), later) || !IsEstablished(crd) || conditions(crd) != accepted+"\n"+established {
+	if IsEstablished(crd) || !Establish(crd, taking(), later) || !IsEstablished(crd) ||
+		conditions(crd) != accepted+"\n"+established {
 		t.Error(conditions(crd))
 	}
 }
@@ -161,16 +172,22 @@ func TestApprovalCondition(t *testing.T) {
 	const missing = `protected groups must have approval annotation "api-approved.kubernetes.io"`
 	tests := []struct{ group, annotation, condition string }{
 		{"example.com", "", ""},
-		{"k8s.io", "", "KubernetesAPIApprovalPolicyConformant=False MissingAnnotation: " + missing + ", see https://github.com/kubernetes/enhancements/pull/1111"},
-		{"sample.kubernetes.io", "x", "KubernetesAPIApprovalPolicyConformant=False InvalidAnnotation: " + missing + ` with either a URL or a reason starting with "unapproved", see https://github.com/kubernetes/enhancements/pull/1111`},
-		{"sample.k8s.io", "unapproved, an example", `KubernetesAPIApprovalPolicyConformant=False UnapprovedAnnotation: not approved: "unapproved, an example"`},
-		{"sample.k8s.io", "https://example.com/1", "KubernetesAPIApprovalPolicyConformant=True ApprovedAnnotation: approved in https://example.com/1"},
+		{"k8s.io", "", "KubernetesAPIApprovalPolicyConformant=False MissingAnnotation: " + missing +
+			", see https://github.com/kubernetes/enhancements/pull/1111"},
+		{"sample.kubernetes.io", "x",
+			"KubernetesAPIApprovalPolicyConformant=False InvalidAnnotation: " + missing +
+				` with either a URL or a reason starting with "unapproved", see https://github.com/kubernetes/enhancements/pull/1111`},
+		{"sample.k8s.io", "unapproved, an example",
+			`KubernetesAPIApprovalPolicyConformant=False UnapprovedAnnotation: not approved: "unapproved, an example"`},
+		{"sample.k8s.io", "https://example.com/1",
+			"KubernetesAPIApprovalPolicyConformant=True ApprovedAnnotation: approved in https://example.com/1"},
 	}
 	for _, test := range tests {
 		crd := networks(test.group)
 		crd.Annotations = map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: test.annotation}
 		Establish(crd, taking(), noon)
-		if got := strings.TrimPrefix(strings.TrimPrefix(conditions(crd), accepted+"\n"+established), "\n"); got != test.condition {
+		if got := strings.TrimPrefix(strings.TrimPrefix(conditions(crd), accepted+"\n"+established),
+			"\n"); got != test.condition {
 			t.Errorf("%s %q:\nwant %s\ngot  %s", test.group, test.annotation, test.condition, got)
 		}
 	}
@@ -202,14 +219,16 @@ func TestTakenIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	routers := networks("example.com")
-	routers.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "routers", Kind: "Router", ListKind: "RouterList", ShortNames: []string{"rt"}}
+	routers.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "routers", Kind: "Router",
+		ListKind: "RouterList", ShortNames: []string{"rt"}}
 	other, err := structural.New(cache, routers, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	kinds := append(Kinds(cache), own, other)
 	taken := TakenIn(kinds, networks("example.com"))
-	for name, want := range map[string]bool{"networks": false, "network": false, "net": false, "routers": true, "router": true, "rt": true, "crd": false, "Router": false} {
+	for name, want := range map[string]bool{"networks": false, "network": false, "net": false, "routers": true,
+		"router": true, "rt": true, "crd": false, "Router": false} {
 		if got := taken(ResourceNames, name); got != want {
 			t.Errorf("resource %s: %t", name, got)
 		}
@@ -221,7 +240,8 @@ func TestTakenIn(t *testing.T) {
 	}
 	clash := networks("apiextensions.k8s.io")
 	clash.Spec.Names.Plural = "customresourcedefinitions"
-	if !TakenIn(kinds, clash)(ResourceNames, "customresourcedefinitions") || !TakenIn(kinds, clash)(ResourceNames, "crd") {
+	if !TakenIn(kinds, clash)(ResourceNames, "customresourcedefinitions") ||
+		!TakenIn(kinds, clash)(ResourceNames, "crd") {
 		t.Error("a built-in kind's names are free")
 	}
 }
@@ -238,10 +258,20 @@ func TestTermination(t *testing.T) {
 		finalizers int
 	}{
 		{func() {}, "", 1},
-		{func() { markDeleted(crd, noon) }, "Terminating=True InstanceDeletionPending: CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon", 2},
-		{func() { markDeleted(crd, noon) }, "Terminating=True InstanceDeletionPending: CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon", 2},
-		{func() { SetInstancesDeleting(crd, noon) }, "Terminating=True InstanceDeletionInProgress: CustomResource deletion is in progress", 2},
-		{func() { SetInstancesDeleted(crd, noon) }, "Terminating=False InstanceDeletionCompleted: removed all instances", 1},
+		{func() {
+			markDeleted(crd, noon)
+		},
+			"Terminating=True InstanceDeletionPending: CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon", 2},
+		{func() {
+			markDeleted(crd, noon)
+		},
+			"Terminating=True InstanceDeletionPending: CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon", 2},
+		{func() {
+			SetInstancesDeleting(crd, noon)
+		}, "Terminating=True InstanceDeletionInProgress: CustomResource deletion is in progress", 2},
+		{func() {
+			SetInstancesDeleted(crd, noon)
+		}, "Terminating=False InstanceDeletionCompleted: removed all instances", 1},
 	}
 	for i, step := range steps {
 		step.act()

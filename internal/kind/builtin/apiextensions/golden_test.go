@@ -66,7 +66,8 @@ func TestRecordedDefinitions(t *testing.T) {
 		t.Fatal("the definition is not established")
 	}
 	for i, s := range steps {
-		if !strings.Contains(s.Path, "/customresourcedefinitions") || s.Method != "POST" && s.Method != "PATCH" || form(s).APIVersion == legacy {
+		if !strings.Contains(s.Path, "/customresourcedefinitions") || s.Method != "POST" && s.Method != "PATCH" ||
+			form(s).APIVersion == legacy {
 			continue
 		}
 		t.Run(fmt.Sprintf("crd.json[%d]", i), func(t *testing.T) {

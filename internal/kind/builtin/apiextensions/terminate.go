@@ -44,13 +44,15 @@ func markDeleted(crd *definition, now metav1.Time) {
 
 // SetInstancesDeleting sets the condition that the instances are being deleted, and reports whether it changed.
 func SetInstancesDeleting(crd *apiextensionsv1.CustomResourceDefinition, now metav1.Time) (changed bool) {
-	return setTerminating(crd, apiextensionsv1.ConditionTrue, "InstanceDeletionInProgress", "CustomResource deletion is in progress", now)
+	return setTerminating(crd, apiextensionsv1.ConditionTrue, "InstanceDeletionInProgress",
+		"CustomResource deletion is in progress", now)
 }
 
 // SetInstancesNotDeleted sets the condition that deleting instances failed with err, and reports whether it
 // changed.
 func SetInstancesNotDeleted(crd *apiextensionsv1.CustomResourceDefinition, err error, now metav1.Time) (changed bool) {
-	return setTerminating(crd, apiextensionsv1.ConditionTrue, "InstanceDeletionFailed", "could not issue all deletes: "+err.Error(), now)
+	return setTerminating(crd, apiextensionsv1.ConditionTrue, "InstanceDeletionFailed",
+		"could not issue all deletes: "+err.Error(), now)
 }
 
 // SetInstancesDeleted removes the finalizer of a definition that has no instances left.
@@ -63,7 +65,8 @@ func SetInstancesDeleted(crd *apiextensionsv1.CustomResourceDefinition, now meta
 	crd.Finalizers = slices.DeleteFunc(crd.Finalizers, func(name string) bool { return name == Finalizer })
 }
 
-func setTerminating(crd *definition, status apiextensionsv1.ConditionStatus, reason, message string, now metav1.Time) (changed bool) {
+func setTerminating(crd *definition, status apiextensionsv1.ConditionStatus, reason, message string,
+	now metav1.Time) (changed bool) {
 	before := slices.Clone(crd.Status.Conditions)
 	setCondition(crd, condition(apiextensionsv1.Terminating, status, reason, message), now)
 	return !equality.Semantic.DeepEqual(before, crd.Status.Conditions)

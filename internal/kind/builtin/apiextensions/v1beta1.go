@@ -23,7 +23,8 @@ func fromLegacy(obj runtime.Object) (*definition, error) {
 		return nil, err
 	}
 	crd := &definition{}
-	if err := apiextensionsv1.Convert_apiextensions_CustomResourceDefinition_To_v1_CustomResourceDefinition(&internal, crd, nil); err != nil {
+	if err := apiextensionsv1.Convert_apiextensions_CustomResourceDefinition_To_v1_CustomResourceDefinition(&internal,
+		crd, nil); err != nil {
 		return nil, err
 	}
 	crd.TypeMeta = metav1.TypeMeta{Kind: "CustomResourceDefinition", APIVersion: hub}
@@ -48,7 +49,8 @@ func toLegacy(crd *definition) (runtime.Object, error) {
 // crd.
 func internalOf(crd *definition) (*apiextensions.CustomResourceDefinition, error) {
 	internal := &apiextensions.CustomResourceDefinition{}
-	err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd, internal, nil)
+	err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd, internal,
+		nil)
 	return internal, err
 }
 
@@ -63,16 +65,20 @@ func ambiguous(spec *apiextensionsv1beta1.CustomResourceDefinitionSpec) field.Er
 	}
 	var errs field.ErrorList
 	if spec.Validation != nil && schemas {
-		errs = append(errs, field.Forbidden(path.Child("validation"), "top-level and per-version schemas are mutually exclusive"))
+		errs = append(errs, field.Forbidden(path.Child("validation"),
+			"top-level and per-version schemas are mutually exclusive"))
 	}
 	if spec.Subresources != nil && subresources {
-		errs = append(errs, field.Forbidden(path.Child("subresources"), "top-level and per-version subresources are mutually exclusive"))
+		errs = append(errs, field.Forbidden(path.Child("subresources"),
+			"top-level and per-version subresources are mutually exclusive"))
 	}
 	if len(spec.AdditionalPrinterColumns) > 0 && columns {
-		errs = append(errs, field.Forbidden(path.Child("additionalPrinterColumns"), "top-level and per-version additionalPrinterColumns are mutually exclusive"))
+		errs = append(errs, field.Forbidden(path.Child("additionalPrinterColumns"),
+			"top-level and per-version additionalPrinterColumns are mutually exclusive"))
 	}
 	if len(spec.Versions) > 0 && spec.Version != spec.Versions[0].Name {
-		errs = append(errs, field.Invalid(path.Child("version"), spec.Version, "must match the first version in spec.versions"))
+		errs = append(errs, field.Invalid(path.Child("version"), spec.Version,
+			"must match the first version in spec.versions"))
 	}
 	return errs
 }

@@ -31,7 +31,8 @@ func validate(crd, old *definition, sub string) field.ErrorList {
 	}
 	switch {
 	case sub == "status":
-		return dropMetadataErrors(validation.ValidateUpdateCustomResourceDefinitionStatus(context.Background(), obj, was))
+		return dropMetadataErrors(validation.ValidateUpdateCustomResourceDefinitionStatus(context.Background(), obj,
+			was))
 	case fromV1beta1(crd):
 		was = lenientOld(obj, was)
 	}
@@ -72,9 +73,10 @@ func lenientOld(obj, old *apiextensions.CustomResourceDefinition) *apiextensions
 	was.Spec.Validation = nil
 	was.Spec.Versions = []apiextensions.CustomResourceDefinitionVersion{
 		{Name: "without-schema"},
-		{Name: "without-type", Schema: &apiextensions.CustomResourceValidation{OpenAPIV3Schema: &apiextensions.JSONSchemaProps{
-			Properties: map[string]apiextensions.JSONSchemaProps{"untyped": {}},
-		}}},
+		{Name: "without-type",
+			Schema: &apiextensions.CustomResourceValidation{OpenAPIV3Schema: &apiextensions.JSONSchemaProps{
+				Properties: map[string]apiextensions.JSONSchemaProps{"untyped": {}},
+			}}},
 	}
 	return &was
 }

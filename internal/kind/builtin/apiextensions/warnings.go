@@ -56,7 +56,8 @@ func schemaOf(v apiextensionsv1.CustomResourceDefinitionVersion) *apiextensions.
 		return nil
 	}
 	props := &apiextensions.JSONSchemaProps{}
-	if apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema, props, nil) != nil {
+	if apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema, props,
+		nil) != nil {
 		return nil
 	}
 	return props

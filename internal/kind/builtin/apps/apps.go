@@ -62,7 +62,8 @@ func validateSelector(selector, old *metav1.LabelSelector, path *field.Path) fie
 // validLabels validates the requirements of a selector. Invalid label values are accepted if old has one.
 func validLabels(selector, old *metav1.LabelSelector, path *field.Path) field.ErrorList {
 	lenient := metavalidation.LabelSelectorHasInvalidLabelValue(old)
-	return metavalidation.ValidateLabelSelector(selector, metavalidation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: lenient}, path)
+	return metavalidation.ValidateLabelSelector(selector,
+		metavalidation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: lenient}, path)
 }
 
 // notEmpty checks that a selector, if there is one, does not select all pods.
@@ -75,7 +76,8 @@ func notEmpty(selector *metav1.LabelSelector, path *field.Path, workload string)
 
 // validateTemplate validates the pod template of a deployment or a replicaset. As in Kubernetes, messages
 // refer to a ReplicaSet for both.
-func validateTemplate(template, old *corev1.PodTemplateSpec, selector *metav1.LabelSelector, path *field.Path) (errs field.ErrorList) {
+func validateTemplate(template, old *corev1.PodTemplateSpec, selector *metav1.LabelSelector,
+	path *field.Path) (errs field.ErrorList) {
 	matches, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
 		return field.ErrorList{field.Invalid(path.Root().Child("selector"), selector, "invalid label selector")}
@@ -90,7 +92,8 @@ func validateSelects(selector labels.Selector, template *corev1.PodTemplateSpec,
 	if selector.Matches(labels.Set(template.Labels)) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path.Child("metadata", "labels"), template.Labels, "`selector` does not match template `labels`")}
+	return field.ErrorList{field.Invalid(path.Child("metadata", "labels"), template.Labels,
+		"`selector` does not match template `labels`")}
 }
 
 // validateCollisionCount checks that the count of hash collisions in a status does not decrease.

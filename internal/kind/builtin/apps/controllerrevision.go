@@ -21,7 +21,8 @@ func controllerRevisionKind(cache *object.Cache) kind.Kind {
 	return kind.NewTyped(cache, kind.Info{
 		Kind: "ControllerRevision", Plural: "controllerrevisions", Singular: "controllerrevision",
 		Namespaced: true,
-		Endpoints:  append([]kind.Endpoint{{Group: "apps", Version: "v1"}}, oldEndpoints(oldControllerRevisions(), "ControllerRevision", beta2, beta1)...),
+		Endpoints: append([]kind.Endpoint{{Group: "apps", Version: "v1"}},
+			oldEndpoints(oldControllerRevisions(), "ControllerRevision", beta2, beta1)...),
 	}, kind.Rules[*appsv1.ControllerRevision]{
 		Versions: oldControllerRevisions(),
 		Validate: validateControllerRevision,

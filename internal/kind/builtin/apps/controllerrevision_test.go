@@ -25,12 +25,18 @@ func TestControllerRevisionRules(t *testing.T) {
 	k := controllerRevisionKind(object.NewCache(1 << 20))
 	for _, r := range []rule{
 		{"a revision", "", ``, `{"revision": 1, "data": {"a": "b"}}`, ``},
-		{"a number is one", "validateControllerRevision", ``, `{"revision": -1, "data": {}}`, `revision: Invalid value: -1: must be greater than or equal to 0`},
-		{"data is there", "ValidateControllerRevisionCreate", ``, `{"revision": 1}`, `data: Required value: data is mandatory`},
-		{"data is something", "ValidateControllerRevisionCreate", ``, `{"revision": 1, "data": null}`, `data: Required value: data is mandatory`},
-		{"data is an object", "ValidateControllerRevisionCreate", ``, `{"revision": 1, "data": [1]}`, `data: Required value: data must be a valid JSON object`},
-		{"a number may change", "ValidateControllerRevisionUpdate", `{"revision": 1, "data": {"a": "b"}}`, `{"revision": 2, "data": {"a":"b"}}`, ``},
-		{"data stays", "ValidateControllerRevisionUpdate", `{"revision": 1, "data": {"a": "b"}}`, `{"revision": 1, "data": {"a": "c"}}`,
+		{"a number is one", "validateControllerRevision", ``, `{"revision": -1, "data": {}}`,
+			`revision: Invalid value: -1: must be greater than or equal to 0`},
+		{"data is there", "ValidateControllerRevisionCreate", ``, `{"revision": 1}`,
+			`data: Required value: data is mandatory`},
+		{"data is something", "ValidateControllerRevisionCreate", ``, `{"revision": 1, "data": null}`,
+			`data: Required value: data is mandatory`},
+		{"data is an object", "ValidateControllerRevisionCreate", ``, `{"revision": 1, "data": [1]}`,
+			`data: Required value: data must be a valid JSON object`},
+		{"a number may change", "ValidateControllerRevisionUpdate", `{"revision": 1, "data": {"a": "b"}}`,
+			`{"revision": 2, "data": {"a":"b"}}`, ``},
+		{"data stays", "ValidateControllerRevisionUpdate", `{"revision": 1, "data": {"a": "b"}}`,
+			`{"revision": 1, "data": {"a": "c"}}`,
 			`data: Invalid value: {"a":"c"}: field is immutable`},
 	} {
 		var old kind.Object

@@ -20,11 +20,12 @@ import (
 func daemonSetKind(cache *object.Cache) kind.Kind {
 	return kind.NewTyped(cache, kind.Info{
 		Kind: "DaemonSet", Plural: "daemonsets", Singular: "daemonset",
-		ShortNames:   []string{"ds"},
-		Categories:   []string{"all"},
-		Namespaced:   true,
-		Generation:   true,
-		Endpoints:    append([]kind.Endpoint{{Group: "apps", Version: "v1"}}, oldEndpoints(oldDaemonSets(), "DaemonSet", beta2, extensions)...),
+		ShortNames: []string{"ds"},
+		Categories: []string{"all"},
+		Namespaced: true,
+		Generation: true,
+		Endpoints: append([]kind.Endpoint{{Group: "apps", Version: "v1"}},
+			oldEndpoints(oldDaemonSets(), "DaemonSet", beta2, extensions)...),
 		Subresources: []kind.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
 	}, kind.Rules[*appsv1.DaemonSet]{
 		Versions: oldDaemonSets(),
@@ -70,7 +71,8 @@ func validateDaemonSet(d, old *appsv1.DaemonSet, sub string) (errs field.ErrorLi
 	var oldTemplate *corev1.PodTemplateSpec
 	if old != nil {
 		oldTemplate = &old.Spec.Template
-		errs = append(errs, apivalidation.ValidateImmutableField(spec.Selector, old.Spec.Selector, path.Child("selector"))...)
+		errs = append(errs, apivalidation.ValidateImmutableField(spec.Selector, old.Spec.Selector,
+			path.Child("selector"))...)
 	}
 	errs = append(errs, validateDaemonSelector(spec, old, path)...)
 	template := path.Child("template")
@@ -116,7 +118,8 @@ func validateDaemonStrategy(s *appsv1.DaemonSetUpdateStrategy, path *field.Path)
 			RollingUpdate *appsv1.RollingUpdateDaemonSet
 		}{s.Type, s.RollingUpdate}
 		return field.ErrorList{field.NotSupported(path, shown,
-			[]appsv1.DaemonSetUpdateStrategyType{appsv1.RollingUpdateDaemonSetStrategyType, appsv1.OnDeleteDaemonSetStrategyType})}
+			[]appsv1.DaemonSetUpdateStrategyType{appsv1.RollingUpdateDaemonSetStrategyType,
+				appsv1.OnDeleteDaemonSetStrategyType})}
 	}
 }
 
@@ -128,7 +131,8 @@ func validateDaemonRollingUpdate(unavailable, surge intstr.IntOrString, path *fi
 	errs = append(errs, atMostAll(surge, path.Child("maxSurge"))...)
 	switch missing, more := shareValue(unavailable) != 0, shareValue(surge) != 0; {
 	case missing && more:
-		errs = append(errs, field.Invalid(path.Child("maxSurge"), surge, "may not be set when maxUnavailable is non-zero"))
+		errs = append(errs, field.Invalid(path.Child("maxSurge"), surge,
+			"may not be set when maxUnavailable is non-zero"))
 	case !missing && !more:
 		errs = append(errs, field.Required(path.Child("maxUnavailable"), "cannot be 0 when maxSurge is 0"))
 	}
@@ -148,7 +152,8 @@ func validateDaemonSetStatus(d, old *appsv1.DaemonSet) (errs field.ErrorList) {
 	if n := s.CollisionCount; n != nil {
 		errs = append(errs, nonNegative(path.Child("collisionCount"), *n)...)
 	}
-	return append(errs, validateCollisionCount(path.Child("collisionCount"), s.CollisionCount, old.Status.CollisionCount)...)
+	return append(errs, validateCollisionCount(path.Child("collisionCount"), s.CollisionCount,
+		old.Status.CollisionCount)...)
 }
 
 func daemonSetWarnings(d, old *appsv1.DaemonSet) []string {
@@ -179,8 +184,10 @@ func daemonSetRow(d *appsv1.DaemonSet, now time.Time) []any {
 	names, images := core.ContainerCells(&d.Spec.Template)
 	s := &d.Status
 	return []any{
-		d.Name, int64(s.DesiredNumberScheduled), int64(s.CurrentNumberScheduled), int64(s.NumberReady), int64(s.UpdatedNumberScheduled),
-		int64(s.NumberAvailable), labels.FormatLabels(d.Spec.Template.Spec.NodeSelector), kind.Age(d.CreationTimestamp.Time, now),
+		d.Name, int64(s.DesiredNumberScheduled), int64(s.CurrentNumberScheduled), int64(s.NumberReady),
+		int64(s.UpdatedNumberScheduled),
+		int64(s.NumberAvailable), labels.FormatLabels(d.Spec.Template.Spec.NodeSelector),
+		kind.Age(d.CreationTimestamp.Time, now),
 		names, images, metav1.FormatLabelSelector(d.Spec.Selector),
 	}
 }

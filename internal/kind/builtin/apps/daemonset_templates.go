@@ -58,6 +58,7 @@ func validateTemplates(d *appsv1.DaemonSet) field.ErrorList {
 	if _, err := templatesOf(d); err == nil {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations").Key(templates), d.Annotations[templates],
+	return field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations").Key(templates),
+		d.Annotations[templates],
 		"must be an integer, or left to the server")}
 }

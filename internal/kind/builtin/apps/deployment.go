@@ -25,7 +25,8 @@ func deploymentKind(cache *object.Cache) kind.Kind {
 		Categories: []string{"all"},
 		Namespaced: true,
 		Generation: true,
-		Endpoints:  append([]kind.Endpoint{{Group: "apps", Version: "v1"}}, oldEndpoints(oldDeployments(), "Deployment", beta2, beta1, extensions)...),
+		Endpoints: append([]kind.Endpoint{{Group: "apps", Version: "v1"}},
+			oldEndpoints(oldDeployments(), "Deployment", beta2, beta1, extensions)...),
 		Subresources: []kind.Subresource{
 			kind.ScaleOf(
 				func(d *appsv1.Deployment) kind.Scaled {
@@ -100,7 +101,8 @@ func validateDeployment(d, old *appsv1.Deployment, sub string) field.ErrorList {
 		errs = append(errs, validateTemplate(&spec.Template, nil, spec.Selector, path.Child("template"))...)
 	} else {
 		errs = append(errs, validateSelector(spec.Selector, old.Spec.Selector, path.Child("selector"))...)
-		errs = append(errs, validateTemplate(&spec.Template, &old.Spec.Template, spec.Selector, path.Child("template"))...)
+		errs = append(errs, validateTemplate(&spec.Template, &old.Spec.Template, spec.Selector,
+			path.Child("template"))...)
 	}
 	errs = append(errs, validateStrategy(&spec.Strategy, path.Child("strategy"))...)
 	errs = append(errs, nonNegative(path.Child("minReadySeconds"), spec.MinReadySeconds)...)
@@ -115,7 +117,8 @@ func validateDeployment(d, old *appsv1.Deployment, sub string) field.ErrorList {
 		}
 	}
 	if old != nil {
-		errs = append(errs, apivalidation.ValidateImmutableField(spec.Selector, old.Spec.Selector, path.Child("selector"))...)
+		errs = append(errs, apivalidation.ValidateImmutableField(spec.Selector, old.Spec.Selector,
+			path.Child("selector"))...)
 	}
 	return errs
 }
@@ -125,7 +128,8 @@ func validateStrategy(s *appsv1.DeploymentStrategy, path *field.Path) field.Erro
 	switch s.Type {
 	case appsv1.RecreateDeploymentStrategyType:
 		if s.RollingUpdate != nil {
-			return field.ErrorList{field.Forbidden(update, "may not be specified when strategy `type` is '"+string(s.Type)+"'")}
+			return field.ErrorList{field.Forbidden(update,
+				"may not be specified when strategy `type` is '"+string(s.Type)+"'")}
 		}
 	case appsv1.RollingUpdateDeploymentStrategyType:
 		if s.RollingUpdate == nil {
@@ -139,7 +143,8 @@ func validateStrategy(s *appsv1.DeploymentStrategy, path *field.Path) field.Erro
 			RollingUpdate *appsv1.RollingUpdateDeployment
 		}{s.Type, s.RollingUpdate}
 		return field.ErrorList{field.NotSupported(path, shown,
-			[]appsv1.DeploymentStrategyType{appsv1.RecreateDeploymentStrategyType, appsv1.RollingUpdateDeploymentStrategyType})}
+			[]appsv1.DeploymentStrategyType{appsv1.RecreateDeploymentStrategyType,
+				appsv1.RollingUpdateDeploymentStrategyType})}
 	}
 	return nil
 }
@@ -149,7 +154,8 @@ func validateRollingUpdate(u *appsv1.RollingUpdateDeployment, path *field.Path) 
 	errs = validateShare(unavailable, path.Child("maxUnavailable"))
 	errs = append(errs, validateShare(surge, path.Child("maxSurge"))...)
 	if shareValue(unavailable) == 0 && shareValue(surge) == 0 {
-		errs = append(errs, field.Invalid(path.Child("maxUnavailable"), unavailable, "may not be 0 when `maxSurge` is 0"))
+		errs = append(errs, field.Invalid(path.Child("maxUnavailable"), unavailable,
+			"may not be 0 when `maxSurge` is 0"))
 	}
 	return append(errs, atMostAll(unavailable, path.Child("maxUnavailable"))...)
 }
@@ -171,8 +177,10 @@ func validateDeploymentStatus(d, old *appsv1.Deployment) (errs field.ErrorList) 
 	errs = append(errs, atMost(path.Child("updatedReplicas"), s.UpdatedReplicas, s.Replicas, "status.replicas")...)
 	errs = append(errs, atMost(path.Child("readyReplicas"), s.ReadyReplicas, s.Replicas, "status.replicas")...)
 	errs = append(errs, atMost(path.Child("availableReplicas"), s.AvailableReplicas, s.Replicas, "status.replicas")...)
-	errs = append(errs, atMost(path.Child("availableReplicas"), s.AvailableReplicas, s.ReadyReplicas, "readyReplicas")...)
-	return append(errs, validateCollisionCount(path.Child("collisionCount"), s.CollisionCount, old.Status.CollisionCount)...)
+	errs = append(errs, atMost(path.Child("availableReplicas"), s.AvailableReplicas, s.ReadyReplicas,
+		"readyReplicas")...)
+	return append(errs, validateCollisionCount(path.Child("collisionCount"), s.CollisionCount,
+		old.Status.CollisionCount)...)
 }
 
 var deploymentColumns = []metav1.TableColumnDefinition{
@@ -190,6 +198,7 @@ func deploymentRow(d *appsv1.Deployment, now time.Time) []any {
 	names, images := core.ContainerCells(&d.Spec.Template)
 	return []any{
 		d.Name, fmt.Sprintf("%d/%d", d.Status.ReadyReplicas, desired(d.Spec.Replicas)), int64(d.Status.UpdatedReplicas),
-		int64(d.Status.AvailableReplicas), kind.Age(d.CreationTimestamp.Time, now), names, images, metav1.FormatLabelSelector(d.Spec.Selector),
+		int64(d.Status.AvailableReplicas), kind.Age(d.CreationTimestamp.Time, now), names, images,
+		metav1.FormatLabelSelector(d.Spec.Selector),
 	}
 }

@@ -31,7 +31,8 @@ var (
 
 // oldEndpoints returns a kind's endpoints in old versions, with a deprecation warning. Deletes orphan dependents by
 // default, because clients of that time deleted dependents themselves.
-func oldEndpoints[P any](versions map[string]kind.Version[P], kindName string, order ...schema.GroupVersion) (endpoints []kind.Endpoint) {
+func oldEndpoints[P any](versions map[string]kind.Version[P], kindName string,
+	order ...schema.GroupVersion) (endpoints []kind.Endpoint) {
 	for _, gv := range order {
 		obj := versions[gv.String()].New()
 		obj.GetObjectKind().SetGroupVersionKind(gv.WithKind(kindName))
@@ -44,7 +45,8 @@ func oldEndpoints[P any](versions map[string]kind.Version[P], kindName string, o
 
 // oldVersion returns an old version of a kind. upgrade sets the defaults of that version in a hub object, and the
 // fields that the hub represents differently; downgrade converts these fields back. Each may be nil.
-func oldVersion[H, O any, PH kind.Pointer[H], PO kind.Pointer[O]](gv schema.GroupVersion, upgrade func(PH, PO), downgrade func(PO, PH)) kind.Version[PH] {
+func oldVersion[H, O any, PH kind.Pointer[H], PO kind.Pointer[O]](gv schema.GroupVersion, upgrade func(PH, PO),
+	downgrade func(PO, PH)) kind.Version[PH] {
 	return kind.Version[PH]{
 		New: func() runtime.Object { return PO(new(O)) },
 		ToHub: func(obj runtime.Object) (PH, error) {

@@ -22,25 +22,35 @@ func TestOldVersionsHaveTheirDefaults(t *testing.T) {
 		kind                kind.Kind
 		version, spec, want string // want is a part of the apps/v1 form; its fields must be equal
 	}{
-		{deploymentKind(cache), "extensions/v1beta1", oldTemplate, `{"metadata":{"labels":{"app":"a"}},"spec":{"selector":{"matchLabels":{"app":"a"}},
+		{deploymentKind(cache), "extensions/v1beta1", oldTemplate,
+			`{"metadata":{"labels":{"app":"a"}},"spec":{"selector":{"matchLabels":{"app":"a"}},
 			"revisionHistoryLimit":2147483647,"progressDeadlineSeconds":2147483647,"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":1,"maxUnavailable":1}}}}`},
 		{deploymentKind(cache), "extensions/v1beta1", `"rollbackTo":{"revision":3},` + oldTemplate,
 			`{"metadata":{"annotations":{"deprecated.deployment.rollback.to":"3"}}}`},
-		{deploymentKind(cache), "apps/v1beta1", `"rollbackTo":{"revision":0},` + oldTemplate, `{"metadata":{"labels":{"app":"a"},
+		{deploymentKind(cache), "apps/v1beta1", `"rollbackTo":{"revision":0},` + oldTemplate,
+			`{"metadata":{"labels":{"app":"a"},
 			"annotations":{"deprecated.deployment.rollback.to":"0"}},"spec":{"selector":{"matchLabels":{"app":"a"}},
 			"revisionHistoryLimit":2,"progressDeadlineSeconds":600,"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":"25%","maxUnavailable":"25%"}}}}`},
-		{deploymentKind(cache), "apps/v1beta2", chosen + oldTemplate, `{"spec":{"revisionHistoryLimit":10,"progressDeadlineSeconds":600}}`},
-		{replicaSetKind(cache), "extensions/v1beta1", oldTemplate, `{"metadata":{"labels":{"app":"a"}},"spec":{"replicas":1,"selector":{"matchLabels":{"app":"a"}}}}`},
+		{deploymentKind(cache), "apps/v1beta2", chosen + oldTemplate,
+			`{"spec":{"revisionHistoryLimit":10,"progressDeadlineSeconds":600}}`},
+		{replicaSetKind(cache), "extensions/v1beta1", oldTemplate,
+			`{"metadata":{"labels":{"app":"a"}},"spec":{"replicas":1,"selector":{"matchLabels":{"app":"a"}}}}`},
 		{replicaSetKind(cache), "apps/v1beta2", chosen + oldTemplate, `{"spec":{"replicas":1}}`},
-		{statefulSetKind(cache), "apps/v1beta1", oldTemplate, `{"metadata":{"labels":{"app":"a"}},"spec":{"selector":{"matchLabels":{"app":"a"}},
+		{statefulSetKind(cache), "apps/v1beta1", oldTemplate,
+			`{"metadata":{"labels":{"app":"a"}},"spec":{"selector":{"matchLabels":{"app":"a"}},
 			"revisionHistoryLimit":10,"updateStrategy":{"type":"OnDelete"}}}`},
-		{statefulSetKind(cache), "apps/v1beta2", chosen + oldTemplate, `{"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":0}}}}`},
-		{daemonSetKind(cache), "extensions/v1beta1", `"templateGeneration":5,` + oldTemplate, `{"metadata":{"labels":{"app":"a"},
+		{statefulSetKind(cache), "apps/v1beta2", chosen + oldTemplate,
+			`{"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":0}}}}`},
+		{daemonSetKind(cache), "extensions/v1beta1", `"templateGeneration":5,` + oldTemplate,
+			`{"metadata":{"labels":{"app":"a"},
 			"annotations":{"deprecated.daemonset.template.generation":"5"}},"spec":{"selector":{"matchLabels":{"app":"a"}},"updateStrategy":{"type":"OnDelete"}}}`},
-		{daemonSetKind(cache), "apps/v1beta2", chosen + oldTemplate, `{"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":1,"maxSurge":0}}}}`},
+		{daemonSetKind(cache), "apps/v1beta2", chosen + oldTemplate,
+			`{"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":1,"maxSurge":0}}}}`},
 	} {
 		name := c.version + " " + c.kind.Info().Kind
-		obj := inOldVersion(t, c.kind, c.version, `{"apiVersion":"`+c.version+`","kind":"`+c.kind.Info().Kind+`","metadata":{"name":"w"},"spec":{`+c.spec+`}}`)
+		obj := inOldVersion(t, c.kind, c.version,
+			`{"apiVersion":"`+c.version+`","kind":"`+c.kind.Info().Kind+`","metadata":{"name":"w"},"spec":{`+c.spec+
+				`}}`)
 		if errs := c.kind.Validate(t.Context(), obj, nil, ""); len(errs) > 0 {
 			t.Errorf("%s: %v", name, errs)
 		}
@@ -61,7 +71,8 @@ func TestOldVersionsHaveTheirDefaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := inOldVersion(t, c.kind, c.version, string(old))
-		if back, err := c.kind.Encode(object.Form{APIVersion: "apps/v1", Format: object.JSON}, again); err != nil || !jsonpatch.Equal(back, hub) {
+		if back, err := c.kind.Encode(object.Form{APIVersion: "apps/v1", Format: object.JSON}, again); err != nil ||
+			!jsonpatch.Equal(back, hub) {
 			t.Errorf("%s: there and back: %v\n%s\nwas\n%s", name, err, back, hub)
 		}
 		if c.version != "apps/v1beta2" && strings.Contains(string(old), "deprecated.d") {
@@ -87,7 +98,8 @@ func TestOldVersionsAreDeprecated(t *testing.T) {
 		}
 		for _, e := range k.Info().Endpoints[1:] {
 			want := e.APIVersion() + " " + k.Info().Kind + " is deprecated in v1."
-			if !strings.HasPrefix(e.Deprecated, want) || !strings.HasSuffix(e.Deprecated, "unavailable in v1.16+; use apps/v1 "+k.Info().Kind) || !e.Orphans {
+			if !strings.HasPrefix(e.Deprecated, want) ||
+				!strings.HasSuffix(e.Deprecated, "unavailable in v1.16+; use apps/v1 "+k.Info().Kind) || !e.Orphans {
 				t.Errorf("%s: %+v", k.Info().Kind, e)
 			}
 		}
@@ -108,7 +120,8 @@ func TestOldControllerRevisionsKeepTheirData(t *testing.T) {
 			Revision         int
 			Data             map[string]string
 		}
-		if err := json.Unmarshal(data, &got); err != nil || got.APIVersion != version || got.Kind != "ControllerRevision" || got.Revision != 2 || got.Data["a"] != "b" {
+		if err := json.Unmarshal(data, &got); err != nil || got.APIVersion != version ||
+			got.Kind != "ControllerRevision" || got.Revision != 2 || got.Data["a"] != "b" {
 			t.Errorf("%s: %v %s", version, err, data)
 		}
 	}

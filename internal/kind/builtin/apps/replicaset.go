@@ -23,7 +23,9 @@ func replicaSetKind(cache *object.Cache) kind.Kind {
 		Categories: []string{"all"},
 		Namespaced: true,
 		Generation: true,
-		Endpoints:  append([]kind.Endpoint{{Group: "apps", Version: "v1", Selectable: map[string]string{"status.replicas": ""}}}, oldEndpoints(oldReplicaSets(), "ReplicaSet", beta2, extensions)...),
+		Endpoints: append([]kind.Endpoint{{Group: "apps", Version: "v1",
+			Selectable: map[string]string{"status.replicas": ""}}},
+			oldEndpoints(oldReplicaSets(), "ReplicaSet", beta2, extensions)...),
 		Subresources: []kind.Subresource{
 			kind.ScaleOf(
 				func(r *appsv1.ReplicaSet) kind.Scaled {
@@ -65,8 +67,10 @@ func validateReplicaSet(r, old *appsv1.ReplicaSet, sub string) field.ErrorList {
 		return append(errs, validateTemplate(&r.Spec.Template, nil, r.Spec.Selector, path.Child("template"))...)
 	}
 	errs = append(errs, validateSelector(r.Spec.Selector, old.Spec.Selector, path.Child("selector"))...)
-	errs = append(errs, validateTemplate(&r.Spec.Template, &old.Spec.Template, r.Spec.Selector, path.Child("template"))...)
-	return append(errs, apivalidation.ValidateImmutableField(r.Spec.Selector, old.Spec.Selector, path.Child("selector"))...)
+	errs = append(errs, validateTemplate(&r.Spec.Template, &old.Spec.Template, r.Spec.Selector,
+		path.Child("template"))...)
+	return append(errs, apivalidation.ValidateImmutableField(r.Spec.Selector, old.Spec.Selector,
+		path.Child("selector"))...)
 }
 
 // validateReplicaSetStatus checks that counts are not negative and do not exceed the total.
@@ -79,10 +83,12 @@ func validateReplicaSetStatus(s *appsv1.ReplicaSetStatus, path *field.Path) (err
 	if s.TerminatingReplicas != nil {
 		errs = append(errs, nonNegative(path.Child("terminatingReplicas"), *s.TerminatingReplicas)...)
 	}
-	errs = append(errs, atMost(path.Child("fullyLabeledReplicas"), s.FullyLabeledReplicas, s.Replicas, "status.replicas")...)
+	errs = append(errs, atMost(path.Child("fullyLabeledReplicas"), s.FullyLabeledReplicas, s.Replicas,
+		"status.replicas")...)
 	errs = append(errs, atMost(path.Child("readyReplicas"), s.ReadyReplicas, s.Replicas, "status.replicas")...)
 	errs = append(errs, atMost(path.Child("availableReplicas"), s.AvailableReplicas, s.Replicas, "status.replicas")...)
-	return append(errs, atMost(path.Child("availableReplicas"), s.AvailableReplicas, s.ReadyReplicas, "readyReplicas")...)
+	return append(errs, atMost(path.Child("availableReplicas"), s.AvailableReplicas, s.ReadyReplicas,
+		"readyReplicas")...)
 }
 
 var replicaSetColumns = []metav1.TableColumnDefinition{

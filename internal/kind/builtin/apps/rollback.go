@@ -27,7 +27,8 @@ var deploymentRollback = kind.Subresource{
 		return requestRollback(obj.(*appsv1.Deployment), body.(*extensionsv1beta1.DeploymentRollback))
 	},
 	Message: func(body runtime.Object) string {
-		return fmt.Sprintf("rollback request for deployment %q succeeded", body.(*extensionsv1beta1.DeploymentRollback).Name)
+		return fmt.Sprintf("rollback request for deployment %q succeeded",
+			body.(*extensionsv1beta1.DeploymentRollback).Name)
 	},
 }
 
@@ -48,5 +49,6 @@ func validateRollback(r *extensionsv1beta1.DeploymentRollback) field.ErrorList {
 	if r.Name == "" {
 		errs = append(errs, field.Required(field.NewPath("name"), ""))
 	}
-	return append(errs, apivalidation.ValidateNonnegativeField(r.RollbackTo.Revision, field.NewPath("rollback", "version"))...)
+	return append(errs, apivalidation.ValidateNonnegativeField(r.RollbackTo.Revision,
+		field.NewPath("rollback", "version"))...)
 }

@@ -12,9 +12,11 @@ func TestRollbackSetsAnnotation(t *testing.T) {
 	t.Parallel()
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", Annotations: map[string]string{"by": "hand"}}}
 	err := deploymentRollback.Apply(d, &extensionsv1beta1.DeploymentRollback{
-		Name: "web", RollbackTo: extensionsv1beta1.RollbackConfig{Revision: 3}, UpdatedAnnotations: map[string]string{"why": "it broke"},
+		Name: "web", RollbackTo: extensionsv1beta1.RollbackConfig{Revision: 3},
+		UpdatedAnnotations: map[string]string{"why": "it broke"},
 	})
-	if err != nil || d.Annotations[appsv1.DeprecatedRollbackTo] != "3" || d.Annotations["why"] != "it broke" || d.Annotations["by"] != "hand" {
+	if err != nil || d.Annotations[appsv1.DeprecatedRollbackTo] != "3" || d.Annotations["why"] != "it broke" ||
+		d.Annotations["by"] != "hand" {
 		t.Errorf("%v, annotations %v", err, d.Annotations)
 	}
 }
@@ -26,14 +28,17 @@ func TestInvalidRollbackIsRejected(t *testing.T) {
 		want string
 	}{
 		{extensionsv1beta1.DeploymentRollback{}, `DeploymentRollback.apps "" is invalid: name: Required value`},
-		{extensionsv1beta1.DeploymentRollback{Name: "other"}, "name in URL does not match name in DeploymentRollback object"},
+		{extensionsv1beta1.DeploymentRollback{Name: "other"},
+			"name in URL does not match name in DeploymentRollback object"},
 		{
-			extensionsv1beta1.DeploymentRollback{Name: "web", RollbackTo: extensionsv1beta1.RollbackConfig{Revision: -1}},
+			extensionsv1beta1.DeploymentRollback{Name: "web",
+				RollbackTo: extensionsv1beta1.RollbackConfig{Revision: -1}},
 			`DeploymentRollback.apps "web" is invalid: rollback.version: Invalid value: -1: must be greater than or equal to 0`,
 		},
 	} {
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
-		if err := deploymentRollback.Apply(d, &test.r); err == nil || err.Error() != test.want || len(d.Annotations) > 0 {
+		if err := deploymentRollback.Apply(d, &test.r); err == nil || err.Error() != test.want ||
+			len(d.Annotations) > 0 {
 			t.Errorf("%+v: %v, annotations %v; want %s", test.r, err, d.Annotations, test.want)
 		}
 	}

@@ -80,15 +80,19 @@ var common = []rule{
 		`spec.selector: Invalid value: {}: empty selector is invalid for deployment`},
 	{"a selector finds the template's pods", "deployments.json[10]", ``, `spec: {selector: {matchLabels: {app: b}}}`,
 		"spec.template.metadata.labels: Invalid value: {\"app\":\"a\"}: `selector` does not match template `labels`"},
-	{"a number of pods is one", "deployments.json[11]", ``, `spec: {replicas: -1}`, `spec.replicas: Invalid value: -1: must be greater than or equal to 0`},
+	{"a number of pods is one", "deployments.json[11]", ``, `spec: {replicas: -1}`,
+		`spec.replicas: Invalid value: -1: must be greater than or equal to 0`},
 	{"time to be ready is some", "ValidateDeploymentSpec", ``, `spec: {minReadySeconds: -1}`,
 		`spec.minReadySeconds: Invalid value: -1: must be greater than or equal to 0`},
 	{"pods run on and on", "deployments.json[15]", ``, `spec: {template: {spec: {restartPolicy: Never}}}`,
 		`spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"`},
-	{"pods have no deadline", "ValidatePodTemplateSpecForReplicaSet", ``, `spec: {template: {spec: {activeDeadlineSeconds: 1}}}`,
+	{"pods have no deadline", "ValidatePodTemplateSpecForReplicaSet", ``,
+		`spec: {template: {spec: {activeDeadlineSeconds: 1}}}`,
 		`spec.template.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in ReplicaSet is not Supported`},
-	{"pods are valid", "ValidatePodTemplateSpec", ``, `spec: {template: {spec: {containers: []}}}`, `spec.template.spec.containers: Required value`},
-	{"a selector stays", "deployments.json[7]", `{}`, `spec: {selector: {matchLabels: {app: a, b: c}}, template: {metadata: {labels: {app: a, b: c}}}}`,
+	{"pods are valid", "ValidatePodTemplateSpec", ``, `spec: {template: {spec: {containers: []}}}`,
+		`spec.template.spec.containers: Required value`},
+	{"a selector stays", "deployments.json[7]", `{}`,
+		`spec: {selector: {matchLabels: {app: a, b: c}}, template: {metadata: {labels: {app: a, b: c}}}}`,
 		`spec.selector: Invalid value: {"matchLabels":{"app":"a","b":"c"}}: field is immutable`},
 	{"a template may change", "", `{}`, `spec: {template: {spec: {containers: [{name: d, image: j}]}}}`, ``},
 }
@@ -106,22 +110,29 @@ func TestWorkloadRules(t *testing.T) {
 func TestDeploymentRules(t *testing.T) {
 	t.Parallel()
 	checkRules(t, deploymentKind(object.NewCache(1<<20)), "", []rule{
-		{"to recreate is not to roll", "deployments.json[12]", ``, `spec: {strategy: {type: Recreate, rollingUpdate: {maxSurge: 1}}}`,
+		{"to recreate is not to roll", "deployments.json[12]", ``,
+			`spec: {strategy: {type: Recreate, rollingUpdate: {maxSurge: 1}}}`,
 			"spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'"},
 		{"a strategy is known", "ValidateDeploymentStrategy", ``, `spec: {strategy: {type: Magic}}`,
 			`spec.strategy: Unsupported value: {"Type":"Magic","RollingUpdate":null}: supported values: "Recreate", "RollingUpdate"`},
-		{"something may be missing, or too many", "deployments.json[13]", ``, `spec: {strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 0}}}`,
+		{"something may be missing, or too many", "deployments.json[13]", ``,
+			`spec: {strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 0}}}`,
 			"spec.strategy.rollingUpdate.maxUnavailable: Invalid value: 0: may not be 0 when `maxSurge` is 0"},
-		{"not more than all may be missing", "IsNotMoreThan100Percent", ``, `spec: {strategy: {rollingUpdate: {maxUnavailable: 101%}}}`,
+		{"not more than all may be missing", "IsNotMoreThan100Percent", ``,
+			`spec: {strategy: {rollingUpdate: {maxUnavailable: 101%}}}`,
 			`spec.strategy.rollingUpdate.maxUnavailable: Invalid value: "101%": must not be greater than 100%`},
-		{"more than as many again may be too many", "deployments.json[14]", ``, `spec: {strategy: {rollingUpdate: {maxSurge: 150%}}}`, ``},
-		{"a share is a number or a percentage", "ValidatePositiveIntOrPercent", ``, `spec: {strategy: {rollingUpdate: {maxSurge: many}}}`,
+		{"more than as many again may be too many", "deployments.json[14]", ``,
+			`spec: {strategy: {rollingUpdate: {maxSurge: 150%}}}`, ``},
+		{"a share is a number or a percentage", "ValidatePositiveIntOrPercent", ``,
+			`spec: {strategy: {rollingUpdate: {maxSurge: many}}}`,
 			`spec.strategy.rollingUpdate.maxSurge: Invalid value: "many": a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')`},
-		{"a share is not negative", "ValidatePositiveIntOrPercent", ``, `spec: {strategy: {rollingUpdate: {maxSurge: -1}}}`,
+		{"a share is not negative", "ValidatePositiveIntOrPercent", ``,
+			`spec: {strategy: {rollingUpdate: {maxSurge: -1}}}`,
 			`spec.strategy.rollingUpdate.maxSurge: Invalid value: -1: must be greater than or equal to 0`},
 		{"a history has a length", "ValidateDeploymentSpec", ``, `spec: {revisionHistoryLimit: -1}`,
 			`spec.revisionHistoryLimit: Invalid value: -1: must be greater than or equal to 0`},
-		{"progress takes longer than to be ready", "ValidateDeploymentSpec", ``, `spec: {minReadySeconds: 10, progressDeadlineSeconds: 10}`,
+		{"progress takes longer than to be ready", "ValidateDeploymentSpec", ``,
+			`spec: {minReadySeconds: 10, progressDeadlineSeconds: 10}`,
 			`spec.progressDeadlineSeconds: Invalid value: 10: must be greater than minReadySeconds`},
 	})
 }
@@ -132,17 +143,20 @@ func TestWorkloadStatusRules(t *testing.T) {
 		t.Run(k.Info().Kind, func(t *testing.T) {
 			t.Parallel()
 			checkRules(t, k, "status", []rule{
-				{"a generation is one", "ValidateDeploymentStatus", ``, `status: {observedGeneration: -1}`, `status.observedGeneration: Invalid value: -1: must be greater than or equal to 0`},
+				{"a generation is one", "ValidateDeploymentStatus", ``, `status: {observedGeneration: -1}`,
+					`status.observedGeneration: Invalid value: -1: must be greater than or equal to 0`},
 				{"who is ready is there", "ValidateDeploymentStatus", ``, `status: {replicas: 1, readyReplicas: 2}`,
 					`status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas`},
-				{"who is available is ready", "ValidateDeploymentStatus", ``, `status: {replicas: 2, readyReplicas: 1, availableReplicas: 2}`,
+				{"who is available is ready", "ValidateDeploymentStatus", ``,
+					`status: {replicas: 2, readyReplicas: 1, availableReplicas: 2}`,
 					`status.availableReplicas: Invalid value: 2: cannot be greater than readyReplicas`},
 				{"a right status", "", ``, `status: {replicas: 2, readyReplicas: 2, availableReplicas: 1}`, ``},
 			})
 		})
 	}
 	checkRules(t, deploymentKind(object.NewCache(1<<20)), "status", []rule{
-		{"collisions are counted up", "ValidateDeploymentStatusUpdate", `status: {collisionCount: 2}`, `status: {collisionCount: 1}`,
+		{"collisions are counted up", "ValidateDeploymentStatusUpdate", `status: {collisionCount: 2}`,
+			`status: {collisionCount: 1}`,
 			`status.collisionCount: Invalid value: 1: cannot be decremented`},
 	})
 }

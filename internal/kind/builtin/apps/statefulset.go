@@ -22,7 +22,8 @@ func statefulSetKind(cache *object.Cache) kind.Kind {
 		Categories: []string{"all"},
 		Namespaced: true,
 		Generation: true,
-		Endpoints:  append([]kind.Endpoint{{Group: "apps", Version: "v1"}}, oldEndpoints(oldStatefulSets(), "StatefulSet", beta2, beta1)...),
+		Endpoints: append([]kind.Endpoint{{Group: "apps", Version: "v1"}},
+			oldEndpoints(oldStatefulSets(), "StatefulSet", beta2, beta1)...),
 		// The pods' host names start with the name.
 		ValidName: apivalidation.NameIsDNSLabel,
 		Subresources: []kind.Subresource{
@@ -113,7 +114,8 @@ func statefulSetWarnings(s, old *appsv1.StatefulSet) (warnings []string) {
 		warnings = append(warnings, podspec.ClaimSpecWarnings(&s.Spec.VolumeClaimTemplates[i].Spec, at)...)
 	}
 	if n := s.Spec.RevisionHistoryLimit; n != nil && *n < 0 {
-		warnings = append(warnings, "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended")
+		warnings = append(warnings,
+			"spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended")
 	}
 	return warnings
 }
@@ -129,6 +131,7 @@ var statefulSetColumns = []metav1.TableColumnDefinition{
 func statefulSetRow(s *appsv1.StatefulSet, now time.Time) []any {
 	names, images := core.ContainerCells(&s.Spec.Template)
 	return []any{
-		s.Name, fmt.Sprintf("%d/%d", s.Status.ReadyReplicas, desired(s.Spec.Replicas)), kind.Age(s.CreationTimestamp.Time, now), names, images,
+		s.Name, fmt.Sprintf("%d/%d", s.Status.ReadyReplicas, desired(s.Spec.Replicas)),
+		kind.Age(s.CreationTimestamp.Time, now), names, images,
 	}
 }

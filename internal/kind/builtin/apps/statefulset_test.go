@@ -23,50 +23,70 @@ func TestStatefulSetRules(t *testing.T) {
 			`spec.selector: Invalid value: {}: empty selector is invalid for statefulset`},
 		{"an order is known", "ValidateStatefulSetSpec", ``, `spec: {podManagementPolicy: Random}`,
 			`spec.podManagementPolicy: Invalid value: "Random": must be 'OrderedReady' or 'Parallel'`},
-		{"a strategy is known", "ValidateStatefulSetSpec", ``, `spec: {updateStrategy: {type: Recreate, rollingUpdate: {partition: 2}}}`,
+		{"a strategy is known", "ValidateStatefulSetSpec", ``,
+			`spec: {updateStrategy: {type: Recreate, rollingUpdate: {partition: 2}}}`,
 			`spec.updateStrategy: Invalid value: {"Type":"Recreate","RollingUpdate":{"Partition":2,"MaxUnavailable":null}}: ` +
 				`must be 'RollingUpdate' or 'OnDelete'`},
-		{"who waits for deletes does not roll", "ValidateStatefulSetSpec", ``, `spec: {updateStrategy: {type: OnDelete, rollingUpdate: {partition: 2}}}`,
+		{"who waits for deletes does not roll", "ValidateStatefulSetSpec", ``,
+			`spec: {updateStrategy: {type: OnDelete, rollingUpdate: {partition: 2}}}`,
 			`spec.updateStrategy.rollingUpdate: Invalid value: {"Partition":2,"MaxUnavailable":null}: only allowed for updateStrategy 'RollingUpdate'`},
-		{"a partition is an ordinal", "validateRollingUpdateStatefulSet", ``, `spec: {updateStrategy: {rollingUpdate: {partition: -1}}}`,
+		{"a partition is an ordinal", "validateRollingUpdateStatefulSet", ``,
+			`spec: {updateStrategy: {rollingUpdate: {partition: -1}}}`,
 			`spec.updateStrategy.rollingUpdate.partition: Invalid value: -1: must be greater than or equal to 0`},
-		{"claims are kept or deleted", "ValidatePersistentVolumeClaimRetentionPolicyType", ``, `spec: {persistentVolumeClaimRetentionPolicy: {whenScaled: Sell}}`,
+		{"claims are kept or deleted", "ValidatePersistentVolumeClaimRetentionPolicyType", ``,
+			`spec: {persistentVolumeClaimRetentionPolicy: {whenScaled: Sell}}`,
 			`spec.persistentVolumeClaimRetentionPolicy.whenScaled: Unsupported value: "Sell": supported values: "Retain", "Delete"`},
-		{"a claim is valid", "validateVolumeClaimTemplates", ``, `spec: {volumeClaimTemplates: [{metadata: {name: data}}]}`,
+		{"a claim is valid", "validateVolumeClaimTemplates", ``,
+			`spec: {volumeClaimTemplates: [{metadata: {name: data}}]}`,
 			`[spec.volumeClaimTemplates[0].spec.accessModes: Required value: at least 1 access mode is required, ` +
 				`spec.volumeClaimTemplates[0].spec.resources[storage]: Required value]`},
-		{"a claim is a volume of each pod", "volumesToAddForTemplates", ``, `spec: {volumeClaimTemplates: [` + claim + `], 
+		{"a claim is a volume of each pod", "volumesToAddForTemplates", ``,
+			`spec: {volumeClaimTemplates: [` + claim + `], 
 			template: {spec: {containers: [{name: c, image: i, volumeMounts: [{name: data, mountPath: /d}]}]}}}`, ``},
-		{"a volume is there", "ValidatePodTemplateSpec", ``, `spec: {template: {spec: {containers: [{name: c, image: i, volumeMounts: [{name: data, mountPath: /d}]}]}}}`,
+		{"a volume is there", "ValidatePodTemplateSpec", ``,
+			`spec: {template: {spec: {containers: [{name: c, image: i, volumeMounts: [{name: data, mountPath: /d}]}]}}}`,
 			`spec.template.spec.containers[0].volumeMounts[0].name: Not found: "data"`},
-		{"the set gives the host names", "ValidateStatefulSetSpec", ``, `spec: {template: {spec: {hostname: "not one", subdomain: "nor this"}}}`, ``},
+		{"the set gives the host names", "ValidateStatefulSetSpec", ``,
+			`spec: {template: {spec: {hostname: "not one", subdomain: "nor this"}}}`, ``},
 		{"a first ordinal is one", "ValidateStatefulSetSpec", ``, `spec: {ordinals: {start: -1}}`,
 			`spec.ordinals.start: Invalid value: -1: must be greater than or equal to 0`},
 		{"a service has a name", "ValidateStatefulSetSpec", ``, `spec: {serviceName: A.b}`,
 			`spec.serviceName: Invalid value: "A.b": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', ` +
 				`and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`},
-		{"pods run on and on", "ValidateStatefulSetSpec", ``, `spec: {template: {spec: {restartPolicy: Never, activeDeadlineSeconds: 1}}}`,
+		{"pods run on and on", "ValidateStatefulSetSpec", ``,
+			`spec: {template: {spec: {restartPolicy: Never, activeDeadlineSeconds: 1}}}`,
 			`[spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always", ` +
 				`spec.template.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in StatefulSet is not Supported]`},
-		{"a selector stays", "ValidateStatefulSetUpdate", `{}`, `spec: {selector: {matchLabels: {app: a, b: c}}, template: {metadata: {labels: {app: a, b: c}}}}`, forbiddenChange},
-		{"claims stay", "ValidateStatefulSetUpdate", `{}`, `spec: {volumeClaimTemplates: [` + claim + `]}`, forbiddenChange},
+		{"a selector stays", "ValidateStatefulSetUpdate", `{}`,
+			`spec: {selector: {matchLabels: {app: a, b: c}}, template: {metadata: {labels: {app: a, b: c}}}}`,
+			forbiddenChange},
+		{"claims stay", "ValidateStatefulSetUpdate", `{}`, `spec: {volumeClaimTemplates: [` + claim + `]}`,
+			forbiddenChange},
 		{"a service stays", "ValidateStatefulSetUpdate", `{}`, `spec: {serviceName: other}`, forbiddenChange},
-		{"what may change", "ValidateStatefulSetUpdate", `{}`, `spec: {replicas: 3, minReadySeconds: 2, ordinals: {start: 1}, revisionHistoryLimit: 3, 
+		{"what may change", "ValidateStatefulSetUpdate", `{}`,
+			`spec: {replicas: 3, minReadySeconds: 2, ordinals: {start: 1}, revisionHistoryLimit: 3, 
 			updateStrategy: {type: OnDelete, rollingUpdate: null}, persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete},
 			template: {spec: {containers: [{name: d, image: j}]}}}`, ``},
-		{"an update is checked", "ValidateStatefulSetUpdate", `{}`, `spec: {replicas: -1}`, `spec.replicas: Invalid value: -1: must be greater than or equal to 0`},
-		{"what was wrong before may be scaled", "ValidateStatefulSetUpdate", `spec: {template: {spec: {containers: [{name: NO, image: i}]}}}`, `spec: {replicas: 0}`, ``},
-		{"what was right stays right", "ValidateStatefulSetUpdate", `{}`, `spec: {template: {spec: {containers: [{name: c, image: ""}]}}}`,
+		{"an update is checked", "ValidateStatefulSetUpdate", `{}`, `spec: {replicas: -1}`,
+			`spec.replicas: Invalid value: -1: must be greater than or equal to 0`},
+		{"what was wrong before may be scaled", "ValidateStatefulSetUpdate",
+			`spec: {template: {spec: {containers: [{name: NO, image: i}]}}}`, `spec: {replicas: 0}`, ``},
+		{"what was right stays right", "ValidateStatefulSetUpdate", `{}`,
+			`spec: {template: {spec: {containers: [{name: c, image: ""}]}}}`,
 			`spec.template.spec.containers[0].image: Required value`},
 	})
 	checkRules(t, statefulSetKind(object.NewCache(1<<20)), "status", []rule{
 		{"who is current is there", "ValidateStatefulSetStatus", ``, `status: {replicas: 1, currentReplicas: 2}`,
 			`status.currentReplicas: Invalid value: 2: cannot be greater than status.replicas`},
-		{"who is available is ready", "ValidateStatefulSetStatus", ``, `status: {replicas: 2, readyReplicas: 1, availableReplicas: 2}`,
+		{"who is available is ready", "ValidateStatefulSetStatus", ``,
+			`status: {replicas: 2, readyReplicas: 1, availableReplicas: 2}`,
 			`status.availableReplicas: Invalid value: 2: cannot be greater than status.readyReplicas`},
-		{"collisions are counted up", "ValidateStatefulSetStatusUpdate", `status: {collisionCount: 2}`, `status: {collisionCount: null}`,
+		{"collisions are counted up", "ValidateStatefulSetStatusUpdate", `status: {collisionCount: 2}`,
+			`status: {collisionCount: null}`,
 			`status.collisionCount: Invalid value: 0: cannot be decremented`},
-		{"a right status", "", ``, `status: {replicas: 2, readyReplicas: 2, currentReplicas: 2, updatedReplicas: 1, availableReplicas: 1}`, ``},
+		{"a right status", "", ``,
+			`status: {replicas: 2, readyReplicas: 2, currentReplicas: 2, updatedReplicas: 1, availableReplicas: 1}`,
+			``},
 	})
 }
 
@@ -109,7 +129,8 @@ func TestStatefulSetDefaults(t *testing.T) {
 func TestClaimTemplatesHaveKindInAllFormats(t *testing.T) {
 	t.Parallel()
 	k := statefulSetKind(object.NewCache(1 << 20))
-	set := created(t, k, `spec: {volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce]}}]}`)
+	set := created(t, k,
+		`spec: {volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce]}}]}`)
 	for _, format := range []object.Format{object.JSON, object.Protobuf} {
 		form := object.Form{APIVersion: "apps/v1", Format: format}
 		data, err := k.Encode(form, set)
@@ -120,7 +141,8 @@ func TestClaimTemplatesHaveKindInAllFormats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if claim := got.(*appsv1.StatefulSet).Spec.VolumeClaimTemplates[0]; claim.Kind != "PersistentVolumeClaim" || claim.APIVersion != "v1" {
+		if claim := got.(*appsv1.StatefulSet).Spec.VolumeClaimTemplates[0]; claim.Kind != "PersistentVolumeClaim" ||
+			claim.APIVersion != "v1" {
 			t.Errorf("stored in form %v, the claim is of %s %q", form, claim.APIVersion, claim.Kind)
 		}
 	}

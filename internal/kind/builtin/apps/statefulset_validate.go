@@ -24,7 +24,8 @@ func validateStatefulSet(s, old *appsv1.StatefulSet, sub string) field.ErrorList
 	if old == nil {
 		return validateStatefulSetSpec(&s.Spec, nil, path)
 	}
-	return append(validateStatefulSetSpec(&s.Spec, &old.Spec, path), validateStatefulSetUpdate(&s.Spec, &old.Spec, path)...)
+	return append(validateStatefulSetSpec(&s.Spec, &old.Spec, path),
+		validateStatefulSetUpdate(&s.Spec, &old.Spec, path)...)
 }
 
 // validateStatefulSetSpec validates the parts of a spec in the order of Kubernetes' errors. Immutable fields
@@ -35,7 +36,8 @@ func validateStatefulSetSpec(spec, old *appsv1.StatefulSetSpec, path *field.Path
 			fmt.Sprintf("must be '%s' or '%s'", appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement)))
 	}
 	errs = append(errs, validateStatefulStrategy(&spec.UpdateStrategy, path.Child("updateStrategy"))...)
-	errs = append(errs, validateRetention(spec.PersistentVolumeClaimRetentionPolicy, path.Child("persistentVolumeClaimRetentionPolicy"))...)
+	errs = append(errs, validateRetention(spec.PersistentVolumeClaimRetentionPolicy,
+		path.Child("persistentVolumeClaimRetentionPolicy"))...)
 	if old == nil {
 		for i := range spec.VolumeClaimTemplates {
 			at := path.Child("volumeClaimTemplates").Index(i).Child("spec")
@@ -48,7 +50,8 @@ func validateStatefulSetSpec(spec, old *appsv1.StatefulSetSpec, path *field.Path
 		errs = append(errs, nonNegative(path.Child("ordinals.start"), spec.Ordinals.Start)...)
 	}
 	if old == nil && spec.ServiceName != "" {
-		errs = append(errs, fieldcheck.Invalid(path.Child("serviceName"), spec.ServiceName, validation.IsDNS1123Label(spec.ServiceName))...)
+		errs = append(errs, fieldcheck.Invalid(path.Child("serviceName"), spec.ServiceName,
+			validation.IsDNS1123Label(spec.ServiceName))...)
 	}
 	errs = append(errs, validateStatefulSelector(spec.Selector, path.Child("selector"))...)
 	errs = append(errs, validateStatefulTemplate(spec, old, path)...)
@@ -85,14 +88,16 @@ func validateStatefulStrategy(s *appsv1.StatefulSetUpdateStrategy, path *field.P
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, shown,
-		fmt.Sprintf("must be '%s' or '%s'", appsv1.RollingUpdateStatefulSetStrategyType, appsv1.OnDeleteStatefulSetStrategyType))}
+		fmt.Sprintf("must be '%s' or '%s'", appsv1.RollingUpdateStatefulSetStrategyType,
+			appsv1.OnDeleteStatefulSetStrategyType))}
 }
 
 func validateRetention(p *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy, path *field.Path) field.ErrorList {
 	if p == nil {
 		return nil
 	}
-	return append(validateRetentionOf(p.WhenDeleted, path.Child("whenDeleted")), validateRetentionOf(p.WhenScaled, path.Child("whenScaled"))...)
+	return append(validateRetentionOf(p.WhenDeleted, path.Child("whenDeleted")),
+		validateRetentionOf(p.WhenScaled, path.Child("whenScaled"))...)
 }
 
 func validateRetentionOf(p appsv1.PersistentVolumeClaimRetentionPolicyType, path *field.Path) field.ErrorList {
@@ -169,8 +174,9 @@ func validateStatefulSetUpdate(spec, old *appsv1.StatefulSetSpec, path *field.Pa
 	if equality.Semantic.DeepEqual(&fixed, old) {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(path, "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "+
-		"'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden")}
+	return field.ErrorList{field.Forbidden(path,
+		"updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "+
+			"'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden")}
 }
 
 func validateStatefulSetStatus(s, old *appsv1.StatefulSetStatus, path *field.Path) field.ErrorList {
@@ -187,6 +193,7 @@ func validateStatefulSetStatus(s, old *appsv1.StatefulSetStatus, path *field.Pat
 	errs = append(errs, atMost(path.Child("currentReplicas"), s.CurrentReplicas, s.Replicas, "status.replicas")...)
 	errs = append(errs, atMost(path.Child("updatedReplicas"), s.UpdatedReplicas, s.Replicas, "status.replicas")...)
 	errs = append(errs, atMost(path.Child("availableReplicas"), s.AvailableReplicas, s.Replicas, "status.replicas")...)
-	errs = append(errs, atMost(path.Child("availableReplicas"), s.AvailableReplicas, s.ReadyReplicas, "status.readyReplicas")...)
+	errs = append(errs, atMost(path.Child("availableReplicas"), s.AvailableReplicas, s.ReadyReplicas,
+		"status.readyReplicas")...)
 	return append(errs, validateCollisionCount(path.Child("collisionCount"), s.CollisionCount, old.CollisionCount)...)
 }

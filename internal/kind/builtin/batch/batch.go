@@ -75,8 +75,10 @@ const (
 // jobWarnings warns about a new or changed job spec at path.
 func jobWarnings(spec *batchv1.JobSpec, path *field.Path) (warnings []string) {
 	if indexed(spec) && deref(spec.Completions) > manyCompletions && deref(spec.Parallelism) > manyPods {
-		warnings = append(warnings, path.String()+": In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than "+
-			"10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail")
+		warnings = append(warnings,
+			path.String()+
+				": In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than "+
+				"10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail")
 	}
 	return append(warnings, podspec.TemplateWarnings(&spec.Template, path.Child("template"))...)
 }

@@ -87,7 +87,8 @@ func validateCronJob(c, old *batchv1.CronJob, sub string) field.ErrorList {
 	errs = append(errs, nonNegative(path.Child("successfulJobsHistoryLimit"), spec.SuccessfulJobsHistoryLimit)...)
 	errs = append(errs, nonNegative(path.Child("failedJobsHistoryLimit"), spec.FailedJobsHistoryLimit)...)
 	if old == nil && len(c.Name) > longestCronJobName {
-		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), c.Name, "must be no more than 52 characters"))
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), c.Name,
+			"must be no more than 52 characters"))
 	}
 	return errs
 }
@@ -107,7 +108,8 @@ func validateJobTemplate(spec *batchv1.JobSpec, old *corev1.PodTemplateSpec, pat
 		errs = append(errs, field.Invalid(path.Child("selector"), spec.Selector, "`selector` will be auto-generated"))
 	}
 	if deref(spec.ManualSelector) {
-		errs = append(errs, field.NotSupported(path.Child("manualSelector"), *spec.ManualSelector, []string{"nil", "false"}))
+		errs = append(errs, field.NotSupported(path.Child("manualSelector"), *spec.ManualSelector,
+			[]string{"nil", "false"}))
 	}
 	return errs
 }
@@ -117,7 +119,8 @@ func cronJobWarnings(c, old *batchv1.CronJob) (warnings []string) {
 		warnings = nameWarning(c.Name)
 	}
 	if old == nil || c.Generation != old.Generation {
-		warnings = append(warnings, jobWarnings(&c.Spec.JobTemplate.Spec, field.NewPath("spec", "jobTemplate", "spec"))...)
+		warnings = append(warnings, jobWarnings(&c.Spec.JobTemplate.Spec,
+			field.NewPath("spec", "jobTemplate", "spec"))...)
 	}
 	if old != nil && strings.Contains(c.Spec.Schedule, "TZ") {
 		warnings = append(warnings, "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, "+
@@ -150,6 +153,7 @@ func cronJobRow(c *batchv1.CronJob, now time.Time) []any {
 			suspend = "True"
 		}
 	}
-	cells := []any{c.Name, c.Spec.Schedule, zone, suspend, int64(len(c.Status.Active)), last, kind.Age(c.CreationTimestamp.Time, now)}
+	cells := []any{c.Name, c.Spec.Schedule, zone, suspend, int64(len(c.Status.Active)), last,
+		kind.Age(c.CreationTimestamp.Time, now)}
 	return append(cells, templateCells(&c.Spec.JobTemplate.Spec)...)
 }

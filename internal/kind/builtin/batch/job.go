@@ -143,7 +143,8 @@ var jobColumns = slices.Concat([]metav1.TableColumnDefinition{
 }, templateColumns)
 
 func jobRow(j *batchv1.Job, now time.Time) []any {
-	cells := []any{j.Name, jobState(j), completions(j), jobDuration(&j.Status, now), kind.Age(j.CreationTimestamp.Time, now)}
+	cells := []any{j.Name, jobState(j), completions(j), jobDuration(&j.Status, now),
+		kind.Age(j.CreationTimestamp.Time, now)}
 	return append(cells, templateCells(&j.Spec)...)
 }
 
@@ -157,7 +158,8 @@ func jobState(j *batchv1.Job) string {
 	if j.DeletionTimestamp != nil {
 		return "Terminating"
 	}
-	for _, c := range []batchv1.JobConditionType{batchv1.JobSuspended, batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet} {
+	for _, c := range []batchv1.JobConditionType{batchv1.JobSuspended, batchv1.JobFailureTarget,
+		batchv1.JobSuccessCriteriaMet} {
 		if isTrue(j, c) {
 			return string(c)
 		}
@@ -193,5 +195,7 @@ func isTrue(j *batchv1.Job, condition batchv1.JobConditionType) bool {
 }
 
 func hasCondition(j *batchv1.Job, condition batchv1.JobConditionType, status corev1.ConditionStatus) bool {
-	return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool { return c.Type == condition && c.Status == status })
+	return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Type == condition && c.Status == status
+	})
 }

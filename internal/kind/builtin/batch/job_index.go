@@ -28,7 +28,8 @@ func validateCompletionMode(spec *batchv1.JobSpec, path *field.Path) (errs field
 		errs = append(errs, validateIndexed(spec, path)...)
 	case spec.CompletionMode == nil || mode == batchv1.NonIndexedCompletion:
 		if n := spec.BackoffLimitPerIndex; n != nil {
-			errs = append(errs, field.Invalid(path.Child("backoffLimitPerIndex"), *n, "requires indexed completion mode"))
+			errs = append(errs, field.Invalid(path.Child("backoffLimitPerIndex"), *n,
+				"requires indexed completion mode"))
 		}
 		if n := spec.MaxFailedIndexes; n != nil {
 			errs = append(errs, field.Invalid(path.Child("maxFailedIndexes"), *n, "requires indexed completion mode"))
@@ -40,11 +41,13 @@ func validateCompletionMode(spec *batchv1.JobSpec, path *field.Path) (errs field
 func validateIndexed(spec *batchv1.JobSpec, path *field.Path) (errs field.ErrorList) {
 	parallel, failed := path.Child("parallelism"), path.Child("maxFailedIndexes")
 	if spec.Completions == nil {
-		errs = append(errs, field.Required(path.Child("completions"), fmt.Sprintf("when completion mode is %s", batchv1.IndexedCompletion)))
+		errs = append(errs, field.Required(path.Child("completions"),
+			fmt.Sprintf("when completion mode is %s", batchv1.IndexedCompletion)))
 	}
 	if n := spec.Parallelism; n != nil && *n > maxIndexes {
 		errs = append(errs, field.Invalid(parallel, *n,
-			fmt.Sprintf("must be less than or equal to %d when completion mode is %s", maxIndexes, batchv1.IndexedCompletion)))
+			fmt.Sprintf("must be less than or equal to %d when completion mode is %s", maxIndexes,
+				batchv1.IndexedCompletion)))
 	}
 	if n := spec.MaxFailedIndexes; n != nil {
 		if spec.Completions != nil && *n > *spec.Completions {
@@ -58,7 +61,8 @@ func validateIndexed(spec *batchv1.JobSpec, path *field.Path) (errs field.ErrorL
 		return errs
 	}
 	if spec.MaxFailedIndexes == nil {
-		errs = append(errs, field.Required(failed, fmt.Sprintf("must be specified when completions is above %d", manyCompletions)))
+		errs = append(errs, field.Required(failed,
+			fmt.Sprintf("must be specified when completions is above %d", manyCompletions)))
 	}
 	tooMany := fmt.Sprintf("must be less than or equal to %d when completions are above %d and used with backoff limit per index", manyPods, manyCompletions)
 	if n := spec.Parallelism; n != nil && *n > manyPods {
@@ -77,7 +81,8 @@ type interval struct{ first, last int32 }
 func parseInterval(text string, completions int32) (interval, error) {
 	parts := strings.Split(text, "-")
 	if len(parts) > 2 {
-		return interval{}, fmt.Errorf("the fragment %q violates the requirement that an index interval can have at most two parts separated by '-'", text)
+		return interval{},
+			fmt.Errorf("the fragment %q violates the requirement that an index interval can have at most two parts separated by '-'", text)
 	}
 	first, err := parseIndex(parts[0], completions)
 	if err != nil || len(parts) == 1 {

@@ -26,8 +26,9 @@ var (
 		batchv1.PodFailurePolicyActionCount, batchv1.PodFailurePolicyActionFailIndex,
 		batchv1.PodFailurePolicyActionFailJob, batchv1.PodFailurePolicyActionIgnore,
 	}
-	exitCodeOperators = []batchv1.PodFailurePolicyOnExitCodesOperator{batchv1.PodFailurePolicyOnExitCodesOpIn, batchv1.PodFailurePolicyOnExitCodesOpNotIn}
-	statuses          = []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionTrue, corev1.ConditionUnknown}
+	exitCodeOperators = []batchv1.PodFailurePolicyOnExitCodesOperator{batchv1.PodFailurePolicyOnExitCodesOpIn,
+		batchv1.PodFailurePolicyOnExitCodesOpNotIn}
+	statuses = []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionTrue, corev1.ConditionUnknown}
 )
 
 // checkChoice validates a required value against the supported ones.
@@ -68,19 +69,23 @@ func validateFailureRule(spec *batchv1.JobSpec, rule *batchv1.PodFailurePolicyRu
 	}
 	switch {
 	case codes && conditions:
-		errs = append(errs, field.Invalid(path, field.OmitValueType{}, "specifying both OnExitCodes and OnPodConditions is not supported"))
+		errs = append(errs, field.Invalid(path, field.OmitValueType{},
+			"specifying both OnExitCodes and OnPodConditions is not supported"))
 	case !codes && !conditions:
-		errs = append(errs, field.Invalid(path, field.OmitValueType{}, "specifying one of OnExitCodes and OnPodConditions is required"))
+		errs = append(errs, field.Invalid(path, field.OmitValueType{},
+			"specifying one of OnExitCodes and OnPodConditions is required"))
 	}
 	return errs
 }
 
-func validateConditions(patterns []batchv1.PodFailurePolicyOnPodConditionsPattern, path *field.Path) (errs field.ErrorList) {
+func validateConditions(patterns []batchv1.PodFailurePolicyOnPodConditionsPattern,
+	path *field.Path) (errs field.ErrorList) {
 	if len(patterns) > maxConditions {
 		errs = append(errs, field.TooMany(path, len(patterns), maxConditions))
 	}
 	for i, p := range patterns {
-		errs = append(errs, fieldcheck.Invalid(path.Index(i).Child("type"), string(p.Type), validation.IsQualifiedName(string(p.Type)))...)
+		errs = append(errs, fieldcheck.Invalid(path.Index(i).Child("type"), string(p.Type),
+			validation.IsQualifiedName(string(p.Type)))...)
 		errs = append(errs, checkChoice(path.Index(i).Child("status"), p.Status, statuses)...)
 	}
 	return errs
@@ -88,7 +93,8 @@ func validateConditions(patterns []batchv1.PodFailurePolicyOnPodConditionsPatter
 
 // validateExitCodes validates a list of exit codes: it must be sorted, without duplicates, and without 0 if
 // it lists failures.
-func validateExitCodes(spec *batchv1.JobSpec, r *batchv1.PodFailurePolicyOnExitCodesRequirement, path *field.Path) field.ErrorList {
+func validateExitCodes(spec *batchv1.JobSpec, r *batchv1.PodFailurePolicyOnExitCodesRequirement,
+	path *field.Path) field.ErrorList {
 	errs := checkChoice(path.Child("operator"), r.Operator, exitCodeOperators)
 	if r.ContainerName != nil && !hasContainer(&spec.Template.Spec, *r.ContainerName) {
 		errs = append(errs, field.Invalid(path.Child("containerName"), *r.ContainerName,
@@ -126,12 +132,14 @@ func validateSuccessPolicy(spec *batchv1.JobSpec, path *field.Path) (errs field.
 	case spec.SuccessPolicy == nil:
 		return nil
 	case !indexed(spec):
-		return field.ErrorList{field.Invalid(path, podspec.Layout(spec.SuccessPolicy), "requires indexed completion mode")}
+		return field.ErrorList{field.Invalid(path, podspec.Layout(spec.SuccessPolicy),
+			"requires indexed completion mode")}
 	}
 	path = path.Child("rules")
 	rules := spec.SuccessPolicy.Rules
 	if len(rules) == 0 {
-		errs = append(errs, field.Required(path, "at least one rules must be specified when the successPolicy is specified"))
+		errs = append(errs, field.Required(path,
+			"at least one rules must be specified when the successPolicy is specified"))
 	}
 	if len(rules) > maxRules {
 		errs = append(errs, field.TooMany(path, len(rules), maxRules))
@@ -144,7 +152,8 @@ func validateSuccessPolicy(spec *batchv1.JobSpec, path *field.Path) (errs field.
 
 func validateSuccessRule(rule *batchv1.SuccessPolicyRule, completions int32, path *field.Path) (errs field.ErrorList) {
 	if rule.SucceededCount == nil && rule.SucceededIndexes == nil {
-		errs = append(errs, field.Required(path, "at least one of succeededCount or succeededIndexes must be specified"))
+		errs = append(errs, field.Required(path,
+			"at least one of succeededCount or succeededIndexes must be specified"))
 	}
 	var total int32
 	if text := rule.SucceededIndexes; text != nil {
@@ -161,7 +170,8 @@ func validateSuccessRule(rule *batchv1.SuccessPolicyRule, completions int32, pat
 		at := path.Child("succeededCount")
 		errs = append(errs, nonNegative(at, n)...)
 		if *n > completions {
-			errs = append(errs, field.Invalid(at, *n, fmt.Sprintf("must be less than or equal to %d (the number of specified completions)", completions)))
+			errs = append(errs, field.Invalid(at, *n,
+				fmt.Sprintf("must be less than or equal to %d (the number of specified completions)", completions)))
 		}
 		if rule.SucceededIndexes != nil && *n > total {
 			errs = append(errs, field.Invalid(at, *n,

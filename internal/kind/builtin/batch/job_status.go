@@ -72,7 +72,8 @@ func (w *statusChange) checkCounts() {
 	for _, n := range []struct {
 		name  string
 		value *int32
-	}{{"active", &s.Active}, {"succeeded", &s.Succeeded}, {"failed", &s.Failed}, {"ready", s.Ready}, {"terminating", s.Terminating}} {
+	}{{"active", &s.Active}, {"succeeded", &s.Succeeded}, {"failed", &s.Failed}, {"ready", s.Ready}, {"terminating",
+		s.Terminating}} {
 		w.errs = append(w.errs, nonNegative(w.path.Child(n.name), n.value)...)
 	}
 	if s.UncountedTerminatedPods == nil {
@@ -108,19 +109,22 @@ func (w *statusChange) checkConditions() {
 	}
 	if completeChanges || w.completed() {
 		if s.CompletionTime != nil && !complete {
-			w.invalid("completionTime", s.CompletionTime, "cannot set completionTime when there is no Complete=True condition")
+			w.invalid("completionTime", s.CompletionTime,
+				"cannot set completionTime when there is no Complete=True condition")
 		}
 		if s.CompletionTime == nil && complete {
 			w.required("completionTime", "completionTime is required for Complete jobs")
 		}
 	}
-	if (w.started() || w.completed()) && s.StartTime != nil && s.CompletionTime != nil && s.CompletionTime.Before(s.StartTime) {
+	if (w.started() || w.completed()) && s.StartTime != nil && s.CompletionTime != nil &&
+		s.CompletionTime.Before(s.StartTime) {
 		w.invalid("completionTime", s.CompletionTime, "must be equal to or after `startTime`")
 	}
 	if (failedChanges || w.failedIndexesChange()) && failed && !isTrue(w.job, batchv1.JobFailureTarget) {
 		w.conditions("cannot set Failed=True condition without the FailureTarget=true condition")
 	}
-	if (completeChanges || w.changes(batchv1.JobSuccessCriteriaMet)) && complete && !isTrue(w.job, batchv1.JobSuccessCriteriaMet) {
+	if (completeChanges || w.changes(batchv1.JobSuccessCriteriaMet)) && complete &&
+		!isTrue(w.job, batchv1.JobSuccessCriteriaMet) {
 		w.conditions("cannot set Complete=True condition without the SuccessCriteriaMet=true condition")
 	}
 }
@@ -144,7 +148,8 @@ func (w *statusChange) checkFinished() {
 		w.required("startTime", "startTime is required for finished job")
 	}
 	u := s.UncountedTerminatedPods
-	if (now || !equality.Semantic.DeepEqual(u, was.UncountedTerminatedPods)) && u != nil && len(u.Failed)+len(u.Succeeded) > 0 {
+	if (now || !equality.Semantic.DeepEqual(u, was.UncountedTerminatedPods)) && u != nil &&
+		len(u.Failed)+len(u.Succeeded) > 0 {
 		w.invalid("uncountedTerminatedPods", podspec.Layout(u), "must be empty for finished job")
 	}
 }
@@ -164,10 +169,12 @@ func (w *statusChange) checkIndexes() {
 		}
 	}
 	if completedChange && s.CompletedIndexes != "" && !indexed(spec) {
-		w.invalid("completedIndexes", s.CompletedIndexes, "cannot set non-empty completedIndexes when non-indexed completion mode")
+		w.invalid("completedIndexes", s.CompletedIndexes,
+			"cannot set non-empty completedIndexes when non-indexed completion mode")
 	}
 	if failedChange && spec.BackoffLimitPerIndex == nil && s.FailedIndexes != nil {
-		w.invalid("failedIndexes", *s.FailedIndexes, "cannot set non-null failedIndexes when backoffLimitPerIndex is null")
+		w.invalid("failedIndexes", *s.FailedIndexes,
+			"cannot set non-null failedIndexes when backoffLimitPerIndex is null")
 	}
 	if (completedChange || failedChange) && spec.Completions != nil && s.FailedIndexes != nil {
 		if err := disjoint(s.CompletedIndexes, *s.FailedIndexes, *spec.Completions); err != nil {
@@ -180,10 +187,12 @@ func (w *statusChange) checkIndexes() {
 func (w *statusChange) checkPods() {
 	s, was := &w.job.Status, &w.old.Status
 	now := isFinished(w.job) != isFinished(w.old)
-	if (now || !equality.Semantic.DeepEqual(s.Terminating, was.Terminating)) && deref(s.Terminating) > 0 && isFinished(w.job) {
+	if (now || !equality.Semantic.DeepEqual(s.Terminating, was.Terminating)) && deref(s.Terminating) > 0 &&
+		isFinished(w.job) {
 		w.invalid("terminating", s.Terminating, "terminating>0 is invalid for finished job")
 	}
-	if (s.Active != was.Active || !equality.Semantic.DeepEqual(s.Ready, was.Ready)) && s.Ready != nil && *s.Ready > s.Active {
+	if (s.Active != was.Active || !equality.Semantic.DeepEqual(s.Ready, was.Ready)) && s.Ready != nil &&
+		*s.Ready > s.Active {
 		w.invalid("ready", *s.Ready, "cannot set more ready pods than active")
 	}
 }

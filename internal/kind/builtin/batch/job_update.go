@@ -19,9 +19,11 @@ func validateJobUpdate(j, old *batchv1.Job, path *field.Path) field.ErrorList {
 	errs := validateCompletions(spec, was, path.Child("completions"))
 	errs = append(errs, apivalidation.ValidateImmutableField(spec.Selector, was.Selector, path.Child("selector"))...)
 	errs = append(errs, validateTemplateUpdate(spec, old, path)...)
-	errs = append(errs, apivalidation.ValidateImmutableField(spec.CompletionMode, was.CompletionMode, path.Child("completionMode"))...)
+	errs = append(errs, apivalidation.ValidateImmutableField(spec.CompletionMode, was.CompletionMode,
+		path.Child("completionMode"))...)
 	errs = append(errs, immutable(spec.PodFailurePolicy, was.PodFailurePolicy, path.Child("podFailurePolicy"))...)
-	errs = append(errs, apivalidation.ValidateImmutableField(spec.BackoffLimitPerIndex, was.BackoffLimitPerIndex, path.Child("backoffLimitPerIndex"))...)
+	errs = append(errs, apivalidation.ValidateImmutableField(spec.BackoffLimitPerIndex, was.BackoffLimitPerIndex,
+		path.Child("backoffLimitPerIndex"))...)
 	errs = append(errs, apivalidation.ValidateImmutableField(spec.ManagedBy, was.ManagedBy, path.Child("managedBy"))...)
 	return append(errs, immutable(spec.SuccessPolicy, was.SuccessPolicy, path.Child("successPolicy"))...)
 }
@@ -43,7 +45,8 @@ func validateCompletions(spec, was *batchv1.JobSpec, path *field.Path) field.Err
 	case spec.Completions == nil || equality.Semantic.DeepEqual(spec.Completions, was.Completions):
 		return nil
 	case *spec.Completions != deref(spec.Parallelism):
-		return field.ErrorList{field.Invalid(path, *spec.Completions, fmt.Sprintf("can only be modified in tandem with %s", path.Root().Child("parallelism")))}
+		return field.ErrorList{field.Invalid(path, *spec.Completions,
+			fmt.Sprintf("can only be modified in tandem with %s", path.Root().Child("parallelism")))}
 	}
 	return nil
 }
@@ -52,12 +55,14 @@ func validateCompletions(spec, was *batchv1.JobSpec, path *field.Path) field.Err
 // without pods, and no other changes.
 func validateTemplateUpdate(spec *batchv1.JobSpec, old *batchv1.Job, path *field.Path) field.ErrorList {
 	now, was := &spec.Template, &old.Spec.Template
-	idle := deref(old.Spec.Suspend) && old.Status.Active == 0 && (old.Status.StartTime == nil || isTrue(old, batchv1.JobSuspended))
+	idle := deref(old.Spec.Suspend) && old.Status.Active == 0 &&
+		(old.Status.StartTime == nil || isTrue(old, batchv1.JobSuspended))
 	if !idle {
 		if equality.Semantic.DeepEqual(now, was) {
 			return nil
 		}
-		return field.ErrorList{field.Invalid(path.Child("template"), podspec.TemplateLayout(now), apivalidation.FieldImmutableErrorMsg)}
+		return field.ErrorList{field.Invalid(path.Child("template"), podspec.TemplateLayout(now),
+			apivalidation.FieldImmutableErrorMsg)}
 	}
 	was = rescheduled(was, now)
 	copyResources(was.Spec.Containers, now.Spec.Containers)
@@ -65,7 +70,8 @@ func validateTemplateUpdate(spec *batchv1.JobSpec, old *batchv1.Job, path *field
 	if equality.Semantic.DeepEqual(now.Spec, was.Spec) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path.Child("template.spec"), podspec.SpecLayout(&now.Spec), apivalidation.FieldImmutableErrorMsg)}
+	return field.ErrorList{field.Invalid(path.Child("template.spec"), podspec.SpecLayout(&now.Spec),
+		apivalidation.FieldImmutableErrorMsg)}
 }
 
 // rescheduled returns a copy of was with the scheduling fields of now.

@@ -97,7 +97,8 @@ func validateHostnames(j *batchv1.Job) field.ErrorList {
 	if len(validation.IsDNS1123Label(last)) == 0 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), j.Name, "will not able to create pod with invalid DNS label: "+last)}
+	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), j.Name,
+		"will not able to create pod with invalid DNS label: "+last)}
 }
 
 // validateJobSpec validates the parts that jobs and job templates have in common. old is the replaced pod
@@ -145,11 +146,14 @@ func validateManagedBy(manager *string, path *field.Path) field.ErrorList {
 func validateRestartPolicy(spec *batchv1.JobSpec, path *field.Path) field.ErrorList {
 	switch policy := spec.Template.Spec.RestartPolicy; {
 	case policy == corev1.RestartPolicyAlways || policy == "":
-		return field.ErrorList{field.Required(path, fmt.Sprintf("valid values: %q, %q", corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever))}
+		return field.ErrorList{field.Required(path,
+			fmt.Sprintf("valid values: %q, %q", corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever))}
 	case policy != corev1.RestartPolicyOnFailure && policy != corev1.RestartPolicyNever:
-		return field.ErrorList{field.NotSupported(path, policy, []corev1.RestartPolicy{corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever})}
+		return field.ErrorList{field.NotSupported(path, policy,
+			[]corev1.RestartPolicy{corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever})}
 	case spec.PodFailurePolicy != nil && policy != corev1.RestartPolicyNever:
-		return field.ErrorList{field.Invalid(path, policy, fmt.Sprintf("only %q is supported when podFailurePolicy is specified", corev1.RestartPolicyNever))}
+		return field.ErrorList{field.Invalid(path, policy,
+			fmt.Sprintf("only %q is supported when podFailurePolicy is specified", corev1.RestartPolicyNever))}
 	}
 	return nil
 }

@@ -17,7 +17,8 @@ func TestCronJobsInOldVersions(t *testing.T) {
 	for _, version := range []string{"batch/v1beta1", "batch/v2alpha1"} {
 		for _, format := range []object.Format{object.JSON, object.Protobuf} {
 			form := object.Form{APIVersion: version, Format: object.JSON}
-			body := `{"apiVersion":"` + version + `","kind":"CronJob","metadata":{"name":"c","namespace":"default"},"spec":{"schedule":"*/1 * * * *",
+			body := `{"apiVersion":"` + version +
+				`","kind":"CronJob","metadata":{"name":"c","namespace":"default"},"spec":{"schedule":"*/1 * * * *",
 				"jobTemplate":{"spec":{"template":{"spec":{"restartPolicy":"OnFailure","containers":[{"name":"c","image":"i"}]}}}}}}`
 			obj, strict, err := k.DecodeRequest(form, []byte(body), false)
 			if err != nil || len(strict) > 0 {
@@ -39,7 +40,8 @@ func TestCronJobsInOldVersions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, want := range []string{`"apiVersion":"batch/v1"`, `"concurrencyPolicy":"Allow"`, `"successfulJobsHistoryLimit":3`, `"schedule":"*/1 * * * *"`} {
+			for _, want := range []string{`"apiVersion":"batch/v1"`, `"concurrencyPolicy":"Allow"`,
+				`"successfulJobsHistoryLimit":3`, `"schedule":"*/1 * * * *"`} {
 				if !strings.Contains(string(hub), want) {
 					t.Errorf("%s: no %s in %s", version, want, hub)
 				}
@@ -59,7 +61,8 @@ func TestOldCronJobsAreDeprecated(t *testing.T) {
 	if want := deprecation.WarningMessage(old); endpoints[1].Deprecated != want || !endpoints[1].Orphans {
 		t.Errorf("%+v, want %q", endpoints[1], want)
 	}
-	if oldest := endpoints[2]; !oldest.Orphans || !strings.HasPrefix(oldest.Deprecated, "batch/v2alpha1 CronJob is deprecated") {
+	if oldest := endpoints[2]; !oldest.Orphans ||
+		!strings.HasPrefix(oldest.Deprecated, "batch/v2alpha1 CronJob is deprecated") {
 		t.Errorf("%+v", oldest)
 	}
 }

@@ -23,9 +23,11 @@ func validateSchedule(schedule, was string, zone *string, path *field.Path) (err
 	switch {
 	case !strings.Contains(schedule, "TZ"):
 	case !lenient:
-		errs = append(errs, field.Invalid(path, schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"))
+		errs = append(errs, field.Invalid(path, schedule,
+			"cannot use TZ or CRON_TZ in schedule, use timeZone field instead"))
 	case zone != nil:
-		errs = append(errs, field.Invalid(path, schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule"))
+		errs = append(errs, field.Invalid(path, schedule,
+			"cannot use both timeZone field and TZ or CRON_TZ in schedule"))
 	}
 	return errs
 }
@@ -60,7 +62,8 @@ func validateZone(zone *string, path *field.Path) (errs field.ErrorList) {
 		}
 	}
 	if strings.EqualFold(*zone, "Local") {
-		errs = append(errs, field.Invalid(path, *zone, "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"))
+		errs = append(errs, field.Invalid(path, *zone,
+			"timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"))
 	}
 	if _, err := time.LoadLocation(*zone); err != nil {
 		errs = append(errs, field.Invalid(path, *zone, err.Error()))

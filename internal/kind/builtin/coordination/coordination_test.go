@@ -35,14 +35,19 @@ func TestLeaseRules(t *testing.T) {
 		want       []string
 	}{
 		{"anything", `{}`, nil},
-		{"no duration", `{"spec":{"leaseDurationSeconds":0}}`, []string{"spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"}},
-		{"fewer than no transitions", `{"spec":{"leaseTransitions":-1}}`, []string{"spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0"}},
+		{"no duration", `{"spec":{"leaseDurationSeconds":0}}`,
+			[]string{"spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"}},
+		{"fewer than no transitions", `{"spec":{"leaseTransitions":-1}}`,
+			[]string{"spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0"}},
 		{"no transitions", `{"spec":{"leaseTransitions":0}}`, nil},
 		{"a strategy", `{"spec":{"strategy":"OldestEmulationVersion","preferredHolder":"a"}}`, nil},
 		{"a strategy of one's own", `{"spec":{"strategy":"example.com/x"}}`, nil},
-		{"an unknown strategy", `{"spec":{"strategy":"Odd"}}`, []string{`spec.strategy.strategy: Unsupported value: "Odd": supported values: "OldestEmulationVersion"`}},
-		{"a strategy of nobody", `{"spec":{"strategy":"/x"}}`, []string{`spec.strategy.strategy: Invalid value: "/x": prefix part must be non-empty`}},
-		{"a preference without a strategy", `{"spec":{"preferredHolder":"a"}}`, []string{"spec.preferredHolder: Forbidden: may only be specified if `strategy` is defined"}},
+		{"an unknown strategy", `{"spec":{"strategy":"Odd"}}`,
+			[]string{`spec.strategy.strategy: Unsupported value: "Odd": supported values: "OldestEmulationVersion"`}},
+		{"a strategy of nobody", `{"spec":{"strategy":"/x"}}`,
+			[]string{`spec.strategy.strategy: Invalid value: "/x": prefix part must be non-empty`}},
+		{"a preference without a strategy", `{"spec":{"preferredHolder":"a"}}`,
+			[]string{"spec.preferredHolder: Forbidden: may only be specified if `strategy` is defined"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -20,7 +20,8 @@ func validateLease(l, _ *coordinationv1.Lease, _ string) (errs field.ErrorList) 
 		errs = append(errs, validateStrategy(*spec.Strategy, path.Child("strategy"))...)
 	}
 	if p := spec.PreferredHolder; p != nil && *p != "" && (spec.Strategy == nil || *spec.Strategy == "") {
-		errs = append(errs, field.Forbidden(path.Child("preferredHolder"), "may only be specified if `strategy` is defined"))
+		errs = append(errs, field.Forbidden(path.Child("preferredHolder"),
+			"may only be specified if `strategy` is defined"))
 	}
 	return errs
 }
@@ -31,7 +32,8 @@ func validateStrategy(s coordinationv1.CoordinatedLeaseStrategy, path *field.Pat
 	path = path.Child("strategy")
 	if !strings.Contains(string(s), "/") {
 		if s != coordinationv1.OldestEmulationVersion {
-			errs = append(errs, field.NotSupported(path, s, []coordinationv1.CoordinatedLeaseStrategy{coordinationv1.OldestEmulationVersion}))
+			errs = append(errs, field.NotSupported(path, s,
+				[]coordinationv1.CoordinatedLeaseStrategy{coordinationv1.OldestEmulationVersion}))
 		}
 		return errs
 	}

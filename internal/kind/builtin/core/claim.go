@@ -16,7 +16,8 @@ import (
 
 func claimKind(cache *object.Cache) kind.Kind {
 	return kind.NewTyped(cache, kind.Info{
-		Kind: "PersistentVolumeClaim", Plural: "persistentvolumeclaims", Singular: "persistentvolumeclaim", ShortNames: []string{"pvc"},
+		Kind: "PersistentVolumeClaim", Plural: "persistentvolumeclaims", Singular: "persistentvolumeclaim",
+		ShortNames:     []string{"pvc"},
 		Namespaced:     true,
 		ReturnsDeleted: true,
 		Endpoints:      []kind.Endpoint{{Version: "v1"}},
@@ -90,8 +91,9 @@ func deref[T any](p *T) (value T) {
 
 func claimWarnings(c, _ *corev1.PersistentVolumeClaim) (warnings []string) {
 	if _, old := c.Annotations[corev1.BetaStorageClassAnnotation]; old {
-		warnings = append(warnings, field.NewPath("metadata", "annotations").Key(corev1.BetaStorageClassAnnotation).String()+
-			`: deprecated since v1.8; use "storageClassName" attribute instead`)
+		warnings = append(warnings,
+			field.NewPath("metadata", "annotations").Key(corev1.BetaStorageClassAnnotation).String()+
+				`: deprecated since v1.8; use "storageClassName" attribute instead`)
 	}
 	return append(warnings, podspec.ClaimSpecWarnings(&c.Spec, field.NewPath("spec"))...)
 }
@@ -128,7 +130,8 @@ func claimRow(c *corev1.PersistentVolumeClaim, now time.Time) []any {
 	if c.Spec.VolumeMode != nil {
 		mode = string(*c.Spec.VolumeMode)
 	}
-	return []any{c.Name, phase, c.Spec.VolumeName, capacity, modes, storageClass(c), attributes, kind.Age(c.CreationTimestamp.Time, now), mode}
+	return []any{c.Name, phase, c.Spec.VolumeName, capacity, modes, storageClass(c), attributes,
+		kind.Age(c.CreationTimestamp.Time, now), mode}
 }
 
 // storageClass returns the storage class of a claim. In old claims, an annotation holds it.
@@ -146,7 +149,8 @@ func modeNames(modes []corev1.PersistentVolumeAccessMode) string {
 		mode corev1.PersistentVolumeAccessMode
 		name string
 	}{
-		{corev1.ReadWriteOnce, "RWO"}, {corev1.ReadOnlyMany, "ROX"}, {corev1.ReadWriteMany, "RWX"}, {corev1.ReadWriteOncePod, "RWOP"},
+		{corev1.ReadWriteOnce, "RWO"}, {corev1.ReadOnlyMany, "ROX"}, {corev1.ReadWriteMany, "RWX"},
+		{corev1.ReadWriteOncePod, "RWOP"},
 	} {
 		if slices.Contains(modes, m.mode) {
 			names = append(names, m.name)

@@ -15,7 +15,8 @@ import (
 
 // newClaim returns a claim for a gibibyte, merged with an overlay, as the pipeline prepares it for a create or
 // for an update of old.
-func newClaim(t *testing.T, k kind.Kind, old *corev1.PersistentVolumeClaim, sub, overlay string) *corev1.PersistentVolumeClaim {
+func newClaim(t *testing.T, k kind.Kind, old *corev1.PersistentVolumeClaim, sub,
+	overlay string) *corev1.PersistentVolumeClaim {
 	t.Helper()
 	c := &corev1.PersistentVolumeClaim{}
 	for _, text := range []string{`{metadata: {name: c}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`, overlay} {
@@ -54,12 +55,16 @@ func TestClaimRules(t *testing.T) {
 			"spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n" +
 				"@@ -9,7 +9,7 @@\n    \"storage\": \"1Gi\"\n   }\n  },\n- \"VolumeName\": \"v\",\n+ \"VolumeName\": \"w\",\n  \"StorageClassName\": null,\n" +
 				"  \"VolumeMode\": \"Filesystem\",\n  \"DataSource\": null,\n"},
-		{"a bound claim grows", "ValidatePersistentVolumeClaimUpdate", bound, "", `{spec: {volumeName: v, resources: {requests: {storage: 2Gi}}}}`, ``},
-		{"it does not shrink", "ValidatePersistentVolumeClaimUpdate", bound, "", `{spec: {volumeName: v, resources: {requests: {storage: 1Mi}}}}`,
+		{"a bound claim grows", "ValidatePersistentVolumeClaimUpdate", bound, "",
+			`{spec: {volumeName: v, resources: {requests: {storage: 2Gi}}}}`, ``},
+		{"it does not shrink", "ValidatePersistentVolumeClaimUpdate", bound, "",
+			`{spec: {volumeName: v, resources: {requests: {storage: 1Mi}}}}`,
 			`spec.resources.requests.storage: Forbidden: field can not be less than status.capacity`},
-		{"a claim without a class gets one", "validateStorageClassUpgradeFromNil", `{}`, "", `{spec: {storageClassName: fast}}`, ``},
+		{"a claim without a class gets one", "validateStorageClassUpgradeFromNil", `{}`, "",
+			`{spec: {storageClassName: fast}}`, ``},
 		{"an annotation becomes a class", "validateStorageClassUpgradeFromAnnotation",
-			`{metadata: {annotations: {volume.beta.kubernetes.io/storage-class: fast}}}`, "", `{spec: {storageClassName: fast}}`, ``},
+			`{metadata: {annotations: {volume.beta.kubernetes.io/storage-class: fast}}}`, "",
+			`{spec: {storageClassName: fast}}`, ``},
 		{"an annotation with a class stays", "ValidateImmutableAnnotation",
 			`{metadata: {annotations: {volume.beta.kubernetes.io/storage-class: fast}}}`, "", `{}`,
 			`metadata.annotations.volume.beta.kubernetes.io/storage-class: Invalid value: "": field is immutable`},
@@ -99,7 +104,8 @@ func TestDataSourceFieldsAreSynchronized(t *testing.T) {
 		`{spec: {dataSourceRef: {kind: PersistentVolumeClaim, name: a, namespace: somewhere-in-here}}}`: false,
 	} {
 		spec := newClaim(t, k, nil, "", is).Spec
-		if both := spec.DataSource != nil && spec.DataSourceRef != nil && spec.DataSource.Name == spec.DataSourceRef.Name; both != want {
+		if both := spec.DataSource != nil && spec.DataSourceRef != nil &&
+			spec.DataSource.Name == spec.DataSourceRef.Name; both != want {
 			t.Errorf("%s: %v, %v", is, spec.DataSource, spec.DataSourceRef)
 		}
 	}

@@ -40,14 +40,19 @@ func validateClaimUpdate(c, old *corev1.PersistentVolumeClaim) (errs field.Error
 		fixed.VolumeAttributesClassName = was.VolumeAttributesClassName
 	}
 	if !equality.Semantic.DeepEqual(fixed, was) {
-		errs = append(errs, field.Forbidden(path, fmt.Sprintf("spec is immutable after creation except resources.requests and "+
-			"volumeAttributesClassName for bound claims\n%v", diff.Diff(podspec.Layout(was), podspec.Layout(fixed)))))
+		errs = append(errs, field.Forbidden(path,
+			fmt.Sprintf("spec is immutable after creation except resources.requests and "+
+				"volumeAttributesClassName for bound claims\n%v",
+				diff.Diff(podspec.Layout(was), podspec.Layout(fixed)))))
 	}
-	size, before := c.Spec.Resources.Requests[corev1.ResourceStorage], old.Spec.Resources.Requests[corev1.ResourceStorage]
+	size, before := c.Spec.Resources.Requests[corev1.ResourceStorage],
+		old.Spec.Resources.Requests[corev1.ResourceStorage]
 	if has := old.Status.Capacity[corev1.ResourceStorage]; size.Cmp(before) < 0 && size.Cmp(has) <= 0 {
-		errs = append(errs, field.Forbidden(path.Child("resources", "requests", "storage"), "field can not be less than status.capacity"))
+		errs = append(errs, field.Forbidden(path.Child("resources", "requests", "storage"),
+			"field can not be less than status.capacity"))
 	}
-	errs = append(errs, apivalidation.ValidateImmutableField(c.Spec.VolumeMode, old.Spec.VolumeMode, field.NewPath("volumeMode"))...)
+	errs = append(errs, apivalidation.ValidateImmutableField(c.Spec.VolumeMode, old.Spec.VolumeMode,
+		field.NewPath("volumeMode"))...)
 	return append(errs, validateAttributesUpdate(c, old, path.Child("volumeAttributesClassName"))...)
 }
 
@@ -56,14 +61,16 @@ func validateClaimUpdate(c, old *corev1.PersistentVolumeClaim) (errs field.Error
 func fixClass(fixed *corev1.PersistentVolumeClaimSpec, c, old *corev1.PersistentVolumeClaim) field.ErrorList {
 	was, had := old.Annotations[corev1.BetaStorageClassAnnotation]
 	is, has := c.Annotations[corev1.BetaStorageClassAnnotation]
-	gets := old.Spec.StorageClassName == nil && c.Spec.StorageClassName != nil && (!had || *c.Spec.StorageClassName == was)
+	gets := old.Spec.StorageClassName == nil && c.Spec.StorageClassName != nil &&
+		(!had || *c.Spec.StorageClassName == was)
 	if gets {
 		fixed.StorageClassName = nil
 	}
 	if is == was || gets && had && !has {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations", corev1.BetaStorageClassAnnotation), is,
+	return field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations", corev1.BetaStorageClassAnnotation),
+		is,
 		apivalidation.FieldImmutableErrorMsg)}
 }
 

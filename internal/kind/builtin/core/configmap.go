@@ -51,7 +51,8 @@ func validateConfigData(cm *corev1.ConfigMap) (errs field.ErrorList) {
 	for _, key := range fieldcheck.SortedKeys(cm.Data) {
 		errs = append(errs, validateConfigKey(field.NewPath("data"), key)...)
 		if _, both := cm.BinaryData[key]; both {
-			errs = append(errs, field.Invalid(field.NewPath("data").Key(key), key, "duplicate of key present in binaryData"))
+			errs = append(errs, field.Invalid(field.NewPath("data").Key(key), key,
+				"duplicate of key present in binaryData"))
 		}
 		size += len(cm.Data[key])
 	}

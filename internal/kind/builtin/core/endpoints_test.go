@@ -21,7 +21,8 @@ func TestEndpointsRules(t *testing.T) {
 	check(t, "endpoints", []rule{
 		{name: "none", body: `{}`},
 		{name: "an address without a port", body: subset(ip)},
-		{name: "an address that is not ready", body: subset(`"notReadyAddresses":[{"ip":"10.1.0.1"}],"ports":[{"port":80}]`)},
+		{name: "an address that is not ready",
+			body: subset(`"notReadyAddresses":[{"ip":"10.1.0.1"}],"ports":[{"port":80}]`)},
 		{name: "a port without an address", body: subset(`"ports":[{"port":80}]`),
 			want: []string{"subsets[0]: Required value: must specify `addresses` or `notReadyAddresses`"}},
 		{name: "no address", body: subset(`"addresses":[{}]`), want: []string{
@@ -31,9 +32,10 @@ func TestEndpointsRules(t *testing.T) {
 			want: []string{`subsets[0].addresses[0].ip: Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)`}},
 		{name: "an address of nobody", body: subset(`"addresses":[{"ip":"0.0.0.0"}]`),
 			want: []string{`subsets[0].addresses[0].ip: Invalid value: "0.0.0.0": may not be unspecified (0.0.0.0)`}},
-		{name: "an address of a link", body: subset(`"notReadyAddresses":[{"ip":"169.254.0.1"},{"ip":"224.0.0.5"}]`), want: []string{
-			`subsets[0].notReadyAddresses[0].ip: Invalid value: "169.254.0.1": may not be in the link-local range (169.254.0.0/16, fe80::/10)`,
-			`subsets[0].notReadyAddresses[1].ip: Invalid value: "224.0.0.5": may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)`}},
+		{name: "an address of a link", body: subset(`"notReadyAddresses":[{"ip":"169.254.0.1"},{"ip":"224.0.0.5"}]`),
+			want: []string{
+				`subsets[0].notReadyAddresses[0].ip: Invalid value: "169.254.0.1": may not be in the link-local range (169.254.0.0/16, fe80::/10)`,
+				`subsets[0].notReadyAddresses[1].ip: Invalid value: "224.0.0.5": may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)`}},
 		{name: "two ports, one without a name", body: subset(ip + `,"ports":[{"port":80},{"port":81,"name":"a"}]`),
 			want: []string{"subsets[0].ports[0].name: Required value"}},
 		{name: "a port of no number", body: subset(ip + `,"ports":[{"protocol":"ICMP"}]`), want: []string{
@@ -88,7 +90,8 @@ func TestEndpointsRows(t *testing.T) {
 		"10.1.0.1,10.1.0.2":                  {{Addresses: addresses("10.1.0.1", "10.1.0.2")}},
 		"10.1.0.1:80,10.1.0.1:443":           {{Addresses: addresses("10.1.0.1"), Ports: ports}},
 		"[2001:db8::1]:80,[2001:db8::1]:443": {{Addresses: addresses("2001:db8::1"), Ports: ports}},
-		"a:80,b:80,a:443 + 2 more...":        {{Addresses: addresses("a", "b"), Ports: ports}, {Addresses: addresses("c")}},
+		"a:80,b:80,a:443 + 2 more...": {{Addresses: addresses("a", "b"), Ports: ports},
+			{Addresses: addresses("c")}},
 	} {
 		row, err := endpointsKind(object.NewCache(1)).Row(&corev1.Endpoints{Subsets: subsets}, "v1", time.Now())
 		if err != nil || row[1] != want {

@@ -36,7 +36,8 @@ func validateSubset(s *corev1.EndpointSubset, path *field.Path) (errs field.Erro
 		errs = append(errs, validateEndpointAddress(&s.Addresses[i], path.Child("addresses").Index(i))...)
 	}
 	for i := range s.NotReadyAddresses {
-		errs = append(errs, validateEndpointAddress(&s.NotReadyAddresses[i], path.Child("notReadyAddresses").Index(i))...)
+		errs = append(errs, validateEndpointAddress(&s.NotReadyAddresses[i],
+			path.Child("notReadyAddresses").Index(i))...)
 	}
 	for i := range s.Ports {
 		errs = append(errs, validateEndpointPort(&s.Ports[i], len(s.Ports) > 1, path.Child("ports").Index(i))...)
@@ -50,7 +51,8 @@ func validateEndpointAddress(a *corev1.EndpointAddress, path *field.Path) field.
 		errs = append(errs, fieldcheck.LabelName(path.Child("hostname"), a.Hostname)...)
 	}
 	if a.NodeName != nil {
-		errs = append(errs, fieldcheck.Invalid(path.Child("nodeName"), *a.NodeName, apivalidation.NameIsDNSSubdomain(*a.NodeName, false))...)
+		errs = append(errs, fieldcheck.Invalid(path.Child("nodeName"), *a.NodeName,
+			apivalidation.NameIsDNSSubdomain(*a.NodeName, false))...)
 	}
 	return append(errs, ValidateEndpointIP(a.IP, path.Child("ip"))...)
 }
@@ -63,7 +65,8 @@ func validateEndpointPort(p *corev1.EndpointPort, named bool, path *field.Path) 
 		errs = append(errs, field.Required(path.Child("name"), ""))
 	}
 	errs = append(errs, fieldcheck.Invalid(path.Child("port"), p.Port, validation.IsValidPortNum(int(p.Port)))...)
-	errs = append(errs, fieldcheck.OneOf(path.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
+	errs = append(errs, fieldcheck.OneOf(path.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP,
+		corev1.ProtocolUDP)...)
 	if p.AppProtocol != nil {
 		errs = append(errs, fieldcheck.QualifiedName(path.Child("appProtocol"), *p.AppProtocol)...)
 	}

@@ -41,8 +41,10 @@ func eventKind(cache *object.Cache) kind.Kind {
 		Row:      eventRow,
 		Versions: map[string]kind.Version[*corev1.Event]{
 			eventsAPIVersion: {
-				New:     func() runtime.Object { return &eventsv1.Event{} },
-				ToHub:   func(obj runtime.Object) (*corev1.Event, error) { return eventToHub(obj.(*eventsv1.Event)), nil },
+				New: func() runtime.Object { return &eventsv1.Event{} },
+				ToHub: func(obj runtime.Object) (*corev1.Event, error) {
+					return eventToHub(obj.(*eventsv1.Event)), nil
+				},
 				FromHub: func(e *corev1.Event) (runtime.Object, error) { return eventFromHub(e), nil },
 			},
 		},

@@ -23,40 +23,58 @@ func TestEventRules(t *testing.T) {
 	check(t, "events", []rule{
 		{name: "core: about an object of its namespace", body: `{"involvedObject":{"namespace":"default"}}`},
 		{name: "core: about a node, in default", body: `{"involvedObject":{"kind":"Node"}}`},
-		{name: "core: about a node, elsewhere", body: `{"metadata":{"namespace":"team"},"involvedObject":{"kind":"Node"}}`,
+		{name: "core: about a node, elsewhere",
+			body: `{"metadata":{"namespace":"team"},"involvedObject":{"kind":"Node"}}`,
 			want: []string{`involvedObject.namespace: Invalid value: "": ` + mismatch}},
-		{name: "core: about an object elsewhere", body: `{"involvedObject":{"namespace":"team"}}`, want: []string{`involvedObject.namespace: Invalid value: "team": ` + mismatch}},
-		{name: "core: a namespace that is none", body: `{"metadata":{"namespace":"A"},"involvedObject":{"namespace":"A"}}`, want: []string{
-			`namespace: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`}},
-		{name: "core, with eventTime: who and what", body: `{"eventTime":"2026-01-01T00:00:00.000000Z"}`, want: []string{
-			"reportingController: Required value",
-			`reportingController: Invalid value: "": name part must be non-empty`,
-			`reportingController: Invalid value: "": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
-			"reportingInstance: Required value", "action: Required value", "reason: Required value",
-		}},
-		{name: "core, with eventTime: too long", body: `{"eventTime":"2026-01-01T00:00:00.000000Z","reportingComponent":"x","reportingInstance":"` + long + `","action":"` + long + `","reason":"` + long + `","message":"` + strings.Repeat("x", 1025) + `"}`,
+		{name: "core: about an object elsewhere", body: `{"involvedObject":{"namespace":"team"}}`,
+			want: []string{`involvedObject.namespace: Invalid value: "team": ` + mismatch}},
+		{name: "core: a namespace that is none",
+			body: `{"metadata":{"namespace":"A"},"involvedObject":{"namespace":"A"}}`, want: []string{
+				`namespace: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`}},
+		{name: "core, with eventTime: who and what", body: `{"eventTime":"2026-01-01T00:00:00.000000Z"}`,
 			want: []string{
-				`reportingInstance: Invalid value: "": can have at most 128 characters`, `action: Invalid value: "": can have at most 128 characters`,
-				`reason: Invalid value: "": can have at most 128 characters`, `message: Invalid value: "": can have at most 1024 characters`,
+				"reportingController: Required value",
+				`reportingController: Invalid value: "": name part must be non-empty`,
+				`reportingController: Invalid value: "": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
+				"reportingInstance: Required value", "action: Required value", "reason: Required value",
+			}},
+		{name: "core, with eventTime: too long",
+			body: `{"eventTime":"2026-01-01T00:00:00.000000Z","reportingComponent":"x","reportingInstance":"` + long +
+				`","action":"` + long + `","reason":"` + long + `","message":"` + strings.Repeat("x", 1025) + `"}`,
+			want: []string{
+				`reportingInstance: Invalid value: "": can have at most 128 characters`,
+				`action: Invalid value: "": can have at most 128 characters`,
+				`reason: Invalid value: "": can have at most 128 characters`,
+				`message: Invalid value: "": can have at most 1024 characters`,
 			}},
 		{name: "core: anything changes", old: `{"reason":"a"}`, body: `{"reason":"b"}`},
 
 		{name: "events: fine", version: eventsAPIVersion, body: "{" + fine + "}"},
-		{name: "events: no time", version: eventsAPIVersion, body: edit(`"eventTime":"2026-01-01T00:00:00.000000Z",`, ""), want: []string{"eventTime: Required value"}},
-		{name: "events: a name that is no domain name", version: eventsAPIVersion, body: edit(`"reason"`, `"metadata":{"name":"A"},"reason"`), want: []string{
-			`metadata.name: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`}},
-		{name: "events: a type of one's own", version: eventsAPIVersion, body: edit(`"type":"Normal"`, `"type":"Odd"`), want: []string{`type: Invalid value: "": has invalid value: Odd`}},
+		{name: "events: no time", version: eventsAPIVersion,
+			body: edit(`"eventTime":"2026-01-01T00:00:00.000000Z",`, ""), want: []string{"eventTime: Required value"}},
+		{name: "events: a name that is no domain name", version: eventsAPIVersion,
+			body: edit(`"reason"`, `"metadata":{"name":"A"},"reason"`), want: []string{
+				`metadata.name: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`}},
+		{name: "events: a type of one's own", version: eventsAPIVersion, body: edit(`"type":"Normal"`, `"type":"Odd"`),
+			want: []string{`type: Invalid value: "": has invalid value: Odd`}},
 		{name: "events: fields of the old version", version: eventsAPIVersion,
-			body: edit(`"reason"`, `"deprecatedFirstTimestamp":"2026-01-01T00:00:00Z","deprecatedLastTimestamp":"2026-01-01T00:00:00Z","deprecatedCount":1,"deprecatedSource":{"component":"x"},"reason"`),
+			body: edit(`"reason"`,
+				`"deprecatedFirstTimestamp":"2026-01-01T00:00:00Z","deprecatedLastTimestamp":"2026-01-01T00:00:00Z","deprecatedCount":1,"deprecatedSource":{"component":"x"},"reason"`),
 			want: []string{
-				`firstTimestamp: Invalid value: "": needs to be unset`, `lastTimestamp: Invalid value: "": needs to be unset`,
+				`firstTimestamp: Invalid value: "": needs to be unset`,
+				`lastTimestamp: Invalid value: "": needs to be unset`,
 				`count: Invalid value: "": needs to be unset`, `source: Invalid value: "": needs to be unset`,
 			}},
-		{name: "events: a series of one", version: eventsAPIVersion, body: edit(`"reason"`, `"series":{"count":1,"lastObservedTime":null},"reason"`),
-			want: []string{`series.count: Invalid value: "": should be at least 2`, "series.lastObservedTime: Required value"}},
-		{name: "events: a series grows", version: eventsAPIVersion, old: "{" + fine + "}", body: edit(`"reason"`, `"series":{"count":2,"lastObservedTime":"2026-01-01T00:00:00.000000Z"},"reason"`)},
-		{name: "events: nothing else changes", version: eventsAPIVersion, old: "{" + fine + "}", body: edit(`"action":"Make"`, `"action":"Take","note":"n"`),
-			want: []string{`message: Invalid value: "n": field is immutable`, `action: Invalid value: "Take": field is immutable`}},
+		{name: "events: a series of one", version: eventsAPIVersion,
+			body: edit(`"reason"`, `"series":{"count":1,"lastObservedTime":null},"reason"`),
+			want: []string{`series.count: Invalid value: "": should be at least 2`,
+				"series.lastObservedTime: Required value"}},
+		{name: "events: a series grows", version: eventsAPIVersion, old: "{" + fine + "}",
+			body: edit(`"reason"`, `"series":{"count":2,"lastObservedTime":"2026-01-01T00:00:00.000000Z"},"reason"`)},
+		{name: "events: nothing else changes", version: eventsAPIVersion, old: "{" + fine + "}",
+			body: edit(`"action":"Make"`, `"action":"Take","note":"n"`),
+			want: []string{`message: Invalid value: "n": field is immutable`,
+				`action: Invalid value: "Take": field is immutable`}},
 	})
 }
 
@@ -65,7 +83,8 @@ func TestEventRules(t *testing.T) {
 func TestEventFields(t *testing.T) {
 	t.Parallel()
 	k := kindsByResource()["events"]
-	e := read(t, k, "", `{"involvedObject":{"kind":"Pod","name":"p","namespace":"default"},"reason":"Made","reportingComponent":"c"}`)
+	e := read(t, k, "",
+		`{"involvedObject":{"kind":"Pod","name":"p","namespace":"default"},"reason":"Made","reportingComponent":"c"}`)
 	want := map[string]string{
 		"involvedObject.kind": "Pod", "involvedObject.name": "p", "involvedObject.namespace": "default",
 		"reason": "Made", "reportingComponent": "c", "source": "c",
@@ -93,7 +112,8 @@ func TestRequestVersionIsNotStored(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := back.(*corev1.Event); got.APIVersion != "v1" || got.Message != "n" || strings.Contains(string(data), "events.k8s.io") {
+		if got := back.(*corev1.Event); got.APIVersion != "v1" || got.Message != "n" ||
+			strings.Contains(string(data), "events.k8s.io") {
 			t.Errorf("%s: %s", format, data)
 		}
 	}
@@ -109,9 +129,12 @@ func TestEventRows(t *testing.T) {
 		event corev1.Event
 		want  []any
 	}{
-		{corev1.Event{Source: corev1.EventSource{Component: "kubelet", Host: "n1"}, FirstTimestamp: ago(10 * time.Minute), LastTimestamp: ago(5 * time.Second), Count: 3, Message: " hi \n"},
+		{corev1.Event{Source: corev1.EventSource{Component: "kubelet", Host: "n1"},
+			FirstTimestamp: ago(10 * time.Minute), LastTimestamp: ago(5 * time.Second), Count: 3, Message: " hi \n"},
 			[]any{"5s", "", "", "", "", "kubelet, n1", "hi", "10m", int64(3), ""}},
-		{corev1.Event{EventTime: metav1.MicroTime(ago(time.Minute)), Series: &corev1.EventSeries{Count: 4, LastObservedTime: metav1.MicroTime(ago(2 * time.Second))}, InvolvedObject: corev1.ObjectReference{Kind: "Node"}},
+		{corev1.Event{EventTime: metav1.MicroTime(ago(time.Minute)),
+			Series:         &corev1.EventSeries{Count: 4, LastObservedTime: metav1.MicroTime(ago(2 * time.Second))},
+			InvolvedObject: corev1.ObjectReference{Kind: "Node"}},
 			[]any{"2s", "", "", "node", "", "", "", "60s", int64(4), ""}},
 	} {
 		row, err := k.Row(&c.event, "v1", now)

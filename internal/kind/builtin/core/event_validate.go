@@ -41,7 +41,8 @@ func validateAnyEvent(e *corev1.Event) field.ErrorList {
 	} else {
 		errs = validateEventReport(e)
 	}
-	return append(errs, fieldcheck.Invalid(field.NewPath("namespace"), e.Namespace, validation.IsDNS1123Subdomain(e.Namespace))...)
+	return append(errs, fieldcheck.Invalid(field.NewPath("namespace"), e.Namespace,
+		validation.IsDNS1123Subdomain(e.Namespace))...)
 }
 
 // validateEventNamespace requires the event to be in the namespace of its object, or in default for a
@@ -68,12 +69,14 @@ func validateEventReport(e *corev1.Event) (errs field.ErrorList) {
 	if e.ReportingController == "" {
 		errs = append(errs, field.Required(controller, ""))
 	}
-	errs = append(errs, fieldcheck.Invalid(controller, e.ReportingController, validation.IsQualifiedName(e.ReportingController))...)
+	errs = append(errs, fieldcheck.Invalid(controller, e.ReportingController,
+		validation.IsQualifiedName(e.ReportingController))...)
 	errs = append(errs, validateEventText("reportingInstance", e.ReportingInstance)...)
 	errs = append(errs, validateEventText("action", e.Action)...)
 	errs = append(errs, validateEventText("reason", e.Reason)...)
 	if len(e.Message) > maxEventNote {
-		errs = append(errs, field.Invalid(field.NewPath("message"), "", fmt.Sprintf("can have at most %v characters", maxEventNote)))
+		errs = append(errs, field.Invalid(field.NewPath("message"), "",
+			fmt.Sprintf("can have at most %v characters", maxEventNote)))
 	}
 	return errs
 }
@@ -84,7 +87,8 @@ func validateEventText(name, value string) field.ErrorList {
 	case value == "":
 		return field.ErrorList{field.Required(field.NewPath(name), "")}
 	case len(value) > maxEventField:
-		return field.ErrorList{field.Invalid(field.NewPath(name), "", fmt.Sprintf("can have at most %v characters", maxEventField))}
+		return field.ErrorList{field.Invalid(field.NewPath(name), "",
+			fmt.Sprintf("can have at most %v characters", maxEventField))}
 	}
 	return nil
 }

@@ -27,5 +27,6 @@ func validateFinalizerDomain(path *field.Path, name string) field.ErrorList {
 	if strings.Contains(name, "/") || slices.Contains(standardFinalizers, name) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified")}
+	return field.ErrorList{field.Invalid(path, name,
+		"name is neither a standard finalizer name nor is it fully qualified")}
 }

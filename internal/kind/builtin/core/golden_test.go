@@ -80,9 +80,11 @@ func free(kind.Claim) bool { return false }
 var skippedCreates = map[string]map[int]string{
 	"configmap-write.json": {
 		1: "the name is taken", 11: "the namespace is compared with the URL", 12: "admission knows the namespace",
-		13: "the kind is compared with the URL", 14: "the server fills in the version", 15: "the server fills in the kind",
+		13: "the kind is compared with the URL", 14: "the server fills in the version",
+		15: "the server fills in the kind",
 		16: "the server reads the header", 17: "the server reads the header", 18: "the server reads the header",
-		28: "the server frames decoding errors", 30: "the server frames decoding errors", 33: "the server asks for strictness",
+		28: "the server frames decoding errors", 30: "the server frames decoding errors",
+		33: "the server asks for strictness",
 		35: "the server reads the options", 36: "the server asks for strictness", 37: "YAML", 38: "YAML", 39: "YAML",
 		40: "the server reads the content type", 41: "the server reads Accept", 46: "the server reads the options",
 		31: "1.37 words it otherwise",
@@ -102,7 +104,8 @@ func TestCreatesMatchRecordings(t *testing.T) {
 		for i, s := range golden.Steps(t, file) {
 			apiVersion, namespace, resource, _ := parsePath(s.Path)
 			k := kinds[resource]
-			if s.Method != "POST" || s.StatusOnly || k == nil || resource == "pods" || skippedCreates[file][i] != "" || k.Info().Endpoint(gv(apiVersion)) == nil {
+			if s.Method != "POST" || s.StatusOnly || k == nil || resource == "pods" || skippedCreates[file][i] != "" ||
+				k.Info().Endpoint(gv(apiVersion)) == nil {
 				continue
 			}
 			compared++
@@ -168,7 +171,8 @@ func TestTablesMatchRecordings(t *testing.T) {
 		apiVersion, namespace, resource, _ := parsePath(s.Path)
 		k := kinds[resource]
 		var table metav1.Table
-		if s.Method != "GET" || k == nil || json.Unmarshal(s.Response.Body, &table) != nil || k.Info().Endpoint(gv(apiVersion)) == nil {
+		if s.Method != "GET" || k == nil || json.Unmarshal(s.Response.Body, &table) != nil ||
+			k.Info().Endpoint(gv(apiVersion)) == nil {
 			continue
 		}
 		compared++
@@ -189,7 +193,9 @@ func TestTablesMatchRecordings(t *testing.T) {
 		data, _ := json.Marshal(row)
 		var got []any
 		_ = json.Unmarshal(data, &got)
-		if diff := cmp.Diff(table.Rows[0].Cells, got, cmp.Transformer("number", func(n int64) float64 { return float64(n) })); diff != "" {
+		if diff := cmp.Diff(table.Rows[0].Cells, got, cmp.Transformer("number", func(n int64) float64 {
+			return float64(n)
+		})); diff != "" {
 			t.Errorf("[%d] row: %s", i, diff)
 		}
 	}
@@ -260,7 +266,8 @@ func TestEventConversion(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			shown, err := k.Encode(object.Form{APIVersion: map[string]string{"v1": eventsAPIVersion, eventsAPIVersion: "v1"}[apiVersion]}, back)
+			shown, err := k.Encode(object.Form{APIVersion: map[string]string{"v1": eventsAPIVersion,
+				eventsAPIVersion: "v1"}[apiVersion]}, back)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -275,13 +282,15 @@ func TestEventConversion(t *testing.T) {
 func TestImmutableConfigMapErrorsMatchRecordings(t *testing.T) {
 	t.Parallel()
 	k := kindsByResource()["configmaps"]
-	old := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "imm"}, Data: map[string]string{"a": "b"}, Immutable: new(true)}
+	old := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "imm"}, Data: map[string]string{"a": "b"},
+		Immutable: new(true)}
 	data, immutable := old.DeepCopy(), old.DeepCopy()
 	data.Data["a"] = "c"
 	immutable.Immutable = new(false)
 	steps := golden.Steps(t, "configmap-write.json")
 	for i, obj := range map[int]*corev1.ConfigMap{49: data, 50: immutable} {
-		status := apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "imm", k.Validate(t.Context(), obj, old, "")).Status()
+		status := apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "imm",
+			k.Validate(t.Context(), obj, old, "")).Status()
 		got, _ := json.Marshal(status)
 		if diff := cmp.Diff(comparable(t, steps[i].Response.Body), comparable(t, got)); diff != "" {
 			t.Errorf("[%d]: %s", i, diff)

@@ -101,7 +101,8 @@ func validateNamespacePhase(ns *corev1.Namespace) field.ErrorList {
 			return field.ErrorList{field.Invalid(path, phase, "may only be 'Active' if `deletionTimestamp` is empty")}
 		}
 	} else if phase != corev1.NamespaceTerminating {
-		return field.ErrorList{field.Invalid(path, phase, "may only be 'Terminating' if `deletionTimestamp` is not empty")}
+		return field.ErrorList{field.Invalid(path, phase,
+			"may only be 'Terminating' if `deletionTimestamp` is not empty")}
 	}
 	return nil
 }

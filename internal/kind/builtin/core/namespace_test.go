@@ -15,11 +15,14 @@ func TestNamespaceRules(t *testing.T) {
 	const standard = "name is neither a standard finalizer name nor is it fully qualified"
 	check(t, "namespaces", []rule{
 		{name: "a finalizer of its own", body: `{"spec":{"finalizers":["example.com/x"]}}`},
-		{name: "a finalizer without a domain", body: `{"spec":{"finalizers":["x"]}}`, want: []string{`spec.finalizers: Invalid value: "x": ` + standard}},
-		{name: "finalize: a finalizer without a domain", sub: "finalize", old: `{}`, body: `{"spec":{"finalizers":["x"]}}`,
+		{name: "a finalizer without a domain", body: `{"spec":{"finalizers":["x"]}}`,
+			want: []string{`spec.finalizers: Invalid value: "x": ` + standard}},
+		{name: "finalize: a finalizer without a domain", sub: "finalize", old: `{}`,
+			body: `{"spec":{"finalizers":["x"]}}`,
 			want: []string{`spec.finalizers[0]: Invalid value: "x": ` + standard}},
 		{name: "finalize: none", sub: "finalize", old: `{}`, body: `{"spec":{}}`},
-		{name: "status: ending without being deleted", sub: "status", old: `{}`, body: `{"status":{"phase":"Terminating"}}`,
+		{name: "status: ending without being deleted", sub: "status", old: `{}`,
+			body: `{"status":{"phase":"Terminating"}}`,
 			want: []string{"status.Phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty"}},
 	})
 }
@@ -27,7 +30,8 @@ func TestNamespaceRules(t *testing.T) {
 // TestDeletedNamespaceStatus checks that a deleted namespace can only be Terminating.
 func TestDeletedNamespaceStatus(t *testing.T) {
 	t.Parallel()
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: new(metav1.Now())}, Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: new(metav1.Now())},
+		Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}}
 	errs := kindsByResource()["namespaces"].Validate(t.Context(), ns, ns, "status")
 	const want = "status.Phase: Invalid value: \"Active\": may only be 'Terminating' if `deletionTimestamp` is not empty"
 	if len(errs) != 1 || errs[0].Error() != want {
@@ -41,14 +45,16 @@ func TestNamespaceFinalizersDelayRemoval(t *testing.T) {
 	k := kindsByResource()["namespaces"]
 	ns := read(t, k, "", `{"metadata":{"name":"team"},"status":{"phase":"Terminating"}}`).(*corev1.Namespace)
 	k.Prepare(ns, nil, "")
-	if diff := cmp.Diff([]corev1.FinalizerName{"kubernetes"}, ns.Spec.Finalizers); diff != "" || ns.Status.Phase != corev1.NamespaceActive {
+	if diff := cmp.Diff([]corev1.FinalizerName{"kubernetes"}, ns.Spec.Finalizers); diff != "" ||
+		ns.Status.Phase != corev1.NamespaceActive {
 		t.Errorf("%s %s", diff, ns.Status.Phase)
 	}
 	if ns.Labels["kubernetes.io/metadata.name"] != "team" {
 		t.Error(ns.Labels)
 	}
 
-	update := read(t, k, "", `{"metadata":{"name":"team"},"spec":{"finalizers":[]},"status":{"phase":"Terminating"}}`).(*corev1.Namespace)
+	update := read(t, k, "",
+		`{"metadata":{"name":"team"},"spec":{"finalizers":[]},"status":{"phase":"Terminating"}}`).(*corev1.Namespace)
 	k.Prepare(update, ns, "")
 	if len(update.Spec.Finalizers) != 1 || update.Status.Phase != corev1.NamespaceActive {
 		t.Errorf("an update changed %v %v", update.Spec, update.Status)

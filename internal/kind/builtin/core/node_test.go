@@ -16,42 +16,62 @@ func TestNodeRules(t *testing.T) {
 	const podCIDR = `Forbidden: node updates may not change podCIDR except from "" to valid`
 	config := func(fields string) string { return `{"spec":{"configSource":{"configMap":{` + fields + `}}}}` }
 	check(t, "nodes", []rule{
-		{name: "a taint", body: `{"spec":{"taints":[{"key":"k","value":"v","effect":"NoSchedule"},{"key":"k","effect":"NoExecute"}]}}`},
-		{name: "a taint without an effect", body: `{"spec":{"taints":[{"key":"k"}]}}`, want: []string{"metadata.taints[0].effect: Required value"}},
+		{name: "a taint",
+			body: `{"spec":{"taints":[{"key":"k","value":"v","effect":"NoSchedule"},{"key":"k","effect":"NoExecute"}]}}`},
+		{name: "a taint without an effect", body: `{"spec":{"taints":[{"key":"k"}]}}`,
+			want: []string{"metadata.taints[0].effect: Required value"}},
 		{name: "a taint with an unknown effect", body: `{"spec":{"taints":[{"key":"k","effect":"Never"}]}}`,
 			want: []string{`metadata.taints[0].effect: Unsupported value: "Never": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"`}},
-		{name: "a taint with a bad key", body: `{"spec":{"taints":[{"key":"a b","effect":"NoExecute"}]}}`, want: []string{
-			`metadata.taints[0].key: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`}},
-		{name: "a taint with a bad value", body: `{"spec":{"taints":[{"key":"k","value":"a b","effect":"NoExecute"}]}}`, want: []string{
-			`metadata.taints[0].value: Invalid value: "a b": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`}},
-		{name: "a taint twice", body: `{"spec":{"taints":[{"key":"k","effect":"NoExecute"},{"key":"k","value":"w","effect":"NoExecute"}]}}`, want: []string{
-			`metadata.taints[1]: Duplicate value: {"Key":"k","Value":"w","Effect":"NoExecute","TimeAdded":null}: taints must be unique by key and effect pair`}},
-		{name: "the annotation of old taints", body: `{"metadata":{"annotations":{"scheduler.alpha.kubernetes.io/taints":"x"}}}`,
+		{name: "a taint with a bad key", body: `{"spec":{"taints":[{"key":"a b","effect":"NoExecute"}]}}`,
+			want: []string{
+				`metadata.taints[0].key: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`}},
+		{name: "a taint with a bad value", body: `{"spec":{"taints":[{"key":"k","value":"a b","effect":"NoExecute"}]}}`,
+			want: []string{
+				`metadata.taints[0].value: Invalid value: "a b": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`}},
+		{name: "a taint twice",
+			body: `{"spec":{"taints":[{"key":"k","effect":"NoExecute"},{"key":"k","value":"w","effect":"NoExecute"}]}}`,
+			want: []string{
+				`metadata.taints[1]: Duplicate value: {"Key":"k","Value":"w","Effect":"NoExecute","TimeAdded":null}: taints must be unique by key and effect pair`}},
+		{name: "the annotation of old taints",
+			body: `{"metadata":{"annotations":{"scheduler.alpha.kubernetes.io/taints":"x"}}}`,
 			want: []string{`metadata.annotations: Invalid value: "scheduler.alpha.kubernetes.io/taints": invalid character 'x' looking for beginning of value`}},
 		{name: "negative capacity", body: `{"status":{"capacity":{"cpu":"-1"}}}`, want: []string{
-			`status.capacity.cpu: Invalid value: "-1": must be greater than or equal to 0`, `status.allocatable.cpu: Invalid value: "-1": must be greater than or equal to 0`}},
-		{name: "half a pod", body: `{"status":{"capacity":{"pods":"500m"},"allocatable":{}}}`, want: []string{`status.capacity.pods: Invalid value: "500m": must be an integer`}},
-		{name: "a pod CIDR that is none", body: `{"spec":{"podCIDR":"x"}}`, want: []string{`spec.podCIDRs[0]: Invalid value: "x": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)`}},
-		{name: "a pod CIDR with host bits", body: `{"spec":{"podCIDR":"10.0.0.1/24"}}`, want: []string{`spec.podCIDRs[0]: Invalid value: "10.0.0.1/24": must not have bits set beyond the prefix length`}},
+			`status.capacity.cpu: Invalid value: "-1": must be greater than or equal to 0`,
+			`status.allocatable.cpu: Invalid value: "-1": must be greater than or equal to 0`}},
+		{name: "half a pod", body: `{"status":{"capacity":{"pods":"500m"},"allocatable":{}}}`,
+			want: []string{`status.capacity.pods: Invalid value: "500m": must be an integer`}},
+		{name: "a pod CIDR that is none", body: `{"spec":{"podCIDR":"x"}}`,
+			want: []string{`spec.podCIDRs[0]: Invalid value: "x": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)`}},
+		{name: "a pod CIDR with host bits", body: `{"spec":{"podCIDR":"10.0.0.1/24"}}`,
+			want: []string{`spec.podCIDRs[0]: Invalid value: "10.0.0.1/24": must not have bits set beyond the prefix length`}},
 		{name: "two pod CIDRs of one family", body: `{"spec":{"podCIDRs":["10.0.0.0/24","10.0.1.0/24"]}}`,
 			want: []string{`spec.podCIDRs: Invalid value: ["10.0.0.0/24","10.0.1.0/24"]: may specify no more than one CIDR for each IP family`}},
 		{name: "a pod CIDR of each family", body: `{"spec":{"podCIDRs":["10.0.0.0/24","fd00::/64"]}}`},
 		{name: "a pod CIDR is set later", old: `{}`, body: `{"spec":{"podCIDR":"10.0.0.0/24"}}`},
-		{name: "a pod CIDR changes", old: `{"spec":{"podCIDR":"10.0.0.0/24"}}`, body: `{"spec":{"podCIDR":"10.0.1.0/24"}}`, want: []string{"spec.podCIDRs: " + podCIDR}},
-		{name: "a pod CIDR goes", old: `{"spec":{"podCIDR":"10.0.0.0/24"}}`, body: `{}`, want: []string{"spec.podCIDRs: " + podCIDR}},
+		{name: "a pod CIDR changes", old: `{"spec":{"podCIDR":"10.0.0.0/24"}}`,
+			body: `{"spec":{"podCIDR":"10.0.1.0/24"}}`, want: []string{"spec.podCIDRs: " + podCIDR}},
+		{name: "a pod CIDR goes", old: `{"spec":{"podCIDR":"10.0.0.0/24"}}`, body: `{}`,
+			want: []string{"spec.podCIDRs: " + podCIDR}},
 		{name: "the provider id changes", old: `{"spec":{"providerID":"a"}}`, body: `{"spec":{"providerID":"b"}}`,
 			want: []string{`spec.providerID: Forbidden: node updates may not change providerID except from "" to valid`}},
-		{name: "the external id changes", old: `{}`, body: `{"spec":{"externalID":"b"}}`, want: []string{"spec.externalID: Forbidden: may not be updated"}},
-		{name: "an address twice", sub: "status", old: `{}`, body: `{"status":{"addresses":[{"type":"InternalIP","address":"1.2.3.4"},{"type":"InternalIP","address":"1.2.3.4"}]}}`,
+		{name: "the external id changes", old: `{}`, body: `{"spec":{"externalID":"b"}}`,
+			want: []string{"spec.externalID: Forbidden: may not be updated"}},
+		{name: "an address twice", sub: "status", old: `{}`,
+			body: `{"status":{"addresses":[{"type":"InternalIP","address":"1.2.3.4"},{"type":"InternalIP","address":"1.2.3.4"}]}}`,
 			want: []string{`status.addresses[1]: Duplicate value: {"Type":"InternalIP","Address":"1.2.3.4"}`}},
 		{name: "a configuration from nowhere", old: `{}`, body: `{"spec":{"configSource":{}}}`,
 			want: []string{`spec.configSource: Invalid value: {"ConfigMap":null}: exactly one reference subfield must be non-nil`}},
-		{name: "a configuration of one state", old: `{}`, body: config(`"uid":"u","namespace":"a","name":"b","kubeletConfigKey":"c"`), want: []string{"spec.configSource.configMap.uid: Forbidden: uid must not be set in spec"}},
+		{name: "a configuration of one state", old: `{}`,
+			body: config(`"uid":"u","namespace":"a","name":"b","kubeletConfigKey":"c"`),
+			want: []string{"spec.configSource.configMap.uid: Forbidden: uid must not be set in spec"}},
 		{name: "a configuration without its place", old: `{}`, body: config(``), want: []string{
-			"spec.configSource.configMap.namespace: Required value: namespace must be set", "spec.configSource.configMap.name: Required value: name must be set",
+			"spec.configSource.configMap.namespace: Required value: namespace must be set",
+			"spec.configSource.configMap.name: Required value: name must be set",
 			"spec.configSource.configMap.kubeletConfigKey: Required value: kubeletConfigKey must be set"}},
-		{name: "an active configuration of no state", sub: "status", old: `{}`, body: `{"status":{"config":{"active":{"configMap":{"namespace":"a","name":"b","kubeletConfigKey":"c"}}}}}`,
-			want: []string{"status.config.active.configMap.uid: Required value: uid must be set in status", "status.config.active.configMap.resourceVersion: Required value: resourceVersion must be set in status"}},
+		{name: "an active configuration of no state", sub: "status", old: `{}`,
+			body: `{"status":{"config":{"active":{"configMap":{"namespace":"a","name":"b","kubeletConfigKey":"c"}}}}}`,
+			want: []string{"status.config.active.configMap.uid: Required value: uid must be set in status",
+				"status.config.active.configMap.resourceVersion: Required value: resourceVersion must be set in status"}},
 		{name: "unschedulable", old: `{}`, body: `{"spec":{"unschedulable":true}}`},
 	})
 }
@@ -63,7 +83,8 @@ func TestNodeDefaults(t *testing.T) {
 	k := kindsByResource()["nodes"]
 	n := read(t, k, "", `{"spec":{"podCIDRs":["10.0.0.0/24"]},"status":{"capacity":{"cpu":"2"}}}`).(*corev1.Node)
 	k.Prepare(n, nil, "")
-	if got := n.Status.Allocatable[corev1.ResourceCPU]; got.Cmp(resource.MustParse("2")) != 0 || n.Spec.PodCIDR != "10.0.0.0/24" {
+	if got := n.Status.Allocatable[corev1.ResourceCPU]; got.Cmp(resource.MustParse("2")) != 0 ||
+		n.Spec.PodCIDR != "10.0.0.0/24" {
 		t.Errorf("%v %v", n.Status, n.Spec)
 	}
 	update := read(t, k, "", `{"status":{"capacity":{"cpu":"3"}},"spec":{"podCIDR":"10.0.0.0/24"}}`).(*corev1.Node)
@@ -85,10 +106,13 @@ func TestNodeRows(t *testing.T) {
 		cells map[int]any
 	}{
 		{corev1.Node{Status: corev1.NodeStatus{Conditions: ready("True")}}, map[int]any{1: "Ready"}},
-		{corev1.Node{Status: corev1.NodeStatus{Conditions: ready("Unknown")}, Spec: corev1.NodeSpec{Unschedulable: true}}, map[int]any{1: "NotReady,SchedulingDisabled"}},
+		{corev1.Node{Status: corev1.NodeStatus{Conditions: ready("Unknown")},
+			Spec: corev1.NodeSpec{Unschedulable: true}}, map[int]any{1: "NotReady,SchedulingDisabled"}},
 		{corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
-			"node-role.kubernetes.io/worker": "", "node-role.kubernetes.io/control-plane": "", "kubernetes.io/role": "odd"}}}, map[int]any{2: "control-plane,odd,worker"}},
-		{corev1.Node{Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: "ExternalIP", Address: "1.1.1.1"}, {Type: "InternalIP", Address: "2.2.2.2"}}}},
+			"node-role.kubernetes.io/worker": "", "node-role.kubernetes.io/control-plane": "",
+			"kubernetes.io/role": "odd"}}}, map[int]any{2: "control-plane,odd,worker"}},
+		{corev1.Node{Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: "ExternalIP", Address: "1.1.1.1"},
+			{Type: "InternalIP", Address: "2.2.2.2"}}}},
 			map[int]any{5: "2.2.2.2", 6: "1.1.1.1"}},
 	} {
 		row, err := k.Row(&c.node, "v1", time.Now())

@@ -85,10 +85,12 @@ func validateTaintAnnotation(n *corev1.Node) field.ErrorList {
 
 func validateNodeResources(n *corev1.Node) (errs field.ErrorList) {
 	for _, name := range fieldcheck.SortedKeys(n.Status.Capacity) {
-		errs = append(errs, podspec.ValidateQuantity(name, n.Status.Capacity[name], field.NewPath("status", "capacity", string(name)))...)
+		errs = append(errs, podspec.ValidateQuantity(name, n.Status.Capacity[name],
+			field.NewPath("status", "capacity", string(name)))...)
 	}
 	for _, name := range fieldcheck.SortedKeys(n.Status.Allocatable) {
-		errs = append(errs, podspec.ValidateQuantity(name, n.Status.Allocatable[name], field.NewPath("status", "allocatable", string(name)))...)
+		errs = append(errs, podspec.ValidateQuantity(name, n.Status.Allocatable[name],
+			field.NewPath("status", "allocatable", string(name)))...)
 	}
 	return errs
 }
@@ -140,7 +142,8 @@ func validateNodeUpdate(spec, old *corev1.NodeSpec) (errs field.ErrorList) {
 		}
 	}
 	if old.ProviderID != "" && old.ProviderID != spec.ProviderID {
-		errs = append(errs, field.Forbidden(path.Child("providerID"), `node updates may not change providerID except from "" to valid`))
+		errs = append(errs, field.Forbidden(path.Child("providerID"),
+			`node updates may not change providerID except from "" to valid`))
 	}
 	if spec.DoNotUseExternalID != old.DoNotUseExternalID {
 		errs = append(errs, field.Forbidden(path.Child("externalID"), "may not be updated"))

@@ -23,7 +23,8 @@ func podKind(cache *object.Cache) kind.Kind {
 			podBinding,
 			podEviction,
 			podLog,
-			{Name: "status", Verbs: []string{"get", "patch", "update"}, Preserves: []string{"metadata.deletionTimestamp", "metadata.ownerReferences"}},
+			{Name: "status", Verbs: []string{"get", "patch", "update"},
+				Preserves: []string{"metadata.deletionTimestamp", "metadata.ownerReferences"}},
 		},
 		Graceful:       true,
 		ReturnsDeleted: true,
@@ -109,6 +110,8 @@ var podLog = kind.Subresource{
 		if pod.Spec.NodeName == "" {
 			return "", nil
 		}
-		return "", apierrors.NewServiceUnavailable("the log of pod " + pod.Name + " is with the node " + pod.Spec.NodeName + ", which this server does not reach")
+		return "",
+			apierrors.NewServiceUnavailable("the log of pod " + pod.Name + " is with the node " + pod.Spec.NodeName +
+				", which this server does not reach")
 	},
 }

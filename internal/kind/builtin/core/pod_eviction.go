@@ -48,9 +48,10 @@ func evictionOptions(name string, e *policyv1.Eviction) (*metav1.DeleteOptions, 
 		return nil, apierrors.NewBadRequest("name in URL does not match name in Eviction object")
 	}
 	if e.DeleteOptions != nil && ptr.Deref(e.DeleteOptions.IgnoreStoreReadErrorWithClusterBreakingPotential, false) {
-		return nil, apierrors.NewInvalid(schema.GroupKind{Group: policyv1.GroupName, Kind: "Eviction"}, name, field.ErrorList{field.Invalid(
-			field.NewPath("deleteOptions", "ignoreStoreReadErrorWithClusterBreakingPotential"), true,
-			"can not be set for pod eviction, try after removing the option")})
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: policyv1.GroupName, Kind: "Eviction"}, name,
+			field.ErrorList{field.Invalid(
+				field.NewPath("deleteOptions", "ignoreStoreReadErrorWithClusterBreakingPotential"), true,
+				"can not be set for pod eviction, try after removing the option")})
 	}
 	return e.DeleteOptions, nil
 }
@@ -118,11 +119,13 @@ func checkDisruption(b *policyv1.PodDisruptionBudget) error {
 	resource := schema.GroupResource{Group: policyv1.GroupName, Resource: "poddisruptionbudget"}
 	switch s := &b.Status; {
 	case s.ObservedGeneration < b.Generation:
-		return tooManyDisruptions(10, fmt.Sprintf("The disruption budget %s is still being processed by the server.", b.Name))
+		return tooManyDisruptions(10, fmt.Sprintf("The disruption budget %s is still being processed by the server.",
+			b.Name))
 	case s.DisruptionsAllowed < 0:
 		return apierrors.NewForbidden(resource, b.Name, fmt.Errorf("pdb disruptions allowed is negative"))
 	case len(s.DisruptedPods) > maxDisruptedPods:
-		return apierrors.NewForbidden(resource, b.Name, fmt.Errorf("DisruptedPods map too big - too many evictions not confirmed by PDB controller"))
+		return apierrors.NewForbidden(resource, b.Name,
+			fmt.Errorf("DisruptedPods map too big - too many evictions not confirmed by PDB controller"))
 	case s.DisruptionsAllowed == 0:
 		return tooManyDisruptions(0, noDisruptionReason(b))
 	}
@@ -133,7 +136,8 @@ func checkDisruption(b *policyv1.PodDisruptionBudget) error {
 // sets none.
 func tooManyDisruptions(after int, why string) error {
 	err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", after)
-	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Type: policyv1.DisruptionBudgetCause, Message: why})
+	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes,
+		metav1.StatusCause{Type: policyv1.DisruptionBudgetCause, Message: why})
 	return err
 }
 
@@ -143,11 +147,14 @@ func noDisruptionReason(b *policyv1.PodDisruptionBudget) string {
 	said := c != nil && c.Status == metav1.ConditionFalse && c.Message != ""
 	switch {
 	case said && c.Reason == policyv1.SyncFailedReason:
-		return fmt.Sprintf("The disruption budget %s does not allow evicting pods currently because it failed sync: %s", b.Name, c.Message)
+		return fmt.Sprintf("The disruption budget %s does not allow evicting pods currently because it failed sync: %s",
+			b.Name, c.Message)
 	case b.Status.CurrentHealthy <= b.Status.DesiredHealthy:
-		return fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", b.Name, b.Status.DesiredHealthy, b.Status.CurrentHealthy)
+		return fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", b.Name,
+			b.Status.DesiredHealthy, b.Status.CurrentHealthy)
 	case said:
-		return fmt.Sprintf("The disruption budget %s does not allow evicting pods currently (%s): %s", b.Name, c.Reason, c.Message)
+		return fmt.Sprintf("The disruption budget %s does not allow evicting pods currently (%s): %s", b.Name, c.Reason,
+			c.Message)
 	default:
 		return fmt.Sprintf("The disruption budget %s does not allow evicting pods currently", b.Name)
 	}

@@ -18,12 +18,15 @@ var podColumns = []metav1.TableColumnDefinition{
 	kind.NameColumn,
 	{Name: "Ready", Type: "string", Description: "The aggregate readiness state of this pod for accepting traffic."},
 	{Name: "Status", Type: "string", Description: "The aggregate status of the containers in this pod."},
-	{Name: "Restarts", Type: "string", Description: "The number of times the containers in this pod have been restarted and when the last container in this pod has restarted."},
+	{Name: "Restarts", Type: "string",
+		Description: "The number of times the containers in this pod have been restarted and when the last container in this pod has restarted."},
 	kind.AgeColumn,
 	{Name: "IP", Type: "string", Priority: 1, Description: corev1.PodStatus{}.SwaggerDoc()["podIP"]},
 	{Name: "Node", Type: "string", Priority: 1, Description: corev1.PodSpec{}.SwaggerDoc()["nodeName"]},
-	{Name: "Nominated Node", Type: "string", Priority: 1, Description: corev1.PodStatus{}.SwaggerDoc()["nominatedNodeName"]},
-	{Name: "Readiness Gates", Type: "string", Priority: 1, Description: corev1.PodSpec{}.SwaggerDoc()["readinessGates"]},
+	{Name: "Nominated Node", Type: "string", Priority: 1,
+		Description: corev1.PodStatus{}.SwaggerDoc()["nominatedNodeName"]},
+	{Name: "Readiness Gates", Type: "string", Priority: 1,
+		Description: corev1.PodSpec{}.SwaggerDoc()["readinessGates"]},
 }
 
 // podRow returns the cells of a pod.
@@ -34,8 +37,10 @@ func podRow(pod *corev1.Pod, now time.Time) []any {
 		ip = pod.Status.PodIPs[0].IP
 	}
 	return []any{
-		pod.Name, fmt.Sprintf("%d/%d", s.ready, s.total), s.status, s.restartCell(now), kind.Age(pod.CreationTimestamp.Time, now),
-		cmp.Or(ip, nothing), cmp.Or(pod.Spec.NodeName, nothing), cmp.Or(pod.Status.NominatedNodeName, nothing), readinessGates(pod),
+		pod.Name, fmt.Sprintf("%d/%d", s.ready, s.total), s.status, s.restartCell(now),
+		kind.Age(pod.CreationTimestamp.Time, now),
+		cmp.Or(ip, nothing), cmp.Or(pod.Spec.NodeName, nothing), cmp.Or(pod.Status.NominatedNodeName, nothing),
+		readinessGates(pod),
 	}
 }
 
@@ -77,7 +82,8 @@ func summarize(pod *corev1.Pod) podSummary {
 		s.status = pod.Status.Reason
 	}
 	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonSchedulingGated {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled &&
+			c.Reason == corev1.PodReasonSchedulingGated {
 			s.status = corev1.PodReasonSchedulingGated
 		}
 	}

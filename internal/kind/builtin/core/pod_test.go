@@ -50,15 +50,17 @@ func TestPodFieldsAreSelectable(t *testing.T) {
 func TestBindingSetsNode(t *testing.T) {
 	t.Parallel()
 	binding := &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: map[string]string{"a": "b"}, Labels: map[string]string{corev1.LabelTopologyZone: "z", "x": "y"}},
-		Target:     corev1.ObjectReference{Kind: "Node", Name: "n1"},
+		ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: map[string]string{"a": "b"},
+			Labels: map[string]string{corev1.LabelTopologyZone: "z", "x": "y"}},
+		Target: corev1.ObjectReference{Kind: "Node", Name: "n1"},
 	}
 	pod := newPod(t, ``)
 	if err := podBinding.Apply(pod, binding); err != nil {
 		t.Fatal(err)
 	}
 	if pod.Spec.NodeName != "n1" || !conditionTrue(pod, corev1.PodScheduled) || pod.Annotations["a"] != "b" {
-		t.Errorf("bound pod: node %q, conditions %v, annotations %v", pod.Spec.NodeName, pod.Status.Conditions, pod.Annotations)
+		t.Errorf("bound pod: node %q, conditions %v, annotations %v", pod.Spec.NodeName, pod.Status.Conditions,
+			pod.Annotations)
 	}
 	if pod.Labels[corev1.LabelTopologyZone] != "z" || pod.Labels["x"] != "" {
 		t.Errorf("labels of the bound pod: %v", pod.Labels)
@@ -85,8 +87,11 @@ func TestBindingErrors(t *testing.T) {
 			`name in URL does not match name in Binding object`},
 		{"of a pod that waits", func(p *corev1.Pod, _ *corev1.Binding) {
 			p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "a"}}
-		}, apierrors.IsConflict, `Operation cannot be fulfilled on pods/binding "p": pod p has non-empty .spec.schedulingGates`},
-		{"of a pod that goes", func(p *corev1.Pod, _ *corev1.Binding) { p.DeletionTimestamp = new(metav1.Now()) }, apierrors.IsConflict,
+		}, apierrors.IsConflict,
+			`Operation cannot be fulfilled on pods/binding "p": pod p has non-empty .spec.schedulingGates`},
+		{"of a pod that goes", func(p *corev1.Pod, _ *corev1.Binding) {
+			p.DeletionTimestamp = new(metav1.Now())
+		}, apierrors.IsConflict,
 			`Operation cannot be fulfilled on pods/binding "p": pod p is being deleted, cannot be assigned to a host`},
 	} {
 		pod, binding := newPod(t, ``), &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Target: node}

@@ -27,11 +27,13 @@ func replicationControllerKind(cache *object.Cache) kind.Kind {
 		Generation: true,
 		// As this kind predates the garbage collector, a delete without a propagation policy orphans its
 		// pods.
-		Endpoints: []kind.Endpoint{{Version: "v1", Selectable: map[string]string{"status.replicas": ""}, Orphans: true}},
+		Endpoints: []kind.Endpoint{{Version: "v1", Selectable: map[string]string{"status.replicas": ""},
+			Orphans: true}},
 		Subresources: []kind.Subresource{
 			kind.ScaleOf(
 				func(r *corev1.ReplicationController) kind.Scaled {
-					return kind.Scaled{Replicas: r.Spec.Replicas, Running: r.Status.Replicas, Selector: &metav1.LabelSelector{MatchLabels: r.Spec.Selector}}
+					return kind.Scaled{Replicas: r.Spec.Replicas, Running: r.Status.Replicas,
+						Selector: &metav1.LabelSelector{MatchLabels: r.Spec.Selector}}
 				},
 				func(r *corev1.ReplicationController, n int32) { r.Spec.Replicas = &n },
 			),
@@ -83,12 +85,14 @@ func validateReplicationController(r, old *corev1.ReplicationController, sub str
 	return append(errs, validateReplicated(r.Spec.Template, was, r.Spec.Selector, path.Child("template"))...)
 }
 
-func validateReplicated(template, old *corev1.PodTemplateSpec, selector map[string]string, path *field.Path) (errs field.ErrorList) {
+func validateReplicated(template, old *corev1.PodTemplateSpec, selector map[string]string,
+	path *field.Path) (errs field.ErrorList) {
 	if template == nil {
 		return field.ErrorList{field.Required(path, "")}
 	}
 	if !labels.SelectorFromSet(selector).Matches(labels.Set(template.Labels)) {
-		errs = append(errs, field.Invalid(path.Child("metadata", "labels"), template.Labels, "`selector` does not match template `labels`"))
+		errs = append(errs, field.Invalid(path.Child("metadata", "labels"), template.Labels,
+			"`selector` does not match template `labels`"))
 	}
 	errs = append(errs, podspec.ValidateTemplate(template, old, path)...)
 	return append(errs, podspec.ValidateLongRunning(template, path, "ReplicationController")...)
@@ -100,7 +104,8 @@ func validateReplicationStatus(s *corev1.ReplicationControllerStatus, path *fiel
 		name string
 		n    int32
 	}{
-		{"replicas", s.Replicas}, {"fullyLabeledReplicas", s.FullyLabeledReplicas}, {"readyReplicas", s.ReadyReplicas}, {"availableReplicas", s.AvailableReplicas},
+		{"replicas", s.Replicas}, {"fullyLabeledReplicas", s.FullyLabeledReplicas}, {"readyReplicas", s.ReadyReplicas},
+		{"availableReplicas", s.AvailableReplicas},
 	}
 	for _, c := range counts {
 		errs = append(errs, fieldcheck.NonNegative(path.Child(c.name), int64(c.n))...)
@@ -112,7 +117,8 @@ func validateReplicationStatus(s *corev1.ReplicationControllerStatus, path *fiel
 		}
 	}
 	if s.AvailableReplicas > s.ReadyReplicas {
-		errs = append(errs, field.Invalid(path.Child("availableReplicas"), s.AvailableReplicas, "cannot be greater than readyReplicas"))
+		errs = append(errs, field.Invalid(path.Child("availableReplicas"), s.AvailableReplicas,
+			"cannot be greater than readyReplicas"))
 	}
 	return errs
 }
@@ -149,7 +155,8 @@ var replicationControllerColumns = func() []metav1.TableColumnDefinition {
 func replicationControllerRow(r *corev1.ReplicationController, now time.Time) []any {
 	names, images := ContainerCells(r.Spec.Template)
 	return []any{
-		r.Name, int64(*r.Spec.Replicas), int64(r.Status.Replicas), int64(r.Status.ReadyReplicas), kind.Age(r.CreationTimestamp.Time, now),
+		r.Name, int64(*r.Spec.Replicas), int64(r.Status.Replicas), int64(r.Status.ReadyReplicas),
+		kind.Age(r.CreationTimestamp.Time, now),
 		names, images, labels.FormatLabels(r.Spec.Selector),
 	}
 }

@@ -42,18 +42,24 @@ func TestReplicationControllerRules(t *testing.T) {
 	k := replicationControllerKind(object.NewCache(1 << 20))
 	for _, r := range []struct{ rule, source, sub, is, want string }{
 		{"the least that it needs", "", "", `{}`, ``},
-		{"a template is there", "ValidatePodTemplateSpecForRC", "", `spec: {selector: {app: a}, template: null}`, `spec.template: Required value`},
-		{"a selector is there", "ValidateNonEmptySelector", "", `spec: {template: {metadata: {labels: null}}}`, `spec.selector: Required value`},
+		{"a template is there", "ValidatePodTemplateSpecForRC", "", `spec: {selector: {app: a}, template: null}`,
+			`spec.template: Required value`},
+		{"a selector is there", "ValidateNonEmptySelector", "", `spec: {template: {metadata: {labels: null}}}`,
+			`spec.selector: Required value`},
 		{"a selector finds the template's pods", "ValidatePodTemplateSpecForRC", "", `spec: {selector: {app: b}}`,
 			"spec.template.metadata.labels: Invalid value: {\"app\":\"a\"}: `selector` does not match template `labels`"},
-		{"a number of pods is one", "ValidateReplicationControllerSpec", "", `spec: {replicas: -1, minReadySeconds: -1}`,
+		{"a number of pods is one", "ValidateReplicationControllerSpec", "",
+			`spec: {replicas: -1, minReadySeconds: -1}`,
 			`[spec.minReadySeconds: Invalid value: -1: must be greater than or equal to 0, spec.replicas: Invalid value: -1: must be greater than or equal to 0]`},
-		{"pods run on and on", "ValidatePodTemplateSpecForRC", "", `spec: {template: {spec: {restartPolicy: Never, activeDeadlineSeconds: 1}}}`,
+		{"pods run on and on", "ValidatePodTemplateSpecForRC", "",
+			`spec: {template: {spec: {restartPolicy: Never, activeDeadlineSeconds: 1}}}`,
 			`[spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always", ` +
 				`spec.template.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in ReplicationController is not Supported]`},
-		{"who is labeled is there", "ValidateReplicationControllerStatus", "status", `status: {replicas: 1, fullyLabeledReplicas: 2}`,
+		{"who is labeled is there", "ValidateReplicationControllerStatus", "status",
+			`status: {replicas: 1, fullyLabeledReplicas: 2}`,
 			`status.fullyLabeledReplicas: Invalid value: 2: cannot be greater than status.replicas`},
-		{"who is available is ready", "ValidateReplicationControllerStatus", "status", `status: {replicas: 2, readyReplicas: 1, availableReplicas: 2}`,
+		{"who is available is ready", "ValidateReplicationControllerStatus", "status",
+			`status: {replicas: 2, readyReplicas: 1, availableReplicas: 2}`,
 			`status.availableReplicas: Invalid value: 2: cannot be greater than readyReplicas`},
 		{"a generation is one", "ValidateReplicationControllerStatus", "status", `status: {observedGeneration: -1}`,
 			`status.observedGeneration: Invalid value: -1: must be greater than or equal to 0`},
@@ -81,9 +87,11 @@ func TestReplicationControllerDefaultLabels(t *testing.T) {
 	}
 	rc.Labels["own"] = "yes"
 	if len(rc.Spec.Selector) != 1 || len(rc.Spec.Template.Labels) != 1 {
-		t.Errorf("a label of the controller got into its selector %v or its template %v", rc.Spec.Selector, rc.Spec.Template.Labels)
+		t.Errorf("a label of the controller got into its selector %v or its template %v", rc.Spec.Selector,
+			rc.Spec.Template.Labels)
 	}
-	rc = templated(t, k, `{metadata: {labels: {b: c}}, spec: {selector: {app: a}, template: {metadata: {labels: {app: a, d: e}}}}}`).(*corev1.ReplicationController)
+	rc = templated(t, k,
+		`{metadata: {labels: {b: c}}, spec: {selector: {app: a}, template: {metadata: {labels: {app: a, d: e}}}}}`).(*corev1.ReplicationController)
 	if fmt.Sprint(rc.Labels, rc.Spec.Selector) != "map[b:c] map[app:a]" {
 		t.Errorf("labels %v and selector %v, want those that were given", rc.Labels, rc.Spec.Selector)
 	}
@@ -97,7 +105,8 @@ func TestReplicationControllerScale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := view.(*autoscalingv1.Scale); s.Spec.Replicas != 2 || s.Status.Replicas != 1 || s.Status.Selector != "app=a" {
+	if s := view.(*autoscalingv1.Scale); s.Spec.Replicas != 2 || s.Status.Replicas != 1 ||
+		s.Status.Selector != "app=a" {
 		t.Errorf("scale %+v", s)
 	}
 	if err := scale.Apply(rc, &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 5}}); err != nil {
@@ -118,8 +127,10 @@ func TestTemplateValidationAndWarnings(t *testing.T) {
 		kind        kind.Kind
 		path, wrong string
 	}{
-		{podTemplateKind(cache), "template", `template: {spec: {terminationGracePeriodSeconds: -1, containers: [{name: c, image: ""}]}}`},
-		{replicationControllerKind(cache), "spec.template", `spec: {template: {spec: {terminationGracePeriodSeconds: -1, containers: [{name: c, image: ""}]}}}`},
+		{podTemplateKind(cache), "template",
+			`template: {spec: {terminationGracePeriodSeconds: -1, containers: [{name: c, image: ""}]}}`},
+		{replicationControllerKind(cache), "spec.template",
+			`spec: {template: {spec: {terminationGracePeriodSeconds: -1, containers: [{name: c, image: ""}]}}}`},
 	} {
 		obj := templated(t, c.kind, c.wrong)
 		c.kind.Prepare(obj, nil, "")
@@ -127,7 +138,8 @@ func TestTemplateValidationAndWarnings(t *testing.T) {
 		if errs := c.kind.Validate(t.Context(), obj, nil, ""); len(errs) != 1 || errs[0].Error() != want {
 			t.Errorf("%s: %v, want %s", c.kind.Info().Kind, errs, want)
 		}
-		warning := c.path + ".spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1"
+		warning := c.path +
+			".spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1"
 		if got := c.kind.Warnings(obj, nil, ""); len(got) != 1 || got[0] != warning {
 			t.Errorf("%s: warnings %q, want %s", c.kind.Info().Kind, got, warning)
 		}

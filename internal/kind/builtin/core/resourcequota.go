@@ -29,7 +29,8 @@ func resourceQuotaKind(cache *object.Cache) kind.Kind {
 		Columns: []metav1.TableColumnDefinition{
 			kind.NameColumn,
 			textColumn("Request", "Request represents a minimum amount of cpu/memory that a container may consume.", 0),
-			textColumn("Limit", "Limits control the maximum amount of cpu/memory that a container may use independent of contention on the node.", 0),
+			textColumn("Limit",
+				"Limits control the maximum amount of cpu/memory that a container may use independent of contention on the node.", 0),
 			kind.AgeColumn,
 		},
 		Row: func(q *corev1.ResourceQuota, now time.Time) []any {
@@ -66,7 +67,8 @@ func resourceQuotaWarnings(q, old *corev1.ResourceQuota) (warnings []string) {
 	if old != nil {
 		return nil
 	}
-	bare := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} // quotas accept these without the prefix too
+	// quotas accept these without the prefix too
+	bare := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
 	for _, name := range append(bare, corev1.ResourceStorage, corev1.ResourceEphemeralStorage) {
 		asked := "requests." + name
 		request, ok := q.Spec.Hard[asked]

@@ -21,7 +21,8 @@ var quotaScopes = map[corev1.ResourceQuotaScope][]corev1.ResourceName{
 	corev1.ResourceQuotaScopePriorityClass:             nil,
 	corev1.ResourceQuotaScopeCrossNamespacePodAffinity: nil,
 	corev1.ResourceQuotaScopeBestEffort:                {corev1.ResourcePods},
-	corev1.ResourceQuotaScopeVolumeAttributesClass:     {corev1.ResourcePersistentVolumeClaims, corev1.ResourceRequestsStorage},
+	corev1.ResourceQuotaScopeVolumeAttributesClass: {corev1.ResourcePersistentVolumeClaims,
+		corev1.ResourceRequestsStorage},
 }
 
 // quotaOfPods are the resources of pods that scopes apply to.
@@ -49,7 +50,8 @@ func validateResourceQuota(q, old *corev1.ResourceQuota, sub string) (errs field
 
 func validateQuotaStatus(q *corev1.ResourceQuota) field.ErrorList {
 	status := field.NewPath("status")
-	return append(validateQuotaResources(q.Status.Hard, status.Child("hard")), validateQuotaResources(q.Status.Used, status.Child("used"))...)
+	return append(validateQuotaResources(q.Status.Hard, status.Child("hard")),
+		validateQuotaResources(q.Status.Used, status.Child("used"))...)
 }
 
 // validateQuotaResources validates the names and quantities of a quota.
@@ -126,7 +128,8 @@ func outOfScope(hard corev1.ResourceList, scope corev1.ResourceQuotaScope) (name
 }
 
 // validateScopePairs rejects pairs of scopes that no pod can have.
-func validateScopePairs(scopes []corev1.ResourceQuotaScope, spec corev1.ResourceQuotaSpec, path *field.Path) (errs field.ErrorList) {
+func validateScopePairs(scopes []corev1.ResourceQuotaScope, spec corev1.ResourceQuotaSpec,
+	path *field.Path) (errs field.ErrorList) {
 	for _, pair := range [][2]corev1.ResourceQuotaScope{
 		{corev1.ResourceQuotaScopeBestEffort, corev1.ResourceQuotaScopeNotBestEffort},
 		{corev1.ResourceQuotaScopeTerminating, corev1.ResourceQuotaScopeNotTerminating},
@@ -146,7 +149,8 @@ func validateScopeSelector(spec corev1.ResourceQuotaSpec, path *field.Path) (err
 			errs = append(errs, field.Invalid(at.Child("scopeName"), r.ScopeName, "unsupported scope"))
 		}
 		for range outOfScope(spec.Hard, r.ScopeName) {
-			errs = append(errs, field.Invalid(at, podspec.Layout(spec.ScopeSelector), "unsupported scope applied to resource"))
+			errs = append(errs, field.Invalid(at, podspec.Layout(spec.ScopeSelector),
+				"unsupported scope applied to resource"))
 		}
 		errs = append(errs, validateScopeOperator(r, at)...)
 		scopes = append(scopes, r.ScopeName)
@@ -155,23 +159,27 @@ func validateScopeSelector(spec corev1.ResourceQuotaSpec, path *field.Path) (err
 }
 
 // valuedScopes are the scopes with values; others support only the operator Exists.
-var valuedScopes = []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopePriorityClass, corev1.ResourceQuotaScopeVolumeAttributesClass}
+var valuedScopes = []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopePriorityClass,
+	corev1.ResourceQuotaScopeVolumeAttributesClass}
 
 func validateScopeOperator(r corev1.ScopedResourceSelectorRequirement, path *field.Path) (errs field.ErrorList) {
 	operator, values := path.Child("operator"), path.Child("values")
 	_, known := quotaScopes[r.ScopeName]
 	if known && !slices.Contains(valuedScopes, r.ScopeName) && r.Operator != corev1.ScopeSelectorOpExists {
-		errs = append(errs, field.Invalid(operator, r.Operator, "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, "+
-			"ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"))
+		errs = append(errs, field.Invalid(operator, r.Operator,
+			"must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, "+
+				"ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"))
 	}
 	switch r.Operator {
 	case corev1.ScopeSelectorOpIn, corev1.ScopeSelectorOpNotIn:
 		if len(r.Values) == 0 {
-			errs = append(errs, field.Required(values, "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"))
+			errs = append(errs, field.Required(values,
+				"must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"))
 		}
 	case corev1.ScopeSelectorOpExists, corev1.ScopeSelectorOpDoesNotExist:
 		if len(r.Values) != 0 {
-			errs = append(errs, field.Invalid(values, r.Values, "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"))
+			errs = append(errs, field.Invalid(values, r.Values,
+				"must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"))
 		}
 	default:
 		errs = append(errs, field.Invalid(operator, r.Operator, "not a valid selector operator"))

@@ -41,7 +41,9 @@ func serviceKind(cache *object.Cache) kind.Kind {
 		StatusWarnings: func(s *corev1.Service) (warnings []string) {
 			for i, in := range s.Status.LoadBalancer.Ingress {
 				if in.IP != "" {
-					warnings = append(warnings, validation.GetWarningsForIP(field.NewPath("status", "loadBalancer", "ingress").Index(i), in.IP)...)
+					warnings = append(warnings,
+						validation.GetWarningsForIP(field.NewPath("status", "loadBalancer", "ingress").Index(i),
+							in.IP)...)
 				}
 			}
 			return warnings
@@ -115,7 +117,8 @@ func hasNodePorts(spec *corev1.ServiceSpec) bool {
 }
 
 func hasHealthCheckPort(spec *corev1.ServiceSpec) bool {
-	return spec.Type == corev1.ServiceTypeLoadBalancer && spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
+	return spec.Type == corev1.ServiceTypeLoadBalancer &&
+		spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }
 
 func isExternal(spec *corev1.ServiceSpec) bool {

@@ -34,7 +34,8 @@ func validateClusterIPs(spec, was *corev1.ServiceSpec) field.ErrorList {
 	}
 	if len(spec.ClusterIPs) > 1 {
 		if dual, err := netutils.IsDualStackIPStrings(spec.ClusterIPs); err != nil || !dual {
-			errs = append(errs, field.Invalid(path.Child("clusterIPs"), spec.ClusterIPs, "may specify no more than one IP for each IP family"))
+			errs = append(errs, field.Invalid(path.Child("clusterIPs"), spec.ClusterIPs,
+				"may specify no more than one IP for each IP family"))
 		}
 	}
 	return append(errs, matchFamilies(spec, path.Child("clusterIPs"))...)
@@ -65,7 +66,8 @@ func validateFamilies(spec *corev1.ServiceSpec, path *field.Path) (errs field.Er
 	}
 	if p := spec.IPFamilyPolicy; p != nil {
 		errs = append(errs, fieldcheck.OneOf(path.Child("ipFamilyPolicy"), *p,
-			corev1.IPFamilyPolicyPreferDualStack, corev1.IPFamilyPolicyRequireDualStack, corev1.IPFamilyPolicySingleStack)...)
+			corev1.IPFamilyPolicyPreferDualStack, corev1.IPFamilyPolicyRequireDualStack,
+			corev1.IPFamilyPolicySingleStack)...)
 	}
 	return errs
 }
@@ -97,7 +99,8 @@ func matchFamilies(spec *corev1.ServiceSpec, path *field.Path) (errs field.Error
 			break
 		}
 		if family := spec.IPFamilies[i]; netutils.IsIPv6String(ip) != (family == corev1.IPv6Protocol) {
-			errs = append(errs, field.Invalid(path.Index(i), ip, fmt.Sprintf("expected an %s value as indicated by `ipFamilies[%v]`", family, i)))
+			errs = append(errs, field.Invalid(path.Index(i), ip,
+				fmt.Sprintf("expected an %s value as indicated by `ipFamilies[%v]`", family, i)))
 		}
 	}
 	return errs
@@ -178,7 +181,8 @@ func validateServiceUpdate(spec, was *corev1.ServiceSpec) (errs field.ErrorList)
 		}
 	}
 	balancer := corev1.ServiceTypeLoadBalancer
-	if spec.Type == balancer && was.Type == balancer && !equality.Semantic.DeepEqual(spec.LoadBalancerClass, was.LoadBalancerClass) {
+	if spec.Type == balancer && was.Type == balancer &&
+		!equality.Semantic.DeepEqual(spec.LoadBalancerClass, was.LoadBalancerClass) {
 		errs = append(errs, field.Invalid(path.Child("loadBalancerClass"), spec.LoadBalancerClass, immutableOnceSet))
 	}
 	if hasHealthCheckPort(spec) && hasHealthCheckPort(was) && spec.HealthCheckNodePort != was.HealthCheckNodePort {
@@ -222,9 +226,11 @@ func validateBalancerStatus(s, old *corev1.Service) (errs field.ErrorList) {
 		if in.Hostname == "" {
 			continue
 		}
-		errs = append(errs, fieldcheck.Invalid(at.Child("hostname"), in.Hostname, validation.IsDNS1123Subdomain(in.Hostname))...)
+		errs = append(errs, fieldcheck.Invalid(at.Child("hostname"), in.Hostname,
+			validation.IsDNS1123Subdomain(in.Hostname))...)
 		if netutils.ParseIPSloppy(in.Hostname) != nil {
-			errs = append(errs, field.Invalid(at.Child("hostname"), in.Hostname, "must be a DNS name, not an IP address"))
+			errs = append(errs, field.Invalid(at.Child("hostname"), in.Hostname,
+				"must be a DNS name, not an IP address"))
 		}
 	}
 	return errs

@@ -38,7 +38,8 @@ var (
 	errAddressTaken   = errors.New("provided IP is already allocated")
 	errAddressOutside = errors.New("the provided network does not match the current range")
 	errPortTaken      = errors.New("provided port is already allocated")
-	errPortOutside    = fmt.Errorf("provided port is not in the valid range. The range of valid ports is %d-%d", firstNodePort, lastNodePort)
+	errPortOutside    = fmt.Errorf("provided port is not in the valid range. The range of valid ports is %d-%d",
+		firstNodePort, lastNodePort)
 )
 
 // serviceClaims returns the claims of a service: its addresses and node ports. A node port for two protocols
@@ -112,7 +113,8 @@ func (a *assignment) address(was *corev1.ServiceSpec) field.ErrorList {
 	path := field.NewPath("spec", "clusterIPs")
 	if len(spec.ClusterIPs) > 0 {
 		if err := a.takeAddress(spec.ClusterIPs[0]); err != nil {
-			return field.ErrorList{field.Invalid(path, spec.ClusterIPs, fmt.Sprintf("failed to allocate IP %v: %v", spec.ClusterIPs[0], err))}
+			return field.ErrorList{field.Invalid(path, spec.ClusterIPs,
+				fmt.Sprintf("failed to allocate IP %v: %v", spec.ClusterIPs[0], err))}
 		}
 		return nil
 	}
@@ -129,7 +131,8 @@ func (a *assignment) address(was *corev1.ServiceSpec) field.ErrorList {
 // takeAddress claims the address that the client requests.
 func (a *assignment) takeAddress(ip string) error {
 	addr, err := netip.ParseAddr(ip)
-	if err != nil || !addr.Is4() || addr.Less(firstAddress) || netip.MustParseAddr(addressAt(addressCount-1)).Less(addr) {
+	if err != nil || !addr.Is4() || addr.Less(firstAddress) ||
+		netip.MustParseAddr(addressAt(addressCount-1)).Less(addr) {
 		return errAddressOutside
 	}
 	if !a.take(addressClaim(ip)) {
@@ -167,7 +170,8 @@ func (a *assignment) nodePorts(create bool) field.ErrorList {
 			}
 		case allocatesNodePorts(spec):
 			if p.NodePort = a.anyPort(); p.NodePort == 0 {
-				return field.ErrorList{field.InternalError(path, fmt.Errorf("failed to allocate a nodePort: %w", errRangeFull))}
+				return field.ErrorList{field.InternalError(path,
+					fmt.Errorf("failed to allocate a nodePort: %w", errRangeFull))}
 			}
 		}
 		if shared[p.Port] == 0 {
@@ -225,12 +229,14 @@ func (a *assignment) healthCheckPort() field.ErrorList {
 	spec, path := &a.service.Spec, field.NewPath("spec", "healthCheckNodePort")
 	if asked := spec.HealthCheckNodePort; asked != 0 {
 		if err := a.takePort(asked, false); err != nil {
-			return field.ErrorList{field.InternalError(path, fmt.Errorf("failed to allocate requested HealthCheck NodePort %v: %w", asked, err))}
+			return field.ErrorList{field.InternalError(path,
+				fmt.Errorf("failed to allocate requested HealthCheck NodePort %v: %w", asked, err))}
 		}
 		return nil
 	}
 	if spec.HealthCheckNodePort = a.anyPort(); spec.HealthCheckNodePort == 0 {
-		return field.ErrorList{field.InternalError(path, fmt.Errorf("failed to allocate a HealthCheck NodePort 0: %w", errRangeFull))}
+		return field.ErrorList{field.InternalError(path,
+			fmt.Errorf("failed to allocate a HealthCheck NodePort 0: %w", errRangeFull))}
 	}
 	return nil
 }

@@ -109,10 +109,13 @@ func TestTakenValuesAreRejected(t *testing.T) {
 	p.mustPut("kubernetes", spec(port, `"clusterIP":"10.0.0.1"`), nil)
 	p.mustPut("np", spec(`"type":"NodePort","ports":[{"port":80,"nodePort":30080}]`), nil)
 	for body, want := range map[string]string{
-		spec(port, `"clusterIP":"10.0.0.1"`):                                                             `spec.clusterIPs: Invalid value: ["10.0.0.1"]: failed to allocate IP 10.0.0.1: provided IP is already allocated`,
-		spec(`"type":"NodePort","ports":[{"port":80,"nodePort":30080}]`):                                 `spec.ports[0].nodePort: Invalid value: 30080: provided port is already allocated`,
-		spec(balancer, `"externalTrafficPolicy":"Local","healthCheckNodePort":30080`):                    `spec.healthCheckNodePort: Internal error: failed to allocate requested HealthCheck NodePort 30080: provided port is already allocated`,
-		spec(balancer, `"allocateLoadBalancerNodePorts":false,"clusterIP":"10.0.0.1"`):                   `spec.clusterIPs: Invalid value: ["10.0.0.1"]: failed to allocate IP 10.0.0.1: provided IP is already allocated`,
+		spec(port,
+			`"clusterIP":"10.0.0.1"`): `spec.clusterIPs: Invalid value: ["10.0.0.1"]: failed to allocate IP 10.0.0.1: provided IP is already allocated`,
+		spec(`"type":"NodePort","ports":[{"port":80,"nodePort":30080}]`): `spec.ports[0].nodePort: Invalid value: 30080: provided port is already allocated`,
+		spec(balancer,
+			`"externalTrafficPolicy":"Local","healthCheckNodePort":30080`): `spec.healthCheckNodePort: Internal error: failed to allocate requested HealthCheck NodePort 30080: provided port is already allocated`,
+		spec(balancer,
+			`"allocateLoadBalancerNodePorts":false,"clusterIP":"10.0.0.1"`): `spec.clusterIPs: Invalid value: ["10.0.0.1"]: failed to allocate IP 10.0.0.1: provided IP is already allocated`,
 		spec(`"type":"NodePort","ports":[{"port":8,"name":"a"},{"port":9,"nodePort":30080,"name":"b"}]`): `spec.ports[1].nodePort: Invalid value: 30080: provided port is already allocated`,
 	} {
 		if _, err := p.put("x", body, nil); err == nil || err.Error() != want {
@@ -178,8 +181,11 @@ func TestProtocolsOfOnePortShareANodePort(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
 	for name, asked := range map[string]string{"chosen": "", "asked": `,"nodePort":30053`} {
-		s := p.mustPut(name, spec(`"type":"NodePort","ports":[{"name":"a","port":53},{"name":"b","port":53,"protocol":"UDP"`+asked+`}]`), nil)
-		if got := s.Spec.Ports; got[0].NodePort == 0 || got[0].NodePort != got[1].NodePort || asked != "" && got[0].NodePort != 30053 {
+		s := p.mustPut(name,
+			spec(`"type":"NodePort","ports":[{"name":"a","port":53},{"name":"b","port":53,"protocol":"UDP"`+asked+`}]`),
+			nil)
+		if got := s.Spec.Ports; got[0].NodePort == 0 || got[0].NodePort != got[1].NodePort || asked != "" &&
+			got[0].NodePort != 30053 {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -194,8 +200,11 @@ func TestNodePortsFollowTheirNames(t *testing.T) {
 	p := newPlane(t)
 	first := p.mustPut("s", spec(`"type":"NodePort","ports":[{"name":"a","port":80},{"name":"b","port":81}]`), nil)
 	a, b := first.Spec.Ports[0].NodePort, first.Spec.Ports[1].NodePort
-	swapped := p.mustPut("s", spec(`"type":"NodePort","ports":[{"name":"b","port":81},{"name":"a","port":8080},{"name":"c","port":82}]`), first)
-	if got := swapped.Spec.Ports; got[0].NodePort != b || got[1].NodePort != a || got[2].NodePort == 0 || got[2].NodePort == a || got[2].NodePort == b {
+	swapped := p.mustPut("s",
+		spec(`"type":"NodePort","ports":[{"name":"b","port":81},{"name":"a","port":8080},{"name":"c","port":82}]`),
+		first)
+	if got := swapped.Spec.Ports; got[0].NodePort != b || got[1].NodePort != a || got[2].NodePort == 0 ||
+		got[2].NodePort == a || got[2].NodePort == b {
 		t.Errorf("%v, had a %d, b %d", got, a, b)
 	}
 }
@@ -206,7 +215,8 @@ func TestFamiliesOfHeadlessServices(t *testing.T) {
 	p := newPlane(t)
 	s := p.mustPut("s", spec(`"clusterIP":"None"`), nil)
 	want := []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
-	if diff := cmp.Diff(want, s.Spec.IPFamilies); diff != "" || *s.Spec.IPFamilyPolicy != corev1.IPFamilyPolicyRequireDualStack {
+	if diff := cmp.Diff(want, s.Spec.IPFamilies); diff != "" ||
+		*s.Spec.IPFamilyPolicy != corev1.IPFamilyPolicyRequireDualStack {
 		t.Error(diff, *s.Spec.IPFamilyPolicy)
 	}
 	single := p.mustPut("s", spec(`"clusterIP":"None","ipFamilyPolicy":"SingleStack","ipFamilies":["IPv4","IPv6"]`), s)

@@ -49,7 +49,8 @@ func assignFamilies(spec, was *corev1.ServiceSpec) field.ErrorList {
 // keepsDualStack reports whether a service with the policy PreferDualStack requests nothing new.
 func keepsDualStack(spec, was *corev1.ServiceSpec) bool {
 	prefers := func(p *corev1.IPFamilyPolicy) bool { return p != nil && *p == corev1.IPFamilyPolicyPreferDualStack }
-	return spec.Type == was.Type && prefers(spec.IPFamilyPolicy) && (was.IPFamilyPolicy == nil || prefers(was.IPFamilyPolicy)) &&
+	return spec.Type == was.Type && prefers(spec.IPFamilyPolicy) &&
+		(was.IPFamilyPolicy == nil || prefers(was.IPFamilyPolicy)) &&
 		slices.Equal(spec.ClusterIPs, was.ClusterIPs) && slices.Equal(spec.IPFamilies, was.IPFamilies)
 }
 
@@ -80,10 +81,12 @@ func reduceFamilies(spec, was *corev1.ServiceSpec) (errs field.ErrorList) {
 		return nil
 	}
 	if n := len(spec.ClusterIPs); n > 0 && n < len(was.ClusterIPs) {
-		errs = append(errs, field.Invalid(path, spec.IPFamilyPolicy, "must be 'SingleStack' to release the secondary cluster IP"))
+		errs = append(errs, field.Invalid(path, spec.IPFamilyPolicy,
+			"must be 'SingleStack' to release the secondary cluster IP"))
 	}
 	if n := len(spec.IPFamilies); n > 0 && n < len(was.IPFamilies) {
-		errs = append(errs, field.Invalid(path, spec.IPFamilyPolicy, "must be 'SingleStack' to release the secondary IP family"))
+		errs = append(errs, field.Invalid(path, spec.IPFamilyPolicy,
+			"must be 'SingleStack' to release the secondary IP family"))
 	}
 	return errs
 }
@@ -114,7 +117,8 @@ func inferFamilies(spec *corev1.ServiceSpec) (errs field.ErrorList) {
 		}
 		if netutils.IsIPv6String(ip) {
 			path := field.NewPath("spec", "clusterIPs").Index(i)
-			errs = append(errs, field.Invalid(path, spec.ClusterIPs, fmt.Sprintf("%s is not configured on this cluster", corev1.IPv6Protocol)))
+			errs = append(errs, field.Invalid(path, spec.ClusterIPs,
+				fmt.Sprintf("%s is not configured on this cluster", corev1.IPv6Protocol)))
 			continue
 		}
 		spec.IPFamilies = append(spec.IPFamilies, serviceFamily)
@@ -138,11 +142,13 @@ func assignHeadlessFamilies(spec *corev1.ServiceSpec) {
 func rejectOtherFamilies(spec *corev1.ServiceSpec) (errs field.ErrorList) {
 	path := field.NewPath("spec")
 	if equality.Semantic.DeepEqual(spec.IPFamilyPolicy, new(corev1.IPFamilyPolicyRequireDualStack)) {
-		errs = append(errs, field.Invalid(path.Child("ipFamilyPolicy"), spec.IPFamilyPolicy, "this cluster is not configured for dual-stack services"))
+		errs = append(errs, field.Invalid(path.Child("ipFamilyPolicy"), spec.IPFamilyPolicy,
+			"this cluster is not configured for dual-stack services"))
 	}
 	for i, family := range spec.IPFamilies {
 		if family != serviceFamily {
-			errs = append(errs, field.Invalid(path.Child("ipFamilies").Index(i), family, "not configured on this cluster"))
+			errs = append(errs, field.Invalid(path.Child("ipFamilies").Index(i), family,
+				"not configured on this cluster"))
 		}
 	}
 	return errs

@@ -21,7 +21,8 @@ func validateServicePorts(spec *corev1.ServiceSpec, path *field.Path) (errs fiel
 	if spec.Type == corev1.ServiceTypeClusterIP {
 		for i, p := range spec.Ports {
 			if p.NodePort != 0 {
-				errs = append(errs, field.Forbidden(path.Index(i).Child("nodePort"), "may not be used when `type` is 'ClusterIP'"))
+				errs = append(errs, field.Forbidden(path.Index(i).Child("nodePort"),
+					"may not be used when `type` is 'ClusterIP'"))
 			}
 		}
 	}
@@ -59,7 +60,8 @@ func portLayout(p corev1.ServicePort) any {
 }
 
 // validateServicePort adds the port's name to names.
-func validateServicePort(p *corev1.ServicePort, needsName bool, names map[string]bool, path *field.Path) (errs field.ErrorList) {
+func validateServicePort(p *corev1.ServicePort, needsName bool, names map[string]bool,
+	path *field.Path) (errs field.ErrorList) {
 	switch at := path.Child("name"); {
 	case p.Name != "":
 		errs = append(errs, fieldcheck.LabelName(at, p.Name)...)
@@ -71,7 +73,8 @@ func validateServicePort(p *corev1.ServicePort, needsName bool, names map[string
 		errs = append(errs, field.Required(at, ""))
 	}
 	errs = append(errs, fieldcheck.Invalid(path.Child("port"), p.Port, validation.IsValidPortNum(int(p.Port)))...)
-	errs = append(errs, fieldcheck.OneOf(path.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
+	errs = append(errs, fieldcheck.OneOf(path.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP,
+		corev1.ProtocolUDP)...)
 	errs = append(errs, fieldcheck.Port(path.Child("targetPort"), p.TargetPort)...)
 	if p.AppProtocol != nil {
 		errs = append(errs, fieldcheck.QualifiedName(path.Child("appProtocol"), *p.AppProtocol)...)

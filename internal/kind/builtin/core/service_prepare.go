@@ -20,7 +20,8 @@ func prepareService(s, old *corev1.Service, sub string) {
 		matchClusterIPs(&s.Spec, &old.Spec)
 		dropForType(s, &old.Spec)
 	}
-	if policy := s.Spec.InternalTrafficPolicy; policy != nil && !hasClusterIP(&s.Spec) && slices.Contains(internalPolicies, *policy) {
+	if policy := s.Spec.InternalTrafficPolicy; policy != nil && !hasClusterIP(&s.Spec) &&
+		slices.Contains(internalPolicies, *policy) {
 		s.Spec.InternalTrafficPolicy = nil
 	}
 }

@@ -47,11 +47,14 @@ func validateTopologyAnnotations(s *corev1.Service) field.ErrorList {
 		return nil
 	}
 	path := field.NewPath("metadata", "annotations").Key(corev1.AnnotationTopologyMode)
-	return field.ErrorList{field.Invalid(path, mode, fmt.Sprintf("must match annotations[%s] when both are specified", corev1.DeprecatedAnnotationTopologyAwareHints))}
+	return field.ErrorList{field.Invalid(path, mode,
+		fmt.Sprintf("must match annotations[%s] when both are specified",
+			corev1.DeprecatedAnnotationTopologyAwareHints))}
 }
 
 var serviceTypes = []corev1.ServiceType{
-	corev1.ServiceTypeClusterIP, corev1.ServiceTypeExternalName, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort,
+	corev1.ServiceTypeClusterIP, corev1.ServiceTypeExternalName, corev1.ServiceTypeLoadBalancer,
+	corev1.ServiceTypeNodePort,
 }
 
 func validateServiceType(spec *corev1.ServiceSpec, path *field.Path) field.ErrorList {
@@ -61,7 +64,8 @@ func validateServiceType(spec *corev1.ServiceSpec, path *field.Path) field.Error
 	case corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort:
 		if headless(spec) {
 			at := path.Child("clusterIPs").Index(0)
-			return field.ErrorList{field.Invalid(at, corev1.ClusterIPNone, fmt.Sprintf("may not be set to 'None' for %s services", spec.Type))}
+			return field.ErrorList{field.Invalid(at, corev1.ClusterIPNone,
+				fmt.Sprintf("may not be set to 'None' for %s services", spec.Type))}
 		}
 		return nil
 	case corev1.ServiceTypeExternalName:
@@ -101,7 +105,8 @@ func validateServiceAffinity(spec *corev1.ServiceSpec, path *field.Path) field.E
 		if *t > 0 && *t <= maxAffinitySeconds {
 			return nil
 		}
-		return field.ErrorList{field.Invalid(config.Child("clientIP", "timeoutSeconds"), t, fmt.Sprintf("must be greater than 0 and less than %d", maxAffinitySeconds))}
+		return field.ErrorList{field.Invalid(config.Child("clientIP", "timeoutSeconds"), t,
+			fmt.Sprintf("must be greater than 0 and less than %d", maxAffinitySeconds))}
 	}
 	return field.ErrorList{field.NotSupported(path.Child("sessionAffinity"), spec.SessionAffinity,
 		[]corev1.ServiceAffinity{corev1.ServiceAffinityClientIP, corev1.ServiceAffinityNone})}
@@ -141,13 +146,15 @@ func validateTraffic(spec *corev1.ServiceSpec, path *field.Path) (errs field.Err
 			errs = append(errs, field.Invalid(external, policy, "may only be set for externally-accessible services"))
 		}
 	default:
-		errs = append(errs, fieldcheck.OneOf(external, policy, corev1.ServiceExternalTrafficPolicyCluster, corev1.ServiceExternalTrafficPolicyLocal)...)
+		errs = append(errs, fieldcheck.OneOf(external, policy, corev1.ServiceExternalTrafficPolicyCluster,
+			corev1.ServiceExternalTrafficPolicyLocal)...)
 	}
 	check := path.Child("healthCheckNodePort")
 	switch port := spec.HealthCheckNodePort; {
 	case port == 0:
 	case !hasHealthCheckPort(spec):
-		errs = append(errs, field.Invalid(check, port, "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"))
+		errs = append(errs, field.Invalid(check, port,
+			"may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"))
 	default:
 		errs = append(errs, fieldcheck.Invalid(check, port, validation.IsValidPortNum(int(port)))...)
 	}
@@ -155,7 +162,8 @@ func validateTraffic(spec *corev1.ServiceSpec, path *field.Path) (errs field.Err
 		errs = append(errs, fieldcheck.OneOf(path.Child("internalTrafficPolicy"), *p, internalPolicies...)...)
 	}
 	if d := spec.TrafficDistribution; d != nil {
-		errs = append(errs, fieldcheck.OneOf(path.Child("trafficDistribution"), *d, corev1.ServiceTrafficDistributionPreferClose,
+		errs = append(errs, fieldcheck.OneOf(path.Child("trafficDistribution"), *d,
+			corev1.ServiceTrafficDistributionPreferClose,
 			corev1.ServiceTrafficDistributionPreferSameZone, corev1.ServiceTrafficDistributionPreferSameNode)...)
 	}
 	return errs
@@ -165,7 +173,8 @@ func validateTraffic(spec *corev1.ServiceSpec, path *field.Path) (errs field.Err
 func serviceWarnings(s, _ *corev1.Service) (warnings []string) {
 	spec, path := &s.Spec, field.NewPath("spec")
 	if _, ok := s.Annotations[corev1.DeprecatedAnnotationTopologyAwareHints]; ok {
-		warnings = append(warnings, fmt.Sprintf("annotation %s is deprecated, please use %s instead", corev1.DeprecatedAnnotationTopologyAwareHints, corev1.AnnotationTopologyMode))
+		warnings = append(warnings, fmt.Sprintf("annotation %s is deprecated, please use %s instead",
+			corev1.DeprecatedAnnotationTopologyAwareHints, corev1.AnnotationTopologyMode))
 	}
 	none := spec.Type == corev1.ServiceTypeClusterIP && spec.ClusterIP == corev1.ClusterIPNone
 	warn := func(when bool, format string, args ...any) {
@@ -181,20 +190,26 @@ func serviceWarnings(s, _ *corev1.Service) (warnings []string) {
 	external := len(spec.ExternalIPs) > 0
 	warn(none && spec.LoadBalancerIP != "", "spec.loadBalancerIP is ignored for headless services")
 	warn(none && external, "spec.externalIPs is ignored for headless services")
-	warn(none && spec.SessionAffinity != corev1.ServiceAffinityNone, "spec.SessionAffinity is ignored for headless services")
+	warn(none && spec.SessionAffinity != corev1.ServiceAffinityNone,
+		"spec.SessionAffinity is ignored for headless services")
 	for i, ip := range spec.ExternalIPs {
 		warnings = append(warnings, validation.GetWarningsForIP(path.Child("externalIPs").Index(i), ip)...)
 	}
-	warn(external && !none && hasClusterIP(spec), "spec.externalIPs is deprecated and may no longer be implemented in some clusters")
+	warn(external && !none && hasClusterIP(spec),
+		"spec.externalIPs is deprecated and may no longer be implemented in some clusters")
 	if spec.LoadBalancerIP != "" {
 		warnings = append(warnings, validation.GetWarningsForIP(path.Child("loadBalancerIP"), spec.LoadBalancerIP)...)
 	}
 	for i, cidr := range spec.LoadBalancerSourceRanges {
-		warnings = append(warnings, validation.GetWarningsForCIDR(path.Child("loadBalancerSourceRanges").Index(i), cidr)...)
+		warnings = append(warnings, validation.GetWarningsForCIDR(path.Child("loadBalancerSourceRanges").Index(i),
+			cidr)...)
 	}
-	warn(external && !hasClusterIP(spec), "spec.externalIPs is ignored when spec.type is %q", corev1.ServiceTypeExternalName)
-	warn(hasClusterIP(spec) && spec.ExternalName != "", "spec.externalName is ignored when spec.type is not %q", corev1.ServiceTypeExternalName)
+	warn(external && !hasClusterIP(spec), "spec.externalIPs is ignored when spec.type is %q",
+		corev1.ServiceTypeExternalName)
+	warn(hasClusterIP(spec) && spec.ExternalName != "", "spec.externalName is ignored when spec.type is not %q",
+		corev1.ServiceTypeExternalName)
 	warn(spec.TrafficDistribution != nil && *spec.TrafficDistribution == corev1.ServiceTrafficDistributionPreferClose,
-		"spec.trafficDistribution: %q is deprecated; use %q", corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone)
+		"spec.trafficDistribution: %q is deprecated; use %q", corev1.ServiceTrafficDistributionPreferClose,
+		corev1.ServiceTrafficDistributionPreferSameZone)
 	return warnings
 }

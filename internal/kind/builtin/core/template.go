@@ -37,7 +37,8 @@ func podTemplateKind(cache *object.Cache) kind.Kind {
 			return podspec.TemplateWarnings(&t.Template, field.NewPath("template"))
 		},
 		Columns: []metav1.TableColumnDefinition{
-			kind.NameColumn, ContainersColumn(0), ImagesColumn(0), textColumn("Pod Labels", "The labels for the pod template.", 0),
+			kind.NameColumn, ContainersColumn(0), ImagesColumn(0),
+			textColumn("Pod Labels", "The labels for the pod template.", 0),
 		},
 		Row: func(t *corev1.PodTemplate, _ time.Time) []any {
 			names, images := ContainerCells(&t.Template)

@@ -44,7 +44,8 @@ func endpointSliceKind(cache *object.Cache) kind.Kind {
 			kind.AgeColumn,
 		},
 		Row: func(s *discoveryv1.EndpointSlice, now time.Time) []any {
-			return []any{s.Name, string(s.AddressType), formatPorts(s), formatAddresses(s), kind.Age(s.CreationTimestamp.Time, now)}
+			return []any{s.Name, string(s.AddressType), formatPorts(s), formatAddresses(s),
+				kind.Age(s.CreationTimestamp.Time, now)}
 		},
 	})
 }

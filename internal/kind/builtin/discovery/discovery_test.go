@@ -116,7 +116,8 @@ func TestEndpointSliceBoundsAndPorts(t *testing.T) {
 			want: []string{"endpoints: Too many: 1001: must have at most 1000 items"}},
 		{name: "one more port", body: `{"addressType":"IPv4","ports":[` + many(20001, `{"name":"p%d"}`) + `]}`,
 			want: []string{"ports: Too many: 20001: must have at most 20000 items"}},
-		{name: "two ports without names", body: slice("IPv4", one, "{}", "{}"), want: []string{`ports[1].name: Duplicate value: ""`}},
+		{name: "two ports without names", body: slice("IPv4", one, "{}", "{}"),
+			want: []string{`ports[1].name: Duplicate value: ""`}},
 		{name: "an unknown protocol", body: slice("IPv4", one, `{"protocol":"ICMP"}`),
 			want: []string{`ports[0].protocol: Unsupported value: "ICMP": supported values: "SCTP", "TCP", "UDP"`}},
 	})
@@ -127,10 +128,13 @@ func TestEndpointSliceHints(t *testing.T) {
 	const one = `"addresses":["10.1.0.1"]`
 	check(t, []rule{
 		{name: "zones and nodes",
-			body: slice("IPv4", one+`,"zone":"z","nodeName":"n","hints":{"forZones":[{"name":"z"}],"forNodes":[{"name":"n"}]}`)},
+			body: slice("IPv4",
+				one+`,"zone":"z","nodeName":"n","hints":{"forZones":[{"name":"z"}],"forNodes":[{"name":"n"}]}`)},
 		{name: "zones and nodes twice",
-			body: slice("IPv4", one+`,"hints":{"forZones":[{"name":"z"},{"name":"z"}],"forNodes":[{"name":"n"},{"name":"n"}]}`),
-			want: []string{`endpoints[0].hints.forZones[1].name: Duplicate value: "z"`, `endpoints[0].hints.forNodes[1].name: Duplicate value: "n"`}},
+			body: slice("IPv4",
+				one+`,"hints":{"forZones":[{"name":"z"},{"name":"z"}],"forNodes":[{"name":"n"},{"name":"n"}]}`),
+			want: []string{`endpoints[0].hints.forZones[1].name: Duplicate value: "z"`,
+				`endpoints[0].hints.forNodes[1].name: Duplicate value: "n"`}},
 		{name: "nine zones", body: slice("IPv4", one+`,"hints":{"forZones":[`+many(9, `{"name":"z%d"}`)+`]}`),
 			want: []string{"endpoints[0].hints.forZones: Too many: 9: must have at most 8 items"}},
 		{name: "nine nodes", body: slice("IPv4", one+`,"hints":{"forNodes":[`+many(9, `{"name":"n%d"}`)+`]}`),
@@ -194,7 +198,8 @@ func TestEndpointSliceWarnings(t *testing.T) {
 		t.Errorf("an odd address of Kubernetes' controller: %q", got)
 	}
 	names := read(t, slice("FQDN", `"addresses":["example.com","1.2.3.4"]`))
-	if got := sliceKind().Warnings(names, nil, ""); !slices.Equal(got, []string{"spec.addressType: FQDN endpoints are deprecated"}) {
+	if got := sliceKind().Warnings(names, nil, ""); !slices.Equal(got,
+		[]string{"spec.addressType: FQDN endpoints are deprecated"}) {
 		t.Errorf("names: %q", got)
 	}
 	if got := sliceKind().Warnings(names, names, ""); len(got) > 0 {
@@ -216,7 +221,8 @@ func TestEndpointSliceRows(t *testing.T) {
 
 		slice("IPv4", two, `{"port":80}`, `{"name":"any"}`): {"80,any", "10.1.0.1,10.1.0.2"},
 
-		slice("IPv4", four, many(5, `{"name":"p%d","port":8}`)): {"8,8,8 + 2 more...", "10.1.0.1,10.1.0.2,10.1.0.3 + 1 more..."},
+		slice("IPv4", four, many(5, `{"name":"p%d","port":8}`)): {"8,8,8 + 2 more...",
+			"10.1.0.1,10.1.0.2,10.1.0.3 + 1 more..."},
 	} {
 		row, err := sliceKind().Row(read(t, body), "discovery.k8s.io/v1", now)
 		if err != nil || row[2] != want[0] || row[3] != want[1] {

@@ -39,7 +39,8 @@ func validateEndpointSlice(s, old *discoveryv1.EndpointSlice, _ string) (errs fi
 }
 
 func validateAddressType(t discoveryv1.AddressType, path *field.Path) field.ErrorList {
-	types := []discoveryv1.AddressType{discoveryv1.AddressTypeFQDN, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6}
+	types := []discoveryv1.AddressType{discoveryv1.AddressTypeFQDN, discoveryv1.AddressTypeIPv4,
+		discoveryv1.AddressTypeIPv6}
 	switch {
 	case t == "":
 		return field.ErrorList{field.Required(path, "")}
@@ -68,7 +69,8 @@ func validatePorts(ports []discoveryv1.EndpointPort, path *field.Path) (errs fie
 			errs = append(errs, field.NotSupported(at.Child("protocol"), *p.Protocol, protocols))
 		}
 		if p.AppProtocol != nil {
-			errs = append(errs, fieldcheck.Invalid(at.Child("appProtocol"), *p.AppProtocol, validation.IsQualifiedName(*p.AppProtocol))...)
+			errs = append(errs, fieldcheck.Invalid(at.Child("appProtocol"), *p.AppProtocol,
+				validation.IsQualifiedName(*p.AppProtocol))...)
 		}
 	}
 	return errs
@@ -82,10 +84,12 @@ func validateEndpoints(s *discoveryv1.EndpointSlice, path *field.Path) (errs fie
 		e, at := &s.Endpoints[i], path.Index(i)
 		errs = append(errs, validateAddresses(e.Addresses, s.AddressType, at.Child("addresses"))...)
 		if e.NodeName != nil {
-			errs = append(errs, fieldcheck.Invalid(at.Child("nodeName"), *e.NodeName, apivalidation.NameIsDNSSubdomain(*e.NodeName, false))...)
+			errs = append(errs, fieldcheck.Invalid(at.Child("nodeName"), *e.NodeName,
+				apivalidation.NameIsDNSSubdomain(*e.NodeName, false))...)
 		}
 		if e.Hostname != nil {
-			errs = append(errs, fieldcheck.Invalid(at.Child("hostname"), *e.Hostname, validation.IsDNS1123Label(*e.Hostname))...)
+			errs = append(errs, fieldcheck.Invalid(at.Child("hostname"), *e.Hostname,
+				validation.IsDNS1123Label(*e.Hostname))...)
 		}
 		if e.Hints != nil {
 			errs = append(errs, validateHints(e.Hints, at.Child("hints"))...)
@@ -178,7 +182,8 @@ func endpointSliceWarnings(s, old *discoveryv1.EndpointSlice) (warnings []string
 			if netutils.ParseIPSloppy(a) == nil { // a name, for which the next call would log a programming error
 				continue
 			}
-			warnings = append(warnings, validation.GetWarningsForIP(field.NewPath("endpoints").Index(i).Child("addresses").Index(j), a)...)
+			warnings = append(warnings,
+				validation.GetWarningsForIP(field.NewPath("endpoints").Index(i).Child("addresses").Index(j), a)...)
 		}
 	}
 	return warnings

@@ -1,5 +1,5 @@
-// Package fieldcheck has checks of single field values, from which the validation rules of the built-in kinds are composed.
-// A check returns the errors of the value, with Kubernetes' wording, or nil if it is valid.
+// Package fieldcheck has checks of single field values, from which the validation rules of the built-in kinds are
+// composed. A check returns the errors of the value, with Kubernetes' wording, or nil if it is valid.
 package fieldcheck
 
 import (
@@ -100,7 +100,8 @@ func Port(path *field.Path, port intstr.IntOrString) field.ErrorList {
 // FileMode validates the permissions of a file; nil means the kubelet's default.
 func FileMode(path *field.Path, mode *int32) field.ErrorList {
 	if mode != nil && (*mode < 0 || *mode > 0o777) {
-		return field.ErrorList{field.Invalid(path, *mode, "must be a number between 0 and 0777 (octal), both inclusive")}
+		return field.ErrorList{field.Invalid(path, *mode,
+			"must be a number between 0 and 0777 (octal), both inclusive")}
 	}
 	return nil
 }

@@ -80,18 +80,21 @@ func TestIngressPaths(t *testing.T) {
 		{name: "a rule without http", body: spec(`"rules":[{"host":"example.com"}]`)},
 		{name: "nothing at all", body: `{}`,
 			want: []string{"spec: Invalid value: null: either `defaultBackend` or `rules` must be specified"}},
-		{name: "no paths", body: spec(paths("example.com")), want: []string{"spec.rules[0].http.paths: Required value"}},
+		{name: "no paths", body: spec(paths("example.com")),
+			want: []string{"spec.rules[0].http.paths: Required value"}},
 		{name: "no path type", body: spec(paths("", `{"path":"/",`+toWeb+`}`)),
 			want: []string{at + ".pathType: Required value: pathType must be specified"}},
 		{name: "an unknown path type", body: spec(paths("", path("Regex", "/"))),
-			want: []string{at + `.pathType: Unsupported value: "Regex": supported values: "Exact", "ImplementationSpecific", "Prefix"`}},
+			want: []string{at +
+				`.pathType: Unsupported value: "Regex": supported values: "Exact", "ImplementationSpecific", "Prefix"`}},
 		{name: "no path", body: spec(paths("", path("Prefix", ""))),
 			want: []string{at + `.path: Invalid value: "": must be an absolute path`}},
 		{name: "no path, as the controller likes it", body: spec(paths("", path("ImplementationSpecific", "")))},
 		{name: "a relative path", body: spec(paths("", path("ImplementationSpecific", "a"))),
 			want: []string{at + `.path: Invalid value: "a": must be an absolute path`}},
 		{name: "a path that resolves to another", body: spec(paths("", path("Exact", "/a//b/.."))), want: []string{
-			at + `.path: Invalid value: "/a//b/..": must not contain '//'`, at + `.path: Invalid value: "/a//b/..": cannot end with '/..'`}},
+			at + `.path: Invalid value: "/a//b/..": must not contain '//'`,
+			at + `.path: Invalid value: "/a//b/..": cannot end with '/..'`}},
 		{name: "a path of the controller's own", body: spec(paths("", path("ImplementationSpecific", "/a//b/..")))},
 	})
 }
@@ -103,7 +106,8 @@ func TestIngressHosts(t *testing.T) {
 		{name: "an address as the host", body: spec(paths("10.1.0.1", path("Prefix", "/"))),
 			want: []string{`spec.rules[0].host: Invalid value: "10.1.0.1": must be a DNS name, not an IP address`}},
 		{name: "an annotation of another class",
-			body: `{"metadata":{"annotations":{"kubernetes.io/ingress.class":"a"}},"spec":{"ingressClassName":"b",` + toDefault + `}}`,
+			body: `{"metadata":{"annotations":{"kubernetes.io/ingress.class":"a"}},"spec":{"ingressClassName":"b",` +
+				toDefault + `}}`,
 			want: []string{"annotations.kubernetes.io/ingress.class: Invalid value: \"a\": must match `ingressClassName` when both are specified"}},
 	})
 }
@@ -115,18 +119,24 @@ func TestIngressBackends(t *testing.T) {
 			want: []string{`spec.defaultBackend: Invalid value: "": resource or service backend is required`}},
 		{name: "two backends", body: spec(`"defaultBackend":{` + web + `,"resource":{"kind":"K","name":"n"}}`),
 			want: []string{`spec.defaultBackend: Invalid value: "": cannot set both resource and service backends`}},
-		{name: "a resource", body: spec(`"defaultBackend":{"resource":{"apiGroup":"example.com","kind":"K","name":"n"}}`)},
+		{name: "a resource",
+			body: spec(`"defaultBackend":{"resource":{"apiGroup":"example.com","kind":"K","name":"n"}}`)},
 		{name: "a resource of nothing", body: spec(`"defaultBackend":{"resource":{}}`),
-			want: []string{"spec.defaultBackend.resource.kind: Required value", "spec.defaultBackend.resource.name: Required value"}},
+			want: []string{"spec.defaultBackend.resource.kind: Required value",
+				"spec.defaultBackend.resource.name: Required value"}},
 		{name: "no service and no port", body: spec(`"defaultBackend":{"service":{}}`),
-			want: []string{"spec.defaultBackend.service.name: Required value", "spec.defaultBackend: Required value: port name or number is required"}},
-		{name: "a port by name and number", body: spec(`"defaultBackend":{"service":{"name":"web","port":{"name":"http","number":80}}}`),
+			want: []string{"spec.defaultBackend.service.name: Required value",
+				"spec.defaultBackend: Required value: port name or number is required"}},
+		{name: "a port by name and number",
+			body: spec(`"defaultBackend":{"service":{"name":"web","port":{"name":"http","number":80}}}`),
 			want: []string{`spec.defaultBackend: Invalid value: "": cannot set both port name & port number`}},
 		{name: "a port out of range", body: spec(`"defaultBackend":{"service":{"name":"web","port":{"number":65536}}}`),
 			want: []string{"spec.defaultBackend.service.port.number: Invalid value: 65536: must be between 1 and 65535, inclusive"}},
-		{name: "a port name without a letter", body: spec(`"defaultBackend":{"service":{"name":"web","port":{"name":"80"}}}`),
+		{name: "a port name without a letter",
+			body: spec(`"defaultBackend":{"service":{"name":"web","port":{"name":"80"}}}`),
 			want: []string{`spec.defaultBackend.service.port.name: Invalid value: "80": must contain at least one letter (a-z)`}},
-		{name: "a service that begins with a digit", body: spec(`"defaultBackend":{"service":{"name":"1web","port":{"number":80}}}`)},
+		{name: "a service that begins with a digit",
+			body: spec(`"defaultBackend":{"service":{"name":"1web","port":{"number":80}}}`)},
 		{name: "TLS without hosts or a secret", body: spec(toDefault, `"tls":[{}]`)},
 	})
 }
@@ -135,7 +145,8 @@ func TestIngressBackends(t *testing.T) {
 // fields.
 func TestIngressUpdates(t *testing.T) {
 	t.Parallel()
-	badPath, badSecret := spec(paths("*.example.com", path("Prefix", "x"))), spec(toDefault, `"tls":[{"secretName":"A"}]`)
+	badPath, badSecret := spec(paths("*.example.com", path("Prefix", "x"))),
+		spec(toDefault, `"tls":[{"secretName":"A"}]`)
 	const subdomain = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', " +
 		"and must start and end with an alphanumeric character (e.g. 'example.com', " +
 		`regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`
@@ -143,7 +154,8 @@ func TestIngressUpdates(t *testing.T) {
 		{name: "a bad path of all hosts of a domain", body: badPath, old: spec(toDefault),
 			want: []string{`spec.rules[0].http.paths[0].path: Invalid value: "x": must be an absolute path`}},
 		{name: "a bad path that was there", body: badPath, old: badPath},
-		{name: "a bad path of one host excuses none of all", body: badPath, old: spec(paths("example.com", path("Prefix", "x"))),
+		{name: "a bad path of one host excuses none of all", body: badPath,
+			old:  spec(paths("example.com", path("Prefix", "x"))),
 			want: []string{`spec.rules[0].http.paths[0].path: Invalid value: "x": must be an absolute path`}},
 		{name: "a bad path that was there does not excuse one of a host",
 			body: spec(paths("example.com", path("Prefix", "x"))), old: badPath,
@@ -152,7 +164,8 @@ func TestIngressUpdates(t *testing.T) {
 			want: []string{`spec.tls[0].secretName: Invalid value: "A": ` + subdomain}},
 		{name: "a bad secret that was there", body: badSecret, old: badSecret},
 		{name: "an annotation of another class", old: spec(toDefault),
-			body: `{"metadata":{"annotations":{"kubernetes.io/ingress.class":"a"}},"spec":{"ingressClassName":"b",` + toDefault + `}}`},
+			body: `{"metadata":{"annotations":{"kubernetes.io/ingress.class":"a"}},"spec":{"ingressClassName":"b",` +
+				toDefault + `}}`},
 		{name: "an address in the status", sub: "status", old: spec(toDefault),
 			body: `{"status":{"loadBalancer":{"ingress":[{"ip":"10.1.0.1"},{"hostname":"example.com"},{}]}}}`},
 		{name: "what is no address", sub: "status", old: spec(toDefault),
@@ -160,7 +173,8 @@ func TestIngressUpdates(t *testing.T) {
 			want: []string{
 				`status.loadBalancer.ingress[0].ip: Invalid value: "010.1.0.1": must not have leading 0s`,
 				`status.loadBalancer.ingress[1].hostname: Invalid value: "10.1.0.1": must be a DNS name, not an IP address`}},
-		{name: "what was no address before", sub: "status", old: `{"status":{"loadBalancer":{"ingress":[{"ip":"010.1.0.1"}]}}}`,
+		{name: "what was no address before", sub: "status",
+			old:  `{"status":{"loadBalancer":{"ingress":[{"ip":"010.1.0.1"}]}}}`,
 			body: `{"status":{"loadBalancer":{"ingress":[{"ip":"010.1.0.1"}]}}}`},
 	})
 }
@@ -179,13 +193,17 @@ func TestIngressRows(t *testing.T) {
 		column int
 		want   string
 	}{
-		"any host":       {func(*networkingv1.Ingress) {}, 2, "*"},
-		"three hosts":    {func(in *networkingv1.Ingress) { in.Spec.Rules = host("a", "", "b", "c") }, 2, "a,b,c"},
-		"more hosts":     {func(in *networkingv1.Ingress) { in.Spec.Rules = host("a", "b", "c", "d", "e") }, 2, "a,b,c + 2 more..."},
-		"no class":       {func(*networkingv1.Ingress) {}, 1, "<none>"},
-		"ports":          {func(*networkingv1.Ingress) {}, 4, "80"},
-		"ports with TLS": {func(in *networkingv1.Ingress) { in.Spec.TLS = make([]networkingv1.IngressTLS, 1) }, 4, "80, 443"},
-		"no address":     {func(*networkingv1.Ingress) {}, 3, ""},
+		"any host":    {func(*networkingv1.Ingress) {}, 2, "*"},
+		"three hosts": {func(in *networkingv1.Ingress) { in.Spec.Rules = host("a", "", "b", "c") }, 2, "a,b,c"},
+		"more hosts": {func(in *networkingv1.Ingress) {
+			in.Spec.Rules = host("a", "b", "c", "d", "e")
+		}, 2, "a,b,c + 2 more..."},
+		"no class": {func(*networkingv1.Ingress) {}, 1, "<none>"},
+		"ports":    {func(*networkingv1.Ingress) {}, 4, "80"},
+		"ports with TLS": {func(in *networkingv1.Ingress) {
+			in.Spec.TLS = make([]networkingv1.IngressTLS, 1)
+		}, 4, "80, 443"},
+		"no address": {func(*networkingv1.Ingress) {}, 3, ""},
 		"addresses in order, each once": {func(in *networkingv1.Ingress) {
 			in.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{
 				{Hostname: "b"}, {IP: "1.2.3.4", Hostname: "x"}, {Hostname: "b"},
@@ -194,7 +212,8 @@ func TestIngressRows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			in := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Name: "i", CreationTimestamp: metav1.NewTime(now)}}
+			in := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Name: "i",
+				CreationTimestamp: metav1.NewTime(now)}}
 			c.change(in)
 			if got := ingressRow(in, now)[c.column]; got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
@@ -217,7 +236,8 @@ func TestIngressClassRules(t *testing.T) {
 		{name: "a controller of nobody", body: `{"spec":{"controller":"c"}}`,
 			want: []string{`spec.controller: Invalid value: "c": must be a domain-prefixed path (such as "acme.io/foo")`}},
 		{name: "a long controller", body: `{"spec":{"controller":"example.com/` + strings.Repeat("c", 238) + `"}}`},
-		{name: "a controller that is too long", body: `{"spec":{"controller":"example.com/` + strings.Repeat("c", 239) + `"}}`,
+		{name: "a controller that is too long",
+			body: `{"spec":{"controller":"example.com/` + strings.Repeat("c", 239) + `"}}`,
 			want: []string{"spec.controller: Too long: may not be more than 250 bytes"}},
 		{name: "another controller", body: `{"spec":{"controller":"example.com/d"}}`, old: plain,
 			want: []string{`spec.controller: Invalid value: "example.com/d": field is immutable`}},

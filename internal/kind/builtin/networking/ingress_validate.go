@@ -34,7 +34,8 @@ func validateIngress(in, old *networkingv1.Ingress, sub string) field.ErrorList 
 	errs = append(errs, validateTLS(spec.TLS, hasBadSecretName(old), path.Child("tls"))...)
 	class := spec.IngressClassName
 	if class != nil {
-		errs = append(errs, fieldcheck.Invalid(path.Child("ingressClassName"), *class, apivalidation.NameIsDNSSubdomain(*class, false))...)
+		errs = append(errs, fieldcheck.Invalid(path.Child("ingressClassName"), *class,
+			apivalidation.NameIsDNSSubdomain(*class, false))...)
 	}
 	if annotated, ok := in.Annotations[classAnnotation]; old == nil && ok && class != nil && annotated != *class {
 		errs = append(errs, field.Invalid(field.NewPath("annotations").Child(classAnnotation), annotated,
@@ -157,9 +158,11 @@ func validateServiceBackend(s *networkingv1.IngressServiceBackend, path *field.P
 	case s.Port.Name != "" && s.Port.Number != 0:
 		errs = append(errs, field.Invalid(path, "", "cannot set both port name & port number"))
 	case s.Port.Name != "":
-		errs = append(errs, fieldcheck.Invalid(port.Child("name"), s.Port.Name, validation.IsValidPortName(s.Port.Name))...)
+		errs = append(errs, fieldcheck.Invalid(port.Child("name"), s.Port.Name,
+			validation.IsValidPortName(s.Port.Name))...)
 	case s.Port.Number != 0:
-		errs = append(errs, fieldcheck.Invalid(port.Child("number"), s.Port.Number, validation.IsValidPortNum(int(s.Port.Number)))...)
+		errs = append(errs, fieldcheck.Invalid(port.Child("number"), s.Port.Number,
+			validation.IsValidPortNum(int(s.Port.Number)))...)
 	default:
 		errs = append(errs, field.Required(path, "port name or number is required"))
 	}
@@ -169,13 +172,15 @@ func validateServiceBackend(s *networkingv1.IngressServiceBackend, path *field.P
 // validateReference validates a reference to an object of any kind.
 func validateReference(group *string, kind, name string, path *field.Path) (errs field.ErrorList) {
 	if group != nil {
-		errs = append(errs, fieldcheck.Invalid(path.Child("apiGroup"), *group, validation.IsDNS1123Subdomain(*group))...)
+		errs = append(errs, fieldcheck.Invalid(path.Child("apiGroup"), *group,
+			validation.IsDNS1123Subdomain(*group))...)
 	}
 	for _, part := range []struct{ field, value string }{{"kind", kind}, {"name", name}} {
 		if part.value == "" {
 			errs = append(errs, field.Required(path.Child(part.field), ""))
 		} else {
-			errs = append(errs, fieldcheck.Invalid(path.Child(part.field), part.value, content.IsPathSegmentName(part.value))...)
+			errs = append(errs, fieldcheck.Invalid(path.Child(part.field), part.value,
+				content.IsPathSegmentName(part.value))...)
 		}
 	}
 	return errs
@@ -214,9 +219,11 @@ func validateIngressStatus(in, old *networkingv1.Ingress) (errs field.ErrorList)
 		if point.Hostname == "" {
 			continue
 		}
-		errs = append(errs, fieldcheck.Invalid(at.Child("hostname"), point.Hostname, validation.IsDNS1123Subdomain(point.Hostname))...)
+		errs = append(errs, fieldcheck.Invalid(at.Child("hostname"), point.Hostname,
+			validation.IsDNS1123Subdomain(point.Hostname))...)
 		if netutils.ParseIPSloppy(point.Hostname) != nil {
-			errs = append(errs, field.Invalid(at.Child("hostname"), point.Hostname, "must be a DNS name, not an IP address"))
+			errs = append(errs, field.Invalid(at.Child("hostname"), point.Hostname,
+				"must be a DNS name, not an IP address"))
 		}
 	}
 	return errs
@@ -229,7 +236,8 @@ func ingressWarnings(in, old *networkingv1.Ingress) []string {
 	if _, ok := in.Annotations[classAnnotation]; old != nil || !ok || in.Spec.IngressClassName != nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("annotation %q is deprecated, please use 'spec.ingressClassName' instead", classAnnotation)}
+	return []string{fmt.Sprintf("annotation %q is deprecated, please use 'spec.ingressClassName' instead",
+		classAnnotation)}
 }
 
 // ingressStatusWarnings warns about addresses that are not in canonical form.

@@ -65,7 +65,8 @@ func validateWeight(weight int32, path *field.Path) field.ErrorList {
 // validateNodeTerm validates a term; strict requires values to be valid label values.
 func validateNodeTerm(term *corev1.NodeSelectorTerm, strict bool, path *field.Path) (errs field.ErrorList) {
 	for i := range term.MatchExpressions {
-		errs = append(errs, validateNodeRequirement(&term.MatchExpressions[i], strict, path.Child("matchExpressions").Index(i))...)
+		errs = append(errs, validateNodeRequirement(&term.MatchExpressions[i], strict,
+			path.Child("matchExpressions").Index(i))...)
 	}
 	for i := range term.MatchFields {
 		errs = append(errs, validateNodeField(&term.MatchFields[i], path.Child("matchFields").Index(i))...)
@@ -82,11 +83,13 @@ func validateNodeRequirement(r *corev1.NodeSelectorRequirement, strict bool, pat
 		}
 	case corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist:
 		if len(r.Values) > 0 {
-			errs = append(errs, field.Forbidden(values, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
+			errs = append(errs, field.Forbidden(values,
+				"may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
 		}
 	case corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt:
 		if len(r.Values) != 1 {
-			errs = append(errs, field.Required(values, "must be specified single value when `operator` is 'Lt' or 'Gt'"))
+			errs = append(errs, field.Required(values,
+				"must be specified single value when `operator` is 'Lt' or 'Gt'"))
 		}
 	default:
 		errs = append(errs, field.Invalid(path.Child("operator"), r.Operator, "not a valid selector operator"))
@@ -106,7 +109,8 @@ func validateNodeField(r *corev1.NodeSelectorRequirement, path *field.Path) (err
 	switch r.Operator {
 	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
 		if len(r.Values) != 1 {
-			errs = append(errs, field.Required(values, "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"))
+			errs = append(errs, field.Required(values,
+				"must be only one value when `operator` is 'In' or 'NotIn' for node field selector"))
 		}
 	default:
 		errs = append(errs, field.Invalid(path.Child("operator"), r.Operator, "not a valid selector operator"))
@@ -120,7 +124,8 @@ func validateNodeField(r *corev1.NodeSelectorRequirement, path *field.Path) (err
 	return errs
 }
 
-func validatePodTerms(required []corev1.PodAffinityTerm, weighted []corev1.WeightedPodAffinityTerm, path *field.Path) (errs field.ErrorList) {
+func validatePodTerms(required []corev1.PodAffinityTerm, weighted []corev1.WeightedPodAffinityTerm,
+	path *field.Path) (errs field.ErrorList) {
 	for i := range required {
 		errs = append(errs, validatePodTerm(&required[i], path.Child(requiredField).Index(i))...)
 	}
@@ -135,7 +140,8 @@ func validatePodTerms(required []corev1.PodAffinityTerm, weighted []corev1.Weigh
 func validatePodTerm(t *corev1.PodAffinityTerm, path *field.Path) (errs field.ErrorList) {
 	strict := metavalidation.LabelSelectorValidationOptions{}
 	errs = metavalidation.ValidateLabelSelector(t.LabelSelector, strict, path.Child("labelSelector"))
-	errs = append(errs, metavalidation.ValidateLabelSelector(t.NamespaceSelector, strict, path.Child("namespaceSelector"))...)
+	errs = append(errs, metavalidation.ValidateLabelSelector(t.NamespaceSelector, strict,
+		path.Child("namespaceSelector"))...)
 	for _, name := range t.Namespaces {
 		errs = append(errs, fieldcheck.LabelName(path.Child("namespace"), name)...)
 	}
@@ -158,7 +164,8 @@ func validateTermKeys(t *corev1.PodAffinityTerm, path *field.Path) (errs field.E
 	}
 	for i, key := range t.MatchLabelKeys {
 		if slices.Contains(t.MismatchLabelKeys, key) {
-			errs = append(errs, field.Invalid(keys.Index(i), key, "exists in both matchLabelKeys and mismatchLabelKeys"))
+			errs = append(errs, field.Invalid(keys.Index(i), key,
+				"exists in both matchLabelKeys and mismatchLabelKeys"))
 		}
 	}
 	return errs

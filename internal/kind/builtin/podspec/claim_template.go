@@ -31,7 +31,8 @@ func validateClaimTemplate(t *corev1.PersistentVolumeClaimTemplate, path *field.
 func ValidateClaimSpec(c *corev1.PersistentVolumeClaimSpec, path *field.Path) field.ErrorList {
 	errs := validateAccessModes(c.AccessModes, path.Child("accessModes"))
 	if c.Selector != nil {
-		errs = append(errs, metavalidation.ValidateLabelSelector(c.Selector, metavalidation.LabelSelectorValidationOptions{}, path.Child("selector"))...)
+		errs = append(errs, metavalidation.ValidateLabelSelector(c.Selector,
+			metavalidation.LabelSelectorValidationOptions{}, path.Child("selector"))...)
 	}
 	storage := path.Child("resources").Key(string(corev1.ResourceStorage))
 	if q, ok := c.Resources.Requests[corev1.ResourceStorage]; !ok {
@@ -43,7 +44,8 @@ func ValidateClaimSpec(c *corev1.PersistentVolumeClaimSpec, path *field.Path) fi
 		errs = append(errs, fieldcheck.ObjectName(path.Child("storageClassName"), *name, false)...)
 	}
 	if c.VolumeMode != nil {
-		errs = append(errs, fieldcheck.OneOf(path.Child("volumeMode"), *c.VolumeMode, corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)...)
+		errs = append(errs, fieldcheck.OneOf(path.Child("volumeMode"), *c.VolumeMode, corev1.PersistentVolumeBlock,
+			corev1.PersistentVolumeFilesystem)...)
 	}
 	if name := c.VolumeAttributesClassName; name != nil && *name != "" {
 		errs = append(errs, fieldcheck.ObjectName(path.Child("volumeAttributesClassName"), *name, false)...)
@@ -76,9 +78,10 @@ func validateAccessModes(modes []corev1.PersistentVolumeAccessMode, path *field.
 	for _, mode := range modes {
 		errs = append(errs, fieldcheck.OneOf(path, mode, accessModes...)...)
 	}
-	if slices.Contains(modes, corev1.ReadWriteOncePod) && slices.ContainsFunc(modes, func(m corev1.PersistentVolumeAccessMode) bool {
-		return m != corev1.ReadWriteOncePod && slices.Contains(accessModes, m)
-	}) {
+	if slices.Contains(modes, corev1.ReadWriteOncePod) &&
+		slices.ContainsFunc(modes, func(m corev1.PersistentVolumeAccessMode) bool {
+			return m != corev1.ReadWriteOncePod && slices.Contains(accessModes, m)
+		}) {
 		errs = append(errs, field.Forbidden(path, "may not use ReadWriteOncePod with other access modes"))
 	}
 	return errs
@@ -104,7 +107,8 @@ func compareDataSources(c *corev1.PersistentVolumeClaimSpec, path *field.Path) f
 		return nil
 	}
 	if ptr.Deref(ref.Namespace, "") != "" {
-		return field.ErrorList{field.Invalid(path, path.Child("dataSource"), "may not be specified when dataSourceRef.namespace is specified")}
+		return field.ErrorList{field.Invalid(path, path.Child("dataSource"),
+			"may not be specified when dataSourceRef.namespace is specified")}
 	}
 	if reflect.DeepEqual(from.APIGroup, ref.APIGroup) && from.Kind == ref.Kind && from.Name == ref.Name {
 		return nil
@@ -117,7 +121,8 @@ func validateDataSource(name, kind string, group *string, path *field.Path) fiel
 	errs := fieldcheck.Required(path.Child("name"), name, "")
 	errs = append(errs, fieldcheck.Required(path.Child("kind"), kind, "")...)
 	if (group == nil || *group == "") && kind != "PersistentVolumeClaim" {
-		errs = append(errs, field.Invalid(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup"))
+		errs = append(errs, field.Invalid(path, kind,
+			"must be 'PersistentVolumeClaim' when referencing the default apiGroup"))
 	}
 	if name := ptr.Deref(group, ""); name != "" {
 		errs = append(errs, fieldcheck.Subdomain(path.Child("apiGroup"), name)...)

@@ -37,7 +37,8 @@ func validateInitContainers(s *podScope, path *field.Path) (errs field.ErrorList
 		c, at := &s.spec.InitContainers[i], path.Index(i)
 		errs = append(errs, validateContainer(s, c, at)...)
 		errs = append(errs, validateRestartRules(s, c, at)...)
-		if c.Name != "" && (hasContainer(s.spec.Containers, c.Name) || hasContainer(s.spec.InitContainers[:i], c.Name)) {
+		if c.Name != "" && (hasContainer(s.spec.Containers, c.Name) ||
+			hasContainer(s.spec.InitContainers[:i], c.Name)) {
 			errs = append(errs, field.Duplicate(at.Child("name"), c.Name))
 		}
 		errs = append(errs, validateHostPorts(s.spec.InitContainers[i:i+1], path)...)
@@ -59,7 +60,8 @@ func eachContainer(spec *corev1.PodSpec, path *field.Path, visit func(*corev1.Co
 		visit(&spec.Containers[i], path.Child("containers").Index(i))
 	}
 	for i := range spec.EphemeralContainers {
-		visit((*corev1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon), path.Child("ephemeralContainers").Index(i))
+		visit((*corev1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon),
+			path.Child("ephemeralContainers").Index(i))
 	}
 }
 
@@ -72,7 +74,8 @@ func IsSidecar(c *corev1.Container) bool {
 func forbidOnInit(c *corev1.Container, path *field.Path) (errs field.ErrorList) {
 	refuse := func(name string, set bool) {
 		if set {
-			errs = append(errs, field.Forbidden(path.Child(name), "may not be set for init containers without restartPolicy=Always"))
+			errs = append(errs, field.Forbidden(path.Child(name),
+				"may not be set for init containers without restartPolicy=Always"))
 		}
 	}
 	refuse("lifecycle", c.Lifecycle != nil)
@@ -99,7 +102,8 @@ func validateContainer(s *podScope, c *corev1.Container, path *field.Path) (errs
 	errs = append(errs, validateDevices(s, c, path.Child("volumeDevices"))...)
 	errs = append(errs, fieldcheck.Choice(path.Child("imagePullPolicy"), c.ImagePullPolicy,
 		corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)...)
-	errs = append(errs, validateResources(&c.Resources, containerResourceName, s.spec.ResourceClaims, path.Child("resources"))...)
+	errs = append(errs, validateResources(&c.Resources, containerResourceName, s.spec.ResourceClaims,
+		path.Child("resources"))...)
 	errs = append(errs, validateResizePolicy(s, c, path.Child("resizePolicy"))...)
 	return append(errs, validateSecurity(s, c.SecurityContext, path.Child("securityContext"))...)
 }
@@ -119,12 +123,15 @@ func validatePorts(ports []corev1.ContainerPort, path *field.Path) (errs field.E
 		if p.ContainerPort == 0 {
 			errs = append(errs, field.Required(at.Child("containerPort"), ""))
 		} else {
-			errs = append(errs, fieldcheck.Invalid(at.Child("containerPort"), p.ContainerPort, validation.IsValidPortNum(int(p.ContainerPort)))...)
+			errs = append(errs, fieldcheck.Invalid(at.Child("containerPort"), p.ContainerPort,
+				validation.IsValidPortNum(int(p.ContainerPort)))...)
 		}
 		if p.HostPort != 0 {
-			errs = append(errs, fieldcheck.Invalid(at.Child("hostPort"), p.HostPort, validation.IsValidPortNum(int(p.HostPort)))...)
+			errs = append(errs, fieldcheck.Invalid(at.Child("hostPort"), p.HostPort,
+				validation.IsValidPortNum(int(p.HostPort)))...)
 		}
-		errs = append(errs, fieldcheck.Choice(at.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
+		errs = append(errs, fieldcheck.Choice(at.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP,
+			corev1.ProtocolUDP)...)
 	}
 	return errs
 }
@@ -170,7 +177,8 @@ func validateHostNetworkPorts(s *podScope, path *field.Path) (errs field.ErrorLi
 	for c := range s.spec.Containers {
 		for p, port := range s.spec.Containers[c].Ports {
 			if (s.isPod() || port.HostPort != 0) && port.HostPort != port.ContainerPort {
-				errs = append(errs, field.Invalid(path.Index(c).Child("ports").Index(p).Child("hostPort"), port.HostPort,
+				errs = append(errs, field.Invalid(path.Index(c).Child("ports").Index(p).Child("hostPort"),
+					port.HostPort,
 					"must match `containerPort` when `hostNetwork` is true"))
 			}
 		}
@@ -198,16 +206,20 @@ func validateEphemeralContainers(s *podScope, path *field.Path) (errs field.Erro
 		if other || hasEphemeral(s.spec.EphemeralContainers[:i], e.Name) {
 			errs = append(errs, field.Duplicate(at.Child("name"), e.Name))
 		}
-		if t := e.TargetContainerName; t != "" && !hasContainer(s.spec.Containers, t) && !hasContainer(s.spec.InitContainers, t) {
+		if t := e.TargetContainerName; t != "" && !hasContainer(s.spec.Containers, t) &&
+			!hasContainer(s.spec.InitContainers, t) {
 			errs = append(errs, field.NotFound(at.Child("targetContainerName"), t))
 		}
-		errs = append(errs, forbidFields(reflect.ValueOf(e.EphemeralContainerCommon), ephemeralFields, ephemeralMessage, at)...)
+		errs = append(errs, forbidFields(reflect.ValueOf(e.EphemeralContainerCommon), ephemeralFields, ephemeralMessage,
+			at)...)
 		for m, mount := range e.VolumeMounts {
 			if mount.SubPath != "" {
-				errs = append(errs, field.Forbidden(at.Child("volumeMounts").Index(m).Child("subPath"), ephemeralMessage))
+				errs = append(errs, field.Forbidden(at.Child("volumeMounts").Index(m).Child("subPath"),
+					ephemeralMessage))
 			}
 			if mount.SubPathExpr != "" {
-				errs = append(errs, field.Forbidden(at.Child("volumeMounts").Index(m).Child("subPathExpr"), ephemeralMessage))
+				errs = append(errs, field.Forbidden(at.Child("volumeMounts").Index(m).Child("subPathExpr"),
+					ephemeralMessage))
 			}
 		}
 	}

@@ -239,7 +239,8 @@ func normalizePodIPs(status *corev1.PodStatus) {
 	switch {
 	case status.PodIP == "" && len(status.PodIPs) > 0:
 		status.PodIP = status.PodIPs[0].IP
-	case status.PodIP != "" && !slices.ContainsFunc(status.PodIPs[:min(1, len(status.PodIPs))], func(ip corev1.PodIP) bool { return ip.IP == status.PodIP }):
+	case status.PodIP != "" && !slices.ContainsFunc(status.PodIPs[:min(1, len(status.PodIPs))],
+		func(ip corev1.PodIP) bool { return ip.IP == status.PodIP }):
 		status.PodIPs = []corev1.PodIP{{IP: status.PodIP}}
 	}
 }

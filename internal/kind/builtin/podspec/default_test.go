@@ -38,23 +38,41 @@ func TestPodDefaults(t *testing.T) {
 		get                   func(*corev1.Pod) any
 		want                  string
 	}{
-		{"requests are the limits", ``, `resources: {limits: {cpu: 1000m}}`, func(p *corev1.Pod) any { return p.Spec.Containers[0].Resources.Requests }, `{"cpu":"1"}`},
-		{"quantities are thousandths", ``, `resources: {requests: {cpu: 0.1m}}`, func(p *corev1.Pod) any { return p.Spec.Containers[0].Resources.Requests }, `{"cpu":"1m"}`},
-		{"ports are the host's on its network", `hostNetwork: true`, `ports: [{containerPort: 80}]`, func(p *corev1.Pod) any { return p.Spec.Containers[0].Ports },
+		{"requests are the limits", ``, `resources: {limits: {cpu: 1000m}}`, func(p *corev1.Pod) any {
+			return p.Spec.Containers[0].Resources.Requests
+		}, `{"cpu":"1"}`},
+		{"quantities are thousandths", ``, `resources: {requests: {cpu: 0.1m}}`, func(p *corev1.Pod) any {
+			return p.Spec.Containers[0].Resources.Requests
+		}, `{"cpu":"1m"}`},
+		{"ports are the host's on its network", `hostNetwork: true`, `ports: [{containerPort: 80}]`,
+			func(p *corev1.Pod) any { return p.Spec.Containers[0].Ports },
 			`[{"hostPort":80,"containerPort":80,"protocol":"TCP"}]`},
-		{"a volume is an empty directory", `volumes: [{name: v}]`, ``, func(p *corev1.Pod) any { return p.Spec.Volumes }, `[{"name":"v","emptyDir":{}}]`},
-		{"a host path has a type", `volumes: [{name: v, hostPath: {path: /a}}]`, ``, func(p *corev1.Pod) any { return p.Spec.Volumes }, `[{"name":"v","hostPath":{"path":"/a","type":""}}]`},
-		{"a token lives an hour", `volumes: [{name: v, projected: {sources: [{serviceAccountToken: {path: t}}]}}]`, ``, func(p *corev1.Pod) any { return p.Spec.Volumes },
+		{"a volume is an empty directory", `volumes: [{name: v}]`, ``, func(p *corev1.Pod) any {
+			return p.Spec.Volumes
+		}, `[{"name":"v","emptyDir":{}}]`},
+		{"a host path has a type", `volumes: [{name: v, hostPath: {path: /a}}]`, ``, func(p *corev1.Pod) any {
+			return p.Spec.Volumes
+		}, `[{"name":"v","hostPath":{"path":"/a","type":""}}]`},
+		{"a token lives an hour", `volumes: [{name: v, projected: {sources: [{serviceAccountToken: {path: t}}]}}]`, ``,
+			func(p *corev1.Pod) any { return p.Spec.Volumes },
 			`[{"name":"v","projected":{"sources":[{"serviceAccountToken":{"expirationSeconds":3600,"path":"t"}}],"defaultMode":420}}]`},
-		{"a hook gets a path", ``, `lifecycle: {preStop: {httpGet: {port: 80}}}`, func(p *corev1.Pod) any { return p.Spec.Containers[0].Lifecycle },
+		{"a hook gets a path", ``, `lifecycle: {preStop: {httpGet: {port: 80}}}`, func(p *corev1.Pod) any {
+			return p.Spec.Containers[0].Lifecycle
+		},
 			`{"preStop":{"httpGet":{"path":"/","port":80,"scheme":"HTTP"}}}`},
 		{"a negative grace period is 1", `terminationGracePeriodSeconds: -1`, ``,
 			func(p *corev1.Pod) any { return p.Spec.TerminationGracePeriodSeconds }, `1`},
-		{"an account has two names", `serviceAccount: a`, ``, func(p *corev1.Pod) any { return p.Spec.ServiceAccountName }, `"a"`},
-		{"a pod asks for what its containers do", `resources: {limits: {cpu: "4", memory: 1Gi}}`, `resources: {requests: {cpu: "2"}}`,
+		{"an account has two names", `serviceAccount: a`, ``, func(p *corev1.Pod) any {
+			return p.Spec.ServiceAccountName
+		}, `"a"`},
+		{"a pod asks for what its containers do", `resources: {limits: {cpu: "4", memory: 1Gi}}`,
+			`resources: {requests: {cpu: "2"}}`,
 			func(p *corev1.Pod) any { return p.Spec.Resources.Requests }, `{"cpu":"2","memory":"1Gi"}`},
-		{"labels that are matched are asked for", `topologySpreadConstraints: [{maxSkew: 1, topologyKey: z, whenUnsatisfiable: DoNotSchedule, matchLabelKeys: [app], labelSelector: {}}]`, ``,
-			func(p *corev1.Pod) any { return p.Spec.TopologySpreadConstraints[0].LabelSelector }, `{"matchExpressions":[{"key":"app","operator":"In","values":["a"]}]}`},
+		{"labels that are matched are asked for",
+			`topologySpreadConstraints: [{maxSkew: 1, topologyKey: z, whenUnsatisfiable: DoNotSchedule, matchLabelKeys: [app], labelSelector: {}}]`, ``,
+			func(p *corev1.Pod) any {
+				return p.Spec.TopologySpreadConstraints[0].LabelSelector
+			}, `{"matchExpressions":[{"key":"app","operator":"In","values":["a"]}]}`},
 	} {
 		t.Run(r.rule, func(t *testing.T) {
 			t.Parallel()
@@ -71,7 +89,8 @@ func TestPodIPIsTheFirstOfPodIPs(t *testing.T) {
 	for _, r := range []struct{ rule, status, want string }{
 		{"only podIP", `podIP: 1.1.1.1`, `{"podIP":"1.1.1.1","podIPs":[{"ip":"1.1.1.1"}]}`},
 		{"only podIPs", `podIPs: [{ip: 1.1.1.1}]`, `{"podIP":"1.1.1.1","podIPs":[{"ip":"1.1.1.1"}]}`},
-		{"podIP is right", `{podIP: 1.1.1.1, podIPs: [{ip: 2.2.2.2}]}`, `{"podIP":"1.1.1.1","podIPs":[{"ip":"1.1.1.1"}]}`},
+		{"podIP is right", `{podIP: 1.1.1.1, podIPs: [{ip: 2.2.2.2}]}`,
+			`{"podIP":"1.1.1.1","podIPs":[{"ip":"1.1.1.1"}]}`},
 		{"none", `{}`, `{}`},
 	} {
 		var status corev1.PodStatus
@@ -94,7 +113,8 @@ func TestQOSClass(t *testing.T) {
 		{``, `resources: {limits: {cpu: "1", memory: 1Gi}}`, corev1.PodQOSGuaranteed},
 		{``, `resources: {limits: {cpu: "1"}}`, corev1.PodQOSBurstable},
 		{``, `resources: {limits: {cpu: "2", memory: 1Gi}, requests: {cpu: "1", memory: 1Gi}}`, corev1.PodQOSBurstable},
-		{`initContainers: [{name: a, image: i}]`, `resources: {limits: {cpu: "1", memory: 1Gi}}`, corev1.PodQOSBurstable},
+		{`initContainers: [{name: a, image: i}]`, `resources: {limits: {cpu: "1", memory: 1Gi}}`,
+			corev1.PodQOSBurstable},
 		{`resources: {limits: {cpu: "1", memory: 1Gi}}`, ``, corev1.PodQOSGuaranteed},
 	} {
 		if got := (podRule{spec: r.spec, container: r.container}).pod(t).Status.QOSClass; got != r.want {

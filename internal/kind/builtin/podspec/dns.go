@@ -24,7 +24,8 @@ func validateDNSConfig(s *podScope, path *field.Path) (errs field.ErrorList) {
 	config := s.spec.DNSConfig
 	if s.spec.DNSPolicy == corev1.DNSNone {
 		if config == nil {
-			return field.ErrorList{field.Required(path, fmt.Sprintf("must provide `dnsConfig` when `dnsPolicy` is %s", corev1.DNSNone))}
+			return field.ErrorList{field.Required(path,
+				fmt.Sprintf("must provide `dnsConfig` when `dnsPolicy` is %s", corev1.DNSNone))}
 		}
 		if len(config.Nameservers) == 0 {
 			return field.ErrorList{field.Required(path.Child("nameservers"),
@@ -36,7 +37,8 @@ func validateDNSConfig(s *podScope, path *field.Path) (errs field.ErrorList) {
 	}
 	servers := path.Child("nameservers")
 	if len(config.Nameservers) > maxNameservers {
-		errs = append(errs, field.Invalid(servers, config.Nameservers, fmt.Sprintf("must not have more than %v nameservers", maxNameservers)))
+		errs = append(errs, field.Invalid(servers, config.Nameservers,
+			fmt.Sprintf("must not have more than %v nameservers", maxNameservers)))
 	}
 	for i, server := range config.Nameservers {
 		errs = append(errs, podIP(s, servers.Index(i), server)...)
@@ -50,7 +52,8 @@ func validateDNSConfig(s *podScope, path *field.Path) (errs field.ErrorList) {
 
 func validateSearches(searches []string, path *field.Path) (errs field.ErrorList) {
 	if len(searches) > maxSearches {
-		errs = append(errs, field.Invalid(path, searches, fmt.Sprintf("must not have more than %v search paths", maxSearches)))
+		errs = append(errs, field.Invalid(path, searches,
+			fmt.Sprintf("must not have more than %v search paths", maxSearches)))
 	}
 	if len(strings.Join(searches, " ")) > maxSearchChars {
 		errs = append(errs, field.Invalid(path, searches,
@@ -61,7 +64,8 @@ func validateSearches(searches []string, path *field.Path) (errs field.ErrorList
 			continue
 		}
 		search = strings.TrimSuffix(search, ".")
-		errs = append(errs, fieldcheck.Invalid(path.Index(i), search, validation.IsDNS1123SubdomainWithUnderscore(search))...)
+		errs = append(errs, fieldcheck.Invalid(path.Index(i), search,
+			validation.IsDNS1123SubdomainWithUnderscore(search))...)
 	}
 	return errs
 }

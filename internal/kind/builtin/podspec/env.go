@@ -17,7 +17,8 @@ func validateEnv(s *podScope, vars []corev1.EnvVar, path *field.Path) (errs fiel
 		if vars[i].Name == "" {
 			errs = append(errs, field.Required(at.Child("name"), ""))
 		} else {
-			errs = append(errs, fieldcheck.Invalid(at.Child("name"), vars[i].Name, validation.IsRelaxedEnvVarName(vars[i].Name))...)
+			errs = append(errs, fieldcheck.Invalid(at.Child("name"), vars[i].Name,
+				validation.IsRelaxedEnvVarName(vars[i].Name))...)
 		}
 		if vars[i].ValueFrom != nil {
 			errs = append(errs, validateValueFrom(s, &vars[i], at.Child("valueFrom"))...)
@@ -50,7 +51,8 @@ func validateValueFrom(s *podScope, v *corev1.EnvVar, path *field.Path) (errs fi
 	}
 	switch {
 	case sources == 0:
-		errs = append(errs, field.Invalid(path, "", "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`"))
+		errs = append(errs, field.Invalid(path, "",
+			"must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`"))
 	case v.Value != "":
 		errs = append(errs, field.Invalid(path, "", "may not be specified when `value` is not empty"))
 	case sources > 1:
@@ -91,7 +93,8 @@ func validateEnvFrom(sources []corev1.EnvFromSource, path *field.Path) (errs fie
 	for i := range sources {
 		from, at, found := &sources[i], path.Index(i), 0
 		if from.Prefix != "" {
-			errs = append(errs, fieldcheck.Invalid(at.Child("prefix"), from.Prefix, validation.IsRelaxedEnvVarName(from.Prefix))...)
+			errs = append(errs, fieldcheck.Invalid(at.Child("prefix"), from.Prefix,
+				validation.IsRelaxedEnvVarName(from.Prefix))...)
 		}
 		if r := from.ConfigMapRef; r != nil {
 			found++
@@ -120,11 +123,14 @@ func validateEnvFromName(name string, path *field.Path) field.ErrorList {
 
 // The fields of a pod that a container may refer to; files may also refer to maps.
 var (
-	envFieldPaths = []string{"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
+	envFieldPaths = []string{"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName",
+		"spec.serviceAccountName",
 		"status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"}
-	fileFieldPaths = []string{"metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"}
+	fileFieldPaths = []string{"metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace",
+		"metadata.uid"}
 	// knownFieldPaths are all field paths that the API can convert.
-	knownFieldPaths = append([]string{"metadata.annotations", "metadata.labels", "spec.restartPolicy", "spec.schedulerName", "status.phase"}, envFieldPaths...)
+	knownFieldPaths = append([]string{"metadata.annotations", "metadata.labels", "spec.restartPolicy",
+		"spec.schedulerName", "status.phase"}, envFieldPaths...)
 )
 
 // validateFieldRef validates a reference to a field of the pod, such as metadata.labels['app'].
@@ -136,7 +142,8 @@ func validateFieldRef(r *corev1.ObjectFieldSelector, supported []string, path *f
 		return field.ErrorList{field.Required(path.Child("fieldPath"), "")}
 	}
 	if r.APIVersion != "v1" {
-		return field.ErrorList{field.Invalid(path.Child("fieldPath"), r.FieldPath, "error converting fieldPath: unsupported pod version: "+r.APIVersion)}
+		return field.ErrorList{field.Invalid(path.Child("fieldPath"), r.FieldPath,
+			"error converting fieldPath: unsupported pod version: "+r.APIVersion)}
 	}
 	if name, key, ok := splitSubscript(r.FieldPath); ok {
 		return validateSubscript(name, key, path)
@@ -146,7 +153,8 @@ func validateFieldRef(r *corev1.ObjectFieldSelector, supported []string, path *f
 		fieldPath = "spec.nodeName"
 	}
 	if !slices.Contains(knownFieldPaths, fieldPath) {
-		return field.ErrorList{field.Invalid(path.Child("fieldPath"), r.FieldPath, "error converting fieldPath: field label not supported: "+r.FieldPath)}
+		return field.ErrorList{field.Invalid(path.Child("fieldPath"), r.FieldPath,
+			"error converting fieldPath: field label not supported: "+r.FieldPath)}
 	}
 	return fieldcheck.OneOf(path.Child("fieldPath"), fieldPath, supported...)
 }
@@ -200,7 +208,8 @@ func validateDivisor(r *corev1.ResourceFieldSelector, path *field.Path) field.Er
 		return nil
 	}
 	refuse := func(values, resource string) field.ErrorList {
-		return field.ErrorList{field.Invalid(path, r.Resource, "only divisor's values "+values+" are supported with the "+resource+" resource")}
+		return field.ErrorList{field.Invalid(path, r.Resource,
+			"only divisor's values "+values+" are supported with the "+resource+" resource")}
 	}
 	divisor := r.Divisor.String()
 	bytes := slices.Contains(strings.Split(byteDivisors, ", "), divisor)

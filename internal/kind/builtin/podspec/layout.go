@@ -72,20 +72,25 @@ func SpecLayout(spec *corev1.PodSpec) json.RawMessage {
 	l := podSpecLayout{
 		Volumes: spec.Volumes, InitContainers: spec.InitContainers, Containers: spec.Containers,
 		EphemeralContainers: spec.EphemeralContainers, RestartPolicy: spec.RestartPolicy,
-		TerminationGracePeriodSeconds: spec.TerminationGracePeriodSeconds, ActiveDeadlineSeconds: spec.ActiveDeadlineSeconds,
-		DNSPolicy: spec.DNSPolicy, NodeSelector: spec.NodeSelector, ServiceAccountName: spec.ServiceAccountName,
+		TerminationGracePeriodSeconds: spec.TerminationGracePeriodSeconds,
+		ActiveDeadlineSeconds:         spec.ActiveDeadlineSeconds,
+		DNSPolicy:                     spec.DNSPolicy, NodeSelector: spec.NodeSelector,
+		ServiceAccountName:           spec.ServiceAccountName,
 		AutomountServiceAccountToken: spec.AutomountServiceAccountToken, NodeName: spec.NodeName,
 		ImagePullSecrets: spec.ImagePullSecrets, Hostname: spec.Hostname, Subdomain: spec.Subdomain,
 		SetHostnameAsFQDN: spec.SetHostnameAsFQDN, Affinity: spec.Affinity, SchedulerName: spec.SchedulerName,
 		Tolerations: spec.Tolerations, HostAliases: spec.HostAliases, PriorityClassName: spec.PriorityClassName,
 		Priority: spec.Priority, PreemptionPolicy: spec.PreemptionPolicy, DNSConfig: spec.DNSConfig,
 		ReadinessGates: spec.ReadinessGates, RuntimeClassName: spec.RuntimeClassName, Overhead: spec.Overhead,
-		EnableServiceLinks: spec.EnableServiceLinks, TopologySpreadConstraints: spec.TopologySpreadConstraints, OS: spec.OS,
+		EnableServiceLinks: spec.EnableServiceLinks, TopologySpreadConstraints: spec.TopologySpreadConstraints,
+		OS:              spec.OS,
 		SchedulingGates: spec.SchedulingGates, ResourceClaims: spec.ResourceClaims, Resources: spec.Resources,
-		HostnameOverride: spec.HostnameOverride, SchedulingGroup: spec.SchedulingGroup, EvictionResponders: spec.EvictionResponders,
+		HostnameOverride: spec.HostnameOverride, SchedulingGroup: spec.SchedulingGroup,
+		EvictionResponders: spec.EvictionResponders,
 	}
 	if c := spec.SecurityContext; c != nil {
-		l.SecurityContext = &podSecurityLayout{spec.HostNetwork, spec.HostPID, spec.HostIPC, spec.ShareProcessNamespace, spec.HostUsers, *c}
+		l.SecurityContext = &podSecurityLayout{spec.HostNetwork, spec.HostPID, spec.HostIPC, spec.ShareProcessNamespace,
+			spec.HostUsers, *c}
 	}
 	return Layout(l)
 }
@@ -105,9 +110,12 @@ func TemplateLayout(template *corev1.PodTemplateSpec) json.RawMessage {
 // layoutOrder lists the fields of structs whose internal types have another order or fewer fields.
 var layoutOrder = map[reflect.Type][]string{
 	reflect.TypeFor[corev1.VolumeSource](): {
-		"HostPath", "EmptyDir", "GCEPersistentDisk", "AWSElasticBlockStore", "GitRepo", "Secret", "NFS", "ISCSI", "Glusterfs",
-		"PersistentVolumeClaim", "RBD", "Quobyte", "FlexVolume", "Cinder", "CephFS", "Flocker", "DownwardAPI", "FC", "AzureFile",
-		"ConfigMap", "VsphereVolume", "AzureDisk", "PhotonPersistentDisk", "Projected", "PortworxVolume", "ScaleIO", "StorageOS",
+		"HostPath", "EmptyDir", "GCEPersistentDisk", "AWSElasticBlockStore", "GitRepo", "Secret", "NFS", "ISCSI",
+		"Glusterfs",
+		"PersistentVolumeClaim", "RBD", "Quobyte", "FlexVolume", "Cinder", "CephFS", "Flocker", "DownwardAPI", "FC",
+		"AzureFile",
+		"ConfigMap", "VsphereVolume", "AzureDisk", "PhotonPersistentDisk", "Projected", "PortworxVolume", "ScaleIO",
+		"StorageOS",
 		"CSI", "Ephemeral", "Image",
 	},
 	reflect.TypeFor[corev1.PodSecurityContext](): {

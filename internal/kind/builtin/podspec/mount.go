@@ -19,14 +19,19 @@ func validateMounts(s *podScope, c *corev1.Container, path *field.Path) (errs fi
 			errs = append(errs, field.NotFound(at.Child("name"), m.Name))
 		}
 		errs = append(errs, fieldcheck.Required(at.Child("mountPath"), m.MountPath, "")...)
-		if slices.ContainsFunc(c.VolumeMounts[:i], func(o corev1.VolumeMount) bool { return o.MountPath == m.MountPath }) {
+		if slices.ContainsFunc(c.VolumeMounts[:i], func(o corev1.VolumeMount) bool {
+			return o.MountPath == m.MountPath
+		}) {
 			errs = append(errs, field.Invalid(at.Child("mountPath"), m.MountPath, "must be unique"))
 		}
 		if slices.ContainsFunc(c.VolumeDevices, func(d corev1.VolumeDevice) bool { return d.Name == m.Name }) {
 			errs = append(errs, field.Invalid(at.Child("name"), m.Name, "must not already exist in volumeDevices"))
 		}
-		if slices.ContainsFunc(c.VolumeDevices, func(d corev1.VolumeDevice) bool { return d.DevicePath == m.MountPath }) {
-			errs = append(errs, field.Invalid(at.Child("mountPath"), m.MountPath, "must not already exist as a path in volumeDevices"))
+		if slices.ContainsFunc(c.VolumeDevices, func(d corev1.VolumeDevice) bool {
+			return d.DevicePath == m.MountPath
+		}) {
+			errs = append(errs, field.Invalid(at.Child("mountPath"), m.MountPath,
+				"must not already exist as a path in volumeDevices"))
 		}
 		if m.SubPath != "" || m.SubPathExpr != "" {
 			errs = append(errs, validateSubPaths(m, path, at)...)
@@ -41,7 +46,8 @@ func validateMounts(s *podScope, c *corev1.Container, path *field.Path) (errs fi
 			errs = append(errs, validateImageMount(m, at)...)
 		}
 		for n, option := range m.BindMountOptions {
-			errs = append(errs, fieldcheck.OneOf(at.Child("bindMountOptions").Index(n), option, "nodev", "noexec", "nosuid")...)
+			errs = append(errs, fieldcheck.OneOf(at.Child("bindMountOptions").Index(n), option, "nodev", "noexec",
+				"nosuid")...)
 		}
 	}
 	return errs
@@ -64,15 +70,18 @@ func validateSubPaths(m *corev1.VolumeMount, list, at *field.Path) (errs field.E
 		return errs
 	}
 	if m.SubPath != "" {
-		errs = append(errs, field.Invalid(at.Child("subPathExpr"), m.SubPathExpr, "subPathExpr and subPath are mutually exclusive"))
+		errs = append(errs, field.Invalid(at.Child("subPathExpr"), m.SubPathExpr,
+			"subPathExpr and subPath are mutually exclusive"))
 	}
 	return append(errs, fieldcheck.RelativePath(list.Child("subPathExpr"), m.SubPathExpr)...)
 }
 
 func validatePropagation(mode corev1.MountPropagationMode, c *corev1.Container, path *field.Path) field.ErrorList {
-	errs := fieldcheck.OneOf(path, mode, corev1.MountPropagationBidirectional, corev1.MountPropagationHostToContainer, corev1.MountPropagationNone)
+	errs := fieldcheck.OneOf(path, mode, corev1.MountPropagationBidirectional, corev1.MountPropagationHostToContainer,
+		corev1.MountPropagationNone)
 	if mode == corev1.MountPropagationBidirectional && !isPrivileged(c.SecurityContext) {
-		errs = append(errs, field.Forbidden(path, "Bidirectional mount propagation is available only to privileged containers"))
+		errs = append(errs, field.Forbidden(path,
+			"Bidirectional mount propagation is available only to privileged containers"))
 	}
 	return errs
 }
@@ -89,7 +98,8 @@ func validateRecursiveReadOnly(m *corev1.VolumeMount, path *field.Path) (errs fi
 			errs = append(errs, field.Forbidden(path, "may only be specified when readOnly is true"))
 		}
 		if m.MountPropagation != nil && *m.MountPropagation != corev1.MountPropagationNone {
-			errs = append(errs, field.Forbidden(path, "may only be specified when mountPropagation is None or not specified"))
+			errs = append(errs, field.Forbidden(path,
+				"may only be specified when mountPropagation is None or not specified"))
 		}
 	default:
 		errs = append(errs, fieldcheck.OneOf(path, *m.RecursiveReadOnly,
@@ -103,13 +113,16 @@ func validateDevices(s *podScope, c *corev1.Container, path *field.Path) (errs f
 	for i := range c.VolumeDevices {
 		d, at := &c.VolumeDevices[i], path.Index(i)
 		errs = append(errs, fieldcheck.Required(at.Child("name"), d.Name, "")...)
-		if d.Name != "" && slices.ContainsFunc(c.VolumeDevices[:i], func(o corev1.VolumeDevice) bool { return o.Name == d.Name }) {
+		if d.Name != "" && slices.ContainsFunc(c.VolumeDevices[:i], func(o corev1.VolumeDevice) bool {
+			return o.Name == d.Name
+		}) {
 			errs = append(errs, field.Invalid(at.Child("name"), d.Name, "must be unique"))
 		}
 		if v, ok := s.volumes[d.Name]; !ok {
 			errs = append(errs, field.NotFound(at.Child("name"), d.Name))
 		} else if v.PersistentVolumeClaim == nil && v.Ephemeral == nil {
-			errs = append(errs, field.Invalid(at.Child("name"), d.Name, "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"))
+			errs = append(errs, field.Invalid(at.Child("name"), d.Name,
+				"can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"))
 		}
 		errs = append(errs, validateDevicePath(c, i, at)...)
 	}
@@ -119,7 +132,9 @@ func validateDevices(s *podScope, c *corev1.Container, path *field.Path) (errs f
 func validateDevicePath(c *corev1.Container, i int, path *field.Path) (errs field.ErrorList) {
 	d, at := &c.VolumeDevices[i], path.Child("devicePath")
 	errs = fieldcheck.Required(at, d.DevicePath, "")
-	if slices.ContainsFunc(c.VolumeDevices[:i], func(o corev1.VolumeDevice) bool { return o.DevicePath == d.DevicePath }) {
+	if slices.ContainsFunc(c.VolumeDevices[:i], func(o corev1.VolumeDevice) bool {
+		return o.DevicePath == d.DevicePath
+	}) {
 		errs = append(errs, field.Invalid(at, d.DevicePath, "must be unique"))
 	}
 	if fieldcheck.NoBacksteps(at, d.DevicePath) != nil {

@@ -109,14 +109,16 @@ func validateWindowsOptions(o *corev1.WindowsSecurityContextOptions, path *field
 		return nil
 	}
 	if name := o.GMSACredentialSpecName; name != nil {
-		errs = append(errs, fieldcheck.Invalid(path.Child("gmsaCredentialSpecName"), name, validation.IsDNS1123Subdomain(*name))...)
+		errs = append(errs, fieldcheck.Invalid(path.Child("gmsaCredentialSpecName"), name,
+			validation.IsDNS1123Subdomain(*name))...)
 	}
 	if spec := o.GMSACredentialSpec; spec != nil {
 		at := path.Child("gmsaCredentialSpec")
 		if *spec == "" {
 			errs = append(errs, field.Invalid(at, spec, "gmsaCredentialSpec cannot be an empty string"))
 		} else if len(*spec) > maxCredentialSpecKiB*1024 {
-			errs = append(errs, field.Invalid(at, spec, fmt.Sprintf("gmsaCredentialSpec size must be under %d KiB", maxCredentialSpecKiB)))
+			errs = append(errs, field.Invalid(at, spec,
+				fmt.Sprintf("gmsaCredentialSpec size must be under %d KiB", maxCredentialSpecKiB)))
 		}
 	}
 	if name := o.RunAsUserName; name != nil {
@@ -142,7 +144,8 @@ func windowsUserErrors(name string) (messages []string) {
 	if user == "" {
 		messages = append(messages, "runAsUserName's User cannot be empty")
 	} else if len(user) > maxUserName {
-		messages = append(messages, fmt.Sprintf("runAsUserName's User length must not be longer than %d characters", maxUserName))
+		messages = append(messages, fmt.Sprintf("runAsUserName's User length must not be longer than %d characters",
+			maxUserName))
 	}
 	if user != "" && strings.Trim(user, ". ") == "" {
 		messages = append(messages, "runAsUserName's User cannot contain only periods or spaces")
@@ -155,7 +158,8 @@ func windowsUserErrors(name string) (messages []string) {
 
 func windowsDomainErrors(domain string) (messages []string) {
 	if len(domain) >= maxUserDomain {
-		messages = append(messages, fmt.Sprintf("runAsUserName's Domain length must be under %d characters", maxUserDomain))
+		messages = append(messages, fmt.Sprintf("runAsUserName's Domain length must be under %d characters",
+			maxUserDomain))
 	}
 	netBIOS := domain != "" && len(domain) <= 15 && domain[0] != '.' && !strings.ContainsAny(domain, `\/:*?"<>|`)
 	if !netBIOS && !windowsDomain.MatchString(domain) {
@@ -193,10 +197,12 @@ func validateHostProcess(spec *corev1.PodSpec, path *field.Path) (errs field.Err
 		return errs
 	}
 	if onHost != containers {
-		errs = append(errs, field.Invalid(path, "", "If pod contains any hostProcess containers then all containers must be HostProcess containers"))
+		errs = append(errs, field.Invalid(path, "",
+			"If pod contains any hostProcess containers then all containers must be HostProcess containers"))
 	}
 	if !spec.HostNetwork {
-		errs = append(errs, field.Invalid(path.Child("hostNetwork"), false, "hostNetwork must be true if pod contains any hostProcess containers"))
+		errs = append(errs, field.Invalid(path.Child("hostNetwork"), false,
+			"hostNetwork must be true if pod contains any hostProcess containers"))
 	}
 	return errs
 }

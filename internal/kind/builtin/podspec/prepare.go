@@ -47,7 +47,8 @@ func MarkScheduled(pod *corev1.Pod) {
 			continue
 		}
 		if c.Status != corev1.ConditionTrue {
-			*c = corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}
+			*c = corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue,
+				LastTransitionTime: metav1.Now()}
 		}
 		return
 	}

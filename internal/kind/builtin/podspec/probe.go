@@ -24,7 +24,8 @@ func validateProbes(s *podScope, c *corev1.Container, path *field.Path) (errs fi
 		at := path.Child("readinessProbe")
 		errs = append(errs, validateProbe(s, c.ReadinessProbe, at)...)
 		if t := c.ReadinessProbe.TerminationGracePeriodSeconds; t != nil {
-			errs = append(errs, field.Invalid(at.Child("terminationGracePeriodSeconds"), t, "must not be set for readinessProbes"))
+			errs = append(errs, field.Invalid(at.Child("terminationGracePeriodSeconds"), t,
+				"must not be set for readinessProbes"))
 		}
 	}
 	if c.StartupProbe != nil {
@@ -43,7 +44,8 @@ func validateLivenessProbe(s *podScope, probe *corev1.Probe, path *field.Path) f
 }
 
 func validateProbe(s *podScope, probe *corev1.Probe, path *field.Path) (errs field.ErrorList) {
-	errs = validateHandler(s, handler{exec: probe.Exec, httpGet: probe.HTTPGet, tcpSocket: probe.TCPSocket, grpc: probe.GRPC}, path)
+	errs = validateHandler(s, handler{exec: probe.Exec, httpGet: probe.HTTPGet, tcpSocket: probe.TCPSocket,
+		grpc: probe.GRPC}, path)
 	errs = append(errs, fieldcheck.NonNegative(path.Child("initialDelaySeconds"), int64(probe.InitialDelaySeconds))...)
 	errs = append(errs, fieldcheck.NonNegative(path.Child("timeoutSeconds"), int64(probe.TimeoutSeconds))...)
 	errs = append(errs, fieldcheck.NonNegative(path.Child("periodSeconds"), int64(probe.PeriodSeconds))...)
@@ -103,7 +105,9 @@ func validateHandler(s *podScope, h handler, path *field.Path) (errs field.Error
 		return nil
 	})
 	check("httpGet", h.httpGet != nil, func(at *field.Path) field.ErrorList { return validateHTTPGet(h.httpGet, at) })
-	check("tcpSocket", h.tcpSocket != nil, func(at *field.Path) field.ErrorList { return fieldcheck.Port(at.Child("port"), h.tcpSocket.Port) })
+	check("tcpSocket", h.tcpSocket != nil, func(at *field.Path) field.ErrorList {
+		return fieldcheck.Port(at.Child("port"), h.tcpSocket.Port)
+	})
 	check("grpc", h.grpc != nil, func(at *field.Path) field.ErrorList { return validateGRPC(h.grpc, at) })
 	check("sleep", h.sleep != nil, func(at *field.Path) field.ErrorList { return validateSleep(s, h.sleep, at) })
 	if !found {
@@ -115,12 +119,15 @@ func validateHandler(s *podScope, h handler, path *field.Path) (errs field.Error
 func validateHTTPGet(get *corev1.HTTPGetAction, path *field.Path) (errs field.ErrorList) {
 	errs = fieldcheck.Required(path.Child("path"), get.Path, "")
 	errs = append(errs, fieldcheck.Port(path.Child("port"), get.Port)...)
-	errs = append(errs, fieldcheck.OneOf(path.Child("scheme"), get.Scheme, corev1.URISchemeHTTP, corev1.URISchemeHTTPS)...)
+	errs = append(errs, fieldcheck.OneOf(path.Child("scheme"), get.Scheme, corev1.URISchemeHTTP,
+		corev1.URISchemeHTTPS)...)
 	for _, header := range get.HTTPHeaders {
-		errs = append(errs, fieldcheck.Invalid(path.Child("httpHeaders"), header.Name, validation.IsHTTPHeaderName(header.Name))...)
+		errs = append(errs, fieldcheck.Invalid(path.Child("httpHeaders"), header.Name,
+			validation.IsHTTPHeaderName(header.Name))...)
 	}
 	if get.Protocol != nil {
-		errs = append(errs, fieldcheck.OneOf(path.Child("protocol"), *get.Protocol, corev1.HTTPProtocolHTTP1, corev1.HTTPProtocolHTTP2)...)
+		errs = append(errs, fieldcheck.OneOf(path.Child("protocol"), *get.Protocol, corev1.HTTPProtocolHTTP1,
+			corev1.HTTPProtocolHTTP2)...)
 	}
 	return errs
 }
@@ -128,7 +135,8 @@ func validateHTTPGet(get *corev1.HTTPGetAction, path *field.Path) (errs field.Er
 func validateGRPC(grpc *corev1.GRPCAction, path *field.Path) field.ErrorList {
 	errs := fieldcheck.Port(path.Child("port"), intstr.FromInt32(grpc.Port))
 	if grpc.Mode != nil {
-		errs = append(errs, fieldcheck.OneOf(path.Child("mode"), *grpc.Mode, corev1.GRPCProbeModePlaintext, corev1.GRPCProbeModeTLS)...)
+		errs = append(errs, fieldcheck.OneOf(path.Child("mode"), *grpc.Mode, corev1.GRPCProbeModePlaintext,
+			corev1.GRPCProbeModeTLS)...)
 	}
 	return errs
 }
@@ -166,5 +174,6 @@ var stopSignals = slices.Sorted(slices.Values([]corev1.Signal{
 	corev1.SIGRTMINPLUS11, corev1.SIGRTMINPLUS12, corev1.SIGRTMINPLUS13, corev1.SIGRTMINPLUS14, corev1.SIGRTMINPLUS15,
 	corev1.SIGRTMAX, corev1.SIGRTMAXMINUS1, corev1.SIGRTMAXMINUS2, corev1.SIGRTMAXMINUS3, corev1.SIGRTMAXMINUS4,
 	corev1.SIGRTMAXMINUS5, corev1.SIGRTMAXMINUS6, corev1.SIGRTMAXMINUS7, corev1.SIGRTMAXMINUS8, corev1.SIGRTMAXMINUS9,
-	corev1.SIGRTMAXMINUS10, corev1.SIGRTMAXMINUS11, corev1.SIGRTMAXMINUS12, corev1.SIGRTMAXMINUS13, corev1.SIGRTMAXMINUS14,
+	corev1.SIGRTMAXMINUS10, corev1.SIGRTMAXMINUS11, corev1.SIGRTMAXMINUS12, corev1.SIGRTMAXMINUS13,
+	corev1.SIGRTMAXMINUS14,
 }))

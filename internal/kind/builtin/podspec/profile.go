@@ -58,7 +58,8 @@ func validateAppArmor(p *corev1.AppArmorProfile, path *field.Path) (errs field.E
 		}
 	case corev1.AppArmorProfileTypeRuntimeDefault, corev1.AppArmorProfileTypeUnconfined:
 		if p.LocalhostProfile != nil {
-			errs = append(errs, field.Invalid(local, p.LocalhostProfile, "can only be set when AppArmor type is Localhost"))
+			errs = append(errs, field.Invalid(local, p.LocalhostProfile,
+				"can only be set when AppArmor type is Localhost"))
 		}
 	case "":
 		errs = append(errs, field.Required(path.Child("type"), "type is required when appArmorProfile is set"))
@@ -70,12 +71,14 @@ func validateAppArmor(p *corev1.AppArmorProfile, path *field.Path) (errs field.E
 }
 
 // validatePodAnnotations validates the annotations of a pod or a template that have a meaning in Kubernetes.
-func validatePodAnnotations(annotations map[string]string, spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList) {
+func validatePodAnnotations(annotations map[string]string, spec *corev1.PodSpec,
+	path *field.Path) (errs field.ErrorList) {
 	if len(annotations) == 0 {
 		return nil
 	}
 	if value, mirror := annotations[corev1.MirrorPodAnnotationKey]; mirror && spec.NodeName == "" {
-		errs = append(errs, field.Invalid(path.Key(corev1.MirrorPodAnnotationKey), value, "must set spec.nodeName if mirror pod annotation is set"))
+		errs = append(errs, field.Invalid(path.Key(corev1.MirrorPodAnnotationKey), value,
+			"must set spec.nodeName if mirror pod annotation is set"))
 	}
 	if value, ok := annotations[corev1.PodDeletionCost]; ok && !validDeletionCost(value) {
 		errs = append(errs, field.Invalid(path.Key(corev1.PodDeletionCost), value, "must be a 32bit integer"))
@@ -94,7 +97,8 @@ func validatePodAnnotations(annotations map[string]string, spec *corev1.PodSpec,
 
 func validateSeccompName(profile string, path *field.Path) field.ErrorList {
 	switch profile {
-	case corev1.SeccompProfileRuntimeDefault, corev1.DeprecatedSeccompProfileDockerDefault, corev1.SeccompProfileNameUnconfined:
+	case corev1.SeccompProfileRuntimeDefault, corev1.DeprecatedSeccompProfileDockerDefault,
+		corev1.SeccompProfileNameUnconfined:
 		return nil
 	}
 	if file, ok := strings.CutPrefix(profile, corev1.SeccompLocalhostProfileNamePrefix); ok {
@@ -104,11 +108,13 @@ func validateSeccompName(profile string, path *field.Path) field.ErrorList {
 }
 
 func validateAppArmorName(profile, container string, spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList) {
-	if !hasContainer(spec.Containers, container) && !hasContainer(spec.InitContainers, container) && !hasEphemeral(spec.EphemeralContainers, container) {
+	if !hasContainer(spec.Containers, container) && !hasContainer(spec.InitContainers, container) &&
+		!hasEphemeral(spec.EphemeralContainers, container) {
 		errs = append(errs, field.Invalid(path, container, "container not found"))
 	}
 	switch {
-	case profile == "", profile == corev1.DeprecatedAppArmorBetaProfileRuntimeDefault, profile == corev1.DeprecatedAppArmorBetaProfileNameUnconfined:
+	case profile == "", profile == corev1.DeprecatedAppArmorBetaProfileRuntimeDefault,
+		profile == corev1.DeprecatedAppArmorBetaProfileNameUnconfined:
 	case !strings.HasPrefix(profile, corev1.DeprecatedAppArmorBetaProfileNamePrefix):
 		errs = append(errs, field.Invalid(path, profile, fmt.Sprintf("invalid AppArmor profile name: %q", profile)))
 	}
@@ -116,7 +122,8 @@ func validateAppArmorName(profile, container string, spec *corev1.PodSpec, path 
 }
 
 // validateProfileAnnotations checks that the old annotations and the fields are consistent.
-func validateProfileAnnotations(annotations map[string]string, spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList) {
+func validateProfileAnnotations(annotations map[string]string, spec *corev1.PodSpec,
+	path *field.Path) (errs field.ErrorList) {
 	if len(annotations) == 0 {
 		return nil
 	}
@@ -166,7 +173,8 @@ func matchSeccomp(value string, p *corev1.SeccompProfile, path *field.Path) fiel
 	case corev1.SeccompProfileTypeLocalhost:
 		same = local
 		if local && (p.LocalhostProfile == nil || file != *p.LocalhostProfile) {
-			return field.ErrorList{field.Forbidden(path.Child("localhostProfile"), "seccomp profile in annotation and field must match")}
+			return field.ErrorList{field.Forbidden(path.Child("localhostProfile"),
+				"seccomp profile in annotation and field must match")}
 		}
 	}
 	if same {
@@ -189,7 +197,8 @@ func matchAppArmor(value string, p *corev1.AppArmorProfile, path *field.Path) fi
 	case corev1.AppArmorProfileTypeLocalhost:
 		same = local
 		if local && (p.LocalhostProfile == nil || file != *p.LocalhostProfile) {
-			return field.ErrorList{field.Forbidden(path.Child("localhostProfile"), "apparmor profile in annotation and field must match")}
+			return field.ErrorList{field.Forbidden(path.Child("localhostProfile"),
+				"apparmor profile in annotation and field must match")}
 		}
 	}
 	if same {

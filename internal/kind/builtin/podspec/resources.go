@@ -38,13 +38,16 @@ func validateResources(r *corev1.ResourceRequirements, named func(corev1.Resourc
 
 // validateRequest compares a request with its limit. Resources that cannot be overcommitted need equal
 // values.
-func validateRequest(name corev1.ResourceName, q resource.Quantity, limits corev1.ResourceList, requestsPath, limitsPath *field.Path) field.ErrorList {
+func validateRequest(name corev1.ResourceName, q resource.Quantity, limits corev1.ResourceList, requestsPath,
+	limitsPath *field.Path) field.ErrorList {
 	limit, limited := limits[name]
 	switch {
 	case limited && !mayOvercommit(name) && q.Cmp(limit) != 0:
-		return field.ErrorList{field.Invalid(requestsPath, q.String(), fmt.Sprintf("must be equal to %s limit of %s", name, limit.String()))}
+		return field.ErrorList{field.Invalid(requestsPath, q.String(),
+			fmt.Sprintf("must be equal to %s limit of %s", name, limit.String()))}
 	case limited && q.Cmp(limit) > 0:
-		return field.ErrorList{field.Invalid(requestsPath, q.String(), fmt.Sprintf("must be less than or equal to %s limit of %s", name, limit.String()))}
+		return field.ErrorList{field.Invalid(requestsPath, q.String(),
+			fmt.Sprintf("must be less than or equal to %s limit of %s", name, limit.String()))}
 	case !limited && !mayOvercommit(name):
 		return field.ErrorList{field.Required(limitsPath, "Limit must be set for non overcommitable resources")}
 	}
@@ -60,7 +63,8 @@ func ValidateQuantity(name corev1.ResourceName, q resource.Quantity, path *field
 		errs = append(errs, field.Invalid(path, q, "must be an integer"))
 	}
 	if IsHugePages(name) && !divisiblePages(name, q) {
-		errs = append(errs, field.Invalid(path, q.String(), fmt.Sprintf("%s is not positive integer multiple of %s", q.String(), name)))
+		errs = append(errs, field.Invalid(path, q.String(),
+			fmt.Sprintf("%s is not positive integer multiple of %s", q.String(), name)))
 	}
 	return errs
 }
@@ -78,9 +82,11 @@ func divisiblePages(name corev1.ResourceName, q resource.Quantity) bool {
 // standardResources are the resource names without a domain.
 var standardResources = map[corev1.ResourceName]bool{
 	corev1.ResourceCPU: true, corev1.ResourceMemory: true, corev1.ResourceEphemeralStorage: true,
-	corev1.ResourceRequestsCPU: true, corev1.ResourceRequestsMemory: true, corev1.ResourceRequestsEphemeralStorage: true,
-	corev1.ResourceLimitsCPU: true, corev1.ResourceLimitsMemory: true, corev1.ResourceLimitsEphemeralStorage: true,
-	corev1.ResourcePods: true, corev1.ResourceQuotas: true, corev1.ResourceServices: true,
+	corev1.ResourceRequestsCPU: true, corev1.ResourceRequestsMemory: true,
+	corev1.ResourceRequestsEphemeralStorage: true,
+	corev1.ResourceLimitsCPU:                true, corev1.ResourceLimitsMemory: true,
+	corev1.ResourceLimitsEphemeralStorage: true,
+	corev1.ResourcePods:                   true, corev1.ResourceQuotas: true, corev1.ResourceServices: true,
 	corev1.ResourceReplicationControllers: true, corev1.ResourceSecrets: true, corev1.ResourceConfigMaps: true,
 	corev1.ResourcePersistentVolumeClaims: true, corev1.ResourceStorage: true, corev1.ResourceRequestsStorage: true,
 	corev1.ResourceServicesNodePorts: true, corev1.ResourceServicesLoadBalancers: true,
@@ -124,7 +130,8 @@ func podResourceName(name corev1.ResourceName, path *field.Path) field.ErrorList
 		return errs
 	}
 	if !resourcehelper.IsSupportedPodLevelResource(name) {
-		return field.ErrorList{field.NotSupported(path, name, fieldcheck.SortedKeys(resourcehelper.SupportedPodLevelResources()))}
+		return field.ErrorList{field.NotSupported(path, name,
+			fieldcheck.SortedKeys(resourcehelper.SupportedPodLevelResources()))}
 	}
 	return nil
 }
@@ -188,7 +195,8 @@ func hasCompute(list corev1.ResourceList) bool {
 }
 
 // validateClaimNames validates the claims that a container uses: they must be unique, and defined in the pod.
-func validateClaimNames(used []corev1.ResourceClaim, claims []corev1.PodResourceClaim, path *field.Path) (errs field.ErrorList) {
+func validateClaimNames(used []corev1.ResourceClaim, claims []corev1.PodResourceClaim,
+	path *field.Path) (errs field.ErrorList) {
 	for i, claim := range used {
 		at := path.Index(i)
 		if claim.Name == "" {
@@ -253,9 +261,11 @@ func validatePodClaims(claims []corev1.PodResourceClaim, path *field.Path) (errs
 		}
 		switch name, template := claim.ResourceClaimName, claim.ResourceClaimTemplateName; {
 		case name != nil && template != nil:
-			errs = append(errs, field.Invalid(at, Layout(claim), "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"))
+			errs = append(errs, field.Invalid(at, Layout(claim),
+				"at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"))
 		case name == nil && template == nil:
-			errs = append(errs, field.Invalid(at, Layout(claim), "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"))
+			errs = append(errs, field.Invalid(at, Layout(claim),
+				"must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"))
 		}
 		if name := claim.ResourceClaimName; name != nil {
 			errs = append(errs, fieldcheck.ObjectName(at.Child("resourceClaimName"), *name, false)...)
@@ -289,7 +299,8 @@ func validatePodResources(s *podScope, path *field.Path) (errs field.ErrorList) 
 		for _, name := range fieldcheck.SortedKeys(limits) {
 			limit, whole := limits[name], r.Limits[name]
 			if _, ok := r.Limits[name]; ok && limit.Cmp(whole) > 0 {
-				errs = append(errs, field.Invalid(path.Child("containers").Index(i).Key(string(name)).Child("limits"), limit.String(),
+				errs = append(errs, field.Invalid(path.Child("containers").Index(i).Key(string(name)).Child("limits"),
+					limit.String(),
 					"must be less than or equal to pod limits of "+whole.String()))
 			}
 		}

@@ -23,10 +23,12 @@ func validateRestartRules(s *podScope, c *corev1.Container, path *field.Path) (e
 	}
 	rules := path.Child("restartPolicyRules")
 	if c.RestartPolicy == nil {
-		errs = append(errs, field.Required(path.Child("restartPolicy"), "must specify restartPolicy when restart rules are used"))
+		errs = append(errs, field.Required(path.Child("restartPolicy"),
+			"must specify restartPolicy when restart rules are used"))
 	} else {
 		errs = append(errs, fieldcheck.OneOf(path.Child("restartPolicy"), *c.RestartPolicy,
-			corev1.ContainerRestartPolicyAlways, corev1.ContainerRestartPolicyNever, corev1.ContainerRestartPolicyOnFailure)...)
+			corev1.ContainerRestartPolicyAlways, corev1.ContainerRestartPolicyNever,
+			corev1.ContainerRestartPolicyOnFailure)...)
 	}
 	if n := len(c.RestartPolicyRules); n > maxRestartRules {
 		errs = append(errs, field.TooMany(rules, n, maxRestartRules))
@@ -61,13 +63,16 @@ func validateRestartRule(rule *corev1.ContainerRestartRule, path *field.Path) (e
 // validateResizePolicy validates whether resizing resources restarts a container.
 func validateResizePolicy(s *podScope, c *corev1.Container, path *field.Path) (errs field.ErrorList) {
 	for i, p := range c.ResizePolicy {
-		if slices.ContainsFunc(c.ResizePolicy[:i], func(o corev1.ContainerResizePolicy) bool { return o.ResourceName == p.ResourceName }) {
+		if slices.ContainsFunc(c.ResizePolicy[:i], func(o corev1.ContainerResizePolicy) bool {
+			return o.ResourceName == p.ResourceName
+		}) {
 			errs = append(errs, field.Duplicate(path.Index(i), p.ResourceName))
 		}
 		errs = append(errs, fieldcheck.Choice(path, p.ResourceName, corev1.ResourceCPU, corev1.ResourceMemory)...)
 		errs = append(errs, fieldcheck.Choice(path, p.RestartPolicy, corev1.NotRequired, corev1.RestartContainer)...)
 		if s.spec.RestartPolicy == corev1.RestartPolicyNever && p.RestartPolicy != corev1.NotRequired {
-			errs = append(errs, field.Invalid(path, p.RestartPolicy, "must be 'NotRequired' when `restartPolicy` is 'Never'"))
+			errs = append(errs, field.Invalid(path, p.RestartPolicy,
+				"must be 'NotRequired' when `restartPolicy` is 'Never'"))
 		}
 	}
 	return errs

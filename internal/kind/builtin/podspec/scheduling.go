@@ -24,7 +24,8 @@ func validateTolerations(tolerations []corev1.Toleration, path *field.Path) (err
 				"operator must be Exists when `key` is empty, which means \"match all values and all keys\""))
 		}
 		if t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute {
-			errs = append(errs, field.Invalid(at.Child("effect"), t.Effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"))
+			errs = append(errs, field.Invalid(at.Child("effect"), t.Effect,
+				"effect must be 'NoExecute' when `tolerationSeconds` is set"))
 		}
 		errs = append(errs, validateTolerated(t, at.Child("operator"))...)
 		if t.Effect != "" {
@@ -62,17 +63,20 @@ func validateSpread(s *podScope, path *field.Path) (errs field.ErrorList) {
 			errs = append(errs, field.Invalid(at.Child("maxSkew"), c.MaxSkew, "must be greater than zero"))
 		}
 		errs = append(errs, fieldcheck.Required(at.Child("topologyKey"), c.TopologyKey, "can not be empty")...)
-		errs = append(errs, fieldcheck.OneOf(at.Child("whenUnsatisfiable"), c.WhenUnsatisfiable, corev1.DoNotSchedule, corev1.ScheduleAnyway)...)
+		errs = append(errs, fieldcheck.OneOf(at.Child("whenUnsatisfiable"), c.WhenUnsatisfiable, corev1.DoNotSchedule,
+			corev1.ScheduleAnyway)...)
 		if slices.ContainsFunc(all[i+1:], func(o corev1.TopologySpreadConstraint) bool {
 			return o.TopologyKey == c.TopologyKey && o.WhenUnsatisfiable == c.WhenUnsatisfiable
 		}) {
-			errs = append(errs, field.Duplicate(at.Child("{topologyKey, whenUnsatisfiable}"), fmt.Sprintf("{%v, %v}", c.TopologyKey, c.WhenUnsatisfiable)))
+			errs = append(errs, field.Duplicate(at.Child("{topologyKey, whenUnsatisfiable}"),
+				fmt.Sprintf("{%v, %v}", c.TopologyKey, c.WhenUnsatisfiable)))
 		}
 		errs = append(errs, validateMinDomains(c, at.Child("minDomains"))...)
 		errs = append(errs, validateInclusion(c.NodeAffinityPolicy, at.Child("nodeAffinityPolicy"))...)
 		errs = append(errs, validateInclusion(c.NodeTaintsPolicy, at.Child("nodeTaintsPolicy"))...)
 		errs = append(errs, validateSpreadKeys(s, c, at.Child("matchLabelKeys"))...)
-		errs = append(errs, metavalidation.ValidateLabelSelector(c.LabelSelector, metavalidation.LabelSelectorValidationOptions{}, at.Child("labelSelector"))...)
+		errs = append(errs, metavalidation.ValidateLabelSelector(c.LabelSelector,
+			metavalidation.LabelSelectorValidationOptions{}, at.Child("labelSelector"))...)
 	}
 	return errs
 }
@@ -86,7 +90,8 @@ func validateMinDomains(c *corev1.TopologySpreadConstraint, path *field.Path) (e
 	}
 	if c.WhenUnsatisfiable != corev1.DoNotSchedule {
 		errs = append(errs, field.Invalid(path, c.MinDomains,
-			fmt.Sprintf("can only use minDomains if whenUnsatisfiable=%s, not %s", corev1.DoNotSchedule, c.WhenUnsatisfiable)))
+			fmt.Sprintf("can only use minDomains if whenUnsatisfiable=%s, not %s", corev1.DoNotSchedule,
+				c.WhenUnsatisfiable)))
 	}
 	return errs
 }
@@ -149,7 +154,8 @@ func mergeTerm(labels map[string]string, t *corev1.PodAffinityTerm) {
 	mergeKeys(labels, t.LabelSelector, t.MismatchLabelKeys, metav1.LabelSelectorOpNotIn)
 }
 
-func mergeKeys(labels map[string]string, selector *metav1.LabelSelector, keys []string, operator metav1.LabelSelectorOperator) {
+func mergeKeys(labels map[string]string, selector *metav1.LabelSelector, keys []string,
+	operator metav1.LabelSelectorOperator) {
 	if selector == nil {
 		return
 	}

@@ -21,18 +21,22 @@ func validatePodSecurity(s *podScope, path *field.Path) (errs field.ErrorList) {
 		return nil
 	}
 	if c.FSGroup != nil {
-		errs = append(errs, fieldcheck.Invalid(path.Child("fsGroup"), *c.FSGroup, validation.IsValidGroupID(*c.FSGroup))...)
+		errs = append(errs, fieldcheck.Invalid(path.Child("fsGroup"), *c.FSGroup,
+			validation.IsValidGroupID(*c.FSGroup))...)
 	}
 	errs = append(errs, validateRunAs(c.RunAsUser, c.RunAsGroup, path)...)
 	for i, group := range c.SupplementalGroups {
-		errs = append(errs, fieldcheck.Invalid(path.Child("supplementalGroups").Index(i), group, validation.IsValidGroupID(group))...)
+		errs = append(errs, fieldcheck.Invalid(path.Child("supplementalGroups").Index(i), group,
+			validation.IsValidGroupID(group))...)
 	}
 	if share := s.spec.ShareProcessNamespace; share != nil && *share && s.spec.HostPID {
-		errs = append(errs, field.Invalid(path.Child("shareProcessNamespace"), *share, "ShareProcessNamespace and HostPID cannot both be enabled"))
+		errs = append(errs, field.Invalid(path.Child("shareProcessNamespace"), *share,
+			"ShareProcessNamespace and HostPID cannot both be enabled"))
 	}
 	errs = append(errs, validateSysctls(s, c.Sysctls, path.Child("sysctls"))...)
 	if p := c.FSGroupChangePolicy; p != nil {
-		errs = append(errs, fieldcheck.OneOf(path.Child("fsGroupChangePolicy"), *p, corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch)...)
+		errs = append(errs, fieldcheck.OneOf(path.Child("fsGroupChangePolicy"), *p, corev1.FSGroupChangeAlways,
+			corev1.FSGroupChangeOnRootMismatch)...)
 	}
 	errs = append(errs, validateSeccomp(c.SeccompProfile, path.Child("seccompProfile"))...)
 	errs = append(errs, validateWindowsOptions(c.WindowsOptions, path.Child("windowsOptions"))...)
@@ -73,7 +77,8 @@ func validateSysctls(s *podScope, sysctls []corev1.Sysctl, path *field.Path) (er
 		case name == "":
 			errs = append(errs, field.Required(at, ""))
 		case len(name) > maxSysctl || !sysctlName.MatchString(name):
-			errs = append(errs, field.Invalid(at, name, fmt.Sprintf("must have at most %d characters and match regex %s", maxSysctl, sysctlName)))
+			errs = append(errs, field.Invalid(at, name,
+				fmt.Sprintf("must have at most %d characters and match regex %s", maxSysctl, sysctlName)))
 		case slices.ContainsFunc(sysctls[:i], func(o corev1.Sysctl) bool { return o.Name == name }):
 			errs = append(errs, field.Duplicate(at, name))
 		}
@@ -103,9 +108,11 @@ func validateSecurity(s *podScope, c *corev1.SecurityContext, path *field.Path) 
 	}
 	errs = validateRunAs(c.RunAsUser, c.RunAsGroup, path)
 	if c.ProcMount != nil {
-		errs = append(errs, fieldcheck.OneOf(path.Child("procMount"), *c.ProcMount, corev1.DefaultProcMount, corev1.UnmaskedProcMount)...)
+		errs = append(errs, fieldcheck.OneOf(path.Child("procMount"), *c.ProcMount, corev1.DefaultProcMount,
+			corev1.UnmaskedProcMount)...)
 		if *c.ProcMount == corev1.UnmaskedProcMount && s.hostUsers() {
-			errs = append(errs, field.Invalid(path.Child("procMount"), c.ProcMount, "`hostUsers` must be false to use `Unmasked`"))
+			errs = append(errs, field.Invalid(path.Child("procMount"), c.ProcMount,
+				"`hostUsers` must be false to use `Unmasked`"))
 		}
 	}
 	errs = append(errs, validateSeccomp(c.SeccompProfile, path.Child("seccompProfile"))...)
@@ -120,10 +127,12 @@ func validateEscalation(c *corev1.SecurityContext, path *field.Path) (errs field
 		return nil
 	}
 	if isPrivileged(c) {
-		errs = append(errs, field.Invalid(path, Layout(c), "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"))
+		errs = append(errs, field.Invalid(path, Layout(c),
+			"cannot set `allowPrivilegeEscalation` to false and `privileged` to true"))
 	}
 	if c.Capabilities != nil && slices.Contains(c.Capabilities.Add, "CAP_SYS_ADMIN") {
-		errs = append(errs, field.Invalid(path, Layout(c), "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"))
+		errs = append(errs, field.Invalid(path, Layout(c),
+			"cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"))
 	}
 	return errs
 }

@@ -23,11 +23,15 @@ func validatePodStatusUpdate(pod, old *corev1.Pod) field.ErrorList {
 		errs = append(errs, fieldcheck.ObjectName(path.Child("nominatedNodeName"), is.NominatedNodeName, false)...)
 	}
 	errs = append(errs, apivalidation.ValidateImmutableField(is.QOSClass, was.QOSClass, path.Child("qosClass"))...)
-	errs = append(errs, validateTerminated(is.ContainerStatuses, was.ContainerStatuses, path.Child("containerStatuses"), mayRestart(&old.Spec, old.Spec.Containers))...)
-	errs = append(errs, validateTerminated(is.InitContainerStatuses, was.InitContainerStatuses, path.Child("initContainerStatuses"), mayRestart(&old.Spec, old.Spec.InitContainers))...)
+	errs = append(errs, validateTerminated(is.ContainerStatuses, was.ContainerStatuses, path.Child("containerStatuses"),
+		mayRestart(&old.Spec, old.Spec.Containers))...)
+	errs = append(errs, validateTerminated(is.InitContainerStatuses, was.InitContainerStatuses,
+		path.Child("initContainerStatuses"), mayRestart(&old.Spec, old.Spec.InitContainers))...)
 	never := func(string, int32) bool { return false }
-	errs = append(errs, validateTerminated(is.EphemeralContainerStatuses, was.EphemeralContainerStatuses, path.Child("ephemeralContainerStatuses"), never)...)
-	errs = append(errs, validateClaimStatuses(is.ResourceClaimStatuses, pod.Spec.ResourceClaims, path.Child("resourceClaimStatuses"))...)
+	errs = append(errs, validateTerminated(is.EphemeralContainerStatuses, was.EphemeralContainerStatuses,
+		path.Child("ephemeralContainerStatuses"), never)...)
+	errs = append(errs, validateClaimStatuses(is.ResourceClaimStatuses, pod.Spec.ResourceClaims,
+		path.Child("resourceClaimStatuses"))...)
 	errs = append(errs, validatePodIPs(is, was, path.Child("podIPs"))...)
 	return append(errs, validateHostIPs(is, was, path.Child("hostIPs"))...)
 }
@@ -62,27 +66,33 @@ func mayRestart(spec *corev1.PodSpec, list []corev1.Container) func(name string,
 }
 
 // validateTerminated rejects a status in which a container runs again that must not be restarted.
-func validateTerminated(is, was []corev1.ContainerStatus, path *field.Path, mayRestart func(string, int32) bool) (errs field.ErrorList) {
+func validateTerminated(is, was []corev1.ContainerStatus, path *field.Path,
+	mayRestart func(string, int32) bool) (errs field.ErrorList) {
 	for i, old := range was {
 		if old.State.Terminated == nil || mayRestart(old.Name, old.State.Terminated.ExitCode) {
 			continue
 		}
 		for _, now := range is {
 			if now.Name == old.Name && now.State.Terminated == nil {
-				errs = append(errs, field.Forbidden(path.Index(i).Child("state"), "may not be transitioned to non-terminated state"))
+				errs = append(errs, field.Forbidden(path.Index(i).Child("state"),
+					"may not be transitioned to non-terminated state"))
 			}
 		}
 	}
 	return errs
 }
 
-func validateClaimStatuses(statuses []corev1.PodResourceClaimStatus, claims []corev1.PodResourceClaim, path *field.Path) (errs field.ErrorList) {
+func validateClaimStatuses(statuses []corev1.PodResourceClaimStatus, claims []corev1.PodResourceClaim,
+	path *field.Path) (errs field.ErrorList) {
 	for i, status := range statuses {
 		at := path.Index(i).Child("name")
 		if !slices.ContainsFunc(claims, func(c corev1.PodResourceClaim) bool { return c.Name == status.Name }) {
-			errs = append(errs, field.Invalid(at, status.Name, "must match the name of an entry in `spec.resourceClaims`"))
+			errs = append(errs, field.Invalid(at, status.Name,
+				"must match the name of an entry in `spec.resourceClaims`"))
 		}
-		if slices.ContainsFunc(statuses[:i], func(o corev1.PodResourceClaimStatus) bool { return o.Name == status.Name }) {
+		if slices.ContainsFunc(statuses[:i], func(o corev1.PodResourceClaimStatus) bool {
+			return o.Name == status.Name
+		}) {
 			errs = append(errs, field.Duplicate(at, status.Name))
 		}
 		if name := status.ResourceClaimName; name != nil {
@@ -103,7 +113,8 @@ func validatePodIPs(is, was *corev1.PodStatus, path *field.Path) (errs field.Err
 		ips = append(ips, ip.IP)
 	}
 	if len(ips) > 1 && !dualStack(ips) {
-		errs = append(errs, field.Invalid(path, Layout(is.PodIPs), "may specify no more than one IP for each IP family"))
+		errs = append(errs, field.Invalid(path, Layout(is.PodIPs),
+			"may specify no more than one IP for each IP family"))
 	}
 	for i, ip := range ips {
 		if slices.Contains(ips[:i], ip) {
@@ -132,7 +143,8 @@ func validateHostIPs(is, was *corev1.PodStatus, path *field.Path) (errs field.Er
 		ips = append(ips, ip.IP)
 	}
 	if len(ips) > 1 && !dualStack(ips) {
-		errs = append(errs, field.Invalid(path, Layout(is.HostIPs), "may specify no more than one IP for each IP family"))
+		errs = append(errs, field.Invalid(path, Layout(is.HostIPs),
+			"may specify no more than one IP for each IP family"))
 	}
 	return errs
 }

@@ -45,8 +45,10 @@ func validatePodUpdate(pod, old *corev1.Pod) field.ErrorList {
 	if stop {
 		return errs
 	}
-	errs = append(errs, validateAddedTolerations(pod.Spec.Tolerations, old.Spec.Tolerations, path.Child("tolerations"))...)
-	errs = append(errs, validateRemovedGates(pod.Spec.SchedulingGates, old.Spec.SchedulingGates, path.Child("schedulingGates"))...)
+	errs = append(errs, validateAddedTolerations(pod.Spec.Tolerations, old.Spec.Tolerations,
+		path.Child("tolerations"))...)
+	errs = append(errs, validateRemovedGates(pod.Spec.SchedulingGates, old.Spec.SchedulingGates,
+		path.Child("schedulingGates"))...)
 	fixed, more := resetMutable(&pod.Spec, &old.Spec, path)
 	errs = append(errs, more...)
 	if !equality.Semantic.DeepEqual(*fixed, old.Spec) {
@@ -69,7 +71,8 @@ func resetMutable(spec, old *corev1.PodSpec, path *field.Path) (*corev1.PodSpec,
 	fixed.ActiveDeadlineSeconds = old.ActiveDeadlineSeconds
 	fixed.SchedulingGates = old.SchedulingGates
 	fixed.Tolerations = old.Tolerations
-	if was, is := old.TerminationGracePeriodSeconds, fixed.TerminationGracePeriodSeconds; was != nil && *was < 0 && is != nil && *is == 1 {
+	if was, is := old.TerminationGracePeriodSeconds, fixed.TerminationGracePeriodSeconds; was != nil && *was < 0 &&
+		is != nil && *is == 1 {
 		fixed.TerminationGracePeriodSeconds = was
 	}
 	if len(old.SchedulingGates) == 0 {
@@ -100,7 +103,8 @@ func fixGated(fixed, old *corev1.PodSpec, path *field.Path) (errs field.ErrorLis
 	if equality.Semantic.DeepEqual(was, is) {
 		return errs
 	}
-	errs = append(errs, validateAffinityUpdate(is, was, path.Child("affinity", "nodeAffinity", requiredField, "nodeSelectorTerms"))...)
+	errs = append(errs, validateAffinityUpdate(is, was,
+		path.Child("affinity", "nodeAffinity", requiredField, "nodeSelectorTerms"))...)
 	switch a := fixed.Affinity; {
 	case a == nil:
 		fixed.Affinity = &corev1.Affinity{NodeAffinity: was}
@@ -123,11 +127,13 @@ func validateAffinityUpdate(affinity, old *corev1.NodeAffinity, path *field.Path
 		is = affinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 	}
 	if len(was) > 0 && len(was) != len(is) {
-		return field.ErrorList{field.Invalid(path, Layout(is), "no additions/deletions to non-empty NodeSelectorTerms list are allowed")}
+		return field.ErrorList{field.Invalid(path, Layout(is),
+			"no additions/deletions to non-empty NodeSelectorTerms list are allowed")}
 	}
 	for i := range was {
 		if !onlyAdds(&is[i], &was[i]) {
-			errs = append(errs, field.Invalid(path.Index(i), Layout(is[i]), "only additions are allowed (no mutations or deletions)"))
+			errs = append(errs, field.Invalid(path.Index(i), Layout(is[i]),
+				"only additions are allowed (no mutations or deletions)"))
 		}
 	}
 	return errs
@@ -135,7 +141,8 @@ func validateAffinityUpdate(affinity, old *corev1.NodeAffinity, path *field.Path
 
 func onlyAdds(is, was *corev1.NodeSelectorTerm) bool {
 	if len(was.MatchExpressions)+len(was.MatchFields) == 0 {
-		return len(is.MatchExpressions)+len(is.MatchFields) == 0 // an empty term matches nothing; additions would widen it
+		// an empty term matches nothing; additions would widen it
+		return len(is.MatchExpressions)+len(is.MatchFields) == 0
 	}
 	keeps := func(is, was []corev1.NodeSelectorRequirement) bool {
 		return len(is) >= len(was) && equality.Semantic.DeepEqual(is[:len(was)], was)
@@ -168,7 +175,8 @@ func validateAddedTolerations(is, was []corev1.Toleration, path *field.Path) fie
 			t.TolerationSeconds = old.TolerationSeconds
 			return equality.Semantic.DeepEqual(t, old)
 		}) {
-			return field.ErrorList{field.Forbidden(path, "existing toleration can not be modified except its tolerationSeconds")}
+			return field.ErrorList{field.Forbidden(path,
+				"existing toleration can not be modified except its tolerationSeconds")}
 		}
 	}
 	return nil

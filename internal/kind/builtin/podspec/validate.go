@@ -51,7 +51,8 @@ func validatePodCreate(pod *corev1.Pod) field.ErrorList {
 		errs = append(errs, field.Forbidden(spec.Child("ephemeralContainers"), "cannot be set on create"))
 	}
 	if pod.Spec.NodeName != "" && len(pod.Spec.SchedulingGates) != 0 {
-		errs = append(errs, field.Forbidden(spec.Child("nodeName"), "cannot be set until all schedulingGates have been cleared"))
+		errs = append(errs, field.Forbidden(spec.Child("nodeName"),
+			"cannot be set until all schedulingGates have been cleared"))
 	}
 	return append(errs, validateProfileAnnotations(pod.Annotations, &pod.Spec, spec)...)
 }
@@ -84,7 +85,8 @@ func ValidateTemplate(template, old *corev1.PodTemplateSpec, path *field.Path) f
 	errs = append(errs, validatePodSpec(scope, spec)...)
 	errs = append(errs, validateProfileAnnotations(template.Annotations, &template.Spec, spec)...)
 	if len(template.Spec.EphemeralContainers) > 0 {
-		errs = append(errs, field.Forbidden(spec.Child("ephemeralContainers"), "ephemeral containers not allowed in pod template"))
+		errs = append(errs, field.Forbidden(spec.Child("ephemeralContainers"),
+			"ephemeral containers not allowed in pod template"))
 	}
 	return errs
 }
@@ -94,10 +96,12 @@ func ValidateTemplate(template, old *corev1.PodTemplateSpec, path *field.Path) f
 func ValidateLongRunning(template *corev1.PodTemplateSpec, path *field.Path, workload string) (errs field.ErrorList) {
 	spec := path.Child("spec")
 	if p := template.Spec.RestartPolicy; p != corev1.RestartPolicyAlways {
-		errs = append(errs, field.NotSupported(spec.Child("restartPolicy"), p, []corev1.RestartPolicy{corev1.RestartPolicyAlways}))
+		errs = append(errs, field.NotSupported(spec.Child("restartPolicy"), p,
+			[]corev1.RestartPolicy{corev1.RestartPolicyAlways}))
 	}
 	if template.Spec.ActiveDeadlineSeconds != nil {
-		errs = append(errs, field.Forbidden(spec.Child("activeDeadlineSeconds"), "activeDeadlineSeconds in "+workload+" is not Supported"))
+		errs = append(errs, field.Forbidden(spec.Child("activeDeadlineSeconds"),
+			"activeDeadlineSeconds in "+workload+" is not Supported"))
 	}
 	return errs
 }
@@ -148,7 +152,8 @@ func validatePodNames(s *podScope, path *field.Path) (errs field.ErrorList) {
 		errs = append(errs, fieldcheck.ObjectName(path.Child("nodeName"), name, false)...)
 	}
 	if d := spec.ActiveDeadlineSeconds; d != nil && (*d < 1 || *d > math.MaxInt32) {
-		errs = append(errs, field.Invalid(path.Child("activeDeadlineSeconds"), *d, validation.InclusiveRangeError(1, math.MaxInt32)))
+		errs = append(errs, field.Invalid(path.Child("activeDeadlineSeconds"), *d,
+			validation.InclusiveRangeError(1, math.MaxInt32)))
 	}
 	if spec.Hostname != "" {
 		errs = append(errs, fieldcheck.LabelName(path.Child("hostname"), spec.Hostname)...)
@@ -190,10 +195,12 @@ func validatePriority(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorL
 		errs = append(errs, fieldcheck.ObjectName(path.Child("runtimeClassName"), *spec.RuntimeClassName, false)...)
 	}
 	if g := spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
-		errs = append(errs, fieldcheck.ObjectName(path.Child("schedulingGroup", "podGroupName"), *g.PodGroupName, false)...)
+		errs = append(errs, fieldcheck.ObjectName(path.Child("schedulingGroup", "podGroupName"), *g.PodGroupName,
+			false)...)
 	}
 	if p := spec.PreemptionPolicy; p != nil {
-		errs = append(errs, fieldcheck.Choice(path.Child("preemptionPolicy"), *p, corev1.PreemptLowerPriority, corev1.PreemptNever)...)
+		errs = append(errs, fieldcheck.Choice(path.Child("preemptionPolicy"), *p, corev1.PreemptLowerPriority,
+			corev1.PreemptNever)...)
 	}
 	return errs
 }
@@ -201,7 +208,8 @@ func validatePriority(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorL
 // validateGates validates the names of readiness gates and scheduling gates.
 func validateGates(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList) {
 	for i, gate := range spec.ReadinessGates {
-		errs = append(errs, fieldcheck.QualifiedName(path.Child("readinessGates").Index(i).Child("conditionType"), string(gate.ConditionType))...)
+		errs = append(errs, fieldcheck.QualifiedName(path.Child("readinessGates").Index(i).Child("conditionType"),
+			string(gate.ConditionType))...)
 	}
 	seen := map[string]bool{}
 	for i, gate := range spec.SchedulingGates {

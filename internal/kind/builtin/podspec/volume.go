@@ -71,8 +71,12 @@ func (s *sources) add(set bool, name string, validate func(*field.Path) field.Er
 // validateVolumeSource validates the source of a volume, of which there must be exactly one.
 func validateVolumeSource(s *podScope, v *corev1.Volume, path *field.Path) field.ErrorList {
 	found := &sources{path: path}
-	found.add(v.EmptyDir != nil, "emptyDir", func(at *field.Path) field.ErrorList { return validateEmptyDir(v.EmptyDir, at) })
-	found.add(v.HostPath != nil, "hostPath", func(at *field.Path) field.ErrorList { return validateHostPath(v.HostPath, at) })
+	found.add(v.EmptyDir != nil, "emptyDir", func(at *field.Path) field.ErrorList {
+		return validateEmptyDir(v.EmptyDir, at)
+	})
+	found.add(v.HostPath != nil, "hostPath", func(at *field.Path) field.ErrorList {
+		return validateHostPath(v.HostPath, at)
+	})
 	addOldSources(found, v)
 	found.add(v.Secret != nil, "secret", func(at *field.Path) field.ErrorList {
 		return validateKeyFiles("secretName", v.Secret.SecretName, v.Secret.DefaultMode, v.Secret.Items, at)
@@ -82,16 +86,23 @@ func validateVolumeSource(s *podScope, v *corev1.Volume, path *field.Path) field
 		return fieldcheck.Required(at.Child("claimName"), v.PersistentVolumeClaim.ClaimName, "")
 	})
 	found.add(v.DownwardAPI != nil, "downwardAPI", func(at *field.Path) field.ErrorList {
-		return append(fieldcheck.FileMode(at.Child("defaultMode"), v.DownwardAPI.DefaultMode), validateDownwardFiles(v.DownwardAPI.Items, at)...)
+		return append(fieldcheck.FileMode(at.Child("defaultMode"), v.DownwardAPI.DefaultMode),
+			validateDownwardFiles(v.DownwardAPI.Items, at)...)
 	})
 	found.add(v.ConfigMap != nil, "configMap", func(at *field.Path) field.ErrorList {
 		return validateKeyFiles("name", v.ConfigMap.Name, v.ConfigMap.DefaultMode, v.ConfigMap.Items, at)
 	})
-	found.add(v.Projected != nil, "projected", func(at *field.Path) field.ErrorList { return validateProjected(s, v.Projected, at) })
+	found.add(v.Projected != nil, "projected", func(at *field.Path) field.ErrorList {
+		return validateProjected(s, v.Projected, at)
+	})
 	addDiskSources(found, v)
 	found.add(v.CSI != nil, "csi", func(at *field.Path) field.ErrorList { return validateCSI(v.CSI, at) })
-	found.add(v.Ephemeral != nil, "ephemeral", func(at *field.Path) field.ErrorList { return validateEphemeralVolume(s, v, at) })
-	found.add(v.Image != nil, "image", func(at *field.Path) field.ErrorList { return validateImageVolume(s, v.Image, at) })
+	found.add(v.Ephemeral != nil, "ephemeral", func(at *field.Path) field.ErrorList {
+		return validateEphemeralVolume(s, v, at)
+	})
+	found.add(v.Image != nil, "image", func(at *field.Path) field.ErrorList {
+		return validateImageVolume(s, v.Image, at)
+	})
 	if found.count == 0 {
 		found.errs = append(found.errs, field.Required(path, "must specify a volume type"))
 	}
@@ -100,10 +111,12 @@ func validateVolumeSource(s *podScope, v *corev1.Volume, path *field.Path) field
 
 func validateEmptyDir(d *corev1.EmptyDirVolumeSource, path *field.Path) (errs field.ErrorList) {
 	if d.SizeLimit != nil && d.SizeLimit.Sign() < 0 {
-		errs = append(errs, field.Forbidden(path.Child("sizeLimit"), "SizeLimit field must be a valid resource quantity"))
+		errs = append(errs, field.Forbidden(path.Child("sizeLimit"),
+			"SizeLimit field must be a valid resource quantity"))
 	}
 	if d.Mode != nil && (*d.Mode < 0 || *d.Mode > 0o1777) {
-		errs = append(errs, field.Invalid(path.Child("mode"), *d.Mode, "must be a number between 0 and 01777 (octal), both inclusive"))
+		errs = append(errs, field.Invalid(path.Child("mode"), *d.Mode,
+			"must be a number between 0 and 01777 (octal), both inclusive"))
 	}
 	return errs
 }
@@ -148,7 +161,9 @@ func validateDownwardFiles(files []corev1.DownwardAPIVolumeFile, path *field.Pat
 		case f.FieldRef != nil:
 			errs = append(errs, validateFieldRef(f.FieldRef, fileFieldPaths, path.Child("fieldRef"))...)
 			if f.ResourceFieldRef != nil {
-				errs = append(errs, field.Invalid(path, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously"))
+				errs = append(errs,
+					field.Invalid(path, "resource",
+						"fieldRef and resourceFieldRef can not be specified simultaneously"))
 			}
 		case f.ResourceFieldRef != nil:
 			errs = append(errs, validateResourceFieldRef(f.ResourceFieldRef, path.Child("resourceFieldRef"), true)...)
@@ -174,7 +189,8 @@ func validateEphemeralVolume(s *podScope, v *corev1.Volume, path *field.Path) (e
 	if v.Ephemeral.VolumeClaimTemplate == nil {
 		errs = append(errs, field.Required(path.Child("volumeClaimTemplate"), ""))
 	} else {
-		errs = append(errs, validateClaimTemplate(v.Ephemeral.VolumeClaimTemplate, path.Child("volumeClaimTemplate"))...)
+		errs = append(errs, validateClaimTemplate(v.Ephemeral.VolumeClaimTemplate,
+			path.Child("volumeClaimTemplate"))...)
 	}
 	if !s.isPod() || s.meta.Name == "" || v.Name == "" {
 		return errs

@@ -14,20 +14,24 @@ import (
 // addOldSources validates the sources that precede secrets; current kubelets no longer support most of them.
 func addOldSources(found *sources, v *corev1.Volume) {
 	found.add(v.GitRepo != nil, "gitRepo", func(at *field.Path) field.ErrorList {
-		return append(fieldcheck.Required(at.Child("repository"), v.GitRepo.Repository, ""), fieldcheck.RelativePath(at.Child("directory"), v.GitRepo.Directory)...)
+		return append(fieldcheck.Required(at.Child("repository"), v.GitRepo.Repository, ""),
+			fieldcheck.RelativePath(at.Child("directory"), v.GitRepo.Directory)...)
 	})
 	found.add(v.GCEPersistentDisk != nil, "gcePersistentDisk", func(*field.Path) field.ErrorList {
 		at := found.path.Child("persistentDisk")
-		return append(fieldcheck.Required(at.Child("pdName"), v.GCEPersistentDisk.PDName, ""), validatePartition(v.GCEPersistentDisk.Partition, at)...)
+		return append(fieldcheck.Required(at.Child("pdName"), v.GCEPersistentDisk.PDName, ""),
+			validatePartition(v.GCEPersistentDisk.Partition, at)...)
 	})
 	found.add(v.AWSElasticBlockStore != nil, "awsElasticBlockStore", func(at *field.Path) field.ErrorList {
-		return append(fieldcheck.Required(at.Child("volumeID"), v.AWSElasticBlockStore.VolumeID, ""), validatePartition(v.AWSElasticBlockStore.Partition, at)...)
+		return append(fieldcheck.Required(at.Child("volumeID"), v.AWSElasticBlockStore.VolumeID, ""),
+			validatePartition(v.AWSElasticBlockStore.Partition, at)...)
 	})
 }
 
 func validatePartition(partition int32, path *field.Path) field.ErrorList {
 	if partition < 0 || partition > 255 {
-		return field.ErrorList{field.Invalid(path.Child("partition"), partition, validation.InclusiveRangeError(1, 255))}
+		return field.ErrorList{field.Invalid(path.Child("partition"), partition,
+			validation.InclusiveRangeError(1, 255))}
 	}
 	return nil
 }
@@ -41,25 +45,37 @@ func addNetworkSources(found *sources, v *corev1.Volume) {
 			"Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified."))
 	}
 	found.add(v.Glusterfs != nil, "glusterfs", func(at *field.Path) field.ErrorList {
-		return append(fieldcheck.Required(at.Child("endpoints"), v.Glusterfs.EndpointsName, ""), fieldcheck.Required(at.Child("path"), v.Glusterfs.Path, "")...)
+		return append(fieldcheck.Required(at.Child("endpoints"), v.Glusterfs.EndpointsName, ""),
+			fieldcheck.Required(at.Child("path"), v.Glusterfs.Path, "")...)
 	})
-	found.add(v.Flocker != nil, "flocker", func(at *field.Path) field.ErrorList { return validateFlocker(v.Flocker, at) })
+	found.add(v.Flocker != nil, "flocker", func(at *field.Path) field.ErrorList {
+		return validateFlocker(v.Flocker, at)
+	})
 	found.add(v.RBD != nil, "rbd", func(at *field.Path) field.ErrorList {
-		return append(validateMonitors(v.RBD.CephMonitors, at), fieldcheck.Required(at.Child("image"), v.RBD.RBDImage, "")...)
+		return append(validateMonitors(v.RBD.CephMonitors, at),
+			fieldcheck.Required(at.Child("image"), v.RBD.RBDImage, "")...)
 	})
 	found.add(v.Cinder != nil, "cinder", func(at *field.Path) field.ErrorList {
-		return append(fieldcheck.Required(at.Child("volumeID"), v.Cinder.VolumeID, ""), validateSecretRef(v.Cinder.SecretRef, at.Child("secretRef"))...)
+		return append(fieldcheck.Required(at.Child("volumeID"), v.Cinder.VolumeID, ""),
+			validateSecretRef(v.Cinder.SecretRef, at.Child("secretRef"))...)
 	})
-	found.add(v.CephFS != nil, "cephfs", func(at *field.Path) field.ErrorList { return validateMonitors(v.CephFS.Monitors, at) })
-	found.add(v.Quobyte != nil, "quobyte", func(at *field.Path) field.ErrorList { return validateQuobyte(v.Quobyte, at) })
+	found.add(v.CephFS != nil, "cephfs", func(at *field.Path) field.ErrorList {
+		return validateMonitors(v.CephFS.Monitors, at)
+	})
+	found.add(v.Quobyte != nil, "quobyte", func(at *field.Path) field.ErrorList {
+		return validateQuobyte(v.Quobyte, at)
+	})
 	found.add(v.FC != nil, "fc", func(at *field.Path) field.ErrorList { return validateFC(v.FC, at) })
-	found.add(v.FlexVolume != nil, "flexVolume", func(at *field.Path) field.ErrorList { return validateFlex(v.FlexVolume, at) })
+	found.add(v.FlexVolume != nil, "flexVolume", func(at *field.Path) field.ErrorList {
+		return validateFlex(v.FlexVolume, at)
+	})
 }
 
 // addDiskSources validates disks of specific vendors.
 func addDiskSources(found *sources, v *corev1.Volume) {
 	found.add(v.AzureFile != nil, "azureFile", func(at *field.Path) field.ErrorList {
-		return append(fieldcheck.Required(at.Child("secretName"), v.AzureFile.SecretName, ""), fieldcheck.Required(at.Child("shareName"), v.AzureFile.ShareName, "")...)
+		return append(fieldcheck.Required(at.Child("secretName"), v.AzureFile.SecretName, ""),
+			fieldcheck.Required(at.Child("shareName"), v.AzureFile.ShareName, "")...)
 	})
 	found.add(v.VsphereVolume != nil, "vsphereVolume", func(at *field.Path) field.ErrorList {
 		return fieldcheck.Required(at.Child("volumePath"), v.VsphereVolume.VolumePath, "")
@@ -70,8 +86,12 @@ func addDiskSources(found *sources, v *corev1.Volume) {
 	found.add(v.PortworxVolume != nil, "portworxVolume", func(at *field.Path) field.ErrorList {
 		return fieldcheck.Required(at.Child("volumeID"), v.PortworxVolume.VolumeID, "")
 	})
-	found.add(v.AzureDisk != nil, "azureDisk", func(at *field.Path) field.ErrorList { return validateAzureDisk(v.AzureDisk, at) })
-	found.add(v.StorageOS != nil, "storageos", func(at *field.Path) field.ErrorList { return validateStorageOS(v.StorageOS, at) })
+	found.add(v.AzureDisk != nil, "azureDisk", func(at *field.Path) field.ErrorList {
+		return validateAzureDisk(v.AzureDisk, at)
+	})
+	found.add(v.StorageOS != nil, "storageos", func(at *field.Path) field.ErrorList {
+		return validateStorageOS(v.StorageOS, at)
+	})
 	found.add(v.ScaleIO != nil, "scaleIO", func(at *field.Path) field.ErrorList {
 		errs := fieldcheck.Required(at.Child("gateway"), v.ScaleIO.Gateway, "")
 		errs = append(errs, fieldcheck.Required(at.Child("system"), v.ScaleIO.System, "")...)
@@ -107,7 +127,8 @@ func validateISCSI(i *corev1.ISCSIVolumeSource, path *field.Path) field.ErrorLis
 	if i.IQN == "" {
 		errs = append(errs, field.Required(path.Child("iqn"), ""))
 	} else if !hasISCSIPrefix(i.IQN) {
-		errs = append(errs, field.Invalid(path.Child("iqn"), i.IQN, "must be valid format starting with iqn, eui, or naa"))
+		errs = append(errs, field.Invalid(path.Child("iqn"), i.IQN,
+			"must be valid format starting with iqn, eui, or naa"))
 	} else if !validISCSIName(i.IQN) {
 		errs = append(errs, field.Invalid(path.Child("iqn"), i.IQN, "must be valid format"))
 	}
@@ -137,7 +158,8 @@ func validISCSIName(name string) bool {
 	case kind == "iqn":
 		date, rest, ok := strings.Cut(rest, ".")
 		domain, unique, named := strings.Cut(rest, ":")
-		return ok && validYearMonth(date) && domain != "" && named && unique != "" && !strings.ContainsAny(unique, ",;*&$| \t\n\r\f\v")
+		return ok && validYearMonth(date) && domain != "" && named && unique != "" &&
+			!strings.ContainsAny(unique, ",;*&$| \t\n\r\f\v")
 	case kind == "eui":
 		return len(rest) == 16 && isAlnum(rest)
 	}
@@ -163,7 +185,8 @@ func validateFlocker(f *corev1.FlockerVolumeSource, path *field.Path) (errs fiel
 	case f.DatasetName == "" && f.DatasetUUID == "":
 		errs = append(errs, field.Required(path, "one of datasetName and datasetUUID is required"))
 	case f.DatasetName != "" && f.DatasetUUID != "":
-		errs = append(errs, field.Invalid(path, "resource", "datasetName and datasetUUID can not be specified simultaneously"))
+		errs = append(errs, field.Invalid(path, "resource",
+			"datasetName and datasetUUID can not be specified simultaneously"))
 	}
 	if strings.Contains(f.DatasetName, "/") {
 		errs = append(errs, field.Invalid(path.Child("datasetName"), f.DatasetName, "must not contain '/'"))
@@ -177,7 +200,8 @@ func validateQuobyte(q *corev1.QuobyteVolumeSource, path *field.Path) (errs fiel
 	case q.Registry == "":
 		errs = append(errs, field.Required(path.Child("registry"), form))
 	case len(q.Tenant) >= 65:
-		errs = append(errs, field.Required(path.Child("tenant"), "must be a UUID and may not exceed a length of 64 characters"))
+		errs = append(errs, field.Required(path.Child("tenant"),
+			"must be a UUID and may not exceed a length of 64 characters"))
 	default:
 		for pair := range strings.SplitSeq(q.Registry, ",") {
 			if _, _, err := net.SplitHostPort(pair); err != nil {
@@ -194,7 +218,8 @@ func validateFC(f *corev1.FCVolumeSource, path *field.Path) (errs field.ErrorLis
 	case len(f.TargetWWNs) == 0 && len(f.WWIDs) == 0:
 		errs = append(errs, field.Required(names, "must specify either targetWWNs or wwids, but not both"))
 	case len(f.TargetWWNs) != 0 && len(f.WWIDs) != 0:
-		errs = append(errs, field.Invalid(names, f.TargetWWNs, "targetWWNs and wwids can not be specified simultaneously"))
+		errs = append(errs, field.Invalid(names, f.TargetWWNs,
+			"targetWWNs and wwids can not be specified simultaneously"))
 	}
 	switch {
 	case len(f.TargetWWNs) == 0:
@@ -212,7 +237,8 @@ func validateFlex(f *corev1.FlexVolumeSource, path *field.Path) field.ErrorList 
 		domain, _, _ := strings.Cut(key, "/")
 		domain = "." + strings.ToLower(domain)
 		if strings.HasSuffix(domain, ".kubernetes.io") || strings.HasSuffix(domain, ".k8s.io") {
-			errs = append(errs, field.Invalid(path.Child("options").Key(key), key, "kubernetes.io and k8s.io namespaces are reserved"))
+			errs = append(errs, field.Invalid(path.Child("options").Key(key), key,
+				"kubernetes.io and k8s.io namespaces are reserved"))
 		}
 	}
 	return errs
@@ -223,7 +249,8 @@ func validateAzureDisk(d *corev1.AzureDiskVolumeSource, path *field.Path) field.
 	errs = append(errs, fieldcheck.Required(path.Child("diskURI"), d.DataDiskURI, "")...)
 	if d.CachingMode != nil {
 		errs = append(errs, fieldcheck.OneOf(path.Child("cachingMode"), *d.CachingMode,
-			corev1.AzureDataDiskCachingNone, corev1.AzureDataDiskCachingReadOnly, corev1.AzureDataDiskCachingReadWrite)...)
+			corev1.AzureDataDiskCachingNone, corev1.AzureDataDiskCachingReadOnly,
+			corev1.AzureDataDiskCachingReadWrite)...)
 	}
 	if d.Kind == nil {
 		return errs
@@ -232,7 +259,8 @@ func validateAzureDisk(d *corev1.AzureDiskVolumeSource, path *field.Path) field.
 		corev1.AzureDedicatedBlobDisk, corev1.AzureManagedDisk, corev1.AzureSharedBlobDisk)...)
 	prefix, form := "https://", "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
 	if *d.Kind == corev1.AzureManagedDisk {
-		prefix, form = "/subscriptions/", "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
+		prefix, form = "/subscriptions/",
+			"/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
 	}
 	if !strings.HasPrefix(d.DataDiskURI, prefix) {
 		errs = append(errs, field.NotSupported(path.Child("diskURI"), d.DataDiskURI, []string{form}))
@@ -254,7 +282,8 @@ func validateCSI(c *corev1.CSIVolumeSource, path *field.Path) field.ErrorList {
 	if len(c.Driver) > 63 {
 		errs = append(errs, field.TooLong(driver, c.Driver, 63))
 	}
-	errs = append(errs, fieldcheck.Invalid(driver, c.Driver, validation.IsDNS1123Subdomain(strings.ToLower(c.Driver)))...)
+	errs = append(errs, fieldcheck.Invalid(driver, c.Driver,
+		validation.IsDNS1123Subdomain(strings.ToLower(c.Driver)))...)
 	ref := c.NodePublishSecretRef
 	switch {
 	case ref == nil:

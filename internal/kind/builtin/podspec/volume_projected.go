@@ -21,7 +21,8 @@ type projection struct {
 }
 
 func validateProjected(s *podScope, p *corev1.ProjectedVolumeSource, path *field.Path) field.ErrorList {
-	v := &projection{path: path, paths: map[string]bool{}, errs: fieldcheck.FileMode(path.Child("defaultMode"), p.DefaultMode)}
+	v := &projection{path: path, paths: map[string]bool{},
+		errs: fieldcheck.FileMode(path.Child("defaultMode"), p.DefaultMode)}
 	for i := range p.Sources {
 		v.source(s, &p.Sources[i], path.Child("sources").Index(i))
 	}
@@ -87,9 +88,11 @@ func (v *projection) keys(name string, items []corev1.KeyToPath, path *field.Pat
 // path that the old pod already has.
 func (v *projection) token(s *podScope, t *corev1.ServiceAccountTokenProjection, path *field.Path) {
 	if seconds := t.ExpirationSeconds; seconds != nil && *seconds < 10*60 {
-		v.add(field.Invalid(path.Child("expirationSeconds"), *seconds, "may not specify a duration less than 10 minutes"))
+		v.add(field.Invalid(path.Child("expirationSeconds"), *seconds,
+			"may not specify a duration less than 10 minutes"))
 	} else if seconds != nil && *seconds > 1<<32 {
-		v.add(field.Invalid(path.Child("expirationSeconds"), *seconds, "may not specify a duration larger than 2^32 seconds"))
+		v.add(field.Invalid(path.Child("expirationSeconds"), *seconds,
+			"may not specify a duration larger than 2^32 seconds"))
 	}
 	switch {
 	case t.Path == "":
@@ -114,12 +117,14 @@ func (v *projection) trustBundle(b *corev1.ClusterTrustBundleProjection, path *f
 	case b.Name != nil:
 		v.trustBundleName(*b.Name, path.Child("name"))
 		if b.LabelSelector != nil {
-			v.add(field.Invalid(path.Child("labelSelector"), b.LabelSelector, "labelSelector must be unset if name is specified"))
+			v.add(field.Invalid(path.Child("labelSelector"), b.LabelSelector,
+				"labelSelector must be unset if name is specified"))
 		}
 	case b.SignerName != nil:
 		v.add(fieldcheck.Required(path.Child("signerName"), *b.SignerName, "must be a valid signer name")...)
 		v.add(validateSignerName(*b.SignerName, path.Child("signerName"))...)
-		v.add(metavalidation.ValidateLabelSelector(b.LabelSelector, metavalidation.LabelSelectorValidationOptions{}, path.Child("labelSelector"))...)
+		v.add(metavalidation.ValidateLabelSelector(b.LabelSelector, metavalidation.LabelSelectorValidationOptions{},
+			path.Child("labelSelector"))...)
 	default:
 		v.add(field.Required(path, "either name or signerName must be specified"))
 	}
@@ -143,14 +148,16 @@ func (v *projection) trustBundleName(name string, path *field.Path) {
 // certificate validates a PodCertificateProjection (API reference).
 func (v *projection) certificate(c *corev1.PodCertificateProjection, path *field.Path) {
 	v.add(validateSignerName(c.SignerName, path.Child("signerName"))...)
-	v.add(fieldcheck.Choice(path.Child("keyType"), c.KeyType, "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519", "RSA3072", "RSA4096")...)
+	v.add(fieldcheck.Choice(path.Child("keyType"), c.KeyType, "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519",
+		"RSA3072", "RSA4096")...)
 	if s := c.MaxExpirationSeconds; s != nil && *s < 60*60 {
 		v.add(field.Invalid(path.Child("maxExpirationSeconds"), *s, "must be at least 3600"))
 	} else if s != nil && *s > 91*24*60*60 {
 		v.add(field.Invalid(path.Child("maxExpirationSeconds"), *s, "must be at most 7862400"))
 	}
 	if c.CredentialBundlePath == "" && c.KeyPath == "" && c.CertificateChainPath == "" {
-		v.add(field.Required(path, "at least one of credentialBundlePath, keyPath and certificateChainPath must be specified"))
+		v.add(field.Required(path,
+			"at least one of credentialBundlePath, keyPath and certificateChainPath must be specified"))
 	}
 	v.file(c.CredentialBundlePath, path.Child("credentialBundlePath"))
 	v.file(c.KeyPath, path.Child("keyPath"))
@@ -169,7 +176,8 @@ func validateSignerName(name string, path *field.Path) (errs field.ErrorList) {
 	case name == "":
 		return field.ErrorList{field.Required(path, "")}
 	case !ok || strings.Contains(rest, "/"):
-		return field.ErrorList{field.Invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")}
+		return field.ErrorList{field.Invalid(path, name,
+			"must be a fully qualified domain and path of the form 'example.com/signer-name'")}
 	}
 	errs = append(errs, fieldcheck.Invalid(path, domain, validation.IsDNS1123Subdomain(domain))...)
 	return append(errs, fieldcheck.Invalid(path, rest, validation.IsDNS1123Subdomain(rest))...)
@@ -186,8 +194,9 @@ func validateTokenVolumes(spec *corev1.PodSpec, path *field.Path) (errs field.Er
 		}
 		for n, source := range spec.Volumes[i].Projected.Sources {
 			if source.ServiceAccountToken != nil {
-				errs = append(errs, field.Forbidden(path.Index(i).Child("projected", "sources").Index(n).Child("serviceAccountToken"),
-					"must not be specified when serviceAccountName is not set"))
+				errs = append(errs,
+					field.Forbidden(path.Index(i).Child("projected", "sources").Index(n).Child("serviceAccountToken"),
+						"must not be specified when serviceAccountName is not set"))
 			}
 		}
 	}

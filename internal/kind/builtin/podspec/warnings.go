@@ -68,7 +68,8 @@ func specWarnings(at *field.Path, spec *corev1.PodSpec, meta *metav1.ObjectMeta)
 	eachContainer(spec, w.path, w.container)
 	w.ports()
 	if spec.TerminationGracePeriodSeconds != nil && *spec.TerminationGracePeriodSeconds < 0 {
-		w.add(w.path.Child("terminationGracePeriodSeconds"), "must be >= 0; negative values are invalid and will be treated as 1")
+		w.add(w.path.Child("terminationGracePeriodSeconds"),
+			"must be >= 0; negative values are invalid and will be treated as 1")
 	}
 	w.affinity()
 	return w.warnings
@@ -97,7 +98,8 @@ func (w *warner) nodeLabels() {
 			}
 		}
 		for i := range a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
-			w.nodeTerm(&a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution[i].Preference, at.Child(preferredField).Index(i).Child("preference"))
+			w.nodeTerm(&a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution[i].Preference,
+				at.Child(preferredField).Index(i).Child("preference"))
 		}
 	}
 	for i, c := range w.spec.TopologySpreadConstraints {
@@ -118,16 +120,19 @@ func (w *warner) affinity() {
 		return
 	}
 	if p := a.PodAffinity; p != nil {
-		w.podTerms(p.RequiredDuringSchedulingIgnoredDuringExecution, p.PreferredDuringSchedulingIgnoredDuringExecution, at.Child("podAffinity"))
+		w.podTerms(p.RequiredDuringSchedulingIgnoredDuringExecution, p.PreferredDuringSchedulingIgnoredDuringExecution,
+			at.Child("podAffinity"))
 	}
 	if p := a.PodAntiAffinity; p != nil {
-		w.podTerms(p.RequiredDuringSchedulingIgnoredDuringExecution, p.PreferredDuringSchedulingIgnoredDuringExecution, at.Child("podAntiAffinity"))
+		w.podTerms(p.RequiredDuringSchedulingIgnoredDuringExecution, p.PreferredDuringSchedulingIgnoredDuringExecution,
+			at.Child("podAntiAffinity"))
 	}
 }
 
 const matchesNothing = "a null labelSelector results in matching no pod"
 
-func (w *warner) podTerms(required []corev1.PodAffinityTerm, weighted []corev1.WeightedPodAffinityTerm, path *field.Path) {
+func (w *warner) podTerms(required []corev1.PodAffinityTerm, weighted []corev1.WeightedPodAffinityTerm,
+	path *field.Path) {
 	for i := range required {
 		if required[i].LabelSelector == nil {
 			w.add(path.Child(requiredField).Index(i).Child("labelSelector"), matchesNothing)
@@ -151,7 +156,8 @@ func (w *warner) nodeTerm(term *corev1.NodeSelectorTerm, path *field.Path) {
 
 // deprecatedAnnotations have no effect any more.
 var deprecatedAnnotations = []struct{ key, message string }{
-	{"scheduler.alpha.kubernetes.io/critical-pod", `non-functional in v1.16+; use the "priorityClassName" field instead`},
+	{"scheduler.alpha.kubernetes.io/critical-pod",
+		`non-functional in v1.16+; use the "priorityClassName" field instead`},
 	{"security.alpha.kubernetes.io/sysctls", `non-functional in v1.11+; use the "sysctls" field instead`},
 	{"security.alpha.kubernetes.io/unsafe-sysctls", `non-functional in v1.11+; use the "sysctls" field instead`},
 }
@@ -168,7 +174,8 @@ func (w *warner) annotations() {
 			w.add(at.Key(d.key), "%s", d.message)
 		}
 	}
-	if _, ok := w.meta.Annotations[corev1.SeccompPodAnnotationKey]; ok && (w.spec.SecurityContext == nil || w.spec.SecurityContext.SeccompProfile == nil) {
+	if _, ok := w.meta.Annotations[corev1.SeccompPodAnnotationKey]; ok &&
+		(w.spec.SecurityContext == nil || w.spec.SecurityContext.SeccompProfile == nil) {
 		w.add(at.Key(corev1.SeccompPodAnnotationKey), "%s", seccompAnnotation)
 	}
 	eachContainer(w.spec, w.path, func(c *corev1.Container, _ *field.Path) { w.profileAnnotations(c, at) })
@@ -222,7 +229,8 @@ func (w *warner) container(c *corev1.Container, path *field.Path) {
 		before := slices.ContainsFunc(c.Env[:i], func(o corev1.EnvVar) bool { return o.Name == v.Name })
 		reference := "$(" + v.Name + ")"
 		if before && (v.ValueFrom != nil || v.Value == reference || !strings.Contains(v.Value, reference)) {
-			w.add(path.Child("env").Index(i), "hides previous definition of %q, which may be dropped when using apply", v.Name)
+			w.add(path.Child("env").Index(i), "hides previous definition of %q, which may be dropped when using apply",
+				v.Name)
 		}
 	}
 }

@@ -39,7 +39,8 @@ const emptySelectorLabel = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-
 
 // selectorOn returns a selector on the marker.
 func selectorOn(operator metav1.LabelSelectorOperator) *metav1.LabelSelector {
-	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: emptySelectorLabel, Operator: operator}}}
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: emptySelectorLabel,
+		Operator: operator}}}
 }
 
 func upgrade(old *policyv1beta1.PodDisruptionBudget) *policyv1.PodDisruptionBudget {
@@ -58,7 +59,8 @@ func upgrade(old *policyv1beta1.PodDisruptionBudget) *policyv1.PodDisruptionBudg
 	case equality.Semantic.DeepEqual(selector, selectorOn(metav1.LabelSelectorOpDoesNotExist)):
 		b.Spec.Selector = &metav1.LabelSelector{}
 	default: // the marker is nobody's to use otherwise
-		selector.MatchExpressions = slices.DeleteFunc(selector.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool { return r.Key == emptySelectorLabel })
+		selector.MatchExpressions = slices.DeleteFunc(selector.MatchExpressions,
+			func(r metav1.LabelSelectorRequirement) bool { return r.Key == emptySelectorLabel })
 	}
 	return b
 }

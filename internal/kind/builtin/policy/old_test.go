@@ -27,7 +27,8 @@ func TestEmptySelectorConversion(t *testing.T) {
 		if old != "" {
 			body = `{"metadata":{"name":"b"},"spec":{"minAvailable":1,"selector":` + old + `}}`
 		}
-		obj, strict, err := k.DecodeRequest(object.Form{APIVersion: "policy/v1beta1", Format: object.JSON}, []byte(body), false)
+		obj, strict, err := k.DecodeRequest(object.Form{APIVersion: "policy/v1beta1", Format: object.JSON},
+			[]byte(body), false)
 		if err != nil || len(strict) > 0 {
 			t.Fatal(err, strict)
 		}
@@ -42,7 +43,8 @@ func TestEmptySelectorConversion(t *testing.T) {
 			APIVersion string
 			Spec       struct{ Selector json.RawMessage }
 		}
-		if err := json.Unmarshal(data, &back); err != nil || back.APIVersion != "policy/v1beta1" || string(back.Spec.Selector) != old {
+		if err := json.Unmarshal(data, &back); err != nil || back.APIVersion != "policy/v1beta1" ||
+			string(back.Spec.Selector) != old {
 			t.Errorf("%s comes back as %s", old, data)
 		}
 	}
@@ -62,7 +64,8 @@ func selector(t *testing.T, b *policyv1.PodDisruptionBudget) string {
 func TestOldVersionIsDeprecated(t *testing.T) {
 	t.Parallel()
 	e := budgetKind(object.NewCache(1 << 20)).Info().Endpoints[1]
-	if !strings.HasPrefix(e.Deprecated, "policy/v1beta1 PodDisruptionBudget is deprecated in v1.21+, unavailable in v1.25+; use policy/v1") {
+	if !strings.HasPrefix(e.Deprecated,
+		"policy/v1beta1 PodDisruptionBudget is deprecated in v1.21+, unavailable in v1.25+; use policy/v1") {
 		t.Error(e.Deprecated)
 	}
 }

@@ -22,7 +22,8 @@ func Kinds(cache *object.Cache) []kind.Kind { return []kind.Kind{budgetKind(cach
 
 func budgetKind(cache *object.Cache) kind.Kind {
 	return kind.NewTyped(cache, kind.Info{
-		Kind: "PodDisruptionBudget", Plural: "poddisruptionbudgets", Singular: "poddisruptionbudget", ShortNames: []string{"pdb"},
+		Kind: "PodDisruptionBudget", Plural: "poddisruptionbudgets", Singular: "poddisruptionbudget",
+		ShortNames:        []string{"pdb"},
 		Namespaced:        true,
 		Generation:        true,
 		ConditionalUpdate: true,
@@ -34,12 +35,15 @@ func budgetKind(cache *object.Cache) kind.Kind {
 		Columns: []metav1.TableColumnDefinition{
 			kind.NameColumn,
 			{Name: "Min Available", Type: "string", Description: "The minimum number of pods that must be available."},
-			{Name: "Max Unavailable", Type: "string", Description: "The maximum number of pods that may be unavailable."},
-			{Name: "Allowed Disruptions", Type: "integer", Description: "Calculated number of pods that may be disrupted at this time."},
+			{Name: "Max Unavailable", Type: "string",
+				Description: "The maximum number of pods that may be unavailable."},
+			{Name: "Allowed Disruptions", Type: "integer",
+				Description: "Calculated number of pods that may be disrupted at this time."},
 			kind.AgeColumn,
 		},
 		Row: func(b *policyv1.PodDisruptionBudget, now time.Time) []any {
-			return []any{b.Name, share(b.Spec.MinAvailable), share(b.Spec.MaxUnavailable), int64(b.Status.DisruptionsAllowed),
+			return []any{b.Name, share(b.Spec.MinAvailable), share(b.Spec.MaxUnavailable),
+				int64(b.Status.DisruptionsAllowed),
 				kind.Age(b.CreationTimestamp.Time, now)}
 		},
 	})

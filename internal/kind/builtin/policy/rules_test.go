@@ -30,8 +30,10 @@ func TestBudgetRules(t *testing.T) {
 		{"all of them", "", "", `spec: {maxUnavailable: 100%, unhealthyPodEvictionPolicy: AlwaysAllow}`, ``},
 		{"one bound", "ValidatePodDisruptionBudgetSpec", "", `spec: {minAvailable: 1, maxUnavailable: 1}`,
 			`spec: Invalid value: {"MinAvailable":1,"Selector":null,"MaxUnavailable":1,"UnhealthyPodEvictionPolicy":null}: minAvailable and maxUnavailable cannot be both set`},
-		{"not less than none", "ValidatePositiveIntOrPercent", "", `spec: {minAvailable: -1}`, `spec.minAvailable: Invalid value: -1: must be greater than or equal to 0`},
-		{"not more than all", "IsNotMoreThan100Percent", "", `spec: {maxUnavailable: 101%}`, `spec.maxUnavailable: Invalid value: "101%": must not be greater than 100%`},
+		{"not less than none", "ValidatePositiveIntOrPercent", "", `spec: {minAvailable: -1}`,
+			`spec.minAvailable: Invalid value: -1: must be greater than or equal to 0`},
+		{"not more than all", "IsNotMoreThan100Percent", "", `spec: {maxUnavailable: 101%}`,
+			`spec.maxUnavailable: Invalid value: "101%": must not be greater than 100%`},
 		{"a number or a percentage", "ValidatePositiveIntOrPercent", "", `spec: {minAvailable: many}`,
 			`spec.minAvailable: Invalid value: "many": a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')`},
 		{"a selector can be read", "ValidateLabelSelector", "", `spec: {selector: {matchLabels: {a: b c}}}`,
@@ -39,7 +41,8 @@ func TestBudgetRules(t *testing.T) {
 				`with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`},
 		{"a policy is known", "ValidatePodDisruptionBudgetSpec", "", `spec: {unhealthyPodEvictionPolicy: Never}`,
 			`spec.unhealthyPodEvictionPolicy: Unsupported value: "Never": supported values: "AlwaysAllow", "IfHealthyBudget"`},
-		{"counts are not negative", "ValidatePodDisruptionBudgetStatusUpdate", "status", `status: {disruptionsAllowed: -1, currentHealthy: -1, desiredHealthy: -1, expectedPods: -1}`,
+		{"counts are not negative", "ValidatePodDisruptionBudgetStatusUpdate", "status",
+			`status: {disruptionsAllowed: -1, currentHealthy: -1, desiredHealthy: -1, expectedPods: -1}`,
 			`[status.disruptionsAllowed: Invalid value: -1: must be greater than or equal to 0, status.currentHealthy: Invalid value: -1: must be greater than or equal to 0, ` +
 				`status.desiredHealthy: Invalid value: -1: must be greater than or equal to 0, status.expectedPods: Invalid value: -1: must be greater than or equal to 0]`},
 	} {

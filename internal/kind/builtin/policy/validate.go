@@ -22,13 +22,15 @@ func validateBudget(b, old *policyv1.PodDisruptionBudget, sub string) (errs fiel
 	}
 	spec, path := &b.Spec, field.NewPath("spec")
 	if spec.MinAvailable != nil && spec.MaxUnavailable != nil {
-		errs = append(errs, field.Invalid(path, podspec.Layout(spec), "minAvailable and maxUnavailable cannot be both set"))
+		errs = append(errs, field.Invalid(path, podspec.Layout(spec),
+			"minAvailable and maxUnavailable cannot be both set"))
 	}
 	errs = append(errs, validateShare(spec.MinAvailable, path.Child("minAvailable"))...)
 	errs = append(errs, validateShare(spec.MaxUnavailable, path.Child("maxUnavailable"))...)
 	lenient := old != nil && metavalidation.LabelSelectorHasInvalidLabelValue(old.Spec.Selector)
 	errs = append(errs, metavalidation.ValidateLabelSelector(spec.Selector,
-		metavalidation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: lenient}, path.Child("selector"))...)
+		metavalidation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: lenient},
+		path.Child("selector"))...)
 	policies := []policyv1.UnhealthyPodEvictionPolicyType{policyv1.AlwaysAllow, policyv1.IfHealthyBudget}
 	if p := spec.UnhealthyPodEvictionPolicy; p != nil && !slices.Contains(policies, *p) {
 		errs = append(errs, field.NotSupported(path.Child("unhealthyPodEvictionPolicy"), *p, policies))

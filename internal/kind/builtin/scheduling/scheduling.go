@@ -63,7 +63,8 @@ func priorityClassKind(cache *object.Cache) kind.Kind {
 			{Name: "PreemptionPolicy", Type: "string", Description: docs["preemptionPolicy"]},
 		},
 		Row: func(pc *schedulingv1.PriorityClass, now time.Time) []any {
-			return []any{pc.Name, int64(pc.Value), pc.GlobalDefault, kind.Age(pc.CreationTimestamp.Time, now), preemption(pc)}
+			return []any{pc.Name, int64(pc.Value), pc.GlobalDefault, kind.Age(pc.CreationTimestamp.Time, now),
+				preemption(pc)}
 		},
 	})
 }
@@ -88,7 +89,8 @@ func validatePriorityClass(pc, old *schedulingv1.PriorityClass, _ string) (errs 
 			errs = append(errs, field.Forbidden(field.NewPath("value"), "may not be changed in an update."))
 		}
 		if preemption(pc) != preemption(old) {
-			errs = append(errs, field.Invalid(field.NewPath("preemptionPolicy"), pc.PreemptionPolicy, "field is immutable"))
+			errs = append(errs, field.Invalid(field.NewPath("preemptionPolicy"), pc.PreemptionPolicy,
+				"field is immutable"))
 		}
 		return errs
 	}

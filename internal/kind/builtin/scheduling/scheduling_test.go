@@ -24,7 +24,9 @@ func TestPriorityClassRules(t *testing.T) {
 			"value: Forbidden: maximum allowed value of a user defined priority is 1000000000"},
 		"a name of the system's": {func(pc, _ *schedulingv1.PriorityClass) { pc.Name = "system-x" }, false,
 			"metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: system-x is not a known system priority class"},
-		"a system class with another value": {func(pc, _ *schedulingv1.PriorityClass) { pc.Name = "system-node-critical" }, false,
+		"a system class with another value": {func(pc, _ *schedulingv1.PriorityClass) {
+			pc.Name = "system-node-critical"
+		}, false,
 			"metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: value of system-node-critical PriorityClass must be 2000001000"},
 		"a policy that is none": {func(pc, _ *schedulingv1.PriorityClass) {
 			p := corev1.PreemptionPolicy("Maybe")
@@ -33,7 +35,10 @@ func TestPriorityClassRules(t *testing.T) {
 			`preemptionPolicy: Unsupported value: "Maybe": supported values: "PreemptLowerPriority", "Never"`},
 		"the value stays": {func(pc, _ *schedulingv1.PriorityClass) { pc.Value++ }, true,
 			"value: Forbidden: may not be changed in an update."},
-		"the policy stays": {func(pc, _ *schedulingv1.PriorityClass) { p := corev1.PreemptNever; pc.PreemptionPolicy = &p }, true,
+		"the policy stays": {func(pc, _ *schedulingv1.PriorityClass) {
+			p := corev1.PreemptNever
+			pc.PreemptionPolicy = &p
+		}, true,
 			`preemptionPolicy: Invalid value: "Never": field is immutable`},
 	} {
 		t.Run(name, func(t *testing.T) {

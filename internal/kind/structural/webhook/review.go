@@ -38,7 +38,8 @@ func newReview(versions []string, objects []*unstructured.Unstructured, apiVersi
 			return r, nil
 		case "v1beta1":
 			r.request = &apiextensionsv1beta1.ConversionReview{
-				Request:  &apiextensionsv1beta1.ConversionRequest{UID: r.uid, DesiredAPIVersion: apiVersion, Objects: raw},
+				Request: &apiextensionsv1beta1.ConversionRequest{UID: r.uid, DesiredAPIVersion: apiVersion,
+					Objects: raw},
 				Response: &apiextensionsv1beta1.ConversionResponse{},
 			}
 			r.response = &apiextensionsv1beta1.ConversionReview{}

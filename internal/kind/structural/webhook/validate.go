@@ -26,7 +26,8 @@ func errorNamesFor(index, of int) errorNames {
 // validateObject validates an object of a response: it must have the requested version and the identity of the
 // original. checked restores the original's metadata except labels and annotations, which a webhook may
 // change.
-func validateObject(original *unstructured.Unstructured, raw runtime.RawExtension, apiVersion string, at errorNames) (*unstructured.Unstructured, error) {
+func validateObject(original *unstructured.Unstructured, raw runtime.RawExtension, apiVersion string,
+	at errorNames) (*unstructured.Unstructured, error) {
 	converted, ok := raw.Object.(*unstructured.Unstructured)
 	if !ok {
 		converted = &unstructured.Unstructured{}
@@ -36,7 +37,8 @@ func validateObject(original *unstructured.Unstructured, raw runtime.RawExtensio
 	}
 	got, want := converted.GroupVersionKind(), schema.FromAPIVersionAndKind(apiVersion, original.GetKind())
 	if got.GroupVersion() != want.GroupVersion() {
-		return nil, fmt.Errorf("%s: invalid groupVersion (expected %v, received %v)", at.whole, want.GroupVersion(), got.GroupVersion())
+		return nil, fmt.Errorf("%s: invalid groupVersion (expected %v, received %v)", at.whole, want.GroupVersion(),
+			got.GroupVersion())
 	}
 	if got.Kind != want.Kind {
 		return nil, fmt.Errorf("%s: invalid kind (expected %v, received %v)", at.whole, want.Kind, got.Kind)

@@ -53,7 +53,8 @@ func New(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, res
 			config.Service.Port = *s.Port
 		}
 	}
-	return &Converter{ctx: ctx, versions: hook.ConversionReviewVersions, caller: caller.New(ctx, config, resolve, reviews)}
+	return &Converter{ctx: ctx, versions: hook.ConversionReviewVersions,
+		caller: caller.New(ctx, config, resolve, reviews)}
 }
 
 // reviews returns the codec for ConversionReviews.
@@ -66,7 +67,8 @@ func reviews() (runtime.Codec, error) {
 func (c *Converter) Close() { c.caller.Close() }
 
 // Convert implements structural.Converter. Its errors are 500 Statuses with Kubernetes' messages.
-func (c *Converter) Convert(objects []*unstructured.Unstructured, apiVersion string) ([]*unstructured.Unstructured, error) {
+func (c *Converter) Convert(objects []*unstructured.Unstructured,
+	apiVersion string) ([]*unstructured.Unstructured, error) {
 	r, err := newReview(c.versions, objects, apiVersion)
 	if err != nil {
 		return nil, statusError(err)
@@ -80,7 +82,8 @@ func (c *Converter) Convert(objects []*unstructured.Unstructured, apiVersion str
 		return nil, statusError(fmt.Errorf("conversion webhook for %v failed: %w", kind, err))
 	}
 	if len(converted) != len(objects) {
-		return nil, statusError(fmt.Errorf("conversion webhook for %v returned %d objects, expected %d", kind, len(converted), len(objects)))
+		return nil, statusError(fmt.Errorf("conversion webhook for %v returned %d objects, expected %d", kind,
+			len(converted), len(objects)))
 	}
 	out := make([]*unstructured.Unstructured, len(objects))
 	for i, raw := range converted {

@@ -132,7 +132,9 @@ func pack(printed []byte) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
-	w.RegisterCompressor(zip.Deflate, func(to io.Writer) (io.WriteCloser, error) { return flate.NewWriter(to, flate.BestCompression) })
+	w.RegisterCompressor(zip.Deflate, func(to io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(to, flate.BestCompression)
+	})
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		f, err := w.Create(name)
 		if err != nil {

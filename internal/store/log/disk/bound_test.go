@@ -24,7 +24,8 @@ func TestAWriteAheadLogThatSomebodyCutShortIsRefused(t *testing.T) {
 		"a byte":     func(file string, size int64) error { return os.Truncate(file, size-1) },
 		"everything": func(file string, _ int64) error { return os.Truncate(file, 0) },
 		"the file": func(file string, _ int64) error {
-			return errors.Join(os.Remove(file), os.WriteFile(filepath.Join(filepath.Dir(file), "000001.log"), nil, 0o600))
+			return errors.Join(os.Remove(file),
+				os.WriteFile(filepath.Join(filepath.Dir(file), "000001.log"), nil, 0o600))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -36,7 +37,8 @@ func TestAWriteAheadLogThatSomebodyCutShortIsRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			var lost *disk.LostError
-			if err := refused(t, dir); !errors.As(err, &lost) || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "*.log") {
+			if err := refused(t, dir); !errors.As(err, &lost) || !strings.Contains(err.Error(), dir) ||
+				!strings.Contains(err.Error(), "*.log") {
 				t.Errorf("it is refused with %v", err)
 			}
 			if err := refused(t, dir); !errors.As(err, &lost) {
@@ -46,7 +48,8 @@ func TestAWriteAheadLogThatSomebodyCutShortIsRefused(t *testing.T) {
 				t.Errorf("it is read with %v", err)
 			}
 			putBack := filepath.Join(t.TempDir(), "objects")
-			if err := errors.Join(os.CopyFS(putBack, os.DirFS(dir)), os.WriteFile(filepath.Join(putBack, filepath.Base(file)), data, 0o600)); err != nil {
+			if err := errors.Join(os.CopyFS(putBack, os.DirFS(dir)),
+				os.WriteFile(filepath.Join(putBack, filepath.Base(file)), data, 0o600)); err != nil {
 				t.Fatal(err)
 			}
 			s, _ := begun(t, putBack, disk.Options{})
@@ -128,7 +131,8 @@ func TestALossIsNotAcceptedWhereTheHistoryIsDamagedToo(t *testing.T) {
 	damageEntry(t, dir)
 	before := content(t, dir)
 	_, err := disk.Open(dir, disk.Options{AcceptLoss: true})
-	if err == nil || !strings.Contains(err.Error(), "commits before, which cannot be read") || !strings.Contains(err.Error(), ".sst") {
+	if err == nil || !strings.Contains(err.Error(), "commits before, which cannot be read") ||
+		!strings.Contains(err.Error(), ".sst") {
 		t.Errorf("it is opened with %v", err)
 	}
 	if content(t, dir) != before {
@@ -149,7 +153,8 @@ func TestALossIsNotAcceptedOnAFullDisk(t *testing.T) {
 	fs := newFaulty(vfs.Default)
 	fs.failing(full)
 	_, err := disk.Open(dir, disk.Options{FS: fs, AcceptLoss: true})
-	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "are lost") || strings.Contains(err.Error(), "pebble") {
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "are lost") ||
+		strings.Contains(err.Error(), "pebble") {
 		t.Errorf("on a full disk it is opened with %v", err)
 	}
 	if content(t, dir) != before {

@@ -32,7 +32,8 @@ func TestWritersShareASyncAndNothingIsSeenBeforeIt(t *testing.T) {
 		var syncs, answered atomic.Int64
 		release := make(chan struct{})
 		fs.failing(func(op errorfs.Op) error {
-			if strings.HasSuffix(op.Path, ".log") && (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) {
+			if strings.HasSuffix(op.Path, ".log") &&
+				(op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) {
 				syncs.Add(1)
 				<-release
 			}
@@ -42,7 +43,8 @@ func TestWritersShareASyncAndNothingIsSeenBeforeIt(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range writers {
 			all.Go(func() {
-				if _, err := s.Commit(t.Context(), storetest.Put(storetest.Key(fmt.Sprint(i)), "1", store.Absent())); err != nil {
+				if _, err := s.Commit(t.Context(),
+					storetest.Put(storetest.Key(fmt.Sprint(i)), "1", store.Absent())); err != nil {
 					t.Error(err)
 				}
 				answered.Add(1)
@@ -50,7 +52,8 @@ func TestWritersShareASyncAndNothingIsSeenBeforeIt(t *testing.T) {
 		}
 		synctest.Wait()
 		if seen := s.Current() - before; syncs.Load() != 1 || answered.Load() != 0 || seen != 0 || value(s, "0") != "" {
-			t.Errorf("during the first sync, there were %d syncs, %d writers are answered, and %d commits are seen", syncs.Load(), answered.Load(), seen)
+			t.Errorf("during the first sync, there were %d syncs, %d writers are answered, and %d commits are seen",
+				syncs.Load(), answered.Load(), seen)
 		}
 		close(release)
 		all.Wait()

@@ -104,7 +104,8 @@ func (l *Log) culprit(err error) (name, what string) {
 		// A crash may tear the end of the last log; a recycled file may contain stale data there.
 		torn := errors.Is(damage, record.ErrUnexpectedEOF) && i == len(logs)-1
 		if !torn && !errors.Is(damage, io.EOF) {
-			return path.Base(at.PhysicalFile), fmt.Sprintf("is damaged from byte %d on, and its commits cannot be read", at.Physical)
+			return path.Base(at.PhysicalFile),
+				fmt.Sprintf("is damaged from byte %d on, and its commits cannot be read", at.Physical)
 		}
 	}
 	for _, name := range names {

@@ -136,7 +136,8 @@ func TestADamagedBlockKeepsWhatOtherTablesHave(t *testing.T) {
 		t.Fatal(err)
 	}
 	delete(want, "object-123")
-	if !maps.Equal(live, want) || len(damaged) != 1 || !strings.Contains(damaged[0], "/configmaps/default/object-123: ") {
+	if !maps.Equal(live, want) || len(damaged) != 1 ||
+		!strings.Contains(damaged[0], "/configmaps/default/object-123: ") {
 		t.Errorf("damaged are %q; there are %d objects, and %d should be", damaged, len(live), len(want))
 	}
 }

@@ -116,7 +116,8 @@ func (f fault) everywhere(t *testing.T, changes int64) {
 		synctest.Test(t, func(t *testing.T) {
 			defer func() {
 				if t.Failed() {
-					t.Logf("seed %d: when change %d of the disk %s with %v, for %v", f.seed, f.number, f.how, f.err, f.lasts)
+					t.Logf("seed %d: when change %d of the disk %s with %v, for %v", f.seed, f.number, f.how, f.err,
+						f.lasts)
 				}
 			}()
 			f.run(t)

@@ -66,7 +66,8 @@ func TestNoDamageGoesUnnoticed(t *testing.T) {
 				case err != nil:
 					t.Errorf("seed %d: %s, then %s of %s: %v", seed, ends, how, name, err)
 				case back > 0 && !torn:
-					t.Errorf("seed %d: %s, then %s of %s: the last %d commits are missing, and nothing says so", seed, ends, how, name, back)
+					t.Errorf("seed %d: %s, then %s of %s: the last %d commits are missing, and nothing says so", seed,
+						ends, how, name, back)
 				case back > 0:
 					outcome = "torn"
 				}
@@ -143,7 +144,8 @@ func refusal(err error) (string, int, error) {
 }
 
 // compare compares the loaded contents of a log with what was written.
-func (l *ledger) compare(revision object.Revision, live map[object.Key]string, damaged map[object.Key]bool) (string, int, error) {
+func (l *ledger) compare(revision object.Revision, live map[object.Key]string,
+	damaged map[object.Key]bool) (string, int, error) {
 	back := int(l.base) + l.acked - int(revision)
 	if back < 0 || back > l.acked {
 		return "", back, fmt.Errorf("it is at revision %d, %d before the last", revision, back)

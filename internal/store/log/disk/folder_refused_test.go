@@ -48,7 +48,8 @@ func TestAFileIsNoFolder(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := disk.Open(file, disk.Options{}); !errors.Is(err, syscall.ENOTDIR) || !strings.Contains(err.Error(), file) {
+	if _, err := disk.Open(file, disk.Options{}); !errors.Is(err, syscall.ENOTDIR) ||
+		!strings.Contains(err.Error(), file) {
 		t.Errorf("a file is refused with %v", err)
 	}
 }

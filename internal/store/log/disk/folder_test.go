@@ -87,7 +87,8 @@ func TestAClosedStoreWhoseListIsCutShortIsLeftAsItIs(t *testing.T) {
 	refusals := 0
 	for end := len(whole) - 40; end < len(whole); end += 3 {
 		dir, newest := filepath.Join(t.TempDir(), "objects"), filepath.Base(newest)
-		if err := errors.Join(os.CopyFS(dir, os.DirFS(filepath.Dir(lists[0]))), os.Truncate(filepath.Join(dir, newest), int64(end))); err != nil {
+		if err := errors.Join(os.CopyFS(dir, os.DirFS(filepath.Dir(lists[0]))),
+			os.Truncate(filepath.Join(dir, newest), int64(end))); err != nil {
 			t.Fatal(err)
 		}
 		before := content(t, dir)

@@ -61,8 +61,9 @@ func parseState(text string) (s state, err error) {
 	s.ready = word == "ready"
 	// Every bit of the file must be correct, because a store that is not ready is created anew.
 	if !ok || err != nil || s.layout < 1 || s.String() != text {
-		return s, fmt.Errorf("its file %s is damaged: it does not say which layout the store has, but %.40q: put it back, or restore a "+
-			"backup", formatFile, text)
+		return s,
+			fmt.Errorf("its file %s is damaged: it does not say which layout the store has, but %.40q: put it back, or restore a "+
+				"backup", formatFile, text)
 	}
 	return s, nil
 }
@@ -183,7 +184,9 @@ func (l *Log) mustBeComplete() error {
 		}
 	}
 	for _, name := range names {
-		read := slices.ContainsFunc(vital, func(v file) bool { return matches(v.pattern, name) }) || matches("OPTIONS-*", name) || name == boundFile
+		read := slices.ContainsFunc(vital, func(v file) bool {
+			return matches(v.pattern, name)
+		}) || matches("OPTIONS-*", name) || name == boundFile
 		if !read {
 			continue
 		}
@@ -209,7 +212,8 @@ func (l *Log) mustBeFile(name string) error {
 	case err != nil:
 		return fmt.Errorf("its file %s cannot be reached: put it back, or restore a backup: %w", name, err)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("its file %s is missing, and %s is in its place: put it back, or restore a backup", name, sort(info.Mode()))
+		return fmt.Errorf("its file %s is missing, and %s is in its place: put it back, or restore a backup", name,
+			sort(info.Mode()))
 	}
 	return nil
 }

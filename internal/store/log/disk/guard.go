@@ -106,7 +106,8 @@ func (g *guard) ReuseForWrite(from, to string, category vfs.DiskWriteCategory) (
 	return g.create(func() (vfs.File, error) { return g.FS.ReuseForWrite(from, to, category) })
 }
 
-func (g *guard) OpenReadWrite(name string, category vfs.DiskWriteCategory, options ...vfs.OpenOption) (vfs.File, error) {
+func (g *guard) OpenReadWrite(name string, category vfs.DiskWriteCategory,
+	options ...vfs.OpenOption) (vfs.File, error) {
 	return g.create(func() (vfs.File, error) { return g.FS.OpenReadWrite(name, category, options...) })
 }
 

@@ -37,7 +37,8 @@ type happened struct {
 }
 
 func (l *Log) newHistory() *history {
-	h := &history{current: object.Revision(l.current.Load()), more: map[version]*object.Object{}, older: map[version]*object.Object{}}
+	h := &history{current: object.Revision(l.current.Load()), more: map[version]*object.Object{},
+		older: map[version]*object.Object{}}
 	h.after = min(l.trimmed, h.current) // never means that the entries cannot be read
 	h.made = make([]*object.Object, h.current-h.after)
 	return h
@@ -98,8 +99,9 @@ func (h *history) read(db *pebble.DB, oldest time.Time) (last object.Revision, e
 			return last, err
 		}
 		if last != 0 && revision != last+1 {
-			return last, fmt.Errorf("commits %d to %d are missing: a file of them (*.log) was lost, or is of another time: "+
-				"put it back, or restore a backup", last+1, revision-1)
+			return last,
+				fmt.Errorf("commits %d to %d are missing: a file of them (*.log) was lost, or is of another time: "+
+					"put it back, or restore a backup", last+1, revision-1)
 		}
 		last = revision
 		if revision <= h.after || revision > h.current {

@@ -112,7 +112,8 @@ func (a account) audit(ctx context.Context, s *store.Store) error {
 	}
 	i := slices.IndexFunc(a.states, func(state map[object.Key]string) bool { return maps.Equal(state, got) })
 	if i < 0 {
-		return fmt.Errorf("after %d acknowledged commits there is\n%s\nnot\n%s", a.acked, brief(got), brief(a.states...))
+		return fmt.Errorf("after %d acknowledged commits there is\n%s\nnot\n%s", a.acked, brief(got),
+			brief(a.states...))
 	}
 	want := a.base + object.Revision(a.acked+min(i, 1))
 	same := i > 0 && maps.Equal(a.states[0], a.states[i]) && s.Current() == want-1 // a delete of nothing
@@ -153,7 +154,8 @@ func remembers(ctx context.Context, s *store.Store, to map[object.Key]string) er
 	}
 	for _, e := range events {
 		if state[e.Key()] != storetest.Value(e.Previous) {
-			return fmt.Errorf("the event of %s at %d shows another state before it than there was", e.Key(), e.Revision())
+			return fmt.Errorf("the event of %s at %d shows another state before it than there was", e.Key(),
+				e.Revision())
 		}
 		delete(state, e.Key())
 		if !e.Deleted {
@@ -217,7 +219,8 @@ func (l *ledger) work(t *testing.T, fs vfs.FS) {
 			l.insist(t, func() error {
 				err := l.commit(t.Context(), s)
 				if got, unread := held(t.Context(), s, store.Latest()); unread != nil || !maps.Equal(got, l.state) {
-					t.Errorf("when a commit returned %v, a reader sees (%v)\n%s\nnot\n%s", err, unread, brief(got), brief(l.state))
+					t.Errorf("when a commit returned %v, a reader sees (%v)\n%s\nnot\n%s", err, unread, brief(got),
+						brief(l.state))
 				}
 				return err
 			})

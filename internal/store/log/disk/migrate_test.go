@@ -21,7 +21,8 @@ func TestAnOlderLayoutIsMigratedStepByStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	revision, _ := first.Current(t.Context())
-	if err := errors.Join(first.Append(t.Context(), []log.Commit{{Revision: revision + 1}}), first.Close()); err != nil {
+	if err := errors.Join(first.Append(t.Context(), []log.Commit{{Revision: revision + 1}}),
+		first.Close()); err != nil {
 		t.Fatal(err)
 	}
 

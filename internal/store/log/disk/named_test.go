@@ -57,7 +57,8 @@ func inPlainWords(t *testing.T, err error, names ...string) {
 	t.Helper()
 	words, _, advised := strings.Cut(err.Error(), "or restore a backup")
 	named := slices.ContainsFunc(names, func(name string) bool { return strings.Contains(words, name) })
-	if !named || !advised || !strings.Contains(words, "put") || strings.Contains(words, "pebble") || strings.Contains(words, "\n") {
+	if !named || !advised || !strings.Contains(words, "put") || strings.Contains(words, "pebble") ||
+		strings.Contains(words, "\n") {
 		t.Errorf("of %v it is said %v", names, err)
 	}
 }

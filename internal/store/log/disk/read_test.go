@@ -31,7 +31,8 @@ func inManyTables(t *testing.T, rounds ...int) (dir string, want map[string]stri
 	for _, round := range rounds { // fewer than four rounds, because the database would compact four tables
 		s, _ := begun(t, dir, disk.Options{})
 		for i := range 100 {
-			name, value := fmt.Sprintf("object-%03d", 80*round+i), fmt.Sprintf("the value of %03d in round %d", 80*round+i, round)
+			name, value := fmt.Sprintf("object-%03d", 80*round+i),
+				fmt.Sprintf("the value of %03d in round %d", 80*round+i, round)
 			put(t, s, name, value)
 			want[name] = value
 		}
@@ -141,7 +142,8 @@ func killed(t *testing.T, dir string, want map[string]string) string {
 				want[name] = fmt.Sprint("replaced by ", i)
 				put(t, s, name, want[name])
 			case i%3 == 1 && there:
-				if _, err := s.Commit(t.Context(), storetest.Delete(storetest.Key(name), store.Anything())); err != nil {
+				if _, err := s.Commit(t.Context(),
+					storetest.Delete(storetest.Key(name), store.Anything())); err != nil {
 					t.Fatal(err)
 				}
 				delete(want, name)
@@ -201,7 +203,8 @@ func TestNothingIsReadThatNobodyTakes(t *testing.T) {
 	l = open(t, dir, disk.Options{ReadOnly: true})
 	chunks, err = l.ReadAlone(t.Context())
 	if err != nil || chunks[0] == 0 || chunks[len(chunks)-1] != 0 {
-		t.Errorf("where the reader of the first objects reads all the others too, there are %d chunks (%v)", chunks, err)
+		t.Errorf("where the reader of the first objects reads all the others too, there are %d chunks (%v)", chunks,
+			err)
 	}
 	if err := l.Close(); err != nil {
 		t.Error(err)

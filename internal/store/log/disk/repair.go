@@ -51,7 +51,8 @@ func (l *Log) repair() {
 
 // giveUp rejects writes permanently.
 func (l *Log) giveUp(lost *LostError) {
-	l.options.Log.Error("the disk lost commits that were acknowledged: nothing is written any more", "folder", l.dir, "error", lost)
+	l.options.Log.Error("the disk lost commits that were acknowledged: nothing is written any more", "folder", l.dir,
+		"error", lost)
 	l.mu.Lock()
 	l.failure = fmt.Errorf("the store in %s: %w: nothing is written any more: back up what is served still, and restore that on "+
 		"another disk", l.dir, lost)

@@ -62,7 +62,8 @@ func (f *faulty) crash(unsynced int) *faulty {
 // full fails every operation that needs space.
 func full(op errorfs.Op) error {
 	switch op.Kind {
-	case errorfs.OpCreate, errorfs.OpLink, errorfs.OpFileWrite, errorfs.OpFileWriteAt, errorfs.OpFileSync, errorfs.OpFileSyncData:
+	case errorfs.OpCreate, errorfs.OpLink, errorfs.OpFileWrite, errorfs.OpFileWriteAt, errorfs.OpFileSync,
+		errorfs.OpFileSyncData:
 		return syscall.ENOSPC
 	}
 	return nil
@@ -113,7 +114,8 @@ func TestAFullDiskRefusesWritesUntilThereIsRoomAndReadsGoOn(t *testing.T) {
 			time.Sleep(7 * time.Second)
 		}
 		if l.Health() == nil || value(s, "a") != "1" || s.Current() != before {
-			t.Errorf("on a full disk the health is %v, and a reader sees %q at %d", l.Health(), value(s, "a"), s.Current())
+			t.Errorf("on a full disk the health is %v, and a reader sees %q at %d", l.Health(), value(s, "a"),
+				s.Current())
 		}
 
 		fs.failing(nil)
@@ -186,7 +188,8 @@ func TestAWriteWhoseSyncFailedIsNotThereLater(t *testing.T) {
 		put(t, s, "a", "1")
 		failed := false
 		fs.failing(func(op errorfs.Op) error {
-			if !failed && strings.HasSuffix(op.Path, ".log") && (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) {
+			if !failed && strings.HasSuffix(op.Path, ".log") &&
+				(op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) {
 				failed = true
 				return syscall.EIO
 			}
@@ -225,7 +228,8 @@ func TestAStoreBeginsOnAFullDiskAndTakesWritesWhenThereIsRoom(t *testing.T) {
 		_, err := s.Commit(t.Context(), storetest.Put(storetest.Key("b"), "refused", store.Anything()))
 		var fullError *log.FullError
 		if !errors.As(err, &fullError) || l.Health() == nil || value(s, "a") != "1" || s.Current() != last {
-			t.Errorf("begun on a full disk a write returned %v, and a reader sees %q at %d", err, value(s, "a"), s.Current())
+			t.Errorf("begun on a full disk a write returned %v, and a reader sees %q at %d", err, value(s, "a"),
+				s.Current())
 		}
 		fs.failing(nil)
 		time.Sleep(6 * time.Second)
@@ -256,7 +260,9 @@ func TestARepairedStoreStillMissesWhatIsCutOff(t *testing.T) {
 		killed := fs.crash(100)
 		closed(t, s)
 
-		logs := slices.DeleteFunc(must(killed.List("objects"))(t), func(name string) bool { return path.Ext(name) != ".log" })
+		logs := slices.DeleteFunc(must(killed.List("objects"))(t), func(name string) bool {
+			return path.Ext(name) != ".log"
+		})
 		f := must(killed.Create(path.Join("objects", slices.Max(logs)), vfs.WriteCategoryUnspecified))(t)
 		if err := f.Close(); err != nil {
 			t.Fatal(err)

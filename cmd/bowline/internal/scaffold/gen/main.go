@@ -27,7 +27,8 @@ func run() error {
 		return err
 	}
 	// These words must not occur elsewhere in the files, because they are replaced by template actions.
-	sample := scaffold.Controller{Name: "samplename", Group: "samplegroup.example", Version: "v1", Kind: "Samplekind", Plural: "manyofthem", Bowline: bowline}
+	sample := scaffold.Controller{Name: "samplename", Group: "samplegroup.example", Version: "v1", Kind: "Samplekind",
+		Plural: "manyofthem", Bowline: bowline}
 	if err := sample.Complete(); err != nil {
 		return err
 	}
@@ -61,16 +62,21 @@ func keep(folder string, sample scaffold.Controller) error {
 		from  string
 		words []string // pairs of strings to replace and their replacements
 	}{
-		"go.mod.tmpl": {"go.mod", []string{"replace github.com/bowline-dev/bowline => " + sample.Bowline.Folder + "\n", ""}},
+		"go.mod.tmpl": {"go.mod", []string{"replace github.com/bowline-dev/bowline => " + sample.Bowline.Folder + "\n",
+			""}},
 		"go.sum.tmpl": {"go.sum", nil},
 		"deepcopy.go.tmpl": {"api/v1/zz_generated.deepcopy.go", []string{
 			"package v1", "package {{.Version}}", // import aliases below are needed only if the package is v1
-			`metav1 "`, `{{if eq .Version "v1"}}metav1 {{end}}"`, "metav1.", `{{if eq .Version "v1"}}meta{{end}}v1.`, sample.Kind, "{{.Kind}}",
+			`metav1 "`, `{{if eq .Version "v1"}}metav1 {{end}}"`, "metav1.", `{{if eq .Version "v1"}}meta{{end}}v1.`,
+			sample.Kind, "{{.Kind}}",
 		}},
 		"definition.yaml.tmpl": {sample.Definition(), []string{
-			sample.Kind + "List\n", "{{.Kind}}List\n", "kind: " + sample.Kind, "kind: {{yaml .Kind}}", sample.Kind, "{{.Kind}}",
-			"singular: " + sample.Singular(), "singular: {{yaml .Singular}}", "plural: " + sample.Plural, "plural: {{yaml .Plural}}",
-			"group: " + sample.Group, "group: {{yaml .Group}}", "name: " + sample.Plural + "." + sample.Group, "name: {{.Plural}}.{{.Group}}",
+			sample.Kind + "List\n", "{{.Kind}}List\n", "kind: " + sample.Kind, "kind: {{yaml .Kind}}", sample.Kind,
+			"{{.Kind}}",
+			"singular: " + sample.Singular(), "singular: {{yaml .Singular}}", "plural: " + sample.Plural,
+			"plural: {{yaml .Plural}}",
+			"group: " + sample.Group, "group: {{yaml .Group}}", "name: " + sample.Plural + "." + sample.Group,
+			"name: {{.Plural}}.{{.Group}}",
 			"    name: v1\n", "    name: {{.Version}}\n",
 		}},
 	}

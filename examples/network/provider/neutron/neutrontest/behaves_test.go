@@ -8,8 +8,9 @@ import (
 )
 
 var (
-	record = flag.Bool("record", false, "write the answers of the real Neutron into behaviour/, instead of comparing them")
-	only   = flag.String("only", "*", "which script to record")
+	record = flag.Bool("record", false,
+		"write the answers of the real Neutron into behaviour/, instead of comparing them")
+	only = flag.String("only", "*", "which script to record")
 )
 
 func TestRealNeutronContract(t *testing.T) {

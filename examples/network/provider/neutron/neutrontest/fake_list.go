@@ -17,7 +17,8 @@ var notFilters = []string{"fields", "limit", "marker", "sort_key", "sort_dir", "
 func (f *Fake) list(c *call, k *kind) (any, error) {
 	query := c.URL.Query()
 	for name := range query {
-		if _, ok := k.defaults[name]; !ok && name != "id" && !slices.Contains(k.given, name) && !slices.Contains(notFilters, name) {
+		if _, ok := k.defaults[name]; !ok && name != "id" && !slices.Contains(k.given, name) &&
+			!slices.Contains(notFilters, name) {
 			return nil, badRequest("['%s'] is invalid attribute for filtering", name)
 		}
 	}
@@ -73,7 +74,8 @@ func order(query url.Values) func(a, b object) int {
 }
 
 // page returns the page that a query's marker and limit select, with links to its neighbors.
-func (f *Fake) page(c *call, k *kind, query url.Values, all []object) (page []object, links []map[string]string, err error) {
+func (f *Fake) page(c *call, k *kind, query url.Values,
+	all []object) (page []object, links []map[string]string, err error) {
 	if marker := query.Get("marker"); marker != "" {
 		i := slices.IndexFunc(all, func(o object) bool { return o["id"] == marker })
 		if i < 0 {

@@ -9,9 +9,11 @@ import (
 var networkKind = &kind{
 	name: "network", collection: "networks", title: "Network",
 	defaults: object{
-		"name": "", "description": "", "admin_state_up": true, "shared": false, "router:external": false, "status": "ACTIVE",
+		"name": "", "description": "", "admin_state_up": true, "shared": false, "router:external": false,
+		"status":                "ACTIVE",
 		"mtu":                   1450,
-		"port_security_enabled": true, "availability_zone_hints": []string{}, "availability_zones": []string{}, "subnets": []string{},
+		"port_security_enabled": true, "availability_zone_hints": []string{}, "availability_zones": []string{},
+		"subnets":            []string{},
 		"ipv4_address_scope": nil, "ipv6_address_scope": nil, "tags": []string{}, "project_id": "", "tenant_id": "",
 		"created_at": "", "updated_at": "", "revision_number": 1,
 	},
@@ -39,8 +41,9 @@ func (f *Fake) removeNetwork(o object) error {
 	}
 	if len(ports) > 0 {
 		slices.Sort(ports)
-		return refuse(http.StatusConflict, "NetworkInUse", "Unable to complete operation on network %s. There are one or more "+
-			"ports still in use on the network, id for these ports is: %s.", o["id"], strings.Join(ports, ","))
+		return refuse(http.StatusConflict, "NetworkInUse",
+			"Unable to complete operation on network %s. There are one or more "+
+				"ports still in use on the network, id for these ports is: %s.", o["id"], strings.Join(ports, ","))
 	}
 	for _, id := range f.subnetsOf(o.text("id")) {
 		delete(f.objects["subnets"], id)

@@ -77,7 +77,8 @@ func (p pool) bounds() (start, end netip.Addr, err error) {
 // conflict refuses a gateway that lies in a pool, from which ports get their addresses.
 func conflict(gateway netip.Addr, has bool, pools []pool) error {
 	for _, p := range pools {
-		if start, end, err := p.bounds(); has && err == nil && start.Compare(gateway) <= 0 && gateway.Compare(end) <= 0 {
+		if start, end, err := p.bounds(); has && err == nil && start.Compare(gateway) <= 0 &&
+			gateway.Compare(end) <= 0 {
 			return refuse(http.StatusConflict, "GatewayConflictWithAllocationPools",
 				"Gateway ip %s conflicts with allocation pool %s.", gateway, p)
 		}

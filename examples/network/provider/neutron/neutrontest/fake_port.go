@@ -15,7 +15,8 @@ var portKind = &kind{
 		"name": "", "description": "", "admin_state_up": true, "status": "DOWN", "device_id": "", "device_owner": "",
 		"mac_address": "", "security_groups": []string{}, "port_security_enabled": true, "binding:vnic_type": "normal",
 		"allowed_address_pairs": []string{},
-		"extra_dhcp_opts":       []string{}, "tags": []string{}, "project_id": "", "tenant_id": "", "created_at": "", "updated_at": "",
+		"extra_dhcp_opts":       []string{}, "tags": []string{}, "project_id": "", "tenant_id": "", "created_at": "",
+		"updated_at":      "",
 		"revision_number": 1,
 	},
 	given:    []string{"name", "description", "network_id", "admin_state_up", "device_id", "device_owner", "fixed_ips"},
@@ -85,9 +86,11 @@ func (f *Fake) assign(ip *fixedIP, subnets []string) error {
 		case ip.Subnet != "" && ip.Subnet != id, ip.Subnet == "" && fixed && !cidr.Contains(wanted):
 			continue
 		case fixed && !cidr.Contains(wanted):
-			return refuse(http.StatusBadRequest, "InvalidIpForSubnet", "IP address %s is not a valid IP for the specified subnet.", wanted)
+			return refuse(http.StatusBadRequest, "InvalidIpForSubnet",
+				"IP address %s is not a valid IP for the specified subnet.", wanted)
 		case fixed && f.taken(id, ip.Address):
-			return refuse(http.StatusConflict, "IpAddressAlreadyAllocated", "IP address %s already allocated in subnet %s", wanted, id)
+			return refuse(http.StatusConflict, "IpAddressAlreadyAllocated",
+				"IP address %s already allocated in subnet %s", wanted, id)
 		case !fixed:
 			free, err := f.free(id)
 			if err != nil {
@@ -111,7 +114,8 @@ func (f *Fake) free(subnet string) (string, error) {
 			}
 		}
 	}
-	return "", refuse(http.StatusConflict, "IpAddressGenerationFailure", "No more IP addresses available for subnet %s.", subnet)
+	return "", refuse(http.StatusConflict, "IpAddressGenerationFailure",
+		"No more IP addresses available for subnet %s.", subnet)
 }
 
 func (f *Fake) taken(subnet, address string) bool {

@@ -8,7 +8,8 @@ import (
 
 // defaultQuotas are a project's limits for each resource; -1 is unlimited.
 var defaultQuotas = map[string]int{
-	"network": -1, "subnet": -1, "port": -1, "subnetpool": -1, "rbac_policy": 10, "security_group": 10, "security_group_rule": 100,
+	"network": -1, "subnet": -1, "port": -1, "subnetpool": -1, "rbac_policy": 10, "security_group": 10,
+	"security_group_rule": 100,
 }
 
 // quotasOf returns the limits of a project.

@@ -15,7 +15,8 @@ var subnetKind = &kind{
 		"tags": []string{}, "project_id": "", "tenant_id": "",
 		"created_at": "", "updated_at": "", "revision_number": 0,
 	},
-	given:    []string{"name", "description", "network_id", "ip_version", "cidr", "gateway_ip", "allocation_pools", "enable_dhcp"},
+	given: []string{"name", "description", "network_id", "ip_version", "cidr", "gateway_ip", "allocation_pools",
+		"enable_dhcp"},
 	settable: []string{"name", "description", "gateway_ip", "allocation_pools", "enable_dhcp"},
 }
 
@@ -130,7 +131,8 @@ func (f *Fake) removeSubnet(o object) error {
 	for _, port := range f.objects["ports"] {
 		if slices.ContainsFunc(port["fixed_ips"].([]fixedIP), func(ip fixedIP) bool { return ip.Subnet == o["id"] }) {
 			return refuse(http.StatusConflict, "SubnetInUse",
-				"Unable to complete operation on subnet %s: One or more ports have an IP allocation from this subnet.", o["id"])
+				"Unable to complete operation on subnet %s: One or more ports have an IP allocation from this subnet.",
+				o["id"])
 		}
 	}
 	delete(f.objects["subnets"], o.text("id"))

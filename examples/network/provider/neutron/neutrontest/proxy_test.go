@@ -75,9 +75,11 @@ func TestKeystoneTokensExpire(t *testing.T) {
 	}
 	t.Cleanup(k.Close)
 	options := gophercloud.AuthOptions{
-		IdentityEndpoint: k.URL, Username: "user", Password: "wrong", TenantName: "project", DomainName: "Default", AllowReauth: true,
+		IdentityEndpoint: k.URL, Username: "user", Password: "wrong", TenantName: "project", DomainName: "Default",
+		AllowReauth: true,
 	}
-	if _, err := openstack.AuthenticatedClient(t.Context(), options); !gophercloud.ResponseCodeIs(err, http.StatusUnauthorized) {
+	if _, err := openstack.AuthenticatedClient(t.Context(), options); !gophercloud.ResponseCodeIs(err,
+		http.StatusUnauthorized) {
 		t.Errorf("with a wrong password: %v", err)
 	}
 	options.Password = "secret"

@@ -43,8 +43,8 @@ type InitializerConfigurationList struct {
 // Initializer is one who initializes new objects, and which.
 // +k8s:openapi-gen=true
 type Initializer struct {
-	// Name is put into metadata.initializers.pending of the objects, until the initializer takes it away. It has at least two
-	// dots, as in envoy.initializer.kubernetes.io.
+	// Name is put into metadata.initializers.pending of the objects, until the initializer takes it away. It has at
+	// least two dots, as in envoy.initializer.kubernetes.io.
 	Name string `json:"name"`
 	// Rules say which resources the initializer is for. One of them that matches is enough.
 	// +optional

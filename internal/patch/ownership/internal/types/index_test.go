@@ -42,7 +42,8 @@ func TestTypesAreParsedOnce(t *testing.T) {
 			t.Error("a type was read again")
 		}
 	}
-	if name, defs, err := index.Find("example.Sail"); name != "example.Sail" || len(defs) != 1 || defs[0].Map != found[0][1].Map {
+	if name, defs, err := index.Find("example.Sail"); name != "example.Sail" || len(defs) != 1 ||
+		defs[0].Map != found[0][1].Map {
 		t.Errorf("by its name: %s, %v, %v", name, defs, err)
 	}
 }
@@ -54,7 +55,8 @@ func TestMissingTypes(t *testing.T) {
 		if name, defs, err := index.Find("v1/Anchor"); name != "" || defs != nil || err != nil {
 			t.Errorf("what is no type: %s, %v, %v", name, defs, err)
 		}
-		for kind, want := range map[string]string{"v1/Wreck": "type example.Wreck: ", "v1/Ghost": "type example.Gone, of which example.Ghost"} {
+		for kind, want := range map[string]string{"v1/Wreck": "type example.Wreck: ",
+			"v1/Ghost": "type example.Gone, of which example.Ghost"} {
 			if _, _, err := index.Find(kind); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v, want %s", kind, err, want)
 			}

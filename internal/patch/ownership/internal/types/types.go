@@ -64,7 +64,8 @@ func shapeOf(a schema.Atom) shape {
 		s.Scalar = string(*a.Scalar)
 	}
 	if a.List != nil {
-		s.List = &list{Element: referenceOf(a.List.ElementType), Relationship: string(a.List.ElementRelationship), Keys: a.List.Keys}
+		s.List = &list{Element: referenceOf(a.List.ElementType), Relationship: string(a.List.ElementRelationship),
+			Keys: a.List.Keys}
 	}
 	if a.Map != nil {
 		s.Map = &table{Relationship: string(a.Map.ElementRelationship)}
@@ -127,7 +128,8 @@ func (s shape) atom() schema.Atom {
 	}
 	if s.List != nil {
 		a.List = &schema.List{
-			ElementType: s.List.Element.typeRef(), ElementRelationship: schema.ElementRelationship(s.List.Relationship), Keys: s.List.Keys,
+			ElementType: s.List.Element.typeRef(), ElementRelationship: schema.ElementRelationship(s.List.Relationship),
+			Keys: s.List.Keys,
 		}
 	}
 	if s.Map != nil {
@@ -136,14 +138,16 @@ func (s shape) atom() schema.Atom {
 			a.Map.ElementType = s.Map.Element.typeRef()
 		}
 		for _, f := range s.Map.Fields {
-			a.Map.Fields = append(a.Map.Fields, schema.StructField{Name: f.Name, Type: f.Type.typeRef(), Default: f.Default})
+			a.Map.Fields = append(a.Map.Fields,
+				schema.StructField{Name: f.Name, Type: f.Type.typeRef(), Default: f.Default})
 		}
 	}
 	return a
 }
 
 func (r reference) typeRef() schema.TypeRef {
-	t := schema.TypeRef{Inlined: r.atom(), Nullable: r.Nullable, ElementRelationship: (*schema.ElementRelationship)(r.Relationship)}
+	t := schema.TypeRef{Inlined: r.atom(), Nullable: r.Nullable,
+		ElementRelationship: (*schema.ElementRelationship)(r.Relationship)}
 	if r.Name != "" {
 		t.NamedType = &r.Name
 	}
