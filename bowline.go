@@ -28,13 +28,13 @@ import (
 	"github.com/bowline-dev/bowline/internal/inprocess"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin"
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/plugins"
 	"github.com/bowline-dev/bowline/internal/plugins/webhook"
 	"github.com/bowline-dev/bowline/internal/server"
 	"github.com/bowline-dev/bowline/internal/store"
 	"github.com/bowline-dev/bowline/internal/store/log"
 	"github.com/bowline-dev/bowline/internal/store/log/memory"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // encodingBudget bounds the additional encodings of objects (JSON besides protobuf), in bytes.

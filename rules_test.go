@@ -20,7 +20,7 @@ const module = "github.com/bowline-dev/bowline"
 // bowlinetest, cmd. What several of them need and none of the project's users should call is in internal, which knows
 // nothing of the project.
 var mayImport = map[string][]string{
-	"object":      {},
+	"object":      {}, // internal/object, and the public names of it
 	"kind":        {"object", "internal"},
 	"patch":       {"object", "kind"},
 	"admission":   {"object", "kind", "patch"},

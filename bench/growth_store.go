@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
 	"github.com/bowline-dev/bowline/internal/store/log/memory"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // costs contains the costs at one number of objects, by the names in growthCharts.

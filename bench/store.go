@@ -16,10 +16,10 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
 	"github.com/bowline-dev/bowline/internal/store/log"
 	"github.com/bowline-dev/bowline/internal/store/log/memory"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // storeCommits and storeReads measure only the store, in a separate process without a server or a client.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
 	"github.com/bowline-dev/bowline/internal/store/log/memory"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // measureReads prints the time of a snapshot of a million objects in microseconds, and that of a page of the

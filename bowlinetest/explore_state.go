@@ -8,7 +8,7 @@ import (
 
 	"github.com/bowline-dev/bowline/bowlinetest/internal/fault"
 	"github.com/bowline-dev/bowline/bowlinetest/internal/state"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // compared reports whether the objects of a resource are part of a State.

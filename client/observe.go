@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/internal/inprocess"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // Write describes one write to a server and its outcome. A field that neither the request nor the response

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // stream reads JSON values or protobuf messages off a response body as they arrive. It is not safe for

@@ -20,7 +20,7 @@ import (
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/inprocess"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // asked is the ways to ask for the same objects, and what they come as.

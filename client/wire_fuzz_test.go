@@ -18,7 +18,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // FuzzList holds that an answer either is refused or is a list of the objects that a whole decode finds, whose headers

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // threeMaps is the answer to a list, in protobuf: the second is spoiled where its data are, the third has no revision.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/inprocess"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 func TestWireSourceListsObjectsAsTheServerKeepsThem(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // converter converts a source's objects to T. It is safe for concurrent use.

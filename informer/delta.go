@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // DeltaType is the kind of a change.

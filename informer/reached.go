@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // Reached waits until the cache shows an object at a revision or a later one, or shows that it was deleted

@@ -23,7 +23,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/informer"
 	"github.com/bowline-dev/bowline/internal/inprocess"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // listTimes notes when lists are asked for.

@@ -16,7 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/informer"
 	"github.com/bowline-dev/bowline/internal/inprocess"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // headless has lists in which the head of an object cannot be read.

@@ -1,6 +1,6 @@
 package informer
 
-import "github.com/bowline-dev/bowline/object"
+import "github.com/bowline-dev/bowline/internal/object"
 
 // sequence filters the events of a watch whose transport may duplicate or reorder events. It rejects
 // duplicates, and late events that would revive a deleted object.

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // decoder makes objects of a Go type that is known only when the program runs. Many goroutines may use it, once it has

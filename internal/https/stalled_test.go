@@ -20,10 +20,10 @@ import (
 	"github.com/bowline-dev/bowline/internal/auth/pki"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin"
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/server"
 	"github.com/bowline-dev/bowline/internal/store"
 	"github.com/bowline-dev/bowline/internal/store/log/memory"
-	"github.com/bowline-dev/bowline/object"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/bowline-dev/bowline/internal/message"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // sharedDecoder decodes the objects of a kind, sharing memory between objects that have content in common. The zero

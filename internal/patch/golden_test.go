@@ -15,8 +15,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/golden"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/patch"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // otherStages lists the recorded patches whose response other packages produce.

@@ -12,7 +12,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/bowline-dev/bowline/internal/kind"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // DecodeError returns the response for a patch whose result, next, cannot be decoded; err is the decoding

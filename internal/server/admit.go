@@ -10,8 +10,8 @@ import (
 
 	"github.com/bowline-dev/bowline/admission"
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // mutate lets the plugins change the object. old is nil for a create.

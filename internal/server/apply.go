@@ -13,7 +13,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/bowline-dev/bowline/internal/kind"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // apply serves a server-side apply (KEP-555): it merges the document into the object, or creates the object,

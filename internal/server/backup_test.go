@@ -14,8 +14,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store/backup"
-	"github.com/bowline-dev/bowline/object"
 )
 
 const backupPath = "/bowline/backup"

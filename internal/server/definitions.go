@@ -14,8 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/apiextensions"
 	"github.com/bowline-dev/bowline/internal/kind/structural"
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // definitionsResource is the resource of CustomResourceDefinitions in the store.

@@ -3,7 +3,7 @@ package server
 import (
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/structural"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // takeOver reuses the kinds that another server made of definitions, if this server's store has the same

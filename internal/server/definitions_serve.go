@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind/caller"
 	"github.com/bowline-dev/bowline/internal/kind/structural"
 	"github.com/bowline-dev/bowline/internal/kind/structural/webhook"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // serve puts the kind of an established definition into the registry. renamed reports whether it released

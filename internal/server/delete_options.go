@@ -9,8 +9,8 @@ import (
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // deleteOptions reads the options of a delete from the body if there is one, otherwise from the query.

@@ -21,7 +21,7 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/bowline-dev/bowline/internal/kind"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // generatedLength is the number of random characters after metadata.generateName, which is cut to

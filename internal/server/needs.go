@@ -5,8 +5,8 @@ import (
 
 	operators "k8s.io/apimachinery/pkg/selection"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // needs returns labels and fields that every selected object has: the store wakes a watch by one of them. A

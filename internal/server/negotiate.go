@@ -9,7 +9,7 @@ import (
 	"github.com/munnerz/goautoneg"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 const (

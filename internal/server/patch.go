@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/patch"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // patch serves all patches. The patch is applied in the version that the URL names; the result is written

@@ -9,8 +9,8 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/patch"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // plainMetadata are the fields that patchedMetadata handles: no other fields depend on them.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/auth"
 	"github.com/bowline-dev/bowline/internal/kind"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // maxBody is the maximum length of a request's body, in bytes. It is kube-apiserver's.

@@ -12,8 +12,8 @@ import (
 	operators "k8s.io/apimachinery/pkg/selection"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // selection selects the objects of a resource for a list, a watch or a deletecollection.

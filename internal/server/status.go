@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
 	"github.com/bowline-dev/bowline/internal/store/log"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // statusOf maps an error to the Status that the client receives. It is the only such place: an error that it

@@ -5,7 +5,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/bowline-dev/bowline/internal/kind"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // decodeSubresource reads the body of a request to a subresource that has its own kind.

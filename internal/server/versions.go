@@ -2,8 +2,8 @@ package server
 
 import (
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // decoded decodes a stored object for the caller to change: into the kind's hub version, or, for a custom

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/bowline-dev/bowline/internal/kind"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // drain sends one batch of events and flushes it. more reports whether further events may be ready.

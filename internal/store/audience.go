@@ -3,7 +3,7 @@ package store
 import (
 	"slices"
 
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // audience indexes the watchers of one prefix: those of all its objects, and those of objects that meet a

@@ -9,7 +9,7 @@ import (
 	google "github.com/google/btree"
 	tidwall "github.com/tidwall/btree"
 
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // entry is an object with its key.

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store/log"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // proposal is a commit in progress: checked and stamped, but not durable.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // UnreadableError is returned for an object in the log that cannot be read. Its contents are unknown: it is

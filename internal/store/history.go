@@ -5,7 +5,7 @@ import (
 	"sort"
 	"time"
 
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // history holds the recent changes, bounded by age and bytes. Watchers resume from it, and older states are

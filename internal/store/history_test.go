@@ -9,10 +9,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
 	"github.com/bowline-dev/bowline/internal/store/log/memory"
 	"github.com/bowline-dev/bowline/internal/store/storetest"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // asWritten is a codec whose zero stamp matches objects without a codec, which are read in their own form.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // past holds the events of the history that replaced a state, ordered by key and revision. It yields the

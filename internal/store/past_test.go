@@ -5,10 +5,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
 	"github.com/bowline-dev/bowline/internal/store/log/memory"
 	"github.com/bowline-dev/bowline/internal/store/storetest"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // TestOlderStatesAreAsTheyWere takes a snapshot of every revision while it is the newest, and compares each

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store/log"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // enqueue stages a proposal, which later proposals may build on, and queues it for the log. The caller

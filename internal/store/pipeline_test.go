@@ -7,11 +7,11 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
 	"github.com/bowline-dev/bowline/internal/store/log"
 	"github.com/bowline-dev/bowline/internal/store/log/memory"
 	"github.com/bowline-dev/bowline/internal/store/storetest"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // TestQueuedCommitsKeepTheContract runs the contract suite through the queue, on a log that detects mistakes.

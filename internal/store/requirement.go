@@ -3,7 +3,7 @@ package store
 import (
 	"slices"
 
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // Requirement is a label or field that every object has which a watcher wants to see. Create it with HasLabel

@@ -4,9 +4,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
 	"github.com/bowline-dev/bowline/internal/store/storetest"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // BenchmarkCommit16Writers commits prepared objects of one KiB with 16 concurrent writers.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
 	"github.com/bowline-dev/bowline/internal/store/log/memory"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // TestSelectYieldsByTheMarkOfTheLatestLabels changes the label of every third object and deletes every

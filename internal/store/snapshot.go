@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // Snapshot is the whole state at one revision. It is immutable, retains only the objects that were replaced

@@ -28,8 +28,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store/log"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // Options configure a store. The zero value is usable.

@@ -1,7 +1,7 @@
 package store
 
 import (
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // topic is shared by the watchers of the same selection: all objects of a prefix, or those that meet one

@@ -7,7 +7,7 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // tree is an ordered set of objects by key with copy-on-write copies. Reads may run concurrently with each

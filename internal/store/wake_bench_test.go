@@ -5,8 +5,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // BenchmarkUpdatesBesideWatchers updates an object in each of 10,000 namespaces, with watchers of one

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
 	"github.com/bowline-dev/bowline/internal/store/log/memory"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // TestCommitWakesOnlyWhoNeedsItsObjects checks that new and previous states of an object wake exactly the

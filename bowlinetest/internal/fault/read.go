@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // read executes a GET or a LIST.

@@ -8,8 +8,8 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
 	"github.com/bowline-dev/bowline/examples/network/provider/record"
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store/storetest"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // If a plane cannot read a Network or its definition, the object still counts as declared: its real network

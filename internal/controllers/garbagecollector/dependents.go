@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/client"
-	revisions "github.com/bowline-dev/bowline/object"
+	revisions "github.com/bowline-dev/bowline/internal/object"
 )
 
 // mayDepend returns the caches that may hold dependents of obj. The dependents of a namespaced object are in

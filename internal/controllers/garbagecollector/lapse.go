@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	revisions "github.com/bowline-dev/bowline/object"
+	revisions "github.com/bowline-dev/bowline/internal/object"
 )
 
 // failureStreak records since when lists of a kind have failed. The zero value means that the last one succeeded.

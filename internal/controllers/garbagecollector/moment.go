@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/informer"
-	revisions "github.com/bowline-dev/bowline/object"
+	revisions "github.com/bowline-dev/bowline/internal/object"
 )
 
 // store identifies resources whose revisions can be compared. The zero value is the server's own store. An

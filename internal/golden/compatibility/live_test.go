@@ -16,7 +16,7 @@ import (
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 const pod = `"spec":{"containers":[{"name":"c","image":"i"}]}`

@@ -16,7 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind/builtin/networking"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/policy"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/scheduling"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // Kinds returns all built-in kinds, for one server. Their groups are in the order of Kubernetes' discovery:

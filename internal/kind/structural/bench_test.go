@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // wideDefinition returns a definition with 40 fields of all types, the usual validations, and 3 rules.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/golden"
 	"github.com/bowline-dev/bowline/internal/kind"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // TestDecodeRequest checks each rule of decoding a body.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/golden"
 	"github.com/bowline-dev/bowline/internal/kind"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 var networkV1 = object.Form{APIVersion: "samplecrd.example.com/v1"}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"weak"
 
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // TestObjectsDoNotRetainDefinition checks that stored objects do not retain the compiled schema of a deleted or

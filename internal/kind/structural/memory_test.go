@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/bowline-dev/bowline/internal/kind"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // TestShareMemory checks that ShareMemory makes the schemas share the memory of a stored

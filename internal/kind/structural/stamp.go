@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"hash"
 
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // stampOf hashes everything that determines how objects are encoded and decoded: the versions, the storage

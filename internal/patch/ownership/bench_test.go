@@ -15,8 +15,8 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin"
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/patch/ownership"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // kinds maps names to the built-in kinds.

@@ -13,7 +13,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/bowline-dev/bowline/internal/kind/structural"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // managedFieldsCases lists values of managedFields that a client may send: none, empty ones that reset ownership, and

@@ -10,7 +10,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/bowline-dev/bowline/internal/kind/structural"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 const boxes = `{"metadata": {"name": "boxes.example.com"}, "spec": {"group": "example.com", "scope": "Namespaced",

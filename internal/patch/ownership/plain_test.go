@@ -25,7 +25,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin"
 	"github.com/bowline-dev/bowline/internal/kind/structural"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // TestPlainApplyMatchesLibrary applies random documents by three managers to objects of every kind,

@@ -16,7 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/admission"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // state is a Reader of a fixed set of objects.

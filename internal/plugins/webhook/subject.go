@@ -12,7 +12,7 @@ import (
 
 	"github.com/bowline-dev/bowline/admission"
 	"github.com/bowline-dev/bowline/internal/kind"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // subject is the written object as the webhook receives it: in a version or, for a subresource with its own

@@ -17,8 +17,8 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/structural"
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/server/openapi"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // gadgets returns a definition that uses most features of definitions.

@@ -31,7 +31,7 @@ import (
 	"hash/crc32"
 	"time"
 
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // Head describes a backup. It precedes the objects.

@@ -5,8 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // HeadOf returns the head for a backup of a store's snapshot; program is the version of bowline that writes

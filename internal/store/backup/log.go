@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store/log"
 	"github.com/bowline-dev/bowline/internal/store/log/memory"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // Log is a log in memory that starts with the contents of a backup. Its revisions start one epoch above the

@@ -12,8 +12,8 @@ import (
 	"hash/crc32"
 	"io"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // bufferSize is the size of a buffer, in bytes.

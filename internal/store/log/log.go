@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // Change is the effect of a commit on one key.

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
 	"github.com/bowline-dev/bowline/internal/store/robustness"
-	"github.com/bowline-dev/bowline/object"
 )
 
 func randomKey(random *rand.Rand) object.Key {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store/log"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // ErrDamage is the error that a Damaged log reports for unreadable objects.

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store/log"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // Journal is a medium for logs that stores commits as bytes in memory, so that another store can read them,

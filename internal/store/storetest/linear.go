@@ -12,8 +12,8 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
-	"github.com/bowline-dev/bowline/object"
 )
 
 func commitIsLinearizable(t *testing.T, start func(store.Options) *store.Store) {

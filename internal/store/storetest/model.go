@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/seed"
 	"github.com/bowline-dev/bowline/internal/store"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // randomOperationsMatchAModel runs random operations on a store and on maps, and compares the results.

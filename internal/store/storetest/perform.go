@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // performer runs the operations of a script on stores of one log, and formats the results so that they are

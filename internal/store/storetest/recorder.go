@@ -12,9 +12,9 @@ import (
 
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
 	"github.com/bowline-dev/bowline/internal/store/robustness"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // recorder records the requests and results of a store's clients, for package robustness to check.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
-	"github.com/bowline-dev/bowline/object"
 )
 
 func snapshotNeverChanges(t *testing.T, start func(store.Options) *store.Store) {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // watch starts a watch that is stopped at the end of the test.

@@ -17,9 +17,9 @@ import (
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/terminal"
 	"github.com/bowline-dev/bowline/internal/durable"
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store/backup"
 	"github.com/bowline-dev/bowline/internal/store/log/disk"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // restoreFlags holds the parsed flags of bowline restore.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin"
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store/backup"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // Kinds of changes from the first state to the second.

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/internal/kind/builtin"
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/plugins"
-	"github.com/bowline-dev/bowline/object"
 )
 
 const aboutAPIServer = `kube-apiserver, as bowline stands in for it in tests with envtest: the Kubernetes API, with its objects in the

@@ -12,9 +12,9 @@ import (
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/serve"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/source"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store/log"
 	"github.com/bowline-dev/bowline/internal/store/log/disk"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // kubeSystem is the key of the namespace whose UID is the identity of the plane.

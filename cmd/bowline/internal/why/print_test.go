@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/terminal"
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/why"
-	"github.com/bowline-dev/bowline/object"
 )
 
 var (

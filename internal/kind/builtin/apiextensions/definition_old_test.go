@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/bowline-dev/bowline/internal/kind/structural"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // TestV1beta1RoundTrip checks that the fields that v1beta1 has for all versions are copied to each version of

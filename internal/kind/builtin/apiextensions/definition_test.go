@@ -11,7 +11,7 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/golden"
 	"github.com/bowline-dev/bowline/internal/kind"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // manifest returns a definition as JSON; spec is the content of the spec besides group and scope.

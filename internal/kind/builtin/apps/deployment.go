@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 func deploymentKind(cache *object.Cache) kind.Kind {

@@ -7,7 +7,7 @@ import (
 	deprecated "k8s.io/api/batch/v1beta1"
 	"k8s.io/apiserver/pkg/endpoints/deprecation"
 
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // TestCronJobsInOldVersions checks the conversion between old versions of cronjobs and v1.

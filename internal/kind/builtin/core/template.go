@@ -11,7 +11,7 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // podTemplateKind returns the kind of stand-alone pod templates, which no controller of Kubernetes uses.

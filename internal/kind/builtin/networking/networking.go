@@ -10,7 +10,7 @@ package networking
 
 import (
 	"github.com/bowline-dev/bowline/internal/kind"
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // Kinds returns all kinds of the group, for one server, in discovery's order. cache bounds the memory for

@@ -7,7 +7,7 @@ import (
 
 	policyv1 "k8s.io/api/policy/v1"
 
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // TestEmptySelectorConversion checks the conversion of empty selectors, which select nothing in

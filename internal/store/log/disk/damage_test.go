@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
 	"github.com/bowline-dev/bowline/internal/store/log"
 	"github.com/bowline-dev/bowline/internal/store/log/disk"
 	"github.com/bowline-dev/bowline/internal/store/storetest"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // loaded opens and loads a log: it returns the values of live objects by name, and the damaged objects.

@@ -22,8 +22,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store/log"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // Log is a log.Log in a directory.

@@ -14,11 +14,11 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/seed"
 	"github.com/bowline-dev/bowline/internal/store/log"
 	"github.com/bowline-dev/bowline/internal/store/log/disk"
 	"github.com/bowline-dev/bowline/internal/store/storetest"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // TestNoDamageGoesUnnoticed flips a bit of a file of a store, truncates a file, or removes one. The store

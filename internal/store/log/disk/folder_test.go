@@ -15,10 +15,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store"
 	"github.com/bowline-dev/bowline/internal/store/log/disk"
 	"github.com/bowline-dev/bowline/internal/store/storetest"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // content returns the names and hashes of all files except the lock and holder files.

@@ -8,8 +8,8 @@ import (
 	"hash/crc32"
 	"time"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store/log"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // The first byte of a database key identifies the type of row.

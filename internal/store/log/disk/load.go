@@ -6,8 +6,8 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store/log"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // Load delivers the newest state of every object in key order, and the changes of the last HistoryAge.

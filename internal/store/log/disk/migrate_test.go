@@ -7,8 +7,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store/log"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // TestAnOlderLayoutIsMigratedStepByStep opens a directory of layout 1 with a program of layout 3. The

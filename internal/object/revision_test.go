@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 func TestNextEpochIsAboveAllThatWasGivenOut(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 var (

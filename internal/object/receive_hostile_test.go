@@ -14,7 +14,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 func TestObjectWithNullsIsReceived(t *testing.T) {
