@@ -293,3 +293,14 @@ func (h *historian) judge(t *testing.T) {
 	}
 	t.Errorf("seed %d: %d guarantees broken, see %s, kept with go test -artifacts", h.seed, len(broken), path)
 }
+
+// cell is the value in a config map, and the revision of the config map.
+type cell struct {
+	value    string
+	revision uint64
+}
+
+func cellOf(cm *corev1.ConfigMap) cell {
+	revision, _ := strconv.ParseUint(cm.ResourceVersion, 10, 64) // the checker finds that none is 0
+	return cell{value: cm.Data["value"], revision: revision}
+}

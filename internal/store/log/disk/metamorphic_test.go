@@ -1,4 +1,4 @@
-package store_test
+package disk_test
 
 import (
 	"flag"

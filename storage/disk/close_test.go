@@ -1,4 +1,4 @@
-package bowline_test
+package disk_test
 
 import (
 	"fmt"

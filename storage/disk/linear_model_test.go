@@ -1,4 +1,4 @@
-package server_test
+package disk_test
 
 import (
 	"testing"
