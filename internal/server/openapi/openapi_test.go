@@ -15,17 +15,14 @@ import (
 	"google.golang.org/protobuf/proto"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
-	"k8s.io/cli-runtime/pkg/resource"
 	clientdiscovery "k8s.io/client-go/discovery"
 	clientopenapi "k8s.io/client-go/openapi"
 	"k8s.io/client-go/openapi3"
 	"k8s.io/client-go/rest"
 	"k8s.io/kube-openapi/pkg/spec3"
-	explain "k8s.io/kubectl/pkg/explain/v2"
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/server/openapi"
@@ -53,40 +50,6 @@ func specOf(t *testing.T, client clientopenapi.Client, gv schema.GroupVersion) *
 	return doc
 }
 
-func TestKubectlExplainsFields(t *testing.T) {
-	t.Parallel()
-	client, _ := serve(t, kind.NewRegistry(append(builtinKinds(), newCustomKind("example.com", networkSchema))...))
-	for _, c := range []struct {
-		gvr  schema.GroupVersionResource
-		path []string
-		want []string
-	}{
-		{corev1.SchemeGroupVersion.WithResource("pods"), []string{"spec", "containers"},
-			[]string{"KIND:       Pod", "FIELD: containers <[]Container>", "List of containers belonging to the pod.",
-				"imagePullPolicy", "-required-"}},
-		{appsv1.SchemeGroupVersion.WithResource("deployments"), []string{"spec", "strategy", "rollingUpdate"},
-			[]string{"GROUP:      apps", "maxSurge"}},
-		{schema.GroupVersionResource{Group: "apps", Version: "v1beta2", Resource: "deployments"}, []string{"spec"},
-			[]string{"VERSION:    v1beta2", "replicas"}},
-		{schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "networks"}, nil,
-			[]string{"GROUP:      example.com", "A Network is a range of addresses.",
-				"metadata\t<ObjectMeta>\n    Standard object's metadata."}},
-		{schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "networks"},
-			[]string{"spec", "cidr"},
-			[]string{"The range in CIDR notation."}},
-	} {
-		var out strings.Builder
-		if err := explain.PrintModelDescription(c.path, &out, client, c.gvr, false, 0, "plaintext"); err != nil {
-			t.Errorf("%s %v: %v", c.gvr, c.path, err)
-		}
-		for _, want := range c.want {
-			if !strings.Contains(out.String(), want) {
-				t.Errorf("%s %v: no %q in\n%s", c.gvr, c.path, want, out.String())
-			}
-		}
-	}
-}
-
 func TestSchemasMergeListsByKey(t *testing.T) {
 	t.Parallel()
 	client, _ := serve(t, kind.NewRegistry(builtinKinds()...))
@@ -108,21 +71,6 @@ func TestSchemasMergeListsByKey(t *testing.T) {
 	containers := schemas["io.k8s.api.core.v1.PodSpec"].Properties["containers"]
 	if containers.Extensions["x-kubernetes-list-type"] != "map" {
 		t.Errorf("containers: %v", containers.Extensions)
-	}
-}
-
-func TestClientsFindFieldValidation(t *testing.T) {
-	t.Parallel()
-	client, _ := serve(t, kind.NewRegistry(append(builtinKinds(), newCustomKind("example.com", nil))...))
-	verifier := resource.NewQueryParamVerifierV3(nil, client, resource.QueryParamFieldValidation)
-	for _, gvk := range []schema.GroupVersionKind{
-		corev1.SchemeGroupVersion.WithKind("Pod"), corev1.SchemeGroupVersion.WithKind("Namespace"),
-		eventsv1.SchemeGroupVersion.WithKind("Event"), appsv1.SchemeGroupVersion.WithKind("Deployment"),
-		{Group: "example.com", Version: "v1", Kind: "Network"},
-	} {
-		if err := verifier.HasSupport(gvk); err != nil {
-			t.Error(err)
-		}
 	}
 }
 

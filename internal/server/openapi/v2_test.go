@@ -11,17 +11,12 @@ import (
 	openapi_v2 "github.com/google/gnostic-models/openapiv2"
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	clientdiscovery "k8s.io/client-go/discovery"
-	"k8s.io/client-go/rest"
 	openapiproto "k8s.io/kube-openapi/pkg/util/proto"
 	"k8s.io/kube-openapi/pkg/validation/spec"
-	"k8s.io/kubectl/pkg/explain"
-	kubectlopenapi "k8s.io/kubectl/pkg/util/openapi"
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/server/openapi"
@@ -46,51 +41,6 @@ func swaggerOf(t *testing.T, kinds ...kind.Kind) *spec.Swagger {
 		t.Fatal(err)
 	}
 	return &doc
-}
-
-func TestOldKubectlExplainsFields(t *testing.T) {
-	t.Parallel()
-	h := openapi.New(kind.NewRegistry(append(builtinKinds(), newCustomKind("example.com", networkSchema))...),
-		"v1.37.2")
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.Serve(w, r) }))
-	defer server.Close()
-	document, err := clientdiscovery.NewDiscoveryClientForConfigOrDie(&rest.Config{Host: server.URL}).OpenAPISchema()
-	if err != nil {
-		t.Fatal(err)
-	}
-	resources, err := kubectlopenapi.NewOpenAPIData(document)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		gvk  schema.GroupVersionKind
-		path []string
-		want []string
-	}{
-		{corev1.SchemeGroupVersion.WithKind("Pod"), []string{"spec", "containers"},
-			[]string{"RESOURCE: containers <[]Object>", "List of containers belonging to the pod.", "imagePullPolicy"}},
-		{appsv1.SchemeGroupVersion.WithKind("Deployment"), []string{"spec", "strategy", "rollingUpdate"},
-			[]string{"maxSurge\t<string>"}},
-		{schema.GroupVersionKind{Group: "apps", Version: "v1beta2", Kind: "Deployment"}, []string{"spec"},
-			[]string{"VERSION:  apps/v1beta2", "replicas"}},
-		{schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Network"}, []string{"spec"},
-			[]string{"cidr\t<string> -required-", "The range in CIDR notation.", "template\t<>"}},
-	} {
-		s := resources.LookupResource(c.gvk)
-		if s == nil {
-			t.Errorf("%s is not there", c.gvk)
-			continue
-		}
-		var out strings.Builder
-		if err := explain.PrintModelDescription(c.path, &out, s, c.gvk, false, 0); err != nil {
-			t.Errorf("%s %v: %v", c.gvk, c.path, err)
-		}
-		for _, want := range c.want {
-			if !strings.Contains(out.String(), want) {
-				t.Errorf("%s %v: no %q in\n%s", c.gvk, c.path, want, out.String())
-			}
-		}
-	}
 }
 
 // Clients can derive the schemas of server-side apply from the document.
