@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// TestStandInsEndWithWhatStartedThem checks that etcd ends when its parent is killed, because a killed test
+// TestStandInsEndWithTheirParent checks that etcd ends when its parent is killed, because a killed test
 // suite cannot stop it.
-func TestStandInsEndWithWhatStartedThem(t *testing.T) {
+func TestStandInsEndWithTheirParent(t *testing.T) {
 	t.Parallel()
 	output, theirs, err := os.Pipe()
 	if err != nil {

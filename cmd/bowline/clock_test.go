@@ -11,9 +11,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/auth/pki"
 )
 
-// TestClockThatWasSetBackBeforeAStart checks that clients can connect although the folder's certificates were
+// TestStartAfterClockWasSetBack checks that clients can connect although the folder's certificates were
 // created while the clock was an hour ahead. Package disk tests that revisions still increase.
-func TestClockThatWasSetBackBeforeAStart(t *testing.T) {
+func TestStartAfterClockWasSetBack(t *testing.T) {
 	t.Parallel()
 	folder, now := t.TempDir(), time.Now()
 	synctest.Test(t, func(t *testing.T) {
@@ -22,7 +22,7 @@ func TestClockThatWasSetBackBeforeAStart(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	config, err := startMortal(t, folder).ready()
+	config, err := startCrashServer(t, folder).ready()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,18 +8,18 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// kept returns a state of an object as the server would store it.
-func kept(name string, number int, revision uint64) *corev1.ConfigMap {
+// storedObject returns a state of an object as the server would store it.
+func storedObject(name string, number int, revision uint64) *corev1.ConfigMap {
 	o := objectOf(name, number)
 	o.ResourceVersion = strconv.FormatUint(revision, 10)
 	return o
 }
 
-// TestCrashChecksFindWhatIsWrong checks that the checks of the crash tests detect lost, partial and
+// TestCrashChecksDetectWrongStates checks that the checks of the crash tests detect lost, partial and
 // unexpected states.
-func TestCrashChecksFindWhatIsWrong(t *testing.T) {
+func TestCrashChecksDetectWrongStates(t *testing.T) {
 	t.Parallel()
-	half, other := kept("a", 2, 12), kept("a", 2, 12)
+	half, other := storedObject("a", 2, 12), storedObject("a", 2, 12)
 	half.Data["text"] += "a"
 	other.Labels["number"] = "1"
 	three, gone := 3, 0
@@ -28,44 +28,44 @@ func TestCrashChecksFindWhatIsWrong(t *testing.T) {
 		asked *int
 		right bool
 	}{
-		"as acknowledged":              {kept("a", 2, 12), nil, true},
+		"as acknowledged":              {storedObject("a", 2, 12), nil, true},
 		"lost":                         {nil, nil, false},
-		"an older state":               {kept("a", 1, 11), nil, false},
-		"another revision":             {kept("a", 2, 13), nil, false},
+		"an older state":               {storedObject("a", 1, 11), nil, false},
+		"another revision":             {storedObject("a", 2, 13), nil, false},
 		"half there":                   {half, nil, false},
 		"a part of another state":      {other, nil, false},
-		"nobody asked for it":          {kept("a", 3, 13), nil, false},
-		"asked for and done":           {kept("a", 3, 13), &three, true},
-		"asked for and not done":       {kept("a", 2, 12), &three, true},
-		"asked for, at an old place":   {kept("a", 3, 12), &three, false},
+		"nobody asked for it":          {storedObject("a", 3, 13), nil, false},
+		"asked for and done":           {storedObject("a", 3, 13), &three, true},
+		"asked for and not done":       {storedObject("a", 2, 12), &three, true},
+		"asked for, at an old place":   {storedObject("a", 3, 12), &three, false},
 		"asked to change, and gone":    {nil, &three, false},
 		"asked to go, and gone":        {nil, &gone, true},
-		"asked to go, and yet changed": {kept("a", 3, 13), &gone, false},
+		"asked to go, and yet changed": {storedObject("a", 3, 13), &gone, false},
 	} {
-		s := &slot{name: "a", history: []int{1, 2}, revision: 12, asked: c.asked}
-		if _, _, err := s.settle(c.there); (err == nil) != c.right {
+		s := &slot{name: "a", history: []int{1, 2}, revision: 12, pending: c.asked}
+		if _, _, err := s.reconcile(c.there); (err == nil) != c.right {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for name, events := range map[string][]watch.Event{
-		"all, in order": {{Type: watch.Added, Object: kept("a", 1, 11)},
-			{Type: watch.Modified, Object: kept("a", 2, 12)}},
-		"one is lost": {{Type: watch.Added, Object: kept("a", 2, 12)}},
-		"one comes twice": {{Type: watch.Added, Object: kept("a", 1, 11)},
-			{Type: watch.Added, Object: kept("a", 1, 11)}},
-		"one goes back": {{Type: watch.Added, Object: kept("a", 2, 12)},
-			{Type: watch.Modified, Object: kept("a", 1, 11)}},
+		"all, in order": {{Type: watch.Added, Object: storedObject("a", 1, 11)},
+			{Type: watch.Modified, Object: storedObject("a", 2, 12)}},
+		"one is lost": {{Type: watch.Added, Object: storedObject("a", 2, 12)}},
+		"one comes twice": {{Type: watch.Added, Object: storedObject("a", 1, 11)},
+			{Type: watch.Added, Object: storedObject("a", 1, 11)}},
+		"one goes back": {{Type: watch.Added, Object: storedObject("a", 2, 12)},
+			{Type: watch.Modified, Object: storedObject("a", 1, 11)}},
 		"none": {},
-		"of a wrong type": {{Type: watch.Modified, Object: kept("a", 1, 11)},
-			{Type: watch.Modified, Object: kept("a", 2, 12)}},
-		"a wrong deletion": {{Type: watch.Added, Object: kept("a", 1, 11)},
-			{Type: watch.Deleted, Object: kept("a", 2, 12)}},
+		"of a wrong type": {{Type: watch.Modified, Object: storedObject("a", 1, 11)},
+			{Type: watch.Modified, Object: storedObject("a", 2, 12)}},
+		"a wrong deletion": {{Type: watch.Added, Object: storedObject("a", 1, 11)},
+			{Type: watch.Deleted, Object: storedObject("a", 2, 12)}},
 	} {
 		w := &watcher{revision: 10, seen: map[string][]int{}}
 		var err error
 		for _, e := range events {
 			if err == nil {
-				err = w.take(e)
+				err = w.check(e)
 			}
 		}
 		if err == nil {

@@ -29,14 +29,14 @@ import (
 	"github.com/bowline-dev/bowline/internal/seed"
 )
 
-// TestNetworksComeTrueOverCrashes kills a server with the network controller at random points while a user
+// TestNetworksConvergeOverCrashes kills a server with the network controller at random points while a user
 // creates, changes and deletes Networks. In the end there is exactly one real network for each declared
 // Network, with its specification, and no other.
-func TestNetworksComeTrueOverCrashes(t *testing.T) {
+func TestNetworksConvergeOverCrashes(t *testing.T) {
 	t.Parallel()
 	t.Run("record", func(t *testing.T) {
 		t.Parallel()
-		networksComeTrue(t, crashCount(t, 6), func(plane, folder string) (provider.Provider, error) {
+		checkNetworksConverge(t, crashCount(t, 6), func(plane, folder string) (provider.Provider, error) {
 			return record.New(plane, record.Dir(filepath.Join(folder, "networks")))
 		})
 	})
@@ -45,19 +45,19 @@ func TestNetworksComeTrueOverCrashes(t *testing.T) {
 		if err := bridge.Probe(); err != nil {
 			t.Skipf("real networks are not permitted here: %v", err)
 		}
-		networksComeTrue(t, crashCount(t, 4), func(plane, _ string) (provider.Provider, error) {
+		checkNetworksConverge(t, crashCount(t, 4), func(plane, _ string) (provider.Provider, error) {
 			return bridge.New(plane)
 		})
 	})
 }
 
-func networksComeTrue(t *testing.T, rounds int, open func(plane, folder string) (provider.Provider, error)) {
+func checkNetworksConverge(t *testing.T, rounds int, open func(plane, folder string) (provider.Provider, error)) {
 	name := filepath.Base(t.Name())
 	u := &user{seed: seed.Of(t), folder: t.TempDir(), provider: name, declared: map[string]int{}}
 	u.random = rand.New(rand.NewPCG(u.seed, 2<<32))
 	defer func() {
 		t.Logf("seed %d: %d kills; %d requests acknowledged, %d not answered, of which %d were done; %d networks in the end",
-			u.seed, rounds, u.answers, u.unanswered, u.done, len(u.declared))
+			u.seed, rounds, u.acknowledged, u.unanswered, u.done, len(u.declared))
 	}()
 	if err := u.define(t); err != nil {
 		t.Fatal(err)
@@ -81,10 +81,10 @@ type user struct {
 	// last number used is numbers.
 	declared map[string]int
 	numbers  int
-	// asked is the name of the Network of an unanswered request, and wanted its number, or 0 for a deletion.
-	asked            string
-	wanted           int
-	answers          int
+	// pending is the name of the Network of an unanswered request, and pendingNumber its number, or 0 for a deletion.
+	pending          string
+	pendingNumber    int
+	acknowledged     int
 	unanswered, done int
 }
 
@@ -95,8 +95,8 @@ func specOf(number int) v1.NetworkSpec {
 }
 
 // start starts a server with the network controller.
-func (u *user) start(t *testing.T) (*mortal, *client.Client, error) {
-	server := startMortal(t, u.folder, "--controllers=*,network", "--network-provider="+u.provider)
+func (u *user) start(t *testing.T) (*crashServer, *client.Client, error) {
+	server := startCrashServer(t, u.folder, "--controllers=*,network", "--network-provider="+u.provider)
 	config, err := server.ready()
 	if err != nil {
 		return server, nil, err
@@ -118,7 +118,7 @@ func (u *user) round(t *testing.T) error {
 	}
 	defer server.kill()
 	networks := networksOf(c)
-	if err := u.settle(t.Context(), networks); err != nil {
+	if err := u.reconcileRecord(t.Context(), networks); err != nil {
 		return err
 	}
 	last := u.random.IntN(8)
@@ -127,7 +127,7 @@ func (u *user) round(t *testing.T) error {
 		time.AfterFunc(moment, server.kill)
 	}
 	for n := 1; ; n++ {
-		answered, err := u.request(quiet(t), networks)
+		answered, err := u.request(withoutClientLogs(t), networks)
 		if !answered || err != nil {
 			return err
 		}
@@ -161,48 +161,49 @@ func (u *user) define(t *testing.T) error {
 // request creates, changes or deletes a Network. If the server was killed, answered is false.
 func (u *user) request(ctx context.Context, networks client.Resource[*v1.Network]) (answered bool, err error) {
 	u.numbers++
-	u.asked, u.wanted = fmt.Sprintf("n-%d", u.numbers), u.numbers
+	u.pending, u.pendingNumber = fmt.Sprintf("n-%d", u.numbers), u.numbers
 	names := slices.Sorted(maps.Keys(u.declared))
 	switch choice := u.random.IntN(4); {
 	case len(names) < 2 || choice < 2 && len(names) < 8:
 		_, err = networks.Create(ctx, &v1.Network{
-			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: u.asked}, Spec: specOf(u.wanted),
+			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: u.pending},
+			Spec:       specOf(u.pendingNumber),
 		}, metav1.CreateOptions{})
 	case choice == 2:
-		u.asked = names[u.random.IntN(len(names))]
-		spec, _ := json.Marshal(map[string]any{"spec": specOf(u.wanted)}) // strings always encode
-		_, err = networks.Patch(ctx, metav1.NamespaceDefault, u.asked, "", types.MergePatchType, spec,
+		u.pending = names[u.random.IntN(len(names))]
+		spec, _ := json.Marshal(map[string]any{"spec": specOf(u.pendingNumber)}) // strings always encode
+		_, err = networks.Patch(ctx, metav1.NamespaceDefault, u.pending, "", types.MergePatchType, spec,
 			metav1.PatchOptions{})
 	default:
-		u.asked, u.wanted = names[u.random.IntN(len(names))], 0
-		err = networks.Delete(ctx, metav1.NamespaceDefault, u.asked, metav1.DeleteOptions{})
+		u.pending, u.pendingNumber = names[u.random.IntN(len(names))], 0
+		err = networks.Delete(ctx, metav1.NamespaceDefault, u.pending, metav1.DeleteOptions{})
 	}
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
-		return true, fmt.Errorf("asking for %s as %d: %w", u.asked, u.wanted, err)
+		return true, fmt.Errorf("asking for %s as %d: %w", u.pending, u.pendingNumber, err)
 	}
 	if err != nil {
 		u.unanswered++
 		return false, nil
 	}
-	u.answers++
-	u.happened()
+	u.acknowledged++
+	u.recordPending()
 	return true, nil
 }
 
-// happened records the last request as done.
-func (u *user) happened() {
-	if u.wanted == 0 {
-		delete(u.declared, u.asked)
+// recordPending records the last request as done.
+func (u *user) recordPending() {
+	if u.pendingNumber == 0 {
+		delete(u.declared, u.pending)
 	} else {
-		u.declared[u.asked] = u.wanted
+		u.declared[u.pending] = u.pendingNumber
 	}
-	u.asked = ""
+	u.pending = ""
 }
 
-// settle compares the declared Networks with the user's record, and determines whether an unanswered request
+// reconcileRecord compares the declared Networks with the user's record, and determines whether an unanswered request
 // was done.
-func (u *user) settle(ctx context.Context, networks client.Resource[*v1.Network]) error {
+func (u *user) reconcileRecord(ctx context.Context, networks client.Resource[*v1.Network]) error {
 	page, err := networks.List(ctx, metav1.NamespaceDefault, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -213,13 +214,13 @@ func (u *user) settle(ctx context.Context, networks client.Resource[*v1.Network]
 			there[n.Name] = n.Spec
 		}
 	}
-	if u.asked != "" {
-		spec, declared := there[u.asked]
-		if declared == (u.wanted != 0) && (!declared || spec == specOf(u.wanted)) {
+	if u.pending != "" {
+		spec, declared := there[u.pending]
+		if declared == (u.pendingNumber != 0) && (!declared || spec == specOf(u.pendingNumber)) {
 			u.done++
-			u.happened()
+			u.recordPending()
 		}
-		u.asked = ""
+		u.pending = ""
 	}
 	for name, number := range u.declared {
 		if spec, declared := there[name]; !declared || spec != specOf(number) {
@@ -242,7 +243,7 @@ func (u *user) converge(t *testing.T, open func(plane, folder string) (provider.
 	}
 	defer server.kill()
 	networks := networksOf(c)
-	if err := u.settle(t.Context(), networks); err != nil {
+	if err := u.reconcileRecord(t.Context(), networks); err != nil {
 		return err
 	}
 	system, err := client.Of[*corev1.Namespace](c,
@@ -265,9 +266,9 @@ func (u *user) converge(t *testing.T, open func(plane, folder string) (provider.
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	declared, err := awaitReady(ctx, networks)
+	declared, err := awaitReadyNetworks(ctx, networks)
 	if err != nil {
 		return err
 	}
-	return awaitReal(ctx, world, declared)
+	return awaitRealNetworks(ctx, world, declared)
 }

@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// mortal is a bowline up process that tests kill. Its state folder survives.
-type mortal struct {
+// crashServer is a bowline up process that tests kill. Its state folder survives.
+type crashServer struct {
 	cmd        *exec.Cmd
 	kubeconfig string
 	served     chan struct{} // closed when it starts to serve
@@ -31,17 +31,17 @@ type mortal struct {
 // ownObjects disables the controller that creates ConfigMaps, for tests that count ConfigMaps.
 const ownObjects = "--controllers=*,-serviceaccount"
 
-// startMortal starts a server with a state folder and additional flags of bowline up.
-func startMortal(t *testing.T, folder string, flags ...string) *mortal {
+// startCrashServer starts a server with a state folder and additional flags of bowline up.
+func startCrashServer(t *testing.T, folder string, flags ...string) *crashServer {
 	t.Helper()
 	args := append([]string{"up", "--listen", "127.0.0.1:0", "--data", folder}, flags...)
-	return startCommand(t, folder, exec.Command("bowline", args...))
+	return startCrashCommand(t, folder, exec.Command("bowline", args...))
 }
 
-// startCommand starts a command that runs such a server.
-func startCommand(t *testing.T, folder string, cmd *exec.Cmd) *mortal {
+// startCrashCommand starts a command that runs such a server.
+func startCrashCommand(t *testing.T, folder string, cmd *exec.Cmd) *crashServer {
 	t.Helper()
-	m := &mortal{
+	m := &crashServer{
 		cmd:        cmd,
 		kubeconfig: filepath.Join(folder, "kubeconfig"),
 		served:     make(chan struct{}), exited: make(chan struct{}),
@@ -61,7 +61,7 @@ func startCommand(t *testing.T, folder string, cmd *exec.Cmd) *mortal {
 }
 
 // follow reads the server's output until it ends.
-func (m *mortal) follow(stdout io.Reader) {
+func (m *crashServer) follow(stdout io.Reader) {
 	var once sync.Once
 	for lines := bufio.NewScanner(stdout); lines.Scan(); {
 		if strings.Contains(lines.Text(), "export KUBECONFIG=") {
@@ -74,7 +74,7 @@ func (m *mortal) follow(stdout io.Reader) {
 
 // ready waits until the server serves, and returns the configuration for its clients, or nil if the server
 // was killed before.
-func (m *mortal) ready() (*rest.Config, error) {
+func (m *crashServer) ready() (*rest.Config, error) {
 	select {
 	case <-m.served:
 		config, err := clientcmd.BuildConfigFromFlags("", m.kubeconfig)
@@ -95,7 +95,7 @@ func (m *mortal) ready() (*rest.Config, error) {
 }
 
 // kill kills the process like a crash, and waits until it has ended.
-func (m *mortal) kill() {
+func (m *crashServer) kill() {
 	m.killed.Store(true)
 	m.cmd.Process.Kill() // fails if the process has ended
 	<-m.exited

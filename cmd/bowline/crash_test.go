@@ -21,11 +21,11 @@ import (
 	"github.com/bowline-dev/bowline/internal/seed"
 )
 
-// TestKilledUnderLoadLosesNothing kills a server at random points while clients write. After each start,
+// TestServerKilledUnderLoadLosesNothing kills a server at random points while clients write. After each start,
 // every acknowledged write must be complete, and there must be no state that no client requested. Revisions
 // never decrease, and a watch that resumes after each crash has no gap. BOWLINE_CRASHES sets the number of
 // crashes. BOWLINE_SEED repeats the random choices of a run, but not its timing.
-func TestKilledUnderLoadLosesNothing(t *testing.T) {
+func TestServerKilledUnderLoadLosesNothing(t *testing.T) {
 	t.Parallel()
 	c := newCrashes(t)
 	defer c.report(t)
@@ -62,7 +62,7 @@ type crashes struct {
 	watcher *watcher // nil until the first list
 	newest  uint64   // the revision of the last list
 
-	kills, early, answers, unanswered, done int
+	kills, early, acknowledged, unanswered, done int
 }
 
 func newCrashes(t *testing.T) *crashes {
@@ -80,13 +80,13 @@ func (c *crashes) report(t *testing.T) {
 		resumed, events = c.watcher.resumed, c.watcher.events
 	}
 	t.Logf("seed %d: %d kills, %d of them before the server was ready; %d writes acknowledged, %d not answered, of which %d were done; "+
-		"%d watches one after the other saw %d events", c.seed, c.kills, c.early, c.answers, c.unanswered, c.done,
+		"%d watches one after the other saw %d events", c.seed, c.kills, c.early, c.acknowledged, c.unanswered, c.done,
 		resumed, events)
 }
 
 // start starts a server. One server in eight is killed during startup, and start then returns no client.
-func (c *crashes) start(t *testing.T) (*mortal, typedcorev1.ConfigMapInterface, error) {
-	server := startMortal(t, c.folder, ownObjects)
+func (c *crashes) start(t *testing.T) (*crashServer, typedcorev1.ConfigMapInterface, error) {
+	server := startCrashServer(t, c.folder, ownObjects)
 	if c.watcher != nil && c.random.IntN(8) == 0 {
 		defer time.AfterFunc(time.Duration(c.random.IntN(120))*time.Millisecond, server.kill).Stop()
 	}
@@ -118,7 +118,7 @@ func (c *crashes) round(t *testing.T) error {
 		c.early++
 		return nil
 	}
-	ctx := quiet(t)
+	ctx := withoutClientLogs(t)
 	list, err := maps.List(ctx, metav1.ListOptions{})
 	if err != nil && server.killed.Load() {
 		c.early++
@@ -133,11 +133,13 @@ func (c *crashes) round(t *testing.T) error {
 	return c.load(ctx, server, maps)
 }
 
-// quiet returns a context in which client-go does not log broken connections.
-func quiet(t *testing.T) context.Context { return klog.NewContext(t.Context(), klog.Logger{}) }
+// withoutClientLogs returns a context in which client-go does not log broken connections.
+func withoutClientLogs(t *testing.T) context.Context {
+	return klog.NewContext(t.Context(), klog.Logger{})
+}
 
 // load runs all writers until the server is killed, a moment after a random number of responses.
-func (c *crashes) load(ctx context.Context, server *mortal, maps typedcorev1.ConfigMapInterface) error {
+func (c *crashes) load(ctx context.Context, server *crashServer, maps typedcorev1.ConfigMapInterface) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	last, moment := int64(1+c.random.IntN(250)), time.Duration(c.random.IntN(5000))*time.Microsecond
@@ -154,7 +156,7 @@ func (c *crashes) load(ctx context.Context, server *mortal, maps typedcorev1.Con
 	}
 	group.Go(func() error { return c.watcher.follow(ctx, maps, server.killed.Load) })
 	err := group.Wait()
-	c.answers += int(answers.Load())
+	c.acknowledged += int(answers.Load())
 	if ctx.Err() != nil {
 		return fmt.Errorf("%d writes were answered in %s, which should have been %d", answers.Load(), patience, last)
 	}
@@ -176,7 +178,7 @@ func (c *crashes) check(list *corev1.ConfigMapList) error {
 		there[list.Items[i].Name] = &list.Items[i]
 	}
 	for _, s := range c.slots() {
-		unanswered, done, err := s.settle(there[s.name])
+		unanswered, done, err := s.reconcile(there[s.name])
 		if err != nil {
 			return err
 		}
@@ -207,7 +209,7 @@ func (c *crashes) slots() []*slot {
 
 // finish starts the last server, and compares all events of the watcher with the history.
 func (c *crashes) finish(t *testing.T) error {
-	server := startMortal(t, c.folder, ownObjects)
+	server := startCrashServer(t, c.folder, ownObjects)
 	config, err := server.ready()
 	if err != nil {
 		return err

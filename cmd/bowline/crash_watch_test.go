@@ -39,7 +39,7 @@ func (w *watcher) follow(ctx context.Context, maps typedcorev1.ConfigMapInterfac
 		if !open || done() && brokenOff(e) {
 			return nil
 		}
-		if err := w.take(e); err != nil {
+		if err := w.check(e); err != nil {
 			return err
 		}
 	}
@@ -53,8 +53,8 @@ func brokenOff(e watch.Event) bool {
 	return e.Type == watch.Error && apierrors.HasStatusCause(err, "ClientWatchDecoding")
 }
 
-// take checks an event against the previous ones.
-func (w *watcher) take(e watch.Event) error {
+// check compares an event with the previous ones.
+func (w *watcher) check(e watch.Event) error {
 	o, ok := e.Object.(*corev1.ConfigMap)
 	if !ok {
 		return fmt.Errorf("a watch from revision %d got %s %v", w.revision, e.Type, e.Object)

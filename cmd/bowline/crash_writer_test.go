@@ -25,8 +25,8 @@ type slot struct {
 	history []int
 	// revision is the revision of the last state for which the server returned one.
 	revision uint64
-	// asked is the number of an unanswered write, or nil.
-	asked *int
+	// pending is the number of an unanswered write, or nil.
+	pending *int
 }
 
 // now returns the number of the current state, or 0 if the object does not exist.
@@ -93,7 +93,7 @@ func (w *writer) write(ctx context.Context, maps typedcorev1.ConfigMapInterface,
 		if s.now() != 0 && w.random.IntN(4) == 0 {
 			number = 0
 		}
-		s.asked = &number
+		s.pending = &number
 		made, err := w.send(ctx, maps, s, number)
 		var status apierrors.APIStatus
 		switch {
@@ -102,7 +102,7 @@ func (w *writer) write(ctx context.Context, maps typedcorev1.ConfigMapInterface,
 		case err != nil:
 			return nil
 		}
-		s.asked = nil
+		s.pending = nil
 		s.history = append(s.history, number)
 		if made != nil {
 			revision, err := strconv.ParseUint(made.ResourceVersion, 10, 64)
@@ -138,9 +138,9 @@ func (w *writer) send(ctx context.Context, maps typedcorev1.ConfigMapInterface, 
 	return maps.Apply(ctx, applied, metav1.ApplyOptions{FieldManager: "crash", Force: true})
 }
 
-// settle compares the slot with the object found after a crash, or nil. It reports whether a write was
+// reconcile compares the slot with the object found after a crash, or nil. It reports whether a write was
 // unanswered, and whether that write was done.
-func (s *slot) settle(there *corev1.ConfigMap) (unanswered, done bool, err error) {
+func (s *slot) reconcile(there *corev1.ConfigMap) (unanswered, done bool, err error) {
 	number, revision := 0, s.revision
 	if there != nil {
 		if number, err = numberOf(there); err != nil {
@@ -150,8 +150,8 @@ func (s *slot) settle(there *corev1.ConfigMap) (unanswered, done bool, err error
 			return false, false, err
 		}
 	}
-	asked := s.asked
-	s.asked = nil
+	asked := s.pending
+	s.pending = nil
 	switch {
 	case number == s.now() && revision == s.revision:
 		return asked != nil, false, nil

@@ -17,13 +17,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestConnectionsLeaveFilesForTheStore opens 400 idle connections to a server whose limit is 256 open files.
+// TestConnectionLimitReservesFilesForStore opens 400 idle connections to a server whose limit is 256 open files.
 // An existing client must still be able to write so much that the store needs new files. When the connections
 // are closed, new clients can connect.
-func TestConnectionsLeaveFilesForTheStore(t *testing.T) {
+func TestConnectionLimitReservesFilesForStore(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	server := startCommand(t, folder,
+	server := startCrashCommand(t, folder,
 		exec.Command("sh", "-c", `ulimit -n 256; exec bowline up --listen 127.0.0.1:0 --data "$0"`, folder))
 	config, err := server.ready()
 	if err != nil {

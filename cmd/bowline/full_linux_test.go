@@ -37,45 +37,45 @@ func smallDisk(t *testing.T, megabytes int) string {
 	return folder
 }
 
-// TestFullDiskStopsWritesUntilThereIsRoom checks that on a full disk writes are rejected with the reason,
+// TestFullDiskRejectsWritesUntilSpaceIsFree checks that on a full disk writes are rejected with the reason,
 // which kubectl prints, and that reads and watches continue. When there is room, writes succeed without a
 // restart. No acknowledged write is lost, even after a crash.
-func TestFullDiskStopsWritesUntilThereIsRoom(t *testing.T) {
+func TestFullDiskRejectsWritesUntilSpaceIsFree(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t, 128)
 	folder := filepath.Join(disk, "plane")
-	server := startMortal(t, folder, ownObjects)
+	server := startCrashServer(t, folder, ownObjects)
 	config, err := server.ready()
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &filling{T: t, config: config, room: filepath.Join(disk, "somebody-elses"), stored: map[string]string{}}
-	f.take()
-	refused := f.fill()
-	f.refusal(refused)
-	f.readsGoOn()
-	f.kubectlSays(server.kubeconfig)
+	f := &filling{T: t, config: config, reserve: filepath.Join(disk, "somebody-elses"), stored: map[string]string{}}
+	f.fillDisk()
+	refused := f.createUntilRejected()
+	f.checkRejection(refused)
+	f.checkReads()
+	f.checkKubectlMessage(server.kubeconfig)
 
-	if err := os.Remove(f.room); err != nil {
+	if err := os.Remove(f.reserve); err != nil {
 		t.Fatal(err)
 	}
-	f.writesAgain()
+	f.checkWriteRetries()
 	server.kill()
 
-	again := startMortal(t, folder, ownObjects)
+	again := startCrashServer(t, folder, ownObjects)
 	if f.config, err = again.ready(); err != nil {
 		t.Fatal(err)
 	}
-	f.readsGoOn()
+	f.checkReads()
 }
 
-// TestReadOnlyDiskIsNamed checks that bowline up fails on a read-only disk with a message that names it, that
+// TestReadOnlyDiskIsReported checks that bowline up fails on a read-only disk with a message that names it, that
 // nothing on the disk changes, and that verify and backup can read an existing store.
-func TestReadOnlyDiskIsNamed(t *testing.T) {
+func TestReadOnlyDiskIsReported(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t, 64)
 	folder := filepath.Join(disk, "plane")
-	server := startMortal(t, folder, ownObjects)
+	server := startCrashServer(t, folder, ownObjects)
 	if _, err := server.ready(); err != nil {
 		t.Fatal(err)
 	}
@@ -110,15 +110,15 @@ func TestReadOnlyDiskIsNamed(t *testing.T) {
 // filling is a server on a disk that fills up, and a record of the stored objects.
 type filling struct {
 	*testing.T
-	config *rest.Config
-	room   string // the file that fills the disk
-	stored map[string]string
+	config  *rest.Config
+	reserve string // the file that fills the disk
+	stored  map[string]string
 }
 
-// take fills the disk except for less than 1 MiB.
-func (f *filling) take() {
+// fillDisk fills the disk except for less than 1 MiB.
+func (f *filling) fillDisk() {
 	f.Helper()
-	file, err := os.Create(f.room)
+	file, err := os.Create(f.reserve)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -153,8 +153,8 @@ func (f *filling) post(ctx context.Context, name string) (*http.Response, error)
 	return answer, err
 }
 
-// fill creates objects until one is rejected, and returns that response.
-func (f *filling) fill() *http.Response {
+// createUntilRejected creates objects until one is rejected, and returns that response.
+func (f *filling) createUntilRejected() *http.Response {
 	f.Helper()
 	for i := range 2_000 {
 		answer, err := f.post(f.Context(), fmt.Sprintf("fill-%d", i))
@@ -171,8 +171,8 @@ func (f *filling) fill() *http.Response {
 	return nil
 }
 
-// refusal checks the response to a rejected write.
-func (f *filling) refusal(answer *http.Response) {
+// checkRejection checks the response to a rejected write.
+func (f *filling) checkRejection(answer *http.Response) {
 	f.Helper()
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
@@ -187,8 +187,8 @@ func (f *filling) refusal(answer *http.Response) {
 	}
 }
 
-// readsGoOn checks that a list and a watch from the start return all stored objects.
-func (f *filling) readsGoOn() {
+// checkReads checks that a list and a watch from the start return all stored objects.
+func (f *filling) checkReads() {
 	f.Helper()
 	maps, err := configMaps(f.config)
 	if err != nil {
@@ -222,8 +222,8 @@ func (f *filling) readsGoOn() {
 	}
 }
 
-// kubectlSays checks that kubectl, which retries for some seconds, finally prints the server's message.
-func (f *filling) kubectlSays(kubeconfig string) {
+// checkKubectlMessage checks that kubectl, which retries for some seconds, finally prints the server's message.
+func (f *filling) checkKubectlMessage(kubeconfig string) {
 	f.Helper()
 	said, err := exec.Command("kubectl", "--kubeconfig", kubeconfig, "create", "configmap", "kubectl",
 		"--from-literal=a="+strings.Repeat("x", 100_000)).CombinedOutput()
@@ -233,8 +233,8 @@ func (f *filling) kubectlSays(kubeconfig string) {
 	}
 }
 
-// writesAgain checks that client-go's retries make a write succeed after there is room.
-func (f *filling) writesAgain() {
+// checkWriteRetries checks that client-go's retries make a write succeed after there is room.
+func (f *filling) checkWriteRetries() {
 	f.Helper()
 	maps, err := configMaps(f.config)
 	if err != nil {

@@ -80,15 +80,15 @@ func TestSampleControllers(t *testing.T) {
 	}
 	for variable, program := range built {
 		run(strings.ToLower(variable), program, scripts...)
-		t.Run(variable+" is told to end", func(t *testing.T) { t.Parallel(); sampleIsTold(t, program) })
-		t.Run(variable+" is told twice", func(t *testing.T) { t.Parallel(); sampleIsToldTwice(t, program) })
+		t.Run(variable+" is told to end", func(t *testing.T) { t.Parallel(); testSampleSignal(t, program) })
+		t.Run(variable+" is told twice", func(t *testing.T) { t.Parallel(); testSampleSecondSignal(t, program) })
 	}
 	run("readme", "", session)
 }
 
-// sampleIsTold checks that a signal ends a program that waits for the response of a server, and that the
+// testSampleSignal checks that a signal ends a program that waits for the response of a server, and that the
 // program reports the signal.
-func sampleIsTold(t *testing.T, program string) {
+func testSampleSignal(t *testing.T, program string) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -114,9 +114,9 @@ func sampleIsTold(t *testing.T, program string) {
 	}
 }
 
-// sampleIsToldTwice checks that a second signal ends a program that hangs, here because it writes to a full
+// testSampleSecondSignal checks that a second signal ends a program that hangs, here because it writes to a full
 // log that has no reader. The first signal cannot end it.
-func sampleIsToldTwice(t *testing.T, program string) {
+func testSampleSecondSignal(t *testing.T, program string) {
 	asked := make(chan struct{}, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked <- struct{}{}
@@ -167,10 +167,10 @@ func sampleIsToldTwice(t *testing.T, program string) {
 }
 
 var (
-	sampleUp    = regexp.MustCompile(`(?m)^    go run \./cmd/bowline (up.*)$`)
-	sampleBlock = regexp.MustCompile("(?ms)^```(console|log)\n(.*?)^```")
-	sampleStart = regexp.MustCompile(`^go run (\./examples/\S+) --kubeconfig ~/.local/state/bowline/kubeconfig$`)
-	sampleSays  = regexp.MustCompile(`^[IWEF]\d{4} \S+ +\d+ \w+\.go:\d+\] (.*?)( \.\.\.)?$`)
+	sampleUp      = regexp.MustCompile(`(?m)^    go run \./cmd/bowline (up.*)$`)
+	sampleBlock   = regexp.MustCompile("(?ms)^```(console|log)\n(.*?)^```")
+	sampleStart   = regexp.MustCompile(`^go run (\./examples/\S+) --kubeconfig ~/.local/state/bowline/kubeconfig$`)
+	sampleLogLine = regexp.MustCompile(`^[IWEF]\d{4} \S+ +\d+ \w+\.go:\d+\] (.*?)( \.\.\.)?$`)
 	// sampleVaries replaces the parts of kubectl's output that vary between runs.
 	sampleVaries = strings.NewReplacer("9930deba-35f3-41c1-8ce9-11652a3905cb", "<uid>", "1795337950135347", "<n>",
 		"2026-11-22T09:12:40Z", "<time>", "2026-11-22T09:12:44Z", "<time>", "   8s\n", "   <age>\n")
@@ -187,7 +187,7 @@ func sampleSession(readme string) string {
 	for _, b := range sampleBlock.FindAllStringSubmatch(readme, -1) {
 		for line := range strings.Lines(b[2]) {
 			command, isCommand := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "$ ")
-			started, log := sampleStart.FindStringSubmatch(command), sampleSays.FindStringSubmatch(command)
+			started, log := sampleStart.FindStringSubmatch(command), sampleLogLine.FindStringSubmatch(command)
 			switch {
 			case isCommand && started != nil:
 				if running {

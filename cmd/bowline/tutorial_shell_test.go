@@ -74,15 +74,15 @@ func openShell(t *testing.T, home string) *typedShell {
 		<-s.exited
 		test.Close()
 	})
-	s.begin("{ read _ <&3; kill -9 0; } &")
+	s.start("{ read _ <&3; kill -9 0; } &")
 	return s
 }
 
 // programsOf returns the folder of the programs installed in a home.
 func programsOf(home string) string { return filepath.Join(home, "go", "bin") }
 
-// begin starts a command.
-func (s *typedShell) begin(command string) {
+// start starts a command.
+func (s *typedShell) start(command string) {
 	output, _ := s.read()
 	s.seen = len(output)
 	if _, err := fmt.Fprintln(s.typed, command); err != nil {
@@ -90,8 +90,8 @@ func (s *typedShell) begin(command string) {
 	}
 }
 
-// until waits until wanted accepts the output of a command, and returns the output.
-func (s *typedShell) until(command string, wanted func(output string) bool) string {
+// waitFor waits until wanted accepts the output of a command, and returns the output.
+func (s *typedShell) waitFor(command string, wanted func(output string) bool) string {
 	s.t.Helper()
 	deadline := time.After(5 * time.Minute) // a command may build a program without a build cache
 	for {
@@ -115,8 +115,8 @@ var endLine = regexp.MustCompile(`\n?the-command-ended (\d+)\n$`)
 // run runs a command and waits for its end.
 func (s *typedShell) run(command string) (output string, code int) {
 	s.t.Helper()
-	s.begin(command + "\nprintf '\\nthe-command-ended %d\\n' $?")
-	output = s.until(command, endLine.MatchString)
+	s.start(command + "\nprintf '\\nthe-command-ended %d\\n' $?")
+	output = s.waitFor(command, endLine.MatchString)
 	code, err := strconv.Atoi(endLine.FindStringSubmatch(output)[1])
 	if err != nil {
 		s.t.Fatal(err)

@@ -27,16 +27,16 @@ func TestTutorial(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := &learner{t: t, home: t.TempDir(), port: freePort(t), shells: map[string]*typedShell{}}
-	l.at = filepath.Join(l.home, "tutorial", "pages")
+	l.dir = filepath.Join(l.home, "tutorial", "pages")
 	t.Cleanup(l.showLog)
 	page := strings.ReplaceAll(string(text), ":8080", ":"+l.port)
 	for _, block := range tutorialBlock.FindAllStringSubmatch(page, -1) {
 		language, where, _ := strings.Cut(block[1], " ")
 		switch {
 		case language == "console":
-			l.types(where, block[2])
+			l.typeCommands(where, block[2])
 		case where != "":
-			l.edits(filepath.Join(l.at, filepath.FromSlash(where)), block[2])
+			l.editFile(filepath.Join(l.dir, filepath.FromSlash(where)), block[2])
 		}
 	}
 	if l.commands < 30 || l.compared < 15 {
@@ -50,7 +50,7 @@ var tutorialBlock = regexp.MustCompile("(?ms)^```(\\w+ ?[^\n]*)\n(.*?)^```$")
 // learner follows the tutorial.
 type learner struct {
 	t                  *testing.T
-	home, at           string // the home folder, and the one of the project
+	home, dir          string // the home folder, and the one of the project
 	port               string
 	shells             map[string]*typedShell
 	commands, compared int
@@ -58,7 +58,7 @@ type learner struct {
 
 // showLog prints the log of the tutorial's program if the test fails.
 func (l *learner) showLog() {
-	if log, err := os.ReadFile(filepath.Join(l.at, "log")); err == nil && l.t.Failed() {
+	if log, err := os.ReadFile(filepath.Join(l.dir, "log")); err == nil && l.t.Failed() {
 		l.t.Logf("the program's log:\n%s", log)
 	}
 }
@@ -77,8 +77,8 @@ func freePort(t *testing.T) string {
 	return ""
 }
 
-// types runs the commands of a block in a terminal. The lines below a command are its expected output.
-func (l *learner) types(name, block string) {
+// typeCommands runs the commands of a block in a terminal. The lines below a command are its expected output.
+func (l *learner) typeCommands(name, block string) {
 	at := l.shells[name]
 	if at == nil {
 		at = openShell(l.t, l.home)
@@ -88,28 +88,28 @@ func (l *learner) types(name, block string) {
 		command, want, shown := strings.Cut(step, "\n")
 		l.commands++
 		if command == "go install ./cmd/bowline" {
-			l.installs()
+			l.installBowline()
 			continue
 		}
 		if strings.HasPrefix(command, "bowline up ") { // the command keeps running
-			at.begin(strings.Replace(command, "bowline up ", "bowline up --listen 127.0.0.1:0 ", 1))
-			at.until(command, func(output string) bool { return l.isShown(output, want) })
+			at.start(strings.Replace(command, "bowline up ", "bowline up --listen 127.0.0.1:0 ", 1))
+			at.waitFor(command, func(output string) bool { return l.matchesPage(output, want) })
 			continue
 		}
 		began := time.Now()
 		output, code := at.run(command)
-		for deadline := began.Add(6 * patience); shown && !l.isShown(output, want) && mayChange(command) &&
+		for deadline := began.Add(6 * patience); shown && !l.matchesPage(output, want) && mayChange(command) &&
 			time.Now().Before(deadline); {
 			output, code = at.run(command) // the user would run the command again
 		}
 		l.t.Logf("%5.1f s  $ %s", time.Since(began).Seconds(), command)
-		l.judge(command, want, output, code)
+		l.compareOutput(command, want, output, code)
 	}
 }
 
-// installs links bowline in the home's program folder to this test binary, which runs bowline under that
+// installBowline links bowline in the home's program folder to this test binary, which runs bowline under that
 // name.
-func (l *learner) installs() {
+func (l *learner) installBowline() {
 	program, err := os.Executable()
 	if err != nil {
 		l.t.Fatal(err)
@@ -128,12 +128,12 @@ func mayChange(command string) bool {
 		strings.HasPrefix(command, "bowline kubectl get ")
 }
 
-// judge compares the output of a command. A command may fail only if the page shows its output.
-func (l *learner) judge(command, want, output string, code int) {
+// compareOutput compares the output of a command. A command may fail only if the page shows its output.
+func (l *learner) compareOutput(command, want, output string, code int) {
 	switch {
 	case want != "":
 		l.compared++
-		if !l.isShown(output, want) {
+		if !l.matchesPage(output, want) {
 			l.t.Fatalf("$ %s\nprints:\n%s\nand docs/tutorial.md says:\n%s", command, output, want)
 		}
 	case code != 0:
@@ -141,26 +141,26 @@ func (l *learner) judge(command, want, output string, code int) {
 	}
 }
 
-// isShown reports whether the output matches the page, where a line ... stands for any lines.
-func (l *learner) isShown(output, want string) bool {
+// matchesPage reports whether the output matches the page, where a line ... stands for any lines.
+func (l *learner) matchesPage(output, want string) bool {
 	var pattern strings.Builder
 	for _, line := range linesOf(want) {
 		if line == "..." {
 			pattern.WriteString("(.*\n)*?")
 			continue
 		}
-		pattern.WriteString(regexp.QuoteMeta(l.settled(line)) + "\n")
+		pattern.WriteString(regexp.QuoteMeta(l.normalize(line)) + "\n")
 	}
 	var got strings.Builder
 	for _, line := range linesOf(output) {
-		got.WriteString(l.settled(line) + "\n")
+		got.WriteString(l.normalize(line) + "\n")
 	}
 	return regexp.MustCompile("^" + pattern.String() + "$").MatchString(got.String())
 }
 
-// settled replaces the parts of a line that vary between runs: durations, ports, seeds, line numbers, and the
+// normalize replaces the parts of a line that vary between runs: durations, ports, seeds, line numbers, and the
 // home folder.
-func (l *learner) settled(line string) string {
+func (l *learner) normalize(line string) string {
 	line = strings.ReplaceAll(line, l.home, "/home/you")
 	for _, differs := range []struct{ pattern, instead string }{
 		{`\d+(\.\d+)?(ns|µs|ms|s|m|h)(\d+(\.\d+)?(ms|s|m))*`, "<duration>"},
@@ -174,9 +174,9 @@ func (l *learner) settled(line string) string {
 	return plain(line)
 }
 
-// edits writes a file. If the block is not a whole Go file, it replaces the declarations of the same names in
+// editFile writes a file. If the block is not a whole Go file, it replaces the declarations of the same names in
 // the existing file.
-func (l *learner) edits(file, block string) {
+func (l *learner) editFile(file, block string) {
 	if strings.HasSuffix(file, ".go") && !strings.Contains("\n"+block, "\npackage ") {
 		text, err := os.ReadFile(file)
 		if err != nil {

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestTheProgramHasTheTimeZones checks that the program links the time zone database. Loading a zone would
+// TestProgramLinksTimeZones checks that the program links the time zone database. Loading a zone would
 // prove nothing, because the machine that runs the test may have its own database, which takes precedence.
-func TestTheProgramHasTheTimeZones(t *testing.T) {
+func TestProgramLinksTimeZones(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
-// aBackup returns a backup with the given number of objects.
-func aBackup(t *testing.T, objects int) []byte {
+// newBackup returns a backup with the given number of objects.
+func newBackup(t *testing.T, objects int) []byte {
 	t.Helper()
 	s, err := store.New(t.Context(), memory.New(), store.Options{})
 	if err != nil {
@@ -42,8 +42,8 @@ func aBackup(t *testing.T, objects int) []byte {
 	return out.Bytes()
 }
 
-// answering starts a server with the given handler, and returns a folder with a kubeconfig for it.
-func answering(t *testing.T, answer http.HandlerFunc) string {
+// startServer starts a server with the given handler, and returns a folder with a kubeconfig for it.
+func startServer(t *testing.T, answer http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
@@ -65,9 +65,9 @@ func command(args ...string) error {
 	return root.Execute()
 }
 
-func TestBackupThatBreaksOffLeavesNoFile(t *testing.T) {
+func TestInterruptedBackupLeavesNoFile(t *testing.T) {
 	t.Parallel()
-	whole := aBackup(t, 1000)
+	whole := newBackup(t, 1000)
 	for what, test := range map[string]struct {
 		answer http.HandlerFunc
 		want   string
@@ -95,7 +95,7 @@ func TestBackupThatBreaksOffLeavesNoFile(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			folder := answering(t, test.answer)
+			folder := startServer(t, test.answer)
 			err := command("--kubeconfig", filepath.Join(folder, "kubeconfig"), filepath.Join(folder, "plane.backup"))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("the error is %v", err)
@@ -107,11 +107,11 @@ func TestBackupThatBreaksOffLeavesNoFile(t *testing.T) {
 	}
 }
 
-func TestBackupReplacesAFileOnlyWhenItIsWhole(t *testing.T) {
+func TestOnlyCompleteBackupReplacesFile(t *testing.T) {
 	t.Parallel()
-	whole := aBackup(t, 10)
+	whole := newBackup(t, 10)
 	cut := true
-	folder := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+	folder := startServer(t, func(w http.ResponseWriter, _ *http.Request) {
 		if cut {
 			_, _ = w.Write(whole[:len(whole)/2])
 			return

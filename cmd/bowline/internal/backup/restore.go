@@ -107,7 +107,7 @@ func checkFolder(folder state.Folder, head backup.Head) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return folder.MustBeOf(head.Plane)
+	return folder.CheckPlaneID(head.Plane)
 }
 
 // restorer restores a backup into a folder.
@@ -135,7 +135,7 @@ func (r *restorer) restoreInto(folder state.Folder, revision object.Revision) er
 		}
 		return err
 	}
-	if err := folder.KeepPlaneID(r.from.Head().Plane); err != nil {
+	if err := folder.WritePlaneID(r.from.Head().Plane); err != nil {
 		return err
 	}
 	return durable.Rename(beside, folder.Objects())

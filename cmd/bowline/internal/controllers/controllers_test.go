@@ -10,10 +10,10 @@ import (
 )
 
 var (
-	now      = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	aNetwork = why.Object{Group: "samplecrd.k8s.io", Resource: "networks", Namespace: "default",
+	now         = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	testNetwork = why.Object{Group: "samplecrd.k8s.io", Resource: "networks", Namespace: "default",
 		Name: "example-network"}
-	anEntry = why.Object{Resource: "configmaps", Namespace: "default", Name: "network-example-network"}
+	testEntry = why.Object{Resource: "configmaps", Namespace: "default", Name: "network-example-network"}
 )
 
 // runOf returns a run that started ago before now.
@@ -22,9 +22,9 @@ func runOf(id, controller string, ago, took time.Duration, about why.Object) why
 	return why.Run{ID: id, Controller: controller, Object: about, Start: start, First: start, Duration: took, Times: 1}
 }
 
-// TestControllersAreShownWithWhatTheyDo checks that the table combines metrics, the journal, and the known
+// TestTableCombinesMetricsJournalAndNames checks that the table combines metrics, the journal, and the known
 // controllers.
-func TestControllersAreShownWithWhatTheyDo(t *testing.T) {
+func TestTableCombinesMetricsJournalAndNames(t *testing.T) {
 	t.Parallel()
 	metrics := `
 # TYPE controller_runtime_max_concurrent_reconciles gauge
@@ -45,14 +45,14 @@ workqueue_depth{controller="busy",name="busy",priority="0"} 3
 workqueue_depth{controller="busy",name="busy",priority="-100"} 4
 workqueue_depth{name="no controller's",priority="0"} 9
 `
-	failed := runOf("1", "sorry", 90*time.Second, time.Second, aNetwork)
+	failed := runOf("1", "sorry", 90*time.Second, time.Second, testNetwork)
 	failed.Err = "no scale"
-	before := runOf("2", "busy", 3*time.Minute, time.Second, aNetwork)
+	before := runOf("2", "busy", 3*time.Minute, time.Second, testNetwork)
 	before.Err = "not yet"
-	over := runOf("3", "busy", 2*time.Minute, time.Second, aNetwork)
-	away := runOf("4", "directory", time.Minute, time.Second, anEntry)
+	over := runOf("3", "busy", 2*time.Minute, time.Second, testNetwork)
+	away := runOf("4", "directory", time.Minute, time.Second, testEntry)
 	report := &why.Report{Now: now, Runs: []why.Run{over, failed, away}, Loops: []why.Loop{{
-		Controllers: []string{"left", "right"}, Objects: []why.Object{anEntry}, Times: 1786,
+		Controllers: []string{"left", "right"}, Objects: []why.Object{testEntry}, Times: 1786,
 		First: now.Add(-3 * time.Minute), Last: now.Add(-100 * time.Millisecond),
 	}}, Failures: []why.Failure{
 		{Controller: "busy", Object: before.Object, Err: before.Err, Start: before.Start, Over: true},
@@ -60,7 +60,7 @@ workqueue_depth{name="no controller's",priority="0"} 9
 		{Controller: "pushed", Object: before.Object, Err: "long ago", Start: now.Add(-time.Hour)},
 		{Controller: "sorry", Object: failed.Object, Err: failed.Err, Start: failed.Start},
 	}}
-	ended := why.Loop{Controllers: []string{"quiet"}, Objects: []why.Object{anEntry}, Times: 20,
+	ended := why.Loop{Controllers: []string{"quiet"}, Objects: []why.Object{testEntry}, Times: 20,
 		Last: now.Add(-time.Hour)}
 	report.Loops = append(report.Loops, ended)
 	all, err := controllerStates([]byte(metrics), report, []string{"quiet", "unused"})

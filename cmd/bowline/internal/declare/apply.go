@@ -78,7 +78,7 @@ func (a *Applier) Apply(d manifest.Declared) (Applied, error) {
 		return Applied{}, &Error{Source: d.Source, Err: err}
 	}
 	object := d.Object.DeepCopy()
-	if err := place(object, mapping); err != nil {
+	if err := setNamespace(object, mapping); err != nil {
 		return Applied{}, &Error{Source: d.Source, Err: err}
 	}
 	helper, err := a.helper(mapping)
@@ -106,9 +106,9 @@ func (a *Applier) mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, erro
 	return mapping, err
 }
 
-// place checks that the object has a name, sets the default namespace if the kind is namespaced and the
+// setNamespace checks that the object has a name, sets the default namespace if the kind is namespaced and the
 // object has none, and removes the namespace if the kind is cluster-scoped.
-func place(object *unstructured.Unstructured, mapping *meta.RESTMapping) error {
+func setNamespace(object *unstructured.Unstructured, mapping *meta.RESTMapping) error {
 	if object.GetName() == "" {
 		if object.GetGenerateName() != "" {
 			return errors.New("a declared object needs metadata.name: generateName would make one more at each start")

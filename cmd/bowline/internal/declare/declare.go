@@ -43,14 +43,14 @@ type objectKey struct {
 	namespace, name string
 }
 
-// Truth describes whether an object is ready.
-type Truth struct {
-	True bool
-	// What is the state that the object has reached or is waiting for: Established, Available, Ready or
+// Readiness describes whether an object is ready.
+type Readiness struct {
+	Ready bool
+	// State is the state that the object has reached or is waiting for: Established, Available, Ready or
 	// stored.
-	What string
-	// Why is the reason of the server or the controller if the condition is not true yet.
-	Why string
+	State string
+	// Reason is the reason of the server or the controller if the condition is not true yet.
+	Reason string
 }
 
 // A definition is ready once it is served, a deployment once enough of its pods are ready.
@@ -59,39 +59,39 @@ const (
 	deployment = "Deployment"
 )
 
-// TruthOf returns the readiness of an object from its conditions. A definition is ready when it is
+// ReadinessOf returns the readiness of an object from its conditions. A definition is ready when it is
 // Established; a deployment whose pods run (controlled) when it is Available. An object with a condition
 // Ready, or of a kind whose controller will set one (controlled), is ready when that condition is True for
 // the current generation. Any other object is ready when it is stored.
-func TruthOf(object *unstructured.Unstructured, controlled bool) Truth {
+func ReadinessOf(object *unstructured.Unstructured, controlled bool) Readiness {
 	switch kind := object.GetKind(); {
 	case kind == definition:
-		return conditionTruth(object, "Established")
+		return conditionReadiness(object, "Established")
 	case kind == deployment && controlled:
-		return conditionTruth(object, "Available")
+		return conditionReadiness(object, "Available")
 	}
 	if _, found := condition(object, "Ready"); found || controlled {
-		return conditionTruth(object, "Ready")
+		return conditionReadiness(object, "Ready")
 	}
-	return Truth{True: true, What: "stored"}
+	return Readiness{Ready: true, State: "stored"}
 }
 
-func conditionTruth(object *unstructured.Unstructured, name string) Truth {
+func conditionReadiness(object *unstructured.Unstructured, name string) Readiness {
 	found, ok := condition(object, name)
 	if !ok {
-		return Truth{What: name, Why: "no controller has looked at it yet"}
+		return Readiness{State: name, Reason: "no controller has looked at it yet"}
 	}
 	if isStale(object, found) {
-		return Truth{What: name, Why: "its latest change is not seen yet"}
+		return Readiness{State: name, Reason: "its latest change is not seen yet"}
 	}
 	status, _, _ := unstructured.NestedString(found, "status")
 	if status == "True" {
-		return Truth{True: true, What: name}
+		return Readiness{Ready: true, State: name}
 	}
 	reason, _, _ := unstructured.NestedString(found, "reason")
 	message, _, _ := unstructured.NestedString(found, "message")
 	why := strings.TrimSuffix(strings.TrimSpace(reason+": "+message), ":")
-	return Truth{What: name, Why: strings.TrimPrefix(why, ": ")}
+	return Readiness{State: name, Reason: strings.TrimPrefix(why, ": ")}
 }
 
 // condition returns the entry of status.conditions with the type name.

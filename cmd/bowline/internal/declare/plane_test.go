@@ -83,24 +83,30 @@ func apply(t *testing.T, config *rest.Config, text string) []declare.Applied {
 	return all
 }
 
-// witness is a Reporter that sends each report to a channel.
-type witness struct{ told chan string }
+// recordingReporter is a Reporter that sends each report to a channel.
+type recordingReporter struct{ reports chan string }
 
-func (w witness) BecameTrue(a declare.Applied, t declare.Truth) { w.told <- a.Name() + " " + t.What }
-func (w witness) NotYet(a declare.Applied, t declare.Truth)     { w.told <- a.Name() + " not " + t.Why }
-func (w witness) Deleted(a declare.Applied)                     { w.told <- a.Name() + " deleted" }
-func (w witness) StillWaiting(waiting []declare.Applied)        { w.told <- fmt.Sprint(len(waiting), " left") }
+func (w recordingReporter) Ready(a declare.Applied, t declare.Readiness) {
+	w.reports <- a.Name() + " " + t.State
+}
+func (w recordingReporter) NotReady(a declare.Applied, t declare.Readiness) {
+	w.reports <- a.Name() + " not " + t.Reason
+}
+func (w recordingReporter) Deleted(a declare.Applied) { w.reports <- a.Name() + " deleted" }
+func (w recordingReporter) StillWaiting(waiting []declare.Applied) {
+	w.reports <- fmt.Sprint(len(waiting), " left")
+}
 
 // watch watches in the background. It closes the returned channel when the watch ends.
 func watch(t *testing.T, config *rest.Config, objects []declare.Applied, progress time.Duration) <-chan string {
 	t.Helper()
-	w := witness{told: make(chan string, 16)}
+	w := recordingReporter{reports: make(chan string, 16)}
 	controlled := func(kind schema.GroupKind) bool { return kind.Kind == "Widget" }
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		defer close(w.told)
+		defer close(w.reports)
 		if err := declare.Watch(ctx, config, objects, controlled, progress, w); err != nil {
 			t.Error(err)
 		}
@@ -109,7 +115,7 @@ func watch(t *testing.T, config *rest.Config, objects []declare.Applied, progres
 		cancel()
 		<-done
 	})
-	return w.told
+	return w.reports
 }
 
 func expect(t *testing.T, told <-chan string, want ...string) {
@@ -121,7 +127,7 @@ func expect(t *testing.T, told <-chan string, want ...string) {
 	}
 }
 
-func TestObjectsBecomeTrueWhenTheirControllerSaysSo(t *testing.T) {
+func TestWatchReportsReadyWhenConditionIsTrue(t *testing.T) {
 	t.Parallel()
 	config := startPlane(t)
 	objects := apply(t, config, widgets+"apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\n---\n"+
@@ -148,7 +154,7 @@ func TestObjectsBecomeTrueWhenTheirControllerSaysSo(t *testing.T) {
 	}
 }
 
-func TestDeletedObjectsAreNotWaitedFor(t *testing.T) {
+func TestWatchDoesNotWaitForDeletedObjects(t *testing.T) {
 	t.Parallel()
 	config := startPlane(t)
 	objects := apply(t, config, widgets+"apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: before}\n---\n"+
@@ -166,14 +172,14 @@ func TestDeletedObjectsAreNotWaitedFor(t *testing.T) {
 	expect(t, told, "widget.example.com/default/later deleted")
 }
 
-func TestLongWaitsAreTold(t *testing.T) {
+func TestWatchReportsLongWaits(t *testing.T) {
 	t.Parallel()
 	config := startPlane(t)
 	objects := apply(t, config, widgets+"apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\n")
 	expect(t, watch(t, config, objects[1:], time.Millisecond), "1 left", "1 left")
 }
 
-func TestApplyKeepsWhatOthersSet(t *testing.T) {
+func TestApplyPreservesFieldsOfOtherWriters(t *testing.T) {
 	t.Parallel()
 	config := startPlane(t)
 	client := dynamic.NewForConfigOrDie(config)
@@ -197,7 +203,7 @@ func TestApplyKeepsWhatOthersSet(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotTakenSaysWhere(t *testing.T) {
+func TestRejectedObjectReportsLocation(t *testing.T) {
 	t.Parallel()
 	config := startPlane(t)
 	applier, err := declare.NewApplier(config, func(manifest.Source, string) {})
@@ -220,7 +226,7 @@ func TestWhatIsNotTakenSaysWhere(t *testing.T) {
 	}
 }
 
-func TestWarningsAreToldOnceWithWhatTheyAreAbout(t *testing.T) {
+func TestWarningIsReportedOnceWithLocation(t *testing.T) {
 	t.Parallel()
 	config := startPlane(t)
 	var told []string

@@ -19,10 +19,10 @@ import (
 
 // Reporter receives the progress of a Watch. Watch calls it from a single goroutine.
 type Reporter interface {
-	// BecameTrue is called once for each object that becomes ready.
-	BecameTrue(a Applied, t Truth)
-	// NotYet is called when the reason why an object is not ready changes.
-	NotYet(a Applied, t Truth)
+	// Ready is called once for each object that becomes ready.
+	Ready(a Applied, t Readiness)
+	// NotReady is called when the reason why an object is not ready changes.
+	NotReady(a Applied, t Readiness)
 	// Deleted is called if an object is deleted before it becomes ready.
 	Deleted(a Applied)
 	// StillWaiting is called periodically with the objects that are not ready.
@@ -37,7 +37,7 @@ func Watch(ctx context.Context, config *rest.Config, objects []Applied, controll
 	w := &watch{controlled: controlled, report: report, waiting: map[objectKey]*awaited{}}
 	for _, object := range objects {
 		w.waiting[object.key()] = &awaited{Applied: object}
-		w.see(object.key(), object.Object)
+		w.update(object.key(), object.Object)
 	}
 	if len(w.waiting) == 0 {
 		return nil
@@ -62,17 +62,17 @@ type watch struct {
 
 type awaited struct {
 	Applied
-	last Truth
+	last Readiness
 }
 
-// seen is an observed object, or nil if it was deleted.
-type seen struct {
+// observed is an observed object, or nil if it was deleted.
+type observed struct {
 	key    objectKey
 	object *unstructured.Unstructured
 }
 
 // start watches the resources of all waiting objects. The group is done when all watches have stopped.
-func (w *watch) start(ctx context.Context, config *rest.Config) (<-chan seen, *sync.WaitGroup, error) {
+func (w *watch) start(ctx context.Context, config *rest.Config) (<-chan observed, *sync.WaitGroup, error) {
 	config = rest.CopyConfig(config)
 	config.WarningHandler = rest.NoWarnings{} // Apply has already reported the warnings
 	client, err := dynamic.NewForConfig(config)
@@ -84,7 +84,7 @@ func (w *watch) start(ctx context.Context, config *rest.Config) (<-chan seen, *s
 		keys[key.resource] = append(keys[key.resource], key)
 	}
 	var group sync.WaitGroup
-	feed := feed{ctx: ctx, events: make(chan seen)}
+	feed := feed{ctx: ctx, events: make(chan observed)}
 	for resource, keys := range keys {
 		informer := dynamicinformer.NewFilteredDynamicInformer(client, resource, "", 0, nil, nil).Informer()
 		registration, err := informer.AddEventHandler(feed.handler(resource))
@@ -100,10 +100,10 @@ func (w *watch) start(ctx context.Context, config *rest.Config) (<-chan seen, *s
 // feed sends the informers' events to the goroutine that evaluates them, until ctx is done.
 type feed struct {
 	ctx    context.Context
-	events chan seen
+	events chan observed
 }
 
-func (f feed) send(event seen) {
+func (f feed) send(event observed) {
 	select {
 	case f.events <- event:
 	case <-f.ctx.Done():
@@ -119,7 +119,7 @@ func (f feed) handler(resource schema.GroupVersionResource) cache.ResourceEventH
 		if !ok {
 			return
 		}
-		event := seen{key: objectKey{resource, object.GetNamespace(), object.GetName()}}
+		event := observed{key: objectKey{resource, object.GetNamespace(), object.GetName()}}
 		if !gone {
 			event.object = object
 		}
@@ -142,28 +142,28 @@ func (f feed) sendMissing(registration cache.ResourceEventHandlerRegistration, s
 	for _, key := range keys {
 		name := cache.NewObjectName(key.namespace, key.name).String()
 		if _, exists, err := store.GetByKey(name); err == nil && !exists {
-			f.send(seen{key: key})
+			f.send(observed{key: key})
 		}
 	}
 }
 
-func (w *watch) run(ctx context.Context, events <-chan seen, progress time.Duration) {
+func (w *watch) run(ctx context.Context, events <-chan observed, progress time.Duration) {
 	ticker := time.NewTicker(progress)
 	defer ticker.Stop()
 	for len(w.waiting) > 0 {
 		select {
 		case event := <-events:
-			w.see(event.key, event.object)
+			w.update(event.key, event.object)
 		case <-ticker.C:
-			w.report.StillWaiting(w.left())
+			w.report.StillWaiting(w.remaining())
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// see evaluates the current state of an object and reports a change to the reporter.
-func (w *watch) see(key objectKey, object *unstructured.Unstructured) {
+// update evaluates the current state of an object and reports a change to the reporter.
+func (w *watch) update(key objectKey, object *unstructured.Unstructured) {
 	a, ok := w.waiting[key]
 	if !ok {
 		return
@@ -174,18 +174,18 @@ func (w *watch) see(key objectKey, object *unstructured.Unstructured) {
 		return
 	}
 	a.Object = object
-	truth := TruthOf(object, w.controlled(object.GroupVersionKind().GroupKind()))
-	if truth.True {
+	truth := ReadinessOf(object, w.controlled(object.GroupVersionKind().GroupKind()))
+	if truth.Ready {
 		delete(w.waiting, key)
-		w.report.BecameTrue(a.Applied, truth)
-	} else if _, said := condition(object, truth.What); said && truth != a.last {
-		w.report.NotYet(a.Applied, truth)
+		w.report.Ready(a.Applied, truth)
+	} else if _, said := condition(object, truth.State); said && truth != a.last {
+		w.report.NotReady(a.Applied, truth)
 	}
 	a.last = truth
 }
 
-// left returns the objects that are not ready, sorted by name.
-func (w *watch) left() []Applied {
+// remaining returns the objects that are not ready, sorted by name.
+func (w *watch) remaining() []Applied {
 	var left []Applied
 	for a := range maps.Values(w.waiting) {
 		left = append(left, a.Applied)

@@ -45,7 +45,7 @@ func Between(before, after *backup.Reader) iter.Seq2[Change, error] {
 		defer stopA()
 		nextB, stopB := iter.Pull2(after.Objects())
 		defer stopB()
-		a, b := take(nextA), take(nextB)
+		a, b := nextWithUID(nextA), nextWithUID(nextB)
 		for a.o != nil || b.o != nil || a.err != nil || b.err != nil {
 			change, differs, err := c.compare(a, b)
 			if err != nil {
@@ -55,12 +55,12 @@ func Between(before, after *backup.Reader) iter.Seq2[Change, error] {
 			if differs && !yield(change, nil) {
 				return
 			}
-			aFirst, bFirst := a.first(b), b.first(a)
+			aFirst, bFirst := a.notAfter(b), b.notAfter(a)
 			if aFirst {
-				a = take(nextA)
+				a = nextWithUID(nextA)
 			}
 			if bFirst {
-				b = take(nextB)
+				b = nextWithUID(nextB)
 			}
 		}
 	}
@@ -72,8 +72,8 @@ type read struct {
 	err error
 }
 
-// take returns the next object that has a UID. Objects without one are internal to the server.
-func take(next func() (*object.Object, error, bool)) read {
+// nextWithUID returns the next object that has a UID. Objects without one are internal to the server.
+func nextWithUID(next func() (*object.Object, error, bool)) read {
 	for {
 		o, err, ok := next()
 		if !ok || err != nil || o.UID != "" {
@@ -82,8 +82,8 @@ func take(next func() (*object.Object, error, bool)) read {
 	}
 }
 
-// first reports whether r has an object whose key is less than or equal to that of other.
-func (r read) first(other read) bool {
+// notAfter reports whether r has an object whose key is less than or equal to that of other.
+func (r read) notAfter(other read) bool {
 	return r.o != nil && (other.o == nil || r.o.Key <= other.o.Key)
 }
 
@@ -101,13 +101,13 @@ func (c *comparison) compare(a, b read) (change Change, differs bool, err error)
 		return change, false, fmt.Errorf("the first state: %w", a.err)
 	case b.err != nil:
 		return change, false, fmt.Errorf("the second state: %w", b.err)
-	case !b.first(a):
+	case !b.notAfter(a):
 		change = Change{Key: a.o.Key, What: Removed}
-		change.Before, differs, err = c.alone(a.o, c.after)
+		change.Before, differs, err = c.onlyInOne(a.o, c.after)
 		return change, differs, err
-	case !a.first(b):
+	case !a.notAfter(b):
 		change = Change{Key: b.o.Key, What: Added}
-		change.After, differs, err = c.alone(b.o, c.before)
+		change.After, differs, err = c.onlyInOne(b.o, c.before)
 		return change, differs, err
 	case same(a.o, b.o):
 		return change, false, nil
@@ -129,17 +129,17 @@ func same(a, b *object.Object) bool {
 		a.Stored().EqualExceptRevision(b.Stored())
 }
 
-// alone returns the content of an object that only one state has. It reports no difference if the lifetime of
+// onlyInOne returns the content of an object that only one state has. It reports no difference if the lifetime of
 // the object has passed by clock, the time of the other state.
-func (c *comparison) alone(o *object.Object, clock time.Time) (content map[string]any, differs bool, err error) {
-	if content, err = c.whole(o); err != nil {
+func (c *comparison) onlyInOne(o *object.Object, clock time.Time) (content map[string]any, differs bool, err error) {
+	if content, err = c.decode(o); err != nil {
 		return nil, false, err
 	}
 	differs = true
 	if k, typed := c.kinds.Stored(o.Key.GroupResource()); typed && k.Info().Lifetime > 0 {
 		differs = lastWrite(content).Add(k.Info().Lifetime).After(clock)
 	}
-	return trimmed(content), differs, nil
+	return trimMetadata(content), differs, nil
 }
 
 // lastWrite returns the time of the last write recorded in an object's metadata.
@@ -156,13 +156,13 @@ func lastWrite(content map[string]any) (last time.Time) {
 
 // content returns an object as decoded JSON, without the ignored metadata.
 func (c *comparison) content(o *object.Object) (map[string]any, error) {
-	content, err := c.whole(o)
-	return trimmed(content), err
+	content, err := c.decode(o)
+	return trimMetadata(content), err
 }
 
-// whole returns an object as decoded JSON. Custom resources are stored as JSON; other objects are converted
+// decode returns an object as decoded JSON. Custom resources are stored as JSON; other objects are converted
 // by their kind.
-func (c *comparison) whole(o *object.Object) (map[string]any, error) {
+func (c *comparison) decode(o *object.Object) (map[string]any, error) {
 	data := o.Stored().Bytes()
 	if k, typed := c.kinds.Stored(o.Key.GroupResource()); typed {
 		form := object.Form{APIVersion: k.Info().Endpoints[0].APIVersion()}
@@ -179,8 +179,8 @@ func (c *comparison) whole(o *object.Object) (map[string]any, error) {
 	return content, nil
 }
 
-// trimmed removes the metadata that changes with every write from content, and returns content.
-func trimmed(content map[string]any) map[string]any {
+// trimMetadata removes the metadata that changes with every write from content, and returns content.
+func trimMetadata(content map[string]any) map[string]any {
 	if metadata, ok := content["metadata"].(map[string]any); ok {
 		delete(metadata, "resourceVersion")
 		delete(metadata, "managedFields")

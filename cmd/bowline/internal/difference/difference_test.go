@@ -18,10 +18,10 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/backup"
 )
 
-// TestEventsWhoseTimeIsOverAreNoDifference checks that an event that expired in the source is not a
+// TestExpiredEventsAreIgnored checks that an event that expired in the source is not a
 // difference to a fork that still has it. An event that was deleted before its expiry is a difference until
 // it would have expired.
-func TestEventsWhoseTimeIsOverAreNoDifference(t *testing.T) {
+func TestExpiredEventsAreIgnored(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		inPlane := bowlinetest.Client[*corev1.Event](t, p)

@@ -69,7 +69,7 @@ func compareLists(path string, before, after []any, into *[]Field) {
 	found := len(*into)
 	b, a := byName(before), byName(after)
 	if b == nil || a == nil {
-		b, a = byPlace(before), byPlace(after)
+		b, a = byIndex(before), byIndex(after)
 	}
 	for _, e := range b.order {
 		compare(fmt.Sprintf("%s[%s]", path, e), b.elements[e], a.elements[e], into)
@@ -109,7 +109,7 @@ func byName(list []any) *named {
 	return n
 }
 
-func byPlace(list []any) *named {
+func byIndex(list []any) *named {
 	n := &named{elements: map[string]any{}}
 	for i, element := range list {
 		n.add(strconv.Itoa(i), element)

@@ -9,7 +9,7 @@ import (
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/difference"
 )
 
-func TestFieldsThatDifferAreNamed(t *testing.T) {
+func TestFieldsReturnsChangedPaths(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, before, after, want string }{
 		{"nothing", `{"a":{"b":1}}`, `{"a":{"b":1}}`, ""},

@@ -68,8 +68,8 @@ Exit codes: 0 nothing hangs; 1 it could not be looked through; 2 the command lin
 	return cmd
 }
 
-// stuck is one finding: a blocker and the objects or operations that wait for it.
-type stuck struct {
+// finding is one finding: a blocker and the objects or operations that wait for it.
+type finding struct {
 	// Blocker names the object or component that blocks others, and Problem describes what is wrong with it.
 	Blocker string `json:"who"`
 	Problem string `json:"problem"`
@@ -81,13 +81,13 @@ type stuck struct {
 
 // doctor collects findings about one server.
 type doctor struct {
-	client *client.Client
-	after  time.Duration
-	now    time.Time
-	all    []discovery.Resource
+	client    *client.Client
+	after     time.Duration
+	now       time.Time
+	resources []discovery.Resource
 	// podsOf caches the pods of each namespace that was listed.
-	podsOf map[string][]*metav1.PartialObjectMetadata
-	found  []stuck
+	podsOf   map[string][]*metav1.PartialObjectMetadata
+	findings []finding
 }
 
 func (f *doctorFlags) run(ctx context.Context, to io.Writer) error {
@@ -98,7 +98,7 @@ func (f *doctorFlags) run(ctx context.Context, to io.Writer) error {
 	d := &doctor{client: server.Client, after: f.after, now: time.Now(),
 		podsOf: map[string][]*metav1.PartialObjectMetadata{}}
 	var failures []error
-	if d.all, failures = discovery.Resources(ctx, server.Client); len(failures) > 0 && len(d.all) == 0 {
+	if d.resources, failures = discovery.Resources(ctx, server.Client); len(failures) > 0 && len(d.resources) == 0 {
 		return failures[0]
 	}
 	d.addDiscoveryFailures(failures)
@@ -107,13 +107,13 @@ func (f *doctorFlags) run(ctx context.Context, to io.Writer) error {
 			return err
 		}
 	}
-	slices.SortStableFunc(d.found, func(a, b stuck) int { return cmp.Compare(a.Blocker, b.Blocker) })
+	slices.SortStableFunc(d.findings, func(a, b finding) int { return cmp.Compare(a.Blocker, b.Blocker) })
 	if f.output == "json" {
-		err = cli.PrintJSON(to, append([]stuck{}, d.found...))
+		err = cli.PrintJSON(to, append([]finding{}, d.findings...))
 	} else {
-		err = printFindings(terminal.New(to), d.found)
+		err = printFindings(terminal.New(to), d.findings)
 	}
-	if err == nil && len(d.found) > 0 {
+	if err == nil && len(d.findings) > 0 {
 		return cli.ErrFound
 	}
 	return err
@@ -123,7 +123,7 @@ func (f *doctorFlags) run(ctx context.Context, to io.Writer) error {
 // cannot be checked, and the namespace controller cannot tell whether a deleted namespace is empty.
 func (d *doctor) addDiscoveryFailures(failures []error) {
 	for _, failure := range failures {
-		d.found = append(d.found, stuck{Blocker: "the API",
+		d.findings = append(d.findings, finding{Blocker: "the API",
 			Problem: fmt.Sprintf("does not say all that it has: %v", failure),
 			Waiting: []string{"every namespace that is deleted, until it is known what is in it"},
 			Help:    "start who serves that group, or delete its APIService"})
@@ -134,7 +134,7 @@ func (d *doctor) addDiscoveryFailures(failures []error) {
 const maxShown = 5
 
 // printFindings prints the findings as text.
-func printFindings(to terminal.Terminal, found []stuck) error {
+func printFindings(to terminal.Terminal, found []finding) error {
 	if len(found) == 0 {
 		_, err := fmt.Fprintln(to, "Nothing hangs.")
 		return err
@@ -160,14 +160,15 @@ func printFindings(to terminal.Terminal, found []stuck) error {
 
 // addByBlocker adds one finding for each key of waiting, which maps a blocker to the objects that wait for
 // it.
-func (d *doctor) addByBlocker(waiting map[string][]string, problem func(who string) string, help string) {
-	for who, those := range waiting {
+func (d *doctor) addByBlocker(waiting map[string][]string, problem func(blocker string) string, help string) {
+	for blocker, those := range waiting {
 		slices.Sort(those)
-		d.found = append(d.found, stuck{Blocker: who, Problem: problem(who), Waiting: those, Help: help})
+		d.findings = append(d.findings, finding{Blocker: blocker, Problem: problem(blocker), Waiting: those,
+			Help: help})
 	}
 }
 
-// since returns the time elapsed since then, formatted for people.
-func (d *doctor) since(then time.Time) string {
+// elapsed returns the time elapsed since then, formatted for people.
+func (d *doctor) elapsed(then time.Time) string {
 	return terminal.FormatDuration(d.now.Sub(then).Round(time.Second))
 }

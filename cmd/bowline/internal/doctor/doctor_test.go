@@ -21,18 +21,18 @@ import (
 	"github.com/bowline-dev/bowline/internal/discovery"
 )
 
-// between is a RoundTripper that records the requests of a doctor to a plane and can answer them itself.
-type between struct {
-	next    http.RoundTripper
-	answers func(*http.Request) int // returns a status code to answer with, or 0 to forward the request
-	mu      sync.Mutex
-	asked   []*http.Request
+// recordingTransport is a RoundTripper that records the requests of a doctor to a plane and can answer them itself.
+type recordingTransport struct {
+	next     http.RoundTripper
+	answers  func(*http.Request) int // returns a status code to answer with, or 0 to forward the request
+	mu       sync.Mutex
+	requests []*http.Request
 }
 
 // RoundTrip implements http.RoundTripper.
-func (b *between) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b *recordingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	b.mu.Lock()
-	b.asked = append(b.asked, r)
+	b.requests = append(b.requests, r)
 	b.mu.Unlock()
 	if b.answers != nil {
 		if code := b.answers(r); code != 0 {
@@ -44,10 +44,10 @@ func (b *between) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // lists returns the number of recorded requests for a path.
-func (b *between) lists(path string) (n int) {
+func (b *recordingTransport) lists(path string) (n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, r := range b.asked {
+	for _, r := range b.requests {
 		if r.URL.Path == path {
 			n++
 		}
@@ -56,9 +56,9 @@ func (b *between) lists(path string) (n int) {
 }
 
 // doctorOf returns a doctor of a plane whose requests pass through a recording RoundTripper.
-func doctorOf(t *testing.T, p *bowlinetest.Plane, answers func(*http.Request) int) (*doctor, *between) {
+func doctorOf(t *testing.T, p *bowlinetest.Plane, answers func(*http.Request) int) (*doctor, *recordingTransport) {
 	t.Helper()
-	b, config := &between{answers: answers}, p.RESTConfig()
+	b, config := &recordingTransport{answers: answers}, p.RESTConfig()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		b.next = next
 		return b
@@ -69,30 +69,30 @@ func doctorOf(t *testing.T, p *bowlinetest.Plane, answers func(*http.Request) in
 	}
 	d := &doctor{client: c, now: time.Now().Add(time.Minute), podsOf: map[string][]*metav1.PartialObjectMetadata{}}
 	all, failures := discovery.Resources(t.Context(), c)
-	d.all = all
+	d.resources = all
 	d.addDiscoveryFailures(failures)
 	return d, b
 }
 
-func made[T client.Object](t *testing.T, of client.Resource[T], obj T) {
+func mustCreate[T client.Object](t *testing.T, of client.Resource[T], obj T) {
 	t.Helper()
 	if _, err := of.Create(t.Context(), obj, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestDoctorReadsPodsOnce checks that the pods of a namespace are listed once, however many budgets are
+// TestDoctorListsPodsOnce checks that the pods of a namespace are listed once, however many budgets are
 // compared.
-func TestDoctorReadsPodsOnce(t *testing.T) {
+func TestDoctorListsPodsOnce(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t)
 	web := map[string]string{"app": "web"}
-	made(t, bowlinetest.Client[*corev1.Pod](t, p), &corev1.Pod{
+	mustCreate(t, bowlinetest.Client[*corev1.Pod](t, p), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", Labels: web},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 	})
 	for i := range 10 {
-		made(t, bowlinetest.Client[*policyv1.PodDisruptionBudget](t, p), &policyv1.PodDisruptionBudget{
+		mustCreate(t, bowlinetest.Client[*policyv1.PodDisruptionBudget](t, p), &policyv1.PodDisruptionBudget{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("b%d", i)},
 			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: web}},
 		})
@@ -101,14 +101,14 @@ func TestDoctorReadsPodsOnce(t *testing.T) {
 	if err := d.budgets(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := b.lists("/api/v1/namespaces/default/pods"); n != 1 || len(d.found) != 45 {
-		t.Errorf("found %d pairs of budgets, by %d lists of pods", len(d.found), n)
+	if n := b.lists("/api/v1/namespaces/default/pods"); n != 1 || len(d.findings) != 45 {
+		t.Errorf("found %d pairs of budgets, by %d lists of pods", len(d.findings), n)
 	}
 }
 
-// TestDoctorFindsAllThatWait checks that objects waiting for an initializer are listed in pages and as
+// TestDoctorPagesUninitializedObjects checks that objects waiting for an initializer are listed in pages and as
 // metadata only, and that a resource that is no longer served is skipped.
-func TestDoctorFindsAllThatWait(t *testing.T) {
+func TestDoctorPagesUninitializedObjects(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t, trial.Alone()) // controllers would create objects that wait for the initializer, too
 	d, b := doctorOf(t, p, func(r *http.Request) int {
@@ -118,7 +118,7 @@ func TestDoctorFindsAllThatWait(t *testing.T) {
 		return 0
 	})
 	configurations := d.resource(t, "initializerconfigurations").GroupVersionResource
-	made(t, client.Of[*unstructured.Unstructured](d.client, configurations),
+	mustCreate(t, client.Of[*unstructured.Unstructured](d.client, configurations),
 		&unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": configurations.GroupVersion().String(), "kind": "InitializerConfiguration",
 			"metadata": map[string]any{"name": "nobody"},
@@ -128,20 +128,21 @@ func TestDoctorFindsAllThatWait(t *testing.T) {
 		}})
 	const many = 501
 	for i := range many {
-		made(t, bowlinetest.Client[*corev1.ConfigMap](t, p).Uninitialized(), &corev1.ConfigMap{
+		mustCreate(t, bowlinetest.Client[*corev1.ConfigMap](t, p).Uninitialized(), &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("m%d", i)},
 		})
 	}
 	if err := d.initializers(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if len(d.found) != 1 || d.found[0].Blocker != "initializer nobody.example.com" || len(d.found[0].Waiting) != many {
-		t.Errorf("found %.300v", d.found)
+	if len(d.findings) != 1 || d.findings[0].Blocker != "initializer nobody.example.com" ||
+		len(d.findings[0].Waiting) != many {
+		t.Errorf("found %.300v", d.findings)
 	}
 	if n := b.lists("/api/v1/configmaps"); n != 2 {
 		t.Errorf("%d lists", n)
 	}
-	for _, r := range b.asked {
+	for _, r := range b.requests {
 		query, parts := r.URL.Query(), strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList")
 		if query.Has("includeUninitialized") && (!query.Has("limit") || !parts) {
 			t.Errorf("%s reads whole objects, or all at once", r.URL)
@@ -152,7 +153,7 @@ func TestDoctorFindsAllThatWait(t *testing.T) {
 // resource returns the discovered resource with the given plural name.
 func (d *doctor) resource(t *testing.T, name string) discovery.Resource {
 	t.Helper()
-	for _, r := range d.all {
+	for _, r := range d.resources {
 		if r.GroupVersionResource.Resource == name {
 			return r
 		}
@@ -161,9 +162,9 @@ func (d *doctor) resource(t *testing.T, name string) discovery.Resource {
 	return discovery.Resource{}
 }
 
-// TestDoctorNamesWhatIsNotHeardOf checks that failed discovery is reported as a finding, so that doctor does
+// TestDoctorReportsFailedDiscovery checks that failed discovery is reported as a finding, so that doctor does
 // not report that nothing is stuck.
-func TestDoctorNamesWhatIsNotHeardOf(t *testing.T) {
+func TestDoctorReportsFailedDiscovery(t *testing.T) {
 	t.Parallel()
 	d, _ := doctorOf(t, bowlinetest.Start(t), func(r *http.Request) int {
 		if r.URL.Path == "/apis" {
@@ -172,10 +173,10 @@ func TestDoctorNamesWhatIsNotHeardOf(t *testing.T) {
 		return 0
 	})
 	var printed strings.Builder
-	if err := printFindings(terminal.New(&printed), d.found); err != nil {
+	if err := printFindings(terminal.New(&printed), d.findings); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(printed.String(), "the API does not say all that it has: /apis: ") || len(d.all) == 0 {
-		t.Errorf("printed %s, of %d resources", printed.String(), len(d.all))
+	if !strings.HasPrefix(printed.String(), "the API does not say all that it has: /apis: ") || len(d.resources) == 0 {
+		t.Errorf("printed %s, of %d resources", printed.String(), len(d.resources))
 	}
 }

@@ -42,7 +42,7 @@ func (d *doctor) selectors(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		d.found = append(d.found, stuck{
+		d.findings = append(d.findings, finding{
 			Blocker: fmt.Sprintf("%s and %s in %s", a, b, a.object.GetNamespace()),
 			Problem: fmt.Sprintf("select the same pods: %s, and %s", a.selector, b.selector), Waiting: pods,
 			Help: "give each of them a label of its own, in its selector and in its template",
@@ -184,7 +184,7 @@ func (d *doctor) budgets(ctx context.Context) error {
 			return err
 		}
 		if len(pods) > 0 {
-			d.found = append(d.found, stuck{
+			d.findings = append(d.findings, finding{
 				Blocker: fmt.Sprintf("poddisruptionbudget/%s and poddisruptionbudget/%s in %s", a.Name, b.Name,
 					a.Namespace),
 				Problem: "guard the same pods, which nobody can evict", Waiting: pods,

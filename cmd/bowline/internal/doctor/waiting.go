@@ -18,7 +18,7 @@ import (
 // namespaces that do not terminate.
 func (d *doctor) deletions(ctx context.Context) error {
 	waiting := map[string][]string{}
-	for _, r := range d.all {
+	for _, r := range d.resources {
 		if !r.Serves("list") || !r.Serves("delete") {
 			continue
 		}
@@ -36,7 +36,7 @@ func (d *doctor) deletions(ctx context.Context) error {
 			for _, finalizer := range obj.Finalizers {
 				who := "finalizer " + finalizer
 				waiting[who] = append(waiting[who],
-					fmt.Sprintf("%s, deleted %s ago", nameOf(r, obj), d.since(obj.DeletionTimestamp.Time)))
+					fmt.Sprintf("%s, deleted %s ago", nameOf(r, obj), d.elapsed(obj.DeletionTimestamp.Time)))
 			}
 		}
 	}
@@ -63,9 +63,9 @@ func (d *doctor) namespaces(ctx context.Context) error {
 		if said == nil {
 			said = []string{"its conditions say nothing: does the controller namespace run?"}
 		}
-		d.found = append(d.found, stuck{
+		d.findings = append(d.findings, finding{
 			Blocker: "namespace " + ns.Name,
-			Problem: fmt.Sprintf("is to end for %s", d.since(ns.DeletionTimestamp.Time)), Waiting: said,
+			Problem: fmt.Sprintf("is to end for %s", d.elapsed(ns.DeletionTimestamp.Time)), Waiting: said,
 			Help: "what is in it must go first: see the finalizers, and bowline controllers",
 		})
 	}
@@ -101,7 +101,7 @@ func (d *doctor) initializers(ctx context.Context) error {
 	if !d.serves("admissionregistration.k8s.io", "initializerconfigurations") {
 		return nil
 	}
-	for _, r := range d.all {
+	for _, r := range d.resources {
 		if !r.Serves("list") || !r.Serves("create") {
 			continue
 		}
@@ -111,7 +111,7 @@ func (d *doctor) initializers(ctx context.Context) error {
 			}
 			who := "initializer " + obj.Initializers.Pending[0].Name
 			waiting[who] = append(waiting[who],
-				fmt.Sprintf("%s, created %s ago", nameOf(r, &obj.ObjectMeta), d.since(obj.CreationTimestamp.Time)))
+				fmt.Sprintf("%s, created %s ago", nameOf(r, &obj.ObjectMeta), d.elapsed(obj.CreationTimestamp.Time)))
 		})
 		if err != nil && !isGone(err) {
 			return fmt.Errorf("listing %s: %w", r.GroupResource(), err)
@@ -153,7 +153,7 @@ func isGone(err error) bool {
 }
 
 func (d *doctor) serves(group, resource string) bool {
-	for _, r := range d.all {
+	for _, r := range d.resources {
 		if r.Group == group && r.GroupVersionResource.Resource == resource {
 			return true
 		}

@@ -21,7 +21,7 @@ import (
 
 // hook is an admission webhook.
 type hook struct {
-	who    string // names the webhook and its configuration
+	name   string // names the webhook and its configuration
 	config admissionv1.WebhookClientConfig
 	rules  []admissionv1.RuleWithOperations
 	policy *admissionv1.FailurePolicyType
@@ -73,7 +73,7 @@ func (d *doctor) checkWebhooks(ctx context.Context, all []hook) error {
 	}
 	for i, w := range all {
 		if problems[i] != "" {
-			d.found = append(d.found, stuck{Blocker: w.who, Problem: "does not answer: " + problems[i],
+			d.findings = append(d.findings, finding{Blocker: w.name, Problem: "does not answer: " + problems[i],
 				Waiting: w.waiting(),
 				Help:    "start it, or correct its clientConfig; a webhook that is not needed any more is in nobody's way when its configuration is deleted"})
 		}

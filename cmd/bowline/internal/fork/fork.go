@@ -199,7 +199,7 @@ func (f *forkRun) start(ctx context.Context, r *backup.Reader, home *serve.Home)
 		AcceptDamage:  f.flags.acceptDamage,
 		SkipBootstrap: true,
 		Listen:        forkHost + ":0",
-		TLS:           home.Keys.ServerConfig(),
+		TLS:           home.Certificates.ServerConfig(),
 		Controllers:   serve.PlaneControllers(f.controllers),
 		Logger:        slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})

@@ -55,11 +55,11 @@ const (
 
 // Sort sorts objects for applying: definitions first, then namespaces, then all others. It is stable.
 func Sort(declared []Declared) {
-	slices.SortStableFunc(declared, func(a, b Declared) int { return place(a) - place(b) })
+	slices.SortStableFunc(declared, func(a, b Declared) int { return applyOrder(a) - applyOrder(b) })
 }
 
-// place returns the group of an object.
-func place(d Declared) int {
+// applyOrder returns the group of an object.
+func applyOrder(d Declared) int {
 	switch kind := d.Object.GroupVersionKind().GroupKind(); {
 	case kind.Group == "apiextensions.k8s.io" && kind.Kind == "CustomResourceDefinition":
 		return definitions

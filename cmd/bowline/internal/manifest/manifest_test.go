@@ -35,14 +35,14 @@ func config(name string) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\n"
 }
 
-func TestDocumentsOfAFileAreFoundWithTheirLines(t *testing.T) {
+func TestParseReportsDocumentLines(t *testing.T) {
 	t.Parallel()
 	text := "# a header\n---\n\n" + config("a") + "---\n# nothing\n--- # the second\n" + config("b") + "---\n---\n"
 	got := transcript(manifest.Parse("f.yaml", []byte(text)))
 	check(t, got, "f.yaml:4: ConfigMap a\nf.yaml:11 (document 2): ConfigMap b\n")
 }
 
-func TestJSONValuesFollowOneAnother(t *testing.T) {
+func TestParseConcatenatedJSON(t *testing.T) {
 	t.Parallel()
 	text := `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
 
@@ -52,14 +52,14 @@ func TestJSONValuesFollowOneAnother(t *testing.T) {
 	check(t, transcript(manifest.Parse("x", []byte(text))), want)
 }
 
-func TestContentBehindASeparatorIsKept(t *testing.T) {
+func TestParseContentAfterSeparator(t *testing.T) {
 	t.Parallel()
 	text := config("a") + "--- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}\n"
 	check(t, transcript(manifest.Parse("f.yaml", []byte(text))),
 		"f.yaml:1: ConfigMap a\nf.yaml:5 (document 2): ConfigMap b\n")
 }
 
-func TestListsAreTakenApart(t *testing.T) {
+func TestParseExpandsLists(t *testing.T) {
 	t.Parallel()
 	text := "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n" +
 		"- {apiVersion: v1, kind: Secret, metadata: {name: b}}\n---\n" +
@@ -68,7 +68,7 @@ func TestListsAreTakenApart(t *testing.T) {
 		"f.yaml:1 (item 1): ConfigMap a\nf.yaml:1 (item 2): Secret b\nf.yaml:7 (document 2) (item 1): Pod c\n")
 }
 
-func TestBadDocumentsSayWhereAndHideNoOther(t *testing.T) {
+func TestBadDocumentReportsLocationAndParsesOthers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ bad, want string }{
 		"indentation": {"a: 1\n  b: 2\n",
@@ -100,7 +100,7 @@ func TestBadDocumentsSayWhereAndHideNoOther(t *testing.T) {
 	}
 }
 
-func TestBadJSONSaysWhere(t *testing.T) {
+func TestBadJSONReportsLocation(t *testing.T) {
 	t.Parallel()
 	good := `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}` + "\n"
 	for name, test := range map[string]struct{ bad, want string }{
@@ -117,7 +117,7 @@ func TestBadJSONSaysWhere(t *testing.T) {
 	}
 }
 
-func TestFoldersAreReadWithAllBelowThemButTestdata(t *testing.T) {
+func TestReadFolderSkipsTestdata(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	write := func(name, text string) {
@@ -146,13 +146,13 @@ func TestFoldersAreReadWithAllBelowThemButTestdata(t *testing.T) {
 	}
 }
 
-func TestStandardInputIsRead(t *testing.T) {
+func TestReadStandardInput(t *testing.T) {
 	t.Parallel()
 	declared, failures := manifest.Read([]string{"-"}, strings.NewReader(config("a")))
 	check(t, transcript(declared, failures), "-:1: ConfigMap a\n")
 }
 
-func TestDefinitionsAndNamespacesComeFirst(t *testing.T) {
+func TestSortPutsDefinitionsAndNamespacesFirst(t *testing.T) {
 	t.Parallel()
 	text := config("first") + "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: ns}\n---\n" + config("second") +
 		"---\napiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nmetadata: {name: crd}\n"
@@ -167,7 +167,7 @@ func TestDefinitionsAndNamespacesComeFirst(t *testing.T) {
 	}
 }
 
-func TestMissingPathIsFoundEarly(t *testing.T) {
+func TestCheckReportsMissingPath(t *testing.T) {
 	t.Parallel()
 	err := manifest.Check([]string{"-", t.TempDir(), "nowhere.yaml"})
 	if err == nil || !strings.Contains(err.Error(), "nowhere.yaml") {

@@ -58,10 +58,10 @@ func splitYAML(file string, text []byte) []document {
 		var line []byte
 		line, text = cutLine(text)
 		if after, ok := afterSeparator(line); ok {
-			documents = appendSaying(documents, current)
+			documents = appendNonEmpty(documents, current)
 			current, line = document{}, after
 		}
-		if current.source.Line == 0 && says(line) {
+		if current.source.Line == 0 && hasContent(line) {
 			current.source = Source{File: file, Document: len(documents) + 1, Line: number}
 			// The parser counts lines from the start of its input, so add a blank line for each preceding
 			// line.
@@ -71,11 +71,11 @@ func splitYAML(file string, text []byte) []document {
 			current.text = append(current.text, line...)
 		}
 	}
-	return appendSaying(documents, current)
+	return appendNonEmpty(documents, current)
 }
 
-// appendSaying appends a document unless it is empty.
-func appendSaying(documents []document, d document) []document {
+// appendNonEmpty appends a document unless it is empty.
+func appendNonEmpty(documents []document, d document) []document {
 	if d.source.Line == 0 {
 		return documents
 	}
@@ -95,8 +95,8 @@ func afterSeparator(line []byte) ([]byte, bool) {
 	return after, ok && (len(after) == 0 || bytes.ContainsAny(after[:1], " \t\r\n"))
 }
 
-// says reports whether the line is neither blank nor a comment.
-func says(line []byte) bool {
+// hasContent reports whether the line is neither blank nor a comment.
+func hasContent(line []byte) bool {
 	line = bytes.TrimSpace(line)
 	return len(line) > 0 && line[0] != '#'
 }

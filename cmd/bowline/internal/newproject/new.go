@@ -117,14 +117,14 @@ func (f *newControllerFlags) run(ctx context.Context, to *terminal.Screen) (err 
 		return err
 	}
 	if f.bowline == "" {
-		project.Bowline, err = scaffold.Running()
+		project.Bowline, err = scaffold.RunningBowline()
 	} else {
-		project.Bowline, err = scaffold.Named(f.bowline)
+		project.Bowline, err = scaffold.NamedBowline(f.bowline)
 	}
 	if err != nil {
 		return cli.Usagef("%w", err)
 	}
-	incomplete := project.Bowline.Sum(ctx)
+	incomplete := project.Bowline.LoadSums(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
 	}

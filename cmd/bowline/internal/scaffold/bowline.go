@@ -30,8 +30,8 @@ type Bowline struct {
 	sums []string // the release's lines in go.sum
 }
 
-// Running returns the Bowline that this program was built from: the installed release, or the checkout.
-func Running() (Bowline, error) {
+// RunningBowline returns the Bowline that this program was built from: the installed release, or the checkout.
+func RunningBowline() (Bowline, error) {
 	if version := release(); version != "" {
 		return Bowline{Version: version}, nil
 	}
@@ -54,8 +54,8 @@ func release() string {
 	return ""
 }
 
-// Named returns the Bowline that the user names: by the version of a release, or by the folder of a checkout.
-func Named(name string) (Bowline, error) {
+// NamedBowline returns the Bowline that the user names: by the version of a release, or by the folder of a checkout.
+func NamedBowline(name string) (Bowline, error) {
 	if semver.IsValid(name) && semver.Canonical(name) == name {
 		return Bowline{Version: name, Other: name != release()}, nil
 	}
@@ -67,7 +67,7 @@ func Named(name string) (Bowline, error) {
 		return Bowline{}, fmt.Errorf("%s is neither a version, such as v1.2.3, nor a checkout of bowline: %w", name,
 			err)
 	}
-	own, err := Running()
+	own, err := RunningBowline()
 	return Bowline{Folder: folder, Other: err != nil || own.Folder != folder}, nil
 }
 
@@ -82,9 +82,9 @@ func isCheckout(folder string) error {
 	return nil
 }
 
-// Sum gets the checksums of a release for go.sum from the go command, which has them from the installation of
+// LoadSums gets the checksums of a release for go.sum from the go command, which has them from the installation of
 // the release or from the module proxy. A checkout needs none.
-func (b *Bowline) Sum(ctx context.Context) error {
+func (b *Bowline) LoadSums(ctx context.Context) error {
 	if b.Folder != "" {
 		return nil
 	}

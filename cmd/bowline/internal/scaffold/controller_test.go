@@ -34,7 +34,7 @@ var projects = []scaffold.Controller{
 func complete(t *testing.T, project *scaffold.Controller) map[string][]byte {
 	t.Helper()
 	var err error
-	if project.Bowline, err = scaffold.Running(); err != nil {
+	if project.Bowline, err = scaffold.RunningBowline(); err != nil {
 		t.Fatal(err)
 	}
 	if err := project.Complete(); err != nil {
@@ -47,7 +47,7 @@ func complete(t *testing.T, project *scaffold.Controller) map[string][]byte {
 	return files
 }
 
-func TestPluralsAreAsControllerGenHasThem(t *testing.T) {
+func TestPluralsMatchControllerGen(t *testing.T) {
 	t.Parallel()
 	for kind, plural := range map[string]string{
 		"Greeting": "greetings", "DNSRecord": "dnsrecords", "Policy": "policies", "Gateway": "gateways",
@@ -61,7 +61,7 @@ func TestPluralsAreAsControllerGenHasThem(t *testing.T) {
 	}
 }
 
-func TestGoFilesAreFormattedAndLinesShort(t *testing.T) {
+func TestGoFilesAreFormattedWithShortLines(t *testing.T) {
 	t.Parallel()
 	for _, project := range projects[:2] {
 		for name, text := range complete(t, &project) {
@@ -81,9 +81,9 @@ func TestGoFilesAreFormattedAndLinesShort(t *testing.T) {
 	}
 }
 
-// TestPageNamesTheKind checks that the kubectl commands in README.md qualify the kind only if Kubernetes has
-// a kind of the same name.
-func TestPageNamesTheKind(t *testing.T) {
+// TestReadmeQualifiesAmbiguousKinds checks that the kubectl commands in README.md qualify the kind only if Kubernetes
+// has a kind of the same name.
+func TestReadmeQualifiesAmbiguousKinds(t *testing.T) {
 	t.Parallel()
 	for kind, commands := range map[string][]string{
 		"Greeting": {"get greetings,configmaps\n", "why greeting/example\n", "delete greeting example\n"},
@@ -101,9 +101,9 @@ func TestPageNamesTheKind(t *testing.T) {
 	}
 }
 
-// TestGeneratedFilesAreControllerGens runs controller-gen once on the types of all projects and compares the
+// TestGeneratedFilesMatchControllerGen runs controller-gen once on the types of all projects and compares the
 // files byte by byte.
-func TestGeneratedFilesAreControllerGens(t *testing.T) {
+func TestGeneratedFilesMatchControllerGen(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "all")
 	together := map[string][]byte{}
@@ -138,7 +138,7 @@ func TestGeneratedFilesAreControllerGens(t *testing.T) {
 	}
 }
 
-func TestServerTakesDefinitionAndExample(t *testing.T) {
+func TestServerAcceptsDefinitionAndExample(t *testing.T) {
 	t.Parallel()
 	for _, project := range projects {
 		t.Run(project.Kind, func(t *testing.T) {
@@ -157,9 +157,9 @@ func TestServerTakesDefinitionAndExample(t *testing.T) {
 	}
 }
 
-// TestRequirementsAreBowlines checks that the go.mod template requires the same versions as Bowline. With
+// TestRequirementsMatchBowline checks that the go.mod template requires the same versions as Bowline. With
 // older versions, a project would not build, or would rebuild many packages.
-func TestRequirementsAreBowlines(t *testing.T) {
+func TestRequirementsMatchBowline(t *testing.T) {
 	t.Parallel()
 	ours := requirements(t, filepath.Join("..", "..", "..", "..", "go.mod"))
 	theirs := requirements(t, filepath.Join("templates", "controller", "go.mod.tmpl"))

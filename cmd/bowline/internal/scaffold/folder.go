@@ -14,7 +14,7 @@ func Check(folder string) error {
 	entries, err := os.ReadDir(folder)
 	switch {
 	case err == nil && len(entries) > 0:
-		return fmt.Errorf("%s is there already, with %s in it: nothing of it was changed; choose another name or folder", folder, some(entries))
+		return fmt.Errorf("%s is there already, with %s in it: nothing of it was changed; choose another name or folder", folder, describeEntries(entries))
 	case err == nil:
 		return nil
 	case !errors.Is(err, fs.ErrNotExist):
@@ -29,8 +29,8 @@ func Check(folder string) error {
 	return nil
 }
 
-// some describes the entries of a folder.
-func some(entries []fs.DirEntry) string {
+// describeEntries describes the entries of a folder.
+func describeEntries(entries []fs.DirEntry) string {
 	if len(entries) == 1 {
 		return entries[0].Name()
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/scaffold"
 )
 
-// TestPlaceThatMayNotBeWritten checks that Write fails in a read-only parent, but fills an existing writable
+// TestWriteWithoutPermission checks that Write fails in a read-only parent, but fills an existing writable
 // folder. If the test runs as root, it switches to another file system user.
-func TestPlaceThatMayNotBeWritten(t *testing.T) {
+func TestWriteWithoutPermission(t *testing.T) {
 	t.Parallel()
 	parent, err := os.MkdirTemp("", "bowline-new-")
 	if err != nil {

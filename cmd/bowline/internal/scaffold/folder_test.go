@@ -30,7 +30,7 @@ func contents(t *testing.T, folder string) string {
 	return strings.Join(found, " ")
 }
 
-func TestFolderIsWritten(t *testing.T) {
+func TestWriteCreatesFolder(t *testing.T) {
 	t.Parallel()
 	parent := t.TempDir()
 	for _, name := range []string{"new", strings.Repeat("n", 255), "empty"} {
@@ -52,7 +52,7 @@ func TestFolderIsWritten(t *testing.T) {
 	}
 }
 
-func TestFolderIsLeftAlone(t *testing.T) {
+func TestWriteRejectsUnusableFolder(t *testing.T) {
 	t.Parallel()
 	parent := t.TempDir()
 	taken := filepath.Join(parent, "taken")
@@ -79,7 +79,7 @@ func TestFolderIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestNothingIsLeftOfAFolderThatCannotBeWritten(t *testing.T) {
+func TestFailedWriteLeavesNothing(t *testing.T) {
 	t.Parallel()
 	parent := t.TempDir()
 	empty := filepath.Join(parent, "empty")
@@ -97,9 +97,9 @@ func TestNothingIsLeftOfAFolderThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestFolderIsFilledOnce checks that exactly one of several concurrent writers succeeds, and that the others
-// neither change nor remove its files.
-func TestFolderIsFilledOnce(t *testing.T) {
+// TestConcurrentWritesFillFolderOnce checks that exactly one of several concurrent writers succeeds, and that the
+// others neither change nor remove its files.
+func TestConcurrentWritesFillFolderOnce(t *testing.T) {
 	t.Parallel()
 	for _, isThere := range []bool{true, false} {
 		folder := filepath.Join(t.TempDir(), "new")

@@ -8,8 +8,8 @@ import (
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/scaffold"
 )
 
-// noNames maps each field of a Controller to invalid values, and each of these to a part of the error.
-var noNames = map[string]map[string]string{
+// invalidNames maps each field of a Controller to invalid values, and each of these to a part of the error.
+var invalidNames = map[string]map[string]string{
 	"Name": {
 		"":                      `the name "" cannot be a project's: it is empty`,
 		"Greeter":               `the name "Greeter" cannot be a project's: it must be at most 63 lower-case`,
@@ -81,9 +81,9 @@ var noNames = map[string]map[string]string{
 	},
 }
 
-func TestNamesThatAreNoneAreRefused(t *testing.T) {
+func TestCompleteRejectsInvalidNames(t *testing.T) {
 	t.Parallel()
-	for field, refusals := range noNames {
+	for field, refusals := range invalidNames {
 		for value, refusal := range refusals {
 			project := scaffold.Controller{Name: "a", Group: "example.com", Version: "v1", Kind: "Greeting"}
 			reflect.ValueOf(&project).Elem().FieldByName(field).SetString(value)
@@ -94,8 +94,8 @@ func TestNamesThatAreNoneAreRefused(t *testing.T) {
 	}
 }
 
-// TestProgramIsAsGoBuildCallsIt checks the program's name for modules that end with a major version.
-func TestProgramIsAsGoBuildCallsIt(t *testing.T) {
+// TestProgramMatchesGoBuild checks the program's name for modules that end with a major version.
+func TestProgramMatchesGoBuild(t *testing.T) {
 	t.Parallel()
 	for module, program := range map[string]string{
 		"example.com/greeter": "greeter", "example.com/greeter/v2": "greeter", "gopkg.in/greeter.v3": "greeter.v3",
@@ -108,7 +108,7 @@ func TestProgramIsAsGoBuildCallsIt(t *testing.T) {
 	}
 }
 
-func TestKindsThatSoundTakenAreNot(t *testing.T) {
+func TestCompleteAcceptsUnreservedKinds(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"Controller", "Manager", "Context", "PlayList", "Spec", "Kind", "Resource", "Pod",
 		"Func", "Error", "String"} {

@@ -12,8 +12,8 @@ import (
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/scaffold"
 )
 
-// TestReleaseHasItsChecksums serves a release from a folder that replaces the module proxy.
-func TestReleaseHasItsChecksums(t *testing.T) {
+// TestReleaseChecksumsAreAdded serves a release from a folder that replaces the module proxy.
+func TestReleaseChecksumsAreAdded(t *testing.T) {
 	release := module.Version{Path: "github.com/bowline-dev/bowline", Version: "v0.9.0"}
 	proxy := t.TempDir()
 	publish(t, filepath.Join(proxy, filepath.FromSlash(release.Path), "@v"), release)
@@ -28,10 +28,10 @@ func TestReleaseHasItsChecksums(t *testing.T) {
 		t.Fatal(err)
 	}
 	var err error
-	if project.Bowline, err = scaffold.Named(release.Version); err != nil || !project.Bowline.Other {
+	if project.Bowline, err = scaffold.NamedBowline(release.Version); err != nil || !project.Bowline.Other {
 		t.Fatalf("it is %+v, %v", project.Bowline, err)
 	}
-	if err := project.Bowline.Sum(t.Context()); err != nil {
+	if err := project.Bowline.LoadSums(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	files, err := project.Files()

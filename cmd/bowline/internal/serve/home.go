@@ -13,11 +13,11 @@ import (
 
 // Home holds the certificates of a server and the paths of its files.
 type Home struct {
-	Keys       *pki.Keeper
-	Folder     state.Folder // of the plane's identity and objects; empty if ephemeral
-	Kubeconfig string
-	Networks   string // folder for the records of networks
-	Ingress    string // folder for nginx's files
+	Certificates *pki.Keeper
+	Folder       state.Folder // of the plane's identity and objects; empty if ephemeral
+	Kubeconfig   string
+	Networks     string // folder for the records of networks
+	Ingress      string // folder for nginx's files
 
 	lock      *state.Lock // nil if ephemeral
 	temporary string      // folder to remove on Close; empty if not ephemeral
@@ -32,7 +32,7 @@ func OpenEphemeral(hosts []string) (*Home, error) {
 	folder := state.Folder(temporary)
 	h := &Home{Kubeconfig: folder.Kubeconfig(), Networks: folder.Networks(), Ingress: folder.Ingress(),
 		temporary: temporary}
-	if h.Keys, err = pki.New(hosts); err != nil {
+	if h.Certificates, err = pki.New(hosts); err != nil {
 		return nil, errors.Join(fmt.Errorf("making certificates: %w", err), h.Close())
 	}
 	return h, nil
@@ -56,7 +56,7 @@ func Open(data string, hosts []string) (*Home, error) {
 		Folder: folder, Kubeconfig: folder.Kubeconfig(), Networks: folder.Networks(), Ingress: folder.Ingress(),
 		lock: lock,
 	}
-	if h.Keys, err = pki.Open(folder.Certificates(), hosts); err != nil {
+	if h.Certificates, err = pki.Open(folder.Certificates(), hosts); err != nil {
 		return nil, errors.Join(fmt.Errorf("keeping certificates: %w", err), h.Close())
 	}
 	return h, nil
@@ -64,12 +64,13 @@ func Open(data string, hosts []string) (*Home, error) {
 
 // Publish writes the kubeconfig for the given server URL, and adds the URL to the lock file.
 func (h *Home) Publish(server string) error {
-	admin := h.Keys.Admin()
+	admin := h.Certificates.Admin()
 	key, err := admin.KeyPEM()
 	if err != nil {
 		return err
 	}
-	access := state.Access{Server: server, Authority: h.Keys.AuthorityPEM(), Certificate: admin.CertPEM(), Key: key}
+	access := state.Access{Server: server, Authority: h.Certificates.AuthorityPEM(), Certificate: admin.CertPEM(),
+		Key: key}
 	if err := state.WriteKubeconfig(h.Kubeconfig, access); err != nil {
 		return err
 	}

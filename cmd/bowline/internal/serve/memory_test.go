@@ -2,8 +2,8 @@ package serve
 
 import "testing"
 
-// TestGarbageShrinksAsTheHeapGrows checks that the GC percentage decreases as the heap grows.
-func TestGarbageShrinksAsTheHeapGrows(t *testing.T) {
+// TestGCPercentDecreasesAsHeapGrows checks that the GC percentage decreases as the heap grows.
+func TestGCPercentDecreasesAsHeapGrows(t *testing.T) {
 	t.Parallel()
 	before := 100
 	for _, live := range []uint64{0, 600 << 20, 2 << 30} {

@@ -9,7 +9,7 @@ import (
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/cli"
 )
 
-func TestControllersAreSelectedAsKubeControllerManagerDoes(t *testing.T) {
+func TestSelectControllersLikeKubeControllerManager(t *testing.T) {
 	t.Parallel()
 	known := []string{"garbage", "namespace"}
 	for list, want := range map[string]Selection{
@@ -36,7 +36,7 @@ func TestControllersAreSelectedAsKubeControllerManagerDoes(t *testing.T) {
 	}
 }
 
-func TestUnknownControllerIsAnErrorThatListsTheKnown(t *testing.T) {
+func TestUnknownControllerErrorListsKnown(t *testing.T) {
 	t.Parallel()
 	for _, entry := range []string{"netwrok", "-netwrok", "", "--namespace"} {
 		_, err := SelectControllers([]string{"*", entry}, []string{"namespace"})

@@ -37,28 +37,30 @@ func (s *apiServer) flags(to io.Writer) flagSet {
 	f.StringSliceVar(&s.etcd, "etcd-servers", nil,
 		"the `URL` of the etcd that was started beside this server, which is bowline's own")
 	f.IntVarP(&s.verbosity, "v", "v", 0, "how much is logged, a `number`; from 4 on details too")
-	addChecked(f)
-	addIgnored(f)
-	addRefused(f)
+	addCheckedFlags(f)
+	addIgnoredFlags(f)
+	addRefusedFlags(f)
 	addInsecure(f)
 	return f
 }
 
-// addChecked adds the flags whose value must match the behavior of bowline.
-func addChecked(f flagSet) {
-	f.only("authorization-mode", "list",
+// addCheckedFlags adds the flags whose value must match the behavior of bowline.
+func addCheckedFlags(f flagSet) {
+	f.addFixed("authorization-mode", "list",
 		"members of system:masters may do everything, and others what system:discovery lets them, "+
 			"as with RBAC and no role bound: nobody can bind one, since roles are not served", "RBAC", "Node")
-	f.only("service-cluster-ip-range", "range", "where the addresses of services come from", "10.0.0.0/24")
-	f.only("service-node-port-range", "range", "where node ports come from", "30000-32767")
-	f.only("allow-privileged", "bool", "privileged pods are declared like others, and nobody runs them", "true")
-	f.only("anonymous-auth", "bool", "health and version are told to everybody", "true")
-	f.only("storage-backend", "name", "what envtest asks for; it is memory", "etcd3")
-	f.checked("disable-admission-plugins", "list", "any but those that bowline has: "+strings.Join(pluginNames(), ", "),
-		eachOf(mayBeDisabled))
-	f.checked("enable-admission-plugins", "list", "those that bowline has", eachOf(isEnabled))
-	f.checked("feature-gates", "list", "none is turned on", eachOf(isGateOff))
-	f.checked("runtime-config", "list", "versions that are served may be turned on, and others off", eachOf(isServedSo))
+	f.addFixed("service-cluster-ip-range", "range", "where the addresses of services come from", "10.0.0.0/24")
+	f.addFixed("service-node-port-range", "range", "where node ports come from", "30000-32767")
+	f.addFixed("allow-privileged", "bool", "privileged pods are declared like others, and nobody runs them", "true")
+	f.addFixed("anonymous-auth", "bool", "health and version are told to everybody", "true")
+	f.addFixed("storage-backend", "name", "what envtest asks for; it is memory", "etcd3")
+	f.addChecked("disable-admission-plugins", "list",
+		"any but those that bowline has: "+strings.Join(pluginNames(), ", "),
+		eachOf(checkDisable))
+	f.addChecked("enable-admission-plugins", "list", "those that bowline has", eachOf(checkEnabled))
+	f.addChecked("feature-gates", "list", "none is turned on", eachOf(checkFeatureGate))
+	f.addChecked("runtime-config", "list", "versions that are served may be turned on, and others off",
+		eachOf(checkRuntimeConfig))
 }
 
 func pluginNames() (names []string) {
@@ -68,23 +70,23 @@ func pluginNames() (names []string) {
 	return names
 }
 
-func mayBeDisabled(plugin string) error {
+func checkDisable(plugin string) error {
 	if slices.Contains(pluginNames(), plugin) {
 		return fmt.Errorf("%s cannot be turned off", plugin)
 	}
 	return nil
 }
 
-func isEnabled(plugin string) error {
+func checkEnabled(plugin string) error {
 	if !slices.Contains(pluginNames(), plugin) {
 		return fmt.Errorf("bowline has no admission plugin %s, only %s", plugin, strings.Join(pluginNames(), ", "))
 	}
 	return nil
 }
 
-// isGateOff rejects every feature gate that is turned on, because bowline has no gates. It accepts any gate
+// checkFeatureGate rejects every feature gate that is turned on, because bowline has no gates. It accepts any gate
 // that is turned off, because bowline cannot tell which features a gate covers.
-func isGateOff(setting string) error {
+func checkFeatureGate(setting string) error {
 	gate, on, ok := strings.Cut(setting, "=")
 	if !ok || on != "true" && on != "false" {
 		return fmt.Errorf("%q is no NAME=true or NAME=false", setting)
@@ -96,9 +98,9 @@ func isGateOff(setting string) error {
 	return nil
 }
 
-// isServedSo checks one entry of --runtime-config against the group versions and resources that a plane
+// checkRuntimeConfig checks one entry of --runtime-config against the group versions and resources that a plane
 // serves.
-func isServedSo(setting string) error {
+func checkRuntimeConfig(setting string) error {
 	name, on, given := strings.Cut(setting, "=")
 	if !given {
 		on = "true"
@@ -137,52 +139,53 @@ func isServed(name string) bool {
 	return false
 }
 
-// addIgnored adds flags without an effect that a test's client could observe. A trailing ? marks flags that
+// addIgnoredFlags adds flags without an effect that a test's client could observe. A trailing ? marks flags that
 // need no value.
-func addIgnored(f flagSet) {
-	f.ignored("ignored: bowline issues and reads no tokens", "service-account-issuer", "service-account-key-file",
+func addIgnoredFlags(f flagSet) {
+	f.addIgnored("ignored: bowline issues and reads no tokens", "service-account-issuer", "service-account-key-file",
 		"service-account-signing-key-file", "service-account-jwks-uri", "service-account-lookup?",
 		"service-account-max-token-expiration",
 		"service-account-extend-token-expiration?", "api-audiences")
-	f.ignored("ignored: objects are in memory", "etcd-prefix", "etcd-compaction-interval",
+	f.addIgnored("ignored: objects are in memory", "etcd-prefix", "etcd-compaction-interval",
 		"etcd-count-metric-poll-period",
 		"etcd-healthcheck-timeout", "etcd-readycheck-timeout", "storage-media-type", "watch-cache?",
 		"watch-cache-sizes",
 		"default-watch-cache-size", "delete-collection-workers")
-	f.ignored("ignored: there are no nodes", "kubelet-certificate-authority", "kubelet-client-certificate",
+	f.addIgnored("ignored: there are no nodes", "kubelet-certificate-authority", "kubelet-client-certificate",
 		"kubelet-client-key",
 		"kubelet-timeout", "kubelet-preferred-address-types", "advertise-address", "endpoint-reconciler-type",
 		"apiserver-count")
-	f.ignored("ignored: bowline shares out its time by itself", "max-requests-inflight",
+	f.addIgnored("ignored: bowline shares out its time by itself", "max-requests-inflight",
 		"max-mutating-requests-inflight",
 		"enable-priority-and-fairness?", "request-timeout", "min-request-timeout", "goaway-chance",
 		"http2-max-streams-per-connection")
-	f.ignored("ignored: it ends at once", "shutdown-delay-duration", "shutdown-send-retry-after?", "livez-grace-period")
-	f.ignored("ignored", "event-ttl", "enable-garbage-collector?", "enable-aggregator-routing?", "external-hostname",
+	f.addIgnored("ignored: it ends at once", "shutdown-delay-duration", "shutdown-send-retry-after?",
+		"livez-grace-period")
+	f.addIgnored("ignored", "event-ttl", "enable-garbage-collector?", "enable-aggregator-routing?", "external-hostname",
 		"profiling?",
 		"logging-format", "log-flush-frequency", "vmodule", "logtostderr?")
 }
 
-func addRefused(f flagSet) {
-	f.refused("nothing is encrypted where it is kept, in memory", "encryption-provider-config")
-	f.refused("there is no audit log", "audit-policy-file", "audit-log-path", "audit-webhook-config-file")
-	f.refused("client certificates alone say who a user is", "token-auth-file", "oidc-issuer-url",
+func addRefusedFlags(f flagSet) {
+	f.addRefused("nothing is encrypted where it is kept, in memory", "encryption-provider-config")
+	f.addRefused("there is no audit log", "audit-policy-file", "audit-log-path", "audit-webhook-config-file")
+	f.addRefused("client certificates alone say who a user is", "token-auth-file", "oidc-issuer-url",
 		"authentication-config",
 		"authentication-token-webhook-config-file", "enable-bootstrap-token-auth", "requestheader-client-ca-file")
-	f.refused("who may do what is decided by the group system:masters alone", "authorization-config",
+	f.addRefused("who may do what is decided by the group system:masters alone", "authorization-config",
 		"authorization-policy-file",
 		"authorization-webhook-config-file")
-	f.refused("admission plugins have no configuration", "admission-control-config-file")
-	f.refused("there are no other servers to reach", "egress-selector-config-file", "proxy-client-cert-file",
+	f.addRefused("admission plugins have no configuration", "admission-control-config-file")
+	f.addRefused("there are no other servers to reach", "egress-selector-config-file", "proxy-client-cert-file",
 		"proxy-client-key-file")
-	f.refused("traces go where OTEL_EXPORTER_OTLP_ENDPOINT of bowline up says", "tracing-config-file")
-	f.refused("the server has one certificate, and takes TLS 1.2 and 1.3", "tls-sni-cert-key", "tls-min-version",
+	f.addRefused("traces go where OTEL_EXPORTER_OTLP_ENDPOINT of bowline up says", "tracing-config-file")
+	f.addRefused("the server has one certificate, and takes TLS 1.2 and 1.3", "tls-sni-cert-key", "tls-min-version",
 		"tls-cipher-suites")
 }
 
 // addInsecure adds --insecure-port, which old suites set to 0. The flag is hidden in the help text, because
 // envtest takes a server whose help mentions it for Kubernetes 1.23 or older.
 func addInsecure(f flagSet) {
-	f.only("insecure-port", "port", "all is served with TLS", "0")
+	f.addFixed("insecure-port", "port", "all is served with TLS", "0")
 	f.Lookup("insecure-port").Hidden = true
 }

@@ -27,7 +27,7 @@ func Link(binary, folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("making the folder of the assets: %w", err)
 	}
-	if ofGoRun.MatchString(filepath.ToSlash(binary)) {
+	if goRunPath.MatchString(filepath.ToSlash(binary)) {
 		kept := filepath.Join(folder, copyName)
 		if err := copyBinary(binary, kept); err != nil {
 			return fmt.Errorf("copying %s, which go run made for now: %w", binary, err)
@@ -58,9 +58,9 @@ func link(binary, path string) error {
 	return os.Symlink(binary, path)
 }
 
-// ofGoRun matches the temporary build directories of go run, and the entries of the build cache, which the go
+// goRunPath matches the temporary build directories of go run, and the entries of the build cache, which the go
 // command trims.
-var ofGoRun = regexp.MustCompile(`/(go-build\d*|[0-9a-f]{64}-d)/`)
+var goRunPath = regexp.MustCompile(`/(go-build\d*|[0-9a-f]{64}-d)/`)
 
 // copyBinary replaces the file to, which may be a running executable, with a copy of a binary.
 func copyBinary(binary, to string) error {

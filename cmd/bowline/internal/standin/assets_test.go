@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestAssetsOutliveGoRun checks that the assets work after go run has removed the binary from its build
+// TestAssetsSurviveGoRun checks that the assets work after go run has removed the binary from its build
 // directory or cache.
-func TestAssetsOutliveGoRun(t *testing.T) {
+func TestAssetsSurviveGoRun(t *testing.T) {
 	t.Parallel()
 	cached := "/06/" + strings.Repeat("06", 32) + "-d"
 	for _, built := range []string{"go-build1234/b001/exe", "go-build" + cached, "cache" + cached} {
@@ -40,9 +40,9 @@ func TestAssetsOutliveGoRun(t *testing.T) {
 	}
 }
 
-// TestAssetsAreLinksToAnInstalledBinary checks that the assets link to an installed binary, so that a
+// TestAssetsLinkToInstalledBinary checks that the assets link to an installed binary, so that a
 // reinstallation also updates the assets.
-func TestAssetsAreLinksToAnInstalledBinary(t *testing.T) {
+func TestAssetsLinkToInstalledBinary(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "bin", "bowline")

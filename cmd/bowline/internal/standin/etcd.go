@@ -22,14 +22,14 @@ const claimPath = "/bowline/claim"
 func Etcd(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f := newFlags("etcd", aboutEtcd, stdout)
 	clients := f.String("listen-client-urls", "http://127.0.0.1:2379", "the `URL` to answer on")
-	f.ignored("ignored: nothing is kept", "data-dir", "wal-dir", "unsafe-no-fsync?", "snapshot-count",
+	f.addIgnored("ignored: nothing is kept", "data-dir", "wal-dir", "unsafe-no-fsync?", "snapshot-count",
 		"quota-backend-bytes",
 		"auto-compaction-mode", "auto-compaction-retention", "max-request-bytes", "max-txn-ops")
-	f.ignored("ignored: it is alone", "advertise-client-urls", "listen-peer-urls", "initial-advertise-peer-urls",
+	f.addIgnored("ignored: it is alone", "advertise-client-urls", "listen-peer-urls", "initial-advertise-peer-urls",
 		"initial-cluster",
 		"initial-cluster-state", "initial-cluster-token", "name", "heartbeat-interval", "election-timeout",
 		"listen-metrics-urls")
-	f.ignored("ignored", "log-level", "logger", "log-outputs", "debug?")
+	f.addIgnored("ignored", "log-level", "logger", "log-outputs", "debug?")
 	if done, err := parse(f, args); done {
 		return err
 	}

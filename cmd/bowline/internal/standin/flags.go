@@ -36,29 +36,29 @@ func (v *value) Set(text string) error {
 	return v.check(text)
 }
 
-// checked adds a flag with a check function for its value.
-func (f flagSet) checked(name, kind, usage string, check func(string) error) {
+// addChecked adds a flag with a check function for its value.
+func (f flagSet) addChecked(name, kind, usage string, check func(string) error) {
 	flag := f.VarPF(&value{kind: kind, check: check}, name, "", usage)
 	if kind == "bool" {
 		flag.NoOptDefVal = "true"
 	}
 }
 
-// ignored adds flags that have no effect. A trailing ? marks a boolean flag that needs no value.
-func (f flagSet) ignored(why string, names ...string) {
+// addIgnored adds flags that have no effect. A trailing ? marks a boolean flag that needs no value.
+func (f flagSet) addIgnored(why string, names ...string) {
 	for _, name := range names {
 		kind := "string"
 		if name, switches := strings.CutSuffix(name, "?"); switches {
-			f.checked(name, "bool", why, func(string) error { return nil })
+			f.addChecked(name, "bool", why, func(string) error { return nil })
 			continue
 		}
-		f.checked(name, kind, why, func(string) error { return nil })
+		f.addChecked(name, kind, why, func(string) error { return nil })
 	}
 }
 
-// only adds a flag that accepts nothing but the given values, which describe the fixed behavior of bowline.
-func (f flagSet) only(name, kind, why string, values ...string) {
-	f.checked(name, kind, why, eachOf(func(v string) error {
+// addFixed adds a flag that accepts nothing but the given values, which describe the fixed behavior of bowline.
+func (f flagSet) addFixed(name, kind, why string, values ...string) {
+	f.addChecked(name, kind, why, eachOf(func(v string) error {
 		if slices.Contains(values, v) {
 			return nil
 		}
@@ -66,10 +66,10 @@ func (f flagSet) only(name, kind, why string, values ...string) {
 	}))
 }
 
-// refused adds flags for features that bowline does not have. Setting one is an error.
-func (f flagSet) refused(why string, names ...string) {
+// addRefused adds flags for features that bowline does not have. Setting one is an error.
+func (f flagSet) addRefused(why string, names ...string) {
 	for _, name := range names {
-		f.checked(name, "string", "refused: "+why, func(string) error {
+		f.addChecked(name, "string", "refused: "+why, func(string) error {
 			return fmt.Errorf("%s: leave the flag out", why)
 		})
 	}

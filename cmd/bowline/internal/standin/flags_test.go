@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestFlagsDoWhatTheySayOrAreRefused checks that a flag is rejected if bowline cannot do what it asks for.
-func TestFlagsDoWhatTheySayOrAreRefused(t *testing.T) {
+// TestUnsupportedFlagValuesAreRejected checks that a flag is rejected if bowline cannot do what it asks for.
+func TestUnsupportedFlagValuesAreRejected(t *testing.T) {
 	t.Parallel()
 	for flag, refusal := range map[string]string{
 		"--authorization-mode=RBAC":                       "",

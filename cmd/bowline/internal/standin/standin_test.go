@@ -21,8 +21,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/auth/pki"
 )
 
-// TestServersBeginAndEnd starts and stops both servers as envtest's Environment does, on free ports.
-func TestServersBeginAndEnd(t *testing.T) {
+// TestServersStartAndStop starts and stops both servers as envtest's Environment does, on free ports.
+func TestServersStartAndStop(t *testing.T) {
 	t.Parallel()
 	keys, dir := certificates(t)
 	etcd, stopEtcd := background(t, Etcd, "--listen-client-urls=http://127.0.0.1:0", "--data-dir="+dir,
@@ -145,7 +145,7 @@ func certificates(t *testing.T) (*pki.Keeper, string) {
 	return keys, dir
 }
 
-func TestServersThatCannotBeginSayWhy(t *testing.T) {
+func TestServersReportStartFailures(t *testing.T) {
 	t.Parallel()
 	_, dir := certificates(t)
 	foreign := httptest.NewServer(nil)

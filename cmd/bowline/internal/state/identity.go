@@ -39,9 +39,9 @@ func (f Folder) PlaneID() (string, error) {
 	return id, nil
 }
 
-// MustBeOf returns an error if the folder belongs to another plane. Taking the folder over would orphan the
+// CheckPlaneID returns an error if the folder belongs to another plane. Taking the folder over would orphan the
 // external resources that the other plane created. The caller holds the lock.
-func (f Folder) MustBeOf(planeID string) error {
+func (f Folder) CheckPlaneID(planeID string) error {
 	id, err := f.PlaneID()
 	if err != nil || id == "" || id == planeID {
 		return err
@@ -50,9 +50,9 @@ func (f Folder) MustBeOf(planeID string) error {
 		"or move %s away if nothing of that plane is left", f, id, planeID, f.Identity())
 }
 
-// KeepPlaneID writes the plane's identity to the folder. It ignores an empty identity; the plane then chooses
+// WritePlaneID writes the plane's identity to the folder. It ignores an empty identity; the plane then chooses
 // one when it starts. The caller holds the lock.
-func (f Folder) KeepPlaneID(id string) error {
+func (f Folder) WritePlaneID(id string) error {
 	if id == "" {
 		return nil
 	}

@@ -42,7 +42,7 @@ func (e *ForeignError) Error() string {
 // reads the new one. It returns a *ForeignError if this package did not write the file, and nil if there is
 // no file.
 func RemoveKubeconfig(path string) error {
-	if err := checkOurs(path); err != nil {
+	if err := checkMarker(path); err != nil {
 		return err
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -61,7 +61,7 @@ func WriteKubeconfig(path string, access Access) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("making the folder of the kubeconfig: %w", err)
 	}
-	if err := checkOurs(path); err != nil {
+	if err := checkMarker(path); err != nil {
 		return err
 	}
 	if err := durable.WriteFile(path, text, fileMode); err != nil {
@@ -85,8 +85,8 @@ func (a Access) config() clientcmdapi.Config {
 	return *config
 }
 
-// checkOurs returns a *ForeignError if the file exists but does not carry the marker.
-func checkOurs(path string) error {
+// checkMarker returns a *ForeignError if the file exists but does not carry the marker.
+func checkMarker(path string) error {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

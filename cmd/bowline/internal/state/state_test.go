@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
 )
 
-func TestSecondLockIsToldWhoHoldsTheFirst(t *testing.T) {
+func TestSecondLockReportsHolder(t *testing.T) {
 	t.Parallel()
 	folder := state.Folder(filepath.Join(t.TempDir(), "a", "b"))
 	lock, err := folder.Lock()
@@ -46,9 +46,9 @@ func TestSecondLockIsToldWhoHoldsTheFirst(t *testing.T) {
 	}
 }
 
-// TestServerThatHasEndedIsNotBlamed checks that the error of a lock held by a reader does not name the last
+// TestEndedServerIsNotReportedAsHolder checks that the error of a lock held by a reader does not name the last
 // server.
-func TestServerThatHasEndedIsNotBlamed(t *testing.T) {
+func TestEndedServerIsNotReportedAsHolder(t *testing.T) {
 	t.Parallel()
 	folder := state.Folder(t.TempDir())
 	const killed = `{"pid":4711,"address":"https://127.0.0.1:6443"}`
@@ -66,9 +66,9 @@ func TestServerThatHasEndedIsNotBlamed(t *testing.T) {
 	}
 }
 
-// TestLockThatIsNotOursIsLeftAlone checks that Lock does not overwrite a file of another program, directly or
+// TestLockPreservesForeignFile checks that Lock does not overwrite a file of another program, directly or
 // through a link.
-func TestLockThatIsNotOursIsLeftAlone(t *testing.T) {
+func TestLockPreservesForeignFile(t *testing.T) {
 	t.Parallel()
 	theirs := filepath.Join(t.TempDir(), "theirs")
 	if err := os.WriteFile(theirs, []byte("somebody's\n"), 0o600); err != nil {
@@ -93,29 +93,29 @@ func TestLockThatIsNotOursIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestNobodyRunsInAMissingFolder(t *testing.T) {
+func TestMissingFolderHasNoServer(t *testing.T) {
 	t.Parallel()
 	if _, ok, err := state.Folder(t.TempDir()).Running(); ok || err != nil {
 		t.Errorf("running %v, error %v", ok, err)
 	}
 }
 
-func TestPlaneKeepsItsIdentity(t *testing.T) {
+func TestPlaneIdentityIsStored(t *testing.T) {
 	t.Parallel()
 	folder := state.Folder(t.TempDir())
 	if id, err := folder.PlaneID(); id != "" || err != nil {
 		t.Errorf("a new folder has the identity %q, %v", id, err)
 	}
-	if err := folder.KeepPlaneID("one"); err != nil {
+	if err := folder.WritePlaneID("one"); err != nil {
 		t.Fatal(err)
 	}
 	if id, err := folder.PlaneID(); id != "one" || err != nil {
 		t.Errorf("the identity is %q, %v", id, err)
 	}
-	if err := folder.MustBeOf("one"); err != nil {
+	if err := folder.CheckPlaneID("one"); err != nil {
 		t.Error(err)
 	}
-	if err := folder.MustBeOf("two"); err == nil {
+	if err := folder.CheckPlaneID("two"); err == nil {
 		t.Error("the folder is another plane's too")
 	}
 	if err := os.WriteFile(folder.Identity(), nil, 0o600); err != nil {
@@ -129,7 +129,7 @@ func TestPlaneKeepsItsIdentity(t *testing.T) {
 var access = state.Access{Server: "https://127.0.0.1:1", Authority: []byte("ca"), Certificate: []byte("c"),
 	Key: []byte("k")}
 
-func TestKubeconfigIsReplacedOnlyWhenItIsOurs(t *testing.T) {
+func TestForeignKubeconfigIsNotReplaced(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "new", "kubeconfig")
 	for range 2 {
@@ -158,7 +158,7 @@ func TestKubeconfigIsReplacedOnlyWhenItIsOurs(t *testing.T) {
 	}
 }
 
-func TestKubeconfigStaysOursWhenKubectlChangesIt(t *testing.T) {
+func TestKubeconfigEditedByKubectlIsReplaced(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := state.WriteKubeconfig(path, access); err != nil {

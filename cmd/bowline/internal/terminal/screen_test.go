@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestLogDoesNotDamageTheChangingLine(t *testing.T) {
+func TestLogPreservesStatusLine(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	s := ScreenOfWidth(&out, 80)
@@ -26,7 +26,7 @@ func TestLogDoesNotDamageTheChangingLine(t *testing.T) {
 	}
 }
 
-func TestLogForPeopleLeavesOutWhatTheyDoNotNeed(t *testing.T) {
+func TestTerminalLogOmitsTimeAndDebug(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	log := slog.New(newColorHandler(ScreenOfWidth(&out, 80), slog.LevelInfo))
@@ -40,7 +40,7 @@ func TestLogForPeopleLeavesOutWhatTheyDoNotNeed(t *testing.T) {
 	}
 }
 
-func TestLogElsewhereIsForPrograms(t *testing.T) {
+func TestLogFormatsOutsideTerminals(t *testing.T) {
 	t.Parallel()
 	for format, want := range map[string]string{"text": "level=INFO msg=hello\n",
 		"json": `"level":"INFO","msg":"hello"}` + "\n"} {

@@ -13,10 +13,10 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/deployment"
 )
 
-// controlled reports whether a running controller will set the condition that bowline up waits for on objects
+// hasReadyController reports whether a running controller will set the condition that bowline up waits for on objects
 // of this kind. Deployments become Available only if simulated nodes run their pods; networks become Ready
 // only if the network controller runs.
-func (p *plan) controlled(kind schema.GroupKind) bool {
+func (p *plan) hasReadyController(kind schema.GroupKind) bool {
 	if kind == (schema.GroupKind{Group: "apps", Kind: "Deployment"}) {
 		return p.flags.nodes > 0 && p.controllers.Runs(deployment.Name)
 	}

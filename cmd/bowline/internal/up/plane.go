@@ -16,8 +16,8 @@ import (
 func (p *plan) startPlane(ctx context.Context, home *serve.Home, kept *storage) (*bowline.Plane, error) {
 	options := bowline.Options{
 		Listen:      p.flags.listen,
-		TLS:         home.Keys.ServerConfig(),
-		Authority:   home.Keys.AuthorityPEM(),
+		TLS:         home.Certificates.ServerConfig(),
+		Authority:   home.Certificates.AuthorityPEM(),
 		Controllers: serve.PlaneControllers(p.controllers.List),
 		Logger:      p.log,
 

@@ -17,9 +17,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/auth/pki"
 )
 
-// TestServerThatRunsForYearsKeepsItsCertificatesValid checks every week for three years that the certificates
+// TestLongRunningServerRenewsCertificates checks every week for three years that the certificates
 // of the server and of the kubeconfig are valid for at least another week.
-func TestServerThatRunsForYearsKeepsItsCertificatesValid(t *testing.T) {
+func TestLongRunningServerRenewsCertificates(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		keys, err := pki.New([]string{"127.0.0.1"})
@@ -31,7 +31,7 @@ func TestServerThatRunsForYearsKeepsItsCertificatesValid(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer plane.Close()
-		home := &serve.Home{Keys: keys, Kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+		home := &serve.Home{Certificates: keys, Kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
 		plan := &plan{log: slog.New(slog.DiscardHandler)}
 		if err := home.Publish(plan.url(plane)); err != nil {
 			t.Fatal(err)

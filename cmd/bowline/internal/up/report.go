@@ -72,15 +72,15 @@ func (r *report) warning(about manifest.Source, text string) {
 	r.Println(fmt.Sprintf("%s %s: %s", r.mark("!", terminal.Yellow, "warning:"), about, text))
 }
 
-// BecameTrue implements declare.Reporter.
-func (r *report) BecameTrue(a declare.Applied, t declare.Truth) {
+// Ready implements declare.Reporter.
+func (r *report) Ready(a declare.Applied, t declare.Readiness) {
 	r.ready++
-	r.printObject(a, "✓", terminal.Green, t.What, "")
+	r.printObject(a, "✓", terminal.Green, t.State, "")
 }
 
-// NotYet implements declare.Reporter.
-func (r *report) NotYet(a declare.Applied, t declare.Truth) {
-	r.printObject(a, "…", terminal.Yellow, "not "+t.What+" yet", ": "+t.Why)
+// NotReady implements declare.Reporter.
+func (r *report) NotReady(a declare.Applied, t declare.Readiness) {
+	r.printObject(a, "…", terminal.Yellow, "not "+t.State+" yet", ": "+t.Reason)
 }
 
 // Deleted implements declare.Reporter.

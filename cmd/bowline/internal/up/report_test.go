@@ -32,8 +32,8 @@ func session(r *report) {
 	r.failed(errors.New("f.yaml:1: not valid YAML"))
 	r.warning(manifest.Source{File: "f.yaml", Line: 7}, "deprecated")
 	time.Sleep(1234 * time.Millisecond)
-	r.BecameTrue(applied("a", 1), declare.Truth{True: true, What: "Ready"})
-	r.NotYet(applied("b", 2), declare.Truth{What: "Ready", Why: "InvalidSpec: no gateway"})
+	r.Ready(applied("a", 1), declare.Readiness{Ready: true, State: "Ready"})
+	r.NotReady(applied("b", 2), declare.Readiness{State: "Ready", Reason: "InvalidSpec: no gateway"})
 	r.StillWaiting([]declare.Applied{applied("b", 2), applied("c", 3), applied("d", 4), applied("e", 5)})
 	r.StillWaiting([]declare.Applied{applied("b", 2)})
 	r.Deleted(applied("b", 2))
@@ -42,7 +42,7 @@ func session(r *report) {
 	r.stopping()
 }
 
-func TestReportInPlainLines(t *testing.T) {
+func TestReportToFile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
@@ -68,7 +68,7 @@ Stopped.
 	})
 }
 
-func TestReportInATerminal(t *testing.T) {
+func TestReportToTerminal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder

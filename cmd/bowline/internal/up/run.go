@@ -174,7 +174,7 @@ func (p *plan) declare(ctx context.Context, plane *bowline.Plane, report *report
 			applied = append(applied, kept)
 		}
 	}
-	if err := declare.Watch(ctx, plane.RESTConfig(), applied, p.controlled, report.statusInterval(),
+	if err := declare.Watch(ctx, plane.RESTConfig(), applied, p.hasReadyController, report.statusInterval(),
 		report); err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ const renewRetryInterval = time.Hour
 // renew renews the certificates and rewrites the kubeconfig before the certificates expire, until ctx is
 // done.
 func (p *plan) renew(ctx context.Context, plane *bowline.Plane, home *serve.Home) error {
-	wait := time.Until(home.Keys.RenewAt())
+	wait := time.Until(home.Certificates.RenewAt())
 	for {
 		timer := time.NewTimer(wait)
 		select {
@@ -218,12 +218,12 @@ func (p *plan) renew(ctx context.Context, plane *bowline.Plane, home *serve.Home
 			return nil
 		case <-timer.C:
 		}
-		if err := errors.Join(home.Keys.Renew(), home.Publish(p.url(plane))); err != nil {
+		if err := errors.Join(home.Certificates.Renew(), home.Publish(p.url(plane))); err != nil {
 			p.log.Error("certificates are not renewed: trying again", "error", err, "after", renewRetryInterval)
 			wait = renewRetryInterval
 			continue
 		}
-		wait = time.Until(home.Keys.RenewAt())
+		wait = time.Until(home.Certificates.RenewAt())
 		p.log.Info("certificates renewed; the kubeconfig is written again", "kubeconfig", home.Kubeconfig)
 	}
 }

@@ -113,7 +113,7 @@ func (s *storage) writeIdentity() error {
 	if s.named {
 		return nil
 	}
-	return s.folder.KeepPlaneID(s.planeID)
+	return s.folder.WritePlaneID(s.planeID)
 }
 
 // String describes the storage in the output of bowline up.

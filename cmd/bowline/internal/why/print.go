@@ -72,13 +72,13 @@ func (t *tree) line(prefix, text string) {
 
 func (t *tree) loop(l why.Loop) {
 	how := fmt.Sprintf("at least %d times in %s, last %s", l.Times, terminal.FormatDuration(l.Last.Sub(l.First)),
-		t.ago(l.Last))
+		t.elapsed(l.Last))
 	t.line("", t.to.Color(terminal.Red, "HOT LOOP")+"  "+l.String()+" ("+how+")")
 }
 
 // printRoot prints a run without a known cause, and all runs below it.
 func (t *tree) printRoot(run *why.Run) {
-	t.line("", t.head(run, t.ago(run.Start)))
+	t.line("", t.head(run, t.elapsed(run.Start)))
 	t.printRun(run, "", 0)
 }
 
@@ -133,7 +133,7 @@ func (t *tree) head(run *why.Run, when string) string {
 		text += "  " + t.to.Color(terminal.Faint, "nothing to do")
 	}
 	if run.Times > 1 {
-		text += fmt.Sprintf("  %d times since %s", run.Times, t.ago(run.First))
+		text += fmt.Sprintf("  %d times since %s", run.Times, t.elapsed(run.First))
 	}
 	return text
 }
@@ -153,8 +153,8 @@ func (t *tree) subject(run *why.Run) string {
 	return run.Object.Name
 }
 
-// ago returns the time elapsed since then, in words.
-func (t *tree) ago(then time.Time) string {
+// elapsed returns the time elapsed since then, in words.
+func (t *tree) elapsed(then time.Time) string {
 	since := t.report.Now.Sub(then)
 	if since < time.Second {
 		return "just now"

@@ -61,8 +61,8 @@ func appliedNetwork() *why.Report {
 	return &why.Report{Object: whyNetwork, Now: whyNow, Runs: []why.Run{made, failed, retried, again}}
 }
 
-// undone returns a report about a ConfigMap that two controllers overwrite in turns.
-func undone() *why.Report {
+// hotLoopReport returns a report about a ConfigMap that two controllers overwrite in turns.
+func hotLoopReport() *why.Report {
 	report := &why.Report{Object: whyEntry, Now: whyNow, Loops: []why.Loop{{
 		Controllers: []string{"left", "right"}, Objects: []why.Object{whyEntry}, Times: 1786,
 		First: whyNow.Add(-3 * time.Minute), Last: whyNow.Add(-100 * time.Millisecond),
@@ -79,14 +79,14 @@ func undone() *why.Report {
 	return report
 }
 
-// TestWhyIsPrintedAsTheDocumentShows checks that docs/why.md quotes the output exactly.
-func TestWhyIsPrintedAsTheDocumentShows(t *testing.T) {
+// TestReportMatchesDocument checks that docs/why.md quotes the output exactly.
+func TestReportMatchesDocument(t *testing.T) {
 	t.Parallel()
 	document, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "why.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, report := range map[string]*why.Report{"a chain": appliedNetwork(), "a hot loop": undone()} {
+	for name, report := range map[string]*why.Report{"a chain": appliedNetwork(), "a hot loop": hotLoopReport()} {
 		var out bytes.Buffer
 		if err := printReport(terminal.New(&out), report); err != nil {
 			t.Fatal(err)
@@ -101,12 +101,12 @@ func TestWhyIsPrintedAsTheDocumentShows(t *testing.T) {
 	}
 }
 
-// TestALongChainIsNotIndentedForEver checks that the indentation of a long chain is bounded and that all its
+// TestIndentationIsBounded checks that the indentation of a long chain is bounded and that all its
 // runs are printed.
-func TestALongChainIsNotIndentedForEver(t *testing.T) {
+func TestIndentationIsBounded(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	report := undone()
+	report := hotLoopReport()
 	if err := printReport(terminal.New(&out), report); err != nil {
 		t.Fatal(err)
 	}
@@ -122,10 +122,10 @@ func TestALongChainIsNotIndentedForEver(t *testing.T) {
 	}
 }
 
-func TestColoursAreForTerminals(t *testing.T) {
+func TestOnlyTerminalsGetColors(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := printReport(terminal.OfWidth(&out, 80), undone()); err != nil {
+	if err := printReport(terminal.OfWidth(&out, 80), hotLoopReport()); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), terminal.Red+"HOT LOOP"+terminal.Reset) {
@@ -133,11 +133,11 @@ func TestColoursAreForTerminals(t *testing.T) {
 	}
 }
 
-// TestForeignTextsArePrintedAsText checks that control characters in a server's response do not reach the
+// TestControlCharactersAreRemoved checks that control characters in a server's response do not reach the
 // terminal.
-func TestForeignTextsArePrintedAsText(t *testing.T) {
+func TestControlCharactersAreRemoved(t *testing.T) {
 	t.Parallel()
-	report := undone()
+	report := hotLoopReport()
 	const evil = "a\x1b]0;title\x07\u202eb"
 	run := &report.Runs[0]
 	run.Controller, run.Err, run.Notes, run.Acts = evil, evil, []string{evil}, []string{evil}
@@ -167,9 +167,9 @@ func TestForeignTextsArePrintedAsText(t *testing.T) {
 	}
 }
 
-func TestWriteThatChangedNothingIsPrintedSo(t *testing.T) {
+func TestNoOpWriteIsMarked(t *testing.T) {
 	t.Parallel()
-	report := undone()
+	report := hotLoopReport()
 	report.Runs = report.Runs[:1]
 	report.Runs[0].Writes = []why.Write{
 		{Verb: "apply", Object: whyEntry, Revision: 7, Unchanged: true},

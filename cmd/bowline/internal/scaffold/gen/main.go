@@ -22,7 +22,7 @@ func main() {
 }
 
 func run() error {
-	bowline, err := scaffold.Running()
+	bowline, err := scaffold.RunningBowline()
 	if err != nil {
 		return err
 	}

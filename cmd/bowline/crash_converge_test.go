@@ -17,9 +17,9 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
-// awaitReady waits until every Network is ready in its current generation and none is being deleted, and
+// awaitReadyNetworks waits until every Network is ready in its current generation and none is being deleted, and
 // returns them.
-func awaitReady(ctx context.Context, networks client.Resource[*v1.Network]) ([]*v1.Network, error) {
+func awaitReadyNetworks(ctx context.Context, networks client.Resource[*v1.Network]) ([]*v1.Network, error) {
 	for {
 		page, err := networks.List(ctx, metav1.NamespaceDefault, metav1.ListOptions{})
 		if err != nil {
@@ -45,25 +45,25 @@ func awaitReady(ctx context.Context, networks client.Resource[*v1.Network]) ([]*
 	}
 }
 
-// awaitReal waits until there is a real network for each declared one, with its specification, and no other.
-func awaitReal(ctx context.Context, world provider.Provider, declared []*v1.Network) error {
+// awaitRealNetworks waits until there is a real network for each declared one, with its specification, and no other.
+func awaitRealNetworks(ctx context.Context, actual provider.Provider, declared []*v1.Network) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var mu sync.Mutex // the provider may report changes concurrently
 	wrong := errors.New("nobody looked")
-	err := world.Watch(ctx, func(types.UID) {
+	err := actual.Watch(ctx, func(types.UID) {
 		mu.Lock()
 		defer mu.Unlock()
-		if wrong = compare(world, declared); wrong == nil {
+		if wrong = compareNetworks(actual, declared); wrong == nil {
 			cancel()
 		}
 	})
 	return errors.Join(err, wrong)
 }
 
-// compare returns an error if the real networks differ from the declared ones.
-func compare(world provider.Provider, declared []*v1.Network) error {
-	uids, err := world.List(context.Background())
+// compareNetworks returns an error if the real networks differ from the declared ones.
+func compareNetworks(actual provider.Provider, declared []*v1.Network) error {
+	uids, err := actual.List(context.Background())
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func compare(world provider.Provider, declared []*v1.Network) error {
 		return fmt.Errorf("%d networks are real, and %d are declared", len(uids), len(declared))
 	}
 	for _, n := range declared {
-		actual, err := world.Get(context.Background(), n.UID)
+		actual, err := actual.Get(context.Background(), n.UID)
 		if err != nil {
 			return fmt.Errorf("%s: %w", n.Name, err)
 		}
