@@ -46,7 +46,10 @@ func (q quota) Validate(ctx context.Context, a *admission.Attributes, state admi
 // A plugin that changes and rejects writes.
 func Example() {
 	ctx := context.Background()
-	plane, err := bowline.Start(ctx, bowline.Options{Plugins: []admission.Plugin{quota{max: 1}}})
+	plane, err := bowline.Start(ctx, bowline.Options{
+		Plugins:     []admission.Plugin{quota{max: 1}},
+		Controllers: []string{bowline.NoControllers}, // one of them creates a config map in each namespace
+	})
 	if err != nil {
 		fmt.Println(err)
 		return
