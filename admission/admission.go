@@ -35,6 +35,7 @@ type Object = kind.Object
 // plugin, one after the other, so that plugins need no locking to access it. A plugin must not use it after
 // its method returned.
 type Attributes struct {
+	// Operation is Create, Update or Delete.
 	Operation Operation
 	// Resource and Kind have the API version of the request. Object and Old are in the hub version of their
 	// kind, and those of a custom resource in the version of the request.

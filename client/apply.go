@@ -15,8 +15,11 @@ import (
 // Configuration is an object that holds only the fields its writer manages: one of client-go's
 // applyconfigurations, or of those that code generators write for custom resources.
 type Configuration interface {
+	// IsApplyConfiguration marks the types that hold only fields which their writer set.
 	IsApplyConfiguration()
+	// GetName returns metadata.name, or nil if it is not set.
 	GetName() *string
+	// GetNamespace returns metadata.namespace, or nil if it is not set.
 	GetNamespace() *string
 }
 

@@ -20,9 +20,10 @@ type DecodeError struct {
 	Type   string // the Go type
 	Field  string // path of the field, such as spec.ports[2].port; empty if the error is not about a field
 	Value  string // the field's JSON, shortened
-	Err    error
+	Err    error  // the cause; not nil
 }
 
+// Error names the object, the field and its value, and the cause.
 func (e *DecodeError) Error() string {
 	if e.Field == "" {
 		return fmt.Sprintf("reading %s into a %s: %v", e.Object, e.Type, e.Err)
@@ -30,6 +31,7 @@ func (e *DecodeError) Error() string {
 	return fmt.Sprintf("reading %s into a %s: %s is %s there: %v", e.Object, e.Type, e.Field, e.Value, e.Err)
 }
 
+// Unwrap returns Err.
 func (e *DecodeError) Unwrap() error { return e.Err }
 
 // decodeError returns a DecodeError that names the part of the JSON that does not fit obj.

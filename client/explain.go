@@ -30,6 +30,7 @@ type ServerError struct {
 	Err    error  // the underlying error; may be nil
 }
 
+// Error names the server, the advice and the underlying error.
 func (e *ServerError) Error() string {
 	text := e.Server + ": " + e.Advice
 	if e.Err != nil {
@@ -38,6 +39,7 @@ func (e *ServerError) Error() string {
 	return text
 }
 
+// Unwrap returns Err.
 func (e *ServerError) Unwrap() error { return e.Err }
 
 // Reach requests the server's version, such as v1.37.2. It fails if the server does not answer, is not a

@@ -18,12 +18,13 @@ import (
 
 // ConfigError reports a mistake in a kubeconfig, or in a file that it refers to.
 type ConfigError struct {
-	File  string
+	File  string // the kubeconfig file
 	Line  int    // from 1; 0 if the error is about the whole file
 	Field string // path of the field, such as users[jane].user.tokenFile; may be empty
-	Err   error
+	Err   error  // the cause; not nil
 }
 
+// Error names the file, the line and the field, as far as they are known, and the cause.
 func (e *ConfigError) Error() string {
 	var at strings.Builder
 	at.WriteString(e.File)
@@ -36,6 +37,7 @@ func (e *ConfigError) Error() string {
 	return at.String() + ": " + e.Err.Error()
 }
 
+// Unwrap returns Err.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
 // kubeconfig is one parsed file. client-go parses it too, but does not report lines.

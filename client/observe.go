@@ -18,17 +18,17 @@ import (
 // Write describes one write to a server and its outcome. A field that neither the request nor the response
 // determines is empty.
 type Write struct {
-	Server      string // the server, as in Client.Server
-	Verb        string // create, update, patch, apply, delete or deletecollection
-	Resource    schema.GroupVersionResource
-	Namespace   string // empty for cluster-scoped resources, Namespaces among them
-	Name        string // chosen by the server for a create with generateName; empty for deletecollection
-	Subresource string
-	UID         types.UID
-	Labels      map[string]string // of the object in the response
-	Revision    object.Revision   // of the object in the response; 0 if unknown
-	Deleting    bool              // the object in the response has a deletion timestamp
-	Gone        bool              // the write removed the object: it was deleted, or lost its last finalizer
+	Server      string                      // the server, as in Client.Server
+	Verb        string                      // create, update, patch, apply, delete or deletecollection
+	Resource    schema.GroupVersionResource // of the request
+	Namespace   string                      // empty for cluster-scoped resources, Namespaces among them
+	Name        string                      // chosen by the server for a create with generateName; empty for deletecollection
+	Subresource string                      // status, scale or another; empty for the object itself
+	UID         types.UID                   // of the object in the response
+	Labels      map[string]string           // of the object in the response
+	Revision    object.Revision             // of the object in the response; 0 if unknown
+	Deleting    bool                        // the object in the response has a deletion timestamp
+	Gone        bool                        // the write removed the object: it was deleted, or lost its last finalizer
 	// the HTTP status; 0 if no response arrived, in which case the write may or may not have happened
 	Status int
 	Err    string // why the write failed; empty if it succeeded

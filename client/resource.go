@@ -89,7 +89,7 @@ func (r Resource[T]) name() string {
 // Page is a list, or one page of it if Continue is not empty.
 type Page[T Object] struct {
 	metav1.ListMeta
-	Items []T
+	Items []T // owned by the caller
 	// Incomplete reports that the server has more objects that match but cannot decode them: do not conclude
 	// that an object which is not listed does not exist.
 	Incomplete bool

@@ -47,9 +47,9 @@ type Options struct {
 
 // List holds the objects of a resource at one revision. The objects are shared and must not be changed.
 type List struct {
-	Items    []*object.Object
-	Codec    object.Codec // decodes the items
-	Revision object.Revision
+	Items    []*object.Object // in the order of their keys
+	Codec    object.Codec     // decodes the items
+	Revision object.Revision  // of the list; a watch after it misses no change
 	// Following, if not nil, is a watch that continues exactly where the list ends: a server that streams its
 	// lists continues with the changes. The caller must stop it.
 	Following Watch
@@ -69,9 +69,9 @@ type Watch interface {
 // Event is one change. Its Type is Added, Modified, Deleted, Bookmark (without an object), or Error for an
 // event that the source could not decode: then only Err is set, and the watch continues.
 type Event struct {
-	Type     watch.EventType
-	Object   *object.Object
-	Codec    object.Codec // decodes the object
-	Revision object.Revision
-	Err      error
+	Type     watch.EventType // one of the five
+	Object   *object.Object  // shared, must not be modified; for Deleted, the last state
+	Codec    object.Codec    // decodes the object
+	Revision object.Revision // the commit that made the change
+	Err      error           // why an event of type Error could not be decoded
 }

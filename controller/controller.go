@@ -44,6 +44,7 @@ type Result struct {
 // or panics, the controller logs that and retries with increasing delays, unless the error is Terminal. ctx
 // ends when the controller stops or Options.Timeout has passed.
 type Reconciler interface {
+	// Reconcile handles one request. The Result may ask for another call later; it is ignored after an error.
 	Reconcile(ctx context.Context, request Request) (Result, error)
 }
 

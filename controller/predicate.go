@@ -9,7 +9,7 @@ import (
 // Change is a change of an object: Old is nil if it was added, New if it was deleted. In a resync both are
 // the same object. The objects are shared and must not be changed.
 type Change struct {
-	Old, New client.Object
+	Old, New client.Object // shared; must not be modified
 }
 
 // Predicate reports whether a change concerns a controller. Predicates save work but guarantee nothing: a

@@ -50,9 +50,9 @@ type Merging[T client.Object] interface {
 
 // HandlerFuncs is a Handler made of functions; nil functions are not called.
 type HandlerFuncs[T client.Object] struct {
-	Add    func(obj T, isInInitialList bool)
-	Update func(old, new T)
-	Delete func(obj T, finalStateUnknown bool)
+	Add    func(obj T, isInInitialList bool)   // see Handler.OnAdd
+	Update func(old, new T)                    // see Handler.OnUpdate
+	Delete func(obj T, finalStateUnknown bool) // see Handler.OnDelete
 }
 
 // OnAdd calls Add.

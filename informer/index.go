@@ -22,9 +22,9 @@ type IndexFunc[T client.Object] func(obj T) []string
 // Head is the part of an object that is known without decoding it.
 type Head struct {
 	Key
-	UID      types.UID
-	Revision object.Revision
-	Labels   map[string]string
+	UID      types.UID         // metadata.uid
+	Revision object.Revision   // metadata.resourceVersion
+	Labels   map[string]string // metadata.labels; shared, must not be modified
 	// Owners lists the UIDs in metadata.ownerReferences.
 	Owners []types.UID
 }

@@ -38,6 +38,7 @@ import (
 
 // Options configure an informer. The zero value selects all objects in all namespaces, without resyncs.
 type Options[T client.Object] struct {
+	// Namespace, Labels and Fields select the objects of the cache; the zero values select all.
 	Namespace string
 	Labels    labels.Selector
 	Fields    fields.Selector

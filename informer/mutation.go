@@ -26,8 +26,11 @@ type heldObject struct {
 
 // TB is the part of testing.TB that DetectMutations uses.
 type TB interface {
+	// Helper marks the calling function as a test helper.
 	Helper()
+	// Errorf fails the test with a message.
 	Errorf(format string, arguments ...any)
+	// Cleanup calls f at the end of the test.
 	Cleanup(f func())
 }
 

@@ -18,6 +18,7 @@ import (
 // transformed. It never means that the object is gone: apierrors.IsNotFound returns false, whatever Err is. A
 // controller should return it, to be retried later.
 type UnreadableError struct {
+	// Resource, Key and UID identify the object.
 	Resource schema.GroupResource
 	Key      Key
 	UID      types.UID
@@ -27,11 +28,13 @@ type UnreadableError struct {
 	Err error
 }
 
+// Error names the object, the cause and what to do.
 func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("%s %q is there, but cannot be read: %v; correct the object, or what it is read into, or delete it",
 		e.Resource, e.Key, e.Err)
 }
 
+// Unwrap returns Err.
 func (e *UnreadableError) Unwrap() error { return e.Err }
 
 // Status makes it an internal error for k8s.io/apimachinery/pkg/api/errors, so that its status takes

@@ -23,6 +23,7 @@ import (
 
 // Options of an informer. The zero value is all objects in all namespaces, without resync.
 type Options struct {
+	// Namespace, Labels and Fields select the objects of the cache; the zero values select all.
 	Namespace string
 	Labels    labels.Selector
 	Fields    fields.Selector

@@ -13,8 +13,8 @@ import (
 // Astray is a faulty proxy in front of a server: until Mended is set, it answers requests for paths that
 // contain Path with a 404 of its own.
 type Astray struct {
-	Path   string
-	Mended atomic.Bool
+	Path   string      // part of the URL path
+	Mended atomic.Bool // ends the fault
 }
 
 // Of returns the program with all its requests going through the proxy.

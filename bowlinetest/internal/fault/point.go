@@ -25,6 +25,7 @@ type Point struct {
 	Process string
 }
 
+// String returns the point as Scenario.Replay has it.
 func (p Point) String() string {
 	return fmt.Sprintf("%s %s %s #%d of %s", p.Verb, p.Resource, p.Object, p.N, p.Process)
 }

@@ -24,9 +24,11 @@ const boundFile = "DURABLE"
 
 // LostError reports that a store lacks commits that were acknowledged.
 type LostError struct {
+	// Acknowledged is the last revision that the store acknowledged, and Found the last one it still has.
 	Acknowledged, Found object.Revision
 }
 
+// Error names both revisions.
 func (e *LostError) Error() string {
 	return fmt.Sprintf("the last commits of the store are lost: revision %d was acknowledged, and its files end at %d",
 		e.Acknowledged, e.Found)

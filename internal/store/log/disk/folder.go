@@ -16,11 +16,13 @@ import (
 
 // InUseError reports that another process, or another log of this process, has the directory open.
 type InUseError struct {
+	// Dir is the directory that could not be opened.
 	Dir string
 	// PID is the process that holds the directory; 0 if unknown.
 	PID int
 }
 
+// Error names the directory and the process, and what to do.
 func (e *InUseError) Error() string {
 	if e.PID == 0 {
 		return fmt.Sprintf("the store in %s is in use by another process: end it, or use another folder", e.Dir)
