@@ -43,9 +43,9 @@ const head = `# Compatibility
 
 <!-- Written by go generate ./internal/golden/compatibility: change internal/golden/compatibility/differences.md or the kinds instead. -->
 
-What a server speaks of the Kubernetes API, and where it differs from Kubernetes. The wire is that of the k8s.io
-libraries in go.mod, v0.37: Kubernetes 1.37. How closely, ` + "`go test ./internal/golden`" + ` shows: it replays what a real
-kube-apiserver 1.36 answered.
+This page lists what Bowline serves of the Kubernetes API, and where it differs from Kubernetes. The API is that of the
+k8s.io libraries in go.mod, v0.37, which is Kubernetes 1.37. ` + "`go test ./internal/golden`" + ` replays the recorded requests and
+answers of a real kube-apiserver 1.36, and reports every difference that is not listed here.
 
 `
 

@@ -103,8 +103,8 @@ func readReasons(file string) ([]string, error) {
 
 // writeReasons lists the reasons, except for unserved resources, which are in the table.
 func writeReasons(w *bytes.Buffer, reasons []string) {
-	w.WriteString("\n## Recorded answers that differ\n\nBeside those of resources that are not served, " +
-		"for these reasons (internal/golden/differences.txt has them step by step):\n\n")
+	w.WriteString("\n## Recorded answers that differ\n\nBesides the answers for resources that are not served, some differ " +
+		"for these reasons; internal/golden/differences.txt lists each step:\n\n")
 	for _, r := range reasons {
 		fmt.Fprintf(w, "- %s\n", r)
 	}

@@ -45,13 +45,13 @@ var allVerbs = []string{"create", "delete", "deletecollection", "get", "list", "
 // writeServed writes a table for each group version.
 func writeServed(w *bytes.Buffer, served []groupVersion) {
 	fmt.Fprintf(w,
-		"## What is served\n\nAll verbs are %s.\nApply is a patch. An asterisk marks a resource of a namespace.\n\n",
+		"## What is served\n\n\"All\" stands for %s.\nApply is a patch. An asterisk marks a namespaced resource.\n\n",
 		strings.Join(allVerbs, ", "))
 	for _, gv := range served {
 		fmt.Fprintf(w, "### %s\n\n", gv)
 		for _, k := range gv.kinds {
 			if k.Endpoint.Deprecated != "" {
-				fmt.Fprintf(w, "Each answer warns: %s.\n\n", k.Endpoint.Deprecated)
+				fmt.Fprintf(w, "Each response has the warning: %s.\n\n", k.Endpoint.Deprecated)
 				break
 			}
 		}
