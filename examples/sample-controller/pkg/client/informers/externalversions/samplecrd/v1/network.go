@@ -62,57 +62,44 @@ type networkInformer struct {
 // Always prefer using an informer factory to get a shared informer instead of getting an independent
 // one. This reduces memory footprint and number of connections to the server.
 // If you really need an independent one, prefer using the type-safe variant (see [NewTypedNetworkInformer]).
-func NewNetworkInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration,
-	indexers cache.Indexers) cache.SharedIndexInformer {
-	return NewNetworkInformerWithOptions(client, namespace,
-		internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers})
+func NewNetworkInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+	return NewNetworkInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers})
 }
 
 // NewTypedNetworkInformer constructs a new informer for Network type.
 // Always prefer using an informer factory to get a shared informer instead of getting an independent
 // one. This reduces memory footprint and number of connections to the server.
-func NewTypedNetworkInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration,
-	indexers NetworkIndexers) NetworkIndexInformer {
-	return NewTypedNetworkInformerWithOptions(client, namespace,
-		internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod,
-			Indexers: cache.TypedIndexersToIndexers(indexers)})
+func NewTypedNetworkInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration, indexers NetworkIndexers) NetworkIndexInformer {
+	return NewTypedNetworkInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.TypedIndexersToIndexers(indexers)})
 }
 
 // NewFilteredNetworkInformer constructs a new informer for Network type.
 // Always prefer using an informer factory to get a shared informer instead of getting an independent
 // one. This reduces memory footprint and number of connections to the server.
 // If you really need an independent one, prefer using the type-safe variant (see [NewTypedFilteredNetworkInformer]).
-func NewFilteredNetworkInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration,
-	indexers cache.Indexers, tweakListOptions internalinterfaces.TweakListOptionsFunc) cache.SharedIndexInformer {
-	return NewTypedNetworkInformerWithOptions(client, namespace,
-		internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers,
-			TweakListOptions: tweakListOptions})
+func NewFilteredNetworkInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration, indexers cache.Indexers, tweakListOptions internalinterfaces.TweakListOptionsFunc) cache.SharedIndexInformer {
+	return NewTypedNetworkInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers, TweakListOptions: tweakListOptions})
 }
 
 // NewTypedFilteredNetworkInformer constructs a new informer for Network type.
 // Always prefer using an informer factory to get a shared informer instead of getting an independent
 // one. This reduces memory footprint and number of connections to the server.
-func NewTypedFilteredNetworkInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration,
-	indexers NetworkIndexers, tweakListOptions internalinterfaces.TweakListOptionsFunc) NetworkIndexInformer {
-	return NewTypedNetworkInformerWithOptions(client, namespace,
-		internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod,
-			Indexers: cache.TypedIndexersToIndexers(indexers), TweakListOptions: tweakListOptions})
+func NewTypedFilteredNetworkInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration, indexers NetworkIndexers, tweakListOptions internalinterfaces.TweakListOptionsFunc) NetworkIndexInformer {
+	return NewTypedNetworkInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.TypedIndexersToIndexers(indexers), TweakListOptions: tweakListOptions})
 }
 
 // NewNetworkInformerWithOptions constructs a new informer for Network type with additional options.
 // Always prefer using an informer factory to get a shared informer instead of getting an independent
 // one. This reduces memory footprint and number of connections to the server.
 // If you really need an independent one, prefer using the type-safe variant (see [NewTypedNetworkInformerWithOptions]).
-func NewNetworkInformerWithOptions(client versioned.Interface, namespace string,
-	options internalinterfaces.InformerOptions) cache.SharedIndexInformer {
+func NewNetworkInformerWithOptions(client versioned.Interface, namespace string, options internalinterfaces.InformerOptions) cache.SharedIndexInformer {
 	return NewTypedNetworkInformerWithOptions(client, namespace, options)
 }
 
 // NewTypedNetworkInformerWithOptions constructs a new informer for Network type with additional options.
 // Always prefer using an informer factory to get a shared informer instead of getting an independent
 // one. This reduces memory footprint and number of connections to the server.
-func NewTypedNetworkInformerWithOptions(client versioned.Interface, namespace string,
-	options internalinterfaces.InformerOptions) NetworkIndexInformer {
+func NewTypedNetworkInformerWithOptions(client versioned.Interface, namespace string, options internalinterfaces.InformerOptions) NetworkIndexInformer {
 	gvr := schema.GroupVersionResource{Group: "samplecrd.k8s.io", Version: "v1", Resource: "networks"}
 	identifier := options.InformerName.WithResource(gvr)
 	tweakListOptions := options.TweakListOptions
@@ -152,12 +139,8 @@ func NewTypedNetworkInformerWithOptions(client versioned.Interface, namespace st
 	))
 }
 
-func (f *networkInformer) defaultInformer(client versioned.Interface,
-	resyncPeriod time.Duration) cache.SharedIndexInformer {
-	return NewTypedNetworkInformerWithOptions(client, f.namespace,
-		internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod,
-			Indexers:     cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
-			InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
+func (f *networkInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
+	return NewTypedNetworkInformerWithOptions(client, f.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
 }
 
 func (f *networkInformer) Informer() cache.SharedIndexInformer {
@@ -165,8 +148,7 @@ func (f *networkInformer) Informer() cache.SharedIndexInformer {
 }
 
 func (f *networkInformer) TypedInformer() NetworkIndexInformer {
-	return cache.NewTypedSharedIndexInformer[*apissamplecrdv1.Network](f.factory.InformerFor(&apissamplecrdv1.Network{},
-		f.defaultInformer))
+	return cache.NewTypedSharedIndexInformer[*apissamplecrdv1.Network](f.factory.InformerFor(&apissamplecrdv1.Network{}, f.defaultInformer))
 }
 
 func (f *networkInformer) Lister() samplecrdv1.NetworkLister {

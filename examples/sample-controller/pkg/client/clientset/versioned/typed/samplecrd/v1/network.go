@@ -28,8 +28,7 @@ type NetworkInterface interface {
 	Get(ctx context.Context, name string, opts metav1.GetOptions) (*samplecrdv1.Network, error)
 	List(ctx context.Context, opts metav1.ListOptions) (*samplecrdv1.NetworkList, error)
 	Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error)
-	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions,
-		subresources ...string) (result *samplecrdv1.Network, err error)
+	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (result *samplecrdv1.Network, err error)
 	NetworkExpansion
 }
 
