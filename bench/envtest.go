@@ -54,7 +54,7 @@ func (l *lab) buildSuite(ctx context.Context) (string, error) {
 		return suite, nil
 	}
 	build := exec.CommandContext(ctx, "go", "test", "-c", "-o", suite, "./internal/controller")
-	build.Dir = operator
+	build.Dir, build.Env = operator, append(os.Environ(), "GOWORK=off") // it is in no workspace
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: %w: %s", build, err, out)
 	}

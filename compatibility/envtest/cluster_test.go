@@ -15,7 +15,7 @@ import (
 func TestSuiteRunsOnAClusterThatIsThere(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t, bowlinetest.Socket())
-	environment := []string{"USE_EXISTING_CLUSTER=true", "KUBECONFIG=" + plane.Kubeconfig(t, p.SocketConfig(t))}
+	environment := []string{"GOWORK=off", "USE_EXISTING_CLUSTER=true", "KUBECONFIG=" + plane.Kubeconfig(t, p.SocketConfig(t))}
 	said := run(t, filepath.Join("..", "operator"), environment, "go", "test", "-count=1", "-v",
 		"./internal/controller")
 	for _, wanted := range []string{"Ran 8 of 10 Specs", "8 Passed", "0 Failed"} {

@@ -19,7 +19,7 @@ func TestSuitesRunUnchanged(t *testing.T) {
 	if said := run(t, bin, nil, binary, "assets", assets); said != "export KUBEBUILDER_ASSETS='"+assets+"'\n" {
 		t.Errorf("bowline assets says %q", said)
 	}
-	environment := []string{"KUBEBUILDER_ASSETS=" + assets, "TMPDIR=" + t.TempDir()}
+	environment := []string{"GOWORK=off", "KUBEBUILDER_ASSETS=" + assets, "TMPDIR=" + t.TempDir()}
 	said := run(t, filepath.Join("..", "operator"), environment, "go", "test", "-count=1", "-v", "./...")
 	for _, wanted := range []string{"Ran 4 of 10 Specs", "4 Passed", "--- PASS: TestGreetingIsSaid"} {
 		if !strings.Contains(said, wanted) {

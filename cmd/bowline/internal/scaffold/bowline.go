@@ -45,11 +45,17 @@ func RunningBowline() (Bowline, error) {
 	return Bowline{Folder: folder}, nil
 }
 
-// release returns the installed version, or an empty string for a build in a checkout. Such a build may have
-// a version, but has no checksum.
+// release returns the version of the library in an installed program, or an empty string for a build in a
+// checkout. Such a build may name a version, but has no checksum of it.
 func release() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Path == bowlineModule && info.Main.Sum != "" {
-		return info.Main.Version
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, module := range info.Deps {
+		if module.Path == bowlineModule && module.Sum != "" {
+			return module.Version
+		}
 	}
 	return ""
 }
