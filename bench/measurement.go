@@ -24,6 +24,7 @@ const (
 	bytesEach    unit = "B"           // less is better
 	allocations  unit = "allocs"      // less is better
 	times        unit = "x"           // less is better
+	packages     unit = "packages"    // less is better
 	timesFaster  unit = "x as fast"   // more is better
 	perSecond    unit = "per s"       // more is better
 	percent      unit = "%"           // more is better
@@ -69,7 +70,7 @@ type measurement struct {
 
 // measurements lists the rows of the table.
 var measurements = []measurement{
-	processStart(), firstProcessStart(), planeStart(), testKit(), newController(), envtestSuite(),
+	processStart(), firstProcessStart(), planeStart(), testKit(), newController(), envtestSuite(), builds(),
 	restart("process start to /readyz, 10,000 objects of 1 KiB on disk", 10_000, 150),
 	restart("process start to /readyz, 100,000 objects of 1 KiB on disk", 100_000, 450),
 	onDisk(creates(1, 2_000, 0), 600), onDisk(creates(16, 10_000, 0), 3_500),
