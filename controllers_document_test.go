@@ -19,8 +19,8 @@ import (
 
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/internal/trial"
 	"github.com/bowline-dev/bowline/node/simulated"
 )
 

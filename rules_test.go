@@ -43,6 +43,7 @@ var mayImport = map[string][]string{
 	".": {"object", "kind", "patch", "admission", "plugins", "store", "auth", "server", "client", "inprocess",
 		"informer", "workqueue", "controller", "controllers", "internal"},
 	"bowlinetest": {"object", "store", "client", "informer", "workqueue", "controller", "internal"},
+	"trial":       {"object", "client", "informer", "controller", "bowlinetest"},
 	"adapters":    {"object", "client", "informer"},
 	"cmd":         {"*"},
 	"golden":      {"*"},

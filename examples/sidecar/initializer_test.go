@@ -19,10 +19,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/examples/sidecar"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 // initializing runs the initializer during the test.

@@ -13,11 +13,11 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/internal/controllers/cronjob"
 	"github.com/bowline-dev/bowline/internal/controllers/job"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 func TestFaultsRepeatNoRun(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/internal/golden"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 // The recording has a kube-apiserver's answers, with kube-controller-manager 1.36, to the same requests: a

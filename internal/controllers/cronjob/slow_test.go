@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/controllers/cronjob"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 // slow is a transport that delays the first response to a status write by half a minute.

@@ -13,9 +13,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/controllers/daemonset"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 // A node is added, one stops matching the set, and one is deleted. One of two controllers may observe that

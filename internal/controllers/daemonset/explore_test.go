@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/controllers/daemonset"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 func TestNoFaultMakesTwoPodsOnANode(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/internal/golden"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 // The test sends the requests that were recorded with a kube-apiserver and a kube-controller-manager 1.36 and

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/internal/controllers/daemonset"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 // slow is a transport that delays the response to each pod creation.

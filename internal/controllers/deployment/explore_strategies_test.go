@@ -14,11 +14,11 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 func TestNoFaultBreaksTheBoundsOfANewSize(t *testing.T) {

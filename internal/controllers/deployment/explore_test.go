@@ -16,10 +16,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/controllers/deployment"
 	"github.com/bowline-dev/bowline/internal/controllers/replicaset"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 // controllers runs both controllers in one program.

@@ -17,10 +17,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/internal/controllers/disruption"
 	"github.com/bowline-dev/bowline/internal/controllers/replicaset"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 // A set grows from two pods to six, of which half may be unavailable. A controller that has not observed that

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/internal/controllers/disruption"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 func TestFaultsViolateNoBudget(t *testing.T) {

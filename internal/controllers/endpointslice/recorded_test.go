@@ -10,11 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/internal/controllers/endpoint"
 	"github.com/bowline-dev/bowline/internal/controllers/endpointslice"
 	"github.com/bowline-dev/bowline/internal/golden"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 // The recording has what kube-controller-manager 1.36 created for a service and two pods that are ready but

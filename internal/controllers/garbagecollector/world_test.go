@@ -17,10 +17,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/internal/controllers/garbagecollector"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 // fixture is a plane in a bubble that runs only a collector.

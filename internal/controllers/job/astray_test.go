@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/internal/controllers/job"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 // A pod waits to be counted until the server confirms that its job is gone. A proxy's 404 does not confirm

@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/controllers/namespace"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 // doomed fills a namespace, deletes it, later removes the finalizer that holds it, and recreates it with a

@@ -5,9 +5,9 @@ import (
 
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/bowlinetest/transcript"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/internal/controllers/podgc"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 // At most two ended pods are retained, which keeps the transcript short.

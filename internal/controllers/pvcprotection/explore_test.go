@@ -12,9 +12,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/controllers/pvcprotection"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 func TestClaimsAreProtectedDespiteFaults(t *testing.T) {

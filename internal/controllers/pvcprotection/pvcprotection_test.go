@@ -5,9 +5,9 @@ import (
 
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/bowlinetest/transcript"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/internal/controllers/pvcprotection"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 func TestTranscripts(t *testing.T) {

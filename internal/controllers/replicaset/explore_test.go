@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/internal/controllers/replicaset"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 func TestNoFaultMakesAPodTooMany(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/internal/controllers/replicaset"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 // Each pod fails as soon as it is created, as when a node rejects it. Without a back-off, the controller

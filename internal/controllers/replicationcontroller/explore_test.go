@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/internal/controllers/replicationcontroller"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 func TestNoFaultMakesAPodTooMany(t *testing.T) {

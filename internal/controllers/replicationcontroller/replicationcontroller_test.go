@@ -5,11 +5,11 @@ import (
 
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/bowlinetest/transcript"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/internal/controllers/garbagecollector"
 	"github.com/bowline-dev/bowline/internal/controllers/replicaset"
 	"github.com/bowline-dev/bowline/internal/controllers/replicationcontroller"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 func TestTranscripts(t *testing.T) {

@@ -12,10 +12,10 @@ import (
 
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/bowlinetest/transcript"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/internal/controllers/resourcequota"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 func TestTranscripts(t *testing.T) {

@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/controllers/scheduler"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 // podRequesting returns a pod that requests half a node and terminates immediately.

@@ -14,9 +14,9 @@ import (
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/admission"
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/internal/controllers/scheduler"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 // bindingGate is an admission plugin that rejects bindings until it is open.

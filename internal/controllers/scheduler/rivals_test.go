@@ -15,11 +15,11 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/internal/controllers/replicaset"
 	"github.com/bowline-dev/bowline/internal/controllers/scheduler"
+	"github.com/bowline-dev/bowline/internal/trial"
 	"github.com/bowline-dev/bowline/node/simulated"
 )
 

@@ -13,9 +13,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/internal/controllers/serviceaccount"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 // withAuthority returns the controller as a separate program that is configured with a certificate bundle.

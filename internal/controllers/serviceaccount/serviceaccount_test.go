@@ -13,10 +13,10 @@ import (
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/bowlinetest/transcript"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/controllers/namespace"
 	"github.com/bowline-dev/bowline/internal/controllers/serviceaccount"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 func TestTranscripts(t *testing.T) {

@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/controllers/statefulset"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 // The first pod is lost, and the set is scaled up at once. A controller that has not observed the loss does

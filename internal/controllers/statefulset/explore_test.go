@@ -16,12 +16,12 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/internal/controllers/garbagecollector"
 	"github.com/bowline-dev/bowline/internal/controllers/pvcprotection"
 	"github.com/bowline-dev/bowline/internal/controllers/statefulset"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 func TestNoFaultMakesTwoPodsOfAnOrdinal(t *testing.T) {

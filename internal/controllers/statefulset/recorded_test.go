@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/internal/golden"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 // The test sends the requests that were recorded with a kube-apiserver and a kube-controller-manager 1.36: a

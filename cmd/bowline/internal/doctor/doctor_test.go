@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/terminal"
 	"github.com/bowline-dev/bowline/internal/discovery"
+	"github.com/bowline-dev/bowline/internal/trial"
 )
 
 // recordingTransport is a RoundTripper that records the requests of a doctor to a plane and can answer them itself.

@@ -65,12 +65,12 @@ func TestTheLinesOfTheDocumentWork(t *testing.T) {
 			_ = manager
 		}
 	})
-	source := string(must(os.ReadFile("document_test.go"))(t))
-	for line := range strings.Lines(string(must(os.ReadFile("../../../docs/adapters.md"))(t))) {
+	source := strings.Join(strings.Fields(string(must(os.ReadFile("document_test.go"))(t))), " ") // lines are wrapped
+	for line := range strings.Lines(string(must(os.ReadFile("../../../../docs/adapters.md"))(t))) {
 		line = strings.TrimSpace(line)
 		begins := strings.HasPrefix(line, "factory := ") || strings.HasPrefix(line, "manager, ") ||
 			strings.HasPrefix(line, "own, ")
-		if begins && !strings.Contains(source, "\t"+line+"\n") {
+		if begins && !strings.Contains(source, " "+line+" ") {
 			t.Errorf("docs/adapters.md has a line that no test runs: %s", line)
 		}
 	}
