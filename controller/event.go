@@ -39,7 +39,7 @@ type Recorder struct {
 	similar similar
 	dropped int
 
-	written map[happening]record // used only by Run
+	written map[happening]record // used only by run
 }
 
 // happening is the identity of an event: equal happenings are counted as one.
@@ -73,8 +73,8 @@ const (
 
 var eventsResource = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 
-// NewRecorder returns a recorder. Run writes what it records.
-func NewRecorder(c *client.Client, component string, log *slog.Logger) *Recorder {
+// newRecorder returns a recorder. run writes what it records.
+func newRecorder(c *client.Client, component string, log *slog.Logger) *Recorder {
 	r := &Recorder{
 		events:    client.Of[*corev1.Event](c, eventsResource),
 		component: component,
@@ -140,8 +140,8 @@ func reference(obj client.Object) corev1.ObjectReference {
 	}
 }
 
-// Run writes events until ctx ends, and then for up to two seconds those that still wait.
-func (r *Recorder) Run(ctx context.Context) {
+// run writes events until ctx ends, and then for up to two seconds those that still wait.
+func (r *Recorder) run(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()

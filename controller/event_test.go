@@ -98,10 +98,10 @@ func recording(t *testing.T, test func(r *Recorder, s *eventServer)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := NewRecorder(c, "tester", slog.New(slog.DiscardHandler))
+		r := newRecorder(c, "tester", slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
-		running.Go(func() { r.Run(ctx) })
+		running.Go(func() { r.run(ctx) })
 		test(r, s)
 		cancel()
 		running.Wait()

@@ -66,7 +66,7 @@ func (m *Manager) follow(ctx context.Context) {
 func (m *Manager) record(ctx context.Context) {
 	var parts sync.WaitGroup
 	for _, r := range m.recorders {
-		parts.Go(func() { r.Run(ctx) })
+		parts.Go(func() { r.run(ctx) })
 	}
 	if m.forwarder != nil {
 		parts.Go(func() { m.forwarder.run(ctx) })

@@ -145,7 +145,7 @@ func (m *Manager) MoreInformers(options informer.FactoryOptions) *informer.Facto
 
 // Recorder returns a recorder of events for a component. The manager runs it.
 func (m *Manager) Recorder(component string) *Recorder {
-	r := NewRecorder(m.client, component, m.log)
+	r := newRecorder(m.client, component, m.log)
 	m.recorders = append(m.recorders, r)
 	return r
 }

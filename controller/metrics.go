@@ -128,7 +128,7 @@ func (r measuredRun) end(result Result, err error) {
 	default:
 		r.success.Inc()
 	}
-	if IsTerminal(err) {
+	if isTerminal(err) {
 		r.terminal.Inc()
 	}
 	if late := (errTimeout{}); errors.As(err, &late) {

@@ -86,7 +86,7 @@ func (o *Objects[T]) primary(predicates []Predicate) (sources []Source) {
 func (o *Objects[T]) owned(owner schema.GroupKind, clusterScoped bool, predicates []Predicate) (sources []Source) {
 	for _, i := range o.informers {
 		if clusterScoped {
-			sources = append(sources, OwnsCluster(i, owner, predicates...))
+			sources = append(sources, ownsCluster(i, owner, predicates...))
 		} else {
 			sources = append(sources, Owns(i, owner, predicates...))
 		}

@@ -106,7 +106,7 @@ func (c *Controller) begin(ctx context.Context, request Request) (context.Contex
 func (c *Controller) end(r *run, result Result, err error) {
 	id := r.End(err, result.RequeueAfter)
 	switch {
-	case IsTerminal(err): // waits for the next change
+	case isTerminal(err): // waits for the next change
 	case err != nil:
 		c.in.noteRetry(r.request, why.Cause{Kind: why.Retried, Run: id, Err: err.Error()})
 	case result.RequeueAfter > 0:

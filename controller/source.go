@@ -58,8 +58,8 @@ type primary[T client.Object] struct{ watched[T] }
 func (p primary[T]) reconciled() schema.GroupResource { return p.informer.Resource().GroupResource() }
 
 // Owns returns a source that reconciles the controller owners of an informer's objects, if they have the
-// given group and kind, in any version, and the namespace of the object. Use OwnsCluster for cluster-scoped
-// owners.
+// given group and kind, in any version, and the namespace of the object. Builder.Owns also handles
+// cluster-scoped owners.
 func Owns[T client.Object](i *informer.Informer[T], owner schema.GroupKind, predicates ...Predicate) Source {
 	return Watches(i, func(obj T) []Request {
 		if ref := controllerOf(obj, owner); ref != nil {
@@ -69,8 +69,8 @@ func Owns[T client.Object](i *informer.Informer[T], owner schema.GroupKind, pred
 	}, predicates...)
 }
 
-// OwnsCluster is like Owns for cluster-scoped owners.
-func OwnsCluster[T client.Object](i *informer.Informer[T], owner schema.GroupKind, predicates ...Predicate) Source {
+// ownsCluster is like Owns for cluster-scoped owners.
+func ownsCluster[T client.Object](i *informer.Informer[T], owner schema.GroupKind, predicates ...Predicate) Source {
 	return Watches(i, func(obj T) []Request {
 		if ref := controllerOf(obj, owner); ref != nil {
 			return []Request{{Name: ref.Name}}

@@ -163,7 +163,7 @@ func TestOwnersAreInTheNamespaceOfWhatTheyOwnOrInNone(t *testing.T) {
 		pods, kind := informer.For[*corev1.Pod](m.Informers(), pods),
 			schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}
 		seen := make(chan Request, 10)
-		m.Add(Options{Name: "owns", Sources: []Source{Owns(pods, kind), OwnsCluster(pods, kind)}, Reconciler: Func(
+		m.Add(Options{Name: "owns", Sources: []Source{Owns(pods, kind), ownsCluster(pods, kind)}, Reconciler: Func(
 			func(_ context.Context, r Request) (Result, error) {
 				seen <- r
 				return Result{}, nil

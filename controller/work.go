@@ -74,7 +74,7 @@ func (c *Controller) handle(ctx context.Context, request Request) {
 // settle requeues a request as the outcome of its run demands.
 func (c *Controller) settle(ctx context.Context, run *run, result Result, err error) {
 	switch {
-	case IsTerminal(err):
+	case isTerminal(err):
 		c.queue.Forget(run.request)
 		run.log().Error("cannot reconcile, and trying again is no use: waiting until something changes", "error", err)
 	case err != nil:
@@ -145,8 +145,8 @@ func Terminal(err error) error {
 	return &terminal{err}
 }
 
-// IsTerminal reports whether an error, or one that it wraps, was marked by Terminal.
-func IsTerminal(err error) bool {
+// isTerminal reports whether an error, or one that it wraps, was marked by Terminal.
+func isTerminal(err error) bool {
 	if err == nil { // the common case, without an allocation
 		return false
 	}

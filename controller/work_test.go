@@ -94,7 +94,7 @@ func TestTerminalErrorWaitsForAChange(t *testing.T) {
 		wantCounts(t, c, `controller_runtime_terminal_reconcile_errors_total 2`,
 			`controller_runtime_reconcile_errors_total 2`)
 	})
-	if Terminal(nil) != nil || IsTerminal(errors.New("x")) || !errors.Is(Terminal(context.Canceled), context.Canceled) {
+	if Terminal(nil) != nil || isTerminal(errors.New("x")) || !errors.Is(Terminal(context.Canceled), context.Canceled) {
 		t.Error("Terminal marks what it should not, or hides what it marks")
 	}
 }

@@ -9,22 +9,22 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// DeltaType is the kind of a change.
-type DeltaType string
+// deltaType is the kind of a change.
+type deltaType string
 
-// Added, Updated and Deleted are changes reported by a watch. Replaced is a state from a list. Sync is a
-// resync, not a change.
+// deltaAdded, deltaUpdated and deltaDeleted are changes reported by a watch. deltaReplaced is a state from a list.
+// deltaSync is a resync, not a change.
 const (
-	Added    DeltaType = "Added"
-	Updated  DeltaType = "Updated"
-	Deleted  DeltaType = "Deleted"
-	Replaced DeltaType = "Replaced"
-	Sync     DeltaType = "Sync"
+	deltaAdded    deltaType = "Added"
+	deltaUpdated  deltaType = "Updated"
+	deltaDeleted  deltaType = "Deleted"
+	deltaReplaced deltaType = "Replaced"
+	deltaSync     deltaType = "Sync"
 )
 
 // delta is one change of an object.
 type delta[T client.Object] struct {
-	Type DeltaType
+	Type deltaType
 	// state is the state after the change, or the last state of a deleted object.
 	state *state[T]
 	// unknown reports that the deletion was inferred and state may not be the last state.
@@ -100,11 +100,11 @@ func (f *deltaFIFO[T]) replace(list []*state[T], whole bool, at object.Revision)
 	restored := 0 < at && at < f.told
 	for _, s := range list {
 		listed[s.key] = struct{}{}
-		f.put(delta[T]{Type: Replaced, state: s, restored: restored})
+		f.put(delta[T]{Type: deltaReplaced, state: s, restored: restored})
 	}
 	if whole {
 		for _, s := range f.unlisted(listed) {
-			f.put(delta[T]{Type: Deleted, state: s, unknown: true})
+			f.put(delta[T]{Type: deltaDeleted, state: s, unknown: true})
 		}
 	}
 	if !f.listed {
@@ -120,7 +120,7 @@ func (f *deltaFIFO[T]) unlisted(listed map[Key]struct{}) []*state[T] {
 	var gone []*state[T]
 	for key, p := range f.byKey {
 		last := p.deltas[len(p.deltas)-1]
-		if _, there := listed[key]; !there && last.Type != Deleted {
+		if _, there := listed[key]; !there && last.Type != deltaDeleted {
 			gone = append(gone, last.state)
 		}
 	}
@@ -147,7 +147,7 @@ func (f *deltaFIFO[T]) resync() {
 	defer f.mu.Unlock()
 	for _, s := range sorted(slices.Clone(f.cached.snapshot())) {
 		if _, queued := f.byKey[s.key]; !queued {
-			f.put(delta[T]{Type: Sync, state: s})
+			f.put(delta[T]{Type: deltaSync, state: s})
 		}
 	}
 	f.ready.Signal()
@@ -162,10 +162,10 @@ func (f *deltaFIFO[T]) put(d delta[T]) {
 		f.byKey[p.key] = p
 		f.order = append(f.order, p)
 	}
-	if n := len(p.deltas); n > 0 && d.Type == Replaced {
+	if n := len(p.deltas); n > 0 && d.Type == deltaReplaced {
 		// another object took over the name
-		if last := p.deltas[n-1]; last.Type != Deleted && last.state.uid() != d.state.uid() {
-			f.put(delta[T]{Type: Deleted, state: last.state, unknown: true})
+		if last := p.deltas[n-1]; last.Type != deltaDeleted && last.state.uid() != d.state.uid() {
+			f.put(delta[T]{Type: deltaDeleted, state: last.state, unknown: true})
 		}
 	}
 	if comesAndGoes(p.deltas, d) {
@@ -183,7 +183,8 @@ const mostDeltas = 15
 // pending.
 func comesAndGoes[T client.Object](waiting []delta[T], d delta[T]) bool {
 	n := len(waiting) - 1
-	return d.Type == Deleted && n >= mostDeltas-1 && waiting[n].Type != Deleted && waiting[n-1].Type == Deleted &&
+	return d.Type == deltaDeleted && n >= mostDeltas-1 && waiting[n].Type != deltaDeleted &&
+		waiting[n-1].Type == deltaDeleted &&
 		!isLate(waiting, d)
 }
 
@@ -192,7 +193,7 @@ func (f *deltaFIFO[T]) vanish(p *pending[T], d delta[T]) {
 	n := len(p.deltas) - 1
 	if f.vanished < mostTraces {
 		f.vanished++
-		p.deltas[n] = delta[T]{Type: Deleted, state: d.state.trace(errTrace), vanished: true}
+		p.deltas[n] = delta[T]{Type: deltaDeleted, state: d.state.trace(errTrace), vanished: true}
 		return
 	}
 	p.deltas = slices.Delete(p.deltas, n, n+1)
@@ -218,16 +219,16 @@ func combine[T client.Object](waiting []delta[T], d delta[T]) []delta[T] {
 	}
 	last := &waiting[len(waiting)-1]
 	switch {
-	case d.Type == Sync || isLate(waiting, d):
+	case d.Type == deltaSync || isLate(waiting, d):
 		return waiting
-	case last.Type == Deleted && d.Type == Deleted:
+	case last.Type == deltaDeleted && d.Type == deltaDeleted:
 		if last.unknown {
 			*last = d
 		}
 		return waiting
-	case last.Type == Deleted || d.Type == Deleted:
+	case last.Type == deltaDeleted || d.Type == deltaDeleted:
 		return append(waiting, d)
-	case last.Type == Added && d.Type != Replaced:
+	case last.Type == deltaAdded && d.Type != deltaReplaced:
 		last.state, last.merged = d.state, true
 		return waiting
 	}
@@ -238,7 +239,7 @@ func combine[T client.Object](waiting []delta[T], d delta[T]) []delta[T] {
 
 // isWatched reports whether a delta is not from a list. The revisions of watch events only grow; a list is
 // right whatever its revision, since the server may have been restored.
-func isWatched(t DeltaType) bool { return t != Replaced }
+func isWatched(t deltaType) bool { return t != deltaReplaced }
 
 // processor applies a batch, which completes all changes up to a revision, to the cache and the handlers.
 type processor[T client.Object] func(batch []*pending[T], upTo object.Revision)

@@ -37,7 +37,7 @@ func script(t *testing.T, operations string) []string {
 						continue
 					}
 					out = append(out, describe(p.key, p.deltas))
-					if last := p.deltas[len(p.deltas)-1]; last.Type != Deleted {
+					if last := p.deltas[len(p.deltas)-1]; last.Type != deltaDeleted {
 						cached.put(last.state)
 					} else if known := cached.state(p.key); known != nil {
 						cached.remove(known)
@@ -53,7 +53,7 @@ func script(t *testing.T, operations string) []string {
 			}
 			f.replace(list, true, 0)
 		default:
-			types := map[byte]DeltaType{'+': Added, '~': Updated, '-': Deleted}
+			types := map[byte]deltaType{'+': deltaAdded, '~': deltaUpdated, '-': deltaDeleted}
 			f.add([]delta[*corev1.ConfigMap]{{Type: types[word[0]], state: configMap(word[1:])}}, 0)
 		}
 	}
@@ -125,12 +125,13 @@ func TestChangesGoInWhileABatchIsProcessed(t *testing.T) {
 	t.Parallel()
 	cached := newIndexer[*corev1.ConfigMap](nil, slog.Default())
 	f := newDeltaFIFO(cached)
-	f.add([]delta[*corev1.ConfigMap]{{Type: Added, state: configMap("a1")}, {Type: Added, state: configMap("b2")}}, 2)
+	f.add([]delta[*corev1.ConfigMap]{{Type: deltaAdded, state: configMap("a1")},
+		{Type: deltaAdded, state: configMap("b2")}}, 2)
 	inside, open := make(chan struct{}), make(chan struct{})
 	replaced := make(chan struct{})
 	go func() {
 		<-inside
-		f.add([]delta[*corev1.ConfigMap]{{Type: Updated, state: configMap("a3")}}, 3)
+		f.add([]delta[*corev1.ConfigMap]{{Type: deltaUpdated, state: configMap("a3")}}, 3)
 		go func() {
 			f.replace([]*state[*corev1.ConfigMap]{configMap("a3"), configMap("c4")}, true, 4)
 			close(replaced)
@@ -176,8 +177,8 @@ func gone(times int, log *slog.Logger) []delta[*corev1.ConfigMap] {
 	f := newDeltaFIFO(newIndexer[*corev1.ConfigMap](nil, log))
 	for n := range times {
 		uid := fmt.Sprint("u-", n)
-		f.add([]delta[*corev1.ConfigMap]{{Type: Added, state: named(uid, 2*n+1)},
-			{Type: Deleted, state: named(uid, 2*n+2)}}, 0)
+		f.add([]delta[*corev1.ConfigMap]{{Type: deltaAdded, state: named(uid, 2*n+1)},
+			{Type: deltaDeleted, state: named(uid, 2*n+2)}}, 0)
 	}
 	batch, _ := f.take()
 	return batch[0].deltas
@@ -191,7 +192,7 @@ func TestWhatComesAndGoesForEverLeavesTracesAndFewStates(t *testing.T) {
 		if !d.vanished {
 			states++
 		}
-		if d.Type != Deleted {
+		if d.Type != deltaDeleted {
 			continue
 		}
 		if uid := fmt.Sprint("u-", next); string(d.state.uid()) != uid ||
@@ -209,7 +210,7 @@ func TestWhatIsNotToldAtAllIsLogged(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	deltas := gone(mostTraces+100, slog.New(slog.NewTextHandler(&log, nil)))
-	if len(deltas) > mostTraces+mostDeltas || deltas[len(deltas)-1].Type != Deleted {
+	if len(deltas) > mostTraces+mostDeltas || deltas[len(deltas)-1].Type != deltaDeleted {
 		t.Errorf("%d deltas wait, the last of them %s", len(deltas), deltas[len(deltas)-1].Type)
 	}
 	if n := strings.Count(log.String(), "no handler hears of some of them"); n != 1 {
@@ -220,7 +221,7 @@ func TestWhatIsNotToldAtAllIsLogged(t *testing.T) {
 func TestAListWithAnotherObjectOfTheNameTellsOfTheEndOfTheFirst(t *testing.T) {
 	t.Parallel()
 	f := newDeltaFIFO(newIndexer[*corev1.ConfigMap](nil, slog.Default()))
-	f.add([]delta[*corev1.ConfigMap]{{Type: Added, state: named("first", 1)}}, 1)
+	f.add([]delta[*corev1.ConfigMap]{{Type: deltaAdded, state: named("first", 1)}}, 1)
 	f.replace([]*state[*corev1.ConfigMap]{named("second", 3)}, true, 3)
 	batch, _ := f.take()
 	if got, want := describe(batch[0].key, batch[0].deltas), "a Added@1 Deleted@1? Replaced@3"; got != want {

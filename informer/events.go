@@ -21,19 +21,19 @@ func (r *reflector[T]) take(events []client.Event) error {
 			lost = fmt.Errorf("%w: %w", client.ErrUnreadable, event.Err)
 		case r.sequence.admits(keyOf(event.Object), event.Revision, event.Type == watch.Deleted):
 			changes = append(changes,
-				delta[T]{Type: deltaType(event.Type), state: r.reader.state(event.Codec, event.Object)})
+				delta[T]{Type: deltaTypeOf(event.Type), state: r.reader.state(event.Codec, event.Object)})
 		}
 	}
 	r.fifo.add(changes, r.sequence.last)
 	return lost
 }
 
-func deltaType(t watch.EventType) DeltaType {
+func deltaTypeOf(t watch.EventType) deltaType {
 	switch t {
 	case watch.Added:
-		return Added
+		return deltaAdded
 	case watch.Deleted:
-		return Deleted
+		return deltaDeleted
 	}
-	return Updated
+	return deltaUpdated
 }

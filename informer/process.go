@@ -50,9 +50,9 @@ func (i *Informer[T]) happened(d delta[T], cached *state[T]) {
 	switch {
 	case d.vanished:
 		i.tell(notice[T]{kind: noticeVanish, old: d.state})
-	case d.Type == Deleted:
+	case d.Type == deltaDeleted:
 		i.deleted(d, cached)
-	case d.Type == Sync:
+	case d.Type == deltaSync:
 		if cached != nil {
 			i.tell(notice[T]{kind: noticeSync, new: cached})
 		}
@@ -109,7 +109,8 @@ func (i *Informer[T]) changed(d delta[T], cached *state[T]) {
 		i.tell(notice[T]{kind: noticeAdd, new: d.state})
 		return
 	}
-	i.tell(notice[T]{kind: noticeUpdate, old: cached, new: d.state, flag: d.merged || d.Type == Replaced || misread})
+	i.tell(notice[T]{kind: noticeUpdate, old: cached, new: d.state, flag: d.merged || d.Type == deltaReplaced ||
+		misread})
 }
 
 func (i *Informer[T]) store(s *state[T]) {

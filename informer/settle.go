@@ -22,7 +22,7 @@ func (i *Informer[T]) settle(batch []*pending[T]) {
 			twice := n > 0 && p.deltas[n-1].state == d.state
 			if d.state.late != nil && !twice && d.state.late.kept.Load() == nil {
 				undecoded = append(undecoded, d.state)
-				listed = listed || d.Type == Replaced
+				listed = listed || d.Type == deltaReplaced
 			}
 		}
 	}

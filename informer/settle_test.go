@@ -53,7 +53,7 @@ func (h handFed) state(name string, uid types.UID, at object.Revision) *state[*c
 }
 
 // event puts in what a watch tells.
-func (h handFed) event(t DeltaType, name string, uid types.UID, at object.Revision) {
+func (h handFed) event(t deltaType, name string, uid types.UID, at object.Revision) {
 	h.fifo.add([]delta[*corev1.Pod]{{Type: t, state: h.state(name, uid, at)}}, at)
 }
 
@@ -63,13 +63,13 @@ func (h handFed) pop() { h.fifo.pop(h.process) }
 func TestObjectThatAListLacksWhileItsLastChangeWaitsIsDecodedOnce(t *testing.T) {
 	t.Parallel()
 	h := newHandFed(false)
-	h.event(Added, "a", "1", 10)
+	h.event(deltaAdded, "a", "1", 10)
 	h.fifo.replace(nil, true, 20)
 	h.pop()
 	if h.indexer.Len() != 0 || h.Unreadable() != 0 {
 		t.Errorf("%d objects are cached, %d could not be read", h.indexer.Len(), h.Unreadable())
 	}
-	h.event(Added, "a", "1", 13)
+	h.event(deltaAdded, "a", "1", 13)
 	h.fifo.replace(nil, true, 30)
 	h.pop()
 	if h.indexer.Len() != 0 || h.Unreadable() != 1 {
@@ -91,21 +91,21 @@ var restorations = map[string]happening{
 	}, "old@100 restored"},
 	"and once more": {func(h handFed) {
 		h.list(95, h.state("a", "old", 90))
-		h.event(Updated, "a", "old", 100)
+		h.event(deltaUpdated, "a", "old", 100)
 		h.pop()
 	}, "old@100 restored"},
 	"lower, and changed since": {func(h handFed) {
 		h.list(50, h.state("a", "old", 40))
-		h.event(Updated, "a", "old", 60)
+		h.event(deltaUpdated, "a", "old", 60)
 		h.pop()
 	}, "old@60 restored"},
 	"gone, and created since": {func(h handFed) {
 		h.list(50)
-		h.event(Added, "a", "new", 60)
+		h.event(deltaAdded, "a", "new", 60)
 		h.pop()
 	}, "new@60 restored"},
 	"lower, and before that it was created": {func(h handFed) {
-		h.event(Added, "a", "new", 120)
+		h.event(deltaAdded, "a", "new", 120)
 		h.list(50, h.state("a", "old", 40))
 		h.pop()
 	}, "old@40 restored"},
@@ -152,7 +152,7 @@ func TestObjectThatIsDecodedAsAnotherIsUnreadable(t *testing.T) {
 		if list := h.indexer.List(); len(list) != 1 || list[0].Name != "c" || h.Unreadable() != 1 {
 			t.Errorf("lazy %t: cached are %v, %d could not be read", lazy, list, h.Unreadable())
 		}
-		h.event(Deleted, "b", "1", 110)
+		h.event(deltaDeleted, "b", "1", 110)
 		h.pop()
 		if lazy && h.indexer.Len() != 1 {
 			t.Errorf("%d objects are cached", h.indexer.Len())
@@ -166,10 +166,10 @@ func TestRevisionThatCannotBeReadIsReached(t *testing.T) {
 	h := newHandFed(false)
 	a := Key{Name: "a"}
 	reached := func(revision object.Revision) bool { reached, _ := h.shows(a, revision); return reached }
-	h.event(Added, "a", "1", 12)
+	h.event(deltaAdded, "a", "1", 12)
 	h.pop()
-	h.event(Updated, "a", "1", 13)
-	h.event(Added, "c", "2", 20)
+	h.event(deltaUpdated, "a", "1", 13)
+	h.event(deltaAdded, "c", "2", 20)
 	h.pop()
 	if !reached(13) || reached(14) {
 		t.Errorf("of an object at 13, which cannot be read, 13 is reached: %t, 14: %t", reached(13), reached(14))
@@ -179,13 +179,13 @@ func TestRevisionThatCannotBeReadIsReached(t *testing.T) {
 	if !reached(13) {
 		t.Error("after a resync it is not reached any more")
 	}
-	h.event(Updated, "a", "1", 21)
+	h.event(deltaUpdated, "a", "1", 21)
 	h.pop()
 	if !reached(21) || reached(22) || len(h.progress.passed) != 0 {
 		t.Errorf("of an object at 21, 21 is reached: %t, 22: %t; still counted: %v", reached(21), reached(22),
 			h.progress.passed)
 	}
-	h.event(Updated, "a", "1", 13)
+	h.event(deltaUpdated, "a", "1", 13)
 	h.list(30)
 	h.pop()
 	if len(h.progress.passed) != 0 {
@@ -195,34 +195,34 @@ func TestRevisionThatCannotBeReadIsReached(t *testing.T) {
 
 // misreadings happen to an informer whose object a, uid 1, revision 13, cannot be read.
 var misreadings = map[string]happening{
-	"it is deleted": {func(h handFed) { h.event(Deleted, "a", "1", 20) }, "gone"},
-	"its end comes in a state that cannot be read": {func(h handFed) { h.event(Deleted, "a", "1", 13) }, "gone"},
+	"it is deleted": {func(h handFed) { h.event(deltaDeleted, "a", "1", 20) }, "gone"},
+	"its end comes in a state that cannot be read": {func(h handFed) { h.event(deltaDeleted, "a", "1", 13) }, "gone"},
 	"the deletion of an older one comes late": {func(h handFed) {
-		h.event(Deleted, "a", "0", 12)
+		h.event(deltaDeleted, "a", "0", 12)
 	}, "unreadable 1"},
-	"it can be read again": {func(h handFed) { h.event(Updated, "a", "1", 14) }, "14"},
+	"it can be read again": {func(h handFed) { h.event(deltaUpdated, "a", "1", 14) }, "14"},
 	"deleted, and another comes that cannot be read": {func(h handFed) {
-		h.event(Deleted, "a", "1", 20)
-		h.event(Added, "a", "2", 113)
+		h.event(deltaDeleted, "a", "1", 20)
+		h.event(deltaAdded, "a", "2", 113)
 	}, "unreadable 2"},
 	"a list lacks it":                   {func(h handFed) { h.list(20) }, "gone"},
 	"a list that is not whole lacks it": {func(h handFed) { h.fifo.replace(nil, false, 20) }, "unreadable 1"},
 	"a list has it as it was":           {func(h handFed) { h.list(20, h.state("a", "1", 13)) }, "unreadable 1"},
-	"it changes, and a list lacks it":   {func(h handFed) { h.event(Updated, "a", "1", 13); h.list(20) }, "gone"},
+	"it changes, and a list lacks it":   {func(h handFed) { h.event(deltaUpdated, "a", "1", 13); h.list(20) }, "gone"},
 	"one that could be read is gone unseen, and another has its name": {func(h handFed) {
-		h.event(Updated, "a", "1", 14)
+		h.event(deltaUpdated, "a", "1", 14)
 		h.pop()
 		h.list(213, h.state("a", "2", 213))
 	}, "unreadable 2"},
 	"another that could not be read either comes late": {func(h handFed) {
 		h.list(213, h.state("a", "2", 213))
 		h.pop()
-		h.event(Updated, "a", "1", 113)
+		h.event(deltaUpdated, "a", "1", 113)
 	}, "unreadable 2"},
 	"it can be read, and cannot before anybody looks": {func(h handFed) {
-		h.event(Updated, "a", "1", 14)
+		h.event(deltaUpdated, "a", "1", 14)
 		h.pop()
-		h.event(Updated, "a", "1", 113)
+		h.event(deltaUpdated, "a", "1", 113)
 	}, "14"},
 }
 
