@@ -1,6 +1,6 @@
 /*
-Package bowline is the declarative API and the control loop of Kubernetes, without the cluster: a control plane in your
-process, that unmodified kubectl, client-go, controller-runtime and Helm cannot tell from a cluster's.
+Package bowline is the declarative API and the control loop of Kubernetes, without the cluster. It starts a control plane
+in your process, which works with unmodified kubectl, client-go, controller-runtime and Helm.
 
 	plane, err := bowline.Start(ctx, bowline.Options{}) // in memory, in process, no socket
 	if err != nil {
@@ -11,8 +11,8 @@ process, that unmodified kubectl, client-go, controller-runtime and Helm cannot 
 	clients := kubernetes.NewForConfigOrDie(plane.RESTConfig())
 	clients.CoreV1().ConfigMaps("default").Create(ctx, configMap, metav1.CreateOptions{})
 
-With Options.Listen it answers on a TLS socket as well, and with Options.Storage its objects outlive it; the command bowline
-up is that, with a kubeconfig.
+With Options.Listen it also listens on a TLS socket, and with Options.Storage its objects are stored on disk. The command
+bowline up does both, and writes a kubeconfig.
 
 # A write, stage by stage
 

@@ -1,13 +1,12 @@
-// Package clientgo lets programs that are written with client-go have this project's informers: less memory, no copies
-// of what the server in the same process has, no polling, and nothing else to change. What client-go's interfaces
-// promise holds:
+// Package clientgo provides Bowline's informers behind client-go's interfaces, for programs that are written with
+// client-go. They take less memory, and in the process of a server they share its objects instead of copying them. The
+// interfaces keep client-go's guarantees:
 //
-//   - NewSharedInformerFactory stands in for informers.NewSharedInformerFactory; NewDynamicSharedInformerFactory for the factory of
-//     package dynamicinformer. An operator changes the line that makes its factory;
-//   - New is one informer as a cache.SharedIndexInformer, for the InformerFor of a factory that was generated for custom
-//     resources;
-//   - Informer is the informer of one of our factories, shared with controllers that are written with this project.
+//   - NewSharedInformerFactory replaces informers.NewSharedInformerFactory, and NewDynamicSharedInformerFactory the
+//     factory of package dynamicinformer. An operator changes only the line that creates its factory;
+//   - New returns one informer as a cache.SharedIndexInformer, for the InformerFor method of generated factories;
+//   - Informer returns an informer of one of Bowline's factories, to share it with controllers of package controller.
 //
-// Their listers and indexers are client-go's interfaces on our caches. Objects in them are shared, as client-go's are:
-// copy before changing. docs/adapters.md tells of the differences that there are.
+// Listers and indexers implement client-go's interfaces on Bowline's caches. Cached objects are shared, as client-go's
+// are: copy them before you change them. docs/adapters.md lists the differences from client-go.
 package clientgo
