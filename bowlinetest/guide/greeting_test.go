@@ -114,7 +114,7 @@ func (g *greeter) reconcile(ctx context.Context, request controller.Request) (co
 		if _, err := g.server.UpdateStatus(ctx, greeting, metav1.UpdateOptions{}); err != nil {
 			return controller.Result{}, err
 		}
-		g.events.Normal(greeting, "Said", "%s", greeting.Status.Words)
+		g.events.Normal(greeting, "Greeted", "%s", greeting.Status.Words)
 	}
 	return controller.Result{RequeueAfter: left}, nil
 }

@@ -18,13 +18,13 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-func TestServerRefusesBadNames(t *testing.T) {
+func TestServerRejectsBadNames(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t)
 	maps := kubernetes.NewForConfigOrDie(p.RESTConfig()).CoreV1().ConfigMaps("default")
 	bad := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "No Name"}}
 	if _, err := maps.Create(t.Context(), bad, metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
-		t.Errorf("want an error of validation, got %v", err)
+		t.Errorf("got %v, want a validation error", err)
 	}
 }
 
@@ -34,11 +34,11 @@ func TestGreetingNeedsAName(t *testing.T) {
 	greetings := bowlinetest.Client[*Greeting](t, p)
 	nobody := &Greeting{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "nobody"}}
 	if _, err := greetings.Create(t.Context(), nobody, metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
-		t.Errorf("want an error of validation, got %v", err)
+		t.Errorf("got %v, want a validation error", err)
 	}
 }
 
-func TestGreetingIsSaid(t *testing.T) {
+func TestGreetingIsWritten(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t, bowlinetest.Types(addToScheme, nil), bowlinetest.Controllers(run))
 	p.Apply(t, `
@@ -68,7 +68,7 @@ func TestGreetingsInForks(t *testing.T) {
 	}
 }
 
-func TestGreetingGoesWhenItsTimeIsOver(t *testing.T) {
+func TestGreetingExpires(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		p.Apply(t,
@@ -87,7 +87,7 @@ func TestGreetingGoesWhenItsTimeIsOver(t *testing.T) {
 	}, bowlinetest.Types(addToScheme, nil), bowlinetest.Controllers(run))
 }
 
-func TestGreetingIsRecorded(t *testing.T) {
+func TestGreetingRecordsEvent(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		p.Apply(t, "{apiVersion: example.com/v1, kind: Greeting, metadata: {name: hello}, spec: {name: World}}")
@@ -101,7 +101,7 @@ func TestGreetingIsRecorded(t *testing.T) {
 	}, bowlinetest.Types(addToScheme, nil), bowlinetest.Manage(add))
 }
 
-func TestStrangersSayNothing(t *testing.T) {
+func TestUsersNeedPermission(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t, bowlinetest.Types(addToScheme, nil), bowlinetest.Socket())
 	administrator, jane := p.SocketConfig(t), p.SocketConfig(t, "jane", "devs")
@@ -109,17 +109,17 @@ func TestStrangersSayNothing(t *testing.T) {
 		_, err := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default").List(context.Background(),
 			metav1.ListOptions{})
 		if apierrors.IsForbidden(err) == permitted {
-			t.Errorf("permitted: %v, and the answer is %v", permitted, err)
+			t.Errorf("permitted is %t, and the list returned %v", permitted, err)
 		}
 	}
 }
 
-func TestGreetingsAsAPersonSeesThem(t *testing.T) {
+func TestGreetingTranscripts(t *testing.T) {
 	t.Parallel()
 	transcript.Test(t, "testdata/*.txt", bowlinetest.Types(addToScheme, nil), bowlinetest.Manage(add))
 }
 
-func TestGreetingsWhateverGoesWrong(t *testing.T) {
+func TestGreetingsUnderFaults(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, bowlinetest.Scenario{
 		Options:   []bowlinetest.Option{bowlinetest.Types(addToScheme, nil)},
