@@ -104,6 +104,49 @@ func layer(path string) string {
 	return first
 }
 
+// serverImports lists, for each package of internal/server, which of the others it may import. A request flows down,
+// from httpapi to the store.
+var serverImports = map[string][]string{
+	"": {"*"},
+	"httpapi": {"discovery", "fair", "metrics", "openapi", "operations", "read", "render", "request", "stage",
+		"status", "stored", "tasks", "write"},
+	"operations": {"claim", "status", "stored", "tasks"},
+	"read":       {"request", "stage", "status", "stored", "tasks"},
+	"write":      {"claim", "request", "stage", "status", "stored", "tasks"},
+	"render":     {"request", "stage", "stored"},
+	"crd":        {"status", "stored", "tasks"},
+	"expiry":     {"tasks"},
+	"metrics":    {"fair", "request"},
+	"request":    {"stage", "status"},
+	"stored":     {"status"},
+	"claim":      {}, "discovery": {}, "fair": {}, "openapi": {}, "stage": {}, "status": {}, "tasks": {},
+}
+
+// TestServerImportsFlowDown compares the imports among the packages of internal/server with serverImports.
+func TestServerImportsFlowDown(t *testing.T) {
+	const server = "internal/server"
+	eachFile(t, func(path string, imports []string) {
+		folder, below := strings.CutPrefix(filepath.ToSlash(filepath.Dir(path)), server)
+		folder, inner, _ := strings.Cut(strings.TrimPrefix(folder, "/"), "/")
+		if !below || inner != "" { // inner: a generator
+			return
+		}
+		allowed, known := serverImports[folder]
+		if !known {
+			t.Errorf("%s: add its package to serverImports and to ARCHITECTURE.md", path)
+		}
+		for _, name := range imports {
+			other, ours := strings.CutPrefix(name, module+"/"+server+"/")
+			if ours && !slices.Contains(allowed, other) && !slices.Contains(allowed, "*") {
+				t.Errorf("%s imports %s, which is not below it", path, name)
+			}
+			if name == module+"/"+server {
+				t.Errorf("%s imports the server, which is above it", path)
+			}
+		}
+	})
+}
+
 func TestHeavyLibrariesStayInTheirFolder(t *testing.T) {
 	eachFile(t, func(path string, imports []string) {
 		for _, name := range imports {

@@ -1,6 +1,19 @@
-// Package server implements the Kubernetes API over HTTP: authentication and authorization, the fair queue,
-// one function for each verb, discovery, OpenAPI, tables and watch streams. It knows no kind by name: a kind
-// differs from others by its kind.Kind. Package bowline starts it; controllers use it through the API only.
+// Package server implements the Kubernetes API. It knows no kind by name: a kind differs from others by its kind.Kind.
+// Package bowline starts it; controllers use it through the API only.
+//
+// Its packages, from the wire to the store:
+//
+//	httpapi     HTTP: authentication, authorization, deadlines, the fair queue, dispatch, answers, watch streams
+//	request     the typed form of a request, its options and its result
+//	read        gets, lists, and the one event loop of HTTP watches and in-process sources
+//	write       creates, updates, patches, applies and deletes, a stage at a time
+//	render      results and events to bytes: objects, lists, tables, metadata
+//	crd         the kinds that CustomResourceDefinitions define
+//	expiry      deletes events that have had their time
+//	operations  backup, verification, initial objects, metrics of what is stored
+//	stored      between stored objects and objects as the rules of their kind work on them
+//	status      errors to the Status that clients receive
+//	metrics, stage, tasks, fair, discovery, openapi
 //
 // A write goes through these stages, each a span of its trace: authenticate, authorize, route, decode,
 // convert, own, admit, validate, encode, commit, answer. An update or a patch has the stage patch before own.
@@ -9,11 +22,11 @@ package server
 
 import (
 	"context"
+	"errors"
+	"iter"
 	"log/slog"
 	"net/http"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,12 +34,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/admission"
+	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/auth"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/plugins"
+	"github.com/bowline-dev/bowline/internal/server/crd"
 	"github.com/bowline-dev/bowline/internal/server/discovery"
+	"github.com/bowline-dev/bowline/internal/server/expiry"
 	"github.com/bowline-dev/bowline/internal/server/fair"
+	"github.com/bowline-dev/bowline/internal/server/httpapi"
+	"github.com/bowline-dev/bowline/internal/server/metrics"
 	"github.com/bowline-dev/bowline/internal/server/openapi"
+	"github.com/bowline-dev/bowline/internal/server/operations"
+	"github.com/bowline-dev/bowline/internal/server/read"
+	"github.com/bowline-dev/bowline/internal/server/stored"
+	"github.com/bowline-dev/bowline/internal/server/tasks"
+	"github.com/bowline-dev/bowline/internal/server/write"
 	"github.com/bowline-dev/bowline/internal/store"
 )
 
@@ -67,115 +90,126 @@ type Options struct {
 	Patience time.Duration
 }
 
+// Check is a condition of the server's health.
+type Check = httpapi.Check
+
 // Server serves the Kubernetes API. Create it with New, serve its Handler, Close it.
 type Server struct {
-	store         *store.Store
-	kinds         *kind.Registry
-	authenticator auth.Authenticator
-	authorizer    auth.Authorizer
-	admission     *plugins.Chain
-	lifecycle     bool // whether admission checks the namespaces of new objects
-	discovery     *discovery.Handler
-	openapi       *openapi.Handler
-	changes       changes
-	crds          *definitions
-	expiries      map[schema.GroupResource]*expiry // of the kinds that have a Lifetime
-	owners        owners
-	metrics       *metrics
-	fair          *fair.Queue
-	heldBack      atomic.Int64 // refusals
-	healthChecks  []Check
-	why           http.Handler // nil for none
-	tracer        trace.Tracer // nil if requests are not traced
-	log           *slog.Logger
-	timeout       time.Duration
-	patience      time.Duration
-	prompt        bool
-	gzips         sync.Pool // of *gzip.Writer
-
-	// ctx is canceled when the server closes, which ends its watches.
-	ctx    context.Context
-	cancel context.CancelFunc
-	// work counts what Close waits for; mu serializes begin with Close.
-	mu   sync.Mutex
-	work sync.WaitGroup
+	store       *store.Store
+	kinds       *kind.Registry
+	definitions *crd.Definitions
+	expiry      *expiry.Expiry
+	reads       *read.Reader
+	handler     *httpapi.Handler
+	tasks       *tasks.Group
 }
 
 // New returns a server on a loaded store, once its kinds are served and its initial objects exist.
 func New(ctx context.Context, o Options) (*Server, error) {
-	s := &Server{
-		store: o.Store, kinds: o.Kinds, authenticator: o.Authenticator, authorizer: o.Authorizer,
-		discovery: discovery.New(o.Kinds), openapi: openapi.New(o.Kinds, KubernetesVersion().GitVersion),
-		why: o.Why, tracer: tracer(o.TracerProvider), log: o.Log, timeout: o.RequestTimeout, patience: o.Patience,
-		prompt: o.Prompt,
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
+	if o.RequestTimeout == 0 {
+		o.RequestTimeout = time.Minute
 	}
-	if s.timeout == 0 {
-		s.timeout = time.Minute
+	if o.Patience == 0 {
+		o.Patience = 30 * time.Second
 	}
-	if s.patience == 0 {
-		s.patience = 30 * time.Second
-	}
-	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if o.Limits == (fair.Limits{}) {
-		o.Limits = limits(s.timeout)
+		o.Limits = httpapi.Limits(o.RequestTimeout)
 	}
-	s.fair = fair.New(o.Limits)
-	s.metrics = newMetrics(append(o.Collectors, objectCounts{s}, damageCount{s}, fairness{s.fair})...)
-	s.healthChecks = s.checks(o.Checks)
-	s.admission = plugins.NewChain(reader{s}, o.Plugins...)
-	s.lifecycle = slices.ContainsFunc(o.Plugins, func(p admission.Plugin) bool {
-		return p == plugins.NamespaceLifecycle{}
+	s := &Server{store: o.Store, kinds: o.Kinds, tasks: tasks.New(ctx)}
+	version, queue := KubernetesVersion(), fair.New(o.Limits)
+	counts := metrics.New(o.Kinds, version, append(slices.Clone(o.Collectors),
+		operations.Collector{Store: o.Store, Kinds: o.Kinds}, metrics.Fairness{Queue: queue})...)
+	reader := stored.NewReader(o.Store, o.Kinds)
+	var writer *write.Writer
+	s.definitions = crd.New(crd.Options{
+		Store: o.Store, Kinds: o.Kinds, Tasks: s.tasks, Reader: reader, Log: o.Log,
+		Replaced: func(gr schema.GroupResource) { writer.Forget(gr) },
+		Removed:  func(gr schema.GroupResource) { writer.Forget(gr); counts.Forget(gr) },
 	})
-	s.crds = newDefinitions(s)
+	s.expiry = expiry.New(expiry.Options{Store: o.Store, Kinds: o.Kinds, Tasks: s.tasks, Log: o.Log})
+	s.reads = read.New(read.Options{
+		Store: o.Store, Kinds: o.Kinds, Tasks: s.tasks, Authorizer: o.Authorizer, Undefined: s.definitions.Undefined,
+		Timeout: o.RequestTimeout, Watching: counts.CountWatch,
+	})
+	writer = write.New(write.Options{
+		Store: o.Store, Kinds: o.Kinds, Reader: reader, Authorizer: o.Authorizer, Log: o.Log,
+		Admission: plugins.NewChain(reader, o.Plugins...),
+		Lifecycle: slices.ContainsFunc(o.Plugins, func(p admission.Plugin) bool {
+			return p == plugins.NamespaceLifecycle{}
+		}),
+		Definitions: s.definitions, Expiry: s.expiry, Select: s.reads.Page, Observe: counts.Admitted, Tasks: s.tasks,
+	})
+	s.handler = httpapi.New(httpapi.Options{
+		Store: o.Store, Kinds: o.Kinds, Authenticator: o.Authenticator, Authorizer: o.Authorizer,
+		Read: s.reads, Write: writer, Undefined: s.definitions.Undefined,
+		Discovery: discovery.New(o.Kinds), OpenAPI: openapi.New(o.Kinds, version.GitVersion),
+		Backup: &operations.Backup{Store: o.Store, Tasks: s.tasks, Log: o.Log}, Why: o.Why,
+		Checks: s.checks(o.Checks), Metrics: counts, Tracer: tracer(o.TracerProvider), Fair: queue, Tasks: s.tasks,
+		Log: o.Log, Version: version, Timeout: o.RequestTimeout, Patience: o.Patience, Prompt: o.Prompt,
+	})
 	if o.Like != nil {
-		s.crds.takeOver(o.Like.crds)
+		s.definitions.TakeOver(o.Like.definitions)
 	}
-	if err := s.crds.load(ctx); err != nil {
-		s.Close()
-		return nil, err
+	err := s.definitions.Load(ctx)
+	if err == nil {
+		err = s.expiry.Load(ctx, o.KeepStored)
 	}
-	if err := s.loadExpiries(ctx, o.KeepStored); err != nil {
-		s.Close()
-		return nil, err
+	if err == nil {
+		err = operations.Bootstrap(ctx, o.Log, o.Initial, writer.Ensure)
 	}
-	if err := s.bootstrap(ctx, o.Initial); err != nil {
+	if err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
+// checks returns the server's own health checks and the given ones.
+func (s *Server) checks(more []Check) []Check {
+	return slices.Concat([]Check{
+		{Name: "ping", Check: func(context.Context) error { return nil }},
+		{Name: "store", Check: func(context.Context) error { return s.store.Err() }},
+		{Name: "damage", Check: operations.CheckDamage(s.store), Ready: true, Tells: true},
+	}, more, []Check{{Name: "shutdown", Ready: true, Check: func(context.Context) error {
+		if s.tasks.Context().Err() != nil {
+			return errors.New("the server is stopping")
+		}
+		return nil
+	}}})
+}
+
+// tracer returns the tracer of requests; nil without a provider.
+func tracer(provider trace.TracerProvider) trace.Tracer {
+	if provider == nil {
+		return nil
+	}
+	return provider.Tracer("github.com/bowline-dev/bowline/internal/server",
+		trace.WithInstrumentationVersion(KubernetesVersion().GitVersion))
+}
+
 // Close ends all watches and the server's own goroutines, and waits for them. The caller drains other
 // requests in flight.
 func (s *Server) Close() {
-	s.mu.Lock()
-	s.cancel()
-	s.mu.Unlock()
-	for _, e := range s.expiries {
-		e.stop()
-	}
-	s.work.Wait()
-}
-
-// begin adds to the work that Close waits for, until work.Done is called. It returns false once the server
-// closes.
-func (s *Server) begin() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ctx.Err() != nil {
-		return false
-	}
-	s.work.Add(1)
-	return true
+	s.tasks.Cancel()
+	s.expiry.Stop()
+	s.tasks.Wait()
 }
 
 // Closing is closed when Close is called, to end listeners that live as long as the server.
-func (s *Server) Closing() <-chan struct{} { return s.ctx.Done() }
+func (s *Server) Closing() <-chan struct{} { return s.tasks.Context().Done() }
 
-// Handler returns the server as an http.Handler.
-func (s *Server) Handler() http.Handler {
-	return (*handler)(s)
+// Handler returns the server as an http.Handler, which also implements inprocess.Prompt.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Source returns the in-process list and watch of a user. Requests are authorized like those over HTTP, and
+// yield the store's own objects: nothing is encoded.
+func (s *Server) Source(user *auth.User) client.Source { return s.reads.Source(user) }
+
+// Verify checks a snapshot of the server's store, or of the store it was forked from. See operations.Verifier.
+func (s *Server) Verify(ctx context.Context, snapshot *store.Snapshot) iter.Seq2[operations.Finding, error] {
+	v := operations.Verifier{Store: s.store, Kinds: s.kinds, Definitions: s.definitions}
+	return v.Verify(ctx, snapshot)
 }

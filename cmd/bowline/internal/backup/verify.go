@@ -15,6 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind/builtin"
 	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/server"
+	"github.com/bowline-dev/bowline/internal/server/operations"
 	"github.com/bowline-dev/bowline/internal/store"
 	"github.com/bowline-dev/bowline/internal/store/backup"
 )
@@ -139,7 +140,7 @@ func verify(ctx context.Context, stream io.Reader) (*verification, error) {
 	defer srv.Close()
 	v := &verification{Head: r.Head(), Findings: []finding{}}
 	for _, damage := range l.Nameless {
-		v.add(server.Finding{Problem: server.Damaged, Message: damage.Error()})
+		v.add(operations.Finding{Problem: operations.Damaged, Message: damage.Error()})
 	}
 	for f, err := range srv.Verify(ctx, snapshot) {
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/cli"
-	"github.com/bowline-dev/bowline/internal/server"
+	"github.com/bowline-dev/bowline/internal/server/operations"
 	"github.com/bowline-dev/bowline/internal/store/backup"
 )
 
@@ -19,7 +19,7 @@ type verification struct {
 
 // finding is one problem in the JSON output.
 type finding struct {
-	Problem server.Problem `json:"problem"`
+	Problem operations.Problem `json:"problem"`
 	// Resource is the resource and its group, as in deployments.apps. It is empty if the object's name is
 	// damaged.
 	Resource  string `json:"resource,omitempty"`
@@ -28,7 +28,7 @@ type finding struct {
 	Message   string `json:"message"`
 }
 
-func (v *verification) add(f server.Finding) {
+func (v *verification) add(f operations.Finding) {
 	found := finding{Problem: f.Problem, Message: f.Message}
 	if f.Key != "" {
 		found.Resource, found.Namespace, found.Name = f.Key.GroupResource().String(), f.Key.Namespace(), f.Key.Name()
@@ -73,8 +73,8 @@ func (v *verification) summary() string {
 	if len(v.Findings) == 0 {
 		return looked + "nothing is wrong."
 	}
-	counts := map[server.Problem]int{}
-	var order []server.Problem
+	counts := map[operations.Problem]int{}
+	var order []operations.Problem
 	for _, f := range v.Findings {
 		if counts[f.Problem]++; counts[f.Problem] == 1 {
 			order = append(order, f.Problem)

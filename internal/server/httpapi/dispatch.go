@@ -1,0 +1,145 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/bowline-dev/bowline/internal/auth"
+	"github.com/bowline-dev/bowline/internal/server/render"
+	"github.com/bowline-dev/bowline/internal/server/request"
+	"github.com/bowline-dev/bowline/internal/server/status"
+)
+
+// serveResource finds the kind, makes the typed request, runs the verb's function and answers with its result.
+func (h *Handler) serveResource(x *exchange, w http.ResponseWriter, user *auth.User) {
+	route := &x.route
+	entry, ok := h.o.Kinds.Find(route.GVR)
+	if !ok {
+		h.unknownResource(x, w)
+		return
+	}
+	if outlastsItsClient(route) {
+		// The work after the commit is finished even if the client disconnects.
+		x.r = x.r.WithContext(context.WithoutCancel(x.r.Context()))
+	}
+	req := request.New(x.r.Context(), route, entry, user)
+	req.Body, req.Seats, req.Spans, req.Authorizer = x, x, x.spans, h.o.Authorizer
+	req.UserAgent, req.ContentType = x.r.UserAgent(), request.BodyMedia(x.r.Header.Get("Content-Type"))
+	if x.r.URL.RawQuery != "" {
+		req.Query = x.r.URL.Query()
+	}
+	if err := allowed(req, x.r.Method); err != nil {
+		h.fail(x, w, err)
+		return
+	}
+	if warning := entry.Endpoint.Deprecated; warning != "" {
+		req.Warn(warning)
+	}
+	res, err := h.run(x, w, req)
+	if err == nil && res != nil {
+		var answer render.Answer
+		if answer, err = render.Result(req, x.r.Header.Get("Accept"), res); err == nil {
+			sendWarnings(w, req.Warnings)
+			send(w, answer)
+		}
+	}
+	if err != nil {
+		sendWarnings(w, req.Warnings)
+		h.fail(x, w, err)
+	}
+}
+
+// unknownResource answers with a 404: a Status, or the plain page if the group does not exist either, as
+// Kubernetes does.
+func (h *Handler) unknownResource(x *exchange, w http.ResponseWriter) {
+	gr := x.route.GVR.GroupResource()
+	err := h.o.Undefined(gr)
+	if err == nil && !h.servesGroup(gr.Group) {
+		pageNotFound(w)
+		return
+	}
+	if err == nil {
+		err = status.NoResource()
+	}
+	h.fail(x, w, err)
+}
+
+// allowed checks that the path is valid for the kind's scope, and that the resource or subresource, whose entry it
+// sets, supports the verb. Namespaced objects are in a namespace, others are not. The path of a Namespace names it in
+// the place of a namespace. Across namespaces, custom resources can only be listed and watched; for other kinds,
+// Kubernetes' router knows the path and refuses the method.
+func allowed(req *request.Request, method string) error {
+	info := req.Info
+	if req.Subresource != "" {
+		if req.Sub = info.Subresource(req.Subresource); req.Sub == nil ||
+			!req.Sub.ServedIn(req.GVR.GroupVersion()) {
+			if !info.Builtin { // Kubernetes looks for the object of a custom resource first
+				return status.NotFound(req.Resource(), req.Name)
+			}
+			return status.NoResource()
+		}
+	}
+	reads := req.Verb == "list" || req.Verb == "watch"
+	inScope := req.Namespace == "" || req.GVR.Group == "" && req.GVR.Resource == "namespaces"
+	if info.Namespaced {
+		inScope = req.Namespace != "" || req.Name == "" && (reads || info.Builtin)
+	}
+	if !inScope {
+		return status.NoResource()
+	}
+	served := info.HasVerb(req.Verb)
+	switch {
+	case req.Verb == "watch" && method != http.MethodGet, method == http.MethodHead && info.Builtin:
+		served = false // Kubernetes' router does not support HEAD; custom resources do not use it
+	case req.Sub != nil:
+		served = slices.Contains(req.Sub.Verbs, req.Verb)
+	case info.Namespaced && req.Namespace == "" && !reads:
+		served = false
+	case req.Name == "" && !reads && req.Verb != "deletecollection" && req.Verb != "create",
+		req.Name != "" && req.Verb == "create":
+		served = false
+	}
+	if !served {
+		return status.MethodNotAllowed()
+	}
+	return nil
+}
+
+// run negotiates the form of the answer and calls the function of the verb. The result is nil for a watch, which has
+// been answered.
+func (h *Handler) run(x *exchange, w http.ResponseWriter, req *request.Request) (*request.Result, error) {
+	forms := []string{request.AsTable, request.AsPartial}
+	if req.Verb == "list" || req.Verb == "deletecollection" {
+		forms[1] = request.AsPartialList
+	}
+	acts := req.Verb == "create" && req.Sub != nil
+	if acts {
+		forms = nil // the answer is a Status
+	}
+	if err := req.Negotiate(x.r.Header.Get("Accept"), forms...); err != nil {
+		return nil, err
+	}
+	switch req.Verb {
+	case "get":
+		return h.o.Read.Get(req)
+	case "list":
+		return h.o.Read.List(req)
+	case "watch":
+		return nil, h.watch(x, w, req)
+	case "create":
+		if acts {
+			return h.o.Write.Act(req)
+		}
+		return h.o.Write.Create(req)
+	case "update":
+		return h.o.Write.Update(req)
+	case "patch":
+		return h.o.Write.Patch(req)
+	case "delete":
+		return h.o.Write.Delete(req)
+	case "deletecollection":
+		return h.o.Write.DeleteCollection(req)
+	}
+	return nil, status.MethodNotAllowed()
+}

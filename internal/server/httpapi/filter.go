@@ -1,0 +1,111 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/internal/auth"
+	"github.com/bowline-dev/bowline/internal/server/operations"
+	"github.com/bowline-dev/bowline/internal/server/request"
+	"github.com/bowline-dev/bowline/internal/server/stage"
+	"github.com/bowline-dev/bowline/internal/server/status"
+)
+
+// serve runs a request through authentication, authorization, its deadline, the fair queue, and dispatch, with
+// compression and indentation of the answer as the client asks for.
+func (h *Handler) serve(x *exchange) {
+	user, err := h.identify(x.r)
+	if h.o.Tracer != nil {
+		x.spans = h.trace(x, user)
+	}
+	if err != nil {
+		h.fail(x, x, err)
+		return
+	}
+	x.spans.At(stage.Authorize)
+	if err := request.Authorize(x.r.Context(), h.o.Authorizer, &x.route, user); err != nil {
+		h.fail(x, x, err)
+		return
+	}
+	ctx := auth.WithUser(x.spans.Context(x.r.Context()), user)
+	if x.route.Verb != "watch" && (x.route.IsResource || x.route.Path != operations.BackupPath) {
+		bounded, cancel, err := h.bounded(ctx, x.r)
+		if err != nil {
+			h.fail(x, x, err)
+			return
+		}
+		defer cancel()
+		defer whenOver(bounded, x.cutOff)()
+		ctx = bounded
+	}
+	x.r = x.r.WithContext(ctx)
+	if err := h.enter(x, user); err != nil {
+		h.fail(x, x, err)
+		return
+	}
+	defer x.left()
+	defer x.seats.Leave()
+	x.spans.At(stage.Route)
+	var w http.ResponseWriter = x
+	if x.route.Verb != "watch" && takesGzip(x.r) {
+		zip := &gzipWriter{ResponseWriter: w, pool: &h.gzips}
+		defer zip.finish()
+		w = zip
+	}
+	if wantsPretty(x.r, &x.route) {
+		pretty := &prettyWriter{ResponseWriter: w}
+		defer pretty.finish()
+		w = pretty
+	}
+	if !x.route.IsResource {
+		x.spans.At(stage.Answer)
+		h.servePath(w, x.r)
+		return
+	}
+	h.serveResource(x, w, user)
+}
+
+// identify authenticates a request. Impersonation is not supported: a request with its headers is refused
+// rather than run as the sender.
+func (h *Handler) identify(r *http.Request) (*auth.User, error) {
+	user, ok, err := h.o.Authenticator.Authenticate(r)
+	if err != nil {
+		h.o.Log.Info("a request was not authenticated", "path", r.URL.Path, "error", err)
+	}
+	if err != nil || !ok {
+		return nil, apierrors.NewUnauthorized("Unauthorized")
+	}
+	for name := range r.Header {
+		if strings.HasPrefix(name, "Impersonate-") {
+			return nil, status.Generic(http.StatusForbidden, metav1.StatusReasonForbidden,
+				"forbidden: User \""+user.Name+"\" asks to act as another user ("+name+
+					"), which this server does not serve; send the request without Impersonate-* headers")
+		}
+	}
+	return user, nil
+}
+
+// bounded gives a request its deadline: the server's timeout, or a shorter one from ?timeout=.
+func (h *Handler) bounded(ctx context.Context, r *http.Request) (context.Context, context.CancelFunc, error) {
+	limit := h.o.Timeout
+	if strings.Contains(r.URL.RawQuery, "timeout") {
+		if text := r.URL.Query().Get("timeout"); text != "" {
+			asked, err := time.ParseDuration(text)
+			switch {
+			case err != nil:
+				return nil, nil,
+					apierrors.NewBadRequest(fmt.Sprintf("invalid timeout specified in the request URL - %v", err))
+			case asked > 0 && asked < limit:
+				limit = asked
+			}
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	return ctx, cancel, nil
+}

@@ -1,0 +1,165 @@
+// Package httpapi serves the Kubernetes API over HTTP. A request goes through authentication, authorization, its
+// deadline and the fair queue; then dispatch makes it a request.Request, which packages read and write turn into a
+// request.Result, and package render into bytes. Errors become a Status. Watches stream what read.Feed delivers.
+package httpapi
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/bowline-dev/bowline/internal/auth"
+	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/server/discovery"
+	"github.com/bowline-dev/bowline/internal/server/fair"
+	"github.com/bowline-dev/bowline/internal/server/metrics"
+	"github.com/bowline-dev/bowline/internal/server/openapi"
+	"github.com/bowline-dev/bowline/internal/server/operations"
+	"github.com/bowline-dev/bowline/internal/server/read"
+	"github.com/bowline-dev/bowline/internal/server/request"
+	"github.com/bowline-dev/bowline/internal/server/stage"
+	"github.com/bowline-dev/bowline/internal/server/stored"
+	"github.com/bowline-dev/bowline/internal/server/tasks"
+	"github.com/bowline-dev/bowline/internal/server/write"
+	"github.com/bowline-dev/bowline/internal/store"
+)
+
+// Options are what a Handler serves. All fields are required except Tracer and Why.
+type Options struct {
+	Store         *store.Store
+	Kinds         *kind.Registry
+	Authenticator auth.Authenticator
+	Authorizer    auth.Authorizer
+	Read          *read.Reader
+	Write         *write.Writer
+	// Undefined returns an error if a resource is not served because its definition cannot be read.
+	Undefined func(schema.GroupResource) error
+	Discovery *discovery.Handler
+	OpenAPI   *openapi.Handler
+	Backup    *operations.Backup
+	Why       http.Handler // nil for none
+	Checks    []Check
+	Metrics   *metrics.Metrics
+	Tracer    trace.Tracer // nil if requests are not traced
+	Fair      *fair.Queue
+	Tasks     *tasks.Group
+	Log       *slog.Logger
+	Version   version.Info
+	// Timeout bounds every request except watches and backups. Patience is how long a client may block a write of
+	// its watch.
+	Timeout, Patience time.Duration
+	// Prompt states that the store commits without waiting. See Handler.Prompt.
+	Prompt bool
+}
+
+// Handler serves requests, and records them in metrics, the trace and, at debug level, the log.
+type Handler struct {
+	o        Options
+	heldBack atomic.Int64 // refusals
+	gzips    sync.Pool    // of *gzip.Writer
+}
+
+// New returns a handler.
+func New(o Options) *Handler { return &Handler{o: o} }
+
+// exchange holds what metrics, logs and traces record of a request. It is the answer's http.ResponseWriter, and the
+// body and the seats of the request.Request.
+type exchange struct {
+	http.ResponseWriter
+	r     *http.Request
+	route request.Route
+	begun time.Time
+	// code is the answer's status, and written the length of its body so far, in bytes.
+	code    int
+	written int64
+	// spans is nil if the request is not traced.
+	spans *stage.Spans
+	// seats are those that the request holds in the fair queue, and left decrements the number of requests in
+	// flight.
+	seats fair.Seats
+	left  func()
+	// watch is the stream to serve after the frames that opened it have returned; nil for other requests.
+	watch *watching
+}
+
+// ServeHTTP implements http.Handler. It also streams watches: the goroutine of an idle watch has 4 KiB of stack as long
+// as the frames from here on, together with those of net/http, take less than 1.2 KiB. With the frames that opened the
+// watch, or those of a middleware, it would have 8 KiB.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet {
+		roomy(0)
+	}
+	x := newExchange(w, r)
+	defer h.finish(x)
+	h.serve(x)
+	if x.watch != nil {
+		x.watch.follow()
+	}
+}
+
+// newExchange is not inlined into ServeHTTP, whose frame stays on the stack of each open watch: a route is large.
+//
+//go:noinline
+func newExchange(w http.ResponseWriter, r *http.Request) *exchange {
+	return &exchange{ResponseWriter: w, r: r, route: request.ParseRoute(r), begun: time.Now()}
+}
+
+// finish records a request. A request that panicked is answered with a 500, so that the process survives, except for
+// http.ErrAbortHandler, which ends the connection. It must be deferred.
+func (h *Handler) finish(x *exchange) {
+	p := recover()
+	if p != nil && p != http.ErrAbortHandler {
+		h.o.Log.Error("a request panicked", "method", x.r.Method, "path", x.r.URL.Path, "panic", p, "stack",
+			string(debug.Stack()))
+		h.writeError(x, x.r, fmt.Errorf("this request panicked in the server: %v", p))
+	}
+	if x.code == 0 { // an answer without a body
+		x.code = http.StatusOK
+	}
+	x.spans.End(x.code, x.written)
+	took := time.Since(x.begun)
+	if h.o.Log.Enabled(x.r.Context(), slog.LevelDebug) {
+		h.o.Log.Debug("request", "method", x.r.Method, "uri", x.r.URL.RequestURI(), "code", x.code, "took", took)
+	}
+	h.o.Metrics.Request(&x.route, x.r, x.code, x.written, took)
+	if p == http.ErrAbortHandler {
+		panic(p)
+	}
+}
+
+// Prompt implements inprocess.Prompt: callers in the same process run such requests on their own goroutine. It returns
+// true for requests about one object, or a page of them, except for those that continue when their client disconnects.
+func (h *Handler) Prompt(r *http.Request) bool {
+	if !h.o.Prompt {
+		return false
+	}
+	route := request.ParseRoute(r)
+	switch route.Verb {
+	case "get", "create", "update", "patch", "delete":
+		return route.IsResource && !outlastsItsClient(&route)
+	case "list":
+		limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
+		return err == nil && 0 < limit && limit <= promptItems
+	}
+	return false
+}
+
+// promptItems is the maximum limit of a list that is buffered until its caller reads it. It is the page size
+// of client-go.
+const promptItems = 500
+
+// outlastsItsClient reports whether a request continues when its client disconnects: a write of a definition,
+// whose commit is followed by other work.
+func outlastsItsClient(r *request.Route) bool {
+	return r.IsResource && r.GVR.GroupResource() == stored.Definitions && r.Verb != "get" && r.Verb != "list" &&
+		r.Verb != "watch"
+}

@@ -1,0 +1,185 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"runtime"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/bowline-dev/bowline/internal/auth"
+	"github.com/bowline-dev/bowline/internal/inprocess"
+	"github.com/bowline-dev/bowline/internal/server/fair"
+	"github.com/bowline-dev/bowline/internal/server/request"
+)
+
+// A request that reads or writes one small object takes one seat and about a third of a millisecond of one
+// core. Larger ones take one more seat for each of these units, up to a limit. So the seats bound both the
+// bytes and the time of the requests in progress.
+const (
+	// bodyPerSeat is in bytes of the body.
+	bodyPerSeat = 16 << 10
+	// answerPerSeat is in bytes of the objects that a list reads, and zippedPerSeat likewise if the answer is
+	// compressed.
+	answerPerSeat, zippedPerSeat = 512 << 10, 64 << 10
+	// objectsPerSeat is in objects that a list reads, of any size.
+	objectsPerSeat = 250
+	// documentSeats are the seats of an OpenAPI document, which has megabytes.
+	documentSeats = 8
+	// heaviest is the maximum for one request. There are 96 seats for each core, so one program can run one
+	// of the heaviest requests on each core, and all programs together three. Another request then waits for
+	// at most that many turns of Go's scheduler, of 10 ms each.
+	heaviest = 32
+	// lightest is the maximum for a light request. Light requests do not wait behind heavier ones of their
+	// program.
+	lightest = 4
+	// longestProgram is the number of characters of a User-Agent that identify a program of a user.
+	longestProgram = 64
+)
+
+// Limits derives the limits from the number of cores. As in Kubernetes, a request waits for at most a quarter
+// of its time.
+func Limits(timeout time.Duration) fair.Limits {
+	seats := 96 * max(2, runtime.GOMAXPROCS(0))
+	return fair.Limits{Seats: seats, Waiting: 4 * seats, Patience: timeout / 4}
+}
+
+// enter waits for the request's seats, and counts it as in flight; serve undoes both. It returns a 429, before the
+// body is read, if the user sends more requests than the server can run.
+func (h *Handler) enter(x *exchange, user *auth.User) error {
+	if !exempt(x) {
+		began := time.Now()
+		weight := h.weight(x)
+		// A forged User-Agent takes nothing from other users.
+		program := x.r.UserAgent()
+		program = program[:min(len(program), longestProgram)]
+		seats, err := h.o.Fair.Enter(x.r.Context(),
+			fair.Flow{User: user.Name, Program: program, Heavy: weight > lightest}, weight)
+		if err != nil {
+			return h.tooMany(x, err)
+		}
+		x.seats = seats
+		h.o.Metrics.Waited(time.Since(began))
+	}
+	x.left = h.o.Metrics.Begin(&x.route)
+	return nil
+}
+
+// exempt reports whether a request takes no seats: those of the plane's own process, whose controllers must
+// make progress (like Kubernetes' loopback client), and health probes, since an overloaded server is not to
+// be restarted. Administrators are not exempt, unlike in Kubernetes: here they are most of the users.
+func exempt(x *exchange) bool {
+	if x.r.RemoteAddr == inprocess.RemoteAddr {
+		return true
+	}
+	_, _, probe := healthPath(x.route.Path)
+	return probe && !x.route.IsResource
+}
+
+// weight returns the number of seats that a request takes.
+func (h *Handler) weight(x *exchange) int {
+	seats := 1
+	switch target := &x.route; {
+	case !target.IsResource:
+		if strings.HasPrefix(target.Path, "/openapi/") {
+			seats = documentSeats
+		}
+	case target.Verb == "list", target.Verb == "deletecollection", target.Verb == "watch":
+		seats = h.weightOfObjects(target, x.r)
+	}
+	if x.r.Method != http.MethodGet {
+		seats = max(seats, weightOfBody(x.r.ContentLength))
+	}
+	return min(seats, heaviest)
+}
+
+// weightOfBody returns the seats of a body. Unknown length counts as the maximum.
+func weightOfBody(length int64) int {
+	switch {
+	case length > request.MaxBody: // will be refused
+		return 1
+	case length < 0:
+		length = request.MaxBody
+	}
+	return 1 + int(length/bodyPerSeat)
+}
+
+// weightOfObjects estimates the seats of a list from the number of objects that it reads and the size of the
+// first ones.
+func (h *Handler) weightOfObjects(target *request.Route, r *http.Request) int {
+	if target.Name != "" || target.Selected != "" {
+		return 1
+	}
+	limit, lists := int64(0), true
+	if r.URL.RawQuery != "" {
+		limit, lists = listed(target, r)
+	}
+	entry, ok := h.o.Kinds.Find(target.GVR)
+	if !ok || !lists {
+		return 1
+	}
+	count, bytes := h.sizeOf(entry.Kind.Info().GroupResource(), target.Namespace, limit)
+	perSeat := answerPerSeat
+	if takesGzip(r) {
+		perSeat = zippedPerSeat
+	}
+	return 1 + max(count/objectsPerSeat, bytes/perSeat)
+}
+
+// tooMany returns the 429 of a request without a seat. It is delayed: answering clients that ignore it at
+// once would cost more than serving them.
+func (h *Handler) tooMany(x *exchange, err error) error {
+	var refusal *fair.Refusal
+	if !errors.As(err, &refusal) {
+		return err
+	}
+	if refusal.Waited == 0 {
+		h.holdBack(x.r.Context())
+		discardBody(x)
+	}
+	return apierrors.NewTooManyRequests(fmt.Sprintf("this server has more to do than it can: %v; try again after a second, "+
+		"with fewer requests at the same time", refusal), retryAfter)
+}
+
+const (
+	// retryAfter is the value of the header Retry-After, in seconds.
+	retryAfter = 1
+	// lateness is the minimum delay of a refusal, and a third of the maximum: the delays differ so that
+	// clients which were refused together do not return together. mostHeldBack is the maximum number of
+	// delayed refusals; others are answered at once. A delayed refusal costs its header and a goroutine, like
+	// an idle connection.
+	lateness     = time.Second / 2
+	mostHeldBack = 4096
+)
+
+// holdBack delays a refusal, unless the client disconnects.
+func (h *Handler) holdBack(ctx context.Context) {
+	defer h.heldBack.Add(-1)
+	if h.heldBack.Add(1) > mostHeldBack {
+		return
+	}
+	late := time.NewTimer(lateness + rand.N(2*lateness))
+	defer late.Stop()
+	select {
+	case <-late.C:
+	case <-ctx.Done():
+	}
+}
+
+// discardBody discards the body of a refused client over HTTP/1.1. Otherwise net/http closes the connection, and
+// a new one costs ten times as much.
+func discardBody(x *exchange) {
+	r := x.r
+	if r.ProtoMajor > 1 || r.ContentLength <= 0 || r.ContentLength > request.MaxBody {
+		return
+	}
+	if http.NewResponseController(x.ResponseWriter).SetReadDeadline(time.Now().Add(lateness)) == nil {
+		io.Copy(io.Discard, r.Body)
+	}
+}

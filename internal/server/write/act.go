@@ -1,0 +1,116 @@
+package write
+
+import (
+	"fmt"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/object"
+	"github.com/bowline-dev/bowline/internal/server/request"
+	"github.com/bowline-dev/bowline/internal/server/stage"
+	"github.com/bowline-dev/bowline/internal/server/stored"
+	"github.com/bowline-dev/bowline/internal/store"
+)
+
+// Act serves the create of a subresource: it applies the body, such as a Binding, to the object, or evicts the object.
+// The result is a Status. Plugins see the body as an object that is created, and not what changes in the target. If the
+// body is not an object (a DeploymentRollback), they see the changed target instead.
+func (w *Writer) Act(req *request.Request) (*request.Result, error) {
+	o, err := req.WriteOptions("")
+	if err != nil {
+		return nil, err
+	}
+	op := &operation{Writer: w, req: req, WriteOptions: o}
+	body, err := op.decode()
+	if err != nil {
+		return nil, err
+	}
+	if obj, ok := body.(kind.Object); ok {
+		if err := op.matchURL(obj); err != nil {
+			return nil, err
+		}
+		obj.GetObjectKind().SetGroupVersionKind(req.Sub.Kind)
+		op.act, op.obj = true, obj
+		if err := op.admitOnly(); err != nil {
+			return nil, err
+		}
+		op.act, op.admitted, op.obj = false, true, nil
+	}
+	if req.Sub.Evicts != nil {
+		err = op.evict(body)
+	} else {
+		op.owned = true // an act, such as a binding, does not change the ownership of fields
+		_, err = op.update(func(current kind.Object) (kind.Object, error) {
+			next := current.DeepCopyObject().(kind.Object)
+			return next, req.Sub.Apply(next, body)
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	result := &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated}
+	if req.Sub.Message != nil {
+		result.Message = req.Sub.Message(body)
+	}
+	return &request.Result{Status: result}, nil
+}
+
+// admitOnly lets the plugins change and reject the body of an act, or reject a delete.
+func (op *operation) admitOnly() error {
+	op.req.Spans.At(stage.Admit)
+	if err := op.callPlugins("admit"); err != nil {
+		return err
+	}
+	op.req.Spans.At(stage.Validate)
+	return op.callPlugins("validate")
+}
+
+// evict deletes the object with the options in the body of an eviction, if the object's guards (its
+// PodDisruptionBudgets) allow it. The guard whose allowance the eviction reduces is changed in the same commit, which
+// conflicts if the guard has changed since it was read. A server without the guards' kind has no guards.
+func (op *operation) evict(body runtime.Object) error {
+	req, evicts := op.req, op.req.Sub.Evicts
+	options, err := evicts.Options(req.Name, body)
+	if err != nil {
+		return err
+	}
+	if options == nil {
+		options = &metav1.DeleteOptions{}
+	}
+	if op.DryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	_, err = op.remove(req.Key(), options, func(obj kind.Object) ([]store.Change, error) {
+		var guards []kind.Object
+		err := op.Reader.List(req.Context(), evicts.Guards, req.Namespace, func(guard kind.Object) bool {
+			guards = append(guards, guard)
+			return true
+		})
+		if err != nil {
+			return nil, fmt.Errorf("reading who guards the object: %w", err)
+		}
+		guard, err := evicts.Check(obj, guards)
+		if err != nil || guard == nil {
+			return nil, err
+		}
+		key := object.KeyOf(evicts.Guards, req.Namespace, guard.GetName())
+		k, served := op.Kinds.Stored(evicts.Guards)
+		current := op.Store.Get(key)
+		revision, err := stored.RevisionOf(guard)
+		if err != nil {
+			return nil, err
+		}
+		if !served || current == nil || current.Revision != revision {
+			return nil, &store.ConflictError{Key: key, Actual: current}
+		}
+		fresh, err := stored.Encode(k, guard, current.Form())
+		if err != nil {
+			return nil, err
+		}
+		return []store.Change{{Key: key, Object: fresh, Expect: store.At(revision)}}, nil
+	})
+	return err
+}

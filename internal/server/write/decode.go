@@ -1,0 +1,162 @@
+package write
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjsonmeta "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/object"
+	"github.com/bowline-dev/bowline/internal/server/request"
+	"github.com/bowline-dev/bowline/internal/server/stage"
+	"github.com/bowline-dev/bowline/internal/server/status"
+)
+
+// decode is the stage that reads the body of a create or update. The result is a kind.Object of the URL's kind, with
+// defaults, in the version that the kind's rules work on; or, if the subresource has its own kind, an object of that.
+func (op *operation) decode() (runtime.Object, error) {
+	req := op.req
+	req.Spans.At(stage.Decode)
+	data, err := req.Body.ReadBody()
+	if err != nil {
+		return nil, err
+	}
+	body, form := data, object.Form{APIVersion: req.Endpoint.APIVersion()}
+	var header schema.GroupVersionKind // of the body
+	var found []string                 // duplicate and unknown fields
+	switch req.ContentType {
+	case request.Protobuf:
+		if !req.Info.Builtin {
+			return nil, status.UnsupportedMedia(request.MediaTypes...)
+		}
+		form.Format = object.Protobuf
+		meta, err := kind.ProtobufHeader(body)
+		if err != nil {
+			return nil, op.badBody(header, body, err)
+		}
+		header = schema.FromAPIVersionAndKind(meta.APIVersion, meta.Kind)
+	case request.YAML:
+		if data, err = yaml.YAMLToJSON(body); err != nil {
+			return nil, op.badBody(header, body, err)
+		}
+		if _, duplicate := yaml.YAMLToJSONStrict(body); duplicate != nil {
+			found = []string{duplicate.Error()}
+		}
+		fallthrough
+	case request.JSON:
+		meta, err := kjsonmeta.DefaultMetaFactory.Interpret(data)
+		if err != nil {
+			return nil, op.badBody(header, body, err)
+		}
+		header = *meta
+	default:
+		return nil, status.UnsupportedMedia(request.MediaTypes...)
+	}
+	if sub := req.Sub; sub != nil && sub.New != nil {
+		obj, unknown, err := readTyped(form.Format, data, sub.New, op.Lenient())
+		if err != nil {
+			return nil, op.badBody(header, body, err)
+		}
+		return obj, op.checkStrictness(header, append(found, unknown...))
+	}
+	if header.Kind != "" && header.Kind != req.Info.Kind && req.Info.Builtin { // otherwise Validate checks it
+		return nil, op.otherKind(header)
+	}
+	sent, unknown, err := req.Kind.Receive(form, data, op.Lenient())
+	var obj kind.Object
+	if err == nil {
+		req.Spans.At(stage.Convert)
+		obj, err = req.Kind.Accept(sent, form.APIVersion)
+	}
+	if err != nil {
+		return nil, op.badBody(header, body, err)
+	}
+	if found = append(found, unknown...); len(found) > 0 {
+		if err := op.checkStrictness(header, found); err != nil {
+			return nil, err
+		}
+	}
+	if gv := header.GroupVersion(); header.Version != "" && gv != req.Endpoint.GroupVersion() {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf(
+			"the API version in the data (%s) does not match the expected API version (%s)", gv,
+			req.Endpoint.GroupVersion()))
+	}
+	return obj, nil
+}
+
+// readTyped decodes JSON or protobuf into a new Go struct. found are unknown and duplicate fields of JSON, unless
+// lenient is set.
+func readTyped(format object.Format, data []byte, make func() runtime.Object,
+	lenient bool) (obj runtime.Object, found []string, err error) {
+	obj = make()
+	switch {
+	case format == object.Protobuf:
+		return obj, nil, kind.Unmarshal(format, data, obj)
+	case lenient:
+		return obj, nil, kjson.UnmarshalCaseSensitivePreserveInts(data, obj)
+	}
+	errs, err := kjson.UnmarshalStrict(data, obj)
+	for _, e := range errs {
+		found = append(found, e.Error())
+	}
+	return obj, found, err
+}
+
+// otherKind returns the 400 of a body whose kind is not that of the URL.
+func (op *operation) otherKind(header schema.GroupVersionKind) error {
+	own := op.req.GVK()
+	if header.Version == "" {
+		header.Version = own.Version
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf(
+		"%s in version %q cannot be handled as a %s: converting (%s.%s) to (%s.%s): unknown conversion", header.Kind,
+		header.Version, own.Kind, header.Version, header.Kind, status.InternalGroup(own.Group), own.Kind))
+}
+
+// badBody returns the 400 of a body that cannot be decoded. It names the body's kind, or quotes the beginning of the
+// body if the kind is unknown: JSON as text, other bodies in hexadecimal.
+func (op *operation) badBody(header schema.GroupVersionKind, body []byte, err error) error {
+	own := op.req.Info.Kind
+	if header.Kind != "" {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", header.Kind,
+			header.Version, own, err))
+	}
+	const limit = 30
+	quoted, tail := body[:min(len(body), limit)], ""
+	if len(body) > limit {
+		tail = " ..."
+	}
+	beginning := hex.EncodeToString(quoted) + tail
+	switch {
+	case len(body) == 0:
+		beginning = "<empty>"
+	case body[0] == '{':
+		beginning = string(quoted) + tail
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", own,
+		err, beginning))
+}
+
+// checkStrictness rejects or warns about duplicate and unknown fields, as the options demand.
+func (op *operation) checkStrictness(header schema.GroupVersionKind, found []string) error {
+	if len(found) > 0 && op.Strict {
+		if header.Kind == "" {
+			header = op.req.GVK()
+		}
+		return op.badBody(header, nil, errors.New("strict decoding error: "+strings.Join(found, ", ")))
+	}
+	if op.Warn {
+		for _, f := range found {
+			op.req.Warn(f)
+		}
+	}
+	return nil
+}

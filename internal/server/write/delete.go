@@ -1,0 +1,184 @@
+package write
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metascheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/object"
+	"github.com/bowline-dev/bowline/internal/server/request"
+	"github.com/bowline-dev/bowline/internal/server/stage"
+	"github.com/bowline-dev/bowline/internal/server/status"
+	"github.com/bowline-dev/bowline/internal/server/stored"
+	"github.com/bowline-dev/bowline/internal/store"
+)
+
+// Delete removes an object, or marks it as deleted if something holds it. The result is the object in its last state,
+// if it still exists or its kind demands that, and otherwise a Status.
+func (w *Writer) Delete(req *request.Request) (*request.Result, error) {
+	req.Spans.At(stage.Decode)
+	options, err := deleteOptions(req)
+	if err != nil {
+		return nil, err
+	}
+	op := newDelete(w, req, options)
+	stays, err := op.remove(req.Key(), options, nil)
+	if err != nil {
+		return nil, err
+	}
+	code := http.StatusOK
+	//lint:ignore SA1019 old clients still send it, and Kubernetes still answers them so
+	if o := options.OrphanDependents; o != nil && !*o && stays {
+		code = http.StatusAccepted
+	}
+	if op.fresh != nil || op.state != nil {
+		return &request.Result{Code: code, Object: op.fresh, State: op.state}, nil
+	}
+	var uid types.UID // unknown of an object that cannot be read
+	if op.current != nil {
+		uid = op.current.UID
+	}
+	return &request.Result{Status: &metav1.Status{
+		Status:  metav1.StatusSuccess,
+		Details: &metav1.StatusDetails{Name: req.Name, Group: req.GVR.Group, Kind: req.GVR.Resource, UID: uid},
+	}}, nil
+}
+
+func newDelete(w *Writer, req *request.Request, options *metav1.DeleteOptions) *operation {
+	o := request.WriteOptions{DryRun: len(options.DryRun) > 0}
+	return &operation{Writer: w, req: req, WriteOptions: o, deletion: options}
+}
+
+// deleteOptions reads the options of a delete from the body if there is one, otherwise from the query. A body has
+// DeleteOptions of any group in JSON, YAML or protobuf; their kind is optional.
+func deleteOptions(req *request.Request) (*metav1.DeleteOptions, error) {
+	body, err := req.Body.ReadBody()
+	if err != nil {
+		return nil, err
+	}
+	o := &metav1.DeleteOptions{}
+	if len(body) > 0 {
+		info, ok := runtime.SerializerInfoForMediaType(metascheme.Codecs.SupportedMediaTypes(), req.ContentType)
+		if !ok {
+			return nil, status.UnsupportedMedia(request.MediaTypes...)
+		}
+		as := metav1.SchemeGroupVersion.WithKind("DeleteOptions")
+		obj, _, err := metascheme.Codecs.DecoderToVersion(info.Serializer, as.GroupVersion()).Decode(body, &as, o)
+		if err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		if obj != o {
+			return nil, apierrors.NewBadRequest("decoded object cannot be converted to DeleteOptions")
+		}
+	} else if err := request.ReadOptions(req.Query, o, metav1.Convert_url_Values_To_v1_DeleteOptions); err != nil {
+		return nil, err
+	}
+	if leavesPropagation(o) {
+		req.Warn(req.Endpoint.OrphanWarning)
+	}
+	return o, request.InvalidOptions("DeleteOptions", metavalidation.ValidateDeleteOptions(o))
+}
+
+// remove deletes the object of a key if ask returns no error. ask replaces the call of the plugins: it receives the
+// object before it is marked as deleted, may change it, and returns further changes to commit. If ask is nil, the
+// plugins are called. stays reports whether the object still exists. remove retries after a conflict.
+func (op *operation) remove(key object.Key, o *metav1.DeleteOptions,
+	ask func(kind.Object) ([]store.Change, error)) (stays bool, err error) {
+	for try := 0; ; try++ {
+		stays, err := op.removeOnce(key, o, ask)
+		if err == nil {
+			return stays, nil
+		}
+		var conflict *store.ConflictError
+		if !errors.As(err, &conflict) {
+			return false, err
+		}
+		if try >= writeTries {
+			return false, status.Changed(op.req.Resource(), key.Name())
+		}
+	}
+}
+
+func (op *operation) removeOnce(key object.Key, o *metav1.DeleteOptions,
+	ask func(kind.Object) ([]store.Change, error)) (stays bool, err error) {
+	req, k := op.req, op.req.Kind
+	current := op.Store.Get(key)
+	op.current, op.old, op.obj, op.fresh, op.state = current, nil, nil, nil, nil
+	if current == nil {
+		if op.Store.Damage(key) != nil {
+			return false, op.removeDamaged(key, o)
+		}
+		return false, status.NotFound(req.Resource(), key.Name())
+	}
+	if ignoresUnreadable(o) {
+		return false, op.removeUnreadable(o)
+	}
+	if p := o.Preconditions; p != nil {
+		gr := req.Resource()
+		gr.Resource = req.Info.Kind
+		if p.UID != nil && *p.UID != current.UID {
+			return false, apierrors.NewConflict(gr, key.Name(), fmt.Errorf("the UID in the precondition (%s) does not "+
+				"match the UID in record (%s). The object might have been deleted and then recreated", *p.UID,
+				current.UID))
+		}
+		if v := p.ResourceVersion; v != nil && *v != current.Revision.String() {
+			return false, apierrors.NewConflict(gr, key.Name(),
+				fmt.Errorf("the ResourceVersion in the precondition (%s) "+
+					"does not match the ResourceVersion in record (%s). The object might have been modified", *v,
+					current.Revision))
+		}
+	}
+	obj, err := stored.Read(k, current)
+	if err != nil {
+		return false, err
+	}
+	var also []store.Change
+	if ask != nil {
+		also, err = ask(obj)
+	} else {
+		op.old = obj
+		err = op.admitOnly()
+	}
+	if err != nil {
+		return false, err
+	}
+	op.obj = obj
+	plan := planDelete(k, obj, o, req.Endpoint.Orphans)
+	shown := plan.graceful || req.Info.ReturnsDeleted // the answer to a removal
+	if len(o.DryRun) > 0 {
+		if plan.keep || plan.unchanged || shown {
+			op.state = obj
+		}
+		return plan.keep || plan.unchanged, nil
+	}
+	req.Spans.At(stage.Commit)
+	switch {
+	case plan.unchanged:
+		op.fresh = current
+		return true, op.Definitions.Settle(req.Context(), k, current, current)
+	case plan.keep:
+		fresh, err := stored.Encode(k, obj, req.Form())
+		if err != nil {
+			return false, err
+		}
+		change := store.Change{Key: key, Object: fresh, Expect: store.At(current.Revision)}
+		if err := op.commit(change, nil, nil, also...); err != nil { // the claims stay
+			return false, err
+		}
+		op.fresh = fresh
+		return true, nil
+	}
+	err = op.finish(store.Change{}, also...)
+	if !shown {
+		op.state = nil
+	}
+	return false, err
+}

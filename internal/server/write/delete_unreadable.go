@@ -1,0 +1,79 @@
+package write
+
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/internal/object"
+	"github.com/bowline-dev/bowline/internal/server/claim"
+	"github.com/bowline-dev/bowline/internal/server/stage"
+	"github.com/bowline-dev/bowline/internal/server/status"
+	"github.com/bowline-dev/bowline/internal/store"
+)
+
+// unsafeDelete is the permission to delete objects that cannot be read or decoded (KEP-3926).
+const unsafeDelete = "unsafe-delete-ignore-read-errors"
+
+// ignoresUnreadable reports whether a delete is only meant for an object that cannot be decoded (KEP-3926).
+func ignoresUnreadable(o *metav1.DeleteOptions) bool {
+	ignore := o.IgnoreStoreReadErrorWithClusterBreakingPotential
+	return ignore != nil && *ignore
+}
+
+// removeUnreadable removes an object that cannot be decoded, without admission, preconditions and finalizers. It
+// rejects the delete of an object that can be decoded. It requires a separate permission.
+func (op *operation) removeUnreadable(o *metav1.DeleteOptions) error {
+	req, current := op.req, op.current
+	if err := req.May(req.Context(), unsafeDelete); err != nil {
+		return err
+	}
+	if _, err := current.Decode(req.Codec()); err == nil {
+		return apierrors.NewConflict(req.Resource(), current.Key.Name(),
+			errors.New("unsafe deletion is not allowed because the object is decodable from storage"))
+	}
+	if len(o.DryRun) > 0 {
+		return nil
+	}
+	_, err := op.Store.Commit(req.Context(), store.Change{Key: current.Key, Expect: store.At(current.Revision)})
+	return err
+}
+
+// removeDamaged removes an object that the store cannot read, without admission, preconditions and finalizers, and
+// without regard to its dependents. It requires a separate permission.
+func (op *operation) removeDamaged(key object.Key, o *metav1.DeleteOptions) error {
+	req := op.req
+	if err := req.May(req.Context(), unsafeDelete); err != nil {
+		return err
+	}
+	if p := o.Preconditions; p != nil && (p.UID != nil || p.ResourceVersion != nil) {
+		return apierrors.NewConflict(req.Resource(), key.Name(), errors.New("it is damaged and cannot be read: "+
+			"nobody knows its uid and resourceVersion; delete it without preconditions"))
+	}
+	if len(o.DryRun) > 0 {
+		return nil
+	}
+	changes := []store.Change{{Key: key, Expect: store.Anything()}}
+	if req.Info.Claims { // which it has is only known from the claims
+		snapshot, err := op.Store.Snapshot(req.Context(), store.Latest())
+		if err != nil {
+			return err
+		}
+		snapshot.Scan(claim.Group+"/", "", func(o *object.Object) bool {
+			if claim.Owner(o) == key.Namespace()+"/"+key.Name() {
+				changes = append(changes, store.Change{Key: o.Key, Expect: store.Anything()})
+			}
+			return true
+		})
+	}
+	req.Spans.At(stage.Commit)
+	if _, err := op.Store.Commit(req.Context(), changes...); err != nil {
+		return err
+	}
+	op.Log.Warn("an object that could not be read was deleted", "key", key, "user", req.User.Name)
+	req.Warn(fmt.Sprintf("%s %q could not be read: it was deleted without regard to its finalizers and to what it "+
+		"owned", req.Resource(), status.Name(key)))
+	return nil
+}

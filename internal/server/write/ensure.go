@@ -1,0 +1,114 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/object"
+	"github.com/bowline-dev/bowline/internal/server/request"
+	"github.com/bowline-dev/bowline/internal/server/stored"
+	"github.com/bowline-dev/bowline/internal/store"
+)
+
+// ownManager is the field manager of the server's own writes, as in Kubernetes.
+const ownManager = "kube-apiserver"
+
+// Ensure creates an object that the server should have, with its kind's defaults and rules but without plugins, or
+// corrects the existing one. It reports whether the object existed. It does nothing if a definition serves the
+// resource, with its own objects, or if the object cannot be read.
+func (w *Writer) Ensure(ctx context.Context, i kind.Initial) (existed bool, err error) {
+	gvk := i.Object.GetObjectKind().GroupVersionKind()
+	k, ok := stored.Named(w.Definitions.Builtin(), gvk)
+	if !ok {
+		return false, fmt.Errorf("nothing serves %s", gvk)
+	}
+	key := object.KeyOf(k.Info().GroupResource(), i.Object.GetNamespace(), i.Object.GetName())
+	if w.Definitions.Defined(key.GroupResource()) {
+		return false, nil
+	}
+	op := func(e *kind.Endpoint) *operation {
+		req := request.New(ctx, &request.Route{}, kind.Entry{Kind: k, Endpoint: e}, nil)
+		return &operation{Writer: w, req: req, WriteOptions: request.WriteOptions{Manager: ownManager}, admitted: true}
+	}
+	for {
+		current, unfit := w.Store.Get(key), false
+		switch {
+		case current == nil && w.Store.Damage(key) != nil:
+			return true, nil
+		case current == nil && i.OnlyCorrect:
+			return false, nil
+		case current == nil:
+			err = op(k.Info().Endpoint(gvk.GroupVersion())).createInitial(key, i.Object.DeepCopyObject().(kind.Object))
+		case i.Correct != nil:
+			unfit, err = op(&k.Info().Endpoints[0]).correct(current, i)
+		}
+		// Retry after a commit of another server of the store, or after the deletion of an unfit object.
+		var conflict *store.ConflictError
+		if !errors.As(err, &conflict) && (err != nil || !unfit) {
+			return current != nil, err
+		}
+	}
+}
+
+// createInitial creates an object. It retains the UID if the object has one.
+func (op *operation) createInitial(key object.Key, asked kind.Object) error {
+	k, form := op.req.Kind, object.Form{APIVersion: op.req.Endpoint.APIVersion()}
+	body, err := kind.Marshal(form.Format, asked)
+	if err != nil {
+		return err
+	}
+	if op.obj, _, err = k.DecodeRequest(form, body, true); err != nil {
+		return err
+	}
+	op.obj.SetUID(asked.GetUID())
+	if op.obj.GetUID() == "" {
+		op.obj.SetUID(types.UID(uuid.NewString()))
+	}
+	op.obj.SetCreationTimestamp(stored.Now())
+	op.own()
+	k.Prepare(op.obj, nil, "")
+	if op.req.Info.Claims {
+		if err := op.assign(); err != nil {
+			return err
+		}
+	}
+	if err := op.validate(); err != nil {
+		return err
+	}
+	fresh, err := stored.Encode(k, op.obj, form)
+	if err != nil {
+		return err
+	}
+	return op.commit(store.Change{Key: key, Object: fresh, Expect: store.Absent()}, op.obj, nil)
+}
+
+// correct updates an existing object, or deletes it if an update is impossible (unfit).
+func (op *operation) correct(current *object.Object, i kind.Initial) (unfit bool, err error) {
+	k := op.req.Kind
+	op.current = current
+	if op.old, err = stored.Read(k, current); err != nil {
+		return false, err
+	}
+	change := store.Change{Key: current.Key, Expect: store.At(current.Revision)}
+	if i.NeedsReplacement != nil && i.NeedsReplacement(op.old) {
+		return true, op.commit(change, nil, op.old)
+	}
+	op.obj = op.old.DeepCopyObject().(kind.Object)
+	if !i.Correct(op.obj) {
+		return false, nil
+	}
+	op.own()
+	k.Prepare(op.obj, op.old, "")
+	if err := op.validate(); err != nil {
+		return false, err
+	}
+	if change.Object, err = stored.Encode(k, op.obj, current.Form()); err != nil {
+		return false, err
+	}
+	return false, op.commit(change, op.obj, op.old)
+}

@@ -1,0 +1,194 @@
+package write
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjsonmeta "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/object"
+	"github.com/bowline-dev/bowline/internal/patch"
+	"github.com/bowline-dev/bowline/internal/server/request"
+	"github.com/bowline-dev/bowline/internal/server/stage"
+	"github.com/bowline-dev/bowline/internal/server/status"
+	"github.com/bowline-dev/bowline/internal/server/stored"
+)
+
+// Patch serves all patches. The patch is applied in the version that the URL names; the result is written like an
+// update.
+func (w *Writer) Patch(req *request.Request) (*request.Result, error) {
+	t := types.PatchType(req.ContentType)
+	switch {
+	case t == types.JSONPatchType || t == types.MergePatchType || t == types.ApplyYAMLPatchType:
+	case t == types.StrategicMergePatchType && req.Info.Builtin:
+	case t == types.StrategicMergePatchType || t == types.ApplyCBORPatchType:
+		accepted := []string{string(types.JSONPatchType), string(types.MergePatchType)}
+		if req.Info.Builtin {
+			accepted = append(accepted, string(types.StrategicMergePatchType))
+		}
+		return nil, status.UnsupportedMedia(append(accepted, string(types.ApplyYAMLPatchType))...)
+	default:
+		return nil, status.Generic(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+			"415: Unsupported Media Type")
+	}
+	o, err := req.WriteOptions(t)
+	if err != nil {
+		return nil, err
+	}
+	req.Spans.At(stage.Decode)
+	body, err := req.Body.ReadBody()
+	if err != nil {
+		return nil, err
+	}
+	op := &operation{Writer: w, req: req, WriteOptions: o}
+	if t == types.ApplyYAMLPatchType {
+		return op.apply(body)
+	}
+	if req.Sub != nil && req.Sub.Apply != nil {
+		return op.updateView(func(view kind.Object) (runtime.Object, error) { return op.patchedView(t, view, body) })
+	}
+	return op.update(func(current kind.Object) (kind.Object, error) { return op.patched(t, current, body) })
+}
+
+// patched is the stage patch: it applies a patch to the current object and decodes the result like a request.
+func (op *operation) patched(t types.PatchType, current kind.Object, body []byte) (kind.Object, error) {
+	req, k := op.req, op.req.Kind
+	if req.Info.Builtin {
+		if obj, plain := op.patchedMetadata(t, current, body); plain {
+			return obj, op.matchURL(obj)
+		}
+	} else if obj, plain := op.patchedMaps(t, current, body); plain {
+		return obj, op.matchURL(obj)
+	}
+	form, own := object.Form{APIVersion: req.Endpoint.APIVersion()}, req.GVK()
+	before, err := k.Encode(form, current)
+	if err != nil {
+		return nil, err
+	}
+	prototype := k.Prototype(form.APIVersion)
+	after, found, err := patch.Apply(t, before, body, prototype, op.Lenient())
+	if err != nil {
+		return nil, err
+	}
+	gvk, err := kjsonmeta.DefaultMetaFactory.Interpret(after)
+	if err != nil {
+		return nil, patch.DecodeError(t, body, after, prototype, err)
+	}
+	if *gvk != own {
+		return nil, op.patchedKind(t, body, after, *gvk)
+	}
+	sent, unknown, err := k.Receive(form, after, op.Lenient())
+	var obj kind.Object
+	if err == nil {
+		req.Spans.At(stage.Convert)
+		obj, err = k.Accept(sent, form.APIVersion)
+	}
+	if err != nil {
+		return nil, patch.DecodeError(t, body, after, prototype, err)
+	}
+	if found = append(found, unknown...); len(found) > 0 {
+		if err := op.checkPatchStrictness(t, body, after, found); err != nil {
+			return nil, err
+		}
+	}
+	return obj, op.matchURL(obj)
+}
+
+// patchedKind returns the 400 of a patch that changes the object's kind or version to gvk.
+func (op *operation) patchedKind(t types.PatchType, body, after []byte, gvk schema.GroupVersionKind) error {
+	own := op.req.GVK()
+	if gvk.Kind == own.Kind || !op.req.Info.Builtin {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", gvk.Kind,
+			gvk.GroupVersion(), own.Kind))
+	}
+	prototype := op.req.Kind.Prototype(own.GroupVersion().String())
+	if other, ok := stored.Named(op.Kinds.Kinds(), gvk); ok { // a mismatch of the body is reported first
+		form := object.Form{APIVersion: gvk.GroupVersion().String()}
+		if _, _, err := other.DecodeRequest(form, after, true); err != nil {
+			return patch.DecodeError(t, body, after, prototype, err)
+		}
+	}
+	return patch.DecodeError(t, body, after, prototype, fmt.Errorf(
+		"unable to decode \"patch\": converting (%s.%s) to (%s.%s): unknown conversion", gvk.Version, gvk.Kind,
+		own.Version, own.Kind))
+}
+
+// patchedView applies a patch to what a subresource shows and decodes the result like a request.
+func (op *operation) patchedView(t types.PatchType, view kind.Object, body []byte) (runtime.Object, error) {
+	sub := op.req.Sub
+	before, err := kind.Marshal(object.JSON, view)
+	if err != nil {
+		return nil, err
+	}
+	after, strict, err := patch.Apply(t, before, body, sub.New(), op.Lenient())
+	if err != nil {
+		return nil, err
+	}
+	next, found, err := readTyped(object.JSON, after, sub.New, op.Lenient())
+	if err != nil {
+		return nil, patch.DecodeError(t, body, after, sub.New(), err)
+	}
+	return next, op.checkPatchStrictness(t, body, after, append(strict, found...))
+}
+
+// checkPatchStrictness rejects or warns about duplicate and unknown fields, as the options demand.
+func (op *operation) checkPatchStrictness(t types.PatchType, body, after []byte, found []string) error {
+	if len(found) > 0 && op.Strict {
+		return patch.StrictError(t, body, after, found)
+	}
+	if op.Warn {
+		for _, f := range found {
+			op.req.Warn(f)
+		}
+	}
+	return nil
+}
+
+// patchedMaps applies a merge patch to a custom resource without encoding it. If plain is false, the patch or
+// its result may be invalid; the caller applies it to the encoded object, which finds the error.
+func (op *operation) patchedMaps(t types.PatchType, current kind.Object,
+	body []byte) (patched kind.Object, plain bool) {
+	req := op.req
+	receiver, ok := req.Kind.(kind.Custom)
+	u, isMap := current.(*unstructured.Unstructured)
+	if !ok || !isMap || t != types.MergePatchType || u.GroupVersionKind() != req.GVK() || hasFloat(u.Object) {
+		return nil, false
+	}
+	change, plain := patch.DecodeMerge(body, op.Lenient())
+	if !plain {
+		return nil, false
+	}
+	next := u.DeepCopy()
+	patch.Merge(next.Object, change)
+	if next.GroupVersionKind() != req.GVK() {
+		return nil, false
+	}
+	obj, strict, err := receiver.ReceiveMap(next, op.Lenient())
+	req.Spans.At(stage.Convert)
+	return obj, err == nil && len(strict) == 0
+}
+
+// hasFloat reports whether decoded JSON contains a float64: its text may be decoded as an integer.
+func hasFloat(value any) bool {
+	switch value := value.(type) {
+	case float64:
+		return true
+	case map[string]any:
+		for _, part := range value {
+			if hasFloat(part) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(value, hasFloat)
+	}
+	return false
+}
