@@ -145,7 +145,7 @@ func (u *user) define(t *testing.T) error {
 		return err
 	}
 	defer server.kill()
-	text, err := os.ReadFile(filepath.Join("..", "..", "examples", "network", "crd", "network.yaml"))
+	text, err := os.ReadFile(filepath.Join("testdata", "examples", "network", "crd", "network.yaml"))
 	if err != nil {
 		return err
 	}

@@ -28,12 +28,12 @@ func TestClients(t *testing.T) {
 	}
 	programs := buildPrograms(t, filepath.Join(examples, "clients"))
 	t.Run("interrupted", func(t *testing.T) { testInterrupted(t, filepath.Join(programs, "rest")) })
-	scripts, err := filepath.Glob(filepath.Join(examples, "clients", "testdata", "script", "*.txtar"))
+	scripts, err := filepath.Glob(filepath.Join("testdata", "examples", "clients", "testdata", "script", "*.txtar"))
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("there are no scripts: %v", err)
 	}
 	for _, page := range []string{"README", "proxy-and-curl"} {
-		scripts = append(scripts, pageScript(t, filepath.Join(examples, "clients", page+".md")))
+		scripts = append(scripts, pageScript(t, filepath.Join("testdata", "examples", "clients", page+".md")))
 	}
 	testscript.Run(t, testscript.Params{
 		Files: scripts,

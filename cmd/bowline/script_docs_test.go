@@ -18,7 +18,7 @@ func TestDocuments(t *testing.T) {
 	for _, name := range []string{"apply", "backup"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			text, err := os.ReadFile(filepath.Join("..", "..", "docs", name+".md"))
+			text, err := os.ReadFile(filepath.Join("testdata", "docs", name+".md"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -36,7 +36,7 @@ func TestIngress(t *testing.T) {
 	variables := map[string]string{"GOCACHE": output(t, root, "go", "env", "GOCACHE")}
 	for variable, program := range ingressPrograms {
 		variables[variable] = filepath.Join(t.TempDir(), strings.ToLower(variable))
-		output(t, root, "go", "build", "-o", variables[variable], program)
+		output(t, root, "go", "build", "-ldflags=-s -w", "-o", variables[variable], program)
 	}
 	run := func(name, file string) {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestIngress(t *testing.T) {
 	for _, script := range scripts {
 		run(strings.TrimSuffix(filepath.Base(script), ".txtar"), script)
 	}
-	readme, err := os.ReadFile(filepath.Join(root, "examples", "ingress", "README.md"))
+	readme, err := os.ReadFile(filepath.Join("testdata", "examples", "ingress", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

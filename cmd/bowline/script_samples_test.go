@@ -36,13 +36,13 @@ func TestSampleControllers(t *testing.T) {
 	built := map[string]string{}
 	for variable, program := range samplePrograms {
 		built[variable] = filepath.Join(t.TempDir(), variable)
-		build := exec.CommandContext(t.Context(), "go", "build", "-o", built[variable], program)
+		build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", built[variable], program)
 		build.Dir = root
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", build, err, out)
 		}
 	}
-	readme, err := os.ReadFile(filepath.Join(root, "examples", "sample-controller", "README.md"))
+	readme, err := os.ReadFile(filepath.Join("testdata", "examples", "sample-controller", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

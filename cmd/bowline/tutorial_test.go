@@ -22,7 +22,7 @@ func TestTutorial(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("curl is not installed, with which the tutorial looks at its page: apt-get install curl")
 	}
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "tutorial.md"))
+	text, err := os.ReadFile(filepath.Join("testdata", "docs", "tutorial.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,7 @@ func failing(r *bowlinetest.Report, kind bowlinetest.Fault) int {
 // onPage checks that docs/level-not-edge.md contains the lines of a report, ignoring times.
 func onPage(t *testing.T, report string) {
 	t.Helper()
-	data, err := os.ReadFile("../../docs/level-not-edge.md")
+	data, err := os.ReadFile("../testdata/docs/level-not-edge.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestPageShowsTheProgramsAsTheyAre(t *testing.T) {
 		}
 		programs += string(data)
 	}
-	page, err := os.ReadFile("../../docs/level-not-edge.md")
+	page, err := os.ReadFile("../testdata/docs/level-not-edge.md")
 	if err != nil {
 		t.Fatal(err)
 	}

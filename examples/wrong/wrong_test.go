@@ -74,7 +74,7 @@ func finds(t *testing.T, s bowlinetest.Scenario, kinds []bowlinetest.Fault, want
 	if d := cmp.Diff(strings.TrimSpace(want), got); d != "" {
 		t.Errorf("the smallest trace differs (-want +got):\n%s", d)
 	}
-	page, err := os.ReadFile("../../docs/explore.md")
+	page, err := os.ReadFile("../testdata/docs/explore.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -161,7 +161,7 @@ func TestServerAcceptsDefinitionAndExample(t *testing.T) {
 // older versions, a project would not build, or would rebuild many packages.
 func TestRequirementsMatchBowline(t *testing.T) {
 	t.Parallel()
-	ours := requirements(t, filepath.Join("..", "..", "..", "..", "go.mod"))
+	ours := requirements(t, filepath.Join("testdata", "library.mod"))
 	theirs := requirements(t, filepath.Join("templates", "controller", "go.mod.tmpl"))
 	var own []string
 	for path, version := range theirs {

@@ -82,7 +82,7 @@ func hotLoopReport() *why.Report {
 // TestReportMatchesDocument checks that docs/why.md quotes the output exactly.
 func TestReportMatchesDocument(t *testing.T) {
 	t.Parallel()
-	document, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "why.md"))
+	document, err := os.ReadFile(filepath.Join("testdata", "docs", "why.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
