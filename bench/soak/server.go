@@ -32,7 +32,7 @@ func startServer(ctx context.Context, dir string) (*target, error) {
 	binary, kubeconfig, data := filepath.Join(dir, "bowline"), filepath.Join(dir, "kubeconfig"),
 		filepath.Join(dir, "data")
 	fmt.Println("building bowline")
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/bowline")
+	build := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", binary, "./cmd/bowline")
 	build.Dir, build.Stderr = "..", os.Stderr
 	if err := build.Run(); err != nil {
 		return nil, fmt.Errorf("%s: %w (run this in the folder bench)", build, err)

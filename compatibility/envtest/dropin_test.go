@@ -15,7 +15,7 @@ func TestSuitesRunUnchanged(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()
 	binary, assets := filepath.Join(bin, "bowline"), filepath.Join(bin, "assets")
-	run(t, filepath.Join("..", ".."), nil, "go", "build", "-o", binary, "./cmd/bowline")
+	run(t, filepath.Join("..", ".."), nil, "go", "build", "-ldflags=-s -w", "-o", binary, "./cmd/bowline")
 	if said := run(t, bin, nil, binary, "assets", assets); said != "export KUBEBUILDER_ASSETS='"+assets+"'\n" {
 		t.Errorf("bowline assets says %q", said)
 	}
