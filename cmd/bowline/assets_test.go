@@ -32,12 +32,12 @@ func TestStandInsEndWithTheirParent(t *testing.T) {
 	var etcd int
 	for begun := false; etcd == 0 || !begun; {
 		if !lines.Scan() {
-			t.Fatalf("etcd has not begun: %v", lines.Err())
+			t.Fatalf("etcd did not start: %v", lines.Err())
 		}
 		if pid, err := strconv.Atoi(lines.Text()); err == nil {
 			etcd = pid
 		}
-		begun = begun || strings.Contains(lines.Text(), "bowline stands in for etcd")
+		begun = begun || strings.Contains(lines.Text(), "bowline runs in place of etcd")
 	}
 	suite.Process.Kill()
 	suite.Wait() // returns an error because it was killed
@@ -46,12 +46,12 @@ func TestStandInsEndWithTheirParent(t *testing.T) {
 		said += lines.Text()
 	}
 	if err := lines.Err(); err != nil {
-		t.Errorf("etcd runs on without its parent: %v", err)
+		t.Errorf("etcd still runs after its parent ended: %v", err)
 		if orphan, err := os.FindProcess(etcd); err == nil {
 			orphan.Kill()
 		}
 	}
-	if !strings.Contains(said, "the process that started this one has ended") {
-		t.Errorf("etcd ended without saying why: %q", said)
+	if !strings.Contains(said, "the parent process has ended") {
+		t.Errorf("etcd ended without a reason: %q", said)
 	}
 }

@@ -68,7 +68,7 @@ func compareNetworks(actual provider.Provider, declared []*v1.Network) error {
 		return err
 	}
 	if len(uids) != len(declared) {
-		return fmt.Errorf("%d networks are real, and %d are declared", len(uids), len(declared))
+		return fmt.Errorf("got %d real networks, want the %d declared ones", len(uids), len(declared))
 	}
 	for _, n := range declared {
 		actual, err := actual.Get(context.Background(), n.UID)
@@ -78,7 +78,7 @@ func compareNetworks(actual provider.Provider, declared []*v1.Network) error {
 		want := provider.Network{UID: n.UID, CIDR: netip.MustParsePrefix(n.Spec.CIDR),
 			Gateway: netip.MustParseAddr(n.Spec.Gateway)}
 		if !actual.Matches(want) {
-			return fmt.Errorf("%s is real as %+v, and declared as %+v", n.Name, actual, n.Spec)
+			return fmt.Errorf("real network %s: got %+v, want %+v", n.Name, actual, n.Spec)
 		}
 	}
 	return nil

@@ -43,7 +43,7 @@ func TestNetworksConvergeOverCrashes(t *testing.T) {
 	t.Run("bridge", func(t *testing.T) {
 		t.Parallel()
 		if err := bridge.Probe(); err != nil {
-			t.Skipf("real networks are not permitted here: %v", err)
+			t.Skipf("real networks are not permitted on this machine: %v", err)
 		}
 		checkNetworksConverge(t, crashCount(t, 4), func(plane, _ string) (provider.Provider, error) {
 			return bridge.New(plane)
@@ -180,7 +180,7 @@ func (u *user) request(ctx context.Context, networks client.Resource[*v1.Network
 	}
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
-		return true, fmt.Errorf("asking for %s as %d: %w", u.pending, u.pendingNumber, err)
+		return true, fmt.Errorf("requesting %s with number %d: %w", u.pending, u.pendingNumber, err)
 	}
 	if err != nil {
 		u.unanswered++
@@ -224,13 +224,13 @@ func (u *user) reconcileRecord(ctx context.Context, networks client.Resource[*v1
 	}
 	for name, number := range u.declared {
 		if spec, declared := there[name]; !declared || spec != specOf(number) {
-			return fmt.Errorf("%s is declared as %v (%t), and %v was acknowledged", name, spec, declared,
+			return fmt.Errorf("got %s with %v (%t), want the acknowledged %v", name, spec, declared,
 				specOf(number))
 		}
 		delete(there, name)
 	}
 	for name := range there {
-		return fmt.Errorf("%s is declared, and nobody did", name)
+		return fmt.Errorf("%s exists, but no request created it", name)
 	}
 	return nil
 }

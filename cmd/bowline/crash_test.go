@@ -48,7 +48,7 @@ func crashCount(t *testing.T, usual int) int {
 	}
 	count, err := strconv.Atoi(text)
 	if err != nil || count < 1 {
-		t.Fatalf("BOWLINE_CRASHES is %q: it must be a number", text)
+		t.Fatalf("invalid BOWLINE_CRASHES %q: must be a number", text)
 	}
 	return count
 }
@@ -80,7 +80,7 @@ func (c *crashes) report(t *testing.T) {
 		resumed, events = c.watcher.resumed, c.watcher.events
 	}
 	t.Logf("seed %d: %d kills, %d of them before the server was ready; %d writes acknowledged, %d not answered, of which %d were done; "+
-		"%d watches one after the other saw %d events", c.seed, c.kills, c.early, c.acknowledged, c.unanswered, c.done,
+		"%d consecutive watches received %d events", c.seed, c.kills, c.early, c.acknowledged, c.unanswered, c.done,
 		resumed, events)
 }
 
@@ -158,7 +158,7 @@ func (c *crashes) load(ctx context.Context, server *crashServer, maps typedcorev
 	err := group.Wait()
 	c.acknowledged += int(answers.Load())
 	if ctx.Err() != nil {
-		return fmt.Errorf("%d writes were answered in %s, which should have been %d", answers.Load(), patience, last)
+		return fmt.Errorf("%d writes were acknowledged in %s, want %d", answers.Load(), patience, last)
 	}
 	return err
 }
@@ -167,7 +167,7 @@ func (c *crashes) load(ctx context.Context, server *crashServer, maps typedcorev
 func (c *crashes) check(list *corev1.ConfigMapList) error {
 	revision, err := strconv.ParseUint(list.ResourceVersion, 10, 64)
 	if err != nil || revision < c.newest {
-		return fmt.Errorf("the server is at revision %q, and was at %d", list.ResourceVersion, c.newest)
+		return fmt.Errorf("the server is at revision %q, but was at %d before", list.ResourceVersion, c.newest)
 	}
 	c.newest = revision
 	if c.watcher == nil {
@@ -183,7 +183,8 @@ func (c *crashes) check(list *corev1.ConfigMapList) error {
 			return err
 		}
 		if s.revision > revision {
-			return fmt.Errorf("the server is at revision %d, and %s was answered at %d", revision, s.name, s.revision)
+			return fmt.Errorf("the server is at revision %d, but %s was acknowledged at %d", revision, s.name,
+				s.revision)
 		}
 		delete(there, s.name)
 		if unanswered {
@@ -194,7 +195,7 @@ func (c *crashes) check(list *corev1.ConfigMapList) error {
 		}
 	}
 	for name := range there {
-		return fmt.Errorf("%s is there, and nobody made it", name)
+		return fmt.Errorf("%s exists, but no writer created it", name)
 	}
 	return nil
 }

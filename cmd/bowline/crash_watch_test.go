@@ -30,7 +30,7 @@ func (w *watcher) follow(ctx context.Context, maps typedcorev1.ConfigMapInterfac
 		if done() {
 			return nil
 		}
-		return fmt.Errorf("a watch from revision %d: %w", w.revision, err)
+		return fmt.Errorf("watch from revision %d: %w", w.revision, err)
 	}
 	defer stream.Stop()
 	w.resumed++
@@ -57,24 +57,24 @@ func brokenOff(e watch.Event) bool {
 func (w *watcher) check(e watch.Event) error {
 	o, ok := e.Object.(*corev1.ConfigMap)
 	if !ok {
-		return fmt.Errorf("a watch from revision %d got %s %v", w.revision, e.Type, e.Object)
+		return fmt.Errorf("watch from revision %d: got %s %v", w.revision, e.Type, e.Object)
 	}
 	revision, err := strconv.ParseUint(o.ResourceVersion, 10, 64)
 	if err != nil || revision <= w.revision {
-		return fmt.Errorf("the event %s %s has revision %q after %d", e.Type, o.Name, o.ResourceVersion, w.revision)
+		return fmt.Errorf("event %s %s: got revision %q after %d", e.Type, o.Name, o.ResourceVersion, w.revision)
 	}
 	number, err := numberOf(o)
 	if err != nil {
-		return fmt.Errorf("the event %s: %w", e.Type, err)
+		return fmt.Errorf("event %s: %w", e.Type, err)
 	}
 	seen := w.seen[o.Name]
 	there := len(seen) > 0 && seen[len(seen)-1] != 0
 	if there != (e.Type != watch.Added) {
-		return fmt.Errorf("the event %s %s comes after %v", e.Type, o.Name, seen)
+		return fmt.Errorf("event %s %s follows %v", e.Type, o.Name, seen)
 	}
 	if e.Type == watch.Deleted {
 		if last := seen[len(seen)-1]; number != last {
-			return fmt.Errorf("%s is deleted as %d, and was %d", o.Name, number, last)
+			return fmt.Errorf("%s is deleted as %d, want %d", o.Name, number, last)
 		}
 		number = 0
 	}
@@ -91,7 +91,7 @@ func (w *watcher) compare(slots []*slot) error {
 			for at < min(len(seen), len(s.history)) && seen[at] == s.history[at] {
 				at++
 			}
-			return fmt.Errorf("of %s the watcher saw %v from its event %d on, and there was %v", s.name, seen[at:], at,
+			return fmt.Errorf("%s: the watcher received %v from event %d on, want %v", s.name, seen[at:], at,
 				s.history[at:])
 		}
 	}

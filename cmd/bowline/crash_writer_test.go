@@ -62,7 +62,8 @@ func numberOf(o *corev1.ConfigMap) (int, error) {
 	}
 	want := objectOf(o.Name, number)
 	if diff := cmp.Diff(want.Data, o.Data); diff != "" || o.Labels["number"] != want.Labels["number"] {
-		return 0, fmt.Errorf("%s is not whole: its labels are %v, and (-written +found)\n%s", o.Name, o.Labels, diff)
+		return 0, fmt.Errorf("%s is incomplete: its labels are %v; content (-written +found)\n%s", o.Name, o.Labels,
+			diff)
 	}
 	return number, nil
 }
@@ -98,7 +99,7 @@ func (w *writer) write(ctx context.Context, maps typedcorev1.ConfigMapInterface,
 		var status apierrors.APIStatus
 		switch {
 		case errors.As(err, &status):
-			return fmt.Errorf("write %s as %d, which is %d: %w", s.name, number, s.now(), err)
+			return fmt.Errorf("writing %s as number %d, which has %d: %w", s.name, number, s.now(), err)
 		case err != nil:
 			return nil
 		}
@@ -159,7 +160,7 @@ func (s *slot) reconcile(there *corev1.ConfigMap) (unanswered, done bool, err er
 		s.history, s.revision = append(s.history, number), revision
 		return true, true, nil
 	case asked != nil:
-		return true, false, fmt.Errorf("%s is %d at revision %d; %d at %d was acknowledged, and %d asked for", s.name,
+		return true, false, fmt.Errorf("%s is %d at revision %d; %d at %d was acknowledged, and %d is pending", s.name,
 			number, revision, s.now(), s.revision, *asked)
 	}
 	return false, false, fmt.Errorf("%s is %d at revision %d; %d at %d was acknowledged", s.name, number, revision,

@@ -43,7 +43,7 @@ func TestConnectionLimitReservesFilesForStore(t *testing.T) {
 	}
 	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", server.cmd.Process.Pid))
 	if err != nil || len(files) > 200 {
-		t.Errorf("it has %d files open (%v)", len(files), err)
+		t.Errorf("the server has %d open files (%v)", len(files), err)
 	}
 	const large = 500 << 10
 	for i := range 20 {
@@ -62,14 +62,14 @@ func TestConnectionLimitReservesFilesForStore(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if conn, err := dialer.DialContext(ctx, "tcp", address); err != nil {
-		t.Errorf("when they are gone: %v", err)
+		t.Errorf("after the connections are closed: %v", err)
 	} else {
 		conn.Close()
 	}
 	server.kill()
 	if said := server.stderr.String(); strings.Contains(said, "disk") ||
 		!strings.Contains(said, "no more are taken until some are closed") {
-		t.Errorf("the log says %s", said)
+		t.Errorf("got log %s", said)
 	}
 }
 

@@ -27,7 +27,7 @@ func smallDisk(t *testing.T, megabytes int) string {
 	t.Helper()
 	folder := t.TempDir()
 	if err := unix.Mount("bowline-test", folder, "tmpfs", 0, fmt.Sprintf("size=%dm", megabytes)); err != nil {
-		t.Skipf("a small file system cannot be mounted here: %v", err)
+		t.Skipf("cannot mount a small file system on this machine: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(folder, unix.MNT_DETACH); err != nil {
@@ -84,25 +84,25 @@ func TestReadOnlyDiskIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		folder: "bowline: opening the lock of the state folder: open " + folder +
+		folder: "bowline: opening the lock file of the state folder: open " + folder +
 			"/lock: read-only file system\n",
-		filepath.Join(disk, "missing"): "bowline: making the state folder: mkdir " + disk +
+		filepath.Join(disk, "missing"): "bowline: creating the state folder: mkdir " + disk +
 			"/missing: read-only file system\n",
 	} {
 		up := exec.Command("bowline", "up", "--listen", "127.0.0.1:0", "--data", path)
 		said, err := up.CombinedOutput()
 		if err == nil || up.ProcessState.ExitCode() != cli.ExitFailure || string(said) != want {
-			t.Errorf("%s: it ended with %v and said %q, not %q", path, err, said, want)
+			t.Errorf("%s: got %v with output %q, want %q", path, err, said, want)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(folder, "kubeconfig")); err != nil {
-		t.Errorf("the kubeconfig is gone: %v", err)
+		t.Errorf("the kubeconfig was removed: %v", err)
 	}
 	for _, args := range [][]string{
 		{"verify", "--data", folder}, {"backup", "--data", folder, filepath.Join(t.TempDir(), "backup")},
 	} {
 		if said, err := exec.Command("bowline", args...).CombinedOutput(); err != nil {
-			t.Errorf("bowline %s ends with %v and says %s", args[0], err, said)
+			t.Errorf("bowline %s: got %v with output %s", args[0], err, said)
 		}
 	}
 }
@@ -162,7 +162,7 @@ func (f *filling) createUntilRejected() *http.Response {
 			f.Fatal(err)
 		}
 		if answer.StatusCode != http.StatusCreated {
-			f.Logf("%d objects of 100 KiB were stored before there was no room", len(f.stored))
+			f.Logf("%d objects of 100 KiB were stored before the disk was full", len(f.stored))
 			return answer
 		}
 		answer.Body.Close()
@@ -182,7 +182,7 @@ func (f *filling) checkRejection(answer *http.Response) {
 	if answer.StatusCode != http.StatusInsufficientStorage || answer.Header.Get("Retry-After") != "1" ||
 		!strings.Contains(string(text), "no space left on device") ||
 		!strings.Contains(string(text), `"kind":"Status"`) {
-		f.Errorf("a write on a full disk got %s, Retry-After %q: %s", answer.Status, answer.Header.Get("Retry-After"),
+		f.Errorf("write to a full disk: got %s, Retry-After %q: %s", answer.Status, answer.Header.Get("Retry-After"),
 			text)
 	}
 }
@@ -199,11 +199,11 @@ func (f *filling) checkReads() {
 		f.Fatal(err)
 	}
 	if len(list.Items) != len(f.stored) {
-		f.Errorf("there are %d objects, and %d were acknowledged", len(list.Items), len(f.stored))
+		f.Errorf("got %d objects, want the %d acknowledged ones", len(list.Items), len(f.stored))
 	}
 	for _, o := range list.Items {
 		if want := f.stored[o.Name]; want != o.Data["text"] {
-			f.Errorf("%s has %d bytes, and %d were acknowledged", o.Name, len(o.Data["text"]), len(want))
+			f.Errorf("%s has %d bytes, want the acknowledged %d", o.Name, len(o.Data["text"]), len(want))
 		}
 	}
 	ctx, cancel := context.WithTimeout(f.Context(), patience)
@@ -229,7 +229,7 @@ func (f *filling) checkKubectlMessage(kubeconfig string) {
 		"--from-literal=a="+strings.Repeat("x", 100_000)).CombinedOutput()
 	if err == nil || !strings.Contains(string(said), "plane/objects: no space left on device; nothing was written") ||
 		!strings.Contains(string(said), "there is no room left for ") {
-		f.Errorf("kubectl ended with %v and said: %s", err, said)
+		f.Errorf("kubectl: got %v with output %s", err, said)
 	}
 }
 
@@ -246,8 +246,8 @@ func (f *filling) checkWriteRetries() {
 	made, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "room"},
 		Data: map[string]string{"text": "again"}}, metav1.CreateOptions{})
 	if err != nil {
-		f.Fatalf("%s after there was room: %v (%v)", time.Since(freed), err, apierrors.ReasonForError(err))
+		f.Fatalf("%s after space was freed: %v (%v)", time.Since(freed), err, apierrors.ReasonForError(err))
 	}
-	f.Logf("the first write was done %s after there was room", time.Since(freed).Round(time.Millisecond))
+	f.Logf("the first write succeeded %s after space was freed", time.Since(freed).Round(time.Millisecond))
 	f.stored[made.Name] = made.Data["text"]
 }

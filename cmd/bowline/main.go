@@ -75,13 +75,14 @@ func run(started time.Time, args []string) int {
 func rootCommand(started time.Time) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "bowline",
-		Short: "The declarative API and the control loop of Kubernetes, without the cluster",
-		Long: `Bowline serves the Kubernetes API from one process, keeps what you declare, and runs the controllers that make it
-true. There is no cluster and there are no nodes: unmodified kubectl, client-go and Helm talk to it.
+		Short: "Kubernetes' API and control loop, without a cluster",
+		Long: `Bowline serves the Kubernetes API from one process, stores the objects that you declare, and
+runs the controllers that act on them. There are no nodes. Unmodified kubectl, client-go and
+Helm work with it.
 
-Exit codes: 0 done, or stopped cleanly; 1 failed, or stopped at once by a second signal; 2 the command line is wrong.
-bowline kubectl exits as kubectl does.`,
-		Example: `  # Serve, run the network controller too, and declare what is in a folder.
+Exit codes: 0 success, or stopped cleanly; 1 failure, or stopped at once by a second signal;
+2 invalid command line. bowline kubectl exits with kubectl's exit codes.`,
+		Example: `  # Serve, run the network controller too, and apply the manifests in a folder.
   bowline up --controllers='*,network' -f examples/network
 
   # In a second terminal.
@@ -97,7 +98,7 @@ bowline kubectl exits as kubectl does.`,
 		return cli.Usagef("%w (see %s --help)", err, cmd.CommandPath())
 	})
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".LocalFlags.FlagUsages",
-		"(.LocalFlags.FlagUsagesWrapped 110)"))
+		"(.LocalFlags.FlagUsagesWrapped 100)"))
 	root.AddCommand(up.Command(started), kubectl.Command(), backup.Command(), backup.RestoreCommand(),
 		backup.VerifyCommand(),
 		fork.Command(), fork.DiffCommand(), why.Command(), controllers.Command(), doctor.Command(),
@@ -111,10 +112,10 @@ bowline kubectl exits as kubectl does.`,
 func explainCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
-		completion.Example = `  # In this shell, until it ends.
+		completion.Example = `  # In the current shell.
   source <(bowline completion bash)
 
-  # In every shell from now on: what your shell reads, and where it is.
+  # How to install completion permanently.
   bowline completion zsh --help`
 	}
 }

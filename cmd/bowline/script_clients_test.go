@@ -30,7 +30,7 @@ func TestClients(t *testing.T) {
 	t.Run("interrupted", func(t *testing.T) { testInterrupted(t, filepath.Join(programs, "rest")) })
 	scripts, err := filepath.Glob(filepath.Join("testdata", "examples", "clients", "testdata", "script", "*.txtar"))
 	if err != nil || len(scripts) == 0 {
-		t.Fatalf("there are no scripts: %v", err)
+		t.Fatalf("no scripts found: %v", err)
 	}
 	for _, page := range []string{"README", "proxy-and-curl"} {
 		scripts = append(scripts, pageScript(t, filepath.Join("testdata", "examples", "clients", page+".md")))
@@ -95,7 +95,7 @@ func testInterrupted(t *testing.T, program string) {
 		t.Fatal(err)
 	}
 	if err := rest.Wait(); rest.ProcessState.ExitCode() != 130 || printed.String() != "" {
-		t.Errorf("it ended with %v and said %q", err, &printed)
+		t.Errorf("got %v with output %q", err, &printed)
 	}
 }
 

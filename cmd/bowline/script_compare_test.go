@@ -44,9 +44,9 @@ func cmdLike(ts *testscript.TestScript, neg bool, args []string) {
 	for i := range max(len(want), len(got)) {
 		switch {
 		case i >= len(want):
-			ts.Fatalf("line %d is more than %s says: %q", i+1, args[0], got[i])
+			ts.Fatalf("line %d is not in %s: %q", i+1, args[0], got[i])
 		case i >= len(got):
-			ts.Fatalf("line %d of %s is missing: %q", i+1, args[0], want[i])
+			ts.Fatalf("missing line %d of %s: %q", i+1, args[0], want[i])
 		case !lineIsLike(got[i], want[i]):
 			ts.Fatalf("line %d:\ngot  %q\nwant %q", i+1, got[i], want[i])
 		}

@@ -25,17 +25,17 @@ func inOwnNetwork(t *testing.T) bool {
 	}
 	if output, err := exec.CommandContext(t.Context(), "unshare",
 		append(enter, "true")...).CombinedOutput(); err != nil {
-		t.Skipf("this machine has none but loopback addresses, and a network namespace with another one cannot be made (%v: %s): "+
-			"give it one, as by ip address add 192.0.2.1/32 dev lo", err, output)
+		t.Skipf("this machine has only loopback addresses, and creating a network namespace with another one failed (%v: %s): "+
+			"add one, for example with ip address add 192.0.2.1/32 dev lo", err, output)
 	}
 	again := exec.CommandContext(t.Context(), "unshare",
 		append(enter, os.Args[0], "-test.v", "-test.run=^"+t.Name()+"$")...)
 	again.Env = append(os.Environ(), ownNetworkVariable+"=yes")
 	output, err := again.CombinedOutput()
 	if err != nil {
-		t.Fatalf("in a network of its own: %v\n%s", err, output)
+		t.Fatalf("in a new network namespace: %v\n%s", err, output)
 	}
-	t.Logf("in a network of its own:\n%s", output)
+	t.Logf("in a new network namespace:\n%s", output)
 	return true
 }
 

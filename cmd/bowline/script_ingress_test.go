@@ -60,7 +60,7 @@ func TestIngress(t *testing.T) {
 	}
 	scripts, err := filepath.Glob(filepath.Join("testdata", "ingress", "*.txtar"))
 	if err != nil || len(scripts) == 0 {
-		t.Fatalf("there are the scripts %q, %v", scripts, err)
+		t.Fatalf("got the scripts %q, %v", scripts, err)
 	}
 	for _, script := range scripts {
 		run(strings.TrimSuffix(filepath.Base(script), ".txtar"), script)
@@ -130,7 +130,7 @@ func cmdAnswers(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		last = fmt.Sprintf("%d, %v:\n%s", status, err, body)
 	}
-	ts.Fatalf("%s for %s is not answered with %d; the last answer is %s", args[1], args[0], wanted, last)
+	ts.Fatalf("%s for %s: want status %d; the last response is %s", args[1], args[0], wanted, last)
 }
 
 func request(host, url string) (status int, body string, err error) {

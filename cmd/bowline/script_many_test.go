@@ -35,7 +35,7 @@ func manyMain() {
 	group.Wait()
 	kept, err := race.maps.Get(context.Background(), race.name, metav1.GetOptions{})
 	fail(err)
-	fmt.Printf("%d written, %d told of a conflict, %d labels kept\n", race.written.Load(), race.conflicts.Load(),
+	fmt.Printf("%d written, %d conflicts, %d labels left\n", race.written.Load(), race.conflicts.Load(),
 		len(kept.Labels))
 }
 

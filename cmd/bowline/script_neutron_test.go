@@ -57,7 +57,7 @@ func serveNeutron(t *testing.T) (variables []string) {
 	lines := bufio.NewScanner(out)
 	for range 3 {
 		if !lines.Scan() {
-			t.Fatalf("what it exports is not whole: %v", lines.Err())
+			t.Fatalf("incomplete environment: %v", lines.Err())
 		}
 		exported, _ := strings.CutPrefix(lines.Text(), "export ")
 		variables = append(variables, strings.Fields(exported)...)

@@ -22,7 +22,7 @@ func pageScript(t *testing.T, file string) string {
 	s := pageSession{printed: map[string]string{}}
 	up := upPattern.FindSubmatch(text)
 	if up == nil {
-		t.Fatalf("%s does not say how to start the server", file)
+		t.Fatalf("%s lacks the command that starts the server", file)
 	}
 	fmt.Fprintf(&s.commands, "up%s\n", up[1])
 	for _, block := range blockPattern.FindAllStringSubmatch(string(text), -1) {
@@ -39,7 +39,7 @@ func pageScript(t *testing.T, file string) string {
 			}
 			s.prints(info[1], block[2])
 		default:
-			t.Fatalf("%s has a block that nobody tests: %s", file, block[1])
+			t.Fatalf("%s has a block that no test runs: %s", file, block[1])
 		}
 	}
 	script := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(file), ".md")+".txtar")

@@ -45,7 +45,7 @@ func processesOf(ts *testscript.TestScript) processes { return ts.Value(processe
 func spawn(ts *testscript.TestScript, name string, args []string) *process {
 	running := processesOf(ts)
 	if running[name] != nil {
-		ts.Fatalf("%s runs already", name)
+		ts.Fatalf("%s is already running", name)
 	}
 	path, err := exec.LookPath(args[0])
 	ts.Check(err)
@@ -129,9 +129,9 @@ func (p *process) await(ts *testscript.TestScript, pattern *regexp.Regexp, count
 			if latest, _ := p.read(); latest != output {
 				continue
 			}
-			ts.Fatalf("%s ended (%v) without printing %s; it printed:\n%s", p.cmd.Args, p.err, pattern, output)
+			ts.Fatalf("%s ended (%v) without printing %s; output:\n%s", p.cmd.Args, p.err, pattern, output)
 		case <-deadline:
-			ts.Fatalf("%s did not print %s; it printed:\n%s", p.cmd.Args, pattern, output)
+			ts.Fatalf("%s did not print %s; output:\n%s", p.cmd.Args, pattern, output)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func (p *process) wait(ts *testscript.TestScript, name string) {
 		delete(processesOf(ts), name)
 	case <-time.After(patience):
 		output, _ := p.read()
-		ts.Fatalf("%s does not end; it printed:\n%s", p.cmd.Args, output)
+		ts.Fatalf("%s did not end; output:\n%s", p.cmd.Args, output)
 	}
 }
 
@@ -177,7 +177,7 @@ func flagsOf(ts *testscript.TestScript, args []string,
 	define(set)
 	ts.Check(set.Parse(args))
 	if p = processesOf(ts)[name]; p == nil {
-		ts.Fatalf("no process %s runs", name)
+		ts.Fatalf("process %s is not running", name)
 	}
 	return name, p, set.Args()
 }
@@ -200,7 +200,7 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	if neg {
 		if output, _ := p.read(); pattern.MatchString(output) {
-			ts.Fatalf("it printed %s:\n%s", pattern, output)
+			ts.Fatalf("unexpected output %s:\n%s", pattern, output)
 		}
 		return
 	}
@@ -220,7 +220,7 @@ func cmdDown(ts *testscript.TestScript, neg bool, args []string) {
 	p.wait(ts, name)
 	if (p.err != nil) != neg {
 		output, _ := p.read()
-		ts.Fatalf("%s ended with %v; it printed:\n%s", p.cmd.Args, p.err, output)
+		ts.Fatalf("%s ended with %v; output:\n%s", p.cmd.Args, p.err, output)
 	}
 }
 

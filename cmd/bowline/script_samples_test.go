@@ -76,12 +76,15 @@ func TestSampleControllers(t *testing.T) {
 	}
 	scripts, err := filepath.Glob(filepath.Join("testdata", "samples", "*.txtar"))
 	if err != nil || len(scripts) == 0 {
-		t.Fatalf("there are the scripts %q, %v", scripts, err)
+		t.Fatalf("got the scripts %q, %v", scripts, err)
 	}
 	for variable, program := range built {
 		run(strings.ToLower(variable), program, scripts...)
-		t.Run(variable+" is told to end", func(t *testing.T) { t.Parallel(); testSampleSignal(t, program) })
-		t.Run(variable+" is told twice", func(t *testing.T) { t.Parallel(); testSampleSecondSignal(t, program) })
+		t.Run(variable+" ends on a signal", func(t *testing.T) { t.Parallel(); testSampleSignal(t, program) })
+		t.Run(variable+" ends on a second signal", func(t *testing.T) {
+			t.Parallel()
+			testSampleSecondSignal(t, program)
+		})
 	}
 	run("readme", "", session)
 }
@@ -110,7 +113,7 @@ func testSampleSignal(t *testing.T, program string) {
 		t.Fatal(err)
 	}
 	if err := command.Wait(); err == nil || !strings.Contains(said.String(), "interrupt") {
-		t.Errorf("it ended with %v, and said %s", err, &said)
+		t.Errorf("got %v with output %s", err, &said)
 	}
 }
 
@@ -133,7 +136,7 @@ func testSampleSecondSignal(t *testing.T, program string) {
 		t.Fatal(err)
 	}
 	if _, err := log.Write(make([]byte, 1<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Fatalf("the log is not full: %v", err)
+		t.Fatalf("the log pipe is not full: %v", err)
 	}
 	command := exec.CommandContext(t.Context(), program, "--master", server.URL)
 	command.Env, command.Stderr = append(os.Environ(), "KUBECONFIG="+filepath.Join(t.TempDir(), "none")), log
@@ -153,13 +156,13 @@ func testSampleSecondSignal(t *testing.T, program string) {
 		case <-ended:
 			if status := command.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGINT ||
 				times < 2 {
-				t.Errorf("after %d signals it ended with %v", times, command.ProcessState)
+				t.Errorf("after %d signals: got %v", times, command.ProcessState)
 			}
 			return
 		case <-again.C:
 			if times > 100 {
 				_ = command.Process.Kill()
-				t.Fatal("no signal ends it")
+				t.Fatal("no signal ends the program")
 			}
 			_ = command.Process.Signal(os.Interrupt) // fails if it has ended
 		}

@@ -62,7 +62,7 @@ func (d *directory) Reconcile(ctx context.Context, request controller.Request) (
 	known, err := d.entries.Get(ctx, entry.Namespace, entry.Name)
 	switch {
 	case apierrors.IsNotFound(err):
-		controller.Note(ctx, "the gateway is %s: it is not in the directory", n.Spec.Gateway)
+		controller.Note(ctx, "the gateway is %s: missing in the directory", n.Spec.Gateway)
 		_, err = d.entries.Create(ctx, entry, metav1.CreateOptions{})
 	case err == nil && known.Data["gateway"] != n.Spec.Gateway:
 		controller.Note(ctx, "the gateway is %s: the directory has %s", n.Spec.Gateway, known.Data["gateway"])

@@ -104,7 +104,7 @@ func (s *typedShell) waitFor(command string, wanted func(output string) bool) st
 		case <-s.exited:
 			s.t.Fatalf("$ %s\nended the shell (%v):\n%s", command, s.err, output)
 		case <-deadline:
-			s.t.Fatalf("$ %s\ngoes on, and printed:\n%s", command, output)
+			s.t.Fatalf("$ %s\nis still running; output:\n%s", command, output)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func replaceDeclarations(file, block string) (string, error) {
 			return "", err
 		}
 		if existing[name] == "" {
-			return "", fmt.Errorf("there is no %s to put another in the place of", name)
+			return "", fmt.Errorf("no declaration of %s to replace", name)
 		}
 		file = strings.Replace(file, existing[name], text, 1)
 	}

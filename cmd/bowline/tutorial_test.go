@@ -20,7 +20,7 @@ import (
 func TestTutorial(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("curl is not installed, with which the tutorial looks at its page: apt-get install curl")
+		t.Skip("curl, which the tutorial uses, is not installed: apt-get install curl")
 	}
 	text, err := os.ReadFile(filepath.Join("testdata", "docs", "tutorial.md"))
 	if err != nil {
@@ -40,7 +40,7 @@ func TestTutorial(t *testing.T) {
 		}
 	}
 	if l.commands < 30 || l.compared < 15 {
-		t.Errorf("the page has no more than %d commands, and shows what %d of them print", l.commands, l.compared)
+		t.Errorf("the page has only %d commands, and shows the output of %d", l.commands, l.compared)
 	}
 }
 
@@ -73,7 +73,7 @@ func freePort(t *testing.T) string {
 			return port
 		}
 	}
-	t.Fatal("a hundred ports were taken")
+	t.Fatal("no free port in a hundred attempts")
 	return ""
 }
 
@@ -134,10 +134,10 @@ func (l *learner) compareOutput(command, want, output string, code int) {
 	case want != "":
 		l.compared++
 		if !l.matchesPage(output, want) {
-			l.t.Fatalf("$ %s\nprints:\n%s\nand docs/tutorial.md says:\n%s", command, output, want)
+			l.t.Fatalf("$ %s\ngot:\n%s\nwant, from docs/tutorial.md:\n%s", command, output, want)
 		}
 	case code != 0:
-		l.t.Fatalf("$ %s\nfails with %d:\n%s", command, code, output)
+		l.t.Fatalf("$ %s\nfailed with %d:\n%s", command, code, output)
 	}
 }
 

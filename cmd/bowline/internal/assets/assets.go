@@ -17,22 +17,25 @@ import (
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/standin"
 )
 
-const assetsHelp = `Makes a folder with kube-apiserver, etcd and kubectl for suites of tests that use envtest, of controller-runtime: point
-KUBEBUILDER_ASSETS to it, and they run on bowline, unchanged. All three are links to this binary (to a copy of it, where go run
-made it), which looks at the name that it is called by. The command prints the line that a shell needs.
+const assetsHelp = `Creates a folder with the programs kube-apiserver, etcd and kubectl for tests that use
+controller-runtime's envtest. If KUBEBUILDER_ASSETS is set to the folder, the unmodified
+tests run with bowline. The programs are links to this binary, or to a copy of it if go run
+built it; the binary checks the name by which it is called. The command prints the export
+line for a shell.
 
-kube-apiserver has its objects in memory: they end with it. A flag that asks for what bowline does not have is refused, by
-name, and nothing starts. Members of system:masters may do everything, other users nearly nothing; roles, webhooks of
-admission and tokens are not served. docs/testing.md says more. kube-apiserver and etcd end within a second or so of the process
-that started them, so that tests that are killed leave none behind.
+This kube-apiserver keeps its objects in memory. A flag that asks for a feature that bowline
+lacks is rejected before the server starts. Members of system:masters may do everything,
+other users nearly nothing; RBAC, admission webhooks and tokens are not supported.
+kube-apiserver and etcd end within about a second of the process that started them, so that
+a killed test leaves no process behind. docs/testing.md has the details.
 
-Exit codes: 0 done; 1 failed; 2 the command line is wrong.`
+Exit codes: 0 success; 1 failure; 2 invalid command line.`
 
 // Command returns the bowline assets command.
 func Command() *cobra.Command {
 	return &cobra.Command{
 		Use:   "assets FOLDER",
-		Short: "Make the folder of binaries that a suite of tests with envtest asks for",
+		Short: "Create the folder of binaries that envtest needs",
 		Long:  assetsHelp,
 		Example: `  # In the shell that runs the tests.
   eval "$(bowline assets ./bin/envtest)"
@@ -52,7 +55,7 @@ func makeAssets(to io.Writer, folder string) error {
 	}
 	binary, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("finding the binary of bowline: %w", err)
+		return fmt.Errorf("finding the bowline binary: %w", err)
 	}
 	if err := standin.Link(binary, folder); err != nil {
 		return err

@@ -32,30 +32,34 @@ func Command() *cobra.Command {
 	var flags backupFlags
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Write the state of a server, or of a folder, to a file",
-		Long: `Writes all objects of one moment to a file, with checksums: of the running server, which goes on serving and writing
-meanwhile, or, with --data, of a state folder that no server uses. The server is the one that bowline kubectl finds, or that
-of KUBECONFIG or --kubeconfig; only its administrators get the state.
+		Short: "Write the state of a server or a state folder to a file",
+		Long: `Writes all objects, as of one revision, to a file with checksums. The source is a running
+server, which continues to serve and write meanwhile, or, with --data, a state folder that
+no server uses. The server is the one that bowline kubectl uses, or the one that KUBECONFIG
+or --kubeconfig names; only its administrators may back it up.
 
-The file is written beside its place, verified as it comes, and takes its place when it is whole and durable. Everything is
-in it in plain, Secrets too: only its owner may read it. FILE may be - for standard output.
+The backup is written to a temporary file in the same folder and verified while it is
+written. The file is renamed when it is complete and durable. It contains everything in
+plain text, Secrets too, and only its owner may read it. If FILE is -, the backup goes to
+standard output.
 
-What a backup does not have: certificates and the history of changes. bowline restore makes a folder of it, bowline verify
-looks through it.
+A backup contains neither certificates nor the history of changes. bowline restore creates a
+state folder from it, and bowline verify checks it.
 
-Exit codes: 0 the backup is there; 1 failed, and nothing is; 2 the command line is wrong.`,
+Exit codes: 0 the backup is complete; 1 failure, and no file was written; 2 invalid command
+line.`,
 		Example: `  # Of the running server.
   bowline backup plane.backup
 
   # Compressed, to another machine.
   bowline backup - | zstd | ssh other 'cat > plane.backup.zst'
 
-  # Of a folder that no server uses.
+  # Of a state folder that no server uses.
   bowline backup --data ./plane plane.backup`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if flags.data != "" && flags.kubeconfig != "" {
-				return cli.Usagef("--data names a folder and --kubeconfig a server: leave one of them out")
+				return cli.Usagef("--data and --kubeconfig exclude each other: omit one of them")
 			}
 			return cli.UntilSignal(cmd.Context(), func(ctx context.Context) error {
 				return flags.run(ctx, cmd, args[0])
@@ -64,11 +68,11 @@ Exit codes: 0 the backup is there; 1 failed, and nothing is; 2 the command line 
 	}
 	set := cmd.Flags()
 	set.StringVar(&flags.data, "data", "",
-		"`folder` to read, which no server uses; without it a running server is asked")
+		"state `folder` that no server uses (default: read from a running server)")
 	cli.AddKubeconfig(cmd, &flags.kubeconfig)
-	set.BoolVar(&flags.force, "force", false, "replace FILE where it is there already")
+	set.BoolVar(&flags.force, "force", false, "replace FILE if it exists")
 	set.BoolVar(&flags.acceptDamage, "accept-damage", false,
-		"make a backup although some objects cannot be read, without them")
+		"back up without the objects that cannot be read")
 	return cmd
 }
 
@@ -76,7 +80,7 @@ func (f *backupFlags) run(ctx context.Context, cmd *cobra.Command, path string) 
 	if path == source.StandardStream {
 		out := cmd.OutOrStdout()
 		if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-			return cli.Usagef("standard output is a terminal, and a backup is no text: name a file, or send it on with |")
+			return cli.Usagef("standard output is a terminal, and a backup is binary: name a file, or use a pipe")
 		}
 		return f.copy(ctx, terminal.NewScreen(cmd.ErrOrStderr(), cmd.ErrOrStderr()), out, "standard output")
 	}
@@ -114,9 +118,9 @@ func (f *backupFlags) checkTarget(path string) error {
 	case err != nil:
 		return fmt.Errorf("writing the backup: %w", err)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is there already, and is no file that a backup could replace: name another one", path)
+		return fmt.Errorf("%s exists and is not a regular file: name another one", path)
 	case !f.force:
-		return fmt.Errorf("%s is there already: name another file, or replace it with --force", path)
+		return fmt.Errorf("%s exists: name another file, or replace it with --force", path)
 	}
 	return nil
 }
@@ -132,9 +136,9 @@ func (f *backupFlags) copy(ctx context.Context, to *terminal.Screen, w io.Writer
 	head, err := f.check(to, io.TeeReader(stream, out))
 	if err = errors.Join(err, stream.Close()); err != nil {
 		if ctx.Err() != nil {
-			return errors.New("stopped: no backup was made")
+			return errors.New("stopped: no backup was created")
 		}
-		return fmt.Errorf("no backup was made: %w", err)
+		return fmt.Errorf("no backup was created: %w", err)
 	}
 	to.Println(fmt.Sprintf("Backed up %d objects of the plane %s at revision %d to %s: %s in %s.",
 		head.Objects, head.Plane, head.Revision, path, terminal.FormatSize(out.bytes),
@@ -159,8 +163,8 @@ func (f *backupFlags) check(to *terminal.Screen, stream io.Reader) (backup.Head,
 	head := r.Head()
 	if len(head.Damaged) > 0 && !f.acceptDamage {
 		return head,
-			fmt.Errorf("%d objects are damaged and would be missing in it, %s first: bowline verify names them; "+
-				"make a backup without them with --accept-damage", len(head.Damaged), head.Damaged[0])
+			fmt.Errorf("%d objects are damaged and would be missing in it, %s first: run bowline verify to list them; "+
+				"use --accept-damage to back up without them", len(head.Damaged), head.Damaged[0])
 	}
 	progress := terminal.NewProgress(to, "backing up", head.Objects)
 	for _, err := range r.Objects() {

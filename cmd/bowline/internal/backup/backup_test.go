@@ -72,36 +72,36 @@ func TestInterruptedBackupLeavesNoFile(t *testing.T) {
 		answer http.HandlerFunc
 		want   string
 	}{
-		"the server goes away": {func(w http.ResponseWriter, _ *http.Request) {
+		"the connection closes": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write(whole[:len(whole)/2])
 			panic(http.ErrAbortHandler)
-		}, "no backup was made: "},
-		"the answer ends too early": {func(w http.ResponseWriter, _ *http.Request) {
+		}, "no backup was created: "},
+		"the response is truncated": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write(whole[:len(whole)/2])
-		}, "no backup was made: the backup is cut short"},
-		"a bit changes on the way": {func(w http.ResponseWriter, _ *http.Request) {
+		}, "no backup was created: the backup is cut short"},
+		"a bit flips in transit": {func(w http.ResponseWriter, _ *http.Request) {
 			damaged := bytes.Clone(whole)
 			damaged[len(damaged)/2] ^= 1
 			_, _ = w.Write(damaged)
 		}, "is damaged"},
-		"it is no bowline": {http.NotFound, "does not know /bowline/backup: it is not bowline, or an older one"},
+		"another server": {http.NotFound, "does not serve /bowline/backup: it is not bowline, or an older version"},
 		"it answers with a page": {func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprintln(w, "<html>")
 		}, "with a page of HTML"},
 		"it fails": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusInternalServerError)
 			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"the roof is leaking"}`)
-		}, "refused: the roof is leaking"},
+		}, "rejected the request: the roof is leaking"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			folder := startServer(t, test.answer)
 			err := command("--kubeconfig", filepath.Join(folder, "kubeconfig"), filepath.Join(folder, "plane.backup"))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("the error is %v", err)
+				t.Errorf("got error %v", err)
 			}
 			if entries, err := os.ReadDir(folder); err != nil || len(entries) != 1 {
-				t.Errorf("in the folder there are %v, %v", entries, err)
+				t.Errorf("the folder contains %v, %v", entries, err)
 			}
 		})
 	}
@@ -127,13 +127,13 @@ func TestOnlyCompleteBackupReplacesFile(t *testing.T) {
 		t.Error("half a backup was taken")
 	}
 	if text, err := os.ReadFile(path); string(text) != "the last one" {
-		t.Errorf("after a failure the file is %q, %v", text, err)
+		t.Errorf("after a failure: got file %q, %v", text, err)
 	}
 	cut = false
 	if err := command(args...); err != nil {
 		t.Error(err)
 	}
 	if text, err := os.ReadFile(path); !bytes.Equal(text, whole) {
-		t.Errorf("the file has %d bytes of %d, %v", len(text), len(whole), err)
+		t.Errorf("got a file of %d bytes, want %d; %v", len(text), len(whole), err)
 	}
 }

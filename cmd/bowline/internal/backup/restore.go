@@ -33,16 +33,18 @@ func RestoreCommand() *cobra.Command {
 	var flags restoreFlags
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
-		Short: "Make a state folder of a backup",
-		Long: `Makes of a backup the state folder that bowline up --data begins with. A folder that holds objects, belongs to another
-plane or is in use is refused and left as it is; the new store takes its place when the whole backup was read and is
-right, and not before. FILE may be - for standard input.
+		Short: "Create a state folder from a backup",
+		Long: `Creates from a backup a state folder for bowline up --data. A folder that already holds
+objects, belongs to another plane or is in use is rejected and left unchanged. The new store
+is moved into place after the whole backup was read and verified. If FILE is -, the backup
+is read from standard input.
 
-The plane is the same, with its identity: do not let it run in two places, where both would make the same things real.
-Certificates are made anew, and clients need the new kubeconfig. Revisions begin far above all that the plane has given
-out, also after the backup was made: a client that comes with one of those is told that it is gone (410), and lists again.
+The plane keeps its identity: do not run it in two places, where both would manage the same
+real resources. Certificates are new, so clients need the new kubeconfig. Revisions start
+far above all revisions that the plane has used, even after the backup: a client that
+resumes from an older revision gets 410 Gone and lists again.
 
-Exit codes: 0 restored; 1 failed, and there is no store; 2 the command line is wrong.`,
+Exit codes: 0 restored; 1 failure, and no store was created; 2 invalid command line.`,
 		Example: `  bowline restore --data ./plane plane.backup
   bowline up --data ./plane
 
@@ -57,9 +59,10 @@ Exit codes: 0 restored; 1 failed, and there is no store; 2 the command line is w
 		},
 	}
 	set := cmd.Flags()
-	set.StringVar(&flags.data, "data", "", "`folder` to make, or an empty one (default: the user's state folder)")
+	set.StringVar(&flags.data, "data", "",
+		"state `folder` to create; may exist if it is empty (default: the user's state folder)")
 	set.BoolVar(&flags.acceptDamage, "accept-damage", false,
-		"restore although some objects of the backup are damaged, without them")
+		"restore without the damaged objects of the backup")
 	return cmd
 }
 
@@ -102,7 +105,7 @@ func (f *restoreFlags) run(ctx context.Context, to *terminal.Screen, path string
 // checkFolder returns an error if the backup must not be restored into the folder.
 func checkFolder(folder state.Folder, head backup.Head) error {
 	if _, err := os.Stat(folder.Objects()); err == nil {
-		return fmt.Errorf("%s holds a store already, and was left as it is: name another folder with --data, or move %s away",
+		return fmt.Errorf("%s already holds a store, which was not changed: name another folder with --data, or move %s away",
 			folder, folder.Objects())
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -146,10 +149,10 @@ func (r *restorer) restoreInto(folder state.Folder, revision object.Revision) er
 func (r *restorer) checkDamaged() error {
 	for _, key := range r.from.Head().Damaged {
 		if !r.accept {
-			return fmt.Errorf("%s and %d more were damaged before it was made and are not in it: restore without them "+
+			return fmt.Errorf("%s and %d more were damaged before the backup and are not in it: restore without them "+
 				"with --accept-damage", key, len(r.from.Head().Damaged)-1)
 		}
-		r.to.Println("not restored: " + string(key) + ": it was damaged before the backup was made")
+		r.to.Println("not restored: " + string(key) + ": it was damaged before the backup")
 	}
 	return nil
 }
@@ -167,7 +170,8 @@ func (r *restorer) objects() iter.Seq2[*object.Object, error] {
 				r.to.Println("not restored: " + err.Error())
 				continue
 			case errors.As(err, &damage):
-				err = fmt.Errorf("%w; bowline verify names all that is; restore the rest with --accept-damage", err)
+				err = fmt.Errorf("%w; run bowline verify to list all damage; use --accept-damage to restore the rest",
+					err)
 			case err == nil:
 				r.progress.Step()
 			}

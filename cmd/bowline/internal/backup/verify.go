@@ -30,29 +30,33 @@ func VerifyCommand() *cobra.Command {
 	var flags verifyFlags
 	cmd := &cobra.Command{
 		Use:   "verify [FILE]",
-		Short: "Look through the state of a server, a folder or a backup for what is wrong",
-		Long: `Reads all objects of a backup, of a state folder that no server uses (--data) or, without either, of the running server,
-and names what is wrong with each, in a table:
+		Short: "Check the state of a server, a state folder or a backup",
+		Long: `Checks all objects of a backup, of a state folder that no server uses (--data) or, by
+default, of the running server, and prints a table of the problems:
 
-  damaged        its bytes are not as they were written, and it cannot be read
-  inconsistent   it is stored under a name, uid or revision that is not its own
-  no-owner       it has an owner that does not exist
-  no-namespace   it is in a namespace that does not exist
-  no-definition  it is a custom resource whose definition, or version, does not exist
-  lost-claim     it has an address or a port that others may be given, or is a claim to one that nobody has
-  invalid        it does not decode, or breaks the rules or the schema of its kind
+  damaged        the checksum does not match, and the object cannot be read
+  inconsistent   it is stored under another name, uid or revision than its own
+  no-owner       an owner of it does not exist
+  no-namespace   its namespace does not exist
+  no-definition  it is a custom resource without a definition, or of a version
+                 that the definition lacks
+  lost-claim     an address or port of it could be given to another object, or it
+                 is a claim without an owner
+  invalid        it does not decode, or violates the rules or schema of its kind
 
-Nothing is changed, and what is wrong with one object keeps no other from being looked at. A damaged object is brought back
-by restoring a backup, or deleted: see bowline up --accept-damage.
+Nothing is changed, and a problem of one object does not stop the check of the others. To
+repair a damaged object, restore a backup or delete the object: see bowline up
+--accept-damage.
 
-Exit codes: 0 nothing is wrong; 1 it could not be told; 2 the command line is wrong; 3 something was found.`,
+Exit codes: 0 no problems; 1 the check failed; 2 invalid command line; 3 problems were
+found.`,
 		Example: `  # The running server.
   bowline verify
 
   # A backup, before it is needed.
   bowline verify plane.backup
 
-  # A folder that no server uses, for a program.
+  # A state folder that no server uses, as JSON.
   bowline verify --data ./plane -o json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -62,7 +66,7 @@ Exit codes: 0 nothing is wrong; 1 it could not be told; 2 the command line is wr
 			return cli.UntilSignal(cmd.Context(), func(ctx context.Context) error { return flags.run(ctx, cmd, args) })
 		},
 	}
-	cmd.Flags().StringVar(&flags.data, "data", "", "`folder` to look through, which no server uses")
+	cmd.Flags().StringVar(&flags.data, "data", "", "check a state `folder` that no server uses")
 	cli.AddKubeconfig(cmd, &flags.kubeconfig)
 	cli.AddOutput(cmd, &flags.output)
 	return cmd
@@ -77,7 +81,7 @@ func (f *verifyFlags) check(args []string) error {
 		}
 	}
 	if sources > 1 {
-		return cli.Usagef("FILE, --data and --kubeconfig each name something to look through: leave all but one of them out")
+		return cli.Usagef("FILE, --data and --kubeconfig exclude each other: give only one of them")
 	}
 	return cli.OneOf("output", f.output, cli.Outputs)
 }
@@ -90,9 +94,9 @@ func (f *verifyFlags) run(ctx context.Context, cmd *cobra.Command, args []string
 	v, err := verify(ctx, stream)
 	if err = errors.Join(err, stream.Close()); err != nil {
 		if ctx.Err() != nil {
-			return errors.New("stopped before the end")
+			return errors.New("stopped before all objects were checked")
 		}
-		return fmt.Errorf("it could not be looked through: %w", err)
+		return fmt.Errorf("checking failed: %w", err)
 	}
 	if err := v.print(cmd.OutOrStdout(), f.output); err != nil {
 		return err

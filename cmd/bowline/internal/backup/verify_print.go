@@ -68,10 +68,10 @@ func (v *verification) print(to io.Writer, output string) error {
 
 // summary returns the last line of the text output.
 func (v *verification) summary() string {
-	looked := fmt.Sprintf("Looked through %d objects of the plane %s at revision %d: ",
+	looked := fmt.Sprintf("Checked %d objects of the plane %s at revision %d: ",
 		v.Head.Objects, v.Head.Plane, v.Head.Revision)
 	if len(v.Findings) == 0 {
-		return looked + "nothing is wrong."
+		return looked + "no problems."
 	}
 	counts := map[operations.Problem]int{}
 	var order []operations.Problem

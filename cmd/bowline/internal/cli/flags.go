@@ -15,14 +15,14 @@ var Outputs = []string{"text", "json"}
 // AddOutput adds the flag --output to a command.
 func AddOutput(cmd *cobra.Command, output *string) {
 	cmd.Flags().StringVarP(output, "output", "o", Outputs[0],
-		"`format` of what is printed: "+strings.Join(Outputs, ", "))
+		"`format` of the output: "+strings.Join(Outputs, ", "))
 	CompleteFlag(cmd, "output", Outputs)
 }
 
 // AddKubeconfig adds the flag --kubeconfig to a command.
 func AddKubeconfig(cmd *cobra.Command, file *string) {
 	cmd.Flags().StringVar(file, "kubeconfig", "",
-		"`file` that says how to reach the server (default: as bowline kubectl finds it)")
+		"kubeconfig `file` of the server (default: as for bowline kubectl)")
 }
 
 // OneOf returns a usage error unless the value of a flag is one of values.
@@ -30,7 +30,7 @@ func OneOf(flag, value string, values []string) error {
 	if slices.Contains(values, value) {
 		return nil
 	}
-	return Usagef("--%s is %q: it must be one of %s", flag, value, strings.Join(values, ", "))
+	return Usagef("invalid --%s %q: must be one of %s", flag, value, strings.Join(values, ", "))
 }
 
 // CompleteFlag registers values for the shell completion of a flag. The flag must be defined.

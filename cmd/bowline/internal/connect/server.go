@@ -100,7 +100,7 @@ func (s *Server) mapping(name string) (*meta.RESTMapping, error) {
 	if mapping, err := s.mapper.RESTMapping(schema.ParseGroupKind(name)); err == nil {
 		return mapping, nil
 	}
-	return nil, fmt.Errorf("the server at %s has no resource type %q: bowline kubectl api-resources lists them",
+	return nil, fmt.Errorf("the server at %s has no resource type %q: run bowline kubectl api-resources to list them",
 		s.Address, name)
 }
 
@@ -115,7 +115,7 @@ func (s *Server) Report(ctx context.Context, about why.Object, last int) (*why.R
 	err := answer.Error() // unlike Raw, Error returns the Status that the server sent
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("the server at %s does not know %s: it is not bowline, or an older one", s.Address,
+		return nil, fmt.Errorf("the server at %s does not serve %s: it is not bowline, or an older version", s.Address,
 			why.Path)
 	case err != nil:
 		return nil, err
@@ -126,7 +126,7 @@ func (s *Server) Report(ctx context.Context, about why.Object, last int) (*why.R
 		report, err = why.ReadReport(text)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the answer of %s cannot be read: %w", s.Address, err)
+		return nil, fmt.Errorf("decoding the response of %s: %w", s.Address, err)
 	}
 	return report, nil
 }
@@ -136,10 +136,11 @@ func (s *Server) CheckExists(ctx context.Context, about why.Object) error {
 	_, err := client.Of[*metav1.PartialObjectMetadata](s.Client, s.resource).Get(ctx, about.Namespace, about.Name)
 	switch {
 	case apierrors.IsNotFound(err) && about.Namespace != "":
-		return fmt.Errorf("there is no %s %q in the namespace %s, and nothing is known of one",
+		return fmt.Errorf("%s %q not found in the namespace %s, and no run of a controller for it is known",
 			s.resource.GroupResource(), about.Name, about.Namespace)
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("there is no %s %q, and nothing is known of one", s.resource.GroupResource(), about.Name)
+		return fmt.Errorf("%s %q not found, and no run of a controller for it is known", s.resource.GroupResource(),
+			about.Name)
 	}
 	return err
 }

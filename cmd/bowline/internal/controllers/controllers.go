@@ -27,20 +27,23 @@ func Command() *cobra.Command {
 	var flags controllersFlags
 	cmd := &cobra.Command{
 		Use:   "controllers",
-		Short: "Show what each controller does",
-		Long: `Prints each controller of a server: whether it works, how much waits for it, how often it has looked at an object and how
-often that failed, its last failure, and the hot loops that it is in.
+		Short: "Show the state of each controller",
+		Long: `Prints the controllers of a server: state, queue length, number of reconciles and of failed
+ones, last failure, and hot loops.
 
-STATE is one of: idle (nothing to do), working, failing (what failed last is tried again), looping (it runs in circles, and did
-in the last minute: bowline why says with whom), off (this program has it, and the server does not run it) and elsewhere (it
-runs in another process, or beside the server, as simulated nodes do, and tells it what it did; of its queue and its number of
-reconciles nothing is known). Only administrators may ask.
+The states are idle, working, failing (the last reconcile of some object failed and is being
+retried), looping (in a hot loop within the last minute; bowline why names the other
+writers), off (known to this program, but not run by the server) and elsewhere (it runs in
+another process, or beside the server like the simulated nodes, and reports its runs; its
+queue is unknown).
 
-Exit codes: 0 told; 1 failed; 2 the command line is wrong.`,
-		Example: `  # Does everything run?
+Only administrators may use this command.
+
+Exit codes: 0 success; 1 failure; 2 invalid command line.`,
+		Example: `  # Are all controllers running?
   bowline controllers
 
-  # Those that fail, for a program.
+  # The failing ones, as JSON.
   bowline controllers -o json | jq '.[] | select(.state == "failing")'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -67,7 +70,7 @@ func (f *controllersFlags) run(ctx context.Context, to io.Writer) error {
 	}
 	metrics, err := server.Client.REST().Get().AbsPath("/metrics").Do(ctx).Raw()
 	if err != nil {
-		return fmt.Errorf("the metrics of %s: %w", server.Address, err)
+		return fmt.Errorf("reading the metrics of %s: %w", server.Address, err)
 	}
 	report, err := server.Report(ctx, why.Object{}, maxRuns)
 	if err != nil {
@@ -75,7 +78,7 @@ func (f *controllersFlags) run(ctx context.Context, to io.Writer) error {
 	}
 	all, err := controllerStates(metrics, report, bowline.Controllers())
 	if err != nil {
-		return fmt.Errorf("the metrics of %s cannot be read: %w", server.Address, err)
+		return fmt.Errorf("parsing the metrics of %s: %w", server.Address, err)
 	}
 	if f.output == "json" {
 		return cli.PrintJSON(to, all)

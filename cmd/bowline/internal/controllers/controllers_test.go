@@ -80,7 +80,7 @@ workqueue_depth{name="no controller's",priority="0"} 9
 		"HOT LOOP quiet leads to itself", "makes it write again (not in the last 60m)",
 	} {
 		if !strings.Contains(got, want) {
-			t.Errorf("%q is not shown in\n%s", want, out.String())
+			t.Errorf("missing %q in\n%s", want, out.String())
 		}
 	}
 }

@@ -50,7 +50,7 @@ func NewApplier(config *rest.Config, warn func(about manifest.Source, text strin
 	})
 	client, err := discovery.NewDiscoveryClientForConfig(a.config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client for discovery: %w", err)
+		return nil, fmt.Errorf("creating a discovery client: %w", err)
 	}
 	a.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client))
 	return a, nil
@@ -111,9 +111,9 @@ func (a *Applier) mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, erro
 func setNamespace(object *unstructured.Unstructured, mapping *meta.RESTMapping) error {
 	if object.GetName() == "" {
 		if object.GetGenerateName() != "" {
-			return errors.New("a declared object needs metadata.name: generateName would make one more at each start")
+			return errors.New("metadata.name is required: generateName would create another object at each start")
 		}
-		return errors.New("a declared object needs metadata.name")
+		return errors.New("metadata.name is required")
 	}
 	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
 		object.SetNamespace("")
@@ -137,7 +137,7 @@ func (a *Applier) helper(mapping *meta.RESTMapping) (*resource.Helper, error) {
 		config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 		made, err := rest.RESTClientFor(config)
 		if err != nil {
-			return nil, fmt.Errorf("making a client for %s: %w", version, err)
+			return nil, fmt.Errorf("creating a client for %s: %w", version, err)
 		}
 		client, a.clients[version] = made, made
 	}
@@ -150,7 +150,7 @@ func send(helper *resource.Helper, mapping *meta.RESTMapping,
 	object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	modified, err := util.GetModifiedConfiguration(object, true, unstructured.UnstructuredJSONScheme)
 	if err != nil {
-		return nil, fmt.Errorf("noting what was applied: %w", err)
+		return nil, fmt.Errorf("setting the last-applied annotation: %w", err)
 	}
 	namespace, name := object.GetNamespace(), object.GetName()
 	current, err := helper.Get(namespace, name)
@@ -158,7 +158,7 @@ func send(helper *resource.Helper, mapping *meta.RESTMapping,
 	switch {
 	case apierrors.IsNotFound(err):
 		if err := util.CreateApplyAnnotation(object, unstructured.UnstructuredJSONScheme); err != nil {
-			return nil, fmt.Errorf("noting what was applied: %w", err)
+			return nil, fmt.Errorf("setting the last-applied annotation: %w", err)
 		}
 		answer, err = helper.Create(namespace, true, object)
 	case err == nil:
@@ -170,7 +170,7 @@ func send(helper *resource.Helper, mapping *meta.RESTMapping,
 	}
 	kept, ok := answer.(*unstructured.Unstructured)
 	if !ok {
-		return nil, fmt.Errorf("the server answered with a %T", answer)
+		return nil, fmt.Errorf("the server returned a %T", answer)
 	}
 	return kept, nil
 }

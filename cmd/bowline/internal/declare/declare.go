@@ -79,10 +79,10 @@ func ReadinessOf(object *unstructured.Unstructured, controlled bool) Readiness {
 func conditionReadiness(object *unstructured.Unstructured, name string) Readiness {
 	found, ok := condition(object, name)
 	if !ok {
-		return Readiness{State: name, Reason: "no controller has looked at it yet"}
+		return Readiness{State: name, Reason: "no controller has reconciled it yet"}
 	}
 	if isStale(object, found) {
-		return Readiness{State: name, Reason: "its latest change is not seen yet"}
+		return Readiness{State: name, Reason: "its latest change is not reconciled yet"}
 	}
 	status, _, _ := unstructured.NestedString(found, "status")
 	if status == "True" {

@@ -150,7 +150,7 @@ func TestWatchReportsReadyWhenConditionIsTrue(t *testing.T) {
 	say("True", "Done")
 	expect(t, told, "widget.example.com/default/a Ready")
 	if more, ok := <-told; ok {
-		t.Errorf("told %q after all is true", more)
+		t.Errorf("reported %q after all objects are ready", more)
 	}
 }
 
@@ -199,7 +199,7 @@ func TestApplyPreservesFieldsOfOtherWriters(t *testing.T) {
 	}
 	again := apply(t, config, document(`{mine: second}`))[0].Object
 	if again.GetResourceVersion() != kept.GetResourceVersion() {
-		t.Error("applying the same again wrote")
+		t.Error("applying the same object again wrote")
 	}
 }
 
@@ -212,8 +212,8 @@ func TestRejectedObjectReportsLocation(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"apiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: a}\n":         `f.yaml:1: no matches for kind "Gadget"`,
-		"apiVersion: v1\nkind: ConfigMap\n":                                       "f.yaml:1: a declared object needs metadata.name",
-		"apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\n":         "generateName would make one more",
+		"apiVersion: v1\nkind: ConfigMap\n":                                       "f.yaml:1: metadata.name is required",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\n":         "generateName would create another object",
 		"\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndatum: {}\n":     `f.yaml:2: ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: unknown field "datum"`,
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: none}\n": `namespaces "none" not found`,
 	} {
@@ -246,6 +246,6 @@ func TestWarningIsReportedOnceWithLocation(t *testing.T) {
 	}
 	if want := []string{"f.yaml:2: apiextensions.k8s.io/v1beta1",
 		"f.yaml:2: apiextensions.k8s.io/v1beta1"}; !slices.Equal(told, want) {
-		t.Errorf("told %q, want %q", told, want)
+		t.Errorf("reported %q, want %q", told, want)
 	}
 }

@@ -77,7 +77,7 @@ func (w *watch) start(ctx context.Context, config *rest.Config) (<-chan observed
 	config.WarningHandler = rest.NoWarnings{} // Apply has already reported the warnings
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, nil, fmt.Errorf("making a client to watch with: %w", err)
+		return nil, nil, fmt.Errorf("creating a client for watches: %w", err)
 	}
 	keys := map[schema.GroupVersionResource][]objectKey{}
 	for key := range w.waiting {

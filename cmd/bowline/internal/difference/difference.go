@@ -98,9 +98,9 @@ type comparison struct {
 func (c *comparison) compare(a, b read) (change Change, differs bool, err error) {
 	switch {
 	case a.err != nil:
-		return change, false, fmt.Errorf("the first state: %w", a.err)
+		return change, false, fmt.Errorf("reading the first state: %w", a.err)
 	case b.err != nil:
-		return change, false, fmt.Errorf("the second state: %w", b.err)
+		return change, false, fmt.Errorf("reading the second state: %w", b.err)
 	case !b.notAfter(a):
 		change = Change{Key: a.o.Key, What: Removed}
 		change.Before, differs, err = c.onlyInOne(a.o, c.after)

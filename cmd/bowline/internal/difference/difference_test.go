@@ -65,7 +65,7 @@ func expect(t *testing.T, before, after *bowlinetest.Plane, want ...string) {
 		found = append(found, change.What+" "+change.Key.Name())
 	}
 	if !slices.Equal(found, want) {
-		t.Errorf("after %s differs %q, not %q", time.Since(start), found, want)
+		t.Errorf("after %s: got differences %q, want %q", time.Since(start), found, want)
 	}
 }
 

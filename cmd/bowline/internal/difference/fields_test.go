@@ -33,7 +33,7 @@ func TestFieldsReturnsChangedPaths(t *testing.T) {
 				lines = append(lines, fmt.Sprintf("%s: %v -> %v", f.Path, f.Before, f.After))
 			}
 			if got := strings.Join(lines, "\n"); got != c.want {
-				t.Errorf("between %s and %s differs\n%s\nnot\n%s", c.before, c.after, got, c.want)
+				t.Errorf("%s and %s: got differences\n%s\nwant\n%s", c.before, c.after, got, c.want)
 			}
 		})
 	}

@@ -30,23 +30,25 @@ func Command() *cobra.Command {
 	var flags doctorFlags
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what hangs in a server, and who keeps it",
-		Long: `Looks through a server for what waits for somebody who does not come, and names both:
+		Short: "Find stuck objects and what blocks them",
+		Long: `Finds objects and requests that wait for a component that does not respond:
 
-  - objects that are being deleted, and the finalizers on them that nobody removes;
-  - objects that initializers have still to act on, and the first of these, for which the others wait;
-  - webhooks that do not answer, and the writes that they hold up;
-  - workloads whose selectors fight over the same pods, and pods that two disruption budgets guard, so that they cannot be
-    evicted;
-  - groups of the API that do not say what they have, so that no deleted namespace is known to be empty.
+  - deleted objects whose finalizers nobody removes;
+  - objects that wait for an initializer, and the initializer that is next;
+  - webhooks that do not respond, and the writes that they block;
+  - workloads whose selectors match the same pods, and pods that two disruption
+    budgets match, so that they cannot be evicted;
+  - API groups whose discovery fails, which keeps deleted namespaces terminating.
 
-It only reads, and asks webhooks for nothing but whether they are there. It works on any Kubernetes.
+The command only reads, and probes webhooks without calling them. It works with any
+Kubernetes server.
 
-Exit codes: 0 nothing hangs; 1 it could not be looked through; 2 the command line is wrong; 3 something hangs.`,
-		Example: `  # Why does that namespace not go?
+Exit codes: 0 nothing is stuck; 1 the server could not be examined; 2 invalid command line;
+3 something is stuck.`,
+		Example: `  # Why does that namespace not terminate?
   bowline doctor
 
-  # What has hung for an hour, for a program.
+  # What has been stuck for an hour, as JSON.
   bowline doctor --after 1h -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -54,7 +56,7 @@ Exit codes: 0 nothing hangs; 1 it could not be looked through; 2 the command lin
 				return err
 			}
 			if flags.after < 0 {
-				return cli.Usagef("--after is %s: it must not be negative", flags.after)
+				return cli.Usagef("invalid --after %s: must not be negative", flags.after)
 			}
 			return cli.UntilSignal(cmd.Context(), func(ctx context.Context) error {
 				return flags.run(ctx, cmd.OutOrStdout())
@@ -62,7 +64,7 @@ Exit codes: 0 nothing hangs; 1 it could not be looked through; 2 the command lin
 		},
 	}
 	cmd.Flags().DurationVar(&flags.after, "after", 10*time.Second,
-		"`duration` that something must have waited to be named")
+		"report only what has waited for this `duration`")
 	cli.AddOutput(cmd, &flags.output)
 	cli.AddKubeconfig(cmd, &flags.kubeconfig)
 	return cmd
@@ -124,9 +126,9 @@ func (f *doctorFlags) run(ctx context.Context, to io.Writer) error {
 func (d *doctor) addDiscoveryFailures(failures []error) {
 	for _, failure := range failures {
 		d.findings = append(d.findings, finding{Blocker: "the API",
-			Problem: fmt.Sprintf("does not say all that it has: %v", failure),
-			Waiting: []string{"every namespace that is deleted, until it is known what is in it"},
-			Help:    "start who serves that group, or delete its APIService"})
+			Problem: fmt.Sprintf("discovery fails: %v", failure),
+			Waiting: []string{"the deletion of every namespace, because its contents are unknown"},
+			Help:    "start the server of that group, or delete its APIService"})
 	}
 }
 

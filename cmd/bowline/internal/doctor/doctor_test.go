@@ -102,7 +102,7 @@ func TestDoctorListsPodsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := b.lists("/api/v1/namespaces/default/pods"); n != 1 || len(d.findings) != 45 {
-		t.Errorf("found %d pairs of budgets, by %d lists of pods", len(d.findings), n)
+		t.Errorf("found %d pairs of budgets with %d lists of pods", len(d.findings), n)
 	}
 }
 
@@ -145,7 +145,7 @@ func TestDoctorPagesUninitializedObjects(t *testing.T) {
 	for _, r := range b.requests {
 		query, parts := r.URL.Query(), strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList")
 		if query.Has("includeUninitialized") && (!query.Has("limit") || !parts) {
-			t.Errorf("%s reads whole objects, or all at once", r.URL)
+			t.Errorf("%s reads complete objects, or does not use pages", r.URL)
 		}
 	}
 }
@@ -158,7 +158,7 @@ func (d *doctor) resource(t *testing.T, name string) discovery.Resource {
 			return r
 		}
 	}
-	t.Fatalf("there are no %s", name)
+	t.Fatalf("no resource %s", name)
 	return discovery.Resource{}
 }
 
@@ -176,7 +176,7 @@ func TestDoctorReportsFailedDiscovery(t *testing.T) {
 	if err := printFindings(terminal.New(&printed), d.findings); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(printed.String(), "the API does not say all that it has: /apis: ") || len(d.resources) == 0 {
+	if !strings.HasPrefix(printed.String(), "the API discovery fails: /apis: ") || len(d.resources) == 0 {
 		t.Errorf("printed %s, of %d resources", printed.String(), len(d.resources))
 	}
 }

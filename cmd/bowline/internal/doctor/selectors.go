@@ -45,7 +45,7 @@ func (d *doctor) selectors(ctx context.Context) error {
 		d.findings = append(d.findings, finding{
 			Blocker: fmt.Sprintf("%s and %s in %s", a, b, a.object.GetNamespace()),
 			Problem: fmt.Sprintf("select the same pods: %s, and %s", a.selector, b.selector), Waiting: pods,
-			Help: "give each of them a label of its own, in its selector and in its template",
+			Help: "add a distinct label to the selector and the template of each",
 		})
 	}
 	return nil
@@ -187,8 +187,8 @@ func (d *doctor) budgets(ctx context.Context) error {
 			d.findings = append(d.findings, finding{
 				Blocker: fmt.Sprintf("poddisruptionbudget/%s and poddisruptionbudget/%s in %s", a.Name, b.Name,
 					a.Namespace),
-				Problem: "guard the same pods, which nobody can evict", Waiting: pods,
-				Help: "have one budget for each pod",
+				Problem: "match the same pods, which therefore cannot be evicted", Waiting: pods,
+				Help: "change the selectors so that at most one budget matches each pod",
 			})
 		}
 	}

@@ -40,8 +40,8 @@ func (d *doctor) deletions(ctx context.Context) error {
 			}
 		}
 	}
-	d.addByBlocker(waiting, func(string) string { return "is removed by nobody" },
-		"start whoever put it there; if they are gone for good, do what they would have done and remove it (kubectl edit)")
+	d.addByBlocker(waiting, func(string) string { return "is not removed" },
+		"start the controller that added it; if it is gone for good, do its cleanup and remove the finalizer (kubectl edit)")
 	return d.namespaces(ctx)
 }
 
@@ -61,12 +61,12 @@ func (d *doctor) namespaces(ctx context.Context) error {
 			}
 		}
 		if said == nil {
-			said = []string{"its conditions say nothing: does the controller namespace run?"}
+			said = []string{"it has no conditions: is the namespace controller running?"}
 		}
 		d.findings = append(d.findings, finding{
 			Blocker: "namespace " + ns.Name,
-			Problem: fmt.Sprintf("is to end for %s", d.elapsed(ns.DeletionTimestamp.Time)), Waiting: said,
-			Help: "what is in it must go first: see the finalizers, and bowline controllers",
+			Problem: fmt.Sprintf("has been terminating for %s", d.elapsed(ns.DeletionTimestamp.Time)), Waiting: said,
+			Help: "its contents must be deleted first: see the finalizers, and bowline controllers",
 		})
 	}
 	return nil
@@ -117,7 +117,7 @@ func (d *doctor) initializers(ctx context.Context) error {
 			return fmt.Errorf("listing %s: %w", r.GroupResource(), err)
 		}
 	}
-	d.addByBlocker(waiting, func(string) string { return "does not answer" },
+	d.addByBlocker(waiting, func(string) string { return "does not respond" },
 		"start it; or delete its InitializerConfiguration and take its name out of metadata.initializers.pending of these objects")
 	return nil
 }

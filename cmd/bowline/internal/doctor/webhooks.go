@@ -73,9 +73,9 @@ func (d *doctor) checkWebhooks(ctx context.Context, all []hook) error {
 	}
 	for i, w := range all {
 		if problems[i] != "" {
-			d.findings = append(d.findings, finding{Blocker: w.name, Problem: "does not answer: " + problems[i],
+			d.findings = append(d.findings, finding{Blocker: w.name, Problem: "does not respond: " + problems[i],
 				Waiting: w.waiting(),
-				Help:    "start it, or correct its clientConfig; a webhook that is not needed any more is in nobody's way when its configuration is deleted"})
+				Help:    "start it, or correct its clientConfig; or delete its configuration if it is no longer needed"})
 		}
 	}
 	return nil
@@ -105,7 +105,7 @@ func (d *doctor) checkWebhook(ctx context.Context, config admissionv1.WebhookCli
 		return d.checkService(ctx, config.Service)
 	}
 	if config.URL == nil {
-		return "its configuration says neither a url nor a service", nil
+		return "its clientConfig has neither url nor service", nil
 	}
 	return probe(ctx, *config.URL, config.CABundle), nil
 }
@@ -121,7 +121,7 @@ func probe(ctx context.Context, url string, bundle []byte) string {
 	if len(bundle) == 0 {
 		roots = nil // use the system's roots
 	} else if !roots.AppendCertsFromPEM(bundle) {
-		return "its caBundle holds no certificate"
+		return "its caBundle contains no certificate"
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -146,7 +146,7 @@ func (d *doctor) checkService(ctx context.Context, ref *admissionv1.ServiceRefer
 	service, err := client.For[*corev1.Service](d.client).Get(ctx, ref.Namespace, ref.Name)
 	switch {
 	case apierrors.IsNotFound(err):
-		return "there is no service " + name, nil
+		return "missing service " + name, nil
 	case err != nil:
 		return "", err
 	case service.Spec.Type == corev1.ServiceTypeExternalName:
@@ -164,5 +164,5 @@ func (d *doctor) checkService(ctx context.Context, ref *admissionv1.ServiceRefer
 			}
 		}
 	}
-	return "nobody who is ready is behind the service " + name, nil
+	return "no ready endpoint in service " + name, nil
 }

@@ -27,20 +27,24 @@ func DiffCommand() *cobra.Command {
 	var flags diffFlags
 	cmd := &cobra.Command{
 		Use:   "diff-forks [[A] B]",
-		Short: "Say what differs between a server and its fork",
-		Long: `Compares the states of two planes, object by object, and prints what B has, has not, or has otherwise than A. Each is the
-kubeconfig of a running server or a file of bowline backup. Without A it is the server of the user's state folder; without B
-the one that KUBECONFIG names. Fields that change with every write (resourceVersion, managedFields) are left out, and so are
-events that one of the two has not since their hour was over: a fork keeps those that it begins with.
+		Short: "Compare a server with its fork",
+		Long: `Compares two planes object by object, and prints the objects that B has in addition, lacks,
+or has with other content than A. A and B are the kubeconfigs of running servers or files
+written by bowline backup. A defaults to the server of the user's state folder, and B to the
+server that KUBECONFIG names.
 
-Exit codes: 0 they are equal; 3 they differ, and what differs has been printed; 1 failed; 2 the command line is wrong.`,
-		Example: `  # What the fork that KUBECONFIG names has otherwise than the running server.
+Fields that change with every write (resourceVersion, managedFields) are ignored. So are
+events that only one plane has because they have expired in the other: a fork keeps the
+events that it started with.
+
+Exit codes: 0 the planes are equal; 3 they differ; 1 failure; 2 invalid command line.`,
+		Example: `  # Compare the running server with the fork that KUBECONFIG names.
   bowline diff-forks
 
-  # Each change as a patch to read.
+  # Print each change as a unified diff.
   bowline diff-forks --patch ./fork
 
-  # What has changed since a backup, for a program.
+  # What has changed since a backup, as JSON.
   bowline diff-forks -o json plane.backup ~/.local/state/bowline/kubeconfig`,
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -48,7 +52,7 @@ Exit codes: 0 they are equal; 3 they differ, and what differs has been printed; 
 				return err
 			}
 			if flags.patch && flags.output == "json" {
-				return cli.Usagef("--patch is for people, and --output json for programs: leave one of them out")
+				return cli.Usagef("--patch and --output json exclude each other: omit one of them")
 			}
 			return cli.UntilSignal(cmd.Context(), func(ctx context.Context) error {
 				return flags.run(ctx, cmd.OutOrStdout(), args)
@@ -56,7 +60,7 @@ Exit codes: 0 they are equal; 3 they differ, and what differs has been printed; 
 		},
 	}
 	cli.AddOutput(cmd, &flags.output)
-	cmd.Flags().BoolVar(&flags.patch, "patch", false, "print each object that differs as a unified difference")
+	cmd.Flags().BoolVar(&flags.patch, "patch", false, "print each object that differs as a unified diff")
 	return cmd
 }
 
@@ -78,7 +82,7 @@ func (f *diffFlags) run(ctx context.Context, to io.Writer, args []string) (err e
 	var changes []difference.Change
 	for change, err := range difference.Between(before, after) {
 		if err != nil {
-			return fmt.Errorf("%s and %s cannot be compared: %w", a, b, err)
+			return fmt.Errorf("comparing %s and %s: %w", a, b, err)
 		}
 		changes = append(changes, change)
 	}
@@ -106,7 +110,7 @@ func planeArguments(args []string) (a, b string, err error) {
 	b = os.Getenv(connect.KubeconfigVariable)
 	if b == "" {
 		return "", "",
-			cli.Usagef("nothing says what to compare with: name the kubeconfig of a fork, or set KUBECONFIG to it")
+			cli.Usagef("nothing to compare with: pass the kubeconfig of a fork, or set KUBECONFIG to it")
 	}
 	return a, b, nil
 }
@@ -119,7 +123,7 @@ func openPlane(ctx context.Context, path string) (*backup.Reader, func() error, 
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if damaged := r.Head().Damaged; len(damaged) > 0 {
-		err := fmt.Errorf("%s: %d objects are damaged, %s first: bowline verify names them", path, len(damaged),
+		err := fmt.Errorf("%s: %d objects are damaged, %s first: run bowline verify to list them", path, len(damaged),
 			damaged[0])
 		return nil, nil, errors.Join(err, closed())
 	}

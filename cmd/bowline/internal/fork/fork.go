@@ -39,26 +39,29 @@ func Command() *cobra.Command {
 	var flags forkFlags
 	cmd := &cobra.Command{
 		Use:   "fork",
-		Short: "Serve a copy of a running server's state, to try out what a change would do",
-		Long: `Starts a second server, in memory and on a free port, with the state that a running one has now. What is done to the
-fork never reaches its source, which serves on meanwhile; bowline diff-forks says what differs then. The source is the server
-that bowline kubectl finds, or that of KUBECONFIG or --kubeconfig; or, with --from, a file of bowline backup. Only
-administrators of the source may fork it. The fork ends with this process, and leaves nothing behind.
+		Short: "Serve a copy of a running server's state, to try out changes",
+		Long: `Starts a second server, in memory and on a free port, with the current state of a running
+one. Changes to the fork never reach its source, which continues to serve; bowline
+diff-forks compares the two. The source is the server that bowline kubectl uses, or the one
+that KUBECONFIG or --kubeconfig names, or, with --from, a file written by bowline backup.
+Only administrators of the source may fork it. The fork ends with this process and leaves
+nothing behind.
 
-It runs no controllers, unless --controllers asks for some: without the controller named namespace, for example, namespaces
-that are deleted in the fork wait to be emptied. The network controller never runs in a fork: two planes would fight over one
-real network.
+A fork runs no controllers unless --controllers lists some. Without the controller named
+namespace, for example, namespaces that are deleted in the fork remain in the phase
+Terminating. The network controller never runs in a fork, because two planes would configure
+the same real network.
 
-Exit codes: 0 stopped cleanly; 1 failed, or stopped at once; 2 the command line is wrong.`,
-		Example: `  # What would this apply do?
+Exit codes: 0 stopped cleanly; 1 failure, or stopped at once; 2 invalid command line.`,
+		Example: `  # What would this apply change?
   bowline fork --write-kubeconfig ./fork &
   bowline kubectl --kubeconfig ./fork apply -f change.yaml
   bowline diff-forks ./fork
 
-  # Look into a backup.
+  # Inspect a backup.
   bowline fork --from plane.backup
 
-  # In a script: one line of JSON when the fork is ready.
+  # In a script: print one line of JSON when the fork is ready.
   bowline fork -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -80,14 +83,14 @@ Exit codes: 0 stopped cleanly; 1 failed, or stopped at once; 2 the command line 
 func (f *forkFlags) add(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringVar(&f.from, "from", "",
-		"`file` of bowline backup to fork, or - for standard input, instead of a running server")
+		"fork a `file` of bowline backup, or standard input (-), instead of a running server")
 	cli.AddKubeconfig(cmd, &f.kubeconfig)
 	set.StringVar(&f.write, "write-kubeconfig", "",
-		"`file` to write the kubeconfig of the fork to (default: one in a temporary folder)")
+		"`file` for the kubeconfig of the fork (default: a file in a temporary folder)")
 	set.StringSliceVar(&f.controllers, "controllers", nil,
 		"`list` of controllers to run in the fork: names, or '*' for all of "+
 			strings.Join(serve.KnownControllers(), ", ")+" (default: none)")
-	set.BoolVar(&f.acceptDamage, "accept-damage", false, "fork although some objects cannot be read, without them")
+	set.BoolVar(&f.acceptDamage, "accept-damage", false, "fork without the objects that cannot be read")
 	cli.AddOutput(cmd, &f.output)
 	cli.CompleteFlag(cmd, "controllers", append(serve.KnownControllers(), serve.AllControllers))
 }
@@ -100,12 +103,12 @@ func (f *forkFlags) check() ([]string, error) {
 	}
 	switch {
 	case f.from != "" && f.kubeconfig != "":
-		return nil, cli.Usagef("--from names a file and --kubeconfig a server: leave one of them out")
+		return nil, cli.Usagef("--from and --kubeconfig exclude each other: omit one of them")
 	case slices.Contains(f.controllers, serve.NetworkController):
 		return nil,
-			cli.Usagef("the network controller does not run in a fork: two planes would fight over one real network")
+			cli.Usagef("the network controller does not run in a fork: two planes would configure the same real network")
 	case slices.Contains(f.controllers, serve.IngressController):
-		return nil, cli.Usagef("the ingress controllers do not run in a fork: two planes would fight over one address")
+		return nil, cli.Usagef("the ingress controllers do not run in a fork: two planes would use the same address")
 	case len(f.controllers) == 0:
 		return []string{}, nil
 	}
@@ -141,7 +144,7 @@ func (f *forkRun) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, stream.Close()) }()
 	r, err := backup.Open(stream)
 	if err != nil {
-		return fmt.Errorf("no fork was made: %w", err)
+		return fmt.Errorf("no fork was created: %w", err)
 	}
 	home, err := openHome(f.flags.write)
 	if err != nil {
@@ -204,11 +207,11 @@ func (f *forkRun) start(ctx context.Context, r *backup.Reader, home *serve.Home)
 		Logger:        slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("no fork was made: %w", err)
+		return nil, fmt.Errorf("no fork was created: %w", err)
 	}
 	for _, damage := range objects.Nameless {
 		if !f.flags.acceptDamage {
-			return nil, errors.Join(fmt.Errorf("no fork was made: %w; fork without it with --accept-damage", damage),
+			return nil, errors.Join(fmt.Errorf("no fork was created: %w; fork without it with --accept-damage", damage),
 				plane.Close())
 		}
 		f.screen.Println("not forked: " + damage.Error())

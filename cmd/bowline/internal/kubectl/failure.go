@@ -84,7 +84,7 @@ func (f *failureReporter) otherServerMessage() string {
 	} else if all := files.GetLoadingPrecedence(); len(all) == 1 {
 		kubeconfig = all[0]
 	}
-	return fmt.Sprintf("The server %s is not the one that %s was written for, but another: "+
-		"its certificate is of another authority. "+
-		"Start that one again, or name the kubeconfig of this one with --kubeconfig or KUBECONFIG.", server, kubeconfig)
+	return fmt.Sprintf("The server %s is not the one that %s was written for: "+
+		"its certificate was issued by another authority. "+
+		"Start the other server, or name this server's kubeconfig with --kubeconfig or KUBECONFIG.", server, kubeconfig)
 }

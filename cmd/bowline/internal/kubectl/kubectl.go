@@ -25,12 +25,14 @@ import (
 func Command() *cobra.Command {
 	return &cobra.Command{
 		Use:   "kubectl [command] [flags]",
-		Short: "Run kubectl, which is built in, against the running server",
-		Long: `Runs the kubectl that is built into bowline. Where neither KUBECONFIG nor --kubeconfig says otherwise, it talks to the
-server that bowline up started on this machine, and never to a cluster that ~/.kube/config may name.
+		Short: "Run the built-in kubectl with the running server",
+		Long: `Runs the kubectl that is built into bowline. Unless KUBECONFIG or --kubeconfig is set, it
+connects to the server that bowline up started on this machine, and never to the clusters of
+~/.kube/config.
 
-A symbolic link named kubectl to bowline behaves the same. Exit codes are kubectl's. What bowline completion prints
-completes command lines of bowline kubectl too; for the link there is kubectl completion.`,
+A symbolic link to bowline with the name kubectl works in the same way. Exit codes are those
+of kubectl. The script of bowline completion also completes the arguments of bowline
+kubectl; use kubectl completion for the link.`,
 		Example: `  bowline kubectl get networks -A
   bowline kubectl apply -f network.yaml
   bowline kubectl explain pod.spec.containers`,

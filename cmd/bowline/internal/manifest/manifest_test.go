@@ -77,15 +77,15 @@ func TestBadDocumentReportsLocationAndParsesOthers(t *testing.T) {
 			"f.yaml:7 (document 2): not valid YAML: found character that cannot start any token"},
 		"unclosed":   {"a: [1\n", "not valid YAML: did not find expected ',' or ']'"},
 		"same key":   {"a: 1\na: 2\n", `f.yaml:7 (document 2): not valid YAML: key "a" already set in map`},
-		"a word":     {"hello\n", "f.yaml:6 (document 2): it holds the value hello, not an object"},
-		"a sequence": {"- a\n", "f.yaml:6 (document 2): it holds a list, not an object"},
+		"a word":     {"hello\n", "f.yaml:6 (document 2): got the value hello, want an object"},
+		"a sequence": {"- a\n", "f.yaml:6 (document 2): got a list, want an object"},
 		"no kind":    {"metadata:\n  name: x\n", "f.yaml:6 (document 2): an object needs apiVersion and kind"},
 		"no kind in list": {"apiVersion: v1\nkind: List\nitems:\n- {}\n",
 			"f.yaml:6 (document 2) (item 1): an object needs apiVersion and kind"},
 		"slash comment on its line": {"spec:\n  // the range\n  cidr: x\n",
-			`f.yaml:7 (document 2): not valid YAML: "//" does not begin a comment, "#" does`},
+			`f.yaml:7 (document 2): not valid YAML: comments start with "#", not "//"`},
 		"slash comment at an end": {"a:\n  - \"\"  // the core group\n",
-			`f.yaml:7 (document 2): not valid YAML: "//" does not begin a comment, "#" does`},
+			`f.yaml:7 (document 2): not valid YAML: comments start with "#", not "//"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -106,8 +106,8 @@ func TestBadJSONReportsLocation(t *testing.T) {
 	for name, test := range map[string]struct{ bad, want string }{
 		"a comment": {"{\n // no\n}",
 			"f.json:3 (document 2): not valid JSON: invalid character '/' looking for beginning of object key string"},
-		"an end":     {"{\"a\": 1", "f.json:2 (document 2): not valid JSON: it ends within a value"},
-		"a sequence": {"[1]", "f.json:2 (document 2): it holds a list, not an object"},
+		"an end":     {"{\"a\": 1", "f.json:2 (document 2): not valid JSON: unexpected end of input"},
+		"a sequence": {"[1]", "f.json:2 (document 2): got a list, want an object"},
 		"same key":   {`{"a": 1, "a": 2}`, `f.json:2 (document 2): duplicate field "a"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestReadFolderSkipsTestdata(t *testing.T) {
 	declared, failures = manifest.Read([]string{filepath.Join(folder, "a/testdata"),
 		filepath.Join(folder, "README.md")}, nil)
 	if len(declared) != 0 || len(failures) != 2 {
-		t.Errorf("what is named itself is read: got\n%s", transcript(declared, failures))
+		t.Errorf("a path given explicitly was not read: got\n%s", transcript(declared, failures))
 	}
 }
 
@@ -189,7 +189,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, err := range failures {
 			if err.Error() == "" {
-				t.Error("an error without words")
+				t.Error("empty error message")
 			}
 		}
 	})

@@ -134,7 +134,7 @@ func errorOffset(err error, end int64) int64 {
 
 func jsonReason(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("not valid JSON: it ends within a value")
+		return errors.New("not valid JSON: unexpected end of input")
 	}
 	return fmt.Errorf("not valid JSON: %w", err)
 }
@@ -178,7 +178,7 @@ func (d document) content() (map[string]any, error) {
 	}
 	content, ok := value.(map[string]any)
 	if !ok {
-		return nil, d.fail(fmt.Errorf("it holds %s, not an object", describe(value)))
+		return nil, d.fail(fmt.Errorf("got %s, want an object", describe(value)))
 	}
 	return content, nil
 }
@@ -230,7 +230,7 @@ func (d document) yamlError(err error) error {
 	source := d.source
 	if line := d.slashComment(); line > 0 {
 		source.Line = line
-		return &Error{Source: source, Err: errors.New(`not valid YAML: "//" does not begin a comment, "#" does`)}
+		return &Error{Source: source, Err: errors.New(`not valid YAML: comments start with "#", not "//"`)}
 	}
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	message = strings.TrimSpace(strings.TrimPrefix(message, "unmarshal errors:"))

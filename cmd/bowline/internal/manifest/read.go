@@ -29,7 +29,7 @@ func Check(paths []string) error {
 			continue
 		}
 		if _, err := os.Stat(path); err != nil {
-			return fmt.Errorf("cannot read what -f names: %w", err)
+			return fmt.Errorf("reading the manifests of -f: %w", err)
 		}
 	}
 	return nil

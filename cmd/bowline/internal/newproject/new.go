@@ -19,9 +19,9 @@ import (
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new",
-		Short: "Make a new project: a controller of a kind of your own",
-		Long:  "Makes the folder of a new project, which builds and whose tests pass as it is.",
-		Example: `  # A controller of the kind Greeting.
+		Short: "Create a project",
+		Long:  "Creates the folder of a new project that builds and whose tests pass.",
+		Example: `  # A controller for the kind Greeting.
   bowline new controller greeter --group example.com --kind Greeting`,
 		Args: cli.KnownSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -32,17 +32,19 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-const newControllerHelp = `Makes a folder with a Go project: a kind of your own as Go types, its definition, a controller of it, and tests, of which one
-runs the controller once for each thing that can go wrong. The controller keeps a ConfigMap for each object, for you to
-replace by what you want to manage. docs/tutorial.md goes on from there.
+const newControllerHelp = `Creates a folder with a Go project: the Go types of a custom kind, its
+CustomResourceDefinition, a controller, and tests, one of which runs the controller with
+each fault that can happen to it. The controller maintains a ConfigMap for each object;
+replace that with what your controller manages. docs/tutorial.md continues from there.
 
-The project builds as it is, without the network where Bowline itself was built: its go.mod and go.sum are complete. It is built
-with the Bowline that this command is of: a release, or, of a development build, the checkout, by a replace directive. What is
-generated is made by controller-gen, a tool of the project's own: go generate ./... runs it.
+The project builds without network access on the machine that built Bowline: its go.mod and
+go.sum are complete. It requires the Bowline that this command was built from: a release,
+or, for a development build, the checkout, with a replace directive. go generate ./... runs
+controller-gen, a tool dependency of the project, to update the generated files.
 
-Nothing is overwritten, and nothing half-made is left behind.
+The command overwrites nothing, and a failed one leaves nothing behind.
 
-Exit codes: 0 done; 1 failed; 2 the command line is wrong.`
+Exit codes: 0 success; 1 failure; 2 invalid command line.`
 
 // newControllerFlags holds the parsed flags of bowline new controller.
 type newControllerFlags struct {
@@ -54,12 +56,13 @@ func newControllerCommand() *cobra.Command {
 	var flags newControllerFlags
 	cmd := &cobra.Command{
 		Use:   "controller NAME --group GROUP --kind KIND",
-		Short: "Make the project of a controller of a kind of your own",
+		Short: "Create a project with a controller for a custom kind",
 		Long:  newControllerHelp,
-		Example: `  # A folder greeter, with the Go module example.com/greeter and the kind Greeting of the group example.com.
+		Example: `  # The folder greeter with the Go module example.com/greeter, for the kind
+  # Greeting of the group example.com.
   bowline new controller greeter --group example.com --kind Greeting
 
-  # Another version, plural and module.
+  # With another version, plural and module.
   bowline new controller dns --group net.example.com --kind DNSRecord --version v1alpha1 \
     --plural dnsentries --module github.com/example/dns
 
@@ -80,15 +83,16 @@ func newControllerCommand() *cobra.Command {
 
 func (f *newControllerFlags) add(cmd *cobra.Command) {
 	set := cmd.Flags()
-	set.StringVar(&f.project.Group, "group", "", "API `group` of the kind: a DNS name of yours, such as example.com")
+	set.StringVar(&f.project.Group, "group", "",
+		"API `group` of the kind: a DNS name that you own, such as example.com")
 	set.StringVar(&f.project.Kind, "kind", "", "`kind` in CamelCase, such as Greeting")
 	set.StringVar(&f.project.Version, "version", "v1", "API `version` of the kind")
 	set.StringVar(&f.project.Plural, "plural", "",
-		"`name` of many of the kind (default: as the grammar of English has it)")
+		"plural `name` of the kind (default: the English plural)")
 	set.StringVar(&f.project.Module, "module", "", "Go `module` of the project (default: GROUP/NAME)")
-	set.StringVar(&f.folder, "folder", "", "`folder` to make (default: NAME, in this one)")
+	set.StringVar(&f.folder, "folder", "", "`folder` to create (default: NAME in the current folder)")
 	set.StringVar(&f.bowline, "bowline", "",
-		"what the project is built with: `VERSION` or folder of a checkout (default: what this command was built from)")
+		"required Bowline: a `VERSION` or the folder of a checkout (default: the one this command was built from)")
 	cli.CompleteFlag(cmd, "version", []string{"v1", "v1beta1", "v1alpha1"})
 	for _, flag := range []string{"group", "kind", "plural", "module"} {
 		cli.CompleteFlag(cmd, flag, nil)
@@ -157,7 +161,7 @@ func workspace(ctx context.Context, folder string) string {
 func (f *newControllerFlags) printNextSteps(to *terminal.Screen, incomplete error, workspace string) {
 	project := f.project
 	to.Println(to.Out.Color(terminal.Bold,
-		fmt.Sprintf("%s is the project of a controller of %s.%s, as the Go module %s.",
+		fmt.Sprintf("Created %s: a controller for %s.%s in the Go module %s.",
 			f.folder, project.Plural, project.Group, project.Module)))
 	if project.Bowline.Folder == "" {
 		to.Println("It is built with Bowline " + project.Bowline.Version + ".")
@@ -167,20 +171,20 @@ func (f *newControllerFlags) printNextSteps(to *terminal.Screen, incomplete erro
 	}
 	to.Println("")
 	if _, err := exec.LookPath("go"); err != nil {
-		to.Println("    # There is no Go on the PATH: install it first, from https://go.dev/dl")
+		to.Println("    # Go is not on the PATH: install it from https://go.dev/dl")
 	}
 	to.Println("    cd " + terminal.ShellQuote(f.folder))
 	if workspace != "" {
-		to.Println("    go work use .          # since this is in the workspace of " + workspace)
+		to.Println("    go work use .          # because this folder is in the workspace of " + workspace)
 	}
 	switch {
 	case incomplete != nil:
-		to.Println("    go mod tidy            # go.sum is not complete: " + strings.ReplaceAll(incomplete.Error(),
+		to.Println("    go mod tidy            # go.sum is incomplete: " + strings.ReplaceAll(incomplete.Error(),
 			"\n", " "))
 	case project.Bowline.Other:
-		to.Println("    go mod tidy            # since that Bowline may need other libraries than this one")
+		to.Println("    go mod tidy            # because that Bowline may need other libraries")
 	}
-	to.Println("    go test ./...          # what it does, in milliseconds, and whatever goes wrong")
-	to.Println("    bowline up -f crd      # a server that knows the kind; go on with README.md")
+	to.Println("    go test ./...          # tests the controller, also with faults")
+	to.Println("    bowline up -f crd      # serves the kind; continue with README.md")
 	to.Println("")
 }

@@ -39,8 +39,8 @@ func RunningBowline() (Bowline, error) {
 	folder := filepath.Join(filepath.Dir(file), "..", "..", "..", "..")
 	if err := isCheckout(folder); !filepath.IsAbs(file) || err != nil {
 		return Bowline{},
-			errors.New("this bowline is a development build whose source is not where it was: say what the project is " +
-				"to be built with, by --bowline FOLDER of a checkout or --bowline VERSION")
+			errors.New("the source of this development build was moved: name the Bowline to " +
+				"build with: --bowline FOLDER of a checkout or --bowline VERSION")
 	}
 	return Bowline{Folder: folder}, nil
 }
@@ -70,8 +70,9 @@ func NamedBowline(name string) (Bowline, error) {
 		return Bowline{}, err
 	}
 	if err := isCheckout(folder); err != nil {
-		return Bowline{}, fmt.Errorf("%s is neither a version, such as v1.2.3, nor a checkout of bowline: %w", name,
-			err)
+		return Bowline{},
+			fmt.Errorf("invalid --bowline %q: must be a version, such as v1.2.3, or a checkout of bowline: %w", name,
+				err)
 	}
 	own, err := RunningBowline()
 	return Bowline{Folder: folder, Other: err != nil || own.Folder != folder}, nil

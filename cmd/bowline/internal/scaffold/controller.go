@@ -98,7 +98,7 @@ func (c *Controller) Files() (map[string][]byte, error) {
 	for from, to := range c.files() {
 		text, err := c.render(from)
 		if err != nil {
-			return nil, fmt.Errorf("making %s: %w", to, err)
+			return nil, fmt.Errorf("rendering %s: %w", to, err)
 		}
 		files[to] = text
 	}

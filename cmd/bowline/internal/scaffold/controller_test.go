@@ -56,7 +56,7 @@ func TestPluralsMatchControllerGen(t *testing.T) {
 	} {
 		project := scaffold.Controller{Name: "a", Group: "example.com", Version: "v1", Kind: kind}
 		if err := project.Complete(); err != nil || project.Plural != plural {
-			t.Errorf("many %s are %s, %v; want %s", kind, project.Plural, err, plural)
+			t.Errorf("plural of %s: got %s, %v; want %s", kind, project.Plural, err, plural)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func TestGoFilesAreFormattedWithShortLines(t *testing.T) {
 			}
 			formatted, err := format.Source(text)
 			if err != nil || !bytes.Equal(formatted, text) {
-				t.Errorf("%s is not as gofmt has it (%v):\n%s", name, err, text)
+				t.Errorf("%s is not gofmt-ed (%v):\n%s", name, err, text)
 			}
 			for line := range strings.Lines(string(text)) {
 				if len(line) > 132 {
@@ -95,7 +95,7 @@ func TestReadmeQualifiesAmbiguousKinds(t *testing.T) {
 			Kind: kind})["README.md"])
 		for _, command := range commands {
 			if !strings.Contains(page, command) {
-				t.Errorf("README.md does not say %q:\n%s", command, page)
+				t.Errorf("README.md lacks %q:\n%s", command, page)
 			}
 		}
 	}
@@ -151,7 +151,7 @@ func TestServerAcceptsDefinitionAndExample(t *testing.T) {
 			p := bowlinetest.Start(t, bowlinetest.CRDs(definition))
 			made := p.Apply(t, string(files[project.Example()]))
 			if len(made) != 1 || made[0].GetKind() != project.Kind {
-				t.Errorf("the example became %v", made)
+				t.Errorf("got the example %v", made)
 			}
 		})
 	}

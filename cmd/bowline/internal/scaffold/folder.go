@@ -14,17 +14,18 @@ func Check(folder string) error {
 	entries, err := os.ReadDir(folder)
 	switch {
 	case err == nil && len(entries) > 0:
-		return fmt.Errorf("%s is there already, with %s in it: nothing of it was changed; choose another name or folder", folder, describeEntries(entries))
+		return fmt.Errorf("%s exists and contains %s: nothing was changed; choose another name or folder", folder,
+			describeEntries(entries))
 	case err == nil:
 		return nil
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s cannot be the project's folder: %w", folder, err)
 	}
 	if _, err := os.Lstat(folder); err == nil {
-		return fmt.Errorf("%s is a link to a folder that is not there: make that, or choose another folder", folder)
+		return fmt.Errorf("%s is a link to a missing folder: create that, or choose another folder", folder)
 	}
 	if _, err := os.Stat(filepath.Dir(folder)); err != nil {
-		return fmt.Errorf("%s cannot be made: %w", folder, err)
+		return fmt.Errorf("cannot create %s: %w", folder, err)
 	}
 	return nil
 }
@@ -46,7 +47,7 @@ func Write(folder string, files map[string][]byte) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("nothing was made: %w", err)
+			err = fmt.Errorf("nothing was created: %w", err)
 		}
 	}()
 	if _, err := os.Lstat(folder); err == nil {
@@ -84,7 +85,7 @@ func fillEmpty(folder string, files map[string][]byte) (err error) {
 		return err
 	}
 	if len(entries) > 1 { // another process has written to the folder
-		return fmt.Errorf("%s is not empty any more", folder)
+		return fmt.Errorf("%s is no longer empty", folder)
 	}
 	return moveAll(within, folder)
 }

@@ -30,13 +30,13 @@ func TestWriteWithoutPermission(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := writeAsAnother(filepath.Join(parent, "new")); !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("the error is %v", err)
+		t.Errorf("got error %v", err)
 	}
 	if err := writeAsAnother(theirs); err != nil {
 		t.Error(err)
 	}
 	if got := contents(t, theirs); got != ".d a.txt b b/c.txt" {
-		t.Errorf("in the folder are %s", got)
+		t.Errorf("the folder contains %s", got)
 	}
 }
 

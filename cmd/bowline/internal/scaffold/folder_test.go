@@ -44,11 +44,11 @@ func TestWriteCreatesFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := contents(t, folder); got != ".d a.txt b b/c.txt" {
-			t.Errorf("in the folder are %s", got)
+			t.Errorf("the folder contains %s", got)
 		}
 	}
 	if got, err := os.ReadDir(parent); err != nil || len(got) != 3 {
-		t.Errorf("beside them are %v, %v", got, err)
+		t.Errorf("the parent contains %v, %v", got, err)
 	}
 }
 
@@ -64,18 +64,18 @@ func TestWriteRejectsUnusableFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for folder, refusal := range map[string]string{
-		parent:                                "is there already, with nowhere and 1 more in it",
-		nowhere:                               "is a link to a folder that is not there: make that",
+		parent:                                "exists and contains nowhere and 1 more",
+		nowhere:                               "is a link to a missing folder: create that",
 		taken:                                 "not a directory",
 		filepath.Join(taken, "in"):            "not a directory",
 		filepath.Join(parent, "no", "parent"): "no such file or directory",
 	} {
 		if err := scaffold.Write(folder, files); err == nil || !strings.Contains(err.Error(), refusal) {
-			t.Errorf("%s: the error is %v; want %s", folder, err, refusal)
+			t.Errorf("%s: got error %v, want %s", folder, err, refusal)
 		}
 	}
 	if got := contents(t, parent); got != "nowhere taken" {
-		t.Errorf("what is there is %s now", got)
+		t.Errorf("the folder now contains %s", got)
 	}
 }
 
@@ -88,12 +88,13 @@ func TestFailedWriteLeavesNothing(t *testing.T) {
 	}
 	impossible := map[string][]byte{"a": nil, "b": nil, "c/" + strings.Repeat("x", 300): nil}
 	for _, folder := range []string{empty, filepath.Join(parent, "new")} {
-		if err := scaffold.Write(folder, impossible); err == nil || !strings.Contains(err.Error(), "nothing was made") {
-			t.Errorf("the error is %v", err)
+		if err := scaffold.Write(folder, impossible); err == nil ||
+			!strings.Contains(err.Error(), "nothing was created") {
+			t.Errorf("got error %v", err)
 		}
 	}
 	if got := contents(t, parent); got != "empty" {
-		t.Errorf("what is left is %s", got)
+		t.Errorf("the folder still contains %s", got)
 	}
 }
 
@@ -119,7 +120,7 @@ func TestConcurrentWritesFillFolderOnce(t *testing.T) {
 		}
 		all.Wait()
 		if got := contents(t, folder); filled.Load() != 1 || got != ".d a.txt b b/c.txt" {
-			t.Errorf("%d say that they have filled it; in it are %s", filled.Load(), got)
+			t.Errorf("%d writers succeeded; the folder contains %s", filled.Load(), got)
 		}
 	}
 }

@@ -33,15 +33,15 @@ func checkName(name string) error {
 	case name == "":
 		why = "it is empty"
 	case len(validation.IsDNS1035Label(name)) > 0:
-		why = "it must be at most 63 lower-case letters, digits and '-', begin with a letter, and not end with '-'"
+		why = "must be at most 63 lower-case letters, digits and '-', start with a letter, and not end with '-'"
 	case token.IsKeyword(name):
-		why = "it is a keyword of Go"
+		why = "it is a Go keyword"
 	case slices.Contains([]string{"api", "crd", "example"}, name):
 		why = "a folder of the project has that name"
 	default:
 		return nil
 	}
-	return fmt.Errorf("the name %q cannot be a project's: %s", name, why)
+	return fmt.Errorf("invalid name %q: %s", name, why)
 }
 
 // checkGroup validates the group, which must not be reserved.
@@ -49,15 +49,15 @@ func checkGroup(group string) error {
 	why := ""
 	switch {
 	case group == "":
-		why = "it is empty: give one of your own, such as example.com"
+		why = "it is empty: give a DNS name that you own, such as example.com"
 	case len(validation.IsDNS1123Subdomain(group)) > 0 || !strings.Contains(group, "."):
-		why = "it must be a DNS name with a dot, of lower-case letters, digits, '-' and '.', such as example.com"
+		why = "must be a DNS name with a dot, of lower-case letters, digits, '-' and '.', such as example.com"
 	case isProtected(group):
-		why = "groups that end with k8s.io and kubernetes.io are the Kubernetes community's"
+		why = "groups that end in k8s.io and kubernetes.io are reserved for the Kubernetes community"
 	default:
 		return nil
 	}
-	return fmt.Errorf("the group %q cannot be a kind's: %s", group, why)
+	return fmt.Errorf("invalid group %q: %s", group, why)
 }
 
 // isProtected reports whether the server accepts definitions of a group only with an approval annotation.
@@ -69,7 +69,7 @@ func isProtected(group string) bool {
 
 func checkVersion(version string) error {
 	if !versionName.MatchString(version) || len(version) > validation.DNS1035LabelMaxLength {
-		return fmt.Errorf("the version %q is none: it must be like v1, v1beta1 or v1alpha1", version)
+		return fmt.Errorf("invalid version %q: must look like v1, v1beta1 or v1alpha1", version)
 	}
 	return nil
 }
@@ -80,17 +80,17 @@ func checkKind(kind string) error {
 	why := ""
 	switch {
 	case kind == "":
-		why = "it is empty: give one such as Greeting"
+		why = "it is empty: give a name such as Greeting"
 	case !camelCase.MatchString(kind) || len(kind) > longestKind:
-		why = "it must be at most 59 letters and digits in CamelCase, such as Greeting or DNSRecord"
+		why = "must be at most 59 letters and digits in CamelCase, such as Greeting or DNSRecord"
 	case slices.Contains([]string{"GroupVersion", "GroupVersionKind", "GroupVersionResource", "AddToScheme"}, kind):
 		why = "the project itself declares a " + kind + " beside it"
 	case kind == "List" || isOfEveryGroup(kind):
-		why = "every group has a kind of that name, for requests and answers"
+		why = "every API group already has a kind of that name"
 	default:
 		return nil
 	}
-	return fmt.Errorf("the kind %q cannot be one of your own: %s", kind, why)
+	return fmt.Errorf("invalid kind %q: %s", kind, why)
 }
 
 // longestKind leaves room for the suffix of the list kind.
@@ -107,10 +107,11 @@ func isOfEveryGroup(kind string) bool {
 // checkDerived validates the names that Complete may have derived.
 func (c *Controller) checkDerived() error {
 	if len(validation.IsDNS1035Label(c.Plural)) > 0 {
-		return fmt.Errorf("the plural %q is none: it must be at most 63 lower-case letters, digits and '-', such as %ss", c.Plural, c.Singular())
+		return fmt.Errorf("invalid plural %q: must be at most 63 lower-case letters, digits and '-', such as %ss",
+			c.Plural, c.Singular())
 	}
 	if name := c.Plural + "." + c.Group; len(name) > longestDefinition {
-		return fmt.Errorf("plural and group together, %s, are longer than %d characters", name, longestDefinition)
+		return fmt.Errorf("plural and group, %s, are longer than %d characters together", name, longestDefinition)
 	}
 	return checkModule(c.Module)
 }
@@ -122,11 +123,11 @@ const longestDefinition = 240
 // packages. The path must not be inside of a module that the project requires.
 func checkModule(path string) error {
 	if err := module.CheckPath(path); err != nil {
-		return fmt.Errorf("the module %q is none that Go takes; give one such as example.com/greeter by --module: %w",
+		return fmt.Errorf("invalid module %q: give a path such as example.com/greeter with --module: %w",
 			path, err)
 	}
 	if slices.Contains(strings.Split(path, "/"), "vendor") {
-		return fmt.Errorf("the module %q cannot be the project's: Go has another use for what is in a folder vendor; "+
+		return fmt.Errorf("invalid module %q: Go reserves folders named vendor; "+
 			"choose another name, or give --module", path)
 	}
 	required, err := requiredModules()
@@ -135,7 +136,7 @@ func checkModule(path string) error {
 	}
 	for _, other := range required {
 		if path == other || strings.HasPrefix(path, other+"/") {
-			return fmt.Errorf("the module %q cannot be the project's: the project requires %s", path, other)
+			return fmt.Errorf("invalid module %q: the project requires %s", path, other)
 		}
 	}
 	return nil

@@ -11,43 +11,43 @@ import (
 // invalidNames maps each field of a Controller to invalid values, and each of these to a part of the error.
 var invalidNames = map[string]map[string]string{
 	"Name": {
-		"":                      `the name "" cannot be a project's: it is empty`,
-		"Greeter":               `the name "Greeter" cannot be a project's: it must be at most 63 lower-case`,
-		"..":                    `the name ".." cannot`,
-		".":                     `the name "." cannot`,
-		"a/b":                   `the name "a/b" cannot`,
-		`a\b`:                   `cannot be a project's`,
-		"/tmp":                  `the name "/tmp" cannot`,
-		"a.b":                   `the name "a.b" cannot`,
-		"a b":                   `the name "a b" cannot`,
-		"1st":                   `begin with a letter`,
+		"":                      `invalid name "": it is empty`,
+		"Greeter":               `invalid name "Greeter": must be at most 63 lower-case`,
+		"..":                    `invalid name ".."`,
+		".":                     `invalid name "."`,
+		"a/b":                   `invalid name "a/b"`,
+		`a\b`:                   `invalid name`,
+		"/tmp":                  `invalid name "/tmp"`,
+		"a.b":                   `invalid name "a.b"`,
+		"a b":                   `invalid name "a b"`,
+		"1st":                   `start with a letter`,
 		"a-":                    `not end with '-'`,
-		"über":                  `the name "über" cannot`,
-		"a\nb":                  `the name "a\nb" cannot`,
-		"func":                  `it is a keyword of Go`,
+		"über":                  `invalid name "über"`,
+		"a\nb":                  `invalid name "a\nb"`,
+		"func":                  `it is a Go keyword`,
 		"crd":                   `a folder of the project has that name`,
 		strings.Repeat("a", 64): `at most 63`,
 	},
 	"Group": {
-		"":                              `the group "" cannot be a kind's: it is empty: give one of your own, such as example.com`,
+		"":                              `invalid group "": it is empty: give a DNS name that you own, such as example.com`,
 		"example":                       `a DNS name with a dot`,
 		"Example.com":                   `a DNS name with a dot`,
 		"example..com":                  `a DNS name with a dot`,
 		"example.com/v1":                `a DNS name with a dot`,
 		"-example.com":                  `a DNS name with a dot`,
 		strings.Repeat("a.", 127) + "b": `a DNS name with a dot`,
-		"k8s.io":                        `the Kubernetes community's`,
-		"sample.k8s.io":                 `the Kubernetes community's`,
-		"x.kubernetes.io":               `the Kubernetes community's`,
+		"k8s.io":                        `reserved for the Kubernetes community`,
+		"sample.k8s.io":                 `reserved for the Kubernetes community`,
+		"x.kubernetes.io":               `reserved for the Kubernetes community`,
 	},
 	"Version": {
-		"":       `the version "" is none`,
-		"1":      `the version "1" is none: it must be like v1, v1beta1 or v1alpha1`,
-		"v1beta": `is none`,
-		"v0":     `is none`,
+		"":       `invalid version ""`,
+		"1":      `invalid version "1": must look like v1, v1beta1 or v1alpha1`,
+		"v1beta": `invalid version`,
+		"v0":     `invalid version`,
 	},
 	"Kind": {
-		"":                            `the kind "" cannot be one of your own: it is empty`,
+		"":                            `invalid kind "": it is empty`,
 		"greeting":                    `in CamelCase, such as Greeting or DNSRecord`,
 		"type":                        `in CamelCase`,
 		"My-Kind":                     `in CamelCase`,
@@ -57,23 +57,23 @@ var invalidNames = map[string]map[string]string{
 		"K" + strings.Repeat("k", 59): `at most 59`,
 		"GroupVersion":                `the project itself declares a GroupVersion`,
 		"AddToScheme":                 `the project itself declares`,
-		"List":                        `every group has a kind of that name`,
-		"Status":                      `every group has a kind of that name`,
-		"DeleteOptions":               `every group has a kind of that name`,
-		"WatchEvent":                  `every group has a kind of that name`,
+		"List":                        `every API group already has a kind of that name`,
+		"Status":                      `every API group already has a kind of that name`,
+		"DeleteOptions":               `every API group already has a kind of that name`,
+		"WatchEvent":                  `every API group already has a kind of that name`,
 	},
 	"Plural": {
-		"Greetings":        `the plural "Greetings" is none`,
-		"greetings/status": `the plural "greetings/status" is none`,
+		"Greetings":        `invalid plural "Greetings"`,
+		"greetings/status": `invalid plural "greetings/status"`,
 	},
 	"Module": {
-		"example.com/../x":               `the module "example.com/../x" is none that Go takes`,
-		"a b":                            `is none that Go takes`,
-		"/x":                             `is none that Go takes`,
+		"example.com/../x":               `invalid module "example.com/../x"`,
+		"a b":                            `invalid module`,
+		"/x":                             `invalid module`,
 		"greeter":                        `missing dot in first path element`,
-		"net/http":                       `is none that Go takes`,
-		"example.com/v1":                 `is none that Go takes`,
-		"example.com/vendor":             `Go has another use for what is in a folder vendor`,
+		"net/http":                       `invalid module`,
+		"example.com/v1":                 `invalid module`,
+		"example.com/vendor":             `Go reserves folders named vendor`,
 		"k8s.io/api":                     `the project requires k8s.io/api`,
 		"github.com/bowline-dev/bowline": `the project requires github.com/bowline-dev/bowline`,
 
@@ -88,7 +88,7 @@ func TestCompleteRejectsInvalidNames(t *testing.T) {
 			project := scaffold.Controller{Name: "a", Group: "example.com", Version: "v1", Kind: "Greeting"}
 			reflect.ValueOf(&project).Elem().FieldByName(field).SetString(value)
 			if err := project.Complete(); err == nil || !strings.Contains(err.Error(), refusal) {
-				t.Errorf("%s %q: the error is %v; want %s", field, value, err, refusal)
+				t.Errorf("%s %q: got error %v, want %s", field, value, err, refusal)
 			}
 		}
 	}
@@ -103,7 +103,7 @@ func TestProgramMatchesGoBuild(t *testing.T) {
 	} {
 		project := scaffold.Controller{Name: "a", Group: "example.com", Version: "v1", Kind: "Greeting", Module: module}
 		if err := project.Complete(); err != nil || project.Program() != program {
-			t.Errorf("the program of the module %s is %s, %v; want %s", module, project.Program(), err, program)
+			t.Errorf("program of the module %s: got %s, %v; want %s", module, project.Program(), err, program)
 		}
 	}
 }

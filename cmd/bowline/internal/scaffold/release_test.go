@@ -50,7 +50,7 @@ func TestReleaseChecksumsAreAdded(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("go.sum has no checksums of %s in their place:\n%s", release, files["go.sum"])
+	t.Errorf("go.sum lacks the checksums of %s at their sorted position:\n%s", release, files["go.sum"])
 }
 
 // publish writes the proxy's files for a module that contains only a go.mod.

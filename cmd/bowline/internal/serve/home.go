@@ -27,13 +27,13 @@ type Home struct {
 func OpenEphemeral(hosts []string) (*Home, error) {
 	temporary, err := os.MkdirTemp("", "bowline-")
 	if err != nil {
-		return nil, fmt.Errorf("making a temporary folder: %w", err)
+		return nil, fmt.Errorf("creating a temporary folder: %w", err)
 	}
 	folder := state.Folder(temporary)
 	h := &Home{Kubeconfig: folder.Kubeconfig(), Networks: folder.Networks(), Ingress: folder.Ingress(),
 		temporary: temporary}
 	if h.Certificates, err = pki.New(hosts); err != nil {
-		return nil, errors.Join(fmt.Errorf("making certificates: %w", err), h.Close())
+		return nil, errors.Join(fmt.Errorf("creating certificates: %w", err), h.Close())
 	}
 	return h, nil
 }
@@ -57,7 +57,7 @@ func Open(data string, hosts []string) (*Home, error) {
 		lock: lock,
 	}
 	if h.Certificates, err = pki.Open(folder.Certificates(), hosts); err != nil {
-		return nil, errors.Join(fmt.Errorf("keeping certificates: %w", err), h.Close())
+		return nil, errors.Join(fmt.Errorf("storing certificates: %w", err), h.Close())
 	}
 	return h, nil
 }

@@ -9,7 +9,8 @@ func TestGCPercentDecreasesAsHeapGrows(t *testing.T) {
 	for _, live := range []uint64{0, 600 << 20, 2 << 30} {
 		percent := garbagePercent(live)
 		if percent >= before {
-			t.Errorf("with %d MiB alive there may be %d %% of garbage, and with less %d %%", live>>20, percent, before)
+			t.Errorf("got %[2]d %% for a live heap of %[1]d MiB, but %[3]d %% for a smaller one", live>>20, percent,
+				before)
 		}
 		before = percent
 	}

@@ -49,7 +49,7 @@ func SelectControllers(list, known []string) (Selection, error) {
 		name := strings.TrimPrefix(entry, "-")
 		if entry != AllControllers && !slices.Contains(known, name) {
 			return Selection{},
-				cli.Usagef("--controllers names %q, which is no controller: known are %s, and '*' for all but %s",
+				cli.Usagef("unknown controller %q in --controllers: known are %s, and '*' for all but %s",
 					name, strings.Join(known, ", "), strings.Join(ExampleControllers, " and "))
 		}
 		if !slices.Contains(ExampleControllers, name) {

@@ -30,5 +30,5 @@ func ExplainLoss(err error) error {
 	if _, ok := errors.AsType[*disk.LostError](err); !ok {
 		return err
 	}
-	return fmt.Errorf("%w, or go on without them with --accept-damage; nothing was changed", err)
+	return fmt.Errorf("%w, or use --accept-damage to continue without them; nothing was changed", err)
 }

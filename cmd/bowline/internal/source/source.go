@@ -46,7 +46,7 @@ func OpenServer(ctx context.Context, kubeconfig string) (io.ReadCloser, error) {
 	}
 	answer, err := client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("asking the server for its state: %w", err)
+		return nil, fmt.Errorf("requesting the server's state: %w", err)
 	}
 	if answer.StatusCode != http.StatusOK {
 		defer answer.Body.Close()
@@ -61,11 +61,12 @@ func statusError(server string, answer *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
 	switch {
 	case answer.StatusCode == http.StatusNotFound:
-		return fmt.Errorf("the server at %s does not know %s: it is not bowline, or an older one", server, backupPath)
+		return fmt.Errorf("the server at %s does not serve %s: it is not bowline, or an older version", server,
+			backupPath)
 	case err == nil && json.Unmarshal(text, &status) == nil && status.Message != "":
-		return fmt.Errorf("the server at %s refused: %s", server, status.Message)
+		return fmt.Errorf("the server at %s rejected the request: %s", server, status.Message)
 	}
-	return fmt.Errorf("the server at %s answered %s", server, answer.Status)
+	return fmt.Errorf("unexpected response from the server at %s: %s", server, answer.Status)
 }
 
 // Folder returns the state folder at data, or the user's default folder if data is empty.
@@ -87,7 +88,7 @@ func ExplainLock(err error) error {
 	if held.Holder.Address != "" {
 		where = ", which serves " + held.Holder.Address
 	}
-	return fmt.Errorf("the state folder %s is in use by process %d%s: stop that one first, or name another folder with --data",
+	return fmt.Errorf("the state folder %s is in use by process %d%s: stop that server, or name another folder with --data",
 		held.Folder, held.Holder.PID, where)
 }
 
@@ -108,7 +109,7 @@ func OpenFolder(ctx context.Context, data string, acceptLoss bool) (io.ReadClose
 		return nil, err
 	}
 	if _, err := os.Stat(folder.Objects()); err != nil {
-		return nil, fmt.Errorf("%s is no state folder with objects: %w", folder, err)
+		return nil, fmt.Errorf("%s is not a state folder with objects: %w", folder, err)
 	}
 	lock, err := folder.Share()
 	if err != nil {

@@ -49,7 +49,7 @@ func APIServer(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stderr, "bowline stands in for kube-apiserver on %s; objects are in memory, and end with it\n",
+	fmt.Fprintf(stderr, "bowline runs in place of kube-apiserver on %s; objects are in memory only\n",
 		plane.Addr())
 	<-ctx.Done()
 	return plane.Close()
@@ -63,11 +63,11 @@ func parse(flags flagSet, args []string) (done bool, err error) {
 	case errors.Is(err, pflag.ErrHelp):
 		return true, nil
 	case err != nil:
-		return true, fmt.Errorf("%s: %w (see %[1]s --help for what bowline knows in its place)", flags.Name(), err)
+		return true, fmt.Errorf("%s: %w (see %[1]s --help for the flags that bowline supports)", flags.Name(), err)
 	}
 	for _, arg := range flags.Args() {
 		if arg != "" {
-			return true, fmt.Errorf("%s takes no arguments, and was given %q", flags.Name(), arg)
+			return true, fmt.Errorf("%s takes no arguments, got %q", flags.Name(), arg)
 		}
 	}
 	return false, nil
@@ -79,7 +79,7 @@ func (s *apiServer) tls() (*tls.Config, error) {
 	if certFile == "" && keyFile == "" {
 		if s.certDir == "" {
 			return nil,
-				errors.New("kube-apiserver: there is no certificate to show: name its folder with --cert-dir, " +
+				errors.New("kube-apiserver: no server certificate: name its folder with --cert-dir, " +
 					"or --tls-cert-file and --tls-private-key-file")
 		}
 		certFile, keyFile = filepath.Join(s.certDir, "apiserver.crt"), filepath.Join(s.certDir, "apiserver.key")
@@ -89,7 +89,7 @@ func (s *apiServer) tls() (*tls.Config, error) {
 		return nil, fmt.Errorf("kube-apiserver: reading the server's certificate: %w", err)
 	}
 	if s.clientCA == "" {
-		return nil, errors.New("kube-apiserver: nobody could authenticate: name an authority with --client-ca-file")
+		return nil, errors.New("kube-apiserver: no client could authenticate: name an authority with --client-ca-file")
 	}
 	text, err := os.ReadFile(s.clientCA)
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *apiServer) tls() (*tls.Config, error) {
 	}
 	authorities := x509.NewCertPool()
 	if !authorities.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("kube-apiserver: --client-ca-file %s holds no certificate", s.clientCA)
+		return nil, fmt.Errorf("kube-apiserver: --client-ca-file %s contains no certificate", s.clientCA)
 	}
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},

@@ -13,7 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/plugins"
 )
 
-const aboutAPIServer = `kube-apiserver, as bowline stands in for it in tests with envtest: the Kubernetes API, with its objects in the
+const aboutAPIServer = `kube-apiserver, as implemented by bowline for tests with envtest: the Kubernetes API, with its objects in the
 memory of this process. A flag that asks for what bowline does not have is refused, and nothing starts.`
 
 // apiServer holds the values of the flags of kube-apiserver that bowline implements.
@@ -30,13 +30,13 @@ func (s *apiServer) flags(to io.Writer) flagSet {
 	f.StringVar(&s.bindAddress, "bind-address", "0.0.0.0", "the `address` to listen on")
 	f.StringVar(&s.port, "secure-port", "6443", "the `port` to listen on, with TLS")
 	f.StringVar(&s.certDir, "cert-dir", "",
-		"the `folder` of apiserver.crt and apiserver.key, where the next two do not name others")
-	f.StringVar(&s.certFile, "tls-cert-file", "", "the server's certificate, a `file`")
-	f.StringVar(&s.keyFile, "tls-private-key-file", "", "the key of it, a `file`")
-	f.StringVar(&s.clientCA, "client-ca-file", "", "the authorities whose client certificates are believed, a `file`")
+		"the `folder` of apiserver.crt and apiserver.key, the defaults of the next two flags")
+	f.StringVar(&s.certFile, "tls-cert-file", "", "`file` with the server's certificate")
+	f.StringVar(&s.keyFile, "tls-private-key-file", "", "`file` with the key of the certificate")
+	f.StringVar(&s.clientCA, "client-ca-file", "", "`file` with the certificate authorities for client certificates")
 	f.StringSliceVar(&s.etcd, "etcd-servers", nil,
-		"the `URL` of the etcd that was started beside this server, which is bowline's own")
-	f.IntVarP(&s.verbosity, "v", "v", 0, "how much is logged, a `number`; from 4 on details too")
+		"the `URL` of bowline's etcd, which was started with this server")
+	f.IntVarP(&s.verbosity, "v", "v", 0, "the log level, a `number`; 4 or more logs details")
 	addCheckedFlags(f)
 	addIgnoredFlags(f)
 	addRefusedFlags(f)
@@ -47,19 +47,19 @@ func (s *apiServer) flags(to io.Writer) flagSet {
 // addCheckedFlags adds the flags whose value must match the behavior of bowline.
 func addCheckedFlags(f flagSet) {
 	f.addFixed("authorization-mode", "list",
-		"members of system:masters may do everything, and others what system:discovery lets them, "+
-			"as with RBAC and no role bound: nobody can bind one, since roles are not served", "RBAC", "Node")
-	f.addFixed("service-cluster-ip-range", "range", "where the addresses of services come from", "10.0.0.0/24")
-	f.addFixed("service-node-port-range", "range", "where node ports come from", "30000-32767")
-	f.addFixed("allow-privileged", "bool", "privileged pods are declared like others, and nobody runs them", "true")
-	f.addFixed("anonymous-auth", "bool", "health and version are told to everybody", "true")
-	f.addFixed("storage-backend", "name", "what envtest asks for; it is memory", "etcd3")
+		"members of system:masters may do everything, and others what system:discovery allows, "+
+			"as with RBAC without bindings, which cannot be created", "RBAC", "Node")
+	f.addFixed("service-cluster-ip-range", "range", "the range of service addresses", "10.0.0.0/24")
+	f.addFixed("service-node-port-range", "range", "the range of node ports", "30000-32767")
+	f.addFixed("allow-privileged", "bool", "privileged pods are stored like others, and never run", "true")
+	f.addFixed("anonymous-auth", "bool", "health and version are public", "true")
+	f.addFixed("storage-backend", "name", "accepted for envtest; objects are in memory", "etcd3")
 	f.addChecked("disable-admission-plugins", "list",
-		"any but those that bowline has: "+strings.Join(pluginNames(), ", "),
+		"any except the plugins of bowline: "+strings.Join(pluginNames(), ", "),
 		eachOf(checkDisable))
-	f.addChecked("enable-admission-plugins", "list", "those that bowline has", eachOf(checkEnabled))
-	f.addChecked("feature-gates", "list", "none is turned on", eachOf(checkFeatureGate))
-	f.addChecked("runtime-config", "list", "versions that are served may be turned on, and others off",
+	f.addChecked("enable-admission-plugins", "list", "only the plugins of bowline", eachOf(checkEnabled))
+	f.addChecked("feature-gates", "list", "gates can only be turned off", eachOf(checkFeatureGate))
+	f.addChecked("runtime-config", "list", "served versions can be turned on, and others off",
 		eachOf(checkRuntimeConfig))
 }
 
@@ -89,10 +89,10 @@ func checkEnabled(plugin string) error {
 func checkFeatureGate(setting string) error {
 	gate, on, ok := strings.Cut(setting, "=")
 	if !ok || on != "true" && on != "false" {
-		return fmt.Errorf("%q is no NAME=true or NAME=false", setting)
+		return fmt.Errorf("invalid value %q: must be NAME=true or NAME=false", setting)
 	}
 	if on == "true" {
-		return fmt.Errorf("bowline has no feature gates: what is behind %s is there or is not (docs/compatibility.md)",
+		return fmt.Errorf("bowline has no feature gates, and cannot turn on %s (see docs/compatibility.md)",
 			gate)
 	}
 	return nil
@@ -106,7 +106,7 @@ func checkRuntimeConfig(setting string) error {
 		on = "true"
 	}
 	if on != "true" && on != "false" {
-		return fmt.Errorf("%q is no GROUP/VERSION=true or =false", setting)
+		return fmt.Errorf("invalid value %q: must be GROUP/VERSION=true or =false", setting)
 	}
 	if strings.HasPrefix(name, "api/") && on == "true" {
 		return nil // api/all, api/ga, api/beta and api/alpha: everything that exists is served
@@ -116,7 +116,7 @@ func checkRuntimeConfig(setting string) error {
 	case on == "true" && !served:
 		return fmt.Errorf("bowline does not serve %s", name)
 	case on == "false" && (served || strings.HasPrefix(name, "api/")):
-		return fmt.Errorf("bowline cannot leave out %s", name)
+		return fmt.Errorf("bowline cannot turn off %s", name)
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func isServed(name string) bool {
 // addIgnoredFlags adds flags without an effect that a test's client could observe. A trailing ? marks flags that
 // need no value.
 func addIgnoredFlags(f flagSet) {
-	f.addIgnored("ignored: bowline issues and reads no tokens", "service-account-issuer", "service-account-key-file",
+	f.addIgnored("ignored: bowline has no tokens", "service-account-issuer", "service-account-key-file",
 		"service-account-signing-key-file", "service-account-jwks-uri", "service-account-lookup?",
 		"service-account-max-token-expiration",
 		"service-account-extend-token-expiration?", "api-audiences")
@@ -155,7 +155,7 @@ func addIgnoredFlags(f flagSet) {
 		"kubelet-client-key",
 		"kubelet-timeout", "kubelet-preferred-address-types", "advertise-address", "endpoint-reconciler-type",
 		"apiserver-count")
-	f.addIgnored("ignored: bowline shares out its time by itself", "max-requests-inflight",
+	f.addIgnored("ignored: bowline has its own fair queue", "max-requests-inflight",
 		"max-mutating-requests-inflight",
 		"enable-priority-and-fairness?", "request-timeout", "min-request-timeout", "goaway-chance",
 		"http2-max-streams-per-connection")
@@ -167,25 +167,25 @@ func addIgnoredFlags(f flagSet) {
 }
 
 func addRefusedFlags(f flagSet) {
-	f.addRefused("nothing is encrypted where it is kept, in memory", "encryption-provider-config")
+	f.addRefused("objects are not encrypted in memory", "encryption-provider-config")
 	f.addRefused("there is no audit log", "audit-policy-file", "audit-log-path", "audit-webhook-config-file")
-	f.addRefused("client certificates alone say who a user is", "token-auth-file", "oidc-issuer-url",
+	f.addRefused("users authenticate with client certificates only", "token-auth-file", "oidc-issuer-url",
 		"authentication-config",
 		"authentication-token-webhook-config-file", "enable-bootstrap-token-auth", "requestheader-client-ca-file")
-	f.addRefused("who may do what is decided by the group system:masters alone", "authorization-config",
+	f.addRefused("only the group system:masters is authorized", "authorization-config",
 		"authorization-policy-file",
 		"authorization-webhook-config-file")
-	f.addRefused("admission plugins have no configuration", "admission-control-config-file")
+	f.addRefused("admission plugins cannot be configured", "admission-control-config-file")
 	f.addRefused("there are no other servers to reach", "egress-selector-config-file", "proxy-client-cert-file",
 		"proxy-client-key-file")
-	f.addRefused("traces go where OTEL_EXPORTER_OTLP_ENDPOINT of bowline up says", "tracing-config-file")
-	f.addRefused("the server has one certificate, and takes TLS 1.2 and 1.3", "tls-sni-cert-key", "tls-min-version",
+	f.addRefused("use OTEL_EXPORTER_OTLP_ENDPOINT of bowline up to export traces", "tracing-config-file")
+	f.addRefused("the server has one certificate, and accepts TLS 1.2 and 1.3", "tls-sni-cert-key", "tls-min-version",
 		"tls-cipher-suites")
 }
 
 // addInsecure adds --insecure-port, which old suites set to 0. The flag is hidden in the help text, because
 // envtest takes a server whose help mentions it for Kubernetes 1.23 or older.
 func addInsecure(f flagSet) {
-	f.addFixed("insecure-port", "port", "all is served with TLS", "0")
+	f.addFixed("insecure-port", "port", "the server only uses TLS", "0")
 	f.Lookup("insecure-port").Hidden = true
 }

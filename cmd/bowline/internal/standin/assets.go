@@ -25,12 +25,12 @@ const copyName = "bowline-copy"
 // replaced. If another file has one of the names, Link leaves it alone and returns an error.
 func Link(binary, folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("making the folder of the assets: %w", err)
+		return fmt.Errorf("creating the folder of the assets: %w", err)
 	}
 	if goRunPath.MatchString(filepath.ToSlash(binary)) {
 		kept := filepath.Join(folder, copyName)
 		if err := copyBinary(binary, kept); err != nil {
-			return fmt.Errorf("copying %s, which go run made for now: %w", binary, err)
+			return fmt.Errorf("copying %s, a temporary file of go run: %w", binary, err)
 		}
 		binary = kept
 	}
@@ -49,7 +49,7 @@ func link(binary, path string) error {
 	case err != nil:
 		return err
 	case info.Mode().Type() != fs.ModeSymlink:
-		return fmt.Errorf("%s is a file, and no link that bowline made: name another folder, or move it away", path)
+		return fmt.Errorf("%s is a file and not a link: name another folder, or move it away", path)
 	default:
 		if err := os.Remove(path); err != nil {
 			return err

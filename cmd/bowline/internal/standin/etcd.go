@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-const aboutEtcd = `etcd, as bowline stands in for it in tests with envtest. It keeps nothing and speaks none of etcd's protocols: it answers
-/health, and lets one API server begin, which has the objects in its own memory.`
+const aboutEtcd = `etcd, as implemented by bowline for tests with envtest. It stores nothing and speaks none of etcd's protocols: it answers
+/health, and lets one API server start, which has the objects in its own memory.`
 
 // claimPath is the path to which an API server sends a POST request when it starts.
 const claimPath = "/bowline/claim"
@@ -22,10 +22,10 @@ const claimPath = "/bowline/claim"
 func Etcd(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f := newFlags("etcd", aboutEtcd, stdout)
 	clients := f.String("listen-client-urls", "http://127.0.0.1:2379", "the `URL` to answer on")
-	f.addIgnored("ignored: nothing is kept", "data-dir", "wal-dir", "unsafe-no-fsync?", "snapshot-count",
+	f.addIgnored("ignored: nothing is stored", "data-dir", "wal-dir", "unsafe-no-fsync?", "snapshot-count",
 		"quota-backend-bytes",
 		"auto-compaction-mode", "auto-compaction-retention", "max-request-bytes", "max-txn-ops")
-	f.addIgnored("ignored: it is alone", "advertise-client-urls", "listen-peer-urls", "initial-advertise-peer-urls",
+	f.addIgnored("ignored: a single member", "advertise-client-urls", "listen-peer-urls", "initial-advertise-peer-urls",
 		"initial-cluster",
 		"initial-cluster-state", "initial-cluster-token", "name", "heartbeat-interval", "election-timeout",
 		"listen-metrics-urls")
@@ -35,7 +35,7 @@ func Etcd(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	where, err := url.Parse(*clients)
 	if err != nil || where.Scheme != "http" || where.Host == "" {
-		return fmt.Errorf("etcd: --listen-client-urls is %q: bowline answers on one URL, as in http://127.0.0.1:2379",
+		return fmt.Errorf("etcd: invalid --listen-client-urls %q: must be one URL, such as http://127.0.0.1:2379",
 			*clients)
 	}
 	var config net.ListenConfig
@@ -43,7 +43,7 @@ func Etcd(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("etcd: %w", err)
 	}
-	fmt.Fprintf(stderr, "bowline stands in for etcd on %s, and keeps nothing\n", listener.Addr())
+	fmt.Fprintf(stderr, "bowline runs in place of etcd on %s, and stores nothing\n", listener.Addr())
 	server := &http.Server{Handler: etcdHandler(), ReadHeaderTimeout: 10 * time.Second}
 	defer context.AfterFunc(ctx, func() { server.Close() })()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -82,17 +82,17 @@ func claim(ctx context.Context, servers []string) error {
 	transport := &http.Transport{DisableKeepAlives: true}
 	answer, err := transport.RoundTrip(q)
 	if err != nil {
-		return fmt.Errorf("kube-apiserver: etcd has to be there first: %w", err)
+		return fmt.Errorf("kube-apiserver: etcd must be started first: %w", err)
 	}
 	answer.Body.Close()
 	switch answer.StatusCode {
 	case http.StatusOK:
 		return nil
 	case http.StatusConflict:
-		return fmt.Errorf("kube-apiserver: another API server began with the etcd at %s: its objects were in its own memory, so that "+
-			"this one would not have them. Start an etcd anew with each API server, as envtest's Environment does",
+		return fmt.Errorf("kube-apiserver: another API server used the etcd at %s: its objects were in its own memory, so "+
+			"this one would not have them. Start a new etcd for each API server, as envtest's Environment does",
 			servers[0])
 	}
-	return fmt.Errorf("kube-apiserver: what answers at %s is not bowline's etcd: bowline keeps nothing in a real one; "+
-		"point KUBEBUILDER_ASSETS, or TEST_ASSET_ETCD, to the folder that bowline assets made", servers[0])
+	return fmt.Errorf("kube-apiserver: the server at %s is not bowline's etcd: bowline does not use a real etcd; "+
+		"set KUBEBUILDER_ASSETS, or TEST_ASSET_ETCD, to the folder that bowline assets created", servers[0])
 }

@@ -70,7 +70,7 @@ func (f flagSet) addFixed(name, kind, why string, values ...string) {
 func (f flagSet) addRefused(why string, names ...string) {
 	for _, name := range names {
 		f.addChecked(name, "string", "refused: "+why, func(string) error {
-			return fmt.Errorf("%s: leave the flag out", why)
+			return fmt.Errorf("%s: omit the flag", why)
 		})
 	}
 }

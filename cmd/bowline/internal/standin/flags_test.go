@@ -26,28 +26,28 @@ func TestUnsupportedFlagValuesAreRejected(t *testing.T) {
 		"--enable-admission-plugins=NamespaceLifecycle":   "",
 		"--enable-admission-plugins=PodSecurity":          "bowline has no admission plugin PodSecurity",
 		"--feature-gates=A=false,B=false":                 "",
-		"--feature-gates=A=false,MutableCSI=true":         "what is behind MutableCSI is there or is not",
-		"--feature-gates=A":                               `"A" is no NAME=true`,
+		"--feature-gates=A=false,MutableCSI=true":         "cannot turn on MutableCSI",
+		"--feature-gates=A":                               `invalid value "A": must be NAME=true`,
 		"--runtime-config=api/all=true":                   "",
 		"--runtime-config=apps/v1=true,v1,api/v1=true":    "",
 		"--runtime-config=apps/v1/deployments=true":       "",
 		"--runtime-config=apps/v1/boats=true":             "bowline does not serve apps/v1/boats",
 		"--runtime-config=settings.k8s.io/v1alpha1=true":  "bowline does not serve settings.k8s.io/v1alpha1",
 		"--runtime-config=settings.k8s.io/v1alpha1=false": "",
-		"--runtime-config=apps/v1=false":                  "bowline cannot leave out apps/v1",
-		"--runtime-config=api/beta=false":                 "bowline cannot leave out api/beta",
+		"--runtime-config=apps/v1=false":                  "bowline cannot turn off apps/v1",
+		"--runtime-config=api/beta=false":                 "bowline cannot turn off api/beta",
 		"--service-account-issuer=https://x/":             "",
 		"--watch-cache=false":                             "",
 		"--v=2":                                           "",
-		"--encryption-provider-config=f":                  "nothing is encrypted",
+		"--encryption-provider-config=f":                  "objects are not encrypted",
 		"--audit-policy-file=f":                           "there is no audit log",
-		"--oidc-issuer-url=https://x":                     "client certificates alone",
-		"--authorization-config=f":                        "the group system:masters alone",
-		"--tls-min-version=VersionTLS13":                  "takes TLS 1.2 and 1.3",
+		"--oidc-issuer-url=https://x":                     "client certificates only",
+		"--authorization-config=f":                        "only the group system:masters",
+		"--tls-min-version=VersionTLS13":                  "accepts TLS 1.2 and 1.3",
 		"--insecure-port=0":                               "",
-		"--insecure-port=8080":                            "bowline has 0 (all is served with TLS)",
+		"--insecure-port=8080":                            "bowline has 0 (the server only uses TLS)",
 		"--no-such-thing":                                 "unknown flag: --no-such-thing",
-		"argument":                                        `takes no arguments, and was given "argument"`,
+		"argument":                                        `takes no arguments, got "argument"`,
 		"":                                                "", // an empty argument, as produced by a flag template
 	} {
 		var s apiServer
@@ -56,7 +56,7 @@ func TestUnsupportedFlagValuesAreRejected(t *testing.T) {
 			t.Errorf("%s: %v", flag, err)
 		}
 		if refusal != "" && (err == nil || !done || !strings.Contains(err.Error(), refusal)) {
-			t.Errorf("%s is refused with %v, want %s", flag, err, refusal)
+			t.Errorf("%s: got error %v, want %s", flag, err, refusal)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrOrphaned is the cancellation cause if the parent process has ended.
-var ErrOrphaned = errors.New("the process that started this one has ended, and this one with it")
+var ErrOrphaned = errors.New("the parent process has ended")
 
 // parentCheck is the interval at which the parent's process ID is polled. Polling works on all systems;
 // notification of a parent's death differs between them.

@@ -52,8 +52,8 @@ func TestServersStartAndStop(t *testing.T) {
 	finalize(t, clients)
 	connections.CloseIdleConnections()
 	err = APIServer(t.Context(), args, io.Discard, io.Discard)
-	if err == nil || !strings.Contains(err.Error(), "another API server began with the etcd at http://"+etcd) {
-		t.Errorf("a second API server: %v", err)
+	if err == nil || !strings.Contains(err.Error(), "another API server used the etcd at http://"+etcd) {
+		t.Errorf("second API server: got error %v", err)
 	}
 	for _, end := range []func() error{stop, stopEtcd} {
 		if err := end(); err != nil {
@@ -77,7 +77,7 @@ func finalize(t *testing.T, clients kubernetes.Interface) {
 	for range 100 { // leave time for a controller to finalize it
 		ns, err := namespaces.Get(t.Context(), "made", metav1.GetOptions{})
 		if err != nil || ns.Status.Phase != corev1.NamespaceTerminating || len(ns.Spec.Finalizers) != 1 {
-			t.Fatalf("a deleted namespace is %+v, %v", ns, err)
+			t.Fatalf("deleted namespace: got %+v, %v", ns, err)
 		}
 		made = ns
 	}
@@ -86,7 +86,7 @@ func finalize(t *testing.T, clients kubernetes.Interface) {
 		t.Error(err)
 	}
 	if _, err := namespaces.Get(t.Context(), "made", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("finalized, it is still there: %v", err)
+		t.Errorf("namespace still exists after its finalization: %v", err)
 	}
 }
 
@@ -153,13 +153,13 @@ func TestServersReportStartFailures(t *testing.T) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	good := []string{"--cert-dir=" + dir, "--client-ca-file=" + at("ca.crt")}
 	for said, args := range map[string][]string{
-		"there is no certificate to show": {},
+		"no server certificate": {},
 		"no-such.crt": {"--tls-cert-file=" + at("no-such.crt"),
 			"--tls-private-key-file=" + at("apiserver.key")},
-		"nobody could authenticate":                 {"--cert-dir=" + dir},
-		"empty.crt holds no certificate":            {"--cert-dir=" + dir, "--client-ca-file=" + at("empty.crt")},
+		"no client could authenticate":              {"--cert-dir=" + dir},
+		"empty.crt contains no certificate":         {"--cert-dir=" + dir, "--client-ca-file=" + at("empty.crt")},
 		"--etcd-servers is missing":                 good,
-		"etcd has to be there first":                append(good, "--etcd-servers=http://127.0.0.1:1"),
+		"etcd must be started first":                append(good, "--etcd-servers=http://127.0.0.1:1"),
 		"is not bowline's etcd":                     append(good, "--etcd-servers="+foreign.URL),
 		`--service-cluster-ip-range" flag: bowline`: append(good, "--service-cluster-ip-range=fd00::/108"),
 	} {

@@ -33,8 +33,9 @@ func (f Folder) PlaneID() (string, error) {
 	}
 	id := strings.TrimSpace(string(text))
 	if id == "" {
-		return "", fmt.Errorf("%s is empty: restore it, or remove it, and the objects of the plane tell who it is",
-			f.Identity())
+		return "",
+			fmt.Errorf("%s is empty: restore it, or remove it, so that it is written again from the objects of the plane",
+				f.Identity())
 	}
 	return id, nil
 }
@@ -46,7 +47,7 @@ func (f Folder) CheckPlaneID(planeID string) error {
 	if err != nil || id == "" || id == planeID {
 		return err
 	}
-	return fmt.Errorf("%s belongs to the plane %s, and the backup to %s: name another folder with --data, "+
+	return fmt.Errorf("%s belongs to the plane %s, but the backup to %s: name another folder with --data, "+
 		"or move %s away if nothing of that plane is left", f, id, planeID, f.Identity())
 }
 

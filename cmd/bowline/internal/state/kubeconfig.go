@@ -34,8 +34,8 @@ type Access struct {
 type ForeignError struct{ Path string }
 
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s was not written by bowline up and is left alone: "+
-		"name another file with --kubeconfig, or move that one away", e.Path)
+	return fmt.Sprintf("%s was not written by bowline up and was not changed: "+
+		"name another file with --kubeconfig, or move it away", e.Path)
 }
 
 // RemoveKubeconfig removes the kubeconfig of an earlier server, so that a client that waits for the file
@@ -59,7 +59,7 @@ func WriteKubeconfig(path string, access Access) error {
 		return fmt.Errorf("encoding the kubeconfig: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("making the folder of the kubeconfig: %w", err)
+		return fmt.Errorf("creating the folder of the kubeconfig: %w", err)
 	}
 	if err := checkMarker(path); err != nil {
 		return err
@@ -92,7 +92,7 @@ func checkMarker(path string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("looking at the old kubeconfig: %w", err)
+		return fmt.Errorf("reading the old kubeconfig: %w", err)
 	}
 	config, err := clientcmd.Load(text)
 	if err != nil {

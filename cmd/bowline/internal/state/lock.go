@@ -32,9 +32,9 @@ func (e *HeldError) Error() string {
 	}
 	where := ""
 	if e.Holder.Address != "" {
-		where = " and serves " + e.Holder.Address
+		where = ", which serves " + e.Holder.Address
 	}
-	return fmt.Sprintf("the state folder %s is in use: %s holds it%s; stop that one first, "+
+	return fmt.Sprintf("the state folder %s is in use by %s%s: stop that server first, "+
 		"or start this one with --ephemeral (or another --data) and another --listen", e.Folder, who, where)
 }
 
@@ -54,7 +54,7 @@ func (f Folder) Lock() (*Lock, error) {
 		return nil, f.foreignLock()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("opening the lock of the state folder: %w", err)
+		return nil, fmt.Errorf("opening the lock file of the state folder: %w", err)
 	}
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	switch {
@@ -88,7 +88,7 @@ func announced(file *os.File) bool {
 }
 
 func (f Folder) foreignLock() error {
-	return fmt.Errorf("the file %s is a link or another program's, and was left as it is: move it away, or name another folder "+
+	return fmt.Errorf("the file %s is a link or belongs to another program, and was not changed: move it away, or name another folder "+
 		"with --data", f.path("lock"))
 }
 
@@ -101,7 +101,7 @@ func (f Folder) Share() (io.Closer, error) {
 		return io.NopCloser(nil), nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("opening the lock of the state folder: %w", err)
+		return nil, fmt.Errorf("opening the lock file of the state folder: %w", err)
 	}
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -120,10 +120,10 @@ func (l *Lock) Announce(holder Holder) error {
 		return err
 	}
 	if err := l.file.Truncate(0); err != nil {
-		return fmt.Errorf("writing who holds the state folder: %w", err)
+		return fmt.Errorf("writing the lock file of the state folder: %w", err)
 	}
 	if _, err := l.file.WriteAt(append(text, '\n'), 0); err != nil {
-		return fmt.Errorf("writing who holds the state folder: %w", err)
+		return fmt.Errorf("writing the lock file of the state folder: %w", err)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func Default() (Folder, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("cannot tell where to keep state: set HOME or XDG_STATE_HOME (%w)", err)
+		return "", fmt.Errorf("no state folder: set HOME or XDG_STATE_HOME (%w)", err)
 	}
 	return Folder(filepath.Join(home, ".local", "state", "bowline")), nil
 }
@@ -64,22 +64,22 @@ type ForeignFolderError struct {
 }
 
 func (e *ForeignFolderError) Error() string {
-	return fmt.Sprintf("the folder %s holds %q and nothing of bowline's, and is left alone: "+
-		"name a new folder or an empty one, or the one in which bowline up has kept its state", e.Folder, e.Found)
+	return fmt.Sprintf("the folder %s contains %q and no state of bowline, and was not changed: "+
+		"name a new or empty folder, or a state folder of bowline up", e.Folder, e.Found)
 }
 
 // prepare creates the folder if it is missing. It returns a *ForeignFolderError if the folder contains only
 // files that are not bowline's.
 func (f Folder) prepare() error {
 	if info, err := os.Stat(string(f)); err == nil && !info.IsDir() {
-		return fmt.Errorf("the state folder %s is a file: name a folder, which is made where it is missing", f)
+		return fmt.Errorf("the state folder %s is a file: name a folder, which is created if it is missing", f)
 	}
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
-		return fmt.Errorf("making the state folder: %w", err)
+		return fmt.Errorf("creating the state folder: %w", err)
 	}
 	entries, err := os.ReadDir(string(f))
 	if err != nil {
-		return fmt.Errorf("looking into the state folder: %w", err)
+		return fmt.Errorf("reading the state folder: %w", err)
 	}
 	foreign := ""
 	for _, e := range entries {

@@ -84,11 +84,11 @@ func TestLockPreservesForeignFile(t *testing.T) {
 			lock.Release()
 		}
 		if err == nil || !strings.Contains(err.Error(),
-			folder+"/lock is a link or another program's, and was left as it is") {
+			folder+"/lock is a link or belongs to another program, and was not changed") {
 			t.Errorf("%s: the error is %v", name, err)
 		}
 		if text, err := os.ReadFile(theirs); string(text) != "somebody's\n" {
-			t.Errorf("%s: it holds %q (%v)", name, text, err)
+			t.Errorf("%s: got content %q (%v)", name, text, err)
 		}
 	}
 }
@@ -104,25 +104,25 @@ func TestPlaneIdentityIsStored(t *testing.T) {
 	t.Parallel()
 	folder := state.Folder(t.TempDir())
 	if id, err := folder.PlaneID(); id != "" || err != nil {
-		t.Errorf("a new folder has the identity %q, %v", id, err)
+		t.Errorf("new folder: got identity %q, %v", id, err)
 	}
 	if err := folder.WritePlaneID("one"); err != nil {
 		t.Fatal(err)
 	}
 	if id, err := folder.PlaneID(); id != "one" || err != nil {
-		t.Errorf("the identity is %q, %v", id, err)
+		t.Errorf("got identity %q, %v", id, err)
 	}
 	if err := folder.CheckPlaneID("one"); err != nil {
 		t.Error(err)
 	}
 	if err := folder.CheckPlaneID("two"); err == nil {
-		t.Error("the folder is another plane's too")
+		t.Error("the folder accepts a second plane")
 	}
 	if err := os.WriteFile(folder.Identity(), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if id, err := folder.PlaneID(); err == nil {
-		t.Errorf("an empty file is the identity %q", id)
+		t.Errorf("empty file: got identity %q", id)
 	}
 }
 

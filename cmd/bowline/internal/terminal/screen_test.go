@@ -36,7 +36,7 @@ func TestTerminalLogOmitsTimeAndDebug(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	if !strings.Contains(out.String(), Yellow+"careful") {
-		t.Errorf("a warning looks like any other: %q", out.String())
+		t.Errorf("a warning is not colored: %q", out.String())
 	}
 }
 

@@ -20,16 +20,16 @@ type ingressFlags struct {
 func (f *ingressFlags) add(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringVar(&f.http, "ingress-http", "127.0.0.1:8080",
-		"`address` that the ingress controllers' nginx serves HTTP on; port 0 takes any free one, empty is nowhere")
-	set.StringVar(&f.https, "ingress-https", "127.0.0.1:8443", "`address` that it serves HTTPS on")
+		"HTTP `address` of the ingress controllers' nginx; port 0 selects a free port, empty disables HTTP")
+	set.StringVar(&f.https, "ingress-https", "127.0.0.1:8443", "HTTPS `address` of the ingress controllers' nginx")
 }
 
 // check returns a usage error if one of the flags is set and the ingress controllers are not enabled.
 func (f *ingressFlags) check(cmd *cobra.Command, run bool) error {
 	for _, name := range []string{"ingress-http", "ingress-https"} {
 		if !run && cmd.Flags().Changed(name) {
-			return cli.Usagef("--%s is where the ingress controllers' nginx listens, and they do not run: "+
-				"add --controllers='*,ingress', or leave it out", name)
+			return cli.Usagef("--%s requires the ingress controllers: "+
+				"add --controllers='*,ingress', or omit the flag", name)
 		}
 	}
 	return nil

@@ -29,14 +29,14 @@ func (p *plan) startPlane(ctx context.Context, home *serve.Home, kept *storage) 
 	plane, err := bowline.Start(ctx, options)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil,
-			fmt.Errorf("%s is in use by another program: stop that one, or choose another address with --listen "+
-				"(port 0 takes any free one)", p.flags.listen)
+			fmt.Errorf("%s is in use by another program: stop it, or choose another address with --listen "+
+				"(port 0 selects a free port)", p.flags.listen)
 	}
 	var damaged *store.DamagedError
 	if errors.As(err, &damaged) {
 		return nil,
-			fmt.Errorf("%w\nNothing was changed. Make another folder of a backup with bowline restore, or serve all the "+
-				"rest, and delete what is damaged, with --accept-damage; bowline verify --data looks through everything", err)
+			fmt.Errorf("%w\nNothing was changed. Restore a backup into another folder with bowline restore, or serve the "+
+				"other objects and delete the damaged ones with --accept-damage; bowline verify --data checks all objects", err)
 	}
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func applied(name string, document int) declare.Applied {
 
 // session calls every method of a report.
 func session(r *report) {
-	r.serving("https://127.0.0.1:1", "/home/a b/kubeconfig", "Objects are kept.", 17*time.Millisecond)
+	r.serving("https://127.0.0.1:1", "/home/a b/kubeconfig", "Objects are stored.", 17*time.Millisecond)
 	r.begin(6)
 	r.failed(errors.New("f.yaml:1: not valid YAML"))
 	r.warning(manifest.Source{File: "f.yaml", Line: 7}, "deprecated")
@@ -48,7 +48,7 @@ func TestReportToFile(t *testing.T) {
 		var out strings.Builder
 		session(newReport(terminal.NewScreen(&out, io.Discard)))
 		want := `Bowline serves the Kubernetes API at https://127.0.0.1:1 (ready in 17ms)
-Objects are kept.
+Objects are stored.
 
     export KUBECONFIG='/home/a b/kubeconfig'
 
@@ -74,7 +74,7 @@ func TestReportToTerminal(t *testing.T) {
 		var out strings.Builder
 		session(newReport(terminal.ScreenOfWidth(&out, 70)))
 		want := `Bowline serves the Kubernetes API at https://127.0.0.1:1 (ready in 17ms)
-Objects are kept.
+Objects are stored.
 
     export KUBECONFIG='/home/a b/kubeconfig'
 

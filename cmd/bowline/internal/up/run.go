@@ -219,11 +219,11 @@ func (p *plan) renew(ctx context.Context, plane *bowline.Plane, home *serve.Home
 		case <-timer.C:
 		}
 		if err := errors.Join(home.Certificates.Renew(), home.Publish(p.url(plane))); err != nil {
-			p.log.Error("certificates are not renewed: trying again", "error", err, "after", renewRetryInterval)
+			p.log.Error("renewing certificates failed, will retry", "error", err, "after", renewRetryInterval)
 			wait = renewRetryInterval
 			continue
 		}
 		wait = time.Until(home.Certificates.RenewAt())
-		p.log.Info("certificates renewed; the kubeconfig is written again", "kubeconfig", home.Kubeconfig)
+		p.log.Info("certificates renewed, kubeconfig rewritten", "kubeconfig", home.Kubeconfig)
 	}
 }

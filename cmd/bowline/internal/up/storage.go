@@ -48,9 +48,9 @@ func openStorage(home *serve.Home, acceptDamage bool, to *slog.Logger) (*storage
 	s.Log, err = disk.Open(s.folder.Objects(), disk.Options{Log: to, MustExist: s.named, AcceptLoss: acceptDamage})
 	if errors.Is(err, disk.ErrNoStore) {
 		return nil,
-			fmt.Errorf("the objects of the plane that %s names are missing: %w. Put the folder back, or restore a backup with "+
-				"bowline restore. To begin with no objects, move that file away: what begins then is a new plane, which leaves alone "+
-				"what this one has made; nothing was changed", s.folder.Identity(), err)
+			fmt.Errorf("the objects of the plane that %s identifies are missing: %w. Put the folder back, or restore a backup with "+
+				"bowline restore. To start a new plane without objects, move that file away; the new plane does not manage "+
+				"the resources that the old one created; nothing was changed", s.folder.Identity(), err)
 	}
 	if err != nil {
 		return nil, source.ExplainLoss(err)
@@ -67,8 +67,8 @@ func checkRestored(folder state.Folder) error {
 	if _, err := os.Stat(folder.Objects()); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return fmt.Errorf("a backup was being restored into %s, and that was cut off: run bowline restore --data %[1]s FILE again. "+
-		"To begin with no objects, remove %s", folder, folder.Restoring())
+	return fmt.Errorf("restoring a backup into %s was interrupted: run bowline restore --data %[1]s FILE again. "+
+		"To start without objects, remove %s", folder, folder.Restoring())
 }
 
 // Load implements log.Log. It counts the objects with a UID, which are those visible to users, and fails if
@@ -88,7 +88,7 @@ func (s *storage) Load(ctx context.Context, into log.Loading) (object.Revision, 
 	}
 	into.Damaged = func(key object.Key, err error) error {
 		if key == kubeSystem && !s.named {
-			return fmt.Errorf("nobody knows whose objects there are: the file %s is missing, and %s cannot be read: put the file back, "+
+			return fmt.Errorf("the plane of the objects is unknown: the file %s is missing, and %s cannot be read: put the file back, "+
 				"or restore a backup: %w", s.folder.Identity(), key, err)
 		}
 		return damaged(key, err)
@@ -100,7 +100,7 @@ func (s *storage) Load(ctx context.Context, into log.Loading) (object.Revision, 
 // another plane.
 func (s *storage) identify(planeID string) error {
 	if s.named && planeID != s.planeID {
-		return fmt.Errorf("the objects in %s are those of the plane %s, and %s names the plane %s: put back the one that belongs to "+
+		return fmt.Errorf("the objects in %s are those of the plane %s, and %s names the plane %s: put back the one that matches "+
 			"the other; nothing was changed", s.folder.Objects(), planeID, s.folder.Identity(), s.planeID)
 	}
 	s.planeID = planeID
@@ -120,9 +120,9 @@ func (s *storage) writeIdentity() error {
 func (s *storage) String() string {
 	switch {
 	case s == nil:
-		return "Objects are kept in memory, and are lost when bowline stops."
+		return "Objects are stored in memory and lost when bowline stops."
 	case s.found == 0:
-		return fmt.Sprintf("Objects are kept in %s, which is new.", s.folder.Objects())
+		return fmt.Sprintf("Objects are stored in %s, which is new.", s.folder.Objects())
 	}
-	return fmt.Sprintf("Objects are kept in %s: %d found.", s.folder.Objects(), s.found)
+	return fmt.Sprintf("Objects are stored in %s: %d found.", s.folder.Objects(), s.found)
 }

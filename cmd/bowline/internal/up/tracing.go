@@ -77,6 +77,6 @@ func newExporter(ctx context.Context) (*otlptrace.Exporter, error) {
 	case "grpc":
 		return otlptracegrpc.New(ctx)
 	default:
-		return nil, cli.Usagef("%s is %q: it must be http/protobuf or grpc", name, protocol)
+		return nil, cli.Usagef("invalid %s %q: must be http/protobuf or grpc", name, protocol)
 	}
 }

@@ -39,48 +39,54 @@ var (
 	logFormats       = []string{"text", "json"}
 )
 
-const upHelp = `Serves the Kubernetes API over HTTPS, runs controllers, and applies what -f names. It prints where it listens and the
-kubeconfig to use, then a line for each declared object as it becomes true: Established for a definition, Available for a
-deployment on simulated nodes, Ready for what has that condition, stored for the rest. It runs until SIGINT, SIGTERM or,
-where the terminal is closed, SIGHUP; a second signal stops it at once.
+const upHelp = `Serves the Kubernetes API over HTTPS, runs controllers, and applies the manifests of -f. It
+prints its address and the kubeconfig to use, then a line for each applied object once it is
+ready: Established for a definition, Available for a deployment on simulated nodes, Ready
+for an object with this condition, stored for all others. The server runs until SIGINT,
+SIGTERM or, if the terminal is closed, SIGHUP; a second signal stops it at once.
 
-What is declared is kept on disk, in the state folder: a write is answered when it is durable, and a server that is
-started again, after whatever end, goes on where the last one stopped. The folder is --data, or else $XDG_STATE_HOME/bowline
-(~/.local/state/bowline), and holds the certificates, the kubeconfig and the plane's identity too. One server at a time
-may use it. The kubeconfig is removed first and written once the server is ready, so that a script may wait for it.
-bowline kubectl looks into the user's own folder; a server with another --data it finds by KUBECONFIG, as any client does.
+Objects are stored in the state folder: --data, or else $XDG_STATE_HOME/bowline
+(~/.local/state/bowline). A write is acknowledged when it is durable, and a restarted server
+continues with the stored objects, even after a crash. The folder also holds the
+certificates, the kubeconfig and the identity of the plane. Only one server at a time can
+use it. The kubeconfig is removed first and written when the server is ready, so a script
+can wait for the file. bowline kubectl uses the user's default folder; set KUBECONFIG for a
+server with another --data.
 
-Kept objects that cannot be read any more, since the disk or somebody damaged them, are named, and nothing is served,
-unless --accept-damage says to go on without them. Nothing of them is removed but by deleting them. The same holds for the
-last writes, where they were answered and are not there. A folder whose objects are gone is not begun anew.
+If stored objects are damaged, or acknowledged writes are missing, the server lists them and
+does not start. With --accept-damage it serves all other objects; the damaged ones remain in
+the store until they are deleted. If the object store itself is missing, the server does not
+start with an empty one.
 
-Where OTEL_EXPORTER_OTLP_ENDPOINT names a collector of OpenTelemetry, each request is traced there, stage by stage.
+If OTEL_EXPORTER_OTLP_ENDPOINT names an OpenTelemetry collector, the server exports a trace
+of each request with its stages.
 
-Exit codes: 0 stopped cleanly; 1 failed, or stopped at once; 2 the command line is wrong.`
+Exit codes: 0 stopped cleanly; 1 failure, or stopped at once; 2 invalid command line.`
 
-const upExamples = `  # Serve on https://127.0.0.1:6443, with the controllers that are on by default.
+const upExamples = `  # Serve on https://127.0.0.1:6443, with the default controllers.
   bowline up
 
-  # Declare networks and make them real: as bridges where that is permitted, else as records.
+  # Create the declared networks: as bridges if that is permitted, otherwise as records.
   bowline up --controllers='*,network' -f examples/network
 
-  # Have nginx route requests to the services that ask for it.
+  # Let nginx route requests to the services of Ingresses.
   bowline up --controllers='*,ingress' -f examples/ingress/example
 
-  # Keep everything in a folder of its own, and speak to that server.
+  # Use another state folder, and connect to that server.
   bowline up --data ./plane --listen 127.0.0.1:7443
   KUBECONFIG=./plane/kubeconfig bowline kubectl get namespaces
 
-  # In a test: any free port, nothing left behind, and a kubeconfig to wait for.
+  # In a test: any free port, a kubeconfig to wait for, and nothing left behind.
   bowline up --ephemeral --listen 127.0.0.1:0 --kubeconfig ./kubeconfig
 
   # Send a trace of each request to a collector on this machine.
   OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 bowline up
 
-  # Have pods that are bound to node-0, node-1 or node-2 go through their lives, without anything running there.
+  # Simulate the nodes node-0, node-1 and node-2, whose pods change their
+  # status without running.
   bowline up --nodes 3
 
-  # Declare what another program prints.
+  # Apply the output of another program.
   helm template ./chart | bowline up -f -`
 
 // Command returns the bowline up command. The parameter started is the start time of the process.
@@ -88,13 +94,13 @@ func Command(started time.Time) *cobra.Command {
 	var flags upFlags
 	cmd := &cobra.Command{
 		Use:     "up",
-		Short:   "Serve the Kubernetes API and make true what is declared, until stopped",
+		Short:   "Serve the Kubernetes API and run controllers until stopped",
 		Long:    upHelp,
 		Example: upExamples,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("data") && flags.data == "" {
-				return cli.Usagef("--data is empty: name a folder, or leave it out")
+				return cli.Usagef("--data is empty: name a folder, or omit the flag")
 			}
 			plan, err := flags.plan()
 			if err != nil {
@@ -120,26 +126,26 @@ func Command(started time.Time) *cobra.Command {
 
 func (f *upFlags) add(cmd *cobra.Command) {
 	set := cmd.Flags()
-	set.StringVar(&f.listen, "listen", "127.0.0.1:6443", "`address` to serve HTTPS on; port 0 takes any free one")
+	set.StringVar(&f.listen, "listen", "127.0.0.1:6443", "`address` to serve HTTPS on; port 0 selects a free port")
 	set.StringVar(&f.data, "data", "",
-		"`folder` to keep everything in, made where it is missing (default: the user's state folder)")
+		"state `folder`, created if missing (default: the user's state folder)")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "",
-		"`file` to write the kubeconfig to; one that bowline up did not write is never replaced (default: kubeconfig in the state folder)")
+		"`file` for the kubeconfig; a file that bowline up did not write is never replaced (default: kubeconfig in the state folder)")
 	set.StringSliceVar(&f.controllers, "controllers", []string{serve.AllControllers},
 		"`list` of controllers: a name turns one on, -name off, '*' all that are on by default, which "+
 			strings.Join(serve.ExampleControllers, " and ")+" are not; known are "+
 			strings.Join(append(serve.KnownControllers(), serve.ExampleControllers...), ", "))
 	set.StringArrayVarP(&f.files, "file", "f", nil,
-		"`file`, folder or - (standard input) to declare; repeatable; folders with all below them but testdata")
+		"apply the manifests in a `file`, folder or standard input (-); repeatable; folders are read recursively, except testdata")
 	set.IntVar(&f.nodes, "nodes", 0,
-		"how many simulated nodes to run, which give pods the status of pods that run, and run nothing; `count`")
+		"`number` of simulated nodes, which set the status of pods without running them")
 	set.StringVar(&f.networkProvider, "network-provider", networkProviders[0],
-		"what the network controller makes networks with, the `provider`: "+strings.Join(networkProviders, ", "))
+		"`provider` of the network controller: "+strings.Join(networkProviders, ", "))
 	f.ingress.add(cmd)
 	set.BoolVar(&f.ephemeral, "ephemeral", false,
-		"keep everything in memory and in a temporary folder that is removed at the end, with the networks that were made")
+		"keep objects in memory and files in a temporary folder, and remove both at the end, with all created networks")
 	set.BoolVar(&f.acceptDamage, "accept-damage", false,
-		"serve although some kept objects cannot be read, which are not served and can be deleted, or the last writes are lost")
+		"start although some stored objects cannot be read or the last writes are lost; unreadable objects can be deleted")
 	set.StringVar(&f.logFormat, "log-format", logFormats[0],
 		"`format` of the log on standard error: "+strings.Join(logFormats, ", "))
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "log details too")
@@ -159,22 +165,23 @@ func (f *upFlags) plan() (*plan, error) {
 	}
 	host, port, err := net.SplitHostPort(f.listen)
 	if _, notPort := strconv.ParseUint(port, 10, 16); err == nil && notPort != nil {
-		err = fmt.Errorf("%q is no port", port)
+		err = fmt.Errorf("invalid port %q", port)
 	}
 	if err != nil {
-		return nil, cli.Usagef("--listen is %q: it must be an address and a port, as in 127.0.0.1:6443 (%w)", f.listen,
+		return nil, cli.Usagef("invalid --listen %q: must be an address and a port, such as 127.0.0.1:6443 (%w)",
+			f.listen,
 			err)
 	}
 	if f.data != "" && f.ephemeral {
-		return nil, cli.Usagef("--data %s names a folder to keep, and --ephemeral keeps nothing: leave one of them out",
+		return nil, cli.Usagef("--data %s and --ephemeral exclude each other: omit one of them",
 			f.data)
 	}
 	if f.nodes < 0 || f.nodes > maxNodes {
-		return nil, cli.Usagef("--nodes is %d: it must be from 0 to %d", f.nodes, maxNodes)
+		return nil, cli.Usagef("invalid --nodes %d: must be from 0 to %d", f.nodes, maxNodes)
 	}
 	if f.acceptDamage && f.ephemeral {
 		return nil,
-			cli.Usagef("--accept-damage is about objects that were kept, and --ephemeral keeps none: leave one of them out")
+			cli.Usagef("--accept-damage and --ephemeral exclude each other: omit one of them")
 	}
 	controllers, err := serve.SelectControllers(f.controllers, serve.KnownControllers())
 	if err != nil {

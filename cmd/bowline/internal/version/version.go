@@ -17,13 +17,13 @@ func Command() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Print the versions of bowline and of the Kubernetes API that it serves",
+		Short: "Print the versions of bowline and of its Kubernetes API",
 		Example: `  bowline version
 
-  # For a program.
+  # As JSON.
   bowline version -o json
 
-  # What a running server says, and what kubectl is.
+  # The versions of a running server and of kubectl.
   bowline kubectl version`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return printVersions(cmd.OutOrStdout(), output) },

@@ -96,7 +96,7 @@ func TestReportMatchesDocument(t *testing.T) {
 			shown = strings.Join(slices.Collect(strings.Lines(shown))[:8], "")
 		}
 		if !strings.Contains(string(document), shown) {
-			t.Errorf("docs/why.md does not show %s as it is printed:\n%s", name, shown)
+			t.Errorf("docs/why.md lacks the output for %s:\n%s", name, shown)
 		}
 	}
 }
@@ -117,7 +117,7 @@ func TestIndentationIsBounded(t *testing.T) {
 		if indent := strings.IndexFunc(line, func(r rune) bool {
 			return !strings.ContainsRune("│├└─ ", r)
 		}); indent > 3*3*maxDepth {
-			t.Errorf("this line begins at %d: %s", indent, line)
+			t.Errorf("this line is indented by %d: %s", indent, line)
 		}
 	}
 }
@@ -129,7 +129,7 @@ func TestOnlyTerminalsGetColors(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), terminal.Red+"HOT LOOP"+terminal.Reset) {
-		t.Errorf("a hot loop is not red:\n%q", out.String()[:200])
+		t.Errorf("hot loop is not red:\n%q", out.String()[:200])
 	}
 }
 
@@ -183,7 +183,7 @@ func TestNoOpWriteIsMarked(t *testing.T) {
 	for _, want := range []string{"did       applied it, which changed nothing\n", "deleted all pods/x\n",
 		"and 3 writes more\n", "and 2 more\n"} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is not in\n%s", want, out.String())
+			t.Errorf("missing %q in\n%s", want, out.String())
 		}
 	}
 }

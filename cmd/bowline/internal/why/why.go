@@ -27,23 +27,26 @@ func Command() *cobra.Command {
 	var flags whyFlags
 	cmd := &cobra.Command{
 		Use:   "why [TYPE/NAME]",
-		Short: "Say why controllers did what they did to an object",
-		Long: `Prints the last times that controllers looked at an object: what caused it, what was compared, what was done, how long it
-took, and what that led to, in other controllers too. TYPE is any name that kubectl knows: plural, singular, short, with or
-without its group. Without TYPE/NAME it is everything that happened lately.
+		Short: "Explain what controllers did to an object, and why",
+		Long: `Prints the last runs of controllers for an object: what caused each run, what it compared
+and wrote, how long it took, and which runs of other controllers it caused. TYPE is any name
+that kubectl accepts: plural, singular or short, with or without its group. Without
+TYPE/NAME, all recent runs are printed.
 
-The server keeps this in memory, for the newest runs of each object. Controllers of other processes tell it theirs when they
-are built to (docs/why.md). Controllers that write without changing anything, or that undo each other's work, are named as a
-hot loop. Only administrators may ask.
+The server keeps the newest runs of each object in memory. Controllers in other processes
+can report their runs too (docs/why.md). Controllers that write without changing anything,
+or that undo each other's writes, are reported as a hot loop. Only administrators may use
+this command.
 
-Exit codes: 0 told, also when nothing is known; 1 failed, or there is no such object; 2 the command line is wrong.`,
-		Example: `  # Why is this network as it is?
+Exit codes: 0 success, even if no run is known; 1 failure, or the object does not exist; 2
+invalid command line.`,
+		Example: `  # Why is this network in its current state?
   bowline why network/example-network
 
-  # Of a resource of one of several groups of that name, in another namespace, for a program.
+  # A resource name with its group, in another namespace, as JSON.
   bowline why -n dev networks.samplecrd.k8s.io/a -o json
 
-  # The last ten things that happened, whatever they were about.
+  # The last ten runs of any controller.
   bowline why --last 10`,
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -51,7 +54,7 @@ Exit codes: 0 told, also when nothing is known; 1 failed, or there is no such ob
 				return err
 			}
 			if flags.last < 1 {
-				return cli.Usagef("--last is %d: it must be at least 1", flags.last)
+				return cli.Usagef("invalid --last %d: must be at least 1", flags.last)
 			}
 			return cli.UntilSignal(cmd.Context(), func(ctx context.Context) error {
 				return flags.run(ctx, cmd.OutOrStdout(), args)
@@ -62,7 +65,7 @@ Exit codes: 0 told, also when nothing is known; 1 failed, or there is no such ob
 	set := cmd.Flags()
 	set.StringVarP(&flags.namespace, "namespace", "n", "",
 		"`namespace` of the object (default: that of the kubeconfig)")
-	set.IntVar(&flags.last, "last", 10, "`number` of the object's runs to begin with")
+	set.IntVar(&flags.last, "last", 10, "`number` of runs to print")
 	cli.AddOutput(cmd, &flags.output)
 	cli.AddKubeconfig(cmd, &flags.kubeconfig)
 	return cmd
@@ -110,12 +113,12 @@ func typeAndName(args []string) (*objectName, error) {
 	resource, name, ok := strings.Cut(args[0], "/")
 	switch {
 	case ok && len(args) > 1:
-		return nil, cli.Usagef("ask about one object at a time: %q and %q are two", args[0], args[1])
+		return nil, cli.Usagef("only one object is accepted: got %q and %q", args[0], args[1])
 	case !ok && len(args) > 1:
 		name, ok = args[1], true
 	}
 	if !ok || resource == "" || name == "" || strings.Contains(name, "/") {
-		return nil, cli.Usagef("%q names no object: give TYPE/NAME, such as network/example-network",
+		return nil, cli.Usagef("invalid object %q: must be TYPE/NAME, such as network/example-network",
 			strings.Join(args, " "))
 	}
 	return &objectName{resource, name}, nil
@@ -124,9 +127,10 @@ func typeAndName(args []string) (*objectName, error) {
 // noRunsMessage returns the message for an empty journal.
 func noRunsMessage(about why.Object) string {
 	if about == (why.Object{}) {
-		return "No controller has done anything yet, as far as the server knows."
+		return "The server knows of no run of a controller."
 	}
-	return fmt.Sprintf("Nothing is known of %s: no controller that tells the server has looked at it lately.", about)
+	return fmt.Sprintf("No run is known for %s: no controller that reports to the server has reconciled it lately.",
+		about)
 }
 
 // complete completes the server's resource types and the names of their objects.
