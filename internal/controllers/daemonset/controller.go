@@ -3,9 +3,9 @@
 // controller chooses the node of each pod with a node affinity and leaves the binding to the scheduler. It
 // rolls a changed template out node by node and stores earlier templates as ControllerRevisions.
 //
-// Decide, in decide.go, is a pure function of the observed state. place.go matches nodes, node.go decides
-// about the pods of one node, roll.go rolls out a template, taken.go handles pods that are relabeled by
-// someone else, twins.go merges equal revisions, status.go computes the status, and sure.go checks a node
+// Decide, in decide.go, is a pure function of the observed state. eligibility.go matches nodes, node.go decides
+// about the pods of one node, roll.go rolls out a template, pod_loss.go handles pods that are relabeled by
+// someone else, duplicates.go merges equal revisions, status.go computes the status, and node_guard.go checks a node
 // with the server before acting on its state. Package podset reads the caches and carries out the plan.
 package daemonset
 
@@ -36,7 +36,9 @@ var (
 func Add(m *controller.Manager) *controller.Controller {
 	all := informer.For[*appsv1.DaemonSet](m.Informers(), resource)
 	nodes := informer.For[*corev1.Node](m.Informers(), nodesResource)
-	moves := controller.If(func(old, now *corev1.Node) bool { return old == nil || now == nil || !samePlace(old, now) })
+	moves := controller.If(func(old, now *corev1.Node) bool {
+		return old == nil || now == nil || !sameEligibility(old, now)
+	})
 	return podset.Add(m, podset.Config[*appsv1.DaemonSet, appsv1.DaemonSetStatus]{
 		Name: Name, Component: "daemonset-controller", Resource: resource, Kind: kind, Workers: 2,
 		Selector: func(set *appsv1.DaemonSet) *metav1.LabelSelector { return set.Spec.Selector },
@@ -44,7 +46,7 @@ func Add(m *controller.Manager) *controller.Controller {
 		Decide: func(s podset.Observed[*appsv1.DaemonSet]) (Plan, error) {
 			sorted := slices.Clone(nodes.Indexer().List())
 			slices.SortFunc(sorted, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
-			return Decide(Seen{s, sorted})
+			return Decide(Observed{s, sorted})
 		},
 	}, controller.Watches(nodes, func(*corev1.Node) (requests []controller.Request) {
 		for set := range all.Indexer().All() { // a new or changed node can affect every set

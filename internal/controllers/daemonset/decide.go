@@ -19,8 +19,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/internal/podset"
 )
 
-// Seen is the observed state that a decision is based on.
-type Seen struct {
+// Observed is the observed state that a decision is based on.
+type Observed struct {
 	podset.Observed[*appsv1.DaemonSet]
 	// Nodes are all nodes, sorted by name.
 	Nodes []*corev1.Node
@@ -30,7 +30,7 @@ type Seen struct {
 type Plan = podset.Plan[appsv1.DaemonSetStatus]
 
 // Decide returns the actions that bring one pod of the template to each node that should have one.
-func Decide(s Seen) (Plan, error) {
+func Decide(s Observed) (Plan, error) {
 	selector, err := metav1.LabelSelectorAsSelector(s.Set.Spec.Selector)
 	switch {
 	case err != nil:
@@ -54,105 +54,106 @@ func Decide(s Seen) (Plan, error) {
 		return Plan{}, err
 	}
 	claims := ownership.Claim(owner, s.Pods)
-	d := newDaemons(s, line, append(claims.Owned, claims.Adopted...))
-	if joins := d.join(); len(joins) > 0 { // the pods must be relabeled before they can be assigned to a template
+	d := newDecision(s, line, append(claims.Owned, claims.Adopted...))
+	// the pods must be relabeled before they can be assigned to a template
+	if joins := d.mergeDuplicates(); len(joins) > 0 {
 		return Plan{Claim: append(line.Actions, joins...), Status: s.Set.Status}, nil
 	}
-	d.keep()
+	d.decideNodes()
 	plan := Plan{Claim: append(line.Actions, d.claim(owner, claims)...), Status: d.status()}
 	plan.Apply = d.actions(selector)
-	plan.RequeueAfter = d.again
+	plan.RequeueAfter = d.requeueAfter
 	return plan, nil
 }
 
-// daemons is the state of a decision in progress.
-type daemons struct {
-	Seen
-	line history.Revisions
+// decision is the state of a decision in progress.
+type decision struct {
+	Observed
+	history history.Revisions
 	// hash and generation are the values of the labels that identify pods of the current template.
 	hash, generation string
-	place            place
+	eligibility      eligibility
 	pods             []*corev1.Pod
-	// on maps the name of a node to the pods that are bound to it or that can only be scheduled to it.
-	on map[string][]*corev1.Pod
-	// create lists the nodes that get a pod, remove holds the pod deletions, told holds the events, and again
+	// podsByNode maps the name of a node to the pods that are bound to it or that can only be scheduled to it.
+	podsByNode map[string][]*corev1.Pod
+	// create lists the nodes that get a pod, deletions the pod deletions, events the events, and requeueAfter
 	// is the time until the next decision is due; 0 means none.
-	create []string
-	remove action.Parallel
-	told   []action.Action
-	again  time.Duration
+	create       []string
+	deletions    action.Parallel
+	events       []action.Action
+	requeueAfter time.Duration
 }
 
-func newDaemons(s Seen, line history.Revisions, mine []*corev1.Pod) *daemons {
-	d := &daemons{
-		Seen: s, line: line, pods: mine, on: map[string][]*corev1.Pod{},
-		hash:       hashOf(s.Set, line.Current),
-		generation: generationOf(s.Set),
-		place:      placeOf(&s.Set.Spec.Template),
+func newDecision(s Observed, line history.Revisions, mine []*corev1.Pod) *decision {
+	d := &decision{
+		Observed: s, history: line, pods: mine, podsByNode: map[string][]*corev1.Pod{},
+		hash:        hashOf(s.Set, line.Current),
+		generation:  generationOf(s.Set),
+		eligibility: eligibilityOf(&s.Set.Spec.Template),
 	}
 	for _, pod := range mine {
 		if pods.IsTerminal(pod) && pod.DeletionTimestamp != nil {
 			continue // the pod needs no further action
 		}
-		if node := nodeOf(pod); node != "" {
-			d.on[node] = append(d.on[node], pod)
+		if node := targetNode(pod); node != "" {
+			d.podsByNode[node] = append(d.podsByNode[node], pod)
 		}
 	}
-	for _, of := range d.on {
+	for _, of := range d.podsByNode {
 		slices.SortFunc(of, oldestFirst)
 	}
 	return d
 }
 
-// keep decides about the pods of all nodes. A new template is rolled out only when no pod has to be created
+// decideNodes decides about the pods of all nodes. A new template is rolled out only when no pod has to be created
 // or deleted otherwise.
-func (d *daemons) keep() {
+func (d *decision) decideNodes() {
 	known := map[string]bool{}
 	for _, node := range d.Nodes {
 		known[node.Name] = true
-		d.onNode(node)
+		d.decideNode(node)
 	}
 	for _, node := range d.nodesWithPods() {
 		if !known[node] { // pods that are not bound will never start, and no other controller deletes them
 			bound := func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }
-			d.leave(node, standing{}, slices.DeleteFunc(slices.Clone(d.on[node]), bound))
+			d.deleteAll(node, nodeMatch{}, slices.DeleteFunc(slices.Clone(d.podsByNode[node]), bound))
 		}
 	}
-	if len(d.create) == 0 && len(d.remove) == 0 &&
+	if len(d.create) == 0 && len(d.deletions) == 0 &&
 		d.Set.Spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
 		d.roll()
 	}
 }
 
-// most limits how many pods are created and how many are deleted in one run; the status is updated in
+// maxBatch limits how many pods are created and how many are deleted in one run; the status is updated in
 // between.
-const most = 250
+const maxBatch = 250
 
 // actions returns the actions for pods and for revisions that are no longer needed. If pods are created or
 // deleted, the first action checks that the set's pods have not changed since they were observed.
-func (d *daemons) actions(selector labels.Selector) (actions []action.Action) {
-	if len(d.remove)+len(d.create) > 0 {
+func (d *decision) actions(selector labels.Selector) (actions []action.Action) {
+	if len(d.deletions)+len(d.create) > 0 {
 		actions = append(actions, action.DependentsUnchanged[*corev1.Pod]{Resource: pods.Resource, Owner: d.Set,
 			Selector: selector, Objects: d.Pods})
 	}
-	actions = append(actions, d.told...)
-	if len(d.remove) > 0 {
-		actions = append(actions, d.remove[:min(len(d.remove), most)])
+	actions = append(actions, d.events...)
+	if len(d.deletions) > 0 {
+		actions = append(actions, d.deletions[:min(len(d.deletions), maxBatch)])
 	}
 	if len(d.create) > 0 {
-		actions = append(actions, d.created())
+		actions = append(actions, d.creations())
 	}
-	return append(actions, d.forget()...)
+	return append(actions, d.pruneHistory()...)
 }
 
-// forget deletes the oldest revisions that exceed the set's history limit and that no pod uses.
-func (d *daemons) forget() []action.Action {
+// pruneHistory deletes the oldest revisions that exceed the set's history limit and that no pod uses.
+func (d *decision) pruneHistory() []action.Action {
 	used := map[string]bool{}
 	for _, pod := range d.pods {
 		used[pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]] = true
 	}
 	needed := func(r *appsv1.ControllerRevision) bool { return used[hashOf(d.Set, r)] }
-	return history.Prune(d.line.Old, needed, len(d.line.Old)-int(ptr.Deref(d.Set.Spec.RevisionHistoryLimit, 10)))
+	return history.Prune(d.history.Old, needed, len(d.history.Old)-int(ptr.Deref(d.Set.Spec.RevisionHistoryLimit, 10)))
 }
 
 // hashOf returns the label value that identifies the pods of a revision: the revision's own label or, if that
@@ -161,9 +162,9 @@ func hashOf(set *appsv1.DaemonSet, r *appsv1.ControllerRevision) string {
 	return cmp.Or(r.Labels[appsv1.DefaultDaemonSetUniqueLabelKey], strings.TrimPrefix(r.Name, set.Name+"-"))
 }
 
-// soon requests another decision after the given time, unless an earlier one has been requested.
-func (d *daemons) soon(after time.Duration) {
-	if after > 0 && (d.again == 0 || after < d.again) {
-		d.again = after
+// requeue requests another decision after the given time, unless an earlier one has been requested.
+func (d *decision) requeue(after time.Duration) {
+	if after > 0 && (d.requeueAfter == 0 || after < d.requeueAfter) {
+		d.requeueAfter = after
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/internal/podset"
 )
 
-// seen returns a set with its revision, and the given nodes with a running pod of that revision each.
-func seen(t *testing.T, nodes ...string) Seen {
+// observed returns a set with its revision, and the given nodes with a running pod of that revision each.
+func observed(t *testing.T, nodes ...string) Observed {
 	t.Helper()
 	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "agent", Namespace: "default", UID: "agent",
 		Generation: 1}}
@@ -34,7 +34,7 @@ func seen(t *testing.T, nodes ...string) Seen {
 	if revision.Data.Raw, err = history.EncodeTemplate(&set.Spec.Template); err != nil {
 		t.Fatal(err)
 	}
-	s := Seen{Observed: podset.Observed[*appsv1.DaemonSet]{
+	s := Observed{Observed: podset.Observed[*appsv1.DaemonSet]{
 		Set: set, Revisions: []*appsv1.ControllerRevision{revision}, Backoff: podbackoff.New(), Now: time.Now(),
 	}}
 	s.Pod = func(string) *corev1.Pod { return nil }
@@ -49,8 +49,8 @@ func seen(t *testing.T, nodes ...string) Seen {
 	return s
 }
 
-// does returns the actions that Decide plans, without the preconditions.
-func does(t *testing.T, s Seen) string {
+// planned returns the actions that Decide plans, without the preconditions.
+func planned(t *testing.T, s Observed) string {
 	t.Helper()
 	plan, err := Decide(s)
 	if err != nil {
@@ -65,50 +65,50 @@ func does(t *testing.T, s Seen) string {
 	return strings.Join(all, "; ")
 }
 
-func TestARevisionWithoutItsLabelIsTheSame(t *testing.T) {
+func TestRevisionWithoutLabelIsReused(t *testing.T) {
 	t.Parallel()
-	s := seen(t, "a", "b")
-	if got := does(t, s); got != "" {
+	s := observed(t, "a", "b")
+	if got := planned(t, s); got != "" {
 		t.Fatalf("before: %s", got)
 	}
 	delete(s.Revisions[0].Labels, appsv1.DefaultDaemonSetUniqueLabelKey)
-	if got := does(t, s); got != "" {
+	if got := planned(t, s); got != "" {
 		t.Errorf("without the label: %s", got)
 	}
 }
 
-func TestWhatIsLeftOfARollingUpdateSaysNothing(t *testing.T) {
+func TestLeftoverRollingUpdateFieldsAreIgnored(t *testing.T) {
 	t.Parallel()
 	for strategy, want := range map[appsv1.DaemonSetUpdateStrategyType]bool{
 		appsv1.RollingUpdateDaemonSetStrategyType: true, appsv1.OnDeleteDaemonSetStrategyType: false,
 	} {
-		s := seen(t, "a")
+		s := observed(t, "a")
 		s.Set.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: strategy,
 			RollingUpdate: &appsv1.RollingUpdateDaemonSet{
 				MaxUnavailable: new(intstr.FromInt32(0)), MaxSurge: new(intstr.FromInt32(1)),
 			}}
 		s.Pods[0].DeletionTimestamp = &metav1.Time{Time: s.Now}
-		if got := does(t, s); strings.Contains(got, "create pod/") != want {
+		if got := planned(t, s); strings.Contains(got, "create pod/") != want {
 			t.Errorf("%s: beside one that is being deleted: %q", strategy, got)
 		}
 	}
 }
 
 // Two controllers may have created two revisions of one template. No pod is replaced by an identical one.
-func TestPodsOfTheSameTemplateByAnotherNameStay(t *testing.T) {
+func TestPodsOfDuplicateRevisionsAreRetained(t *testing.T) {
 	t.Parallel()
-	s := seen(t, "a", "b")
+	s := observed(t, "a", "b")
 	twin := s.Revisions[0].DeepCopy()
 	twin.Name, twin.UID, twin.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = "agent-first", "twin", "first"
 	s.Revisions[0].Revision = 2
 	s.Revisions = append(s.Revisions, twin)
 	s.Pods[1].Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = "first"
-	if got, want := does(t, s), "relabel pod/agent-b; delete controllerrevision/agent-first"; got != want {
+	if got, want := planned(t, s), "relabel pod/agent-b; delete controllerrevision/agent-first"; got != want {
 		t.Errorf("it does %q, want %q", got, want)
 	}
 	twin.DeletionTimestamp = &metav1.Time{Time: s.Now}
 	s.Pods[1].Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = s.Pods[0].Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
-	if got := does(t, s); got != "" {
+	if got := planned(t, s); got != "" {
 		t.Errorf("after that it does %q", got)
 	}
 }

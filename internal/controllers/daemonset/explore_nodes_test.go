@@ -20,29 +20,29 @@ import (
 
 // A node is added, one stops matching the set, and one is deleted. One of two controllers may observe that
 // late, and neither undoes the other's actions.
-func TestTwoControllersAgreeAboutNodesThatComeAndGo(t *testing.T) {
+func TestTwoControllersConvergeOverNodeChanges(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, bowlinetest.Scenario{
-		Options:    []bowlinetest.Option{trial.Alone(), bowlinetest.Objects(place("a"), place("b"))},
+		Options:    []bowlinetest.Option{trial.Alone(), bowlinetest.Objects(eligibility("a"), eligibility("b"))},
 		Processes:  trial.Of(daemonset.Add).Twice(),
-		Act:        move,
+		Act:        changeNodes,
 		Settle:     3 * time.Minute,
-		Invariants: []func(bowlinetest.State) error{oneForEach},
+		Invariants: []func(bowlinetest.State) error{atMostOnePerNode},
 		Compare:    byNode,
 		// Delays in the caches of pods and sets are explored by other tests.
 		Skip: func(p bowlinetest.Point) bool { return p.Resource != "nodes" },
 	})
 }
 
-// place returns a node that matches the set.
-func place(name string) *corev1.Node {
+// eligibility returns a node that matches the set.
+func eligibility(name string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"disk": "ssd"}}}
 }
 
-// move creates a set for the nodes a and b, then adds node c, then changes a so that it no longer matches,
+// changeNodes creates a set for the nodes a and b, then adds node c, then changes a so that it no longer matches,
 // and then deletes b. The pods are never bound, so only the set's controller can delete those of the deleted
 // node.
-func move(ctx context.Context, config *rest.Config) error {
+func changeNodes(ctx context.Context, config *rest.Config) error {
 	c, err := client.New(config)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func move(ctx context.Context, config *rest.Config) error {
 	nodes := client.For[*corev1.Node](c)
 	for _, change := range []func() error{
 		func() error {
-			_, err := nodes.Create(ctx, place("c"), metav1.CreateOptions{})
+			_, err := nodes.Create(ctx, eligibility("c"), metav1.CreateOptions{})
 			return err
 		},
 		func() error {
@@ -77,12 +77,12 @@ func move(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// oneForEach fails if a node has two pods.
-func oneForEach(s bowlinetest.State) error {
+// atMostOnePerNode fails if a node has two pods.
+func atMostOnePerNode(s bowlinetest.State) error {
 	on := map[string]int{}
 	for _, pod := range s.Kind("Pod") {
-		if on[nodeOf(pod)]++; on[nodeOf(pod)] > 1 {
-			return fmt.Errorf("%d pods are for node %s", on[nodeOf(pod)], nodeOf(pod))
+		if on[targetNode(pod)]++; on[targetNode(pod)] > 1 {
+			return fmt.Errorf("%d pods are for node %s", on[targetNode(pod)], targetNode(pod))
 		}
 	}
 	return nil

@@ -19,17 +19,17 @@ import (
 	"github.com/bowline-dev/bowline/internal/trial"
 )
 
-func TestNoFaultMakesTwoPodsOnANode(t *testing.T) {
+func TestFaultsCreateOnePodPerNode(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, scenario(replacing, trial.Of(daemonset.Add).Once()))
 }
 
-func TestTwoControllersMakeOnePodOnANode(t *testing.T) {
+func TestTwoControllersCreateOnePodPerNode(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, scenario(replacing, trial.Of(daemonset.Add).Twice()))
 }
 
-func TestNoFaultLeavesANodeWithoutWhenSurging(t *testing.T) {
+func TestFaultsLeaveNoNodeWithoutPodDuringSurge(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, scenario(surging, trial.Of(daemonset.Add).Twice()))
 }
@@ -119,7 +119,7 @@ func (s strategy) holds(state bowlinetest.State) error {
 	on, all, ready := map[string]int{}, 0, 0
 	for _, pod := range state.Kind("Pod") {
 		all++
-		node := nodeOf(pod)
+		node := targetNode(pod)
 		if on[node]++; on[node] > s.perNode {
 			return fmt.Errorf("%d pods are for node %s", on[node], node)
 		}
@@ -143,7 +143,7 @@ func (s strategy) holds(state bowlinetest.State) error {
 func byNode(s bowlinetest.State) bowlinetest.State {
 	for _, pod := range s.Kind("Pod") {
 		pod.SetGenerateName("")
-		pod.SetName("on " + nodeOf(pod))
+		pod.SetName("on " + targetNode(pod))
 		labels := pod.GetLabels()
 		delete(labels, "pod-template-generation")
 		pod.SetLabels(labels)
@@ -151,8 +151,8 @@ func byNode(s bowlinetest.State) bowlinetest.State {
 	return s
 }
 
-// nodeOf returns the node selector terms that restrict a pod to one node.
-func nodeOf(pod *unstructured.Unstructured) string {
+// targetNode returns the node selector terms that restrict a pod to one node.
+func targetNode(pod *unstructured.Unstructured) string {
 	terms, _, _ := unstructured.NestedSlice(pod.Object, "spec", "affinity", "nodeAffinity",
 		"requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
 	return fmt.Sprint(terms)

@@ -15,24 +15,24 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// onNode decides about the pods of a node, regardless of their template.
-func (d *daemons) onNode(node *corev1.Node) {
-	there := d.on[node.Name]
-	is := d.place.of(node)
+// decideNode decides about the pods of a node, regardless of their template.
+func (d *decision) decideNode(node *corev1.Node) {
+	there := d.podsByNode[node.Name]
+	is := d.eligibility.of(node)
 	switch {
-	case is.should && len(there) == 0:
-		d.lacks(node.Name)
-	case is.may:
-		d.keepOne(node.Name, d.running(node.Name), is.should)
+	case is.shouldRun && len(there) == 0:
+		d.createOn(node.Name)
+	case is.mayRun:
+		d.retainOne(node.Name, d.runningPods(node.Name), is.shouldRun)
 	default:
-		d.leave(node.Name, is, there)
+		d.deleteAll(node.Name, is, there)
 	}
 }
 
-// running returns the pods of a node that run or have yet to start. It deletes terminated pods, so that new
+// runningPods returns the pods of a node that run or have yet to start. It deletes terminated pods, so that new
 // ones can be created.
-func (d *daemons) running(node string) (running []*corev1.Pod) {
-	for _, pod := range d.on[node] {
+func (d *decision) runningPods(node string) (running []*corev1.Pod) {
+	for _, pod := range d.podsByNode[node] {
 		switch {
 		case pod.DeletionTimestamp != nil:
 		case pods.IsTerminal(pod):
@@ -46,25 +46,26 @@ func (d *daemons) running(node string) (running []*corev1.Pod) {
 
 // replaceEnded deletes a pod that has terminated, whether it failed or succeeded, since daemons run forever.
 // If the node's pods keep terminating, the deletion is delayed by a back-off.
-func (d *daemons) replaceEnded(pod *corev1.Pod, node string) {
+func (d *decision) replaceEnded(pod *corev1.Pod, node string) {
 	place := fmt.Sprintf("%s/%d/%s", d.Set.UID, d.Set.Status.ObservedGeneration, node)
 	if left := d.Backoff.Remaining(place, d.Now); left > 0 {
-		d.soon(left)
+		d.requeue(left)
 		return
 	}
 	if pod.Status.Phase == corev1.PodFailed {
-		d.tell(true, "FailedDaemonPod", "Found failed daemon pod %s/%s on node %s, will try to kill it", pod.Namespace,
+		d.addEvent(true, "FailedDaemonPod", "Found failed daemon pod %s/%s on node %s, will try to kill it",
+			pod.Namespace,
 			pod.Name, node)
 	} else {
-		d.tell(false, "SucceededDaemonPod", "Found succeeded daemon pod %s/%s on node %s, will try to delete it",
+		d.addEvent(false, "SucceededDaemonPod", "Found succeeded daemon pod %s/%s on node %s, will try to delete it",
 			pod.Namespace, pod.Name, node)
 	}
-	d.remove = append(d.remove, d.Backoff.StartBefore(place, d.deletion(pod)))
+	d.deletions = append(d.deletions, d.Backoff.StartBefore(place, d.deletion(pod)))
 }
 
-// keepOne deletes all but one pod of a node. With a surge, the node may have one pod of the current template
+// retainOne deletes all but one pod of a node. With a surge, the node may have one pod of the current template
 // and one of an earlier one.
-func (d *daemons) keepOne(node string, running []*corev1.Pod, should bool) {
+func (d *decision) retainOne(node string, running []*corev1.Pod, should bool) {
 	switch {
 	case !d.surges():
 		for i, pod := range running {
@@ -72,17 +73,19 @@ func (d *daemons) keepOne(node string, running []*corev1.Pod, should bool) {
 				d.delete(pod)
 			}
 		}
-	case should && !slices.ContainsFunc(d.on[node], func(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil }):
-		d.lacks(node) // all pods are being deleted; a failed pod that waits for its back-off prevents this
+	case should && !slices.ContainsFunc(d.podsByNode[node], func(pod *corev1.Pod) bool {
+		return pod.DeletionTimestamp == nil
+	}):
+		d.createOn(node) // all pods are being deleted; a failed pod that waits for its back-off prevents this
 	case len(running) > 1:
-		d.keepPair(running)
+		d.retainPair(running)
 	}
 }
 
-// keepPair keeps the oldest pod of the current template and the oldest pod of any other template, and deletes
+// retainPair keeps the oldest pod of the current template and the oldest pod of any other template, and deletes
 // the rest. It also deletes the pod of the other template if that is not ready or the pod of the current
 // template is available.
-func (d *daemons) keepPair(running []*corev1.Pod) {
+func (d *decision) retainPair(running []*corev1.Pod) {
 	var next, old *corev1.Pod
 	for _, pod := range running {
 		switch isNext := pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == d.hash; {
@@ -101,34 +104,34 @@ func (d *daemons) keepPair(running []*corev1.Pod) {
 
 // available reports whether a pod has been ready for the set's minReadySeconds. If that time has not passed
 // yet, it requests another decision for when it has.
-func (d *daemons) available(pod *corev1.Pod) bool {
+func (d *decision) available(pod *corev1.Pod) bool {
 	in, ready := pods.AvailableIn(pod, d.Set.Spec.MinReadySeconds, d.Now)
-	d.soon(in)
+	d.requeue(in)
 	return ready && in == 0
 }
 
-func (d *daemons) tell(warning bool, reason, format string, args ...any) {
-	d.told = append(d.told, action.Event{Object: d.Set, Warning: warning, Reason: reason,
+func (d *decision) addEvent(warning bool, reason, format string, args ...any) {
+	d.events = append(d.events, action.Event{Object: d.Set, Warning: warning, Reason: reason,
 		Message: fmt.Sprintf(format, args...)})
 }
 
-func (d *daemons) delete(pod *corev1.Pod) {
+func (d *decision) delete(pod *corev1.Pod) {
 	if pod.DeletionTimestamp == nil {
-		d.remove = append(d.remove, d.deletion(pod))
+		d.deletions = append(d.deletions, d.deletion(pod))
 	}
 }
 
-func (d *daemons) deletion(pod *corev1.Pod) action.Delete[*corev1.Pod] {
+func (d *decision) deletion(pod *corev1.Pod) action.Delete[*corev1.Pod] {
 	return action.Delete[*corev1.Pod]{Resource: pods.Resource, Object: pod, Events: action.Events{
 		Object: d.Set, Reason: "SuccessfulDelete", Message: "Deleted pod: " + pod.Name,
 		FailureReason: "FailedDelete", FailurePrefix: "Error deleting: ",
 	}}
 }
 
-// created returns the creations of the current template's pods on the nodes in d.create.
-func (d *daemons) created() (made action.Parallel) {
+// creations returns the creations of the current template's pods on the nodes in d.create.
+func (d *decision) creations() (made action.Parallel) {
 	template := d.Set.Spec.Template.DeepCopy()
-	template.Spec.Tolerations = tolerations(&template.Spec)
+	template.Spec.Tolerations = templateTolerations(&template.Spec)
 	// a selector without required labels, such as DoesNotExist, permits a template without labels
 	if template.Labels == nil {
 		template.Labels = map[string]string{}
@@ -138,42 +141,43 @@ func (d *daemons) created() (made action.Parallel) {
 		template.Labels[extensionsv1beta1.DaemonSetTemplateGenerationKey] = d.generation
 	}
 	given := map[string]bool{}
-	for _, node := range d.create[:min(len(d.create), most)] {
+	for _, node := range d.create[:min(len(d.create), maxBatch)] {
 		name := d.nameOn(node, given)
 		pod := pods.New(template, d.Set, kind, name)
-		pod.Spec.Affinity = onlyOn(pod.Spec.Affinity, node)
+		pod.Spec.Affinity = restrictToNode(pod.Spec.Affinity, node)
 		create := action.Create[*corev1.Pod]{Resource: pods.Resource, Object: pod, Events: action.Events{
 			Object: d.Set, Reason: "SuccessfulCreate", Message: "Created pod: " + name,
 			FailureReason: "FailedCreate", FailurePrefix: "Error creating: ",
 		}}
-		made = append(made, onNode{create, d.place, node, standing{there: true, should: true, may: true}})
+		made = append(made, nodeGuard{create, d.eligibility, node,
+			nodeMatch{exists: true, shouldRun: true, mayRun: true}})
 	}
 	return made
 }
 
 // nameOn returns the first free name for the current template's pod on a node and adds it to given, the names
 // used in this run.
-func (d *daemons) nameOn(node string, given map[string]bool) string {
+func (d *decision) nameOn(node string, given map[string]bool) string {
 	for n := 0; ; n++ {
 		name := pods.NameForKey(d.Set, node, d.hash, n)
-		if d.free(name) && !given[name] {
+		if d.nameIsFree(name) && !given[name] {
 			given[name] = true
 			return name
 		}
 	}
 }
 
-// free reports whether a name can be used for a new pod: no pod has it, or the pod is the set's but was not
+// nameIsFree reports whether a name can be used for a new pod: no pod has it, or the pod is the set's but was not
 // observed yet, so that the creation is the same one.
-func (d *daemons) free(name string) bool {
+func (d *decision) nameIsFree(name string) bool {
 	pod := d.Pod(name)
 	return pod == nil || metav1.IsControlledBy(pod, d.Set) &&
 		!slices.ContainsFunc(d.pods, func(seen *corev1.Pod) bool { return seen.UID == pod.UID })
 }
 
-// isNext reports whether a pod is of the current template. Pods that predate the hash label are identified by
+// isCurrent reports whether a pod is of the current template. Pods that predate the hash label are identified by
 // the template generation.
-func (d *daemons) isNext(pod *corev1.Pod) bool {
+func (d *decision) isCurrent(pod *corev1.Pod) bool {
 	return pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == d.hash ||
 		d.generation != "" && pod.Labels[extensionsv1beta1.DaemonSetTemplateGenerationKey] == d.generation
 }
@@ -188,4 +192,4 @@ func generationOf(set *appsv1.DaemonSet) string {
 }
 
 // nodesWithPods returns the sorted names of the nodes that have pods, including nodes that no longer exist.
-func (d *daemons) nodesWithPods() []string { return slices.Sorted(maps.Keys(d.on)) }
+func (d *decision) nodesWithPods() []string { return slices.Sorted(maps.Keys(d.podsByNode)) }

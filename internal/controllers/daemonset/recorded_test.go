@@ -17,7 +17,7 @@ import (
 // The test sends the requests that were recorded with a kube-apiserver and a kube-controller-manager 1.36 and
 // a node named n1. Hashes, labels, tolerations, affinity and the status must equal the recorded ones; the
 // suffix of the pod's name differs.
-func TestWhatKubernetesMadeOfADaemonSetIsMadeHere(t *testing.T) {
+func TestRecordedKubernetesDaemonSet(t *testing.T) {
 	t.Parallel()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {

@@ -9,10 +9,10 @@ import (
 )
 
 // roll replaces pods of earlier templates on as many nodes at a time as the strategy permits.
-func (d *daemons) roll() {
+func (d *decision) roll() {
 	should := map[string]bool{}
 	for _, node := range d.Nodes {
-		if d.place.of(node).should {
+		if d.eligibility.of(node).shouldRun {
 			should[node.Name] = true
 		}
 	}
@@ -26,7 +26,7 @@ func (d *daemons) roll() {
 
 // bounds returns how many of the given number of nodes may be without an available pod, and how many may have
 // two pods. Rolling update parameters are ignored if the set has another strategy.
-func (d *daemons) bounds(nodes int) (unavailable, surge int) {
+func (d *decision) bounds(nodes int) (unavailable, surge int) {
 	strategy := d.Set.Spec.UpdateStrategy
 	if rolling := strategy.RollingUpdate; rolling != nil && strategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
 		unavailable, surge = share(rolling.MaxUnavailable, nodes), share(rolling.MaxSurge, nodes)
@@ -38,7 +38,7 @@ func (d *daemons) bounds(nodes int) (unavailable, surge int) {
 }
 
 // surges reports whether a node may have two pods.
-func (d *daemons) surges() bool {
+func (d *decision) surges() bool {
 	_, surge := d.bounds(1)
 	return surge > 0
 }
@@ -57,9 +57,9 @@ func share(of *intstr.IntOrString, whole int) int {
 
 // pair returns a node's pod of the current template and its pod of an earlier one, ignoring pods that are
 // being deleted. ok is false if there are more pods; keep reduces them first.
-func (d *daemons) pair(node string) (next, old *corev1.Pod, ok bool) {
-	for _, pod := range d.on[node] {
-		switch isNext := d.isNext(pod); {
+func (d *decision) pair(node string) (next, old *corev1.Pod, ok bool) {
+	for _, pod := range d.podsByNode[node] {
+		switch isNext := d.isCurrent(pod); {
 		case pod.DeletionTimestamp != nil:
 		case isNext && next == nil:
 			next = pod
@@ -75,10 +75,10 @@ func (d *daemons) pair(node string) (next, old *corev1.Pod, ok bool) {
 // replace deletes pods of earlier templates, after which their nodes get new ones. It deletes all unavailable
 // pods. Of the available pods, it deletes as many as possible while no more than most nodes lack an available
 // pod.
-func (d *daemons) replace(should map[string]bool, most int) {
+func (d *decision) replace(should map[string]bool, maxNodes int) {
 	missing := 0
 	var candidates []*corev1.Pod
-	for _, node := range d.places(should) {
+	for _, node := range d.eligibleNodes(should) {
 		switch next, old, ok := d.pair(node); {
 		case !ok, (next == nil) == (old == nil): // no pod, or temporarily two
 			missing++
@@ -88,32 +88,32 @@ func (d *daemons) replace(should map[string]bool, most int) {
 			}
 		case !d.available(old):
 			missing++
-			d.deleteAsSeen(old)
+			d.deleteIfUnchanged(old)
 		default:
 			candidates = append(candidates, old)
 		}
 	}
-	for i := range min(max(most-missing, 0), len(candidates)) {
-		d.deleteAsSeen(candidates[i])
+	for i := range min(max(maxNodes-missing, 0), len(candidates)) {
+		d.deleteIfUnchanged(candidates[i])
 	}
 }
 
-// deleteAsSeen deletes a pod unless it has changed since it was observed: an unavailable pod may have become
+// deleteIfUnchanged deletes a pod unless it has changed since it was observed: an unavailable pod may have become
 // available.
-func (d *daemons) deleteAsSeen(pod *corev1.Pod) {
+func (d *decision) deleteIfUnchanged(pod *corev1.Pod) {
 	deletion := d.deletion(pod)
 	deletion.IfUnchanged = true
-	d.remove = append(d.remove, deletion)
+	d.deletions = append(d.deletions, deletion)
 }
 
 // surge creates pods of the current template beside those of earlier ones, on at most the given number of
 // nodes, and deletes the earlier pods once the new ones are available. On nodes that should have no pod, it
 // deletes earlier pods once enough pods are available in total.
-func (d *daemons) surge(should map[string]bool, most int) {
+func (d *decision) surge(should map[string]bool, maxNodes int) {
 	twice, available := 0, 0
 	var candidates []string
 	var elsewhere []*corev1.Pod
-	for _, node := range d.places(should) {
+	for _, node := range d.eligibleNodes(should) {
 		next, old, ok := d.pair(node)
 		if !ok {
 			twice++
@@ -126,11 +126,11 @@ func (d *daemons) surge(should map[string]bool, most int) {
 		switch {
 		case old == nil:
 		case next != nil && d.available(next), next == nil && !works && !should[node]:
-			d.deleteAsSeen(old)
+			d.deleteIfUnchanged(old)
 		case next != nil:
 			twice++
 		case !works:
-			d.lacks(node)
+			d.createOn(node)
 		case !should[node]:
 			elsewhere = append(elsewhere, old)
 		default:
@@ -138,19 +138,19 @@ func (d *daemons) surge(should map[string]bool, most int) {
 		}
 	}
 	for i := range min(max(available-len(should), 0), len(elsewhere)) {
-		d.deleteAsSeen(elsewhere[i])
+		d.deleteIfUnchanged(elsewhere[i])
 	}
-	for _, node := range candidates[:min(max(most-twice, 0), len(candidates))] {
-		d.lacks(node)
+	for _, node := range candidates[:min(max(maxNodes-twice, 0), len(candidates))] {
+		d.createOn(node)
 	}
 }
 
-// places returns the sorted names of the nodes that have pods or should have one. Controllers with the same
+// eligibleNodes returns the sorted names of the nodes that have pods or should have one. Controllers with the same
 // cache process nodes in the same order.
-func (d *daemons) places(should map[string]bool) []string {
+func (d *decision) eligibleNodes(should map[string]bool) []string {
 	names := d.nodesWithPods()
 	for node := range should {
-		if len(d.on[node]) == 0 {
+		if len(d.podsByNode[node]) == 0 {
 			names = append(names, node)
 		}
 	}

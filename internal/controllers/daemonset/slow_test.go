@@ -34,7 +34,7 @@ func (s slow) RoundTrip(q *http.Request) (*http.Response, error) {
 
 // A hundred pods are created in batches of one, two, four and so on, which takes seven times as long as one
 // creation. Observing the first pods does not restart the creation of the rest.
-func TestSlowCreationsDoNotHoldEachOtherUp(t *testing.T) {
+func TestSlowCreationsRunInParallel(t *testing.T) {
 	t.Parallel()
 	const nodes, each = 100, 3 * time.Second
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {

@@ -7,13 +7,13 @@ import (
 )
 
 // status counts nodes. On a node with several pods, the first in oldestFirst's order counts.
-func (d *daemons) status() appsv1.DaemonSetStatus {
+func (d *decision) status() appsv1.DaemonSetStatus {
 	status := appsv1.DaemonSetStatus{
-		ObservedGeneration: d.Set.Generation, CollisionCount: d.line.Collisions, Conditions: d.Set.Status.Conditions,
+		ObservedGeneration: d.Set.Generation, CollisionCount: d.history.Collisions, Conditions: d.Set.Status.Conditions,
 	}
 	for _, node := range d.Nodes {
-		there := d.on[node.Name]
-		if !d.place.of(node).should {
+		there := d.podsByNode[node.Name]
+		if !d.eligibility.of(node).shouldRun {
 			if len(there) > 0 {
 				status.NumberMisscheduled++
 			}
@@ -30,7 +30,7 @@ func (d *daemons) status() appsv1.DaemonSetStatus {
 				status.NumberAvailable++
 			}
 		}
-		if d.isNext(there[0]) {
+		if d.isCurrent(there[0]) {
 			status.UpdatedNumberScheduled++
 		}
 	}

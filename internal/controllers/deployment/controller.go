@@ -45,7 +45,7 @@ func Add(m *controller.Manager) *controller.Controller {
 		deployments: informer.For[*appsv1.Deployment](m.Informers(), resource),
 		sets:        ownership.NewCache[*appsv1.ReplicaSet](m, setsResource),
 		pods:        ownership.NewCache[*corev1.Pod](m, pods.Resource),
-		hand:        action.NewExecutor(m, "deployment-controller"),
+		executor:    action.NewExecutor(m, "deployment-controller"),
 	}
 	return m.Add(controller.Options{
 		Name:       Name,
@@ -53,8 +53,8 @@ func Add(m *controller.Manager) *controller.Controller {
 		Sources: []controller.Source{
 			controller.For(r.deployments),
 			controller.Owns(r.sets.Informer, kind.GroupKind()),
-			controller.Watches(r.sets.Informer, r.whoMayAdopt),
-			controller.Watches(r.pods.Informer, r.whoWaitsFor, ends),
+			controller.Watches(r.sets.Informer, r.deploymentsMatching),
+			controller.Watches(r.pods.Informer, r.deploymentsOf, podEnds),
 		},
 		Workers: workers,
 	})
@@ -65,13 +65,13 @@ type reconciler struct {
 	deployments *informer.Informer[*appsv1.Deployment]
 	sets        ownership.Cache[*appsv1.ReplicaSet]
 	pods        ownership.Cache[*corev1.Pod]
-	hand        *action.Executor
-	told        action.StatusBackoff[Saying]
+	executor    *action.Executor
+	statuses    action.StatusBackoff[WrittenStatus]
 }
 
-// whoMayAdopt returns requests for the Deployments whose selector matches a ReplicaSet that has no
+// deploymentsMatching returns requests for the Deployments whose selector matches a ReplicaSet that has no
 // controller.
-func (r *reconciler) whoMayAdopt(set *appsv1.ReplicaSet) (requests []controller.Request) {
+func (r *reconciler) deploymentsMatching(set *appsv1.ReplicaSet) (requests []controller.Request) {
 	if metav1.GetControllerOfNoCopy(set) != nil {
 		return nil
 	}
@@ -84,13 +84,13 @@ func (r *reconciler) whoMayAdopt(set *appsv1.ReplicaSet) (requests []controller.
 	return requests
 }
 
-// ends passes pods that have terminated or been deleted: the Recreate strategy waits for them.
-var ends = controller.If(func(old, new *corev1.Pod) bool {
+// podEnds passes pods that have terminated or been deleted: the Recreate strategy waits for them.
+var podEnds = controller.If(func(old, new *corev1.Pod) bool {
 	return new == nil || pods.IsTerminal(new) && (old == nil || !pods.IsTerminal(old))
 })
 
-// whoWaitsFor returns a request for the Deployment that controls the ReplicaSet of a pod.
-func (r *reconciler) whoWaitsFor(pod *corev1.Pod) []controller.Request {
+// deploymentsOf returns a request for the Deployment that controls the ReplicaSet of a pod.
+func (r *reconciler) deploymentsOf(pod *corev1.Pod) []controller.Request {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil || schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() != setKind {
 		return nil
@@ -110,23 +110,23 @@ func (r *reconciler) whoWaitsFor(pod *corev1.Pod) []controller.Request {
 func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	d, err := r.deployments.Lister().Get(request.Namespace, request.Name)
 	if apierrors.IsNotFound(err) {
-		r.told.Delete(request)
+		r.statuses.Delete(request)
 		return controller.Result{}, nil
 	}
 	if err != nil {
 		return controller.Result{}, err
 	}
-	result, err := r.hand.Do(ctx, Decide(r.see(d))...)
+	result, err := r.executor.Do(ctx, Decide(r.observe(d))...)
 	if errors.Is(err, action.ErrStaleCache) {
 		return controller.Result{}, nil
 	}
 	return result, err
 }
 
-// see reads the caches.
-func (r *reconciler) see(d *appsv1.Deployment) Seen {
-	return Seen{
-		Deployment: d, Sets: r.sets.Claimable(d), Pods: r.pods.ControlledBy, Told: &r.told, Now: time.Now(),
+// observe reads the caches.
+func (r *reconciler) observe(d *appsv1.Deployment) Observed {
+	return Observed{
+		Deployment: d, Sets: r.sets.Claimable(d), Pods: r.pods.ControlledBy, Written: &r.statuses, Now: time.Now(),
 		Named: func(name string) *appsv1.ReplicaSet {
 			set, _ := r.sets.Indexer().Get(informer.Key{Namespace: d.Namespace, Name: name})
 			return set

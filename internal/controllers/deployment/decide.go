@@ -15,8 +15,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/internal/ownership"
 )
 
-// Seen is the observed state that a decision is based on.
-type Seen struct {
+// Observed is the observed state that a decision is based on.
+type Observed struct {
 	Deployment *appsv1.Deployment
 	// Sets are the ReplicaSets of the namespace that the Deployment controls or that have no controller.
 	Sets []*appsv1.ReplicaSet
@@ -24,24 +24,24 @@ type Seen struct {
 	Pods func(set types.UID) []*corev1.Pod
 	// Named returns the ReplicaSet of the namespace with a name, or nil.
 	Named func(name string) *appsv1.ReplicaSet
-	// Told holds the statuses that this controller has written.
-	Told *action.StatusBackoff[Saying]
-	Now  time.Time
+	// Written holds the statuses that this controller has written.
+	Written *action.StatusBackoff[WrittenStatus]
+	Now     time.Time
 }
 
-// Saying is what the controller writes to a Deployment: its status and the revision of its template.
-type Saying struct {
+// WrittenStatus is what the controller writes to a Deployment: its status and the revision of its template.
+type WrittenStatus struct {
 	Status   appsv1.DeploymentStatus
 	Revision string
 }
 
-func saying(d *appsv1.Deployment) Saying {
-	return Saying{Status: d.Status, Revision: d.Annotations[RevisionAnnotation]}
+func writtenStatus(d *appsv1.Deployment) WrittenStatus {
+	return WrittenStatus{Status: d.Status, Revision: d.Annotations[RevisionAnnotation]}
 }
 
 // Decide returns the next step of the rollout. When the ReplicaSets have completed it, their changes trigger
 // the following step. The update of the status is the last action.
-func Decide(s Seen) []action.Action {
+func Decide(s Observed) []action.Action {
 	selector, err := metav1.LabelSelectorAsSelector(s.Deployment.Spec.Selector)
 	if err != nil || selector.Empty() {
 		return []action.Action{action.Event{
@@ -54,7 +54,7 @@ func Decide(s Seen) []action.Action {
 	r := newRollout(s, append(claims.Owned, claims.Adopted...))
 	r.actions = claims.Actions(owner, setsResource)
 	claimed := len(r.actions)
-	if r.step(); r.wentBack {
+	if r.step(); r.rolledBack {
 		return r.actions // the remaining steps depend on the restored template
 	}
 	if len(r.actions) > claimed { // a change of one ReplicaSet depends on the sizes of all, and on the template
@@ -63,8 +63,8 @@ func Decide(s Seen) []action.Action {
 			action.DependentsUnchanged[*appsv1.ReplicaSet]{Resource: setsResource, Owner: s.Deployment,
 				Selector: selector, Objects: claims.Owned},
 		}
-		if len(r.over) > 0 {
-			sure = append(sure, ended{owner, r.over})
+		if len(r.deleted) > 0 {
+			sure = append(sure, oldPodsEnded{owner, r.deleted})
 		}
 		r.actions = append(slices.Clone(r.actions[:claimed]),
 			action.Guard{Preconditions: sure, Then: r.actions[claimed:]})
@@ -75,7 +75,7 @@ func Decide(s Seen) []action.Action {
 
 // rollout is a decision in progress.
 type rollout struct {
-	Seen
+	Observed
 	spec *appsv1.DeploymentSpec
 	// next is the ReplicaSet of the template, nil if there is none; old are the others, the oldest first.
 	next *appsv1.ReplicaSet
@@ -83,20 +83,20 @@ type rollout struct {
 	// status and revision are the values to write to the Deployment.
 	status   appsv1.DeploymentStatus
 	revision string
-	// resizing is set if the step only changes the Deployment's size, wentBack if it restores another
+	// resizing is set if the step only changes the Deployment's size, rolledBack if it restores another
 	// template.
-	resizing, wentBack bool
-	// over are ReplicaSets that must have no running pod before the actions are carried out.
-	over    []*appsv1.ReplicaSet
+	resizing, rolledBack bool
+	// deleted are ReplicaSets that must have no running pod before the actions are carried out.
+	deleted []*appsv1.ReplicaSet
 	actions []action.Action
 }
 
-func newRollout(s Seen, sets []*appsv1.ReplicaSet) *rollout {
+func newRollout(s Observed, sets []*appsv1.ReplicaSet) *rollout {
 	r := &rollout{
-		Seen: s, spec: &s.Deployment.Spec, status: *s.Deployment.Status.DeepCopy(),
+		Observed: s, spec: &s.Deployment.Spec, status: *s.Deployment.Status.DeepCopy(),
 		revision: s.Deployment.Annotations[RevisionAnnotation],
 	}
-	r.next, r.old = divide(sets, &s.Deployment.Spec.Template)
+	r.next, r.old = splitByTemplate(sets, &s.Deployment.Spec.Template)
 	return r
 }
 
@@ -105,22 +105,22 @@ func (r *rollout) step() {
 	if r.Deployment.DeletionTimestamp != nil {
 		return
 	}
-	r.notePause()
-	revision, back := r.wantsBack()
+	r.recordPause()
+	revision, back := r.rollbackRequested()
 	switch {
 	case r.spec.Paused:
-		r.keepRevision(false)
+		r.ensureRevision(false)
 		r.resize()
 		if !back { // the rollback may need an old ReplicaSet
-			r.forgetOld()
+			r.pruneHistory()
 		}
 	case back: // the current template needs a revision first, or revision 0 would mean another one
-		if r.wentBack = r.keepRevision(true); r.wentBack {
-			r.goBack(revision)
+		if r.rolledBack = r.ensureRevision(true); r.rolledBack {
+			r.rollBack(revision)
 		}
-	case r.resized() && !r.mixed():
+	case r.resized() && !r.hasMixedTemplates():
 		r.resizing = true
-		r.keepRevision(false)
+		r.ensureRevision(false)
 		r.resize()
 	case r.spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType:
 		r.recreate()
@@ -132,14 +132,14 @@ func (r *rollout) step() {
 // report updates the status if it has changed, and requeues if it will change without an event.
 func (r *rollout) report() {
 	again := r.count()
-	r.actions = append(r.actions, r.written())
+	r.actions = append(r.actions, r.updateStatus())
 	if again > 0 {
 		r.actions = append(r.actions, action.Requeue{After: again})
 	}
 }
 
-// written returns the update of the status and the revision, or no action if both are up to date.
-func (r *rollout) written() action.Action {
+// updateStatus returns the update of the status and the revision, or no action if both are up to date.
+func (r *rollout) updateStatus() action.Action {
 	d := r.Deployment.DeepCopy()
 	d.Status = r.status
 	if r.revision != "" && r.Deployment.DeletionTimestamp == nil {
@@ -149,12 +149,12 @@ func (r *rollout) written() action.Action {
 		return action.Parallel{}
 	}
 	of := informer.KeyOf(d)
-	if wait := r.Told.Delay(of, saying(r.Deployment), saying(d)); wait > 0 {
+	if wait := r.Written.Delay(of, writtenStatus(r.Deployment), writtenStatus(d)); wait > 0 {
 		return action.Requeue{After: wait}
 	}
 	return action.OnSuccess{
 		Action: action.Update[*appsv1.Deployment]{Resource: resource, Object: d, Subresource: "status"},
-		Done:   func() { r.Told.Written(of, saying(d)) },
+		Done:   func() { r.Written.Written(of, writtenStatus(d)) },
 	}
 }
 
@@ -166,26 +166,26 @@ func (r *rollout) all() []*appsv1.ReplicaSet {
 	return append(append([]*appsv1.ReplicaSet{}, r.old...), r.next)
 }
 
-// hasTold reports whether a ReplicaSet's status reflects its current spec; otherwise the number of its pods
+// isObserved reports whether a ReplicaSet's status reflects its current spec; otherwise the number of its pods
 // is unknown.
-func hasTold(set *appsv1.ReplicaSet) bool {
+func isObserved(set *appsv1.ReplicaSet) bool {
 	return set.Generation <= 1 || set.Generation <= set.Status.ObservedGeneration
 }
 
 // available returns how many pods of a ReplicaSet are certainly available: 0 if its status does not reflect
 // its spec.
 func available(set *appsv1.ReplicaSet) int32 {
-	if !hasTold(set) {
+	if !isObserved(set) {
 		return 0
 	}
 	return min(set.Status.AvailableReplicas, replicas(set))
 }
 
-// held returns the maximum number of pods that ReplicaSets have together: the desired ones and those not
+// maxPods returns the maximum number of pods that ReplicaSets have together: the desired ones and those not
 // deleted yet. known is false if the status of one does not reflect its spec.
-func held(sets []*appsv1.ReplicaSet) (n int32, known bool) {
+func maxPods(sets []*appsv1.ReplicaSet) (n int32, known bool) {
 	for _, set := range sets {
-		if !hasTold(set) {
+		if !isObserved(set) {
 			return 0, false
 		}
 		n += max(replicas(set), set.Status.Replicas)
@@ -193,8 +193,8 @@ func held(sets []*appsv1.ReplicaSet) (n int32, known bool) {
 	return n, true
 }
 
-// wanted returns the sum of the desired sizes.
-func wanted(sets []*appsv1.ReplicaSet) (n int32) {
+// desiredPods returns the sum of the desired sizes.
+func desiredPods(sets []*appsv1.ReplicaSet) (n int32) {
 	for _, set := range sets {
 		n += replicas(set)
 	}

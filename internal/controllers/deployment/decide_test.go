@@ -20,7 +20,7 @@ import (
 
 // A ReplicaSet has been scaled down but still has its pods. The others grow only as far as these pods leave
 // room.
-func TestANewSizeIsNotMadeBesidePodsThatAreStillThere(t *testing.T) {
+func TestScaleUpCountsPodsStillTerminating(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
@@ -44,7 +44,7 @@ func TestANewSizeIsNotMadeBesidePodsThatAreStillThere(t *testing.T) {
 
 // A Deployment in the midst of a rolling update is changed to the Recreate strategy and scaled. The new size
 // is not distributed over the ReplicaSets: the old pods are removed.
-func TestWhoRecreatesFromTheMidstOfARolloutEndsTheOldPods(t *testing.T) {
+func TestRecreateDuringRolloutEndsOldPods(t *testing.T) {
 	t.Parallel()
 	d := deploymentOf(8)
 	d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
@@ -54,7 +54,7 @@ func TestWhoRecreatesFromTheMidstOfARolloutEndsTheOldPods(t *testing.T) {
 }
 
 // Invalid values in the annotations of a ReplicaSet, as written by other clients, do not stop the rollout.
-func TestAnnotationsThatAreNoNumbersDoNoHarm(t *testing.T) {
+func TestInvalidAnnotationsAreIgnored(t *testing.T) {
 	t.Parallel()
 	d := deploymentOf(8)
 	d.Status.Replicas = 7
@@ -65,7 +65,7 @@ func TestAnnotationsThatAreNoNumbersDoNoHarm(t *testing.T) {
 		{deployment.MaxAnnotation, "-7", "web:1 6, web:2 4"},
 		{deployment.MaxAnnotation, "99999999999", "web:1 6, web:2 4"},
 	} {
-		s := seen(d, set{"web:1", 4, 4}, set{"web:2", 3, 3})
+		s := observed(d, set{"web:1", 4, 4}, set{"web:2", 3, 3})
 		for i := range s.Sets {
 			s.Sets[i].Annotations[c.annotation] = c.value
 		}
@@ -76,11 +76,11 @@ func TestAnnotationsThatAreNoNumbersDoNoHarm(t *testing.T) {
 }
 
 // A surge that exceeds an int32 counts as a very large one and not as a negative one.
-func TestAHugeSurgeIsNoNegativeOne(t *testing.T) {
+func TestHugeSurgeDoesNotOverflow(t *testing.T) {
 	t.Parallel()
 	d := deploymentOf(100)
 	d.Spec.Strategy.RollingUpdate.MaxSurge = new(intstr.FromString("4294967195%"))
-	s := seen(d, set{"web:1", 100, 100})
+	s := observed(d, set{"web:1", 100, 100})
 	s.Sets[0].Annotations[deployment.DesiredAnnotation] = "100"
 	if got := sizes(deployment.Decide(s)); got != "web:2 100" {
 		t.Errorf("%q, want all new ones at once", got)
@@ -88,17 +88,17 @@ func TestAHugeSurgeIsNoNegativeOne(t *testing.T) {
 }
 
 // The transition time of the condition is that of the ReplicaSet's condition.
-func TestAFailureIsAsOldAsTheReplicaSetSays(t *testing.T) {
+func TestFailureRetainsReplicaSetTransitionTime(t *testing.T) {
 	t.Parallel()
 	since := metav1.NewTime(time.Now().Add(-time.Hour))
 	d := deploymentOf(5)
-	s := seen(d, set{"web:2", 5, 5})
+	s := observed(d, set{"web:2", 5, 5})
 	s.Sets[0].Annotations[deployment.DesiredAnnotation] = "5"
 	s.Sets[0].Status.Conditions = []appsv1.ReplicaSetCondition{{
 		Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate",
 		LastTransitionTime: since,
 	}}
-	c := said(deployment.Decide(s), appsv1.DeploymentReplicaFailure)
+	c := writtenCondition(deployment.Decide(s), appsv1.DeploymentReplicaFailure)
 	if !c.LastTransitionTime.Equal(&since) || !c.LastUpdateTime.Equal(&since) {
 		t.Errorf("the failure is %+v, want one of an hour ago", c)
 	}
@@ -106,7 +106,7 @@ func TestAFailureIsAsOldAsTheReplicaSetSays(t *testing.T) {
 
 // The controller that created the ReplicaSet did not update the condition, which still reports the end of the
 // previous rollout. The end of the new rollout is reported nevertheless.
-func TestTheEndOfARolloutIsToldWhoeverBeganIt(t *testing.T) {
+func TestCompletionIsReportedForAdoptedRollout(t *testing.T) {
 	t.Parallel()
 	d := deploymentOf(5)
 	d.Spec.ProgressDeadlineSeconds = new(int32(600))
@@ -118,16 +118,16 @@ func TestTheEndOfARolloutIsToldWhoeverBeganIt(t *testing.T) {
 		has  int32
 		want string
 	}{{3, `ReplicaSet "web:2" is progressing.`}, {5, `ReplicaSet "web:2" has successfully progressed.`}} {
-		s := seen(d, set{"web:1", 0, 0}, set{"web:2", 5, c.has})
+		s := observed(d, set{"web:1", 0, 0}, set{"web:2", 5, c.has})
 		s.Sets[1].Annotations[deployment.DesiredAnnotation] = "5"
-		if got := said(deployment.Decide(s), appsv1.DeploymentProgressing); got.Message != c.want {
+		if got := writtenCondition(deployment.Decide(s), appsv1.DeploymentProgressing); got.Message != c.want {
 			t.Errorf("with %d pods it says %q, want %q", c.has, got.Message, c.want)
 		}
 	}
 }
 
-// said returns a condition of the status that the actions write.
-func said(actions []action.Action, kind appsv1.DeploymentConditionType) (none appsv1.DeploymentCondition) {
+// writtenCondition returns a condition of the status that the actions write.
+func writtenCondition(actions []action.Action, kind appsv1.DeploymentConditionType) (none appsv1.DeploymentCondition) {
 	for _, a := range actions {
 		if then, ok := a.(action.OnSuccess); ok {
 			for _, c := range then.Action.(action.Update[*appsv1.Deployment]).Object.Status.Conditions {
@@ -165,10 +165,10 @@ func templateOf(image string) (t corev1.PodTemplateSpec) {
 	return t
 }
 
-// seen returns a Deployment with ReplicaSets that were last scaled for five pods.
-func seen(d *appsv1.Deployment, sets ...set) deployment.Seen {
-	s := deployment.Seen{
-		Deployment: d, Now: time.Now(), Told: &action.StatusBackoff[deployment.Saying]{},
+// observed returns a Deployment with ReplicaSets that were last scaled for five pods.
+func observed(d *appsv1.Deployment, sets ...set) deployment.Observed {
+	s := deployment.Observed{
+		Deployment: d, Now: time.Now(), Written: &action.StatusBackoff[deployment.WrittenStatus]{},
 		Pods:  func(types.UID) []*corev1.Pod { return nil },
 		Named: func(string) *appsv1.ReplicaSet { return nil },
 	}
@@ -193,13 +193,13 @@ func seen(d *appsv1.Deployment, sets ...set) deployment.Seen {
 }
 
 func decide(d *appsv1.Deployment, sets ...set) []action.Action {
-	return deployment.Decide(seen(d, sets...))
+	return deployment.Decide(observed(d, sets...))
 }
 
 // sizes returns the sizes that the actions give to ReplicaSets, with their images.
 func sizes(actions []action.Action) string {
 	given := map[string]int32{}
-	for _, a := range sure(actions) {
+	for _, a := range guarded(actions) {
 		if o, ok := a.(action.OnFailure); ok {
 			a = o.Action
 		}
@@ -217,8 +217,8 @@ func sizes(actions []action.Action) string {
 	return strings.Join(parts, ", ")
 }
 
-// sure returns the actions that are guarded by preconditions.
-func sure(actions []action.Action) (all []action.Action) {
+// guarded returns the actions that are guarded by preconditions.
+func guarded(actions []action.Action) (all []action.Action) {
 	for _, a := range actions {
 		if s, ok := a.(action.Guard); ok {
 			all = append(all, s.Then...)

@@ -21,22 +21,22 @@ import (
 	"github.com/bowline-dev/bowline/internal/trial"
 )
 
-func TestNoFaultBreaksTheBoundsOfANewSize(t *testing.T) {
+func TestFaultsRespectScalingBounds(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, resizing(controllers.Once()))
 }
 
-func TestTwoControllersAtOnceKeepTheBoundsOfANewSize(t *testing.T) {
+func TestTwoControllersRespectScalingBounds(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, resizing(controllers.Twice()))
 }
 
-func TestNoFaultHasPodsOfTwoTemplatesAtOnce(t *testing.T) {
+func TestFaultsRunOneTemplateDuringRecreate(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, recreating(controllers.Once()))
 }
 
-func TestTwoControllersAtOnceHaveNoPodsOfTwoTemplates(t *testing.T) {
+func TestTwoControllersRunOneTemplateDuringRecreate(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, recreating(controllers.Twice()))
 }
@@ -44,21 +44,21 @@ func TestTwoControllersAtOnceHaveNoPodsOfTwoTemplates(t *testing.T) {
 // resizing is the scenario of a rollout without a surge, during which the Deployment is scaled twice.
 func resizing(processes []bowlinetest.Process) bowlinetest.Scenario {
 	s := rolling(processes)
-	s.Invariants = []func(bowlinetest.State) error{noMoreThanItSays}
+	s.Invariants = []func(bowlinetest.State) error{withinDesired}
 	s.Act = func(ctx context.Context, config *rest.Config) error {
 		return declare(ctx, config, func(d *appsv1.Deployment) {
 			d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{
 				MaxSurge: new(intstr.FromInt32(0)), MaxUnavailable: new(intstr.FromInt32(2)),
 			}
 		},
-			later{20 * time.Second, image("web:2")}, later{time.Millisecond, `{"spec":{"replicas":5}}`},
-			later{3 * time.Second, `{"spec":{"replicas":7}}`})
+			delayedPatch{20 * time.Second, image("web:2")}, delayedPatch{time.Millisecond, `{"spec":{"replicas":5}}`},
+			delayedPatch{3 * time.Second, `{"spec":{"replicas":7}}`})
 	}
 	return s
 }
 
-// noMoreThanItSays fails if a Deployment without a surge, which is never scaled down, has too many pods.
-func noMoreThanItSays(s bowlinetest.State) error {
+// withinDesired fails if a Deployment without a surge, which is never scaled down, has too many pods.
+func withinDesired(s bowlinetest.State) error {
 	d, all := s.Find("Deployment", "default", "web"), int64(0)
 	if d == nil {
 		return nil
@@ -78,13 +78,14 @@ func noMoreThanItSays(s bowlinetest.State) error {
 // terminate. The second image is set before the pods of the first one run.
 func recreating(processes []bowlinetest.Process) bowlinetest.Scenario {
 	s := rolling(processes)
-	s.Options = []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(trial.Running), bowlinetest.Manage(ending)}
+	s.Options = []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(trial.Running),
+		bowlinetest.Manage(terminatingCount)}
 	s.Invariants = []func(bowlinetest.State) error{oneTemplate}
 	s.Act = func(ctx context.Context, config *rest.Config) error {
 		return declare(ctx, config, func(d *appsv1.Deployment) {
 			d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType
 			d.Spec.Template.Spec.NodeName = "n"
-		}, later{time.Millisecond, image("web:2")}, later{20 * time.Second, image("web:3")})
+		}, delayedPatch{time.Millisecond, image("web:2")}, delayedPatch{20 * time.Second, image("web:3")})
 	}
 	return s
 }
@@ -102,8 +103,8 @@ func oneTemplate(s bowlinetest.State) error {
 	return nil
 }
 
-// ending adds a controller that removes deleted pods five seconds after their deletion was requested.
-func ending(m *controller.Manager) error {
+// terminatingCount adds a controller that removes deleted pods five seconds after their deletion was requested.
+func terminatingCount(m *controller.Manager) error {
 	all := informer.For[*corev1.Pod](m.Informers(), pods.Resource)
 	writes := client.Of[*corev1.Pod](m.Client(), pods.Resource)
 	m.Add(controller.Options{

@@ -25,14 +25,14 @@ import (
 // controllers runs both controllers in one program.
 var controllers = trial.Of(replicaset.Add, deployment.Add)
 
-func TestNoFaultBreaksTheBoundsOfARollout(t *testing.T) {
+func TestFaultsRespectRolloutBounds(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, rolling(controllers.Once()))
 }
 
 // With two instances and no leader election, each step may be taken twice, or by an instance whose cache is
 // half a minute old.
-func TestTwoControllersAtOnceKeepTheBoundsOfARollout(t *testing.T) {
+func TestTwoControllersRespectRolloutBounds(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, rolling(controllers.Twice()))
 }
@@ -54,11 +54,11 @@ func rolling(processes []bowlinetest.Process) bowlinetest.Scenario {
 // rollout creates a Deployment of four pods, changes its image and changes it back.
 func rollout(ctx context.Context, config *rest.Config) error {
 	return declare(ctx, config, func(*appsv1.Deployment) {},
-		later{20 * time.Second, image("web:2")}, later{20 * time.Second, image("web:1")})
+		delayedPatch{20 * time.Second, image("web:2")}, delayedPatch{20 * time.Second, image("web:1")})
 }
 
-// later is a strategic merge patch that is applied some time after the previous change.
-type later struct {
+// delayedPatch is a strategic merge patch that is applied some time after the previous change.
+type delayedPatch struct {
 	after time.Duration
 	patch string
 }
@@ -69,7 +69,7 @@ func image(name string) string {
 }
 
 // declare creates a Deployment of four web:1 pods, modified by change, and applies the patches to it.
-func declare(ctx context.Context, config *rest.Config, change func(*appsv1.Deployment), patches ...later) error {
+func declare(ctx context.Context, config *rest.Config, change func(*appsv1.Deployment), patches ...delayedPatch) error {
 	c, err := client.New(config)
 	if err != nil {
 		return err

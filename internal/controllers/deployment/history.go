@@ -9,9 +9,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-// forgetOld deletes the old ReplicaSets beyond the revision history limit, those of the lowest revision
+// pruneHistory deletes the old ReplicaSets beyond the revision history limit, those of the lowest revision
 // first. It does not delete a ReplicaSet that still has pods or whose status does not reflect its spec.
-func (r *rollout) forgetOld() {
+func (r *rollout) pruneHistory() {
 	if r.spec.RevisionHistoryLimit == nil {
 		return
 	}

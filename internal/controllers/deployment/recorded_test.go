@@ -18,7 +18,7 @@ import (
 // The test sends the requests that were recorded with a kube-apiserver and a kube-controller-manager 1.36: a
 // Deployment, pods that become ready, a deleted pod, a pod that only matches the selector, a new image, a
 // pause with a new size, and the deletion.
-func TestWhatKubernetesMadeOfADeploymentIsMadeHere(t *testing.T) {
+func TestRecordedKubernetesDeployment(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		names, compared := map[string]string{}, 0
@@ -64,14 +64,14 @@ var created = regexp.MustCompile(`Created new replica set ("nginx-[0-9a-z]*")`)
 // comparable returns a response without the values that differ between servers: times, UIDs, random suffixes
 // of names, fields that pod admission sets, and events of other controllers.
 func comparable(v any) any {
-	return golden.NormalizeWith(ours(v), differs, func(s string) string {
+	return golden.NormalizeWith(ownAnnotations(v), differs, func(s string) string {
 		s = created.ReplaceAllString(suffix.ReplaceAllString(s, "$1-#"), "ReplicaSet $1 is progressing.")
 		return strings.ReplaceAll(s, "NewReplicaSetCreated", "ReplicaSetUpdated")
 	})
 }
 
-// ours returns a list without the events of other controllers.
-func ours(v any) any {
+// ownAnnotations returns a list without the events of other controllers.
+func ownAnnotations(v any) any {
 	list, ok := v.(map[string]any)
 	items, isList := list["items"].([]any)
 	if !ok || !isList {

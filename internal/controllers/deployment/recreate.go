@@ -18,28 +18,28 @@ import (
 
 // recreate waits until all old pods have terminated before it creates the first new one.
 func (r *rollout) recreate() {
-	r.keepRevision(false)
+	r.ensureRevision(false)
 	var some bool
 	for _, set := range slices.Clone(r.old) {
 		if replicas(set) > 0 {
 			some = r.scale(set, 0) || some
 		}
 	}
-	if some || r.oldRun() {
+	if some || r.oldPodsRun() {
 		return
 	}
-	r.over = r.old
+	r.deleted = r.old
 	if r.next == nil {
-		r.keepRevision(true)
+		r.ensureRevision(true)
 		return
 	}
 	if !r.scale(r.next, r.size()) && r.complete() {
-		r.forgetOld()
+		r.pruneHistory()
 	}
 }
 
-// oldRun reports whether a pod of an old ReplicaSet may still run.
-func (r *rollout) oldRun() bool {
+// oldPodsRun reports whether a pod of an old ReplicaSet may still run.
+func (r *rollout) oldPodsRun() bool {
 	return slices.ContainsFunc(r.old, func(set *appsv1.ReplicaSet) bool {
 		if set.Status.Replicas > 0 || ptr.Deref(set.Status.TerminatingReplicas, 0) > 0 ||
 			set.Generation > set.Status.ObservedGeneration { // it may be creating one
@@ -54,18 +54,18 @@ func (r *rollout) oldRun() bool {
 	})
 }
 
-// ended is the precondition that no pod of the old ReplicaSets is running. It asks the server, because the
+// oldPodsEnded is the precondition that no pod of the old ReplicaSets is running. It asks the server, because the
 // cache may show a pod later than it shows the ReplicaSet that has none left.
-type ended struct {
+type oldPodsEnded struct {
 	owner ownership.Owner
 	sets  []*appsv1.ReplicaSet
 }
 
-func (e ended) String() string {
+func (e oldPodsEnded) String() string {
 	return fmt.Sprintf("make sure that the pods of %d old replicasets have ended", len(e.sets))
 }
 
-func (e ended) Check(ctx context.Context, by *action.Executor) error {
+func (e oldPodsEnded) Check(ctx context.Context, by *action.Executor) error {
 	options := metav1.ListOptions{LabelSelector: e.owner.Selector.String()}
 	for pod, err := range client.Of[*corev1.Pod](by.Client, pods.Resource).All(ctx, e.owner.Object.GetNamespace(),
 		options) {

@@ -29,8 +29,8 @@ const (
 	MaxAnnotation     = "deployment.kubernetes.io/max-replicas"
 )
 
-// ours are the annotations of a Deployment that are not copied to its ReplicaSets.
-var ours = []string{
+// ownAnnotations are the annotations of a Deployment that are not copied to its ReplicaSets.
+var ownAnnotations = []string{
 	RevisionAnnotation, HistoryAnnotation, DesiredAnnotation, MaxAnnotation,
 	corev1.LastAppliedConfigAnnotation, appsv1.DeprecatedRollbackTo,
 }
@@ -41,8 +41,8 @@ const longestName = 253
 // longestHistory is the maximum length of HistoryAnnotation in bytes.
 const longestHistory = 2000
 
-// divide returns the ReplicaSet of a template, the oldest if there are several, and the others sorted by age.
-func divide(sets []*appsv1.ReplicaSet,
+// splitByTemplate returns the ReplicaSet of a template, the oldest if there are several, and the others sorted by age.
+func splitByTemplate(sets []*appsv1.ReplicaSet,
 	template *corev1.PodTemplateSpec) (next *appsv1.ReplicaSet, old []*appsv1.ReplicaSet) {
 	sets = slices.Clone(sets)
 	slices.SortFunc(sets, byAge)
@@ -82,10 +82,10 @@ func revisionOf(set *appsv1.ReplicaSet) int64 {
 	return n
 }
 
-// keepRevision gives the ReplicaSet of the template the highest revision; a restored template gets a new
-// number. If the ReplicaSet does not exist and create is set, keepRevision creates it. It returns false if it
+// ensureRevision gives the ReplicaSet of the template the highest revision; a restored template gets a new
+// number. If the ReplicaSet does not exist and create is set, ensureRevision creates it. It returns false if it
 // has decided on a change, whose result has to be observed first.
-func (r *rollout) keepRevision(create bool) bool {
+func (r *rollout) ensureRevision(create bool) bool {
 	var highest int64
 	for _, set := range r.old {
 		highest = max(highest, revisionOf(set))
@@ -106,8 +106,8 @@ func (r *rollout) keepRevision(create bool) bool {
 			fmt.Sprintf("Found new replica set %q", r.next.Name))
 	}
 	set := r.next.DeepCopy()
-	takeAnnotations(set, r.Deployment)
-	advance(set, number)
+	copyAnnotations(set, r.Deployment)
+	setRevision(set, number)
 	set.Spec.MinReadySeconds = r.spec.MinReadySeconds
 	if equality.Semantic.DeepEqual(set, r.next) {
 		return true
@@ -117,17 +117,17 @@ func (r *rollout) keepRevision(create bool) bool {
 	return false
 }
 
-// takeAnnotations copies the Deployment's annotations to a ReplicaSet.
-func takeAnnotations(set *appsv1.ReplicaSet, d *appsv1.Deployment) {
+// copyAnnotations copies the Deployment's annotations to a ReplicaSet.
+func copyAnnotations(set *appsv1.ReplicaSet, d *appsv1.Deployment) {
 	for key, value := range d.Annotations {
-		if !slices.Contains(ours, key) {
+		if !slices.Contains(ownAnnotations, key) {
 			metav1.SetMetaDataAnnotation(&set.ObjectMeta, key, value)
 		}
 	}
 }
 
-// advance sets a ReplicaSet's revision and appends the previous one to its history.
-func advance(set *appsv1.ReplicaSet, number string) {
+// setRevision sets a ReplicaSet's revision and appends the previous one to its history.
+func setRevision(set *appsv1.ReplicaSet, number string) {
 	had := set.Annotations[RevisionAnnotation]
 	if had == number {
 		return
@@ -154,7 +154,8 @@ func (r *rollout) create(revision int64) {
 	name := d.Name[:min(len(d.Name), longestName-1-len(hash))] + "-" + hash
 	if there := r.Named(name); there != nil {
 		if !metav1.IsControlledBy(there, d) || !sameTemplate(&there.Spec.Template, &r.spec.Template) {
-			r.collide() // the name is taken, by another template of the same hash or by another owner's ReplicaSet
+			// the name is taken, by another template of the same hash or by another owner's ReplicaSet
+			r.countCollision()
 		}
 		return // otherwise it was created after the cache was read, and will be observed
 	}
@@ -173,7 +174,7 @@ func (r *rollout) create(revision int64) {
 	metav1.AddLabelToSelector(set.Spec.Selector, appsv1.DefaultDeploymentUniqueLabelKey, hash)
 	metav1.SetMetaDataLabel(&set.Spec.Template.ObjectMeta, appsv1.DefaultDeploymentUniqueLabelKey, hash)
 	set.Labels = set.Spec.Template.DeepCopy().Labels
-	takeAnnotations(set, d)
+	copyAnnotations(set, d)
 	metav1.SetMetaDataAnnotation(&set.ObjectMeta, RevisionAnnotation, r.revision)
 	set.Spec.Replicas = new(int32)
 	size := r.sizeOfNext(set)
@@ -195,8 +196,8 @@ func (r *rollout) create(revision int64) {
 	}
 }
 
-// collide increments the collision count, which changes the template's hash.
-func (r *rollout) collide() {
+// countCollision increments the collision count, which changes the template's hash.
+func (r *rollout) countCollision() {
 	count := int32(1)
 	if had := r.status.CollisionCount; had != nil {
 		count = *had + 1

@@ -9,11 +9,11 @@ import (
 // roll moves pods from the old ReplicaSets to the new one: it adds as many new pods as the surge allows, and
 // removes old ones as new ones become available.
 func (r *rollout) roll() {
-	if !r.keepRevision(true) || r.scale(r.next, r.sizeOfNext(r.next)) || r.shrinkOld() {
+	if !r.ensureRevision(true) || r.scale(r.next, r.sizeOfNext(r.next)) || r.shrinkOld() {
 		return
 	}
 	if r.complete() {
-		r.forgetOld()
+		r.pruneHistory()
 	}
 }
 
@@ -25,22 +25,22 @@ func (r *rollout) sizeOfNext(set *appsv1.ReplicaSet) int32 {
 	if r.spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType || now >= size {
 		return size
 	}
-	there, known := held(r.old)
+	there, known := maxPods(r.old)
 	if !known {
 		return now
 	}
 	there += max(now, set.Status.Replicas)
-	return now + max(0, min(r.most()-there, size-now))
+	return now + max(0, min(r.maxSize()-there, size-now))
 }
 
 // shrinkOld removes as many pods from the old ReplicaSets as leave enough available ones, unavailable pods
 // first. It returns false if none can be removed now.
 func (r *rollout) shrinkOld() bool {
-	if wanted(r.old) == 0 {
+	if desiredPods(r.old) == 0 {
 		return false
 	}
 	missing := replicas(r.next) - available(r.next)
-	most := wanted(r.all()) - r.least() - missing
+	most := desiredPods(r.all()) - r.minAvailable() - missing
 	if most <= 0 {
 		return false
 	}
@@ -48,7 +48,7 @@ func (r *rollout) shrinkOld() bool {
 	spare := r.spare()
 	for _, set := range slices.Clone(r.old) {
 		if n := min(spare, replicas(set)); n > 0 {
-			some = r.take(set, n) || some
+			some = r.shrink(set, n) || some
 			spare -= n
 		}
 	}
@@ -58,9 +58,9 @@ func (r *rollout) shrinkOld() bool {
 // dropUnavailable removes up to most pods from old ReplicaSets that have unavailable pods.
 func (r *rollout) dropUnavailable(most int32) (some bool) {
 	for _, set := range slices.Clone(r.old) {
-		if sick := replicas(set) - set.Status.AvailableReplicas; hasTold(set) && sick > 0 && most > 0 {
+		if sick := replicas(set) - set.Status.AvailableReplicas; isObserved(set) && sick > 0 && most > 0 {
 			n := min(most, sick)
-			some = r.take(set, n) || some
+			some = r.shrink(set, n) || some
 			most -= n
 		}
 	}
@@ -73,11 +73,11 @@ func (r *rollout) spare() int32 {
 	for _, set := range r.all() {
 		left += available(set)
 	}
-	return left - r.least()
+	return left - r.minAvailable()
 }
 
-// take reduces a ReplicaSet by up to n pods.
-func (r *rollout) take(set *appsv1.ReplicaSet, n int32) bool {
+// shrink reduces a ReplicaSet by up to n pods.
+func (r *rollout) shrink(set *appsv1.ReplicaSet, n int32) bool {
 	n = min(n, replicas(set))
 	return n > 0 && r.scale(set, replicas(set)-n)
 }

@@ -18,17 +18,17 @@ const (
 	templateUnchanged = "DeploymentRollbackTemplateUnchanged"
 )
 
-// wantsBack returns the revision that the Deployment is to be rolled back to, 0 for the previous one. Clients
+// rollbackRequested returns the revision that the Deployment is to be rolled back to, 0 for the previous one. Clients
 // of the deprecated API request it, and an annotation records it until it is done. Current clients, such as
 // kubectl rollout undo, patch the template themselves.
-func (r *rollout) wantsBack() (revision int64, ok bool) {
+func (r *rollout) rollbackRequested() (revision int64, ok bool) {
 	revision, err := strconv.ParseInt(r.Deployment.Annotations[appsv1.DeprecatedRollbackTo], 10, 64)
 	return revision, err == nil
 }
 
-// goBack restores the template and the annotations of the ReplicaSet that has a revision. It always removes
+// rollBack restores the template and the annotations of the ReplicaSet that has a revision. It always removes
 // the request.
-func (r *rollout) goBack(revision int64) {
+func (r *rollout) rollBack(revision int64) {
 	if revision == 0 {
 		revision = r.lastRevision()
 	}
@@ -38,23 +38,23 @@ func (r *rollout) goBack(revision int64) {
 	})
 	switch {
 	case revision == 0:
-		r.refuseToGoBack(noSuchRevision, "Unable to find last revision.")
+		r.rejectRollback(noSuchRevision, "Unable to find last revision.")
 	case at < 0:
-		r.refuseToGoBack(noSuchRevision, "Unable to find the revision to rollback to.")
+		r.rejectRollback(noSuchRevision, "Unable to find the revision to rollback to.")
 	case sameTemplate(&r.spec.Template, &all[at].Spec.Template):
-		r.refuseToGoBack(templateUnchanged,
+		r.rejectRollback(templateUnchanged,
 			fmt.Sprintf("The rollback revision contains the same template as current deployment %q", r.Deployment.Name))
 	default:
 		d := r.Deployment.DeepCopy()
 		d.Spec.Template = *all[at].Spec.Template.DeepCopy()
 		delete(d.Spec.Template.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
-		maps.DeleteFunc(d.Annotations, func(key, _ string) bool { return !slices.Contains(ours, key) })
+		maps.DeleteFunc(d.Annotations, func(key, _ string) bool { return !slices.Contains(ownAnnotations, key) })
 		for key, value := range all[at].Annotations {
-			if !slices.Contains(ours, key) {
+			if !slices.Contains(ownAnnotations, key) {
 				d.Annotations[key] = value
 			}
 		}
-		r.goneBack(d, action.Events{
+		r.finishRollback(d, action.Events{
 			Object: d, Reason: rolledBack,
 			Message: fmt.Sprintf("Rolled back deployment %q to revision %d", d.Name, revision),
 		})
@@ -76,13 +76,13 @@ func (r *rollout) lastRevision() int64 {
 	return revisions[len(revisions)-2]
 }
 
-func (r *rollout) refuseToGoBack(reason, message string) {
+func (r *rollout) rejectRollback(reason, message string) {
 	r.actions = append(r.actions, action.Event{Object: r.Deployment, Warning: true, Reason: reason, Message: message})
-	r.goneBack(r.Deployment.DeepCopy(), action.Events{})
+	r.finishRollback(r.Deployment.DeepCopy(), action.Events{})
 }
 
-// goneBack updates the Deployment, which the caller must have copied, without the rollback request.
-func (r *rollout) goneBack(d *appsv1.Deployment, tell action.Events) {
+// finishRollback updates the Deployment, which the caller must have copied, without the rollback request.
+func (r *rollout) finishRollback(d *appsv1.Deployment, tell action.Events) {
 	delete(d.Annotations, appsv1.DeprecatedRollbackTo)
 	r.actions = append(r.actions, action.Update[*appsv1.Deployment]{Resource: resource, Object: d, Events: tell})
 }

@@ -56,14 +56,14 @@ func share(of *intstr.IntOrString, whole int32, up bool) int32 {
 	return int32(min(n, math.MaxInt32))
 }
 
-// most returns the maximum number of pods.
-func (r *rollout) most() int32 {
+// maxSize returns the maximum number of pods.
+func (r *rollout) maxSize() int32 {
 	surge, _ := r.bounds()
 	return r.size() + surge
 }
 
-// least returns the number of pods that must stay available.
-func (r *rollout) least() int32 {
+// minAvailable returns the number of pods that must stay available.
+func (r *rollout) minAvailable() int32 {
 	_, unavailable := r.bounds()
 	return r.size() - unavailable
 }
@@ -73,14 +73,14 @@ func (r *rollout) least() int32 {
 func (r *rollout) setSize(set *appsv1.ReplicaSet, size int32) {
 	set.Spec.Replicas = &size
 	metav1.SetMetaDataAnnotation(&set.ObjectMeta, DesiredAnnotation, strconv.Itoa(int(r.size())))
-	metav1.SetMetaDataAnnotation(&set.ObjectMeta, MaxAnnotation, strconv.Itoa(int(r.most())))
+	metav1.SetMetaDataAnnotation(&set.ObjectMeta, MaxAnnotation, strconv.Itoa(int(r.maxSize())))
 }
 
 // scale resizes a ReplicaSet. It returns false if nothing changes.
 func (r *rollout) scale(set *appsv1.ReplicaSet, size int32) bool {
 	before := replicas(set)
 	known := set.Annotations[DesiredAnnotation] == strconv.Itoa(int(r.size())) &&
-		set.Annotations[MaxAnnotation] == strconv.Itoa(int(r.most()))
+		set.Annotations[MaxAnnotation] == strconv.Itoa(int(r.maxSize()))
 	if before == size && known {
 		return false
 	}
@@ -125,9 +125,9 @@ func (r *rollout) resized() bool {
 	return false
 }
 
-// mixed reports whether a Deployment with the Recreate strategy has pods of several ReplicaSets, as after a
+// hasMixedTemplates reports whether a Deployment with the Recreate strategy has pods of several ReplicaSets, as after a
 // change of strategy. The size is not distributed then, because the old pods are removed.
-func (r *rollout) mixed() bool {
+func (r *rollout) hasMixedTemplates() bool {
 	return r.spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType && len(r.active()) > 1
 }
 
@@ -147,9 +147,9 @@ func (r *rollout) resize() {
 	active := r.active()
 	switch {
 	case len(active) == 1:
-		r.give(active, r.size())
+		r.setSizes(active, r.size())
 	case len(active) == 0 && r.latest() != nil:
-		r.give([]*appsv1.ReplicaSet{r.latest()}, r.size())
+		r.setSizes([]*appsv1.ReplicaSet{r.latest()}, r.size())
 	case len(active) == 0:
 	case r.saturated():
 		for _, set := range slices.Clone(r.old) {
@@ -158,7 +158,7 @@ func (r *rollout) resize() {
 			}
 		}
 	case r.spec.Strategy.Type == appsv1.RollingUpdateDeploymentStrategyType:
-		r.spread(active)
+		r.distribute(active)
 	}
 }
 
@@ -177,14 +177,14 @@ func (r *rollout) saturated() bool {
 		r.next.Annotations[DesiredAnnotation] == strconv.Itoa(int(size))
 }
 
-// spread adds or removes pods in proportion to the sizes of the ReplicaSets; the first gets the rounding
+// distribute adds or removes pods in proportion to the sizes of the ReplicaSets; the first gets the rounding
 // difference.
-func (r *rollout) spread(active []*appsv1.ReplicaSet) {
+func (r *rollout) distribute(active []*appsv1.ReplicaSet) {
 	allowed := int32(0)
 	if r.size() > 0 {
-		allowed = r.most()
+		allowed = r.maxSize()
 	}
-	change := allowed - wanted(active)
+	change := allowed - desiredPods(active)
 	// Pods are added to the largest and newest ReplicaSets first, and removed from the largest and oldest
 	// first.
 	slices.SortStableFunc(active, func(a, b *appsv1.ReplicaSet) int {
@@ -204,15 +204,15 @@ func (r *rollout) spread(active []*appsv1.ReplicaSet) {
 		}
 	}
 	sizes[0] = max(0, sizes[0]+left)
-	r.give(active, sizes...)
+	r.setSizes(active, sizes...)
 }
 
-// give sets the sizes of ReplicaSets. None grows beyond the Deployment's maximum, which includes the pods
+// setSizes sets the sizes of ReplicaSets. None grows beyond the Deployment's maximum, which includes the pods
 // that other ReplicaSets have not deleted yet. The missing pods follow with the rollout or, if it is paused,
 // in the next step.
-func (r *rollout) give(sets []*appsv1.ReplicaSet, sizes ...int32) {
-	there, known := held(r.all())
-	room := max(0, r.most()-there)
+func (r *rollout) setSizes(sets []*appsv1.ReplicaSet, sizes ...int32) {
+	there, known := maxPods(r.all())
+	room := max(0, r.maxSize()-there)
 	for i, set := range sets {
 		size, grows := sizes[i], sizes[i]-replicas(set)
 		switch {
@@ -242,7 +242,7 @@ func (r *rollout) proportion(set *appsv1.ReplicaSet, change, left int32) int32 {
 		return 0
 	}
 	// The ReplicaSet keeps its fraction of the whole.
-	whole := float64(r.most())
+	whole := float64(r.maxSize())
 	part := int32(math.Round(float64(replicas(set))*whole/float64(was))) - replicas(set)
 	if change > 0 {
 		return min(part, left)

@@ -27,7 +27,7 @@ const (
 func (r *rollout) count() (again time.Duration) {
 	before := r.Deployment.Status
 	r.status = r.counted()
-	if r.status.AvailableReplicas >= r.least() {
+	if r.status.AvailableReplicas >= r.minAvailable() {
 		r.setCondition(appsv1.DeploymentAvailable, corev1.ConditionTrue, "MinimumReplicasAvailable",
 			"Deployment has minimum availability.")
 	} else {
@@ -38,7 +38,7 @@ func (r *rollout) count() (again time.Duration) {
 		return 0 // none of these is progress of a rollout, or the lack of it
 	}
 	again = r.progress(&before)
-	r.fail()
+	r.copyFailure()
 	return again
 }
 
@@ -47,7 +47,7 @@ func (r *rollout) counted() appsv1.DeploymentStatus {
 	s := r.status
 	s.ObservedGeneration = r.Deployment.Generation
 	s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas = 0, 0, 0, 0, 0
-	total := wanted(r.all())
+	total := desiredPods(r.all())
 	for _, set := range r.all() {
 		s.Replicas += set.Status.Replicas
 		s.ReadyReplicas += set.Status.ReadyReplicas
@@ -57,12 +57,12 @@ func (r *rollout) counted() appsv1.DeploymentStatus {
 		s.UpdatedReplicas = r.next.Status.Replicas
 	}
 	s.UnavailableReplicas = max(0, total-s.AvailableReplicas)
-	s.TerminatingReplicas = ending(r.all())
+	s.TerminatingReplicas = terminatingCount(r.all())
 	return s
 }
 
-// ending returns how many pods are being deleted, or nil if a ReplicaSet's controller does not report it.
-func ending(sets []*appsv1.ReplicaSet) *int32 {
+// terminatingCount returns how many pods are being deleted, or nil if a ReplicaSet's controller does not report it.
+func terminatingCount(sets []*appsv1.ReplicaSet) *int32 {
 	var sum int32
 	for _, set := range sets {
 		switch {
@@ -165,16 +165,16 @@ func (r *rollout) untilDeadline() time.Duration {
 
 // notCreated sets in the current status why the ReplicaSet of the template could not be created.
 func (r *rollout) notCreated(message string) action.Action {
-	failed := rollout{Seen: r.Seen, spec: r.spec, status: *r.Deployment.Status.DeepCopy()}
+	failed := rollout{Observed: r.Observed, spec: r.spec, status: *r.Deployment.Status.DeepCopy()}
 	if failed.hasDeadline() {
 		failed.setCondition(appsv1.DeploymentProgressing, corev1.ConditionFalse, reasonNotCreated, message)
 	}
-	return failed.written()
+	return failed.updateStatus()
 }
 
-// fail copies the failure condition of a ReplicaSet that cannot create pods. The new ReplicaSet takes
+// copyFailure copies the failure condition of a ReplicaSet that cannot create pods. The new ReplicaSet takes
 // precedence, then the oldest.
-func (r *rollout) fail() {
+func (r *rollout) copyFailure() {
 	sets := r.old
 	if r.next != nil {
 		sets = append([]*appsv1.ReplicaSet{r.next}, sets...)
@@ -193,8 +193,8 @@ func (r *rollout) fail() {
 	r.dropCondition(appsv1.DeploymentReplicaFailure)
 }
 
-// notePause records that the Deployment was paused or resumed: a pause does not count as a lack of progress.
-func (r *rollout) notePause() {
+// recordPause records that the Deployment was paused or resumed: a pause does not count as a lack of progress.
+func (r *rollout) recordPause() {
 	if !r.hasDeadline() {
 		return
 	}

@@ -2,7 +2,7 @@
 // missing pods from the template, deletes surplus ones, adopts matching pods without a controller, and
 // releases pods that no longer match.
 //
-// Decide, in decide.go, is a pure function of the observed state; trouble.go and fight.go slow down the
+// Decide, in decide.go, is a pure function of the observed state; obstacle.go and pod_loss.go slow down the
 // creation of pods that do not last. This file reads the caches, carries out the decision, and writes the
 // status. Package replicationcontroller uses it for the older kind.
 package replicaset
@@ -41,7 +41,7 @@ var resource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resourc
 
 // Add adds the controller to a manager.
 func Add(m *controller.Manager) *controller.Controller {
-	return Keep(m, Kept[*appsv1.ReplicaSet]{
+	return AddKind(m, Config[*appsv1.ReplicaSet]{
 		Name: Name, Component: "replicaset-controller", In: resource,
 		Kind: appsv1.SchemeGroupVersion.WithKind("ReplicaSet"),
 		Set: func(r *appsv1.ReplicaSet) (Set, error) {
@@ -59,8 +59,8 @@ func Add(m *controller.Manager) *controller.Controller {
 	})
 }
 
-// Kept configures the controller for a kind.
-type Kept[T client.Object] struct {
+// Config configures the controller for a kind.
+type Config[T client.Object] struct {
 	Name, Component string
 	In              schema.GroupVersionResource
 	Kind            schema.GroupVersionKind
@@ -73,40 +73,40 @@ type Kept[T client.Object] struct {
 // workers is the number of sets reconciled concurrently.
 const workers = 5
 
-// Keep adds a controller of a kind to a manager.
-func Keep[T client.Object](m *controller.Manager, kept Kept[T]) *controller.Controller {
-	sets := informer.For[T](m.Informers(), kept.In)
+// AddKind adds a controller of a kind to a manager.
+func AddKind[T client.Object](m *controller.Manager, config Config[T]) *controller.Controller {
+	sets := informer.For[T](m.Informers(), config.In)
 	sets.Indexer().AddHeadIndex("owner", informer.ByOwner)
-	k := &keeper[T]{
-		Kept: kept, sets: sets, pods: ownership.NewCache[*corev1.Pod](m, pods.Resource),
-		hand:   action.NewExecutor(m, kept.Component),
-		fights: fights{of: map[controller.Request]Fight{}},
+	r := &reconciler[T]{
+		Config: config, sets: sets, pods: ownership.NewCache[*corev1.Pod](m, pods.Resource),
+		executor: action.NewExecutor(m, config.Component),
+		losses:   lossTracker{losses: map[controller.Request]PodLoss{}},
 	}
 	return m.Add(controller.Options{
-		Name:       kept.Name,
-		Reconciler: k,
+		Name:       config.Name,
+		Reconciler: r,
 		Sources: []controller.Source{
 			controller.For(sets),
-			controller.Owns(k.pods.Informer, kept.Kind.GroupKind()),
-			controller.Watches(k.pods.Informer, k.whoMayAdopt),
+			controller.Owns(r.pods.Informer, config.Kind.GroupKind()),
+			controller.Watches(r.pods.Informer, r.matchingSets),
 		},
 		Workers: workers,
 	})
 }
 
-// keeper reconciles one kind of sets.
-type keeper[T client.Object] struct {
-	Kept[T]
-	sets *informer.Informer[T]
-	pods ownership.Cache[*corev1.Pod]
-	hand *action.Executor
+// reconciler reconciles one kind of sets.
+type reconciler[T client.Object] struct {
+	Config[T]
+	sets     *informer.Informer[T]
+	pods     ownership.Cache[*corev1.Pod]
+	executor *action.Executor
 
-	fights fights
-	told   action.StatusBackoff[appsv1.ReplicaSetStatus]
+	losses   lossTracker
+	statuses action.StatusBackoff[appsv1.ReplicaSetStatus]
 }
 
-// whoMayAdopt returns requests for the sets whose selector matches a pod that has no controller.
-func (k *keeper[T]) whoMayAdopt(pod *corev1.Pod) (requests []controller.Request) {
+// matchingSets returns requests for the sets whose selector matches a pod that has no controller.
+func (k *reconciler[T]) matchingSets(pod *corev1.Pod) (requests []controller.Request) {
 	if metav1.GetControllerOfNoCopy(pod) != nil {
 		return nil
 	}
@@ -119,11 +119,11 @@ func (k *keeper[T]) whoMayAdopt(pod *corev1.Pod) (requests []controller.Request)
 }
 
 // Reconcile creates or deletes pods of a set and writes its status.
-func (k *keeper[T]) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
+func (k *reconciler[T]) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	obj, err := k.sets.Lister().Get(request.Namespace, request.Name)
 	if apierrors.IsNotFound(err) {
-		k.fights.over(request)
-		k.told.Delete(request)
+		k.losses.delete(request)
+		k.statuses.Delete(request)
 		return controller.Result{}, nil
 	}
 	if err != nil {
@@ -134,49 +134,50 @@ func (k *keeper[T]) Reconcile(ctx context.Context, request controller.Request) (
 		return controller.Result{}, controller.Terminal(err)
 	}
 	set.Object, set.Kind, set.In = obj, k.Kind, k.In
-	seen := k.see(set)
-	controller.Note(ctx, "%d pods, should be %d", len(seen.mine()), set.Replicas)
-	if _, err := k.hand.Do(ctx, Claim(seen)...); err != nil {
+	seen := k.observe(set)
+	controller.Note(ctx, "%d pods, should be %d", len(seen.active()), set.Replicas)
+	if _, err := k.executor.Do(ctx, Claim(seen)...); err != nil {
 		return controller.Result{}, err
 	}
-	seen.Fight = k.fights.after(request, seen, func(pod *corev1.Pod) string {
-		return podloss.Describe(pod, seen.Selector, k.whoTakes(pod))
+	seen.Loss = k.losses.update(request, seen, func(pod *corev1.Pod) string {
+		return podloss.Describe(pod, seen.Selector, k.matchingSetNames(pod))
 	})
-	failure := k.keep(ctx, seen, obj)
+	failure := k.createOrDelete(ctx, seen, obj)
 	if errors.Is(failure, action.ErrStaleCache) {
 		return controller.Result{}, nil
 	}
-	return k.report(ctx, seen, obj, failure)
+	return k.updateStatus(ctx, seen, obj, failure)
 }
 
-// keep creates or deletes pods.
-func (k *keeper[T]) keep(ctx context.Context, seen Seen, obj T) error {
+// createOrDelete creates or deletes pods.
+func (k *reconciler[T]) createOrDelete(ctx context.Context, seen Observed, obj T) error {
 	keep := Decide(seen)
 	if len(keep) == 0 {
 		return nil
 	}
 	sure := []action.Precondition{action.Unchanged[T]{Resource: k.In, Objects: []T{obj}}}
-	switch has := len(seen.mine()); {
-	case has < seen.Replicas && k.mayErr(seen):
-		sure = append(sure, seen.known())
+	switch has := len(seen.active()); {
+	case has < seen.Replicas && k.needsCheck(seen):
+		sure = append(sure, seen.allObserved())
 	case has > seen.Replicas && seen.Replicas > 0: // the choice depends on the state and the number of all pods
 		sure = append(sure, action.DependentsUnchanged[*corev1.Pod]{Resource: pods.Resource, Owner: obj,
 			Selector: seen.Selector, Objects: seen.Pods})
 	}
-	_, err := k.hand.Do(ctx, action.Guard{Preconditions: sure, Then: keep})
+	_, err := k.executor.Do(ctx, action.Guard{Preconditions: sure, Then: keep})
 	return err
 }
 
-// mayErr reports whether acting on a stale cache could do harm, which is so if the set has been changed or
+// needsCheck reports whether acting on a stale cache could do harm, which is so if the set has been changed or
 // another controller writes its status. The names of a new set's first pods are the same for every
 // controller.
-func (k *keeper[T]) mayErr(seen Seen) bool {
-	return seen.Object.GetGeneration() > 1 || !k.told.IsLastWritten(informer.KeyOf(seen.Object), seen.Status)
+func (k *reconciler[T]) needsCheck(seen Observed) bool {
+	return seen.Object.GetGeneration() > 1 || !k.statuses.IsLastWritten(informer.KeyOf(seen.Object), seen.Status)
 }
 
-// report updates the status if it has changed.
-func (k *keeper[T]) report(ctx context.Context, seen Seen, obj T, failure error) (controller.Result, error) {
-	told, request, trouble := failure, informer.KeyOf(obj), seen.trouble()
+// updateStatus updates the status if it has changed.
+func (k *reconciler[T]) updateStatus(ctx context.Context, seen Observed, obj T,
+	failure error) (controller.Result, error) {
+	told, request, trouble := failure, informer.KeyOf(obj), seen.obstacle()
 	if told == nil && trouble != nil {
 		told = trouble
 	}
@@ -184,39 +185,39 @@ func (k *keeper[T]) report(ctx context.Context, seen Seen, obj T, failure error)
 	if equality.Semantic.DeepEqual(status, seen.Status) {
 		return controller.Result{RequeueAfter: again}, failure
 	}
-	if wait := k.told.Delay(request, seen.Status, status); wait > 0 {
+	if wait := k.statuses.Delay(request, seen.Status, status); wait > 0 {
 		return controller.Result{RequeueAfter: wait}, failure
 	}
 	var report []action.Action
-	if status.ObservedGeneration != seen.Status.ObservedGeneration && k.mayErr(seen) ||
-		!k.told.IsLastWritten(request, seen.Status) {
+	if status.ObservedGeneration != seen.Status.ObservedGeneration && k.needsCheck(seen) ||
+		!k.statuses.IsLastWritten(request, seen.Status) {
 		// Other controllers, such as the Deployment controller, wait for the new status and create or delete
 		// pods because of it.
-		report = append(report, seen.known())
+		report = append(report, seen.allObserved())
 	}
 	report = append(report, action.Update[T]{Resource: k.In, Object: k.WithStatus(obj, status), Subresource: "status"})
 	if failure == nil && trouble != nil && len(status.Conditions) > len(seen.Status.Conditions) {
 		report = append(report, action.Event{Object: obj, Warning: true, Reason: trouble.reason(),
 			Message: trouble.Error()})
 	}
-	_, err := k.hand.Do(ctx, report...)
+	_, err := k.executor.Do(ctx, report...)
 	if errors.Is(err, action.ErrStaleCache) {
 		return controller.Result{}, failure
 	}
 	if err == nil {
-		k.told.Written(request, status)
+		k.statuses.Written(request, status)
 	}
 	return controller.Result{RequeueAfter: again}, cmp.Or(failure, err)
 }
 
-// known returns the precondition that all pods of the set were observed.
-func (s Seen) known() action.DependentUIDsUnchanged[*corev1.Pod] {
+// allObserved returns the precondition that all pods of the set were observed.
+func (s Observed) allObserved() action.DependentUIDsUnchanged[*corev1.Pod] {
 	return action.DependentUIDsUnchanged[*corev1.Pod]{Resource: pods.Resource, Owner: s.Object, Selector: s.Selector,
 		Objects: s.Pods}
 }
 
-// whoTakes returns the names of the sets of this kind that match a pod.
-func (k *keeper[T]) whoTakes(pod *corev1.Pod) (names []string) {
+// matchingSetNames returns the names of the sets of this kind that match a pod.
+func (k *reconciler[T]) matchingSetNames(pod *corev1.Pod) (names []string) {
 	for obj := range k.sets.Indexer().Each("namespace", pod.Namespace) {
 		if set, err := k.Set(obj); err == nil && set.Selector.Matches(labels.Set(pod.Labels)) {
 			names = append(names, strings.ToLower(k.Kind.Kind)+"/"+obj.GetName())
@@ -226,29 +227,29 @@ func (k *keeper[T]) whoTakes(pod *corev1.Pod) (names []string) {
 	return names
 }
 
-// see reads the caches.
-func (k *keeper[T]) see(set Set) Seen {
+// observe reads the caches.
+func (k *reconciler[T]) observe(set Set) Observed {
 	obj := set.Object
-	s := Seen{Set: set, Pods: k.pods.Claimable(obj), Now: time.Now(), Taken: func(name string) bool {
+	s := Observed{Set: set, Pods: k.pods.Claimable(obj), Now: time.Now(), Taken: func(name string) bool {
 		_, taken := k.pods.Indexer().Get(informer.Key{Namespace: obj.GetNamespace(), Name: name})
 		return taken
 	}}
 	s.Claims = ClaimsOf(set, s.Pods)
-	if len(s.mine()) > set.Replicas {
+	if len(s.active()) > set.Replicas {
 		s.Related = k.related(obj)
 	}
 	return s
 }
 
 // related returns the pods of all sets that have the same controller.
-func (k *keeper[T]) related(obj client.Object) (related []*corev1.Pod) {
+func (k *reconciler[T]) related(obj client.Object) (related []*corev1.Pod) {
 	for _, uid := range k.siblings(obj) {
 		related = append(related, k.pods.ControlledBy(uid)...)
 	}
 	return related
 }
 
-func (k *keeper[T]) siblings(obj client.Object) []types.UID {
+func (k *reconciler[T]) siblings(obj client.Object) []types.UID {
 	owner := metav1.GetControllerOfNoCopy(obj)
 	if owner == nil {
 		return []types.UID{obj.GetUID()}

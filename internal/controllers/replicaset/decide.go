@@ -34,8 +34,8 @@ type Set struct {
 	CountsEnding bool
 }
 
-// Seen is the observed state that a decision is based on.
-type Seen struct {
+// Observed is the observed state that a decision is based on.
+type Observed struct {
 	Set
 	// Pods are the pods of the namespace that the set controls or that have no controller, including
 	// terminated and deleted ones.
@@ -44,15 +44,15 @@ type Seen struct {
 	Claims ownership.Claims[*corev1.Pod]
 	// Related are the pods of all sets with the same owner. They are only needed to delete pods.
 	Related []*corev1.Pod
-	// Fight counts the pods that the set has lost because their labels were changed.
-	Fight Fight
+	// Loss counts the pods that the set has lost because their labels were changed.
+	Loss PodLoss
 	// Taken reports whether a pod of the namespace has a name.
 	Taken func(name string) bool
 	Now   time.Time
 }
 
-// most limits how many pods are created or deleted at once; the status is updated in between.
-const most = 500
+// maxBatch limits how many pods are created or deleted at once; the status is updated in between.
+const maxBatch = 500
 
 // ClaimsOf returns the claims of a set on its active pods: pods that have terminated or are being deleted are
 // neither adopted nor released.
@@ -70,8 +70,8 @@ func (s Set) owner() ownership.Owner {
 	return ownership.Owner{Object: s.Object, Kind: s.Kind, Resource: s.In, Selector: s.Selector}
 }
 
-// mine returns the pods that count: those that the set owns or adopts.
-func (s Seen) mine() []*corev1.Pod {
+// active returns the pods that count: those that the set owns or adopts.
+func (s Observed) active() []*corev1.Pod {
 	if len(s.Claims.Adopted) == 0 {
 		return s.Claims.Owned
 	}
@@ -79,7 +79,7 @@ func (s Seen) mine() []*corev1.Pod {
 }
 
 // ending returns how many pods of the set are being deleted and have not terminated.
-func (s Seen) ending() (count int32) {
+func (s Observed) ending() (count int32) {
 	for _, pod := range s.Pods {
 		if pod.DeletionTimestamp != nil && !pods.IsTerminal(pod) &&
 			metav1.IsControlledBy(pod, s.Object) && s.Selector.Matches(labels.Set(pod.Labels)) {
@@ -90,29 +90,29 @@ func (s Seen) ending() (count int32) {
 }
 
 // Claim returns the adoptions and releases. They must succeed before Decide's actions are carried out.
-func Claim(s Seen) []action.Action { return s.Claims.Actions(s.owner(), pods.Resource) }
+func Claim(s Observed) []action.Action { return s.Claims.Actions(s.owner(), pods.Resource) }
 
 // Decide returns the creations or deletions of pods that bring their number to the desired one.
-func Decide(s Seen) (keep []action.Action) {
+func Decide(s Observed) (keep []action.Action) {
 	if s.Object.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	active := s.mine()
-	missing, trouble := s.Replicas-len(active), s.trouble()
+	active := s.active()
+	missing, trouble := s.Replicas-len(active), s.obstacle()
 	switch {
-	case missing > 0 && trouble != nil && trouble.wait(s.Now) > 0:
+	case missing > 0 && trouble != nil && trouble.delay(s.Now) > 0:
 	case missing > 0 && trouble != nil:
 		keep = append(keep, s.create(1))
 	case missing > 0:
-		keep = append(keep, s.create(min(missing, most)))
+		keep = append(keep, s.create(min(missing, maxBatch)))
 	case missing < 0:
-		keep = append(keep, s.delete(active, min(-missing, most)))
+		keep = append(keep, s.delete(active, min(-missing, maxBatch)))
 	}
 	return keep
 }
 
 // create creates pods under the first names that are free.
-func (s Seen) create(count int) action.Parallel {
+func (s Observed) create(count int) action.Parallel {
 	var made action.Parallel
 	for n := 0; len(made) < count; n++ {
 		name := pods.Name(s.Object, n)
@@ -131,7 +131,7 @@ func (s Seen) create(count int) action.Parallel {
 }
 
 // delete deletes the pods whose loss matters least. See pods.SortForDeletion.
-func (s Seen) delete(active []*corev1.Pod, count int) action.Parallel {
+func (s Observed) delete(active []*corev1.Pod, count int) action.Parallel {
 	active = slices.Clone(active)
 	pods.SortForDeletion(active, s.Related, s.Now)
 	var deleted action.Parallel
@@ -149,12 +149,12 @@ func (s Seen) delete(active []*corev1.Pod, count int) action.Parallel {
 
 // Report returns the status of the observed state, and after how long it will change without an event; 0
 // means never. failure is the error of creating or deleting pods.
-func Report(s Seen, failure error) (status appsv1.ReplicaSetStatus, again time.Duration) {
+func Report(s Observed, failure error) (status appsv1.ReplicaSetStatus, again time.Duration) {
 	status = *s.Status.DeepCopy()
 	status.Replicas, status.FullyLabeledReplicas, status.ReadyReplicas, status.AvailableReplicas = 0, 0, 0, 0
 	status.ObservedGeneration = s.Object.GetGeneration()
 	template := labels.SelectorFromSet(s.Template.Labels)
-	for _, pod := range s.mine() {
+	for _, pod := range s.active() {
 		status.Replicas++
 		if template.Matches(labels.Set(pod.Labels)) {
 			status.FullyLabeledReplicas++
@@ -174,7 +174,7 @@ func Report(s Seen, failure error) (status appsv1.ReplicaSetStatus, again time.D
 		status.TerminatingReplicas = ptr.To(s.ending())
 	}
 	status.Conditions = s.conditions(failure)
-	if in := s.troubledFor(); in > 0 && (again == 0 || in < again) {
+	if in := s.recheckAfter(); in > 0 && (again == 0 || in < again) {
 		again = in
 	}
 	return status, again
@@ -182,7 +182,7 @@ func Report(s Seen, failure error) (status appsv1.ReplicaSetStatus, again time.D
 
 // conditions returns the conditions of the status with the failure; of several failures in a row, the first
 // is retained.
-func (s Seen) conditions(failure error) (conditions []appsv1.ReplicaSetCondition) {
+func (s Observed) conditions(failure error) (conditions []appsv1.ReplicaSetCondition) {
 	var before *appsv1.ReplicaSetCondition
 	for i, c := range s.Status.Conditions {
 		if c.Type == appsv1.ReplicaSetReplicaFailure {
@@ -197,11 +197,11 @@ func (s Seen) conditions(failure error) (conditions []appsv1.ReplicaSetCondition
 	if before != nil {
 		return append(conditions, *before)
 	}
-	reason, known := "FailedCreate", trouble(nil)
+	reason, known := "FailedCreate", obstacle(nil)
 	switch {
 	case errors.As(failure, &known):
 		reason = known.reason()
-	case s.Replicas < len(s.mine()):
+	case s.Replicas < len(s.active()):
 		reason = "FailedDelete"
 	}
 	return append(conditions, appsv1.ReplicaSetCondition{

@@ -11,12 +11,12 @@ import (
 	"github.com/bowline-dev/bowline/internal/trial"
 )
 
-func TestNoFaultMakesAPodTooMany(t *testing.T) {
+func TestFaultsCreateNoExcessPods(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, resizing(trial.Of(replicaset.Add).Once()))
 }
 
-func TestTwoControllersAtOnceMakeNoPodTooMany(t *testing.T) {
+func TestTwoControllersCreateNoExcessPods(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, resizing(trial.Of(replicaset.Add).Twice()))
 }

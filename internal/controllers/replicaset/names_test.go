@@ -16,12 +16,12 @@ import (
 
 // A pod's name is truncated like a generated name, here after the dot. Its generateName has the full prefix,
 // as in Kubernetes; truncated after the dot, it would be an invalid name.
-func TestALongNameWithADotIsNoObstacle(t *testing.T) {
+func TestLongNameWithDotIsTruncated(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 57) + ".b"
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		p.Apply(t, setOf(long, 1))
-		pass(time.Second)
+		advance(time.Second)
 		page, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "default", metav1.ListOptions{})
 		if err != nil || len(page.Items) != 1 {
 			t.Fatalf("there are %d pods (%v), want 1: %+v", len(page.Items), err, conditionOf(t, p, long))

@@ -20,7 +20,7 @@ const Name = "replicationcontroller"
 
 // Add adds the controller to a manager.
 func Add(m *controller.Manager) *controller.Controller {
-	return replicaset.Keep(m, replicaset.Kept[*corev1.ReplicationController]{
+	return replicaset.AddKind(m, replicaset.Config[*corev1.ReplicationController]{
 		Name: Name, Component: "replication-controller",
 		In:   corev1.SchemeGroupVersion.WithResource("replicationcontrollers"),
 		Kind: corev1.SchemeGroupVersion.WithKind("ReplicationController"),

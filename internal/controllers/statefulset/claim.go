@@ -52,22 +52,22 @@ func newClaim(set *appsv1.StatefulSet, template *corev1.PersistentVolumeClaim,
 	return claim
 }
 
-// missing returns the creations of the claims that a pod uses and that do not exist.
-func (w *work) missing(pod *corev1.Pod, ordinal int) (made []action.Action) {
+// createClaims returns the creations of the claims that a pod uses and that do not exist.
+func (w *decision) createClaims(pod *corev1.Pod, ordinal int) (made []action.Action) {
 	for _, template := range claimTemplates(w.Set) {
 		claim := newClaim(w.Set, template, ordinal)
 		if w.Claim(claim.Name) != nil {
 			continue
 		}
 		claim.OwnerReferences, _ = w.owners(claim, pod, ordinal)
-		made = append(made, w.claimed(claim, pod))
+		made = append(made, w.createClaim(claim, pod))
 	}
 	return made
 }
 
-// claimed returns the creation of a claim, with its events. An existing claim that the cache did not show is
+// createClaim returns the creation of a claim, with its events. An existing claim that the cache did not show is
 // accepted, since claims outlive pods.
-func (w *work) claimed(claim *corev1.PersistentVolumeClaim, pod *corev1.Pod) action.Action {
+func (w *decision) createClaim(claim *corev1.PersistentVolumeClaim, pod *corev1.Pod) action.Action {
 	about := fmt.Sprintf("Pod %s in StatefulSet %s", pod.Name, w.Set.Name)
 	create := action.Create[*corev1.PersistentVolumeClaim]{Resource: claimsResource, Object: claim,
 		AcceptExisting: true, Events: action.Events{
@@ -85,14 +85,14 @@ func (w *work) claimed(claim *corev1.PersistentVolumeClaim, pod *corev1.Pod) act
 // blocked reports whether a pod cannot be created yet because one of its claims is being deleted, or will be
 // deleted with the previous pod of this name. because is the reason to report in an event, or "" to report
 // none.
-func (w *work) blocked(pod *corev1.Pod, ordinal int) (because string, blocked bool) {
+func (w *decision) blocked(pod *corev1.Pod, ordinal int) (because string, blocked bool) {
 	for _, template := range claimTemplates(w.Set) {
 		claim := w.Claim(claimName(w.Set, template, ordinal))
 		if claim == nil {
 			continue
 		}
 		if w.retention().WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType &&
-			stale(claim, pod, podKind) {
+			refersToPredecessor(claim, pod, podKind) {
 			return "", true
 		}
 		if claim.DeletionTimestamp != nil {
@@ -105,7 +105,7 @@ func (w *work) blocked(pod *corev1.Pod, ordinal int) (because string, blocked bo
 // retain updates the owners of a pod's claims according to the retention policy, so that the garbage
 // collector deletes the claims with the owners. If another controller owns a claim, an event is recorded when
 // the owners change and when the pod is created.
-func (w *work) retain(pod *corev1.Pod, ordinal int) (updates []action.Action) {
+func (w *decision) retain(pod *corev1.Pod, ordinal int) (updates []action.Action) {
 	for _, template := range claimTemplates(w.Set) {
 		claim := w.Claim(claimName(w.Set, template, ordinal))
 		if claim == nil {
@@ -128,7 +128,7 @@ func (w *work) retain(pod *corev1.Pod, ordinal int) (updates []action.Action) {
 	return updates
 }
 
-func (w *work) retention() appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy {
+func (w *decision) retention() appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy {
 	if policy := w.Set.Spec.PersistentVolumeClaimRetentionPolicy; policy != nil {
 		return *policy
 	}
@@ -143,9 +143,9 @@ func (w *work) retention() appsv1.StatefulSetPersistentVolumeClaimRetentionPolic
 // Other owners are retained. References to an earlier set or pod of the same name are left to the garbage
 // collector, and the owners stay unchanged until then. conflict is true if the policy deletes claims and
 // another controller owns this one.
-func (w *work) owners(claim *corev1.PersistentVolumeClaim, pod *corev1.Pod,
+func (w *decision) owners(claim *corev1.PersistentVolumeClaim, pod *corev1.Pod,
 	ordinal int) (owners []metav1.OwnerReference, conflict bool) {
-	if stale(claim, w.Set, kind) || stale(claim, pod, podKind) {
+	if refersToPredecessor(claim, w.Set, kind) || refersToPredecessor(claim, pod, podKind) {
 		return claim.OwnerReferences, false
 	}
 	const deletes = appsv1.DeletePersistentVolumeClaimRetentionPolicyType
@@ -175,8 +175,8 @@ func refersTo(ref metav1.OwnerReference, obj client.Object, kind schema.GroupVer
 	return ref.APIVersion == kind.GroupVersion().String() && ref.Kind == kind.Kind && ref.Name == obj.GetName()
 }
 
-// stale reports whether a claim refers to an earlier object with the name of obj.
-func stale(claim *corev1.PersistentVolumeClaim, obj client.Object, kind schema.GroupVersionKind) bool {
+// refersToPredecessor reports whether a claim refers to an earlier object with the name of obj.
+func refersToPredecessor(claim *corev1.PersistentVolumeClaim, obj client.Object, kind schema.GroupVersionKind) bool {
 	for _, ref := range claim.OwnerReferences {
 		if refersTo(ref, obj, kind) {
 			return ref.UID != obj.GetUID()

@@ -17,7 +17,7 @@ import (
 
 // The owner of a claim depends on the retention policy, for the deletion (deleted) and the scaling (scaled)
 // of the set, and on whether the pod is condemned.
-func TestWhomAClaimGoesWith(t *testing.T) {
+func TestClaimOwnersFollowRetentionPolicy(t *testing.T) {
 	t.Parallel()
 	const another = "another!" // a controller other than the StatefulSet's
 	for _, c := range []struct {
@@ -54,22 +54,22 @@ func TestWhomAClaimGoesWith(t *testing.T) {
 				WhenDeleted: appsv1.PersistentVolumeClaimRetentionPolicyType(c.deleted),
 				WhenScaled:  appsv1.PersistentVolumeClaimRetentionPolicyType(c.scaled),
 			}
-			w := &work{Seen: Seen{Observed: podset.Observed[*appsv1.StatefulSet]{Set: set}}, size: 2}
+			w := &decision{Observed: Observed{Observed: podset.Observed[*appsv1.StatefulSet]{Set: set}}, size: 2}
 			if c.condemned {
 				w.size = 1
 			}
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-1", UID: "web-1"}}
-			owners, conflict := w.owners(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{OwnerReferences: owned(c.has)}}, pod, 1)
-			if got := written(owners); got != c.want || conflict != c.conflict {
+			owners, conflict := w.owners(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{OwnerReferences: parseOwners(c.has)}}, pod, 1)
+			if got := formatOwners(owners); got != c.want || conflict != c.conflict {
 				t.Errorf("owners %q, conflict %v; want %q, %v", got, conflict, c.want, c.conflict)
 			}
 		})
 	}
 }
 
-// claims returns a decision about a set of one pod with two claim templates of the same name. Its claims are
-// deleted with the set.
-func claims(has ...*corev1.PersistentVolumeClaim) *work {
+// decisionWithClaims returns a decision about a set of one pod with two claim templates of the same name. Its claims
+// are deleted with the set.
+func decisionWithClaims(has ...*corev1.PersistentVolumeClaim) *decision {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "web"}}
 	set.Spec.Selector = &metav1.LabelSelector{}
 	set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
@@ -89,13 +89,13 @@ func claims(has ...*corev1.PersistentVolumeClaim) *work {
 		}
 		return nil
 	}
-	return &work{
-		Seen: Seen{podset.Observed[*appsv1.StatefulSet]{Set: set}, find}, size: 1,
-		line: history.Revisions{Current: &appsv1.ControllerRevision{}}, current: &appsv1.ControllerRevision{},
+	return &decision{
+		Observed: Observed{podset.Observed[*appsv1.StatefulSet]{Set: set}, find}, size: 1,
+		history: history.Revisions{Current: &appsv1.ControllerRevision{}}, current: &appsv1.ControllerRevision{},
 	}
 }
 
-func does(actions []action.Action) string {
+func planned(actions []action.Action) string {
 	var all []string
 	for _, a := range actions {
 		all = append(all, a.String())
@@ -103,14 +103,14 @@ func does(actions []action.Action) string {
 	return strings.Join(all, "; ")
 }
 
-func TestAPodHasOneVolumeOfAName(t *testing.T) {
+func TestVolumeNamesAreUnique(t *testing.T) {
 	t.Parallel()
-	w := claims()
+	w := decisionWithClaims()
 	pod := newPod(w.Set, &w.Set.Spec.Template, "revision", 0)
-	if len(pod.Spec.Volumes) != 1 || !isWhole(w.Set, pod, 0) {
+	if len(pod.Spec.Volumes) != 1 || !hasIdentityAndVolumes(w.Set, pod, 0) {
 		t.Errorf("the pod has the volumes %v", pod.Spec.Volumes)
 	}
-	if got := does(w.make(pod, 0)); got != "create persistentvolumeclaim/data-web-0; create pod/web-0" {
+	if got := planned(w.create(pod, 0)); got != "create persistentvolumeclaim/data-web-0; create pod/web-0" {
 		t.Errorf("for the pod it does %s", got)
 	}
 	if claim := newClaim(w.Set, claimTemplates(w.Set)[0], 0); claim.Labels["template"] != "second" {
@@ -119,49 +119,49 @@ func TestAPodHasOneVolumeOfAName(t *testing.T) {
 }
 
 // An adopted pod cannot get volumes, so each update of it fails. Its claims get their owners nevertheless.
-func TestClaimsAreSeenToBeforeWhatTheServerRefuses(t *testing.T) {
+func TestClaimsAreUpdatedBeforeRejectedPods(t *testing.T) {
 	t.Parallel()
-	w := claims(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-web-0"}})
+	w := decisionWithClaims(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-web-0"}})
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0", UID: "web-0"}}
 	pod.Status.Phase = corev1.PodRunning
 	w.replicas = map[int]*corev1.Pod{0: pod}
 	todo, _ := w.replica(0, false)
-	if got := does(todo); got != "update persistentvolumeclaim/data-web-0; update pod/web-0" {
+	if got := planned(todo); got != "update persistentvolumeclaim/data-web-0; update pod/web-0" {
 		t.Errorf("it does %s", got)
 	}
 }
 
-func TestWhenAPodIsMadeItIsToldThatSomebodyElseHasItsClaim(t *testing.T) {
+func TestCreationReportsClaimOfAnotherOwner(t *testing.T) {
 	t.Parallel()
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-web-0",
-		OwnerReferences: owned("another!")}}
-	w := claims(claim)
+		OwnerReferences: parseOwners("another!")}}
+	w := decisionWithClaims(claim)
 	pod := newPod(w.Set, &w.Set.Spec.Template, "revision", 0)
-	got, told := does(w.make(pod, 0)), "event ConflictingController on web"
+	got, told := planned(w.create(pod, 0)), "event ConflictingController on web"
 	if !strings.HasPrefix(got, told) || !strings.HasSuffix(got, "; create pod/web-0") {
 		t.Errorf("it does %s", got)
 	}
 	pod.UID = "web-0"
-	if got := does(w.retain(pod, 0)); got != "" {
+	if got := planned(w.retain(pod, 0)); got != "" {
 		t.Errorf("and then %s", got)
 	}
 }
 
 // If the current revision cannot be decoded, pods below the partition are not created from the new template.
-func TestWithoutTheRevisionBeforeNoPodIsMadeBelowThePartition(t *testing.T) {
+func TestUndecodableRevisionBlocksPodsBelowPartition(t *testing.T) {
 	t.Parallel()
-	w := claims()
+	w := decisionWithClaims()
 	w.Set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{
 		Type:          appsv1.RollingUpdateStatefulSetStrategyType,
 		RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(1))},
 	}
-	if todo, _ := w.replica(0, true); len(todo) > 0 || w.unread == nil {
-		t.Errorf("it does %s (%v)", does(todo), w.unread)
+	if todo, _ := w.replica(0, true); len(todo) > 0 || w.decodeErr == nil {
+		t.Errorf("it does %s (%v)", planned(todo), w.decodeErr)
 	}
 }
 
-// owned parses owner references in the form NAME or NAME@UID, with a trailing ! for controllers.
-func owned(text string) (owners []metav1.OwnerReference) {
+// parseOwners parses owner references in the form NAME or NAME@UID, with a trailing ! for controllers.
+func parseOwners(text string) (owners []metav1.OwnerReference) {
 	kinds := map[string][2]string{"web": {"apps/v1", "StatefulSet"}, "web-1": {"v1", "Pod"}}
 	for _, word := range strings.Fields(text) {
 		name, isController := strings.CutSuffix(word, "!")
@@ -178,7 +178,7 @@ func owned(text string) (owners []metav1.OwnerReference) {
 	return owners
 }
 
-func written(owners []metav1.OwnerReference) string {
+func formatOwners(owners []metav1.OwnerReference) string {
 	var words []string
 	for _, ref := range owners {
 		word := ref.Name
@@ -194,7 +194,7 @@ func written(owners []metav1.OwnerReference) string {
 	return strings.Join(words, " ")
 }
 
-func TestTheSetsThatAClaimMayBeOfFollowFromItsName(t *testing.T) {
+func TestClaimNameIdentifiesSets(t *testing.T) {
 	t.Parallel()
 	sets := func(of string) string {
 		return strings.Join(claimsOf(of, func(set string) bool { return strings.HasPrefix(set, "web") }), " ")

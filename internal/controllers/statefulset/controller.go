@@ -38,7 +38,7 @@ func Add(m *controller.Manager) *controller.Controller {
 		Selector: func(set *appsv1.StatefulSet) *metav1.LabelSelector { return set.Spec.Selector },
 		Status:   func(set *appsv1.StatefulSet) *appsv1.StatefulSetStatus { return &set.Status },
 		Decide: func(s podset.Observed[*appsv1.StatefulSet]) (Plan, error) {
-			return Decide(Seen{s, func(name string) *corev1.PersistentVolumeClaim {
+			return Decide(Observed{s, func(name string) *corev1.PersistentVolumeClaim {
 				claim, _ := claims.Indexer().Get(informer.Key{Namespace: s.Set.Namespace, Name: name})
 				return claim
 			}})

@@ -22,8 +22,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/internal/podset"
 )
 
-// Seen is the observed state that a decision is based on.
-type Seen struct {
+// Observed is the observed state that a decision is based on.
+type Observed struct {
 	podset.Observed[*appsv1.StatefulSet]
 	// Claim returns the claim of the namespace with a name, or nil.
 	Claim func(name string) *corev1.PersistentVolumeClaim
@@ -32,10 +32,10 @@ type Seen struct {
 // Plan lists the actions for a set and its new status.
 type Plan = podset.Plan[appsv1.StatefulSetStatus]
 
-// work is the state of a decision in progress.
-type work struct {
-	Seen
-	line history.Revisions
+// decision is the state of a decision in progress.
+type decision struct {
+	Observed
+	history history.Revisions
 	// current is the revision of the pods that the rollout has not reached yet. It equals line.Current if no
 	// rollout is in progress.
 	current *appsv1.ControllerRevision
@@ -46,21 +46,21 @@ type work struct {
 	replicas  map[int]*corev1.Pod
 	condemned []*corev1.Pod
 	pods      []*corev1.Pod
-	// deleted counts the pods of the current revision that this step's rollout deletes.
-	deleted int32
-	actions []action.Action
-	// asks is set if the actions delete an available pod, or create one that had to wait for its
+	// terminating counts the pods of the current revision that this step's rollout deletes.
+	terminating int32
+	actions     []action.Action
+	// needsCheck is set if the actions delete an available pod, or create one that had to wait for its
 	// predecessors. Since these depend on the state of all pods, the server is first asked to confirm that
 	// state.
-	asks bool
-	// unread is the error of decoding the current revision, set only if the decision needs it.
-	unread error
-	again  time.Duration
+	needsCheck bool
+	// decodeErr is the error of decoding the current revision, set only if the decision needs it.
+	decodeErr    error
+	requeueAfter time.Duration
 }
 
 // Decide returns the next actions that bring the set to one pod per ordinal, each of the revision that it
 // should have.
-func Decide(s Seen) (Plan, error) {
+func Decide(s Observed) (Plan, error) {
 	selector, err := metav1.LabelSelectorAsSelector(s.Set.Spec.Selector)
 	if err != nil {
 		return Plan{}, err
@@ -74,23 +74,23 @@ func Decide(s Seen) (Plan, error) {
 		return Plan{}, err
 	}
 	claims := claim(owner, s)
-	w := newWork(s, line, append(claims.Owned, claims.Adopted...))
+	w := newDecision(s, line, append(claims.Owned, claims.Adopted...))
 	if s.Set.DeletionTimestamp != nil { // the garbage collector deletes or orphans its dependents
 		return Plan{Status: w.status()}, nil
 	}
 	w.step()
-	if w.unread != nil {
-		return Plan{}, w.unread
+	if w.decodeErr != nil {
+		return Plan{}, w.decodeErr
 	}
-	w.forget()
-	if w.asks {
+	w.pruneHistory()
+	if w.needsCheck {
 		same := action.DependentsUnchanged[*corev1.Pod]{Resource: pods.Resource, Owner: s.Set, Selector: selector,
 			Objects: s.Pods}
 		w.actions = slices.Concat([]action.Action{same}, w.actions)
 	}
 	plan := Plan{Claim: append(line.Actions, claims.Actions(owner, pods.Resource)...), Apply: w.actions,
 		Status: w.status()}
-	plan.RequeueAfter = w.again
+	plan.RequeueAfter = w.requeueAfter
 	return plan, nil
 }
 
@@ -110,7 +110,7 @@ func hash(data []byte, collisions *int32) string {
 
 // claim sorts the pods into those that the set owns, adopts and releases. A pod whose name has no ordinal of
 // the set is not the set's, regardless of its labels.
-func claim(owner ownership.Owner, s Seen) ownership.Claims[*corev1.Pod] {
+func claim(owner ownership.Owner, s Observed) ownership.Claims[*corev1.Pod] {
 	var members, strangers []*corev1.Pod
 	for _, pod := range s.Pods {
 		if _, ok := ordinalOf(s.Set, pod); ok {
@@ -124,8 +124,8 @@ func claim(owner ownership.Owner, s Seen) ownership.Claims[*corev1.Pod] {
 	return claims
 }
 
-func newWork(s Seen, line history.Revisions, mine []*corev1.Pod) *work {
-	w := &work{Seen: s, line: line, current: line.Current, size: int(ptr.Deref(s.Set.Spec.Replicas, 1)),
+func newDecision(s Observed, line history.Revisions, mine []*corev1.Pod) *decision {
+	w := &decision{Observed: s, history: line, current: line.Current, size: int(ptr.Deref(s.Set.Spec.Replicas, 1)),
 		replicas: map[int]*corev1.Pod{}, pods: mine}
 	for _, r := range line.Old {
 		if r.Name == s.Set.Status.CurrentRevision {
@@ -143,23 +143,23 @@ func newWork(s Seen, line history.Revisions, mine []*corev1.Pod) *work {
 	return w
 }
 
-func (w *work) ordinal(pod *corev1.Pod) int {
+func (w *decision) ordinal(pod *corev1.Pod) int {
 	ordinal, _ := ordinalOf(w.Set, pod)
 	return ordinal
 }
 
 // inRange reports whether the set should have a pod with an ordinal.
-func (w *work) inRange(ordinal int) bool {
-	return ordinal >= first(w.Set) && ordinal-first(w.Set) < w.size
+func (w *decision) inRange(ordinal int) bool {
+	return ordinal >= firstOrdinal(w.Set) && ordinal-firstOrdinal(w.Set) < w.size
 }
 
-// lacking returns the pod to create for an ordinal. Below the partition of a rollout it is of the current
+// podToCreate returns the pod to create for an ordinal. Below the partition of a rollout it is of the current
 // revision. If that revision cannot be decoded, lacking sets unread and returns nil, because using the new
 // template would violate the partition.
-func (w *work) lacking(ordinal int) *corev1.Pod {
-	template, revision := &w.Set.Spec.Template, w.line.Current.Name
-	if w.current != w.line.Current && ordinal-first(w.Set) < w.untouched() {
-		if template, w.unread = history.DecodeTemplate(w.current); w.unread != nil {
+func (w *decision) podToCreate(ordinal int) *corev1.Pod {
+	template, revision := &w.Set.Spec.Template, w.history.Current.Name
+	if w.current != w.history.Current && ordinal-firstOrdinal(w.Set) < w.currentCount() {
+		if template, w.decodeErr = history.DecodeTemplate(w.current); w.decodeErr != nil {
 			return nil
 		}
 		revision = w.current.Name
@@ -167,9 +167,9 @@ func (w *work) lacking(ordinal int) *corev1.Pod {
 	return newPod(w.Set, template, revision, ordinal)
 }
 
-// untouched returns how many pods, from the first on, are to have the current revision: those below the
+// currentCount returns how many pods, from the first on, are to have the current revision: those below the
 // partition or, without a rolling update configuration, those that the rollout has not reached yet.
-func (w *work) untouched() int {
+func (w *decision) currentCount() int {
 	switch strategy := w.Set.Spec.UpdateStrategy; {
 	case strategy.Type != appsv1.RollingUpdateStatefulSetStrategyType:
 		return 0
@@ -180,9 +180,9 @@ func (w *work) untouched() int {
 	}
 }
 
-// forget deletes the oldest revisions if the revisions that no pod uses exceed the set's history limit. A
+// pruneHistory deletes the oldest revisions if the revisions that no pod uses exceed the set's history limit. A
 // negative limit disables the deletion.
-func (w *work) forget() {
+func (w *decision) pruneHistory() {
 	limit := int(ptr.Deref(w.Set.Spec.RevisionHistoryLimit, 10))
 	used := map[string]bool{w.current.Name: true}
 	for _, pod := range w.pods {
@@ -190,38 +190,38 @@ func (w *work) forget() {
 	}
 	needed := func(r *appsv1.ControllerRevision) bool { return used[r.Name] }
 	idle := 0
-	for _, r := range w.line.Old {
+	for _, r := range w.history.Old {
 		if !needed(r) {
 			idle++
 		}
 	}
 	if limit >= 0 {
-		w.actions = append(w.actions, history.Prune(w.line.Old, needed, idle-limit)...)
+		w.actions = append(w.actions, history.Prune(w.history.Old, needed, idle-limit)...)
 	}
 }
 
-// soon requests another decision after the given time, unless an earlier one has been requested.
-func (w *work) soon(after time.Duration) {
-	if after > 0 && (w.again == 0 || after < w.again) {
-		w.again = after
+// requeue requests another decision after the given time, unless an earlier one has been requested.
+func (w *decision) requeue(after time.Duration) {
+	if after > 0 && (w.requeueAfter == 0 || after < w.requeueAfter) {
+		w.requeueAfter = after
 	}
 }
 
-func (w *work) event(warning bool, reason, format string, args ...any) action.Event {
+func (w *decision) event(warning bool, reason, format string, args ...any) action.Event {
 	return action.Event{Object: w.Set, Warning: warning, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// inTurn is a list of actions that run in order until one fails.
-type inTurn []action.Action
+// sequence is a list of actions that run in order until one fails.
+type sequence []action.Action
 
-func (t inTurn) String() string {
+func (t sequence) String() string {
 	if len(t) == 0 {
 		return "nothing"
 	}
 	return fmt.Sprintf("%s, and %d more", t[0], len(t)-1)
 }
 
-func (t inTurn) Do(ctx context.Context, by *action.Executor) error {
+func (t sequence) Do(ctx context.Context, by *action.Executor) error {
 	_, err := by.Do(ctx, t...)
 	return err
 }

@@ -21,15 +21,15 @@ import (
 
 // The first pod is lost, and the set is scaled up at once. A controller that has not observed the loss does
 // not create the last pod before the first one is back.
-func TestAPodWaitsForThoseBeforeIt(t *testing.T) {
+func TestPodWaitsForPredecessors(t *testing.T) {
 	t.Parallel()
 	s := scenario(trial.Of(statefulset.Add).Once())
-	s.Act, s.Invariants, s.Budget = lose, []func(bowlinetest.State) error{oneOfAnOrdinal, firstFirst}, 0
+	s.Act, s.Invariants, s.Budget = loseFirstPod, []func(bowlinetest.State) error{onePerOrdinal, inOrder}, 0
 	s.Skip = func(p bowlinetest.Point) bool { return p.Resource != "pods" }
 	bowlinetest.Explore(t, s)
 }
 
-func lose(ctx context.Context, config *rest.Config) error {
+func loseFirstPod(ctx context.Context, config *rest.Config) error {
 	if err := create(ctx, config, appsv1.RetainPersistentVolumeClaimRetentionPolicyType); err != nil {
 		return err
 	}
@@ -47,8 +47,8 @@ func lose(ctx context.Context, config *rest.Config) error {
 	return err
 }
 
-// firstFirst fails if the last pod exists while the first one is not ready.
-func firstFirst(s bowlinetest.State) error {
+// inOrder fails if the last pod exists while the first one is not ready.
+func inOrder(s bowlinetest.State) error {
 	if s.Find("Pod", "default", "web-3") == nil {
 		return nil
 	}

@@ -24,19 +24,19 @@ import (
 	"github.com/bowline-dev/bowline/internal/trial"
 )
 
-func TestNoFaultMakesTwoPodsOfAnOrdinal(t *testing.T) {
+func TestFaultsCreateOnePodPerOrdinal(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, scenario(trial.Of(statefulset.Add).Once()))
 }
 
-func TestTwoControllersMakeOnePodOfAnOrdinal(t *testing.T) {
+func TestTwoControllersCreateOnePodPerOrdinal(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, scenario(trial.Of(statefulset.Add).Twice()))
 }
 
 // A claim is deleted with the condemned pod, a pod that is created again gets a new claim, and the remaining
 // claims are deleted with the set.
-func TestNoFaultLeavesAClaimBehind(t *testing.T) {
+func TestFaultsLeaveNoClaims(t *testing.T) {
 	t.Parallel()
 	s := scenario(trial.Of(statefulset.Add).Once())
 	s.Options = []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
@@ -44,7 +44,7 @@ func TestNoFaultLeavesAClaimBehind(t *testing.T) {
 		pvcprotection.Add(m)
 		return trial.Running(m)
 	})}
-	s.Invariants = []func(bowlinetest.State) error{oneOfAnOrdinal, withClaims}
+	s.Invariants = []func(bowlinetest.State) error{onePerOrdinal, withClaims}
 	s.Act = func(ctx context.Context, config *rest.Config) error {
 		if err := create(ctx, config, appsv1.DeletePersistentVolumeClaimRetentionPolicyType); err != nil {
 			return err
@@ -61,7 +61,7 @@ func scenario(processes []bowlinetest.Process) bowlinetest.Scenario {
 		Processes:  processes,
 		Act:        act,
 		Settle:     3 * time.Minute,
-		Invariants: []func(bowlinetest.State) error{oneOfAnOrdinal, oneAtATime, withClaims},
+		Invariants: []func(bowlinetest.State) error{onePerOrdinal, oneAtATime, withClaims},
 		Compare:    byName,
 		Skip:       trial.Events,
 		Budget:     30,
@@ -129,8 +129,8 @@ func byName(s bowlinetest.State) bowlinetest.State {
 	return s
 }
 
-// oneOfAnOrdinal fails if two pods have the same ordinal in their labels.
-func oneOfAnOrdinal(s bowlinetest.State) error {
+// onePerOrdinal fails if two pods have the same ordinal in their labels.
+func onePerOrdinal(s bowlinetest.State) error {
 	of := map[string]string{}
 	for _, pod := range s.Kind("Pod") {
 		ordinal := pod.GetLabels()[appsv1.PodIndexLabel]

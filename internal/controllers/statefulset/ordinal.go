@@ -37,8 +37,8 @@ func podName(set *appsv1.StatefulSet, ordinal int) string {
 	return fmt.Sprintf("%s-%d", set.Name, ordinal)
 }
 
-// first returns the lowest ordinal of a set. The others follow without gaps.
-func first(set *appsv1.StatefulSet) int {
+// firstOrdinal returns the lowest ordinal of a set. The others follow without gaps.
+func firstOrdinal(set *appsv1.StatefulSet) int {
 	if set.Spec.Ordinals == nil {
 		return 0
 	}
@@ -82,8 +82,9 @@ func volumes(set *appsv1.StatefulSet, others []corev1.Volume, ordinal int) (all 
 	return all
 }
 
-// isWhole reports whether a pod has the label with its name and the volumes for the claims of its ordinal.
-func isWhole(set *appsv1.StatefulSet, pod *corev1.Pod, ordinal int) bool {
+// hasIdentityAndVolumes reports whether a pod has the label with its name and the volumes for the claims of its
+// ordinal.
+func hasIdentityAndVolumes(set *appsv1.StatefulSet, pod *corev1.Pod, ordinal int) bool {
 	if pod.Labels[appsv1.StatefulSetPodNameLabel] != pod.Name {
 		return false
 	}

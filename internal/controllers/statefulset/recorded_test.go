@@ -15,7 +15,7 @@ import (
 // The test sends the requests that were recorded with a kube-apiserver and a kube-controller-manager 1.36: a
 // set of two pods with claims, whose first pod becomes ready. Names, hashes, labels, volumes and the status
 // must equal the recorded ones.
-func TestWhatKubernetesMadeOfAStatefulSetIsMadeHere(t *testing.T) {
+func TestRecordedKubernetesStatefulSet(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		names, compared := map[string]string{}, 0

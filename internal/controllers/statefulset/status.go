@@ -9,10 +9,10 @@ import (
 
 // status counts pods and their revisions. A rollout is complete when all desired pods are ready and of the
 // new revision; the new revision then becomes the current one.
-func (w *work) status() appsv1.StatefulSetStatus {
+func (w *decision) status() appsv1.StatefulSetStatus {
 	status := appsv1.StatefulSetStatus{
-		ObservedGeneration: w.Set.Generation, CollisionCount: w.line.Collisions, Conditions: w.Set.Status.Conditions,
-		CurrentRevision: w.current.Name, UpdateRevision: w.line.Current.Name,
+		ObservedGeneration: w.Set.Generation, CollisionCount: w.history.Collisions, Conditions: w.Set.Status.Conditions,
+		CurrentRevision: w.current.Name, UpdateRevision: w.history.Current.Name,
 	}
 	for _, pod := range w.pods {
 		status.Replicas++
@@ -28,11 +28,11 @@ func (w *work) status() appsv1.StatefulSetStatus {
 		if revisionOf(pod) == w.current.Name {
 			status.CurrentReplicas++
 		}
-		if revisionOf(pod) == w.line.Current.Name {
+		if revisionOf(pod) == w.history.Current.Name {
 			status.UpdatedReplicas++
 		}
 	}
-	status.CurrentReplicas -= w.deleted
+	status.CurrentReplicas -= w.terminating
 	if was := w.Set.Status; w.Set.DeletionTimestamp != nil { // its revisions may have been deleted before it
 		status.CurrentRevision, status.UpdateRevision, status.CollisionCount = was.CurrentRevision, was.UpdateRevision,
 			was.CollisionCount

@@ -13,21 +13,21 @@ import (
 // step decides on the first necessary change, in this order: create missing pods, delete surplus pods,
 // replace pods of another revision. With ordered pod management, each pod must be available before the next
 // one is handled.
-func (w *work) step() {
+func (w *decision) step() {
 	inOrder := w.Set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
-	if w.keep(inOrder) && w.condemn(inOrder) {
+	if w.maintainReplicas(inOrder) && w.deleteCondemned(inOrder) {
 		w.roll()
 	}
 }
 
-// most limits how many pods one run handles with parallel pod management; the status is updated in between.
-const most = 500
+// maxBatch limits how many pods one run handles with parallel pod management; the status is updated in between.
+const maxBatch = 500
 
-// keep creates and repairs the desired pods. It returns false if the set must wait for a pod.
-func (w *work) keep(inOrder bool) bool {
+// maintainReplicas creates and repairs the desired pods. It returns false if the set must wait for a pod.
+func (w *decision) maintainReplicas(inOrder bool) bool {
 	var all action.Parallel
-	for i := 0; i < w.size && len(all) < most; i++ {
-		todo, settled := w.replica(first(w.Set)+i, inOrder)
+	for i := 0; i < w.size && len(all) < maxBatch; i++ {
+		todo, settled := w.replica(firstOrdinal(w.Set)+i, inOrder)
 		switch {
 		case inOrder:
 			w.actions = append(w.actions, todo...)
@@ -35,7 +35,7 @@ func (w *work) keep(inOrder bool) bool {
 				return false
 			}
 		case len(todo) > 0:
-			all = append(all, inTurn(todo))
+			all = append(all, sequence(todo))
 		}
 	}
 	if len(all) > 0 {
@@ -46,22 +46,22 @@ func (w *work) keep(inOrder bool) bool {
 
 // replica returns the actions for the pod of one ordinal. settled is false if the next ordinal must wait for
 // this pod.
-func (w *work) replica(ordinal int, inOrder bool) (todo []action.Action, settled bool) {
+func (w *decision) replica(ordinal int, inOrder bool) (todo []action.Action, settled bool) {
 	pod := w.replicas[ordinal]
 	if pod == nil {
-		if pod = w.lacking(ordinal); pod == nil {
+		if pod = w.podToCreate(ordinal); pod == nil {
 			return nil, false
 		}
-		w.asks = w.asks || inOrder && ordinal > first(w.Set)
-		return w.make(pod, ordinal), false
+		w.needsCheck = w.needsCheck || inOrder && ordinal > firstOrdinal(w.Set)
+		return w.create(pod, ordinal), false
 	}
 	if pods.IsTerminal(pod) { // regardless of the result: pods of a set run forever
 		return w.replace(pod, ordinal), false
 	}
-	pending, whole := pod.Status.Phase == corev1.PodPending, isWhole(w.Set, pod, ordinal)
-	settled = !inOrder || w.works(pod)
+	pending, whole := pod.Status.Phase == corev1.PodPending, hasIdentityAndVolumes(w.Set, pod, ordinal)
+	settled = !inOrder || w.isHealthy(pod)
 	if pending || settled && !whole {
-		todo = append(todo, w.missing(pod, ordinal)...)
+		todo = append(todo, w.createClaims(pod, ordinal)...)
 	}
 	if pending || settled {
 		todo = append(todo, w.retain(pod, ordinal)...)
@@ -71,13 +71,13 @@ func (w *work) replica(ordinal int, inOrder bool) (todo []action.Action, settled
 		mended.Labels = identity(pod, ordinal)
 		mended.Spec.Volumes = volumes(w.Set, pod.Spec.Volumes, ordinal)
 		todo = append(todo, action.Update[*corev1.Pod]{Resource: pods.Resource, Object: mended,
-			Events: w.tell("Update", pod)})
+			Events: w.events("Update", pod)})
 	}
 	return todo, settled
 }
 
-// make creates a pod, after the claims that it uses.
-func (w *work) make(pod *corev1.Pod, ordinal int) []action.Action {
+// create creates a pod, after the claims that it uses.
+func (w *decision) create(pod *corev1.Pod, ordinal int) []action.Action {
 	if because, blocked := w.blocked(pod, ordinal); blocked {
 		if because == "" {
 			return nil
@@ -85,36 +85,37 @@ func (w *work) make(pod *corev1.Pod, ordinal int) []action.Action {
 		return []action.Action{w.event(true, "FailedCreate", "Create Pod %s in StatefulSet %s failed error: %s",
 			pod.Name, w.Set.Name, because)}
 	}
-	todo := append(w.missing(pod, ordinal), w.retain(pod, ordinal)...)
-	return append(todo, action.Create[*corev1.Pod]{Resource: pods.Resource, Object: pod, Events: w.tell("Create", pod)})
+	todo := append(w.createClaims(pod, ordinal), w.retain(pod, ordinal)...)
+	return append(todo, action.Create[*corev1.Pod]{Resource: pods.Resource, Object: pod,
+		Events: w.events("Create", pod)})
 }
 
 // replace deletes a terminated pod; the next decision creates it again. If the pod keeps terminating, the
 // deletion is delayed by a back-off.
-func (w *work) replace(pod *corev1.Pod, ordinal int) []action.Action {
+func (w *decision) replace(pod *corev1.Pod, ordinal int) []action.Action {
 	if pod.DeletionTimestamp != nil {
 		return nil
 	}
 	place := fmt.Sprintf("%s/%d/%d", w.Set.UID, w.Set.Generation, ordinal)
 	if left := w.Backoff.Remaining(place, w.Now); left > 0 {
-		w.soon(left)
+		w.requeue(left)
 		return nil
 	}
 	return []action.Action{w.Backoff.StartBefore(place,
-		action.Delete[*corev1.Pod]{Resource: pods.Resource, Object: pod, Events: w.tell("Delete", pod)})}
+		action.Delete[*corev1.Pod]{Resource: pods.Resource, Object: pod, Events: w.events("Delete", pod)})}
 }
 
-// condemn deletes the surplus pods, the highest ordinal first. It returns false if the set must wait for a
+// deleteCondemned deletes the surplus pods, the highest ordinal first. It returns false if the set must wait for a
 // pod.
-func (w *work) condemn(inOrder bool) bool {
+func (w *decision) deleteCondemned(inOrder bool) bool {
 	for _, pod := range w.condemned {
 		w.actions = append(w.actions, w.retain(pod, w.ordinal(pod))...)
 	}
-	sick := w.lowestSick()
+	sick := w.lowestUnavailable()
 	var all action.Parallel
 	for _, pod := range w.condemned {
 		switch ending := pod.DeletionTimestamp != nil; {
-		case inOrder && (ending || !w.works(pod) && pod != sick):
+		case inOrder && (ending || !w.isHealthy(pod) && pod != sick):
 			return false
 		case ending:
 		case inOrder:
@@ -130,11 +131,11 @@ func (w *work) condemn(inOrder bool) bool {
 	return true
 }
 
-// lowestSick returns the condemned pod with the lowest ordinal that is not available, or nil. It is the only
+// lowestUnavailable returns the condemned pod with the lowest ordinal that is not available, or nil. It is the only
 // unavailable pod that may be deleted in order.
-func (w *work) lowestSick() (lowest *corev1.Pod) {
+func (w *decision) lowestUnavailable() (lowest *corev1.Pod) {
 	for _, pod := range w.condemned {
-		if !w.works(pod) {
+		if !w.isHealthy(pod) {
 			lowest = pod
 		}
 	}
@@ -143,24 +144,24 @@ func (w *work) lowestSick() (lowest *corev1.Pod) {
 
 // roll deletes the pod with the highest ordinal that is not of the new revision, so that it is created again.
 // It waits until that pod is available before it deletes the next one, down to the partition.
-func (w *work) roll() {
+func (w *decision) roll() {
 	if w.Set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
 		return
 	}
 	least := 0
 	if w.Set.Spec.UpdateStrategy.RollingUpdate != nil {
-		least = w.untouched()
+		least = w.currentCount()
 	}
 	for i := w.size - 1; i >= least; i-- {
-		pod := w.replicas[first(w.Set)+i]
-		if pod != nil && pod.DeletionTimestamp == nil && revisionOf(pod) != w.line.Current.Name {
+		pod := w.replicas[firstOrdinal(w.Set)+i]
+		if pod != nil && pod.DeletionTimestamp == nil && revisionOf(pod) != w.history.Current.Name {
 			w.actions = append(w.actions, w.deletion(pod))
 			if revisionOf(pod) == w.current.Name {
-				w.deleted++
+				w.terminating++
 			}
 			return
 		}
-		if pod == nil || !w.works(pod) {
+		if pod == nil || !w.isHealthy(pod) {
 			return
 		}
 	}
@@ -168,23 +169,25 @@ func (w *work) roll() {
 
 // available reports whether a pod runs and has been ready for the set's minReadySeconds. If that time has not
 // passed yet, it requests another decision for when it has.
-func (w *work) available(pod *corev1.Pod) bool {
+func (w *decision) available(pod *corev1.Pod) bool {
 	in, ready := pods.AvailableIn(pod, w.Set.Spec.MinReadySeconds, w.Now)
-	w.soon(in)
+	w.requeue(in)
 	return ready && in == 0 && pod.Status.Phase == corev1.PodRunning
 }
 
-// works reports whether a pod is available and not being deleted.
-func (w *work) works(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil && w.available(pod) }
-
-// deletion returns the deletion of a pod, which depends on the observed state of all pods.
-func (w *work) deletion(pod *corev1.Pod) action.Action {
-	w.asks = true
-	return action.Delete[*corev1.Pod]{Resource: pods.Resource, Object: pod, Events: w.tell("Delete", pod)}
+// isHealthy reports whether a pod is available and not being deleted.
+func (w *decision) isHealthy(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && w.available(pod)
 }
 
-// tell returns the events of an action on a pod.
-func (w *work) tell(verb string, pod *corev1.Pod) action.Events {
+// deletion returns the deletion of a pod, which depends on the observed state of all pods.
+func (w *decision) deletion(pod *corev1.Pod) action.Action {
+	w.needsCheck = true
+	return action.Delete[*corev1.Pod]{Resource: pods.Resource, Object: pod, Events: w.events("Delete", pod)}
+}
+
+// events returns the events of an action on a pod.
+func (w *decision) events(verb string, pod *corev1.Pod) action.Events {
 	did := fmt.Sprintf("%s Pod %s in StatefulSet %s", verb, pod.Name, w.Set.Name)
 	return action.Events{
 		Object: w.Set, Reason: "Successful" + verb, Message: did + " successful",

@@ -43,7 +43,7 @@ var errGone = errors.New("object does not exist")
 // Do carries out actions in order until one fails. It also stops, without an error, when the object of a
 // status update no longer exists: the remaining actions were decided on for that object. The result requeues
 // the request after the shortest delay of the Requeue actions, if there are any.
-func (h *Executor) Do(ctx context.Context, actions ...Action) (controller.Result, error) {
+func (exec *Executor) Do(ctx context.Context, actions ...Action) (controller.Result, error) {
 	var result controller.Result
 	for _, a := range actions {
 		if again, ok := a.(Requeue); ok {
@@ -53,7 +53,7 @@ func (h *Executor) Do(ctx context.Context, actions ...Action) (controller.Result
 			}
 			continue
 		}
-		switch err := a.Do(ctx, h); {
+		switch err := a.Do(ctx, exec); {
 		case errors.Is(err, errGone):
 			return controller.Result{}, nil
 		case err != nil:

@@ -19,23 +19,23 @@ import (
 
 var configs = corev1.SchemeGroupVersion.WithResource("configmaps")
 
-// world is a server with the ConfigMap "owner" and its dependents "one" and "two", which have the label
+// fixture is a server with the ConfigMap "owner" and its dependents "one" and "two", which have the label
 // of=owner.
-type world struct {
+type fixture struct {
 	*testing.T
-	hand            *action.Executor
+	executor        *action.Executor
 	configs         client.Resource[*corev1.ConfigMap]
 	owner, one, two *corev1.ConfigMap
 }
 
-func inWorld(t *testing.T, test func(w *world)) {
+func withServer(t *testing.T, test func(w *fixture)) {
 	t.Helper()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		c, err := client.New(p.RESTConfig())
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := &world{T: t, hand: &action.Executor{Client: c}, configs: client.Of[*corev1.ConfigMap](c, configs)}
+		w := &fixture{T: t, executor: &action.Executor{Client: c}, configs: client.Of[*corev1.ConfigMap](c, configs)}
 		w.owner = w.create(w.object("owner", nil))
 		w.one, w.two = w.create(w.object("one", w.owner)), w.create(w.object("two", w.owner))
 		test(w)
@@ -43,7 +43,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 }
 
 // object returns a ConfigMap that is controlled by owner unless that is nil.
-func (w *world) object(name string, owner *corev1.ConfigMap) *corev1.ConfigMap {
+func (w *fixture) object(name string, owner *corev1.ConfigMap) *corev1.ConfigMap {
 	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 	if owner != nil {
 		obj.Labels = map[string]string{"of": owner.Name}
@@ -53,7 +53,7 @@ func (w *world) object(name string, owner *corev1.ConfigMap) *corev1.ConfigMap {
 	return obj
 }
 
-func (w *world) create(obj *corev1.ConfigMap) *corev1.ConfigMap {
+func (w *fixture) create(obj *corev1.ConfigMap) *corev1.ConfigMap {
 	w.Helper()
 	made, err := w.configs.Create(w.Context(), obj, metav1.CreateOptions{})
 	if err != nil {
@@ -63,7 +63,7 @@ func (w *world) create(obj *corev1.ConfigMap) *corev1.ConfigMap {
 }
 
 // change updates an object with new data and returns the result.
-func (w *world) change(obj *corev1.ConfigMap) *corev1.ConfigMap {
+func (w *fixture) change(obj *corev1.ConfigMap) *corev1.ConfigMap {
 	w.Helper()
 	obj = obj.DeepCopy()
 	obj.Data = map[string]string{"changed": obj.ResourceVersion}
@@ -74,7 +74,7 @@ func (w *world) change(obj *corev1.ConfigMap) *corev1.ConfigMap {
 	return changed
 }
 
-func (w *world) remove(obj *corev1.ConfigMap) {
+func (w *fixture) remove(obj *corev1.ConfigMap) {
 	w.Helper()
 	if err := w.configs.Delete(w.Context(), obj.Namespace, obj.Name, metav1.DeleteOptions{}); err != nil {
 		w.Fatal(err)
@@ -83,15 +83,16 @@ func (w *world) remove(obj *corev1.ConfigMap) {
 
 // expect carries out an action, and fails the test unless it succeeds or, if behind is set, returns
 // ErrStaleCache.
-func (w *world) expect(a action.Action, behind bool) {
+func (w *fixture) expect(a action.Action, behind bool) {
 	w.Helper()
-	if _, err := w.hand.Do(w.Context(), a); errors.Is(err, action.ErrStaleCache) != behind || !behind && err != nil {
+	if _, err := w.executor.Do(w.Context(), a); errors.Is(err, action.ErrStaleCache) != behind || !behind &&
+		err != nil {
 		w.Errorf("%s: %v; want it behind: %t", a, err, behind)
 	}
 }
 
 // The shortest of several delays counts, and a delay that is not positive requeues at once.
-func TestTheSoonestAgainCounts(t *testing.T) {
+func TestShortestRequeueCounts(t *testing.T) {
 	t.Parallel()
 	hand := &action.Executor{}
 	for _, c := range []struct {
@@ -115,18 +116,18 @@ func TestTheSoonestAgainCounts(t *testing.T) {
 	}
 }
 
-func TestAbsentAsksTheServer(t *testing.T) {
+func TestAbsentReadsFromServer(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	withServer(t, func(w *fixture) {
 		w.expect(action.Absent{Resource: configs, Namespace: "default", Name: "one"}, true)
 		w.expect(action.Absent{Resource: configs, Namespace: "default", Name: "three"}, false)
 		w.expect(action.Absent{Resource: configs, Namespace: "elsewhere", Name: "one"}, false)
 	})
 }
 
-func TestCurrentAsksWhetherObjectsAreAsTheyWereSeen(t *testing.T) {
+func TestUnchangedDetectsChanges(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	withServer(t, func(w *fixture) {
 		current := func(seen ...*corev1.ConfigMap) action.Action {
 			return action.Unchanged[*corev1.ConfigMap]{Resource: configs, Objects: seen}
 		}
@@ -143,9 +144,9 @@ func TestCurrentAsksWhetherObjectsAreAsTheyWereSeen(t *testing.T) {
 
 // DependentsUnchanged compares the versions of an owner's dependents; DependentUIDsUnchanged only detects
 // added and removed ones.
-func TestSameAndKnownAskAboutAllThatAnOwnerControls(t *testing.T) {
+func TestDependentPreconditions(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	withServer(t, func(w *fixture) {
 		selector := labels.SelectorFromSet(labels.Set{"of": "owner"})
 		expect := func(same, known bool, seen ...*corev1.ConfigMap) {
 			w.Helper()
@@ -172,9 +173,9 @@ func TestSameAndKnownAskAboutAllThatAnOwnerControls(t *testing.T) {
 }
 
 // A slow answer is requested again, and after the last attempt it is an error.
-func TestWhatTookLongIsAskedForAgain(t *testing.T) {
+func TestSlowAnswersAreRequestedAgain(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	withServer(t, func(w *fixture) {
 		for _, c := range []struct {
 			slow, asked int
 			fails       bool
@@ -202,12 +203,12 @@ func TestWhatTookLongIsAskedForAgain(t *testing.T) {
 
 // Creating an object that exists with the same controller succeeds. It fails if the object has another
 // controller or is being deleted.
-func TestCreateTakesItsOwnForMade(t *testing.T) {
+func TestCreateAcceptsExistingDependent(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	withServer(t, func(w *fixture) {
 		create := func(obj *corev1.ConfigMap, anybodys bool) error {
 			return action.Create[*corev1.ConfigMap]{Resource: configs, Object: obj,
-				AcceptExisting: anybodys}.Do(context.Background(), w.hand)
+				AcceptExisting: anybodys}.Do(context.Background(), w.executor)
 		}
 		if err := create(w.object("one", w.owner), false); err != nil {
 			t.Error(err)
@@ -228,12 +229,12 @@ func TestCreateTakesItsOwnForMade(t *testing.T) {
 }
 
 // Delete deletes only the observed object and not a newer one of the same name.
-func TestDeleteTakesWhatWasSeen(t *testing.T) {
+func TestDeleteRequiresObservedUID(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	withServer(t, func(w *fixture) {
 		remove := func(seen *corev1.ConfigMap, unchanged bool) error {
 			return action.Delete[*corev1.ConfigMap]{Resource: configs, Object: seen,
-				IfUnchanged: unchanged}.Do(context.Background(), w.hand)
+				IfUnchanged: unchanged}.Do(context.Background(), w.executor)
 		}
 		w.change(w.one)
 		if err := remove(w.one, true); !apierrors.IsConflict(err) {

@@ -20,18 +20,18 @@ import (
 	"github.com/bowline-dev/bowline/internal/trial"
 )
 
-// told is a function that serves as an action and as a precondition.
-type told func() error
+// stepFunc is a function that serves as an action and as a precondition.
+type stepFunc func() error
 
-func (told) String() string { return "a test" }
+func (stepFunc) String() string { return "a test" }
 
-func (f told) Do(context.Context, *action.Executor) error { return f() }
+func (f stepFunc) Do(context.Context, *action.Executor) error { return f() }
 
-func (f told) Check(context.Context, *action.Executor) error { return f() }
+func (f stepFunc) Check(context.Context, *action.Executor) error { return f() }
 
 // Preconditions are checked again once their result is old, also between actions that run in parallel. If
 // they fail then, no further action runs.
-func TestWhatIsSureIsAskedAgainAfterASlowWrite(t *testing.T) {
+func TestPreconditionsAreCheckedAgainAfterSlowWrite(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		slow           int // index of the write that is slow
@@ -48,7 +48,7 @@ func TestWhatIsSureIsAskedAgainAfterASlowWrite(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var asked, written atomic.Int32
 			write := func(n int) action.Action {
-				return told(func() error {
+				return stepFunc(func() error {
 					if n == c.slow {
 						time.Sleep(3 * time.Second)
 					}
@@ -56,7 +56,7 @@ func TestWhatIsSureIsAskedAgainAfterASlowWrite(t *testing.T) {
 					return nil
 				})
 			}
-			ask := told(func() error {
+			ask := stepFunc(func() error {
 				if int(asked.Add(1)) == c.behind {
 					return action.ErrStaleCache
 				}
@@ -78,24 +78,24 @@ func TestWhatIsSureIsAskedAgainAfterASlowWrite(t *testing.T) {
 }
 
 // The first precondition is checked again if checking the second one takes long.
-func TestAllThatIsSureIsSoAtATime(t *testing.T) {
+func TestPreconditionsHoldTogether(t *testing.T) {
 	t.Parallel()
 	for _, changes := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			asked, slow, written := 0, 0, 0
-			first := told(func() error {
+			first := stepFunc(func() error {
 				if asked++; asked > 1 && changes {
 					return action.ErrStaleCache
 				}
 				return nil
 			})
-			second := told(func() error {
+			second := stepFunc(func() error {
 				if slow++; slow == 1 {
 					time.Sleep(30 * time.Second)
 				}
 				return nil
 			})
-			write := told(func() error {
+			write := stepFunc(func() error {
 				written++
 				return nil
 			})
@@ -109,21 +109,21 @@ func TestAllThatIsSureIsSoAtATime(t *testing.T) {
 	}
 }
 
-// lame is a transport that delays two of three responses.
-type lame struct {
+// slowTransport is a transport that delays two of three responses.
+type slowTransport struct {
 	http.RoundTripper
-	asked atomic.Int32
+	requests atomic.Int32
 }
 
-func (l *lame) RoundTrip(q *http.Request) (*http.Response, error) {
-	if l.asked.Add(1)%3 != 0 {
+func (l *slowTransport) RoundTrip(q *http.Request) (*http.Response, error) {
+	if l.requests.Add(1)%3 != 0 {
 		time.Sleep(3 * time.Second)
 	}
 	return l.RoundTripper.RoundTrip(q)
 }
 
 // A precondition in a list is checked no more often than a single one.
-func TestASlowServerIsNotAskedNineTimes(t *testing.T) {
+func TestNestedPreconditionsAreNotRetriedTwice(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}}
@@ -132,7 +132,7 @@ func TestASlowServerIsNotAskedNineTimes(t *testing.T) {
 			t.Fatal(err)
 		}
 		config := rest.CopyConfig(p.RESTConfig())
-		way := &lame{RoundTripper: config.Transport}
+		way := &slowTransport{RoundTripper: config.Transport}
 		config.Transport = way
 		c, err := client.New(config)
 		if err != nil {
@@ -142,12 +142,12 @@ func TestASlowServerIsNotAskedNineTimes(t *testing.T) {
 		_, err = (&action.Executor{Client: c}).Do(t.Context(), action.Guard{
 			Preconditions: []action.Precondition{action.Unchanged[*corev1.ConfigMap]{Resource: configs,
 				Objects: []*corev1.ConfigMap{made}}},
-			Then: []action.Action{told(func() error {
+			Then: []action.Action{stepFunc(func() error {
 				written++
 				return nil
 			})},
 		})
-		if asked := way.asked.Load(); err != nil || written != 1 || asked != 3 {
+		if asked := way.requests.Load(); err != nil || written != 1 || asked != 3 {
 			t.Errorf("asked %d times, %d writes, %v", asked, written, err)
 		}
 	}, trial.Alone())
@@ -155,18 +155,18 @@ func TestASlowServerIsNotAskedNineTimes(t *testing.T) {
 
 // An event reports the action before it. It is recorded even if that action took long and the remaining ones
 // do not run.
-func TestWhatWasDoneIsToldThoughNothingFollows(t *testing.T) {
+func TestEventIsRecordedIfNextActionFails(t *testing.T) {
 	t.Parallel()
 	var hand *action.Executor
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		asked, written := 0, 0
-		ask := told(func() error {
+		ask := stepFunc(func() error {
 			if asked++; asked > 1 {
 				return action.ErrStaleCache
 			}
 			return nil
 		})
-		write := told(func() error {
+		write := stepFunc(func() error {
 			written++
 			time.Sleep(3 * time.Second)
 			return nil

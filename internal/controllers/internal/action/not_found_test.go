@@ -18,13 +18,13 @@ import (
 
 // Changing or deleting an object that does not exist succeeds. If its kind is not served, the object may
 // exist, so the actions fail.
-func TestWhatIsNotServedIsNotTakenForGone(t *testing.T) {
+func TestUnservedKindIsNotNotFound(t *testing.T) {
 	t.Parallel()
 	var hand *action.Executor
 	bowlinetest.Bubble(t, func(t *testing.T, _ *bowlinetest.Plane) {
 		for version, want := range map[string]error{"v1": nil, "v0": action.ErrUnserved} {
 			for _, namespace := range []string{"default", "a"} {
-				for _, a := range aboutWhatIsGone(namespace,
+				for _, a := range actionsOnMissingPod(namespace,
 					schema.GroupVersionResource{Version: version, Resource: "pods"}) {
 					if _, err := hand.Do(t.Context(), a); !errors.Is(err, want) {
 						t.Errorf("%s in %s and %s ends with %v, not %v", a, version, namespace, err, want)
@@ -38,8 +38,8 @@ func TestWhatIsNotServedIsNotTakenForGone(t *testing.T) {
 	}))
 }
 
-// aboutWhatIsGone returns all kinds of actions on a pod "a" that does not exist.
-func aboutWhatIsGone(namespace string, in schema.GroupVersionResource) []action.Action {
+// actionsOnMissingPod returns all kinds of actions on a pod "a" that does not exist.
+func actionsOnMissingPod(namespace string, in schema.GroupVersionResource) []action.Action {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: namespace, UID: "u", ResourceVersion: "1"}}
 	pod.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
 	return []action.Action{
@@ -53,7 +53,7 @@ func aboutWhatIsGone(namespace string, in schema.GroupVersionResource) []action.
 
 // Servers name the missing object by kind and name in different forms, and a namespace may have the same name
 // as an object in it.
-func TestWhatWasNotFoundIsWhatTheErrorNames(t *testing.T) {
+func TestClassifyNotFoundComparesNames(t *testing.T) {
 	t.Parallel()
 	in := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	for _, c := range []struct {

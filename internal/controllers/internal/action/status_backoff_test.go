@@ -11,7 +11,7 @@ import (
 
 // Two controllers with different counts overwrite each other's status less and less often. A single
 // controller never waits.
-func TestWhoIsContradictedWaits(t *testing.T) {
+func TestConflictingStatusWritesBackOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		one, two, pod := &action.StatusBackoff[int]{}, &action.StatusBackoff[int]{},

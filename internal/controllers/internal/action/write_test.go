@@ -19,7 +19,7 @@ import (
 
 // With IfUnchanged, an object that has changed since it was observed is not deleted. No event reports this as
 // a failure, because the controller will decide again.
-func TestToDeleteWhatHasChangedIsToBeBehind(t *testing.T) {
+func TestDeleteIfUnchangedDetectsChange(t *testing.T) {
 	t.Parallel()
 	var hand *action.Executor
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
@@ -60,7 +60,7 @@ func TestToDeleteWhatHasChangedIsToBeBehind(t *testing.T) {
 
 // A stale cache shows an object that no longer exists. After the failed status update, no event is recorded
 // and nothing else is written.
-func TestNothingFollowsFromTheStatusOfWhatIsGone(t *testing.T) {
+func TestStatusUpdateOfMissingObjectStopsActions(t *testing.T) {
 	t.Parallel()
 	var hand *action.Executor
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {

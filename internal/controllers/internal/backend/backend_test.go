@@ -9,7 +9,7 @@ import (
 )
 
 // PodChanged reports exactly the changes of a pod that change endpoints.
-func TestChangesThatMatterArePassed(t *testing.T) {
+func TestPodChanged(t *testing.T) {
 	t.Parallel()
 	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0", Namespace: "default", UID: "one"}}
 	old.Labels = map[string]string{"app": "web"}
@@ -37,7 +37,7 @@ func TestChangesThatMatterArePassed(t *testing.T) {
 }
 
 // Addresses are parsed as leniently as by the API and returned in canonical form.
-func TestAddressesOfAFamily(t *testing.T) {
+func TestAddresses(t *testing.T) {
 	t.Parallel()
 	pod := &corev1.Pod{}
 	for _, ip := range []string{"010.1.0.01", "2001:DB8:0::1", "::ffff:10.1.0.2", "fe80::1%eth0", "nothing", ""} {
@@ -53,7 +53,7 @@ func TestAddressesOfAFamily(t *testing.T) {
 }
 
 // Services that predate dual stack have no ipFamilies.
-func TestFamiliesOfOldServices(t *testing.T) {
+func TestFamiliesOfSingleStackServices(t *testing.T) {
 	t.Parallel()
 	both := []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
 	for ip, want := range map[string][]corev1.IPFamily{"10.0.0.1": both[:1], "fd00::1": both[1:], "None": both,
@@ -66,7 +66,7 @@ func TestFamiliesOfOldServices(t *testing.T) {
 }
 
 // An empty selector selects no pods, because it is stored as none.
-func TestAnEmptySelectorIsNone(t *testing.T) {
+func TestEmptySelectorSelectsNoPods(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		spec corev1.ServiceSpec

@@ -55,7 +55,7 @@ func revision(t *testing.T, name, image string, number int64, owner types.UID) *
 	return r
 }
 
-func TestTheHistoryOfAWorkload(t *testing.T) {
+func TestResolveFindsHistory(t *testing.T) {
 	t.Parallel()
 	one, two := revision(t, "one", "a:1", 1, "web"), revision(t, "two", "a:2", 2, "web")
 	spaced := revision(t, "spaced", "a:1", 1, "web")
@@ -119,7 +119,7 @@ func TestTheHistoryOfAWorkload(t *testing.T) {
 	}
 }
 
-func TestOnlyTheOldestThatNobodyNeedsAreForgotten(t *testing.T) {
+func TestPruneDeletesOldestUnneededRevisions(t *testing.T) {
 	t.Parallel()
 	old := []*appsv1.ControllerRevision{revision(t, "one", "a:1", 1, "web"), revision(t, "two", "a:2", 2, "web"),
 		revision(t, "three", "a:3", 3, "web")}
@@ -139,7 +139,7 @@ func TestOnlyTheOldestThatNobodyNeedsAreForgotten(t *testing.T) {
 	}
 }
 
-func TestARevisionWithoutATemplateIsNoneOfAny(t *testing.T) {
+func TestRevisionWithoutTemplateMatchesNone(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{`{}`, `{"spec":{}}`, `[]`, ``} {
 		r := revision(t, "odd", "a:1", 1, "web")

@@ -7,7 +7,7 @@ import (
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-func TestPausesDoubleUpToAQuarterOfAnHour(t *testing.T) {
+func TestDelayDoublesUpToFifteenMinutes(t *testing.T) {
 	t.Parallel()
 	p, now := New(), noon
 	if left := p.Remaining("here", now); left != 0 {
@@ -32,7 +32,7 @@ func TestPausesDoubleUpToAQuarterOfAnHour(t *testing.T) {
 }
 
 // Remaining returns the rest of the current delay rather than all of it.
-func TestWhatIsLeftOfAPauseBecomesLess(t *testing.T) {
+func TestRemainingDecreases(t *testing.T) {
 	t.Parallel()
 	p := New()
 	for range 4 {
@@ -43,7 +43,7 @@ func TestWhatIsLeftOfAPauseBecomesLess(t *testing.T) {
 	}
 }
 
-func TestWhatWasLongAgoIsForgotten(t *testing.T) {
+func TestDelayResetsAfterLongSuccess(t *testing.T) {
 	t.Parallel()
 	p := New()
 	for range 5 {

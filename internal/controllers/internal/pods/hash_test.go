@@ -14,7 +14,7 @@ import (
 )
 
 // The names are those of ReplicaSets that kube-controller-manager 1.36 created.
-func TestTemplateHasTheHashThatKubernetesGivesIt(t *testing.T) {
+func TestHashMatchesKubernetes(t *testing.T) {
 	t.Parallel()
 	hashes := map[string]bool{}
 	for _, step := range golden.Steps(t, "controllers/controllers-deployment.json") {
@@ -35,7 +35,7 @@ func TestTemplateHasTheHashThatKubernetesGivesIt(t *testing.T) {
 }
 
 // The hashes were computed with k8s.io/api v0.36.3, whose structs lack later fields.
-func TestFieldsThatCameLaterDoNotChangeTheHashOfWhoDoesNotUseThem(t *testing.T) {
+func TestUnsetNewFieldsDoNotChangeHash(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/template.yaml")
 	if err != nil {

@@ -73,31 +73,31 @@ type Config[T client.Object, Status any] struct {
 // Add adds a controller to a manager. It reconciles a set when the set, its pods, its revisions, or the
 // additional sources change.
 func Add[T client.Object, Status any](
-	m *controller.Manager, kept Config[T, Status], sources ...controller.Source,
+	m *controller.Manager, config Config[T, Status], sources ...controller.Source,
 ) *controller.Controller {
 	k := &reconciler[T, Status]{
-		Config:    kept,
-		sets:      informer.For[T](m.Informers(), kept.Resource),
+		Config:    config,
+		sets:      informer.For[T](m.Informers(), config.Resource),
 		pods:      ownership.NewCache[*corev1.Pod](m, pods.Resource),
 		revisions: ownership.NewCache[*appsv1.ControllerRevision](m, history.Resource),
-		executor:  action.NewExecutor(m, kept.Component),
+		executor:  action.NewExecutor(m, config.Component),
 		backoff:   podbackoff.New(),
 	}
 	return m.Add(controller.Options{
-		Name:       kept.Name,
+		Name:       config.Name,
 		Reconciler: k,
 		Sources: slices.Concat([]controller.Source{
 			controller.For(k.sets),
-			controller.Owns(k.pods.Informer, kept.Kind.GroupKind()),
+			controller.Owns(k.pods.Informer, config.Kind.GroupKind()),
 			controller.Watches(k.pods.Informer, func(pod *corev1.Pod) []controller.Request {
 				return k.matchingSets(pod)
 			}),
-			controller.Owns(k.revisions.Informer, kept.Kind.GroupKind()),
+			controller.Owns(k.revisions.Informer, config.Kind.GroupKind()),
 			controller.Watches(k.revisions.Informer, func(r *appsv1.ControllerRevision) []controller.Request {
 				return k.matchingSets(r)
 			}),
 		}, sources),
-		Workers: kept.Workers,
+		Workers: config.Workers,
 	})
 }
 

@@ -22,14 +22,14 @@ import (
 // out at most once.
 type run struct {
 	sets client.Resource[*appsv1.StatefulSet]
-	// claim and keep are the durations of the claim and of each of the actions. If scaled is set, another
+	// claimDelay and keep are the durations of the claim and of each of the actions. If scaled is set, another
 	// client changes the set during the claim. If behind is set, the precondition fails after a slow claim or
 	// after the first action.
-	claim, keep    time.Duration
-	scaled, behind bool
-	claimed        atomic.Bool
-	// kept counts the actions that ran.
-	kept atomic.Int32
+	claimDelay, applyDelay time.Duration
+	scaled, stale          bool
+	claimed                atomic.Bool
+	// applied counts the actions that ran.
+	applied atomic.Int32
 }
 
 // step is a function that serves as an action.
@@ -41,12 +41,12 @@ func (s step) Do(ctx context.Context, _ *action.Executor) error { return s(ctx) 
 
 func (r *run) decide(s podset.Observed[*appsv1.StatefulSet]) (podset.Plan[appsv1.StatefulSetStatus], error) {
 	plan := podset.Plan[appsv1.StatefulSetStatus]{Status: s.Set.Status}
-	if s.Set.Generation > 1 || r.kept.Load() > 0 {
+	if s.Set.Generation > 1 || r.applied.Load() > 0 {
 		return plan, nil
 	}
 	claim := step(func(ctx context.Context) (err error) {
-		defer r.claimed.Store(r.claim > 0)
-		time.Sleep(r.claim)
+		defer r.claimed.Store(r.claimDelay > 0)
+		time.Sleep(r.claimDelay)
 		if r.scaled {
 			size := []byte(`{"spec":{"replicas":0}}`)
 			_, err = r.sets.Patch(ctx, "default", "web", "", types.MergePatchType, size, metav1.PatchOptions{})
@@ -54,14 +54,14 @@ func (r *run) decide(s podset.Observed[*appsv1.StatefulSet]) (podset.Plan[appsv1
 		return err
 	})
 	ask := step(func(context.Context) error {
-		if r.behind && (r.claimed.Load() || r.kept.Load() > 0) {
+		if r.stale && (r.claimed.Load() || r.applied.Load() > 0) {
 			return action.ErrStaleCache
 		}
 		return nil
 	})
 	keep := step(func(context.Context) error {
-		r.kept.Add(1)
-		time.Sleep(r.keep)
+		r.applied.Add(1)
+		time.Sleep(r.applyDelay)
 		return nil
 	})
 	plan.Claim, plan.Apply = []action.Action{claim}, []action.Action{ask, keep, keep}
@@ -70,18 +70,18 @@ func (r *run) decide(s podset.Observed[*appsv1.StatefulSet]) (podset.Plan[appsv1
 
 // The actions depend on the set and its pods as they are when the actions run, not as they were when the
 // claim began.
-func TestNothingIsKeptOfWhatChangedMeanwhile(t *testing.T) {
+func TestChangesDuringClaimStopActions(t *testing.T) {
 	t.Parallel()
 	const long = 30 * time.Second
 	for name, c := range map[string]struct {
 		*run
 		want int32
 	}{
-		"all is quick":                  {&run{behind: true}, 2},
-		"all is slow":                   {&run{claim: long, keep: long}, 2},
-		"the set is scaled meanwhile":   {&run{claim: long, scaled: true}, 0},
-		"its pods are others by then":   {&run{claim: long, behind: true}, 0},
-		"its pods are its own new ones": {&run{keep: long, behind: true}, 2},
+		"all is quick":                  {&run{stale: true}, 2},
+		"all is slow":                   {&run{claimDelay: long, applyDelay: long}, 2},
+		"the set is scaled meanwhile":   {&run{claimDelay: long, scaled: true}, 0},
+		"its pods are others by then":   {&run{claimDelay: long, stale: true}, 0},
+		"its pods are its own new ones": {&run{applyDelay: long, stale: true}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -95,18 +95,18 @@ func TestNothingIsKeptOfWhatChangedMeanwhile(t *testing.T) {
 					t.Fatal(err)
 				}
 				time.Sleep(2 * time.Minute)
-				if kept := r.kept.Load(); kept != c.want {
+				if kept := r.applied.Load(); kept != c.want {
 					t.Errorf("%d of two actions were carried out, not %d", kept, c.want)
 				}
 			}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
-				r.keeper(m)
+				r.addController(m)
 				return nil
 			}))
 		})
 	}
 }
 
-func (r *run) keeper(m *controller.Manager) {
+func (r *run) addController(m *controller.Manager) {
 	podset.Add(m, podset.Config[*appsv1.StatefulSet, appsv1.StatefulSetStatus]{
 		Name: "test", Component: "test", Workers: 1,
 		Resource: appsv1.SchemeGroupVersion.WithResource("statefulsets"),

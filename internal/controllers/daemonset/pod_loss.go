@@ -13,33 +13,33 @@ import (
 
 // claim adopts and releases pods. If the pods of a node are relabeled as soon as they are created, the delay
 // before the next pod on that node grows, and an event on the set gives the reason.
-func (d *daemons) claim(owner ownership.Owner, claims ownership.Claims[*corev1.Pod]) []action.Action {
+func (d *decision) claim(owner ownership.Owner, claims ownership.Claims[*corev1.Pod]) []action.Action {
 	released := claims.Released
 	claims.Released = nil
 	actions := claims.Actions(owner, pods.Resource)
 	for _, pod := range released {
 		release := ownership.Release(owner, pods.Resource, pod)
-		if node := nodeOf(pod); d.Now.Sub(pod.CreationTimestamp.Time) < podloss.MaxAge {
-			if d.Backoff.IsRepeated(d.takenFrom(node)) {
-				d.tell(true, podloss.ReasonFightingSelectors, "%s",
+		if node := targetNode(pod); d.Now.Sub(pod.CreationTimestamp.Time) < podloss.MaxAge {
+			if d.Backoff.IsRepeated(d.lossKey(node)) {
+				d.addEvent(true, podloss.ReasonFightingSelectors, "%s",
 					podloss.Message(podloss.Describe(pod, owner.Selector, nil)))
 			}
-			release = d.Backoff.StartBefore(d.takenFrom(node), release)
+			release = d.Backoff.StartBefore(d.lossKey(node), release)
 		}
 		actions = append(actions, release)
 	}
 	return actions
 }
 
-// takenFrom returns the back-off key for a node that loses the set's pods.
-func (d *daemons) takenFrom(node string) string {
+// lossKey returns the back-off key for a node that loses the set's pods.
+func (d *decision) lossKey(node string) string {
 	return fmt.Sprintf("%s/%d/%s/taken", d.Set.UID, d.Set.Generation, node)
 }
 
-// lacks creates a pod on a node, or requests another decision if the node's back-off has not ended.
-func (d *daemons) lacks(node string) {
-	if left := d.Backoff.Remaining(d.takenFrom(node), d.Now); left > 0 {
-		d.soon(left)
+// createOn creates a pod on a node, or requests another decision if the node's back-off has not ended.
+func (d *decision) createOn(node string) {
+	if left := d.Backoff.Remaining(d.lossKey(node), d.Now); left > 0 {
+		d.requeue(left)
 		return
 	}
 	d.create = append(d.create, node)

@@ -25,39 +25,39 @@ import (
 
 // Another client relabels each pod of the ReplicaSet "one" so that the ReplicaSet "two", which wants no pods,
 // adopts and deletes it. Without a back-off, this would continue as fast as the server responds.
-func TestSelectorsThatFightAreNamedAndStopped(t *testing.T) {
+func TestConflictingSelectorsAreReportedAndBackedOff(t *testing.T) {
 	t.Parallel()
 	var robbed atomic.Int32
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		p.Apply(t, setOf("two", 0))
 		p.Apply(t, setOf("one", 2))
-		pass(59 * time.Minute) // events expire after an hour
+		advance(59 * time.Minute) // events expire after an hour
 		c := conditionOf(t, p, "one")
 		const says = "has the labels app=two, and the selector is app=one, while that of replicaset/two matches it"
 		if c == nil || c.Type != appsv1.ReplicaSetReplicaFailure || c.Reason != "FightingSelectors" ||
 			!strings.Contains(c.Message, says) {
 			t.Fatalf("the condition is %+v, want FightingSelectors, with %q", c, says)
 		}
-		if n := told(t, p, "FightingSelectors"); n != 1 {
+		if n := countEvents(t, p, "FightingSelectors"); n != 1 {
 			t.Errorf("it was told %d times, want once", n)
 		}
 		before := robbed.Load()
-		pass(time.Hour)
+		advance(time.Hour)
 		if made := robbed.Load() - before; made < 6 || made > 30 {
 			t.Errorf("%d pods were made in the second hour of the fight, want about one each five minutes", made)
 		}
-		if n := told(t, p, "FightingSelectors"); n != 0 {
+		if n := countEvents(t, p, "FightingSelectors"); n != 0 {
 			t.Errorf("it was told %d times in the second hour, want never again", n)
 		}
 
 		p.Apply(t, strings.ReplaceAll(setOf("one", 2), "{app: one}}\n    spec", "{app: one, robbed: none}}\n    spec"))
-		pass(10 * time.Minute)
+		advance(10 * time.Minute)
 		if c := conditionOf(t, p, "one"); c != nil {
 			t.Errorf("the pods are left alone, and there is still the condition %+v", c)
 		}
 	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
 		replicaset.Add(m)
-		rob(m, &robbed)
+		relabelPods(m, &robbed)
 		return nil
 	}))
 }
@@ -76,8 +76,8 @@ spec:
 `, name, replicas)
 }
 
-// pass waits for a duration and then until all controllers are idle.
-func pass(d time.Duration) {
+// advance waits for a duration and then until all controllers are idle.
+func advance(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
@@ -95,9 +95,9 @@ func conditionOf(t *testing.T, p *bowlinetest.Plane, name string) *appsv1.Replic
 	return &set.Status.Conditions[0]
 }
 
-// told returns how often an event with the reason was recorded on the ReplicaSet "one". Events expire after
+// countEvents returns how often an event with the reason was recorded on the ReplicaSet "one". Events expire after
 // an hour.
-func told(t *testing.T, p *bowlinetest.Plane, reason string) (times int32) {
+func countEvents(t *testing.T, p *bowlinetest.Plane, reason string) (times int32) {
 	t.Helper()
 	page, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", metav1.ListOptions{
 		FieldSelector: "involvedObject.name=one,reason=" + reason,
@@ -111,8 +111,8 @@ func told(t *testing.T, p *bowlinetest.Plane, reason string) (times int32) {
 	return times
 }
 
-// rob adds a controller that relabels pods from app=one to app=two and counts them.
-func rob(m *controller.Manager, robbed *atomic.Int32) {
+// relabelPods adds a controller that relabels pods from app=one to app=two and counts them.
+func relabelPods(m *controller.Manager, relabeled *atomic.Int32) {
 	all := informer.For[*corev1.Pod](m.Informers(), pods.Resource)
 	writes := client.Of[*corev1.Pod](m.Client(), pods.Resource)
 	m.Add(controller.Options{
@@ -126,7 +126,7 @@ func rob(m *controller.Manager, robbed *atomic.Int32) {
 			patch := []byte(`{"metadata":{"labels":{"app":"two"}}}`)
 			_, err := writes.Patch(ctx, pod.Namespace, pod.Name, "", types.MergePatchType, patch, metav1.PatchOptions{})
 			if err == nil {
-				robbed.Add(1)
+				relabeled.Add(1)
 			}
 			return controller.Result{}, err
 		}),

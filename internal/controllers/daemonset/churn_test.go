@@ -25,19 +25,19 @@ import (
 )
 
 const (
-	stormNodes = 30
-	// enough is the number of pods after which the test stops causing failures, so that a broken back-off
+	churnNodes = 30
+	// maxInterference is the number of pods after which the test stops causing failures, so that a broken back-off
 	// does not run forever.
-	enough = 1000
+	maxInterference = 1000
 	// The back-off delays within an hour are 1, 2, 4 seconds and so on, up to 15 minutes: twelve or thirteen
 	// of them.
-	least, most = 8 * stormNodes, 14 * stormNodes
+	least, maxBatch = 8 * churnNodes, 14 * churnNodes
 )
 
-// stormy returns a set with the strategy, and the nodes for its pods.
-func stormy(strategy appsv1.DaemonSetUpdateStrategy) bowlinetest.Option {
+// churnOptions returns a set with the strategy, and the nodes for its pods.
+func churnOptions(strategy appsv1.DaemonSetUpdateStrategy) bowlinetest.Option {
 	var all []client.Object
-	for i := range stormNodes {
+	for i := range churnNodes {
 		all = append(all, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i)}})
 	}
 	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "agent", Namespace: "default"}}
@@ -50,7 +50,7 @@ func stormy(strategy appsv1.DaemonSetUpdateStrategy) bowlinetest.Option {
 
 // For an hour, the pods on each of many nodes end as soon as they are created. Each node gets about a dozen
 // pods, and no ended pod is left over.
-func TestPodsThatEndAreMadeLessAndLessOften(t *testing.T) {
+func TestEndingPodsBackOff(t *testing.T) {
 	t.Parallel()
 	surging := appsv1.DaemonSetUpdateStrategy{RollingUpdate: &appsv1.RollingUpdateDaemonSet{
 		MaxSurge: new(intstr.FromInt32(1)), MaxUnavailable: new(intstr.FromInt32(0)),
@@ -68,7 +68,7 @@ func TestPodsThatEndAreMadeLessAndLessOften(t *testing.T) {
 			t.Parallel()
 			var made atomic.Int32
 			end := func(pod *corev1.Pod, _ []*corev1.Pod) {
-				if made.Add(1) < enough {
+				if made.Add(1) < maxInterference {
 					pod.Status.Phase = c.phase
 				}
 			}
@@ -78,22 +78,22 @@ func TestPodsThatEndAreMadeLessAndLessOften(t *testing.T) {
 				}
 				time.Sleep(time.Hour)
 				page, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "default", metav1.ListOptions{})
-				if err != nil || len(page.Items) != stormNodes {
-					t.Errorf("there are %d pods (%v) on %d nodes", len(page.Items), err, stormNodes)
+				if err != nil || len(page.Items) != churnNodes {
+					t.Errorf("there are %d pods (%v) on %d nodes", len(page.Items), err, churnNodes)
 				}
-			}, trial.Alone(), stormy(c.strategy), bowlinetest.Manage(func(m *controller.Manager) error {
+			}, trial.Alone(), churnOptions(c.strategy), bowlinetest.Manage(func(m *controller.Manager) error {
 				daemonset.Add(m)
 				return trial.Nodes(0, end)(m)
 			}))
-			if n := made.Load(); n > most || n < least {
-				t.Errorf("%d pods were made, and should be %d to %d", n, least, most)
+			if n := made.Load(); n > maxBatch || n < least {
+				t.Errorf("%d pods were made, and should be %d to %d", n, least, maxBatch)
 			}
 		})
 	}
 }
 
 // For an hour, another client relabels each pod as soon as it is created, so that the set loses it.
-func TestASetWhosePodsAreTakenSaysSoAndMakesLessAndLess(t *testing.T) {
+func TestPodLossIsReportedAndBackedOff(t *testing.T) {
 	t.Parallel()
 	var taken atomic.Int32
 	var peace atomic.Bool
@@ -102,8 +102,8 @@ func TestASetWhosePodsAreTakenSaysSoAndMakesLessAndLess(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
-		if n := taken.Load(); n > most || n < least {
-			t.Errorf("%d pods were made, and should be %d to %d", n, least, most)
+		if n := taken.Load(); n > maxBatch || n < least {
+			t.Errorf("%d pods were made, and should be %d to %d", n, least, maxBatch)
 		}
 		events, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", metav1.ListOptions{
 			FieldSelector: "involvedObject.name=agent,reason=FightingSelectors",
@@ -117,19 +117,20 @@ func TestASetWhosePodsAreTakenSaysSoAndMakesLessAndLess(t *testing.T) {
 		synctest.Wait()
 		page, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "default",
 			metav1.ListOptions{LabelSelector: "app=agent"})
-		if err != nil || len(page.Items) != stormNodes {
+		if err != nil || len(page.Items) != churnNodes {
 			t.Errorf("half an hour after the fight there are %d pods (%v) on %d nodes", len(page.Items), err,
-				stormNodes)
+				churnNodes)
 		}
-	}, trial.Alone(), stormy(appsv1.DaemonSetUpdateStrategy{}), bowlinetest.Manage(func(m *controller.Manager) error {
-		daemonset.Add(m)
-		take(m, &taken, &peace)
-		return nil
-	}))
+	}, trial.Alone(), churnOptions(appsv1.DaemonSetUpdateStrategy{}),
+		bowlinetest.Manage(func(m *controller.Manager) error {
+			daemonset.Add(m)
+			relabelPods(m, &taken, &peace)
+			return nil
+		}))
 }
 
-// take adds a controller that relabels the set's pods until peace is set.
-func take(m *controller.Manager, taken *atomic.Int32, peace *atomic.Bool) {
+// relabelPods adds a controller that relabels the set's pods until stop is set.
+func relabelPods(m *controller.Manager, relabeled *atomic.Int32, stop *atomic.Bool) {
 	all := informer.For[*corev1.Pod](m.Informers(), pods.Resource)
 	writes := client.Of[*corev1.Pod](m.Client(), pods.Resource)
 	m.Add(controller.Options{
@@ -137,10 +138,10 @@ func take(m *controller.Manager, taken *atomic.Int32, peace *atomic.Bool) {
 		Sources: []controller.Source{controller.For(all)},
 		Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result, error) {
 			pod, ok := all.Indexer().Get(request)
-			if !ok || pod.Labels["app"] != "agent" || peace.Load() || taken.Load() >= enough {
+			if !ok || pod.Labels["app"] != "agent" || stop.Load() || relabeled.Load() >= maxInterference {
 				return controller.Result{}, nil
 			}
-			taken.Add(1)
+			relabeled.Add(1)
 			patch := []byte(`{"metadata":{"labels":{"app":"mine"}}}`)
 			_, err := writes.Patch(ctx, pod.Namespace, pod.Name, "", types.MergePatchType, patch, metav1.PatchOptions{})
 			return controller.Result{}, err

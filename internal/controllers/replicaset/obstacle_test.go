@@ -16,27 +16,27 @@ import (
 
 // Each pod fails as soon as it is created, as when a node rejects it. Without a back-off, the controller
 // would create pods as fast as the server responds.
-func TestPodsThatFailAtOnceAreReplacedEverLater(t *testing.T) {
+func TestFailingPodsBackOff(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		p.Apply(t, setOf("one", 2))
-		pass(59 * time.Minute)
+		advance(59 * time.Minute)
 		first := countPods(t, p)
 		if first < 4 || first > 30 {
 			t.Errorf("%d pods were made in an hour, want some, and not without end", first)
 		}
-		if n := told(t, p, "FailingPods"); n != 1 {
+		if n := countEvents(t, p, "FailingPods"); n != 1 {
 			t.Errorf("it was told %d times, want once", n)
 		}
 		c := conditionOf(t, p, "one")
 		if c == nil || c.Reason != "FailingPods" || !strings.Contains(c.Message, "OutOfcpu: no room") {
 			t.Fatalf("the condition is %+v, want FailingPods and why", c)
 		}
-		pass(time.Hour)
+		advance(time.Hour)
 		if second := countPods(t, p) - first; second < 4 || second > 20 {
 			t.Errorf("%d pods were made in the second hour, want about one each five minutes", second)
 		}
-		if n := told(t, p, "FailingPods"); n != 0 {
+		if n := countEvents(t, p, "FailingPods"); n != 0 {
 			t.Errorf("it was told %d times in the second hour, want never again", n)
 		}
 
@@ -47,7 +47,7 @@ func TestPodsThatFailAtOnceAreReplacedEverLater(t *testing.T) {
 			metav1.ListOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		pass(time.Second)
+		advance(time.Second)
 		if n := countPods(t, p); n != 2 {
 			t.Errorf("%d pods, want 2", n)
 		}
@@ -56,7 +56,7 @@ func TestPodsThatFailAtOnceAreReplacedEverLater(t *testing.T) {
 		}
 	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
 		replicaset.Add(m)
-		return refuse(m)
+		return addRejectingNodes(m)
 	}))
 }
 
@@ -69,9 +69,9 @@ func countPods(t *testing.T, p *bowlinetest.Plane) int {
 	return len(page.Items)
 }
 
-// refuse adds nodes that fail each pod, as for a lack of resources, except pods with the label taken=gladly,
+// addRejectingNodes adds nodes that fail each pod, as for a lack of resources, except pods with the label taken=gladly,
 // which run.
-func refuse(m *controller.Manager) error {
+func addRejectingNodes(m *controller.Manager) error {
 	return trial.Nodes(0, func(pod *corev1.Pod, _ []*corev1.Pod) {
 		pod.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "OutOfcpu", Message: "no room"}
 		if pod.Labels["taken"] == "gladly" {

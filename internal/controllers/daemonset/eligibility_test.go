@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-func TestWhereADaemonShouldBeAndMayStay(t *testing.T) {
+func TestNodeEligibility(t *testing.T) {
 	t.Parallel()
 	taint := func(key string, effect corev1.TaintEffect) func(*corev1.Node) {
 		return func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: key, Effect: effect}} }
@@ -77,25 +77,25 @@ func TestWhereADaemonShouldBeAndMayStay(t *testing.T) {
 			if c.spec != nil {
 				c.spec(&template.Spec)
 			}
-			if is := placeOf(template).of(node); is != (standing{true, c.should, c.may}) {
-				t.Errorf("should be there %v, may stay %v; want %v, %v", is.should, is.may, c.should, c.may)
+			if is := eligibilityOf(template).of(node); is != (nodeMatch{true, c.should, c.may}) {
+				t.Errorf("should be there %v, may stay %v; want %v, %v", is.shouldRun, is.mayRun, c.should, c.may)
 			}
 		})
 	}
 }
 
-func TestADaemonToleratesWhatItsNodeGoesThroughForAsLongAsItTakes(t *testing.T) {
+func TestDaemonsTolerateNodeConditions(t *testing.T) {
 	t.Parallel()
 	brief := corev1.Toleration{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists,
 		Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(5))}
 	own := corev1.Toleration{Key: "mine", Operator: corev1.TolerationOpExists}
-	got := tolerations(&corev1.PodSpec{Tolerations: []corev1.Toleration{brief, own}})
+	got := templateTolerations(&corev1.PodSpec{Tolerations: []corev1.Toleration{brief, own}})
 	if len(got) != 7 || got[0].TolerationSeconds != nil || got[1] != own {
 		t.Errorf("%+v", got)
 	}
 }
 
-func TestSharesAreRoundedUp(t *testing.T) {
+func TestPercentagesAreRoundedUp(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		of    string

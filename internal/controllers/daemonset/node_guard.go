@@ -10,44 +10,44 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-// onNode is an action that depends on how a node matches the template. It first checks with the server that
+// nodeGuard is an action that depends on how a node matches the template. It first checks with the server that
 // the match has not changed. Otherwise, of two controllers, one with a stale node cache would keep undoing
 // the other's actions for a node that was added, changed or deleted.
-type onNode struct {
+type nodeGuard struct {
 	action.Action
-	place place
-	node  string
-	is    standing
+	eligibility eligibility
+	node        string
+	observed    nodeMatch
 }
 
-func (o onNode) Do(ctx context.Context, by *action.Executor) error {
+func (o nodeGuard) Do(ctx context.Context, by *action.Executor) error {
 	if err := action.RetryIfSlow(func() error { return o.check(ctx, by) }); err != nil {
 		return err
 	}
 	return o.Action.Do(ctx, by)
 }
 
-func (o onNode) check(ctx context.Context, by *action.Executor) error {
-	var is standing
+func (o nodeGuard) check(ctx context.Context, by *action.Executor) error {
+	var is nodeMatch
 	node, err := client.Of[*corev1.Node](by.Client, nodesResource).Get(ctx, "", o.node)
 	switch err = action.ClassifyNotFound(err, nodesResource, o.node); {
 	case action.IsGone(err):
 	case err != nil:
 		return err
 	default:
-		is = o.place.of(node)
+		is = o.eligibility.of(node)
 	}
-	if is != o.is {
+	if is != o.observed {
 		return fmt.Errorf("%w: node/%s has changed", action.ErrStaleCache, o.node)
 	}
 	return nil
 }
 
-// leave deletes the pods of a node that must not run them. is is the observed standing of the node.
-func (d *daemons) leave(node string, is standing, there []*corev1.Pod) {
+// deleteAll deletes the pods of a node that must not run them. is is the observed match of the node.
+func (d *decision) deleteAll(node string, is nodeMatch, there []*corev1.Pod) {
 	for _, pod := range there {
 		if pod.DeletionTimestamp == nil {
-			d.remove = append(d.remove, onNode{d.deletion(pod), d.place, node, is})
+			d.deletions = append(d.deletions, nodeGuard{d.deletion(pod), d.eligibility, node, is})
 		}
 	}
 }

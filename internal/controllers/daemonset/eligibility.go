@@ -11,56 +11,56 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// place describes the nodes on which the pods of a template may run.
-type place struct {
+// eligibility describes the nodes on which the pods of a template may run.
+type eligibility struct {
 	node        string // the template's spec.nodeName, or ""
 	affinity    nodeaffinity.RequiredNodeAffinity
 	tolerations []corev1.Toleration
 }
 
-func placeOf(template *corev1.PodTemplateSpec) place {
+func eligibilityOf(template *corev1.PodTemplateSpec) eligibility {
 	spec := &template.Spec
-	return place{
+	return eligibility{
 		node: spec.NodeName, affinity: nodeaffinity.NewRequiredNodeAffinity(spec.NodeSelector, spec.Affinity),
-		tolerations: tolerations(spec),
+		tolerations: templateTolerations(spec),
 	}
 }
 
-// standing describes a node in relation to a template: whether the node exists (there), should get a pod
-// (should), and may retain a running one (may).
-type standing struct{ there, should, may bool }
+// nodeMatch describes a node in relation to a template: whether the node exists, should get a pod
+// (shouldRun), and may retain a running one (mayRun).
+type nodeMatch struct{ exists, shouldRun, mayRun bool }
 
-// of returns a node's standing. A NoSchedule taint prevents new pods but does not evict running ones.
-func (p place) of(node *corev1.Node) standing {
+// of returns how a node matches. A NoSchedule taint prevents new pods but does not evict running ones.
+func (p eligibility) of(node *corev1.Node) nodeMatch {
 	if p.node != "" && p.node != node.Name {
-		return standing{there: true}
+		return nodeMatch{exists: true}
 	}
 	if fits, err := p.affinity.Match(node); !fits || err != nil {
-		return standing{there: true}
+		return nodeMatch{exists: true}
 	}
-	is := standing{there: true, should: true, may: true}
+	is := nodeMatch{exists: true, shouldRun: true, mayRun: true}
 	for i := range node.Spec.Taints {
 		taint := &node.Spec.Taints[i]
 		if taint.Effect == corev1.TaintEffectPreferNoSchedule || p.tolerates(taint) {
 			continue
 		}
-		is.should = false
+		is.shouldRun = false
 		if taint.Effect == corev1.TaintEffectNoExecute {
-			is.may = false
+			is.mayRun = false
 		}
 	}
 	return is
 }
 
-func (p place) tolerates(taint *corev1.Taint) bool {
+func (p eligibility) tolerates(taint *corev1.Taint) bool {
 	return slices.ContainsFunc(p.tolerations, func(t corev1.Toleration) bool {
 		return t.ToleratesTaint(klog.Logger{}, taint, false)
 	})
 }
 
-// tolerated lists the taints for a node's own conditions. Daemons tolerate them, since they are needed on
+// nodeConditionTaints lists the taints for a node's own conditions. Daemons tolerate them, since they are needed on
 // unhealthy nodes too.
-var tolerated = []corev1.Toleration{
+var nodeConditionTaints = []corev1.Toleration{
 	{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute},
 	{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute},
 	{Key: corev1.TaintNodeDiskPressure, Effect: corev1.TaintEffectNoSchedule},
@@ -69,8 +69,8 @@ var tolerated = []corev1.Toleration{
 	{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule},
 }
 
-// tolerations returns the tolerations of a template and those that all daemons have.
-func tolerations(spec *corev1.PodSpec) []corev1.Toleration {
+// templateTolerations returns the tolerations of a template and those that all daemons have.
+func templateTolerations(spec *corev1.PodSpec) []corev1.Toleration {
 	all := slices.Clone(spec.Tolerations)
 	add := func(t corev1.Toleration) {
 		t.Operator = corev1.TolerationOpExists
@@ -80,7 +80,7 @@ func tolerations(spec *corev1.PodSpec) []corev1.Toleration {
 		}
 		all = append(all, t)
 	}
-	for _, t := range tolerated {
+	for _, t := range nodeConditionTaints {
 		add(t)
 	}
 	if spec.HostNetwork { // pods in the host's network may be there to set up the node's network
@@ -89,9 +89,9 @@ func tolerations(spec *corev1.PodSpec) []corev1.Toleration {
 	return all
 }
 
-// onlyOn restricts an affinity to one node and returns it. It replaces the template's required node affinity,
+// restrictToNode restricts an affinity to one node and returns it. It replaces the template's required node affinity,
 // which the caller has already matched against the node.
-func onlyOn(affinity *corev1.Affinity, node string) *corev1.Affinity {
+func restrictToNode(affinity *corev1.Affinity, node string) *corev1.Affinity {
 	if affinity == nil {
 		affinity = &corev1.Affinity{}
 	}
@@ -106,8 +106,8 @@ func onlyOn(affinity *corev1.Affinity, node string) *corev1.Affinity {
 	return affinity
 }
 
-// nodeOf returns the name of the node that a pod is bound to or that its affinity restricts it to, or "".
-func nodeOf(pod *corev1.Pod) string {
+// targetNode returns the name of the node that a pod is bound to or that its affinity restricts it to, or "".
+func targetNode(pod *corev1.Pod) string {
 	if pod.Spec.NodeName != "" {
 		return pod.Spec.NodeName
 	}
@@ -143,9 +143,9 @@ func bound(pod *corev1.Pod) int {
 	return 0
 }
 
-// samePlace reports whether two versions of a node match the same templates: their labels and taints are
+// sameEligibility reports whether two versions of a node match the same templates: their labels and taints are
 // equal.
-func samePlace(old, now *corev1.Node) bool {
+func sameEligibility(old, now *corev1.Node) bool {
 	return equality.Semantic.DeepEqual(old.Labels, now.Labels) &&
 		equality.Semantic.DeepEqual(old.Spec.Taints, now.Spec.Taints)
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// join merges revisions that have the same template: it relabels the pods of the duplicates to the current
+// mergeDuplicates merges revisions that have the same template: it relabels the pods of the duplicates to the current
 // revision, so that they are not replaced by identical pods, and then deletes the duplicates.
-func (d *daemons) join() (actions []action.Action) {
-	for _, twin := range d.line.Duplicates {
+func (d *decision) mergeDuplicates() (actions []action.Action) {
+	for _, twin := range d.history.Duplicates {
 		if twin.DeletionTimestamp != nil {
 			continue
 		}

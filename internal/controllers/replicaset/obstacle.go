@@ -12,38 +12,38 @@ import (
 
 // The limits for a set that creates pods that do not last.
 const (
-	// patience is how many pods are replaced at once.
-	patience = 3
-	// longest limits the delay before the next pod is created.
-	longest = 5 * time.Minute
+	// maxImmediate is how many pods are replaced at once.
+	maxImmediate = 3
+	// maxBackoff limits the delay before the next pod is created.
+	maxBackoff = 5 * time.Minute
 )
 
 // backoff returns the delay before the next pod is created, which doubles with each pod.
-func backoff(times int) time.Duration { return min(time.Second<<min(times, 16), longest) }
+func backoff(times int) time.Duration { return min(time.Second<<min(times, 16), maxBackoff) }
 
-// trouble is the reason why a set creates one pod at a time with a back-off: its pods do not last.
-type trouble interface {
+// obstacle is the reason why a set creates one pod at a time with a back-off: its pods do not last.
+type obstacle interface {
 	error
 	// reason is the reason of the condition and the event.
 	reason() string
-	// wait returns for how long no pod may be created.
-	wait(now time.Time) time.Duration
+	// delay returns for how long no pod may be created.
+	delay(now time.Time) time.Duration
 }
 
-// trouble returns what prevents a set from having its pods, or nil.
-func (s Seen) trouble() trouble {
-	if s.Fight.on() {
-		return s.Fight
+// obstacle returns what prevents a set from having its pods, or nil.
+func (s Observed) obstacle() obstacle {
+	if s.Loss.isRepeated() {
+		return s.Loss
 	}
-	if f := s.failures(); f.on() && s.ready() < s.Replicas {
+	if f := s.failures(); f.isRepeated() && s.ready() < s.Replicas {
 		return f
 	}
 	return nil
 }
 
 // ready returns how many pods of the set are ready.
-func (s Seen) ready() (count int) {
-	for _, pod := range s.mine() {
+func (s Observed) ready() (count int) {
+	for _, pod := range s.active() {
 		if pods.IsReady(pod) {
 			count++
 		}
@@ -51,18 +51,18 @@ func (s Seen) ready() (count int) {
 	return count
 }
 
-// troubledFor returns when to check a trouble again: when the next pod may be created or the existing ones
+// recheckAfter returns when to check a trouble again: when the next pod may be created or the existing ones
 // have lasted; 0 if there is none.
-func (s Seen) troubledFor() time.Duration {
-	t := s.trouble()
+func (s Observed) recheckAfter() time.Duration {
+	t := s.obstacle()
 	if t == nil {
 		return 0
 	}
-	if wait := t.wait(s.Now); wait > 0 {
+	if wait := t.delay(s.Now); wait > 0 {
 		return wait
 	}
-	if s.Fight.on() {
-		return s.settles()
+	if s.Loss.isRepeated() {
+		return s.untilPodsLast()
 	}
 	return 0
 }
@@ -80,13 +80,13 @@ type failures struct {
 	// count is how many have failed, spare how many may fail without a delay; last is the newest of them.
 	count, spare int
 	last         *corev1.Pod
-	// tried is when the newest pod was created that is not known to be better.
-	tried time.Time
+	// lastAttempt is when the newest pod was created that is not known to be better.
+	lastAttempt time.Time
 }
 
 // failures counts the failed pods.
-func (s Seen) failures() failures {
-	f := failures{spare: max(patience, s.Replicas)}
+func (s Observed) failures() failures {
+	f := failures{spare: max(maxImmediate, s.Replicas)}
 	for _, pod := range s.Pods {
 		made := pod.CreationTimestamp.Time
 		if pod.Status.Phase != corev1.PodFailed || s.Now.Sub(made) > recent || !metav1.IsControlledBy(pod, s.Object) {
@@ -94,21 +94,21 @@ func (s Seen) failures() failures {
 		}
 		f.count++
 		if f.last == nil || made.After(f.last.CreationTimestamp.Time) {
-			f.last, f.tried = pod, made
+			f.last, f.lastAttempt = pod, made
 		}
 	}
-	for _, pod := range s.mine() {
-		if made := pod.CreationTimestamp.Time; made.After(f.tried) && !pods.IsReady(pod) {
-			f.tried = made
+	for _, pod := range s.active() {
+		if made := pod.CreationTimestamp.Time; made.After(f.lastAttempt) && !pods.IsReady(pod) {
+			f.lastAttempt = made
 		}
 	}
 	return f
 }
 
-func (f failures) on() bool { return f.count >= f.spare }
+func (f failures) isRepeated() bool { return f.count >= f.spare }
 
-func (f failures) wait(now time.Time) time.Duration {
-	return max(0, f.tried.Add(backoff(f.count-f.spare)).Sub(now))
+func (f failures) delay(now time.Time) time.Duration {
+	return max(0, f.lastAttempt.Add(backoff(f.count-f.spare)).Sub(now))
 }
 
 func (f failures) reason() string { return "FailingPods" }
