@@ -67,9 +67,9 @@ func (j *journal) has(line string) bool {
 	return slices.Contains(j.lines, line)
 }
 
-// TestWholePlaneInABubble runs the server, its namespace controller and client-go's informers in one synctest
+// TestPlaneRunsInBubble runs the server, its namespace controller and client-go's informers in one synctest
 // bubble, in which days pass in no time.
-func TestWholePlaneInABubble(t *testing.T) {
+func TestPlaneRunsInBubble(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, clients := startPlane(t, bowline.Options{})
@@ -125,8 +125,8 @@ func mustDo(t testing.TB, f func() error) {
 	}
 }
 
-// TestCloseInABubbleEndsEverything relies on synctest, which fails if a goroutine is left in the bubble.
-func TestCloseInABubbleEndsEverything(t *testing.T) {
+// TestCloseInBubbleLeavesNoGoroutine relies on synctest, which fails if a goroutine is left in the bubble.
+func TestCloseInBubbleLeavesNoGoroutine(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		plane, clients := startPlane(t, bowline.Options{})

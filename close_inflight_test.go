@@ -14,9 +14,9 @@ import (
 	"github.com/bowline-dev/bowline/admission"
 )
 
-// TestCloseCutsOffRequestsInFlight checks that Close cuts off requests that do not end in time and waits for
+// TestCloseCutsOffPendingRequests checks that Close cuts off requests that do not end in time and waits for
 // their handlers.
-func TestCloseCutsOffRequestsInFlight(t *testing.T) {
+func TestCloseCutsOffPendingRequests(t *testing.T) {
 	t.Parallel()
 	plugin := &holding{entered: make(chan struct{})}
 	plane, err := Start(t.Context(), Options{Listen: "127.0.0.1:0", Controllers: []string{NoControllers},

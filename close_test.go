@@ -181,7 +181,7 @@ func TestPortInUse(t *testing.T) {
 }
 
 // A request passed to Handler without a user is anonymous.
-func TestHandlerAloneIsNobodys(t *testing.T) {
+func TestHandlerWithoutUserIsAnonymous(t *testing.T) {
 	t.Parallel()
 	plane, _ := startPlane(t, bowline.Options{})
 	for path, want := range map[string]int{"/readyz": http.StatusOK, "/livez": http.StatusOK, "/version": http.StatusOK,

@@ -27,7 +27,7 @@ import (
 // The test runs each controller alone, as a separate client of the API, on a plane with objects that give
 // every controller work. It compares the resources that each controller watches and writes with the table in
 // docs/controllers.md.
-func TestControllersWatchAndWriteWhatTheDocumentSays(t *testing.T) {
+func TestControllersWatchAndWriteAsDocumented(t *testing.T) {
 	t.Parallel()
 	asked := map[string]*requests{}
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {

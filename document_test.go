@@ -40,8 +40,8 @@ var (
 	unsaid  = regexp.MustCompile(`[^\w\- ]`) // what an anchor leaves out
 )
 
-// TestEachLinkLeadsSomewhere follows the links of all pages to files, and to the headings in them.
-func TestEachLinkLeadsSomewhere(t *testing.T) {
+// TestLinksAreValid follows the links of all pages to files, and to the headings in them.
+func TestLinksAreValid(t *testing.T) {
 	t.Parallel()
 	pages := 0
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {

@@ -11,9 +11,9 @@ import (
 	"github.com/bowline-dev/bowline"
 )
 
-// TestDefinitionChangesInOneOfTwo checks that a plane and its fork read their shared objects by their own
+// TestForkHasOwnDefinitions checks that a plane and its fork read their shared objects by their own
 // definitions at once, and that changing the definition in one does not end the watches of the other.
-func TestDefinitionChangesInOneOfTwo(t *testing.T) {
+func TestForkHasOwnDefinitions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := tied(t, bowline.Options{Controllers: []string{bowline.NoControllers}})

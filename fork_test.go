@@ -92,9 +92,9 @@ var everything = []string{"/api/v1/namespaces", "/api/v1/configmaps", "/api/v1/s
 	"/apis/scheduling.k8s.io/v1/priorityclasses",
 	"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/example.com/v1/knots"}
 
-// TestForkHasTheStateOfItsPlane checks that a fork returns the same bytes, does not restore deleted built-in
+// TestForkHasStateOfPlane checks that a fork returns the same bytes, does not restore deleted built-in
 // objects, and continues to work after the plane is closed.
-func TestForkHasTheStateOfItsPlane(t *testing.T) {
+func TestForkHasStateOfPlane(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := tied(t, bowline.Options{Controllers: []string{bowline.NoControllers},
@@ -139,9 +139,9 @@ func noRevision(list string) string {
 		`"items"`)
 }
 
-// TestForkAndPlaneAreChangedAtOnce lets many clients write to and read from a plane and its fork
+// TestForkAndPlaneAcceptConcurrentWrites lets many clients write to and read from a plane and its fork
 // concurrently, and checks that each has its own changes only.
-func TestForkAndPlaneAreChangedAtOnce(t *testing.T) {
+func TestForkAndPlaneAcceptConcurrentWrites(t *testing.T) {
 	t.Parallel()
 	l := tied(t, bowline.Options{Controllers: []string{bowline.NoControllers}})
 	for i := range 50 {
@@ -212,8 +212,8 @@ func TestForkOutlivesItsPlane(t *testing.T) {
 	}
 }
 
-// TestForkRunsWhatItIsAskedTo checks that a fork runs controllers and a socket only if they are set.
-func TestForkRunsWhatItIsAskedTo(t *testing.T) {
+// TestForkRunsOnlySelectedControllers checks that a fork runs controllers and a socket only if they are set.
+func TestForkRunsOnlySelectedControllers(t *testing.T) {
 	t.Parallel()
 	l := begin(t, bowline.Options{Listen: "127.0.0.1:0"})
 	_, err := l.typed.CoreV1().Namespaces().Create(t.Context(),
@@ -245,7 +245,7 @@ func TestForkRunsWhatItIsAskedTo(t *testing.T) {
 	}
 }
 
-func TestForkAnswersForNoRevisionOfItsPlane(t *testing.T) {
+func TestForkRejectsRevisionsOfPlane(t *testing.T) {
 	t.Parallel()
 	l := tied(t, bowline.Options{Controllers: []string{bowline.NoControllers}})
 	list, err := l.typed.CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{})
@@ -286,7 +286,7 @@ func (c counting) Admit(_ context.Context, a *admission.Attributes, _ admission.
 }
 func (counting) Validate(context.Context, *admission.Attributes, admission.Reader) error { return nil }
 
-func TestForkHasTheOptionsOfItsPlane(t *testing.T) {
+func TestForkInheritsOptions(t *testing.T) {
 	t.Parallel()
 	plugin := counting{make(chan string, 10)}
 	l := begin(t, bowline.Options{Controllers: []string{bowline.NoControllers}, Plugins: []admission.Plugin{plugin}})

@@ -28,7 +28,7 @@ func identities(t *testing.T, o bowline.Options) (system, first string) {
 	return uid(metav1.NamespaceSystem), uid(metav1.NamespaceDefault)
 }
 
-func TestPlaneIsKnownAgainByItsID(t *testing.T) {
+func TestPlaneIDSurvivesRestart(t *testing.T) {
 	t.Parallel()
 	const id = "6c6f7665-6c79-4b6e-9f74-73686f6c6421"
 	_, before := identities(t, bowline.Options{ID: id})

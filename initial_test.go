@@ -15,9 +15,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/golden"
 )
 
-// TestStartsWithWhatAClusterHas compares the initial objects of a plane with those of kube-apiserver, except
+// TestInitialObjectsMatchKubernetes compares the initial objects of a plane with those of kube-apiserver, except
 // for values that only the server knows: the port it listens on and the metadata it sets.
-func TestStartsWithWhatAClusterHas(t *testing.T) {
+func TestInitialObjectsMatchKubernetes(t *testing.T) {
 	t.Parallel()
 	plane, err := bowline.Start(t.Context(), bowline.Options{})
 	if err != nil {

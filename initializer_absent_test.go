@@ -64,10 +64,10 @@ func workloads(t *testing.T, c *client.Client) map[string]int {
 	return map[string]int{"old": 3, "web": 3, "db": 3, "log": 2, "once": 3}
 }
 
-// TestControllersBesideAnInitializerThatNeverComes checks that controllers do not create more pods than
+// TestControllersWithMissingInitializer checks that controllers do not create more pods than
 // desired although uninitialized pods are hidden from them, and that those pods are used once they are
 // initialized.
-func TestControllersBesideAnInitializerThatNeverComes(t *testing.T) {
+func TestControllersWithMissingInitializer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := startPlane(t, bowline.Options{Controllers: []string{"*", "-nodelifecycle"}})

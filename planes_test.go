@@ -73,9 +73,9 @@ func tell(ctx context.Context, plane *bowline.Plane) ([]string, error) {
 	return answers, nil
 }
 
-// TestHundredPlanesAnswerAlike starts a hundred planes in one process concurrently and checks that they are
+// TestHundredPlanesAreIndependent starts a hundred planes in one process concurrently and checks that they are
 // independent.
-func TestHundredPlanesAnswerAlike(t *testing.T) {
+func TestHundredPlanesAreIndependent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const planes = 100

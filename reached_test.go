@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
-func TestWhatOthersCallASocket(t *testing.T) {
+func TestReachableAddressOfSocket(t *testing.T) {
 	t.Parallel()
 	own := func() netip.Addr { return netip.MustParseAddr("10.1.0.1") }
 	none := func() netip.Addr { return netip.Addr{} }
@@ -40,7 +40,7 @@ func TestWhatOthersCallASocket(t *testing.T) {
 	}
 }
 
-func TestTheAddressThatAMachineSendsFrom(t *testing.T) {
+func TestOutgoingAddress(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		others []string
@@ -56,9 +56,9 @@ func TestTheAddressThatAMachineSendsFrom(t *testing.T) {
 	}
 }
 
-// TestTheAPIsEndpointsAnswer checks that the endpoints of the kubernetes Service serve the API, and exist
+// TestAPIEndpointsServeTheAPI checks that the endpoints of the kubernetes Service serve the API, and exist
 // only while the plane listens on a reachable address.
-func TestTheAPIsEndpointsAnswer(t *testing.T) {
+func TestAPIEndpointsServeTheAPI(t *testing.T) {
 	t.Parallel()
 	if !ownAddress().IsValid() {
 		t.Skip("this machine is on no network: nobody reaches its planes")

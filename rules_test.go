@@ -182,9 +182,9 @@ func TestNoModuleRequiresKubernetes(t *testing.T) {
 	}
 }
 
-// TestEachPackageSaysWhatItIsFor finds packages with no package comment, or with more than one. Generated files have no
+// TestPackagesHaveComments finds packages with no package comment, or with more than one. Generated files have no
 // say.
-func TestEachPackageSaysWhatItIsFor(t *testing.T) {
+func TestPackagesHaveComments(t *testing.T) {
 	comments := map[string]int{}
 	walk(t, func(path string) {
 		if strings.HasSuffix(path, "_test.go") {

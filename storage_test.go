@@ -111,7 +111,7 @@ func (l *life) apiPort() int {
 	return service.Spec.Ports[0].TargetPort.IntValue()
 }
 
-func TestPlaneStartedAgainHasItsObjects(t *testing.T) {
+func TestRestartedPlaneHasItsObjects(t *testing.T) {
 	t.Parallel()
 	storage := storetest.NewJournal()
 	first := begin(t, bowline.Options{Storage: storage.Open(), Controllers: []string{bowline.NoControllers}})
@@ -162,7 +162,7 @@ func serviceAt(address string) *corev1.Service {
 	}
 }
 
-func TestServiceOfTheAPILeadsToTheNewPort(t *testing.T) {
+func TestAPIServiceFollowsNewPort(t *testing.T) {
 	t.Parallel()
 	storage := storetest.NewJournal()
 	first := begin(t, bowline.Options{Storage: storage.Open(), Listen: "127.0.0.1:0"})
@@ -174,7 +174,7 @@ func TestServiceOfTheAPILeadsToTheNewPort(t *testing.T) {
 	}
 }
 
-func TestStartsWithoutTheAddressThatAnotherTook(t *testing.T) {
+func TestStartWithTakenServiceAddress(t *testing.T) {
 	t.Parallel()
 	storage := storetest.NewJournal()
 	first := begin(t, bowline.Options{Storage: storage.Open()})
@@ -203,9 +203,9 @@ func TestStartsWithoutTheAddressThatAnotherTook(t *testing.T) {
 	}
 }
 
-// TestWhatWasBeingDeletedGoes checks that pending deletions continue after a restart: of a namespace by its
-// controller, of a definition by the server.
-func TestWhatWasBeingDeletedGoes(t *testing.T) {
+// TestPendingDeletionsContinueAfterRestart checks that pending deletions continue after a restart: of a namespace by
+// its controller, of a definition by the server.
+func TestPendingDeletionsContinueAfterRestart(t *testing.T) {
 	t.Parallel()
 	storage := storetest.NewJournal()
 	first := begin(t, bowline.Options{Storage: storage.Open(), Controllers: []string{bowline.NoControllers}})
@@ -263,7 +263,7 @@ func (c *closing) Close() error {
 	return c.Log.Close()
 }
 
-func TestStorageIsThePlanesToClose(t *testing.T) {
+func TestPlaneClosesItsStorage(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

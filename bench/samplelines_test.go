@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestReadmeHasTheLinesOfTheSampleControllers compares the table in the README with the current numbers.
-func TestReadmeHasTheLinesOfTheSampleControllers(t *testing.T) {
+// TestReadmeLinesOfCodeAreCurrent compares the table in the README with the current numbers.
+func TestReadmeLinesOfCodeAreCurrent(t *testing.T) {
 	t.Parallel()
 	theirs, ours, err := sampleLines()
 	if err != nil {

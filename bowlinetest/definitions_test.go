@@ -41,7 +41,7 @@ func TestDefinitionsComeFromFiles(t *testing.T) {
 	}
 }
 
-func TestBadDefinitionsAreNamed(t *testing.T) {
+func TestInvalidDefinitionsAreReported(t *testing.T) {
 	t.Parallel()
 	clashing := fstest.MapFS{"b.yaml": {Data: []byte(`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": {"name": "ships.example.com"}, "spec": {"group": "example.com", "names": {"kind": "Boat", "plural": "ships"}, "scope": "Cluster",

@@ -50,7 +50,7 @@ func labels(versioned bool) main {
 }
 
 // The end state does not show the overwritten change, because it is the one that Explore made.
-func TestExploreFindsAWriteOverSomebodyElsesChange(t *testing.T) {
+func TestExploreFindsLostUpdate(t *testing.T) {
 	t.Parallel()
 	s := scenario(labels(false))
 	s.Faults = []bowlinetest.Fault{bowlinetest.Conflict}
@@ -64,7 +64,7 @@ func TestExploreFindsAWriteOverSomebodyElsesChange(t *testing.T) {
 
 // A conflict needs an existing object: a write that creates the object, or does not find it, has no such
 // fault.
-func TestThereIsNoConflictAboutWhatIsNotThere(t *testing.T) {
+func TestNoConflictForMissingObjects(t *testing.T) {
 	t.Parallel()
 	s := scenario(func(ctx context.Context, c typed.ConfigMapInterface) error {
 		c.Update(ctx, configMap("never"), metav1.UpdateOptions{})
@@ -89,7 +89,7 @@ func applies(ctx context.Context, c typed.ConfigMapInterface) error {
 	})
 }
 
-func TestWritesThatChangeNothingAreSettled(t *testing.T) {
+func TestNoOpWritesAreSettled(t *testing.T) {
 	t.Parallel()
 	s := scenario(applies)
 	s.Faults = []bowlinetest.Fault{bowlinetest.Refused}
@@ -116,7 +116,7 @@ func TestExploreRunsForHours(t *testing.T) {
 
 // Requests of a crashed process fail at once, but virtual time passes even if the process retries in a loop.
 // It leaks a goroutine, so the test runs in its own process.
-func TestExploreEndsWhatTriesForEver(t *testing.T) {
+func TestExploreEndsEndlessRetries(t *testing.T) {
 	t.Parallel()
 	fails(t, scenario(func(ctx context.Context, c typed.ConfigMapInterface) error {
 		for {
@@ -138,7 +138,7 @@ func spins(ctx context.Context, c typed.ConfigMapInterface) error {
 	}
 }
 
-func TestExploreNamesALoopThatNobodyCanEnd(t *testing.T) {
+func TestExploreReportsBusyLoop(t *testing.T) {
 	t.Parallel()
 	s := scenario(spins)
 	s.Stuck = 10 * time.Second
@@ -149,7 +149,7 @@ func TestExploreNamesALoopThatNobodyCanEnd(t *testing.T) {
 // outside is a lock that runs must not share.
 var outside sync.Mutex
 
-func TestExploreNamesALockOfTheOutside(t *testing.T) {
+func TestExploreReportsExternalLock(t *testing.T) {
 	t.Parallel()
 	s := scenario(func(context.Context, typed.ConfigMapInterface) error {
 		outside.Lock()
@@ -166,14 +166,14 @@ func never(context.Context, *rest.Config) error {
 	return nil
 }
 
-func TestExploreNamesAUserWhoWaitsForEver(t *testing.T) {
+func TestExploreReportsStuckUser(t *testing.T) {
 	t.Parallel()
 	s := scenario(idles)
 	s.Act = never
 	fails(t, s, "does not end", "what the user does does not end", "bowlinetest_test.never(", "again: BOWLINE_EXPLORE=")
 }
 
-func TestExploreNamesASetupThatWaitsForEver(t *testing.T) {
+func TestExploreReportsStuckSetup(t *testing.T) {
 	t.Parallel()
 	s := scenario(idles)
 	s.Setup = never
@@ -181,7 +181,7 @@ func TestExploreNamesASetupThatWaitsForEver(t *testing.T) {
 }
 
 // A user who returns when the context ends leaks nothing, and the run is an ordinary failure.
-func TestExploreEndsAUserWhoWaitsForEver(t *testing.T) {
+func TestExploreEndsStuckUser(t *testing.T) {
 	t.Parallel()
 	s := scenario(idles)
 	s.Act = func(ctx context.Context, _ *rest.Config) error {
@@ -192,7 +192,7 @@ func TestExploreEndsAUserWhoWaitsForEver(t *testing.T) {
 }
 
 // If only a fault makes the user wait forever, the limit follows from the duration of the undisturbed run.
-func TestExploreFindsWhatAUserWaitsForInVain(t *testing.T) {
+func TestExploreFindsMissedCondition(t *testing.T) {
 	t.Parallel()
 	s := scenario(func(ctx context.Context, c typed.ConfigMapInterface) error {
 		c.Create(ctx, configMap("once"), metav1.CreateOptions{}) // without a retry
@@ -216,7 +216,7 @@ func TestExploreFindsWhatAUserWaitsForInVain(t *testing.T) {
 }
 
 // A socket would keep virtual time from advancing.
-func TestExploreRefusesASocket(t *testing.T) {
+func TestExploreRejectsSocket(t *testing.T) {
 	t.Parallel()
 	s := lucky()
 	s.Options = []bowlinetest.Option{bowlinetest.Socket()}

@@ -39,19 +39,19 @@ func idles(ctx context.Context, _ typed.ConfigMapInterface) error {
 	return nil
 }
 
-func TestExploreFailsWhenAProcessDoesNothing(t *testing.T) {
+func TestExploreFailsForIdleProcess(t *testing.T) {
 	t.Parallel()
 	fails(t, scenario(idles), "test asked nothing of the server")
 }
 
-func TestExploreFailsWhenThereIsNothingToTry(t *testing.T) {
+func TestExploreFailsWithoutFaultPoints(t *testing.T) {
 	t.Parallel()
 	s := lucky()
 	s.Skip, s.Pairs = func(bowlinetest.Point) bool { return true }, 3
 	fails(t, s, "no fault was tried")
 }
 
-func TestExploreFailsWhenWhatIsToBeRepeatedIsNot(t *testing.T) {
+func TestExploreFailsIfFaultIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	s := lucky()
 	s.Replay = "refused: create configmaps default/nothing #1 of test"

@@ -28,7 +28,7 @@ func makeSecret(ctx context.Context, config *rest.Config) error {
 }
 
 // The secret is created before the processes start, and only deleted afterwards.
-func TestExploreFindsWhatIsLeftOfBefore(t *testing.T) {
+func TestExploreFindsLeftovers(t *testing.T) {
 	t.Parallel()
 	s := scenario(nil)
 	s.Options = []bowlinetest.Option{bowlinetest.Objects(configMap("a"))}
@@ -55,7 +55,7 @@ func TestExploreFindsWhatIsLeftOfBefore(t *testing.T) {
 }
 
 // An invariant gets all objects, including those that have not changed since the plane started.
-func TestInvariantsSeeWhatWasThereBefore(t *testing.T) {
+func TestInvariantsSeeInitialObjects(t *testing.T) {
 	t.Parallel()
 	s := scenario(nil)
 	s.Options = []bowlinetest.Option{bowlinetest.Objects(configMap("a"))}
@@ -82,7 +82,7 @@ func TestInvariantsSeeWhatWasThereBefore(t *testing.T) {
 }
 
 // A panic in the scenario ends the run, not the test.
-func TestExploreFindsPanicsOfTheScenario(t *testing.T) {
+func TestExploreFindsPanicsInScenario(t *testing.T) {
 	t.Parallel()
 	idle := func(ctx context.Context, c typed.ConfigMapInterface) error {
 		_, err := c.Create(ctx, configMap("mine"), metav1.CreateOptions{})

@@ -17,7 +17,7 @@ import (
 )
 
 // A long sleep must not cost one beat per second.
-func TestTheWatchdogHearsOfALongSleepRarely(t *testing.T) {
+func TestWatchdogChecksLongSleepsRarely(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(*testing.T) {
 		w := watchdog{most: mostVirtual}
@@ -35,7 +35,7 @@ func TestTheWatchdogHearsOfALongSleepRarely(t *testing.T) {
 }
 
 // synctest detects a deadlock only in a bubble without active timers.
-func TestTheWatchdogGoesAfterTwentyYears(t *testing.T) {
+func TestWatchdogEndsAfterTwentyYears(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(*testing.T) {
 		w := watchdog{most: mostVirtual}
@@ -54,7 +54,7 @@ func (silent) RoundTrip(*http.Request) (*http.Response, error) { return nil, err
 
 // All commits of a setup, and all requests that a process sends at once, happen in one instant of virtual
 // time, which may take long in real time.
-func TestTheWatchdogCountsCommitsAndRequests(t *testing.T) {
+func TestWatchdogCountsCommitsAndRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var w watchdog
@@ -95,7 +95,7 @@ func deep(depth int, until chan struct{}) {
 	<-until
 }
 
-func TestTheStacksOfAllGoroutinesOfABubbleAreFound(t *testing.T) {
+func TestBubbleStacksAreFound(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(*testing.T) {
 		until, many := make(chan struct{}), 1000

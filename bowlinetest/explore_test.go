@@ -82,7 +82,7 @@ func finds(t *testing.T, s bowlinetest.Scenario, text string) *bowlinetest.Failu
 	return f
 }
 
-func TestExploreFindsAPanic(t *testing.T) {
+func TestExploreFindsPanic(t *testing.T) {
 	t.Parallel()
 	s := scenario(copying(func(_ context.Context, _ typed.ConfigMapInterface, name string, err error) error {
 		if err != nil {
@@ -97,7 +97,7 @@ func TestExploreFindsAPanic(t *testing.T) {
 	}
 }
 
-func TestExploreFindsWhatNeverSettles(t *testing.T) {
+func TestExploreFindsUnsettledState(t *testing.T) {
 	t.Parallel()
 	s := scenario(func(ctx context.Context, c typed.ConfigMapInterface) error {
 		for i := 0; ctx.Err() == nil; i++ {
@@ -119,7 +119,7 @@ func TestExploreFindsWhatNeverSettles(t *testing.T) {
 }
 
 // A loop without pauses would keep virtual time from advancing forever.
-func TestExploreEndsAHotLoop(t *testing.T) {
+func TestExploreEndsHotLoop(t *testing.T) {
 	t.Parallel()
 	finds(t, scenario(func(ctx context.Context, c typed.ConfigMapInterface) error {
 		for ctx.Err() == nil {
@@ -129,7 +129,7 @@ func TestExploreEndsAHotLoop(t *testing.T) {
 	}), "hot loop")
 }
 
-func TestExploreFindsAProcessThatDoesNotEnd(t *testing.T) {
+func TestExploreFindsProcessThatDoesNotEnd(t *testing.T) {
 	t.Parallel()
 	finds(t, scenario(func(ctx context.Context, _ typed.ConfigMapInterface) error {
 		<-ctx.Done()
@@ -138,7 +138,7 @@ func TestExploreFindsAProcessThatDoesNotEnd(t *testing.T) {
 	}), "test does not end")
 }
 
-func TestExploreFindsAProcessThatKeepsEnding(t *testing.T) {
+func TestExploreFindsProcessThatKeepsEnding(t *testing.T) {
 	t.Parallel()
 	finds(t, scenario(func(context.Context, typed.ConfigMapInterface) error {
 		return errors.New("no luck")
@@ -146,7 +146,7 @@ func TestExploreFindsAProcessThatKeepsEnding(t *testing.T) {
 }
 
 // Goroutines that outlive their bubble stay in the process, so the test runs in its own process.
-func TestExploreFindsGoroutinesThatAreLeftBehind(t *testing.T) {
+func TestExploreFindsLeakedGoroutines(t *testing.T) {
 	t.Parallel()
 	fails(t, scenario(func(ctx context.Context, _ typed.ConfigMapInterface) error {
 		go forgotten()
@@ -157,7 +157,7 @@ func TestExploreFindsGoroutinesThatAreLeftBehind(t *testing.T) {
 
 func forgotten() { select {} }
 
-func TestExploreFindsABrokenInvariantThatTheEndDoesNotShow(t *testing.T) {
+func TestExploreFindsTransientInvariantViolation(t *testing.T) {
 	t.Parallel()
 	s := scenario(copying(func(ctx context.Context, c typed.ConfigMapInterface, name string, err error) error {
 		if err == nil {
@@ -178,7 +178,7 @@ func TestExploreFindsABrokenInvariantThatTheEndDoesNotShow(t *testing.T) {
 	}
 }
 
-func TestExploreSaysWhenUndisturbedRunsDiffer(t *testing.T) {
+func TestExploreReportsNondeterminism(t *testing.T) {
 	t.Parallel()
 	s := scenario(copying(func(ctx context.Context, c typed.ConfigMapInterface, name string, _ error) error {
 		o := configMap(name)
@@ -242,7 +242,7 @@ func TestExploreChoosesBySeed(t *testing.T) {
 	}
 }
 
-func TestExploreTriesOnlyWhatItIsAskedTo(t *testing.T) {
+func TestExploreTriesOnlySelectedFaults(t *testing.T) {
 	t.Parallel()
 	s := lucky()
 	s.Faults = []bowlinetest.Fault{bowlinetest.Refused, bowlinetest.Doubled}
@@ -255,7 +255,7 @@ func TestExploreTriesOnlyWhatItIsAskedTo(t *testing.T) {
 
 // An effect outside the API is a point like a write: the process may crash around it, and has no effects
 // after the crash.
-func TestExploreDisturbsEffectsOutsideOfTheAPI(t *testing.T) {
+func TestExploreInjectsExternalFaults(t *testing.T) {
 	t.Parallel()
 	type world struct{ Made []string }
 	s := scenario(nil)

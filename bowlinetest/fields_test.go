@@ -49,8 +49,8 @@ type Deep struct {
 	Depth  int   `json:"depth,omitempty"`
 }
 
-// TestFieldsAreThoseOfJSON checks that the schema of a struct describes the fields that encoding/json writes.
-func TestFieldsAreThoseOfJSON(t *testing.T) {
+// TestFieldsMatchJSON checks that the schema of a struct describes the fields that encoding/json writes.
+func TestFieldsMatchJSON(t *testing.T) {
 	t.Parallel()
 	definition := bowlinetest.DefinitionOf("example.com", "Knot",
 		map[string]reflect.Type{"v1": reflect.TypeFor[Knot]()})

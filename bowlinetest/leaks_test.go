@@ -21,7 +21,7 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-func TestWatchesThatAreLeftOpenAreNamed(t *testing.T) {
+func TestOpenWatchesAreReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var left watch.Interface
@@ -50,7 +50,7 @@ func TestWatchesThatAreLeftOpenAreNamed(t *testing.T) {
 	})
 }
 
-func TestGoroutinesThatAreLeftAreNamed(t *testing.T) {
+func TestLeakedGoroutinesAreReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		stuck := make(chan struct{})
@@ -65,9 +65,9 @@ func TestGoroutinesThatAreLeftAreNamed(t *testing.T) {
 
 func waitFor(c <-chan struct{}) { <-c }
 
-// TestWhatEndsWithTheTestIsNoLeak checks that informers whose context is that of the test are no leaks: they
+// TestCleanedUpGoroutinesAreNotLeaks checks that informers whose context is that of the test are no leaks: they
 // end while cleanups run.
-func TestWhatEndsWithTheTestIsNoLeak(t *testing.T) {
+func TestCleanedUpGoroutinesAreNotLeaks(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t)
 	factory := informers.NewSharedInformerFactory(kubernetes.NewForConfigOrDie(p.RESTConfig()), 0)
@@ -131,7 +131,7 @@ func label(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-func TestControllersThatFailOrNeverEndFailTheTest(t *testing.T) {
+func TestFailedAndStuckControllersFailTheTest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		mustFail(t, func(t testing.TB) {
@@ -151,7 +151,7 @@ func TestControllersThatFailOrNeverEndFailTheTest(t *testing.T) {
 	})
 }
 
-func TestChangesOfCachedObjectsAreFound(t *testing.T) {
+func TestMutationsOfCachedObjectsAreReported(t *testing.T) {
 	t.Parallel()
 	mustFail(t, func(t testing.TB) {
 		var maps *informer.Informer[*corev1.ConfigMap]

@@ -15,7 +15,7 @@ import (
 
 // The recording shows kube-apiserver and kube-controller-manager 1.36 with a quota, a namespace's deletion,
 // and objects whose owner is deleted or never existed. A default plane must answer the same.
-func TestWhatKubernetesMadeOfTheLifeOfAClusterIsMadeHere(t *testing.T) {
+func TestRecordedKubernetesLife(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		for n := range 5 { // pods of the recorded cluster that the quota counts

@@ -25,7 +25,7 @@ func remove[T client.Object](t *testing.T, p *bowlinetest.Plane, namespace, name
 }
 
 // A plane runs the parts of kube-controller-manager that work on API objects alone, by default also in tests.
-func TestPlaneHasTheLifeOfACluster(t *testing.T) {
+func TestPlaneMatchesClusterOverTime(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		p.Apply(t, `{apiVersion: v1, kind: Namespace, metadata: {name: shop}}`)
@@ -59,7 +59,7 @@ func TestPlaneHasTheLifeOfACluster(t *testing.T) {
 
 // Finished jobs are deleted after their TTL with their dependents, and so are pods of nodes that do not
 // exist.
-func TestPlaneForgetsWhatIsOver(t *testing.T) {
+func TestPlaneRemovesExpiredObjects(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		job := p.Apply(t,

@@ -103,7 +103,7 @@ func changeEverything(t *testing.T, fork *bowlinetest.Plane) {
 	bowlinetest.Gone[*corev1.Namespace](t, fork, "", "short") // the namespace controller runs on the fork
 }
 
-func TestObjectsAreThereWithTheirStatus(t *testing.T) {
+func TestObjectsHaveTheirStatus(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t, bowlinetest.Types(addBoats, nil), bowlinetest.Objects(
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "sea"}},
@@ -124,7 +124,7 @@ func TestObjectsAreThereWithTheirStatus(t *testing.T) {
 	}
 }
 
-func TestBadObjectsAreNamed(t *testing.T) {
+func TestInvalidObjectsAreReported(t *testing.T) {
 	t.Parallel()
 	for said, object := range map[string]*Boat{
 		"the kind of a *bowlinetest_test.Boat is not known": {ObjectMeta: metav1.ObjectMeta{Name: "unknown"}},

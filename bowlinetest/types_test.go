@@ -193,8 +193,8 @@ func unstructuredBoats(t testing.TB, p *bowlinetest.Plane) client.Resource[*unst
 	return client.Of[*unstructured.Unstructured](c, boats.WithResource("boats"))
 }
 
-// TestDefinitionsOfTypesAreCorrected checks that the change function can adjust a definition.
-func TestDefinitionsOfTypesAreCorrected(t *testing.T) {
+// TestTypeDefinitionsAreCorrected checks that the change function can adjust a definition.
+func TestTypeDefinitionsAreCorrected(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t, bowlinetest.Types(addBoats, func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Spec.Scope = apiextensionsv1.ClusterScoped
@@ -222,9 +222,9 @@ func TestNewestVersionIsStored(t *testing.T) {
 	}
 }
 
-// TestDefinitionInAFileComesBeforeThatOfAType checks that a type with a definition in a file gets no other
+// TestFileDefinitionOverridesType checks that a type with a definition in a file gets no other
 // definition.
-func TestDefinitionInAFileComesBeforeThatOfAType(t *testing.T) {
+func TestFileDefinitionOverridesType(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t, bowlinetest.Types(addBoats, nil), bowlinetest.CRDs("testdata/boats.yaml"))
 	boats := bowlinetest.Client[*Boat](t, p)

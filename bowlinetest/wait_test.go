@@ -11,7 +11,7 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest"
 )
 
-func TestWaitSeesEachState(t *testing.T) {
+func TestWaitObservesEachState(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		maps := bowlinetest.Client[*corev1.ConfigMap](t, p)
@@ -49,7 +49,7 @@ func TestWaitSeesEachState(t *testing.T) {
 	})
 }
 
-func TestWaitOutlivesItsWatches(t *testing.T) {
+func TestWaitRestartsWatches(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		began := time.Now()
@@ -64,7 +64,7 @@ func TestWaitOutlivesItsWatches(t *testing.T) {
 	}, bowlinetest.Patience(24*time.Hour))
 }
 
-func TestWaitShowsWhatItSawLast(t *testing.T) {
+func TestWaitReportsLastState(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var took time.Duration // of Wait alone, without the cleanup

@@ -13,7 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-func TestAllReadsPageAfterPage(t *testing.T) {
+func TestAllReadsAllPages(t *testing.T) {
 	t.Parallel()
 	c := connected(t)
 	maps := client.For[*corev1.ConfigMap](c)
@@ -51,7 +51,7 @@ func TestAllReadsPageAfterPage(t *testing.T) {
 	}
 }
 
-func TestAllGoesOnWithANewerStateWhenItsOwnIsForgotten(t *testing.T) {
+func TestAllContinuesAfterExpiredToken(t *testing.T) {
 	t.Parallel()
 	var asked []string
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) {

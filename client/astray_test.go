@@ -14,7 +14,7 @@ import (
 
 // A name that is a way to somewhere else, which users may type, leads nowhere: "..", deleted as a ConfigMap, is no
 // namespace.
-func TestNamesThatLeadElsewhereAreNotAskedFor(t *testing.T) {
+func TestPathNamesAreRejected(t *testing.T) {
 	t.Parallel()
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
 		t.Errorf("it asked for %s %s", r.Method, r.URL.Path)

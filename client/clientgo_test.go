@@ -25,7 +25,7 @@ import (
 
 // RESTClient, ClientSet, DynamicClient and DiscoveryClient are client-go's own: what Load returns is all that they
 // need. All see the object that another one wrote.
-func TestClientGosClientsTakeALoadedConfig(t *testing.T) {
+func TestClientGoAcceptsLoadedConfig(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
 	cert, key := ca.user("root", "system:masters", time.Hour)
@@ -82,7 +82,7 @@ func restClientGets(ctx context.Context, t *testing.T, config *rest.Config) *cor
 
 // What a clientset does for built-in kinds alone, For does for every one, on a server: what comes back is what the
 // server has.
-func TestForChangesWhatIsThere(t *testing.T) {
+func TestForWrites(t *testing.T) {
 	t.Parallel()
 	c := connected(t)
 	defineWidgets(t, c)
@@ -125,7 +125,7 @@ func (s *tokens) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // A pod's token is renewed in its file, long before it ends.
-func TestATokenThatIsRenewedInItsFileIsReadAgain(t *testing.T) {
+func TestTokenFileIsReadAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		file := write(t, "token", []byte("first"))

@@ -48,7 +48,7 @@ func (w *widget) DeepCopyObject() runtime.Object {
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
 // The server's schema and the Go type say different things of a field.
-func TestValuesThatDoNotFitTheGoTypeAreNamed(t *testing.T) {
+func TestDecodeErrorNamesField(t *testing.T) {
 	t.Parallel()
 	var body string
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) { answer(w, 200, body) })
@@ -86,7 +86,7 @@ func TestValuesThatDoNotFitTheGoTypeAreNamed(t *testing.T) {
 	}
 }
 
-func TestAnswersThatAreNoObjectsAreSaidToBeNone(t *testing.T) {
+func TestNonObjectResponsesAreErrors(t *testing.T) {
 	t.Parallel()
 	var body string
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) { answer(w, 200, body) })
@@ -112,7 +112,7 @@ func TestAnswersThatAreNoObjectsAreSaidToBeNone(t *testing.T) {
 	}
 }
 
-func TestMisfitIsNotLookedForWithoutEnd(t *testing.T) {
+func TestDecodeErrorSearchIsBounded(t *testing.T) {
 	t.Parallel()
 	nested := func(depth int) []byte {
 		const inner = `{"inner":`

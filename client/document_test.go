@@ -20,7 +20,7 @@ import (
 )
 
 // The kubeconfig of docs/client.md has the mistakes that the page says.
-func TestTheDocumentsKubeconfigFailsAsTheDocumentSays(t *testing.T) {
+func TestDocumentedKubeconfigErrors(t *testing.T) {
 	t.Parallel()
 	_, rest, _ := strings.Cut(page(t), "```yaml\n")
 	text, rest, _ := strings.Cut(rest, "```\n")
@@ -53,7 +53,7 @@ type flags struct {
 }
 
 // The lines of Go of the page do what it says, with a server of widgets.
-func TestTheDocumentsLinesWork(t *testing.T) {
+func TestDocumentedLinesWork(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
 	server := serveWidgets(t, &asked)

@@ -39,7 +39,7 @@ func which[T client.Object](t *testing.T, c *client.Client) string {
 	return strings.TrimPrefix(resource.GroupVersion().String()+"/"+resource.Resource, "/")
 }
 
-func TestForKnowsTheResourceOfAGoType(t *testing.T) {
+func TestForFindsResourceOfGoType(t *testing.T) {
 	t.Parallel()
 	c := connected(t)
 	for want, got := range map[string]string{
@@ -67,7 +67,7 @@ func TestForKnowsTheResourceOfAGoType(t *testing.T) {
 }
 
 // Not every server has every group, and not every function that registers types succeeds.
-func TestForSaysWhatIsWrong(t *testing.T) {
+func TestForErrors(t *testing.T) {
 	t.Parallel()
 	asked := 0
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
@@ -95,7 +95,7 @@ func TestForSaysWhatIsWrong(t *testing.T) {
 }
 
 // Others may have groups whose names begin as those of Kubernetes do, or end.
-func TestBuiltInTypesAreOfKubernetesOwnGroups(t *testing.T) {
+func TestOnlyKubernetesGroupsAreBuiltIn(t *testing.T) {
 	t.Parallel()
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -131,7 +131,7 @@ func TestBuiltInTypesAreOfKubernetesOwnGroups(t *testing.T) {
 
 // A recreated definition may have another plural. The first request after that fails and clears the cached
 // resource; the next one finds the new resource.
-func TestForAsksAgainWhenAResourceIsGone(t *testing.T) {
+func TestForRepeatsDiscoveryAfterNotFound(t *testing.T) {
 	t.Parallel()
 	plural := "widgets"
 	asked := 0
@@ -173,7 +173,7 @@ func TestForAsksAgainWhenAResourceIsGone(t *testing.T) {
 	}
 }
 
-func TestForDoesWhatAResourceDoes(t *testing.T) {
+func TestForMatchesResource(t *testing.T) {
 	t.Parallel()
 	c := connected(t)
 	defineWidgets(t, c)
@@ -220,7 +220,7 @@ func TestForDoesWhatAResourceDoes(t *testing.T) {
 	}
 }
 
-func TestApplyOfAConfigurationAndOfAnObject(t *testing.T) {
+func TestApplyAcceptsConfigurationsAndObjects(t *testing.T) {
 	t.Parallel()
 	c := connected(t)
 	ctx := t.Context()

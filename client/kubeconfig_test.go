@@ -149,7 +149,7 @@ contexts: []
 `, 5, "", "did not find expected ',' or '}'"},
 }
 
-func TestMistakesInAKubeconfigAreNamedByFileLineAndField(t *testing.T) {
+func TestKubeconfigErrorsNameFileLineAndField(t *testing.T) {
 	t.Parallel()
 	for name, test := range mistakes {
 		t.Run(name, func(t *testing.T) {
@@ -186,7 +186,7 @@ func settled(cluster, user string) string {
 		cluster, user)
 }
 
-func TestCertificatesOfOtherKeysAreNamed(t *testing.T) {
+func TestMismatchedKeyIsReported(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
 	cert, _ := ca.user("jane", "people", time.Hour)
@@ -210,7 +210,7 @@ func TestCertificatesOfOtherKeysAreNamed(t *testing.T) {
 }
 
 // A key that only client-go's parser treats as a duplicate is not shown either.
-func TestNothingThatClientGoCannotReadIsShown(t *testing.T) {
+func TestKubeconfigErrorsShowNoSecrets(t *testing.T) {
 	t.Parallel()
 	path := write(t, "kubeconfig", []byte("x: &x {name: u, user: {token: secret-12345}}\nusers: [{<<: *x}, {<<: *x}]"))
 	_, err := client.Load(client.Flags{Kubeconfig: path})
@@ -222,7 +222,7 @@ func TestNothingThatClientGoCannotReadIsShown(t *testing.T) {
 	}
 }
 
-func TestAllMistakesOfAContextAreNamedAtOnce(t *testing.T) {
+func TestAllKubeconfigErrorsAreReported(t *testing.T) {
 	t.Parallel()
 	path := write(t, "kubeconfig", []byte(settled("certificate-authority: none", "{tokenFile: none}")))
 	_, err := client.Load(client.Flags{Kubeconfig: path})
@@ -259,7 +259,7 @@ func TestUnreadableKubeconfigs(t *testing.T) {
 }
 
 // As with kubectl, a file without users is for a server that asks nobody's name.
-func TestKubeconfigWithoutUsersIsNobodys(t *testing.T) {
+func TestKubeconfigWithoutUsersIsAnonymous(t *testing.T) {
 	t.Parallel()
 	path := write(t, "kubeconfig", []byte(`{clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}],
 contexts: [{name: x, context: {cluster: c}}], current-context: x}`))
@@ -270,7 +270,7 @@ contexts: [{name: x, context: {cluster: c}}], current-context: x}`))
 }
 
 // However much of a kubeconfig got written, the error says which file it is, or there is none.
-func TestHalfWrittenKubeconfigs(t *testing.T) {
+func TestTruncatedKubeconfigs(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
 	cert, key := ca.user("jane", "people", time.Hour)
@@ -299,7 +299,7 @@ func TestHalfWrittenKubeconfigs(t *testing.T) {
 }
 
 // Whatever is in the file: Load gives a config or says what is wrong, and does not run.
-func FuzzKubeconfigsAreReadOrRefused(f *testing.F) {
+func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{twoContexts, settled(server, "{tokenFile: none}"), "a: &a [*a]", "users: &a\n- *a",
 		"clusters: [{name: c, cluster: &c {<<: *c}}]",
 		"contexts: {? [] : []}", "current-context: [x]", "users: [{name: u, user: {exec: {env: [null]}}}]", "---\n---",

@@ -59,7 +59,7 @@ func load(t *testing.T, path string) *rest.Config {
 	return config
 }
 
-func TestCertificatesOfAKubeconfigAreThoseOfItsUser(t *testing.T) {
+func TestKubeconfigCertificatesBelongToUser(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
 	server := startTLSPlane(t, ca.server(time.Hour))
@@ -97,7 +97,7 @@ func asks(t *testing.T, ca *authority, header string) string {
 	return server.URL
 }
 
-func TestEveryFormOfCredentialsIsShownToTheServer(t *testing.T) {
+func TestAllCredentialsAreSent(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
 	self, err := os.Executable()
@@ -151,7 +151,7 @@ contexts:
 current-context: one
 `
 
-func TestFlagsChooseContextAndServer(t *testing.T) {
+func TestFlagsSelectContextAndServer(t *testing.T) {
 	t.Parallel()
 	path := write(t, "kubeconfig", []byte(twoContexts))
 	for _, test := range []struct {
@@ -179,7 +179,7 @@ func TestFlagsChooseContextAndServer(t *testing.T) {
 }
 
 // Not parallel: it sets variables of the process.
-func TestFilesOfTheVariableAreMerged(t *testing.T) {
+func TestKubeconfigVariableFilesAreMerged(t *testing.T) {
 	cluster := write(t, "cluster",
 		[]byte("clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1', insecure-skip-tls-verify: true}}]"))
 	user := write(t, "user",
@@ -215,7 +215,7 @@ func TestFilesOfTheVariableAreMerged(t *testing.T) {
 	}
 }
 
-func TestWrongServersAreNamedForWhatTheyAre(t *testing.T) {
+func TestWrongServersAreReported(t *testing.T) {
 	t.Parallel()
 	ca, other := newAuthority(t), newAuthority(t)
 	quiet := log.New(io.Discard, "", 0)
@@ -279,7 +279,7 @@ func TestWrongServersAreNamedForWhatTheyAre(t *testing.T) {
 	}
 }
 
-func TestClientCertificatesWhoseTimeIsOverAreNamed(t *testing.T) {
+func TestExpiredClientCertificateIsReported(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
 	server := startTLSPlane(t, ca.server(time.Hour))
@@ -304,7 +304,7 @@ func TestClientCertificatesWhoseTimeIsOverAreNamed(t *testing.T) {
 	}
 }
 
-func TestNamesThatNobodyHasAreSaidToBeThose(t *testing.T) {
+func TestUnknownContextNamesAreReported(t *testing.T) {
 	t.Parallel()
 	c, err := client.New(&rest.Config{Host: "http://tpyo", Transport: lost{}})
 	if err != nil {

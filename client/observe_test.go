@@ -51,11 +51,11 @@ func revisionOf(t *testing.T, obj metav1.Object) object.Revision {
 	return revision
 }
 
-// anywhere leaves out of a comparison what TestObserveTellsWhereAndWhatIsGone looks at.
+// anywhere leaves out of a comparison what TestObserveReportsServerAndDeletions looks at.
 var anywhere = cmpopts.IgnoreFields(client.Write{}, "Server", "Labels")
 
 // The test uses two servers in one process, and objects with and without finalizers.
-func TestObserveTellsWhereAndWhatIsGone(t *testing.T) {
+func TestObserveReportsServerAndDeletions(t *testing.T) {
 	t.Parallel()
 	plane, other := startPlane(t), startPlane(t)
 	for _, contentType := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
@@ -100,7 +100,7 @@ func TestObserveTellsWhereAndWhatIsGone(t *testing.T) {
 }
 
 // In protobuf, which the typed client asks for where a config says so, and in JSON.
-func TestObserveTellsOfEachWriteOfATypedClient(t *testing.T) {
+func TestObserveReportsTypedWrites(t *testing.T) {
 	t.Parallel()
 	plane := startPlane(t)
 	for _, contentType := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
@@ -157,7 +157,7 @@ func TestObserveTellsOfEachWriteOfATypedClient(t *testing.T) {
 	}
 }
 
-func TestObserveTellsOfFailures(t *testing.T) {
+func TestObserveReportsFailures(t *testing.T) {
 	t.Parallel()
 	plane := startPlane(t)
 	config := client.Observed(plane.RESTConfig())
@@ -204,7 +204,7 @@ func (broken) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("the cable is pulled out")
 }
 
-func TestObserveTellsOfSubresourcesAndClusterScopedResources(t *testing.T) {
+func TestObserveReportsSubresourcesAndClusterScope(t *testing.T) {
 	t.Parallel()
 	plane := startPlane(t)
 	clients := kubernetes.NewForConfigOrDie(client.Observed(plane.RESTConfig()))

@@ -22,7 +22,7 @@ import (
 )
 
 // A dynamic client, our own client, and one that asks for tables, below a path of the server's own; each observer once.
-func TestObserveWorksWithEveryClient(t *testing.T) {
+func TestObserveSupportsAllClients(t *testing.T) {
 	t.Parallel()
 	plane := startPlane(t)
 	config := plane.RESTConfig()
@@ -76,7 +76,7 @@ func (s stripped) RoundTrip(q *http.Request) (*http.Response, error) {
 	return s.next.RoundTrip(q)
 }
 
-func TestObserveLeavesStreamsAndTheUnobservedAlone(t *testing.T) {
+func TestObserveIgnoresStreamsAndOtherCalls(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	transport := inprocess.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -108,7 +108,7 @@ func TestObserveLeavesStreamsAndTheUnobservedAlone(t *testing.T) {
 }
 
 // An answer that breaks off reaches its caller so, in CBOR as in any other form.
-func TestObservedAnswersComeAsTheyAre(t *testing.T) {
+func TestObserveDoesNotChangeResponses(t *testing.T) {
 	t.Parallel()
 	body, err := direct.Marshal(map[string]any{"kind": "ConfigMap",
 		"metadata": map[string]any{"name": "a", "uid": "u", "resourceVersion": "7"}})
@@ -156,7 +156,7 @@ func TestObservedAnswersComeAsTheyAre(t *testing.T) {
 }
 
 // Whoever does not observe pays nothing.
-func TestCallsThatAreNotObservedCostNothing(t *testing.T) {
+func TestUnobservedCallsDoNotAllocate(t *testing.T) {
 	config := client.Observed(&rest.Config{Host: "http://test"})
 	through := config.WrapTransport(lost{})
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost,

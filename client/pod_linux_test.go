@@ -21,7 +21,7 @@ import (
 // A process in a mount namespace of its own has the files of a service account where every pod has them, and is told of
 // the server by the variables that every pod has. The machine's own /var/run is not touched: what is there in that
 // namespace is a file system of its own.
-func TestAPodFindsItsServerByItsServiceAccount(t *testing.T) {
+func TestLoadUsesServiceAccountInPod(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this test makes a mount namespace, which needs root")
 	}

@@ -34,7 +34,7 @@ func (f forms) RoundTrip(q *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-func TestKubernetesOwnTypesGoAsProtobuf(t *testing.T) {
+func TestBuiltInTypesUseProtobuf(t *testing.T) {
 	t.Parallel()
 	var seen []string
 	config := startPlane(t).RESTConfig()
@@ -91,7 +91,7 @@ func TestKubernetesOwnTypesGoAsProtobuf(t *testing.T) {
 }
 
 // What is read into a Go type of another kind is said to be, not taken for one whose fields are empty.
-func TestAnswersOfAnotherKindAreNamed(t *testing.T) {
+func TestOtherKindIsAnError(t *testing.T) {
 	t.Parallel()
 	c := connected(t)
 	ctx := t.Context()
@@ -118,7 +118,7 @@ type Own struct {
 	Note string `json:"note"`
 }
 
-func TestATypeThatEmbedsOneOfKubernetesIsReadFromJSON(t *testing.T) {
+func TestEmbeddingTypeIsDecodedFromJSON(t *testing.T) {
 	t.Parallel()
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
 		if accept := r.Header.Get("Accept"); strings.Contains(accept, "protobuf") {
@@ -137,7 +137,7 @@ func TestATypeThatEmbedsOneOfKubernetesIsReadFromJSON(t *testing.T) {
 }
 
 // A server that reads protobuf may still answer in JSON, as one does that stands for another.
-func TestAnswersInJSONAreReadAllTheSame(t *testing.T) {
+func TestJSONResponsesAreDecoded(t *testing.T) {
 	t.Parallel()
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {

@@ -82,7 +82,7 @@ func reads[T client.Object](t *testing.T, s golden.Step) {
 	}
 }
 
-func TestObjectsOfARealServerAreRead(t *testing.T) {
+func TestRecordedObjectsAreDecoded(t *testing.T) {
 	t.Parallel()
 	as := map[string]func(*testing.T, golden.Step){
 		"ConfigMap": reads[*corev1.ConfigMap], "Pod": reads[*corev1.Pod], "Namespace": reads[*corev1.Namespace],
@@ -108,7 +108,7 @@ func TestObjectsOfARealServerAreRead(t *testing.T) {
 	}
 }
 
-func TestFailuresOfARealServerAreItsStatus(t *testing.T) {
+func TestRecordedFailuresAreStatusErrors(t *testing.T) {
 	t.Parallel()
 	texts := 0
 	// not of its status alone
@@ -135,7 +135,7 @@ func TestFailuresOfARealServerAreItsStatus(t *testing.T) {
 }
 
 // What a real server says of what it serves is enough to find the resource of a Go type.
-func TestForFindsTheResourcesOfARealServer(t *testing.T) {
+func TestForFindsRecordedResources(t *testing.T) {
 	t.Parallel()
 	answers := map[string]golden.Response{}
 	// which was not recorded

@@ -43,7 +43,7 @@ func answer(w http.ResponseWriter, status int, body string) {
 	io.WriteString(w, body)
 }
 
-func TestRequestsOfAResource(t *testing.T) {
+func TestResourceRequests(t *testing.T) {
 	t.Parallel()
 	var seen string
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
@@ -120,7 +120,7 @@ func legible(t *testing.T, r *http.Request, body []byte) string {
 	return string(text)
 }
 
-func TestErrorsAreTheServersStatus(t *testing.T) {
+func TestErrorsAreStatusErrors(t *testing.T) {
 	t.Parallel()
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
 		status := apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "a", fmt.Errorf("it was changed"))
@@ -140,7 +140,7 @@ const twoMaps = `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resource
  {"metadata":{"name":"a","namespace":"ns","uid":"u1","resourceVersion":"7","labels":{"l":"x"},"ownerReferences":[{"uid":"o1"}]},"data":{"k":"v"}},
  {"metadata":{"name":"b","namespace":"ns","uid":"u2","resourceVersion":"8"}}]}`
 
-func TestItemsOfTypedListsGetTheirKind(t *testing.T) {
+func TestTypedListItemsHaveKind(t *testing.T) {
 	t.Parallel()
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) { answer(w, 200, twoMaps) })
 	typed, err := client.Of[*corev1.ConfigMap](c, configmaps).List(t.Context(), "ns", metav1.ListOptions{})
@@ -159,7 +159,7 @@ func TestItemsOfTypedListsGetTheirKind(t *testing.T) {
 	}
 }
 
-func TestWatchYieldsTypedEventsAndTheErrorThatEndsIt(t *testing.T) {
+func TestWatchYieldsEventsAndFinalError(t *testing.T) {
 	t.Parallel()
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("watch") != "true" {

@@ -11,7 +11,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-func TestASubresourceThatIsCreatedDoesSomethingToItsObject(t *testing.T) {
+func TestCreateSubresource(t *testing.T) {
 	t.Parallel()
 	c, err := client.New(startPlane(t).RESTConfig())
 	if err != nil {

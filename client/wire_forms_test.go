@@ -36,7 +36,7 @@ var asked = map[string]struct {
 		object.Form{APIVersion: "meta.k8s.io/v1", Format: object.Protobuf}},
 }
 
-func TestWireSourceYieldsTheSameObjectsInEveryForm(t *testing.T) {
+func TestWireSourceFormsAreEqual(t *testing.T) {
 	t.Parallel()
 	for name, form := range asked {
 		for _, streaming := range []bool{false, true} {
@@ -183,7 +183,7 @@ func watchOf(t *testing.T, body string) client.Watch {
 	return w
 }
 
-func TestEventThatCannotBeReadDoesNotHoldUpTheRest(t *testing.T) {
+func TestUndecodableEventDoesNotStopWatch(t *testing.T) {
 	t.Parallel()
 	events := take(t, watchOf(t, addedMap+nameless+addedMap), 3)
 	if events[1].Type != watch.Error || events[1].Err == nil || events[2].Object.Key.Name() != "a" {
@@ -191,7 +191,7 @@ func TestEventThatCannotBeReadDoesNotHoldUpTheRest(t *testing.T) {
 	}
 }
 
-func TestWatchThatBreaksOffSaysHow(t *testing.T) {
+func TestInterruptedWatchReportsError(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]error{
 		addedMap + "\n":           io.EOF,
@@ -207,7 +207,7 @@ func TestWatchThatBreaksOffSaysHow(t *testing.T) {
 	}
 }
 
-func TestSilentServerIsGivenUp(t *testing.T) {
+func TestSilentServerTimesOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		transport := inprocess.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -239,7 +239,7 @@ func TestSilentServerIsGivenUp(t *testing.T) {
 	})
 }
 
-func TestBusyServerIsAskedOnceAndItsWaitIsPassedOn(t *testing.T) {
+func TestBusyServerReturnsRetryAfter(t *testing.T) {
 	t.Parallel()
 	requests := 0
 	c := connect(t, func(w http.ResponseWriter, _ *http.Request) {

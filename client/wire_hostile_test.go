@@ -41,7 +41,7 @@ func (s *said) source(t testing.TB) client.Source {
 	return client.NewSource(c)
 }
 
-func TestItemThatIsNoObjectDoesNotHoldUpTheRest(t *testing.T) {
+func TestInvalidItemDoesNotStopList(t *testing.T) {
 	t.Parallel()
 	const kind, a = `"kind":"ConfigMapList","apiVersion":"v1"`, `{"metadata":{"name":"a","resourceVersion":"5"}}`
 	for _, item := range []string{`5`, `null`, `""`, `[]`, `{}`, `{"metadata":{"labels":}}`} {
@@ -57,7 +57,7 @@ func TestItemThatIsNoObjectDoesNotHoldUpTheRest(t *testing.T) {
 	}
 }
 
-func TestListWithEscapedNamesIsListed(t *testing.T) {
+func TestListDecodesEscapedNames(t *testing.T) {
 	t.Parallel()
 	list := strings.Replace(twoMaps, `"items"`, `"it\u0065ms"`, 1)
 	got, err := (&said{[]byte(list)}).source(t).List(t.Context(), configmaps, client.Options{})
@@ -73,7 +73,7 @@ func announcing(n protowire.Number, kind protowire.Type, size uint64) []byte {
 	return append(protowire.AppendVarint(list, min(size, math.MaxInt64-20)+20), field...)
 }
 
-func TestListWithFieldsThatCannotBeThatLongIsRefused(t *testing.T) {
+func TestListRejectsImpossibleLengths(t *testing.T) {
 	t.Parallel()
 	for _, n := range []protowire.Number{1, 2, 3} {
 		for _, size := range []uint64{64<<20 + 1, 1 << 31, 1 << 50, 1<<63 + 5, math.MaxUint64} {
@@ -97,7 +97,7 @@ func TestListWithFieldsThatCannotBeThatLongIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatAServerAnnouncesIsNotHeldBeforeItComes(t *testing.T) {
+func TestAnnouncedLengthIsNotAllocated(t *testing.T) {
 	body := announcing(2, protowire.BytesType, 64<<20-30)
 	source := (&said{body}).source(t)
 	var before, after runtime.MemStats
@@ -110,7 +110,7 @@ func TestWhatAServerAnnouncesIsNotHeldBeforeItComes(t *testing.T) {
 }
 
 // A type has the metadata of every kind where its own has it, and what follows means something else.
-func TestObjectOfAnotherKindIsNotRead(t *testing.T) {
+func TestObjectOfOtherKindIsRejected(t *testing.T) {
 	t.Parallel()
 	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}})
 	if err != nil {

@@ -29,7 +29,7 @@ func paged(second http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-func TestListGoesThroughAllPages(t *testing.T) {
+func TestListReadsAllPages(t *testing.T) {
 	t.Parallel()
 	c := connect(t, paged(func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, 200,
@@ -45,7 +45,7 @@ func TestListGoesThroughAllPages(t *testing.T) {
 	}
 }
 
-func TestListWhoseRevisionIsForgottenBetweenPagesIsReadInOnePiece(t *testing.T) {
+func TestExpiredPagedListIsReadUnpaged(t *testing.T) {
 	t.Parallel()
 	c := connect(t, paged(func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, 410, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
@@ -56,7 +56,7 @@ func TestListWhoseRevisionIsForgottenBetweenPagesIsReadInOnePiece(t *testing.T) 
 	}
 }
 
-func TestListIsPagedWhereTheServerDoesNotStream(t *testing.T) {
+func TestListIsPagedWithoutStreaming(t *testing.T) {
 	t.Parallel()
 	const invalid = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,
 		"message":"sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"}`

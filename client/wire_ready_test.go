@@ -41,7 +41,7 @@ func threeMaps(t *testing.T) []byte {
 }
 
 // What is read as it arrives is what is read later, or not, by itself: only whether its bytes are kept differs.
-func TestItemsThatAreReadAsTheyArriveAreTheSame(t *testing.T) {
+func TestEagerAndLazyItemsAreEqual(t *testing.T) {
 	t.Parallel()
 	source := (&said{threeMaps(t)}).source(t)
 	options := client.Options{Protobuf: true}
@@ -70,7 +70,7 @@ func TestItemsThatAreReadAsTheyArriveAreTheSame(t *testing.T) {
 	}
 }
 
-func TestAnItemThatWasReadCanBeHadAsACopyAndAsNothingElse(t *testing.T) {
+func TestDecodedItemIsReturnedAsCopy(t *testing.T) {
 	t.Parallel()
 	list, err := (&said{threeMaps(t)}).source(t).List(t.Context(), configmaps,
 		client.Options{Protobuf: true, New: func() client.Object { return &corev1.ConfigMap{} }})
@@ -92,7 +92,7 @@ func TestAnItemThatWasReadCanBeHadAsACopyAndAsNothingElse(t *testing.T) {
 }
 
 // A server that has something else there than the reader thinks does not have it read as that.
-func TestItemsOfAnotherKindAreNotReadAsTheyArrive(t *testing.T) {
+func TestItemsOfOtherKindAreNotDecodedEagerly(t *testing.T) {
 	t.Parallel()
 	list, err := (&said{threeMaps(t)}).source(t).List(t.Context(), configmaps,
 		client.Options{Protobuf: true, New: func() client.Object { return &corev1.Secret{} }})

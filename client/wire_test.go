@@ -17,7 +17,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-func TestWireSourceListsObjectsAsTheServerKeepsThem(t *testing.T) {
+func TestWireSourceListsStoredObjects(t *testing.T) {
 	t.Parallel()
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
 		if got := r.URL.Query().Get("labelSelector"); got != "l=x" {
@@ -50,7 +50,7 @@ func TestWireSourceListsObjectsAsTheServerKeepsThem(t *testing.T) {
 	}
 }
 
-func TestWireSourceWatchYieldsEventsUntilItsContextEnds(t *testing.T) {
+func TestWireSourceWatchEndsWithContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		transport := inprocess.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -11,7 +11,7 @@ import (
 )
 
 // Who has no watch has nothing to stop: nil, and not a Watch that holds nothing.
-func TestAWatchThatCannotBeginIsNil(t *testing.T) {
+func TestFailedWatchIsNil(t *testing.T) {
 	t.Parallel()
 	transport := inprocess.NewTransport(nil)
 	transport.Close()

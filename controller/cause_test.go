@@ -111,7 +111,7 @@ func TestCausesOfARequestAreBounded(t *testing.T) {
 	}
 }
 
-func TestADeletionBeginsAndEnds(t *testing.T) {
+func TestDeletionHasTwoCauses(t *testing.T) {
 	t.Parallel()
 	ending := state("a", "2", "kubectl")
 	ending.DeletionTimestamp = &metav1.Time{Time: time.Unix(9, 0)}
@@ -127,7 +127,7 @@ func TestADeletionBeginsAndEnds(t *testing.T) {
 }
 
 // A timer is no cause before its time: what comes meanwhile has its own, and the timer still fires.
-func TestATimerIsACauseWhenItFires(t *testing.T) {
+func TestTimerIsCauseWhenItFires(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		in := newInbox(workqueue.New[Request](nil))
@@ -150,7 +150,7 @@ func TestATimerIsACauseWhenItFires(t *testing.T) {
 
 // A queue keeps one time for a request, the earliest. What came before that time has its own causes, and nothing of a
 // timer's; what comes at that time has the timer's, and not that it was asked for once more.
-func TestATimerThatATriggerOrAFailureBroughtForwardIsOver(t *testing.T) {
+func TestEarlierRequeueReplacesTimer(t *testing.T) {
 	t.Parallel()
 	var seen []string
 	f := func(ctx context.Context, _ Request) (Result, error) {

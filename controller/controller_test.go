@@ -68,7 +68,7 @@ func (w *times) mark() {
 	w.at = append(w.at, time.Since(w.start))
 }
 
-func TestWorkersBeginWhenTheSourcesHaveToldWhatThereIs(t *testing.T) {
+func TestWorkersStartAfterSourcesSync(t *testing.T) {
 	t.Parallel()
 	count := 0
 	running(t, 1, func(context.Context, Request) (Result, error) {
@@ -89,7 +89,7 @@ func TestWorkersBeginWhenTheSourcesHaveToldWhatThereIs(t *testing.T) {
 	})
 }
 
-func TestErrorIsTriedAgainLaterEachTime(t *testing.T) {
+func TestErrorIsRetriedWithBackoff(t *testing.T) {
 	t.Parallel()
 	var tries times
 	running(t, 1, func(context.Context, Request) (Result, error) {
@@ -118,7 +118,7 @@ func TestErrorIsTriedAgainLaterEachTime(t *testing.T) {
 }
 
 // That somebody else was quicker is how optimistic concurrency works, not a failure that anybody has to read about.
-func TestConflictIsTriedAgainAndLoggedAsDetail(t *testing.T) {
+func TestConflictIsRetriedAndLoggedAtDebug(t *testing.T) {
 	t.Parallel()
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "tests"}, "a", errors.New("changed"))
 	for name, test := range map[string]struct {
@@ -160,7 +160,7 @@ func TestConflictIsTriedAgainAndLoggedAsDetail(t *testing.T) {
 	}
 }
 
-func TestPanicIsAFailureOfOneRequest(t *testing.T) {
+func TestPanicFailsOneRequest(t *testing.T) {
 	t.Parallel()
 	var tries times
 	reconciled := 0
@@ -186,7 +186,7 @@ func TestPanicIsAFailureOfOneRequest(t *testing.T) {
 	})
 }
 
-func TestRequeueAfterComesAgainInTimeAndIsNoFailure(t *testing.T) {
+func TestRequeueAfterIsNotAFailure(t *testing.T) {
 	t.Parallel()
 	var tries times
 	running(t, 1, func(context.Context, Request) (Result, error) {
@@ -203,7 +203,7 @@ func TestRequeueAfterComesAgainInTimeAndIsNoFailure(t *testing.T) {
 	})
 }
 
-func TestWorkersWorkAtTheSameTimeButNeverOnOneObject(t *testing.T) {
+func TestWorkersNeverShareAnObject(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	busy, most := map[Request]bool{}, 0
@@ -236,7 +236,7 @@ func TestWorkersWorkAtTheSameTimeButNeverOnOneObject(t *testing.T) {
 	})
 }
 
-func TestStoppingEndsTheContextOfReconciliations(t *testing.T) {
+func TestStopCancelsReconcileContext(t *testing.T) {
 	t.Parallel()
 	ended := false
 	running(t, 1, func(ctx context.Context, _ Request) (Result, error) {

@@ -125,7 +125,7 @@ func (s *eventServer) only(t *testing.T) *corev1.Event {
 
 var pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "u1"}}
 
-func TestEventSaysWhatHappenedToWhat(t *testing.T) {
+func TestEventFields(t *testing.T) {
 	t.Parallel()
 	recording(t, func(r *Recorder, s *eventServer) {
 		r.Warning(pod, "Broken", "it broke %d times", 3)
@@ -140,7 +140,7 @@ func TestEventSaysWhatHappenedToWhat(t *testing.T) {
 	})
 }
 
-func TestEventAboutAClusterScopedObjectIsInDefault(t *testing.T) {
+func TestClusterScopedEventIsInDefaultNamespace(t *testing.T) {
 	t.Parallel()
 	recording(t, func(r *Recorder, s *eventServer) {
 		r.Normal(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, "Seen", "here")
@@ -166,7 +166,7 @@ func TestRepeatedEventIsCounted(t *testing.T) {
 	})
 }
 
-func TestEventThatWasDeletedIsWrittenAnew(t *testing.T) {
+func TestDeletedEventIsRecreated(t *testing.T) {
 	t.Parallel()
 	recording(t, func(r *Recorder, s *eventServer) {
 		r.Normal(pod, "Synced", "done")
@@ -181,7 +181,7 @@ func TestEventThatWasDeletedIsWrittenAnew(t *testing.T) {
 	})
 }
 
-func TestRecordingNeverWaitsAndKeepsOnlySoMuch(t *testing.T) {
+func TestRecorderNeverBlocksAndIsBounded(t *testing.T) {
 	t.Parallel()
 	recording(t, func(r *Recorder, s *eventServer) {
 		s.mu.Lock()
@@ -201,7 +201,7 @@ func TestRecordingNeverWaitsAndKeepsOnlySoMuch(t *testing.T) {
 	})
 }
 
-func TestEventWaitsForAServerThatIsAwayForAMoment(t *testing.T) {
+func TestEventIsRetriedDuringOutage(t *testing.T) {
 	t.Parallel()
 	recording(t, func(r *Recorder, s *eventServer) {
 		s.mu.Lock()
@@ -217,7 +217,7 @@ func TestEventWaitsForAServerThatIsAwayForAMoment(t *testing.T) {
 	})
 }
 
-func TestEventWhoseAnswerIsLostIsOneEvent(t *testing.T) {
+func TestLostAnswerCreatesOneEvent(t *testing.T) {
 	t.Parallel()
 	recording(t, func(r *Recorder, s *eventServer) {
 		s.lost = true
@@ -230,7 +230,7 @@ func TestEventWhoseAnswerIsLostIsOneEvent(t *testing.T) {
 	})
 }
 
-func TestEventsMessageIsCutBetweenCharacters(t *testing.T) {
+func TestEventMessageIsTruncatedBetweenCharacters(t *testing.T) {
 	t.Parallel()
 	recording(t, func(r *Recorder, s *eventServer) {
 		r.Normal(pod, "Synced", "%s", strings.Repeat("語", 1000))
@@ -240,8 +240,8 @@ func TestEventsMessageIsCutBetweenCharacters(t *testing.T) {
 	})
 }
 
-// TestSimilarEventsBecomeOne has a reason whose messages differ, as client-go's correlator is tested.
-func TestSimilarEventsBecomeOne(t *testing.T) {
+// TestSimilarEventsAreAggregated has a reason whose messages differ, as client-go's correlator is tested.
+func TestSimilarEventsAreAggregated(t *testing.T) {
 	t.Parallel()
 	recording(t, func(r *Recorder, s *eventServer) {
 		for n := range 15 {
@@ -263,7 +263,7 @@ func TestSimilarEventsBecomeOne(t *testing.T) {
 	})
 }
 
-func TestSimilarEventsThatAreRareStayAlone(t *testing.T) {
+func TestRareSimilarEventsAreNotAggregated(t *testing.T) {
 	t.Parallel()
 	recording(t, func(r *Recorder, s *eventServer) {
 		for n := range 15 {

@@ -73,7 +73,7 @@ func generation(t *testing.T, n int64, label string, revision object.Revision) *
 	return stored(t, pod, revision)
 }
 
-func TestSourcesLetThroughWhatAllTheirPredicatesPass(t *testing.T) {
+func TestSourcesRequireAllPredicates(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		seen := map[string]*diary{"for": {}, "owns": {}, "watches": {}, "all": {}}
@@ -121,7 +121,7 @@ func TestSourcesLetThroughWhatAllTheirPredicatesPass(t *testing.T) {
 
 // What was there when the controller began, and what a resync looks at again, nobody waits for: somebody waits for a
 // change.
-func TestChangesGoBeforeWhatWasThereAndBeforeResyncs(t *testing.T) {
+func TestChangesPrecedeInitialObjectsAndResyncs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var list []*object.Object

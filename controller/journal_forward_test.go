@@ -46,7 +46,7 @@ func triggered(m *controller.Manager, name string,
 }
 
 // What waited for a server that was away comes whole, however much it is, and but for what the server does not take.
-func TestRunsThatWaitedAreAllForwardedButTheBadOnes(t *testing.T) {
+func TestBufferedRunsAreForwardedExceptRejected(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		journal, runs := why.New(why.Options{}), 100
@@ -91,7 +91,7 @@ func TestRunsThatWaitedAreAllForwardedButTheBadOnes(t *testing.T) {
 // A server may reject runs for a while, for example during an upgrade or while credentials are renewed. The
 // manager sends the remaining runs when the server accepts them again. The same applies to a server that
 // rejected the manager's first delivery.
-func TestForwardingGoesOnAfterADenial(t *testing.T) {
+func TestForwardingContinuesAfterRejection(t *testing.T) {
 	t.Parallel()
 	for name, codes := range map[string][]int{
 		"known, then not found": {200, 404, 404}, "known, then not allowed": {200, 403, 401}, "unknown at first": {401},

@@ -23,7 +23,7 @@ func (s *stage) disturb() {
 
 // Two planes have objects with the same names, and the same revisions: what a controller wrote on one did not lead to
 // what is done on the other, also when one journal has both, and nor do the two undo each other.
-func TestControllersOfTwoPlanesAreNotJoined(t *testing.T) {
+func TestControllersOfTwoPlanesAreSeparate(t *testing.T) {
 	t.Parallel()
 	onStage(t, func(here *stage) {
 		onPlane(here.T, func(there *stage) {

@@ -150,7 +150,7 @@ func (s *stage) warnings() []string {
 	return found
 }
 
-func TestTwoControllersThatUndoEachOtherAreNamed(t *testing.T) {
+func TestConflictingControllersAreReported(t *testing.T) {
 	t.Parallel()
 	onStage(t, func(s *stage) {
 		s.run("left", s.inJournal(), sets("way", "left"))
@@ -173,7 +173,7 @@ func TestTwoControllersThatUndoEachOtherAreNamed(t *testing.T) {
 }
 
 // One of the two is another process, which tells the server its runs a moment later.
-func TestControllersOfTwoProcessesThatUndoEachOtherAreNamed(t *testing.T) {
+func TestConflictingControllersOfTwoProcessesAreReported(t *testing.T) {
 	t.Parallel()
 	onStage(t, func(s *stage) {
 		s.run("left", s.inJournal(), sets("way", "left"))
@@ -186,7 +186,7 @@ func TestControllersOfTwoProcessesThatUndoEachOtherAreNamed(t *testing.T) {
 	})
 }
 
-func TestAControllerThatWritesWithoutChangingIsNamed(t *testing.T) {
+func TestNoOpWritesAreReported(t *testing.T) {
 	t.Parallel()
 	onStage(t, func(s *stage) {
 		s.create()
@@ -207,7 +207,7 @@ func TestAControllerThatWritesWithoutChangingIsNamed(t *testing.T) {
 	})
 }
 
-func TestAControllerThatWakesItselfIsNamed(t *testing.T) {
+func TestSelfTriggeringControllerIsReported(t *testing.T) {
 	t.Parallel()
 	onStage(t, func(s *stage) {
 		s.run("counter", s.inJournal(),
@@ -225,7 +225,7 @@ func TestAControllerThatWakesItselfIsNamed(t *testing.T) {
 }
 
 // Controllers that converge run a few times each, and a controller may run often. Neither is a loop.
-func TestControllersThatAgreeAreNotNamed(t *testing.T) {
+func TestConvergingControllersAreNotReported(t *testing.T) {
 	t.Parallel()
 	onStage(t, func(s *stage) {
 		after := func(key, value, before string) reconcile {

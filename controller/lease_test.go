@@ -71,7 +71,7 @@ func (w *world) cuttable() (*rest.Config, *cut) {
 	return config, c
 }
 
-func TestOneOfTwoManagersWorksAndTheOtherFollowsAtOnceWhenItStops(t *testing.T) {
+func TestStandbyTakesOverWhenLeaderStops(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.create("default", "a")
@@ -107,7 +107,7 @@ func TestOneOfTwoManagersWorksAndTheOtherFollowsAtOnceWhenItStops(t *testing.T) 
 	})
 }
 
-func TestLostLeaseStopsTheManagerAndAnotherTakesOver(t *testing.T) {
+func TestLostLeaseStopsManager(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		config, connection := w.cuttable()
@@ -190,7 +190,7 @@ func TestLostLeaseIsNotReleased(t *testing.T) {
 	})
 }
 
-func TestLeaseOfAManagerWithAStuckReconcileIsNotReleased(t *testing.T) {
+func TestStuckReconcileRetainsLease(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		free := make(chan struct{})
@@ -215,9 +215,9 @@ func TestLeaseOfAManagerWithAStuckReconcileIsNotReleased(t *testing.T) {
 	})
 }
 
-// TestStandbyKeepsNothingOfWhatItSees has objects come and go while another leads: what nobody works on must not pile
+// TestStandbyQueuesNothing has objects come and go while another leads: what nobody works on must not pile
 // up.
-func TestStandbyKeepsNothingOfWhatItSees(t *testing.T) {
+func TestStandbyQueuesNothing(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		first, _, firstRun := candidate(w, "first", w.plane.RESTConfig())
@@ -246,7 +246,7 @@ func TestStandbyKeepsNothingOfWhatItSees(t *testing.T) {
 	})
 }
 
-func TestManagerThatNeverLeadsStops(t *testing.T) {
+func TestStandbyManagerStops(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		first, _, firstRun := candidate(w, "first", w.plane.RESTConfig())
@@ -262,7 +262,7 @@ func TestManagerThatNeverLeadsStops(t *testing.T) {
 	})
 }
 
-func TestElectionNeedsAName(t *testing.T) {
+func TestLeaderElectionRequiresName(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		election controller.LeaderElection

@@ -24,7 +24,7 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-func TestSeveralNamespacesAndNoOthers(t *testing.T) {
+func TestManagerOfSeveralNamespaces(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		namespaces := client.Of[*corev1.Namespace](w.client,
@@ -65,8 +65,8 @@ func TestSeveralNamespacesAndNoOthers(t *testing.T) {
 	})
 }
 
-// TestManagerCachesWhatTransformLeaves, and the server has all of it.
-func TestManagerCachesWhatTransformLeaves(t *testing.T) {
+// TestManagerCachesTransformedObjects, and the server has all of it.
+func TestManagerCachesTransformedObjects(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.create("default", "a")
@@ -202,7 +202,7 @@ func TestManagerStopsInOrder(t *testing.T) {
 	})
 }
 
-func TestHealthNamesWhatIsNotReady(t *testing.T) {
+func TestHealthReportsUnreadyParts(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{Metrics: controller.NewMetrics()})
@@ -253,7 +253,7 @@ func TestHealthNamesWhatIsNotReady(t *testing.T) {
 	})
 }
 
-func TestHealthIsServedAtItsAddress(t *testing.T) {
+func TestHealthIsServed(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

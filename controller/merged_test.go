@@ -84,7 +84,7 @@ func told(t *testing.T, kind watch.EventType, label string, revision object.Revi
 
 // A reconciler that has seen, and acted on, what was there for a moment sees that it is there no longer, although the
 // source, which was behind, hears of no difference.
-func TestWhatARunSawAndIsNoLongerThereIsLookedAtAgain(t *testing.T) {
+func TestVanishedObjectIsReconciledAgain(t *testing.T) {
 	t.Parallel()
 	a := []*object.Object{generation(t, 1, "a", 1)}
 	for name, c := range map[string]struct {

@@ -220,9 +220,9 @@ func TestControllerReadsItsOwnWrites(t *testing.T) {
 	})
 }
 
-// TestControllerWithoutItsCachesActsTwice is what reading one's own writes saves from, and that the test above can
+// TestControllerWithoutReadYourWritesActsTwice is what reading one's own writes saves from, and that the test above can
 // fail.
-func TestControllerWithoutItsCachesActsTwice(t *testing.T) {
+func TestControllerWithoutReadYourWritesActsTwice(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		if n := childrenMade(w, 2*time.Second, []*informer.Factory{}); n != 3 {
@@ -245,8 +245,8 @@ func TestWaitForACacheIsBounded(t *testing.T) {
 	})
 }
 
-// TestClientGoWritesAreReadToo writes with a client-go clientset of a config that is observed.
-func TestClientGoWritesAreReadToo(t *testing.T) {
+// TestControllerReadsClientGoWrites writes with a client-go clientset of a config that is observed.
+func TestControllerReadsClientGoWrites(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{Source: late{w.plane.Source(), time.Second}})

@@ -23,7 +23,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/why"
 )
 
-func TestLogLinesNameTheCauses(t *testing.T) {
+func TestLogLinesHaveCauses(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{})
@@ -71,7 +71,7 @@ func (w *world) start(m *controller.Manager) (stop func()) {
 }
 
 // What a run writes is the cause of another one: the second span is linked to the first, and names the object.
-func TestSpansNameTheCausesAndAreLinked(t *testing.T) {
+func TestSpansHaveCausesAndLinks(t *testing.T) {
 	t.Parallel()
 	onStage(t, func(s *stage) {
 		spans := tracetest.NewSpanRecorder()
@@ -116,7 +116,7 @@ func TestSpansNameTheCausesAndAreLinked(t *testing.T) {
 }
 
 // Another server answers 404 to what it does not know, and is left alone from then on; the journal goes on.
-func TestForwardingEndsWhereNobodyWantsIt(t *testing.T) {
+func TestForwardingEndsAfterNotFound(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[int]int64{http.StatusNotFound: 1, http.StatusForbidden: 1,
 		http.StatusServiceUnavailable: 3} {
@@ -161,7 +161,7 @@ type transport func(*http.Request) (*http.Response, error)
 func (t transport) RoundTrip(q *http.Request) (*http.Response, error) { return t(q) }
 
 // Outside of a run there is nobody to tell: a reconciler that is called by its own test may say why all the same.
-func TestNotesWithoutARunAreNothing(t *testing.T) {
+func TestNoteOutsideRunIsIgnored(t *testing.T) {
 	t.Parallel()
 	controller.Note(t.Context(), "nobody %s", "listens")
 	controller.Did(t.Context(), "nothing")

@@ -147,7 +147,7 @@ func TestSourcesMapObjectsToRequests(t *testing.T) {
 	})
 }
 
-func TestOwnersAreInTheNamespaceOfWhatTheyOwnOrInNone(t *testing.T) {
+func TestOwnerIsInNamespaceOrClusterScoped(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &feeder{

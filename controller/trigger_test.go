@@ -50,7 +50,7 @@ func expectCame(t *testing.T, came map[Request][]int, r Request, want ...int) {
 	}
 }
 
-func TestTriggerHasObjectsReconciled(t *testing.T) {
+func TestTriggerReconcilesObjects(t *testing.T) {
 	t.Parallel()
 	came := triggered(t, func(*Trigger) {}, func(trigger *Trigger) {
 		trigger.Add(a)
@@ -62,7 +62,7 @@ func TestTriggerHasObjectsReconciled(t *testing.T) {
 	expectCame(t, came, b, 60)
 }
 
-func TestTriggerAnswersABurstOnce(t *testing.T) {
+func TestTriggerCoalescesBursts(t *testing.T) {
 	t.Parallel()
 	came := triggered(t, func(*Trigger) {}, func(trigger *Trigger) {
 		for range 10 {
@@ -76,7 +76,7 @@ func TestTriggerAnswersABurstOnce(t *testing.T) {
 	expectCame(t, came, b, 30)
 }
 
-func TestTriggerKeepsWhatItIsAskedBeforeItsControllerIsThere(t *testing.T) {
+func TestTriggerBuffersRequestsBeforeStart(t *testing.T) {
 	t.Parallel()
 	came := triggered(t, func(trigger *Trigger) {
 		trigger.Add(a)

@@ -52,7 +52,7 @@ func (m *mirror) Reconcile(_ context.Context, r controller.Request) (controller.
 
 // A controller that starts, and has something real of an object that nobody can read now, must not take the object for
 // gone. The object may be in any of the namespaces that it is responsible for.
-func TestObjectThatCannotBeReadIsTriedAgainAndNothingOfItIsRemoved(t *testing.T) {
+func TestUndecodableObjectIsRetried(t *testing.T) {
 	t.Parallel()
 	sources := map[string]func(w *world) client.Source{
 		"in process": func(w *world) client.Source { return w.plane.Source() },

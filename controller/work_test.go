@@ -123,8 +123,8 @@ func TestTimeoutEndsTheContextOfOneReconcile(t *testing.T) {
 	})
 }
 
-// TestReconcileThatDoesNotReturnIsReportedAndReplaced has one object whose reconcile heeds nothing.
-func TestReconcileThatDoesNotReturnIsReportedAndReplaced(t *testing.T) {
+// TestStuckReconcileIsReportedAndReplaced has one object whose reconcile heeds nothing.
+func TestStuckReconcileIsReportedAndReplaced(t *testing.T) {
 	t.Parallel()
 	free := make(chan struct{})
 	var others atomic.Int32
@@ -164,8 +164,8 @@ func TestReconcileThatDoesNotReturnIsReportedAndReplaced(t *testing.T) {
 	})
 }
 
-// TestSoManyWorkersAreReplacedAndNoMore has everything be stuck.
-func TestSoManyWorkersAreReplacedAndNoMore(t *testing.T) {
+// TestReplacedWorkersAreLimited has everything be stuck.
+func TestReplacedWorkersAreLimited(t *testing.T) {
 	t.Parallel()
 	var free chan struct{}
 	worked(t, Options{Workers: 2}, func(context.Context, Request) (Result, error) {
@@ -187,7 +187,7 @@ func TestSoManyWorkersAreReplacedAndNoMore(t *testing.T) {
 	})
 }
 
-func TestStoppingNamesWhatDoesNotEnd(t *testing.T) {
+func TestStopReportsStuckReconciles(t *testing.T) {
 	t.Parallel()
 	var free chan struct{}
 	var begun time.Time
@@ -207,8 +207,8 @@ func TestStoppingNamesWhatDoesNotEnd(t *testing.T) {
 	}
 }
 
-// TestReconcileThatEndsItsGoroutineIsAFailure ends it as testing.T's FailNow does.
-func TestReconcileThatEndsItsGoroutineIsAFailure(t *testing.T) {
+// TestGoexitInReconcileIsAFailure ends it as testing.T's FailNow does.
+func TestGoexitInReconcileIsAFailure(t *testing.T) {
 	t.Parallel()
 	var tries times
 	worked(t, Options{}, func(context.Context, Request) (Result, error) {
@@ -235,7 +235,7 @@ type pointed struct{ text string }
 
 func (p *pointed) Error() string { return p.text }
 
-func TestErrorThatIsANilPointerIsAFailureOfOneRequest(t *testing.T) {
+func TestNilPointerErrorFailsOneRequest(t *testing.T) {
 	t.Parallel()
 	tries := 0
 	worked(t, Options{}, func(context.Context, Request) (Result, error) {

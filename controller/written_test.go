@@ -82,8 +82,8 @@ func TestControllerReadsItsDeletions(t *testing.T) {
 	})
 }
 
-// TestControllerReadsWhatItWroteForAnotherObject gives each object the next free number.
-func TestControllerReadsWhatItWroteForAnotherObject(t *testing.T) {
+// TestControllerReadsWritesOfOtherRequests gives each object the next free number.
+func TestControllerReadsWritesOfOtherRequests(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		m := w.lateManager()
@@ -105,9 +105,9 @@ func TestControllerReadsWhatItWroteForAnotherObject(t *testing.T) {
 	})
 }
 
-// TestControllerReadsItsCreationsInACacheOfSome has a cache of the objects with a label, another that is never filled,
+// TestControllerReadsWritesInFilteredCache has a cache of the objects with a label, another that is never filled,
 // and one of other objects.
-func TestControllerReadsItsCreationsInACacheOfSome(t *testing.T) {
+func TestControllerReadsWritesInFilteredCache(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		m := w.lateManager()

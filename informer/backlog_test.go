@@ -76,7 +76,7 @@ func outcome(u *untold[*corev1.ConfigMap]) (words []string) {
 	return words
 }
 
-func TestBacklogIsCompressedPerObject(t *testing.T) {
+func TestBacklogIsCoalescedPerObject(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, script, want string }{
 		{"objects keep the order in which they first came", "+b1 +a2 ~b1,3 ~a2,4", "+b3 +a4"},
@@ -101,7 +101,7 @@ func TestBacklogIsCompressedPerObject(t *testing.T) {
 	}
 }
 
-func TestThoroughHandlersHearOfWhatCameAndWent(t *testing.T) {
+func TestThoroughHandlersAreNotifiedOfDeletedObjects(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, script, want string }{
 		{"what came and went is told as that", "+a1 -a2 +b3", "!a2 +b3"},
@@ -127,7 +127,7 @@ func vanishing(count int, name func(int) string) *backlog[*corev1.ConfigMap] {
 	return b
 }
 
-func TestOfVeryManyThatCameAndWentTheUIDsAreTold(t *testing.T) {
+func TestManyDeletedObjectsAreReportedByUID(t *testing.T) {
 	t.Parallel()
 	for what, name := range map[string]func(int) string{
 		"many names": func(n int) string { return fmt.Sprint("a-", n) },
@@ -161,7 +161,7 @@ type thorough struct {
 
 func (thorough) OnVanish(*corev1.ConfigMap, bool) {}
 
-func TestWhatWaitsOfThoseThatCameAndWentIsBounded(t *testing.T) {
+func TestPendingDeletedObjectsAreBounded(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	l := newListener[*corev1.ConfigMap](thorough{}, nil, slog.New(slog.NewTextHandler(&log, nil)))
@@ -182,7 +182,7 @@ func TestWhatWaitsOfThoseThatCameAndWentIsBounded(t *testing.T) {
 
 // Whatever happens and whenever a handler is told, it believes in the end what is true, and never is more than a
 // deletion and an addition of an object behind.
-func TestBacklogAlwaysLeadsToTheTruth(t *testing.T) {
+func TestBacklogConverges(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 0))

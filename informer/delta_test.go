@@ -121,7 +121,7 @@ func TestDeltaFIFO(t *testing.T) {
 }
 
 // While a batch is brought into the cache, the reflector goes on; but a list is compared with the cache as it is then.
-func TestChangesGoInWhileABatchIsProcessed(t *testing.T) {
+func TestChangesAreAddedDuringBatch(t *testing.T) {
 	t.Parallel()
 	cached := newIndexer[*corev1.ConfigMap](nil, slog.Default())
 	f := newDeltaFIFO(cached)
@@ -184,7 +184,7 @@ func gone(times int, log *slog.Logger) []delta[*corev1.ConfigMap] {
 	return batch[0].deltas
 }
 
-func TestWhatComesAndGoesForEverLeavesTracesAndFewStates(t *testing.T) {
+func TestShortLivedObjectsRetainFewStates(t *testing.T) {
 	t.Parallel()
 	states := 0
 	next := 0
@@ -206,7 +206,7 @@ func TestWhatComesAndGoesForEverLeavesTracesAndFewStates(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotToldAtAllIsLogged(t *testing.T) {
+func TestDroppedNotificationsAreLogged(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	deltas := gone(mostTraces+100, slog.New(slog.NewTextHandler(&log, nil)))
@@ -218,7 +218,7 @@ func TestWhatIsNotToldAtAllIsLogged(t *testing.T) {
 	}
 }
 
-func TestAListWithAnotherObjectOfTheNameTellsOfTheEndOfTheFirst(t *testing.T) {
+func TestListReportsReplacedObject(t *testing.T) {
 	t.Parallel()
 	f := newDeltaFIFO(newIndexer[*corev1.ConfigMap](nil, slog.Default()))
 	f.add([]delta[*corev1.ConfigMap]{{Type: deltaAdded, state: named("first", 1)}}, 1)

@@ -30,7 +30,7 @@ RateLimiter BucketRateLimiter ItemExponentialFailureRateLimiter ItemFastSlowRate
 Do Into masterURL addKnownTypes AddToScheme TwoWayMergePatch qps token Neutron Etcd Initializer InitializerConfiguration
 Group Version Resource Admission Validation Convert MUX Registry`
 
-func TestTheDocumentHasAWordForEachTerm(t *testing.T) {
+func TestDocumentExplainsTerms(t *testing.T) {
 	t.Parallel()
 	text := read(t, page)
 	for _, term := range strings.Fields(terms) {
@@ -46,8 +46,8 @@ func TestTheDocumentHasAWordForEachTerm(t *testing.T) {
 	}
 }
 
-// TestEachLinkOfTheDocumentLeadsSomewhere follows its links and reads its pictures.
-func TestEachLinkOfTheDocumentLeadsSomewhere(t *testing.T) {
+// TestDocumentLinksAreValid follows its links and reads its pictures.
+func TestDocumentLinksAreValid(t *testing.T) {
 	t.Parallel()
 	text := regexp.MustCompile("`[^`\n]*`|(?m)^    .*$").ReplaceAllString(read(t, page), "") // code links nowhere
 	links := regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(text, -1)

@@ -38,7 +38,7 @@ func labelled(value string) informer.Scope {
 	return informer.Scope{Labels: labels.SelectorFromSet(labels.Set{"value": value})}
 }
 
-func TestFactoryHasOneInformerForEachScopeOfAResourceAsAType(t *testing.T) {
+func TestFactorySharesInformersByScopeAndType(t *testing.T) {
 	t.Parallel()
 	inFactory(t, informer.FactoryOptions{}, func(t *testing.T, p *plane, f *informer.Factory) {
 		all := informer.For[*corev1.ConfigMap](f, configmaps)
@@ -68,7 +68,7 @@ func TestFactoryHasOneInformerForEachScopeOfAResourceAsAType(t *testing.T) {
 	})
 }
 
-func TestDroppedInformerEnds(t *testing.T) {
+func TestDroppedInformerStops(t *testing.T) {
 	t.Parallel()
 	inFactory(t, informer.FactoryOptions{}, func(t *testing.T, p *plane, f *informer.Factory) {
 		p.put("a", "1")
@@ -91,7 +91,7 @@ func TestDroppedInformerEnds(t *testing.T) {
 	})
 }
 
-func TestMetadataAloneIsAskedForWhereNoMoreIsRead(t *testing.T) {
+func TestMetadataInformerRequestsMetadata(t *testing.T) {
 	t.Parallel()
 	inFactory(t, informer.FactoryOptions{}, func(t *testing.T, p *plane, f *informer.Factory) {
 		p.put("a", "1")
@@ -107,7 +107,7 @@ func TestMetadataAloneIsAskedForWhereNoMoreIsRead(t *testing.T) {
 	})
 }
 
-func TestWaitForSyncNamesWhatIsMissingAndWhy(t *testing.T) {
+func TestWaitForSyncReportsMissingResources(t *testing.T) {
 	t.Parallel()
 	inFactory(t, informer.FactoryOptions{}, func(t *testing.T, p *plane, f *informer.Factory) {
 		informer.For[*corev1.ConfigMap](f, configmaps)
@@ -125,7 +125,7 @@ func TestWaitForSyncNamesWhatIsMissingAndWhy(t *testing.T) {
 }
 
 // A controller may start before the definition of what it reconciles is applied.
-func TestInformerOfAResourceThatDoesNotExistYetStartsWhenItDoes(t *testing.T) {
+func TestInformerWaitsForResource(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	options := informer.FactoryOptions{Log: slog.New(slog.NewTextHandler(&log, nil))}
@@ -149,7 +149,7 @@ func TestInformerOfAResourceThatDoesNotExistYetStartsWhenItDoes(t *testing.T) {
 	})
 }
 
-func TestFactoryWaitsForAWriteInEveryCacheThatShouldShowIt(t *testing.T) {
+func TestFactoryWaitsForWriteInAllCaches(t *testing.T) {
 	t.Parallel()
 	inFactory(t, informer.FactoryOptions{}, func(t *testing.T, p *plane, f *informer.Factory) {
 		typed := informer.For[*corev1.ConfigMap](f, configmaps)
@@ -177,7 +177,7 @@ func TestFactoryWaitsForAWriteInEveryCacheThatShouldShowIt(t *testing.T) {
 	})
 }
 
-func TestResyncThroughAWeekTakesMilliseconds(t *testing.T) {
+func TestResyncInVirtualTime(t *testing.T) {
 	t.Parallel()
 	inFactory(t, informer.FactoryOptions{Resync: time.Hour}, func(t *testing.T, p *plane, f *informer.Factory) {
 		p.put("a", "1")
@@ -230,7 +230,7 @@ func asObjects[T client.Object](list []T) (objects []client.Object) {
 	return objects
 }
 
-func TestMetricsSayHowInformersAndHandlersAre(t *testing.T) {
+func TestMetrics(t *testing.T) {
 	t.Parallel()
 	inFactory(t, informer.FactoryOptions{}, func(t *testing.T, p *plane, f *informer.Factory) {
 		maps := informer.For[*corev1.ConfigMap](f, configmaps)

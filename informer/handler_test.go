@@ -34,7 +34,7 @@ func (g *gate) OnAdd(obj *corev1.ConfigMap, initial bool) {
 
 func (g *gate) String() string { return "the gate" }
 
-func TestWhatWaitsForAHandlerThatBlocksIsBoundedByTheObjects(t *testing.T) {
+func TestBacklogIsBoundedByObjects(t *testing.T) {
 	t.Parallel()
 	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], other *diary) {
 		g := newGate()
@@ -64,7 +64,7 @@ func collected() (*strings.Builder, func() options) {
 	return log, logged(log)
 }
 
-func TestHandlerThatNeverReturnsIsNamedAndHoldsNothingUp(t *testing.T) {
+func TestStuckHandlerIsReportedAndBlocksNoOther(t *testing.T) {
 	t.Parallel()
 	log, with := collected()
 	synctest.Test(t, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestHandlerThatNeverReturnsIsNamedAndHoldsNothingUp(t *testing.T) {
 	})
 }
 
-func TestHandlerThatPanicsLosesThatCallAndNothingElse(t *testing.T) {
+func TestHandlerPanicLosesOneNotification(t *testing.T) {
 	t.Parallel()
 	log, with := collected()
 	inBubble(t, newPlane, with, func(p *plane, i *informer.Informer[*corev1.ConfigMap], other *diary) {
@@ -126,7 +126,7 @@ func TestHandlerThatPanicsLosesThatCallAndNothingElse(t *testing.T) {
 	})
 }
 
-func TestHandlersComeAndGoWithinCalls(t *testing.T) {
+func TestHandlersCanBeChangedDuringNotification(t *testing.T) {
 	t.Parallel()
 	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], _ *diary) {
 		var once, late diary
@@ -153,7 +153,7 @@ func TestHandlersComeAndGoWithinCalls(t *testing.T) {
 	})
 }
 
-func TestRemovedHandlerIsToldOfNothingMore(t *testing.T) {
+func TestRemovedHandlerIsNotNotified(t *testing.T) {
 	t.Parallel()
 	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], other *diary) {
 		var d diary
@@ -168,7 +168,7 @@ func TestRemovedHandlerIsToldOfNothingMore(t *testing.T) {
 	})
 }
 
-func TestResyncOfOneHandlerIsNoBusinessOfOthers(t *testing.T) {
+func TestResyncNotifiesOneHandler(t *testing.T) {
 	t.Parallel()
 	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], other *diary) {
 		var d diary
@@ -182,7 +182,7 @@ func TestResyncOfOneHandlerIsNoBusinessOfOthers(t *testing.T) {
 	})
 }
 
-func TestCacheShowsAWriteBeforeItsWriterActsAgain(t *testing.T) {
+func TestReachedWaitsForWrite(t *testing.T) {
 	t.Parallel()
 	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], _ *diary) {
 		key := informer.Key{Namespace: "ns", Name: "a"}
@@ -218,7 +218,7 @@ func TestCacheShowsAWriteBeforeItsWriterActsAgain(t *testing.T) {
 	})
 }
 
-func TestWaitingForAWriteThatTheCacheNeverShowsEndsWithItsContext(t *testing.T) {
+func TestReachedEndsWithContext(t *testing.T) {
 	t.Parallel()
 	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], _ *diary) {
 		p.put("a", "1")

@@ -25,9 +25,9 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// TestNothingLeavesAHole makes each thing that can go wrong go wrong at each event of a stream, over a real server's
+// TestFaultsLeaveNoGaps makes each thing that can go wrong go wrong at each event of a stream, over a real server's
 // connection, and compares the cache, and what a handler was told, with the server's objects.
-func TestNothingLeavesAHole(t *testing.T) {
+func TestFaultsLeaveNoGaps(t *testing.T) {
 	t.Parallel()
 	for name, fault := range connectionFaults {
 		t.Run(name, func(t *testing.T) {

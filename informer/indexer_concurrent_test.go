@@ -13,7 +13,7 @@ import (
 // Readers see whole states while a writer changes them: what an index finds has the value, an object that never goes is
 // there each time, and a list holds each object once. Indexes are added meanwhile. With -race it shows that nothing is
 // torn.
-func TestReadersSeeWholeStatesWhileTheCacheChanges(t *testing.T) {
+func TestConcurrentReadersSeeConsistentStates(t *testing.T) {
 	t.Parallel()
 	const objects, changes = 50, 3_000
 	x := newIndexer(map[string]IndexFunc[*corev1.ConfigMap]{"values": valuesOf}, quietly())

@@ -37,7 +37,7 @@ func (x *Indexer[T]) change(f func()) {
 }
 
 // Whatever is put and removed, each index finds what a look at every object would find.
-func TestIndexesFindWhatALookAtEveryObjectFinds(t *testing.T) {
+func TestIndexesMatchScans(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -91,7 +91,7 @@ func TestIndexesFindWhatALookAtEveryObjectFinds(t *testing.T) {
 	}
 }
 
-func TestIndexFunctionThatPanicsLosesThatObjectInThatIndexAlone(t *testing.T) {
+func TestIndexFunctionPanicAffectsOneObject(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	x := newIndexer(map[string]IndexFunc[*corev1.ConfigMap]{
@@ -122,7 +122,7 @@ func TestIndexFunctionThatPanicsLosesThatObjectInThatIndexAlone(t *testing.T) {
 	}
 }
 
-func TestReadersAllocateNothingForAnObject(t *testing.T) {
+func TestReadsDoNotAllocatePerObject(t *testing.T) {
 	x := newIndexer[*corev1.ConfigMap](nil, quietly())
 	x.change(func() {
 		for n := range 1000 {
@@ -156,7 +156,7 @@ func TestReadersAllocateNothingForAnObject(t *testing.T) {
 	}
 }
 
-func TestReadyIndexesFindByTheHead(t *testing.T) {
+func TestHeadIndexes(t *testing.T) {
 	t.Parallel()
 	x := newIndexer[*corev1.Pod](nil, quietly())
 	x.AddHeadIndex("owner", ByOwner)

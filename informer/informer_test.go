@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-func TestHandlerIsToldOfWhatWasThereAndWhatHappens(t *testing.T) {
+func TestHandlerReceivesInitialObjectsAndChanges(t *testing.T) {
 	t.Parallel()
 	there := func() *plane { p := newPlane(); p.put("a", "1"); return p }
 	inBubble(t, there, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
@@ -46,7 +46,7 @@ func TestHandlersShareOneWatchAndOneCache(t *testing.T) {
 	})
 }
 
-func TestSlowHandlerDelaysNobody(t *testing.T) {
+func TestSlowHandlerDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
 		told := 0
@@ -69,7 +69,7 @@ func TestSlowHandlerDelaysNobody(t *testing.T) {
 	})
 }
 
-func TestResyncTellsOfEveryObjectWithoutClaimingAChange(t *testing.T) {
+func TestResyncNotifiesWithEqualObjects(t *testing.T) {
 	t.Parallel()
 	resyncing := func() options { o := quiet(); o.Resync = 10 * time.Minute; return o }
 	there := func() *plane { p := newPlane(); p.put("a", "1"); p.put("b", "1"); return p }
@@ -86,7 +86,7 @@ func TestResyncTellsOfEveryObjectWithoutClaimingAChange(t *testing.T) {
 	})
 }
 
-func TestCacheSharesTheSourcesObjects(t *testing.T) {
+func TestCacheSharesSourceObjects(t *testing.T) {
 	t.Parallel()
 	there := func() *plane { p := newPlane(); p.put("a", "1"); return p }
 	inBubble(t, there, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {

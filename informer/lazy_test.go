@@ -54,7 +54,7 @@ func run(i interface{ Run(ctx context.Context) }) (stop func()) {
 
 func lazily() options { o := quiet(); o.Lazy = true; return o }
 
-func TestLazyInformerDecodesWhatIsReadAndNothingElse(t *testing.T) {
+func TestLazyInformerDecodesOnRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, decoded := countingPlane()
@@ -90,7 +90,7 @@ func TestLazyInformerDecodesWhatIsReadAndNothingElse(t *testing.T) {
 	})
 }
 
-func TestLazyInformerTellsWhatAnEagerOneTells(t *testing.T) {
+func TestLazyAndEagerNotificationsAreEqual(t *testing.T) {
 	t.Parallel()
 	there := func() *plane { p := newPlane(); p.put("a", "1"); return p }
 	inBubble(t, there, lazily, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
@@ -106,7 +106,7 @@ func TestLazyInformerTellsWhatAnEagerOneTells(t *testing.T) {
 	})
 }
 
-func TestLazyInformerForgetsWhatWasReadLongAgo(t *testing.T) {
+func TestLazyInformerEvictsOldDecodedObjects(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, decoded := countingPlane()
@@ -129,7 +129,7 @@ func TestLazyInformerForgetsWhatWasReadLongAgo(t *testing.T) {
 }
 
 // What has been replaced is nobody's any more, however little memory all of it would take.
-func TestLazyInformerLetsGoOfWhatLeavesItsCache(t *testing.T) {
+func TestLazyInformerReleasesDeletedObjects(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlane()
@@ -159,7 +159,7 @@ func TestLazyInformerLetsGoOfWhatLeavesItsCache(t *testing.T) {
 	})
 }
 
-func TestObjectThatALazyInformerCannotReadIsPassedOver(t *testing.T) {
+func TestLazyInformerSkipsUndecodableObject(t *testing.T) {
 	t.Parallel()
 	log, with := collected()
 	lazy := func() options { o := with(); o.Lazy = true; return o }
@@ -188,7 +188,7 @@ func TestObjectThatALazyInformerCannotReadIsPassedOver(t *testing.T) {
 	})
 }
 
-func TestTransformDecidesWhatIsKept(t *testing.T) {
+func TestTransformReducesObjects(t *testing.T) {
 	t.Parallel()
 	for _, lazy := range []bool{false, true} {
 		transforming := func() options {
@@ -244,7 +244,7 @@ func (s *slim) DeepCopyObject() runtime.Object {
 	return &c
 }
 
-func TestTypeWithTheFieldsThatAreUsedKeepsThose(t *testing.T) {
+func TestReducedTypeHoldsItsFields(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlane()

@@ -15,7 +15,7 @@ import (
 
 // A handler hears of each object what it can hear, in order: an addition first, once, and a deletion only of what was
 // added.
-func TestHandlersOfALazyInformerKeepTheirOrderOverWhatCannotBeRead(t *testing.T) {
+func TestLazyNotificationsStayOrderedOverUndecodable(t *testing.T) {
 	t.Parallel()
 	inBubble(t, newPlane, lazily, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
 		p.put("a", "1")
@@ -44,7 +44,7 @@ func TestHandlersOfALazyInformerKeepTheirOrderOverWhatCannotBeRead(t *testing.T)
 	})
 }
 
-func TestHandlerThatEndsItsGoroutineLosesThatCallAndNothingElse(t *testing.T) {
+func TestGoexitInHandlerLosesOneNotification(t *testing.T) {
 	t.Parallel()
 	log, with := collected()
 	inBubble(t, newPlane, with, func(p *plane, i *informer.Informer[*corev1.ConfigMap], other *diary) {
@@ -78,7 +78,7 @@ func TestHandlerThatEndsItsGoroutineLosesThatCallAndNothingElse(t *testing.T) {
 	})
 }
 
-func TestOnlyHandlersThatDoNotReturnAreReportedAtTheEnd(t *testing.T) {
+func TestStopReportsStuckHandlers(t *testing.T) {
 	t.Parallel()
 	log, with := collected()
 	synctest.Test(t, func(t *testing.T) {

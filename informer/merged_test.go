@@ -28,7 +28,7 @@ func (m *merging) OnMerged(old, new *corev1.ConfigMap) {
 
 // An object that is changed and changed back while the handler, the cache or the reflector is behind has not stayed as
 // it was.
-func TestUpdatesThatMayStandForSeveralAreTold(t *testing.T) {
+func TestCoalescedUpdatesAreReported(t *testing.T) {
 	t.Parallel()
 	var goOn chan struct{} // made in the bubble
 	slow := func() options {

@@ -25,7 +25,7 @@ var (
 
 // In the server's process an informer reads an object's metadata from the stored object without decoding the
 // rest, whatever form it was written in. The result equals the server's answer to a metadata-only request.
-func TestMetadataIsReadWhereItStands(t *testing.T) {
+func TestMetadataIsReadWithoutDecoding(t *testing.T) {
 	t.Parallel()
 	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}})
 	if err != nil {

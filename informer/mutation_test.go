@@ -71,7 +71,7 @@ type scribbler struct{ funcs }
 
 func (scribbler) String() string { return "the scribbler" }
 
-func TestMutationByAHandlerNamesTheHandler(t *testing.T) {
+func TestMutationReportNamesHandler(t *testing.T) {
 	t.Parallel()
 	for _, lazy := range []bool{false, true} {
 		r := &recorder{}
@@ -99,7 +99,7 @@ func TestMutationByAHandlerNamesTheHandler(t *testing.T) {
 	}
 }
 
-func TestMutationIsDetectedWhenOneOfTwoCachesHasLetTheObjectGo(t *testing.T) {
+func TestMutationIsDetectedInRemainingCache(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{}

@@ -134,7 +134,7 @@ func replay[T client.Object](t *testing.T, r *replaying, resource schema.GroupVe
 }
 
 // A kube-apiserver's own bytes, as they were recorded, and not those of a server that we wrote.
-func TestAListAndAWatchOfARealServer(t *testing.T) {
+func TestRecordedListAndWatch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		watch := answersOf(t, "watch.json",
@@ -148,7 +148,7 @@ func TestAListAndAWatchOfARealServer(t *testing.T) {
 	})
 }
 
-func TestPagesOfARealServer(t *testing.T) {
+func TestRecordedPages(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		pages := answersOf(t, "list-and-select.json", "limit=3&labelSelector=even",
@@ -174,7 +174,7 @@ func TestPagesOfARealServer(t *testing.T) {
 	})
 }
 
-func TestAStreamedListOfARealServer(t *testing.T) {
+func TestRecordedStreamedList(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := &replaying{t: t, watch: answersOf(t, "watch.json",
@@ -189,7 +189,7 @@ func TestAStreamedListOfARealServer(t *testing.T) {
 }
 
 // A real server says in plain text that it serves no such resource, and 429 while it begins to.
-func TestADefinitionThatComesToARealServer(t *testing.T) {
+func TestRecordedLateDefinition(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		networks := schema.GroupVersionResource{Group: "samplecrd.example.com", Version: "v1", Resource: "networks"}

@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-func TestSurvivesExpiredRevision(t *testing.T) {
+func TestReflectorSurvivesExpiredRevision(t *testing.T) {
 	t.Parallel()
 	there := func() *plane { p := newPlane(); p.put("a", "1"); p.put("b", "1"); return p }
 	inBubble(t, there, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
@@ -36,7 +36,7 @@ func TestSurvivesExpiredRevision(t *testing.T) {
 	})
 }
 
-func TestResumesWhereABrokenWatchEnded(t *testing.T) {
+func TestReflectorResumesBrokenWatch(t *testing.T) {
 	t.Parallel()
 	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
 		p.put("a", "1")
@@ -55,7 +55,7 @@ func TestResumesWhereABrokenWatchEnded(t *testing.T) {
 }
 
 // A server that comes back empty and with other revisions is another server: what it does not have is gone.
-func TestSurvivesRestartOfAServerThatForgets(t *testing.T) {
+func TestReflectorSurvivesEmptyServer(t *testing.T) {
 	t.Parallel()
 	there := func() *plane { p := newPlane(); p.put("a", "old"); p.put("gone", "1"); return p }
 	inBubble(t, there, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
@@ -72,7 +72,7 @@ func TestSurvivesRestartOfAServerThatForgets(t *testing.T) {
 	})
 }
 
-func TestSurvivesAServerThatWasRestoredToAnOlderState(t *testing.T) {
+func TestReflectorSurvivesRestoredServer(t *testing.T) {
 	t.Parallel()
 	there := func() *plane { p := newPlane(); p.put("a", "old"); return p }
 	inBubble(t, there, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
@@ -92,7 +92,7 @@ func TestSurvivesAServerThatWasRestoredToAnOlderState(t *testing.T) {
 	})
 }
 
-func TestWaitsForAResourceThatIsNotServedYetAndSaysSoOnce(t *testing.T) {
+func TestUnservedResourceIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	missing := func() *plane { p := newPlane(); p.missing = true; return p }
@@ -116,7 +116,7 @@ func TestWaitsForAResourceThatIsNotServedYetAndSaysSoOnce(t *testing.T) {
 	})
 }
 
-func TestResourceThatIsServedAMomentLaterIsNoNews(t *testing.T) {
+func TestShortlyUnservedResourceIsNotLogged(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	missing := func() *plane { p := newPlane(); p.missing = true; return p }
@@ -132,7 +132,7 @@ func TestResourceThatIsServedAMomentLaterIsNoNews(t *testing.T) {
 }
 
 // When a resource is no longer served, the cache retains its objects: the server may still store them.
-func TestVanishedResourceDeletesNothing(t *testing.T) {
+func TestUnservedResourceDeletesNothing(t *testing.T) {
 	t.Parallel()
 	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
 		p.put("a", "1")
@@ -147,7 +147,7 @@ func TestVanishedResourceDeletesNothing(t *testing.T) {
 	})
 }
 
-func TestLostDoubledAndLateEventsGiveTheSameCache(t *testing.T) {
+func TestFaultyEventsGiveSameCache(t *testing.T) {
 	t.Parallel()
 	relisting := func() options { o := quiet(); o.Relist = time.Hour; return o }
 	for seed := range uint64(30) {
@@ -190,7 +190,7 @@ func TestLostDoubledAndLateEventsGiveTheSameCache(t *testing.T) {
 
 // Doubled and late events alone, on a server that loses nothing, need no relist to be healed but for those that come
 // after the object was deleted: they must not bring it back.
-func TestLateEventDoesNotBringADeletedObjectBack(t *testing.T) {
+func TestLateEventDoesNotRestoreDeletedObject(t *testing.T) {
 	t.Parallel()
 	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
 		p.put("a", "1")

@@ -51,7 +51,7 @@ func (l *listTimes) taken() []time.Time {
 	return times
 }
 
-func TestAHundredInformersThatLostTheirPlaceDoNotComeBackAtOnce(t *testing.T) {
+func TestExpiredInformersSpreadTheirLists(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := &listTimes{plane: newPlane()}
@@ -87,7 +87,7 @@ func TestAHundredInformersThatLostTheirPlaceDoNotComeBackAtOnce(t *testing.T) {
 	})
 }
 
-func TestTheWaitThatAServerAsksForIsKept(t *testing.T) {
+func TestRetryAfterIsRespected(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var asked []time.Time
@@ -116,7 +116,7 @@ func TestTheWaitThatAServerAsksForIsKept(t *testing.T) {
 	})
 }
 
-func TestObjectsThatCannotBeReadAreCountedAndGoWhenTheyAreDeleted(t *testing.T) {
+func TestUndecodableObjectsAreCountedUntilDeleted(t *testing.T) {
 	t.Parallel()
 	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
 		for _, name := range []string{"a", "b", "c"} {
@@ -136,7 +136,7 @@ func TestObjectsThatCannotBeReadAreCountedAndGoWhenTheyAreDeleted(t *testing.T) 
 	})
 }
 
-func TestStatesThatWereOvertakenAreNotDecoded(t *testing.T) {
+func TestOutdatedStatesAreNotDecoded(t *testing.T) {
 	t.Parallel()
 	decoded := 0
 	var gate chan struct{} // of the bubble
@@ -183,7 +183,7 @@ func shipDefinition() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-func TestInformerOverTheWireStartsWhenItsDefinitionComes(t *testing.T) {
+func TestWireInformerWaitsForDefinition(t *testing.T) {
 	t.Parallel()
 	for name, source := range map[string]func(*client.Client) client.Source{"in pages": client.NewSource, "streamed": client.NewStreamingSource} {
 		t.Run(name, func(t *testing.T) {

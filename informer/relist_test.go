@@ -42,7 +42,7 @@ func (p *plane) forget() {
 	pause()
 }
 
-func TestObjectWhoseHeadCannotBeReadInAListIsNotTakenForDeleted(t *testing.T) {
+func TestUndecodableListItemIsNotDeleted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := &headless{plane: newPlane()}
@@ -81,7 +81,7 @@ func answering(t *testing.T, ctx context.Context, handler http.HandlerFunc) {
 	informer.New(client.NewSource(c), configmaps, quiet()).Run(ctx)
 }
 
-func TestWatchThatTheServerCannotGoOnWithIsListedAgain(t *testing.T) {
+func TestWatchErrorCausesList(t *testing.T) {
 	t.Parallel()
 	for status, most := range map[int]int{http.StatusInternalServerError: 120, http.StatusServiceUnavailable: 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestWatchThatTheServerCannotGoOnWithIsListedAgain(t *testing.T) {
 	}
 }
 
-func TestBookmarkIsNotTakenForADefinition(t *testing.T) {
+func TestBookmarkIsNotADefinition(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0

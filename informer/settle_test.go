@@ -60,7 +60,7 @@ func (h handFed) event(t deltaType, name string, uid types.UID, at object.Revisi
 // pop brings what was put in into the cache.
 func (h handFed) pop() { h.fifo.pop(h.process) }
 
-func TestObjectThatAListLacksWhileItsLastChangeWaitsIsDecodedOnce(t *testing.T) {
+func TestDeletedObjectWithPendingChangeIsDecodedOnce(t *testing.T) {
 	t.Parallel()
 	h := newHandFed(false)
 	h.event(deltaAdded, "a", "1", 10)
@@ -116,7 +116,7 @@ var restorations = map[string]happening{
 }
 
 // A list that goes back behind what was told is of another history, whose revisions may have been there before.
-func TestListOfARestoredServerIsRightWhateverTheRevisions(t *testing.T) {
+func TestListOfRestoredServerReplacesCache(t *testing.T) {
 	t.Parallel()
 	for name, test := range restorations {
 
@@ -143,7 +143,7 @@ func (h handFed) list(at object.Revision, states ...*state[*corev1.Pod]) {
 	h.fifo.replace(states, true, at)
 }
 
-func TestObjectThatIsDecodedAsAnotherIsUnreadable(t *testing.T) {
+func TestObjectDecodedAsAnotherIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, lazy := range []bool{false, true} {
 		h := newHandFed(lazy)
@@ -161,7 +161,7 @@ func TestObjectThatIsDecodedAsAnotherIsUnreadable(t *testing.T) {
 }
 
 // No waiting would show what cannot be read, and who has written it must go on.
-func TestRevisionThatCannotBeReadIsReached(t *testing.T) {
+func TestReachedIncludesUndecodableRevisions(t *testing.T) {
 	t.Parallel()
 	h := newHandFed(false)
 	a := Key{Name: "a"}
@@ -227,7 +227,7 @@ var misreadings = map[string]happening{
 }
 
 // What cannot be read is known for as long as it is there and nothing older of it is.
-func TestWhatCannotBeReadIsKnownWhileItIsThere(t *testing.T) {
+func TestUndecodableObjectsAreTrackedWhileStored(t *testing.T) {
 	t.Parallel()
 	for name, test := range misreadings {
 

@@ -19,7 +19,7 @@ import (
 
 // Objects that a list over the wire brought share what is equal in them, but where somebody may change one, or wants to
 // know who did.
-func TestListedObjectsShareWhatIsEqual(t *testing.T) {
+func TestListedObjectsShareEqualParts(t *testing.T) {
 	t.Parallel()
 	plane, err := bowline.Start(t.Context(), bowline.Options{})
 	if err != nil {
@@ -63,7 +63,7 @@ func TestListedObjectsShareWhatIsEqual(t *testing.T) {
 
 // In the server's own process objects also share equal parts. An informer that detects mutations holds
 // unshared copies, so that a mutation changes only one object.
-func TestObjectsInProcessShareWhatIsEqual(t *testing.T) {
+func TestInProcessObjectsShareEqualParts(t *testing.T) {
 	t.Parallel()
 	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}})
 	if err != nil {

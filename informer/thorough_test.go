@@ -56,7 +56,7 @@ func (m *mourner) expectEnds(t *testing.T, uids []string) {
 	}
 }
 
-func TestAThoroughHandlerHearsOfAllThatCameAndWentHoweverManyWere(t *testing.T) {
+func TestThoroughHandlerReceivesAllDeletions(t *testing.T) {
 	t.Parallel()
 	for _, with := range []func() options{quiet, lazily} {
 		log := &strings.Builder{}
@@ -82,7 +82,7 @@ func TestAThoroughHandlerHearsOfAllThatCameAndWentHoweverManyWere(t *testing.T) 
 }
 
 // A transform that takes its time holds up the cache: what comes and goes meanwhile waits before it.
-func TestAThoroughHandlerHearsOfAllThatCameAndWentBeforeTheCacheHadThem(t *testing.T) {
+func TestThoroughHandlerReceivesDeletionsBeforeCaching(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, m, log := newPlane(), newMourner(), &strings.Builder{}

@@ -41,7 +41,7 @@ var kinds = map[string]func(o *options){
 }
 
 // Who deletes something real when its object is not found must not do so because nobody can read the object.
-func TestObjectThatIsThereAndCannotBeReadIsNotNotFound(t *testing.T) {
+func TestUndecodableObjectIsNotNotFound(t *testing.T) {
 	t.Parallel()
 	for from, source := range sources {
 		for kind, with := range kinds {
@@ -146,7 +146,7 @@ func (w unread) names(name string, e *informer.UnreadableError) {
 }
 
 // What a user's function answers may say by accident that there is nothing.
-func TestObjectWhoseTransformFindsNothingIsNotNotFound(t *testing.T) {
+func TestTransformNotFoundErrorIsNotNotFound(t *testing.T) {
 	t.Parallel()
 	refusing := func() options {
 		o := quiet()
@@ -174,7 +174,7 @@ func (e *ends) OnVanish(obj *corev1.ConfigMap, finalStateUnknown bool) {
 
 // A Thorough handler, such as a client that waits for its own writes, may wait for the deletion of an object
 // that could not be decoded.
-func TestAThoroughHandlerHearsOfTheEndOfWhatCouldNeverBeRead(t *testing.T) {
+func TestThoroughHandlerReceivesUndecodableDeletions(t *testing.T) {
 	t.Parallel()
 	for _, with := range []func() options{quiet, lazily} {
 		inBubble(t, newPlane, with, func(p *plane, i *informer.Informer[*corev1.ConfigMap], other *diary) {
@@ -214,7 +214,7 @@ func forgetting(name string) func(p *plane) {
 }
 
 // A controller must not take the object that it knew for the one that has its name now.
-func TestObjectWhoseNameOneThatCannotBeReadTookIsGone(t *testing.T) {
+func TestUndecodableSuccessorRemovesObject(t *testing.T) {
 	t.Parallel()
 	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
 		p.put("a", "1")

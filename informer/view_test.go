@@ -21,7 +21,7 @@ import (
 )
 
 // When a handler is notified of a change, the cache already has that state or a newer one.
-func TestTheCacheHasWhatAHandlerIsToldOf(t *testing.T) {
+func TestCacheIsNotBehindNotifications(t *testing.T) {
 	t.Parallel()
 	for _, lazy := range []bool{false, true} {
 		options := func() options { o := quiet(); o.Lazy = lazy; return o }
@@ -57,7 +57,7 @@ func TestTheCacheHasWhatAHandlerIsToldOf(t *testing.T) {
 }
 
 // Without bookmarks, an informer of objects that seldom change would lose its place whenever the history moves on.
-func TestBookmarksMoveThePlaceWhereAWatchGoesOn(t *testing.T) {
+func TestBookmarksAdvanceResumeRevision(t *testing.T) {
 	t.Parallel()
 	for _, told := range []bool{true, false} {
 		inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
@@ -98,7 +98,7 @@ func (n *numbered) DeepCopyObject() runtime.Object {
 
 // A definition that does not match the Go type: the object is skipped, counted and reported with the field and the
 // value.
-func TestValuesThatDoNotFitTheGoTypeAreReportedAndTheRestGoesOn(t *testing.T) {
+func TestDecodeErrorsSkipOneObject(t *testing.T) {
 	t.Parallel()
 	for _, lazy := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestValuesThatDoNotFitTheGoTypeAreReportedAndTheRestGoesOn(t *testing.T) {
 }
 
 // The waits of a server that is away get longer, to ten seconds, and are not the same for everybody.
-func TestWaitsGetLongerAndDiffer(t *testing.T) {
+func TestBackoffGrowsWithJitter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

@@ -59,7 +59,7 @@ func overWire(p *plane) http.HandlerFunc {
 	}
 }
 
-func TestInformerCannotTellTheWireFromTheProcess(t *testing.T) {
+func TestWireAndInProcessInformersAreEqual(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlane()
@@ -109,7 +109,7 @@ func TestInformerCannotTellTheWireFromTheProcess(t *testing.T) {
 	})
 }
 
-func TestObjectThatCannotBeReadKeepsItsLastState(t *testing.T) {
+func TestUndecodableObjectRetainsLastState(t *testing.T) {
 	t.Parallel()
 	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
 		p.put("a", "1")

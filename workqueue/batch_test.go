@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// TestBatchIsGivenBackToWhatGoesBeforeIt has items taken off a long line together, as workers that are in each other's
+// TestBatchYieldsToHigherPriority has items taken off a long line together, as workers that are in each other's
 // way do.
-func TestBatchIsGivenBackToWhatGoesBeforeIt(t *testing.T) {
+func TestBatchYieldsToHigherPriority(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name  string
@@ -55,7 +55,7 @@ func TestBatchIsGivenBackToWhatGoesBeforeIt(t *testing.T) {
 	}
 }
 
-func TestOneDoneTooManyOfAnItemInABatchLosesNothingElse(t *testing.T) {
+func TestExtraDoneInBatchIsHarmless(t *testing.T) {
 	t.Parallel()
 	q := New[int](nil)
 	defer q.ShutDown()
@@ -78,8 +78,8 @@ func TestOneDoneTooManyOfAnItemInABatchLosesNothingElse(t *testing.T) {
 	}
 }
 
-// TestTurnsBeginAgain: what was taken ahead before is not taken for what is ahead now.
-func TestTurnsBeginAgain(t *testing.T) {
+// TestTurnsRestart: what was taken ahead before is not taken for what is ahead now.
+func TestTurnsRestart(t *testing.T) {
 	t.Parallel()
 	q := New[int](nil)
 	defer q.ShutDown()
@@ -107,9 +107,9 @@ func TestTurnsBeginAgain(t *testing.T) {
 	}
 }
 
-// TestWhatIsAddedToALongLineIsSeen: whoever takes an item sees all that was done before it was added, were it waiting
+// TestAddToLongQueueHappensBeforeGet: whoever takes an item sees all that was done before it was added, were it waiting
 // in line, taken ahead, worked on or new.
-func TestWhatIsAddedToALongLineIsSeen(t *testing.T) {
+func TestAddToLongQueueHappensBeforeGet(t *testing.T) {
 	t.Parallel()
 	q := New[int](nil)
 	const items = 2 * batchFrom

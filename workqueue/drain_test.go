@@ -9,7 +9,7 @@ import (
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
-func TestDrainOfAnEmptyQueueEndsAtOnce(t *testing.T) {
+func TestDrainOfEmptyQueueReturnsAtOnce(t *testing.T) {
 	t.Parallel()
 	q := workqueue.New[string](nil)
 	q.AddAfter("later", time.Hour) // is dropped
@@ -23,9 +23,9 @@ func TestDrainOfAnEmptyQueueEndsAtOnce(t *testing.T) {
 	}
 }
 
-// TestDrainWaitsForWhatWasAddedAgain: what changed while it was worked on is worked on again before a drain ends, and
+// TestDrainWaitsForReaddedItems: what changed while it was worked on is worked on again before a drain ends, and
 // what fails meanwhile is not.
-func TestDrainWaitsForWhatWasAddedAgain(t *testing.T) {
+func TestDrainWaitsForReaddedItems(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New[string](nil)
@@ -62,8 +62,8 @@ func TestDrainWaitsForWhatWasAddedAgain(t *testing.T) {
 	})
 }
 
-// TestDrainEmptiesALongLine has many workers take what waits, in batches and alone.
-func TestDrainEmptiesALongLine(t *testing.T) {
+// TestDrainEmptiesLongQueue has many workers take what waits, in batches and alone.
+func TestDrainEmptiesLongQueue(t *testing.T) {
 	t.Parallel()
 	const items, workers = 10_000, 8
 	q := workqueue.New[int](nil)

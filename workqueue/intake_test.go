@@ -23,7 +23,7 @@ func all[T comparable](t *testing.T, q *Queue[T]) []T {
 	return got
 }
 
-func TestWhatIsAskedForWhileSomebodyHasTheLockIsDoneInOrder(t *testing.T) {
+func TestDeferredOperationsRunInOrder(t *testing.T) {
 	t.Parallel()
 	q := New[string](nil)
 	defer q.ShutDown()
@@ -47,7 +47,7 @@ func TestWhatIsAskedForWhileSomebodyHasTheLockIsDoneInOrder(t *testing.T) {
 	}
 }
 
-func TestMoreAsksThanAreKeptWaitForTheLock(t *testing.T) {
+func TestExcessOperationsWaitForLock(t *testing.T) {
 	t.Parallel()
 	q := New[int](nil)
 	defer q.ShutDown()
@@ -64,7 +64,7 @@ func TestMoreAsksThanAreKeptWaitForTheLock(t *testing.T) {
 	}
 }
 
-func TestAskThatIsLeftWakesAWorker(t *testing.T) {
+func TestDeferredAddWakesWorker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := New[string](nil)
@@ -82,8 +82,8 @@ func TestAskThatIsLeftWakesAWorker(t *testing.T) {
 	})
 }
 
-// TestWhatIsAddedIsSeenAtOnce has others in the way of each Add, and nobody who takes anything.
-func TestWhatIsAddedIsSeenAtOnce(t *testing.T) {
+// TestAddHappensBeforeGet has others in the way of each Add, and nobody who takes anything.
+func TestAddHappensBeforeGet(t *testing.T) {
 	t.Parallel()
 	const producers, items, rounds = 8, 200, 5
 	for range rounds {

@@ -43,7 +43,7 @@ func TestLimiters(t *testing.T) {
 	}
 }
 
-func TestBucketFillsUpAgain(t *testing.T) {
+func TestBucketRefills(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		bucket := workqueue.NewBucket[string](10, 1)
@@ -65,7 +65,7 @@ func TestExponentialNeverOverflows(t *testing.T) {
 	}
 }
 
-func TestForgetConcernsOneItem(t *testing.T) {
+func TestForgetAffectsOneItem(t *testing.T) {
 	t.Parallel()
 	l := workqueue.DefaultLimiter[string]()
 	l.When("a")
@@ -77,8 +77,8 @@ func TestForgetConcernsOneItem(t *testing.T) {
 	}
 }
 
-// TestLimitersThroughHours lets one item fail again and again for a day of virtual time, and counts its tries.
-func TestLimitersThroughHours(t *testing.T) {
+// TestLimitersOverADay lets one item fail again and again for a day of virtual time, and counts its tries.
+func TestLimitersOverADay(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name    string

@@ -11,8 +11,8 @@ import (
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
-// TestQueueGivesBackWhatABurstTook fills and empties a queue, and measures what it holds afterwards.
-func TestQueueGivesBackWhatABurstTook(t *testing.T) {
+// TestQueueReleasesMemoryAfterBurst fills and empties a queue, and measures what it holds afterwards.
+func TestQueueReleasesMemoryAfterBurst(t *testing.T) {
 	q := workqueue.New[string](nil)
 	defer q.ShutDown()
 	before := heap()
@@ -28,7 +28,7 @@ func TestQueueGivesBackWhatABurstTook(t *testing.T) {
 	runtime.KeepAlive(q)
 }
 
-func TestQueueGivesBackWhatDelaysAndRetriesTook(t *testing.T) {
+func TestQueueReleasesMemoryAfterDelaysAndRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New[string](workqueue.NewExponential[string](time.Second, time.Second))
 		defer q.ShutDown()
@@ -57,7 +57,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-func TestAddGetAndDoneAllocateNothing(t *testing.T) {
+func TestAddGetAndDoneDoNotAllocate(t *testing.T) {
 	q := workqueue.New[string](nil)
 	defer q.ShutDown()
 	if n := testing.AllocsPerRun(1000, func() {

@@ -10,7 +10,7 @@ import (
 )
 
 // Dashboards find queues by these names: client-go's metrics, with the labels that controller-runtime gives them.
-func TestMetricsAreNamedAsClientGosAndByTheirQueue(t *testing.T) {
+func TestMetricNamesMatchClientGo(t *testing.T) {
 	t.Parallel()
 	metrics := workqueue.NewMetrics()
 	registry := prometheus.NewPedanticRegistry()

@@ -12,8 +12,8 @@ import (
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
-// TestMetricsTellOfWaitingWorkingAndFailing follows two items, in virtual time.
-func TestMetricsTellOfWaitingWorkingAndFailing(t *testing.T) {
+// TestMetricsOfQueueWorkAndRetries follows two items, in virtual time.
+func TestMetricsOfQueueWorkAndRetries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		metrics := workqueue.NewMetrics()
@@ -39,8 +39,8 @@ func TestMetricsTellOfWaitingWorkingAndFailing(t *testing.T) {
 	})
 }
 
-// TestItemThatIsAddedWhileItIsWorkedOnWaitsFromItsAdd: its work is measured to its end, and its waiting from the add.
-func TestItemThatIsAddedWhileItIsWorkedOnWaitsFromItsAdd(t *testing.T) {
+// TestReaddedItemWaitsFromItsAdd: its work is measured to its end, and its waiting from the add.
+func TestReaddedItemWaitsFromItsAdd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		metrics := workqueue.NewMetrics()
@@ -59,8 +59,8 @@ func TestItemThatIsAddedWhileItIsWorkedOnWaitsFromItsAdd(t *testing.T) {
 	})
 }
 
-// TestDepthIsToldApartByPriority, as controller-runtime does: what was raised counts where it is then.
-func TestDepthIsToldApartByPriority(t *testing.T) {
+// TestDepthIsReportedByPriority, as controller-runtime does: what was raised counts where it is then.
+func TestDepthIsReportedByPriority(t *testing.T) {
 	t.Parallel()
 	metrics := workqueue.NewMetrics()
 	q := workqueue.New[string](nil)

@@ -35,7 +35,7 @@ func TestHigherPrioritiesComeFirst(t *testing.T) {
 	}
 }
 
-func TestAddingAgainRaisesThePriorityAndNeverLowersIt(t *testing.T) {
+func TestAddRaisesPriorityOnly(t *testing.T) {
 	t.Parallel()
 	q := workqueue.New[string](nil)
 	defer q.ShutDown()
@@ -53,7 +53,7 @@ func TestAddingAgainRaisesThePriorityAndNeverLowersIt(t *testing.T) {
 	}
 }
 
-func TestItemThatIsRaisedWhileProcessedComesBackRaised(t *testing.T) {
+func TestPriorityRaisedDuringProcessingIsRetained(t *testing.T) {
 	t.Parallel()
 	q := workqueue.New[string](nil)
 	defer q.ShutDown()
@@ -131,7 +131,7 @@ func TestRetryKeepsThePriority(t *testing.T) {
 	})
 }
 
-func TestWhatWaitsForItsTimeKeepsTheHighestPriority(t *testing.T) {
+func TestDelayedItemRetainsHighestPriority(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New[string](nil)

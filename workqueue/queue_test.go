@@ -22,7 +22,7 @@ func take(t *testing.T, q *workqueue.Queue[string]) string {
 	return item
 }
 
-func TestItemsComeOutOnceAndInOrder(t *testing.T) {
+func TestItemsAreDequeuedOnceAndInOrder(t *testing.T) {
 	t.Parallel()
 	q := workqueue.New[string](nil)
 	defer q.ShutDown()
@@ -40,7 +40,7 @@ func TestItemsComeOutOnceAndInOrder(t *testing.T) {
 	}
 }
 
-func TestItemAddedWhileProcessedComesBackAfterDone(t *testing.T) {
+func TestItemAddedDuringProcessingIsRequeuedAfterDone(t *testing.T) {
 	t.Parallel()
 	q := workqueue.New[string](nil)
 	defer q.ShutDown()
@@ -140,7 +140,7 @@ func TestAddRateLimitedBacksOffUntilForgotten(t *testing.T) {
 	})
 }
 
-func TestShutDownEndsGetAfterWhatWaits(t *testing.T) {
+func TestShutDownEndsGetAfterQueuedItems(t *testing.T) {
 	t.Parallel()
 	q := workqueue.New[string](nil)
 	q.Add("a")
@@ -158,7 +158,7 @@ func TestShutDownEndsGetAfterWhatWaits(t *testing.T) {
 	}
 }
 
-func TestGetEndsWithItsContext(t *testing.T) {
+func TestGetEndsWithContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New[string](nil)
@@ -202,7 +202,7 @@ func TestDrainWaitsForWorkInProgress(t *testing.T) {
 	})
 }
 
-func TestDrainGivesUpWithItsContext(t *testing.T) {
+func TestDrainEndsWithContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New[string](nil)

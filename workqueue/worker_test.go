@@ -10,7 +10,7 @@ import (
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
-func TestAllWorkersAreWokenWhileItemsWait(t *testing.T) {
+func TestAllWorkersAreWoken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const workers = 8
@@ -41,8 +41,8 @@ func TestAllWorkersAreWokenWhileItemsWait(t *testing.T) {
 	})
 }
 
-// TestItemIsNotLostWithWhoGivesUp ends a worker's context right after it was woken for an item: another must get it.
-func TestItemIsNotLostWithWhoGivesUp(t *testing.T) {
+// TestItemSurvivesCanceledGet ends a worker's context right after it was woken for an item: another must get it.
+func TestItemSurvivesCanceledGet(t *testing.T) {
 	t.Parallel()
 	for range 100 { // either may be noticed first
 		synctest.Test(t, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestItemIsNotLostWithWhoGivesUp(t *testing.T) {
 	}
 }
 
-func TestItemThatFallsDueWhileItIsWorkedOnComesAfterwards(t *testing.T) {
+func TestItemDueDuringProcessingIsRequeued(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New[string](nil)
@@ -88,8 +88,8 @@ func TestItemThatFallsDueWhileItIsWorkedOnComesAfterwards(t *testing.T) {
 	})
 }
 
-// TestAddDoesNotReplaceWhatIsDueLater, as in client-go: whoever asked for a look later has a reason of their own.
-func TestAddDoesNotReplaceWhatIsDueLater(t *testing.T) {
+// TestAddDoesNotReplaceAddAfter, as in client-go: whoever asked for a look later has a reason of their own.
+func TestAddDoesNotReplaceAddAfter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New[string](nil)
@@ -111,7 +111,7 @@ func TestAddDoesNotReplaceWhatIsDueLater(t *testing.T) {
 	})
 }
 
-func TestForgetLeavesWhatWaits(t *testing.T) {
+func TestForgetDoesNotRemoveQueuedItem(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New[string](workqueue.NewExponential[string](time.Second, time.Minute))

@@ -27,9 +27,9 @@ var (
 		Resource: "customresourcedefinitions"}
 )
 
-// TestAnInformerOutlivesTheDefinitionOfItsResource compares with client-go's dynamic informer what ours tells when the
+// TestInformerSurvivesDeletedDefinition compares with client-go's dynamic informer what ours tells when the
 // definition comes after it, goes, and comes again.
-func TestAnInformerOutlivesTheDefinitionOfItsResource(t *testing.T) {
+func TestInformerSurvivesDeletedDefinition(t *testing.T) {
 	t.Parallel()
 	told := map[string]string{}
 	for name, make := range map[string]func(*bowline.Plane, dynamic.Interface) untyped{

@@ -64,8 +64,8 @@ func descriptionOf(obj runtime.Object) string {
 	return fmt.Sprintf("a %T", obj)
 }
 
-// TestUntypedFactoriesHaveWhatClientGosHave compares factories of every kind, whole and narrowed, with client-go's.
-func TestUntypedFactoriesHaveWhatClientGosHave(t *testing.T) {
+// TestUntypedFactoriesMatchClientGo compares factories of every kind, whole and narrowed, with client-go's.
+func TestUntypedFactoriesMatchClientGo(t *testing.T) {
 	t.Parallel()
 	plane(t, func(t *testing.T, p *bowline.Plane, clients kubernetes.Interface) {
 		for name, color := range map[string]string{"a": "red", "b": "blue"} {
@@ -128,7 +128,7 @@ func (s *sketch) DeepCopyObject() runtime.Object {
 	return &sketch{*s.DeepCopy(), maps.Clone(s.Data)}
 }
 
-func TestATypeThatEmbedsAnotherIsReadWhole(t *testing.T) {
+func TestEmbeddedTypeIsDecodedCompletely(t *testing.T) {
 	t.Parallel()
 	plane(t, func(t *testing.T, p *bowline.Plane, clients kubernetes.Interface) {
 		made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"k": "v"}}

@@ -32,7 +32,7 @@ func plane(t *testing.T, f func(t *testing.T, p *bowline.Plane, clients kubernet
 	})
 }
 
-func TestAFactoryOfOursRunsAnOperatorWrittenForClientGo(t *testing.T) {
+func TestFactoryRunsClientGoOperator(t *testing.T) {
 	t.Parallel()
 	plane(t, func(t *testing.T, p *bowline.Plane, clients kubernetes.Interface) {
 		f := clientgo.NewSharedInformerFactory(p.Source(), time.Minute)
@@ -62,8 +62,8 @@ func TestAFactoryOfOursRunsAnOperatorWrittenForClientGo(t *testing.T) {
 	})
 }
 
-// TestOneOfOursTakesThePlaceOfOneInClientGosOwnFactory is what factories that were generated for custom resources do.
-func TestOneOfOursTakesThePlaceOfOneInClientGosOwnFactory(t *testing.T) {
+// TestInformerReplacesClientGosInFactory is what factories that were generated for custom resources do.
+func TestInformerReplacesClientGosInFactory(t *testing.T) {
 	t.Parallel()
 	plane(t, func(t *testing.T, p *bowline.Plane, clients kubernetes.Interface) {
 		f := informers.NewSharedInformerFactory(clients, 0)
@@ -84,7 +84,7 @@ func TestOneOfOursTakesThePlaceOfOneInClientGosOwnFactory(t *testing.T) {
 	})
 }
 
-func TestAFactoryRefusesSelectorsThatCannotBeRead(t *testing.T) {
+func TestFactoryRejectsInvalidSelectors(t *testing.T) {
 	t.Parallel()
 	_, err := clientgo.NewSharedInformerFactoryWithOptions(&asked{}, clientgo.FactoryOptions{
 		Tweak: func(o *metav1.ListOptions) { o.LabelSelector = "a in (" },
@@ -109,7 +109,7 @@ func (r *recorder) Cleanup(f func()) { r.ends = append(r.ends, f) }
 
 func (r *recorder) Helper() {}
 
-func TestWhoChangesACachedObjectIsNamed(t *testing.T) {
+func TestMutationReportsHandler(t *testing.T) {
 	t.Parallel()
 	plane(t, func(t *testing.T, p *bowline.Plane, clients kubernetes.Interface) {
 		recorder := &recorder{}

@@ -44,9 +44,9 @@ func (s silence) Next(ctx context.Context) ([]client.Event, error) {
 
 func (s silence) Stop() {}
 
-// TestEveryBuiltInInformerIsOurs calls every informer of a factory, and compares with client-go's own factory which
+// TestBuiltInInformersAreReplaced calls every informer of a factory, and compares with client-go's own factory which
 // resource each is of, and whether a namespace narrows it.
-func TestEveryBuiltInInformerIsOurs(t *testing.T) {
+func TestBuiltInInformersAreReplaced(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		source := &asked{}

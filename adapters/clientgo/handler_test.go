@@ -20,7 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/adapters/clientgo"
 )
 
-func TestHandlersAreToldWhatHappensInOrder(t *testing.T) {
+func TestHandlersAreNotifiedInOrder(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		w.set("default/there=1")
@@ -36,7 +36,7 @@ func TestHandlersAreToldWhatHappensInOrder(t *testing.T) {
 	})
 }
 
-func TestAHandlerThatComesLateIsToldOfWhatIsThere(t *testing.T) {
+func TestLateHandlerReceivesExistingObjects(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		w.set("default/there=1")
@@ -49,7 +49,7 @@ func TestAHandlerThatComesLateIsToldOfWhatIsThere(t *testing.T) {
 	})
 }
 
-func TestAHandlerThatWasRemovedIsToldNothing(t *testing.T) {
+func TestRemovedHandlerIsNotNotified(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		i, other, heard, stays := w.make(clientgo.Options{}), w.make(clientgo.Options{}), &events{}, &events{}
@@ -67,7 +67,7 @@ func TestAHandlerThatWasRemovedIsToldNothing(t *testing.T) {
 	})
 }
 
-func TestShutDownEventHandlerWaitsForTheCallUnderWay(t *testing.T) {
+func TestShutDownEventHandlerWaitsForCurrentCall(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		i := w.make(clientgo.Options{Namespace: "default"})
@@ -88,7 +88,7 @@ func TestShutDownEventHandlerWaitsForTheCallUnderWay(t *testing.T) {
 	})
 }
 
-func TestSyncedIsSaidWhenTheCacheAndTheHandlerHaveAll(t *testing.T) {
+func TestHasSyncedAfterInitialNotifications(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		w.set("default/a=1")
@@ -108,7 +108,7 @@ func TestSyncedIsSaidWhenTheCacheAndTheHandlerHaveAll(t *testing.T) {
 	})
 }
 
-func TestADeletionThatWasMissedComesAsATombstone(t *testing.T) {
+func TestMissedDeletionIsTombstone(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		w.set("default/stays=1")
@@ -129,7 +129,7 @@ func TestADeletionThatWasMissedComesAsATombstone(t *testing.T) {
 	})
 }
 
-func TestEachHandlerResyncsAsOftenAsItAskedFor(t *testing.T) {
+func TestHandlersResyncAtTheirPeriod(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		w.set("default/a=1")
@@ -150,7 +150,7 @@ func TestEachHandlerResyncsAsOftenAsItAskedFor(t *testing.T) {
 	})
 }
 
-func TestHandlersComeAndGoFromWithinACall(t *testing.T) {
+func TestHandlersCanBeChangedDuringNotification(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		i, heard := w.make(clientgo.Options{Namespace: "default",
@@ -168,7 +168,7 @@ func TestHandlersComeAndGoFromWithinACall(t *testing.T) {
 	})
 }
 
-func TestAHandlerThatIsBehindHearsOfWhatCameAndWent(t *testing.T) {
+func TestSlowHandlerIsNotifiedOfDeletedObjects(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		w.set("default/there=1")
@@ -193,8 +193,8 @@ func TestAHandlerThatIsBehindHearsOfWhatCameAndWent(t *testing.T) {
 	})
 }
 
-// TestOfVeryManyThatCameAndWentTheUIDsAreTold is not asked of client-go, which keeps all of them.
-func TestOfVeryManyThatCameAndWentTheUIDsAreTold(t *testing.T) {
+// TestManyDeletedObjectsAreReportedByUID is not asked of client-go, which keeps all of them.
+func TestManyDeletedObjectsAreReportedByUID(t *testing.T) {
 	t.Parallel()
 	on(t, "ours, in process", func(w *world) []string {
 		i, release, ends := w.make(clientgo.Options{Namespace: "default"}), make(chan struct{}), map[types.UID]bool{}
@@ -234,7 +234,7 @@ func TestOfVeryManyThatCameAndWentTheUIDsAreTold(t *testing.T) {
 	})
 }
 
-func TestADeletedObjectHasTheRevisionOfItsDeletion(t *testing.T) {
+func TestDeletedObjectHasRevisionOfDeletion(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		i := w.make(clientgo.Options{Namespace: "default"})
@@ -251,8 +251,8 @@ func TestADeletedObjectHasTheRevisionOfItsDeletion(t *testing.T) {
 	})
 }
 
-// TestAPanicGoesWhereClientGosGo is not asked of client-go, whose panics end the program.
-func TestAPanicGoesWhereClientGosGo(t *testing.T) {
+// TestHandlerPanicCallsPanicHandlers is not asked of client-go, whose panics end the program.
+func TestHandlerPanicCallsPanicHandlers(t *testing.T) {
 	t.Parallel()
 	for _, side := range []string{"ours, over the wire", "ours, in process"} {
 		on(t, side, func(w *world) []string {
@@ -274,7 +274,7 @@ func TestAPanicGoesWhereClientGosGo(t *testing.T) {
 				!slices.Contains(told, "add default/b=1 initial=false") {
 				t.Errorf("%s: the log has %q; the handler was told %q", side, logged, told)
 			}
-			if name := handle.HasSyncedChecker().Name(); !strings.Contains(name, "TestAPanicGoesWhereClientGosGo") {
+			if name := handle.HasSyncedChecker().Name(); !strings.Contains(name, "TestHandlerPanicCallsPanicHandlers") {
 				t.Errorf("a handler is called %s", name)
 			}
 			return nil

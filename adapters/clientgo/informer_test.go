@@ -20,7 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/adapters/clientgo"
 )
 
-func TestATransformChangesWhatIsStoredAndTold(t *testing.T) {
+func TestTransformAppliesToCacheAndHandlers(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		w.set("default/a=1")
@@ -61,7 +61,7 @@ func TestErrorsOfListsAreReported(t *testing.T) {
 	})
 }
 
-func TestAnInformerThatHasStoppedTakesNothingMore(t *testing.T) {
+func TestStoppedInformerRejectsChanges(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		i, heard := w.make(clientgo.Options{Namespace: "default"}), &events{}
@@ -100,7 +100,7 @@ func TestSelectorsNarrowAnInformer(t *testing.T) {
 	})
 }
 
-func TestTheLastRevisionIsThatOfTheLatestEvent(t *testing.T) {
+func TestLastSyncResourceVersionFollowsEvents(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		i := w.make(clientgo.Options{Namespace: "default"})
@@ -111,7 +111,7 @@ func TestTheLastRevisionIsThatOfTheLatestEvent(t *testing.T) {
 	})
 }
 
-func TestWhatIsRefusedIsRefusedInClientGosWords(t *testing.T) {
+func TestErrorsMatchClientGo(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		i, other := w.make(clientgo.Options{}), w.make(clientgo.Options{})
@@ -135,7 +135,7 @@ func TestWhatIsRefusedIsRefusedInClientGosWords(t *testing.T) {
 	})
 }
 
-func TestAnInformerHasStoppedAlthoughAHandlerDoesNotReturn(t *testing.T) {
+func TestInformerStopsDespiteBlockedHandler(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		w.set("default/a=1")
@@ -155,9 +155,9 @@ func TestAnInformerHasStoppedAlthoughAHandlerDoesNotReturn(t *testing.T) {
 	})
 }
 
-// TestTypedObjectsAreThoseThatTypedClientsRead is not asked of informers in process, which share the server's own
+// TestTypedObjectsMatchTypedClients is not asked of informers in process, which share the server's own
 // objects.
-func TestTypedObjectsAreThoseThatTypedClientsRead(t *testing.T) {
+func TestTypedObjectsMatchTypedClients(t *testing.T) {
 	t.Parallel()
 	for _, side := range []string{"client-go", "ours, over the wire", "ours, lazy"} {
 		on(t, side, func(w *world) []string {

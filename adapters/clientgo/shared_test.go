@@ -16,8 +16,8 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// TestOneInformerServesOursAndClientGos shares one cache between a controller of ours and client-go's listers.
-func TestOneInformerServesOursAndClientGos(t *testing.T) {
+// TestInformerIsShared shares one cache between a controller of ours and client-go's listers.
+func TestInformerIsShared(t *testing.T) {
 	t.Parallel()
 	plane(t, func(t *testing.T, p *bowline.Plane, clients kubernetes.Interface) {
 		f := informer.NewFactory(p.Source(), informer.FactoryOptions{})

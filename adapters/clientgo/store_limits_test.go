@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/adapters/clientgo"
 )
 
-func TestTheStoreCannotBeWrittenTo(t *testing.T) {
+func TestStoreIsReadOnly(t *testing.T) {
 	t.Parallel()
 	i := clientgo.New(&asked{}, configMaps, &corev1.ConfigMap{}, clientgo.Options{})
 	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}
@@ -35,9 +35,9 @@ func TestTheStoreCannotBeWrittenTo(t *testing.T) {
 	}
 }
 
-// TestListsAllocateForNoObject counts what a list by namespace and one by another index allocate, of a thousand
+// TestListsDoNotAllocatePerObject counts what a list by namespace and one by another index allocate, of a thousand
 // objects.
-func TestListsAllocateForNoObject(t *testing.T) {
+func TestListsDoNotAllocatePerObject(t *testing.T) {
 	p := must(bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}}))(t)
 	defer p.Close()
 	clients := must(kubernetes.NewForConfig(p.RESTConfig()))(t)

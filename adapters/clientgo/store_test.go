@@ -24,7 +24,7 @@ func byValue() cache.Indexers {
 	}}
 }
 
-func TestTheStoreIsReadAsClientGosIs(t *testing.T) {
+func TestStoreMatchesClientGo(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		w.namespace("other")
@@ -50,7 +50,7 @@ func TestTheStoreIsReadAsClientGosIs(t *testing.T) {
 	})
 }
 
-func TestIndexesFindWhatClientGosFind(t *testing.T) {
+func TestIndexesMatchClientGo(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		w.namespace("other")
@@ -90,7 +90,7 @@ func TestIndexesFindWhatClientGosFind(t *testing.T) {
 	})
 }
 
-func TestTypedListersReadOurCaches(t *testing.T) {
+func TestTypedListers(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		w.namespace("other")

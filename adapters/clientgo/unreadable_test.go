@@ -14,7 +14,7 @@ import (
 )
 
 // Client-go's listers say NotFound of what a store does not have, which an object that cannot be read is not.
-func TestListersTellWhatCannotBeReadFromWhatIsNotThere(t *testing.T) {
+func TestListersReportUndecodableObjects(t *testing.T) {
 	t.Parallel()
 	for side := range sides {
 		if side == "client-go" { // whose informer is stuck then

@@ -25,7 +25,7 @@ import (
 
 var configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 
-func TestGetAndListFindWhatControllerRuntimeFinds(t *testing.T) {
+func TestGetAndListMatchControllerRuntime(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		w.set("default/a=1 color=red", "default/b=2 color=blue", "other/c=3 color=red")
@@ -49,7 +49,7 @@ func TestGetAndListFindWhatControllerRuntimeFinds(t *testing.T) {
 	})
 }
 
-func TestFieldsThatAreIndexedAreSelected(t *testing.T) {
+func TestIndexedFieldSelectors(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		w.set("default/a=1", "default/b=2", "other/c=1")
@@ -80,7 +80,7 @@ func TestFieldsThatAreIndexedAreSelected(t *testing.T) {
 	})
 }
 
-func TestWhatIsReadBelongsToTheReaderUnlessCopiesAreOff(t *testing.T) {
+func TestReadsReturnCopiesUnlessDisabled(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		w.set("default/a=1")
@@ -150,7 +150,7 @@ func TestUnstructuredAndMetadataAreCached(t *testing.T) {
 	})
 }
 
-func TestInformersAreGivenAndRemoved(t *testing.T) {
+func TestGetAndRemoveInformer(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		w.set("default/a=1")
@@ -177,7 +177,7 @@ func TestInformersAreGivenAndRemoved(t *testing.T) {
 	})
 }
 
-func TestACacheThatDoesNotRunOrMayNotAddInformersSaysSo(t *testing.T) {
+func TestCacheReportsMissingInformers(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		var notStarted *cache.ErrCacheNotStarted
@@ -244,7 +244,7 @@ func TestClusterScopedObjectsAreCachedBesideNamespaces(t *testing.T) {
 	})
 }
 
-func TestHandlersAreToldEverythingAgainAfterTheSyncPeriod(t *testing.T) {
+func TestSyncPeriodResyncsHandlers(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		w.set("default/a=1")
@@ -258,7 +258,7 @@ func TestHandlersAreToldEverythingAgainAfterTheSyncPeriod(t *testing.T) {
 	})
 }
 
-func TestAKindThatNobodyServesIsAnError(t *testing.T) {
+func TestUnservedKindIsAnError(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		c := w.make(cache.Options{})
@@ -276,7 +276,7 @@ type noObject struct{ corev1.ConfigMap }
 
 func (o *noObject) DeepCopyObject() runtime.Object { return o }
 
-func TestInformersOfOnesOwnAreTaken(t *testing.T) {
+func TestCustomInformersAreUsed(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		fake := controllertest.NewFakeInformer()

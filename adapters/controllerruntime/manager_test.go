@@ -55,8 +55,8 @@ func (c *copier) inNamespace(ctx context.Context, namespace client.Object) (requ
 	return requests
 }
 
-// TestAManagerReconcilesFromOurCache runs a controller with For, Owns and Watches in virtual time.
-func TestAManagerReconcilesFromOurCache(t *testing.T) {
+// TestManagerReconcilesFromCache runs a controller with For, Owns and Watches in virtual time.
+func TestManagerReconcilesFromCache(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		none := false

@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestAClientThatReadsItsWritesDoes makes and deletes objects so quickly that handlers are behind: such a client waits
+// TestClientReadsItsWrites makes and deletes objects so quickly that handlers are behind: such a client waits
 // until its handler has heard of each deletion.
-func TestAClientThatReadsItsWritesDoes(t *testing.T) {
+func TestClientReadsItsWrites(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
 		c := w.make(cache.Options{})

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestSVGIsXMLWithEveryLineLabelled(t *testing.T) {
+func TestSVGIsXMLWithLabels(t *testing.T) {
 	t.Parallel()
 	svg := string(SVG(
 		Chart{Title: "a < b", X: "objects", Y: "ms", LogX: true, LogY: true, Lines: []Line{
@@ -34,7 +34,7 @@ func TestSVGIsXMLWithEveryLineLabelled(t *testing.T) {
 	}
 }
 
-func TestTicksAreRoundAndHoldEveryPoint(t *testing.T) {
+func TestTicksAreRoundAndCoverAllPoints(t *testing.T) {
 	t.Parallel()
 	for _, top := range []float64{0.3, 1, 7, 99, 1234, 3.2e6} {
 		a := axis{from: 100, to: 0}

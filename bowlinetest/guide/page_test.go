@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestPagesShowWhatIsTested checks that each Go block in the pages is part of a test, word for word.
-func TestPagesShowWhatIsTested(t *testing.T) {
+// TestPagesQuoteTests checks that each Go block in the pages is part of a test, word for word.
+func TestPagesQuoteTests(t *testing.T) {
 	t.Parallel()
 	for page, files := range map[string][]string{
 		"testing.md": {"greeting_test.go", "guide_test.go"},
@@ -30,8 +30,8 @@ func TestPagesShowWhatIsTested(t *testing.T) {
 	}
 }
 
-// TestPageShowsTheTranscript checks that the page shows the transcript's file, word for word.
-func TestPageShowsTheTranscript(t *testing.T) {
+// TestPageQuotesTranscript checks that the page shows the transcript's file, word for word.
+func TestPageQuotesTranscript(t *testing.T) {
 	t.Parallel()
 	file, page := read(t, "testdata/greeting.txt"), read(t, "../../docs/testing.md")
 	if !strings.Contains(page, "\n```\n"+file+"```\n") {

@@ -115,7 +115,7 @@ func TestCommandsPrintWhatChanged(t *testing.T) {
 }
 
 // The recorded results do not influence how a transcript runs; differences from them are reported.
-func TestWhatATranscriptSaysWronglyIsTold(t *testing.T) {
+func TestTranscriptMismatchIsReported(t *testing.T) {
 	t.Parallel()
 	const wrong = "$ apply owner.yaml\n+ configmap/another\n- configmap/that-never-was\n\n"
 	got := played(t, wrong, files)
@@ -133,7 +133,7 @@ func TestWhatATranscriptSaysWronglyIsTold(t *testing.T) {
 
 // Lines about many pods are combined into one. From then on, events about a few of these pods omit their
 // numbers too.
-func TestOneLineStandsForMany(t *testing.T) {
+func TestLinesAreMerged(t *testing.T) {
 	t.Parallel()
 	c := crowds{}
 	var lines, want []string

@@ -16,9 +16,9 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// TestCredentialsComeFromWhereKubeconfigsKeepThem checks credentials in the kubeconfig, in separate files,
+// TestCredentialsFromKubeconfig checks credentials in the kubeconfig, in separate files,
 // and from a program.
-func TestCredentialsComeFromWhereKubeconfigsKeepThem(t *testing.T) {
+func TestCredentialsFromKubeconfig(t *testing.T) {
 	t.Parallel()
 	config, dir := plane.Start(t), t.TempDir()
 	write := func(name string, content []byte) string {
@@ -58,9 +58,9 @@ func TestCredentialsComeFromWhereKubeconfigsKeepThem(t *testing.T) {
 	}
 }
 
-// TestStrangersAndImpersonatorsAreRefused checks that clients without a certificate are unauthorized and that
+// TestAnonymousAndImpersonatedRequestsAreRejected checks that clients without a certificate are unauthorized and that
 // impersonation is forbidden.
-func TestStrangersAndImpersonatorsAreRefused(t *testing.T) {
+func TestAnonymousAndImpersonatedRequestsAreRejected(t *testing.T) {
 	t.Parallel()
 	config := plane.Start(t)
 	impersonator := rest.CopyConfig(config)

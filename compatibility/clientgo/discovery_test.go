@@ -38,7 +38,7 @@ func names(lists []*metav1.APIResourceList) []string {
 	return all
 }
 
-func TestAggregatedAndLegacyDiscoverySayTheSame(t *testing.T) {
+func TestAggregatedAndLegacyDiscoveryAgree(t *testing.T) {
 	t.Parallel()
 	client, define := discoveryClient(t)
 	define()

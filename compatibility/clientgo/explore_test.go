@@ -41,9 +41,9 @@ func declareWidgets(ctx context.Context, config *rest.Config) error {
 	return err
 }
 
-// TestSampleControllerWhateverGoesWrong checks that a controller of informers and a work queue reaches the
+// TestSampleControllerWithFaults checks that a controller of informers and a work queue reaches the
 // same final state after any single fault, and never reports a size before it is reached.
-func TestSampleControllerWhateverGoesWrong(t *testing.T) {
+func TestSampleControllerWithFaults(t *testing.T) {
 	t.Parallel()
 	r := bowlinetest.Explore(t, bowlinetest.Scenario{
 		Options:   []bowlinetest.Option{bowlinetest.CRDs("../plane/widgets.yaml")},

@@ -114,8 +114,9 @@ type oldServer struct{ cache.ListerWatcher }
 
 func (oldServer) IsWatchListSemanticsUnSupported() bool { return true }
 
-// TestReflectorsListEitherWay uses a streaming list, the current default of client-go, and list and watch.
-func TestReflectorsListEitherWay(t *testing.T) {
+// TestReflectorsListWithAndWithoutStreaming uses a streaming list, the current default of client-go, and list and
+// watch.
+func TestReflectorsListWithAndWithoutStreaming(t *testing.T) {
 	t.Parallel()
 	clients := plane.Must(kubernetes.NewForConfig(plane.Start(t)))(t)
 	configMaps(t, clients, 600) // more than a page
@@ -137,9 +138,9 @@ func TestReflectorsListEitherWay(t *testing.T) {
 	}
 }
 
-// TestReflectorListsAgainWhenItsRevisionIsGone returns a revision from before the start of the server in the
+// TestReflectorListsAgainAfterExpiredRevision returns a revision from before the start of the server in the
 // first list.
-func TestReflectorListsAgainWhenItsRevisionIsGone(t *testing.T) {
+func TestReflectorListsAgainAfterExpiredRevision(t *testing.T) {
 	t.Parallel()
 	clients := plane.Must(kubernetes.NewForConfig(plane.Start(t)))(t)
 	configMaps(t, clients, 1)

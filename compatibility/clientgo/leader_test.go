@@ -13,8 +13,8 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// TestLeadershipGoesToTheNextWhenItIsReleased runs two candidates with one Lease.
-func TestLeadershipGoesToTheNextWhenItIsReleased(t *testing.T) {
+// TestReleasedLeadershipIsAcquired runs two candidates with one Lease.
+func TestReleasedLeadershipIsAcquired(t *testing.T) {
 	t.Parallel()
 	clients := plane.Must(kubernetes.NewForConfig(plane.Start(t)))(t)
 	leads, ended := make(chan string), make(chan string, 2)

@@ -13,9 +13,9 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// TestMapperFindsWhatIsDefinedLater checks that the deferred mapper queries the server at its first use and
+// TestMapperFindsNewDefinitions checks that the deferred mapper queries the server at its first use and
 // after a reset.
-func TestMapperFindsWhatIsDefinedLater(t *testing.T) {
+func TestMapperFindsNewDefinitions(t *testing.T) {
 	t.Parallel()
 	config := plane.Start(t)
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(

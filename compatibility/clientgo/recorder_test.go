@@ -16,8 +16,8 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// TestRecordersOfBothAPIsMeetInOneKind checks that the events of either API are readable through both.
-func TestRecordersOfBothAPIsMeetInOneKind(t *testing.T) {
+// TestEventRecordersOfBothAPIs checks that the events of either API are readable through both.
+func TestEventRecordersOfBothAPIs(t *testing.T) {
 	t.Parallel()
 	clients, ctx := plane.Must(kubernetes.NewForConfig(plane.Start(t)))(t), t.Context()
 	configMaps(t, clients, 1)

@@ -44,7 +44,7 @@ func scalable(t *testing.T) (scale.ScalesGetter, *rest.Config) {
 	return plane.Must(scale.NewForConfig(config, mapper, dynamic.LegacyAPIPathResolverFunc, kinds))(t), config
 }
 
-func TestScaleClientScalesWhatHasAScale(t *testing.T) {
+func TestScaleClient(t *testing.T) {
 	t.Parallel()
 	scales, _ := scalable(t)
 	ctx, client := t.Context(), scales.Scales(ns)

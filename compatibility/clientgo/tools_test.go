@@ -27,9 +27,9 @@ func (w watcher) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 	return w(ctx, o)
 }
 
-// TestRetryWatcherResumesWhereItWasCutOff checks that no event is lost or repeated if each connection ends
+// TestRetryWatcherResumesAfterDisconnect checks that no event is lost or repeated if each connection ends
 // after one event.
-func TestRetryWatcherResumesWhereItWasCutOff(t *testing.T) {
+func TestRetryWatcherResumesAfterDisconnect(t *testing.T) {
 	t.Parallel()
 	clients := plane.Must(kubernetes.NewForConfig(plane.Start(t)))(t)
 	client := clients.CoreV1().ConfigMaps(ns)
@@ -59,7 +59,7 @@ func TestRetryWatcherResumesWhereItWasCutOff(t *testing.T) {
 	}
 }
 
-func TestRetryWatcherSaysThatItsRevisionIsGone(t *testing.T) {
+func TestRetryWatcherReportsExpiredRevision(t *testing.T) {
 	t.Parallel()
 	client := plane.Must(kubernetes.NewForConfig(plane.Start(t)))(t).CoreV1().ConfigMaps(ns)
 	w := plane.Must(toolswatch.NewRetryWatcherWithContext(t.Context(), "1", watcher(client.Watch)))(t)
@@ -72,9 +72,9 @@ func TestRetryWatcherSaysThatItsRevisionIsGone(t *testing.T) {
 	<-w.Done()
 }
 
-// TestUntilWithSyncSeesTheConditionComeTrue checks a condition that is true from the start and one that
+// TestUntilWithSyncObservesCondition checks a condition that is true from the start and one that
 // becomes true.
-func TestUntilWithSyncSeesTheConditionComeTrue(t *testing.T) {
+func TestUntilWithSyncObservesCondition(t *testing.T) {
 	t.Parallel()
 	clients, ctx := plane.Must(kubernetes.NewForConfig(plane.Start(t)))(t), t.Context()
 	configMaps(t, clients, 1)
@@ -132,7 +132,7 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-func TestRetryOnConflictWinsAgainstManyWriters(t *testing.T) {
+func TestRetryOnConflictSucceedsWithManyWriters(t *testing.T) {
 	t.Parallel()
 	clients, ctx := plane.Must(kubernetes.NewForConfig(plane.Start(t)))(t), t.Context()
 	configMaps(t, clients, 1)

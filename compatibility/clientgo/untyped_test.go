@@ -37,7 +37,7 @@ func field(t *testing.T, u *unstructured.Unstructured, path ...string) any {
 	return plane.Must(v, err)(t)
 }
 
-func TestDynamicClientTakesCustomResourcesThroughAllVerbs(t *testing.T) {
+func TestDynamicClientSupportsAllVerbs(t *testing.T) {
 	t.Parallel()
 	config, ctx := plane.Start(t), t.Context()
 	plane.Define(t, config, plane.Widgets(t))
@@ -78,7 +78,7 @@ func TestDynamicClientTakesCustomResourcesThroughAllVerbs(t *testing.T) {
 	}
 }
 
-func TestMetadataClientSeesEachKindWithoutItsContent(t *testing.T) {
+func TestMetadataClientReadsMetadataOnly(t *testing.T) {
 	t.Parallel()
 	config, ctx := plane.Start(t), t.Context()
 	plane.Define(t, config, plane.Widgets(t))
@@ -113,9 +113,9 @@ func TestMetadataClientSeesEachKindWithoutItsContent(t *testing.T) {
 	}
 }
 
-// TestCustomResourcesAreFoundInTheirScopeAlone checks that custom resources are listed and watched across
+// TestCustomResourceScopes checks that custom resources are listed and watched across
 // namespaces, and not found at the paths of the other scope.
-func TestCustomResourcesAreFoundInTheirScopeAlone(t *testing.T) {
+func TestCustomResourceScopes(t *testing.T) {
 	t.Parallel()
 	config, ctx := plane.Start(t), t.Context()
 	plane.Define(t, config, plane.Widgets(t))

@@ -15,9 +15,9 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// TestCacheHoldsWhatItsSelectorsSelect checks selection by kind, namespace, label and field, lists by index,
+// TestCacheHoldsSelectedObjects checks selection by kind, namespace, label and field, lists by index,
 // and updates.
-func TestCacheHoldsWhatItsSelectorsSelect(t *testing.T) {
+func TestCacheHoldsSelectedObjects(t *testing.T) {
 	t.Parallel()
 	config, c := world(t)
 	ctx, stop := context.WithCancel(t.Context())

@@ -19,9 +19,9 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// TestClientSeesOneObjectInThreeForms reads an object as a struct, as an unstructured object, and as
+// TestClientReadsObjectInThreeForms reads an object as a struct, as an unstructured object, and as
 // metadata.
-func TestClientSeesOneObjectInThreeForms(t *testing.T) {
+func TestClientReadsObjectInThreeForms(t *testing.T) {
 	t.Parallel()
 	_, c := world(t)
 	ctx := t.Context()
@@ -57,9 +57,9 @@ func TestClientSeesOneObjectInThreeForms(t *testing.T) {
 	}
 }
 
-// TestClientSendsEachKindOfPatch also checks that an optimistic lock causes a conflict if the base is
+// TestClientSendsAllPatchTypes also checks that an optimistic lock causes a conflict if the base is
 // outdated.
-func TestClientSendsEachKindOfPatch(t *testing.T) {
+func TestClientSendsAllPatchTypes(t *testing.T) {
 	t.Parallel()
 	_, c := world(t)
 	ctx := t.Context()
@@ -133,7 +133,7 @@ func TestClientWritesSubresources(t *testing.T) {
 	ok(t, c.SubResource("eviction").Create(ctx, evicted, &policyv1.Eviction{}))
 }
 
-func TestClientWatchesAndMakesDryRuns(t *testing.T) {
+func TestClientWatchesAndDryRuns(t *testing.T) {
 	t.Parallel()
 	config, c := world(t)
 	ctx := t.Context()
@@ -159,7 +159,7 @@ func TestClientWatchesAndMakesDryRuns(t *testing.T) {
 	}
 }
 
-func TestCreateOrUpdateAndCreateOrPatchSayWhatTheyDid(t *testing.T) {
+func TestCreateOrUpdateAndCreateOrPatchResults(t *testing.T) {
 	t.Parallel()
 	_, c := world(t)
 	ctx := t.Context()

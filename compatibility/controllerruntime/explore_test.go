@@ -68,9 +68,9 @@ func sail(ctx context.Context, config *rest.Config) error {
 	return c.Delete(ctx, &Ship{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "b"}})
 }
 
-// TestReconcilerWhateverGoesWrong checks that a manager's controller reaches the same final state after any
+// TestReconcilerWithFaults checks that a manager's controller reaches the same final state after any
 // single fault, and that no ship is removed before its cargo.
-func TestReconcilerWhateverGoesWrong(t *testing.T) {
+func TestReconcilerWithFaults(t *testing.T) {
 	t.Parallel()
 	r := bowlinetest.Explore(t, bowlinetest.Scenario{
 		Options:   []bowlinetest.Option{bowlinetest.CRDs("testdata/ships.yaml")},

@@ -92,9 +92,9 @@ func await[T client.Object](t *testing.T, w watch.Interface, met func(watch.Even
 	panic("unreachable")
 }
 
-// TestManagerReconcilesWhatItOwnsUntilItIsGone checks that the manager creates and restores the cargo, and
+// TestManagerReconcilesOwnedObjects checks that the manager creates and restores the cargo, and
 // removes it by a finalizer, and that a second manager takes over when the first one stops.
-func TestManagerReconcilesWhatItOwnsUntilItIsGone(t *testing.T) {
+func TestManagerReconcilesOwnedObjects(t *testing.T) {
 	t.Parallel()
 	config, c := world(t)
 	ctx := t.Context()

@@ -9,10 +9,10 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// TestSuiteRunsOnAClusterThatIsThere runs the suite with USE_EXISTING_CLUSTER. The suite then relies on
+// TestSuiteRunsOnExistingCluster runs the suite with USE_EXISTING_CLUSTER. The suite then relies on
 // garbage collection in the background, in the foreground and with orphans, and on the deletion of
 // namespaces. On an API server alone, such as envtest's, these specs would time out.
-func TestSuiteRunsOnAClusterThatIsThere(t *testing.T) {
+func TestSuiteRunsOnExistingCluster(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t, bowlinetest.Socket())
 	environment := []string{"GOWORK=off", "USE_EXISTING_CLUSTER=true", "KUBECONFIG=" + plane.Kubeconfig(t, p.SocketConfig(t))}

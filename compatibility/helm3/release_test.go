@@ -12,9 +12,9 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// TestReleaseGoesThroughItsRevisions installs a release with its definition and hooks, tests it, upgrades it,
+// TestReleaseRevisions installs a release with its definition and hooks, tests it, upgrades it,
 // rolls back an upgrade that the server refuses, and uninstalls it.
-func TestReleaseGoesThroughItsRevisions(t *testing.T) {
+func TestReleaseRevisions(t *testing.T) {
 	t.Parallel()
 	for _, driver := range []string{"secret", "configmap"} {
 		t.Run(driver, func(t *testing.T) {
@@ -130,8 +130,8 @@ func (w *world) isUninstalled(t *testing.T, c *action.Configuration) {
 	}
 }
 
-// TestAtomicUpgradeUndoesItself checks that the upgrade is rolled back if the server refuses a part of it.
-func TestAtomicUpgradeUndoesItself(t *testing.T) {
+// TestFailedAtomicUpgradeIsRolledBack checks that the upgrade is rolled back if the server refuses a part of it.
+func TestFailedAtomicUpgradeIsRolledBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.helm(t, ns, "secret")
@@ -146,9 +146,9 @@ func TestAtomicUpgradeUndoesItself(t *testing.T) {
 	}
 }
 
-// TestDryRunAsksTheServerAndChangesNothing checks that lookups are answered and that an invalid object is
+// TestServerDryRunChangesNothing checks that lookups are answered and that an invalid object is
 // rejected.
-func TestDryRunAsksTheServerAndChangesNothing(t *testing.T) {
+func TestServerDryRunChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.helm(t, ns, "secret")
@@ -166,9 +166,9 @@ func TestDryRunAsksTheServerAndChangesNothing(t *testing.T) {
 	}
 }
 
-// TestInstallsAtOnceDoNotDisturbEachOther installs concurrently, each release in a namespace that Helm
+// TestConcurrentInstallsAreIndependent installs concurrently, each release in a namespace that Helm
 // creates, all with the same definition.
-func TestInstallsAtOnceDoNotDisturbEachOther(t *testing.T) {
+func TestConcurrentInstallsAreIndependent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.install(t, w.helm(t, ns, "secret"), "first", values{}) // creates the definition for the others

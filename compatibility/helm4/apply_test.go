@@ -13,9 +13,9 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// TestUpgradeMeetsWhatAnotherChanged checks that with server-side apply an upgrade fails with a conflict that
+// TestUpgradeConflictsWithOtherManager checks that with server-side apply an upgrade fails with a conflict that
 // names the manager and the field, and overwrites no value unless it is forced.
-func TestUpgradeMeetsWhatAnotherChanged(t *testing.T) {
+func TestUpgradeConflictsWithOtherManager(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, mode{true, kube.StatusWatcherStrategy})
 	w.install(t, values{"color": "blue"})

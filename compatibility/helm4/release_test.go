@@ -13,9 +13,9 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// TestReleaseGoesThroughItsRevisions installs a release with its definition and hooks, tests it, upgrades it,
+// TestReleaseRevisions installs a release with its definition and hooks, tests it, upgrades it,
 // rolls back an upgrade that the server refuses, and uninstalls it.
-func TestReleaseGoesThroughItsRevisions(t *testing.T) {
+func TestReleaseRevisions(t *testing.T) {
 	t.Parallel()
 	for name, m := range map[string]mode{
 		"server-side apply, watching": {true, kube.StatusWatcherStrategy},
@@ -123,8 +123,8 @@ func (w *world) isUninstalled(t *testing.T) {
 	}
 }
 
-// TestFailedUpgradeUndoesItself checks the option to roll back on failure.
-func TestFailedUpgradeUndoesItself(t *testing.T) {
+// TestFailedUpgradeIsRolledBack checks the option to roll back on failure.
+func TestFailedUpgradeIsRolledBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, mode{true, kube.StatusWatcherStrategy})
 	w.install(t, values{})

@@ -60,7 +60,7 @@ func scenario(name string, run func(context.Context, *rest.Config) error) bowlin
 // lost is the event that is lost in the document.
 const lost = "dropped: DELETED pods default/nginx-0 #1 of %s; the user stops after 2"
 
-func TestWhatActsOnEventsNeverMakesUpForALostOne(t *testing.T) {
+func TestEdgeTriggeredProgramMissesLostEvent(t *testing.T) {
 	t.Parallel()
 	s := scenario("edge", edge.Run)
 	s.Replay = fmt.Sprintf(lost, "edge")
@@ -71,17 +71,17 @@ func TestWhatActsOnEventsNeverMakesUpForALostOne(t *testing.T) {
 	onPage(t, f.String())
 }
 
-func TestWhatComparesMakesUpForTheSameLostEvent(t *testing.T) {
+func TestLevelTriggeredProgramRecoversLostEvent(t *testing.T) {
 	t.Parallel()
 	s := scenario("level", level.Run)
 	s.Replay = fmt.Sprintf(lost, "level")
 	bowlinetest.Explore(t, s)
 }
 
-// TestWhatEachBears compares the table in the document with the exploration: for each fault, the number of
-// points at which each program reaches a different final state. The points of both programs are the same,
-// except that only one of them lists.
-func TestWhatEachBears(t *testing.T) {
+// TestToleratedFaultsMatchDocument compares the table in the document with the exploration: for each fault, the number
+// of points at which each program reaches a different final state. The points of both programs are the same, except
+// that only one of them lists.
+func TestToleratedFaultsMatchDocument(t *testing.T) {
 	t.Parallel()
 	byEvents, byComparing := bowlinetest.Search(t, scenario("edge", edge.Run)),
 		bowlinetest.Explore(t, scenario("level", level.Run))
@@ -124,8 +124,8 @@ func onPage(t *testing.T, report string) {
 	}
 }
 
-// TestPageShowsTheProgramsAsTheyAre checks that each block of Go on the page is part of one of the programs.
-func TestPageShowsTheProgramsAsTheyAre(t *testing.T) {
+// TestPageQuotesPrograms checks that each block of Go on the page is part of one of the programs.
+func TestPageQuotesPrograms(t *testing.T) {
 	t.Parallel()
 	var programs string
 	for _, file := range []string{"edge/edge.go", "level/level.go"} {

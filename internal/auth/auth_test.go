@@ -80,7 +80,7 @@ func TestConnectionsWithOneCertificateShareItsUser(t *testing.T) {
 	}
 }
 
-func TestRequestWithoutCertificateIsLeftToOthers(t *testing.T) {
+func TestRequestWithoutCertificateIsNotAuthenticated(t *testing.T) {
 	t.Parallel()
 	authenticator := auth.ClientCertificates(newKeeper(t).Roots())
 	plain := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -91,7 +91,7 @@ func TestRequestWithoutCertificateIsLeftToOthers(t *testing.T) {
 	}
 }
 
-func TestBadCertificatesAreRefused(t *testing.T) {
+func TestInvalidCertificatesAreRejected(t *testing.T) {
 	t.Parallel()
 	keeper := newKeeper(t)
 	server, err := keeper.ServerConfig().GetCertificate(nil)
@@ -110,7 +110,7 @@ func TestBadCertificatesAreRefused(t *testing.T) {
 	}
 }
 
-func TestRememberedCertificateExpires(t *testing.T) {
+func TestCachedCertificateExpires(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		keeper := newKeeper(t)
@@ -126,7 +126,7 @@ func TestRememberedCertificateExpires(t *testing.T) {
 	})
 }
 
-func TestInProcessIdentityComesFromTheContext(t *testing.T) {
+func TestInProcessIdentityIsInContext(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	if _, ok, err := auth.InProcess().Authenticate(r); ok || err != nil {
@@ -157,7 +157,7 @@ func TestAnonymousReachesOpenPathsOnly(t *testing.T) {
 	}
 }
 
-func TestBadCredentialIsNoStranger(t *testing.T) {
+func TestInvalidCredentialIsNotAnonymous(t *testing.T) {
 	t.Parallel()
 	bad := auth.AuthenticatorFunc(func(*http.Request) (*auth.User, bool, error) {
 		return nil, false, errors.New("bad")
@@ -171,7 +171,7 @@ func TestBadCredentialIsNoStranger(t *testing.T) {
 	}
 }
 
-func TestWhoMayDoWhat(t *testing.T) {
+func TestAuthorization(t *testing.T) {
 	t.Parallel()
 	admin, jane := auth.NewUser("root", auth.AdminGroup), auth.NewUser("jane", "devs")
 	nobody := &auth.User{Name: auth.AnonymousName, Groups: []string{auth.UnauthenticatedGroup}}
@@ -206,7 +206,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 }
 
-func TestFirstOpinionDecides(t *testing.T) {
+func TestFirstDecisionCounts(t *testing.T) {
 	t.Parallel()
 	answer := func(d auth.Decision, reason string, err error) auth.Authorizer {
 		return auth.AuthorizerFunc(func(context.Context, auth.Attributes) (auth.Decision, string, error) {
@@ -227,7 +227,7 @@ func TestFirstOpinionDecides(t *testing.T) {
 	}
 }
 
-func TestRefusalIsWordedAsKubernetesDoes(t *testing.T) {
+func TestForbiddenMessageMatchesKubernetes(t *testing.T) {
 	t.Parallel()
 	jane := auth.NewUser("jane")
 	for _, test := range []struct {

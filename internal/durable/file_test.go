@@ -11,7 +11,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/durable"
 )
 
-func TestFileIsReplacedWhole(t *testing.T) {
+func TestFileIsReplacedAtomically(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "key")
@@ -34,7 +34,7 @@ func TestFileIsReplacedWhole(t *testing.T) {
 	}
 }
 
-func TestFailureLeavesWhatWasThere(t *testing.T) {
+func TestFailureLeavesOldFile(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	taken := filepath.Join(folder, "taken")
@@ -52,7 +52,7 @@ func TestFailureLeavesWhatWasThere(t *testing.T) {
 	}
 }
 
-func TestNobodySeesPartOfAFile(t *testing.T) {
+func TestReadersSeeCompleteFiles(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "file")
 	versions := [][]byte{bytes.Repeat([]byte("a"), 1<<16), bytes.Repeat([]byte("b"), 1<<10)}

@@ -64,9 +64,9 @@ func theirs(t *testing.T, clients kubernetes.Interface, identity string, elected
 	return e
 }
 
-// TestElectorSharesALeaseWithClientGos has candidates of both kinds compete: there is one leader at a time, and each
+// TestElectorSharesLeaseWithClientGo has candidates of both kinds compete: there is one leader at a time, and each
 // kind takes over after the other has released the lease, or has let it expire.
-func TestElectorSharesALeaseWithClientGos(t *testing.T) {
+func TestElectorSharesLeaseWithClientGo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{}})

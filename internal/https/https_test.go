@@ -53,8 +53,8 @@ func dial(t *testing.T, address string) net.Conn {
 	return conn
 }
 
-// TestPlainHTTPIsToldThatTheSocketSpeaksTLS checks the response to a client that forgot https://.
-func TestPlainHTTPIsToldThatTheSocketSpeaksTLS(t *testing.T) {
+// TestPlainHTTPGetsTLSHint checks the response to a client that forgot https://.
+func TestPlainHTTPGetsTLSHint(t *testing.T) {
 	t.Parallel()
 	_, address := openHTTPS(t, http.NotFoundHandler())
 	conn := dial(t, address)
@@ -72,8 +72,8 @@ func TestPlainHTTPIsToldThatTheSocketSpeaksTLS(t *testing.T) {
 	}
 }
 
-// TestShutdownWaitsForNoHandshake checks that a connection without a handshake does not delay shutdown.
-func TestShutdownWaitsForNoHandshake(t *testing.T) {
+// TestShutdownDoesNotWaitForHandshake checks that a connection without a handshake does not delay shutdown.
+func TestShutdownDoesNotWaitForHandshake(t *testing.T) {
 	t.Parallel()
 	h, address := openHTTPS(t, http.NotFoundHandler())
 	silent, next := dial(t, address), dial(t, address)
@@ -94,9 +94,9 @@ func TestShutdownWaitsForNoHandshake(t *testing.T) {
 	}
 }
 
-// TestAPanicOfAHandshakeEndsItAlone checks that a panic in a callback of Options.TLS ends only its
+// TestHandshakePanicEndsOneConnection checks that a panic in a callback of Options.TLS ends only its
 // connection.
-func TestAPanicOfAHandshakeEndsItAlone(t *testing.T) {
+func TestHandshakePanicEndsOneConnection(t *testing.T) {
 	t.Parallel()
 	_, address := openHTTPS(t, http.NotFoundHandler(), func(config *tls.Config) {
 		config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
@@ -116,8 +116,8 @@ func TestAPanicOfAHandshakeEndsItAlone(t *testing.T) {
 	}
 }
 
-// TestShutdownSaysGoodbyeToIdleHTTP2 checks that shutdown closes idle HTTP/2 connections without waiting.
-func TestShutdownSaysGoodbyeToIdleHTTP2(t *testing.T) {
+// TestShutdownClosesIdleHTTP2 checks that shutdown closes idle HTTP/2 connections without waiting.
+func TestShutdownClosesIdleHTTP2(t *testing.T) {
 	t.Parallel()
 	h, address := openHTTPS(t, http.NotFoundHandler())
 	transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}

@@ -22,9 +22,9 @@ func (visitors) Accept() (net.Conn, error) { conn, _ := net.Pipe(); return conn,
 func (visitors) Close() error              { return nil }
 func (visitors) Addr() net.Addr            { return &net.TCPAddr{} }
 
-// TestNoMoreConnectionsThanPlaces checks that closing a connection, even twice, admits exactly one more, and
+// TestConnectionsAreLimited checks that closing a connection, even twice, admits exactly one more, and
 // that the log reports the limit once a minute at most.
-func TestNoMoreConnectionsThanPlaces(t *testing.T) {
+func TestConnectionsAreLimited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var told bytes.Buffer
@@ -78,8 +78,8 @@ func (o *out) Accept() (net.Conn, error) {
 
 func (o *out) Close() error { close(o.closed); return nil }
 
-// TestNoFileForAConnectionIsLogged also checks that the socket recovers.
-func TestNoFileForAConnectionIsLogged(t *testing.T) {
+// TestAcceptErrorIsLogged also checks that the socket recovers.
+func TestAcceptErrorIsLogged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var told bytes.Buffer

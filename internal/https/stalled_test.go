@@ -192,10 +192,10 @@ func (s *socket) watch(t *testing.T, name, protocol string) (io.ReadCloser, *sta
 	return response.Body, raw
 }
 
-// TestClientThatStopsReadingItsWatchIsCutOff stalls a client over each protocol, its stream alone or the
+// TestStalledWatchIsCutOff stalls a client over each protocol, its stream alone or the
 // whole connection. A concurrent watch is not delayed. The client resumes after the last complete event
 // without a gap.
-func TestClientThatStopsReadingItsWatchIsCutOff(t *testing.T) {
+func TestStalledWatchIsCutOff(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, protocol string

@@ -8,7 +8,7 @@ import (
 )
 
 // An answer's header is the caller's, who may change it while the handler still writes.
-func TestTheHeaderOfAnAnswerIsTheCallers(t *testing.T) {
+func TestResponseHeaderBelongsToCaller(t *testing.T) {
 	t.Parallel()
 	changed := make(chan struct{})
 	c, _ := serving(t, func(w http.ResponseWriter, r *http.Request) {

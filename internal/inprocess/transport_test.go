@@ -35,7 +35,7 @@ func get(t *testing.T, c *http.Client, ctx context.Context) (*http.Response, err
 	return c.Do(q)
 }
 
-func TestRequestArrivesAsOnTheWire(t *testing.T) {
+func TestRequestMatchesWireRequest(t *testing.T) {
 	t.Parallel()
 	c, _ := serving(t, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -67,7 +67,7 @@ func TestRequestArrivesAsOnTheWire(t *testing.T) {
 	}
 }
 
-func TestAnswersAreThoseOfANetworkServer(t *testing.T) {
+func TestResponsesMatchNetworkServer(t *testing.T) {
 	t.Parallel()
 	for name, handler := range map[string]http.HandlerFunc{
 		"nothing written": func(http.ResponseWriter, *http.Request) {},
@@ -109,7 +109,7 @@ func TestAnswersAreThoseOfANetworkServer(t *testing.T) {
 	}
 }
 
-func TestAnswerStreamsUntilTheBodyIsClosed(t *testing.T) {
+func TestResponseStreamsUntilBodyIsClosed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ended := false
@@ -150,7 +150,7 @@ func TestAnswerStreamsUntilTheBodyIsClosed(t *testing.T) {
 	})
 }
 
-func TestEndOfTheCallersContextEndsBothSides(t *testing.T) {
+func TestCanceledContextEndsBothSides(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c, transport := serving(t, func(w http.ResponseWriter, r *http.Request) {
@@ -177,7 +177,7 @@ func TestEndOfTheCallersContextEndsBothSides(t *testing.T) {
 	})
 }
 
-func TestCloseEndsEveryRequestAndRefusesNewOnes(t *testing.T) {
+func TestCloseEndsRequestsAndRejectsNewOnes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var running atomic.Int32
@@ -214,7 +214,7 @@ func TestCloseEndsEveryRequestAndRefusesNewOnes(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-func TestPanicIsAnErrorOfItsRequest(t *testing.T) {
+func TestPanicFailsOneRequest(t *testing.T) {
 	t.Parallel()
 	c, _ := serving(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/late" {
@@ -236,7 +236,7 @@ func TestPanicIsAnErrorOfItsRequest(t *testing.T) {
 	}
 }
 
-func TestWriteDeadlineEndsAWriterWhoseReaderSleeps(t *testing.T) {
+func TestWriteDeadlineEndsBlockedWriter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var took time.Duration
@@ -265,7 +265,7 @@ func TestWriteDeadlineEndsAWriterWhoseReaderSleeps(t *testing.T) {
 	})
 }
 
-func TestCallerIsKnownByWhatAsSupplies(t *testing.T) {
+func TestAsSetsTheCaller(t *testing.T) {
 	t.Parallel()
 	type caller struct{}
 	transport := inprocess.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -286,7 +286,7 @@ func TestCallerIsKnownByWhatAsSupplies(t *testing.T) {
 	}
 }
 
-func TestShutdownWaitsForTheHandlersAsLongAsItMay(t *testing.T) {
+func TestShutdownWaitsForHandlers(t *testing.T) {
 	t.Parallel()
 	for patience, want := range map[time.Duration]string{time.Hour: "whole", time.Second: "cut off"} {
 		t.Run(want, func(t *testing.T) {
@@ -331,7 +331,7 @@ type prompt struct{ http.HandlerFunc }
 
 func (prompt) Prompt(*http.Request) bool { return true }
 
-func TestAPromptHandlerHasReturnedWhenItsAnswerIsThere(t *testing.T) {
+func TestHandlerHasReturnedBeforeResponse(t *testing.T) {
 	t.Parallel()
 	returned := 0 // which a goroutine beside the caller's would race for
 	body := bytes.Repeat([]byte("0123456789"), 100_000)

@@ -68,7 +68,7 @@ func marshalled(t *testing.T, fill *randfill.Filler, of reflect.Type) []byte {
 
 // Read returns the same as Unmarshal, also for repeated messages and for concatenated messages, which merge.
 // Later reads do not modify earlier results.
-func TestReadMakesWhatUnmarshalMakes(t *testing.T) {
+func TestReadMatchesUnmarshal(t *testing.T) {
 	t.Parallel()
 	fill := filler(1)
 	eachType(t, func(name string, of reflect.Type) {
@@ -101,7 +101,7 @@ func field(number protowire.Number, data []byte) []byte {
 
 // Messages that Kubernetes' encoders do not write are decoded as Unmarshal does, and do not modify earlier
 // results.
-func TestOddMessagesAreReadAsUnmarshalReadsThem(t *testing.T) {
+func TestReadMatchesUnmarshalForIrregularMessages(t *testing.T) {
 	t.Parallel()
 	const spec, volumes, containers, securityContext, claimStatus, devices, data = 2, 1, 2, 14, 3, 4, 5
 	device := func(values ...string) []byte {
@@ -140,7 +140,7 @@ func TestOddMessagesAreReadAsUnmarshalReadsThem(t *testing.T) {
 
 // Read returns an error for every malformed message for which Unmarshal does: truncated or corrupted
 // anywhere.
-func TestReadRefusesWhatUnmarshalRefuses(t *testing.T) {
+func TestReadRejectsMalformedMessages(t *testing.T) {
 	t.Parallel()
 	fill, random := filler(2), rand.New(rand.NewSource(2))
 	refused := 0
@@ -171,7 +171,7 @@ func TestReadRefusesWhatUnmarshalRefuses(t *testing.T) {
 	}
 }
 
-func TestObjectsShareWhatTheyHaveInCommon(t *testing.T) {
+func TestObjectsShareEqualValues(t *testing.T) {
 	t.Parallel()
 	pod := corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "a"}},
@@ -209,7 +209,7 @@ func TestObjectsShareWhatTheyHaveInCommon(t *testing.T) {
 }
 
 // Values that occur once do not evict values that occur often.
-func TestManyUnlikeObjectsLeaveWhatIsSharedAlone(t *testing.T) {
+func TestUniqueValuesDoNotEvictSharedOnes(t *testing.T) {
 	t.Parallel()
 	r := message.NewReader()
 	read := func(labels map[string]string) map[string]string {
@@ -235,7 +235,7 @@ func TestManyUnlikeObjectsLeaveWhatIsSharedAlone(t *testing.T) {
 }
 
 // Concurrent reads are safe; run with the race detector.
-func TestManyReadAtOnce(t *testing.T) {
+func TestConcurrentReads(t *testing.T) {
 	t.Parallel()
 	r := message.NewReader()
 	var all sync.WaitGroup
@@ -264,7 +264,7 @@ func TestManyReadAtOnce(t *testing.T) {
 }
 
 // If objects have little in common, the cache is bypassed for a while, because it costs more than it saves.
-func TestUnlikeObjectsAreReadAsTheyAre(t *testing.T) {
+func TestDissimilarObjectsBypassCache(t *testing.T) {
 	t.Parallel()
 	r := message.NewReader()
 	read := func(name string, value string) map[string]string {

@@ -26,7 +26,7 @@ func (l louder) Adopt(form object.Form, data []byte) (runtime.Object, error) {
 	return obj, err
 }
 
-func TestObjectIsServedAsItsReadersCodecReadsIt(t *testing.T) {
+func TestObjectIsDecodedWithReadersCodec(t *testing.T) {
 	t.Parallel()
 	o, writer := newObject(t, asJSON, "5", object.NewCache(1<<20))
 	other := writer
@@ -63,7 +63,7 @@ type sharer struct {
 
 func (s sharer) DecodeShared(e *object.Encoding) (runtime.Object, error) { return s.share(e) }
 
-func TestOnlyWhatItsOwnCodecSharesIsReadToBeShared(t *testing.T) {
+func TestOnlyOwnCodecDecodesShared(t *testing.T) {
 	t.Parallel()
 	o, writer := newObject(t, asJSON, "5", object.NewCache(1<<20))
 	all := &corev1.ConfigMap{}
@@ -93,7 +93,7 @@ func TestOnlyWhatItsOwnCodecSharesIsReadToBeShared(t *testing.T) {
 	}
 }
 
-func TestFramesAreOfTheReadersCodec(t *testing.T) {
+func TestFramesUseReadersCodec(t *testing.T) {
 	t.Parallel()
 	e, writer := update(t, asJSON)
 	other := writer.(configMaps)
@@ -109,7 +109,7 @@ func TestFramesAreOfTheReadersCodec(t *testing.T) {
 }
 
 // Servers with different definitions of a kind read a shared object concurrently.
-func TestReadersOfTwoCodecsDoNotMix(t *testing.T) {
+func TestReadersOfTwoCodecsAreSeparate(t *testing.T) {
 	t.Parallel()
 	o, writer := newObject(t, asJSON, "5", object.NewCache(1<<20))
 	var group sync.WaitGroup
@@ -155,7 +155,7 @@ func TestEncodingsOfOldCodecsAreDropped(t *testing.T) {
 	}
 }
 
-func TestRecordKeepsTheStamp(t *testing.T) {
+func TestRecordStoresStamp(t *testing.T) {
 	t.Parallel()
 	o, writer := newObject(t, asJSON, "5", object.NewCache(1<<20))
 	o.Revision = 5

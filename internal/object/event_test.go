@@ -102,7 +102,7 @@ func TestFramesAreWatchEvents(t *testing.T) {
 
 // The frame for a watcher whose selector no longer matches has the previous state at the revision of the
 // update.
-func TestFrameOfWhatNoLongerMatches(t *testing.T) {
+func TestFrameForUnmatchedObject(t *testing.T) {
 	t.Parallel()
 	for _, form := range []object.Form{asJSON, asProtobuf} {
 		e, codec := update(t, form)
@@ -155,7 +155,7 @@ func TestWatchersShareFrames(t *testing.T) {
 }
 
 // The next watcher retries to encode a frame that failed.
-func TestFrameThatCannotBeMadeIsTriedAgain(t *testing.T) {
+func TestFailedFrameIsRetried(t *testing.T) {
 	t.Parallel()
 	e, codec := update(t, asJSON)
 	if _, err := e.Frame(failing{codec.(configMaps)}, watch.Modified, asProtobuf); err == nil {
@@ -171,7 +171,7 @@ type failing struct{ configMaps }
 
 func (failing) Encode(object.Form, runtime.Object) ([]byte, error) { return nil, errors.New("not now") }
 
-func TestDroppedFramesAreMadeAgainAndNotKept(t *testing.T) {
+func TestDroppedFramesAreEncodedAgain(t *testing.T) {
 	t.Parallel()
 	e, codec := update(t, asJSON)
 	first, err := e.Frame(codec, watch.Modified, asJSON)

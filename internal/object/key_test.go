@@ -10,7 +10,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-func TestKeyHasItsParts(t *testing.T) {
+func TestKeyParts(t *testing.T) {
 	t.Parallel()
 	for _, resource := range []schema.GroupResource{{Resource: "pods"},
 		{Group: "samplecrd.k8s.io", Resource: "networks"}} {

@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-func TestTypedListItemsLeaveOutKindAndVersion(t *testing.T) {
+func TestTypedListItemsOmitKindAndVersion(t *testing.T) {
 	t.Parallel()
 	o, codec := newObject(t, asJSON, "5", nil)
 	encoding, err := o.Encoding(codec, asJSON)
@@ -31,7 +31,7 @@ func TestTypedListItemsLeaveOutKindAndVersion(t *testing.T) {
 }
 
 // The encoding of a custom resource begins with apiVersion, and its list items are whole.
-func TestCustomListItemsAreWhole(t *testing.T) {
+func TestCustomListItemsHaveKindAndVersion(t *testing.T) {
 	t.Parallel()
 	const data = `{"apiVersion":"samplecrd.k8s.io/v1","kind":"Network","metadata":{"resourceVersion":"1"}}`
 	encoding, err := object.NewEncoding(object.Form{APIVersion: "samplecrd.k8s.io/v1"}, []byte(data))
@@ -43,7 +43,7 @@ func TestCustomListItemsAreWhole(t *testing.T) {
 	}
 }
 
-func TestProtobufItemsMakeAList(t *testing.T) {
+func TestProtobufItemsFormList(t *testing.T) {
 	t.Parallel()
 	var body []byte
 	for _, revision := range []object.Revision{5, 1_700_000_000_000_000} {
@@ -68,7 +68,7 @@ func TestProtobufItemsMakeAList(t *testing.T) {
 }
 
 // WriteItem writes the same bytes whatever space the buffer has left.
-func TestItemsAreWrittenAsTheyAreAppended(t *testing.T) {
+func TestWriteItemMatchesAppendItem(t *testing.T) {
 	t.Parallel()
 	for _, form := range []object.Form{asJSON, asProtobuf} {
 		o, _ := newObject(t, form, "5", nil)

@@ -109,7 +109,7 @@ func same(t *testing.T, by object.Codec, o *object.Object, form object.Form, rev
 	}
 }
 
-func TestStampWritesTheRevisionWhateverItsWidth(t *testing.T) {
+func TestStampSupportsRevisionsOfAllWidths(t *testing.T) {
 	t.Parallel()
 	for _, form := range []object.Form{asJSON, asProtobuf} {
 		for _, before := range []string{object.RevisionPlaceholder, "1", "12345678901234567890"} {
@@ -156,7 +156,7 @@ func TestStampMovesProtobufLengths(t *testing.T) {
 	}
 }
 
-func TestAtIsACopy(t *testing.T) {
+func TestAtReturnsCopy(t *testing.T) {
 	t.Parallel()
 	for _, form := range []object.Form{asJSON, asProtobuf} {
 		o, codec := newObject(t, form, object.RevisionPlaceholder, nil)
@@ -174,7 +174,7 @@ func TestAtIsACopy(t *testing.T) {
 	}
 }
 
-func TestEncodingOfWhatHasNoRevisionIsRefused(t *testing.T) {
+func TestEncodingWithoutRevisionIsRejected(t *testing.T) {
 	t.Parallel()
 	unknown := func(raw string) []byte {
 		data, err := (&runtime.Unknown{Raw: []byte(raw)}).Marshal()
@@ -205,7 +205,7 @@ func TestEncodingOfWhatHasNoRevisionIsRefused(t *testing.T) {
 	}
 }
 
-func TestEncodingFindsTheRevisionBehindEveryKindOfValue(t *testing.T) {
+func TestEncodingFindsRevisionAfterAnyValue(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{
 		`{"metadata":{"resourceVersion":"1"}}`,
@@ -230,7 +230,7 @@ func TestEncodingFindsTheRevisionBehindEveryKindOfValue(t *testing.T) {
 	}
 }
 
-func TestSecondFormIsMadeOnceAndCarriesTheRevision(t *testing.T) {
+func TestSecondFormIsEncodedOnce(t *testing.T) {
 	t.Parallel()
 	cache := object.NewCache(1 << 20)
 	o, codec := newObject(t, asJSON, object.RevisionPlaceholder, cache)
@@ -244,7 +244,7 @@ func TestSecondFormIsMadeOnceAndCarriesTheRevision(t *testing.T) {
 	}
 }
 
-func TestCacheKeepsWithinItsBudget(t *testing.T) {
+func TestCacheStaysWithinBudget(t *testing.T) {
 	t.Parallel()
 	data, err := encode(asProtobuf, settings(object.RevisionPlaceholder))
 	if err != nil {
@@ -271,7 +271,7 @@ func TestCacheKeepsWithinItsBudget(t *testing.T) {
 }
 
 // The cache does not keep objects alive.
-func TestCacheHoldsNoObject(t *testing.T) {
+func TestCacheDoesNotRetainObjects(t *testing.T) {
 	t.Parallel()
 	cache := object.NewCache(1 << 20)
 	held := func() weak.Pointer[object.Object] {
@@ -285,7 +285,7 @@ func TestCacheHoldsNoObject(t *testing.T) {
 	}
 }
 
-func TestDecodedIsSharedAndDecodeIsNot(t *testing.T) {
+func TestDecodedIsSharedAndDecodeCopies(t *testing.T) {
 	t.Parallel()
 	o, codec := newObject(t, asProtobuf, "5", nil)
 	first, err := o.Decoded(codec)
@@ -299,7 +299,7 @@ func TestDecodedIsSharedAndDecodeIsNot(t *testing.T) {
 	}
 }
 
-func TestDecodeSaysWhatCannotBeRead(t *testing.T) {
+func TestDecodeErrorNamesObject(t *testing.T) {
 	t.Parallel()
 	encoding, err := object.NewEncoding(asJSON, []byte(`{"metadata":{"resourceVersion":"1"},"data":7}`))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-func TestObjectWithNullsIsReceived(t *testing.T) {
+func TestReceiveAcceptsNulls(t *testing.T) {
 	t.Parallel()
 	for _, nothing := range []string{`null`, `[]`, `5`, `"x"`} { // Decode reports labels that are not a map
 		data := `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":null,"uid":null,"resourceVersion":"5","labels":` +
@@ -38,7 +38,7 @@ var ambiguous = []string{
 	`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"x","resourceVersion":"5","resourceVersion":"6"}}`,
 }
 
-func TestAmbiguousJSONIsRefused(t *testing.T) {
+func TestReceiveRejectsAmbiguousJSON(t *testing.T) {
 	t.Parallel()
 	for _, data := range ambiguous {
 		if o, err := object.NewReceiver(receivedMaps, nil).Receive(object.JSON, []byte(data)); err == nil {
@@ -47,7 +47,7 @@ func TestAmbiguousJSONIsRefused(t *testing.T) {
 	}
 }
 
-func TestAmbiguousProtobufIsRefused(t *testing.T) {
+func TestReceiveRejectsAmbiguousProtobuf(t *testing.T) {
 	t.Parallel()
 	whole := sentAs(t, sentMap("a", nil), object.Protobuf)
 	other := sentAs(t, sentMap("b", nil), object.Protobuf)[len(object.ProtobufMagic):]
@@ -56,7 +56,7 @@ func TestAmbiguousProtobufIsRefused(t *testing.T) {
 	}
 }
 
-func TestNameThatIsNoUTF8IsWhatADecoderMakesOfIt(t *testing.T) {
+func TestInvalidUTF8NameMatchesDecoder(t *testing.T) {
 	t.Parallel()
 	data := []byte("{\"metadata\":{\"name\":\"a\xff\",\"resourceVersion\":\"5\"}}")
 	o, err := object.NewReceiver(receivedMaps, nil).Receive(object.JSON, data)
@@ -65,7 +65,7 @@ func TestNameThatIsNoUTF8IsWhatADecoderMakesOfIt(t *testing.T) {
 	}
 }
 
-func TestScanLooksAtEachBackslashOnce(t *testing.T) {
+func TestScanReadsEachBackslashOnce(t *testing.T) {
 	t.Parallel()
 	const size, step = 8 << 20, 1 << 10
 	data := []byte(`"` + strings.Repeat(`\`, size) + `"`)

@@ -51,7 +51,7 @@ func sentAs(t testing.TB, obj runtime.Object, format object.Format) []byte {
 	return data.Bytes()
 }
 
-func TestReceivedObjectHasTheHeaderThatItsMetadataSays(t *testing.T) {
+func TestReceiveHeaderMatchesMetadata(t *testing.T) {
 	t.Parallel()
 	for _, format := range []object.Format{object.JSON, object.Protobuf} {
 		t.Run(format.String(), func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestReceivedObjectHasTheHeaderThatItsMetadataSays(t *testing.T) {
 	}
 }
 
-func TestReceivedJSONLosesItsWhiteSpace(t *testing.T) {
+func TestReceiveCompactsJSON(t *testing.T) {
 	t.Parallel()
 	obj := sentMap("a", map[string]string{"l": "x"})
 	spaced, err := json.MarshalIndent(obj, " ", "\t")
@@ -93,7 +93,7 @@ func TestReceivedJSONLosesItsWhiteSpace(t *testing.T) {
 	}
 }
 
-func TestReceivedBytesThatAreNoObjectAreRefused(t *testing.T) {
+func TestReceiveRejectsNonObjects(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{
 		``, `{`, `[]`, `null`, `"x"`, `{}`, `{"metadata":null}`, `{"metadata":{"name":"a"}}`,
@@ -114,7 +114,7 @@ func TestReceivedBytesThatAreNoObjectAreRefused(t *testing.T) {
 	}
 }
 
-func TestReceivedObjectsAgreeWithTheirDecodedMetadata(t *testing.T) {
+func TestReceiveMatchesDecodedMetadata(t *testing.T) {
 	t.Parallel()
 	fill := randfill.NewWithSeed(1).NilChance(.3).NumElements(0, 3)
 	for range 200 {
@@ -138,7 +138,7 @@ func TestReceivedObjectsAgreeWithTheirDecodedMetadata(t *testing.T) {
 	}
 }
 
-func TestScanFindsTheEndOfAValueHoweverItArrives(t *testing.T) {
+func TestScanFindsEndOfChunkedValue(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{`{"a":"}\\\"{","b":[1,{"c":null}]}`, `"a\\"`, `"\\\""`, `[]`, `[[],{}]`} {
 		data := []byte(value + `,"rest"`)

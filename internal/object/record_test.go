@@ -33,7 +33,7 @@ func recorded(t testing.TB) *object.Object {
 	return o
 }
 
-func TestRecordKeepsTheWholeObject(t *testing.T) {
+func TestRecordRoundTrip(t *testing.T) {
 	t.Parallel()
 	o := recorded(t)
 	var r object.Reader
@@ -72,8 +72,8 @@ func TestDamagedRecordIsFound(t *testing.T) {
 	}
 }
 
-// TestRecordWhoseCountsAreWrongIsDamaged reads records with a valid checksum whose counts exceed the head.
-func TestRecordWhoseCountsAreWrongIsDamaged(t *testing.T) {
+// TestRecordWithWrongCountsIsDamaged reads records with a valid checksum whose counts exceed the head.
+func TestRecordWithWrongCountsIsDamaged(t *testing.T) {
 	t.Parallel()
 	o := recorded(t)
 	for name, counts := range map[string][]byte{

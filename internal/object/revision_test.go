@@ -7,7 +7,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-func TestNextEpochIsAboveAllThatWasGivenOut(t *testing.T) {
+func TestNextEpochIsAboveIssuedRevisions(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	clock := object.Revision(now.UnixMicro())
@@ -22,8 +22,8 @@ func TestNextEpochIsAboveAllThatWasGivenOut(t *testing.T) {
 	}
 }
 
-// TestSiblingsAreApart computes two epochs from the same state in the same microsecond.
-func TestSiblingsAreApart(t *testing.T) {
+// TestSiblingEpochsDiffer computes two epochs from the same state in the same microsecond.
+func TestSiblingEpochsDiffer(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	for _, revision := range []object.Revision{5, object.Revision(now.UnixMicro()) + 1<<40} {

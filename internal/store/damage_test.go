@@ -58,7 +58,7 @@ func accepted(t *testing.T, l log.Log) *store.Store {
 	return s
 }
 
-func TestStoreDoesNotBeginOnDamageThatNobodyAccepted(t *testing.T) {
+func TestOpenRejectsUnacceptedDamage(t *testing.T) {
 	t.Parallel()
 	for name, l := range hurt(t, 12) {
 		_, err := store.New(t.Context(), l, store.Options{})
@@ -74,7 +74,7 @@ func TestStoreDoesNotBeginOnDamageThatNobodyAccepted(t *testing.T) {
 	}
 }
 
-func TestAcceptedDamageLeavesTheRestOfTheKind(t *testing.T) {
+func TestAcceptedDamageRetainsOtherObjects(t *testing.T) {
 	t.Parallel()
 	for name, l := range hurt(t, 2) {
 		s := accepted(t, l)

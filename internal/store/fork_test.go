@@ -64,8 +64,8 @@ func TestForkSharesItsObjects(t *testing.T) {
 	}
 }
 
-// TestForkAnswersForNothingBefore checks that the revisions of the original store are compacted in the fork.
-func TestForkAnswersForNothingBefore(t *testing.T) {
+// TestForkRejectsRevisionsBeforeIt checks that the revisions of the original store are compacted in the fork.
+func TestForkRejectsRevisionsBeforeIt(t *testing.T) {
 	t.Parallel()
 	s := inMemory(t)
 	first := set(t, s, "a", "1")
@@ -94,7 +94,7 @@ func TestForkAnswersForNothingBefore(t *testing.T) {
 	}
 }
 
-func TestForkAndStoreSeeNothingOfEachOther(t *testing.T) {
+func TestForkAndStoreAreIndependent(t *testing.T) {
 	t.Parallel()
 	journal := storetest.NewJournal()
 	s, err := store.New(t.Context(), journal.Open(), store.Options{})
@@ -207,7 +207,7 @@ func TestForksOfForksMayBeClosedInAnyOrder(t *testing.T) {
 	}
 }
 
-func TestForkKnowsWhatIsDamaged(t *testing.T) {
+func TestForkReportsDamage(t *testing.T) {
 	t.Parallel()
 	s := accepted(t, hurt(t, 2)["journal"])
 	f := fork(t, s)
@@ -222,8 +222,8 @@ func TestForkKnowsWhatIsDamaged(t *testing.T) {
 	}
 }
 
-// TestForkCostsNoMoreForMoreObjects counts allocations.
-func TestForkCostsNoMoreForMoreObjects(t *testing.T) {
+// TestForkCostIsConstant counts allocations.
+func TestForkCostIsConstant(t *testing.T) {
 	s := inMemory(t)
 	allocated := func() float64 {
 		return testing.AllocsPerRun(10, func() { fork(t, s) })

@@ -74,7 +74,7 @@ func TestHistoryIsBoundedByAge(t *testing.T) {
 	})
 }
 
-func TestWatcherThatWaitsIsNotTooOld(t *testing.T) {
+func TestIdleWatcherIsNotCompacted(t *testing.T) {
 	aging(t, func(t *testing.T, s *store.Store) {
 		w, err := s.Watch(storetest.Key("a"), set(t, s, "a", "1"))
 		if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
-// TestOlderStatesAreAsTheyWere takes a snapshot of every revision while it is the newest, and compares each
+// TestOlderStatesAreUnchanged takes a snapshot of every revision while it is the newest, and compares each
 // with the same revision read later. One key changes in every commit; others are deleted and recreated.
-func TestOlderStatesAreAsTheyWere(t *testing.T) {
+func TestOlderStatesAreUnchanged(t *testing.T) {
 	t.Parallel()
 	s, err := store.New(t.Context(), memory.New(), store.Options{})
 	if err != nil {
@@ -83,9 +83,9 @@ func scan(s *store.Snapshot, prefix, from object.Key) (objects []*object.Object)
 	return objects
 }
 
-// TestRemainingOfAnOlderStateIsAnEstimate checks the estimate that is used if counting would take longer than
+// TestRemainingOfOlderStateIsEstimated checks the estimate that is used if counting would take longer than
 // the page: it is never 0, and close if little has changed.
-func TestRemainingOfAnOlderStateIsAnEstimate(t *testing.T) {
+func TestRemainingOfOlderStateIsEstimated(t *testing.T) {
 	t.Parallel()
 	s, err := store.New(t.Context(), memory.New(), store.Options{})
 	if err != nil {

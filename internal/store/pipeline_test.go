@@ -14,8 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
-// TestQueuedCommitsKeepTheContract runs the contract suite through the queue, on a log that detects mistakes.
-func TestQueuedCommitsKeepTheContract(t *testing.T) {
+// TestQueuedCommitsFollowContract runs the contract suite through the queue, on a log that detects mistakes.
+func TestQueuedCommitsFollowContract(t *testing.T) {
 	storetest.Run(t, func(*testing.T) log.Log { return &storetest.Faults{Log: memory.New()} })
 }
 
@@ -57,7 +57,7 @@ func put(name, value string, expect store.Expect) store.Change {
 	return storetest.Put(storetest.Key(name), value, expect)
 }
 
-func TestNothingIsReadBeforeItIsDurable(t *testing.T) {
+func TestReadsSeeOnlyDurableCommits(t *testing.T) {
 	faulty(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
 		base := s.Current()
 		w, err := s.Watch(object.Prefix(configMaps, ""), base)
@@ -97,7 +97,7 @@ func TestNothingIsReadBeforeItIsDurable(t *testing.T) {
 	})
 }
 
-func TestWritersShareAnAppend(t *testing.T) {
+func TestCommitsShareAppend(t *testing.T) {
 	faulty(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
 		base := s.Current()
 		release := faults.Hold()
@@ -125,7 +125,7 @@ func TestWritersShareAnAppend(t *testing.T) {
 	})
 }
 
-func TestFailedAppendLeavesNothing(t *testing.T) {
+func TestFailedAppendHasNoEffect(t *testing.T) {
 	faulty(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
 		base := s.Current()
 		release := faults.Hold()
@@ -163,7 +163,7 @@ func TestFailedAppendLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestObjectOfFailedAppendMayBeCommittedAgain(t *testing.T) {
+func TestCommitAfterFailedAppend(t *testing.T) {
 	faulty(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
 		change := put("a", "1", store.Absent())
 		faults.Fail(errors.New("no space left"))
@@ -179,7 +179,7 @@ func TestObjectOfFailedAppendMayBeCommittedAgain(t *testing.T) {
 	})
 }
 
-func TestWriterMayStopWaiting(t *testing.T) {
+func TestCommitWaitEndsWithContext(t *testing.T) {
 	faulty(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
 		release := faults.Hold()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -198,7 +198,7 @@ func TestWriterMayStopWaiting(t *testing.T) {
 	})
 }
 
-func TestCloseEndsCommitsUnderWay(t *testing.T) {
+func TestCloseEndsPendingCommits(t *testing.T) {
 	faulty(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
 		faults.Hold()
 		first := begin(t.Context(), s, put("a", "1", store.Absent()))

@@ -10,9 +10,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/log/memory"
 )
 
-// TestSelectYieldsByTheMarkOfTheLatestLabels changes the label of every third object and deletes every
+// TestSelectUsesLatestLabels changes the label of every third object and deletes every
 // seventh. A selection must use the marks of the labels in its own snapshot, and yield in key order.
-func TestSelectYieldsByTheMarkOfTheLatestLabels(t *testing.T) {
+func TestSelectUsesLatestLabels(t *testing.T) {
 	t.Parallel()
 	s, err := store.New(t.Context(), memory.New(), store.Options{})
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/log/memory"
 )
 
-// TestCommitWakesOnlyWhoNeedsItsObjects checks that new and previous states of an object wake exactly the
+// TestCommitWakesOnlyMatchingWatchers checks that new and previous states of an object wake exactly the
 // watchers that select them.
-func TestCommitWakesOnlyWhoNeedsItsObjects(t *testing.T) {
+func TestCommitWakesOnlyMatchingWatchers(t *testing.T) {
 	t.Parallel()
 	s, err := store.New(t.Context(), memory.New(), store.Options{})
 	if err != nil {
@@ -62,9 +62,9 @@ func TestCommitWakesOnlyWhoNeedsItsObjects(t *testing.T) {
 	}
 }
 
-// TestWatchIsWokenByTheRequirementThatIsMetLeast checks that a watch is indexed by the requirement that the
+// TestWatchUsesMostSelectiveRequirement checks that a watch is indexed by the requirement that the
 // fewest events of the history meet.
-func TestWatchIsWokenByTheRequirementThatIsMetLeast(t *testing.T) {
+func TestWatchUsesMostSelectiveRequirement(t *testing.T) {
 	t.Parallel()
 	s, err := store.New(t.Context(), memory.New(), store.Options{})
 	if err != nil {
@@ -99,9 +99,9 @@ func TestWatchIsWokenByTheRequirementThatIsMetLeast(t *testing.T) {
 	<-wait
 }
 
-// TestWatcherIsSlowOnlyByWhatItNeeds checks that a watcher does not notice when events that do not concern it
+// TestOnlyMatchingEventsMakeWatcherSlow checks that a watcher does not notice when events that do not concern it
 // are dropped, and fails with ErrSlow once an event that does is dropped.
-func TestWatcherIsSlowOnlyByWhatItNeeds(t *testing.T) {
+func TestOnlyMatchingEventsMakeWatcherSlow(t *testing.T) {
 	t.Parallel()
 	s, err := store.New(t.Context(), memory.New(), store.Options{HistoryBytes: 4000})
 	if err != nil {

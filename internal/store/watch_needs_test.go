@@ -113,11 +113,11 @@ func needy() [][]need {
 	}
 }
 
-// TestWatchersThatNeedSomethingMissNothing starts, advances and stops watchers with every kind of need at
+// TestSelectiveWatchersMissNoEvent starts, advances and stops watchers with every kind of need at
 // random during random commits, on a history that is too short for some. Filtering what a watcher receives
 // must yield the same events in the same order as filtering all events, or ErrSlow if one of them was
 // dropped.
-func TestWatchersThatNeedSomethingMissNothing(t *testing.T) {
+func TestSelectiveWatchersMissNoEvent(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

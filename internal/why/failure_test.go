@@ -7,7 +7,7 @@ import (
 )
 
 // However much else happens, of each controller the last failure is known, and whether it has got over it.
-func TestTheLastFailureOfEachControllerIsKept(t *testing.T) {
+func TestLastFailureOfControllerIsRetained(t *testing.T) {
 	t.Parallel()
 	j := New(Options{Runs: 8})
 	run := func(controller, name string, err error) {

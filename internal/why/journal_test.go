@@ -98,7 +98,7 @@ func TestReportFollowsTheChainInBothDirections(t *testing.T) {
 	})
 }
 
-func TestADeletionFollowsFromWhoLetTheObjectGo(t *testing.T) {
+func TestDeletionIsCausedByFinalizerRemoval(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		j := New(quietly(Options{}))
@@ -116,7 +116,7 @@ func TestADeletionFollowsFromWhoLetTheObjectGo(t *testing.T) {
 	})
 }
 
-func TestARetryFollowsFromTheRunThatFailed(t *testing.T) {
+func TestRetryIsCausedByFailedRun(t *testing.T) {
 	t.Parallel()
 	j := New(quietly(Options{}))
 	failed := j.Begin("c", mapOf("a"), []Cause{change("a", 1, 2)}, 0).End(errors.New("the\x1b[31m disk\nis full"), 0)
@@ -132,7 +132,7 @@ func TestARetryFollowsFromTheRunThatFailed(t *testing.T) {
 	}
 }
 
-func TestRunsThatDidNothingAreOneAndPushNoneOut(t *testing.T) {
+func TestIdleRunsAreMergedAndEvictNone(t *testing.T) {
 	t.Parallel()
 	j := New(quietly(Options{Runs: 40}))
 	ran(j, "worker", "a", change("a", 1, 2), wrote("b", 3))
@@ -186,7 +186,7 @@ func TestMemoryIsBounded(t *testing.T) {
 }
 
 // Every text that another process may send counts.
-func TestTheSizeOfARunIsThatOfItsTexts(t *testing.T) {
+func TestRunSizeIncludesAllTexts(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", maxName)
 	o := Object{Group: long, Resource: long, Namespace: long, Name: long}
@@ -204,7 +204,7 @@ func TestTheSizeOfARunIsThatOfItsTexts(t *testing.T) {
 }
 
 // A goroutine that Reconcile left behind may read them at any time.
-func TestTheCausesOfARunDoNotChangeWhenItEnds(t *testing.T) {
+func TestCausesAreImmutableAfterRun(t *testing.T) {
 	t.Parallel()
 	j := New(quietly(Options{}))
 	for range 2 {
@@ -222,7 +222,7 @@ func TestTheCausesOfARunDoNotChangeWhenItEnds(t *testing.T) {
 	}
 }
 
-func TestTextsAreCutAndSafeToPrint(t *testing.T) {
+func TestTextsAreTruncatedAndPrintable(t *testing.T) {
 	t.Parallel()
 	j := New(quietly(Options{}))
 	o := j.Begin("c", mapOf("a"), []Cause{change("a", 1, 2)}, 0)

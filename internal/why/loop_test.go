@@ -29,7 +29,7 @@ func applied(name string, revision object.Revision) client.Write {
 
 // An idle run counts once, regardless of the number of its ineffective writes: a reconciler that applies all
 // desired objects writes them in every run.
-func TestIdleRunsAreCountedAndNotTheirWrites(t *testing.T) {
+func TestIdleRunsCountOnce(t *testing.T) {
 	t.Parallel()
 	j := New(quietly(Options{}))
 	run := func() {
@@ -80,7 +80,7 @@ func play(j *Journal, runs int, steps ...step) {
 	}
 }
 
-func TestWhoGetsFurtherIsInNoLoop(t *testing.T) {
+func TestProgressIsNotALoop(t *testing.T) {
 	t.Parallel()
 	for name, steps := range map[string][]step{
 		"makes one child after another": {func(k int) []string {
@@ -110,7 +110,7 @@ func TestWhoGetsFurtherIsInNoLoop(t *testing.T) {
 	}
 }
 
-func TestWhoGetsNowhereIsInOneLoop(t *testing.T) {
+func TestRepeatedStateIsALoop(t *testing.T) {
 	t.Parallel()
 	for want, steps := range map[string][]step{
 		"c-0 leads to itself": {func(int) []string { return []string{"update a"} }},
@@ -136,7 +136,7 @@ func TestWhoGetsNowhereIsInOneLoop(t *testing.T) {
 	}
 }
 
-func TestWhoRenewsItsObjectForEverIsInALoop(t *testing.T) {
+func TestEndlessRecreationIsALoop(t *testing.T) {
 	t.Parallel()
 	j := New(quietly(Options{}))
 	for k := range 200 {

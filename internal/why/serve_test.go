@@ -43,7 +43,7 @@ func deliveryOf(runs ...map[string]any) string {
 	return string(text)
 }
 
-func TestRunsOfOtherProcessesAreTakenInOnce(t *testing.T) {
+func TestForwardedRunsAreStoredOnce(t *testing.T) {
 	t.Parallel()
 	j := New(quietly(Options{}))
 	for range 3 { // the answer to the first may have been lost
@@ -76,7 +76,7 @@ var bad = map[string]any{
 }
 
 // Whatever is put in place of whatever part of a delivery is refused with its name, or is as good as what was there.
-func TestBadDeliveriesAreRefusedWhole(t *testing.T) {
+func TestInvalidForwardIsRejected(t *testing.T) {
 	t.Parallel()
 	tried, refused := 0, 0
 	try := func(where, what string, run map[string]any) {
@@ -134,7 +134,7 @@ func TestBadDeliveriesAreRefusedWhole(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeAskedIsSaidSo(t *testing.T) {
+func TestInvalidQueriesAreRejected(t *testing.T) {
 	t.Parallel()
 	j := New(quietly(Options{}))
 	for _, c := range []struct {

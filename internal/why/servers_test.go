@@ -29,7 +29,7 @@ func on(j *Journal, server types.UID, controller string, since object.Revision, 
 
 // Two servers have objects with the same resource, name and revision. They are told apart by their UIDs, since each
 // process has its own name for a server.
-func TestObjectsOfTwoServersAreNotOne(t *testing.T) {
+func TestObjectsOfTwoServersAreSeparate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		j := New(quietly(Options{}))
@@ -43,7 +43,7 @@ func TestObjectsOfTwoServersAreNotOne(t *testing.T) {
 	})
 }
 
-func TestControllersOfTwoServersAreInNoLoop(t *testing.T) {
+func TestControllersOfTwoServersAreNotALoop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		j := New(quietly(Options{}))
@@ -58,7 +58,7 @@ func TestControllersOfTwoServersAreInNoLoop(t *testing.T) {
 }
 
 // Who hands something on from server to server comes by objects of one name, each of which it did not make.
-func TestWhoGoesFromServerToServerIsInNoLoop(t *testing.T) {
+func TestCopyingBetweenServersIsNotALoop(t *testing.T) {
 	t.Parallel()
 	j := New(quietly(Options{}))
 	for k := range 200 {
@@ -78,7 +78,7 @@ func TestWhoGoesFromServerToServerIsInNoLoop(t *testing.T) {
 }
 
 // The answer that one server gives is not what the controller knew before of another.
-func TestAWriteToAnotherServerIsNoWriteForNothing(t *testing.T) {
+func TestWriteToOtherServerIsNotNoOp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		j := New(quietly(Options{}))
@@ -92,7 +92,7 @@ func TestAWriteToAnotherServerIsNoWriteForNothing(t *testing.T) {
 	})
 }
 
-func TestRunsThatDidNothingAreMergedForEachServer(t *testing.T) {
+func TestIdleRunsAreMergedPerServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		j := New(quietly(Options{}))
@@ -109,7 +109,7 @@ func TestRunsThatDidNothingAreMergedForEachServer(t *testing.T) {
 }
 
 // Of too many runs on one name the oldest goes, and not the one that came once more just now.
-func TestARunThatWasMergedIsTheNewest(t *testing.T) {
+func TestMergedRunIsTheNewest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		here := New(quietly(Options{Each: 2}))

@@ -18,7 +18,7 @@ import (
 	"example.com/operator/internal/controller"
 )
 
-func TestGreetingIsSaid(t *testing.T) {
+func TestGreeting(t *testing.T) {
 	s := runtime.NewScheme()
 	check(t, clientgoscheme.AddToScheme(s))
 	check(t, greetingv1.AddToScheme(s))

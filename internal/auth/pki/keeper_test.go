@@ -36,7 +36,7 @@ func shown(t *testing.T, keeper *pki.Keeper) *x509.Certificate {
 	return certificate.Leaf
 }
 
-func TestFirstStartMakesFilesThatOnlyTheirOwnerReads(t *testing.T) {
+func TestFirstStartCreatesPrivateFiles(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "pki")
 	open(t, folder, "localhost")
@@ -55,7 +55,7 @@ func TestFirstStartMakesFilesThatOnlyTheirOwnerReads(t *testing.T) {
 	}
 }
 
-func TestSecondStartKeepsEverything(t *testing.T) {
+func TestSecondStartChangesNothing(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	first, second := open(t, folder, "localhost"), open(t, folder, "localhost")
@@ -83,7 +83,7 @@ func TestServerCertificateCoversEveryHost(t *testing.T) {
 	}
 }
 
-func TestHostsOfAnUnspecifiedAddressAreTheMachines(t *testing.T) {
+func TestUnspecifiedAddressCoversMachineAddresses(t *testing.T) {
 	t.Parallel()
 	for _, host := range pki.Hosts("0.0.0.0") {
 		if host == "0.0.0.0" || host == "" {
@@ -92,7 +92,7 @@ func TestHostsOfAnUnspecifiedAddressAreTheMachines(t *testing.T) {
 	}
 }
 
-func TestNewHostGetsANewServerCertificate(t *testing.T) {
+func TestNewHostRenewsServerCertificate(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	first := open(t, folder, "localhost")
@@ -105,7 +105,7 @@ func TestNewHostGetsANewServerCertificate(t *testing.T) {
 	}
 }
 
-func TestLeavesAreRenewedThirtyDaysBeforeTheyExpire(t *testing.T) {
+func TestLeavesAreRenewedBeforeExpiry(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestRunningKeeperRenewsInPlace(t *testing.T) {
 	})
 }
 
-func TestOldAuthorityVouchesForWhatTheRenewedOneSigns(t *testing.T) {
+func TestOldAuthorityTrustsRenewedOne(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -162,9 +162,9 @@ func TestOldAuthorityVouchesForWhatTheRenewedOneSigns(t *testing.T) {
 	})
 }
 
-// TestClockThatWasSetBackFindsAValidAuthority checks that certificates issued while the clock was ahead are
+// TestAuthorityIsValidAfterClockWasSetBack checks that certificates issued while the clock was ahead are
 // reissued; clients would reject them until the clock catches up.
-func TestClockThatWasSetBackFindsAValidAuthority(t *testing.T) {
+func TestAuthorityIsValidAfterClockWasSetBack(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestClockThatWasSetBackFindsAValidAuthority(t *testing.T) {
 	})
 }
 
-func TestDamagedLeafIsMadeAgain(t *testing.T) {
+func TestDamagedLeafIsReplaced(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]string{
 		"empty":     "",
@@ -204,7 +204,7 @@ func TestDamagedLeafIsMadeAgain(t *testing.T) {
 	}
 }
 
-func TestLeafOfAnotherAuthorityIsMadeAgain(t *testing.T) {
+func TestForeignLeafIsReplaced(t *testing.T) {
 	t.Parallel()
 	folder, other := t.TempDir(), t.TempDir()
 	open(t, folder, "localhost")
@@ -219,7 +219,7 @@ func TestLeafOfAnotherAuthorityIsMadeAgain(t *testing.T) {
 	}
 }
 
-func TestDamagedAuthorityIsAnErrorThatSaysWhatToDo(t *testing.T) {
+func TestDamagedAuthorityIsAnError(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	open(t, folder, "localhost")
@@ -249,7 +249,7 @@ func TestSwappedKeyIsDamage(t *testing.T) {
 	}
 }
 
-func TestOpenClosesKeysThatOthersCanRead(t *testing.T) {
+func TestOpenRestrictsFileModes(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	open(t, folder, "localhost")

@@ -21,8 +21,8 @@ func TestPageIsUpToDate(t *testing.T) {
 	}
 }
 
-// TestConformanceNamesTestsThatExist checks that each test in conformance.md exists in the project.
-func TestConformanceNamesTestsThatExist(t *testing.T) {
+// TestConformanceTestsExist checks that each test in conformance.md exists in the project.
+func TestConformanceTestsExist(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(conformanceFile)
 	if err != nil {

@@ -85,7 +85,7 @@ func read(stream io.Reader) (names []string, errs []error) {
 	return names, errs
 }
 
-func TestBackupReadsAsItWasWritten(t *testing.T) {
+func TestBackupRoundTrip(t *testing.T) {
 	t.Parallel()
 	snapshot := state(t, 300, 1000)
 	head := backup.Head{
@@ -121,14 +121,14 @@ func TestBackupReadsAsItWasWritten(t *testing.T) {
 	}
 }
 
-func TestEmptyBackupReads(t *testing.T) {
+func TestEmptyBackup(t *testing.T) {
 	t.Parallel()
 	if names, errs := read(bytes.NewReader(written(t, state(t, 0, 0)))); len(names)+len(errs) > 0 {
 		t.Errorf("of nothing %v was read, %v", names, errs)
 	}
 }
 
-func TestBackupCutShortAnywhereIsFound(t *testing.T) {
+func TestTruncatedBackupIsDetected(t *testing.T) {
 	t.Parallel()
 	whole := written(t, state(t, 3, 10))
 	for length := range whole {
@@ -143,7 +143,7 @@ func TestBackupCutShortAnywhereIsFound(t *testing.T) {
 	}
 }
 
-func TestEveryFlippedBitIsFoundAndTheRestIsRead(t *testing.T) {
+func TestFlippedBitsAreDetected(t *testing.T) {
 	t.Parallel()
 	const objects = 4
 	whole := written(t, state(t, objects, 10))
@@ -161,7 +161,7 @@ func TestEveryFlippedBitIsFoundAndTheRestIsRead(t *testing.T) {
 	}
 }
 
-func TestDamagedObjectIsNamed(t *testing.T) {
+func TestDamagedObjectIsReported(t *testing.T) {
 	t.Parallel()
 	whole := written(t, state(t, 10, 100))
 	for what, test := range map[string]struct{ find, want string }{
@@ -177,7 +177,7 @@ func TestDamagedObjectIsNamed(t *testing.T) {
 	}
 }
 
-func TestOtherStreamsAreRefused(t *testing.T) {
+func TestForeignStreamsAreRejected(t *testing.T) {
 	t.Parallel()
 	whole := written(t, state(t, 2, 10))
 	for what, test := range map[string]struct {
@@ -201,7 +201,7 @@ func TestOtherStreamsAreRefused(t *testing.T) {
 	}
 }
 
-func TestReaderSaysWhatItsStreamSays(t *testing.T) {
+func TestReaderReturnsStreamErrors(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the cable is out")
 	stream := io.MultiReader(bytes.NewReader(written(t, state(t, 5, 10))[:1000]), iotest.ErrReader(broken))
@@ -210,7 +210,7 @@ func TestReaderSaysWhatItsStreamSays(t *testing.T) {
 	}
 }
 
-func TestWriteEndsWithItsContextAndItsWriter(t *testing.T) {
+func TestWriteEndsWithContextAndWriter(t *testing.T) {
 	t.Parallel()
 	snapshot := state(t, 5, 10)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -273,7 +273,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-func TestStoreGoesOnWithABackup(t *testing.T) {
+func TestStoreContinuesFromBackup(t *testing.T) {
 	t.Parallel()
 	whole := written(t, state(t, 5, 10))
 	damaged := bytes.Clone(whole)

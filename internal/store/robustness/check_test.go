@@ -154,7 +154,7 @@ func narrowed(e robustness.Event, where robustness.Where) (robustness.Event, boo
 	return e, before || after
 }
 
-func TestGoodHistoriesPass(t *testing.T) {
+func TestValidHistoriesPass(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
 		if broken := robustness.Check(*good(rand.New(rand.NewPCG(seed, 1)))); broken != nil {
@@ -193,7 +193,7 @@ var faults = map[string]struct {
 	"an expectation did not hold":      {robustness.Serial, wrongExpectation},
 }
 
-func TestEachFaultIsFoundByItsName(t *testing.T) {
+func TestInvalidHistoriesAreReported(t *testing.T) {
 	t.Parallel()
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {

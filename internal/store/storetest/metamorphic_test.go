@@ -17,7 +17,7 @@ func forgetful(*testing.T) Reopen {
 	}
 }
 
-func TestMetamorphicFindsADifferenceAndShortensIt(t *testing.T) {
+func TestMetamorphicFindsAndShrinksDifference(t *testing.T) {
 	t.Parallel()
 	subjects := []Subject{
 		{Name: "journal", Medium: func(*testing.T) Reopen { return NewJournal().Open }, Durable: true},

@@ -18,8 +18,8 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// TestTheLinesOfTheDocumentWork runs the lines that docs/adapters.md tells to change, and finds each of them there.
-func TestTheLinesOfTheDocumentWork(t *testing.T) {
+// TestDocumentedLinesWork runs the lines that docs/adapters.md tells to change, and finds each of them there.
+func TestDocumentedLinesWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		plane := must(bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}}))(t)

@@ -81,7 +81,7 @@ var ways = map[string]start{
 	}),
 }
 
-func TestTheOperatorWorksEitherWay(t *testing.T) {
+func TestOperatorWorksWithBothCaches(t *testing.T) {
 	t.Parallel()
 	for name, start := range ways {
 		t.Run(name, func(t *testing.T) {

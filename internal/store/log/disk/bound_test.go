@@ -16,9 +16,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/log/disk"
 )
 
-// TestAWriteAheadLogThatSomebodyCutShortIsRefused removes the last commits of a store that was killed.
+// TestTruncatedWriteAheadLogIsRejected removes the last commits of a store that was killed.
 // Restoring the file restores the commits; continuing without them never reuses a revision.
-func TestAWriteAheadLogThatSomebodyCutShortIsRefused(t *testing.T) {
+func TestTruncatedWriteAheadLogIsRejected(t *testing.T) {
 	t.Parallel()
 	for name, cut := range map[string]func(file string, size int64) error{
 		"a byte":     func(file string, size int64) error { return os.Truncate(file, size-1) },
@@ -115,16 +115,16 @@ func goesOn(t *testing.T, dir string, lost *disk.LostError) {
 	closed(t, s)
 }
 
-// TestWhatIsDeletedAfterALossStaysDeleted deletes an object that was replaced by a commit before the lost
+// TestDeletionAfterAcceptedLossIsDurable deletes an object that was replaced by a commit before the lost
 // ones.
-func TestWhatIsDeletedAfterALossStaysDeleted(t *testing.T) {
+func TestDeletionAfterAcceptedLossIsDurable(t *testing.T) {
 	t.Parallel()
 	dir := crashed(t, replaced(t), "b")
 	cutOff(t, dir)
 	staysDeleted(t, dir, disk.Options{AcceptLoss: true})
 }
 
-func TestALossIsNotAcceptedWhereTheHistoryIsDamagedToo(t *testing.T) {
+func TestLossWithDamagedHistoryIsRejected(t *testing.T) {
 	t.Parallel()
 	dir := crashed(t, replaced(t), "b")
 	cutOff(t, dir)
@@ -145,7 +145,7 @@ func TestALossIsNotAcceptedWhereTheHistoryIsDamagedToo(t *testing.T) {
 	closed(t, s)
 }
 
-func TestALossIsNotAcceptedOnAFullDisk(t *testing.T) {
+func TestLossOnFullDiskIsRejected(t *testing.T) {
 	t.Parallel()
 	dir := crashed(t, filled(t), "b")
 	cutOff(t, dir)
@@ -168,9 +168,9 @@ func TestALossIsNotAcceptedOnAFullDisk(t *testing.T) {
 	closed(t, s)
 }
 
-// TestATornBoundIsNone checks that a bound file with invalid contents is ignored: the file is not synced,
+// TestInvalidBoundIsIgnored checks that a bound file with invalid contents is ignored: the file is not synced,
 // so a crash may leave anything in it.
-func TestATornBoundIsNone(t *testing.T) {
+func TestInvalidBoundIsIgnored(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "000", strings.Repeat("\x00", 30), "09999999999999999999 00000000\n"} {
 		dir := crashed(t, filled(t), "b")

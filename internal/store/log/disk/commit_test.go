@@ -20,10 +20,10 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
-// TestWritersShareASyncAndNothingIsSeenBeforeIt blocks the sync of the write-ahead log. Until it completes,
+// TestCommitsShareSyncAndAreVisibleAfterIt blocks the sync of the write-ahead log. Until it completes,
 // no commit returns and no reader observes the changes; all writers that arrive meanwhile share the next
 // sync.
-func TestWritersShareASyncAndNothingIsSeenBeforeIt(t *testing.T) {
+func TestCommitsShareSyncAndAreVisibleAfterIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fs := newFaulty(vfs.NewCrashableMem())
@@ -107,9 +107,9 @@ func TestCommitsDoNotWaitForTables(t *testing.T) {
 	})
 }
 
-// TestEachLiveObjectIsReadOnce checks that Load returns each live object once and in key order, however often
+// TestLoadReturnsEachLiveObjectOnce checks that Load returns each live object once and in key order, however often
 // it was written, and no deleted object.
-func TestEachLiveObjectIsReadOnce(t *testing.T) {
+func TestLoadReturnsEachLiveObjectOnce(t *testing.T) {
 	t.Parallel()
 	memory := vfs.NewMem()
 	s := tidy(t, memory, store.Options{})

@@ -85,7 +85,7 @@ func flip(t *testing.T, dir, pattern, text string) string {
 	return ""
 }
 
-func TestADamagedObjectIsNamedAndCostsNoOther(t *testing.T) {
+func TestDamagedObjectAffectsNoOther(t *testing.T) {
 	t.Parallel()
 	dir, want := inTables(t, 300)
 	flip(t, dir, "*.sst", "the value of 123")
@@ -108,9 +108,9 @@ func TestADamagedObjectIsNamedAndCostsNoOther(t *testing.T) {
 	}
 }
 
-// TestADamagedBlockKeepsWhatOtherTablesHave replaces and deletes objects whose old states are in a block that
+// TestDamagedBlockAffectsNoOtherTable replaces and deletes objects whose old states are in a block that
 // is damaged later. The new states are in another table, as are the deletions whose history was trimmed.
-func TestADamagedBlockKeepsWhatOtherTablesHave(t *testing.T) {
+func TestDamagedBlockAffectsNoOtherTable(t *testing.T) {
 	t.Parallel()
 	dir, want := inTables(t, 300)
 	s, err := store.New(t.Context(), open(t, dir, disk.Options{}), store.Options{HistoryAge: 1, HistoryBytes: 1})
@@ -142,9 +142,9 @@ func TestADamagedBlockKeepsWhatOtherTablesHave(t *testing.T) {
 	}
 }
 
-// TestNoBitOfATableChangesUnnoticed flips bits at many offsets of a table: Load either returns what was
+// TestFlippedBitsInTablesAreDetected flips bits at many offsets of a table: Load either returns what was
 // written or reports the damage.
-func TestNoBitOfATableChangesUnnoticed(t *testing.T) {
+func TestFlippedBitsInTablesAreDetected(t *testing.T) {
 	t.Parallel()
 	dir, want := inTables(t, 60)
 	files, _ := filepath.Glob(filepath.Join(dir, "*.sst"))
@@ -199,7 +199,7 @@ func size(t *testing.T, file string) int64 {
 	return info.Size()
 }
 
-func TestADamagedWriteAheadLogIsNamedAndLeftAsItIs(t *testing.T) {
+func TestDamagedWriteAheadLogIsReportedAndUnchanged(t *testing.T) {
 	t.Parallel()
 	lives := t.TempDir()
 	s, _ := begun(t, lives, disk.Options{})

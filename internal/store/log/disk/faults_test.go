@@ -21,11 +21,11 @@ var thorough = os.Getenv("BOWLINE_FAULTS") != ""
 // sampled reports whether to test the next of many cases: all if thorough, else one in oneIn.
 func sampled(random *rand.Rand, oneIn int) bool { return thorough || random.IntN(oneIn) == 0 }
 
-// TestEveryCrashLeavesWhatWasAcknowledged simulates a power failure before every single change that a store
+// TestEveryCrashRetainsAcknowledgedCommits simulates a power failure before every single change that a store
 // makes to its disk, starting with its creation, and preserves none, all, or a part of the unsynced data. The
 // store must open with every acknowledged commit complete and each commit in flight applied entirely or not
 // at all, also after a second crash.
-func TestEveryCrashLeavesWhatWasAcknowledged(t *testing.T) {
+func TestEveryCrashRetainsAcknowledgedCommits(t *testing.T) {
 	t.Parallel()
 	seed := seed.Of(t)
 	random := rand.New(rand.NewPCG(seed, 6))

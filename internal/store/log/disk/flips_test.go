@@ -21,11 +21,11 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
-// TestNoDamageGoesUnnoticed flips a bit of a file of a store, truncates a file, or removes one. The store
+// TestNoDamageIsMissed flips a bit of a file of a store, truncates a file, or removes one. The store
 // must then be refused, report the damaged objects, or have everything; it must never serve a state that was
 // not written. The only exception is the last write-ahead log after a machine crash, where damage is
 // indistinguishable from a torn write.
-func TestNoDamageGoesUnnoticed(t *testing.T) {
+func TestNoDamageIsMissed(t *testing.T) {
 	t.Parallel()
 	seed := seed.Of(t)
 	random := rand.New(rand.NewPCG(seed, 8))

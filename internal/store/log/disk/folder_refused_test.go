@@ -27,7 +27,7 @@ func refused(t *testing.T, dir string) error {
 	return err
 }
 
-func TestAFolderWithOtherFilesIsLeftAsItIs(t *testing.T) {
+func TestForeignFolderIsUnchanged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "letter.txt"), []byte("dear"), 0o600); err != nil {
@@ -42,7 +42,7 @@ func TestAFolderWithOtherFilesIsLeftAsItIs(t *testing.T) {
 	}
 }
 
-func TestAFileIsNoFolder(t *testing.T) {
+func TestFileInsteadOfFolderIsRejected(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -54,7 +54,7 @@ func TestAFileIsNoFolder(t *testing.T) {
 	}
 }
 
-func TestTheLayoutOfANewerProgramIsRefused(t *testing.T) {
+func TestNewerLayoutIsRejected(t *testing.T) {
 	t.Parallel()
 	dir := filled(t)
 	rewrite(t, dir, "FORMAT", "layout 1", "layout 7")
@@ -68,7 +68,7 @@ func TestTheLayoutOfANewerProgramIsRefused(t *testing.T) {
 	}
 }
 
-func TestTheSecondUserOfAFolderIsToldOfTheFirst(t *testing.T) {
+func TestSecondOpenReportsFirst(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s, _ := begun(t, dir, disk.Options{})
@@ -82,9 +82,9 @@ func TestTheSecondUserOfAFolderIsToldOfTheFirst(t *testing.T) {
 	closed(t, s)
 }
 
-// TestWhatIsRefusedLosesNoFile damages the end of the MANIFEST of a crashed store: the MANIFEST then seems to
+// TestRejectedStoreIsUnchanged damages the end of the MANIFEST of a crashed store: the MANIFEST then seems to
 // end early, as if torn by the crash, and tables and logs that it does not list look obsolete.
-func TestWhatIsRefusedLosesNoFile(t *testing.T) {
+func TestRejectedStoreIsUnchanged(t *testing.T) {
 	t.Parallel()
 	// The second start flushes the write-ahead log of the first to a table.
 	dir := crashed(t, crashed(t, filled(t), "b"), "c")

@@ -74,9 +74,9 @@ func rewrite(t *testing.T, dir, name, old, fresh string) {
 	}
 }
 
-// TestAClosedStoreWhoseListIsCutShortIsLeftAsItIs truncates the MANIFEST of a closed store. The store either
+// TestTruncatedManifestIsUnchanged truncates the MANIFEST of a closed store. The store either
 // opens with all objects, or is refused unchanged and opens with all objects after the MANIFEST is restored.
-func TestAClosedStoreWhoseListIsCutShortIsLeftAsItIs(t *testing.T) {
+func TestTruncatedManifestIsUnchanged(t *testing.T) {
 	t.Parallel()
 	dir := filled(t)
 	s, _ := begun(t, dir, disk.Options{}) // creates a new MANIFEST
@@ -117,9 +117,9 @@ func TestAClosedStoreWhoseListIsCutShortIsLeftAsItIs(t *testing.T) {
 	}
 }
 
-// TestAStoreThatWasClosedOnAFullDiskIsLeftAsItIs closes a store whose last commits could not be flushed to a
+// TestStoreClosedOnFullDiskIsUnchanged closes a store whose last commits could not be flushed to a
 // table, then truncates its write-ahead log.
-func TestAStoreThatWasClosedOnAFullDiskIsLeftAsItIs(t *testing.T) {
+func TestStoreClosedOnFullDiskIsUnchanged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -174,7 +174,7 @@ func crashedAfter(t *testing.T, dir string, options store.Options, work func(*te
 	return left
 }
 
-func TestALockThatIsNoFileIsNobodys(t *testing.T) {
+func TestLockMustBeRegularFile(t *testing.T) {
 	t.Parallel()
 	dir := filled(t)
 	lock := filepath.Join(dir, "LOCK")
@@ -187,7 +187,7 @@ func TestALockThatIsNoFileIsNobodys(t *testing.T) {
 	}
 }
 
-func TestADiskThatCannotBeWrittenToIsNamed(t *testing.T) {
+func TestReadOnlyDiskIsReported(t *testing.T) {
 	t.Parallel()
 	dir := filled(t)
 	for _, cause := range []error{syscall.EROFS, syscall.EACCES} {
@@ -204,8 +204,8 @@ func TestADiskThatCannotBeWrittenToIsNamed(t *testing.T) {
 	}
 }
 
-// TestRevisionsGoOnWhereTheClockWasSetBack reopens a store with the clock one day before its creation.
-func TestRevisionsGoOnWhereTheClockWasSetBack(t *testing.T) {
+// TestRevisionsIncreaseAfterClockWasSetBack reopens a store with the clock one day before its creation.
+func TestRevisionsIncreaseAfterClockWasSetBack(t *testing.T) {
 	t.Parallel()
 	memory := vfs.NewMem()
 	var last object.Revision

@@ -11,9 +11,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/log"
 )
 
-// TestAnOlderLayoutIsMigratedStepByStep opens a directory of layout 1 with a program of layout 3. The
+// TestOlderLayoutIsMigrated opens a directory of layout 1 with a program of layout 3. The
 // migration is interrupted in the second step and resumes with that step.
-func TestAnOlderLayoutIsMigratedStepByStep(t *testing.T) {
+func TestOlderLayoutIsMigrated(t *testing.T) {
 	t.Parallel()
 	fs := vfs.NewMem()
 	first, err := Open("objects", Options{FS: fs})

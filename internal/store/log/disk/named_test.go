@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/log/disk"
 )
 
-func TestMissingFilesAreNamed(t *testing.T) {
+func TestMissingFilesAreReported(t *testing.T) {
 	t.Parallel()
 	for _, pattern := range []string{"*.log", "MANIFEST-*", "*.sst", "marker.manifest.*", "marker.format-version.*"} {
 		t.Run(pattern, func(t *testing.T) {
@@ -39,9 +39,9 @@ func TestMissingFilesAreNamed(t *testing.T) {
 	}
 }
 
-// TestTornLogIsNotBlamedForAMissingTable truncates the last write-ahead log, which is normal after a crash,
+// TestMissingTableIsReportedDespiteTornLog truncates the last write-ahead log, which is normal after a crash,
 // and removes a table.
-func TestTornLogIsNotBlamedForAMissingTable(t *testing.T) {
+func TestMissingTableIsReportedDespiteTornLog(t *testing.T) {
 	t.Parallel()
 	dir := crashed(t, filled(t), "b")
 	name, data := lastWritten(t, dir)
@@ -63,7 +63,7 @@ func inPlainWords(t *testing.T, err error, names ...string) {
 	}
 }
 
-func TestDamagedFilesAreNamed(t *testing.T) {
+func TestDamagedFilesAreReported(t *testing.T) {
 	t.Parallel()
 	for how, damage := range map[string]func([]byte) []byte{
 		"empty":   func([]byte) []byte { return nil },
@@ -102,9 +102,9 @@ func TestDamagedFilesAreNamed(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoFileIsNamed replaces a file of a store by something that is not a file. Opening must neither
+// TestNonRegularFilesAreReported replaces a file of a store by something that is not a file. Opening must neither
 // block nor create a new store.
-func TestWhatIsNoFileIsNamed(t *testing.T) {
+func TestNonRegularFilesAreReported(t *testing.T) {
 	t.Parallel()
 	others := map[string]func(name string) error{
 		"folder":  func(name string) error { return os.Mkdir(name, 0o700) },

@@ -50,7 +50,7 @@ func inManyTables(t *testing.T, rounds ...int) (dir string, want map[string]stri
 	return dir, want, commits
 }
 
-func TestPartsAreTakenInTheOrderOfKeysWithTheWholeHistory(t *testing.T) {
+func TestPartsAreInKeyOrderWithHistory(t *testing.T) {
 	t.Parallel()
 	dir, want, commits := inManyTables(t, 0, 1, 2)
 	l := open(t, dir, disk.Options{})
@@ -95,7 +95,7 @@ func TestPartsAreTakenInTheOrderOfKeysWithTheWholeHistory(t *testing.T) {
 	}
 }
 
-func TestDamageInOnePartCostsNoOther(t *testing.T) {
+func TestDamageInOnePartAffectsNoOther(t *testing.T) {
 	t.Parallel()
 	dir, want, _ := inManyTables(t, 0, 1, 2)
 	flip(t, dir, "*.sst", want["object-075"])
@@ -112,7 +112,7 @@ func TestDamageInOnePartCostsNoOther(t *testing.T) {
 	}
 }
 
-func TestDamageInTwoTablesCostsTwoObjects(t *testing.T) {
+func TestDamageInTwoTablesAffectsTwoObjects(t *testing.T) {
 	t.Parallel()
 	for _, rounds := range [][]int{{0, 1, 2}, {2, 1, 0}} {
 		dir, want, _ := inManyTables(t, rounds...)
@@ -152,9 +152,9 @@ func killed(t *testing.T, dir string, want map[string]string) string {
 	})
 }
 
-// TestADamagedBlockKeepsWhatIsInNoTableYet reads a damaged store that was killed: first without write access
+// TestDamagedBlockRetainsUnflushedObjects reads a damaged store that was killed: first without write access
 // or space, so that the write-ahead log cannot be flushed to a table, and then with both.
-func TestADamagedBlockKeepsWhatIsInNoTableYet(t *testing.T) {
+func TestDamagedBlockRetainsUnflushedObjects(t *testing.T) {
 	t.Parallel()
 	dir, want, _ := inManyTables(t, 0, 1, 2)
 	dir = killed(t, dir, want)
@@ -176,7 +176,7 @@ func TestADamagedBlockKeepsWhatIsInNoTableYet(t *testing.T) {
 	}
 }
 
-func TestNothingIsReadThatNobodyTakes(t *testing.T) {
+func TestReadsStopWithConsumer(t *testing.T) {
 	t.Parallel()
 	dir, want, _ := inManyTables(t, 0, 1, 2)
 	whole, cancel := context.WithCancel(t.Context())

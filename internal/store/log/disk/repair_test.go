@@ -96,7 +96,7 @@ func put(t *testing.T, s *store.Store, name, value string) {
 
 func value(s *store.Store, name string) string { return storetest.Value(s.Get(storetest.Key(name))) }
 
-func TestAFullDiskRefusesWritesUntilThereIsRoomAndReadsGoOn(t *testing.T) {
+func TestFullDiskRejectsWritesUntilSpaceIsFree(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fs := newFaulty(vfs.NewCrashableMem())
@@ -138,9 +138,9 @@ func TestAFullDiskRefusesWritesUntilThereIsRoomAndReadsGoOn(t *testing.T) {
 	})
 }
 
-// TestAFolderThatWasMovedAwayIsMissed moves the directory of a store in use. No other directory is created in
+// TestMovedFolderIsDetected moves the directory of a store in use. No other directory is created in
 // its place, and everything written before the move was noticed is present after moving it back.
-func TestAFolderThatWasMovedAwayIsMissed(t *testing.T) {
+func TestMovedFolderIsDetected(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "objects")
 	synctest.Test(t, func(t *testing.T) {
@@ -177,10 +177,10 @@ func TestAFolderThatWasMovedAwayIsMissed(t *testing.T) {
 	})
 }
 
-// TestAWriteWhoseSyncFailedIsNotThereLater fails the sync of one commit once, with its data in the page
+// TestFailedSyncIsNotVisibleLater fails the sync of one commit once, with its data in the page
 // cache. The writer received an error, so the commit must not reappear after the repair or after a later
 // crash.
-func TestAWriteWhoseSyncFailedIsNotThereLater(t *testing.T) {
+func TestFailedSyncIsNotVisibleLater(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fs := newFaulty(vfs.NewCrashableMem())
@@ -214,7 +214,7 @@ func TestAWriteWhoseSyncFailedIsNotThereLater(t *testing.T) {
 	})
 }
 
-func TestAStoreBeginsOnAFullDiskAndTakesWritesWhenThereIsRoom(t *testing.T) {
+func TestOpenOnFullDisk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fs := newFaulty(vfs.NewCrashableMem())
@@ -238,9 +238,9 @@ func TestAStoreBeginsOnAFullDiskAndTakesWritesWhenThereIsRoom(t *testing.T) {
 	})
 }
 
-// TestARepairedStoreStillMissesWhatIsCutOff repairs a store whose bound file was removed: it is written
+// TestRepairedStoreStillReportsLoss repairs a store whose bound file was removed: it is written
 // again, so that a truncated write-ahead log is still detected.
-func TestARepairedStoreStillMissesWhatIsCutOff(t *testing.T) {
+func TestRepairedStoreStillReportsLoss(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fs := newFaulty(vfs.NewCrashableMem())

@@ -31,7 +31,7 @@ func some(t *testing.T, n int, revision object.Revision, last error) iter.Seq2[*
 	}
 }
 
-func TestRestoredLogBeginsWhereItIsTold(t *testing.T) {
+func TestRestoredLogStartsAtRevision(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a", "store")
 	const old, begin = 1_000_000_000_000_000, 1_000_000_000_000_000 + 1<<32
@@ -70,7 +70,7 @@ func TestRestoredLogBeginsWhereItIsTold(t *testing.T) {
 	}
 }
 
-func TestRestoreThatFailedIsNoStore(t *testing.T) {
+func TestFailedRestoreIsNotAStore(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	cut := errors.New("the backup is cut short")

@@ -12,8 +12,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
-// TestReadingChangesNoByte opens a crashed store for reading, twice at the same time.
-func TestReadingChangesNoByte(t *testing.T) {
+// TestOpenForReadingChangesNothing opens a crashed store for reading, twice at the same time.
+func TestOpenForReadingChangesNothing(t *testing.T) {
 	t.Parallel()
 	dir := crashed(t, filled(t), "b")
 	before := content(t, dir)
@@ -38,7 +38,7 @@ func TestReadingChangesNoByte(t *testing.T) {
 	}
 }
 
-func TestToReadMakesNoStore(t *testing.T) {
+func TestOpenForReadingCreatesNoStore(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "missing")
 	for _, dir := range []string{missing, t.TempDir()} {

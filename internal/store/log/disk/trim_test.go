@@ -18,8 +18,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
-// TestWhatTheHistoryLetGoOfGivesItsRoomBack repeatedly writes the same objects and deletes one of them.
-func TestWhatTheHistoryLetGoOfGivesItsRoomBack(t *testing.T) {
+// TestTrimmedHistoryFreesSpace repeatedly writes the same objects and deletes one of them.
+func TestTrimmedHistoryFreesSpace(t *testing.T) {
 	t.Parallel()
 	memory := vfs.NewMem()
 	options := store.Options{HistoryBytes: 1 << 20}
@@ -44,9 +44,9 @@ func TestWhatTheHistoryLetGoOfGivesItsRoomBack(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeReadOfTheHistoryIsNotTrimmed damages an entry. The state that a later commit replaced still
+// TestDamagedHistoryIsNotTrimmed damages an entry. The state that a later commit replaced still
 // exists, and would become the newest if the later changes of its object were trimmed.
-func TestWhatCannotBeReadOfTheHistoryIsNotTrimmed(t *testing.T) {
+func TestDamagedHistoryIsNotTrimmed(t *testing.T) {
 	t.Parallel()
 	dir := replaced(t)
 	damageEntry(t, dir)

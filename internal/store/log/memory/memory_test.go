@@ -14,7 +14,7 @@ func TestMemory(t *testing.T) {
 	storetest.Run(t, func(*testing.T) log.Log { return memory.New() })
 }
 
-func TestRevisionsBeginAtTheClockWithSixteenDigits(t *testing.T) {
+func TestRevisionsStartAtClock(t *testing.T) {
 	t.Parallel()
 	before := time.Now().UnixMicro()
 	first, err := memory.New().Current(t.Context())
@@ -31,7 +31,7 @@ func TestRevisionsBeginAtTheClockWithSixteenDigits(t *testing.T) {
 	})
 }
 
-func TestAppendRefusesAGap(t *testing.T) {
+func TestAppendRejectsGap(t *testing.T) {
 	t.Parallel()
 	l := memory.New()
 	current, _ := l.Current(t.Context())
