@@ -177,7 +177,7 @@ func (a *agent) admit(ctx context.Context, l *podState) (*refusal, error) {
 		node = a.describe(name, l.pod.CreationTimestamp.Time)
 		node.Status.Allocatable = node.Status.Capacity
 	} else if err != nil {
-		return nil, fmt.Errorf("looking at node %s before pod %s is refused: %w", name, l.pod.Name, err)
+		return nil, fmt.Errorf("reading node %s before rejecting pod %s: %w", name, l.pod.Name, err)
 	}
 	return a.fits(l, node), nil
 }

@@ -50,7 +50,7 @@ func (h *host) allocate(wanted string) (string, error) {
 			return addressAt(podNetwork, h.number*256+int(h.next)).String(), nil
 		}
 	}
-	return "", errors.New("all of the 254 addresses of its network are taken")
+	return "", errors.New("all 254 addresses of its network are in use")
 }
 
 func (h *host) release(ip string) {
@@ -84,8 +84,8 @@ func (r *runtime) Describe(n *corev1.Node) string {
 		}
 	}
 	n.Status.NodeInfo = corev1.NodeSystemInfo{
-		KubeletVersion: "simulated", OSImage: "simulated: nothing runs here", KernelVersion: "simulated",
+		KubeletVersion: "simulated", OSImage: "simulated: runs no containers", KernelVersion: "simulated",
 		ContainerRuntimeVersion: "simulated://", OperatingSystem: "linux", Architecture: "amd64",
 	}
-	return "the node is simulated: its pods get the status of pods that run, and nothing runs"
+	return "the node is simulated: it sets the status of its pods without running them"
 }

@@ -140,6 +140,6 @@ func (r *annotationReader) number(what string, into *int32) {
 
 func (r *annotationReader) refuse(key, value, want string) {
 	if r.wrong == nil {
-		r.wrong = fmt.Errorf("the annotation %s is %q: it must be %s", key, value, want)
+		r.wrong = fmt.Errorf("invalid annotation %s %q: must be %s", key, value, want)
 	}
 }

@@ -62,7 +62,7 @@ type oldPodsEnded struct {
 }
 
 func (e oldPodsEnded) String() string {
-	return fmt.Sprintf("make sure that the pods of %d old replicasets have ended", len(e.sets))
+	return fmt.Sprintf("check that the pods of %d old replicasets have terminated", len(e.sets))
 }
 
 func (e oldPodsEnded) Check(ctx context.Context, by *action.Executor) error {
@@ -74,7 +74,7 @@ func (e oldPodsEnded) Check(ctx context.Context, by *action.Executor) error {
 		}
 		its := func(set *appsv1.ReplicaSet) bool { return metav1.IsControlledBy(pod, set) }
 		if !pods.IsTerminal(pod) && slices.ContainsFunc(e.sets, its) {
-			return fmt.Errorf("%w: pod/%s has not ended", action.ErrStaleCache, pod.Name)
+			return fmt.Errorf("%w: pod/%s has not terminated", action.ErrStaleCache, pod.Name)
 		}
 	}
 	return nil

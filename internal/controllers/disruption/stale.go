@@ -74,6 +74,6 @@ func resetDisruption(pod *corev1.Pod, now time.Time) []action.Action {
 	}
 	return []action.Action{action.Patch[*corev1.Pod]{
 		Resource: pods.Resource, Object: pod, Subresource: "status", Type: types.StrategicMergePatchType, Body: body,
-		Verb: "take back the disruption of",
+		Verb: "remove the disruption condition of",
 	}}
 }

@@ -35,7 +35,7 @@ type observedScale struct {
 }
 
 func (u unchanged) String() string {
-	return fmt.Sprintf("make sure that the %d pods of poddisruptionbudget/%s are as they were seen", len(u.healthy),
+	return fmt.Sprintf("check that the %d pods of poddisruptionbudget/%s are unchanged", len(u.healthy),
 		u.budget.Name)
 }
 
@@ -48,7 +48,7 @@ func (u unchanged) Do(ctx context.Context, by *action.Executor) error {
 			if is, err := u.now(ctx, w.of); err != nil {
 				return err
 			} else if is != w.is {
-				return fmt.Errorf("%w: %d pods are wanted where pod/%s is of, and were %d",
+				return fmt.Errorf("%w: the controller of pod/%[3]s wants %[2]d pods, but wanted %[4]d",
 					action.ErrStaleCache, is.Replicas, w.of.Name, w.is.Replicas)
 			}
 		}

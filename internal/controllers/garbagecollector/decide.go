@@ -172,7 +172,7 @@ func (s input) unblock() action.Action {
 	if !blocking || !slices.ContainsFunc(s.dependents, func(d dependent) bool { return waitsForDependents(d.object) }) {
 		return nil
 	}
-	return patch(s.location, s.object, "unblock the owners of", map[string]any{"ownerReferences": references})
+	return patch(s.location, s.object, "clear blockOwnerDeletion of", map[string]any{"ownerReferences": references})
 }
 
 func isBlocking(r metav1.OwnerReference) bool {

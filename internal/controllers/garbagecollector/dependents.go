@@ -30,7 +30,7 @@ func (g *graph) mayDepend(obj object) (caches []*cache) {
 func (g *graph) dependents(obj object) (all []dependent, err error) {
 	for _, c := range g.mayDepend(obj) {
 		if !c.synced() && time.Since(c.since) < patience {
-			return nil, fmt.Errorf("nobody knows yet which %s depend on it: they are not listed", c.GroupResource())
+			return nil, fmt.Errorf("dependents of kind %s are unknown: they are not listed yet", c.GroupResource())
 		}
 		for d := range c.dependents(obj) {
 			all = append(all, dependent{location{c.GroupVersionResource}, d})
@@ -137,7 +137,7 @@ func (g *graph) listDependents(ctx context.Context, c *cache, obj object,
 			if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
 				g.queue.Add(discoverRequest)
 			}
-			return nil, fmt.Errorf("which %s depend on it: %w", c.GroupResource(), err)
+			return nil, fmt.Errorf("listing the dependents of kind %s: %w", c.GroupResource(), err)
 		}
 		if refersTo(d, obj.UID) {
 			found = append(found, dependent{location{c.GroupVersionResource}, d})

@@ -114,7 +114,7 @@ func (g *graph) observe(ctx context.Context, c *cache, obj object) (input, error
 			return s, err
 		}
 		if o.state == unserved && !g.await(c, obj, r) {
-			return s, fmt.Errorf("%s has just come to be served", r.Kind)
+			return s, fmt.Errorf("%s has just started to be served", r.Kind)
 		}
 		awaited = awaited || o.state == waiting
 		s.owners = append(s.owners, o)
@@ -163,7 +163,7 @@ func (g *graph) owner(ctx context.Context, obj object, r metav1.OwnerReference) 
 		o.state, o.elsewhere = absent, g.elsewhere(c, r)
 		g.absent.remember(ownerKey{kindOf(r), key.Namespace, r.Name, r.UID}, o.elsewhere)
 	default:
-		return o, fmt.Errorf("whether its owner %s %s is there: %w", r.Kind, r.Name, err)
+		return o, fmt.Errorf("checking whether its owner %s %s exists: %w", r.Kind, r.Name, err)
 	}
 	return o, nil
 }

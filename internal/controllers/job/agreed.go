@@ -30,7 +30,7 @@ type verifiedPods struct {
 }
 
 func (a verifiedPods) String() string {
-	return fmt.Sprintf("make sure that there are %d pods, %d of them as they were seen, and that %d are gone",
+	return fmt.Sprintf("check that %d pods exist, %d of them unchanged, and that %d do not exist",
 		len(a.pods), len(a.exact), len(a.gone))
 }
 
@@ -54,7 +54,7 @@ func (a verifiedPods) check(ctx context.Context, by *action.Executor) error {
 		seen, mustBe := exact[pod.UID]
 		switch {
 		case a.gone[pod.UID] && isTracked(pod):
-			return fmt.Errorf("%w: pod/%s is there", action.ErrStaleCache, pod.Name)
+			return fmt.Errorf("%w: pod/%s exists", action.ErrStaleCache, pod.Name)
 		case mustBe && seen != pod.ResourceVersion:
 			return fmt.Errorf("%w: pod/%s has changed", action.ErrStaleCache, pod.Name)
 		case !known[pod.UID] && !a.gone[pod.UID] && metav1.IsControlledBy(pod, a.job):
@@ -63,7 +63,7 @@ func (a verifiedPods) check(ctx context.Context, by *action.Executor) error {
 		delete(exact, pod.UID)
 	}
 	if len(exact) > 0 {
-		return fmt.Errorf("%w: %d pods of %s have gone", action.ErrStaleCache, len(exact), a.job.Name)
+		return fmt.Errorf("%w: %d pods of %s no longer exist", action.ErrStaleCache, len(exact), a.job.Name)
 	}
 	return nil
 }

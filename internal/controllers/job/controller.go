@@ -135,7 +135,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 		return controller.Result{}, controller.Terminal(err)
 	}
 	d := Decide(r.observe(request, j, selector))
-	controller.Note(ctx, "%d pods at work, %d have succeeded, %d have failed", len(d.active), d.succeeded, d.failures)
+	controller.Note(ctx, "%d pods active, %d succeeded, %d failed", len(d.active), d.succeeded, d.failures)
 	if _, err := r.hand.Do(ctx, d.Claim...); err != nil {
 		return controller.Result{}, unlessStale(err)
 	}

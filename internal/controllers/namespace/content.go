@@ -158,11 +158,11 @@ func (p *pass) confirm(ctx context.Context) error {
 		live, err := p.namespaces.Get(ctx, "", p.namespace.Name)
 		switch {
 		case apierrors.IsNotFound(err):
-			return fmt.Errorf("%w: the namespace is gone", action.ErrStaleCache)
+			return fmt.Errorf("%w: the namespace no longer exists", action.ErrStaleCache)
 		case err != nil:
 			return err
 		case live.UID != p.namespace.UID || !isOurs(live):
-			return fmt.Errorf("%w: the namespace is another one, or ends no more", action.ErrStaleCache)
+			return fmt.Errorf("%w: the namespace was recreated, or is not terminating", action.ErrStaleCache)
 		}
 		p.namespace = live
 		return nil

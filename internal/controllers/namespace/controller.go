@@ -92,15 +92,15 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 		return controller.Result{}, ctx.Err()
 	}
 	if p.behind { // if there is something to do, the cache's next event triggers it
-		controller.Note(ctx, "the one that was to end does not any more")
+		controller.Note(ctx, "the namespace is no longer terminating")
 		return controller.Result{}, nil
 	}
 	left := &p.left
 	if !left.any() && left.failure() == nil && p.mayBeServedElsewhere(ctx) {
-		controller.Note(ctx, "what is served has changed: looking again")
+		controller.Note(ctx, "the served resources have changed: retrying")
 		return controller.Result{RequeueAfter: r.looks.When(request)}, nil
 	}
-	controller.Note(ctx, "it is to end: %s", left)
+	controller.Note(ctx, "terminating: %s", left)
 	if ns, err = r.report(ctx, p.namespace.DeepCopy(), left); err != nil {
 		return controller.Result{}, ignoreGone(err)
 	}
@@ -140,7 +140,7 @@ func (r *reconciler) finalize(ctx context.Context, ns *corev1.Namespace) error {
 		return f == corev1.FinalizerKubernetes
 	})
 	if _, err := r.namespaces.UpdateSubresource(ctx, "finalize", ns, metav1.UpdateOptions{}); err != nil {
-		return fmt.Errorf("taking the finalizer from the namespace, which is empty: %w", err)
+		return fmt.Errorf("removing the finalizer of the empty namespace: %w", err)
 	}
 	return nil
 }

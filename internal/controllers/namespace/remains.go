@@ -48,9 +48,9 @@ func (r *remaining) any() bool { return len(r.objects) > 0 }
 func (r *remaining) String() string {
 	switch {
 	case !r.any() && r.failure() != nil:
-		return "what is in it cannot be said"
+		return "its contents are unknown"
 	case !r.any():
-		return "nothing is in it"
+		return "it is empty"
 	}
 	return counted(r.objects, " has ")
 }

@@ -105,6 +105,6 @@ func patchConditions(pod *corev1.Pod, all []corev1.PodCondition, now time.Time) 
 	})
 	return action.Patch[*corev1.Pod]{
 		Resource: pods.Resource, Object: pod, Subresource: "status", Type: types.StrategicMergePatchType, Body: body,
-		Verb: "say what it means for",
+		Verb: "set the conditions of",
 	}, err
 }

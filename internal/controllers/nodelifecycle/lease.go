@@ -26,7 +26,7 @@ type unrenewed struct {
 	seen *coordinationv1.Lease
 }
 
-func (u unrenewed) String() string { return "make sure that node/" + u.node + " is silent" }
+func (u unrenewed) String() string { return "check that the lease of node/" + u.node + " is not renewed" }
 
 func (u unrenewed) Check(ctx context.Context, by *action.Executor) error {
 	lease, err := client.Of[*coordinationv1.Lease](by.Client, leasesResource).Get(ctx, corev1.NamespaceNodeLease,
@@ -37,7 +37,7 @@ func (u unrenewed) Check(ctx context.Context, by *action.Executor) error {
 	case err != nil:
 		return err
 	case !renewed(lease).Equal(renewed(u.seen)):
-		return fmt.Errorf("%w: node/%s was heard of", action.ErrStaleCache, u.node)
+		return fmt.Errorf("%w: node/%s renewed its lease", action.ErrStaleCache, u.node)
 	}
 	return nil
 }

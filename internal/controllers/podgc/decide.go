@@ -102,7 +102,7 @@ func (l last) Len() int           { return len(l) }
 func (l last) Less(i, j int) bool { return compareDeletion(l[i], l[j]) > 0 }
 func (l last) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
 func (l *last) Push(pod any)      { *l = append(*l, pod.(*corev1.Pod)) }
-func (l *last) Pop() any          { panic("none is taken off") }
+func (l *last) Pop() any          { panic("Pop is not used") }
 
 // compareDeletion compares pods by deletion order.
 func compareDeletion(a, b *corev1.Pod) int {

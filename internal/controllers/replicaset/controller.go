@@ -135,7 +135,7 @@ func (k *reconciler[T]) Reconcile(ctx context.Context, request controller.Reques
 	}
 	set.Object, set.Kind, set.In = obj, k.Kind, k.In
 	seen := k.observe(set)
-	controller.Note(ctx, "%d pods, should be %d", len(seen.active()), set.Replicas)
+	controller.Note(ctx, "%d pods, want %d", len(seen.active()), set.Replicas)
 	if _, err := k.executor.Do(ctx, Claim(seen)...); err != nil {
 		return controller.Result{}, err
 	}

@@ -118,7 +118,8 @@ func (f failures) Error() string {
 	if message := f.last.Status.Message; message != "" {
 		why += ": " + message
 	}
-	return fmt.Sprintf("%d pods have failed that were made within %s, the last one, %q, with %q; "+
-		"others are made one at a time, ever later, and at once when the failed ones are deleted", f.count, recent,
+	return fmt.Sprintf("%d pods created within %s have failed, the last one, %q, with %q; "+
+		"others are created one at a time with a growing delay, and at once when the failed ones are deleted", f.count,
+		recent,
 		f.last.Name, why)
 }

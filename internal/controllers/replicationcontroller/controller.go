@@ -32,7 +32,7 @@ func Add(m *controller.Manager) *controller.Controller {
 func setOf(rc *corev1.ReplicationController) (replicaset.Set, error) {
 	if rc.Spec.Template == nil || len(rc.Spec.Selector) == 0 {
 		return replicaset.Set{},
-			errors.New("it has no template or no selector: the server that took it should have refused it")
+			errors.New("it has no template or no selector, which the server should have rejected")
 	}
 	s := replicaset.Set{
 		Replicas: int(ptr.Deref(rc.Spec.Replicas, 1)), MinReady: rc.Spec.MinReadySeconds,

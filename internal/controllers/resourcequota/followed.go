@@ -68,7 +68,7 @@ func (f *caches) in(ctx context.Context, resource schema.GroupResource,
 	case <-c.filled:
 		return c.in(namespace), nil
 	case <-waiting.Done():
-		return nil, fmt.Errorf("nobody knows how many %s there are: they cannot be listed", resource)
+		return nil, fmt.Errorf("cannot count %s: they cannot be listed", resource)
 	}
 }
 

@@ -22,7 +22,7 @@ type unchangedNode struct {
 }
 
 func (u unchangedNode) String() string {
-	return fmt.Sprintf("make sure that the %d pods of node/%s are as they were seen", len(u.pods), u.node)
+	return fmt.Sprintf("check that the %d pods of node/%s are unchanged", len(u.pods), u.node)
 }
 
 func (u unchangedNode) Check(ctx context.Context, by *action.Executor) error {

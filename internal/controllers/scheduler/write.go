@@ -127,7 +127,7 @@ func unscheduled(pod *corev1.Pod, reason, message, promise string, now time.Time
 	}
 	// Conditional on the observed pod: it may have been bound in the meantime.
 	seen := map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion}
-	patch, err := patchStatus(pod, seen, status, "tell why there is no node to")
+	patch, err := patchStatus(pod, seen, status, "report why no node fits")
 	return []action.Action{patch, tell}, err
 }
 

@@ -34,7 +34,7 @@ func decide(job *batchv1.Job, now time.Time) ([]action.Action, error) {
 	}
 	at := finishedCondition(job).LastTransitionTime
 	if at.IsZero() {
-		return nil, fmt.Errorf("nobody knows when the Job %s/%s finished: its condition %s has no lastTransitionTime",
+		return nil, fmt.Errorf("the Job %s/%s has no finish time: its condition %s has no lastTransitionTime",
 			job.Namespace, job.Name, finishedCondition(job).Type)
 	}
 	kept := time.Duration(*job.Spec.TTLSecondsAfterFinished) * time.Second
