@@ -228,7 +228,7 @@ func (p *Plane) listen(ctx context.Context, o Options) (*x509.CertPool, error) {
 	p.listener = https.Limit(listener, https.MaxConnections(), p.log)
 	if o.TLS != nil {
 		if o.TLS.ClientCAs == nil {
-			return nil, errors.New("Options.TLS has no ClientCAs: nobody could authenticate")
+			return nil, errors.New("Options.TLS has no ClientCAs, so no client could authenticate")
 		}
 		return o.TLS.ClientCAs, nil
 	}
@@ -250,7 +250,7 @@ func (p *Plane) serve(config *tls.Config) {
 	p.socket = https.New(p.listener, config, p.handler, p.log)
 	p.sockets.Go(func() {
 		if err := p.socket.Serve(); !errors.Is(err, http.ErrServerClosed) {
-			p.log.Error("the socket failed; nobody can connect any longer", "address", p.Addr(), "error", err)
+			p.log.Error("the socket failed; no further connections are accepted", "address", p.Addr(), "error", err)
 		}
 	})
 }
@@ -274,7 +274,7 @@ func (p *Plane) RESTConfig() *rest.Config { return p.transport.As(asAdmin).RESTC
 func asAdmin(ctx context.Context) context.Context { return auth.WithUser(ctx, admin) }
 
 // errNoKeys is returned by a plane that did not generate its certificates.
-var errNoKeys = errors.New("the plane has no certificates of its own: it has no socket, or was given Options.TLS")
+var errNoKeys = errors.New("the plane has no own certificates: it has no socket, or Options.TLS was set")
 
 // SocketConfig returns the configuration of a client-go client over the plane's socket. It acts as the
 // administrator, without rate limits. It returns an error unless the plane listens with generated

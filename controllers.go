@@ -84,7 +84,7 @@ func choose(list []string) ([]string, error) {
 	}
 	for _, entry := range list {
 		if _, known := controllers[strings.TrimPrefix(entry, "-")]; entry != "*" && entry != NoControllers && !known {
-			return nil, fmt.Errorf("%q is no controller: known are %s, and * for all", entry,
+			return nil, fmt.Errorf("unknown controller %q: known are %s, and * for all", entry,
 				strings.Join(Controllers(), ", "))
 		}
 	}
@@ -124,7 +124,7 @@ func (p *Plane) run(ctx context.Context, names []string) error {
 	p.ready = m.Ready()
 	p.loops.Go(func() {
 		if err := m.Run(p.ctx); err != nil {
-			p.log.Error("the controllers did not end as they should", "error", err)
+			p.log.Error("the controllers did not stop cleanly", "error", err)
 		}
 	})
 	select {
@@ -151,12 +151,12 @@ func (p *Plane) controlling(context.Context) error {
 		return nil
 	}
 	if p.ctx.Err() != nil {
-		return errors.New("the controllers stop, as the plane does")
+		return errors.New("the controllers stop with the plane")
 	}
 	select {
 	case <-p.ready:
 		return nil
 	default:
-		return errors.New("the controllers' caches are not filled yet")
+		return errors.New("the controllers' caches are not synced yet")
 	}
 }

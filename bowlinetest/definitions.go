@@ -157,7 +157,7 @@ func fromFiles(files fs.FS, patterns []string) reading {
 			return err
 		})
 		if err == nil && len(all) == 0 {
-			err = fmt.Errorf("no definition is in the files that %q match", patterns)
+			err = fmt.Errorf("no definition in the files that match %q", patterns)
 		}
 		return all, err
 	}

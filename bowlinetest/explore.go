@@ -131,9 +131,9 @@ func Explore(t *testing.T, s Scenario) *Report {
 	case f != nil:
 		t.Errorf("%d of %d runs failed, seed %d. The smallest:\n%s", len(r.Failures), r.Runs, r.Seed, f)
 	case again != "" && len(r.Unreached) > 0:
-		t.Errorf("the run %q was not repeated: it did not come by its faults in %d attempts", again, attempts)
+		t.Errorf("the run %q was not repeated: it did not reach its fault points in %d attempts", again, attempts)
 	case again == "" && r.Tried() == 0:
-		t.Error("no fault was tried: the processes came by no point that Faults and Skip leave, or by none again")
+		t.Error("no fault was injected: the processes reached no fault point that Faults and Skip permit, or none twice")
 	}
 	return r
 }

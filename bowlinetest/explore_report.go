@@ -72,7 +72,7 @@ func (r *Report) String() string {
 		}
 	}
 	if len(r.Unreached) > 0 {
-		fmt.Fprintf(&b, "\n  %4d runs did not come by their faults in %d attempts, such as %s",
+		fmt.Fprintf(&b, "\n  %4d runs did not reach their fault points in %d attempts, such as %s",
 			len(r.Unreached), attempts, r.Unreached[0])
 	}
 	return b.String()

@@ -61,10 +61,10 @@ func (e *explorer) deadlock(w *watchdog, o *outcome, v any) {
 	text := fmt.Sprint(v)
 	switch {
 	case o != nil && strings.Contains(text, "blocked goroutines remain"):
-		o.problems = append(o.problems, "goroutines are left behind:\n"+strings.Join(goroutinesOf(*w.bubble.Load()),
+		o.problems = append(o.problems, "leaked goroutines:\n"+strings.Join(goroutinesOf(*w.bubble.Load()),
 			"\n\n"))
 	case o == nil && strings.Contains(text, "all goroutines in bubble are blocked"):
-		e.t.Fatalf("in the run %q, everybody waits for what never comes. It began in one of these:\n%s",
+		e.t.Fatalf("deadlock in the run %q: all goroutines are blocked. They are:\n%s",
 			w.plan, strings.Join(goroutinesOf(*w.bubble.Load()), "\n\n"))
 	default:
 		panic(v)
@@ -128,7 +128,7 @@ func (x *exploration) do(t *testing.T) *outcome {
 	settled := time.Now()
 	x.sleep(x.Settle)
 	if last := x.faults.LastWrite(); !x.Restless && time.Since(last) < x.Settle/4 && last.After(settled) {
-		x.faults.Fail("never settles: it still changes something %s after the user's last step",
+		x.faults.Fail("never settles: the state still changes %s after the user's last step",
 			last.Sub(settled).Round(time.Second))
 	}
 	synctest.Wait()
@@ -160,7 +160,7 @@ func (x *exploration) await(done chan struct{}, what string) {
 	select {
 	case <-done:
 	case <-time.After(time.Minute):
-		x.faults.Fail("%s does not end: its context ended a minute ago", what)
+		x.faults.Fail("%s has not returned a minute after its context was canceled", what)
 	}
 }
 
@@ -184,7 +184,7 @@ func (x *exploration) act(ctx context.Context) (acted chan struct{}) {
 		defer close(acted)
 		defer x.guard("what the user does")
 		if err := x.Act(ctx, config); err != nil && ctx.Err() == nil {
-			x.faults.Fail("what the user does failed: %v", err)
+			x.faults.Fail("the user's steps failed: %v", err)
 		}
 	}()
 	select {

@@ -28,7 +28,7 @@ type explorer struct {
 }
 
 // errCannot reports that a run could not start. The test has logged the reason.
-var errCannot = errors.New("a run of the scenario could not begin")
+var errCannot = errors.New("a run of the scenario could not start")
 
 // mostRequests limits the requests per minute of an undisturbed run.
 const mostRequests = 10_000
@@ -81,7 +81,7 @@ func (e *explorer) undisturbed() ([]fault.Seen, error) {
 		}
 		if len(o.problems) == 0 {
 			for _, name := range o.idle {
-				o.problems = append(o.problems, name+" asked nothing of the server, though nothing went wrong")
+				o.problems = append(o.problems, name+" sent no request to the server, although there was no fault")
 			}
 		}
 		if e.judge(o) {
@@ -227,7 +227,7 @@ func (e *explorer) judge(o *outcome) bool {
 		}
 		if len(o.problems) > 0 && len(o.plan.Faults) == 0 {
 			o.problems = append(o.problems,
-				"two undisturbed runs differ: leave out with Compare what is never twice the same")
+				"two runs without faults differ: remove what varies between runs with Compare")
 		}
 	}
 	if len(o.problems) == 0 {

@@ -128,7 +128,7 @@ func (c *checker) judge() {
 	s := c.all.State(c.snapshot())
 	for _, invariant := range c.Invariants {
 		if err := invariant(s); err != nil {
-			c.faults.Fail("an invariant is broken: %v", err)
+			c.faults.Fail("an invariant is violated: %v", err)
 			return
 		}
 	}

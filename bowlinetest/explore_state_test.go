@@ -51,7 +51,7 @@ func TestExploreFindsLeftovers(t *testing.T) {
 			metav1.DeleteOptions{})
 	}
 	s.Faults = []bowlinetest.Fault{bowlinetest.Refused}
-	finds(t, s, "in the end, Secret default/a: should not be there")
+	finds(t, s, "in the end, Secret default/a: is unexpected")
 }
 
 // An invariant gets all objects, including those that have not changed since the plane started.

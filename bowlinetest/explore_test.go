@@ -152,7 +152,7 @@ func TestExploreFindsLeakedGoroutines(t *testing.T) {
 		go forgotten()
 		<-ctx.Done()
 		return nil
-	}), "goroutines are left behind", "forgotten")
+	}), "leaked goroutines", "forgotten")
 }
 
 func forgotten() { select {} }
@@ -172,7 +172,7 @@ func TestExploreFindsTransientInvariantViolation(t *testing.T) {
 		}
 		return nil
 	}}
-	f := finds(t, s, "an invariant is broken: b has a copy")
+	f := finds(t, s, "an invariant is violated: b has a copy")
 	if want := "create configmaps default/copy-of-b"; !strings.Contains(f.Trace(), want) {
 		t.Errorf("the trace does not come to %s:\n%s", want, f.Trace())
 	}
@@ -220,7 +220,7 @@ func TestExploreRepeatsAFailureByItsName(t *testing.T) {
 	s.Replay = "refused: create configmaps default/copy-of-a #1 of test; refused: create configmaps default/copy-of-a #2 of test"
 	r := bowlinetest.Search(t, s)
 	if f := r.Smallest(); f == nil || f.Replay != s.Replay || r.Runs != 3 ||
-		!strings.Contains(f.String(), "copy-of-a: is not there") {
+		!strings.Contains(f.String(), "copy-of-a: is missing") {
 		t.Errorf("%s\n%s", r, f)
 	}
 	s.Replay = "refused: create configmaps default/nothing #1 of test"

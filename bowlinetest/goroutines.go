@@ -40,7 +40,7 @@ func (g *goroutines) verify(p *Plane) {
 		}
 		if waited >= p.settings.patience {
 			for _, stack := range left {
-				p.leaked(g.t, "a goroutine never ends:\n%s", stack)
+				p.leaked(g.t, "a goroutine does not end:\n%s", stack)
 			}
 			return
 		}

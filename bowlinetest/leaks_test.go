@@ -58,7 +58,7 @@ func TestLeakedGoroutinesAreReported(t *testing.T) {
 			bowlinetest.Start(t)
 			go waitFor(stuck)
 			go func() { go waitFor(stuck) }()
-		}, "a goroutine never ends:", "bowlinetest_test.waitFor")
+		}, "a goroutine does not end:", "bowlinetest_test.waitFor")
 		close(stuck)
 	})
 }
@@ -146,7 +146,7 @@ func TestFailedAndStuckControllersFailTheTest(t *testing.T) {
 				<-stuck
 				return nil
 			}))
-		}, "controller 1 of 1 has not returned 10s after its context ended", "a goroutine never ends:")
+		}, "controller 1 of 1 has not returned 10s after its context ended", "a goroutine does not end:")
 		close(stuck)
 	})
 }

@@ -35,7 +35,7 @@ func placeFor[T client.Object](t testing.TB, p *Plane) (kind string, where place
 	t.Helper()
 	object, ok := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
 	if !ok {
-		t.Fatalf("objects are pointers to structs, and not %s", reflect.TypeFor[T]())
+		t.Fatalf("objects must be pointers to structs, got %s", reflect.TypeFor[T]())
 	}
 	gvk, err := p.resources.kindOf(object)
 	if err == nil {
@@ -54,7 +54,7 @@ func (p *Plane) Apply(t testing.TB, text string) []*unstructured.Unstructured {
 	t.Helper()
 	objects, err := decode(strings.NewReader(text))
 	if err != nil {
-		t.Fatalf("what is to be applied cannot be read: %v", err)
+		t.Fatalf("decoding the objects to apply: %v", err)
 	}
 	for i, object := range objects {
 		if objects[i], err = p.write(object, apply); err != nil {

@@ -73,7 +73,7 @@ func (p *Plane) choose(t testing.TB, o *bowline.Options) {
 	}
 	p.builtin = o.Controllers
 	if p.settings.bubble && o.Listen != "" {
-		t.Fatal("there is no Socket in a Bubble: who waits for one keeps its time from passing")
+		t.Fatal("a Bubble cannot have a Socket: waiting for one stops virtual time")
 	}
 }
 

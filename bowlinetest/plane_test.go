@@ -135,7 +135,7 @@ func TestInvalidObjectsAreReported(t *testing.T) {
 	}
 	mustFail(t, func(t testing.TB) {
 		bowlinetest.Start(t).Apply(t, "a: [")
-	}, "what is to be applied cannot be read: document 1")
+	}, "decoding the objects to apply: document 1")
 	mustFail(t, func(t testing.TB) {
 		bowlinetest.Start(t).Apply(t, boat)
 	}, "applying Boat a: the plane serves no example.com/v1")
@@ -167,7 +167,7 @@ func TestBubblesHaveNoSockets(t *testing.T) {
 		bowlinetest.Start(tb, bowlinetest.Socket(), bowlinetest.NoSocket)
 		began = true
 	})
-	if began || !failed || said != "there is no Socket in a Bubble: who waits for one keeps its time from passing" {
+	if began || !failed || said != "a Bubble cannot have a Socket: waiting for one stops virtual time" {
 		t.Errorf("failed: %v, said %q", failed, said)
 	}
 }

@@ -55,7 +55,7 @@ func await[T client.Object](t testing.TB, p *Plane, namespace, name string, want
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		t.Fatalf("the %s %s was not as wanted within %s; %s", kind, key(namespace, name), p.settings.patience,
+		t.Fatalf("the %s %s did not meet the condition within %s; %s", kind, key(namespace, name), p.settings.patience,
 			printed(f.last))
 	default:
 		t.Fatalf("waiting for the %s %s: %v", kind, key(namespace, name), err)

@@ -72,7 +72,7 @@ func TestWaitReportsLastState(t *testing.T) {
 			p := bowlinetest.Start(t, bowlinetest.Objects(configMap("a")))
 			defer func(began time.Time) { took = time.Since(began) }(time.Now())
 			bowlinetest.Wait(t, p, "default", "a", func(m *corev1.ConfigMap) bool { return m.Data != nil })
-		}, "the ConfigMap default/a was not as wanted within 10s; it is\n", "name: a")
+		}, "the ConfigMap default/a did not meet the condition within 10s; it is\n", "name: a")
 		if took != 10*time.Second {
 			t.Errorf("took %s", took)
 		}
@@ -82,7 +82,7 @@ func TestWaitReportsLastState(t *testing.T) {
 		mustFail(t, func(t testing.TB) {
 			p := bowlinetest.Start(t, bowlinetest.Patience(time.Minute))
 			bowlinetest.Gone[*corev1.Namespace](t, p, "", "default")
-		}, "the Namespace default was not as wanted within 1m0s; it is\n")
+		}, "the Namespace default did not meet the condition within 1m0s; it is\n")
 		mustFail(t, func(t testing.TB) {
 			bowlinetest.Wait(t, bowlinetest.Start(t), "default", "a", func(*Boat) bool { return true })
 		}, "the kind of a *bowlinetest_test.Boat is not known")

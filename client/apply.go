@@ -79,7 +79,9 @@ func (r Resource[T]) apply(ctx context.Context, namespace, name, subresource str
 		return *new(T), err
 	}
 	if options.FieldManager == "" {
-		return *new(T), errors.New("applying " + nameOf(data) + ": options.FieldManager is empty: say who applies it")
+		return *new(T),
+			errors.New("applying " + nameOf(data) +
+				": options.FieldManager is empty: set the name of the field manager")
 	}
 	patch := options.ToPatchOptions()
 	q = r.client.options(q.SetHeader("Content-Type", string(types.ApplyYAMLPatchType)), &patch)

@@ -53,7 +53,7 @@ func New(config *rest.Config, options ...Option) (*Client, error) {
 	observe(own)
 	httpClient, err := rest.HTTPClientFor(own)
 	if err != nil {
-		return nil, fmt.Errorf("making an HTTP client for %s: %w", own.Host, err)
+		return nil, fmt.Errorf("creating an HTTP client for %s: %w", own.Host, err)
 	}
 	c, err := newClient(own, httpClient)
 	if err != nil {
@@ -74,7 +74,7 @@ func newClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 	}
 	c, err := rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("making a client for %s: %w", config.Host, err)
+		return nil, fmt.Errorf("creating a client for %s: %w", config.Host, err)
 	}
 	return &Client{rest: c, parameters: runtime.NewParameterCodec(scheme), kinds: newKinds(nil)}, nil
 }

@@ -39,7 +39,7 @@ func decodeError(data []byte, obj any, err error) error {
 	e := &DecodeError{Object: nameOf(data), Type: fmt.Sprintf("%T", obj), Err: err}
 	if start := strings.TrimSpace(string(data[:min(len(data), 200)])); !strings.HasPrefix(start, "{") {
 		e.Object = "the answer"
-		e.Err = fmt.Errorf("it is no object of Kubernetes: it begins with %s", shorten([]byte(strconv.Quote(start))))
+		e.Err = fmt.Errorf("not a Kubernetes object: it starts with %s", shorten([]byte(strconv.Quote(start))))
 		return e
 	}
 	if !json.Valid(data) {
@@ -55,7 +55,7 @@ func decodeError(data []byte, obj any, err error) error {
 // noObject returns the error for JSON without a kind.
 func noObject(data []byte, obj any) error {
 	return &DecodeError{Object: "the answer", Type: fmt.Sprintf("%T", obj),
-		Err: fmt.Errorf("it is no object of Kubernetes: it has no kind: %s", shorten(data))}
+		Err: fmt.Errorf("not a Kubernetes object: it has no kind: %s", shorten(data))}
 }
 
 // nameOf returns the kind, namespace and name of an object, as far as its JSON can be read.

@@ -96,7 +96,7 @@ func (k *kinds) kindOf(ctx context.Context, c *Client, obj Object) (schema.Group
 		return schema.GroupVersionKind{}, fmt.Errorf("registering the client's types: %w", k.err)
 	}
 	if strings.HasPrefix(t.PkgPath(), "k8s.io/apimachinery/") {
-		return schema.GroupVersionKind{}, errors.New("it may be of any resource: say which, with client.Of")
+		return schema.GroupVersionKind{}, errors.New("it may be of any resource: name the resource with client.Of")
 	}
 	registered, _, err := k.scheme.ObjectKinds(obj)
 	switch {
@@ -104,13 +104,13 @@ func (k *kinds) kindOf(ctx context.Context, c *Client, obj Object) (schema.Group
 		return registered[0], nil
 	case err == nil:
 		return schema.GroupVersionKind{},
-			fmt.Errorf("it is registered for several kinds (%v): say which resource, with client.Of", registered)
+			fmt.Errorf("it is registered for several kinds (%v): name the resource with client.Of", registered)
 	case builtin(t):
 		return c.builtinKind(ctx, t)
 	}
 	return schema.GroupVersionKind{},
-		errors.New("nobody has said which kind it is: give client.New the option client.Types, with the " +
-			"AddToScheme of its package, or say which resource it is of, with client.Of")
+		errors.New("its kind is unknown: pass client.New the option client.Types with the " +
+			"AddToScheme of its package, or name its resource with client.Of")
 }
 
 // builtin reports whether a type is one of Kubernetes' own, whose package paths end with group and version.
@@ -185,10 +185,10 @@ func (c *Client) serves(ctx context.Context, kind schema.GroupVersionKind) (serv
 func (c *Client) discover(ctx context.Context, into any, segments ...string) error {
 	body, err := do(ctx, c.rest.Get().AbsPath(segments...))
 	if err != nil {
-		return fmt.Errorf("asking the server what it has: %w", err)
+		return fmt.Errorf("reading the server's discovery: %w", err)
 	}
 	if err := utiljson.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("asking the server what it has: %w", decodeError(body, into, err))
+		return fmt.Errorf("reading the server's discovery: %w", decodeError(body, into, err))
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ const (
 
 // ErrUnreadable is returned for a response that is neither valid JSON nor protobuf. Nothing after the invalid
 // part can be read.
-var ErrUnreadable = errors.New("the server sent what cannot be read")
+var ErrUnreadable = errors.New("the server sent invalid data")
 
 // fill reads more bytes. io.EOF is the end of the body.
 func (s *stream) fill() error {

@@ -124,7 +124,7 @@ func (s *stream) message() (event frame, ok bool, err error) {
 	s.at += 4 + size
 	data := bytes.Clone(have[4 : 4+size])
 	if !eventOf(data, &event) {
-		return frame{}, false, fmt.Errorf("%w: an event that is no WatchEvent", ErrUnreadable)
+		return frame{}, false, fmt.Errorf("%w: an event that is not a WatchEvent", ErrUnreadable)
 	}
 	return event, true, nil
 }

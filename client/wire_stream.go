@@ -20,7 +20,7 @@ import (
 // however busy it is.
 const endlessList = 10 * time.Second
 
-var errEndless = errors.New("the server has told of no end of the list")
+var errEndless = errors.New("the server did not mark the end of the list")
 
 // stream reads a list as the initial events of a watch (KEP-3157). A bookmark marks the end of the list;
 // changes follow.

@@ -103,7 +103,7 @@ func (w *worker) end() (left bool) {
 	defer w.crew.mu.Unlock()
 	w.timer.Stop()
 	if w.stuck {
-		w.crew.controller.log.Warn("a reconcile that was stuck has returned", "object", w.request.String(), "after",
+		w.crew.controller.log.Warn("a stuck reconcile has returned", "object", w.request.String(), "after",
 			time.Since(w.begun))
 	}
 	if w.left {
@@ -123,12 +123,12 @@ func (w *worker) look() {
 		return
 	}
 	w.stuck = true
-	consequence := "its worker is lost until it returns"
+	consequence := "its worker is not replaced until it returns"
 	if w.ctx.Err() == nil && c.replaced < mostReplaced {
 		w.left = true
 		c.replaced++
 		c.start(w.ctx)
-		consequence = "another worker takes its place"
+		consequence = "a new worker replaces its worker"
 	}
 	c.controller.log.Error("a reconcile does not return: "+consequence, "object", w.request.String(),
 		"since", w.begun, "for", time.Since(w.begun))

@@ -184,7 +184,7 @@ func (r *Recorder) take(ctx context.Context, wait bool) (h happening, o occurren
 	o = *r.waiting[h]
 	delete(r.waiting, h)
 	if r.dropped > 0 {
-		r.log.Warn("events were dropped: more happened than could be written", "count", r.dropped)
+		r.log.Warn("events were dropped: the buffer is full", "count", r.dropped)
 		r.dropped = 0
 	}
 	return h, o, true
@@ -203,7 +203,7 @@ func (r *Recorder) write(ctx context.Context, h happening, o occurrences) {
 		pause(ctx, time.Second<<attempt)
 	}
 	if err != nil {
-		r.log.Debug("an event could not be written", "reason", h.reason, "object", h.object.Name, "error", err)
+		r.log.Debug("writing an event failed", "reason", h.reason, "object", h.object.Name, "error", err)
 	}
 }
 

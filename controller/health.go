@@ -80,7 +80,7 @@ func (l *lease) check() check {
 	c := check{name: "lease"}
 	switch {
 	case l == nil:
-		c.note = "there is no election"
+		c.note = "no leader election"
 	case l.lost.Load():
 		c.err = fmt.Errorf("%s was lost, and is %s", l.name(), l.state())
 	case l.elector.Leading():

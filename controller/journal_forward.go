@@ -126,7 +126,7 @@ func (f *forwarder) run(ctx context.Context) {
 		if denied(err) {
 			again = forwardRarest
 		}
-		f.log.Debug("runs are not forwarded yet: trying again", "path", f.path, "error", err, "after", again)
+		f.log.Debug("forwarding runs failed, will retry", "path", f.path, "error", err, "after", again)
 		pause(ctx, again)
 		again = min(2*again, forwardRarest)
 	}
@@ -169,7 +169,7 @@ func (f *forwarder) dropped(r *why.Run, err error) {
 		level = slog.LevelDebug
 	}
 	f.warned = true
-	f.log.Log(context.Background(), level, "the server does not take a run in, which is dropped for bowline why",
+	f.log.Log(context.Background(), level, "the server rejected a run, which bowline why will not show",
 		"controller", r.Controller, "object", r.Object.String(), "error", err)
 }
 
@@ -231,7 +231,7 @@ func (f *forwarder) unwanted(err error) bool {
 	if f.known || !denied(err) || apierrors.IsUnauthorized(err) {
 		return false
 	}
-	f.log.Debug("the server does not take runs in: they stay in this process", "path", f.path, "error", err)
+	f.log.Debug("the server does not accept runs: they stay in this process", "path", f.path, "error", err)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.off, f.waiting = true, nil

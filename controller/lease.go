@@ -65,7 +65,7 @@ func newLease(config *rest.Config, options *LeaderElection, log *slog.Logger) (*
 		host, err := os.Hostname()
 		if err != nil {
 			return nil,
-				fmt.Errorf("leader election: who this process is cannot be told, set LeaderElection.Identity: %w", err)
+				fmt.Errorf("leader election: no identity for this process, set LeaderElection.Identity: %w", err)
 		}
 		o.Identity = fmt.Sprintf("%s_%016x", host, rand.Uint64())
 	}
@@ -97,8 +97,8 @@ func (l *lease) acquire(ctx, background context.Context, stop context.CancelCaus
 		l.elector.Run(held, func() { close(l.started) })
 		if held.Err() == nil {
 			l.lost.Store(true)
-			stop(fmt.Errorf("leader election: %s lost the lease %s, which is now %s: another may be at work, so this manager has "+
-				"stopped; start the process again to stand for election", l.options.Identity, l.name(), l.state()))
+			stop(fmt.Errorf("leader election: %s lost the lease %s, which is now %s: another process may be leading, so this manager has "+
+				"stopped; restart the process to become a candidate again", l.options.Identity, l.name(), l.state()))
 		}
 	})
 	select {
@@ -121,7 +121,7 @@ func (l *lease) release(idle bool) {
 	defer cancel()
 	// A renewal that was in progress may have reached the server or may still reach it.
 	if err := retry.RetryOnConflict(retry.DefaultRetry, func() error { return l.elector.Release(ctx) }); err != nil {
-		l.log.Warn("the lease could not be released: it expires", "lease", l.name(), "error", err)
+		l.log.Warn("releasing the lease failed: it will expire", "lease", l.name(), "error", err)
 	}
 }
 

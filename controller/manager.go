@@ -125,7 +125,7 @@ func authorityOf(config *rest.Config) ([]byte, error) {
 	}
 	data, err := os.ReadFile(config.CAFile)
 	if err != nil {
-		return nil, fmt.Errorf("the certificates that vouch for the server: %w", err)
+		return nil, fmt.Errorf("reading the server's certificate authorities: %w", err)
 	}
 	return data, nil
 }

@@ -33,17 +33,17 @@ func NewMetrics() *Metrics {
 	}
 	return &Metrics{
 		queues: workqueue.NewMetrics(),
-		runs: counters("reconcile_total", "Reconciles by what came of them: success, requeue_after or error.",
+		runs: counters("reconcile_total", "Reconciles by result: success, requeue_after or error.",
 			"result"),
 		failed: counters("reconcile_errors_total", "Reconciles that returned an error."),
 		terminal: counters("terminal_reconcile_errors_total",
-			"Reconciles that returned an error that trying again does not help against."),
+			"Reconciles that returned a terminal error."),
 		panics:   counters("reconcile_panics_total", "Reconciles that panicked."),
-		timeouts: counters("reconcile_timeouts_total", "Reconciles that took all of their time."),
-		workers:  gauges("max_concurrent_reconciles", "How many reconciles there may be at a time."),
-		active:   gauges("active_workers", "How many reconciles are under way."),
+		timeouts: counters("reconcile_timeouts_total", "Reconciles that exceeded their timeout."),
+		workers:  gauges("max_concurrent_reconciles", "The maximum number of concurrent reconciles."),
+		active:   gauges("active_workers", "The number of reconciles in progress."),
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: "controller_runtime", Name: "reconcile_time_seconds", Help: "How long reconciles took.",
+			Namespace: "controller_runtime", Name: "reconcile_time_seconds", Help: "The duration of reconciles.",
 			Buckets: []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8,
 				0.9, 1.0,
 				1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60},

@@ -46,7 +46,7 @@ func TestLogLinesHaveCauses(t *testing.T) {
 		stop()
 		for _, want := range []string{
 			`msg=looking controller=c object=default/it cause="something outside of the API called for it (trigger)"`,
-			`msg="cannot reconcile: trying again" controller=c object=default/it cause="something outside of the API called for it (trigger)" error="no luck"`,
+			`msg="reconcile failed, will retry" controller=c object=default/it cause="something outside of the API called for it (trigger)" error="no luck"`,
 			`msg=looking controller=c object=default/it cause="the run before failed: no luck"`,
 		} {
 			if !strings.Contains(w.log.String(), want) {

@@ -76,7 +76,7 @@ func (c *Controller) settle(ctx context.Context, run *run, result Result, err er
 	switch {
 	case isTerminal(err):
 		c.queue.Forget(run.request)
-		run.log().Error("cannot reconcile, and trying again is no use: waiting until something changes", "error", err)
+		run.log().Error("reconcile failed permanently: waiting for a change", "error", err)
 	case err != nil:
 		c.report(ctx, run, err)
 		c.queue.AddRateLimited(run.request)
@@ -123,16 +123,18 @@ func late(ctx context.Context, err error) error {
 // errTimeout is the cause of a context that ended because of Options.Timeout.
 type errTimeout struct{ limit time.Duration }
 
-func (e errTimeout) Error() string { return fmt.Sprintf("the reconcile has taken its %v", e.limit) }
+func (e errTimeout) Error() string {
+	return fmt.Sprintf("the reconcile exceeded its timeout of %v", e.limit)
+}
 
 // report logs a failure, unless the controller is stopping. A conflict is logged at debug level.
 func (c *Controller) report(ctx context.Context, r *run, err error) {
 	switch {
 	case ctx.Err() != nil:
 	case apierrors.IsConflict(err):
-		r.log().Debug("the object was changed meanwhile: reconciling again", "error", err)
+		r.log().Debug("the object was changed concurrently, will retry", "error", err)
 	default:
-		r.log().Warn("cannot reconcile: trying again", "error", err, "failures", c.queue.NumRequeues(r.request)+1)
+		r.log().Warn("reconcile failed, will retry", "error", err, "failures", c.queue.NumRequeues(r.request)+1)
 	}
 }
 

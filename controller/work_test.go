@@ -115,7 +115,7 @@ func TestTimeoutEndsTheContextOfOneReconcile(t *testing.T) {
 		if want := []time.Duration{0, time.Minute + time.Second}; !slices.Equal(tries.at, want) {
 			t.Errorf("tried at %v, want %v", tries.at, want)
 		}
-		if text := log.String(); !strings.Contains(text, "the reconcile has taken its 1m0s") {
+		if text := log.String(); !strings.Contains(text, "the reconcile exceeded its timeout of 1m0s") {
 			t.Errorf("logged %s", text)
 		}
 		wantCounts(t, c, "controller_runtime_reconcile_timeouts_total 1", "controller_runtime_reconcile_total error 1",
@@ -148,7 +148,7 @@ func TestStuckReconcileIsReportedAndReplaced(t *testing.T) {
 			t.Errorf("reported %v", err)
 		}
 		if text := log.String(); others.Load() != 1 ||
-			!strings.Contains(text, "a reconcile does not return: another worker takes its place") {
+			!strings.Contains(text, "a reconcile does not return: a new worker replaces its worker") {
 			t.Errorf("%d others were reconciled; logged %s", others.Load(), text)
 		}
 		close(free)

@@ -105,7 +105,7 @@ func (w *written) await(ctx context.Context, request Request) {
 		}
 		if w.drop(at, write) && errors.Is(err, context.DeadlineExceeded) && !warned {
 			warned = true
-			w.log.Warn("a cache is behind what was written: reconciling nevertheless", "object", request.String(),
+			w.log.Warn("a cache does not show the last write: reconciling anyway", "object", request.String(),
 				"written", at.resource.String()+" "+at.key.String(), "revision", write.Revision, "waited", longestStale)
 		}
 	}

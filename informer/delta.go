@@ -199,8 +199,8 @@ func (f *deltaFIFO[T]) vanish(p *pending[T], d delta[T]) {
 	p.deltas = slices.Delete(p.deltas, n, n+1)
 	if !f.lost {
 		f.lost = true
-		f.cached.log.Error("so many objects came and went before the cache took them in that no handler hears of some of them:"+
-			" what waits for their deletion, as a client that reads its writes does, must be begun anew", "waiting",
+		f.cached.log.Error("too many objects were created and deleted before they were cached, so handlers miss some deletions:"+
+			" restart clients that wait for these deletions", "waiting",
 			f.vanished)
 	}
 }

@@ -104,7 +104,7 @@ func (i *index[T]) valuesOf(s *state[T], found []string, log *slog.Logger) (valu
 	defer func() {
 		if reason := recover(); reason != nil {
 			values = found
-			log.Error("an index function panicked: the index does not find the object", "index", i.name, "object",
+			log.Error("an index function panicked: the object is not in the index", "index", i.name, "object",
 				s.key.String(),
 				"panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
 		}

@@ -55,8 +55,8 @@ func (l *listener[T]) tell(notices []notice[T]) {
 		l.waiting.add(n)
 	}
 	if lost == 0 && l.waiting.lost > 0 {
-		l.log.Error("a handler is so far behind that it does not hear of more objects that came and went: what waits for their"+
-			" deletion, as a client that reads its writes does, must be begun anew", "waiting", l.waiting.vanished)
+		l.log.Error("a handler is too far behind to be notified of further deleted objects:"+
+			" restart clients that wait for these deletions", "waiting", l.waiting.vanished)
 	}
 	l.ready.Signal()
 }
@@ -227,7 +227,7 @@ func (l *listener[T]) call(method string, s *state[T], call func(), objects ...c
 			reason = "it called runtime.Goexit, as t.FailNow does, which only a test's own goroutine may call"
 		}
 		l.panicked()
-		l.log.Error("a handler panicked: this call is lost to it, and nothing else", "call", method, "object",
+		l.log.Error("a handler panicked: it missed this notification only", "call", method, "object",
 			s.key.String(),
 			"revision", s.revision, "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
 	}()

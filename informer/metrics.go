@@ -48,15 +48,16 @@ var (
 
 	objectsMetric  = prometheus.NewDesc("informer_objects", "Objects in the cache.", ofInformer, nil)
 	revisionMetric = prometheus.NewDesc("informer_store_resource_version",
-		"Up to which revision the cache follows the server.", ofInformer, nil)
-	syncedMetric     = prometheus.NewDesc("informer_synced", "1 when the cache has been filled.", ofInformer, nil)
-	unreadableMetric = prometheus.NewDesc("informer_unreadable_objects_total", "Objects that could not be read.",
+		"The latest revision in the cache.", ofInformer, nil)
+	syncedMetric     = prometheus.NewDesc("informer_synced", "1 once the cache is synced.", ofInformer, nil)
+	unreadableMetric = prometheus.NewDesc("informer_unreadable_objects_total", "Objects that could not be decoded.",
 		ofInformer, nil)
-	waitingMetric = prometheus.NewDesc("informer_handler_waiting_objects", "Objects that the handler is behind with.",
+	waitingMetric = prometheus.NewDesc("informer_handler_waiting_objects", "Objects with pending notifications.",
 		ofHandler, nil)
-	callsMetric = prometheus.NewDesc("informer_handler_notices_total", "What the handler was told, by object.",
+	callsMetric = prometheus.NewDesc("informer_handler_notices_total", "Notifications of the handler.",
 		ofHandler, nil)
-	panicsMetric = prometheus.NewDesc("informer_handler_panics_total", "Calls of the handler that panicked.", ofHandler,
+	panicsMetric = prometheus.NewDesc("informer_handler_panics_total", "Notifications in which the handler panicked.",
+		ofHandler,
 		nil)
 )
 

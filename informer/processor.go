@@ -111,7 +111,7 @@ func (i *Informer[T]) reportOverdue() {
 		key, overdue := l.overdue()
 		busy = busy || key != nil
 		if overdue {
-			l.log.Warn("a handler has not returned for a while: what happens meanwhile waits for it, and delays nobody else",
+			l.log.Warn("a handler is stuck: its notifications wait, other handlers are not affected",
 				"object", key.String(), "longer than", overdueCall.String())
 		}
 	}
@@ -139,7 +139,7 @@ func (i *Informer[T]) awaitHandlers() {
 		case <-patience.C:
 			patience.Reset(0)
 			if !l.hasEnded() {
-				l.log.Warn("a handler does not return although its informer has ended: its goroutine is left to it")
+				l.log.Warn("a handler did not return after its informer stopped: its goroutine is abandoned")
 			}
 		}
 	}

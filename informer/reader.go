@@ -61,7 +61,7 @@ func (r *reader[T]) decode(by object.Codec, o *object.Object) (obj T, err error)
 		return obj, err
 	}
 	if key := KeyOf(obj); key != keyOf(o) {
-		return obj, fmt.Errorf("%s: decoding it made it another object, %s", o.Key, key)
+		return obj, fmt.Errorf("%s: decoding returned another object, %s", o.Key, key)
 	}
 	if r.transform == nil {
 		return obj, nil
@@ -74,7 +74,7 @@ func (r *reader[T]) decode(by object.Codec, o *object.Object) (obj T, err error)
 		return obj, fmt.Errorf("%s: transforming it: %w", o.Key, err)
 	}
 	if key := KeyOf(changed); key != keyOf(o) {
-		return obj, fmt.Errorf("%s: transforming it made it another object, %s", o.Key, key)
+		return obj, fmt.Errorf("%s: the transform returned another object, %s", o.Key, key)
 	}
 	return changed, nil
 }
@@ -109,7 +109,7 @@ func (l *late[T]) read() (T, error) {
 	}
 	if err != nil {
 		r.unreadable.Add(1)
-		r.log.Error("an object cannot be read: it is passed over", "error", err)
+		r.log.Error("an object cannot be decoded and is skipped", "error", err)
 		return obj, err
 	}
 	r.detect.hold(obj)

@@ -49,7 +49,7 @@ const mostResumptions = 5
 const relistSpread = 2 * time.Second
 
 // errRelist ends a watch when the list must be read again.
-var errRelist = errors.New("the list is to be read anew")
+var errRelist = errors.New("the list must be repeated")
 
 // run lists and watches until ctx ends.
 func (r *reflector[T]) run(ctx context.Context) {
@@ -122,7 +122,7 @@ func (r *reflector[T]) watch(ctx context.Context, following client.Watch) error 
 		case err == io.EOF && time.Since(begun) >= goodWatch:
 			continue
 		case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
-			r.log.Debug("the watch has fallen behind what the server remembers: listing again", "revision",
+			r.log.Debug("the watch's revision has expired: listing again", "revision",
 				r.sequence.last)
 			// do not list in a tight loop if the server compacts at once
 			sleep(ctx, r.backoff.next()+spread(relistSpread))
@@ -209,10 +209,10 @@ func (r *reflector[T]) complain(err error) {
 	}
 	r.trouble = reason
 	if reason == metav1.StatusReasonNotFound {
-		r.log.Info("nothing serves this resource yet: waiting until its definition is created")
+		r.log.Info("the resource is not served yet: waiting for its definition")
 		return
 	}
-	r.log.Warn("cannot list or watch: trying again until it works", "error", err)
+	r.log.Warn("list or watch failed, will retry", "error", err)
 }
 
 // recovered clears the last failure.

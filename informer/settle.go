@@ -64,7 +64,7 @@ func (r *reader[T]) decodeState(s *state[T]) {
 	if err != nil {
 		s.late.kept.Store(&kept[T]{err: err})
 		r.unreadable.Add(1)
-		r.log.Error("an object cannot be read: its last known state stands", "error", err)
+		r.log.Error("an object cannot be decoded: its last known state remains cached", "error", err)
 		return
 	}
 	s.key, s.obj, s.late = KeyOf(obj), obj, nil // the same key, without retaining the encoded object
@@ -73,7 +73,7 @@ func (r *reader[T]) decodeState(s *state[T]) {
 // passOver counts and logs an object whose name could not be decoded.
 func (r *reader[T]) passOver(err error) {
 	r.unreadable.Add(1)
-	r.log.Error("an object cannot be read: it is passed over", "error", err)
+	r.log.Error("an object cannot be decoded and is skipped", "error", err)
 }
 
 // Unreadable returns how many listed or changed objects could not be decoded or transformed. Such an object

@@ -38,16 +38,16 @@ func NewMetrics() *Metrics {
 	}
 	return &Metrics{
 		depth: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "workqueue_depth", Help: "Items that wait in order, by priority.",
+			Name: "workqueue_depth", Help: "Queued items, by priority.",
 		}, append(label, "priority")),
-		adds:    counters("workqueue_adds_total", "Items that were added."),
-		waited:  seconds("workqueue_queue_duration_seconds", "How long items waited in order."),
-		worked:  seconds("workqueue_work_duration_seconds", "How long the work on an item took."),
-		retries: counters("workqueue_retries_total", "Items that were added again because their work failed."),
+		adds:    counters("workqueue_adds_total", "Added items."),
+		waited:  seconds("workqueue_queue_duration_seconds", "The time that items were queued."),
+		worked:  seconds("workqueue_work_duration_seconds", "The processing time of items."),
+		retries: counters("workqueue_retries_total", "Items that were requeued after a failure."),
 		unfinished: gauges("workqueue_unfinished_work_seconds",
-			"How long the items that are being worked on have been, together."),
+			"The total processing time of the items in progress."),
 		longest: gauges("workqueue_longest_running_processor_seconds",
-			"How long the item that is being worked on the longest has been."),
+			"The processing time of the longest-running item."),
 	}
 }
 

@@ -59,7 +59,7 @@ func (d *decoder) decode(by object.Codec, o *object.Object) (client.Object, erro
 	}
 	typed, ok := changed.(client.Object)
 	if !ok {
-		return nil, fmt.Errorf("%s: the transform made a %T of it, which is no object", o.Key, changed)
+		return nil, fmt.Errorf("%s: the transform returned a %T, which is not an object", o.Key, changed)
 	}
 	return typed, nil
 }

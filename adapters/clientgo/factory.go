@@ -109,7 +109,7 @@ func (f *factory) InformerFor(obj runtime.Object,
 func (f *factory) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
 	obj, ok := exampleOf(resource)
 	if !ok {
-		return nil, fmt.Errorf("%s is no built-in resource: take NewDynamicSharedInformerFactory", resource)
+		return nil, fmt.Errorf("%s is not a built-in resource: use NewDynamicSharedInformerFactory", resource)
 	}
 	return generic{f.InformerFor(obj, nil), resource.GroupResource()}, nil
 }

@@ -59,7 +59,7 @@ func (i *sharedInformer[T]) AddEventHandlerWithOptions(
 func (i *sharedInformer[T]) RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error {
 	r, ok := handle.(*registration[T])
 	if !ok {
-		return fmt.Errorf("%s: a %T cannot be removed: it is not what adding a handler returned",
+		return fmt.Errorf("%s: cannot remove a %T: pass the value returned when the handler was added",
 			i.store.resource.GroupResource(), handle)
 	}
 	if r.of != i {

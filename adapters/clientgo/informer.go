@@ -187,7 +187,7 @@ func (i *sharedInformer[T]) SetWatchErrorHandlerWithContext(handler cache.WatchE
 	return i.configure(func() { i.watchError = handler })
 }
 
-var errShared = errors.New("the informer is shared by all who use its factory: none of them may say what it does")
+var errShared = errors.New("the informer is shared by all users of its factory and cannot be configured by one of them")
 
 // configure changes what may be changed before the informer runs.
 func (i *sharedInformer[T]) configure(change func()) error {

@@ -119,7 +119,7 @@ func (s *store[T]) readOnly(call string, obj any) error {
 	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); obj != nil && err == nil {
 		about = key
 	}
-	return fmt.Errorf("%s of %s: the cache of %s holds what the server has, and nobody else writes it: send the change to the server",
+	return fmt.Errorf("%s of %s: the cache of %s is read-only: send the change to the server",
 		call, about, s.resource.GroupResource())
 }
 

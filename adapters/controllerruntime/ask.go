@@ -32,7 +32,7 @@ type question struct{ answer *url.URL }
 
 type questionKey struct{}
 
-var errAsked = errors.New("the request was made to be looked at")
+var errAsked = errors.New("the request was only recorded")
 
 // askable is an HTTP client that answers questions, and sends all else.
 func askable(c *http.Client) *http.Client {
@@ -61,7 +61,7 @@ func ask(lw toolscache.ListerWatcher) (wanted, error) {
 	ctx := context.WithValue(context.Background(), questionKey{}, q)
 	_, err := toolscache.ToListerWatcherWithContext(lw).ListWithContext(ctx, metav1.ListOptions{})
 	if q.answer == nil {
-		return wanted{}, fmt.Errorf("the cache cannot tell what it would list: %w", err)
+		return wanted{}, fmt.Errorf("cannot determine the list request of the cache: %w", err)
 	}
 	return read(q.answer)
 }
@@ -86,7 +86,7 @@ func read(u *url.URL) (w wanted, err error) {
 			return w, nil
 		}
 	}
-	return w, fmt.Errorf("%s: this is not the URL of a list of objects", u)
+	return w, fmt.Errorf("%s is not the URL of a list", u)
 }
 
 // groupVersion is what stands before a place in the path of a list: api/VERSION, or apis/GROUP/VERSION. A place that is

@@ -45,7 +45,7 @@ func (s *stage) do(command string) error {
 		time.Sleep(d)
 		return err
 	}
-	return fmt.Errorf("no command is called %q", verb)
+	return fmt.Errorf("unknown command %q", verb)
 }
 
 // apply applies the objects of a file.

@@ -79,7 +79,7 @@ func (s *stage) resource(singular string) (schema.GroupVersionResource, error) {
 			return gvr, nil
 		}
 	}
-	return schema.GroupVersionResource{}, fmt.Errorf("no resource is called %s", singular)
+	return schema.GroupVersionResource{}, fmt.Errorf("unknown resource %s", singular)
 }
 
 func (s *stage) of(gvr schema.GroupVersionResource) client.Resource[*unstructured.Unstructured] {

@@ -71,7 +71,7 @@ func Test(t *testing.T, pattern string, options ...bowlinetest.Option) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no transcript is called %s (%v)", pattern, err)
+		t.Fatalf("unknown transcript %s (%v)", pattern, err)
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), func(t *testing.T) {

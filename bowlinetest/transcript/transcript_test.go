@@ -48,9 +48,9 @@ $ delete pod/other
 $ apply nothing.yaml
 ? the transcript has no file nothing.yaml
 $ delete boat/other
-? no resource is called boat
+? unknown resource boat
 $ fly
-? no command is called "fly"
+? unknown command "fly"
 
 What belongs to another object is found by its uid, and collected with it.
 

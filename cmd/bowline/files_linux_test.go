@@ -68,7 +68,7 @@ func TestConnectionLimitReservesFilesForStore(t *testing.T) {
 	}
 	server.kill()
 	if said := server.stderr.String(); strings.Contains(said, "disk") ||
-		!strings.Contains(said, "no more are taken until some are closed") {
+		!strings.Contains(said, "no more are accepted until some are closed") {
 		t.Errorf("got log %s", said)
 	}
 }

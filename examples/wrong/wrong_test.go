@@ -114,7 +114,7 @@ func TestActingOnEventsIsFound(t *testing.T) {
 user  create configmaps default/a  201
 edge  create secrets default/a  500  <- refused
 user  does nothing more
-in the end, Secret default/a: is not there
+in the end, Secret default/a: is missing
 `)
 }
 
@@ -133,7 +133,7 @@ user  create configmaps default/a  201
 stale  create secrets default/a-*  201  <- cache behind after
 user  patch configmaps default/a  200
 stale  create secrets default/a-*  201
-in the end, Secret default/a-* (2): should not be there
+in the end, Secret default/a-* (2): is unexpected
 `)
 }
 
@@ -154,6 +154,6 @@ user  create configmaps default/a  201
 till  update configmaps default/till  200  <- answer lost
 till  update configmaps default/till  200
 till  update configmaps default/a  200
-in the end, ConfigMap default/till: data.total is "10", and should be "5"
+in the end, ConfigMap default/till: data.total is "10", want "5"
 `)
 }

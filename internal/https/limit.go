@@ -38,8 +38,8 @@ func (c *limitListener) Accept() (net.Conn, error) {
 	default:
 		if time.Since(c.logged) > limitLogInterval {
 			c.logged = time.Now()
-			c.log.Warn("so many connections are open that no more are taken until some are closed: raise the limit of open files "+
-				"(ulimit -Hn), or find out who opens them", "address", c.Addr(), "connections", cap(c.places))
+			c.log.Warn("too many open connections: no more are accepted until some are closed: raise the limit of open files "+
+				"(ulimit -Hn), or find the clients that open them", "address", c.Addr(), "connections", cap(c.places))
 		}
 		select {
 		case c.places <- struct{}{}:

@@ -96,7 +96,7 @@ var _ io.Writer = connectionErrors{}
 func (c connectionErrors) Write(line []byte) (int, error) {
 	text := strings.TrimSpace(string(line))
 	if strings.HasPrefix(text, "http: Accept error") {
-		c.log.Warn("no connection can be taken", "error", text)
+		c.log.Warn("accepting a connection failed", "error", text)
 	} else {
 		c.log.Debug("a connection failed", "error", text)
 	}

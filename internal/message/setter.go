@@ -56,7 +56,7 @@ func setterOf(t reflect.Type) setter {
 			*(*float64)(at) = math.Float64frombits(n)
 		})
 	}
-	return func(*Reader, unsafe.Pointer, value) error { return fmt.Errorf("%s is no type that can be read", t) }
+	return func(*Reader, unsafe.Pointer, value) error { return fmt.Errorf("cannot decode into type %s", t) }
 }
 
 // makeEmpty makes a nil slice empty, as Unmarshal does for a present but empty value.
@@ -78,7 +78,7 @@ func number(kind protowire.Type, set func(at unsafe.Pointer, n uint64)) setter {
 
 // errAgain is returned for a repeated field that is not contiguous. It would be merged into a value that may
 // be shared.
-var errAgain = errors.New("a field that comes again")
+var errAgain = errors.New("a repeated field")
 
 // pointer returns the setter for a pointer type.
 func pointer(t reflect.Type) setter {

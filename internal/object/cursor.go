@@ -25,7 +25,7 @@ func (c *Cursor) Err() error { return c.err }
 // ErrShort reports JSON that ends too early, ErrSyntax invalid JSON.
 var (
 	ErrShort  = errors.New("the JSON ends too early")
-	ErrSyntax = errors.New("it is no JSON")
+	ErrSyntax = errors.New("not valid JSON")
 )
 
 // next skips white space and returns the first byte of the next token, or 0 at the end of the data.

@@ -77,7 +77,7 @@ type Reader struct{ common map[string]string }
 // record is not intact.
 func (r *Reader) Read(key Key, revision Revision, record []byte) (*Object, error) {
 	if len(record) < 5 || binary.LittleEndian.Uint32(record) != crc32.Checksum(record[4:], castagnoli) {
-		return nil, fmt.Errorf("%s at revision %d: %w: its checksum is not that of its bytes", key, revision,
+		return nil, fmt.Errorf("%s at revision %d: %w: its checksum does not match", key, revision,
 			ErrDamaged)
 	}
 	if version := record[4]; version != recordVersion {

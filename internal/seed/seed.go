@@ -16,7 +16,7 @@ func Of(t testing.TB) uint64 {
 	if text := os.Getenv("BOWLINE_SEED"); text != "" {
 		var err error
 		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("BOWLINE_SEED is %q: it must be a number", text)
+			t.Fatalf("invalid BOWLINE_SEED %q: must be a number", text)
 		}
 	}
 	t.Logf("BOWLINE_SEED=%d", seed)

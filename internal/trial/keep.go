@@ -84,11 +84,11 @@ func enough(kind string) func(bowlinetest.State) error {
 		}
 		const most = 4
 		if made > most {
-			return fmt.Errorf("there are %d pods of the set, and it was never to have more than %d", made, most)
+			return fmt.Errorf("the set has %d pods, want at most %d", made, most)
 		}
 		if set := s.Find(kind, "default", "web"); set != nil && left == 0 {
 			if told, _, _ := unstructured.NestedInt64(set.Object, "status", "replicas"); told > 0 {
-				return errors.New("no pod is left, and the set was always to have one")
+				return errors.New("the set has no pod, want at least one")
 			}
 		}
 		return nil

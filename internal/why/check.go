@@ -24,7 +24,7 @@ type Delivery struct {
 // Check validates a delivery, which may come from an untrusted client. The error names the run and the field.
 func (d *Delivery) Check(now time.Time) error {
 	if len(d.Runs) > maxDelivery {
-		return fmt.Errorf("%d runs are too many for one delivery: send at most %d", len(d.Runs), maxDelivery)
+		return fmt.Errorf("%d runs are too many for one request: send at most %d", len(d.Runs), maxDelivery)
 	}
 	for k := range d.Runs {
 		if err := d.Runs[k].check(now); err != nil {
@@ -49,7 +49,7 @@ func (c *checks) text(field, text string, limit int) {
 	c.that(utf8.ValidString(text), "%s: is not valid UTF-8", field)
 	c.that(!strings.ContainsFunc(text, func(r rune) bool {
 		return !unicode.IsPrint(r)
-	}), "%s: holds what cannot be printed", field)
+	}), "%s: contains unprintable characters", field)
 }
 
 func (c *checks) name(field, name string) { c.text(field, name, maxName) }

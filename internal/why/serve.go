@@ -31,7 +31,7 @@ func (j *Journal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		refuse(w, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
-			"ask with GET, or deliver runs with POST")
+			"read with GET, or send runs with POST")
 	}
 }
 
@@ -62,7 +62,7 @@ func (j *Journal) serveDelivery(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case errors.As(err, &tooLarge):
 		refuse(w, http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
-			fmt.Sprintf("a delivery is at most %d bytes: send fewer runs at once", maxBody))
+			fmt.Sprintf("a request body is at most %d bytes: send fewer runs at once", maxBody))
 		return
 	case err != nil:
 		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, "reading the runs: "+err.Error())
@@ -73,7 +73,7 @@ func (j *Journal) serveDelivery(w http.ResponseWriter, r *http.Request) {
 		err = d.Check(time.Now())
 	}
 	if err != nil {
-		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, "the runs cannot be taken in: "+err.Error())
+		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, "invalid runs: "+err.Error())
 		return
 	}
 	j.Take(d.Runs)

@@ -38,7 +38,8 @@ var pointText = regexp.MustCompile(`^(\S+) (\S+) (.+) #(\d+) of (.+)$`)
 func parsePoint(text string) (Point, error) {
 	m := pointText.FindStringSubmatch(text)
 	if m == nil {
-		return Point{}, fmt.Errorf("%q is no point: it must be like: update configmaps default/a #1 of PROCESS", text)
+		return Point{}, fmt.Errorf("invalid fault point %q: must look like: update configmaps default/a #1 of PROCESS",
+			text)
 	}
 	n, err := strconv.Atoi(m[4])
 	return Point{Verb: m[1], Resource: m[2], Object: m[3], N: n, Process: m[5]}, err
@@ -87,7 +88,7 @@ func Parse(text string) (Plan, error) {
 		if number, ok := strings.CutPrefix(one, stops); ok {
 			stop, err := strconv.Atoi(number)
 			if err != nil || stop < 1 {
-				return Plan{}, fmt.Errorf("%q does not say after how many writes", one)
+				return Plan{}, fmt.Errorf("%q lacks the number of writes", one)
 			}
 			plan.Stop = stop
 			continue

@@ -96,7 +96,7 @@ func (p *Process) live() error {
 	select {
 	case <-returned:
 	case <-time.After(patience):
-		p.run.Fail("%s does not end: its context ended %s ago", p.name, patience)
+		p.run.Fail("%s has not returned %s after its context was canceled", p.name, patience)
 	}
 	return context.Cause(ctx)
 }

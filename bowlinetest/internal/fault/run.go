@@ -143,7 +143,7 @@ func (r *Run) request(p *Process) {
 	over := r.MostRequests > 0 && r.requests == r.MostRequests
 	r.mu.Unlock()
 	if over {
-		r.Fail("hot loop: %d requests in the minute until %s, and no end", r.MostRequests, time.Since(r.began))
+		r.Fail("hot loop: %d requests in the minute until %s", r.MostRequests, time.Since(r.began))
 	}
 }
 

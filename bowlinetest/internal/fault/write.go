@@ -23,7 +23,7 @@ func (l *life) write(r *request) (*http.Response, error) {
 		return nil, ErrKilled
 	case Refused:
 		run.answer(row, "500")
-		return status(r, http.StatusInternalServerError, "InternalError", "the server is out of order"), nil
+		return status(r, http.StatusInternalServerError, "InternalError", "the server fails"), nil
 	case Throttled:
 		run.answer(row, "429")
 		return status(r, http.StatusTooManyRequests, "TooManyRequests", "the server is busy"), nil

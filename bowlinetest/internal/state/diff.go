@@ -17,9 +17,9 @@ func Diff(want, got Normal) []string {
 		g, there := got[name]
 		switch {
 		case !there:
-			lines = append(lines, name+": is not there")
+			lines = append(lines, name+": is missing")
 		case !wanted:
-			lines = append(lines, name+": should not be there")
+			lines = append(lines, name+": is unexpected")
 		default:
 			lines = append(lines, differences(name+": ", "", w, g)...)
 		}
@@ -45,7 +45,7 @@ func differences(name, path string, want, got any) []string {
 		if reflect.DeepEqual(want, got) {
 			return nil
 		}
-		return []string{fmt.Sprintf("%s%s is %s, and should be %s", name, path, short(got), short(want))}
+		return []string{fmt.Sprintf("%s%s is %s, want %s", name, path, short(got), short(want))}
 	}
 	var lines []string
 	for _, key := range keys(w, g) {

@@ -90,7 +90,7 @@ func (n *normaliser) all(s State) (Normal, error) {
 	}
 	data, err := json.Marshal(s.Outside)
 	if err != nil {
-		return nil, fmt.Errorf("what the scenario's Snapshot returned cannot be written as JSON: %w", err)
+		return nil, fmt.Errorf("encoding the result of the scenario's Snapshot: %w", err)
 	}
 	var value any
 	if err := json.Unmarshal(data, &value); err != nil {

@@ -122,7 +122,7 @@ func decode(body []byte) ([]Object, error) {
 	for i, item := range items {
 		fields, ok := item.(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("item %d of the list is no object", i)
+			return nil, fmt.Errorf("item %d of the list is not an object", i)
 		}
 		o := &unstructured.Unstructured{Object: fields}
 		if o.GetKind() == "" {

@@ -76,16 +76,16 @@ func TestWhatDiffersIsNamedByObjectAndField(t *testing.T) {
 	}{
 		{func(owner, _ fields) {
 			owner["status"].(fields)["child"] = nil
-		}, []string{`Owner owner: status.child is absent, and should be "{child-*}"`}},
+		}, []string{`Owner owner: status.child is absent, want "{child-*}"`}},
 		{func(owner, _ fields) { owner["status"].(fields)["observedGeneration"] = int64(1) },
-			[]string{`Owner owner: status.observedGeneration is 1, and should be "the generation"`}},
+			[]string{`Owner owner: status.observedGeneration is 1, want "the generation"`}},
 		{func(_, child fields) {
 			child["data"] = []any{"x"}
-		}, []string{`Child default/child-* (1): data is ["x"], and should be absent`}},
+		}, []string{`Child default/child-* (1): data is ["x"], want absent`}},
 		{func(_, child fields) { child["metadata"].(fields)["namespace"] = "other" },
-			[]string{"Child default/child-* (1): is not there", "Child other/child-* (1): should not be there"}},
+			[]string{"Child default/child-* (1): is missing", "Child other/child-* (1): is unexpected"}},
 		{func(_, child fields) { child["metadata"].(fields)["ownerReferences"] = []any{} },
-			[]string{`Child default/child-* (1): metadata.ownerReferences is [], and should be [{"uid":"{uid of owners owner}"}]`}},
+			[]string{`Child default/child-* (1): metadata.ownerReferences is [], want [{"uid":"{uid of owners owner}"}]`}},
 	} {
 		if got := compare(t, test.change); !slices.Equal(got, test.want) {
 			t.Errorf("differences are %q, want %q", got, test.want)

@@ -38,7 +38,7 @@ type authority struct{ Pair }
 func newAuthority(now time.Time) (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("making the key of the authority: %w", err)
+		return nil, fmt.Errorf("creating the key of the authority: %w", err)
 	}
 	return selfSign(key, now)
 }
@@ -91,7 +91,7 @@ func (a *authority) client(name string, groups []string, now time.Time) (*Pair, 
 func (a *authority) issue(template *x509.Certificate, now time.Time) (*Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("making a key for %q: %w", template.Subject.CommonName, err)
+		return nil, fmt.Errorf("creating a key for %q: %w", template.Subject.CommonName, err)
 	}
 	template.NotBefore = now.Add(-clockSkew)
 	template.NotAfter = now.Add(leafLifetime)

@@ -32,7 +32,7 @@ func (f folder) read(name string) (*Pair, error) {
 	}
 	if info.Mode().Perm() != keyMode {
 		if err := os.Chmod(path, keyMode); err != nil {
-			return nil, fmt.Errorf("closing a private key to other users: %w", err)
+			return nil, fmt.Errorf("restricting access to a private key: %w", err)
 		}
 	}
 	text, err := os.ReadFile(path)

@@ -66,8 +66,8 @@ func (k *Keeper) loadAuthority() error {
 	var damaged *damagedError
 	switch {
 	case errors.As(err, &damaged):
-		return fmt.Errorf("%w; restore it, or remove it to have a new authority made, "+
-			"which no kubeconfig written so far will trust", err)
+		return fmt.Errorf("%w; restore it, or remove it to create a new authority, "+
+			"which no existing kubeconfig will trust", err)
 	case err != nil:
 		return fmt.Errorf("reading the authority: %w", err)
 	case pair != nil:

@@ -59,7 +59,7 @@ func decode(text []byte) (*Pair, error) {
 		}
 	}
 	if pair.Certificate == nil || pair.Key == nil {
-		return nil, errors.New("it does not hold a certificate and a private key in PEM")
+		return nil, errors.New("it does not contain a certificate and a private key in PEM")
 	}
 	public, ok := pair.Key.Public().(*ecdsa.PublicKey)
 	if !ok || !public.Equal(pair.Certificate.PublicKey) {

@@ -74,7 +74,7 @@ func TestDecisions(t *testing.T) {
 		"an owner waits, another is there":           {of(waiting, present), "forget owners of secret/it"},
 		"an owner waits for one that has dependents": {of(waiting).with(false), "delete secret/it Foreground"},
 		"owners in a circle": {of(waiting).with(true, foreground),
-			"unblock the owners of secret/it"},
+			"clear blockOwnerDeletion of secret/it"},
 		"an owner in another namespace": {elsewhere,
 			"event OwnerRefInvalidNamespace on it: ownerRef [v1/Secret, namespace: default, name: o0, uid: o0] does not exist in namespace \"default\"; delete secret/it Background"},
 		"one that asks to orphan":                  {marked, "delete secret/it Orphan"},

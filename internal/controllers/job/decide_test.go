@@ -70,7 +70,7 @@ func TestCountsAreVerifiedWithTheServer(t *testing.T) {
 	t.Parallel()
 	j := aJob(1)
 	d := decided(j, podOf(j, 1, corev1.PodSucceeded))
-	if got := text(d.Claim); got != "make sure that there are 1 pods, 1 of them as they were seen, and that 0 are gone" {
+	if got := text(d.Claim); got != "check that 1 pods exist, 1 of them unchanged, and that 0 do not exist" {
 		t.Errorf("before a pod is counted: %s", got)
 	}
 	if got := text(d.Report(nil)); got != "update status job/work; release pod/work-0001" {
@@ -82,7 +82,7 @@ func TestCountsAreVerifiedWithTheServer(t *testing.T) {
 	}
 	j.Status = d.status
 	d = decided(j)
-	if got := text(d.Claim); got != "make sure that there are 0 pods, 0 of them as they were seen, and that 1 are gone" {
+	if got := text(d.Claim); got != "check that 0 pods exist, 0 of them unchanged, and that 1 do not exist" {
 		t.Errorf("before one that is gone is counted: %s", got)
 	}
 	d.Report(nil)
@@ -101,12 +101,12 @@ func TestUnobservedPodsAreDetected(t *testing.T) {
 	}
 	j = aJob(2)
 	if d := decided(j, podOf(j, 1, corev1.PodRunning)); d.created != 1 ||
-		text(d.Claim) != "make sure that there are 1 pods, 0 of them as they were seen, and that 0 are gone" {
+		text(d.Claim) != "check that 1 pods exist, 0 of them unchanged, and that 0 do not exist" {
 		t.Errorf("before another pod is made: %s", text(d.Claim))
 	}
 	j.Spec.BackoffLimit = new(int32)
 	d := decided(j, podOf(j, 1, corev1.PodRunning), podOf(j, 2, corev1.PodFailed))
-	if text(d.Claim) != "make sure that there are 2 pods, 2 of them as they were seen, and that 0 are gone" ||
+	if text(d.Claim) != "check that 2 pods exist, 2 of them unchanged, and that 0 do not exist" ||
 		len(d.deleted) != 1 {
 		t.Errorf("before the job ends: %s", text(d.Claim))
 	}

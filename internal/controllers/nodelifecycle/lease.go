@@ -26,7 +26,9 @@ type unrenewed struct {
 	seen *coordinationv1.Lease
 }
 
-func (u unrenewed) String() string { return "check that the lease of node/" + u.node + " is not renewed" }
+func (u unrenewed) String() string {
+	return "check that the lease of node/" + u.node + " is not renewed"
+}
 
 func (u unrenewed) Check(ctx context.Context, by *action.Executor) error {
 	lease, err := client.Of[*coordinationv1.Lease](by.Client, leasesResource).Get(ctx, corev1.NamespaceNodeLease,

@@ -41,7 +41,7 @@ func TestDecisions(t *testing.T) {
 		"it is being deleted": {ttl: new(int32(0)), condition: finished(batchv1.JobComplete, 0), deleted: true,
 			want: "[] <nil>"},
 		"nobody knows when it ended": {ttl: new(int32(0)), condition: unknown,
-			want: "[] nobody knows when the Job default/j finished: its condition Failed has no lastTransitionTime"},
+			want: "[] the Job default/j has no finish time: its condition Failed has no lastTransitionTime"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

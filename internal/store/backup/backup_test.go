@@ -189,9 +189,9 @@ func TestForeignStreamsAreRejected(t *testing.T) {
 		"one line": {[]byte("bowling backups"), "no backup of bowline"},
 		"zeros":    {make([]byte, 100), "no backup of bowline"},
 		"a newer version": {bytes.Replace(whole, []byte("backup 1\n"), []byte("backup 2\n"), 1),
-			"is of version 2, and this bowline reads up to 1"},
-		"something after it":  {append(bytes.Clone(whole), 'x'), "something follows its end"},
-		"two of them":         {append(bytes.Clone(whole), whole...), "something follows its end"},
+			"has version 2, but this bowline reads up to 1"},
+		"something after it":  {append(bytes.Clone(whole), 'x'), "data after its end"},
+		"two of them":         {append(bytes.Clone(whole), whole...), "data after its end"},
 		"only its first line": {[]byte("bowline backup 1\n"), "cut short: it ends within its head"},
 	} {
 		if _, errs := read(bytes.NewReader(test.stream)); len(errs) != 1 ||

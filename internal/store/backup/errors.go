@@ -8,13 +8,13 @@ import (
 )
 
 // ErrForeign is returned for a stream that is not a backup.
-var ErrForeign = errors.New("this is no backup of bowline: it does not begin as one does")
+var ErrForeign = errors.New("not a backup of bowline: unknown file header")
 
 // VersionError is returned for a backup with a version that this program does not support.
 type VersionError struct{ Version string }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("the backup is of version %s, and this bowline reads up to %d: use the bowline that wrote it, or a newer one",
+	return fmt.Sprintf("the backup has version %s, but this bowline reads up to %d: use the bowline that wrote it, or a newer one",
 		e.Version, version)
 }
 

@@ -22,7 +22,7 @@ type Log struct {
 var _ log.Log = (*Log)(nil)
 
 // errBefore is the reason for objects that the backup itself lists as damaged.
-var errBefore = errors.New("it was damaged before the backup was made")
+var errBefore = errors.New("it was damaged before the backup")
 
 // Log returns a log of the objects, none of which may have been read yet. The reader's stream must stay open
 // until a store has loaded the log.

@@ -94,9 +94,9 @@ func (b *Reader) object() (*object.Object, error) {
 	case e.sort == sortTrailer:
 		return nil, b.end(e)
 	case e.sort != sortObject:
-		return nil, &wrongError{fmt.Sprintf("at byte %d stands what is no object", start)}
+		return nil, &wrongError{fmt.Sprintf("no object at byte %d", start)}
 	case e.key <= b.last:
-		return nil, &wrongError{fmt.Sprintf("%s stands after %s: they are in no order", e.key, b.last)}
+		return nil, &wrongError{fmt.Sprintf("%s follows %s: not in order", e.key, b.last)}
 	case e.revision > b.head.Revision:
 		return nil, &wrongError{fmt.Sprintf("%s is of revision %d, and the backup of %d", e.key, e.revision,
 			b.head.Revision)}
@@ -120,7 +120,7 @@ func (b *Reader) end(e *entry) error {
 	}
 	if _, err := b.in.ReadByte(); err != io.EOF {
 		if err == nil {
-			err = &wrongError{"something follows its end"}
+			err = &wrongError{"data after its end"}
 		}
 		return err
 	}
@@ -128,9 +128,9 @@ func (b *Reader) end(e *entry) error {
 	case b.damaged > 0:
 		return io.EOF
 	case t.Objects != b.whole:
-		return &wrongError{fmt.Sprintf("it has %d objects, and says that it has %d", b.whole, t.Objects)}
+		return &wrongError{fmt.Sprintf("it has %d objects, want %d", b.whole, t.Objects)}
 	case t.SHA256 != hex.EncodeToString(b.total):
-		return &wrongError{"the checksum of all of it is not that of its bytes"}
+		return &wrongError{"the checksum of the backup does not match"}
 	}
 	return io.EOF
 }
@@ -195,7 +195,7 @@ func (b *Reader) next() (*entry, error) {
 		return nil, err
 	}
 	if !summed(e.data) {
-		return nil, &DamagedError{Key: e.key, Offset: start, Reason: "its checksum is not that of its bytes"}
+		return nil, &DamagedError{Key: e.key, Offset: start, Reason: "its checksum does not match"}
 	}
 	e.data = e.data[:dataSize:dataSize]
 	return e, nil
@@ -237,7 +237,7 @@ func (b *Reader) lost(start int64, cut error) error {
 		}
 		if string(ahead) == marker {
 			return &DamagedError{After: b.last, Offset: start,
-				Reason: "its beginning, with its key, is not as it was written"}
+				Reason: "its header, with its key, is damaged"}
 		}
 	}
 }

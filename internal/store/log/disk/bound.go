@@ -60,7 +60,7 @@ func (l *Log) openBound() {
 	}
 	f, err := l.options.FS.OpenReadWrite(path.Join(l.dir, boundFile), vfs.WriteCategoryUnspecified)
 	if err != nil {
-		l.options.Log.Warn("the last revision is not kept beside the store", "folder", l.dir, "error", err)
+		l.options.Log.Warn("writing the last revision beside the store failed", "folder", l.dir, "error", err)
 		return
 	}
 	l.bound = f
@@ -124,7 +124,7 @@ func (l *Log) mustEndRight() error {
 	case !l.options.ReadOnly && l.failure != nil:
 		return fmt.Errorf("%v: to go on without them, the store must be written to: %w", lost, l.failure)
 	}
-	l.options.Log.Warn("it goes on without commits that were acknowledged", "error", lost)
+	l.options.Log.Warn("continuing without acknowledged commits", "error", lost)
 	if l.options.ReadOnly {
 		return nil
 	}

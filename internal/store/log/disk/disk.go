@@ -215,7 +215,7 @@ func (l *Log) apply(batch *pebble.Batch) error {
 // mu.
 func (l *Log) fail(cause error) error {
 	if l.failure == nil {
-		l.options.Log.Error("the disk failed: nothing is written until it works again", "folder", l.dir, "error",
+		l.options.Log.Error("the disk failed: writes are rejected until it works again", "folder", l.dir, "error",
 			cause.Error())
 		l.failure = l.unavailable(cause)
 	}

@@ -117,7 +117,7 @@ func (l *Log) readState() (state, error) {
 // create makes an empty log. It removes the files of an interrupted attempt, which never held data.
 func (l *Log) create() error {
 	if err := l.makeEmpty(); err != nil {
-		return fmt.Errorf("making the store in %s: %w", l.dir, err)
+		return fmt.Errorf("creating the store in %s: %w", l.dir, err)
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func (l *Log) readHistory(h *history) error {
 	h.past = make([]happened, 0, len(h.made))
 	last, err := h.read(l.db, time.Now().Add(-l.options.HistoryAge))
 	if pebble.IsCorruptionError(err) { // watches cannot resume, but the last entry was read
-		l.options.Log.Error("the store's history is damaged, and left out", "folder", l.dir, "error", l.located(err))
+		l.options.Log.Error("the store's history is damaged and ignored", "folder", l.dir, "error", l.located(err))
 		h.past, err = nil, nil
 	} else if err == nil && last != h.current && last != 0 {
 		err = fmt.Errorf("the commits up to %d cannot be read: %w", h.current, object.ErrDamaged)

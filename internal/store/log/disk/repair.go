@@ -30,7 +30,7 @@ func (l *Log) repair() {
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		err := l.reopen()
 		if err == nil {
-			l.options.Log.Info("the disk works again, and nothing that was acknowledged is missing", "folder", l.dir)
+			l.options.Log.Info("the disk works again, and all acknowledged commits exist", "folder", l.dir)
 			return
 		}
 		var lost *LostError
@@ -51,7 +51,7 @@ func (l *Log) repair() {
 
 // giveUp rejects writes permanently.
 func (l *Log) giveUp(lost *LostError) {
-	l.options.Log.Error("the disk lost commits that were acknowledged: nothing is written any more", "folder", l.dir,
+	l.options.Log.Error("the disk lost acknowledged commits: writes are rejected", "folder", l.dir,
 		"error", lost)
 	l.mu.Lock()
 	l.failure = fmt.Errorf("the store in %s: %w: nothing is written any more: back up what is served still, and restore that on "+

@@ -50,7 +50,7 @@ func (l *Log) trim() {
 	upto := min(object.Revision(l.before.Load()), object.Revision(l.current.Load())-1)
 	for l.trimmed < upto && l.ctx.Err() == nil && l.guard.err() == nil {
 		if err := l.trimSome(upto); err != nil {
-			l.options.Log.Error("the store's history is not trimmed any more", "folder", l.dir, "error", err)
+			l.options.Log.Error("trimming the store's history failed", "folder", l.dir, "error", err)
 			l.trimmed = never
 			return
 		}
