@@ -293,7 +293,7 @@ func TestForkInheritsOptions(t *testing.T) {
 	f := l.fork()
 	f.done("POST", mapsPath, `{"metadata":{"name":"in-the-fork"}}`)
 	if name := <-plugin.asked; name != "in-the-fork" {
-		t.Errorf("the plugin was asked about %s", name)
+		t.Errorf("the plugin was called for %s", name)
 	}
 	for want, change := range map[string]func(*bowline.Options){
 		"shares memory with it":      func(o *bowline.Options) { o.Storage = memory.New() },

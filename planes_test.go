@@ -105,7 +105,7 @@ func TestHundredPlanesAreIndependent(t *testing.T) {
 		var list struct{ Items []any }
 		last := told[0][12]
 		if err := json.Unmarshal([]byte(last[strings.Index(last, "{"):]), &list); err != nil || len(list.Items) != 1 {
-			t.Errorf("the story is not told as it should be: %s", last)
+			t.Errorf("unexpected journal: %s", last)
 		}
 	})
 }

@@ -178,7 +178,7 @@ func TestNoModuleRequiresKubernetes(t *testing.T) {
 		return err
 	})
 	if err != nil || !slices.Equal(requiring, []string{builder}) {
-		t.Errorf("%v require k8s.io/kubernetes, which only %s may, and nobody that (%v)", requiring, builder, err)
+		t.Errorf("%v require k8s.io/kubernetes, want only %s, which no module requires (%v)", requiring, builder, err)
 	}
 }
 

@@ -194,7 +194,7 @@ func TestStartWithTakenServiceAddress(t *testing.T) {
 	second.end()
 	if !strings.Contains(logged.String(), `object="Service kubernetes"`) ||
 		!strings.Contains(logged.String(), "already allocated") {
-		t.Errorf("it was not told: %s", &logged)
+		t.Errorf("the log lacks the reason: %s", &logged)
 	}
 
 	third := begin(t, bowline.Options{Storage: storage.Open()})

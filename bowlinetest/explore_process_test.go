@@ -58,7 +58,7 @@ func TestExploreFindsLostUpdate(t *testing.T) {
 	s = scenario(labels(true))
 	s.Faults = []bowlinetest.Fault{bowlinetest.Conflict}
 	if r := bowlinetest.Search(t, s); len(r.Failures) > 0 || r.Tried() < 2 {
-		t.Errorf("who has read the change may undo it: %s\n%s", r, r.Smallest())
+		t.Errorf("overwriting a change that was read failed: %s\n%s", r, r.Smallest())
 	}
 }
 
@@ -77,7 +77,7 @@ func TestNoConflictForMissingObjects(t *testing.T) {
 	}
 	s.Replay = "conflict: update configmaps default/never #1 of test"
 	if r := bowlinetest.Search(t, s); r.Tried() != 0 || len(r.Unreached) != 1 {
-		t.Errorf("nobody changed it, and yet: %s", r)
+		t.Errorf("unexpected failure without a concurrent change: %s", r)
 	}
 }
 

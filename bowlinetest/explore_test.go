@@ -225,7 +225,7 @@ func TestExploreRepeatsAFailureByItsName(t *testing.T) {
 	}
 	s.Replay = "refused: create configmaps default/nothing #1 of test"
 	if r := bowlinetest.Search(t, s); len(r.Unreached) != 1 || len(r.Failures) > 0 {
-		t.Errorf("of a point that is not there: %s", r)
+		t.Errorf("unknown fault point: got %s", r)
 	}
 }
 

@@ -75,7 +75,7 @@ func mustFail(t *testing.T, f func(t testing.TB), wanted ...string) {
 	t.Helper()
 	failed, said := try(t, f)
 	if !failed {
-		t.Errorf("the test passed, and said %q", said)
+		t.Errorf("the test passed with output %q", said)
 	}
 	for _, w := range wanted {
 		if !strings.Contains(said, w) {

@@ -44,7 +44,7 @@ func TestOpenWatchesAreReported(t *testing.T) {
 		left.Stop()
 		failed, said := try(t, func(t testing.TB) { leave(t, bowlinetest.AllowLeaks()) })
 		if failed || strings.Count(said, "a watch is still open") != 1 {
-			t.Errorf("where leaks are allowed: failed is %v, said %s", failed, said)
+			t.Errorf("with leaks permitted: failed is %v, output %s", failed, said)
 		}
 		left.Stop()
 	})

@@ -168,7 +168,7 @@ func TestBubblesHaveNoSockets(t *testing.T) {
 		began = true
 	})
 	if began || !failed || said != "a Bubble cannot have a Socket: waiting for one stops virtual time" {
-		t.Errorf("failed: %v, said %q", failed, said)
+		t.Errorf("failed is %v, output %q", failed, said)
 	}
 }
 

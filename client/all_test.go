@@ -81,6 +81,6 @@ func TestAllContinuesAfterExpiredToken(t *testing.T) {
 		t.Errorf("the last was %v; names, want -, got +:\n%s", last, diff)
 	}
 	if diff := cmp.Diff([]string{"", "old", "new"}, asked); diff != "" {
-		t.Errorf("asked, want -, got +:\n%s", diff)
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }

@@ -17,7 +17,7 @@ import (
 func TestPathNamesAreRejected(t *testing.T) {
 	t.Parallel()
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
-		t.Errorf("it asked for %s %s", r.Method, r.URL.Path)
+		t.Errorf("unexpected request %s %s", r.Method, r.URL.Path)
 		answer(w, 200, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"}}`)
 	})
 	maps, source, ctx := client.Of[*corev1.ConfigMap](c, configmaps), client.NewSource(c), t.Context()

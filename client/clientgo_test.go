@@ -145,7 +145,7 @@ func TestTokenFileIsReadAgain(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		ask()
 		if want := []string{"Bearer first", "Bearer second"}; !slices.Equal(slices.Compact(s.seen), want) {
-			t.Errorf("the server was asked by %q, want %q", s.seen, want)
+			t.Errorf("got user agents %q, want %q", s.seen, want)
 		}
 	})
 }

@@ -87,7 +87,7 @@ func TestDocumentedLinesWork(t *testing.T) {
 	}
 	err := program(t.Context(), flags{set, func() { set.Parse([]string{"--kubeconfig", path}) }})
 	if err != nil || asked.Load() != 3 {
-		t.Errorf("%v; the server was asked %d times", err, asked.Load())
+		t.Errorf("got %v after %d requests", err, asked.Load())
 	}
 	theLinesAreHere(t)
 }

@@ -90,7 +90,7 @@ func TestForErrors(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	if asked != 1 {
-		t.Errorf("the server was asked %d times, want once", asked)
+		t.Errorf("got %d requests, want 1", asked)
 	}
 }
 
@@ -162,14 +162,14 @@ func TestForRepeatsDiscoveryAfterNotFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := get("a"); err != nil || asked != 1 {
-		t.Fatalf("after an object that there is not, the server was asked %d times, %v", asked, err)
+		t.Fatalf("after a missing object: got %d requests, %v", asked, err)
 	}
 	plural = "thingies"
 	if err := get("a"); !apierrors.IsNotFound(err) {
 		t.Errorf("at the old place: %v", err)
 	}
 	if err := get("a"); err != nil || asked != 2 {
-		t.Errorf("at the new place: %v, asked %d times", err, asked)
+		t.Errorf("after the resource moved: got %v after %d requests", err, asked)
 	}
 }
 
@@ -216,7 +216,7 @@ func TestForMatchesResource(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := all.Scale(ctx, "default", "a"); !apierrors.IsNotFound(err) {
-		t.Errorf("the scale of what is gone: %v", err)
+		t.Errorf("scale of a deleted object: got %v", err)
 	}
 }
 

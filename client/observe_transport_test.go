@@ -57,7 +57,7 @@ func TestObserveSupportsAllClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	if outer != 3 || len(*inner) != 3 {
-		t.Fatalf("one observer was told of %d writes, the other of %d, for 3", outer, len(*inner))
+		t.Fatalf("the observers got %d and %d writes, want 3", outer, len(*inner))
 	}
 	for i, name := range []string{"dynamic", "ours", "table"} {
 		if w := (*inner)[i]; w.Name != name || w.Namespace != "default" || w.UID == "" || w.Revision == 0 ||
@@ -91,7 +91,7 @@ func TestObserveIgnoresStreamsAndOtherCalls(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	observed := client.Observe(ctx, func(w client.Write) { t.Errorf("told of %+v", w) })
+	observed := client.Observe(ctx, func(w client.Write) { t.Errorf("unexpected write %+v", w) })
 	for path, ctx := range map[string]context.Context{
 		"/api/v1/namespaces/ns/pods/p/exec": observed,
 		"/metrics":                          observed,

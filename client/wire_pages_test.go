@@ -104,7 +104,7 @@ func TestListIsPagedWithoutStreaming(t *testing.T) {
 					}
 				}
 				if tried != 1 {
-					t.Errorf("it was asked %d times to stream", tried)
+					t.Errorf("got %d streaming requests", tried)
 				}
 			})
 		})

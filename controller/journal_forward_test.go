@@ -115,7 +115,7 @@ func TestForwardingContinuesAfterRejection(t *testing.T) {
 			time.Sleep(5*time.Minute + time.Second)
 			synctest.Wait()
 			if got := journal.Report(why.Object{}, 1000).Runs; len(got) != 11 || times.Load() > 16 {
-				t.Errorf("%s: %d runs came, want 11; the server was asked %d times", name, len(got), times.Load())
+				t.Errorf("%s: got %d runs, want 11; the server got %d requests", name, len(got), times.Load())
 			}
 			stop()
 		})

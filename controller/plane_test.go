@@ -215,7 +215,7 @@ func TestControllerReadsItsOwnWrites(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		if n := childrenMade(w, 2*time.Second, nil); n != 1 {
-			w.Errorf("%d children were made, want 1", n)
+			w.Errorf("got %d children, want 1", n)
 		}
 	})
 }
@@ -226,7 +226,7 @@ func TestControllerWithoutReadYourWritesActsTwice(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		if n := childrenMade(w, 2*time.Second, []*informer.Factory{}); n != 3 {
-			w.Errorf("%d children were made, want 3", n)
+			w.Errorf("got %d children, want 3", n)
 		}
 	})
 }
@@ -235,7 +235,7 @@ func TestWaitForACacheIsBounded(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		if n := childrenMade(w, time.Hour, nil); n != 3 {
-			w.Errorf("%d children were made, want 3: after five seconds each, the request is reconciled nevertheless",
+			w.Errorf("got %d children, want 3: each request is reconciled after five seconds",
 				n)
 		}
 		if log := w.log.String(); strings.Count(log, "a cache is behind what was written") != 2 ||

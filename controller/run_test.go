@@ -146,7 +146,7 @@ func TestForwardingEndsAfterNotFound(t *testing.T) {
 			time.Sleep(4 * time.Second)
 			synctest.Wait()
 			if got := asked.Load(); got != want {
-				t.Errorf("a server that answers %d was asked %d times, want %d", code, got, want)
+				t.Errorf("server that returns %d: got %d requests, want %d", code, got, want)
 			}
 			stop()
 			if runs := m.Journal().Report(why.Object{}, 0).Runs; len(runs) != 1 || runs[0].Times < 4 {

@@ -81,7 +81,7 @@ func TestUndecodableObjectIsRetried(t *testing.T) {
 				}
 				time.Sleep(time.Minute) // it hears of the end, and does not wait for its next look
 				if err := r.stop(); err != nil || !real.removed {
-					w.Errorf("the object is gone, and what is real of it removed: %t; it ended with %v", real.removed,
+					w.Errorf("object deleted; real resource removed: %t; run returned %v", real.removed,
 						err)
 				}
 			})

@@ -139,7 +139,7 @@ func TestManyDeletedObjectsAreReportedByUID(t *testing.T) {
 			for _, s := range u.vanished {
 				if want := fmt.Sprint(name(next), " u-", next, " ", next+1); fmt.Sprint(s.key.Name, " ", s.uid(), " ",
 					s.revision) != want {
-					t.Fatalf("%s: told of %s %s %d, want %s", what, s.key, s.uid(), s.revision, want)
+					t.Fatalf("%s: got notification %s %s %d, want %s", what, s.key, s.uid(), s.revision, want)
 				}
 				if _, err := s.read(); err == nil {
 					states++
@@ -148,7 +148,7 @@ func TestManyDeletedObjectsAreReportedByUID(t *testing.T) {
 			}
 		}
 		if next != 100_000 || states != mostVanished || b.vanished != 0 || b.lost != 0 {
-			t.Errorf("%s: told of %d, %d with their states; %d are left, %d lost", what, next, states, b.vanished,
+			t.Errorf("%s: got %d deletions, %d with states; %d are left, %d lost", what, next, states, b.vanished,
 				b.lost)
 		}
 	}
@@ -191,13 +191,13 @@ func TestBacklogConverges(t *testing.T) {
 		listen := func(u *untold[*corev1.ConfigMap]) {
 			if u.gone != nil {
 				if belief[u.key] == nil {
-					t.Fatalf("seed %d: told of the end of %s, of which it never heard", seed, u.key)
+					t.Fatalf("seed %d: got the deletion of %s, whose addition was not reported", seed, u.key)
 				}
 				delete(belief, u.key)
 			}
 			if u.new != nil {
 				if belief[u.key] != u.old {
-					t.Fatalf("seed %d: told of a change of %s from another state than the one it knows", seed, u.key)
+					t.Fatalf("seed %d: got an update of %s whose old state was not reported", seed, u.key)
 				}
 				belief[u.key] = u.new
 			}

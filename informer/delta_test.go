@@ -145,7 +145,7 @@ func TestChangesAreAddedDuringBatch(t *testing.T) {
 			cached.put(p.deltas[0].state)
 		}
 		if upTo != 2 {
-			t.Errorf("the batch is said to go up to %d", upTo)
+			t.Errorf("the batch ends at %d", upTo)
 		}
 	})
 	<-replaced
@@ -157,7 +157,7 @@ func TestChangesAreAddedDuringBatch(t *testing.T) {
 			}
 		}
 		if upTo != 4 {
-			t.Errorf("the second batch is said to go up to %d", upTo)
+			t.Errorf("the second batch ends at %d", upTo)
 		}
 	})
 	if want := []string{"a Replaced@3", "c Replaced@4", "b Deleted@2?"}; !slices.Equal(got, want) {
@@ -197,12 +197,12 @@ func TestShortLivedObjectsRetainFewStates(t *testing.T) {
 		}
 		if uid := fmt.Sprint("u-", next); string(d.state.uid()) != uid ||
 			d.state.revision != object.Revision(2*next+2) {
-			t.Fatalf("the end of %s at %d is told, want that of %s", d.state.uid(), d.state.revision, uid)
+			t.Fatalf("got the deletion of %s at %d, want that of %s", d.state.uid(), d.state.revision, uid)
 		}
 		next++
 	}
 	if next != 100_000 || states > mostDeltas+1 {
-		t.Errorf("the ends of %d objects are told, with %d states", next, states)
+		t.Errorf("got deletions of %d objects, %d with states", next, states)
 	}
 }
 

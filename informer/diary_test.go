@@ -59,7 +59,7 @@ func (d *diary) read() []string {
 func (d *diary) expect(t *testing.T, want ...string) {
 	t.Helper()
 	if got := d.read(); !slices.Equal(got, want) {
-		t.Errorf("the handler was told %q, want %q", got, want)
+		t.Errorf("got notifications %q, want %q", got, want)
 	}
 }
 

@@ -57,7 +57,7 @@ func TestFactorySharesInformersByScopeAndType(t *testing.T) {
 		p.put("b", "2")
 		synctest.Wait()
 		if lists, watches := p.requests(); lists != 5 || watches != 5 {
-			t.Errorf("five informers took %d lists and %d watches", lists, watches)
+			t.Errorf("five informers sent %d lists and %d watches", lists, watches)
 		}
 		if got := names(some.Indexer().List()); got != "a" {
 			t.Errorf("the labelled ones are %q", got)
@@ -102,7 +102,7 @@ func TestMetadataInformerRequestsMetadata(t *testing.T) {
 		}
 		<-informer.For[*corev1.ConfigMap](f, configmaps).Synced()
 		if len(p.asked) != 2 || !p.asked[0].MetadataOnly || p.asked[1].MetadataOnly {
-			t.Errorf("the source was asked for %+v", p.asked)
+			t.Errorf("the source got the request %+v", p.asked)
 		}
 	})
 }

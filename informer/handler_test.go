@@ -95,7 +95,7 @@ func TestStuckHandlerIsReportedAndBlocksNoOther(t *testing.T) {
 			t.Errorf("Run ended after %v", took)
 		}
 		if !strings.Contains(log.String(), "its goroutine is left to it") {
-			t.Errorf("not said whose goroutine is left:\n%s", log)
+			t.Errorf("the log does not name the abandoned goroutine:\n%s", log)
 		}
 		close(g.open)
 		g.expect(t, "add a=1 initial=false")
@@ -147,7 +147,7 @@ func TestHandlersCanBeChangedDuringNotification(t *testing.T) {
 		lines := late.read()
 		slices.Sort(lines)
 		if len(lines) != 3 || lines[2] != "update a=1->2" {
-			t.Errorf("the handler that came within a call was told %q", lines)
+			t.Errorf("the handler added during a notification got %q", lines)
 		}
 		once.expect(t)
 	})

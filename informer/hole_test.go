@@ -103,7 +103,7 @@ func life[T client.Object](t *testing.T, config *rest.Config, f *faulty, source 
 		cached[obj.GetName()] = obj.GetResourceVersion()
 	}
 	if len(truth) != 3 || !maps.Equal(cached, truth) || !maps.Equal(told.objects, truth) {
-		t.Errorf("struck at event %d: cached are %v, told was %v, there are %v", f.at, cached, told.objects, truth)
+		t.Errorf("fault at event %d: cache has %v, handler got %v, server has %v", f.at, cached, told.objects, truth)
 	}
 	cancel()
 	running.Wait()
@@ -157,7 +157,7 @@ func (f *fold[T]) OnUpdate(old, new T) {
 
 func (f *fold[T]) OnDelete(obj T, _ bool) {
 	if _, known := f.objects[obj.GetName()]; !known {
-		f.t.Errorf("%s was deleted, but not there", obj.GetName())
+		f.t.Errorf("%s was deleted, but did not exist", obj.GetName())
 	}
 	delete(f.objects, obj.GetName())
 }

@@ -41,7 +41,7 @@ func TestHandlersShareOneWatchAndOneCache(t *testing.T) {
 		late.expect(t, "update a=1->2")
 		first.expect(t, "add a=1 initial=false", "update a=1->2")
 		if lists, watches := p.requests(); lists != 1 || watches != 1 {
-			t.Errorf("two handlers took %d lists and %d watches", lists, watches)
+			t.Errorf("two handlers sent %d lists and %d watches", lists, watches)
 		}
 	})
 }
@@ -59,12 +59,12 @@ func TestSlowHandlerDelaysNoOther(t *testing.T) {
 			p.put(fmt.Sprint(n), "1")
 		}
 		if lines := d.read(); len(lines) != 10 || time.Since(start) != 0 {
-			t.Errorf("the other handler was told %d things after %v", len(lines), time.Since(start))
+			t.Errorf("the other handler got %d notifications after %v", len(lines), time.Since(start))
 		}
 		time.Sleep(11 * time.Hour)
 		synctest.Wait()
 		if told != 10 {
-			t.Errorf("the slow handler was told %d things", told)
+			t.Errorf("the slow handler got %d notifications", told)
 		}
 	})
 }

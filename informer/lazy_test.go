@@ -183,7 +183,7 @@ func TestLazyInformerSkipsUndecodableObject(t *testing.T) {
 		d.expect(t, "delete a=1 unknown=true") // the last state that it was told of
 		p.put("a", "3")
 		if got := d.read(); len(got) != 1 || cached(i)["a"] != "3" {
-			t.Errorf("after it was mended the handler was told %q, and the cache has %v", got, cached(i))
+			t.Errorf("after the correction the handler got %q, and the cache has %v", got, cached(i))
 		}
 	})
 }

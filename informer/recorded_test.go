@@ -128,7 +128,7 @@ func replay[T client.Object](t *testing.T, r *replaying, resource schema.GroupVe
 	synctest.Wait()
 	stop()
 	if !slices.Equal(d.lines, want) {
-		t.Errorf("the handler was told %q, want %q; the server was asked %q", d.lines, want, r.queries)
+		t.Errorf("got notifications %q, want %q; requests were %q", d.lines, want, r.queries)
 	}
 	return i
 }
@@ -143,7 +143,7 @@ func TestRecordedListAndWatch(t *testing.T) {
 		i := replay[*corev1.ConfigMap](t, r, configmaps, client.NewSource,
 			"add w1 242 false", "update w1 242 243", "delete w1 244 false", "add w1 245 false", "delete w1 246 false")
 		if i.Indexer().Len() != 0 || !strings.Contains(r.queries[1], "resourceVersion=241") {
-			t.Errorf("%d objects are cached; the server was asked %q", i.Indexer().Len(), r.queries)
+			t.Errorf("%d objects are cached; requests were %q", i.Indexer().Len(), r.queries)
 		}
 	})
 }
@@ -169,7 +169,7 @@ func TestRecordedPages(t *testing.T) {
 			"add l5 233 true")
 		if i.Indexer().Len() != 6 || !strings.Contains(r.queries[1], "continue=") ||
 			!strings.Contains(r.queries[2], "resourceVersion=234") {
-			t.Errorf("%d objects are cached; the server was asked %q", i.Indexer().Len(), r.queries)
+			t.Errorf("%d objects are cached; requests were %q", i.Indexer().Len(), r.queries)
 		}
 	})
 }
@@ -204,7 +204,7 @@ func TestRecordedLateDefinition(t *testing.T) {
 		r.absent, r.nobody = "/customresourcedefinitions", absent
 		replay[*unstructured.Unstructured](t, r, networks, client.NewSource, "add example-network 297 true")
 		if len(r.lists) > 0 {
-			t.Errorf("%d answers are left; the server was asked %q", len(r.lists), r.queries)
+			t.Errorf("%d responses are left; requests were %q", len(r.lists), r.queries)
 		}
 	})
 }

@@ -31,7 +31,7 @@ func TestReflectorSurvivesExpiredRevision(t *testing.T) {
 		slices.Sort(lines)
 		if want := []string{"add c=1 initial=false", "delete b=1 unknown=true", "update a=1->2"}; !slices.Equal(lines,
 			want) {
-			t.Errorf("after the relist the handler was told %q, want %q", lines, want)
+			t.Errorf("after the relist: got notifications %q, want %q", lines, want)
 		}
 	})
 }
@@ -67,7 +67,7 @@ func TestReflectorSurvivesEmptyServer(t *testing.T) {
 		slices.Sort(lines)
 		want := []string{"add a=new initial=false", "delete a=old unknown=true", "delete gone=1 unknown=true"}
 		if !slices.Equal(lines, want) {
-			t.Errorf("the handler was told %q, want %q", lines, want)
+			t.Errorf("got notifications %q, want %q", lines, want)
 		}
 	})
 }
@@ -108,7 +108,7 @@ func TestUnservedResourceIsLoggedOnce(t *testing.T) {
 		pause()
 		d.expect(t, "add a=1 initial=true")
 		if n := strings.Count(log.String(), "level=INFO msg=\"nothing serves this resource yet"); n != 1 {
-			t.Errorf("said %d times that it waits:\n%s", n, log.String())
+			t.Errorf("logged the wait %d times:\n%s", n, log.String())
 		}
 		if !strings.Contains(log.String(), "the resource is served now") {
 			t.Errorf("did not say that it begins:\n%s", log.String())

@@ -106,7 +106,7 @@ func TestRetryAfterIsRespected(t *testing.T) {
 		i.Run(ctx)
 		transport.Close()
 		if len(asked) < 10 {
-			t.Fatalf("it was asked %d times", len(asked))
+			t.Fatalf("got %d requests", len(asked))
 		}
 		for n := range asked[1:] {
 			if waited := asked[n+1].Sub(asked[n]); waited < 30*time.Second || waited > 41*time.Second {
@@ -213,7 +213,7 @@ func waitsForItsDefinition(t *testing.T, source func(*client.Client) client.Sour
 	time.Sleep(time.Hour)
 	synctest.Wait()
 	if said := strings.Count(log.String(), "nothing serves this resource yet"); said != 1 {
-		t.Errorf("it was said %d times that nothing serves the resource", said)
+		t.Errorf("logged %d times that the resource is not served", said)
 	}
 	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 		Resource: "customresourcedefinitions"}

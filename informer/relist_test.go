@@ -133,7 +133,7 @@ func TestBookmarkIsNotADefinition(t *testing.T) {
 			}
 		})
 		if asked > 10 {
-			t.Errorf("it was asked %d times", asked)
+			t.Errorf("got %d requests", asked)
 		}
 	})
 }

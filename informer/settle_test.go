@@ -189,7 +189,7 @@ func TestReachedIncludesUndecodableRevisions(t *testing.T) {
 	h.list(30)
 	h.pop()
 	if len(h.progress.passed) != 0 {
-		t.Errorf("of what is gone, this is kept: %v", h.progress.passed)
+		t.Errorf("deleted objects left: %v", h.progress.passed)
 	}
 }
 

@@ -100,6 +100,6 @@ func TestInProcessObjectsShareEqualParts(t *testing.T) {
 	}
 	r.cleanup()
 	if len(r.failures) != 1 || !strings.Contains(r.failures[0], "default/a20 was changed") {
-		t.Errorf("that one was changed is told so: %q", r.failures)
+		t.Errorf("the mutation was reported as %q", r.failures)
 	}
 }

@@ -51,7 +51,7 @@ func (m *mourner) expectEnds(t *testing.T, uids []string) {
 	synctest.Wait()
 	for _, uid := range uids {
 		if !m.ends[uid] {
-			t.Fatalf("of %d objects that came and went it was told of %d, and not of %s", len(uids), len(m.ends), uid)
+			t.Fatalf("of %d deleted objects it was notified of %d, but not of %s", len(uids), len(m.ends), uid)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func TestThoroughHandlerReceivesDeletionsBeforeCaching(t *testing.T) {
 		close(open)
 		m.expectEnds(t, uids)
 		if len(m.ends) != 100 || m.unknown == 0 || log.Len() > 0 || i.Unreadable() > 0 {
-			t.Errorf("told of %d ends, %d of them without their states; the log has:\n%s", len(m.ends), m.unknown, log)
+			t.Errorf("got %d deletions, %d without states; the log has:\n%s", len(m.ends), m.unknown, log)
 		}
 		m.expect(t, "add first=1 initial=false", "add passing=stays initial=false")
 		cancel()

@@ -32,11 +32,11 @@ func TestCacheIsNotBehindNotifications(t *testing.T) {
 				calls++
 				if got, ok := i.Indexer().Get(informer.KeyOf(told)); ok == gone || ok &&
 					got.ResourceVersion != told.ResourceVersion {
-					t.Errorf("lazy %t: told of %s at %s, gone %t; the cache has %v", lazy, told.Name,
+					t.Errorf("lazy %t: notified of %s at %s, deleted %t; the cache has %v", lazy, told.Name,
 						told.ResourceVersion, gone, got)
 				}
 				if found := i.Indexer().InNamespace("ns"); (len(found) == 0) != gone {
-					t.Errorf("lazy %t: told of %s, gone %t; the index has %d", lazy, told.Name, gone, len(found))
+					t.Errorf("lazy %t: notified of %s, deleted %t; the index has %d", lazy, told.Name, gone, len(found))
 				}
 			}
 			i.AddHandler(funcs{
@@ -167,15 +167,15 @@ func TestBackoffGrowsWithJitter(t *testing.T) {
 		differ := map[time.Duration]bool{}
 		for _, at := range asked {
 			if len(at) < 60 || len(at) > 130 { // ten minutes of waits between 5 and 10 s, and some shorter ones before
-				t.Errorf("it was asked %d times in ten minutes", len(at))
+				t.Errorf("got %d requests in ten minutes", len(at))
 			}
 			if first := at[1] - at[0]; first > 200*time.Millisecond {
-				t.Errorf("the first wait took %v", first)
+				t.Errorf("the first delay was %v", first)
 			}
 			for k := 10; k+1 < len(at); k++ {
 				wait := at[k+1] - at[k]
 				if differ[wait.Round(time.Millisecond)] = true; wait < 5*time.Second || wait > 10*time.Second {
-					t.Errorf("wait %d took %v", k, wait)
+					t.Errorf("delay %d was %v", k, wait)
 				}
 			}
 		}

@@ -100,7 +100,7 @@ func TestWireAndInProcessInformersAreEqual(t *testing.T) {
 				"untyped ConfigMap a", "untyped ConfigMap b",
 			}
 			if !slices.Equal(lines, want) {
-				t.Errorf("told %q, want %q", lines, want)
+				t.Errorf("got notifications %q, want %q", lines, want)
 			}
 		}
 		cancel()

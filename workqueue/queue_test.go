@@ -170,7 +170,7 @@ func TestGetEndsWithContext(t *testing.T) {
 		}
 		q.Add("a")
 		if _, ok := q.Get(ctx); ok {
-			t.Error("Get goes on after its context has ended")
+			t.Error("Get did not return after its context was canceled")
 		}
 		if item := take(t, q); item != "a" {
 			t.Errorf("got %s, want a", item)

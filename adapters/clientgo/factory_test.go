@@ -55,7 +55,7 @@ func TestFactoryRunsClientGoOperator(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := configMaps.Lister().ConfigMaps("default").Get("b"); !apierrors.IsNotFound(err) {
-			t.Errorf("the lister says %v of what is not there", err)
+			t.Errorf("missing object: got error %v", err)
 		}
 		cancel()
 		f.Shutdown()
@@ -129,7 +129,7 @@ func TestMutationReportsHandler(t *testing.T) {
 			end()
 		}
 		if len(recorder.failed) != 1 || !strings.Contains(recorder.failed[0], "default") {
-			t.Errorf("the test was told %q", recorder.failed)
+			t.Errorf("got failures %q", recorder.failed)
 		}
 	})
 }

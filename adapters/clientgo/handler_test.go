@@ -224,7 +224,7 @@ func TestManyDeletedObjectsAreReportedByUID(t *testing.T) {
 		synctest.Wait()
 		for _, uid := range uids {
 			if !ends[uid] {
-				t.Fatalf("of %d ends it was told, and not of that of %s", len(ends), uid)
+				t.Fatalf("got %d deletions, but not that of %s", len(ends), uid)
 			}
 		}
 		if added+tombstones != many+1 || tombstones == 0 {
@@ -272,7 +272,7 @@ func TestHandlerPanicCallsPanicHandlers(t *testing.T) {
 			told := heard.take()
 			if len(logged) != 1 || !strings.Contains(logged[0], "wrong") ||
 				!slices.Contains(told, "add default/b=1 initial=false") {
-				t.Errorf("%s: the log has %q; the handler was told %q", side, logged, told)
+				t.Errorf("%s: got log %q and notifications %q", side, logged, told)
 			}
 			if name := handle.HasSyncedChecker().Name(); !strings.Contains(name, "TestHandlerPanicCallsPanicHandlers") {
 				t.Errorf("a handler is called %s", name)

@@ -49,7 +49,7 @@ func TestInformerIsShared(t *testing.T) {
 			t.Errorf("two indexes of one name find %d and %d objects", len(named), len(kinds))
 		}
 		if theirs.SetTransform(nil) == nil || theirs.SetWatchErrorHandler(nil) == nil {
-			t.Error("one who shares an informer can change what it does")
+			t.Error("a user of a shared informer can configure it")
 		}
 		cancel()
 		running.Wait()

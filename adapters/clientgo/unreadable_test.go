@@ -38,7 +38,7 @@ func TestListersReportUndecodableObjects(t *testing.T) {
 				t.Errorf("%s: of what cannot be read the lister says %v", side, err)
 			}
 			if _, err := maps.Get("b"); !apierrors.IsNotFound(err) {
-				t.Errorf("%s: of what is not there the lister says %v", side, err)
+				t.Errorf("%s: missing object: got error %v", side, err)
 			}
 			if _, found, err := i.GetStore().Get(cache.ExplicitKey("default/a")); found || err == nil {
 				t.Errorf("%s: of what cannot be read the store says %t, %v", side, found, err)

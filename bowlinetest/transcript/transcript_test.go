@@ -124,10 +124,10 @@ func TestTranscriptMismatchIsReported(t *testing.T) {
 	}
 	if got, want := difference([]byte(wrong),
 		[]byte(got)), "2\nis:   + configmap/owner\nwant: + configmap/another"; got != want {
-		t.Errorf("told is %q, want %q", got, want)
+		t.Errorf("got report %q, want %q", got, want)
 	}
 	if got := difference([]byte("a\n"), []byte("a\nb\n")); got != "2\nis:   b\nwant: " {
-		t.Errorf("told is %q", got)
+		t.Errorf("got report %q", got)
 	}
 }
 

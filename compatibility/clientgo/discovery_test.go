@@ -97,7 +97,7 @@ func TestCachedDiscoveryIsFreshAfterInvalidation(t *testing.T) {
 	plane.Define(t, config, plane.Widgets(t))
 	for name, cache := range caches {
 		if now := names(plane.Must(cache.ServerPreferredResources())(t)); !slices.Equal(now, before[name]) {
-			t.Errorf("%s: the cache asked again: %v", name, now)
+			t.Errorf("%s: the cache sent another request: %v", name, now)
 		}
 		cache.Invalidate()
 		now := names(plane.Must(cache.ServerPreferredResources())(t))

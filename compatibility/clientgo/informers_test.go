@@ -52,7 +52,7 @@ func expectTold(t *testing.T, from <-chan string, want ...string) {
 	t.Helper()
 	for _, w := range want {
 		if got := <-from; got != w {
-			t.Errorf("the handler was told %q, want %q", got, w)
+			t.Errorf("got notifications %q, want %q", got, w)
 		}
 	}
 }

@@ -154,7 +154,7 @@ func (s *sample) sync(ctx context.Context, name cache.ObjectName) error {
 	if !metav1.IsControlledBy(d, widget) {
 		s.recorder.Eventf(widget, corev1.EventTypeWarning, "ErrResourceExists", "Deployment %s is somebody else's",
 			d.Name)
-		return fmt.Errorf("deployment %s is somebody else's", d.Name)
+		return fmt.Errorf("deployment %s belongs to another owner", d.Name)
 	}
 	if int64(*d.Spec.Replicas) != size {
 		d = d.DeepCopy() // a new object would discard concurrent changes of other clients

@@ -111,6 +111,6 @@ func TestFailedLoginIsCached(t *testing.T) {
 	l.loginErr = nil
 	l.List(gone)
 	if l.List(t.Context()); asked != 3 {
-		t.Errorf("asked %d times; what failed because its caller left says nothing to the next", asked)
+		t.Errorf("got %d requests: a canceled call must not fail the next caller", asked)
 	}
 }

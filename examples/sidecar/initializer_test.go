@@ -88,7 +88,7 @@ func TestInitializerRespectsAnnotation(t *testing.T) {
 		pods := bowlinetest.Client[*corev1.Pod](t, p)
 		plain, err := pods.Create(t.Context(), in(example[corev1.Pod](t, "myapp-pod")), metav1.CreateOptions{})
 		if err != nil || len(plain.Spec.Containers) != 1 {
-			t.Errorf("not asked for: %v, %v", plain, err)
+			t.Errorf("pod without annotation: got %v, %v", plain, err)
 		}
 		annotated := in(example[corev1.Pod](t, "annotated-pod"))
 		annotated.Name = "annotated"

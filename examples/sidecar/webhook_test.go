@@ -85,7 +85,7 @@ func TestOnlyAnnotatedPodsAreAskedAbout(t *testing.T) {
 	}
 	_, err := pods.Create(t.Context(), in(annotated), metav1.CreateOptions{})
 	if err == nil || !strings.Contains(err.Error(), `failed calling webhook "`+sidecar.WebhookName+`"`) {
-		t.Errorf("nobody answers for the webhook, and its creator hears: %v", err)
+		t.Errorf("missing webhook: the creator got %v", err)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestNoPodIsHalfInjected(t *testing.T) {
 		} else if !strings.Contains(err.Error(), sidecar.WebhookName) {
 			t.Errorf("%d bytes: %v", n, err)
 		} else if _, err := pods.Get(t.Context(), "default", "myapp-pod"); !apierrors.IsNotFound(err) {
-			t.Errorf("%d bytes: a pod is there, or %v", n, err)
+			t.Errorf("%d bytes: a pod exists, or error %v", n, err)
 		}
 		dies.Store(-1)
 		if err != nil {

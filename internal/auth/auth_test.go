@@ -130,7 +130,7 @@ func TestInProcessIdentityIsInContext(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	if _, ok, err := auth.InProcess().Authenticate(r); ok || err != nil {
-		t.Errorf("nobody: ok %v, error %v", ok, err)
+		t.Errorf("anonymous: ok %v, error %v", ok, err)
 	}
 	want := auth.NewUser("controller", auth.AdminGroup)
 	user, ok, err := auth.InProcess().Authenticate(r.WithContext(auth.WithUser(r.Context(), want)))

@@ -71,7 +71,7 @@ func TestReadersSeeCompleteFiles(t *testing.T) {
 	for {
 		text, err := os.ReadFile(path)
 		if err == nil && !bytes.Equal(text, versions[0]) && !bytes.Equal(text, versions[1]) {
-			t.Errorf("a reader saw %d bytes, which nobody wrote", len(text))
+			t.Errorf("a reader saw %d bytes that were not written together", len(text))
 		}
 		select {
 		case <-done:

@@ -201,7 +201,7 @@ func TestObjectsShareEqualValues(t *testing.T) {
 		t.Error("equal parts are there twice")
 	}
 	if cap(a.Spec.Containers) != len(a.Spec.Containers) {
-		t.Error("who appends to one writes into all")
+		t.Error("appending to one object changes the others")
 	}
 	if a.Spec.Containers[0].Image != "" || c.Spec.Containers[0].LivenessProbe != a.Spec.Containers[0].LivenessProbe {
 		t.Error("what differs in one part does not share the others")

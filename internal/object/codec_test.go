@@ -69,7 +69,7 @@ func TestOnlyOwnCodecDecodesShared(t *testing.T) {
 	all := &corev1.ConfigMap{}
 	codec := sharer{writer, func(*object.Encoding) (runtime.Object, error) { return all, nil }}
 	if own, err := o.Decode(codec); err != nil || own == runtime.Object(all) {
-		t.Errorf("who asked for an object of its own has %p, %v, which is shared", own, err)
+		t.Errorf("Decode returned the shared object %p, %v", own, err)
 	}
 	other := codec
 	other.definition = 7
@@ -80,7 +80,7 @@ func TestOnlyOwnCodecDecodesShared(t *testing.T) {
 		t.Errorf("readers by another codec have %p, %v", got, err)
 	}
 	if got, err := o.Decoded(codec); err != nil || got != runtime.Object(all) {
-		t.Errorf("who shares it has %p, %v", got, err)
+		t.Errorf("Decoded returned %p, %v", got, err)
 	}
 	fails := sharer{writer, func(*object.Encoding) (runtime.Object, error) { return all, errors.New("it is broken") }}
 	o, err := o.At(6)

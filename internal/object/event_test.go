@@ -182,6 +182,6 @@ func TestDroppedFramesAreEncodedAgain(t *testing.T) {
 	second, _ := e.Frame(codec, watch.Modified, asJSON)
 	third, _ := e.Frame(codec, watch.Modified, asJSON)
 	if !bytes.Equal(first, second) || &first[0] == &second[0] || &second[0] == &third[0] {
-		t.Error("a frame is kept after frames were dropped, or is another")
+		t.Error("a frame was retained after the drop, or differs")
 	}
 }

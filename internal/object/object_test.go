@@ -240,7 +240,7 @@ func TestSecondFormIsEncodedOnce(t *testing.T) {
 	same(t, codec, o, asProtobuf, 1_700_000_000_000_000)
 	same(t, codec, o, asProtobuf, 1_700_000_000_000_000)
 	if codec.encoded.Load() != 1 || cache.Used() != len(bytesOf(t, codec, o, asProtobuf)) {
-		t.Errorf("the second form was made %d times and %d bytes are kept", codec.encoded.Load(), cache.Used())
+		t.Errorf("the second form was encoded %d times, and %d bytes are cached", codec.encoded.Load(), cache.Used())
 	}
 }
 
@@ -265,7 +265,7 @@ func TestCacheStaysWithinBudget(t *testing.T) {
 	for i := 4; i >= 0; i-- {
 		bytesOf(t, codecs[i], objects[i], asProtobuf)
 		if again := codecs[i].encoded.Load() == 2; again != (i < 2) {
-			t.Errorf("object %d of 5 was made again: %v", i, again)
+			t.Errorf("object %d of 5 was encoded again: %v", i, again)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func TestScanReadsEachBackslashOnce(t *testing.T) {
 		t.Errorf("it ends after %d of %d bytes, %t", n, len(data), done)
 	}
 	if took := time.Since(begun); took > 5*time.Second { // a quadratic scan would examine 32 GB
-		t.Errorf("a string of %d bytes took %v", size, took)
+		t.Errorf("scanning a string of %d bytes took %v", size, took)
 	}
 }
 

@@ -70,7 +70,7 @@ func TestReceiveHeaderMatchesMetadata(t *testing.T) {
 				}
 				if o.Form() != (object.Form{APIVersion: "v1", Format: format}) ||
 					!bytes.Equal(o.Stored().Bytes(), data) {
-					t.Errorf("it is kept as %v: %q", o.Form(), o.Stored().Bytes())
+					t.Errorf("it is stored as %v: %q", o.Form(), o.Stored().Bytes())
 				}
 			}
 		})

@@ -105,6 +105,6 @@ func TestNestedMergePatchTakesLinearTime(t *testing.T) {
 		t.Fatalf("%.100s: %v", next, err)
 	}
 	if made := after.TotalAlloc - before.TotalAlloc; made > 64<<20 {
-		t.Errorf("to patch %d bytes, %d bytes were made", len(current), made)
+		t.Errorf("patching %d bytes allocated %d bytes", len(current), made)
 	}
 }

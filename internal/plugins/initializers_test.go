@@ -150,7 +150,7 @@ func TestConfigurationsAreCachedUntilChange(t *testing.T) {
 	state.all, state.changed = nil, make(chan struct{})
 	close(was)
 	if got := admit(); got != "" {
-		t.Errorf("after the configuration is gone: %q", got)
+		t.Errorf("after the configuration was deleted: got %q", got)
 	}
 }
 
@@ -183,7 +183,7 @@ func TestInitializeVerbIsAuthorized(t *testing.T) {
 		err := (&plugins.Initializers{}).Admit(t.Context(), a, state)
 		if c.refusal == "" && (err != nil || len(who.verbs) > 0) || c.refusal != "" &&
 			(err == nil || !strings.Contains(err.Error(), c.refusal) || who.verbs[0] != "initialize") {
-			t.Errorf("%s: asked for %v, %v", c.what, who.verbs, err)
+			t.Errorf("%s: got authorization checks %v, %v", c.what, who.verbs, err)
 		}
 	}
 }

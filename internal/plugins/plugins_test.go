@@ -328,7 +328,7 @@ func TestChainCallsPluginsInOrder(t *testing.T) {
 		t.Error(got)
 	}
 	if err := run(create("secrets", "default", "s", &corev1.Secret{}), mine); err != nil || len(log) != 4 {
-		t.Errorf("a plugin was asked about what it does not handle: %v %v", err, log)
+		t.Errorf("a plugin was called for an operation that it does not handle: %v %v", err, log)
 	}
 
 	mine.validate = a.Forbidden("not on a %s", "Sunday")

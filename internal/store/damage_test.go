@@ -102,7 +102,7 @@ func TestAcceptedDamageRetainsOtherObjects(t *testing.T) {
 			}
 		}
 		if s.Get(storetest.Key("other")) != nil {
-			t.Errorf("%s: a commit that was refused was made in part", name)
+			t.Errorf("%s: a rejected commit was applied in part", name)
 		}
 		commit(t, s, storetest.Put(storetest.Key("whole"), "2", store.Anything()))
 	}

@@ -117,7 +117,7 @@ func TestForkAndStoreAreIndependent(t *testing.T) {
 		events, err := watches[side].Take(10)
 		if err != nil || len(events) != 1 || storetest.Value(events[0].Object) != want ||
 			storetest.Value(events[0].Previous) != "1" {
-			t.Errorf("%s hears %v, %v", want, events, err)
+			t.Errorf("%s: got events %v, %v", want, events, err)
 		}
 	}
 	want := values(t, s)

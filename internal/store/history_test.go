@@ -86,7 +86,7 @@ func TestIdleWatcherIsNotCompacted(t *testing.T) {
 			set(t, s, "a", fmt.Sprint(i))
 			<-w.Changed()
 			if events, err := w.Take(10); err != nil || len(events) != 1 {
-				t.Fatalf("after %d hours the watch took %d events, %v", i, len(events), err)
+				t.Fatalf("after %d hours: got %d events, %v", i, len(events), err)
 			}
 		}
 	})
@@ -122,6 +122,6 @@ func TestFramesOfOldEventsAreDropped(t *testing.T) {
 		set(t, s, "big", string(make([]byte, 50_000)))
 	}
 	if first, second := frame(), frame(); first == second {
-		t.Error("the frame of an old event is kept")
+		t.Error("the frame of an old event was not dropped")
 	}
 }

@@ -113,6 +113,6 @@ func TestRemainingOfOlderStateIsEstimated(t *testing.T) {
 		t.Errorf("3,000 objects, of which 500 are left, are estimated at %d, not at what was counted, 1000", n)
 	}
 	if n := old.Remaining(prefix, storetest.Key(name(2700))); n != 300 {
-		t.Errorf("of the last 300 objects %d are told", n)
+		t.Errorf("got %d of the last 300 objects", n)
 	}
 }

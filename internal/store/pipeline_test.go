@@ -75,7 +75,7 @@ func TestReadsSeeOnlyDurableCommits(t *testing.T) {
 			t.Error("what is not durable can be read")
 		}
 		if events, err := w.Take(1); events != nil || err != nil {
-			t.Errorf("a watch took %v, %v", events, err)
+			t.Errorf("got events %v, %v", events, err)
 		}
 		// Either of these responses would reveal the first commit.
 		second := begin(t.Context(), s, put("a", "2", store.Absent()))

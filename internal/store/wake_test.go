@@ -124,11 +124,11 @@ func TestOnlyMatchingEventsMakeWatcherSlow(t *testing.T) {
 	}
 	overrun("2")
 	if events, err := w.Take(10); err != nil || len(events) > 0 || w.Revision() != s.Current() {
-		t.Errorf("after events of others the watch took %d events and %v, and is at %d, not %d", len(events), err,
+		t.Errorf("after unrelated events: got %d events and %v, at %d, want %d", len(events), err,
 			w.Revision(), s.Current())
 	}
 	overrun("1")
 	if _, err := w.Take(10); !errors.Is(err, store.ErrSlow) {
-		t.Errorf("after its events are dropped the watch took %v", err)
+		t.Errorf("after its events were dropped: got %v", err)
 	}
 }

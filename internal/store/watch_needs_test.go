@@ -136,7 +136,7 @@ func TestSelectiveWatchersMissNoEvent(t *testing.T) {
 				run.step()
 			}
 			if run.told == 0 || run.slow == 0 {
-				t.Errorf("readers were told of %d events, and %d were slow: this shows nothing", run.told, run.slow)
+				t.Errorf("readers got %d events, and %d were slow: the test is inconclusive", run.told, run.slow)
 			}
 		})
 	}

@@ -93,7 +93,7 @@ func TestReportFollowsTheChainInBothDirections(t *testing.T) {
 			t.Errorf("about everything: %q", got)
 		}
 		if got := story(j.Report(mapOf("unheard"), 0)); len(got) != 0 {
-			t.Errorf("about what nobody looked at: %q", got)
+			t.Errorf("unreconciled object: got %q", got)
 		}
 	})
 }
@@ -128,7 +128,7 @@ func TestRetryIsCausedByFailedRun(t *testing.T) {
 		t.Fatalf("%+v", runs)
 	}
 	if runs[0].Err != "the [31m disk is full" {
-		t.Errorf("the error is kept as %q", runs[0].Err)
+		t.Errorf("got stored error %q", runs[0].Err)
 	}
 }
 

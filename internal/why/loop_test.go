@@ -105,7 +105,7 @@ func TestProgressIsNotALoop(t *testing.T) {
 		j := New(quietly(Options{}))
 		play(j, 200, steps...)
 		if got := loops(j, Object{}); len(got) > 0 {
-			t.Errorf("who %s is named: %q", name, got)
+			t.Errorf("%s is reported as a loop: %q", name, got)
 		}
 	}
 }

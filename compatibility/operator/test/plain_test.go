@@ -50,7 +50,7 @@ func TestGreeting(t *testing.T) {
 			return
 		}
 	}
-	t.Error("nothing was said")
+	t.Error("no greeting was written")
 }
 
 func check(t *testing.T, err error) {

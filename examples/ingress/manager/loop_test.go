@@ -234,7 +234,7 @@ func TestReplacedServiceGetsNewIngress(t *testing.T) {
 		defer w.run()()
 		waitIdle()
 		if i := w.routes(again, "new.example.com", "/", 80); i.UID == old.UID {
-			w.Error("the old service's Ingress is there")
+			w.Error("the old service's Ingress still exists")
 		}
 		w.hasNone("gone")
 		w.hasNone("declined")

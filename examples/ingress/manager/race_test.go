@@ -46,7 +46,7 @@ func TestIngressCreatedConcurrently(t *testing.T) {
 		s := w.create(service("web", "ingress/http", "true"))
 		waitIdle()
 		if i := w.ingress("web"); !ahead || len(i.OwnerReferences) > 0 || i.Spec.Rules[0].Host != "mine.example.com" {
-			w.Errorf("somebody else's Ingress is now %s", asJSON(i))
+			w.Errorf("the foreign Ingress was changed to %s", asJSON(i))
 		}
 		w.warned(s, "NameTaken", "web")
 	})
@@ -125,7 +125,7 @@ func TestReplacedServiceDuringCreate(t *testing.T) {
 		w.create(service("web", "ingress/http", "true"))
 		waitIdle()
 		if i := w.ingress("web"); made.Load() != 1 || i.Spec.Rules[0].Host != "new.example.com" {
-			w.Errorf("%d Ingresses were made, the last for %s", made.Load(), i.Spec.Rules[0].Host)
+			w.Errorf("%d Ingresses were created, the last for %s", made.Load(), i.Spec.Rules[0].Host)
 		}
 	})
 }
@@ -156,7 +156,7 @@ func TestNamespaceEndsWhileAnIngressIsMade(t *testing.T) {
 		waitIdle()
 		stop()
 		if ns, err := namespaces.Get(w.Context(), "", "shop"); err != nil || ns.DeletionTimestamp == nil {
-			w.Errorf("namespace shop is %+v, %v: nobody got ahead", ns, err)
+			w.Errorf("namespace shop is %+v, %v: the race did not happen", ns, err)
 		}
 		if w.log.Len() > 0 {
 			w.Errorf("the log says: %s", w.log.String())

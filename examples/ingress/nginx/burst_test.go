@@ -49,7 +49,7 @@ func TestBurstCausesOneReload(t *testing.T) {
 		close(to.end)
 		synctest.Wait()
 		if n := len(to.serving); n != 2 {
-			t.Errorf("100 Ingresses took %d reloads", n-1)
+			t.Errorf("100 Ingresses caused %d reloads", n-1)
 		}
 		stop()
 	})

@@ -191,7 +191,7 @@ func (l *lab) isFree() {
 	}
 	listener, err := net.Listen("tcp", l.http)
 	if err != nil {
-		l.Fatalf("somebody is left: %v", err)
+		l.Fatalf("processes are left: %v", err)
 	}
 	listener.Close()
 }

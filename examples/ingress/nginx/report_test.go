@@ -83,7 +83,7 @@ func TestStatusContestBacksOff(t *testing.T) {
 			}
 		}
 		if said != 2 {
-			t.Errorf("it was said %d times, and each of the two should say it once: %v", said, events.Items)
+			t.Errorf("got %d events, want one of each controller: %v", said, events.Items)
 		}
 		stopOther()
 		time.Sleep(2 * time.Minute)

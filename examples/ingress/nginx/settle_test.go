@@ -60,7 +60,7 @@ func TestRefusedIngressIsIsolated(t *testing.T) {
 		s.mustSettle(t, at("a", "a.com", 1), at("b", "bad.com", 1), at("c", "d.com", 2))
 		r.has(t, "another one changed", "a.com d.com", hosts...)
 		if r.tests != 2 {
-			t.Errorf("a change beside what is refused took %d tests, want one to serve it and one more", r.tests)
+			t.Errorf("a change beside refused Ingresses took %d tests, want 2", r.tests)
 		}
 		if got := s.mustSettle(t, at("a", "a.com", 1), at("b", "c.com", 2)); got != "" {
 			t.Errorf("the bad one is mended: %s", got)
@@ -91,7 +91,7 @@ func TestLastGoodStateIsServed(t *testing.T) {
 		r.has(t, "nothing of it is good any more", "a.com", hosts...)
 		s.mustSettle(t, at("a", "a.com", 3))
 		if len(s.good) != 1 || len(s.refused) != 0 {
-			t.Errorf("of what is gone there is left %v, %v", s.good, s.refused)
+			t.Errorf("deleted Ingresses left %v, %v", s.good, s.refused)
 		}
 	})
 }
@@ -106,7 +106,7 @@ func TestOlderOfConflictingIngressesIsServed(t *testing.T) {
 		s.mustSettle(t, younger, other, older)
 		r.has(t, "both", "c.com x.com", "c.com", "x.com", "y.com")
 		if got := s.mustSettle(t, younger, other); got != "" {
-			t.Errorf("the older one is gone: %s", got)
+			t.Errorf("after deleting the older one: got %s", got)
 		}
 		r.has(t, "the younger alone", "c.com y.com", "c.com", "x.com", "y.com")
 	})
@@ -187,7 +187,7 @@ func TestRetriesOfRefusedIngressesAreLimited(t *testing.T) {
 		}
 		time.Sleep(again)
 		if got := s.mustSettle(t, all...); got != "" {
-			t.Errorf("nginx refuses nothing any more, and said is %s", got)
+			t.Errorf("nginx refuses nothing now, but the report is %s", got)
 		}
 	})
 }

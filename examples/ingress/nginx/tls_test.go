@@ -46,7 +46,7 @@ func TestCertificatesByServerName(t *testing.T) {
 		}
 	}
 	if got := l.get("one.com", "/"); got != "web" {
-		t.Errorf("over HTTP, which nobody is sent away from: %q", got)
+		t.Errorf("HTTP without redirect: got %q", got)
 	}
 	if i := l.status("one", ""); len(i.Status.LoadBalancer.Ingress[0].Ports) != 2 {
 		t.Errorf("its ports are %+v", i.Status.LoadBalancer.Ingress)

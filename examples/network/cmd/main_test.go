@@ -44,7 +44,7 @@ func TestInvalidArguments(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none")
 	if err := run([]string{"--kubeconfig", missing}, quiet); err == nil ||
 		!strings.Contains(err.Error(), "--kubeconfig") {
-		t.Errorf("a kubeconfig that is not there: %v", err)
+		t.Errorf("missing kubeconfig: got error %v", err)
 	}
 	if err := run([]string{"up"}, quiet); err == nil || !strings.Contains(err.Error(), `"up" is no flag`) {
 		t.Errorf("an argument that is no flag: %v", err)

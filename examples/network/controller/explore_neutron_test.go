@@ -100,7 +100,7 @@ func readyIsInNeutron(s bowlinetest.State) error {
 			continue
 		}
 		if len(s.Outside.(map[string][]real)["bowline."+planeID+"."+string(n.GetUID())]) == 0 {
-			return fmt.Errorf("network %s is ready, and there is none", n.GetName())
+			return fmt.Errorf("network %s is ready, but does not exist", n.GetName())
 		}
 	}
 	return nil
@@ -125,7 +125,7 @@ func eachOnce(s bowlinetest.State) error {
 		}
 	}
 	if len(left) > 0 {
-		wrong = append(wrong, fmt.Errorf("nobody has declared %v", left))
+		wrong = append(wrong, fmt.Errorf("undeclared networks: %v", left))
 	}
 	return errors.Join(wrong...)
 }

@@ -102,7 +102,7 @@ func readyIsReal(s bowlinetest.State) error {
 			continue
 		}
 		if _, ok := s.Outside.(map[string]json.RawMessage)[file(n.GetUID())]; !ok {
-			return fmt.Errorf("network %s is ready, and there is none", n.GetName())
+			return fmt.Errorf("network %s is ready, but does not exist", n.GetName())
 		}
 	}
 	return nil

@@ -253,7 +253,7 @@ func TestCreationTakesFourRequests(t *testing.T) {
 		w.declare("a", "192.168.0.0/16", "192.168.0.1")
 		waitIdle()
 		if asked := g.setAnswers(nil); asked != 4 { // two reads that find nothing, and two writes
-			w.Errorf("it took %d requests", asked)
+			w.Errorf("got %d requests", asked)
 		}
 		synctest.Wait()
 	})

@@ -61,7 +61,7 @@ func TestForeignConditionsArePreserved(t *testing.T) {
 		}
 		time.Sleep(20 * time.Second) // less than the poll interval
 		if asked := g.setAnswers(nil); asked != 0 {
-			w.Errorf("Neutron was asked %d times", asked)
+			w.Errorf("Neutron got %d requests", asked)
 		}
 		w.patchStatus("a", `{"provider":"bridge"}`)
 		time.Sleep(time.Minute)

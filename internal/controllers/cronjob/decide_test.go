@@ -108,6 +108,6 @@ func TestNewSchedulesApplyFromTheirObservation(t *testing.T) {
 	}
 	s.since(request, hourly(t), now)
 	if s.forget(request); len(s.of) != 0 {
-		t.Error("what is gone is not forgotten")
+		t.Error("the record of a deleted object remains")
 	}
 }

@@ -67,7 +67,7 @@ func deleteAtWork(policy metav1.DeletionPropagation) func(context.Context, *rest
 		missing, err := client.For[*corev1.Event](c).List(ctx, "default",
 			metav1.ListOptions{FieldSelector: "reason=MissingJob"})
 		if err == nil && len(missing.Items) > 0 {
-			err = fmt.Errorf("told is: %s", missing.Items[0].Message)
+			err = fmt.Errorf("unexpected event: %s", missing.Items[0].Message)
 		}
 		return err
 	}

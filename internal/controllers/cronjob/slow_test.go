@@ -73,7 +73,7 @@ func TestRunsRequireAnUnchangedCronJob(t *testing.T) {
 				which := metav1.ListOptions{FieldSelector: "reason=MissingJob"}
 				told, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", which)
 				if err != nil || len(told.Items) != 1 {
-					t.Errorf("that a job is missing is told by %d events (%v)", len(told.Items), err)
+					t.Errorf("got %d events about a missing job (%v)", len(told.Items), err)
 				}
 			}, trial.Alone())
 		})

@@ -86,7 +86,7 @@ func TestEndingPodsBackOff(t *testing.T) {
 				return trial.Nodes(0, end)(m)
 			}))
 			if n := made.Load(); n > maxBatch || n < least {
-				t.Errorf("%d pods were made, and should be %d to %d", n, least, maxBatch)
+				t.Errorf("%d pods were created, want %d to %d", n, least, maxBatch)
 			}
 		})
 	}
@@ -103,14 +103,14 @@ func TestPodLossIsReportedAndBackedOff(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		if n := taken.Load(); n > maxBatch || n < least {
-			t.Errorf("%d pods were made, and should be %d to %d", n, least, maxBatch)
+			t.Errorf("%d pods were created, want %d to %d", n, least, maxBatch)
 		}
 		events, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", metav1.ListOptions{
 			FieldSelector: "involvedObject.name=agent,reason=FightingSelectors",
 		})
 		const says = "has the labels app=mine,controller-revision-hash="
 		if err != nil || len(events.Items) == 0 || !strings.Contains(events.Items[0].Message, says) {
-			t.Errorf("what is told is %v (%v), want FightingSelectors with %q", events.Items, err, says)
+			t.Errorf("got events %v (%v), want FightingSelectors with %q", events.Items, err, says)
 		}
 		peace.Store(true)
 		time.Sleep(time.Hour / 2)

@@ -55,14 +55,14 @@ func TestOverlappingBudgetsAreReportedOncePerPod(t *testing.T) {
 	s := many(100, 1)
 	told := s.decide(t)
 	if len(told) != 100 {
-		t.Fatalf("it is told of %d pods", len(told))
+		t.Fatalf("got events about %d pods", len(told))
 	}
 	for _, a := range told {
 		a.Done()
 	}
 	s.Pods = append(s.Pods, many(101, 0).Pods[100])
 	if told := s.decide(t); len(told) != 1 {
-		t.Errorf("one more has come, and it is told of %d pods", len(told))
+		t.Errorf("after another pod: got events about %d pods", len(told))
 	}
 }
 
@@ -72,7 +72,7 @@ func TestUnchangedCountAllocatesLittle(t *testing.T) {
 	s.decide(t)
 	if n := testing.AllocsPerRun(10, func() {
 		if told := s.decide(t); len(told) > 0 {
-			t.Fatalf("it is told of %d pods again", len(told))
+			t.Fatalf("got %d repeated events", len(told))
 		}
 	}); n > 100 {
 		t.Errorf("a count of 1,000 pods beside 200 budgets allocates %.0f times", n)

@@ -89,15 +89,15 @@ func TestTriggerTimeOfChangedPods(t *testing.T) {
 	now := at(9)
 	s.Pods[0].DeletionTimestamp = &now
 	if got := told(); got != "" {
-		t.Errorf("one has gone, which has no time of its own, and %q is told", got)
+		t.Errorf("after a deletion without a time: got trigger time %q", got)
 	}
 	s.Pods = append(s.Pods, coming)
 	if got, want := told(), "2000-01-01T00:00:02Z"; got != want {
-		t.Errorf("%q is told, and it was at %s", got, want)
+		t.Errorf("got trigger time %q, want %s", got, want)
 	}
 	s.Pods[1].Status.Phase = corev1.PodSucceeded
 	if got := told(); got != "" {
-		t.Errorf("one has ended, and %q is told", got)
+		t.Errorf("after a pod terminated: got trigger time %q", got)
 	}
 }
 

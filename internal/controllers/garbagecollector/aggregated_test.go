@@ -156,7 +156,7 @@ func TestCurrentCachesSaveLists(t *testing.T) {
 				time.Sleep(time.Minute)
 				w.expect(false, "configmap/owner")
 				if asked := w.way.count(leases) - before; asked != want {
-					t.Errorf("the leases were asked for %d times, not %d", asked, want)
+					t.Errorf("got %d lists of leases, want %d", asked, want)
 				}
 			})
 		})

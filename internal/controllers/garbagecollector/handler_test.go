@@ -39,6 +39,6 @@ func TestDeletionAfterTheKindWasDropped(t *testing.T) {
 	g := &graph{caches: map[schema.GroupVersionResource]*cache{}}
 	g.markAbsent(secrets.in, &metav1.PartialObjectMetadata{})
 	if len(g.absent.owners) > 0 {
-		t.Errorf("of a kind that nobody knows are absent %v", g.absent.owners)
+		t.Errorf("unknown kind: got absent owners %v", g.absent.owners)
 	}
 }

@@ -127,7 +127,7 @@ func TestSingleListFailureReleasesNoOwner(t *testing.T) {
 		time.Sleep(time.Second)
 		w.way.fail(secrets, false)
 		if w.way.count(secrets) == 0 {
-			w.Error("nobody has asked for the secrets")
+			w.Error("the secrets were not listed")
 		}
 		time.Sleep(2 * time.Minute)
 		w.expect(true, "configmap/owner")

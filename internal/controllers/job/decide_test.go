@@ -83,7 +83,7 @@ func TestCountsAreVerifiedWithTheServer(t *testing.T) {
 	j.Status = d.status
 	d = decided(j)
 	if got := text(d.Claim); got != "check that 0 pods exist, 0 of them unchanged, and that 1 do not exist" {
-		t.Errorf("before one that is gone is counted: %s", got)
+		t.Errorf("before counting a missing pod: got %s", got)
 	}
 	d.Report(nil)
 	if d.status.Succeeded != 1 || HasEnded(&batchv1.Job{Status: d.status}) != batchv1.JobComplete {

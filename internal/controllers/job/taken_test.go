@@ -45,14 +45,14 @@ func TestPodLossIsReportedAndBackedOff(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		if n := taken.Load(); n > most || n < least {
-			t.Errorf("%d pods were made, and should be %d to %d", n, least, most)
+			t.Errorf("%d pods were created, want %d to %d", n, least, most)
 		}
 		events, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", metav1.ListOptions{
 			FieldSelector: "involvedObject.name=work,reason=FightingSelectors",
 		})
 		const says = "pods are relabeled as soon as they are created: pod \"work-"
 		if err != nil || len(events.Items) == 0 || !strings.HasPrefix(events.Items[0].Message, says) {
-			t.Errorf("what is told is %v (%v), want FightingSelectors with %q", events.Items, err, says)
+			t.Errorf("got events %v (%v), want FightingSelectors with %q", events.Items, err, says)
 		}
 		peace.Store(true)
 		time.Sleep(time.Hour / 2)

@@ -76,13 +76,13 @@ func TestRecreatedNamespacesKeepTheirContent(t *testing.T) {
 func (w *fixture) expectThere(name string, pod bool) {
 	w.t.Helper()
 	if got := get[*corev1.ConfigMap](w, configmaps, name); got == nil || got.DeletionTimestamp != nil {
-		w.t.Errorf("the ConfigMap %s of the namespace that was made again has been deleted", name)
+		w.t.Errorf("the ConfigMap %s of the recreated namespace was deleted", name)
 	}
 	if !pod {
 		return
 	}
 	if got := get[*corev1.Pod](w, pods, name); got == nil || got.DeletionTimestamp != nil {
-		w.t.Errorf("the pod %s of the namespace that was made again has been deleted", name)
+		w.t.Errorf("the pod %s of the recreated namespace was deleted", name)
 	}
 }
 

@@ -95,7 +95,7 @@ func TestNodesAreReadOncePerPass(t *testing.T) {
 		time.Sleep(time.Minute)
 		passes, asked, lists := a.count(looks), a.count("GET /api/v1/nodes/real"), a.count(listsPods)
 		if passes < 2 || asked != passes || lists != 2*passes {
-			w.t.Errorf("in %d passes the node was asked for %d times, and the pods were %d times", passes, asked, lists)
+			w.t.Errorf("in %d passes: got %d reads of the node and %d lists of pods", passes, asked, lists)
 		}
 	})
 }

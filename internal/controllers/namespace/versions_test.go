@@ -50,13 +50,13 @@ func TestVersionChangeDuringDeletion(t *testing.T) {
 		w.doom()
 		time.Sleep(time.Minute)
 		if asked == 0 || w.remains() {
-			w.t.Errorf("the namespace is still there: %t; knots were asked for %d times", w.remains(), asked)
+			w.t.Errorf("namespace exists: %t; got %d lists of knots", w.remains(), asked)
 		}
 		at := schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "knots"}
 		left, err := client.Of[*metav1.PartialObjectMetadata](w.client, at).List(w.t.Context(), "",
 			metav1.ListOptions{})
 		if err != nil || len(left.Items) > 0 {
-			w.t.Errorf("of a namespace that has gone there is %v (%v)", left.Items, err)
+			w.t.Errorf("contents left of a deleted namespace: %v (%v)", left.Items, err)
 		}
 	})
 }

@@ -75,7 +75,7 @@ func TestTolerationStartsWithBinding(t *testing.T) {
 	pod.Spec.Tolerations = []corev1.Toleration{{Key: "k", Operator: "Exists", TolerationSeconds: ptr.To[int64](7)}}
 	pod.CreationTimestamp = metav1.NewTime(noon)
 	if until, leaves := EvictAt(pod, taints, seen); !leaves || until.Sub(noon) != 7*time.Second {
-		t.Errorf("a pod that was made at noon leaves %s after that", until.Sub(noon))
+		t.Errorf("a pod created at noon is evicted after %s", until.Sub(noon))
 	}
 	pod.Status.Conditions = []corev1.PodCondition{{
 		Type: corev1.PodScheduled, Status: "True", LastTransitionTime: metav1.NewTime(noon.Add(time.Minute)),
@@ -104,6 +104,6 @@ func TestTaintsFollowConditions(t *testing.T) {
 	}
 	silent := &corev1.Node{}
 	if taints := Taints(silent, noon); len(taints) != 1 || taints[0].Effect != corev1.TaintEffectNoSchedule {
-		t.Errorf("a node that has not said whether it is ready has %v", taints)
+		t.Errorf("node without a Ready condition: got taints %v", taints)
 	}
 }

@@ -78,7 +78,7 @@ func spared(s bowlinetest.State) error {
 	if n := s.Find("Node", "", "node-1"); n != nil {
 		taints, _, _ := unstructured.NestedSlice(n.Object, "spec", "taints")
 		if strings.Contains(fmt.Sprint(taints), corev1.TaintNodeUnreachable) || condition(n, "Ready") == "Unknown" {
-			return fmt.Errorf("node-1 lives, and is said not to: %v", taints)
+			return fmt.Errorf("live node-1 has taints: %v", taints)
 		}
 	}
 	for _, pod := range s.Kind("Pod") {
@@ -87,7 +87,7 @@ func spared(s bowlinetest.State) error {
 		}
 		if strings.HasPrefix(pod.GetName(), "node-1") && condition(pod, "Ready") == "False" &&
 			condition(pod, "Initialized") == "True" {
-			return fmt.Errorf("%s is said not to be ready", pod.GetName())
+			return fmt.Errorf("%s is not ready", pod.GetName())
 		}
 	}
 	return nil

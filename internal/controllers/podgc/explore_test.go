@@ -132,10 +132,10 @@ func lookedAfter(s bowlinetest.State) error {
 		}
 		pod := s.Find("Pod", "default", "on-"+name)
 		if pod == nil {
-			return fmt.Errorf("the pod of %s is gone, and the node is there", name)
+			return fmt.Errorf("the pod of the existing node %s was deleted", name)
 		}
 		if phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase"); phase == string(corev1.PodFailed) {
-			return fmt.Errorf("the pod of %s has failed, and the node is there", name)
+			return fmt.Errorf("the pod of the existing node %s has failed", name)
 		}
 	}
 	return nil

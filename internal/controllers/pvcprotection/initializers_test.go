@@ -72,6 +72,6 @@ func useAndLetGo(t *testing.T, p *bowlinetest.Plane) {
 	check(t, pods.Delete(t.Context(), "default", "user", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
 	time.Sleep(time.Minute)
 	if _, err := claims.Get(t.Context(), "default", "data"); !apierrors.IsNotFound(err) {
-		t.Errorf("when the pod has gone: %v", err)
+		t.Errorf("after the pod was deleted: got %v", err)
 	}
 }

@@ -23,10 +23,10 @@ func TestFailingPodsBackOff(t *testing.T) {
 		advance(59 * time.Minute)
 		first := countPods(t, p)
 		if first < 4 || first > 30 {
-			t.Errorf("%d pods were made in an hour, want some, and not without end", first)
+			t.Errorf("%d pods were created in an hour, want a bounded number", first)
 		}
 		if n := countEvents(t, p, "FailingPods"); n != 1 {
-			t.Errorf("it was told %d times, want once", n)
+			t.Errorf("got %d events, want 1", n)
 		}
 		c := conditionOf(t, p, "one")
 		if c == nil || c.Reason != "FailingPods" || !strings.Contains(c.Message, "OutOfcpu: no room") {
@@ -34,10 +34,10 @@ func TestFailingPodsBackOff(t *testing.T) {
 		}
 		advance(time.Hour)
 		if second := countPods(t, p) - first; second < 4 || second > 20 {
-			t.Errorf("%d pods were made in the second hour, want about one each five minutes", second)
+			t.Errorf("%d pods were created in the second hour, want about one per five minutes", second)
 		}
 		if n := countEvents(t, p, "FailingPods"); n != 0 {
-			t.Errorf("it was told %d times in the second hour, want never again", n)
+			t.Errorf("got %d events in the second hour, want 0", n)
 		}
 
 		// After the cause and the failed pods are removed, the next pods are created at once.

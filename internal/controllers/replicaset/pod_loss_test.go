@@ -39,15 +39,15 @@ func TestConflictingSelectorsAreReportedAndBackedOff(t *testing.T) {
 			t.Fatalf("the condition is %+v, want FightingSelectors, with %q", c, says)
 		}
 		if n := countEvents(t, p, "FightingSelectors"); n != 1 {
-			t.Errorf("it was told %d times, want once", n)
+			t.Errorf("got %d events, want 1", n)
 		}
 		before := robbed.Load()
 		advance(time.Hour)
 		if made := robbed.Load() - before; made < 6 || made > 30 {
-			t.Errorf("%d pods were made in the second hour of the fight, want about one each five minutes", made)
+			t.Errorf("%d pods were created in the second hour, want about one per five minutes", made)
 		}
 		if n := countEvents(t, p, "FightingSelectors"); n != 0 {
-			t.Errorf("it was told %d times in the second hour, want never again", n)
+			t.Errorf("got %d events in the second hour, want 0", n)
 		}
 
 		p.Apply(t, strings.ReplaceAll(setOf("one", 2), "{app: one}}\n    spec", "{app: one, robbed: none}}\n    spec"))

@@ -18,10 +18,10 @@ func TestDiscoveryRunsTwicePerDefinition(t *testing.T) {
 		{30, 30, false}, {31, 90, false},
 	} {
 		if got := needsDiscovery(changed, at(c.asked), at(c.now)); got != c.is {
-			t.Errorf("asked at %d s, at %d s: %v", c.asked, c.now, got)
+			t.Errorf("discovery at %d s, check at %d s: got %v", c.asked, c.now, got)
 		}
 	}
 	if needsDiscovery(time.Time{}, changed, at(60)) {
-		t.Error("one whose definition has not changed is asked about")
+		t.Error("discovery runs although the definition has not changed")
 	}
 }

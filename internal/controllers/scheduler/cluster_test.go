@@ -173,12 +173,12 @@ func TestWaitingPodsAreRetriedOnRelevantChanges(t *testing.T) {
 		}
 		synctest.Wait()
 		if bound, told := outcome(t, p); bound != 0 || told != waiting {
-			t.Errorf("%d pods are bound, and %d times one was told why not", bound, told)
+			t.Errorf("%d pods are bound, with %d failure events", bound, told)
 		}
 		add(node("large", map[string]string{"size": "large"}))
 		synctest.Wait()
 		if bound, told := outcome(t, p); bound != 2 || told != 2*waiting-2 {
-			t.Errorf("with a large node %d pods are bound, and %d times one was told why not", bound, told)
+			t.Errorf("with a large node: %d pods are bound, with %d failure events", bound, told)
 		}
 	}, trial.Alone(), bowlinetest.Objects(all...), bowlinetest.Manage(func(m *controller.Manager) error {
 		scheduler.Add(m)

@@ -57,7 +57,7 @@ func inOrder(s bowlinetest.State) error {
 		phase, _, _ = unstructured.NestedString(pod.Object, "status", "phase")
 	}
 	if phase != "Running" {
-		return fmt.Errorf("web-3 was made, and web-0 is %q", phase)
+		return fmt.Errorf("web-3 was created while web-0 is %q", phase)
 	}
 	return nil
 }

@@ -129,7 +129,7 @@ func TestEveryVerbIsAnswered(t *testing.T) {
 	}
 	want += len(allVerbs) + 3 + 3 // widgets, their scale and status
 	if asked != want {
-		t.Errorf("asked for %d verbs, and the kinds have %d", asked, want)
+		t.Errorf("sent requests for %d verbs, want %d", asked, want)
 	}
 }
 
@@ -174,7 +174,7 @@ func (l *live) ask(groupVersion string, r metav1.APIResource) int {
 		case "deletecollection":
 			l.send(http.MethodDelete, all+"?dryRun=All", "", "")
 		default:
-			l.t.Errorf("%s has the verb %s, which nobody knows", r.Name, verb)
+			l.t.Errorf("%s has the unknown verb %s", r.Name, verb)
 		}
 	}
 	return len(r.Verbs)

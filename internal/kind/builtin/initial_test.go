@@ -120,7 +120,7 @@ func TestAPISliceIsReplacedForNewFamily(t *testing.T) {
 	}
 	_, unreached := apiEndpoints(t, netip.AddrPortFrom(netip.Addr{}, 6443))
 	if unreached.NeedsReplacement(now.Object) {
-		t.Error("a server that nobody reaches makes the slice anew")
+		t.Error("an unreachable server recreates the slice")
 	}
 }
 

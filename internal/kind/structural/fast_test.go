@@ -114,6 +114,6 @@ func TestFastValidatorAcceptsTypicalObject(t *testing.T) {
 	}
 	obj := decode(t, newKind(t, wideDefinition()), string(wideObject()))
 	if !validatorOf(t, string(schema)).quick.valid(obj.Object) {
-		t.Error("the library was asked about an object of 40 fields")
+		t.Error("the library was called for an object of 40 fields")
 	}
 }

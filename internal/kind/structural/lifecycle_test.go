@@ -39,7 +39,7 @@ func TestObjectsDoNotRetainDefinition(t *testing.T) {
 		runtime.GC()
 	}
 	if ended.Value() != nil {
-		t.Error("the compiled schema of a definition that ended is kept")
+		t.Error("the compiled schema of a deleted definition is retained")
 	}
 	if _, err := o.Decoded(last.Codec()); err != nil {
 		t.Error(err)
@@ -74,7 +74,7 @@ func TestSuccessorReusesCompiledSchemas(t *testing.T) {
 		t.Error("a schema that has not changed was compiled again, or one that has was not")
 	}
 	if first.Codec() != third.Codec() {
-		t.Error("whoever reads by the first definition does not read as the last one says")
+		t.Error("the first definition reads other objects than the last one")
 	}
 }
 

@@ -223,7 +223,7 @@ func TestRawSchema(t *testing.T) {
 		t.Errorf("%v, %+v", err, props)
 	}
 	if k.RawSchema("v9") != nil || newKind(t, gadget).(*Kind).RawSchema("v1") != nil {
-		t.Error("a schema that is not there")
+		t.Error("unexpected schema")
 	}
 }
 

@@ -30,7 +30,7 @@ func TestRepeatedApplyChangesNothing(t *testing.T) {
 	}
 	for range 2 {
 		if !again(live, "one") {
-			t.Error("an apply of what is there already changes something")
+			t.Error("applying the current state changes something")
 		}
 	}
 	if again(live, "two") {

@@ -200,7 +200,7 @@ func TestEquivalentVersions(t *testing.T) {
 			"extensions/v1beta1"},
 	} {
 		if s.got != s.want {
-			t.Errorf("asked in %q, want %q", s.got, s.want)
+			t.Errorf("called for %q, want %q", s.got, s.want)
 		}
 	}
 }
@@ -272,7 +272,7 @@ func TestSelectors(t *testing.T) {
 	}
 	_, _, err := spaces.selects(t.Context(), write(t, admission.Create, podsV1, "", pod("gone", nil)), stored)
 	if !apierrors.IsNotFound(err) {
-		t.Errorf("an object in a namespace that is gone: %v", err)
+		t.Errorf("object in a deleted namespace: got %v", err)
 	}
 }
 

@@ -176,7 +176,7 @@ func TestConflictingWriteIsRetried(t *testing.T) {
 			times = attempts + 1
 			if reason, message := reasonOf(t, act()); reason != provider.Failed ||
 				!strings.Contains(message, "time and again") {
-				t.Errorf("somebody was always quicker: %s, %s", reason, message)
+				t.Errorf("permanent conflict: got %s, %s", reason, message)
 			}
 			times = attempts - 1
 			must(t, act())

@@ -81,7 +81,7 @@ func TestWatchReportsRenamedNetwork(t *testing.T) {
 		cancel()
 		must(t, <-ended)
 		if !slices.Equal(told, []types.UID{"", "uid"}) {
-			t.Errorf("it told of %q", told)
+			t.Errorf("got notifications %q", told)
 		}
 	})
 }

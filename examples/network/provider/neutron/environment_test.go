@@ -186,7 +186,7 @@ func TestTokensAreRenewed(t *testing.T) {
 	o.Close()
 	_, err = p.Get(t.Context(), "uid")
 	if reason, message := reasonOf(t, err); reason != provider.Unreachable {
-		t.Errorf("nobody is there: %s, %s", reason, message)
+		t.Errorf("no server: got %s, %s", reason, message)
 	}
 }
 
@@ -229,6 +229,6 @@ func TestLoginFailures(t *testing.T) {
 	o.Close()
 	_, err = FromEnvironment(t.Context())
 	if reason, _ := reasonOf(t, err); reason != provider.Unreachable {
-		t.Errorf("nobody is there: %v", err)
+		t.Errorf("no server: got %v", err)
 	}
 }

@@ -49,7 +49,7 @@ func TestConcurrentReadsShareRequests(t *testing.T) {
 		}
 		wg.Wait()
 		if took := len(r.took()); took != 2 && took != 4 { // 4 if the first read began before the others arrived
-			t.Errorf("it took %d requests", took)
+			t.Errorf("got %d requests", took)
 		}
 	})
 }

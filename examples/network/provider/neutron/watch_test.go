@@ -40,10 +40,10 @@ func TestWatchSendsOneRequestPerPoll(t *testing.T) {
 		}
 		if took := r.took(); len(took) != 1+int(time.Hour/DefaultPoll) ||
 			slices.ContainsFunc(took, func(line string) bool { return line != "GET networks" }) {
-			t.Errorf("it took %d requests: %q", len(took), slices.Compact(took))
+			t.Errorf("got %d requests: %q", len(took), slices.Compact(took))
 		}
 		if !slices.Equal(told, []types.UID{""}) {
-			t.Errorf("it told of %q, want of all and then of nothing", told)
+			t.Errorf("got notifications %q, want one for all and then none", told)
 		}
 	})
 }
@@ -60,7 +60,7 @@ func TestWatchFailsDuringOutage(t *testing.T) {
 		})
 		err := p.Watch(t.Context(), func(types.UID) { told++ })
 		if reason, _ := reasonOf(t, err); reason != provider.Unreachable || told != 1 {
-			t.Errorf("it told of %d and ended with %v", told, err)
+			t.Errorf("got %d notifications and error %v", told, err)
 		}
 		if err := p.Watch(t.Context(), func(types.UID) { told++ }); err == nil || told != 1 {
 			t.Errorf("it tells of %d without seeing anything: %v", told, err)

@@ -110,7 +110,7 @@ func TestRemovingTheFolderEndsTheWatch(t *testing.T) {
 		}
 	})
 	if err == nil {
-		t.Error("the watch ended as if it had been asked to")
+		t.Error("the watch ended without an error")
 	}
 	if uids, err := p.List(t.Context()); err != nil || len(uids) > 0 {
 		t.Errorf("after it there are %v, %v", uids, err)
@@ -140,7 +140,7 @@ func TestMemoryWatchLetsTimePassInABubble(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(told) != 2 || told[1] != "uid" {
-			t.Errorf("told of %q, want of all and then of uid", told)
+			t.Errorf("got notifications %q, want one for all and then one for uid", told)
 		}
 	})
 }

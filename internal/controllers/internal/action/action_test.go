@@ -188,7 +188,7 @@ func TestSlowAnswersAreRequestedAgain(t *testing.T) {
 				return nil
 			})
 			if asked != c.asked || (err != nil) != c.fails {
-				w.Errorf("%d slow answers: asked %d times, %v", c.slow, asked, err)
+				w.Errorf("%d slow answers: got %d requests, %v", c.slow, asked, err)
 			}
 		}
 		failed := errors.New("refused")
@@ -214,7 +214,7 @@ func TestCreateAcceptsExistingDependent(t *testing.T) {
 			t.Error(err)
 		}
 		if err := create(w.object("one", w.two), false); !apierrors.IsAlreadyExists(err) {
-			t.Errorf("somebody else's: %v", err)
+			t.Errorf("object of another owner: got error %v", err)
 		}
 		if err := create(w.object("one", nil), true); err != nil {
 			t.Errorf("anybody's: %v", err)
@@ -244,7 +244,7 @@ func TestDeleteRequiresObservedUID(t *testing.T) {
 			t.Error(err)
 		}
 		if err := remove(w.one, true); err != nil {
-			t.Errorf("one that is gone: %v", err)
+			t.Errorf("deleted object: got error %v", err)
 		}
 		again := w.create(w.object("one", w.owner))
 		if err := remove(w.one, false); err != nil {

@@ -36,16 +36,16 @@ func TestConflictingStatusWritesBackOff(t *testing.T) {
 		for range 10 { // a changed status is written at once
 			before := stands
 			if turn(one, before+10); stands != before+10 {
-				t.Errorf("%d was not said: %d stands", before+10, stands)
+				t.Errorf("%d was not written: the status is %d", before+10, stands)
 			}
 		}
 		turn(one, stands+1)
 		if !one.IsLastWritten(pod, stands) || two.IsLastWritten(pod, stands) {
-			t.Error("who has said it last is alone, and the other is not")
+			t.Error("only the last writer may be unopposed")
 		}
 		one.Delete(pod)
 		if wait := one.Delay(pod, 5, stands); wait != 0 {
-			t.Errorf("who has forgotten waits %s", wait)
+			t.Errorf("delay after Delete: got %s", wait)
 		}
 	})
 }

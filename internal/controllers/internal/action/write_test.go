@@ -46,7 +46,7 @@ func TestDeleteIfUnchangedDetectsChange(t *testing.T) {
 		synctest.Wait()
 		events, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", metav1.ListOptions{})
 		if err != nil || len(events.Items) > 0 {
-			t.Errorf("it is told as %v (%v)", events.Items, err)
+			t.Errorf("got events %v (%v)", events.Items, err)
 		}
 		deletion.IfUnchanged = false
 		if _, err := hand.Do(t.Context(), deletion); err != nil {
@@ -83,19 +83,19 @@ func TestStatusUpdateOfMissingObjectStopsActions(t *testing.T) {
 			}
 		}
 		if result, err := hand.Do(t.Context(), of(gone)...); err != nil || result.RequeueAfter > 0 {
-			t.Errorf("of what is gone comes %v, %v", result, err)
+			t.Errorf("deleted object: got %v, %v", result, err)
 		}
 		if result, err := hand.Do(t.Context(), of(there)...); err != nil || result.RequeueAfter == 0 {
-			t.Errorf("of what is there comes %v, %v", result, err)
+			t.Errorf("existing object: got %v, %v", result, err)
 		}
 		synctest.Wait()
 		events, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", metav1.ListOptions{})
 		if err != nil || len(events.Items) != 2 {
-			t.Errorf("it is told as %v (%v)", events.Items, err)
+			t.Errorf("got events %v (%v)", events.Items, err)
 		}
 		for _, e := range events.Items {
 			if e.InvolvedObject.Name != "there" {
-				t.Errorf("%s of %s is told", e.Reason, e.InvolvedObject.Name)
+				t.Errorf("unexpected event %s of %s", e.Reason, e.InvolvedObject.Name)
 			}
 		}
 	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {

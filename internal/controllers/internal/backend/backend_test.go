@@ -32,7 +32,7 @@ func TestPodChanged(t *testing.T) {
 	now := old.DeepCopy()
 	now.Annotations, now.Status.Message, now.ResourceVersion = map[string]string{"a": "b"}, "said", "2"
 	if PodChanged(old, now) {
-		t.Error("what changes nobody's endpoints is passed")
+		t.Error("an irrelevant change is reported")
 	}
 }
 

@@ -19,7 +19,7 @@ func TestDelayDoublesUpToFifteenMinutes(t *testing.T) {
 			t.Errorf("pause %d is %s, want %s", i, left, want*time.Second)
 		}
 		if often := p.IsRepeated("here"); often != (i >= 2) {
-			t.Errorf("after pause %d it is said to be often: %t", i, often)
+			t.Errorf("after delay %d: IsRepeated is %t", i, often)
 		}
 		now = now.Add(want * time.Second)
 		if left := p.Remaining("here", now); left != 0 {

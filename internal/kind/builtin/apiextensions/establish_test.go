@@ -144,7 +144,7 @@ func TestInvalidCABundlePreventsEstablishment(t *testing.T) {
 	Establish(crd, taking(), noon)
 	if got, want := conditions(crd), accepted+
 		"\nEstablished=False InvalidCABundle: The conversion webhook CABundle is invalid"; got != want {
-		t.Errorf("with a bundle that is none:\n%s\nwant\n%s", got, want)
+		t.Errorf("invalid bundle: got\n%s\nwant\n%s", got, want)
 	}
 	for _, bundle := range [][]byte{nil, []byte("no certificate")} {
 		client.CABundle = bundle

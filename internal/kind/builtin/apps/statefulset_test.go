@@ -115,7 +115,7 @@ func TestStatefulSetDefaults(t *testing.T) {
 		if s.RollingUpdate != nil {
 			got = fmt.Sprintf("%s from %d", s.Type, *s.RollingUpdate.Partition)
 			if s.RollingUpdate.MaxUnavailable != nil {
-				t.Errorf("%s: maxUnavailable is kept, which Kubernetes 1.36 drops", c.strategy)
+				t.Errorf("%s: maxUnavailable was retained, but Kubernetes 1.36 drops it", c.strategy)
 			}
 		}
 		if got != c.want {

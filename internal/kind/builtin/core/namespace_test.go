@@ -70,7 +70,7 @@ func TestNamespaceFinalizersDelayRemoval(t *testing.T) {
 		t.Errorf("%+v", final)
 	}
 	if d.BeginDelete(final) {
-		t.Error("a namespace without finalizers is kept")
+		t.Error("a namespace without finalizers was not removed")
 	}
 }
 

@@ -72,7 +72,7 @@ func TestAddressesAreUnique(t *testing.T) {
 	for i := range addressCount {
 		s := p.mustPut(fmt.Sprint("s", i), spec(port), nil)
 		if i < addressCount-staticAddresses && slices.Contains(kept, s.Spec.ClusterIP) {
-			t.Errorf("%s is kept for who asks for it, until the others are used up", s.Spec.ClusterIP)
+			t.Errorf("%s was assigned automatically before the others were used up", s.Spec.ClusterIP)
 		}
 	}
 	_, err := p.put("late", spec(port), nil)

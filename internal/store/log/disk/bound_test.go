@@ -54,7 +54,7 @@ func TestTruncatedWriteAheadLogIsRejected(t *testing.T) {
 			}
 			s, _ := begun(t, putBack, disk.Options{})
 			if value(s, "a") != "1" || value(s, "b") != "1" {
-				t.Error("what was put back is not there")
+				t.Error("the restored object is missing")
 			}
 			closed(t, s)
 			goesOn(t, dir, lost)
@@ -100,13 +100,13 @@ func goesOn(t *testing.T, dir string, lost *disk.LostError) {
 	}
 	var compacted *store.CompactedError
 	if _, err := s.Watch("/configmaps/", lost.Found); !errors.As(err, &compacted) {
-		t.Errorf("a watch from before goes on with %v", err)
+		t.Errorf("a watch from before the loss: got %v", err)
 	}
 	put(t, s, "a", "2")
 	last := s.Current()
 	closed(t, s)
 	if n := strings.Count(said.String(), "it goes on without"); n != 1 {
-		t.Errorf("the loss is said %d times:\n%s", n, &said)
+		t.Errorf("the loss is logged %d times:\n%s", n, &said)
 	}
 	s, _ = begun(t, dir, disk.Options{})
 	if value(s, "a") != "2" || s.Current() != last {

@@ -58,7 +58,7 @@ func TestCommitsShareSyncAndAreVisibleAfterIt(t *testing.T) {
 		close(release)
 		all.Wait()
 		if n := syncs.Load(); n > 2 {
-			t.Errorf("%d writers at once took %d syncs", writers, n)
+			t.Errorf("%d concurrent writers caused %d syncs", writers, n)
 		}
 		crashed := fs.crash(0)
 		closed(t, s)

@@ -74,7 +74,7 @@ func TestSecondOpenReportsFirst(t *testing.T) {
 	s, _ := begun(t, dir, disk.Options{})
 	var inUse *disk.InUseError
 	if _, err := disk.Open(dir, disk.Options{}); !errors.As(err, &inUse) || inUse.PID != os.Getpid() {
-		t.Errorf("the second is told %v", err)
+		t.Errorf("second open: got error %v", err)
 	}
 	put(t, s, "a", "1")
 	closed(t, s)

@@ -59,7 +59,7 @@ func inPlainWords(t *testing.T, err error, names ...string) {
 	named := slices.ContainsFunc(names, func(name string) bool { return strings.Contains(words, name) })
 	if !named || !advised || !strings.Contains(words, "put") || strings.Contains(words, "pebble") ||
 		strings.Contains(words, "\n") {
-		t.Errorf("of %v it is said %v", names, err)
+		t.Errorf("%v: got error %v", names, err)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestNonRegularFilesAreReported(t *testing.T) {
 				}
 				inPlainWords(t, err, filepath.Base(name))
 				if tables, _ := filepath.Glob(filepath.Join(dir, "*.sst")); len(tables) == 0 {
-					t.Error("its tables are gone")
+					t.Error("its tables were removed")
 				}
 			})
 		}

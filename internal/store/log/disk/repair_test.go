@@ -161,7 +161,7 @@ func TestMovedFolderIsDetected(t *testing.T) {
 			t.Errorf("after %s the health is %v", last, err)
 		}
 		if _, err := os.Stat(dir); err == nil {
-			t.Error("a folder was made in its place")
+			t.Error("a new folder was created")
 		}
 		if err := os.Rename(dir+".away", dir); err != nil {
 			t.Fatal(err)

@@ -50,6 +50,6 @@ func TestOpenForReadingCreatesNoStore(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(missing); err == nil {
-		t.Error("the folder was made")
+		t.Error("the folder was created")
 	}
 }
