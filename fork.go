@@ -7,7 +7,8 @@ import (
 )
 
 // errForkStorage is returned for a fork with Options.Storage.
-var errForkStorage = errors.New("a fork shares memory with its plane and cannot have its own storage: do not set Options.Storage")
+var errForkStorage = errors.New("a fork shares memory with its plane and cannot have its own storage: do not set " +
+	"Options.Storage")
 
 // Fork starts a second plane with the current state of this one, to try out a change. The two share memory
 // until one of them is written to, so the cost of a fork does not depend on the number of objects. Everything

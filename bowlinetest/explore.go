@@ -133,7 +133,8 @@ func Explore(t *testing.T, s Scenario) *Report {
 	case again != "" && len(r.Unreached) > 0:
 		t.Errorf("the run %q was not repeated: it did not reach its fault points in %d attempts", again, attempts)
 	case again == "" && r.Tried() == 0:
-		t.Error("no fault was injected: the processes reached no fault point that Faults and Skip permit, or none twice")
+		t.Error("no fault was injected: the processes reached no fault point that Faults and Skip permit, or none " +
+			"twice")
 	}
 	return r
 }

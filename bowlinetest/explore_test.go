@@ -217,7 +217,8 @@ func TestExploreRepeatsAFailureByItsName(t *testing.T) {
 	if r := bowlinetest.Search(t, s); len(r.Failures) > 0 || r.Points[bowlinetest.Refused] != 2 {
 		t.Fatalf("%s\n%s", r, r.Smallest())
 	}
-	s.Replay = "refused: create configmaps default/copy-of-a #1 of test; refused: create configmaps default/copy-of-a #2 of test"
+	s.Replay = "refused: create configmaps default/copy-of-a #1 of test; refused: create configmaps " +
+		"default/copy-of-a #2 of test"
 	r := bowlinetest.Search(t, s)
 	if f := r.Smallest(); f == nil || f.Replay != s.Replay || r.Runs != 3 ||
 		!strings.Contains(f.String(), "copy-of-a: is missing") {

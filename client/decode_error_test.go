@@ -91,7 +91,7 @@ func TestNonObjectResponsesAreErrors(t *testing.T) {
 	var body string
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) { answer(w, 200, body) })
 	for text, want := range map[string]string{
-		"OK":                                  `the answer into a *v1.ConfigMap: not a Kubernetes object: it begins with "OK"`,
+		"OK":                                  `the answer into a *v1.ConfigMap: not a Kubernetes object: it starts with "OK"`,
 		`[]`:                                  "no object of Kubernetes",
 		`{"kind":"ConfigMap","metadata":{"na`: "unexpected end of JSON",
 		`{"hello":"world"}`:                   "no object of Kubernetes: it has no kind",

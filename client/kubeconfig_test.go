@@ -180,9 +180,11 @@ func settled(cluster, user string) string {
 	}
 	if strings.HasPrefix(cluster, "certificate-authority-data: ''") {
 		cluster = "{}"
-		return fmt.Sprintf("clusters:\n- name: c\n  cluster: %s\nusers: [{name: u, user: %s}]\ncontexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x", cluster, user)
+		return fmt.Sprintf("clusters:\n- name: c\n  cluster: %s\nusers: [{name: u, user: %s}]\ncontexts: [{name: "+
+			"x, context: {cluster: c, user: u}}]\ncurrent-context: x", cluster, user)
 	}
-	return fmt.Sprintf("clusters:\n- name: c\n  cluster:\n    %s\nusers:\n- user: %s\n  name: u\ncontexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x",
+	return fmt.Sprintf("clusters:\n- name: c\n  cluster:\n    %s\nusers:\n- user: %s\n  name: u\ncontexts: [{name: "+
+		"x, context: {cluster: c, user: u}}]\ncurrent-context: x",
 		cluster, user)
 }
 

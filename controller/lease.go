@@ -97,7 +97,8 @@ func (l *lease) acquire(ctx, background context.Context, stop context.CancelCaus
 		l.elector.Run(held, func() { close(l.started) })
 		if held.Err() == nil {
 			l.lost.Store(true)
-			stop(fmt.Errorf("leader election: %s lost the lease %s, which is now %s: another process may be leading, so this manager has "+
+			stop(fmt.Errorf("leader election: %s lost the lease %s, which is now %s: another process may be "+
+				"leading, so this manager has "+
 				"stopped; restart the process to become a candidate again", l.options.Identity, l.name(), l.state()))
 		}
 	})

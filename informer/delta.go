@@ -199,7 +199,8 @@ func (f *deltaFIFO[T]) vanish(p *pending[T], d delta[T]) {
 	p.deltas = slices.Delete(p.deltas, n, n+1)
 	if !f.lost {
 		f.lost = true
-		f.cached.log.Error("too many objects were created and deleted before they were cached, so handlers miss some deletions:"+
+		f.cached.log.Error("too many objects were created and deleted before they were cached, so handlers miss "+
+			"some deletions:"+
 			" restart clients that wait for these deletions", "waiting",
 			f.vanished)
 	}

@@ -19,7 +19,8 @@ func differences(before, after any) []string {
 	}
 	found := appendDifferences(nil, "", a, b)
 	if len(found) == 0 {
-		return []string{"the difference is not in the JSON: an empty value became nil or vice versa, or a field without JSON was set"}
+		return []string{"the difference is not in the JSON: an empty value became nil or vice versa, or a field " +
+			"without JSON was set"}
 	}
 	if more := len(found) - mostDifferences; more > 0 {
 		found = append(found[:mostDifferences], fmt.Sprintf("and %d more", more))

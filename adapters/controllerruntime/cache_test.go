@@ -42,7 +42,8 @@ func TestGetAndListMatchControllerRuntime(t *testing.T) {
 			w.list(c, red, client.InNamespace("other")),
 			w.list(c, client.HasLabels{"color"}), w.list(c, client.InNamespace("none")),
 			w.list(c,
-				client.MatchingFields{"metadata.name": "a"})[:len("error: Index with name field:metadata.name does not exist")],
+				client.MatchingFields{"metadata.name": "a"})[:len("error: Index with name field:metadata.name does "+
+				"not exist")],
 			w.list(c, client.Continue("x")),
 			fmt.Sprint(len(limited.Items), limited.Continue),
 		}

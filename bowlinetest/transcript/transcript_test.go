@@ -101,7 +101,8 @@ type place struct{ address, port int }
 func endpoints(file string, subsets ...place) string {
 	text := "-- " + file + " --\napiVersion: v1\nkind: Endpoints\nmetadata: {name: web}\nsubsets:\n"
 	for _, s := range subsets {
-		text += fmt.Sprintf("- {addresses: [{ip: 192.0.2.%d, nodeName: a-node-with-a-name-that-is-rather-long}], ports: [{port: %d}]}\n",
+		text += fmt.Sprintf("- {addresses: [{ip: 192.0.2.%d, nodeName: a-node-with-a-name-that-is-rather-long}], "+
+			"ports: [{port: %d}]}\n",
 			s.address, s.port)
 	}
 	return text

@@ -56,7 +56,8 @@ func checkNetworksConverge(t *testing.T, rounds int, open func(plane, folder str
 	u := &user{seed: seed.Of(t), folder: t.TempDir(), provider: name, declared: map[string]int{}}
 	u.random = rand.New(rand.NewPCG(u.seed, 2<<32))
 	defer func() {
-		t.Logf("seed %d: %d kills; %d requests acknowledged, %d not answered, of which %d were done; %d networks in the end",
+		t.Logf("seed %d: %d kills; %d requests acknowledged, %d not answered, of which %d were done; %d networks "+
+			"in the end",
 			u.seed, rounds, u.acknowledged, u.unanswered, u.done, len(u.declared))
 	}()
 	if err := u.define(t); err != nil {

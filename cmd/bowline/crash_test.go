@@ -79,7 +79,8 @@ func (c *crashes) report(t *testing.T) {
 	if c.watcher != nil {
 		resumed, events = c.watcher.resumed, c.watcher.events
 	}
-	t.Logf("seed %d: %d kills, %d of them before the server was ready; %d writes acknowledged, %d not answered, of which %d were done; "+
+	t.Logf("seed %d: %d kills, %d of them before the server was ready; %d writes acknowledged, %d not answered, of "+
+		"which %d were done; "+
 		"%d consecutive watches received %d events", c.seed, c.kills, c.early, c.acknowledged, c.unanswered, c.done,
 		resumed, events)
 }

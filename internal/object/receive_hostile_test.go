@@ -89,7 +89,8 @@ func TestScanReadsEachBackslashOnce(t *testing.T) {
 func FuzzReceive(f *testing.F) {
 	for _, data := range append(ambiguous, `{"metadata":{"name":"a","resourceVersion":"5","labels":null}}`,
 		`{"metadata":{"name":"a\`,
-		"{ \"apiVersion\": \"v1\", \"metadata\": {\"name\": \"a\xff\", \"resourceVersion\": \"05\", \"labels\": {\"a\": null}}}") {
+		"{ \"apiVersion\": \"v1\", \"metadata\": {\"name\": \"a\xff\", \"resourceVersion\": \"05\", \"labels\": "+
+			"{\"a\": null}}}") {
 		f.Add(false, []byte(data))
 	}
 	f.Add(false, sentAs(f, sentMap("a", map[string]string{"l": "x"}), object.JSON))

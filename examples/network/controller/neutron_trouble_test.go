@@ -104,7 +104,8 @@ func TestDeletionWaitsForPorts(t *testing.T) {
 		w.delete(v1.SchemeGroupVersion, "a")
 		waitIdle()
 		held := w.get(v1.SchemeGroupVersion, "a")
-		want := fmt.Sprintf("network %s cannot be removed: 1 port is on it, %s (of compute:nova server-1). It goes on when they are gone",
+		want := fmt.Sprintf("network %s cannot be removed: 1 port is on it, %s (of compute:nova server-1). It goes "+
+			"on when they are gone",
 			"bowline."+planeID+"."+string(n.UID), port.ID)
 		if m := w.expectReady(held, metav1.ConditionFalse, v1.ReasonInUse); m != want {
 			w.Errorf("the message is %q, want %q", m, want)

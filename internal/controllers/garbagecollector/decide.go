@@ -78,7 +78,8 @@ func (s input) misplaced() (actions []action.Action) {
 		if o.elsewhere {
 			actions = append(actions, action.Event{
 				Object: s.object, Warning: true, Reason: "OwnerRefInvalidNamespace",
-				Message: fmt.Sprintf("ownerRef [%s/%s, namespace: %s, name: %s, uid: %s] does not exist in namespace %q",
+				Message: fmt.Sprintf("ownerRef [%s/%s, namespace: %s, name: %s, uid: %s] does not exist in "+
+					"namespace %q",
 					o.APIVersion, o.Kind, s.Namespace, o.Name, o.UID, s.Namespace),
 			})
 		}

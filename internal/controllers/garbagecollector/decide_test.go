@@ -76,7 +76,8 @@ func TestDecisions(t *testing.T) {
 		"owners in a circle": {of(waiting).with(true, foreground),
 			"clear blockOwnerDeletion of secret/it"},
 		"an owner in another namespace": {elsewhere,
-			"event OwnerRefInvalidNamespace on it: ownerRef [v1/Secret, namespace: default, name: o0, uid: o0] does not exist in namespace \"default\"; delete secret/it Background"},
+			"event OwnerRefInvalidNamespace on it: ownerRef [v1/Secret, namespace: default, name: o0, uid: o0] " +
+				"does not exist in namespace \"default\"; delete secret/it Background"},
 		"one that asks to orphan":                  {marked, "delete secret/it Orphan"},
 		"made again":                               {repeated(1, 0), "requeue after 2s"},
 		"made again, and old enough":               {repeated(1, 2*time.Second), "delete secret/it Background"},

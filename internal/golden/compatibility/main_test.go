@@ -17,7 +17,8 @@ func TestPageIsUpToDate(t *testing.T) {
 	}
 	got, err := os.ReadFile("../../../docs/compatibility.md")
 	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("docs/compatibility.md is not what the kinds and the known differences make: run go generate ./internal/golden/compatibility (%v)", err)
+		t.Errorf("docs/compatibility.md is not what the kinds and the known differences make: run go generate "+
+			"./internal/golden/compatibility (%v)", err)
 	}
 }
 

@@ -14,7 +14,8 @@ var ErrForeign = errors.New("not a backup of bowline: unknown file header")
 type VersionError struct{ Version string }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("the backup has version %s, but this bowline reads up to %d: use the bowline that wrote it, or a newer one",
+	return fmt.Sprintf("the backup has version %s, but this bowline reads up to %d: use the bowline that wrote it, "+
+		"or a newer one",
 		e.Version, version)
 }
 

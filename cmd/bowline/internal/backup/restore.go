@@ -105,7 +105,8 @@ func (f *restoreFlags) run(ctx context.Context, to *terminal.Screen, path string
 // checkFolder returns an error if the backup must not be restored into the folder.
 func checkFolder(folder state.Folder, head backup.Head) error {
 	if _, err := os.Stat(folder.Objects()); err == nil {
-		return fmt.Errorf("%s already holds a store, which was not changed: name another folder with --data, or move %s away",
+		return fmt.Errorf("%s already holds a store, which was not changed: name another folder with --data, or "+
+			"move %s away",
 			folder, folder.Objects())
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -41,7 +41,8 @@ func (d *doctor) deletions(ctx context.Context) error {
 		}
 	}
 	d.addByBlocker(waiting, func(string) string { return "is not removed" },
-		"start the controller that added it; if it is gone for good, do its cleanup and remove the finalizer (kubectl edit)")
+		"start the controller that added it; if it is gone for good, do its cleanup and remove the finalizer "+
+			"(kubectl edit)")
 	return d.namespaces(ctx)
 }
 
@@ -118,7 +119,8 @@ func (d *doctor) initializers(ctx context.Context) error {
 		}
 	}
 	d.addByBlocker(waiting, func(string) string { return "does not respond" },
-		"start it; or delete its InitializerConfiguration and take its name out of metadata.initializers.pending of these objects")
+		"start it; or delete its InitializerConfiguration and take its name out of metadata.initializers.pending "+
+			"of these objects")
 	return nil
 }
 

@@ -75,7 +75,8 @@ func (d *doctor) checkWebhooks(ctx context.Context, all []hook) error {
 		if problems[i] != "" {
 			d.findings = append(d.findings, finding{Blocker: w.name, Problem: "does not respond: " + problems[i],
 				Waiting: w.waiting(),
-				Help:    "start it, or correct its clientConfig; or delete its configuration if it is no longer needed"})
+				Help: "start it, or correct its clientConfig; or delete its configuration if it is no longer " +
+					"needed"})
 		}
 	}
 	return nil

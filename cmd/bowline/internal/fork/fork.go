@@ -106,7 +106,8 @@ func (f *forkFlags) check() ([]string, error) {
 		return nil, cli.Usagef("--from and --kubeconfig exclude each other: omit one of them")
 	case slices.Contains(f.controllers, serve.NetworkController):
 		return nil,
-			cli.Usagef("the network controller does not run in a fork: two planes would configure the same real network")
+			cli.Usagef("the network controller does not run in a fork: two planes would configure the same real " +
+				"network")
 	case slices.Contains(f.controllers, serve.IngressController):
 		return nil, cli.Usagef("the ingress controllers do not run in a fork: two planes would use the same address")
 	case len(f.controllers) == 0:
@@ -227,7 +228,8 @@ func (f *forkRun) announce(fork forkInfo, after time.Duration) error {
 	to := f.screen
 	to.Println(to.Out.Color(terminal.Bold, "A fork serves the Kubernetes API at "+fork.Server) +
 		fmt.Sprintf(" (ready in %s)", terminal.RoundDuration(after)))
-	to.Println(fmt.Sprintf("It has the %d objects of the plane %s at revision %d, in memory. Nothing in it reaches its source.",
+	to.Println(fmt.Sprintf("It has the %d objects of the plane %s at revision %d, in memory. Nothing in it reaches "+
+		"its source.",
 		fork.Objects, fork.Plane, fork.Revision))
 	to.Println("")
 	to.Println("    export KUBECONFIG=" + terminal.ShellQuote(fork.Kubeconfig))

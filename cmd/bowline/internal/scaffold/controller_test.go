@@ -131,7 +131,8 @@ func TestGeneratedFilesMatchControllerGen(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(files[ours], want) {
-				t.Errorf("%s of %s differs from controller-gen's (go generate ./cmd/bowline/internal/scaffold):\n%s\nwant:\n%s",
+				t.Errorf("%s of %s differs from controller-gen's (go generate "+
+					"./cmd/bowline/internal/scaffold):\n%s\nwant:\n%s",
 					ours, project.Name, files[ours], want)
 			}
 		}

@@ -88,7 +88,8 @@ func ExplainLock(err error) error {
 	if held.Holder.Address != "" {
 		where = ", which serves " + held.Holder.Address
 	}
-	return fmt.Errorf("the state folder %s is in use by process %d%s: stop that server, or name another folder with --data",
+	return fmt.Errorf("the state folder %s is in use by process %d%s: stop that server, or name another folder "+
+		"with --data",
 		held.Folder, held.Holder.PID, where)
 }
 

@@ -89,7 +89,8 @@ func claim(ctx context.Context, servers []string) error {
 	case http.StatusOK:
 		return nil
 	case http.StatusConflict:
-		return fmt.Errorf("kube-apiserver: another API server used the etcd at %s: its objects were in its own memory, so "+
+		return fmt.Errorf("kube-apiserver: another API server used the etcd at %s: its objects were in its own "+
+			"memory, so "+
 			"this one would not have them. Start a new etcd for each API server, as envtest's Environment does",
 			servers[0])
 	}

@@ -34,7 +34,8 @@ func (f Folder) PlaneID() (string, error) {
 	id := strings.TrimSpace(string(text))
 	if id == "" {
 		return "",
-			fmt.Errorf("%s is empty: restore it, or remove it, so that it is written again from the objects of the plane",
+			fmt.Errorf("%s is empty: restore it, or remove it, so that it is written again from the objects of the "+
+				"plane",
 				f.Identity())
 	}
 	return id, nil

@@ -88,7 +88,8 @@ func announced(file *os.File) bool {
 }
 
 func (f Folder) foreignLock() error {
-	return fmt.Errorf("the file %s is a link or belongs to another program, and was not changed: move it away, or name another folder "+
+	return fmt.Errorf("the file %s is a link or belongs to another program, and was not changed: move it away, or "+
+		"name another folder "+
 		"with --data", f.path("lock"))
 }
 

@@ -35,8 +35,10 @@ func (p *plan) startPlane(ctx context.Context, home *serve.Home, kept *storage) 
 	var damaged *store.DamagedError
 	if errors.As(err, &damaged) {
 		return nil,
-			fmt.Errorf("%w\nNothing was changed. Restore a backup into another folder with bowline restore, or serve the "+
-				"other objects and delete the damaged ones with --accept-damage; bowline verify --data checks all objects", err)
+			fmt.Errorf("%w\nNothing was changed. Restore a backup into another folder with bowline restore, or "+
+				"serve the "+
+				"other objects and delete the damaged ones with --accept-damage; bowline verify --data checks all "+
+				"objects", err)
 	}
 	if err != nil {
 		return nil, err

@@ -48,8 +48,10 @@ func openStorage(home *serve.Home, acceptDamage bool, to *slog.Logger) (*storage
 	s.Log, err = disk.Open(s.folder.Objects(), disk.Options{Log: to, MustExist: s.named, AcceptLoss: acceptDamage})
 	if errors.Is(err, disk.ErrNoStore) {
 		return nil,
-			fmt.Errorf("the objects of the plane that %s identifies are missing: %w. Put the folder back, or restore a backup with "+
-				"bowline restore. To start a new plane without objects, move that file away; the new plane does not manage "+
+			fmt.Errorf("the objects of the plane that %s identifies are missing: %w. Put the folder back, or "+
+				"restore a backup with "+
+				"bowline restore. To start a new plane without objects, move that file away; the new plane does "+
+				"not manage "+
 				"the resources that the old one created; nothing was changed", s.folder.Identity(), err)
 	}
 	if err != nil {
@@ -88,7 +90,8 @@ func (s *storage) Load(ctx context.Context, into log.Loading) (object.Revision, 
 	}
 	into.Damaged = func(key object.Key, err error) error {
 		if key == kubeSystem && !s.named {
-			return fmt.Errorf("the plane of the objects is unknown: the file %s is missing, and %s cannot be read: put the file back, "+
+			return fmt.Errorf("the plane of the objects is unknown: the file %s is missing, and %s cannot be read: "+
+				"put the file back, "+
 				"or restore a backup: %w", s.folder.Identity(), key, err)
 		}
 		return damaged(key, err)
@@ -100,7 +103,8 @@ func (s *storage) Load(ctx context.Context, into log.Loading) (object.Revision, 
 // another plane.
 func (s *storage) identify(planeID string) error {
 	if s.named && planeID != s.planeID {
-		return fmt.Errorf("the objects in %s are those of the plane %s, and %s names the plane %s: put back the one that matches "+
+		return fmt.Errorf("the objects in %s are those of the plane %s, and %s names the plane %s: put back the "+
+			"one that matches "+
 			"the other; nothing was changed", s.folder.Objects(), planeID, s.folder.Identity(), s.planeID)
 	}
 	s.planeID = planeID

@@ -145,7 +145,8 @@ func (f *upFlags) add(cmd *cobra.Command) {
 	set.BoolVar(&f.ephemeral, "ephemeral", false,
 		"keep objects in memory and files in a temporary folder, and remove both at the end, with all created networks")
 	set.BoolVar(&f.acceptDamage, "accept-damage", false,
-		"start although some stored objects cannot be read or the last writes are lost; unreadable objects can be deleted")
+		"start although some stored objects cannot be read or the last writes are lost; unreadable objects can be "+
+			"deleted")
 	set.StringVar(&f.logFormat, "log-format", logFormats[0],
 		"`format` of the log on standard error: "+strings.Join(logFormats, ", "))
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "log details too")

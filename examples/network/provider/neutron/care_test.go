@@ -187,7 +187,8 @@ func TestGatewayUsedByPort(t *testing.T) {
 				`","admin_state_up":true,"subnets":["s"]}]}`), nil
 	})
 	reason, message := reasonOf(t, p.Apply(t.Context(), wanted("uid", "10.1.0.0/16", "10.1.0.9")))
-	if want := "the gateway of network bowline.plane.uid cannot become 10.1.0.9: 1 port is on it, p (of network:router_interface r)"; reason != provider.InUse ||
+	if want := "the gateway of network bowline.plane.uid cannot become 10.1.0.9: 1 port is on it, p (of " +
+		"network:router_interface r)"; reason != provider.InUse ||
 		!strings.HasPrefix(message, want) {
 		t.Errorf("%s: %s; want %s", reason, message, want)
 	}

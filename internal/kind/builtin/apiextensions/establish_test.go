@@ -200,7 +200,8 @@ func TestNonStructuralCondition(t *testing.T) {
 	crd.Spec.PreserveUnknownFields = true
 	crd.Spec.Versions[0].Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{}}
 	Establish(crd, taking(), noon)
-	want := "NonStructuralSchema=True Violations: [spec.preserveUnknownFields: Invalid value: true: must be false, spec.versions[0].schema.openAPIV3Schema.type: Required value: must not be empty at the root]"
+	want := "NonStructuralSchema=True Violations: [spec.preserveUnknownFields: Invalid value: true: must be false, " +
+		"spec.versions[0].schema.openAPIV3Schema.type: Required value: must not be empty at the root]"
 	if got := conditions(crd); got != accepted+"\n"+established+"\n"+want {
 		t.Error(got)
 	}
@@ -261,11 +262,13 @@ func TestTermination(t *testing.T) {
 		{func() {
 			markDeleted(crd, noon)
 		},
-			"Terminating=True InstanceDeletionPending: CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon", 2},
+			"Terminating=True InstanceDeletionPending: CustomResourceDefinition marked for deletion; " +
+				"CustomResource deletion will begin soon", 2},
 		{func() {
 			markDeleted(crd, noon)
 		},
-			"Terminating=True InstanceDeletionPending: CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon", 2},
+			"Terminating=True InstanceDeletionPending: CustomResourceDefinition marked for deletion; " +
+				"CustomResource deletion will begin soon", 2},
 		{func() {
 			SetInstancesDeleting(crd, noon)
 		}, "Terminating=True InstanceDeletionInProgress: CustomResource deletion is in progress", 2},

@@ -9,7 +9,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-const forbiddenChange = "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', " +
+const forbiddenChange = "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', " +
+	"'ordinals', 'template', 'updateStrategy', " +
 	"'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
 
 func TestStatefulSetRules(t *testing.T) {

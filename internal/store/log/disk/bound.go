@@ -119,7 +119,8 @@ func (l *Log) mustEndRight() error {
 	case lost == nil:
 		return nil
 	case !l.options.AcceptLoss:
-		return fmt.Errorf("%w: a file of them (*.log), or the list of all files (MANIFEST-*), is damaged, cut short or missing: "+
+		return fmt.Errorf("%w: a file of them (*.log), or the list of all files (MANIFEST-*), is damaged, cut "+
+			"short or missing: "+
 			"put it back, or restore a backup", lost)
 	case !l.options.ReadOnly && l.failure != nil:
 		return fmt.Errorf("%v: to go on without them, the store must be written to: %w", lost, l.failure)
@@ -155,7 +156,8 @@ func (l *Log) beginAfter(acknowledged object.Revision) error {
 func (l *Log) forgetHistory(batch *pebble.Batch) error {
 	lower, upper := bounds(entries)
 	if err := l.forgetCommits(batch, lower, upper); err != nil {
-		return fmt.Errorf("its last commits are lost, and to go on without them takes the commits before, which cannot be read "+
+		return fmt.Errorf("its last commits are lost, and to go on without them takes the commits before, which "+
+			"cannot be read "+
 			"(what is there can be backed up, and restored): %w", l.located(err))
 	}
 	return nil

@@ -42,7 +42,8 @@ type NewerError struct {
 }
 
 func (e *NewerError) Error() string {
-	return fmt.Sprintf("the store in %s has layout %d, and this program reads layouts up to %d: use a newer one; nothing in it was touched",
+	return fmt.Sprintf("the store in %s has layout %d, and this program reads layouts up to %d: use a newer one; "+
+		"nothing in it was touched",
 		e.Dir, e.Layout, e.Upto)
 }
 
@@ -62,7 +63,8 @@ func parseState(text string) (s state, err error) {
 	// Every bit of the file must be correct, because a store that is not ready is created anew.
 	if !ok || err != nil || s.layout < 1 || s.String() != text {
 		return s,
-			fmt.Errorf("its file %s is damaged: it does not say which layout the store has, but %.40q: put it back, or restore a "+
+			fmt.Errorf("its file %s is damaged: it does not say which layout the store has, but %.40q: put it "+
+				"back, or restore a "+
 				"backup", formatFile, text)
 	}
 	return s, nil
@@ -82,7 +84,8 @@ func (l *Log) prepare() error {
 	case s.layout == layout:
 		return l.mustBeComplete()
 	case l.options.ReadOnly:
-		return fmt.Errorf("the store in %s has layout %d, and is read by a program that knows %d: start it once, which makes its own "+
+		return fmt.Errorf("the store in %s has layout %d, and is read by a program that knows %d: start it once, "+
+			"which makes its own "+
 			"of it", l.dir, s.layout, layout)
 	}
 	return l.migrate(s, known)

@@ -54,7 +54,8 @@ func (l *Log) giveUp(lost *LostError) {
 	l.options.Log.Error("the disk lost acknowledged commits: writes are rejected", "folder", l.dir,
 		"error", lost)
 	l.mu.Lock()
-	l.failure = fmt.Errorf("the store in %s: %w: nothing is written any more: back up what is served still, and restore that on "+
+	l.failure = fmt.Errorf("the store in %s: %w: nothing is written any more: back up what is served still, and "+
+		"restore that on "+
 		"another disk", l.dir, lost)
 	l.mu.Unlock()
 	<-l.ctx.Done()
