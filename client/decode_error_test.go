@@ -94,7 +94,7 @@ func TestNonObjectResponsesAreErrors(t *testing.T) {
 		"OK":                                  `the answer into a *v1.ConfigMap: not a Kubernetes object: it starts with "OK"`,
 		`[]`:                                  "no object of Kubernetes",
 		`{"kind":"ConfigMap","metadata":{"na`: "unexpected end of JSON",
-		`{"hello":"world"}`:                   "no object of Kubernetes: it has no kind",
+		`{"hello":"world"}`:                   "not a Kubernetes object: it has no kind",
 		``:                                    "no object of Kubernetes",
 	} {
 		body = text
