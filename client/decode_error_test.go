@@ -92,10 +92,10 @@ func TestNonObjectResponsesAreErrors(t *testing.T) {
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) { answer(w, 200, body) })
 	for text, want := range map[string]string{
 		"OK":                                  `the answer into a *v1.ConfigMap: not a Kubernetes object: it starts with "OK"`,
-		`[]`:                                  "no object of Kubernetes",
+		`[]`:                                  "not a Kubernetes object",
 		`{"kind":"ConfigMap","metadata":{"na`: "unexpected end of JSON",
 		`{"hello":"world"}`:                   "not a Kubernetes object: it has no kind",
-		``:                                    "no object of Kubernetes",
+		``:                                    "not a Kubernetes object",
 	} {
 		body = text
 		_, err := client.Of[*corev1.ConfigMap](c, configmaps).Get(t.Context(), "ns", "a")
