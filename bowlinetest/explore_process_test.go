@@ -125,7 +125,7 @@ func TestExploreEndsEndlessRetries(t *testing.T) {
 				}
 			}
 		}
-	}), "test does not end")
+	}), "test has not returned")
 }
 
 // spins loops after its context has ended, without sending requests or waiting, so it cannot be ended.
@@ -170,14 +170,14 @@ func TestExploreReportsStuckUser(t *testing.T) {
 	t.Parallel()
 	s := scenario(idles)
 	s.Act = never
-	fails(t, s, "does not end", "what the user does does not end", "bowlinetest_test.never(", "again: BOWLINE_EXPLORE=")
+	fails(t, s, "does not end", "the user's code has not returned", "bowlinetest_test.never(", "again: BOWLINE_EXPLORE=")
 }
 
 func TestExploreReportsStuckSetup(t *testing.T) {
 	t.Parallel()
 	s := scenario(idles)
 	s.Setup = never
-	fails(t, s, "everybody waits for what never comes", "bowlinetest_test.never(")
+	fails(t, s, "deadlock in the run", "bowlinetest_test.never(")
 }
 
 // A user who returns when the context ends leaks nothing, and the run is an ordinary failure.
@@ -220,5 +220,5 @@ func TestExploreRejectsSocket(t *testing.T) {
 	t.Parallel()
 	s := lucky()
 	s.Options = []bowlinetest.Option{bowlinetest.Socket()}
-	fails(t, s, "there is no Socket in a Bubble")
+	fails(t, s, "a Bubble cannot have a Socket")
 }

@@ -144,7 +144,7 @@ func (x *exploration) do(t *testing.T) *outcome {
 	}
 	cancel()
 	close(x.faults.Ended)
-	x.await(acted, "what the user does")
+	x.await(acted, "the user's code")
 	x.await(checked, "an invariant")
 	time.Sleep(time.Minute) // gives goroutines that are about to end the time to do so
 	o.problems = x.faults.Problems()
@@ -182,9 +182,9 @@ func (x *exploration) act(ctx context.Context) (acted chan struct{}) {
 	acted = make(chan struct{})
 	go func() {
 		defer close(acted)
-		defer x.guard("what the user does")
+		defer x.guard("the user's code")
 		if err := x.Act(ctx, config); err != nil && ctx.Err() == nil {
-			x.faults.Fail("the user's steps failed: %v", err)
+			x.faults.Fail("the user's code failed: %v", err)
 		}
 	}()
 	select {

@@ -41,14 +41,14 @@ func idles(ctx context.Context, _ typed.ConfigMapInterface) error {
 
 func TestExploreFailsForIdleProcess(t *testing.T) {
 	t.Parallel()
-	fails(t, scenario(idles), "test asked nothing of the server")
+	fails(t, scenario(idles), "test sent no request to the server")
 }
 
 func TestExploreFailsWithoutFaultPoints(t *testing.T) {
 	t.Parallel()
 	s := lucky()
 	s.Skip, s.Pairs = func(bowlinetest.Point) bool { return true }, 3
-	fails(t, s, "no fault was tried")
+	fails(t, s, "no fault was injected")
 }
 
 func TestExploreFailsIfFaultIsNotRepeated(t *testing.T) {

@@ -107,8 +107,9 @@ func (w *watchdog) beat() (stop func()) {
 		}
 		w.off.Store(true)
 		if faults := w.faults.Load(); faults != nil {
-			faults.Fail("the run does not end: after %s, somebody still waits for what does not come. The user should "+
-				"not wait for what processes do, and stop when the context has ended", w.most.Round(time.Hour))
+			faults.Fail("the run does not end: after %s, a goroutine still waits. The user should "+
+				"not wait for effects of processes, and must stop when the context is "+
+				"canceled", w.most.Round(time.Hour))
 		}
 	}()
 	return func() { close(ended) }
@@ -120,9 +121,11 @@ func (w *watchdog) complaint() string {
 	if faults := w.faults.Load(); faults != nil {
 		o.rows = faults.Rows()
 	}
-	o.problems = []string{fmt.Sprintf("no virtual time has passed in %s: a goroutine works without end, or waits for what is outside of "+
-		"its run. What loops must return when its context has ended, or wait between two attempts; locks, channels and timers that "+
-		"the process uses must be made by it. If it only takes that long, raise Scenario.Stuck. It is one of these:\n%s",
+	o.problems = []string{fmt.Sprintf("no virtual time has passed in %s: a goroutine is in an endless loop, or "+
+		"waits for something outside of "+
+		"its run. A loop must return when its context is canceled, or wait between two attempts; locks, channels "+
+		"and timers that "+
+		"the process uses must be created by it. If it is only slow, raise Scenario.Stuck. It is one of these:\n%s",
 		w.after, strings.Join(w.awake(), "\n\n"))}
 	return "bowlinetest.Explore: a run is stuck\n" + newFailure(w.test, o).String()
 }

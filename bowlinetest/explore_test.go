@@ -135,7 +135,7 @@ func TestExploreFindsProcessThatDoesNotEnd(t *testing.T) {
 		<-ctx.Done()
 		time.Sleep(90 * time.Second)
 		return nil
-	}), "test does not end")
+	}), "test has not returned")
 }
 
 func TestExploreFindsProcessThatKeepsEnding(t *testing.T) {
@@ -186,7 +186,7 @@ func TestExploreReportsNondeterminism(t *testing.T) {
 		_, err := c.Update(ctx, o, metav1.UpdateOptions{})
 		return err
 	}))
-	finds(t, s, "two undisturbed runs differ")
+	finds(t, s, "two runs without faults differ")
 	s.Faults = []bowlinetest.Fault{bowlinetest.Throttled}
 	s.Compare = func(s bowlinetest.State) bowlinetest.State {
 		for _, o := range s.Kind("ConfigMap") {

@@ -141,7 +141,7 @@ func TestInvalidObjectsAreReported(t *testing.T) {
 	}, "applying Boat a: the plane serves no example.com/v1")
 	mustFail(t, func(t testing.TB) {
 		bowlinetest.Start(t, bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{"nobody"} }))
-	}, `"nobody" is no controller`)
+	}, `unknown controller "nobody"`)
 }
 
 func TestSocketIsForOtherProcesses(t *testing.T) {

@@ -82,7 +82,7 @@ func TestBufferedRunsAreForwardedExceptRejected(t *testing.T) {
 			t.Errorf("%d of %d runs came", len(got), runs)
 		}
 		stop()
-		if n := strings.Count(w.log.String(), "does not take a run in"); n != 1 {
+		if n := strings.Count(w.log.String(), "the server rejected a run"); n != 1 {
 			t.Errorf("it is warned %d times:\n%s", n, w.log.String())
 		}
 	})

@@ -121,7 +121,7 @@ func TestLostLeaseStopsManager(t *testing.T) {
 		<-firstRun.ended
 		stopped := time.Since(begun)
 		if err := firstRun.err; err == nil || !strings.Contains(err.Error(), "first lost the lease default/loop") ||
-			!strings.Contains(err.Error(), "start the process again") {
+			!strings.Contains(err.Error(), "restart the process") {
 			w.Errorf("the first ended with %v", err)
 		}
 		if code, body := probe(first, "/healthz"); code != http.StatusInternalServerError ||

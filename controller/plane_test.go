@@ -238,7 +238,7 @@ func TestWaitForACacheIsBounded(t *testing.T) {
 			w.Errorf("got %d children, want 3: each request is reconciled after five seconds",
 				n)
 		}
-		if log := w.log.String(); strings.Count(log, "a cache is behind what was written") != 2 ||
+		if log := w.log.String(); strings.Count(log, "a cache does not show the last write") != 2 ||
 			!strings.Contains(log, "object=default/parent") {
 			w.Errorf("logged %s", log)
 		}

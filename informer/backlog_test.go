@@ -171,7 +171,7 @@ func TestPendingDeletedObjectsAreBounded(t *testing.T) {
 		s.key.Name = fmt.Sprint("b-", n)
 		l.tell([]notice[*corev1.ConfigMap]{{kind: noticeAdd, new: s}, {kind: noticeDelete, old: s}})
 	}
-	if n := strings.Count(log.String(), "it does not hear of more objects that came and went"); n != 1 {
+	if n := strings.Count(log.String(), "too far behind to be notified"); n != 1 {
 		t.Errorf("it is logged %d times: %s", n, &log)
 	}
 	b := &l.waiting

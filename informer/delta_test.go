@@ -213,7 +213,7 @@ func TestDroppedNotificationsAreLogged(t *testing.T) {
 	if len(deltas) > mostTraces+mostDeltas || deltas[len(deltas)-1].Type != deltaDeleted {
 		t.Errorf("%d deltas wait, the last of them %s", len(deltas), deltas[len(deltas)-1].Type)
 	}
-	if n := strings.Count(log.String(), "no handler hears of some of them"); n != 1 {
+	if n := strings.Count(log.String(), "handlers miss some deletions"); n != 1 {
 		t.Errorf("it is logged %d times: %s", n, &log)
 	}
 }

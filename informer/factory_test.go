@@ -134,7 +134,7 @@ func TestInformerWaitsForResource(t *testing.T) {
 		maps := informer.For[*corev1.ConfigMap](f, configmaps)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if !strings.Contains(log.String(), "nothing serves this resource yet") ||
+		if !strings.Contains(log.String(), "the resource is not served yet") ||
 			!strings.Contains(log.String(), "resource=configmaps") {
 			t.Errorf("logged:\n%s", &log)
 		}

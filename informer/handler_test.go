@@ -81,7 +81,7 @@ func TestStuckHandlerIsReportedAndBlocksNoOther(t *testing.T) {
 		<-g.inside
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if n := strings.Count(log.String(), `msg="a handler has not returned`); n != 1 ||
+		if n := strings.Count(log.String(), `msg="a handler is stuck`); n != 1 ||
 			!strings.Contains(log.String(), `handler="the gate" object=ns/a`) {
 			t.Errorf("reported %d times:\n%s", n, log)
 		}
@@ -94,7 +94,7 @@ func TestStuckHandlerIsReportedAndBlocksNoOther(t *testing.T) {
 		if took := time.Since(cancelled); took > 10*time.Second {
 			t.Errorf("Run ended after %v", took)
 		}
-		if !strings.Contains(log.String(), "its goroutine is left to it") {
+		if !strings.Contains(log.String(), "its goroutine is abandoned") {
 			t.Errorf("the log does not name the abandoned goroutine:\n%s", log)
 		}
 		close(g.open)
@@ -118,7 +118,7 @@ func TestHandlerPanicLosesOneNotification(t *testing.T) {
 		told.expect(t, "add good=1 initial=false")
 		other.expect(t, "add bad=1 initial=false", "add good=1 initial=false")
 		for _, part := range []string{"a handler panicked", "I do not like it", "object=ns/bad", "call=OnAdd",
-			"TestHandlerThatPanics", "handler_test.go"} {
+			"TestHandlerPanic", "handler_test.go"} {
 			if !strings.Contains(log.String(), part) {
 				t.Errorf("the log does not say %q:\n%s", part, log)
 			}

@@ -176,7 +176,7 @@ func TestLazyInformerSkipsUndecodableObject(t *testing.T) {
 		if _, err := i.Lister().Get("ns", "a"); err == nil || !strings.Contains(err.Error(), "ns/a") {
 			t.Errorf("the lister says %v", err)
 		}
-		if n := strings.Count(log.String(), "an object cannot be read"); n != 1 || i.Unreadable() != 1 {
+		if n := strings.Count(log.String(), "an object cannot be decoded"); n != 1 || i.Unreadable() != 1 {
 			t.Errorf("reported %d times, counted %d:\n%s", n, i.Unreadable(), log)
 		}
 		p.remove("a")

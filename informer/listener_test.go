@@ -98,7 +98,7 @@ func TestStopReportsStuckHandlers(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		<-ended
-		if n := strings.Count(log.String(), "its goroutine is left to it"); n != 1 ||
+		if n := strings.Count(log.String(), "its goroutine is abandoned"); n != 1 ||
 			!strings.Contains(log.String(), `handler="the gate"`) {
 			t.Errorf("%d handlers are reported:\n%s", n, log)
 		}

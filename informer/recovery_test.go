@@ -107,7 +107,7 @@ func TestUnservedResourceIsLoggedOnce(t *testing.T) {
 		p.put("a", "1")
 		pause()
 		d.expect(t, "add a=1 initial=true")
-		if n := strings.Count(log.String(), "level=INFO msg=\"nothing serves this resource yet"); n != 1 {
+		if n := strings.Count(log.String(), "level=INFO msg=\"the resource is not served yet"); n != 1 {
 			t.Errorf("logged the wait %d times:\n%s", n, log.String())
 		}
 		if !strings.Contains(log.String(), "the resource is served now") {

@@ -212,7 +212,7 @@ func waitsForItsDefinition(t *testing.T, source func(*client.Client) client.Sour
 	running.Go(func() { i.Run(ctx) })
 	time.Sleep(time.Hour)
 	synctest.Wait()
-	if said := strings.Count(log.String(), "nothing serves this resource yet"); said != 1 {
+	if said := strings.Count(log.String(), "the resource is not served yet"); said != 1 {
 		t.Errorf("logged %d times that the resource is not served", said)
 	}
 	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",

@@ -23,11 +23,11 @@ func TestAPlanIsReadAsItIsPrinted(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"explosion: create a b #1 of c":       "no kind of fault",
-		"refused":                             "is no point",
-		"refused: create a b of c":            "is no point",
-		"refused: create a b #x of c":         "is no point",
+		"refused":                             "invalid fault point",
+		"refused: create a b of c":            "invalid fault point",
+		"refused: create a b #x of c":         "invalid fault point",
 		"refused: create a b #1 of c; refuse": "no kind of fault",
-		"the user stops after lunch":          "after how many writes",
+		"the user stops after lunch":          "lacks the number of writes",
 	} {
 		if _, err := fault.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

@@ -184,10 +184,10 @@ func TestForeignStreamsAreRejected(t *testing.T) {
 		stream []byte
 		want   string
 	}{
-		"nothing":  {nil, "no backup of bowline"},
-		"text":     {[]byte("apiVersion: v1\nkind: ConfigMap\n"), "no backup of bowline"},
-		"one line": {[]byte("bowling backups"), "no backup of bowline"},
-		"zeros":    {make([]byte, 100), "no backup of bowline"},
+		"nothing":  {nil, "not a backup of bowline"},
+		"text":     {[]byte("apiVersion: v1\nkind: ConfigMap\n"), "not a backup of bowline"},
+		"one line": {[]byte("bowling backups"), "not a backup of bowline"},
+		"zeros":    {make([]byte, 100), "not a backup of bowline"},
 		"a newer version": {bytes.Replace(whole, []byte("backup 1\n"), []byte("backup 2\n"), 1),
 			"has version 2, but this bowline reads up to 1"},
 		"something after it":  {append(bytes.Clone(whole), 'x'), "data after its end"},
