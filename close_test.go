@@ -165,7 +165,7 @@ func TestPortInUse(t *testing.T) {
 		}
 	}
 	if _, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{"nothing"}}); err == nil ||
-		!strings.Contains(err.Error(), `"nothing" is no controller`) {
+		!strings.Contains(err.Error(), `unknown controller "nothing"`) {
 		t.Errorf("an unknown controller: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())

@@ -296,9 +296,9 @@ func TestForkInheritsOptions(t *testing.T) {
 		t.Errorf("the plugin was called for %s", name)
 	}
 	for want, change := range map[string]func(*bowline.Options){
-		"shares memory with it":      func(o *bowline.Options) { o.Storage = memory.New() },
-		`"nothing" is no controller`: func(o *bowline.Options) { o.Controllers = []string{"nothing"} },
-		"address":                    func(o *bowline.Options) { o.Listen = "nowhere" },
+		"shares memory with it":        func(o *bowline.Options) { o.Storage = memory.New() },
+		`unknown controller "nothing"`: func(o *bowline.Options) { o.Controllers = []string{"nothing"} },
+		"address":                      func(o *bowline.Options) { o.Listen = "nowhere" },
 	} {
 		if _, err := l.plane.Fork(t.Context(), change); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("an error with %q is %v", want, err)
