@@ -51,7 +51,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 			last.Close()
 		}
 		synctest.Wait()
-		if said := strings.Count(told.String(), "no more are taken"); said != 1 {
+		if said := strings.Count(told.String(), "no more are accepted"); said != 1 {
 			t.Errorf("the log says it %d times: %s", said, told.String())
 		}
 		c.Close()
