@@ -94,7 +94,7 @@ func TestExploreFindsPanicsInScenario(t *testing.T) {
 	finds(t, s, "an invariant panicked: no such thing")
 	s = scenario(idle)
 	s.Act = func(context.Context, *rest.Config) error { panic("no hands") }
-	if f := finds(t, s, "what the user does panicked: no hands"); !strings.Contains(f.String(),
+	if f := finds(t, s, "the user's code panicked: no hands"); !strings.Contains(f.String(),
 		"explore_state_test.go") {
 		t.Errorf("there is no stack in %s", f)
 	}
