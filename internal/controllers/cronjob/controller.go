@@ -42,7 +42,7 @@ func Add(m *controller.Manager) *controller.Controller {
 	r := &reconciler{
 		cronJobs: informer.For[*batchv1.CronJob](m.Informers(), resource),
 		jobs:     ownership.NewCache[*batchv1.Job](m, jobsResource),
-		hand:     action.NewExecutor(m, "cronjob-controller"),
+		executor: action.NewExecutor(m, "cronjob-controller"),
 	}
 	return m.Add(controller.Options{
 		Name:       Name,
@@ -59,7 +59,7 @@ func Add(m *controller.Manager) *controller.Controller {
 type reconciler struct {
 	cronJobs *informer.Informer[*batchv1.CronJob]
 	jobs     ownership.Cache[*batchv1.Job]
-	hand     *action.Executor
+	executor *action.Executor
 
 	schedules schedules
 }
@@ -94,7 +94,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 	now := time.Now()
 	actions := Decide(Input{CronJob: c, Jobs: append(jobs, unseen...), Since: r.schedules.since(request, c, now),
 		Now: now})
-	result, err := r.hand.Do(ctx, actions...)
+	result, err := r.executor.Do(ctx, actions...)
 	switch {
 	case errors.Is(err, action.ErrStaleCache):
 		return controller.Result{RequeueAfter: soon}, nil
@@ -112,7 +112,7 @@ func (r *reconciler) unseen(ctx context.Context, c *batchv1.CronJob,
 		if contains(seen, listed) {
 			continue
 		}
-		j, err := client.Of[*batchv1.Job](r.hand.Client, jobsResource).Get(ctx, listed.Namespace, listed.Name)
+		j, err := client.Of[*batchv1.Job](r.executor.Client, jobsResource).Get(ctx, listed.Namespace, listed.Name)
 		switch err = action.ClassifyNotFound(err, jobsResource, listed.Name); {
 		case action.IsGone(err):
 		case err != nil:

@@ -47,14 +47,14 @@ var resource = policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
 
 // Add adds the controller to a manager, together with the one that resets stale DisruptionTarget conditions.
 func Add(m *controller.Manager) *controller.Controller {
-	hand := action.NewExecutor(m, component)
+	executor := action.NewExecutor(m, component)
 	r := &reconciler{
-		budgets: informer.For[*policyv1.PodDisruptionBudget](m.Informers(), resource),
-		pods:    informer.For[*corev1.Pod](m.Informers(), pods.Resource),
-		scales:  newScales(m),
-		hand:    hand,
+		budgets:  informer.For[*policyv1.PodDisruptionBudget](m.Informers(), resource),
+		pods:     informer.For[*corev1.Pod](m.Informers(), pods.Resource),
+		scales:   newScales(m),
+		executor: executor,
 	}
-	addStale(m, r.pods, hand)
+	addStale(m, r.pods, executor)
 	return m.Add(controller.Options{
 		Name:       Name,
 		Reconciler: r,
@@ -88,7 +88,7 @@ type reconciler struct {
 	budgets  *informer.Informer[*policyv1.PodDisruptionBudget]
 	pods     *informer.Informer[*corev1.Pod]
 	scales   *scales
-	hand     *action.Executor
+	executor *action.Executor
 	reported ReportedPods
 }
 
@@ -139,7 +139,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 		return controller.Result{}, err
 	}
 	actions, failed := Decide(r.observe(ctx, budget))
-	result, err := r.hand.Do(ctx, actions...)
+	result, err := r.executor.Do(ctx, actions...)
 	if errors.Is(err, action.ErrStaleCache) {
 		return controller.Result{RequeueAfter: statusDelay}, nil
 	}
@@ -171,6 +171,7 @@ func (r *reconciler) observe(ctx context.Context, budget *policyv1.PodDisruption
 
 // stays asks the server whether a pod still exists and is not being deleted.
 func (r *reconciler) stays(ctx context.Context, pod *corev1.Pod) bool {
-	is, err := client.Of[*metav1.PartialObjectMetadata](r.hand.Client, pods.Resource).Get(ctx, pod.Namespace, pod.Name)
+	is, err := client.Of[*metav1.PartialObjectMetadata](r.executor.Client, pods.Resource).Get(ctx, pod.Namespace,
+		pod.Name)
 	return err == nil && is.UID == pod.UID && is.DeletionTimestamp == nil
 }

@@ -18,7 +18,7 @@ import (
 // addStale adds the controller that resets the DisruptionTarget condition of pods whose announced disruption
 // did not happen.
 func addStale(m *controller.Manager, all *informer.Informer[*corev1.Pod],
-	hand *action.Executor) *controller.Controller {
+	executor *action.Executor) *controller.Controller {
 	return m.Add(controller.Options{
 		Name: Name + "-stale",
 		Sources: []controller.Source{controller.For(all, controller.If(func(_, now *corev1.Pod) bool {
@@ -29,7 +29,7 @@ func addStale(m *controller.Manager, all *informer.Informer[*corev1.Pod],
 			if !there {
 				return controller.Result{}, nil
 			}
-			return hand.Do(ctx, resetDisruption(pod, time.Now())...)
+			return executor.Do(ctx, resetDisruption(pod, time.Now())...)
 		}),
 	})
 }

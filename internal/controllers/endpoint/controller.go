@@ -41,7 +41,7 @@ func Add(m *controller.Manager) *controller.Controller {
 		services:  informer.For[*corev1.Service](m.Informers(), backend.Services),
 		pods:      informer.For[*corev1.Pod](m.Informers(), pods.Resource),
 		endpoints: informer.For[*corev1.Endpoints](m.Informers(), resource),
-		hand:      action.NewExecutor(m, "endpoint-controller"),
+		executor:  action.NewExecutor(m, "endpoint-controller"),
 	}
 	sameName := func(e *corev1.Endpoints) []controller.Request { return []controller.Request{informer.KeyOf(e)} }
 	return m.Add(controller.Options{
@@ -61,7 +61,7 @@ type reconciler struct {
 	services  *informer.Informer[*corev1.Service]
 	pods      *informer.Informer[*corev1.Pod]
 	endpoints *informer.Informer[*corev1.Endpoints]
-	hand      *action.Executor
+	executor  *action.Executor
 }
 
 // ours selects deletions, and changes of Endpoints that this controller has created. Endpoints that a user
@@ -86,7 +86,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 			seen.Pods = backend.Pods(service, r.pods)
 		}
 	}
-	result, err := r.hand.Do(ctx, Decide(seen)...)
+	result, err := r.executor.Do(ctx, Decide(seen)...)
 	if errors.Is(err, action.ErrStaleCache) {
 		controller.Note(ctx, "%v", err)
 		return result, nil

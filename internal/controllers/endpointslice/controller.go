@@ -45,7 +45,7 @@ func Add(m *controller.Manager) *controller.Controller {
 		pods:     informer.For[*corev1.Pod](m.Informers(), pods.Resource),
 		slices:   informer.For[*discoveryv1.EndpointSlice](m.Informers(), resource),
 		nodes:    informer.For[*corev1.Node](m.Informers(), nodes),
-		hand:     action.NewExecutor(m, "endpoint-slice-controller"),
+		executor: action.NewExecutor(m, "endpoint-slice-controller"),
 	}
 	r.slices.Indexer().AddIndex("service", func(slice *discoveryv1.EndpointSlice) []string {
 		return []string{slice.Namespace + "/" + slice.Labels[discoveryv1.LabelServiceName]}
@@ -70,7 +70,7 @@ type reconciler struct {
 	pods     *informer.Informer[*corev1.Pod]
 	slices   *informer.Informer[*discoveryv1.EndpointSlice]
 	nodes    *informer.Informer[*corev1.Node]
-	hand     *action.Executor
+	executor *action.Executor
 }
 
 // serviceOf returns the service of a slice that this controller manages.
@@ -105,13 +105,13 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 	if err != nil {
 		return controller.Result{}, err
 	}
-	result, err := r.hand.Do(ctx, Decide(r.observe(service))...)
+	result, err := r.executor.Do(ctx, Decide(r.observe(service))...)
 	switch {
 	case errors.Is(err, action.ErrStaleCache): // the service's next event triggers a reconcile
 		controller.Note(ctx, "%v", err)
 		return result, nil
 	case err != nil && !apierrors.IsConflict(err):
-		r.hand.Recorder.Warning(service, failed, "%s%v", failure(service), err)
+		r.executor.Recorder.Warning(service, failed, "%s%v", failure(service), err)
 	}
 	return result, err
 }

@@ -46,7 +46,7 @@ func Add(m *controller.Manager) *controller.Controller {
 }
 
 func newCollector(m *controller.Manager) *collector {
-	return &collector{graph: newGraph(m), hand: action.NewExecutor(m, "garbage-collector-controller")}
+	return &collector{graph: newGraph(m), executor: action.NewExecutor(m, "garbage-collector-controller")}
 }
 
 func (c *collector) add(m *controller.Manager) *controller.Controller {
@@ -69,7 +69,7 @@ func (c *collector) add(m *controller.Manager) *controller.Controller {
 // collector reconciles one object per request.
 type collector struct {
 	*graph
-	hand        *action.Executor
+	executor    *action.Executor
 	collections collections
 }
 
@@ -104,7 +104,7 @@ func (c *collector) reconcile(ctx context.Context, request controller.Request) (
 	}
 	which := incarnation{request, ownersOf(obj)}
 	s.before, s.now = c.collections.times(which), time.Now()
-	result, err := c.hand.Do(ctx, decide(s)...)
+	result, err := c.executor.Do(ctx, decide(s)...)
 	if err == nil && obj.DeletionTimestamp == nil && s.isCollected() && s.respite() <= 0 {
 		c.collections.add(which)
 	}

@@ -2,7 +2,7 @@
 // until enough have succeeded. It replaces a failed pod after a growing delay, until too many have failed.
 // Each pod is counted exactly once, whatever happens to the pod or to the controller.
 //
-// decide.go computes the actions from what was observed, without I/O: keep.go creates and deletes pods, which
+// decide.go computes the actions from what was observed, without I/O: scale.go creates and deletes pods, which
 // template.go builds; perindex.go tracks completion indexes; backoff.go delays; policy.go evaluates the
 // failure and success policies; end.go determines whether the job ends, and report.go counts. This file reads
 // the cache and executes the actions. leftover.go removes the finalizer from pods that no job will count.
@@ -55,9 +55,9 @@ var (
 // Add adds the controller to a manager, together with the one that releases leftover pods.
 func Add(m *controller.Manager) []*controller.Controller {
 	r := &reconciler{
-		jobs: informer.For[*batchv1.Job](m.Informers(), resource),
-		pods: ownership.NewCache[*corev1.Pod](m, pods.Resource),
-		hand: action.NewExecutor(m, "job-controller"), pauses: podbackoff.New(),
+		jobs:     informer.For[*batchv1.Job](m.Informers(), resource),
+		pods:     ownership.NewCache[*corev1.Pod](m, pods.Resource),
+		executor: action.NewExecutor(m, "job-controller"), pauses: podbackoff.New(),
 	}
 	return []*controller.Controller{
 		m.Add(controller.Options{
@@ -81,9 +81,9 @@ func Add(m *controller.Manager) []*controller.Controller {
 type reconciler struct {
 	jobs     *informer.Informer[*batchv1.Job]
 	pods     ownership.Cache[*corev1.Pod]
-	hand     *action.Executor
+	executor *action.Executor
 	outcomes outcomesByJob
-	told     action.StatusBackoff[batchv1.JobStatus]
+	statuses action.StatusBackoff[batchv1.JobStatus]
 	// pauses slow down jobs whose pods are taken from them.
 	pauses *podbackoff.Tracker
 	// later schedules reconciles that are due regardless of a failed attempt's retry delay.
@@ -136,13 +136,13 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 	}
 	d := Decide(r.observe(request, j, selector))
 	controller.Note(ctx, "%d pods active, %d succeeded, %d failed", len(d.active), d.succeeded, d.failures)
-	if _, err := r.hand.Do(ctx, d.Claim...); err != nil {
+	if _, err := r.executor.Do(ctx, d.Claim...); err != nil {
 		return controller.Result{}, unlessStale(err)
 	}
 	if !d.adopts {
 		r.outcomes.set(request, j.UID, d.outcomes())
 	}
-	_, failure := r.hand.Do(ctx, d.Keep...)
+	_, failure := r.executor.Do(ctx, d.Keep...)
 	if errors.Is(failure, action.ErrStaleCache) {
 		return controller.Result{}, nil
 	}
@@ -156,19 +156,19 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 // forget removes what is cached about a job that has ended or is gone.
 func (r *reconciler) forget(request controller.Request) {
 	r.outcomes.forget(request)
-	r.told.Delete(request)
+	r.statuses.Delete(request)
 }
 
 // report writes the outcome of a decision, but waits if another writer keeps overwriting the status.
 func (r *reconciler) report(ctx context.Context, request controller.Request, d *Decision,
 	failure error) (controller.Result, error) {
 	actions := d.Report(failure)
-	if wait := r.told.Delay(request, d.Job.Status, d.status); wait > 0 {
+	if wait := r.statuses.Delay(request, d.Job.Status, d.status); wait > 0 {
 		return controller.Result{RequeueAfter: wait}, nil
 	}
-	result, err := r.hand.Do(ctx, actions...)
+	result, err := r.executor.Do(ctx, actions...)
 	if err == nil {
-		r.told.Written(request, d.status)
+		r.statuses.Written(request, d.status)
 	}
 	return result, err
 }

@@ -54,7 +54,7 @@ func (r *reconciler) release(ctx context.Context, request controller.Request) (c
 	}
 	// Conditional on the resource version: a pod that had no controller may since have been adopted by a job,
 	// which counts it.
-	_, err := r.hand.Do(ctx, release(pod, map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion}))
+	_, err := r.executor.Do(ctx, release(pod, map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion}))
 	if apierrors.IsConflict(err) { // the cache will show the change
 		return controller.Result{}, nil
 	}
@@ -73,7 +73,7 @@ func (r *reconciler) waitsFor(ctx context.Context, pod *corev1.Pod,
 		return true, nil
 	}
 	err = action.RetryIfSlow(func() error {
-		j, err := client.Of[*batchv1.Job](r.hand.Client, resource).Get(ctx, pod.Namespace, owner.Name)
+		j, err := client.Of[*batchv1.Job](r.executor.Client, resource).Get(ctx, pod.Namespace, owner.Name)
 		waits = err == nil && counts(j)
 		if err = action.ClassifyNotFound(err, resource, owner.Name); action.IsGone(err) {
 			return nil

@@ -37,10 +37,10 @@ var (
 
 // watcher reconciles one node per request.
 type watcher struct {
-	nodes  *informer.Informer[*corev1.Node]
-	leases *informer.Informer[*coordinationv1.Lease]
-	pods   *informer.Informer[*corev1.Pod]
-	hand   *action.Executor
+	nodes    *informer.Informer[*corev1.Node]
+	leases   *informer.Informer[*coordinationv1.Lease]
+	pods     *informer.Informer[*corev1.Pod]
+	executor *action.Executor
 
 	mu       sync.Mutex
 	contacts map[string]lastContact // by node name
@@ -60,7 +60,8 @@ func Add(m *controller.Manager) *controller.Controller {
 		nodes: informer.For[*corev1.Node](m.Informers(), resource),
 		leases: informer.For[*coordinationv1.Lease](m.Informers(), leasesResource,
 			informer.Scope{Namespace: corev1.NamespaceNodeLease}),
-		pods: informer.For[*corev1.Pod](m.Informers(), pods.Resource), hand: action.NewExecutor(m, "node-controller"),
+		pods:     informer.For[*corev1.Pod](m.Informers(), pods.Resource),
+		executor: action.NewExecutor(m, "node-controller"),
 		contacts: map[string]lastContact{},
 	}
 	w.pods.Indexer().AddIndex("node", informer.ByNodeName)
@@ -106,13 +107,13 @@ func (w *watcher) reconcileNode(ctx context.Context, node *corev1.Node, now time
 	silence := w.recordContact(node, lease, now).Add(grace(node)).Sub(now)
 	if silence <= 0 {
 		if conditions, changed := Silent(node, now); changed {
-			return w.hand.Do(ctx, markUnknown(node, lease, conditions))
+			return w.executor.Do(ctx, markUnknown(node, lease, conditions))
 		}
 	}
 	if taints := Taints(node, now); !equality.Semantic.DeepEqual(taints, node.Spec.Taints) {
 		node = node.DeepCopy()
 		node.Spec.Taints = taints
-		return w.hand.Do(ctx, action.Update[*corev1.Node]{Resource: resource, Object: node})
+		return w.executor.Do(ctx, action.Update[*corev1.Node]{Resource: resource, Object: node})
 	}
 	result, err := w.onPods(ctx, node, now)
 	if silence > 0 && (result.RequeueAfter == 0 || silence < result.RequeueAfter) {

@@ -31,7 +31,7 @@ func (w *watcher) onPods(ctx context.Context, node *corev1.Node, now time.Time) 
 	for pod := range w.pods.Indexer().Each("node", node.Name) {
 		then, wait, err := onPod(pod, node, since, unknown, now)
 		if err == nil && len(then) > 0 {
-			_, err = w.hand.Do(ctx, action.Guard{Preconditions: asks, Then: then})
+			_, err = w.executor.Do(ctx, action.Guard{Preconditions: asks, Then: then})
 		}
 		if errors.Is(err, action.ErrStaleCache) {
 			return result, err

@@ -49,7 +49,7 @@ func addKeeping(m *controller.Manager, most int) *controller.Controller {
 	c := &collector{
 		nodes: informer.For[*corev1.Node](m.Informers(), nodes),
 		pods:  informer.For[*corev1.Pod](m.Informers(), pods.Resource),
-		live:  client.Of[*corev1.Node](m.Client(), nodes), hand: action.NewExecutor(m, "pod-garbage-collector"),
+		live:  client.Of[*corev1.Node](m.Client(), nodes), executor: action.NewExecutor(m, "pod-garbage-collector"),
 		most: most, missing: map[string]time.Time{},
 	}
 	c.pods.Indexer().AddIndex("node", informer.ByNodeName)
@@ -69,11 +69,11 @@ func addKeeping(m *controller.Manager, most int) *controller.Controller {
 
 // collector processes the pods of one node per request; unbound pods belong to the node "".
 type collector struct {
-	nodes *informer.Informer[*corev1.Node]
-	pods  *informer.Informer[*corev1.Pod]
-	live  client.Resource[*corev1.Node]
-	hand  *action.Executor
-	most  int
+	nodes    *informer.Informer[*corev1.Node]
+	pods     *informer.Informer[*corev1.Pod]
+	live     client.Resource[*corev1.Node]
+	executor *action.Executor
+	most     int
 
 	mu      sync.Mutex
 	missing map[string]time.Time // since when nodes with pods have been missing
@@ -120,14 +120,15 @@ func hasJustEnded(old, now *corev1.Pod) bool {
 // Reconcile deletes the pods of a node that are to be deleted.
 func (c *collector) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	if request == allEnded {
-		return c.hand.Do(ctx, decideEnded(c.pods.Indexer().Each("ended", "yes"), c.pods.Indexer().Count("ended", "yes"),
+		return c.executor.Do(ctx, decideEnded(c.pods.Indexer().Each("ended", "yes"),
+			c.pods.Indexer().Count("ended", "yes"),
 			c.most)...)
 	}
 	s, err := c.observe(ctx, request.Name)
 	if err != nil {
 		return controller.Result{}, err
 	}
-	result, err := c.hand.Do(ctx, decide(s)...)
+	result, err := c.executor.Do(ctx, decide(s)...)
 	if err == nil && s.state == gone {
 		c.clearMissing(request.Name) // a pod that is bound to it later gets the full quarantine
 	}

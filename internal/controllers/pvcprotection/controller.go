@@ -38,9 +38,9 @@ var resource = schema.GroupVersionResource{Version: "v1", Resource: "persistentv
 func Add(m *controller.Manager) *controller.Controller {
 	all := m.MoreInformers(informer.FactoryOptions{Uninitialized: true})
 	p := &protector{
-		claims: informer.For[*corev1.PersistentVolumeClaim](all, resource),
-		pods:   informer.For[*corev1.Pod](m.Informers(), pods.Resource),
-		hand:   action.NewExecutor(m, "pvc-protection-controller"),
+		claims:   informer.For[*corev1.PersistentVolumeClaim](all, resource),
+		pods:     informer.For[*corev1.Pod](m.Informers(), pods.Resource),
+		executor: action.NewExecutor(m, "pvc-protection-controller"),
 	}
 	p.pods.Indexer().AddIndex("claim", claimsOf)
 	used := func(pod *corev1.Pod) (requests []controller.Request) {
@@ -76,9 +76,9 @@ func isProtected(claim *corev1.PersistentVolumeClaim) bool {
 
 // protector reconciles one claim per request.
 type protector struct {
-	claims *informer.Informer[*corev1.PersistentVolumeClaim]
-	pods   *informer.Informer[*corev1.Pod]
-	hand   *action.Executor
+	claims   *informer.Informer[*corev1.PersistentVolumeClaim]
+	pods     *informer.Informer[*corev1.Pod]
+	executor *action.Executor
 }
 
 // claimsOf returns the claims that a pod uses, as namespace/name, including those of ephemeral volumes.
@@ -104,7 +104,7 @@ func (p *protector) Reconcile(ctx context.Context, request controller.Request) (
 		!isProtected(claim):
 		return controller.Result{}, nil
 	case claim.DeletionTimestamp == nil:
-		return p.hand.Do(ctx, change(claim, "protect", "finalizers"))
+		return p.executor.Do(ctx, change(claim, "protect", "finalizers"))
 	}
 	for pod := range p.pods.Indexer().Each("claim", claim.Namespace+"/"+claim.Name) {
 		if uses(pod, claim) {
@@ -120,9 +120,9 @@ func (p *protector) Reconcile(ctx context.Context, request controller.Request) (
 	case err != nil:
 		return controller.Result{}, err
 	case used:
-		return p.hand.Do(ctx, action.Requeue{After: retryInterval})
+		return p.executor.Do(ctx, action.Requeue{After: retryInterval})
 	}
-	return p.hand.Do(ctx, change(claim, "release", "$deleteFromPrimitiveList/finalizers"))
+	return p.executor.Do(ctx, change(claim, "release", "$deleteFromPrimitiveList/finalizers"))
 }
 
 // change patches the finalizers of a claim. does describes the patch, and list is the strategic merge
@@ -137,7 +137,7 @@ func change(claim *corev1.PersistentVolumeClaim, does, list string) action.Actio
 // isUsed asks the server, since the cache may lack the newest pods and does not show pods that are hidden by
 // initializers.
 func (p *protector) isUsed(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
-	all := client.Of[*corev1.Pod](p.hand.Client, pods.Resource).Uninitialized()
+	all := client.Of[*corev1.Pod](p.executor.Client, pods.Resource).Uninitialized()
 	page, err := all.List(ctx, claim.Namespace, metav1.ListOptions{})
 	if err != nil {
 		return false, err

@@ -42,7 +42,7 @@ var quotas = schema.GroupVersionResource{Version: "v1", Resource: "resourcequota
 // Add adds the controller to a manager.
 func Add(m *controller.Manager) *controller.Controller {
 	c := &counter{quotas: informer.For[*corev1.ResourceQuota](m.Informers(), quotas),
-		hand: action.NewExecutor(m, "resourcequota-controller")}
+		executor: action.NewExecutor(m, "resourcequota-controller")}
 	c.caches = newCaches(m, c.changed)
 	return m.Add(controller.Options{
 		Name: Name, Reconciler: c, Workers: workers,
@@ -56,10 +56,10 @@ func Add(m *controller.Manager) *controller.Controller {
 
 // counter computes one quota per request.
 type counter struct {
-	quotas *informer.Informer[*corev1.ResourceQuota]
-	caches *caches
-	look   controller.Trigger
-	hand   *action.Executor
+	quotas   *informer.Informer[*corev1.ResourceQuota]
+	caches   *caches
+	look     controller.Trigger
+	executor *action.Executor
 }
 
 // isDeclared selects quotas that are new or whose spec has changed.
@@ -125,6 +125,6 @@ func (c *counter) Reconcile(ctx context.Context, request controller.Request) (co
 			s.objects[resource] = objects
 		}
 	}
-	result, err := c.hand.Do(ctx, append(actions, decide(s)...)...)
+	result, err := c.executor.Do(ctx, append(actions, decide(s)...)...)
 	return result, errors.Join(append(failures, err)...)
 }

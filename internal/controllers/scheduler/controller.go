@@ -54,9 +54,9 @@ var (
 // scheduler binds pods to nodes.
 type scheduler struct {
 	*cluster
-	budgets *informer.Informer[*policyv1.PodDisruptionBudget]
-	wake    controller.Trigger
-	hand    *action.Executor
+	budgets  *informer.Informer[*policyv1.PodDisruptionBudget]
+	wake     controller.Trigger
+	executor *action.Executor
 }
 
 // Add adds the controller to a manager.
@@ -67,9 +67,9 @@ func Add(m *controller.Manager) *controller.Controller {
 
 func add(m *controller.Manager) (*scheduler, *controller.Controller) {
 	s := &scheduler{
-		cluster: newCluster(m.Informers()),
-		budgets: informer.For[*policyv1.PodDisruptionBudget](m.Informers(), budgetsResource),
-		hand:    action.NewExecutor(m, Component),
+		cluster:  newCluster(m.Informers()),
+		budgets:  informer.For[*policyv1.PodDisruptionBudget](m.Informers(), budgetsResource),
+		executor: action.NewExecutor(m, Component),
 	}
 	return s, m.Add(controller.Options{
 		Name: Name, Reconciler: s, Workers: workers,
@@ -119,7 +119,7 @@ func (s *scheduler) Reconcile(ctx context.Context, request controller.Request) (
 	if err != nil {
 		return controller.Result{}, err
 	}
-	result, err := s.hand.Do(ctx, append(actions, action.Requeue{After: retryInterval})...)
+	result, err := s.executor.Do(ctx, append(actions, action.Requeue{After: retryInterval})...)
 	if errors.Is(err, action.ErrStaleCache) {
 		controller.Note(ctx, "%v", err)
 		return controller.Result{RequeueAfter: staleRetry}, nil

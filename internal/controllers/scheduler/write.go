@@ -22,7 +22,7 @@ import (
 // bind binds a pod to its reserved node. If the server rejects the binding, the reservation is released. If
 // the outcome is unknown, the pod keeps its reservation and the same binding is retried.
 func (s *scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) (controller.Result, error) {
-	_, err := s.hand.Do(ctx, binding{pod, node})
+	_, err := s.executor.Do(ctx, binding{pod, node})
 	if err == nil {
 		return controller.Result{}, nil
 	}
@@ -37,7 +37,7 @@ func (s *scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) (con
 	s.rejectedBinding(informer.KeyOf(pod))
 	actions, failed := rejection(pod, err, time.Now())
 	if failed == nil {
-		_, failed = s.hand.Do(ctx, actions...)
+		_, failed = s.executor.Do(ctx, actions...)
 	}
 	return controller.Result{}, errors.Join(err, failed)
 }

@@ -40,7 +40,7 @@ func Add(m *controller.Manager) *controller.Controller {
 		namespaces: informer.For[*corev1.Namespace](m.Informers(), namespaces),
 		accounts:   informer.For[*corev1.ServiceAccount](m.Informers(), accounts, named(DefaultAccount)),
 		bundles:    informer.For[*corev1.ConfigMap](m.Informers(), configMaps, named(Bundle)),
-		hand:       action.NewExecutor(m, "serviceaccount-controller"),
+		executor:   action.NewExecutor(m, "serviceaccount-controller"),
 	}
 	return m.Add(controller.Options{
 		Name: Name, Reconciler: p, Workers: workers,
@@ -67,7 +67,7 @@ type provider struct {
 	namespaces *informer.Informer[*corev1.Namespace]
 	accounts   *informer.Informer[*corev1.ServiceAccount]
 	bundles    *informer.Informer[*corev1.ConfigMap]
-	hand       *action.Executor
+	executor   *action.Executor
 	// backoff delays writes of the bundle in a conflict loop with a controller that publishes other
 	// certificates.
 	backoff action.StatusBackoff[bundleContent]
@@ -94,7 +94,7 @@ func (p *provider) Reconcile(ctx context.Context, request controller.Request) (c
 	if s.bundle != nil {
 		wait = p.backoff.Delay(request, contentOf(s.bundle), s.next())
 	}
-	result, err := p.hand.Do(ctx, decide(s, wait)...)
+	result, err := p.executor.Do(ctx, decide(s, wait)...)
 	if err == nil && wait == 0 {
 		p.backoff.Written(request, s.next())
 	}

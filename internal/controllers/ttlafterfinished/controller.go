@@ -40,8 +40,8 @@ func Add(m *controller.Manager) *controller.Controller {
 
 // cleaner reconciles one Job per request.
 type cleaner struct {
-	jobs *informer.Informer[*batchv1.Job]
-	hand *action.Executor
+	jobs     *informer.Informer[*batchv1.Job]
+	executor *action.Executor
 }
 
 // Reconcile deletes a Job, or schedules its deletion.
@@ -57,7 +57,7 @@ func (c *cleaner) Reconcile(ctx context.Context, request controller.Request) (co
 	if err != nil {
 		return controller.Result{}, controller.Terminal(err)
 	}
-	result, err := c.hand.Do(ctx, actions...)
+	result, err := c.executor.Do(ctx, actions...)
 	if errors.Is(err, action.ErrStaleCache) { // the Job has changed; the cache's event triggers a reconcile
 		return controller.Result{}, nil
 	}

@@ -94,7 +94,7 @@ func (w *fixture) expect(a action.Action, behind bool) {
 // The shortest of several delays counts, and a delay that is not positive requeues at once.
 func TestShortestRequeueCounts(t *testing.T) {
 	t.Parallel()
-	hand := &action.Executor{}
+	executor := &action.Executor{}
 	for _, c := range []struct {
 		after []time.Duration
 		want  func(time.Duration) bool
@@ -110,7 +110,7 @@ func TestShortestRequeueCounts(t *testing.T) {
 		for _, d := range c.after {
 			all = append(all, action.Requeue{After: d})
 		}
-		if got, err := hand.Do(t.Context(), all...); err != nil || !c.want(got.RequeueAfter) {
+		if got, err := executor.Do(t.Context(), all...); err != nil || !c.want(got.RequeueAfter) {
 			t.Errorf("%v: %s, %v", c.after, got.RequeueAfter, err)
 		}
 	}

@@ -66,8 +66,8 @@ func TestPreconditionsAreCheckedAgainAfterSlowWrite(t *testing.T) {
 			for n := range 7 {
 				together = append(together, write(n))
 			}
-			hand := &action.Executor{}
-			_, err := hand.Do(t.Context(),
+			executor := &action.Executor{}
+			_, err := executor.Do(t.Context(),
 				action.Guard{Preconditions: []action.Precondition{ask}, Then: []action.Action{together, write(7)}})
 			if errors.Is(err, action.ErrStaleCache) != (c.behind > 0) || asked.Load() != c.asked ||
 				written.Load() != c.written {
@@ -99,8 +99,8 @@ func TestPreconditionsHoldTogether(t *testing.T) {
 				written++
 				return nil
 			})
-			hand := &action.Executor{}
-			_, err := hand.Do(t.Context(),
+			executor := &action.Executor{}
+			_, err := executor.Do(t.Context(),
 				action.Guard{Preconditions: []action.Precondition{first, second}, Then: []action.Action{write}})
 			if errors.Is(err, action.ErrStaleCache) != changes || asked != 2 || (written == 0) != changes {
 				t.Errorf("changed meanwhile (%t): got %d checks, %d writes, %v", changes, asked, written, err)
@@ -157,7 +157,7 @@ func TestNestedPreconditionsAreNotRetriedTwice(t *testing.T) {
 // do not run.
 func TestEventIsRecordedIfNextActionFails(t *testing.T) {
 	t.Parallel()
-	var hand *action.Executor
+	var executor *action.Executor
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		asked, written := 0, 0
 		ask := stepFunc(func() error {
@@ -172,7 +172,7 @@ func TestEventIsRecordedIfNextActionFails(t *testing.T) {
 			return nil
 		})
 		about := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "a"}}
-		_, err := hand.Do(t.Context(), action.Guard{
+		_, err := executor.Do(t.Context(), action.Guard{
 			Preconditions: []action.Precondition{ask},
 			Then: []action.Action{write, action.Event{Object: about, Reason: "Written", Message: "it was"},
 				write},
@@ -184,7 +184,7 @@ func TestEventIsRecordedIfNextActionFails(t *testing.T) {
 			t.Errorf("%v: got %d requests, %d writes, events %v (%v)", err, asked, written, events.Items, listed)
 		}
 	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
-		hand = action.NewExecutor(m, "test")
+		executor = action.NewExecutor(m, "test")
 		return nil
 	}))
 }

@@ -20,20 +20,20 @@ import (
 // exist, so the actions fail.
 func TestUnservedKindIsNotNotFound(t *testing.T) {
 	t.Parallel()
-	var hand *action.Executor
+	var executor *action.Executor
 	bowlinetest.Bubble(t, func(t *testing.T, _ *bowlinetest.Plane) {
 		for version, want := range map[string]error{"v1": nil, "v0": action.ErrUnserved} {
 			for _, namespace := range []string{"default", "a"} {
 				for _, a := range actionsOnMissingPod(namespace,
 					schema.GroupVersionResource{Version: version, Resource: "pods"}) {
-					if _, err := hand.Do(t.Context(), a); !errors.Is(err, want) {
+					if _, err := executor.Do(t.Context(), a); !errors.Is(err, want) {
 						t.Errorf("%s in %s and %s ends with %v, not %v", a, version, namespace, err, want)
 					}
 				}
 			}
 		}
 	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
-		hand = action.NewExecutor(m, "test")
+		executor = action.NewExecutor(m, "test")
 		return nil
 	}))
 }

@@ -21,7 +21,7 @@ import (
 // a failure, because the controller will decide again.
 func TestDeleteIfUnchangedDetectsChange(t *testing.T) {
 	t.Parallel()
-	var hand *action.Executor
+	var executor *action.Executor
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		maps := bowlinetest.Client[*corev1.ConfigMap](t, p)
 		a := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}}
@@ -39,7 +39,7 @@ func TestDeleteIfUnchangedDetectsChange(t *testing.T) {
 			IfUnchanged: true,
 			Events:      action.Events{Object: seen, Reason: "Deleted", FailureReason: "FailedDelete"},
 		}
-		if _, err := hand.Do(t.Context(), deletion); !errors.Is(err, action.ErrStaleCache) ||
+		if _, err := executor.Do(t.Context(), deletion); !errors.Is(err, action.ErrStaleCache) ||
 			!apierrors.IsConflict(err) {
 			t.Errorf("the deletion of what has changed ends with %v", err)
 		}
@@ -49,11 +49,11 @@ func TestDeleteIfUnchangedDetectsChange(t *testing.T) {
 			t.Errorf("got events %v (%v)", events.Items, err)
 		}
 		deletion.IfUnchanged = false
-		if _, err := hand.Do(t.Context(), deletion); err != nil {
+		if _, err := executor.Do(t.Context(), deletion); err != nil {
 			t.Errorf("the deletion of whatever it is ends with %v", err)
 		}
 	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
-		hand = action.NewExecutor(m, "test")
+		executor = action.NewExecutor(m, "test")
 		return nil
 	}))
 }
@@ -62,7 +62,7 @@ func TestDeleteIfUnchangedDetectsChange(t *testing.T) {
 // and nothing else is written.
 func TestStatusUpdateOfMissingObjectStopsActions(t *testing.T) {
 	t.Parallel()
-	var hand *action.Executor
+	var executor *action.Executor
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		pods := bowlinetest.Client[*corev1.Pod](t, p)
 		there := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "there", Namespace: "default"}}
@@ -82,10 +82,10 @@ func TestStatusUpdateOfMissingObjectStopsActions(t *testing.T) {
 				action.Event{Object: pod, Reason: "Followed", Message: "what follows"},
 			}
 		}
-		if result, err := hand.Do(t.Context(), of(gone)...); err != nil || result.RequeueAfter > 0 {
+		if result, err := executor.Do(t.Context(), of(gone)...); err != nil || result.RequeueAfter > 0 {
 			t.Errorf("deleted object: got %v, %v", result, err)
 		}
-		if result, err := hand.Do(t.Context(), of(there)...); err != nil || result.RequeueAfter == 0 {
+		if result, err := executor.Do(t.Context(), of(there)...); err != nil || result.RequeueAfter == 0 {
 			t.Errorf("existing object: got %v, %v", result, err)
 		}
 		synctest.Wait()
@@ -99,7 +99,7 @@ func TestStatusUpdateOfMissingObjectStopsActions(t *testing.T) {
 			}
 		}
 	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
-		hand = action.NewExecutor(m, "test")
+		executor = action.NewExecutor(m, "test")
 		return nil
 	}))
 }
