@@ -53,7 +53,14 @@ func Limits(timeout time.Duration) fair.Limits {
 // enter waits for the request's seats, and counts it as in flight; serve undoes both. It returns a 429, before the
 // body is read, if the user sends more requests than the server can run.
 func (h *Handler) enter(x *exchange, user *auth.User) error {
-	if !exempt(x) {
+	// The plane's own process takes no seats, since its controllers must make progress (like Kubernetes' loopback
+	// client), and health probes take none, since an overloaded server is not to be restarted. Administrators are not
+	// exempt, unlike in Kubernetes: here they are most of the users.
+	exempt := x.r.RemoteAddr == inprocess.RemoteAddr
+	if !exempt && !x.route.IsResource {
+		_, _, exempt = healthPath(x.route.Path)
+	}
+	if !exempt {
 		began := time.Now()
 		weight := h.weight(x)
 		// A forged User-Agent takes nothing from other users.
@@ -69,17 +76,6 @@ func (h *Handler) enter(x *exchange, user *auth.User) error {
 	}
 	x.left = h.o.Metrics.Begin(&x.route)
 	return nil
-}
-
-// exempt reports whether a request takes no seats: those of the plane's own process, whose controllers must
-// make progress (like Kubernetes' loopback client), and health probes, since an overloaded server is not to
-// be restarted. Administrators are not exempt, unlike in Kubernetes: here they are most of the users.
-func exempt(x *exchange) bool {
-	if x.r.RemoteAddr == inprocess.RemoteAddr {
-		return true
-	}
-	_, _, probe := healthPath(x.route.Path)
-	return probe && !x.route.IsResource
 }
 
 // weight returns the number of seats that a request takes.

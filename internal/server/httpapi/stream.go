@@ -58,50 +58,45 @@ func newStream(w http.ResponseWriter, req *request.Request, patience time.Durati
 func (s *stream) write(frame []byte) error {
 	s.events++
 	if len(s.buf) == 0 && len(frame) >= batchBytes {
-		return s.put(frame)
+		return s.put(frame, false)
 	}
 	s.buf = append(s.buf, frame...)
 	if len(s.buf) < batchBytes {
 		return nil
 	}
-	return s.spill()
-}
-
-func (s *stream) spill() error {
-	err := s.put(s.buf)
-	s.buf = s.buf[:0]
-	if cap(s.buf) > 2*batchBytes {
-		s.buf = nil
-	}
-	return err
-}
-
-func (s *stream) put(data []byte) error {
-	s.dirty = true
-	s.begin()
-	_, err := s.w.Write(data)
-	s.done()
-	s.broken = s.broken || err != nil
-	return err
+	return s.put(s.buf, false)
 }
 
 // flush sends the gathered frames to the client.
 func (s *stream) flush() error {
-	if len(s.buf) > 0 {
-		if err := s.spill(); err != nil {
-			return err
-		}
-	}
-	if !s.dirty {
+	if len(s.buf) == 0 && !s.dirty {
 		return nil
 	}
-	s.dirty = false
 	s.sent.Add(float64(s.events - s.counted))
 	s.counted = s.events
-	s.begin()
-	err := s.rc.Flush()
-	s.done()
+	return s.put(s.buf, true)
+}
+
+// put writes data, which may be buf, and flushes it if asked to. The stall timer runs meanwhile.
+func (s *stream) put(data []byte, flush bool) (err error) {
+	s.mu.Lock()
+	s.writing = true
+	s.stall.Reset(s.patience)
+	s.mu.Unlock()
+	if s.dirty = !flush; len(data) > 0 {
+		_, err = s.w.Write(data)
+	}
+	if flush && err == nil {
+		err = s.rc.Flush()
+	}
+	s.mu.Lock()
+	s.writing = false
+	s.stall.Stop()
+	s.mu.Unlock()
 	s.broken = s.broken || err != nil
+	if s.buf = s.buf[:0]; cap(s.buf) > 2*batchBytes {
+		s.buf = nil
+	}
 	return err
 }
 
@@ -111,21 +106,6 @@ func (s *stream) rest() {
 		s.buf = nil
 	}
 	s.rested = s.events
-}
-
-// begin and done surround each write: stall runs in between.
-func (s *stream) begin() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.writing = true
-	s.stall.Reset(s.patience)
-}
-
-func (s *stream) done() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.writing = false
-	s.stall.Stop()
 }
 
 // hurry reduces the time that a write may block to lastPatience.

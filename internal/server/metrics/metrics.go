@@ -5,7 +5,9 @@ package metrics
 import (
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/bowline-dev/bowline/internal/kind"
@@ -218,4 +221,102 @@ func (m *Metrics) Handler() http.Handler { return m.handler }
 // Admitted records the duration of a step of admission, which is "admit" or "validate".
 func (m *Metrics) Admitted(step, operation string, begun time.Time, err error) {
 	m.admission.WithLabelValues(step, operation, strconv.FormatBool(err != nil)).Observe(time.Since(begun).Seconds())
+}
+
+// requestLabels identify a series of requests. Clients cannot create labels: a request for an unknown
+// resource has no resource labels, and an unknown method is "other".
+type requestLabels struct {
+	verb, group, version, resource, subresource, scope, dryRun string
+}
+
+// values returns the labels in the order of requestLabelNames.
+func (l *requestLabels) values() []string {
+	return []string{l.verb, l.group, l.version, l.resource, l.subresource, l.scope, component}
+}
+
+// labels returns the labels of a request, named as in kube-apiserver: the verb is the method, or LIST, WATCH
+// or APPLY.
+func (m *Metrics) labels(route *request.Route, r *http.Request) requestLabels {
+	l := requestLabels{verb: "other"}
+	switch route.Verb {
+	case "get", "head":
+		l.verb = "GET"
+	case "list":
+		l.verb = "LIST"
+	case "watch":
+		l.verb = "WATCH"
+	case "create", "post":
+		l.verb = "POST"
+	case "update", "put":
+		l.verb = "PUT"
+	case "delete", "deletecollection":
+		l.verb = "DELETE"
+	case "patch":
+		l.verb = "PATCH"
+		if request.BodyMedia(r.Header.Get("Content-Type")) == string(types.ApplyYAMLPatchType) {
+			l.verb = "APPLY"
+		}
+	}
+	if strings.Contains(r.URL.RawQuery, "dryRun") {
+		if values := slices.Compact(r.URL.Query()["dryRun"]); len(values) == 1 && values[0] == "All" {
+			l.dryRun = "All"
+		} else if len(values) > 0 {
+			l.dryRun = "invalid"
+		}
+	}
+	if !route.IsResource {
+		l.subresource = knownPath(route.Path)
+		return l
+	}
+	entry, served := m.kinds.Find(route.GVR)
+	if !served {
+		return l
+	}
+	if route.Subresource != "" {
+		sub := entry.Kind.Info().Subresource(route.Subresource)
+		if sub == nil {
+			return l
+		}
+		if sub.Text != nil {
+			l.verb = "CONNECT" // as Kubernetes counts requests that it forwards to a kubelet
+		}
+	}
+	l.group, l.version, l.resource, l.subresource = route.GVR.Group, route.GVR.Version, route.GVR.Resource,
+		route.Subresource
+	l.scope = scope(route)
+	if warning := entry.Endpoint.Deprecated; warning != "" {
+		m.deprecated.WithLabelValues(l.group, l.version, l.resource, l.subresource, removedIn(warning)).Set(1)
+	}
+	return l
+}
+
+// scope returns the label for how much of a resource a request addresses.
+func scope(r *request.Route) string {
+	switch {
+	case !r.IsResource:
+		return ""
+	case r.Name != "" || r.Verb == "create":
+		return "resource"
+	case r.Namespace != "":
+		return "namespace"
+	}
+	return "cluster"
+}
+
+// knownPath returns one of a few labels for a path that is not that of a resource.
+func knownPath(path string) string {
+	for _, known := range []string{"/healthz", "/livez", "/readyz", "/metrics", "/version", "/openapi/v2",
+		"/openapi/v3", "/debug/pprof"} {
+		if path == known || strings.HasPrefix(path, known+"/") {
+			return known
+		}
+	}
+	return ""
+}
+
+// removedIn parses the release in which Kubernetes removes a deprecated version from the deprecation warning.
+func removedIn(warning string) string {
+	_, release, _ := strings.Cut(warning, "unavailable in v")
+	release, _, _ = strings.Cut(release, "+")
+	return release
 }

@@ -41,7 +41,7 @@ type selection struct {
 // newSelection reads namespace, name and selectors of a request. The selection of a continued list is never
 // narrowed to one object.
 func newSelection(req *request.Request, continues bool) (*selection, error) {
-	s := &selection{kind: req.Kind, prefix: object.Prefix(req.Stored(), req.ObjectNamespace()),
+	s := &selection{kind: req.Kind, prefix: object.Prefix(req.Stored, req.ObjectNamespace),
 		renamed: req.Endpoint.Selectable}
 	if v, ok := req.Kind.(kind.Custom); ok {
 		s.converts, s.form = true, object.Form{APIVersion: v.APIVersion()}
@@ -122,7 +122,7 @@ func (s *selection) selectFields(req *request.Request, selector fields.Selector,
 	}
 	if exact && name != "" && !continues && req.Name == "" && (!req.Info.Namespaced || req.Namespace != "") &&
 		!strings.ContainsRune(name, '/') {
-		s.prefix = object.KeyOf(req.Stored(), req.ObjectNamespace(), name)
+		s.prefix = object.KeyOf(req.Stored, req.ObjectNamespace, name)
 		if len(selector.Requirements()) == 1 {
 			return nil
 		}

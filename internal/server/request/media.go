@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/munnerz/goautoneg"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/server/status"
@@ -39,8 +38,6 @@ type Media struct {
 	// As is the kind that the client wants instead of the object: Table, PartialObjectMetadata(List), or
 	// empty; in Version.
 	As, Version string
-	// Custom reports whether objects are encoded as JSON only, whatever their metadata is sent as.
-	Custom bool
 }
 
 // Format returns the format of the encoding that the answer is made from.
@@ -49,15 +46,6 @@ func (m Media) Format() object.Format {
 		return object.Protobuf
 	}
 	return object.JSON
-}
-
-// Form returns the form in which an endpoint's answer is encoded.
-func (m Media) Form(gv schema.GroupVersion) object.Form {
-	form := object.Form{APIVersion: gv.String()}
-	if !m.Custom {
-		form.Format = m.Format()
-	}
-	return form
 }
 
 // MetaVersion returns the apiVersion of the Table or PartialObjectMetadata that the client asked for.
@@ -75,7 +63,7 @@ func (m Media) StreamType() string {
 // converted to; without any, the answer is a Status, which is never converted.
 func (r *Request) Negotiate(header string, as ...string) error {
 	if header == "" || header == JSON { // most clients; nothing is refused
-		r.Accept = Media{Name: JSON, Custom: !r.Info.Builtin}
+		r.Accept = Media{Name: JSON}
 		return nil
 	}
 	if r.Info.Builtin && !named(header) {
@@ -99,7 +87,6 @@ func (r *Request) Negotiate(header string, as ...string) error {
 	if chosen.As != "" && len(as) > 0 && !slices.Contains(as, chosen.As) {
 		return r.otherShape(chosen.As)
 	}
-	chosen.Custom = !r.Info.Builtin
 	r.Accept = chosen
 	return nil
 }

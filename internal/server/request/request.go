@@ -25,9 +25,16 @@ type Request struct {
 	Kind     kind.Kind
 	Info     *kind.Info
 	Endpoint *kind.Endpoint
-	Sub      *kind.Subresource // nil for the object itself
-	User     *auth.User
-	Accept   Media
+	// Stored names the resource in the store, with the hub's group.
+	Stored schema.GroupResource
+	// GVK is the endpoint's group and version with the kind's name.
+	GVK schema.GroupVersionKind
+	// ObjectNamespace is the namespace of the request's objects. It is empty for cluster-scoped kinds: the route of a
+	// Namespace names it in the place of a namespace, but it is in none.
+	ObjectNamespace string
+	Sub             *kind.Subresource // nil for the object itself
+	User            *auth.User
+	Accept          Media
 	// Query are the parameters of the URL; nil if there are none.
 	Query url.Values
 	// ContentType is the media type of the body, without parameters.
@@ -61,8 +68,13 @@ type Seats interface {
 
 // New returns a request for a resource that is served. The caller sets the other fields.
 func New(ctx context.Context, route *Route, entry kind.Entry, user *auth.User) *Request {
-	return &Request{Route: route, Kind: entry.Kind, Info: entry.Kind.Info(), Endpoint: entry.Endpoint, User: user,
-		ctx: ctx}
+	info := entry.Kind.Info()
+	r := &Request{Route: route, Kind: entry.Kind, Info: info, Endpoint: entry.Endpoint, User: user, ctx: ctx,
+		Stored: info.GroupResource(), GVK: entry.Endpoint.GroupVersion().WithKind(info.Kind)}
+	if info.Namespaced {
+		r.ObjectNamespace = route.Namespace
+	}
+	return r
 }
 
 // Context ends when the client disconnects or the request's time is over.
@@ -71,28 +83,18 @@ func (r *Request) Context() context.Context { return r.ctx }
 // Resource names the resource in errors, with the endpoint's group.
 func (r *Request) Resource() schema.GroupResource { return r.GVR.GroupResource() }
 
-// Stored names the resource in the store, with the hub's group.
-func (r *Request) Stored() schema.GroupResource { return r.Info.GroupResource() }
-
-// ObjectNamespace returns the namespace of the request's objects. It is empty for cluster-scoped kinds: the route of a
-// Namespace names it in the place of a namespace, but it is in none.
-func (r *Request) ObjectNamespace() string {
-	if r.Info.Namespaced {
-		return r.Namespace
-	}
-	return ""
-}
-
 // Key returns the key of the object that the request names.
-func (r *Request) Key() object.Key { return object.KeyOf(r.Stored(), r.ObjectNamespace(), r.Name) }
+func (r *Request) Key() object.Key { return object.KeyOf(r.Stored, r.ObjectNamespace, r.Name) }
 
-// GVK returns the endpoint's group and version with the kind's name.
-func (r *Request) GVK() schema.GroupVersionKind {
-	return r.Endpoint.GroupVersion().WithKind(r.Info.Kind)
+// Form returns the form in which the answer's objects are encoded. Custom resources have no protobuf form, whatever
+// their metadata is sent as.
+func (r *Request) Form() object.Form {
+	form := object.Form{APIVersion: r.Endpoint.APIVersion()}
+	if r.Info.Builtin && r.Accept.Name == Protobuf {
+		form.Format = object.Protobuf
+	}
+	return form
 }
-
-// Form returns the form in which the answer's objects are encoded.
-func (r *Request) Form() object.Form { return r.Accept.Form(r.Endpoint.GroupVersion()) }
 
 // Codec returns the codec of stored objects of the kind: that of the newest definition, which may be newer than the
 // request.

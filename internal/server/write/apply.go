@@ -71,7 +71,7 @@ func (op *operation) apply(body []byte) (*request.Result, error) {
 // createByApply creates the object that an applied document describes.
 func (op *operation) createByApply(next func(live kind.Object) (kind.Object, error)) (*request.Result, error) {
 	req := op.req
-	if err := op.Definitions.Refuses(req.Stored(), "create"); err != nil {
+	if err := op.Definitions.Refuses(req.Stored, "create"); err != nil {
 		return nil, err
 	}
 	obj, err := next(nil)
@@ -121,7 +121,7 @@ func (op *operation) merged(live kind.Object, document *unstructured.Unstructure
 	}
 	if err != nil {
 		return nil, applyError(fmt.Errorf("failed to convert new object (%s/%s; %s) to proper version: %w",
-			req.Namespace, req.Name, req.GVK(), err))
+			req.Namespace, req.Name, req.GVK, err))
 	}
 	return obj, op.matchURL(obj)
 }

@@ -25,7 +25,7 @@ var errRevisionOfNew = errors.New("resourceVersion should not be set on objects 
 
 // Create stores a new object.
 func (w *Writer) Create(req *request.Request) (*request.Result, error) {
-	if err := w.Definitions.Refuses(req.Stored(), req.Verb); err != nil {
+	if err := w.Definitions.Refuses(req.Stored, req.Verb); err != nil {
 		return nil, err
 	}
 	o, err := req.WriteOptions("")
@@ -69,7 +69,7 @@ func (op *operation) create() (*request.Result, error) {
 	if err := op.admit(); err != nil {
 		return nil, err
 	}
-	if obj.GetNamespace() != req.ObjectNamespace() || req.Name != "" && obj.GetName() != req.Name {
+	if obj.GetNamespace() != req.ObjectNamespace || req.Name != "" && obj.GetName() != req.Name {
 		if err := op.matchURL(obj); err != nil { // a plugin changed it, or an applied document has no name
 			return nil, err
 		}
@@ -111,7 +111,7 @@ func (op *operation) insert(generated bool, namespace object.Key, checked object
 	req, asked := op.req, op.obj
 	for names, claims := 0, 0; ; {
 		req.Spans.At(stage.Validate)
-		err := op.Store.Damage(object.KeyOf(req.Stored(), asked.GetNamespace(), asked.GetName()))
+		err := op.Store.Damage(object.KeyOf(req.Stored, asked.GetNamespace(), asked.GetName()))
 		if err == nil && req.Info.Claims { // a lost assignment must not look like a value that the client asked for
 			op.obj = asked.DeepCopyObject().(kind.Object)
 			err = op.assign()
@@ -119,7 +119,7 @@ func (op *operation) insert(generated bool, namespace object.Key, checked object
 		if err == nil {
 			err = op.validate()
 		}
-		key := object.KeyOf(req.Stored(), op.obj.GetNamespace(), op.obj.GetName())
+		key := object.KeyOf(req.Stored, op.obj.GetNamespace(), op.obj.GetName())
 		if err == nil && op.DryRun {
 			existing := op.Store.Get(key)
 			if existing == nil {
@@ -154,7 +154,7 @@ func (op *operation) insert(generated bool, namespace object.Key, checked object
 			req.Spans.At(stage.Commit)
 			change := store.Change{Key: key, Object: op.fresh, Expect: store.Absent()}
 			if err = op.commit(change, op.obj, nil, also...); err == nil {
-				err = op.Definitions.Undo(req.Context(), req.Stored(), req.Verb, op.fresh)
+				err = op.Definitions.Undo(req.Context(), req.Stored, req.Verb, op.fresh)
 			}
 		}
 		if err == nil {
@@ -164,7 +164,7 @@ func (op *operation) insert(generated bool, namespace object.Key, checked object
 		switch {
 		case !errors.As(err, &conflict):
 			return err
-		case conflict.Key.GroupResource() != req.Stored():
+		case conflict.Key.GroupResource() != req.Stored:
 			if claims++; claims > claimTries {
 				return apierrors.NewConflict(req.Resource(), op.obj.GetName(),
 					errors.New("other writers keep taking the values that the server assigns; try again"))

@@ -112,7 +112,7 @@ func readTyped(format object.Format, data []byte, make func() runtime.Object,
 
 // otherKind returns the 400 of a body whose kind is not that of the URL.
 func (op *operation) otherKind(header schema.GroupVersionKind) error {
-	own := op.req.GVK()
+	own := op.req.GVK
 	if header.Version == "" {
 		header.Version = own.Version
 	}
@@ -149,7 +149,7 @@ func (op *operation) badBody(header schema.GroupVersionKind, body []byte, err er
 func (op *operation) checkStrictness(header schema.GroupVersionKind, found []string) error {
 	if len(found) > 0 && op.Strict {
 		if header.Kind == "" {
-			header = op.req.GVK()
+			header = op.req.GVK
 		}
 		return op.badBody(header, nil, errors.New("strict decoding error: "+strings.Join(found, ", ")))
 	}

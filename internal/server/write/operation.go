@@ -124,8 +124,8 @@ func (op *operation) admit() error {
 func (op *operation) callPlugins(step string) (err error) {
 	req := op.req
 	a := &admission.Attributes{
-		Operation: admission.Update, Resource: req.GVR, Kind: req.GVK(), ServedKind: req.Kind,
-		Subresource: req.Subresource, Namespace: req.ObjectNamespace(), Name: req.Name, Object: op.obj, Old: op.old,
+		Operation: admission.Update, Resource: req.GVR, Kind: req.GVK, ServedKind: req.Kind,
+		Subresource: req.Subresource, Namespace: req.ObjectNamespace, Name: req.Name, Object: op.obj, Old: op.old,
 		User: req.User.Name, Groups: req.User.Groups, Extra: req.User.Extra, DryRun: op.DryRun, Warn: req.Warn,
 		FieldManager: op.AskedManager, FieldValidation: op.AskedValidation,
 		Rights: req, Authorizer: (*rights)(op.Writer),
@@ -168,7 +168,6 @@ func (op *operation) validate() error {
 		meta = lightOwnership(obj)
 	}
 	var errs field.ErrorList
-	gk := status.Qualified(k)
 	switch {
 	case old == nil:
 		name := validation.NameIsDNSSubdomain
@@ -177,7 +176,6 @@ func (op *operation) validate() error {
 		}
 		errs = validation.ValidateObjectMetaAccessor(meta, info.Namespaced, name, metadataPath)
 		errs = append(errs, k.Validate(ctx, obj, nil, "")...)
-		gk.Kind = obj.GetObjectKind().GroupVersionKind().Kind // the body of a custom resource may name another kind
 	default:
 		if standing(obj, old) { // most updates change only the ownership
 			errs = metavalidation.ValidateManagedFields(obj.GetManagedFields(), metadataPath.Child("managedFields"),
@@ -198,6 +196,10 @@ func (op *operation) validate() error {
 		return err
 	}
 	if len(errs) > 0 {
+		gk := status.Qualified(k)
+		if op.old == nil { // the body of a custom resource may name another kind
+			gk.Kind = obj.GetObjectKind().GroupVersionKind().Kind
+		}
 		return apierrors.NewInvalid(gk, obj.GetName(), errs)
 	}
 	if op.old == nil { // those of an update are only sent if it is committed, those of a create even if the name exists

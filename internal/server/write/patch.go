@@ -68,7 +68,7 @@ func (op *operation) patched(t types.PatchType, current kind.Object, body []byte
 	} else if obj, plain := op.patchedMaps(t, current, body); plain {
 		return obj, op.matchURL(obj)
 	}
-	form, own := object.Form{APIVersion: req.Endpoint.APIVersion()}, req.GVK()
+	form, own := object.Form{APIVersion: req.Endpoint.APIVersion()}, req.GVK
 	before, err := k.Encode(form, current)
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (op *operation) patched(t types.PatchType, current kind.Object, body []byte
 
 // patchedKind returns the 400 of a patch that changes the object's kind or version to gvk.
 func (op *operation) patchedKind(t types.PatchType, body, after []byte, gvk schema.GroupVersionKind) error {
-	own := op.req.GVK()
+	own := op.req.GVK
 	if gvk.Kind == own.Kind || !op.req.Info.Builtin {
 		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", gvk.Kind,
 			gvk.GroupVersion(), own.Kind))
@@ -159,7 +159,7 @@ func (op *operation) patchedMaps(t types.PatchType, current kind.Object,
 	req := op.req
 	receiver, ok := req.Kind.(kind.Custom)
 	u, isMap := current.(*unstructured.Unstructured)
-	if !ok || !isMap || t != types.MergePatchType || u.GroupVersionKind() != req.GVK() || hasFloat(u.Object) {
+	if !ok || !isMap || t != types.MergePatchType || u.GroupVersionKind() != req.GVK || hasFloat(u.Object) {
 		return nil, false
 	}
 	change, plain := patch.DecodeMerge(body, op.Lenient())
@@ -168,7 +168,7 @@ func (op *operation) patchedMaps(t types.PatchType, current kind.Object,
 	}
 	next := u.DeepCopy()
 	patch.Merge(next.Object, change)
-	if next.GroupVersionKind() != req.GVK() {
+	if next.GroupVersionKind() != req.GVK {
 		return nil, false
 	}
 	obj, strict, err := receiver.ReceiveMap(next, op.Lenient())

@@ -49,7 +49,7 @@ func (op *operation) patchedMetadata(t types.PatchType, current kind.Object, bod
 	if !ok || !patchMetadata(t, meta, body, op.Lenient()) {
 		return nil, false
 	}
-	sent.GetObjectKind().SetGroupVersionKind(req.GVK())
+	sent.GetObjectKind().SetGroupVersionKind(req.GVK)
 	obj, err := req.Kind.Accept(sent, version)
 	req.Spans.At(stage.Convert)
 	return obj, err == nil
