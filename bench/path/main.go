@@ -68,6 +68,7 @@ func run(ctx context.Context, verbose bool) error {
 		if err := p.ask(ctx, client, config.Host, "second"); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
+		time.Sleep(100 * time.Millisecond) // the end of a watch
 		functions, err := passed(ctx)
 		if err != nil {
 			return err

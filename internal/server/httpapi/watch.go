@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net/http"
 	"time"
 
@@ -109,7 +111,9 @@ func (w *watching) follow() {
 			w.timer.Reset(w.feed.Pause())
 		}
 	}
-	w.fail(err)
+	if !errors.Is(err, io.EOF) { // the regular end
+		w.fail(err)
+	}
 }
 
 // deliver sends the events that the client sees, and flushes them.
