@@ -28,8 +28,8 @@ const maxExported = 500
 //
 // The API is that of all packages of the repository except internal ones, programs, and the folders examples, bench
 // and compatibility. The test counts packages' functions, types, constants and variables, and the methods of exported
-// types and interfaces, each once. An alias of an internal type counts with the methods of that type. Struct fields are
-// listed but not counted. Everything listed needs a doc comment; a comment covers the group of constants, variables or
+// types and interfaces, each once. An alias of an internal type, and a struct that embeds an unexported type, count with
+// the methods of that type. Struct fields are listed but not counted. Everything listed needs a doc comment; a comment covers the group of constants, variables or
 // fields that it stands above, up to the next blank line.
 func TestAPI(t *testing.T) {
 	var lines []string
@@ -125,12 +125,20 @@ func readAPI(t *testing.T, folder string) *api {
 	if len(files) == 0 || files[0].Name.Name == "main" {
 		return a
 	}
+	outer := embedding(files)
 	for _, file := range files {
 		for _, decl := range file.Decls {
 			switch decl := decl.(type) {
 			case *ast.FuncDecl:
-				if decl.Name.IsExported() && (decl.Recv == nil || ast.IsExported(receiver(decl))) {
+				if !decl.Name.IsExported() {
+					continue
+				}
+				if decl.Recv == nil || ast.IsExported(receiver(decl)) {
 					a.function(decl, "")
+					continue
+				}
+				for _, name := range outer[receiver(decl)] {
+					a.function(decl, name)
 				}
 			case *ast.GenDecl:
 				for _, spec := range decl.Specs {
@@ -165,9 +173,33 @@ func parseFolder(t *testing.T, fset *token.FileSet, folder string) []*ast.File {
 	return files
 }
 
+// embedding returns, for each unexported type, the exported structs that embed it and so have its methods.
+func embedding(files []*ast.File) map[string][]string {
+	outer := map[string][]string{}
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok || !spec.Name.IsExported() {
+				return true
+			}
+			if structure, ok := spec.Type.(*ast.StructType); ok {
+				for _, field := range structure.Fields.List {
+					if inner := typeName(field.Type); len(field.Names) == 0 && inner != "" && !ast.IsExported(inner) {
+						outer[inner] = append(outer[inner], spec.Name.Name)
+					}
+				}
+			}
+			return false
+		})
+	}
+	return outer
+}
+
 // receiver returns the name of a method's type, without pointer and type parameters.
-func receiver(method *ast.FuncDecl) string {
-	expr := method.Recv.List[0].Type
+func receiver(method *ast.FuncDecl) string { return typeName(method.Recv.List[0].Type) }
+
+// typeName returns the name of a type of the package, without pointer and type parameters, or "".
+func typeName(expr ast.Expr) string {
 	for {
 		switch e := expr.(type) {
 		case *ast.StarExpr:
@@ -193,7 +225,7 @@ func (a *api) add(doc bool, format string, args ...any) {
 	}
 }
 
-// function records a function or method. alias is the public name of its type, if that is an alias.
+// function records a function or method. alias is the public name of its type, if that is an alias or embeds the type.
 func (a *api) function(decl *ast.FuncDecl, alias string) {
 	a.counted++
 	signature := strings.TrimPrefix(a.print(decl.Type), "func")

@@ -69,7 +69,7 @@ type Watch interface {
 // Event is one change. Its Type is Added, Modified, Deleted, Bookmark (without an object), or Error for an
 // event that the source could not decode: then only Err is set, and the watch continues.
 type Event struct {
-	Type     watch.EventType // one of the five
+	Type     watch.EventType // as above
 	Object   *object.Object  // shared, must not be modified; for Deleted, the last state
 	Codec    object.Codec    // decodes the object
 	Revision object.Revision // the commit that made the change

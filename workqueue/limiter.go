@@ -46,6 +46,7 @@ func (r *retries[T]) next(item T) int {
 	return before
 }
 
+// Forget resets the retries of an item.
 func (r *retries[T]) Forget(item T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,6 +56,7 @@ func (r *retries[T]) Forget(item T) {
 	}
 }
 
+// NumRequeues returns the number of retries since the item was last forgotten.
 func (r *retries[T]) NumRequeues(item T) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,28 +16,30 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// NewDynamicSharedInformerFactory stands in for dynamicinformer.NewDynamicSharedInformerFactory.
+// NewDynamicSharedInformerFactory replaces dynamicinformer.NewDynamicSharedInformerFactory. resync is the interval
+// at which handlers receive every object again; 0 means never.
 func NewDynamicSharedInformerFactory(source client.Source,
 	resync time.Duration) dynamicinformer.DynamicSharedInformerFactory {
 	return newUntyped(source, FactoryOptions{Resync: resync}.perInformer(), &unstructured.Unstructured{})
 }
 
-// NewDynamicSharedInformerFactoryWithOptions stands in for dynamicinformer.NewFilteredDynamicSharedInformerFactory.
-// Selectors of Tweak that cannot be read are an error; ResyncOf, which is by Go types, does nothing.
+// NewDynamicSharedInformerFactoryWithOptions replaces dynamicinformer.NewFilteredDynamicSharedInformerFactory. It
+// returns an error if a selector that Tweak sets is invalid. It ignores ResyncOf, whose keys are Go types.
 func NewDynamicSharedInformerFactoryWithOptions(
 	source client.Source, o FactoryOptions,
 ) (dynamicinformer.DynamicSharedInformerFactory, error) {
 	return newTweaked(source, o, &unstructured.Unstructured{})
 }
 
-// NewMetadataSharedInformerFactory stands in for metadatainformer.NewSharedInformerFactory.
+// NewMetadataSharedInformerFactory replaces metadatainformer.NewSharedInformerFactory. resync is the interval at
+// which handlers receive every object again; 0 means never.
 func NewMetadataSharedInformerFactory(source client.Source,
 	resync time.Duration) metadatainformer.SharedInformerFactory {
 	return newUntyped(source, FactoryOptions{Resync: resync}.perInformer(), &metav1.PartialObjectMetadata{})
 }
 
-// NewMetadataSharedInformerFactoryWithOptions stands in for metadatainformer.NewFilteredSharedInformerFactory, as
-// NewDynamicSharedInformerFactoryWithOptions does for its like.
+// NewMetadataSharedInformerFactoryWithOptions replaces metadatainformer.NewFilteredSharedInformerFactory. It
+// returns an error if a selector that Tweak sets is invalid. It ignores ResyncOf, whose keys are Go types.
 func NewMetadataSharedInformerFactoryWithOptions(
 	source client.Source, o FactoryOptions,
 ) (metadatainformer.SharedInformerFactory, error) {

@@ -14,8 +14,7 @@ func ExampleNewSharedInformerFactory() {
 	ctx, cancel := context.WithCancel(context.Background())
 	plane, err := bowline.Start(ctx, bowline.Options{})
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	defer plane.Close()
 

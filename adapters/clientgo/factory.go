@@ -18,25 +18,29 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// FactoryOptions are what client-go's options of a factory say. The zero value is everything, without resync.
+// FactoryOptions correspond to the options of client-go's factories. The zero value selects all objects, without
+// resyncs.
 type FactoryOptions struct {
-	// Resync is how often handlers are passed every object again; ResyncOf is that of a type, in place of it.
+	// Resync is the interval at which handlers receive every object again; 0 means never. ResyncOf overrides it for
+	// the Go types of its keys.
 	Resync   time.Duration
 	ResyncOf map[metav1.Object]time.Duration
-	// Namespace is empty for all.
+	// Namespace is empty for all namespaces.
 	Namespace string
-	// Tweak narrows what is listed, by labels and fields. Nothing else of the options counts.
+	// Tweak sets the label and field selectors of lists and watches. Its other changes have no effect.
 	Tweak func(*metav1.ListOptions)
-	// Transform changes each object before it is stored.
+	// Transform modifies each object before it is cached. It must not change the name.
 	Transform cache.TransformFunc
-	// Lazy keeps objects as the source has them, and decodes each when it is read: half the memory where few are read.
+	// Lazy stores objects as encoded by the source and decodes each when it is read. That halves the memory if few
+	// objects are read.
 	Lazy bool
-	// Mutations finds out, in tests, who changes cached objects; nil does not look. See informer.DetectMutations.
+	// Mutations detects, in tests, changes of cached objects; nil disables detection. See informer.DetectMutations.
 	Mutations *informer.Mutations
 }
 
-// NewSharedInformerFactory stands in for informers.NewSharedInformerFactory: its informers are ours, on a source; its
-// listers are client-go's, on our caches.
+// NewSharedInformerFactory replaces informers.NewSharedInformerFactory. The factory's informers read from source,
+// and client-go's listers read their caches. resync is the interval at which handlers receive every object again; 0
+// means never. Cached objects are shared: copy them before changing them.
 func NewSharedInformerFactory(source client.Source, resync time.Duration) informers.SharedInformerFactory {
 	f, err := NewSharedInformerFactoryWithOptions(source, FactoryOptions{Resync: resync})
 	if err != nil {
@@ -45,8 +49,8 @@ func NewSharedInformerFactory(source client.Source, resync time.Duration) inform
 	return f
 }
 
-// NewSharedInformerFactoryWithOptions is NewSharedInformerFactory with options. Selectors of Tweak that cannot be read
-// are an error.
+// NewSharedInformerFactoryWithOptions is like NewSharedInformerFactory with options. It returns an error if a
+// selector that Tweak sets is invalid.
 func NewSharedInformerFactoryWithOptions(source client.Source,
 	o FactoryOptions) (informers.SharedInformerFactory, error) {
 	own := o.perInformer()

@@ -21,26 +21,29 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// Options of an informer. The zero value is all objects in all namespaces, without resync.
+// Options configure an informer. The zero value selects all objects in all namespaces, without resyncs.
 type Options struct {
 	// Namespace, Labels and Fields select the objects of the cache; the zero values select all.
 	Namespace string
 	Labels    labels.Selector
 	Fields    fields.Selector
-	// Resync is how often a handler that does not say how often itself is passed every object again; 0 for never.
+	// Resync is the interval at which a handler without an interval of its own receives every object again; 0 means
+	// never.
 	Resync time.Duration
-	// Indexers are those that the cache begins with. What is asked of cache.NamespaceIndex is answered without it too.
+	// Indexers are the initial indexers of the cache. cache.NamespaceIndex works without being listed.
 	Indexers cache.Indexers
-	// Lazy keeps objects as the source has them, and decodes each when it is read: half the memory where few are read.
+	// Lazy stores objects as encoded by the source and decodes each when it is read. That halves the memory if few
+	// objects are read.
 	Lazy bool
-	// Mutations finds out, in tests, who changes cached objects; nil does not look. See informer.DetectMutations.
+	// Mutations detects, in tests, changes of cached objects; nil disables detection. See informer.DetectMutations.
 	Mutations *informer.Mutations
-	// Log is nil for klog's, where client-go's informers log.
+	// Log is nil for klog's logger, which client-go's informers use.
 	Log *slog.Logger
 }
 
-// New makes an informer of its own on what a source has of a resource. The objects are of the Go type of example: a
-// pointer to a typed API struct, *unstructured.Unstructured, or *metav1.PartialObjectMetadata.
+// New returns an informer of a resource, which is not shared with a factory; the caller runs it. The objects are of
+// the Go type of example: a pointer to a typed API struct, *unstructured.Unstructured, or
+// *metav1.PartialObjectMetadata. It is safe for concurrent use.
 func New(source client.Source, resource schema.GroupVersionResource, example runtime.Object,
 	options Options) cache.SharedIndexInformer {
 	if options.Log == nil {
@@ -62,8 +65,9 @@ func New(source client.Source, resource schema.GroupVersionResource, example run
 	return i
 }
 
-// Informer is the informer of a factory, which all share who ask the factory for the same. The factory runs it: Run
-// here only waits. What is for the one who makes an informer, a transform or a handler of errors, cannot be set.
+// Informer returns the informer of a factory for a resource as a client-go informer. Callers of the factory share
+// it, and the factory runs it: Run only waits until its context ends. A transform, or a handler of watch errors,
+// cannot be set on it. It is safe for concurrent use.
 func Informer[T client.Object](f *informer.Factory, resource schema.GroupVersionResource) cache.SharedIndexInformer {
 	return adapt(informer.For[T](f, resource), resource)
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// NewCache is cache.New with our informers, over the wire.
+// NewCache replaces cache.New. Its informers read from the server of config over the network. It returns an error
+// if config or options are invalid.
 func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	c, err := client.New(config)
 	if err != nil {
@@ -26,8 +27,8 @@ func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	return On(client.NewSource(c))(config, options)
 }
 
-// On makes caches whose informers read a source, which must be one of the server that the manager talks to. Who has set
-// cache.Options.NewInformer, as tests do with a fake one, gets those.
+// On returns a NewCacheFunc whose informers read from source, which must belong to the server that the manager
+// uses. If cache.Options.NewInformer is set, as in tests with fake informers, those informers are used instead.
 func On(source client.Source) cache.NewCacheFunc {
 	return func(config *rest.Config, options cache.Options) (cache.Cache, error) {
 		if options.NewInformer != nil {

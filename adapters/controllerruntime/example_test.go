@@ -19,8 +19,7 @@ func ExampleOn() {
 	ctx, cancel := context.WithCancel(context.Background())
 	plane, err := bowline.Start(ctx, bowline.Options{})
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	defer plane.Close()
 
@@ -29,8 +28,7 @@ func ExampleOn() {
 		Metrics:  server.Options{BindAddress: "0"},
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- manager.Start(ctx) }()
