@@ -28,9 +28,9 @@ const maxExported = 500
 //
 // The API is that of all packages of the repository except internal ones, programs, and the folders examples, bench
 // and compatibility. The test counts packages' functions, types, constants and variables, and the methods of exported
-// types and interfaces, each once. An alias of an internal type, and a struct that embeds an unexported type, count with
-// the methods of that type. Struct fields are listed but not counted. Everything listed needs a doc comment; a comment covers the group of constants, variables or
-// fields that it stands above, up to the next blank line.
+// types and interfaces, each once. An alias of an internal type, and a struct that embeds an unexported type, count
+// with the methods of that type. Struct fields are listed but not counted. Everything listed needs a doc comment; a
+// comment covers the group of constants, variables or fields that it stands above, up to the next blank line.
 func TestAPI(t *testing.T) {
 	var lines []string
 	total := 0

@@ -1,6 +1,6 @@
 /*
-Package bowline is the declarative API and the control loop of Kubernetes, without the cluster. It starts a control plane
-in your process, which works with unmodified kubectl, client-go, controller-runtime and Helm.
+Package bowline is the declarative API and the control loop of Kubernetes, without the cluster. It starts a control
+plane in your process, which works with unmodified kubectl, client-go, controller-runtime and Helm.
 
 	plane, err := bowline.Start(ctx, bowline.Options{}) // in memory, in process, no socket
 	if err != nil {
@@ -11,8 +11,8 @@ in your process, which works with unmodified kubectl, client-go, controller-runt
 	clients := kubernetes.NewForConfigOrDie(plane.RESTConfig())
 	clients.CoreV1().ConfigMaps("default").Create(ctx, configMap, metav1.CreateOptions{})
 
-With Options.Listen it also listens on a TLS socket, and with Options.Storage its objects are stored on disk. The command
-bowline up does both, and writes a kubeconfig.
+With Options.Listen it also listens on a TLS socket, and with Options.Storage its objects are stored on disk. The
+command bowline up does both, and writes a kubeconfig.
 
 # A write, stage by stage
 
@@ -33,14 +33,14 @@ Follow a POST of a ConfigMap through the code:
     Validate, and then the admission plugins may reject the object.
   - encode makes the object.Object: its header and one encoding, in the form that the answer needs, with room for the
     revision.
-  - store.Store.Commit checks that the key is absent, assigns a revision, writes it into the bytes, appends the change to
-    the log, and publishes it when it is durable. The claims of a Service (addresses, ports) are committed with it.
+  - store.Store.Commit checks that the key is absent, assigns a revision, writes it into the bytes, appends the change
+    to the log, and publishes it when it is durable. The claims of a Service (addresses, ports) are committed with it.
   - render.Result takes the same bytes for the answer, and httpapi sends them to the client.
 
 An update (internal/server/write/update.go) and a patch (patch.go) start from the current object and end in the same
-way. So does an apply (apply.go), which merges by ownership and may create the object. The commit
-expects the revision that was read. If another writer committed first, a write that names a resourceVersion fails with a
-409, and one that names none is retried on the new state.
+way. So does an apply (apply.go), which merges by ownership and may create the object. The commit expects the revision
+that was read. If another writer committed first, a write that names a resourceVersion fails with a 409, and one that
+names none is retried on the new state.
 
 Each stage is a span of the request's trace (internal/server/stage). docs/request.md has a diagram.
 
@@ -59,7 +59,7 @@ Follow a GET with ?watch=true:
   - A watcher that falls behind the history is closed. It resumes at its revision, or receives 410 Gone and lists again.
 
 In the same process, informers receive the events' objects themselves from such a Feed (Plane.Source); nothing is
-encoded. The packages
-informer (reflector, delta FIFO, indexer, handlers), workqueue and controller follow. They use the API and nothing below it.
+encoded. The packages informer (reflector, delta FIFO, indexer, handlers), workqueue and controller follow. They use
+the API and nothing below it.
 */
 package bowline

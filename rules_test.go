@@ -209,6 +209,48 @@ func TestPackagesHaveComments(t *testing.T) {
 	}
 }
 
+// TestLinesEndAt120Columns finds longer lines, with tabs of four columns, in the Go files of all modules. Lines that
+// cannot be broken are exempt: they contain a string or a directive of the compiler, or a name takes most of the line.
+func TestLinesEndAt120Columns(t *testing.T) {
+	const columns = 120
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || !d.IsDir() && !strings.HasSuffix(path, ".go"):
+			return err
+		case d.IsDir():
+			if name := d.Name(); path != "." && (name == "testdata" || strings.HasPrefix(name, ".")) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil || strings.Contains(string(text), "DO NOT EDIT") {
+			return err
+		}
+		raw := false // inside a raw string
+		for n, line := range strings.Split(string(text), "\n") {
+			was := raw
+			if strings.Count(line, "`")%2 == 1 {
+				raw = !raw
+			}
+			width := len([]rune(strings.ReplaceAll(line, "\t", "    ")))
+			if width <= columns || was || raw || strings.ContainsAny(line, "\"`") || strings.Contains(line, "//go:") ||
+				strings.Contains(line, "//lint:") {
+				continue
+			}
+			if longest := slices.MaxFunc(strings.Fields(line), func(a, b string) int {
+				return len(a) - len(b)
+			}); len(longest) < columns/2 {
+				t.Errorf("%s:%d has %d columns", path, n+1, width)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // eachFile calls f with each file that is no test and what it imports.
 func eachFile(t *testing.T, f func(path string, imports []string)) {
 	t.Helper()

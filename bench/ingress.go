@@ -143,13 +143,14 @@ func (s *ingressSite) declare(ctx context.Context, at netip.AddrPort) error {
 	}
 	ingress := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: networkingv1.IngressSpec{
 		IngressClassName: &class,
-		Rules: []networkingv1.IngressRule{{IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{
-			Paths: []networkingv1.HTTPIngressPath{{Path: "/route-0", PathType: &kind,
-				Backend: networkingv1.IngressBackend{
-					Service: &networkingv1.IngressServiceBackend{Name: "web",
-						Port: networkingv1.ServiceBackendPort{Number: 80}},
-				}}},
-		}}}},
+		Rules: []networkingv1.IngressRule{{IngressRuleValue: networkingv1.IngressRuleValue{
+			HTTP: &networkingv1.HTTPIngressRuleValue{
+				Paths: []networkingv1.HTTPIngressPath{{Path: "/route-0", PathType: &kind,
+					Backend: networkingv1.IngressBackend{
+						Service: &networkingv1.IngressServiceBackend{Name: "web",
+							Port: networkingv1.ServiceBackendPort{Number: 80}},
+					}}},
+			}}}},
 	}}
 	_, err := s.clients.CoreV1().Services(s.namespace).Create(ctx, service, metav1.CreateOptions{})
 	if err == nil {

@@ -134,7 +134,8 @@ func (c crowd) updates(ctx context.Context, s *server, client kubernetes.Interfa
 			group.Go(func() error { return awaitFrame(stream) })
 		}
 		err := drive(ctx, updaters, crowdSize, func(i int) error {
-			return client.CoreV1().RESTClient().Patch(types.MergePatchType).Namespace(c.namespace(i)).Resource(c.resource).Name(c.name(i)).
+			return client.CoreV1().RESTClient().Patch(types.MergePatchType).Namespace(c.namespace(i)).
+				Resource(c.resource).Name(c.name(i)).
 				Body(patch).Do(ctx).Error()
 		})
 		if err != nil {

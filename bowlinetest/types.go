@@ -51,7 +51,9 @@ func DefinitionOf(group, kind string, versions map[string]reflect.Type) *apiexte
 		v := apiextensionsv1.CustomResourceDefinitionVersion{Name: name, Served: true, Storage: i == 0,
 			Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: properties}}
 		if _, ok := properties.Properties["status"]; ok {
-			v.Subresources = &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}
+			v.Subresources = &apiextensionsv1.CustomResourceSubresources{
+				Status: &apiextensionsv1.CustomResourceSubresourceStatus{},
+			}
 		}
 		crd.Spec.Versions = append(crd.Spec.Versions, v)
 	}

@@ -2,8 +2,8 @@
 // within the server's own process. It provides
 //
 //   - Load and Flags: find the server and the credentials in a kubeconfig, $KUBECONFIG, or a pod's service account;
-//   - Client and Resource: get, list, create, update, patch, apply, delete, watch and scale, generic in the object's type,
-//     on top of client-go's REST client;
+//   - Client and Resource: get, list, create, update, patch, apply, delete, watch and scale, generic in the object's
+//     type, on top of client-go's REST client;
 //   - Observe: report the writes made with a context, by this client or by client-go;
 //   - Source: the list and watch interface that informers use. A server implements it for its own process; NewSource
 //     implements it over the network.

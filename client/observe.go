@@ -22,7 +22,7 @@ type Write struct {
 	Verb        string                      // create, update, patch, apply, delete or deletecollection
 	Resource    schema.GroupVersionResource // of the request
 	Namespace   string                      // empty for cluster-scoped resources, Namespaces among them
-	Name        string                      // chosen by the server for a create with generateName; empty for deletecollection
+	Name        string                      // the server may choose it (generateName); empty for deletecollection
 	Subresource string                      // status, scale or another; empty for the object itself
 	UID         types.UID                   // of the object in the response
 	Labels      map[string]string           // of the object in the response

@@ -88,7 +88,8 @@ func makeSome(t *testing.T, plane *bowline.Plane) {
 		if err := obj.UnmarshalJSON([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
-		_, err := dynamic.NewForConfigOrDie(plane.RESTConfig()).Resource(resource).Namespace(obj.GetNamespace()).Create(t.Context(), obj, metav1.CreateOptions{})
+		objects := dynamic.NewForConfigOrDie(plane.RESTConfig()).Resource(resource).Namespace(obj.GetNamespace())
+		_, err := objects.Create(t.Context(), obj, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

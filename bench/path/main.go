@@ -1,7 +1,8 @@
-// Command path counts the functions and files of the server that one request passes: a create and a server-side apply of
-// a Deployment, and a watch with one event. It needs a build that counts:
+// Command path counts the functions and files of the server that one request passes: a create and a server-side apply
+// of a Deployment, and a watch with its first events. It needs a build that counts:
 //
-//	cd bench && go run -cover -covermode=atomic -coverpkg=github.com/bowline-dev/bowline/internal/server/...,github.com/bowline-dev/bowline/bench/path ./path
+//	cd bench && go run -cover -covermode=atomic \
+//	  -coverpkg=github.com/bowline-dev/bowline/internal/server/...,github.com/bowline-dev/bowline/bench/path ./path
 //
 // With -v it lists the functions. docs/request.md and docs/watch.md have the numbers.
 package main

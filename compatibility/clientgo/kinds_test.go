@@ -76,7 +76,8 @@ func everyKind(t *testing.T, config *rest.Config) []kindUnderTest {
 			},
 			extract: applyevents.ExtractEvent,
 		},
-		typedKind[*schedulingv1.PriorityClass, *schedulingv1.PriorityClassList, *applyscheduling.PriorityClassApplyConfiguration]{
+		typedKind[*schedulingv1.PriorityClass, *schedulingv1.PriorityClassList,
+			*applyscheduling.PriorityClassApplyConfiguration]{
 			client:  c.SchedulingV1().PriorityClasses(),
 			example: &schedulingv1.PriorityClass{Value: 7},
 			declare: func(name string) *applyscheduling.PriorityClassApplyConfiguration {

@@ -62,8 +62,9 @@ func runSample(ctx context.Context, config *rest.Config) error {
 		widgets:     dynamics.Resource(widgetsResource),
 		deployments: deployments.Lister(),
 		lister:      custom.ForResource(widgetsResource).Lister(),
-		queue:       workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[cache.ObjectName]()),
-		recorder:    events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "sample"}),
+		queue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.DefaultTypedControllerRateLimiter[cache.ObjectName]()),
+		recorder: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "sample"}),
 	}
 	if _, err := custom.ForResource(widgetsResource).Informer().AddEventHandler(handle(s.enqueue)); err != nil {
 		return err

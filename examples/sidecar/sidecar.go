@@ -2,7 +2,8 @@
 // container, and gets an Envoy proxy beside it, which is defined in a ConfigMap. It implements this in two
 // ways, based on the same template:
 //
-//	webhook.go, serve.go   a mutating webhook: the server calls it before it stores the pod, and applies the patch in the response
+//	webhook.go, serve.go   a mutating webhook: the server calls it before it stores the pod, and applies the patch of
+//	                       the response
 //	initializer.go         an initializer: the server stores the pod but hides it until a controller has patched it
 //	template.go            the template, and the patches that add it
 //

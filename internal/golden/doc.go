@@ -7,6 +7,6 @@
 // normalize_test.go). Every other difference fails the test, unless differences.txt lists the step with a reason. A
 // listed step without a difference fails too, so the list stays accurate.
 //
-//	go test ./internal/golden                                  # with -v, prints how many responses are equal
-//	go test ./internal/golden -args -report differences.log    # writes all differences, including those of listed steps
+//	go test ./internal/golden                                # with -v, prints how many responses are equal
+//	go test ./internal/golden -args -report differences.log  # writes all differences, those of listed steps too
 package golden

@@ -27,7 +27,9 @@ func podRequesting(name, amount string, port int32) *corev1.Pod {
 	p.Spec.Tolerations = []corev1.Toleration{{Key: "k"}}
 	p.Spec.Containers = []corev1.Container{{Name: "web"}}
 	if name != "" {
-		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceName(name): resource.MustParse(amount)}
+		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{
+			corev1.ResourceName(name): resource.MustParse(amount),
+		}
 	}
 	if port != 0 {
 		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: port}, {ContainerPort: 1}}

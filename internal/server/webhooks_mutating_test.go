@@ -22,7 +22,9 @@ func patched(patch string) func(*admissionv1.AdmissionReview) *admissionv1.Admis
 }
 
 // reading answers with a patch that a function derives from the object.
-func reading(patch func(u *unstructured.Unstructured) string) func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
+func reading(
+	patch func(u *unstructured.Unstructured) string,
+) func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
 	return func(r *admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
 		u := &unstructured.Unstructured{}
 		if err := json.Unmarshal(r.Request.Object.Raw, &u.Object); err != nil {

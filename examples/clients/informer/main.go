@@ -34,7 +34,8 @@ func run(ctx context.Context, s lab.Server) error {
 		return err
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(clients, 0, informers.WithNamespace(s.Namespace))
-	handlers, err := factory.Core().V1().Pods().TypedInformer().AddTypedEventHandler(informersv1.PodDetailedHandlerFuncs{
+	pods := factory.Core().V1().Pods().TypedInformer()
+	handlers, err := pods.AddTypedEventHandler(informersv1.PodDetailedHandlerFuncs{
 		AddFunc:    func(pod *corev1.Pod, _ bool) { show("ADDED", pod) }, // also called for existing pods
 		UpdateFunc: func(_, pod *corev1.Pod) { show("MODIFIED", pod) },
 		DeleteFunc: func(deleted informersv1.DeletedPod) {

@@ -2,7 +2,8 @@
 // pod and of the cluster's EndpointSlice controller, for a server that runs no pods. It answers each request
 // with its name and the request line.
 //
-//	go run ./examples/ingress/backend --service web [--kubeconfig FILE] [--namespace NAME] [--name NAME] [--listen ADDRESS]
+//	go run ./examples/ingress/backend --service web [--kubeconfig FILE] [--namespace NAME] [--name NAME]
+//	  [--listen ADDRESS]
 package main
 
 import (

@@ -161,12 +161,14 @@ func (w *fixture) routes(s *corev1.Service, host, path string, port int32) *netw
 	prefix, class := networkingv1.PathTypePrefix, "nginx"
 	want := networkingv1.IngressSpec{IngressClassName: &class, Rules: []networkingv1.IngressRule{{
 		Host: host,
-		IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{Paths: []networkingv1.HTTPIngressPath{{
-			Path: path, PathType: &prefix,
-			Backend: networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
-				Name: s.Name, Port: networkingv1.ServiceBackendPort{Number: port},
+		IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{
+			Paths: []networkingv1.HTTPIngressPath{{
+				Path: path, PathType: &prefix,
+				Backend: networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
+					Name: s.Name, Port: networkingv1.ServiceBackendPort{Number: port},
+				}},
 			}},
-		}}}},
+		}},
 	}}}
 	got := *i.Spec.DeepCopy()
 	got.TLS = nil // users may add TLS

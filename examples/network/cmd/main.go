@@ -1,7 +1,8 @@
 // Command cmd runs the Network controller as a separate program, against any server of the Kubernetes API. It
 // may be stopped, killed and restarted at any point without creating a network twice.
 //
-//	go run ./examples/network/cmd --kubeconfig FILE [--master URL] [--context NAME] [--provider auto|bridge|record|neutron]
+//	go run ./examples/network/cmd --kubeconfig FILE [--master URL] [--context NAME]
+//	  [--provider auto|bridge|record|neutron]
 package main
 
 import (

@@ -1,7 +1,8 @@
 // Command cmd runs the sidecar example as a program, against any server of the Kubernetes API: it adds the
 // containers in the ConfigMap envoy-initializer to new pods.
 //
-//	go run ./examples/sidecar/cmd [--kubeconfig FILE] [--listen ADDRESS | --initializer] [--namespace NAME] [--only-annotated]
+//	go run ./examples/sidecar/cmd [--kubeconfig FILE] [--listen ADDRESS | --initializer]
+//	  [--namespace NAME] [--only-annotated]
 package main
 
 import (

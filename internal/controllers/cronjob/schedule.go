@@ -56,7 +56,8 @@ func due(schedule cron.Schedule, since, now time.Time) (last time.Time, missed i
 	}
 	missed = int64(now.Sub(first)/time.Second)/interval + 1
 	// Start two intervals early, so that the search does not overshoot if intervals differ.
-	for t := schedule.Next(first.Add(time.Duration((missed-2)*interval) * time.Second)); !t.After(now); t = schedule.Next(t) {
+	from := first.Add(time.Duration((missed-2)*interval) * time.Second)
+	for t := schedule.Next(from); !t.After(now); t = schedule.Next(t) {
 		last = t
 	}
 	return last, missed, nil

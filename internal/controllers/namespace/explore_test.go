@@ -103,7 +103,8 @@ func TestNamespacesAreDeletedDespiteFaults(t *testing.T) {
 	for _, processes := range [][]bowlinetest.Process{program.Once(), program.Twice()} {
 		s := bowlinetest.Scenario{
 			Options: []bowlinetest.Option{trial.Alone()}, Processes: processes,
-			Act: doomed, Invariants: []func(bowlinetest.State) error{nothingOutlivesItsNamespace, keepsWhatItHas}, Budget: 30,
+			Act:        doomed,
+			Invariants: []func(bowlinetest.State) error{nothingOutlivesItsNamespace, keepsWhatItHas}, Budget: 30,
 		}
 		r := bowlinetest.Explore(t, s)
 		t.Logf("%d fault points with %d controllers", r.Tried(), len(processes))

@@ -41,10 +41,11 @@ func TestMessagesMatchKubernetes(t *testing.T) {
 				"2 node(s) didn't match Pod's node affinity/selector."},
 		{"one node by name", pod("p", "3", func(p *corev1.Pod) {
 			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-					MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: "In",
-						Values: []string{"b"}}},
-				}}},
+				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+					NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+						MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: "In",
+							Values: []string{"b"}}},
+					}}},
 			}}
 		}), []*Node{on("a", nil), on("b", nil, pod("q", "2")), on("c", nil)},
 			"0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't satisfy plugin(s) [NodeAffinity]."},
@@ -85,9 +86,13 @@ func TestBestNodeIsChosen(t *testing.T) {
 	likes := func(app string, away bool) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
 			all := []corev1.WeightedPodAffinityTerm{{Weight: 1, PodAffinityTerm: podsOf(app, corev1.LabelHostname)}}
-			p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: all}}
+			p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+				PreferredDuringSchedulingIgnoredDuringExecution: all,
+			}}
 			if away {
-				p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: all}}
+				p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+					PreferredDuringSchedulingIgnoredDuringExecution: all,
+				}}
 			}
 		}
 	}

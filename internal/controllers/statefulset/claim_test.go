@@ -59,7 +59,9 @@ func TestClaimOwnersFollowRetentionPolicy(t *testing.T) {
 				w.size = 1
 			}
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-1", UID: "web-1"}}
-			owners, conflict := w.owners(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{OwnerReferences: parseOwners(c.has)}}, pod, 1)
+			owners, conflict := w.owners(&corev1.PersistentVolumeClaim{
+				ObjectMeta: metav1.ObjectMeta{OwnerReferences: parseOwners(c.has)},
+			}, pod, 1)
 			if got := formatOwners(owners); got != c.want || conflict != c.conflict {
 				t.Errorf("owners %q, conflict %v; want %q, %v", got, conflict, c.want, c.conflict)
 			}

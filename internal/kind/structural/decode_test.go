@@ -68,7 +68,8 @@ func TestDecodeRequest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := k.Encode(object.Form{APIVersion: obj.GetObjectKind().GroupVersionKind().GroupVersion().String()}, obj)
+			version := obj.GetObjectKind().GroupVersionKind().GroupVersion().String()
+			got, err := k.Encode(object.Form{APIVersion: version}, obj)
 			if err != nil || string(got) != test.content {
 				t.Errorf("\nwant %s\ngot  %s, %v", test.content, got, err)
 			}

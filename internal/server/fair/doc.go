@@ -1,10 +1,11 @@
 /*
-Package fair limits the number of requests that run at once, and shares that limit fairly between users. It knows nothing
-of HTTP; package server calls it before it serves a request.
+Package fair limits the number of requests that run at once, and shares that limit fairly between users. It knows
+nothing of HTTP; package server calls it before it serves a request.
 
-The limit is a number of seats. A request occupies as many seats as it weighs: one, or more if it is large. Requests belong to
-a flow (those of one program), and flows to a user. One rule assigns seats, that of dynamic thresholds, by which switches
-share their memory (Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches", 1998):
+The limit is a number of seats. A request occupies as many seats as it weighs: one, or more if it is large. Requests
+belong to a flow (those of one program), and flows to a user. One rule assigns seats, that of dynamic thresholds, by
+which switches share their memory (Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet
+switches", 1998):
 
 	A user may hold as many seats as are free, and a flow as many as its user may still receive.
 
@@ -15,11 +16,11 @@ reserved, and nothing has to be configured.
 	12 seats in all        one flow runs          another user's first request has a seat at once
 	                       [aaaa........]         [aaaab.......]
 
-Requests without seats wait, in order within their flow. Free seats go to the users in turn, and to the flows of each user
-in turn. The same rule limits how many requests may wait. A request that may not wait is refused at once, and one that has
-waited too long is refused then, both with a *Refusal.
+Requests without seats wait, in order within their flow. Free seats go to the users in turn, and to the flows of each
+user in turn. The same rule limits how many requests may wait. A request that may not wait is refused at once, and one
+that has waited too long is refused then, both with a *Refusal.
 
-A Queue has no goroutine, and no timers except those of waiting requests. A request that does not wait costs two locks and
-no allocation.
+A Queue has no goroutine, and no timers except those of waiting requests. A request that does not wait costs two locks
+and no allocation.
 */
 package fair

@@ -1,5 +1,5 @@
-// Package metrics counts and times requests under the names, labels and buckets of kube-apiserver 1.37, which dashboards
-// and alerts expect. Metrics that do not apply to this server are left out.
+// Package metrics counts and times requests under the names, labels and buckets of kube-apiserver 1.37, which
+// dashboards and alerts expect. Metrics that do not apply to this server are left out.
 package metrics
 
 import (

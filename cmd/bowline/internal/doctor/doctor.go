@@ -104,7 +104,8 @@ func (f *doctorFlags) run(ctx context.Context, to io.Writer) error {
 		return failures[0]
 	}
 	d.addDiscoveryFailures(failures)
-	for _, look := range []func(context.Context) error{d.deletions, d.initializers, d.webhooks, d.selectors, d.budgets} {
+	looks := []func(context.Context) error{d.deletions, d.initializers, d.webhooks, d.selectors, d.budgets}
+	for _, look := range looks {
 		if err := look(ctx); err != nil {
 			return err
 		}

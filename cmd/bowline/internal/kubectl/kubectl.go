@@ -58,7 +58,8 @@ func Arguments(program string, args []string) (kubectlArgs []string, ok bool) {
 func Run(args []string) {
 	os.Args = append([]string{"kubectl"}, args...) // kubectl reads it in several places
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-	access := genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag().WithDiscoveryBurst(300).WithDiscoveryQPS(50).
+	access := genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag().
+		WithDiscoveryBurst(300).WithDiscoveryQPS(50).
 		WithWarningPrinter(streams)
 	failures := failureReporter{access: access}
 	useLocalServer(&failures)

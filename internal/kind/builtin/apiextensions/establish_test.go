@@ -140,7 +140,9 @@ func TestInvalidCABundlePreventsEstablishment(t *testing.T) {
 	t.Parallel()
 	crd := networks("example.com")
 	client := &apiextensionsv1.WebhookClientConfig{CABundle: []byte("no certificate")}
-	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Webhook: &apiextensionsv1.WebhookConversion{ClientConfig: client}}
+	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
+		Webhook: &apiextensionsv1.WebhookConversion{ClientConfig: client},
+	}
 	Establish(crd, taking(), noon)
 	if got, want := conditions(crd), accepted+
 		"\nEstablished=False InvalidCABundle: The conversion webhook CABundle is invalid"; got != want {
@@ -198,7 +200,9 @@ func TestNonStructuralCondition(t *testing.T) {
 	t.Parallel()
 	crd := networks("example.com")
 	crd.Spec.PreserveUnknownFields = true
-	crd.Spec.Versions[0].Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{}}
+	crd.Spec.Versions[0].Schema = &apiextensionsv1.CustomResourceValidation{
+		OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{},
+	}
 	Establish(crd, taking(), noon)
 	want := "NonStructuralSchema=True Violations: [spec.preserveUnknownFields: Invalid value: true: must be false, " +
 		"spec.versions[0].schema.openAPIV3Schema.type: Required value: must not be empty at the root]"

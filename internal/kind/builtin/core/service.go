@@ -102,7 +102,9 @@ func defaultAffinity(spec *corev1.ServiceSpec) {
 		c := spec.SessionAffinityConfig
 		if c == nil || c.ClientIP == nil || c.ClientIP.TimeoutSeconds == nil {
 			spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{
-				ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: new(int32(corev1.DefaultClientIPServiceAffinitySeconds))},
+				ClientIP: &corev1.ClientIPConfig{
+					TimeoutSeconds: new(int32(corev1.DefaultClientIPServiceAffinitySeconds)),
+				},
 			}
 		}
 	}
