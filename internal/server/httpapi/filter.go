@@ -94,7 +94,7 @@ func (h *Handler) identify(r *http.Request) (*auth.User, error) {
 // bounded gives a request its deadline: the server's timeout, or a shorter one from ?timeout=.
 func (h *Handler) bounded(ctx context.Context, r *http.Request) (context.Context, context.CancelFunc, error) {
 	limit := h.o.Timeout
-	if strings.Contains(r.URL.RawQuery, "timeout") {
+	if r.URL.RawQuery != "" {
 		if text := r.URL.Query().Get("timeout"); text != "" {
 			asked, err := time.ParseDuration(text)
 			switch {

@@ -72,9 +72,14 @@ func (s *stream) flush() error {
 	if len(s.buf) == 0 && !s.dirty {
 		return nil
 	}
+	if len(s.buf) > 0 {
+		if err := s.put(s.buf, false); err != nil {
+			return err
+		}
+	}
 	s.sent.Add(float64(s.events - s.counted))
 	s.counted = s.events
-	return s.put(s.buf, true)
+	return s.put(nil, true)
 }
 
 // put writes data, which may be buf, and flushes it if asked to. The stall timer runs meanwhile.

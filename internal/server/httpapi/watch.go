@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -44,6 +43,7 @@ func (h *Handler) watch(x *exchange, rw http.ResponseWriter, req *request.Reques
 	snapshot, err := feed.Begin() // before the head of the answer, which tells the client that the watch has started
 	sent, uncount := h.o.Metrics.Watching(&x.route)
 	w := &watching{h: h, req: req, feed: feed, events: frames, stream: newStream(rw, req, h.o.Patience, sent)}
+	req.Query, req.Warnings, req.Body = nil, nil, nil // memory that an open watch does not need
 	unhurry := context.AfterFunc(h.o.Tasks.Context(), w.stream.hurry)
 	w.close = func() {
 		feed.Stop()
@@ -111,7 +111,7 @@ func (w *watching) follow() {
 			w.timer.Reset(w.feed.Pause())
 		}
 	}
-	if !errors.Is(err, io.EOF) { // the regular end
+	if err != io.EOF { // the regular end
 		w.fail(err)
 	}
 }

@@ -152,6 +152,9 @@ func (f *Feed) Follow() (err error) {
 // changes up to then; when the server closes; when ctx ends; and when the watch was stopped. Other errors are the
 // store's.
 func (f *Feed) Next(ctx context.Context, tick <-chan time.Time) ([]*object.Event, error) {
+	if tick == nil {
+		f.changed = nil // a Source returns what is ready before it looks for an end
+	}
 	for !f.ticked {
 		if f.changed != nil {
 			if f.last {
@@ -176,7 +179,7 @@ func (f *Feed) Next(ctx context.Context, tick <-chan time.Time) ([]*object.Event
 		}
 		f.changed = f.changes.Changed()
 		events, err := f.changes.Take(batch)
-		if len(events) == batch {
+		if len(events) >= batch { // the events of one commit are not separated
 			f.changed = nil
 		}
 		if err != nil || len(events) > 0 {
@@ -236,7 +239,7 @@ func Failure(err error) (metav1.Status, bool) {
 			compacted.Oldest.String() + ")").Status(), true
 	case errors.As(err, &future):
 		return status.TooLarge(future).Status(), true
-	case errors.Is(err, io.EOF), errors.Is(err, store.ErrSlow), errors.Is(err, store.ErrClosed):
+	case err == io.EOF, errors.Is(err, store.ErrSlow), errors.Is(err, store.ErrClosed):
 		return metav1.Status{}, false
 	}
 	return status.Internal(err), true

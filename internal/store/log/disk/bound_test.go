@@ -105,7 +105,7 @@ func goesOn(t *testing.T, dir string, lost *disk.LostError) {
 	put(t, s, "a", "2")
 	last := s.Current()
 	closed(t, s)
-	if n := strings.Count(said.String(), "it goes on without"); n != 1 {
+	if n := strings.Count(said.String(), "continuing without acknowledged commits"); n != 1 {
 		t.Errorf("the loss is logged %d times:\n%s", n, &said)
 	}
 	s, _ = begun(t, dir, disk.Options{})
