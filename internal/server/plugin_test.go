@@ -153,3 +153,28 @@ func TestPluginThatBreaks(t *testing.T) {
 		t.Errorf("stored %q", got)
 	}
 }
+
+// remembers is a plugin whose Validate needs what its Admit has left in the attributes.
+type remembers struct{}
+
+func (remembers) Name() string { return "Remembers" }
+func (remembers) Handles(op admission.Operation, _ resourceOf, _ string) bool {
+	return op == admission.Delete
+}
+func (remembers) Admit(_ ctx, a *admission.Attributes, _ admission.Reader) error {
+	a.Memory = "admitted"
+	return nil
+}
+func (remembers) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) error {
+	if a.Memory != "admitted" {
+		return errors.New("these are other attributes than those of Admit")
+	}
+	return nil
+}
+
+func TestDeletePassesOneValueToAdmitAndValidate(t *testing.T) {
+	t.Parallel()
+	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{remembers{}} })
+	w.fill(t, "default", "a")
+	w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK)
+}

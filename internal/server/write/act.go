@@ -60,12 +60,13 @@ func (w *Writer) Act(req *request.Request) (*request.Result, error) {
 
 // admitOnly lets the plugins change and reject the body of an act, or reject a delete.
 func (op *operation) admitOnly() error {
+	a := op.attributes() // one value: Validate sees what Admit has left in it
 	op.req.Spans.At(stage.Admit)
-	if err := op.callPlugins("admit"); err != nil {
+	if err := op.callPlugins("admit", a); err != nil {
 		return err
 	}
 	op.req.Spans.At(stage.Validate)
-	return op.callPlugins("validate")
+	return op.callPlugins("validate", a)
 }
 
 // evict deletes the object with the options in the body of an eviction, if the object's guards (its

@@ -36,6 +36,7 @@ func (w *Writer) Ensure(ctx context.Context, i kind.Initial) (existed bool, err 
 		return &operation{Writer: w, req: req, WriteOptions: request.WriteOptions{Manager: ownManager}, admitted: true}
 	}
 	for {
+		err = nil // of an earlier try: the object may exist now, with nothing to correct
 		current, unfit := w.Store.Get(key), false
 		switch {
 		case current == nil && w.Store.Damage(key) != nil:

@@ -106,7 +106,7 @@ func (op *operation) admit() error {
 	}
 	op.req.Spans.At(stage.Admit)
 	before := seeOwnership(op.obj)
-	if err := op.callPlugins("admit"); err != nil {
+	if err := op.callPlugins("admit", op.attributes()); err != nil {
 		return err
 	}
 	if before.stillOf(op.obj) {
@@ -120,8 +120,8 @@ func (op *operation) admit() error {
 	return nil
 }
 
-// callPlugins calls Admit or Validate, which step names, of all plugins, and records how long they take.
-func (op *operation) callPlugins(step string) (err error) {
+// attributes returns the operation as plugins see it.
+func (op *operation) attributes() *admission.Attributes {
 	req := op.req
 	a := &admission.Attributes{
 		Operation: admission.Update, Resource: req.GVR, Kind: req.GVK, ServedKind: req.Kind,
@@ -138,11 +138,16 @@ func (op *operation) callPlugins(step string) (err error) {
 	case op.old == nil:
 		a.Operation, a.Name = admission.Create, op.obj.GetName()
 	}
+	return a
+}
+
+// callPlugins calls Admit or Validate, which step names, of all plugins, and records how long they take.
+func (op *operation) callPlugins(step string, a *admission.Attributes) (err error) {
 	begun := time.Now()
 	if step == "admit" {
-		err = op.Admission.Admit(req.Context(), a)
+		err = op.Admission.Admit(op.req.Context(), a)
 	} else {
-		err = op.Admission.Validate(req.Context(), a)
+		err = op.Admission.Validate(op.req.Context(), a)
 	}
 	op.Observe(step, string(a.Operation), begun, err)
 	return err
@@ -210,7 +215,7 @@ func (op *operation) validate() error {
 	if op.admitted {
 		return nil
 	}
-	return op.callPlugins("validate")
+	return op.callPlugins("validate", op.attributes())
 }
 
 // standing reports whether the metadata of a Go struct is unchanged, except for the fields that every write
