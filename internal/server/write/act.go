@@ -84,7 +84,8 @@ func (op *operation) evict(body runtime.Object) error {
 	if op.DryRun {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
-	_, err = op.remove(req.Key(), options, func(obj kind.Object) ([]store.Change, error) {
+	r := &removal{op, options}
+	_, err = r.remove(req.Key(), func(obj kind.Object) ([]store.Change, error) {
 		var guards []kind.Object
 		err := op.Reader.List(req.Context(), evicts.Guards, req.Namespace, func(guard kind.Object) bool {
 			guards = append(guards, guard)

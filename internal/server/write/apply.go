@@ -28,14 +28,9 @@ func (op *operation) apply(body []byte) (*request.Result, error) {
 		return nil, err
 	}
 	op.owned = true
+	a := &applying{operation: op, document: document, text: body, duplicates: duplicates}
 	if req.Sub != nil && req.Sub.Apply != nil {
-		return op.updateView(func(view kind.Object) (runtime.Object, error) {
-			merged, err := op.mergedView(view, document, body)
-			if err != nil {
-				return nil, err
-			}
-			return merged, op.checkDuplicates(duplicates)
-		})
+		return op.updateView(a.mergedView)
 	}
 	next := func(live kind.Object) (kind.Object, error) {
 		var initializers *kind.Initializers // the merge library does not know them
@@ -43,18 +38,18 @@ func (op *operation) apply(body []byte) (*request.Result, error) {
 			initializers = kind.InitializersOf(live)
 			kind.SetInitializers(live, nil)
 		}
-		obj, err := op.merged(live, document, body)
+		obj, err := a.merged(live)
 		if err != nil {
 			return nil, err
 		}
 		if initializers != nil {
 			kind.SetInitializers(obj, initializers)
 		}
-		return obj, op.checkDuplicates(duplicates)
+		return obj, a.checkDuplicates()
 	}
 	for try := 0; ; try++ {
 		if req.Sub == nil && op.Store.Get(req.Key()) == nil {
-			result, err := op.createByApply(next)
+			result, err := a.createByApply(next)
 			if !apierrors.IsAlreadyExists(err) || try >= writeTries {
 				return result, err
 			}
@@ -68,10 +63,19 @@ func (op *operation) apply(body []byte) (*request.Result, error) {
 	}
 }
 
+// applying is a server-side apply of a document.
+type applying struct {
+	*operation
+	document *unstructured.Unstructured
+	text     []byte // of the document
+	// duplicates names the document's duplicate fields; nil for none.
+	duplicates error
+}
+
 // createByApply creates the object that an applied document describes.
-func (op *operation) createByApply(next func(live kind.Object) (kind.Object, error)) (*request.Result, error) {
-	req := op.req
-	if err := op.Definitions.Refuses(req.Stored, "create"); err != nil {
+func (a *applying) createByApply(next func(live kind.Object) (kind.Object, error)) (*request.Result, error) {
+	req := a.req
+	if err := a.Definitions.Refuses(req.Stored, "create"); err != nil {
 		return nil, err
 	}
 	obj, err := next(nil)
@@ -86,17 +90,17 @@ func (op *operation) createByApply(next func(live kind.Object) (kind.Object, err
 		return nil, err
 	}
 	obj.SetResourceVersion("")
-	created := &operation{Writer: op.Writer, req: req, WriteOptions: op.WriteOptions, owned: true, obj: obj}
+	created := &operation{Writer: a.Writer, req: req, WriteOptions: a.WriteOptions, owned: true, obj: obj}
 	return created.create()
 }
 
-// merged is the stage patch of an apply: it applies a document to an object; live is nil if there is none. Defaults are
-// set, and the result converted to the version that the kind's rules work on.
-func (op *operation) merged(live kind.Object, document *unstructured.Unstructured, text []byte) (kind.Object, error) {
-	req := op.req
+// merged is the stage patch of an apply: it applies the document to an object; live is nil if there is none. Defaults
+// are set, and the result converted to the version that the kind's rules work on.
+func (a *applying) merged(live kind.Object) (kind.Object, error) {
+	req := a.req
 	req.Spans.At(stage.Patch)
-	out, err := op.owners.of(req.Kind, req.Endpoint).Apply(req.Endpoint.APIVersion(), req.Subresource, live,
-		document.DeepCopy(), text, op.Manager, op.Force)
+	out, err := a.owners.of(req.Kind, req.Endpoint).Apply(req.Endpoint.APIVersion(), req.Subresource, live,
+		a.document.DeepCopy(), a.text, a.Manager, a.Force)
 	if err != nil {
 		return nil, applyError(err)
 	}
@@ -123,21 +127,20 @@ func (op *operation) merged(live kind.Object, document *unstructured.Unstructure
 		return nil, applyError(fmt.Errorf("failed to convert new object (%s/%s; %s) to proper version: %w",
 			req.Namespace, req.Name, req.GVK, err))
 	}
-	return obj, op.matchURL(obj)
+	return obj, a.matchURL(obj)
 }
 
-// mergedView applies a document to what a subresource shows.
-func (op *operation) mergedView(view kind.Object, document *unstructured.Unstructured, text []byte) (runtime.Object,
-	error) {
-	sub := op.req.Sub
-	out, err := op.owners.ofView(sub).Apply(sub.Kind.GroupVersion().String(), op.req.Subresource, view,
-		document.DeepCopy(), text, op.Manager, op.Force)
+// mergedView applies the document to what a subresource shows.
+func (a *applying) mergedView(view kind.Object) (runtime.Object, error) {
+	sub := a.req.Sub
+	out, err := a.owners.ofView(sub).Apply(sub.Kind.GroupVersion().String(), a.req.Subresource, view,
+		a.document.DeepCopy(), a.text, a.Manager, a.Force)
 	if err != nil {
 		return nil, applyError(err)
 	}
 	u, isMap := out.(*unstructured.Unstructured)
 	if !isMap {
-		return out, nil
+		return out, a.checkDuplicates()
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, sub.New()); err != nil {
 		return nil, applyError(err)
@@ -150,7 +153,7 @@ func (op *operation) mergedView(view kind.Object, document *unstructured.Unstruc
 	if err := kind.Unmarshal(object.JSON, data, obj); err != nil {
 		return nil, applyError(err)
 	}
-	return obj, nil
+	return obj, a.checkDuplicates()
 }
 
 // applyError returns a Status as it is. Other errors, such as a document that does not fit the schema, are a 500
@@ -180,13 +183,13 @@ func readDocument(body []byte) (document *unstructured.Unstructured, duplicates 
 }
 
 // checkDuplicates rejects a document with duplicate fields, warns about them, or ignores them, as the options demand.
-func (op *operation) checkDuplicates(duplicates error) error {
+func (a *applying) checkDuplicates() error {
 	switch {
-	case duplicates == nil:
-	case op.Strict:
-		return apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", duplicates))
-	case op.Warn:
-		op.req.Warn(duplicates.Error())
+	case a.duplicates == nil:
+	case a.Strict:
+		return apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", a.duplicates))
+	case a.Warn:
+		a.req.Warn(a.duplicates.Error())
 	}
 	return nil
 }

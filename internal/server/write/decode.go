@@ -40,12 +40,12 @@ func (op *operation) decode() (runtime.Object, error) {
 		form.Format = object.Protobuf
 		meta, err := kind.ProtobufHeader(body)
 		if err != nil {
-			return nil, op.badBody(header, body, err)
+			return nil, badBody(op.req, header, body, err)
 		}
 		header = schema.FromAPIVersionAndKind(meta.APIVersion, meta.Kind)
 	case request.YAML:
 		if data, err = yaml.YAMLToJSON(body); err != nil {
-			return nil, op.badBody(header, body, err)
+			return nil, badBody(op.req, header, body, err)
 		}
 		if _, duplicate := yaml.YAMLToJSONStrict(body); duplicate != nil {
 			found = []string{duplicate.Error()}
@@ -54,7 +54,7 @@ func (op *operation) decode() (runtime.Object, error) {
 	case request.JSON:
 		meta, err := kjsonmeta.DefaultMetaFactory.Interpret(data)
 		if err != nil {
-			return nil, op.badBody(header, body, err)
+			return nil, badBody(op.req, header, body, err)
 		}
 		header = *meta
 	default:
@@ -63,12 +63,12 @@ func (op *operation) decode() (runtime.Object, error) {
 	if sub := req.Sub; sub != nil && sub.New != nil {
 		obj, unknown, err := readTyped(form.Format, data, sub.New, op.Lenient())
 		if err != nil {
-			return nil, op.badBody(header, body, err)
+			return nil, badBody(op.req, header, body, err)
 		}
 		return obj, op.checkStrictness(header, append(found, unknown...))
 	}
 	if header.Kind != "" && header.Kind != req.Info.Kind && req.Info.Builtin { // otherwise Validate checks it
-		return nil, op.otherKind(header)
+		return nil, otherKind(op.req, header)
 	}
 	sent, unknown, err := req.Kind.Receive(form, data, op.Lenient())
 	var obj kind.Object
@@ -77,7 +77,7 @@ func (op *operation) decode() (runtime.Object, error) {
 		obj, err = req.Kind.Accept(sent, form.APIVersion)
 	}
 	if err != nil {
-		return nil, op.badBody(header, body, err)
+		return nil, badBody(op.req, header, body, err)
 	}
 	if found = append(found, unknown...); len(found) > 0 {
 		if err := op.checkStrictness(header, found); err != nil {
@@ -111,8 +111,8 @@ func readTyped(format object.Format, data []byte, make func() runtime.Object,
 }
 
 // otherKind returns the 400 of a body whose kind is not that of the URL.
-func (op *operation) otherKind(header schema.GroupVersionKind) error {
-	own := op.req.GVK
+func otherKind(req *request.Request, header schema.GroupVersionKind) error {
+	own := req.GVK
 	if header.Version == "" {
 		header.Version = own.Version
 	}
@@ -123,8 +123,8 @@ func (op *operation) otherKind(header schema.GroupVersionKind) error {
 
 // badBody returns the 400 of a body that cannot be decoded. It names the body's kind, or quotes the beginning of the
 // body if the kind is unknown: JSON as text, other bodies in hexadecimal.
-func (op *operation) badBody(header schema.GroupVersionKind, body []byte, err error) error {
-	own := op.req.Info.Kind
+func badBody(req *request.Request, header schema.GroupVersionKind, body []byte, err error) error {
+	own := req.Info.Kind
 	if header.Kind != "" {
 		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", header.Kind,
 			header.Version, own, err))
@@ -151,7 +151,7 @@ func (op *operation) checkStrictness(header schema.GroupVersionKind, found []str
 		if header.Kind == "" {
 			header = op.req.GVK
 		}
-		return op.badBody(header, nil, errors.New("strict decoding error: "+strings.Join(found, ", ")))
+		return badBody(op.req, header, nil, errors.New("strict decoding error: "+strings.Join(found, ", ")))
 	}
 	if op.Warn {
 		for _, f := range found {

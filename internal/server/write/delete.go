@@ -29,8 +29,8 @@ func (w *Writer) Delete(req *request.Request) (*request.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	op := newDelete(w, req, options)
-	stays, err := op.remove(req.Key(), options, nil)
+	op := newRemoval(w, req, options)
+	stays, err := op.remove(req.Key(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -52,9 +52,16 @@ func (w *Writer) Delete(req *request.Request) (*request.Result, error) {
 	}}, nil
 }
 
-func newDelete(w *Writer, req *request.Request, options *metav1.DeleteOptions) *operation {
+// removal is an operation that removes objects.
+type removal struct {
+	*operation
+	options *metav1.DeleteOptions
+}
+
+// newRemoval returns a removal of which plugins see the options.
+func newRemoval(w *Writer, req *request.Request, options *metav1.DeleteOptions) *removal {
 	o := request.WriteOptions{DryRun: len(options.DryRun) > 0}
-	return &operation{Writer: w, req: req, WriteOptions: o, deletion: options}
+	return &removal{&operation{Writer: w, req: req, WriteOptions: o, deletion: options}, options}
 }
 
 // deleteOptions reads the options of a delete from the body if there is one, otherwise from the query. A body has
@@ -90,10 +97,10 @@ func deleteOptions(req *request.Request) (*metav1.DeleteOptions, error) {
 // remove deletes the object of a key if ask returns no error. ask replaces the call of the plugins: it receives the
 // object before it is marked as deleted, may change it, and returns further changes to commit. If ask is nil, the
 // plugins are called. stays reports whether the object still exists. remove retries after a conflict.
-func (op *operation) remove(key object.Key, o *metav1.DeleteOptions,
+func (op *removal) remove(key object.Key,
 	ask func(kind.Object) ([]store.Change, error)) (stays bool, err error) {
 	for try := 0; ; try++ {
-		stays, err := op.removeOnce(key, o, ask)
+		stays, err := op.removeOnce(key, ask)
 		if err == nil {
 			return stays, nil
 		}
@@ -107,19 +114,19 @@ func (op *operation) remove(key object.Key, o *metav1.DeleteOptions,
 	}
 }
 
-func (op *operation) removeOnce(key object.Key, o *metav1.DeleteOptions,
+func (op *removal) removeOnce(key object.Key,
 	ask func(kind.Object) ([]store.Change, error)) (stays bool, err error) {
-	req, k := op.req, op.req.Kind
+	req, k, o := op.req, op.req.Kind, op.options
 	current := op.Store.Get(key)
 	op.current, op.old, op.obj, op.fresh, op.state = current, nil, nil, nil, nil
 	if current == nil {
 		if op.Store.Damage(key) != nil {
-			return false, op.removeDamaged(key, o)
+			return false, op.removeDamaged(key)
 		}
 		return false, status.NotFound(req.Resource(), key.Name())
 	}
 	if ignoresUnreadable(o) {
-		return false, op.removeUnreadable(o)
+		return false, op.removeUnreadable()
 	}
 	if p := o.Preconditions; p != nil {
 		gr := req.Resource()

@@ -57,11 +57,11 @@ func (w *Writer) removeAll(req *request.Request, items []*object.Object, options
 		*one = *req
 		one.Spans, one.Warnings = nil, nil
 		group.Go(func() error {
-			op := newDelete(w, one, options)
+			op := newRemoval(w, one, options)
 			for n := taken.Add(1); n <= int64(len(items)) && !failed.Load(); n = taken.Add(1) {
 				err := context.Cause(req.Context())
 				if err == nil {
-					err = op.removeListed(items[n-1], options)
+					err = op.removeListed(items[n-1])
 				}
 				if err != nil {
 					failed.Store(true)
@@ -83,7 +83,7 @@ var errOtherObject = errors.New("it is another object")
 
 // removeListed deletes an object of a collection. It returns nil if the object was already deleted, even if a
 // newer object has its name. It recovers from a panic: its goroutine has no other handler.
-func (op *operation) removeListed(listed *object.Object, options *metav1.DeleteOptions) (err error) {
+func (op *removal) removeListed(listed *object.Object) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			op.Log.Error("deleting an object of a collection panicked", "object", listed.Key, "panic", p, "stack",
@@ -91,7 +91,7 @@ func (op *operation) removeListed(listed *object.Object, options *metav1.DeleteO
 			err = fmt.Errorf("deleting %s panicked in the server: %v", listed.Key, p)
 		}
 	}()
-	_, err = op.remove(listed.Key, options, func(obj kind.Object) ([]store.Change, error) {
+	_, err = op.remove(listed.Key, func(obj kind.Object) ([]store.Change, error) {
 		if obj.GetUID() != listed.UID {
 			return nil, errOtherObject
 		}

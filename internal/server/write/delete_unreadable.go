@@ -25,7 +25,7 @@ func ignoresUnreadable(o *metav1.DeleteOptions) bool {
 
 // removeUnreadable removes an object that cannot be decoded, without admission, preconditions and finalizers. It
 // rejects the delete of an object that can be decoded. It requires a separate permission.
-func (op *operation) removeUnreadable(o *metav1.DeleteOptions) error {
+func (op *removal) removeUnreadable() error {
 	req, current := op.req, op.current
 	if err := req.May(req.Context(), unsafeDelete); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (op *operation) removeUnreadable(o *metav1.DeleteOptions) error {
 		return apierrors.NewConflict(req.Resource(), current.Key.Name(),
 			errors.New("unsafe deletion is not allowed because the object is decodable from storage"))
 	}
-	if len(o.DryRun) > 0 {
+	if len(op.options.DryRun) > 0 {
 		return nil
 	}
 	_, err := op.Store.Commit(req.Context(), store.Change{Key: current.Key, Expect: store.At(current.Revision)})
@@ -43,8 +43,8 @@ func (op *operation) removeUnreadable(o *metav1.DeleteOptions) error {
 
 // removeDamaged removes an object that the store cannot read, without admission, preconditions and finalizers, and
 // without regard to its dependents. It requires a separate permission.
-func (op *operation) removeDamaged(key object.Key, o *metav1.DeleteOptions) error {
-	req := op.req
+func (op *removal) removeDamaged(key object.Key) error {
+	req, o := op.req, op.options
 	if err := req.May(req.Context(), unsafeDelete); err != nil {
 		return err
 	}

@@ -52,21 +52,29 @@ func (w *Writer) Patch(req *request.Request) (*request.Result, error) {
 	if t == types.ApplyYAMLPatchType {
 		return op.apply(body)
 	}
+	p := &patching{operation: op, t: t, body: body}
 	if req.Sub != nil && req.Sub.Apply != nil {
-		return op.updateView(func(view kind.Object) (runtime.Object, error) { return op.patchedView(t, view, body) })
+		return op.updateView(p.patchedView)
 	}
-	return op.update(func(current kind.Object) (kind.Object, error) { return op.patched(t, current, body) })
+	return op.update(p.patched)
 }
 
-// patched is the stage patch: it applies a patch to the current object and decodes the result like a request.
-func (op *operation) patched(t types.PatchType, current kind.Object, body []byte) (kind.Object, error) {
-	req, k := op.req, op.req.Kind
+// patching is an update whose new state is the current one with a patch applied.
+type patching struct {
+	*operation
+	t    types.PatchType
+	body []byte
+}
+
+// patched is the stage patch: it applies the patch to the current object and decodes the result like a request.
+func (p *patching) patched(current kind.Object) (kind.Object, error) {
+	req, k := p.req, p.req.Kind
 	if req.Info.Builtin {
-		if obj, plain := op.patchedMetadata(t, current, body); plain {
-			return obj, op.matchURL(obj)
+		if obj, plain := p.patchedMetadata(current); plain {
+			return obj, p.matchURL(obj)
 		}
-	} else if obj, plain := op.patchedMaps(t, current, body); plain {
-		return obj, op.matchURL(obj)
+	} else if obj, plain := p.patchedMaps(current); plain {
+		return obj, p.matchURL(obj)
 	}
 	form, own := object.Form{APIVersion: req.Endpoint.APIVersion()}, req.GVK
 	before, err := k.Encode(form, current)
@@ -74,95 +82,94 @@ func (op *operation) patched(t types.PatchType, current kind.Object, body []byte
 		return nil, err
 	}
 	prototype := k.Prototype(form.APIVersion)
-	after, found, err := patch.Apply(t, before, body, prototype, op.Lenient())
+	after, found, err := patch.Apply(p.t, before, p.body, prototype, p.Lenient())
 	if err != nil {
 		return nil, err
 	}
 	gvk, err := kjsonmeta.DefaultMetaFactory.Interpret(after)
 	if err != nil {
-		return nil, patch.DecodeError(t, body, after, prototype, err)
+		return nil, patch.DecodeError(p.t, p.body, after, prototype, err)
 	}
 	if *gvk != own {
-		return nil, op.patchedKind(t, body, after, *gvk)
+		return nil, p.patchedKind(after, *gvk)
 	}
-	sent, unknown, err := k.Receive(form, after, op.Lenient())
+	sent, unknown, err := k.Receive(form, after, p.Lenient())
 	var obj kind.Object
 	if err == nil {
 		req.Spans.At(stage.Convert)
 		obj, err = k.Accept(sent, form.APIVersion)
 	}
 	if err != nil {
-		return nil, patch.DecodeError(t, body, after, prototype, err)
+		return nil, patch.DecodeError(p.t, p.body, after, prototype, err)
 	}
 	if found = append(found, unknown...); len(found) > 0 {
-		if err := op.checkPatchStrictness(t, body, after, found); err != nil {
+		if err := p.checkPatchStrictness(after, found); err != nil {
 			return nil, err
 		}
 	}
-	return obj, op.matchURL(obj)
+	return obj, p.matchURL(obj)
 }
 
 // patchedKind returns the 400 of a patch that changes the object's kind or version to gvk.
-func (op *operation) patchedKind(t types.PatchType, body, after []byte, gvk schema.GroupVersionKind) error {
-	own := op.req.GVK
-	if gvk.Kind == own.Kind || !op.req.Info.Builtin {
+func (p *patching) patchedKind(after []byte, gvk schema.GroupVersionKind) error {
+	own := p.req.GVK
+	if gvk.Kind == own.Kind || !p.req.Info.Builtin {
 		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", gvk.Kind,
 			gvk.GroupVersion(), own.Kind))
 	}
-	prototype := op.req.Kind.Prototype(own.GroupVersion().String())
-	if other, ok := stored.Named(op.Kinds.Kinds(), gvk); ok { // a mismatch of the body is reported first
+	prototype := p.req.Kind.Prototype(own.GroupVersion().String())
+	if other, ok := stored.Named(p.Kinds.Kinds(), gvk); ok { // a mismatch of the body is reported first
 		form := object.Form{APIVersion: gvk.GroupVersion().String()}
 		if _, _, err := other.DecodeRequest(form, after, true); err != nil {
-			return patch.DecodeError(t, body, after, prototype, err)
+			return patch.DecodeError(p.t, p.body, after, prototype, err)
 		}
 	}
-	return patch.DecodeError(t, body, after, prototype, fmt.Errorf(
+	return patch.DecodeError(p.t, p.body, after, prototype, fmt.Errorf(
 		"unable to decode \"patch\": converting (%s.%s) to (%s.%s): unknown conversion", gvk.Version, gvk.Kind,
 		own.Version, own.Kind))
 }
 
-// patchedView applies a patch to what a subresource shows and decodes the result like a request.
-func (op *operation) patchedView(t types.PatchType, view kind.Object, body []byte) (runtime.Object, error) {
-	sub := op.req.Sub
+// patchedView applies the patch to what a subresource shows and decodes the result like a request.
+func (p *patching) patchedView(view kind.Object) (runtime.Object, error) {
+	sub := p.req.Sub
 	before, err := kind.Marshal(object.JSON, view)
 	if err != nil {
 		return nil, err
 	}
-	after, strict, err := patch.Apply(t, before, body, sub.New(), op.Lenient())
+	after, strict, err := patch.Apply(p.t, before, p.body, sub.New(), p.Lenient())
 	if err != nil {
 		return nil, err
 	}
-	next, found, err := readTyped(object.JSON, after, sub.New, op.Lenient())
+	next, found, err := readTyped(object.JSON, after, sub.New, p.Lenient())
 	if err != nil {
-		return nil, patch.DecodeError(t, body, after, sub.New(), err)
+		return nil, patch.DecodeError(p.t, p.body, after, sub.New(), err)
 	}
-	return next, op.checkPatchStrictness(t, body, after, append(strict, found...))
+	return next, p.checkPatchStrictness(after, append(strict, found...))
 }
 
 // checkPatchStrictness rejects or warns about duplicate and unknown fields, as the options demand.
-func (op *operation) checkPatchStrictness(t types.PatchType, body, after []byte, found []string) error {
-	if len(found) > 0 && op.Strict {
-		return patch.StrictError(t, body, after, found)
+func (p *patching) checkPatchStrictness(after []byte, found []string) error {
+	if len(found) > 0 && p.Strict {
+		return patch.StrictError(p.t, p.body, after, found)
 	}
-	if op.Warn {
+	if p.Warn {
 		for _, f := range found {
-			op.req.Warn(f)
+			p.req.Warn(f)
 		}
 	}
 	return nil
 }
 
-// patchedMaps applies a merge patch to a custom resource without encoding it. If plain is false, the patch or
-// its result may be invalid; the caller applies it to the encoded object, which finds the error.
-func (op *operation) patchedMaps(t types.PatchType, current kind.Object,
-	body []byte) (patched kind.Object, plain bool) {
-	req := op.req
+// patchedMaps applies the patch, if it is a merge patch, to a custom resource without encoding it. If plain is false,
+// the patch or its result may be invalid; the caller applies it to the encoded object, which finds the error.
+func (p *patching) patchedMaps(current kind.Object) (patched kind.Object, plain bool) {
+	req := p.req
 	receiver, ok := req.Kind.(kind.Custom)
 	u, isMap := current.(*unstructured.Unstructured)
-	if !ok || !isMap || t != types.MergePatchType || u.GroupVersionKind() != req.GVK || hasFloat(u.Object) {
+	if !ok || !isMap || p.t != types.MergePatchType || u.GroupVersionKind() != req.GVK || hasFloat(u.Object) {
 		return nil, false
 	}
-	change, plain := patch.DecodeMerge(body, op.Lenient())
+	change, plain := patch.DecodeMerge(p.body, p.Lenient())
 	if !plain {
 		return nil, false
 	}
@@ -171,7 +178,7 @@ func (op *operation) patchedMaps(t types.PatchType, current kind.Object,
 	if next.GroupVersionKind() != req.GVK {
 		return nil, false
 	}
-	obj, strict, err := receiver.ReceiveMap(next, op.Lenient())
+	obj, strict, err := receiver.ReceiveMap(next, p.Lenient())
 	req.Spans.At(stage.Convert)
 	return obj, err == nil && len(strict) == 0
 }

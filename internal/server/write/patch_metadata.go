@@ -26,13 +26,13 @@ var plainMetadata = map[string]bool{
 // patchedMetadata applies a patch that changes only labels, annotations, finalizers or owners, like most
 // patches of controllers, without encoding the rest of the object. If it returns false, the patch changes
 // more or may be invalid; the caller applies it to the encoded object, which finds the error.
-func (op *operation) patchedMetadata(t types.PatchType, current kind.Object, body []byte) (kind.Object, bool) {
-	req, version := op.req, op.req.Endpoint.APIVersion()
-	if t != types.MergePatchType && t != types.StrategicMergePatchType {
+func (p *patching) patchedMetadata(current kind.Object) (kind.Object, bool) {
+	req, version := p.req, p.req.Endpoint.APIVersion()
+	if p.t != types.MergePatchType && p.t != types.StrategicMergePatchType {
 		return nil, false
 	}
 	var change map[string]map[string]json.RawMessage
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &change); err != nil || len(change) != 1 ||
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(p.body, &change); err != nil || len(change) != 1 ||
 		change["metadata"] == nil {
 		return nil, false
 	}
@@ -46,7 +46,7 @@ func (op *operation) patchedMetadata(t types.PatchType, current kind.Object, bod
 	}
 	sent := current.DeepCopyObject().(kind.Object)
 	meta, ok := stored.StructMetadata(sent)
-	if !ok || !patchMetadata(t, meta, body, op.Lenient()) {
+	if !ok || !patchMetadata(p.t, meta, p.body, p.Lenient()) {
 		return nil, false
 	}
 	sent.GetObjectKind().SetGroupVersionKind(req.GVK)

@@ -62,10 +62,10 @@ func (w *Writer) Update(req *request.Request) (*request.Result, error) {
 // is ignored, since it belongs to a deleted object; a uid is a conflict.
 func (op *operation) createByUpdate(obj kind.Object) (*request.Result, error) {
 	if _, err := stored.RevisionOf(obj); err != nil {
-		return nil, op.invalidVersion(obj.GetResourceVersion())
+		return nil, invalidVersion(op.req, obj.GetResourceVersion())
 	}
 	if uid := obj.GetUID(); uid != "" {
-		return nil, op.otherUID(uid, "")
+		return nil, otherUID(op.req, uid, "")
 	}
 	obj.SetResourceVersion("")
 	if err := op.req.May(op.req.Context(), "create"); err != nil {
@@ -112,12 +112,12 @@ func (op *operation) updateOnce(next func(kind.Object) (kind.Object, error)) (ag
 	sub, replaces := req.Subresource, req.Sub == nil || req.Sub.Apply == nil
 
 	if uid := obj.GetUID(); uid != "" && uid != current.UID && req.Verb == "update" {
-		return false, op.otherUID(uid, current.UID)
+		return false, otherUID(op.req, uid, current.UID)
 	}
 	revision, err := stored.RevisionOf(obj)
 	switch {
 	case err != nil:
-		return false, op.invalidVersion(obj.GetResourceVersion())
+		return false, invalidVersion(op.req, obj.GetResourceVersion())
 	case revision != 0 && revision != current.Revision:
 		return false, status.Changed(req.Resource(), req.Name)
 	case revision == 0 && req.Info.ConditionalUpdate && replaces:
@@ -263,8 +263,8 @@ func (op *operation) updateView(next func(view kind.Object) (runtime.Object, err
 }
 
 // invalidVersion is the 422 of a resourceVersion that is not a number.
-func (op *operation) invalidVersion(v string) error {
-	return apierrors.NewInvalid(status.Qualified(op.req.Kind), op.req.Name, field.ErrorList{
+func invalidVersion(req *request.Request, v string) error {
+	return apierrors.NewInvalid(status.Qualified(req.Kind), req.Name, field.ErrorList{
 		field.Invalid(metadataPath.Child("resourceVersion"), v,
 			"must be specified for an update, as the server gave it"),
 	})
@@ -272,8 +272,8 @@ func (op *operation) invalidVersion(v string) error {
 
 // otherUID is the conflict of an update whose uid is not that of the existing object, if there is one. Its text is
 // Kubernetes', with the key of the object in etcd.
-func (op *operation) otherUID(named, existing types.UID) error {
-	req, path := op.req, "/registry/"
+func otherUID(req *request.Request, named, existing types.UID) error {
+	path := "/registry/"
 	if req.GVR.Group != "" && !req.Info.Builtin {
 		path += req.GVR.Group + "/"
 	}
