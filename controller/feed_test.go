@@ -119,8 +119,36 @@ func TestSourcesRequireAllPredicates(t *testing.T) {
 	})
 }
 
-// What was there when the controller began, and what a resync looks at again, nobody waits for: somebody waits for a
-// change.
+// An update whose old and new states map to the same request enqueues it once, even if a worker is ready to
+// dequeue it before the function has been called with both states.
+func TestUpdateIsReconciledOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reconciled := &diary{}
+		fed(t, []*object.Object{generation(t, 1, "a", 1)}, ManagerOptions{},
+			func(m *Manager, i *informer.Informer[*corev1.Pod]) {
+				m.Add(Options{Name: "web", Reconciler: reconciled, Sources: []Source{
+					Watches(i, func(pod *corev1.Pod) []Request {
+						time.Sleep(time.Second)
+						return []Request{{Name: "all"}, {Name: pod.Labels["l"]}}
+					}),
+				}})
+			}, func(f *feeder) {
+				time.Sleep(time.Minute)
+				reconciled.read()
+				f.events <- client.Event{Type: watch.Modified, Codec: podCodec{}, Object: generation(t, 2, "b", 2),
+					Revision: 2}
+				time.Sleep(time.Minute)
+				got := reconciled.read()
+				slices.Sort(got)
+				if want := []string{"a", "all", "b"}; !slices.Equal(got, want) {
+					t.Errorf("reconciled %q, want %q", got, want)
+				}
+			})
+	})
+}
+
+// Changes are reconciled before initial objects and before objects that are resynced.
 func TestChangesPrecedeInitialObjectsAndResyncs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -159,10 +160,11 @@ func (f *feeding[T]) OnMerged(old, new T) {
 
 func (f *feeding[T]) updated(old, new T) {
 	cause := updateOf(f.resource, old, new)
-	if cause.Kind != why.Resynced {
-		f.add(old, cause)
+	if cause.Kind == why.Resynced {
+		f.add(new, cause)
+		return
 	}
-	f.add(new, cause)
+	f.enqueue(union(f.requests(old), f.requests(new)), cause)
 }
 
 // OnDelete implements informer.Handler.
@@ -179,12 +181,36 @@ func (f *feeding[T]) OnVanish(obj T, finalStateUnknown bool) {
 	}
 }
 
-func (f *feeding[T]) add(obj T, cause why.Cause) {
-	for _, request := range f.requests(obj) {
+func (f *feeding[T]) add(obj T, cause why.Cause) { f.enqueue(f.requests(obj), cause) }
+
+func (f *feeding[T]) enqueue(requests []Request, cause why.Cause) {
+	for _, request := range requests {
 		if f.delay > 0 {
 			f.in.addAfter(request, f.delay, cause)
 		} else {
 			f.in.add(request, cause)
 		}
 	}
+}
+
+// union returns the requests of a and b, each of those in both once. If an update enqueued a request twice, a
+// worker might dequeue it in between and reconcile twice.
+func union(a, b []Request) []Request {
+	if len(a) <= 1 && len(b) <= 1 { // nearly always
+		if slices.Equal(a, b) {
+			return a
+		}
+		return append(slices.Clip(a), b...)
+	}
+	in := make(map[Request]bool, len(a))
+	for _, request := range a {
+		in[request] = true
+	}
+	all := slices.Clip(a)
+	for _, request := range b {
+		if !in[request] {
+			all = append(all, request)
+		}
+	}
+	return all
 }
