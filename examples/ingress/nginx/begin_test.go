@@ -124,13 +124,13 @@ func TestRestartWaitsForPort(t *testing.T) {
 	pid := masterOf(t, l.folder)
 	var taken net.Listener
 	for taken == nil { // until the test has the port and not a restarted nginx
+		starts := l.count("nginx serves pid")
 		if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
 			t.Fatal(err)
 		}
 		var err error
 		if taken, err = net.Listen("tcp", l.http); err != nil {
-			starts := l.count("nginx serves pid")
-			l.until("nginx is started again", func() bool { return l.count("nginx serves pid") > starts-1 })
+			l.until("nginx is started again", func() bool { return l.count("nginx serves pid") > starts })
 			pid = masterOf(t, l.folder)
 		}
 	}
