@@ -186,11 +186,10 @@ func TestFailedSyncIsNotVisibleLater(t *testing.T) {
 		fs := newFaulty(vfs.NewCrashableMem())
 		s, _ := started(t, fs)
 		put(t, s, "a", "1")
-		failed := false
+		var failed atomic.Bool
 		fs.failing(func(op errorfs.Op) error {
-			if !failed && strings.HasSuffix(op.Path, ".log") &&
-				(op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) {
-				failed = true
+			if strings.HasSuffix(op.Path, ".log") &&
+				(op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) && !failed.Swap(true) {
 				return syscall.EIO
 			}
 			return nil
