@@ -8,36 +8,36 @@ import (
 	"path/filepath"
 	"strconv"
 	"text/tabwriter"
-
-	"github.com/bowline-dev/bowline/bench/plot"
 )
 
 // growthSizes are the numbers of objects in the store, one for each point of a line.
 var growthSizes = []int{1_000, 10_000, 100_000, 1_000_000}
 
-// growthChart is a picture of how some costs grow. Its lines have the names that the measuring child process
-// uses.
-type growthChart struct {
-	file, title, unit string
-	lines             []string
+// growthCosts are the measured costs and their units, in the order of the table.
+var growthCosts = []struct {
+	name string
+	unit unit
+}{
+	{"commit, in memory", "µs"},
+	{"commit, on disk, 64 writers", "µs"},
+	{"get", "µs"},
+	{"page of 500", "µs"},
+	{"page of 500, exactly, after 10,000 updates", "µs"},
+	{"snapshot, right after an update", "µs"},
+	{"watch resumes after 1,000 missed events", "µs"},
+	{"fork of a store", "µs"},
+	{"fork of a plane, until its first answer", "ms"},
+	{"start from disk, the store", "ms"},
+	{"start from disk, until the plane's first answer", "ms"},
+	{"get by a client in process, on disk", "µs"},
+	{"create by a client in process, on disk", "µs"},
+	{"memory per object of 1 KiB", "bytes"},
+	{"of these, beside its encoding", "bytes"},
 }
 
-var growthCharts = []growthChart{
-	{"commit", "A commit, by how many objects there are", "µs", []string{"memory", "disk, 64 writers"}},
-	{"get", "A get in the store", "µs", []string{"get"}},
-	{"list", "A page of 500 objects, from anywhere", "ms", []string{"newest state", "exactly, after 10 k updates"}},
-	{"snapshot", "A snapshot, right after an update", "µs", []string{"snapshot"}},
-	{"watch", "A watch resumes, and takes 1,000 events", "µs", []string{"resume"}},
-	{"fork", "A fork", "ms", []string{"the store", "a plane, 1st answer"}},
-	{"start", "A start from disk", "ms", []string{"the store loaded", "a plane, 1st answer "}},
-	{"request", "A request to a plane on disk, in process", "µs", []string{"get ", "create"}},
-	{"memory", "Memory of an object of 1 KiB", "bytes", []string{"all", "beside its encoding"}},
-}
-
-// growth measures how costs grow with the number of objects, and draws the pictures.
+// growth measures how costs grow with the number of objects, and prints a table.
 func growth(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("growth", flag.ExitOnError)
-	dir := flags.String("o", ".", "write the pictures to this `folder`")
 	largest := flags.Int("largest", 1_000_000, "measure no more than this many `objects`")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -61,48 +61,24 @@ func growth(ctx context.Context, args []string) error {
 		measured[n] = costs
 	}
 	printGrowth(measured)
-	return drawGrowth(*dir, measured)
+	return nil
 }
 
 func printGrowth(measured map[int]map[string]float64) {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 3, ' ', 0)
-	fmt.Fprint(w, "cost\tline")
+	fmt.Fprint(w, "cost")
 	for _, n := range growthSizes {
 		fmt.Fprintf(w, "\t%s objects", thousands(int64(n)))
 	}
 	fmt.Fprintln(w)
-	for _, c := range growthCharts {
-		for _, line := range c.lines {
-			fmt.Fprintf(w, "%s\t%s", c.title, line)
-			for _, n := range growthSizes {
-				if cost, ok := measured[n][line]; ok {
-					fmt.Fprintf(w, "\t%s", unit(c.unit).format(cost))
-				}
+	for _, c := range growthCosts {
+		fmt.Fprint(w, c.name)
+		for _, n := range growthSizes {
+			if cost, ok := measured[n][c.name]; ok {
+				fmt.Fprintf(w, "\t%s", c.unit.format(cost))
 			}
-			fmt.Fprintln(w)
 		}
+		fmt.Fprintln(w)
 	}
 	w.Flush()
-}
-
-func drawGrowth(dir string, measured map[int]map[string]float64) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	for _, c := range growthCharts {
-		chart := plot.Chart{Title: c.title, X: "objects in the store", Y: c.unit, LogX: true, LogY: true}
-		for _, name := range c.lines {
-			line := plot.Line{Name: name}
-			for _, n := range growthSizes {
-				if cost, ok := measured[n][name]; ok {
-					line.Points = append(line.Points, plot.Point{X: float64(n), Y: cost})
-				}
-			}
-			chart.Lines = append(chart.Lines, line)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "growth-"+c.file+".svg"), plot.SVG(chart), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -39,7 +39,7 @@ func (c costs) fillDisk(ctx context.Context, n int, folder string) error {
 	if err == nil {
 		var took time.Duration
 		took, err = s.commitRange(ctx, 64, n-min(n, updates), min(n, updates), store.Anything())
-		c.in(time.Microsecond, "disk, 64 writers", took/time.Duration(min(n, updates)))
+		c.in(time.Microsecond, "commit, on disk, 64 writers", took/time.Duration(min(n, updates)))
 	}
 	return errors.Join(err, s.Close())
 }
@@ -50,7 +50,7 @@ func (c costs) loadDisk(ctx context.Context, folder string) error {
 	if err != nil {
 		return err
 	}
-	c.in(time.Millisecond, "the store loaded", time.Since(start))
+	c.in(time.Millisecond, "start from disk, the store", time.Since(start))
 	return s.Close()
 }
 
@@ -77,7 +77,7 @@ func (c costs) planeOnDisk(ctx context.Context, n int, folder string) error {
 	if err := firstAnswer(ctx, plane); err != nil {
 		return err
 	}
-	c.in(time.Millisecond, "a plane, 1st answer ", time.Since(start))
+	c.in(time.Millisecond, "start from disk, until the plane's first answer", time.Since(start))
 
 	start = time.Now()
 	fork, err := plane.Fork(ctx)
@@ -85,7 +85,7 @@ func (c costs) planeOnDisk(ctx context.Context, n int, folder string) error {
 		return err
 	}
 	err = firstAnswer(ctx, fork)
-	c.in(time.Millisecond, "a plane, 1st answer", time.Since(start))
+	c.in(time.Millisecond, "fork of a plane, until its first answer", time.Since(start))
 	if err := errors.Join(err, fork.Close()); err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (c costs) requests(ctx context.Context, plane *bowline.Plane, n int) error 
 			return err
 		}
 	}
-	c.in(time.Microsecond, "get ", time.Since(start)/times)
+	c.in(time.Microsecond, "get by a client in process, on disk", time.Since(start)/times)
 	start = time.Now()
 	for i := range times {
 		cm := configMap(i)
@@ -127,6 +127,6 @@ func (c costs) requests(ctx context.Context, plane *bowline.Plane, n int) error 
 			return err
 		}
 	}
-	c.in(time.Microsecond, "create", time.Since(start)/times)
+	c.in(time.Microsecond, "create by a client in process, on disk", time.Since(start)/times)
 	return nil
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/log/memory"
 )
 
-// costs contains the costs at one number of objects, by the names in growthCharts.
+// costs contains the costs at one number of objects, by the names in growthCosts.
 type costs map[string]float64
 
-// in records a time in the unit of its chart.
+// in records a time in the given unit.
 func (c costs) in(unit time.Duration, name string, took time.Duration) {
 	c[name] = float64(took) / float64(unit)
 }
@@ -48,7 +48,8 @@ func (c costs) inMemory(ctx context.Context, n int) error {
 		return err
 	}
 	live := (liveBytes() - before) / float64(n)
-	c["all"], c["beside its encoding"] = live, live-float64(len(s.Get(storeKey(0)).Stored().Bytes()))
+	c["memory per object of 1 KiB"], c["of these, beside its encoding"] = live,
+		live-float64(len(s.Get(storeKey(0)).Stored().Bytes()))
 
 	const updates = 10_000
 	old := s.Current()
@@ -56,28 +57,28 @@ func (c costs) inMemory(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	c.in(time.Microsecond, "memory", took)
+	c.in(time.Microsecond, "commit, in memory", took)
 	c.in(time.Microsecond, "get", s.timeGets(n))
 	if took, err = s.timeSnapshots(ctx, n); err != nil {
 		return err
 	}
-	c.in(time.Microsecond, "snapshot", took)
+	c.in(time.Microsecond, "snapshot, right after an update", took)
 	if took, err = s.timePages(ctx, n, store.Latest()); err != nil {
 		return err
 	}
-	c.in(time.Millisecond, "newest state", took)
+	c.in(time.Microsecond, "page of 500", took)
 	if took, err = s.timePages(ctx, n, store.Exactly(old)); err != nil {
 		return err
 	}
-	c.in(time.Millisecond, "exactly, after 10 k updates", took)
+	c.in(time.Microsecond, "page of 500, exactly, after 10,000 updates", took)
 	if took, err = s.timeResumes(); err != nil {
 		return err
 	}
-	c.in(time.Microsecond, "resume", took)
+	c.in(time.Microsecond, "watch resumes after 1,000 missed events", took)
 	if took, err = s.timeForks(ctx); err != nil {
 		return err
 	}
-	c.in(time.Millisecond, "the store", took)
+	c.in(time.Microsecond, "fork of a store", took)
 	return nil
 }
 
