@@ -62,7 +62,7 @@ func TestDocumentLinksAreValid(t *testing.T) {
 		}
 	}
 	drawn, err := filepath.Glob("../docs/informer-*.svg")
-	if err != nil || len(drawn) < 13 || len(drawn) != len(pictures) {
+	if err != nil || len(drawn) == 0 || len(drawn) != len(pictures) {
 		t.Errorf("%d pictures are drawn (%v), %s shows %d", len(drawn), err, page, len(pictures))
 	}
 }
