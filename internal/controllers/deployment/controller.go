@@ -1,10 +1,11 @@
 // Package deployment implements the Deployment controller. It creates a ReplicaSet for each template and
 // moves pods from the old ReplicaSets to the new one by changing their sizes; it never changes pods itself.
 //
-// Decide, in decide.go, is a pure function of the observed state. revision.go tells ReplicaSets apart,
-// roll.go and recreate.go implement the strategies, scale.go distributes a new size, status.go computes the
-// status, rollback.go handles rollbacks requested by old clients, and history.go prunes old ReplicaSets. This
-// file reads the caches and carries out the decision.
+// Decide, in decide.go, is a pure function of the observed state. replicasets.go holds the ReplicaSets and their
+// changes, limits.go how many pods the Deployment allows, and scale.go distributes a new size. roll.go and
+// recreate.go implement the strategies. revision.go finds or creates the ReplicaSet of the template. status.go
+// computes the status and progress.go its condition Progressing. rollback.go handles rollbacks requested by old
+// clients. This file reads the caches and carries out the decision.
 package deployment
 
 import (

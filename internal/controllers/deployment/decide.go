@@ -1,16 +1,13 @@
 package deployment
 
 import (
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/bowline-dev/bowline/informer"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/ownership"
 )
@@ -51,53 +48,44 @@ func Decide(s Observed) []action.Action {
 	}
 	owner := ownership.Owner{Object: s.Deployment, Kind: kind, Resource: resource, Selector: selector}
 	claims := ownership.Claim(owner, s.Sets)
+	actions := claims.Actions(owner, setsResource)
 	r := newRollout(s, append(claims.Owned, claims.Adopted...))
-	r.actions = claims.Actions(owner, setsResource)
-	claimed := len(r.actions)
-	if r.step(); r.rolledBack {
-		return r.actions // the remaining steps depend on the restored template
+	if r.step(); r.rollback != nil {
+		return append(actions, r.rollback...) // the remaining steps depend on the restored template
 	}
-	if len(r.actions) > claimed { // a change of one ReplicaSet depends on the sizes of all, and on the template
-		sure := []action.Precondition{
+	if len(r.sets.actions) > 0 { // a change of one ReplicaSet depends on the sizes of all, and on the template
+		preconditions := []action.Precondition{
 			action.Unchanged[*appsv1.Deployment]{Resource: resource, Objects: []*appsv1.Deployment{s.Deployment}},
 			action.DependentsUnchanged[*appsv1.ReplicaSet]{Resource: setsResource, Owner: s.Deployment,
 				Selector: selector, Objects: claims.Owned},
 		}
-		if len(r.deleted) > 0 {
-			sure = append(sure, oldPodsEnded{owner, r.deleted})
+		if len(r.drained) > 0 {
+			preconditions = append(preconditions, oldPodsEnded{owner, r.drained})
 		}
-		r.actions = append(slices.Clone(r.actions[:claimed]),
-			action.Guard{Preconditions: sure, Then: r.actions[claimed:]})
+		actions = append(actions, action.Guard{Preconditions: preconditions, Then: r.sets.actions})
 	}
-	r.report()
-	return r.actions
+	return append(actions, r.report()...)
 }
 
 // rollout is a decision in progress.
 type rollout struct {
 	Observed
 	spec *appsv1.DeploymentSpec
-	// next is the ReplicaSet of the template, nil if there is none; old are the others, the oldest first.
-	next *appsv1.ReplicaSet
-	old  []*appsv1.ReplicaSet
-	// status and revision are the values to write to the Deployment.
-	status   appsv1.DeploymentStatus
-	revision string
-	// resizing is set if the step only changes the Deployment's size, rolledBack if it restores another
-	// template.
-	resizing, rolledBack bool
-	// deleted are ReplicaSets that must have no running pod before the actions are carried out.
-	deleted []*appsv1.ReplicaSet
-	actions []action.Action
+	// sets holds the changes of the ReplicaSets, and status those of the Deployment's status and revision.
+	sets   *replicaSets
+	status *desiredStatus
+	// resizing is set if the step only changes the Deployment's size.
+	resizing bool
+	// rollback are the actions of a step that restores another template, or rejects the request to do so.
+	rollback []action.Action
+	// drained are ReplicaSets that must have no running pod before the actions are carried out.
+	drained []*appsv1.ReplicaSet
 }
 
 func newRollout(s Observed, sets []*appsv1.ReplicaSet) *rollout {
-	r := &rollout{
-		Observed: s, spec: &s.Deployment.Spec, status: *s.Deployment.Status.DeepCopy(),
-		revision: s.Deployment.Annotations[RevisionAnnotation],
+	return &rollout{
+		Observed: s, spec: &s.Deployment.Spec, sets: newReplicaSets(s.Deployment, sets), status: newDesiredStatus(&s),
 	}
-	r.next, r.old = splitByTemplate(sets, &s.Deployment.Spec.Template)
-	return r
 }
 
 // step decides on the first change that is necessary.
@@ -105,23 +93,23 @@ func (r *rollout) step() {
 	if r.Deployment.DeletionTimestamp != nil {
 		return
 	}
-	r.recordPause()
-	revision, back := r.rollbackRequested()
+	r.status.recordPause()
+	revision, back := rollbackRequested(r.Deployment)
 	switch {
 	case r.spec.Paused:
 		r.ensureRevision(false)
-		r.resize()
+		r.sets.resize()
 		if !back { // the rollback may need an old ReplicaSet
-			r.pruneHistory()
+			r.sets.pruneHistory()
 		}
 	case back: // the current template needs a revision first, or revision 0 would mean another one
-		if r.rolledBack = r.ensureRevision(true); r.rolledBack {
-			r.rollBack(revision)
+		if r.ensureRevision(true) {
+			r.rollback = rollBack(r.Deployment, r.sets.all(), revision)
 		}
-	case r.resized() && !r.hasMixedTemplates():
+	case r.sets.resized() && !r.hasMixedTemplates():
 		r.resizing = true
 		r.ensureRevision(false)
-		r.resize()
+		r.sets.resize()
 	case r.spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType:
 		r.recreate()
 	default:
@@ -129,81 +117,18 @@ func (r *rollout) step() {
 	}
 }
 
-// report updates the status if it has changed, and requeues if it will change without an event.
-func (r *rollout) report() {
-	again := r.count()
-	r.actions = append(r.actions, r.updateStatus())
+// hasMixedTemplates reports whether a Deployment with the Recreate strategy has pods of several ReplicaSets, as after a
+// change of strategy. The size is not distributed then, because the old pods are removed.
+func (r *rollout) hasMixedTemplates() bool {
+	return r.spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType && len(r.sets.active()) > 1
+}
+
+// report returns the update of the status if it has changed, and requeues if it will change without an event.
+func (r *rollout) report() []action.Action {
+	again := r.status.count(r.sets, r.resizing)
+	actions := []action.Action{r.status.update()}
 	if again > 0 {
-		r.actions = append(r.actions, action.Requeue{After: again})
+		actions = append(actions, action.Requeue{After: again})
 	}
-}
-
-// updateStatus returns the update of the status and the revision, or no action if both are up to date.
-func (r *rollout) updateStatus() action.Action {
-	d := r.Deployment.DeepCopy()
-	d.Status = r.status
-	if r.revision != "" && r.Deployment.DeletionTimestamp == nil {
-		metav1.SetMetaDataAnnotation(&d.ObjectMeta, RevisionAnnotation, r.revision)
-	}
-	if equality.Semantic.DeepEqual(d, r.Deployment) {
-		return action.Parallel{}
-	}
-	of := informer.KeyOf(d)
-	if wait := r.Written.Delay(of, writtenStatus(r.Deployment), writtenStatus(d)); wait > 0 {
-		return action.Requeue{After: wait}
-	}
-	return action.OnSuccess{
-		Action: action.Update[*appsv1.Deployment]{Resource: resource, Object: d, Subresource: "status"},
-		Done:   func() { r.Written.Written(of, writtenStatus(d)) },
-	}
-}
-
-// all returns all ReplicaSets.
-func (r *rollout) all() []*appsv1.ReplicaSet {
-	if r.next == nil {
-		return r.old
-	}
-	return append(append([]*appsv1.ReplicaSet{}, r.old...), r.next)
-}
-
-// isObserved reports whether a ReplicaSet's status reflects its current spec; otherwise the number of its pods
-// is unknown.
-func isObserved(set *appsv1.ReplicaSet) bool {
-	return set.Generation <= 1 || set.Generation <= set.Status.ObservedGeneration
-}
-
-// available returns how many pods of a ReplicaSet are certainly available: 0 if its status does not reflect
-// its spec.
-func available(set *appsv1.ReplicaSet) int32 {
-	if !isObserved(set) {
-		return 0
-	}
-	return min(set.Status.AvailableReplicas, replicas(set))
-}
-
-// maxPods returns the maximum number of pods that ReplicaSets have together: the desired ones and those not
-// deleted yet. known is false if the status of one does not reflect its spec.
-func maxPods(sets []*appsv1.ReplicaSet) (n int32, known bool) {
-	for _, set := range sets {
-		if !isObserved(set) {
-			return 0, false
-		}
-		n += max(replicas(set), set.Status.Replicas)
-	}
-	return n, true
-}
-
-// desiredPods returns the sum of the desired sizes.
-func desiredPods(sets []*appsv1.ReplicaSet) (n int32) {
-	for _, set := range sets {
-		n += replicas(set)
-	}
-	return n
-}
-
-func replicas(set *appsv1.ReplicaSet) int32 {
-	if set.Spec.Replicas == nil {
-		return 1
-	}
-	return *set.Spec.Replicas
+	return actions
 }

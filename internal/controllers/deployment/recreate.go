@@ -20,27 +20,27 @@ import (
 func (r *rollout) recreate() {
 	r.ensureRevision(false)
 	var some bool
-	for _, set := range slices.Clone(r.old) {
+	for _, set := range slices.Clone(r.sets.old) {
 		if replicas(set) > 0 {
-			some = r.scale(set, 0) || some
+			some = r.sets.scale(set, 0) || some
 		}
 	}
 	if some || r.oldPodsRun() {
 		return
 	}
-	r.deleted = r.old
-	if r.next == nil {
+	r.drained = r.sets.old
+	if r.sets.next == nil {
 		r.ensureRevision(true)
 		return
 	}
-	if !r.scale(r.next, r.size()) && r.complete() {
-		r.pruneHistory()
+	if !r.sets.scale(r.sets.next, r.sets.limits.size) && r.sets.complete() {
+		r.sets.pruneHistory()
 	}
 }
 
 // oldPodsRun reports whether a pod of an old ReplicaSet may still run.
 func (r *rollout) oldPodsRun() bool {
-	return slices.ContainsFunc(r.old, func(set *appsv1.ReplicaSet) bool {
+	return slices.ContainsFunc(r.sets.old, func(set *appsv1.ReplicaSet) bool {
 		if set.Status.Replicas > 0 || ptr.Deref(set.Status.TerminatingReplicas, 0) > 0 ||
 			set.Generation > set.Status.ObservedGeneration { // it may be creating one
 			return true

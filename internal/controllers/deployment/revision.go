@@ -86,34 +86,30 @@ func revisionOf(set *appsv1.ReplicaSet) int64 {
 // number. If the ReplicaSet does not exist and create is set, ensureRevision creates it. It returns false if it
 // has decided on a change, whose result has to be observed first.
 func (r *rollout) ensureRevision(create bool) bool {
-	var highest int64
-	for _, set := range r.old {
-		highest = max(highest, revisionOf(set))
-	}
-	if r.next == nil {
+	highest := r.sets.highestOldRevision()
+	if r.sets.next == nil {
 		if create {
 			r.create(highest + 1)
 		}
 		return !create
 	}
 	number := strconv.FormatInt(highest+1, 10)
-	if revisionOf(r.next) > highest {
-		number = r.next.Annotations[RevisionAnnotation]
+	if revisionOf(r.sets.next) > highest {
+		number = r.sets.next.Annotations[RevisionAnnotation]
 	}
-	r.revision = number
-	if r.condition(appsv1.DeploymentProgressing) == nil && r.hasDeadline() {
-		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "FoundNewReplicaSet",
-			fmt.Sprintf("Found new replica set %q", r.next.Name))
+	r.status.revision = number
+	if r.status.condition(appsv1.DeploymentProgressing) == nil && r.status.hasDeadline() {
+		r.status.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "FoundNewReplicaSet",
+			fmt.Sprintf("Found new replica set %q", r.sets.next.Name))
 	}
-	set := r.next.DeepCopy()
+	set := r.sets.next.DeepCopy()
 	copyAnnotations(set, r.Deployment)
 	setRevision(set, number)
 	set.Spec.MinReadySeconds = r.spec.MinReadySeconds
-	if equality.Semantic.DeepEqual(set, r.next) {
+	if equality.Semantic.DeepEqual(set, r.sets.next) {
 		return true
 	}
-	r.actions = append(r.actions, action.Update[*appsv1.ReplicaSet]{Resource: setsResource, Object: set})
-	r.next = set
+	r.sets.replace(r.sets.next, set, action.Update[*appsv1.ReplicaSet]{Resource: setsResource, Object: set})
 	return false
 }
 
@@ -155,11 +151,11 @@ func (r *rollout) create(revision int64) {
 	if there := r.Named(name); there != nil {
 		if !metav1.IsControlledBy(there, d) || !sameTemplate(&there.Spec.Template, &r.spec.Template) {
 			// the name is taken, by another template of the same hash or by another owner's ReplicaSet
-			r.countCollision()
+			r.status.countCollision()
 		}
 		return // otherwise it was created after the cache was read, and will be observed
 	}
-	r.revision = strconv.FormatInt(revision, 10)
+	r.status.revision = strconv.FormatInt(revision, 10)
 	set := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Namespace: d.Namespace,
@@ -175,10 +171,10 @@ func (r *rollout) create(revision int64) {
 	metav1.SetMetaDataLabel(&set.Spec.Template.ObjectMeta, appsv1.DefaultDeploymentUniqueLabelKey, hash)
 	set.Labels = set.Spec.Template.DeepCopy().Labels
 	copyAnnotations(set, d)
-	metav1.SetMetaDataAnnotation(&set.ObjectMeta, RevisionAnnotation, r.revision)
+	metav1.SetMetaDataAnnotation(&set.ObjectMeta, RevisionAnnotation, r.status.revision)
 	set.Spec.Replicas = new(int32)
-	size := r.sizeOfNext(set)
-	r.setSize(set, size)
+	size := r.sets.sizeOfNext(set)
+	r.sets.limits.setSize(set, size)
 	failed := fmt.Sprintf("Failed to create new replica set %q: ", name)
 	make := action.Create[*appsv1.ReplicaSet]{Resource: setsResource, Object: set, Events: action.Events{
 		Object: d, FailureReason: reasonNotCreated, FailurePrefix: failed,
@@ -186,21 +182,12 @@ func (r *rollout) create(revision int64) {
 	if size > 0 {
 		make.Events.Reason, make.Events.Message = scaled, scaling(name, 0, size)
 	}
-	r.actions = append(r.actions, action.OnFailure{Action: make, Else: func(err error) action.Action {
-		return r.notCreated(failed + err.Error())
+	r.sets.actions = append(r.sets.actions, action.OnFailure{Action: make, Else: func(err error) action.Action {
+		return r.status.notCreated(failed + err.Error())
 	}})
-	r.next = set
-	if r.hasDeadline() {
-		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "NewReplicaSetCreated",
+	r.sets.next = set
+	if r.status.hasDeadline() {
+		r.status.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "NewReplicaSetCreated",
 			fmt.Sprintf("Created new replica set %q", name))
 	}
-}
-
-// countCollision increments the collision count, which changes the template's hash.
-func (r *rollout) countCollision() {
-	count := int32(1)
-	if had := r.status.CollisionCount; had != nil {
-		count = *had + 1
-	}
-	r.status.CollisionCount = &count
 }

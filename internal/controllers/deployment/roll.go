@@ -9,46 +9,49 @@ import (
 // roll moves pods from the old ReplicaSets to the new one: it adds as many new pods as the surge allows, and
 // removes old ones as new ones become available.
 func (r *rollout) roll() {
-	if !r.ensureRevision(true) || r.scale(r.next, r.sizeOfNext(r.next)) || r.shrinkOld() {
+	if !r.ensureRevision(true) || r.sets.growNext() || r.sets.shrinkOld() {
 		return
 	}
-	if r.complete() {
-		r.pruneHistory()
+	if r.sets.complete() {
+		r.sets.pruneHistory()
 	}
 }
+
+// growNext scales the new ReplicaSet to the size that it may have now. It returns false if nothing changes.
+func (s *replicaSets) growNext() bool { return s.scale(s.next, s.sizeOfNext(s.next)) }
 
 // sizeOfNext returns how large the new ReplicaSet may be now. Kubernetes counts the desired pods of the old
 // ReplicaSets; this function counts those that exist, because otherwise a new pod may start before the old
 // one that it replaces is gone, and exceed the maximum.
-func (r *rollout) sizeOfNext(set *appsv1.ReplicaSet) int32 {
-	now, size := replicas(set), r.size()
-	if r.spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType || now >= size {
+func (s *replicaSets) sizeOfNext(set *appsv1.ReplicaSet) int32 {
+	now, size := replicas(set), s.limits.size
+	if s.deployment.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType || now >= size {
 		return size
 	}
-	there, known := maxPods(r.old)
+	there, known := maxPods(s.old)
 	if !known {
 		return now
 	}
 	there += max(now, set.Status.Replicas)
-	return now + max(0, min(r.maxSize()-there, size-now))
+	return now + max(0, min(s.limits.max-there, size-now))
 }
 
 // shrinkOld removes as many pods from the old ReplicaSets as leave enough available ones, unavailable pods
 // first. It returns false if none can be removed now.
-func (r *rollout) shrinkOld() bool {
-	if desiredPods(r.old) == 0 {
+func (s *replicaSets) shrinkOld() bool {
+	if desiredPods(s.old) == 0 {
 		return false
 	}
-	missing := replicas(r.next) - available(r.next)
-	most := desiredPods(r.all()) - r.minAvailable() - missing
+	missing := replicas(s.next) - available(s.next)
+	most := desiredPods(s.all()) - s.limits.minAvailable - missing
 	if most <= 0 {
 		return false
 	}
-	some := r.dropUnavailable(most)
-	spare := r.spare()
-	for _, set := range slices.Clone(r.old) {
+	some := s.dropUnavailable(most)
+	spare := s.spare()
+	for _, set := range slices.Clone(s.old) {
 		if n := min(spare, replicas(set)); n > 0 {
-			some = r.shrink(set, n) || some
+			some = s.shrink(set, n) || some
 			spare -= n
 		}
 	}
@@ -56,11 +59,11 @@ func (r *rollout) shrinkOld() bool {
 }
 
 // dropUnavailable removes up to most pods from old ReplicaSets that have unavailable pods.
-func (r *rollout) dropUnavailable(most int32) (some bool) {
-	for _, set := range slices.Clone(r.old) {
+func (s *replicaSets) dropUnavailable(most int32) (some bool) {
+	for _, set := range slices.Clone(s.old) {
 		if sick := replicas(set) - set.Status.AvailableReplicas; isObserved(set) && sick > 0 && most > 0 {
 			n := min(most, sick)
-			some = r.shrink(set, n) || some
+			some = s.shrink(set, n) || some
 			most -= n
 		}
 	}
@@ -68,16 +71,16 @@ func (r *rollout) dropUnavailable(most int32) (some bool) {
 }
 
 // spare returns how many available pods of old ReplicaSets may be removed.
-func (r *rollout) spare() int32 {
+func (s *replicaSets) spare() int32 {
 	left := int32(0)
-	for _, set := range r.all() {
+	for _, set := range s.all() {
 		left += available(set)
 	}
-	return left - r.minAvailable()
+	return left - s.limits.minAvailable
 }
 
 // shrink reduces a ReplicaSet by up to n pods.
-func (r *rollout) shrink(set *appsv1.ReplicaSet, n int32) bool {
+func (s *replicaSets) shrink(set *appsv1.ReplicaSet, n int32) bool {
 	n = min(n, replicas(set))
-	return n > 0 && r.scale(set, replicas(set)-n)
+	return n > 0 && s.scale(set, replicas(set)-n)
 }

@@ -21,50 +21,49 @@ const (
 // rollbackRequested returns the revision that the Deployment is to be rolled back to, 0 for the previous one. Clients
 // of the deprecated API request it, and an annotation records it until it is done. Current clients, such as
 // kubectl rollout undo, patch the template themselves.
-func (r *rollout) rollbackRequested() (revision int64, ok bool) {
-	revision, err := strconv.ParseInt(r.Deployment.Annotations[appsv1.DeprecatedRollbackTo], 10, 64)
+func rollbackRequested(d *appsv1.Deployment) (revision int64, ok bool) {
+	revision, err := strconv.ParseInt(d.Annotations[appsv1.DeprecatedRollbackTo], 10, 64)
 	return revision, err == nil
 }
 
-// rollBack restores the template and the annotations of the ReplicaSet that has a revision. It always removes
-// the request.
-func (r *rollout) rollBack(revision int64) {
+// rollBack restores the template and the annotations of that ReplicaSet in all that has a revision. It always
+// removes the request.
+func rollBack(d *appsv1.Deployment, all []*appsv1.ReplicaSet, revision int64) []action.Action {
 	if revision == 0 {
-		revision = r.lastRevision()
+		revision = lastRevision(all)
 	}
-	all := r.all()
 	at := slices.IndexFunc(all, func(set *appsv1.ReplicaSet) bool {
 		return revision != 0 && revisionOf(set) == revision
 	})
 	switch {
 	case revision == 0:
-		r.rejectRollback(noSuchRevision, "Unable to find last revision.")
+		return rejectRollback(d, noSuchRevision, "Unable to find last revision.")
 	case at < 0:
-		r.rejectRollback(noSuchRevision, "Unable to find the revision to rollback to.")
-	case sameTemplate(&r.spec.Template, &all[at].Spec.Template):
-		r.rejectRollback(templateUnchanged,
-			fmt.Sprintf("The rollback revision contains the same template as current deployment %q", r.Deployment.Name))
+		return rejectRollback(d, noSuchRevision, "Unable to find the revision to rollback to.")
+	case sameTemplate(&d.Spec.Template, &all[at].Spec.Template):
+		return rejectRollback(d, templateUnchanged,
+			fmt.Sprintf("The rollback revision contains the same template as current deployment %q", d.Name))
 	default:
-		d := r.Deployment.DeepCopy()
-		d.Spec.Template = *all[at].Spec.Template.DeepCopy()
-		delete(d.Spec.Template.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
-		maps.DeleteFunc(d.Annotations, func(key, _ string) bool { return !slices.Contains(ownAnnotations, key) })
+		next := d.DeepCopy()
+		next.Spec.Template = *all[at].Spec.Template.DeepCopy()
+		delete(next.Spec.Template.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
+		maps.DeleteFunc(next.Annotations, func(key, _ string) bool { return !slices.Contains(ownAnnotations, key) })
 		for key, value := range all[at].Annotations {
 			if !slices.Contains(ownAnnotations, key) {
-				d.Annotations[key] = value
+				next.Annotations[key] = value
 			}
 		}
-		r.finishRollback(d, action.Events{
-			Object: d, Reason: rolledBack,
+		return finishRollback(next, action.Events{
+			Object: next, Reason: rolledBack,
 			Message: fmt.Sprintf("Rolled back deployment %q to revision %d", d.Name, revision),
 		})
 	}
 }
 
 // lastRevision returns the second highest revision, or 0 if there is none.
-func (r *rollout) lastRevision() int64 {
+func lastRevision(sets []*appsv1.ReplicaSet) int64 {
 	var revisions []int64
-	for _, set := range r.all() {
+	for _, set := range sets {
 		if n := revisionOf(set); n > 0 {
 			revisions = append(revisions, n)
 		}
@@ -76,13 +75,13 @@ func (r *rollout) lastRevision() int64 {
 	return revisions[len(revisions)-2]
 }
 
-func (r *rollout) rejectRollback(reason, message string) {
-	r.actions = append(r.actions, action.Event{Object: r.Deployment, Warning: true, Reason: reason, Message: message})
-	r.finishRollback(r.Deployment.DeepCopy(), action.Events{})
+func rejectRollback(d *appsv1.Deployment, reason, message string) []action.Action {
+	warning := action.Event{Object: d, Warning: true, Reason: reason, Message: message}
+	return append([]action.Action{warning}, finishRollback(d.DeepCopy(), action.Events{})...)
 }
 
 // finishRollback updates the Deployment, which the caller must have copied, without the rollback request.
-func (r *rollout) finishRollback(d *appsv1.Deployment, tell action.Events) {
+func finishRollback(d *appsv1.Deployment, events action.Events) []action.Action {
 	delete(d.Annotations, appsv1.DeprecatedRollbackTo)
-	r.actions = append(r.actions, action.Update[*appsv1.Deployment]{Resource: resource, Object: d, Events: tell})
+	return []action.Action{action.Update[*appsv1.Deployment]{Resource: resource, Object: d, Events: events}}
 }

@@ -1,0 +1,63 @@
+package deployment
+
+import (
+	"math"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// limits are the numbers of pods that a Deployment's spec asks for and allows.
+type limits struct {
+	size         int32 // the desired number
+	max          int32 // the maximum: the desired number and the surge
+	minAvailable int32 // the number that must stay available
+}
+
+func newLimits(spec *appsv1.DeploymentSpec) limits {
+	size := int32(1)
+	if spec.Replicas != nil {
+		size = *spec.Replicas
+	}
+	surge, unavailable := bounds(spec, size)
+	return limits{size: size, max: size + surge, minAvailable: size - unavailable}
+}
+
+// bounds returns by how many pods a rollout may exceed the desired number, and by how many it may fall short
+// of it.
+func bounds(spec *appsv1.DeploymentSpec, size int32) (surge, unavailable int32) {
+	update := spec.Strategy.RollingUpdate
+	if spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || update == nil {
+		return 0, 0
+	}
+	surge, unavailable = share(update.MaxSurge, size, true), share(update.MaxUnavailable, size, false)
+	if surge == 0 && unavailable == 0 { // both percentages round to 0, so the rollout could never progress
+		unavailable = 1
+	}
+	return surge, min(unavailable, size)
+}
+
+// share returns a number or a percentage of whole; 0 if it cannot be parsed.
+func share(of *intstr.IntOrString, whole int32, up bool) int32 {
+	n, err := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(of, intstr.FromInt32(0)), int(whole), up)
+	if err != nil {
+		return 0
+	}
+	return int32(min(n, math.MaxInt32))
+}
+
+// setSize sets the size of a ReplicaSet, which the caller must have copied, and records the limits in its
+// annotations.
+func (l limits) setSize(set *appsv1.ReplicaSet, size int32) {
+	set.Spec.Replicas = &size
+	metav1.SetMetaDataAnnotation(&set.ObjectMeta, DesiredAnnotation, strconv.Itoa(int(l.size)))
+	metav1.SetMetaDataAnnotation(&set.ObjectMeta, MaxAnnotation, strconv.Itoa(int(l.max)))
+}
+
+// recordedIn reports whether the annotations of a ReplicaSet have these limits.
+func (l limits) recordedIn(set *appsv1.ReplicaSet) bool {
+	return set.Annotations[DesiredAnnotation] == strconv.Itoa(int(l.size)) &&
+		set.Annotations[MaxAnnotation] == strconv.Itoa(int(l.max))
+}
