@@ -35,18 +35,18 @@ func (e *fileError) Error() string {
 func (e *fileError) Unwrap() error { return e.cause }
 
 // located adds the names of the damaged tables to a read error.
-func (l *Log) located(err error) error {
+func (db *database) located(err error) error {
 	if !pebble.IsCorruptionError(err) {
 		return err
 	}
-	levels, unlisted := l.db.SSTables()
+	levels, unlisted := db.pebble.SSTables()
 	if unlisted != nil {
 		return errors.Join(err, unlisted)
 	}
 	var damaged []string
 	for _, table := range slices.Concat(levels...) {
-		name := l.tableName(table)
-		if n, unread := countDamaged(l.options.FS, name); n > 0 || unread != nil {
+		name := db.dir.tableName(table)
+		if n, unread := countDamaged(db.dir.options.FS, name); n > 0 || unread != nil {
 			damaged = append(damaged, fmt.Sprintf("its file %s is damaged, which has all from %s to %s",
 				path.Base(name), rowName(table.Smallest.UserKey), rowName(table.Largest.UserKey)))
 		}
@@ -70,17 +70,17 @@ func rowName(key []byte) string {
 
 // named adds to an error of opening the database the file that is damaged or missing, if it can be
 // determined. Errors that the operating system returns for other reasons are returned unchanged.
-func (l *Log) named(err error) error {
+func (d *directory) named(err error) error {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok && errno != syscall.ENOENT {
 		return err
 	}
-	name, what := l.culprit(err)
+	name, what := d.culprit(err)
 	if name == "" {
 		return &fileError{"its files cannot be read", "put back what was changed", err}
 	}
 	if what == "" {
 		what = "is damaged"
-		if _, gone := l.options.FS.Stat(path.Join(l.dir, name)); errors.Is(gone, fs.ErrNotExist) {
+		if _, gone := d.options.FS.Stat(path.Join(d.path, name)); errors.Is(gone, fs.ErrNotExist) {
 			what = "is missing"
 		}
 	}
@@ -93,9 +93,9 @@ var fileNumber = regexp.MustCompile(`MANIFEST-\d+|\b\d{6,9}\b`)
 // culprit determines the file that caused an error of opening the database and, if known, a description of
 // the damage; both are empty if the file is unknown. Nothing can be salvaged from a damaged write-ahead log,
 // because commits after the damage may depend on lost ones.
-func (l *Log) culprit(err error) (name, what string) {
-	names, unlisted := l.options.FS.List(l.dir)
-	logs, unscanned := wal.Scan(wal.Dir{FS: l.options.FS, Dirname: l.dir})
+func (d *directory) culprit(err error) (name, what string) {
+	names, unlisted := d.options.FS.List(d.path)
+	logs, unscanned := wal.Scan(wal.Dir{FS: d.options.FS, Dirname: d.path})
 	if unlisted != nil || unscanned != nil {
 		return "", ""
 	}
@@ -109,12 +109,12 @@ func (l *Log) culprit(err error) (name, what string) {
 		}
 	}
 	for _, name := range names {
-		if matches("OPTIONS-*", name) && !l.isOptions(name) {
+		if matches("OPTIONS-*", name) && !d.isOptions(name) {
 			return name, ""
 		}
 	}
 	// Remove the path, because its directories may contain numbers.
-	name = fileNumber.FindString(strings.ReplaceAll(err.Error(), l.dir, ""))
+	name = fileNumber.FindString(strings.ReplaceAll(err.Error(), d.path, ""))
 	if name != "" && !isList(name) {
 		name += ".sst"
 	}
@@ -122,8 +122,8 @@ func (l *Log) culprit(err error) (name, what string) {
 }
 
 // isOptions reports whether a file is a valid OPTIONS file of the database.
-func (l *Log) isOptions(name string) bool {
-	text, err := readWhole(l.options.FS, l.dir, name)
+func (d *directory) isOptions(name string) bool {
+	text, err := readWhole(d.options.FS, d.path, name)
 	return err == nil && new(pebble.Options).Parse(text, nil) == nil
 }
 
@@ -184,8 +184,8 @@ func readBlocks(fs vfs.FS, name string) (blocks []rawBlock, err error) {
 	return blocks, nil
 }
 
-func (l *Log) tableName(table pebble.SSTableInfo) string {
-	return path.Join(l.dir, fmt.Sprintf("%06d.sst", uint64(table.BackingSSTNum)))
+func (d *directory) tableName(table pebble.SSTableInfo) string {
+	return path.Join(d.path, fmt.Sprintf("%06d.sst", uint64(table.BackingSSTNum)))
 }
 
 // openTable opens a table; closing the reader closes the file.

@@ -3,6 +3,7 @@ package disk
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -26,26 +27,61 @@ const (
 	maxMemTables = 8
 )
 
+// database is an open database and the guard that it accesses the disk through. After the guard has stopped,
+// a database's memory may differ from the disk, and the log replaces the database by a new one.
+type database struct {
+	dir    *directory
+	pebble *pebble.DB
+	guard  *guard
+}
+
 // open opens the database through a new guard.
-func (l *Log) open(readOnly bool) (*pebble.DB, *guard, error) {
-	g := newGuard(l.options.FS)
-	options := l.databaseOptions(g)
+func (d *directory) open(readOnly bool) (*database, error) {
+	g := newGuard(d.options.FS)
+	options := d.databaseOptions(g)
 	options.ReadOnly = readOnly
-	db, err := pebble.Open(l.dir, options)
+	db, err := pebble.Open(d.path, options)
 	if err != nil {
-		return nil, nil, l.named(err)
+		return nil, d.named(err)
 	}
 	if !readOnly {
 		g.logsAreFlushed()
 	}
-	return db, g, nil
+	return &database{dir: d, pebble: db, guard: g}, nil
 }
 
-func (l *Log) databaseOptions(g *guard) *pebble.Options {
+// openAny opens the database. If the disk is too full to open it for writing, openAny opens it read-only, with
+// a stopped guard.
+func (d *directory) openAny() (*database, error) {
+	if d.options.ReadOnly {
+		return d.open(true)
+	}
+	if err := d.inspect(); err != nil {
+		return nil, err
+	}
+	db, err := d.open(false)
+	if err == nil {
+		if err = db.guard.err(); err == nil {
+			return db, nil
+		}
+		err = errors.Join(err, db.pebble.Close())
+	}
+	if !isFull(err) {
+		return nil, err
+	}
+	db, unread := d.open(true)
+	if unread != nil {
+		return nil, errors.Join(err, unread)
+	}
+	db.guard.stop(err)
+	return db, nil
+}
+
+func (d *directory) databaseOptions(g *guard) *pebble.Options {
 	o := &pebble.Options{
 		FS:                          g,
-		Lock:                        l.lock.folder,
-		Logger:                      reporter{l.options.Log, g},
+		Lock:                        d.lock.folder,
+		Logger:                      reporter{d.options.Log, g},
 		FormatMajorVersion:          format,
 		CacheSize:                   cacheBytes,
 		MemTableSize:                memTableBytes,
@@ -63,7 +99,7 @@ func (l *Log) databaseOptions(g *guard) *pebble.Options {
 				}
 			},
 			DataCorruption: func(info pebble.DataCorruptionInfo) {
-				l.options.Log.Error("a file of the store is damaged", "path", info.Path, "error", info.Details.Error())
+				d.options.Log.Error("a file of the store is damaged", "path", info.Path, "error", info.Details.Error())
 			},
 		},
 	}
@@ -89,6 +125,45 @@ func (r reporter) Errorf(format string, args ...any) {
 
 // Fatalf stops the guard, so that no later write of the database reaches the disk.
 func (r reporter) Fatalf(format string, args ...any) { r.guard.stop(fmt.Errorf(format, args...)) }
+
+// apply makes a batch durable. A success reported by the database counts only if its file system has not
+// failed.
+func (db *database) apply(batch *pebble.Batch) error {
+	if err := db.guard.err(); err != nil {
+		return err
+	}
+	if err := db.pebble.Apply(batch, pebble.Sync); err != nil {
+		db.guard.stop(err)
+	}
+	return db.guard.err()
+}
+
+// end is where the commits of a database end.
+type end struct {
+	// current is the revision of the last commit, and entry its entry; without commits, current is the base
+	// revision and entry is nil.
+	current object.Revision
+	entry   []byte
+	// trimmed is the revision before the oldest entry: see beforeFirst.
+	trimmed object.Revision
+}
+
+// end reads where the commits end.
+func (db *database) end() (e end, err error) {
+	base, last, err := newest(db.pebble)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return e, &fileError{"its list of files (MANIFEST-*) is cut short", "put it back", err}
+	}
+	if err != nil {
+		return e, db.located(err)
+	}
+	e.current = base
+	if last != nil {
+		e.current, e.entry = last.revision, last.data
+	}
+	e.trimmed, err = beforeFirst(db.pebble, e.current)
+	return e, db.located(err)
+}
 
 // found is an entry read from the database.
 type found struct {

@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/store/log"
@@ -28,33 +27,26 @@ import (
 
 // Log is a log.Log in a directory.
 type Log struct {
-	dir     string
-	options Options
-	lock    *folderLock
+	dir *directory
 
-	// current is the last durable revision that Append has acknowledged; before is the store's argument of
-	// the last Compact.
-	current, before atomic.Uint64
-	// trimmed is the last revision whose entry was deleted.
-	trimmed object.Revision
+	// current is the last durable revision that Append has acknowledged.
+	current atomic.Uint64
+	trimmer trimmer
 
 	// mu is held during appends and while the database is replaced.
-	mu      sync.Mutex
-	db      *pebble.DB
-	guard   *guard
+	mu sync.Mutex
+	// db is nil while it is repaired. Only Open and keep change it.
+	db      *database
 	failure error // why appends are rejected; nil while they are accepted
 	// last is the entry of the current revision.
-	last  []byte
-	bound vfs.File // see boundFile; nil if it cannot be written
-	ended bool
-	// scratch holds buffers that appends reuse.
-	scratch struct{ key, value []byte }
+	last    []byte
+	bound   boundWriter
+	encoder encoder
+	ended   bool
 
-	// compact notifies the keep goroutine that there is something to trim.
-	compact chan struct{}
-	work    sync.WaitGroup
-	ctx     context.Context
-	stop    context.CancelFunc
+	work sync.WaitGroup
+	ctx  context.Context
+	stop context.CancelFunc
 }
 
 var _ log.Log = (*Log)(nil)
@@ -67,7 +59,8 @@ func Open(dir string, options Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{dir: dir, options: options, lock: lock, compact: make(chan struct{}, 1)}
+	l := &Log{dir: &directory{path: dir, options: options, lock: lock},
+		trimmer: trimmer{notify: make(chan struct{}, 1)}}
 	if err := l.begin(); err != nil {
 		return nil, errors.Join(err, lock.release())
 	}
@@ -75,74 +68,44 @@ func Open(dir string, options Options) (*Log, error) {
 	return l, nil
 }
 
-// begin opens the database and locates the current revision.
+// begin opens the database and locates the current revision. If the disk is full, the log rejects writes until
+// keep finds that there is room.
 func (l *Log) begin() error {
-	if err := l.prepare(); err != nil {
+	if err := l.dir.prepare(); err != nil {
 		return err
 	}
-	err := l.openAny()
-	if err == nil {
-		if err = l.locate(); err == nil {
-			err = l.mustEndRight()
-		}
-		if err != nil {
-			err = errors.Join(err, l.db.Close())
-		}
+	db, err := l.dir.openAny()
+	if err != nil {
+		return fmt.Errorf("the store in %s: %w", l.dir.path, err)
+	}
+	l.db = db
+	if l.dir.options.ReadOnly {
+		l.failure = fmt.Errorf("the store in %s is open for reading alone", l.dir.path)
+	} else if full := db.guard.err(); full != nil {
+		_ = l.fail(full)
+	}
+	var lost *LostError
+	if err = l.locate(); err == nil {
+		lost, err = l.dir.lost(object.Revision(l.current.Load()))
+	}
+	if lost != nil {
+		err = l.acceptLoss(lost)
 	}
 	if err != nil {
-		return fmt.Errorf("the store in %s: %w", l.dir, err)
+		return fmt.Errorf("the store in %s: %w", l.dir.path, errors.Join(err, db.pebble.Close()))
 	}
-	return nil
-}
-
-// openAny opens the database. If the disk is too full to open it for writing, openAny opens it read-only: the
-// log rejects writes until keep finds that there is room.
-func (l *Log) openAny() (err error) {
-	if l.options.ReadOnly {
-		l.failure = fmt.Errorf("the store in %s is open for reading alone", l.dir)
-		l.db, l.guard, err = l.open(true)
-		return err
-	}
-	if err := l.inspect(); err != nil {
-		return err
-	}
-	l.db, l.guard, err = l.open(false)
-	if err == nil {
-		if err = l.guard.err(); err == nil {
-			return nil
-		}
-		err = errors.Join(err, l.db.Close())
-	}
-	if !isFull(err) {
-		return err
-	}
-	var unread error
-	if l.db, l.guard, unread = l.open(true); unread != nil {
-		return errors.Join(err, unread)
-	}
-	l.guard.stop(err)
-	_ = l.fail(err)
 	return nil
 }
 
 // locate determines the current revision and the revision before the oldest entry.
 func (l *Log) locate() error {
-	base, last, err := newest(l.db)
-	if errors.Is(err, pebble.ErrNotFound) {
-		return &fileError{"its list of files (MANIFEST-*) is cut short", "put it back", err}
-	}
+	end, err := l.db.end()
 	if err != nil {
-		return l.located(err)
+		return err
 	}
-	current := base
-	l.last = nil
-	if last != nil {
-		current = last.revision
-		l.last = last.data
-	}
-	l.current.Store(uint64(current))
-	l.trimmed, err = beforeFirst(l.db, current)
-	return l.located(err)
+	l.current.Store(uint64(end.current))
+	l.last, l.trimmer.trimmed = end.entry, end.trimmed
+	return nil
 }
 
 // Instant returns false: Append waits for the disk.
@@ -162,23 +125,26 @@ func (l *Log) Append(_ context.Context, commits []log.Commit) error {
 			return fmt.Errorf("disk log: commit %d in the place of %d", got, current)
 		}
 	}
-	batch := l.db.NewBatch()
+	batch := l.db.pebble.NewBatch()
 	defer batch.Close()
-	if err := l.write(batch, commits); err != nil {
+	if err := l.encoder.write(batch, commits); err != nil {
 		return fmt.Errorf("disk log: %w", err)
 	}
-	if err := l.apply(batch); err != nil {
+	if err := l.db.apply(batch); err != nil {
 		return l.fail(err)
 	}
-	l.last = append(l.last[:0], l.scratch.value...)
-	l.acknowledge(current)
+	l.last = append(l.last[:0], l.encoder.value...)
+	l.current.Store(uint64(current))
+	l.bound.write(current)
 	return nil
 }
 
+// encoder encodes commits into buffers that appends reuse. The log's mu guards it.
+type encoder struct{ key, value []byte }
+
 // write adds commits to a batch: all states before the entries, because the database inserts a key faster
-// next to the previous one. Afterwards scratch.value holds the last entry.
-func (l *Log) write(batch *pebble.Batch, commits []log.Commit) error {
-	s := &l.scratch
+// next to the previous one. Afterwards value holds the last entry.
+func (s *encoder) write(batch *pebble.Batch, commits []log.Commit) error {
 	for i := range commits {
 		for _, c := range commits[i].Changes {
 			s.key = appendVersionKey(s.key[:0], c.Key, commits[i].Revision)
@@ -199,35 +165,23 @@ func (l *Log) write(batch *pebble.Batch, commits []log.Commit) error {
 	return nil
 }
 
-// apply makes a batch durable. A success reported by the database counts only if its file system has not
-// failed.
-func (l *Log) apply(batch *pebble.Batch) error {
-	if err := l.guard.err(); err != nil {
-		return err
-	}
-	if err := l.db.Apply(batch, pebble.Sync); err != nil {
-		l.guard.stop(err)
-	}
-	return l.guard.err()
-}
-
 // fail rejects appends until keep has repaired the log, and returns the error for callers. The caller holds
 // mu.
 func (l *Log) fail(cause error) error {
 	if l.failure == nil {
-		l.options.Log.Error("the disk failed: writes are rejected until it works again", "folder", l.dir, "error",
-			cause.Error())
-		l.failure = l.unavailable(cause)
+		l.dir.options.Log.Error("the disk failed: writes are rejected until it works again", "folder", l.dir.path,
+			"error", cause.Error())
+		l.failure = l.dir.unavailable(cause)
 	}
 	return l.failure
 }
 
 // unavailable returns the error for writers.
-func (l *Log) unavailable(cause error) error {
+func (d *directory) unavailable(cause error) error {
 	if isFull(cause) {
-		return &log.FullError{Medium: l.dir, Err: cause}
+		return &log.FullError{Medium: d.path, Err: cause}
 	}
-	return &log.FailedError{Medium: l.dir, Err: cause}
+	return &log.FailedError{Medium: d.path, Err: cause}
 }
 
 func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
@@ -258,20 +212,17 @@ func (l *Log) Close() error {
 	}
 	l.ended = true
 	l.failure = errors.New("the disk log is closed")
-	var err error
-	if l.bound != nil {
-		err = l.bound.Close()
-	}
-	if l.db != nil {
+	err := l.bound.close()
+	if db := l.db; db != nil {
 		// Flush, because damage at the end of a write-ahead log is indistinguishable from a torn write, while
 		// damage in tables is always detected.
-		if l.guard.err() == nil && !l.options.ReadOnly {
-			err = errors.Join(err, l.db.Flush())
+		if db.guard.err() == nil && !l.dir.options.ReadOnly {
+			err = errors.Join(err, db.pebble.Flush())
 		}
-		err = errors.Join(err, l.db.Close(), l.guard.err())
+		err = errors.Join(err, db.pebble.Close(), db.guard.err())
 	}
-	if err = errors.Join(err, l.lock.release()); err != nil {
-		return fmt.Errorf("closing the store in %s: %w", l.dir, err)
+	if err = errors.Join(err, l.dir.lock.release()); err != nil {
+		return fmt.Errorf("closing the store in %s: %w", l.dir.path, err)
 	}
 	return nil
 }

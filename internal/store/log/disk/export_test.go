@@ -4,11 +4,11 @@ import "context"
 
 // ReadAlone runs one reader without a consumer and returns how many chunks each part has afterwards.
 func (l *Log) ReadAlone(ctx context.Context) ([]int, error) {
-	parts, err := l.parts()
+	parts, err := l.db.parts()
 	if err != nil {
 		return nil, err
 	}
-	w := &reading{log: l, parts: parts, spare: make(chan []stored, spareChunks)}
+	w := &reading{db: l.db, parts: parts, spare: make(chan []stored, spareChunks)}
 	w.run(ctx)
 	chunks := make([]int, len(parts))
 	for i := range parts {

@@ -71,91 +71,88 @@ func parseState(text string) (s state, err error) {
 }
 
 // prepare creates the store or migrates it to the current layout. The directory is locked.
-func (l *Log) prepare() error {
-	s, err := l.readState()
+func (d *directory) prepare() error {
+	s, err := d.readState()
 	if err != nil {
 		return err
 	}
 	switch {
-	case !s.ready && (l.options.MustExist || l.options.ReadOnly):
-		return fmt.Errorf("%w in %s: what made it was cut short", ErrNoStore, l.dir)
+	case !s.ready && (d.options.MustExist || d.options.ReadOnly):
+		return fmt.Errorf("%w in %s: what made it was cut short", ErrNoStore, d.path)
 	case !s.ready:
-		return l.create()
+		return d.create()
 	case s.layout == layout:
-		return l.mustBeComplete()
-	case l.options.ReadOnly:
+		return d.mustBeComplete()
+	case d.options.ReadOnly:
 		return fmt.Errorf("the store in %s has layout %d, and is read by a program that knows %d: start it once, "+
 			"which makes its own "+
-			"of it", l.dir, s.layout, layout)
+			"of it", d.path, s.layout, layout)
 	}
-	return l.migrate(s, known)
+	return d.migrate(s, known)
 }
 
 // readState reads the format file; an empty directory is not ready.
-func (l *Log) readState() (state, error) {
-	names, err := l.options.FS.List(l.dir)
+func (d *directory) readState() (state, error) {
+	names, err := d.options.FS.List(d.path)
 	if err == nil && !slices.Contains(names, formatFile) {
 		return state{layout: layout}, nil
 	}
 	var text string
 	if err == nil {
-		err = l.mustBeFile(formatFile) // a dangling symlink must not pass for an empty directory
+		err = d.mustBeFile(formatFile) // a dangling symlink must not pass for an empty directory
 	}
 	if err == nil {
-		text, err = readWhole(l.options.FS, l.dir, formatFile)
+		text, err = readWhole(d.options.FS, d.path, formatFile)
 	}
 	if err != nil {
-		return state{}, fmt.Errorf("the store in %s: %w", l.dir, err)
+		return state{}, fmt.Errorf("the store in %s: %w", d.path, err)
 	}
 	s, err := parseState(text)
 	if err != nil {
-		return s, fmt.Errorf("the store in %s: %w", l.dir, err)
+		return s, fmt.Errorf("the store in %s: %w", d.path, err)
 	}
 	if s.layout > layout {
-		return s, &NewerError{Dir: l.dir, Layout: s.layout, Upto: layout}
+		return s, &NewerError{Dir: d.path, Layout: s.layout, Upto: layout}
 	}
 	return s, nil
 }
 
 // create makes an empty log. It removes the files of an interrupted attempt, which never held data.
-func (l *Log) create() error {
-	if err := l.makeEmpty(); err != nil {
-		return fmt.Errorf("creating the store in %s: %w", l.dir, err)
+func (d *directory) create() error {
+	err := d.make(func(db *pebble.DB) error { return start(db, object.FirstRevision(time.Now())) })
+	if err != nil {
+		return fmt.Errorf("creating the store in %s: %w", d.path, err)
 	}
 	return nil
 }
 
-func (l *Log) makeEmpty() error {
-	return l.make(func(db *pebble.DB) error { return start(db, object.FirstRevision(time.Now())) })
-}
-
 // make creates a log with the contents that write puts into an empty database; write must sync its last
 // write.
-func (l *Log) make(write func(*pebble.DB) error) error {
-	if err := writeWhole(l.options.FS, l.dir, formatFile, state{layout: layout}.String()); err != nil {
+func (d *directory) make(write func(*pebble.DB) error) error {
+	if err := writeWhole(d.options.FS, d.path, formatFile, state{layout: layout}.String()); err != nil {
 		return err
 	}
-	if err := l.clear(); err != nil {
+	if err := d.clear(); err != nil {
 		return err
 	}
-	db, guard, err := l.open(false)
+	db, err := d.open(false)
 	if err != nil {
 		return err
 	}
-	if err = errors.Join(write(db), db.Close(), guard.err()); err != nil {
+	if err = errors.Join(write(db.pebble), db.pebble.Close(), db.guard.err()); err != nil {
 		return err
 	}
-	return writeWhole(l.options.FS, l.dir, formatFile, state{layout: layout, ready: true}.String())
+	return writeWhole(d.options.FS, d.path, formatFile, state{layout: layout, ready: true}.String())
 }
 
-func (l *Log) clear() error {
-	names, err := l.options.FS.List(l.dir)
+func (d *directory) clear() error {
+	names, err := d.options.FS.List(d.path)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
 		if name != formatFile && !ours(name) {
-			if err := l.options.FS.RemoveAll(path.Join(l.dir, name)); err != nil {
+			if err := d.options.FS.RemoveAll(path.Join(d.path, name)); err != nil {
 				return err
 			}
 		}
@@ -176,14 +173,14 @@ var vital = []file{
 
 // mustBeComplete rejects missing files that the database would not notice, and entries that are not regular
 // files, which could block the database.
-func (l *Log) mustBeComplete() error {
-	names, err := l.options.FS.List(l.dir)
+func (d *directory) mustBeComplete() error {
+	names, err := d.options.FS.List(d.path)
 	if err != nil {
-		return fmt.Errorf("the store in %s: %w", l.dir, err)
+		return fmt.Errorf("the store in %s: %w", d.path, err)
 	}
 	for _, v := range vital {
 		if !slices.ContainsFunc(names, func(name string) bool { return matches(v.pattern, name) }) {
-			return &IncompleteError{Dir: l.dir, File: v.pattern, Holds: v.holds}
+			return &IncompleteError{Dir: d.path, File: v.pattern, Holds: v.holds}
 		}
 	}
 	for _, name := range names {
@@ -193,8 +190,8 @@ func (l *Log) mustBeComplete() error {
 		if !read {
 			continue
 		}
-		if err := l.mustBeFile(name); err != nil {
-			return fmt.Errorf("the store in %s: %w", l.dir, err)
+		if err := d.mustBeFile(name); err != nil {
+			return fmt.Errorf("the store in %s: %w", d.path, err)
 		}
 	}
 	return nil
@@ -209,8 +206,8 @@ func matches(pattern, name string) bool {
 }
 
 // mustBeFile rejects a directory, a pipe, or a dangling symlink in place of a file.
-func (l *Log) mustBeFile(name string) error {
-	info, err := l.options.FS.Stat(path.Join(l.dir, name))
+func (d *directory) mustBeFile(name string) error {
+	info, err := d.options.FS.Stat(path.Join(d.path, name))
 	switch {
 	case err != nil:
 		return fmt.Errorf("its file %s cannot be reached: put it back, or restore a backup: %w", name, err)
@@ -233,19 +230,19 @@ func sort(mode os.FileMode) string {
 }
 
 // migrate converts an older layout to the current one. Each step is recorded once it is durable.
-func (l *Log) migrate(s state, steps migrations) error {
-	db, guard, err := l.open(false)
+func (d *directory) migrate(s state, steps migrations) error {
+	db, err := d.open(false)
 	if err != nil {
-		return fmt.Errorf("migrating the store in %s from layout %d: %w", l.dir, s.layout, err)
+		return fmt.Errorf("migrating the store in %s from layout %d: %w", d.path, s.layout, err)
 	}
 	for ; err == nil && s.layout <= len(steps); s.layout++ {
-		err = errors.Join(steps[s.layout-1](db), db.Flush(), guard.err())
+		err = errors.Join(steps[s.layout-1](db.pebble), db.pebble.Flush(), db.guard.err())
 		if err == nil {
-			err = writeWhole(l.options.FS, l.dir, formatFile, state{s.layout + 1, true}.String())
+			err = writeWhole(d.options.FS, d.path, formatFile, state{s.layout + 1, true}.String())
 		}
 	}
-	if err = errors.Join(err, db.Close()); err != nil {
-		return fmt.Errorf("migrating the store in %s from layout %d: %w", l.dir, s.layout, err)
+	if err = errors.Join(err, db.pebble.Close()); err != nil {
+		return fmt.Errorf("migrating the store in %s from layout %d: %w", d.path, s.layout, err)
 	}
 	return nil
 }

@@ -36,10 +36,10 @@ type happened struct {
 	at    time.Time
 }
 
-func (l *Log) newHistory() *history {
-	h := &history{current: object.Revision(l.current.Load()), more: map[version]*object.Object{},
-		older: map[version]*object.Object{}}
-	h.after = min(l.trimmed, h.current) // never means that the entries cannot be read
+// newHistory returns an empty history of a log that is trimmed up to a revision.
+func newHistory(current, trimmed object.Revision) *history {
+	h := &history{current: current, more: map[version]*object.Object{}, older: map[version]*object.Object{}}
+	h.after = min(trimmed, h.current) // never means that the entries cannot be read
 	h.made = make([]*object.Object, h.current-h.after)
 	return h
 }
@@ -72,16 +72,17 @@ func (h *history) at(key object.Key, revision object.Revision) *object.Object {
 }
 
 // readHistory reads the entries.
-func (l *Log) readHistory(h *history) error {
+func (db *database) readHistory(h *history) error {
 	h.past = make([]happened, 0, len(h.made))
-	last, err := h.read(l.db, time.Now().Add(-l.options.HistoryAge))
+	last, err := h.read(db.pebble, time.Now().Add(-db.dir.options.HistoryAge))
 	if pebble.IsCorruptionError(err) { // watches cannot resume, but the last entry was read
-		l.options.Log.Error("the store's history is damaged and ignored", "folder", l.dir, "error", l.located(err))
+		db.dir.options.Log.Error("the store's history is damaged and ignored", "folder", db.dir.path,
+			"error", db.located(err))
 		h.past, err = nil, nil
 	} else if err == nil && last != h.current && last != 0 {
 		err = fmt.Errorf("the commits up to %d cannot be read: %w", h.current, object.ErrDamaged)
 	}
-	return l.located(err)
+	return db.located(err)
 }
 
 // read collects the events of the entries since oldest, and returns the revision of the last entry.

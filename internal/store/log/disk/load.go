@@ -16,27 +16,27 @@ import (
 // newest state is damaged is reported, and of the history the part after the last damage is delivered. Load
 // starts the keep goroutine when it is done.
 func (l *Log) Load(ctx context.Context, into log.Loading) (object.Revision, error) {
-	h := l.newHistory()
-	err := l.loadStates(ctx, h, into)
+	h := newHistory(object.Revision(l.current.Load()), l.trimmer.trimmed)
+	err := l.db.loadStates(ctx, h, into)
 	if err == nil {
-		err = l.readHistory(h)
+		err = l.db.readHistory(h)
 	}
 	if err == nil {
 		err = h.replay(into.Past)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("the store in %s: %w", l.dir, err)
+		return 0, fmt.Errorf("the store in %s: %w", l.dir.path, err)
 	}
-	if !l.options.ReadOnly {
-		l.openBound()
+	if !l.dir.options.ReadOnly {
+		l.bound.open(l.dir)
 		l.work.Go(l.keep)
 	}
 	return h.current, nil
 }
 
 // loadStates consumes the states that the readers read, part by part. The first error ends it.
-func (l *Log) loadStates(ctx context.Context, h *history, into log.Loading) error {
-	parts, err := l.parts()
+func (db *database) loadStates(ctx context.Context, h *history, into log.Loading) error {
+	parts, err := db.parts()
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (l *Log) loadStates(ctx context.Context, h *history, into log.Loading) erro
 	defer readers.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := &reading{log: l, parts: parts, spare: make(chan []stored, spareChunks)}
+	r := &reading{db: db, parts: parts, spare: make(chan []stored, spareChunks)}
 	for range min(len(parts), runtime.GOMAXPROCS(0)) {
 		readers.Go(func() { r.run(ctx) })
 	}

@@ -58,7 +58,7 @@ func migrated(t *testing.T, fs vfs.FS, steps migrations) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &Log{dir: "objects", options: Options{FS: fs}.filled(), lock: lock}
+	l := &directory{path: "objects", options: Options{FS: fs}.filled(), lock: lock}
 	s, err := parseFormat(t, fs)
 	if err == nil {
 		err = l.migrate(s, steps)

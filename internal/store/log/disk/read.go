@@ -42,8 +42,8 @@ type part struct {
 }
 
 // parts divides the key range of the states at the first keys of the tables, into pieces of a few megabytes.
-func (l *Log) parts() ([]part, error) {
-	levels, err := l.db.SSTables()
+func (db *database) parts() ([]part, error) {
+	levels, err := db.pebble.SSTables()
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (l *Log) parts() ([]part, error) {
 
 // reading is the state shared by all readers.
 type reading struct {
-	log   *Log
+	db    *database
 	parts []part
 	begun atomic.Int64 // the number of parts that readers have started
 	spare chan []stored
@@ -135,7 +135,7 @@ func (r *reader) run(ctx context.Context, p *part) error {
 		}
 		next, saved := r.salvage(lower)
 		if !saved {
-			return r.log.located(err)
+			return r.db.located(err)
 		}
 		p.rest = true
 		lower = next
@@ -148,7 +148,7 @@ func (r *reader) between(ctx context.Context, lower, upper []byte) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	i, err := r.log.db.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	i, err := r.db.pebble.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return err
 	}

@@ -16,21 +16,36 @@ const (
 	lastRetry  = 5 * time.Second
 )
 
+// keep trims and repairs until the log is closed. Load has read everything before keep starts.
+func (l *Log) keep() {
+	l.db.guard.trust()
+	for l.ctx.Err() == nil {
+		select {
+		case <-l.ctx.Done():
+		case <-l.db.guard.failed:
+			l.repair()
+		case <-l.trimmer.notify:
+			l.trimmer.trim(l.ctx, l.db, object.Revision(l.current.Load()))
+		}
+	}
+}
+
 // repair recovers from a disk failure: it closes the database, whose memory may differ from the disk, and
 // retries opening it until that succeeds. Writes are rejected meanwhile. Only keep calls it.
 func (l *Log) repair() {
 	l.mu.Lock()
-	_ = l.fail(l.guard.err())
 	db := l.db
+	_ = l.fail(db.guard.err())
 	l.db = nil
 	l.mu.Unlock()
-	if err := db.Close(); err != nil {
-		l.options.Log.Warn("closing the store's database after a failure", "folder", l.dir, "error", err.Error())
+	if err := db.pebble.Close(); err != nil {
+		l.dir.options.Log.Warn("closing the store's database after a failure", "folder", l.dir.path, "error",
+			err.Error())
 	}
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		err := l.reopen()
 		if err == nil {
-			l.options.Log.Info("the disk works again, and all acknowledged commits exist", "folder", l.dir)
+			l.dir.options.Log.Info("the disk works again, and all acknowledged commits exist", "folder", l.dir.path)
 			return
 		}
 		var lost *LostError
@@ -39,7 +54,7 @@ func (l *Log) repair() {
 			return
 		}
 		l.mu.Lock()
-		l.failure = l.unavailable(err)
+		l.failure = l.dir.unavailable(err)
 		l.mu.Unlock()
 		select {
 		case <-l.ctx.Done():
@@ -51,12 +66,12 @@ func (l *Log) repair() {
 
 // giveUp rejects writes permanently.
 func (l *Log) giveUp(lost *LostError) {
-	l.options.Log.Error("the disk lost acknowledged commits: writes are rejected", "folder", l.dir,
+	l.dir.options.Log.Error("the disk lost acknowledged commits: writes are rejected", "folder", l.dir.path,
 		"error", lost)
 	l.mu.Lock()
 	l.failure = fmt.Errorf("the store in %s: %w: nothing is written any more: back up what is served still, and "+
 		"restore that on "+
-		"another disk", l.dir, lost)
+		"another disk", l.dir.path, lost)
 	l.mu.Unlock()
 	<-l.ctx.Done()
 }
@@ -67,44 +82,44 @@ func (l *Log) giveUp(lost *LostError) {
 // removed, because their writers received an error.
 func (l *Log) reopen() error {
 	// The directory may have been moved, and the database would create a new one.
-	if err := l.mustBeComplete(); err != nil {
+	if err := l.dir.mustBeComplete(); err != nil {
 		return err
 	}
-	db, g, err := l.open(false)
+	db, err := l.dir.open(false)
 	if err != nil {
 		return err
 	}
-	trimmed := l.trimmed
-	if err = l.settle(db); err == nil {
-		trimmed, err = beforeFirst(db, object.Revision(l.current.Load())) // trimmed entries may reappear
+	current, trimmed := object.Revision(l.current.Load()), never
+	if err = db.settle(current, l.last); err == nil {
+		trimmed, err = beforeFirst(db.pebble, current) // trimmed entries may reappear
 	}
 	if err == nil {
-		err = db.Flush()
+		err = db.pebble.Flush()
 	}
-	if err = errors.Join(g.err(), err); err != nil {
-		return errors.Join(err, db.Close())
+	if err = errors.Join(db.guard.err(), err); err != nil {
+		return errors.Join(err, db.pebble.Close())
 	}
-	g.trust()
+	db.guard.trust()
+	l.trimmer.trimmed = trimmed
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.db, l.guard, l.failure, l.trimmed = db, g, nil, trimmed
-	l.openBound()
-	l.acknowledge(object.Revision(l.current.Load()))
+	l.db, l.failure = db, nil
+	l.bound.open(l.dir)
+	l.bound.write(current)
 	return nil
 }
 
-// settle checks that the database contains the current revision, and removes later ones.
-func (l *Log) settle(db *pebble.DB) error {
-	current := object.Revision(l.current.Load())
-	base, last, err := newest(db)
+// settle checks that the database contains the current revision, whose entry is given, and removes later ones.
+func (db *database) settle(current object.Revision, entry []byte) error {
+	base, last, err := newest(db.pebble)
 	if err != nil {
 		return err
 	}
 	if last != nil && last.revision > current {
-		if err := l.truncate(db, current); err != nil {
+		if err := db.truncate(current); err != nil {
 			return err
 		}
-		if base, last, err = newest(db); err != nil {
+		if base, last, err = newest(db.pebble); err != nil {
 			return err
 		}
 	}
@@ -113,21 +128,21 @@ func (l *Log) settle(db *pebble.DB) error {
 		return nil
 	case last == nil || last.revision < current:
 		return &LostError{Acknowledged: current, Found: base}
-	case !bytes.Equal(last.data, l.last):
+	case !bytes.Equal(last.data, entry):
 		return &LostError{Acknowledged: current, Found: current - 1}
 	}
 	return nil
 }
 
 // truncate removes the commits after a revision.
-func (l *Log) truncate(db *pebble.DB, after object.Revision) (err error) {
+func (db *database) truncate(after object.Revision) (err error) {
 	_, upper := bounds(entries)
-	i, err := db.NewIter(&pebble.IterOptions{LowerBound: appendEntryKey(nil, after+1), UpperBound: upper})
+	i, err := db.pebble.NewIter(&pebble.IterOptions{LowerBound: appendEntryKey(nil, after+1), UpperBound: upper})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, i.Close()) }()
-	batch := db.NewBatch()
+	batch := db.pebble.NewBatch()
 	defer batch.Close()
 	for i.First(); i.Valid(); i.Next() {
 		revision, err := splitEntryKey(i.Key())
@@ -147,5 +162,5 @@ func (l *Log) truncate(db *pebble.DB, after object.Revision) (err error) {
 			return err
 		}
 	}
-	return db.Apply(batch, pebble.Sync)
+	return db.pebble.Apply(batch, pebble.Sync)
 }

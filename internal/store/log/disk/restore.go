@@ -27,22 +27,22 @@ func Restore(dir string, options Options, revision object.Revision, objects iter
 	if err != nil {
 		return err
 	}
-	l := &Log{dir: dir, options: options, lock: lock}
-	if err := errors.Join(l.restore(revision, objects), lock.release()); err != nil {
+	d := &directory{path: dir, options: options, lock: lock}
+	if err := errors.Join(d.restore(revision, objects), lock.release()); err != nil {
 		return fmt.Errorf("restoring into %s: %w", dir, err)
 	}
 	return nil
 }
 
-func (l *Log) restore(revision object.Revision, objects iter.Seq2[*object.Object, error]) error {
-	s, err := l.readState()
+func (d *directory) restore(revision object.Revision, objects iter.Seq2[*object.Object, error]) error {
+	s, err := d.readState()
 	if err != nil {
 		return err
 	}
 	if s.ready {
 		return ErrNotEmpty
 	}
-	return l.make(func(db *pebble.DB) error {
+	return d.make(func(db *pebble.DB) error {
 		if err := fill(db, revision, objects); err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ import (
 // salvage reads the states of the first damaged block with keys at or after lower, and returns the key at
 // which the database can continue. It returns false if the contents cannot be determined with certainty.
 func (r *reader) salvage(lower []byte) (next []byte, saved bool) {
-	levels, err := r.log.db.SSTables()
+	levels, err := r.db.pebble.SSTables()
 	if err != nil {
 		return nil, false
 	}
@@ -51,7 +51,7 @@ type damagedBlock struct {
 // fails if the key range of a damaged block cannot be determined.
 func (r *reader) nextDamaged(tables []pebble.SSTableInfo, lower []byte) (next *damagedBlock, err error) {
 	for i := range tables {
-		blocks, err := readBlocks(r.log.options.FS, r.log.tableName(tables[i]))
+		blocks, err := readBlocks(r.db.dir.options.FS, r.db.dir.tableName(tables[i]))
 		if err != nil {
 			return nil, err
 		}
@@ -124,7 +124,7 @@ func (r *reader) merged(states []stored, tables []pebble.SSTableInfo, own int, l
 
 // rowsOf adds the rows of a table in a key range, replacing older rows.
 func (r *reader) rowsOf(t pebble.SSTableInfo, lower, upper []byte, rows map[string]row) (err error) {
-	table, err := openTable(r.log.options.FS, r.log.tableName(t))
+	table, err := openTable(r.db.dir.options.FS, r.db.dir.tableName(t))
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,9 @@
 package disk
 
 import (
+	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -17,66 +19,64 @@ const (
 	never = ^object.Revision(0)
 )
 
+// trimmer deletes the commits that have left the store's history. before may be set at any time; the other
+// fields belong to the goroutine that opens and loads the log, and then to keep.
+type trimmer struct {
+	// before is the argument of the last Compact, and notify tells keep that there is something to trim.
+	before atomic.Uint64
+	notify chan struct{}
+	// trimmed is the last revision whose entry was deleted.
+	trimmed object.Revision
+}
+
 // Compact notifies the keep goroutine when there is something to trim.
-func (l *Log) Compact(before object.Revision) {
-	told := l.before.Swap(uint64(before))
-	if uint64(before)/trimWorthwhile == told/trimWorthwhile {
+func (l *Log) Compact(before object.Revision) { l.trimmer.request(before) }
+
+func (t *trimmer) request(before object.Revision) {
+	last := t.before.Swap(uint64(before))
+	if uint64(before)/trimWorthwhile == last/trimWorthwhile {
 		return
 	}
 	select {
-	case l.compact <- struct{}{}:
+	case t.notify <- struct{}{}:
 	default:
 	}
 }
 
-// keep trims and repairs until the log is closed. Load has read everything before keep starts.
-func (l *Log) keep() {
-	l.guard.trust()
-	for l.ctx.Err() == nil {
-		select {
-		case <-l.ctx.Done():
-		case <-l.guard.failed:
-			l.repair()
-		case <-l.compact:
-			l.trim()
-		}
-	}
-}
-
-// trim deletes what has left the history: replaced states, deletions, and the entries of the commits. The
-// newest entry stays, since it records the current revision. The deletes are not synced; if a crash undoes
-// them, they are repeated. Only keep calls it.
-func (l *Log) trim() {
-	upto := min(object.Revision(l.before.Load()), object.Revision(l.current.Load())-1)
-	for l.trimmed < upto && l.ctx.Err() == nil && l.guard.err() == nil {
-		if err := l.trimSome(upto); err != nil {
-			l.options.Log.Error("trimming the store's history failed", "folder", l.dir, "error", err)
-			l.trimmed = never
+// trim deletes what has left the history of a database that ends at a revision: replaced states, deletions,
+// and the entries of the commits. The newest entry stays, since it records the current revision. The deletes
+// are not synced; if a crash undoes them, they are repeated.
+func (t *trimmer) trim(ctx context.Context, db *database, current object.Revision) {
+	upto := min(object.Revision(t.before.Load()), current-1)
+	for t.trimmed < upto && ctx.Err() == nil && db.guard.err() == nil {
+		if err := t.trimSome(db, upto); err != nil {
+			db.dir.options.Log.Error("trimming the store's history failed", "folder", db.dir.path, "error", err)
+			t.trimmed = never
 			return
 		}
 	}
 }
 
 // trimSome trims the next commits in one batch.
-func (l *Log) trimSome(upto object.Revision) error {
-	upto = min(upto, l.trimmed+trimBatch)
-	batch := l.db.NewBatch()
+func (t *trimmer) trimSome(db *database, upto object.Revision) error {
+	upto = min(upto, t.trimmed+trimBatch)
+	batch := db.pebble.NewBatch()
 	defer batch.Close()
-	if err := l.forgetCommits(batch, appendEntryKey(nil, l.trimmed+1), appendEntryKey(nil, upto+1)); err != nil {
+	if err := db.forgetCommits(batch, appendEntryKey(nil, t.trimmed+1), appendEntryKey(nil, upto+1)); err != nil {
 		return err
 	}
-	if err := l.db.Apply(batch, pebble.NoSync); err != nil {
+	if err := db.pebble.Apply(batch, pebble.NoSync); err != nil {
 		return err
 	}
-	l.trimmed = upto
+	t.trimmed = upto
 	return nil
 }
 
 // forgetCommits adds the deletion of the commits between two keys to a batch, or fails if one of them cannot
 // be read. The states that an unread entry replaced would remain, and one of them would become the newest of
 // its object once the object's deletion is trimmed.
-func (l *Log) forgetCommits(batch *pebble.Batch, lower, upper []byte) error {
-	i, err := l.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+func (db *database) forgetCommits(batch *pebble.Batch, lower, upper []byte) error {
+	i, err := db.pebble.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return err
 	}

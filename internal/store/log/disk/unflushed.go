@@ -50,7 +50,7 @@ func (g *guard) logs() (wal.Logs, error) {
 // addUnflushed adds the rows of a key range that are in no table yet. All of them are newer than those in
 // tables. Range deletions occur only for entries.
 func (r *reader) addUnflushed(lower, upper []byte, rows map[string]row) error {
-	logs, err := r.log.guard.logs()
+	logs, err := r.db.guard.logs()
 	if err != nil {
 		return err
 	}

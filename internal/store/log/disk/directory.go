@@ -1,0 +1,9 @@
+package disk
+
+// directory is the locked directory of a store. It creates, checks and migrates the files in it, and opens
+// their database. It does not change after the log is opened, so that no lock guards it.
+type directory struct {
+	path    string
+	options Options
+	lock    *folderLock
+}

@@ -1,0 +1,98 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/bowline-dev/bowline/internal/object"
+)
+
+// inspect opens the database read-only before it is opened for writing, and checks that its commits are
+// consecutive and include all acknowledged ones. Opening for writing creates a new MANIFEST; a store that is
+// refused must stay unchanged, so that a missing file can be put back. inspect also checks a store that was
+// closed cleanly: its disk may have been full at that time, or its files may have been modified since. Only
+// migrations of an older layout run earlier. inspect does not log, because opening the store reports the same
+// findings again.
+func (d *directory) inspect() error {
+	reader := *d
+	reader.options.ReadOnly, reader.options.Log = true, slog.New(slog.DiscardHandler)
+	db, err := reader.open(true)
+	if err != nil {
+		return err
+	}
+	end, err := db.end()
+	var lost *LostError
+	if err == nil {
+		lost, err = reader.lost(end.current)
+	}
+	if err == nil {
+		err = db.readHistory(&history{after: end.current, current: end.current}) // only checks continuity
+	}
+	if err == nil && lost != nil {
+		batch := db.pebble.NewBatch()
+		err = errors.Join(db.forgetHistory(batch), batch.Close())
+	}
+	return errors.Join(err, db.pebble.Close())
+}
+
+// lost returns the acknowledged commits that a database which ends at a revision lacks, nil if it has all of
+// them. Without AcceptLoss, lost commits are an error.
+func (d *directory) lost(current object.Revision) (*LostError, error) {
+	lost := &LostError{Acknowledged: readBound(d.options.FS, d.path), Found: current}
+	switch {
+	case lost.Acknowledged <= lost.Found:
+		return nil, nil
+	case !d.options.AcceptLoss:
+		return nil, fmt.Errorf("%w: a file of them (*.log), or the list of all files (MANIFEST-*), is damaged, cut "+
+			"short or missing: put it back, or restore a backup", lost)
+	}
+	return lost, nil
+}
+
+// acceptLoss continues without acknowledged commits.
+func (l *Log) acceptLoss(lost *LostError) error {
+	readOnly := l.dir.options.ReadOnly
+	if !readOnly && l.failure != nil {
+		return fmt.Errorf("%v: to go on without them, the store must be written to: %w", lost, l.failure)
+	}
+	l.dir.options.Log.Warn("continuing without acknowledged commits", "error", lost)
+	if readOnly {
+		return nil
+	}
+	if err := l.db.beginAfter(lost.Acknowledged); err != nil {
+		return err
+	}
+	return l.locate()
+}
+
+// beginAfter starts revisions one epoch above an acknowledged one and discards the history, which would have
+// a gap.
+func (db *database) beginAfter(acknowledged object.Revision) error {
+	batch := db.pebble.NewBatch()
+	defer batch.Close()
+	err := errors.Join(
+		db.forgetHistory(batch),
+		batch.Set(baseKey, base(object.NextEpoch(acknowledged, time.Now())), nil),
+	)
+	if err == nil {
+		err = db.pebble.Apply(batch, pebble.Sync)
+	}
+	return errors.Join(err, db.guard.err())
+}
+
+// forgetHistory adds the deletion of all commits' history to a batch. It fails if a commit cannot be read: a
+// state that the commit replaced would remain, and would become the newest of its object once the object is
+// deleted and the deletion trimmed.
+func (db *database) forgetHistory(batch *pebble.Batch) error {
+	lower, upper := bounds(entries)
+	if err := db.forgetCommits(batch, lower, upper); err != nil {
+		return fmt.Errorf("its last commits are lost, and to go on without them takes the commits before, which "+
+			"cannot be read "+
+			"(what is there can be backed up, and restored): %w", db.located(err))
+	}
+	return nil
+}
