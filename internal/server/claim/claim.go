@@ -24,11 +24,9 @@ func Key(c kind.Claim) object.Key {
 	return object.KeyOf(schema.GroupResource{Group: Group, Resource: c.Space}, "", c.Value)
 }
 
-// Changes returns the claims that a write gains and loses. obj is nil for a delete, old for a create.
+// Changes returns the claims that a write gains and loses. obj is nil for a delete, old for a create. The kind has
+// claims.
 func Changes(k kind.Kind, obj, old kind.Object) []store.Change {
-	if !k.Info().Claims {
-		return nil
-	}
 	var changes []store.Change
 	before := map[kind.Claim]bool{}
 	if old != nil {

@@ -137,12 +137,9 @@ func (d *Definitions) Load(ctx context.Context) error {
 	return nil
 }
 
-// Settle is called after each commit and before its answer. It reconciles a definition with its kind; objects of
-// other kinds are ignored. after is nil if the object was deleted.
-func (d *Definitions) Settle(ctx context.Context, k kind.Kind, before, after *object.Object) error {
-	if k.Info().GroupResource() != stored.Definitions {
-		return nil
-	}
+// Settle is called after the commit of a definition and before its answer. It reconciles the definition with its kind.
+// after is nil if the definition was deleted.
+func (d *Definitions) Settle(ctx context.Context, before, after *object.Object) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if after == nil {

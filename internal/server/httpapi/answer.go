@@ -22,7 +22,7 @@ func send(w http.ResponseWriter, a render.Answer) {
 	header := w.Header()
 	header.Set("Cache-Control", "no-cache, private")
 	header.Set("Content-Type", a.MediaType)
-	header.Set("Content-Length", strconv.Itoa(a.Length()))
+	header.Set("Content-Length", strconv.Itoa(a.Length))
 	w.WriteHeader(a.Code)
 	a.WriteTo(w)
 }

@@ -113,20 +113,15 @@ func newExchange(w http.ResponseWriter, r *http.Request) *exchange {
 	return &exchange{ResponseWriter: w, r: r, route: request.ParseRoute(r), begun: time.Now()}
 }
 
-// finish ends a request. One that panicked is answered with a 500, so that the process survives, except for
-// http.ErrAbortHandler, which ends the connection. It must be deferred.
+// finish ends a request: it ends its trace, logs and counts it. One that panicked is answered with a 500, so that the
+// process survives, except for http.ErrAbortHandler, which ends the connection. It must be deferred.
 func (h *Handler) finish(x *exchange) {
-	p := recover()
-	defer h.record(x, p)
-	if p != nil && p != http.ErrAbortHandler {
-		h.o.Log.Error("a request panicked", "method", x.r.Method, "path", x.r.URL.Path, "panic", p, "stack",
+	panicked := recover()
+	if panicked != nil && panicked != http.ErrAbortHandler {
+		h.o.Log.Error("a request panicked", "method", x.r.Method, "path", x.r.URL.Path, "panic", panicked, "stack",
 			string(debug.Stack()))
-		h.writeError(x, x.r, fmt.Errorf("this request panicked in the server: %v", p))
+		h.writeError(x, x.r, fmt.Errorf("this request panicked in the server: %v", panicked))
 	}
-}
-
-// record ends the trace of a request, logs and counts it. panicked is what the request panicked with, if it did.
-func (h *Handler) record(x *exchange, panicked any) {
 	if x.code == 0 { // an answer without a body
 		x.code = http.StatusOK
 	}

@@ -24,20 +24,18 @@ type Answer struct {
 	Code int
 	// MediaType is the Content-Type; empty if the answer has no body.
 	MediaType string
+	// Length is the length of the body in bytes.
+	Length int
 
 	// The body consists of head, items and tail. The items of a list are separated by commas if they are JSON.
 	head   []byte
 	items  []*object.Encoding
 	commas bool
 	tail   []byte
-	length int
 }
 
 // listBuffer is the maximum size of a list's buffer. A write for each item would halve the throughput.
 const listBuffer = 64 << 10
-
-// Length returns the length of the body in bytes.
-func (a *Answer) Length() int { return a.length }
 
 // WriteTo writes the body. It implements io.WriterTo.
 func (a *Answer) WriteTo(w io.Writer) (int64, error) {
@@ -51,7 +49,7 @@ func (a *Answer) WriteTo(w io.Writer) (int64, error) {
 		return int64(n), err
 	}
 	out := counter{w: w}
-	buf := bufio.NewWriterSize(&out, min(a.length, listBuffer))
+	buf := bufio.NewWriterSize(&out, min(a.Length, listBuffer))
 	buf.Write(a.head)
 	for i, e := range a.items {
 		if i > 0 && a.commas {
@@ -94,7 +92,7 @@ func Body(code int, mediaType string, data []byte) (Answer, error) {
 			return Answer{}, err
 		}
 	}
-	a.length = len(a.head) + len(a.tail)
+	a.Length = len(a.head) + len(a.tail)
 	return a, nil
 }
 

@@ -32,9 +32,9 @@ func answers(t *testing.T) map[string]Answer {
 		}
 		items = append(items, &e)
 	}
-	list := Answer{head: []byte("["), items: items, commas: true, tail: []byte("]"), length: 1 + len(items)}
+	list := Answer{head: []byte("["), items: items, commas: true, tail: []byte("]"), Length: 1 + len(items)}
 	for _, e := range items {
-		list.length += e.ItemSize()
+		list.Length += e.ItemSize()
 	}
 	out["list"] = list
 	return out
@@ -45,8 +45,8 @@ func TestWriteToWritesLengthBytes(t *testing.T) {
 	for name, a := range answers(t) {
 		var buf bytes.Buffer
 		n, err := a.WriteTo(&buf)
-		if err != nil || n != int64(a.Length()) || buf.Len() != a.Length() {
-			t.Errorf("%s: wrote %d bytes, returned %d and %v; the length is %d", name, buf.Len(), n, err, a.Length())
+		if err != nil || n != int64(a.Length) || buf.Len() != a.Length {
+			t.Errorf("%s: wrote %d bytes, returned %d and %v; the length is %d", name, buf.Len(), n, err, a.Length)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func TestWriteToCountsWhatWasWrittenBeforeAnError(t *testing.T) {
 	t.Parallel()
 	for name, a := range answers(t) {
 		for _, left := range []int{0, 1, 7, 1000, 100_000} {
-			if left >= a.Length() {
+			if left >= a.Length {
 				continue
 			}
 			if n, err := a.WriteTo(&limited{left}); n != int64(left) || err != errFull {

@@ -30,7 +30,7 @@ func list(req *request.Request, code int, p *request.Page) (Answer, error) {
 	}
 	a := Answer{Code: code, MediaType: req.Accept.Name, items: items}
 	for _, e := range items {
-		a.length += e.ItemSize()
+		a.Length += e.ItemSize()
 	}
 	apiVersion, listKind := req.Endpoint.APIVersion(), req.Info.ListKind()
 	if req.Accept.Name == request.Protobuf { // the metadata is field 1, and the items are field 2
@@ -39,11 +39,11 @@ func list(req *request.Request, code int, p *request.Page) (Answer, error) {
 			return Answer{}, err
 		}
 		field := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), meta)
-		if a.head, a.tail, err = envelope(apiVersion, listKind, len(field)+a.length); err != nil {
+		if a.head, a.tail, err = envelope(apiVersion, listKind, len(field)+a.Length); err != nil {
 			return Answer{}, err
 		}
 		a.head = append(a.head, field...)
-		a.length += len(a.head) + len(a.tail)
+		a.Length += len(a.head) + len(a.tail)
 		return a, nil
 	}
 	var meta any = p.Meta.Shown()
@@ -67,7 +67,7 @@ func list(req *request.Request, code int, p *request.Page) (Answer, error) {
 		}
 		return Body(code, request.YAML, append(whole, listTail...))
 	}
-	a.length += len(a.head) + max(len(items)-1, 0) + len(a.tail)
+	a.Length += len(a.head) + max(len(items)-1, 0) + len(a.tail)
 	return a, nil
 }
 

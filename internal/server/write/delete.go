@@ -170,7 +170,10 @@ func (op *removal) removeOnce(key object.Key,
 	switch {
 	case plan.unchanged:
 		op.fresh = current
-		return true, op.Definitions.Settle(req.Context(), k, current, current)
+		if req.Stored == stored.Definitions {
+			err = op.Definitions.Settle(req.Context(), current, current)
+		}
+		return true, err
 	case plan.keep:
 		fresh, err := stored.Encode(k, obj, req.Form())
 		if err != nil {

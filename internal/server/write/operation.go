@@ -273,12 +273,18 @@ func (op *operation) commit(change store.Change, obj, old kind.Object, also ...s
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	_, err := op.Store.Commit(ctx, append(append(also, change), claim.Changes(k, obj, old)...)...)
-	op.Expiry.Date(k, change.Object, err)
-	if err != nil {
-		return err
+	changes := append(also, change)
+	if op.req.Info.Claims {
+		changes = append(changes, claim.Changes(k, obj, old)...)
 	}
-	return op.Definitions.Settle(ctx, k, op.current, change.Object)
+	_, err := op.Store.Commit(ctx, changes...)
+	if op.req.Info.Lifetime > 0 && change.Object != nil {
+		op.Expiry.Date(op.req.Stored, change.Object, err)
+	}
+	if err == nil && op.req.Stored == stored.Definitions {
+		err = op.Definitions.Settle(ctx, op.current, change.Object)
+	}
+	return err
 }
 
 // finish removes current, which nothing holds any longer, together with other changes. change may have a Last state.

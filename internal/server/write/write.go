@@ -52,9 +52,9 @@ type Definitions interface {
 	// Undo deletes a new object and returns the error of its create if the resource's definition has been, or is being,
 	// deleted.
 	Undo(ctx context.Context, gr schema.GroupResource, verb string, committed *object.Object) error
-	// Settle is called after each commit: if the object is a definition, it serves the defined kind. before is nil for
-	// a create, after for a removal.
-	Settle(ctx context.Context, k kind.Kind, before, after *object.Object) error
+	// Settle is called after the commit of a definition: it serves the defined kind. before is nil for a create, after
+	// for a removal.
+	Settle(ctx context.Context, before, after *object.Object) error
 	// Defined reports whether the kind of a resource is served because of a definition.
 	Defined(gr schema.GroupResource) bool
 	// Builtin returns the kinds that are served without a definition.
@@ -63,8 +63,8 @@ type Definitions interface {
 
 // Expiry deletes objects of kinds with a Lifetime.
 type Expiry interface {
-	// Date schedules the expiry of an object after its commit returned err. o is nil for a removal.
-	Date(k kind.Kind, o *object.Object, err error)
+	// Date schedules the expiry of an object of the resource after its commit returned err.
+	Date(resource schema.GroupResource, o *object.Object, err error)
 }
 
 // Writer writes objects. Its methods may be called concurrently.
