@@ -24,6 +24,7 @@ import (
 	"context"
 	"log/slog"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -83,26 +84,17 @@ type Options[T client.Object] struct {
 // called once. All methods are safe for concurrent use.
 type Informer[T client.Object] struct {
 	resource schema.GroupVersionResource
-	resync   time.Duration
+	interval time.Duration // of resyncs; 0 for never
 	indexer  *Indexer[T]
 	fifo     *deltaFIFO[T]
 	reflect  *reflector[T]
 	reader   *reader[T]
-	detect   *Mutations
 	log      *slog.Logger
-	synced   chan struct{}
 
-	// mu keeps notifications consistent with the cache: a handler that is added late gets the cached objects
-	// first, and then all later changes.
-	mu        sync.Mutex
-	listeners []*listener[T]
-	alive     map[*listener[T]]struct{} // listeners whose goroutine runs, including removed ones
-	filled    bool
-	news      []notice[T] // notices of the batch that is being applied
-	progress  progress
-	watched   *time.Timer // runs reportOverdue
-	watching  bool
-	running   context.Context // context of the handlers' goroutines; nil unless Run is running
+	// mu guards the updater and the handlers.
+	mu       sync.Mutex
+	updater  updater[T]
+	handlers handlerSet[T]
 }
 
 // New returns an informer of a resource that source serves. T may be the type that the source's objects
@@ -115,14 +107,13 @@ func New[T client.Object](source client.Source, resource schema.GroupVersionReso
 	log = log.With("resource", resource.GroupResource().String())
 	i := &Informer[T]{
 		resource: resource,
-		resync:   options.Resync,
+		interval: options.Resync,
 		indexer:  newIndexer(options.Indexes, log),
 		reader:   newReader(resource.GroupVersion(), options, log),
-		detect:   options.Mutations,
 		log:      log,
-		synced:   make(chan struct{}),
-		alive:    map[*listener[T]]struct{}{},
 	}
+	i.updater = updater[T]{indexer: i.indexer, lazy: options.Lazy, detect: options.Mutations, synced: make(chan struct{})}
+	i.handlers = handlerSet[T]{mu: &i.mu, alive: map[*listener[T]]struct{}{}}
 	i.indexer.resource = resource.GroupResource()
 	i.fifo = newDeltaFIFO(i.indexer)
 	i.reflect = &reflector[T]{
@@ -170,7 +161,7 @@ func (i *Informer[T]) Indexer() *Indexer[T] { return i.indexer }
 func (i *Informer[T]) Lister() Lister[T] { return Lister[T]{i.indexer} }
 
 // Synced returns a channel that is closed when the cache holds all objects of the first list.
-func (i *Informer[T]) Synced() <-chan struct{} { return i.synced }
+func (i *Informer[T]) Synced() <-chan struct{} { return i.updater.synced }
 
 // ailment returns why the informer cannot list or watch, or nil.
 func (i *Informer[T]) ailment() error { return i.reflect.ailing.get() }
@@ -179,21 +170,15 @@ func (i *Informer[T]) ailment() error { return i.reflect.ailing.get() }
 // seconds for handlers that do not return; then it logs their names and leaves their goroutines, which end
 // when the handlers return. Run must be called at most once.
 func (i *Informer[T]) Run(ctx context.Context) {
-	i.mu.Lock()
-	i.running = ctx
-	for _, l := range i.listeners {
-		i.start(l)
-	}
-	i.mu.Unlock()
-
+	i.handlers.run(ctx)
 	var parts sync.WaitGroup
 	parts.Go(func() { i.reflect.run(ctx) })
 	parts.Go(func() { i.fifo.run(ctx, i.process) })
-	if i.resync > 0 {
-		parts.Go(func() { every(ctx, i.resync, i.fifo.resync) })
+	if i.interval > 0 {
+		parts.Go(func() { every(ctx, i.interval, i.fifo.resync) })
 	}
 	parts.Wait()
-	i.awaitHandlers()
+	i.handlers.stop()
 }
 
 // every calls a function at an interval until ctx ends.
@@ -208,4 +193,52 @@ func every(ctx context.Context, interval time.Duration, do func()) {
 			return
 		}
 	}
+}
+
+// mostAtOnce is the number of objects that are applied while the cache is locked, before readers get a turn.
+const mostAtOnce = 256
+
+// process applies a batch, which completes all changes up to a revision, to the cache and the handlers.
+func (i *Informer[T]) process(batch []*pending[T], upTo object.Revision) {
+	i.reader.decodeBatch(batch)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for some := range slices.Chunk(batch, mostAtOnce) {
+		i.updater.apply(some)
+		i.handlers.notify(i.updater.notices)
+		i.updater.clearNotices()
+	}
+	if len(batch) > 0 && len(i.handlers.listeners) > 0 {
+		i.handlers.scheduleCheck()
+	}
+	i.updater.progress.made(upTo)
+}
+
+// AddHandler adds a handler, which is called for the cached objects first. It may be called at any time, also
+// by a handler.
+func (i *Informer[T]) AddHandler(handler Handler[T]) *Registration {
+	l := newListener(handler, i.updater.detect, i.log)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	cached := i.indexer.snapshot()
+	first := make([]notice[T], 0, len(cached)+1)
+	for _, s := range cached {
+		first = append(first, notice[T]{kind: noticeAdd, new: s, flag: true})
+	}
+	if i.updater.filled {
+		first = append(first, notice[T]{kind: noticeSynced})
+	}
+	i.handlers.add(l, first)
+	return &Registration{synced: l.synced, remove: func() { i.handlers.remove(l) }, resync: func() { i.resync(l) }}
+}
+
+// resync passes the cached objects to one handler.
+func (i *Informer[T]) resync(l *listener[T]) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var again []notice[T]
+	for _, s := range i.indexer.snapshot() {
+		again = append(again, notice[T]{kind: noticeSync, new: s})
+	}
+	l.tell(again)
 }

@@ -24,8 +24,8 @@ func (i *Informer[T]) measure() measures {
 	m := measures{objects: i.indexer.Len(), unreadable: int(i.reader.unreadable.Load()), handlers: map[string]handled{}}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	m.revision, m.synced = float64(i.progress.at), i.filled
-	for _, l := range i.listeners {
+	m.revision, m.synced = float64(i.updater.progress.at), i.updater.filled
+	for _, l := range i.handlers.listeners {
 		h := m.handlers[l.name]
 		l.count(&h)
 		m.handlers[l.name] = h

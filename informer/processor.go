@@ -3,7 +3,10 @@ package informer
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
+
+	"github.com/bowline-dev/bowline/client"
 )
 
 const (
@@ -13,68 +16,73 @@ const (
 	lastCalls = 5 * time.Second
 )
 
-// AddHandler adds a handler, which is called for the cached objects first. It may be called at any time, also
-// by a handler.
-func (i *Informer[T]) AddHandler(handler Handler[T]) *Registration {
-	l := newListener(handler, i.detect, i.log)
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	cached := i.indexer.snapshot()
-	first := make([]notice[T], 0, len(cached)+1)
-	for _, s := range cached {
-		first = append(first, notice[T]{kind: noticeAdd, new: s, flag: true})
-	}
-	if i.filled {
-		first = append(first, notice[T]{kind: noticeSynced})
-	}
-	l.tell(first)
-	i.listeners = append(i.listeners, l)
-	if i.running != nil {
-		i.start(l)
-	}
-	return &Registration{synced: l.synced, remove: func() {
-		i.removeListener(l)
-	}, resync: func() { i.resyncListener(l) }}
+// handlerSet holds the handlers of an informer and owns their goroutines. Each handler has its own backlog, so a
+// slow one delays no other.
+type handlerSet[T client.Object] struct {
+	// mu is the informer's lock. It guards all other fields, and keeps notifications consistent with the cache: a
+	// handler that is added late gets the cached objects first, and then all later changes.
+	mu        *sync.Mutex
+	listeners []*listener[T]
+	alive     map[*listener[T]]struct{} // listeners whose goroutine runs, including removed ones
+	running   context.Context           // context of the goroutines; nil unless the informer runs
+	check     *time.Timer               // runs reportOverdue; nil until it is first needed
+	checking  bool                      // check is scheduled
 }
 
-// removeListener ends the notifications of a handler.
-func (i *Informer[T]) removeListener(l *listener[T]) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.listeners = slices.DeleteFunc(i.listeners, func(other *listener[T]) bool { return other == l })
+// add adds a handler, which is called with the notices in first before any other. The caller holds the lock.
+func (h *handlerSet[T]) add(l *listener[T], first []notice[T]) {
+	l.tell(first)
+	h.listeners = append(h.listeners, l)
+	if h.running != nil {
+		h.start(l)
+	}
+}
+
+// run starts the goroutines of all handlers, which run until ctx ends. Handlers that are added later are started
+// by add.
+func (h *handlerSet[T]) run(ctx context.Context) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.running = ctx
+	for _, l := range h.listeners {
+		h.start(l)
+	}
+}
+
+// notify queues notices for all handlers. The caller holds the lock.
+func (h *handlerSet[T]) notify(notices []notice[T]) {
+	for _, l := range h.listeners {
+		l.tell(notices)
+	}
+}
+
+// remove ends the notifications of a handler.
+func (h *handlerSet[T]) remove(l *listener[T]) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.listeners = slices.DeleteFunc(h.listeners, func(other *listener[T]) bool { return other == l })
 	l.stop()
 }
 
-// resyncListener passes the cached objects to one handler.
-func (i *Informer[T]) resyncListener(l *listener[T]) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	var again []notice[T]
-	for _, s := range i.indexer.snapshot() {
-		again = append(again, notice[T]{kind: noticeSync, new: s})
-	}
-	l.tell(again)
-}
-
 // start starts the goroutine of a handler. The caller holds the lock.
-func (i *Informer[T]) start(l *listener[T]) {
-	i.alive[l] = struct{}{}
-	ctx := i.running
-	i.watchHandlers()
-	go i.serve(ctx, l)
+func (h *handlerSet[T]) start(l *listener[T]) {
+	h.alive[l] = struct{}{}
+	ctx := h.running
+	h.scheduleCheck()
+	go h.serve(ctx, l)
 }
 
 // serve calls a handler until it is stopped. If the handler ends the goroutine, serve starts another.
-func (i *Informer[T]) serve(ctx context.Context, l *listener[T]) {
+func (h *handlerSet[T]) serve(ctx context.Context, l *listener[T]) {
 	returned := false
 	defer func() {
 		if !returned {
-			go i.serve(ctx, l)
+			go h.serve(ctx, l)
 			return
 		}
-		i.mu.Lock()
-		delete(i.alive, l)
-		i.mu.Unlock()
+		h.mu.Lock()
+		delete(h.alive, l)
+		h.mu.Unlock()
 		close(l.ended)
 	}()
 	l.run(ctx)
@@ -82,32 +90,32 @@ func (i *Informer[T]) serve(ctx context.Context, l *listener[T]) {
 }
 
 // living returns the handlers whose goroutines run.
-func (i *Informer[T]) living() []*listener[T] {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	living := make([]*listener[T], 0, len(i.alive))
-	for l := range i.alive {
+func (h *handlerSet[T]) living() []*listener[T] {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	living := make([]*listener[T], 0, len(h.alive))
+	for l := range h.alive {
 		living = append(living, l)
 	}
 	return living
 }
 
-// watchHandlers schedules a check for overdue calls. The caller holds the lock.
-func (i *Informer[T]) watchHandlers() {
+// scheduleCheck schedules a check for overdue calls. The caller holds the lock.
+func (h *handlerSet[T]) scheduleCheck() {
 	switch {
-	case i.watched == nil:
-		i.watched = time.AfterFunc(overdueCall, i.reportOverdue)
-	case !i.watching:
-		i.watched.Reset(overdueCall)
+	case h.check == nil:
+		h.check = time.AfterFunc(overdueCall, h.reportOverdue)
+	case !h.checking:
+		h.check.Reset(overdueCall)
 	}
-	i.watching = true
+	h.checking = true
 }
 
 // reportOverdue logs handlers that do not return, and checks again while a handler is busy: an idle informer
 // has no timer.
-func (i *Informer[T]) reportOverdue() {
+func (h *handlerSet[T]) reportOverdue() {
 	busy := false
-	for _, l := range i.living() {
+	for _, l := range h.living() {
 		key, overdue := l.overdue()
 		busy = busy || key != nil
 		if overdue {
@@ -115,25 +123,25 @@ func (i *Informer[T]) reportOverdue() {
 				"object", key.String(), "longer than", overdueCall.String())
 		}
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.watching = false
-	if busy && i.running != nil {
-		i.watchHandlers()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.checking = false
+	if busy && h.running != nil {
+		h.scheduleCheck()
 	}
 }
 
-// awaitHandlers waits, at most lastCalls, until all handlers have returned.
-func (i *Informer[T]) awaitHandlers() {
-	i.mu.Lock()
-	i.running = nil
-	if i.watched != nil {
-		i.watched.Stop()
+// stop waits, at most lastCalls, until all handlers have returned. The context of run must have ended.
+func (h *handlerSet[T]) stop() {
+	h.mu.Lock()
+	h.running = nil
+	if h.check != nil {
+		h.check.Stop()
 	}
-	i.mu.Unlock()
+	h.mu.Unlock()
 	patience := time.NewTimer(lastCalls)
 	defer patience.Stop()
-	for _, l := range i.living() {
+	for _, l := range h.living() {
 		select {
 		case <-l.ended:
 		case <-patience.C:

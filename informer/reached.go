@@ -33,21 +33,21 @@ func (i *Informer[T]) Reached(ctx context.Context, key Key, revision object.Revi
 func (i *Informer[T]) shows(key Key, revision object.Revision) (bool, <-chan struct{}) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	at := i.progress.at
+	at := i.updater.progress.at
 	if s := i.indexer.state(key); s != nil {
-		at = max(s.revision, i.progress.passed[key])
+		at = max(s.revision, i.updater.progress.passed[key])
 	}
 	if at >= revision {
 		return true, nil
 	}
-	return false, i.progress.next()
+	return false, i.updater.progress.next()
 }
 
 // Revision returns the revision that the cache has reached: that of the last list, event or bookmark.
 func (i *Informer[T]) Revision() object.Revision {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.progress.at
+	return i.updater.progress.at
 }
 
 // progress is how far a cache has come. The informer's lock guards it.

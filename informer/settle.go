@@ -6,12 +6,12 @@ import (
 	"sync/atomic"
 )
 
-// settle decodes the states of a batch, unless the informer is lazy. Decoding this late skips states that
+// decodeBatch decodes the states of a batch, unless the informer is lazy. Decoding this late skips states that
 // were superseded while the cache was busy. Lists are decoded on all cores. Events are decoded on one: the
 // other cores are needed for the events that follow, and more of these get superseded. States that cannot be
 // decoded stay encoded.
-func (i *Informer[T]) settle(batch []*pending[T]) {
-	if i.reader.lazy {
+func (r *reader[T]) decodeBatch(batch []*pending[T]) {
+	if r.lazy {
 		return
 	}
 	var undecoded []*state[T]
@@ -27,10 +27,10 @@ func (i *Informer[T]) settle(batch []*pending[T]) {
 		}
 	}
 	helpers := 0
-	if listed && i.reader.converter.decode == nil { // Options.Decode is not called concurrently
+	if listed && r.converter.decode == nil { // Options.Decode is not called concurrently
 		helpers = runtime.GOMAXPROCS(0) - 1
 	}
-	i.reader.decodeAll(undecoded, helpers)
+	r.decodeAll(undecoded, helpers)
 }
 
 // alone is the number of objects from which helper goroutines pay off.

@@ -181,15 +181,15 @@ func TestReachedIncludesUndecodableRevisions(t *testing.T) {
 	}
 	h.event(deltaUpdated, "a", "1", 21)
 	h.pop()
-	if !reached(21) || reached(22) || len(h.progress.passed) != 0 {
+	if !reached(21) || reached(22) || len(h.updater.progress.passed) != 0 {
 		t.Errorf("of an object at 21, 21 is reached: %t, 22: %t; still counted: %v", reached(21), reached(22),
-			h.progress.passed)
+			h.updater.progress.passed)
 	}
 	h.event(deltaUpdated, "a", "1", 13)
 	h.list(30)
 	h.pop()
-	if len(h.progress.passed) != 0 {
-		t.Errorf("deleted objects left: %v", h.progress.passed)
+	if len(h.updater.progress.passed) != 0 {
+		t.Errorf("deleted objects left: %v", h.updater.progress.passed)
 	}
 }
 

@@ -58,13 +58,13 @@ func (i *Informer[T]) lacks(key Key, uid types.UID) (bool, <-chan struct{}) {
 	if s := i.indexer.state(key); s == nil || s.uid() != uid {
 		return true, nil
 	}
-	return false, i.progress.next()
+	return false, i.updater.progress.next()
 }
 
 // concerns reports whether the cache has, or will have, the written object.
 func (i *Informer[T]) concerns(key Key, w client.Write) bool {
 	select {
-	case <-i.synced:
+	case <-i.updater.synced:
 	default:
 		return false
 	}

@@ -50,35 +50,35 @@ func (e *UnreadableError) Status() metav1.Status {
 
 // isUnreadable reports whether decoding a state has failed. A lazy informer does not know before the state is
 // read.
-func (i *Informer[T]) isUnreadable(s *state[T]) bool { return s.late != nil && !i.reader.lazy }
+func (u *updater[T]) isUnreadable(s *state[T]) bool { return s.late != nil && !u.lazy }
 
 // misread handles a newest state that cannot be decoded. The last decoded state remains cached until the
 // object is deleted. If there is none, the cache records a trace.
-func (i *Informer[T]) misread(d delta[T], cached *state[T]) {
-	known := cmp.Or(cached, i.indexer.unread[d.state.key])
+func (u *updater[T]) misread(d delta[T], cached *state[T]) {
+	known := cmp.Or(cached, u.indexer.unread[d.state.key])
 	switch {
 	case known != nil && isWatched(d.Type) && d.state.older(known): // it comes late
 		return
 	case cached != nil && cached.uid() == d.state.uid():
-		i.progress.pass(cached.key, d.state.revision)
+		u.progress.pass(cached.key, d.state.revision)
 		return
 	case cached != nil: // another object has its name, so that its deletion was not seen
-		i.remove(cached, cached, true)
+		u.remove(cached, cached, true)
 	}
-	i.replaceUnread(d.state)
-	i.indexer.noteUnread(d.state)
+	u.replaceUnread(d.state)
+	u.indexer.noteUnread(d.state)
 }
 
 // replaceUnread removes the trace of an unreadable state. If the new state is another object's, Thorough
 // handlers are notified.
-func (i *Informer[T]) replaceUnread(s *state[T]) {
-	known := i.indexer.unread[s.key]
+func (u *updater[T]) replaceUnread(s *state[T]) {
+	known := u.indexer.unread[s.key]
 	if known == nil {
 		return
 	}
-	delete(i.indexer.unread, s.key)
+	delete(u.indexer.unread, s.key)
 	if known.uid() != s.uid() {
-		i.tell(notice[T]{kind: noticeVanish, old: known})
+		u.notify(notice[T]{kind: noticeVanish, old: known})
 	}
 }
 
