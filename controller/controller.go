@@ -74,7 +74,7 @@ type Options struct {
 	// Caches are the factories whose informers the reconciler reads. Before a request is reconciled, the
 	// controller waits, at most five seconds, until they show the controller's own writes, so that a
 	// reconciler does not repeat a write that its cache does not show yet. Writes count if they are made with
-	// Reconcile's context, by package client or through client.Observed; informer.Factory.Shows documents the
+	// Reconcile's context, by package client or through client.Observed; informer.Factory.WaitForWrite documents the
 	// exceptions. The default is the manager's informers. With several servers, each factory must name its
 	// own (informer.FactoryOptions.Server).
 	Caches []*informer.Factory

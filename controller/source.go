@@ -127,8 +127,8 @@ type feeding[T client.Object] struct {
 }
 
 var (
-	_ informer.Merging[client.Object]  = &feeding[client.Object]{}
-	_ informer.Thorough[client.Object] = &feeding[client.Object]{}
+	_ informer.MergeHandler[client.Object]  = &feeding[client.Object]{}
+	_ informer.VanishHandler[client.Object] = &feeding[client.Object]{}
 )
 
 // OnAdd implements informer.Handler.
@@ -149,7 +149,7 @@ func (f *feeding[T]) OnUpdate(old, new T) {
 	}
 }
 
-// OnMerged implements informer.Merging. A predicate that compares the two states misses a difference that
+// OnMerged implements informer.MergeHandler. A predicate that compares the two states misses a difference that
 // appeared, was reverted by the reconciler, and appeared again. So OnMerged also asks whether the predicate
 // would pass the deletion of the old state or the addition of the new one.
 func (f *feeding[T]) OnMerged(old, new T) {
@@ -174,7 +174,7 @@ func (f *feeding[T]) OnDelete(obj T, _ bool) {
 	}
 }
 
-// OnVanish implements informer.Thorough.
+// OnVanish implements informer.VanishHandler.
 func (f *feeding[T]) OnVanish(obj T, finalStateUnknown bool) {
 	if finalStateUnknown || f.passes(Change{Old: obj}) {
 		f.add(obj, deletionOf(f.resource, obj))

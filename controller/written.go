@@ -114,7 +114,7 @@ func (w *written) await(ctx context.Context, request Request) {
 // shown waits until all caches show a write.
 func (w *written) shown(ctx context.Context, write client.Write) error {
 	for _, cache := range w.caches {
-		if err := cache.Shows(ctx, write); err != nil {
+		if err := cache.WaitForWrite(ctx, write); err != nil {
 			return err
 		}
 	}

@@ -33,7 +33,7 @@ type backlog[T client.Object] struct {
 	vanished, lost int
 }
 
-// Bounds on the vanished objects that wait for a Thorough handler: with their states, and in total.
+// Bounds on the vanished objects that wait for a VanishHandler: with their states, and in total.
 const (
 	mostVanished = 1024
 	mostTraces   = 128 << 10
@@ -48,7 +48,7 @@ type untold[T client.Object] struct {
 	// gone is the last state of an object whose deletion is reported first, or nil.
 	gone *state[T]
 	// vanished holds the last states, or traces, of further objects of the key that came and went, for a
-	// Thorough handler.
+	// VanishHandler.
 	vanished []*state[T]
 	// new is the current state: an update of old, an addition if old is nil, or a resync if both are equal.
 	// It is nil if there is no object now.
@@ -91,7 +91,7 @@ func (b *backlog[T]) add(n notice[T]) {
 }
 
 // delete adds a deletion. A handler that was never notified of the object gets no call, unless it is
-// Thorough.
+// VanishHandler.
 func (b *backlog[T]) delete(n notice[T]) {
 	u := b.place(n.old.key)
 	unheard := u.new != nil && u.old == nil
@@ -106,7 +106,7 @@ func (b *backlog[T]) delete(n notice[T]) {
 	}
 }
 
-// vanish records an object that came and went, for a Thorough handler.
+// vanish records an object that came and went, for a VanishHandler.
 func (b *backlog[T]) vanish(u *untold[T], s *state[T]) {
 	alone := u.gone == nil && u.new == nil && len(u.vanished) == 0
 	if b.vanished >= mostTraces {

@@ -21,7 +21,7 @@ type heldMap = *state[*corev1.ConfigMap]
 // another, ?a1 a resync, -a1 a deletion, synced the end of the list; take takes one place out.
 func tell(script string) []string { return tellOf(script, false) }
 
-// tellOf is tell, of a handler that is Thorough, where !a1 is one that came and went.
+// tellOf is tell, of a VanishHandler, where !a1 is one that came and went.
 func tellOf(script string, thorough bool) []string {
 	b := backlog[*corev1.ConfigMap]{thorough: thorough}
 	var out []string
@@ -101,7 +101,7 @@ func TestBacklogIsCoalescedPerObject(t *testing.T) {
 	}
 }
 
-func TestThoroughHandlersAreNotifiedOfDeletedObjects(t *testing.T) {
+func TestVanishHandlersAreNotifiedOfDeletedObjects(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, script, want string }{
 		{"what came and went is told as that", "+a1 -a2 +b3", "!a2 +b3"},

@@ -161,11 +161,11 @@ func TestObjectDecodedAsAnotherIsAnError(t *testing.T) {
 }
 
 // No waiting would show what cannot be read, and who has written it must go on.
-func TestReachedIncludesUndecodableRevisions(t *testing.T) {
+func TestWaitForRevisionIncludesUndecodableRevisions(t *testing.T) {
 	t.Parallel()
 	h := newHandFed(false)
 	a := Key{Name: "a"}
-	reached := func(revision object.Revision) bool { reached, _ := h.shows(a, revision); return reached }
+	reached := func(revision object.Revision) bool { reached, _ := h.hasReached(a, revision); return reached }
 	h.event(deltaAdded, "a", "1", 12)
 	h.pop()
 	h.event(deltaUpdated, "a", "1", 13)

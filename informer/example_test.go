@@ -46,14 +46,14 @@ func Example() {
 }
 
 // What a controller has just written it waits for, before it acts on its cache again.
-func ExampleInformer_Reached() {
+func ExampleInformer_WaitForRevision() {
 	source := newPlane()
 	configMaps := informer.New(source, configmaps, informer.Options[*corev1.ConfigMap]{})
 	defer run(configMaps)()
 
 	source.put("settings", "new") // in a program, a write whose answer has the revision
 	key := informer.Key{Namespace: "ns", Name: "settings"}
-	if err := configMaps.Reached(context.Background(), key, source.revision); err != nil {
+	if err := configMaps.WaitForRevision(context.Background(), key, source.revision); err != nil {
 		fmt.Println(err)
 		return
 	}

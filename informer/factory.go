@@ -35,7 +35,7 @@ type Factory struct {
 // FactoryOptions apply to all informers of a factory; see Options.
 type FactoryOptions struct {
 	// Server identifies the source's server, as client.Client.Server does; empty means unknown. See
-	// Factory.Shows.
+	// Factory.WaitForWrite.
 	Server         string
 	Resync, Relist time.Duration
 	Lazy           bool
@@ -86,8 +86,8 @@ func (id identity) selects() bool { return id.labels != "" || id.fields != "" }
 type runner interface {
 	Run(ctx context.Context)
 	Synced() <-chan struct{}
-	showsWrite(ctx context.Context, w client.Write) error
-	ailment() error
+	waitForWrite(ctx context.Context, w client.Write) error
+	lastError() error
 	measure() measures
 }
 
@@ -179,7 +179,7 @@ func (f *Factory) WaitForSync(ctx context.Context) error {
 		case <-i.Synced():
 		case <-ctx.Done():
 			reason := ""
-			if err := i.ailment(); err != nil {
+			if err := i.lastError(); err != nil {
 				reason = fmt.Sprintf(" (%v)", err)
 			}
 			missing = append(missing, id.resource.GroupResource().String()+reason)

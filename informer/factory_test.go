@@ -162,7 +162,7 @@ func TestFactoryWaitsForWriteInAllCaches(t *testing.T) {
 		}
 		p.put("a", "2")
 		key := informer.Key{Namespace: "ns", Name: "a"}
-		if err := f.Shows(t.Context(), client.Write{Resource: configmaps, Namespace: "ns", Name: "a",
+		if err := f.WaitForWrite(t.Context(), client.Write{Resource: configmaps, Namespace: "ns", Name: "a",
 			Revision: p.revision}); err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +171,8 @@ func TestFactoryWaitsForWriteInAllCaches(t *testing.T) {
 		if !first || !second {
 			t.Errorf("the typed cache shows it: %t, the untyped one: %t", first, second)
 		}
-		if err := f.Shows(t.Context(), client.Write{Resource: configmaps, Namespace: "third", Name: "x"}); err != nil {
+		if err := f.WaitForWrite(t.Context(),
+			client.Write{Resource: configmaps, Namespace: "third", Name: "x"}); err != nil {
 			t.Error(err)
 		}
 	})

@@ -13,7 +13,7 @@ import (
 //
 // A slow handler delays no other. If a handler falls behind, updates are coalesced per object: it gets one
 // call, from the state that it knows to the newest one. Objects that came and went meanwhile are not
-// reported, unless the handler is Thorough. The backlog is thus bounded by the number of objects. A handler
+// reported, unless the handler is a VanishHandler. The backlog is thus bounded by the number of objects. A handler
 // that panics, or calls runtime.Goexit as testing.T.FailNow does, misses only that call; the panic is logged.
 type Handler[T client.Object] interface {
 	// OnAdd is called for an object that is new to the handler. isInInitialList is true for objects that
@@ -26,13 +26,13 @@ type Handler[T client.Object] interface {
 	OnDelete(obj T, finalStateUnknown bool)
 }
 
-// Thorough is a Handler that is also notified of objects that came and went while it was behind, or that
+// VanishHandler is a Handler that is also notified of objects that came and went while it was behind, or that
 // could never be decoded. Handlers that wait for the deletion of objects they created need this.
 //
 // The backlog stays bounded: for the first 1,024 such objects the last state is retained, for further ones
 // only name, UID and revision (some 600 bytes each), and from 131,072 on they are dropped, which is logged:
 // whatever waits for their deletion must then be restarted.
-type Thorough[T client.Object] interface {
+type VanishHandler[T client.Object] interface {
 	Handler[T]
 	// OnVanish is called for an object that the handler was never notified of and that is gone. If
 	// finalStateUnknown is true, only the name, UID and revision of obj are valid, because the last state was
@@ -40,9 +40,9 @@ type Thorough[T client.Object] interface {
 	OnVanish(obj T, finalStateUnknown bool)
 }
 
-// Merging is a Handler that distinguishes merged updates. A handler that ignores updates without a relevant
+// MergeHandler is a Handler that distinguishes merged updates. A handler that ignores updates without a relevant
 // difference must know them: a state in between may have been read from the cache and acted on.
-type Merging[T client.Object] interface {
+type MergeHandler[T client.Object] interface {
 	Handler[T]
 	// OnMerged is called instead of OnUpdate if there may have been states between old and new.
 	OnMerged(old, new T)

@@ -182,13 +182,13 @@ func TestResyncNotifiesOneHandler(t *testing.T) {
 	})
 }
 
-func TestReachedWaitsForWrite(t *testing.T) {
+func TestWaitForRevisionWaitsForWrite(t *testing.T) {
 	t.Parallel()
 	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], _ *diary) {
 		key := informer.Key{Namespace: "ns", Name: "a"}
 		p.put("a", "1")
 		first := p.revision
-		if err := i.Reached(context.Background(), key, first); err != nil {
+		if err := i.WaitForRevision(context.Background(), key, first); err != nil {
 			t.Fatal(err)
 		}
 		if got := cached(i)["a"]; got != "1" {
@@ -200,7 +200,7 @@ func TestReachedWaitsForWrite(t *testing.T) {
 		} {
 			next := p.revision + 1
 			reached := make(chan error, 1)
-			go func() { reached <- i.Reached(context.Background(), key, next) }()
+			go func() { reached <- i.WaitForRevision(context.Background(), key, next) }()
 			synctest.Wait()
 			select {
 			case err := <-reached:
@@ -212,19 +212,19 @@ func TestReachedWaitsForWrite(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if err := i.Reached(context.Background(), key, 0); err != nil {
+		if err := i.WaitForRevision(context.Background(), key, 0); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-func TestReachedEndsWithContext(t *testing.T) {
+func TestWaitForRevisionEndsWithContext(t *testing.T) {
 	t.Parallel()
 	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], _ *diary) {
 		p.put("a", "1")
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		err := i.Reached(ctx, informer.Key{Namespace: "ns", Name: "a"}, p.revision+7)
+		err := i.WaitForRevision(ctx, informer.Key{Namespace: "ns", Name: "a"}, p.revision+7)
 		want := fmt.Sprintf("the cache of configmaps does not show ns/a at revision %d yet: context deadline exceeded",
 			p.revision+7)
 		if err == nil || err.Error() != want {

@@ -112,7 +112,8 @@ func New[T client.Object](source client.Source, resource schema.GroupVersionReso
 		reader:   newReader(resource.GroupVersion(), options, log),
 		log:      log,
 	}
-	i.updater = updater[T]{indexer: i.indexer, lazy: options.Lazy, detect: options.Mutations, synced: make(chan struct{})}
+	i.updater = updater[T]{indexer: i.indexer, lazy: options.Lazy, detect: options.Mutations,
+		synced: make(chan struct{})}
 	i.handlers = handlerSet[T]{mu: &i.mu, alive: map[*listener[T]]struct{}{}}
 	i.indexer.resource = resource.GroupResource()
 	i.fifo = newDeltaFIFO(i.indexer)
@@ -163,8 +164,8 @@ func (i *Informer[T]) Lister() Lister[T] { return Lister[T]{i.indexer} }
 // Synced returns a channel that is closed when the cache holds all objects of the first list.
 func (i *Informer[T]) Synced() <-chan struct{} { return i.updater.synced }
 
-// ailment returns why the informer cannot list or watch, or nil.
-func (i *Informer[T]) ailment() error { return i.reflect.ailing.get() }
+// lastError returns why the informer cannot list or watch, or nil.
+func (i *Informer[T]) lastError() error { return i.reflect.lastError.get() }
 
 // Run lists and watches until ctx ends, and returns when all its goroutines have ended. It waits a few
 // seconds for handlers that do not return; then it logs their names and leaves their goroutines, which end

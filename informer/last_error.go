@@ -2,20 +2,20 @@ package informer
 
 import "sync"
 
-// ailment is the current error of a reflector that cannot list or watch.
-type ailment struct {
+// lastError is the current error of a reflector that cannot list or watch.
+type lastError struct {
 	mu  sync.Mutex
 	err error
 }
 
-func (a *ailment) set(err error) {
+func (a *lastError) set(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.err = err
 }
 
 // get returns nil if the reflector lists and watches.
-func (a *ailment) get() error {
+func (a *lastError) get() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.err

@@ -39,7 +39,7 @@ func newListener[T client.Object](handler Handler[T], detect *Mutations, log *sl
 	l := &listener[T]{handler: handler, name: name, detect: detect, log: log.With("handler", name),
 		synced: make(chan struct{}), ended: make(chan struct{})}
 	l.ready.L = &l.mu
-	_, l.waiting.thorough = handler.(Thorough[T])
+	_, l.waiting.thorough = handler.(VanishHandler[T])
 	return l
 }
 
@@ -139,12 +139,12 @@ func (l *listener[T]) pass(u *untold[T]) {
 }
 
 // passGone delivers a deletion. A handler that was not notified of the object, because it could not be
-// decoded, is not notified of its deletion either, unless it is Thorough.
+// decoded, is not notified of its deletion either, unless it is a VanishHandler.
 func (l *listener[T]) passGone(s *state[T], unknown bool) {
 	told, isStale := l.stale[s.key]
 	delete(l.stale, s.key)
 	if isStale && told == nil {
-		if _, thorough := l.handler.(Thorough[T]); thorough {
+		if _, thorough := l.handler.(VanishHandler[T]); thorough {
 			l.passVanished(s)
 		}
 		return
@@ -163,7 +163,7 @@ func (l *listener[T]) passVanished(s *state[T]) {
 	if err != nil {
 		obj = s.bare()
 	}
-	l.call("OnVanish", s, func() { l.handler.(Thorough[T]).OnVanish(obj, err != nil) }, obj)
+	l.call("OnVanish", s, func() { l.handler.(VanishHandler[T]).OnVanish(obj, err != nil) }, obj)
 }
 
 // passNew delivers an update of u.old, an addition if that is nil, or a resync if both are equal.
@@ -189,7 +189,7 @@ func (l *listener[T]) passNew(s *state[T], u *untold[T]) {
 	if old != s {
 		before = lastTold(old, old)
 	}
-	if merging, ok := l.handler.(Merging[T]); ok && (u.merged || isStale) {
+	if merging, ok := l.handler.(MergeHandler[T]); ok && (u.merged || isStale) {
 		l.call("OnMerged", s, func() { merging.OnMerged(before, obj) }, obj, before)
 		return
 	}

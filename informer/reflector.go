@@ -25,12 +25,12 @@ type reflector[T client.Object] struct {
 	fifo     *deltaFIFO[T]
 	log      *slog.Logger
 
-	reader   *reader[T]
-	sequence sequence
-	backoff  backoff
-	trouble  metav1.StatusReason // reason of the last logged failure, until recovery
-	ailing   ailment
-	absence  time.Time // when the resource was first not found; zero while it is served
+	reader    *reader[T]
+	sequence  sequence
+	backoff   backoff
+	trouble   metav1.StatusReason // reason of the last logged failure, until recovery
+	lastError lastError
+	absence   time.Time // when the resource was first not found; zero while it is served
 }
 
 // Waits after failures, and how long a watch must last to count as a success.
@@ -199,7 +199,7 @@ func (r *reflector[T]) watchOnce(ctx context.Context, following client.Watch) er
 
 // complain logs a failure unless the previous one had the same reason.
 func (r *reflector[T]) complain(err error) {
-	r.ailing.set(err)
+	r.lastError.set(err)
 	reason := apierrors.ReasonForError(err)
 	if reason == metav1.StatusReasonUnknown {
 		reason = "Unreachable"
@@ -218,7 +218,7 @@ func (r *reflector[T]) complain(err error) {
 // recovered clears the last failure.
 func (r *reflector[T]) recovered() {
 	r.absence = time.Time{}
-	r.ailing.set(nil)
+	r.lastError.set(nil)
 	if r.trouble != "" {
 		r.log.Info("the resource is served now")
 		r.trouble = ""

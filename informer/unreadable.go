@@ -69,8 +69,8 @@ func (u *updater[T]) misread(d delta[T], cached *state[T]) {
 	u.indexer.noteUnread(d.state)
 }
 
-// replaceUnread removes the trace of an unreadable state. If the new state is another object's, Thorough
-// handlers are notified.
+// replaceUnread removes the trace of an unreadable state. If the new state is another object's, every
+// VanishHandler is notified.
 func (u *updater[T]) replaceUnread(s *state[T]) {
 	known := u.indexer.unread[s.key]
 	if known == nil {

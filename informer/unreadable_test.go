@@ -172,9 +172,9 @@ func (e *ends) OnVanish(obj *corev1.ConfigMap, finalStateUnknown bool) {
 	e.write("end %s of %s unknown=%t", obj.Name, obj.UID, finalStateUnknown)
 }
 
-// A Thorough handler, such as a client that waits for its own writes, may wait for the deletion of an object
+// A VanishHandler, such as a client that waits for its own writes, may wait for the deletion of an object
 // that could not be decoded.
-func TestThoroughHandlerReceivesUndecodableDeletions(t *testing.T) {
+func TestVanishHandlerReceivesUndecodableDeletions(t *testing.T) {
 	t.Parallel()
 	for _, with := range []func() options{quiet, lazily} {
 		inBubble(t, newPlane, with, func(p *plane, i *informer.Informer[*corev1.ConfigMap], other *diary) {

@@ -7,16 +7,16 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// Reached waits until the cache shows an object at a revision or a later one, or shows that it was deleted
+// WaitForRevision waits until the cache shows an object at a revision or a later one, or shows that it was deleted
 // since. Pass the revision of a write's response to avoid acting on an older state. Revision 0, which means
-// unknown, counts as reached. Reached returns an error if ctx ends first.
+// unknown, counts as reached. It returns an error if ctx ends first.
 //
 // A revision that cannot be decoded counts as reached, since the cache will never show it: see Unreadable. An
 // object outside the informer's scope is never cached; its revision is reached when the cache has reached it
 // through another object or a bookmark.
-func (i *Informer[T]) Reached(ctx context.Context, key Key, revision object.Revision) error {
+func (i *Informer[T]) WaitForRevision(ctx context.Context, key Key, revision object.Revision) error {
 	for {
-		reached, changed := i.shows(key, revision)
+		reached, changed := i.hasReached(key, revision)
 		if reached {
 			return nil
 		}
@@ -29,8 +29,9 @@ func (i *Informer[T]) Reached(ctx context.Context, key Key, revision object.Revi
 	}
 }
 
-// shows reports whether a revision is reached. If not, the channel is closed at the next change.
-func (i *Informer[T]) shows(key Key, revision object.Revision) (bool, <-chan struct{}) {
+// hasReached reports whether the cache shows an object at a revision or a later one. If not, the channel is closed at
+// the next change.
+func (i *Informer[T]) hasReached(key Key, revision object.Revision) (bool, <-chan struct{}) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	at := i.updater.progress.at

@@ -10,35 +10,35 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// Shows waits until every cache that should reflect a write does: it has reached the revision of the response
-// (see Informer.Reached), or the object is gone. It returns an error if ctx ends first.
+// WaitForWrite waits until every cache that should reflect a write does: it has reached the revision of the response
+// (see Informer.WaitForRevision), or the object is gone. It returns an error if ctx ends first.
 //
-// Shows does not wait for caches that are not filled yet, for writes to another server
+// WaitForWrite does not wait for caches that are not filled yet, for writes to another server
 // (FactoryOptions.Server), or for deletecollection. It waits for a cache with a label selector only if that
 // has the object or the object's labels match, and for one with a field selector only if that has the object.
-func (f *Factory) Shows(ctx context.Context, w client.Write) error {
+func (f *Factory) WaitForWrite(ctx context.Context, w client.Write) error {
 	if w.Name == "" || f.options.Server != "" && w.Server != "" && f.options.Server != w.Server {
 		return nil
 	}
 	for _, i := range f.covering(w.Resource.GroupResource(), w.Namespace) {
-		if err := i.showsWrite(ctx, w); err != nil {
+		if err := i.waitForWrite(ctx, w); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// showsWrite implements Factory.Shows for one cache.
-func (i *Informer[T]) showsWrite(ctx context.Context, w client.Write) error {
+// waitForWrite implements Factory.WaitForWrite for one cache.
+func (i *Informer[T]) waitForWrite(ctx context.Context, w client.Write) error {
 	key := Key{Namespace: w.Namespace, Name: w.Name}
-	if !i.concerns(key, w) {
+	if !i.concernsWrite(key, w) {
 		return nil
 	}
-	if err := i.Reached(ctx, key, w.Revision); err != nil || !w.Gone {
+	if err := i.WaitForRevision(ctx, key, w.Revision); err != nil || !w.Gone {
 		return err
 	}
 	for {
-		gone, changed := i.lacks(key, w.UID)
+		gone, changed := i.isGone(key, w.UID)
 		if gone {
 			return nil
 		}
@@ -51,8 +51,8 @@ func (i *Informer[T]) showsWrite(ctx context.Context, w client.Write) error {
 	}
 }
 
-// lacks reports whether an object is not in the cache. If it is, the channel is closed at the next change.
-func (i *Informer[T]) lacks(key Key, uid types.UID) (bool, <-chan struct{}) {
+// isGone reports whether an object is not in the cache. If it is, the channel is closed at the next change.
+func (i *Informer[T]) isGone(key Key, uid types.UID) (bool, <-chan struct{}) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if s := i.indexer.state(key); s == nil || s.uid() != uid {
@@ -61,8 +61,8 @@ func (i *Informer[T]) lacks(key Key, uid types.UID) (bool, <-chan struct{}) {
 	return false, i.updater.progress.next()
 }
 
-// concerns reports whether the cache has, or will have, the written object.
-func (i *Informer[T]) concerns(key Key, w client.Write) bool {
+// concernsWrite reports whether the cache has, or will have, the written object.
+func (i *Informer[T]) concernsWrite(key Key, w client.Write) bool {
 	select {
 	case <-i.updater.synced:
 	default:

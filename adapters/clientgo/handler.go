@@ -28,7 +28,7 @@ type registration[T client.Object] struct {
 }
 
 var (
-	_ informer.Thorough[client.Object]       = &registration[client.Object]{}
+	_ informer.VanishHandler[client.Object]  = &registration[client.Object]{}
 	_ cache.ResourceEventHandlerRegistration = &registration[client.Object]{}
 	_ cache.DoneChecker                      = &registration[client.Object]{}
 )
@@ -79,7 +79,7 @@ func (r *registration[T]) OnDelete(obj T, finalStateUnknown bool) {
 	})
 }
 
-// OnVanish implements informer.Thorough. It reports an object that was added and deleted between two
+// OnVanish implements informer.VanishHandler. It reports an object that was added and deleted between two
 // notifications, because some handlers wait for the deletion of an object that they created, such as
 // controller-runtime's client that reads its own writes. An object whose state was not retained is reported
 // as a tombstone only, so that no handler mistakes its empty fields for values.

@@ -20,7 +20,7 @@ type handler struct {
 	in schema.GroupVersionResource
 }
 
-var _ informer.Thorough[object] = handler{}
+var _ informer.VanishHandler[object] = handler{}
 
 // OnAdd implements informer.Handler.
 func (h handler) OnAdd(obj object, _ bool) {
@@ -60,7 +60,7 @@ func (h handler) OnDelete(obj object, finalStateUnknown bool) {
 	}
 }
 
-// OnVanish implements informer.Thorough. An object that was created and deleted between two lists may have
+// OnVanish implements informer.VanishHandler. An object that was created and deleted between two lists may have
 // had waiting owners or dependents, so OnVanish handles it like a deletion.
 func (h handler) OnVanish(obj object, finalStateUnknown bool) { h.OnDelete(obj, finalStateUnknown) }
 

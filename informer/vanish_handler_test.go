@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// mourner is a gate that is Thorough, and knows the revision of each object that it heard the end of.
+// mourner is a gate that is a VanishHandler, and knows the revision of each object that it heard the end of.
 type mourner struct {
 	*gate
 	ends    map[string]bool // by UID
@@ -56,7 +56,7 @@ func (m *mourner) expectEnds(t *testing.T, uids []string) {
 	}
 }
 
-func TestThoroughHandlerReceivesAllDeletions(t *testing.T) {
+func TestVanishHandlerReceivesAllDeletions(t *testing.T) {
 	t.Parallel()
 	for _, with := range []func() options{quiet, lazily} {
 		log := &strings.Builder{}
@@ -82,7 +82,7 @@ func TestThoroughHandlerReceivesAllDeletions(t *testing.T) {
 }
 
 // A transform that takes its time holds up the cache: what comes and goes meanwhile waits before it.
-func TestThoroughHandlerReceivesDeletionsBeforeCaching(t *testing.T) {
+func TestVanishHandlerReceivesDeletionsBeforeCaching(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, m, log := newPlane(), newMourner(), &strings.Builder{}
