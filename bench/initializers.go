@@ -143,7 +143,7 @@ func runInitializer(ctx context.Context, plane *bowline.Plane) (ended chan error
 		return nil, err
 	}
 	maps := corev1.SchemeGroupVersion.WithResource("configmaps")
-	all := m.MoreInformers(informer.FactoryOptions{Uninitialized: true})
+	all := m.NewInformers(informer.FactoryOptions{Uninitialized: true})
 	waiting := informer.For[*unstructured.Unstructured](all, maps)
 	m.Add(controller.Options{
 		Name: "labelling", Sources: []controller.Source{controller.For(waiting)}, Caches: []*informer.Factory{all},

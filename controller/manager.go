@@ -134,9 +134,9 @@ func authorityOf(config *rest.Config) ([]byte, error) {
 // informer.
 func (m *Manager) Informers() *informer.Factory { return m.informers }
 
-// MoreInformers returns another factory that the manager runs, for informers with other options than the
+// NewInformers returns another factory that the manager runs, for informers with other options than the
 // shared ones, such as lazy ones. The manager sets Server, Mutations and Log. Call it before Run.
-func (m *Manager) MoreInformers(options informer.FactoryOptions) *informer.Factory {
+func (m *Manager) NewInformers(options informer.FactoryOptions) *informer.Factory {
 	options.Server, options.Mutations, options.Log = m.client.Server(), m.options.Mutations, m.log
 	f := informer.NewFactory(m.options.Source, options)
 	m.others = append(m.others, f)

@@ -40,7 +40,7 @@ var (
 func AddInitializer(m *controller.Manager, o Options) *controller.Controller {
 	o = o.withDefaults()
 	// Typed pods have no field for pending initializers, and waiting pods are only returned on request.
-	all := m.MoreInformers(informer.FactoryOptions{Uninitialized: true})
+	all := m.NewInformers(informer.FactoryOptions{Uninitialized: true})
 	waiting := informer.For[*unstructured.Unstructured](all, podResource)
 	one := informer.Scope{Namespace: o.Namespace,
 		Fields: fields.OneTermEqualSelector(metav1.ObjectNameField, ConfigMap)}

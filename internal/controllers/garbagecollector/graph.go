@@ -41,7 +41,7 @@ type graph struct {
 // asked for their owners, which needs no decoding of the object.
 func newGraph(m *controller.Manager) *graph {
 	return &graph{
-		client: m.Client(), informers: m.MoreInformers(informer.FactoryOptions{Lazy: true, Uninitialized: true}),
+		client: m.Client(), informers: m.NewInformers(informer.FactoryOptions{Lazy: true, Uninitialized: true}),
 		queue:    &controller.Trigger{},
 		caches:   map[schema.GroupVersionResource]*cache{},
 		unserved: map[schema.GroupKind]map[controller.Request]bool{},

@@ -36,7 +36,7 @@ var resource = schema.GroupVersionResource{Version: "v1", Resource: "persistentv
 
 // Add adds the controller to a manager.
 func Add(m *controller.Manager) *controller.Controller {
-	all := m.MoreInformers(informer.FactoryOptions{Uninitialized: true})
+	all := m.NewInformers(informer.FactoryOptions{Uninitialized: true})
 	p := &protector{
 		claims:   informer.For[*corev1.PersistentVolumeClaim](all, resource),
 		pods:     informer.For[*corev1.Pod](m.Informers(), pods.Resource),

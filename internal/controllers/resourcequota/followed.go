@@ -48,7 +48,7 @@ type cache struct {
 
 func newCaches(m *controller.Manager, changed func(schema.GroupResource, string)) *caches {
 	f := &caches{
-		manager: m, others: m.MoreInformers(informer.FactoryOptions{}), changed: changed,
+		manager: m, others: m.NewInformers(informer.FactoryOptions{}), changed: changed,
 		caches: map[schema.GroupResource]cache{}, defined: map[schema.GroupResource]time.Time{},
 	}
 	f.followDefinitions()
