@@ -42,9 +42,9 @@ func (e *ServerError) Error() string {
 // Unwrap returns Err.
 func (e *ServerError) Unwrap() error { return e.Err }
 
-// Reach requests the server's version, such as v1.37.2. It fails if the server does not answer, is not a
+// Ping requests the server's version, such as v1.37.2. It fails if the server does not answer, is not a
 // Kubernetes API, or does not accept the client's credentials.
-func (c *Client) Reach(ctx context.Context) (string, error) {
+func (c *Client) Ping(ctx context.Context) (string, error) {
 	body, err := do(ctx, c.rest.Get().AbsPath("/version"))
 	if err != nil {
 		return "", err

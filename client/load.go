@@ -31,7 +31,7 @@ func (f *Flags) Bind(set *flag.FlagSet) {
 }
 
 // Load returns the server and the credentials that f selects: certificate, token, password or exec plugin. It
-// sends no request; Client.Reach does. The error joins one *ConfigError per mistake in the kubeconfig, with
+// sends no request; Client.Ping does. The error joins one *ConfigError per mistake in the kubeconfig, with
 // file, line and field. The config has no client-side rate limit: servers limit overload themselves, and
 // controllers back off in their work queues.
 func Load(f Flags) (*rest.Config, error) {

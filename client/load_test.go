@@ -124,14 +124,14 @@ func TestAllCredentialsAreSent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if version, err := c.Reach(t.Context()); err != nil || version != "v1.37.2" {
+			if version, err := c.Ping(t.Context()); err != nil || version != "v1.37.2" {
 				t.Errorf("got %q, %v", version, err)
 			}
 			cluster.Server = asks(t, ca, "Bearer other")
 			if c, err = client.New(load(t, kubeconfigFor(t, cluster, test.user))); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := c.Reach(t.Context()); !apierrors.IsUnauthorized(err) {
+			if _, err := c.Ping(t.Context()); !apierrors.IsUnauthorized(err) {
 				t.Errorf("a server that wants another token: %v", err)
 			}
 		})
@@ -263,7 +263,7 @@ func TestWrongServersAreReported(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = c.Reach(t.Context())
+			_, err = c.Ping(t.Context())
 			if known := new(client.ServerError); !errors.As(err, &known) || !strings.Contains(err.Error(), test.want) ||
 				strings.Count(err.Error(), test.want) != 1 || !strings.HasPrefix(known.Error(), test.server) {
 				t.Errorf("our client says %v; want once %q, and %s", err, test.want, test.server)
@@ -310,7 +310,7 @@ func TestUnknownContextNamesAreReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Reach(t.Context()); err == nil || !strings.Contains(err.Error(), "nobody knows this host") {
+	if _, err := c.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), "nobody knows this host") {
 		t.Errorf("got %v", err)
 	}
 }

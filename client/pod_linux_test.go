@@ -98,7 +98,7 @@ func inPod(folder string) error {
 	if err != nil {
 		return err
 	}
-	version, err := c.Reach(context.Background())
+	version, err := c.Ping(context.Background())
 	if err != nil {
 		return err
 	}

@@ -87,7 +87,7 @@ func reach(ctx context.Context, server client.Flags) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = c.Reach(ctx)
+	_, err = c.Ping(ctx)
 	return config, err
 }
 

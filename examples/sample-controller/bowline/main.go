@@ -74,7 +74,7 @@ func run(ctx context.Context, config *rest.Config, neutron neutron.Interface) er
 	if err != nil {
 		return err
 	}
-	version, err := m.Client().Reach(ctx)
+	version, err := m.Client().Ping(ctx)
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func (f *failureReporter) isOtherServer() bool {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	_, err = c.Reach(ctx)
+	_, err = c.Ping(ctx)
 	var unknown x509.UnknownAuthorityError
 	return errors.As(err, &unknown)
 }
