@@ -37,7 +37,7 @@ func measureHeartbeats(ctx context.Context, _ []string) error {
 	}
 	defer plane.Close()
 	begun := time.Now()
-	return onNodes(ctx, plane, simulated.Options{Nodes: 5_000, Beat: beat}, func(kubernetes.Interface) error {
+	return onNodes(ctx, plane, simulated.Options{Nodes: 5_000, HeartbeatInterval: beat}, func(kubernetes.Interface) error {
 		took := time.Since(begun)
 		if _, err := ofCore(ctx, 2*beat); err != nil { // until the renewals are evenly distributed
 			return err

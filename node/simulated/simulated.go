@@ -51,9 +51,9 @@ type Options struct {
 	Stages Stages
 	// Job is the run time of containers in the pods of Jobs; 0 means one second.
 	Job time.Duration
-	// Beat is the interval at which leases are renewed; 0 means ten seconds. Workers is the number of pods
-	// reconciled concurrently; 0 means 8.
-	Beat    time.Duration
+	// HeartbeatInterval is the interval at which nodes renew their leases; 0 means ten seconds.
+	HeartbeatInterval time.Duration
+	// Workers is the number of pods reconciled concurrently; 0 means 8.
 	Workers int
 }
 
@@ -61,7 +61,9 @@ type Options struct {
 // and at most once per server, since node names would collide.
 func Add(m *controller.Manager, o Options) {
 	names := node.NodeNames(o.Nodes)
-	node.Add(m, node.Options{Names: names, Runtime: newRuntime(o, names), LeaseInterval: o.Beat, Workers: o.Workers})
+	node.Add(m, node.Options{
+		Names: names, Runtime: newRuntime(o, names), LeaseInterval: o.HeartbeatInterval, Workers: o.Workers,
+	})
 }
 
 // runtime simulates containers.

@@ -13,7 +13,7 @@ import (
 // With a slow heartbeat, a transcript shows only relevant changes of nodes.
 func nodes(count int, beat time.Duration) bowlinetest.Option {
 	return bowlinetest.Manage(func(m *controller.Manager) error {
-		simulated.Add(m, simulated.Options{Nodes: count, Beat: beat})
+		simulated.Add(m, simulated.Options{Nodes: count, HeartbeatInterval: beat})
 		return nil
 	})
 }

@@ -25,7 +25,7 @@ import (
 
 // rooms adds two simulated nodes with room for two pods each, and a ReplicaSet controller.
 func rooms(m *controller.Manager) error {
-	simulated.Add(m, simulated.Options{Nodes: 2, Beat: time.Hour, Capacity: node("", nil).Status.Capacity})
+	simulated.Add(m, simulated.Options{Nodes: 2, HeartbeatInterval: time.Hour, Capacity: node("", nil).Status.Capacity})
 	replicaset.Add(m)
 	return ready(m)
 }
