@@ -43,14 +43,14 @@ func (p *Plane) run(t testing.TB) {
 // leaked goroutines shows its stack.
 func (p *Plane) await(t testing.TB, ended []<-chan struct{}) {
 	t.Helper()
-	limit := time.NewTimer(p.settings.patience)
+	limit := time.NewTimer(p.settings.timeout)
 	defer limit.Stop()
 	for i, done := range ended {
 		select {
 		case <-done:
 		case <-limit.C:
 			p.leaked(t, "controller %d of %d has not returned %s after its context ended", i+1, len(ended),
-				p.settings.patience)
+				p.settings.timeout)
 			return
 		}
 	}

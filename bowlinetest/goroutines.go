@@ -27,7 +27,7 @@ func markGoroutines(t testing.TB) *goroutines {
 	return g
 }
 
-// verify reports the goroutines that have not ended within the plane's Patience. There is no event for the
+// verify reports the goroutines that have not ended within the plane's Timeout. There is no event for the
 // end of a goroutine, so it polls, with growing pauses.
 func (g *goroutines) verify(p *Plane) {
 	g.t.Helper()
@@ -38,7 +38,7 @@ func (g *goroutines) verify(p *Plane) {
 		if len(left) == 0 {
 			return
 		}
-		if waited >= p.settings.patience {
+		if waited >= p.settings.timeout {
 			for _, stack := range left {
 				p.leaked(g.t, "a goroutine does not end:\n%s", stack)
 			}

@@ -45,11 +45,11 @@ func TestPlaneMatchesClusterOverTime(t *testing.T) {
 		bowlinetest.Wait(t, p, "shop", "q", used(2))
 
 		remove[*corev1.ConfigMap](t, p, "shop", "owner")
-		bowlinetest.Gone[*corev1.Secret](t, p, "shop", "owned")
+		bowlinetest.WaitForDeletion[*corev1.Secret](t, p, "shop", "owned")
 		bowlinetest.Wait(t, p, "shop", "q", used(1))
 
 		remove[*corev1.Namespace](t, p, "", "shop")
-		bowlinetest.Gone[*corev1.Namespace](t, p, "", "shop")
+		bowlinetest.WaitForDeletion[*corev1.Namespace](t, p, "", "shop")
 		left, err := bowlinetest.Client[*corev1.ConfigMap](t, p).List(t.Context(), "shop", metav1.ListOptions{})
 		if err != nil || len(left.Items) > 0 {
 			t.Errorf("%d ConfigMaps have outlived their namespace, %v", len(left.Items), err)
@@ -87,9 +87,9 @@ func TestPlaneRemovesExpiredObjects(t *testing.T) {
 		time.Sleep(time.Hour - time.Second)
 		synctest.Wait()
 		bowlinetest.Wait(t, p, "default", "j", named[*batchv1.Job])
-		bowlinetest.Gone[*corev1.Pod](t, p, "default", "lost")
+		bowlinetest.WaitForDeletion[*corev1.Pod](t, p, "default", "lost")
 		time.Sleep(time.Second)
-		bowlinetest.Gone[*batchv1.Job](t, p, "default", "j")
-		bowlinetest.Gone[*corev1.Pod](t, p, "default", "p")
+		bowlinetest.WaitForDeletion[*batchv1.Job](t, p, "default", "j")
+		bowlinetest.WaitForDeletion[*corev1.Pod](t, p, "default", "p")
 	})
 }

@@ -26,16 +26,16 @@ type settings struct {
 	types       []typesOf
 	objects     []client.Object
 	controllers []running
-	patience    time.Duration
+	timeout     time.Duration
 	leaky       bool
 	bubble      bool
 }
 
-// patience is the default of Patience.
-const patience = 10 * time.Second
+// defaultTimeout is the default of Timeout.
+const defaultTimeout = 10 * time.Second
 
 func settingsOf(options []Option) settings {
-	s := settings{patience: patience}
+	s := settings{timeout: defaultTimeout}
 	s.change(options)
 	return s
 }
@@ -109,10 +109,10 @@ func Manage(add func(*controller.Manager) error) Option {
 	return func(s *settings) { s.controllers = append(s.controllers, managed(add)) }
 }
 
-// Patience sets how long Wait and Gone wait, and how long the end of a test waits for what the test started;
-// the default is 10 seconds. In a Bubble this is virtual time and costs nothing.
-func Patience(d time.Duration) Option {
-	return func(s *settings) { s.patience = d }
+// Timeout sets how long Wait and WaitForDeletion wait, and how long the end of a test waits for the goroutines and
+// watches that the test started; the default is 10 seconds. In a Bubble this is virtual time and costs nothing.
+func Timeout(d time.Duration) Option {
+	return func(s *settings) { s.timeout = d }
 }
 
 // AllowLeaks lets a test pass that leaks goroutines or watches. The test's log still names them.

@@ -47,7 +47,7 @@ func TestDaysPassInABubble(t *testing.T) {
 		if err := namespaces.Delete(t.Context(), "", "short", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		bowlinetest.Gone[*corev1.Namespace](t, p, "", "short")
+		bowlinetest.WaitForDeletion[*corev1.Namespace](t, p, "", "short")
 	})
 }
 
@@ -100,7 +100,7 @@ func changeEverything(t *testing.T, fork *bowlinetest.Plane) {
 		metav1.DeleteOptions{}); err != nil {
 		t.Error(err)
 	}
-	bowlinetest.Gone[*corev1.Namespace](t, fork, "", "short") // the namespace controller runs on the fork
+	bowlinetest.WaitForDeletion[*corev1.Namespace](t, fork, "", "short") // the namespace controller runs on the fork
 }
 
 func TestObjectsHaveTheirStatus(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 
 // Wait waits until wanted accepts an object, and returns the object in that state. It watches the object and
 // calls wanted once for each state that it observes, so unlike polling it also sees states that last only a
-// moment. The namespace is empty for cluster-scoped kinds. When the plane's Patience has passed, Wait ends
+// moment. The namespace is empty for cluster-scoped kinds. When the plane's Timeout has passed, Wait ends
 // the test and prints the object's last state.
 func Wait[T client.Object](t testing.TB, p *Plane, namespace, name string, wanted func(T) bool) T {
 	t.Helper()
@@ -30,9 +30,9 @@ func Wait[T client.Object](t testing.TB, p *Plane, namespace, name string, wante
 	return *last
 }
 
-// Gone waits until no object of the type has that name. When the plane's Patience has passed, it ends the
+// WaitForDeletion waits until no object of the type has that name. When the plane's Timeout has passed, it ends the
 // test.
-func Gone[T client.Object](t testing.TB, p *Plane, namespace, name string) {
+func WaitForDeletion[T client.Object](t testing.TB, p *Plane, namespace, name string) {
 	t.Helper()
 	await(t, p, namespace, name, func(object *T) bool { return object == nil })
 }
@@ -46,7 +46,7 @@ func await[T client.Object](t testing.TB, p *Plane, namespace, name string, want
 		which:  metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()},
 		wanted: wanted,
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), p.settings.patience)
+	ctx, cancel := context.WithTimeout(context.Background(), p.settings.timeout)
 	defer cancel()
 	var err error
 	for done := false; !done && err == nil; {
@@ -55,7 +55,7 @@ func await[T client.Object](t testing.TB, p *Plane, namespace, name string, want
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		t.Fatalf("the %s %s did not meet the condition within %s; %s", kind, key(namespace, name), p.settings.patience,
+		t.Fatalf("the %s %s did not meet the condition within %s; %s", kind, key(namespace, name), p.settings.timeout,
 			printed(f.last))
 	default:
 		t.Fatalf("waiting for the %s %s: %v", kind, key(namespace, name), err)

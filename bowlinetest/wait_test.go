@@ -21,7 +21,7 @@ func TestWaitObservesEachState(t *testing.T) {
 				seen <- m.Data["n"]
 				return m.Data["n"] == "3"
 			})
-			bowlinetest.Gone[*corev1.ConfigMap](t, p, "default", "a")
+			bowlinetest.WaitForDeletion[*corev1.ConfigMap](t, p, "default", "a")
 			close(seen)
 		}()
 		synctest.Wait() // the watch has started, and the object does not exist yet
@@ -61,7 +61,7 @@ func TestWaitRestartsWatches(t *testing.T) {
 		if took := time.Since(began); took != 12*time.Hour {
 			t.Errorf("took %s", took)
 		}
-	}, bowlinetest.Patience(24*time.Hour))
+	}, bowlinetest.Timeout(24*time.Hour))
 }
 
 func TestWaitReportsLastState(t *testing.T) {
@@ -80,8 +80,8 @@ func TestWaitReportsLastState(t *testing.T) {
 			bowlinetest.Wait(t, bowlinetest.Start(t), "default", "a", func(m *corev1.ConfigMap) bool { return true })
 		}, "it does not exist")
 		mustFail(t, func(t testing.TB) {
-			p := bowlinetest.Start(t, bowlinetest.Patience(time.Minute))
-			bowlinetest.Gone[*corev1.Namespace](t, p, "", "default")
+			p := bowlinetest.Start(t, bowlinetest.Timeout(time.Minute))
+			bowlinetest.WaitForDeletion[*corev1.Namespace](t, p, "", "default")
 		}, "the Namespace default did not meet the condition within 1m0s; it is\n")
 		mustFail(t, func(t testing.TB) {
 			bowlinetest.Wait(t, bowlinetest.Start(t), "default", "a", func(*Boat) bool { return true })

@@ -32,7 +32,7 @@ func newWatches(t testing.TB, p *Plane) *watches {
 	w := &watches{open: map[int]*openWatch{}}
 	t.Cleanup(func() {
 		t.Helper()
-		for _, left := range w.left(p.settings.patience) {
+		for _, left := range w.left(p.settings.timeout) {
 			p.leaked(t, "a watch is still open: %s", left.name)
 		}
 	})

@@ -68,7 +68,7 @@ func TestPodsAreDeletedAfterTheirLastStatusWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		bowlinetest.Gone[*corev1.Pod](t, p, "default", "web")
+		bowlinetest.WaitForDeletion[*corev1.Pod](t, p, "default", "web")
 		if m.last != corev1.PodSucceeded || !m.done {
 			t.Errorf("the pod was %s when it was deleted", m.last)
 		}

@@ -109,7 +109,7 @@ func TestDeletedNodesAreNotRegisteredAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
-		bowlinetest.Gone[*corev1.Node](t, p, "", "node-0")
+		bowlinetest.WaitForDeletion[*corev1.Node](t, p, "", "node-0")
 	}, nodes(2, 0))
 }
 

@@ -48,6 +48,6 @@ func TestDependentsOfUnservedKindsWait(t *testing.T) {
 			t.Fatalf("it did not wait: %v", err)
 		}
 		p.Apply(t, definition)
-		bowlinetest.Gone[*corev1.ConfigMap](t, p, "default", "early")
+		bowlinetest.WaitForDeletion[*corev1.ConfigMap](t, p, "default", "early")
 	})
 }
