@@ -37,15 +37,16 @@ func measureHeartbeats(ctx context.Context, _ []string) error {
 	}
 	defer plane.Close()
 	begun := time.Now()
-	return onNodes(ctx, plane, simulated.Options{Nodes: 5_000, HeartbeatInterval: beat}, func(kubernetes.Interface) error {
-		took := time.Since(begun)
-		if _, err := ofCore(ctx, 2*beat); err != nil { // until the renewals are evenly distributed
-			return err
-		}
-		spent, err := ofCore(ctx, beats*beat)
-		if err != nil {
-			return err
-		}
-		return printJSON([]float64{took.Seconds(), spent})
-	})
+	return onNodes(ctx, plane, simulated.Options{Nodes: 5_000, HeartbeatInterval: beat},
+		func(kubernetes.Interface) error {
+			took := time.Since(begun)
+			if _, err := ofCore(ctx, 2*beat); err != nil { // until the renewals are evenly distributed
+				return err
+			}
+			spent, err := ofCore(ctx, beats*beat)
+			if err != nil {
+				return err
+			}
+			return printJSON([]float64{took.Seconds(), spent})
+		})
 }

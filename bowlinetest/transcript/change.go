@@ -60,7 +60,7 @@ func (s *stage) sorted(lines []string) string {
 	for i, line := range lines {
 		lines[i] = anyUID.ReplaceAllString(s.aliased(line), "<uid>")
 	}
-	lines = s.crowds.gather(lines)
+	lines = s.collapsed.collapse(lines)
 	slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(a[2:], b[2:]) })
 	var out strings.Builder
 	for _, line := range lines {

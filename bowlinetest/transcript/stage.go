@@ -21,15 +21,15 @@ import (
 // stage is the environment of a running transcript: a client, the objects as last observed, and the aliases
 // of their names.
 type stage struct {
-	t      *testing.T
-	client *client.Client
-	lists  discovery.DiscoveryInterface
-	files  map[string][]byte
-	begun  time.Time
-	seen   map[string]*unstructured.Unstructured // by resource, namespace and name
-	owners []string                              // names of the objects in seen
-	names  aliases
-	crowds crowds
+	t         *testing.T
+	client    *client.Client
+	lists     discovery.DiscoveryInterface
+	files     map[string][]byte
+	begun     time.Time
+	seen      map[string]*unstructured.Unstructured // by resource, namespace and name
+	owners    []string                              // names of the objects in seen
+	names     aliases
+	collapsed collapsed
 }
 
 // events are printed in their own format.
@@ -43,7 +43,7 @@ func newStage(t *testing.T, p *bowlinetest.Plane, files []txtar.File) *stage {
 	s := &stage{
 		t: t, client: c, lists: discovery.NewDiscoveryClientForConfigOrDie(p.RESTConfig()),
 		files: map[string][]byte{}, begun: time.Now(), seen: map[string]*unstructured.Unstructured{},
-		names: aliases{of: map[string]string{}, made: map[string]int{}}, crowds: crowds{},
+		names: aliases{of: map[string]string{}, made: map[string]int{}}, collapsed: collapsed{},
 	}
 	for _, f := range files {
 		s.files[f.Name] = f.Data

@@ -136,7 +136,7 @@ func TestTranscriptMismatchIsReported(t *testing.T) {
 // numbers too.
 func TestLinesAreMerged(t *testing.T) {
 	t.Parallel()
-	c := crowds{}
+	c := collapsed{}
 	var lines, want []string
 	for n := range many + 1 {
 		lines = append(lines, fmt.Sprintf("+ pod/web-#%d of replicaset/web", n))
@@ -148,12 +148,12 @@ func TestLinesAreMerged(t *testing.T) {
 	lines = append(lines, "~ deployment/web status.replicas 21")
 	want = append([]string{"+ pod/web-# of replicaset/web (21 alike)"},
 		append(want, "~ deployment/web status.replicas 21")...)
-	if got := c.gather(lines); !slices.Equal(got, want) {
+	if got := c.collapse(lines); !slices.Equal(got, want) {
 		t.Errorf("it is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	events := []string{"! Created pod: web-#7", "! Created pod: web-#9", "! Created pod: db-#1", "! Sick", "! Sick"}
 	want = []string{"! Created pod: web-# (2 alike)", "! Created pod: db-#1", "! Sick", "! Sick"}
-	if got := c.gather(events); !slices.Equal(got, want) {
+	if got := c.collapse(events); !slices.Equal(got, want) {
 		t.Errorf("it is %q, want %q", got, want)
 	}
 }

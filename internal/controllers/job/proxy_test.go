@@ -17,7 +17,7 @@ import (
 // it.
 func TestPodsWaitDespiteAProxys404(t *testing.T) {
 	t.Parallel()
-	way := &trial.Astray{Path: "/jobs/"}
+	proxy := &trial.NotFoundProxy{Path: "/jobs/"}
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		gone := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "gone", UID: "gone"}}
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}, Spec: trial.Web().Spec}
@@ -31,10 +31,10 @@ func TestPodsWaitDespiteAProxys404(t *testing.T) {
 		for range 2 {
 			time.Sleep(time.Hour)
 			is, err := pods.Get(t.Context(), "default", "a")
-			if err != nil || (len(is.Finalizers) == 0) != way.Mended.Load() {
-				t.Errorf("the way is mended: %t; the pod: %v, %v", way.Mended.Load(), is.Finalizers, err)
+			if err != nil || (len(is.Finalizers) == 0) != proxy.Mended.Load() {
+				t.Errorf("the proxy was mended: %t; the pod: %v, %v", proxy.Mended.Load(), is.Finalizers, err)
 			}
-			way.Mended.Store(true)
+			proxy.Mended.Store(true)
 		}
-	}, trial.Alone(), bowlinetest.Controllers(way.Of(trial.Of(job.Add))))
+	}, trial.Alone(), bowlinetest.Controllers(proxy.Of(trial.Of(job.Add))))
 }

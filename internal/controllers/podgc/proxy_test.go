@@ -15,7 +15,7 @@ import (
 // Pods are deleted when the server confirms that their node is gone. A proxy's 404 does not confirm it.
 func TestAProxys404DeletesNoPods(t *testing.T) {
 	t.Parallel()
-	way := &trial.Astray{Path: "/api/v1/nodes/"}
+	proxy := &trial.NotFoundProxy{Path: "/api/v1/nodes/"}
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		pods := bowlinetest.Client[*corev1.Pod](t, p)
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}}
@@ -27,10 +27,10 @@ func TestAProxys404DeletesNoPods(t *testing.T) {
 		for range 2 {
 			time.Sleep(time.Hour)
 			_, err := pods.Get(t.Context(), "default", "a")
-			if gone := apierrors.IsNotFound(err); gone != way.Mended.Load() || !gone && err != nil {
-				t.Errorf("the way is mended: %t; the pod: %v", way.Mended.Load(), err)
+			if gone := apierrors.IsNotFound(err); gone != proxy.Mended.Load() || !gone && err != nil {
+				t.Errorf("the proxy was mended: %t; the pod: %v", proxy.Mended.Load(), err)
 			}
-			way.Mended.Store(true)
+			proxy.Mended.Store(true)
 		}
-	}, trial.Alone(), bowlinetest.Controllers(way.Of(trial.Of(keeping2))))
+	}, trial.Alone(), bowlinetest.Controllers(proxy.Of(trial.Of(keeping2))))
 }

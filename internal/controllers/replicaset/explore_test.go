@@ -26,5 +26,5 @@ func resizing(processes []bowlinetest.Process) bowlinetest.Scenario {
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}
 	set.Spec.Replicas, set.Spec.Template = new(int32(2)), trial.Web()
 	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: set.Spec.Template.Labels}
-	return trial.Keeping("ReplicaSet", set, processes)
+	return trial.Replicas("ReplicaSet", set, processes)
 }

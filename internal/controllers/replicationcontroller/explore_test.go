@@ -28,5 +28,5 @@ func resizing(processes []bowlinetest.Process) bowlinetest.Scenario {
 	rc := &corev1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}
 	rc.Spec = corev1.ReplicationControllerSpec{Replicas: ptr.To[int32](2), Selector: template.Labels,
 		Template: &template}
-	return trial.Keeping("ReplicationController", rc, processes)
+	return trial.Replicas("ReplicationController", rc, processes)
 }

@@ -10,30 +10,30 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Astray is a faulty proxy in front of a server: until Mended is set, it answers requests for paths that
+// NotFoundProxy is a faulty proxy in front of a server: until Mended is set, it answers requests for paths that
 // contain Path with a 404 of its own.
-type Astray struct {
+type NotFoundProxy struct {
 	Path   string      // part of the URL path
 	Mended atomic.Bool // ends the fault
 }
 
 // Of returns the program with all its requests going through the proxy.
-func (a *Astray) Of(program func(context.Context, *rest.Config) error) func(context.Context, *rest.Config) error {
+func (p *NotFoundProxy) Of(program Program) Program {
 	return func(ctx context.Context, config *rest.Config) error {
 		config = rest.CopyConfig(config)
-		config.Transport = proxied{config.Transport, a}
+		config.Transport = proxied{config.Transport, p}
 		return program(ctx, config)
 	}
 }
 
 type proxied struct {
-	next http.RoundTripper
-	way  *Astray
+	next  http.RoundTripper
+	proxy *NotFoundProxy
 }
 
 // RoundTrip implements http.RoundTripper.
 func (p proxied) RoundTrip(q *http.Request) (*http.Response, error) {
-	if p.way.Mended.Load() || !strings.Contains(q.URL.Path, p.way.Path) {
+	if p.proxy.Mended.Load() || !strings.Contains(q.URL.Path, p.proxy.Path) {
 		return p.next.RoundTrip(q)
 	}
 	return &http.Response{

@@ -24,24 +24,24 @@ func Web() corev1.PodTemplateSpec {
 	}
 }
 
-// Keeping returns a scenario in which processes maintain the pods of a set called web, such as a ReplicaSet,
+// Replicas returns a scenario in which processes maintain the pods of a set called web, such as a ReplicaSet,
 // with the template Web. Users create the set, then a pod of their own that its selector matches, and then
 // scale the set to four and to one. The set must never have more than four pods, its largest size.
-func Keeping[T client.Object](kind string, set T, processes []bowlinetest.Process) bowlinetest.Scenario {
+func Replicas[T client.Object](kind string, set T, processes []bowlinetest.Process) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
 		Options:    []bowlinetest.Option{Alone(), bowlinetest.Manage(Running)},
 		Processes:  processes,
-		Act:        keep(set),
+		Act:        scaleUpAndDown(set),
 		Settle:     4 * time.Minute,
-		Invariants: []func(bowlinetest.State) error{enough(kind)},
-		Compare:    alike,
+		Invariants: []func(bowlinetest.State) error{checkReplicas(kind)},
+		Compare:    normalizePods,
 		Skip:       Events,
 		Budget:     30,
 	}
 }
 
-// keep performs the users' actions.
-func keep[T client.Object](set T) func(ctx context.Context, config *rest.Config) error {
+// scaleUpAndDown performs the users' actions.
+func scaleUpAndDown[T client.Object](set T) func(ctx context.Context, config *rest.Config) error {
 	return func(ctx context.Context, config *rest.Config) error {
 		c, err := client.New(config)
 		if err != nil {
@@ -69,9 +69,9 @@ func keep[T client.Object](set T) func(ctx context.Context, config *rest.Config)
 	}
 }
 
-// enough fails when the set has created more pods than its largest size, or has deleted all of them after its
-// status reported some.
-func enough(kind string) func(bowlinetest.State) error {
+// checkReplicas returns an invariant that fails when the set has created more pods than its largest size, or has
+// deleted all of them after its status reported some.
+func checkReplicas(kind string) func(bowlinetest.State) error {
 	return func(s bowlinetest.State) error {
 		made, left := 0, 0
 		for _, pod := range s.Kind("Pod") {
@@ -87,7 +87,7 @@ func enough(kind string) func(bowlinetest.State) error {
 			return fmt.Errorf("the set has %d pods, want at most %d", made, most)
 		}
 		if set := s.Find(kind, "default", "web"); set != nil && left == 0 {
-			if told, _, _ := unstructured.NestedInt64(set.Object, "status", "replicas"); told > 0 {
+			if replicas, _, _ := unstructured.NestedInt64(set.Object, "status", "replicas"); replicas > 0 {
 				return errors.New("the set has no pod, want at least one")
 			}
 		}
@@ -95,10 +95,10 @@ func enough(kind string) func(bowlinetest.State) error {
 	}
 }
 
-// alike removes random differences. The pods of a set are interchangeable: which of them are deleted when it
+// normalizePods removes random differences. The pods of a set are interchangeable: which of them are deleted when it
 // shrinks, and whether the user's pod is among them, depends on the order in which they were observed. The
 // comparison covers the number of pods, their owners and their specs.
-func alike(s bowlinetest.State) bowlinetest.State {
+func normalizePods(s bowlinetest.State) bowlinetest.State {
 	owned := 0
 	for _, pod := range s.Kind("Pod") {
 		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Name == "web" {

@@ -9,18 +9,18 @@ import (
 // combined.
 const many = 20
 
-// crowds are the prefixes of generated names whose numbers are no longer shown.
-type crowds map[string]bool
+// collapsed are the prefixes of generated names whose numbers are no longer shown.
+type collapsed map[string]bool
 
-// numbered matches a name with a number, crowded a name whose number was removed.
+// numbered matches a name with a number, unnumberedName a name whose number was removed.
 var (
-	numbered = regexp.MustCompile(`([a-z0-9.-]+-)#[0-9]+`)
-	crowded  = regexp.MustCompile(`[a-z0-9.-]+-#([^0-9]|$)`)
+	numbered       = regexp.MustCompile(`([a-z0-9.-]+-)#[0-9]+`)
+	unnumberedName = regexp.MustCompile(`[a-z0-9.-]+-#([^0-9]|$)`)
 )
 
-// gather combines many lines that differ only in numbers into one. From then on these names are shown without
+// collapse combines many lines that differ only in numbers into one. From then on these names are shown without
 // numbers, since a later line about only some of them would name different ones in each run.
-func (c crowds) gather(lines []string) (gathered []string) {
+func (c collapsed) collapse(lines []string) (gathered []string) {
 	alike := map[string]int{}
 	for _, line := range lines {
 		alike[numbered.ReplaceAllString(line, "$1#")]++
@@ -40,7 +40,7 @@ func (c crowds) gather(lines []string) (gathered []string) {
 		}
 	}
 	for i, line := range gathered {
-		if n := count[line]; n > 1 && crowded.MatchString(line) {
+		if n := count[line]; n > 1 && unnumberedName.MatchString(line) {
 			gathered[i] = fmt.Sprintf("%s (%d alike)", line, n)
 		}
 	}
@@ -48,7 +48,7 @@ func (c crowds) gather(lines []string) (gathered []string) {
 }
 
 // unnumbered removes the number from a name whose prefix is in c.
-func (c crowds) unnumbered(name string) string {
+func (c collapsed) unnumbered(name string) string {
 	if begin := numbered.FindStringSubmatch(name)[1]; c[begin] {
 		return begin + "#"
 	}
