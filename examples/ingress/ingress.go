@@ -73,7 +73,8 @@ func Run(ctx context.Context, o Options) error {
 		o.Log = slog.Default()
 	}
 	if wrong := validation.NameIsDNSSubdomain(o.Class, false); o.Class != "" && len(wrong) > 0 {
-		return fmt.Errorf("the class %q is no name of an IngressClass: %s", o.Class, strings.Join(wrong, "; "))
+		return fmt.Errorf("invalid class %q: must be the name of an IngressClass: %s", o.Class,
+			strings.Join(wrong, "; "))
 	}
 	chosen, err := o.chosen(usualPlaces)
 	if err != nil {
@@ -109,7 +110,7 @@ var usualPlaces = []string{"nginx", "/usr/sbin/nginx", "/usr/local/sbin/nginx"}
 func (o *Options) chosen(places []string) ([]string, error) {
 	for _, name := range o.Controllers {
 		if name != Manager && name != Nginx {
-			return nil, fmt.Errorf("there is no controller %q: there are %s and %s", name, Manager, Nginx)
+			return nil, fmt.Errorf("unknown controller %q: must be %s or %s", name, Manager, Nginx)
 		}
 	}
 	asked := len(o.Controllers) > 0
@@ -126,7 +127,7 @@ func (o *Options) chosen(places []string) ([]string, error) {
 	case asked || o.Program != "":
 		return nil, err
 	default:
-		o.Log.Warn("Ingresses are made, and nobody serves them here", "why", err)
+		o.Log.Warn("Ingresses are created, but not served here", "why", err)
 		return []string{Manager}, nil
 	}
 	if !asked {
@@ -144,7 +145,7 @@ func findNginx(places []string) (string, error) {
 	}
 	return "",
 		fmt.Errorf("nginx is not installed (apt-get install nginx-light, dnf install nginx, brew install nginx), "+
-			"or is elsewhere than at %s", strings.Join(places, ", "))
+			"or is not at %s", strings.Join(places, ", "))
 }
 
 func (o *Options) runManager(ctx context.Context) error {

@@ -35,7 +35,7 @@ func TestControllerSelection(t *testing.T) {
 		"no nginx where it was said": {nil, nowhere, []string{here}, nil, nowhere},
 		"nginx where it was said":    {[]string{Nginx}, here, []string{nowhere}, []string{Nginx}, ""},
 		"no such controller": {[]string{"apache"}, "", []string{here}, nil,
-			`no controller "apache": there are manager and nginx`},
+			`unknown controller "apache": must be manager or nginx`},
 	} {
 		var log bytes.Buffer
 		o := Options{Controllers: c.asked, Program: c.program, Log: slog.New(slog.NewTextHandler(&log, nil))}
@@ -81,7 +81,7 @@ func TestInvalidClassIsRefused(t *testing.T) {
 	err := Run(t.Context(), Options{Class: "My_Class", Controllers: []string{Manager},
 		Log: slog.New(slog.DiscardHandler)})
 	if err == nil || !strings.Contains(err.Error(),
-		`the class "My_Class" is no name of an IngressClass: a lowercase RFC 1123`) {
+		`invalid class "My_Class": must be the name of an IngressClass: a lowercase RFC 1123`) {
 		t.Errorf("it says %v", err)
 	}
 }

@@ -76,7 +76,7 @@ func (c choice) provider(ctx context.Context) (chosen provider.Provider, why str
 	case ProviderNeutron:
 		chosen, err = c.neutron(ctx)
 	default:
-		return nil, "", fmt.Errorf("network provider %q is unknown: it is auto, bridge, record or neutron", c.name)
+		return nil, "", fmt.Errorf("unknown network provider %q: must be auto, bridge, record or neutron", c.name)
 	}
 	return chosen, "asked for", err
 }
@@ -104,7 +104,7 @@ func (c choice) neutron(ctx context.Context) (provider.Provider, error) {
 	chosen, err := c.login(ctx)
 	var problem *provider.Problem
 	if errors.As(err, &problem) && problem.Reason == provider.Unreachable {
-		c.log.Error("networks cannot be made yet: trying again", "error", err)
+		c.log.Error("networks cannot be created yet, retrying", "error", err)
 		return &lateProvider{name: ProviderNeutron, plane: c.plane, login: c.login}, nil
 	}
 	return chosen, err

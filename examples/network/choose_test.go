@@ -83,7 +83,7 @@ func TestWrongCredentialsAreAnError(t *testing.T) {
 	keystone(t, http.StatusUnauthorized)
 	c := choice{name: ProviderNeutron, plane: "plane", log: slog.New(slog.DiscardHandler)}
 	_, _, err := c.provider(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "the credentials are refused") ||
+	if err == nil || !strings.Contains(err.Error(), "rejects the credentials") ||
 		!strings.Contains(err.Error(), "OS_PASSWORD") {
 		t.Errorf("got %v", err)
 	}

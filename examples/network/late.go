@@ -11,7 +11,7 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
-// late is a provider for a cloud that did not answer when the program started. Each call tries to log in.
+// lateProvider is a provider for a cloud that did not answer when the program started. Each call tries to log in.
 // Until that succeeds, calls fail with the error of the login, so that the status of Networks shows it.
 type lateProvider struct {
 	name, plane string

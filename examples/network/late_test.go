@@ -83,7 +83,7 @@ func TestLoginIsRetriedWhenOpenStackAnswers(t *testing.T) {
 	p.(*lateProvider).retryAt = time.Now() // expire the cached error
 	for range 3 {
 		if _, err := p.Get(t.Context(), "u"); !errors.Is(err, provider.ErrNotFound) {
-			t.Errorf("when Keystone is back: got %v; want that there is no such network", err)
+			t.Errorf("when Keystone is back: got %v; want ErrNotFound", err)
 		}
 	}
 	if logins() != 1 {

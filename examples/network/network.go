@@ -128,7 +128,7 @@ func planeOf(ctx context.Context, config *rest.Config) (string, error) {
 	namespaces := client.Of[*corev1.Namespace](c, corev1.SchemeGroupVersion.WithResource("namespaces"))
 	ns, err := namespaces.Get(ctx, "", metav1.NamespaceSystem)
 	if err != nil {
-		return "", fmt.Errorf("ask the server for its identity, the uid of namespace %s: %w", metav1.NamespaceSystem,
+		return "", fmt.Errorf("read the server's identity, the UID of namespace %s: %w", metav1.NamespaceSystem,
 			err)
 	}
 	return string(ns.UID), nil

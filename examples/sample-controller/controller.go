@@ -146,7 +146,7 @@ func (c *Controller) syncHandler(key string) error {
 	}
 	klog.Infof("[Neutron] Try to process network: %s/%s %+v ...", namespace, name, network.Spec)
 	if network.Spec.Cidr == "" {
-		klog.Warningf("Network: %s/%s has no spec.cidr: nothing is made of it until it has", namespace, name)
+		klog.Warningf("Network: %s/%s has no spec.cidr: it is ignored until it has one", namespace, name)
 		return nil
 	}
 	wanted := neutron.Network(network.Spec)

@@ -27,7 +27,7 @@ func selfSigned(address net.Addr) (certificate tls.Certificate, authority []byte
 	ip := net.ParseIP(host)
 	if ip == nil || ip.IsUnspecified() {
 		return certificate, nil,
-			fmt.Errorf("%s is no address that the server could ask at: name one, such as 127.0.0.1:0", address)
+			fmt.Errorf("invalid listen address %s: the server must be able to reach it, such as 127.0.0.1:0", address)
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -74,7 +74,7 @@ func Initialize(ctx context.Context, o Options) error {
 		metav1.ApplyOptions{FieldManager: InitializerConfiguration, Force: true}); err != nil {
 		return err
 	}
-	o.Log.Info("pods wait for their sidecar", "initializer", InitializerName, "configuration", InitializerConfiguration)
+	o.Log.Info("adding sidecars to new pods", "initializer", InitializerName, "configuration", InitializerConfiguration)
 	return m.Run(ctx)
 }
 

@@ -66,7 +66,7 @@ func (o Options) serve(ctx context.Context, c *client.Client, address string, w 
 	_, err = configurations.ApplyObject(ctx, o.Configuration(url, authority),
 		metav1.ApplyOptions{FieldManager: WebhookConfiguration, Force: true})
 	if err == nil {
-		o.Log.Info("pods get their sidecar", "webhook", url, "configuration", WebhookConfiguration)
+		o.Log.Info("adding sidecars to new pods", "webhook", url, "configuration", WebhookConfiguration)
 		select {
 		case <-ctx.Done():
 		case err = <-served:

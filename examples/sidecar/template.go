@@ -24,7 +24,7 @@ func ReadTemplate(cm *corev1.ConfigMap) (*Template, error) {
 	wrong := func(err error) error { return fmt.Errorf("config map %s/%s, %s: %w", cm.Namespace, cm.Name, Key, err) }
 	text, there := cm.Data[Key]
 	if !there {
-		return nil, wrong(errors.New("is not there: it is to have containers and volumes, in YAML"))
+		return nil, wrong(errors.New("is missing: it must have containers and volumes, in YAML"))
 	}
 	t := &Template{}
 	if err := yaml.UnmarshalStrict([]byte(text), t); err != nil {
@@ -35,12 +35,12 @@ func ReadTemplate(cm *corev1.ConfigMap) (*Template, error) {
 	}
 	for i, c := range t.Containers {
 		if c.Name == "" {
-			return nil, wrong(fmt.Errorf("containers[%d] has no name, by which it is found in pods", i))
+			return nil, wrong(fmt.Errorf("containers[%d] has no name, which is required to find it in pods", i))
 		}
 	}
 	for i, v := range t.Volumes {
 		if v.Name == "" {
-			return nil, wrong(fmt.Errorf("volumes[%d] has no name, by which it is found in pods", i))
+			return nil, wrong(fmt.Errorf("volumes[%d] has no name, which is required to find it in pods", i))
 		}
 	}
 	return t, nil

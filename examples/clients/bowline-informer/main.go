@@ -45,7 +45,7 @@ func run(ctx context.Context, s lab.Server) error {
 	running.Go(func() { pods.Run(ctx) })
 	select {
 	case <-handlers.Synced():
-		fmt.Fprintf(os.Stderr, "That is what there is in %s; now what changes. Ctrl-C ends.\n", s.Namespace)
+		fmt.Fprintf(os.Stderr, "These exist in %s; changes follow until Ctrl-C.\n", s.Namespace)
 	case <-ctx.Done():
 	}
 	<-ctx.Done()

@@ -44,7 +44,8 @@ func run(ctx context.Context, s lab.Server) error {
 		}
 	}
 	if !found {
-		err = errors.Join(fmt.Errorf("%s serves no %s: all that it serves is listed without it", s.Config.Host, wanted),
+		err = errors.Join(fmt.Errorf("%s serves no group %s: run this program without an argument to list all groups",
+			s.Config.Host, wanted),
 			err)
 	}
 	return errors.Join(table.Flush(), err) // an unavailable API group is an error, but does not hide the others

@@ -31,7 +31,7 @@ func run(ctx context.Context, s lab.Server) error {
 	name := s.Argument("pods.v1.") // the name of the core group is empty
 	resource, _ := schema.ParseResourceArg(name)
 	if resource == nil {
-		return fmt.Errorf("%q is no resource: write RESOURCE.VERSION.GROUP, such as pods.v1. or deployments.v1.apps",
+		return fmt.Errorf("invalid resource %q: must be RESOURCE.VERSION.GROUP, such as pods.v1. or deployments.v1.apps",
 			name)
 	}
 	client, err := dynamic.NewForConfig(s.Config)

@@ -29,7 +29,8 @@ import (
 	"github.com/bowline-dev/bowline/examples/clients/lab"
 )
 
-var step = flag.Bool("step", false, "work on one key each time that Enter is pressed, so that one can see them wait")
+var step = flag.Bool("step", false,
+	"process one key each time Enter is pressed, so that the others can be seen waiting")
 
 func main() {
 	lab.Main(lab.Program{Namespaced: true, Run: run})

@@ -52,7 +52,7 @@ func run(ctx context.Context, s lab.Server) error {
 	factory.StartWithContext(ctx)
 	defer factory.Shutdown()
 	if cache.WaitFor(ctx, "", handlers.HasSyncedChecker()) {
-		fmt.Fprintf(os.Stderr, "That is what there is in %s; now what changes. Ctrl-C ends.\n", s.Namespace)
+		fmt.Fprintf(os.Stderr, "These exist in %s; changes follow until Ctrl-C.\n", s.Namespace)
 	}
 	<-ctx.Done()
 	return nil

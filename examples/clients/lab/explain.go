@@ -20,17 +20,18 @@ func (s Server) explain(err error) error {
 	}
 	switch kind, name := about(err); {
 	case apierrors.IsNotFound(err) && kind == "pods" && name != "":
-		return fmt.Errorf("there is no pod %q in the namespace %s of %s; this makes one:\n"+
+		return fmt.Errorf("pod %q not found in the namespace %s of %s; create it with:\n"+
 			"    kubectl -n %s run %s --image=nginx --image-pull-policy=IfNotPresent",
 			name, s.Namespace, s.Config.Host, s.Namespace, name)
 	case apierrors.IsNotFound(err) && name == "":
-		return fmt.Errorf("%s does not serve that; the program discovery shows what it does serve (%w)", s.Config.Host,
+		return fmt.Errorf("%s does not serve this resource; the program discovery lists the served ones (%w)",
+			s.Config.Host,
 			err)
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%w\nThat is what %s allows this user: be another with --context or --kubeconfig, or ask for the right",
+		return fmt.Errorf("%w\n%s does not permit this to the user: use another with --context or --kubeconfig, or request the permission",
 			err, s.Config.Host)
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("%s does not know who asks (%w): the kubeconfig is another server's, or an old one",
+		return fmt.Errorf("%s does not accept the credentials (%w): the kubeconfig is outdated or belongs to another server",
 			s.Config.Host, err)
 	}
 	return err

@@ -79,7 +79,7 @@ func (p Program) parse() (s Server, err error) {
 	flag.Parse()
 	s.Arguments = flag.Args()
 	if most := min(len(p.Arguments), 1); len(s.Arguments) > most {
-		fmt.Fprintf(os.Stderr, "error: %q is one argument too many\n", s.Arguments[most])
+		fmt.Fprintf(os.Stderr, "error: unexpected argument %q\n", s.Arguments[most])
 		flag.Usage()
 		os.Exit(2)
 	}

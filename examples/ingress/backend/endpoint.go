@@ -67,7 +67,7 @@ func (e *endpoint) Reconcile(ctx context.Context, _ loop.Request) (loop.Result, 
 		return loop.Result{}, err
 	}
 	if e.joined {
-		slog.Warn("service " + e.service + " is gone: this is no endpoint until there is one of that name again")
+		slog.Warn("service " + e.service + " was deleted: it has no endpoint here until it is created again")
 	}
 	e.joined = false
 	return loop.Result{}, nil
@@ -77,7 +77,7 @@ func (e *endpoint) Reconcile(ctx context.Context, _ loop.Request) (loop.Result, 
 func (e *endpoint) join(ctx context.Context) error {
 	service, err := e.services.Get(ctx, e.namespace, e.service)
 	if err != nil {
-		return fmt.Errorf("find the service to be an endpoint of, in namespace %s: %w", e.namespace, err)
+		return fmt.Errorf("read the service in namespace %s: %w", e.namespace, err)
 	}
 	ready, family := true, discoveryv1.AddressTypeIPv4
 	if e.address.IP.To4() == nil {
@@ -127,6 +127,6 @@ func (e *endpoint) leave(ctx context.Context) error {
 	if err == nil || apierrors.IsNotFound(err) {
 		return nil
 	}
-	return fmt.Errorf("the endpoint is still there, of which nobody answers: kubectl delete endpointslice --namespace %s %s (%w)",
+	return fmt.Errorf("the endpoint could not be removed, and does not answer: run kubectl delete endpointslice --namespace %s %s (%w)",
 		e.namespace, e.slice, err)
 }

@@ -71,7 +71,7 @@ func parse(args []string) (a arguments, err error) {
 	}
 	if a.service == "" || set.NArg() > 0 {
 		return a,
-			errors.New("say which Service to be an endpoint of: --service NAME, and nothing but flags; see --help")
+			errors.New("--service NAME is required, and arguments are not accepted; see --help")
 	}
 	return a, nil
 }
@@ -111,8 +111,8 @@ func ownAddress() (own net.IP, err error) {
 	}
 	if own == nil {
 		return nil,
-			errors.New("this machine has none but loopback addresses, which Kubernetes takes for no endpoint: " +
-				"give it one, as with: ip address add 192.0.2.1/32 dev lo")
+			errors.New("this machine has only loopback addresses, which Kubernetes rejects as endpoints: " +
+				"add one, for example with ip address add 192.0.2.1/32 dev lo")
 	}
 	return own, nil
 }

@@ -70,7 +70,7 @@ func parse(args []string) (o ingress.Options, server client.Flags, err error) {
 		return o, server, err
 	}
 	if set.NArg() > 0 {
-		return o, server, fmt.Errorf("%q is no flag: this program takes flags only, see --help", set.Arg(0))
+		return o, server, fmt.Errorf("unexpected argument %q: this program has only flags, see --help", set.Arg(0))
 	}
 	o.Folder, err = folder(o.Folder)
 	return o, server, err
@@ -100,7 +100,7 @@ func folder(asked string) (string, error) {
 	if !filepath.IsAbs(state) {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return "", fmt.Errorf("cannot tell where to keep nginx's files: give --folder (%w)", err)
+			return "", fmt.Errorf("no folder for nginx's files: set --folder (%w)", err)
 		}
 		state = filepath.Join(home, ".local", "state")
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/bowline-dev/bowline/examples/ingress/manager"
 )
 
-// world is a control plane in virtual time.
+// fixture is a control plane in virtual time.
 type fixture struct {
 	*testing.T
 	log       bytes.Buffer // of the manager
@@ -36,7 +36,7 @@ type fixture struct {
 // removes its owner reference.
 func withoutCollector(o *bowline.Options) { o.Controllers = []string{"namespace"} }
 
-// withFixture runs a test with a new world.
+// withFixture runs a test with a new fixture.
 func withFixture(t *testing.T, test func(w *fixture), change ...func(*bowline.Options)) {
 	t.Parallel()
 	var options []bowlinetest.Option
@@ -73,7 +73,7 @@ func (w *fixture) runOver(config *rest.Config, source client.Source) (stop func(
 	}
 }
 
-// settle waits until the manager is idle, including early retries.
+// waitIdle waits until the manager is idle, including early retries.
 func waitIdle() {
 	time.Sleep(10 * time.Second)
 	synctest.Wait()

@@ -83,7 +83,7 @@ func (r *reconciler) remove(ctx context.Context, ingress *networkingv1.Ingress) 
 		return nil
 	}
 	if err == nil && service != nil {
-		r.events.Normal(subject(service), reasonDeleted, "Ingress %s, which the service does not ask for any more",
+		r.events.Normal(subject(service), reasonDeleted, "Ingress %s, because the service no longer requests it",
 			ingress.Name)
 	}
 	return err
@@ -97,7 +97,7 @@ func (r *reconciler) ask(ctx context.Context, namespace, name string) (*corev1.S
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ask whether service %s wants an Ingress: %w", name, err)
+		return nil, fmt.Errorf("check whether service %s requests an Ingress: %w", name, err)
 	}
 	return service, nil
 }
@@ -120,7 +120,7 @@ func (r *reconciler) keep(ctx context.Context, service *corev1.Service, ingress 
 			ingress.Name))
 		return nil
 	case sameRoute(ingress, want):
-		controller.Note(ctx, "the Ingress is as it should be: %s", route(want))
+		controller.Note(ctx, "the Ingress is as requested: %s", route(want))
 		return nil
 	}
 	return r.update(ctx, service, ingress, want)
@@ -132,7 +132,7 @@ func (r *reconciler) confirm(ctx context.Context, service *corev1.Service) error
 	now, err := r.ask(ctx, service.Namespace, service.Name)
 	if err == nil && (now == nil || now.UID != service.UID || now.ResourceVersion != service.ResourceVersion) {
 		err = apierrors.NewConflict(corev1.Resource("services"), service.Name,
-			errors.New("the cache shows another state of it"))
+			errors.New("the cache has a different version of it"))
 	}
 	return err
 }
@@ -153,7 +153,7 @@ func (r *reconciler) create(ctx context.Context, service *corev1.Service, want *
 // update applies the manager's fields and takes their ownership from other field managers. All other fields
 // remain. With the resourceVersion the server refuses the write if the Ingress has changed since it was read.
 func (r *reconciler) update(ctx context.Context, service *corev1.Service, now, want *networkingv1.Ingress) error {
-	controller.Note(ctx, "the Ingress has %s, and should have %s", route(now), route(want))
+	controller.Note(ctx, "the Ingress has %s, and the service requests %s", route(now), route(want))
 	if err := r.confirm(ctx, service); err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ const (
 	reasonRefused       = "Refused"       // the server rejected the Ingress
 )
 
-// complaint is the reason why a service gets no Ingress.
+// problem is the reason why a service gets no Ingress.
 type problem struct {
 	reason, message string
 }
@@ -47,7 +47,7 @@ func problemf(reason, format string, arguments ...any) *problem {
 }
 
 // wanted reports whether a service requests an Ingress. A service that is nil or being deleted requests none.
-// If the annotation's value is invalid, wanted returns false and a complaint.
+// If the annotation's value is invalid, wanted returns false and a problem.
 func wanted(s *corev1.Service) (bool, *problem) {
 	if s == nil || s.DeletionTimestamp != nil {
 		return false, nil

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// settler makes a server serve the declared Ingresses. An Ingress that nginx refuses does not affect others:
+// applier makes a server serve the declared Ingresses. An Ingress that nginx refuses does not affect others:
 // it is found, and left out or served in the last state that nginx accepted. These states are in memory only,
 // so after a restart a refused Ingress is left out.
 type applier struct {
@@ -47,9 +47,9 @@ func newApplier(s server, l listening, o objects, c *certificates) *applier {
 	}
 }
 
-// settle serves the declared Ingresses and returns the problems of each. It tests refused Ingresses again
+// apply serves the declared Ingresses and returns the problems of each. It tests refused Ingresses again
 // after all others are served, and only if something has changed. If the time limit for these tests does not
-// permit it now, settle returns the time to wait.
+// permit it now, apply returns the time to wait.
 func (s *applier) apply(ctx context.Context, declared []*networkingv1.Ingress) (
 	problems map[types.UID][]problem, again time.Duration, err error,
 ) {

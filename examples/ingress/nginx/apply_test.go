@@ -12,13 +12,13 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// newTestSettler returns a settler with a recorder that refuses some texts.
-func newTestSettler(refuses ...string) (*applier, *recorder) {
+// newTestApplier returns an applier with a recorder that refuses some texts.
+func newTestApplier(refuses ...string) (*applier, *recorder) {
 	r := &recorder{refuses: refuses}
 	return newApplier(r, listening{http: "127.0.0.1:80"}, given{}.objects(), newCertificates(nil)), r
 }
 
-func (s *applier) mustSettle(t *testing.T, ingresses ...*networkingv1.Ingress) string {
+func (s *applier) mustApply(t *testing.T, ingresses ...*networkingv1.Ingress) string {
 	t.Helper()
 	problems, _, err := s.apply(t.Context(), ingresses)
 	if err != nil {
@@ -44,25 +44,25 @@ func at(name, host string, generation int64) *networkingv1.Ingress {
 func TestRefusedIngressIsIsolated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, r := newTestSettler("bad")
+		s, r := newTestApplier("bad")
 		hosts := []string{"a.com", "bad.com", "c.com", "d.com"}
-		got := s.mustSettle(t, at("a", "a.com", 1), at("b", "bad.com", 1), at("c", "c.com", 1))
+		got := s.mustApply(t, at("a", "a.com", 1), at("b", "bad.com", 1), at("c", "c.com", 1))
 		if want := "b Refused: nginx refuses it, and it is left out: no bad"; got != want {
 			t.Errorf("the problems are %q, want %q", got, want)
 		}
 		r.has(t, "one of three is bad", "a.com c.com", hosts...)
 
 		r.tests = 0
-		s.mustSettle(t, at("a", "a.com", 1), at("b", "bad.com", 1), at("c", "c.com", 1))
+		s.mustApply(t, at("a", "a.com", 1), at("b", "bad.com", 1), at("c", "c.com", 1))
 		if r.tests != 0 || len(r.serving) != 1 {
 			t.Errorf("where nothing changed, there were %d tests and %d configurations", r.tests, len(r.serving))
 		}
-		s.mustSettle(t, at("a", "a.com", 1), at("b", "bad.com", 1), at("c", "d.com", 2))
+		s.mustApply(t, at("a", "a.com", 1), at("b", "bad.com", 1), at("c", "d.com", 2))
 		r.has(t, "another one changed", "a.com d.com", hosts...)
 		if r.tests != 2 {
 			t.Errorf("a change beside refused Ingresses took %d tests, want 2", r.tests)
 		}
-		if got := s.mustSettle(t, at("a", "a.com", 1), at("b", "c.com", 2)); got != "" {
+		if got := s.mustApply(t, at("a", "a.com", 1), at("b", "c.com", 2)); got != "" {
 			t.Errorf("the bad one is mended: %s", got)
 		}
 		r.has(t, "mended", "a.com c.com", hosts...)
@@ -72,24 +72,24 @@ func TestRefusedIngressIsIsolated(t *testing.T) {
 func TestLastGoodStateIsServed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, r := newTestSettler("bad")
+		s, r := newTestApplier("bad")
 		hosts := []string{"a.com", "b.com", "bad.com", "c.com"}
-		s.mustSettle(t, at("a", "a.com", 1), at("b", "b.com", 1))
-		got := s.mustSettle(t, at("a", "a.com", 1), at("b", "bad.com", 2))
+		s.mustApply(t, at("a", "a.com", 1), at("b", "b.com", 1))
+		got := s.mustApply(t, at("a", "a.com", 1), at("b", "bad.com", 2))
 		if want := "b Refused: nginx refuses it, and it is served as it was before: no bad"; got != want {
 			t.Errorf("the problems are %q, want %q", got, want)
 		}
 		r.has(t, "the bad one as it was", "a.com b.com", hosts...)
-		s.mustSettle(t, at("a", "c.com", 2), at("b", "bad.com", 2))
+		s.mustApply(t, at("a", "c.com", 2), at("b", "bad.com", 2))
 		r.has(t, "the other changes", "b.com c.com", hosts...)
 
 		r.refuses = []string{"bad", "b.com"} // from now on the old state is refused too
-		got = s.mustSettle(t, at("a", "a.com", 3), at("b", "bad.com", 2))
+		got = s.mustApply(t, at("a", "a.com", 3), at("b", "bad.com", 2))
 		if want := "b Refused: nginx refuses it, and it is left out: no bad"; got != want {
 			t.Errorf("the problems are %q, want %q", got, want)
 		}
 		r.has(t, "nothing of it is good any more", "a.com", hosts...)
-		s.mustSettle(t, at("a", "a.com", 3))
+		s.mustApply(t, at("a", "a.com", 3))
 		if len(s.good) != 1 || len(s.refused) != 0 {
 			t.Errorf("deleted Ingresses left %v, %v", s.good, s.refused)
 		}
@@ -100,12 +100,12 @@ func TestLastGoodStateIsServed(t *testing.T) {
 func TestOlderOfConflictingIngressesIsServed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, r := newTestSettler("x.com+y.com")
+		s, r := newTestApplier("x.com+y.com")
 		older, younger, other := at("a", "x.com", 1), at("b", "y.com", 1), at("c", "c.com", 1)
 		younger.CreationTimestamp = newIngress("").since(5).CreationTimestamp
-		s.mustSettle(t, younger, other, older)
+		s.mustApply(t, younger, other, older)
 		r.has(t, "both", "c.com x.com", "c.com", "x.com", "y.com")
-		if got := s.mustSettle(t, younger, other); got != "" {
+		if got := s.mustApply(t, younger, other); got != "" {
 			t.Errorf("after deleting the older one: got %s", got)
 		}
 		r.has(t, "the younger alone", "c.com y.com", "c.com", "x.com", "y.com")
@@ -116,8 +116,8 @@ func TestOlderOfConflictingIngressesIsServed(t *testing.T) {
 func TestIngressDependingOnYoungerOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, r := newTestSettler("a.com+!b.com", "bad.com")
-		got := s.mustSettle(t, at("a", "a.com", 1), at("b", "b.com", 1), at("c", "bad.com", 1))
+		s, r := newTestApplier("a.com+!b.com", "bad.com")
+		got := s.mustApply(t, at("a", "a.com", 1), at("b", "b.com", 1), at("c", "bad.com", 1))
 		if want := "c Refused: nginx refuses it, and it is left out: no bad.com"; got != want {
 			t.Errorf("the problems are %q, want %q", got, want)
 		}
@@ -128,12 +128,12 @@ func TestIngressDependingOnYoungerOne(t *testing.T) {
 // Three refused Ingresses among hundreds are found in few tests.
 func TestBisectionFindsRefusedIngresses(t *testing.T) {
 	t.Parallel()
-	s, r := newTestSettler("h17.com", "h150.com", "h299.com")
+	s, r := newTestApplier("h17.com", "h150.com", "h299.com")
 	var all []*networkingv1.Ingress
 	for n := range 300 {
 		all = append(all, at(fmt.Sprint("i", n), fmt.Sprintf("h%d.com", n), 1))
 	}
-	s.mustSettle(t, all...)
+	s.mustApply(t, all...)
 	r.has(t, "all but three", "h16.com h18.com", "h16.com", "h17.com", "h18.com", "h150.com", "h299.com")
 	if len(s.refused) != 3 || r.tests > 60 {
 		t.Errorf("%d were found in %d tests", len(s.refused), r.tests)
@@ -143,7 +143,7 @@ func TestBisectionFindsRefusedIngresses(t *testing.T) {
 // An error of nginx or the machine does not exclude an Ingress.
 func TestOtherErrorsExcludeNothing(t *testing.T) {
 	t.Parallel()
-	s, r := newTestSettler("http {") // refuses even the empty configuration
+	s, r := newTestApplier("http {") // refuses even the empty configuration
 	if _, _, err := s.apply(t.Context(), []*networkingv1.Ingress{at("a", "a.com", 1)}); err == nil ||
 		len(s.refused) > 0 {
 		t.Errorf("%v; refused are %v", err, s.refused)
@@ -154,7 +154,7 @@ func TestOtherErrorsExcludeNothing(t *testing.T) {
 		t.Errorf("%v; refused are %v", err, s.refused)
 	}
 	r.failure = nil
-	if got := s.mustSettle(t, at("a", "a.com", 1)); got != "" || len(r.serving) != 1 {
+	if got := s.mustApply(t, at("a", "a.com", 1)); got != "" || len(r.serving) != 1 {
 		t.Errorf("when it is mended: %q, %d configurations", got, len(r.serving))
 	}
 }
@@ -164,16 +164,16 @@ func TestOtherErrorsExcludeNothing(t *testing.T) {
 func TestRetriesOfRefusedIngressesAreLimited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, r := newTestSettler("bad")
+		s, r := newTestApplier("bad")
 		r.slow = 20 * time.Millisecond
 		var bad []*networkingv1.Ingress
 		for n := range 50 {
 			bad = append(bad, at(fmt.Sprint("bad", n), fmt.Sprintf("bad%d.com", n), 1))
 		}
-		s.mustSettle(t, bad...)
+		s.mustApply(t, bad...)
 		begun := time.Now()
 		for n := range 100 {
-			s.mustSettle(t, append(bad, at("a", fmt.Sprintf("a%d.com", n), int64(n)))...)
+			s.mustApply(t, append(bad, at("a", fmt.Sprintf("a%d.com", n), int64(n)))...)
 			r.has(t, "a change", fmt.Sprintf("a%d.com", n), fmt.Sprintf("a%d.com", n))
 		}
 		if took := time.Since(begun); took > 10*time.Second {
@@ -186,7 +186,7 @@ func TestRetriesOfRefusedIngressesAreLimited(t *testing.T) {
 			t.Errorf("what was refused is to be tried again in %s, %v", again, err)
 		}
 		time.Sleep(again)
-		if got := s.mustSettle(t, all...); got != "" {
+		if got := s.mustApply(t, all...); got != "" {
 			t.Errorf("nginx refuses nothing now, but the report is %s", got)
 		}
 	})

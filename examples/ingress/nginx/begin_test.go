@@ -37,18 +37,18 @@ func TestStartErrors(t *testing.T) {
 		"a port in use, HTTPS": {Options{HTTP: freeAddress(t), HTTPS: taken.Addr().String()},
 			"is in use by another program"},
 		"an address not ours":   {Options{HTTP: "203.0.113.7:8080"}, "nginx cannot listen on 203.0.113.7:8080"},
-		"no address":            {Options{}, "give an address for HTTP or HTTPS"},
-		"a name for an address": {Options{HTTP: "localhost:8080"}, "give an IP address and a port"},
-		"no port":               {Options{HTTP: "127.0.0.1"}, "give an IP address and a port"},
-		"one address for both":  {Options{HTTP: "127.0.0.1:8080", HTTPS: ":8080"}, "give each a port of its own"},
+		"no address":            {Options{}, "set one for HTTP or HTTPS"},
+		"a name for an address": {Options{HTTP: "localhost:8080"}, "must be an IP address and a port"},
+		"no port":               {Options{HTTP: "127.0.0.1"}, "must be an IP address and a port"},
+		"one address for both":  {Options{HTTP: "127.0.0.1:8080", HTTPS: ":8080"}, "choose different ports"},
 		"no nginx":              {Options{HTTP: freeAddress(t), Binary: "no-such-nginx"}, "apt-get install nginx"},
 		"another program": {Options{HTTP: freeAddress(t), Binary: "false"},
-			"it has to be nginx 1.19.4 or a later one"},
+			"nginx 1.19.4 or later with TLS is required"},
 		"a folder that is none": {Options{HTTP: freeAddress(t), Folder: filepath.Join(file, "folder")},
 			"must be writable"},
 		"a folder that is too deep": {
 			Options{HTTP: freeAddress(t), Folder: filepath.Join(t.TempDir(), strings.Repeat("d", 100))},
-			"too long a name",
+			"too long for a socket",
 		},
 	} {
 		if test.options.Folder == "" {
@@ -70,7 +70,7 @@ func TestFolderIsExclusive(t *testing.T) {
 	l := newLab(t)
 	quiet := slog.New(slog.DiscardHandler)
 	err := Run(t.Context(), Options{Config: l.plane.RESTConfig(), Folder: l.folder, HTTP: freeAddress(t), Log: quiet})
-	if err == nil || !strings.Contains(err.Error(), "is another nginx controller's") {
+	if err == nil || !strings.Contains(err.Error(), "in use by another nginx controller") {
 		t.Errorf("the second one: %v", err)
 	}
 	if got := l.get("h.com", "/"); got != "404" {

@@ -87,7 +87,7 @@ func (c *certificates) parse(key types.NamespacedName, secret *corev1.Secret) re
 func pair(secret *corev1.Secret) ([]byte, error) {
 	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 	if err != nil {
-		return nil, fmt.Errorf("%s and %s are no certificate with its key: %w", corev1.TLSCertKey,
+		return nil, fmt.Errorf("%s and %s are not a certificate and its key: %w", corev1.TLSCertKey,
 			corev1.TLSPrivateKeyKey, err)
 	}
 	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)

@@ -15,7 +15,7 @@ func TestUnusedCertificatesAreRemoved(t *testing.T) {
 	a := newAuthority(t)
 	secrets := map[string]*corev1.Secret{"one": a.secret("one", 1, nil, "h.com"),
 		"two": a.secret("two", 2, nil, "i.com")}
-	s, r := newTestSettler("bad.com") // file names are hexadecimal and may contain "bad"
+	s, r := newTestApplier("bad.com") // file names are hexadecimal and may contain "bad"
 	s.certificates = newCertificates(func(key types.NamespacedName) *corev1.Secret { return secrets[key.Name] })
 	s.listening.https, s.objects.certificate = "127.0.0.1:443", s.certificates.file
 	one := newIngress("one").prefix("h.com", "/", "s").tls("one", "h.com")
@@ -24,7 +24,7 @@ func TestUnusedCertificatesAreRemoved(t *testing.T) {
 		declared []*networkingv1.Ingress
 		kept     int
 	}{{objectsOf(one, two), 2}, {objectsOf(one, two), 2}, {objectsOf(one), 1}, {nil, 0}} {
-		s.mustSettle(t, step.declared...)
+		s.mustApply(t, step.declared...)
 		c := s.certificates
 		if kept := []int{len(c.read), len(c.good), len(c.content)}; slices.Min(kept) != step.kept ||
 			slices.Max(kept) != step.kept {

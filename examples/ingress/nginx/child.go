@@ -160,7 +160,8 @@ func (c *child) drained(ctx context.Context, most int) {
 	if now <= most {
 		return
 	}
-	c.log.Warn("nginx is not reloaded yet: long connections keep many workers of older configurations", "workers", now)
+	c.log.Warn("the reload of nginx is delayed: too many workers of older configurations still have connections",
+		"workers", now)
 	c.await(ctx, func() bool { return len(c.draining) <= most }) // the reload detects any error
 }
 
@@ -192,7 +193,7 @@ func (c *child) reload(ctx context.Context, generation string) error {
 func (c *child) serves(ctx context.Context, generation string) error {
 	now, err := c.generation(ctx)
 	if err == nil && now != generation {
-		err = fmt.Errorf("nginx does not serve the configuration that it was given, but %q", now)
+		err = fmt.Errorf("nginx serves the configuration %q instead of the current one", now)
 	}
 	return err
 }
@@ -209,12 +210,12 @@ func (c *child) generation(ctx context.Context) (string, error) {
 	}
 	response, err := transport.RoundTrip(request)
 	if err != nil {
-		return "", fmt.Errorf("ask nginx what it serves: %w", err)
+		return "", fmt.Errorf("request the configuration that nginx serves: %w", err)
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
 	if err != nil {
-		return "", fmt.Errorf("ask nginx what it serves: %w", err)
+		return "", fmt.Errorf("request the configuration that nginx serves: %w", err)
 	}
 	return string(answer), nil
 }
@@ -240,7 +241,7 @@ func (c *child) quit() {
 // kill kills nginx and its workers.
 func (c *child) kill() {
 	if err := killGroup(c.master.Pid); err != nil {
-		c.log.Error("nginx cannot be ended", "pid", c.master.Pid, "error", err)
+		c.log.Error("nginx cannot be stopped", "pid", c.master.Pid, "error", err)
 		return
 	}
 	<-c.exited

@@ -16,7 +16,7 @@ func foreign(class *networkingv1.IngressClass) bool {
 	return class != nil && class.Spec.Controller != ControllerName
 }
 
-// mine returns the Ingresses of a class: Ingresses that name the class and, if it is the default class,
+// ofClass returns the Ingresses of a class: Ingresses that name the class and, if it is the default class,
 // Ingresses without a class. The class may be nil.
 func ofClass(all []*networkingv1.Ingress, class *networkingv1.IngressClass, name string) []*networkingv1.Ingress {
 	isDefault := class != nil && class.Annotations[networkingv1.AnnotationIsDefaultIngressClass] == "true"

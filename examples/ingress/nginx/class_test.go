@@ -75,7 +75,7 @@ func TestForeignClass(t *testing.T) {
 	if err := create(l, classOfAnother()); err != nil {
 		t.Fatal(err)
 	}
-	l.event(DefaultClass, reasonForeignClass, "it is the controller example.com/other's")
+	l.event(DefaultClass, reasonForeignClass, "its controller is now example.com/other")
 	for n := range 5 {
 		l.create(newIngress(fmt.Sprint("later-", n)).prefix("i.com", fmt.Sprint("/", n), "web"))
 	}
@@ -87,7 +87,7 @@ func TestForeignClass(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.serves("i.com", "/4", "web")
-	if n := l.count("the IngressClass is another controller's"); n != 1 {
+	if n := l.count("the IngressClass belongs to another controller"); n != 1 {
 		t.Errorf("the log says so %d times", n)
 	}
 }

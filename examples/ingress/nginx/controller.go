@@ -63,7 +63,7 @@ func (c caches) slices(service types.NamespacedName) []*discoveryv1.EndpointSlic
 type controller struct {
 	caches
 	class    string
-	settler  *applier
+	applier  *applier
 	reporter *reporter
 }
 
@@ -80,7 +80,7 @@ func newManager(config *rest.Config, o loop.ManagerOptions, class string, http, 
 	c := &controller{
 		caches:   from,
 		class:    class,
-		settler:  newApplier(to, listening{http.directive(), https.directive()}, all, certificates),
+		applier:  newApplier(to, listening{http.directive(), https.directive()}, all, certificates),
 		reporter: newReporter(m, o.Log, class, http, https),
 	}
 	m.Add(loop.Options{Name: "ingress-nginx", Reconciler: c, Sources: []loop.Source{
@@ -107,15 +107,15 @@ func cached[T client.Object](i *informer.Informer[T]) func(types.NamespacedName)
 func (c *controller) Reconcile(ctx context.Context, _ loop.Request) (loop.Result, error) {
 	class, _ := c.classes.Indexer().Get(types.NamespacedName{Name: c.class})
 	if c.reporter.reportClass(class); foreign(class) {
-		loop.Note(ctx, "the IngressClass %s is another controller's: nothing is changed", c.class)
+		loop.Note(ctx, "the IngressClass %s belongs to another controller: nothing is changed", c.class)
 		return loop.Result{}, c.beginWithNothing(ctx)
 	}
 	all := c.ingresses.Indexer().List()
 	declared := ofClass(all, class, c.class)
-	before := c.settler.served
-	problems, again, err := c.settler.apply(ctx, declared)
-	if c.settler.served != before {
-		loop.Did(ctx, "had nginx serve another configuration")
+	before := c.applier.served
+	problems, again, err := c.applier.apply(ctx, declared)
+	if c.applier.served != before {
+		loop.Did(ctx, "changed the configuration of nginx")
 	}
 	if err != nil {
 		return loop.Result{}, err
@@ -128,10 +128,10 @@ func (c *controller) Reconcile(ctx context.Context, _ loop.Request) (loop.Result
 // beginWithNothing makes nginx answer 404 to all requests before its first configuration, so that clients get
 // a response.
 func (c *controller) beginWithNothing(ctx context.Context) error {
-	if c.settler.served != "" {
+	if c.applier.served != "" {
 		return nil
 	}
-	_, _, err := c.settler.apply(ctx, nil)
+	_, _, err := c.applier.apply(ctx, nil)
 	return err
 }
 

@@ -49,7 +49,7 @@ func TestDrainingWorkersAreLimited(t *testing.T) {
 		l.until("nginx is reloaded", func() bool { return l.reloads() == n+1 })
 	}
 	change(most + 2)
-	l.until("the reload waits", func() bool { return l.count("nginx is not reloaded yet") == 1 })
+	l.until("the reload waits", func() bool { return l.count("the reload of nginx is delayed") == 1 })
 	if n := l.reloads(); n != most+1 {
 		t.Errorf("with %d long connections nginx was reloaded %d times", most+1, n)
 	}

@@ -144,7 +144,7 @@ func declaredBy(t *testing.T, s bowlinetest.State) string {
 	certificates := newCertificates(func(key types.NamespacedName) *corev1.Secret {
 		return found[corev1.Secret](t, s, "Secret", key)
 	})
-	settler := newApplier(r, listening{"127.0.0.1:80", "127.0.0.1:443"}, objects{
+	a := newApplier(r, listening{"127.0.0.1:80", "127.0.0.1:443"}, objects{
 		service: func(key types.NamespacedName) *corev1.Service {
 			return found[corev1.Service](t, s, "Service", key)
 		},
@@ -162,7 +162,7 @@ func declaredBy(t *testing.T, s bowlinetest.State) string {
 		key := types.NamespacedName{Namespace: i.GetNamespace(), Name: i.GetName()}
 		all = append(all, found[networkingv1.Ingress](t, s, "Ingress", key))
 	}
-	if _, _, err := settler.apply(t.Context(), ofClass(all, nil, DefaultClass)); err != nil {
+	if _, _, err := a.apply(t.Context(), ofClass(all, nil, DefaultClass)); err != nil {
 		t.Error(err)
 	}
 	return r.now()

@@ -37,7 +37,7 @@ func openFolder(path string) (*folder, error) {
 	}
 	f := &folder{path: path}
 	if len(f.file(statusSocket)) > longestSocket {
-		return nil, fmt.Errorf("the folder %s has too long a name for a socket in it: choose one of less than %d bytes",
+		return nil, fmt.Errorf("the path of the folder %s is too long for a socket: it must be shorter than %d bytes",
 			path, longestSocket-len(statusSocket))
 	}
 	for _, name := range []string{"", certificateDir, "temp"} {
@@ -51,7 +51,7 @@ func openFolder(path string) (*folder, error) {
 	if err := tryLock(f.lock); err != nil {
 		f.lock.Close()
 		return nil,
-			fmt.Errorf("the folder %s is another nginx controller's, which still runs: end that, or choose another folder (%w)",
+			fmt.Errorf("the folder %s is in use by another nginx controller: stop that one, or choose another folder (%w)",
 				path, err)
 	}
 	return f, nil
@@ -80,7 +80,7 @@ func (f *folder) claim() (*os.File, error) {
 	}
 	if err != nil {
 		lock.Close()
-		return nil, fmt.Errorf("make room for nginx in %s: %w", f.path, err)
+		return nil, fmt.Errorf("stop the previous nginx in %s: %w", f.path, err)
 	}
 	return lock, nil
 }
@@ -89,11 +89,11 @@ func (f *folder) claim() (*os.File, error) {
 func (f *folder) endGroup() error {
 	text, err := os.ReadFile(f.file(pidFile))
 	if err != nil {
-		return fmt.Errorf("a nginx still runs there, and which one is not known: %w", err)
+		return fmt.Errorf("an nginx still runs there, and its process is unknown: %w", err)
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil || pid <= 1 {
-		return fmt.Errorf("a nginx still runs there, and %s does not say which", f.file(pidFile))
+		return fmt.Errorf("an nginx still runs there, and %s does not contain its process ID", f.file(pidFile))
 	}
 	return killGroup(pid)
 }

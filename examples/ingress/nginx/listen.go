@@ -30,7 +30,7 @@ func parseAddress(text string) (address, error) {
 	ip, ipErr := netip.ParseAddr(host)
 	if err = errors.Join(err, ipErr); err != nil || number == 0 || ip.Zone() != "" {
 		return address{},
-			fmt.Errorf("nginx cannot listen on %q: give an IP address and a port, as in 127.0.0.1:8080, or :8080 for all",
+			fmt.Errorf("invalid listen address %q: must be an IP address and a port, such as 127.0.0.1:8080, or :8080 for all addresses",
 				text)
 	}
 	return address{netip.AddrPortFrom(ip, uint16(number))}, nil

@@ -3,7 +3,7 @@
 //
 //	model     which requests go where: a pure function of the objects       class.go, model*.go, path.go, backend.go
 //	render    the text of nginx.conf: a pure function of the model          render.go, nginx.conf.tmpl
-//	settle    excludes what nginx refuses, and serves everything else       settle.go, sift.go, certificate.go
+//	apply     excludes what nginx refuses, and serves everything else       apply.go, sift.go, certificate.go
 //	process   nginx itself: test, reload, restart, stop                     process.go, run.go, child.go, folder.go
 //	report    the result: status and Events                                 report.go, status.go, problem.go
 //
@@ -92,10 +92,10 @@ func run(ctx context.Context, o Options, serverOf func(*process) server) error {
 		return err
 	}
 	if !http.IsValid() && !https.IsValid() {
-		return errors.New("nginx is to listen nowhere: give an address for HTTP or HTTPS")
+		return errors.New("nginx has no address to listen on: set one for HTTP or HTTPS")
 	}
 	if http.overlaps(https) {
-		return fmt.Errorf("nginx cannot listen on %s for HTTP and on %s for HTTPS: give each a port of its own", o.HTTP,
+		return fmt.Errorf("nginx cannot listen on %s for HTTP and on %s for HTTPS: choose different ports", o.HTTP,
 			o.HTTPS)
 	}
 	at := listening{http.directive(), https.directive()}

@@ -68,7 +68,7 @@ func newProcess(ctx context.Context, binary, path string, at listening, log *slo
 	found, err := exec.LookPath(binary)
 	if err != nil {
 		return nil,
-			fmt.Errorf("nginx is not installed (apt-get install nginx-light, brew install nginx), or is elsewhere: %w",
+			fmt.Errorf("nginx is not installed (apt-get install nginx-light, brew install nginx), or is not in the PATH: %w",
 				err)
 	}
 	if found, err = filepath.Abs(found); err != nil { // it runs in another working directory
@@ -110,20 +110,21 @@ func (p *process) prepare(ctx context.Context, at listening) error {
 		return err
 	}
 	if err := p.Test(ctx, nothing); err != nil {
-		return fmt.Errorf("%s is of no use: it has to be nginx 1.19.4 or a later one, with TLS: %w", p.binary, err)
+		return fmt.Errorf("%s cannot be used: nginx 1.19.4 or later with TLS is required: %w", p.binary, err)
 	}
 	return nil
 }
 
 func listenError(address string, err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("%s is in use by another program: end that, or let nginx listen elsewhere (%w)", address, err)
+		return fmt.Errorf("%s is in use by another program: stop it, or choose another address for nginx (%w)", address,
+			err)
 	}
 	return fmt.Errorf("nginx cannot listen on %s: %w", address, err)
 }
 
 // errUnread means that "nginx -t" did not finish in time.
-var errUnread = fmt.Errorf("nginx -t has not read the configuration within %s: there are too many Ingresses, or the machine is busy",
+var errUnread = fmt.Errorf("nginx -t did not read the configuration within %s: there are too many Ingresses, or the machine is overloaded",
 	testTimeout)
 
 // Test implements server with "nginx -t", while the running nginx continues.
@@ -163,7 +164,7 @@ func (p *process) Serve(ctx context.Context, c Configuration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-p.ended:
-		return errors.New("nginx has been stopped")
+		return errors.New("nginx was stopped")
 	}
 	select {
 	case err := <-answer:

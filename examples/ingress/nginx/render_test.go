@@ -35,7 +35,7 @@ func TestRenderIsDeterministic(t *testing.T) {
 }
 
 func BenchmarkPlanOfAThousandIngresses(b *testing.B) {
-	s, _ := newTestSettler()
+	s, _ := newTestApplier()
 	var all []ingress
 	for n := range 1000 {
 		all = append(all, newIngress(fmt.Sprint("i", n)).prefix(fmt.Sprintf("h%d.com", n), "/", "s"))

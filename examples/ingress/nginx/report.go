@@ -71,7 +71,7 @@ func (r *reporter) report(ctx context.Context, all, declared []*networkingv1.Ing
 	return again, errors.Join(errs...)
 }
 
-// tell records Events for new problems, and returns the problems as text.
+// reportProblems records Events for new problems, and returns the problems as text.
 func (r *reporter) reportProblems(i *networkingv1.Ingress, problems []problem) string {
 	text := fmt.Sprint(problems)
 	if r.reported[i.UID] == text || len(problems) == 0 {
@@ -95,9 +95,9 @@ func (r *reporter) reportClass(class *networkingv1.IngressClass) {
 		return
 	}
 	r.reportedClass = whose
-	message := fmt.Sprintf("it is the controller %s's, and not %s's, which serves its Ingresses as they last were, if ever, and changes "+
-		"nothing: give one of the two another class", class.Spec.Controller, ControllerName)
-	r.log.Error("the IngressClass is another controller's", "class", class.Name, "detail", message)
+	message := fmt.Sprintf("its controller is now %s: %s no longer updates its Ingresses, and serves their last state; "+
+		"give one of the two controllers another class", class.Spec.Controller, ControllerName)
+	r.log.Error("the IngressClass belongs to another controller", "class", class.Name, "detail", message)
 	about := &networkingv1.IngressClass{ObjectMeta: class.ObjectMeta}
 	about.SetGroupVersionKind(networkingv1.SchemeGroupVersion.WithKind("IngressClass"))
 	r.events.Warning(about, reasonForeignClass, "%s", message)

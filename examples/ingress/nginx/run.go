@@ -42,7 +42,7 @@ func (p *process) serve(ctx context.Context, c Configuration) error {
 	before := p.current
 	p.current = c
 	if p.retry != nil {
-		return errors.New("nginx does not run now, and is started again soon")
+		return errors.New("nginx is not running, and will be restarted")
 	}
 	if p.child == nil {
 		return p.start(ctx)
@@ -59,8 +59,8 @@ func (p *process) serve(ctx context.Context, c Configuration) error {
 	return p.folder.tidy(c)
 }
 
-// strayed reports whether nginx serves another configuration than the current one, because of a delayed
-// reload or one by another process. If a busy nginx does not answer in time, strayed returns false, so that
+// isStale reports whether nginx serves another configuration than the current one, because of a delayed
+// reload or one by another process. If a busy nginx does not answer in time, isStale returns false, so that
 // it is not reloaded.
 func (p *process) isStale(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
@@ -69,12 +69,12 @@ func (p *process) isStale(ctx context.Context) bool {
 	if err != nil || now == p.current.Generation {
 		return false
 	}
-	p.log.Warn("nginx serves what it was not given, and is reloaded", "generation", now)
+	p.log.Warn("nginx serves an unexpected configuration, reloading", "generation", now)
 	return true
 }
 
 // errSlow means that nginx did not serve a configuration in time.
-var errSlow = fmt.Errorf("it has not come to serve the new one within %s: the machine is busy, or nginx has been stopped",
+var errSlow = fmt.Errorf("it did not load the new one within %s: the machine is overloaded, or nginx was stopped",
 	reloadTimeout)
 
 func (p *process) reload(ctx context.Context) error {
@@ -85,7 +85,7 @@ func (p *process) reload(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, reloadTimeout, errSlow)
 	defer cancel()
 	if err := p.child.reload(ctx, p.current.Generation); err != nil {
-		return fmt.Errorf("nginx keeps its configuration: %w", err)
+		return fmt.Errorf("nginx continues with its previous configuration: %w", err)
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (p *process) start(ctx context.Context) (err error) {
 
 // died schedules a restart of an nginx that has ended unexpectedly.
 func (p *process) died() {
-	p.log.Error("nginx ended, and is started again", "how", p.child.how)
+	p.log.Error("nginx exited, restarting", "how", p.child.how)
 	p.child = nil
 	if time.Since(p.begun) > stable {
 		p.backoff = 0
@@ -128,7 +128,7 @@ func (p *process) died() {
 	p.scheduleRestart()
 }
 
-// again schedules a restart: at once the first time, then with a growing delay.
+// scheduleRestart schedules a restart: at once the first time, then with a growing delay.
 func (p *process) scheduleRestart() {
 	p.retry = time.After(p.backoff)
 	p.backoff = min(max(2*p.backoff, firstBackoff), lastBackoff)
@@ -142,7 +142,7 @@ func (p *process) stop() {
 	}
 	lock, err := p.folder.claim()
 	if err != nil {
-		p.log.Error("nginx may not have ended", "error", err)
+		p.log.Error("nginx may still be running", "error", err)
 		return
 	}
 	lock.Close()

@@ -135,8 +135,8 @@ func (r *reporter) write(ctx context.Context, i *networkingv1.Ingress, status []
 	w.times, w.last = w.times+1, time.Now()
 	switch {
 	case w.times == 3:
-		r.events.Warning(subject(i), reasonContested, "another controller overwrites its status again and again: "+
-			"give one of the two another class, or end it")
+		r.events.Warning(subject(i), reasonContested, "another controller repeatedly overwrites its status: "+
+			"give one of the two controllers another class, or stop it")
 	case w.times == 1 && well && len(status) > 0:
 		r.events.Normal(subject(i), reasonServing, "nginx serves it at %s", strings.Join(places(status), " and "))
 	}

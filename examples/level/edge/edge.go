@@ -126,6 +126,6 @@ func (k *keeper) remove(d *appsv1.Deployment, number int) {
 // report logs an error. There is no retry, since the event does not occur again.
 func report(err error) {
 	if err != nil {
-		slog.Error("a pod is not as it should be", "error", err)
+		slog.Error("a pod is not as declared", "error", err)
 	}
 }

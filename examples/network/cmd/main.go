@@ -72,7 +72,7 @@ func parse(args []string) (a arguments, err error) {
 		return a, err
 	}
 	if set.NArg() > 0 {
-		return a, fmt.Errorf("%q is no flag: this program takes flags only, see --help", set.Arg(0))
+		return a, fmt.Errorf("unexpected argument %q: this program has only flags, see --help", set.Arg(0))
 	}
 	return a, nil
 }
@@ -96,7 +96,7 @@ func (a arguments) folder() (string, error) {
 	if !filepath.IsAbs(state) {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return "", fmt.Errorf("cannot tell where to keep records: give --state (%w)", err)
+			return "", fmt.Errorf("no folder for records: set --state (%w)", err)
 		}
 		state = filepath.Join(home, ".local", "state")
 	}

@@ -46,7 +46,7 @@ func TestInvalidArguments(t *testing.T) {
 		!strings.Contains(err.Error(), "--kubeconfig") {
 		t.Errorf("missing kubeconfig: got error %v", err)
 	}
-	if err := run([]string{"up"}, quiet); err == nil || !strings.Contains(err.Error(), `"up" is no flag`) {
+	if err := run([]string{"up"}, quiet); err == nil || !strings.Contains(err.Error(), `unexpected argument "up"`) {
 		t.Errorf("an argument that is no flag: %v", err)
 	}
 }

@@ -50,7 +50,7 @@ func (c *cloudMachine) start() *exec.Cmd {
 	return program
 }
 
-// has returns the networks and subnets of the project.
+// resources returns the networks and subnets of the project.
 func (c *cloudMachine) resources() (networks []gophernetworks.Network, subnets []gophersubnets.Subnet) {
 	c.Helper()
 	client := c.neutron.Client(c.project)

@@ -122,7 +122,7 @@ func (c *Controller) watch(ctx context.Context) {
 		if time.Since(began) > most {
 			wait = first // the watch had worked
 		}
-		c.log.Error("what happens to networks behind the controller's back is not seen: trying again", "error", err,
+		c.log.Error("changes of real networks are not observed, retrying", "error", err,
 			"after", wait)
 		select {
 		case <-ctx.Done():
@@ -132,7 +132,7 @@ func (c *Controller) watch(ctx context.Context) {
 	}
 }
 
-// moved requeues the object of a real network, or all objects if uid is empty. A network without an object
+// networkChanged requeues the object of a real network, or all objects if uid is empty. A network without an object
 // triggers a sweep.
 func (c *Controller) networkChanged(uid types.UID) {
 	known := false

@@ -29,7 +29,7 @@ import (
 
 const planeID = "plane"
 
-// world is a control plane with a client and with real networks that are records in memory. It runs in a
+// fixture is a control plane with a client and with real networks that are records in memory. It runs in a
 // synctest bubble, so that the test can wait until all goroutines are idle, and days pass at once.
 type fixture struct {
 	*testing.T
@@ -38,7 +38,7 @@ type fixture struct {
 	files  *record.Memory
 }
 
-// withFixture runs a test with a new world.
+// withFixture runs a test with a new fixture.
 func withFixture(t *testing.T, test func(w *fixture)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -60,7 +60,7 @@ type running struct {
 	stop func()
 }
 
-// run starts the controller; a nil config or nil files mean those of the world.
+// run starts the controller; a nil config or nil files mean those of the fixture.
 func (w *fixture) run(config *rest.Config, files record.FS) running {
 	w.Helper()
 	if config == nil {
@@ -86,7 +86,7 @@ func (w *fixture) run(config *rest.Config, files record.FS) running {
 	return running{stop: func() { cancel(); <-done }}
 }
 
-// settle waits until the controller is idle, including early retries.
+// waitIdle waits until the controller is idle, including early retries.
 func waitIdle() {
 	time.Sleep(5 * time.Second)
 	synctest.Wait()
@@ -197,7 +197,7 @@ func (w *fixture) records() []string {
 	return names
 }
 
-// are checks that there are real networks for exactly these UIDs.
+// expectNetworks checks that there are real networks for exactly these UIDs.
 func (w *fixture) expectNetworks(uids ...types.UID) {
 	w.Helper()
 	var want []string
@@ -212,7 +212,7 @@ func (w *fixture) expectNetworks(uids ...types.UID) {
 
 func file(uid types.UID) string { return "bowline." + planeID + "." + string(uid) + ".json" }
 
-// holds checks that a real network's record contains a text.
+// expectRecord checks that a real network's record contains a text.
 func (w *fixture) expectRecord(uid types.UID, text string) {
 	w.Helper()
 	data, err := w.files.Read(file(uid))

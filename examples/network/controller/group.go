@@ -93,7 +93,7 @@ func (g *group) Reconcile(ctx context.Context, request loop.Request) (loop.Resul
 	return loop.Result{}, g.reconcile(ctx, n)
 }
 
-// look requests a reconcile of the object of a real network, or of all objects if uid is empty. It reports
+// requeue requests a reconcile of the object of a real network, or of all objects if uid is empty. It reports
 // whether there is such an object.
 func (g *group) requeue(uid types.UID) (known bool) {
 	for _, n := range g.of(uid) {

@@ -137,7 +137,7 @@ func TestOldDefinitionsWithoutSchemaAndStatus(t *testing.T) {
 		w.expectReady(w.get(v1.SchemeGroupVersion, good.GetName()), metav1.ConditionTrue, v1.ReasonProvisioned)
 		refused := w.get(v1.SampleGroupVersion, bad.GetName())
 		if m := w.expectReady(refused, metav1.ConditionFalse, v1.ReasonInvalidSpec); !strings.Contains(m,
-			"spec.gateway is missing") {
+			"spec.gateway is required") {
 			w.Errorf("the message is %q", m)
 		}
 		if refused.Status.ObservedGeneration != 0 {

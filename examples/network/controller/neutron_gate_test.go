@@ -34,7 +34,7 @@ func (g *gate) RoundTrip(q *http.Request) (*http.Response, error) {
 	return neutrontest.InProcess(&g.Fake).RoundTrip(q)
 }
 
-// put sets answers, resets the counter, and returns the number of requests so far.
+// setAnswers sets answers, resets the counter, and returns the number of requests so far.
 func (g *gate) setAnswers(f func(*http.Request) (*http.Response, error)) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

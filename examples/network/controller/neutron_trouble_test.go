@@ -60,7 +60,7 @@ func TestNeutronOutage(t *testing.T) {
 		waitIdle()
 		first := w.get(v1.SchemeGroupVersion, "n1")
 		if m := w.expectReady(first, metav1.ConditionFalse,
-			v1.ReasonUnreachable); m != "Neutron at http://neutron.fake/ does not answer: it is tried again" {
+			v1.ReasonUnreachable); m != "Neutron at http://neutron.fake/ does not answer, retrying" {
 			w.Errorf("the message is %q", m)
 		}
 		g.setAnswers(outage())
@@ -104,8 +104,8 @@ func TestDeletionWaitsForPorts(t *testing.T) {
 		w.delete(v1.SchemeGroupVersion, "a")
 		waitIdle()
 		held := w.get(v1.SchemeGroupVersion, "a")
-		want := fmt.Sprintf("network %s cannot be removed: 1 port is on it, %s (of compute:nova server-1). It goes "+
-			"on when they are gone",
+		want := fmt.Sprintf("network %s cannot be removed: it has 1 port, %s (of compute:nova server-1). The controller "+
+			"continues when they are removed",
 			"bowline."+planeID+"."+string(n.UID), port.ID)
 		if m := w.expectReady(held, metav1.ConditionFalse, v1.ReasonInUse); m != want {
 			w.Errorf("the message is %q, want %q", m, want)
@@ -233,7 +233,7 @@ func TestOverlappingAndUnsupportedRanges(t *testing.T) {
 		}
 		w.patch(v1.SchemeGroupVersion, "a", `{"spec":{"cidr":"127.0.0.0/8","gateway":"127.0.0.1"}}`)
 		waitIdle()
-		want := "Neutron makes no subnet of 127.0.0.0/8, since its addresses are loopback: declare another spec.cidr"
+		want := "Neutron supports no subnet 127.0.0.0/8, because its addresses are loopback: declare another spec.cidr"
 		if m := w.expectReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionFalse, v1.ReasonRefused); m != want {
 			w.Errorf("the message is %q", m)
 		}

@@ -123,16 +123,16 @@ func (r *reconciler) provision(ctx context.Context, n *v1.Network, want provider
 
 // compared records the declared and the real network in the journal.
 func compared(ctx context.Context, want provider.Network, missing bool, actual provider.Actual) {
-	there := fmt.Sprintf("there is %s with gateway %s", actual.CIDR, actual.Gateway)
+	there := fmt.Sprintf("%s with gateway %s", actual.CIDR, actual.Gateway)
 	switch {
 	case missing:
-		there = "there is none"
+		there = "none"
 	case actual.Matches(want):
-		there = "it is so"
+		there = "the same"
 	case actual.Fault != "":
 		there = actual.Fault
 	}
-	loop.Note(ctx, "declared is %s with gateway %s: %s", want.CIDR, want.Gateway, there)
+	loop.Note(ctx, "declared: %s with gateway %s; actual: %s", want.CIDR, want.Gateway, there)
 }
 
 // errGone means that the object is deleted or being deleted although the cache still has it.
@@ -158,7 +158,7 @@ func failed(n *v1.Network, err error) verdict {
 	return verdict{reason: v1.ReasonProviderError, message: err.Error(), id: n.Status.ID}
 }
 
-// tell logs what was done and why, and records an event.
+// recordChange logs what was done and why, and records an event.
 func (r *reconciler) recordChange(n *v1.Network, done verdict, missing bool, was provider.Actual) {
 	reason, message := reasonUpdated, done.full()
 	switch {
@@ -188,7 +188,7 @@ func difference(was provider.Actual) string {
 	return fmt.Sprintf("it had been changed to %s with gateway %s", was.CIDR, was.Gateway)
 }
 
-// hold adds the finalizer to an object before anything real is created for it. held reports whether it did
+// addFinalizer adds the finalizer to an object before anything real is created for it. held reports whether it did
 // so, which the server accepts only if the cached object is current.
 func (r *reconciler) addFinalizer(ctx context.Context, n *v1.Network) (held bool, err error) {
 	if slices.Contains(n.Finalizers, finalizer) {

@@ -59,11 +59,11 @@ func (r *reconciler) writeStatus(ctx context.Context, n *v1.Network, s v1.Networ
 func (r *reconciler) hasStatus(ctx context.Context) (bool, error) {
 	body, err := r.rest.Get().AbsPath("/apis", r.resource.Group, r.resource.Version).Do(ctx).Raw()
 	if err != nil {
-		return false, fmt.Errorf("read what the server serves of %s: %w", r.resource.GroupVersion(), err)
+		return false, fmt.Errorf("list the resources that the server serves of %s: %w", r.resource.GroupVersion(), err)
 	}
 	var list metav1.APIResourceList
 	if err := json.Unmarshal(body, &list); err != nil {
-		return false, fmt.Errorf("read what the server serves of %s: %w", r.resource.GroupVersion(), err)
+		return false, fmt.Errorf("list the resources that the server serves of %s: %w", r.resource.GroupVersion(), err)
 	}
 	isStatus := func(a metav1.APIResource) bool { return a.Name == r.resource.Resource+"/status" }
 	return slices.ContainsFunc(list.APIResources, isStatus), nil

@@ -25,31 +25,33 @@ func wanted(n *v1.Network) (provider.Network, error) {
 
 func parseCIDR(s string) (netip.Prefix, error) {
 	if s == "" {
-		return netip.Prefix{}, errors.New("spec.cidr is missing: give the address range, as in 192.168.0.0/16")
+		return netip.Prefix{}, errors.New("spec.cidr is required: an address range, such as 192.168.0.0/16")
 	}
 	cidr, err := netip.ParsePrefix(s)
 	if err != nil || cidr.Addr().Is4In6() {
-		return netip.Prefix{}, fmt.Errorf("spec.cidr %q is no address range as in 192.168.0.0/16 or fd00::/64", s)
+		return netip.Prefix{},
+			fmt.Errorf("invalid spec.cidr %q: must be an address range, such as 192.168.0.0/16 or fd00::/64", s)
 	}
 	if cidr != cidr.Masked() {
-		return netip.Prefix{}, fmt.Errorf("spec.cidr %s has bits set after its prefix: write %s", s, cidr.Masked())
+		return netip.Prefix{}, fmt.Errorf("spec.cidr %s has bits set after its prefix: use %s", s, cidr.Masked())
 	}
 	return cidr, nil
 }
 
 func parseGateway(s string, cidr netip.Prefix) (netip.Addr, error) {
 	if s == "" {
-		return netip.Addr{}, fmt.Errorf("spec.gateway is missing: give an address within %s", cidr)
+		return netip.Addr{}, fmt.Errorf("spec.gateway is required: an address within %s", cidr)
 	}
 	gateway, err := netip.ParseAddr(s)
 	if err != nil || gateway.Zone() != "" || gateway.Is4In6() {
-		return netip.Addr{}, fmt.Errorf("spec.gateway %q is no address as in 192.168.0.1 or fd00::1", s)
+		return netip.Addr{},
+			fmt.Errorf("invalid spec.gateway %q: must be an IP address, such as 192.168.0.1 or fd00::1", s)
 	}
 	if !cidr.Contains(gateway) {
 		return netip.Addr{}, fmt.Errorf("spec.gateway %s is not in spec.cidr %s", gateway, cidr)
 	}
 	if reserved(gateway, cidr) {
-		return netip.Addr{}, fmt.Errorf("spec.gateway %s is the first or last address of %s, which no host may have",
+		return netip.Addr{}, fmt.Errorf("spec.gateway %s is the first or last address of %s, which hosts cannot use",
 			gateway, cidr)
 	}
 	return gateway, nil

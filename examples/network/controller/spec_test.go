@@ -41,14 +41,14 @@ func TestWantedNetwork(t *testing.T) {
 func TestInvalidSpec(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ cidr, gateway, says string }{
-		{"", "10.0.0.1", "spec.cidr is missing"},
-		{"10.0.0.0", "10.0.0.1", `spec.cidr "10.0.0.0" is no address range`},
-		{"10.0.0.0/33", "10.0.0.1", "is no address range"},
-		{"::ffff:10.0.0.0/104", "10.0.0.1", "is no address range"},
-		{"10.0.0.5/8", "10.0.0.1", "write 10.0.0.0/8"},
-		{"10.0.0.0/8", "", "spec.gateway is missing: give an address within 10.0.0.0/8"},
-		{"10.0.0.0/8", "ten", `spec.gateway "ten" is no address`},
-		{"10.0.0.0/8", "fe80::1%eth0", "is no address"},
+		{"", "10.0.0.1", "spec.cidr is required"},
+		{"10.0.0.0", "10.0.0.1", `invalid spec.cidr "10.0.0.0"`},
+		{"10.0.0.0/33", "10.0.0.1", "invalid spec.cidr"},
+		{"::ffff:10.0.0.0/104", "10.0.0.1", "invalid spec.cidr"},
+		{"10.0.0.5/8", "10.0.0.1", "use 10.0.0.0/8"},
+		{"10.0.0.0/8", "", "spec.gateway is required: an address within 10.0.0.0/8"},
+		{"10.0.0.0/8", "ten", `invalid spec.gateway "ten"`},
+		{"10.0.0.0/8", "fe80::1%eth0", "invalid spec.gateway"},
 		{"10.0.0.0/8", "11.0.0.1", "is not in spec.cidr 10.0.0.0/8"},
 		{"10.0.0.0/8", "fd00::1", "is not in spec.cidr"},
 		{"10.0.0.0/8", "10.0.0.0", "is the first or last address"},

@@ -31,13 +31,13 @@ func (v verdict) full() string {
 
 const aliasAfter = ", "
 
-// holds reports whether the object's status already states the verdict.
+// recordedIn reports whether the object's status already states the verdict.
 func (v verdict) recordedIn(n *v1.Network) bool {
 	c := meta.FindStatusCondition(n.Status.Conditions, v1.ConditionReady)
 	return v.recordedIgnoringAlias(n) && c.Message == v.full()
 }
 
-// held is like holds, but ignores the alias of the real network.
+// recordedIgnoringAlias is like recordedIn, but ignores the alias of the real network.
 func (v verdict) recordedIgnoringAlias(n *v1.Network) bool {
 	c := meta.FindStatusCondition(n.Status.Conditions, v1.ConditionReady)
 	return c != nil && n.Status.ID == v.id && (c.Status == metav1.ConditionTrue) == v.ready && c.Reason == v.reason &&
@@ -62,7 +62,7 @@ func (v verdict) status(n *v1.Network, providerName string, generation int64) v1
 	return s
 }
 
-// statement returns the part of a status that this controller owns: without conditions of other clients and
+// ownedStatus returns the part of a status that this controller owns: without conditions of other clients and
 // without transition times.
 func ownedStatus(s v1.NetworkStatus) v1.NetworkStatus {
 	ready := meta.FindStatusCondition(s.Conditions, v1.ConditionReady)

@@ -28,17 +28,16 @@ type sweeper struct {
 	log      *slog.Logger
 }
 
-// everything is the only request of the sweeper.
+// sweepRequest is the only request of the sweeper.
 var sweepRequest = loop.Request{Name: "everything"}
 
-// add adds the loop to a manager. It sweeps at the start, soon after each call of soon, and at the resync
-// interval.
+// add adds the loop to a manager. It sweeps at the start, after each requestSweep, and at the resync interval.
 func (s *sweeper) add(m *loop.Manager) {
 	s.requests.Add(sweepRequest)
 	m.Add(loop.Options{Name: "network-sweep", Reconciler: s, Sources: []loop.Source{&s.requests}, Limiter: retries()})
 }
 
-// soon requests a sweep after sweepDelay.
+// requestSweep requests a sweep after sweepDelay.
 func (s *sweeper) requestSweep() { s.requests.AddAfter(sweepRequest, sweepDelay) }
 
 // Reconcile implements controller.Reconciler.
@@ -68,10 +67,11 @@ func (s *sweeper) sweep(ctx context.Context) error {
 	var failed []error
 	for uid := range orphans {
 		if err := s.provider.Delete(ctx, uid); err != nil {
-			failed = append(failed, fmt.Errorf("remove network %s, whose object is gone: %w", s.provider.ID(uid), err))
+			failed = append(failed, fmt.Errorf("remove network %s, whose object no longer exists: %w",
+				s.provider.ID(uid), err))
 			continue
 		}
-		s.log.Info("network swept: its object is gone", "id", s.provider.ID(uid))
+		s.log.Info("network removed: its object no longer exists", "id", s.provider.ID(uid))
 	}
 	return errors.Join(failed...)
 }
@@ -81,7 +81,7 @@ func (s *sweeper) keepDeclared(ctx context.Context, orphans map[types.UID]bool) 
 	for _, g := range s.groups {
 		uids, err := g(ctx)
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("look for networks whose object is gone: %w", err)
+			return fmt.Errorf("find networks whose object no longer exists: %w", err)
 		}
 		for _, uid := range uids {
 			delete(orphans, uid)
@@ -101,7 +101,7 @@ func (r *reconciler) list(ctx context.Context) ([]types.UID, error) {
 		}
 		if page.Incomplete {
 			return nil,
-				errors.New("the server has networks that it cannot read: what is real of those would be taken for swept")
+				errors.New("the server has Networks that it cannot read, so their real networks would be removed")
 		}
 		for _, n := range page.Items {
 			uids = append(uids, n.UID)

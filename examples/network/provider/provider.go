@@ -49,7 +49,7 @@ func (a Actual) Matches(want Network) bool {
 }
 
 // ErrNotFound is the error of Get if a UID has no real network.
-var ErrNotFound = errors.New("there is no such network")
+var ErrNotFound = errors.New("network not found")
 
 // Provider creates, changes and removes real networks. A Provider belongs to one plane (a server with its
 // objects): the name of every real network contains that plane's ID, and networks of other planes are neither

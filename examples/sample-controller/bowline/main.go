@@ -120,7 +120,7 @@ func (r *reconciler) Reconcile(_ context.Context, key controller.Request) (done 
 	}
 	klog.Infof("[Neutron] Try to process network: %s %+v ...", key, network.Spec)
 	if network.Spec.Cidr == "" {
-		klog.Warningf("Network: %s has no spec.cidr: nothing is made of it until it has", key)
+		klog.Warningf("Network: %s has no spec.cidr: it is ignored until it has one", key)
 		return done, nil
 	}
 	wanted := neutron.Network(network.Spec)

@@ -44,7 +44,7 @@ func run(args []string, log *slog.Logger) error {
 		return err
 	}
 	if set.NArg() > 0 {
-		return fmt.Errorf("%q is no flag: this program takes flags only, see --help", set.Arg(0))
+		return fmt.Errorf("unexpected argument %q: this program has only flags, see --help", set.Arg(0))
 	}
 	var err error
 	if o.Config, err = client.Load(server); err != nil {

@@ -41,13 +41,13 @@ func appliedNetwork() *why.Report {
 	added := []why.Cause{{Kind: why.Changed, Change: why.Added, By: "kubectl-client-side-apply", Object: whyNetwork,
 		Revision: 1016}}
 	made := whyRun("a-1", "networks.samplecrd.k8s.io", 12*time.Second, 8100*time.Microsecond, whyNetwork, added)
-	made.Notes = []string{"declared is 192.168.0.0/16 with gateway 192.168.0.1: there is none"}
+	made.Notes = []string{"declared: 192.168.0.0/16 with gateway 192.168.0.1; actual: none"}
 	made.Acts = []string{"created network bl-6be0d5a3 with 192.168.0.0/16 and gateway 192.168.0.1"}
 	made.Writes = []why.Write{{Verb: "patch", Object: whyNetwork, Revision: 1017},
 		{Verb: "patch", Object: whyNetwork, Subresource: "status", Revision: 1019}}
 	again := whyRun("a-2", made.Controller, 11991*time.Millisecond, 27*time.Microsecond, whyNetwork,
 		whyUpdated(whyNetwork, 1019), "a-1")
-	again.Notes = []string{"declared is 192.168.0.0/16 with gateway 192.168.0.1: it is so"}
+	again.Notes = []string{"declared: 192.168.0.0/16 with gateway 192.168.0.1; actual: the same"}
 	again.Times, again.Start = 3, whyNow.Add(-2*time.Second)
 	failed := whyRun("b-1", "directory", 11990*time.Millisecond, 1500*time.Microsecond, whyNetwork,
 		whyUpdated(whyNetwork, 1019), "a-1")
@@ -181,7 +181,7 @@ func TestNoOpWriteIsMarked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"did       applied it, which changed nothing\n", "deleted all pods/x\n",
-		"and 3 writes more\n", "and 2 more\n"} {
+		"and 3 more writes\n", "and 2 more\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("missing %q in\n%s", want, out.String())
 		}

@@ -65,7 +65,7 @@ func (p *networks) Get(_ context.Context, uid types.UID) (provider.Actual, error
 	defer ns.Close()
 	actual, err := inspect(ns, p.mark(uid))
 	if err != nil {
-		return provider.Actual{}, fmt.Errorf("look into network namespace %s: %w", id, err)
+		return provider.Actual{}, fmt.Errorf("inspect network namespace %s: %w", id, err)
 	}
 	actual.ID = id
 	return actual, nil
@@ -93,7 +93,7 @@ func (p *networks) Apply(_ context.Context, want provider.Network) error {
 		defer ns.Close()
 	}
 	if err != nil {
-		return fmt.Errorf("make the bridge of network namespace %s: %w", id, err)
+		return fmt.Errorf("create the bridge of network namespace %s: %w", id, err)
 	}
 	p.attach(want.UID, ns)
 	return nil

@@ -132,7 +132,7 @@ func ensureBridge(h *netlink.Handle) (*netlink.Bridge, error) {
 	}
 	if other != nil {
 		if err := h.LinkDel(other); err != nil {
-			return nil, fmt.Errorf("remove %s, which is no bridge: %w", linkName, err)
+			return nil, fmt.Errorf("remove %s, which is not a bridge: %w", linkName, err)
 		}
 	}
 	attrs := netlink.NewLinkAttrs()
@@ -142,7 +142,7 @@ func ensureBridge(h *netlink.Handle) (*netlink.Bridge, error) {
 	}
 	br, _, err = findBridge(h)
 	if err == nil && br == nil {
-		err = fmt.Errorf("bridge %s went as soon as it was added", linkName)
+		err = fmt.Errorf("bridge %s disappeared after it was added", linkName)
 	}
 	return br, err
 }
@@ -173,7 +173,7 @@ func ensureAddress(h *netlink.Handle, br netlink.Link, want netip.Prefix) error 
 		Flags: unix.IFA_F_NODAD, // no duplicate address detection: the namespace has no other host
 	}
 	if err := h.AddrReplace(br, addr); err != nil {
-		return fmt.Errorf("give %s the address %s: %w", linkName, want, err)
+		return fmt.Errorf("add address %[2]s to %[1]s: %[3]w", linkName, want, err)
 	}
 	return nil
 }

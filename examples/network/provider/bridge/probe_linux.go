@@ -13,11 +13,11 @@ import (
 func Probe() error {
 	ns, err := newNamespace()
 	if err != nil {
-		return fmt.Errorf("network namespaces cannot be made (that needs root): %w", err)
+		return fmt.Errorf("network namespaces cannot be created (root is required): %w", err)
 	}
 	trial := provider.Network{CIDR: netip.MustParsePrefix("192.0.2.0/24"), Gateway: netip.MustParseAddr("192.0.2.1")}
 	if err := errors.Join(configure(ns, trial, "bowline probe"), ns.Close()); err != nil {
-		return fmt.Errorf("a bridge cannot be made: %w", err)
+		return fmt.Errorf("a bridge cannot be created: %w", err)
 	}
 	unlock, err := lockFolder()
 	if err != nil {

@@ -82,7 +82,7 @@ func (p *networks) begin(w *watch) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.watch != nil {
-		return errors.New("the bridge provider is watched already")
+		return errors.New("the bridge provider is already watched")
 	}
 	p.watch = w
 	return nil

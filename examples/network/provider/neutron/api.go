@@ -200,7 +200,7 @@ func (a *api) delete(ctx context.Context, resource, id string, revision int) err
 	return asConflict(err, http.StatusPreconditionFailed)
 }
 
-// moved converts a response with one of the status codes into errConflict.
+// asConflict converts a response with one of the status codes into errConflict.
 func asConflict(err error, codes ...int) error {
 	if slices.ContainsFunc(codes, func(code int) bool { return gophercloud.ResponseCodeIs(err, code) }) {
 		return fmt.Errorf("%w: %w", errConflict, err)

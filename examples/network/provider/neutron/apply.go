@@ -92,7 +92,7 @@ func (p *networks) lookAgain(ctx context.Context, uid types.UID) (found, error) 
 	})}, err
 }
 
-// one creates an object's network if it does not exist, and removes duplicates. Duplicates exist if Neutron
+// ensureNetwork creates an object's network if it does not exist, and removes duplicates. Duplicates exist if Neutron
 // processed a request whose response was lost, or if two controllers ran.
 func (p *networks) ensureNetwork(ctx context.Context, uid types.UID, f found) (network, error) {
 	switch len(f.networks) {
@@ -160,7 +160,7 @@ func (p *networks) createAll(ctx context.Context, uids []types.UID) map[types.UI
 	return answers
 }
 
-// mend restores the name, description and state of a network.
+// repairNetwork restores the name, description and state of a network.
 func (p *networks) repairNetwork(ctx context.Context, n network, uid types.UID) error {
 	var change gophernetworks.UpdateOpts
 	if id := p.ID(uid); n.Name != id {

@@ -175,7 +175,7 @@ func TestConflictingWriteIsRetried(t *testing.T) {
 			}
 			times = attempts + 1
 			if reason, message := reasonOf(t, act()); reason != provider.Failed ||
-				!strings.Contains(message, "time and again") {
+				!strings.Contains(message, "change network bowline.plane.uid repeatedly") {
 				t.Errorf("permanent conflict: got %s, %s", reason, message)
 			}
 			times = attempts - 1
@@ -203,7 +203,8 @@ func TestForeignSubnetsArePreserved(t *testing.T) {
 
 	reason, message := reasonOf(t, p.Apply(t.Context(), wanted("uid", "10.0.0.0/8", "10.0.0.1")))
 	if reason != provider.Refused ||
-		!strings.Contains(message, "has a subnet 10.9.0.0/16, made by somebody else, which overlaps with 10.0.0.0/8") {
+		!strings.Contains(message,
+			"has a subnet 10.9.0.0/16, created by another client, which overlaps with 10.0.0.0/8") {
 		t.Errorf("theirs is in the way: %s, %s", reason, message)
 	}
 	if actual, err := p.Get(t.Context(), "uid"); err != nil ||
@@ -234,7 +235,7 @@ func TestUnsupportedRangesAreRefusedLocally(t *testing.T) {
 		"0.0.0.0/8": "0.0.0.1",
 	} {
 		reason, message := reasonOf(t, p.Apply(t.Context(), wanted("uid", cidr, gateway)))
-		if reason != provider.Refused || !strings.Contains(message, "Neutron makes no subnet of "+cidr) ||
+		if reason != provider.Refused || !strings.Contains(message, "Neutron supports no subnet "+cidr) ||
 			!strings.Contains(message, "declare another spec.cidr") {
 			t.Errorf("%s: %s, %s", cidr, reason, message)
 		}

@@ -159,7 +159,7 @@ func TestNeutronPortsDoNotBlock(t *testing.T) {
 	t.Parallel()
 	all := []port{{ID: "1", Owner: "network:dhcp"}, {ID: "2", Owner: "compute:nova"},
 		{ID: "3", Owner: "network:distributed"}, {ID: "4"}}
-	if got := names(blockingPorts(all)); got != "2 ports are on it, 4 (of nobody), 2 (of compute:nova)" {
+	if got := names(blockingPorts(all)); got != "it has 2 ports, 4 (no owner), 2 (of compute:nova)" {
 		t.Errorf("it says %q", got)
 	}
 }
@@ -187,7 +187,7 @@ func TestGatewayUsedByPort(t *testing.T) {
 				`","admin_state_up":true,"subnets":["s"]}]}`), nil
 	})
 	reason, message := reasonOf(t, p.Apply(t.Context(), wanted("uid", "10.1.0.0/16", "10.1.0.9")))
-	if want := "the gateway of network bowline.plane.uid cannot become 10.1.0.9: 1 port is on it, p (of " +
+	if want := "the gateway of network bowline.plane.uid cannot be changed to 10.1.0.9: it has 1 port, p (of " +
 		"network:router_interface r)"; reason != provider.InUse ||
 		!strings.HasPrefix(message, want) {
 		t.Errorf("%s: %s; want %s", reason, message, want)

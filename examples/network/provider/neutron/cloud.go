@@ -101,7 +101,7 @@ func variables() map[string]string {
 // checkLogin returns an error that names a missing variable.
 func checkLogin(said map[string]string) error {
 	if said["auth_url"] == "" {
-		return errors.New("OS_AUTH_URL is not set, beside the credentials: it is the address of Keystone, or OS_CLOUD names a cloud")
+		return errors.New("OS_AUTH_URL is not set: set it to the address of Keystone, or set OS_CLOUD")
 	}
 	if err := checkAddress("OS_AUTH_URL", said["auth_url"]); err != nil {
 		return err
@@ -132,7 +132,7 @@ func checkLogin(said map[string]string) error {
 		missing = "OS_PROJECT_DOMAIN_NAME"
 	}
 	if missing != "" {
-		return fmt.Errorf("%s is not set, and who logs in at OS_AUTH_URL, %s, is not known without it", missing,
+		return fmt.Errorf("%s is not set, but is required for the login at OS_AUTH_URL, %s", missing,
 			said["auth_url"])
 	}
 	return nil
@@ -142,7 +142,7 @@ func checkLogin(said map[string]string) error {
 func parse(options ...clouds.ParseOption) (c cloud, err error) {
 	defer func() {
 		if recover() != nil {
-			err = errors.New("it has no section auth in clouds.yaml")
+			err = errors.New("it has no auth section in clouds.yaml")
 		}
 	}()
 	c.auth, c.where, c.secure, err = clouds.Parse(options...)

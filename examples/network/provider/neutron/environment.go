@@ -64,11 +64,11 @@ func FromEnvironment(ctx context.Context) (*gophercloud.ServiceClient, error) {
 	case throughKeystone():
 		return withKeystone(ctx)
 	case os.Getenv("OS_ENDPOINT") != "":
-		return nil, errors.New("OS_ENDPOINT is set and OS_AUTH_TYPE is not none: " +
-			"set that for a Neutron without Keystone, else OS_AUTH_URL or OS_CLOUD")
+		return nil, errors.New("OS_ENDPOINT is set without OS_AUTH_TYPE=none: " +
+			"set that too for a Neutron without Keystone, else set OS_AUTH_URL or OS_CLOUD")
 	}
 	return nil,
-		errors.New("which OpenStack is not said: set OS_CLOUD, or OS_AUTH_URL with OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME")
+		errors.New("no OpenStack is named: set OS_CLOUD, or OS_AUTH_URL with OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME")
 }
 
 // withKeystone returns a client that logs in, and logs in again when its token has expired.
@@ -88,7 +88,7 @@ func withKeystone(ctx context.Context) (*gophercloud.ServiceClient, error) {
 	client.UserAgent.Prepend(userAgent)
 	service, err := openstack.NewNetworkV2(client, c.where)
 	if err != nil {
-		return nil, fmt.Errorf("OS_REGION_NAME is %q, and Keystone at %s knows no network service there: %w",
+		return nil, fmt.Errorf("OS_REGION_NAME is %q, for which Keystone at %s lists no network service: %w",
 			c.where.Region, c.auth.IdentityEndpoint, err)
 	}
 	return service, nil
@@ -99,7 +99,7 @@ func withoutKeystone() (*gophercloud.ServiceClient, error) {
 	endpoint := os.Getenv("OS_ENDPOINT")
 	if endpoint == "" {
 		return nil,
-			errors.New("OS_ENDPOINT is not set: with OS_AUTH_TYPE=none it is the address of Neutron, as in http://127.0.0.1:9696")
+			errors.New("OS_ENDPOINT is not set: with OS_AUTH_TYPE=none it must be the address of Neutron, such as http://127.0.0.1:9696")
 	}
 	if err := checkAddress("OS_ENDPOINT", endpoint); err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func setting(variable, otherwise string) string {
 func checkAddress(variable, address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("%s is %q, which is no address: write one as in https://cloud.example.org:5000/v3", variable,
+		return fmt.Errorf("invalid %s %q: must be a URL, such as https://cloud.example.org:5000/v3", variable,
 			address)
 	}
 	return nil
@@ -158,13 +158,13 @@ func loginError(err error, endpoint string) error {
 	case errors.As(err, &code):
 		return refusedLogin(code, endpoint)
 	case errors.As(err, &untrusted):
-		return fmt.Errorf("the certificate of OS_AUTH_URL, %s, is not trusted: set OS_CACERT to its authority's file: %w", endpoint, err)
+		return fmt.Errorf("the certificate of OS_AUTH_URL, %s, is not trusted: set OS_CACERT to the certificate of its authority: %w", endpoint, err)
 	case errors.Is(err, http.ErrSchemeMismatch):
-		return fmt.Errorf("OS_AUTH_URL is %s, where a server without TLS answers: write http: %w", endpoint, err)
+		return fmt.Errorf("the server at OS_AUTH_URL, %s, has no TLS: use http: %w", endpoint, err)
 	case errors.As(err, &away):
 		return keystoneAway(err, endpoint)
 	}
-	return fmt.Errorf("nobody can log in at OS_AUTH_URL, %s, as OS_CLOUD or the other variables OS_* say: %w", endpoint,
+	return fmt.Errorf("the login at OS_AUTH_URL, %s, with OS_CLOUD or the other OS_* variables failed: %w", endpoint,
 		err)
 }
 
@@ -177,7 +177,7 @@ func refusedLogin(code gophercloud.ErrUnexpectedResponseCode, endpoint string) e
 	case code.Actual >= http.StatusInternalServerError || code.Actual == http.StatusTooManyRequests:
 		return keystoneAway(code, endpoint)
 	}
-	return fmt.Errorf("OS_AUTH_URL is %s, where no Keystone answers: %w", endpoint, code)
+	return fmt.Errorf("the server at OS_AUTH_URL, %s, is not Keystone: %w", endpoint, code)
 }
 
 func keystoneAway(err error, endpoint string) error {

@@ -47,12 +47,12 @@ func TestInvalidEnvironmentNamesVariable(t *testing.T) {
 	for says, variables := range map[string]map[string]string{
 		"set OS_CLOUD, or OS_AUTH_URL": {},
 		"OS_ENDPOINT is not set":       {"OS_AUTH_TYPE": "none"},
-		"OS_AUTH_TYPE is not none":     {"OS_ENDPOINT": "http://127.0.0.1:9696"},
-		`OS_ENDPOINT is "127.0.0.1:9696", which is no address`: {"OS_AUTH_TYPE": "none",
+		"without OS_AUTH_TYPE=none":    {"OS_ENDPOINT": "http://127.0.0.1:9696"},
+		`invalid OS_ENDPOINT "127.0.0.1:9696"`: {"OS_AUTH_TYPE": "none",
 			"OS_ENDPOINT": "127.0.0.1:9696"},
-		`OS_AUTH_URL is "cloud.example.org", which is no address`: {"OS_AUTH_URL": "cloud.example.org",
+		`invalid OS_AUTH_URL "cloud.example.org"`: {"OS_AUTH_URL": "cloud.example.org",
 			"OS_USERNAME": "u", "OS_PASSWORD": "p"},
-		"OS_AUTH_URL is not set, beside the credentials": {"OS_USERNAME": "u", "OS_PASSWORD": "p",
+		"OS_AUTH_URL is not set: set it": {"OS_USERNAME": "u", "OS_PASSWORD": "p",
 			"OS_PROJECT_NAME": "p"},
 		"OS_USERNAME is not set": {"OS_AUTH_URL": "http://127.0.0.1:1/v3"},
 		"OS_PASSWORD is not set": {"OS_AUTH_URL": "http://127.0.0.1:1/v3",
@@ -68,9 +68,9 @@ func TestInvalidEnvironmentNamesVariable(t *testing.T) {
 		`OS_CLOUD is "mine": clouds file not found`: {"OS_CLOUD": "mine"},
 		`OS_CLOUD is "mine": cloud "mine" not found`: {"OS_CLOUD": "mine",
 			"OS_CLIENT_CONFIG_FILE": broken},
-		`OS_CLOUD is "empty": it has no section auth`: {"OS_CLOUD": "empty",
+		`OS_CLOUD is "empty": it has no auth section`: {"OS_CLOUD": "empty",
 			"OS_CLIENT_CONFIG_FILE": broken},
-		`OS_CLOUD is "nowhere": auth_url is "", which is no address`: {"OS_CLOUD": "nowhere",
+		`OS_CLOUD is "nowhere": invalid auth_url ""`: {"OS_CLOUD": "nowhere",
 			"OS_CLIENT_CONFIG_FILE": broken},
 	} {
 		setEnvironment(t, variables)
@@ -180,7 +180,7 @@ func TestTokensAreRenewed(t *testing.T) {
 	o.token.Add(1)
 	_, err = p.Get(t.Context(), "uid")
 	if reason, message := reasonOf(t, err); reason != provider.Unauthorized ||
-		!strings.Contains(message, "the credentials are refused") {
+		!strings.Contains(message, "rejects the credentials") {
 		t.Errorf("a password that was changed: %s, %s", reason, message)
 	}
 	o.Close()
@@ -218,12 +218,12 @@ func TestLoginFailures(t *testing.T) {
 	setEnvironment(t, o.variables("secret"))
 	t.Setenv("OS_REGION_NAME", "two")
 	if _, err := FromEnvironment(t.Context()); err == nil ||
-		!strings.Contains(err.Error(), `OS_REGION_NAME is "two", and Keystone`) {
+		!strings.Contains(err.Error(), `OS_REGION_NAME is "two", for which Keystone`) {
 		t.Errorf("no Neutron in the region: %v", err)
 	}
 	t.Setenv("OS_AUTH_URL", o.URL+"/elsewhere/v3")
 	if _, err := FromEnvironment(t.Context()); err == nil ||
-		!strings.Contains(err.Error(), "where no Keystone answers") {
+		!strings.Contains(err.Error(), "is not Keystone") {
 		t.Errorf("no Keystone at the address: %v", err)
 	}
 	o.Close()

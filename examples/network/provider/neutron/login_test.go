@@ -44,9 +44,10 @@ clouds: {mine: {auth: {auth_url: "`+o.URL+`/identity/v3", username: u, user_id: 
 `), 0o600))
 	for says, variables := range map[string]map[string]string{
 		"is not trusted: set OS_CACERT": {"OS_AUTH_URL": secure.URL + "/identity/v3"},
-		"where a server without TLS answers": {"OS_AUTH_URL": strings.Replace(o.URL, "http:", "https:",
+		"has no TLS: use http": {"OS_AUTH_URL": strings.Replace(o.URL, "http:", "https:",
 			1) + "/identity/v3"},
-		"as OS_CLOUD or the other variables OS_* say: ": {"OS_CLOUD": "mine", "OS_CLIENT_CONFIG_FILE": contradictory},
+		"with OS_CLOUD or the other OS_* variables failed: ": {"OS_CLOUD": "mine",
+			"OS_CLIENT_CONFIG_FILE": contradictory},
 	} {
 		all := o.variables("secret")
 		maps.Copy(all, variables)

@@ -31,7 +31,7 @@ func (p *networks) Get(ctx context.Context, uid types.UID) (provider.Actual, err
 	return f.actual(p.ID(uid), p.mark()), nil
 }
 
-// look reads the resources of an object, sharing the requests with concurrent callers.
+// read reads the resources of an object, sharing the requests with concurrent callers.
 func (p *networks) read(ctx context.Context, uid types.UID) (found, error) {
 	f, err := p.looks.ask(ctx, uid)
 	if err == nil {
@@ -50,7 +50,7 @@ func (p *networks) lookAtAll(ctx context.Context, uids []types.UID) map[types.UI
 	return answers
 }
 
-// read finds networks by name and subnets by description, both of which contain the object's ID. A network
+// readAll finds networks by name and subnets by description, both of which contain the object's ID. A network
 // with another name belongs to an object if it contains the object's subnet and has the mark of the plane: a
 // copied description alone does not suffice.
 func (p *networks) readAll(ctx context.Context, uids []types.UID) (map[string]found, error) {

@@ -104,7 +104,7 @@ func (p *networks) Alias(uid types.UID) string {
 	return ""
 }
 
-// know stores the Neutron ID of an object's network; empty means that there is none.
+// setKnown stores the Neutron ID of an object's network; empty means that there is none.
 func (p *networks) setKnown(uid types.UID, id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -35,7 +35,8 @@ func TestNetworkWithPortsIsNotDeleted(t *testing.T) {
 	apply(t, p, was)
 	n, _ := r.user.network(t, p.ID(uid))
 	port := r.user.port(t, n.ID, "compute:nova", "server-1")
-	onIt := fmt.Sprintf("1 port is on it, %s (of compute:nova server-1). It goes on when they are gone", port)
+	onIt := fmt.Sprintf("it has 1 port, %s (of compute:nova server-1). The controller continues when they are removed",
+		port)
 
 	reason, message := reasonOf(t, p.Delete(t.Context(), uid))
 	if want := fmt.Sprintf("network %s cannot be removed: %s", p.ID(uid), onIt); reason != provider.InUse ||
@@ -71,7 +72,7 @@ func TestMessageNamesFirstPorts(t *testing.T) {
 		r.user.port(t, n.ID, "", "")
 	}
 	_, first := reasonOf(t, p.Delete(t.Context(), "uid"))
-	if !strings.Contains(first, "7 ports are on it") || !strings.Contains(first, "(of nobody) and 2 more") {
+	if !strings.Contains(first, "it has 7 ports") || !strings.Contains(first, "(no owner) and 2 more") {
 		t.Errorf("it says %s", first)
 	}
 	if _, again := reasonOf(t, p.Delete(t.Context(), "uid")); again != first {

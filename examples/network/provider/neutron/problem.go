@@ -28,7 +28,7 @@ func (p *networks) explain(err error, id string) error {
 	case errors.Is(err, errConflict):
 		return &provider.Problem{
 			Reason:  provider.Failed,
-			Message: fmt.Sprintf("somebody else changes %s time and again: it is tried again", about),
+			Message: fmt.Sprintf("other clients change %s repeatedly, retrying", about),
 			Err:     err,
 		}
 	}
@@ -52,7 +52,7 @@ func describe(err error, endpoint, about string) (provider.Reason, string) {
 	if errors.Is(err, errNoNeutron) || errors.As(err, &noJSON) || errors.As(err, &otherJSON) {
 		return otherServer(endpoint)
 	}
-	return provider.Unreachable, fmt.Sprintf("Neutron at %s does not answer: it is tried again", endpoint)
+	return provider.Unreachable, fmt.Sprintf("Neutron at %s does not answer, retrying", endpoint)
 }
 
 // describeRefusal explains a failed token renewal: either the credentials are invalid, or Keystone does not
@@ -63,16 +63,17 @@ func describeRefusal(err error, endpoint string) (provider.Reason, string) {
 		code.Actual != http.StatusTooManyRequests {
 		return unauthorized(endpoint)
 	}
-	return provider.Unreachable, "Keystone, which says who may use Neutron, does not answer: it is tried again"
+	return provider.Unreachable, "Keystone, which authenticates users of Neutron, does not answer, retrying"
 }
 
 func otherServer(endpoint string) (provider.Reason, string) {
-	return provider.NotConfigured, fmt.Sprintf("what answers at %s is not Neutron: check the address", endpoint)
+	return provider.NotConfigured, fmt.Sprintf("the server at %s is not Neutron: check the address", endpoint)
 }
 
 func unauthorized(endpoint string) (provider.Reason, string) {
 	return provider.Unauthorized, fmt.Sprintf(
-		"the credentials are refused at %s: check the cloud of OS_CLOUD, or OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME", endpoint)
+		"%s rejects the credentials: check the cloud of OS_CLOUD, or OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME",
+		endpoint)
 }
 
 // away are the status codes of a proxy in front of an unavailable or overloaded Neutron.
@@ -87,27 +88,27 @@ func describeAnswer(code gophercloud.ErrUnexpectedResponseCode, endpoint, about 
 		return unauthorized(endpoint)
 	case code.Actual == http.StatusForbidden:
 		return provider.Unauthorized,
-			fmt.Sprintf("the credentials may not do this with %s: ask for a role that may (%s)", about, says)
+			fmt.Sprintf("the credentials lack a permission for %s: request a role that has it (%s)", about, says)
 	case kind == "OverQuota":
 		return provider.QuotaExceeded, fmt.Sprintf(
-			"there is no room for %s in the project: remove something, or have its quota raised (%s)", about, says)
+			"the project's quota has no room for %s: remove something, or have the quota raised (%s)", about, says)
 	case kind == "NoNetworkAvailable":
 		return provider.NotConfigured, fmt.Sprintf(
-			"Neutron has nothing left to make %s of: its operator must give it tenant_network_types with free ranges (%s)", about, says)
+			"Neutron has no free segment for %s: its operator must configure tenant_network_types with free ranges (%s)", about, says)
 	case code.Actual == http.StatusNotFound:
 		return provider.NotConfigured, fmt.Sprintf(
 			"there is no network API at %s: check the address, and that Neutron has a core plugin", endpoint)
 	case inUse(code):
-		return provider.InUse, fmt.Sprintf("something uses %s: it is tried again (%s)", about, says)
+		return provider.InUse, fmt.Sprintf("%s is in use, retrying (%s)", about, says)
 	case slices.Contains(away, code.Actual):
-		return provider.Unreachable, fmt.Sprintf("Neutron at %s does not answer: it is tried again", endpoint)
+		return provider.Unreachable, fmt.Sprintf("Neutron at %s does not answer, retrying", endpoint)
 	case code.Actual >= http.StatusInternalServerError:
-		return provider.Failed, fmt.Sprintf("Neutron itself failed (%d): its log says why; it is tried again",
+		return provider.Failed, fmt.Sprintf("Neutron failed (%d, see its log), retrying",
 			code.Actual)
 	case kind == "":
 		return otherServer(endpoint)
 	}
-	return provider.Refused, fmt.Sprintf("Neutron refuses %s: declare another one (%s)", about, says)
+	return provider.Refused, fmt.Sprintf("Neutron rejects %s: declare another one (%s)", about, says)
 }
 
 // neutronError decodes the body of an error response.
@@ -145,7 +146,7 @@ func blockingPorts(ports []port) []port {
 	return slices.DeleteFunc(ports, func(p port) bool { return slices.Contains(neutronOwners, p.Owner) })
 }
 
-// blame returns a Problem that names the ports which prevent an operation.
+// inUseProblem returns a Problem that names the ports which prevent an operation.
 func (p *networks) inUseProblem(ctx context.Context, network, what string) error {
 	all, err := p.api.ports(ctx, network)
 	if err != nil {
@@ -153,7 +154,7 @@ func (p *networks) inUseProblem(ctx context.Context, network, what string) error
 	}
 	return &provider.Problem{
 		Reason:  provider.InUse,
-		Message: fmt.Sprintf("%s: %s. It goes on when they are gone", what, names(blockingPorts(all))),
+		Message: fmt.Sprintf("%s: %s. The controller continues when they are removed", what, names(blockingPorts(all))),
 	}
 }
 
@@ -163,22 +164,22 @@ func names(ports []port) string {
 	slices.SortFunc(ports, func(a, b port) int { return strings.Compare(a.Owner+a.ID, b.Owner+b.ID) })
 	var each []string
 	for _, p := range ports[:min(len(ports), most)] {
-		owner := "nobody"
+		owner := "no owner"
 		if p.Owner != "" || p.Device != "" {
-			owner = strings.TrimSpace(p.Owner + " " + p.Device)
+			owner = "of " + strings.TrimSpace(p.Owner+" "+p.Device)
 		}
-		each = append(each, fmt.Sprintf("%s (of %s)", p.ID, owner))
+		each = append(each, fmt.Sprintf("%s (%s)", p.ID, owner))
 	}
 	more := ""
 	if len(ports) > most {
 		more = fmt.Sprintf(" and %d more", len(ports)-most)
 	}
-	count := fmt.Sprintf("%d ports are on it", len(ports))
+	count := fmt.Sprintf("it has %d ports", len(ports))
 	switch len(ports) {
 	case 0:
-		return "others use it, whom these credentials do not see"
+		return "its users are not visible with these credentials"
 	case 1:
-		count = "1 port is on it"
+		count = "it has 1 port"
 	}
 	return count + ", " + strings.Join(each, ", ") + more
 }

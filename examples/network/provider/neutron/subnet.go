@@ -16,7 +16,7 @@ import (
 // maxName is the maximum length of a name in Neutron.
 const maxName = 255
 
-// possible refuses what Neutron would refuse, before the existing subnet is removed: the address range of a
+// checkSupported refuses what Neutron would refuse, before the existing subnet is removed: the address range of a
 // subnet cannot be changed, so a new range requires a new subnet.
 func checkSupported(want provider.Network) error {
 	why := ""
@@ -36,11 +36,11 @@ func checkSupported(want provider.Network) error {
 	}
 	return &provider.Problem{
 		Reason:  provider.Refused,
-		Message: fmt.Sprintf("Neutron makes no subnet of %s, since %s: declare another spec.cidr", want.CIDR, why),
+		Message: fmt.Sprintf("Neutron supports no subnet %s, because %s: declare another spec.cidr", want.CIDR, why),
 	}
 }
 
-// fit makes the object's subnet in network n match. ours are the subnets that are marked as the object's.
+// ensureSubnet makes the object's subnet in network n match. ours are the subnets that are marked as the object's.
 func (p *networks) ensureSubnet(ctx context.Context, want provider.Network, n network, ours []subnet) error {
 	at := slices.IndexFunc(ours, func(s subnet) bool { return s.prefix() == want.CIDR })
 	if at < 0 && len(n.Subnets) > len(ours) {
@@ -84,7 +84,7 @@ func (p *networks) neighbours(ctx context.Context, want provider.Network, n netw
 			return nil, &provider.Problem{
 				Reason: provider.Refused,
 				Message: fmt.Sprintf(
-					"network %s has a subnet %s, made by somebody else, which overlaps with %s: remove that, or declare another spec.cidr",
+					"network %s has a subnet %s, created by another client, which overlaps with %s: remove it, or declare another spec.cidr",
 					p.ID(want.UID), s.CIDR, want.CIDR),
 			}
 		}
@@ -129,7 +129,7 @@ func (p *networks) updateSubnet(ctx context.Context, want provider.Network, s su
 	err := p.api.updateSubnet(ctx, s, change)
 	if inUse(err) && !errors.Is(err, errConflict) {
 		return p.inUseProblem(ctx, s.NetworkID,
-			fmt.Sprintf("the gateway of network %s cannot become %s", p.ID(want.UID), want.Gateway))
+			fmt.Sprintf("the gateway of network %s cannot be changed to %s", p.ID(want.UID), want.Gateway))
 	}
 	return err
 }

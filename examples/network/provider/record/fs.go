@@ -93,7 +93,7 @@ type memoryWatch struct {
 	wake    chan struct{}
 }
 
-// tell adds an event for each watcher. The caller holds m.mu.
+// notify adds an event for each watcher. The caller holds m.mu.
 func (m *Memory) notify(name string) {
 	for w := range m.watchers {
 		w.pending[name] = struct{}{}

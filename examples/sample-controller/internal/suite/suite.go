@@ -78,7 +78,7 @@ func (n Networks) Remove(ctx context.Context, name string) error {
 // spec returns the network of the documents.
 func spec() map[string]any { return map[string]any{"cidr": "192.168.0.0/16", "gateway": "192.168.0.1"} }
 
-// world is a control plane with a Neutron, in virtual time.
+// fixture is a control plane with a Neutron, in virtual time.
 type fixture struct {
 	*testing.T
 	Networks
@@ -88,7 +88,7 @@ type fixture struct {
 	before  func(verb, name string) error // called before each write to Neutron; see troubled
 }
 
-// in runs a test with a new world, whose server has the given definitions.
+// in runs a test with a new fixture, whose server has the given definitions.
 func in(t *testing.T, program Program, test func(w *fixture), definitions ...string) {
 	t.Parallel()
 	var options []bowlinetest.Option

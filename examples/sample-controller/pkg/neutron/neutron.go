@@ -63,7 +63,7 @@ func (m *Memory) Create(namespace, name string, network Network) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, exists := m.networks[Name{namespace, name}]; exists {
-		return fmt.Errorf("neutron: create network %s/%s: it exists", namespace, name)
+		return fmt.Errorf("neutron: create network %s/%s: already exists", namespace, name)
 	}
 	if m.networks == nil {
 		m.networks = map[Name]Network{}
@@ -78,7 +78,7 @@ func (m *Memory) Update(namespace, name string, network Network) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, exists := m.networks[Name{namespace, name}]; !exists {
-		return fmt.Errorf("neutron: update network %s/%s: there is none", namespace, name)
+		return fmt.Errorf("neutron: update network %s/%s: not found", namespace, name)
 	}
 	m.networks[Name{namespace, name}] = network
 	klog.Infof("[Neutron] Updated network %s/%s: cidr %s, gateway %s", namespace, name, network.Cidr, network.Gateway)

@@ -16,7 +16,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-// speaker sends the requests of a script, in projects of its own.
+// scriptRunner sends the requests of a script, in projects of its own.
 type scriptRunner struct {
 	clients map[string]*gophercloud.ServiceClient // by name in the script
 	project string                                // of the client member
@@ -42,7 +42,7 @@ var (
 func (s *scriptRunner) ask(ctx context.Context, text string) (string, error) {
 	m := line.FindStringSubmatch(text)
 	if m == nil {
-		return "", fmt.Errorf("it is no request: %q", text)
+		return "", fmt.Errorf("not a request: %q", text)
 	}
 	client := s.clients[m[1]]
 	url := strings.TrimSuffix(client.ResourceBaseURL(), "/") + s.real(m[3])
