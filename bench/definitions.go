@@ -147,7 +147,7 @@ func documents() measurement {
 				return func() error {
 					data, err := client.RESTClient().Get().AbsPath(path).SetHeader("Accept", accept).DoRaw(ctx)
 					if err == nil && !strings.Contains(string(data), has) {
-						err = fmt.Errorf("%s does not tell of %s", path, has)
+						err = fmt.Errorf("%s does not contain %s", path, has)
 					}
 					return err
 				}

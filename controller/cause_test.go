@@ -77,14 +77,14 @@ func TestCausesAreMerged(t *testing.T) {
 				{Kind: why.Triggered}, {Kind: why.Retried, Err: "no"},
 			},
 			[]string{
-				"configmaps/ns/a was there at the start (revision 1)",
-				"something outside of the API called for it (trigger)",
-				"configmaps/ns/b was looked at again (resync)", "the run before failed: no",
+				"configmaps/ns/a existed at the start (revision 1)",
+				"a source outside the API requested it (trigger)",
+				"configmaps/ns/b was reconciled again (resync)", "the previous run failed: no",
 			},
 		},
 		"the same state again is a resync": {
 			[]why.Cause{updateOf(mapResource, state("a", "1"), state("a", "1"))},
-			[]string{"configmaps/ns/a was looked at again (resync)"},
+			[]string{"configmaps/ns/a was reconciled again (resync)"},
 		},
 	} {
 		in := newInbox(workqueue.New[Request](nil))
@@ -116,7 +116,7 @@ func TestDeletionHasTwoCauses(t *testing.T) {
 	ending := state("a", "2", "kubectl")
 	ending.DeletionTimestamp = &metav1.Time{Time: time.Unix(9, 0)}
 	if got := updateOf(mapResource, state("a", "1", "kubectl"),
-		ending).String(); got != "configmaps/ns/a is to be deleted (revision 2)" {
+		ending).String(); got != "configmaps/ns/a is being deleted (revision 2)" {
 		t.Error(got)
 	}
 	after := ending.DeepCopy()
@@ -134,11 +134,11 @@ func TestTimerIsCauseWhenItFires(t *testing.T) {
 		in.noteAfter(a, time.Minute, why.Cause{Kind: why.Timed})
 		in.noteAfter(a, time.Hour, why.Cause{Kind: why.Timed})
 		in.add(a, why.Cause{Kind: why.Triggered})
-		if got, _ := in.texts(a); !slices.Equal(got, []string{"something outside of the API called for it (trigger)"}) {
+		if got, _ := in.texts(a); !slices.Equal(got, []string{"a source outside the API requested it (trigger)"}) {
 			t.Errorf("before: %q", got)
 		}
 		time.Sleep(time.Minute)
-		if got, _ := in.texts(a); !slices.Equal(got, []string{"the run before asked for it (timer)"}) {
+		if got, _ := in.texts(a); !slices.Equal(got, []string{"the previous run requested it (timer)"}) {
 			t.Errorf("at its time: %q", got)
 		}
 		if got, _ := in.texts(a); got != nil || len(in.waiting) != 0 {
@@ -155,7 +155,7 @@ func TestEarlierRequeueReplacesTimer(t *testing.T) {
 	var seen []string
 	f := func(ctx context.Context, _ Request) (Result, error) {
 		r := runOf(ctx)
-		seen = append(seen, strings.Replace(r.because(), "something outside of the API called for it (trigger)",
+		seen = append(seen, strings.Replace(r.because(), "a source outside the API requested it (trigger)",
 			"trigger", 1))
 		if len(seen) == 2 {
 			return Result{}, errors.New("no")
@@ -176,8 +176,8 @@ func TestEarlierRequeueReplacesTimer(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
-	const timer = "the run before asked for it (timer)"
-	want := []string{"trigger", "trigger", "the run before failed: no", "trigger", timer, timer + "; trigger",
+	const timer = "the previous run requested it (timer)"
+	want := []string{"trigger", "trigger", "the previous run failed: no", "trigger", timer, timer + "; trigger",
 		"trigger", timer}
 	if !slices.Equal(seen, want) {
 		t.Errorf("the causes were\n%q, want\n%q", seen, want)

@@ -163,7 +163,8 @@ func TestConflictingControllersAreReported(t *testing.T) {
 			loop.Unchanged || loop.Times < 500 {
 			t.Errorf("the loop is %+v", loop)
 		}
-		if text := loop.String(); !strings.Contains(text, "undo each other: they write configmaps/default/it in turn") {
+		if text := loop.String(); !strings.Contains(text,
+			"undo each other's changes: each write of configmaps/default/it") {
 			t.Error(text)
 		}
 		if lines := s.warnings(); len(lines) < 3 || len(lines) > 4 {
@@ -218,7 +219,7 @@ func TestSelfTriggeringControllerIsReported(t *testing.T) {
 			})
 		s.create()
 		time.Sleep(10 * time.Second)
-		if text := fmt.Sprint(new(s.hot())); !strings.Contains(text, "counter leads to itself") {
+		if text := fmt.Sprint(new(s.hot())); !strings.Contains(text, "counter triggers itself") {
 			t.Error(text)
 		}
 	})

@@ -45,9 +45,9 @@ func TestLogLinesHaveCauses(t *testing.T) {
 		time.Sleep(time.Minute)
 		stop()
 		for _, want := range []string{
-			`msg=looking controller=c object=default/it cause="something outside of the API called for it (trigger)"`,
-			`msg="reconcile failed, will retry" controller=c object=default/it cause="something outside of the API called for it (trigger)" error="no luck"`,
-			`msg=looking controller=c object=default/it cause="the run before failed: no luck"`,
+			`msg=looking controller=c object=default/it cause="a source outside the API requested it (trigger)"`,
+			`msg="reconcile failed, will retry" controller=c object=default/it cause="a source outside the API requested it (trigger)" error="no luck"`,
+			`msg=looking controller=c object=default/it cause="the previous run failed: no luck"`,
 		} {
 			if !strings.Contains(w.log.String(), want) {
 				t.Errorf("the log has no %s:\n%s", want, w.log.String())

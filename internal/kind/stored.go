@@ -21,7 +21,7 @@ func unmarshalStored(format object.Format, data []byte, into runtime.Object) err
 	}
 	entries := into.(metav1.Object).GetManagedFields()
 	if len(entries) != len(sets) {
-		return fmt.Errorf("%d managedFields were read, and %d are stored", len(entries), len(sets))
+		return fmt.Errorf("got %d managedFields, but %d are stored", len(entries), len(sets))
 	}
 	for i, set := range sets {
 		if set != nil {

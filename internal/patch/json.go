@@ -84,7 +84,7 @@ const (
 // again, so that a step through thousands of levels would take minutes; real objects have dozens of levels.
 const maxDepth = 250
 
-var errTooDeep = fmt.Errorf("a step of the patch goes down more than %d levels", maxDepth)
+var errTooDeep = fmt.Errorf("a path of the JSON patch has more than %d levels", maxDepth)
 
 // tooDeep reports whether a step's path, or the value that it tests, has too many levels.
 func tooDeep(steps jsonpatch.Patch) bool {
@@ -131,7 +131,7 @@ func depth(text []byte) int {
 // index, the library copies the list, with 8 bytes per item.
 const maxMoved = 1 << 30
 
-var errMovesTooMuch = fmt.Errorf("the steps of the patch move more than %d bytes of lists", maxMoved)
+var errMovesTooMuch = fmt.Errorf("the operations of the JSON patch move more than %d bytes of list items", maxMoved)
 
 // movesTooMuch reports whether the steps could exceed maxMoved if each changed a list that contains all
 // items: at most one per comma, and twice as many after each copy.
@@ -171,7 +171,8 @@ func applySteps(steps jsonpatch.Patch, current []byte) ([]byte, error) {
 		}
 		steps, work = steps[n:], work+len(next)
 		if len(next) > room || work > maxWork {
-			return nil, fmt.Errorf("the copy operations make more than %d bytes of the object", maxGrowth)
+			return nil, fmt.Errorf("the copy operations of the JSON patch enlarge the object to more than %d bytes",
+				maxGrowth)
 		}
 	}
 }
@@ -181,7 +182,7 @@ func applySteps(steps jsonpatch.Patch, current []byte) ([]byte, error) {
 func applyRound(steps jsonpatch.Patch, current []byte) (next []byte, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
-			err = fmt.Errorf("the steps of the patch cannot be applied: %v", reason)
+			err = fmt.Errorf("the JSON patch cannot be applied: %v", reason)
 		}
 	}()
 	return steps.Apply(current)

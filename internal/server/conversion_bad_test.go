@@ -53,7 +53,7 @@ func misbehaving() map[string]misbehavior {
 					return
 				}
 			}
-		}, "the answer is larger than"},
+		}, "the response is larger than"},
 		"a refusal": {func(r *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
 			r.Response.Result = metav1.Status{Status: metav1.StatusFailure, Message: "I know no lamps"}
 			json.NewEncoder(w).Encode(r)

@@ -29,7 +29,7 @@ var badAnswers = []struct {
 		"webhook response was absent"},
 	{"another uid", reviewed(`"uid":"other","allowed":true`), `expected response.uid="`},
 	{"no uid", reviewed(`"allowed":true`), `expected response.uid="`},
-	{"a huge answer", huge, "the answer is larger than 16777216 bytes"},
+	{"a huge answer", huge, "the response is larger than 16777216 bytes"},
 	{"an error", fails(http.StatusInternalServerError), "failed to call webhook"},
 	{"not found", fails(http.StatusNotFound),
 		"failed to call webhook: the server could not find the requested resource"},

@@ -29,7 +29,7 @@ func TestPatchedObjectIsValidated(t *testing.T) {
 		"unreadable": {`{"op":"replace","path":"/spec","value":"none"}`, http.StatusInternalServerError,
 			metav1.StatusReasonInternalError, "cannot unmarshal string"},
 		"another kind": {`{"op":"replace","path":"/kind","value":"Secret"}`, http.StatusInternalServerError,
-			metav1.StatusReasonInternalError, "a /v1, Kind=Pod was made a /v1, Kind=Secret"},
+			metav1.StatusReasonInternalError, "the patch changed the kind from /v1, Kind=Pod to /v1, Kind=Secret"},
 		"not applicable": {`{"op":"remove","path":"/spec/nowhere"}`, http.StatusInternalServerError,
 			metav1.StatusReasonInternalError, "nowhere"},
 		"a failed test": {`{"op":"test","path":"/spec/restartPolicy","value":"Never"}`,
@@ -61,8 +61,8 @@ func TestPatchesOfWebhooksHaveLimits(t *testing.T) {
 	}
 	deep := strings.Repeat("/a", 300)
 	for name, c := range map[string]struct{ patch, text string }{
-		"doubles":           {strings.Join(copies, ","), "the copy operations make more than"},
-		"goes down":         {`{"op":"add","path":"/data` + deep + `","value":"x"}`, "goes down more than"},
+		"doubles":           {strings.Join(copies, ","), "the copy operations of the JSON patch enlarge"},
+		"goes down":         {`{"op":"add","path":"/data` + deep + `","value":"x"}`, "has more than 250 levels"},
 		"makes no sense":    {`{"op":"test","path":""}`, ""},
 		"tests the nothing": {`{"op":"test","path":"/data","value":null}`, ""},
 	} {

@@ -99,22 +99,22 @@ func (c Cause) String() string {
 	case Changed:
 		return fmt.Sprintf("%s %s%s (revision %d)", c.Object, happened[c.Change], c.by(), c.Revision)
 	case Started:
-		return fmt.Sprintf("%s was there at the start (revision %d)", c.Object, c.Revision)
+		return fmt.Sprintf("%s existed at the start (revision %d)", c.Object, c.Revision)
 	case Resynced:
-		return c.Object.String() + " was looked at again (resync)"
+		return c.Object.String() + " was reconciled again (resync)"
 	case Timed:
-		return "the run before asked for it (timer)"
+		return "the previous run requested it (timer)"
 	case Retried:
-		return "the run before failed: " + c.Err
+		return "the previous run failed: " + c.Err
 	case Triggered:
-		return "something outside of the API called for it (trigger)"
+		return "a source outside the API requested it (trigger)"
 	case Repeated:
-		return "it was asked for once more, before the run before began"
+		return "it was requested again before the previous run began"
 	}
-	return "of nothing that is known"
+	return "the cause is unknown"
 }
 
-var happened = map[Change]string{Added: "was added", Updated: "was updated", Ending: "is to be deleted",
+var happened = map[Change]string{Added: "was added", Updated: "was updated", Ending: "is being deleted",
 	Deleted: "was deleted"}
 
 func (c Cause) by() string {

@@ -46,11 +46,12 @@ func (l *Loop) String() string {
 	case l.Unchanged:
 		return fmt.Sprintf("%s writes %s without changing it: it should compare before it writes", who, what)
 	case len(l.Controllers) == 1:
-		return fmt.Sprintf("%s leads to itself: each of its writes to %s makes it write again", who, what)
+		return fmt.Sprintf("%s triggers itself: each of its writes to %s causes the next", who, what)
 	case len(l.Objects) == 1:
-		return fmt.Sprintf("%s undo each other: they write %s in turn, each because of the other's write", who, what)
+		return fmt.Sprintf("%s undo each other's changes: each write of %s causes the next one, by the other", who,
+			what)
 	}
-	return fmt.Sprintf("%s keep each other going: each write of one leads to one of the other, the last to %s", who,
+	return fmt.Sprintf("%s trigger each other: each write of one causes a write of the other, the last one to %s", who,
 		what)
 }
 

@@ -113,12 +113,12 @@ func TestProgressIsNotALoop(t *testing.T) {
 func TestRepeatedStateIsALoop(t *testing.T) {
 	t.Parallel()
 	for want, steps := range map[string][]step{
-		"c-0 leads to itself": {func(int) []string { return []string{"update a"} }},
-		"c-0 and c-1 keep each other going": {
+		"c-0 triggers itself": {func(int) []string { return []string{"update a"} }},
+		"c-0 and c-1 trigger each other": {
 			func(k int) []string { return []string{fmt.Sprint("create child-", k), "patch a"} },
 			func(k int) []string { return []string{fmt.Sprint("delete child-", k-1), "update a"} },
 		},
-		"c-0 and c-1 undo each other": {func(int) []string {
+		"c-0 and c-1 undo each other's changes": {func(int) []string {
 			return []string{"update a"}
 		}, func(int) []string { return []string{"patch a"} }},
 	} {
@@ -149,7 +149,7 @@ func TestEndlessRecreationIsALoop(t *testing.T) {
 			gone, back)
 	}
 	got := j.Report(mapOf("a"), 1).Loops
-	if len(got) != 1 || !strings.Contains(got[0].String(), "renewer leads to itself") || got[0].Times < 150 {
-		t.Errorf("want one in which renewer leads to itself, got %+v", got)
+	if len(got) != 1 || !strings.Contains(got[0].String(), "renewer triggers itself") || got[0].Times < 150 {
+		t.Errorf("want one in which renewer triggers itself, got %+v", got)
 	}
 }

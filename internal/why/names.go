@@ -47,5 +47,5 @@ func valueOf(what string, names []string, text string) (uint8, error) {
 			return uint8(n), nil
 		}
 	}
-	return 0, fmt.Errorf("%s: %.40q is none of %q", what, text, names[1:])
+	return 0, fmt.Errorf("%s: invalid value %.40q: must be one of %q", what, text, names[1:])
 }

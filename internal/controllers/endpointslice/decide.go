@@ -115,7 +115,7 @@ func (s Input) planFamily(family corev1.IPFamily, existing []*discoveryv1.Endpoi
 	return s.hint(p, existing)
 }
 
-// retainEmpty retains or adds one empty slice for a service without endpoints.
+// leaveOne retains or adds one empty slice for a service without endpoints.
 func (s Input) leaveOne(p plan, t discoveryv1.AddressType) plan {
 	if len(p.deleted) == 1 {
 		only := p.deleted[0]

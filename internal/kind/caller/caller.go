@@ -230,7 +230,7 @@ func (l *limitedBody) Close() error {
 // Read implements io.Reader.
 func (l *limitedBody) Read(p []byte) (int, error) {
 	if l.left <= 0 {
-		return 0, fmt.Errorf("the answer is larger than %d bytes", l.max)
+		return 0, fmt.Errorf("the response is larger than %d bytes", l.max)
 	}
 	n, err := l.ReadCloser.Read(p[:min(int64(len(p)), l.left)])
 	l.left -= int64(n)

@@ -40,11 +40,11 @@ func (v *versionSchema) compile(what string, preserve bool) (*compiled, error) {
 		return nil, fmt.Errorf("the schema of %s is not structural: %w", what, err)
 	}
 	if c.whole, err = newValidator(props, v.props); err != nil {
-		return nil, fmt.Errorf("the schema of %s cannot validate: %w", what, err)
+		return nil, fmt.Errorf("the schema of %s cannot be compiled for validation: %w", what, err)
 	}
 	if status, ok := props.Properties["status"]; ok {
 		if c.status, err = newValidator(&status, v.statusProps); err != nil {
-			return nil, fmt.Errorf("the schema of the status of %s cannot validate: %w", what, err)
+			return nil, fmt.Errorf("the schema of the status of %s cannot be compiled for validation: %w", what, err)
 		}
 	}
 	c.rules = rulesOf(c.structural)

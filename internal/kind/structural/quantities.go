@@ -44,7 +44,7 @@ func hugeQuantity(path *field.Path, value any) *field.Error {
 		if strings.Trim(v, "+-.0123456789eEinumkKMGTP") == "" &&
 			string(kind.MaskHugeQuantities(object.JSON, []byte(v))) != v {
 			return field.Invalid(path, v,
-				"must not have so many digits, or so large an exponent: rules of its schema read quantities")
+				"has too many digits or too large an exponent: a rule of the schema reads it as a quantity")
 		}
 	case []any:
 		for i, item := range v {

@@ -37,7 +37,7 @@ func (a adapter) ObjectToTyped(obj runtime.Object, options ...typed.ValidationOp
 func (a adapter) TypedToObject(v *typed.TypedValue) (runtime.Object, error) {
 	content, ok := v.AsValue().Unstructured().(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("the applied object became a %T", v.AsValue().Unstructured())
+		return nil, fmt.Errorf("the applied object has the unexpected type %T", v.AsValue().Unstructured())
 	}
 	return &unstructured.Unstructured{Object: content}, nil
 }

@@ -25,7 +25,7 @@ func customType(own kind.Custom, gvk schema.GroupVersionKind) (typed.ParseableTy
 	name := gvk.String()
 	converted, err := schemaconv.ToSchemaFromOpenAPI(map[string]*spec.Schema{name: model}, own.PreservesUnknownFields())
 	if err != nil {
-		return typed.ParseableType{}, fmt.Errorf("the schema of %s says no types: %w", gvk, err)
+		return typed.ParseableType{}, fmt.Errorf("the schema of %s defines no types: %w", gvk, err)
 	}
 	_, meta, err := builtinTypes().Find(objectMeta)
 	if err != nil {

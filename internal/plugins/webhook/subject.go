@@ -100,7 +100,7 @@ func (s *subject) checkKind(text []byte) error {
 		return err
 	}
 	if t.GroupVersionKind() != s.kind {
-		return fmt.Errorf("a %v was made a %v", s.kind, t.GroupVersionKind())
+		return fmt.Errorf("the patch changed the kind from %v to %v", s.kind, t.GroupVersionKind())
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (s *subject) setObject(text []byte) error {
 // replace overwrites the new state with an object of the same type.
 func (s *subject) replace(obj runtime.Object) error {
 	if reflect.TypeOf(obj) != reflect.TypeOf(s.a.Object) {
-		return fmt.Errorf("a %T became a %T", s.a.Object, obj)
+		return fmt.Errorf("the type changed from %T to %T", s.a.Object, obj)
 	}
 	reflect.ValueOf(s.a.Object).Elem().Set(reflect.ValueOf(obj).Elem())
 	return nil

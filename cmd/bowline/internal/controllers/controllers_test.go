@@ -75,9 +75,9 @@ workqueue_depth{name="no controller's",priority="0"} 9
 	for _, want := range []string{
 		"busy working 7 42 2 3m ago, networks.samplecrd.k8s.io/default/example-network: not yet",
 		"quiet idle 0 0 0 -", "sorry failing 0 0 0 90s ago,", "directory elsewhere - - - -", "unused off - - - -",
-		"left looping 0 0 0 -", "right looping - - - -", "HOT LOOP left and right undo each other",
+		"left looping 0 0 0 -", "right looping - - - -", "HOT LOOP left and right undo each other's changes",
 		"pushed failing 0 0 0 60m ago, networks.samplecrd.k8s.io/default/example-network: long ago",
-		"HOT LOOP quiet leads to itself", "makes it write again (not in the last 60m)",
+		"HOT LOOP quiet triggers itself", "causes the next (not in the last 60m)",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("missing %q in\n%s", want, out.String())

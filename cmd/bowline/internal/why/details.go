@@ -32,7 +32,7 @@ func (t *tree) details(run *why.Run) []string {
 		done = append(done, t.write(&run.Writes[k]))
 	}
 	if run.MoreWrites > 0 {
-		done = append(done, fmt.Sprintf("and %d writes more", run.MoreWrites))
+		done = append(done, fmt.Sprintf("and %d more writes", run.MoreWrites))
 	}
 	add("because", causes...)
 	add("compared", run.Notes...)

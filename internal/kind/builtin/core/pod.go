@@ -111,7 +111,7 @@ var podLog = kind.Subresource{
 			return "", nil
 		}
 		return "",
-			apierrors.NewServiceUnavailable("the log of pod " + pod.Name + " is with the node " + pod.Spec.NodeName +
-				", which this server does not reach")
+			apierrors.NewServiceUnavailable("the log of pod " + pod.Name + " is on the node " + pod.Spec.NodeName +
+				", which this server cannot reach")
 	},
 }

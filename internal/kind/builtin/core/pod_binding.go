@@ -52,7 +52,7 @@ func bindPod(pod *corev1.Pod, binding *corev1.Binding) error {
 func checkBindable(pod *corev1.Pod, binding *corev1.Binding) error {
 	switch {
 	case binding.UID != "" && binding.UID != pod.UID:
-		return fmt.Errorf("the binding is for the pod with uid %s, and this one has uid %s", binding.UID, pod.UID)
+		return fmt.Errorf("the binding names the pod with UID %s, but the pod has UID %s", binding.UID, pod.UID)
 	case pod.DeletionTimestamp != nil:
 		return fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.Name)
 	case pod.Spec.NodeName != "":
