@@ -47,16 +47,16 @@ type Outcomes struct {
 // maxFailures suffices to reach the longest pause.
 const maxFailures = 10
 
-// outcomes returns Outcomes updated by the pods that exist.
-func (d *Decision) outcomes() Outcomes {
-	p := Outcomes{Succeeded: d.Past.Succeeded, Failed: map[types.UID]time.Time{}}
-	maps.Copy(p.Failed, d.Past.Failed)
-	for _, pod := range d.pods {
+// outcomes returns the past outcomes, updated by the pods that exist.
+func (t *tally) outcomes(past Outcomes) Outcomes {
+	p := Outcomes{Succeeded: past.Succeeded, Failed: map[types.UID]time.Time{}}
+	maps.Copy(p.Failed, past.Failed)
+	for _, pod := range t.pods {
 		switch {
 		case pod.Status.Phase == corev1.PodSucceeded:
 			p.Succeeded = later(p.Succeeded, endedAt(pod))
 		// other deleted pods were deleted by the job
-		case d.failed(pod) && (isTracked(pod) || pod.DeletionTimestamp == nil):
+		case t.spec.failed(pod) && (isTracked(pod) || pod.DeletionTimestamp == nil):
 			p.Failed[pod.UID] = endedAt(pod)
 		}
 	}
@@ -77,14 +77,13 @@ func (p Outcomes) oldest(count int) []types.UID {
 	})[:count]
 }
 
-// backoff returns the remaining delay before failed pods are replaced.
-func (d *Decision) backoff() time.Duration {
-	p := d.outcomes()
+// remainingDelay returns the remaining delay before failed pods are replaced.
+func (p Outcomes) remainingDelay(now time.Time) time.Duration {
 	var last time.Time
 	for _, at := range p.Failed {
 		last = later(last, at)
 	}
-	return remainingDelay(len(p.Failed), last, d.Now)
+	return remainingDelay(len(p.Failed), last, now)
 }
 
 // outcomesByJob holds the Outcomes of each running job, by name.

@@ -2,10 +2,12 @@
 // until enough have succeeded. It replaces a failed pod after a growing delay, until too many have failed.
 // Each pod is counted exactly once, whatever happens to the pod or to the controller.
 //
-// decide.go computes the actions from what was observed, without I/O: scale.go creates and deletes pods, which
-// template.go builds; perindex.go tracks completion indexes; backoff.go delays; policy.go evaluates the
-// failure and success policies; end.go determines whether the job ends, and report.go counts. This file reads
-// the cache and executes the actions. leftover.go removes the finalizer from pods that no job will count.
+// decide.go computes the actions from what was observed, without I/O. tally.go classifies and counts the pods by
+// the rules in spec.go, and perindex.go their completion indexes. scale.go creates and deletes pods, which
+// template.go builds. backoff.go computes delays, and pod_loss.go those after pods have lost their labels.
+// policy.go evaluates the failure and success policies. end.go determines whether the job ends, and report.go
+// computes the status. This file reads the cache and executes the actions. leftover.go removes the finalizer from
+// pods that no job will count.
 package job
 
 import (
@@ -135,7 +137,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 		return controller.Result{}, controller.Terminal(err)
 	}
 	d := Decide(r.observe(request, j, selector))
-	controller.Note(ctx, "%d pods active, %d succeeded, %d failed", len(d.active), d.succeeded, d.failures)
+	controller.Note(ctx, "%d pods active, %d succeeded, %d failed", len(d.tally.active), d.tally.succeeded,
+		d.tally.failures)
 	if _, err := r.executor.Do(ctx, d.Claim...); err != nil {
 		return controller.Result{}, unlessStale(err)
 	}

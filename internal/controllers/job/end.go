@@ -19,8 +19,8 @@ func (d *Decision) ending() *batchv1.JobCondition {
 			return c
 		}
 	}
-	for _, pod := range d.pods {
-		if d.spec.PodFailurePolicy == nil || !d.failed(pod) {
+	for _, pod := range d.tally.pods {
+		if d.spec.PodFailurePolicy == nil || !d.spec.failed(pod) {
 			continue
 		}
 		if v := judge(d.spec.PodFailurePolicy, pod); v.message != "" {
@@ -28,72 +28,51 @@ func (d *Decision) ending() *batchv1.JobCondition {
 		}
 	}
 	switch {
-	case d.failures > int(*d.spec.BackoffLimit) || d.restartedTooOften():
+	case d.tally.failures > int(*d.spec.BackoffLimit) || d.tally.restartedTooOften():
 		return d.failure(batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit")
 	case d.deadlineExceeded():
 		return d.failure(batchv1.JobReasonDeadlineExceeded, "Job was active longer than specified deadline")
-	case d.indexed():
+	case d.spec.indexed():
 		return d.endingOfIndexes()
 	}
 	return nil
 }
 
 func (d *Decision) endingOfIndexes() *batchv1.JobCondition {
-	lost := d.lost.count()
+	lost := d.tally.lost.count()
 	if limit := d.spec.MaxFailedIndexes; limit != nil && lost > int(*limit) {
 		return d.failure(batchv1.JobReasonMaxFailedIndexesExceeded,
 			"Job has exceeded the specified maximal number of failed indexes")
 	}
-	if lost > 0 && lost+d.done.count() >= d.completions() {
+	if lost > 0 && lost+d.tally.done.count() >= d.spec.completions() {
 		return d.failure(batchv1.JobReasonFailedIndexes, "Job has failed indexes")
 	}
-	if message, met := succeeds(d.spec.SuccessPolicy, d.done, d.completions()); met {
+	if message, met := succeeds(d.spec.SuccessPolicy, d.tally.done, d.spec.completions()); met {
 		return d.success(batchv1.JobReasonSuccessPolicy, message)
 	}
 	return nil
 }
 
 func (d *Decision) failure(reason, message string) *batchv1.JobCondition {
-	return d.condition(batchv1.JobFailureTarget, corev1.ConditionTrue, reason, message)
+	return newCondition(d.Now, batchv1.JobFailureTarget, corev1.ConditionTrue, reason, message)
 }
 
 func (d *Decision) success(reason, message string) *batchv1.JobCondition {
-	return d.condition(batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue, reason, message)
+	return newCondition(d.Now, batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue, reason, message)
 }
 
-func (d *Decision) condition(kind batchv1.JobConditionType, status corev1.ConditionStatus, reason,
+func newCondition(now time.Time, kind batchv1.JobConditionType, status corev1.ConditionStatus, reason,
 	message string) *batchv1.JobCondition {
-	now := metav1.NewTime(d.Now)
+	at := metav1.NewTime(now)
 	return &batchv1.JobCondition{
-		Type: kind, Status: status, LastProbeTime: now, LastTransitionTime: now, Reason: reason, Message: message,
+		Type: kind, Status: status, LastProbeTime: at, LastTransitionTime: at, Reason: reason, Message: message,
 	}
 }
 
-// restartedTooOften reports whether container restarts by the node reached the backoff limit; they count like
-// failed pods.
-func (d *Decision) restartedTooOften() bool {
-	if d.spec.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure {
-		return false
-	}
-	restarts := int32(0)
-	for _, pod := range d.pods {
-		if pod.Status.Phase != corev1.PodRunning && pod.Status.Phase != corev1.PodPending {
-			continue
-		}
-		for _, c := range pod.Status.InitContainerStatuses {
-			restarts += c.RestartCount
-		}
-		for _, c := range pod.Status.ContainerStatuses {
-			restarts += c.RestartCount
-		}
-	}
-	return restarts > 0 && restarts >= *d.spec.BackoffLimit
-}
-
-// deadlineExceeded reports whether the job has exceeded its active deadline. If not, late schedules a reconcile for the
-// deadline.
+// deadlineExceeded reports whether the job has exceeded its active deadline. If not, it schedules a
+// reconcile for the deadline.
 func (d *Decision) deadlineExceeded() bool {
-	if d.spec.ActiveDeadlineSeconds == nil || d.suspended() {
+	if d.spec.ActiveDeadlineSeconds == nil || d.spec.suspended() {
 		return false
 	}
 	left := time.Duration(min(*d.spec.ActiveDeadlineSeconds, math.MaxInt64/int64(time.Second))) * time.Second
@@ -101,16 +80,9 @@ func (d *Decision) deadlineExceeded() bool {
 		left -= d.Now.Sub(d.status.StartTime.Time)
 	}
 	if left > 0 {
-		d.requeueAfter(left)
+		d.requeue = earlier(d.requeue, left)
 	}
 	return left <= 0
-}
-
-// requeueAfter schedules a reconcile after the delay, unless an earlier one is scheduled.
-func (d *Decision) requeueAfter(after time.Duration) {
-	if d.requeue == 0 || after < d.requeue {
-		d.requeue = after
-	}
 }
 
 func find(list []batchv1.JobCondition, kind batchv1.JobConditionType) *batchv1.JobCondition {

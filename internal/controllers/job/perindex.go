@@ -14,68 +14,59 @@ import (
 )
 
 // classifyIndexes determines which indexes are done and, with a per-index backoff limit, which are lost.
-func (d *Decision) classifyIndexes() {
-	n := d.completions()
-	d.before = parseIndexes(d.status.CompletedIndexes, n)
+func (t *tally) classifyIndexes(status *batchv1.JobStatus) {
+	n := t.spec.completions()
+	t.before = parseIndexes(status.CompletedIndexes, n)
 	var done []int
-	for _, pod := range d.pods {
-		if pod.Status.Phase == corev1.PodSucceeded && d.inRange(pod) && isTracked(pod) {
+	for _, pod := range t.pods {
+		if pod.Status.Phase == corev1.PodSucceeded && t.spec.inRange(pod) && isTracked(pod) {
 			done = append(done, index(pod))
 		}
 	}
-	d.done = union(d.before, indexSet(done...))
-	d.succeeded = d.done.count()
-	if d.spec.BackoffLimitPerIndex == nil {
+	t.done = union(t.before, indexSet(done...))
+	t.succeeded = t.done.count()
+	if t.spec.BackoffLimitPerIndex == nil {
 		return
 	}
 	var lost []int
-	for _, pod := range d.pods {
-		if d.inRange(pod) && isTracked(pod) && d.isLost(pod) {
+	for _, pod := range t.pods {
+		if t.spec.inRange(pod) && isTracked(pod) && t.spec.isLost(pod) {
 			lost = append(lost, index(pod))
 		}
 	}
-	d.lost = indexSet(lost...)
-	if d.status.FailedIndexes != nil {
-		d.lost = union(d.lost, parseIndexes(*d.status.FailedIndexes, n))
+	t.lost = indexSet(lost...)
+	if status.FailedIndexes != nil {
+		t.lost = union(t.lost, parseIndexes(*status.FailedIndexes, n))
 	}
-	d.delay()
-}
-
-// isLost reports whether a failed pod fails its index for good, by the number of failures or by the policy.
-func (d *Decision) isLost(pod *corev1.Pod) bool {
-	if !d.failed(pod) {
-		return false
-	}
-	v := judge(d.spec.PodFailurePolicy, pod)
-	return v.action == batchv1.PodFailurePolicyActionFailIndex || v.counts() &&
-		failuresOf(pod) >= int(*d.spec.BackoffLimitPerIndex)
+	t.delay()
 }
 
 // delay finds the last failed pod of each index. The pod is retained until its successor records the failure
 // count.
-func (d *Decision) delay() {
-	d.delayed = map[int]*corev1.Pod{}
-	active := indexSet(indexesOf(d.active)...)
-	for _, pod := range d.pods {
+func (t *tally) delay() {
+	t.delayed = map[int]*corev1.Pod{}
+	active := indexSet(indexesOf(t.active)...)
+	for _, pod := range t.pods {
 		i := index(pod)
-		if !isTracked(pod) || !d.inRange(pod) || !d.failed(pod) || d.done.has(i) || d.lost.has(i) || active.has(i) {
+		if !isTracked(pod) || !t.spec.inRange(pod) || !t.spec.failed(pod) || t.done.has(i) || t.lost.has(i) ||
+			active.has(i) {
 			continue
 		}
-		last := d.delayed[i]
+		last := t.delayed[i]
 		if last == nil || allFailuresOf(last) <= allFailuresOf(pod) && !endedAt(pod).Before(endedAt(last)) {
-			d.delayed[i] = pod
+			t.delayed[i] = pod
 		}
 	}
 }
 
 // dueIndexes returns the indexes of list whose next pod may be created now or, if there are none, how long
 // until one may.
-func (d *Decision) dueIndexes(list []int) (due []int, wait time.Duration) {
+func (t *tally) dueIndexes(list []int, now time.Time) (due []int, wait time.Duration) {
 	for _, i := range list {
-		last := d.delayed[i]
+		last := t.delayed[i]
 		left := time.Duration(0)
 		if last != nil {
-			left = remainingDelay(allFailuresOf(last)+1, endedAt(last), d.Now)
+			left = remainingDelay(allFailuresOf(last)+1, endedAt(last), now)
 		}
 		switch {
 		case left == 0:
@@ -90,12 +81,13 @@ func (d *Decision) dueIndexes(list []int) (due []int, wait time.Duration) {
 	return due, wait
 }
 
-// noteFailures annotates a new pod with the failure count of its index, derived from its predecessor.
-func (d *Decision) noteFailures(pod *corev1.Pod, last *corev1.Pod) {
+// noteFailures annotates a new pod with the failure count of its index, derived from its predecessor
+// last, which is nil for the first pod.
+func noteFailures(policy *batchv1.PodFailurePolicy, pod, last *corev1.Pod) {
 	counted, ignored := 0, 0
 	if last != nil {
 		counted, ignored = failuresOf(last), ignoredOf(last)
-		if judge(d.spec.PodFailurePolicy, last).counts() {
+		if judge(policy, last).counts() {
 			counted++
 		} else {
 			ignored++
@@ -135,10 +127,10 @@ func indexesOf(list []*corev1.Pod) (all []int) {
 
 // splitDuplicates splits the active pods into surplus ones, whose index is missing, out of range or a duplicate, and
 // the others.
-func (d *Decision) splitDuplicates() (surplus, left []*corev1.Pod) {
+func (t *tally) splitDuplicates() (surplus, left []*corev1.Pod) {
 	byIndex := map[int][]*corev1.Pod{}
-	for _, pod := range d.active {
-		if !d.inRange(pod) {
+	for _, pod := range t.active {
+		if !t.spec.inRange(pod) {
 			surplus = append(surplus, pod)
 			continue
 		}

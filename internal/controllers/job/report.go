@@ -38,9 +38,7 @@ func (d *Decision) Report(failure error) (actions []action.Action) {
 		actions = d.suspension()
 	}
 	release, all := d.count()
-	if told := d.conclude(all && len(release) == 0); told != nil {
-		actions = append(actions, told...)
-	}
+	actions = append(actions, d.conclude(all && len(release) == 0)...)
 	if !equality.Semantic.DeepEqual(d.status, d.Job.Status) {
 		written := *d.Job // shares everything but the status with the cache
 		written.Status = d.status
@@ -56,9 +54,12 @@ func (d *Decision) Report(failure error) (actions []action.Action) {
 	return actions
 }
 
+// outcomes returns the outcomes of the job's pods, to be remembered for the next decision.
+func (d *Decision) outcomes() Outcomes { return d.tally.outcomes(d.Past) }
+
 // setStartTime sets the start time.
 func (d *Decision) setStartTime() {
-	if d.status.StartTime == nil && !d.suspended() {
+	if d.status.StartTime == nil && !d.spec.suspended() {
 		d.status.StartTime = ptr.To(metav1.NewTime(d.Now))
 	}
 }
@@ -66,54 +67,48 @@ func (d *Decision) setStartTime() {
 // countPods sets the pod counts of the status, including the effect of Keep.
 func (d *Decision) countPods() {
 	ready := 0
-	for _, pod := range d.active {
+	for _, pod := range d.tally.active {
 		if pods.IsReady(pod) && d.deleted[pod.UID] == nil {
 			ready++
 		}
 	}
-	d.status.Active = int32(len(d.active) + d.created - len(d.deleted))
+	d.status.Active = int32(len(d.tally.active) + d.created - len(d.deleted))
 	d.status.Ready = ptr.To(int32(ready))
-	d.status.Terminating = ptr.To(int32(len(d.terminating) + len(d.deleted)))
+	d.status.Terminating = ptr.To(int32(len(d.tally.terminating) + len(d.deleted)))
 }
 
 // complete ends the job if all its work is done.
 func (d *Decision) complete() {
-	if d.enough() && d.status.Active == 0 {
+	if d.tally.enough() && d.status.Active == 0 {
 		d.end = d.success(batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods")
 	}
-}
-
-// enough reports whether enough pods have succeeded. Without completions, one success is enough.
-func (d *Decision) enough() bool {
-	if d.spec.Completions != nil {
-		return d.succeeded >= d.completions()
-	}
-	return d.succeeded > 0
 }
 
 // suspension records that the job was suspended or resumed. Resuming restarts the active deadline.
 func (d *Decision) suspension() []action.Action {
 	is := find(d.status.Conditions, batchv1.JobSuspended)
 	switch {
-	case d.suspended() && (is == nil || is.Status != corev1.ConditionTrue):
-		d.set(d.condition(batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "Job suspended"))
+	case d.spec.suspended() && (is == nil || is.Status != corev1.ConditionTrue):
+		setCondition(&d.status, newCondition(d.Now, batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended",
+			"Job suspended"))
 		d.status.StartTime = nil
 		return []action.Action{action.Event{Object: d.Job, Reason: "Suspended", Message: "Job suspended"}}
-	case !d.suspended() && is != nil && is.Status == corev1.ConditionTrue:
-		d.set(d.condition(batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed", "Job resumed"))
+	case !d.spec.suspended() && is != nil && is.Status == corev1.ConditionTrue:
+		setCondition(&d.status, newCondition(d.Now, batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed",
+			"Job resumed"))
 		d.status.StartTime = ptr.To(metav1.NewTime(d.Now))
 		return []action.Action{action.Event{Object: d.Job, Reason: "Resumed", Message: "Job resumed"}}
 	}
 	return nil
 }
 
-// set adds a condition, or replaces the one of its type.
-func (d *Decision) set(c *batchv1.JobCondition) {
-	if is := find(d.status.Conditions, c.Type); is != nil {
+// setCondition adds a condition, or replaces the one of its type.
+func setCondition(status *batchv1.JobStatus, c *batchv1.JobCondition) {
+	if is := find(status.Conditions, c.Type); is != nil {
 		*is = *c
 		return
 	}
-	d.status.Conditions = append(d.status.Conditions, *c)
+	status.Conditions = append(status.Conditions, *c)
 }
 
 // count moves uids of released pods from the list of the status to its counts, and adds newly ended pods to
@@ -121,7 +116,7 @@ func (d *Decision) set(c *batchv1.JobCondition) {
 // counted.
 func (d *Decision) count() (release action.Parallel, all bool) {
 	tracked := map[types.UID]bool{}
-	for _, pod := range d.pods {
+	for _, pod := range d.tally.pods {
 		if isTracked(pod) {
 			tracked[pod.UID] = true
 		}
@@ -136,12 +131,12 @@ func (d *Decision) count() (release action.Parallel, all bool) {
 		}
 		release = append(release, untrack(pod))
 		switch {
-		case d.listed[pod.UID] || !d.inRange(pod):
-		case pod.Status.Phase == corev1.PodSucceeded && d.indexed():
+		case d.tally.listed[pod.UID] || !d.spec.inRange(pod):
+		case pod.Status.Phase == corev1.PodSucceeded && d.spec.indexed():
 			done = append(done, index(pod))
 		case pod.Status.Phase == corev1.PodSucceeded:
 			uncounted.Succeeded = append(uncounted.Succeeded, pod.UID)
-		case (d.failed(pod) || d.fails()) && judge(d.spec.PodFailurePolicy, pod).counts():
+		case (d.spec.failed(pod) || d.fails()) && judge(d.spec.PodFailurePolicy, pod).counts():
 			uncounted.Failed = append(uncounted.Failed, pod.UID)
 		}
 	}
@@ -164,14 +159,14 @@ func counted(list *[]types.UID, count *int32, tracked map[types.UID]bool) {
 
 // reportIndexes writes the completed and failed indexes to the status; done are newly completed.
 func (d *Decision) reportIndexes(done []int) {
-	if !d.indexed() {
+	if !d.spec.indexed() {
 		return
 	}
-	counted := union(d.before, indexSet(done...))
+	counted := union(d.tally.before, indexSet(done...))
 	d.status.Succeeded, d.status.CompletedIndexes = int32(counted.count()), counted.String()
 	d.status.FailedIndexes = nil
 	if d.spec.BackoffLimitPerIndex != nil {
-		d.status.FailedIndexes = ptr.To(d.lost.String())
+		d.status.FailedIndexes = ptr.To(d.tally.lost.String())
 	}
 }
 
@@ -182,13 +177,13 @@ func (d *Decision) fails() bool { return d.end != nil && d.end.Type == batchv1.J
 // pod that is not active.
 func (d *Decision) mayRelease(pod *corev1.Pod) bool {
 	switch {
-	case d.Job.DeletionTimestamp != nil || d.listed[pod.UID] || pod.Status.Phase == corev1.PodSucceeded:
+	case d.Job.DeletionTimestamp != nil || d.tally.listed[pod.UID] || pod.Status.Phase == corev1.PodSucceeded:
 		return true
 	case d.end != nil:
 		return !pods.IsActive(pod) || d.deleted[pod.UID] != nil
 	}
-	last := d.delayed[index(pod)]
-	return d.failed(pod) && (last == nil || last.UID != pod.UID)
+	last := d.tally.delayed[index(pod)]
+	return d.spec.failed(pod) && (last == nil || last.UID != pod.UID)
 }
 
 // conclude sets the condition that the job will end and, once all pods are counted and none is terminating,
@@ -204,16 +199,17 @@ func (d *Decision) conclude(counted bool) []action.Action {
 		return nil
 	}
 	if d.fails() {
-		d.set(d.condition(batchv1.JobFailed, corev1.ConditionTrue, d.end.Reason, d.end.Message))
+		setCondition(&d.status, newCondition(d.Now, batchv1.JobFailed, corev1.ConditionTrue, d.end.Reason,
+			d.end.Message))
 		return []action.Action{action.Event{Object: d.Job, Warning: true, Reason: d.end.Reason, Message: d.end.Message}}
 	}
-	end := d.condition(batchv1.JobComplete, corev1.ConditionTrue, d.end.Reason, d.end.Message)
-	d.set(end)
+	end := newCondition(d.Now, batchv1.JobComplete, corev1.ConditionTrue, d.end.Reason, d.end.Message)
+	setCondition(&d.status, end)
 	d.status.CompletionTime = &end.LastTransitionTime
-	var told []action.Action
-	if d.spec.Completions != nil && int(d.status.Succeeded) > d.completions() {
-		told = append(told, action.Event{Object: d.Job, Warning: true, Reason: "TooManySucceededPods",
+	var events []action.Action
+	if d.spec.Completions != nil && int(d.status.Succeeded) > d.spec.completions() {
+		events = append(events, action.Event{Object: d.Job, Warning: true, Reason: "TooManySucceededPods",
 			Message: "Too many succeeded pods running after completion count reached"})
 	}
-	return append(told, action.Event{Object: d.Job, Reason: "Completed", Message: "Job completed"})
+	return append(events, action.Event{Object: d.Job, Reason: "Completed", Message: "Job completed"})
 }

@@ -3,12 +3,11 @@ package job
 import (
 	"context"
 	"encoding/json"
-	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
@@ -17,86 +16,83 @@ import (
 // maxPodsPerRun limits how many pods are created, deleted or counted in one run; the status is written after each run.
 const maxPodsPerRun = 500
 
+// scaler decides which pods of a job are created and deleted.
+type scaler struct {
+	job     *batchv1.Job
+	spec    jobSpec
+	tally   *tally
+	loss    *podLoss
+	past    Outcomes
+	now     time.Time
+	factory podFactory
+
+	actions []action.Action
+	deleted map[types.UID]*corev1.Pod
+	created int
+	requeue time.Duration // delay until pods may be created; 0 for none
+}
+
+func newScaler(d *Decision, loss *podLoss) *scaler {
+	return &scaler{
+		job: d.Job, spec: d.spec, tally: d.tally, loss: loss, past: d.Past, now: d.Now,
+		factory: podFactory{job: d.Job, spec: d.spec, observed: d.Pods, taken: d.Taken},
+	}
+}
+
 // scale brings the number of active pods to the wanted number.
-func (d *Decision) scale() {
-	if d.suspended() {
-		d.remove(d.active[:min(len(d.active), maxPodsPerRun)])
+func (s *scaler) scale() {
+	if s.spec.suspended() {
+		s.remove(s.tally.active[:min(len(s.tally.active), maxPodsPerRun)])
 		return
 	}
-	want := d.wanted()
-	if surplus := d.surplus(len(d.active) - want); len(surplus) > 0 {
-		d.remove(surplus[:min(len(surplus), maxPodsPerRun)])
+	want := s.tally.wanted()
+	if surplus := s.tally.surplus(len(s.tally.active) - want); len(surplus) > 0 {
+		s.remove(surplus[:min(len(surplus), maxPodsPerRun)])
 		return
 	}
-	missing := want - len(d.active)
-	if d.replacesOnlyEnded() {
-		missing -= len(d.terminating)
+	missing := want - len(s.tally.active)
+	if s.spec.replacesOnlyEnded() {
+		missing -= len(s.tally.terminating)
 	}
 	if missing > 0 {
-		d.create(min(missing, maxPodsPerRun))
+		s.create(min(missing, maxPodsPerRun))
 	}
-}
-
-// wanted returns how many pods should be active, limited by the remaining work. If the job does not set
-// completions, the first success completes the work; the other pods then run to their end.
-func (d *Decision) wanted() int {
-	parallel := int(ptr.Deref(d.spec.Parallelism, 1))
-	switch {
-	case d.spec.Completions != nil:
-		return max(0, min(parallel, d.completions()-d.succeeded))
-	case d.succeeded > 0:
-		return len(d.active)
-	}
-	return parallel
-}
-
-// surplus returns the excess pods, at least the given number.
-func (d *Decision) surplus(least int) (surplus []*corev1.Pod) {
-	left := slices.Clone(d.active)
-	if d.indexed() {
-		surplus, left = d.splitDuplicates()
-	}
-	if more := least - len(surplus); more > 0 {
-		pods.SortByProgress(left)
-		surplus = append(surplus, left[:more]...)
-	}
-	return surplus
 }
 
 // remove deletes pods that are not to be counted.
-func (d *Decision) remove(list []*corev1.Pod) {
+func (s *scaler) remove(list []*corev1.Pod) {
 	var all action.Parallel
 	for _, pod := range list {
-		all = append(all, removal{untrack(pod), d.deletion(pod)})
+		all = append(all, removal{untrack(pod), deletion(s.job, pod)})
 	}
-	d.delete(list, all)
+	s.delete(list, all)
 }
 
 // deleteActive deletes the pods that are still active when the job ends. If the job fails, they count as failures.
-func (d *Decision) deleteActive() {
-	last := d.active[:min(len(d.active), maxPodsPerRun)]
+func (s *scaler) deleteActive() {
+	last := s.tally.active[:min(len(s.tally.active), maxPodsPerRun)]
 	var all action.Parallel
 	for _, pod := range last {
-		all = append(all, d.deletion(pod))
+		all = append(all, deletion(s.job, pod))
 	}
-	d.delete(last, all)
+	s.delete(last, all)
 }
 
 // delete records the pods that are deleted, and the actions that delete them.
-func (d *Decision) delete(list []*corev1.Pod, all action.Parallel) {
+func (s *scaler) delete(list []*corev1.Pod, all action.Parallel) {
 	if len(list) == 0 {
 		return
 	}
-	d.deleted = make(map[types.UID]*corev1.Pod, len(list))
+	s.deleted = make(map[types.UID]*corev1.Pod, len(list))
 	for _, pod := range list {
-		d.deleted[pod.UID] = pod
+		s.deleted[pod.UID] = pod
 	}
-	d.Keep = append(d.Keep, all)
+	s.actions = append(s.actions, all)
 }
 
-func (d *Decision) deletion(pod *corev1.Pod) action.Action {
+func deletion(j *batchv1.Job, pod *corev1.Pod) action.Action {
 	return action.Delete[*corev1.Pod]{Resource: pods.Resource, Object: pod, Events: action.Events{
-		Object: d.Job, Reason: "SuccessfulDelete", Message: "Deleted pod: " + pod.Name,
+		Object: j, Reason: "SuccessfulDelete", Message: "Deleted pod: " + pod.Name,
 		FailureReason: "FailedDelete", FailurePrefix: "Error deleting: ",
 	}}
 }
@@ -129,56 +125,64 @@ func release(pod *corev1.Pod, meta map[string]any) action.Action {
 }
 
 // create creates up to count pods, unless a backoff delays them.
-func (d *Decision) create(count int) {
-	if wait := d.creationDelay(); wait > 0 {
-		d.requeueAfter(wait)
+func (s *scaler) create(count int) {
+	if wait := s.loss.creationDelay(); wait > 0 {
+		s.requeue = earlier(s.requeue, wait)
 		return
 	}
-	if d.spec.BackoffLimitPerIndex == nil {
-		if wait := d.backoff(); wait > 0 {
-			d.requeueAfter(wait)
+	if s.spec.BackoffLimitPerIndex == nil {
+		if wait := s.tally.outcomes(s.past).remainingDelay(s.now); wait > 0 {
+			s.requeue = earlier(s.requeue, wait)
 			return
 		}
 	}
 	var made action.Parallel
-	if d.indexed() {
-		for _, i := range d.pending(count) {
-			prefix := indexPrefix(d.Job.Name, i)
-			name, _ := d.freeName(prefix, 0)
-			made = append(made, d.creation(d.indexedPod(prefix, name, i)))
+	if s.spec.indexed() {
+		for _, i := range s.pending(count) {
+			prefix := indexPrefix(s.job.Name, i)
+			name, _ := s.factory.freeName(prefix, 0)
+			made = append(made, creation(s.job, s.factory.indexedPod(prefix, name, i, s.tally.delayed[i])))
 		}
 	} else {
 		for n := 0; len(made) < count; n++ {
 			var name string
-			name, n = d.freeName(pods.Prefix(d.Job.Name), n)
-			made = append(made, d.creation(d.newPod(name)))
+			name, n = s.factory.freeName(pods.Prefix(s.job.Name), n)
+			made = append(made, creation(s.job, s.factory.newPod(name)))
 		}
 	}
-	if d.created = len(made); d.created > 0 {
-		d.Keep = append(d.Keep, made)
+	if s.created = len(made); s.created > 0 {
+		s.actions = append(s.actions, made)
 	}
 }
 
 // pending returns the first indexes for which a pod may be created now.
-func (d *Decision) pending(count int) []int {
-	taken := union(d.done, d.lost, indexSet(indexesOf(d.active)...))
-	if d.replacesOnlyEnded() {
-		taken = union(taken, indexSet(indexesOf(d.terminating)...))
+func (s *scaler) pending(count int) []int {
+	taken := union(s.tally.done, s.tally.lost, indexSet(indexesOf(s.tally.active)...))
+	if s.spec.replacesOnlyEnded() {
+		taken = union(taken, indexSet(indexesOf(s.tally.terminating)...))
 	}
-	list := taken.missing(count, d.completions())
-	if d.spec.BackoffLimitPerIndex == nil {
+	list := taken.missing(count, s.spec.completions())
+	if s.spec.BackoffLimitPerIndex == nil {
 		return list
 	}
-	due, wait := d.dueIndexes(list)
+	due, wait := s.tally.dueIndexes(list, s.now)
 	if wait > 0 {
-		d.requeueAfter(wait)
+		s.requeue = earlier(s.requeue, wait)
 	}
 	return due
 }
 
-func (d *Decision) creation(pod *corev1.Pod) action.Action {
+func creation(j *batchv1.Job, pod *corev1.Pod) action.Action {
 	return action.Create[*corev1.Pod]{Resource: pods.Resource, Object: pod, Events: action.Events{
-		Object: d.Job, Reason: "SuccessfulCreate", Message: "Created pod: " + pod.Name,
+		Object: j, Reason: "SuccessfulCreate", Message: "Created pod: " + pod.Name,
 		FailureReason: "FailedCreate", FailurePrefix: "Error creating: ",
 	}}
+}
+
+// earlier returns the shorter of two delays, of which 0 means none.
+func earlier(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
 }

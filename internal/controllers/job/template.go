@@ -12,46 +12,55 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
+// podFactory builds the pods of a job.
+type podFactory struct {
+	job      *batchv1.Job
+	spec     jobSpec
+	observed []*corev1.Pod          // the pods whose names are taken
+	taken    func(name string) bool // see Input.Taken
+	names    map[string]bool        // names of observed; built on first use
+}
+
 // freeName returns the first name with a prefix, counting from n, that no other pod has. Of the job's own
 // pods, only observed ones count, including pods being released. The name of a pod created since the
 // observation is thus returned again, and creating that pod a second time fails harmlessly.
-func (d *Decision) freeName(prefix string, n int) (string, int) {
-	if d.names == nil {
-		d.names = map[string]bool{}
-		for _, pod := range d.Pods {
-			d.names[pod.Name] = true
+func (f *podFactory) freeName(prefix string, n int) (string, int) {
+	if f.names == nil {
+		f.names = map[string]bool{}
+		for _, pod := range f.observed {
+			f.names[pod.Name] = true
 		}
 	}
 	for ; ; n++ {
-		if name := pods.NameWithPrefix(prefix, d.Job, n); !d.names[name] && !d.Taken(name) {
+		if name := pods.NameWithPrefix(prefix, f.job, n); !f.names[name] && !f.taken(name) {
 			return name, n
 		}
 	}
 }
 
 // newPod returns a pod with the tracking finalizer.
-func (d *Decision) newPod(name string) *corev1.Pod {
-	pod := pods.New(&d.spec.Template, d.Job, kind, name)
+func (f *podFactory) newPod(name string) *corev1.Pod {
+	pod := pods.New(&f.spec.Template, f.job, kind, name)
 	if !isTracked(pod) {
 		pod.Finalizers = append(pod.Finalizers, batchv1.JobTrackingFinalizer)
 	}
 	return pod
 }
 
-// indexedPod returns a pod for a completion index.
-func (d *Decision) indexedPod(prefix, name string, i int) *corev1.Pod {
-	pod := d.newPod(name)
+// indexedPod returns a pod for a completion index; last is its failed predecessor, or nil.
+func (f *podFactory) indexedPod(prefix, name string, i int, last *corev1.Pod) *corev1.Pod {
+	pod := f.newPod(name)
 	pod.GenerateName = prefix
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, strconv.Itoa(i))
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, strconv.Itoa(i))
-	pod.Spec.Hostname = fmt.Sprintf("%s-%d", d.Job.Name, i)
+	pod.Spec.Hostname = fmt.Sprintf("%s-%d", f.job.Name, i)
 	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for c := range list {
 			addIndexEnv(&list[c])
 		}
 	}
-	if d.spec.BackoffLimitPerIndex != nil {
-		d.noteFailures(pod, d.delayed[i])
+	if f.spec.BackoffLimitPerIndex != nil {
+		noteFailures(f.spec.PodFailurePolicy, pod, last)
 	}
 	return pod
 }
