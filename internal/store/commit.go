@@ -40,7 +40,7 @@ func (s *Store) Commit(ctx context.Context, changes ...Change) (object.Revision,
 	}
 	fresh := object.Revision(0)
 	for {
-		revision, err := s.try(ctx, changes, &fresh)
+		revision, err := s.commits.try(ctx, changes, &fresh)
 		if !errors.Is(err, errAgain) {
 			return revision, err
 		}
@@ -50,29 +50,29 @@ func (s *Store) Commit(ctx context.Context, changes ...Change) (object.Revision,
 // try checks changes against the newest state and commits them. It returns errAgain if that state was not
 // committed, or is older than fresh, the revision that it must include; fresh is 0 until an outcome
 // depends on it.
-func (s *Store) try(ctx context.Context, changes []Change, fresh *object.Revision) (object.Revision, error) {
-	s.mu.Lock()
-	if err := s.closed; err != nil {
-		s.mu.Unlock()
+func (c *committer) try(ctx context.Context, changes []Change, fresh *object.Revision) (object.Revision, error) {
+	c.mu.Lock()
+	if err := c.closed; err != nil {
+		c.mu.Unlock()
 		return 0, err
 	}
-	p, undecided, err := s.judge(changes)
+	p, undecided, err := c.judge(changes)
 	switch {
 	case undecided != nil:
-		s.mu.Unlock()
+		c.mu.Unlock()
 		return 0, again(undecided.wait(ctx))
 	case p == nil:
-		judged := s.state.current // mu prevents commits, so it cannot change
-		s.mu.Unlock()
-		return s.unchanged(ctx, judged, err, fresh)
-	case s.instant:
-		waiting, err := s.finish(ctx, p)
-		s.mu.Unlock()
+		judged := c.state.current // mu prevents commits, so it cannot change
+		c.mu.Unlock()
+		return c.unchanged(ctx, judged, err, fresh)
+	case c.instant:
+		waiting, err := c.finish(ctx, p)
+		c.mu.Unlock()
 		wake(waiting)
 		return p.outcome(err)
 	}
-	s.enqueue(p)
-	s.mu.Unlock()
+	c.enqueue(p)
+	c.mu.Unlock()
 	if err := p.wait(ctx); err != nil {
 		return 0, fmt.Errorf("commit: its outcome is unknown: %w", err)
 	}
@@ -90,10 +90,10 @@ func (p *proposal) outcome(err error) (object.Revision, error) {
 // unchanged returns the outcome of changes that result in no commit when checked at a published revision: an
 // error, or the revision if there is nothing to do. With a shared log the outcome is valid only if the check
 // included everything that others had committed before the call.
-func (s *Store) unchanged(ctx context.Context, judged object.Revision, err error,
+func (c *committer) unchanged(ctx context.Context, judged object.Revision, err error,
 	fresh *object.Revision) (object.Revision, error) {
 	if *fresh == 0 {
-		current, unknown := s.log.Current(ctx)
+		current, unknown := c.log.Current(ctx)
 		if unknown != nil {
 			return 0, fmt.Errorf("commit: %w", unknown)
 		}
@@ -101,7 +101,7 @@ func (s *Store) unchanged(ctx context.Context, judged object.Revision, err error
 	}
 	switch {
 	case judged < *fresh:
-		return 0, again(s.state.await(ctx, *fresh))
+		return 0, again(c.state.await(ctx, *fresh))
 	case err != nil:
 		return 0, err
 	}
@@ -130,41 +130,41 @@ func (p *proposal) wait(ctx context.Context) error {
 // that result depends on another proposal, even through a key whose precondition holds, judge returns this
 // proposal as undecided, and the caller waits for it: a response must not reveal what is not durable. The
 // caller holds mu.
-func (s *Store) judge(changes []Change) (p, undecided *proposal, err error) {
+func (c *committer) judge(changes []Change) (p, undecided *proposal, err error) {
 	events := make([]*object.Event, 0, len(changes))
 	var discarded []object.Key
-	for _, c := range changes {
-		before, by := s.before(c.Key)
+	for _, change := range changes {
+		before, by := c.before(change.Key)
 		if by != nil {
 			undecided = by
-		} else if discard, err := s.discards(c); err != nil {
+		} else if discard, err := c.discards(change); err != nil {
 			return nil, undecided, err
 		} else if discard {
-			discarded = append(discarded, c.Key)
+			discarded = append(discarded, change.Key)
 			continue
 		}
-		if !c.Expect.holds(before) {
-			return nil, undecided, &ConflictError{Key: c.Key, Actual: before, expected: c.Expect}
+		if !change.Expect.holds(before) {
+			return nil, undecided, &ConflictError{Key: change.Key, Actual: before, expected: change.Expect}
 		}
-		if !c.Unchanged && (c.Object != nil || before != nil) {
-			events = append(events, &object.Event{Object: cmp.Or(c.Object, c.Last), Previous: before,
-				Deleted: c.Object == nil})
+		if !change.Unchanged && (change.Object != nil || before != nil) {
+			events = append(events, &object.Event{Object: cmp.Or(change.Object, change.Last), Previous: before,
+				Deleted: change.Object == nil})
 		}
 	}
 	if len(events)+len(discarded) == 0 {
 		return nil, undecided, nil
 	}
-	p, err = propose(s.tip+1, events, discarded)
+	p, err = propose(c.tip+1, events, discarded)
 	return p, nil, err
 }
 
 // before returns the newest state of a key, nil if absent, and the proposal that wrote it, nil if it is
 // durable. The caller holds mu, so that nothing is published.
-func (s *Store) before(key object.Key) (*object.Object, *proposal) {
-	if staged, ok := s.staged[key]; ok {
+func (c *committer) before(key object.Key) (*object.Object, *proposal) {
+	if staged, ok := c.staged[key]; ok {
 		return staged.object, staged.proposal
 	}
-	return s.state.objects.get(key), nil
+	return c.state.objects.get(key), nil
 }
 
 // propose stamps the objects of events. For a deletion without an object it uses the last state at the new
@@ -208,16 +208,16 @@ func (p *proposal) withdraw() {
 }
 
 // finish commits a proposal to an instant log and returns the channels to close. The caller holds mu.
-func (s *Store) finish(ctx context.Context, p *proposal) ([]chan struct{}, error) {
-	if err := s.log.Append(ctx, []log.Commit{p.commit}); err != nil {
+func (c *committer) finish(ctx context.Context, p *proposal) ([]chan struct{}, error) {
+	if err := c.log.Append(ctx, []log.Commit{p.commit}); err != nil {
 		p.withdraw()
 		return nil, fmt.Errorf("commit: %w", err)
 	}
-	s.tip = p.commit.Revision
-	waiting := s.state.publish([]*proposal{p})
-	s.tidy()
+	c.tip = p.commit.Revision
+	waiting := c.state.publish([]*proposal{p})
+	c.tidy()
 	return waiting, nil
 }
 
 // tidy does the maintenance that publishing defers.
-func (s *Store) tidy() { s.log.Compact(s.state.tidy()) }
+func (c *committer) tidy() { c.log.Compact(c.state.tidy()) }

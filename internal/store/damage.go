@@ -101,12 +101,12 @@ func (s *Store) assess(options Options) error {
 
 // discards reports whether a change deletes an unreadable object. No watcher knows this object, so it is
 // removed from the log without an event. Any other change of such an object is rejected. The caller holds mu.
-func (s *Store) discards(c Change) (bool, error) {
-	damage := s.state.damaged[c.Key]
+func (c *committer) discards(change Change) (bool, error) {
+	damage := c.state.damaged[change.Key]
 	if damage == nil {
 		return false, nil
 	}
-	if c.Object != nil || c.Unchanged || c.Expect != Anything() {
+	if change.Object != nil || change.Unchanged || change.Expect != Anything() {
 		return false, damage
 	}
 	return true, nil

@@ -32,7 +32,7 @@ func (s *Store) Fork(ctx context.Context) (*Store, error) {
 	}
 	f := newStore(l, Options{HistoryAge: from.history.age, HistoryBytes: from.history.budget})
 	f.state.objects, f.state.damaged = from.objects.copy(), maps.Clone(from.damaged)
-	f.state.current, f.tip, f.state.history.oldest = revision, revision, revision
-	f.begin()
+	f.state.current, f.commits.tip, f.state.history.oldest = revision, revision, revision
+	f.commits.start()
 	return f, nil
 }

@@ -11,26 +11,26 @@ import (
 
 // enqueue stages a proposal, which later proposals may build on, and queues it for the log. The caller
 // holds mu.
-func (s *Store) enqueue(p *proposal) {
+func (c *committer) enqueue(p *proposal) {
 	p.settled = make(chan struct{})
-	s.tip = p.commit.Revision
-	s.proposals = append(s.proposals, p)
-	s.gathering.queued.Add(1)
-	for _, c := range p.commit.Changes {
-		s.staged[c.Key] = staged{object: c.Object, proposal: p}
+	c.tip = p.commit.Revision
+	c.proposals = append(c.proposals, p)
+	c.gathering.queued.Add(1)
+	for _, change := range p.commit.Changes {
+		c.staged[change.Key] = staged{object: change.Object, proposal: p}
 	}
-	if !s.draining {
-		s.draining = true
-		s.work.Go(s.drain)
+	if !c.draining {
+		c.draining = true
+		c.work.Go(c.drain)
 	}
 }
 
 // drain appends proposals to the log until there are none. Each batch contains everything that arrived during
 // the previous append, and briefly waits for the writers of that append to return.
-func (s *Store) drain() {
+func (c *committer) drain() {
 	for {
-		batch := s.batch()
-		s.work.Go(s.tidy) // maintenance after the previous batch, concurrent with the append
+		batch := c.batch()
+		c.work.Go(c.tidy) // maintenance after the previous batch, concurrent with the append
 		if batch == nil {
 			return
 		}
@@ -39,50 +39,50 @@ func (s *Store) drain() {
 			commits[i] = p.commit
 		}
 		start := time.Now()
-		err := s.log.Append(s.ctx, commits)
+		err := c.log.Append(c.ctx, commits)
 		took := time.Since(start)
 		var behind *log.BehindError
 		if errors.As(err, &behind) {
-			err = s.catchUp(behind.Current)
+			err = c.catchUp(behind.Current)
 		}
-		if err != nil && s.ctx.Err() != nil {
+		if err != nil && c.ctx.Err() != nil {
 			err = fmt.Errorf("%w: %w", ErrClosed, err)
 		}
 		answered := len(batch)
-		s.settle(batch, err)
-		s.gathering.wait(answered, took)
+		c.settle(batch, err)
+		c.gathering.wait(answered, took)
 	}
 }
 
 // batch removes and returns the queued proposals.
-func (s *Store) batch() []*proposal {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	batch := s.proposals
-	s.proposals = nil
-	s.gathering.queued.Store(0)
-	s.draining = batch != nil
+func (c *committer) batch() []*proposal {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	batch := c.proposals
+	c.proposals = nil
+	c.gathering.queued.Store(0)
+	c.draining = batch != nil
 	return batch
 }
 
 // catchUp waits for the commits of other writers; the proposals are then checked again.
-func (s *Store) catchUp(revision object.Revision) error {
-	if err := s.state.await(s.ctx, revision); err != nil {
+func (c *committer) catchUp(revision object.Revision) error {
+	if err := c.state.await(c.ctx, revision); err != nil {
 		return err
 	}
 	return errAgain
 }
 
 // settle resolves the proposals of a batch and notifies their writers.
-func (s *Store) settle(batch []*proposal, err error) {
-	s.mu.Lock()
+func (c *committer) settle(batch []*proposal, err error) {
+	c.mu.Lock()
 	var waiting []chan struct{}
 	if err == nil {
-		waiting = s.accept(batch)
+		waiting = c.accept(batch)
 	} else {
-		batch = s.reject(batch, err)
+		batch = c.reject(batch, err)
 	}
-	s.mu.Unlock()
+	c.mu.Unlock()
 	for _, p := range batch {
 		close(p.settled)
 	}
@@ -90,99 +90,100 @@ func (s *Store) settle(batch []*proposal, err error) {
 }
 
 // accept publishes a durable batch. The caller holds mu.
-func (s *Store) accept(batch []*proposal) []chan struct{} {
+func (c *committer) accept(batch []*proposal) []chan struct{} {
 	for _, p := range batch {
-		for _, c := range p.commit.Changes {
-			if s.staged[c.Key].proposal == p {
-				delete(s.staged, c.Key)
+		for _, change := range p.commit.Changes {
+			if c.staged[change.Key].proposal == p {
+				delete(c.staged, change.Key)
 			}
 		}
 	}
-	return s.state.publish(batch)
+	return c.state.publish(batch)
 }
 
 // reject withdraws everything that is staged: the failed batch, and the proposals made since, whose revisions
 // follow the failed ones and which may depend on them. The latter are retried. reject returns all of them.
 // The caller holds mu.
-func (s *Store) reject(batch []*proposal, err error) []*proposal {
+func (c *committer) reject(batch []*proposal, err error) []*proposal {
 	for _, p := range batch {
 		p.err = fmt.Errorf("commit: %w", err)
 	}
-	for _, p := range s.proposals {
+	for _, p := range c.proposals {
 		p.err = errAgain
 	}
-	batch = append(batch, s.proposals...)
+	batch = append(batch, c.proposals...)
 	for _, p := range batch {
 		p.withdraw()
 	}
-	s.proposals = nil
-	s.gathering.queued.Store(0)
-	clear(s.staged)
-	s.tip = s.Current()
+	c.proposals = nil
+	c.gathering.queued.Store(0)
+	clear(c.staged)
+	c.tip = c.state.published()
 	return batch
 }
 
 // follow publishes the commits of other writers until the store is closed.
-func (s *Store) follow() {
-	err := s.log.Follow(s.ctx, s.Current(), s.adopt)
-	if err == nil || s.ctx.Err() != nil {
+func (c *committer) follow() {
+	err := c.log.Follow(c.ctx, c.state.published(), c.adopt)
+	if err == nil || c.ctx.Err() != nil {
 		return
 	}
 	err = fmt.Errorf("%w: its log failed: %w", ErrClosed, err)
-	s.mu.Lock()
-	s.closed = err
-	s.mu.Unlock()
-	s.state.close(err)
+	c.mu.Lock()
+	c.closed = err
+	c.mu.Unlock()
+	c.state.close(err)
 }
 
 // adopt publishes a commit of another writer, after this store's earlier ones. The log will reject the
 // proposals that the store has made since, and they are retried.
-func (s *Store) adopt(c log.Commit) error {
-	if err := s.state.await(s.ctx, c.Revision-1); err != nil {
+func (c *committer) adopt(commit log.Commit) error {
+	if err := c.state.await(c.ctx, commit.Revision-1); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	if current := s.Current(); current != c.Revision-1 {
-		s.mu.Unlock()
-		return fmt.Errorf("commit %d of another writer does not follow %d", c.Revision, current)
+	c.mu.Lock()
+	if current := c.state.published(); current != commit.Revision-1 {
+		c.mu.Unlock()
+		return fmt.Errorf("commit %d of another writer does not follow %d", commit.Revision, current)
 	}
-	p, err := s.adopted(c)
+	p, err := c.adopted(commit)
 	if err != nil {
-		s.mu.Unlock()
+		c.mu.Unlock()
 		return err
 	}
-	if len(s.staged) == 0 {
-		s.tip = c.Revision
+	if len(c.staged) == 0 {
+		c.tip = commit.Revision
 	}
-	waiting := s.state.publish([]*proposal{p})
-	s.mu.Unlock()
-	s.tidy()
+	waiting := c.state.publish([]*proposal{p})
+	c.mu.Unlock()
+	c.tidy()
 	wake(waiting)
 	return nil
 }
 
 // adopted converts a commit of another writer to a proposal. The caller holds mu.
-func (s *Store) adopted(c log.Commit) (*proposal, error) {
-	p := &proposal{commit: c, events: make([]*object.Event, 0, len(c.Changes))}
-	for _, change := range c.Changes {
-		if s.state.damaged[change.Key] != nil {
+func (c *committer) adopted(commit log.Commit) (*proposal, error) {
+	p := &proposal{commit: commit, events: make([]*object.Event, 0, len(commit.Changes))}
+	for _, change := range commit.Changes {
+		if c.state.damaged[change.Key] != nil {
 			p.discarded = append(p.discarded, change.Key)
 			if change.Object == nil {
 				continue
 			}
 		}
-		e := &object.Event{Object: change.Object, Previous: s.state.objects.get(change.Key),
+		e := &object.Event{Object: change.Object, Previous: c.state.objects.get(change.Key),
 			Deleted: change.Object == nil}
 		switch {
 		case e.Deleted && e.Previous == nil:
-			return nil, fmt.Errorf("commit %d of another writer deletes %s, which is absent", c.Revision, change.Key)
+			return nil, fmt.Errorf("commit %d of another writer deletes %s, which is absent", commit.Revision,
+				change.Key)
 		case e.Deleted:
 			var err error
-			if e.Object, err = e.Previous.At(c.Revision); err != nil {
+			if e.Object, err = e.Previous.At(commit.Revision); err != nil {
 				return nil, err
 			}
-		case e.Object.Revision != c.Revision:
-			return nil, fmt.Errorf("commit %d of another writer holds %s of revision %d", c.Revision, change.Key,
+		case e.Object.Revision != commit.Revision:
+			return nil, fmt.Errorf("commit %d of another writer holds %s of revision %d", commit.Revision, change.Key,
 				e.Object.Revision)
 		}
 		p.events = append(p.events, e)

@@ -23,7 +23,7 @@ type state struct {
 	// past is a copy of the history's index at current, created on demand for an older state.
 	past *past
 
-	// damaged holds the unreadable objects of the log; nil if there are none. Changes require the store's mu
+	// damaged holds the unreadable objects of the log; nil if there are none. Changes require the committer's mu
 	// too.
 	damaged map[object.Key]*UnreadableError
 
@@ -41,6 +41,12 @@ func newState(options Options) *state {
 	}
 	close(s.ready)
 	return s
+}
+
+// published returns the revision of the last published commit.
+func (s *state) published() object.Revision {
+	defer s.lock.read().RUnlock()
+	return s.current
 }
 
 // publish makes durable commits visible atomically, and returns the channels to close. The commits are in

@@ -21,7 +21,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,27 +47,8 @@ type Store struct {
 	log   log.Log
 	state *state
 
-	// mu orders commits. It is never held while waiting.
-	mu sync.Mutex
-	// closed is the error for further commits; nil while the store is open.
-	closed error
-	// instant is the log's: every commit is durable before mu is released, and the fields staged to gathering
-	// are unused.
-	instant bool
-	// tip is the revision of the last proposal.
-	tip object.Revision
-	// staged holds, per key, the last state of undecided proposals.
-	staged map[object.Key]staged
-	// proposals wait for the log; draining reports whether a drain goroutine is running.
-	proposals []*proposal
-	draining  bool
-	gathering gathering
-
+	commits committer
 	closing sync.Once
-	// work counts the goroutines, and stop cancels what they wait for.
-	work sync.WaitGroup
-	ctx  context.Context
-	stop context.CancelFunc
 }
 
 // New loads the state from a log; ctx bounds only that. The store owns the log and closes it, even if loading
@@ -84,18 +64,13 @@ func New(ctx context.Context, l log.Log, options Options) (*Store, error) {
 	if err := s.load(ctx, options); err != nil {
 		return nil, errors.Join(fmt.Errorf("loading the store: %w", err), l.Close())
 	}
-	s.begin()
+	s.commits.start()
 	return s, nil
 }
 
 func newStore(l log.Log, options Options) *Store {
-	return &Store{log: l, state: newState(options), instant: l.Instant(), staged: map[object.Key]staged{}}
-}
-
-// begin starts the store after its state is loaded.
-func (s *Store) begin() {
-	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.work.Go(s.follow)
+	st := newState(options)
+	return &Store{log: l, state: st, commits: newCommitter(l, st)}
 }
 
 func (s *Store) load(ctx context.Context, options Options) error {
@@ -119,7 +94,7 @@ func (s *Store) load(ctx context.Context, options Options) error {
 	if err := s.assess(options); err != nil {
 		return err
 	}
-	st.current, s.tip = revision, revision
+	st.current, s.commits.tip = revision, revision
 	return st.history.resume(revision)
 }
 
@@ -130,10 +105,7 @@ func (s *Store) Get(key object.Key) *object.Object {
 }
 
 // Current returns the revision of the published state.
-func (s *Store) Current() object.Revision {
-	defer s.state.lock.read().RUnlock()
-	return s.state.current
-}
+func (s *Store) Current() object.Revision { return s.state.published() }
 
 // Oldest returns the first revision available to Snapshot and Watch.
 func (s *Store) Oldest() object.Revision {
@@ -144,20 +116,12 @@ func (s *Store) Oldest() object.Revision {
 }
 
 // Err returns why commits are rejected, ErrClosed or a failure of the log; nil while the store is open.
-func (s *Store) Err() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closed
-}
+func (s *Store) Err() error { return s.commits.err() }
 
 // Close ends watches and commits in progress and closes the log. Existing snapshots remain valid.
 func (s *Store) Close() (err error) {
 	s.closing.Do(func() {
-		s.mu.Lock()
-		s.closed = cmp.Or(s.closed, ErrClosed)
-		s.mu.Unlock()
-		s.stop()
-		s.work.Wait()
+		s.commits.close()
 		s.state.close(ErrClosed)
 		err = s.log.Close()
 	})

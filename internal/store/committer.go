@@ -1,0 +1,68 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"sync"
+
+	"github.com/bowline-dev/bowline/internal/object"
+	"github.com/bowline-dev/bowline/internal/store/log"
+)
+
+// committer is the write side of a store: it checks changes against the newest state, whether durable or
+// pending, appends them to the log, and publishes them in the state once they are durable. It also publishes
+// the commits of other writers of a shared log.
+//
+// mu guards the fields from closed to gathering. It is acquired before the state's lock, never while that is held;
+// while mu is held nothing is published, so that its holder may read the state's objects without the state's lock.
+type committer struct {
+	log   log.Log
+	state *state
+
+	// mu orders commits. It is never held while waiting.
+	mu sync.Mutex
+	// closed is the error for further commits; nil while the store is open.
+	closed error
+	// instant is the log's: every commit is durable before mu is released, and the fields staged to gathering
+	// are unused.
+	instant bool
+	// tip is the revision of the last proposal.
+	tip object.Revision
+	// staged holds, per key, the last state of undecided proposals.
+	staged map[object.Key]staged
+	// proposals wait for the log; draining reports whether a drain goroutine is running.
+	proposals []*proposal
+	draining  bool
+	gathering gathering
+
+	// work counts the goroutines, and stop cancels what they wait for.
+	work sync.WaitGroup
+	ctx  context.Context
+	stop context.CancelFunc
+}
+
+func newCommitter(l log.Log, state *state) committer {
+	return committer{log: l, state: state, instant: l.Instant(), staged: map[object.Key]staged{}}
+}
+
+// start starts following other writers, after the state is loaded.
+func (c *committer) start() {
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	c.work.Go(c.follow)
+}
+
+// err returns why commits are rejected, nil while they are accepted.
+func (c *committer) err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
+// close rejects further commits, ends those in progress, and waits for the goroutines.
+func (c *committer) close() {
+	c.mu.Lock()
+	c.closed = cmp.Or(c.closed, ErrClosed)
+	c.mu.Unlock()
+	c.stop()
+	c.work.Wait()
+}
