@@ -1,7 +1,6 @@
 package workqueue
 
 import (
-	"math"
 	"slices"
 	"sync/atomic"
 )
@@ -56,26 +55,12 @@ func (q *Queue[T]) takeAhead() {
 	if q.measured != nil || q.waiting.count < batchFrom || !q.waiting.alike() {
 		return
 	}
-	b := &batch[T]{first: q.turns(batchSize)}
+	b := &batch[T]{first: q.entries.turns(batchSize)}
 	for i := range b.items {
 		e := q.next()
 		b.items[i], b.priority, e.turn = e.item, e.priority, b.first+uint32(i)
 	}
 	q.ahead.Store(b)
-}
-
-// turns reserves n turns and returns the first. By the time the numbers wrap, all earlier batches have been
-// taken.
-func (q *Queue[T]) turns(n uint32) (first uint32) {
-	if q.turn > math.MaxUint32-n {
-		q.turn = 0
-		for e := range q.entries.all() {
-			e.turn = 0
-		}
-	}
-	first = q.turn + 1
-	q.turn += n
-	return first
 }
 
 // giveBack returns the items of the batch that were not taken to the front of their lines.

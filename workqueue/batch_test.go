@@ -83,7 +83,7 @@ func TestTurnsRestart(t *testing.T) {
 	t.Parallel()
 	q := New[int](nil)
 	defer q.ShutDown()
-	q.turn = math.MaxUint32 - batchSize
+	q.entries.turn = math.MaxUint32 - batchSize
 	for i := range batchFrom + batchSize {
 		q.Add(i)
 	}
@@ -95,8 +95,8 @@ func TestTurnsRestart(t *testing.T) {
 			q.Get(t.Context())
 		}
 	}
-	if q.turn != batchSize {
-		t.Errorf("the last turn is %d", q.turn)
+	if q.entries.turn != batchSize {
+		t.Errorf("the last turn is %d", q.entries.turn)
 	}
 	for i := range 2 * batchSize {
 		q.Add(i) // which all are worked on

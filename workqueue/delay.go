@@ -6,10 +6,12 @@ import (
 )
 
 // delays holds the items that are not due yet: a heap by time, an index by item, and one timer for the first.
+// The queue's lock guards it.
 type delays[T comparable] struct {
-	heap  []*delayed[T]
-	items map[T]*delayed[T]
-	timer *time.Timer
+	release func() // called by the timer
+	heap    []*delayed[T]
+	items   map[T]*delayed[T]
+	timer   *time.Timer
 }
 
 type delayed[T comparable] struct {
@@ -87,17 +89,17 @@ func (d *delays[T]) Pop() any {
 	return e
 }
 
-// schedule sets the timer for the first delayed item. The caller holds the lock.
-func (q *Queue[T]) schedule() {
-	if len(q.delayed.heap) == 0 {
+// schedule sets the timer for the first item.
+func (d *delays[T]) schedule() {
+	if len(d.heap) == 0 {
 		return
 	}
-	wait := time.Until(q.delayed.heap[0].due)
-	if q.delayed.timer == nil {
-		q.delayed.timer = time.AfterFunc(wait, q.release)
+	wait := time.Until(d.heap[0].due)
+	if d.timer == nil {
+		d.timer = time.AfterFunc(wait, d.release)
 		return
 	}
-	q.delayed.timer.Reset(wait)
+	d.timer.Reset(wait)
 }
 
 // release adds the items that are due. The timer calls it.
@@ -108,5 +110,5 @@ func (q *Queue[T]) release() {
 	for e := q.delayed.take(now); e != nil; e = q.delayed.take(now) {
 		q.add(e.item, q.hash(e.item), e.priority)
 	}
-	q.schedule()
+	q.delayed.schedule()
 }

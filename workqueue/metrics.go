@@ -90,7 +90,9 @@ func (q *Queue[T]) Measure(m *Metrics, name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.refresh = append(m.refresh, func() {
-		now := q.look()
+		q.lock()
+		now := q.entries.sight(q.measured)
+		q.unlock()
 		for k := range depth {
 			depth[k].Set(float64(now.waiting[k]))
 		}
@@ -99,21 +101,20 @@ func (q *Queue[T]) Measure(m *Metrics, name string) {
 	})
 }
 
-// sight is a snapshot of a queue.
+// sight is a snapshot of a queue's entries.
 type sight struct {
 	waiting     [High - Low + 1]int // waiting items by priority
 	total, most time.Duration       // processing times of the current items: their sum and their maximum
 }
 
-func (q *Queue[T]) look() (s sight) {
-	q.lock()
-	defer q.unlock()
-	for e := range q.entries.all() {
+// sight counts the entries. m is the clock of their times.
+func (t *table[T]) sight(m *measured) (s sight) {
+	for e := range t.all() {
 		if e.dirty {
 			s.waiting[e.priority-Low]++
 		}
 		if e.processing {
-			took := q.measured.since(e.begun)
+			took := m.since(e.begun)
 			s.total, s.most = s.total+took, max(s.most, took)
 		}
 	}

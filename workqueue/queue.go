@@ -44,7 +44,6 @@ type Queue[T comparable] struct {
 	getters  getters
 	drained  chan struct{} // closed when the queue is empty and idle; nil if nothing waits for that
 	delayed  delays[T]
-	turn     uint32 // last one assigned to an entry
 	shutDown bool
 	measured *measured // nil if the queue is not measured
 }
@@ -57,6 +56,7 @@ func New[T comparable](limiter Limiter[T]) *Queue[T] {
 	}
 	q := &Queue[T]{limiter: limiter, seed: maphash.MakeSeed()}
 	q.waiting.table = &q.entries
+	q.delayed.release = q.release
 	return q
 }
 
@@ -131,7 +131,7 @@ func (q *Queue[T]) AddAfter(item T, delay time.Duration) {
 		return
 	}
 	if !q.shutDown && q.delayed.put(item, time.Now().Add(delay), priority) {
-		q.schedule()
+		q.delayed.schedule()
 	}
 }
 

@@ -1,6 +1,9 @@
 package workqueue
 
-import "iter"
+import (
+	"iter"
+	"math"
+)
 
 // entry is the state of one item.
 type entry[T comparable] struct {
@@ -24,8 +27,9 @@ type table[T comparable] struct {
 	slots  []slot // a power of two, at most half full
 	count  int
 	chunks []*[chunkSize]entry[T]
-	used   place // highest position in use
-	free   place // first of the list of free entries
+	used   place  // highest position in use
+	free   place  // first of the list of free entries
+	turn   uint32 // last one assigned to an entry
 }
 
 type slot struct {
@@ -101,7 +105,7 @@ func (t *table[T]) remove(p place, hash uint32) {
 	*t.at(p) = entry[T]{next: t.free} // do not retain what the item points to
 	t.free = p
 	if t.count == 0 && len(t.chunks) > mostChunks {
-		*t = table[T]{}
+		*t = table[T]{turn: t.turn}
 	}
 }
 
@@ -123,6 +127,20 @@ func (t *table[T]) occupy(s slot) {
 		i = (i + 1) & mask
 	}
 	t.slots[i] = s
+}
+
+// turns reserves n turns for entries and returns the first. By the time the numbers wrap, all earlier batches
+// have been taken.
+func (t *table[T]) turns(n uint32) (first uint32) {
+	if t.turn > math.MaxUint32-n {
+		t.turn = 0
+		for e := range t.all() {
+			e.turn = 0
+		}
+	}
+	first = t.turn + 1
+	t.turn += n
+	return first
 }
 
 // all iterates over the entries in no order.
