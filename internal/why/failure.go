@@ -20,41 +20,39 @@ type Failure struct {
 // maxFailures is the number of controllers whose latest failure is retained.
 const maxFailures = 256
 
-// fail records that a completed run failed, or succeeded after a failure.
-func (j *Journal) fail(r *Run) {
-	last := j.failures[r.Controller]
+// failures holds the latest failure of each controller, by name. The journal's lock guards it.
+type failures map[string]*Failure
+
+// record records that a completed run failed, or succeeded after a failure.
+func (f failures) record(r *Run) {
+	last := f[r.Controller]
 	switch {
 	case r.Err == "":
 		if last != nil && last.Object == r.Object {
 			last.Over = true
 		}
 		return
-	case last == nil && len(j.failures) >= maxFailures:
-		j.forgetFailure()
+	case last == nil && len(f) >= maxFailures:
+		f.evict()
 	}
-	j.failures[r.Controller] = &Failure{Controller: r.Controller, Object: r.Object, Start: r.Start, Err: r.Err}
+	f[r.Controller] = &Failure{Controller: r.Controller, Object: r.Object, Start: r.Start, Err: r.Err}
 }
 
-// forgetFailure removes the oldest failure.
-func (j *Journal) forgetFailure() {
+// evict removes the oldest failure.
+func (f failures) evict() {
 	var oldest *Failure
-	for _, f := range j.failures {
-		if oldest == nil || f.Start.Before(oldest.Start) {
-			oldest = f
+	for _, failure := range f {
+		if oldest == nil || failure.Start.Before(oldest.Start) {
+			oldest = failure
 		}
 	}
-	delete(j.failures, oldest.Controller)
+	delete(f, oldest.Controller)
 }
 
-// lastFailures returns the failures for a report, which only a report about everything has.
-func (j *Journal) lastFailures(about Object) (all []Failure) {
-	if about != (Object{}) {
-		return nil
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, f := range j.failures {
-		all = append(all, *f)
+// list returns the failures in the order of their controllers.
+func (f failures) list() (all []Failure) {
+	for _, failure := range f {
+		all = append(all, *failure)
 	}
 	slices.SortFunc(all, func(a, b Failure) int { return strings.Compare(a.Controller, b.Controller) })
 	return all

@@ -36,9 +36,9 @@ type Journal struct {
 	ids      map[string]*entry
 	did      shelf
 	quiet    shelf
-	written  map[Object][]writer
-	loops    map[string]*Loop
-	failures map[string]*Failure // by controller
+	written  writers
+	loops    hotLoops
+	failures failures
 	// Dropped values, for reuse.
 	spareEntry   *entry
 	spareHistory *history
@@ -77,9 +77,9 @@ func New(o Options) *Journal {
 		ids:      map[string]*entry{},
 		did:      shelf{maxRuns: max(o.Runs-o.Runs/4, 1), maxSize: o.Bytes - o.Bytes/4},
 		quiet:    shelf{maxRuns: max(o.Runs/4, 1), maxSize: o.Bytes / 4},
-		written:  map[Object][]writer{},
-		loops:    map[string]*Loop{},
-		failures: map[string]*Failure{},
+		written:  writers{limit: 4 * o.Each, by: map[Object][]writer{}},
+		loops:    hotLoops{log: o.Log, by: map[string]*Loop{}},
+		failures: failures{},
 	}
 }
 
@@ -95,7 +95,7 @@ func (j *Journal) Forward(to func(Run)) {
 func (j *Journal) finish(e *entry, r *Run, span trace.SpanContext) (id string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.fail(r)
+	j.failures.record(r)
 	h := j.history(subject{r.Controller, r.Object})
 	h.judge(r)
 	if last := h.mergeable(r); last != nil {
@@ -107,7 +107,7 @@ func (j *Journal) finish(e *entry, r *Run, span trace.SpanContext) (id string) {
 		e = j.newEntry()
 		e.span = span
 	}
-	j.disown(e, r)
+	j.written.disown(e, r)
 	j.number++
 	r.ID = j.process + strconv.FormatUint(j.number, 10)
 	e.run = *r
@@ -132,7 +132,7 @@ func (j *Journal) Take(runs []Run) {
 	for k := range runs {
 		r := &runs[k]
 		r.After = nil
-		j.fail(r)
+		j.failures.record(r)
 		if known := j.ids[r.ID]; known != nil {
 			j.update(j.history(subject{known.run.Controller, known.run.Object}), known, r)
 			continue
@@ -140,7 +140,7 @@ func (j *Journal) Take(runs []Run) {
 		e := &entry{run: *r, uid: r.uid()}
 		for _, w := range r.Writes {
 			if w.changing() {
-				j.index(e, w)
+				j.written.index(e, w)
 			}
 		}
 		j.keep(j.history(subject{r.Controller, r.Object}), e)

@@ -174,8 +174,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	if runs := j.did.entries.Len() + j.quiet.entries.Len(); runs > 400 || j.did.bytes+j.quiet.bytes > 200<<10 {
 		t.Errorf("%d runs of %d bytes are kept", runs, j.did.bytes+j.quiet.bytes)
 	}
-	if len(j.ids) > 400 || len(j.subjects) > 400 || len(j.written) > 400 {
-		t.Errorf("%d ids, %d subjects, %d written objects are known", len(j.ids), len(j.subjects), len(j.written))
+	if len(j.ids) > 400 || len(j.subjects) > 400 || len(j.written.by) > 400 {
+		t.Errorf("%d ids, %d subjects, %d written objects are known", len(j.ids), len(j.subjects), len(j.written.by))
 	}
 	for range 100 {
 		ran(j, "busy", "one", change("one", 1, 2), wrote("two", 3))

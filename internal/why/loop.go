@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -71,7 +72,7 @@ func (j *Journal) circles(h *history, e *entry) {
 	var hot bool
 	if k := slices.IndexFunc(e.run.Writes, func(w Write) bool { return w.Unchanged }); k >= 0 {
 		if h.idle, hot = h.idle.add(now, idleRuns); hot {
-			j.name(Loop{
+			j.loops.record(Loop{
 				Controllers: []string{e.run.Controller}, Objects: []Object{e.run.Writes[k].Object},
 				Subjects:  []Object{e.run.Object},
 				Unchanged: true, First: h.idle[0],
@@ -81,7 +82,7 @@ func (j *Journal) circles(h *history, e *entry) {
 	if !slices.ContainsFunc(e.run.Writes, func(w Write) bool { return w.changing() }) {
 		return
 	}
-	path := j.back(e)
+	path := j.written.back(e)
 	if path == nil || advances(e, path) {
 		return
 	}
@@ -89,7 +90,7 @@ func (j *Journal) circles(h *history, e *entry) {
 	if e.rounds, hot = before.rounds.add(now, rounds); hot {
 		loop := circleOf(path)
 		loop.First = e.rounds[0]
-		j.name(loop, now, rounds)
+		j.loops.record(loop, now, rounds)
 	}
 }
 
@@ -118,14 +119,14 @@ func advances(e *entry, path []*entry) bool {
 
 // back returns the path from a run to the earlier run of the same controller and object that caused it,
 // without e; nil if there is none.
-func (j *Journal) back(e *entry) []*entry {
+func (ws *writers) back(e *entry) []*entry {
 	type step struct {
 		entry *entry
 		from  int
 	}
 	steps := []step{{e, -1}}
 	for k := 0; k < len(steps) && len(steps) < maxSteps; k++ {
-		for _, parent := range j.parents(&steps[k].entry.run) {
+		for _, parent := range ws.parents(&steps[k].entry.run) {
 			known := slices.ContainsFunc(steps, func(s step) bool { return s.entry == parent })
 			if known || !recent(parent.run.Start, e.run.Start) {
 				continue
@@ -181,18 +182,24 @@ func with[T comparable](list []T, part T) []T {
 	return append(list, part)
 }
 
-// name records a hot loop and logs it at most once per warnAgain.
-func (j *Journal) name(found Loop, now time.Time, times int) {
+// hotLoops holds the hot loops that were found. The journal's lock guards it.
+type hotLoops struct {
+	log *slog.Logger
+	by  map[string]*Loop // by their controllers and subjects
+}
+
+// record records a hot loop and logs it at most once per warnAgain.
+func (ls *hotLoops) record(found Loop, now time.Time, times int) {
 	for _, objects := range [][]Object{found.Objects, found.Subjects} {
 		slices.SortFunc(objects, func(a, b Object) int { return strings.Compare(a.String(), b.String()) })
 	}
 	key := fmt.Sprint(found.Unchanged, slices.Sorted(slices.Values(found.Controllers)), found.Subjects)
-	loop := j.loops[key]
+	loop := ls.by[key]
 	if loop == nil {
-		j.forgetLoops(now)
+		ls.evict(now)
 		loop = &found
 		loop.Times = times - 1
-		j.loops[key] = loop
+		ls.by[key] = loop
 	}
 	loop.Times++
 	loop.Objects, loop.Last = found.Objects, now
@@ -200,16 +207,27 @@ func (j *Journal) name(found Loop, now time.Time, times int) {
 		return
 	}
 	loop.warned = now
-	j.options.Log.Warn("hot loop: "+loop.String(), "times", loop.Times, "since", loop.First)
+	ls.log.Warn("hot loop: "+loop.String(), "times", loop.Times, "since", loop.First)
 }
 
-// forgetLoops makes room for another loop.
-func (j *Journal) forgetLoops(now time.Time) {
-	for key, l := range j.loops {
-		if now.Sub(l.Last) > forgetLoops || len(j.loops) >= maxLoops {
-			delete(j.loops, key)
+// evict makes room for another loop.
+func (ls *hotLoops) evict(now time.Time) {
+	for key, l := range ls.by {
+		if now.Sub(l.Last) > forgetLoops || len(ls.by) >= maxLoops {
+			delete(ls.by, key)
 		}
 	}
+}
+
+// involving returns the loops that involve an object, or all for the zero object, oldest first.
+func (ls *hotLoops) involving(about Object) (found []Loop) {
+	for _, l := range ls.by {
+		if about == (Object{}) || slices.Contains(l.Objects, about) || slices.Contains(l.Subjects, about) {
+			found = append(found, *l)
+		}
+	}
+	slices.SortFunc(found, func(a, b Loop) int { return a.First.Compare(b.First) })
+	return found
 }
 
 // recent reports whether then lies within the window before now.

@@ -30,9 +30,8 @@ func (j *Journal) Report(about Object, limit int) *Report {
 	if limit <= 0 {
 		limit = DefaultRuns
 	}
-	report := &Report{Object: about, Now: time.Now(), Failures: j.lastFailures(about)}
-	var all []Run
-	all, report.Loops = j.snapshot(about)
+	report := &Report{Object: about, Now: time.Now()}
+	all := j.snapshot(report)
 	slices.SortStableFunc(all, func(a, b Run) int { return a.Start.Compare(b.Start) })
 	report.Runs = []Run{}
 	for _, k := range related(all, about, limit) {
@@ -41,22 +40,20 @@ func (j *Journal) Report(about Object, limit int) *Report {
 	return report
 }
 
-// snapshot returns all completed runs, and the hot loops that involve an object.
-func (j *Journal) snapshot(about Object) (runs []Run, loops []Loop) {
+// snapshot returns all completed runs, and sets the loops and failures of a report.
+func (j *Journal) snapshot(report *Report) (runs []Run) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	report.Loops = j.loops.involving(report.Object)
+	if report.Object == (Object{}) {
+		report.Failures = j.failures.list()
+	}
 	for _, s := range []*shelf{&j.did, &j.quiet} {
 		for at := s.entries.Front(); at != nil; at = at.Next() {
 			runs = append(runs, at.Value.(*entry).run)
 		}
 	}
-	for _, l := range j.loops {
-		if about == (Object{}) || slices.Contains(l.Objects, about) || slices.Contains(l.Subjects, about) {
-			loops = append(loops, *l)
-		}
-	}
-	slices.SortFunc(loops, func(a, b Loop) int { return a.First.Compare(b.First) })
-	return runs, loops
+	return runs
 }
 
 // related returns the indexes of the runs that concern an object, their causes and their consequences, in

@@ -58,14 +58,7 @@ func (j *Journal) drop(e *entry) {
 	e.on.entries.Remove(e.place)
 	e.on.bytes -= e.bytes
 	delete(j.ids, e.run.ID)
-	for _, w := range e.run.Writes {
-		left := slices.DeleteFunc(j.written[w.Object], func(x writer) bool { return x.entry == e })
-		if len(left) == 0 {
-			delete(j.written, w.Object)
-		} else {
-			j.written[w.Object] = left
-		}
-	}
+	j.written.remove(e)
 	s := subject{e.run.Controller, e.run.Object}
 	if h := j.subjects[s]; h != nil {
 		h.runs = slices.DeleteFunc(h.runs, func(x *entry) bool { return x == e })
