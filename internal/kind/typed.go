@@ -64,10 +64,11 @@ type Version[P any] struct {
 
 // Typed implements Kind for a Go struct.
 type Typed[T any, P Pointer[T]] struct {
-	info   Info
-	rules  Rules[P]
-	cache  *object.Cache
-	shared sharedDecoder
+	info     Info
+	rules    Rules[P]
+	versions versions[P]
+	cache    *object.Cache
+	shared   sharedDecoder
 }
 
 var _ Kind = (*Typed[metav1.PartialObjectMetadata, *metav1.PartialObjectMetadata])(nil)
@@ -75,7 +76,10 @@ var _ Kind = (*Typed[metav1.PartialObjectMetadata, *metav1.PartialObjectMetadata
 // NewTyped returns a typed kind. cache bounds the memory for cached encodings of all kinds of a server.
 func NewTyped[T any, P Pointer[T]](cache *object.Cache, info Info, rules Rules[P]) *Typed[T, P] {
 	info.Builtin = true
-	return &Typed[T, P]{info: info, rules: rules, cache: cache}
+	return &Typed[T, P]{
+		info: info, rules: rules, cache: cache,
+		versions: versions[P]{kind: info.Kind, hub: info.Endpoints[0].GroupVersion(), byAPIVersion: rules.Versions},
+	}
 }
 
 // Info implements Kind.
@@ -94,20 +98,13 @@ func (k *Typed[T, P]) Cache() *object.Cache { return k.cache }
 // New implements Kind.
 func (k *Typed[T, P]) New() Object {
 	p := P(new(T))
-	k.setHub(p)
+	k.versions.setHub(p)
 	return p
-}
-
-func (k *Typed[T, P]) hub() schema.GroupVersion { return k.info.Endpoints[0].GroupVersion() }
-
-// setHub sets the hub's kind and apiVersion. Every decoded object has them, which spares encoding a copy.
-func (k *Typed[T, P]) setHub(obj runtime.Object) {
-	obj.GetObjectKind().SetGroupVersionKind(k.hub().WithKind(k.info.Kind))
 }
 
 // Prototype implements Kind.
 func (k *Typed[T, P]) Prototype(apiVersion string) runtime.Object {
-	if v, other := k.rules.Versions[apiVersion]; other {
+	if v, other := k.versions.byAPIVersion[apiVersion]; other {
 		return v.New()
 	}
 	return P(new(T))
@@ -122,7 +119,7 @@ func (k *Typed[T, P]) Decode(form object.Form, data []byte) (runtime.Object, err
 	if err := decodeInitializers(form.Format, data, obj); err != nil {
 		return nil, err
 	}
-	hub, err := k.toHub(form.APIVersion, obj)
+	hub, err := k.versions.toHub(form.APIVersion, obj)
 	if err == nil && k.rules.Restore != nil {
 		k.rules.Restore(hub)
 	}
@@ -165,14 +162,14 @@ func (k *Typed[T, P]) Receive(form object.Form, body []byte, lenient bool) (runt
 
 // Accept implements Kind.
 func (k *Typed[T, P]) Accept(sent runtime.Object, apiVersion string) (Object, error) {
-	hub, err := k.toHub(apiVersion, sent)
+	hub, err := k.versions.toHub(apiVersion, sent)
 	if err != nil {
 		return nil, err
 	}
 	if k.rules.Default != nil {
 		k.rules.Default(hub)
 	}
-	if _, other := k.rules.Versions[apiVersion]; other {
+	if k.versions.has(apiVersion) {
 		hub.GetObjectKind().SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersion, k.info.Kind))
 	}
 	return hub, nil
@@ -184,7 +181,7 @@ func (k *Typed[T, P]) Encode(form object.Form, obj runtime.Object) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	versioned, err := k.fromHub(k.inHub(obj.(P)), gv)
+	versioned, err := k.versions.fromHub(k.inHub(obj.(P)), gv)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +189,7 @@ func (k *Typed[T, P]) Encode(form object.Form, obj runtime.Object) ([]byte, erro
 }
 
 // orNil converts an object to its struct type, and nil to a nil pointer of that type.
-func (k *Typed[T, P]) orNil(obj Object) P {
+func orNil[T any, P Pointer[T]](obj Object) P {
 	if obj == nil {
 		return nil
 	}
@@ -204,7 +201,7 @@ func (k *Typed[T, P]) Validate(_ context.Context, obj, old Object, sub string) f
 	if k.rules.Validate == nil {
 		return nil
 	}
-	return k.rules.Validate(obj.(P), k.orNil(old), sub)
+	return k.rules.Validate(obj.(P), orNil[T, P](old), sub)
 }
 
 // Warnings implements Kind.
@@ -213,7 +210,7 @@ func (k *Typed[T, P]) Warnings(obj, old Object, sub string) []string {
 	case sub == "status" && k.rules.StatusWarnings != nil:
 		return k.rules.StatusWarnings(obj.(P))
 	case sub != "status" && k.rules.Warnings != nil:
-		return k.rules.Warnings(obj.(P), k.orNil(old))
+		return k.rules.Warnings(obj.(P), orNil[T, P](old))
 	}
 	return nil
 }
@@ -245,7 +242,7 @@ func (k *Typed[T, P]) Assign(obj, old Object, taken func(Claim) bool) field.Erro
 	if k.rules.Assign == nil {
 		return nil
 	}
-	return k.rules.Assign(obj.(P), k.orNil(old), taken)
+	return k.rules.Assign(obj.(P), orNil[T, P](old), taken)
 }
 
 // Claims implements Kind.

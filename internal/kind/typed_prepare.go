@@ -13,7 +13,7 @@ import (
 // resourceVersion. For kinds with Info.Generation, the generation starts at 1 and increases with each change
 // outside the metadata and the status.
 func (k *Typed[T, P]) Prepare(obj, old Object, sub string) {
-	p, was := obj.(P), k.orNil(old)
+	p, was := obj.(P), orNil[T, P](old)
 	k.prepareStatus(p, was, sub)
 	if k.info.Generation {
 		k.countGeneration(p, was, sub)
@@ -33,7 +33,7 @@ func (k *Typed[T, P]) prepareStatus(obj, old P, sub string) {
 		status.SetZero()
 	case sub == "status":
 		sent := P(new(*obj))
-		*obj = *k.withoutStatus(old)
+		*obj = *withoutStatus(old)
 		status.Set(reflect.ValueOf(sent).Elem().FieldByName("Status"))
 		obj.SetLabels(sent.GetLabels())
 		obj.SetAnnotations(sent.GetAnnotations())
@@ -49,7 +49,7 @@ func (k *Typed[T, P]) prepareStatus(obj, old P, sub string) {
 }
 
 // withoutStatus copies an object without the fields that a write of its status sets.
-func (k *Typed[T, P]) withoutStatus(old P) P {
+func withoutStatus[T any, P Pointer[T]](old P) P {
 	bare := P(new(*old))
 	reflect.ValueOf(bare).Elem().FieldByName("Status").SetZero()
 	bare.SetLabels(nil)

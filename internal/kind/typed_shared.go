@@ -39,13 +39,12 @@ var _ object.Sharer = (*Typed[metav1.PartialObjectMetadata, *metav1.PartialObjec
 func (k *Typed[T, P]) DecodeShared(e *object.Encoding) (runtime.Object, error) {
 	obj := P(new(T))
 	into, reads := any(obj).(message.Unmarshaler)
-	_, converted := k.rules.Versions[e.Form.APIVersion]
-	if !reads || e.Form.Format != object.Protobuf || converted || k.rules.Restore != nil ||
+	if !reads || e.Form.Format != object.Protobuf || k.versions.has(e.Form.APIVersion) || k.rules.Restore != nil ||
 		object.Initializers(e.Form.Format, e.Bytes()) != nil {
 		return k.Decode(e.Form, e.Bytes())
 	}
 	if err := k.shared.read(e.Message(), into); err != nil {
 		return nil, err
 	}
-	return k.toHub(e.Form.APIVersion, obj)
+	return k.versions.toHub(e.Form.APIVersion, obj)
 }

@@ -159,6 +159,9 @@ func (d *definition) defined(apiVersion string) *definedVersion {
 // Stamp implements object.Codec.
 func (d *definition) Stamp() object.Stamp { return d.stamp }
 
+// Codec implements kind.Custom.
+func (d *definition) Codec() object.Codec { return d.latest() }
+
 // Cache implements object.Codec.
 func (d *definition) Cache() *object.Cache { return d.cache }
 

@@ -17,7 +17,7 @@ func (k *Kind) Prepare(obj, old kind.Object, sub string) {
 	u := obj.(*unstructured.Unstructured)
 	if old == nil {
 		if k.hasStatus() {
-			k.resetStatus(u)
+			k.version.resetStatus(u)
 		}
 		u.SetGeneration(1)
 		return
@@ -40,9 +40,9 @@ func (k *Kind) hasStatus() bool { return k.info.Subresource("status") != nil }
 
 // resetStatus sets the initial status of a new object. It has the effect of Kubernetes' sequence: clear the
 // status of the request, store the object, and apply defaults on decoding.
-func (k *Kind) resetStatus(u *unstructured.Unstructured) {
+func (v *definedVersion) resetStatus(u *unstructured.Unstructured) {
 	delete(u.Object, "status")
-	c, _ := k.version.schema() // if compiling fails, Validate returns the error
+	c, _ := v.schema() // if compiling fails, Validate returns the error
 	if c == nil || c.structural == nil || c.structural.Properties["status"].Default.Object == nil {
 		return
 	}

@@ -2,6 +2,7 @@ package structural
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
 )
@@ -90,4 +92,44 @@ func applyScale(u *unstructured.Unstructured, scale *autoscalingv1.Scale,
 		u.SetResourceVersion(scale.ResourceVersion)
 	}
 	return unstructured.SetNestedField(u.Object, int64(scale.Spec.Replicas), segments(paths.SpecReplicasPath)...)
+}
+
+// validateScale validates the fields that the scale subresource shows. paths is nil for a version without one.
+func validateScale(u *unstructured.Unstructured,
+	paths *apiextensionsv1.CustomResourceSubresourceScale) field.ErrorList {
+	if paths == nil {
+		return nil
+	}
+	return append(validateReplicas(u, paths.SpecReplicasPath), validateScaleStatus(u, paths)...)
+}
+
+func validateScaleStatus(u *unstructured.Unstructured,
+	paths *apiextensionsv1.CustomResourceSubresourceScale) field.ErrorList {
+	if paths == nil {
+		return nil
+	}
+	errs := validateReplicas(u, paths.StatusReplicasPath)
+	if path := paths.LabelSelectorPath; path != nil {
+		if selector, _, err := unstructured.NestedString(u.Object, segments(*path)...); err != nil {
+			errs = append(errs, field.Invalid(field.NewPath(*path), selector, err.Error()))
+		}
+	}
+	return errs
+}
+
+// validateReplicas validates a number of replicas.
+func validateReplicas(u *unstructured.Unstructured, path string) field.ErrorList {
+	n, _, err := unstructured.NestedInt64(u.Object, segments(path)...)
+	problem := ""
+	switch {
+	case err != nil:
+		problem = err.Error()
+	case n < 0:
+		problem = "should be a non-negative integer"
+	case n > math.MaxInt32:
+		problem = fmt.Sprintf("should be less than or equal to %v", math.MaxInt32)
+	default:
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath(path), n, problem)}
 }

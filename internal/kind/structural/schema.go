@@ -3,8 +3,8 @@ package structural
 import "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 
 // RawSchema implements kind.Custom.
-func (k *Kind) RawSchema(version string) []byte {
-	for _, other := range k.kinds {
+func (d *definition) RawSchema(version string) []byte {
+	for _, other := range d.kinds {
 		if other.version.name == version {
 			return other.version.raw
 		}
@@ -13,7 +13,7 @@ func (k *Kind) RawSchema(version string) []byte {
 }
 
 // PreservesUnknownFields implements kind.Custom. Only definitions from v1beta1 can set it.
-func (k *Kind) PreservesUnknownFields() bool { return k.preserve }
+func (d *definition) PreservesUnknownFields() bool { return d.preserve }
 
 // ReadSchema parses the result of RawSchema. It returns nil if there is no schema, or if the schema is not
 // structural, which a v1beta1 definition allows.

@@ -74,9 +74,6 @@ func (k *Kind) ToStorage(obj kind.Object) (kind.Kind, kind.Object, error) {
 	return stored, converted[0], k.setDefaults(converted[0], stored.version)
 }
 
-// Codec implements kind.Custom.
-func (k *Kind) Codec() object.Codec { return k.latest() }
-
 // Succeed makes k the successor of old, the kind of an earlier state of the same definition: whoever holds
 // old as a codec then decodes and encodes stored objects with k's versions.
 func (k *Kind) Succeed(old *Kind) { k.succeed(old.definition) }

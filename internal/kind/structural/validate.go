@@ -3,7 +3,6 @@ package structural
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -29,11 +28,11 @@ func (k *Kind) Validate(ctx context.Context, obj, old kind.Object, sub string) f
 		return field.ErrorList{field.InternalError(nil, err)}
 	}
 	u := obj.(*unstructured.Unstructured)
-	errs := k.validateType(u)
+	errs := k.version.validateType(u, k.info.Kind)
 	if old == nil {
 		if len(errs) == 0 {
 			errs = append(errs, validation.ValidateCustomResource(nil, u.Object, c.createValidator())...)
-			errs = append(errs, k.validateScale(u)...)
+			errs = append(errs, validateScale(u, k.scale)...)
 		}
 		errs = append(errs, validateEmbedded(ctx, u, c.embeds)...)
 		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, c.lists, u.Object)...)
@@ -63,12 +62,12 @@ func (c *compiled) createValidator() validation.SchemaCreateValidator {
 }
 
 // validateType validates kind and apiVersion, which the schema does not restrict.
-func (k *Kind) validateType(u *unstructured.Unstructured) field.ErrorList {
+func (v *definedVersion) validateType(u *unstructured.Unstructured, kind string) field.ErrorList {
 	var errs field.ErrorList
-	if u.GetKind() != k.info.Kind {
-		errs = append(errs, field.Invalid(field.NewPath("kind"), u.GetKind(), "must be "+k.info.Kind))
+	if u.GetKind() != kind {
+		errs = append(errs, field.Invalid(field.NewPath("kind"), u.GetKind(), "must be "+kind))
 	}
-	if want := k.version.apiVersion; u.GetAPIVersion() != want {
+	if want := v.apiVersion; u.GetAPIVersion() != want {
 		errs = append(errs, field.Invalid(field.NewPath("apiVersion"), u.GetAPIVersion(), "must be "+want))
 	}
 	return errs
@@ -78,14 +77,14 @@ func (k *Kind) validateType(u *unstructured.Unstructured) field.ErrorList {
 func (k *Kind) validateChange(c *compiled, u, was *unstructured.Unstructured, sub string,
 	change *common.CorrelatedObject) field.ErrorList {
 	if k.writesStatusOnly(sub) {
-		return append(validateStatus(c, u, was, change), k.validateScaleStatus(u)...)
+		return append(validateStatus(c, u, was, change), validateScaleStatus(u, k.scale)...)
 	}
 	var errs field.ErrorList
 	if c.whole != nil {
 		errs = validation.ValidateCustomResourceUpdate(nil, u.Object, was.Object, c.whole,
 			validation.WithRatcheting(change))
 	}
-	return append(errs, k.validateScale(u)...)
+	return append(errs, validateScale(u, k.scale)...)
 }
 
 func validateStatus(c *compiled, u, was *unstructured.Unstructured, change *common.CorrelatedObject) field.ErrorList {
@@ -113,44 +112,6 @@ func validateLists(u, was *unstructured.Unstructured, s *schema.Structural) fiel
 		return nil
 	}
 	return errs
-}
-
-// validateScale validates the fields that the scale subresource shows.
-func (k *Kind) validateScale(u *unstructured.Unstructured) field.ErrorList {
-	if k.scale == nil {
-		return nil
-	}
-	return append(validateReplicas(u, k.scale.SpecReplicasPath), k.validateScaleStatus(u)...)
-}
-
-func (k *Kind) validateScaleStatus(u *unstructured.Unstructured) field.ErrorList {
-	if k.scale == nil {
-		return nil
-	}
-	errs := validateReplicas(u, k.scale.StatusReplicasPath)
-	if path := k.scale.LabelSelectorPath; path != nil {
-		if selector, _, err := unstructured.NestedString(u.Object, segments(*path)...); err != nil {
-			errs = append(errs, field.Invalid(field.NewPath(*path), selector, err.Error()))
-		}
-	}
-	return errs
-}
-
-// validateReplicas validates a number of replicas.
-func validateReplicas(u *unstructured.Unstructured, path string) field.ErrorList {
-	n, _, err := unstructured.NestedInt64(u.Object, segments(path)...)
-	problem := ""
-	switch {
-	case err != nil:
-		problem = err.Error()
-	case n < 0:
-		problem = "should be a non-negative integer"
-	case n > math.MaxInt32:
-		problem = fmt.Sprintf("should be less than or equal to %v", math.MaxInt32)
-	default:
-		return nil
-	}
-	return field.ErrorList{field.Invalid(field.NewPath(path), n, problem)}
 }
 
 // Warnings implements kind.Kind. It warns about new finalizers without a domain.
