@@ -83,7 +83,7 @@ func formOf(r reply) string {
 }
 
 // HEAD and OPTIONS are refused, as by Kubernetes' router. A watch by its deprecated path must be a GET.
-func TestMethodsThatAreNotServed(t *testing.T) {
+func TestUnsupportedMethods(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())
@@ -114,7 +114,7 @@ func TestMethodsThatAreNotServed(t *testing.T) {
 
 // The parameter watch is read like a bool in Kubernetes, on a path that lists. A path of one object ignores
 // it.
-func TestWhatAsksForAWatch(t *testing.T) {
+func TestWatchParameter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)

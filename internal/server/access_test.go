@@ -18,7 +18,7 @@ func (w *world) as(t testing.TB, config *rest.Config) *world {
 
 // Administrators may do everything, other certificates only use the public paths, and requests without a
 // certificate are unauthorized.
-func TestWhoMayDoWhat(t *testing.T) {
+func TestAuthorization(t *testing.T) {
 	t.Parallel()
 	admin := startTLS(t)
 	admin.fill(t, "default", "a")
@@ -62,7 +62,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 }
 
 // A certificate of another plane is not accepted.
-func TestCertificatesOfOthersAreNoCertificates(t *testing.T) {
+func TestForeignCertificateIsUnauthorized(t *testing.T) {
 	t.Parallel()
 	here, there := startTLS(t), startTLS(t)
 	stranger := rest.CopyConfig(here.config)
@@ -75,7 +75,7 @@ func TestCertificatesOfOthersAreNoCertificates(t *testing.T) {
 }
 
 // Impersonation is refused, for every user and header.
-func TestActingAsSomebodyElseIsRefused(t *testing.T) {
+func TestImpersonationIsForbidden(t *testing.T) {
 	t.Parallel()
 	for name, w := range map[string]*world{"in process": start(t), "TLS": startTLS(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestActingAsSomebodyElseIsRefused(t *testing.T) {
 }
 
 // Bearer tokens are not supported: a request with one is unauthorized, even with a certificate.
-func TestBearerTokensAreNobody(t *testing.T) {
+func TestBearerTokenIsUnauthorized(t *testing.T) {
 	t.Parallel()
 	w := startTLS(t)
 	config := rest.CopyConfig(w.config)

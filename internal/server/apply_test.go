@@ -42,7 +42,7 @@ func TestApplyCreates(t *testing.T) {
 }
 
 // Duplicate fields of a document are a warning, or refused if strict.
-func TestApplyReadsDocumentsStrictlyWhenAsked(t *testing.T) {
+func TestApplyFieldValidation(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	for _, document := range []string{
@@ -67,7 +67,7 @@ func TestApplyReadsDocumentsStrictlyWhenAsked(t *testing.T) {
 }
 
 // Ownership is retained across versions: of an event, which two groups serve.
-func TestOwnershipIsKeptAcrossVersions(t *testing.T) {
+func TestOwnershipAcrossVersions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	const core, events = "/api/v1/namespaces/default/events/e", "/apis/events.k8s.io/v1/namespaces/default/events/e"
@@ -115,7 +115,7 @@ func setSchema(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition, sche
 
 // Custom resources are merged by schema: sets and maps by their items, atomic ones as a whole, unknown ones
 // by their fields.
-func TestCustomResourcesMergeBySchema(t *testing.T) {
+func TestApplyMergesCustomResourceBySchema(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	crd := widgets()
@@ -165,7 +165,7 @@ func TestCustomResourcesMergeBySchema(t *testing.T) {
 }
 
 // The ownership of a created custom resource follows its schema, as that of an applied one.
-func TestCreateOfACustomResourceOwnsBySchema(t *testing.T) {
+func TestCreateOwnsCustomResourceFieldsBySchema(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	crd := widgets()
@@ -181,7 +181,7 @@ func TestCreateOfACustomResourceOwnsBySchema(t *testing.T) {
 
 // A null in an applied document is refused if the field is not nullable. Unlike in a create, it is not
 // removed: it stays if the field is nullable, and becomes the default if there is one.
-func TestAppliedNullIsRefusedWhereThereMayBeNone(t *testing.T) {
+func TestApplyRejectsNullOfNonNullableField(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	crd := widgets()

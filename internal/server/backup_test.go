@@ -37,7 +37,7 @@ func backedUp(t *testing.T, stream io.Reader) (backup.Head, map[string]object.Re
 	return r.Head(), objects
 }
 
-func TestBackupIsTheStateOfOneRevision(t *testing.T) {
+func TestBackupContainsOneRevision(t *testing.T) {
 	t.Parallel()
 	w := startTLS(t)
 	w.fill(t, "default", "a", "b")
@@ -58,7 +58,7 @@ func TestBackupIsTheStateOfOneRevision(t *testing.T) {
 
 // Two objects are written in turn, each with the number of its writes. No backup contains a newer second
 // object than first.
-func TestBackupUnderWritesIsConsistent(t *testing.T) {
+func TestBackupDuringWritesIsConsistent(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -126,7 +126,7 @@ func (w *world) applying(ctx context.Context, path, body string) (int, error) {
 	return answer.StatusCode, errors.Join(err, answer.Body.Close())
 }
 
-func TestOnlyAdministratorsGetBackups(t *testing.T) {
+func TestBackupNeedsAdministrator(t *testing.T) {
 	t.Parallel()
 	admin := startTLS(t)
 	somebody := admin.as(t, must(admin.IssueClient("somebody", "a-group"))(t))
@@ -147,7 +147,7 @@ func (w *world) createLarge(t *testing.T) {
 }
 
 // A backup may take longer than the request timeout, and contains the state of its start.
-func TestBackupOutlastsTheTimeOfRequests(t *testing.T) {
+func TestBackupOutlastsRequestTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
@@ -166,7 +166,7 @@ func TestBackupOutlastsTheTimeOfRequests(t *testing.T) {
 }
 
 // Backups are aborted when the server closes, and their readers get an error.
-func TestClosingServerCutsBackupsShort(t *testing.T) {
+func TestCloseAbortsBackups(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)

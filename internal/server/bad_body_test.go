@@ -92,7 +92,7 @@ func (endless) Read(p []byte) (int, error) {
 }
 
 // Bodies over 3 MiB are a 413, with or without a Content-Length, and the connection can be reused.
-func TestBodiesOver3MiB(t *testing.T) {
+func TestBodyOver3MiBIsTooLarge(t *testing.T) {
 	t.Parallel()
 	big := bytes.Repeat([]byte("x"), 3<<20)
 	whole := append(append([]byte(`{"metadata":{"name":"big"},"data":{"k":"`), big...), `"}}`...)
@@ -120,7 +120,7 @@ func TestBodiesOver3MiB(t *testing.T) {
 }
 
 // Unsupported media types are a 415 that lists the supported ones.
-func TestMediaTypesThatAreNotRead(t *testing.T) {
+func TestUnsupportedMediaTypes(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())

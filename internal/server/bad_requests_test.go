@@ -35,12 +35,12 @@ const (
 	deployments = "/apis/apps/v1/namespaces/default/deployments"
 )
 
-// TestBadRequestsAreRefusedAndChangeNothing sends bad requests to one server. Each answer is a Status that
+// TestBadRequestsChangeNothing sends bad requests to one server. Each answer is a Status that
 // describes the error, the store does not change, and the server still serves. The answers are in
 // testdata/bad_requests.txt. The texts of the tables in this file are those of the recordings, or of
 // k8s.io/apiserver (pkg/endpoints/handlers) and the validation of k8s.io/apimachinery; other tables name
 // their sources.
-func TestBadRequestsAreRefusedAndChangeNothing(t *testing.T) {
+func TestBadRequestsChangeNothing(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())

@@ -8,7 +8,7 @@ import (
 )
 
 // An object whose name or namespace is not that of the URL is refused.
-func TestObjectAgainstTheURL(t *testing.T) {
+func TestObjectMustMatchURL(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())
@@ -57,7 +57,7 @@ func TestObjectAgainstTheURL(t *testing.T) {
 }
 
 // Unknown paths are 404s, and unsupported methods 405s: Statuses if the group is known.
-func TestPathsThatLeadNowhere(t *testing.T) {
+func TestUnknownPaths(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.fill(t, "default", "a")

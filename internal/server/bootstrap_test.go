@@ -17,7 +17,7 @@ import (
 
 // At each start the server corrects the address in its own EndpointSlice. If the address family has changed,
 // it replaces the slice, since the type of its addresses is immutable.
-func TestTheAPIsSliceFollowsTheServer(t *testing.T) {
+func TestStartUpdatesOwnEndpointSlice(t *testing.T) {
 	t.Parallel()
 	state, err := store.New(t.Context(), memory.New(), store.Options{})
 	if err != nil {

@@ -175,7 +175,7 @@ func bounds() []bound {
 }
 
 // The result of rules that were interrupted is not an answer.
-func TestRulesEndWithTheirRequest(t *testing.T) {
+func TestDeadlineInterruptsValidationRules(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, definitionOf(t, costlyDefinition))

@@ -16,7 +16,7 @@ import (
 
 // 50 concurrent patches of different labels all take effect, in each patch type, on a typed and on a custom
 // object.
-func TestPatchersOfDifferentLabelsAllSurvive(t *testing.T) {
+func TestConcurrentPatchesOfDifferentLabels(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())
@@ -53,7 +53,7 @@ func TestPatchersOfDifferentLabelsAllSurvive(t *testing.T) {
 }
 
 // Of 50 concurrent updates with one revision, one succeeds and the others conflict.
-func TestReplacersWithOneRevision(t *testing.T) {
+func TestConcurrentUpdatesOfOneRevision(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	maps := w.clients.CoreV1().ConfigMaps("default")
@@ -82,7 +82,7 @@ func TestReplacersWithOneRevision(t *testing.T) {
 }
 
 // Of 50 concurrent creates of one name, one succeeds and the others fail.
-func TestCreatorsOfOneName(t *testing.T) {
+func TestConcurrentCreatesOfOneName(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	var won atomic.Int32
@@ -101,7 +101,7 @@ func TestCreatorsOfOneName(t *testing.T) {
 }
 
 // Concurrent writers of a deployment's replicas and of its image lose no update.
-func TestWritersOfDifferentFields(t *testing.T) {
+func TestConcurrentPatchesOfDifferentFields(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.create(t, "/apis/apps/v1/namespaces/default/deployments", deploymentBody("a"))
@@ -132,7 +132,7 @@ func TestWritersOfDifferentFields(t *testing.T) {
 }
 
 // Of 20 concurrent PUTs of an object that does not exist, one creates it and the others update it.
-func TestPutsOfOneObjectThatIsNotThere(t *testing.T) {
+func TestConcurrentPutsOfMissingObject(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	var created atomic.Int32
@@ -155,7 +155,7 @@ func TestPutsOfOneObjectThatIsNotThere(t *testing.T) {
 }
 
 // Updates without a revision replace any state, and none of 20 concurrent ones fails.
-func TestUpdatesWithoutARevision(t *testing.T) {
+func TestConcurrentUpdatesWithoutRevision(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.fill(t, "default", "a")

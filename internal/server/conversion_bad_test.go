@@ -121,7 +121,7 @@ type misbehavior struct {
 
 // Each invalid answer results in the error of Kubernetes' converter (webhook_converter.go of
 // k8s.io/apiextensions-apiserver). Clients do not see the answer, and the stored object is unchanged.
-func TestWebhooksThatMisbehave(t *testing.T) {
+func TestConversionWebhookInvalidResponses(t *testing.T) {
 	t.Parallel()
 	for name, c := range misbehaving() {
 		t.Run(name, func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestWebhooksThatMisbehave(t *testing.T) {
 }
 
 // A webhook cannot change metadata other than labels and annotations.
-func TestWebhookChangesNoMetadata(t *testing.T) {
+func TestConversionWebhookCannotChangeMetadata(t *testing.T) {
 	t.Parallel()
 	w, h := start(t), startHook(t)
 	w.define(t, h.lamps(t))
@@ -166,7 +166,7 @@ func TestWebhookChangesNoMetadata(t *testing.T) {
 }
 
 // A webhook that does not answer delays only the requests that need it, until their deadline.
-func TestWebhookThatHangs(t *testing.T) {
+func TestHangingConversionDelaysOnlyItsRequests(t *testing.T) {
 	t.Parallel()
 	w, h := start(t), startHook(t)
 	w.define(t, h.lamps(t))
@@ -193,7 +193,7 @@ func TestWebhookThatHangs(t *testing.T) {
 }
 
 // A webhook may use reviews of v1beta1, which have no uid.
-func TestWebhookOfAnOldDefinition(t *testing.T) {
+func TestConversionReviewV1beta1(t *testing.T) {
 	t.Parallel()
 	w, h := start(t), startHook(t)
 	crd := h.lamps(t)
@@ -214,7 +214,7 @@ func TestWebhookOfAnOldDefinition(t *testing.T) {
 
 // The webhook of an ExternalName service is called at the external name, and its certificate has the
 // service's name.
-func TestServiceOfAWebhook(t *testing.T) {
+func TestConversionWebhookService(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	crd := definitionOf(t, lampDefinition)
@@ -239,7 +239,7 @@ func TestServiceOfAWebhook(t *testing.T) {
 }
 
 // Instances that cannot be deleted delay the deletion of their definition, whose status names the reason.
-func TestInstancesThatCannotBeDeleted(t *testing.T) {
+func TestDefinitionWaitsForFailedInstanceDeletion(t *testing.T) {
 	t.Parallel()
 	w, h := start(t), startHook(t)
 	w.define(t, h.lamps(t))

@@ -156,7 +156,7 @@ func lamp(version, name, spec string) string {
 
 // A request is decoded, defaulted, validated and answered in the version that it names, whatever the storage
 // version is.
-func TestEachVersionHasRulesOfItsOwn(t *testing.T) {
+func TestVersionsHaveTheirOwnSchema(t *testing.T) {
 	t.Parallel()
 	w, h := start(t), startHook(t)
 	w.define(t, h.lamps(t))
@@ -210,7 +210,7 @@ func TestEachVersionHasRulesOfItsOwn(t *testing.T) {
 }
 
 // Selectors match the labels and fields of the requested version.
-func TestSelectorsSeeTheVersionAskedFor(t *testing.T) {
+func TestSelectorsMatchRequestedVersion(t *testing.T) {
 	t.Parallel()
 	w, h := start(t), startHook(t)
 	w.define(t, h.lamps(t))
@@ -244,7 +244,7 @@ func TestSelectorsSeeTheVersionAskedFor(t *testing.T) {
 }
 
 // A list converts all objects with one review, and the result is cached.
-func TestConversionsAreAskedOnceAndTogether(t *testing.T) {
+func TestListConvertsInOneReview(t *testing.T) {
 	t.Parallel()
 	w, h := start(t), startHook(t)
 	w.define(t, h.lamps(t))
@@ -266,7 +266,7 @@ func TestConversionsAreAskedOnceAndTogether(t *testing.T) {
 
 // After a change of the storage version, objects are served in both versions, and a write stores them in the
 // new one.
-func TestStorageVersionMayChange(t *testing.T) {
+func TestStorageVersionChange(t *testing.T) {
 	t.Parallel()
 	w, h := start(t), startHook(t)
 	w.define(t, h.lamps(t))

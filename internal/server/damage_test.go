@@ -57,7 +57,7 @@ func startHurt(t *testing.T, lost ...object.Key) *world {
 
 const lostMap = object.Key("/configmaps/default/b")
 
-func TestDamagedObjectIsAnErrorThatSaysWhatToDo(t *testing.T) {
+func TestDamagedObjectReturnsReadError(t *testing.T) {
 	t.Parallel()
 	w := startHurt(t, lostMap)
 	said := `configmaps "default/b" is damaged and cannot be read: ` + storetest.ErrDamage.Error() +
@@ -82,7 +82,7 @@ func TestDamagedObjectIsAnErrorThatSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestRestOfADamagedKindIsServed(t *testing.T) {
+func TestListSkipsDamagedObjects(t *testing.T) {
 	t.Parallel()
 	w := startHurt(t, lostMap)
 	warning := `299 - "incomplete list: 1 of configmaps cannot be read and are left out: default/b"`
@@ -110,7 +110,7 @@ func TestRestOfADamagedKindIsServed(t *testing.T) {
 	}
 }
 
-func TestDamagedObjectIsDeleted(t *testing.T) {
+func TestDeleteDamagedObject(t *testing.T) {
 	t.Parallel()
 	w := startHurt(t, lostMap, "/services/default/s")
 	maps := w.clients.CoreV1().ConfigMaps("default")
@@ -151,7 +151,7 @@ func TestDamagedObjectIsDeleted(t *testing.T) {
 	}
 }
 
-func TestDamageIsToldToWhoWatchesThePlane(t *testing.T) {
+func TestHealthAndMetricsReportDamage(t *testing.T) {
 	t.Parallel()
 	w := startHurt(t, lostMap)
 	if ready := w.get(t, "/readyz?verbose"); ready.code != http.StatusOK ||
@@ -173,7 +173,7 @@ func TestDamageIsToldToWhoWatchesThePlane(t *testing.T) {
 }
 
 // A plane starts even if its own namespaces are damaged, and does not replace them.
-func TestPlaneStartsWithoutWhatItNeverIsWithout(t *testing.T) {
+func TestStartWithDamagedNamespaces(t *testing.T) {
 	t.Parallel()
 	w := startHurt(t, "/namespaces//default", "/namespaces//kube-system", "/services/default/kubernetes")
 	w.get(t, "/api/v1/namespaces/default").refused(t, http.StatusInternalServerError, metav1.StatusReasonStoreReadError,
@@ -186,7 +186,7 @@ func TestPlaneStartsWithoutWhatItNeverIsWithout(t *testing.T) {
 
 // Requests for a resource whose definition is damaged are not a 404, since clients would assume that the
 // objects are gone.
-func TestResourceWhoseDefinitionIsDamagedIsNotGone(t *testing.T) {
+func TestDamagedDefinitionIsNotNotFound(t *testing.T) {
 	t.Parallel()
 	journal := furnished(t)
 	const key = object.Key("apiextensions.k8s.io/customresourcedefinitions//widgets.example.com")

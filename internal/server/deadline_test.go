@@ -33,7 +33,7 @@ func (b *blocking) Admit(ctx context.Context, _ *admission.Attributes, _ admissi
 func (*blocking) Validate(ctx, *admission.Attributes, admission.Reader) error { return nil }
 
 // A request ends with a 504 at the client's deadline, or after the server's minute if that is shorter.
-func TestRequestsHaveADeadline(t *testing.T) {
+func TestRequestDeadline(t *testing.T) {
 	t.Parallel()
 	for query, lasts := range map[string]time.Duration{
 		"?timeout=5s": 5 * time.Second, "": time.Minute, "?timeout=10m": time.Minute, "?timeout=0s": time.Minute,
@@ -65,7 +65,7 @@ func TestRequestsHaveADeadline(t *testing.T) {
 }
 
 // A request is canceled when its client disconnects.
-func TestClientThatGoesEndsItsRequest(t *testing.T) {
+func TestDisconnectCancelsRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		plugin := &blocking{}
@@ -84,7 +84,7 @@ func TestClientThatGoesEndsItsRequest(t *testing.T) {
 }
 
 // Typed clients recognize the error of a timeout.
-func TestTimeoutsReachTypedClients(t *testing.T) {
+func TestTypedClientsRecognizeTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{&blocking{}} })
@@ -100,7 +100,7 @@ func TestTimeoutsReachTypedClients(t *testing.T) {
 
 // A body that is never sent does not hold a request beyond its deadline, in process and over both HTTP
 // versions of a socket.
-func TestBodyThatNeverComes(t *testing.T) {
+func TestMissingBodyTimesOut(t *testing.T) {
 	t.Parallel()
 	for name, w := range map[string]*world{"in process": start(t), "HTTP/2": startTLS(t),
 		"HTTP/1.1": http1(t, startTLS(t))} {
@@ -134,7 +134,7 @@ func patchTypeFor(method string) string {
 
 // An answer that is not read is aborted after the deadline, for every request and form, so that no client can
 // hold memory or seats.
-func TestAnswerThatIsNotReadEndsWithItsTime(t *testing.T) {
+func TestUnreadResponseIsAborted(t *testing.T) {
 	t.Parallel()
 	const table, metadata = "application/json;as=Table;g=meta.k8s.io;v=v1",
 		"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -171,7 +171,7 @@ func TestAnswerThatIsNotReadEndsWithItsTime(t *testing.T) {
 
 // A slow reader of the initial state of a watch gives its seats back after the request timeout, and still
 // receives the state.
-func TestStateThatIsTakenSlowlyKeepsNoSeats(t *testing.T) {
+func TestSlowWatchReaderReleasesSeats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		crowd := startCrowd(t)

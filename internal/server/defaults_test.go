@@ -11,7 +11,7 @@ import (
 
 // Objects that were stored before their schema changed are read with its new defaults and without its removed
 // fields, by every type of read. Reading does not write them.
-func TestObjectsFollowTheirSchema(t *testing.T) {
+func TestSchemaChangeAppliesToStoredObjects(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())
@@ -60,7 +60,7 @@ func TestObjectsFollowTheirSchema(t *testing.T) {
 }
 
 // After a change of a definition that does not affect the objects, reads serve the stored bytes.
-func TestChangesOfADefinitionThatLeaveObjectsAsTheyAre(t *testing.T) {
+func TestDefinitionChangeWithoutEffectOnObjects(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())

@@ -13,7 +13,7 @@ import (
 
 // An object stays readable and writable after versions are added, after another version is stored, and after
 // its own is removed.
-func TestObjectsSurviveChangesOfTheirDefinition(t *testing.T) {
+func TestObjectsSurviveVersionChanges(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())
@@ -51,7 +51,7 @@ func TestObjectsSurviveChangesOfTheirDefinition(t *testing.T) {
 
 // Watches end when their definition changes or is deleted, after all events up to then, so that clients list
 // again.
-func TestWatchesEndWithTheirDefinition(t *testing.T) {
+func TestDefinitionChangeEndsWatches(t *testing.T) {
 	t.Parallel()
 	path := definitionsPath + "/widgets.example.com"
 	for _, c := range []struct {
@@ -103,7 +103,7 @@ func heard(w watch.Interface) (events []string, open bool) {
 // An apply fails if the object is owned in a version that lacks a field, as in Kubernetes, which compares the
 // object in each version that has owners. Updates succeed and change no ownership. After a rewrite in the new
 // version, applies succeed.
-func TestOwnershipInAVersionThatLacksAFieldRefusesToApply(t *testing.T) {
+func TestApplyRejectsOwnerVersionWithoutField(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	crd := widgets()

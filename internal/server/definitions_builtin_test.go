@@ -82,7 +82,7 @@ func beforeSlices(t *testing.T) *storetest.Journal {
 
 // A definition whose kind is now built in is still served, since its objects have its schema. The built-in
 // kind replaces it when it is deleted.
-func TestADefinitionOfAKindThatIsBuiltInByNow(t *testing.T) {
+func TestDefinitionOfNewlyBuiltInKind(t *testing.T) {
 	t.Parallel()
 	var told bytes.Buffer
 	journal := beforeSlices(t)

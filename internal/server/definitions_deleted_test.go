@@ -16,7 +16,7 @@ import (
 )
 
 // The instances of a deleted definition are deleted first, at once if nothing holds them.
-func TestDeletedDefinitionTakesItsInstancesFirst(t *testing.T) {
+func TestDefinitionDeletesInstancesFirst(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.namespace(t, "other")
@@ -48,7 +48,7 @@ func TestDeletedDefinitionTakesItsInstancesFirst(t *testing.T) {
 
 // A deleted definition waits for the finalizers of its instances. They are served and may be changed until
 // then, and no new ones can be created.
-func TestDeletedDefinitionWaitsForFinalizersOfItsInstances(t *testing.T) {
+func TestDefinitionWaitsForInstanceFinalizers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
@@ -89,7 +89,7 @@ func TestDeletedDefinitionWaitsForFinalizersOfItsInstances(t *testing.T) {
 }
 
 // A definition can be created again with another schema, without any remains of the previous one.
-func TestDefinitionMayBeMadeAgainWithAnotherSchema(t *testing.T) {
+func TestRecreateDefinitionWithNewSchema(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	for round := range 5 {
@@ -122,7 +122,7 @@ func (g *gate) Validate(ctx, *admission.Attributes, admission.Reader) error {
 }
 
 // A create that races with the deletion of its definition leaves no instance behind.
-func TestCreateThatMeetsTheEndOfItsDefinition(t *testing.T) {
+func TestCreateRacesWithDefinitionDelete(t *testing.T) {
 	t.Parallel()
 	for _, held := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

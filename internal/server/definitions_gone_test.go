@@ -15,7 +15,7 @@ import (
 )
 
 // A definition is served even if its client disconnects during the commit.
-func TestADefinitionIsServedAlthoughItsClientHasGone(t *testing.T) {
+func TestDefinitionIsServedAfterDisconnect(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		disk := &storetest.Faults{Log: memory.New()}
@@ -40,7 +40,7 @@ func TestADefinitionIsServedAlthoughItsClientHasGone(t *testing.T) {
 }
 
 // The client disconnects; the request continues.
-func TestADefinitionDoesNotHoldItsClient(t *testing.T) {
+func TestDefinitionCreateReturnsAtClientTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)

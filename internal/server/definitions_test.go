@@ -36,7 +36,7 @@ func (w *world) condition(t testing.TB, name string,
 }
 
 // A definition is served when its create is answered: the next request creates an instance, a hundred times.
-func TestServedWhenTheCreateReturns(t *testing.T) {
+func TestDefinitionIsServedWhenCreateReturns(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.together(t, 10, func(ctx context.Context, i int) error {
@@ -66,7 +66,7 @@ func TestServedWhenTheCreateReturns(t *testing.T) {
 }
 
 // Instances are defaulted, pruned and validated by the schema.
-func TestInstancesFollowTheSchema(t *testing.T) {
+func TestCreateValidatesBySchema(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())
@@ -90,7 +90,7 @@ func TestInstancesFollowTheSchema(t *testing.T) {
 }
 
 // Invalid definitions are refused, each with the invalid field.
-func TestDefinitionsThatAreWrong(t *testing.T) {
+func TestInvalidDefinitions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	schema := func(s string) func(*apiextensionsv1.CustomResourceDefinition) {
@@ -152,7 +152,7 @@ func TestDefinitionsThatAreWrong(t *testing.T) {
 // A definition with a name of another kind of its group, typed or custom, is stored and not served, and its
 // status reports the conflict. Its deletion does not affect the other kind. When the other kind is deleted,
 // it is served.
-func TestClashingNamesAreNotServed(t *testing.T) {
+func TestDefinitionNameConflict(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())
@@ -186,7 +186,7 @@ func TestClashingNamesAreNotServed(t *testing.T) {
 
 // A definition with the name of a built-in kind does not affect that kind, neither while it exists nor when
 // it is deleted.
-func TestDefinitionInTheNameOfABuiltInKind(t *testing.T) {
+func TestDefinitionCannotReplaceBuiltInKind(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	leases := "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -215,7 +215,7 @@ func TestDefinitionInTheNameOfABuiltInKind(t *testing.T) {
 }
 
 // An updated definition is served at once: a new field and a new version, with the existing objects.
-func TestUpdatedDefinitionIsServedAtOnce(t *testing.T) {
+func TestDefinitionUpdateTakesEffectAtOnce(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())
@@ -243,7 +243,7 @@ func TestUpdatedDefinitionIsServedAtOnce(t *testing.T) {
 
 // Definitions from the documentation, v1beta1 with one version and no schema, accept the Networks of the
 // documentation.
-func TestDefinitionsOfTheDocuments(t *testing.T) {
+func TestV1beta1DefinitionsOfDocuments(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	const folder = "../../examples/network/testdata/"
@@ -279,7 +279,7 @@ func TestDefinitionsOfTheDocuments(t *testing.T) {
 }
 
 // A misspelled field is a warning, or refused by name.
-func TestTypoWithASchema(t *testing.T) {
+func TestUnknownFieldOfSchema(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	const folder = "../../examples/network/testdata/"
@@ -296,7 +296,7 @@ func TestTypoWithASchema(t *testing.T) {
 }
 
 // Many definitions of one group can be created, used and deleted concurrently.
-func TestManyDefinitionsAtOnce(t *testing.T) {
+func TestConcurrentDefinitions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.together(t, 8, func(ctx context.Context, i int) error {

@@ -39,7 +39,7 @@ func (g *slowGuard) Validate(_ ctx, a *admission.Attributes, _ admission.Reader)
 
 // The objects of a collection are deleted concurrently, each once. The answer contains all of them, with
 // their warnings.
-func TestACollectionIsDeletedManyAtOnce(t *testing.T) {
+func TestDeleteCollectionIsConcurrent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		guard := &slowGuard{}
@@ -66,7 +66,7 @@ func TestACollectionIsDeletedManyAtOnce(t *testing.T) {
 }
 
 // A panic ends only the request, which is answered with an error; the object stays.
-func TestAPanicEndsADeleteOfACollectionAndNothingElse(t *testing.T) {
+func TestDeleteCollectionReportsPanic(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{&slowGuard{}} })
@@ -81,7 +81,7 @@ func TestAPanicEndsADeleteOfACollectionAndNothingElse(t *testing.T) {
 }
 
 // A deletecollection stops at its deadline with an error; the remaining objects stay.
-func TestADeleteOfACollectionEndsAtItsTime(t *testing.T) {
+func TestDeleteCollectionStopsAtDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{&slowGuard{}} })
@@ -117,7 +117,7 @@ func (p patient) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) er
 }
 
 // An object that was created after the list, with the name of a listed one, is not deleted.
-func TestACollectionIsWhatWasListed(t *testing.T) {
+func TestDeleteCollectionSkipsRecreatedObject(t *testing.T) {
 	t.Parallel()
 	p := patient{make(chan struct{}), make(chan struct{})}
 	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{p} })

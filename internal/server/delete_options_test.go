@@ -12,7 +12,7 @@ import (
 )
 
 // DeleteOptions of any group-version are accepted in the body or in the query.
-func TestDeleteOptionsInEveryForm(t *testing.T) {
+func TestDeleteOptions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.fill(t, "default", "a")
@@ -48,7 +48,7 @@ func TestDeleteOptionsInEveryForm(t *testing.T) {
 
 // A delete answers with a Status if the object is gone, with the object if something holds it, and with 202
 // for the deprecated option orphanDependents=false.
-func TestWhatADeleteAnswers(t *testing.T) {
+func TestDeleteResponse(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.fill(t, "default", "a")
@@ -84,7 +84,7 @@ func TestWhatADeleteAnswers(t *testing.T) {
 }
 
 // The option to ignore read errors only applies to objects that cannot be decoded (KEP-3926).
-func TestOnlyUnreadableObjectsAreDeletedUnread(t *testing.T) {
+func TestIgnoreReadErrorRejectsReadableObject(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.fill(t, "default", "a")
@@ -100,7 +100,7 @@ func TestOnlyUnreadableObjectsAreDeletedUnread(t *testing.T) {
 
 // The grace period of a deleted pod only gets shorter, counted from the first delete, and nothing else about
 // its deletion changes.
-func TestTheTimeOfADeletedPodOnlyGetsShorter(t *testing.T) {
+func TestPodGracePeriodOnlyDecreases(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)

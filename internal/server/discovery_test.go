@@ -11,7 +11,7 @@ import (
 )
 
 // The plain and the aggregated documents of discovery agree, read directly and with client-go.
-func TestDiscoveryPlainAndAggregatedAgree(t *testing.T) {
+func TestAggregatedDiscoveryMatchesLegacy(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	for _, legacy := range []bool{false, true} {
@@ -46,7 +46,7 @@ func resources(lists []*metav1.APIResourceList, gv string) []string {
 	return names
 }
 
-func TestAggregatedDiscoveryIsAskedForByAccept(t *testing.T) {
+func TestAggregatedDiscoveryByAccept(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	accept := "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -69,7 +69,7 @@ func TestAggregatedDiscoveryIsAskedForByAccept(t *testing.T) {
 }
 
 // Discovery shows the resource of a definition as soon as its create has returned.
-func TestDiscoveryShowsADefinitionAtOnce(t *testing.T) {
+func TestDiscoveryListsNewDefinition(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	if got := w.get(t, "/apis/example.com").code; got != http.StatusNotFound {

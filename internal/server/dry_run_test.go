@@ -69,7 +69,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 }
 
 // The answer of a dry run equals that of the write, except for what only a commit sets.
-func TestDryRunAnswersWhatTheWriteWould(t *testing.T) {
+func TestDryRunResponseMatchesWrite(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	created := w.send(t, http.MethodPost, configMaps+"?dryRun=All",

@@ -12,7 +12,7 @@ import (
 
 // An event is one object under two endpoints. What one endpoint writes, the other reads and watches in its
 // own form.
-func TestEventIsOneObjectUnderTwoEndpoints(t *testing.T) {
+func TestEventInBothGroups(t *testing.T) {
 	t.Parallel()
 	for _, contentType := range []string{jsonType, protobufType} {
 		t.Run(contentType, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestEventIsOneObjectUnderTwoEndpoints(t *testing.T) {
 }
 
 // A PUT creates an event that does not exist, which event recorders rely on; other kinds refuse it.
-func TestPutOfAnEventThatIsNotThereCreatesIt(t *testing.T) {
+func TestPutCreatesMissingEvent(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	body := `{"metadata":{"name":"e","namespace":"default"},"involvedObject":{"kind":"Pod","namespace":"default","name":"p"},"reason":"R","source":{"component":"c"},"type":"Normal"}`

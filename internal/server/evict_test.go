@@ -44,7 +44,7 @@ func evictionOf(name string) string {
 }
 
 // Evictions respect budgets. The answers are those of Kubernetes' pkg/registry/core/pod/storage/eviction.go.
-func TestEvictionsKeepToBudgets(t *testing.T) {
+func TestEvictionRespectsBudget(t *testing.T) {
 	t.Parallel()
 	const cannot = "Cannot evict pod as it would violate the pod's disruption budget."
 	for _, c := range []struct {
@@ -92,7 +92,7 @@ func TestEvictionsKeepToBudgets(t *testing.T) {
 }
 
 // An eviction is recorded in the same commit: in the pod's condition, and in the budget's disrupted pods.
-func TestAnEvictionIsPaidFor(t *testing.T) {
+func TestEvictionUpdatesBudgetAndPod(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.runs(t, "p", "True")
@@ -115,7 +115,7 @@ func TestAnEvictionIsPaidFor(t *testing.T) {
 }
 
 // Of many concurrent evictions, as many succeed as the budget allows.
-func TestManyEvictionsAtOnceBreakNoBudget(t *testing.T) {
+func TestConcurrentEvictionsRespectBudget(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	const pods, allowed = 20, 7
@@ -147,7 +147,7 @@ func TestManyEvictionsAtOnceBreakNoBudget(t *testing.T) {
 }
 
 // Evictions of clients older than Kubernetes 1.22 are accepted.
-func TestOldEvictionsAreTaken(t *testing.T) {
+func TestEvictionV1beta1(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.runs(t, "p", "True")
@@ -155,7 +155,7 @@ func TestOldEvictionsAreTaken(t *testing.T) {
 		strings.Replace(evictionOf("p"), "policy/v1", "policy/v1beta1", 1)).want(t, http.StatusCreated)
 }
 
-func TestBadEvictions(t *testing.T) {
+func TestInvalidEvictions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.runs(t, "p", "True")

@@ -26,7 +26,7 @@ func aboutPod(name string) string {
 
 // Events are deleted an hour after their last write, as by kube-apiserver, regardless of finalizers, and
 // watchers see it.
-func TestEventsGoAnHourAfterTheirLastWrite(t *testing.T) {
+func TestEventsExpireAnHourAfterLastWrite(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
@@ -57,7 +57,7 @@ func TestEventsGoAnHourAfterTheirLastWrite(t *testing.T) {
 }
 
 // The lifetime of stored events starts anew with the server, which does not know when they were written.
-func TestStoredEventsGetTheirTimeAnew(t *testing.T) {
+func TestRestartRenewsEventLifetime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		journal := storetest.NewJournal()
@@ -88,7 +88,7 @@ func (l *slowLog) Append(ctx context.Context, commits []log.Commit) error {
 }
 
 // An event expires even if its writer disconnected before the commit.
-func TestEventsGoThatNobodyKnowsOf(t *testing.T) {
+func TestEventOfDisconnectedWriterExpires(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		slow := &slowLog{Log: storetest.NewJournal().Open()}
@@ -110,7 +110,7 @@ func TestEventsGoThatNobodyKnowsOf(t *testing.T) {
 }
 
 // Events from before a fork do not expire in it; those written in it do.
-func TestEventsThatAForkBeganWithStay(t *testing.T) {
+func TestForkKeepsInheritedEvents(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)

@@ -101,7 +101,7 @@ func TestDuplicateKeysInYAML(t *testing.T) {
 
 // Strict refuses exactly what Warn warns about, in order, and Ignore drops it: in metadata and elsewhere, in
 // JSON and YAML, in bodies and in patches.
-func TestFieldValidationFindsTheSameEverywhere(t *testing.T) {
+func TestFieldValidationFindsSameErrorsInAllModes(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())

@@ -14,7 +14,7 @@ import (
 const held = `{"metadata":{"name":"a","finalizers":["example.com/hold","example.com/too"]}}`
 
 // A deleted object exists until its last finalizer is removed.
-func TestFinalizersHoldADeletedObject(t *testing.T) {
+func TestFinalizersDelayDeletion(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
@@ -57,7 +57,7 @@ func TestFinalizersHoldADeletedObject(t *testing.T) {
 }
 
 // The propagation policy of a delete sets the finalizers of the garbage collector.
-func TestDeletePolicies(t *testing.T) {
+func TestDeletePropagationPolicies(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	for policy, finalizer := range map[metav1.DeletionPropagation]string{
@@ -97,7 +97,7 @@ func TestDeletePolicies(t *testing.T) {
 }
 
 // Deletes and updates check the uid and the resourceVersion.
-func TestPreconditions(t *testing.T) {
+func TestDeleteAndUpdatePreconditions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.fill(t, "default", "a")

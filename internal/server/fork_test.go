@@ -25,7 +25,7 @@ func (w *world) fork(t testing.TB) *world {
 
 // A fork has its own client of conversion webhooks, which works after its plane is closed, and shares
 // converted objects.
-func TestForkConvertsByItsOwnWebhookClient(t *testing.T) {
+func TestForkHasItsOwnConversionClient(t *testing.T) {
 	t.Parallel()
 	w, h := start(t), startHook(t)
 	w.define(t, h.lamps(t))
@@ -47,7 +47,7 @@ func TestForkConvertsByItsOwnWebhookClient(t *testing.T) {
 }
 
 // In a fork, a definition that waits for a name gets it when the definition with that name is deleted there.
-func TestForkSettlesWhatItsPlaneHadNot(t *testing.T) {
+func TestForkResolvesNameConflict(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())
@@ -67,7 +67,7 @@ func TestForkSettlesWhatItsPlaneHadNot(t *testing.T) {
 
 // Forks that are made while definitions change serve the definitions of their own state, not later ones of
 // the plane.
-func TestForksAreMadeWhileDefinitionsChange(t *testing.T) {
+func TestForkDuringDefinitionChanges(t *testing.T) {
 	t.Parallel()
 	const kinds, changes = 4, 25
 	w := start(t)
@@ -145,7 +145,7 @@ func served(t *testing.T, f *world, kinds int) {
 }
 
 // A fork serves kinds in the order of its plane, which discovery shows, without decoding definitions.
-func TestForkServesInTheOrderOfItsPlane(t *testing.T) {
+func TestForkKeepsOrderOfKinds(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	for _, group := range []string{"z", "a", "m"} {

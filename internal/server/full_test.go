@@ -20,7 +20,7 @@ import (
 
 // While the disk is full or fails, writes are refused with an error that asks for a retry; nothing of them is
 // stored, and reads succeed.
-func TestDiskThatTakesNothingIsSaid(t *testing.T) {
+func TestWriteErrorOfFullOrFailedDisk(t *testing.T) {
 	t.Parallel()
 	disk := &storetest.Faults{Log: memory.New()}
 	w := start(t, func(o *bowline.Options) { o.Storage = disk })
@@ -63,7 +63,7 @@ func TestDiskThatTakesNothingIsSaid(t *testing.T) {
 }
 
 // client-go retries such a write, and its caller sees no error.
-func TestClientOutwaitsDisk(t *testing.T) {
+func TestClientGoRetriesWriteOnFullDisk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		disk := &storetest.Faults{Log: memory.New()}

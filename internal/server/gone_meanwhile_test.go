@@ -29,7 +29,7 @@ func (i intruder) Validate(ctx, *admission.Attributes, admission.Reader) error {
 
 // An update of an object that is deleted during admission is a 404, even if it names a revision, not a
 // conflict.
-func TestUpdateOfWhatIsDeletedMeanwhileIsNotFound(t *testing.T) {
+func TestUpdateOfConcurrentlyDeletedObjectIsNotFound(t *testing.T) {
 	t.Parallel()
 	var w *world
 	plugin := intruder{sync.OnceFunc(func() {

@@ -29,7 +29,7 @@ import (
 // Writers and watchers run for twenty minutes of a bubble's time, with selectors, bookmarks and disconnects,
 // on a store whose log delays and fails appends. Package robustness, which shares no code with server and
 // store, then checks all answers.
-func TestWatchesOfTheAPIKeepTheirGuarantees(t *testing.T) {
+func TestWatchGuaranteesUnderFaults(t *testing.T) {
 	t.Parallel()
 	seed := seed.Of(t)
 	synctest.Test(t, func(t *testing.T) {

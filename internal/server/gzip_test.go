@@ -14,7 +14,7 @@ import (
 
 // Large answers are compressed for clients with Accept-Encoding: gzip, as in Kubernetes; small ones and
 // watches never are.
-func TestLargeAnswersAreCompressed(t *testing.T) {
+func TestLargeResponsesAreCompressed(t *testing.T) {
 	t.Parallel()
 	w := startTLS(t)
 	for i := range 3 {

@@ -12,7 +12,7 @@ import (
 )
 
 // The answers of health checks are those of Kubernetes, to the letter (k8s.io/apiserver/pkg/server/healthz).
-func TestHealthIsToldAsKubernetesTellsIt(t *testing.T) {
+func TestHealthChecks(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(o *bowline.Options) { o.Controllers = nil })
 	for path, want := range map[string]string{
@@ -44,7 +44,7 @@ func TestHealthIsToldAsKubernetesTellsIt(t *testing.T) {
 }
 
 // A failing check is a 500 without the reason, which only the path of the single check shows.
-func TestFailingCheckIsA500ThatKeepsItsReason(t *testing.T) {
+func TestFailedHealthCheckWithholdsReason(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	handler := w.Handler()
@@ -69,7 +69,7 @@ func TestFailingCheckIsA500ThatKeepsItsReason(t *testing.T) {
 
 // The endpoints are public, as in Kubernetes' role system:public-info-viewer; the paths below them are not.
 // Profiles are for administrators.
-func TestSingleChecksAreNotForEverybody(t *testing.T) {
+func TestIndividualHealthChecksNeedAuthorization(t *testing.T) {
 	t.Parallel()
 	w := startTLS(t)
 	plain := rest.CopyConfig(w.config)
@@ -95,7 +95,7 @@ func ask(t *testing.T, handler http.Handler, path string) reply {
 }
 
 // The paths of go tool pprof and go tool trace record profiles for the requested time.
-func TestProfilesAreTaken(t *testing.T) {
+func TestProfiles(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	for _, path := range []string{"/debug/pprof/profile?seconds=1", "/debug/pprof/trace?seconds=0.1",

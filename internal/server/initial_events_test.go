@@ -19,7 +19,7 @@ import (
 )
 
 // A streaming list sends the state, a bookmark that marks its end, then the changes.
-func TestStreamingListSendsTheStateThenABookmark(t *testing.T) {
+func TestStreamingListEndsWithBookmark(t *testing.T) {
 	t.Parallel()
 	for _, contentType := range []string{jsonType, protobufType} {
 		t.Run(contentType, func(t *testing.T) {

@@ -2,8 +2,8 @@ package server_test
 
 import "testing"
 
-// TestInitializersDoWhatTheDocumentTells sends the requests of docs/initializers.md.
-func TestInitializersDoWhatTheDocumentTells(t *testing.T) {
+// TestInitializersDocument sends the requests of docs/initializers.md.
+func TestInitializersDocument(t *testing.T) {
 	t.Parallel()
 	followDocument(t, "../../docs/initializers.md")
 }

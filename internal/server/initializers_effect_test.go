@@ -18,7 +18,7 @@ func (w *world) done(t testing.TB, path string) {
 
 // A definition is served once it is initialized, also after a restart. One that is deleted before that is
 // removed.
-func TestDefinitionIsServedWhenItIsInitialized(t *testing.T) {
+func TestDefinitionIsServedAfterInitialization(t *testing.T) {
 	t.Parallel()
 	journal := storetest.NewJournal()
 	w := start(t, on(journal))
@@ -44,7 +44,7 @@ func TestDefinitionIsServedWhenItIsInitialized(t *testing.T) {
 }
 
 // The server's own decisions ignore uninitialized classes and budgets.
-func TestWhatIsHiddenDoesNotCountYet(t *testing.T) {
+func TestUninitializedObjectsHaveNoEffect(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.initializers(t, "a", "*", "first.example.com")
@@ -75,7 +75,7 @@ func TestWhatIsHiddenDoesNotCountYet(t *testing.T) {
 }
 
 // The server does not find uninitialized objects by name: a pod's class, a webhook's Service.
-func TestWhatIsHiddenIsNotFoundByItsName(t *testing.T) {
+func TestUninitializedObjectsAreNotReferenced(t *testing.T) {
 	t.Parallel()
 	const (
 		classes  = "/apis/scheduling.k8s.io/v1/priorityclasses"
@@ -102,7 +102,7 @@ func TestWhatIsHiddenIsNotFoundByItsName(t *testing.T) {
 }
 
 // Initializers of a namespace can create objects in it.
-func TestHiddenNamespaceTakesObjects(t *testing.T) {
+func TestUninitializedNamespaceAcceptsObjects(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.initializers(t, "a", "namespaces", "first.example.com")

@@ -15,7 +15,7 @@ import (
 
 // Typed clients, which lack the field, do not change it, in either format, nor do writes of subresources and
 // applies. A PUT with null removes it.
-func TestClientsWithoutTheFieldLeaveItAlone(t *testing.T) {
+func TestTypedClientsPreserveInitializers(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.initializers(t, "a", "pods", "first.example.com", "second.example.com")
@@ -57,7 +57,7 @@ func TestClientsWithoutTheFieldLeaveItAlone(t *testing.T) {
 }
 
 // Custom resources have initializers, too.
-func TestCustomResourcesAreInitialized(t *testing.T) {
+func TestInitializersOfCustomResources(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())
@@ -98,7 +98,7 @@ func TestCustomResourcesAreInitialized(t *testing.T) {
 
 // Every form of an answer shows initializers, and none shows how the server stores them, also after a
 // restart.
-func TestEveryFormShowsInitializers(t *testing.T) {
+func TestInitializersInEveryMediaType(t *testing.T) {
 	t.Parallel()
 	journal := storetest.NewJournal()
 	w := start(t, on(journal))
@@ -138,7 +138,7 @@ func TestEveryFormShowsInitializers(t *testing.T) {
 }
 
 // Initializers have no owner, and cannot be sent in the annotation in which they are stored.
-func TestNobodyOwnsInitializers(t *testing.T) {
+func TestInitializersHaveNoOwner(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.initializers(t, "a", "configmaps", "first.example.com", "second.example.com")
@@ -157,7 +157,7 @@ func TestNobodyOwnsInitializers(t *testing.T) {
 }
 
 // Webhooks see initializers, and retain them in their patches.
-func TestWebhooksSeeInitializers(t *testing.T) {
+func TestAdmissionReviewHasInitializers(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.initializers(t, "a", "configmaps", "first.example.com", "second.example.com")
@@ -211,7 +211,7 @@ func TestInitializersInOtherVersions(t *testing.T) {
 }
 
 // A fork hides the objects that its plane hides.
-func TestForkHidesWhatItsOriginalHides(t *testing.T) {
+func TestForkHidesUninitializedObjects(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.initializers(t, "a", "configmaps", "first.example.com")

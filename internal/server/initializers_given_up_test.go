@@ -31,7 +31,7 @@ func (a *appending) Append(ctx context.Context, commits []log.Commit) error {
 }
 
 // If the server is killed at any write, a rejected object is either as before, or deleted.
-func TestServerThatIsKilledLeavesNothingGivenUp(t *testing.T) {
+func TestCrashLeavesNoFailedObject(t *testing.T) {
 	t.Parallel()
 	for kill := range 3 {
 		journal, doomed, left := storetest.NewJournal(), false, kill
@@ -62,7 +62,7 @@ func TestServerThatIsKilledLeavesNothingGivenUp(t *testing.T) {
 }
 
 // An object can be rejected in another version than the stored one.
-func TestGivenUpInAnotherVersion(t *testing.T) {
+func TestInitializerFailureInOtherVersion(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
@@ -90,7 +90,7 @@ func TestGivenUpInAnotherVersion(t *testing.T) {
 }
 
 // If an initializer disconnects after it rejected an object, the creator is still answered at once.
-func TestInitializerThatLeavesHasGivenUp(t *testing.T) {
+func TestInitializerFailureSurvivesDisconnect(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		journal := storetest.NewJournal()

@@ -12,7 +12,7 @@ import (
 )
 
 // A write may remove the first initializer, or all; others are refused and change nothing.
-func TestOnlyTheFirstInitializerIsRemoved(t *testing.T) {
+func TestRemoveInitializers(t *testing.T) {
 	t.Parallel()
 	const first, second, third = `{"name":"first.example.com"}`, `{"name":"second.example.com"}`,
 		`{"name":"third.example.com"}`
@@ -57,7 +57,7 @@ func TestOnlyTheFirstInitializerIsRemoved(t *testing.T) {
 }
 
 // An initialized object cannot become uninitialized again.
-func TestInitializedObjectsStaySo(t *testing.T) {
+func TestInitializersCannotBeAddedLater(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.fill(t, "default", "a")
@@ -70,7 +70,7 @@ func TestInitializedObjectsStaySo(t *testing.T) {
 }
 
 // A failed initializer deletes the object, regardless of finalizers, and its creator receives the reason.
-func TestFailureDeletesTheObject(t *testing.T) {
+func TestInitializerFailureDeletesObject(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
@@ -109,7 +109,7 @@ func TestFailureDeletesTheObject(t *testing.T) {
 }
 
 // Each type of patch can finish initialization, with a change that is immutable in a later update.
-func TestPatchesEndInitialization(t *testing.T) {
+func TestPatchTypesFinishInitialization(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ contentType, patch string }{
 		"merge": {mergeType,
@@ -142,7 +142,7 @@ func TestPatchesEndInitialization(t *testing.T) {
 }
 
 // Updates of uninitialized objects are validated as creates.
-func TestUpdatesOfUninitializedObjectsAreJudgedAsCreates(t *testing.T) {
+func TestUpdateOfUninitializedObjectIsValidatedAsCreate(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.initializers(t, "a", "pods", "first.example.com")
@@ -158,7 +158,7 @@ func TestUpdatesOfUninitializedObjectsAreJudgedAsCreates(t *testing.T) {
 }
 
 // Creators may name initializers, or an empty list, within their permissions.
-func TestCreatorsMaySayWhoInitializes(t *testing.T) {
+func TestCreateWithInitializers(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.initializers(t, "a", "configmaps", "first.example.com")
@@ -190,7 +190,7 @@ func TestCreatorsMaySayWhoInitializes(t *testing.T) {
 }
 
 // Configurations of initializers are stored and validated, and have no initializers themselves.
-func TestConfigurationsOfInitializers(t *testing.T) {
+func TestInitializerConfigurations(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.initializers(t, "all", "*", "first.example.com")

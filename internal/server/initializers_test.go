@@ -66,7 +66,7 @@ func (w *world) merge(t testing.TB, path, patch string) reply {
 
 // Lists and watches see an object as added when its last initializer has finished, and its creator is
 // answered then. Requests for uninitialized objects see it at once. Its name exists from the start.
-func TestObjectIsHiddenUntilItIsInitialized(t *testing.T) {
+func TestUninitializedObjectIsHidden(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
@@ -126,7 +126,7 @@ func TestObjectIsHiddenUntilItIsInitialized(t *testing.T) {
 }
 
 // The remaining items of a page do not include hidden objects.
-func TestPagesDoNotCountWhatTheyHide(t *testing.T) {
+func TestPageExcludesUninitializedObjects(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.fill(t, "default", "a", "c", "e", "g")
@@ -182,7 +182,7 @@ func TestSourceHidesUninitializedObjects(t *testing.T) {
 
 // A create waits for 30 s, or until the client's timeout, and its error names the pending initializers; the
 // object stays. With includeUninitialized it does not wait.
-func TestCreateWaitsAndSaysForWhom(t *testing.T) {
+func TestCreateWaitsForInitializers(t *testing.T) {
 	t.Parallel()
 	const document = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"%s"}}`
 	for _, c := range []struct {
@@ -227,7 +227,7 @@ func TestCreateWaitsAndSaysForWhom(t *testing.T) {
 }
 
 // Creates that wait hold no seats: initializers make progress even if there are more such creates than seats.
-func TestCreatesThatWaitHoldNobodyUp(t *testing.T) {
+func TestWaitingCreatesHoldNoSeats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
@@ -246,7 +246,7 @@ func TestCreatesThatWaitHoldNobodyUp(t *testing.T) {
 }
 
 // A create stops waiting when its object is deleted.
-func TestObjectThatIsDeletedIsNoLongerWaitedFor(t *testing.T) {
+func TestDeleteEndsWaitingCreate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
@@ -262,7 +262,7 @@ func TestObjectThatIsDeletedIsNoLongerWaitedFor(t *testing.T) {
 }
 
 // Waiting creates end when the server closes.
-func TestClosingEndsCreatesThatWait(t *testing.T) {
+func TestCloseEndsWaitingCreates(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
@@ -279,7 +279,7 @@ func TestClosingEndsCreatesThatWait(t *testing.T) {
 }
 
 // client-go's create returns the object as the initializers left it.
-func TestWaitingCreateIsOneToItsClient(t *testing.T) {
+func TestClientGoCreateWaitsForInitializers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)

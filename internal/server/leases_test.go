@@ -13,7 +13,7 @@ import (
 )
 
 // With client-go's leader election, one of three candidates leads, and another one takes over when it stops.
-func TestLeaderElectionByLeases(t *testing.T) {
+func TestLeaderElection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)

@@ -27,7 +27,7 @@ const legacyLamps = `{"apiVersion":"apiextensions.k8s.io/v1beta1","kind":"Custom
 
 // A v1beta1 definition is served as written: its versions share the top-level fields, the webhook receives
 // reviews of v1beta1, and reads in v1beta1 return the definition as it was sent.
-func TestLegacyDefinition(t *testing.T) {
+func TestV1beta1DefinitionRoundTrips(t *testing.T) {
 	t.Parallel()
 	w, h := start(t), startHook(t)
 	reviews := make(chan string, 1)

@@ -68,7 +68,7 @@ func (p *taken) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) err
 func (*taken) Admit(ctx, *admission.Attributes, admission.Reader) error { return nil }
 
 // A create with a generated name that exists is retried with another name. It fails after too many attempts.
-func TestGeneratedNamesThatAreTakenAreMadeAgain(t *testing.T) {
+func TestGenerateNameRetriesOnCollision(t *testing.T) {
 	t.Parallel()
 	plugin := &taken{name: "there"}
 	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{plugin} })
@@ -87,7 +87,7 @@ func TestGeneratedNamesThatAreTakenAreMadeAgain(t *testing.T) {
 }
 
 // Clients cannot set the UID and the timestamps.
-func TestUidAndTimesAreTheServers(t *testing.T) {
+func TestClientsCannotSetUIDAndTimestamps(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
@@ -125,7 +125,7 @@ func TestUidAndTimesAreTheServers(t *testing.T) {
 }
 
 // The generation counts changes of the spec, for kinds that have one, but not changes of metadata or status.
-func TestGenerationCountsChangesOfTheSpec(t *testing.T) {
+func TestGenerationCountsSpecChanges(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())
@@ -168,7 +168,7 @@ func deploymentBody(name string) string {
 }
 
 // An update that changes nothing leaves the revision unchanged, and causes no event.
-func TestRevisionStaysWhenAnUpdateChangesNothing(t *testing.T) {
+func TestNoOpUpdateKeepsRevision(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())
@@ -210,7 +210,7 @@ func TestRevisionStaysWhenAnUpdateChangesNothing(t *testing.T) {
 }
 
 // Invalid names are refused with the causes of Kubernetes.
-func TestNamesThatAreNone(t *testing.T) {
+func TestInvalidNames(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())

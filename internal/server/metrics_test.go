@@ -23,7 +23,7 @@ func series(scraped, name string) []string {
 
 // Requests have the labels of Kubernetes: the verb is the method, or LIST, WATCH or APPLY, or CONNECT for
 // requests that a kubelet would answer (k8s.io/apiserver/pkg/endpoints/metrics).
-func TestRequestsAreCountedByKubernetesLabels(t *testing.T) {
+func TestRequestMetrics(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.fill(t, "default", "a")
@@ -79,7 +79,7 @@ func TestRequestsAreCountedByKubernetesLabels(t *testing.T) {
 }
 
 // The metrics have the names that the queries of kubernetes-mixin about API servers use.
-func TestNamesThatDashboardsAndAlertsAskFor(t *testing.T) {
+func TestMetricNamesOfKubernetesMixin(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(o *bowline.Options) { o.Controllers = []string{"namespace"} })
 	w.fill(t, "default", "a")
@@ -114,7 +114,7 @@ func TestNamesThatDashboardsAndAlertsAskFor(t *testing.T) {
 }
 
 // Clients cannot create series: unknown paths, resources and methods share labels.
-func TestClientsCannotMakeSeries(t *testing.T) {
+func TestClientsCannotCreateSeries(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	invent := func(i int) {
@@ -140,7 +140,7 @@ func TestClientsCannotMakeSeries(t *testing.T) {
 }
 
 // The metric of requested deprecated versions names the release that removes them.
-func TestDeprecatedVersionsThatAreAskedForAreNamed(t *testing.T) {
+func TestMetricOfDeprecatedVersions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.get(t, "/apis/apiextensions.k8s.io/v1beta1/customresourcedefinitions").want(t, http.StatusOK)
@@ -151,7 +151,7 @@ func TestDeprecatedVersionsThatAreAskedForAreNamed(t *testing.T) {
 }
 
 // The series of a definition's resource are removed with the definition.
-func TestDefinitionsThatGoTakeTheirSeriesAlong(t *testing.T) {
+func TestDeletedDefinitionRemovesSeries(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())

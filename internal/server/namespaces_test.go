@@ -81,7 +81,7 @@ func (slow) Validate(ctx, *admission.Attributes, admission.Reader) error { retur
 
 // A create fails if its namespace is deleted during admission. Otherwise the object would be left in a
 // namespace that does not exist, and would never be deleted.
-func TestNothingComesIntoANamespaceThatEndsMeanwhile(t *testing.T) {
+func TestCreateRacesWithNamespaceDelete(t *testing.T) {
 	t.Parallel()
 	p := slow{make(chan struct{}), make(chan struct{})}
 	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{p} })
@@ -139,7 +139,7 @@ func replace(path, namespace string) string {
 }
 
 // The last finalizer of a namespace's spec can only be removed through the subresource finalize.
-func TestFinalizeEndsANamespace(t *testing.T) {
+func TestFinalizeDeletesNamespace(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.namespace(t, "going")

@@ -17,7 +17,7 @@ import (
 
 // Under random changes of labels and fields, the events of a watch with selectors are the selected events of
 // a watch of everything.
-func TestSelectorsSeeWhatTheySelectFromEverything(t *testing.T) {
+func TestWatchWithSelectorFiltersAllEvents(t *testing.T) {
 	t.Parallel()
 	const pods = "/api/v1/namespaces/default/pods"
 	synctest.Test(t, func(t *testing.T) {
@@ -147,7 +147,7 @@ func typeOf(before, now bool) string {
 }
 
 // An object leaves a selection by a field that was not yet selectable when the object was written.
-func TestSelectorsOfCustomResourcesKnowWhatOlderDefinitionsWrote(t *testing.T) {
+func TestWatchByNewlySelectableField(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	crd := widgets()

@@ -20,7 +20,7 @@ import (
 // A flood over real connections does not affect another user: during 500 concurrent requests of one user,
 // creates of 256 KiB and lists of everything, the gets and creates of another user succeed, and are faster
 // than those of the flood. The heap stays bounded.
-func TestFloodIsNobodyElsesMatter(t *testing.T) {
+func TestFloodDoesNotDelayOtherUsers(t *testing.T) {
 	t.Parallel()
 	w := startTLS(t)
 	connect := func(user string) *world {

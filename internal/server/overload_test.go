@@ -28,7 +28,7 @@ const longest = 1500 * time.Millisecond
 
 // A flood is refused with 429 soon and before its bodies are read. Other users, and other programs of the
 // same user, do not wait. The rest of the flood waits for at most a quarter of its time.
-func TestFloodHearsTooManyRequests(t *testing.T) {
+func TestFloodGetsTooManyRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := startCrowd(t)
@@ -80,7 +80,7 @@ func TestFloodHearsTooManyRequests(t *testing.T) {
 }
 
 // An unmodified client-go retries after a 429: a flood only costs it time.
-func TestClientGoTriesAgainByItself(t *testing.T) {
+func TestClientGoRetriesAfterTooManyRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := startCrowd(t)
@@ -103,7 +103,7 @@ const heaviest = 32
 
 // Large bodies take more seats, so that few are in memory at once. A body of unknown length counts as the
 // largest.
-func TestLargeBodiesHoldMoreSeats(t *testing.T) {
+func TestLargeBodiesTakeMoreSeats(t *testing.T) {
 	t.Parallel()
 	large := `{"metadata":{"generateName":"large-"}}` + strings.Repeat(" ", 2<<20)
 	for name, body := range map[string]func() io.Reader{
@@ -133,7 +133,7 @@ func TestLargeBodiesHoldMoreSeats(t *testing.T) {
 }
 
 // Slow bodies hold their seats for a bounded time, and other users do not wait meanwhile.
-func TestSlowBodiesHoldTheirSeatsForABoundedTime(t *testing.T) {
+func TestSlowBodiesTimeOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := startCrowd(t)
@@ -206,7 +206,7 @@ func TestOpenWatchesHoldNoSeats(t *testing.T) {
 }
 
 // A request that is canceled while it waits is not run later.
-func TestWhoGoesWhileWaitingFreesTheirPlace(t *testing.T) {
+func TestCanceledRequestLeavesQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := startCrowd(t)
@@ -237,7 +237,7 @@ func TestWhoGoesWhileWaitingFreesTheirPlace(t *testing.T) {
 }
 
 // Health checks and requests of the process itself are served even if no seat is free.
-func TestHealthAndTheProcessItselfNeedNoSeats(t *testing.T) {
+func TestHealthChecksNeedNoSeats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := startCrowd(t)

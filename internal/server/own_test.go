@@ -55,7 +55,7 @@ func (r reply) owned(t testing.TB, lines ...string) {
 }
 
 // Owners are ordered by operation (apply before update), then by the second of the write, then by name.
-func TestOwnersStandInOrder(t *testing.T) {
+func TestManagedFieldsOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
@@ -79,7 +79,7 @@ func TestOwnersStandInOrder(t *testing.T) {
 
 // A write owns the fields that it changes. The manager is that of the request, or the beginning of its
 // User-Agent.
-func TestEachWriteOwnsWhatItChanges(t *testing.T) {
+func TestWriteOwnsChangedFields(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	a := configMaps + "/a"
@@ -106,7 +106,7 @@ func TestEachWriteOwnsWhatItChanges(t *testing.T) {
 }
 
 // The status is owned by its writer at the subresource, a scale by its writer, and a binding by no manager.
-func TestSubresourcesOwnApart(t *testing.T) {
+func TestSubresourceOwnership(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.send(t, http.MethodPost, deployments+"?fieldManager=m",
@@ -137,7 +137,7 @@ func TestSubresourcesOwnApart(t *testing.T) {
 }
 
 // Ownership in a body is used if it can be parsed; an empty list clears it.
-func TestOwnershipThatClientsSend(t *testing.T) {
+func TestManagedFieldsInBody(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	a := configMaps + "/a"
@@ -161,7 +161,7 @@ func TestOwnershipThatClientsSend(t *testing.T) {
 }
 
 // When more than ten managers have updated an object, the oldest are merged.
-func TestOldestManagersBecomeOne(t *testing.T) {
+func TestOldestManagersAreMerged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
@@ -181,7 +181,7 @@ func TestOldestManagersBecomeOne(t *testing.T) {
 }
 
 // A write of any verb that changes nothing leaves revision and timestamps unchanged.
-func TestWriteThatChangesNothingKeepsRevisionAndTimes(t *testing.T) {
+func TestNoOpWriteKeepsRevisionAndTimestamps(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
@@ -233,7 +233,7 @@ func (spoiler) Admit(_ context.Context, a *admission.Attributes, _ admission.Rea
 func (spoiler) Validate(context.Context, *admission.Attributes, admission.Reader) error { return nil }
 
 // Invalid ownership of a plugin is reverted, with a warning.
-func TestPluginsCannotSpoilOwnership(t *testing.T) {
+func TestInvalidOwnershipOfPluginIsReverted(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{spoiler{}} })
 	r := w.send(t, http.MethodPost, configMaps+"?fieldManager=m", `{"metadata":{"name":"a"},"data":{"k":"1"}}`).want(t,
@@ -256,7 +256,7 @@ func TestPluginsCannotSpoilOwnership(t *testing.T) {
 }
 
 // A delete does not change the ownership of an object that waits for its finalizers.
-func TestDeleteOwnsNothing(t *testing.T) {
+func TestDeleteKeepsOwnership(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.send(t, http.MethodPost, configMaps+"?fieldManager=m",

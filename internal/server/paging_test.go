@@ -15,7 +15,7 @@ import (
 )
 
 // The pages of a list show the state of the first page, despite writes in between.
-func TestPagesAreOfOneSnapshot(t *testing.T) {
+func TestPagesShowOneSnapshot(t *testing.T) {
 	t.Parallel()
 	for _, contentType := range []string{jsonType, protobufType} {
 		t.Run(contentType, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestPagesAreOfOneSnapshot(t *testing.T) {
 }
 
 // Pages with a selector have no remainingItemCount, which would require reading all objects.
-func TestPagesWithASelectorDoNotCountWhatRemains(t *testing.T) {
+func TestPageWithSelectorHasNoRemainingItemCount(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.fill(t, "default", "a", "b", "c")
@@ -125,7 +125,7 @@ func TestExpiredContinueTokenIsGone(t *testing.T) {
 	})
 }
 
-func TestBrokenContinueTokens(t *testing.T) {
+func TestInvalidContinueTokens(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.fill(t, "default", "a", "b")
@@ -149,7 +149,7 @@ func TestBrokenContinueTokens(t *testing.T) {
 }
 
 // Lists at an exact revision return the past state, and lists with a minimum revision the current one.
-func TestListsAtARevision(t *testing.T) {
+func TestListAtRevision(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.fill(t, "default", "a")
@@ -181,7 +181,7 @@ func TestListsAtARevision(t *testing.T) {
 }
 
 // Invalid and future revisions are refused wherever a client may name one.
-func TestRevisionsThatNeverWere(t *testing.T) {
+func TestInvalidRevisions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.fill(t, "default", "a")

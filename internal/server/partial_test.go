@@ -17,7 +17,7 @@ import (
 
 // The metadata of an object is equal in every form: written as JSON or protobuf, or a custom resource, which
 // is stored as JSON only; read as JSON, protobuf or YAML, alone or in a list, in both versions.
-func TestMetadataIsTheSameInEveryForm(t *testing.T) {
+func TestPartialMetadataMatchesObject(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())
@@ -95,7 +95,7 @@ func decodePartial(t *testing.T, r reply, media string, into runtime.Object) run
 
 // Forms that do not fit are refused with the texts of Kubernetes: a list's form for one object, and an
 // object's for a list.
-func TestShapesThatDoNotFit(t *testing.T) {
+func TestPartialMetadataShapeMismatch(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())

@@ -10,7 +10,7 @@ import (
 // Merge patches on decoded objects and on encoded ones have the same result. The test patches two custom
 // resources that differ in one number: that of the second is no integer, so the server merges patch and
 // object in their encoded form.
-func TestMergePatchesOfMapsAndOfTextsAreAlike(t *testing.T) {
+func TestMergePatchDecodedAndEncodedAgree(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.create(t, definitionsPath, widgetDefinition)
@@ -73,7 +73,7 @@ var metadataPatches = []string{
 // Patches of metadata alone and patches of the whole encoded object have the same result. The second of two
 // equal objects is patched with its kind in addition, which has no effect except that the server patches the
 // whole object.
-func TestPatchesOfTheMetadataAloneAndOfTextsAreAlike(t *testing.T) {
+func TestMetadataPatchMatchesObjectPatch(t *testing.T) {
 	t.Parallel()
 	const meta = `"metadata":{"name":"x","labels":{"a":"1"},"finalizers":["a.b/c","d.e/f"],
 		"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u"}]}`

@@ -75,7 +75,7 @@ func (p *policy) Validate(ctx context.Context, a *admission.Attributes, state ad
 }
 
 // A plugin changes, warns about and refuses writes of built-in and custom kinds, and reads the state.
-func TestPluginOfALibraryUser(t *testing.T) {
+func TestPlugin(t *testing.T) {
 	t.Parallel()
 	p := &policy{}
 	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{p} })
@@ -140,7 +140,7 @@ func (breaking) Admit(_ ctx, a *admission.Attributes, _ admission.Reader) error 
 func (breaking) Validate(ctx, *admission.Attributes, admission.Reader) error { return nil }
 
 // A faulty plugin affects only its own request, and its changes are validated.
-func TestPluginThatBreaks(t *testing.T) {
+func TestFaultyPlugin(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{breaking{}} })
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"panic"}}`).want(t, http.StatusInternalServerError)
@@ -172,7 +172,7 @@ func (remembers) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) er
 	return nil
 }
 
-func TestDeletePassesOneValueToAdmitAndValidate(t *testing.T) {
+func TestDeletePassesSameAttributesToAdmitAndValidate(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{remembers{}} })
 	w.fill(t, "default", "a")

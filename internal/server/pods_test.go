@@ -20,7 +20,7 @@ func (w *world) bound(t testing.TB, name string) {
 }
 
 // A delete of a running pod sets its grace period; the node's delete with a period of zero removes it.
-func TestPodsThatRunEndGracefully(t *testing.T) {
+func TestBoundPodIsDeletedGracefully(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
@@ -56,7 +56,7 @@ func TestPodsThatRunEndGracefully(t *testing.T) {
 }
 
 // An eviction deletes the pod with the options of the eviction.
-func TestEvictionsAreDeletes(t *testing.T) {
+func TestEvictionDeletesWithOptions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	eviction := func(name, options string) string {
@@ -81,7 +81,7 @@ func TestEvictionsAreDeletes(t *testing.T) {
 }
 
 // A bound pod cannot be bound again.
-func TestPodsAreBoundOnce(t *testing.T) {
+func TestPodIsBoundOnce(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.bound(t, "p")

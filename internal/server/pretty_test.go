@@ -9,7 +9,7 @@ import (
 )
 
 // JSON is indented if the query asks for it, and for curl, wget and browsers.
-func TestPrettyAnswers(t *testing.T) {
+func TestPrettyResponses(t *testing.T) {
 	t.Parallel()
 	w := startTLS(t)
 	w.fill(t, "default", "a")

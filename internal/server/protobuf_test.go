@@ -11,7 +11,7 @@ import (
 )
 
 // Requests and answers in any mix of JSON and protobuf result in the same object.
-func TestProtobufBothWays(t *testing.T) {
+func TestProtobufRequestsAndResponses(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	cm := configMap("a", "k", "1")
@@ -84,7 +84,7 @@ func TestErrorsInProtobuf(t *testing.T) {
 }
 
 // Malformed protobuf is a 400 that describes the error.
-func TestBrokenProtobuf(t *testing.T) {
+func TestMalformedProtobuf(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())

@@ -12,7 +12,7 @@ import (
 )
 
 // Quantities with huge exponents are refused; the library that parses them would allocate a billion digits.
-func TestQuantitiesWithVastExponents(t *testing.T) {
+func TestQuantityWithHugeExponentIsRejected(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	const pods = "/api/v1/namespaces/default/pods"

@@ -26,7 +26,7 @@ func (w *world) again(t *testing.T, journal *storetest.Journal) *world {
 }
 
 // Loaded objects are served without decoding them, although the definitions of their kinds are loaded later.
-func TestLoadedObjectsAreServedAsTheyWereWritten(t *testing.T) {
+func TestLoadedObjectsAreServedWithoutDecoding(t *testing.T) {
 	t.Parallel()
 	journal := storetest.NewJournal()
 	w := start(t, on(journal))
@@ -48,7 +48,7 @@ func TestLoadedObjectsAreServedAsTheyWereWritten(t *testing.T) {
 
 // Loaded objects are read with the current definition, which may have changed since they were written: its
 // defaults, its fields and its selectable fields, in each version.
-func TestLoadedObjectsAreReadByTheDefinitionOfNow(t *testing.T) {
+func TestLoadedObjectsFollowCurrentDefinition(t *testing.T) {
 	t.Parallel()
 	journal := storetest.NewJournal()
 	w := start(t, on(journal))
@@ -93,7 +93,7 @@ func TestLoadedObjectsAreReadByTheDefinitionOfNow(t *testing.T) {
 }
 
 // A watch resumes after a restart. Events from before it are read with the current definition.
-func TestWatchGoesOnOverARestart(t *testing.T) {
+func TestWatchResumesAfterRestart(t *testing.T) {
 	t.Parallel()
 	journal := storetest.NewJournal()
 	w := start(t, on(journal))

@@ -276,7 +276,7 @@ func watched(t *testing.T, r reply) string {
 }
 
 // A watch sends a last bookmark before it ends, so that its client can resume there.
-func TestTheLastBookmarkComesBeforeTheEnd(t *testing.T) {
+func TestWatchSendsBookmarkBeforeTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)

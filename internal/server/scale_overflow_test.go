@@ -6,7 +6,7 @@ import (
 )
 
 // An applied scale with replicas out of range is refused rather than truncated.
-func TestAppliedScaleHasReplicasThatFit(t *testing.T) {
+func TestApplyScaleRejectsOverflow(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	const deployments = "/apis/apps/v1/namespaces/default/deployments"

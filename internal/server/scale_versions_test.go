@@ -8,7 +8,7 @@ import (
 )
 
 // Every workload has the same Scale in all its versions, so clients that scale need to know no other kind.
-func TestEveryWorkloadHasAScaleInEveryVersion(t *testing.T) {
+func TestScaleInEveryVersion(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	const (

@@ -33,8 +33,8 @@ var partsDefinition = oneVersion("Part", "parts", `
               selector: {type: object, x-kubernetes-map-type: atomic, additionalProperties: {type: string}}
 `)
 
-// TestWordsOfSchemas covers the effect of each x-kubernetes extension, nullable and default on a field.
-func TestWordsOfSchemas(t *testing.T) {
+// TestSchemaExtensions covers the effect of each x-kubernetes extension, nullable and default on a field.
+func TestSchemaExtensions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, definitionOf(t, partsDefinition))

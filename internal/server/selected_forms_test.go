@@ -20,7 +20,7 @@ import (
 
 // Watches with random selectors, of one namespace or all, as JSON, tables, metadata or protobuf, from the
 // current or an older revision, receive exactly the selected events of a watch of everything.
-func TestEveryFormOfWatchSeesWhatItSelects(t *testing.T) {
+func TestRandomWatchesMatchSelectors(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

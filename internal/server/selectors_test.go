@@ -62,7 +62,7 @@ func (w *world) names(t testing.TB, path string, query ...string) string {
 	return strings.Join(names, " ")
 }
 
-func TestEveryKindSelectsByNameAndNamespace(t *testing.T) {
+func TestFieldSelectors(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.namespace(t, "other")
@@ -94,7 +94,7 @@ func TestEveryKindSelectsByNameAndNamespace(t *testing.T) {
 
 // The selectable fields of every built-in kind are those of Kubernetes, from the AddFieldLabelConversionFunc
 // calls of its API groups.
-func TestKindsSelectByTheFieldsThatKubernetesSelectsBy(t *testing.T) {
+func TestSelectableFieldsOfBuiltInKinds(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.selectable(t)
@@ -167,7 +167,7 @@ func (w *world) selectable(t *testing.T) {
 	must(w.clients.AppsV1().ReplicaSets("default").Create(ctx, rs, create))(t)
 }
 
-func TestFieldsThatAreNotSelectableAreRefused(t *testing.T) {
+func TestUnsupportedFieldSelectors(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())
@@ -185,7 +185,7 @@ func TestFieldsThatAreNotSelectableAreRefused(t *testing.T) {
 }
 
 // A deletecollection deletes the selected objects only.
-func TestDeleteCollectionTakesSelectors(t *testing.T) {
+func TestDeleteCollectionBySelector(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.fill(t, "default", "a", "b", "c")

@@ -26,7 +26,7 @@ func service(name string, kind corev1.ServiceType, ports ...int32) *corev1.Servi
 }
 
 // 50 concurrent creators receive unique addresses and node ports.
-func TestAddressesAndPortsAreExactUnderManyWriters(t *testing.T) {
+func TestConcurrentServicesGetUniqueAddresses(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	services := w.clients.CoreV1().Services("default")
@@ -59,7 +59,7 @@ func TestAddressesAndPortsAreExactUnderManyWriters(t *testing.T) {
 
 // If many creators request the same address or port, one gets it, and the errors of the others name it as
 // allocated.
-func TestOneOfManyGetsTheAddressThatAllAskFor(t *testing.T) {
+func TestConcurrentServicesRequestSameAddress(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	services := w.clients.CoreV1().Services("default")
@@ -156,7 +156,7 @@ func TestAddressesAndPortsAreReleased(t *testing.T) {
 }
 
 // A refused Service holds no claims; the next one can get what it requested.
-func TestRefusedServiceTakesNothing(t *testing.T) {
+func TestRejectedServiceHoldsNoClaims(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	services := w.clients.CoreV1().Services("default")
@@ -175,7 +175,7 @@ func TestRefusedServiceTakesNothing(t *testing.T) {
 }
 
 // An update that omits addresses and ports preserves them, and cannot change the address.
-func TestUpdatedServiceKeepsWhatItHas(t *testing.T) {
+func TestServiceUpdateKeepsAddresses(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	services := w.clients.CoreV1().Services("default")
@@ -229,7 +229,7 @@ func (p *thief) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) err
 }
 
 // A create whose assigned address is taken before the commit is retried with another address.
-func TestAddressThatAnotherTakesInBetween(t *testing.T) {
+func TestServiceCreateRetriesTakenAddress(t *testing.T) {
 	t.Parallel()
 	p := &thief{}
 	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{p} })

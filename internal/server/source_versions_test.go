@@ -16,7 +16,7 @@ import (
 
 // In-process informers receive custom resources in the requested version, like clients over HTTP, and their
 // watches end when the definition changes.
-func TestSourceShowsTheVersionAskedFor(t *testing.T) {
+func TestSourceConvertsToRequestedVersion(t *testing.T) {
 	t.Parallel()
 	w, h := start(t), startHook(t)
 	w.define(t, h.lamps(t))
@@ -46,7 +46,7 @@ func TestSourceShowsTheVersionAskedFor(t *testing.T) {
 }
 
 // An in-process watch that cannot convert an event fails such that its reader lists again.
-func TestWatchInProcessThatCannotShowAnEventHasItsReaderListAgain(t *testing.T) {
+func TestSourceWatchExpiresOnConversionError(t *testing.T) {
 	t.Parallel()
 	w, h := start(t), startHook(t)
 	w.define(t, h.lamps(t))
@@ -64,7 +64,7 @@ func TestWatchInProcessThatCannotShowAnEventHasItsReaderListAgain(t *testing.T) 
 }
 
 // When a name is released, another definition that waited for it is served at once.
-func TestNameThatIsLetGoIsFree(t *testing.T) {
+func TestReleasedNameIsAcceptedElsewhere(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())

@@ -8,7 +8,7 @@ import (
 )
 
 // The status is only written through its subresource, which writes nothing else.
-func TestStatusIsWrittenThroughItsSubresourceAlone(t *testing.T) {
+func TestStatusSubresource(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())

@@ -9,7 +9,7 @@ import (
 )
 
 // Tables for kubectl get --subresource show the numbers of a scale, and the object's columns for a status.
-func TestTablesOfSubresources(t *testing.T) {
+func TestSubresourceTables(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())

@@ -67,7 +67,7 @@ func TestTables(t *testing.T) {
 }
 
 // Paging with limit and continue works for tables as for lists.
-func TestTablesPage(t *testing.T) {
+func TestPagesAsTables(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.fill(t, "default", "a", "b")
@@ -134,7 +134,7 @@ func TestPartialObjectMetadata(t *testing.T) {
 }
 
 // Writes answer with tables and metadata if the client accepts these.
-func TestWritesAnswerWithTables(t *testing.T) {
+func TestWritesReturnTables(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	body := `{"metadata":{"name":"a"},"data":{"k":"1"}}`
@@ -160,7 +160,7 @@ func TestWritesAnswerWithTables(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotAcceptable(t *testing.T) {
+func TestNotAcceptable(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())

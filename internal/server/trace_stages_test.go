@@ -34,7 +34,7 @@ var requestsOfVerbs = []struct{ verb, method, route, body, sent string }{
 }
 
 // Each verb has the stages that docs/request.md lists.
-func TestEachVerbHasItsStages(t *testing.T) {
+func TestTraceStagesMatchDocument(t *testing.T) {
 	t.Parallel()
 	w := startTraced(t, start)
 	w.fill(t, "default", "a", "b")

@@ -98,7 +98,7 @@ const (
 )
 
 // The stages of a create are the rows of docs/request.md, and the functions that the document names exist.
-func TestWayOfACreateIsThatOfTheDocument(t *testing.T) {
+func TestCreateTraceMatchesDocument(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../docs/request.md")
 	if err != nil {
@@ -124,7 +124,7 @@ func TestWayOfACreateIsThatOfTheDocument(t *testing.T) {
 }
 
 // A span has OpenTelemetry's attributes of HTTP, and those of the Kubernetes request.
-func TestSpanTellsOfTheRequest(t *testing.T) {
+func TestSpanAttributes(t *testing.T) {
 	t.Parallel()
 	w := startTraced(t, start)
 	w.get(t, configMaps+"/a?pretty=1", "User-Agent", "test/1").want(t, http.StatusNotFound)
@@ -147,7 +147,7 @@ func TestSpanTellsOfTheRequest(t *testing.T) {
 }
 
 // The span of a watch ends when its stream begins.
-func TestWatchIsTracedUntilItStreams(t *testing.T) {
+func TestWatchSpanEndsWhenStreamBegins(t *testing.T) {
 	t.Parallel()
 	w := startTraced(t, start)
 	w.fill(t, "default", "a")
@@ -162,7 +162,7 @@ func TestWatchIsTracedUntilItStreams(t *testing.T) {
 }
 
 // A deletecollection has one span for all objects, so that the size of its trace is bounded.
-func TestDeleteOfManyIsOneStage(t *testing.T) {
+func TestDeleteCollectionHasOneSpan(t *testing.T) {
 	t.Parallel()
 	w := startTraced(t, start)
 	w.fill(t, "default", "a", "b", "c")
@@ -174,7 +174,7 @@ func TestDeleteOfManyIsOneStage(t *testing.T) {
 }
 
 // The trace of a refused request ends with the stage that refused it.
-func TestRefusedRequestIsTracedToWhereItWasRefused(t *testing.T) {
+func TestTraceOfRejectedRequest(t *testing.T) {
 	t.Parallel()
 	w := startTraced(t, startTLS)
 	somebody := w.as(t, must(w.IssueClient("somebody"))(t))
@@ -198,7 +198,7 @@ func TestRefusedRequestIsTracedToWhereItWasRefused(t *testing.T) {
 
 // Only privileged users can continue a trace (W3C Trace Context). The traces of other users are linked, so
 // that these users do not control the sampling.
-func TestOnlyThePrivilegedContinueATrace(t *testing.T) {
+func TestOnlyPrivilegedUsersContinueTrace(t *testing.T) {
 	t.Parallel()
 	w := startTraced(t, startTLS)
 	const traceID, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"

@@ -16,7 +16,7 @@ import (
 
 // Typed clients create, read, update, patch, watch and delete a config map, in each content type that clients
 // send.
-func TestEveryVerbByTypedClients(t *testing.T) {
+func TestTypedClientVerbs(t *testing.T) {
 	t.Parallel()
 	for _, contentType := range []string{"", jsonType, protobufType} {
 		t.Run(contentType, func(t *testing.T) {
@@ -27,7 +27,7 @@ func TestEveryVerbByTypedClients(t *testing.T) {
 }
 
 // The same works over a socket, in protobuf.
-func TestEveryVerbOverTLS(t *testing.T) {
+func TestTypedClientVerbsOverTLS(t *testing.T) {
 	t.Parallel()
 	life(t, typed(t, startTLS(t).config, protobufType))
 }
@@ -91,7 +91,7 @@ func wantEvents(t testing.TB, w watch.Interface, want ...string) {
 }
 
 // The dynamic client supports every verb, for an object without a Go struct and for one with a struct.
-func TestEveryVerbByTheDynamicClient(t *testing.T) {
+func TestDynamicClientVerbs(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())
@@ -133,7 +133,7 @@ func dynamicLife(t *testing.T, client dynamic.ResourceInterface, body map[string
 }
 
 // The metadata client reads and writes metadata of a typed and of a custom kind.
-func TestMetadataClientSeesEveryKind(t *testing.T) {
+func TestMetadataClient(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())

@@ -107,14 +107,14 @@ func put(t *testing.T, s *store.Store, changes ...store.Change) {
 	}
 }
 
-func TestVerifyFindsNothingInWhatAPlaneMade(t *testing.T) {
+func TestVerifyIntactStore(t *testing.T) {
 	t.Parallel()
 	if found := verified(t, furnished(t).Open(), func(*store.Store) {}); len(found) > 0 {
 		t.Errorf("found\n%s", strings.Join(found, "\n"))
 	}
 }
 
-func TestVerifyNamesWhatIsWrong(t *testing.T) {
+func TestVerifyReportsProblems(t *testing.T) {
 	t.Parallel()
 	const definition = "apiextensions.k8s.io/customresourcedefinitions//widgets.example.com"
 	remove := func(key object.Key) func(*testing.T, *store.Store) {
@@ -178,7 +178,7 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 }
 
 // Verify reports damaged objects, but no problems of objects that refer to them.
-func TestVerifyNamesDamageAndBlamesNothingElseOnIt(t *testing.T) {
+func TestVerifyReportsDamageOnly(t *testing.T) {
 	t.Parallel()
 	lost := []object.Key{"/configmaps/default/owner", "/namespaces//x", "/services/default/s"}
 	found := verified(t, &storetest.Damaged{Log: furnished(t).Open(), Keys: lost}, func(*store.Store) {})

@@ -14,7 +14,7 @@ import (
 var transcript = regexp.MustCompile("(?s)```http\n([A-Z]+) (\\S+)\n(.*?)\n\n?([0-9]{3})\n(.*?)\n```")
 
 // The requests of docs/versions.md have the documented answers.
-func TestVersionsGoTheWayThatTheDocumentDraws(t *testing.T) {
+func TestVersionsDocument(t *testing.T) {
 	t.Parallel()
 	followDocument(t, "../../docs/versions.md")
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // The number and length of warnings are limited, because HTTP/2 clients limit the size of headers.
-func TestWarningsFitIntoHeaders(t *testing.T) {
+func TestWarningsAreLimited(t *testing.T) {
 	t.Parallel()
 	w := startTLS(t)
 	w.create(t, definitionsPath, widgetDefinition)
@@ -48,7 +48,7 @@ func TestWarningsAreNotRepeated(t *testing.T) {
 }
 
 // A create of an existing name warns, as in Kubernetes, which warns before it stores the object.
-func TestACreateWarnsAlthoughItsNameIsTaken(t *testing.T) {
+func TestCreateOfExistingNameWarns(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	const path = "/apis/networking.k8s.io/v1/namespaces/default/ingresses"

@@ -13,7 +13,7 @@ import (
 )
 
 // A watch from a compacted revision is a 200 with an ERROR event of 410.
-func TestWatchOnACompactedRevision(t *testing.T) {
+func TestWatchFromCompactedRevision(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
@@ -46,7 +46,7 @@ func TestWatchOnACompactedRevision(t *testing.T) {
 }
 
 // A watch from a future revision fails at once.
-func TestWatchOfTheFuture(t *testing.T) {
+func TestWatchFromFutureRevision(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	s := w.open(t, configMaps+"?watch=1&resourceVersion=9999999999999999999")
@@ -75,7 +75,7 @@ func TestWatchEndsAtItsTimeout(t *testing.T) {
 }
 
 // A watch with a negative timeout ends at once, and one with a timeout that overflows does not.
-func TestWatchOfATimeThatHasPassedEndsAtOnce(t *testing.T) {
+func TestWatchTimeoutOutOfRange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
@@ -96,7 +96,7 @@ func TestWatchOfATimeThatHasPassedEndsAtOnce(t *testing.T) {
 }
 
 // A watch without a timeout ends within an hour, so that clients are redistributed.
-func TestWatchWithoutTimeoutEndsWithinTheHour(t *testing.T) {
+func TestWatchWithoutTimeoutEndsWithinHour(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
@@ -109,7 +109,7 @@ func TestWatchWithoutTimeoutEndsWithinTheHour(t *testing.T) {
 }
 
 // Watches end when the plane closes, and do not delay it.
-func TestWatchesEndWhenThePlaneCloses(t *testing.T) {
+func TestCloseEndsWatches(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(testing.TB, ...func(*bowline.Options)) *world{"in process": start, "TLS": startTLS} {
 		t.Run(name, func(t *testing.T) {

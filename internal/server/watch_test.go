@@ -17,7 +17,7 @@ import (
 )
 
 // A watch from a revision receives the later events from the history.
-func TestWatchFromARevision(t *testing.T) {
+func TestWatchFromRevision(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.fill(t, "default", "a")
@@ -45,7 +45,7 @@ func TestWatchFromARevision(t *testing.T) {
 
 // A watch has begun when its head is sent: it receives every change that is made after the client received
 // the head.
-func TestWatchHasBegunWhenItsHeadIsSent(t *testing.T) {
+func TestWatchStartsBeforeHeaderIsSent(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{
 		"?watch=true": "ADDED a MODIFIED a", "?watch=true&resourceVersion=0": "ADDED a MODIFIED a",
@@ -98,7 +98,7 @@ func (h *headed) Write(p []byte) (int, error) {
 }
 
 // The object of a DELETED event carries the revision of the deletion, so that a watch can resume after it.
-func TestDeletedEventsCarryTheRevisionOfTheDeletion(t *testing.T) {
+func TestDeletedEventHasRevisionOfDelete(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.fill(t, "default", "a")
@@ -144,7 +144,7 @@ func TestWatchBySelector(t *testing.T) {
 
 // Bookmarks are sent only if requested, contain nothing but kind and revision, and a watch can resume at
 // them.
-func TestBookmarksTellHowFarAQuietWatchIs(t *testing.T) {
+func TestBookmarks(t *testing.T) {
 	t.Parallel()
 	for _, contentType := range []string{jsonType, protobufType} {
 		t.Run(contentType, func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestBookmarksTellHowFarAQuietWatchIs(t *testing.T) {
 }
 
 // Watches of one resource receive the same order, with many writers, and whenever they start.
-func TestWatchesOfOneResourceSeeTheSameOrder(t *testing.T) {
+func TestWatchersReceiveSameOrder(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	watchers := make([]*streaming, 5)

@@ -15,7 +15,7 @@ const everyRule = `"rules":[{"operations":["*"],"apiGroups":["*"],"apiVersions":
 
 // Webhooks receive evictions and bindings as they are sent, not the resulting writes of the pod (in
 // Kubernetes, pkg/registry/core/pod/storage).
-func TestWebhooksAreShownEvictions(t *testing.T) {
+func TestWebhooksReviewEvictions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.create(t, podsPath, `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
@@ -50,7 +50,7 @@ func TestWebhooksAreShownEvictions(t *testing.T) {
 }
 
 // Webhooks can refuse evictions, and change their options.
-func TestWebhooksDecideAboutEvictions(t *testing.T) {
+func TestWebhooksDenyAndPatchEvictions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.runs(t, "p", "True")
@@ -74,7 +74,7 @@ func TestWebhooksDecideAboutEvictions(t *testing.T) {
 }
 
 // An eviction in a terminating namespace is refused with that cause.
-func TestNoEvictionsWhereTheNamespaceEnds(t *testing.T) {
+func TestEvictionInTerminatingNamespace(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	const pods = "/api/v1/namespaces/ends/pods"
@@ -89,7 +89,7 @@ func TestNoEvictionsWhereTheNamespaceEnds(t *testing.T) {
 }
 
 // A review has the options of the request as they were sent, without changes of the server.
-func TestReviewHasTheOptionsAsTheyWereSent(t *testing.T) {
+func TestReviewHasOptionsOfRequest(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	g := startGuard(t, nil)

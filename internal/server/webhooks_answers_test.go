@@ -93,7 +93,7 @@ func answering(t testing.TB, answer func(http.ResponseWriter, *http.Request, str
 }
 
 // Invalid answers refuse the write, or are ignored if the failure policy is Ignore.
-func TestBadAnswersRefuseTheWrite(t *testing.T) {
+func TestInvalidWebhookResponseRejectsWrite(t *testing.T) {
 	t.Parallel()
 	for _, bad := range badAnswers {
 		t.Run(bad.name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func (w *world) hook(t testing.TB, path, name, member, value string) {
 }
 
 // A validating webhook cannot patch the object.
-func TestValidatingWebhookMayNotPatch(t *testing.T) {
+func TestValidatingWebhookCannotPatch(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.register(t, validatingPath, "patches", startGuard(t, patched(`[{"op":"add","path":"/data","value":{}}]`)), "")
@@ -135,7 +135,7 @@ func TestValidatingWebhookMayNotPatch(t *testing.T) {
 
 // A webhook that does not answer, sends bytes slowly or asks for a retry is canceled at its configured
 // timeout, which the error states.
-func TestAdmissionWebhookThatHangs(t *testing.T) {
+func TestAdmissionWebhookTimeout(t *testing.T) {
 	t.Parallel()
 	hang := func(w http.ResponseWriter, r *http.Request, _ string) { <-r.Context().Done() }
 	for name, answer := range map[string]func(http.ResponseWriter, *http.Request, string){
@@ -179,7 +179,7 @@ func TestAdmissionWebhookThatHangs(t *testing.T) {
 }
 
 // The call of a webhook is canceled when the writer disconnects.
-func TestWriterWhoLeavesEndsTheQuestion(t *testing.T) {
+func TestDisconnectCancelsWebhookCall(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	asked, ended := make(chan bool), make(chan bool)
@@ -200,7 +200,7 @@ func TestWriterWhoLeavesEndsTheQuestion(t *testing.T) {
 
 // A webhook that sends a write for each write that it reviews, and so causes an endless recursion, is stopped
 // by its timeouts and the server's seats. Nothing is stored, and other requests are served.
-func TestWebhookThatLoops(t *testing.T) {
+func TestWebhookRecursionIsBounded(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	g := answering(t, func(rw http.ResponseWriter, r *http.Request, uid string) {
@@ -226,7 +226,7 @@ func TestWebhookThatLoops(t *testing.T) {
 }
 
 // Webhooks that undo each other's changes are called twice each, and not more.
-func TestWebhooksThatUndoEachOther(t *testing.T) {
+func TestReinvocationIsLimitedToOnce(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	a := startGuard(t, patched(`[{"op":"add","path":"/data","value":{"whose":"a"}}]`))
@@ -240,7 +240,7 @@ func TestWebhooksThatUndoEachOther(t *testing.T) {
 }
 
 // Validating webhooks are called concurrently. The first refusal in order is the answer.
-func TestValidatingWebhooksAreAskedAtOnce(t *testing.T) {
+func TestValidatingWebhooksAreConcurrent(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	const count = 5
@@ -272,7 +272,7 @@ func TestValidatingWebhooksAreAskedAtOnce(t *testing.T) {
 }
 
 // The status of a webhook's refusal is the answer, unless it is a success.
-func TestRefusalsAreTheWebhooks(t *testing.T) {
+func TestWebhookDenialStatus(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	for i, s := range []struct {

@@ -10,7 +10,7 @@ import (
 
 // A webhook is called for the objects that it selects, by the labels of the new and the old object and of the
 // namespace.
-func TestWebhookIsAskedOfWhatItSelects(t *testing.T) {
+func TestWebhookSelectors(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.send(t, http.MethodPost, "/api/v1/namespaces", `{"metadata":{"name":"guarded","labels":{"guard":"yes"}}}`).want(t,
@@ -46,7 +46,7 @@ func TestWebhookIsAskedOfWhatItSelects(t *testing.T) {
 
 // Match conditions in CEL select the requests that a webhook reviews. If a condition cannot be evaluated, the
 // write is refused, or the webhook is skipped if its failure policy is Ignore.
-func TestConditionsOfWebhooks(t *testing.T) {
+func TestMatchConditions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	g := startGuard(t, nil)
@@ -73,7 +73,7 @@ func TestConditionsOfWebhooks(t *testing.T) {
 }
 
 // Conditions see the kind of a subresource, as in Kubernetes.
-func TestConditionsAreToldTheKindOfASubresource(t *testing.T) {
+func TestMatchConditionsSeeSubresourceKind(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	const deployments = "/apis/apps/v1/namespaces/default/deployments"
@@ -92,7 +92,7 @@ func TestConditionsAreToldTheKindOfASubresource(t *testing.T) {
 }
 
 // Conditions can check the permissions of the writer, or of a service account.
-func TestConditionsAskWhatSomebodyMay(t *testing.T) {
+func TestMatchConditionsUseAuthorizer(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	may, mayNot := startGuard(t, nil), startGuard(t, nil)
@@ -111,7 +111,7 @@ func TestConditionsAskWhatSomebodyMay(t *testing.T) {
 
 // A dry run is only sent to webhooks without side effects, marked as a dry run, and refused if there are
 // others, whatever their failure policy.
-func TestDryRunsReachWebhooksWithoutSideEffects(t *testing.T) {
+func TestDryRunCallsWebhooksWithoutSideEffects(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	for effects, text := range map[string]string{

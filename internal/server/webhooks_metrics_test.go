@@ -17,7 +17,7 @@ const metrics = "apiserver_admission_webhook_"
 
 // The metrics of webhooks have Kubernetes' names (k8s.io/apiserver/pkg/admission/metrics): durations,
 // refusals, and failures that were ignored. Series of removed configurations are removed.
-func TestWebhooksAreCounted(t *testing.T) {
+func TestWebhookMetrics(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	odd := startGuard(t, func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {

@@ -36,7 +36,7 @@ func reading(
 
 // A webhook adds a sidecar to a pod with one container. The sidecar gets the defaults of containers before
 // the pod is stored, and the other plugins run again for the changed pod.
-func TestSidecarIsPutIntoAPod(t *testing.T) {
+func TestWebhookInjectsSidecar(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	g := startGuard(t, patched(`[{"op":"add","path":"/spec/containers/-","value":{"name":"envoy","image":"envoy"}},
@@ -61,7 +61,7 @@ func TestSidecarIsPutIntoAPod(t *testing.T) {
 
 // Mutating webhooks are called one after the other, in the order of their names. Each receives the changes of
 // those before it, and validating webhooks the final object.
-func TestMutatingWebhooksAreAskedByName(t *testing.T) {
+func TestMutatingWebhooksAreCalledInNameOrder(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	add := func(letter string) *guard {
@@ -85,7 +85,7 @@ func TestMutatingWebhooksAreAskedByName(t *testing.T) {
 
 // A webhook with the reinvocation policy IfNeeded is called once more if another one changed the object after
 // it, but not for its own changes.
-func TestWebhookIsAskedAgain(t *testing.T) {
+func TestReinvocation(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	count := func(key string) *guard {
@@ -114,7 +114,7 @@ func TestWebhookIsAskedAgain(t *testing.T) {
 
 // A patch that changes nothing, such as empty labels or another notation of a quantity, causes no second call
 // of other webhooks.
-func TestWebhookThatChangesNothingHasNobodyAskedAgain(t *testing.T) {
+func TestNoOpPatchCausesNoReinvocation(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	rules := `"rules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["pods"]}]`
@@ -131,7 +131,7 @@ func TestWebhookThatChangesNothingHasNobodyAskedAgain(t *testing.T) {
 }
 
 // Webhooks can patch custom resources: unknown fields are pruned, and invalid values refused.
-func TestWebhookOfCustomResources(t *testing.T) {
+func TestWebhookPatchesCustomResource(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.define(t, widgets())
@@ -145,7 +145,7 @@ func TestWebhookOfCustomResources(t *testing.T) {
 
 // With the match policy Equivalent, a webhook for another version of a resource receives the object in that
 // version, and its patch is converted back.
-func TestWebhookOfAnotherVersion(t *testing.T) {
+func TestWebhookMatchPolicyEquivalent(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	h := startHook(t)
@@ -168,7 +168,7 @@ func TestWebhookOfAnotherVersion(t *testing.T) {
 }
 
 // For the subresource scale, a webhook receives the Scale and may change it.
-func TestWebhookOfAScale(t *testing.T) {
+func TestWebhookPatchesScale(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	const deployments = "/apis/apps/v1/namespaces/default/deployments"
@@ -188,7 +188,7 @@ func TestWebhookOfAScale(t *testing.T) {
 }
 
 // Each warning of a webhook is sent to the client once, also with a refusal.
-func TestWebhooksWarn(t *testing.T) {
+func TestWebhookWarnings(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	warning := func(allowed bool, texts ...string) *guard {
@@ -211,7 +211,7 @@ func TestWebhooksWarn(t *testing.T) {
 }
 
 // A webhook that has side effects is not called for a dry run.
-func TestWebhookHearsOfNoDryRun(t *testing.T) {
+func TestDryRunRejectedByWebhookWithSideEffects(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	g := startGuard(t, nil)
@@ -228,7 +228,7 @@ func TestWebhookHearsOfNoDryRun(t *testing.T) {
 
 // Webhooks are called with the first version of reviews that both they and the server support. An answer of
 // v1beta1 need not have a kind, uid or patch type.
-func TestWebhooksOfOldReviews(t *testing.T) {
+func TestAdmissionReviewV1beta1(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	versions := `"admissionReviewVersions":["v9","v1beta1","v1"]`

@@ -13,7 +13,7 @@ import (
 
 // An object that a webhook patched is validated as any other, and not stored if it is invalid, whatever the
 // failure policy.
-func TestPatchedObjectIsValidated(t *testing.T) {
+func TestWebhookPatchIsValidated(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]struct {
 		patch  string
@@ -53,7 +53,7 @@ func TestPatchedObjectIsValidated(t *testing.T) {
 
 // Patches of webhooks have the same limits as those of clients. One that doubles the object repeatedly, or
 // that makes the library panic, only refuses the write.
-func TestPatchesOfWebhooksHaveLimits(t *testing.T) {
+func TestWebhookPatchLimits(t *testing.T) {
 	t.Parallel()
 	copies := make([]string, 40)
 	for i := range copies {
@@ -79,7 +79,7 @@ func TestPatchesOfWebhooksHaveLimits(t *testing.T) {
 
 // The server sets its own metadata of a new object, whatever a webhook sets. Mutating webhooks do not see
 // these values yet; validating ones see the object as it will be stored.
-func TestServerDecidesWhatIsItsOwn(t *testing.T) {
+func TestWebhookCannotSetServerMetadata(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	g := startGuard(t,
@@ -111,7 +111,7 @@ func TestServerDecidesWhatIsItsOwn(t *testing.T) {
 
 // A webhook may replace a generated name. If its name exists, the create fails, and no other name is
 // generated.
-func TestWebhookMayNameWhatIsNamedByTheServer(t *testing.T) {
+func TestWebhookReplacesGeneratedName(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.register(t, mutatingPath, "names",
@@ -130,7 +130,7 @@ func TestWebhookMayNameWhatIsNamedByTheServer(t *testing.T) {
 }
 
 // A webhook cannot change immutable metadata in an update, and cannot patch a delete.
-func TestWebhookCannotChangeWhatNoUpdateMay(t *testing.T) {
+func TestWebhookCannotChangeImmutableMetadata(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.fill(t, "default", "a")
@@ -150,7 +150,7 @@ func TestWebhookCannotChangeWhatNoUpdateMay(t *testing.T) {
 }
 
 // If a write conflicts and is retried, the webhook is called again with the new state.
-func TestWebhookIsAskedForEachTry(t *testing.T) {
+func TestWebhookIsCalledAgainAfterConflict(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.fill(t, "default", "a")

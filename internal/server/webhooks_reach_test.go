@@ -39,7 +39,7 @@ func (g *guard) byService(t testing.TB, authority []byte) string {
 
 // A webhook behind a Service is called at the Service's address, and its certificate must have the Service's
 // name.
-func TestWebhookBehindAService(t *testing.T) {
+func TestWebhookService(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	g, authority := startGuardAs(t, "hook.default.svc")
@@ -72,7 +72,7 @@ func TestWebhookBehindAService(t *testing.T) {
 }
 
 // Only the CA bundle of a webhook's configuration is trusted, and a new bundle takes effect at once.
-func TestWebhookIsBelievedByItsBundle(t *testing.T) {
+func TestWebhookCABundle(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	g := startGuard(t, nil)
@@ -103,7 +103,7 @@ func TestWebhookIsBelievedByItsBundle(t *testing.T) {
 }
 
 // A webhook that cannot be reached refuses the write, and each later write tries it again.
-func TestWebhookThatIsNotThere(t *testing.T) {
+func TestUnreachableWebhook(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	g := startGuard(t, nil)
@@ -120,7 +120,7 @@ func TestWebhookThatIsNotThere(t *testing.T) {
 }
 
 // Creating and deleting a configuration takes effect for the next write.
-func TestConfigurationsTakeEffectForTheNextWrite(t *testing.T) {
+func TestWebhookConfigurationTakesEffectAtOnce(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	g := startGuard(t, deny("no"))

@@ -119,7 +119,7 @@ func deny(message string) func(*admissionv1.AdmissionReview) *admissionv1.Admiss
 
 // A validating webhook refuses creates, updates, patches and deletes from the creation of its configuration
 // to its deletion. Refused writes are not stored, and it receives no other requests.
-func TestValidatingWebhookRefuses(t *testing.T) {
+func TestValidatingWebhookDeniesWrites(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.fill(t, "default", "a")
@@ -156,7 +156,7 @@ func TestValidatingWebhookRefuses(t *testing.T) {
 }
 
 // A review has the objects, the user and the version of the request.
-func TestReviewSaysWhatIsWritten(t *testing.T) {
+func TestAdmissionReviewRequest(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	g := startGuard(t, nil)
@@ -196,7 +196,7 @@ func TestReviewSaysWhatIsWritten(t *testing.T) {
 
 // Configurations of webhooks are not reviewed, so that a configuration that refuses everything can be
 // deleted.
-func TestConfigurationsAreNeverAskedAbout(t *testing.T) {
+func TestWebhookConfigurationsAreNotReviewed(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	g := startGuard(t, deny("no"))

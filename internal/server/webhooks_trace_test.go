@@ -12,7 +12,7 @@ import (
 
 // The trace of a request has a child span for each webhook, with its audit annotations and the error if it
 // failed.
-func TestTraceHasACallOfEachWebhook(t *testing.T) {
+func TestTraceHasSpanOfEachWebhook(t *testing.T) {
 	t.Parallel()
 	w := startTraced(t, start)
 	w.register(t, mutatingPath, "good",

@@ -9,7 +9,7 @@ import (
 )
 
 // A category lists each kind in one group only, since kubectl get all requests it from each group.
-func TestAKindIsOfItsCategoriesOnce(t *testing.T) {
+func TestCategoriesAreListedInOneGroup(t *testing.T) {
 	t.Parallel()
 	info := &kind.Info{Categories: []string{"all"}, Endpoints: []kind.Endpoint{
 		{Group: "apps", Version: "v1"}, {Group: "apps", Version: "v1beta2"}, {Group: "extensions", Version: "v1beta1"},

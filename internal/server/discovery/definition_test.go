@@ -17,7 +17,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/server/discovery"
 )
 
-func TestEachVersionOfADefinitionHasItsOwnResources(t *testing.T) {
+func TestResourcesOfEachVersion(t *testing.T) {
 	t.Parallel()
 	h := discovery.New(kind.NewRegistry(definition(t, "example.com")))
 	var list apidiscovery.APIGroupDiscoveryList
@@ -63,7 +63,7 @@ func TestEachVersionOfADefinitionHasItsOwnResources(t *testing.T) {
 }
 
 // When one group changes, the cached parts of other groups are reused, and the document equals a new one.
-func TestChangedGroupIsShownAmongTheOthers(t *testing.T) {
+func TestAggregateAfterGroupChange(t *testing.T) {
 	t.Parallel()
 	registry := kind.NewRegistry(append(recordedKinds(), definition(t, "a.example.com"),
 		customKind("b.example.com", "v1"))...)

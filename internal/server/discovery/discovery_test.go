@@ -50,7 +50,7 @@ func parse(t *testing.T, body []byte) any {
 	return v
 }
 
-func TestPlainDocumentsAreAsRecorded(t *testing.T) {
+func TestLegacyDocumentsMatchRecording(t *testing.T) {
 	t.Parallel()
 	h := discovery.New(kind.NewRegistry(recordedKinds()...))
 	versions := recordedStep(t, 0)
@@ -77,7 +77,7 @@ func TestPlainDocumentsAreAsRecorded(t *testing.T) {
 	}
 }
 
-func TestAggregatedResourcesAreAsRecorded(t *testing.T) {
+func TestAggregateMatchesRecording(t *testing.T) {
 	t.Parallel()
 	facts := map[string]any{}
 	for _, file := range []string{"api", "apis"} {
@@ -115,7 +115,7 @@ func TestAggregatedResourcesAreAsRecorded(t *testing.T) {
 	}
 }
 
-func TestClientGoDiscoversEverythingInEveryForm(t *testing.T) {
+func TestClientGoDiscovery(t *testing.T) {
 	t.Parallel()
 	h := discovery.New(kind.NewRegistry(append(recordedKinds(), customKind("example.com", "v1"))...))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -140,7 +140,7 @@ func TestClientGoDiscoversEverythingInEveryForm(t *testing.T) {
 	}
 }
 
-func TestGroupsAreOrderedAsRecordedAndCustomOnesByName(t *testing.T) {
+func TestGroupOrder(t *testing.T) {
 	t.Parallel()
 	kinds := append([]kind.Kind{customKind("z.example.com", "v1"), customKind("a.example.com", "v1")},
 		recordedKinds()...)
@@ -158,7 +158,7 @@ func TestGroupsAreOrderedAsRecordedAndCustomOnesByName(t *testing.T) {
 	}
 }
 
-func TestUnchangedAggregateIsNotSentAgain(t *testing.T) {
+func TestAggregateNotModified(t *testing.T) {
 	t.Parallel()
 	registry := kind.NewRegistry(recordedKinds()...)
 	h := discovery.New(registry)
@@ -180,7 +180,7 @@ func TestUnchangedAggregateIsNotSentAgain(t *testing.T) {
 	}
 }
 
-func TestAcceptChoosesTheForm(t *testing.T) {
+func TestContentNegotiation(t *testing.T) {
 	t.Parallel()
 	h := discovery.New(kind.NewRegistry(recordedKinds()...))
 	const v2beta1 = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
@@ -218,7 +218,7 @@ func TestAcceptChoosesTheForm(t *testing.T) {
 	}
 }
 
-func TestOtherRequestsAreLeftToTheRouter(t *testing.T) {
+func TestOtherPathsAreNotServed(t *testing.T) {
 	t.Parallel()
 	h := discovery.New(kind.NewRegistry(recordedKinds()...))
 	for _, path := range []string{"/", "/version", "/apis/nothing.example.com", "/apis/apps/v9", "/api/v2",

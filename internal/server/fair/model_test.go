@@ -140,9 +140,9 @@ func (m *model) startOne() bool {
 	return false
 }
 
-// TestQueueDoesWhatItsModelDoes compares the queue with the model on random requests with random weights,
+// TestQueueMatchesModel compares the queue with the model on random requests with random weights,
 // some of which are canceled.
-func TestQueueDoesWhatItsModelDoes(t *testing.T) {
+func TestQueueMatchesModel(t *testing.T) {
 	t.Parallel()
 	first := seed.Of(t)
 	for seed := first; seed != first+20; seed++ {

@@ -85,9 +85,9 @@ func (r *room) works(names ...string) {
 	}
 }
 
-// TestNobodyTakesAllSeats checks that a single flow gets a third of the seats, and that the first requests of
+// TestFlowCannotTakeAllSeats checks that a single flow gets a third of the seats, and that the first requests of
 // other flows do not wait.
-func TestNobodyTakesAllSeats(t *testing.T) {
+func TestFlowCannotTakeAllSeats(t *testing.T) {
 	t.Parallel()
 	in(t, fair.Limits{Seats: 12, Waiting: 100}, func(r *room) {
 		for i := range 20 {
@@ -103,9 +103,9 @@ func TestNobodyTakesAllSeats(t *testing.T) {
 	})
 }
 
-// TestEachUserHasTheirTurn checks that free seats go to the users in turn, regardless of how many requests of
+// TestSeatsGoToUsersInTurn checks that free seats go to the users in turn, regardless of how many requests of
 // each wait.
-func TestEachUserHasTheirTurn(t *testing.T) {
+func TestSeatsGoToUsersInTurn(t *testing.T) {
 	t.Parallel()
 	in(t, fair.Limits{Seats: 1, Waiting: 200}, func(r *room) {
 		r.ask("first", "a", "", 1)
@@ -125,9 +125,9 @@ func TestEachUserHasTheirTurn(t *testing.T) {
 	})
 }
 
-// TestHeavyRequestsHoldMoreSeats checks that heavy requests occupy their weight in seats. The first request
+// TestHeavyRequestsTakeMoreSeats checks that heavy requests occupy their weight in seats. The first request
 // of a flow starts with fewer seats if there are not enough.
-func TestHeavyRequestsHoldMoreSeats(t *testing.T) {
+func TestHeavyRequestsTakeMoreSeats(t *testing.T) {
 	t.Parallel()
 	in(t, fair.Limits{Seats: 24, Waiting: 100}, func(r *room) {
 		r.ask("list0", "a", "", 4)
@@ -182,8 +182,8 @@ func TestLightRequestsDoNotWaitBehindHeavyOnes(t *testing.T) {
 	})
 }
 
-// TestPlacesToWaitAreShared checks that a flood is refused, while requests of other flows may still wait.
-func TestPlacesToWaitAreShared(t *testing.T) {
+// TestWaitingPlacesAreShared checks that a flood is refused, while requests of other flows may still wait.
+func TestWaitingPlacesAreShared(t *testing.T) {
 	t.Parallel()
 	in(t, fair.Limits{Seats: 1, Waiting: 12}, func(r *room) {
 		r.ask("working", "a", "", 1)
@@ -206,9 +206,9 @@ func TestPlacesToWaitAreShared(t *testing.T) {
 	})
 }
 
-// TestWhoWaitsTooLongIsRefused checks that a request is refused after Patience, or after a quarter of its
+// TestEnterTimesOut checks that a request is refused after Patience, or after a quarter of its
 // time if that is shorter.
-func TestWhoWaitsTooLongIsRefused(t *testing.T) {
+func TestEnterTimesOut(t *testing.T) {
 	t.Parallel()
 	in(t, fair.Limits{Seats: 1, Waiting: 12, Patience: 10 * time.Second}, func(r *room) {
 		r.ask("working", "a", "", 1)
@@ -235,8 +235,8 @@ func TestWhoWaitsTooLongIsRefused(t *testing.T) {
 	})
 }
 
-// TestWhoGoesFreesTheirPlace checks that a canceled request no longer blocks the requests behind it.
-func TestWhoGoesFreesTheirPlace(t *testing.T) {
+// TestCancelUnblocksRequestsBehind checks that a canceled request no longer blocks the requests behind it.
+func TestCancelUnblocksRequestsBehind(t *testing.T) {
 	t.Parallel()
 	in(t, fair.Limits{Seats: 6, Waiting: 12}, func(r *room) {
 		r.ask("a0", "a", "", 1)
@@ -258,8 +258,8 @@ func TestWhoGoesFreesTheirPlace(t *testing.T) {
 	})
 }
 
-// TestManyUsersAreForgotten checks that flows without requests are evicted.
-func TestManyUsersAreForgotten(t *testing.T) {
+// TestIdleFlowsAreEvicted checks that flows without requests are evicted.
+func TestIdleFlowsAreEvicted(t *testing.T) {
 	t.Parallel()
 	q := fair.New(fair.Limits{Seats: 10, Waiting: 10, Patience: time.Minute})
 	stays, err := q.Enter(t.Context(), fair.Flow{User: "stays"}, 1)
@@ -280,8 +280,8 @@ func TestManyUsersAreForgotten(t *testing.T) {
 	stays.Leave()
 }
 
-// TestRequestThatNeedNotWaitCostsNoAllocation checks that only the first request of a flow allocates.
-func TestRequestThatNeedNotWaitCostsNoAllocation(t *testing.T) {
+// TestEnterDoesNotAllocate checks that only the first request of a flow allocates.
+func TestEnterDoesNotAllocate(t *testing.T) {
 	q := fair.New(fair.Limits{Seats: 10, Waiting: 10, Patience: time.Minute})
 	ctx := t.Context()
 	if n := testing.AllocsPerRun(1000, func() {

@@ -88,9 +88,9 @@ func gadgets() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// TestDefinitionsAreDescribedAsKubernetesDoes compares the documents of a definition with those of
+// TestDefinitionMatchesKubernetesBuilder compares the documents of a definition with those of
 // Kubernetes' own builder: the schemas without descriptions, and the operations on each path.
-func TestDefinitionsAreDescribedAsKubernetesDoes(t *testing.T) {
+func TestDefinitionMatchesKubernetesBuilder(t *testing.T) {
 	t.Parallel()
 	crd := gadgets()
 	k, err := structural.New(object.NewCache(1<<20), crd, nil)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestDocumentsStayWithinTheBudget(t *testing.T) {
+func TestCacheStaysWithinBudget(t *testing.T) {
 	t.Parallel()
 	var d documents
 	const size = budget / 8

@@ -74,7 +74,7 @@ func TestSchemasMergeListsByKey(t *testing.T) {
 	}
 }
 
-func TestPatchesNameTheFormsThatTheKindTakes(t *testing.T) {
+func TestPatchContentTypes(t *testing.T) {
 	t.Parallel()
 	client, _ := serve(t, kind.NewRegistry(append(builtinKinds(), newCustomKind("example.com", nil))...))
 	strategic := func(gv schema.GroupVersion, path string) bool {
@@ -91,7 +91,7 @@ func TestPatchesNameTheFormsThatTheKindTakes(t *testing.T) {
 	}
 }
 
-func TestEveryReferenceResolvesAndEveryIDIsUnique(t *testing.T) {
+func TestReferencesResolveAndIDsAreUnique(t *testing.T) {
 	t.Parallel()
 	client, _ := serve(t, kind.NewRegistry(append(builtinKinds(), newCustomKind("example.com", networkSchema))...))
 	paths, err := client.Paths()
@@ -130,7 +130,7 @@ func TestEveryReferenceResolvesAndEveryIDIsUnique(t *testing.T) {
 	}
 }
 
-func TestProtobufSaysTheSame(t *testing.T) {
+func TestProtobufHasSameSchemas(t *testing.T) {
 	t.Parallel()
 	client, _ := serve(t, kind.NewRegistry(builtinKinds()...))
 	paths, err := client.Paths()
@@ -151,7 +151,7 @@ func TestProtobufSaysTheSame(t *testing.T) {
 	}
 }
 
-func TestCustomResourceLeavesOtherDocumentsAsTheyAre(t *testing.T) {
+func TestOnlyChangedDocumentsMove(t *testing.T) {
 	t.Parallel()
 	registry := kind.NewRegistry(builtinKinds()...)
 	client, url := serve(t, registry)
@@ -194,7 +194,7 @@ func TestCustomResourceLeavesOtherDocumentsAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestUnchangedDocumentIsNotSentAgain(t *testing.T) {
+func TestDocumentNotModified(t *testing.T) {
 	t.Parallel()
 	h := openapi.New(kind.NewRegistry(builtinKinds()...), "v1.37.2")
 	for _, path := range []string{"/openapi/v3", "/openapi/v3/api/v1"} {
@@ -210,7 +210,7 @@ func TestUnchangedDocumentIsNotSentAgain(t *testing.T) {
 	}
 }
 
-func TestOtherRequestsAreLeftToTheRouter(t *testing.T) {
+func TestOtherPathsAreNotServed(t *testing.T) {
 	t.Parallel()
 	h := openapi.New(kind.NewRegistry(builtinKinds()...), "v1.37.2")
 	for _, path := range []string{"/openapi/v1", "/openapi", "/openapi/v3/apis/none.example.com/v1",

@@ -44,7 +44,7 @@ func swaggerOf(t *testing.T, kinds ...kind.Kind) *spec.Swagger {
 }
 
 // Clients can derive the schemas of server-side apply from the document.
-func TestSwaggerIsASchemaToMergeBy(t *testing.T) {
+func TestSwaggerDescribesMergeKeys(t *testing.T) {
 	t.Parallel()
 	h := openapi.New(kind.NewRegistry(append(builtinKinds(), newCustomKind("example.com", networkSchema))...),
 		"v1.37.2")
@@ -78,7 +78,7 @@ func TestSwaggerIsASchemaToMergeBy(t *testing.T) {
 
 // The protobuf form is served under both of its media types, and answers with the valid one. It equals the
 // JSON form.
-func TestProtobufOfV2SaysWhatTheTextSays(t *testing.T) {
+func TestSwaggerProtobufMatchesJSON(t *testing.T) {
 	t.Parallel()
 	h := openapi.New(kind.NewRegistry(append(builtinKinds(), newCustomKind("example.com", networkSchema))...),
 		"v1.37.2")
@@ -101,7 +101,7 @@ func TestProtobufOfV2SaysWhatTheTextSays(t *testing.T) {
 	}
 }
 
-func TestSwaggerNamesActionsKindsAndParameters(t *testing.T) {
+func TestSwaggerOperations(t *testing.T) {
 	t.Parallel()
 	doc := swaggerOf(t, builtinKinds()...)
 	type fact struct{ Method, ID, Action, Kind string }
@@ -158,7 +158,7 @@ func TestSwaggerNamesActionsKindsAndParameters(t *testing.T) {
 	}
 }
 
-func TestSwaggerLeavesOutWhatItHasNoWordFor(t *testing.T) {
+func TestSwaggerOmitsUnsupportedKeywords(t *testing.T) {
 	t.Parallel()
 	kinds := append(builtinKinds(), newCustomKind("example.com", &apiextensionsv1.JSONSchemaProps{
 		Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
@@ -197,7 +197,7 @@ func TestSwaggerLeavesOutWhatItHasNoWordFor(t *testing.T) {
 
 // The document describes no fields of kinds that have no schema or preserve unknown fields, since old
 // versions of kubectl refuse fields that a schema does not name.
-func TestSwaggerSaysNothingOfFieldsThatNoSchemaTells(t *testing.T) {
+func TestSwaggerOmitsFieldsOfPreservingKinds(t *testing.T) {
 	t.Parallel()
 	preserving := newCustomKind("b.example.com", networkSchema).(*customKind)
 	preserving.preserves = true
@@ -209,7 +209,7 @@ func TestSwaggerSaysNothingOfFieldsThatNoSchemaTells(t *testing.T) {
 	}
 }
 
-func TestSwaggerIsSentCompressedAndOnce(t *testing.T) {
+func TestSwaggerCompressionAndETag(t *testing.T) {
 	t.Parallel()
 	registry := kind.NewRegistry(builtinKinds()...)
 	h := openapi.New(registry, "v1.37.2")

@@ -105,7 +105,7 @@ func TestNextReturnsReadyChangesBeforeTheTick(t *testing.T) {
 	})
 }
 
-func TestNextEnds(t *testing.T) {
+func TestNextReturnsEOF(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(f *followed, cancel func()){
 		"kind":   func(f *followed, _ func()) { close(f.ended) },

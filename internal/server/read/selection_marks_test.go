@@ -12,7 +12,7 @@ import (
 
 // The label marks of objects skip no selected object: for every kind of label selector, the result with marks
 // equals that without, over objects with all combinations of a few labels.
-func TestMarksSkipNoSelectedObject(t *testing.T) {
+func TestMarksMatchAllSelectedObjects(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	var objects []*object.Object

@@ -64,7 +64,7 @@ func (w *limited) Write(data []byte) (int, error) {
 	return n, nil
 }
 
-func TestWriteToCountsWhatWasWrittenBeforeAnError(t *testing.T) {
+func TestWriteToCountsBytesBeforeError(t *testing.T) {
 	t.Parallel()
 	for name, a := range answers(t) {
 		for _, left := range []int{0, 1, 7, 1000, 100_000} {
