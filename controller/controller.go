@@ -95,7 +95,7 @@ type Controller struct {
 	queue   *workqueue.Queue[Request]
 	in      *inbox // adds to queue
 
-	crew     *crew
+	pool     *pool
 	written  *written
 	measured *measured
 
@@ -124,7 +124,7 @@ func New(options Options) *Controller {
 		c.queue.Measure(options.Metrics.queues, options.Name)
 	}
 	c.in = newInbox(c.queue)
-	c.crew = newCrew(c)
+	c.pool = newPool(c)
 	c.written = &written{caches: options.Caches, log: c.log, writes: map[place]awaited{}}
 	c.measured = options.Metrics.measure(options.Name, max(options.Workers, 1))
 	c.journal, c.tracer = options.Journal, tracer(options.TracerProvider)

@@ -39,7 +39,7 @@ type check struct {
 func (m *Manager) alive() []check {
 	checks := []check{m.lease.check()}
 	for _, c := range m.controllers {
-		checks = append(checks, check{name: "controller/" + c.options.Name, err: c.crew.lame()})
+		checks = append(checks, check{name: "controller/" + c.options.Name, err: c.pool.exhausted()})
 	}
 	return checks
 }
@@ -50,7 +50,7 @@ func (m *Manager) readiness() []check {
 	cancel() // WaitForSync must not wait
 	checks := []check{m.lease.check(), {name: "caches", err: m.informers.WaitForSync(now)}}
 	for _, c := range m.controllers {
-		checks = append(checks, check{name: "controller/" + c.options.Name, err: c.crew.stuck()})
+		checks = append(checks, check{name: "controller/" + c.options.Name, err: c.pool.stuck()})
 	}
 	return checks
 }
@@ -91,19 +91,19 @@ func (l *lease) check() check {
 	return c
 }
 
-// lame returns an error if all workers are stuck and no more can be replaced.
-func (c *crew) lame() error {
-	c.mu.Lock()
+// exhausted returns an error if all workers are stuck and no more can be replaced.
+func (p *pool) exhausted() error {
+	p.mu.Lock()
 	stuck := 0
-	for _, w := range c.workers {
+	for _, w := range p.workers {
 		if w.stuck {
 			stuck++
 		}
 	}
-	lame := stuck > 0 && stuck == len(c.workers)
-	c.mu.Unlock()
-	if lame {
-		return fmt.Errorf("no worker is left: %w", c.stuck())
+	exhausted := stuck > 0 && stuck == len(p.workers)
+	p.mu.Unlock()
+	if exhausted {
+		return fmt.Errorf("no worker is left: %w", p.stuck())
 	}
 	return nil
 }

@@ -21,49 +21,49 @@ const (
 	defaultStop = 30 * time.Second
 )
 
-// crew is the set of workers of a controller. It reports and replaces workers that are stuck in a
+// pool is the set of workers of a controller. It reports and replaces workers that are stuck in a
 // reconciliation.
-type crew struct {
+type pool struct {
 	controller *Controller
 	patience   time.Duration
 
 	mu       sync.Mutex
 	workers  []*worker
-	replaced int
-	gone     chan struct{} // closed when the last worker ends; nil until dismiss waits
+	replaced int           // stuck workers that have a replacement
+	ended    chan struct{} // closed when the last worker ends; nil until wait is called
 }
 
-// worker is one goroutine that processes requests. The crew's lock guards its fields.
+// worker is one goroutine that processes requests. The pool's lock guards its fields.
 type worker struct {
-	crew    *crew
-	ctx     context.Context
-	timer   *time.Timer
-	request Request
-	begun   time.Time // zero while idle
-	stuck   bool
-	left    bool // was replaced, so it ends when its reconciliation returns
+	pool     *pool
+	ctx      context.Context
+	timer    *time.Timer
+	request  Request
+	begun    time.Time // zero while idle
+	stuck    bool
+	replaced bool // it ends when its reconciliation returns
 }
 
-func newCrew(c *Controller) *crew {
+func newPool(c *Controller) *pool {
 	patience := longReconcile
 	if c.options.Timeout > 0 {
 		patience = c.options.Timeout + grace
 	}
-	return &crew{controller: c, patience: patience}
+	return &pool{controller: c, patience: patience}
 }
 
-// hire starts a worker that works until ctx ends.
-func (c *crew) hire(ctx context.Context) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.start(ctx)
+// start starts a worker, which works until ctx ends.
+func (p *pool) start(ctx context.Context) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.startLocked(ctx)
 }
 
-func (c *crew) start(ctx context.Context) {
-	w := &worker{crew: c, ctx: ctx}
-	w.timer = time.AfterFunc(time.Hour, w.look)
+func (p *pool) startLocked(ctx context.Context) {
+	w := &worker{pool: p, ctx: ctx}
+	w.timer = time.AfterFunc(time.Hour, w.checkStuck)
 	w.timer.Stop()
-	c.workers = append(c.workers, w)
+	p.workers = append(p.workers, w)
 	go w.work()
 }
 
@@ -71,18 +71,18 @@ func (w *worker) work() {
 	exited := false // reset after each request; still set if a reconciler calls runtime.Goexit
 	defer func() {
 		if exited && !w.end() {
-			w.crew.hire(w.ctx)
+			w.pool.start(w.ctx)
 		}
-		w.leave()
+		w.remove()
 	}()
 	for {
-		request, ok := w.crew.controller.queue.Get(w.ctx)
+		request, ok := w.pool.controller.queue.Get(w.ctx)
 		if !ok {
 			return
 		}
 		w.begin(request)
 		exited = true
-		w.crew.controller.handle(w.ctx, request)
+		w.pool.controller.handle(w.ctx, request)
 		exited = false
 		if w.end() {
 			return
@@ -91,99 +91,99 @@ func (w *worker) work() {
 }
 
 func (w *worker) begin(request Request) {
-	w.crew.mu.Lock()
-	defer w.crew.mu.Unlock()
+	w.pool.mu.Lock()
+	defer w.pool.mu.Unlock()
 	w.request, w.begun = request, time.Now()
-	w.timer.Reset(w.crew.patience)
+	w.timer.Reset(w.pool.patience)
 }
 
 // end marks the worker idle and reports whether it was replaced.
-func (w *worker) end() (left bool) {
-	w.crew.mu.Lock()
-	defer w.crew.mu.Unlock()
+func (w *worker) end() (replaced bool) {
+	w.pool.mu.Lock()
+	defer w.pool.mu.Unlock()
 	w.timer.Stop()
 	if w.stuck {
-		w.crew.controller.log.Warn("a stuck reconcile has returned", "object", w.request.String(), "after",
+		w.pool.controller.log.Warn("a stuck reconcile has returned", "object", w.request.String(), "after",
 			time.Since(w.begun))
 	}
-	if w.left {
-		w.crew.replaced--
+	if w.replaced {
+		w.pool.replaced--
 	}
 	w.begun, w.stuck = time.Time{}, false
-	return w.left
+	return w.replaced
 }
 
-// look runs when a reconciliation has taken too long: it reports the worker as stuck and starts a
+// checkStuck runs when a reconciliation has taken too long: it reports the worker as stuck and starts a
 // replacement.
-func (w *worker) look() {
-	c := w.crew
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if w.begun.IsZero() || time.Since(w.begun) < c.patience {
+func (w *worker) checkStuck() {
+	p := w.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w.begun.IsZero() || time.Since(w.begun) < p.patience {
 		return
 	}
 	w.stuck = true
 	consequence := "its worker is not replaced until it returns"
-	if w.ctx.Err() == nil && c.replaced < mostReplaced {
-		w.left = true
-		c.replaced++
-		c.start(w.ctx)
+	if w.ctx.Err() == nil && p.replaced < mostReplaced {
+		w.replaced = true
+		p.replaced++
+		p.startLocked(w.ctx)
 		consequence = "a new worker replaces its worker"
 	}
-	c.controller.log.Error("a reconcile does not return: "+consequence, "object", w.request.String(),
+	p.controller.log.Error("a reconcile does not return: "+consequence, "object", w.request.String(),
 		"since", w.begun, "for", time.Since(w.begun))
 }
 
-// leave removes a worker from the crew.
-func (w *worker) leave() {
-	c := w.crew
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// remove removes a worker from the pool.
+func (w *worker) remove() {
+	p := w.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	w.timer.Stop()
-	c.workers = slices.DeleteFunc(c.workers, func(other *worker) bool { return other == w })
-	if len(c.workers) == 0 && c.gone != nil {
-		close(c.gone)
+	p.workers = slices.DeleteFunc(p.workers, func(other *worker) bool { return other == w })
+	if len(p.workers) == 0 && p.ended != nil {
+		close(p.ended)
 	}
 }
 
-// dismiss waits for the workers, whose context has ended. If some do not end in time, the error names their
+// wait waits for the workers, whose context has ended. If some do not end in time, the error names their
 // requests.
-func (c *crew) dismiss(within time.Duration) error {
+func (p *pool) wait(within time.Duration) error {
 	if within == 0 {
 		within = defaultStop
 	}
-	c.mu.Lock()
-	c.gone = make(chan struct{})
-	if len(c.workers) == 0 {
-		close(c.gone)
+	p.mu.Lock()
+	p.ended = make(chan struct{})
+	if len(p.workers) == 0 {
+		close(p.ended)
 	}
-	c.mu.Unlock()
+	p.mu.Unlock()
 	timer := time.NewTimer(within)
 	defer timer.Stop()
 	select {
-	case <-c.gone:
+	case <-p.ended:
 		return nil
 	case <-timer.C:
 		all := func(*worker) bool { return true }
 		return fmt.Errorf("controller %s: %v after it was stopped, it still reconciles %s: "+
-			"the reconciler must return when its context ends", c.controller.options.Name, within, c.underWay(all))
+			"the reconciler must return when its context ends", p.controller.options.Name, within, p.running(all))
 	}
 }
 
 // stuck returns an error that names the stuck reconciliations, or nil.
-func (c *crew) stuck() error {
-	if names := c.underWay(func(w *worker) bool { return w.stuck }); names != "" {
+func (p *pool) stuck() error {
+	if names := p.running(func(w *worker) bool { return w.stuck }); names != "" {
 		return errors.New("these reconciles do not return: " + names)
 	}
 	return nil
 }
 
-// underWay lists the requests of the busy workers that match.
-func (c *crew) underWay(matches func(*worker) bool) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// running lists the requests of the busy workers that match.
+func (p *pool) running(matches func(*worker) bool) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	var names []string
-	for _, w := range c.workers {
+	for _, w := range p.workers {
 		if !w.begun.IsZero() && matches(w) {
 			names = append(names, fmt.Sprintf("%s (for %v)", w.request, time.Since(w.begun).Round(time.Millisecond)))
 		}

@@ -34,13 +34,12 @@ func (c *Controller) Run(ctx context.Context) error {
 			return nil
 		}
 	}
-	crew := c.crew
 	for range max(c.options.Workers, 1) {
-		crew.hire(ctx)
+		c.pool.start(ctx)
 	}
 	close(c.ready)
 	<-ctx.Done()
-	return crew.dismiss(c.options.StopTimeout)
+	return c.pool.wait(c.options.StopTimeout)
 }
 
 // await waits for a channel to be closed. It returns false if ctx ends first.

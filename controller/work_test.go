@@ -61,10 +61,10 @@ func (l *logged) String() string {
 }
 
 // size is how many workers there are.
-func (c *crew) size() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.workers)
+func (p *pool) size() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.workers)
 }
 
 // pass lets virtual time pass, and everything that happens in it.
@@ -140,11 +140,11 @@ func TestStuckReconcileIsReportedAndReplaced(t *testing.T) {
 		h.Add(a)
 		h.Add(b)
 		pass(time.Minute + grace - time.Second)
-		if err := c.crew.stuck(); err != nil || others.Load() != 0 {
+		if err := c.pool.stuck(); err != nil || others.Load() != 0 {
 			t.Errorf("reported too early: %v; %d others", err, others.Load())
 		}
 		pass(2 * time.Second)
-		if err := c.crew.stuck(); err == nil || !strings.Contains(err.Error(), "ns/a (for 1m11s)") {
+		if err := c.pool.stuck(); err == nil || !strings.Contains(err.Error(), "ns/a (for 1m11s)") {
 			t.Errorf("reported %v", err)
 		}
 		if text := log.String(); others.Load() != 1 ||
@@ -153,12 +153,12 @@ func TestStuckReconcileIsReportedAndReplaced(t *testing.T) {
 		}
 		close(free)
 		synctest.Wait()
-		if err := c.crew.stuck(); err != nil {
+		if err := c.pool.stuck(); err != nil {
 			t.Errorf("still reported: %v", err)
 		}
 		h.Add(b)
 		pass(time.Second)
-		if n := c.crew.size(); others.Load() != 2 || n != 1 {
+		if n := c.pool.size(); others.Load() != 2 || n != 1 {
 			t.Errorf("%d others, %d workers", others.Load(), n)
 		}
 	})
@@ -177,10 +177,10 @@ func TestReplacedWorkersAreLimited(t *testing.T) {
 			h.Add(Request{Name: fmt.Sprint(i)})
 		}
 		pass(48 * time.Hour)
-		if n := c.crew.size(); n != 2+mostReplaced {
+		if n := c.pool.size(); n != 2+mostReplaced {
 			t.Errorf("%d workers, want %d", n, 2+mostReplaced)
 		}
-		if err := c.crew.lame(); err == nil || !strings.Contains(err.Error(), "no worker is left") {
+		if err := c.pool.exhausted(); err == nil || !strings.Contains(err.Error(), "no worker is left") {
 			t.Errorf("got %v", err)
 		}
 		close(free)
@@ -220,8 +220,8 @@ func TestGoexitInReconcileIsAFailure(t *testing.T) {
 		h.Add(a)
 		pass(time.Hour)
 		if want := []time.Duration{0, time.Second, 3 * time.Second}; !slices.Equal(tries.at, want) ||
-			c.crew.size() != 1 {
-			t.Errorf("tried at %v, want %v; there are %d workers", tries.at, want, c.crew.size())
+			c.pool.size() != 1 {
+			t.Errorf("tried at %v, want %v; there are %d workers", tries.at, want, c.pool.size())
 		}
 		if text := log.String(); !strings.Contains(text, "the reconciler ended its goroutine") {
 			t.Errorf("logged %s", text)
