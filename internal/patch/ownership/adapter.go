@@ -51,9 +51,6 @@ func (a adapter) ConvertToVersion(obj runtime.Object, to runtime.GroupVersioner)
 	if !ok {
 		return nil, fmt.Errorf("conversion to %s: want one version", to.Identifier())
 	}
-	if beside, ok := obj.(*detachedObject); ok {
-		obj = beside.Unstructured
-	}
 	from := obj.GetObjectKind().GroupVersionKind()
 	if _, ok := a.form.kind(gv); !ok {
 		return nil, runtime.NewNotRegisteredGVKErrForTarget("ownership", from, gv)

@@ -7,18 +7,12 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// detachedObject is a custom resource whose managedFields are held outside its map. The library then
-// accesses them without converting the map, and does not compare them as part of the object.
+// detachedObject is a custom resource whose managedFields are held outside its map, so that the map is compared without
+// them.
 type detachedObject struct {
 	*unstructured.Unstructured
 	entries []metav1.ManagedFieldsEntry
 }
-
-// GetManagedFields implements metav1.Object.
-func (b *detachedObject) GetManagedFields() []metav1.ManagedFieldsEntry { return b.entries }
-
-// SetManagedFields implements metav1.Object.
-func (b *detachedObject) SetManagedFields(entries []metav1.ManagedFieldsEntry) { b.entries = entries }
 
 func (b *detachedObject) ownership() []metav1.ManagedFieldsEntry { return b.entries }
 
@@ -28,7 +22,7 @@ func (b *detachedObject) typed(t *typed.ParseableType) (*typed.TypedValue, error
 
 // detach returns a custom resource before and after a write in this form. It returns false for other
 // objects, and for objects with owners in several versions, for which the library converts the objects.
-func (e *endpoint) detach(before, after runtime.Object) (was, is *detachedObject, plain bool) {
+func (e *endpoint) detach(before, after runtime.Object) (was, is *detachedObject, detached bool) {
 	old, ok := e.detachOne(before)
 	if !ok {
 		return nil, nil, false

@@ -111,12 +111,11 @@ func (o *Owners) update(apiVersion, sub string, live, obj kind.Object, manager s
 	if err != nil {
 		return err
 	}
-	if was, is, beside := e.detach(before, after); beside {
+	if was, is, detached := e.detach(before, after); detached {
 		if entries, plain := o.updatePlain(e, sub, was, is, manager); plain {
 			SetEntries(obj, entries)
 			return nil
 		}
-		before, after = was, is
 	}
 	if _, err = e.library.Update(before, after, manager); err != nil {
 		return err

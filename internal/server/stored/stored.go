@@ -160,16 +160,6 @@ func RevisionOf(obj metav1.Object) (object.Revision, error) {
 	return object.ParseRevision(v)
 }
 
-// StructMetadata returns the metadata of an object that embeds metav1.ObjectMeta.
-func StructMetadata(obj kind.Object) (*metav1.ObjectMeta, bool) {
-	accessor, ok := obj.(metav1.ObjectMetaAccessor)
-	if !ok {
-		return nil, false
-	}
-	meta, ok := accessor.GetObjectMeta().(*metav1.ObjectMeta)
-	return meta, ok
-}
-
 // Now returns the time with the precision of metadata: whole seconds.
 func Now() metav1.Time { return metav1.NewTime(time.Now().Truncate(time.Second)) }
 

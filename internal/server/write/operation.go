@@ -2,15 +2,12 @@ package write
 
 import (
 	"fmt"
-	"maps"
-	"reflect"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/warning"
 
@@ -182,14 +179,9 @@ func (op *operation) validate() error {
 		errs = validation.ValidateObjectMetaAccessor(meta, info.Namespaced, name, metadataPath)
 		errs = append(errs, k.Validate(ctx, obj, nil, "")...)
 	default:
-		if standing(obj, old) { // most updates change only the ownership
-			errs = metavalidation.ValidateManagedFields(obj.GetManagedFields(), metadataPath.Child("managedFields"),
-				metavalidation.CoveredByDeclarative)
-		} else {
-			errs = validation.ValidateObjectMetaAccessorUpdate(meta, old, metadataPath)
-			for _, msg := range content.IsPathSegmentName(obj.GetName()) {
-				errs = append(errs, field.Invalid(metadataPath.Child("name"), obj.GetName(), msg))
-			}
+		errs = validation.ValidateObjectMetaAccessorUpdate(meta, old, metadataPath)
+		for _, msg := range content.IsPathSegmentName(obj.GetName()) {
+			errs = append(errs, field.Invalid(metadataPath.Child("name"), obj.GetName(), msg))
 		}
 		errs = append(errs, errs...) // Kubernetes checks the metadata twice, and clients see each cause twice
 		if req.Subresource == "" && kind.HasInitializers(old) {
@@ -216,20 +208,6 @@ func (op *operation) validate() error {
 		return nil
 	}
 	return op.callPlugins("validate", op.attributes())
-}
-
-// standing reports whether the metadata of a Go struct is unchanged, except for the fields that every write
-// changes, and valid for an update.
-func standing(obj, old kind.Object) bool {
-	is, ok := stored.StructMetadata(obj)
-	was, alike := stored.StructMetadata(old)
-	return ok && alike && is.ResourceVersion != "" && is.Generation >= was.Generation &&
-		is.Name == was.Name && is.Namespace == was.Namespace && is.UID == was.UID &&
-		is.CreationTimestamp.Equal(&was.CreationTimestamp) && is.DeletionTimestamp == nil &&
-		was.DeletionTimestamp == nil &&
-		is.DeletionGracePeriodSeconds == nil && was.DeletionGracePeriodSeconds == nil &&
-		maps.Equal(is.Labels, was.Labels) && maps.Equal(is.Annotations, was.Annotations) &&
-		reflect.DeepEqual(is.OwnerReferences, was.OwnerReferences)
 }
 
 // encode is the stage that makes fresh, the object to commit, of obj. If that equals current except for its revision,

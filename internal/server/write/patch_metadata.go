@@ -12,7 +12,6 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/patch"
 	"github.com/bowline-dev/bowline/internal/server/stage"
-	"github.com/bowline-dev/bowline/internal/server/stored"
 )
 
 // plainMetadata are the fields that patchedMetadata handles: no other fields depend on them.
@@ -45,7 +44,11 @@ func (p *patching) patchedMetadata(current kind.Object) (kind.Object, bool) {
 		return nil, false
 	}
 	sent := current.DeepCopyObject().(kind.Object)
-	meta, ok := stored.StructMetadata(sent)
+	accessor, ok := sent.(metav1.ObjectMetaAccessor)
+	if !ok {
+		return nil, false
+	}
+	meta, ok := accessor.GetObjectMeta().(*metav1.ObjectMeta)
 	if !ok || !patchMetadata(p.t, meta, p.body, p.Lenient()) {
 		return nil, false
 	}
