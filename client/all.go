@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -26,7 +24,7 @@ func (r Resource[T]) All(ctx context.Context, namespace string, options metav1.L
 		}
 		lacking := false
 		for {
-			list, incomplete, err := r.page(ctx, namespace, &options)
+			list, incomplete, err := r.endpoint.nextPage(ctx, namespace, &options)
 			if err != nil {
 				yield(*new(T), err)
 				return
@@ -43,31 +41,10 @@ func (r Resource[T]) All(ctx context.Context, namespace string, options metav1.L
 			}
 		}
 		if lacking {
-			yield(*new(T), fmt.Errorf("%s: %w", r.name(), ErrIncomplete))
+			yield(*new(T), fmt.Errorf("%s: %w", r.endpoint.name(), ErrIncomplete))
 		}
 	}
 }
 
 // ErrIncomplete is yielded last by All when the server has more objects, which it cannot decode.
 var ErrIncomplete = errors.New("the list is incomplete: the server has objects that it cannot read")
-
-// page reads the next page of a list. If the continue token has expired and the server offers one for a newer
-// revision, page continues with that.
-func (r Resource[T]) page(ctx context.Context, namespace string, options *metav1.ListOptions) (*rawList, bool, error) {
-	for {
-		q, err := r.at(ctx, http.MethodGet, namespace, "", "")
-		if err != nil {
-			return nil, false, err
-		}
-		list, incomplete, err := r.list(ctx, r.client.options(q, options))
-		status := apierrors.APIStatus(nil)
-		if options.Continue == "" || !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {
-			return list, incomplete, err
-		}
-		next := status.Status().Continue
-		if next == "" || next == options.Continue {
-			return nil, false, err
-		}
-		options.Continue = next
-	}
-}

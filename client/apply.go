@@ -58,7 +58,7 @@ func (r Resource[T]) applyConfiguration(ctx context.Context, subresource string,
 // without omitempty is encoded, and therefore applied, even if it is zero; use Apply with a Configuration to
 // leave such fields out.
 func (r Resource[T]) ApplyObject(ctx context.Context, obj T, options metav1.ApplyOptions) (T, error) {
-	found, err := r.found(ctx)
+	found, err := r.endpoint.find(ctx)
 	if err != nil {
 		return *new(T), err
 	}
@@ -74,7 +74,7 @@ func (r Resource[T]) ApplyObject(ctx context.Context, obj T, options metav1.Appl
 
 func (r Resource[T]) apply(ctx context.Context, namespace, name, subresource string, data []byte,
 	options metav1.ApplyOptions) (T, error) {
-	q, err := r.of(ctx, http.MethodPatch, namespace, name, subresource)
+	q, err := r.endpoint.object(ctx, http.MethodPatch, namespace, name, subresource)
 	if err != nil {
 		return *new(T), err
 	}
@@ -84,7 +84,7 @@ func (r Resource[T]) apply(ctx context.Context, namespace, name, subresource str
 				": options.FieldManager is empty: set the name of the field manager")
 	}
 	patch := options.ToPatchOptions()
-	q = r.client.options(q.SetHeader("Content-Type", string(types.ApplyYAMLPatchType)), &patch)
+	q = r.endpoint.client.options(q.SetHeader("Content-Type", string(types.ApplyYAMLPatchType)), &patch)
 	return r.answered(ctx, q.Body(data))
 }
 

@@ -32,7 +32,7 @@ import (
 
 func which[T client.Object](t *testing.T, c *client.Client) string {
 	t.Helper()
-	resource, err := client.For[T](c).Which(t.Context())
+	resource, err := client.ResourceOf(t.Context(), client.For[T](c))
 	if err != nil {
 		return err.Error()
 	}

@@ -58,19 +58,18 @@ func newKinds(add []func(*runtime.Scheme) error) *kinds {
 	return k
 }
 
-// find returns the resource of the type of obj. Successful lookups are cached until forget removes them.
-func (k *kinds) find(ctx context.Context, c *Client, obj Object) (served, error) {
-	t := reflect.TypeOf(obj)
+// find returns the resource of a Go type, which is a pointer to a struct. Successful lookups are cached until forget removes them.
+func (k *kinds) find(ctx context.Context, c *Client, t reflect.Type) (served, error) {
 	if found, ok := k.known.Load(t); ok {
 		return found.(served), nil
 	}
-	kind, err := k.kindOf(ctx, c, obj)
+	kind, err := k.kindOf(ctx, c, t)
 	if err != nil {
-		return served{}, fmt.Errorf("the resource of %T: %w", obj, err)
+		return served{}, fmt.Errorf("the resource of %s: %w", t, err)
 	}
 	found, err := c.serves(ctx, kind)
 	if err != nil {
-		return served{}, fmt.Errorf("the resource of %T: %w", obj, err)
+		return served{}, fmt.Errorf("the resource of %s: %w", t, err)
 	}
 	k.known.Store(t, found)
 	return found, nil
@@ -90,15 +89,15 @@ func (k *kinds) forget(t reflect.Type, err error) {
 }
 
 // kindOf returns the kind that a type is registered for, or that of a built-in type.
-func (k *kinds) kindOf(ctx context.Context, c *Client, obj Object) (schema.GroupVersionKind, error) {
-	t := reflect.TypeOf(obj).Elem()
+func (k *kinds) kindOf(ctx context.Context, c *Client, pointer reflect.Type) (schema.GroupVersionKind, error) {
+	t := pointer.Elem()
 	if k.err != nil {
 		return schema.GroupVersionKind{}, fmt.Errorf("registering the client's types: %w", k.err)
 	}
 	if strings.HasPrefix(t.PkgPath(), "k8s.io/apimachinery/") {
 		return schema.GroupVersionKind{}, errors.New("it may be of any resource: name the resource with client.Of")
 	}
-	registered, _, err := k.scheme.ObjectKinds(obj)
+	registered, _, err := k.scheme.ObjectKinds(reflect.New(t).Interface().(Object))
 	switch {
 	case err == nil && len(registered) == 1:
 		return registered[0], nil

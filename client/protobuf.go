@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/internal/object"
 )
@@ -19,14 +18,6 @@ import (
 // Objects of built-in types are sent and received as protobuf, which is several times faster than JSON to
 // encode and decode; a server that cannot encode protobuf responds in JSON. All other objects, including
 // custom resources, are JSON.
-
-// asks sets the Accept header for a response that holds a T.
-func asks[T Object](q *rest.Request) *rest.Request {
-	if ReadsProtobuf[T]() {
-		q.SetHeader("Accept", runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON)
-	}
-	return q
-}
 
 // isProtobuf reports whether data is protobuf in Kubernetes' envelope.
 func isProtobuf(data []byte) bool { return bytes.HasPrefix(data, []byte(object.ProtobufMagic)) }

@@ -11,7 +11,7 @@ import (
 // Scale reads the desired and actual number of replicas of an object. The error is NotFound if the object
 // does not exist or the resource has no scale subresource.
 func (r Resource[T]) Scale(ctx context.Context, namespace, name string) (*autoscalingv1.Scale, error) {
-	q, err := r.of(ctx, http.MethodGet, namespace, name, "scale")
+	q, err := r.endpoint.object(ctx, http.MethodGet, namespace, name, "scale")
 	if err != nil {
 		return nil, err
 	}
@@ -22,7 +22,7 @@ func (r Resource[T]) Scale(ctx context.Context, namespace, name string) (*autosc
 // current one, the error is a conflict.
 func (r Resource[T]) UpdateScale(ctx context.Context, scale *autoscalingv1.Scale,
 	options metav1.UpdateOptions) (*autoscalingv1.Scale, error) {
-	q, err := r.of(ctx, http.MethodPut, scale.Namespace, scale.Name, "scale")
+	q, err := r.endpoint.object(ctx, http.MethodPut, scale.Namespace, scale.Name, "scale")
 	if err != nil {
 		return nil, err
 	}
@@ -30,6 +30,6 @@ func (r Resource[T]) UpdateScale(ctx context.Context, scale *autoscalingv1.Scale
 	if err != nil {
 		return nil, err
 	}
-	q = r.client.options(q, &options).SetHeader("Content-Type", "application/json").Body(body)
+	q = r.endpoint.client.options(q, &options).SetHeader("Content-Type", "application/json").Body(body)
 	return answered[*autoscalingv1.Scale](ctx, q)
 }

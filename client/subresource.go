@@ -11,7 +11,7 @@ import (
 // states its own kind and apiVersion, and the namespace and name of the object.
 func (r Resource[T]) CreateSubresource(ctx context.Context, subresource string, body Object,
 	options metav1.CreateOptions) error {
-	q, err := r.of(ctx, http.MethodPost, body.GetNamespace(), body.GetName(), subresource)
+	q, err := r.endpoint.object(ctx, http.MethodPost, body.GetNamespace(), body.GetName(), subresource)
 	if err != nil {
 		return err
 	}
@@ -19,6 +19,6 @@ func (r Resource[T]) CreateSubresource(ctx context.Context, subresource string, 
 	if err != nil {
 		return err
 	}
-	_, err = do(ctx, r.client.options(q, &options).SetHeader("Content-Type", "application/json").Body(data))
-	return r.checked(err)
+	_, err = do(ctx, r.endpoint.client.options(q, &options).SetHeader("Content-Type", "application/json").Body(data))
+	return r.endpoint.checked(err)
 }
