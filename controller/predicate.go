@@ -26,39 +26,19 @@ func updated(differs func(old, new client.Object) bool) Predicate {
 }
 
 // GenerationChanged passes updates that change the generation: the server increments it when the spec changes
-// or deletion is requested, but not for changes of status or metadata. It rejects resyncs; use
-// Or(GenerationChanged, Resynced) to pass them.
+// or deletion is requested, but not for changes of status or metadata. It rejects resyncs.
 func GenerationChanged(c Change) bool {
 	return updated(func(old, new client.Object) bool { return old.GetGeneration() != new.GetGeneration() })(c)
 }
 
-// ResourceVersionChanged passes all updates except resyncs.
-func ResourceVersionChanged(c Change) bool { return !Resynced(c) }
-
-// Resynced passes only resyncs: updates that change nothing.
-func Resynced(c Change) bool {
-	return c.Old != nil && c.New != nil && c.Old.GetResourceVersion() == c.New.GetResourceVersion()
+// ResourceVersionChanged passes additions, deletions, and updates that change the object: all but resyncs.
+func ResourceVersionChanged(c Change) bool {
+	return updated(func(old, new client.Object) bool { return old.GetResourceVersion() != new.GetResourceVersion() })(c)
 }
 
 // LabelsChanged passes updates that change labels.
 func LabelsChanged(c Change) bool {
 	return updated(func(old, new client.Object) bool { return !maps.Equal(old.GetLabels(), new.GetLabels()) })(c)
-}
-
-// AnnotationsChanged passes updates that change annotations.
-func AnnotationsChanged(c Change) bool {
-	return updated(func(old, new client.Object) bool {
-		return !maps.Equal(old.GetAnnotations(), new.GetAnnotations())
-	})(c)
-}
-
-// AnnotationChanged passes updates that change the annotation with the given key.
-func AnnotationChanged(key string) Predicate {
-	return updated(func(old, new client.Object) bool {
-		before, had := old.GetAnnotations()[key]
-		after, has := new.GetAnnotations()[key]
-		return had != has || before != after
-	})
 }
 
 // If returns a predicate on the typed states of an object. A state that does not exist is nil.
@@ -70,8 +50,8 @@ func If[T client.Object](f func(old, new T) bool) Predicate {
 	}
 }
 
-// And passes what all predicates pass.
-func And(predicates ...Predicate) Predicate {
+// allOf passes what all predicates pass.
+func allOf(predicates []Predicate) Predicate {
 	return func(c Change) bool {
 		for _, p := range predicates {
 			if !p(c) {
@@ -81,18 +61,3 @@ func And(predicates ...Predicate) Predicate {
 		return true
 	}
 }
-
-// Or passes what at least one of the predicates passes.
-func Or(predicates ...Predicate) Predicate {
-	return func(c Change) bool {
-		for _, p := range predicates {
-			if p(c) {
-				return true
-			}
-		}
-		return false
-	}
-}
-
-// Not passes what p rejects.
-func Not(p Predicate) Predicate { return func(c Change) bool { return !p(c) } }

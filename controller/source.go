@@ -48,7 +48,7 @@ func For[T client.Object](i *informer.Informer[T], predicates ...Predicate) Sour
 	return primary[T]{watched[T]{
 		informer: i, requests: func(obj T) []Request {
 			return []Request{informer.KeyOf(obj)}
-		}, passes: And(predicates...),
+		}, passes: allOf(predicates),
 	}}
 }
 
@@ -92,14 +92,14 @@ func controllerOf(obj client.Object, owner schema.GroupKind) *metav1.OwnerRefere
 // Watches returns a source that reconciles the requests that a function derives from an informer's objects.
 // For an update, the function is called with both states.
 func Watches[T client.Object](i *informer.Informer[T], requests func(obj T) []Request, predicates ...Predicate) Source {
-	return watched[T]{informer: i, requests: requests, passes: And(predicates...)}
+	return watched[T]{informer: i, requests: requests, passes: allOf(predicates)}
 }
 
 // WatchesLater is like Watches but delays the requests. Use it for objects that the controller itself writes:
 // two instances, one with an outdated cache, would otherwise undo each other's writes as fast as they can.
 func WatchesLater[T client.Object](i *informer.Informer[T], delay time.Duration, requests func(obj T) []Request,
 	predicates ...Predicate) Source {
-	return watched[T]{informer: i, requests: requests, passes: And(predicates...), delay: delay}
+	return watched[T]{informer: i, requests: requests, passes: allOf(predicates), delay: delay}
 }
 
 // watched is a source that reads from an informer.
