@@ -20,19 +20,21 @@ const module = "github.com/bowline-dev/bowline"
 // bowlinetest, cmd. What several of them need and none of the project's users should call is in internal, which knows
 // nothing of the project.
 var mayImport = map[string][]string{
-	"object":      {}, // internal/object, and the public names of it
-	"kind":        {"object", "internal"},
-	"patch":       {"object", "kind"},
-	"admission":   {"object", "kind", "patch"},
-	"plugins":     {"object", "kind", "patch", "admission"},
-	"store":       {"object", "internal"},
-	"auth":        {"object", "internal"},
-	"storage":     {"store"},
-	"server":      {"object", "kind", "patch", "admission", "plugins", "store", "auth", "client", "inprocess"},
+	"object":    {}, // internal/object, and the public names of it
+	"kind":      {"object", "internal"},
+	"patch":     {"object", "kind"},
+	"admission": {"object", "kind", "patch"},
+	"plugins":   {"object", "kind", "patch", "admission"},
+	"store":     {"object", "internal"},
+	"auth":      {"object", "internal"},
+	"storage":   {"store"},
+	"server": {"object", "kind", "patch", "admission", "plugins", "store", "auth", "wire", "client",
+		"inprocess"},
+	"wire":        {"object", "internal"},
 	"inprocess":   {},
-	"client":      {"object", "inprocess", "internal"},
+	"client":      {"object", "inprocess", "wire", "internal"},
 	"why":         {"object", "client"},
-	"informer":    {"object", "client"},
+	"informer":    {"object", "wire", "client"},
 	"workqueue":   {},
 	"controller":  {"object", "client", "informer", "workqueue", "inprocess", "why", "internal"}, // internal/election
 	"discovery":   {"client"},
@@ -44,7 +46,7 @@ var mayImport = map[string][]string{
 		"informer", "workqueue", "controller", "controllers", "internal"},
 	"bowlinetest": {"object", "store", "client", "informer", "workqueue", "controller", "internal"},
 	"trial":       {"object", "client", "informer", "controller", "bowlinetest"},
-	"adapters":    {"object", "client", "informer"},
+	"adapters":    {"object", "wire", "client", "informer"},
 	"cmd":         {"*"},
 	"golden":      {"*"},
 	"internal":    {},

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/wire"
 )
 
 func TestAllReadsAllPages(t *testing.T) {
@@ -65,7 +66,7 @@ func TestAllContinuesAfterExpiredToken(t *testing.T) {
 			answer(w, 410,
 				`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"metadata":{"continue":"new"}}`)
 		case "new":
-			w.Header().Set("Warning", `299 - "`+client.IncompleteList+`1 object"`)
+			w.Header().Set("Warning", `299 - "`+wire.IncompleteList+`1 object"`)
 			answer(w, 200,
 				`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"b"}}]}`)
 		}

@@ -10,6 +10,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/internal/wire"
 )
 
 // Configuration is an object that holds only the fields its writer manages: one of client-go's
@@ -46,7 +48,7 @@ func (r Resource[T]) applyConfiguration(ctx context.Context, subresource string,
 	if namespace == nil {
 		namespace = new(string)
 	}
-	data, err := encode(configuration)
+	data, err := wire.Encode(configuration)
 	if err != nil {
 		return *new(T), err
 	}
@@ -62,12 +64,12 @@ func (r Resource[T]) ApplyObject(ctx context.Context, obj T, options metav1.Appl
 	if err != nil {
 		return *new(T), err
 	}
-	data, err := encodeAs(obj, found.resource.GroupVersion().WithKind(found.kind))
+	data, err := wire.EncodeAs(obj, found.resource.GroupVersion().WithKind(found.kind))
 	if err != nil {
 		return *new(T), err
 	}
 	if data, err = configurationOf(data); err != nil {
-		return *new(T), fmt.Errorf("applying %s: %w", nameOf(data), err)
+		return *new(T), fmt.Errorf("applying %s: %w", wire.NameOf(data), err)
 	}
 	return r.apply(ctx, obj.GetNamespace(), obj.GetName(), "", data, options)
 }
@@ -80,7 +82,7 @@ func (r Resource[T]) apply(ctx context.Context, namespace, name, subresource str
 	}
 	if options.FieldManager == "" {
 		return *new(T),
-			errors.New("applying " + nameOf(data) +
+			errors.New("applying " + wire.NameOf(data) +
 				": options.FieldManager is empty: set the name of the field manager")
 	}
 	patch := options.ToPatchOptions()
@@ -105,7 +107,7 @@ func configurationOf(data []byte) ([]byte, error) {
 	if status, ok := object["status"].(map[string]any); ok && len(status) == 0 {
 		delete(object, "status")
 	}
-	return encode(object)
+	return wire.Encode(object)
 }
 
 // dropNulls removes null fields at any depth, such as the creationTimestamp of a pod template.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/wire"
 )
 
 // widget is the Go type that somebody wrote for a custom resource.
@@ -120,7 +121,7 @@ func TestDecodeErrorSearchIsBounded(t *testing.T) {
 	}
 	for depth, found := range map[int]bool{30: true, 9_000: false} {
 		var misfit *client.DecodeError
-		if _, err := client.Decode[*widget](nested(depth)); !errors.As(err, &misfit) {
+		if _, err := wire.Decode[*widget](nested(depth)); !errors.As(err, &misfit) {
 			t.Fatal(err)
 		}
 		if levels := strings.Count(misfit.Field, "inner"); strings.HasSuffix(misfit.Field, "size") != found ||

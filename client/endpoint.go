@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/internal/wire"
 )
 
 // endpoint is a resource of a server, whose objects are read into one Go type. It sends the requests of a Resource;
@@ -59,7 +61,7 @@ func (e endpoint) request(ctx context.Context, verb, namespace, name, subresourc
 	if e.uninitialized {
 		q = q.Param(includeUninitialized, "true")
 	}
-	if TypeReadsProtobuf(e.goType) {
+	if wire.TypeReadsProtobuf(e.goType) {
 		q.SetHeader("Accept", runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON)
 	}
 	return q, nil
@@ -74,7 +76,7 @@ func (e endpoint) name() string {
 }
 
 // list reads a list, or one page of it, without decoding its items. It reports whether the list is incomplete.
-func (e endpoint) list(ctx context.Context, namespace string, options *metav1.ListOptions) (*rawList, bool, error) {
+func (e endpoint) list(ctx context.Context, namespace string, options *metav1.ListOptions) (*wire.List, bool, error) {
 	q, err := e.collection(ctx, http.MethodGet, namespace)
 	if err != nil {
 		return nil, false, err
@@ -83,24 +85,24 @@ func (e endpoint) list(ctx context.Context, namespace string, options *metav1.Li
 	if err != nil {
 		return nil, false, e.checked(err)
 	}
-	list, err := readList(data)
+	list, err := wire.ReadList(data)
 	if err != nil {
-		err = decodeError(data, list, err)
+		err = wire.NewDecodeError(data, list, err)
 	} else if list.Kind == "" {
-		err = noObject(data, list)
+		err = wire.NewNoObjectError(data, list)
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("list of %s: %w", e.name(), err)
 	}
 	incomplete := slices.ContainsFunc(warnings, func(w net.WarningHeader) bool {
-		return strings.HasPrefix(w.Text, IncompleteList)
+		return strings.HasPrefix(w.Text, wire.IncompleteList)
 	})
 	return list, incomplete, nil
 }
 
 // nextPage reads the next page of a list. If the continue token has expired and the server offers one for a newer
 // revision, nextPage continues with that.
-func (e endpoint) nextPage(ctx context.Context, namespace string, options *metav1.ListOptions) (*rawList, bool,
+func (e endpoint) nextPage(ctx context.Context, namespace string, options *metav1.ListOptions) (*wire.List, bool,
 	error) {
 	for {
 		list, incomplete, err := e.list(ctx, namespace, options)
@@ -119,7 +121,7 @@ func (e endpoint) nextPage(ctx context.Context, namespace string, options *metav
 // delete sends a request to delete an object or a collection.
 func (e endpoint) delete(ctx context.Context, q *rest.Request, options metav1.DeleteOptions) error {
 	options.Kind, options.APIVersion = "DeleteOptions", "v1"
-	body, err := encode(&options)
+	body, err := wire.Encode(&options)
 	if err != nil {
 		return err
 	}
@@ -128,7 +130,7 @@ func (e endpoint) delete(ctx context.Context, q *rest.Request, options metav1.De
 }
 
 // watch starts a watch, whose events are JSON.
-func (e endpoint) watch(ctx context.Context, namespace string, options metav1.ListOptions) (*frames, error) {
+func (e endpoint) watch(ctx context.Context, namespace string, options metav1.ListOptions) (*wire.Frames, error) {
 	found, err := e.find(ctx)
 	if err != nil {
 		return nil, err

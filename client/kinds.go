@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/bowline-dev/bowline/internal/wire"
 )
 
 // Option configures a Client.
@@ -58,7 +60,8 @@ func newKinds(add []func(*runtime.Scheme) error) *kinds {
 	return k
 }
 
-// find returns the resource of a Go type, which is a pointer to a struct. Successful lookups are cached until forget removes them.
+// find returns the resource of a Go type, which is a pointer to a struct. Successful lookups are cached until forget
+// removes them.
 func (k *kinds) find(ctx context.Context, c *Client, t reflect.Type) (served, error) {
 	if found, ok := k.known.Load(t); ok {
 		return found.(served), nil
@@ -104,19 +107,12 @@ func (k *kinds) kindOf(ctx context.Context, c *Client, pointer reflect.Type) (sc
 	case err == nil:
 		return schema.GroupVersionKind{},
 			fmt.Errorf("it is registered for several kinds (%v): name the resource with client.Of", registered)
-	case builtin(t):
+	case wire.IsBuiltin(t):
 		return c.builtinKind(ctx, t)
 	}
 	return schema.GroupVersionKind{},
 		errors.New("its kind is unknown: pass client.New the option client.Types with the " +
 			"AddToScheme of its package, or name its resource with client.Of")
-}
-
-// builtin reports whether a type is one of Kubernetes' own, whose package paths end with group and version.
-func builtin(t reflect.Type) bool {
-	return strings.HasPrefix(t.PkgPath(), "k8s.io/api/") ||
-		strings.HasPrefix(t.PkgPath(), "k8s.io/apiextensions-apiserver/") ||
-		strings.HasPrefix(t.PkgPath(), "k8s.io/kube-aggregator/")
 }
 
 // builtinKind returns the kind of a built-in type. The package path holds only the first part of the group,
@@ -187,7 +183,7 @@ func (c *Client) discover(ctx context.Context, into any, segments ...string) err
 		return fmt.Errorf("reading the server's discovery: %w", err)
 	}
 	if err := utiljson.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("reading the server's discovery: %w", decodeError(body, into, err))
+		return fmt.Errorf("reading the server's discovery: %w", wire.NewDecodeError(body, into, err))
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/internal/object"
+	"github.com/bowline-dev/bowline/internal/wire"
 )
 
 // readAnswer completes a write from its response. The caller of the request still gets the whole body: the
@@ -149,10 +150,10 @@ func readFacts(contentType string, data []byte) facts {
 
 func protobufFacts(data []byte) facts {
 	var f facts
-	if !isProtobuf(data) {
+	if !wire.IsProtobuf(data) {
 		return f
 	}
-	kind, message, err := unwrap(data)
+	kind, message, err := wire.Unwrap(data)
 	if err != nil {
 		return f
 	}
@@ -177,9 +178,9 @@ func metadataFacts(message []byte) (facts factsMeta, err error) {
 		1 << 14
 	const objectMetadata, wanted = 1, name | uid | revision | deleted | grace | labels | finalizers
 	var thin []byte
-	err = eachField(message, func(n protowire.Number, value []byte) error {
+	err = wire.EachField(message, func(n protowire.Number, value []byte) error {
 		if n == objectMetadata { // in every Kubernetes object, field 1 is the metadata
-			thin, err = onlyFields(value, wanted)
+			thin, err = wire.OnlyFields(value, wanted)
 		}
 		return err
 	})

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/wire"
 )
 
 // forms is a transport that notes which form each body has, there and back.
@@ -74,7 +75,7 @@ func TestBuiltInTypesUseProtobuf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	json, err := client.Decode[*corev1.ConfigMap](data)
+	json, err := wire.Decode[*corev1.ConfigMap](data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,8 +131,8 @@ func TestEmbeddingTypeIsDecodedFromJSON(t *testing.T) {
 	if err != nil || obj.Name != "a" || obj.Note != "n" {
 		t.Errorf("%+v, %v", obj, err)
 	}
-	if client.ReadsProtobuf[*Own]() || !client.ReadsProtobuf[*corev1.Pod]() ||
-		!client.ReadsProtobuf[*metav1.PartialObjectMetadata]() {
+	if wire.ReadsProtobuf[*Own]() || !wire.ReadsProtobuf[*corev1.Pod]() ||
+		!wire.ReadsProtobuf[*metav1.PartialObjectMetadata]() {
 		t.Error("what can be read from protobuf is known wrongly")
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/internal/wire"
 )
 
 // Resource reads and writes the objects of one resource of a server as values of type T. It is a value and
@@ -47,10 +49,6 @@ type Page[T Object] struct {
 	Incomplete bool
 }
 
-// IncompleteList is the prefix of the warning that a server sends if it leaves objects out of a list because
-// it cannot decode them.
-const IncompleteList = "incomplete list: "
-
 // Get reads an object.
 func (r Resource[T]) Get(ctx context.Context, namespace, name string) (T, error) {
 	q, err := r.endpoint.object(ctx, http.MethodGet, namespace, name, "")
@@ -76,12 +74,12 @@ func (r Resource[T]) List(ctx context.Context, namespace string, options metav1.
 }
 
 // item decodes an item of a list.
-func (r Resource[T]) item(list *rawList, i int, data []byte) (T, error) {
-	decodeItem := decode[T]
-	if list.protobuf {
-		decodeItem = readMessage[T]
+func (r Resource[T]) item(list *wire.List, i int, data []byte) (T, error) {
+	decodeItem := wire.DecodeAs[T]
+	if list.Protobuf {
+		decodeItem = wire.ReadMessage[T]
 	}
-	obj, err := decodeItem(data, list.itemKind())
+	obj, err := decodeItem(data, list.ItemKind())
 	if err != nil {
 		err = fmt.Errorf("item %d of the list of %s: %w", i, r.endpoint.name(), err)
 	}
@@ -167,7 +165,7 @@ func (r Resource[T]) send(ctx context.Context, q *rest.Request, obj T) (T, error
 	if err != nil {
 		return *new(T), err
 	}
-	data, form, err := body(obj, found.resource.GroupVersion().WithKind(found.kind))
+	data, form, err := wire.EncodeBody(obj, found.resource.GroupVersion().WithKind(found.kind))
 	if err != nil {
 		return *new(T), err
 	}
@@ -186,12 +184,9 @@ func answered[T Object](ctx context.Context, q *rest.Request) (T, error) {
 	if err != nil {
 		return *new(T), err
 	}
-	obj, err := read[T](data)
+	obj, err := wire.Read[T](data)
 	if err == nil && obj.GetObjectKind().GroupVersionKind().Empty() {
-		err = noObject(data, obj)
+		err = wire.NewNoObjectError(data, obj)
 	}
 	return obj, err
 }
-
-// newOf returns an empty object.
-func newOf[T Object]() T { return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T) }

@@ -6,6 +6,8 @@ import (
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/internal/wire"
 )
 
 // Scale reads the desired and actual number of replicas of an object. The error is NotFound if the object
@@ -26,7 +28,7 @@ func (r Resource[T]) UpdateScale(ctx context.Context, scale *autoscalingv1.Scale
 	if err != nil {
 		return nil, err
 	}
-	body, err := encodeAs(scale, autoscalingv1.SchemeGroupVersion.WithKind("Scale"))
+	body, err := wire.EncodeAs(scale, autoscalingv1.SchemeGroupVersion.WithKind("Scale"))
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ type Options struct {
 	Protobuf bool
 	// New, if set, returns an empty object of the type that the caller decodes all objects into and does not
 	// change. A source over the network may then decode list items as they arrive and share equal parts among
-	// them; ReadObject returns such objects. If New is nil, objects stay encoded.
+	// them. If New is nil, objects stay encoded.
 	New func() Object
 }
 

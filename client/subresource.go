@@ -5,6 +5,8 @@ import (
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/internal/wire"
 )
 
 // CreateSubresource posts body to a subresource of an object, such as a Binding to the binding of a pod. body
@@ -15,7 +17,7 @@ func (r Resource[T]) CreateSubresource(ctx context.Context, subresource string, 
 	if err != nil {
 		return err
 	}
-	data, err := encode(body)
+	data, err := wire.Encode(body)
 	if err != nil {
 		return err
 	}

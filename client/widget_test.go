@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/wire"
 )
 
 // Widget is registered under another group than its package is named for.
@@ -42,7 +43,7 @@ func connected(t *testing.T) *client.Client {
 
 func defineWidgets(t *testing.T, c *client.Client) {
 	t.Helper()
-	definition, err := client.Decode[*apiextensionsv1.CustomResourceDefinition]([]byte(widgetDefinition))
+	definition, err := wire.Decode[*apiextensionsv1.CustomResourceDefinition]([]byte(widgetDefinition))
 	if err != nil {
 		t.Fatal(err)
 	}

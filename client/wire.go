@@ -12,23 +12,25 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/internal/object"
+	"github.com/bowline-dev/bowline/internal/wire"
 )
 
 // NewSource returns a Source that lists and watches over c's connection. It decodes only the metadata that an
 // object's header needs; the rest stays as the server sent it, in protobuf if Options permit that and the
-// server supports it, else in JSON. The codec of its objects knows no Go types; decode them with ReadObject.
+// server supports it, else in JSON. The codec of its objects knows no Go types: it decodes JSON
+// into *unstructured.Unstructured.
 //
 // Lists are read in pages. If the server compacts the revision of the first pages before the last is read
 // (410 Gone), the list is read again in one piece.
 func NewSource(c *Client) Source {
-	return &wireSource{client: c, codec: &wireCodec{cache: object.NewCache(wireCache)}}
+	return &wireSource{client: c, codec: wire.NewCodec(wireCache)}
 }
 
 // NewStreamingSource is like NewSource but streams lists from servers that support it (Kubernetes 1.27 and
 // later, KEP-3157): the objects arrive as events of a watch, which then continues with the changes. That
 // costs the server less memory, and both sides more time; docs/decisions has the figures.
 func NewStreamingSource(c *Client) Source {
-	return &wireSource{client: c, codec: &wireCodec{cache: object.NewCache(wireCache)}, streaming: true}
+	return &wireSource{client: c, codec: wire.NewCodec(wireCache), streaming: true}
 }
 
 // wireCache bounds the cache of converted encodings, which is rarely used: objects are normally read in the
@@ -37,7 +39,7 @@ const wireCache = 1 << 20
 
 type wireSource struct {
 	client *Client
-	codec  *wireCodec
+	codec  *wire.Codec
 
 	streaming  bool
 	streamless sync.Map // set of schema.GroupVersionResource that the server does not stream
@@ -94,19 +96,19 @@ func (s *wireSource) page(ctx context.Context, resource schema.GroupVersionResou
 		return "", err
 	}
 	defer body.Close()
-	l := listReader{in: &stream{body: body}, item: func(format object.Format, data []byte) {
+	l := wire.NewListReader(body, func(format object.Format, data []byte) {
 		list.add(objects.Receive(format, data))
-	}}
+	})
 	if ready != nil {
-		l.ready = func(message []byte) bool { return ready.read(l.itemKind(), message, list) }
+		l.Ready = func(message []byte) bool { return ready.read(l.ItemKind(), message, list) }
 	}
-	if err := l.read(); err != nil {
+	if err := l.Read(); err != nil {
 		return "", fmt.Errorf("list of %s: %w", resource.Resource, err)
 	}
-	if list.Revision, err = object.ParseRevision(l.meta.ResourceVersion); err != nil {
+	if list.Revision, err = object.ParseRevision(l.Meta.ResourceVersion); err != nil {
 		return "", fmt.Errorf("list of %s: %w", resource.Resource, err)
 	}
-	return l.meta.Continue, nil
+	return l.Meta.Continue, nil
 }
 
 // add appends an item, or the error of reading it.

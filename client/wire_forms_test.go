@@ -21,6 +21,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/inprocess"
 	"github.com/bowline-dev/bowline/internal/object"
+	"github.com/bowline-dev/bowline/internal/wire"
 )
 
 // asked is the ways to ask for the same objects, and what they come as.
@@ -133,7 +134,7 @@ func isTheSame(t *testing.T, o *object.Object, want *corev1.ConfigMap, comes obj
 	if comes.APIVersion != "v1" {
 		want.Data = nil
 	}
-	got, err := client.ReadObject[*corev1.ConfigMap](o)
+	got, err := wire.ReadObject[*corev1.ConfigMap](o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/object"
+	"github.com/bowline-dev/bowline/internal/wire"
 )
 
 // said is a server that answers each first page and each watch with the same body, and has no second page.
@@ -131,10 +132,10 @@ func TestObjectOfOtherKindIsRejected(t *testing.T) {
 		t.Fatalf("listed %v, %v", list, err)
 	}
 	const want = "/configmaps/default/a: the server has a ConfigMap there, which cannot be read into a *v1.Secret"
-	if secret, err := client.ReadObject[*corev1.Secret](list.Items[0]); err == nil || err.Error() != want {
+	if secret, err := wire.ReadObject[*corev1.Secret](list.Items[0]); err == nil || err.Error() != want {
 		t.Errorf("it was read as %+v, %v", secret, err)
 	}
-	if meta, err := client.ReadObject[*metav1.PartialObjectMetadata](list.Items[0]); err != nil || meta.Name != "a" {
+	if meta, err := wire.ReadObject[*metav1.PartialObjectMetadata](list.Items[0]); err != nil || meta.Name != "a" {
 		t.Errorf("its metadata was read as %+v, %v", meta, err)
 	}
 }

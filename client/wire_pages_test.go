@@ -11,6 +11,7 @@ import (
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/inprocess"
+	"github.com/bowline-dev/bowline/internal/wire"
 )
 
 // paged serves two pages of one config map each; the second has an answer of its own.
@@ -39,7 +40,7 @@ func TestListReadsAllPages(t *testing.T) {
 	if err != nil || list.Revision != 5 || len(list.Items) != 2 || list.Items[1].Key.Name() != "z" {
 		t.Fatalf("listed %+v, %v", list, err)
 	}
-	z, err := client.ReadObject[*corev1.ConfigMap](list.Items[1])
+	z, err := wire.ReadObject[*corev1.ConfigMap](list.Items[1])
 	if err != nil || z.Kind != "ConfigMap" {
 		t.Errorf("the second page has a %q, %v", z.Kind, err)
 	}

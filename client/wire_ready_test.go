@@ -12,6 +12,7 @@ import (
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/object"
+	"github.com/bowline-dev/bowline/internal/wire"
 )
 
 // threeMaps is the answer to a list, in protobuf: the second is spoiled where its data are, the third has no revision.
@@ -58,8 +59,8 @@ func TestEagerAndLazyItemsAreEqual(t *testing.T) {
 		if !reflect.DeepEqual(o.Header, later.Items[i].Header) || o.Revision != later.Items[i].Revision {
 			t.Errorf("header %+v at %d, want %+v", o.Header, o.Revision, later.Items[i].Header)
 		}
-		got, wrong := client.ReadObject[*corev1.ConfigMap](o)
-		want, err := client.ReadObject[*corev1.ConfigMap](later.Items[i])
+		got, wrong := wire.ReadObject[*corev1.ConfigMap](o)
+		want, err := wire.ReadObject[*corev1.ConfigMap](later.Items[i])
 		if diff := cmp.Diff(want, got); diff != "" && err == nil || (err == nil) != (wrong == nil) ||
 			(err == nil) != (i == 0) {
 			t.Errorf("%v and %v; later -, as it arrives +:\n%s", err, wrong, diff)
@@ -77,7 +78,7 @@ func TestDecodedItemIsReturnedAsCopy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shared, err := client.ReadObject[*corev1.ConfigMap](list.Items[0])
+	shared, err := wire.ReadObject[*corev1.ConfigMap](list.Items[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +86,7 @@ func TestDecodedItemIsReturnedAsCopy(t *testing.T) {
 		!reflect.DeepEqual(mine, shared) {
 		t.Errorf("a copy is %v, %v", mine, err)
 	}
-	if secret, err := client.ReadObject[*corev1.Secret](list.Items[0]); err == nil ||
+	if secret, err := wire.ReadObject[*corev1.Secret](list.Items[0]); err == nil ||
 		!strings.Contains(err.Error(), "ns/a: it was read into another Go type than *v1.Secret") {
 		t.Errorf("it was read as %+v, %v", secret, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/bowline-dev/bowline/internal/object"
+	"github.com/bowline-dev/bowline/internal/wire"
 )
 
 // endlessList is how long a server that streams a list may take to send the next object or the end of the
@@ -62,16 +63,16 @@ type streamed struct {
 
 // next adds the next event to the list. Events received together with the end of the list stay in the watch.
 func (l *streamed) next(w *wireWatch) error {
-	frame, err := w.frames.next()
+	frame, err := w.frames.Next()
 	if err != nil {
-		return early(err)
+		return wire.UnexpectedEOF(err)
 	}
-	if frame.kind == watch.Bookmark {
-		l.Revision, l.ended, err = w.frames.bookmark(frame.object)
+	if frame.Kind == watch.Bookmark {
+		l.Revision, l.ended, err = w.frames.Bookmark(frame.Object)
 		return err
 	}
-	l.changing = l.changing || frame.kind != watch.Added
-	o, err := w.objects.Receive(w.frames.format, frame.object)
+	l.changing = l.changing || frame.Kind != watch.Added
+	o, err := w.objects.Receive(w.frames.Format(), frame.Object)
 	if err != nil {
 		l.Unreadable = append(l.Unreadable, err)
 		return nil
@@ -83,7 +84,7 @@ func (l *streamed) next(w *wireWatch) error {
 		l.Items = append(l.Items, nil)
 	}
 	l.Items[i] = o
-	if frame.kind == watch.Deleted {
+	if frame.Kind == watch.Deleted {
 		l.Items[i] = nil
 	}
 	return nil

@@ -1,26 +1,24 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/bowline-dev/bowline/internal/object"
+	"github.com/bowline-dev/bowline/internal/wire"
 )
 
 // wireWatch is a watch over the network.
 type wireWatch struct {
-	codec    *wireCodec
+	codec    *wire.Codec
 	resource schema.GroupResource
 	objects  *object.Receiver
-	frames   *frames
+	frames   *wire.Frames
 	err      error // returned by Next after the events before it
 }
 
@@ -55,7 +53,7 @@ func (s *wireSource) watch(ctx context.Context, resource schema.GroupVersionReso
 		codec:    s.codec,
 		resource: resource.GroupResource(),
 		objects:  object.NewReceiver(resource.GroupResource(), s.codec),
-		frames:   &frames{in: &stream{body: body}, cancel: cancel},
+		frames:   wire.NewFrames(body, cancel),
 	}, nil
 }
 
@@ -64,9 +62,9 @@ func (w *wireWatch) Next(ctx context.Context) ([]Event, error) {
 	if w.err != nil {
 		return nil, w.err
 	}
-	unlink := context.AfterFunc(ctx, w.frames.stop)
+	unlink := context.AfterFunc(ctx, w.frames.Stop)
 	defer unlink()
-	first, err := w.frames.next()
+	first, err := w.frames.Next()
 	if err != nil {
 		if ctx.Err() != nil {
 			err = ctx.Err()
@@ -75,7 +73,7 @@ func (w *wireWatch) Next(ctx context.Context) ([]Event, error) {
 	}
 	events := []Event{w.event(first)}
 	for len(events) < mostEvents {
-		more, ok, err := w.frames.ready()
+		more, ok, err := w.frames.Buffered()
 		if !ok {
 			w.err = err
 			break
@@ -86,42 +84,24 @@ func (w *wireWatch) Next(ctx context.Context) ([]Event, error) {
 }
 
 // event converts a frame.
-func (w *wireWatch) event(f frame) Event {
-	if f.kind == watch.Bookmark {
-		revision, _, err := w.frames.bookmark(f.object)
+func (w *wireWatch) event(f wire.Frame) Event {
+	if f.Kind == watch.Bookmark {
+		revision, _, err := w.frames.Bookmark(f.Object)
 		if err != nil {
 			return w.unreadable(err)
 		}
 		return Event{Type: watch.Bookmark, Revision: revision}
 	}
-	o, err := w.objects.Receive(w.frames.format, f.object)
+	o, err := w.objects.Receive(w.frames.Format(), f.Object)
 	if err != nil {
 		return w.unreadable(err)
 	}
-	return Event{Type: f.kind, Object: o, Codec: w.codec, Revision: o.Revision}
+	return Event{Type: f.Kind, Object: o, Codec: w.codec, Revision: o.Revision}
 }
 
 func (w *wireWatch) unreadable(err error) Event {
 	return Event{Type: watch.Error, Err: fmt.Errorf("event of a watch of %s: %w", w.resource, err)}
 }
 
-// bookmark decodes a bookmark: its revision, and whether it ends a streamed list.
-func (f *frames) bookmark(data []byte) (revision object.Revision, endsList bool, err error) {
-	var meta metav1.PartialObjectMetadata
-	if f.format == object.Protobuf {
-		var envelope runtime.Unknown
-		if err = envelope.Unmarshal(bytes.TrimPrefix(data, []byte(object.ProtobufMagic))); err == nil {
-			err = meta.Unmarshal(envelope.Raw)
-		}
-	} else {
-		err = utiljson.Unmarshal(data, &meta)
-	}
-	if err != nil {
-		return 0, false, err
-	}
-	revision, err = object.ParseRevision(meta.ResourceVersion)
-	return revision, meta.Annotations[metav1.InitialEventsAnnotationKey] == "true", err
-}
-
 // Stop ends the watch.
-func (w *wireWatch) Stop() { w.frames.stop() }
+func (w *wireWatch) Stop() { w.frames.Stop() }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/object"
+	"github.com/bowline-dev/bowline/internal/wire"
 )
 
 // converter converts a source's objects to T. It is safe for concurrent use.
@@ -30,8 +31,8 @@ func (c *converter[T]) convert(by object.Codec, o *object.Object) (T, error) {
 	if c.decode != nil {
 		return c.decode(by, o)
 	}
-	if client.Untyped(by) {
-		return client.ReadObject[T](o)
+	if wire.Untyped(by) {
+		return wire.ReadObject[T](o)
 	}
 	if onlyMetadata[T]() && c.has(o) {
 		obj, err := metadataOf(o)
@@ -55,7 +56,7 @@ func (c *converter[T]) convert(by object.Codec, o *object.Object) (T, error) {
 	if err != nil {
 		return *new(T), err
 	}
-	obj, err := client.Decode[T](encoding.Bytes())
+	obj, err := wire.Decode[T](encoding.Bytes())
 	if err != nil {
 		return obj, fmt.Errorf("%s: %w", o.Key, err)
 	}

@@ -35,6 +35,7 @@ import (
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/object"
+	"github.com/bowline-dev/bowline/internal/wire"
 )
 
 // Options configure an informer. The zero value selects all objects in all namespaces, without resyncs.
@@ -124,7 +125,7 @@ func New[T client.Object](source client.Source, resource schema.GroupVersionReso
 		options: client.Options{
 			Namespace: options.Namespace, Labels: options.Labels, Fields: options.Fields,
 			Uninitialized: options.Uninitialized,
-			MetadataOnly:  onlyMetadata[T](), Protobuf: options.Decode == nil && client.ReadsProtobuf[T](),
+			MetadataOnly:  onlyMetadata[T](), Protobuf: options.Decode == nil && wire.ReadsProtobuf[T](),
 			New: newObject(options),
 		},
 		relist: options.Relist,
@@ -139,7 +140,7 @@ func New[T client.Object](source client.Source, resource schema.GroupVersionReso
 // Transform or Mutations cannot use them.
 func newObject[T client.Object](options Options[T]) func() client.Object {
 	if options.Lazy || options.Decode != nil || options.Transform != nil || options.Mutations != nil ||
-		!client.ReadsProtobuf[T]() {
+		!wire.ReadsProtobuf[T]() {
 		return nil
 	}
 	t := reflect.TypeFor[T]().Elem()

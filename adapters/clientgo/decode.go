@@ -11,6 +11,7 @@ import (
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/object"
+	"github.com/bowline-dev/bowline/internal/wire"
 )
 
 // decoder makes objects of a Go type that is known only when the program runs. Many goroutines may use it, once it has
@@ -35,7 +36,7 @@ func newDecoder(version schema.GroupVersion, example runtime.Object) *decoder {
 
 // narrow asks a source for what is quickest to read.
 func (d *decoder) narrow(o client.Options) client.Options {
-	o.Protobuf = client.TypeReadsProtobuf(d.goType)
+	o.Protobuf = wire.TypeReadsProtobuf(d.goType)
 	o.MetadataOnly = d.onlyMetadata()
 	return o
 }
@@ -66,7 +67,7 @@ func (d *decoder) decode(by object.Codec, o *object.Object) (client.Object, erro
 
 // read shares the object with the source where it is of the type already.
 func (d *decoder) read(by object.Codec, o *object.Object) (obj client.Object, shared bool, err error) {
-	if !client.Untyped(by) && !d.onlyMetadata() {
+	if !wire.Untyped(by) && !d.onlyMetadata() {
 		decode := o.Decoded
 		if d.own {
 			decode = o.Decode
@@ -97,14 +98,14 @@ func (d *decoder) label(obj client.Object) {
 }
 
 func (d *decoder) readInto(obj client.Object, by object.Codec, o *object.Object) error {
-	if client.Untyped(by) {
-		return client.ReadObjectInto(o, obj)
+	if wire.Untyped(by) {
+		return wire.ReadObjectInto(o, obj)
 	}
 	encoding, err := o.Encoding(by, object.Form{APIVersion: d.version.String(), Format: object.JSON})
 	if err != nil {
 		return err
 	}
-	if err := client.DecodeInto(encoding.Bytes(), obj); err != nil {
+	if err := wire.DecodeInto(encoding.Bytes(), obj); err != nil {
 		return fmt.Errorf("%s: %w", o.Key, err)
 	}
 	return nil

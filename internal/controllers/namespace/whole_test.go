@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/wire"
 )
 
 // An incomplete list does not show that there are no objects.
@@ -35,7 +36,7 @@ func stays(t *testing.T, resource, readable string) {
 			defer mu.Unlock()
 			if damaged && err == nil && q.Method == http.MethodGet &&
 				strings.HasSuffix(q.URL.Path, "/doomed/"+resource) {
-				r.Header.Add("Warning", `299 - "`+client.IncompleteList+`1 object"`)
+				r.Header.Add("Warning", `299 - "`+wire.IncompleteList+`1 object"`)
 			}
 			return r, err
 		})

@@ -8,12 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/server/request"
 	"github.com/bowline-dev/bowline/internal/server/stage"
 	"github.com/bowline-dev/bowline/internal/server/status"
 	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/internal/wire"
 )
 
 // scanned is the number of objects between two checks whether the request was canceled.
@@ -140,7 +140,7 @@ func (r *Reader) warnDamage(req *request.Request, selected *selection) error {
 	if more := len(damaged) - most; more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
-	req.Warn(fmt.Sprintf("%s%d of %s cannot be read and are left out: %s", client.IncompleteList, len(damaged),
+	req.Warn(fmt.Sprintf("%s%d of %s cannot be read and are left out: %s", wire.IncompleteList, len(damaged),
 		req.Resource(), strings.Join(names, ", ")))
 	return nil
 }

@@ -1,4 +1,4 @@
-package client
+package wire
 
 import (
 	"bytes"
@@ -9,9 +9,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// stream reads JSON values or protobuf messages off a response body as they arrive. It is not safe for
+// Stream reads JSON values or protobuf messages off a response body as they arrive. It is not safe for
 // concurrent use.
-type stream struct {
+type Stream struct {
 	body   io.ReadCloser
 	buf    []byte
 	at, to int         // unread bytes are buf[at:to]
@@ -20,6 +20,9 @@ type stream struct {
 	// counted is the number of bytes that ReadByte returned for the current field.
 	counted int
 }
+
+// NewStream returns a reader of body. The caller closes body.
+func NewStream(body io.ReadCloser) *Stream { return &Stream{body: body} }
 
 const (
 	// smallestBuffer is the buffer of an idle watch.
@@ -35,7 +38,7 @@ const (
 var ErrUnreadable = errors.New("the server sent invalid data")
 
 // fill reads more bytes. io.EOF is the end of the body.
-func (s *stream) fill() error {
+func (s *Stream) fill() error {
 	if s.at == s.to {
 		s.at, s.to = 0, 0
 		switch {
@@ -73,13 +76,13 @@ func (s *stream) fill() error {
 	}
 }
 
-func (s *stream) grow() {
+func (s *Stream) grow() {
 	s.buf = append(make([]byte, 0, 2*len(s.buf)), s.buf...)
 	s.buf = s.buf[:cap(s.buf)]
 }
 
 // peek returns the first byte of the next JSON token or message.
-func (s *stream) peek() (byte, error) {
+func (s *Stream) peek() (byte, error) {
 	for {
 		for ; s.at < s.to; s.at++ {
 			if b := s.buf[s.at]; b != ' ' && b != '\n' && b != '\t' && b != '\r' {
@@ -93,10 +96,10 @@ func (s *stream) peek() (byte, error) {
 }
 
 // take consumes an expected byte of JSON.
-func (s *stream) take(want byte) error {
+func (s *Stream) take(want byte) error {
 	got, err := s.peek()
 	if err != nil {
-		return early(err)
+		return UnexpectedEOF(err)
 	}
 	if got != want {
 		return fmt.Errorf("%w: %q where %q was expected", ErrUnreadable, got, want)
@@ -107,7 +110,7 @@ func (s *stream) take(want byte) error {
 
 // value returns the next JSON value, which is valid until the next call. io.EOF is returned only between
 // values.
-func (s *stream) value() ([]byte, error) {
+func (s *Stream) value() ([]byte, error) {
 	if _, err := s.peek(); err != nil {
 		return nil, err
 	}
@@ -117,13 +120,13 @@ func (s *stream) value() ([]byte, error) {
 			return value, err
 		}
 		if err := s.fill(); err != nil {
-			return nil, early(err)
+			return nil, UnexpectedEOF(err)
 		}
 	}
 }
 
 // buffered returns the next JSON value if the buffer holds all of it, or nil.
-func (s *stream) buffered() ([]byte, error) {
+func (s *Stream) buffered() ([]byte, error) {
 	s.at += len(s.buf[s.at:s.to]) - len(bytes.TrimLeft(s.buf[s.at:s.to], " \n\t\r"))
 	n, done := s.scan.Value(s.buf[s.at:s.to])
 	if !done {
@@ -139,14 +142,14 @@ func (s *stream) buffered() ([]byte, error) {
 }
 
 // each calls f at the start of each field of an object, or each item of an array; f must consume it.
-func (s *stream) each(opening, closing byte, f func() error) error {
+func (s *Stream) each(opening, closing byte, f func() error) error {
 	if err := s.take(opening); err != nil {
 		return err
 	}
 	for first := true; ; first = false {
 		b, err := s.peek()
 		if err != nil {
-			return early(err)
+			return UnexpectedEOF(err)
 		}
 		if b == closing {
 			s.at++
@@ -163,8 +166,8 @@ func (s *stream) each(opening, closing byte, f func() error) error {
 	}
 }
 
-// early turns io.EOF into io.ErrUnexpectedEOF, for a response that ends too early.
-func early(err error) error {
+// UnexpectedEOF turns io.EOF into io.ErrUnexpectedEOF, for a response that ends too UnexpectedEOF.
+func UnexpectedEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
 	}

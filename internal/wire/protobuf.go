@@ -1,4 +1,4 @@
-package client
+package wire
 
 import (
 	"bytes"
@@ -19,14 +19,14 @@ import (
 // encode and decode; a server that cannot encode protobuf responds in JSON. All other objects, including
 // custom resources, are JSON.
 
-// isProtobuf reports whether data is protobuf in Kubernetes' envelope.
-func isProtobuf(data []byte) bool { return bytes.HasPrefix(data, []byte(object.ProtobufMagic)) }
+// IsProtobuf reports whether data is protobuf in Kubernetes' envelope.
+func IsProtobuf(data []byte) bool { return bytes.HasPrefix(data, []byte(object.ProtobufMagic)) }
 
-// unwrap returns the kind and the message in an envelope (runtime.Unknown). The message shares the memory of
+// Unwrap returns the kind and the message in an envelope (runtime.Unknown). The message shares the memory of
 // data.
-func unwrap(data []byte) (kind schema.GroupVersionKind, message []byte, err error) {
+func Unwrap(data []byte) (kind schema.GroupVersionKind, message []byte, err error) {
 	var meta runtime.TypeMeta
-	err = eachField(data[len(object.ProtobufMagic):], func(n protowire.Number, value []byte) error {
+	err = EachField(data[len(object.ProtobufMagic):], func(n protowire.Number, value []byte) error {
 		switch n {
 		case envelopeType:
 			return meta.Unmarshal(value)
@@ -38,8 +38,8 @@ func unwrap(data []byte) (kind schema.GroupVersionKind, message []byte, err erro
 	return schema.FromAPIVersionAndKind(meta.APIVersion, meta.Kind), message, err
 }
 
-// eachField calls f for each length-delimited field of a message and skips the others.
-func eachField(message []byte, f func(n protowire.Number, value []byte) error) error {
+// EachField calls f for each length-delimited field of a message and skips the others.
+func EachField(message []byte, f func(n protowire.Number, value []byte) error) error {
 	for len(message) > 0 {
 		number, kind, n := protowire.ConsumeTag(message)
 		if n < 0 {
@@ -60,8 +60,8 @@ func eachField(message []byte, f func(n protowire.Number, value []byte) error) e
 	return nil
 }
 
-// onlyFields returns a message with only those fields whose numbers are set in the bitmap wanted.
-func onlyFields(message []byte, wanted uint64) (kept []byte, err error) {
+// OnlyFields returns a message with only those fields whose numbers are set in the bitmap wanted.
+func OnlyFields(message []byte, wanted uint64) (kept []byte, err error) {
 	for len(message) > 0 {
 		number, _, length := protowire.ConsumeField(message)
 		if length < 0 {
@@ -75,22 +75,22 @@ func onlyFields(message []byte, wanted uint64) (kept []byte, err error) {
 	return kept, nil
 }
 
-// read decodes an object from JSON or protobuf.
-func read[T Object](data []byte) (T, error) {
-	if !isProtobuf(data) {
+// Read decodes an object from JSON or protobuf.
+func Read[T Object](data []byte) (T, error) {
+	if !IsProtobuf(data) {
 		return Decode[T](data)
 	}
-	kind, message, err := unwrap(data)
+	kind, message, err := Unwrap(data)
 	if err != nil {
 		return *new(T), &DecodeError{Object: "the answer", Type: reflect.TypeFor[T]().String(), Err: err}
 	}
-	return readMessage[T](message, kind)
+	return ReadMessage[T](message, kind)
 }
 
-// readMessage decodes an object of the given kind from protobuf.
-func readMessage[T Object](message []byte, kind schema.GroupVersionKind) (T, error) {
+// ReadMessage decodes an object of the given kind from protobuf.
+func ReadMessage[T Object](message []byte, kind schema.GroupVersionKind) (T, error) {
 	obj := newOf[T]()
-	reads, ok := any(obj).(unmarshaler)
+	reads, ok := any(obj).(Unmarshaler)
 	var err error
 	switch {
 	case !ok:
@@ -117,18 +117,18 @@ func holds(obj Object, kind string) bool {
 	return metadata || reflect.TypeOf(obj).Elem().Name() == kind
 }
 
-// readList decodes a list from JSON or protobuf, but not its items.
-func readList(data []byte) (*rawList, error) {
-	if !isProtobuf(data) {
+// ReadList decodes a list from JSON or protobuf, but not its items.
+func ReadList(data []byte) (*List, error) {
+	if !IsProtobuf(data) {
 		return decodeList(data)
 	}
-	kind, message, err := unwrap(data)
+	kind, message, err := Unwrap(data)
 	if err != nil {
 		return nil, err
 	}
-	list := &rawList{protobuf: true}
+	list := &List{Protobuf: true}
 	list.SetGroupVersionKind(kind)
-	err = eachField(message, func(n protowire.Number, value []byte) error {
+	err = EachField(message, func(n protowire.Number, value []byte) error {
 		switch n {
 		case listMetadata:
 			return list.Metadata.Unmarshal(value)
@@ -140,12 +140,12 @@ func readList(data []byte) (*rawList, error) {
 	return list, err
 }
 
-// body encodes an object for a request and returns its media type: protobuf for built-in types, JSON
-// otherwise. If the object has no kind and apiVersion, body adds those of kind.
-func body(obj Object, kind schema.GroupVersionKind) (data []byte, form string, err error) {
+// EncodeBody encodes an object for a request and returns its media type: protobuf for built-in types, JSON
+// otherwise. If the object has no kind and apiVersion, EncodeBody adds those of kind.
+func EncodeBody(obj Object, kind schema.GroupVersionKind) (data []byte, form string, err error) {
 	own, ok := obj.(runtime.ProtobufMarshaller)
-	if !ok || !builtin(reflect.TypeOf(obj).Elem()) {
-		data, err := encodeAs(obj, kind)
+	if !ok || !IsBuiltin(reflect.TypeOf(obj).Elem()) {
+		data, err := EncodeAs(obj, kind)
 		return data, runtime.ContentTypeJSON, err
 	}
 	if said := obj.GetObjectKind().GroupVersionKind(); !said.Empty() {
@@ -163,3 +163,6 @@ func body(obj Object, kind schema.GroupVersionKind) (data []byte, form string, e
 	}
 	return data[:begin+n], runtime.ContentTypeProtobuf, nil
 }
+
+// newOf returns an empty object.
+func newOf[T Object]() T { return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T) }

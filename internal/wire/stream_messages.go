@@ -1,4 +1,4 @@
-package client
+package wire
 
 import (
 	"bytes"
@@ -11,21 +11,21 @@ import (
 )
 
 // read fills into with the next bytes.
-func (s *stream) read(into []byte) error {
+func (s *Stream) read(into []byte) error {
 	n := copy(into, s.buf[s.at:s.to])
 	s.at += n
 	for n < len(into) {
 		m, err := s.body.Read(into[n:])
 		n += m
 		if err != nil && n < len(into) {
-			return early(err)
+			return UnexpectedEOF(err)
 		}
 	}
 	return nil
 }
 
 // ReadByte implements io.ByteReader for binary.ReadUvarint, and counts.
-func (s *stream) ReadByte() (byte, error) {
+func (s *Stream) ReadByte() (byte, error) {
 	if s.at == s.to {
 		if err := s.fill(); err != nil {
 			return 0, err
@@ -38,7 +38,7 @@ func (s *stream) ReadByte() (byte, error) {
 
 // field reads one field of a message that has left bytes remaining. f must consume the value, of the given
 // size. field returns the number of bytes that remain after it. io.EOF is returned only between fields.
-func (s *stream) field(left int, f func(n protowire.Number, size int) error) (int, error) {
+func (s *Stream) field(left int, f func(n protowire.Number, size int) error) (int, error) {
 	s.counted = 0
 	tag, err := binary.ReadUvarint(s)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *stream) field(left int, f func(n protowire.Number, size int) error) (in
 	}
 	value, err := binary.ReadUvarint(s)
 	if err != nil {
-		return 0, early(err)
+		return 0, UnexpectedEOF(err)
 	}
 	left -= s.counted
 	n, kind := protowire.DecodeTag(tag)
@@ -61,16 +61,16 @@ func (s *stream) field(left int, f func(n protowire.Number, size int) error) (in
 	if kind == protowire.VarintType {
 		return left, nil
 	}
-	return left - int(size), early(f(n, int(size)))
+	return left - int(size), UnexpectedEOF(f(n, int(size)))
 }
 
 // bytes returns the next size bytes.
-func (s *stream) bytes(size int) ([]byte, error) {
+func (s *Stream) bytes(size int) ([]byte, error) {
 	return s.enveloped(nil, size)
 }
 
 // enveloped reads a message of the given size and returns it after head, the beginning of an envelope.
-func (s *stream) enveloped(head []byte, size int) ([]byte, error) {
+func (s *Stream) enveloped(head []byte, size int) ([]byte, error) {
 	if head == nil {
 		return s.appended(nil, size)
 	}
@@ -82,7 +82,7 @@ func (s *stream) enveloped(head []byte, size int) ([]byte, error) {
 const mostAhead = 1 << 20
 
 // appended appends the next size bytes to data.
-func (s *stream) appended(data []byte, size int) ([]byte, error) {
+func (s *Stream) appended(data []byte, size int) ([]byte, error) {
 	if size > largestValue {
 		return nil, fmt.Errorf("%w: a value of %d bytes, of at most %d", ErrUnreadable, size, largestValue)
 	}
@@ -97,7 +97,7 @@ func (s *stream) appended(data []byte, size int) ([]byte, error) {
 	return data, nil
 }
 
-var _ io.ByteReader = (*stream)(nil)
+var _ io.ByteReader = (*Stream)(nil)
 
 // Field numbers of a WatchEvent, and of its RawExtension.
 const (
@@ -108,29 +108,29 @@ const (
 
 // message returns the next protobuf event of a watch if the buffer holds all of it: a four-byte length and a
 // WatchEvent.
-func (s *stream) message() (event frame, ok bool, err error) {
+func (s *Stream) message() (event Frame, ok bool, err error) {
 	have := s.buf[s.at:s.to]
 	if len(have) < 4 {
-		return frame{}, false, nil
+		return Frame{}, false, nil
 	}
 	announced := binary.BigEndian.Uint32(have)
 	if announced > largestValue {
-		return frame{}, false, fmt.Errorf("%w: an event of %d bytes", ErrUnreadable, announced)
+		return Frame{}, false, fmt.Errorf("%w: an event of %d bytes", ErrUnreadable, announced)
 	}
 	size := int(announced)
 	if len(have) < 4+size {
-		return frame{}, false, nil
+		return Frame{}, false, nil
 	}
 	s.at += 4 + size
 	data := bytes.Clone(have[4 : 4+size])
 	if !eventOf(data, &event) {
-		return frame{}, false, fmt.Errorf("%w: an event that is not a WatchEvent", ErrUnreadable)
+		return Frame{}, false, fmt.Errorf("%w: an event that is not a WatchEvent", ErrUnreadable)
 	}
 	return event, true, nil
 }
 
 // eventOf decodes a WatchEvent. The event's object shares the memory of data.
-func eventOf(data []byte, event *frame) bool {
+func eventOf(data []byte, event *Frame) bool {
 	for len(data) > 0 {
 		n, kind, size := protowire.ConsumeTag(data)
 		if size < 0 || kind != protowire.BytesType {
@@ -143,7 +143,7 @@ func eventOf(data []byte, event *frame) bool {
 		data = data[size+length:]
 		switch n {
 		case eventKind:
-			event.kind = eventType(value)
+			event.Kind = eventType(value)
 		case eventObject:
 			n, _, size := protowire.ConsumeTag(value)
 			if size < 0 || n != rawBytes {
@@ -153,7 +153,7 @@ func eventOf(data []byte, event *frame) bool {
 			if length < 0 {
 				return false
 			}
-			event.object = raw
+			event.Object = raw
 		}
 	}
 	return true

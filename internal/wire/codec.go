@@ -1,4 +1,4 @@
-package client
+package wire
 
 import (
 	"fmt"
@@ -13,13 +13,16 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// wireCodec decodes objects of a network source into unstructured ones.
-type wireCodec struct {
+// Codec decodes objects of a network source into unstructured ones.
+type Codec struct {
 	cache *object.Cache
 }
 
+// NewCodec returns a codec. Its cache of converted encodings holds at most size bytes.
+func NewCodec(size int) *Codec { return &Codec{cache: object.NewCache(size)} }
+
 // Decode decodes JSON into *unstructured.Unstructured.
-func (c *wireCodec) Decode(form object.Form, data []byte) (runtime.Object, error) {
+func (c *Codec) Decode(form object.Form, data []byte) (runtime.Object, error) {
 	if form.Format != object.JSON {
 		return nil, fmt.Errorf("it came as %s, which can only be read into its Go type", form.Format)
 	}
@@ -27,28 +30,29 @@ func (c *wireCodec) Decode(form object.Form, data []byte) (runtime.Object, error
 }
 
 // Encode supports only the version that the object was read in: only the server can convert.
-func (c *wireCodec) Encode(form object.Form, obj runtime.Object) ([]byte, error) {
+func (c *Codec) Encode(form object.Form, obj runtime.Object) ([]byte, error) {
 	if kind := obj.GetObjectKind().GroupVersionKind(); form.Format != object.JSON ||
 		kind.GroupVersion().String() != form.APIVersion {
 		return nil, fmt.Errorf("it was read over the wire in %s and can only be had in that", kind.GroupVersion())
 	}
-	return encode(obj)
+	return Encode(obj)
 }
 
 // Stamp is the same for all wire codecs, since objects stay as the server encoded them.
-func (c *wireCodec) Stamp() object.Stamp { return 1 }
+func (c *Codec) Stamp() object.Stamp { return 1 }
 
-func (c *wireCodec) Cache() *object.Cache { return c.cache }
+// Cache returns the cache of converted encodings.
+func (c *Codec) Cache() *object.Cache { return c.cache }
 
 // Untyped reports whether a codec belongs to a source over the network, which knows no Go types: decode its
 // objects with ReadObject.
 func Untyped(by object.Codec) bool {
-	_, untyped := by.(*wireCodec)
+	_, untyped := by.(*Codec)
 	return untyped
 }
 
-// unmarshaler is implemented by types that decode themselves from protobuf, such as the built-in ones.
-type unmarshaler interface {
+// Unmarshaler is implemented by types that decode themselves from protobuf, such as the built-in ones.
+type Unmarshaler interface {
 	Unmarshal(data []byte) error
 }
 
@@ -62,8 +66,8 @@ func TypeReadsProtobuf(t reflect.Type) bool {
 	if reads, known := protobufReaders.Load(t); known {
 		return reads.(bool)
 	}
-	reads := t.Kind() == reflect.Pointer && t.Implements(reflect.TypeFor[unmarshaler]()) &&
-		(builtin(t.Elem()) || strings.HasPrefix(t.Elem().PkgPath(), "k8s.io/apimachinery/"))
+	reads := t.Kind() == reflect.Pointer && t.Implements(reflect.TypeFor[Unmarshaler]()) &&
+		(IsBuiltin(t.Elem()) || strings.HasPrefix(t.Elem().PkgPath(), "k8s.io/apimachinery/"))
 	protobufReaders.Store(t, reads)
 	return reads
 }
@@ -72,10 +76,10 @@ func TypeReadsProtobuf(t reflect.Type) bool {
 var protobufReaders sync.Map // reflect.Type to bool
 
 // ReadObject decodes an object of a network source into a T. The caller owns the result, unless the source
-// has decoded the object already (see Options.New): such an object is shared and must not be changed.
+// has decoded the object already (see client.Options.New): such an object is shared and must not be changed.
 func ReadObject[T Object](o *object.Object) (T, error) {
 	if o.IsReady() {
-		ready, _ := o.Decoded(&wireCodec{})
+		ready, _ := o.Decoded(&Codec{})
 		if obj, ok := ready.(T); ok {
 			return obj, nil
 		}
@@ -97,28 +101,35 @@ func ReadObjectInto(o *object.Object, obj Object) error {
 		}
 		return nil
 	}
-	reads, ok := obj.(unmarshaler)
+	reads, ok := obj.(Unmarshaler)
 	if !ok {
 		return fmt.Errorf("%s: it came as protobuf, and %T cannot be read from that", o.Key, obj)
 	}
-	if kind := stored.Kind(); !readable(obj, kind) {
+	if kind := stored.Kind(); !Readable(obj, kind) {
 		return fmt.Errorf("%s: the server has a %s there, which cannot be read into a %T", o.Key, kind, obj)
 	}
 	if err := reads.Unmarshal(stored.Message()); err != nil {
 		return fmt.Errorf("%s: reading a %T: %w", o.Key, obj, err)
 	}
-	setType(obj, stored.Form.APIVersion)
+	SetType(obj, stored.Form.APIVersion)
 	return nil
 }
 
-// readable reports whether the protobuf message of a kind can be decoded into obj.
-func readable(obj Object, kind string) bool {
+// Readable reports whether the protobuf message of a kind can be decoded into obj.
+func Readable(obj Object, kind string) bool {
 	return holds(obj, kind) || kind == "PartialObjectMetadata"
 }
 
-// setType sets the kind and apiVersion of an object that was decoded from protobuf.
-func setType(obj Object, apiVersion string) {
+// SetType sets the kind and apiVersion of an object that was decoded from protobuf.
+func SetType(obj Object, apiVersion string) {
 	if kind, ok := obj.GetObjectKind().(*metav1.TypeMeta); ok {
 		*kind = metav1.TypeMeta{APIVersion: apiVersion, Kind: reflect.TypeOf(obj).Elem().Name()}
 	}
+}
+
+// IsBuiltin reports whether a type is one of Kubernetes' own, whose package paths end with group and version.
+func IsBuiltin(t reflect.Type) bool {
+	return strings.HasPrefix(t.PkgPath(), "k8s.io/api/") ||
+		strings.HasPrefix(t.PkgPath(), "k8s.io/apiextensions-apiserver/") ||
+		strings.HasPrefix(t.PkgPath(), "k8s.io/kube-aggregator/")
 }

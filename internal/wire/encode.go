@@ -1,4 +1,4 @@
-package client
+package wire
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// encode returns the JSON of a value.
-func encode(value any) ([]byte, error) {
+// Encode returns the JSON of a value.
+func Encode(value any) ([]byte, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
 		return nil, fmt.Errorf("writing a %T: %w", value, err)
@@ -22,10 +22,10 @@ func encode(value any) ([]byte, error) {
 	return data, nil
 }
 
-// encodeAs encodes an object. If it has no kind and apiVersion, as typed objects usually do, encodeAs adds
+// EncodeAs encodes an object. If it has no kind and apiVersion, as typed objects usually do, EncodeAs adds
 // those of kind.
-func encodeAs(obj Object, kind schema.GroupVersionKind) ([]byte, error) {
-	data, err := encode(obj)
+func EncodeAs(obj Object, kind schema.GroupVersionKind) ([]byte, error) {
+	data, err := Encode(obj)
 	if err != nil || !obj.GetObjectKind().GroupVersionKind().Empty() {
 		return data, err
 	}
@@ -43,7 +43,7 @@ func withKind(data []byte, kind schema.GroupVersionKind) []byte {
 
 // Decode decodes an object from JSON. The caller owns the result. If the JSON does not fit T, the error is a
 // *DecodeError.
-func Decode[T Object](data []byte) (T, error) { return decode[T](data, schema.GroupVersionKind{}) }
+func Decode[T Object](data []byte) (T, error) { return DecodeAs[T](data, schema.GroupVersionKind{}) }
 
 // DecodeInto is like Decode but decodes into obj, which must be empty, for types that are known only at run
 // time.
@@ -51,8 +51,8 @@ func DecodeInto(data []byte, obj Object) error {
 	return decodeInto(data, obj, schema.GroupVersionKind{})
 }
 
-// decode decodes an object. Unstructured objects without a kind get the given one.
-func decode[T Object](data []byte, kind schema.GroupVersionKind) (T, error) {
+// DecodeAs decodes an object from JSON. Unstructured objects without a kind get the given one.
+func DecodeAs[T Object](data []byte, kind schema.GroupVersionKind) (T, error) {
 	obj, ok := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
 	if !ok {
 		return obj, fmt.Errorf("objects are read into pointers to structs, not into %T", obj)
@@ -65,14 +65,14 @@ func decodeInto(data []byte, obj Object, kind schema.GroupVersionKind) error {
 		return decodeUnstructured(u, data, kind)
 	}
 	if err := utiljson.Unmarshal(data, obj); err != nil {
-		return decodeError(data, obj, err)
+		return NewDecodeError(data, obj, err)
 	}
 	return nil
 }
 
 func decodeUnstructured(u *unstructured.Unstructured, data []byte, kind schema.GroupVersionKind) error {
 	if err := utiljson.Unmarshal(data, &u.Object); err != nil {
-		return decodeError(data, u, err)
+		return NewDecodeError(data, u, err)
 	}
 	if u.GetKind() == "" {
 		u.SetGroupVersionKind(kind)
@@ -80,23 +80,23 @@ func decodeUnstructured(u *unstructured.Unstructured, data []byte, kind schema.G
 	return nil
 }
 
-// rawList is a list whose items are not decoded yet.
-type rawList struct {
+// List is a list whose items are not decoded yet.
+type List struct {
 	metav1.TypeMeta
 	Metadata metav1.ListMeta   `json:"metadata"`
 	Items    []json.RawMessage `json:"items"`
-	protobuf bool              // the items are protobuf messages without an envelope
+	Protobuf bool              // the items are protobuf messages without an envelope
 }
 
-func decodeList(data []byte) (*rawList, error) {
-	list := &rawList{}
+func decodeList(data []byte) (*List, error) {
+	list := &List{}
 	if err := utiljson.Unmarshal(data, list); err != nil {
 		return nil, err
 	}
 	return list, nil
 }
 
-// itemKind returns the kind of the items: items of a typed list do not state their own.
-func (l *rawList) itemKind() schema.GroupVersionKind {
+// ItemKind returns the kind of the items: items of a typed list do not state their own.
+func (l *List) ItemKind() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(l.APIVersion, strings.TrimSuffix(l.Kind, "List"))
 }

@@ -1,4 +1,4 @@
-package client
+package wire
 
 import (
 	"bytes"
@@ -16,26 +16,36 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// listReader reads a list as it arrives. Each item is copied into its own memory, so that retaining one item
+// IncompleteList is the prefix of the warning that a server sends if it leaves objects out of a list because
+// it cannot decode them.
+const IncompleteList = "incomplete list: "
+
+// ListReader reads a list as it arrives. Each item is copied into its own memory, so that retaining one item
 // does not retain the others.
-type listReader struct {
-	in   *stream
+type ListReader struct {
+	in   *Stream
 	kind metav1.TypeMeta
-	meta metav1.ListMeta
+	// Meta is the metadata of the list, valid after Read.
+	Meta metav1.ListMeta
 	item func(format object.Format, data []byte)
-	// ready, if set, is offered the message of each item first and must not retain it. If it returns false,
+	// Ready, if set, is offered the message of each item first and must not retain it. If it returns false,
 	// the item goes to item instead.
-	ready   func(message []byte) bool
+	Ready   func(message []byte) bool
 	message []byte // buffer of the last message, reused for the next
 	// kindless holds items that arrived before the kind of the list.
 	kindless [][]byte
 }
 
-// read reads a list in JSON or protobuf.
-func (l *listReader) read() error {
+// NewListReader returns a reader that passes each item of the list in body to item. The caller closes body.
+func NewListReader(body io.ReadCloser, item func(format object.Format, data []byte)) *ListReader {
+	return &ListReader{in: NewStream(body), item: item}
+}
+
+// Read reads a list in JSON or protobuf.
+func (l *ListReader) Read() error {
 	first, err := l.in.peek()
 	if err != nil {
-		return early(err)
+		return UnexpectedEOF(err)
 	}
 	if first == object.ProtobufMagic[0] {
 		return l.readProtobuf()
@@ -43,26 +53,26 @@ func (l *listReader) read() error {
 	return l.readJSON()
 }
 
-// itemKind returns the kind of the items: items of a typed list do not state their own.
-func (l *listReader) itemKind() schema.GroupVersionKind {
+// ItemKind returns the kind of the items: items of a typed list do not state their own.
+func (l *ListReader) ItemKind() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(l.kind.APIVersion, strings.TrimSuffix(l.kind.Kind, "List"))
 }
 
-func (l *listReader) readJSON() error {
+func (l *ListReader) readJSON() error {
 	if err := l.readFields(); err != nil {
 		return err
 	}
 	for _, data := range l.kindless {
-		l.item(object.JSON, withKind(data, l.itemKind()))
+		l.item(object.JSON, withKind(data, l.ItemKind()))
 	}
 	return nil
 }
 
-func (l *listReader) readFields() error {
+func (l *ListReader) readFields() error {
 	return l.in.each('{', '}', func() error {
 		name, err := l.in.value()
 		if err != nil {
-			return early(err)
+			return UnexpectedEOF(err)
 		}
 		var field string
 		if utiljson.Unmarshal(name, &field) != nil {
@@ -76,34 +86,34 @@ func (l *listReader) readFields() error {
 		}
 		value, err := l.in.value()
 		if err != nil {
-			return early(err)
+			return UnexpectedEOF(err)
 		}
 		return l.readField(field, value)
 	})
 }
 
-func (l *listReader) readField(field string, value []byte) error {
+func (l *ListReader) readField(field string, value []byte) error {
 	switch field {
 	case "kind":
 		return utiljson.Unmarshal(value, &l.kind.Kind)
 	case "apiVersion":
 		return utiljson.Unmarshal(value, &l.kind.APIVersion)
 	case "metadata":
-		return utiljson.Unmarshal(value, &l.meta)
+		return utiljson.Unmarshal(value, &l.Meta)
 	}
 	return nil
 }
 
-func (l *listReader) readItem() error {
+func (l *ListReader) readItem() error {
 	data, err := l.in.value()
 	if err != nil {
-		return early(err)
+		return UnexpectedEOF(err)
 	}
 	switch {
 	case data[0] != '{' || !lacksKind(data): // a value that is not an object fails in item
 		l.item(object.JSON, bytes.Clone(data))
 	case l.kind.Kind != "":
-		l.item(object.JSON, withKind(data, l.itemKind()))
+		l.item(object.JSON, withKind(data, l.ItemKind()))
 	default:
 		l.kindless = append(l.kindless, bytes.Clone(data))
 	}
@@ -133,7 +143,7 @@ const (
 	listItem     = 2
 )
 
-func (l *listReader) readProtobuf() error {
+func (l *ListReader) readProtobuf() error {
 	magic := make([]byte, len(object.ProtobufMagic))
 	if err := l.in.read(magic); err != nil {
 		return err
@@ -160,12 +170,12 @@ func (l *listReader) readProtobuf() error {
 			return nil
 		}
 		if err != nil {
-			return early(err)
+			return UnexpectedEOF(err)
 		}
 	}
 }
 
-func (l *listReader) readType(size int) error {
+func (l *ListReader) readType(size int) error {
 	data, err := l.in.bytes(size)
 	if err != nil {
 		return err
@@ -179,8 +189,8 @@ func (l *listReader) readType(size int) error {
 }
 
 // readMessage reads the message of the list, of the given size.
-func (l *listReader) readMessage(left int) error {
-	head := envelopeHead(l.itemKind())
+func (l *ListReader) readMessage(left int) error {
+	head := envelopeHead(l.ItemKind())
 	for left > 0 {
 		after, err := l.in.field(left, func(n protowire.Number, size int) error {
 			switch n {
@@ -189,7 +199,7 @@ func (l *listReader) readMessage(left int) error {
 				if err != nil {
 					return err
 				}
-				return l.meta.Unmarshal(data)
+				return l.Meta.Unmarshal(data)
 			case listItem:
 				return l.readListItem(head, size)
 			}
@@ -197,7 +207,7 @@ func (l *listReader) readMessage(left int) error {
 			return err
 		})
 		if err != nil {
-			return early(err)
+			return UnexpectedEOF(err)
 		}
 		left = after
 	}
@@ -205,15 +215,15 @@ func (l *listReader) readMessage(left int) error {
 }
 
 // readListItem reads an item of the given size.
-func (l *listReader) readListItem(head []byte, size int) (err error) {
-	if l.ready == nil {
+func (l *ListReader) readListItem(head []byte, size int) (err error) {
+	if l.Ready == nil {
 		data, err := l.in.enveloped(head, size)
 		if err == nil {
 			l.item(object.Protobuf, data)
 		}
 		return err
 	}
-	if l.message, err = l.in.appended(l.message[:0], size); err == nil && !l.ready(l.message) {
+	if l.message, err = l.in.appended(l.message[:0], size); err == nil && !l.Ready(l.message) {
 		l.item(object.Protobuf, append(protowire.AppendVarint(bytes.Clone(head), uint64(size)), l.message...))
 	}
 	return err
