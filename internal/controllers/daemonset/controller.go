@@ -4,9 +4,10 @@
 // rolls a changed template out node by node and stores earlier templates as ControllerRevisions.
 //
 // Decide, in decide.go, is a pure function of the observed state. eligibility.go matches nodes, node.go decides
-// about the pods of one node, roll.go rolls out a template, pod_loss.go handles pods that are relabeled by
-// someone else, duplicates.go merges equal revisions, status.go computes the status, and node_guard.go checks a node
-// with the server before acting on its state. Package podset reads the caches and carries out the plan.
+// about the pods of one node, roll.go rolls out a template, changes.go collects the changes, and podfactory.go builds
+// pods. pod_loss.go handles pods that are relabeled by someone else, duplicates.go merges equal revisions, status.go
+// computes the status, and node_guard.go checks a node with the server before acting on its state. Package podset
+// reads the caches and carries out the plan.
 package daemonset
 
 import (

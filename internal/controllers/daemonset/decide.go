@@ -1,10 +1,7 @@
 package daemonset
 
 import (
-	"cmp"
 	"slices"
-	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -62,34 +59,29 @@ func Decide(s Observed) (Plan, error) {
 	d.decideNodes()
 	plan := Plan{Claim: append(line.Actions, d.claim(owner, claims)...), Status: d.status()}
 	plan.Apply = d.actions(selector)
-	plan.RequeueAfter = d.requeueAfter
+	plan.RequeueAfter = d.changes.requeueAfter
 	return plan, nil
 }
 
 // decision is the state of a decision in progress.
 type decision struct {
 	Observed
-	history history.Revisions
-	// hash and generation are the values of the labels that identify pods of the current template.
-	hash, generation string
-	eligibility      eligibility
-	pods             []*corev1.Pod
+	history     history.Revisions
+	eligibility eligibility
+	factory     podFactory
+	pods        []*corev1.Pod
 	// podsByNode maps the name of a node to the pods that are bound to it or that can only be scheduled to it.
 	podsByNode map[string][]*corev1.Pod
-	// create lists the nodes that get a pod, deletions the pod deletions, events the events, and requeueAfter
-	// is the time until the next decision is due; 0 means none.
-	create       []string
-	deletions    action.Parallel
-	events       []action.Action
-	requeueAfter time.Duration
+	changes    changes
 }
 
 func newDecision(s Observed, line history.Revisions, mine []*corev1.Pod) *decision {
 	d := &decision{
 		Observed: s, history: line, pods: mine, podsByNode: map[string][]*corev1.Pod{},
-		hash:        hashOf(s.Set, line.Current),
-		generation:  generationOf(s.Set),
 		eligibility: eligibilityOf(&s.Set.Spec.Template),
+		factory: podFactory{set: s.Set, hash: hashOf(s.Set, line.Current), generation: generationOf(s.Set),
+			observed: mine, named: s.Pod},
+		changes: changes{set: s.Set},
 	}
 	for _, pod := range mine {
 		if pods.IsTerminal(pod) && pod.DeletionTimestamp != nil {
@@ -116,10 +108,11 @@ func (d *decision) decideNodes() {
 	for _, node := range d.nodesWithPods() {
 		if !known[node] { // pods that are not bound will never start, and no other controller deletes them
 			bound := func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }
-			d.deleteAll(node, nodeMatch{}, slices.DeleteFunc(slices.Clone(d.podsByNode[node]), bound))
+			d.changes.deleteAll(d.eligibility, node, nodeMatch{},
+				slices.DeleteFunc(slices.Clone(d.podsByNode[node]), bound))
 		}
 	}
-	if len(d.create) == 0 && len(d.deletions) == 0 &&
+	if len(d.changes.create) == 0 && len(d.changes.deletions) == 0 &&
 		d.Set.Spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
 		d.roll()
 	}
@@ -132,16 +125,17 @@ const maxBatch = 250
 // actions returns the actions for pods and for revisions that are no longer needed. If pods are created or
 // deleted, the first action checks that the set's pods have not changed since they were observed.
 func (d *decision) actions(selector labels.Selector) (actions []action.Action) {
-	if len(d.deletions)+len(d.create) > 0 {
+	if len(d.changes.deletions)+len(d.changes.create) > 0 {
 		actions = append(actions, action.DependentsUnchanged[*corev1.Pod]{Resource: pods.Resource, Owner: d.Set,
 			Selector: selector, Objects: d.Pods})
 	}
-	actions = append(actions, d.events...)
-	if len(d.deletions) > 0 {
-		actions = append(actions, d.deletions[:min(len(d.deletions), maxBatch)])
+	actions = append(actions, d.changes.events...)
+	if len(d.changes.deletions) > 0 {
+		actions = append(actions, d.changes.deletions[:min(len(d.changes.deletions), maxBatch)])
 	}
-	if len(d.create) > 0 {
-		actions = append(actions, d.creations())
+	if len(d.changes.create) > 0 {
+		actions = append(actions, d.factory.creations(d.changes.create[:min(len(d.changes.create), maxBatch)],
+			d.eligibility))
 	}
 	return append(actions, d.pruneHistory()...)
 }
@@ -154,17 +148,4 @@ func (d *decision) pruneHistory() []action.Action {
 	}
 	needed := func(r *appsv1.ControllerRevision) bool { return used[hashOf(d.Set, r)] }
 	return history.Prune(d.history.Old, needed, len(d.history.Old)-int(ptr.Deref(d.Set.Spec.RevisionHistoryLimit, 10)))
-}
-
-// hashOf returns the label value that identifies the pods of a revision: the revision's own label or, if that
-// was removed, the suffix of its name.
-func hashOf(set *appsv1.DaemonSet, r *appsv1.ControllerRevision) string {
-	return cmp.Or(r.Labels[appsv1.DefaultDaemonSetUniqueLabelKey], strings.TrimPrefix(r.Name, set.Name+"-"))
-}
-
-// requeue requests another decision after the given time, unless an earlier one has been requested.
-func (d *decision) requeue(after time.Duration) {
-	if after > 0 && (d.requeueAfter == 0 || after < d.requeueAfter) {
-		d.requeueAfter = after
-	}
 }

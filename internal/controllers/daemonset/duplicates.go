@@ -19,10 +19,10 @@ func (d *decision) mergeDuplicates() (actions []action.Action) {
 		if twin.DeletionTimestamp != nil {
 			continue
 		}
-		if hash := hashOf(d.Set, twin); hash != d.hash {
+		if hash := hashOf(d.Set, twin); hash != d.factory.hash {
 			for _, pod := range d.pods {
 				if pod.DeletionTimestamp == nil && pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == hash {
-					actions = append(actions, relabel(pod, d.hash))
+					actions = append(actions, relabel(pod, d.factory.hash))
 				}
 			}
 		}

@@ -42,12 +42,3 @@ func (o nodeGuard) check(ctx context.Context, by *action.Executor) error {
 	}
 	return nil
 }
-
-// deleteAll deletes the pods of a node that must not run them. is is the observed match of the node.
-func (d *decision) deleteAll(node string, is nodeMatch, there []*corev1.Pod) {
-	for _, pod := range there {
-		if pod.DeletionTimestamp == nil {
-			d.deletions = append(d.deletions, nodeGuard{d.deletion(pod), d.eligibility, node, is})
-		}
-	}
-}

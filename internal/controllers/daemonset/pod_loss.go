@@ -21,7 +21,7 @@ func (d *decision) claim(owner ownership.Owner, claims ownership.Claims[*corev1.
 		release := ownership.Release(owner, pods.Resource, pod)
 		if node := targetNode(pod); d.Now.Sub(pod.CreationTimestamp.Time) < podloss.MaxAge {
 			if d.Backoff.IsRepeated(d.lossKey(node)) {
-				d.addEvent(true, podloss.ReasonFightingSelectors, "%s",
+				d.changes.addEvent(true, podloss.ReasonFightingSelectors, "%s",
 					podloss.Message(podloss.Describe(pod, owner.Selector, nil)))
 			}
 			release = d.Backoff.StartBefore(d.lossKey(node), release)
@@ -39,8 +39,8 @@ func (d *decision) lossKey(node string) string {
 // createOn creates a pod on a node, or requests another decision if the node's back-off has not ended.
 func (d *decision) createOn(node string) {
 	if left := d.Backoff.Remaining(d.lossKey(node), d.Now); left > 0 {
-		d.requeue(left)
+		d.changes.requeue(left)
 		return
 	}
-	d.create = append(d.create, node)
+	d.changes.create = append(d.changes.create, node)
 }

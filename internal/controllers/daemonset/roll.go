@@ -16,7 +16,7 @@ func (d *decision) roll() {
 			should[node.Name] = true
 		}
 	}
-	unavailable, surge := d.bounds(len(should))
+	unavailable, surge := bounds(d.Set, len(should))
 	if surge > 0 {
 		d.surge(should, surge)
 		return
@@ -26,8 +26,8 @@ func (d *decision) roll() {
 
 // bounds returns how many of the given number of nodes may be without an available pod, and how many may have
 // two pods. Rolling update parameters are ignored if the set has another strategy.
-func (d *decision) bounds(nodes int) (unavailable, surge int) {
-	strategy := d.Set.Spec.UpdateStrategy
+func bounds(set *appsv1.DaemonSet, nodes int) (unavailable, surge int) {
+	strategy := set.Spec.UpdateStrategy
 	if rolling := strategy.RollingUpdate; rolling != nil && strategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
 		unavailable, surge = share(rolling.MaxUnavailable, nodes), share(rolling.MaxSurge, nodes)
 	}
@@ -38,8 +38,8 @@ func (d *decision) bounds(nodes int) (unavailable, surge int) {
 }
 
 // surges reports whether a node may have two pods.
-func (d *decision) surges() bool {
-	_, surge := d.bounds(1)
+func surges(set *appsv1.DaemonSet) bool {
+	_, surge := bounds(set, 1)
 	return surge > 0
 }
 
@@ -56,10 +56,10 @@ func share(of *intstr.IntOrString, whole int) int {
 }
 
 // pair returns a node's pod of the current template and its pod of an earlier one, ignoring pods that are
-// being deleted. ok is false if there are more pods; keep reduces them first.
+// being deleted. ok is false if there are more pods; retainOne reduces them first.
 func (d *decision) pair(node string) (next, old *corev1.Pod, ok bool) {
 	for _, pod := range d.podsByNode[node] {
-		switch isNext := d.isCurrent(pod); {
+		switch isNext := d.factory.isCurrent(pod); {
 		case pod.DeletionTimestamp != nil:
 		case isNext && next == nil:
 			next = pod
@@ -88,22 +88,14 @@ func (d *decision) replace(should map[string]bool, maxNodes int) {
 			}
 		case !d.available(old):
 			missing++
-			d.deleteIfUnchanged(old)
+			d.changes.deleteIfUnchanged(old)
 		default:
 			candidates = append(candidates, old)
 		}
 	}
 	for i := range min(max(maxNodes-missing, 0), len(candidates)) {
-		d.deleteIfUnchanged(candidates[i])
+		d.changes.deleteIfUnchanged(candidates[i])
 	}
-}
-
-// deleteIfUnchanged deletes a pod unless it has changed since it was observed: an unavailable pod may have become
-// available.
-func (d *decision) deleteIfUnchanged(pod *corev1.Pod) {
-	deletion := d.deletion(pod)
-	deletion.IfUnchanged = true
-	d.deletions = append(d.deletions, deletion)
 }
 
 // surge creates pods of the current template beside those of earlier ones, on at most the given number of
@@ -126,7 +118,7 @@ func (d *decision) surge(should map[string]bool, maxNodes int) {
 		switch {
 		case old == nil:
 		case next != nil && d.available(next), next == nil && !works && !should[node]:
-			d.deleteIfUnchanged(old)
+			d.changes.deleteIfUnchanged(old)
 		case next != nil:
 			twice++
 		case !works:
@@ -138,7 +130,7 @@ func (d *decision) surge(should map[string]bool, maxNodes int) {
 		}
 	}
 	for i := range min(max(available-len(should), 0), len(elsewhere)) {
-		d.deleteIfUnchanged(elsewhere[i])
+		d.changes.deleteIfUnchanged(elsewhere[i])
 	}
 	for _, node := range candidates[:min(max(maxNodes-twice, 0), len(candidates))] {
 		d.createOn(node)

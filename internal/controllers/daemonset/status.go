@@ -30,7 +30,7 @@ func (d *decision) status() appsv1.DaemonSetStatus {
 				status.NumberAvailable++
 			}
 		}
-		if d.isCurrent(there[0]) {
+		if d.factory.isCurrent(there[0]) {
 			status.UpdatedNumberScheduled++
 		}
 	}
