@@ -4,7 +4,8 @@
 // that is deleted with orphan propagation leaves its dependents behind.
 //
 // decide.go computes the actions for one object from what was observed and does no I/O. graph.go maintains
-// caches of all resources, including custom ones, indexed by owner. The collector treats an owner as absent
+// caches of all resources, including custom ones, indexed by owner, and observer.go determines the state of one
+// object's owners and dependents. The collector treats an owner as absent
 // only after the server has confirmed it or its deletion was observed, so a stale cache cannot cause a
 // deletion.
 package garbagecollector
@@ -46,7 +47,10 @@ func Add(m *controller.Manager) *controller.Controller {
 }
 
 func newCollector(m *controller.Manager) *collector {
-	return &collector{graph: newGraph(m), executor: action.NewExecutor(m, "garbage-collector-controller")}
+	g := newGraph(m)
+	return &collector{
+		graph: g, observer: observer{graph: g}, executor: action.NewExecutor(m, "garbage-collector-controller"),
+	}
 }
 
 func (c *collector) add(m *controller.Manager) *controller.Controller {
@@ -69,6 +73,7 @@ func (c *collector) add(m *controller.Manager) *controller.Controller {
 // collector reconciles one object per request.
 type collector struct {
 	*graph
+	observer    observer
 	executor    *action.Executor
 	collections collections
 }
@@ -98,7 +103,7 @@ func (c *collector) reconcile(ctx context.Context, request controller.Request) (
 	if err != nil {
 		return controller.Result{}, err
 	}
-	s, err := c.observe(ctx, cache, obj)
+	s, err := c.observer.observe(ctx, cache, obj)
 	if err != nil {
 		return controller.Result{}, err
 	}

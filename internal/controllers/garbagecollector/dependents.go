@@ -27,8 +27,8 @@ func (g *graph) mayDepend(obj object) (caches []*cache) {
 
 // dependents returns the cached dependents of obj. It fails while a cache is being filled, for at most
 // patience.
-func (g *graph) dependents(obj object) (all []dependent, err error) {
-	for _, c := range g.mayDepend(obj) {
+func (ob *observer) dependents(obj object) (all []dependent, err error) {
+	for _, c := range ob.graph.mayDepend(obj) {
 		if !c.synced() && time.Since(c.since) < patience {
 			return nil, fmt.Errorf("dependents of kind %s are unknown: they are not listed yet", c.GroupResource())
 		}
@@ -41,10 +41,10 @@ func (g *graph) dependents(obj object) (all []dependent, err error) {
 
 // orphans returns the dependents that obj leaves behind. The result must be complete: a missed dependent
 // would later be deleted because its owner is gone.
-func (g *graph) orphans(ctx context.Context, obj cached) (all []dependent, err error) {
-	wanted := g.wanted(obj)
-	for _, c := range g.mayDepend(obj.object) {
-		found, err := g.listDependents(ctx, c, obj.object, wanted)
+func (ob *observer) orphans(ctx context.Context, obj cached) (all []dependent, err error) {
+	wanted := ob.wanted(obj)
+	for _, c := range ob.graph.mayDepend(obj.object) {
+		found, err := ob.listDependents(ctx, c, obj.object, wanted)
 		if err != nil {
 			return nil, err
 		}
@@ -56,8 +56,8 @@ func (g *graph) orphans(ctx context.Context, obj cached) (all []dependent, err e
 // blockers returns dependents that the deletion of obj waits for. One that is not itself waiting suffices. If
 // all of them wait, circle reports whether they wait for obj. Before it returns none, blockers checks with
 // the server, except for kinds that could not be listed for longer than patience.
-func (g *graph) blockers(ctx context.Context, obj cached) (found []dependent, circle bool, err error) {
-	caches := g.mayDepend(obj.object)
+func (ob *observer) blockers(ctx context.Context, obj cached) (found []dependent, circle bool, err error) {
+	caches := ob.graph.mayDepend(obj.object)
 	for _, c := range caches {
 		for d := range c.dependents(obj.object) {
 			switch one := (dependent{location{c.GroupVersionResource}, d}); {
@@ -70,11 +70,11 @@ func (g *graph) blockers(ctx context.Context, obj cached) (found []dependent, ci
 		}
 	}
 	if len(found) > 0 {
-		return found, g.isCircle(found, obj.UID), nil
+		return found, ob.isCircle(found, obj.UID), nil
 	}
-	wanted := g.wanted(obj)
+	wanted := ob.wanted(obj)
 	for _, c := range caches {
-		asked, err := g.listDependents(ctx, c, obj.object, wanted)
+		asked, err := ob.listDependents(ctx, c, obj.object, wanted)
 		if err != nil && c.failures.length() < patience {
 			return nil, false, err
 		}
@@ -89,7 +89,7 @@ const maxSearched = 1000
 
 // isCircle reports whether any of the waiting objects waits, directly or through others, for the object with
 // uid.
-func (g *graph) isCircle(waiting []dependent, uid types.UID) bool {
+func (ob *observer) isCircle(waiting []dependent, uid types.UID) bool {
 	seen := map[types.UID]bool{}
 	for len(waiting) > 0 && len(seen) < maxSearched {
 		last := waiting[len(waiting)-1].object
@@ -101,7 +101,7 @@ func (g *graph) isCircle(waiting []dependent, uid types.UID) bool {
 			continue
 		}
 		seen[last.UID] = true
-		for _, d := range g.dependentsOf(last.UID) {
+		for _, d := range ob.graph.dependentsOf(last.UID) {
 			if waitsForDependents(d.object) && blocks(d.object, last.UID) {
 				waiting = append(waiting, dependent{object: d.object})
 			}
@@ -111,8 +111,8 @@ func (g *graph) isCircle(waiting []dependent, uid types.UID) bool {
 }
 
 // listDependents returns the dependents of obj, which is being deleted, in one resource: from the cache if that covers
-// the wanted moment, or else from the server. It records failures in the cache's lapse.
-func (g *graph) listDependents(ctx context.Context, c *cache, obj object,
+// the wanted moment, or else from the server. It records failures in the cache's failure streak.
+func (ob *observer) listDependents(ctx context.Context, c *cache, obj object,
 	wanted moment) (found []dependent, err error) {
 	select {
 	case c.listing <- struct{}{}: // a concurrent caller may make the request unnecessary
@@ -123,19 +123,19 @@ func (g *graph) listDependents(ctx context.Context, c *cache, obj object,
 		c.failures.note(err, c.objects.Revision())
 		<-c.listing
 	}()
-	if g.covers(c, obj.Namespace, wanted) {
+	if ob.covers(c, obj.Namespace, wanted) {
 		for d := range c.dependents(obj) {
 			found = append(found, dependent{location{c.GroupVersionResource}, d})
 		}
 		return found, nil
 	}
-	newest, last := g.newest(wanted.store), revisions.Revision(0)
-	all := client.Of[object](g.client, c.GroupVersionResource).Uninitialized()
+	newest, last := ob.newest(wanted.store), revisions.Revision(0)
+	all := client.Of[object](ob.graph.client, c.GroupVersionResource).Uninitialized()
 	for d, err := range all.All(ctx, obj.Namespace, metav1.ListOptions{}) {
 		if err != nil {
 			// this does not mean that there are no such objects
 			if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-				g.queue.Add(discoverRequest)
+				ob.graph.queue.Add(discoverRequest)
 			}
 			return nil, fmt.Errorf("listing the dependents of kind %s: %w", c.GroupResource(), err)
 		}

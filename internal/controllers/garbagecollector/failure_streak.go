@@ -15,24 +15,24 @@ type failureStreak struct {
 }
 
 // note records the result of a list and the revision of the kind's cache. If the cache has advanced since the
-// first failure, the server has answered in the meantime and the lapse starts anew.
-func (l *failureStreak) note(err error, at revisions.Revision) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// first failure, the server has answered in the meantime and the streak starts anew.
+func (s *failureStreak) note(err error, at revisions.Revision) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
 	case err == nil:
-		l.since = time.Time{}
-	case l.since.IsZero() || l.at != at:
-		l.since, l.at = time.Now(), at
+		s.since = time.Time{}
+	case s.since.IsZero() || s.at != at:
+		s.since, s.at = time.Now(), at
 	}
 }
 
-// length returns how long the lapse has lasted, and 0 if there is none.
-func (l *failureStreak) length() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.since.IsZero() {
+// length returns how long the streak has lasted, and 0 if there is none.
+func (s *failureStreak) length() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.since.IsZero() {
 		return 0
 	}
-	return time.Since(l.since)
+	return time.Since(s.since)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A lapse starts with the first failure and ends with a success, including one that only the kind's cache
+// A streak starts with the first failure and ends with a success, including one that only the kind's cache
 // observed.
 func TestFailureStreak(t *testing.T) {
 	t.Parallel()

@@ -31,7 +31,7 @@ type cache struct {
 	unservedSince time.Time
 	since         time.Time      // when the cache was created
 	listing       chan struct{}  // semaphore of size one for lists that supplement the cache
-	covered       coverage       // result of the last such list; guarded by asking
+	covered       coverage       // result of the last such list; guarded by listing
 	failures      *failureStreak // since when these lists have failed
 }
 
@@ -73,8 +73,8 @@ func (g *graph) updateCaches(ctx context.Context, found []discovery.Resource, wh
 	}
 }
 
-// soon and settled time the rediscoveries after a hint that a new resource is served: the first follows after
-// soon, the last after settled. A server may announce a resource before it serves it, and may serve a new
+// firstRediscovery and lastRediscovery are the delays of the first and the last rediscovery after a hint that a
+// new resource is served. A server may announce a resource before it serves it, and may serve a new
 // version without any further event.
 const (
 	firstRediscovery = time.Second
@@ -89,7 +89,7 @@ func (g *graph) rediscover() {
 	g.queue.Add(discoverRequest)
 }
 
-// rediscoverAfter returns the delay until the next rediscovery; 0 means none before the next call of news.
+// rediscoverAfter returns the delay until the next rediscovery; 0 means none before the next call of rediscover.
 func (g *graph) rediscoverAfter(now time.Time) time.Duration {
 	awaits := g.awaitsDefinition(now)
 	g.mu.RLock()

@@ -1,13 +1,9 @@
 package garbagecollector
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,7 +11,6 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
 // graph holds the owner relations: the caches of all resources, each indexed by owner. It derives everything
@@ -26,7 +21,6 @@ type graph struct {
 	informers *informer.Factory
 	queue     *controller.Trigger
 	absent    absentOwners
-	moments   moments
 
 	mu        sync.RWMutex
 	caches    map[schema.GroupVersionResource]*cache // all served resources, and those that were served until recently
@@ -102,77 +96,6 @@ func (g *graph) ownerOf(obj object, r metav1.OwnerReference) (*cache, informer.K
 	default:
 		return c, informer.Key{Namespace: obj.Namespace, Name: r.Name}, obj.Namespace != ""
 	}
-}
-
-// observe determines the state of the owners of obj and, where the decision needs them, its dependents.
-func (g *graph) observe(ctx context.Context, c *cache, obj object) (input, error) {
-	s := input{location: location{c.GroupVersionResource}, object: obj}
-	awaited := false
-	for _, r := range obj.OwnerReferences {
-		o, err := g.owner(ctx, obj, r)
-		if err != nil {
-			return s, err
-		}
-		if o.state == unserved && !g.await(c, obj, r) {
-			return s, fmt.Errorf("%s has just started to be served", r.Kind)
-		}
-		awaited = awaited || o.state == waiting
-		s.owners = append(s.owners, o)
-	}
-	var err error
-	switch {
-	case orphansDependents(obj):
-		s.dependents, err = g.orphans(ctx, cached{c, obj})
-	case waitsForDependents(obj):
-		s.dependents, s.circle, err = g.blockers(ctx, cached{c, obj})
-	case awaited:
-		s.dependents, err = g.dependents(obj)
-	}
-	return s, err
-}
-
-// owner determines the state of the owner that r names. Only the server, or an observed deletion, can
-// establish that an owner is absent. Only the server can establish that it waits for its dependents, because
-// the cached owner may since have been changed to orphan them.
-func (g *graph) owner(ctx context.Context, obj object, r metav1.OwnerReference) (owner, error) {
-	o := owner{OwnerReference: r, state: unserved}
-	elsewhere, known := g.absent.find(obj.Namespace, r)
-	c, key, ok := g.ownerOf(obj, r)
-	switch {
-	case known:
-		o.state, o.elsewhere = absent, elsewhere
-		return o, nil
-	case c == nil:
-		return o, nil
-	case !ok:
-		o.state, o.elsewhere = unresolvable, g.elsewhere(c, r)
-		return o, nil
-	}
-	there, err := c.objects.Indexer().Find(key)
-	if err == nil && there.UID == r.UID && stateOf(there) == present {
-		o.state = present
-		return o, nil
-	} else if unreadable := (*informer.UnreadableError)(nil); errors.As(err, &unreadable) {
-		return o, err
-	}
-	there, err = c.find(ctx, g.client, key)
-	switch {
-	case err == nil && there.UID == r.UID:
-		o.state = stateOf(there)
-	case err == nil || apierrors.IsNotFound(err) && !errors.Is(err, action.ErrUnserved):
-		o.state, o.elsewhere = absent, g.elsewhere(c, r)
-		g.absent.remember(ownerKey{kindOf(r), key.Namespace, r.Name, r.UID}, o.elsewhere)
-	default:
-		return o, fmt.Errorf("checking whether its owner %s %s exists: %w", r.Kind, r.Name, err)
-	}
-	return o, nil
-}
-
-func stateOf(owner object) state {
-	if waitsForDependents(owner) {
-		return waiting
-	}
-	return present
 }
 
 var namespaces = schema.GroupKind{Kind: "Namespace"}

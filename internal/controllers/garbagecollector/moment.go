@@ -44,10 +44,10 @@ type moment struct {
 }
 
 // newest returns the newest revision of a store that any cache has observed.
-func (g *graph) newest(s store) moment {
+func (ob *observer) newest(s store) moment {
 	m := moment{store: s, at: time.Now()}
-	for _, c := range g.all() {
-		if g.storeOf(c) == s {
+	for _, c := range ob.graph.all() {
+		if ob.graph.storeOf(c) == s {
 			m.revision = max(m.revision, c.objects.Revision())
 		}
 	}
@@ -67,17 +67,17 @@ type moments struct {
 
 // wanted returns the moment that an answer about the dependents of owner must cover: not older than owner's
 // own revision, nor older than recently.
-func (g *graph) wanted(owner cached) moment {
-	g.moments.mu.Lock()
-	defer g.moments.mu.Unlock()
-	s := g.storeOf(owner.cache)
-	m := g.moments.last[s]
+func (ob *observer) wanted(owner cached) moment {
+	ob.moments.mu.Lock()
+	defer ob.moments.mu.Unlock()
+	s := ob.graph.storeOf(owner.cache)
+	m := ob.moments.last[s]
 	if m.at.IsZero() || time.Since(m.at) > recently {
-		m = g.newest(s)
-		if g.moments.last == nil {
-			g.moments.last = map[store]moment{}
+		m = ob.newest(s)
+		if ob.moments.last == nil {
+			ob.moments.last = map[store]moment{}
 		}
-		g.moments.last[s] = m
+		ob.moments.last[s] = m
 	}
 	revision, err := revisions.ParseRevision(owner.ResourceVersion)
 	if err != nil {
@@ -94,12 +94,12 @@ type coverage struct {
 }
 
 // covers reports whether c shows every object that the namespace had at the wanted moment. The caller holds
-// c.asking.
-func (g *graph) covers(c *cache, namespace string, wanted moment) bool {
+// c.listing.
+func (ob *observer) covers(c *cache, namespace string, wanted moment) bool {
 	switch {
 	case !c.synced():
 		return false
-	case g.storeOf(c) == wanted.store && c.objects.Revision() >= wanted.revision:
+	case ob.graph.storeOf(c) == wanted.store && c.objects.Revision() >= wanted.revision:
 		return true
 	}
 	k := c.covered
