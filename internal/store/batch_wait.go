@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// gathering decides how long the next batch for the log waits for more proposals. Writers that just received
+// batchWait decides how long the next batch for the log waits for more proposals. Writers that just received
 // a response are likely to commit again; a batch that does not wait for them makes them wait for two appends,
 // with half of the writers in each. Only drain uses it, except for queued.
-type gathering struct {
+type batchWait struct {
 	// queued is the number of proposals that wait for the log.
 	queued atomic.Int32
 	// skip is the number of batches that do not wait, because most writers did not return for an earlier one.
@@ -23,13 +23,13 @@ const (
 	patienceFraction = 8
 	// maxYields bounds the wait if the clock stands still, as in a testing/synctest bubble.
 	maxYields = 1 << 11
-	// skipped is small, so that it is soon detected when writers return in time.
-	skipped = 3
+	// skipBatches is small, so that it is soon detected when writers return in time.
+	skipBatches = 3
 )
 
 // wait lets the writers of the last batch return, if there are several and they usually do. A single writer
 // never waits.
-func (g *gathering) wait(answered int, took time.Duration) {
+func (g *batchWait) wait(answered int, took time.Duration) {
 	expected := int32(answered) + g.queued.Load()
 	if expected < 2 {
 		return
@@ -40,13 +40,13 @@ func (g *gathering) wait(answered int, took time.Duration) {
 	}
 	there := g.until(expected, min(took/patienceFraction, maxPatience))
 	if missing := expected - there; missing > int32(answered)/2 {
-		g.skip = skipped
+		g.skip = skipBatches
 	}
 }
 
 // until yields until the expected number of proposals is queued, or none has arrived for some time, and
 // returns the number queued. It does not sleep, because timers are too coarse.
-func (g *gathering) until(expected int32, patience time.Duration) (there int32) {
+func (g *batchWait) until(expected int32, patience time.Duration) (there int32) {
 	there, last := g.queued.Load(), time.Now()
 	for range maxYields {
 		if there >= expected {

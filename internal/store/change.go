@@ -83,15 +83,15 @@ func validate(changes []Change) error {
 		if c.Unchanged && (c.Object != nil || c.Last != nil) {
 			return fmt.Errorf("commit: %s is to stay as it is, and has a next state", c.Key)
 		}
-		if err := c.fits(cmp.Or(c.Object, c.Last)); err != nil {
+		if err := c.checkObject(cmp.Or(c.Object, c.Last)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fits checks that an object, which may be nil, belongs to the change.
-func (c Change) fits(o *object.Object) error {
+// checkObject checks that an object, which may be nil, belongs to the change.
+func (c Change) checkObject(o *object.Object) error {
 	switch {
 	case o == nil:
 	case o.Key != c.Key:

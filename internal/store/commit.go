@@ -16,9 +16,9 @@ type proposal struct {
 	events []*object.Event
 	// discarded lists the keys of unreadable objects that the commit deletes: see DamagedError.
 	discarded []object.Key
-	// settled is closed when the outcome is known; then err holds it.
-	settled chan struct{}
-	err     error
+	// resolved is closed when the outcome is known; then err holds it.
+	resolved chan struct{}
+	err      error
 }
 
 // staged is the state of a key in a proposal; a nil object is a deletion.
@@ -41,13 +41,13 @@ func (s *Store) Commit(ctx context.Context, changes ...Change) (object.Revision,
 	fresh := object.Revision(0)
 	for {
 		revision, err := s.commits.try(ctx, changes, &fresh)
-		if !errors.Is(err, errAgain) {
+		if !errors.Is(err, errRetry) {
 			return revision, err
 		}
 	}
 }
 
-// try checks changes against the newest state and commits them. It returns errAgain if that state was not
+// try checks changes against the newest state and commits them. It returns errRetry if that state was not
 // committed, or is older than fresh, the revision that it must include; fresh is 0 until an outcome
 // depends on it.
 func (c *committer) try(ctx context.Context, changes []Change, fresh *object.Revision) (object.Revision, error) {
@@ -56,15 +56,15 @@ func (c *committer) try(ctx context.Context, changes []Change, fresh *object.Rev
 		c.mu.Unlock()
 		return 0, err
 	}
-	p, undecided, err := c.judge(changes)
+	p, undecided, err := c.check(changes)
 	switch {
 	case undecided != nil:
 		c.mu.Unlock()
-		return 0, again(undecided.wait(ctx))
+		return 0, retry(undecided.wait(ctx))
 	case p == nil:
-		judged := c.state.current // mu prevents commits, so it cannot change
+		checked := c.state.current // mu prevents commits, so it cannot change
 		c.mu.Unlock()
-		return c.unchanged(ctx, judged, err, fresh)
+		return c.unchanged(ctx, checked, err, fresh)
 	case c.instant:
 		waiting, err := c.finish(ctx, p)
 		c.mu.Unlock()
@@ -90,7 +90,7 @@ func (p *proposal) outcome(err error) (object.Revision, error) {
 // unchanged returns the outcome of changes that result in no commit when checked at a published revision: an
 // error, or the revision if there is nothing to do. With a shared log the outcome is valid only if the check
 // included everything that others had committed before the call.
-func (c *committer) unchanged(ctx context.Context, judged object.Revision, err error,
+func (c *committer) unchanged(ctx context.Context, checked object.Revision, err error,
 	fresh *object.Revision) (object.Revision, error) {
 	if *fresh == 0 {
 		current, unknown := c.log.Current(ctx)
@@ -100,41 +100,41 @@ func (c *committer) unchanged(ctx context.Context, judged object.Revision, err e
 		*fresh = current
 	}
 	switch {
-	case judged < *fresh:
-		return 0, again(c.state.await(ctx, *fresh))
+	case checked < *fresh:
+		return 0, retry(c.state.await(ctx, *fresh))
 	case err != nil:
 		return 0, err
 	}
-	return judged, nil
+	return checked, nil
 }
 
-// again returns errAgain, or an error if waiting was interrupted.
-func again(err error) error {
+// retry returns errRetry, or an error if waiting was interrupted.
+func retry(err error) error {
 	if err != nil {
 		return fmt.Errorf("commit: waiting for another one: %w", err)
 	}
-	return errAgain
+	return errRetry
 }
 
 // wait waits for the outcome.
 func (p *proposal) wait(ctx context.Context) error {
 	select {
-	case <-p.settled:
+	case <-p.resolved:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// judge makes a proposal of changes. It returns nil if there is nothing to do or a precondition fails. If
-// that result depends on another proposal, even through a key whose precondition holds, judge returns this
+// check makes a proposal of changes. It returns nil if there is nothing to do or a precondition fails. If
+// that result depends on another proposal, even through a key whose precondition holds, check returns this
 // proposal as undecided, and the caller waits for it: a response must not reveal what is not durable. The
 // caller holds mu.
-func (c *committer) judge(changes []Change) (p, undecided *proposal, err error) {
+func (c *committer) check(changes []Change) (p, undecided *proposal, err error) {
 	events := make([]*object.Event, 0, len(changes))
 	var discarded []object.Key
 	for _, change := range changes {
-		before, by := c.before(change.Key)
+		before, by := c.newest(change.Key)
 		if by != nil {
 			undecided = by
 		} else if discard, err := c.discards(change); err != nil {
@@ -158,9 +158,9 @@ func (c *committer) judge(changes []Change) (p, undecided *proposal, err error) 
 	return p, nil, err
 }
 
-// before returns the newest state of a key, nil if absent, and the proposal that wrote it, nil if it is
+// newest returns the newest state of a key, nil if absent, and the proposal that wrote it, nil if it is
 // durable. The caller holds mu, so that nothing is published.
-func (c *committer) before(key object.Key) (*object.Object, *proposal) {
+func (c *committer) newest(key object.Key) (*object.Object, *proposal) {
 	if staged, ok := c.staged[key]; ok {
 		return staged.object, staged.proposal
 	}
@@ -215,9 +215,9 @@ func (c *committer) finish(ctx context.Context, p *proposal) ([]chan struct{}, e
 	}
 	c.tip = p.commit.Revision
 	waiting := c.state.publish([]*proposal{p})
-	c.tidy()
+	c.compact()
 	return waiting, nil
 }
 
-// tidy does the maintenance that publishing defers.
-func (c *committer) tidy() { c.log.Compact(c.state.tidy()) }
+// compact does the maintenance that publishing defers.
+func (c *committer) compact() { c.log.Compact(c.state.compact()) }

@@ -13,7 +13,7 @@ import (
 // pending, appends them to the log, and publishes them in the state once they are durable. It also publishes
 // the commits of other writers of a shared log.
 //
-// mu guards the fields from closed to gathering. It is acquired before the state's lock, never while that is held;
+// mu guards the fields from closed to batchWait. It is acquired before the state's lock, never while that is held;
 // while mu is held nothing is published, so that its holder may read the state's objects without the state's lock.
 type committer struct {
 	log   log.Log
@@ -23,7 +23,7 @@ type committer struct {
 	mu sync.Mutex
 	// closed is the error for further commits; nil while the store is open.
 	closed error
-	// instant is the log's: every commit is durable before mu is released, and the fields staged to gathering
+	// instant is the log's: every commit is durable before mu is released, and the fields staged to batchWait
 	// are unused.
 	instant bool
 	// tip is the revision of the last proposal.
@@ -33,7 +33,7 @@ type committer struct {
 	// proposals wait for the log; draining reports whether a drain goroutine is running.
 	proposals []*proposal
 	draining  bool
-	gathering gathering
+	batchWait batchWait
 
 	// work counts the goroutines, and stop cancels what they wait for.
 	work sync.WaitGroup

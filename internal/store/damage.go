@@ -29,8 +29,8 @@ type DamagedError struct {
 	Damaged []*UnreadableError
 }
 
-// named is the maximum number of damaged objects named in an error.
-const named = 10
+// maxNamed is the maximum number of damaged objects named in an error.
+const maxNamed = 10
 
 func (e *DamagedError) Error() string {
 	var text strings.Builder
@@ -39,10 +39,10 @@ func (e *DamagedError) Error() string {
 		text.Reset()
 		text.WriteString("one of its objects is damaged")
 	}
-	for _, d := range e.Damaged[:min(len(e.Damaged), named)] {
+	for _, d := range e.Damaged[:min(len(e.Damaged), maxNamed)] {
 		fmt.Fprintf(&text, "\n  %v", d)
 	}
-	if more := len(e.Damaged) - named; more > 0 {
+	if more := len(e.Damaged) - maxNamed; more > 0 {
 		fmt.Fprintf(&text, "\n  and %d more", more)
 	}
 	return text.String()
@@ -86,9 +86,9 @@ func (s *state) damage(key object.Key, err error) error {
 	return nil
 }
 
-// assess decides, after loading, whether to continue without the damaged objects. It discards the history, so
+// checkDamage decides, after loading, whether to continue without the damaged objects. It discards the history, so
 // that a client that knew a missing object must list again instead of assuming that the object is unchanged.
-func (s *Store) assess(options Options) error {
+func (s *Store) checkDamage(options Options) error {
 	if len(s.state.damaged) == 0 {
 		return nil
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
-// hurt returns an asynchronous and an instant log that report the given number of damaged objects, lost-0
+// logsWithDamage returns an asynchronous and an instant log that report the given number of damaged objects, lost-0
 // and so on. The asynchronous log also contains an intact object, whole.
-func hurt(t *testing.T, objects int) map[string]log.Log {
+func logsWithDamage(t *testing.T, objects int) map[string]log.Log {
 	t.Helper()
 	journal := storetest.NewJournal()
 	s, err := store.New(t.Context(), journal.Open(), store.Options{})
@@ -60,7 +60,7 @@ func accepted(t *testing.T, l log.Log) *store.Store {
 
 func TestOpenRejectsUnacceptedDamage(t *testing.T) {
 	t.Parallel()
-	for name, l := range hurt(t, 12) {
+	for name, l := range logsWithDamage(t, 12) {
 		_, err := store.New(t.Context(), l, store.Options{})
 		var damage *store.DamagedError
 		if !errors.As(err, &damage) || len(damage.Damaged) != 12 {
@@ -76,7 +76,7 @@ func TestOpenRejectsUnacceptedDamage(t *testing.T) {
 
 func TestAcceptedDamageRetainsOtherObjects(t *testing.T) {
 	t.Parallel()
-	for name, l := range hurt(t, 2) {
+	for name, l := range logsWithDamage(t, 2) {
 		s := accepted(t, l)
 		key := storetest.Key("lost-1")
 		var unreadable *store.UnreadableError
@@ -110,7 +110,7 @@ func TestAcceptedDamageRetainsOtherObjects(t *testing.T) {
 
 func TestDamagedObjectIsDeleted(t *testing.T) {
 	t.Parallel()
-	for name, l := range hurt(t, 2) {
+	for name, l := range logsWithDamage(t, 2) {
 		s := accepted(t, l)
 		key := storetest.Key("lost-0")
 		before := s.Current()
@@ -142,7 +142,7 @@ func TestDamagedObjectIsDeleted(t *testing.T) {
 // TestAcceptedDamageEndsTheHistory checks that a client that may know a damaged object must list again.
 func TestAcceptedDamageEndsTheHistory(t *testing.T) {
 	t.Parallel()
-	s := accepted(t, hurt(t, 1)["journal"])
+	s := accepted(t, logsWithDamage(t, 1)["journal"])
 	var compacted *store.CompactedError
 	if _, err := s.Watch("/configmaps/", s.Current()-1); !errors.As(err, &compacted) {
 		t.Errorf("a watch from before returned %v", err)

@@ -15,8 +15,8 @@ var ErrClosed = errors.New("the store is closed")
 // history. The watcher may read a new snapshot and watch from its revision.
 var ErrSlow = errors.New("the watcher fell behind the history of changes")
 
-// errAgain rejects a proposal that was based on state that was never committed: its writer retries.
-var errAgain = errors.New("the state has changed since")
+// errRetry rejects a proposal that was based on state that was never committed: its writer retries.
+var errRetry = errors.New("the state has changed since")
 
 // ConflictError is returned by Commit when a key does not meet the precondition of a change. Nothing was
 // changed.

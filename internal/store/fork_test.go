@@ -209,7 +209,7 @@ func TestForksOfForksMayBeClosedInAnyOrder(t *testing.T) {
 
 func TestForkReportsDamage(t *testing.T) {
 	t.Parallel()
-	s := accepted(t, hurt(t, 2)["journal"])
+	s := accepted(t, logsWithDamage(t, 2)["journal"])
 	f := fork(t, s)
 	key := storetest.Key("lost-0")
 	var unreadable *store.UnreadableError

@@ -15,30 +15,30 @@ type history struct {
 	budget int
 
 	// records holds the changes of all resources; feeds holds the same events per resource, for watchers.
-	// Both are indexed by number. audiences holds the watchers by prefix.
-	records   queue[record]
-	feeds     map[object.Key]*feed
-	audiences map[object.Key]*audience
-	found     []*topic // reused by concerned
-	// past indexes the events by key, to find older states.
-	past *past
-	// indexed is the number of the first record that is not yet in past.
+	// Both are indexed by number. watchers holds the watchers by prefix.
+	records  queue[record]
+	feeds    map[object.Key]*feed
+	watchers map[object.Key]*prefixWatchers
+	found    []*topic // reused by matching
+	// index holds the events by key, to find older states.
+	index *revisionIndex
+	// indexed is the number of the first record that is not yet in index.
 	indexed uint64
 	// bytes is the memory retained only by the history.
 	bytes int
 	// oldest is the revision before the first record: the first available one.
 	oldest object.Revision
 
-	// Records from number warm on retain the frames that watches created from them; warmBytes is the size of
+	// Records from number firstFrame on retain the frames that watches created from them; frameBytes is the size of
 	// their objects.
-	warm      uint64
-	warmBytes int
+	firstFrame uint64
+	frameBytes int
 }
 
 func newHistory(age time.Duration, budget int) history {
 	return history{
 		age: age, budget: budget,
-		past: newPast(), feeds: map[object.Key]*feed{}, audiences: map[object.Key]*audience{},
+		index: newRevisionIndex(), feeds: map[object.Key]*feed{}, watchers: map[object.Key]*prefixWatchers{},
 	}
 }
 
@@ -63,23 +63,23 @@ const (
 // add appends an event, and appends the channels to close to waiting.
 func (h *history) add(e *object.Event, now time.Duration, waiting []chan struct{}) []chan struct{} {
 	h.records.push(record{e, now})
-	h.bytes += held(e)
-	h.warmBytes += e.Object.Size()
+	h.bytes += retainedBytes(e)
+	h.frameBytes += e.Object.Size()
 	prefixes := levels(e.Key())
 	h.feed(prefixes[0]).push(e)
-	if len(h.audiences) == 0 {
+	if len(h.watchers) == 0 {
 		return waiting
 	}
-	for _, t := range h.concerned(e, prefixes) {
+	for _, t := range h.matching(e, prefixes) {
 		t.add(e)
 		waiting = t.wake.take(waiting)
 	}
 	return waiting
 }
 
-// recall appends a change from before the store was opened. Its age is measured by the wall clock; if the
+// load appends a change from before the store was opened. Its age is measured by the wall clock; if the
 // clock was set back since, the change counts as new.
-func (h *history) recall(e *object.Event, at time.Time) error {
+func (h *history) load(e *object.Event, at time.Time) error {
 	if last := h.newest(); last != 0 && e.Revision() != last && e.Revision() != last+1 {
 		return fmt.Errorf("the log's history goes from revision %d to %d", last, e.Revision())
 	}
@@ -95,8 +95,8 @@ func (h *history) newest() object.Revision {
 	return h.records.at(h.records.end() - 1).event.Revision()
 }
 
-// resume sets the revision of the log after its changes were recalled, and checks that they end there.
-func (h *history) resume(revision object.Revision) error {
+// finishLoad sets the revision of the log after its changes were loaded, and checks that they end there.
+func (h *history) finishLoad(revision object.Revision) error {
 	h.oldest = revision
 	if h.records.len() == 0 {
 		return nil
@@ -105,7 +105,7 @@ func (h *history) resume(revision object.Revision) error {
 		return fmt.Errorf("the log is at revision %d, but its history ends at %d", revision, last)
 	}
 	h.oldest = h.records.at(h.records.first).event.Revision() - 1
-	h.tidy(0)
+	h.compact(0)
 	return nil
 }
 
@@ -119,9 +119,9 @@ func (h *history) feed(resource object.Key) *feed {
 	return f
 }
 
-// held returns the memory that only this event retains: the replaced state, and for a deletion also its
+// retainedBytes returns the memory that only this event retains: the replaced state, and for a deletion also its
 // object, which is a copy of the last state at a new revision.
-func held(e *object.Event) int {
+func retainedBytes(e *object.Event) int {
 	bytes := recordBytes
 	if e.Previous != nil {
 		bytes += e.Previous.Size()
@@ -132,11 +132,11 @@ func held(e *object.Event) int {
 	return bytes
 }
 
-// tidy indexes new events by key, and drops whole commits that are out of bounds. A commit that alone exceeds
+// compact indexes new events by key, and drops whole commits that are out of bounds. A commit that alone exceeds
 // the budget stays until the next one. Callers that read oldest or an older state must call it first.
-func (h *history) tidy(now time.Duration) {
+func (h *history) compact(now time.Duration) {
 	for ; h.indexed < h.records.end(); h.indexed++ {
-		h.past.add(h.records.at(h.indexed).event)
+		h.index.add(h.records.at(h.indexed).event)
 	}
 	for h.records.len() > 0 {
 		first := h.records.at(h.records.first)
@@ -147,50 +147,50 @@ func (h *history) tidy(now time.Duration) {
 		}
 		h.drop(first.event.Revision())
 	}
-	h.cool()
+	h.evictFrames()
 }
 
 // drop drops the records of the first commit.
 func (h *history) drop(commit object.Revision) {
 	for h.records.len() > 0 && h.records.at(h.records.first).event.Revision() == commit {
-		if h.warm == h.records.first {
-			h.coolOne()
+		if h.firstFrame == h.records.first {
+			h.evictFrame()
 		}
-		h.forget(h.records.pop().event)
+		h.removeFromFeeds(h.records.pop().event)
 	}
 	h.oldest = commit
 }
 
-// forget removes a dropped event from its feeds.
-func (h *history) forget(e *object.Event) {
-	h.bytes -= held(e)
-	h.past.drop(e)
+// removeFromFeeds removes a dropped event from its feeds.
+func (h *history) removeFromFeeds(e *object.Event) {
+	h.bytes -= retainedBytes(e)
+	h.index.drop(e)
 	prefixes := levels(e.Key())
 	h.feeds[prefixes[0]].pop()
-	if len(h.audiences) == 0 {
+	if len(h.watchers) == 0 {
 		return
 	}
-	for _, t := range h.concerned(e, prefixes) {
-		t.forget(e)
+	for _, t := range h.matching(e, prefixes) {
+		t.drop(e)
 	}
 }
 
-// cool drops the frames of old events until the budget holds.
-func (h *history) cool() {
-	for h.warmBytes > frameBudget && h.warm < h.records.end() {
-		h.coolOne()
+// evictFrames drops the frames of old events until the budget holds.
+func (h *history) evictFrames() {
+	for h.frameBytes > frameBudget && h.firstFrame < h.records.end() {
+		h.evictFrame()
 	}
 }
 
-func (h *history) coolOne() {
-	e := h.records.at(h.warm).event
+func (h *history) evictFrame() {
+	e := h.records.at(h.firstFrame).event
 	e.DropFrames()
-	h.warmBytes -= e.Object.Size()
-	h.warm++
+	h.frameBytes -= e.Object.Size()
+	h.firstFrame++
 }
 
-// place returns the number of the first event of a feed after a revision.
-func place(f *feed, after object.Revision) uint64 {
+// position returns the number of the first event of a feed after a revision.
+func position(f *feed, after object.Revision) uint64 {
 	return f.first + uint64(sort.Search(f.len(), func(i int) bool {
 		return (*f.at(f.first + uint64(i))).Revision() > after
 	}))

@@ -12,10 +12,10 @@ import (
 // enqueue stages a proposal, which later proposals may build on, and queues it for the log. The caller
 // holds mu.
 func (c *committer) enqueue(p *proposal) {
-	p.settled = make(chan struct{})
+	p.resolved = make(chan struct{})
 	c.tip = p.commit.Revision
 	c.proposals = append(c.proposals, p)
-	c.gathering.queued.Add(1)
+	c.batchWait.queued.Add(1)
 	for _, change := range p.commit.Changes {
 		c.staged[change.Key] = staged{object: change.Object, proposal: p}
 	}
@@ -30,7 +30,7 @@ func (c *committer) enqueue(p *proposal) {
 func (c *committer) drain() {
 	for {
 		batch := c.batch()
-		c.work.Go(c.tidy) // maintenance after the previous batch, concurrent with the append
+		c.work.Go(c.compact) // maintenance after the previous batch, concurrent with the append
 		if batch == nil {
 			return
 		}
@@ -43,14 +43,14 @@ func (c *committer) drain() {
 		took := time.Since(start)
 		var behind *log.BehindError
 		if errors.As(err, &behind) {
-			err = c.catchUp(behind.Current)
+			err = c.awaitOthers(behind.Current)
 		}
 		if err != nil && c.ctx.Err() != nil {
 			err = fmt.Errorf("%w: %w", ErrClosed, err)
 		}
 		answered := len(batch)
-		c.settle(batch, err)
-		c.gathering.wait(answered, took)
+		c.resolve(batch, err)
+		c.batchWait.wait(answered, took)
 	}
 }
 
@@ -60,21 +60,21 @@ func (c *committer) batch() []*proposal {
 	defer c.mu.Unlock()
 	batch := c.proposals
 	c.proposals = nil
-	c.gathering.queued.Store(0)
+	c.batchWait.queued.Store(0)
 	c.draining = batch != nil
 	return batch
 }
 
-// catchUp waits for the commits of other writers; the proposals are then checked again.
-func (c *committer) catchUp(revision object.Revision) error {
+// awaitOthers waits for the commits of other writers; the proposals are then checked again.
+func (c *committer) awaitOthers(revision object.Revision) error {
 	if err := c.state.await(c.ctx, revision); err != nil {
 		return err
 	}
-	return errAgain
+	return errRetry
 }
 
-// settle resolves the proposals of a batch and notifies their writers.
-func (c *committer) settle(batch []*proposal, err error) {
+// resolve resolves the proposals of a batch and notifies their writers.
+func (c *committer) resolve(batch []*proposal, err error) {
 	c.mu.Lock()
 	var waiting []chan struct{}
 	if err == nil {
@@ -84,7 +84,7 @@ func (c *committer) settle(batch []*proposal, err error) {
 	}
 	c.mu.Unlock()
 	for _, p := range batch {
-		close(p.settled)
+		close(p.resolved)
 	}
 	wake(waiting)
 }
@@ -109,14 +109,14 @@ func (c *committer) reject(batch []*proposal, err error) []*proposal {
 		p.err = fmt.Errorf("commit: %w", err)
 	}
 	for _, p := range c.proposals {
-		p.err = errAgain
+		p.err = errRetry
 	}
 	batch = append(batch, c.proposals...)
 	for _, p := range batch {
 		p.withdraw()
 	}
 	c.proposals = nil
-	c.gathering.queued.Store(0)
+	c.batchWait.queued.Store(0)
 	clear(c.staged)
 	c.tip = c.state.published()
 	return batch
@@ -146,7 +146,7 @@ func (c *committer) adopt(commit log.Commit) error {
 		c.mu.Unlock()
 		return fmt.Errorf("commit %d of another writer does not follow %d", commit.Revision, current)
 	}
-	p, err := c.adopted(commit)
+	p, err := c.proposalOf(commit)
 	if err != nil {
 		c.mu.Unlock()
 		return err
@@ -156,13 +156,13 @@ func (c *committer) adopt(commit log.Commit) error {
 	}
 	waiting := c.state.publish([]*proposal{p})
 	c.mu.Unlock()
-	c.tidy()
+	c.compact()
 	wake(waiting)
 	return nil
 }
 
-// adopted converts a commit of another writer to a proposal. The caller holds mu.
-func (c *committer) adopted(commit log.Commit) (*proposal, error) {
+// proposalOf converts a commit of another writer to a proposal. The caller holds mu.
+func (c *committer) proposalOf(commit log.Commit) (*proposal, error) {
 	p := &proposal{commit: commit, events: make([]*object.Event, 0, len(commit.Changes))}
 	for _, change := range commit.Changes {
 		if c.state.damaged[change.Key] != nil {

@@ -21,8 +21,8 @@ func TestQueuedCommitsFollowContract(t *testing.T) {
 
 var configMaps = storetest.Key("").GroupResource()
 
-// faulty runs a test in a bubble, on a store whose log can be blocked and made to fail.
-func faulty(t *testing.T, test func(t *testing.T, s *store.Store, faults *storetest.Faults)) {
+// withFaults runs a test in a bubble, on a store whose log can be blocked and made to fail.
+func withFaults(t *testing.T, test func(t *testing.T, s *store.Store, faults *storetest.Faults)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		faults := &storetest.Faults{Log: memory.New()}
@@ -42,8 +42,8 @@ type outcome struct {
 	done     bool
 }
 
-// begin starts a commit and returns when it is blocked or done.
-func begin(ctx context.Context, s *store.Store, changes ...store.Change) *outcome {
+// commitAsync starts a commit and returns when it is blocked or done.
+func commitAsync(ctx context.Context, s *store.Store, changes ...store.Change) *outcome {
 	o := new(outcome)
 	go func() {
 		o.revision, o.err = s.Commit(ctx, changes...)
@@ -58,14 +58,14 @@ func put(name, value string, expect store.Expect) store.Change {
 }
 
 func TestReadsSeeOnlyDurableCommits(t *testing.T) {
-	faulty(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
+	withFaults(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
 		base := s.Current()
 		w, err := s.Watch(object.Prefix(configMaps, ""), base)
 		if err != nil {
 			t.Fatal(err)
 		}
 		release := faults.Hold()
-		create := begin(t.Context(), s, put("a", "1", store.Absent()))
+		create := commitAsync(t.Context(), s, put("a", "1", store.Absent()))
 
 		state, err := s.Snapshot(t.Context(), store.Latest())
 		if err != nil || state.Revision() != base || state.Get(storetest.Key("a")) != nil {
@@ -78,8 +78,8 @@ func TestReadsSeeOnlyDurableCommits(t *testing.T) {
 			t.Errorf("got events %v, %v", events, err)
 		}
 		// Either of these responses would reveal the first commit.
-		second := begin(t.Context(), s, put("a", "2", store.Absent()))
-		missing := begin(t.Context(), s, put("b", "2", store.At(base)),
+		second := commitAsync(t.Context(), s, put("a", "2", store.Absent()))
+		missing := commitAsync(t.Context(), s, put("b", "2", store.At(base)),
 			storetest.Delete(storetest.Key("a"), store.Anything()))
 		if create.done || second.done || missing.err == nil {
 			t.Errorf("answers: create %v, create again %v, conflict on another key %v", create, second, missing)
@@ -98,12 +98,12 @@ func TestReadsSeeOnlyDurableCommits(t *testing.T) {
 }
 
 func TestCommitsShareAppend(t *testing.T) {
-	faulty(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
+	withFaults(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
 		base := s.Current()
 		release := faults.Hold()
 		var writers []*outcome
 		for i := range 10 {
-			writers = append(writers, begin(t.Context(), s, put("counter", fmt.Sprint(i), store.Anything())))
+			writers = append(writers, commitAsync(t.Context(), s, put("counter", fmt.Sprint(i), store.Anything())))
 		}
 		release()
 		synctest.Wait()
@@ -126,15 +126,15 @@ func TestCommitsShareAppend(t *testing.T) {
 }
 
 func TestFailedAppendHasNoEffect(t *testing.T) {
-	faulty(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
+	withFaults(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
 		base := s.Current()
 		release := faults.Hold()
 		broken := errors.New("no space left")
 		faults.Fail(broken)
-		failed := begin(t.Context(), s, put("a", "1", store.Absent()))
-		built := begin(t.Context(), s, put("a", "2", store.Anything()))
-		conflicting := begin(t.Context(), s, put("a", "3", store.Absent()))
-		deleting := begin(t.Context(), s, storetest.Delete(storetest.Key("b"), store.Anything()),
+		failed := commitAsync(t.Context(), s, put("a", "1", store.Absent()))
+		built := commitAsync(t.Context(), s, put("a", "2", store.Anything()))
+		conflicting := commitAsync(t.Context(), s, put("a", "3", store.Absent()))
+		deleting := commitAsync(t.Context(), s, storetest.Delete(storetest.Key("b"), store.Anything()),
 			put("c", "1", store.Anything()))
 		release()
 		synctest.Wait()
@@ -164,7 +164,7 @@ func TestFailedAppendHasNoEffect(t *testing.T) {
 }
 
 func TestCommitAfterFailedAppend(t *testing.T) {
-	faulty(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
+	withFaults(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
 		change := put("a", "1", store.Absent())
 		faults.Fail(errors.New("no space left"))
 		if _, err := s.Commit(t.Context(), change); err == nil {
@@ -180,11 +180,11 @@ func TestCommitAfterFailedAppend(t *testing.T) {
 }
 
 func TestCommitWaitEndsWithContext(t *testing.T) {
-	faulty(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
+	withFaults(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
 		release := faults.Hold()
 		ctx, cancel := context.WithCancel(t.Context())
-		first := begin(ctx, s, put("a", "1", store.Absent()))
-		blocked := begin(ctx, s, put("a", "2", store.Absent()))
+		first := commitAsync(ctx, s, put("a", "1", store.Absent()))
+		blocked := commitAsync(ctx, s, put("a", "2", store.Absent()))
 		cancel()
 		synctest.Wait()
 		if !errors.Is(first.err, context.Canceled) || !errors.Is(blocked.err, context.Canceled) {
@@ -199,10 +199,10 @@ func TestCommitWaitEndsWithContext(t *testing.T) {
 }
 
 func TestCloseEndsPendingCommits(t *testing.T) {
-	faulty(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
+	withFaults(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
 		faults.Hold()
-		first := begin(t.Context(), s, put("a", "1", store.Absent()))
-		second := begin(t.Context(), s, put("b", "1", store.Absent()))
+		first := commitAsync(t.Context(), s, put("a", "1", store.Absent()))
+		second := commitAsync(t.Context(), s, put("b", "1", store.Absent()))
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}

@@ -72,9 +72,9 @@ func (r Requirement) metBy(o *object.Object) bool {
 	return slices.Contains(r.values, value)
 }
 
-// concerns reports whether the object of an event meets the requirement, or met it before: leaving a
+// matches reports whether the object of an event meets the requirement, or met it before: leaving a
 // selection is an event too.
-func (r Requirement) concerns(e *object.Event) bool {
+func (r Requirement) matches(e *object.Event) bool {
 	return unreadable(r.of, e) || r.metBy(e.Object) || e.Previous != nil && r.metBy(e.Previous)
 }
 
@@ -104,7 +104,7 @@ func rarest(needs []Requirement, f *feed) (Requirement, bool) {
 	met := make([]int, len(needs))
 	for n := max(f.first, f.end()-min(f.end(), sample)); n < f.end() && len(needs) > 1; n++ {
 		for i, r := range needs {
-			if r.concerns(*f.at(n)) {
+			if r.matches(*f.at(n)) {
 				met[i]++
 			}
 		}

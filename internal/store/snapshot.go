@@ -15,9 +15,9 @@ import (
 type Snapshot struct {
 	revision object.Revision
 	objects  *tree
-	// past holds what was replaced since, if objects is a later state; nil if objects is the state of the
+	// index holds what was replaced since, if objects is a later state; nil if objects is the state of the
 	// revision.
-	past *past
+	index *revisionIndex
 }
 
 // Which selects the state of a snapshot.
@@ -95,11 +95,11 @@ func (s *Store) older(revision object.Revision) (*Snapshot, error) {
 	st := s.state
 	st.lock.Lock()
 	defer st.lock.Unlock()
-	st.history.tidy(time.Since(st.start))
+	st.history.compact(time.Since(st.start))
 	if revision < st.history.oldest {
 		return nil, &CompactedError{Requested: revision, Oldest: st.history.oldest}
 	}
-	return st.before(revision), nil
+	return st.snapshotAt(revision), nil
 }
 
 // Revision returns the revision of the last commit included in the snapshot.
@@ -108,10 +108,10 @@ func (s *Snapshot) Revision() object.Revision { return s.revision }
 // Get returns the object at a key, nil if absent.
 func (s *Snapshot) Get(key object.Key) *object.Object {
 	o := s.objects.get(key)
-	if s.past == nil || o != nil && o.Revision <= s.revision {
+	if s.index == nil || o != nil && o.Revision <= s.revision {
 		return o
 	}
-	return s.past.get(key, s.revision)
+	return s.index.get(key, s.revision)
 }
 
 // Scan yields the objects of a prefix in key order, from the first key not below from, until yield returns
@@ -125,8 +125,8 @@ func anyMark(object.Mark) bool { return true }
 // Select is like Scan, but skips objects for which may returns false. It passes the mark of the object's
 // labels to may, without reading the object.
 func (s *Snapshot) Select(prefix, from object.Key, may func(object.Mark) bool, yield func(*object.Object) bool) {
-	if s.past != nil {
-		s.rewound(max(prefix, from), end(prefix), may, yield)
+	if s.index != nil {
+		s.selectOlder(max(prefix, from), prefixEnd(prefix), may, yield)
 		return
 	}
 	left := s.Len(prefix, from) // counting first is much faster than comparing each key with the prefix
@@ -139,10 +139,10 @@ func (s *Snapshot) Select(prefix, from object.Key, may func(object.Mark) bool, y
 	})
 }
 
-// rewound implements Select for an older state and the keys in [from, below): it merges the objects that have
+// selectOlder implements Select for an older state and the keys in [from, below): it merges the objects that have
 // not changed since with the replaced states.
-func (s *Snapshot) rewound(from, below object.Key, may func(object.Mark) bool, yield func(*object.Object) bool) {
-	replaced := s.past.since(s.revision, from, below)
+func (s *Snapshot) selectOlder(from, below object.Key, may func(object.Mark) bool, yield func(*object.Object) bool) {
+	replaced := s.index.since(s.revision, from, below)
 	more := true
 	show := func(upTo object.Key) {
 		for more && replaced.object != nil && replaced.object.Key <= upTo {
@@ -163,8 +163,8 @@ func (s *Snapshot) rewound(from, below object.Key, may func(object.Mark) bool, y
 	show(below)
 }
 
-// end returns the first key after all keys of a prefix.
-func end(prefix object.Key) object.Key {
+// prefixEnd returns the first key after all keys of a prefix.
+func prefixEnd(prefix object.Key) object.Key {
 	if strings.HasSuffix(string(prefix), "/") {
 		return prefix + "\xff"
 	}
@@ -173,28 +173,28 @@ func end(prefix object.Key) object.Key {
 
 // Len returns how many objects Scan would yield. It does not visit the objects of the newest state.
 func (s *Snapshot) Len(prefix, from object.Key) int {
-	if s.past != nil {
+	if s.index != nil {
 		return s.count(prefix, from, math.MaxInt)
 	}
-	return max(0, s.objects.rank(end(prefix))-s.objects.rank(max(prefix, from)))
+	return max(0, s.objects.rank(prefixEnd(prefix))-s.objects.rank(max(prefix, from)))
 }
 
-// Remaining is an estimate of Len for clients. For an older state it counts up to counted objects; if there
+// Remaining is an estimate of Len for clients. For an older state it counts up to countLimit objects; if there
 // are more, it returns the number in the newest state.
 func (s *Snapshot) Remaining(prefix, from object.Key) int {
-	if s.past == nil {
+	if s.index == nil {
 		return s.Len(prefix, from)
 	}
-	n := s.count(prefix, from, counted)
-	if n < counted {
+	n := s.count(prefix, from, countLimit)
+	if n < countLimit {
 		return n
 	}
 	newest := Snapshot{revision: s.revision, objects: s.objects}
 	return max(n, newest.Len(prefix, from))
 }
 
-// counted is a number of objects whose counting takes a fraction of the time of reading a page.
-const counted = 1000
+// countLimit is a number of objects whose counting takes a fraction of the time of reading a page.
+const countLimit = 1000
 
 func (s *Snapshot) count(prefix, from object.Key, most int) (n int) {
 	s.Scan(prefix, from, func(*object.Object) bool {
@@ -207,8 +207,8 @@ func (s *Snapshot) count(prefix, from object.Key, most int) (n int) {
 // All yields every object in key order.
 func (s *Snapshot) All() iter.Seq[*object.Object] {
 	return func(yield func(*object.Object) bool) {
-		if s.past != nil {
-			s.rewound("", "\xff", anyMark, yield)
+		if s.index != nil {
+			s.selectOlder("", "\xff", anyMark, yield)
 			return
 		}
 		s.objects.ascend("", func(i item) bool { return yield(i.object) })
@@ -217,7 +217,7 @@ func (s *Snapshot) All() iter.Seq[*object.Object] {
 
 // Size returns the number of objects.
 func (s *Snapshot) Size() int {
-	if s.past == nil {
+	if s.index == nil {
 		return s.objects.nodes.Len()
 	}
 	n := 0

@@ -20,8 +20,8 @@ type state struct {
 
 	// latest is the snapshot of current, created on demand: a commit without readers copies nothing.
 	latest atomic.Pointer[Snapshot]
-	// past is a copy of the history's index at current, created on demand for an older state.
-	past *past
+	// index is a copy of the history's index at current, created on demand for an older state.
+	index *revisionIndex
 
 	// damaged holds the unreadable objects of the log; nil if there are none. Changes require the committer's mu
 	// too.
@@ -50,13 +50,13 @@ func (s *state) published() object.Revision {
 }
 
 // publish makes durable commits visible atomically, and returns the channels to close. The commits are in
-// order. The caller calls tidy afterwards, when there is time.
+// order. The caller calls compact afterwards, when there is time.
 func (s *state) publish(commits []*proposal) (waiting []chan struct{}) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	now := time.Since(s.start)
 	s.latest.Store(nil)
-	s.past = nil
+	s.index = nil
 	for _, p := range commits {
 		for _, e := range p.events {
 			waiting = s.apply(e, now, waiting)
@@ -69,11 +69,11 @@ func (s *state) publish(commits []*proposal) (waiting []chan struct{}) {
 	return s.progress.take(waiting)
 }
 
-// tidy does the maintenance that no reader waits for, and returns the oldest available revision.
-func (s *state) tidy() (oldest object.Revision) {
+// compact does the maintenance that no reader waits for, and returns the oldest available revision.
+func (s *state) compact() (oldest object.Revision) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	s.history.tidy(time.Since(s.start))
+	s.history.compact(time.Since(s.start))
 	return s.history.oldest
 }
 
@@ -97,13 +97,13 @@ func (s *state) snapshot() *Snapshot {
 	return latest
 }
 
-// before returns the state at an older revision. The caller holds the lock.
-func (s *state) before(revision object.Revision) *Snapshot {
+// snapshotAt returns the state at an older revision. The caller holds the lock.
+func (s *state) snapshotAt(revision object.Revision) *Snapshot {
 	latest := s.snapshot()
-	if s.past == nil {
-		s.past = s.history.past.copy()
+	if s.index == nil {
+		s.index = s.history.index.copy()
 	}
-	return &Snapshot{revision: revision, objects: latest.objects, past: s.past}
+	return &Snapshot{revision: revision, objects: latest.objects, index: s.index}
 }
 
 // await waits until a revision is published.
@@ -137,7 +137,7 @@ func (s *state) close(cause error) {
 		s.closed = cause
 	}
 	s.latest.Store(nil)
-	waiting := s.history.everybody(s.progress.take(nil))
+	waiting := s.history.takeWaiting(s.progress.take(nil))
 	s.lock.Unlock()
 	wake(waiting)
 }

@@ -82,7 +82,7 @@ func (s *Store) load(ctx context.Context, options Options) error {
 			st.objects.load(o)
 			return nil
 		},
-		Past:    st.history.recall,
+		History: st.history.load,
 		Damaged: st.damage,
 	})
 	if err != nil {
@@ -91,11 +91,11 @@ func (s *Store) load(ctx context.Context, options Options) error {
 	if newest > revision {
 		return fmt.Errorf("the log is at revision %d, but has an object of revision %d", revision, newest)
 	}
-	if err := s.assess(options); err != nil {
+	if err := s.checkDamage(options); err != nil {
 		return err
 	}
 	st.current, s.commits.tip = revision, revision
-	return st.history.resume(revision)
+	return st.history.finishLoad(revision)
 }
 
 // Get returns the published object at a key, nil if there is none.
@@ -111,7 +111,7 @@ func (s *Store) Current() object.Revision { return s.state.published() }
 func (s *Store) Oldest() object.Revision {
 	s.state.lock.Lock()
 	defer s.state.lock.Unlock()
-	s.state.history.tidy(time.Since(s.state.start))
+	s.state.history.compact(time.Since(s.state.start))
 	return s.state.history.oldest
 }
 

@@ -10,34 +10,34 @@ import (
 // protects everything except wake.
 type topic struct {
 	prefix object.Key
-	// need is the requirement, nil for none; the audience finds the topic by id and place.
+	// need is the requirement, nil for none; prefixWatchers finds the topic by id and index.
 	need  *Requirement
 	id    identity
-	place int
+	index int
 
 	feed *feed
-	// own reports whether the feed belongs to the topic.
-	own      bool
+	// ownsFeed reports whether the feed belongs to the topic.
+	ownsFeed bool
 	watchers int
 
 	wake signal
 }
 
-// concerns reports whether an event of the resource concerns the topic.
-func (t *topic) concerns(e *object.Event) bool {
-	return covers(t.prefix, e.Key()) && (t.need == nil || t.need.concerns(e))
+// matches reports whether an event of the resource concerns the topic.
+func (t *topic) matches(e *object.Event) bool {
+	return covers(t.prefix, e.Key()) && (t.need == nil || t.need.matches(e))
 }
 
 // add appends a new event, unless it was the last one added.
 func (t *topic) add(e *object.Event) {
-	if t.own && (t.feed.len() == 0 || *t.feed.at(t.feed.end() - 1) != e) {
+	if t.ownsFeed && (t.feed.len() == 0 || *t.feed.at(t.feed.end() - 1) != e) {
 		t.feed.push(e)
 	}
 }
 
-// forget drops an event that the history drops. The topic lacks events older than itself.
-func (t *topic) forget(e *object.Event) {
-	if t.own && t.feed.len() > 0 && *t.feed.at(t.feed.first) == e {
+// drop drops an event that the history drops. The topic lacks events older than itself.
+func (t *topic) drop(e *object.Event) {
+	if t.ownsFeed && t.feed.len() > 0 && *t.feed.at(t.feed.first) == e {
 		t.feed.pop()
 	}
 }
@@ -50,16 +50,16 @@ func (h *history) subscribe(prefix object.Key, requirements []Requirement) *topi
 	if r, some := rarest(requirements, h.feed(resource)); some {
 		need = &r
 	}
-	a := h.audiences[prefix]
+	a := h.watchers[prefix]
 	if a == nil {
-		a = &audience{topics: map[identity]*topic{}, needs: map[object.Writer]*needs{}}
-		h.audiences[prefix] = a
+		a = &prefixWatchers{topics: map[identity]*topic{}, needs: map[object.Writer]*needs{}}
+		h.watchers[prefix] = a
 	}
 	t := a.topic(need, func() *topic {
 		if need == nil && prefix == resource {
 			return &topic{prefix: prefix, feed: h.feed(resource)}
 		}
-		return &topic{prefix: prefix, feed: new(feed), own: true}
+		return &topic{prefix: prefix, feed: new(feed), ownsFeed: true}
 	})
 	t.watchers++
 	return t
@@ -70,29 +70,29 @@ func (h *history) unsubscribe(t *topic) {
 	if t.watchers--; t.watchers > 0 {
 		return
 	}
-	a := h.audiences[t.prefix]
+	a := h.watchers[t.prefix]
 	a.remove(t)
 	if len(a.topics) == 0 {
-		delete(h.audiences, t.prefix)
+		delete(h.watchers, t.prefix)
 	}
 }
 
-// concerned returns the topics that an event concerns, some twice; the slice is valid until the next call.
+// matching returns the topics that an event concerns, some twice; the slice is valid until the next call.
 // The caller holds the state's lock.
-func (h *history) concerned(e *object.Event, prefixes [3]object.Key) []*topic {
+func (h *history) matching(e *object.Event, prefixes [3]object.Key) []*topic {
 	found := h.found[:0]
 	for _, prefix := range prefixes {
-		if a := h.audiences[prefix]; a != nil {
-			found = a.concerned(e, found)
+		if a := h.watchers[prefix]; a != nil {
+			found = a.matching(e, found)
 		}
 	}
 	h.found = found
 	return found
 }
 
-// everybody appends the channels of all waiting watchers. The caller holds the state's lock.
-func (h *history) everybody(waiting []chan struct{}) []chan struct{} {
-	for _, a := range h.audiences {
+// takeWaiting appends the channels of all waiting watchers. The caller holds the state's lock.
+func (h *history) takeWaiting(waiting []chan struct{}) []chan struct{} {
+	for _, a := range h.watchers {
 		for _, t := range a.topics {
 			waiting = t.wake.take(waiting)
 		}

@@ -17,10 +17,10 @@ type Watch struct {
 
 	// next is the number of the first event of the topic's feed that was not delivered.
 	next uint64
-	// past and present are numbers in the resource's feed. The events between them were committed before
+	// backlog and backlogEnd are numbers in the resource's feed. The events between them were committed before
 	// the watch started; the watch reads and filters them before those of the topic.
-	resource      *feed
-	past, present uint64
+	resource            *feed
+	backlog, backlogEnd uint64
 
 	revision object.Revision
 	stopped  atomic.Bool
@@ -38,7 +38,7 @@ func (s *Store) Watch(prefix object.Key, after object.Revision, needs ...Require
 	if st.closed != nil {
 		return nil, st.closed
 	}
-	st.history.tidy(time.Since(st.start))
+	st.history.compact(time.Since(st.start))
 	switch {
 	case after < st.history.oldest:
 		return nil, &CompactedError{Requested: after, Oldest: st.history.oldest}
@@ -56,11 +56,11 @@ func (s *state) watch(prefix object.Key, after object.Revision, needs []Requirem
 	t := s.history.subscribe(prefix, needs)
 	w := &Watch{state: s, topic: t, revision: after, resource: s.history.feed(levels(prefix)[0])}
 	if t.feed == w.resource {
-		w.next = place(t.feed, after)
+		w.next = position(t.feed, after)
 		return w
 	}
 	w.next = t.feed.end()
-	w.past, w.present = place(w.resource, after), w.resource.end()
+	w.backlog, w.backlogEnd = position(w.resource, after), w.resource.end()
 	return w
 }
 
@@ -77,7 +77,7 @@ func (w *Watch) Stop() {
 // Changed returns a channel that is closed when Take may return an event or an error.
 func (w *Watch) Changed() <-chan struct{} {
 	defer w.state.lock.read().RUnlock()
-	if w.state.closed != nil || w.past < w.present || w.next < w.topic.feed.end() {
+	if w.state.closed != nil || w.backlog < w.backlogEnd || w.next < w.topic.feed.end() {
 		return w.state.ready
 	}
 	return w.topic.wake.wait()
@@ -87,8 +87,8 @@ func (w *Watch) Changed() <-chan struct{} {
 // Take has delivered everything, it also advances past commits that do not concern the watch.
 func (w *Watch) Revision() object.Revision { return w.revision }
 
-// scanned is how many events Take examines before it releases the lock for commits.
-const scanned = 1024
+// maxScan is how many events Take examines before it releases the lock for commits.
+const maxScan = 1024
 
 // Take returns the next events in order, nil if there are none. It never waits. It returns about limit
 // events, because it never splits the events of one commit. It returns ErrSlow if events were dropped, and
@@ -109,19 +109,19 @@ func (w *Watch) scan(events []*object.Event, limit int) ([]*object.Event, bool, 
 	switch feed := w.topic.feed; {
 	case w.state.closed != nil:
 		return nil, false, w.state.closed
-	case w.past < w.present:
-		if w.past < w.resource.first {
+	case w.backlog < w.backlogEnd:
+		if w.backlog < w.resource.first {
 			return nil, false, ErrSlow
 		}
-		stop := min(w.present, w.past+scanned)
-		events, w.past, full = w.collect(w.resource, w.past, stop, events, limit)
+		stop := min(w.backlogEnd, w.backlog+maxScan)
+		events, w.backlog, full = w.collect(w.resource, w.backlog, stop, events, limit)
 	case w.next < feed.first:
 		return nil, false, ErrSlow
 	case w.next < feed.end():
 		if events == nil {
 			events = make([]*object.Event, 0, min(limit, int(feed.end()-w.next)))
 		}
-		events, w.next, full = w.collect(feed, w.next, min(feed.end(), w.next+scanned), events, limit)
+		events, w.next, full = w.collect(feed, w.next, min(feed.end(), w.next+maxScan), events, limit)
 	default:
 		w.revision = w.state.current
 		return events, false, nil
@@ -137,7 +137,7 @@ func (w *Watch) scan(events []*object.Event, limit int) ([]*object.Event, bool, 
 func (w *Watch) collect(f *feed, n, stop uint64, events []*object.Event, limit int) ([]*object.Event, uint64, bool) {
 	for ; n < stop; n++ {
 		e := *f.at(n)
-		if f != w.topic.feed && !w.topic.concerns(e) {
+		if f != w.topic.feed && !w.topic.matches(e) {
 			continue
 		}
 		if have := len(events); have >= limit && events[have-1].Revision() != e.Revision() {

@@ -51,7 +51,7 @@ func label(key string, values ...string) need {
 	}}
 }
 
-// of returns a need of a reader that sees the label a=1 and the field phase=on in all objects of other
+// of returns a need of a watcher that sees the label a=1 and the field phase=on in all objects of other
 // writers.
 func (n need) of(stamp object.Stamp) need {
 	by := object.Writer{Stamp: stamp}
@@ -68,8 +68,8 @@ func field(name, value string) need {
 	return need{store.HasField(name, value), func(o *object.Object) bool { return o.Field(name) == value }}
 }
 
-// reader is a watcher with a selection, and the events that it has received.
-type reader struct {
+// watcher is a watcher with a selection, and the events that it has received.
+type watcher struct {
 	watch  *store.Watch
 	prefix object.Key
 	needs  []need
@@ -77,7 +77,7 @@ type reader struct {
 	seen   []string
 }
 
-func (r *reader) selects(o *object.Object) bool {
+func (r *watcher) selects(o *object.Object) bool {
 	for _, n := range r.needs {
 		if !n.met(o) {
 			return false
@@ -86,9 +86,9 @@ func (r *reader) selects(o *object.Object) bool {
 	return true
 }
 
-// tells formats an event as the reader receives it, with the type from TypeFor; "" if the selection excludes
+// format formats an event as the watcher receives it, with the type from TypeFor; "" if the selection excludes
 // it.
-func (r *reader) tells(e *object.Event) string {
+func (r *watcher) format(e *object.Event) string {
 	kind, ok := e.TypeFor(r.selects)
 	if !ok {
 		return ""
@@ -96,8 +96,8 @@ func (r *reader) tells(e *object.Event) string {
 	return fmt.Sprintf("%s %s@%d", kind, e.Key(), e.Revision())
 }
 
-// needy returns the needs that watchers may have, single and combined.
-func needy() [][]need {
+// allNeeds returns the needs that watchers may have, single and combined.
+func allNeeds() [][]need {
 	var many []string
 	for i := range 70 {
 		many = append(many, fmt.Sprint(i%5))
@@ -135,21 +135,21 @@ func TestSelectiveWatchersMissNoEvent(t *testing.T) {
 			for range 1500 {
 				run.step()
 			}
-			if run.told == 0 || run.slow == 0 {
-				t.Errorf("readers got %d events, and %d were slow: the test is inconclusive", run.told, run.slow)
+			if run.received == 0 || run.slow == 0 {
+				t.Errorf("watchers got %d events, and %d were slow: the test is inconclusive", run.received, run.slow)
 			}
 		})
 	}
 }
 
 type needsRun struct {
-	t          *testing.T
-	random     *rand.Rand
-	store      *store.Store
-	all        *store.Watch // receives every event immediately
-	events     []*object.Event
-	readers    []*reader
-	told, slow int
+	t              *testing.T
+	random         *rand.Rand
+	store          *store.Store
+	all            *store.Watch // receives every event immediately
+	events         []*object.Event
+	watchers       []*watcher
+	received, slow int
 }
 
 func (r *needsRun) step() {
@@ -158,10 +158,10 @@ func (r *needsRun) step() {
 		r.commit()
 	case n < 14:
 		r.begin()
-	case len(r.readers) > 0 && n < 19:
-		r.take(r.random.IntN(len(r.readers)))
-	case len(r.readers) > 0 && r.random.IntN(4) == 0:
-		r.end(r.random.IntN(len(r.readers)))
+	case len(r.watchers) > 0 && n < 19:
+		r.take(r.random.IntN(len(r.watchers)))
+	case len(r.watchers) > 0 && r.random.IntN(4) == 0:
+		r.end(r.random.IntN(len(r.watchers)))
 	}
 }
 
@@ -197,9 +197,9 @@ func (r *needsRun) commit() {
 // begin starts a watch at a random revision of the history.
 func (r *needsRun) begin() {
 	oldest, current := r.store.Oldest(), r.store.Current()
-	n := &reader{
+	n := &watcher{
 		prefix: []object.Key{"/maps/", "/maps/n0/", "/maps/n1/3"}[r.random.IntN(3)],
-		needs:  needy()[r.random.IntN(len(needy()))],
+		needs:  allNeeds()[r.random.IntN(len(allNeeds()))],
 		after:  current - object.Revision(r.random.IntN(int(current-oldest)+1)),
 	}
 	var needs []store.Requirement
@@ -210,12 +210,12 @@ func (r *needsRun) begin() {
 	if n.watch, err = r.store.Watch(n.prefix, n.after, needs...); err != nil {
 		r.t.Fatal(err)
 	}
-	r.readers = append(r.readers, n)
+	r.watchers = append(r.watchers, n)
 }
 
-// take delivers events to a reader and compares everything that it has received with the expectation.
+// take delivers events to a watcher and compares everything that it has received with the expectation.
 func (r *needsRun) take(i int) {
-	n := r.readers[i]
+	n := r.watchers[i]
 	events, err := n.watch.Take(1 + r.random.IntN(30))
 	if err != nil {
 		if !errors.Is(err, store.ErrSlow) || n.watch.Revision() >= r.store.Oldest() {
@@ -226,9 +226,9 @@ func (r *needsRun) take(i int) {
 		return
 	}
 	for _, e := range events {
-		if text := n.tells(e); text != "" {
+		if text := n.format(e); text != "" {
 			n.seen = append(n.seen, text)
-			r.told++
+			r.received++
 		}
 	}
 	if want := r.want(n); !slices.Equal(n.seen, want) {
@@ -237,12 +237,12 @@ func (r *needsRun) take(i int) {
 	}
 }
 
-// want returns the events that a reader must have received by now.
-func (r *needsRun) want(n *reader) (want []string) {
+// want returns the events that a watcher must have received by now.
+func (r *needsRun) want(n *watcher) (want []string) {
 	for _, e := range r.events {
 		if e.Revision() > n.after && e.Revision() <= n.watch.Revision() &&
 			strings.HasPrefix(string(e.Key()), string(n.prefix)) {
-			if text := n.tells(e); text != "" {
+			if text := n.format(e); text != "" {
 				want = append(want, text)
 			}
 		}
@@ -251,6 +251,6 @@ func (r *needsRun) want(n *reader) (want []string) {
 }
 
 func (r *needsRun) end(i int) {
-	r.readers[i].watch.Stop()
-	r.readers = slices.Delete(r.readers, i, i+1)
+	r.watchers[i].watch.Stop()
+	r.watchers = slices.Delete(r.watchers, i, i+1)
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// audience indexes the watchers of one prefix: those of all its objects, and those of objects that meet a
+// prefixWatchers indexes the watchers of one prefix: those of all its objects, and those of objects that meet a
 // requirement. A commit looks up its objects' labels and fields, so its cost depends on these and on the
 // watchers concerned, not on the total number of watchers. The state's lock protects it.
-type audience struct {
+type prefixWatchers struct {
 	// topics holds all topics; whole is the one without a requirement, or nil.
 	topics map[identity]*topic
 	whole  *topic
@@ -31,7 +31,7 @@ type byValue struct {
 }
 
 // topic returns the topic of a requirement, nil for none, creating it if needed.
-func (a *audience) topic(need *Requirement, create func() *topic) *topic {
+func (a *prefixWatchers) topic(need *Requirement, create func() *topic) *topic {
 	var id identity
 	if need != nil {
 		id = need.identity()
@@ -56,7 +56,7 @@ func (a *audience) topic(need *Requirement, create func() *topic) *topic {
 }
 
 // remove removes a topic.
-func (a *audience) remove(t *topic) {
+func (a *prefixWatchers) remove(t *topic) {
 	delete(a.topics, t.id)
 	if t.need == nil {
 		a.whole = nil
@@ -69,9 +69,9 @@ func (a *audience) remove(t *topic) {
 	}
 }
 
-// concerned appends the topics that an event concerns, by the object's new and previous state. Some may
+// matching appends the topics that an event concerns, by the object's new and previous state. Some may
 // appear twice.
-func (a *audience) concerned(e *object.Event, to []*topic) []*topic {
+func (a *prefixWatchers) matching(e *object.Event, to []*topic) []*topic {
 	if a.whole != nil {
 		to = append(to, a.whole)
 	}
@@ -80,16 +80,16 @@ func (a *audience) concerned(e *object.Event, to []*topic) []*topic {
 			to = append(to, n.all...)
 			continue
 		}
-		to = n.metBy(e.Object, to)
+		to = n.match(e.Object, to)
 		if e.Previous != nil && !e.Deleted { // the object of a deletion has the previous labels and fields
-			to = n.metBy(e.Previous, to)
+			to = n.match(e.Previous, to)
 		}
 	}
 	return to
 }
 
-// named returns the index of the topics that require a field, or a label.
-func (n *needs) named(field bool) map[string]*byValue {
+// byField returns the index of the topics that require a field, or a label.
+func (n *needs) byField(field bool) map[string]*byValue {
 	if field {
 		return n.fields
 	}
@@ -97,9 +97,9 @@ func (n *needs) named(field bool) map[string]*byValue {
 }
 
 func (n *needs) add(t *topic) {
-	t.place = len(n.all)
+	t.index = len(n.all)
 	n.all = append(n.all, t)
-	named := n.named(t.need.field)
+	named := n.byField(t.need.field)
 	v := named[t.need.name]
 	if v == nil {
 		v = &byValue{values: map[string][]*topic{}}
@@ -115,11 +115,11 @@ func (n *needs) add(t *topic) {
 
 func (n *needs) remove(t *topic) {
 	last := len(n.all) - 1
-	n.all[t.place] = n.all[last]
-	n.all[t.place].place = t.place
+	n.all[t.index] = n.all[last]
+	n.all[t.index].index = t.index
 	n.all[last] = nil
 	n.all = n.all[:last]
-	named := n.named(t.need.field)
+	named := n.byField(t.need.field)
 	v := named[t.need.name]
 	if len(t.need.values) == 0 {
 		v.any = nil
@@ -135,8 +135,8 @@ func (n *needs) remove(t *topic) {
 	}
 }
 
-// metBy appends the topics whose requirement an object meets.
-func (n *needs) metBy(o *object.Object, to []*topic) []*topic {
+// match appends the topics whose requirement an object meets.
+func (n *needs) match(o *object.Object, to []*topic) []*topic {
 	if len(n.labels) > 0 {
 		for key, value := range o.Labels {
 			if v := n.labels[key]; v != nil {

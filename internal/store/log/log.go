@@ -34,9 +34,9 @@ type Commit struct {
 type Loading struct {
 	// Live receives every live object, in any order; key order is the most efficient.
 	Live func(*object.Object) error
-	// Past receives the last changes, after all live objects: in order and without a gap up to the log's
+	// History receives the last changes, after all live objects: in order and without a gap up to the log's
 	// revision, each with the wall-clock time of its commit. A log that stores no history never calls it.
-	Past func(e *object.Event, at time.Time) error
+	History func(e *object.Event, at time.Time) error
 	// Damaged receives each key whose live object cannot be read, with the reason. The log preserves what is
 	// left of it.
 	Damaged func(key object.Key, err error) error

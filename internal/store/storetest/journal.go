@@ -83,7 +83,7 @@ func (l *journalLog) Load(_ context.Context, into log.Loading) (object.Revision,
 				return 0, err
 			}
 			live[change.Key] = change.Object
-			past = append(past, func() error { return into.Past(event, e.at) })
+			past = append(past, func() error { return into.History(event, e.at) })
 		}
 	}
 	for _, o := range live {

@@ -142,7 +142,7 @@ func BenchmarkLoad(b *testing.B) {
 					live := 0
 					_, err := l.Load(b.Context(), log.Loading{
 						Live:    func(*object.Object) error { live++; return nil },
-						Past:    func(*object.Event, time.Time) error { return nil },
+						History: func(*object.Event, time.Time) error { return nil },
 						Damaged: func(_ object.Key, err error) error { return err },
 					})
 					if err != nil || live != n {

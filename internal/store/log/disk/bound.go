@@ -30,8 +30,8 @@ func (e *LostError) Error() string {
 		e.Acknowledged, e.Found)
 }
 
-// bound returns the contents of the file.
-func bound(acknowledged object.Revision) string {
+// boundContents returns the contents of the file.
+func boundContents(acknowledged object.Revision) string {
 	number := fmt.Sprintf("%020d", acknowledged)
 	return fmt.Sprintf("%s %08x\n", number, crc32.ChecksumIEEE([]byte(number)))
 }
@@ -42,7 +42,7 @@ func readBound(fs vfs.FS, dir string) (acknowledged object.Revision) {
 	if err != nil {
 		return 0
 	}
-	if _, err = fmt.Sscanf(text, "%d", &acknowledged); err != nil || text != bound(acknowledged) {
+	if _, err = fmt.Sscanf(text, "%d", &acknowledged); err != nil || text != boundContents(acknowledged) {
 		return 0
 	}
 	return acknowledged
@@ -67,7 +67,7 @@ func (b *boundWriter) open(d *directory) {
 // write records an acknowledged revision.
 func (b *boundWriter) write(acknowledged object.Revision) {
 	if b.file != nil {
-		_, _ = b.file.WriteAt([]byte(bound(acknowledged)), 0)
+		_, _ = b.file.WriteAt([]byte(boundContents(acknowledged)), 0)
 	}
 }
 

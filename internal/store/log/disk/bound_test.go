@@ -52,12 +52,12 @@ func TestTruncatedWriteAheadLogIsRejected(t *testing.T) {
 				os.WriteFile(filepath.Join(putBack, filepath.Base(file)), data, 0o600)); err != nil {
 				t.Fatal(err)
 			}
-			s, _ := begun(t, putBack, disk.Options{})
+			s, _ := opened(t, putBack, disk.Options{})
 			if value(s, "a") != "1" || value(s, "b") != "1" {
 				t.Error("the restored object is missing")
 			}
 			closed(t, s)
-			goesOn(t, dir, lost)
+			checkAcceptedLoss(t, dir, lost)
 		})
 	}
 }
@@ -79,8 +79,8 @@ func lastWritten(t *testing.T, dir string) (name string, data []byte) {
 	return "", nil
 }
 
-// cutOff removes the last commits and returns their file and its original contents.
-func cutOff(t *testing.T, dir string) (file string, whole []byte) {
+// removeLastCommits removes the last commits and returns their file and its original contents.
+func removeLastCommits(t *testing.T, dir string) (file string, whole []byte) {
 	t.Helper()
 	file, whole = lastWritten(t, dir)
 	if err := os.Truncate(file, 0); err != nil {
@@ -89,12 +89,12 @@ func cutOff(t *testing.T, dir string) (file string, whole []byte) {
 	return file, whole
 }
 
-// goesOn accepts the loss and checks that it is logged once, that the rest is present across restarts, and
+// checkAcceptedLoss accepts the loss and checks that it is logged once, that the rest is present across restarts, and
 // that revisions start above all acknowledged ones.
-func goesOn(t *testing.T, dir string, lost *disk.LostError) {
+func checkAcceptedLoss(t *testing.T, dir string, lost *disk.LostError) {
 	t.Helper()
 	var said strings.Builder
-	s, _ := begun(t, dir, disk.Options{AcceptLoss: true, Log: slog.New(slog.NewTextHandler(&said, nil))})
+	s, _ := opened(t, dir, disk.Options{AcceptLoss: true, Log: slog.New(slog.NewTextHandler(&said, nil))})
 	if value(s, "a") != "1" || value(s, "b") != "" || s.Current() <= lost.Acknowledged {
 		t.Errorf("a is %q, b is %q, at revision %d", value(s, "a"), value(s, "b"), s.Current())
 	}
@@ -108,7 +108,7 @@ func goesOn(t *testing.T, dir string, lost *disk.LostError) {
 	if n := strings.Count(said.String(), "continuing without acknowledged commits"); n != 1 {
 		t.Errorf("the loss is logged %d times:\n%s", n, &said)
 	}
-	s, _ = begun(t, dir, disk.Options{})
+	s, _ = opened(t, dir, disk.Options{})
 	if value(s, "a") != "2" || s.Current() != last {
 		t.Errorf("a is %q, at revision %d", value(s, "a"), s.Current())
 	}
@@ -120,14 +120,14 @@ func goesOn(t *testing.T, dir string, lost *disk.LostError) {
 func TestDeletionAfterAcceptedLossIsDurable(t *testing.T) {
 	t.Parallel()
 	dir := crashed(t, replaced(t), "b")
-	cutOff(t, dir)
+	removeLastCommits(t, dir)
 	staysDeleted(t, dir, disk.Options{AcceptLoss: true})
 }
 
 func TestLossWithDamagedHistoryIsRejected(t *testing.T) {
 	t.Parallel()
 	dir := crashed(t, replaced(t), "b")
-	cutOff(t, dir)
+	removeLastCommits(t, dir)
 	damageEntry(t, dir)
 	before := content(t, dir)
 	_, err := disk.Open(dir, disk.Options{AcceptLoss: true})
@@ -138,7 +138,7 @@ func TestLossWithDamagedHistoryIsRejected(t *testing.T) {
 	if content(t, dir) != before {
 		t.Error("refusing it changed the folder")
 	}
-	s, _ := begun(t, dir, disk.Options{AcceptLoss: true, ReadOnly: true}) // so that it can be backed up
+	s, _ := opened(t, dir, disk.Options{AcceptLoss: true, ReadOnly: true}) // so that it can be backed up
 	if value(s, "a") != "2" {
 		t.Errorf("a is %q", value(s, "a"))
 	}
@@ -148,7 +148,7 @@ func TestLossWithDamagedHistoryIsRejected(t *testing.T) {
 func TestLossOnFullDiskIsRejected(t *testing.T) {
 	t.Parallel()
 	dir := crashed(t, filled(t), "b")
-	cutOff(t, dir)
+	removeLastCommits(t, dir)
 	before := content(t, dir)
 	fs := newFaulty(vfs.Default)
 	fs.failing(full)
@@ -161,7 +161,7 @@ func TestLossOnFullDiskIsRejected(t *testing.T) {
 		t.Error("refusing it changed the folder")
 	}
 	fs.failing(nil)
-	s, _ := begun(t, dir, disk.Options{FS: fs, AcceptLoss: true})
+	s, _ := opened(t, dir, disk.Options{FS: fs, AcceptLoss: true})
 	if value(s, "a") != "1" || value(s, "b") != "" {
 		t.Errorf("a is %q, b is %q", value(s, "a"), value(s, "b"))
 	}
@@ -177,7 +177,7 @@ func TestInvalidBoundIsIgnored(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "DURABLE"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s, _ := begun(t, dir, disk.Options{})
+		s, _ := opened(t, dir, disk.Options{})
 		put(t, s, "c", "1")
 		closed(t, s)
 	}

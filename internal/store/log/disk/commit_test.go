@@ -82,7 +82,7 @@ func TestCommitsDoNotWaitForTables(t *testing.T) {
 		release := sync.OnceFunc(func() { close(released) })
 		defer release()
 		fs := newFaulty(vfs.NewCrashableMem())
-		s := tidy(t, fs, store.Options{HistoryBytes: 1 << 20})
+		s := openMemory(t, fs, store.Options{HistoryBytes: 1 << 20})
 		fs.failing(func(op errorfs.Op) error {
 			if op.Kind == errorfs.OpCreate && strings.HasSuffix(op.Path, ".sst") {
 				held.Add(1)
@@ -112,7 +112,7 @@ func TestCommitsDoNotWaitForTables(t *testing.T) {
 func TestLoadReturnsEachLiveObjectOnce(t *testing.T) {
 	t.Parallel()
 	memory := vfs.NewMem()
-	s := tidy(t, memory, store.Options{})
+	s := openMemory(t, memory, store.Options{})
 	for round := range 3 {
 		for i := range 700 {
 			put(t, s, fmt.Sprintf("%03d", i), fmt.Sprint(round))
@@ -133,7 +133,7 @@ func TestLoadReturnsEachLiveObjectOnce(t *testing.T) {
 			count, last = count+1, o.Key
 			return nil
 		},
-		Past:    func(*object.Event, time.Time) error { return nil },
+		History: func(*object.Event, time.Time) error { return nil },
 		Damaged: func(key object.Key, err error) error { return fmt.Errorf("%s: %w", key, err) },
 	})
 	if err != nil || count != 699 {

@@ -23,19 +23,19 @@ import (
 
 // fileError prefixes an error of the database with a description of the faulty file and the remedy.
 type fileError struct {
-	wrong, mend string
-	cause       error
+	problem, remedy string
+	cause           error
 }
 
 func (e *fileError) Error() string {
 	cause, _, _ := strings.Cut(e.cause.Error(), "\n") // the other lines are details of the database
-	return fmt.Sprintf("%s: %s, or restore a backup: %s", e.wrong, e.mend, cause)
+	return fmt.Sprintf("%s: %s, or restore a backup: %s", e.problem, e.remedy, cause)
 }
 
 func (e *fileError) Unwrap() error { return e.cause }
 
-// located adds the names of the damaged tables to a read error.
-func (db *database) located(err error) error {
+// withDamagedTables adds the names of the damaged tables to a read error.
+func (db *database) withDamagedTables(err error) error {
 	if !pebble.IsCorruptionError(err) {
 		return err
 	}
@@ -68,13 +68,13 @@ func rowName(key []byte) string {
 	return strconv.Quote(string(key))
 }
 
-// named adds to an error of opening the database the file that is damaged or missing, if it can be
+// nameDamage adds the name of the damaged or missing file to an error of opening the database, if it can be
 // determined. Errors that the operating system returns for other reasons are returned unchanged.
-func (d *directory) named(err error) error {
+func (d *directory) nameDamage(err error) error {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok && errno != syscall.ENOENT {
 		return err
 	}
-	name, what := d.culprit(err)
+	name, what := d.damagedFile(err)
 	if name == "" {
 		return &fileError{"its files cannot be read", "put back what was changed", err}
 	}
@@ -90,10 +90,10 @@ func (d *directory) named(err error) error {
 // fileNumber matches the number of a MANIFEST or a table in an error message of the database.
 var fileNumber = regexp.MustCompile(`MANIFEST-\d+|\b\d{6,9}\b`)
 
-// culprit determines the file that caused an error of opening the database and, if known, a description of
+// damagedFile determines the file that caused an error of opening the database and, if known, a description of
 // the damage; both are empty if the file is unknown. Nothing can be salvaged from a damaged write-ahead log,
 // because commits after the damage may depend on lost ones.
-func (d *directory) culprit(err error) (name, what string) {
+func (d *directory) damagedFile(err error) (name, what string) {
 	names, unlisted := d.options.FS.List(d.path)
 	logs, unscanned := wal.Scan(wal.Dir{FS: d.options.FS, Dirname: d.path})
 	if unlisted != nil || unscanned != nil {

@@ -30,16 +30,16 @@ func loaded(t *testing.T, dir string) (live map[string]string, damaged []string,
 			t.Error(err)
 		}
 	}()
-	return handedOn(t, l)
+	return loadOpen(t, l)
 }
 
-// handedOn loads an open log.
-func handedOn(t *testing.T, l *disk.Log) (live map[string]string, damaged []string, err error) {
+// loadOpen loads an open log.
+func loadOpen(t *testing.T, l *disk.Log) (live map[string]string, damaged []string, err error) {
 	t.Helper()
 	live = map[string]string{}
 	_, err = l.Load(t.Context(), log.Loading{
-		Live: func(o *object.Object) error { live[o.Key.Name()] = storetest.Value(o); return nil },
-		Past: func(*object.Event, time.Time) error { return nil },
+		Live:    func(o *object.Object) error { live[o.Key.Name()] = storetest.Value(o); return nil },
+		History: func(*object.Event, time.Time) error { return nil },
 		Damaged: func(key object.Key, err error) error {
 			damaged = append(damaged, fmt.Sprintf("%s: %v", key, err))
 			return nil
@@ -52,14 +52,14 @@ func handedOn(t *testing.T, l *disk.Log) (live map[string]string, damaged []stri
 func inTables(t *testing.T, n int) (dir string, want map[string]string) {
 	t.Helper()
 	dir, want = t.TempDir(), map[string]string{}
-	s, _ := begun(t, dir, disk.Options{})
+	s, _ := opened(t, dir, disk.Options{})
 	for i := range n {
 		name, value := fmt.Sprintf("object-%03d", i), fmt.Sprintf("the value of %03d", i)
 		put(t, s, name, value)
 		want[name] = value
 	}
 	closed(t, s)
-	s, _ = begun(t, dir, disk.Options{})
+	s, _ = opened(t, dir, disk.Options{})
 	closed(t, s)
 	return dir, want
 }
@@ -202,7 +202,7 @@ func size(t *testing.T, file string) int64 {
 func TestDamagedWriteAheadLogIsReportedAndUnchanged(t *testing.T) {
 	t.Parallel()
 	lives := t.TempDir()
-	s, _ := begun(t, lives, disk.Options{})
+	s, _ := opened(t, lives, disk.Options{})
 	for i := range 300 {
 		put(t, s, fmt.Sprint(i), fmt.Sprintf("the value of %03d", i))
 	}

@@ -42,7 +42,7 @@ func (d *directory) open(readOnly bool) (*database, error) {
 	options.ReadOnly = readOnly
 	db, err := pebble.Open(d.path, options)
 	if err != nil {
-		return nil, d.named(err)
+		return nil, d.nameDamage(err)
 	}
 	if !readOnly {
 		g.logsAreFlushed()
@@ -155,14 +155,14 @@ func (db *database) end() (e end, err error) {
 		return e, &fileError{"its list of files (MANIFEST-*) is cut short", "put it back", err}
 	}
 	if err != nil {
-		return e, db.located(err)
+		return e, db.withDamagedTables(err)
 	}
 	e.current = base
 	if last != nil {
 		e.current, e.entry = last.revision, last.data
 	}
 	e.trimmed, err = beforeFirst(db.pebble, e.current)
-	return e, db.located(err)
+	return e, db.withDamagedTables(err)
 }
 
 // found is an entry read from the database.

@@ -35,7 +35,7 @@ type Log struct {
 
 	// mu is held during appends and while the database is replaced.
 	mu sync.Mutex
-	// db is nil while it is repaired. Only Open and keep change it.
+	// db is nil while it is repaired. Only Open and maintain change it.
 	db      *database
 	failure error // why appends are rejected; nil while they are accepted
 	// last is the entry of the current revision.
@@ -55,22 +55,22 @@ var _ log.Log = (*Log)(nil)
 // newer layout is left unchanged. Open returns *InUseError if another process has the directory open.
 func Open(dir string, options Options) (*Log, error) {
 	options = options.filled()
-	lock, err := options.enter(dir)
+	lock, err := options.lock(dir)
 	if err != nil {
 		return nil, err
 	}
 	l := &Log{dir: &directory{path: dir, options: options, lock: lock},
 		trimmer: trimmer{notify: make(chan struct{}, 1)}}
-	if err := l.begin(); err != nil {
+	if err := l.open(); err != nil {
 		return nil, errors.Join(err, lock.release())
 	}
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	return l, nil
 }
 
-// begin opens the database and locates the current revision. If the disk is full, the log rejects writes until
-// keep finds that there is room.
-func (l *Log) begin() error {
+// open opens the database and locates the current revision. If the disk is full, the log rejects writes until
+// maintain finds that there is room.
+func (l *Log) open() error {
 	if err := l.dir.prepare(); err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (s *encoder) write(batch *pebble.Batch, commits []log.Commit) error {
 	return nil
 }
 
-// fail rejects appends until keep has repaired the log, and returns the error for callers. The caller holds
+// fail rejects appends until maintain has repaired the log, and returns the error for callers. The caller holds
 // mu.
 func (l *Log) fail(cause error) error {
 	if l.failure == nil {

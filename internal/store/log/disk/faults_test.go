@@ -31,7 +31,7 @@ func TestEveryCrashRetainsAcknowledgedCommits(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 6))
 	l, memory := newLedger(seed), vfs.NewCrashableMem()
 	crashes, changes := 0, int64(0)
-	fs := &shaky{FS: memory, judge: func(c change) (failing, error) {
+	fs := &faultyFS{FS: memory, decision: func(c change) (failing, error) {
 		changes = c.number
 		for _, unsynced := range []int{0, 100, 1 + random.IntN(99)} {
 			if !sampled(random, 10) {
@@ -40,7 +40,7 @@ func TestEveryCrashRetainsAcknowledgedCommits(t *testing.T) {
 			crashes++
 			account := l.account()
 			crashed := memory.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: unsynced, RNG: random})
-			if err := account.survives(t, crashed); err != nil {
+			if err := account.checkAfterCrash(t, crashed); err != nil {
 				t.Errorf("seed %d: a crash before change %d (%s %s) with %d%% of what was not synced: %v",
 					seed, c.number, c.kind, c.path, unsynced, err)
 			}
@@ -51,18 +51,18 @@ func TestEveryCrashRetainsAcknowledgedCommits(t *testing.T) {
 	t.Logf("%d crashes before %d changes of the disk, by %d commits in %d lives", crashes, changes, l.acked, lives)
 }
 
-// survives opens the store on a crashed disk, audits it, commits, and repeats this after a second crash.
-func (a account) survives(t *testing.T, fs *vfs.MemFS) error {
+// checkAfterCrash opens the store on a crashed disk, audits it, commits, and repeats this after a second crash.
+func (a account) checkAfterCrash(t *testing.T, fs *vfs.MemFS) error {
 	s, err := reopened(t.Context(), fs)
 	if err != nil {
 		return err
 	}
-	if err := a.audit(t.Context(), s); err != nil {
+	if err := a.check(t.Context(), s); err != nil {
 		return fmt.Errorf("%w; closing: %w", err, s.Close())
 	}
 	next := newLedger(1)
 	next.base = s.Current()
-	if next.state, err = held(t.Context(), s, store.Latest()); err != nil {
+	if next.state, err = contents(t.Context(), s, store.Latest()); err != nil {
 		return err
 	}
 	if err := next.commit(t.Context(), s); err != nil {
@@ -75,7 +75,7 @@ func (a account) survives(t *testing.T, fs *vfs.MemFS) error {
 	if s, err = reopened(t.Context(), again); err != nil {
 		return fmt.Errorf("after a second crash: %w", err)
 	}
-	if err := next.account().audit(t.Context(), s); err != nil {
+	if err := next.account().check(t.Context(), s); err != nil {
 		return fmt.Errorf("after a second crash: %w; closing: %w", err, s.Close())
 	}
 	return s.Close()
@@ -98,14 +98,14 @@ func TestEveryFaultIsSurvived(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s with %v", how, err), func(t *testing.T) {
 				t.Parallel()
-				f.everywhere(t, total)
+				f.injectEverywhere(t, total)
 			})
 		}
 	}
 }
 
-// everywhere injects the fault into each change of the disk in turn.
-func (f fault) everywhere(t *testing.T, changes int64) {
+// injectEverywhere injects the fault into each change of the disk in turn.
+func (f fault) injectEverywhere(t *testing.T, changes int64) {
 	random := rand.New(rand.NewPCG(f.seed, 7+uint64(f.how)+uint64(f.lasts)))
 	tried := 0
 	for f.number = 1; f.number <= changes; f.number++ {
@@ -140,7 +140,7 @@ type fault struct {
 func (f fault) run(t *testing.T) int64 {
 	l, memory := newLedger(f.seed), vfs.NewCrashableMem()
 	var until time.Time
-	fs := &shaky{FS: memory, judge: func(c change) (failing, error) {
+	fs := &faultyFS{FS: memory, decision: func(c change) (failing, error) {
 		if c.number == f.number {
 			until = time.Now().Add(f.lasts)
 			return f.how, f.err
@@ -154,7 +154,7 @@ func (f fault) run(t *testing.T) int64 {
 	if l.acked != lives*commits {
 		t.Errorf("%d commits were acknowledged", l.acked)
 	}
-	if err := l.account().survives(t, memory.CrashClone(vfs.CrashCloneCfg{})); err != nil {
+	if err := l.account().checkAfterCrash(t, memory.CrashClone(vfs.CrashCloneCfg{})); err != nil {
 		t.Error(err)
 	}
 	return fs.count

@@ -58,7 +58,7 @@ func TestNoDamageIsMissed(t *testing.T) {
 			for _, how := range hows {
 				copied := memory.CrashClone(vfs.CrashCloneCfg{})
 				damage(t, copied, path.Join("store", name), how, random)
-				outcome, back, err := l.judge(t, copied)
+				outcome, back, err := l.check(t, copied)
 				// After a machine crash the last write-ahead log may end anywhere, and its last block may be
 				// torn.
 				torn := ends == "crashed" && strings.HasSuffix(name, ".log")
@@ -116,27 +116,27 @@ func damage(t *testing.T, fs vfs.FS, name, how string, random *rand.Rand) {
 	}
 }
 
-// judge opens and loads a log from a damaged disk. It returns the outcome, the number of last commits that
+// check opens and loads a log from a damaged disk. It returns the outcome, the number of last commits that
 // are missing, and an error if the log returns a state that was not written.
-func (l *ledger) judge(t *testing.T, fs vfs.FS) (outcome string, back int, err error) {
+func (l *ledger) check(t *testing.T, fs vfs.FS) (outcome string, back int, err error) {
 	opened, err := disk.Open("store", disk.Options{FS: fs})
 	if err != nil {
-		return refusal(err)
+		return checkRejection(err)
 	}
 	defer func() { _ = opened.Close() }() // Close may report the damage too
 	live, damaged := map[object.Key]string{}, map[object.Key]bool{}
 	revision, err := opened.Load(t.Context(), log.Loading{
 		Live:    func(o *object.Object) error { live[o.Key] = storetest.Value(o); return nil },
-		Past:    func(*object.Event, time.Time) error { return nil },
+		History: func(*object.Event, time.Time) error { return nil },
 		Damaged: func(key object.Key, _ error) error { damaged[key] = true; return nil },
 	})
 	if err != nil {
-		return refusal(err)
+		return checkRejection(err)
 	}
 	return l.compare(revision, live, damaged)
 }
 
-func refusal(err error) (string, int, error) {
+func checkRejection(err error) (string, int, error) {
 	if !strings.Contains(err.Error(), "store") {
 		return "", 0, fmt.Errorf("the refusal does not name the folder: %w", err)
 	}
@@ -150,7 +150,7 @@ func (l *ledger) compare(revision object.Revision, live map[object.Key]string,
 	if back < 0 || back > l.acked {
 		return "", back, fmt.Errorf("it is at revision %d, %d before the last", revision, back)
 	}
-	want := append(slices.Clone(l.past), l.state)[l.acked-back]
+	want := append(slices.Clone(l.earlier), l.state)[l.acked-back]
 	outcome := "whole"
 	if len(damaged) > 0 {
 		outcome = "named"
@@ -158,7 +158,7 @@ func (l *ledger) compare(revision object.Revision, live map[object.Key]string,
 		maps.DeleteFunc(want, func(key object.Key, _ string) bool { return damaged[key] })
 	}
 	if !maps.Equal(live, want) {
-		return "", back, fmt.Errorf("with %d named there is\n%s\nnot\n%s", len(damaged), brief(live), brief(want))
+		return "", back, fmt.Errorf("with %d named there is\n%s\nnot\n%s", len(damaged), summary(live), summary(want))
 	}
 	return outcome, back, nil
 }

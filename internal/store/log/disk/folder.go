@@ -69,31 +69,31 @@ type folderLock struct {
 	reader bool // a reader does not write holderFile
 }
 
-// enter locks the directory according to the options.
-func (o Options) enter(dir string) (*folderLock, error) {
+// lock locks the directory according to the options.
+func (o Options) lock(dir string) (*folderLock, error) {
 	if o.MustExist || o.ReadOnly {
-		if err := mustExist(o.FS, dir); err != nil {
+		if err := checkExists(o.FS, dir); err != nil {
 			return nil, err
 		}
 	}
 	if o.ReadOnly {
-		return enterToRead(o.FS, dir)
+		return lockForReading(o.FS, dir)
 	}
-	return enter(o.FS, dir)
+	return lockForWriting(o.FS, dir)
 }
 
-// enter locks the directory for writing, creating it if needed. It does not change a directory that is not a
+// lockForWriting locks the directory for writing, creating it if needed. It does not change a directory that is not a
 // store's.
-func enter(fs vfs.FS, dir string) (*folderLock, error) {
+func lockForWriting(fs vfs.FS, dir string) (*folderLock, error) {
 	if err := fs.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the store's folder cannot be made: %w", err)
 	}
-	if err := mustBeOurs(fs, dir); err != nil {
+	if err := checkOwned(fs, dir); err != nil {
 		return nil, err
 	}
 	folder, err := pebble.LockDirectory(dir, fs)
 	if err != nil {
-		return nil, notEntered(fs, dir, err)
+		return nil, lockError(fs, dir, err)
 	}
 	l := &folderLock{fs: fs, dir: dir, folder: folder}
 	if err := writeWhole(fs, dir, holderFile, strconv.Itoa(os.Getpid())+"\n"); err != nil && !isFull(err) {
@@ -102,9 +102,9 @@ func enter(fs vfs.FS, dir string) (*folderLock, error) {
 	return l, nil
 }
 
-// mustBeOurs rejects a directory that has files but no format file: either the store has lost it, or the
+// checkOwned rejects a directory that has files but no format file: either the store has lost it, or the
 // directory is foreign.
-func mustBeOurs(fsys vfs.FS, dir string) error {
+func checkOwned(fsys vfs.FS, dir string) error {
 	names, err := fsys.List(dir)
 	if err != nil {
 		return fmt.Errorf("the store's folder %s cannot be read: %w", dir, err)
@@ -116,33 +116,33 @@ func mustBeOurs(fsys vfs.FS, dir string) error {
 		return &IncompleteError{Dir: dir, File: formatFile, Holds: "the version of its layout"}
 	}
 	for _, name := range names {
-		if !ours(name) {
+		if !isLockFile(name) {
 			return &ForeignError{Dir: dir, Holds: name}
 		}
 	}
 	return nil
 }
 
-// mustExist rejects a directory that is missing or empty.
-func mustExist(fsys vfs.FS, dir string) error {
+// checkExists rejects a directory that is missing or empty.
+func checkExists(fsys vfs.FS, dir string) error {
 	names, err := fsys.List(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the store's folder %s cannot be read: %w", dir, err)
 	}
-	if !slices.ContainsFunc(names, func(name string) bool { return !ours(name) }) {
+	if !slices.ContainsFunc(names, func(name string) bool { return !isLockFile(name) }) {
 		return fmt.Errorf("%w in %s", ErrNoStore, dir)
 	}
 	return nil
 }
 
-// ours reports whether a file may exist before the format file does.
-func ours(name string) bool {
+// isLockFile reports whether a file may exist before the format file does.
+func isLockFile(name string) bool {
 	return slices.Contains([]string{lockFile, holderFile, holderFile + ".new", formatFile + ".new"}, name)
 }
 
-// notEntered returns why locking the directory failed: the lock file cannot be created, or another process
+// lockError returns why locking the directory failed: the lock file cannot be created, or another process
 // has the lock.
-func notEntered(fsys vfs.FS, dir string, err error) error {
+func lockError(fsys vfs.FS, dir string, err error) error {
 	if _, ok := errors.AsType[*fs.PathError](err); ok || errors.Is(err, fs.ErrPermission) || isReadOnly(err) {
 		return fmt.Errorf("the store's folder %s cannot be written to: %w", dir, err)
 	}

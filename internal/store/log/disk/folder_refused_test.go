@@ -71,14 +71,14 @@ func TestNewerLayoutIsRejected(t *testing.T) {
 func TestSecondOpenReportsFirst(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s, _ := begun(t, dir, disk.Options{})
+	s, _ := opened(t, dir, disk.Options{})
 	var inUse *disk.InUseError
 	if _, err := disk.Open(dir, disk.Options{}); !errors.As(err, &inUse) || inUse.PID != os.Getpid() {
 		t.Errorf("second open: got error %v", err)
 	}
 	put(t, s, "a", "1")
 	closed(t, s)
-	s, _ = begun(t, dir, disk.Options{})
+	s, _ = opened(t, dir, disk.Options{})
 	closed(t, s)
 }
 

@@ -46,13 +46,13 @@ func content(t *testing.T, dir string) string {
 func filled(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	s, _ := begun(t, dir, disk.Options{})
+	s, _ := opened(t, dir, disk.Options{})
 	put(t, s, "a", "1")
 	closed(t, s)
 	return dir
 }
 
-func begun(t *testing.T, dir string, options disk.Options) (*store.Store, *disk.Log) {
+func opened(t *testing.T, dir string, options disk.Options) (*store.Store, *disk.Log) {
 	t.Helper()
 	l := open(t, dir, options)
 	s, err := store.New(t.Context(), l, store.Options{})
@@ -79,7 +79,7 @@ func rewrite(t *testing.T, dir, name, old, fresh string) {
 func TestTruncatedManifestIsUnchanged(t *testing.T) {
 	t.Parallel()
 	dir := filled(t)
-	s, _ := begun(t, dir, disk.Options{}) // creates a new MANIFEST
+	s, _ := opened(t, dir, disk.Options{}) // creates a new MANIFEST
 	closed(t, s)
 	lists, _ := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
 	newest := lists[len(lists)-1]
@@ -97,7 +97,7 @@ func TestTruncatedManifestIsUnchanged(t *testing.T) {
 			err = l.Close()
 		} else {
 			refusals++
-			inPlainWords(t, err, newest, "MANIFEST-*")
+			checkNamesFile(t, err, newest, "MANIFEST-*")
 			if content(t, dir) != before {
 				t.Errorf("with %d of %d bytes it is changed, and refused", end, len(whole))
 			}
@@ -106,7 +106,7 @@ func TestTruncatedManifestIsUnchanged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, _ := begun(t, dir, disk.Options{})
+		s, _ := opened(t, dir, disk.Options{})
 		if value(s, "a") != "1" {
 			t.Errorf("with %d of %d bytes a is %q", end, len(whole), value(s, "a"))
 		}
@@ -124,7 +124,7 @@ func TestStoreClosedOnFullDiskIsUnchanged(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		fs := newFaulty(vfs.Default)
-		s, _ := begun(t, dir, disk.Options{FS: fs})
+		s, _ := opened(t, dir, disk.Options{FS: fs})
 		put(t, s, "a", "1")
 		fs.failing(full)
 		_, err := s.Commit(t.Context(), storetest.Put(storetest.Key("b"), "refused", store.Anything()))
@@ -134,7 +134,7 @@ func TestStoreClosedOnFullDiskIsUnchanged(t *testing.T) {
 		time.Sleep(time.Second)
 		_ = s.Close() // may return that the disk is full
 	})
-	file, whole := cutOff(t, dir)
+	file, whole := removeLastCommits(t, dir)
 	var lost *disk.LostError
 	if err := refused(t, dir); !errors.As(err, &lost) {
 		t.Errorf("it is refused with %v", err)
@@ -142,7 +142,7 @@ func TestStoreClosedOnFullDiskIsUnchanged(t *testing.T) {
 	if err := os.WriteFile(file, whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, _ := begun(t, dir, disk.Options{})
+	s, _ := opened(t, dir, disk.Options{})
 	if value(s, "a") != "1" || value(s, "b") != "" {
 		t.Errorf("a is %q, b is %q", value(s, "a"), value(s, "b"))
 	}

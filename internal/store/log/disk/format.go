@@ -82,7 +82,7 @@ func (d *directory) prepare() error {
 	case !s.ready:
 		return d.create()
 	case s.layout == layout:
-		return d.mustBeComplete()
+		return d.checkComplete()
 	case d.options.ReadOnly:
 		return fmt.Errorf("the store in %s has layout %d, and is read by a program that knows %d: start it once, "+
 			"which makes its own "+
@@ -99,7 +99,7 @@ func (d *directory) readState() (state, error) {
 	}
 	var text string
 	if err == nil {
-		err = d.mustBeFile(formatFile) // a dangling symlink must not pass for an empty directory
+		err = d.checkRegular(formatFile) // a dangling symlink must not pass for an empty directory
 	}
 	if err == nil {
 		text, err = readWhole(d.options.FS, d.path, formatFile)
@@ -151,7 +151,7 @@ func (d *directory) clear() error {
 		return err
 	}
 	for _, name := range names {
-		if name != formatFile && !ours(name) {
+		if name != formatFile && !isLockFile(name) {
 			if err := d.options.FS.RemoveAll(path.Join(d.path, name)); err != nil {
 				return err
 			}
@@ -163,34 +163,34 @@ func (d *directory) clear() error {
 // file describes a kind of file.
 type file struct{ pattern, holds string }
 
-// vital lists the files without which the database would start empty and remove the existing files.
-var vital = []file{
+// requiredFiles lists the files without which the database would start empty and remove the existing files.
+var requiredFiles = []file{
 	{"*.log", "the last commits"},
 	{"MANIFEST-*", "the list of its files"},
 	{"marker.manifest.*", "which list of its files counts"},
 	{"marker.format-version.*", "how its files are written"},
 }
 
-// mustBeComplete rejects missing files that the database would not notice, and entries that are not regular
+// checkComplete rejects missing files that the database would not notice, and entries that are not regular
 // files, which could block the database.
-func (d *directory) mustBeComplete() error {
+func (d *directory) checkComplete() error {
 	names, err := d.options.FS.List(d.path)
 	if err != nil {
 		return fmt.Errorf("the store in %s: %w", d.path, err)
 	}
-	for _, v := range vital {
+	for _, v := range requiredFiles {
 		if !slices.ContainsFunc(names, func(name string) bool { return matches(v.pattern, name) }) {
 			return &IncompleteError{Dir: d.path, File: v.pattern, Holds: v.holds}
 		}
 	}
 	for _, name := range names {
-		read := slices.ContainsFunc(vital, func(v file) bool {
+		read := slices.ContainsFunc(requiredFiles, func(v file) bool {
 			return matches(v.pattern, name)
 		}) || matches("OPTIONS-*", name) || name == boundFile
 		if !read {
 			continue
 		}
-		if err := d.mustBeFile(name); err != nil {
+		if err := d.checkRegular(name); err != nil {
 			return fmt.Errorf("the store in %s: %w", d.path, err)
 		}
 	}
@@ -205,21 +205,21 @@ func matches(pattern, name string) bool {
 	return ok && err == nil
 }
 
-// mustBeFile rejects a directory, a pipe, or a dangling symlink in place of a file.
-func (d *directory) mustBeFile(name string) error {
+// checkRegular rejects a directory, a pipe, or a dangling symlink in place of a file.
+func (d *directory) checkRegular(name string) error {
 	info, err := d.options.FS.Stat(path.Join(d.path, name))
 	switch {
 	case err != nil:
 		return fmt.Errorf("its file %s cannot be reached: put it back, or restore a backup: %w", name, err)
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("its file %s is missing, and %s is in its place: put it back, or restore a backup", name,
-			sort(info.Mode()))
+			fileType(info.Mode()))
 	}
 	return nil
 }
 
-// sort describes a file that is not regular for an error message.
-func sort(mode os.FileMode) string {
+// fileType describes a file that is not regular for an error message.
+func fileType(mode os.FileMode) string {
 	switch {
 	case mode.IsDir():
 		return "a folder"

@@ -20,9 +20,9 @@ import (
 type guard struct {
 	vfs.FS
 
-	mu      sync.Mutex
-	trusted bool
-	kept    []string // files to remove once the database is trusted
+	mu              sync.Mutex
+	removalsAllowed bool
+	deferred        []string // files to remove for allowRemovals
 	// unflushed lists the write-ahead logs whose contents the database has only in memory.
 	unflushed []string
 
@@ -65,7 +65,7 @@ func (g *guard) change(do func() error) error {
 
 // create creates a file for writing. Once the guard has stopped, the file discards all writes.
 func (g *guard) create(do func() (vfs.File, error)) (vfs.File, error) {
-	var f vfs.File = nowhere{}
+	var f vfs.File = discardFile{}
 	err := g.change(func() error {
 		made, err := do()
 		if err == nil {
@@ -95,7 +95,7 @@ func (g *guard) wrap(f vfs.File, err error) (vfs.File, error) {
 
 func (g *guard) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	return g.create(func() (vfs.File, error) {
-		if err := g.before(name); err != nil {
+		if err := g.syncBeforeMarker(name); err != nil {
 			return nil, err
 		}
 		return g.FS.Create(name, category)
@@ -132,14 +132,14 @@ func (g *guard) Link(from, to string) error {
 	return g.change(func() error { return g.FS.Link(from, to) })
 }
 
-// Remove removes a file, deferred until the database is trusted. A missing file is not a failure of the disk.
+// Remove removes a file, deferred until allowRemovals is called. A missing file is not a failure of the disk.
 func (g *guard) Remove(name string) error {
-	if g.keeps(name) {
+	if g.defersRemoval(name) {
 		return nil
 	}
 	var missing error
 	_ = g.change(func() error {
-		err := g.before(name)
+		err := g.syncBeforeMarker(name)
 		if err == nil {
 			err = g.FS.Remove(name)
 		}

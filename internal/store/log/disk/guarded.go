@@ -48,29 +48,29 @@ func (f *guarded) Close() error {
 	return nil
 }
 
-// nowhere is a file that discards writes and is empty.
-type nowhere struct{}
+// discardFile is a file that discards writes and is empty.
+type discardFile struct{}
 
-func (nowhere) Close() error                           { return nil }
-func (nowhere) Read([]byte) (int, error)               { return 0, io.EOF }
-func (nowhere) ReadAt([]byte, int64) (int, error)      { return 0, io.EOF }
-func (nowhere) Write(p []byte) (int, error)            { return len(p), nil }
-func (nowhere) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
-func (nowhere) Preallocate(int64, int64) error         { return nil }
-func (nowhere) Stat() (vfs.FileInfo, error)            { return nothing{}, nil }
-func (nowhere) Sync() error                            { return nil }
-func (nowhere) SyncTo(int64) (bool, error)             { return true, nil }
-func (nowhere) SyncData() error                        { return nil }
-func (nowhere) Prefetch(int64, int64) error            { return nil }
-func (nowhere) Fd() uintptr                            { return vfs.InvalidFd }
+func (discardFile) Close() error                           { return nil }
+func (discardFile) Read([]byte) (int, error)               { return 0, io.EOF }
+func (discardFile) ReadAt([]byte, int64) (int, error)      { return 0, io.EOF }
+func (discardFile) Write(p []byte) (int, error)            { return len(p), nil }
+func (discardFile) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
+func (discardFile) Preallocate(int64, int64) error         { return nil }
+func (discardFile) Stat() (vfs.FileInfo, error)            { return discardFileInfo{}, nil }
+func (discardFile) Sync() error                            { return nil }
+func (discardFile) SyncTo(int64) (bool, error)             { return true, nil }
+func (discardFile) SyncData() error                        { return nil }
+func (discardFile) Prefetch(int64, int64) error            { return nil }
+func (discardFile) Fd() uintptr                            { return vfs.InvalidFd }
 
-// nothing is the FileInfo of nowhere.
-type nothing struct{}
+// discardFileInfo is the FileInfo of discardFile.
+type discardFileInfo struct{}
 
-func (nothing) Name() string           { return "nowhere" }
-func (nothing) Size() int64            { return 0 }
-func (nothing) Mode() os.FileMode      { return 0 }
-func (nothing) ModTime() time.Time     { return time.Time{} }
-func (nothing) IsDir() bool            { return false }
-func (nothing) Sys() any               { return nil }
-func (nothing) DeviceID() vfs.DeviceID { return vfs.DeviceID{} }
+func (discardFileInfo) Name() string           { return "discarded" }
+func (discardFileInfo) Size() int64            { return 0 }
+func (discardFileInfo) Mode() os.FileMode      { return 0 }
+func (discardFileInfo) ModTime() time.Time     { return time.Time{} }
+func (discardFileInfo) IsDir() bool            { return false }
+func (discardFileInfo) Sys() any               { return nil }
+func (discardFileInfo) DeviceID() vfs.DeviceID { return vfs.DeviceID{} }

@@ -20,9 +20,9 @@ type history struct {
 	more map[version]*object.Object
 	// older holds the states that these commits replaced and that were written earlier.
 	older map[version]*object.Object
-	// past holds the events to deliver; room is preallocated memory for further events.
-	past []happened
-	room []object.Event
+	// events holds the events to deliver; spare is preallocated memory for further events.
+	events []timedEvent
+	spare  []object.Event
 }
 
 type version struct {
@@ -30,8 +30,8 @@ type version struct {
 	revision object.Revision
 }
 
-// happened is a change and its time.
-type happened struct {
+// timedEvent is a change and its time.
+type timedEvent struct {
 	event *object.Event
 	at    time.Time
 }
@@ -44,9 +44,9 @@ func newHistory(current, trimmed object.Revision) *history {
 	return h
 }
 
-// remember stores a state if an event may need it: a state is the newest of its object, or was replaced at
+// addState stores a state if an event may need it: a state is the newest of its object, or was replaced at
 // revision next.
-func (h *history) remember(s *stored, newest bool, next object.Revision) {
+func (h *history) addState(s *stored, newest bool, next object.Revision) {
 	switch {
 	case s.object == nil:
 	case s.revision <= h.after:
@@ -73,16 +73,16 @@ func (h *history) at(key object.Key, revision object.Revision) *object.Object {
 
 // readHistory reads the entries.
 func (db *database) readHistory(h *history) error {
-	h.past = make([]happened, 0, len(h.made))
+	h.events = make([]timedEvent, 0, len(h.made))
 	last, err := h.read(db.pebble, time.Now().Add(-db.dir.options.HistoryAge))
 	if pebble.IsCorruptionError(err) { // watches cannot resume, but the last entry was read
 		db.dir.options.Log.Error("the store's history is damaged and ignored", "folder", db.dir.path,
-			"error", db.located(err))
-		h.past, err = nil, nil
+			"error", db.withDamagedTables(err))
+		h.events, err = nil, nil
 	} else if err == nil && last != h.current && last != 0 {
 		err = fmt.Errorf("the commits up to %d cannot be read: %w", h.current, object.ErrDamaged)
 	}
-	return db.located(err)
+	return db.withDamagedTables(err)
 }
 
 // read collects the events of the entries since oldest, and returns the revision of the last entry.
@@ -110,7 +110,7 @@ func (h *history) read(db *pebble.DB, oldest time.Time) (last object.Revision, e
 		}
 		e, err := readEntryWith(i.Value(), changes[:0], func(key []byte) object.Key { return h.keyOf(key, revision) })
 		if err != nil || e.at.Before(oldest) {
-			h.past = h.past[:0]
+			h.events = h.events[:0]
 			continue
 		}
 		changes = e.changes
@@ -130,11 +130,11 @@ func (h *history) keyOf(key []byte, revision object.Revision) object.Key {
 	return object.Key(key)
 }
 
-// add appends the changes of a commit. If one of them lacks a state, the past starts after this commit.
+// add appends the changes of a commit. If one of them lacks a state, the history starts after this commit.
 func (h *history) add(e *entry, revision object.Revision) error {
 	for _, c := range e.changes {
-		if !h.shows(c, revision) {
-			h.past = h.past[:0]
+		if !h.hasStates(c, revision) {
+			h.events = h.events[:0]
 			return nil
 		}
 	}
@@ -143,14 +143,14 @@ func (h *history) add(e *entry, revision object.Revision) error {
 		if err != nil {
 			return err
 		}
-		h.past = append(h.past, happened{event, e.at})
+		h.events = append(h.events, timedEvent{event, e.at})
 	}
 	return nil
 }
 
-// shows reports whether both states of a change are available. The deletion of an unreadable object has no
+// hasStates reports whether both states of a change are available. The deletion of an unreadable object has no
 // previous state.
-func (h *history) shows(c changed, revision object.Revision) bool {
+func (h *history) hasStates(c changed, revision object.Revision) bool {
 	switch {
 	case c.previous != 0 && h.at(c.key, c.previous) == nil:
 		return false
@@ -163,10 +163,10 @@ func (h *history) shows(c changed, revision object.Revision) bool {
 // event returns the event of a change whose states are available. Events are allocated in blocks of 32,
 // because the store releases neighbors together.
 func (h *history) event(c changed, revision object.Revision) (e *object.Event, err error) {
-	if len(h.room) == 0 {
-		h.room = make([]object.Event, 32)
+	if len(h.spare) == 0 {
+		h.spare = make([]object.Event, 32)
 	}
-	e, h.room = &h.room[0], h.room[1:]
+	e, h.spare = &h.spare[0], h.spare[1:]
 	e.Deleted = c.deleted
 	if c.previous != 0 {
 		e.Previous = h.at(c.key, c.previous)
@@ -181,7 +181,7 @@ func (h *history) event(c changed, revision object.Revision) (e *object.Event, e
 
 // replay delivers the changes.
 func (h *history) replay(take func(*object.Event, time.Time) error) error {
-	for _, p := range h.past {
+	for _, p := range h.events {
 		if err := take(p.event, p.at); err != nil {
 			return err
 		}

@@ -153,7 +153,7 @@ func readEntry(data []byte, changes []changed) (entry, error) {
 }
 
 // readEntryWith is readEntry with a custom conversion of keys.
-func readEntryWith(data []byte, changes []changed, keep func([]byte) object.Key) (entry, error) {
+func readEntryWith(data []byte, changes []changed, toKey func([]byte) object.Key) (entry, error) {
 	data, ok := bytes.CutPrefix(data, []byte(entryMagic))
 	if !ok || len(data) < 12 || binary.LittleEndian.Uint32(data) != crc32.Checksum(data[4:], castagnoli) {
 		return entry{}, errEntry
@@ -170,7 +170,7 @@ func readEntryWith(data []byte, changes []changed, keep func([]byte) object.Key)
 		if n <= 0 || len(rest) <= n {
 			return entry{}, errEntry
 		}
-		e.changes = append(e.changes, changed{keep(key), object.Revision(previous), rest[n] == 1})
+		e.changes = append(e.changes, changed{toKey(key), object.Revision(previous), rest[n] == 1})
 		rest = rest[n+1:]
 	}
 	return e, nil

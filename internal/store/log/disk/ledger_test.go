@@ -29,11 +29,11 @@ type ledger struct {
 	base  object.Revision
 	acked int
 	state map[object.Key]string
-	// past holds the previous states, oldest first.
-	past []map[object.Key]string
-	// maybe holds the commits since the last acknowledged one: one in flight, the others failed. At most one
+	// earlier holds the previous states, oldest first.
+	earlier []map[object.Key]string
+	// uncertain holds the commits since the last acknowledged one: one in flight, the others failed. At most one
 	// may be applied.
-	maybe [][]store.Change
+	uncertain [][]store.Change
 }
 
 func newLedger(seed uint64) *ledger {
@@ -58,7 +58,7 @@ func (l *ledger) changes() (changes []store.Change) {
 func (l *ledger) commit(ctx context.Context, s *store.Store) error {
 	changes := l.changes()
 	l.mu.Lock()
-	l.maybe = append(l.maybe, changes)
+	l.uncertain = append(l.uncertain, changes)
 	l.mu.Unlock()
 	revision, err := s.Commit(ctx, changes...)
 	if err != nil {
@@ -70,8 +70,8 @@ func (l *ledger) commit(ctx context.Context, s *store.Store) error {
 	if want := l.base + object.Revision(l.acked); revision != want {
 		return fmt.Errorf("the commit after %d acknowledged ones has revision %d, not %d", l.acked-1, revision, want)
 	}
-	l.past = append(l.past, l.state)
-	l.state, l.maybe = after(l.state, changes), nil
+	l.earlier = append(l.earlier, l.state)
+	l.state, l.uncertain = after(l.state, changes), nil
 	return nil
 }
 
@@ -98,33 +98,33 @@ func (l *ledger) account() account {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := account{base: l.base, acked: l.acked, states: []map[object.Key]string{l.state}}
-	for _, changes := range l.maybe {
+	for _, changes := range l.uncertain {
 		a.states = append(a.states, after(l.state, changes))
 	}
 	return a
 }
 
-// audit returns an error if the contents of a reopened store differ from the account.
-func (a account) audit(ctx context.Context, s *store.Store) error {
-	got, err := held(ctx, s, store.Latest())
+// check returns an error if the contents of a reopened store differ from the account.
+func (a account) check(ctx context.Context, s *store.Store) error {
+	got, err := contents(ctx, s, store.Latest())
 	if err != nil {
 		return err
 	}
 	i := slices.IndexFunc(a.states, func(state map[object.Key]string) bool { return maps.Equal(state, got) })
 	if i < 0 {
-		return fmt.Errorf("after %d acknowledged commits there is\n%s\nnot\n%s", a.acked, brief(got),
-			brief(a.states...))
+		return fmt.Errorf("after %d acknowledged commits there is\n%s\nnot\n%s", a.acked, summary(got),
+			summary(a.states...))
 	}
 	want := a.base + object.Revision(a.acked+min(i, 1))
 	same := i > 0 && maps.Equal(a.states[0], a.states[i]) && s.Current() == want-1 // a delete of nothing
 	if current := s.Current(); current != want && a.base != 0 && !same {
 		return fmt.Errorf("after %d acknowledged commits the revision is %d, not %d", a.acked, current, want)
 	}
-	return remembers(ctx, s, got)
+	return checkHistory(ctx, s, got)
 }
 
-// held returns the values of all objects in a snapshot of a store.
-func held(ctx context.Context, s *store.Store, which store.Which) (map[object.Key]string, error) {
+// contents returns the values of all objects in a snapshot of a store.
+func contents(ctx context.Context, s *store.Store, which store.Which) (map[object.Key]string, error) {
 	snapshot, err := s.Snapshot(ctx, which)
 	if err != nil {
 		return nil, err
@@ -137,9 +137,9 @@ func held(ctx context.Context, s *store.Store, which store.Which) (map[object.Ke
 	return got, nil
 }
 
-// remembers checks that applying the history to its oldest state yields the state to.
-func remembers(ctx context.Context, s *store.Store, to map[object.Key]string) error {
-	state, err := held(ctx, s, store.Exactly(s.Oldest()))
+// checkHistory checks that applying the history to its oldest state yields the state to.
+func checkHistory(ctx context.Context, s *store.Store, to map[object.Key]string) error {
+	state, err := contents(ctx, s, store.Exactly(s.Oldest()))
 	if err != nil {
 		return err
 	}
@@ -163,13 +163,13 @@ func remembers(ctx context.Context, s *store.Store, to map[object.Key]string) er
 		}
 	}
 	if !maps.Equal(state, to) {
-		return fmt.Errorf("the history leads to\n%s\nnot\n%s", brief(state), brief(to))
+		return fmt.Errorf("the history leads to\n%s\nnot\n%s", summary(state), summary(to))
 	}
 	return nil
 }
 
-// brief formats states with abbreviated values.
-func brief(states ...map[object.Key]string) string {
+// summary formats states with abbreviated values.
+func summary(states ...map[object.Key]string) string {
 	var lines []string
 	for _, state := range states {
 		line := ""
@@ -205,7 +205,7 @@ func (l *ledger) work(t *testing.T, fs vfs.FS) {
 	t.Helper()
 	for range lives {
 		var s *store.Store
-		l.insist(t, func() (err error) {
+		l.retry(t, func() (err error) {
 			s, err = reopened(t.Context(), fs)
 			return err
 		})
@@ -216,11 +216,11 @@ func (l *ledger) work(t *testing.T, fs vfs.FS) {
 		l.mu.Unlock()
 		t.Cleanup(func() { _ = s.Close() })
 		for range commits {
-			l.insist(t, func() error {
+			l.retry(t, func() error {
 				err := l.commit(t.Context(), s)
-				if got, unread := held(t.Context(), s, store.Latest()); unread != nil || !maps.Equal(got, l.state) {
-					t.Errorf("when a commit returned %v, a reader sees (%v)\n%s\nnot\n%s", err, unread, brief(got),
-						brief(l.state))
+				if got, unread := contents(t.Context(), s, store.Latest()); unread != nil || !maps.Equal(got, l.state) {
+					t.Errorf("when a commit returned %v, a reader sees (%v)\n%s\nnot\n%s", err, unread, summary(got),
+						summary(l.state))
 				}
 				return err
 			})
@@ -231,8 +231,8 @@ func (l *ledger) work(t *testing.T, fs vfs.FS) {
 	}
 }
 
-// insist retries do every second until it succeeds, for at most a minute.
-func (l *ledger) insist(t *testing.T, do func() error) {
+// retry retries do every second until it succeeds, for at most a minute.
+func (l *ledger) retry(t *testing.T, do func() error) {
 	t.Helper()
 	var errs []error
 	for range 60 {

@@ -14,7 +14,7 @@ import (
 //
 // Several goroutines read in parallel; one calls the functions of into. Damage is contained: an object whose
 // newest state is damaged is reported, and of the history the part after the last damage is delivered. Load
-// starts the keep goroutine when it is done.
+// starts the maintain goroutine when it is done.
 func (l *Log) Load(ctx context.Context, into log.Loading) (object.Revision, error) {
 	h := newHistory(object.Revision(l.current.Load()), l.trimmer.trimmed)
 	err := l.db.loadStates(ctx, h, into)
@@ -22,14 +22,14 @@ func (l *Log) Load(ctx context.Context, into log.Loading) (object.Revision, erro
 		err = l.db.readHistory(h)
 	}
 	if err == nil {
-		err = h.replay(into.Past)
+		err = h.replay(into.History)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("the store in %s: %w", l.dir.path, err)
 	}
 	if !l.dir.options.ReadOnly {
 		l.bound.open(l.dir)
-		l.work.Go(l.keep)
+		l.work.Go(l.maintain)
 	}
 	return h.current, nil
 }
@@ -48,11 +48,11 @@ func (db *database) loadStates(ctx context.Context, h *history, into log.Loading
 	for range min(len(parts), runtime.GOMAXPROCS(0)) {
 		readers.Go(func() { r.run(ctx) })
 	}
-	t := taker{history: h, into: into}
+	t := consumer{history: h, into: into}
 	for i := range parts {
 		p := &parts[i]
 		for states := range p.states {
-			if err := t.takeAll(states); err != nil {
+			if err := t.consumeAll(states); err != nil {
 				return err
 			}
 			r.reuse(states)
@@ -64,23 +64,23 @@ func (db *database) loadStates(ctx context.Context, h *history, into log.Loading
 	return nil
 }
 
-// taker distinguishes the newest state of each object from older ones.
-type taker struct {
+// consumer distinguishes the newest state of each object from older ones.
+type consumer struct {
 	history *history
 	into    log.Loading
 	last    stored
 }
 
-func (t *taker) takeAll(states []stored) error {
+func (t *consumer) consumeAll(states []stored) error {
 	for i := range states {
-		if err := t.take(&states[i]); err != nil {
+		if err := t.consume(&states[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *taker) take(s *stored) error {
+func (t *consumer) consume(s *stored) error {
 	newest := t.last.key != s.key
 	before := t.last
 	t.last = *s
@@ -89,7 +89,7 @@ func (t *taker) take(s *stored) error {
 			"missing, or of another time: put it back, or restore a backup",
 			s.key, s.revision, t.history.current)
 	}
-	t.history.remember(s, newest, before.revision)
+	t.history.addState(s, newest, before.revision)
 	switch {
 	case !newest:
 		return nil

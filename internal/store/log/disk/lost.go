@@ -34,7 +34,7 @@ func (d *directory) inspect() error {
 	}
 	if err == nil && lost != nil {
 		batch := db.pebble.NewBatch()
-		err = errors.Join(db.forgetHistory(batch), batch.Close())
+		err = errors.Join(db.deleteHistory(batch), batch.Close())
 	}
 	return errors.Join(err, db.pebble.Close())
 }
@@ -63,19 +63,19 @@ func (l *Log) acceptLoss(lost *LostError) error {
 	if readOnly {
 		return nil
 	}
-	if err := l.db.beginAfter(lost.Acknowledged); err != nil {
+	if err := l.db.restartAfter(lost.Acknowledged); err != nil {
 		return err
 	}
 	return l.locate()
 }
 
-// beginAfter starts revisions one epoch above an acknowledged one and discards the history, which would have
+// restartAfter starts revisions one epoch above an acknowledged one and discards the history, which would have
 // a gap.
-func (db *database) beginAfter(acknowledged object.Revision) error {
+func (db *database) restartAfter(acknowledged object.Revision) error {
 	batch := db.pebble.NewBatch()
 	defer batch.Close()
 	err := errors.Join(
-		db.forgetHistory(batch),
+		db.deleteHistory(batch),
 		batch.Set(baseKey, base(object.NextEpoch(acknowledged, time.Now())), nil),
 	)
 	if err == nil {
@@ -84,15 +84,15 @@ func (db *database) beginAfter(acknowledged object.Revision) error {
 	return errors.Join(err, db.guard.err())
 }
 
-// forgetHistory adds the deletion of all commits' history to a batch. It fails if a commit cannot be read: a
+// deleteHistory adds the deletion of all commits' history to a batch. It fails if a commit cannot be read: a
 // state that the commit replaced would remain, and would become the newest of its object once the object is
 // deleted and the deletion trimmed.
-func (db *database) forgetHistory(batch *pebble.Batch) error {
+func (db *database) deleteHistory(batch *pebble.Batch) error {
 	lower, upper := bounds(entries)
-	if err := db.forgetCommits(batch, lower, upper); err != nil {
+	if err := db.deleteCommits(batch, lower, upper); err != nil {
 		return fmt.Errorf("its last commits are lost, and to go on without them takes the commits before, which "+
 			"cannot be read "+
-			"(what is there can be backed up, and restored): %w", db.located(err))
+			"(what is there can be backed up, and restored): %w", db.withDamagedTables(err))
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func TestOlderLayoutIsMigrated(t *testing.T) {
 // migrated opens a directory as a program with these migrations would.
 func migrated(t *testing.T, fs vfs.FS, steps migrations) error {
 	t.Helper()
-	lock, err := enter(fs, "objects")
+	lock, err := lockForWriting(fs, "objects")
 	if err != nil {
 		t.Fatal(err)
 	}

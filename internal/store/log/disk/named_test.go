@@ -23,7 +23,7 @@ func TestMissingFilesAreReported(t *testing.T) {
 			if err := os.Rename(filled(t), dir); err != nil {
 				t.Fatal(err)
 			}
-			s, _ := begun(t, dir, disk.Options{}) // flushes the write-ahead log of the first store to a table
+			s, _ := opened(t, dir, disk.Options{}) // flushes the write-ahead log of the first store to a table
 			closed(t, s)
 			files, _ := filepath.Glob(filepath.Join(dir, pattern))
 			if len(files) == 0 {
@@ -34,7 +34,7 @@ func TestMissingFilesAreReported(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			inPlainWords(t, refused(t, dir), filepath.Base(files[0]), pattern)
+			checkNamesFile(t, refused(t, dir), filepath.Base(files[0]), pattern)
 		})
 	}
 }
@@ -49,11 +49,11 @@ func TestMissingTableIsReportedDespiteTornLog(t *testing.T) {
 	if err := errors.Join(os.WriteFile(name, data[:len(data)-1], 0o600), os.Remove(tables[0])); err != nil {
 		t.Fatal(err)
 	}
-	inPlainWords(t, refused(t, dir), filepath.Base(tables[0]))
+	checkNamesFile(t, refused(t, dir), filepath.Base(tables[0]))
 }
 
-// inPlainWords checks that an error names one of the files and the remedy before any message of the database.
-func inPlainWords(t *testing.T, err error, names ...string) {
+// checkNamesFile checks that an error names one of the files and the remedy before any message of the database.
+func checkNamesFile(t *testing.T, err error, names ...string) {
 	t.Helper()
 	words, _, advised := strings.Cut(err.Error(), "or restore a backup")
 	named := slices.ContainsFunc(names, func(name string) bool { return strings.Contains(words, name) })
@@ -96,7 +96,7 @@ func TestDamagedFilesAreReported(t *testing.T) {
 						return
 					}
 				}
-				inPlainWords(t, err, filepath.Base(file), pattern)
+				checkNamesFile(t, err, filepath.Base(file), pattern)
 			})
 		}
 	}
@@ -129,7 +129,7 @@ func TestNonRegularFilesAreReported(t *testing.T) {
 				if err == nil {
 					t.Fatal("it is opened")
 				}
-				inPlainWords(t, err, filepath.Base(name))
+				checkNamesFile(t, err, filepath.Base(name))
 				if tables, _ := filepath.Glob(filepath.Join(dir, "*.sst")); len(tables) == 0 {
 					t.Error("its tables were removed")
 				}

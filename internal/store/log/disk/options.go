@@ -33,7 +33,7 @@ type Options struct {
 func (o Options) filled() Options {
 	switch {
 	case o.FS == nil && o.ReadOnly:
-		o.FS = shared{vfs.Default}
+		o.FS = sharedFS{vfs.Default}
 	case o.FS == nil:
 		o.FS = vfs.Default
 	}

@@ -65,17 +65,17 @@ func (db *database) parts() ([]part, error) {
 
 // reading is the state shared by all readers.
 type reading struct {
-	db    *database
-	parts []part
-	begun atomic.Int64 // the number of parts that readers have started
-	spare chan []stored
+	db      *database
+	parts   []part
+	started atomic.Int64 // the number of parts that readers have started
+	spare   chan []stored
 }
 
 // run reads parts until none is left.
 func (w *reading) run(ctx context.Context) {
 	r := reader{reading: w}
 	for {
-		i := int(w.begun.Add(1)) - 1
+		i := int(w.started.Add(1)) - 1
 		if i >= len(w.parts) {
 			return
 		}
@@ -126,7 +126,7 @@ func (r *reader) run(ctx context.Context, p *part) error {
 		if err == nil {
 			return r.flush(ctx)
 		}
-		r.begun.Store(int64(len(r.parts)))
+		r.started.Store(int64(len(r.parts)))
 		if !pebble.IsCorruptionError(err) {
 			return err
 		}
@@ -135,7 +135,7 @@ func (r *reader) run(ctx context.Context, p *part) error {
 		}
 		next, saved := r.salvage(lower)
 		if !saved {
-			return r.db.located(err)
+			return r.db.withDamagedTables(err)
 		}
 		p.rest = true
 		lower = next

@@ -29,7 +29,7 @@ func inManyTables(t *testing.T, rounds ...int) (dir string, want map[string]stri
 	t.Helper()
 	dir, want = t.TempDir(), map[string]string{}
 	for _, round := range rounds { // fewer than four rounds, because the database would compact four tables
-		s, _ := begun(t, dir, disk.Options{})
+		s, _ := opened(t, dir, disk.Options{})
 		for i := range 100 {
 			name, value := fmt.Sprintf("object-%03d", 80*round+i),
 				fmt.Sprintf("the value of %03d in round %d", 80*round+i, round)
@@ -63,7 +63,7 @@ func TestPartsAreInKeyOrderWithHistory(t *testing.T) {
 			live[o.Key.Name()] = storetest.Value(o)
 			return nil
 		},
-		Past: func(e *object.Event, _ time.Time) error {
+		History: func(e *object.Event, _ time.Time) error {
 			if last != 0 && e.Revision() != last+1 {
 				t.Errorf("the change of revision %d comes after %d", e.Revision(), last)
 			}
@@ -163,7 +163,7 @@ func TestDamagedBlockRetainsUnflushedObjects(t *testing.T) {
 	fullDisk := errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(full))
 	for _, options := range []disk.Options{{ReadOnly: true}, {FS: fullDisk}, {}} {
 		l := open(t, dir, options)
-		live, damaged, err := handedOn(t, l)
+		live, damaged, err := loadOpen(t, l)
 		if err != nil {
 			t.Error(err)
 		}

@@ -16,9 +16,9 @@ const (
 	lastRetry  = 5 * time.Second
 )
 
-// keep trims and repairs until the log is closed. Load has read everything before keep starts.
-func (l *Log) keep() {
-	l.db.guard.trust()
+// maintain trims and repairs until the log is closed. Load has read everything before keep starts.
+func (l *Log) maintain() {
+	l.db.guard.allowRemovals()
 	for l.ctx.Err() == nil {
 		select {
 		case <-l.ctx.Done():
@@ -31,7 +31,7 @@ func (l *Log) keep() {
 }
 
 // repair recovers from a disk failure: it closes the database, whose memory may differ from the disk, and
-// retries opening it until that succeeds. Writes are rejected meanwhile. Only keep calls it.
+// retries opening it until that succeeds. Writes are rejected meanwhile. Only maintain calls it.
 func (l *Log) repair() {
 	l.mu.Lock()
 	db := l.db
@@ -50,7 +50,7 @@ func (l *Log) repair() {
 		}
 		var lost *LostError
 		if errors.As(err, &lost) {
-			l.giveUp(lost)
+			l.rejectWrites(lost)
 			return
 		}
 		l.mu.Lock()
@@ -64,8 +64,8 @@ func (l *Log) repair() {
 	}
 }
 
-// giveUp rejects writes permanently.
-func (l *Log) giveUp(lost *LostError) {
+// rejectWrites rejects writes permanently.
+func (l *Log) rejectWrites(lost *LostError) {
 	l.dir.options.Log.Error("the disk lost acknowledged commits: writes are rejected", "folder", l.dir.path,
 		"error", lost)
 	l.mu.Lock()
@@ -82,7 +82,7 @@ func (l *Log) giveUp(lost *LostError) {
 // removed, because their writers received an error.
 func (l *Log) reopen() error {
 	// The directory may have been moved, and the database would create a new one.
-	if err := l.dir.mustBeComplete(); err != nil {
+	if err := l.dir.checkComplete(); err != nil {
 		return err
 	}
 	db, err := l.dir.open(false)
@@ -90,7 +90,7 @@ func (l *Log) reopen() error {
 		return err
 	}
 	current, trimmed := object.Revision(l.current.Load()), never
-	if err = db.settle(current, l.last); err == nil {
+	if err = db.verifyEnd(current, l.last); err == nil {
 		trimmed, err = beforeFirst(db.pebble, current) // trimmed entries may reappear
 	}
 	if err == nil {
@@ -99,7 +99,7 @@ func (l *Log) reopen() error {
 	if err = errors.Join(db.guard.err(), err); err != nil {
 		return errors.Join(err, db.pebble.Close())
 	}
-	db.guard.trust()
+	db.guard.allowRemovals()
 	l.trimmer.trimmed = trimmed
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,8 +109,8 @@ func (l *Log) reopen() error {
 	return nil
 }
 
-// settle checks that the database contains the current revision, whose entry is given, and removes later ones.
-func (db *database) settle(current object.Revision, entry []byte) error {
+// verifyEnd checks that the database contains the current revision and its entry, and removes later ones.
+func (db *database) verifyEnd(current object.Revision, entry []byte) error {
 	base, last, err := newest(db.pebble)
 	if err != nil {
 		return err

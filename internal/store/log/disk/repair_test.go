@@ -144,7 +144,7 @@ func TestMovedFolderIsDetected(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "objects")
 	synctest.Test(t, func(t *testing.T) {
-		s, l := begun(t, dir, disk.Options{})
+		s, l := opened(t, dir, disk.Options{})
 		if err := os.Rename(dir, dir+".away"); err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +169,7 @@ func TestMovedFolderIsDetected(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		put(t, s, "back", "1")
 		closed(t, s)
-		again, _ := begun(t, dir, disk.Options{})
+		again, _ := opened(t, dir, disk.Options{})
 		if value(again, last) != big || value(again, "back") != "1" {
 			t.Errorf("%s or what was written after it is missing", last)
 		}

@@ -23,7 +23,7 @@ var ErrNotEmpty = errors.New("it holds a store already")
 // directory.
 func Restore(dir string, options Options, revision object.Revision, objects iter.Seq2[*object.Object, error]) error {
 	options = options.filled()
-	lock, err := enter(options.FS, dir)
+	lock, err := lockForWriting(options.FS, dir)
 	if err != nil {
 		return err
 	}

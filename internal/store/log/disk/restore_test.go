@@ -13,8 +13,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
-// some yields n objects at one revision, and then the error last if it is not nil.
-func some(t *testing.T, n int, revision object.Revision, last error) iter.Seq2[*object.Object, error] {
+// objectsAt yields n objects at one revision, and then the error last if it is not nil.
+func objectsAt(t *testing.T, n int, revision object.Revision, last error) iter.Seq2[*object.Object, error] {
 	return func(yield func(*object.Object, error) bool) {
 		for i := range n {
 			o := storetest.NewObject(storetest.Key(fmt.Sprintf("%06d", i)), fmt.Sprint(i))
@@ -35,10 +35,10 @@ func TestRestoredLogStartsAtRevision(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a", "store")
 	const old, begin = 1_000_000_000_000_000, 1_000_000_000_000_000 + 1<<32
-	if err := disk.Restore(dir, disk.Options{}, begin, some(t, 20_000, old, nil)); err != nil {
+	if err := disk.Restore(dir, disk.Options{}, begin, objectsAt(t, 20_000, old, nil)); err != nil {
 		t.Fatal(err)
 	}
-	if err := disk.Restore(dir, disk.Options{}, begin, some(t, 1, old, nil)); !errors.Is(err, disk.ErrNotEmpty) {
+	if err := disk.Restore(dir, disk.Options{}, begin, objectsAt(t, 1, old, nil)); !errors.Is(err, disk.ErrNotEmpty) {
 		t.Errorf("restoring over it returned %v", err)
 	}
 	for _, want := range []object.Revision{old, begin + 1} { // as restored, then after a write
@@ -74,13 +74,13 @@ func TestFailedRestoreIsNotAStore(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	cut := errors.New("the backup is cut short")
-	if err := disk.Restore(dir, disk.Options{}, 5, some(t, 100, 4, cut)); !errors.Is(err, cut) {
+	if err := disk.Restore(dir, disk.Options{}, 5, objectsAt(t, 100, 4, cut)); !errors.Is(err, cut) {
 		t.Errorf("the error of the objects came back as %v", err)
 	}
-	if err := disk.Restore(dir, disk.Options{}, 5, some(t, 1, 6, nil)); err == nil {
+	if err := disk.Restore(dir, disk.Options{}, 5, objectsAt(t, 1, 6, nil)); err == nil {
 		t.Error("an object from after the revision that the store begins at was taken")
 	}
-	if err := disk.Restore(dir, disk.Options{}, 5, some(t, 10, 4, nil)); err != nil {
+	if err := disk.Restore(dir, disk.Options{}, 5, objectsAt(t, 10, 4, nil)); err != nil {
 		t.Errorf("after failures: %v", err)
 	}
 }

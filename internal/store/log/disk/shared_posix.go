@@ -15,7 +15,7 @@ import (
 //
 // A POSIX lock belongs to the process, which loses it by closing any descriptor of the file. A process must
 // therefore not open a directory for reading while it writes to it.
-func (shared) Lock(name string) (io.Closer, error) {
+func (sharedFS) Lock(name string) (io.Closer, error) {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return io.NopCloser(nil), nil

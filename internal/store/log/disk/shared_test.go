@@ -19,7 +19,7 @@ func TestOpenForReadingChangesNothing(t *testing.T) {
 	before := content(t, dir)
 	var stores []*store.Store
 	for range 2 {
-		s, l := begun(t, dir, disk.Options{ReadOnly: true})
+		s, l := opened(t, dir, disk.Options{ReadOnly: true})
 		for _, name := range []string{"a", "b"} {
 			if o := s.Get(storetest.Key(name)); o == nil {
 				t.Errorf("%s is not there", name)

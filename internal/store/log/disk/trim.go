@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// trimWorthwhile is the number of commits that must leave the history before they are trimmed.
-	trimWorthwhile = 64
+	// minTrim is the number of commits that must leave the history before they are trimmed.
+	minTrim = 64
 	// trimBatch bounds the number of commits trimmed in one batch, so that no commit waits long for it.
 	trimBatch = 256
 	// never marks a log that is not trimmed any more, since entries must be deleted in order.
@@ -20,21 +20,21 @@ const (
 )
 
 // trimmer deletes the commits that have left the store's history. before may be set at any time; the other
-// fields belong to the goroutine that opens and loads the log, and then to keep.
+// fields belong to the goroutine that opens and loads the log, and then to maintain.
 type trimmer struct {
-	// before is the argument of the last Compact, and notify tells keep that there is something to trim.
+	// before is the argument of the last Compact, and notify wakes maintain when there is something to trim.
 	before atomic.Uint64
 	notify chan struct{}
 	// trimmed is the last revision whose entry was deleted.
 	trimmed object.Revision
 }
 
-// Compact notifies the keep goroutine when there is something to trim.
+// Compact notifies the maintain goroutine when there is something to trim.
 func (l *Log) Compact(before object.Revision) { l.trimmer.request(before) }
 
 func (t *trimmer) request(before object.Revision) {
 	last := t.before.Swap(uint64(before))
-	if uint64(before)/trimWorthwhile == last/trimWorthwhile {
+	if uint64(before)/minTrim == last/minTrim {
 		return
 	}
 	select {
@@ -62,7 +62,7 @@ func (t *trimmer) trimSome(db *database, upto object.Revision) error {
 	upto = min(upto, t.trimmed+trimBatch)
 	batch := db.pebble.NewBatch()
 	defer batch.Close()
-	if err := db.forgetCommits(batch, appendEntryKey(nil, t.trimmed+1), appendEntryKey(nil, upto+1)); err != nil {
+	if err := db.deleteCommits(batch, appendEntryKey(nil, t.trimmed+1), appendEntryKey(nil, upto+1)); err != nil {
 		return err
 	}
 	if err := db.pebble.Apply(batch, pebble.NoSync); err != nil {
@@ -72,22 +72,22 @@ func (t *trimmer) trimSome(db *database, upto object.Revision) error {
 	return nil
 }
 
-// forgetCommits adds the deletion of the commits between two keys to a batch, or fails if one of them cannot
+// deleteCommits adds the deletion of the commits between two keys to a batch, or fails if one of them cannot
 // be read. The states that an unread entry replaced would remain, and one of them would become the newest of
 // its object once the object's deletion is trimmed.
-func (db *database) forgetCommits(batch *pebble.Batch, lower, upper []byte) error {
+func (db *database) deleteCommits(batch *pebble.Batch, lower, upper []byte) error {
 	i, err := db.pebble.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return err
 	}
-	err = forgetEntries(batch, i)
+	err = deleteEntries(batch, i)
 	if err = errors.Join(err, i.Close()); err != nil {
 		return err
 	}
 	return batch.DeleteRange(lower, upper, nil)
 }
 
-func forgetEntries(batch *pebble.Batch, i *pebble.Iterator) error {
+func deleteEntries(batch *pebble.Batch, i *pebble.Iterator) error {
 	var changes []changed
 	for i.First(); i.Valid(); i.Next() {
 		revision, err := splitEntryKey(i.Key())
@@ -99,16 +99,16 @@ func forgetEntries(batch *pebble.Batch, i *pebble.Iterator) error {
 			return err
 		}
 		changes = e.changes
-		if err := forget(batch, revision, changes); err != nil {
+		if err := deleteReplaced(batch, revision, changes); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// forget deletes the states that a commit replaced, and its deletions. Each was written once. If a deleted
+// deleteReplaced deletes the states that a commit replaced, and its deletions. Each was written once. If a deleted
 // object was unreadable, its previous revision is unknown and the deletion stays.
-func forget(batch *pebble.Batch, revision object.Revision, changes []changed) error {
+func deleteReplaced(batch *pebble.Batch, revision object.Revision, changes []changed) error {
 	for _, c := range changes {
 		if c.previous == 0 {
 			continue

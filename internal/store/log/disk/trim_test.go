@@ -23,7 +23,7 @@ func TestTrimmedHistoryFreesSpace(t *testing.T) {
 	t.Parallel()
 	memory := vfs.NewMem()
 	options := store.Options{HistoryBytes: 1 << 20}
-	s := tidy(t, memory, options)
+	s := openMemory(t, memory, options)
 	large := strings.Repeat("x", 16<<10)
 	const written = 96 << 20
 	for i := range written / len(large) {
@@ -36,7 +36,7 @@ func TestTrimmedHistoryFreesSpace(t *testing.T) {
 		}
 	}
 	closed(t, s)
-	s = tidy(t, memory, options) // flushes the write-ahead log to tables
+	s = openMemory(t, memory, options) // flushes the write-ahead log to tables
 	closed(t, s)
 	if held := tables(t, memory); held > written/3 {
 		t.Errorf("after %d MiB were written, of which the history keeps 1, the tables have %d MiB", written>>20,
@@ -57,7 +57,7 @@ func TestDamagedHistoryIsNotTrimmed(t *testing.T) {
 func replaced(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	s, _ := begun(t, dir, disk.Options{})
+	s, _ := opened(t, dir, disk.Options{})
 	for i := range 300 {
 		switch i {
 		case 0:
@@ -116,7 +116,7 @@ func staysDeleted(t *testing.T, dir string, options disk.Options) {
 			time.Sleep(time.Minute)
 			closed(t, s)
 		}
-		s, _ := begun(t, dir, options)
+		s, _ := opened(t, dir, options)
 		if value(s, "a") != "" {
 			t.Errorf("a was deleted, and is %q", value(s, "a"))
 		}
@@ -124,7 +124,7 @@ func staysDeleted(t *testing.T, dir string, options disk.Options) {
 	})
 }
 
-func tidy(t *testing.T, fs vfs.FS, options store.Options) *store.Store {
+func openMemory(t *testing.T, fs vfs.FS, options store.Options) *store.Store {
 	t.Helper()
 	s, err := store.New(t.Context(), open(t, "objects", disk.Options{FS: fs}), options)
 	if err != nil {

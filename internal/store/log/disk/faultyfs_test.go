@@ -30,24 +30,24 @@ type change struct {
 	path   string
 }
 
-// shaky is a file system that calls judge before each change and fails as it returns.
-type shaky struct {
+// faultyFS is a file system that calls decision before each change and fails as it returns.
+type faultyFS struct {
 	vfs.FS
-	mu    sync.Mutex // held during judge, so that the disk does not change meanwhile
-	count int64
-	judge func(change) (failing, error)
+	mu       sync.Mutex // held during decision, so that the disk does not change meanwhile
+	count    int64
+	decision func(change) (failing, error)
 }
 
-func (s *shaky) verdict(kind, path string) (failing, error) {
+func (s *faultyFS) decide(kind, path string) (failing, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count++
-	return s.judge(change{s.count, kind, path})
+	return s.decision(change{s.count, kind, path})
 }
 
 // do performs or fails a change. lost marks files whose syncs have no effect.
-func (s *shaky) do(kind, path string, lost *atomic.Bool, do func() error, half func() error) error {
-	how, err := s.verdict(kind, path)
+func (s *faultyFS) do(kind, path string, lost *atomic.Bool, do func() error, half func() error) error {
+	how, err := s.decide(kind, path)
 	syncs := strings.HasPrefix(kind, "sync")
 	switch {
 	case syncs && lost != nil && lost.Load():
@@ -64,7 +64,7 @@ func (s *shaky) do(kind, path string, lost *atomic.Bool, do func() error, half f
 	return err
 }
 
-func (s *shaky) file(kind, name string, open func() (vfs.File, error)) (f vfs.File, err error) {
+func (s *faultyFS) file(kind, name string, open func() (vfs.File, error)) (f vfs.File, err error) {
 	err = s.do(kind, name, nil, func() error {
 		f, err = open()
 		return err
@@ -75,52 +75,52 @@ func (s *shaky) file(kind, name string, open func() (vfs.File, error)) (f vfs.Fi
 		}
 		return nil, err
 	}
-	return &shakyFile{File: f, fs: s, path: name}, nil
+	return &faultyFile{File: f, fs: s, path: name}, nil
 }
 
-func (s *shaky) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+func (s *faultyFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	return s.file("create", name, func() (vfs.File, error) { return s.FS.Create(name, category) })
 }
 
-func (s *shaky) OpenReadWrite(name string, category vfs.DiskWriteCategory, o ...vfs.OpenOption) (vfs.File, error) {
+func (s *faultyFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, o ...vfs.OpenOption) (vfs.File, error) {
 	return s.file("open to write", name, func() (vfs.File, error) { return s.FS.OpenReadWrite(name, category, o...) })
 }
 
-func (s *shaky) ReuseForWrite(from, to string, category vfs.DiskWriteCategory) (vfs.File, error) {
+func (s *faultyFS) ReuseForWrite(from, to string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	return s.file("reuse", to, func() (vfs.File, error) { return s.FS.ReuseForWrite(from, to, category) })
 }
 
-func (s *shaky) OpenDir(name string) (vfs.File, error) {
+func (s *faultyFS) OpenDir(name string) (vfs.File, error) {
 	f, err := s.FS.OpenDir(name)
 	if err != nil {
 		return nil, err
 	}
-	return &shakyFile{File: f, fs: s, path: name}, nil
+	return &faultyFile{File: f, fs: s, path: name}, nil
 }
 
-func (s *shaky) Link(from, to string) error {
+func (s *faultyFS) Link(from, to string) error {
 	return s.do("link", to, nil, func() error { return s.FS.Link(from, to) }, nil)
 }
 
-func (s *shaky) Remove(name string) error {
+func (s *faultyFS) Remove(name string) error {
 	return s.do("remove", name, nil, func() error { return s.FS.Remove(name) }, nil)
 }
 
-func (s *shaky) Rename(from, to string) error {
+func (s *faultyFS) Rename(from, to string) error {
 	return s.do("rename", to, nil, func() error { return s.FS.Rename(from, to) }, nil)
 }
 
-func (s *shaky) Unwrap() vfs.FS { return s.FS }
+func (s *faultyFS) Unwrap() vfs.FS { return s.FS }
 
-// shakyFile is a file of a shaky disk.
-type shakyFile struct {
+// faultyFile is a file of a faultyFS.
+type faultyFile struct {
 	vfs.File
-	fs   *shaky
+	fs   *faultyFS
 	path string
 	lost atomic.Bool
 }
 
-func (f *shakyFile) Write(p []byte) (n int, err error) {
+func (f *faultyFile) Write(p []byte) (n int, err error) {
 	err = f.fs.do("write", f.path, nil, func() error {
 		n, err = f.File.Write(p)
 		return err
@@ -131,7 +131,7 @@ func (f *shakyFile) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-func (f *shakyFile) WriteAt(p []byte, at int64) (n int, err error) {
+func (f *faultyFile) WriteAt(p []byte, at int64) (n int, err error) {
 	err = f.fs.do("write", f.path, nil, func() error {
 		n, err = f.File.WriteAt(p, at)
 		return err
@@ -142,12 +142,12 @@ func (f *shakyFile) WriteAt(p []byte, at int64) (n int, err error) {
 	return n, err
 }
 
-func (f *shakyFile) Sync() error { return f.fs.do("sync", f.path, &f.lost, f.File.Sync, nil) }
-func (f *shakyFile) SyncData() error {
+func (f *faultyFile) Sync() error { return f.fs.do("sync", f.path, &f.lost, f.File.Sync, nil) }
+func (f *faultyFile) SyncData() error {
 	return f.fs.do("sync data", f.path, &f.lost, f.File.SyncData, nil)
 }
 
-func (f *shakyFile) SyncTo(length int64) (full bool, err error) {
+func (f *faultyFile) SyncTo(length int64) (full bool, err error) {
 	err = f.fs.do("sync to", f.path, &f.lost, func() error {
 		full, err = f.File.SyncTo(length)
 		return err

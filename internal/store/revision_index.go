@@ -8,45 +8,47 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// past holds the events of the history that replaced a state, ordered by key and revision. It yields the
+// revisionIndex holds the events of the history that replaced a state, ordered by key and revision. It yields the
 // state of a key at an older revision without scanning everything that changed since. Events that created an
 // object are not included: a live object of a later revision that replaced nothing was absent before. Copies
 // are copy-on-write, with the same concurrency rules as tree.
-type past struct {
+type revisionIndex struct {
 	nodes *btree.BTreeG[*object.Event]
 	// pivots are events with only a key and a revision, used for searching.
 	pivots *sync.Pool
 }
 
-func newPast() *past {
+func newRevisionIndex() *revisionIndex {
 	less := func(a, b *object.Event) bool {
 		if a.Object.Key != b.Object.Key {
 			return a.Object.Key < b.Object.Key
 		}
 		return a.Object.Revision < b.Object.Revision
 	}
-	return &past{
+	return &revisionIndex{
 		nodes:  btree.NewBTreeGOptions(less, btree.Options{NoLocks: true}),
 		pivots: &sync.Pool{New: func() any { return &object.Event{Object: new(object.Object)} }},
 	}
 }
 
-func (p *past) add(e *object.Event) {
+func (p *revisionIndex) add(e *object.Event) {
 	if e.Previous != nil {
 		p.nodes.Set(e)
 	}
 }
 
-func (p *past) drop(e *object.Event) {
+func (p *revisionIndex) drop(e *object.Event) {
 	if e.Previous != nil {
 		p.nodes.Delete(e)
 	}
 }
 
-func (p *past) copy() *past { return &past{nodes: p.nodes.Copy(), pivots: p.pivots} }
+func (p *revisionIndex) copy() *revisionIndex {
+	return &revisionIndex{nodes: p.nodes.Copy(), pivots: p.pivots}
+}
 
 // seek moves an iterator to the first change of a key at or after a revision, or else to the next change.
-func (p *past) seek(iter *btree.IterG[*object.Event], key object.Key, revision object.Revision) bool {
+func (p *revisionIndex) seek(iter *btree.IterG[*object.Event], key object.Key, revision object.Revision) bool {
 	pivot := p.pivots.Get().(*object.Event)
 	pivot.Object.Key, pivot.Object.Revision = key, revision
 	found := iter.Seek(pivot)
@@ -56,7 +58,7 @@ func (p *past) seek(iter *btree.IterG[*object.Event], key object.Key, revision o
 }
 
 // get returns the state of a key at an older revision, for a key that changed since; nil if it was absent.
-func (p *past) get(key object.Key, revision object.Revision) *object.Object {
+func (p *revisionIndex) get(key object.Key, revision object.Revision) *object.Object {
 	iter := p.nodes.Iter()
 	if !p.seek(&iter, key, revision+1) || iter.Item().Key() != key {
 		return nil
@@ -74,7 +76,7 @@ func existing(o *object.Object, revision object.Revision) *object.Object {
 
 // replaced iterates in key order over the states of a revision that were replaced since.
 type replaced struct {
-	past     *past
+	index    *revisionIndex
 	iter     btree.IterG[*object.Event]
 	below    object.Key
 	revision object.Revision
@@ -83,8 +85,8 @@ type replaced struct {
 }
 
 // since starts an iteration over the keys in [from, below).
-func (p *past) since(revision object.Revision, from, below object.Key) *replaced {
-	r := &replaced{past: p, iter: p.nodes.Iter(), below: below, revision: revision}
+func (p *revisionIndex) since(revision object.Revision, from, below object.Key) *replaced {
+	r := &replaced{index: p, iter: p.nodes.Iter(), below: below, revision: revision}
 	r.find(p.seek(&r.iter, from, 0))
 	return r
 }
@@ -102,7 +104,7 @@ func (r *replaced) find(more bool) {
 		case key >= r.below:
 			return
 		case e.Revision() <= r.revision:
-			more = r.past.seek(&r.iter, key, r.revision+1)
+			more = r.index.seek(&r.iter, key, r.revision+1)
 			continue
 		}
 		if r.object = existing(e.Previous, r.revision); r.object != nil {
@@ -117,5 +119,5 @@ func (r *replaced) skip(key object.Key) bool {
 	if !r.iter.Next() {
 		return false
 	}
-	return r.iter.Item().Key() != key || r.past.seek(&r.iter, key, ^object.Revision(0))
+	return r.iter.Item().Key() != key || r.index.seek(&r.iter, key, ^object.Revision(0))
 }
