@@ -74,7 +74,7 @@ func TestExtraDoneInBatchIsHarmless(t *testing.T) {
 		q.Done(item)
 	}
 	if len(got) != batchFrom || !got[-1] || got[3] {
-		t.Errorf("%d items came out of %d; urgent %t", len(got), batchFrom, got[-1])
+		t.Errorf("%d of %d items were dequeued; the urgent one: %t", len(got), batchFrom, got[-1])
 	}
 }
 
@@ -146,7 +146,7 @@ func TestAddToLongQueueHappensBeforeGet(t *testing.T) {
 	working.Wait()
 	for i := range items {
 		if seen[i].Load() != written[i].Load() {
-			t.Errorf("item %d was last worked on after %d of %d writes", i, seen[i].Load(), written[i].Load())
+			t.Errorf("item %d was last processed after %d of %d writes", i, seen[i].Load(), written[i].Load())
 		}
 	}
 	t.Logf("%d items were taken while others were ahead", batches.Load())

@@ -52,7 +52,7 @@ func TestDrainWaitsForReaddedItems(t *testing.T) {
 		q.AddRateLimited("a")
 		synctest.Wait()
 		if ended != 0 {
-			t.Fatal("a drain ended while an item was worked on")
+			t.Fatal("a drain ended while an item was processed")
 		}
 		q.Done("a")
 		draining.Wait()
@@ -87,7 +87,7 @@ func TestDrainEmptiesLongQueue(t *testing.T) {
 	working.Wait()
 	for item, n := range worked {
 		if n != 1 {
-			t.Fatalf("item %d was worked on %d times", item, n)
+			t.Fatalf("item %d was processed %d times", item, n)
 		}
 	}
 }

@@ -15,7 +15,7 @@ func all[T comparable](t *testing.T, q *Queue[T]) []T {
 	for q.Len() > 0 {
 		item, ok := q.Get(t.Context())
 		if !ok {
-			t.Fatal("the queue gave nothing")
+			t.Fatal("Get returned no item")
 		}
 		got = append(got, item)
 		q.Done(item)
@@ -43,7 +43,7 @@ func TestDeferredOperationsRunInOrder(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if n := q.entries.count; n != 0 {
-		t.Errorf("%d items are kept", n)
+		t.Errorf("the intake retains %d items", n)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestDeferredAddWakesWorker(t *testing.T) {
 		q.unlock()
 		synctest.Wait()
 		if got != "a" {
-			t.Errorf("a worker that sleeps got %q", got)
+			t.Errorf("a waiting worker got %q", got)
 		}
 	})
 }

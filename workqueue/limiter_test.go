@@ -50,7 +50,7 @@ func TestBucketRefills(t *testing.T) {
 		bucket.When("a")
 		time.Sleep(time.Second)
 		if wait := bucket.When("a"); wait != 0 {
-			t.Errorf("waits %v after a second of rest", wait)
+			t.Errorf("got a delay of %v after a second without retries", wait)
 		}
 	})
 }
@@ -60,7 +60,7 @@ func TestExponentialNeverOverflows(t *testing.T) {
 	l := workqueue.NewExponential[string](time.Second, time.Hour)
 	for range 2000 {
 		if wait := l.When("a"); wait <= 0 || wait > time.Hour {
-			t.Fatalf("waits %v", wait)
+			t.Fatalf("got a delay of %v", wait)
 		}
 	}
 }

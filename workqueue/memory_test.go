@@ -23,7 +23,7 @@ func TestQueueReleasesMemoryAfterBurst(t *testing.T) {
 		drain(t, q)
 	}
 	if grown := heap() - before; grown > 1<<20 {
-		t.Errorf("an empty queue holds %d KiB", grown>>10)
+		t.Errorf("an empty queue retains %d KiB", grown>>10)
 	}
 	runtime.KeepAlive(q)
 }
@@ -44,7 +44,7 @@ func TestQueueReleasesMemoryAfterDelaysAndRetries(t *testing.T) {
 			q.Done(item)
 		}
 		if grown := heap() - before; grown > 1<<20 {
-			t.Errorf("an empty queue holds %d KiB", grown>>10)
+			t.Errorf("an empty queue retains %d KiB", grown>>10)
 		}
 		runtime.KeepAlive(q)
 	})
@@ -106,6 +106,6 @@ func TestManyProducersAndWorkersLoseNothing(t *testing.T) {
 	}
 	working.Wait()
 	if seen != versions {
-		t.Errorf("the last change of some items was not worked on:\n%v\n%v", seen, versions)
+		t.Errorf("the last change of some items was not processed:\n%v\n%v", seen, versions)
 	}
 }

@@ -17,7 +17,7 @@ func take(t *testing.T, q *workqueue.Queue[string]) string {
 	t.Helper()
 	item, ok := q.Get(t.Context())
 	if !ok {
-		t.Fatal("the queue gave nothing")
+		t.Fatal("Get returned no item")
 	}
 	return item
 }
@@ -112,7 +112,7 @@ func TestAddAfterWaits(t *testing.T) {
 		}
 		time.Sleep(4 * time.Hour)
 		if n := q.Len(); n != 0 {
-			t.Errorf("%d items came a second time", n)
+			t.Errorf("%d items were dequeued twice", n)
 		}
 	})
 }

@@ -34,7 +34,7 @@ func TestAllWorkersAreWoken(t *testing.T) {
 			}
 			synctest.Wait()
 			if n := int(busy.Load()); n != min(burst, workers) {
-				t.Errorf("%d workers work on %d items, want %d", n, burst, min(burst, workers))
+				t.Errorf("%d workers process %d items, want %d", n, burst, min(burst, workers))
 			}
 			time.Sleep(time.Hour)
 		}
@@ -79,7 +79,7 @@ func TestItemDueDuringProcessingIsRequeued(t *testing.T) {
 		q.AddAfter("a", time.Minute)
 		time.Sleep(time.Hour)
 		if n := q.Len(); n != 0 {
-			t.Errorf("%d items wait while their only key is worked on", n)
+			t.Errorf("%d items wait while their only key is processed", n)
 		}
 		q.Done("a")
 		if n := q.Len(); n != 1 {

@@ -51,7 +51,7 @@ func TestHugeQuantitiesAreMaskedInProtobuf(t *testing.T) {
 	for _, text := range []string{"1e999", "12.5", "1e-999", ".5e100"} {
 		for _, data := range quantities("", text, "b") {
 			if !bytes.Equal(kind.MaskHugeQuantities(object.Protobuf, data), data) {
-				t.Errorf("%q is taken for vast", text)
+				t.Errorf("%q is classified as huge", text)
 			}
 		}
 	}

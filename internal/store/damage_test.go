@@ -82,13 +82,13 @@ func TestAcceptedDamageRetainsOtherObjects(t *testing.T) {
 		var unreadable *store.UnreadableError
 		if s.Get(key) != nil || !errors.As(s.Damage(key), &unreadable) ||
 			!errors.Is(s.Damage(key), storetest.ErrDamage) || unreadable.Key != key {
-			t.Errorf("%s: the damaged object reads %v, and its damage is %v", name, s.Get(key), s.Damage(key))
+			t.Errorf("%s: the damaged object is %v, with damage %v", name, s.Get(key), s.Damage(key))
 		}
 		if err := s.Damage(storetest.Key("whole")); err != nil {
-			t.Errorf("%s: the whole one has %v", name, err)
+			t.Errorf("%s: the intact object has damage %v", name, err)
 		}
 		if all, other := s.Damaged(), s.DamagedIn("/secrets/"); len(all) != 2 || all[1].Key != key || len(other) != 0 {
-			t.Errorf("%s: damaged are %v, and of another kind %v", name, all, other)
+			t.Errorf("%s: damaged objects are %v, and %v of another kind", name, all, other)
 		}
 		for _, change := range []store.Change{
 			storetest.Put(key, "2", store.Anything()),
@@ -122,10 +122,11 @@ func TestDamagedObjectIsDeleted(t *testing.T) {
 		revision := commit(t, s, storetest.Delete(key, store.Anything()),
 			storetest.Put(storetest.Key("other"), "1", store.Anything()))
 		if again := commit(t, s, storetest.Delete(key, store.Anything())); revision != before+1 || again != revision {
-			t.Errorf("%s: it was deleted at %d, and again at %d, after %d", name, revision, again, before)
+			t.Errorf("%s: deleted at revision %d, and again at %d; the revision before was %d", name, revision, again,
+				before)
 		}
 		if err := s.Damage(key); err != nil || len(s.Damaged()) != 1 {
-			t.Errorf("%s: it is still damaged: %v", name, err)
+			t.Errorf("%s: the deleted object is still damaged: %v", name, err)
 		}
 		if alone := commit(t, s, storetest.Delete(storetest.Key("lost-1"), store.Anything())); alone != revision+1 ||
 			s.Current() != alone {
@@ -134,7 +135,7 @@ func TestDamagedObjectIsDeleted(t *testing.T) {
 		commit(t, s, storetest.Put(key, "2", store.Absent()))
 		events, err := w.Take(10)
 		if err != nil || len(events) != 2 || events[0].Key() != storetest.Key("other") || events[1].Key() != key {
-			t.Errorf("%s: the watch saw %v, %v", name, events, err)
+			t.Errorf("%s: the watch returned %v, %v", name, events, err)
 		}
 	}
 }
@@ -145,6 +146,6 @@ func TestAcceptedDamageEndsTheHistory(t *testing.T) {
 	s := accepted(t, logsWithDamage(t, 1)["journal"])
 	var compacted *store.CompactedError
 	if _, err := s.Watch("/configmaps/", s.Current()-1); !errors.As(err, &compacted) {
-		t.Errorf("a watch from before returned %v", err)
+		t.Errorf("a watch from an earlier revision returned %v", err)
 	}
 }

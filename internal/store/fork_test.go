@@ -72,7 +72,7 @@ func TestForkRejectsRevisionsBeforeIt(t *testing.T) {
 	f := fork(t, s)
 	set(t, s, "a", "2")
 	if now := object.Revision(time.Now().UnixMicro()); f.Current() < s.Current()+1<<31 || f.Current() < now+1<<31 {
-		t.Errorf("the fork begins at %d, the store is at %d", f.Current(), s.Current())
+		t.Errorf("the fork starts at revision %d, and the store is at %d", f.Current(), s.Current())
 	}
 	for _, old := range []object.Revision{first, s.Current(), f.Current() - 1} {
 		var compacted *store.CompactedError
@@ -90,7 +90,7 @@ func TestForkRejectsRevisionsBeforeIt(t *testing.T) {
 	}
 	exactly, err := f.Snapshot(t.Context(), store.Exactly(before))
 	if err != nil || storetest.Value(exactly.Get(storetest.Key("a"))) != "1" {
-		t.Errorf("the state that was forked: %v, %v", exactly, err)
+		t.Errorf("the snapshot at the forked revision: %v, %v", exactly, err)
 	}
 }
 
@@ -214,11 +214,11 @@ func TestForkReportsDamage(t *testing.T) {
 	key := storetest.Key("lost-0")
 	var unreadable *store.UnreadableError
 	if _, err := f.Commit(t.Context(), storetest.Put(key, "1", store.Anything())); !errors.As(err, &unreadable) {
-		t.Errorf("a write in the place of a damaged object: %v", err)
+		t.Errorf("a write to the key of a damaged object returned %v", err)
 	}
 	commit(t, f, storetest.Delete(key, store.Anything()))
 	if len(f.Damaged()) != 1 || len(s.Damaged()) != 2 {
-		t.Errorf("damaged are %v, and of the store that was forked %v", f.Damaged(), s.Damaged())
+		t.Errorf("damaged objects are %v in the fork, and %v in the store", f.Damaged(), s.Damaged())
 	}
 }
 

@@ -60,14 +60,14 @@ func TestHistoryIsBoundedByAge(t *testing.T) {
 		time.Sleep(40 * time.Second)
 		var compacted *store.CompactedError
 		if _, err := s.Watch(storetest.Key("a"), first); !errors.As(err, &compacted) || compacted.Oldest != second {
-			t.Errorf("a watch from what is too old returned %v", err)
+			t.Errorf("a watch from a compacted revision returned %v", err)
 		}
 		if _, err := s.Snapshot(t.Context(), store.Exactly(first)); !errors.As(err, &compacted) ||
 			compacted.Requested != first {
-			t.Errorf("a snapshot of what is too old returned %v", err)
+			t.Errorf("a snapshot of a compacted revision returned %v", err)
 		}
 		if w, err := s.Watch(storetest.Key("a"), second); err != nil {
-			t.Errorf("a watch from the present returned %v", err)
+			t.Errorf("a watch from the current revision returned %v", err)
 		} else {
 			w.Stop()
 		}

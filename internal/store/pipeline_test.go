@@ -69,10 +69,10 @@ func TestReadsSeeOnlyDurableCommits(t *testing.T) {
 
 		state, err := s.Snapshot(t.Context(), store.Latest())
 		if err != nil || state.Revision() != base || state.Get(storetest.Key("a")) != nil {
-			t.Errorf("a snapshot shows what is not durable, or failed: %v", err)
+			t.Errorf("the snapshot includes the pending commit, or failed: %v", err)
 		}
 		if s.Get(storetest.Key("a")) != nil || s.Current() != base {
-			t.Error("what is not durable can be read")
+			t.Error("the pending commit is visible")
 		}
 		if events, err := w.Take(1); events != nil || err != nil {
 			t.Errorf("got events %v, %v", events, err)
@@ -82,17 +82,18 @@ func TestReadsSeeOnlyDurableCommits(t *testing.T) {
 		missing := commitAsync(t.Context(), s, put("b", "2", store.At(base)),
 			storetest.Delete(storetest.Key("a"), store.Anything()))
 		if create.done || second.done || missing.err == nil {
-			t.Errorf("answers: create %v, create again %v, conflict on another key %v", create, second, missing)
+			t.Errorf("before the append: create %v, second create %v, conflict on another key %v", create, second,
+				missing)
 		}
 
 		release()
 		synctest.Wait()
 		var conflict *store.ConflictError
 		if create.err != nil || !errors.As(second.err, &conflict) || storetest.Value(conflict.Actual) != "1" {
-			t.Errorf("the first create came to %v, the second to %v", create.err, second.err)
+			t.Errorf("the first create returned %v, the second %v", create.err, second.err)
 		}
 		if got := storetest.Value(s.Get(storetest.Key("a"))); got != "1" || s.Current() != create.revision {
-			t.Errorf("then a is %q at %d, not at %d", got, s.Current(), create.revision)
+			t.Errorf("got a=%q at revision %d, want revision %d", got, s.Current(), create.revision)
 		}
 	})
 }
@@ -113,14 +114,14 @@ func TestCommitsShareAppend(t *testing.T) {
 			}
 		}
 		if got := fmt.Sprint(faults.Appends()); got != "[1 9]" {
-			t.Errorf("10 writers made appends of %s commits", got)
+			t.Errorf("got appends of %s commits, want [1 9]", got)
 		}
 		w, err := s.Watch(storetest.Key("counter"), base)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if events, _ := w.Take(100); len(events) != 10 || storetest.Value(events[9].Previous) != "8" {
-			t.Errorf("a watch saw %d events of 10 commits", len(events))
+			t.Errorf("the watch returned %d events, want 10 in order", len(events))
 		}
 	})
 }
@@ -140,15 +141,15 @@ func TestFailedAppendHasNoEffect(t *testing.T) {
 		synctest.Wait()
 
 		if !errors.Is(failed.err, broken) {
-			t.Errorf("the commit whose append failed came to %v", failed.err)
+			t.Errorf("the commit whose append failed returned %v", failed.err)
 		}
 		// The dependent proposals were checked again without the failed one.
 		if built.err != nil || deleting.err != nil {
-			t.Errorf("those that came after it: %v, %v", built.err, deleting.err)
+			t.Errorf("later commits returned %v and %v", built.err, deleting.err)
 		}
 		var conflict *store.ConflictError
 		if conflicting.err != nil && !errors.As(conflicting.err, &conflict) {
-			t.Errorf("the second create came to %v", conflicting.err)
+			t.Errorf("the second create returned %v", conflicting.err)
 		}
 		w, err := s.Watch(object.Prefix(configMaps, ""), base)
 		if err != nil {
@@ -157,7 +158,7 @@ func TestFailedAppendHasNoEffect(t *testing.T) {
 		events, _ := w.Take(100)
 		for i, e := range events {
 			if e.Revision() != base+1+object.Revision(i) || storetest.Value(e.Object) == "1" && e.Key().Name() == "a" {
-				t.Errorf("event %d is of revision %d and shows %s", i, e.Revision()-base, storetest.Value(e.Object))
+				t.Errorf("event %d has revision %d and object %s", i, e.Revision()-base, storetest.Value(e.Object))
 			}
 		}
 	})
@@ -174,7 +175,7 @@ func TestCommitAfterFailedAppend(t *testing.T) {
 			t.Error("the object of a failed commit can be read")
 		}
 		if revision, err := s.Commit(t.Context(), change); err != nil || s.Get(change.Key).Revision != revision {
-			t.Errorf("the second try came to %d, %v", revision, err)
+			t.Errorf("the retry returned %d, %v", revision, err)
 		}
 	})
 }
@@ -188,12 +189,12 @@ func TestCommitWaitEndsWithContext(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		if !errors.Is(first.err, context.Canceled) || !errors.Is(blocked.err, context.Canceled) {
-			t.Errorf("writers that stopped waiting got %v and %v", first.err, blocked.err)
+			t.Errorf("canceled commits returned %v and %v", first.err, blocked.err)
 		}
 		release()
 		synctest.Wait()
 		if got := storetest.Value(s.Get(storetest.Key("a"))); got != "1" {
-			t.Errorf("the commit whose writer left came to %q", got)
+			t.Errorf("after the canceled commit became durable, a is %q, want 1", got)
 		}
 	})
 }
@@ -208,7 +209,7 @@ func TestCloseEndsPendingCommits(t *testing.T) {
 		}
 		synctest.Wait()
 		if !errors.Is(first.err, store.ErrClosed) || !errors.Is(second.err, store.ErrClosed) {
-			t.Errorf("commits under way came to %v and %v", first.err, second.err)
+			t.Errorf("pending commits returned %v and %v", first.err, second.err)
 		}
 	})
 }

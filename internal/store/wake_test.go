@@ -57,7 +57,7 @@ func TestCommitWakesOnlyMatchingWatchers(t *testing.T) {
 			}
 		}
 		if slices.Sort(woken); !slices.Equal(woken, step.wakes) {
-			t.Errorf("woken are %v, not %v", woken, step.wakes)
+			t.Errorf("woken watchers: got %v, want %v", woken, step.wakes)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func TestWatchUsesMostSelectiveRequirement(t *testing.T) {
 	set(4)
 	select {
 	case <-wait:
-		t.Error("the watch is woken by shard 4")
+		t.Error("the watch was woken by an event of shard 4")
 	default:
 	}
 	set(3)

@@ -232,7 +232,8 @@ func (r *needsRun) take(i int) {
 		}
 	}
 	if want := r.want(n); !slices.Equal(n.seen, want) {
-		r.t.Fatalf("the reader of %s after %d that needs %v was told, at %d,\n%v\nnot\n%v", n.prefix, n.after, n.needs,
+		r.t.Fatalf("the watcher of %s after %d with needs %v got, at revision %d,\n%v\nwant\n%v", n.prefix, n.after,
+			n.needs,
 			n.watch.Revision(), n.seen, want)
 	}
 }

@@ -31,7 +31,7 @@ func TestLastFailureOfControllerIsRetained(t *testing.T) {
 	}
 	for _, r := range report.Runs {
 		if r.Controller != "busy" {
-			t.Errorf("the run of %s was to be pushed out", r.Controller)
+			t.Errorf("the run of %s was not evicted", r.Controller)
 		}
 	}
 	if about := j.Report(Object{Resource: "boats", Namespace: "default", Name: "a"}, 1); len(about.Failures) > 0 {
@@ -41,6 +41,6 @@ func TestLastFailureOfControllerIsRetained(t *testing.T) {
 		run(fmt.Sprintf("controller %d", i), "a", errors.New("no"))
 	}
 	if n := len(j.Report(Object{}, 1).Failures); n != maxFailures {
-		t.Errorf("%d failures are kept", n)
+		t.Errorf("%d failures are retained", n)
 	}
 }

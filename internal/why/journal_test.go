@@ -23,7 +23,7 @@ var maps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
 func mapOf(name string) Object { return ObjectOf(maps.GroupResource(), "default", name) }
 
-func quietly(o Options) Options {
+func withoutLog(o Options) Options {
 	o.Log = slog.New(slog.DiscardHandler)
 	return o
 }
@@ -48,9 +48,9 @@ func ran(j *Journal, controller, name string, cause Cause, writes ...client.Writ
 	return o.End(nil, 0)
 }
 
-// story returns the runs of a report, one line each: the controller, and the controllers of the runs that
+// runsOf returns the runs of a report, one line each: the controller, and the controllers of the runs that
 // caused it.
-func story(r *Report) []string {
+func runsOf(r *Report) []string {
 	controllers := map[string]string{}
 	var lines []string
 	for _, run := range r.Runs {
@@ -67,7 +67,7 @@ func story(r *Report) []string {
 func TestReportFollowsTheChainInBothDirections(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		j := New(quietly(Options{}))
+		j := New(withoutLog(Options{}))
 		chain := func(k int, controller string, cause Cause, writes ...client.Write) {
 			ran(j, controller, fmt.Sprint(k), cause, writes...)
 			time.Sleep(time.Second)
@@ -79,20 +79,20 @@ func TestReportFollowsTheChainInBothDirections(t *testing.T) {
 		chain(5, "late", change("c", 5, 6)) // somebody else's
 		want := []string{"first", "second first", "third second"}
 		for _, name := range []string{"a", "b"} {
-			if got := story(j.Report(mapOf(name), 0)); !slices.Equal(got, want) {
+			if got := runsOf(j.Report(mapOf(name), 0)); !slices.Equal(got, want) {
 				t.Errorf("about %s: %q, want %q", name, got, want)
 			}
 		}
-		if got := story(j.Report(mapOf("c"), 0)); !slices.Equal(got, append(want, "late")) {
+		if got := runsOf(j.Report(mapOf("c"), 0)); !slices.Equal(got, append(want, "late")) {
 			t.Errorf("about c: %q", got)
 		}
-		if got := story(j.Report(mapOf("c"), 1)); !slices.Equal(got, []string{"late"}) {
+		if got := runsOf(j.Report(mapOf("c"), 1)); !slices.Equal(got, []string{"late"}) {
 			t.Errorf("the last about c: %q", got)
 		}
-		if got := story(j.Report(Object{}, 0)); len(got) != 5 {
+		if got := runsOf(j.Report(Object{}, 0)); len(got) != 5 {
 			t.Errorf("about everything: %q", got)
 		}
-		if got := story(j.Report(mapOf("unheard"), 0)); len(got) != 0 {
+		if got := runsOf(j.Report(mapOf("unheard"), 0)); len(got) != 0 {
 			t.Errorf("unreconciled object: got %q", got)
 		}
 	})
@@ -101,7 +101,7 @@ func TestReportFollowsTheChainInBothDirections(t *testing.T) {
 func TestDeletionIsCausedByFinalizerRemoval(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		j := New(quietly(Options{}))
+		j := New(withoutLog(Options{}))
 		release := wrote("a", 5) // the last finalizer: the answer is the state before
 		release.Deleting, release.UID = true, "u"
 		ran(j, "early", "a", change("a", 3, 4), release)
@@ -109,7 +109,7 @@ func TestDeletionIsCausedByFinalizerRemoval(t *testing.T) {
 		ran(j, "releaser", "a", change("a", 4, 5), release)
 		time.Sleep(time.Second)
 		ran(j, "mourner", "a", Cause{Kind: Changed, Change: Deleted, Object: mapOf("a"), UID: "u", Revision: 6})
-		got := story(j.Report(mapOf("a"), 0))
+		got := runsOf(j.Report(mapOf("a"), 0))
 		if want := []string{"early", "releaser early", "mourner releaser"}; !slices.Equal(got[2:], want[2:]) {
 			t.Errorf("%q, want %q", got, want)
 		}
@@ -118,7 +118,7 @@ func TestDeletionIsCausedByFinalizerRemoval(t *testing.T) {
 
 func TestRetryIsCausedByFailedRun(t *testing.T) {
 	t.Parallel()
-	j := New(quietly(Options{}))
+	j := New(withoutLog(Options{}))
 	failed := j.Begin("c", mapOf("a"), []Cause{change("a", 1, 2)}, 0).End(errors.New("the\x1b[31m disk\nis full"), 0)
 	again := j.Begin("c", mapOf("a"), []Cause{{Kind: Retried, Run: failed, Err: "the disk is full"}}, 0)
 	again.Did("made it")
@@ -134,7 +134,7 @@ func TestRetryIsCausedByFailedRun(t *testing.T) {
 
 func TestIdleRunsAreMergedAndEvictNone(t *testing.T) {
 	t.Parallel()
-	j := New(quietly(Options{Runs: 40}))
+	j := New(withoutLog(Options{Runs: 40}))
 	ran(j, "worker", "a", change("a", 1, 2), wrote("b", 3))
 	for range 1000 {
 		ran(j, "watcher", "a", Cause{Kind: Resynced, Object: mapOf("a"), Revision: 2})
@@ -142,8 +142,8 @@ func TestIdleRunsAreMergedAndEvictNone(t *testing.T) {
 	for k := range 1000 {
 		ran(j, "watcher", fmt.Sprint("other-", k), Cause{Kind: Started})
 	}
-	if got := story(j.Report(mapOf("b"), 0)); !slices.Equal(got, []string{"worker"}) {
-		t.Errorf("what was done is %q", got)
+	if got := runsOf(j.Report(mapOf("b"), 0)); !slices.Equal(got, []string{"worker"}) {
+		t.Errorf("got acts %q", got)
 	}
 	ran(j, "watcher", "z", change("z", 1, 2))
 	ran(j, "watcher", "z", change("z", 2, 3))
@@ -160,7 +160,7 @@ func TestIdleRunsAreMergedAndEvictNone(t *testing.T) {
 
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
-	j := New(quietly(Options{Runs: 400, Bytes: 200 << 10, Each: 8}))
+	j := New(withoutLog(Options{Runs: 400, Bytes: 200 << 10, Each: 8}))
 	for k := range 20_000 {
 		name := fmt.Sprint("object-", k%3000)
 		o := j.Begin(fmt.Sprint("controller-", k%7), mapOf(name),
@@ -172,7 +172,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		o.End(nil, 0)
 	}
 	if runs := j.did.entries.Len() + j.quiet.entries.Len(); runs > 400 || j.did.bytes+j.quiet.bytes > 200<<10 {
-		t.Errorf("%d runs of %d bytes are kept", runs, j.did.bytes+j.quiet.bytes)
+		t.Errorf("%d runs of %d bytes are retained", runs, j.did.bytes+j.quiet.bytes)
 	}
 	if len(j.ids) > 400 || len(j.subjects) > 400 || len(j.written.by) > 400 {
 		t.Errorf("%d ids, %d subjects, %d written objects are known", len(j.ids), len(j.subjects), len(j.written.by))
@@ -181,7 +181,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		ran(j, "busy", "one", change("one", 1, 2), wrote("two", 3))
 	}
 	if n := len(j.Report(mapOf("two"), 1000).Runs); n != 8 {
-		t.Errorf("%d runs of one object are kept", n)
+		t.Errorf("%d runs of one object are retained", n)
 	}
 }
 
@@ -206,7 +206,7 @@ func TestRunSizeIncludesAllTexts(t *testing.T) {
 // A goroutine that Reconcile left behind may read them at any time.
 func TestCausesAreImmutableAfterRun(t *testing.T) {
 	t.Parallel()
-	j := New(quietly(Options{}))
+	j := New(withoutLog(Options{}))
 	for range 2 {
 		o := j.Begin("c", mapOf("a"), []Cause{change("b", 1, 2), change("a", 1, 2)}, 0)
 		var before []*byte
@@ -216,7 +216,7 @@ func TestCausesAreImmutableAfterRun(t *testing.T) {
 		o.End(nil, 0)
 		for k, c := range o.Causes() {
 			if unsafe.StringData(c.Object.Name) != before[k] {
-				t.Errorf("cause %d is another one after the end", k)
+				t.Errorf("cause %d changed after the end of the run", k)
 			}
 		}
 	}
@@ -224,7 +224,7 @@ func TestCausesAreImmutableAfterRun(t *testing.T) {
 
 func TestTextsAreTruncatedAndPrintable(t *testing.T) {
 	t.Parallel()
-	j := New(quietly(Options{}))
+	j := New(withoutLog(Options{}))
 	o := j.Begin("c", mapOf("a"), []Cause{change("a", 1, 2)}, 0)
 	for range 100 {
 		o.Note("%s", strings.Repeat("é", 1000)+"\x1b]0;title\x07\u202e")
@@ -241,6 +241,6 @@ func TestTextsAreTruncatedAndPrintable(t *testing.T) {
 	}
 	d := Delivery{Runs: []Run{run}}
 	if err := d.Check(time.Now()); err != nil {
-		t.Errorf("what one process keeps, another does not take: %v", err)
+		t.Errorf("a run of one process is rejected by another: %v", err)
 	}
 }

@@ -31,7 +31,7 @@ func applied(name string, revision object.Revision) client.Write {
 // desired objects writes them in every run.
 func TestIdleRunsCountOnce(t *testing.T) {
 	t.Parallel()
-	j := New(quietly(Options{}))
+	j := New(withoutLog(Options{}))
 	run := func() {
 		var writes []client.Write
 		for k := range 7 {
@@ -102,7 +102,7 @@ func TestProgressIsNotALoop(t *testing.T) {
 			return []string{fmt.Sprint("create child-", k)}
 		}, func(int) []string { return []string{"patch a"} }},
 	} {
-		j := New(quietly(Options{}))
+		j := New(withoutLog(Options{}))
 		play(j, 200, steps...)
 		if got := loops(j, Object{}); len(got) > 0 {
 			t.Errorf("%s is reported as a loop: %q", name, got)
@@ -122,7 +122,7 @@ func TestRepeatedStateIsALoop(t *testing.T) {
 			return []string{"update a"}
 		}, func(int) []string { return []string{"patch a"} }},
 	} {
-		j := New(quietly(Options{}))
+		j := New(withoutLog(Options{}))
 		play(j, 200, steps...)
 		got := j.Report(mapOf("a"), 1).Loops
 		if len(got) != 1 || !strings.Contains(got[0].String(), want) || got[0].Times < 50 {
@@ -130,7 +130,7 @@ func TestRepeatedStateIsALoop(t *testing.T) {
 		}
 		for _, l := range got {
 			if len(l.Objects) > maxParts {
-				t.Errorf("%d objects are kept of one loop", len(l.Objects))
+				t.Errorf("one loop retains %d objects", len(l.Objects))
 			}
 		}
 	}
@@ -138,7 +138,7 @@ func TestRepeatedStateIsALoop(t *testing.T) {
 
 func TestEndlessRecreationIsALoop(t *testing.T) {
 	t.Parallel()
-	j := New(quietly(Options{}))
+	j := New(withoutLog(Options{}))
 	for k := range 200 {
 		was, now := types.UID(fmt.Sprint(k)), types.UID(fmt.Sprint(k+1))
 		revision := object.Revision(2*k + 1)

@@ -45,7 +45,7 @@ func deliveryOf(runs ...map[string]any) string {
 
 func TestForwardedRunsAreStoredOnce(t *testing.T) {
 	t.Parallel()
-	j := New(quietly(Options{}))
+	j := New(withoutLog(Options{}))
 	for range 3 { // the answer to the first may have been lost
 		if w := ask(j, http.MethodPost, "", deliveryOf(good())); w.Code != http.StatusOK {
 			t.Fatal(w.Body)
@@ -57,11 +57,11 @@ func TestForwardedRunsAreStoredOnce(t *testing.T) {
 	if err := json.Unmarshal(w.Body.Bytes(), &report); err != nil || w.Code != http.StatusOK {
 		t.Fatal(err, w.Body)
 	}
-	if got := strings.Join(story(&report), "; "); got != "c; second c" {
-		t.Errorf("the story is %q", got)
+	if got := strings.Join(runsOf(&report), "; "); got != "c; second c" {
+		t.Errorf("got runs %q", got)
 	}
 	if report.Runs[0].Causes[0] != change("a", 1, 2) {
-		t.Errorf("the cause came back as %+v", report.Runs[0].Causes[0])
+		t.Errorf("got cause %+v", report.Runs[0].Causes[0])
 	}
 }
 
@@ -81,26 +81,26 @@ func TestInvalidForwardIsRejected(t *testing.T) {
 	tried, refused := 0, 0
 	try := func(where, what string, run map[string]any) {
 		tried++
-		j := New(quietly(Options{}))
+		j := New(withoutLog(Options{}))
 		w := ask(j, http.MethodPost, "", deliveryOf(good(), run))
 		runs := j.Report(Object{}, 100).Runs
 		switch w.Code {
 		case http.StatusBadRequest:
 			refused++
 			if len(runs) > 0 {
-				t.Errorf("%s as %s: refused, and %d runs were taken", where, what, len(runs))
+				t.Errorf("%s as %s: rejected, but %d runs were recorded", where, what, len(runs))
 			}
 			field, _, _ := strings.Cut(where, ".")
 			if field == "start" || field == "first" {
 				field = "runs[1]" // the library's words for a text that is no time
 			}
 			if !strings.Contains(w.Body.String(), field) {
-				t.Errorf("%s as %s: the answer does not name it: %s", where, what, w.Body)
+				t.Errorf("%s as %s: the response does not name it: %s", where, what, w.Body)
 			}
 		case http.StatusOK:
 			d := Delivery{Runs: runs}
 			if err := d.Check(time.Now()); err != nil {
-				t.Errorf("%s as %s was taken: %v", where, what, err)
+				t.Errorf("%s as %s was accepted: %v", where, what, err)
 			}
 		default:
 			t.Errorf("%s as %s: %d %s", where, what, w.Code, w.Body)
@@ -130,13 +130,13 @@ func TestInvalidForwardIsRejected(t *testing.T) {
 		}
 	}
 	if tried < 300 || refused < tried*2/3 {
-		t.Errorf("%d of %d bad deliveries are refused", refused, tried)
+		t.Errorf("%d of %d invalid deliveries were rejected", refused, tried)
 	}
 }
 
 func TestInvalidQueriesAreRejected(t *testing.T) {
 	t.Parallel()
-	j := New(quietly(Options{}))
+	j := New(withoutLog(Options{}))
 	for _, c := range []struct {
 		method, query, body string
 		code                int
@@ -161,6 +161,6 @@ func TestInvalidQueriesAreRejected(t *testing.T) {
 		}
 	}
 	if w := ask(j, http.MethodPost, "", `{"runs":[],"added":"by a later version"}`); w.Code != http.StatusOK {
-		t.Errorf("what only a later version knows: %d %s", w.Code, fmt.Sprint(w.Body))
+		t.Errorf("fields of a later version: %d %s", w.Code, fmt.Sprint(w.Body))
 	}
 }

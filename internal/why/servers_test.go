@@ -32,12 +32,12 @@ func on(j *Journal, server types.UID, controller string, since object.Revision, 
 func TestObjectsOfTwoServersAreSeparate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		j := New(quietly(Options{}))
+		j := New(withoutLog(Options{}))
 		on(j, "here", "first", 1, true)
 		on(j, "there", "alien", 2, false)
 		on(j, "here", "second", 2, false)
 		want := []string{"first", "alien", "second first"}
-		if got := story(j.Report(mapOf("a"), 0)); !slices.Equal(got, want) {
+		if got := runsOf(j.Report(mapOf("a"), 0)); !slices.Equal(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	})
@@ -46,13 +46,13 @@ func TestObjectsOfTwoServersAreSeparate(t *testing.T) {
 func TestControllersOfTwoServersAreNotALoop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		j := New(quietly(Options{}))
+		j := New(withoutLog(Options{}))
 		for k := range object.Revision(100) { // as if each had seen what the other wrote
 			on(j, "here", "left", 2*k, true)
 			on(j, "there", "right", 2*k+1, true)
 		}
 		if got := loops(j, Object{}); len(got) > 0 {
-			t.Errorf("they are named: %q", got)
+			t.Errorf("they are reported as a loop: %q", got)
 		}
 	})
 }
@@ -60,7 +60,7 @@ func TestControllersOfTwoServersAreNotALoop(t *testing.T) {
 // Who hands something on from server to server comes by objects of one name, each of which it did not make.
 func TestCopyingBetweenServersIsNotALoop(t *testing.T) {
 	t.Parallel()
-	j := New(quietly(Options{}))
+	j := New(withoutLog(Options{}))
 	for k := range 200 {
 		revision := object.Revision(k + 1)
 		trigger := change("b", revision-1, revision)
@@ -73,7 +73,7 @@ func TestCopyingBetweenServersIsNotALoop(t *testing.T) {
 		o.End(nil, 0)
 	}
 	if got := loops(j, Object{}); len(got) > 0 {
-		t.Errorf("it is named: %q", got)
+		t.Errorf("it is reported as a loop: %q", got)
 	}
 }
 
@@ -81,12 +81,12 @@ func TestCopyingBetweenServersIsNotALoop(t *testing.T) {
 func TestWriteToOtherServerIsNotNoOp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		j := New(quietly(Options{}))
+		j := New(withoutLog(Options{}))
 		on(j, "here", "c", 1, true)
 		on(j, "there", "c", 1, true)
 		for _, run := range j.Report(mapOf("a"), 0).Runs {
 			if run.Writes[0].Unchanged {
-				t.Errorf("a write is taken for one that changed nothing: %+v", run)
+				t.Errorf("a write is marked as unchanged: %+v", run)
 			}
 		}
 	})
@@ -95,7 +95,7 @@ func TestWriteToOtherServerIsNotNoOp(t *testing.T) {
 func TestIdleRunsAreMergedPerServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		j := New(quietly(Options{}))
+		j := New(withoutLog(Options{}))
 		for k := range object.Revision(10) {
 			on(j, "here", "c", k, false)
 			on(j, "there", "c", k, false)
@@ -112,8 +112,8 @@ func TestIdleRunsAreMergedPerServer(t *testing.T) {
 func TestMergedRunIsTheNewest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		here := New(quietly(Options{Each: 2}))
-		there := New(quietly(Options{Each: 2})) // which has them forwarded
+		here := New(withoutLog(Options{Each: 2}))
+		there := New(withoutLog(Options{Each: 2})) // which has them forwarded
 		here.Forward(func(r Run) { there.Take([]Run{r}) })
 		on(here, "here", "c", 1, false)
 		on(here, "there", "c", 1, false)

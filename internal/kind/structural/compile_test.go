@@ -58,6 +58,6 @@ func TestPartialSchemasMatchWhole(t *testing.T) {
 	same("embedded objects", texts(objectmeta.Validate(t.Context(), nil, whole.Object, c.structural, false)),
 		texts(objectmeta.Validate(t.Context(), nil, whole.Object, c.embeds, false)))
 	if p := c.lists.Properties; len(p) != 3 || p["nothing"].Properties != nil {
-		t.Errorf("more than what leads to lists: %v", p)
+		t.Errorf("got more than the paths to lists: %v", p)
 	}
 }

@@ -123,10 +123,10 @@ func TestProtobufIsUnsupported(t *testing.T) {
 		t.Errorf("DecodeRequest: %v", err)
 	}
 	if _, err := k.Encode(form, k.New()); err == nil {
-		t.Error("Encode gave bytes")
+		t.Error("Encode returned bytes")
 	}
 	if _, err := k.Decode(form, []byte("k8s\x00")); err == nil {
-		t.Error("Decode gave an object")
+		t.Error("Decode returned an object")
 	}
 }
 

@@ -71,10 +71,10 @@ func TestSuccessorReusesCompiledSchemas(t *testing.T) {
 	b, _ := second.version.compiled()
 	c, _ := third.version.compiled()
 	if a != b || b == c {
-		t.Error("a schema that has not changed was compiled again, or one that has was not")
+		t.Error("an unchanged schema was compiled again, or a changed one was not")
 	}
 	if first.Codec() != third.Codec() {
-		t.Error("the first definition reads other objects than the last one")
+		t.Error("the first definition decodes objects differently than the last one")
 	}
 }
 
@@ -101,10 +101,10 @@ func TestShare(t *testing.T) {
 	other.End()
 	select {
 	case <-k.Ended():
-		t.Error("the end of one is the end of both")
+		t.Error("ending one kind ended the other")
 	default:
 	}
 	if k.Codec() != object.Codec(k.definition) || other.Codec() != object.Codec(changed.definition) {
-		t.Error("a change of one is a change of both")
+		t.Error("changing one kind changed the other")
 	}
 }

@@ -91,7 +91,7 @@ func TestPlainMetadataIsUnchanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(fitted, is); diff != "" {
-			t.Errorf("%s becomes something else (-library +is):\n%s", metadata, diff)
+			t.Errorf("%s changed (-library +got):\n%s", metadata, diff)
 		}
 	}
 }

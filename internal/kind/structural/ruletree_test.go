@@ -62,7 +62,7 @@ func TestRuleTreeMatchesLibrary(t *testing.T) {
 	s := structuralOf(t, ruleSchema)
 	r := rulesOf(s)
 	if r.tree().unknown {
-		t.Fatal("something is not known")
+		t.Fatal("the rule tree reports unsupported features")
 	}
 	held := 0
 	compare := func(value, old map[string]any) {
@@ -113,10 +113,10 @@ func TestRuleTreeReportsUnsupportedFeatures(t *testing.T) {
 		"rules that are wrong": `{"type":"object","properties":{"a":{"type":"integer","x-kubernetes-validations":[{"rule":"self > 'a'"}]}}}`,
 	} {
 		if !newRuleTree(structuralOf(t, text), true).unknown {
-			t.Errorf("%s: known", what)
+			t.Errorf("%s: not reported as unsupported", what)
 		}
 	}
 	if rulesOf(structuralOf(t, `{"type":"object","properties":{"a":{"type":"integer"}}}`)) != nil {
-		t.Error("a schema without rules has some")
+		t.Error("a schema without rules has rules")
 	}
 }

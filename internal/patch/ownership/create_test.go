@@ -29,7 +29,7 @@ func TestCreateMatchesLibrary(t *testing.T) {
 			}
 			walked++
 			if err := o.update(gvk.GroupVersion().String(), "", nil, want, "m"); err != nil {
-				t.Errorf("%s: the library refuses what was walked: %v", gvk.Kind, err)
+				t.Errorf("%s: the library rejects the object: %v", gvk.Kind, err)
 				continue
 			}
 			if got, want := owned(t, obj), owned(t, want); got != want {

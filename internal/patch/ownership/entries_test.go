@@ -96,14 +96,14 @@ func TestEntriesMatchManagedFields(t *testing.T) {
 		}
 		entries := Entries(u)
 		if diff := cmp.Diff(u.GetManagedFields(), entries); diff != "" {
-			t.Errorf("%s is read so (-own method +here):\n%s", metadata, diff)
+			t.Errorf("%s is decoded differently (-its own method +ours):\n%s", metadata, diff)
 		}
 		want := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}}}
 		got := want.DeepCopy()
 		want.SetManagedFields(entries)
 		SetEntries(got, entries)
 		if diff := cmp.Diff(want.Object, got.Object); diff != "" {
-			t.Errorf("%s is written so (-own method +here):\n%s", metadata, diff)
+			t.Errorf("%s is encoded differently (-its own method +ours):\n%s", metadata, diff)
 		}
 	}
 }

@@ -157,7 +157,7 @@ func (w *applier) apply(t *testing.T) string {
 		}
 		if ok {
 			if wantErr != nil {
-				t.Fatalf("%s: the library refuses what was applied: %v\n%v", gvk, wantErr, doc)
+				t.Fatalf("%s: the library rejects the apply: %v\n%v", gvk, wantErr, doc)
 			}
 			made = "changed"
 			if got == w.live {

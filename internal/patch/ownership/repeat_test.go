@@ -34,11 +34,11 @@ func TestRepeatedApplyChangesNothing(t *testing.T) {
 		}
 	}
 	if again(live, "two") {
-		t.Error("another manager owns nothing by the same words")
+		t.Error("an apply of another manager is treated as repeated")
 	}
 	changed := live.DeepCopyObject().(kind.Object)
 	changed.SetLabels(map[string]string{"app": "other"})
 	if changed.SetResourceVersion("6"); again(changed, "one") {
-		t.Error("a later state is taken for the one before it")
+		t.Error("an apply to a later state is treated as repeated")
 	}
 }

@@ -33,7 +33,7 @@ func TestDropUnchangedKeepsDifferences(t *testing.T) {
 		Spec: corev1.PodSpec{NodeName: "n"}, Port: intstr.FromString("https"), Rolled: surge(intstr.FromString("20%")),
 	}
 	if dropUnchanged(reflect.ValueOf(&was).Elem(), reflect.ValueOf(&is).Elem()) {
-		t.Error("all is the same")
+		t.Error("got no difference")
 	}
 	left := func(label, port, size string) both {
 		return both{
@@ -42,10 +42,10 @@ func TestDropUnchangedKeepsDifferences(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(left("b", "http", "10%"), was) + cmp.Diff(left("c", "https", "20%"), is); diff != "" {
-		t.Errorf("what is left (-want +got):\n%s", diff)
+		t.Errorf("remaining fields (-want +got):\n%s", diff)
 	}
 	if same := is; !dropUnchanged(reflect.ValueOf(&is).Elem(), reflect.ValueOf(&same).Elem()) ||
 		!reflect.ValueOf(is).IsZero() {
-		t.Errorf("of two that are the same is left: %+v", is)
+		t.Errorf("equal objects: got %+v", is)
 	}
 }

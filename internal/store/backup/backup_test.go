@@ -102,7 +102,7 @@ func TestBackupRoundTrip(t *testing.T) {
 	}
 	head.Revision, head.Objects = snapshot.Revision(), 300
 	if got := r.Head(); !reflect.DeepEqual(got, head) {
-		t.Errorf("the head reads %+v, and was written as %+v", got, head)
+		t.Errorf("got head %+v, want %+v", got, head)
 	}
 	n := 0
 	for o, err := range r.Objects() {
@@ -117,14 +117,14 @@ func TestBackupRoundTrip(t *testing.T) {
 		n++
 	}
 	if n != 300 {
-		t.Errorf("%d objects were read", n)
+		t.Errorf("read %d objects", n)
 	}
 }
 
 func TestEmptyBackup(t *testing.T) {
 	t.Parallel()
 	if names, errs := read(bytes.NewReader(written(t, state(t, 0, 0)))); len(names)+len(errs) > 0 {
-		t.Errorf("of nothing %v was read, %v", names, errs)
+		t.Errorf("an empty backup yielded %v and errors %v", names, errs)
 	}
 }
 
@@ -152,11 +152,11 @@ func TestFlippedBitsAreDetected(t *testing.T) {
 		damaged[at] ^= 1 << (at % 8)
 		names, errs := read(bytes.NewReader(damaged))
 		if len(errs) == 0 {
-			t.Fatalf("with byte %d flipped nothing was found", at)
+			t.Fatalf("with byte %d flipped, no damage was reported", at)
 		}
 		var damage *backup.DamagedError
 		if errors.As(errs[0], &damage) && len(names) < objects-1 {
-			t.Fatalf("with byte %d flipped only %v were read: %v", at, names, errs)
+			t.Fatalf("with byte %d flipped, only %v were read: %v", at, names, errs)
 		}
 	}
 }
@@ -300,7 +300,7 @@ func TestStoreContinuesFromBackup(t *testing.T) {
 		}
 		var compacted *store.CompactedError
 		if _, err := s.Watch("/configmaps/", r.Head().Revision+1); !errors.As(err, &compacted) {
-			t.Errorf("a watch at a revision that was given out after the backup returned %v", err)
+			t.Errorf("a watch at a revision that was assigned after the backup returned %v", err)
 		}
 		put(t, s, 7, "more")
 	}

@@ -39,13 +39,13 @@ func TestTruncatedWriteAheadLogIsRejected(t *testing.T) {
 			var lost *disk.LostError
 			if err := refused(t, dir); !errors.As(err, &lost) || !strings.Contains(err.Error(), dir) ||
 				!strings.Contains(err.Error(), "*.log") {
-				t.Errorf("it is refused with %v", err)
+				t.Errorf("Open returned %v", err)
 			}
 			if err := refused(t, dir); !errors.As(err, &lost) {
-				t.Errorf("the second time it is refused with %v", err)
+				t.Errorf("the second Open returned %v", err)
 			}
 			if _, err := disk.Open(dir, disk.Options{ReadOnly: true}); !errors.As(err, &lost) {
-				t.Errorf("it is read with %v", err)
+				t.Errorf("a read-only Open returned %v", err)
 			}
 			putBack := filepath.Join(t.TempDir(), "objects")
 			if err := errors.Join(os.CopyFS(putBack, os.DirFS(dir)),
@@ -75,7 +75,7 @@ func lastWritten(t *testing.T, dir string) (name string, data []byte) {
 			return file, data
 		}
 	}
-	t.Fatal("nothing was written")
+	t.Fatal("every write-ahead log is empty")
 	return "", nil
 }
 
@@ -133,10 +133,10 @@ func TestLossWithDamagedHistoryIsRejected(t *testing.T) {
 	_, err := disk.Open(dir, disk.Options{AcceptLoss: true})
 	if err == nil || !strings.Contains(err.Error(), "commits before, which cannot be read") ||
 		!strings.Contains(err.Error(), ".sst") {
-		t.Errorf("it is opened with %v", err)
+		t.Errorf("Open returned %v", err)
 	}
 	if content(t, dir) != before {
-		t.Error("refusing it changed the folder")
+		t.Error("the rejected Open changed the folder")
 	}
 	s, _ := opened(t, dir, disk.Options{AcceptLoss: true, ReadOnly: true}) // so that it can be backed up
 	if value(s, "a") != "2" {
@@ -155,10 +155,10 @@ func TestLossOnFullDiskIsRejected(t *testing.T) {
 	_, err := disk.Open(dir, disk.Options{FS: fs, AcceptLoss: true})
 	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "are lost") ||
 		strings.Contains(err.Error(), "pebble") {
-		t.Errorf("on a full disk it is opened with %v", err)
+		t.Errorf("Open on a full disk returned %v", err)
 	}
 	if content(t, dir) != before {
-		t.Error("refusing it changed the folder")
+		t.Error("the rejected Open changed the folder")
 	}
 	fs.failing(nil)
 	s, _ := opened(t, dir, disk.Options{FS: fs, AcceptLoss: true})

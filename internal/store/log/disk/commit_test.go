@@ -52,7 +52,7 @@ func TestCommitsShareSyncAndAreVisibleAfterIt(t *testing.T) {
 		}
 		synctest.Wait()
 		if seen := s.Current() - before; syncs.Load() != 1 || answered.Load() != 0 || seen != 0 || value(s, "0") != "" {
-			t.Errorf("during the first sync, there were %d syncs, %d writers are answered, and %d commits are seen",
+			t.Errorf("during the first sync, there were %d syncs, %d writers had returned, and %d commits were visible",
 				syncs.Load(), answered.Load(), seen)
 		}
 		close(release)
@@ -100,7 +100,7 @@ func TestCommitsDoNotWaitForTables(t *testing.T) {
 			}
 		}
 		if held.Load() == 0 {
-			t.Error("no table was to be written: this shows nothing")
+			t.Error("no table was written: the test is inconclusive")
 		}
 		release()
 		closed(t, s)
@@ -128,7 +128,7 @@ func TestLoadReturnsEachLiveObjectOnce(t *testing.T) {
 	_, err := l.Load(t.Context(), log.Loading{
 		Live: func(o *object.Object) error {
 			if o.Key <= last || storetest.Value(o) != "2" {
-				t.Errorf("after %s comes %s=%s", last, o.Key, storetest.Value(o))
+				t.Errorf("%s is followed by %s=%s", last, o.Key, storetest.Value(o))
 			}
 			count, last = count+1, o.Key
 			return nil

@@ -95,7 +95,7 @@ func TestDamagedObjectAffectsNoOther(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(damaged) != 1 || !strings.Contains(damaged[0], "/configmaps/default/object-123: ") {
-			t.Errorf("damaged are %q", damaged)
+			t.Errorf("damaged objects: %q", damaged)
 		}
 		for name, value := range want {
 			if name != "object-123" && live[name] != value {
@@ -103,7 +103,7 @@ func TestDamagedObjectAffectsNoOther(t *testing.T) {
 			}
 		}
 		if _, served := live["object-123"]; served {
-			t.Error("the damaged object is served as if it were whole")
+			t.Error("the damaged object was returned as intact")
 		}
 	}
 }
@@ -138,7 +138,7 @@ func TestDamagedBlockAffectsNoOtherTable(t *testing.T) {
 	delete(want, "object-123")
 	if !maps.Equal(live, want) || len(damaged) != 1 ||
 		!strings.Contains(damaged[0], "/configmaps/default/object-123: ") {
-		t.Errorf("damaged are %q; there are %d objects, and %d should be", damaged, len(live), len(want))
+		t.Errorf("damaged objects: %q; got %d objects, want %d", damaged, len(live), len(want))
 	}
 }
 
@@ -170,7 +170,7 @@ func TestFlippedBitsInTablesAreDetected(t *testing.T) {
 		case err != nil:
 			refused++
 			if !strings.Contains(err.Error(), copied) {
-				t.Errorf("byte %d: the refusal does not name what it is about: %v", at, err)
+				t.Errorf("byte %d: the error does not name the folder: %v", at, err)
 			}
 			continue
 		case len(damaged) > 0:
@@ -213,7 +213,7 @@ func TestDamagedWriteAheadLogIsReportedAndUnchanged(t *testing.T) {
 	closed(t, s)
 	file := flip(t, dir, "*.log", "the value of 123")
 	if _, _, err := loaded(t, dir); err == nil || !strings.Contains(err.Error(), filepath.Base(file)) {
-		t.Errorf("it is opened with %v", err)
+		t.Errorf("Open returned %v", err)
 	}
 	flip(t, dir, "*.log", "the value of 124") // it was not removed
 }

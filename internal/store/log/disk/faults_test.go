@@ -66,7 +66,7 @@ func (a account) checkAfterCrash(t *testing.T, fs *vfs.MemFS) error {
 		return err
 	}
 	if err := next.commit(t.Context(), s); err != nil {
-		return fmt.Errorf("the first commit afterwards: %w; closing: %w", err, s.Close())
+		return fmt.Errorf("the first commit after the crash: %w; closing: %w", err, s.Close())
 	}
 	again := fs.CrashClone(vfs.CrashCloneCfg{})
 	if err := s.Close(); err != nil {

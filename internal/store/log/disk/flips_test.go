@@ -66,7 +66,7 @@ func TestNoDamageIsMissed(t *testing.T) {
 				case err != nil:
 					t.Errorf("seed %d: %s, then %s of %s: %v", seed, ends, how, name, err)
 				case back > 0 && !torn:
-					t.Errorf("seed %d: %s, then %s of %s: the last %d commits are missing, and nothing says so", seed,
+					t.Errorf("seed %d: %s, then %s of %s: the last %d commits are missing, and are not reported", seed,
 						ends, how, name, back)
 				case back > 0:
 					outcome = "torn"
@@ -138,7 +138,7 @@ func (l *ledger) check(t *testing.T, fs vfs.FS) (outcome string, back int, err e
 
 func checkRejection(err error) (string, int, error) {
 	if !strings.Contains(err.Error(), "store") {
-		return "", 0, fmt.Errorf("the refusal does not name the folder: %w", err)
+		return "", 0, fmt.Errorf("the error does not name the folder: %w", err)
 	}
 	return "refused", 0, nil
 }

@@ -22,7 +22,7 @@ func refused(t *testing.T, dir string) error {
 		t.Fatal("the folder was opened")
 	}
 	if after := content(t, dir); after != before {
-		t.Errorf("refusing it changed the folder from\n%s\nto\n%s", before, after)
+		t.Errorf("the rejected Open changed the folder from\n%s\nto\n%s", before, after)
 	}
 	return err
 }
@@ -35,10 +35,10 @@ func TestForeignFolderIsUnchanged(t *testing.T) {
 	}
 	var foreign *disk.ForeignError
 	if err := refused(t, dir); !errors.As(err, &foreign) || foreign.Holds != "letter.txt" {
-		t.Errorf("a foreign folder is refused with %v", err)
+		t.Errorf("Open of a foreign folder returned %v", err)
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
-		t.Errorf("something was added to it: %v", entries)
+		t.Errorf("Open added files: %v", entries)
 	}
 }
 
@@ -50,7 +50,7 @@ func TestFileInsteadOfFolderIsRejected(t *testing.T) {
 	}
 	if _, err := disk.Open(file, disk.Options{}); !errors.Is(err, syscall.ENOTDIR) ||
 		!strings.Contains(err.Error(), file) {
-		t.Errorf("a file is refused with %v", err)
+		t.Errorf("Open of a file returned %v", err)
 	}
 }
 
@@ -60,11 +60,11 @@ func TestNewerLayoutIsRejected(t *testing.T) {
 	rewrite(t, dir, "FORMAT", "layout 1", "layout 7")
 	var newer *disk.NewerError
 	if err := refused(t, dir); !errors.As(err, &newer) || newer.Layout != 7 || !strings.Contains(err.Error(), dir) {
-		t.Errorf("a newer layout is refused with %v", err)
+		t.Errorf("Open of a newer layout returned %v", err)
 	}
 	rewrite(t, dir, "FORMAT", "bowline store", "something else")
 	if err := refused(t, dir); !strings.Contains(err.Error(), "FORMAT") {
-		t.Errorf("an unreadable format is refused with %v", err)
+		t.Errorf("Open with an invalid format file returned %v", err)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestRejectedStoreIsUnchanged(t *testing.T) {
 		_, err = store.New(t.Context(), l, store.Options{AcceptDamage: true})
 	}
 	if err == nil {
-		t.Fatal("it is served, without what the table had")
+		t.Fatal("Open succeeded without the objects of the table")
 	}
 	for _, e := range before {
 		if e.Name() == "HOLDER" || strings.HasPrefix(e.Name(), "marker.") {

@@ -137,7 +137,7 @@ func TestStoreClosedOnFullDiskIsUnchanged(t *testing.T) {
 	file, whole := removeLastCommits(t, dir)
 	var lost *disk.LostError
 	if err := refused(t, dir); !errors.As(err, &lost) {
-		t.Errorf("it is refused with %v", err)
+		t.Errorf("Open returned %v", err)
 	}
 	if err := os.WriteFile(file, whole, 0o600); err != nil {
 		t.Fatal(err)
@@ -183,7 +183,7 @@ func TestLockMustBeRegularFile(t *testing.T) {
 	}
 	var inUse *disk.InUseError
 	if err := refused(t, dir); errors.As(err, &inUse) || !strings.Contains(err.Error(), lock) {
-		t.Errorf("it is refused with %v", err)
+		t.Errorf("Open returned %v", err)
 	}
 }
 
@@ -199,7 +199,7 @@ func TestReadOnlyDiskIsReported(t *testing.T) {
 		}))
 		_, err := disk.Open(dir, disk.Options{FS: readOnly})
 		if !errors.Is(err, cause) || !strings.Contains(err.Error(), dir) {
-			t.Errorf("it is refused with %v", err)
+			t.Errorf("Open returned %v", err)
 		}
 	}
 }

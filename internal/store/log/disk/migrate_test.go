@@ -35,7 +35,7 @@ func TestOlderLayoutIsMigrated(t *testing.T) {
 		}
 	}
 	if err := migrated(t, fs, migrations{step("one", nil), step("two", cut)}); !errors.Is(err, cut) {
-		t.Fatalf("the migration that was cut short returned %v", err)
+		t.Fatalf("the interrupted migration returned %v", err)
 	}
 	if err := migrated(t, fs, migrations{step("one", nil), step("two", nil)}); err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func TestMissingFilesAreReported(t *testing.T) {
 			closed(t, s)
 			files, _ := filepath.Glob(filepath.Join(dir, pattern))
 			if len(files) == 0 {
-				t.Fatal("there is none")
+				t.Fatal("the store has no such file")
 			}
 			for _, file := range files {
 				if err := os.Remove(file); err != nil {
@@ -90,7 +90,7 @@ func TestDamagedFilesAreReported(t *testing.T) {
 					var s *store.Store
 					if s, err = store.New(t.Context(), l, store.Options{AcceptDamage: true}); err == nil {
 						if value(s, "a") != "1" || value(s, "b") != "1" {
-							t.Error("it is served without what it had")
+							t.Error("Open succeeded without all objects")
 						}
 						closed(t, s)
 						return
@@ -119,7 +119,7 @@ func TestNonRegularFilesAreReported(t *testing.T) {
 				dir := filled(t)
 				names, _ := filepath.Glob(filepath.Join(dir, pattern))
 				if len(names) == 0 {
-					t.Fatal("there is none")
+					t.Fatal("the store has no such file")
 				}
 				name := names[len(names)-1]
 				if err := errors.Join(os.Remove(name), put(name)); err != nil {
@@ -127,7 +127,7 @@ func TestNonRegularFilesAreReported(t *testing.T) {
 				}
 				_, err := disk.Open(dir, disk.Options{})
 				if err == nil {
-					t.Fatal("it is opened")
+					t.Fatal("Open succeeded")
 				}
 				checkNamesFile(t, err, filepath.Base(name))
 				if tables, _ := filepath.Glob(filepath.Join(dir, "*.sst")); len(tables) == 0 {

@@ -45,7 +45,7 @@ func inManyTables(t *testing.T, rounds ...int) (dir string, want map[string]stri
 		closed(t, s)
 	}
 	if tables, _ := filepath.Glob(filepath.Join(dir, "*.sst")); len(tables) < 3 {
-		t.Fatalf("it is in %d tables, and so is read in few parts", len(tables))
+		t.Fatalf("the store has only %d tables: the test is inconclusive", len(tables))
 	}
 	return dir, want, commits
 }
@@ -65,12 +65,13 @@ func TestPartsAreInKeyOrderWithHistory(t *testing.T) {
 		},
 		History: func(e *object.Event, _ time.Time) error {
 			if last != 0 && e.Revision() != last+1 {
-				t.Errorf("the change of revision %d comes after %d", e.Revision(), last)
+				t.Errorf("the change of revision %d follows that of %d", e.Revision(), last)
 			}
 			last = e.Revision()
 			before, known := replayed[e.Key().Name()]
 			if known != (e.Previous != nil) || known && storetest.Value(e.Previous) != before {
-				t.Errorf("at %d, %s was %q, which the event does not say", last, e.Key(), before)
+				t.Errorf("at revision %d, %s was %q, which is not the previous state of the event", last, e.Key(),
+					before)
 			}
 			replayed[e.Key().Name()] = storetest.Value(e.Object)
 			if e.Deleted {
@@ -88,10 +89,10 @@ func TestPartsAreInKeyOrderWithHistory(t *testing.T) {
 		t.Fatalf("the history ends at %d, the log at %d; %d commits are missing (%v)", last, revision, commits, err)
 	}
 	if !maps.Equal(live, want) || !maps.Equal(replayed, want) {
-		t.Errorf("live are %v, the changes lead to %v; it was %v", live, replayed, want)
+		t.Errorf("loaded %v and replayed %v, want %v", live, replayed, want)
 	}
 	if !slices.IsSorted(names) || len(names) != len(want) {
-		t.Errorf("%d objects are handed on, in the order %q", len(names), names)
+		t.Errorf("Load returned %d objects in the order %q", len(names), names)
 	}
 }
 
@@ -105,10 +106,10 @@ func TestDamageInOnePartAffectsNoOther(t *testing.T) {
 	}
 	delete(want, "object-075")
 	if !maps.Equal(live, want) {
-		t.Errorf("there are %d objects, and %d should be", len(live), len(want))
+		t.Errorf("got %d objects, want %d", len(live), len(want))
 	}
 	if len(damaged) != 1 || !strings.Contains(damaged[0], "/object-075: ") {
-		t.Errorf("damaged are %q", damaged)
+		t.Errorf("damaged objects: %q", damaged)
 	}
 }
 
@@ -125,7 +126,7 @@ func TestDamageInTwoTablesAffectsTwoObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !maps.Equal(live, want) || len(damaged) != 2 {
-			t.Errorf("there are %d objects, and %d should be; damaged are %q", len(live), len(want), damaged)
+			t.Errorf("got %d objects, want %d; damaged objects: %q", len(live), len(want), damaged)
 		}
 	}
 }
@@ -171,7 +172,7 @@ func TestDamagedBlockRetainsUnflushedObjects(t *testing.T) {
 			t.Error(err)
 		}
 		if !maps.Equal(live, want) || len(damaged) != 1 || !strings.Contains(damaged[0], "/object-075: ") {
-			t.Errorf("damaged are %q; there are %v, and there should be %v", damaged, live, want)
+			t.Errorf("damaged objects: %q; got %v, want %v", damaged, live, want)
 		}
 	}
 }
@@ -183,17 +184,17 @@ func TestReadsStopWithConsumer(t *testing.T) {
 	l := open(t, dir, disk.Options{ReadOnly: true})
 	chunks, err := l.ReadAlone(whole)
 	if err != nil || slices.Contains(chunks, 0) {
-		t.Errorf("of the parts of a store that is whole there are %d chunks (%v)", chunks, err)
+		t.Errorf("the parts of an intact store have %d chunks (%v)", chunks, err)
 	}
 	cancel()
 	for range 10 {
 		chunks, err := l.ReadAlone(whole)
 		if err != nil || slices.Max(chunks) != 0 {
-			t.Errorf("after the end of it all there are %d chunks (%v)", chunks, err)
+			t.Errorf("after the context ended there are %d chunks (%v)", chunks, err)
 		}
 	}
 	if _, err := l.Load(whole, log.Loading{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the end of it all it is loaded with %v", err)
+		t.Errorf("Load after the context ended returned %v", err)
 	}
 	if err := l.Close(); err != nil {
 		t.Error(err)
@@ -203,7 +204,7 @@ func TestReadsStopWithConsumer(t *testing.T) {
 	l = open(t, dir, disk.Options{ReadOnly: true})
 	chunks, err = l.ReadAlone(t.Context())
 	if err != nil || chunks[0] == 0 || chunks[len(chunks)-1] != 0 {
-		t.Errorf("where the reader of the first objects reads all the others too, there are %d chunks (%v)", chunks,
+		t.Errorf("with one reader for all parts there are %d chunks (%v)", chunks,
 			err)
 	}
 	if err := l.Close(); err != nil {

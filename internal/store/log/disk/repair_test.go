@@ -121,7 +121,7 @@ func TestFullDiskRejectsWritesUntilSpaceIsFree(t *testing.T) {
 		fs.failing(nil)
 		time.Sleep(6 * time.Second)
 		if err := l.Health(); err != nil {
-			t.Errorf("with room again the health is %v", err)
+			t.Errorf("with free space the health is %v", err)
 		}
 		put(t, s, "a", "2")
 		if s.Current() != before+1 {
@@ -202,7 +202,7 @@ func TestFailedSyncIsNotVisibleLater(t *testing.T) {
 		put(t, s, "b", "1")
 		crashed := fs.crash(50)
 		if value(s, "a") != "1" {
-			t.Errorf("the refused write is seen: %q", value(s, "a"))
+			t.Errorf("the failed write is visible: %q", value(s, "a"))
 		}
 		closed(t, s)
 		again, _ := started(t, crashed)
@@ -227,7 +227,7 @@ func TestOpenOnFullDisk(t *testing.T) {
 		_, err := s.Commit(t.Context(), storetest.Put(storetest.Key("b"), "refused", store.Anything()))
 		var fullError *log.FullError
 		if !errors.As(err, &fullError) || l.Health() == nil || value(s, "a") != "1" || s.Current() != last {
-			t.Errorf("begun on a full disk a write returned %v, and a reader sees %q at %d", err, value(s, "a"),
+			t.Errorf("opened on a full disk, a write returned %v, and a reader sees %q at %d", err, value(s, "a"),
 				s.Current())
 		}
 		fs.failing(nil)
@@ -248,7 +248,7 @@ func TestRepairedStoreStillReportsLoss(t *testing.T) {
 		fs.failing(full)
 		_, err := s.Commit(t.Context(), storetest.Put(storetest.Key("a"), "refused", store.Anything()))
 		if err == nil {
-			t.Fatal("there was room")
+			t.Fatal("the write on a full disk succeeded")
 		}
 		if err := fs.Remove("objects/DURABLE"); err != nil {
 			t.Fatal(err)
@@ -272,7 +272,7 @@ func TestRepairedStoreStillReportsLoss(t *testing.T) {
 			err = l.Close()
 		}
 		if !errors.As(err, &lost) {
-			t.Errorf("it is opened with %v", err)
+			t.Errorf("Open returned %v", err)
 		}
 	})
 }

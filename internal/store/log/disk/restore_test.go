@@ -39,7 +39,7 @@ func TestRestoredLogStartsAtRevision(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := disk.Restore(dir, disk.Options{}, begin, objectsAt(t, 1, old, nil)); !errors.Is(err, disk.ErrNotEmpty) {
-		t.Errorf("restoring over it returned %v", err)
+		t.Errorf("Restore over a store returned %v", err)
 	}
 	for _, want := range []object.Revision{old, begin + 1} { // as restored, then after a write
 		l, err := disk.Open(dir, disk.Options{})
@@ -75,10 +75,10 @@ func TestFailedRestoreIsNotAStore(t *testing.T) {
 	dir := t.TempDir()
 	cut := errors.New("the backup is cut short")
 	if err := disk.Restore(dir, disk.Options{}, 5, objectsAt(t, 100, 4, cut)); !errors.Is(err, cut) {
-		t.Errorf("the error of the objects came back as %v", err)
+		t.Errorf("Restore returned %v, want the error of the objects", err)
 	}
 	if err := disk.Restore(dir, disk.Options{}, 5, objectsAt(t, 1, 6, nil)); err == nil {
-		t.Error("an object from after the revision that the store begins at was taken")
+		t.Error("Restore accepted an object that is newer than its revision")
 	}
 	if err := disk.Restore(dir, disk.Options{}, 5, objectsAt(t, 10, 4, nil)); err != nil {
 		t.Errorf("after failures: %v", err)

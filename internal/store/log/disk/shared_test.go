@@ -26,7 +26,7 @@ func TestOpenForReadingChangesNothing(t *testing.T) {
 			}
 		}
 		if err := l.Health(); err == nil || !strings.Contains(err.Error(), "for reading alone") {
-			t.Errorf("it can be written to: %v", err)
+			t.Errorf("the health of a read-only log is %v", err)
 		}
 		stores = append(stores, s)
 	}
@@ -45,7 +45,7 @@ func TestOpenForReadingCreatesNoStore(t *testing.T) {
 		for _, options := range []disk.Options{{ReadOnly: true}, {MustExist: true}} {
 			_, err := disk.Open(dir, options)
 			if !errors.Is(err, disk.ErrNoStore) || !strings.Contains(err.Error(), dir) {
-				t.Errorf("where none is it is opened with %v", err)
+				t.Errorf("Open without a store returned %v", err)
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func TestTrimmedHistoryFreesSpace(t *testing.T) {
 	s = openMemory(t, memory, options) // flushes the write-ahead log to tables
 	closed(t, s)
 	if held := tables(t, memory); held > written/3 {
-		t.Errorf("after %d MiB were written, of which the history keeps 1, the tables have %d MiB", written>>20,
+		t.Errorf("after %d MiB were written, of which the history retains 1, the tables have %d MiB", written>>20,
 			held>>20)
 	}
 }
