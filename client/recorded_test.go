@@ -59,7 +59,7 @@ func replay(t *testing.T, answer golden.Response) *client.Client {
 	})
 }
 
-// reads says whether a client of T reads a recorded object, and loses nothing that the Go type has.
+// reads checks that a client of T reads a recorded object without losing a field of the Go type.
 func reads[T client.Object](t *testing.T, s golden.Step) {
 	t.Helper()
 	got, err := client.Of[T](replay(t, s.Response), configmaps).Get(t.Context(), "default", "a")

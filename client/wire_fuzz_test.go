@@ -182,7 +182,7 @@ func decodes(data []byte, into interface {
 	return envelope.Unmarshal(message) == nil && into.Unmarshal(envelope.Raw) == nil
 }
 
-// unambiguous says that no object of JSON has a name twice, of which RFC 8259 leaves open what it means.
+// unambiguous reports whether no JSON object has a duplicate name, whose meaning RFC 8259 leaves open.
 func unambiguous(data []byte) bool {
 	var all any
 	twice, err := kjson.UnmarshalStrict(data, &all)

@@ -161,7 +161,7 @@ func (f *faulty) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// strikes says whether an event is the one at which the fault begins.
+// strikes reports whether the fault begins at an event.
 func (f *faulty) strikes(frame []byte) bool {
 	// A refused place is no event: who asks for one too far would otherwise pass by listing again and again.
 	if bytes.Contains(frame, []byte("BOOKMARK")) || bytes.Contains(frame, []byte("ERROR")) {

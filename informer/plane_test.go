@@ -215,7 +215,7 @@ func (p *plane) List(_ context.Context, resource schema.GroupVersionResource,
 	return list, nil
 }
 
-// selected says whether an object is among those that options ask for.
+// selected reports whether options select an object.
 func selected(o *object.Object, options client.Options) bool {
 	return (options.Namespace == "" || options.Namespace == o.Key.Namespace()) &&
 		(options.Labels == nil || options.Labels.Matches(labels.Set(o.Labels)))

@@ -14,15 +14,15 @@ import (
 	"github.com/bowline-dev/bowline/internal/wire"
 )
 
-// decoder makes objects of a Go type that is known only when the program runs. Many goroutines may use it, once it has
-// its transform.
+// decoder decodes objects into a Go type that is known only at run time. It is safe for concurrent use after transform
+// is set.
 type decoder struct {
 	version schema.GroupVersion
 	goType  reflect.Type // a pointer to a struct
-	// kind is what objects are said to be of which there is no more than metadata; empty for nothing.
+	// kind is the kind of objects with metadata only; empty leaves it unset.
 	kind      schema.GroupVersionKind
 	transform cache.TransformFunc // nil for none
-	// own says that nothing is to be shared with the source, nor with other objects.
+	// own makes each object a copy that shares nothing with the source or other objects.
 	own bool
 }
 
@@ -34,7 +34,7 @@ func newDecoder(version schema.GroupVersion, example runtime.Object) *decoder {
 	return d
 }
 
-// narrow asks a source for what is quickest to read.
+// narrow returns options that request the representation that is fastest to decode.
 func (d *decoder) narrow(o client.Options) client.Options {
 	o.Protobuf = wire.TypeReadsProtobuf(d.goType)
 	o.MetadataOnly = d.onlyMetadata()
@@ -45,7 +45,7 @@ func (d *decoder) onlyMetadata() bool {
 	return d.goType == reflect.TypeFor[*metav1.PartialObjectMetadata]()
 }
 
-// decode reads an object and transforms it.
+// decode decodes an object and applies the transform.
 func (d *decoder) decode(by object.Codec, o *object.Object) (client.Object, error) {
 	obj, shared, err := d.read(by, o)
 	if err != nil || d.transform == nil {
@@ -65,7 +65,7 @@ func (d *decoder) decode(by object.Codec, o *object.Object) (client.Object, erro
 	return typed, nil
 }
 
-// read shares the object with the source where it is of the type already.
+// read decodes an object, or returns the source's own object if it has the type; shared reports which.
 func (d *decoder) read(by object.Codec, o *object.Object) (obj client.Object, shared bool, err error) {
 	if !wire.Untyped(by) && !d.onlyMetadata() {
 		decode := o.Decoded
@@ -89,8 +89,8 @@ func (d *decoder) read(by object.Codec, o *object.Object) (obj client.Object, sh
 	return obj, false, nil
 }
 
-// label has an object say what it is as client-go's informers have it: typed ones say nothing, and those of which there
-// is no more than metadata say what the example says, if anything.
+// label sets apiVersion and kind as client-go's informers do: typed objects have none, and objects with metadata only
+// have those of the example, if any.
 func (d *decoder) label(obj client.Object) {
 	if _, untyped := obj.(runtime.Unstructured); !untyped {
 		obj.GetObjectKind().SetGroupVersionKind(d.kind)

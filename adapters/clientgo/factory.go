@@ -62,13 +62,13 @@ func NewSharedInformerFactoryWithOptions(source client.Source,
 	return &factory{SharedInformerFactory: base, source: source, options: own}, nil
 }
 
-// perInformer is what the options say of each informer, but for its selectors.
+// perInformer returns the options of each informer, without selectors.
 func (o FactoryOptions) perInformer() Options {
 	return Options{Namespace: o.Namespace, Resync: o.Resync, Lazy: o.Lazy, Mutations: o.Mutations,
 		Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}}
 }
 
-// tweak takes the selectors from what a function makes of empty options.
+// tweak calls a function with empty options, and takes over the selectors that it sets.
 func (o *Options) tweak(tweak func(*metav1.ListOptions)) (err error) {
 	if tweak == nil {
 		return nil
@@ -92,8 +92,7 @@ type factory struct {
 	options Options
 }
 
-// InformerFor is the informer of all objects of a type, which newFunc makes if there is none yet and the type is none
-// of the built-in ones.
+// InformerFor returns the informer of a type. If there is none yet, newFunc creates it, unless the type is built in.
 func (f *factory) InformerFor(obj runtime.Object,
 	newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
 	if resource, ok := resourceOf(obj); ok {
@@ -109,7 +108,7 @@ func (f *factory) InformerFor(obj runtime.Object,
 	return f.SharedInformerFactory.InformerFor(obj, newFunc)
 }
 
-// ForResource is the informer of a built-in resource.
+// ForResource returns the informer of a built-in resource.
 func (f *factory) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
 	obj, ok := exampleOf(resource)
 	if !ok {

@@ -12,19 +12,19 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// registration is a handler of client-go's that was added: it is told what ours are told, and held by its user as the
-// proof that it was added.
+// registration adapts a handler of client-go. It is one of our handlers, and the registration that AddEventHandler
+// returns to the caller.
 type registration[T client.Object] struct {
 	to    cache.ResourceEventHandler
 	of    *sharedInformer[T]
 	log   klog.Logger
 	added *informer.Registration
-	// resync is how often the handler is passed every object again; 0 for never.
+	// resync is the interval at which the handler receives every object again; 0 means never.
 	resync time.Duration
 
 	mu            sync.Mutex
 	busy, removed bool
-	gone          chan struct{} // closed when the handler was removed and no call of it is under way
+	gone          chan struct{} // closed when the handler was removed and no call of it is running
 }
 
 var (
@@ -33,8 +33,8 @@ var (
 	_ cache.DoneChecker                      = &registration[client.Object]{}
 )
 
-// call calls the handler unless it was removed. Calls come one at a time. Of a panic those are told who asked client-go
-// to be told, and then the informer, which goes on.
+// call calls the handler unless it was removed. Calls are sequential. A panic is passed to client-go's panic handlers,
+// and then to the informer, which continues.
 func (r *registration[T]) call(f func()) {
 	if !r.begin() {
 		return
@@ -68,7 +68,7 @@ func (r *registration[T]) OnAdd(obj T, isInInitialList bool) {
 // OnUpdate implements informer.Handler.
 func (r *registration[T]) OnUpdate(old, new T) { r.call(func() { r.to.OnUpdate(old, new) }) }
 
-// OnDelete implements informer.Handler. A deletion that was not seen comes as client-go's tombstone.
+// OnDelete implements informer.Handler. A deletion that the watch missed is passed as client-go's tombstone.
 func (r *registration[T]) OnDelete(obj T, finalStateUnknown bool) {
 	r.call(func() {
 		if finalStateUnknown {
@@ -90,7 +90,7 @@ func (r *registration[T]) OnVanish(obj T, finalStateUnknown bool) {
 	r.OnDelete(obj, finalStateUnknown)
 }
 
-// end has the handler called no more. It does not wait for a call that is under way, which may be its caller.
+// end stops calls of the handler. It does not wait for a running call, which may be its caller.
 func (r *registration[T]) end() {
 	r.added.Remove()
 	r.mu.Lock()
@@ -104,20 +104,21 @@ func (r *registration[T]) end() {
 	}
 }
 
-// HasSynced says whether the handler has been told of all that there was at first.
+// HasSynced reports whether the handler was notified of all objects of the first list.
 func (r *registration[T]) HasSynced() bool { return cache.IsDone(r) }
 
-// HasSyncedChecker is HasSynced to wait for.
+// HasSyncedChecker returns HasSynced as a channel to wait for.
 func (r *registration[T]) HasSyncedChecker() cache.DoneChecker { return r }
 
 // Name implements cache.DoneChecker.
 func (r *registration[T]) Name() string { return r.of.Name() + " + event handler " + r.String() }
 
-// String is what the handler is called in logs.
+// String returns the handler's name for logs.
 func (r *registration[T]) String() string { return nameOf(r.to) }
 
 // Done implements cache.DoneChecker.
 func (r *registration[T]) Done() <-chan struct{} { return r.added.Synced() }
 
-// ShutdownChan is closed when the handler was removed and is called no more: cache.ShutDownEventHandler waits for it.
+// ShutdownChan returns a channel that is closed after the last call of a removed handler, for
+// cache.ShutDownEventHandler.
 func (r *registration[T]) ShutdownChan() <-chan struct{} { return r.gone }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// nameOf is what a handler is called in logs and errors: by its first function, or by its type.
+// nameOf returns a handler's name for logs and errors: that of its first function, or of its type.
 func nameOf(handler cache.ResourceEventHandler) string {
 	switch h := handler.(type) {
 	case cache.ResourceEventHandlerFuncs:
@@ -27,7 +27,7 @@ func nameOf(handler cache.ResourceEventHandler) string {
 	return fmt.Sprintf("%T", handler)
 }
 
-// firstName is the name of the first function that there is.
+// firstName returns the name of the first function that is not nil.
 func firstName(functions ...any) string {
 	for _, f := range functions {
 		if v := reflect.ValueOf(f); !v.IsNil() {

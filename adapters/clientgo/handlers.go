@@ -10,25 +10,25 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// shortestResync is how often a handler may be passed every object again, as in client-go.
+// shortestResync is the shortest interval of resyncs, as in client-go.
 const shortestResync = time.Second
 
-// AddEventHandler has a handler told of all objects, those that are cached already first.
+// AddEventHandler adds a handler, which is first notified of the cached objects.
 func (i *sharedInformer[T]) AddEventHandler(
 	to cache.ResourceEventHandler,
 ) (cache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandlerWithOptions(to, cache.HandlerOptions{})
 }
 
-// AddEventHandlerWithResyncPeriod is AddEventHandler for one that is passed every object again so often; 0 for never.
+// AddEventHandlerWithResyncPeriod is like AddEventHandler with an interval of resyncs; 0 means never.
 func (i *sharedInformer[T]) AddEventHandlerWithResyncPeriod(
 	to cache.ResourceEventHandler, resync time.Duration,
 ) (cache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandlerWithOptions(to, cache.HandlerOptions{ResyncPeriod: &resync})
 }
 
-// AddEventHandlerWithOptions is AddEventHandler with options. Each handler has a period of resyncs of its own, exactly
-// as long as it asked for, but not below a second.
+// AddEventHandlerWithOptions is like AddEventHandler with options. Each handler has its own interval of resyncs,
+// exactly as requested but not below a second.
 func (i *sharedInformer[T]) AddEventHandlerWithOptions(
 	to cache.ResourceEventHandler, options cache.HandlerOptions,
 ) (cache.ResourceEventHandlerRegistration, error) {
@@ -54,8 +54,8 @@ func (i *sharedInformer[T]) AddEventHandlerWithOptions(
 	return r, nil
 }
 
-// RemoveEventHandler has a handler told of nothing more. It does not wait for a call that is under way. Removing again
-// does nothing, and so does removing what another informer has. What is no registration of ours is an error.
+// RemoveEventHandler removes a handler. It does not wait for a running call. It has no effect on a removed handler or
+// one of another informer, and returns an error for a registration of another implementation.
 func (i *sharedInformer[T]) RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error {
 	r, ok := handle.(*registration[T])
 	if !ok {
@@ -72,7 +72,7 @@ func (i *sharedInformer[T]) RemoveEventHandler(handle cache.ResourceEventHandler
 	return nil
 }
 
-// resyncRegularly passes a handler every object again, for as long as the informer runs. The lock is held.
+// resyncRegularly resyncs a handler at its interval while the informer runs. The caller holds the lock.
 func (i *sharedInformer[T]) resyncRegularly(r *registration[T]) {
 	if r.resync > 0 {
 		ctx := i.running

@@ -72,7 +72,7 @@ func Informer[T client.Object](f *informer.Factory, resource schema.GroupVersion
 	return adapt(informer.For[T](f, resource), resource)
 }
 
-// sharedInformer is an informer as client-go knows one.
+// sharedInformer implements cache.SharedIndexInformer.
 type sharedInformer[T client.Object] struct {
 	informer *informer.Informer[T]
 	store    *store[T]
@@ -82,7 +82,7 @@ type sharedInformer[T client.Object] struct {
 	decoder *decoder
 
 	mu         sync.Mutex
-	running    context.Context // that of Run, once it was called
+	running    context.Context // the context of Run; nil before
 	watchError cache.WatchErrorHandlerWithContext
 	handlers   map[*registration[T]]struct{}
 	resyncs    sync.WaitGroup
@@ -96,10 +96,10 @@ func adapt[T client.Object](i *informer.Informer[T], resource schema.GroupVersio
 	return s
 }
 
-// GetStore is the cache, which cannot be written to.
+// GetStore returns the cache, which is read-only.
 func (i *sharedInformer[T]) GetStore() cache.Store { return i.store }
 
-// GetIndexer is the cache, which cannot be written to.
+// GetIndexer returns the cache, which is read-only.
 func (i *sharedInformer[T]) GetIndexer() cache.Indexer { return i.store }
 
 // AddIndexers adds indexes, at any time before the informer has stopped.
@@ -113,10 +113,11 @@ func (i *sharedInformer[T]) AddIndexers(indexers cache.Indexers) error {
 	return i.store.AddIndexers(indexers)
 }
 
-// Run is RunWithContext until a channel is closed.
+// Run calls RunWithContext with a context that ends when the channel is closed.
 func (i *sharedInformer[T]) Run(stop <-chan struct{}) { i.RunWithContext(wait.ContextForChannel(stop)) }
 
-// RunWithContext runs the informer and returns when all that it started has ended. A second call does nothing.
+// RunWithContext runs the informer until ctx ends, and returns when its goroutines have ended. A second call has no
+// effect.
 func (i *sharedInformer[T]) RunWithContext(ctx context.Context) {
 	if !i.start(ctx) {
 		return
@@ -129,7 +130,7 @@ func (i *sharedInformer[T]) RunWithContext(ctx context.Context) {
 	i.resyncs.Wait()
 }
 
-// start is false when the informer was started before.
+// start marks the informer as running. It returns false if it was started before.
 func (i *sharedInformer[T]) start(ctx context.Context) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -143,10 +144,10 @@ func (i *sharedInformer[T]) start(ctx context.Context) bool {
 	return true
 }
 
-// HasSynced says whether the cache holds all that there was when the informer first listed.
+// HasSynced reports whether the cache holds all objects of the first list.
 func (i *sharedInformer[T]) HasSynced() bool { return cache.IsDone(i) }
 
-// HasSyncedChecker is HasSynced to wait for.
+// HasSyncedChecker returns HasSynced as a channel to wait for.
 func (i *sharedInformer[T]) HasSyncedChecker() cache.DoneChecker { return i }
 
 // Name implements cache.DoneChecker.
@@ -157,7 +158,7 @@ func (i *sharedInformer[T]) Name() string {
 // Done implements cache.DoneChecker.
 func (i *sharedInformer[T]) Done() <-chan struct{} { return i.informer.Synced() }
 
-// LastSyncResourceVersion is the revision up to which the cache has everything; empty before the first list.
+// LastSyncResourceVersion returns the revision up to which the cache is complete; empty before the first list.
 func (i *sharedInformer[T]) LastSyncResourceVersion() string {
 	if revision := i.informer.Revision(); revision > 0 {
 		return revision.String()
@@ -165,35 +166,35 @@ func (i *sharedInformer[T]) LastSyncResourceVersion() string {
 	return ""
 }
 
-// IsStopped says whether the informer was told to stop. A handler that does not return keeps it from nothing.
+// IsStopped reports whether the informer was stopped, even if a handler has not returned yet.
 func (i *sharedInformer[T]) IsStopped() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.stopped()
 }
 
-// stopped is IsStopped while the lock is held.
+// stopped is like IsStopped. The caller holds the lock.
 func (i *sharedInformer[T]) stopped() bool { return i.running != nil && i.running.Err() != nil }
 
-// SetTransform has every object changed before it is stored. It must come before Run.
+// SetTransform sets a function that changes each object before it is cached. It must be called before Run.
 func (i *sharedInformer[T]) SetTransform(transform cache.TransformFunc) error {
 	return i.configure(func() { i.decoder.transform = transform })
 }
 
-// SetWatchErrorHandler has a function told of each list or watch that fails. It must come before Run.
+// SetWatchErrorHandler sets a function that is called for each failed list or watch. It must be called before Run.
 func (i *sharedInformer[T]) SetWatchErrorHandler(handler cache.WatchErrorHandler) error {
 	return i.SetWatchErrorHandlerWithContext(func(_ context.Context, r *cache.Reflector, err error) { handler(r, err) })
 }
 
-// SetWatchErrorHandlerWithContext is SetWatchErrorHandler with the context of the call that failed. The reflector that
-// a handler gets has a name and does nothing.
+// SetWatchErrorHandlerWithContext is like SetWatchErrorHandler, and passes the context of the failed call. The
+// reflector that a handler receives has a name and no other function.
 func (i *sharedInformer[T]) SetWatchErrorHandlerWithContext(handler cache.WatchErrorHandlerWithContext) error {
 	return i.configure(func() { i.watchError = handler })
 }
 
 var errShared = errors.New("the informer is shared by all users of its factory and cannot be configured by one of them")
 
-// configure changes what may be changed before the informer runs.
+// configure calls change, unless the informer has started or belongs to a factory.
 func (i *sharedInformer[T]) configure(change func()) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -207,7 +208,7 @@ func (i *sharedInformer[T]) configure(change func()) error {
 	return nil
 }
 
-// failed tells of an error of a list or watch.
+// failed passes an error of a list or watch to the handler of errors.
 func (i *sharedInformer[T]) failed(ctx context.Context, err error) {
 	i.mu.Lock()
 	handler := i.watchError
@@ -217,14 +218,14 @@ func (i *sharedInformer[T]) failed(ctx context.Context, err error) {
 	}
 }
 
-// reflector is one that client-go's handlers of errors can ask for its name.
+// reflector returns a reflector from which client-go's error handlers read the name.
 func (i *sharedInformer[T]) reflector() *cache.Reflector {
 	return cache.NewReflectorWithOptions(&cache.ListWatch{}, nil, nil, cache.ReflectorOptions{
 		Name: i.Name(), TypeDescription: i.store.resource.GroupResource().String(),
 	})
 }
 
-// GetController is what is left of an old interface: it tells of the informer, and runs nothing.
+// GetController returns a deprecated view of the informer, whose Run does nothing.
 func (i *sharedInformer[T]) GetController() cache.Controller { return controller{i} }
 
 type controller struct{ cache.SharedInformer }

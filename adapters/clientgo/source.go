@@ -9,7 +9,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// reporting is a source that tells what goes wrong for an informer.
+// reporting is a source that reports its errors to an informer.
 type reporting struct {
 	client.Source
 	resource schema.GroupVersionResource
@@ -17,7 +17,7 @@ type reporting struct {
 	failed   func(ctx context.Context, err error)
 }
 
-// report tells of an error, unless it is the end that the informer itself wanted, or that of a watch in good order.
+// report reports an error, unless the informer was stopped or a watch ended regularly.
 func (s *reporting) report(ctx context.Context, resource schema.GroupVersionResource, err error) {
 	if err != nil && err != io.EOF && ctx.Err() == nil && resource == s.resource {
 		s.failed(ctx, err)

@@ -16,7 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// store is the cache of an informer as client-go's listers read one. Nobody but the informer writes it.
+// store implements cache.Indexer, which client-go's listers read, on the cache of an informer. It is read-only.
 type store[T client.Object] struct {
 	resource schema.GroupVersionResource
 	cached   *informer.Indexer[T]
@@ -30,11 +30,11 @@ type store[T client.Object] struct {
 // index is one of client-go's indexes.
 type index struct {
 	values cache.IndexFunc
-	// name is that in the cache, which others share who may have given theirs to another index.
+	// name is the index's name in the shared cache, where another user may have taken the caller's name.
 	name string
 }
 
-// ourNamespaces is the name of the index by namespace that every cache of ours has.
+// ourNamespaces is the name of the index by namespace in each of our caches.
 const ourNamespaces = "namespace"
 
 var _ cache.Indexer = &store[client.Object]{}
@@ -47,7 +47,7 @@ func newStore[T client.Object](resource schema.GroupVersionResource, cached *inf
 	}
 }
 
-// List is all objects.
+// List returns all objects.
 func (s *store[T]) List() []any {
 	objects := make([]any, 0, s.cached.Len())
 	for obj := range s.cached.All() {
@@ -56,7 +56,7 @@ func (s *store[T]) List() []any {
 	return objects
 }
 
-// ListKeys is the keys of all objects.
+// ListKeys returns the keys of all objects.
 func (s *store[T]) ListKeys() []string {
 	keys := make([]string, 0, s.cached.Len())
 	for obj := range s.cached.All() {
@@ -65,7 +65,7 @@ func (s *store[T]) ListKeys() []string {
 	return keys
 }
 
-// Get finds the object with the key of another, which may be a tombstone.
+// Get returns the object with the same key as obj, which may be a tombstone.
 func (s *store[T]) Get(obj any) (item any, exists bool, err error) {
 	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
 	if err != nil {
@@ -74,8 +74,8 @@ func (s *store[T]) Get(obj any) (item any, exists bool, err error) {
 	return s.GetByKey(key)
 }
 
-// GetByKey finds one object by namespace/name, or the name of one that has no namespace. One that is there and cannot
-// be read is an error, an informer.UnreadableError.
+// GetByKey returns an object by namespace/name, or by name if it has no namespace. If the object exists but cannot be
+// decoded, the error is an informer.UnreadableError.
 func (s *store[T]) GetByKey(key string) (item any, exists bool, err error) {
 	namespace, name, namespaced := strings.Cut(key, "/")
 	if !namespaced {
@@ -91,29 +91,29 @@ func (s *store[T]) GetByKey(key string) (item any, exists bool, err error) {
 	return obj, true, nil
 }
 
-// LastStoreSyncResourceVersion is the revision up to which the informer has heard of everything.
+// LastStoreSyncResourceVersion returns the revision up to which the informer has received all events.
 func (s *store[T]) LastStoreSyncResourceVersion() string { return s.revision() }
 
-// Bookmark does nothing: the informer itself keeps account of how far it is.
+// Bookmark does nothing: the informer records its own position.
 func (s *store[T]) Bookmark(string) {}
 
 // Resync does nothing, as it does in client-go's caches: informers resync.
 func (s *store[T]) Resync() error { return nil }
 
-// Add fails.
+// Add returns an error.
 func (s *store[T]) Add(obj any) error { return s.readOnly("Add", obj) }
 
-// Update fails.
+// Update returns an error.
 func (s *store[T]) Update(obj any) error { return s.readOnly("Update", obj) }
 
-// Delete fails.
+// Delete returns an error.
 func (s *store[T]) Delete(obj any) error { return s.readOnly("Delete", obj) }
 
-// Replace fails.
+// Replace returns an error.
 func (s *store[T]) Replace([]any, string) error { return s.readOnly("Replace", nil) }
 
-// readOnly is why something cannot be done to a store. Objects in it are those of all who share the informer, in
-// process those of the server.
+// readOnly returns the error of a write to the store. All users of the informer share its objects, in process with the
+// server.
 func (s *store[T]) readOnly(call string, obj any) error {
 	about := "all objects"
 	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); obj != nil && err == nil {
@@ -152,14 +152,14 @@ func (s *store[T]) AddIndexers(added cache.Indexers) error {
 	return nil
 }
 
-// byNamespace says whether an index is client-go's own by namespace.
+// byNamespace reports whether an index is client-go's index by namespace.
 func byNamespace(name string, values cache.IndexFunc) bool {
 	return name == cache.NamespaceIndex &&
 		reflect.ValueOf(values).Pointer() == reflect.ValueOf(cache.MetaNamespaceIndexFunc).Pointer()
 }
 
-// indexFunc is client-go's index function as one of ours. The panic of one that fails is logged, and the index does not
-// find the object.
+// indexFunc converts an index function of client-go. If it fails, the error is logged as a panic, and the index does
+// not contain the object.
 func indexFunc[T client.Object](name string, values cache.IndexFunc) informer.IndexFunc[T] {
 	return func(obj T) []string {
 		found, err := values(obj)
@@ -170,15 +170,15 @@ func indexFunc[T client.Object](name string, values cache.IndexFunc) informer.In
 	}
 }
 
-// GetIndexers is the functions of all indexes. The map is shared, and does not change: controller-runtime asks for it
-// in each list by fields.
+// GetIndexers returns the functions of all indexes. The map is shared and never changes, because controller-runtime
+// reads it in each list by fields.
 func (s *store[T]) GetIndexers() cache.Indexers {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.functions
 }
 
-// Index is the objects that share a value of an index with another object.
+// Index returns the objects that share a value of an index with obj.
 func (s *store[T]) Index(name string, obj any) ([]any, error) {
 	i, err := s.index(name)
 	if err != nil {
@@ -207,7 +207,7 @@ func (s *store[T]) Index(name string, obj any) ([]any, error) {
 	return found, nil
 }
 
-// ByIndex is the objects that an index has under a value.
+// ByIndex returns the objects with a value of an index.
 func (s *store[T]) ByIndex(name, value string) ([]any, error) {
 	i, err := s.index(name)
 	if err != nil {
@@ -220,7 +220,7 @@ func (s *store[T]) ByIndex(name, value string) ([]any, error) {
 	return found, nil
 }
 
-// IndexKeys is the keys of the objects that an index has under a value, in order.
+// IndexKeys returns the sorted keys of the objects with a value of an index.
 func (s *store[T]) IndexKeys(name, value string) ([]string, error) {
 	var keys []string
 	err := s.each(name, value, func(obj T) { keys = append(keys, keyOf(obj)) })
@@ -228,7 +228,7 @@ func (s *store[T]) IndexKeys(name, value string) ([]string, error) {
 	return keys, err
 }
 
-// ListIndexFuncValues is all values that an index has an object under. It asks the index about every object.
+// ListIndexFuncValues returns all values of an index. It calls the index function for every object.
 func (s *store[T]) ListIndexFuncValues(name string) []string {
 	i, err := s.index(name)
 	if err != nil {
@@ -236,7 +236,7 @@ func (s *store[T]) ListIndexFuncValues(name string) []string {
 	}
 	distinct := map[string]struct{}{}
 	for obj := range s.cached.All() {
-		found, _ := i.values(obj) // it did not fail when obj came in
+		found, _ := i.values(obj) // it did not fail when obj was cached
 		for _, value := range found {
 			distinct[value] = struct{}{}
 		}
@@ -244,7 +244,7 @@ func (s *store[T]) ListIndexFuncValues(name string) []string {
 	return slices.AppendSeq(make([]string, 0, len(distinct)), maps.Keys(distinct))
 }
 
-// each calls f with what an index has under a value.
+// each calls f with each object that has a value of an index.
 func (s *store[T]) each(name, value string, f func(T)) error {
 	i, err := s.index(name)
 	if err != nil {
@@ -270,7 +270,7 @@ func (s *store[T]) index(name string) (index, error) {
 	return i, nil
 }
 
-// keyOf is the key of an object as client-go writes it.
+// keyOf returns the key of an object in client-go's form.
 func keyOf(obj client.Object) string {
 	return cache.ObjectName{Namespace: obj.GetNamespace(), Name: obj.GetName()}.String()
 }

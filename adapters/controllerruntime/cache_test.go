@@ -111,7 +111,7 @@ func TestReadsReturnCopiesUnlessDisabled(t *testing.T) {
 	})
 }
 
-// sameMap says whether two maps are one.
+// sameMap reports whether two variables hold the same map.
 func sameMap(a, b map[string]string) bool { return fmt.Sprintf("%p", a) == fmt.Sprintf("%p", b) }
 
 // TestUnstructuredAndMetadataAreCached is not in a bubble: controller-runtime's own cache of metadata leaves a

@@ -32,7 +32,7 @@ func desired(deployment *appsv1.Deployment) *corev1.Service {
 	}
 }
 
-// adjust changes a Service to what is desired, and says whether it was otherwise.
+// adjust makes a Service match want, and reports whether it differed.
 func adjust(service, want *corev1.Service) bool {
 	right := len(service.Spec.Ports) == 1 && service.Spec.Ports[0].Port == want.Spec.Ports[0].Port &&
 		reflect.DeepEqual(service.Spec.Selector, want.Spec.Selector)
