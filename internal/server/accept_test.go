@@ -15,8 +15,8 @@ import (
 func TestAcceptHeaders(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
-	w.fill(t, "default", "a")
+	define(t, w, widgets())
+	w.createConfigMaps(t, "default", "a")
 	w.create(t, widgetsPath, widget("a", `{}`))
 	const table, refused = jsonType + " Table", "406"
 	for _, c := range []struct{ accept, typed, custom string }{
@@ -59,17 +59,18 @@ func TestAcceptHeaders(t *testing.T) {
 		}
 	}
 	// the list of media types shows whether the path can be watched
-	w.get(t, configMaps+"/a", "Accept", "text/html").refused(t, http.StatusNotAcceptable,
+	w.get(t, configMaps+"/a", "Accept", "text/html").wantError(t, http.StatusNotAcceptable,
 		metav1.StatusReasonNotAcceptable,
 		"406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf")
-	w.get(t, configMaps, "Accept", "text/html").refused(t, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+	w.get(t, configMaps, "Accept", "text/html").wantError(t, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 		"application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch")
-	w.get(t, widgetsPath, "Accept", "text/html").refused(t, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+	w.get(t, widgetsPath, "Accept", "text/html").wantError(t, http.StatusNotAcceptable,
+		metav1.StatusReasonNotAcceptable,
 		"only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf")
 }
 
 // formOf returns an answer's media type, and whether it is a table, or the code of a refusal.
-func formOf(r reply) string {
+func formOf(r response) string {
 	if r.code != http.StatusOK {
 		return strconv.Itoa(r.code)
 	}
@@ -86,8 +87,8 @@ func formOf(r reply) string {
 func TestUnsupportedMethods(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
-	w.fill(t, "default", "a")
+	define(t, w, widgets())
+	w.createConfigMaps(t, "default", "a")
 	w.create(t, widgetsPath, widget("a", `{}`))
 	for _, c := range []struct {
 		method, path string
@@ -118,7 +119,7 @@ func TestWatchParameter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
-		w.fill(t, "default", "a")
+		w.createConfigMaps(t, "default", "a")
 		for query, want := range map[string]bool{
 			"watch=true": true, "watch=1": true, "watch": true, "watch=": true, "watch=yes": true, "watch=TRUE": true,
 			"watch=false": false, "watch=0": false, "watch=False": false, "": false, "watch=false&watch=true": false,
@@ -137,7 +138,7 @@ func TestWatchParameter(t *testing.T) {
 		if got := watched(t, w.get(t, old)); got != "ADDED a" {
 			t.Errorf("by the old path: %s", got)
 		}
-		w.get(t, old+"&fieldSelector=metadata.name%3Db").refused(t, http.StatusBadRequest,
+		w.get(t, old+"&fieldSelector=metadata.name%3Db").wantError(t, http.StatusBadRequest,
 			metav1.StatusReasonBadRequest, "fieldSelector metadata.name doesn't match requested name")
 	})
 }

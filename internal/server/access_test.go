@@ -8,10 +8,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// as returns a client of the world's socket with another config.
-func (w *world) as(t testing.TB, config *rest.Config) *world {
+// as returns a client of the plane's socket with another config.
+func (w *testPlane) as(t testing.TB, config *rest.Config) *testPlane {
 	t.Helper()
-	other := &world{Plane: w.Plane}
+	other := &testPlane{Plane: w.Plane}
 	other.connect(t, config)
 	return other
 }
@@ -21,7 +21,7 @@ func (w *world) as(t testing.TB, config *rest.Config) *world {
 func TestAuthorization(t *testing.T) {
 	t.Parallel()
 	admin := startTLS(t)
-	admin.fill(t, "default", "a")
+	admin.createConfigMaps(t, "default", "a")
 	somebody := admin.as(t, must(admin.IssueClient("somebody", "a-group"))(t))
 	second := admin.as(t, must(admin.IssueClient("second-admin", "system:masters"))(t))
 	plain := rest.CopyConfig(admin.config)
@@ -29,14 +29,14 @@ func TestAuthorization(t *testing.T) {
 	nobody := admin.as(t, plain)
 
 	for _, path := range []string{"/livez", "/readyz", "/version", "/healthz"} {
-		for name, w := range map[string]*world{"admin": admin, "somebody": somebody, "nobody": nobody} {
+		for name, w := range map[string]*testPlane{"admin": admin, "somebody": somebody, "nobody": nobody} {
 			want := http.StatusOK
 			if r := w.get(t, path); r.code != want && !(path == "/healthz" && name != "admin") {
 				t.Errorf("%s gets %s: %d %s", name, path, r.code, r.body)
 			}
 		}
 	}
-	second.fill(t, "default", "b")
+	second.createConfigMaps(t, "default", "b")
 	for _, c := range []struct{ method, path, what string }{
 		{http.MethodGet, configMaps + "/a",
 			`configmaps "a" is forbidden: User "somebody" cannot get resource "configmaps" in API group "" in the namespace "default"`},
@@ -52,8 +52,9 @@ func TestAuthorization(t *testing.T) {
 		{http.MethodGet, "/debug/pprof/", `User "somebody" cannot get path "/debug/pprof/"`},
 		{http.MethodGet, "/api/v1/nothings", `User "somebody" cannot list resource "nothings"`},
 	} {
-		somebody.send(t, c.method, c.path, `{}`).refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, c.what)
-		nobody.send(t, c.method, c.path, `{}`).refused(t, http.StatusUnauthorized, metav1.StatusReasonUnauthorized,
+		somebody.send(t, c.method, c.path, `{}`).wantError(t, http.StatusForbidden, metav1.StatusReasonForbidden,
+			c.what)
+		nobody.send(t, c.method, c.path, `{}`).wantError(t, http.StatusUnauthorized, metav1.StatusReasonUnauthorized,
 			"Unauthorized")
 	}
 	if got := admin.names(t, configMaps); got != "a b" {
@@ -70,19 +71,19 @@ func TestForeignCertificateIsUnauthorized(t *testing.T) {
 	w := here.as(t, stranger)
 	if r, err := w.try(t.Context(), http.MethodGet, configMaps, http.NoBody); err == nil &&
 		r.code != http.StatusUnauthorized {
-		t.Errorf("a stranger's certificate: %d %s", r.code, r.body)
+		t.Errorf("with a certificate of another plane: %d %s, want 401", r.code, r.body)
 	}
 }
 
 // Impersonation is refused, for every user and header.
 func TestImpersonationIsForbidden(t *testing.T) {
 	t.Parallel()
-	for name, w := range map[string]*world{"in process": start(t), "TLS": startTLS(t)} {
+	for name, w := range map[string]*testPlane{"in process": start(t), "TLS": startTLS(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, header := range []string{"Impersonate-User", "Impersonate-Group", "Impersonate-Uid",
 				"Impersonate-Extra-scopes", "impersonate-user"} {
-				w.get(t, configMaps, header, "system:masters").refused(t, http.StatusForbidden,
+				w.get(t, configMaps, header, "system:masters").wantError(t, http.StatusForbidden,
 					metav1.StatusReasonForbidden, "asks to act as another user")
 			}
 			config := rest.CopyConfig(w.config)
@@ -102,5 +103,5 @@ func TestBearerTokenIsUnauthorized(t *testing.T) {
 	config := rest.CopyConfig(w.config)
 	config.CertData, config.KeyData = nil, nil
 	config.BearerToken = "made-up"
-	w.as(t, config).get(t, configMaps).refused(t, http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "")
+	w.as(t, config).get(t, configMaps).wantError(t, http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "")
 }

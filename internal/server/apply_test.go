@@ -12,7 +12,7 @@ import (
 )
 
 // apply sends a server-side apply.
-func (w *world) apply(t testing.TB, path, manager, document string) reply {
+func (w *testPlane) apply(t testing.TB, path, manager, document string) response {
 	t.Helper()
 	return w.send(t, http.MethodPatch, path+"?fieldManager="+manager, document, "Content-Type", applyType)
 }
@@ -21,7 +21,7 @@ func (w *world) apply(t testing.TB, path, manager, document string) reply {
 func TestApplyCreates(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	const document = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","resourceVersion":"7"},"data":{"k":"1"}}`
 	w.apply(t, configMaps+"/a", "m", document).want(t, http.StatusCreated)
 	w.apply(t, widgetsPath+"/a", "m",
@@ -31,14 +31,14 @@ func TestApplyCreates(t *testing.T) {
 		`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"fresh"}}`).want(t, http.StatusCreated)
 
 	w.apply(t, configMaps+"/b", "m", strings.Replace(document, `"name":"a"`, `"name":"b","uid":"u"`, 1)).
-		refused(t, http.StatusConflict, metav1.StatusReasonConflict,
+		wantError(t, http.StatusConflict, metav1.StatusReasonConflict,
 			"uid mismatch: the provided object specified uid u, and no existing object was found")
 	w.apply(t, deployments+"/d/status", "m", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"}}`).
-		refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, `deployments.apps "d" not found`)
-	w.apply(t, configMaps+"/a", "m", document).refused(t, http.StatusConflict, metav1.StatusReasonConflict,
+		wantError(t, http.StatusNotFound, metav1.StatusReasonNotFound, `deployments.apps "d" not found`)
+	w.apply(t, configMaps+"/a", "m", document).wantError(t, http.StatusConflict, metav1.StatusReasonConflict,
 		"the object has been modified")
 	w.apply(t, "/api/v1/namespaces/none/configmaps/a", "m", strings.Replace(document, `,"resourceVersion":"7"`, "", 1)).
-		refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, `namespaces "none" not found`)
+		wantError(t, http.StatusNotFound, metav1.StatusReasonNotFound, `namespaces "none" not found`)
 }
 
 // Duplicate fields of a document are a warning, or refused if strict.
@@ -58,12 +58,12 @@ func TestApplyFieldValidation(t *testing.T) {
 			t.Errorf("ignored with %d, %q", r.code, r.header.Get("Warning"))
 		}
 		w.apply(t, configMaps+"/a", "m&fieldValidation=Strict", document).
-			refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
+			wantError(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
 				"error strict decoding patch: error converting YAML to JSON: yaml:")
 	}
 	w.send(t, http.MethodPatch, configMaps+"/a?fieldManager=m", "\xa1aa", "Content-Type",
 		"application/apply-patch+cbor").
-		refused(t, http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "")
+		wantError(t, http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "")
 }
 
 // Ownership is retained across versions: of an event, which two groups serve.
@@ -74,19 +74,19 @@ func TestOwnershipAcrossVersions(t *testing.T) {
 	oldest := `{"apiVersion":"v1","kind":"Event","metadata":{"name":"e","labels":{"l":"1"}},"involvedObject":{"kind":"Pod","name":"p","namespace":"default"},"message":"m"}`
 	newer := `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"e","labels":{"l":"2"}},"note":"m"}`
 	w.apply(t, core, "old", oldest).want(t, http.StatusCreated)
-	w.apply(t, events, "new", newer).refused(t, http.StatusConflict, metav1.StatusReasonConflict,
+	w.apply(t, events, "new", newer).wantError(t, http.StatusConflict, metav1.StatusReasonConflict,
 		`conflict with "old": .metadata.labels.l`)
 	w.apply(t, events, "new&force=true", newer).owned(t,
 		`new Apply events.k8s.io/v1 {"f:metadata":{"f:labels":{"f:l":{}}},"f:note":{}}`,
 		`old Apply v1 {"f:involvedObject":{},"f:message":{}}`)
-	w.apply(t, core, "old", oldest).refused(t, http.StatusConflict, metav1.StatusReasonConflict,
+	w.apply(t, core, "old", oldest).wantError(t, http.StatusConflict, metav1.StatusReasonConflict,
 		`conflict with "new": .metadata.labels.l`)
 	// The note is the message: the field remains while one of the two managers applies it.
 	w.apply(t, core, "old", strings.Replace(strings.Replace(oldest, `,"labels":{"l":"1"}`, "", 1), `,"message":"m"`, "",
 		1)).owned(t,
 		`new Apply events.k8s.io/v1 {"f:metadata":{"f:labels":{"f:l":{}}},"f:note":{}}`,
 		`old Apply v1 {"f:involvedObject":{}}`)
-	if got := at(w.get(t, core).object(t), "message"); got != "m" {
+	if got := valueAt(w.get(t, core).object(t), "message"); got != "m" {
 		t.Errorf("the message is %v", got)
 	}
 }
@@ -120,7 +120,7 @@ func TestApplyMergesCustomResourceBySchema(t *testing.T) {
 	w := start(t)
 	crd := widgets()
 	setSchema(t, crd, merging)
-	w.define(t, crd)
+	define(t, w, crd)
 	document := func(spec string) string {
 		return `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":` + spec + `}`
 	}
@@ -137,18 +137,19 @@ func TestApplyMergesCustomResourceBySchema(t *testing.T) {
 		`.spec.map[name="x",port=80].v`: `{"map":[{"name":"x","v":5}]}`,
 		".spec.inner.metadata.labels.l": `{"inner":{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","labels":{"l":"2"}}}}`,
 	} {
-		w.apply(t, widgetsPath+"/a", "two", document(spec)).refused(t, http.StatusConflict, metav1.StatusReasonConflict,
+		w.apply(t, widgetsPath+"/a", "two", document(spec)).wantError(t, http.StatusConflict,
+			metav1.StatusReasonConflict,
 			`conflict with "one": `+field)
 	}
-	w.apply(t, widgetsPath+"/a", "two", document(`{"unknown":1}`)).refused(t, http.StatusInternalServerError, "",
+	w.apply(t, widgetsPath+"/a", "two", document(`{"unknown":1}`)).wantError(t, http.StatusInternalServerError, "",
 		".spec.unknown: field not declared in schema")
-	w.apply(t, widgetsPath+"/a", "two", document(`{"set":["b","b"]}`)).refused(t, http.StatusInternalServerError, "",
+	w.apply(t, widgetsPath+"/a", "two", document(`{"set":["b","b"]}`)).wantError(t, http.StatusInternalServerError, "",
 		`.spec.set: duplicate entries for key [="b"]`)
 
 	// spec.size holds the replicas of the scale: scaling needs the ownership of the manager that applied the
 	// size.
 	scale := `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a"},"spec":{"replicas":3}}`
-	w.apply(t, widgetsPath+"/a/scale", "hpa", scale).refused(t, http.StatusConflict, metav1.StatusReasonConflict,
+	w.apply(t, widgetsPath+"/a/scale", "hpa", scale).wantError(t, http.StatusConflict, metav1.StatusReasonConflict,
 		`conflict with "one": .spec.replicas`)
 	w.apply(t, widgetsPath+"/a/scale", "hpa&force=true", scale).want(t, http.StatusOK)
 	if all := w.get(t, widgetsPath+"/a").owners(t); len(all) != 3 ||
@@ -170,7 +171,7 @@ func TestCreateOwnsCustomResourceFieldsBySchema(t *testing.T) {
 	w := start(t)
 	crd := widgets()
 	setSchema(t, crd, merging)
-	w.define(t, crd)
+	define(t, w, crd)
 	w.send(t, http.MethodPost, widgetsPath+"?fieldManager=m",
 		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"set":["a"],`+
 			`"map":[{"name":"x","v":1}],"atomic":["p"],"whole":{"k":"1"},"free":{"deep":{"er":[1]}},"size":1},"status":{"size":3}}`).want(t, http.StatusCreated)
@@ -191,7 +192,7 @@ func TestApplyRejectsNullOfNonNullableField(t *testing.T) {
 		"list":{"type":"array","items":{"type":"string"}},
 		"defaulted":{"type":"string","default":"blue"},
 		"nullable":{"type":"object","nullable":true,"required":["a"],"properties":{"a":{"type":"string"}}}}}}}`)
-	w.define(t, crd)
+	define(t, w, crd)
 	document := func(name, spec string) string {
 		return `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"` + name + `"},"spec":` + spec + `}`
 	}
@@ -202,9 +203,9 @@ func TestApplyRejectsNullOfNonNullableField(t *testing.T) {
 		"optional": "must be of type object", "whole": "must be of type object", "list": "must be of type array",
 	} {
 		w.apply(t, widgetsPath+"/a", "m", document("a", `{"`+field+`":null}`)).
-			refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec."+field+" in body "+want)
+			wantError(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec."+field+" in body "+want)
 		w.apply(t, widgetsPath+"/new", "m", document("new", `{"`+field+`":null}`)).
-			refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec."+field+" in body "+want)
+			wantError(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec."+field+" in body "+want)
 	}
 	w.send(t, http.MethodPost, widgetsPath, document("b", `{"optional":null}`)).want(t, http.StatusCreated)
 	r := w.apply(t, widgetsPath+"/a", "m", document("a", `{"defaulted":null,"nullable":null}`))

@@ -40,19 +40,19 @@ func backedUp(t *testing.T, stream io.Reader) (backup.Head, map[string]object.Re
 func TestBackupContainsOneRevision(t *testing.T) {
 	t.Parallel()
 	w := startTLS(t)
-	w.fill(t, "default", "a", "b")
+	w.createConfigMaps(t, "default", "a", "b")
 	answer := w.get(t, backupPath)
 	head, objects := backedUp(t, bytes.NewReader(answer.body))
 	if _, ok := objects["/configmaps/default/b"]; !ok || head.Objects != len(objects) {
-		t.Errorf("the backup of %d has %v", head.Objects, objects)
+		t.Errorf("the head counts %d objects, and the backup contains %v", head.Objects, objects)
 	}
 	namespace, err := w.clients.CoreV1().Namespaces().Get(t.Context(), "kube-system", metav1.GetOptions{})
 	if err != nil || head.Plane != string(namespace.UID) {
-		t.Errorf("the plane is %s, and the backup of %s", namespace.UID, head.Plane)
+		t.Errorf("the UID of the plane is %s, that in the backup %s", namespace.UID, head.Plane)
 	}
 	list, err := w.clients.CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{})
 	if err != nil || head.Revision.String() != list.ResourceVersion || time.Since(head.Time) > time.Minute {
-		t.Errorf("the state is at %s, and the backup at %s, of %s", list.ResourceVersion, head.Revision, head.Time)
+		t.Errorf("the list has revision %s, and the backup %s of %s", list.ResourceVersion, head.Revision, head.Time)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestBackupDuringWritesIsConsistent(t *testing.T) {
 			for _, name := range []string{"first", "second"} {
 				body := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q},"data":{"n":"%06d"}}`,
 					name, n)
-				code, err := w.applying(ctx, configMaps+"/"+name, body)
+				code, err := applying(ctx, w, configMaps+"/"+name, body)
 				if ctx.Err() == nil && (err != nil || code >= 300) {
 					done <- fmt.Errorf("applying %s: %d, %w", name, code, err)
 					return
@@ -101,7 +101,8 @@ func TestBackupDuringWritesIsConsistent(t *testing.T) {
 			values[o.Key.Name()] = string(rest[:min(len(rest), 6)])
 		}
 		if values["first"] == "" || values["second"] > values["first"] {
-			t.Fatalf("the first is at %s, and the second at %s", values["first"], values["second"])
+			t.Fatalf("the backup has write %s of the first object, and later write %s of the second", values["first"],
+				values["second"])
 		}
 	}
 	cancel()
@@ -111,7 +112,7 @@ func TestBackupDuringWritesIsConsistent(t *testing.T) {
 }
 
 // applying sends a server-side apply, from any goroutine.
-func (w *world) applying(ctx context.Context, path, body string) (int, error) {
+func applying(ctx context.Context, w *testPlane, path, body string) (int, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPatch, w.host+path+"?fieldManager=test",
 		strings.NewReader(body))
 	if err != nil {
@@ -130,14 +131,14 @@ func TestBackupNeedsAdministrator(t *testing.T) {
 	t.Parallel()
 	admin := startTLS(t)
 	somebody := admin.as(t, must(admin.IssueClient("somebody", "a-group"))(t))
-	somebody.send(t, http.MethodGet, backupPath, "").refused(t, http.StatusForbidden, metav1.StatusReasonForbidden,
+	somebody.send(t, http.MethodGet, backupPath, "").wantError(t, http.StatusForbidden, metav1.StatusReasonForbidden,
 		`User "somebody" cannot get path "/bowline/backup"`)
-	admin.send(t, http.MethodPost, backupPath, "").refused(t, http.StatusMethodNotAllowed,
+	admin.send(t, http.MethodPost, backupPath, "").wantError(t, http.StatusMethodNotAllowed,
 		metav1.StatusReasonMethodNotAllowed, "")
 }
 
 // createLarge creates more than fits into the buffers between a server and a client that does not read.
-func (w *world) createLarge(t *testing.T) {
+func createLarge(t *testing.T, w *testPlane) {
 	t.Helper()
 	for i := range 20 {
 		w.send(t, http.MethodPost, configMaps, fmt.Sprintf(
@@ -151,7 +152,7 @@ func TestBackupOutlastsRequestTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
-		w.createLarge(t)
+		createLarge(t, w)
 		answer, err := w.wire.Get(w.host + backupPath)
 		if err != nil {
 			t.Fatal(err)
@@ -160,7 +161,7 @@ func TestBackupOutlastsRequestTimeout(t *testing.T) {
 		w.send(t, http.MethodDelete, configMaps+"/c19", "")
 		time.Sleep(5 * time.Minute)
 		if _, objects := backedUp(t, answer.Body); objects["/configmaps/default/c19"] == 0 {
-			t.Error("what was deleted since the backup began is not in it")
+			t.Error("the backup lacks an object that was deleted after it began")
 		}
 	})
 }
@@ -170,7 +171,7 @@ func TestCloseAbortsBackups(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
-		w.createLarge(t)
+		createLarge(t, w)
 		answer, err := w.wire.Get(w.host + backupPath)
 		if err != nil {
 			t.Fatal(err)
@@ -188,7 +189,7 @@ func TestCloseAbortsBackups(t *testing.T) {
 			last = err
 		}
 		if last == nil {
-			t.Error("a backup that was cut short reads as whole")
+			t.Error("reading an aborted backup returned no error")
 		}
 	})
 }

@@ -14,8 +14,8 @@ import (
 func TestMalformedBodies(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
-	w.fill(t, "default", "a")
+	define(t, w, widgets())
+	w.createConfigMaps(t, "default", "a")
 	w.create(t, widgetsPath, widget("a", `{}`))
 	for _, path := range []string{configMaps, widgetsPath} {
 		for _, body := range []string{
@@ -49,8 +49,8 @@ func TestMalformedBodies(t *testing.T) {
 func TestMalformedPatches(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
-	w.fill(t, "default", "a")
+	define(t, w, widgets())
+	w.createConfigMaps(t, "default", "a")
 	w.create(t, widgetsPath, widget("a", `{}`))
 	for _, path := range []string{configMaps + "/a", widgetsPath + "/a"} {
 		for contentType, bodies := range map[string][]string{
@@ -67,17 +67,18 @@ func TestMalformedPatches(t *testing.T) {
 				}
 			}
 		}
-		w.send(t, http.MethodPatch, path, `{}`, "Content-Type", "text/plain").refused(t,
+		w.send(t, http.MethodPatch, path, `{}`, "Content-Type", "text/plain").wantError(t,
 			http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "")
 	}
 	w.send(t, http.MethodPatch, widgetsPath+"/a", `{}`, "Content-Type",
-		"application/strategic-merge-patch+json").refused(t, http.StatusUnsupportedMediaType,
+		"application/strategic-merge-patch+json").wantError(t, http.StatusUnsupportedMediaType,
 		metav1.StatusReasonUnsupportedMediaType, mergeType)
-	w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"name":"b"}}`, "Content-Type", mergeType).refused(t,
+	w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"name":"b"}}`, "Content-Type", mergeType).wantError(t,
 		http.StatusBadRequest, metav1.StatusReasonBadRequest, "does not match the name on the URL")
 	w.send(t, http.MethodPatch, configMaps+"/a", `{"kind":"Secret"}`, "Content-Type", mergeType).want(t,
 		http.StatusUnprocessableEntity)
-	w.send(t, http.MethodPatch, configMaps+"/nothing", `{}`, "Content-Type", mergeType).refused(t, http.StatusNotFound,
+	w.send(t, http.MethodPatch, configMaps+"/nothing", `{}`, "Content-Type", mergeType).wantError(t,
+		http.StatusNotFound,
 		metav1.StatusReasonNotFound, "")
 }
 
@@ -96,7 +97,7 @@ func TestBodyOver3MiBIsTooLarge(t *testing.T) {
 	t.Parallel()
 	big := bytes.Repeat([]byte("x"), 3<<20)
 	whole := append(append([]byte(`{"metadata":{"name":"big"},"data":{"k":"`), big...), `"}}`...)
-	for name, w := range map[string]*world{"in process": start(t), "HTTP/2": startTLS(t),
+	for name, w := range map[string]*testPlane{"in process": start(t), "HTTP/2": startTLS(t),
 		"HTTP/1.1": http1(t, startTLS(t))} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -110,11 +111,11 @@ func TestBodyOver3MiBIsTooLarge(t *testing.T) {
 						t.Errorf("%s %s: %v", method, kind, err)
 						continue
 					}
-					r.refused(t, http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
+					r.wantError(t, http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
 						"limit is 3145728")
 				}
 			}
-			w.fill(t, "default", "small")
+			w.createConfigMaps(t, "default", "small")
 		})
 	}
 }
@@ -123,10 +124,10 @@ func TestBodyOver3MiBIsTooLarge(t *testing.T) {
 func TestUnsupportedMediaTypes(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	for _, contentType := range []string{"text/plain", "application/xml", "application/cbor", "a/b/c", ";", mergeType} {
 		for _, path := range []string{configMaps, widgetsPath} {
-			w.send(t, http.MethodPost, path, `{}`, "Content-Type", contentType).refused(t,
+			w.send(t, http.MethodPost, path, `{}`, "Content-Type", contentType).wantError(t,
 				http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, jsonType)
 		}
 	}

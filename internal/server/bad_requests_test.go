@@ -43,11 +43,11 @@ const (
 func TestBadRequestsChangeNothing(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
-	w.fill(t, "default", "a")
+	define(t, w, widgets())
+	w.createConfigMaps(t, "default", "a")
 	w.create(t, widgetsPath, widget("a", `{"size":1}`))
 	w.create(t, deployments, plainDeployment)
-	w.define(t, definitionOf(t, ruledDefinition))
+	define(t, w, definitionOf(t, ruledDefinition))
 	w.create(t, ruledPath, ruledWith("a", `"n":1`))
 	w.send(t, http.MethodPatch, configMaps+"/a?fieldManager=owner",
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"owned":"1"}}`, "Content-Type",
@@ -86,23 +86,23 @@ func TestBadRequestsChangeNothing(t *testing.T) {
 			if s.Message == "" || !strings.Contains(s.Message, bad.text) {
 				t.Errorf("%s %.200q: message %q, want one with %q", bad.what, bad.body, s.Message, bad.text)
 			}
-			answers.WriteString(told(bad, s))
+			answers.WriteString(formatAnswer(bad, s))
 			if now := w.state(t, kept...); now != before {
-				t.Fatalf("%s %.200q: changed what is kept", bad.what, bad.body)
+				t.Fatalf("%s %.200q changed the stored objects", bad.what, bad.body)
 			}
 		}
 	}
 	if count < 200 {
-		t.Errorf("%d bad requests are no two hundred", count)
+		t.Errorf("%d bad requests, want at least 200", count)
 	}
-	sameAsKept(t, "testdata/bad_requests.txt", answers.String())
+	compareFile(t, "testdata/bad_requests.txt", answers.String())
 	w.get(t, "/readyz").want(t, http.StatusOK)
-	w.fill(t, "default", "afterwards")
+	w.createConfigMaps(t, "default", "afterwards")
 }
 
-// told formats an answer as a paragraph: the request, code and reason, message, causes. It leaves out what
+// formatAnswer formats an answer as a paragraph: the request, code and reason, message, causes. It leaves out what
 // differs between runs, and truncates long texts.
-func told(bad badRequest, s metav1.Status) string {
+func formatAnswer(bad badRequest, s metav1.Status) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s %.160q\n  %d %s\n  %.1000q\n", bad.what, bad.body, s.Code, s.Reason, s.Message)
 	if s.Details != nil {
@@ -110,15 +110,15 @@ func told(bad badRequest, s metav1.Status) string {
 			fmt.Fprintf(&out, "  - %s %s: %.300q\n", cause.Type, cause.Field, cause.Message)
 		}
 	}
-	return changing.ReplaceAllString(out.String(), "<>")
+	return volatile.ReplaceAllString(out.String(), "<>")
 }
 
-// changing matches uids, times, revisions and generated names.
-var changing = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ|\b1\d{15}\b|Not_[a-z0-9]{5}`)
+// volatile matches uids, times, revisions and generated names.
+var volatile = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ|\b1\d{15}\b|Not_[a-z0-9]{5}`)
 
-// sameAsKept compares a text with a file, paragraph by paragraph. With BOWLINE_RECORD=1 it writes the file
+// compareFile compares a text with a file, paragraph by paragraph. With BOWLINE_RECORD=1 it writes the file
 // instead; compare the changes with the sources that the tables name.
-func sameAsKept(t *testing.T, file, text string) {
+func compareFile(t *testing.T, file, text string) {
 	t.Helper()
 	if os.Getenv("BOWLINE_RECORD") != "" {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
@@ -131,7 +131,7 @@ func sameAsKept(t *testing.T, file, text string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(strings.Split(string(kept), "\n"), strings.Split(text, "\n")); diff != "" {
-		t.Errorf("other answers than in %s (- kept, + now):\n%s", file, diff)
+		t.Errorf("the answers differ from %s (- file, + now):\n%s", file, diff)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 func TestObjectMustMatchURL(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
-	w.fill(t, "default", "a")
+	define(t, w, widgets())
+	w.createConfigMaps(t, "default", "a")
 	w.create(t, widgetsPath, widget("a", `{"size":1}`))
 	for _, c := range []struct{ method, path, body, text string }{
 		{http.MethodPost, configMaps, `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"x"}}`,
@@ -48,10 +48,10 @@ func TestObjectMustMatchURL(t *testing.T) {
 		}
 		var s metav1.Status
 		r.into(t, &s)
-		r.refused(t, r.code, s.Reason, c.text)
+		r.wantError(t, r.code, s.Reason, c.text)
 	}
 	created := w.create(t, "/api/v1/nodes", `{"metadata":{"name":"x","namespace":"default"}}`)
-	if got := at(created, "metadata", "namespace"); got != nil {
+	if got := valueAt(created, "metadata", "namespace"); got != nil {
 		t.Errorf("a node is in namespace %v", got)
 	}
 }
@@ -60,7 +60,7 @@ func TestObjectMustMatchURL(t *testing.T) {
 func TestUnknownPaths(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.fill(t, "default", "a")
+	w.createConfigMaps(t, "default", "a")
 	for _, path := range []string{
 		"/api/v1/nothings", "/api/v1/namespaces/default/nothings", "/api/v1/namespaces/default/nothings/a",
 		"/api/v2/pods", "/api/v2",
@@ -76,7 +76,7 @@ func TestUnknownPaths(t *testing.T) {
 				t.Errorf("%s %s: %d %s", method, path, r.code, r.body)
 			}
 			if method == http.MethodGet {
-				r.refused(t, http.StatusNotFound, metav1.StatusReasonNotFound,
+				r.wantError(t, http.StatusNotFound, metav1.StatusReasonNotFound,
 					"the server could not find the requested resource")
 			}
 		}
@@ -95,7 +95,7 @@ func TestUnknownPaths(t *testing.T) {
 		{http.MethodDelete, "/api/v1/configmaps"}, {http.MethodGet, "/api/v1/namespaces/default/pods/a/binding"},
 		{http.MethodDelete, "/api/v1/namespaces"},
 	} {
-		w.send(t, c.method, c.path, `{}`).refused(t, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+		w.send(t, c.method, c.path, `{}`).wantError(t, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
 			"the server does not allow this method on the requested resource")
 	}
 }

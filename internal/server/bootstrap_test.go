@@ -39,7 +39,7 @@ func TestStartUpdatesOwnEndpointSlice(t *testing.T) {
 		return state.Get(slice)
 	}
 	if o := startedAt(netip.AddrPortFrom(netip.Addr{}, 6443)); o != nil {
-		t.Error("a server that nobody reaches has made a slice")
+		t.Error("a server without an address created a slice")
 	}
 	first := startedAt(netip.MustParseAddrPort("10.1.0.1:6443"))
 	if again := startedAt(netip.MustParseAddrPort("10.1.0.1:6443")); again != first {
@@ -49,6 +49,6 @@ func TestStartUpdatesOwnEndpointSlice(t *testing.T) {
 		t.Errorf("at another address: uid %s of %s, the same object: %t", moved.UID, first.UID, moved == first)
 	}
 	if other := startedAt(netip.MustParseAddrPort("[2001:db8::1]:6443")); other.UID == first.UID {
-		t.Error("in another family: the slice of the first")
+		t.Error("after a change of the address family the slice was not replaced")
 	}
 }

@@ -29,11 +29,11 @@ type bound struct {
 // most some copies of the largest body. The test is not parallel, so that it can measure allocations.
 func TestBoundedTimeAndMemory(t *testing.T) {
 	w := start(t)
-	w.define(t, widgets())
-	w.define(t, definitionOf(t, costlyDefinition))
-	w.fill(t, "default", "a")
+	define(t, w, widgets())
+	define(t, w, definitionOf(t, costlyDefinition))
+	w.createConfigMaps(t, "default", "a")
 	for i := range 200 {
-		w.fill(t, "default", fmt.Sprintf("many-%d", i))
+		w.createConfigMaps(t, "default", fmt.Sprintf("many-%d", i))
 	}
 	w.create(t, widgetsPath,
 		widget("a", `{"free":{"list":[`+strings.TrimSuffix(strings.Repeat("1,", 50_000), ",")+`]}}`))
@@ -178,10 +178,10 @@ func bounds() []bound {
 func TestDeadlineInterruptsValidationRules(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, definitionOf(t, costlyDefinition))
+	define(t, w, definitionOf(t, costlyDefinition))
 	w.create(t, costsPath, cost("cheap", `"list":[1]`))
 	list := `"list":[1` + strings.Repeat(",1", 249) + `]` // 62,500 steps, which take three times as long at least
-	w.send(t, http.MethodPost, costsPath+"?timeout=15ms", cost("costly", list)).refused(t, http.StatusGatewayTimeout,
+	w.send(t, http.MethodPost, costsPath+"?timeout=15ms", cost("costly", list)).wantError(t, http.StatusGatewayTimeout,
 		metav1.StatusReasonTimeout, "")
 	if r := w.get(t, costsPath+"/costly"); r.code != http.StatusNotFound {
 		t.Errorf("%d %s", r.code, r.body)

@@ -24,7 +24,7 @@ func readProtobuf(t testing.TB, data []byte) runtime.Object {
 }
 
 // protobufStatus decodes a Status in protobuf, and its content type.
-func (r reply) protobufStatus(t testing.TB) *metav1.Status {
+func (r response) protobufStatus(t testing.TB) *metav1.Status {
 	t.Helper()
 	if got := r.header.Get("Content-Type"); got != protobufType {
 		t.Errorf("content type %q, want %q", got, protobufType)

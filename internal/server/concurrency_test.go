@@ -19,14 +19,14 @@ import (
 func TestConcurrentPatchesOfDifferentLabels(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	w.create(t, widgetsPath, widget("a", `{}`))
 	cm := configMap("a")
 	cm.Labels = map[string]string{"first": "1"}
 	must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), cm, metav1.CreateOptions{}))(t)
 	custom := w.dynamic.Resource(widgetsResource).Namespace("default")
 	const writers = 50
-	w.together(t, writers, func(ctx context.Context, i int) error {
+	concurrently(t, writers, func(ctx context.Context, i int) error {
 		merge := fmt.Appendf(nil, `{"metadata":{"labels":{"l%d":"1"}}}`, i)
 		add := fmt.Appendf(nil, `[{"op":"add","path":"/metadata/labels/l%d","value":"1"}]`, i)
 		kind, body := types.MergePatchType, merge
@@ -58,9 +58,9 @@ func TestConcurrentUpdatesOfOneRevision(t *testing.T) {
 	w := start(t)
 	maps := w.clients.CoreV1().ConfigMaps("default")
 	cm := must(maps.Create(t.Context(), configMap("a"), metav1.CreateOptions{}))(t)
-	var won, told atomic.Int32
+	var won, conflicted atomic.Int32
 	var winner atomic.Value
-	w.together(t, 50, func(ctx context.Context, i int) error {
+	concurrently(t, 50, func(ctx context.Context, i int) error {
 		mine := cm.DeepCopy()
 		mine.Data = map[string]string{"writer": fmt.Sprint(i)}
 		_, err := maps.Update(ctx, mine, metav1.UpdateOptions{})
@@ -69,15 +69,16 @@ func TestConcurrentUpdatesOfOneRevision(t *testing.T) {
 			won.Add(1)
 			winner.Store(fmt.Sprint(i))
 		case apierrors.IsConflict(err):
-			told.Add(1)
+			conflicted.Add(1)
 		default:
 			return err
 		}
 		return nil
 	})
 	got := must(maps.Get(t.Context(), "a", metav1.GetOptions{}))(t).Data["writer"]
-	if won.Load() != 1 || told.Load() != 49 || got != winner.Load() {
-		t.Errorf("%d won, %d were told, %q is stored of %q", won.Load(), told.Load(), got, winner.Load())
+	if won.Load() != 1 || conflicted.Load() != 49 || got != winner.Load() {
+		t.Errorf("%d updates succeeded and %d conflicted; %q is stored, want %q", won.Load(), conflicted.Load(), got,
+			winner.Load())
 	}
 }
 
@@ -86,7 +87,7 @@ func TestConcurrentCreatesOfOneName(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	var won atomic.Int32
-	w.together(t, 50, func(ctx context.Context, _ int) error {
+	concurrently(t, 50, func(ctx context.Context, _ int) error {
 		_, err := w.clients.CoreV1().ConfigMaps("default").Create(ctx, configMap("a"), metav1.CreateOptions{})
 		if err == nil {
 			won.Add(1)
@@ -96,7 +97,7 @@ func TestConcurrentCreatesOfOneName(t *testing.T) {
 		return nil
 	})
 	if won.Load() != 1 {
-		t.Errorf("%d creates won", won.Load())
+		t.Errorf("%d creates succeeded, want 1", won.Load())
 	}
 }
 
@@ -107,7 +108,7 @@ func TestConcurrentPatchesOfDifferentFields(t *testing.T) {
 	w.create(t, "/apis/apps/v1/namespaces/default/deployments", deploymentBody("a"))
 	deployments := w.clients.AppsV1().Deployments("default")
 	const rounds = 25
-	w.together(t, 2, func(ctx context.Context, i int) error {
+	concurrently(t, 2, func(ctx context.Context, i int) error {
 		for n := 1; n <= rounds; n++ {
 			patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, n)
 			if i == 1 {
@@ -136,7 +137,7 @@ func TestConcurrentPutsOfMissingObject(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	var created atomic.Int32
-	w.together(t, 20, func(ctx context.Context, i int) error {
+	concurrently(t, 20, func(ctx context.Context, i int) error {
 		body := fmt.Sprintf(`{"metadata":{"name":"e","namespace":"default"},"involvedObject":{"namespace":"default"},"message":"%d"}`, i)
 		r, err := w.try(ctx, http.MethodPut, "/api/v1/namespaces/default/events/e", strings.NewReader(body))
 		switch {
@@ -158,8 +159,8 @@ func TestConcurrentPutsOfMissingObject(t *testing.T) {
 func TestConcurrentUpdatesWithoutRevision(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.fill(t, "default", "a")
-	w.together(t, 20, func(ctx context.Context, i int) error {
+	w.createConfigMaps(t, "default", "a")
+	concurrently(t, 20, func(ctx context.Context, i int) error {
 		_, err := w.clients.CoreV1().ConfigMaps("default").Update(ctx, configMap("a", "writer", fmt.Sprint(i)),
 			metav1.UpdateOptions{})
 		return err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,11 +24,11 @@ func changed(change func(u *unstructured.Unstructured)) func(*apiextensionsv1.Co
 	}
 }
 
-// misbehaving are invalid answers of a webhook, with the error of each.
-func misbehaving() map[string]misbehavior {
+// invalidReviews are invalid answers of a webhook, with the error of each.
+func invalidReviews() map[string]invalidReview {
 	const failed = "conversion webhook for example.com/v1, Kind=Lamp failed: "
 	const returned = "conversion webhook for example.com/v1, Kind=Lamp returned "
-	return map[string]misbehavior{
+	return map[string]invalidReview{
 		"no JSON": {func(_ *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
 			w.Write([]byte("hello"))
 		}, failed},
@@ -114,7 +115,7 @@ func misbehaving() map[string]misbehavior {
 	}
 }
 
-type misbehavior struct {
+type invalidReview struct {
 	answer func(r *apiextensionsv1.ConversionReview, w http.ResponseWriter)
 	want   string
 }
@@ -123,23 +124,24 @@ type misbehavior struct {
 // k8s.io/apiextensions-apiserver). Clients do not see the answer, and the stored object is unchanged.
 func TestConversionWebhookInvalidResponses(t *testing.T) {
 	t.Parallel()
-	for name, c := range misbehaving() {
+	for name, c := range invalidReviews() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, h := start(t), startHook(t)
-			w.define(t, h.lamps(t))
+			w, h := start(t), startConversionWebhook(t)
+			define(t, w, h.lamps(t))
 			h.answer = c.answer
 			w.create(t, lampsV1, lamp("v1", "a", `{"color":"red"}`))
 			before := w.state(t, lampsV1)
 			for _, path := range []string{lampsV2 + "/a", lampsV2} {
-				if s := w.get(t, path).refused(t, http.StatusInternalServerError, "",
+				if s := w.get(t, path).wantError(t, http.StatusInternalServerError, "",
 					c.want); strings.Contains(s.Message, "JSON") {
-					t.Errorf("the message speaks of encodings: %s", s.Message)
+					t.Errorf("the message contains JSON: %s", s.Message)
 				}
 			}
-			w.send(t, http.MethodPatch, lampsV2+"/a", `{"spec":{"paint":"blue"}}`, "Content-Type", mergeType).refused(t,
+			w.send(t, http.MethodPatch, lampsV2+"/a", `{"spec":{"paint":"blue"}}`, "Content-Type",
+				mergeType).wantError(t,
 				http.StatusInternalServerError, "", c.want)
-			w.send(t, http.MethodDelete, lampsV2+"/a", "").refused(t, http.StatusInternalServerError, "", c.want)
+			w.send(t, http.MethodDelete, lampsV2+"/a", "").wantError(t, http.StatusInternalServerError, "", c.want)
 			if after := w.state(t, lampsV1); after != before {
 				t.Errorf("stored\n%s, was\n%s", after, before)
 			}
@@ -150,8 +152,8 @@ func TestConversionWebhookInvalidResponses(t *testing.T) {
 // A webhook cannot change metadata other than labels and annotations.
 func TestConversionWebhookCannotChangeMetadata(t *testing.T) {
 	t.Parallel()
-	w, h := start(t), startHook(t)
-	w.define(t, h.lamps(t))
+	w, h := start(t), startConversionWebhook(t)
+	define(t, w, h.lamps(t))
 	h.answer = changed(func(u *unstructured.Unstructured) {
 		u.SetFinalizers([]string{"example.com/never"})
 		u.SetGeneration(99)
@@ -159,19 +161,20 @@ func TestConversionWebhookCannotChangeMetadata(t *testing.T) {
 	})
 	w.create(t, lampsV1, lamp("v1", "a", `{"color":"red"}`))
 	got := w.get(t, lampsV2+"/a").want(t, http.StatusOK).object(t)
-	if at(got, "metadata", "finalizers") != nil || at(got, "metadata", "generation") != 1.0 ||
-		at(got, "metadata", "annotations", "by") != "the webhook" {
-		t.Errorf("shown %v", got["metadata"])
+	if valueAt(got, "metadata", "finalizers") != nil || valueAt(got, "metadata", "generation") != 1.0 ||
+		valueAt(got, "metadata", "annotations", "by") != "the webhook" {
+		t.Errorf("the object has the metadata %v", got["metadata"])
 	}
 }
 
-// A webhook that does not answer delays only the requests that need it, until their deadline.
+// A webhook that does not answer delays only the requests that need it.
 func TestHangingConversionDelaysOnlyItsRequests(t *testing.T) {
 	t.Parallel()
-	w, h := start(t), startHook(t)
-	w.define(t, h.lamps(t))
+	w, h := start(t), startConversionWebhook(t)
+	define(t, w, h.lamps(t))
 	hangs, over := make(chan struct{}, 8), make(chan struct{})
-	t.Cleanup(func() { close(over) })
+	release := sync.OnceFunc(func() { close(over) })
+	t.Cleanup(release)
 	h.answer = func(*apiextensionsv1.ConversionReview, http.ResponseWriter) { hangs <- struct{}{}; <-over }
 	w.create(t, lampsV1, lamp("v1", "a", `{"color":"red"}`))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -185,20 +188,21 @@ func TestHangingConversionDelaysOnlyItsRequests(t *testing.T) {
 	w.create(t, lampsV1, lamp("v1", "b", `{"color":"red"}`))
 	w.send(t, http.MethodDelete, lampsV1+"/a", "").want(t, http.StatusOK)
 	cancel()
+	release() // a disconnect does not end the call: like Kubernetes' converter, it has its own timeout of 30 seconds
 	<-answered
 	began := time.Now()
 	if err := w.Close(); err != nil || time.Since(began) > 10*time.Second {
-		t.Errorf("closing the plane took %v: %v", time.Since(began), err)
+		t.Errorf("Close took %v and returned %v", time.Since(began), err)
 	}
 }
 
 // A webhook may use reviews of v1beta1, which have no uid.
 func TestConversionReviewV1beta1(t *testing.T) {
 	t.Parallel()
-	w, h := start(t), startHook(t)
+	w, h := start(t), startConversionWebhook(t)
 	crd := h.lamps(t)
 	crd.Spec.Conversion.Webhook.ConversionReviewVersions = []string{"v7", "v1beta1", "v1"}
-	w.define(t, crd)
+	define(t, w, crd)
 	asked := make(chan string, 1)
 	h.answer = func(r *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
 		asked <- r.APIVersion
@@ -220,29 +224,29 @@ func TestConversionWebhookService(t *testing.T) {
 	crd := definitionOf(t, lampDefinition)
 	port := int32(8443)
 	crd.Spec.Conversion.Webhook.ClientConfig = &apiextensionsv1.WebhookClientConfig{Service: &apiextensionsv1.ServiceReference{Namespace: "default", Name: "hook", Port: &port}}
-	w.define(t, crd)
+	define(t, w, crd)
 	w.create(t, lampsV1, lamp("v1", "a", `{"color":"red"}`))
-	w.get(t, lampsV2+"/a").refused(t, http.StatusInternalServerError, "",
+	w.get(t, lampsV2+"/a").wantError(t, http.StatusInternalServerError, "",
 		`Post "https://hook.default.svc:8443/?timeout=30s": service "hook" not found`)
 	services := "/api/v1/namespaces/default/services"
 	w.create(t, services,
 		`{"metadata":{"name":"hook"},"spec":{"type":"ExternalName","externalName":"127.0.0.1.nowhere.invalid"}}`)
-	w.get(t, lampsV2+"/a").refused(t, http.StatusInternalServerError, "", "127.0.0.1.nowhere.invalid")
+	w.get(t, lampsV2+"/a").wantError(t, http.StatusInternalServerError, "", "127.0.0.1.nowhere.invalid")
 	w.send(t, http.MethodDelete, services+"/hook", "").want(t, http.StatusOK)
 	w.create(t, services, `{"metadata":{"name":"hook"},"spec":{"clusterIP":"None"}}`)
-	w.get(t, lampsV2+"/a").refused(t, http.StatusInternalServerError, "",
+	w.get(t, lampsV2+"/a").wantError(t, http.StatusInternalServerError, "",
 		`cannot route to service with ClusterIP "None"`)
 	w.send(t, http.MethodDelete, services+"/hook", "").want(t, http.StatusOK)
 	w.create(t, services, `{"metadata":{"name":"hook"},"spec":{"ports":[{"port":443}]}}`)
-	w.get(t, lampsV2+"/a").refused(t, http.StatusInternalServerError, "",
+	w.get(t, lampsV2+"/a").wantError(t, http.StatusInternalServerError, "",
 		`no service port 8443 found for service "hook"`)
 }
 
 // Instances that cannot be deleted delay the deletion of their definition, whose status names the reason.
 func TestDefinitionWaitsForFailedInstanceDeletion(t *testing.T) {
 	t.Parallel()
-	w, h := start(t), startHook(t)
-	w.define(t, h.lamps(t))
+	w, h := start(t), startConversionWebhook(t)
+	define(t, w, h.lamps(t))
 	w.create(t, lampsV1,
 		`{"apiVersion":"example.com/v1","kind":"Lamp","metadata":{"name":"a","finalizers":["example.com/hold"]},"spec":{}}`)
 	path := definitionsPath + "/lamps.example.com"
@@ -259,7 +263,7 @@ func TestDefinitionWaitsForFailedInstanceDeletion(t *testing.T) {
 	watch := must(w.dynamic.Resource(definitionsResource).Watch(t.Context(),
 		metav1.ListOptions{FieldSelector: "metadata.name=lamps.example.com"}))(t)
 	defer watch.Stop()
-	w.undefine(t, "lamps.example.com")
+	undefine(t, w, "lamps.example.com")
 	var reasons []string
 	for e := range watch.ResultChan() {
 		if reason := terminating(e.Object.(*unstructured.Unstructured)); reason != "" &&

@@ -73,8 +73,8 @@ const (
 	lampsV2 = "/apis/example.com/v2/namespaces/default/lamps"
 )
 
-// hook is a conversion webhook with its own address.
-type hook struct {
+// conversionWebhook is a conversion webhook with its own address.
+type conversionWebhook struct {
 	*httptest.Server
 	// calls counts the reviews, and objects the objects in them.
 	calls, objects atomic.Int32
@@ -82,9 +82,9 @@ type hook struct {
 	answer func(r *apiextensionsv1.ConversionReview, w http.ResponseWriter)
 }
 
-func startHook(t *testing.T) *hook {
+func startConversionWebhook(t *testing.T) *conversionWebhook {
 	t.Helper()
-	h := &hook{}
+	h := &conversionWebhook{}
 	h.Server = httptest.NewUnstartedServer(http.HandlerFunc(h.serve))
 	h.EnableHTTP2 = true
 	h.StartTLS()
@@ -93,7 +93,7 @@ func startHook(t *testing.T) *hook {
 }
 
 // lamps is the definition with that webhook.
-func (h *hook) lamps(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
+func (h *conversionWebhook) lamps(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	crd := definitionOf(t, lampDefinition)
 	url := h.URL + "/convert"
@@ -102,7 +102,7 @@ func (h *hook) lamps(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	return crd
 }
 
-func (h *hook) serve(w http.ResponseWriter, r *http.Request) {
+func (h *conversionWebhook) serve(w http.ResponseWriter, r *http.Request) {
 	var review apiextensionsv1.ConversionReview
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
@@ -158,31 +158,33 @@ func lamp(version, name, spec string) string {
 // version is.
 func TestVersionsHaveTheirOwnSchema(t *testing.T) {
 	t.Parallel()
-	w, h := start(t), startHook(t)
-	w.define(t, h.lamps(t))
+	w, h := start(t), startConversionWebhook(t)
+	define(t, w, h.lamps(t))
 	made := w.create(t, lampsV2, lamp("v2", "a", `{"count":2}`))
-	if at(made, "spec", "paint") != "blue" || at(made, "spec", "color") != nil ||
-		at(made, "apiVersion") != "example.com/v2" {
+	if valueAt(made, "spec", "paint") != "blue" || valueAt(made, "spec", "color") != nil ||
+		valueAt(made, "apiVersion") != "example.com/v2" {
 		t.Errorf("created %v", made)
 	}
-	if at(made, "spec", "watts") != 40.0 {
+	if valueAt(made, "spec", "watts") != 40.0 {
 		t.Errorf("created %v, want the default of the version that it is stored in", made)
 	}
 	stored := w.get(t, lampsV1+"/a").want(t, http.StatusOK).object(t)
-	if at(stored, "spec", "color") != "blue" || at(stored, "spec", "paint") != nil ||
-		at(stored, "metadata", "labels", "shown") != "v1" {
+	if valueAt(stored, "spec", "color") != "blue" || valueAt(stored, "spec", "paint") != nil ||
+		valueAt(stored, "metadata", "labels", "shown") != "v1" {
 		t.Errorf("stored %v", stored)
 	}
-	w.send(t, http.MethodPost, lampsV2, lamp("v2", "b", `{"paint":"green"}`)).refused(t, http.StatusUnprocessableEntity,
+	w.send(t, http.MethodPost, lampsV2, lamp("v2", "b", `{"paint":"green"}`)).wantError(t,
+		http.StatusUnprocessableEntity,
 		metav1.StatusReasonInvalid, "spec.paint: Too long")
-	w.send(t, http.MethodPost, lampsV1, lamp("v1", "b", `{"color":"gold"}`)).refused(t, http.StatusUnprocessableEntity,
+	w.send(t, http.MethodPost, lampsV1, lamp("v1", "b", `{"color":"gold"}`)).wantError(t,
+		http.StatusUnprocessableEntity,
 		metav1.StatusReasonInvalid, `spec.color: Unsupported value: "gold"`)
 	w.create(t, lampsV2, lamp("v2", "b", `{"paint":"gold"}`)) // the enum is v1's
 	w.send(t, http.MethodPatch, lampsV2+"/b", `{"spec":{"count":3}}`, "Content-Type", mergeType).want(t, http.StatusOK)
-	w.send(t, http.MethodPatch, lampsV1+"/b", `{"spec":{"color":"pink"}}`, "Content-Type", mergeType).refused(t,
+	w.send(t, http.MethodPatch, lampsV1+"/b", `{"spec":{"color":"pink"}}`, "Content-Type", mergeType).wantError(t,
 		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec.color")
 
-	if size := at(w.get(t, lampsV2+"/b/scale").want(t, http.StatusOK).object(t), "spec", "replicas"); size != 3.0 {
+	if size := valueAt(w.get(t, lampsV2+"/b/scale").want(t, http.StatusOK).object(t), "spec", "replicas"); size != 3.0 {
 		t.Errorf("scaled to %v", size)
 	}
 	w.get(t, lampsV1+"/b/scale").want(t, http.StatusNotFound)
@@ -191,7 +193,7 @@ func TestVersionsHaveTheirOwnSchema(t *testing.T) {
 		http.StatusOK)
 	both := w.send(t, http.MethodPatch, lampsV2+"/b", `{"status":{"lit":false,"count":1}}`, "Content-Type",
 		mergeType).want(t, http.StatusOK).object(t)
-	if at(both, "status", "lit") != false || at(both, "status", "count") != nil {
+	if valueAt(both, "status", "lit") != false || valueAt(both, "status", "count") != nil {
 		t.Errorf("v2 has no status of its own, and v1 stores no count: %v", both["status"])
 	}
 	for path, want := range map[string]string{lampsV1: "Name Color", lampsV2: "Name Paint"} {
@@ -212,8 +214,8 @@ func TestVersionsHaveTheirOwnSchema(t *testing.T) {
 // Selectors match the labels and fields of the requested version.
 func TestSelectorsMatchRequestedVersion(t *testing.T) {
 	t.Parallel()
-	w, h := start(t), startHook(t)
-	w.define(t, h.lamps(t))
+	w, h := start(t), startConversionWebhook(t)
+	define(t, w, h.lamps(t))
 	w.create(t, lampsV1, lamp("v1", "a", `{"color":"red"}`))
 	w.create(t, lampsV1, lamp("v1", "b", `{"color":"blue"}`))
 	for _, c := range []struct{ path, by, selector, want string }{
@@ -227,7 +229,8 @@ func TestSelectorsMatchRequestedVersion(t *testing.T) {
 			t.Errorf("%s %s: %q, want %q", c.path, c.selector, got, c.want)
 		}
 	}
-	w.get(t, lampsV2+"?fieldSelector=spec.color%3Dred").refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
+	w.get(t, lampsV2+"?fieldSelector=spec.color%3Dred").wantError(t, http.StatusBadRequest,
+		metav1.StatusReasonBadRequest,
 		"field label not supported: spec.color")
 	watch := must(w.dynamic.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v2",
 		Resource: "lamps"}).Watch(t.Context(), metav1.ListOptions{FieldSelector: "spec.paint=red"}))(t)
@@ -246,13 +249,13 @@ func TestSelectorsMatchRequestedVersion(t *testing.T) {
 // A list converts all objects with one review, and the result is cached.
 func TestListConvertsInOneReview(t *testing.T) {
 	t.Parallel()
-	w, h := start(t), startHook(t)
-	w.define(t, h.lamps(t))
+	w, h := start(t), startConversionWebhook(t)
+	define(t, w, h.lamps(t))
 	for i := range 20 {
 		w.create(t, lampsV1, lamp("v1", fmt.Sprint("lamp-", i), `{"color":"red"}`))
 	}
 	if n := h.calls.Load(); n != 0 {
-		t.Errorf("writing and answering in the storage version asked the webhook %d times", n)
+		t.Errorf("writes in the storage version called the webhook %d times, want 0", n)
 	}
 	for range 3 {
 		w.get(t, lampsV2).want(t, http.StatusOK)
@@ -268,8 +271,8 @@ func TestListConvertsInOneReview(t *testing.T) {
 // new one.
 func TestStorageVersionChange(t *testing.T) {
 	t.Parallel()
-	w, h := start(t), startHook(t)
-	w.define(t, h.lamps(t))
+	w, h := start(t), startConversionWebhook(t)
+	define(t, w, h.lamps(t))
 	w.create(t, lampsV1, lamp("v1", "a", `{"color":"red"}`))
 	path := definitionsPath + "/lamps.example.com"
 	w.send(t, http.MethodPatch, path,
@@ -277,15 +280,15 @@ func TestStorageVersionChange(t *testing.T) {
 		"Content-Type", "application/json-patch+json").want(t, http.StatusOK)
 	drop := `[{"op":"remove","path":"/spec/versions/0"}]`
 	w.send(t, http.MethodPatch, path, drop, "Content-Type", "application/json-patch+json").
-		refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+		wantError(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
 			`status.storedVersions[0]: Invalid value: "v1": missing from spec.versions; v1 was previously a storage version, and must remain in spec.versions until a storage migration`)
 	before := w.get(t, lampsV2+"/a").want(t, http.StatusOK)
-	if at(before.object(t), "spec", "paint") != "red" {
+	if valueAt(before.object(t), "spec", "paint") != "red" {
 		t.Errorf("read %s", before.body)
 	}
 	after := w.send(t, http.MethodPut, lampsV2+"/a", string(before.body)).want(t, http.StatusOK).object(t)
-	if at(after, "metadata", "resourceVersion") == at(before.object(t), "metadata", "resourceVersion") {
-		t.Error("a write of the same did not move the object to the new storage version")
+	if valueAt(after, "metadata", "resourceVersion") == valueAt(before.object(t), "metadata", "resourceVersion") {
+		t.Error("an update without changes did not store the object in the new version")
 	}
 	calls := h.calls.Load()
 	w.get(t, lampsV2+"/a").want(t, http.StatusOK)

@@ -20,9 +20,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
-// startHurt starts a plane twice; the second time, the objects of some keys cannot be read. The first time
+// startDamaged starts a plane twice; the second time, the objects of some keys cannot be read. The first time
 // created the config maps a, b and c, and a Service s, in the namespace default.
-func startHurt(t *testing.T, lost ...object.Key) *world {
+func startDamaged(t *testing.T, lost ...object.Key) *testPlane {
 	t.Helper()
 	journal := storetest.NewJournal()
 	first, err := bowline.Start(t.Context(),
@@ -30,9 +30,9 @@ func startHurt(t *testing.T, lost ...object.Key) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{Plane: first}
+	w := &testPlane{Plane: first}
 	w.connect(t, w.RESTConfig())
-	w.fill(t, "default", "a", "b", "c")
+	w.createConfigMaps(t, "default", "a", "b", "c")
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "s"},
 		Spec:       corev1.ServiceSpec{ClusterIP: "10.0.0.77", Ports: []corev1.ServicePort{{Port: 80}}},
@@ -48,18 +48,18 @@ func startHurt(t *testing.T, lost ...object.Key) *world {
 	_, err = bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}, Storage: storage})
 	var damage *store.DamagedError
 	if !errors.As(err, &damage) || len(damage.Damaged) != len(lost) {
-		t.Fatalf("with damage that nobody accepted the plane started: %v", err)
+		t.Fatalf("Start without AcceptDamage returned %v, want a DamagedError", err)
 	}
 	return start(t, func(o *bowline.Options) {
 		o.AcceptDamage, o.Storage = true, &storetest.Damaged{Log: journal.Open(), Keys: lost}
 	})
 }
 
-const lostMap = object.Key("/configmaps/default/b")
+const damagedMap = object.Key("/configmaps/default/b")
 
 func TestDamagedObjectReturnsReadError(t *testing.T) {
 	t.Parallel()
-	w := startHurt(t, lostMap)
+	w := startDamaged(t, damagedMap)
 	said := `configmaps "default/b" is damaged and cannot be read: ` + storetest.ErrDamage.Error() +
 		"; restore the plane from a backup with bowline restore, or delete the object"
 	body := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}}`
@@ -73,18 +73,18 @@ func TestDamagedObjectReturnsReadError(t *testing.T) {
 		{http.MethodPatch, configMaps + "/b?fieldManager=f", body, "application/apply-patch+yaml"},
 	} {
 		w.send(t, c.method, c.path, c.body, "Content-Type", c.media).
-			refused(t, http.StatusInternalServerError, metav1.StatusReasonStoreReadError, said)
+			wantError(t, http.StatusInternalServerError, metav1.StatusReasonStoreReadError, said)
 	}
 	_, err := w.clients.CoreV1().ConfigMaps("default").Get(t.Context(), "b", metav1.GetOptions{})
 	if status := apierrors.APIStatus(nil); !errors.As(err, &status) || status.Status().Details.Name != "b" ||
 		apierrors.IsNotFound(err) {
-		t.Errorf("client-go hears %v", err)
+		t.Errorf("client-go returned %v", err)
 	}
 }
 
 func TestListSkipsDamagedObjects(t *testing.T) {
 	t.Parallel()
-	w := startHurt(t, lostMap)
+	w := startDamaged(t, damagedMap)
 	warning := `299 - "incomplete list: 1 of configmaps cannot be read and are left out: default/b"`
 	for path, want := range map[string]string{
 		configMaps:                          warning,
@@ -104,7 +104,7 @@ func TestListSkipsDamagedObjects(t *testing.T) {
 		t.Errorf("the config maps are %q", got)
 	}
 	w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK)
-	w.fill(t, "default", "d")
+	w.createConfigMaps(t, "default", "d")
 	if got := w.names(t, configMaps); got != "c d" {
 		t.Errorf("the config maps are %q", got)
 	}
@@ -112,12 +112,12 @@ func TestListSkipsDamagedObjects(t *testing.T) {
 
 func TestDeleteDamagedObject(t *testing.T) {
 	t.Parallel()
-	w := startHurt(t, lostMap, "/services/default/s")
+	w := startDamaged(t, damagedMap, "/services/default/s")
 	maps := w.clients.CoreV1().ConfigMaps("default")
 	uid := types.UID("x")
 	err := maps.Delete(t.Context(), "b", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 	if !apierrors.IsConflict(err) {
-		t.Errorf("a delete of another uid heard %v", err)
+		t.Errorf("a delete with another uid returned %v, want a conflict", err)
 	}
 	if err := maps.Delete(t.Context(), "b", metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 		t.Error(err)
@@ -125,14 +125,14 @@ func TestDeleteDamagedObject(t *testing.T) {
 	answer := w.send(t, http.MethodDelete, configMaps+"/b", "")
 	if want := `configmaps \"default/b\" could not be read`; answer.code != http.StatusOK ||
 		!strings.Contains(answer.header.Get("Warning"), want) {
-		t.Errorf("the delete heard %d with the warning %s", answer.code, answer.header.Get("Warning"))
+		t.Errorf("the delete was answered %d with the warning %s", answer.code, answer.header.Get("Warning"))
 	}
 	if _, err := maps.Get(t.Context(), "b", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("after the delete: %v", err)
 	}
-	w.fill(t, "default", "b")
+	w.createConfigMaps(t, "default", "b")
 	if answer := w.get(t, configMaps); answer.header.Get("Warning") != "" {
-		t.Errorf("a list warns still: %s", answer.header.Get("Warning"))
+		t.Errorf("a list after the delete still warns: %s", answer.header.Get("Warning"))
 	}
 
 	// With the option to ignore read errors it can be deleted, which releases the Service's address.
@@ -153,34 +153,36 @@ func TestDeleteDamagedObject(t *testing.T) {
 
 func TestHealthAndMetricsReportDamage(t *testing.T) {
 	t.Parallel()
-	w := startHurt(t, lostMap)
+	w := startDamaged(t, damagedMap)
 	if ready := w.get(t, "/readyz?verbose"); ready.code != http.StatusOK ||
 		!bytes.Contains(ready.body, []byte("[!]damage is not ok")) {
-		t.Errorf("/readyz says %d\n%s", ready.code, ready.body)
+		t.Errorf("/readyz was answered %d\n%s", ready.code, ready.body)
 	}
 	if alone := w.get(t, "/readyz/damage"); alone.code != http.StatusInternalServerError ||
 		!bytes.Contains(alone.body, []byte("1 objects are damaged")) {
-		t.Errorf("/readyz/damage says %d\n%s", alone.code, alone.body)
+		t.Errorf("/readyz/damage was answered %d\n%s", alone.code, alone.body)
 	}
 	if metrics := w.get(t, "/metrics"); !bytes.Contains(metrics.body, []byte("\nbowline_store_damaged_objects 1\n")) {
-		t.Error("/metrics does not say that one object is damaged")
+		t.Error("/metrics does not report one damaged object")
 	}
 	head, objects := backedUp(t, bytes.NewReader(w.get(t, backupPath).body))
-	if len(head.Damaged) != 1 || head.Damaged[0] != lostMap || objects["/configmaps/default/a"] == 0 {
+	if len(head.Damaged) != 1 || head.Damaged[0] != damagedMap || objects["/configmaps/default/a"] == 0 {
 		text, _ := json.Marshal(head)
-		t.Errorf("a backup says %s", text)
+		t.Errorf("the head of the backup is %s", text)
 	}
 }
 
 // A plane starts even if its own namespaces are damaged, and does not replace them.
 func TestStartWithDamagedNamespaces(t *testing.T) {
 	t.Parallel()
-	w := startHurt(t, "/namespaces//default", "/namespaces//kube-system", "/services/default/kubernetes")
-	w.get(t, "/api/v1/namespaces/default").refused(t, http.StatusInternalServerError, metav1.StatusReasonStoreReadError,
+	w := startDamaged(t, "/namespaces//default", "/namespaces//kube-system", "/services/default/kubernetes")
+	w.get(t, "/api/v1/namespaces/default").wantError(t, http.StatusInternalServerError,
+		metav1.StatusReasonStoreReadError,
 		"damaged")
 	w.send(t, http.MethodPost, configMaps, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"}}`,
 		"Content-Type", jsonType).
-		refused(t, http.StatusInternalServerError, metav1.StatusReasonStoreReadError, `namespaces "default" is damaged`)
+		wantError(t, http.StatusInternalServerError, metav1.StatusReasonStoreReadError,
+			`namespaces "default" is damaged`)
 	w.get(t, configMaps+"/a").want(t, http.StatusOK)
 }
 
@@ -188,24 +190,24 @@ func TestStartWithDamagedNamespaces(t *testing.T) {
 // objects are gone.
 func TestDamagedDefinitionIsNotNotFound(t *testing.T) {
 	t.Parallel()
-	journal := furnished(t)
+	journal := populatedJournal(t)
 	const key = object.Key("apiextensions.k8s.io/customresourcedefinitions//widgets.example.com")
 	w := start(t, func(o *bowline.Options) {
 		o.AcceptDamage, o.Storage = true, &storetest.Damaged{Log: journal.Open(), Keys: []object.Key{key}}
 	})
 	said := `customresourcedefinitions.apiextensions.k8s.io "widgets.example.com" is damaged and cannot be read`
 	for _, path := range []string{widgetsPath, widgetsPath + "/w", widgetsPath + "?watch=1"} {
-		w.get(t, path).refused(t, http.StatusInternalServerError, metav1.StatusReasonStoreReadError, said)
+		w.get(t, path).wantError(t, http.StatusInternalServerError, metav1.StatusReasonStoreReadError, said)
 	}
 	_, err := w.Source().List(t.Context(), widgetsResource, client.Options{})
 	if status := apierrors.APIStatus(nil); !errors.As(err, &status) ||
 		status.Status().Reason != metav1.StatusReasonStoreReadError {
-		t.Errorf("an informer hears %v", err)
+		t.Errorf("the list of an informer returned %v", err)
 	}
 	// A deleted and recreated definition serves the existing objects.
-	w.undefine(t, "widgets.example.com")
+	undefine(t, w, "widgets.example.com")
 	w.get(t, widgetsPath).want(t, http.StatusNotFound)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	if got := w.names(t, widgetsPath); got != "w" {
 		t.Errorf("the widgets are %q", got)
 	}

@@ -45,7 +45,7 @@ func TestRequestDeadline(t *testing.T) {
 				plugin := &blocking{}
 				w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{plugin} })
 				began := time.Now()
-				w.send(t, http.MethodPost, configMaps+query, `{"metadata":{"name":"a"}}`).refused(t,
+				w.send(t, http.MethodPost, configMaps+query, `{"metadata":{"name":"a"}}`).wantError(t,
 					http.StatusGatewayTimeout, metav1.StatusReasonTimeout,
 					"the request did not complete within its time")
 				if took := time.Since(began); took != lasts || plugin.ended.Load() != 1 {
@@ -59,7 +59,7 @@ func TestRequestDeadline(t *testing.T) {
 	}
 	w := start(t)
 	for _, broken := range []string{"soon", "5", "1h1"} {
-		w.get(t, configMaps+"?timeout="+broken).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
+		w.get(t, configMaps+"?timeout="+broken).wantError(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
 			"invalid timeout specified in the request URL")
 	}
 }
@@ -78,7 +78,7 @@ func TestDisconnectCancelsRequest(t *testing.T) {
 		}
 		synctest.Wait()
 		if plugin.ended.Load() != 1 {
-			t.Error("the plugin was not told that the client had gone")
+			t.Error("the plugin's context was not canceled")
 		}
 	})
 }
@@ -102,7 +102,7 @@ func TestTypedClientsRecognizeTimeout(t *testing.T) {
 // versions of a socket.
 func TestMissingBodyTimesOut(t *testing.T) {
 	t.Parallel()
-	for name, w := range map[string]*world{"in process": start(t), "HTTP/2": startTLS(t),
+	for name, w := range map[string]*testPlane{"in process": start(t), "HTTP/2": startTLS(t),
 		"HTTP/1.1": http1(t, startTLS(t))} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -117,10 +117,10 @@ func TestMissingBodyTimesOut(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s: %v", c.method, err)
 				}
-				r.refused(t, http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "")
+				r.wantError(t, http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "")
 				writer.Close()
 			}
-			w.fill(t, "default", "a") // the server goes on
+			w.createConfigMaps(t, "default", "a") // the server goes on
 		})
 	}
 }
@@ -147,9 +147,9 @@ func TestUnreadResponseIsAborted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				crowd := startCrowd(t)
-				crowd.release()
-				w := crowd.as(t, "reader", "")
+				load := startOverload(t)
+				load.release()
+				w := load.as(t, "reader", "")
 				for _, name := range []string{"a", "b", "c"} {
 					cm := configMap(name, "k", strings.Repeat("x", 200<<10))
 					cm.Annotations = map[string]string{"a": strings.Repeat("x", 100<<10)}
@@ -160,9 +160,9 @@ func TestUnreadResponseIsAborted(t *testing.T) {
 				resp := must(w.wire.Do(req))(t)
 				defer resp.Body.Close()
 				time.Sleep(2 * time.Minute)
-				crowd.quiet(t)
+				load.wantIdle(t)
 				if n, err := io.Copy(io.Discard, resp.Body); err == nil {
-					t.Errorf("after two minutes all %d bytes could be read", n)
+					t.Errorf("after two minutes all %d bytes could be read, want an error", n)
 				}
 			})
 		})
@@ -174,9 +174,9 @@ func TestUnreadResponseIsAborted(t *testing.T) {
 func TestSlowWatchReaderReleasesSeats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		crowd := startCrowd(t)
-		crowd.release()
-		w := crowd.as(t, "reader", "")
+		load := startOverload(t)
+		load.release()
+		w := load.as(t, "reader", "")
 		const objects, size = 40, 60 << 10
 		for i := range objects {
 			cm := configMap(fmt.Sprint("m", i), "k", strings.Repeat("x", size))
@@ -184,14 +184,14 @@ func TestSlowWatchReaderReleasesSeats(t *testing.T) {
 		}
 		resp := must(w.wire.Get(w.host + configMaps + "?watch=1&resourceVersion=0"))(t)
 		defer resp.Body.Close()
-		if _, working, seats := crowd.counts(t); working != 1 || seats < 2 {
-			t.Errorf("while the state is sent %d work, with %d seats", working, seats)
+		if _, working, seats := load.counts(t); working != 1 || seats < 2 {
+			t.Errorf("during the initial state %d requests run with %d seats, want 1 with at least 2", working, seats)
 		}
 		for range 10 { // a write is of two objects, and may take 30 seconds
 			time.Sleep(10 * time.Second)
 			must(io.CopyN(io.Discard, resp.Body, 64<<10))(t)
 		}
-		crowd.quiet(t)
+		load.wantIdle(t)
 		must(io.CopyN(io.Discard, resp.Body, (objects-12)*size))(t)
 	})
 }

@@ -14,7 +14,7 @@ import (
 func TestSchemaChangeAppliesToStoredObjects(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	made := w.create(t, widgetsPath, widget("a", `{"size":3}`))
 	path := definitionsPath + "/widgets.example.com"
 	change := func(steps string) {
@@ -27,16 +27,17 @@ func TestSchemaChangeAppliesToStoredObjects(t *testing.T) {
 		{"op":"add","path":"/spec/versions/0/selectableFields/-","value":{"jsonPath":".spec.shape"}}]`)
 	check := func(how string, got map[string]any) {
 		t.Helper()
-		if at(got, "spec", "shape") != "round" || at(got, "spec", "size") != nil || at(got, "spec", "color") != "blue" {
+		if valueAt(got, "spec", "shape") != "round" || valueAt(got, "spec", "size") != nil ||
+			valueAt(got, "spec", "color") != "blue" {
 			t.Errorf("%s: %v", how, got)
 		}
-		if at(got, "metadata", "resourceVersion") != at(made, "metadata", "resourceVersion") {
+		if valueAt(got, "metadata", "resourceVersion") != valueAt(made, "metadata", "resourceVersion") {
 			t.Errorf("%s wrote the object", how)
 		}
 	}
 	check("get", w.get(t, widgetsPath+"/a").object(t))
 	if got := w.names(t, widgetsPath, "fieldSelector", "spec.shape=round"); got != "a" {
-		t.Errorf("selected %q by a field that came later", got)
+		t.Errorf("a field that was added later selects %q, want a", got)
 	}
 	list := w.get(t, widgetsPath).object(t)
 	check("list", list["items"].([]any)[0].(map[string]any))
@@ -50,12 +51,12 @@ func TestSchemaChangeAppliesToStoredObjects(t *testing.T) {
 
 	same := w.get(t, widgetsPath+"/a")
 	stored := w.send(t, http.MethodPut, widgetsPath+"/a", string(same.body)).want(t, http.StatusOK).object(t)
-	if at(stored, "metadata", "resourceVersion") == at(made, "metadata", "resourceVersion") {
+	if valueAt(stored, "metadata", "resourceVersion") == valueAt(made, "metadata", "resourceVersion") {
 		t.Error("a write of what was read did not store the defaults")
 	}
 	change(`[{"op":"replace","path":"` + properties + `shape/default","value":"square"}]`)
-	if got := at(w.get(t, widgetsPath+"/a").object(t), "spec", "shape"); got != "round" {
-		t.Errorf("what is stored now is shown as %v", got)
+	if got := valueAt(w.get(t, widgetsPath+"/a").object(t), "spec", "shape"); got != "round" {
+		t.Errorf("the stored default is shown as %v, want round", got)
 	}
 }
 
@@ -63,7 +64,7 @@ func TestSchemaChangeAppliesToStoredObjects(t *testing.T) {
 func TestDefinitionChangeWithoutEffectOnObjects(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	w.create(t, widgetsPath, widget("a", `{"size":3}`))
 	before := w.get(t, widgetsPath+"/a").body
 	for _, step := range []string{

@@ -16,14 +16,14 @@ import (
 func TestObjectsSurviveVersionChanges(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	w.send(t, http.MethodPost, widgetsPath, widget("a", `{"color":"red"}`)).want(t, http.StatusCreated)
 	path := definitionsPath + "/widgets.example.com"
 	second := strings.Replace(widgetsPath, "/v1/", "/v2/", 1) + "/a"
 	shows := func(path, version string) {
 		t.Helper()
 		got := w.get(t, path).want(t, http.StatusOK).object(t)
-		if got["apiVersion"] != "example.com/"+version || at(got, "spec", "color") != "red" {
+		if got["apiVersion"] != "example.com/"+version || valueAt(got, "spec", "color") != "red" {
 			t.Errorf("%s is %v", path, got)
 		}
 	}
@@ -67,13 +67,13 @@ func TestDefinitionChangeEndsWatches(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := start(t)
-			w.define(t, widgets())
+			define(t, w, widgets())
 			w.send(t, http.MethodPost, widgetsPath, widget("a", `{}`)).want(t, http.StatusCreated)
 			stream := must(w.dynamic.Resource(widgetsResource).Watch(t.Context(), metav1.ListOptions{}))(t)
 			defer stream.Stop()
 			synctest.Wait()
 			w.send(t, c.method, c.path, c.body, "Content-Type", mergeType)
-			got, open := heard(stream)
+			got, open := receivedEvents(stream)
 			if open == c.ends {
 				t.Errorf("%s: the watch is open: %t", c.name, open)
 			}
@@ -84,8 +84,8 @@ func TestDefinitionChangeEndsWatches(t *testing.T) {
 	}
 }
 
-// heard returns the events of a watch in a bubble, and whether the watch is still open.
-func heard(w watch.Interface) (events []string, open bool) {
+// receivedEvents returns the events of a watch in a bubble, and whether the watch is still open.
+func receivedEvents(w watch.Interface) (events []string, open bool) {
 	for {
 		synctest.Wait()
 		select {
@@ -114,7 +114,7 @@ func TestApplyRejectsOwnerVersionWithoutField(t *testing.T) {
 	spec.Properties["shade"] = apiextensionsv1.JSONSchemaProps{Type: "string",
 		Default: &apiextensionsv1.JSON{Raw: []byte(`"dark"`)}}
 	v2.Schema.OpenAPIV3Schema.Properties["spec"] = spec
-	w.define(t, crd)
+	define(t, w, crd)
 	old := widgetsPath + "/a"
 	path := strings.Replace(old, "/v1/", "/v2/", 1)
 	document := func(version, color string) string {
@@ -122,12 +122,12 @@ func TestApplyRejectsOwnerVersionWithoutField(t *testing.T) {
 			color + `"}}`
 	}
 	w.apply(t, old, "me", document("v1", "red")).want(t, http.StatusCreated)
-	w.apply(t, path, "me", document("v2", "red")).refused(t, http.StatusInternalServerError, "",
+	w.apply(t, path, "me", document("v2", "red")).wantError(t, http.StatusInternalServerError, "",
 		".spec.shade: field not declared in schema")
 	w.send(t, http.MethodPatch, path, `{"spec":{"color":"blue"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
 	rewritten := w.get(t, path).want(t, http.StatusOK).object(t)
 	entry := rewritten["metadata"].(map[string]any)["managedFields"].([]any)[0].(map[string]any)
-	if at(entry, "manager") != "me" || at(entry, "apiVersion") != "example.com/v1" {
+	if valueAt(entry, "manager") != "me" || valueAt(entry, "apiVersion") != "example.com/v1" {
 		t.Fatalf("after the update, the owner is %v", entry)
 	}
 	w.send(t, http.MethodPatch, path,

@@ -84,26 +84,27 @@ func beforeSlices(t *testing.T) *storetest.Journal {
 // kind replaces it when it is deleted.
 func TestDefinitionOfNewlyBuiltInKind(t *testing.T) {
 	t.Parallel()
-	var told bytes.Buffer
+	var logged bytes.Buffer
 	journal := beforeSlices(t)
-	w := start(t, on(journal), func(o *bowline.Options) { o.Logger = slog.New(slog.NewTextHandler(&told, nil)) })
+	w := start(t, storedIn(journal), func(o *bowline.Options) { o.Logger = slog.New(slog.NewTextHandler(&logged, nil)) })
 	for _, want := range []string{"endpointslices.discovery.k8s.io", "delete the definition"} {
-		if !strings.Contains(told.String(), want) {
-			t.Errorf("nothing of %q is told: %s", want, &told)
+		if !strings.Contains(logged.String(), want) {
+			t.Errorf("the log does not contain %q: %s", want, &logged)
 		}
 	}
-	if got := at(w.get(t, slicesPath+"/kubernetes").want(t, http.StatusOK).object(t), "addressType"); got != "none" {
+	if got := valueAt(w.get(t, slicesPath+"/kubernetes").want(t, http.StatusOK).object(t),
+		"addressType"); got != "none" {
 		t.Errorf("the slice's addresses are of type %v, want none as it was", got)
 	}
 	w.create(t, slicesPath, slice("another"))
-	w.undefine(t, "endpointslices.discovery.k8s.io")
+	undefine(t, w, "endpointslices.discovery.k8s.io")
 	w.get(t, definitionsPath+"/endpointslices.discovery.k8s.io").want(t, http.StatusNotFound)
 	if names := w.names(t, slicesPath); names != "" {
-		t.Errorf("left of the definition: %s", names)
+		t.Errorf("objects of the deleted definition are left: %s", names)
 	}
 	w.send(t, http.MethodPost, slicesPath, slice("another")).want(t, http.StatusUnprocessableEntity)
 	w.create(t, slicesPath, strings.Replace(slice("another"), "none", "IPv4", 1))
-	w = w.again(t, journal)
+	w = w.restart(t, journal)
 	if names := w.names(t, slicesPath); names != "another" {
 		t.Errorf("after another start: %q", names)
 	}

@@ -20,14 +20,14 @@ func TestDefinitionDeletesInstancesFirst(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.namespace(t, "other")
-	w.define(t, widgets())
+	define(t, w, widgets())
 	w.create(t, widgetsPath, widget("a", `{}`))
 	w.create(t, strings.Replace(widgetsPath, "default", "other", 1), widget("b", `{}`))
 	instances := w.open(t, "/apis/example.com/v1/widgets?watch=1")
 	instances.want(t, "ADDED a", "ADDED b")
 	definitions := w.open(t, definitionsPath+"?watch=1")
 	definitions.want(t, "ADDED widgets.example.com")
-	w.undefine(t, "widgets.example.com")
+	undefine(t, w, "widgets.example.com")
 	last := instances.want(t, "DELETED a", "DELETED b")
 	for {
 		e, ok := definitions.next(t)
@@ -35,9 +35,9 @@ func TestDefinitionDeletesInstancesFirst(t *testing.T) {
 			t.Fatal("the watch of definitions ended")
 		}
 		if e.Type == "DELETED" {
-			if a, b := at(last.Object, "metadata", "resourceVersion").(string), at(e.Object, "metadata",
+			if a, b := valueAt(last.Object, "metadata", "resourceVersion").(string), valueAt(e.Object, "metadata",
 				"resourceVersion").(string); a >= b {
-				t.Errorf("the last instance went at %s, its definition at %s", a, b)
+				t.Errorf("the last instance was deleted at %s, the definition at %s, want it later", a, b)
 			}
 			break
 		}
@@ -52,26 +52,26 @@ func TestDefinitionWaitsForInstanceFinalizers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
-		w.define(t, widgets())
+		define(t, w, widgets())
 		held := `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"held","finalizers":["example.com/hold"]},"spec":{}}`
 		w.create(t, widgetsPath, held)
 		w.create(t, widgetsPath, widget("free", `{}`))
-		w.undefine(t, "widgets.example.com")
+		undefine(t, w, "widgets.example.com")
 		synctest.Wait()
 		if got := w.names(t, widgetsPath); got != "held" {
-			t.Errorf("%q is left, want what is held", got)
+			t.Errorf("%q is left, want held", got)
 		}
-		if got := w.condition(t, "widgets.example.com",
+		if got := definitionCondition(t, w, "widgets.example.com",
 			apiextensionsv1.Terminating); got != "True InstanceDeletionInProgress" {
 			t.Errorf("terminating: %s", got)
 		}
-		w.send(t, http.MethodPost, widgetsPath, widget("late", `{}`)).refused(t, http.StatusForbidden,
+		w.send(t, http.MethodPost, widgetsPath, widget("late", `{}`)).wantError(t, http.StatusForbidden,
 			metav1.StatusReasonForbidden, "create not allowed while custom resource definition is terminating")
-		w.send(t, http.MethodPost, widgetsPath+"?dryRun=All", widget("late", `{}`)).refused(t, http.StatusForbidden,
+		w.send(t, http.MethodPost, widgetsPath+"?dryRun=All", widget("late", `{}`)).wantError(t, http.StatusForbidden,
 			metav1.StatusReasonForbidden, "terminating")
-		w.send(t, http.MethodPost, definitionsPath, must(jsonOf(widgets()))(t)).refused(t, http.StatusConflict,
+		w.send(t, http.MethodPost, definitionsPath, must(jsonOf(widgets()))(t)).wantError(t, http.StatusConflict,
 			metav1.StatusReasonAlreadyExists, "object is being deleted")
-		w.undefine(t, "widgets.example.com") // again, which changes nothing
+		undefine(t, w, "widgets.example.com") // again, which changes nothing
 		w.send(t, http.MethodPatch, widgetsPath+"/held", `{"spec":{"size":2}}`, "Content-Type", mergeType).want(t,
 			http.StatusOK)
 		w.send(t, http.MethodPatch, widgetsPath+"/held", `{"metadata":{"finalizers":null}}`, "Content-Type",
@@ -80,9 +80,9 @@ func TestDefinitionWaitsForInstanceFinalizers(t *testing.T) {
 		w.get(t, definitionsPath+"/widgets.example.com").want(t, http.StatusNotFound)
 		w.get(t, widgetsPath).want(t, http.StatusNotFound)
 
-		w.define(t, widgets())
+		define(t, w, widgets())
 		if got := w.names(t, widgetsPath); got != "" {
-			t.Errorf("the definition that came again has %q", got)
+			t.Errorf("the recreated definition has the instances %q", got)
 		}
 		w.create(t, widgetsPath, widget("held", `{}`))
 	})
@@ -99,11 +99,11 @@ func TestRecreateDefinitionWithNewSchema(t *testing.T) {
 		size := props.Properties["size"]
 		size.Minimum, size.Maximum = nil, &maximum
 		props.Properties["size"] = size
-		w.define(t, crd)
+		define(t, w, crd)
 		w.create(t, widgetsPath, widget("a", fmt.Sprintf(`{"size":%d}`, round)))
 		w.send(t, http.MethodPost, widgetsPath, widget("b", fmt.Sprintf(`{"size":%d}`, round+1))).want(t,
 			http.StatusUnprocessableEntity)
-		w.undefine(t, crd.Name)
+		undefine(t, w, crd.Name)
 	}
 }
 
@@ -128,8 +128,8 @@ func TestCreateRacesWithDefinitionDelete(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g := &gate{make(chan struct{}), make(chan struct{})}
 			w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{g} })
-			w.define(t, widgets())
-			var late reply
+			define(t, w, widgets())
+			var late response
 			var group errgroup.Group
 			group.Go(func() (err error) {
 				late, err = w.try(t.Context(), http.MethodPost, widgetsPath, strings.NewReader(widget("late", `{}`)))
@@ -141,7 +141,7 @@ func TestCreateRacesWithDefinitionDelete(t *testing.T) {
 					`{"metadata":{"finalizers":["customresourcecleanup.apiextensions.k8s.io","example.com/hold"]}}`,
 					"Content-Type", mergeType).want(t, http.StatusOK)
 			}
-			w.undefine(t, "widgets.example.com")
+			undefine(t, w, "widgets.example.com")
 			synctest.Wait()
 			close(g.open)
 			if err := group.Wait(); err != nil {
@@ -154,9 +154,9 @@ func TestCreateRacesWithDefinitionDelete(t *testing.T) {
 				w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", `{"metadata":{"finalizers":null}}`,
 					"Content-Type", mergeType).want(t, http.StatusOK)
 			}
-			w.define(t, widgets())
+			define(t, w, widgets())
 			if got := w.names(t, widgetsPath); got != "" {
-				t.Errorf("held %t: the definition that came again has %q", held, got)
+				t.Errorf("held %t: the recreated definition has the instances %q", held, got)
 			}
 		})
 	}

@@ -31,7 +31,7 @@ func TestDefinitionIsServedAfterDisconnect(t *testing.T) {
 		synctest.Wait()
 		leave()
 		if err := <-left; err == nil {
-			t.Error("the client had an answer")
+			t.Error("the client got an answer, want an error")
 		}
 		release()
 		synctest.Wait()
@@ -51,7 +51,7 @@ func TestDefinitionCreateReturnsAtClientTimeout(t *testing.T) {
 		begun := time.Now()
 		_, err := w.try(ctx, http.MethodPost, definitionsPath, bytes.NewReader(body))
 		if took := time.Since(begun); err == nil || took != time.Second {
-			t.Errorf("it was held for %s: %v", took, err)
+			t.Errorf("the request returned %[2]v after %[1]s, want an error after 1 s", took, err)
 		}
 	})
 }

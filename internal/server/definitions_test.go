@@ -21,8 +21,8 @@ func gadgets() *apiextensionsv1.CustomResourceDefinition {
 	return crd
 }
 
-// condition returns the status and the reason of a definition's condition.
-func (w *world) condition(t testing.TB, name string,
+// definitionCondition returns the status and the reason of a definition's condition.
+func definitionCondition(t testing.TB, w *testPlane, name string,
 	kind apiextensionsv1.CustomResourceDefinitionConditionType) string {
 	t.Helper()
 	var crd apiextensionsv1.CustomResourceDefinition
@@ -39,11 +39,11 @@ func (w *world) condition(t testing.TB, name string,
 func TestDefinitionIsServedWhenCreateReturns(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.together(t, 10, func(ctx context.Context, i int) error {
+	concurrently(t, 10, func(ctx context.Context, i int) error {
 		crd := widgets()
 		crd.Spec.Group = fmt.Sprintf("g%d.example.com", i)
 		crd.Name = "widgets." + crd.Spec.Group
-		w.define(t, crd)
+		define(t, w, crd)
 		body := fmt.Sprintf(`{"apiVersion":"%s/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"size":1}}`,
 			crd.Spec.Group)
 		r, err := w.try(ctx, http.MethodPost, "/apis/"+crd.Spec.Group+"/v1/namespaces/default/widgets",
@@ -53,7 +53,7 @@ func TestDefinitionIsServedWhenCreateReturns(t *testing.T) {
 		}
 		return err
 	})
-	if got := w.condition(t, "widgets.g3.example.com",
+	if got := definitionCondition(t, w, "widgets.g3.example.com",
 		apiextensionsv1.Established); got != "True InitialNamesAccepted" {
 		t.Errorf("established: %s", got)
 	}
@@ -69,24 +69,25 @@ func TestDefinitionIsServedWhenCreateReturns(t *testing.T) {
 func TestCreateValidatesBySchema(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	created := w.create(t, widgetsPath,
 		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","unknown":1},"spec":{"nothing":1,"free":{"any":{"thing":[1]}}},"other":{}}`)
-	if at(created, "spec", "color") != "blue" || at(created, "spec", "nothing") != nil || created["other"] != nil ||
-		at(created, "spec", "free", "any", "thing") == nil || at(created, "metadata", "unknown") != nil {
+	if valueAt(created, "spec", "color") != "blue" || valueAt(created, "spec", "nothing") != nil ||
+		created["other"] != nil ||
+		valueAt(created, "spec", "free", "any", "thing") == nil || valueAt(created, "metadata", "unknown") != nil {
 		t.Errorf("created %v", created)
 	}
 	for body, field := range map[string]string{
 		`{"color":"green"}`: "spec.color", `{"size":0}`: "spec.size", `{"size":10}`: "spec.size",
 		`{"size":"big"}`: "spec.size", `{"free":7}`: "spec.free", `{"size":1.5}`: "spec.size",
 	} {
-		w.send(t, http.MethodPost, widgetsPath, widget("x", body)).refused(t, http.StatusUnprocessableEntity,
+		w.send(t, http.MethodPost, widgetsPath, widget("x", body)).wantError(t, http.StatusUnprocessableEntity,
 			metav1.StatusReasonInvalid, field)
-		w.send(t, http.MethodPatch, widgetsPath+"/a", `{"spec":`+body+`}`, "Content-Type", mergeType).refused(t,
+		w.send(t, http.MethodPatch, widgetsPath+"/a", `{"spec":`+body+`}`, "Content-Type", mergeType).wantError(t,
 			http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, field)
 	}
 	w.send(t, http.MethodPatch, widgetsPath+"/a/status", `{"status":{"size":"big"}}`, "Content-Type",
-		mergeType).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "status.size")
+		mergeType).wantError(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "status.size")
 }
 
 // Invalid definitions are refused, each with the invalid field.
@@ -96,7 +97,7 @@ func TestInvalidDefinitions(t *testing.T) {
 	schema := func(s string) func(*apiextensionsv1.CustomResourceDefinition) {
 		return func(crd *apiextensionsv1.CustomResourceDefinition) {
 			props := &apiextensionsv1.JSONSchemaProps{}
-			reply{body: []byte(s)}.into(t, props)
+			response{body: []byte(s)}.into(t, props)
 			crd.Spec.Versions[0].Schema.OpenAPIV3Schema = props
 		}
 	}
@@ -155,30 +156,30 @@ func TestInvalidDefinitions(t *testing.T) {
 func TestDefinitionNameConflict(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	w.create(t, widgetsPath, widget("mine", `{}`))
 	clash := gadgets()
 	clash.Spec.Names.Kind = "Widget"
-	w.define(t, clash)
-	if got := w.condition(t, clash.Name, apiextensionsv1.NamesAccepted); got != "False KindConflict" {
+	define(t, w, clash)
+	if got := definitionCondition(t, w, clash.Name, apiextensionsv1.NamesAccepted); got != "False KindConflict" {
 		t.Errorf("names accepted: %s", got)
 	}
-	if got := w.condition(t, clash.Name, apiextensionsv1.Established); !strings.HasPrefix(got, "False") {
+	if got := definitionCondition(t, w, clash.Name, apiextensionsv1.Established); !strings.HasPrefix(got, "False") {
 		t.Errorf("established: %s", got)
 	}
 	w.get(t, "/apis/example.com/v1/namespaces/default/gadgets").want(t, http.StatusNotFound)
-	w.undefine(t, clash.Name)
+	undefine(t, w, clash.Name)
 	if got := w.names(t, widgetsPath); got != "mine" {
-		t.Errorf("widgets are %q after the definition that clashed went", got)
+		t.Errorf("widgets are %q after the delete of the conflicting definition", got)
 	}
 	clash = gadgets()
 	clash.Spec.Names.ShortNames = []string{"wd"}
-	w.define(t, clash)
-	if got := w.condition(t, clash.Name, apiextensionsv1.NamesAccepted); got != "False ShortNamesConflict" {
+	define(t, w, clash)
+	if got := definitionCondition(t, w, clash.Name, apiextensionsv1.NamesAccepted); got != "False ShortNamesConflict" {
 		t.Errorf("names accepted: %s", got)
 	}
-	w.undefine(t, "widgets.example.com")
-	if got := w.condition(t, clash.Name, apiextensionsv1.Established); !strings.HasPrefix(got, "True") {
+	undefine(t, w, "widgets.example.com")
+	if got := definitionCondition(t, w, clash.Name, apiextensionsv1.Established); !strings.HasPrefix(got, "True") {
 		t.Errorf("established when the names are free: %s", got)
 	}
 	w.get(t, "/apis/example.com/v1/namespaces/default/gadgets").want(t, http.StatusOK)
@@ -198,17 +199,17 @@ func TestDefinitionCannotReplaceBuiltInKind(t *testing.T) {
 		crd.Annotations = map[string]string{"api-approved.kubernetes.io": "unapproved, a test"}
 		crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Kind: "Lease", ListKind: "LeaseList",
 			Plural: plural, Singular: "lease"}
-		w.define(t, crd)
-		if got := w.condition(t, crd.Name, apiextensionsv1.NamesAccepted); !strings.HasPrefix(got, "False") {
+		define(t, w, crd)
+		if got := definitionCondition(t, w, crd.Name, apiextensionsv1.NamesAccepted); !strings.HasPrefix(got, "False") {
 			t.Errorf("%s: names accepted: %s", plural, got)
 		}
 		if got := w.get(t, leases+"/mine").body; string(got) != string(before) {
-			t.Errorf("%s: with the definition there are %s", plural, got)
+			t.Errorf("%s: with the definition, the lease is %s", plural, got)
 		}
-		w.undefine(t, crd.Name)
+		undefine(t, w, crd.Name)
 		w.get(t, definitionsPath+"/"+crd.Name).want(t, http.StatusNotFound)
 		if got := w.get(t, leases+"/mine").body; string(got) != string(before) {
-			t.Errorf("%s: after the definition there are %s", plural, got)
+			t.Errorf("%s: after the delete of the definition, the lease is %s", plural, got)
 		}
 	}
 	w.create(t, leases, `{"metadata":{"name":"another"}}`)
@@ -218,7 +219,7 @@ func TestDefinitionCannotReplaceBuiltInKind(t *testing.T) {
 func TestDefinitionUpdateTakesEffectAtOnce(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	w.create(t, widgetsPath, widget("a", `{"size":1}`))
 	patch := `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/weight","value":{"type":"integer"}},
 		{"op":"add","path":"/spec/versions/-","value":{"name":"v2","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}]`
@@ -226,11 +227,11 @@ func TestDefinitionUpdateTakesEffectAtOnce(t *testing.T) {
 		"application/json-patch+json").want(t, http.StatusOK)
 	patched := w.send(t, http.MethodPatch, widgetsPath+"/a", `{"spec":{"weight":5}}`, "Content-Type", mergeType).want(t,
 		http.StatusOK).object(t)
-	if at(patched, "spec", "weight") != 5.0 {
+	if valueAt(patched, "spec", "weight") != 5.0 {
 		t.Errorf("patched %v", patched)
 	}
 	v2 := w.get(t, strings.Replace(widgetsPath, "v1", "v2", 1)+"/a").want(t, http.StatusOK).object(t)
-	if v2["apiVersion"] != "example.com/v2" || at(v2, "spec", "weight") != 5.0 {
+	if v2["apiVersion"] != "example.com/v2" || valueAt(v2, "spec", "weight") != 5.0 {
 		t.Errorf("as v2 it is %v", v2)
 	}
 	w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com",
@@ -238,7 +239,7 @@ func TestDefinitionUpdateTakesEffectAtOnce(t *testing.T) {
 		"application/json-patch+json").want(t, http.StatusOK)
 	w.get(t, strings.Replace(widgetsPath, "v1", "v2", 1)+"/a").want(t, http.StatusNotFound)
 	w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", `{"spec":{"scope":"Cluster"}}`, "Content-Type",
-		mergeType).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec.scope")
+		mergeType).wantError(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec.scope")
 }
 
 // Definitions from the documentation, v1beta1 with one version and no schema, accept the Networks of the
@@ -252,22 +253,22 @@ func TestV1beta1DefinitionsOfDocuments(t *testing.T) {
 		network := string(must(os.ReadFile(folder + group + "-network.yaml"))(t))
 		created := w.send(t, http.MethodPost, strings.Replace(definitionsPath, "v1", "v1beta1", 1), definition,
 			"Content-Type", yamlType).want(t, http.StatusCreated).object(t)
-		if created["apiVersion"] != "apiextensions.k8s.io/v1beta1" || at(created, "spec", "version") != "v1" {
+		if created["apiVersion"] != "apiextensions.k8s.io/v1beta1" || valueAt(created, "spec", "version") != "v1" {
 			t.Errorf("created %v", created)
 		}
 		path := "/apis/" + group + ".k8s.io/v1/namespaces/default/networks"
 		r := w.send(t, http.MethodPost, path, network, "Content-Type", yamlType).want(t, http.StatusCreated)
 		stored := r.object(t)
-		if at(stored, "spec", "cidr") != "192.168.0.0/16" || len(r.header.Values("Warning")) > 0 {
+		if valueAt(stored, "spec", "cidr") != "192.168.0.0/16" || len(r.header.Values("Warning")) > 0 {
 			t.Errorf("%s: stored %v with warnings %q", group, stored, r.header.Values("Warning"))
 		}
-		if typo := at(stored, "spec", "gatewar"); group == "sample" && typo != "192.168.0.1" {
+		if typo := valueAt(stored, "spec", "gatewar"); group == "sample" && typo != "192.168.0.1" {
 			t.Errorf("without a schema the typo is %v", typo)
 		}
 		// without a status subresource the status is a field like others
 		patched := w.send(t, http.MethodPatch, path+"/"+name, `{"status":{"ready":true}}`, "Content-Type",
 			mergeType).want(t, http.StatusOK).object(t)
-		if at(patched, "status", "ready") != true || at(patched, "metadata", "generation") != 2.0 {
+		if valueAt(patched, "status", "ready") != true || valueAt(patched, "metadata", "generation") != 2.0 {
 			t.Errorf("%s: patched %v", group, patched)
 		}
 		var v1 apiextensionsv1.CustomResourceDefinition
@@ -287,7 +288,7 @@ func TestUnknownFieldOfSchema(t *testing.T) {
 	network := string(must(os.ReadFile(folder + "sample-network.yaml"))(t))
 	network = strings.Replace(network, "    gatewar", "    gateway: 192.168.0.1\n    gatewar", 1)
 	path := "/apis/sample.k8s.io/v1/namespaces/default/networks"
-	w.send(t, http.MethodPost, path+"?fieldValidation=Strict", network, "Content-Type", yamlType).refused(t,
+	w.send(t, http.MethodPost, path+"?fieldValidation=Strict", network, "Content-Type", yamlType).wantError(t,
 		http.StatusBadRequest, metav1.StatusReasonBadRequest, `unknown field "spec.gatewar"`)
 	r := w.send(t, http.MethodPost, path, network, "Content-Type", yamlType).want(t, http.StatusCreated)
 	if got := r.header.Get("Warning"); got != `299 - "unknown field \"spec.gatewar\""` {
@@ -299,7 +300,7 @@ func TestUnknownFieldOfSchema(t *testing.T) {
 func TestConcurrentDefinitions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.together(t, 8, func(ctx context.Context, i int) error {
+	concurrently(t, 8, func(ctx context.Context, i int) error {
 		crd := widgets()
 		plural := fmt.Sprintf("things%d", i)
 		crd.Name = plural + ".example.com"

@@ -46,7 +46,7 @@ func TestDeleteCollectionIsConcurrent(t *testing.T) {
 		w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{guard} })
 		const objects = 64
 		for i := range objects {
-			w.fill(t, "default", fmt.Sprintf("a-%02d", i))
+			w.createConfigMaps(t, "default", fmt.Sprintf("a-%02d", i))
 		}
 		began := time.Now()
 		answer := w.send(t, http.MethodDelete, configMaps, "").want(t, http.StatusOK)
@@ -70,11 +70,11 @@ func TestDeleteCollectionReportsPanic(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{&slowGuard{}} })
-		w.fill(t, "default", "a", "fatal", "z")
-		status := w.send(t, http.MethodDelete, configMaps, "").refused(t, http.StatusInternalServerError,
+		w.createConfigMaps(t, "default", "a", "fatal", "z")
+		status := w.send(t, http.MethodDelete, configMaps, "").wantError(t, http.StatusInternalServerError,
 			metav1.StatusReasonUnknown, "what no plugin should do")
 		if !strings.Contains(status.Message, "fatal") {
-			t.Errorf("it says %q, and not which object", status.Message)
+			t.Errorf("the message %q does not name the object", status.Message)
 		}
 		w.get(t, configMaps+"/fatal").want(t, http.StatusOK)
 	})
@@ -87,9 +87,9 @@ func TestDeleteCollectionStopsAtDeadline(t *testing.T) {
 		w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{&slowGuard{}} })
 		const objects = 100
 		for i := range objects {
-			w.fill(t, "default", fmt.Sprintf("a-%02d", i))
+			w.createConfigMaps(t, "default", fmt.Sprintf("a-%02d", i))
 		}
-		w.send(t, http.MethodDelete, configMaps+"?timeout=1500ms", "").refused(t, http.StatusGatewayTimeout,
+		w.send(t, http.MethodDelete, configMaps+"?timeout=1500ms", "").wantError(t, http.StatusGatewayTimeout,
 			metav1.StatusReasonTimeout, "")
 		if left, _ := w.get(t, configMaps).object(t)["items"].([]any); len(left) == 0 || len(left) == objects {
 			t.Errorf("%d objects are left", len(left))
@@ -121,15 +121,15 @@ func TestDeleteCollectionSkipsRecreatedObject(t *testing.T) {
 	t.Parallel()
 	p := patient{make(chan struct{}), make(chan struct{})}
 	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{p} })
-	w.fill(t, "default", "a")
-	answered := make(chan reply, 1)
+	w.createConfigMaps(t, "default", "a")
+	answered := make(chan response, 1)
 	go func() {
 		r, _ := w.try(t.Context(), http.MethodDelete, configMaps, strings.NewReader(""))
 		answered <- r
 	}()
 	<-p.asked
 	w.send(t, http.MethodDelete, configMaps+"/a?propagationPolicy=Background", "").want(t, http.StatusOK)
-	w.fill(t, "default", "a")
+	w.createConfigMaps(t, "default", "a")
 	p.answer <- struct{}{}
 	(<-answered).want(t, http.StatusOK)
 	w.get(t, configMaps+"/a").want(t, http.StatusOK)

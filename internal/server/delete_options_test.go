@@ -15,7 +15,7 @@ import (
 func TestDeleteOptions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.fill(t, "default", "a")
+	w.createConfigMaps(t, "default", "a")
 	policy := metav1.DeletePropagationOrphan
 	core := &metav1.DeleteOptions{DryRun: []string{"All"}, PropagationPolicy: &policy}
 	core.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "DeleteOptions"})
@@ -32,17 +32,17 @@ func TestDeleteOptions(t *testing.T) {
 	} {
 		answer := w.send(t, http.MethodDelete, configMaps+"/a"+c.query, c.body, "Content-Type", c.contentType).want(t,
 			http.StatusOK).object(t)
-		if finalizers, _ := at(answer, "metadata", "finalizers").([]any); len(finalizers) != 1 ||
+		if finalizers, _ := valueAt(answer, "metadata", "finalizers").([]any); len(finalizers) != 1 ||
 			finalizers[0] != "orphan" {
 			t.Errorf("%s: %v, want the object as it would be left", name, answer)
 		}
 	}
-	if finalizers := at(w.get(t, configMaps+"/a").object(t), "metadata", "finalizers"); finalizers != nil {
+	if finalizers := valueAt(w.get(t, configMaps+"/a").object(t), "metadata", "finalizers"); finalizers != nil {
 		t.Errorf("dry runs left %v", finalizers)
 	}
-	w.send(t, http.MethodDelete, configMaps+"/a", "<a/>", "Content-Type", "text/xml").refused(t,
+	w.send(t, http.MethodDelete, configMaps+"/a", "<a/>", "Content-Type", "text/xml").wantError(t,
 		http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, jsonType)
-	w.send(t, http.MethodDelete, configMaps+"/a?gracePeriodSeconds=x", "").refused(t, http.StatusBadRequest,
+	w.send(t, http.MethodDelete, configMaps+"/a?gracePeriodSeconds=x", "").wantError(t, http.StatusBadRequest,
 		metav1.StatusReasonBadRequest, "invalid syntax")
 }
 
@@ -51,25 +51,26 @@ func TestDeleteOptions(t *testing.T) {
 func TestDeleteResponse(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.fill(t, "default", "a")
+	w.createConfigMaps(t, "default", "a")
 	gone := w.send(t, http.MethodDelete, configMaps+"/a?orphanDependents=false", "").want(t, http.StatusOK).object(t)
-	if gone["kind"] != "Status" || at(gone, "details", "kind") != "configmaps" || at(gone, "details", "uid") == nil {
+	if gone["kind"] != "Status" || valueAt(gone, "details", "kind") != "configmaps" ||
+		valueAt(gone, "details", "uid") == nil {
 		t.Errorf("answered %v", gone)
 	}
 	w.create(t, configMaps, `{"metadata":{"name":"held","finalizers":["example.com/f"]}}`)
 	for _, again := range []string{"first", "again"} {
 		held := w.send(t, http.MethodDelete, configMaps+"/held?orphanDependents=false", "").want(t,
 			http.StatusAccepted).object(t)
-		if held["kind"] != "ConfigMap" || at(held, "metadata", "deletionTimestamp") == nil {
+		if held["kind"] != "ConfigMap" || valueAt(held, "metadata", "deletionTimestamp") == nil {
 			t.Errorf("%s: answered %v", again, held)
 		}
 	}
-	w.fill(t, "default", "b")
+	w.createConfigMaps(t, "default", "b")
 	orphaning := w.send(t, http.MethodDelete, configMaps+"/b?orphanDependents=true", "").want(t,
 		http.StatusOK).object(t)
-	if finalizers, _ := at(orphaning, "metadata", "finalizers").([]any); len(finalizers) != 1 ||
+	if finalizers, _ := valueAt(orphaning, "metadata", "finalizers").([]any); len(finalizers) != 1 ||
 		finalizers[0] != "orphan" {
-		t.Errorf("orphaning in the old way: answered %v", orphaning)
+		t.Errorf("with orphanDependents=true: answered %v", orphaning)
 	}
 	w.send(t, http.MethodDelete, configMaps+"/held", "").want(t, http.StatusOK)
 	table := w.send(t, http.MethodDelete, configMaps+"/held", "", "Accept", tableType).want(t, http.StatusOK).object(t)
@@ -87,13 +88,13 @@ func TestDeleteResponse(t *testing.T) {
 func TestIgnoreReadErrorRejectsReadableObject(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.fill(t, "default", "a")
+	w.createConfigMaps(t, "default", "a")
 	const option = "ignoreStoreReadErrorWithClusterBreakingPotential=true"
-	w.send(t, http.MethodDelete, configMaps+"/a?"+option, "").refused(t, http.StatusConflict,
+	w.send(t, http.MethodDelete, configMaps+"/a?"+option, "").wantError(t, http.StatusConflict,
 		metav1.StatusReasonConflict, "the object is decodable from storage")
-	w.send(t, http.MethodDelete, configMaps+"/a?gracePeriodSeconds=1&"+option, "").refused(t,
+	w.send(t, http.MethodDelete, configMaps+"/a?gracePeriodSeconds=1&"+option, "").wantError(t,
 		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "ignoreStoreReadErrorWithClusterBreakingPotential")
-	w.send(t, http.MethodDelete, configMaps+"?"+option, "").refused(t, http.StatusUnprocessableEntity,
+	w.send(t, http.MethodDelete, configMaps+"?"+option, "").wantError(t, http.StatusUnprocessableEntity,
 		metav1.StatusReasonInvalid, "not allowed with DELETECOLLECTION")
 	w.get(t, configMaps+"/a").want(t, http.StatusOK)
 }
@@ -131,7 +132,7 @@ func TestPodGracePeriodOnlyDecreases(t *testing.T) {
 			got := must(pods.Get(t.Context(), "p", metav1.GetOptions{}))(t)
 			ends := int64(got.DeletionTimestamp.Sub(began).Round(time.Second) / time.Second)
 			if *got.DeletionGracePeriodSeconds != step.left || ends != step.endsAfter {
-				t.Errorf("asked for %d: %d seconds, ends after %d; want %d and %d", step.seconds,
+				t.Errorf("delete with %d seconds: period %d, deletion after %d; want %d and %d", step.seconds,
 					*got.DeletionGracePeriodSeconds, ends, step.left, step.endsAfter)
 			}
 			if step.seconds == 60 && len(got.Finalizers) > 0 {

@@ -73,9 +73,9 @@ func TestDiscoveryListsNewDefinition(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	if got := w.get(t, "/apis/example.com").code; got != http.StatusNotFound {
-		t.Fatalf("the group is there before the definition: %d", got)
+		t.Fatalf("the group is served before the definition: %d", got)
 	}
-	w.define(t, widgets())
+	define(t, w, widgets())
 	client := must(discovery.NewDiscoveryClientForConfig(w.config))(t)
 	list, err := client.ServerResourcesForGroupVersion("example.com/v1")
 	if err != nil {
@@ -86,8 +86,8 @@ func TestDiscoveryListsNewDefinition(t *testing.T) {
 		!slices.Equal(got.ShortNames, []string{"wd"}) || len(got.Verbs) != 8 {
 		t.Errorf("discovered %+v", got)
 	}
-	w.undefine(t, "widgets.example.com")
+	undefine(t, w, "widgets.example.com")
 	if got := w.get(t, "/apis/example.com").code; got != http.StatusNotFound {
-		t.Errorf("the group is there after its last definition went: %d", got)
+		t.Errorf("the group is served after the delete of its last definition: %d", got)
 	}
 }

@@ -12,8 +12,8 @@ import (
 func TestDryRunWritesNothing(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
-	w.fill(t, "default", "a")
+	define(t, w, widgets())
+	w.createConfigMaps(t, "default", "a")
 	w.create(t, configMaps, `{"metadata":{"name":"held","finalizers":["example.com/hold"]}}`)
 	w.create(t, widgetsPath, widget("a", `{"size":1}`))
 	deployments := "/apis/apps/v1/namespaces/default/deployments"
@@ -62,7 +62,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 			t.Fatalf("%s %s %s changed the state from\n%s\nto\n%s", c.method, c.path, c.body, before, after)
 		}
 	}
-	w.send(t, http.MethodPost, configMaps+"?dryRun=Some", `{"metadata":{"name":"new"}}`).refused(t,
+	w.send(t, http.MethodPost, configMaps+"?dryRun=Some", `{"metadata":{"name":"new"}}`).wantError(t,
 		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "dryRun")
 	w.get(t, "/apis/example.com/v1/namespaces/default/gadgets").want(t, http.StatusNotFound)
 	w.create(t, widgetsPath, widget("b", `{}`)) // the definition is not ending
@@ -74,17 +74,18 @@ func TestDryRunResponseMatchesWrite(t *testing.T) {
 	w := start(t)
 	created := w.send(t, http.MethodPost, configMaps+"?dryRun=All",
 		`{"metadata":{"name":"a"},"data":{"k":"1"}}`).want(t, http.StatusCreated).object(t)
-	if at(created, "data", "k") != "1" || at(created, "metadata", "uid") == nil ||
-		at(created, "metadata", "resourceVersion") != nil {
+	if valueAt(created, "data", "k") != "1" || valueAt(created, "metadata", "uid") == nil ||
+		valueAt(created, "metadata", "resourceVersion") != nil {
 		t.Errorf("the create answers %v", created)
 	}
-	w.fill(t, "default", "a")
-	revision := at(w.get(t, configMaps+"/a").object(t), "metadata", "resourceVersion")
+	w.createConfigMaps(t, "default", "a")
+	revision := valueAt(w.get(t, configMaps+"/a").object(t), "metadata", "resourceVersion")
 	patched := w.send(t, http.MethodPatch, configMaps+"/a?dryRun=All", `{"data":{"k":"2"}}`, "Content-Type",
 		mergeType).want(t, http.StatusOK).object(t)
-	if at(patched, "data", "k") != "2" || at(patched, "metadata", "resourceVersion") != revision {
+	if valueAt(patched, "data", "k") != "2" || valueAt(patched, "metadata", "resourceVersion") != revision {
 		t.Errorf("the patch answers %v", patched)
 	}
-	w.send(t, http.MethodPut, configMaps+"/a?dryRun=All", `{"metadata":{"name":"a","resourceVersion":"1"}}`).refused(t,
+	w.send(t, http.MethodPut, configMaps+"/a?dryRun=All",
+		`{"metadata":{"name":"a","resourceVersion":"1"}}`).wantError(t,
 		http.StatusConflict, metav1.StatusReasonConflict, "")
 }

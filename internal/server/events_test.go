@@ -77,9 +77,10 @@ func TestPutCreatesMissingEvent(t *testing.T) {
 	gone := `{"metadata":{"name":"gone","namespace":"default","resourceVersion":"1"},"involvedObject":{"namespace":"default"}}`
 	w.send(t, "PUT", "/api/v1/namespaces/default/events/gone", gone).want(t, 201)
 	another := `{"metadata":{"name":"another","namespace":"default","uid":"u"},"involvedObject":{"namespace":"default"}}`
-	w.send(t, "PUT", "/api/v1/namespaces/default/events/another", another).refused(t, 409, metav1.StatusReasonConflict,
+	w.send(t, "PUT", "/api/v1/namespaces/default/events/another", another).wantError(t, 409,
+		metav1.StatusReasonConflict,
 		"Key: /registry/events/default/another, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: u, UID in object meta: ")
-	w.send(t, "PUT", configMaps+"/c", `{"metadata":{"name":"c"}}`).refused(t, 404, metav1.StatusReasonNotFound,
+	w.send(t, "PUT", configMaps+"/c", `{"metadata":{"name":"c"}}`).wantError(t, 404, metav1.StatusReasonNotFound,
 		`configmaps "c" not found`)
 	w.create(t, "/apis/coordination.k8s.io/v1/namespaces/default/leases",
 		`{"metadata":{"name":"l"},"spec":{"holderIdentity":"me","leaseDurationSeconds":15}}`)

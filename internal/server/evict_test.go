@@ -13,8 +13,8 @@ import (
 
 const budgetsPath = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 
-// runs creates a running pod with the status of its condition Ready.
-func (w *world) runs(t testing.TB, name, ready string) {
+// createRunningPod creates a running pod with the status of its condition Ready.
+func createRunningPod(t testing.TB, w *testPlane, name, ready string) {
 	t.Helper()
 	w.create(t, podsPath,
 		`{"metadata":{"name":"`+name+
@@ -24,8 +24,8 @@ func (w *world) runs(t testing.TB, name, ready string) {
 		"application/merge-patch+json").want(t, http.StatusOK)
 }
 
-// budget creates a disruption budget for the pods of app web, with that status.
-func (w *world) budget(t testing.TB, name, spec, status string) {
+// createBudget creates a disruption budget for the pods of app web, with that status.
+func createBudget(t testing.TB, w *testPlane, name, spec, status string) {
 	t.Helper()
 	w.create(t, budgetsPath, `{"metadata":{"name":"`+name+`"},"spec":{"selector":{"matchLabels":{"app":"web"}}`+spec+
 		`}}`)
@@ -34,7 +34,7 @@ func (w *world) budget(t testing.TB, name, spec, status string) {
 }
 
 // evict requests an eviction.
-func (w *world) evict(t testing.TB, name, query string) reply {
+func evict(t testing.TB, w *testPlane, name, query string) response {
 	t.Helper()
 	return w.send(t, http.MethodPost, podsPath+"/"+name+"/eviction"+query, evictionOf(name))
 }
@@ -75,15 +75,15 @@ func TestEvictionRespectsBudget(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t)
-			w.runs(t, "p", c.ready)
-			w.budget(t, "web", c.spec, c.status)
-			got := w.evict(t, "p", "").want(t, c.code)
+			createRunningPod(t, w, "p", c.ready)
+			createBudget(t, w, "web", c.spec, c.status)
+			got := evict(t, w, "p", "").want(t, c.code)
 			for _, text := range c.say {
 				if !strings.Contains(string(got.body), text) {
-					t.Errorf("%s does not say %s", got.body, text)
+					t.Errorf("%s does not contain %s", got.body, text)
 				}
 			}
-			if deleted := at(w.get(t, podsPath+"/p").object(t), "metadata",
+			if deleted := valueAt(w.get(t, podsPath+"/p").object(t), "metadata",
 				"deletionTimestamp") != nil; deleted != (c.code == 201) {
 				t.Errorf("deleted: %t", deleted)
 			}
@@ -95,23 +95,24 @@ func TestEvictionRespectsBudget(t *testing.T) {
 func TestEvictionUpdatesBudgetAndPod(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.runs(t, "p", "True")
-	w.budget(t, "web", "", `{"observedGeneration":1,"disruptionsAllowed":1}`)
-	w.evict(t, "p", "?dryRun=All").want(t, http.StatusCreated)
-	if got := at(w.get(t, budgetsPath+"/web").object(t), "status", "disruptionsAllowed"); got != 1.0 {
+	createRunningPod(t, w, "p", "True")
+	createBudget(t, w, "web", "", `{"observedGeneration":1,"disruptionsAllowed":1}`)
+	evict(t, w, "p", "?dryRun=All").want(t, http.StatusCreated)
+	if got := valueAt(w.get(t, budgetsPath+"/web").object(t), "status", "disruptionsAllowed"); got != 1.0 {
 		t.Errorf("a dry run left %v", got)
 	}
-	w.evict(t, "p", "").want(t, http.StatusCreated)
+	evict(t, w, "p", "").want(t, http.StatusCreated)
 	budget := w.get(t, budgetsPath+"/web").object(t)
-	if at(budget, "status", "disruptionsAllowed") != 0.0 || at(budget, "status", "disruptedPods", "p") == nil {
+	if valueAt(budget, "status", "disruptionsAllowed") != 0.0 ||
+		valueAt(budget, "status", "disruptedPods", "p") == nil {
 		t.Errorf("the budget has %v", budget["status"])
 	}
 	pod := string(w.get(t, podsPath+"/p").body)
 	if !strings.Contains(pod, `"type":"DisruptionTarget"`) ||
 		!strings.Contains(pod, `"reason":"EvictionByEvictionAPI"`) {
-		t.Errorf("the pod does not say why it goes: %s", pod)
+		t.Errorf("the pod lacks the condition DisruptionTarget: %s", pod)
 	}
-	w.evict(t, "p", "").want(t, http.StatusCreated) // it goes already, and costs nothing
+	evict(t, w, "p", "").want(t, http.StatusCreated) // it goes already, and costs nothing
 }
 
 // Of many concurrent evictions, as many succeed as the budget allows.
@@ -120,11 +121,11 @@ func TestConcurrentEvictionsRespectBudget(t *testing.T) {
 	w := start(t)
 	const pods, allowed = 20, 7
 	for i := range pods {
-		w.runs(t, fmt.Sprint("p", i), "True")
+		createRunningPod(t, w, fmt.Sprint("p", i), "True")
 	}
-	w.budget(t, "web", "", fmt.Sprintf(`{"observedGeneration":1,"disruptionsAllowed":%d}`, allowed))
+	createBudget(t, w, "web", "", fmt.Sprintf(`{"observedGeneration":1,"disruptionsAllowed":%d}`, allowed))
 	var evicted atomic.Int32
-	w.together(t, pods, func(ctx context.Context, i int) error {
+	concurrently(t, pods, func(ctx context.Context, i int) error {
 		name := fmt.Sprint("p", i)
 		r, err := w.try(ctx, http.MethodPost, podsPath+"/"+name+"/eviction", strings.NewReader(evictionOf(name)))
 		switch {
@@ -138,11 +139,11 @@ func TestConcurrentEvictionsRespectBudget(t *testing.T) {
 		return nil
 	})
 	if n := evicted.Load(); n != allowed {
-		t.Errorf("%d pods were evicted, and %d may be", n, allowed)
+		t.Errorf("%d pods were evicted, want %d", n, allowed)
 	}
-	noted, _ := at(w.get(t, budgetsPath+"/web").object(t), "status", "disruptedPods").(map[string]any)
+	noted, _ := valueAt(w.get(t, budgetsPath+"/web").object(t), "status", "disruptedPods").(map[string]any)
 	if len(noted) != allowed {
-		t.Errorf("%d pods are noted", len(noted))
+		t.Errorf("the budget lists %d disrupted pods", len(noted))
 	}
 }
 
@@ -150,7 +151,7 @@ func TestConcurrentEvictionsRespectBudget(t *testing.T) {
 func TestEvictionV1beta1(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.runs(t, "p", "True")
+	createRunningPod(t, w, "p", "True")
 	w.send(t, http.MethodPost, podsPath+"/p/eviction",
 		strings.Replace(evictionOf("p"), "policy/v1", "policy/v1beta1", 1)).want(t, http.StatusCreated)
 }
@@ -158,16 +159,16 @@ func TestEvictionV1beta1(t *testing.T) {
 func TestInvalidEvictions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.runs(t, "p", "True")
+	createRunningPod(t, w, "p", "True")
 	w.send(t, http.MethodPost, podsPath+"/p/eviction", evictionOf("q")).
-		refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
+		wantError(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
 			"name in URL does not match name in Eviction object")
 	w.send(t, http.MethodPost, podsPath+"/p/eviction",
 		`{"metadata":{"name":"p"},"deleteOptions":{"ignoreStoreReadErrorWithClusterBreakingPotential":true}}`).
-		refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+		wantError(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
 			"can not be set for pod eviction, try after removing the option")
-	w.budget(t, "web", "", `{"observedGeneration":1,"disruptionsAllowed":1}`)
-	w.budget(t, "also", "", `{"observedGeneration":1,"disruptionsAllowed":1}`)
-	w.evict(t, "p", "").refused(t, http.StatusInternalServerError, "",
+	createBudget(t, w, "web", "", `{"observedGeneration":1,"disruptionsAllowed":1}`)
+	createBudget(t, w, "also", "", `{"observedGeneration":1,"disruptionsAllowed":1}`)
+	evict(t, w, "p", "").wantError(t, http.StatusInternalServerError, "",
 		"This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
 }

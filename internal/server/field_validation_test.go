@@ -19,14 +19,14 @@ var strange = map[string]string{
 func TestFieldValidation(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	for path, body := range strange {
 		named := func(name string) string { return strings.Replace(body, "%NAME%", name, 1) }
-		s := w.send(t, http.MethodPost, path+"?fieldValidation=Strict", named("strict")).refused(t,
+		s := w.send(t, http.MethodPost, path+"?fieldValidation=Strict", named("strict")).wantError(t,
 			http.StatusBadRequest, metav1.StatusReasonBadRequest, "strict decoding error: ")
 		for _, text := range []string{`unknown field "`, `unknown"`, "duplicate field"} {
 			if !strings.Contains(s.Message, text) {
-				t.Errorf("%s: %q does not say %q", path, s.Message, text)
+				t.Errorf("%s: %q does not contain %q", path, s.Message, text)
 			}
 		}
 		for _, query := range []string{"", "?fieldValidation=Warn"} {
@@ -45,7 +45,7 @@ func TestFieldValidation(t *testing.T) {
 		if warnings := r.header.Values("Warning"); len(warnings) > 0 || strings.Contains(string(r.body), `unknown":`) {
 			t.Errorf("%s: ignored with %q: %s", path, warnings, r.body)
 		}
-		w.send(t, http.MethodPost, path+"?fieldValidation=Maybe", named("other")).refused(t,
+		w.send(t, http.MethodPost, path+"?fieldValidation=Maybe", named("other")).wantError(t,
 			http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "fieldValidation")
 	}
 }
@@ -54,8 +54,8 @@ func TestFieldValidation(t *testing.T) {
 func TestFieldValidationOfUpdatesAndPatches(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
-	w.fill(t, "default", "a")
+	define(t, w, widgets())
+	w.createConfigMaps(t, "default", "a")
 	w.create(t, widgetsPath, widget("a", `{}`))
 	for _, c := range []struct{ method, path, contentType, body string }{
 		{http.MethodPut, configMaps + "/a", jsonType, `{"metadata":{"name":"a"},"unknown":1}`},
@@ -88,7 +88,7 @@ func TestDuplicateKeysInYAML(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	body := "metadata: {name: a}\ndata:\n  k: one\n  k: two\n"
-	s := w.send(t, http.MethodPost, configMaps+"?fieldValidation=Strict", body, "Content-Type", yamlType).refused(t,
+	s := w.send(t, http.MethodPost, configMaps+"?fieldValidation=Strict", body, "Content-Type", yamlType).wantError(t,
 		http.StatusBadRequest, metav1.StatusReasonBadRequest, "line 4")
 	if !strings.Contains(s.Message, `"k"`) {
 		t.Errorf("message %q does not name the key", s.Message)
@@ -104,8 +104,8 @@ func TestDuplicateKeysInYAML(t *testing.T) {
 func TestFieldValidationFindsSameErrorsInAllModes(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
-	w.fill(t, "default", "a")
+	define(t, w, widgets())
+	w.createConfigMaps(t, "default", "a")
 	w.create(t, widgetsPath, widget("a", `{}`))
 	const post, put, patch = http.MethodPost, http.MethodPut, http.MethodPatch
 	for _, c := range []struct {
@@ -138,7 +138,7 @@ func TestFieldValidationFindsSameErrorsInAllModes(t *testing.T) {
 		{patch, widgetsPath + "/a", mergeType, `{"metadata":{"unknown":1},"spec":{"x":1,"x":2}}`,
 			[]string{`duplicate field "spec.x"`, `unknown field "metadata.unknown"`, `unknown field "spec.x"`}},
 	} {
-		ask := func(validation string) reply {
+		ask := func(validation string) response {
 			return w.send(t, c.method, c.path+"?dryRun=All&fieldValidation="+validation, c.body, "Content-Type",
 				c.contentType)
 		}

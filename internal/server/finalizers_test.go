@@ -23,34 +23,34 @@ func TestFinalizersDelayDeletion(t *testing.T) {
 		s.want(t, "ADDED a")
 		deleted := w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK).object(t)
 		began := time.Now().UTC().Format(time.RFC3339)
-		if at(deleted, "metadata", "deletionTimestamp") != began ||
-			at(deleted, "metadata", "deletionGracePeriodSeconds") != 0.0 {
+		if valueAt(deleted, "metadata", "deletionTimestamp") != began ||
+			valueAt(deleted, "metadata", "deletionGracePeriodSeconds") != 0.0 {
 			t.Errorf("the delete answers %v", deleted)
 		}
 		time.Sleep(time.Minute)
 		again := w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK).object(t)
-		if at(again, "metadata", "deletionTimestamp") != began ||
-			at(again, "metadata", "resourceVersion") != at(deleted, "metadata", "resourceVersion") {
+		if valueAt(again, "metadata", "deletionTimestamp") != began ||
+			valueAt(again, "metadata", "resourceVersion") != valueAt(deleted, "metadata", "resourceVersion") {
 			t.Errorf("the second delete answers %v", again)
 		}
-		w.send(t, http.MethodPost, configMaps, held).refused(t, http.StatusConflict, metav1.StatusReasonAlreadyExists,
+		w.send(t, http.MethodPost, configMaps, held).wantError(t, http.StatusConflict, metav1.StatusReasonAlreadyExists,
 			"object is being deleted")
 		w.send(t, http.MethodPatch, configMaps+"/a",
 			`{"metadata":{"finalizers":["example.com/new","example.com/hold","example.com/too"]}}`, "Content-Type",
 			mergeType).
-			refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+			wantError(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
 				"no new finalizers can be added if the object is being deleted")
 		w.send(t, http.MethodPatch, configMaps+"/a",
 			`{"data":{"k":"still"},"metadata":{"finalizers":["example.com/hold"]}}`, "Content-Type", mergeType).want(t,
 			http.StatusOK)
 		last := w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"finalizers":null}}`, "Content-Type",
 			mergeType).want(t, http.StatusOK).object(t)
-		if at(last, "metadata", "name") != "a" || at(last, "metadata", "finalizers") != nil {
+		if valueAt(last, "metadata", "name") != "a" || valueAt(last, "metadata", "finalizers") != nil {
 			t.Errorf("the last write answers %v", last)
 		}
-		w.get(t, configMaps+"/a").refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, "")
+		w.get(t, configMaps+"/a").wantError(t, http.StatusNotFound, metav1.StatusReasonNotFound, "")
 		gone := s.want(t, "MODIFIED a", "MODIFIED a", "DELETED a")
-		if at(gone.Object, "data", "k") != "still" {
+		if valueAt(gone.Object, "data", "k") != "still" {
 			t.Errorf("the last event shows %v", gone.Object)
 		}
 	})
@@ -65,7 +65,7 @@ func TestDeletePropagationPolicies(t *testing.T) {
 		metav1.DeletePropagationOrphan:     metav1.FinalizerOrphanDependents,
 	} {
 		name := string(finalizer[0])
-		w.fill(t, "default", name)
+		w.createConfigMaps(t, "default", name)
 		maps := w.clients.CoreV1().ConfigMaps("default")
 		if err := maps.Delete(t.Context(), name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
 			t.Fatal(err)
@@ -79,19 +79,19 @@ func TestDeletePropagationPolicies(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := maps.Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			t.Errorf("%s, then Background: %v, want it gone", policy, err)
+			t.Errorf("%s, then Background: %v, want not found", policy, err)
 		}
 	}
-	w.fill(t, "default", "b")
+	w.createConfigMaps(t, "default", "b")
 	w.send(t, http.MethodDelete, configMaps+"/b",
-		`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Sideways"}`).refused(t,
+		`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Sideways"}`).wantError(t,
 		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "propagationPolicy")
 	w.send(t, http.MethodDelete, configMaps+"/b",
-		`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Orphan","orphanDependents":true}`).refused(t,
+		`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Orphan","orphanDependents":true}`).wantError(t,
 		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "")
-	w.send(t, http.MethodDelete, configMaps+"/b", `{"kind":`).refused(t, http.StatusBadRequest,
+	w.send(t, http.MethodDelete, configMaps+"/b", `{"kind":`).wantError(t, http.StatusBadRequest,
 		metav1.StatusReasonBadRequest, "")
-	w.send(t, http.MethodDelete, configMaps+"/b", `{"kind":"ConfigMap","apiVersion":"v1"}`).refused(t,
+	w.send(t, http.MethodDelete, configMaps+"/b", `{"kind":"ConfigMap","apiVersion":"v1"}`).wantError(t,
 		http.StatusBadRequest, metav1.StatusReasonBadRequest, `no kind "ConfigMap" is registered`)
 	w.get(t, configMaps+"/b").want(t, http.StatusOK)
 }
@@ -100,7 +100,7 @@ func TestDeletePropagationPolicies(t *testing.T) {
 func TestDeleteAndUpdatePreconditions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.fill(t, "default", "a")
+	w.createConfigMaps(t, "default", "a")
 	maps := w.clients.CoreV1().ConfigMaps("default")
 	cm := must(maps.Get(t.Context(), "a", metav1.GetOptions{}))(t)
 	wrongUID, wrongVersion := types.UID("another"), "1"
@@ -122,7 +122,7 @@ func TestDeleteAndUpdatePreconditions(t *testing.T) {
 		t.Errorf("delete with what is there: %v", err)
 	}
 
-	w.fill(t, "default", "b")
+	w.createConfigMaps(t, "default", "b")
 	for _, c := range []struct{ method, contentType, body string }{
 		{http.MethodPut, jsonType, `{"metadata":{"name":"b","resourceVersion":"1"}}`},
 		{http.MethodPatch, mergeType, `{"metadata":{"resourceVersion":"1"}}`},
@@ -130,7 +130,7 @@ func TestDeleteAndUpdatePreconditions(t *testing.T) {
 		{http.MethodPatch, "application/json-patch+json",
 			`[{"op":"replace","path":"/metadata/resourceVersion","value":"1"}]`},
 	} {
-		w.send(t, c.method, configMaps+"/b", c.body, "Content-Type", c.contentType).refused(t, http.StatusConflict,
+		w.send(t, c.method, configMaps+"/b", c.body, "Content-Type", c.contentType).wantError(t, http.StatusConflict,
 			metav1.StatusReasonConflict,
 			`Operation cannot be fulfilled on configmaps "b": the object has been modified`)
 	}

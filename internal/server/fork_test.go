@@ -14,10 +14,10 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// fork is a world that starts with the state of another one.
-func (w *world) fork(t testing.TB) *world {
+// fork starts a plane with the state of w.
+func (w *testPlane) fork(t testing.TB) *testPlane {
 	t.Helper()
-	f := &world{Plane: must(w.Plane.Fork(t.Context()))(t)}
+	f := &testPlane{Plane: must(w.Plane.Fork(t.Context()))(t)}
 	t.Cleanup(func() { f.Close() })
 	f.connect(t, f.RESTConfig())
 	return f
@@ -27,8 +27,8 @@ func (w *world) fork(t testing.TB) *world {
 // converted objects.
 func TestForkHasItsOwnConversionClient(t *testing.T) {
 	t.Parallel()
-	w, h := start(t), startHook(t)
-	w.define(t, h.lamps(t))
+	w, h := start(t), startConversionWebhook(t)
+	define(t, w, h.lamps(t))
 	w.create(t, lampsV1, lamp("v1", "a", `{"color":"red"}`))
 	w.create(t, lampsV1, lamp("v1", "b", `{"color":"red"}`))
 	want := w.get(t, lampsV2+"/a").body
@@ -40,7 +40,7 @@ func TestForkHasItsOwnConversionClient(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := f.get(t, lampsV2+"/b").want(t, http.StatusOK).object(t); at(got, "spec", "paint") != "red" {
+	if got := f.get(t, lampsV2+"/b").want(t, http.StatusOK).object(t); valueAt(got, "spec", "paint") != "red" {
 		t.Errorf("the fork reads %v", got)
 	}
 	f.create(t, lampsV2, lamp("v2", "c", `{"paint":"blue"}`))
@@ -50,13 +50,13 @@ func TestForkHasItsOwnConversionClient(t *testing.T) {
 func TestForkResolvesNameConflict(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	crd := gadgets()
 	crd.Spec.Names.ShortNames = []string{"wd"}
-	w.define(t, crd)
+	define(t, w, crd)
 	f := w.fork(t)
-	f.undefine(t, "widgets.example.com")
-	if got := f.condition(t, crd.Name, "NamesAccepted") + " " + w.condition(t, crd.Name,
+	undefine(t, f, "widgets.example.com")
+	if got := definitionCondition(t, f, crd.Name, "NamesAccepted") + " " + definitionCondition(t, w, crd.Name,
 		"NamesAccepted"); got != "True NoConflicts False ShortNamesConflict" {
 		t.Errorf("names accepted in the fork, and in the plane: %s", got)
 	}
@@ -75,7 +75,7 @@ func TestForkDuringDefinitionChanges(t *testing.T) {
 		crd := widgets()
 		crd.Spec.Group = fmt.Sprintf("g%d.example.com", i)
 		crd.Name = "widgets." + crd.Spec.Group
-		w.define(t, crd)
+		define(t, w, crd)
 	}
 	var group errgroup.Group
 	for i := range kinds {
@@ -120,7 +120,7 @@ func TestForkDuringDefinitionChanges(t *testing.T) {
 }
 
 // served checks that the default of each kind is that of its definition, and that each kind has a definition.
-func served(t *testing.T, f *world, kinds int) {
+func served(t *testing.T, f *testPlane, kinds int) {
 	defined, listed := f.get(t, definitionsPath+"/widgets.come.example.com").code,
 		f.get(t, "/apis/come.example.com/v1/widgets").code
 	if defined == http.StatusNotFound && listed != http.StatusNotFound {
@@ -129,8 +129,8 @@ func served(t *testing.T, f *world, kinds int) {
 	for i := range kinds {
 		group := fmt.Sprintf("g%d.example.com", i)
 		crd := f.get(t, definitionsPath+"/widgets."+group).object(t)
-		version := at(crd, "spec", "versions").([]any)[0].(map[string]any)
-		want := at(version, "schema", "openAPIV3Schema", "properties", "spec", "properties", "n", "default")
+		version := valueAt(crd, "spec", "versions").([]any)[0].(map[string]any)
+		want := valueAt(version, "schema", "openAPIV3Schema", "properties", "spec", "properties", "n", "default")
 		body := strings.Replace(widget("a", `{}`), "example.com", group, 1)
 		r, err := f.try(context.Background(), http.MethodPost, "/apis/"+group+"/v1/namespaces/default/widgets",
 			strings.NewReader(body))
@@ -138,8 +138,8 @@ func served(t *testing.T, f *world, kinds int) {
 			t.Errorf("%d %s %v", r.code, r.body, err)
 			return
 		}
-		if got := at(r.object(t), "spec", "n"); got != want {
-			t.Errorf("the default is %v, and the definition says %v", got, want)
+		if got := valueAt(r.object(t), "spec", "n"); got != want {
+			t.Errorf("the default is %v, want that of the definition, %v", got, want)
 		}
 	}
 }
@@ -151,7 +151,7 @@ func TestForkKeepsOrderOfKinds(t *testing.T) {
 	for _, group := range []string{"z", "a", "m"} {
 		crd := widgets()
 		crd.Spec.Group, crd.Name = group+".example.com", "widgets."+group+".example.com"
-		w.define(t, crd)
+		define(t, w, crd)
 	}
 	f := w.fork(t)
 	if got, want := f.state(t, "/apis", "/openapi/v3"), w.state(t, "/apis", "/openapi/v3"); got != want {
@@ -161,6 +161,6 @@ func TestForkKeepsOrderOfKinds(t *testing.T) {
 	ours, theirs := must(w.Source().List(t.Context(), gvr, client.Options{}))(t),
 		must(f.Source().List(t.Context(), gvr, client.Options{}))(t)
 	if ours.Codec == theirs.Codec || ours.Codec.Stamp() != theirs.Codec.Stamp() {
-		t.Error("a fork has its plane's codec, or one that reads otherwise")
+		t.Error("the fork shares its plane's codec, or its codec has another stamp")
 	}
 }

@@ -24,13 +24,13 @@ func TestWriteErrorOfFullOrFailedDisk(t *testing.T) {
 	t.Parallel()
 	disk := &storetest.Faults{Log: memory.New()}
 	w := start(t, func(o *bowline.Options) { o.Storage = disk })
-	w.fill(t, "default", "before")
-	writes := map[string]func() reply{
-		"create": func() reply { return w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"new"}}`) },
-		"patch": func() reply {
+	w.createConfigMaps(t, "default", "before")
+	writes := map[string]func() response{
+		"create": func() response { return w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"new"}}`) },
+		"patch": func() response {
 			return w.send(t, http.MethodPatch, configMaps+"/before", `{"data":{"k":"v"}}`, "Content-Type", mergeType)
 		},
-		"delete": func() reply { return w.send(t, http.MethodDelete, configMaps+"/before", "") },
+		"delete": func() response { return w.send(t, http.MethodDelete, configMaps+"/before", "") },
 	}
 	for _, unwritten := range []struct {
 		err    error
@@ -49,17 +49,17 @@ func TestWriteErrorOfFullOrFailedDisk(t *testing.T) {
 		for name, write := range writes {
 			disk.Fail(unwritten.err)
 			r := write()
-			r.refused(t, unwritten.code, unwritten.reason, unwritten.says)
+			r.wantError(t, unwritten.code, unwritten.reason, unwritten.says)
 			if after := r.header.Get("Retry-After"); after != "1" {
 				t.Errorf("%s: Retry-After is %q", name, after)
 			}
 			if shown := w.get(t, configMaps+"/before").want(t, http.StatusOK).object(t); shown["data"] != nil {
-				t.Errorf("%s: the object is now %v", name, shown)
+				t.Errorf("%s: the failed write changed the object to %v", name, shown)
 			}
 			w.get(t, configMaps+"/new").want(t, http.StatusNotFound)
 		}
 	}
-	w.fill(t, "default", "new")
+	w.createConfigMaps(t, "default", "new")
 }
 
 // client-go retries such a write, and its caller sees no error.

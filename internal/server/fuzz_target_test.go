@@ -13,14 +13,14 @@ import (
 
 // target is a plane to which fuzz tests send requests without a transport.
 type target struct {
-	*world
+	*testPlane
 	handler http.Handler
 }
 
 func fuzzTarget(f *testing.F) *target {
 	f.Helper()
 	w := start(f)
-	w.define(f, widgets())
+	define(f, w, widgets())
 	w.create(f, widgetsPath, widget("a", `{"size":1,"free":{"k":[1,{"l":null}]}}`))
 	w.create(f, configMaps, `{"metadata":{"name":"a","labels":{"app":"web","tier":"front"}},"data":{"k":"1"}}`)
 	w.create(f, configMaps, `{"metadata":{"name":"b","labels":{"app":"db"}}}`)

@@ -79,8 +79,8 @@ func FuzzCreatedObjects(f *testing.F) {
 		if r.code != http.StatusCreated {
 			return
 		}
-		created := reply{body: r.body.Bytes()}.object(t)
-		name, _ := at(created, "metadata", "name").(string)
+		created := response{body: r.body.Bytes()}.object(t)
+		name, _ := valueAt(created, "metadata", "name").(string)
 		path := &url.URL{Path: c.path + "/" + name}
 		defer g.discard(t, path)
 		var forms []string
@@ -183,8 +183,8 @@ func FuzzSelectors(f *testing.F) {
 			return // a field that is not selectable
 		}
 		var got, all metav1.PartialObjectMetadataList
-		reply{body: r.body.Bytes()}.into(t, &got)
-		reply{body: g.ask(t, http.MethodGet, &url.URL{Path: configMaps}, "", nil).body.Bytes()}.into(t, &all)
+		response{body: r.body.Bytes()}.into(t, &got)
+		response{body: g.ask(t, http.MethodGet, &url.URL{Path: configMaps}, "", nil).body.Bytes()}.into(t, &all)
 		var want []string
 		for _, item := range all.Items {
 			if byLabel.Matches(labels.Set(item.Labels)) &&
@@ -206,7 +206,7 @@ func FuzzSelectors(f *testing.F) {
 func FuzzContinueTokens(f *testing.F) {
 	g := fuzzTarget(f)
 	first := g.get(f, configMaps+"?limit=1").object(f)
-	f.Add(at(first, "metadata", "continue").(string), int64(1))
+	f.Add(valueAt(first, "metadata", "continue").(string), int64(1))
 	for _, token := range []string{
 		"", "x", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhIn0",
 		"eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MCwic3RhcnQiOiIvZGVmYXVsdC9hIn0",
@@ -228,7 +228,7 @@ func FuzzContinueTokens(f *testing.F) {
 		var list struct {
 			Items []struct{ Metadata metav1.ObjectMeta }
 		}
-		reply{body: r.body.Bytes()}.into(t, &list)
+		response{body: r.body.Bytes()}.into(t, &list)
 		if limit > 0 && int64(len(list.Items)) > limit || len(list.Items) > 3 {
 			t.Errorf("%q: %d items", token, len(list.Items))
 		}

@@ -31,7 +31,7 @@ func (i intruder) Validate(ctx, *admission.Attributes, admission.Reader) error {
 // conflict.
 func TestUpdateOfConcurrentlyDeletedObjectIsNotFound(t *testing.T) {
 	t.Parallel()
-	var w *world
+	var w *testPlane
 	plugin := intruder{sync.OnceFunc(func() {
 		if err := w.clients.CoreV1().ConfigMaps("default").Delete(t.Context(), "a",
 			metav1.DeleteOptions{}); err != nil {

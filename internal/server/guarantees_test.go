@@ -36,9 +36,9 @@ func TestWatchGuaranteesUnderFaults(t *testing.T) {
 		faults := &storetest.Faults{Log: memory.New()}
 		w := start(t, func(o *bowline.Options) { o.Storage = faults })
 		must(w.clients.CoreV1().Namespaces().Create(t.Context(), namespace("other"), metav1.CreateOptions{}))(t)
-		h := &historian{w: w, faults: faults, seed: seed, done: make(chan struct{})}
+		h := &historyRecorder{w: w, faults: faults, seed: seed, done: make(chan struct{})}
 		h.work(t)
-		h.judge(t)
+		h.check(t)
 	})
 }
 
@@ -46,10 +46,10 @@ func namespace(name string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// historian records the requests and answers of a plane's clients. The key of a config map is
+// historyRecorder records the requests and answers of a plane's clients. The key of a config map is
 // /namespace/name.
-type historian struct {
-	w      *world
+type historyRecorder struct {
+	w      *testPlane
 	faults *storetest.Faults
 	seed   uint64
 	done   chan struct{}
@@ -62,7 +62,7 @@ type historian struct {
 }
 
 // now returns a time that all clients share; each is later than the previous one.
-func (h *historian) now() int64 {
+func (h *historyRecorder) now() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.clock++
@@ -85,7 +85,7 @@ var interests = []struct {
 		selector: "metadata.name=b"},
 }
 
-func (h *historian) work(t *testing.T) {
+func (h *historyRecorder) work(t *testing.T) {
 	var writing, watching sync.WaitGroup
 	h.history.Others = true
 	for i := range interests {
@@ -113,7 +113,7 @@ func (h *historian) work(t *testing.T) {
 }
 
 // write makes a random write. Some make the log fail its next append or delay further ones first.
-func (h *historian) write(t *testing.T, random *rand.Rand) {
+func (h *historyRecorder) write(t *testing.T, random *rand.Rand) {
 	switch random.IntN(20) {
 	case 0:
 		h.faults.Fail(errors.New("the append fails, by chance"))
@@ -148,7 +148,7 @@ func (h *historian) write(t *testing.T, random *rand.Rand) {
 }
 
 // wrote records the result of a write: the object, or nil for a deletion, whose answer has no revision.
-func (h *historian) wrote(w robustness.Write, made *corev1.ConfigMap, err error) {
+func (h *historyRecorder) wrote(w robustness.Write, made *corev1.ConfigMap, err error) {
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
 		w.Outcome = robustness.Refused
@@ -164,7 +164,7 @@ func (h *historian) wrote(w robustness.Write, made *corev1.ConfigMap, err error)
 }
 
 // watch lists, then watches from there, and resumes interrupted watches until the end.
-func (h *historian) watch(t *testing.T, client kubernetes.Interface, random *rand.Rand, i int) {
+func (h *historyRecorder) watch(t *testing.T, client kubernetes.Interface, random *rand.Rand, i int) {
 	interest := interests[i]
 	after := h.list(t, client, i)
 	for {
@@ -201,7 +201,7 @@ func (h *historian) watch(t *testing.T, client kubernetes.Interface, random *ran
 
 // follow records one watch until it ends, and returns the revision to resume from; false if that is
 // compacted.
-func (h *historian) follow(
+func (h *historyRecorder) follow(
 	t *testing.T, w watch.Interface, random *rand.Rand, where robustness.Where, after string,
 ) (string, bool) {
 	revision, err := strconv.ParseUint(after, 10, 64)
@@ -243,7 +243,7 @@ func (h *historian) follow(
 }
 
 // list records a list, and returns its revision.
-func (h *historian) list(t *testing.T, client kubernetes.Interface, i int) string {
+func (h *historyRecorder) list(t *testing.T, client kubernetes.Interface, i int) string {
 	interest, call := interests[i], h.now()
 	list, err := client.CoreV1().ConfigMaps(interest.namespace).List(t.Context(), metav1.ListOptions{
 		LabelSelector: interest.labels, FieldSelector: interest.selector,
@@ -264,8 +264,8 @@ func (h *historian) list(t *testing.T, client kubernetes.Interface, i int) strin
 	return list.ResourceVersion
 }
 
-// judge fails the test if a guarantee is broken, and saves the history then.
-func (h *historian) judge(t *testing.T) {
+// check fails the test if a guarantee is broken, and saves the history then.
+func (h *historyRecorder) check(t *testing.T) {
 	t.Helper()
 	events, bookmarks := 0, 0
 	for _, w := range h.history.Watches {

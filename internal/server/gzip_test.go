@@ -52,7 +52,7 @@ func TestLargeResponsesAreCompressed(t *testing.T) {
 		}
 		whole := must(gunzip(r.body))(t)
 		if c.accept == jsonType && c.path == configMaps && string(whole) != list {
-			t.Errorf("%d bytes came out, %d went in", len(whole), len(list))
+			t.Errorf("decompressed to %d bytes, want %d", len(whole), len(list))
 		}
 	}
 	s := w.open(t, configMaps+"?watch=1", "Accept-Encoding", "gzip")

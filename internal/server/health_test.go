@@ -32,7 +32,7 @@ func TestHealthChecks(t *testing.T) {
 	} {
 		r := w.get(t, path).want(t, http.StatusOK)
 		if string(r.body) != want {
-			t.Errorf("%s says %q, want %q", path, r.body, want)
+			t.Errorf("%s was answered %q, want %q", path, r.body, want)
 		}
 		if kind := r.header.Get("Content-Type"); kind != "text/plain; charset=utf-8" {
 			t.Errorf("%s is %s", path, kind)
@@ -86,12 +86,12 @@ func TestIndividualHealthChecksNeedAuthorization(t *testing.T) {
 }
 
 // ask calls a handler as the administrator.
-func ask(t *testing.T, handler http.Handler, path string) reply {
+func ask(t *testing.T, handler http.Handler, path string) response {
 	t.Helper()
 	admin := auth.WithUser(t.Context(), auth.NewUser("admin", auth.AdminGroup))
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil).WithContext(admin))
-	return reply{code: w.Code, header: w.Header(), body: w.Body.Bytes()}
+	return response{code: w.Code, header: w.Header(), body: w.Body.Bytes()}
 }
 
 // The paths of go tool pprof and go tool trace record profiles for the requested time.

@@ -7,8 +7,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// http1 makes the world's raw requests go over HTTP/1.1, a connection each where they overlap.
-func http1(t testing.TB, w *world) *world {
+// http1 makes the plane's raw requests go over HTTP/1.1, a connection each where they overlap.
+func http1(t testing.TB, w *testPlane) *testPlane {
 	t.Helper()
 	config := must(rest.TLSConfigFor(w.config))(t)
 	config.NextProtos = []string{"http/1.1"}

@@ -25,7 +25,7 @@ func TestStreamingListEndsWithBookmark(t *testing.T) {
 		t.Run(contentType, func(t *testing.T) {
 			t.Parallel()
 			w := start(t)
-			w.fill(t, "default", "a", "b")
+			w.createConfigMaps(t, "default", "a", "b")
 			maps := typed(t, w.config, contentType).CoreV1().ConfigMaps("default")
 			now := must(maps.List(t.Context(), metav1.ListOptions{}))(t).ResourceVersion
 			yes := true
@@ -41,7 +41,7 @@ func TestStreamingListEndsWithBookmark(t *testing.T) {
 				cm.ResourceVersion != now {
 				t.Errorf("%s %+v, want the bookmark that ends the state at %s", e.Type, e.Object, now)
 			}
-			w.fill(t, "default", "c")
+			w.createConfigMaps(t, "default", "c")
 			wantEvents(t, s, "ADDED c")
 		})
 	}
@@ -57,7 +57,7 @@ func TestStreamingListOptions(t *testing.T) {
 		"watch=1&sendInitialEvents=true&resourceVersionMatch=Exact&allowWatchBookmarks=true",
 		"watch=1&resourceVersionMatch=NotOlderThan",
 	} {
-		w.get(t, configMaps+"?"+query).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+		w.get(t, configMaps+"?"+query).wantError(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
 			"resourceVersionMatch")
 	}
 	future := w.open(t,
@@ -68,10 +68,10 @@ func TestStreamingListOptions(t *testing.T) {
 		t.Errorf("a state that is not there yet: %v", e.Object)
 	}
 	// without initial events, only changes
-	w.fill(t, "default", "a")
+	w.createConfigMaps(t, "default", "a")
 	s := w.open(t,
 		configMaps+"?watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")
-	w.fill(t, "default", "b")
+	w.createConfigMaps(t, "default", "b")
 	s.want(t, "ADDED b")
 }
 
@@ -103,7 +103,7 @@ func TestInformersUseStreamingLists(t *testing.T) {
 		t.Run(contentType, func(t *testing.T) {
 			t.Parallel()
 			w := start(t)
-			w.fill(t, "default", "a", "b")
+			w.createConfigMaps(t, "default", "a", "b")
 			seen := &recorder{}
 			config := rest.CopyConfig(w.config)
 			config.Wrap(func(next http.RoundTripper) http.RoundTripper { seen.next = next; return seen })
@@ -116,7 +116,7 @@ func TestInformersUseStreamingLists(t *testing.T) {
 			if !cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced) {
 				t.Fatal("the informer never synced")
 			}
-			w.fill(t, "default", "c")
+			w.createConfigMaps(t, "default", "c")
 			for range 3 {
 				<-added
 			}
@@ -148,7 +148,7 @@ func configMapInformer(t *testing.T, config *rest.Config, contentType string) ca
 func TestStreamingListOfTablesAndMetadata(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.fill(t, "default", "a")
+	w.createConfigMaps(t, "default", "a")
 	for accept, kind := range map[string]string{tableType: "Table", partialType: "PartialObjectMetadata"} {
 		s := w.open(t,
 			configMaps+"?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
@@ -158,7 +158,7 @@ func TestStreamingListOfTablesAndMetadata(t *testing.T) {
 			if !ok || e.Type != want || e.Object["kind"] != kind || e.Object["apiVersion"] != "meta.k8s.io/v1" {
 				t.Errorf("%s: %s %v, want %s", kind, e.Type, e.Object, want)
 			}
-			if want == "BOOKMARK" && at(e.Object, "metadata", "resourceVersion") == nil {
+			if want == "BOOKMARK" && valueAt(e.Object, "metadata", "resourceVersion") == nil {
 				t.Errorf("%s: a bookmark without a revision: %v", kind, e.Object)
 			}
 		}

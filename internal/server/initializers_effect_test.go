@@ -10,8 +10,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
-// done finishes the initialization of an object.
-func (w *world) done(t testing.TB, path string) {
+// finishInitialization finishes the initialization of an object.
+func finishInitialization(t testing.TB, w *testPlane, path string) {
 	t.Helper()
 	w.merge(t, path, `{"metadata":{"initializers":null}}`).want(t, http.StatusOK)
 }
@@ -21,21 +21,21 @@ func (w *world) done(t testing.TB, path string) {
 func TestDefinitionIsServedAfterInitialization(t *testing.T) {
 	t.Parallel()
 	journal := storetest.NewJournal()
-	w := start(t, on(journal))
-	w.initializers(t, "a", "customresourcedefinitions", "first.example.com")
+	w := start(t, storedIn(journal))
+	configureInitializers(t, w, "a", "customresourcedefinitions", "first.example.com")
 	body := string(must(json.Marshal(widgets()))(t))
 	for _, ends := range []bool{true, false} {
 		crd := w.send(t, http.MethodPost, definitionsPath+hidden, body).want(t, http.StatusCreated).object(t)
-		path := definitionsPath + "/" + at(crd, "metadata", "name").(string)
+		path := definitionsPath + "/" + valueAt(crd, "metadata", "name").(string)
 		for range 2 {
 			w.get(t, widgetsPath).want(t, http.StatusNotFound)
-			if conditions := at(w.get(t, path).object(t), "status", "conditions"); conditions != nil {
+			if conditions := valueAt(w.get(t, path).object(t), "status", "conditions"); conditions != nil {
 				t.Errorf("it has conditions: %v", conditions)
 			}
-			w = w.again(t, journal)
+			w = w.restart(t, journal)
 		}
 		if ends {
-			w.done(t, path)
+			finishInitialization(t, w, path)
 			w.get(t, widgetsPath).want(t, http.StatusOK)
 		}
 		w.send(t, http.MethodDelete, path, "").want(t, http.StatusOK)
@@ -47,7 +47,7 @@ func TestDefinitionIsServedAfterInitialization(t *testing.T) {
 func TestUninitializedObjectsHaveNoEffect(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.initializers(t, "a", "*", "first.example.com")
+	configureInitializers(t, w, "a", "*", "first.example.com")
 	const (
 		classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
 		class   = `{"metadata":{"name":"high"},"value":7,"globalDefault":true}`
@@ -63,14 +63,14 @@ func TestUninitializedObjectsHaveNoEffect(t *testing.T) {
 		evicted  int
 	}{{0, http.StatusCreated}, {7, http.StatusTooManyRequests}} {
 		made := w.send(t, http.MethodPost, podsPath, pod).want(t, http.StatusCreated).object(t)
-		if got := at(made, "spec", "priority"); got != c.priority {
+		if got := valueAt(made, "spec", "priority"); got != c.priority {
 			t.Errorf("the priority is %v, not %v", got, c.priority)
 		}
-		name := at(made, "metadata", "name").(string)
+		name := valueAt(made, "metadata", "name").(string)
 		w.merge(t, podsPath+"/"+name+"/status", ready).want(t, http.StatusOK)
-		w.evict(t, name, "").want(t, c.evicted)
-		w.done(t, classes+"/high")
-		w.done(t, budgetsPath+"/all")
+		evict(t, w, name, "").want(t, c.evicted)
+		finishInitialization(t, w, classes+"/high")
+		finishInitialization(t, w, budgetsPath+"/all")
 	}
 }
 
@@ -83,21 +83,21 @@ func TestUninitializedObjectsAreNotReferenced(t *testing.T) {
 		pod      = `{"metadata":{"name":"p"},"spec":{"priorityClassName":"high","containers":[{"name":"c","image":"i"}]}}`
 	)
 	w := start(t)
-	w.initializers(t, "a", "priorityclasses", "first.example.com")
-	w.initializers(t, "b", "services", "first.example.com")
+	configureInitializers(t, w, "a", "priorityclasses", "first.example.com")
+	configureInitializers(t, w, "b", "services", "first.example.com")
 	w.send(t, http.MethodPost, classes+hidden, `{"metadata":{"name":"high"},"value":7}`).want(t, http.StatusCreated)
-	w.send(t, http.MethodPost, podsPath, pod).refused(t, http.StatusForbidden, metav1.StatusReasonForbidden,
+	w.send(t, http.MethodPost, podsPath, pod).wantError(t, http.StatusForbidden, metav1.StatusReasonForbidden,
 		"no PriorityClass with name high was found")
-	w.done(t, classes+"/high")
+	finishInitialization(t, w, classes+"/high")
 	w.send(t, http.MethodPost, podsPath, pod).want(t, http.StatusCreated)
 
-	g, authority := startGuardAs(t, "hook.default.svc")
-	w.register(t, validatingPath, "v", g, `"clientConfig":`+g.byService(t, authority))
+	g, authority := startWebhookAs(t, "hook.default.svc")
+	registerWebhook(t, w, validatingPath, "v", g, `"clientConfig":`+g.byService(t, authority))
 	const service = `{"metadata":{"name":"hook"},"spec":{"type":"ExternalName","externalName":"localhost"}}`
 	w.send(t, http.MethodPost, services+hidden, service).want(t, http.StatusCreated)
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).refused(t, http.StatusInternalServerError,
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).wantError(t, http.StatusInternalServerError,
 		metav1.StatusReasonInternalError, `service "hook" not found`)
-	w.done(t, services+"/hook")
+	finishInitialization(t, w, services+"/hook")
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
 }
 
@@ -105,10 +105,10 @@ func TestUninitializedObjectsAreNotReferenced(t *testing.T) {
 func TestUninitializedNamespaceAcceptsObjects(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.initializers(t, "a", "namespaces", "first.example.com")
+	configureInitializers(t, w, "a", "namespaces", "first.example.com")
 	w.send(t, http.MethodPost, "/api/v1/namespaces"+hidden, `{"metadata":{"name":"new"}}`).want(t, http.StatusCreated)
 	w.send(t, http.MethodPost, "/api/v1/namespaces/new/configmaps", `{"metadata":{"name":"a"}}`).want(t,
 		http.StatusCreated)
-	w.done(t, "/api/v1/namespaces/new")
+	finishInitialization(t, w, "/api/v1/namespaces/new")
 	w.get(t, "/api/v1/namespaces/new/configmaps/a").want(t, http.StatusOK)
 }

@@ -18,15 +18,15 @@ import (
 func TestTypedClientsPreserveInitializers(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.initializers(t, "a", "pods", "first.example.com", "second.example.com")
+	configureInitializers(t, w, "a", "pods", "first.example.com", "second.example.com")
 	body := `{"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}}`
 	w.send(t, http.MethodPost, podsPath+hidden, body).want(t, http.StatusCreated)
 	still := func(what string) {
 		t.Helper()
 		obj := w.get(t, podsPath+"/a").object(t)
 		if got := pending(obj); got != "first.example.com second.example.com" ||
-			at(obj, "metadata", "annotations", what) != "1" && what != "status" {
-			t.Errorf("%s: pending are %q of %v", what, got, obj["metadata"])
+			valueAt(obj, "metadata", "annotations", what) != "1" && what != "status" {
+			t.Errorf("%s: the pending initializers are %q of %v", what, got, obj["metadata"])
 		}
 	}
 	for _, contentType := range []string{jsonType, protobufType} {
@@ -52,7 +52,7 @@ func TestTypedClientsPreserveInitializers(t *testing.T) {
 	obj["metadata"].(map[string]any)["initializers"] = nil
 	w.send(t, http.MethodPut, podsPath+"/a", string(must(json.Marshal(obj))(t))).want(t, 200)
 	if got := w.names(t, podsPath); got != "a" {
-		t.Errorf("a PUT that says null leaves %q to be seen", got)
+		t.Errorf("after a PUT of null, the list has %q", got)
 	}
 }
 
@@ -60,16 +60,16 @@ func TestTypedClientsPreserveInitializers(t *testing.T) {
 func TestInitializersOfCustomResources(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
-	w.initializers(t, "a", "widgets", "first.example.com", "second.example.com")
+	define(t, w, widgets())
+	configureInitializers(t, w, "a", "widgets", "first.example.com", "second.example.com")
 	w.send(t, http.MethodPost, widgetsPath+hidden, widget("a", `{"size":1}`)).want(t, http.StatusCreated)
 	if got := w.names(t, widgetsPath); got != "" {
-		t.Errorf("seen %q", got)
+		t.Errorf("listed %q", got)
 	}
 	all := w.dynamic.Resource(widgetsResource).Namespace("default")
 	u := must(all.Get(t.Context(), "a", metav1.GetOptions{}))(t)
 	if got := pending(u.Object); got != "first.example.com second.example.com" {
-		t.Errorf("pending are %q", got)
+		t.Errorf("the pending initializers are %q", got)
 	}
 	unstructured.RemoveNestedField(u.Object, "metadata", "initializers") // as a client without the field would
 	u.SetLabels(map[string]string{"a": "b"})
@@ -79,21 +79,21 @@ func TestInitializersOfCustomResources(t *testing.T) {
 	w.merge(t, widgetsPath+"/a/status", `{"metadata":{"initializers":null},"status":{"ready":true}}`).want(t, 200)
 	if got := pending(w.get(t, widgetsPath+"/a").object(t)); got != "first.example.com second.example.com" ||
 		u.GetLabels()["a"] != "b" {
-		t.Errorf("pending are %q, of %v", got, u)
+		t.Errorf("the pending initializers are %q, of %v", got, u)
 	}
 	w.merge(t, widgetsPath+"/a", `{"metadata":{"initializers":{"pending":[{"name":"second.example.com"}]}}}`).want(t,
 		200)
 	w.merge(t, widgetsPath+"/a", `{"metadata":{"initializers":{"pending":[]}}}`).want(t, 200)
 	if got := w.names(t, widgetsPath); got != "a" {
-		t.Errorf("seen %q", got)
+		t.Errorf("listed %q", got)
 	}
-	if obj := w.get(t, widgetsPath+"/a").object(t); at(obj, "metadata", "initializers") != nil ||
-		at(obj, "metadata", "labels", "applied") != "1" {
+	if obj := w.get(t, widgetsPath+"/a").object(t); valueAt(obj, "metadata", "initializers") != nil ||
+		valueAt(obj, "metadata", "labels", "applied") != "1" {
 		t.Errorf("it is %v", obj)
 	}
 	w.send(t, http.MethodPost, widgetsPath+hidden,
 		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"b","initializers":"x"}}`).
-		refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "cannot unmarshal")
+		wantError(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "cannot unmarshal")
 }
 
 // Every form of an answer shows initializers, and none shows how the server stores them, also after a
@@ -101,8 +101,8 @@ func TestInitializersOfCustomResources(t *testing.T) {
 func TestInitializersInEveryMediaType(t *testing.T) {
 	t.Parallel()
 	journal := storetest.NewJournal()
-	w := start(t, on(journal))
-	w.initializers(t, "a", "configmaps", "first.example.com")
+	w := start(t, storedIn(journal))
+	configureInitializers(t, w, "a", "configmaps", "first.example.com")
 	w.send(t, http.MethodPost, configMaps+hidden, `{"metadata":{"name":"json"}}`).want(t, 201)
 	w.sendBody(t, http.MethodPost, configMaps+hidden, strings.NewReader(string(protobuf(t, configMap("protobuf")))),
 		"Content-Type", protobufType, "Accept", protobufType).want(t, 201)
@@ -128,12 +128,12 @@ func TestInitializersInEveryMediaType(t *testing.T) {
 			t.Errorf("restarted: %v, seen %q", restarted, got)
 		}
 		if !restarted {
-			w = w.again(t, journal)
+			w = w.restart(t, journal)
 		}
 	}
 	w.merge(t, configMaps+"/protobuf", `{"metadata":{"initializers":null}}`).want(t, 200)
 	if got := w.names(t, configMaps); got != "protobuf" {
-		t.Errorf("seen %q", got)
+		t.Errorf("listed %q", got)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestInitializersInEveryMediaType(t *testing.T) {
 func TestInitializersHaveNoOwner(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.initializers(t, "a", "configmaps", "first.example.com", "second.example.com")
+	configureInitializers(t, w, "a", "configmaps", "first.example.com", "second.example.com")
 	const body = `{"metadata":{"name":"a","annotations":{"bowline.dev/initializers":"{\"pending\":[]}"}},"data":{"k":"1"}}`
 	w.send(t, http.MethodPost, configMaps+hidden+"&fieldManager=m", body).want(t, 201)
 	w.send(t, http.MethodPatch, configMaps+"/a?fieldManager=n",
@@ -150,7 +150,7 @@ func TestInitializersHaveNoOwner(t *testing.T) {
 	r := w.get(t, configMaps+"/a")
 	r.owned(t, `m Update v1 {"f:data":{".":{},"f:k":{}}}`)
 	if got := pending(r.object(t)); got != "second.example.com" {
-		t.Errorf("pending are %q", got)
+		t.Errorf("the pending initializers are %q", got)
 	}
 	w.send(t, http.MethodPatch, configMaps+"/a?fieldValidation=Strict", `{"metadata":{"initializers":{"pending":[]}}}`,
 		"Content-Type", mergeType).want(t, 200)
@@ -160,14 +160,14 @@ func TestInitializersHaveNoOwner(t *testing.T) {
 func TestAdmissionReviewHasInitializers(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.initializers(t, "a", "configmaps", "first.example.com", "second.example.com")
-	g := startGuard(t, func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
+	configureInitializers(t, w, "a", "configmaps", "first.example.com", "second.example.com")
+	g := startWebhook(t, func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
 		return &admissionv1.AdmissionResponse{
 			Allowed: true, PatchType: new(admissionv1.PatchTypeJSONPatch),
 			Patch: []byte(`[{"op":"add","path":"/metadata/labels","value":{"asked":"yes"}}]`),
 		}
 	})
-	w.register(t, mutatingPath, "label", g, "")
+	registerWebhook(t, w, mutatingPath, "label", g, "")
 	made := w.send(t, http.MethodPost, configMaps+hidden, `{"metadata":{"name":"a"}}`).want(t,
 		http.StatusCreated).object(t)
 	w.merge(t, configMaps+"/a",
@@ -175,15 +175,15 @@ func TestAdmissionReviewHasInitializers(t *testing.T) {
 	changed := w.get(t, configMaps+"/a").object(t)
 	for want, obj := range map[string]map[string]any{"first.example.com second.example.com": made,
 		"second.example.com": changed} {
-		if pending(obj) != want || at(obj, "metadata", "labels", "asked") != "yes" {
-			t.Errorf("pending are %q, of %v", pending(obj), obj)
+		if pending(obj) != want || valueAt(obj, "metadata", "labels", "asked") != "yes" {
+			t.Errorf("the pending initializers are %q, of %v", pending(obj), obj)
 		}
 	}
 	r := g.last()
 	if now, old := string(r.Object.Raw), string(r.OldObject.Raw); strings.Contains(now, "first.example.com") ||
 		!strings.Contains(now, "second.example.com") ||
 		!strings.Contains(old, "first.example.com") || strings.Contains(now+old, "bowline.dev/initializers") {
-		t.Errorf("asked about %s, which was %s", now, old)
+		t.Errorf("the review has the object %s and the old object %s", now, old)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestAdmissionReviewHasInitializers(t *testing.T) {
 func TestInitializersInOtherVersions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.initializers(t, "a", "deployments", "first.example.com")
+	configureInitializers(t, w, "a", "deployments", "first.example.com")
 	const apps, extensions = "/apis/apps/v1/namespaces/default/deployments",
 		"/apis/extensions/v1beta1/namespaces/default/deployments"
 	for name, path := range map[string]string{"new": apps, "old": extensions} {
@@ -200,12 +200,12 @@ func TestInitializersInOtherVersions(t *testing.T) {
 		w.send(t, http.MethodPost, path+hidden, body).want(t, http.StatusCreated)
 		for _, shown := range []string{apps, extensions} {
 			if got := pending(w.get(t, shown+"/"+name).object(t)); got != "first.example.com" {
-				t.Errorf("%s at %s: pending are %q", name, shown, got)
+				t.Errorf("%s at %s: the pending initializers are %q", name, shown, got)
 			}
 		}
 		w.merge(t, extensions+"/"+name, `{"metadata":{"initializers":null}}`).want(t, 200)
 		if got := w.names(t, apps); !strings.Contains(got, name) {
-			t.Errorf("seen %q", got)
+			t.Errorf("listed %q", got)
 		}
 	}
 }
@@ -214,11 +214,11 @@ func TestInitializersInOtherVersions(t *testing.T) {
 func TestForkHidesUninitializedObjects(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.initializers(t, "a", "configmaps", "first.example.com")
+	configureInitializers(t, w, "a", "configmaps", "first.example.com")
 	w.send(t, http.MethodPost, configMaps+hidden, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
 	f := w.fork(t)
 	if got := f.names(t, configMaps); got != "" {
-		t.Errorf("seen %q", got)
+		t.Errorf("listed %q", got)
 	}
 	f.merge(t, configMaps+"/a", `{"metadata":{"initializers":null}}`).want(t, 200)
 	if got, original := f.names(t, configMaps), w.names(t, configMaps); got != "a" || original != "" {

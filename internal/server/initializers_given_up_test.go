@@ -46,17 +46,17 @@ func TestCrashLeavesNoFailedObject(t *testing.T) {
 				return nil
 			}}
 		})
-		w.initializers(t, "a", "configmaps", "first.example.com")
+		configureInitializers(t, w, "a", "configmaps", "first.example.com")
 		held := `{"metadata":{"name":"a","finalizers":["example.com/never"]}}`
 		w.send(t, http.MethodPost, configMaps+hidden, held).want(t, http.StatusCreated)
 		doomed = true
 		w.merge(t, configMaps+"/a", failure)
-		w = w.again(t, journal)
+		w = w.restart(t, journal)
 		r := w.get(t, configMaps+"/a")
 		if r.code == http.StatusNotFound {
 			w.send(t, http.MethodPost, configMaps+hidden, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
-		} else if obj := r.want(t, 200).object(t); at(obj, "metadata", "initializers", "result") != nil {
-			t.Errorf("killed after %d writes it keeps %v", kill, obj)
+		} else if obj := r.want(t, 200).object(t); valueAt(obj, "metadata", "initializers", "result") != nil {
+			t.Errorf("after a crash at write %d, the object has a result: %v", kill, obj)
 		}
 	}
 }
@@ -66,25 +66,26 @@ func TestInitializerFailureInOtherVersion(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
-		w.initializers(t, "a", "deployments", "first.example.com")
+		configureInitializers(t, w, "a", "deployments", "first.example.com")
 		const extensions = "/apis/extensions/v1beta1/namespaces/default/deployments"
 		body := strings.Replace(strings.Replace(ownedDeployment, `"name":"d"`, `"name":"a"`, 1),
 			`"apiVersion":"apps/v1",`, "", 1)
 		answer := w.begin(t, http.MethodPost, extensions, body)
 		synctest.Wait()
 		w.merge(t, extensions+"/a", failure).want(t, http.StatusOK)
-		(<-answer).refused(t, http.StatusForbidden, "", "no room")
+		(<-answer).wantError(t, http.StatusForbidden, "", "no room")
 	})
 	w := start(t)
-	w.define(t, startHook(t).lamps(t))
-	w.initializers(t, "a", "lamps", "first.example.com")
+	define(t, w, startConversionWebhook(t).lamps(t))
+	configureInitializers(t, w, "a", "lamps", "first.example.com")
 	answer := w.begin(t, http.MethodPost, lampsV2, lamp("v2", "a", `{"paint":"red"}`))
 	all := w.open(t, lampsV2+hidden+"&watch=1&resourceVersion=0")
 	all.want(t, "ADDED a")
 	w.merge(t, lampsV2+"/a", failure).want(t, http.StatusOK)
-	(<-answer).refused(t, http.StatusForbidden, "", "no room")
+	(<-answer).wantError(t, http.StatusForbidden, "", "no room")
 	gone := all.want(t, "DELETED a").Object
-	if at(gone, "spec", "paint") != "red" || at(gone, "metadata", "initializers", "result", "message") != "no room" {
+	if valueAt(gone, "spec", "paint") != "red" ||
+		valueAt(gone, "metadata", "initializers", "result", "message") != "no room" {
 		t.Errorf("deleted is %v", gone)
 	}
 }
@@ -104,7 +105,7 @@ func TestInitializerFailureSurvivesDisconnect(t *testing.T) {
 				return nil
 			}}
 		})
-		w.initializers(t, "a", "configmaps", "first.example.com")
+		configureInitializers(t, w, "a", "configmaps", "first.example.com")
 		answer := w.begin(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`)
 		synctest.Wait()
 		leaves = true
@@ -112,10 +113,10 @@ func TestInitializerFailureSurvivesDisconnect(t *testing.T) {
 		synctest.Wait()
 		select {
 		case r := <-answer:
-			r.refused(t, http.StatusForbidden, "", "no room")
+			r.wantError(t, http.StatusForbidden, "", "no room")
 		default:
-			t.Error("its creator still waits")
+			t.Error("the create has not returned")
 		}
-		w.get(t, configMaps+"/a").refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, "")
+		w.get(t, configMaps+"/a").wantError(t, http.StatusNotFound, metav1.StatusReasonNotFound, "")
 	})
 }

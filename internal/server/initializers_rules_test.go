@@ -39,18 +39,18 @@ func TestRemoveInitializers(t *testing.T) {
 		t.Run(c.rule, func(t *testing.T) {
 			t.Parallel()
 			w := start(t)
-			w.initializers(t, "a", "configmaps", "first.example.com", "second.example.com")
+			configureInitializers(t, w, "a", "configmaps", "first.example.com", "second.example.com")
 			w.send(t, http.MethodPost, configMaps+hidden, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
 			r := w.merge(t, configMaps+"/a", `{"data":{"k":"v"},"metadata":{"initializers":`+c.initializers+`}}`)
 			if c.refusal != "" {
-				r.refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, c.refusal)
+				r.wantError(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, c.refusal)
 				c.left = "first.example.com second.example.com"
 			} else {
 				r.want(t, 200)
 			}
 			obj := w.get(t, configMaps+"/a").object(t)
-			if got := pending(obj); got != c.left || (at(obj, "data", "k") == "v") != (c.refusal == "") {
-				t.Errorf("pending are %q in %v, want %q", got, obj, c.left)
+			if got := pending(obj); got != c.left || (valueAt(obj, "data", "k") == "v") != (c.refusal == "") {
+				t.Errorf("the pending initializers are %q in %v, want %q", got, obj, c.left)
 			}
 		})
 	}
@@ -60,10 +60,10 @@ func TestRemoveInitializers(t *testing.T) {
 func TestInitializersCannotBeAddedLater(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.fill(t, "default", "a")
-	w.initializers(t, "a", "configmaps", "first.example.com")
+	w.createConfigMaps(t, "default", "a")
+	configureInitializers(t, w, "a", "configmaps", "first.example.com")
 	w.merge(t, configMaps+"/a", `{"metadata":{"initializers":{"pending":[{"name":"first.example.com"}]}}}`).
-		refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+		wantError(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
 			"field is immutable once initialization has completed")
 	w.merge(t, configMaps+"/a", `{"metadata":{"initializers":null},"data":{"k":"v"}}`).want(t, 200)
 	w.merge(t, configMaps+"/a", `{"metadata":{"initializers":{"pending":[]}},"data":{"k":"w"}}`).want(t, 200)
@@ -74,7 +74,7 @@ func TestInitializerFailureDeletesObject(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
-		w.initializers(t, "a", "configmaps", "first.example.com", "second.example.com")
+		configureInitializers(t, w, "a", "configmaps", "first.example.com", "second.example.com")
 		seen, all := w.open(t, configMaps+"?watch=1"), w.open(t, configMaps+hidden+"&watch=1")
 		for _, c := range []struct {
 			result string
@@ -96,14 +96,14 @@ func TestInitializerFailureDeletesObject(t *testing.T) {
 				t.Errorf("answered %s", r.body)
 			}
 			w.get(t, configMaps+"/a").want(t, http.StatusNotFound)
-			if gone := all.want(t, "ADDED a", "DELETED a").Object; at(gone, "metadata", "initializers", "result",
+			if gone := all.want(t, "ADDED a", "DELETED a").Object; valueAt(gone, "metadata", "initializers", "result",
 				"message") != "no room" {
 				t.Errorf("deleted is %v", gone)
 			}
 		}
 		w.send(t, http.MethodPost, "/api/v1/namespaces", `{"metadata":{"name":"other"}}`).want(t, http.StatusCreated)
 		w.send(t, http.MethodDelete, initializersPath+"/a", "").want(t, 200)
-		w.fill(t, "default", "b")
+		w.createConfigMaps(t, "default", "b")
 		seen.want(t, "ADDED b") // and nothing of the others before
 	})
 }
@@ -126,16 +126,16 @@ func TestPatchTypesFinishInitialization(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t)
-			w.initializers(t, "a", "pods", "first.example.com")
+			configureInitializers(t, w, "a", "pods", "first.example.com")
 			body := `{"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}}`
 			w.send(t, http.MethodPost, podsPath+hidden, body).want(t, http.StatusCreated)
 			w.send(t, http.MethodPatch, podsPath+"/a", c.patch, "Content-Type", c.contentType).want(t, 200)
 			pods := must(w.clients.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{}))(t)
 			if len(pods.Items) != 1 || len(pods.Items[0].Spec.Containers) != 2 {
-				t.Fatalf("seen %v", pods.Items)
+				t.Fatalf("got %v", pods.Items)
 			}
 			w.merge(t, podsPath+"/a", `{"spec":{"containers":[{"name":"c","image":"i"}]}}`).
-				refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+				wantError(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
 					"pod updates may not add or remove containers")
 		})
 	}
@@ -145,15 +145,15 @@ func TestPatchTypesFinishInitialization(t *testing.T) {
 func TestUpdateOfUninitializedObjectIsValidatedAsCreate(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.initializers(t, "a", "pods", "first.example.com")
+	configureInitializers(t, w, "a", "pods", "first.example.com")
 	w.send(t, http.MethodPost, podsPath+hidden,
 		`{"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}}`).want(t, http.StatusCreated)
 	w.merge(t, podsPath+"/a", `{"spec":{"containers":[{"name":"C!","image":"i"}]}}`).
-		refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec.containers[0].name")
+		wantError(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec.containers[0].name")
 	w.merge(t, podsPath+"/a", `{"metadata":{"initializers":null},"spec":{"containers":[]}}`).
-		refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec.containers: Required value")
+		wantError(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec.containers: Required value")
 	if got := w.names(t, podsPath); got != "" {
-		t.Errorf("what was refused is seen: %q", got)
+		t.Errorf("rejected updates made the object visible: %q", got)
 	}
 }
 
@@ -161,14 +161,14 @@ func TestUpdateOfUninitializedObjectIsValidatedAsCreate(t *testing.T) {
 func TestCreateWithInitializers(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.initializers(t, "a", "configmaps", "first.example.com")
+	configureInitializers(t, w, "a", "configmaps", "first.example.com")
 	for initializers, want := range map[string]string{
 		`null`: "first.example.com", `{}`: "", `{"pending":[]}`: "",
 		`{"pending":[{"name":"mine.example.com"}]}`: "mine.example.com",
 	} {
 		obj := w.send(t, http.MethodPost, configMaps+hidden,
 			`{"metadata":{"generateName":"a","initializers":`+initializers+`}}`).want(t, 201).object(t)
-		if got := pending(obj); got != want || want == "" && at(obj, "metadata", "initializers") != nil {
+		if got := pending(obj); got != want || want == "" && valueAt(obj, "metadata", "initializers") != nil {
 			t.Errorf("%s: %v", initializers, obj)
 		}
 	}
@@ -181,11 +181,11 @@ func TestCreateWithInitializers(t *testing.T) {
 			1000) + `{}]}`: "metadata.initializers.pending: Too many: 1001: must have at most 1000 items",
 	} {
 		w.send(t, http.MethodPost, configMaps+hidden, `{"metadata":{"name":"b","initializers":`+initializers+`}}`).
-			refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, refusal)
+			wantError(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, refusal)
 	}
 	for _, initializers := range []string{`"x"`, `{"pending":{}}`, `[1]`} {
 		w.send(t, http.MethodPost, configMaps+hidden, `{"metadata":{"name":"b","initializers":`+initializers+`}}`).
-			refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "cannot unmarshal")
+			wantError(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "cannot unmarshal")
 	}
 }
 
@@ -193,7 +193,7 @@ func TestCreateWithInitializers(t *testing.T) {
 func TestInitializerConfigurations(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.initializers(t, "all", "*", "first.example.com")
+	configureInitializers(t, w, "all", "*", "first.example.com")
 	const document = `
 apiVersion: admissionregistration.k8s.io/v1alpha1
 kind: InitializerConfiguration
@@ -210,8 +210,8 @@ initializers:
 	body := w.get(t, initializersPath+"/envoy-config", "Accept", protobufType).want(t, 200).body
 	same := w.send(t, http.MethodPut, initializersPath+"/envoy-config", string(body), "Content-Type",
 		protobufType).want(t, 200).object(t)
-	if at(same, "metadata", "resourceVersion") != at(made, "metadata", "resourceVersion") {
-		t.Errorf("in protobuf it is another: %v", same)
+	if valueAt(same, "metadata", "resourceVersion") != valueAt(made, "metadata", "resourceVersion") {
+		t.Errorf("an update with the same object in protobuf changed it to %v", same)
 	}
 	for _, c := range []struct{ initializers, refusal string }{
 		{`[{"name":"envoy"}]`,
@@ -225,7 +225,7 @@ initializers:
 			"if '*' is present, must not specify other resources"},
 	} {
 		w.send(t, http.MethodPost, initializersPath, `{"metadata":{"name":"x"},"initializers":`+c.initializers+`}`).
-			refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, c.refusal)
+			wantError(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, c.refusal)
 	}
 	list := strings.Fields(w.names(t, initializersPath))
 	if !slices.Equal(list, []string{"all", "envoy-config"}) {

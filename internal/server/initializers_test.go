@@ -22,8 +22,8 @@ const (
 	hidden           = "?includeUninitialized=true"
 )
 
-// initializers declares the initializers of a resource's objects.
-func (w *world) initializers(t testing.TB, name, resource string, names ...string) {
+// configureInitializers declares the initializers of a resource's objects.
+func configureInitializers(t testing.TB, w *testPlane, name, resource string, names ...string) {
 	t.Helper()
 	var all []map[string]any
 	for _, n := range names {
@@ -36,8 +36,8 @@ func (w *world) initializers(t testing.TB, name, resource string, names ...strin
 }
 
 // begin sends a request whose answer may be delayed.
-func (w *world) begin(t testing.TB, method, path, body string, headers ...string) <-chan reply {
-	answer := make(chan reply, 1)
+func (w *testPlane) begin(t testing.TB, method, path, body string, headers ...string) <-chan response {
+	answer := make(chan response, 1)
 	go func() {
 		r, err := w.try(context.WithoutCancel(t.Context()), method, path, strings.NewReader(body), headers...)
 		if err != nil {
@@ -51,7 +51,7 @@ func (w *world) begin(t testing.TB, method, path, body string, headers ...string
 // pending returns the names of the initializers that an object waits for.
 func pending(obj map[string]any) string {
 	var names []string
-	list, _ := at(obj, "metadata", "initializers", "pending").([]any)
+	list, _ := valueAt(obj, "metadata", "initializers", "pending").([]any)
 	for _, p := range list {
 		names = append(names, p.(map[string]any)["name"].(string))
 	}
@@ -59,7 +59,7 @@ func pending(obj map[string]any) string {
 }
 
 // merge sends a merge patch.
-func (w *world) merge(t testing.TB, path, patch string) reply {
+func (w *testPlane) merge(t testing.TB, path, patch string) response {
 	t.Helper()
 	return w.send(t, http.MethodPatch, path, patch, "Content-Type", mergeType)
 }
@@ -70,9 +70,9 @@ func TestUninitializedObjectIsHidden(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
-		w.initializers(t, "b", "configmaps", "third.example.com", "first.example.com")
-		w.initializers(t, "a", "configmaps", "first.example.com", "second.example.com")
-		w.initializers(t, "c", "secrets", "other.example.com")
+		configureInitializers(t, w, "b", "configmaps", "third.example.com", "first.example.com")
+		configureInitializers(t, w, "a", "configmaps", "first.example.com", "second.example.com")
+		configureInitializers(t, w, "c", "secrets", "other.example.com")
 		seen, all := w.open(t, configMaps+"?watch=1"), w.open(t, configMaps+hidden+"&watch=1")
 		labelled := w.open(t, configMaps+"?watch=1&labelSelector=done")
 		answer := w.begin(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`)
@@ -85,12 +85,12 @@ func TestUninitializedObjectIsHidden(t *testing.T) {
 		}
 		const all3 = "first.example.com second.example.com third.example.com"
 		if got := pending(w.get(t, configMaps+"/a").object(t)); got != all3 {
-			t.Errorf("pending are %q", got)
+			t.Errorf("the pending initializers are %q", got)
 		}
 		if got := pending(all.want(t, "ADDED a").Object); got != all3 {
-			t.Errorf("seen pending are %q", got)
+			t.Errorf("the watch shows the pending initializers %q", got)
 		}
-		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).refused(t, http.StatusConflict,
+		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).wantError(t, http.StatusConflict,
 			metav1.StatusReasonAlreadyExists, "")
 		w.merge(t, configMaps+"/a",
 			`{"data":{"k":"1"},"metadata":{"initializers":{"pending":[{"name":"second.example.com"},{"name":"third.example.com"}]}}}`).want(t, 200)
@@ -98,24 +98,24 @@ func TestUninitializedObjectIsHidden(t *testing.T) {
 			`{"metadata":{"labels":{"done":"1"},"initializers":{"pending":[{"name":"third.example.com"}]}}}`).want(t,
 			200)
 		if got := pending(all.want(t, "MODIFIED a", "MODIFIED a").Object); got != "third.example.com" {
-			t.Errorf("seen pending are %q", got)
+			t.Errorf("the watch shows the pending initializers %q", got)
 		}
 		synctest.Wait()
 		select {
 		case r := <-answer:
-			t.Fatalf("its creator was answered before it was initialized: %s", r.body)
+			t.Fatalf("the create returned before initialization: %s", r.body)
 		default:
 		}
 		w.merge(t, configMaps+"/a", `{"metadata":{"initializers":{"pending":[]}}}`).want(t, 200)
 		obj := (<-answer).want(t, http.StatusCreated).object(t)
-		if at(obj, "data", "k") != "1" || at(obj, "metadata", "initializers") != nil {
-			t.Errorf("its creator hears of %v", obj)
+		if valueAt(obj, "data", "k") != "1" || valueAt(obj, "metadata", "initializers") != nil {
+			t.Errorf("the create returned %v", obj)
 		}
 		all.want(t, "MODIFIED a")
 		for _, watch := range []*streaming{seen, labelled} {
-			if e := watch.want(t, "ADDED a"); at(e.Object, "data", "k") != "1" ||
-				at(e.Object, "metadata", "initializers") != nil {
-				t.Errorf("seen as %v", e.Object)
+			if e := watch.want(t, "ADDED a"); valueAt(e.Object, "data", "k") != "1" ||
+				valueAt(e.Object, "metadata", "initializers") != nil {
+				t.Errorf("the watch shows %v", e.Object)
 			}
 		}
 		w.merge(t, configMaps+"/a", `{"data":{"k":"2"}}`).want(t, 200)
@@ -129,16 +129,16 @@ func TestUninitializedObjectIsHidden(t *testing.T) {
 func TestPageExcludesUninitializedObjects(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.fill(t, "default", "a", "c", "e", "g")
-	w.initializers(t, "a", "configmaps", "first.example.com")
+	w.createConfigMaps(t, "default", "a", "c", "e", "g")
+	configureInitializers(t, w, "a", "configmaps", "first.example.com")
 	for _, name := range []string{"b", "d", "f", "h"} {
 		w.send(t, http.MethodPost, configMaps+hidden, `{"metadata":{"name":"`+name+`"}}`).want(t, http.StatusCreated)
 	}
 	for query, want := range map[string]string{"?": "[a c] 2 [e g] <nil>", hidden + "&": "[a b] 6 [c d] 4"} {
 		first := w.get(t, configMaps+query+"limit=2").object(t)
-		next := at(first, "metadata", "continue").(string)
+		next := valueAt(first, "metadata", "continue").(string)
 		second := w.get(t, configMaps+query+"limit=2&continue="+next).object(t)
-		left := func(list map[string]any) any { return at(list, "metadata", "remainingItemCount") }
+		left := func(list map[string]any) any { return valueAt(list, "metadata", "remainingItemCount") }
 		if got := fmt.Sprint(namesIn(first), " ", left(first), " ", namesIn(second), " ", left(second)); got != want {
 			t.Errorf("%s: %s, want %s", query, got, want)
 		}
@@ -148,7 +148,7 @@ func TestPageExcludesUninitializedObjects(t *testing.T) {
 // namesIn returns the names in a list.
 func namesIn(list map[string]any) (names []string) {
 	for _, item := range list["items"].([]any) {
-		names = append(names, at(item.(map[string]any), "metadata", "name").(string))
+		names = append(names, valueAt(item.(map[string]any), "metadata", "name").(string))
 	}
 	return names
 }
@@ -157,7 +157,7 @@ func namesIn(list map[string]any) (names []string) {
 func TestSourceHidesUninitializedObjects(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.initializers(t, "a", "configmaps", "first.example.com")
+	configureInitializers(t, w, "a", "configmaps", "first.example.com")
 	resource := corev1.SchemeGroupVersion.WithResource("configmaps")
 	now := must(w.Source().List(t.Context(), resource, client.Options{}))(t).Revision
 	watch := must(w.Source().Watch(t.Context(), resource, client.Options{After: now}))(t)
@@ -166,7 +166,7 @@ func TestSourceHidesUninitializedObjects(t *testing.T) {
 	for asked, want := range map[bool]int{false: 0, true: 1} {
 		list := must(w.Source().List(t.Context(), resource, client.Options{Uninitialized: asked}))(t)
 		if len(list.Items) != want {
-			t.Errorf("asked for them %v: %d items", asked, len(list.Items))
+			t.Errorf("Uninitialized %v: %d items", asked, len(list.Items))
 		}
 	}
 	wire := client.NewSource(must(client.New(w.config))(t))
@@ -176,7 +176,7 @@ func TestSourceHidesUninitializedObjects(t *testing.T) {
 	w.merge(t, configMaps+"/a", `{"metadata":{"initializers":null}}`).want(t, 200)
 	events := must(watch.Next(t.Context()))(t)
 	if len(events) != 1 || events[0].Type != "ADDED" {
-		t.Errorf("seen %v", events)
+		t.Errorf("got %v", events)
 	}
 }
 
@@ -200,7 +200,7 @@ func TestCreateWaitsForInitializers(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t)
-				w.initializers(t, "a", "configmaps", "first.example.com", "second.example.com")
+				configureInitializers(t, w, "a", "configmaps", "first.example.com", "second.example.com")
 				begun, path := time.Now(), configMaps
 				if c.method == http.MethodPatch {
 					path += "/a"
@@ -212,14 +212,14 @@ func TestCreateWaitsForInitializers(t *testing.T) {
 				if c.waits == 0 {
 					if got := pending(r.want(t,
 						http.StatusCreated).object(t)); got != "first.example.com second.example.com" {
-						t.Errorf("pending are %q", got)
+						t.Errorf("the pending initializers are %q", got)
 					}
 					return
 				}
-				r.refused(t, http.StatusGatewayTimeout, metav1.StatusReasonTimeout,
+				r.wantError(t, http.StatusGatewayTimeout, metav1.StatusReasonTimeout,
 					"server has timed out waiting for the initialization of configmaps a: it is created, and pending are first.example.com, second.example.com")
 				if got := pending(w.get(t, configMaps+"/a").object(t)); got != "first.example.com second.example.com" {
-					t.Errorf("pending are %q", got)
+					t.Errorf("the pending initializers are %q", got)
 				}
 			})
 		})
@@ -231,8 +231,8 @@ func TestWaitingCreatesHoldNoSeats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
-		w.initializers(t, "a", "configmaps", "first.example.com")
-		var answers []<-chan reply
+		configureInitializers(t, w, "a", "configmaps", "first.example.com")
+		var answers []<-chan response
 		for i := range 1000 {
 			answers = append(answers,
 				w.begin(t, http.MethodPost, configMaps, fmt.Sprintf(`{"metadata":{"name":"a-%d"}}`, i)))
@@ -250,12 +250,12 @@ func TestDeleteEndsWaitingCreate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
-		w.initializers(t, "a", "configmaps", "first.example.com")
+		configureInitializers(t, w, "a", "configmaps", "first.example.com")
 		for _, path := range []string{configMaps + "/a", configMaps} { // a collection has it too
 			answer := w.begin(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`)
 			synctest.Wait()
 			w.send(t, http.MethodDelete, path, "").want(t, 200)
-			(<-answer).refused(t, http.StatusInternalServerError, metav1.StatusReasonInternalError,
+			(<-answer).wantError(t, http.StatusInternalServerError, metav1.StatusReasonInternalError,
 				"object deleted while waiting for creation")
 		}
 	})
@@ -266,14 +266,14 @@ func TestCloseEndsWaitingCreates(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
-		w.initializers(t, "a", "configmaps", "first.example.com")
+		configureInitializers(t, w, "a", "configmaps", "first.example.com")
 		answer := w.begin(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`)
 		synctest.Wait()
 		begun := time.Now()
 		if err := w.Close(); err != nil || time.Since(begun) > 0 {
 			t.Errorf("closing took %v, %v", time.Since(begun), err)
 		}
-		(<-answer).refused(t, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
+		(<-answer).wantError(t, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
 			"the server is stopping")
 	})
 }
@@ -283,7 +283,7 @@ func TestClientGoCreateWaitsForInitializers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
-		w.initializers(t, "a", "configmaps", "first.example.com")
+		configureInitializers(t, w, "a", "configmaps", "first.example.com")
 		all := w.open(t, configMaps+hidden+"&watch=1")
 		done := make(chan struct{})
 		go func() {
@@ -298,7 +298,7 @@ func TestClientGoCreateWaitsForInitializers(t *testing.T) {
 		}
 		_, err := w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), configMap("b"), metav1.CreateOptions{})
 		if !apierrors.IsTimeout(err) {
-			t.Errorf("nobody initialized b: %v", err)
+			t.Errorf("create without an initializer: %v, want a timeout", err)
 		}
 	})
 }

@@ -34,7 +34,7 @@ func TestLeaderElection(t *testing.T) {
 				Callbacks: leaderelection.LeaderCallbacks{
 					OnStartedLeading: func(context.Context) {
 						if leading.Add(1) > 1 {
-							t.Error("two lead")
+							t.Error("two candidates lead")
 						}
 						led <- name
 					},
@@ -51,7 +51,7 @@ func TestLeaderElection(t *testing.T) {
 			time.Sleep(time.Minute)
 			lease := must(w.clients.CoordinationV1().Leases("default").Get(t.Context(), "l", metav1.GetOptions{}))(t)
 			if *lease.Spec.HolderIdentity != leader {
-				t.Errorf("%s leads, and %s holds the lease", leader, *lease.Spec.HolderIdentity)
+				t.Errorf("%s leads, but %s holds the lease", leader, *lease.Spec.HolderIdentity)
 			}
 			leading.Add(-1)
 			stop[leader]()

@@ -29,7 +29,7 @@ const legacyLamps = `{"apiVersion":"apiextensions.k8s.io/v1beta1","kind":"Custom
 // reviews of v1beta1, and reads in v1beta1 return the definition as it was sent.
 func TestV1beta1DefinitionRoundTrips(t *testing.T) {
 	t.Parallel()
-	w, h := start(t), startHook(t)
+	w, h := start(t), startConversionWebhook(t)
 	reviews := make(chan string, 1)
 	h.answer = func(r *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
 		reviews <- r.APIVersion
@@ -41,11 +41,11 @@ func TestV1beta1DefinitionRoundTrips(t *testing.T) {
 
 	w.create(t, lampsV1, lamp("v1", "a", `{"color":"red","unknown":1}`))
 	got := w.get(t, lampsV2+"/a").want(t, http.StatusOK).object(t)
-	if at(got, "spec", "paint") != "red" || at(got, "spec", "unknown") != nil {
+	if valueAt(got, "spec", "paint") != "red" || valueAt(got, "spec", "unknown") != nil {
 		t.Errorf("read %v", got)
 	}
 	if asked := <-reviews; asked != "apiextensions.k8s.io/v1beta1" {
-		t.Errorf("asked in %s, want the default of v1beta1", asked)
+		t.Errorf("the review has version %s, want the default of v1beta1", asked)
 	}
 	w.get(t, lampsV1+"/a/status").want(t, http.StatusOK)
 	var table metav1.Table
@@ -56,15 +56,16 @@ func TestV1beta1DefinitionRoundTrips(t *testing.T) {
 
 	back := w.get(t, legacyPath+"/lamps.example.com").want(t, http.StatusOK).object(t)
 	for _, name := range []string{"validation", "subresources", "additionalPrinterColumns", "version", "versions"} {
-		if want := at(reply{body: []byte(sent)}.object(t), "spec", name); !reflect.DeepEqual(at(back, "spec", name),
+		if want := valueAt(response{body: []byte(sent)}.object(t), "spec",
+			name); !reflect.DeepEqual(valueAt(back, "spec", name),
 			want) {
-			t.Errorf("spec.%s came back as %v, want %v", name, at(back, "spec", name), want)
+			t.Errorf("spec.%s came back as %v, want %v", name, valueAt(back, "spec", name), want)
 		}
 	}
 	whole := w.get(t, definitionsPath+"/lamps.example.com").want(t, http.StatusOK).object(t)
-	for i, v := range at(whole, "spec", "versions").([]any) {
+	for i, v := range valueAt(whole, "spec", "versions").([]any) {
 		v := v.(map[string]any)
-		if v["schema"] == nil || v["subresources"] == nil || at(v, "additionalPrinterColumns") == nil {
+		if v["schema"] == nil || v["subresources"] == nil || valueAt(v, "additionalPrinterColumns") == nil {
 			t.Errorf("as v1, version %d is %v", i, v)
 		}
 	}

@@ -23,14 +23,14 @@ func BenchmarkListPods(b *testing.B) {
 		must(pods.Create(b.Context(), benchPod(i), metav1.CreateOptions{}))(b)
 	}
 	const path = "/api/v1/namespaces/default/pods"
-	w.benchList(b, "JSON", path, jsonType)
-	w.benchList(b, "protobuf", path, protobufType)
-	w.benchList(b, "YAML", path+"?limit=500", yamlType)
-	w.benchList(b, "Table", path, tableType)
-	w.benchList(b, "metadata", path, partialList)
-	w.benchList(b, "metadata protobuf", path,
+	benchList(b, w, "JSON", path, jsonType)
+	benchList(b, w, "protobuf", path, protobufType)
+	benchList(b, w, "YAML", path+"?limit=500", yamlType)
+	benchList(b, w, "Table", path, tableType)
+	benchList(b, w, "metadata", path, partialList)
+	benchList(b, w, "metadata protobuf", path,
 		"application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io")
-	w.benchList(b, "gzip", path, jsonType, "Accept-Encoding", "gzip")
+	benchList(b, w, "gzip", path, jsonType, "Accept-Encoding", "gzip")
 }
 
 // BenchmarkListCustomResources lists 10,000 of them.
@@ -46,9 +46,9 @@ func BenchmarkListCustomResources(b *testing.B) {
 		obj.SetLabels(map[string]string{"app": "bench", "shard": fmt.Sprint(i % 10)})
 		must(objects.Create(b.Context(), obj, metav1.CreateOptions{}))(b)
 	}
-	w.benchList(b, "JSON", widgetsPath, jsonType)
-	w.benchList(b, "label", widgetsPath+"?labelSelector=shard%3D1", jsonType)
-	w.benchList(b, "metadata", widgetsPath, partialList)
+	benchList(b, w, "JSON", widgetsPath, jsonType)
+	benchList(b, w, "label", widgetsPath+"?labelSelector=shard%3D1", jsonType)
+	benchList(b, w, "metadata", widgetsPath, partialList)
 }
 
 // BenchmarkListSome lists 1,000 of 100,000 config maps of 1 KiB, selected by namespace and by label.
@@ -68,15 +68,15 @@ func BenchmarkListSome(b *testing.B) {
 			must(maps.Create(b.Context(), cm, metav1.CreateOptions{}))(b)
 		}
 	}
-	w.benchList(b, "namespace", "/api/v1/namespaces/n-50/configmaps", jsonType)
-	w.benchList(b, "label", "/api/v1/configmaps?labelSelector=shard%3D42", jsonType)
-	w.benchList(b, "labels", "/api/v1/configmaps?labelSelector=app%3Dbench,shard+in+(41,42)&limit=1000", jsonType)
-	w.benchList(b, "absent", "/api/v1/configmaps?labelSelector=nobody%3Dhas", jsonType)
-	w.benchList(b, "page", "/api/v1/configmaps?limit=500", jsonType)
+	benchList(b, w, "namespace", "/api/v1/namespaces/n-50/configmaps", jsonType)
+	benchList(b, w, "label", "/api/v1/configmaps?labelSelector=shard%3D42", jsonType)
+	benchList(b, w, "labels", "/api/v1/configmaps?labelSelector=app%3Dbench,shard+in+(41,42)&limit=1000", jsonType)
+	benchList(b, w, "absent", "/api/v1/configmaps?labelSelector=nobody%3Dhas", jsonType)
+	benchList(b, w, "page", "/api/v1/configmaps?limit=500", jsonType)
 }
 
 // benchTLS is a plane with a socket and no rate limit on its clients, filled in process.
-func benchTLS(b *testing.B) *world {
+func benchTLS(b *testing.B) *testPlane {
 	w := startPlane(b, bowline.Options{Controllers: []string{bowline.NoControllers}, Listen: "127.0.0.1:0"}, nil)
 	socket := must(w.SocketConfig())(b)
 	socket.DisableCompression = true
@@ -88,7 +88,7 @@ func benchTLS(b *testing.B) *world {
 	return w
 }
 
-func (w *world) benchList(b *testing.B, name, path, accept string, headers ...string) {
+func benchList(b *testing.B, w *testPlane, name, path, accept string, headers ...string) {
 	b.Run(name, func(b *testing.B) {
 		var n int64
 		for b.Loop() {

@@ -40,11 +40,11 @@ func TestGenerateName(t *testing.T) {
 	both := generated("prefix-")
 	both.Name = "own"
 	if cm := must(maps.Create(t.Context(), both, metav1.CreateOptions{}))(t); cm.Name != "own" {
-		t.Errorf("a name and a prefix give %q", cm.Name)
+		t.Errorf("with a name and a prefix, the name is %q", cm.Name)
 	}
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{}}`).refused(t, http.StatusUnprocessableEntity,
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{}}`).wantError(t, http.StatusUnprocessableEntity,
 		metav1.StatusReasonInvalid, "name or generateName is required")
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"generateName":"UPPER-"}}`).refused(t,
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"generateName":"UPPER-"}}`).wantError(t,
 		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.generateName")
 }
 
@@ -72,7 +72,7 @@ func TestGenerateNameRetriesOnCollision(t *testing.T) {
 	t.Parallel()
 	plugin := &taken{name: "there"}
 	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{plugin} })
-	w.fill(t, "default", "there")
+	w.createConfigMaps(t, "default", "there")
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"}}
 	plugin.times = 5
 	if got := must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), cm,
@@ -82,7 +82,7 @@ func TestGenerateNameRetriesOnCollision(t *testing.T) {
 	plugin.times = 1000
 	_, err := w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), cm, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
-		t.Errorf("when every name is taken: %v", err)
+		t.Errorf("with no free name: %v, want AlreadyExists", err)
 	}
 }
 
@@ -95,12 +95,12 @@ func TestClientsCannotSetUIDAndTimestamps(t *testing.T) {
 		body := `{"metadata":{"name":"a","uid":"mine","creationTimestamp":"1999-01-01T00:00:00Z","deletionTimestamp":"1999-01-01T00:00:00Z",
 			"deletionGracePeriodSeconds":5,"generation":9,"selfLink":"/mine","managedFields":[]}}`
 		created := w.create(t, configMaps, body)
-		uid, _ := at(created, "metadata", "uid").(string)
-		if len(uid) != 36 || at(created, "metadata", "creationTimestamp") != began {
+		uid, _ := valueAt(created, "metadata", "uid").(string)
+		if len(uid) != 36 || valueAt(created, "metadata", "creationTimestamp") != began {
 			t.Errorf("created %v", created)
 		}
 		for _, field := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"} {
-			if got := at(created, "metadata", field); got != nil {
+			if got := valueAt(created, "metadata", field); got != nil {
 				t.Errorf("%s is %v", field, got)
 			}
 		}
@@ -110,16 +110,17 @@ func TestClientsCannotSetUIDAndTimestamps(t *testing.T) {
 			`{"metadata":{"name":"a"}}`,
 		} {
 			updated := w.send(t, http.MethodPut, configMaps+"/a", update).want(t, http.StatusOK).object(t)
-			if at(updated, "metadata", "uid") != uid || at(updated, "metadata", "creationTimestamp") != began ||
-				at(updated, "metadata", "deletionTimestamp") != nil {
+			if valueAt(updated, "metadata", "uid") != uid ||
+				valueAt(updated, "metadata", "creationTimestamp") != began ||
+				valueAt(updated, "metadata", "deletionTimestamp") != nil {
 				t.Errorf("updated %v", updated)
 			}
 		}
 		for _, field := range []string{`"deletionTimestamp":"1999-01-01T00:00:00Z"`, `"deletionGracePeriodSeconds":1`} {
-			w.send(t, http.MethodPut, configMaps+"/a", `{"metadata":{"name":"a",`+field+`}}`).refused(t,
+			w.send(t, http.MethodPut, configMaps+"/a", `{"metadata":{"name":"a",`+field+`}}`).wantError(t,
 				http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "field is immutable")
 		}
-		w.send(t, http.MethodPut, configMaps+"/a", `{"metadata":{"name":"a","uid":"other"}}`).refused(t,
+		w.send(t, http.MethodPut, configMaps+"/a", `{"metadata":{"name":"a","uid":"other"}}`).wantError(t,
 			http.StatusConflict, metav1.StatusReasonConflict, "Precondition failed: UID in precondition: other")
 	})
 }
@@ -128,7 +129,7 @@ func TestClientsCannotSetUIDAndTimestamps(t *testing.T) {
 func TestGenerationCountsSpecChanges(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	path := widgetsPath + "/a"
 	w.create(t, widgetsPath, widget("a", `{"size":1}`))
 	deployments := "/apis/apps/v1/namespaces/default/deployments"
@@ -152,12 +153,12 @@ func TestGenerationCountsSpecChanges(t *testing.T) {
 		w.send(t, http.MethodPatch, c.path, c.patch, "Content-Type", mergeType).want(t, http.StatusOK)
 		object := w.get(t, strings.TrimSuffix(strings.TrimSuffix(c.path, "/status"), "/scale")).want(t,
 			http.StatusOK).object(t)
-		if got := at(object, "metadata", "generation"); got != c.generation {
+		if got := valueAt(object, "metadata", "generation"); got != c.generation {
 			t.Errorf("after %s %s the generation is %v, want %v", c.path, c.patch, got, c.generation)
 		}
 	}
-	w.fill(t, "default", "a")
-	if got := at(w.get(t, configMaps+"/a").object(t), "metadata", "generation"); got != nil {
+	w.createConfigMaps(t, "default", "a")
+	if got := valueAt(w.get(t, configMaps+"/a").object(t), "metadata", "generation"); got != nil {
 		t.Errorf("a config map has generation %v", got)
 	}
 }
@@ -171,13 +172,13 @@ func deploymentBody(name string) string {
 func TestNoOpUpdateKeepsRevision(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), configMap("a", "k", "1"),
 		metav1.CreateOptions{}))(t)
 	w.create(t, widgetsPath, widget("a", `{"size":1}`))
 	for _, path := range []string{configMaps + "/a", widgetsPath + "/a"} {
 		before := w.get(t, path).want(t, http.StatusOK)
-		revision := at(before.object(t), "metadata", "resourceVersion").(string)
+		revision := valueAt(before.object(t), "metadata", "resourceVersion").(string)
 		s := w.open(t, path[:len(path)-2]+"?watch=1&resourceVersion="+revision)
 		for _, write := range []struct{ method, contentType, body string }{
 			{http.MethodPut, jsonType, string(before.body)},
@@ -186,7 +187,7 @@ func TestNoOpUpdateKeepsRevision(t *testing.T) {
 			{http.MethodPatch, "application/json-patch+json", `[]`},
 		} {
 			after := w.send(t, write.method, path, write.body, "Content-Type", write.contentType).want(t, http.StatusOK)
-			if got := at(after.object(t), "metadata", "resourceVersion"); got != revision {
+			if got := valueAt(after.object(t), "metadata", "resourceVersion"); got != revision {
 				t.Errorf("%s %s %s: the revision moved from %s to %v", write.method, path, write.body, revision, got)
 			}
 		}
@@ -213,24 +214,24 @@ func TestNoOpUpdateKeepsRevision(t *testing.T) {
 func TestInvalidNames(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	for _, name := range []string{"UPPER", "under_score", "-dash", "dot.", "a b", "ä", strings.Repeat("x", 254)} {
-		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"`+name+`"}}`).refused(t,
+		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"`+name+`"}}`).wantError(t,
 			http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.name")
-		w.send(t, http.MethodPost, widgetsPath, widget(name, `{}`)).refused(t, http.StatusUnprocessableEntity,
+		w.send(t, http.MethodPost, widgetsPath, widget(name, `{}`)).wantError(t, http.StatusUnprocessableEntity,
 			metav1.StatusReasonInvalid, "metadata.name")
 	}
 	for _, name := range []string{"a/b", "..", ".", "a%b"} {
-		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"`+name+`"}}`).refused(t,
+		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"`+name+`"}}`).wantError(t,
 			http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.name")
 	}
-	w.send(t, http.MethodPost, "/api/v1/namespaces", `{"metadata":{"name":"with.dot"}}`).refused(t,
+	w.send(t, http.MethodPost, "/api/v1/namespaces", `{"metadata":{"name":"with.dot"}}`).wantError(t,
 		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.name")
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a","labels":{"bad key":"x"}}}`).refused(t,
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a","labels":{"bad key":"x"}}}`).wantError(t,
 		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.labels")
 	w.send(t, http.MethodPost, configMaps,
-		`{"metadata":{"name":"a","finalizers":["plain"],"ownerReferences":[{"name":"x"}]}}`).refused(t,
+		`{"metadata":{"name":"a","finalizers":["plain"],"ownerReferences":[{"name":"x"}]}}`).wantError(t,
 		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.ownerReferences")
-	w.send(t, http.MethodGet, configMaps+"/UPPER", "").refused(t, http.StatusNotFound, metav1.StatusReasonNotFound,
+	w.send(t, http.MethodGet, configMaps+"/UPPER", "").wantError(t, http.StatusNotFound, metav1.StatusReasonNotFound,
 		`configmaps "UPPER" not found`)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // scrape returns the body of /metrics.
-func (w *world) scrape(t *testing.T) string {
+func (w *testPlane) scrape(t *testing.T) string {
 	t.Helper()
 	return string(w.get(t, "/metrics").want(t, http.StatusOK).body)
 }
@@ -26,7 +26,7 @@ func series(scraped, name string) []string {
 func TestRequestMetrics(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.fill(t, "default", "a")
+	w.createConfigMaps(t, "default", "a")
 	w.get(t, configMaps+"/a").want(t, http.StatusOK)
 	w.get(t, configMaps).want(t, http.StatusOK)
 	w.get(t, "/api/v1/configmaps").want(t, http.StatusOK)
@@ -82,7 +82,7 @@ func TestRequestMetrics(t *testing.T) {
 func TestMetricNamesOfKubernetesMixin(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(o *bowline.Options) { o.Controllers = []string{"namespace"} })
-	w.fill(t, "default", "a")
+	w.createConfigMaps(t, "default", "a")
 	w.get(t, configMaps).want(t, http.StatusOK)
 	w.open(t, configMaps+"?watch=1").next(t)
 	got := w.scrape(t)
@@ -99,7 +99,7 @@ func TestMetricNamesOfKubernetesMixin(t *testing.T) {
 		"kubernetes_build_info": "gauge", "apiserver_admission_step_admission_duration_seconds": "histogram",
 	} {
 		if want := "# TYPE " + name + " " + kind + "\n"; !strings.Contains(got, want) {
-			t.Errorf("there is no %s", want)
+			t.Errorf("/metrics lacks %s", want)
 		}
 	}
 	for _, want := range []string{
@@ -154,12 +154,12 @@ func TestMetricOfDeprecatedVersions(t *testing.T) {
 func TestDeletedDefinitionRemovesSeries(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	w.get(t, widgetsPath).want(t, http.StatusOK)
 	if !strings.Contains(w.scrape(t), `resource="widgets"`) {
 		t.Error("requests for widgets are not counted")
 	}
-	w.undefine(t, "widgets.example.com")
+	undefine(t, w, "widgets.example.com")
 	w.get(t, widgetsPath).want(t, http.StatusNotFound)
 	if left := regexp.MustCompile(`.*resource="widgets".*`).FindAllString(w.scrape(t), -1); left != nil {
 		t.Errorf("still there:\n%s", strings.Join(left, "\n"))

@@ -15,11 +15,11 @@ func TestNamespacesAtStart(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	if got, want := w.names(t, "/api/v1/namespaces"), "default kube-node-lease kube-public kube-system"; got != want {
-		t.Errorf("a plane starts with %q, want %q", got, want)
+		t.Errorf("a new plane has the namespaces %q, want %q", got, want)
 	}
 	ns := w.get(t, "/api/v1/namespaces/default").want(t, http.StatusOK).object(t)
-	if at(ns, "status", "phase") != "Active" ||
-		at(ns, "metadata", "labels", "kubernetes.io/metadata.name") != "default" {
+	if valueAt(ns, "status", "phase") != "Active" ||
+		valueAt(ns, "metadata", "labels", "kubernetes.io/metadata.name") != "default" {
 		t.Errorf("default is %v", ns)
 	}
 }
@@ -28,11 +28,11 @@ func TestNamespacesAtStart(t *testing.T) {
 func TestCreateNeedsItsNamespace(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	w.namespace(t, "going")
-	w.fill(t, "going", "left")
+	w.createConfigMaps(t, "going", "left")
 	w.send(t, http.MethodDelete, "/api/v1/namespaces/going", "").want(t, http.StatusOK)
-	if got := at(w.get(t, "/api/v1/namespaces/going").want(t, http.StatusOK).object(t), "status",
+	if got := valueAt(w.get(t, "/api/v1/namespaces/going").want(t, http.StatusOK).object(t), "status",
 		"phase"); got != "Terminating" {
 		t.Errorf("a deleted namespace is %v", got)
 	}
@@ -43,9 +43,9 @@ func TestCreateNeedsItsNamespace(t *testing.T) {
 		"/api/v1/namespaces/%/configmaps?dryRun=All":            `{"metadata":{"name":"a"}}`,
 		"/api/v1/namespaces/%/configmaps?fieldManager=somebody": `{"metadata":{"generateName":"a"}}`,
 	} {
-		w.send(t, http.MethodPost, replace(resource, "nowhere"), body).refused(t, http.StatusNotFound,
+		w.send(t, http.MethodPost, replace(resource, "nowhere"), body).wantError(t, http.StatusNotFound,
 			metav1.StatusReasonNotFound, `namespaces "nowhere" not found`)
-		s := w.send(t, http.MethodPost, replace(resource, "going"), body).refused(t, http.StatusForbidden,
+		s := w.send(t, http.MethodPost, replace(resource, "going"), body).wantError(t, http.StatusForbidden,
 			metav1.StatusReasonForbidden, "because it is being terminated")
 		if s.Details == nil || len(s.Details.Causes) != 1 || s.Details.Causes[0].Type != "NamespaceTerminating" {
 			t.Errorf("%s: details %+v", resource, s.Details)
@@ -58,7 +58,7 @@ func TestCreateNeedsItsNamespace(t *testing.T) {
 	if got := w.names(t, "/api/v1/namespaces/nowhere/configmaps"); got != "" {
 		t.Errorf("a missing namespace has %q", got)
 	}
-	w.get(t, "/api/v1/namespaces/nowhere/configmaps/a").refused(t, http.StatusNotFound, metav1.StatusReasonNotFound,
+	w.get(t, "/api/v1/namespaces/nowhere/configmaps/a").wantError(t, http.StatusNotFound, metav1.StatusReasonNotFound,
 		`configmaps "a" not found`)
 }
 
@@ -88,18 +88,18 @@ func TestCreateRacesWithNamespaceDelete(t *testing.T) {
 	finalize := `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"ended"},"spec":{}}`
 	for name, test := range map[string]struct {
 		meanwhile func()
-		answer    func(reply)
+		answer    func(response)
 	}{
 		"changed": {
 			func() {
 				w.merge(t, "/api/v1/namespaces/changed", `{"metadata":{"labels":{"a":"b"}}}`).want(t, http.StatusOK)
 			},
-			func(r reply) { r.want(t, http.StatusCreated) },
+			func(r response) { r.want(t, http.StatusCreated) },
 		},
 		"ending": {
 			func() { w.send(t, http.MethodDelete, "/api/v1/namespaces/ending", "").want(t, http.StatusOK) },
-			func(r reply) {
-				r.refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "because it is being terminated")
+			func(r response) {
+				r.wantError(t, http.StatusForbidden, metav1.StatusReasonForbidden, "because it is being terminated")
 			},
 		},
 		"ended": {
@@ -107,13 +107,13 @@ func TestCreateRacesWithNamespaceDelete(t *testing.T) {
 				w.send(t, http.MethodDelete, "/api/v1/namespaces/ended", "").want(t, http.StatusOK)
 				w.send(t, http.MethodPut, "/api/v1/namespaces/ended/finalize", finalize).want(t, http.StatusOK)
 			},
-			func(r reply) {
-				r.refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, `namespaces "ended" not found`)
+			func(r response) {
+				r.wantError(t, http.StatusNotFound, metav1.StatusReasonNotFound, `namespaces "ended" not found`)
 			},
 		},
 	} {
 		w.namespace(t, name)
-		answered := make(chan reply, 1)
+		answered := make(chan response, 1)
 		go func() {
 			a := strings.NewReader(`{"metadata":{"name":"a"}}`)
 			r, _ := w.try(t.Context(), http.MethodPost, "/api/v1/namespaces/"+name+"/configmaps", a)
@@ -145,17 +145,17 @@ func TestFinalizeDeletesNamespace(t *testing.T) {
 	w.namespace(t, "going")
 	w.send(t, http.MethodDelete, "/api/v1/namespaces/going", "").want(t, http.StatusOK)
 	ns := w.get(t, "/api/v1/namespaces/going").want(t, http.StatusOK).object(t)
-	if at(ns, "spec", "finalizers") == nil || at(ns, "metadata", "deletionTimestamp") == nil {
+	if valueAt(ns, "spec", "finalizers") == nil || valueAt(ns, "metadata", "deletionTimestamp") == nil {
 		t.Fatalf("a deleted namespace: %v", ns)
 	}
 	around := w.send(t, http.MethodPatch, "/api/v1/namespaces/going", `{"spec":{"finalizers":null}}`, "Content-Type",
 		mergeType).want(t, http.StatusOK).object(t)
-	if at(around, "spec", "finalizers") == nil {
-		t.Error("an update of the namespace took its finalizer")
+	if valueAt(around, "spec", "finalizers") == nil {
+		t.Error("an update of the namespace removed its finalizer")
 	}
 	w.send(t, http.MethodPut, "/api/v1/namespaces/going/finalize",
 		`{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"going"},"spec":{}}`).want(t, http.StatusOK)
-	w.get(t, "/api/v1/namespaces/going").refused(t, http.StatusNotFound, metav1.StatusReasonNotFound,
+	w.get(t, "/api/v1/namespaces/going").wantError(t, http.StatusNotFound, metav1.StatusReasonNotFound,
 		`namespaces "going" not found`)
 	w.namespace(t, "going")
 }

@@ -38,14 +38,14 @@ func TestWatchWithSelectorFiltersAllEvents(t *testing.T) {
 			seen[i] = read(watchFrom(s[0], s[1]))
 		}
 		synctest.Wait() // all watches have started, with an empty initial state
-		w.shufflePods(t, pods)
+		shufflePods(t, w, pods)
 		w.create(t, "/api/v1/namespaces", `{"metadata":{"name":"last"}}`) // a revision without events
 		events := <-all
 		for i, s := range selectors {
 			want := selected(t, events, s[0], s[1])
 			var got []string
 			for _, e := range <-seen[i] {
-				got = append(got, e.String()+" "+at(e.Object, "metadata", "resourceVersion").(string))
+				got = append(got, e.String()+" "+valueAt(e.Object, "metadata", "resourceVersion").(string))
 			}
 			if !slices.Equal(got, want) || len(want) == 0 {
 				t.Errorf("%q was sent\n%v\nnot\n%v", s, got, want)
@@ -55,7 +55,7 @@ func TestWatchWithSelectorFiltersAllEvents(t *testing.T) {
 }
 
 // shufflePods creates, labels, binds, runs and deletes pods at random.
-func (w *world) shufflePods(t *testing.T, pods string) {
+func shufflePods(t *testing.T, w *testPlane, pods string) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
@@ -93,7 +93,7 @@ func read(s *streaming) <-chan []event {
 			if json.Unmarshal(s.lines.Bytes(), &e) != nil {
 				break
 			}
-			if e.Type == "BOOKMARK" && at(e.Object, "metadata", "annotations") == nil {
+			if e.Type == "BOOKMARK" && valueAt(e.Object, "metadata", "annotations") == nil {
 				break
 			}
 			if e.Type != "BOOKMARK" {
@@ -113,21 +113,22 @@ func selected(t *testing.T, all []event, labelSelector, fieldSelector string) (o
 	matched := map[string]bool{}
 	for _, e := range all {
 		set, values := labels.Set{}, fields.Set{}
-		if have, ok := at(e.Object, "metadata", "labels").(map[string]any); ok {
+		if have, ok := valueAt(e.Object, "metadata", "labels").(map[string]any); ok {
 			for key, value := range have {
 				set[key] = value.(string)
 			}
 		}
-		name := at(e.Object, "metadata", "name").(string)
+		name := valueAt(e.Object, "metadata", "name").(string)
 		values["metadata.name"] = name
-		values["status.phase"], _ = at(e.Object, "status", "phase").(string)
-		values["spec.nodeName"], _ = at(e.Object, "spec", "nodeName").(string)
+		values["status.phase"], _ = valueAt(e.Object, "status", "phase").(string)
+		values["spec.nodeName"], _ = valueAt(e.Object, "spec", "nodeName").(string)
 		values["spec.host"] = values["spec.nodeName"]
 		before, now := matched[name], e.Type != "DELETED" && byLabel.Matches(set) && byField.Matches(values)
 		matched[name] = now
 		if kind := typeOf(before, now); kind != "" {
-			out = append(out, strings.Join([]string{kind, name, at(e.Object, "metadata", "resourceVersion").(string)},
-				" "))
+			out = append(out,
+				strings.Join([]string{kind, name, valueAt(e.Object, "metadata", "resourceVersion").(string)},
+					" "))
 		}
 	}
 	return out
@@ -152,7 +153,7 @@ func TestWatchByNewlySelectableField(t *testing.T) {
 	w := start(t)
 	crd := widgets()
 	crd.Spec.Versions[0].SelectableFields = nil
-	w.define(t, crd)
+	define(t, w, crd)
 	w.create(t, widgetsPath, widget("old", `{"color":"red"}`))
 	w.create(t, widgetsPath, widget("older", `{"color":"blue"}`))
 	patch := `[{"op":"add","path":"/spec/versions/0/selectableFields","value":[{"jsonPath":".spec.color"}]}]`

@@ -23,8 +23,8 @@ import (
 func TestFloodDoesNotDelayOtherUsers(t *testing.T) {
 	t.Parallel()
 	w := startTLS(t)
-	connect := func(user string) *world {
-		other := &world{Plane: w.Plane}
+	connect := func(user string) *testPlane {
+		other := &testPlane{Plane: w.Plane}
 		other.connect(t, must(w.IssueClient(user, auth.AdminGroup))(t))
 		return other
 	}
@@ -36,21 +36,21 @@ func TestFloodDoesNotDelayOtherUsers(t *testing.T) {
 	flooder, bystander := connect("flooder"), connect("bystander")
 	must(bystander.clients.CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}))(t) // connects
 	ctx, cancel := context.WithCancel(t.Context())
-	beside := &latencies{stands: make(chan struct{})}
+	flooded := &latencies{saturated: make(chan struct{})}
 	var flood sync.WaitGroup
 	for i := range 500 {
-		flood.Go(func() { flooder.floodOver(ctx, i%2 == 0, beside) })
+		flood.Go(func() { flooder.floodOver(ctx, i%2 == 0, flooded) })
 	}
-	<-beside.stands
-	own := &latencies{}
+	<-flooded.saturated
+	others := &latencies{}
 	for i := range 50 {
 		name := "beside-" + string(rune('a'+i/26)) + string(rune('a'+i%26))
-		own.time(func() (int, error) {
+		others.time(func() (int, error) {
 			_, err := bystander.clients.CoreV1().ConfigMaps("kube-public").Create(t.Context(), configMap(name),
 				metav1.CreateOptions{})
 			return 0, err
 		})
-		own.time(func() (int, error) {
+		others.time(func() (int, error) {
 			_, err := bystander.clients.CoreV1().ConfigMaps("kube-public").Get(t.Context(), name, metav1.GetOptions{})
 			return 0, err
 		})
@@ -59,14 +59,15 @@ func TestFloodDoesNotDelayOtherUsers(t *testing.T) {
 	runtime.ReadMemStats(&memory)
 	cancel()
 	flood.Wait()
-	p90, theirs := own.at(t, 90), beside.at(t, 50)
-	t.Logf("a get or create beside the flood: p50 %s, p99 %s; the flood's own requests: p50 %s, %d refused; heap %d MiB",
-		own.at(t, 50), own.at(t, 99), theirs, beside.refused, memory.HeapAlloc>>20)
+	p90, theirs := others.percentile(t, 90), flooded.percentile(t, 50)
+	t.Logf("a get or create beside the flood: p50 %s, p99 %s; the flood's others requests: p50 %s, %d refused; heap %d MiB",
+		others.percentile(t, 50), others.percentile(t, 99), theirs, flooded.refused, memory.HeapAlloc>>20)
 	if p90 > theirs {
-		t.Errorf("p90 %s, more than half of the flood's requests took (%s)", p90, theirs)
+		t.Errorf("p90 of the bystander is %s, more than the flood's median of %s", p90, theirs)
 	}
-	if beside.refused == 0 || own.refused > 0 {
-		t.Errorf("%d of the flood were refused, and %d others", beside.refused, own.refused)
+	if flooded.refused == 0 || others.refused > 0 {
+		t.Errorf("%d requests of the flood and %d of the bystander were rejected, want some and 0", flooded.refused,
+			others.refused)
 	}
 	if memory.HeapAlloc > 512<<20 {
 		t.Errorf("%d MiB in use", memory.HeapAlloc>>20)
@@ -79,8 +80,8 @@ type latencies struct {
 	took    []time.Duration
 	refused int
 	err     error
-	// stands is closed at the first refusal, when the flood has reached its maximum.
-	stands chan struct{}
+	// saturated is closed at the first refusal, when the flood has reached its maximum.
+	saturated chan struct{}
 }
 
 func (l *latencies) time(request func() (code int, err error)) {
@@ -93,13 +94,13 @@ func (l *latencies) time(request func() (code int, err error)) {
 	l.took = append(l.took, took)
 	if code == http.StatusTooManyRequests {
 		if l.refused++; l.refused == 1 {
-			close(l.stands)
+			close(l.saturated)
 		}
 	}
 }
 
-// at returns a percentile of the durations. It fails the test if a request had no answer.
-func (l *latencies) at(t *testing.T, percent int) time.Duration {
+// percentile returns a percentile of the durations. It fails the test if a request had no answer.
+func (l *latencies) percentile(t *testing.T, percent int) time.Duration {
 	t.Helper()
 	if l.err != nil {
 		t.Error(l.err)
@@ -109,7 +110,7 @@ func (l *latencies) at(t *testing.T, percent int) time.Duration {
 }
 
 // floodOver sends requests, one after the other, until ctx ends.
-func (w *world) floodOver(ctx context.Context, lists bool, l *latencies) {
+func (w *testPlane) floodOver(ctx context.Context, lists bool, l *latencies) {
 	for ctx.Err() == nil {
 		l.time(func() (int, error) {
 			method, path, body := http.MethodPost, configMaps+"?dryRun=All",

@@ -31,7 +31,7 @@ const longest = 1500 * time.Millisecond
 func TestFloodGetsTooManyRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := startCrowd(t)
+		c := startOverload(t)
 		flooder := c.as(t, "flooder", "flood/1.0")
 		first := flooder.flood(t, 1000, http.MethodPost, configMaps, func() io.Reader {
 			return io.MultiReader(named())
@@ -39,9 +39,9 @@ func TestFloodGetsTooManyRequests(t *testing.T) {
 		time.Sleep(longest) // refusals are held back as long as that
 		waiting, working, _ := c.counts(t)
 		if working == 0 || waiting < working || first.codes[http.StatusTooManyRequests] != 1000-waiting-working {
-			t.Errorf("%d work, %d wait, answers %v", working, waiting, first.codes)
+			t.Errorf("%d requests run, %d wait, answers %v", working, waiting, first.codes)
 		}
-		first.last.refused(t, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, `user "flooder"`)
+		first.last.wantError(t, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, `user "flooder"`)
 		if after := first.last.header.Get("Retry-After"); after != "1" {
 			t.Errorf("Retry-After %q, want 1", after)
 		}
@@ -54,7 +54,7 @@ func TestFloodGetsTooManyRequests(t *testing.T) {
 			t.Errorf("answers %v after %s; %d bodies were read", late.codes, took, read.Load())
 		}
 		began := time.Now()
-		for _, other := range []*world{c.as(t, "bystander", "flood/1.0"), c.as(t, "flooder", "kubectl/1.37")} {
+		for _, other := range []*testPlane{c.as(t, "bystander", "flood/1.0"), c.as(t, "flooder", "kubectl/1.37")} {
 			for i := range 20 {
 				name := fmt.Sprintf("%s-%d", strings.ToLower(other.config.UserAgent[:5]), i)
 				other.send(t, http.MethodPost, "/api/v1/namespaces/default/secrets",
@@ -64,18 +64,18 @@ func TestFloodGetsTooManyRequests(t *testing.T) {
 			other.send(t, http.MethodDelete, "/api/v1/namespaces/default/secrets", "").want(t, http.StatusOK)
 		}
 		if took := time.Since(began); took != 0 {
-			t.Errorf("others waited for %s", took)
+			t.Errorf("other users waited for %s", took)
 		}
 		time.Sleep(15 * time.Second)
 		if stillWaiting, stillWorking, _ := c.counts(t); stillWaiting != 0 || stillWorking != working {
-			t.Errorf("after 15 s %d wait and %d work, want 0 and %d", stillWaiting, stillWorking, working)
+			t.Errorf("after 15 s %d requests wait and %d run, want 0 and %d", stillWaiting, stillWorking, working)
 		}
 		c.release()
 		first.Wait()
 		if first.codes[http.StatusCreated] != working || first.codes[http.StatusTooManyRequests] != 1000-working {
 			t.Errorf("answers %v, want %d created", first.codes, working)
 		}
-		c.quiet(t)
+		c.wantIdle(t)
 	})
 }
 
@@ -83,7 +83,7 @@ func TestFloodGetsTooManyRequests(t *testing.T) {
 func TestClientGoRetriesAfterTooManyRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := startCrowd(t)
+		c := startOverload(t)
 		flooder := c.as(t, "flooder", "same")
 		first := flooder.flood(t, 1000, http.MethodPost, configMaps, named)
 		began := time.Now()
@@ -94,7 +94,7 @@ func TestClientGoRetriesAfterTooManyRequests(t *testing.T) {
 			t.Errorf("answered after %s, want 10 s until there is room, and the last refusal's time", took)
 		}
 		first.Wait()
-		c.quiet(t)
+		c.wantIdle(t)
 	})
 }
 
@@ -113,12 +113,13 @@ func TestLargeBodiesTakeMoreSeats(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				c := startCrowd(t)
+				c := startOverload(t)
 				count, most := 10*cores(), cores()
 				sent := c.as(t, "flooder", "").flood(t, count, http.MethodPost, configMaps, body)
 				if waiting, working, seats := c.counts(t); working != most || waiting != count-most ||
 					seats != heaviest*most {
-					t.Errorf("%d work, %d wait, %d seats are held; want %d, %d and %d each", working, waiting, seats,
+					t.Errorf("%d requests run, %d wait, %d seats are held; want %d, %d and %d each", working, waiting,
+						seats,
 						most, count-most, heaviest)
 				}
 				c.release()
@@ -126,7 +127,7 @@ func TestLargeBodiesTakeMoreSeats(t *testing.T) {
 				if sent.codes[http.StatusCreated] != count {
 					t.Errorf("answers %v", sent.codes)
 				}
-				c.quiet(t)
+				c.wantIdle(t)
 			})
 		})
 	}
@@ -136,7 +137,7 @@ func TestLargeBodiesTakeMoreSeats(t *testing.T) {
 func TestSlowBodiesTimeOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := startCrowd(t)
+		c := startOverload(t)
 		slow := c.as(t, "slow", "").flood(t, 1000, http.MethodPost, "/api/v1/namespaces/default/secrets", newTrickle)
 		began := time.Now()
 		other := c.as(t, "bystander", "")
@@ -149,7 +150,7 @@ func TestSlowBodiesTimeOut(t *testing.T) {
 			slow.codes[http.StatusCreated] != 0 {
 			t.Errorf("after %s: %v", took, slow.codes)
 		}
-		c.quiet(t)
+		c.wantIdle(t)
 	})
 }
 
@@ -182,7 +183,7 @@ func TestOpenWatchesHoldNoSeats(t *testing.T) {
 		t.Run(query, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				c := startCrowd(t)
+				c := startOverload(t)
 				w := c.as(t, "watcher", "")
 				var open sync.WaitGroup
 				ctx, cancel := context.WithCancel(t.Context())
@@ -192,14 +193,14 @@ func TestOpenWatchesHoldNoSeats(t *testing.T) {
 					}
 					synctest.Wait()
 				}
-				c.quiet(t)
+				c.wantIdle(t)
 				if open := series(c.plane.scrape(t), "apiserver_longrunning_requests"); len(open) != 1 ||
 					!strings.HasSuffix(open[0], " 500") {
 					t.Errorf("open watches: %v", open)
 				}
 				cancel()
 				open.Wait()
-				c.quiet(t)
+				c.wantIdle(t)
 			})
 		})
 	}
@@ -209,7 +210,7 @@ func TestOpenWatchesHoldNoSeats(t *testing.T) {
 func TestCanceledRequestLeavesQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := startCrowd(t)
+		c := startOverload(t)
 		w := c.as(t, "impatient", "same")
 		working := w.flood(t, 64*cores()/2, http.MethodPost, configMaps, named)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -225,14 +226,14 @@ func TestCanceledRequestLeavesQueue(t *testing.T) {
 		cancel()
 		gone.Wait()
 		if waiting, _, _ := c.counts(t); waiting != 0 {
-			t.Errorf("%d wait still", waiting)
+			t.Errorf("%d canceled requests still wait", waiting)
 		}
 		c.release()
 		working.Wait()
 		if got := c.plane.names(t, "/api/v1/namespaces/default/secrets"); got != "" {
 			t.Errorf("stored %q", got)
 		}
-		c.quiet(t)
+		c.wantIdle(t)
 	})
 }
 
@@ -240,7 +241,7 @@ func TestCanceledRequestLeavesQueue(t *testing.T) {
 func TestHealthChecksNeedNoSeats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := startCrowd(t)
+		c := startOverload(t)
 		var floods []*flood
 		for i := range 20 {
 			for j := range 20 {
@@ -258,13 +259,13 @@ func TestHealthChecksNeedNoSeats(t *testing.T) {
 		}
 		c.plane.get(t, "/api/v1/namespaces/default").want(t, http.StatusOK)
 		if took := time.Since(began); took != 0 {
-			t.Errorf("they waited for %s", took)
+			t.Errorf("the requests waited for %s", took)
 		}
 		c.release()
 		for _, f := range floods {
 			f.Wait()
 		}
-		c.quiet(t)
+		c.wantIdle(t)
 	})
 }
 

@@ -28,7 +28,7 @@ const ownedDeployment = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":
 
 // owners returns the ownership of the object in an answer: "MANAGER OPERATION[/SUBRESOURCE] APIVERSION
 // FIELDS", in order.
-func (r reply) owners(t testing.TB) []string {
+func (r response) owners(t testing.TB) []string {
 	t.Helper()
 	var obj metav1.PartialObjectMetadata
 	r.into(t, &obj)
@@ -45,7 +45,7 @@ func (r reply) owners(t testing.TB) []string {
 
 // owned compares the ownership of the object in an answer with lines, in any order: the order depends on the
 // second of the write.
-func (r reply) owned(t testing.TB, lines ...string) {
+func (r response) owned(t testing.TB, lines ...string) {
 	t.Helper()
 	r.want(t, http.StatusOK)
 	got, want := slices.Sorted(slices.Values(r.owners(t))), slices.Sorted(slices.Values(lines))
@@ -141,7 +141,7 @@ func TestManagedFieldsInBody(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	a := configMaps + "/a"
-	put := func(managed string) reply {
+	put := func(managed string) response {
 		return w.send(t, http.MethodPut, a+"?fieldManager=m",
 			`{"metadata":{"name":"a","managedFields":`+managed+`},"data":{"k":"1"}}`)
 	}
@@ -186,7 +186,7 @@ func TestNoOpWriteKeepsRevisionAndTimestamps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
 		const body = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"1"}}`
-		apply := func() reply {
+		apply := func() response {
 			return w.send(t, http.MethodPatch, configMaps+"/a?fieldManager=m", body, "Content-Type", applyType)
 		}
 		apply().want(t, http.StatusCreated)
@@ -240,10 +240,10 @@ func TestInvalidOwnershipOfPluginIsReverted(t *testing.T) {
 		http.StatusCreated)
 	if got := r.header.Get("Warning"); !strings.Contains(got,
 		".metadata.managedFields was in an invalid state after admission") {
-		t.Errorf("warned %q", got)
+		t.Errorf("the warning is %q", got)
 	}
 	w.get(t, configMaps+"/a").owned(t, `m Update v1 {"f:data":{".":{},"f:k":{}}}`)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	r = w.send(t, http.MethodPost, widgetsPath+"?fieldManager=m", widget("a", `{"size":1}`)).want(t, http.StatusCreated)
 	if got := r.header.Get("Warning"); !strings.Contains(got,
 		".metadata.managedFields was in an invalid state after admission") {

@@ -25,7 +25,7 @@ func TestPagesShowOneSnapshot(t *testing.T) {
 			for i := range 25 {
 				want = append(want, fmt.Sprintf("m-%02d", i))
 			}
-			w.fill(t, "default", want...)
+			w.createConfigMaps(t, "default", want...)
 			maps := typed(t, w.config, contentType).CoreV1().ConfigMaps("default")
 			var got []string
 			var revision string
@@ -49,7 +49,7 @@ func TestPagesShowOneSnapshot(t *testing.T) {
 					break
 				}
 				options.Continue = list.Continue
-				w.fill(t, "default", fmt.Sprintf("m-%02d-new", page*4+3), fmt.Sprintf("z-%d", page))
+				w.createConfigMaps(t, "default", fmt.Sprintf("m-%02d-new", page*4+3), fmt.Sprintf("z-%d", page))
 				if err := maps.Delete(t.Context(), fmt.Sprintf("m-%02d", 24-page), metav1.DeleteOptions{}); err != nil {
 					t.Fatal(err)
 				}
@@ -65,9 +65,9 @@ func TestPagesShowOneSnapshot(t *testing.T) {
 func TestPageWithSelectorHasNoRemainingItemCount(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.fill(t, "default", "a", "b", "c")
+	w.createConfigMaps(t, "default", "a", "b", "c")
 	list := w.get(t, configMaps+"?limit=1&labelSelector=%21none").want(t, http.StatusOK).object(t)
-	if at(list, "metadata", "continue") == nil || at(list, "metadata", "remainingItemCount") != nil {
+	if valueAt(list, "metadata", "continue") == nil || valueAt(list, "metadata", "remainingItemCount") != nil {
 		t.Errorf("metadata %v", list["metadata"])
 	}
 }
@@ -77,8 +77,8 @@ func TestPagesAcrossNamespaces(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.namespace(t, "other")
-	w.fill(t, "default", "a", "b")
-	w.fill(t, "other", "a", "b")
+	w.createConfigMaps(t, "default", "a", "b")
+	w.createConfigMaps(t, "other", "a", "b")
 	var got []string
 	options := metav1.ListOptions{Limit: 1}
 	for {
@@ -100,10 +100,10 @@ func TestExpiredContinueTokenIsGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
-		w.fill(t, "default", "a", "b", "c")
+		w.createConfigMaps(t, "default", "a", "b", "c")
 		maps := w.clients.CoreV1().ConfigMaps("default")
 		first := must(maps.List(t.Context(), metav1.ListOptions{Limit: 1}))(t)
-		w.fill(t, "default", "b-new")
+		w.createConfigMaps(t, "default", "b-new")
 		time.Sleep(time.Hour)
 		_, err := maps.List(t.Context(), metav1.ListOptions{Limit: 1, Continue: first.Continue})
 		if !apierrors.IsResourceExpired(err) {
@@ -128,23 +128,23 @@ func TestExpiredContinueTokenIsGone(t *testing.T) {
 func TestInvalidContinueTokens(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.fill(t, "default", "a", "b")
+	w.createConfigMaps(t, "default", "a", "b")
 	token := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 	for _, broken := range []string{
 		"x", "%%%", token("x"), token(`{"v":"meta.k8s.io/v2","rv":1,"start":"a"}`),
 		token(`{"v":"meta.k8s.io/v1","rv":1}`),
 		token(`{"v":"meta.k8s.io/v1","rv":1,"start":"../../secrets/default/a"}`),
 	} {
-		w.get(t, configMaps+"?limit=1&continue="+url.QueryEscape(broken)).refused(t, http.StatusBadRequest,
+		w.get(t, configMaps+"?limit=1&continue="+url.QueryEscape(broken)).wantError(t, http.StatusBadRequest,
 			metav1.StatusReasonBadRequest, "continue key is not valid")
 	}
 	list := w.get(t, configMaps+"?limit=1").want(t, http.StatusOK).object(t)
-	next := at(list, "metadata", "continue").(string)
-	w.get(t, configMaps+"?resourceVersion=5&continue="+next).refused(t, http.StatusBadRequest,
+	next := valueAt(list, "metadata", "continue").(string)
+	w.get(t, configMaps+"?resourceVersion=5&continue="+next).wantError(t, http.StatusBadRequest,
 		metav1.StatusReasonBadRequest, "not allowed when using continue")
 	// a token of one list returns nothing of another
 	if got := w.names(t, "/api/v1/namespaces/kube-system/configmaps", "continue", next); got != "" {
-		t.Errorf("another namespace's token lists %q", got)
+		t.Errorf("a token of another namespace lists %q", got)
 	}
 }
 
@@ -152,9 +152,9 @@ func TestInvalidContinueTokens(t *testing.T) {
 func TestListAtRevision(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.fill(t, "default", "a")
+	w.createConfigMaps(t, "default", "a")
 	old := must(w.clients.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{}))(t).ResourceVersion
-	w.fill(t, "default", "b")
+	w.createConfigMaps(t, "default", "b")
 	for query, want := range map[string]string{
 		"resourceVersion=" + old:                                        "a b",
 		"resourceVersion=" + old + "&resourceVersionMatch=Exact":        "a",
@@ -174,9 +174,9 @@ func TestListAtRevision(t *testing.T) {
 			t.Errorf("%q lists %q, want %q", query, got, want)
 		}
 	}
-	w.get(t, configMaps+"?resourceVersionMatch=Exact").refused(t, http.StatusUnprocessableEntity,
+	w.get(t, configMaps+"?resourceVersionMatch=Exact").wantError(t, http.StatusUnprocessableEntity,
 		metav1.StatusReasonInvalid, "resourceVersionMatch")
-	w.get(t, configMaps+"?resourceVersion=0&resourceVersionMatch=Exact").refused(t, http.StatusUnprocessableEntity,
+	w.get(t, configMaps+"?resourceVersion=0&resourceVersionMatch=Exact").wantError(t, http.StatusUnprocessableEntity,
 		metav1.StatusReasonInvalid, "resourceVersionMatch")
 }
 
@@ -184,10 +184,10 @@ func TestListAtRevision(t *testing.T) {
 func TestInvalidRevisions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.fill(t, "default", "a")
+	w.createConfigMaps(t, "default", "a")
 	const future = "9999999999999999999"
 	for _, negative := range []string{"-1", "x", "1.5", "99999999999999999999999"} {
-		w.get(t, configMaps+"?resourceVersion="+negative).refused(t, http.StatusBadRequest,
+		w.get(t, configMaps+"?resourceVersion="+negative).wantError(t, http.StatusBadRequest,
 			metav1.StatusReasonBadRequest, "nvalid")
 		for _, path := range []string{"/a?", "?watch=1&"} { // Kubernetes answers these with a 500
 			if r := w.get(t, configMaps+path+"resourceVersion="+negative); r.code != http.StatusInternalServerError {
@@ -197,18 +197,20 @@ func TestInvalidRevisions(t *testing.T) {
 	}
 	for _, query := range []string{"resourceVersion=" + future,
 		"resourceVersionMatch=Exact&resourceVersion=" + future} {
-		s := w.get(t, configMaps+"?timeout=1s&"+query).refused(t, http.StatusGatewayTimeout, metav1.StatusReasonTimeout,
+		s := w.get(t, configMaps+"?timeout=1s&"+query).wantError(t, http.StatusGatewayTimeout,
+			metav1.StatusReasonTimeout,
 			"Too large resource version")
 		if len(s.Details.Causes) != 1 || s.Details.Causes[0].Type != metav1.CauseTypeResourceVersionTooLarge {
 			t.Errorf("%s: details %+v", query, s.Details)
 		}
 	}
-	w.get(t, configMaps+"/a?resourceVersion="+future).refused(t, http.StatusGatewayTimeout, metav1.StatusReasonTimeout,
+	w.get(t, configMaps+"/a?resourceVersion="+future).wantError(t, http.StatusGatewayTimeout,
+		metav1.StatusReasonTimeout,
 		"Too large resource version")
 	for _, body := range []string{"-5", "x"} {
 		r := w.send(t, http.MethodPut, configMaps+"/a", `{"metadata":{"name":"a","resourceVersion":"`+body+`"}}`)
-		r.refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "resourceVersion")
+		r.wantError(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "resourceVersion")
 	}
-	w.send(t, http.MethodPut, configMaps+"/a", `{"metadata":{"name":"a","resourceVersion":"`+future+`"}}`).refused(t,
+	w.send(t, http.MethodPut, configMaps+"/a", `{"metadata":{"name":"a","resourceVersion":"`+future+`"}}`).wantError(t,
 		http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified")
 }

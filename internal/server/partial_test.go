@@ -20,7 +20,7 @@ import (
 func TestPartialMetadataMatchesObject(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	full := metav1.ObjectMeta{
 		Name: "json", Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"q": "\"quoted\" <&> ü"},
 		Finalizers:      []string{"example.com/f"},
@@ -71,7 +71,7 @@ func TestPartialMetadataMatchesObject(t *testing.T) {
 
 const asPartial = "PartialObjectMetadata"
 
-func decodePartial(t *testing.T, r reply, media string, into runtime.Object) runtime.Object {
+func decodePartial(t *testing.T, r response, media string, into runtime.Object) runtime.Object {
 	t.Helper()
 	format, data := object.JSON, r.body
 	switch media {
@@ -98,8 +98,8 @@ func decodePartial(t *testing.T, r reply, media string, into runtime.Object) run
 func TestPartialMetadataShapeMismatch(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
-	w.fill(t, "default", "a")
+	define(t, w, widgets())
+	w.createConfigMaps(t, "default", "a")
 	w.create(t, widgetsPath, widget("a", `{}`))
 	for _, c := range []struct{ path, accept, message string }{
 		{configMaps, partialType,
@@ -111,10 +111,10 @@ func TestPartialMetadataShapeMismatch(t *testing.T) {
 		{widgetsPath + "/a", partialList,
 			"you requested PartialObjectMetadataList, but the requested object is not a list (*unstructured.Unstructured)"},
 	} {
-		w.get(t, c.path, "Accept", c.accept).refused(t, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		w.get(t, c.path, "Accept", c.accept).wantError(t, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 			c.message)
 	}
 	// an error is always a Status
-	w.get(t, configMaps+"/none", "Accept", tableType).refused(t, http.StatusNotFound, metav1.StatusReasonNotFound,
+	w.get(t, configMaps+"/none", "Accept", tableType).wantError(t, http.StatusNotFound, metav1.StatusReasonNotFound,
 		"not found")
 }

@@ -40,13 +40,13 @@ func TestMergePatchDecodedAndEncodedAgree(t *testing.T) {
 			w.create(t, widgetsPath, widget("w", `{"size":1,"free":{"number":`+number+`,"a":{"b":0},"l":[1]}}`))
 			r := w.send(t, http.MethodPatch, widgetsPath+"/w"+path, body, "Content-Type", mergeType)
 			said[i] = strings.Join(r.header["Warning"],
-				"; ") + " " + alike(r.body) + " " + alike(w.get(t, widgetsPath+"/w").body)
+				"; ") + " " + normalized(r.body) + " " + normalized(w.get(t, widgetsPath+"/w").body)
 			w.send(t, http.MethodPatch, widgetsPath+"/w", `{"metadata":{"finalizers":null}}`, "Content-Type",
 				mergeType).want(t, http.StatusOK)
 			w.send(t, http.MethodDelete, widgetsPath+"/w", "").want(t, http.StatusOK)
 		}
 		if texts := strings.ReplaceAll(said[1], `"number":1.5`, `"number":15`); said[0] != texts {
-			t.Errorf("%s %s: merged as maps\n%s\nand as texts\n%s", path, body, said[0], texts)
+			t.Errorf("%s %s: merged as decoded objects\n%s\nand as texts\n%s", path, body, said[0], texts)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func TestMetadataPatchMatchesObjectPatch(t *testing.T) {
 				w.create(t, of.path, "{"+meta+","+of.spec+"}")
 				r := w.send(t, http.MethodPatch, of.path+"/x"+params, body, "Content-Type", how)
 				said := strings.Join(r.header["Warning"],
-					"; ") + " " + alike(r.body) + " " + alike(w.get(t, of.path+"/x").body)
+					"; ") + " " + normalized(r.body) + " " + normalized(w.get(t, of.path+"/x").body)
 				none := `{"metadata":{"finalizers":null}}`
 				w.send(t, http.MethodPatch, of.path+"/x", none, "Content-Type", mergeType).want(t, http.StatusOK)
 				w.send(t, http.MethodDelete, of.path+"/x?gracePeriodSeconds=0&propagationPolicy=Background", "").want(t,
@@ -113,10 +113,10 @@ func TestMetadataPatchMatchesObjectPatch(t *testing.T) {
 	}
 }
 
-// eachTime matches what differs between writes of an object, also where an error quotes it.
-var eachTime = regexp.MustCompile(`"(uid|resourceVersion|creationTimestamp|time)":"[^"]*"`)
+// volatileFields matches what differs between writes of an object, also where an error quotes it.
+var volatileFields = regexp.MustCompile(`"(uid|resourceVersion|creationTimestamp|time)":"[^"]*"`)
 
-// alike returns an object or an error without these parts.
-func alike(body []byte) string {
-	return eachTime.ReplaceAllString(strings.ReplaceAll(string(body), `\`, ""), "$1")
+// normalized returns an object or an error without these parts.
+func normalized(body []byte) string {
+	return volatileFields.ReplaceAllString(strings.ReplaceAll(string(body), `\`, ""), "$1")
 }

@@ -79,36 +79,37 @@ func TestPlugin(t *testing.T) {
 	t.Parallel()
 	p := &policy{}
 	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{p} })
-	w.define(t, widgets())
-	w.fill(t, "default", "a")
+	define(t, w, widgets())
+	w.createConfigMaps(t, "default", "a")
 	r := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"b"}}`).want(t, http.StatusCreated)
-	if got := at(r.object(t), "metadata", "labels", "others"); got != "i" ||
+	if got := valueAt(r.object(t), "metadata", "labels", "others"); got != "i" ||
 		r.header.Get("Warning") != `299 - "this is number i"` {
-		t.Errorf("labelled %v with warning %q", got, r.header.Get("Warning"))
+		t.Errorf("the label is %v and the warning %q", got, r.header.Get("Warning"))
 	}
-	if got := at(w.create(t, widgetsPath, widget("w", `{}`)), "metadata", "labels", "others"); got != "" {
+	if got := valueAt(w.create(t, widgetsPath, widget("w", `{}`)), "metadata", "labels", "others"); got != "" {
 		t.Errorf("the first widget is labelled %v", got)
 	}
-	s := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"forbidden"}}`).refused(t, http.StatusForbidden,
+	s := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"forbidden"}}`).wantError(t, http.StatusForbidden,
 		metav1.StatusReasonForbidden, `configmaps "forbidden" is forbidden: the policy knows no forbidden of`)
 	if s.Details == nil || s.Details.Name != "forbidden" || s.Details.Kind != "configmaps" {
 		t.Errorf("details %+v", s.Details)
 	}
-	w.send(t, http.MethodPost, widgetsPath, widget("forbidden", `{}`)).refused(t, http.StatusForbidden,
+	w.send(t, http.MethodPost, widgetsPath, widget("forbidden", `{}`)).wantError(t, http.StatusForbidden,
 		metav1.StatusReasonForbidden, "the policy knows no")
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"failing"}}`).refused(t, http.StatusInternalServerError,
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"failing"}}`).wantError(t,
+		http.StatusInternalServerError,
 		metav1.StatusReasonInternalError, `admission plugin "Policy" failed: the policy's own database is away`)
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"needs-boss"}}`).refused(t, http.StatusForbidden,
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"needs-boss"}}`).wantError(t, http.StatusForbidden,
 		metav1.StatusReasonForbidden, "there is no boss")
-	w.fill(t, "default", "boss")
-	w.fill(t, "default", "needs-boss")
+	w.createConfigMaps(t, "default", "boss")
+	w.createConfigMaps(t, "default", "needs-boss")
 
 	w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"labels":{"keep":"yes"}}}`, "Content-Type",
 		mergeType).want(t, http.StatusOK)
-	w.send(t, http.MethodDelete, configMaps+"/a", "").refused(t, http.StatusForbidden, metav1.StatusReasonForbidden,
+	w.send(t, http.MethodDelete, configMaps+"/a", "").wantError(t, http.StatusForbidden, metav1.StatusReasonForbidden,
 		"it is to be kept")
 	w.send(t, http.MethodDelete, configMaps+"/needs-boss", "").want(t, http.StatusOK) // may be refused too
-	w.send(t, http.MethodDelete, configMaps, "").refused(t, http.StatusForbidden, metav1.StatusReasonForbidden,
+	w.send(t, http.MethodDelete, configMaps, "").wantError(t, http.StatusForbidden, metav1.StatusReasonForbidden,
 		"it is to be kept")
 	w.get(t, configMaps+"/a").want(t, http.StatusOK)
 	p.mu.Lock()
@@ -144,9 +145,10 @@ func TestFaultyPlugin(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{breaking{}} })
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"panic"}}`).want(t, http.StatusInternalServerError)
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"invalid"}}`).refused(t, http.StatusUnprocessableEntity,
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"invalid"}}`).wantError(t,
+		http.StatusUnprocessableEntity,
 		metav1.StatusReasonInvalid, `data[bad key]`)
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"renamed"}}`).refused(t, http.StatusBadRequest,
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"renamed"}}`).wantError(t, http.StatusBadRequest,
 		metav1.StatusReasonBadRequest,
 		"the namespace of the provided object does not match the namespace sent on the request")
 	if got := w.names(t, "/api/v1/configmaps"); got != "" {
@@ -175,6 +177,6 @@ func (remembers) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) er
 func TestDeletePassesSameAttributesToAdmitAndValidate(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{remembers{}} })
-	w.fill(t, "default", "a")
+	w.createConfigMaps(t, "default", "a")
 	w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK)
 }

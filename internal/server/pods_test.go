@@ -11,8 +11,8 @@ import (
 
 const podsPath = "/api/v1/namespaces/default/pods"
 
-// bound creates a pod that is bound to a node.
-func (w *world) bound(t testing.TB, name string) {
+// createBoundPod creates a pod that is bound to a node.
+func createBoundPod(t testing.TB, w *testPlane, name string) {
 	t.Helper()
 	w.create(t, podsPath, `{"metadata":{"name":"`+name+`"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
 	w.create(t, podsPath+"/"+name+"/binding",
@@ -28,26 +28,26 @@ func TestBoundPodIsDeletedGracefully(t *testing.T) {
 		w.send(t, http.MethodDelete, podsPath+"/idle", "").want(t, http.StatusOK)
 		w.get(t, podsPath+"/idle").want(t, http.StatusNotFound)
 
-		w.bound(t, "busy")
+		createBoundPod(t, w, "busy")
 		began := time.Now().UTC()
 		ending := w.send(t, http.MethodDelete, podsPath+"/busy", "").want(t, http.StatusOK).object(t)
-		if at(ending, "metadata", "deletionGracePeriodSeconds") != 30.0 ||
-			at(ending, "metadata", "deletionTimestamp") != began.Add(30*time.Second).Format(time.RFC3339) {
+		if valueAt(ending, "metadata", "deletionGracePeriodSeconds") != 30.0 ||
+			valueAt(ending, "metadata", "deletionTimestamp") != began.Add(30*time.Second).Format(time.RFC3339) {
 			t.Errorf("the delete answers %v", ending["metadata"])
 		}
 		sooner := w.send(t, http.MethodDelete, podsPath+"/busy", `{"gracePeriodSeconds":5}`).want(t,
 			http.StatusOK).object(t)
-		if at(sooner, "metadata", "deletionGracePeriodSeconds") != 5.0 {
+		if valueAt(sooner, "metadata", "deletionGracePeriodSeconds") != 5.0 {
 			t.Errorf("a shorter time answers %v", sooner["metadata"])
 		}
 		later := w.send(t, http.MethodDelete, podsPath+"/busy", `{"gracePeriodSeconds":60}`).want(t,
 			http.StatusOK).object(t)
-		if at(later, "metadata", "deletionGracePeriodSeconds") != 5.0 {
+		if valueAt(later, "metadata", "deletionGracePeriodSeconds") != 5.0 {
 			t.Errorf("a longer time answers %v", later["metadata"])
 		}
 		soon := w.send(t, http.MethodDelete, podsPath+"/busy", `{"gracePeriodSeconds":-1}`).want(t,
 			http.StatusOK).object(t)
-		if at(soon, "metadata", "deletionGracePeriodSeconds") != 1.0 {
+		if valueAt(soon, "metadata", "deletionGracePeriodSeconds") != 1.0 {
 			t.Errorf("a negative time answers %v", soon["metadata"])
 		}
 		w.send(t, http.MethodDelete, podsPath+"/busy", `{"gracePeriodSeconds":0}`).want(t, http.StatusOK)
@@ -63,20 +63,20 @@ func TestEvictionDeletesWithOptions(t *testing.T) {
 		return `{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"` + name + `","namespace":"default"}` +
 			options + `}`
 	}
-	w.bound(t, "p")
+	createBoundPod(t, w, "p")
 	w.send(t, http.MethodPost, podsPath+"/p/eviction?dryRun=All", eviction("p", "")).want(t, http.StatusCreated)
-	if got := at(w.get(t, podsPath+"/p").object(t), "metadata", "deletionTimestamp"); got != nil {
+	if got := valueAt(w.get(t, podsPath+"/p").object(t), "metadata", "deletionTimestamp"); got != nil {
 		t.Errorf("a dry run evicted the pod at %v", got)
 	}
 	w.send(t, http.MethodPost, podsPath+"/p/eviction",
-		eviction("p", `,"deleteOptions":{"preconditions":{"uid":"another"}}`)).refused(t, http.StatusConflict,
+		eviction("p", `,"deleteOptions":{"preconditions":{"uid":"another"}}`)).wantError(t, http.StatusConflict,
 		metav1.StatusReasonConflict, "UID")
 	w.send(t, http.MethodPost, podsPath+"/p/eviction",
 		eviction("p", `,"deleteOptions":{"gracePeriodSeconds":7}`)).want(t, http.StatusCreated)
-	if got := at(w.get(t, podsPath+"/p").object(t), "metadata", "deletionGracePeriodSeconds"); got != 7.0 {
+	if got := valueAt(w.get(t, podsPath+"/p").object(t), "metadata", "deletionGracePeriodSeconds"); got != 7.0 {
 		t.Errorf("the pod has %v seconds", got)
 	}
-	w.send(t, http.MethodPost, podsPath+"/nothing/eviction", eviction("nothing", "")).refused(t, http.StatusNotFound,
+	w.send(t, http.MethodPost, podsPath+"/nothing/eviction", eviction("nothing", "")).wantError(t, http.StatusNotFound,
 		metav1.StatusReasonNotFound, `pods "nothing" not found`)
 }
 
@@ -84,14 +84,14 @@ func TestEvictionDeletesWithOptions(t *testing.T) {
 func TestPodIsBoundOnce(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.bound(t, "p")
-	if got := at(w.get(t, podsPath+"/p").object(t), "spec", "nodeName"); got != "n1" {
+	createBoundPod(t, w, "p")
+	if got := valueAt(w.get(t, podsPath+"/p").object(t), "spec", "nodeName"); got != "n1" {
 		t.Errorf("the pod is on %v", got)
 	}
 	binding := `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"p"},"target":{"kind":"Node","name":"n2"}}`
-	w.send(t, http.MethodPost, podsPath+"/p/binding", binding).refused(t, http.StatusConflict,
+	w.send(t, http.MethodPost, podsPath+"/p/binding", binding).wantError(t, http.StatusConflict,
 		metav1.StatusReasonConflict, "already assigned to node")
-	w.send(t, http.MethodPatch, podsPath+"/p", `{"spec":{"nodeName":"n2"}}`, "Content-Type", mergeType).refused(t,
+	w.send(t, http.MethodPatch, podsPath+"/p", `{"spec":{"nodeName":"n2"}}`, "Content-Type", mergeType).wantError(t,
 		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec")
 	w.send(t, http.MethodPost, podsPath+"/nothing/binding", binding).want(t, http.StatusNotFound)
 }

@@ -12,7 +12,7 @@ import (
 func TestPrettyResponses(t *testing.T) {
 	t.Parallel()
 	w := startTLS(t)
-	w.fill(t, "default", "a")
+	w.createConfigMaps(t, "default", "a")
 	object := configMaps + "/a"
 	for _, c := range []struct {
 		path, agent string

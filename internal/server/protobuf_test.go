@@ -54,7 +54,7 @@ func TestProtobufRequestsAndResponses(t *testing.T) {
 func TestErrorsInProtobuf(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.fill(t, "default", "a")
+	w.createConfigMaps(t, "default", "a")
 	for _, c := range []struct {
 		method, path, body string
 		code               int32
@@ -87,7 +87,7 @@ func TestErrorsInProtobuf(t *testing.T) {
 func TestMalformedProtobuf(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	cm := configMap("a")
 	cm.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
 	whole := protobuf(t, cm)
@@ -105,11 +105,11 @@ func TestMalformedProtobuf(t *testing.T) {
 			}
 		}
 	}
-	w.sendBody(t, http.MethodPost, widgetsPath, bytes.NewReader(whole), "Content-Type", protobufType).refused(t,
+	w.sendBody(t, http.MethodPost, widgetsPath, bytes.NewReader(whole), "Content-Type", protobufType).wantError(t,
 		http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, jsonType)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	secret.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
 	w.sendBody(t, http.MethodPost, configMaps, bytes.NewReader(protobuf(t, secret)), "Content-Type",
-		protobufType).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
+		protobufType).wantError(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
 		"cannot be handled as a ConfigMap")
 }

@@ -26,19 +26,20 @@ func TestQuantityWithHugeExponentIsRejected(t *testing.T) {
 	for _, cpu := range []string{`"1e999999999"`, `"1E999999999"`, `"1e-999999999"`, `"1.e+999999999"`,
 		`"1234567890123456789012e999999999"`, `"1","cpu":"1e999999999"`, `"` + strings.Repeat("1", 1_000_000) + `"`,
 		`"0.` + strings.Repeat("1", 1_000_000) + `"`} {
-		w.send(t, http.MethodPost, pods, pod("b", cpu, ""), "Content-Type", jsonType).refused(t, http.StatusBadRequest,
+		w.send(t, http.MethodPost, pods, pod("b", cpu, ""), "Content-Type", jsonType).wantError(t,
+			http.StatusBadRequest,
 			metav1.StatusReasonBadRequest, refusal)
 	}
 	w.send(t, http.MethodPatch, pods+"/b?fieldManager=a", pod("b", `"1e999999999"`, ""), "Content-Type",
 		"application/apply-patch+yaml").
-		refused(t, http.StatusInternalServerError, "", refusal)
+		wantError(t, http.StatusInternalServerError, "", refusal)
 	w.send(t, http.MethodPatch, pods+"/a",
 		`{"spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"1e-999999999"}}}]}}`,
-		"Content-Type", "application/strategic-merge-patch+json").refused(t, http.StatusUnprocessableEntity,
+		"Content-Type", "application/strategic-merge-patch+json").wantError(t, http.StatusUnprocessableEntity,
 		metav1.StatusReasonInvalid, refusal)
 	binary := protobufPod(t, "1e7777")
 	w.send(t, http.MethodPost, pods, strings.Replace(binary, "1e7777", "1e9999", 1), "Content-Type",
-		protobufType).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, refusal)
+		protobufType).wantError(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, refusal)
 }
 
 // protobufPod returns an encoded pod with a CPU limit.

@@ -11,31 +11,31 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
-// on stores a plane's objects in a journal, from which another plane can start.
-func on(journal *storetest.Journal) func(*bowline.Options) {
+// storedIn stores a plane's objects in a journal, from which another plane can start.
+func storedIn(journal *storetest.Journal) func(*bowline.Options) {
 	return func(o *bowline.Options) { o.Storage = journal.Open() }
 }
 
-// again closes a world and starts another one with the same journal.
-func (w *world) again(t *testing.T, journal *storetest.Journal) *world {
+// restart closes a plane and starts another one with the same journal.
+func (w *testPlane) restart(t *testing.T, journal *storetest.Journal) *testPlane {
 	t.Helper()
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return start(t, on(journal))
+	return start(t, storedIn(journal))
 }
 
 // Loaded objects are served without decoding them, although the definitions of their kinds are loaded later.
 func TestLoadedObjectsAreServedWithoutDecoding(t *testing.T) {
 	t.Parallel()
 	journal := storetest.NewJournal()
-	w := start(t, on(journal))
-	w.define(t, widgets())
+	w := start(t, storedIn(journal))
+	define(t, w, widgets())
 	w.create(t, widgetsPath, widget("a", `{"color":"red"}`))
-	w.fill(t, "default", "m")
+	w.createConfigMaps(t, "default", "m")
 	paths := []string{widgetsPath, widgetsPath + "/a", configMaps, configMaps + "/m", definitionsPath}
 	want := w.state(t, paths...)
-	w = w.again(t, journal)
+	w = w.restart(t, journal)
 	if got := w.state(t, paths...); got != want {
 		t.Errorf("after a restart:\n%s\nnot\n%s", got, want)
 	}
@@ -51,8 +51,8 @@ func TestLoadedObjectsAreServedWithoutDecoding(t *testing.T) {
 func TestLoadedObjectsFollowCurrentDefinition(t *testing.T) {
 	t.Parallel()
 	journal := storetest.NewJournal()
-	w := start(t, on(journal))
-	w.define(t, widgets())
+	w := start(t, storedIn(journal))
+	define(t, w, widgets())
 	w.create(t, widgetsPath, widget("a", `{"color":"red","size":3}`))
 	var before struct {
 		Metadata struct{ ResourceVersion string }
@@ -75,19 +75,20 @@ func TestLoadedObjectsFollowCurrentDefinition(t *testing.T) {
 			before.Metadata.ResourceVersion,
 	}
 	want := w.state(t, paths...)
-	if a := w.get(t, second+"/a").object(t); at(a, "spec", "shape") != "round" || at(a, "spec", "size") != nil ||
-		at(a, "spec", "color") != "red" {
+	if a := w.get(t, second+"/a").object(t); valueAt(a, "spec", "shape") != "round" ||
+		valueAt(a, "spec", "size") != nil ||
+		valueAt(a, "spec", "color") != "red" {
 		t.Errorf("before the restart: %v", a)
 	}
-	w = w.again(t, journal)
+	w = w.restart(t, journal)
 	if got := w.state(t, paths...); got != want {
 		t.Errorf("after a restart:\n%s\nnot\n%s", got, want)
 	}
 	w.send(t, http.MethodPatch, second+"/a", `{"metadata":{"labels":{"x":"y"}}}`, "Content-Type", mergeType).want(t,
 		http.StatusOK)
-	w = w.again(t, journal)
-	if a := w.get(t, widgetsPath+"/a").object(t); at(a, "spec", "shape") != "round" ||
-		at(a, "metadata", "labels", "x") != "y" {
+	w = w.restart(t, journal)
+	if a := w.get(t, widgetsPath+"/a").object(t); valueAt(a, "spec", "shape") != "round" ||
+		valueAt(a, "metadata", "labels", "x") != "y" {
 		t.Errorf("written after a restart, and read after another: %v", a)
 	}
 }
@@ -96,15 +97,15 @@ func TestLoadedObjectsFollowCurrentDefinition(t *testing.T) {
 func TestWatchResumesAfterRestart(t *testing.T) {
 	t.Parallel()
 	journal := storetest.NewJournal()
-	w := start(t, on(journal))
-	w.define(t, widgets())
+	w := start(t, storedIn(journal))
+	define(t, w, widgets())
 	from := must(w.Source().List(t.Context(), widgetsResource, client.Options{}))(t).Revision
 	w.create(t, widgetsPath, widget("a", `{}`))
 	w.send(t, http.MethodDelete, widgetsPath+"/a", "").want(t, http.StatusOK)
 	w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com",
 		`[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/shape","value":{"type":"string","default":"round"}}]`,
 		"Content-Type", "application/json-patch+json").want(t, http.StatusOK)
-	w = w.again(t, journal)
+	w = w.restart(t, journal)
 	watch := must(w.Source().Watch(t.Context(), widgetsResource, client.Options{After: from}))(t)
 	defer watch.Stop()
 	var told []string
@@ -118,6 +119,6 @@ func TestWatchResumesAfterRestart(t *testing.T) {
 		}
 	}
 	if got := strings.Join(told, " "); got != "ADDED DELETED" {
-		t.Errorf("heard %s", got)
+		t.Errorf("received %s", got)
 	}
 }

@@ -19,17 +19,17 @@ import (
 type revisions struct{ gone, old, now, future string }
 
 // aged creates such a history. It must be called in a synctest bubble.
-func (w *world) aged(t *testing.T) revisions {
+func (w *testPlane) aged(t *testing.T) revisions {
 	t.Helper()
 	revision := func() string {
 		return must(w.clients.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{}))(t).ResourceVersion
 	}
-	w.fill(t, "default", "a")
+	w.createConfigMaps(t, "default", "a")
 	gone := revision()
-	w.fill(t, "default", "b")
+	w.createConfigMaps(t, "default", "b")
 	time.Sleep(time.Hour)
 	old := revision()
-	w.fill(t, "default", "c")
+	w.createConfigMaps(t, "default", "c")
 	return revisions{gone, old, revision(), "9999999999999999999"}
 }
 
@@ -107,7 +107,7 @@ func TestResourceVersionOfLists(t *testing.T) {
 }
 
 // listed returns the names in a list, or the code of a refusal.
-func listed(t *testing.T, r reply) string {
+func listed(t *testing.T, r response) string {
 	t.Helper()
 	if r.code != http.StatusOK {
 		return strconv.Itoa(r.code)
@@ -156,16 +156,16 @@ func TestContinueTokens(t *testing.T) {
 				t.Errorf("revision %s, start %s%s: %s, want %s", c.revision, c.start, c.more, got, c.want)
 			}
 		}
-		expired := w.get(t, configMaps+"?limit=1&continue="+token("{gone}", `/a\u0000`)).refused(t, http.StatusGone,
+		expired := w.get(t, configMaps+"?limit=1&continue="+token("{gone}", `/a\u0000`)).wantError(t, http.StatusGone,
 			metav1.StatusReasonExpired, "inconsistent list")
 		var next struct{ RV int64 }
 		if err := json.Unmarshal(must(base64.RawURLEncoding.DecodeString(expired.ListMeta.Continue))(t),
 			&next); err != nil || next.RV != -1 {
-			t.Errorf("the token of a 410 says %+v, %v; want revision -1", next, err)
+			t.Errorf("the token of a 410 is %+v, %v; want revision -1", next, err)
 		}
 		rest := w.get(t, configMaps+"?limit=1&continue="+expired.ListMeta.Continue).want(t, http.StatusOK).object(t)
-		if at(rest, "metadata", "resourceVersion") != r.now ||
-			at(rest, "metadata", "remainingItemCount") != float64(1) {
+		if valueAt(rest, "metadata", "resourceVersion") != r.now ||
+			valueAt(rest, "metadata", "remainingItemCount") != float64(1) {
 			t.Errorf("the inconsistent rest: %v", rest["metadata"])
 		}
 	})
@@ -176,7 +176,7 @@ func TestContinueTokensOfClusterScopedKinds(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	first := w.get(t, "/api/v1/namespaces?limit=1").want(t, http.StatusOK).object(t)
-	next := at(first, "metadata", "continue").(string)
+	next := valueAt(first, "metadata", "continue").(string)
 	if text := string(must(base64.RawURLEncoding.DecodeString(next))(t)); !strings.Contains(text,
 		`"start":"/default\u0000"`) {
 		t.Errorf("the token is %s", text)
@@ -200,7 +200,7 @@ func TestResourceVersionOfGets(t *testing.T) {
 				t.Errorf("version %q: %d %s, want %d", version, got.code, got.body, want)
 			}
 		}
-		w.get(t, configMaps+"/c?export=true").refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
+		w.get(t, configMaps+"/c?export=true").wantError(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
 			"the export parameter, deprecated since v1.14, is no longer supported")
 		w.get(t, configMaps+"/c?export=false").want(t, http.StatusOK)
 	})
@@ -253,7 +253,7 @@ func TestResourceVersionOfWatches(t *testing.T) {
 }
 
 // watched returns the events of a watch that has ended, or the code of a refusal.
-func watched(t *testing.T, r reply) string {
+func watched(t *testing.T, r response) string {
 	t.Helper()
 	if r.code != http.StatusOK {
 		return strconv.Itoa(r.code)
@@ -261,12 +261,12 @@ func watched(t *testing.T, r reply) string {
 	var events []string
 	for line := range strings.Lines(string(r.body)) {
 		var e event
-		reply{body: []byte(line)}.into(t, &e)
+		response{body: []byte(line)}.into(t, &e)
 		switch {
 		case e.Type == "ERROR":
 			events = append(events, fmt.Sprint("ERROR ", e.Object["code"]))
 		case e.Type == "BOOKMARK" &&
-			at(e.Object, "metadata", "annotations", metav1.InitialEventsAnnotationKey) == "true":
+			valueAt(e.Object, "metadata", "annotations", metav1.InitialEventsAnnotationKey) == "true":
 			events = append(events, "BOOKMARK end")
 		default:
 			events = append(events, e.String())
@@ -285,10 +285,10 @@ func TestWatchSendsBookmarkBeforeTimeout(t *testing.T) {
 			configMaps+
 				"?watch=true&allowWatchBookmarks=true&timeoutSeconds=30&fieldSelector=metadata.name%3Dz&resourceVersion="+r.now)
 		began := time.Now()
-		w.fill(t, "default", "d")
+		w.createConfigMaps(t, "default", "d")
 		e, _ := s.next(t)
 		if e.Type != "BOOKMARK" || time.Since(began) != 28*time.Second ||
-			at(e.Object, "metadata", "resourceVersion").(string) <= r.now {
+			valueAt(e.Object, "metadata", "resourceVersion").(string) <= r.now {
 			t.Errorf("after %s: %v, want a bookmark after 28s", time.Since(began), e)
 		}
 		if e, more := s.next(t); more || time.Since(began) != 30*time.Second {

@@ -16,9 +16,9 @@ func TestApplyScaleRejectsOverflow(t *testing.T) {
 	for _, replicas := range []string{"1e30", "4294967296", "-1e30"} {
 		w.send(t, http.MethodPatch, deployments+"/a/scale?fieldManager=a&force=true",
 			`{"apiVersion":"autoscaling/v1","kind":"Scale","spec":{"replicas":`+replicas+`}}`,
-			"Content-Type", "application/apply-patch+yaml").refused(t, http.StatusInternalServerError, "", "replicas")
+			"Content-Type", "application/apply-patch+yaml").wantError(t, http.StatusInternalServerError, "", "replicas")
 	}
-	if got := at(w.get(t, deployments+"/a").want(t, http.StatusOK).object(t), "spec", "replicas"); got != 2.0 {
+	if got := valueAt(w.get(t, deployments+"/a").want(t, http.StatusOK).object(t), "spec", "replicas"); got != 2.0 {
 		t.Errorf("%v replicas", got)
 	}
 }

@@ -30,13 +30,13 @@ func TestScaleInEveryVersion(t *testing.T) {
 		for n, group := range c.groups {
 			path := group + "/namespaces/default/" + c.resource + "/w"
 			scale := w.get(t, path+"/scale").want(t, http.StatusOK).object(t)
-			if at(scale, "kind") != "Scale" || at(scale, "apiVersion") != "autoscaling/v1" ||
-				at(scale, "status", "selector") != "a=b" {
+			if valueAt(scale, "kind") != "Scale" || valueAt(scale, "apiVersion") != "autoscaling/v1" ||
+				valueAt(scale, "status", "selector") != "a=b" {
 				t.Errorf("%s: %v", path, scale)
 			}
 			body := fmt.Sprintf(`{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"w","namespace":"default"},"spec":{"replicas":%d}}`, n+5)
 			w.send(t, http.MethodPut, path+"/scale", body).want(t, http.StatusOK)
-			if got := at(w.get(t, path).object(t), "spec", "replicas"); got != float64(n+5) {
+			if got := valueAt(w.get(t, path).object(t), "spec", "replicas"); got != float64(n+5) {
 				t.Errorf("%s has %v replicas", path, got)
 			}
 			w.send(t, http.MethodPatch, path+"/scale", `{"spec":{"replicas":3}}`, "Content-Type",

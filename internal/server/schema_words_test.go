@@ -37,7 +37,7 @@ var partsDefinition = oneVersion("Part", "parts", `
 func TestSchemaExtensions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, definitionOf(t, partsDefinition))
+	define(t, w, definitionOf(t, partsDefinition))
 	const path = "/apis/example.com/v1/namespaces/default/parts"
 	for spec, want := range map[string]string{
 		`{"plain":null,"filled":"x","void":"x"}`:   `{"filled":"x","void":"x"}`,
@@ -59,7 +59,7 @@ func TestSchemaExtensions(t *testing.T) {
 		answer := w.send(t, http.MethodPost, path+"?fieldValidation=Ignore",
 			`{"apiVersion":"example.com/v1","kind":"Part","metadata":{"generateName":"p-"},"spec":`+spec+`}`)
 		if want[0] != '{' {
-			answer.refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, want)
+			answer.wantError(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, want)
 			continue
 		}
 		var wanted any

@@ -31,7 +31,7 @@ func TestRandomWatchesMatchSelectors(t *testing.T) {
 				for _, name := range namespacesOfForms {
 					w.namespace(t, name)
 				}
-				all := w.watchForm(t, selecting{from: w.revision(t)}, "")
+				all := watchForm(t, w, selecting{from: w.revision(t)}, "")
 				var watches []*selecting
 				for range 60 {
 					from := w.revision(t)
@@ -39,10 +39,10 @@ func TestRandomWatchesMatchSelectors(t *testing.T) {
 						from = watches[random.IntN(len(watches))].from
 					}
 					s := randomSelecting(random, from)
-					s.got = w.watchForm(t, *s, s.form)
+					s.got = watchForm(t, w, *s, s.form)
 					watches = append(watches, s)
 					for range random.IntN(20) {
-						w.changeLabels(t, random)
+						changeLabels(t, w, random)
 					}
 				}
 				w.create(t, "/api/v1/namespaces", `{"metadata":{"name":"last"}}`) // a revision for the last bookmarks
@@ -88,7 +88,7 @@ func randomSelecting(random *rand.Rand, from string) *selecting {
 }
 
 // changeLabels creates, labels or deletes one of a few config maps.
-func (w *world) changeLabels(t *testing.T, random *rand.Rand) {
+func changeLabels(t *testing.T, w *testPlane, random *rand.Rand) {
 	t.Helper()
 	namespace, name := namespacesOfForms[random.IntN(3)], fmt.Sprint("m", random.IntN(3))
 	path := "/api/v1/namespaces/" + namespace + "/configmaps"
@@ -107,13 +107,13 @@ func (w *world) changeLabels(t *testing.T, random *rand.Rand) {
 }
 
 // revision returns the current revision.
-func (w *world) revision(t *testing.T) string {
+func (w *testPlane) revision(t *testing.T) string {
 	t.Helper()
 	return must(w.clients.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{Limit: 1}))(t).ResourceVersion
 }
 
 // watchForm reads a watch up to its first bookmark, as one line per event.
-func (w *world) watchForm(t *testing.T, s selecting, form string) <-chan []string {
+func watchForm(t *testing.T, w *testPlane, s selecting, form string) <-chan []string {
 	t.Helper()
 	path := "/api/v1/configmaps"
 	if s.namespace != "" {

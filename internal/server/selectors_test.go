@@ -40,13 +40,13 @@ func TestLabelSelectors(t *testing.T) {
 		}
 	}
 	for _, broken := range []string{"app in", "=x", "a=b=c", "app in (", "a b"} {
-		w.get(t, configMaps+"?labelSelector="+url.QueryEscape(broken)).refused(t, http.StatusBadRequest,
+		w.get(t, configMaps+"?labelSelector="+url.QueryEscape(broken)).wantError(t, http.StatusBadRequest,
 			metav1.StatusReasonBadRequest, "")
 	}
 }
 
 // names returns the sorted names in a list; query holds parameter names and values in turn.
-func (w *world) names(t testing.TB, path string, query ...string) string {
+func (w *testPlane) names(t testing.TB, path string, query ...string) string {
 	t.Helper()
 	q := url.Values{}
 	for i := 0; i+1 < len(query); i += 2 {
@@ -66,9 +66,9 @@ func TestFieldSelectors(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.namespace(t, "other")
-	w.fill(t, "default", "a", "b")
-	w.fill(t, "other", "a", "c")
-	w.define(t, widgets())
+	w.createConfigMaps(t, "default", "a", "b")
+	w.createConfigMaps(t, "other", "a", "c")
+	define(t, w, widgets())
 	w.create(t, widgetsPath, widget("a", `{"color":"red"}`))
 	w.create(t, widgetsPath, widget("b", `{}`))
 	for _, c := range []struct{ path, selector, want string }{
@@ -97,7 +97,7 @@ func TestFieldSelectors(t *testing.T) {
 func TestSelectableFieldsOfBuiltInKinds(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.selectable(t)
+	selectable(t, w)
 	for _, c := range []struct{ path, selector, want string }{
 		{"/api/v1/pods", "spec.nodeName=n1", "p1"},
 		{"/api/v1/pods", "spec.nodeName=", "p2"},
@@ -127,7 +127,7 @@ func TestSelectableFieldsOfBuiltInKinds(t *testing.T) {
 }
 
 // selectable creates the objects that the test selects.
-func (w *world) selectable(t *testing.T) {
+func selectable(t *testing.T, w *testPlane) {
 	t.Helper()
 	ctx, core := t.Context(), w.clients.CoreV1()
 	create := metav1.CreateOptions{}
@@ -170,17 +170,18 @@ func (w *world) selectable(t *testing.T) {
 func TestUnsupportedFieldSelectors(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	for path, selector := range map[string]string{
 		configMaps: "data.k=1", "/api/v1/pods": "spec.nothing=1", widgetsPath: "spec.size=1",
 		"/api/v1/nodes": "metadata.uid=1",
 	} {
 		for _, more := range []string{"", "&watch=true"} {
-			w.get(t, path+"?fieldSelector="+url.QueryEscape(selector)+more).refused(t, http.StatusBadRequest,
+			w.get(t, path+"?fieldSelector="+url.QueryEscape(selector)+more).wantError(t, http.StatusBadRequest,
 				metav1.StatusReasonBadRequest, strings.Split(selector, "=")[0])
 		}
 	}
-	w.get(t, configMaps+"?fieldSelector=metadata.name").refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
+	w.get(t, configMaps+"?fieldSelector=metadata.name").wantError(t, http.StatusBadRequest,
+		metav1.StatusReasonBadRequest,
 		"")
 }
 
@@ -188,7 +189,7 @@ func TestUnsupportedFieldSelectors(t *testing.T) {
 func TestDeleteCollectionBySelector(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.fill(t, "default", "a", "b", "c")
+	w.createConfigMaps(t, "default", "a", "b", "c")
 	w.send(t, http.MethodPatch, configMaps+"/b", `{"metadata":{"labels":{"go":"yes"}}}`, "Content-Type",
 		mergeType).want(t, http.StatusOK)
 	w.send(t, http.MethodDelete, configMaps+"?labelSelector=go%3Dyes", "").want(t, http.StatusOK)

@@ -33,7 +33,7 @@ func TestConcurrentServicesGetUniqueAddresses(t *testing.T) {
 	const creators, each = 50, 4
 	var mu sync.Mutex
 	owners := map[string]string{}
-	w.together(t, creators, func(ctx context.Context, i int) error {
+	concurrently(t, creators, func(ctx context.Context, i int) error {
 		for n := range each {
 			s, err := services.Create(ctx, service(fmt.Sprintf("s-%d-%d", i, n), corev1.ServiceTypeNodePort, 80, 443),
 				metav1.CreateOptions{})
@@ -44,7 +44,7 @@ func TestConcurrentServicesGetUniqueAddresses(t *testing.T) {
 			for _, value := range []string{s.Spec.ClusterIP, fmt.Sprint(s.Spec.Ports[0].NodePort),
 				fmt.Sprint(s.Spec.Ports[1].NodePort)} {
 				if owner := owners[value]; owner != "" || value == "" || value == "0" {
-					t.Errorf("%s has %q, which is %q's", s.Name, value, owner)
+					t.Errorf("%s has %q, which belongs to %q", s.Name, value, owner)
 				}
 				owners[value] = s.Name
 			}
@@ -53,7 +53,7 @@ func TestConcurrentServicesGetUniqueAddresses(t *testing.T) {
 		return nil
 	})
 	if want := creators * each * 3; len(owners) != want {
-		t.Errorf("%d values are given out, want %d", len(owners), want)
+		t.Errorf("%d addresses and ports are assigned, want %d", len(owners), want)
 	}
 }
 
@@ -70,7 +70,7 @@ func TestConcurrentServicesRequestSameAddress(t *testing.T) {
 	}
 	var mu sync.Mutex
 	won := map[string]int{}
-	w.together(t, 50, func(ctx context.Context, i int) error {
+	concurrently(t, 50, func(ctx context.Context, i int) error {
 		byAddress := service(fmt.Sprintf("a-%d", i), corev1.ServiceTypeClusterIP, 80)
 		byAddress.Spec.ClusterIP = first.Spec.ClusterIP
 		byPort := service(fmt.Sprintf("p-%d", i), corev1.ServiceTypeNodePort, 80)
@@ -89,7 +89,7 @@ func TestConcurrentServicesRequestSameAddress(t *testing.T) {
 		return nil
 	})
 	if won["address"] != 1 || won["port"] != 1 {
-		t.Errorf("the address has %d owners, the port %d", won["address"], won["port"])
+		t.Errorf("the address has %d owners, the port %d, want 1 each", won["address"], won["port"])
 	}
 }
 
@@ -121,7 +121,7 @@ func TestAddressesAndPortsAreReleased(t *testing.T) {
 		t.Errorf("a patch of one port changed %+v to %+v", a.Spec, p.Spec)
 	}
 	if err := again("b", "", a.Spec.Ports[1].NodePort); err != nil {
-		t.Errorf("the port that went: %v", err)
+		t.Errorf("create with the removed port: %v", err)
 	}
 	// the type changes
 	p = must(services.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"spec":{"type":"ClusterIP"}}`),
@@ -130,7 +130,7 @@ func TestAddressesAndPortsAreReleased(t *testing.T) {
 		t.Errorf("as ClusterIP it is %+v", p.Spec)
 	}
 	if err := again("c", "", a.Spec.Ports[0].NodePort); err != nil {
-		t.Errorf("the port of the type that went: %v", err)
+		t.Errorf("create with the port of the previous type: %v", err)
 	}
 	p = must(services.Patch(t.Context(), "a", types.MergePatchType,
 		[]byte(`{"spec":{"type":"ExternalName","externalName":"example.com","clusterIP":"","clusterIPs":null}}`),
@@ -139,7 +139,7 @@ func TestAddressesAndPortsAreReleased(t *testing.T) {
 		t.Errorf("as ExternalName it is %+v", p.Spec)
 	}
 	if err := again("d", a.Spec.ClusterIP, 0); err != nil {
-		t.Errorf("the address of the type that went: %v", err)
+		t.Errorf("create with the address of the previous type: %v", err)
 	}
 	// the Services are deleted, individually and as a collection
 	d := must(services.Get(t.Context(), "d", metav1.GetOptions{}))(t)
@@ -147,11 +147,11 @@ func TestAddressesAndPortsAreReleased(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := again("e", d.Spec.ClusterIP, d.Spec.Ports[0].NodePort); err != nil {
-		t.Errorf("what a deleted service had: %v", err)
+		t.Errorf("create with the address and port of a deleted Service: %v", err)
 	}
 	w.send(t, http.MethodDelete, "/api/v1/namespaces/default/services", "").want(t, http.StatusOK)
 	if err := again("f", d.Spec.ClusterIP, a.Spec.Ports[0].NodePort); err != nil {
-		t.Errorf("what deleted services had: %v", err)
+		t.Errorf("create with the address and port of deleted Services: %v", err)
 	}
 }
 
@@ -190,10 +190,10 @@ func TestServiceUpdateKeepsAddresses(t *testing.T) {
 	b := must(services.Create(t.Context(), service("b", corev1.ServiceTypeNodePort, 80), metav1.CreateOptions{}))(t)
 	b.Spec.ClusterIP, b.Spec.ClusterIPs = a.Spec.ClusterIP, []string{a.Spec.ClusterIP}
 	if _, err := services.Update(t.Context(), b, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
-		t.Errorf("another's address: %v", err)
+		t.Errorf("update to the address of another Service: %v, want invalid", err)
 	}
 	// concurrent writers of one Service do not conflict
-	w.together(t, 20, func(ctx context.Context, i int) error {
+	concurrently(t, 20, func(ctx context.Context, i int) error {
 		patch := fmt.Sprintf(`{"metadata":{"labels":{"l%d":"1"}},"spec":{"type":%q}}`, i,
 			[]string{"NodePort", "ClusterIP"}[i%2])
 		_, err := services.Patch(ctx, "a", types.MergePatchType, []byte(patch), metav1.PatchOptions{})

@@ -18,8 +18,8 @@ import (
 // watches end when the definition changes.
 func TestSourceConvertsToRequestedVersion(t *testing.T) {
 	t.Parallel()
-	w, h := start(t), startHook(t)
-	w.define(t, h.lamps(t))
+	w, h := start(t), startConversionWebhook(t)
+	define(t, w, h.lamps(t))
 	w.create(t, lampsV1, lamp("v1", "a", `{"color":"red"}`))
 	lamps := schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "lamps"}
 	list := must(w.Source().List(t.Context(), lamps, client.Options{}))(t)
@@ -27,7 +27,7 @@ func TestSourceConvertsToRequestedVersion(t *testing.T) {
 		t.Fatalf("listed %+v", list.Items)
 	}
 	obj := must(list.Items[0].Decoded(list.Codec))(t).(*unstructured.Unstructured)
-	if obj.GetAPIVersion() != "example.com/v2" || at(obj.Object, "spec", "paint") != "red" {
+	if obj.GetAPIVersion() != "example.com/v2" || valueAt(obj.Object, "spec", "paint") != "red" {
 		t.Errorf("listed %v", obj.Object)
 	}
 	watch := must(w.Source().Watch(t.Context(), lamps, client.Options{After: list.Revision}))(t)
@@ -48,8 +48,8 @@ func TestSourceConvertsToRequestedVersion(t *testing.T) {
 // An in-process watch that cannot convert an event fails such that its reader lists again.
 func TestSourceWatchExpiresOnConversionError(t *testing.T) {
 	t.Parallel()
-	w, h := start(t), startHook(t)
-	w.define(t, h.lamps(t))
+	w, h := start(t), startConversionWebhook(t)
+	define(t, w, h.lamps(t))
 	lamps := schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "lamps"}
 	list := must(w.Source().List(t.Context(), lamps, client.Options{}))(t)
 	watch := must(w.Source().Watch(t.Context(), lamps, client.Options{After: list.Revision}))(t)
@@ -67,16 +67,16 @@ func TestSourceWatchExpiresOnConversionError(t *testing.T) {
 func TestReleasedNameIsAcceptedElsewhere(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	crd := gadgets()
 	crd.Spec.Names.Kind, crd.Spec.Names.ShortNames = "Gadget", []string{"wd"}
-	w.define(t, crd)
-	if got := w.condition(t, crd.Name, "NamesAccepted"); got != "False ShortNamesConflict" {
+	define(t, w, crd)
+	if got := definitionCondition(t, w, crd.Name, "NamesAccepted"); got != "False ShortNamesConflict" {
 		t.Fatalf("names accepted: %s", got)
 	}
 	w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com",
 		`{"spec":{"names":{"kind":"Widget","plural":"widgets","singular":"widget","listKind":"WidgetList","shortNames":["wi"]}}}`, "Content-Type", mergeType).want(t, http.StatusOK)
-	if got := w.condition(t, crd.Name, "NamesAccepted") + ", " + w.condition(t, crd.Name,
+	if got := definitionCondition(t, w, crd.Name, "NamesAccepted") + ", " + definitionCondition(t, w, crd.Name,
 		"Established"); got != "True NoConflicts, True InitialNamesAccepted" {
 		t.Errorf("names accepted, established: %s", got)
 	}

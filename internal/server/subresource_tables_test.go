@@ -12,7 +12,7 @@ import (
 func TestSubresourceTables(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	w.create(t, widgetsPath, widget("w", `{"size":3}`))
 	w.create(t, "/apis/apps/v1/namespaces/default/deployments",
 		`{"metadata":{"name":"d"},"spec":{"replicas":2,"selector":{"matchLabels":{"a":"b"}},
@@ -41,7 +41,8 @@ func TestSubresourceTables(t *testing.T) {
 		}
 	}
 	partial := w.get(t, widgetsPath+"/w/scale", "Accept", partialType).want(t, http.StatusOK).object(t)
-	if partial["kind"] != "PartialObjectMetadata" || at(partial, "metadata", "name") != "w" || partial["spec"] != nil {
+	if partial["kind"] != "PartialObjectMetadata" || valueAt(partial, "metadata", "name") != "w" ||
+		partial["spec"] != nil {
 		t.Errorf("the metadata of a scale: %v", partial)
 	}
 }

@@ -21,7 +21,7 @@ func row(t testing.TB, r metav1.TableRow) string {
 	kind := "-"
 	if r.Object.Raw != nil {
 		var meta metav1.TypeMeta
-		reply{body: r.Object.Raw}.into(t, &meta)
+		response{body: r.Object.Raw}.into(t, &meta)
 		kind = meta.Kind
 	}
 	return strings.Trim(fmt.Sprint(r.Cells), "[]") + " " + kind
@@ -32,7 +32,7 @@ func TestTables(t *testing.T) {
 	w := start(t)
 	must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), configMap("a", "x", "1", "y", "2"),
 		metav1.CreateOptions{}))(t)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	w.create(t, widgetsPath, widget("a", `{"color":"red"}`))
 	for _, c := range []struct{ path, columns, row string }{
 		{configMaps, "Name Data Age", "a 2 0s PartialObjectMetadata"},
@@ -62,7 +62,7 @@ func TestTables(t *testing.T) {
 			t.Errorf("%s: row %q, want %q", c.path, got, c.row)
 		}
 	}
-	w.get(t, configMaps+"?includeObject=Some", "Accept", tableType).refused(t, http.StatusBadRequest,
+	w.get(t, configMaps+"?includeObject=Some", "Accept", tableType).wantError(t, http.StatusBadRequest,
 		metav1.StatusReasonBadRequest, "includeObject")
 }
 
@@ -70,7 +70,7 @@ func TestTables(t *testing.T) {
 func TestPagesAsTables(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.fill(t, "default", "a", "b")
+	w.createConfigMaps(t, "default", "a", "b")
 	var first, second metav1.Table
 	w.get(t, configMaps+"?limit=1", "Accept", tableType).want(t, http.StatusOK).into(t, &first)
 	if len(first.Rows) != 1 || first.Continue == "" || first.RemainingItemCount == nil ||
@@ -88,14 +88,14 @@ func TestPagesAsTables(t *testing.T) {
 func TestWatchAsTables(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.fill(t, "default", "a")
+	w.createConfigMaps(t, "default", "a")
 	s := w.open(t, configMaps+"?watch=1", "Accept", tableType)
-	w.fill(t, "default", "b")
+	w.createConfigMaps(t, "default", "b")
 	w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK)
 	for i, want := range []string{"ADDED a", "ADDED b", "DELETED a"} {
 		e, _ := s.next(t)
 		columns, _ := e.Object["columnDefinitions"].([]any)
-		cells := at(e.Object["rows"].([]any)[0].(map[string]any), "cells").([]any)
+		cells := valueAt(e.Object["rows"].([]any)[0].(map[string]any), "cells").([]any)
 		if got := e.Type + " " + cells[0].(string); got != want || e.Object["kind"] != "Table" ||
 			(len(columns) > 0) != (i == 0) {
 			t.Errorf("event %d: %s with %d columns: %v, want %s", i, got, len(columns), e.Object, want)
@@ -109,12 +109,12 @@ func TestPartialObjectMetadata(t *testing.T) {
 	w := start(t)
 	must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), configMap("a", "x", "1"),
 		metav1.CreateOptions{}))(t)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	w.create(t, widgetsPath, widget("a", `{"color":"red"}`))
 	for _, path := range []string{configMaps, widgetsPath} {
 		one := w.get(t, path+"/a", "Accept", partialType).want(t, http.StatusOK).object(t)
 		if one["kind"] != "PartialObjectMetadata" || one["apiVersion"] != "meta.k8s.io/v1" ||
-			at(one, "metadata", "name") != "a" || len(one) != 3 {
+			valueAt(one, "metadata", "name") != "a" || len(one) != 3 {
 			t.Errorf("%s: %v", path, one)
 		}
 		list := w.get(t, path, "Accept", partialList).want(t, http.StatusOK).object(t)
@@ -147,8 +147,8 @@ func TestWritesReturnTables(t *testing.T) {
 	}
 	whole := w.send(t, http.MethodPost, configMaps+"?dryRun=All&includeObject=Object",
 		`{"metadata":{"name":"b"},"data":{"k":"1"}}`, "Accept", tableType).want(t, http.StatusCreated).object(t)
-	if row := whole["rows"].([]any)[0].(map[string]any); at(row, "object", "kind") != "ConfigMap" ||
-		at(row, "object", "data", "k") != "1" {
+	if row := whole["rows"].([]any)[0].(map[string]any); valueAt(row, "object", "kind") != "ConfigMap" ||
+		valueAt(row, "object", "data", "k") != "1" {
 		t.Errorf("the row of a dry run with its object: %v", row)
 	}
 	for _, dry := range []string{"?dryRun=All", ""} {
@@ -163,12 +163,12 @@ func TestWritesReturnTables(t *testing.T) {
 func TestNotAcceptable(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
-	w.fill(t, "default", "a")
+	define(t, w, widgets())
+	w.createConfigMaps(t, "default", "a")
 	for _, accept := range []string{"text/html", "application/cbor", "image/*",
 		"application/json;as=Table;v=v9;g=meta.k8s.io", "application/json;as=Nothing;v=v1;g=meta.k8s.io"} {
 		for _, path := range []string{configMaps, configMaps + "/a", configMaps + "?watch=1"} {
-			w.get(t, path, "Accept", accept).refused(t, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+			w.get(t, path, "Accept", accept).wantError(t, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 				jsonType)
 		}
 	}
@@ -180,7 +180,7 @@ func TestNotAcceptable(t *testing.T) {
 	}
 	w.get(t, widgetsPath, "Accept", protobufType).want(t, http.StatusNotAcceptable)
 	table := ";as=Table;v=v1;g=meta.k8s.io"
-	w.get(t, configMaps, "Accept", protobufType+table).refused(t, http.StatusNotAcceptable,
+	w.get(t, configMaps, "Accept", protobufType+table).wantError(t, http.StatusNotAcceptable,
 		metav1.StatusReasonNotAcceptable, jsonType)
 	if r := w.get(t, configMaps, "Accept",
 		protobufType+table+", "+jsonType+table); r.header.Get("Content-Type") != jsonType ||

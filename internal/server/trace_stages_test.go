@@ -37,10 +37,10 @@ var requestsOfVerbs = []struct{ verb, method, route, body, sent string }{
 func TestTraceStagesMatchDocument(t *testing.T) {
 	t.Parallel()
 	w := startTraced(t, start)
-	w.fill(t, "default", "a", "b")
+	w.createConfigMaps(t, "default", "a", "b")
 	w.create(t, "/apis/apps/v1/namespaces/default/deployments", deploymentBody("a"))
 	w.create(t, podsPath, `{"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
-	drawn := drawnStages(t)
+	drawn := documentedStages(t)
 	for _, r := range requestsOfVerbs {
 		path := strings.NewReplacer("{namespace}", "default", "{name}", "a").Replace(r.route) + "?fieldManager=test"
 		if answer := w.send(t, r.method, path, r.body, "Content-Type", cmp.Or(r.sent, jsonType)); answer.code/100 != 2 {
@@ -48,18 +48,18 @@ func TestTraceStagesMatchDocument(t *testing.T) {
 		}
 		got := strings.Join(w.stages(t, w.one(t, r.method+" "+r.route)), " ")
 		if want := "authenticate authorize route " + drawn[r.verb]; got != want {
-			t.Errorf("%s %s goes\n%s, want\n%s", r.method, r.route, got, want)
+			t.Errorf("%s the stages of %s are\n%s, want\n%s", r.method, r.route, got, want)
 		}
 	}
 	w.get(t, "/version").want(t, http.StatusOK)
 	if got := strings.Join(w.stages(t, w.one(t, "GET")), " "); got != "authenticate authorize route answer" {
-		t.Errorf("what is about no object goes %s", got)
+		t.Errorf("the stages of a request without an object are %s", got)
 	}
 }
 
-// drawnStages returns the stages after route that the document lists for each verb except create, by the
+// documentedStages returns the stages after route that the document lists for each verb except create, by the
 // first word of the row.
-func drawnStages(t *testing.T) map[string]string {
+func documentedStages(t *testing.T) map[string]string {
 	t.Helper()
 	_, rows, _ := strings.Cut(string(must(os.ReadFile("../../docs/request.md"))(t)), "## The other verbs")
 	drawn, aside := map[string]string{}, regexp.MustCompile(` \([^)]*\)`)

@@ -17,13 +17,13 @@ import (
 	"github.com/bowline-dev/bowline"
 )
 
-// tracing is a world whose spans are recorded.
+// tracing is a plane whose spans are recorded.
 type tracing struct {
-	*world
+	*testPlane
 	spans *tracetest.SpanRecorder
 }
 
-func startTraced(t *testing.T, start func(testing.TB, ...func(*bowline.Options)) *world) *tracing {
+func startTraced(t *testing.T, start func(testing.TB, ...func(*bowline.Options)) *testPlane) *tracing {
 	t.Helper()
 	recorder := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
@@ -111,15 +111,16 @@ func TestCreateTraceMatchesDocument(t *testing.T) {
 		for _, place := range regexp.MustCompile(`\[(\w+)\]\(\.\./([\w/.]+)\)`).FindAllStringSubmatch(row[2], -1) {
 			source, err := os.ReadFile("../../" + place[2])
 			if err != nil || !regexp.MustCompile(`(?m)^(func (\(.*\) )?|	)`+place[1]+`\b`).Match(source) {
-				t.Errorf("the stage %s is said to be in %s of %s, which is not there (%v)", row[1], place[1], place[2],
+				t.Errorf("the document locates the stage %s in %s of %s, which does not exist (%v)", row[1], place[1],
+					place[2],
 					err)
 			}
 		}
 	}
 	w := startTraced(t, start)
-	w.fill(t, "default", "a")
+	w.createConfigMaps(t, "default", "a")
 	if got := w.stages(t, w.one(t, "POST "+configMapRoute)); !slices.Equal(got, drawn) {
-		t.Errorf("a create goes %q, and the document draws %q", got, drawn)
+		t.Errorf("the stages of a create are %q, and the document lists %q", got, drawn)
 	}
 }
 
@@ -142,7 +143,7 @@ func TestSpanAttributes(t *testing.T) {
 	}
 	w.send(t, "BREW", "/pots", "").want(t, http.StatusNotFound)
 	if got := attribute(w.one(t, "HTTP"), "http.request.method"); got != "_OTHER" {
-		t.Errorf("the method of no method is %q", got)
+		t.Errorf("the method attribute of an unknown method is %q", got)
 	}
 }
 
@@ -150,14 +151,14 @@ func TestSpanAttributes(t *testing.T) {
 func TestWatchSpanEndsWhenStreamBegins(t *testing.T) {
 	t.Parallel()
 	w := startTraced(t, start)
-	w.fill(t, "default", "a")
+	w.createConfigMaps(t, "default", "a")
 	s := w.open(t, configMaps+"?watch=1")
 	s.next(t)
-	w.fill(t, "default", "b")
+	w.createConfigMaps(t, "default", "b")
 	s.next(t)
 	if got := strings.Join(w.stages(t, w.one(t, "GET "+configMapRoute)),
 		" "); got != "authenticate authorize route answer" {
-		t.Errorf("a watch goes %s", got)
+		t.Errorf("the stages of a watch are %s", got)
 	}
 }
 
@@ -165,11 +166,11 @@ func TestWatchSpanEndsWhenStreamBegins(t *testing.T) {
 func TestDeleteCollectionHasOneSpan(t *testing.T) {
 	t.Parallel()
 	w := startTraced(t, start)
-	w.fill(t, "default", "a", "b", "c")
+	w.createConfigMaps(t, "default", "a", "b", "c")
 	w.send(t, http.MethodDelete, configMaps, "").want(t, http.StatusOK)
 	if got := strings.Join(w.stages(t, w.one(t, "DELETE "+configMapRoute)),
 		" "); got != "authenticate authorize route read commit answer" {
-		t.Errorf("a delete of a collection goes %s", got)
+		t.Errorf("the stages of a deletecollection are %s", got)
 	}
 }
 
@@ -191,7 +192,7 @@ func TestTraceOfRejectedRequest(t *testing.T) {
 		"GET /api/v1/nothings":   "authenticate authorize route answer",
 	} {
 		if got := strings.Join(w.stages(t, w.one(t, request)), " "); got != want {
-			t.Errorf("%s goes %s, want %s", request, got, want)
+			t.Errorf("the stages of %s are %s, want %s", request, got, want)
 		}
 	}
 }
@@ -221,7 +222,7 @@ func TestOnlyPrivilegedUsersContinueTrace(t *testing.T) {
 			}
 		case "/livez":
 			if id == traceID || len(links) != 0 {
-				t.Errorf("a trace of nonsense is %s, with links %v", id, links)
+				t.Errorf("the trace of an invalid header is %s, with links %v", id, links)
 			}
 		}
 	}

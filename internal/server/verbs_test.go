@@ -21,7 +21,7 @@ func TestTypedClientVerbs(t *testing.T) {
 	for _, contentType := range []string{"", jsonType, protobufType} {
 		t.Run(contentType, func(t *testing.T) {
 			t.Parallel()
-			life(t, typed(t, start(t).config, contentType))
+			exerciseVerbs(t, typed(t, start(t).config, contentType))
 		})
 	}
 }
@@ -29,10 +29,10 @@ func TestTypedClientVerbs(t *testing.T) {
 // The same works over a socket, in protobuf.
 func TestTypedClientVerbsOverTLS(t *testing.T) {
 	t.Parallel()
-	life(t, typed(t, startTLS(t).config, protobufType))
+	exerciseVerbs(t, typed(t, startTLS(t).config, protobufType))
 }
 
-func life(t *testing.T, clients kubernetes.Interface) {
+func exerciseVerbs(t *testing.T, clients kubernetes.Interface) {
 	ctx, maps := t.Context(), clients.CoreV1().ConfigMaps("default")
 	watching := must(maps.Watch(ctx, metav1.ListOptions{}))(t)
 	defer watching.Stop()
@@ -94,16 +94,17 @@ func wantEvents(t testing.TB, w watch.Interface, want ...string) {
 func TestDynamicClientVerbs(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	maps := w.dynamic.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace("default")
-	dynamicLife(t, maps, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"k": "1"}},
+	exerciseDynamicVerbs(t, maps, map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+		"data": map[string]any{"k": "1"}},
 		"data", "k")
 	custom := w.dynamic.Resource(widgetsResource).Namespace("default")
-	dynamicLife(t, custom, map[string]any{"apiVersion": "example.com/v1", "kind": "Widget",
+	exerciseDynamicVerbs(t, custom, map[string]any{"apiVersion": "example.com/v1", "kind": "Widget",
 		"spec": map[string]any{"free": map[string]any{"k": "1"}}}, "spec", "free", "k")
 }
 
-func dynamicLife(t *testing.T, client dynamic.ResourceInterface, body map[string]any, field ...string) {
+func exerciseDynamicVerbs(t *testing.T, client dynamic.ResourceInterface, body map[string]any, field ...string) {
 	ctx := t.Context()
 	obj := &unstructured.Unstructured{Object: body}
 	obj.SetName("a")
@@ -136,9 +137,9 @@ func dynamicLife(t *testing.T, client dynamic.ResourceInterface, body map[string
 func TestMetadataClient(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
+	define(t, w, widgets())
 	w.create(t, widgetsPath, widget("a", `{"size":3}`))
-	w.fill(t, "default", "a")
+	w.createConfigMaps(t, "default", "a")
 	client := must(metadata.NewForConfig(w.config))(t)
 	for _, gvr := range []struct{ group, version, resource string }{{"", "v1", "configmaps"},
 		{"example.com", "v1", "widgets"}} {

@@ -20,8 +20,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
-// furnished returns a journal with the state of a plane with objects of many kinds.
-func furnished(t *testing.T) *storetest.Journal {
+// populatedJournal returns a journal with the state of a plane with objects of many kinds.
+func populatedJournal(t *testing.T) *storetest.Journal {
 	t.Helper()
 	journal := storetest.NewJournal()
 	plane, err := bowline.Start(t.Context(),
@@ -29,17 +29,17 @@ func furnished(t *testing.T) *storetest.Journal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{Plane: plane}
+	w := &testPlane{Plane: plane}
 	w.connect(t, w.RESTConfig())
 	w.namespace(t, "x")
-	w.fill(t, "x", "in-x")
-	w.fill(t, "default", "a", "b")
-	w.define(t, widgets())
+	w.createConfigMaps(t, "x", "in-x")
+	w.createConfigMaps(t, "default", "a", "b")
+	define(t, w, widgets())
 	w.create(t, widgetsPath, widget("w", `{"color":"red","size":5}`))
 	owner := w.create(t, configMaps, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"owner"}}`)
 	w.create(t, configMaps,
 		fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"owned","ownerReferences":`+
-			`[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":%q}]}}`, at(owner, "metadata", "uid")))
+			`[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":%q}]}}`, valueAt(owner, "metadata", "uid")))
 	w.create(t, "/api/v1/namespaces/default/services", `{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"},`+
 		`"spec":{"type":"NodePort","clusterIP":"10.0.0.77","ports":[{"port":80,"nodePort":30001}]}}`)
 	w.create(t, "/api/v1/namespaces/default/pods", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},`+
@@ -109,7 +109,7 @@ func put(t *testing.T, s *store.Store, changes ...store.Change) {
 
 func TestVerifyIntactStore(t *testing.T) {
 	t.Parallel()
-	if found := verified(t, furnished(t).Open(), func(*store.Store) {}); len(found) > 0 {
+	if found := verified(t, populatedJournal(t).Open(), func(*store.Store) {}); len(found) > 0 {
 		t.Errorf("found\n%s", strings.Join(found, "\n"))
 	}
 }
@@ -169,9 +169,9 @@ func TestVerifyReportsProblems(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			found := verified(t, furnished(t).Open(), func(s *store.Store) { test.change(t, s) })
+			found := verified(t, populatedJournal(t).Open(), func(s *store.Store) { test.change(t, s) })
 			if !slices.EqualFunc(found, test.want, strings.HasPrefix) {
-				t.Errorf("found\n%s\nand not\n%s", strings.Join(found, "\n"), strings.Join(test.want, "\n"))
+				t.Errorf("found\n%s\nwant\n%s", strings.Join(found, "\n"), strings.Join(test.want, "\n"))
 			}
 		})
 	}
@@ -181,7 +181,7 @@ func TestVerifyReportsProblems(t *testing.T) {
 func TestVerifyReportsDamageOnly(t *testing.T) {
 	t.Parallel()
 	lost := []object.Key{"/configmaps/default/owner", "/namespaces//x", "/services/default/s"}
-	found := verified(t, &storetest.Damaged{Log: furnished(t).Open(), Keys: lost}, func(*store.Store) {})
+	found := verified(t, &storetest.Damaged{Log: populatedJournal(t).Open(), Keys: lost}, func(*store.Store) {})
 	want := []string{"/configmaps/default/owner damaged: ", "/namespaces//x damaged: ", "/services/default/s damaged: "}
 	if !slices.EqualFunc(found, want, strings.HasPrefix) {
 		t.Errorf("found\n%s", strings.Join(found, "\n"))

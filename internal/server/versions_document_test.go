@@ -46,19 +46,19 @@ func followDocument(t *testing.T, file string) {
 		if err := json.Unmarshal([]byte(step[5]), &want); err != nil {
 			t.Fatalf("%s: %v", step[5], err)
 		}
-		if missing := lacks(answer.object(t), want, ""); missing != "" {
+		if missing := missingField(answer.object(t), want, ""); missing != "" {
 			t.Errorf("%s %s: %s in %s", method, path, missing, answer.body)
 		}
 	}
 }
 
-// lacks describes where a value lacks what is wanted; null stands for an absent value.
-func lacks(got, want any, path string) string {
+// missingField describes where a value lacks what is wanted; null stands for an absent value.
+func missingField(got, want any, path string) string {
 	switch want := want.(type) {
 	case map[string]any:
 		fields, _ := got.(map[string]any)
 		for name, value := range want {
-			if missing := lacks(fields[name], value, path+"."+name); missing != "" {
+			if missing := missingField(fields[name], value, path+"."+name); missing != "" {
 				return missing
 			}
 		}
@@ -69,7 +69,7 @@ func lacks(got, want any, path string) string {
 			return path + " has another length"
 		}
 		for i := range want {
-			if missing := lacks(items[i], want[i], path+"["+strconv.Itoa(i)+"]"); missing != "" {
+			if missing := missingField(items[i], want[i], path+"["+strconv.Itoa(i)+"]"); missing != "" {
 				return missing
 			}
 		}

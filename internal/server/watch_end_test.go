@@ -17,9 +17,9 @@ func TestWatchFromCompactedRevision(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
-		w.fill(t, "default", "a")
+		w.createConfigMaps(t, "default", "a")
 		old := must(w.clients.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{}))(t).ResourceVersion
-		w.fill(t, "default", "b")
+		w.createConfigMaps(t, "default", "b")
 		time.Sleep(time.Hour)
 		s := w.open(t, configMaps+"?watch=1&resourceVersion="+old)
 		e := s.want(t, "ERROR")
@@ -40,7 +40,7 @@ func TestWatchFromCompactedRevision(t *testing.T) {
 			}
 			typed.Stop()
 		}
-		w.get(t, configMaps+"?resourceVersionMatch=Exact&resourceVersion="+old).refused(t, http.StatusGone,
+		w.get(t, configMaps+"?resourceVersionMatch=Exact&resourceVersion="+old).wantError(t, http.StatusGone,
 			metav1.StatusReasonExpired, "too old")
 	})
 }
@@ -66,7 +66,7 @@ func TestWatchEndsAtItsTimeout(t *testing.T) {
 			t.Errorf("an empty resource sends %v", e)
 		}
 		if err := s.lines.Err(); err != nil {
-			t.Errorf("the end is %v", err)
+			t.Errorf("the stream ended with %v", err)
 		}
 		if lasted := time.Since(began); lasted != 77*time.Second {
 			t.Errorf("the watch lasted %s", lasted)
@@ -89,7 +89,7 @@ func TestWatchTimeoutOutOfRange(t *testing.T) {
 		for _, seconds := range []string{"10000000000", "9223372036854775807"} {
 			s := w.open(t, configMaps+"?watch=1&fieldSelector=metadata.name%3Da-"+seconds+"&timeoutSeconds="+seconds)
 			time.Sleep(24 * time.Hour)
-			w.fill(t, "default", "a-"+seconds)
+			w.createConfigMaps(t, "default", "a-"+seconds)
 			s.want(t, "ADDED a-"+seconds)
 		}
 	})
@@ -111,12 +111,12 @@ func TestWatchWithoutTimeoutEndsWithinHour(t *testing.T) {
 // Watches end when the plane closes, and do not delay it.
 func TestCloseEndsWatches(t *testing.T) {
 	t.Parallel()
-	for name, begin := range map[string]func(testing.TB, ...func(*bowline.Options)) *world{"in process": start, "TLS": startTLS} {
+	for name, begin := range map[string]func(testing.TB, ...func(*bowline.Options)) *testPlane{"in process": start, "TLS": startTLS} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := begin(t)
 			s := w.open(t, configMaps+"?watch=1&resourceVersion=0")
-			w.fill(t, "default", "a")
+			w.createConfigMaps(t, "default", "a")
 			s.want(t, "ADDED a")
 			if err := w.Close(); err != nil {
 				t.Fatal(err)

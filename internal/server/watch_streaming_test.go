@@ -16,7 +16,7 @@ type event struct {
 }
 
 func (e event) String() string {
-	name, _ := at(e.Object, "metadata", "name").(string)
+	name, _ := valueAt(e.Object, "metadata", "name").(string)
 	return strings.TrimSpace(e.Type + " " + name)
 }
 
@@ -27,7 +27,7 @@ type streaming struct {
 }
 
 // open starts a raw watch, which ends with the test.
-func (w *world) open(t testing.TB, path string, headers ...string) *streaming {
+func (w *testPlane) open(t testing.TB, path string, headers ...string) *streaming {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	req := must(http.NewRequestWithContext(ctx, http.MethodGet, w.host+path, nil))(t)

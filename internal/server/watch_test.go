@@ -20,9 +20,9 @@ import (
 func TestWatchFromRevision(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.fill(t, "default", "a")
+	w.createConfigMaps(t, "default", "a")
 	from := must(w.clients.CoreV1().ConfigMaps("default").Get(t.Context(), "a", metav1.GetOptions{}))(t).ResourceVersion
-	w.fill(t, "default", "b")
+	w.createConfigMaps(t, "default", "b")
 	w.send(t, http.MethodPatch, configMaps+"/a", `{"data":{"k":"1"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
 	w.send(t, http.MethodDelete, configMaps+"/b", "").want(t, http.StatusOK)
 	for _, path := range []string{
@@ -56,7 +56,7 @@ func TestWatchStartsBeforeHeaderIsSent(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t)
-				w.fill(t, "default", "a")
+				w.createConfigMaps(t, "default", "a")
 				ctx, cancel := context.WithTimeout(auth.WithUser(t.Context(), auth.NewUser("watcher", auth.AdminGroup)),
 					10*time.Second)
 				defer cancel()
@@ -101,18 +101,18 @@ func (h *headed) Write(p []byte) (int, error) {
 func TestDeletedEventHasRevisionOfDelete(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.fill(t, "default", "a")
+	w.createConfigMaps(t, "default", "a")
 	s := w.open(t, configMaps+"?watch=1")
 	added := s.want(t, "ADDED a")
 	w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK)
 	deleted := s.want(t, "DELETED a")
-	before, after := at(added.Object, "metadata", "resourceVersion").(string),
-		at(deleted.Object, "metadata", "resourceVersion").(string)
+	before, after := valueAt(added.Object, "metadata", "resourceVersion").(string),
+		valueAt(deleted.Object, "metadata", "resourceVersion").(string)
 	if after <= before {
 		t.Errorf("deleted at %s, added at %s", after, before)
 	}
 	again := w.open(t, configMaps+"?watch=1&resourceVersion="+after)
-	w.fill(t, "default", "b")
+	w.createConfigMaps(t, "default", "b")
 	again.want(t, "ADDED b")
 }
 
@@ -122,7 +122,7 @@ func TestWatchBySelector(t *testing.T) {
 	w := start(t)
 	s := w.open(t, configMaps+"?watch=1&labelSelector=on%3Dyes&resourceVersion=0")
 	byField := w.open(t, "/api/v1/pods?watch=1&fieldSelector=spec.nodeName%3Dn1&resourceVersion=0")
-	w.fill(t, "default", "a", "b")
+	w.createConfigMaps(t, "default", "a", "b")
 	label := func(value string) {
 		t.Helper()
 		w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"labels":{"on":`+value+`}}}`, "Content-Type",
@@ -160,7 +160,7 @@ func TestBookmarks(t *testing.T) {
 					t.Errorf("%s %+v, want the end of the state: a watch from anywhere begins with it", first.Type,
 						first.Object)
 				}
-				w.fill(t, "default", "elsewhere")
+				w.createConfigMaps(t, "default", "elsewhere")
 				now := must(maps.List(t.Context(), metav1.ListOptions{}))(t).ResourceVersion
 				e := <-marked.ResultChan()
 				cm, ok := e.Object.(*corev1.ConfigMap)
@@ -176,7 +176,7 @@ func TestBookmarks(t *testing.T) {
 					}
 				}
 				if took := time.Since(heard); took != 10*time.Minute {
-					t.Errorf("ten bookmarks came in %s", took)
+					t.Errorf("ten bookmarks took %s, want 10 minutes", took)
 				}
 				synctest.Wait()
 				select {
@@ -184,7 +184,7 @@ func TestBookmarks(t *testing.T) {
 					t.Errorf("a watch without bookmarks got %v", e)
 				default:
 				}
-				w.fill(t, "kube-system", "here")
+				w.createConfigMaps(t, "kube-system", "here")
 				wantEvents(t, marked, "ADDED here")
 			})
 		})
@@ -200,7 +200,7 @@ func TestWatchersReceiveSameOrder(t *testing.T) {
 		watchers[i] = w.open(t, configMaps+"?watch=1&resourceVersion=0")
 	}
 	const writers, each = 8, 20
-	w.together(t, writers, func(ctx context.Context, i int) error {
+	concurrently(t, writers, func(ctx context.Context, i int) error {
 		name := string(rune('a' + i))
 		if _, err := w.clients.CoreV1().ConfigMaps("default").Create(ctx, configMap(name),
 			metav1.CreateOptions{}); err != nil {
@@ -222,7 +222,7 @@ func TestWatchersReceiveSameOrder(t *testing.T) {
 			if !ok {
 				t.Fatalf("watcher %d ended after %d events", i, n)
 			}
-			revision := at(e.Object, "metadata", "resourceVersion").(string)
+			revision := valueAt(e.Object, "metadata", "resourceVersion").(string)
 			if revision <= last {
 				t.Fatalf("watcher %d: %s after %s", i, revision, last)
 			}
@@ -244,8 +244,8 @@ func TestWatchOfLargeObjects(t *testing.T) {
 	for i, size := range []int{10, 100 << 10, 20, 700 << 10, 30 << 10, 40 << 10, 50 << 10} {
 		cm := configMap(string(rune('a'+i)), "k", strings.Repeat("x", size))
 		must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), cm, metav1.CreateOptions{}))(t)
-		if e := s.want(t, "ADDED "+cm.Name); len(at(e.Object, "data", "k").(string)) != size {
-			t.Errorf("%s came with %d bytes, want %d", cm.Name, len(at(e.Object, "data", "k").(string)), size)
+		if e := s.want(t, "ADDED "+cm.Name); len(valueAt(e.Object, "data", "k").(string)) != size {
+			t.Errorf("%s came with %d bytes, want %d", cm.Name, len(valueAt(e.Object, "data", "k").(string)), size)
 		}
 	}
 	again := w.open(t, configMaps+"?watch=1")

@@ -19,32 +19,32 @@ func TestWebhooksReviewEvictions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.create(t, podsPath, `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
-	mutating, validating := startGuard(t, nil), startGuard(t, nil)
-	w.register(t, mutatingPath, "m", mutating, everyRule)
-	w.register(t, validatingPath, "v", validating, everyRule)
+	mutating, validating := startWebhook(t, nil), startWebhook(t, nil)
+	registerWebhook(t, w, mutatingPath, "m", mutating, everyRule)
+	registerWebhook(t, w, validatingPath, "v", validating, everyRule)
 	binding := `{"metadata":{"name":"p","labels":{"app":"web"}},"target":{"kind":"Node","name":"n"}}`
 	w.send(t, http.MethodPost, podsPath+"/p/binding", binding).want(t, http.StatusCreated)
-	for _, g := range []*guard{mutating, validating} {
+	for _, g := range []*webhook{mutating, validating} {
 		r := g.last()
 		text := string(r.Object.Raw)
 		whole := strings.Contains(text, `"target":{"kind":"Node","name":"n"}`) &&
 			strings.Contains(text, `"kind":"Binding","apiVersion":"v1"`)
 		if !whole || r.Kind.Kind != "Binding" || r.RequestKind.Kind != "Binding" || len(r.OldObject.Raw) > 0 {
-			t.Errorf("asked about a %v: %s, which was %s", r.Kind, text, r.OldObject.Raw)
+			t.Errorf("the review has kind %v, object %s and old object %s", r.Kind, text, r.OldObject.Raw)
 		}
 	}
 	w.send(t, http.MethodPost, podsPath+"/p/eviction?dryRun=All", evictionOf("p")).want(t, http.StatusCreated)
-	w.evict(t, "p", "").want(t, http.StatusCreated)
-	for _, g := range []*guard{mutating, validating} {
+	evict(t, w, "p", "").want(t, http.StatusCreated)
+	for _, g := range []*webhook{mutating, validating} {
 		if got := strings.Join(g.requests(),
 			", "); got != "CREATE pods/binding p, CREATE pods/eviction p, CREATE pods/eviction p" {
-			t.Errorf("asked about %s", got)
+			t.Errorf("the reviews are %s", got)
 		}
 		r := g.last()
 		whole := strings.Contains(string(r.Object.Raw), `"kind":"Eviction","apiVersion":"policy/v1"`)
 		if !whole || r.Kind != metav1.GroupVersionKind(policyv1.SchemeGroupVersion.WithKind("Eviction")) ||
 			r.Resource.Resource != "pods" || r.Namespace != "default" {
-			t.Errorf("asked about a %v of %v: %s", r.Kind, r.Resource, r.Object.Raw)
+			t.Errorf("the review has kind %v of %v: %s", r.Kind, r.Resource, r.Object.Raw)
 		}
 	}
 }
@@ -53,23 +53,23 @@ func TestWebhooksReviewEvictions(t *testing.T) {
 func TestWebhooksDenyAndPatchEvictions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.runs(t, "p", "True")
+	createRunningPod(t, w, "p", "True")
 	const (
 		evictions = `"rules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["pods/eviction"]}]`
 		inSeven   = "request.requestKind.kind == 'Eviction' && object.deleteOptions.gracePeriodSeconds == 7"
 	)
-	w.register(t, validatingPath, "v", startGuard(t, deny("not now")),
+	registerWebhook(t, w, validatingPath, "v", startWebhook(t, deny("not now")),
 		evictions+`,"matchConditions":[{"name":"kind","expression":"`+inSeven+`"}]`)
-	seven := startGuard(t, patched(`[{"op":"add","path":"/deleteOptions","value":{"gracePeriodSeconds":7}}]`))
-	w.register(t, mutatingPath, "m", seven, everyRule)
-	w.evict(t, "p", "").refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "not now")
+	seven := startWebhook(t, patched(`[{"op":"add","path":"/deleteOptions","value":{"gracePeriodSeconds":7}}]`))
+	registerWebhook(t, w, mutatingPath, "m", seven, everyRule)
+	evict(t, w, "p", "").wantError(t, http.StatusForbidden, metav1.StatusReasonForbidden, "not now")
 	w.send(t, http.MethodDelete, validatingPath+"/v", "").want(t, http.StatusOK)
-	w.evict(t, "p", "").want(t, http.StatusCreated)
-	if left := at(w.get(t, podsPath+"/p").object(t), "metadata", "deletionGracePeriodSeconds"); left != 7.0 {
+	evict(t, w, "p", "").want(t, http.StatusCreated)
+	if left := valueAt(w.get(t, podsPath+"/p").object(t), "metadata", "deletionGracePeriodSeconds"); left != 7.0 {
 		t.Errorf("it has %v seconds", left)
 	}
 	w.send(t, http.MethodPost, podsPath+"/p/eviction", `{"metadata":{"name":"p","namespace":"other"}}`).
-		refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
+		wantError(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
 			"the namespace of the provided object does not match")
 }
 
@@ -84,7 +84,7 @@ func TestEvictionInTerminatingNamespace(t *testing.T) {
 	w.send(t, http.MethodDelete, "/api/v1/namespaces/ends", "").want(t, http.StatusOK)
 	for _, act := range []string{"/eviction", "/binding"} {
 		w.send(t, http.MethodPost, pods+"/p"+act, `{"metadata":{"name":"p"},"target":{"name":"n"}}`).
-			refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "because it is being terminated")
+			wantError(t, http.StatusForbidden, metav1.StatusReasonForbidden, "because it is being terminated")
 	}
 }
 
@@ -92,8 +92,8 @@ func TestEvictionInTerminatingNamespace(t *testing.T) {
 func TestReviewHasOptionsOfRequest(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	g := startGuard(t, nil)
-	w.register(t, validatingPath, "all", g, "")
+	g := startWebhook(t, nil)
+	registerWebhook(t, w, validatingPath, "all", g, "")
 	for _, c := range []struct{ method, path, contentType, want string }{
 		{http.MethodPost, configMaps, jsonType, `{"kind":"CreateOptions","apiVersion":"meta.k8s.io/v1"}`},
 		{http.MethodPut, configMaps + "/a?fieldValidation=Strict&fieldManager=me", jsonType,

@@ -19,62 +19,62 @@ var badAnswers = []struct {
 	answer func(w http.ResponseWriter, r *http.Request, uid string)
 	text   string
 }{
-	{"garbage", say(`<html>what?</html>`), "failed to call webhook"},
-	{"nothing", say(``), "failed to call webhook"},
+	{"garbage", respond(`<html>what?</html>`), "failed to call webhook"},
+	{"nothing", respond(``), "failed to call webhook"},
 	{"half of an answer",
-		say(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"UID","allo`),
+		respond(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"UID","allo`),
 		"failed to call webhook"},
-	{"something else", say(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`), "failed to call webhook"},
-	{"a review without a response", say(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`),
+	{"something else", respond(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`), "failed to call webhook"},
+	{"a review without a response", respond(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`),
 		"webhook response was absent"},
-	{"another uid", reviewed(`"uid":"other","allowed":true`), `expected response.uid="`},
-	{"no uid", reviewed(`"allowed":true`), `expected response.uid="`},
-	{"a huge answer", huge, "the response is larger than 16777216 bytes"},
-	{"an error", fails(http.StatusInternalServerError), "failed to call webhook"},
-	{"not found", fails(http.StatusNotFound),
+	{"another uid", respondReview(`"uid":"other","allowed":true`), `expected response.uid="`},
+	{"no uid", respondReview(`"allowed":true`), `expected response.uid="`},
+	{"a huge answer", respondHuge, "the response is larger than 16777216 bytes"},
+	{"an error", respondError(http.StatusInternalServerError), "failed to call webhook"},
+	{"not found", respondError(http.StatusNotFound),
 		"failed to call webhook: the server could not find the requested resource"},
-	{"a redirect", redirects(http.StatusTemporaryRedirect),
+	{"a redirect", respondRedirect(http.StatusTemporaryRedirect),
 		"webhook redirects to https://192.0.2.1/admit, which is not followed"},
-	{"a redirect that makes it a GET", redirects(http.StatusFound),
+	{"a redirect that makes it a GET", respondRedirect(http.StatusFound),
 		"webhook redirects to https://192.0.2.1/admit, which is not followed"},
 	{"a connection that breaks", func(http.ResponseWriter, *http.Request, string) {
 		panic(http.ErrAbortHandler)
 	}, "failed to call webhook"},
-	{"a patch that is none", reviewed(`"uid":"UID","allowed":true,"patchType":"JSONPatch","patch":"e30="`),
+	{"a patch that is none", respondReview(`"uid":"UID","allowed":true,"patchType":"JSONPatch","patch":"e30="`),
 		"received undecodable patch"},
-	{"a patch of no type", reviewed(`"uid":"UID","allowed":true,"patch":"W10="`),
+	{"a patch of no type", respondReview(`"uid":"UID","allowed":true,"patch":"W10="`),
 		"webhook returned response.patch but not response.patchType"},
-	{"a type of no patch", reviewed(`"uid":"UID","allowed":true,"patchType":"JSONPatch"`),
+	{"a type of no patch", respondReview(`"uid":"UID","allowed":true,"patchType":"JSONPatch"`),
 		"webhook returned response.patchType but not response.patch"},
 	{"a patch of another type",
-		reviewed(`"uid":"UID","allowed":true,"patchType":"Merge","patch":"W3sib3AiOiJhZGQifV0="`),
+		respondReview(`"uid":"UID","allowed":true,"patchType":"Merge","patch":"W3sib3AiOiJhZGQifV0="`),
 		`unsupported patch type "Merge"`},
 }
 
-// say answers with a text.
-func say(text string) func(http.ResponseWriter, *http.Request, string) {
+// respond answers with a text.
+func respond(text string) func(http.ResponseWriter, *http.Request, string) {
 	return func(w http.ResponseWriter, _ *http.Request, uid string) {
 		fmt.Fprint(w, strings.ReplaceAll(text, "UID", uid))
 	}
 }
 
-// reviewed answers with a review whose response has these members.
-func reviewed(members string) func(http.ResponseWriter, *http.Request, string) {
-	return say(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{` + members + `}}`)
+// respondReview answers with a review whose response has these members.
+func respondReview(members string) func(http.ResponseWriter, *http.Request, string) {
+	return respond(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{` + members + `}}`)
 }
 
-func fails(code int) func(http.ResponseWriter, *http.Request, string) {
+func respondError(code int) func(http.ResponseWriter, *http.Request, string) {
 	return func(w http.ResponseWriter, _ *http.Request, _ string) { http.Error(w, "no", code) }
 }
 
-func redirects(code int) func(http.ResponseWriter, *http.Request, string) {
+func respondRedirect(code int) func(http.ResponseWriter, *http.Request, string) {
 	return func(w http.ResponseWriter, r *http.Request, _ string) {
 		http.Redirect(w, r, "https://192.0.2.1/admit", code)
 	}
 }
 
-// huge sends an answer of 17 MiB.
-func huge(w http.ResponseWriter, _ *http.Request, _ string) {
+// respondHuge sends an answer of 17 MiB.
+func respondHuge(w http.ResponseWriter, _ *http.Request, _ string) {
 	fmt.Fprint(w, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"`)
 	mebibyte := strings.Repeat("0123456789abcdef", 1<<16)
 	for range 17 {
@@ -84,10 +84,10 @@ func huge(w http.ResponseWriter, _ *http.Request, _ string) {
 	}
 }
 
-// answering starts a webhook with such an answer.
-func answering(t testing.TB, answer func(http.ResponseWriter, *http.Request, string)) *guard {
+// startRawWebhook starts a webhook with such an answer.
+func startRawWebhook(t testing.TB, answer func(http.ResponseWriter, *http.Request, string)) *webhook {
 	t.Helper()
-	g := startGuard(t, nil)
+	g := startWebhook(t, nil)
 	g.raw = answer
 	return g
 }
@@ -99,24 +99,24 @@ func TestInvalidWebhookResponseRejectsWrite(t *testing.T) {
 		t.Run(bad.name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t)
-			g := answering(t, bad.answer)
-			w.register(t, mutatingPath, "bad", g, "")
+			g := startRawWebhook(t, bad.answer)
+			registerWebhook(t, w, mutatingPath, "bad", g, "")
 			r := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`)
-			r.refused(t, http.StatusInternalServerError, metav1.StatusReasonInternalError,
+			r.wantError(t, http.StatusInternalServerError, metav1.StatusReasonInternalError,
 				`failed calling webhook "bad.example.com": `)
-			r.refused(t, http.StatusInternalServerError, metav1.StatusReasonInternalError, bad.text)
+			r.wantError(t, http.StatusInternalServerError, metav1.StatusReasonInternalError, bad.text)
 			w.get(t, configMaps+"/a").want(t, http.StatusNotFound)
-			w.hook(t, mutatingPath, "bad", "failurePolicy", `"Ignore"`)
+			patchWebhook(t, w, mutatingPath, "bad", "failurePolicy", `"Ignore"`)
 			w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
 			if n := len(g.requests()); n < 2 {
-				t.Errorf("asked %d times: one that is ignored is asked all the same", n)
+				t.Errorf("the webhook was called %d times, want at least 2: failurePolicy Ignore does not skip the call", n)
 			}
 		})
 	}
 }
 
-// hook replaces a field of a configuration's webhook.
-func (w *world) hook(t testing.TB, path, name, member, value string) {
+// patchWebhook replaces a field of a configuration's webhook.
+func patchWebhook(t testing.TB, w *testPlane, path, name, member, value string) {
 	t.Helper()
 	patch := `[{"op":"add","path":"/webhooks/0/` + member + `","value":` + value + `}]`
 	w.send(t, http.MethodPatch, path+"/"+name, patch, "Content-Type", "application/json-patch+json").want(t,
@@ -127,8 +127,9 @@ func (w *world) hook(t testing.TB, path, name, member, value string) {
 func TestValidatingWebhookCannotPatch(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.register(t, validatingPath, "patches", startGuard(t, patched(`[{"op":"add","path":"/data","value":{}}]`)), "")
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).refused(t, http.StatusInternalServerError,
+	registerWebhook(t, w, validatingPath, "patches",
+		startWebhook(t, patched(`[{"op":"add","path":"/data","value":{}}]`)), "")
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).wantError(t, http.StatusInternalServerError,
 		metav1.StatusReasonInternalError,
 		"received invalid webhook response: validating webhook may not return response.patch")
 }
@@ -155,23 +156,23 @@ func TestAdmissionWebhookTimeout(t *testing.T) {
 				t.Parallel()
 				w := start(t)
 				told := make(chan string, 100)
-				g := answering(t, func(w http.ResponseWriter, r *http.Request, uid string) {
+				g := startRawWebhook(t, func(w http.ResponseWriter, r *http.Request, uid string) {
 					told <- r.URL.Query().Get("timeout")
 					answer(w, r, uid)
 				})
-				w.register(t, path, "hangs", g, `"timeoutSeconds":1`)
+				registerWebhook(t, w, path, "hangs", g, `"timeoutSeconds":1`)
 				begun := time.Now()
-				w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).refused(t,
+				w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).wantError(t,
 					http.StatusInternalServerError,
 					metav1.StatusReasonInternalError,
 					`failed calling webhook "hangs.example.com": failed to call webhook: `)
 				if took := time.Since(begun); took < 900*time.Millisecond {
-					t.Errorf("given up after %v", took)
+					t.Errorf("canceled after %v, want the timeout of 1 s", took)
 				}
 				if got := <-told; got != "1s" {
-					t.Errorf("told that it has %q", got)
+					t.Errorf("the timeout in the query is %q", got)
 				}
-				w.hook(t, path, "hangs", "failurePolicy", `"Ignore"`)
+				patchWebhook(t, w, path, "hangs", "failurePolicy", `"Ignore"`)
 				w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
 			})
 		}
@@ -183,12 +184,12 @@ func TestDisconnectCancelsWebhookCall(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	asked, ended := make(chan bool), make(chan bool)
-	g := answering(t, func(_ http.ResponseWriter, r *http.Request, _ string) {
+	g := startRawWebhook(t, func(_ http.ResponseWriter, r *http.Request, _ string) {
 		asked <- true
 		<-r.Context().Done()
 		ended <- true
 	})
-	w.register(t, mutatingPath, "hangs", g, `"timeoutSeconds":30`)
+	registerWebhook(t, w, mutatingPath, "hangs", g, `"timeoutSeconds":30`)
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	go w.try(ctx, http.MethodPost, configMaps, strings.NewReader(`{"metadata":{"name":"a"}}`))
@@ -203,18 +204,18 @@ func TestDisconnectCancelsWebhookCall(t *testing.T) {
 func TestWebhookRecursionIsBounded(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	g := answering(t, func(rw http.ResponseWriter, r *http.Request, uid string) {
+	g := startRawWebhook(t, func(rw http.ResponseWriter, r *http.Request, uid string) {
 		again, err := w.try(r.Context(), http.MethodPost, configMaps,
 			strings.NewReader(`{"metadata":{"generateName":"loop-"}}`))
 		if err != nil || again.code != http.StatusCreated {
-			reviewed(`"uid":"UID","allowed":false,"status":{"message":"round and round"}`)(rw, r, uid)
+			respondReview(`"uid":"UID","allowed":false,"status":{"message":"round and round"}`)(rw, r, uid)
 			return
 		}
-		reviewed(`"uid":"UID","allowed":true`)(rw, r, uid)
+		respondReview(`"uid":"UID","allowed":true`)(rw, r, uid)
 	})
-	w.register(t, mutatingPath, "loops", g, `"timeoutSeconds":1`)
+	registerWebhook(t, w, mutatingPath, "loops", g, `"timeoutSeconds":1`)
 	if r := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`); r.code < 400 {
-		t.Errorf("%d: nothing can come of it", r.code)
+		t.Errorf("answered %d, want an error", r.code)
 	}
 	w.send(t, http.MethodPost, "/api/v1/namespaces/default/secrets", `{"metadata":{"name":"s"}}`).want(t,
 		http.StatusCreated)
@@ -229,13 +230,14 @@ func TestWebhookRecursionIsBounded(t *testing.T) {
 func TestReinvocationIsLimitedToOnce(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	a := startGuard(t, patched(`[{"op":"add","path":"/data","value":{"whose":"a"}}]`))
-	b := startGuard(t, patched(`[{"op":"add","path":"/data","value":{"whose":"b"}}]`))
-	w.register(t, mutatingPath, "a", a, `"reinvocationPolicy":"IfNeeded"`)
-	w.register(t, mutatingPath, "b", b, `"reinvocationPolicy":"IfNeeded"`)
+	a := startWebhook(t, patched(`[{"op":"add","path":"/data","value":{"whose":"a"}}]`))
+	b := startWebhook(t, patched(`[{"op":"add","path":"/data","value":{"whose":"b"}}]`))
+	registerWebhook(t, w, mutatingPath, "a", a, `"reinvocationPolicy":"IfNeeded"`)
+	registerWebhook(t, w, mutatingPath, "b", b, `"reinvocationPolicy":"IfNeeded"`)
 	obj := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"x"}}`).want(t, http.StatusCreated).object(t)
-	if n, m := len(a.requests()), len(b.requests()); n != 2 || m != 2 || at(obj, "data", "whose") != "b" {
-		t.Errorf("asked %d and %d times; it is %v's", n, m, at(obj, "data", "whose"))
+	if n, m := len(a.requests()), len(b.requests()); n != 2 || m != 2 || valueAt(obj, "data", "whose") != "b" {
+		t.Errorf("the webhooks were called %d and %d times, and the object has the value of %v", n, m,
+			valueAt(obj, "data", "whose"))
 	}
 }
 
@@ -252,7 +254,7 @@ func TestValidatingWebhooksAreConcurrent(t *testing.T) {
 		close(all)
 	}()
 	for i := range count {
-		g := answering(t, func(rw http.ResponseWriter, r *http.Request, uid string) {
+		g := startRawWebhook(t, func(rw http.ResponseWriter, r *http.Request, uid string) {
 			asked <- true
 			select {
 			case <-all:
@@ -263,11 +265,11 @@ func TestValidatingWebhooksAreConcurrent(t *testing.T) {
 			if i > 2 {
 				answer = fmt.Sprintf(`"uid":"UID","allowed":false,"status":{"code":403,"message":"refused by %d"}`, i)
 			}
-			reviewed(answer)(rw, r, uid)
+			respondReview(answer)(rw, r, uid)
 		})
-		w.register(t, validatingPath, fmt.Sprintf("v%d", i), g, "")
+		registerWebhook(t, w, validatingPath, fmt.Sprintf("v%d", i), g, "")
 	}
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).refused(t, http.StatusForbidden, "",
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).wantError(t, http.StatusForbidden, "",
 		`admission webhook "v3.example.com" denied the request: refused by 3`)
 }
 
@@ -287,11 +289,11 @@ func TestWebhookDenialStatus(t *testing.T) {
 		{&metav1.Status{Code: http.StatusOK, Message: "fine"}, http.StatusBadRequest, "", "denied the request: fine"},
 	} {
 		name := fmt.Sprintf("r%d", i)
-		g := startGuard(t, func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
+		g := startWebhook(t, func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
 			return &admissionv1.AdmissionResponse{Result: s.status}
 		})
-		w.register(t, validatingPath, name, g, "")
-		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).refused(t, s.code, s.reason,
+		registerWebhook(t, w, validatingPath, name, g, "")
+		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).wantError(t, s.code, s.reason,
 			`admission webhook "`+name+`.example.com" `+s.text)
 		w.send(t, http.MethodDelete, validatingPath+"/"+name, "").want(t, http.StatusOK)
 	}

@@ -15,9 +15,9 @@ func TestWebhookSelectors(t *testing.T) {
 	w := start(t)
 	w.send(t, http.MethodPost, "/api/v1/namespaces", `{"metadata":{"name":"guarded","labels":{"guard":"yes"}}}`).want(t,
 		http.StatusCreated)
-	byObject, byNamespace := startGuard(t, nil), startGuard(t, nil)
-	w.register(t, validatingPath, "object", byObject, `"objectSelector":{"matchLabels":{"app":"web"}}`)
-	w.register(t, validatingPath, "namespace", byNamespace,
+	byObject, byNamespace := startWebhook(t, nil), startWebhook(t, nil)
+	registerWebhook(t, w, validatingPath, "object", byObject, `"objectSelector":{"matchLabels":{"app":"web"}}`)
+	registerWebhook(t, w, validatingPath, "namespace", byNamespace,
 		`"namespaceSelector":{"matchLabels":{"guard":"yes"}},"rules":[
 		{"operations":["*"],"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps","namespaces","nodes"]}]`)
 	const guarded = "/api/v1/namespaces/guarded/configmaps"
@@ -49,8 +49,8 @@ func TestWebhookSelectors(t *testing.T) {
 func TestMatchConditions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	g := startGuard(t, nil)
-	w.register(t, validatingPath, "v", g, `"matchConditions":[
+	g := startWebhook(t, nil)
+	registerWebhook(t, w, validatingPath, "v", g, `"matchConditions":[
 		{"name":"not-by-system","expression":"!request.userInfo.username.startsWith('system:')"},
 		{"name":"changed","expression":"object == null || oldObject == null || object.?data != oldObject.?data"},
 		{"name":"labelled","expression":"object == null || object.metadata.labels['app'] == 'web'"}]`)
@@ -61,14 +61,14 @@ func TestMatchConditions(t *testing.T) {
 	w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"annotations":{"a":"b"}}}`, "Content-Type",
 		mergeType).want(t, http.StatusOK)
 	w.send(t, http.MethodPatch, configMaps+"/a", `{"data":{"a":"b"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"c"}}`).refused(t, http.StatusForbidden,
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"c"}}`).wantError(t, http.StatusForbidden,
 		metav1.StatusReasonForbidden, "no such key: labels")
-	w.hook(t, validatingPath, "v", "failurePolicy", `"Ignore"`)
+	patchWebhook(t, w, validatingPath, "v", "failurePolicy", `"Ignore"`)
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"c"}}`).want(t, http.StatusCreated)
 	w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK)
 	if got := strings.Join(g.requests(),
 		", "); got != "CREATE configmaps/ a, UPDATE configmaps/ a, DELETE configmaps/ a" {
-		t.Errorf("asked about %s", got)
+		t.Errorf("the reviews are %s", got)
 	}
 }
 
@@ -79,15 +79,16 @@ func TestMatchConditionsSeeSubresourceKind(t *testing.T) {
 	const deployments = "/apis/apps/v1/namespaces/default/deployments"
 	deployment := strings.Replace(ownedDeployment, `"name":"d"`, `"name":"a"`, 1)
 	w.send(t, http.MethodPost, deployments, deployment).want(t, http.StatusCreated)
-	g := startGuard(t, nil)
+	g := startWebhook(t, nil)
 	const (
 		scales  = `"rules":[{"operations":["*"],"apiGroups":["apps"],"apiVersions":["v1"],"resources":["deployments/scale"]}]`
 		toThree = "request.requestKind.kind == 'Scale' && request.kind.group == 'autoscaling' && object.spec.replicas == 3"
 	)
-	w.register(t, validatingPath, "v", g, scales+`,"matchConditions":[{"name":"scale","expression":"`+toThree+`"}]`)
+	registerWebhook(t, w, validatingPath, "v", g,
+		scales+`,"matchConditions":[{"name":"scale","expression":"`+toThree+`"}]`)
 	w.merge(t, deployments+"/a/scale", `{"spec":{"replicas":3}}`).want(t, http.StatusOK)
 	if n := len(g.requests()); n != 1 {
-		t.Errorf("asked %d times", n)
+		t.Errorf("the webhook was called %d times", n)
 	}
 }
 
@@ -95,16 +96,18 @@ func TestMatchConditionsSeeSubresourceKind(t *testing.T) {
 func TestMatchConditionsUseAuthorizer(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	may, mayNot := startGuard(t, nil), startGuard(t, nil)
+	may, mayNot := startWebhook(t, nil), startWebhook(t, nil)
 	condition := func(who string) string {
 		return `"matchConditions":[{"name":"may","expression":"` + who +
 			`.group('').resource('secrets').namespace('default').check('get').allowed()"}]`
 	}
-	w.register(t, validatingPath, "writer", may, condition("authorizer"))
-	w.register(t, validatingPath, "account", mayNot, condition("authorizer.serviceAccount('default', 'nobody')"))
+	registerWebhook(t, w, validatingPath, "writer", may, condition("authorizer"))
+	registerWebhook(t, w, validatingPath, "account", mayNot,
+		condition("authorizer.serviceAccount('default', 'nobody')"))
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
 	if len(may.requests()) != 1 || len(mayNot.requests()) != 0 {
-		t.Errorf("asked %d times for who may read secrets, %d times for who may not", len(may.requests()),
+		t.Errorf("the webhook of the permitted user was called %d times, that of the other %d times, want 1 and 0",
+			len(may.requests()),
 			len(mayNot.requests()))
 	}
 }
@@ -117,17 +120,17 @@ func TestDryRunCallsWebhooksWithoutSideEffects(t *testing.T) {
 	for effects, text := range map[string]string{
 		"None": "", "NoneOnDryRun": "", "Some": "does not support dry run", "Unknown": "does not support dry run",
 	} {
-		g, name := startGuard(t, nil), strings.ToLower(effects)
+		g, name := startWebhook(t, nil), strings.ToLower(effects)
 		path := strings.Replace(validatingPath, "/v1/", "/v1beta1/", 1) // v1beta1 allows all four values
-		w.register(t, path, name, g, `"failurePolicy":"Ignore","sideEffects":"`+effects+`"`)
+		registerWebhook(t, w, path, name, g, `"failurePolicy":"Ignore","sideEffects":"`+effects+`"`)
 		r := w.send(t, http.MethodPost, configMaps+"?dryRun=All", `{"metadata":{"name":"a"}}`)
 		if text == "" {
 			r.want(t, http.StatusCreated)
 			if len(g.requests()) != 1 || !*g.last().DryRun {
-				t.Errorf("%s: asked about %q", effects, g.requests())
+				t.Errorf("%s: the reviews are %q", effects, g.requests())
 			}
 		} else {
-			r.refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, text)
+			r.wantError(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, text)
 		}
 		w.send(t, http.MethodDelete, path+"/"+name, "").want(t, http.StatusOK)
 	}

@@ -20,21 +20,21 @@ const metrics = "apiserver_admission_webhook_"
 func TestWebhookMetrics(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	odd := startGuard(t, func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
+	odd := startWebhook(t, func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
 		return &admissionv1.AdmissionResponse{Result: &metav1.Status{Code: 12345}}
 	})
 	for _, c := range []struct {
 		path, name, more string
-		hook             *guard
+		hook             *webhook
 	}{
-		{mutatingPath, "good", "", startGuard(t, nil)},
-		{validatingPath, "no", "", startGuard(t, deny("no"))},
+		{mutatingPath, "good", "", startWebhook(t, nil)},
+		{validatingPath, "no", "", startWebhook(t, deny("no"))},
 		{mutatingPath, "odd", "", odd},
-		{validatingPath, "down", "", answering(t, fails(http.StatusNotFound))},
-		{mutatingPath, "open", `"failurePolicy":"Ignore"`, answering(t, say("garbage"))},
-		{mutatingPath, "breaks", "", startGuard(t, patched(`[{"op":"remove","path":"/none"}]`))},
+		{validatingPath, "down", "", startRawWebhook(t, respondError(http.StatusNotFound))},
+		{mutatingPath, "open", `"failurePolicy":"Ignore"`, startRawWebhook(t, respond("garbage"))},
+		{mutatingPath, "breaks", "", startWebhook(t, patched(`[{"op":"remove","path":"/none"}]`))},
 	} {
-		w.register(t, c.path, c.name, c.hook, c.more)
+		registerWebhook(t, w, c.path, c.name, c.hook, c.more)
 		w.send(t, http.MethodPost, configMaps, fmt.Sprintf(`{"metadata":{"name":%q}}`, c.name))
 		if c.name != "good" {
 			w.send(t, http.MethodPost, configMaps, fmt.Sprintf(`{"metadata":{"name":"%s-2"}}`, c.name))
@@ -45,7 +45,8 @@ func TestWebhookMetrics(t *testing.T) {
 			after, its := w.scrape(t), `{name="`+c.name+`.example.com`
 			if !strings.Contains(before, its) || strings.Contains(after, its) {
 				const asked = metrics + "request_total"
-				t.Errorf("%s: counted %v, and then %v", c.name, series(before, asked), series(after, asked))
+				t.Errorf("%s: the series are %v before the delete and %v after it", c.name, series(before, asked),
+					series(after, asked))
 			}
 			counted(t, c.name, before)
 		}
@@ -53,7 +54,7 @@ func TestWebhookMetrics(t *testing.T) {
 	const took = metrics + "admission_duration_seconds_bucket"
 	good := took + `{name="good.example.com",operation="CREATE",rejected="false",type="admit",le="25"} `
 	if got := w.scrape(t); !strings.Contains(got, good) {
-		t.Errorf("counted %v", series(got, took))
+		t.Errorf("the series are %v", series(got, took))
 	}
 }
 

@@ -21,8 +21,8 @@ func patched(patch string) func(*admissionv1.AdmissionReview) *admissionv1.Admis
 	}
 }
 
-// reading answers with a patch that a function derives from the object.
-func reading(
+// patchedBy answers with a patch that a function derives from the object.
+func patchedBy(
 	patch func(u *unstructured.Unstructured) string,
 ) func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
 	return func(r *admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
@@ -39,23 +39,23 @@ func reading(
 func TestWebhookInjectsSidecar(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	g := startGuard(t, patched(`[{"op":"add","path":"/spec/containers/-","value":{"name":"envoy","image":"envoy"}},
+	g := startWebhook(t, patched(`[{"op":"add","path":"/spec/containers/-","value":{"name":"envoy","image":"envoy"}},
 		{"op":"add","path":"/spec/tolerations","value":[{"key":"mine","operator":"Exists"}]}]`))
-	w.register(t, mutatingPath, "sidecar", g,
+	registerWebhook(t, w, mutatingPath, "sidecar", g,
 		`"rules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["pods"]}]`)
 	pods := "/api/v1/namespaces/default/pods"
 	pod := w.send(t, http.MethodPost, pods,
 		`{"metadata":{"name":"myapp-pod"},"spec":{"containers":[{"name":"myapp","image":"busybox"}]}}`).want(t,
 		http.StatusCreated).object(t)
-	containers := at(pod, "spec", "containers").([]any)
-	if len(containers) != 2 || at(containers[1].(map[string]any), "imagePullPolicy") != "Always" {
+	containers := valueAt(pod, "spec", "containers").([]any)
+	if len(containers) != 2 || valueAt(containers[1].(map[string]any), "imagePullPolicy") != "Always" {
 		t.Errorf("containers %v", containers)
 	}
-	if n := len(at(pod, "spec", "tolerations").([]any)); n != 3 {
-		t.Errorf("%d tolerations: those that every pod gets were replaced by the webhook, and not added again", n)
+	if n := len(valueAt(pod, "spec", "tolerations").([]any)); n != 3 {
+		t.Errorf("%d tolerations, want 3: the defaults are added again after the webhook replaced them", n)
 	}
 	if got := strings.Join(g.requests(), ", "); got != "CREATE pods/ myapp-pod" {
-		t.Errorf("asked about %s", got)
+		t.Errorf("the reviews are %s", got)
 	}
 }
 
@@ -64,20 +64,20 @@ func TestWebhookInjectsSidecar(t *testing.T) {
 func TestMutatingWebhooksAreCalledInNameOrder(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	add := func(letter string) *guard {
-		return startGuard(t, reading(func(u *unstructured.Unstructured) string {
+	add := func(letter string) *webhook {
+		return startWebhook(t, patchedBy(func(u *unstructured.Unstructured) string {
 			data, _, _ := unstructured.NestedString(u.Object, "data", "seen")
 			return `[{"op":"add","path":"/data/seen","value":"` + data + letter + `"}]`
 		}))
 	}
 	for _, name := range []string{"b", "c", "a"} {
-		w.register(t, mutatingPath, name, add(name), "")
+		registerWebhook(t, w, mutatingPath, name, add(name), "")
 	}
-	seen := startGuard(t, nil)
-	w.register(t, validatingPath, "v", seen, "")
+	seen := startWebhook(t, nil)
+	registerWebhook(t, w, validatingPath, "v", seen, "")
 	obj := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"x"},"data":{"seen":"-"}}`).want(t,
 		http.StatusCreated).object(t)
-	if got := at(obj, "data", "seen"); got != "-abc" ||
+	if got := valueAt(obj, "data", "seen"); got != "-abc" ||
 		!strings.Contains(string(seen.last().Object.Raw), `"seen":"-abc"`) {
 		t.Errorf("%v; the validating webhook saw %s", got, seen.last().Object.Raw)
 	}
@@ -88,8 +88,8 @@ func TestMutatingWebhooksAreCalledInNameOrder(t *testing.T) {
 func TestReinvocation(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	count := func(key string) *guard {
-		return startGuard(t, reading(func(u *unstructured.Unstructured) string {
+	count := func(key string) *webhook {
+		return startWebhook(t, patchedBy(func(u *unstructured.Unstructured) string {
 			data, _, _ := unstructured.NestedString(u.Object, "data", key)
 			return `[{"op":"add","path":"/data/` + key + `","value":"` + data + `i"}]`
 		}))
@@ -98,17 +98,17 @@ func TestReinvocation(t *testing.T) {
 	made := func(name string) string {
 		obj := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"`+name+`"},"data":{"k":"v"}}`).want(t,
 			http.StatusCreated).object(t)
-		data := at(obj, "data").(map[string]any)
+		data := valueAt(obj, "data").(map[string]any)
 		return fmt.Sprint(data["a"], " ", data["b"], " ", data["c"])
 	}
-	w.register(t, mutatingPath, "c", count("c"), again)
+	registerWebhook(t, w, mutatingPath, "c", count("c"), again)
 	if got := made("alone"); got != "<nil> <nil> i" {
-		t.Errorf("%s: nothing changed after c", got)
+		t.Errorf("%s, want no reinvocation of c", got)
 	}
-	w.register(t, mutatingPath, "a", count("a"), again)
-	w.register(t, mutatingPath, "b", count("b"), "")
+	registerWebhook(t, w, mutatingPath, "a", count("a"), again)
+	registerWebhook(t, w, mutatingPath, "b", count("b"), "")
 	if got := made("three"); got != "ii i ii" {
-		t.Errorf("%s: a is asked twice, since b and c changed the object after it, and c, since then a did; b does not want to", got)
+		t.Errorf("%s, want ii i ii: a and c are reinvoked after changes by others; b has no reinvocation policy", got)
 	}
 }
 
@@ -118,15 +118,15 @@ func TestNoOpPatchCausesNoReinvocation(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	rules := `"rules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["pods"]}]`
-	first := startGuard(t, nil)
-	w.register(t, mutatingPath, "a", first, rules+`,"reinvocationPolicy":"IfNeeded"`)
-	second := startGuard(t,
+	first := startWebhook(t, nil)
+	registerWebhook(t, w, mutatingPath, "a", first, rules+`,"reinvocationPolicy":"IfNeeded"`)
+	second := startWebhook(t,
 		patched(`[{"op":"replace","path":"/spec/containers/0/resources/requests/cpu","value":"1"}]`))
-	w.register(t, mutatingPath, "b", second, rules)
+	registerWebhook(t, w, mutatingPath, "b", second, rules)
 	w.send(t, http.MethodPost, podsPath, `{"metadata":{"name":"p","labels":{},"annotations":{}},"spec":{"containers":[
 		{"name":"c","image":"i","env":[],"resources":{"requests":{"cpu":"1000m"}}}]}}`).want(t, http.StatusCreated)
 	if n := len(first.requests()); n != 1 {
-		t.Errorf("asked %d times", n)
+		t.Errorf("the webhook was called %d times", n)
 	}
 }
 
@@ -134,12 +134,12 @@ func TestNoOpPatchCausesNoReinvocation(t *testing.T) {
 func TestWebhookPatchesCustomResource(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.define(t, widgets())
-	g := startGuard(t, patched(`[{"op":"add","path":"/metadata/labels","value":{"by":"the-webhook"}}]`))
-	w.register(t, mutatingPath, "widgets", g,
+	define(t, w, widgets())
+	g := startWebhook(t, patched(`[{"op":"add","path":"/metadata/labels","value":{"by":"the-webhook"}}]`))
+	registerWebhook(t, w, mutatingPath, "widgets", g,
 		`"rules":[{"operations":["CREATE"],"apiGroups":["example.com"],"apiVersions":["*"],"resources":["*"]}]`)
-	if got := at(w.create(t, widgetsPath, widget("w", `{}`)), "metadata", "labels", "by"); got != "the-webhook" {
-		t.Errorf("labelled by %v", got)
+	if got := valueAt(w.create(t, widgetsPath, widget("w", `{}`)), "metadata", "labels", "by"); got != "the-webhook" {
+		t.Errorf("the label is %v", got)
 	}
 }
 
@@ -148,22 +148,22 @@ func TestWebhookPatchesCustomResource(t *testing.T) {
 func TestWebhookMatchPolicyEquivalent(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	h := startHook(t)
+	h := startConversionWebhook(t)
 	w.send(t, http.MethodPost, definitionsPath, string(must(json.Marshal(h.lamps(t)))(t))).want(t, http.StatusCreated)
 	rules := `"rules":[{"operations":["CREATE"],"apiGroups":["example.com"],"apiVersions":["v2"],"resources":["lamps"]}]`
-	g := startGuard(t, patched(`[{"op":"replace","path":"/spec/paint","value":"blue"}]`))
-	w.register(t, mutatingPath, "lamps", g, rules)
-	exact := startGuard(t, deny("never asked"))
-	w.register(t, validatingPath, "exact", exact, rules+`,"matchPolicy":"Exact"`)
+	g := startWebhook(t, patched(`[{"op":"replace","path":"/spec/paint","value":"blue"}]`))
+	registerWebhook(t, w, mutatingPath, "lamps", g, rules)
+	exact := startWebhook(t, deny("never asked"))
+	registerWebhook(t, w, validatingPath, "exact", exact, rules+`,"matchPolicy":"Exact"`)
 	lamp := w.send(t, http.MethodPost, lampsV1,
 		`{"apiVersion":"example.com/v1","kind":"Lamp","metadata":{"name":"a"},"spec":{"color":"red"}}`).want(t,
 		http.StatusCreated).object(t)
-	if at(lamp, "spec", "color") != "blue" || at(lamp, "apiVersion") != "example.com/v1" {
+	if valueAt(lamp, "spec", "color") != "blue" || valueAt(lamp, "apiVersion") != "example.com/v1" {
 		t.Errorf("%v", lamp)
 	}
 	if r := g.last(); r.Kind.Version != "v2" || r.RequestKind.Version != "v1" ||
 		!strings.Contains(string(r.Object.Raw), `"paint":"red"`) {
-		t.Errorf("asked %+v about %s", r.Kind, r.Object.Raw)
+		t.Errorf("the review has kind %+v and object %s", r.Kind, r.Object.Raw)
 	}
 }
 
@@ -174,16 +174,17 @@ func TestWebhookPatchesScale(t *testing.T) {
 	const deployments = "/apis/apps/v1/namespaces/default/deployments"
 	w.send(t, http.MethodPost, deployments,
 		`{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`).want(t, http.StatusCreated)
-	g := startGuard(t, patched(`[{"op":"replace","path":"/spec/replicas","value":5}]`))
-	w.register(t, mutatingPath, "scale", g,
+	g := startWebhook(t, patched(`[{"op":"replace","path":"/spec/replicas","value":5}]`))
+	registerWebhook(t, w, mutatingPath, "scale", g,
 		`"rules":[{"operations":["UPDATE"],"apiGroups":["apps"],"apiVersions":["v1"],"resources":["deployments/scale"]}]`)
 	scale := w.send(t, http.MethodPatch, deployments+"/d/scale", `{"spec":{"replicas":3}}`, "Content-Type",
 		mergeType).want(t, http.StatusOK).object(t)
-	if at(scale, "spec", "replicas") != 5.0 || at(w.get(t, deployments+"/d").object(t), "spec", "replicas") != 5.0 {
+	if valueAt(scale, "spec", "replicas") != 5.0 ||
+		valueAt(w.get(t, deployments+"/d").object(t), "spec", "replicas") != 5.0 {
 		t.Errorf("%v", scale)
 	}
 	if r := g.last(); r.Kind.Kind != "Scale" || !strings.Contains(string(r.Object.Raw), `"kind":"Scale"`) {
-		t.Errorf("asked about a %s: %s", r.Kind.Kind, r.Object.Raw)
+		t.Errorf("the review has kind %s: %s", r.Kind.Kind, r.Object.Raw)
 	}
 }
 
@@ -191,20 +192,21 @@ func TestWebhookPatchesScale(t *testing.T) {
 func TestWebhookWarnings(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	warning := func(allowed bool, texts ...string) *guard {
-		return startGuard(t, func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
+	warning := func(allowed bool, texts ...string) *webhook {
+		return startWebhook(t, func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
 			return &admissionv1.AdmissionResponse{Allowed: allowed, Warnings: texts}
 		})
 	}
-	w.register(t, validatingPath, "a", warning(true, "old", "old"), "")
-	w.register(t, validatingPath, "b", warning(false, "older"),
+	registerWebhook(t, w, validatingPath, "a", warning(true, "old", "old"), "")
+	registerWebhook(t, w, validatingPath, "b", warning(false, "older"),
 		`"matchConditions":[{"name":"b","expression":"object.metadata.name == 'b'"}]`)
 	r := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
 	if got := r.header.Values("Warning"); !slices.Equal(got, []string{`299 - "old"`}) {
 		t.Errorf("%q", got)
 	}
 	r = w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"b"}}`)
-	r.refused(t, http.StatusBadRequest, "", `admission webhook "b.example.com" denied the request without explanation`)
+	r.wantError(t, http.StatusBadRequest, "",
+		`admission webhook "b.example.com" denied the request without explanation`)
 	if got := r.header.Values("Warning"); !slices.Equal(got, []string{`299 - "old"`, `299 - "older"`}) {
 		t.Errorf("%q", got)
 	}
@@ -214,15 +216,16 @@ func TestWebhookWarnings(t *testing.T) {
 func TestDryRunRejectedByWebhookWithSideEffects(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	g := startGuard(t, nil)
+	g := startWebhook(t, nil)
 	hook := `{"metadata":{"name":"old"},"webhooks":[{"name":"old.example.com","clientConfig":` + g.client() +
 		`,"rules":[{"operations":["*"],"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps"]}]}]}`
 	w.send(t, http.MethodPost, strings.Replace(mutatingPath, "/v1/", "/v1beta1/", 1), hook).want(t, http.StatusCreated)
-	w.send(t, http.MethodPost, configMaps+"?dryRun=All", `{"metadata":{"name":"a"}}`).refused(t, http.StatusBadRequest,
+	w.send(t, http.MethodPost, configMaps+"?dryRun=All", `{"metadata":{"name":"a"}}`).wantError(t,
+		http.StatusBadRequest,
 		metav1.StatusReasonBadRequest, `admission webhook "old.example.com" does not support dry run`)
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
 	if got := strings.Join(g.requests(), ", "); got != "CREATE configmaps/ a" {
-		t.Errorf("asked about %s", got)
+		t.Errorf("the reviews are %s", got)
 	}
 }
 
@@ -233,16 +236,16 @@ func TestAdmissionReviewV1beta1(t *testing.T) {
 	w := start(t)
 	versions := `"admissionReviewVersions":["v9","v1beta1","v1"]`
 	asked := make(chan string, 1)
-	w.register(t, mutatingPath, "old",
-		answering(t,
-			say(`{"response":{"allowed":true,"patch":"W3sib3AiOiJhZGQiLCJwYXRoIjoiL2RhdGEiLCJ2YWx1ZSI6eyJhIjoiYiJ9fV0="}}`)), versions)
-	w.register(t, validatingPath, "old",
-		startGuard(t, func(r *admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
+	registerWebhook(t, w, mutatingPath, "old",
+		startRawWebhook(t,
+			respond(`{"response":{"allowed":true,"patch":"W3sib3AiOiJhZGQiLCJwYXRoIjoiL2RhdGEiLCJ2YWx1ZSI6eyJhIjoiYiJ9fV0="}}`)), versions)
+	registerWebhook(t, w, validatingPath, "old",
+		startWebhook(t, func(r *admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
 			asked <- r.APIVersion
 			return &admissionv1.AdmissionResponse{Allowed: true}
 		}), versions)
 	obj := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated).object(t)
-	if at(obj, "data", "a") != "b" {
+	if valueAt(obj, "data", "a") != "b" {
 		t.Errorf("%v: the patch is missing", obj)
 	}
 	if got := <-asked; got != "admission.k8s.io/v1beta1" {

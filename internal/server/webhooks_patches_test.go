@@ -41,10 +41,10 @@ func TestWebhookPatchIsValidated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t)
-			w.register(t, mutatingPath, "bad", startGuard(t, patched(`[`+s.patch+`]`)),
+			registerWebhook(t, w, mutatingPath, "bad", startWebhook(t, patched(`[`+s.patch+`]`)),
 				`"failurePolicy":"Ignore","rules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["pods"]}]`)
 			w.send(t, http.MethodPost, podsPath,
-				`{"metadata":{"name":"p"},"spec":{"containers":[{"name":"a","image":"i"}]}}`).refused(t, s.code,
+				`{"metadata":{"name":"p"},"spec":{"containers":[{"name":"a","image":"i"}]}}`).wantError(t, s.code,
 				s.reason, s.text)
 			w.get(t, podsPath+"/p").want(t, http.StatusNotFound)
 		})
@@ -69,9 +69,9 @@ func TestWebhookPatchLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t)
-			w.register(t, mutatingPath, "bad", startGuard(t, patched(`[`+c.patch+`]`)), "")
+			registerWebhook(t, w, mutatingPath, "bad", startWebhook(t, patched(`[`+c.patch+`]`)), "")
 			w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"},"data":{"k":"v"}}`).
-				refused(t, http.StatusInternalServerError, metav1.StatusReasonInternalError, c.text)
+				wantError(t, http.StatusInternalServerError, metav1.StatusReasonInternalError, c.text)
 			w.get(t, configMaps+"/a").want(t, http.StatusNotFound)
 		})
 	}
@@ -82,15 +82,15 @@ func TestWebhookPatchLimits(t *testing.T) {
 func TestWebhookCannotSetServerMetadata(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	g := startGuard(t,
+	g := startWebhook(t,
 		patched(`[{"op":"add","path":"/metadata/uid","value":"mine"},{"op":"add","path":"/metadata/creationTimestamp","value":"1999-01-01T00:00:00Z"},
 		{"op":"add","path":"/metadata/deletionTimestamp","value":"1999-01-01T00:00:00Z"},{"op":"add","path":"/metadata/unknown","value":"dropped"}]`))
-	seen := startGuard(t, nil)
-	w.register(t, mutatingPath, "own", g, "")
-	w.register(t, validatingPath, "seen", seen, "")
+	seen := startWebhook(t, nil)
+	registerWebhook(t, w, mutatingPath, "own", g, "")
+	registerWebhook(t, w, validatingPath, "seen", seen, "")
 	obj := w.send(t, http.MethodPost, configMaps, `{"metadata":{"generateName":"a-"}}`).want(t,
 		http.StatusCreated).object(t)
-	meta := at(obj, "metadata").(map[string]any)
+	meta := valueAt(obj, "metadata").(map[string]any)
 	if meta["uid"] == "mine" || meta["creationTimestamp"] == "1999-01-01T00:00:00Z" ||
 		meta["deletionTimestamp"] != nil || meta["unknown"] != nil {
 		t.Errorf("%v", meta)
@@ -101,10 +101,10 @@ func TestWebhookCannotSetServerMetadata(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if at(before, "metadata", "uid") != nil || at(before, "metadata", "name") != nil || g.last().Name != "" {
+	if valueAt(before, "metadata", "uid") != nil || valueAt(before, "metadata", "name") != nil || g.last().Name != "" {
 		t.Errorf("the mutating webhook saw %v", before)
 	}
-	if at(after, "metadata", "uid") != meta["uid"] || seen.last().Name != meta["name"] {
+	if valueAt(after, "metadata", "uid") != meta["uid"] || seen.last().Name != meta["name"] {
 		t.Errorf("the validating webhook saw %v", after)
 	}
 }
@@ -114,38 +114,38 @@ func TestWebhookCannotSetServerMetadata(t *testing.T) {
 func TestWebhookReplacesGeneratedName(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.register(t, mutatingPath, "names",
-		startGuard(t, patched(`[{"op":"add","path":"/metadata/name","value":"named"}]`)), `"rules":[
+	registerWebhook(t, w, mutatingPath, "names",
+		startWebhook(t, patched(`[{"op":"add","path":"/metadata/name","value":"named"}]`)), `"rules":[
 		{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps"]}]`)
 	obj := w.send(t, http.MethodPost, configMaps, `{"metadata":{"generateName":"a-"}}`).want(t,
 		http.StatusCreated).object(t)
-	if at(obj, "metadata", "name") != "named" {
+	if valueAt(obj, "metadata", "name") != "named" {
 		t.Errorf("%v", obj)
 	}
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"generateName":"a-"}}`).refused(t, http.StatusConflict,
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"generateName":"a-"}}`).wantError(t, http.StatusConflict,
 		metav1.StatusReasonAlreadyExists, `configmaps "named" already exists`)
 	w.send(t, http.MethodPatch, configMaps+"/other?fieldManager=me", `{"apiVersion":"v1","kind":"ConfigMap"}`,
 		"Content-Type", "application/apply-patch+yaml").
-		refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "does not match the name on the URL")
+		wantError(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "does not match the name on the URL")
 }
 
 // A webhook cannot change immutable metadata in an update, and cannot patch a delete.
 func TestWebhookCannotChangeImmutableMetadata(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.fill(t, "default", "a")
-	w.register(t, mutatingPath, "renames",
-		startGuard(t, patched(`[{"op":"replace","path":"/metadata/name","value":"b"}]`)), "")
+	w.createConfigMaps(t, "default", "a")
+	registerWebhook(t, w, mutatingPath, "renames",
+		startWebhook(t, patched(`[{"op":"replace","path":"/metadata/name","value":"b"}]`)), "")
 	const patch = `{"data":{"k":"v"}}`
-	w.send(t, http.MethodPatch, configMaps+"/a", patch, "Content-Type", mergeType).refused(t,
+	w.send(t, http.MethodPatch, configMaps+"/a", patch, "Content-Type", mergeType).wantError(t,
 		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.name: Invalid value")
-	w.send(t, http.MethodDelete, configMaps+"/a", "").refused(t, http.StatusInternalServerError,
+	w.send(t, http.MethodDelete, configMaps+"/a", "").wantError(t, http.StatusInternalServerError,
 		metav1.StatusReasonInternalError,
 		`admission webhook "renames.example.com" attempted to modify the object, which is not supported for this operation`)
 	w.send(t, http.MethodDelete, mutatingPath+"/renames", "").want(t, http.StatusOK)
-	w.register(t, mutatingPath, "owns",
-		startGuard(t, patched(`[{"op":"replace","path":"/metadata/uid","value":"mine"}]`)), "")
-	w.send(t, http.MethodPatch, configMaps+"/a", patch, "Content-Type", mergeType).refused(t,
+	registerWebhook(t, w, mutatingPath, "owns",
+		startWebhook(t, patched(`[{"op":"replace","path":"/metadata/uid","value":"mine"}]`)), "")
+	w.send(t, http.MethodPatch, configMaps+"/a", patch, "Content-Type", mergeType).wantError(t,
 		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.uid: Invalid value")
 }
 
@@ -153,24 +153,24 @@ func TestWebhookCannotChangeImmutableMetadata(t *testing.T) {
 func TestWebhookIsCalledAgainAfterConflict(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.fill(t, "default", "a")
+	w.createConfigMaps(t, "default", "a")
 	once := make(chan bool, 1)
 	once <- true
-	g := startGuard(t, func(r *admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
+	g := startWebhook(t, func(r *admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
 		select {
 		case <-once: // another write commits during the call
 			other := w.send(t, http.MethodPatch, configMaps+"/a", `{"data":{"other":"x"}}`, "Content-Type", mergeType)
 			if other.code != http.StatusOK {
-				t.Errorf("the other writer is told %d: %s", other.code, other.body)
+				t.Errorf("the other write was answered %d: %s", other.code, other.body)
 			}
 		default:
 		}
 		return &admissionv1.AdmissionResponse{Allowed: true}
 	})
-	w.register(t, mutatingPath, "slow", g, "")
+	registerWebhook(t, w, mutatingPath, "slow", g, "")
 	obj := w.send(t, http.MethodPatch, configMaps+"/a", `{"data":{"mine":"y"}}`, "Content-Type", mergeType).want(t,
 		http.StatusOK).object(t)
-	if got := fmt.Sprint(at(obj, "data")); got != "map[mine:y other:x]" || len(g.requests()) != 3 {
-		t.Errorf("%s, asked %d times: each writer once, and the first once more", got, len(g.requests()))
+	if got := fmt.Sprint(valueAt(obj, "data")); got != "map[mine:y other:x]" || len(g.requests()) != 3 {
+		t.Errorf("%s after %d calls, want 3: one for each writer and one for the retry", got, len(g.requests()))
 	}
 }

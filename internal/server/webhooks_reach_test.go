@@ -14,12 +14,12 @@ import (
 	"github.com/bowline-dev/bowline/internal/auth/pki"
 )
 
-// startGuardAs starts a webhook whose certificate is valid for a host, and returns the authority that signed
+// startWebhookAs starts a webhook whose certificate is valid for a host, and returns the authority that signed
 // it.
-func startGuardAs(t testing.TB, host string) (g *guard, authority []byte) {
+func startWebhookAs(t testing.TB, host string) (g *webhook, authority []byte) {
 	t.Helper()
 	keys := must(pki.New([]string{host}))(t)
-	g = &guard{}
+	g = &webhook{}
 	g.Server = httptest.NewUnstartedServer(http.HandlerFunc(g.serve))
 	g.TLS = keys.ServerConfig()
 	g.StartTLS()
@@ -29,7 +29,7 @@ func startGuardAs(t testing.TB, host string) (g *guard, authority []byte) {
 
 // byService returns a clientConfig that names the Service hook in the namespace default, at the webhook's
 // port.
-func (g *guard) byService(t testing.TB, authority []byte) string {
+func (g *webhook) byService(t testing.TB, authority []byte) string {
 	t.Helper()
 	port := must(url.Parse(g.URL))(t).Port()
 	bundle := string(must(json.Marshal(authority))(t))
@@ -42,13 +42,13 @@ func (g *guard) byService(t testing.TB, authority []byte) string {
 func TestWebhookService(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	g, authority := startGuardAs(t, "hook.default.svc")
-	other, _ := startGuardAs(t, "other.default.svc")
-	w.register(t, validatingPath, "v", g, `"clientConfig":`+g.byService(t, authority))
-	create := func() reply { return w.send(t, http.MethodPost, configMaps, `{"metadata":{"generateName":"a-"}}`) }
+	g, authority := startWebhookAs(t, "hook.default.svc")
+	other, _ := startWebhookAs(t, "other.default.svc")
+	registerWebhook(t, w, validatingPath, "v", g, `"clientConfig":`+g.byService(t, authority))
+	create := func() response { return w.send(t, http.MethodPost, configMaps, `{"metadata":{"generateName":"a-"}}`) }
 	failed := func(text string) {
 		t.Helper()
-		create().refused(t, http.StatusInternalServerError, metav1.StatusReasonInternalError, text)
+		create().wantError(t, http.StatusInternalServerError, metav1.StatusReasonInternalError, text)
 	}
 	failed(`service "hook" not found`)
 	const services = "/api/v1/namespaces/default/services"
@@ -56,10 +56,10 @@ func TestWebhookService(t *testing.T) {
 		`{"metadata":{"name":"hook"},"spec":{"type":"ExternalName","externalName":"localhost"}}`).want(t,
 		http.StatusCreated)
 	create().want(t, http.StatusCreated)
-	w.hook(t, validatingPath, "v", "clientConfig", other.byService(t, authority))
+	patchWebhook(t, w, validatingPath, "v", "clientConfig", other.byService(t, authority))
 	failed(`x509: certificate`)
 
-	w.hook(t, validatingPath, "v", "clientConfig", g.byService(t, authority))
+	patchWebhook(t, w, validatingPath, "v", "clientConfig", g.byService(t, authority))
 	again := func(spec string) {
 		t.Helper()
 		w.send(t, http.MethodDelete, services+"/hook", "").want(t, http.StatusOK)
@@ -75,10 +75,10 @@ func TestWebhookService(t *testing.T) {
 func TestWebhookCABundle(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	g := startGuard(t, nil)
-	_, stranger := startGuardAs(t, "stranger")
+	g := startWebhook(t, nil)
+	_, stranger := startWebhookAs(t, "stranger")
 	own := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: g.Certificate().Raw})
-	w.register(t, validatingPath, "v", g, "")
+	registerWebhook(t, w, validatingPath, "v", g, "")
 	for _, s := range []struct {
 		name   string
 		bundle []byte
@@ -89,16 +89,16 @@ func TestWebhookCABundle(t *testing.T) {
 		{"the system's", nil, "x509: certificate signed by unknown authority"},
 		{"both", append(stranger, own...), ""},
 	} {
-		w.hook(t, validatingPath, "v", "clientConfig/caBundle", string(must(json.Marshal(s.bundle))(t)))
+		patchWebhook(t, w, validatingPath, "v", "clientConfig/caBundle", string(must(json.Marshal(s.bundle))(t)))
 		r := w.send(t, http.MethodPost, configMaps, `{"metadata":{"generateName":"a-"}}`)
 		if s.text == "" {
 			r.want(t, http.StatusCreated)
 			continue
 		}
-		r.refused(t, http.StatusInternalServerError, metav1.StatusReasonInternalError, s.text)
+		r.wantError(t, http.StatusInternalServerError, metav1.StatusReasonInternalError, s.text)
 	}
-	w.hook(t, validatingPath, "v", "clientConfig/caBundle", `"bm9uZQ=="`)
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).refused(t, http.StatusInternalServerError,
+	patchWebhook(t, w, validatingPath, "v", "clientConfig/caBundle", `"bm9uZQ=="`)
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).wantError(t, http.StatusInternalServerError,
 		metav1.StatusReasonInternalError, "unable to load root certificates: unable to parse bytes as PEM block")
 }
 
@@ -106,16 +106,16 @@ func TestWebhookCABundle(t *testing.T) {
 func TestUnreachableWebhook(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	g := startGuard(t, nil)
-	w.register(t, mutatingPath, "gone", g, "")
+	g := startWebhook(t, nil)
+	registerWebhook(t, w, mutatingPath, "gone", g, "")
 	g.CloseClientConnections()
 	g.Listener.Close()
 	for range 2 {
-		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).refused(t, http.StatusInternalServerError,
+		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).wantError(t, http.StatusInternalServerError,
 			metav1.StatusReasonInternalError,
 			`failed calling webhook "gone.example.com": failed to call webhook: Post "`+g.URL+`/review?timeout=10s"`)
 	}
-	w.hook(t, mutatingPath, "gone", "clientConfig", startGuard(t, nil).client())
+	patchWebhook(t, w, mutatingPath, "gone", "clientConfig", startWebhook(t, nil).client())
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
 }
 
@@ -123,10 +123,10 @@ func TestUnreachableWebhook(t *testing.T) {
 func TestWebhookConfigurationTakesEffectAtOnce(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	g := startGuard(t, deny("no"))
+	g := startWebhook(t, deny("no"))
 	for i := range 20 {
-		w.register(t, validatingPath, "v", g, "")
-		create := func() reply {
+		registerWebhook(t, w, validatingPath, "v", g, "")
+		create := func() response {
 			return w.send(t, http.MethodPost, configMaps, fmt.Sprintf(`{"metadata":{"name":"a-%d"}}`, i))
 		}
 		create().want(t, http.StatusForbidden)

@@ -20,8 +20,8 @@ const (
 	mutatingPath   = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 )
 
-// guard is an admission webhook with its own address.
-type guard struct {
+// webhook is an admission webhook with its own address.
+type webhook struct {
 	*httptest.Server
 	// answer returns the response to a review; nil allows everything.
 	answer func(r *admissionv1.AdmissionReview) *admissionv1.AdmissionResponse
@@ -32,10 +32,10 @@ type guard struct {
 	asked []*admissionv1.AdmissionRequest
 }
 
-// startGuard starts a webhook, which may only be changed before it is registered.
-func startGuard(t testing.TB, answer func(r *admissionv1.AdmissionReview) *admissionv1.AdmissionResponse) *guard {
+// startWebhook starts a webhook, which may only be changed before it is registered.
+func startWebhook(t testing.TB, answer func(r *admissionv1.AdmissionReview) *admissionv1.AdmissionResponse) *webhook {
 	t.Helper()
-	g := &guard{answer: answer}
+	g := &webhook{answer: answer}
 	g.Server = httptest.NewUnstartedServer(http.HandlerFunc(g.serve))
 	g.EnableHTTP2 = true
 	g.StartTLS()
@@ -43,7 +43,7 @@ func startGuard(t testing.TB, answer func(r *admissionv1.AdmissionReview) *admis
 	return g
 }
 
-func (g *guard) serve(w http.ResponseWriter, r *http.Request) {
+func (g *webhook) serve(w http.ResponseWriter, r *http.Request) {
 	var review admissionv1.AdmissionReview
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
@@ -69,7 +69,7 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // requests returns the reviews so far: operation, resource, subresource and name.
-func (g *guard) requests() (texts []string) {
+func (g *webhook) requests() (texts []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, r := range g.asked {
@@ -80,21 +80,21 @@ func (g *guard) requests() (texts []string) {
 }
 
 // last returns the latest request.
-func (g *guard) last() *admissionv1.AdmissionRequest {
+func (g *webhook) last() *admissionv1.AdmissionRequest {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.asked[len(g.asked)-1]
 }
 
 // client returns the clientConfig of the webhook.
-func (g *guard) client() string {
+func (g *webhook) client() string {
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: g.Certificate().Raw})
 	text, _ := json.Marshal(map[string]any{"url": g.URL + "/review", "caBundle": bundle})
 	return string(text)
 }
 
-// register creates a configuration with one webhook for config maps; more replaces members of it.
-func (w *world) register(t testing.TB, path, name string, g *guard, more string) {
+// registerWebhook creates a configuration with one webhook for config maps; more replaces members of it.
+func registerWebhook(t testing.TB, w *testPlane, path, name string, g *webhook, more string) {
 	t.Helper()
 	hook := map[string]any{}
 	base := `{"name":"` + name + `.example.com","clientConfig":` + g.client() +
@@ -122,9 +122,9 @@ func deny(message string) func(*admissionv1.AdmissionReview) *admissionv1.Admiss
 func TestValidatingWebhookDeniesWrites(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.fill(t, "default", "a")
-	g := startGuard(t, deny("not on a Sunday"))
-	w.register(t, validatingPath, "sunday", g, "")
+	w.createConfigMaps(t, "default", "a")
+	g := startWebhook(t, deny("not on a Sunday"))
+	registerWebhook(t, w, validatingPath, "sunday", g, "")
 	const refusal = `admission webhook "sunday.example.com" denied the request: not on a Sunday`
 	for _, s := range []struct{ method, path, body string }{
 		{http.MethodPost, configMaps, `{"metadata":{"name":"b"}}`},
@@ -137,12 +137,12 @@ func TestValidatingWebhookDeniesWrites(t *testing.T) {
 		if s.method == http.MethodPatch {
 			headers = []string{"Content-Type", mergeType}
 		}
-		w.send(t, s.method, s.path, s.body, headers...).refused(t, http.StatusForbidden, metav1.StatusReasonForbidden,
+		w.send(t, s.method, s.path, s.body, headers...).wantError(t, http.StatusForbidden, metav1.StatusReasonForbidden,
 			refusal)
 	}
 	w.get(t, configMaps+"/b").want(t, http.StatusNotFound)
-	if data := at(w.get(t, configMaps+"/a").object(t), "data", "k"); data == "v" {
-		t.Error("what was refused is stored")
+	if data := valueAt(w.get(t, configMaps+"/a").object(t), "data", "k"); data == "v" {
+		t.Error("a rejected write was stored")
 	}
 	w.send(t, http.MethodPost, "/api/v1/namespaces/default/secrets", `{"metadata":{"name":"s"}}`).want(t,
 		http.StatusCreated)
@@ -151,7 +151,7 @@ func TestValidatingWebhookDeniesWrites(t *testing.T) {
 	want := "CREATE configmaps/ b, UPDATE configmaps/ a, UPDATE configmaps/ a, DELETE configmaps/ a, " +
 		"DELETE configmaps/" // a deletecollection has no name
 	if got := strings.Join(g.requests(), ", "); got != want {
-		t.Errorf("asked about %s, want %s", got, want)
+		t.Errorf("the reviews are %s, want %s", got, want)
 	}
 }
 
@@ -159,8 +159,8 @@ func TestValidatingWebhookDeniesWrites(t *testing.T) {
 func TestAdmissionReviewRequest(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	g := startGuard(t, nil)
-	w.register(t, validatingPath, "all", g, "")
+	g := startWebhook(t, nil)
+	registerWebhook(t, w, validatingPath, "all", g, "")
 	w.send(t, http.MethodPost, configMaps+"?dryRun=All&fieldManager=me",
 		`{"metadata":{"name":"a"},"data":{"k":"v"}}`).want(t, http.StatusCreated)
 	r := g.last()
@@ -171,12 +171,12 @@ func TestAdmissionReviewRequest(t *testing.T) {
 	if err := json.Unmarshal(r.Options.Raw, &options); err != nil {
 		t.Fatal(err)
 	}
-	if at(obj, "kind") != "ConfigMap" || at(obj, "apiVersion") != "v1" || at(obj, "data", "k") != "v" ||
-		at(obj, "metadata", "uid") == nil {
+	if valueAt(obj, "kind") != "ConfigMap" || valueAt(obj, "apiVersion") != "v1" || valueAt(obj, "data", "k") != "v" ||
+		valueAt(obj, "metadata", "uid") == nil {
 		t.Errorf("object %v", obj)
 	}
-	if at(options, "kind") != "CreateOptions" || at(options, "apiVersion") != "meta.k8s.io/v1" ||
-		at(options, "fieldManager") != "me" || !*r.DryRun {
+	if valueAt(options, "kind") != "CreateOptions" || valueAt(options, "apiVersion") != "meta.k8s.io/v1" ||
+		valueAt(options, "fieldManager") != "me" || !*r.DryRun {
 		t.Errorf("options %v, dry run %v", options, *r.DryRun)
 	}
 	if len(r.OldObject.Raw) > 0 || r.Namespace != "default" || r.Kind.Kind != "ConfigMap" ||
@@ -185,7 +185,7 @@ func TestAdmissionReviewRequest(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 
-	w.fill(t, "default", "a")
+	w.createConfigMaps(t, "default", "a")
 	w.send(t, http.MethodDelete, configMaps+"/a?gracePeriodSeconds=7", "").want(t, http.StatusOK)
 	r = g.last()
 	if len(r.Object.Raw) > 0 || !strings.Contains(string(r.OldObject.Raw), `"name":"a"`) ||
@@ -199,11 +199,11 @@ func TestAdmissionReviewRequest(t *testing.T) {
 func TestWebhookConfigurationsAreNotReviewed(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	g := startGuard(t, deny("no"))
+	g := startWebhook(t, deny("no"))
 	all := `"rules":[{"operations":["*"],"apiGroups":["*"],"apiVersions":["*"],"resources":["*/*"]}]`
-	w.register(t, validatingPath, "never", g, all)
-	w.register(t, mutatingPath, "never", g, all)
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"b"}}`).refused(t, http.StatusForbidden,
+	registerWebhook(t, w, validatingPath, "never", g, all)
+	registerWebhook(t, w, mutatingPath, "never", g, all)
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"b"}}`).wantError(t, http.StatusForbidden,
 		metav1.StatusReasonForbidden, "no")
 	for _, path := range []string{validatingPath, mutatingPath} {
 		w.send(t, http.MethodPatch, path+"/never", `{"metadata":{"labels":{"a":"b"}}}`, "Content-Type",

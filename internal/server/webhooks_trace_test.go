@@ -15,11 +15,12 @@ import (
 func TestTraceHasSpanOfEachWebhook(t *testing.T) {
 	t.Parallel()
 	w := startTraced(t, start)
-	w.register(t, mutatingPath, "good",
-		startGuard(t, func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
+	registerWebhook(t, w.testPlane, mutatingPath, "good",
+		startWebhook(t, func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
 			return &admissionv1.AdmissionResponse{Allowed: true, AuditAnnotations: map[string]string{"seen": "by-me"}}
 		}), "")
-	w.register(t, validatingPath, "bad", answering(t, say("garbage")), `"failurePolicy":"Ignore"`)
+	registerWebhook(t, w.testPlane, validatingPath, "bad", startRawWebhook(t, respond("garbage")),
+		`"failurePolicy":"Ignore"`)
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
 	calls := map[string]sdktrace.ReadOnlySpan{}
 	for _, s := range w.spans.Ended() {

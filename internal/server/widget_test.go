@@ -80,7 +80,7 @@ spec:
 `
 
 // define creates a definition, which must be accepted.
-func (w *world) define(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition) {
+func define(t testing.TB, w *testPlane, crd *apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	w.create(t, definitionsPath, must(jsonOf(crd))(t))
 }
@@ -90,7 +90,7 @@ func jsonOf(v any) (string, error) {
 	return string(data), err
 }
 
-func (w *world) undefine(t testing.TB, name string) {
+func undefine(t testing.TB, w *testPlane, name string) {
 	t.Helper()
 	w.send(t, http.MethodDelete, definitionsPath+"/"+name, "").want(t, http.StatusOK)
 }

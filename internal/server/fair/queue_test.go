@@ -38,7 +38,8 @@ func in(t *testing.T, l fair.Limits, test func(*room)) {
 			}
 		}
 		if s := r.Stats(); s.Seats != 0 || s.Working != 0 || s.Waiting != 0 {
-			t.Errorf("in the end there are %d seats held, %d at work and %d waiting", s.Seats, s.Working, s.Waiting)
+			t.Errorf("at the end %d seats are held, %d requests run and %d wait, want 0 each", s.Seats, s.Working,
+				s.Waiting)
 		}
 	})
 }
@@ -77,11 +78,11 @@ func (r *room) works(names ...string) {
 	r.Helper()
 	for _, name := range names {
 		if r.entered[name] == nil {
-			r.Errorf("%s does not work", name)
+			r.Errorf("%s does not run", name)
 		}
 	}
 	if len(r.entered) != len(names) {
-		r.Errorf("%d work, want %d: %v", len(r.entered), len(names), names)
+		r.Errorf("%d requests run, want %d: %v", len(r.entered), len(names), names)
 	}
 }
 
@@ -94,7 +95,7 @@ func TestFlowCannotTakeAllSeats(t *testing.T) {
 			r.ask(fmt.Sprint("flood", i), "a", "a", 1)
 		}
 		if s := r.Stats(); s.Working != 4 || s.Waiting != 16 {
-			t.Errorf("%d work and %d wait, want 4 and 16", s.Working, s.Waiting)
+			t.Errorf("%d requests run and %d wait, want 4 and 16", s.Working, s.Waiting)
 		}
 		r.ask("other program", "a", "b", 1)
 		r.ask("other user", "b", "a", 1)
@@ -138,7 +139,7 @@ func TestHeavyRequestsTakeMoreSeats(t *testing.T) {
 		r.ask("huge", "b", "", 1000)
 		r.works("list0", "list1", "huge")
 		if s := r.Stats(); s.Seats != 16 {
-			t.Errorf("%d seats are held, want 16: half of those that were left stay free", s.Seats)
+			t.Errorf("%d seats are held, want 16: a new flow gets half of the free seats", s.Seats)
 		}
 		r.ask("other", "c", "", 1)
 		r.works("list0", "list1", "huge", "other")
@@ -173,7 +174,7 @@ func TestLightRequestsDoNotWaitBehindHeavyOnes(t *testing.T) {
 			t.Error(err)
 		}
 		if s := q.Stats(); s.Waiting != 1 || s.Working != 1 {
-			t.Errorf("%d wait and %d work, want one heavy request each", s.Waiting, s.Working)
+			t.Errorf("%d requests wait and %d run, want one heavy request each", s.Waiting, s.Working)
 		}
 		working.Leave()
 		if err := <-waits; err != nil {
@@ -230,7 +231,7 @@ func TestEnterTimesOut(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if s := r.Stats(); s.Waiting != 0 || s.Late != 2 {
-			t.Errorf("%d wait and %d were late, want 0 and 2", s.Waiting, s.Late)
+			t.Errorf("%d wait and %d timed out, want 0 and 2", s.Waiting, s.Late)
 		}
 	})
 }
@@ -248,7 +249,7 @@ func TestCancelUnblocksRequestsBehind(t *testing.T) {
 		synctest.Wait()
 		r.works("a0", "light")
 		if s := r.Stats(); !errors.Is(r.refused["heavy"], context.Canceled) || s.Waiting != 0 || s.Gone != 1 {
-			t.Errorf("%v; %d wait, %d have gone", r.refused["heavy"], s.Waiting, s.Gone)
+			t.Errorf("%v; %d wait, %d were canceled, want 0 and 1", r.refused["heavy"], s.Waiting, s.Gone)
 		}
 		r.entered["a0"].Leave()
 		r.leave("a0") // a second Leave has no effect
@@ -272,7 +273,7 @@ func TestIdleFlowsAreEvicted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := q.Remembered(); n > 1100 {
-		t.Errorf("%d flows are remembered", n)
+		t.Errorf("%d flows are cached, want at most 1100", n)
 	}
 	if s := q.Stats(); s.Seats != 1 {
 		t.Errorf("%d seats are held, want 1", s.Seats)

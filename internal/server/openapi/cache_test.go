@@ -15,23 +15,23 @@ func TestCacheStaysWithinBudget(t *testing.T) {
 		d.put(key(i), finished{"hash", make([]byte, size)}) // replaces the document
 	}
 	if d.used != 8*size || len(d.all) != 8 || len(d.order) != 8 {
-		t.Errorf("%d documents of %d bytes are kept", len(d.all), d.used)
+		t.Errorf("%d documents of %d bytes are cached", len(d.all), d.used)
 	}
 	if _, ok := d.find(key(11), "hash"); ok {
-		t.Error("an old document is kept")
+		t.Error("an old document is cached")
 	}
 	if _, ok := d.find(key(19), "hash"); !ok {
-		t.Error("the newest document is not kept")
+		t.Error("the newest document is not cached")
 	}
 	if _, ok := d.find(key(19), "other"); ok {
-		t.Error("a document is found by a hash that it has not")
+		t.Error("a document is found by another hash")
 	}
 	d.keep(func(path, _ string) bool { return path == "19" })
 	if len(d.all) != 1 || d.used != size {
-		t.Errorf("%d documents are kept of one that is live", len(d.all))
+		t.Errorf("%d documents are cached, want 1", len(d.all))
 	}
 	d.put(key(99), finished{"hash", make([]byte, budget+1)})
 	if d.used != 0 || len(d.order) != 0 {
-		t.Error("a document is kept that is larger than the budget")
+		t.Error("a document larger than the budget is cached")
 	}
 }

@@ -83,11 +83,11 @@ func TestPatchContentTypes(t *testing.T) {
 		return ok
 	}
 	if !strategic(corev1.SchemeGroupVersion, "/api/v1/namespaces/{namespace}/pods/{name}") {
-		t.Error("pods take no strategic merge patch")
+		t.Error("pods do not accept a strategic merge patch")
 	}
 	if strategic(schema.GroupVersion{Group: "example.com", Version: "v1"},
 		"/apis/example.com/v1/namespaces/{namespace}/networks/{name}") {
-		t.Error("custom resources take a strategic merge patch")
+		t.Error("custom resources accept a strategic merge patch")
 	}
 }
 
@@ -116,14 +116,14 @@ func TestReferencesResolveAndIDsAreUnique(t *testing.T) {
 		for _, ref := range strings.Split(string(data), `"$ref":"#/components/schemas/`)[1:] {
 			name, _, _ := strings.Cut(ref, `"`)
 			if doc.Components.Schemas[name] == nil {
-				t.Errorf("%s: nothing is named %s", path, name)
+				t.Errorf("%s: the schema %s does not exist", path, name)
 			}
 		}
 		seen := map[string]bool{}
 		for _, id := range strings.Split(string(data), `"operationId":"`)[1:] {
 			id, _, _ = strings.Cut(id, `"`)
 			if seen[id] {
-				t.Errorf("%s: two operations are %s", path, id)
+				t.Errorf("%s: two operations have the ID %s", path, id)
 			}
 			seen[id] = true
 		}
@@ -174,7 +174,7 @@ func TestOnlyChangedDocumentsMove(t *testing.T) {
 	registry.Put(newCustomKind("example.com", networkSchema))
 	after := location("apis/example.com/v1")
 	if before == "" || before == after {
-		t.Errorf("a changed schema stayed at %q", before)
+		t.Errorf("the document of a changed schema has the same location %q", before)
 	}
 	resp, err := http.Get(url + before)
 	if err != nil {
@@ -186,11 +186,11 @@ func TestOnlyChangedDocumentsMove(t *testing.T) {
 		t.Fatal(err)
 	}
 	if resp.Request.URL.RequestURI() != after || !strings.Contains(body.String(), "The range in CIDR notation.") {
-		t.Errorf("the old address led to %s", resp.Request.URL)
+		t.Errorf("the old location redirects to %s", resp.Request.URL)
 	}
 	registry.Remove(schema.GroupResource{Group: "example.com", Resource: "networks"})
 	if got := location("apis/example.com/v1"); got != "" {
-		t.Errorf("after it is gone it is at %s", got)
+		t.Errorf("after the removal the document is at %s", got)
 	}
 }
 

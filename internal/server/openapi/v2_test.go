@@ -218,7 +218,7 @@ func TestSwaggerCompressionAndETag(t *testing.T) {
 		t.Errorf("compressed: %d of %d bytes", zipped.Body.Len(), plain.Body.Len())
 	}
 	if w := getV2(h, "Accept-Encoding", "gzip;q=0"); w.Header().Get("Content-Encoding") != "" {
-		t.Error("compressed for a client that takes no gzip")
+		t.Error("compressed for a client that does not accept gzip")
 	}
 	tag := plain.Header().Get("ETag")
 	if w := getV2(h, "If-None-Match", tag); w.Code != http.StatusNotModified || w.Body.Len() > 0 {

@@ -50,6 +50,6 @@ func TestMarksMatchAllSelectedObjects(t *testing.T) {
 		}
 	}
 	if passed < 1000 {
-		t.Errorf("only %d looks at labels were spared", passed)
+		t.Errorf("marks skipped only %d objects, want at least 1000", passed)
 	}
 }

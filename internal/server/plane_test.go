@@ -29,8 +29,8 @@ const (
 	configMaps = "/api/v1/namespaces/default/configmaps"
 )
 
-// world is a plane for one test, with clients of it.
-type world struct {
+// testPlane is a plane for one test, with the clients of one of its users.
+type testPlane struct {
 	*bowline.Plane
 	config *rest.Config
 	// clients are client-go's typed clients and dynamic the untyped one, with their default settings.
@@ -41,7 +41,7 @@ type world struct {
 }
 
 // start starts a plane in process, without controllers.
-func start(t testing.TB, change ...func(*bowline.Options)) *world {
+func start(t testing.TB, change ...func(*bowline.Options)) *testPlane {
 	t.Helper()
 	w := startPlane(t, bowline.Options{Controllers: []string{bowline.NoControllers}}, change)
 	w.connect(t, w.RESTConfig())
@@ -49,7 +49,7 @@ func start(t testing.TB, change ...func(*bowline.Options)) *world {
 }
 
 // startTLS starts a plane with a socket, and connects to it as its administrator.
-func startTLS(t testing.TB, change ...func(*bowline.Options)) *world {
+func startTLS(t testing.TB, change ...func(*bowline.Options)) *testPlane {
 	t.Helper()
 	w := startPlane(t, bowline.Options{Controllers: []string{bowline.NoControllers}, Listen: "127.0.0.1:0"}, change)
 	config, err := w.SocketConfig()
@@ -60,7 +60,7 @@ func startTLS(t testing.TB, change ...func(*bowline.Options)) *world {
 	return w
 }
 
-func startPlane(t testing.TB, o bowline.Options, change []func(*bowline.Options)) *world {
+func startPlane(t testing.TB, o bowline.Options, change []func(*bowline.Options)) *testPlane {
 	t.Helper()
 	for _, c := range change {
 		c(&o)
@@ -74,11 +74,11 @@ func startPlane(t testing.TB, o bowline.Options, change []func(*bowline.Options)
 			t.Errorf("closing the plane: %v", err)
 		}
 	})
-	return &world{Plane: plane}
+	return &testPlane{Plane: plane}
 }
 
-// connect creates the world's clients from a config.
-func (w *world) connect(t testing.TB, config *rest.Config) {
+// connect creates the plane's clients from a config.
+func (w *testPlane) connect(t testing.TB, config *rest.Config) {
 	t.Helper()
 	config.WarningHandler = rest.NoWarnings{}
 	w.config, w.host = config, config.Host
@@ -110,8 +110,8 @@ func must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-// reply is the answer to a raw request.
-type reply struct {
+// response is the answer to a raw request.
+type response struct {
 	code   int
 	header http.Header
 	body   []byte
@@ -119,12 +119,12 @@ type reply struct {
 
 // send sends a raw request as the administrator. headers are names and values in turn; the default
 // Content-Type is JSON.
-func (w *world) send(t testing.TB, method, path, body string, headers ...string) reply {
+func (w *testPlane) send(t testing.TB, method, path, body string, headers ...string) response {
 	t.Helper()
 	return w.sendBody(t, method, path, strings.NewReader(body), headers...)
 }
 
-func (w *world) sendBody(t testing.TB, method, path string, body io.Reader, headers ...string) reply {
+func (w *testPlane) sendBody(t testing.TB, method, path string, body io.Reader, headers ...string) response {
 	t.Helper()
 	r, err := w.try(t.Context(), method, path, body, headers...)
 	if err != nil {
@@ -134,10 +134,10 @@ func (w *world) sendBody(t testing.TB, method, path string, body io.Reader, head
 }
 
 // try is send for requests that may fail without an answer, or are sent from another goroutine.
-func (w *world) try(ctx context.Context, method, path string, body io.Reader, headers ...string) (reply, error) {
+func (w *testPlane) try(ctx context.Context, method, path string, body io.Reader, headers ...string) (response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, w.host+path, body)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
 	if method != http.MethodGet {
 		req.Header.Set("Content-Type", jsonType)
@@ -147,20 +147,20 @@ func (w *world) try(ctx context.Context, method, path string, body io.Reader, he
 	}
 	resp, err := w.wire.Do(req)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
-	return reply{resp.StatusCode, resp.Header, data}, err
+	return response{resp.StatusCode, resp.Header, data}, err
 }
 
-func (w *world) get(t testing.TB, path string, headers ...string) reply {
+func (w *testPlane) get(t testing.TB, path string, headers ...string) response {
 	t.Helper()
 	return w.send(t, http.MethodGet, path, "", headers...)
 }
 
 // create posts a JSON or YAML body, and ends the test unless it is accepted.
-func (w *world) create(t testing.TB, path, body string) map[string]any {
+func (w *testPlane) create(t testing.TB, path, body string) map[string]any {
 	t.Helper()
 	contentType := yamlType
 	if strings.HasPrefix(body, "{") {
@@ -170,7 +170,7 @@ func (w *world) create(t testing.TB, path, body string) map[string]any {
 }
 
 // want ends the test unless the answer has the code.
-func (r reply) want(t testing.TB, code int) reply {
+func (r response) want(t testing.TB, code int) response {
 	t.Helper()
 	if r.code != code {
 		t.Fatalf("answered %d, want %d: %s", r.code, code, r.body)
@@ -179,7 +179,7 @@ func (r reply) want(t testing.TB, code int) reply {
 }
 
 // object decodes a JSON answer.
-func (r reply) object(t testing.TB) map[string]any {
+func (r response) object(t testing.TB) map[string]any {
 	t.Helper()
 	var out map[string]any
 	if err := json.Unmarshal(r.body, &out); err != nil {
@@ -189,15 +189,15 @@ func (r reply) object(t testing.TB) map[string]any {
 }
 
 // into decodes a JSON answer into a struct.
-func (r reply) into(t testing.TB, v any) {
+func (r response) into(t testing.TB, v any) {
 	t.Helper()
 	if err := json.Unmarshal(r.body, v); err != nil {
 		t.Fatalf("%v: %s", err, r.body)
 	}
 }
 
-// refused ends the test unless the answer is a Status with the code and reason, and the text in its message.
-func (r reply) refused(t testing.TB, code int, reason metav1.StatusReason, text string) metav1.Status {
+// wantError ends the test unless the answer is a Status with the code and reason, and the text in its message.
+func (r response) wantError(t testing.TB, code int, reason metav1.StatusReason, text string) metav1.Status {
 	t.Helper()
 	r.want(t, code)
 	var s metav1.Status
@@ -212,8 +212,8 @@ func (r reply) refused(t testing.TB, code int, reason metav1.StatusReason, text 
 	return s
 }
 
-// at returns the value at a path of a JSON object, nil if there is none.
-func at(object map[string]any, path ...string) any {
+// valueAt returns the value at a path of a JSON object, nil if there is none.
+func valueAt(object map[string]any, path ...string) any {
 	var v any = object
 	for _, part := range path {
 		m, ok := v.(map[string]any)
@@ -236,22 +236,22 @@ func configMap(name string, data ...string) *corev1.ConfigMap {
 	return cm
 }
 
-// fill creates config maps with these names in a namespace.
-func (w *world) fill(t testing.TB, namespace string, names ...string) {
+// createConfigMaps creates config maps with these names in a namespace.
+func (w *testPlane) createConfigMaps(t testing.TB, namespace string, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		must(w.clients.CoreV1().ConfigMaps(namespace).Create(t.Context(), configMap(name), metav1.CreateOptions{}))(t)
 	}
 }
 
-func (w *world) namespace(t testing.TB, name string) {
+func (w *testPlane) namespace(t testing.TB, name string) {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	must(w.clients.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}))(t)
 }
 
 // state returns everything in some resources, byte for byte, to test that nothing was written.
-func (w *world) state(t testing.TB, paths ...string) string {
+func (w *testPlane) state(t testing.TB, paths ...string) string {
 	t.Helper()
 	var all bytes.Buffer
 	for _, path := range paths {

@@ -16,10 +16,10 @@ import (
 	"github.com/bowline-dev/bowline/internal/inprocess"
 )
 
-// crowd is a plane with users outside of its process, in a bubble: each user has its own client. Writes of
+// overload is a plane with users outside of its process, in a bubble: each user has its own client. Writes of
 // config maps are blocked until their deadline, or until the test releases them.
-type crowd struct {
-	plane   *world
+type overload struct {
+	plane   *testPlane
 	outside *inprocess.Transport
 	release context.CancelFunc
 }
@@ -39,10 +39,10 @@ func (h *holding) Admit(ctx context.Context, _ *admission.Attributes, _ admissio
 	}
 }
 
-func startCrowd(t *testing.T) *crowd {
+func startOverload(t *testing.T) *overload {
 	t.Helper()
 	ended, release := context.WithCancel(t.Context())
-	c := &crowd{release: release, plane: start(t, func(o *bowline.Options) {
+	c := &overload{release: release, plane: start(t, func(o *bowline.Options) {
 		o.Plugins = []admission.Plugin{&holding{ended: ended}}
 	})}
 	handler := c.plane.Handler()
@@ -58,18 +58,18 @@ func startCrowd(t *testing.T) *crowd {
 }
 
 // as returns a client of the plane as a user's program.
-func (c *crowd) as(t *testing.T, user, program string) *world {
+func (c *overload) as(t *testing.T, user, program string) *testPlane {
 	t.Helper()
 	who := auth.NewUser(user, auth.AdminGroup)
 	config := c.outside.As(func(ctx context.Context) context.Context { return auth.WithUser(ctx, who) }).RESTConfig()
 	config.UserAgent = program
-	w := &world{Plane: c.plane.Plane}
+	w := &testPlane{Plane: c.plane.Plane}
 	w.connect(t, config)
 	return w
 }
 
 // counts are the plane's metrics of waiting and running requests, and of their seats.
-func (c *crowd) counts(t *testing.T) (waiting, working, seats int) {
+func (c *overload) counts(t *testing.T) (waiting, working, seats int) {
 	t.Helper()
 	synctest.Wait()
 	scraped := c.plane.scrape(t)
@@ -83,11 +83,11 @@ func (c *crowd) counts(t *testing.T) (waiting, working, seats int) {
 	return value("current_inqueue_requests"), value("current_executing_requests"), value("current_executing_seats")
 }
 
-// quiet fails the test unless no request waits, runs or holds seats.
-func (c *crowd) quiet(t *testing.T) {
+// wantIdle fails the test unless no request waits, runs or holds seats.
+func (c *overload) wantIdle(t *testing.T) {
 	t.Helper()
 	if waiting, working, seats := c.counts(t); waiting != 0 || working != 0 || seats != 0 {
-		t.Errorf("in the end %d wait, %d work and %d seats are held", waiting, working, seats)
+		t.Errorf("at the end %d requests wait, %d run and %d seats are held, want 0 each", waiting, working, seats)
 	}
 }
 
@@ -97,11 +97,11 @@ type flood struct {
 	mu    sync.Mutex
 	codes map[int]int
 	// last is the last answer of 429.
-	last reply
+	last response
 }
 
 // flood sends requests, each with its own body.
-func (w *world) flood(t *testing.T, count int, method, path string, body func() io.Reader) *flood {
+func (w *testPlane) flood(t *testing.T, count int, method, path string, body func() io.Reader) *flood {
 	t.Helper()
 	f := &flood{codes: map[int]int{}}
 	for range count {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// together runs n writers concurrently, and ends the test if one fails.
-func (w *world) together(t testing.TB, n int, write func(ctx context.Context, i int) error) {
+// concurrently runs n writers concurrently, and ends the test if one fails.
+func concurrently(t testing.TB, n int, write func(ctx context.Context, i int) error) {
 	t.Helper()
 	group, ctx := errgroup.WithContext(t.Context())
 	for i := range n {
