@@ -81,7 +81,7 @@ func validate(changes []Change) error {
 			return fmt.Errorf("commit: the object at %s has a last state and a next one", c.Key)
 		}
 		if c.Unchanged && (c.Object != nil || c.Last != nil) {
-			return fmt.Errorf("commit: %s is to stay as it is, and has a next state", c.Key)
+			return fmt.Errorf("commit: %s is marked unchanged, but has a new state", c.Key)
 		}
 		if err := c.checkObject(cmp.Or(c.Object, c.Last)); err != nil {
 			return err

@@ -43,7 +43,7 @@ type CompactedError struct {
 }
 
 func (e *CompactedError) Error() string {
-	return fmt.Sprintf("revision %d is compacted: the oldest kept is %d", e.Requested, e.Oldest)
+	return fmt.Sprintf("revision %d is compacted: the oldest available is %d", e.Requested, e.Oldest)
 }
 
 // FutureError is returned for a revision that the store has not reached.

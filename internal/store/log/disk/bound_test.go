@@ -131,7 +131,7 @@ func TestLossWithDamagedHistoryIsRejected(t *testing.T) {
 	damageEntry(t, dir)
 	before := content(t, dir)
 	_, err := disk.Open(dir, disk.Options{AcceptLoss: true})
-	if err == nil || !strings.Contains(err.Error(), "commits before, which cannot be read") ||
+	if err == nil || !strings.Contains(err.Error(), "earlier commits, which cannot be read") ||
 		!strings.Contains(err.Error(), ".sst") {
 		t.Errorf("Open returned %v", err)
 	}

@@ -47,7 +47,7 @@ func (db *database) withDamagedTables(err error) error {
 	for _, table := range slices.Concat(levels...) {
 		name := db.dir.tableName(table)
 		if n, unread := countDamaged(db.dir.options.FS, name); n > 0 || unread != nil {
-			damaged = append(damaged, fmt.Sprintf("its file %s is damaged, which has all from %s to %s",
+			damaged = append(damaged, fmt.Sprintf("its file %s is damaged, which holds %s to %s",
 				path.Base(name), rowName(table.Smallest.UserKey), rowName(table.Largest.UserKey)))
 		}
 	}

@@ -80,7 +80,7 @@ func (l *Log) open() error {
 	}
 	l.db = db
 	if l.dir.options.ReadOnly {
-		l.failure = fmt.Errorf("the store in %s is open for reading alone", l.dir.path)
+		l.failure = fmt.Errorf("the store in %s is open read-only", l.dir.path)
 	} else if full := db.guard.err(); full != nil {
 		_ = l.fail(full)
 	}

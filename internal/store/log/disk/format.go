@@ -78,15 +78,14 @@ func (d *directory) prepare() error {
 	}
 	switch {
 	case !s.ready && (d.options.MustExist || d.options.ReadOnly):
-		return fmt.Errorf("%w in %s: what made it was cut short", ErrNoStore, d.path)
+		return fmt.Errorf("%w in %s: its creation was interrupted", ErrNoStore, d.path)
 	case !s.ready:
 		return d.create()
 	case s.layout == layout:
 		return d.checkComplete()
 	case d.options.ReadOnly:
-		return fmt.Errorf("the store in %s has layout %d, and is read by a program that knows %d: start it once, "+
-			"which makes its own "+
-			"of it", d.path, s.layout, layout)
+		return fmt.Errorf("the store in %s has layout %d, and this program reads layout %d: start the program once "+
+			"with write access, which migrates the store", d.path, s.layout, layout)
 	}
 	return d.migrate(s, known)
 }

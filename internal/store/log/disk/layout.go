@@ -41,7 +41,7 @@ func appendVersionKey(dst []byte, key object.Key, revision object.Revision) []by
 func splitVersionKey(data []byte) (key []byte, revision object.Revision, err error) {
 	end := len(data) - 9
 	if end < 2 || data[0] != versions || data[end] != 0 {
-		return nil, 0, fmt.Errorf("%q is no key that a state is kept by: %w", data, object.ErrDamaged)
+		return nil, 0, fmt.Errorf("%q is not the key of a state: %w", data, object.ErrDamaged)
 	}
 	return data[1:end], object.Revision(^binary.BigEndian.Uint64(data[end+1:])), nil
 }
@@ -90,7 +90,7 @@ func splitState(data []byte) (key, record []byte, err error) {
 			return data[head:end], data[end : end+length], nil
 		}
 	}
-	return nil, nil, fmt.Errorf("it does not say what it is: %w", object.ErrDamaged)
+	return nil, nil, fmt.Errorf("it has no valid header: %w", object.ErrDamaged)
 }
 
 func appendEntryKey(dst []byte, revision object.Revision) []byte {
@@ -99,7 +99,7 @@ func appendEntryKey(dst []byte, revision object.Revision) []byte {
 
 func splitEntryKey(data []byte) (object.Revision, error) {
 	if len(data) != 9 || data[0] != entries {
-		return 0, fmt.Errorf("%q is no key that a commit is kept by: %w", data, object.ErrDamaged)
+		return 0, fmt.Errorf("%q is not the key of a commit: %w", data, object.ErrDamaged)
 	}
 	return object.Revision(binary.BigEndian.Uint64(data[1:])), nil
 }

@@ -57,7 +57,7 @@ func (d *directory) lost(current object.Revision) (*LostError, error) {
 func (l *Log) acceptLoss(lost *LostError) error {
 	readOnly := l.dir.options.ReadOnly
 	if !readOnly && l.failure != nil {
-		return fmt.Errorf("%v: to go on without them, the store must be written to: %w", lost, l.failure)
+		return fmt.Errorf("%v: continuing without them requires writing to the store: %w", lost, l.failure)
 	}
 	l.dir.options.Log.Warn("continuing without acknowledged commits", "error", lost)
 	if readOnly {
@@ -90,9 +90,8 @@ func (db *database) restartAfter(acknowledged object.Revision) error {
 func (db *database) deleteHistory(batch *pebble.Batch) error {
 	lower, upper := bounds(entries)
 	if err := db.deleteCommits(batch, lower, upper); err != nil {
-		return fmt.Errorf("its last commits are lost, and to go on without them takes the commits before, which "+
-			"cannot be read "+
-			"(what is there can be backed up, and restored): %w", db.withDamagedTables(err))
+		return fmt.Errorf("its last commits are lost, and continuing without them requires the earlier commits, which "+
+			"cannot be read (back up what is readable, and restore it): %w", db.withDamagedTables(err))
 	}
 	return nil
 }

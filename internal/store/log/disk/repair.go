@@ -69,8 +69,8 @@ func (l *Log) rejectWrites(lost *LostError) {
 	l.dir.options.Log.Error("the disk lost acknowledged commits: writes are rejected", "folder", l.dir.path,
 		"error", lost)
 	l.mu.Lock()
-	l.failure = fmt.Errorf("the store in %s: %w: nothing is written any more: back up what is served still, and "+
-		"restore that on "+
+	l.failure = fmt.Errorf("the store in %s: %w: writes are rejected: back up what is still served, and "+
+		"restore it on "+
 		"another disk", l.dir.path, lost)
 	l.mu.Unlock()
 	<-l.ctx.Done()

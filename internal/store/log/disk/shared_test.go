@@ -25,7 +25,7 @@ func TestOpenForReadingChangesNothing(t *testing.T) {
 				t.Errorf("%s is not there", name)
 			}
 		}
-		if err := l.Health(); err == nil || !strings.Contains(err.Error(), "for reading alone") {
+		if err := l.Health(); err == nil || !strings.Contains(err.Error(), "open read-only") {
 			t.Errorf("the health of a read-only log is %v", err)
 		}
 		stores = append(stores, s)
