@@ -46,7 +46,7 @@ func NewMetadataSharedInformerFactoryWithOptions(
 	return newTweaked(source, o, &metav1.PartialObjectMetadata{})
 }
 
-// untyped makes informers of any resource, all of one Go type.
+// untyped creates informers of any resource, all of one Go type.
 type untyped struct {
 	source    client.Source
 	options   Options
@@ -76,7 +76,7 @@ func newUntyped(source client.Source, options Options, example runtime.Object) *
 		started: map[schema.GroupVersionResource]bool{}}
 }
 
-// ForResource is the informer of a resource, the same each time.
+// ForResource returns the informer of a resource. All callers share it.
 func (f *untyped) ForResource(resource schema.GroupVersionResource) informers.GenericInformer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -106,7 +106,8 @@ func (f *untyped) Start(stop <-chan struct{}) {
 	}
 }
 
-// WaitForCacheSync waits until the informers that run have synced, or a channel is closed, and says which have.
+// WaitForCacheSync waits until all running informers have synced or the channel is closed, and returns which have
+// synced.
 func (f *untyped) WaitForCacheSync(stop <-chan struct{}) map[schema.GroupVersionResource]bool {
 	synced := map[schema.GroupVersionResource]bool{}
 	for resource, i := range f.runningNow() {
@@ -129,7 +130,7 @@ func (f *untyped) runningNow() map[schema.GroupVersionResource]cache.SharedIndex
 	return running
 }
 
-// Shutdown has no informer started any more, and waits until those that run have ended.
+// Shutdown prevents further starts, and waits until the running informers have ended.
 func (f *untyped) Shutdown() {
 	f.mu.Lock()
 	f.stopping = true

@@ -70,7 +70,7 @@ var sides = map[string]func(*world) func(clientgo.Options) cache.SharedIndexInfo
 	},
 }
 
-// compare runs a behaviour on every side and wants the same of each, and more than nothing.
+// compare checks that a behaviour has the same result on every side, and not an empty one.
 func compare(t *testing.T, behaviour func(*world) []string) {
 	t.Helper()
 	outcomes := map[string]string{}
@@ -190,7 +190,7 @@ func (e *events) note(format string, arguments ...any) {
 	e.told = append(e.told, fmt.Sprintf(format, arguments...))
 }
 
-// take is what was told since it was last asked.
+// take returns the notifications since the last call.
 func (e *events) take() []string {
 	synctest.Wait()
 	e.mu.Lock()
@@ -205,7 +205,7 @@ func described(obj any) string {
 	return fmt.Sprintf("%s/%s=%s", configMap.Namespace, configMap.Name, configMap.Data["value"])
 }
 
-// must is for calls that are to work.
+// must returns a value, and fails the test if there was an error.
 func must[T any](value T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()

@@ -24,8 +24,8 @@ import (
 	"k8s.io/client-go/informers/storagemigration"
 )
 
-// The groups of a factory ask the factory that they are made with for their informers: here ours, whose namespace and
-// selectors are known to it.
+// Each group gets its informers from the factory that it is created with: this one, which knows the namespace and the
+// selectors.
 
 func (f *factory) Admissionregistration() admissionregistration.Interface {
 	return admissionregistration.New(f, "", nil)

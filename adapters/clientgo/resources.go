@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// resourceOf is the resource that objects of a built-in type are of. Their plurals follow from their kinds.
+// resourceOf returns the resource of a built-in type. Its plural follows from the kind.
 func resourceOf(obj runtime.Object) (schema.GroupVersionResource, bool) {
 	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
 	if err != nil {
@@ -17,7 +17,7 @@ func resourceOf(obj runtime.Object) (schema.GroupVersionResource, bool) {
 	return plural, true
 }
 
-// exampleOf is an object of a built-in resource.
+// exampleOf returns an empty object of a built-in resource.
 func exampleOf(resource schema.GroupVersionResource) (runtime.Object, bool) {
 	for kind := range scheme.Scheme.KnownTypes(resource.GroupVersion()) {
 		plural, _ := meta.UnsafeGuessKindToResource(resource.GroupVersion().WithKind(kind))
@@ -30,7 +30,7 @@ func exampleOf(resource schema.GroupVersionResource) (runtime.Object, bool) {
 	return nil, false
 }
 
-// clusterScoped are the built-in resources that have no namespace, which a factory's namespace does not narrow.
+// clusterScoped lists the built-in resources without a namespace, to which a factory's namespace does not apply.
 var clusterScoped = func() map[schema.GroupResource]bool {
 	byGroup := map[string][]string{
 		"": {"nodes", "namespaces", "persistentvolumes", "componentstatuses"},

@@ -19,7 +19,7 @@ import (
 // namespace and selectors that these functions use. This file calls the functions with a client that sends
 // nothing and records the request.
 
-// wanted is what an informer is to hold.
+// wanted selects the objects of an informer.
 type wanted struct {
 	resource  schema.GroupVersionResource
 	namespace string
@@ -27,47 +27,48 @@ type wanted struct {
 	fields    fields.Selector
 }
 
-// question is where the URL of a request is noted that is not to be sent.
-type question struct{ answer *url.URL }
+// recording holds the URL of a request that is recorded instead of sent.
+type recording struct{ url *url.URL }
 
-type questionKey struct{}
+type recordingKey struct{}
 
-var errAsked = errors.New("the request was only recorded")
+var errRecorded = errors.New("the request was only recorded")
 
-// askable is an HTTP client that answers questions, and sends all else.
-func askable(c *http.Client) *http.Client {
+// withRecorder returns a copy of an HTTP client whose transport is a recorder.
+func withRecorder(c *http.Client) *http.Client {
 	own := *c
 	next := c.Transport
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	own.Transport = asked{next}
+	own.Transport = recorder{next}
 	return &own
 }
 
-type asked struct{ next http.RoundTripper }
+// recorder records a request whose context has a recording, and sends all others.
+type recorder struct{ next http.RoundTripper }
 
-func (a asked) RoundTrip(q *http.Request) (*http.Response, error) {
-	if question, ok := q.Context().Value(questionKey{}).(*question); ok {
-		question.answer = q.URL
-		return nil, errAsked
+func (r recorder) RoundTrip(q *http.Request) (*http.Response, error) {
+	if to, ok := q.Context().Value(recordingKey{}).(*recording); ok {
+		to.url = q.URL
+		return nil, errRecorded
 	}
-	return a.next.RoundTrip(q)
+	return r.next.RoundTrip(q)
 }
 
-// ask finds out what a lister lists.
-func ask(lw toolscache.ListerWatcher) (wanted, error) {
-	q := &question{}
-	ctx := context.WithValue(context.Background(), questionKey{}, q)
+// selectionOf returns the objects that a lister lists.
+func selectionOf(lw toolscache.ListerWatcher) (wanted, error) {
+	to := &recording{}
+	ctx := context.WithValue(context.Background(), recordingKey{}, to)
 	_, err := toolscache.ToListerWatcherWithContext(lw).ListWithContext(ctx, metav1.ListOptions{})
-	if q.answer == nil {
+	if to.url == nil {
 		return wanted{}, fmt.Errorf("cannot determine the list request of the cache: %w", err)
 	}
-	return read(q.answer)
+	return parse(to.url)
 }
 
-// read understands the URL of a list.
-func read(u *url.URL) (w wanted, err error) {
+// parse parses the URL of a list.
+func parse(u *url.URL) (w wanted, err error) {
 	query := u.Query()
 	if w.labels, err = labels.Parse(query.Get("labelSelector")); err != nil {
 		return w, fmt.Errorf("%s: %w", u, err)
@@ -89,8 +90,8 @@ func read(u *url.URL) (w wanted, err error) {
 	return w, fmt.Errorf("%s is not the URL of a list", u)
 }
 
-// groupVersion is what stands before a place in the path of a list: api/VERSION, or apis/GROUP/VERSION. A place that is
-// not the last must be that of namespaces.
+// groupVersion returns the group and version before path[at], as api/VERSION or apis/GROUP/VERSION. Unless it is the
+// last element, path[at] must be "namespaces".
 func groupVersion(path []string, at int) (schema.GroupVersion, bool) {
 	if at < len(path)-1 && (at < 0 || path[at] != "namespaces") {
 		return schema.GroupVersion{}, false

@@ -41,11 +41,11 @@ func On(source client.Source) cache.NewCacheFunc {
 			}
 			options.HTTPClient = c
 		}
-		options.HTTPClient = askable(options.HTTPClient)
+		options.HTTPClient = withRecorder(options.HTTPClient)
 		log := slog.New(logr.ToSlogHandler(ctrllog.Log.WithName("cache")))
 		options.NewInformer = func(lw toolscache.ListerWatcher, example runtime.Object, resync time.Duration,
 			indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-			wanted, err := ask(lw)
+			wanted, err := selectionOf(lw)
 			if err != nil {
 				return clientgo.New(broken{err}, wanted.resource, example, clientgo.Options{Log: log})
 			}
@@ -58,7 +58,7 @@ func On(source client.Source) cache.NewCacheFunc {
 	}
 }
 
-// broken is the source of an informer that cannot be made, which has no other way to say so.
+// broken is a source that always fails: an informer that cannot be created reports its error through it.
 type broken struct{ err error }
 
 func (b broken) List(context.Context, schema.GroupVersionResource, client.Options) (client.List, error) {

@@ -36,14 +36,14 @@ type world struct {
 	wait   func() // until everybody has heard of everything; nothing out of a bubble
 }
 
-// sides are who makes the caches that the same behaviours are asked of.
+// sides lists the implementations of the cache that the tests compare.
 var sides = map[string]func(*bowline.Plane) cache.NewCacheFunc{
 	"controller-runtime":  func(*bowline.Plane) cache.NewCacheFunc { return cache.New },
 	"ours, over the wire": func(*bowline.Plane) cache.NewCacheFunc { return controllerruntime.NewCache },
 	"ours, in process":    func(p *bowline.Plane) cache.NewCacheFunc { return controllerruntime.On(p.Source()) },
 }
 
-// each runs a test on every side, in a bubble each.
+// each runs a test on every side, each in its own bubble.
 func each(t *testing.T, test func(*world)) {
 	t.Helper()
 	for name, side := range sides {
@@ -54,7 +54,7 @@ func each(t *testing.T, test func(*world)) {
 	}
 }
 
-// eachInRealTime is each for what leaves goroutines behind, which a bubble does not allow.
+// eachInRealTime is like each, without bubbles, for tests that leave goroutines behind.
 func eachInRealTime(t *testing.T, test func(*world)) {
 	t.Helper()
 	for name, side := range sides {
@@ -72,7 +72,7 @@ func on(t *testing.T, name string, side func(*bowline.Plane) cache.NewCacheFunc,
 		new: side(plane), wait: wait})
 }
 
-// compare runs a behaviour on every side and wants the same of each, and more than nothing.
+// compare checks that a behaviour has the same result on every side, and not an empty one.
 func compare(t *testing.T, behaviour func(*world) []string) {
 	t.Helper()
 	compareBy(t, each, behaviour)
@@ -101,7 +101,7 @@ func compareBy(t *testing.T, each func(*testing.T, func(*world)), behaviour func
 	}
 }
 
-// make makes a cache that does not run yet.
+// make creates a cache without starting it.
 func (w *world) make(options cache.Options) cache.Cache {
 	w.t.Helper()
 	return must(w.new(rest.CopyConfig(w.plane.RESTConfig()), options))(w.t)
@@ -124,7 +124,7 @@ func (w *world) run(c cache.Cache) (stop func()) {
 	}
 }
 
-// set makes ConfigMaps, each given as namespace/name=value with labels behind, and their namespaces.
+// set creates or updates ConfigMaps, each given as namespace/name=value and labels, and creates their namespaces.
 func (w *world) set(what ...string) {
 	w.t.Helper()
 	for _, one := range what {
@@ -151,7 +151,7 @@ func (w *world) set(what ...string) {
 	w.wait()
 }
 
-// list describes what a cache lists, in order, or why it does not.
+// list describes the sorted list of a cache, or its error.
 func (w *world) list(c client.Reader, options ...client.ListOption) string {
 	var found corev1.ConfigMapList
 	if err := c.List(w.t.Context(), &found, options...); err != nil {
@@ -167,7 +167,7 @@ func (w *world) list(c client.Reader, options ...client.ListOption) string {
 	return fmt.Sprint(out)
 }
 
-// get describes what a cache gets.
+// get describes the object that a cache returns, or its error.
 func (w *world) get(c client.Reader, key string, options ...client.GetOption) string {
 	namespace, name, _ := strings.Cut(key, "/")
 	var found corev1.ConfigMap
@@ -185,7 +185,7 @@ func described(obj any) string {
 	return fmt.Sprintf("%s/%s=%s", configMap.Namespace, configMap.Name, configMap.Data["value"])
 }
 
-// events writes down what a handler is told of ConfigMaps that tests make.
+// events records the notifications of a handler about the tests' ConfigMaps.
 type events struct {
 	mu   sync.Mutex
 	told []string
@@ -207,7 +207,7 @@ func (e *events) note(what string) {
 	}
 }
 
-// take is what was told since it was last asked.
+// take returns the notifications since the last call.
 func (e *events) take() []string {
 	synctest.Wait()
 	e.mu.Lock()
@@ -217,7 +217,7 @@ func (e *events) take() []string {
 	return slices.Clone(told)
 }
 
-// must is for calls that are to work.
+// must returns a value, and fails the test if there was an error.
 func must[T any](value T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()

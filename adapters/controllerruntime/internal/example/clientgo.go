@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Operator is the operator as one writes it with client-go.
+// Operator is the operator, written with client-go.
 type Operator struct {
 	clients     kubernetes.Interface
 	factory     informers.SharedInformerFactory
@@ -24,7 +24,7 @@ type Operator struct {
 	queue       workqueue.TypedRateLimitingInterface[string]
 }
 
-// NewOperator makes the operator of a factory's informers.
+// NewOperator returns an operator that uses the informers of a factory.
 func NewOperator(clients kubernetes.Interface, factory informers.SharedInformerFactory) (*Operator, error) {
 	deployments, services := factory.Apps().V1().Deployments(), factory.Core().V1().Services()
 	o := &Operator{
@@ -55,7 +55,7 @@ func (o *Operator) enqueue(obj any) {
 	}
 }
 
-// Run works until ctx ends.
+// Run processes keys until ctx ends.
 func (o *Operator) Run(ctx context.Context) error {
 	o.factory.StartWithContext(ctx)
 	defer o.factory.Shutdown()
@@ -69,7 +69,7 @@ func (o *Operator) Run(ctx context.Context) error {
 	return nil
 }
 
-// next works on one key; it is false when there will be none.
+// next processes one key. It returns false when the queue is shut down.
 func (o *Operator) next(ctx context.Context) bool {
 	key, over := o.queue.Get()
 	if over {

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Reconciler is the operator as one writes it with controller-runtime.
+// Reconciler is the operator, written with controller-runtime.
 type Reconciler struct{ client.Client }
 
 // SetupWithManager adds the operator to a manager.

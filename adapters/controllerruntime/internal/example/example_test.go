@@ -158,7 +158,7 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// must is for calls that are to work.
+// must returns a value, and fails the test if there was an error.
 func must[T any](value T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
