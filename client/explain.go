@@ -20,6 +20,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/internal/kubeconfig"
 )
 
 // ServerError reports that a server cannot be used, with advice on what to do. Clients made by New, or from a
@@ -147,8 +149,8 @@ func (e *explaining) explainUnauthorized(server string) error {
 	if len(data) == 0 && e.pair.CertFile != "" {
 		data, _ = os.ReadFile(e.pair.CertFile)
 	}
-	if leaf, err := parseCertificate(data); err == nil && time.Now().After(leaf.NotAfter) {
-		return &ServerError{Server: server, Advice: expired(leaf), Err: statusOf(http.StatusUnauthorized)}
+	if leaf, err := kubeconfig.ParseCertificate(data); err == nil && time.Now().After(leaf.NotAfter) {
+		return &ServerError{Server: server, Advice: kubeconfig.Expired(leaf), Err: statusOf(http.StatusUnauthorized)}
 	}
 	return nil
 }

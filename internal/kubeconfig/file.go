@@ -1,4 +1,4 @@
-package client
+package kubeconfig
 
 import (
 	"bytes"
@@ -16,8 +16,8 @@ import (
 	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
 )
 
-// ConfigError reports a mistake in a kubeconfig, or in a file that it refers to.
-type ConfigError struct {
+// Error reports a mistake in a kubeconfig, or in a file that it refers to.
+type Error struct {
 	File  string // the kubeconfig file
 	Line  int    // from 1; 0 if the error is about the whole file
 	Field string // path of the field, such as users[jane].user.tokenFile; may be empty
@@ -25,7 +25,7 @@ type ConfigError struct {
 }
 
 // Error names the file, the line and the field, as far as they are known, and the cause.
-func (e *ConfigError) Error() string {
+func (e *Error) Error() string {
 	var at strings.Builder
 	at.WriteString(e.File)
 	if e.Line > 0 {
@@ -38,22 +38,22 @@ func (e *ConfigError) Error() string {
 }
 
 // Unwrap returns Err.
-func (e *ConfigError) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.Err }
 
-// kubeconfig is one parsed file. client-go parses it too, but does not report lines.
-type kubeconfig struct {
+// file is one parsed kubeconfig. client-go parses it too, but does not report lines.
+type file struct {
 	path string
 	root *yaml.Node
 }
 
-// readKubeconfigs reads the files that exist. If asked is set, a missing file is an error.
-func readKubeconfigs(paths []string, asked bool) ([]*kubeconfig, error) {
-	var files []*kubeconfig
+// readFiles reads the files that exist. If asked is set, a missing file is an error.
+func readFiles(paths []string, asked bool) ([]*file, error) {
+	var files []*file
 	for _, path := range paths {
 		if path == "" {
 			continue
 		}
-		file, err := readKubeconfig(path)
+		file, err := readFile(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && !asked:
 			continue
@@ -67,7 +67,7 @@ func readKubeconfigs(paths []string, asked bool) ([]*kubeconfig, error) {
 	return files, nil
 }
 
-func readKubeconfig(path string) (*kubeconfig, error) {
+func readFile(path string) (*file, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
@@ -76,7 +76,7 @@ func readKubeconfig(path string) (*kubeconfig, error) {
 	if err := yaml.Unmarshal(data, &document); err != nil {
 		return nil, syntaxError(path, data, err)
 	}
-	file := &kubeconfig{path: path, root: &yaml.Node{Kind: yaml.MappingNode, Line: 1}}
+	file := &file{path: path, root: &yaml.Node{Kind: yaml.MappingNode, Line: 1}}
 	if len(document.Content) > 0 {
 		file.root = document.Content[0]
 	}
@@ -118,11 +118,11 @@ func syntaxError(path string, data []byte, err error) error {
 		line = 1 + bytes.Count(before, []byte("\n"))
 		text = "a value that begins with * stands for another one, which there is not: put it in quotes"
 	}
-	return &ConfigError{File: path, Line: line, Err: fmt.Errorf("it is not YAML (is it half written?): %s", text)}
+	return &Error{File: path, Line: line, Err: fmt.Errorf("it is not YAML (is it half written?): %s", text)}
 }
 
 // mistyped returns an error for the first value that does not fit its field.
-func (k *kubeconfig) mistyped(node *yaml.Node, want reflect.Type, field string) error {
+func (k *file) mistyped(node *yaml.Node, want reflect.Type, field string) error {
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias
 	}
@@ -154,7 +154,7 @@ func (k *kubeconfig) mistyped(node *yaml.Node, want reflect.Type, field string) 
 
 // mistypedItems checks the items of a list. The names of clusters, contexts, users and extensions must be
 // unique; client-go's error for a duplicate would print the whole list, secrets included.
-func (k *kubeconfig) mistypedItems(node *yaml.Node, want reflect.Type, field string) error {
+func (k *file) mistypedItems(node *yaml.Node, want reflect.Type, field string) error {
 	lines := map[string]int{}
 	for i, item := range node.Content {
 		if err := k.mistyped(item, want, fmt.Sprintf("%s[%s]", field, itemName(item, i))); err != nil {
@@ -177,7 +177,7 @@ func (k *kubeconfig) mistypedItems(node *yaml.Node, want reflect.Type, field str
 }
 
 // mistypedFields checks the fields of a struct, by their JSON names, or the values of a map.
-func (k *kubeconfig) mistypedFields(node *yaml.Node, want reflect.Type, field string) error {
+func (k *file) mistypedFields(node *yaml.Node, want reflect.Type, field string) error {
 	if node.Kind != yaml.MappingNode {
 		return k.errorf(node, field, "want fields with values, got %s", describe(node))
 	}
@@ -204,7 +204,7 @@ func (k *kubeconfig) mistypedFields(node *yaml.Node, want reflect.Type, field st
 	return nil
 }
 
-func (k *kubeconfig) notBase64(node *yaml.Node, field string) error {
+func (k *file) notBase64(node *yaml.Node, field string) error {
 	if node.Kind != yaml.ScalarNode {
 		return k.errorf(node, field, "want a string in base64, got %s", describe(node))
 	}
@@ -269,7 +269,7 @@ func itemName(item *yaml.Node, i int) string {
 }
 
 // item returns the named entry of one of the lists clusters, contexts and users, or nil.
-func (k *kubeconfig) item(list, name string) *yaml.Node {
+func (k *file) item(list, name string) *yaml.Node {
 	items := value(k.root, list)
 	if items == nil {
 		return nil
@@ -282,8 +282,8 @@ func (k *kubeconfig) item(list, name string) *yaml.Node {
 	return nil
 }
 
-func (k *kubeconfig) errorf(node *yaml.Node, field, format string, args ...any) error {
-	e := &ConfigError{File: k.path, Field: field, Err: fmt.Errorf(format, args...)}
+func (k *file) errorf(node *yaml.Node, field, format string, args ...any) error {
+	e := &Error{File: k.path, Field: field, Err: fmt.Errorf(format, args...)}
 	if node != nil {
 		e.Line = node.Line
 	}

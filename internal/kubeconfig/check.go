@@ -1,4 +1,4 @@
-package client
+package kubeconfig
 
 import (
 	"crypto/tls"
@@ -23,7 +23,7 @@ import (
 // check finds mistakes in the selected context and in the cluster and user that it names: mistakes that
 // client-go or the server would report less clearly, or only at the first request.
 type check struct {
-	files  []*kubeconfig
+	files  []*file
 	places []string             // paths that were searched for files
 	config *clientcmdapi.Config // the merged files
 	flags  Flags
@@ -81,14 +81,14 @@ func (c *check) contextName() string {
 	}
 	if c.flags.Master == "" && (len(names) > 0 || len(c.config.Clusters) > 0) {
 		err := fmt.Errorf("none is set%s: give --context NAME", thereAre(names))
-		c.errs = append(c.errs, &ConfigError{File: c.paths(), Field: "current-context", Err: err})
+		c.errs = append(c.errs, &Error{File: c.paths(), Field: "current-context", Err: err})
 	}
 	return ""
 }
 
 func (c *check) paths() string { return paths(c.files) }
 
-func paths(files []*kubeconfig) string {
+func paths(files []*file) string {
 	var paths []string
 	for _, file := range files {
 		paths = append(paths, file.path)
@@ -113,13 +113,13 @@ func (c *check) missing(at entry, field, what, name string, names []string) {
 }
 
 // origin returns the file that an entry of the merged configuration came from.
-func (c *check) origin(path string) *kubeconfig {
+func (c *check) origin(path string) *file {
 	for _, file := range c.files {
 		if file.path == path {
 			return file
 		}
 	}
-	return &kubeconfig{path: path}
+	return &file{path: path}
 }
 
 // selected adds the position of the selected context to an error of client-go.
@@ -137,7 +137,7 @@ func (c *check) selected(err error) error {
 
 // entry is the position of a context, cluster or user.
 type entry struct {
-	file             *kubeconfig
+	file             *file
 	list, name, part string
 }
 
@@ -282,7 +282,7 @@ func (c *check) certificate(e entry, user *clientcmdapi.AuthInfo) {
 		c.fail(e, "client-key", "%s has no key beside it", certField)
 		return
 	}
-	leaf, err := parseCertificate(cert)
+	leaf, err := ParseCertificate(cert)
 	if err != nil {
 		c.fail(e, certField, "%w", err)
 		return
@@ -291,11 +291,12 @@ func (c *check) certificate(e entry, user *clientcmdapi.AuthInfo) {
 		c.fail(e, keyField, "it is not the key of the certificate: %w", err)
 	}
 	if time.Now().After(leaf.NotAfter) {
-		c.fail(e, certField, "%s", expired(leaf))
+		c.fail(e, certField, "%s", Expired(leaf))
 	}
 }
 
-func parseCertificate(data []byte) (*x509.Certificate, error) {
+// ParseCertificate returns the certificate in the first PEM block of data.
+func ParseCertificate(data []byte) (*x509.Certificate, error) {
 	block, _ := pem.Decode(data)
 	if block == nil || block.Type != "CERTIFICATE" {
 		return nil, errors.New("it holds no certificate in PEM (-----BEGIN CERTIFICATE-----)")
@@ -307,8 +308,8 @@ func parseCertificate(data []byte) (*x509.Certificate, error) {
 	return leaf, nil
 }
 
-// expired describes an expired client certificate.
-func expired(leaf *x509.Certificate) string {
+// Expired describes an expired client certificate.
+func Expired(leaf *x509.Certificate) string {
 	return fmt.Sprintf("the client certificate of %s expired on %s: ask who runs the server for a new one",
 		leaf.Subject.CommonName, leaf.NotAfter.UTC().Format(time.RFC3339))
 }
