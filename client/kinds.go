@@ -23,12 +23,13 @@ import (
 type Option func(*Client)
 
 // Types registers Go types with a client so that For can find their resources. Each function registers the
-// types of one package, like a generated AddToScheme. The built-in types of k8s.io/api need no registration.
+// types of one package, like a generated AddToScheme. If one fails, so does each request of a Resource made
+// by For. The built-in types of k8s.io/api need no registration.
 func Types(add ...func(*runtime.Scheme) error) Option {
 	return func(c *Client) { c.kinds = newKinds(slices.Concat(c.kinds.add, add)) }
 }
 
-// With returns a copy of the client with additional options. It shares the connections of c.
+// With returns a copy of the client with additional options. It shares the connections of c, which is not changed.
 func (c *Client) With(options ...Option) *Client {
 	own := *c
 	for _, option := range options {

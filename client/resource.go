@@ -15,9 +15,11 @@ import (
 )
 
 // Resource reads and writes the objects of one resource of a server as values of type T. It is a value and
-// safe for concurrent use. The caller owns returned objects. If the server responds with a Status, that is
-// the error, and the functions of k8s.io/apimachinery/pkg/api/errors classify it. Pass an empty namespace for
-// cluster-scoped resources, and to list, watch or delete in all namespaces.
+// safe for concurrent use. The caller owns returned objects; methods do not change the objects that they are
+// given. If the server responds with a Status, that is the error, and the functions of
+// k8s.io/apimachinery/pkg/api/errors classify it. If a returned object does not fit T, the error is a
+// *DecodeError. Pass an empty namespace for cluster-scoped resources, and to list, watch or delete in all
+// namespaces.
 type Resource[T Object] struct{ endpoint endpoint }
 
 // For returns the resource of a Go type, which is built in or registered with Types. The first call of a
@@ -49,7 +51,7 @@ type Page[T Object] struct {
 	Incomplete bool
 }
 
-// Get reads an object.
+// Get reads an object. The error is NotFound if it does not exist.
 func (r Resource[T]) Get(ctx context.Context, namespace, name string) (T, error) {
 	q, err := r.endpoint.object(ctx, http.MethodGet, namespace, name, "")
 	if err != nil {
@@ -86,7 +88,7 @@ func (r Resource[T]) item(list *wire.List, i int, data []byte) (T, error) {
 	return obj, err
 }
 
-// Create creates an object and returns it as stored.
+// Create creates an object and returns it as stored. The error is AlreadyExists if there is one with its name.
 func (r Resource[T]) Create(ctx context.Context, obj T, options metav1.CreateOptions) (T, error) {
 	q, err := r.endpoint.collection(ctx, http.MethodPost, obj.GetNamespace())
 	if err != nil {
@@ -95,12 +97,13 @@ func (r Resource[T]) Create(ctx context.Context, obj T, options metav1.CreateOpt
 	return r.send(ctx, r.endpoint.client.options(q, &options), obj)
 }
 
-// Update replaces an object. If obj has a resourceVersion that is not current, the error is a conflict.
+// Update replaces an object and returns it as stored. If obj has a resourceVersion that is not current, the
+// error is a conflict.
 func (r Resource[T]) Update(ctx context.Context, obj T, options metav1.UpdateOptions) (T, error) {
 	return r.UpdateSubresource(ctx, "", obj, options)
 }
 
-// UpdateStatus replaces the status of an object.
+// UpdateStatus is like Update for the status subresource, which does not change the spec.
 func (r Resource[T]) UpdateStatus(ctx context.Context, obj T, options metav1.UpdateOptions) (T, error) {
 	return r.UpdateSubresource(ctx, "status", obj, options)
 }
@@ -115,7 +118,8 @@ func (r Resource[T]) UpdateSubresource(ctx context.Context, subresource string, 
 	return r.send(ctx, r.endpoint.client.options(q, &options), obj)
 }
 
-// Patch patches an object, or its subresource if that is not empty.
+// Patch patches an object, or its subresource if that is not empty, and returns the object as stored. patch is
+// in the format of kind.
 func (r Resource[T]) Patch(ctx context.Context, namespace, name, subresource string, kind types.PatchType, patch []byte,
 	options metav1.PatchOptions) (T, error) {
 	q, err := r.endpoint.object(ctx, http.MethodPatch, namespace, name, subresource)
@@ -131,7 +135,9 @@ func (r Resource[T]) PatchStatus(ctx context.Context, namespace, name string, ki
 	return r.Patch(ctx, namespace, name, "status", kind, patch, options)
 }
 
-// Delete deletes an object, or marks it for deletion if it has finalizers or a grace period.
+// Delete deletes an object, or marks it for deletion if it has finalizers or a grace period. A nil error does
+// not imply that the object is gone. The error is NotFound if it does not exist, and a conflict if
+// options.Preconditions do not hold.
 func (r Resource[T]) Delete(ctx context.Context, namespace, name string, options metav1.DeleteOptions) error {
 	q, err := r.endpoint.object(ctx, http.MethodDelete, namespace, name, "")
 	if err != nil {
@@ -140,7 +146,7 @@ func (r Resource[T]) Delete(ctx context.Context, namespace, name string, options
 	return r.endpoint.delete(ctx, q, options)
 }
 
-// DeleteCollection deletes all objects that match.
+// DeleteCollection deletes all objects that match which, each as Delete does.
 func (r Resource[T]) DeleteCollection(ctx context.Context, namespace string, options metav1.DeleteOptions,
 	which metav1.ListOptions) error {
 	q, err := r.endpoint.collection(ctx, http.MethodDelete, namespace)
@@ -150,7 +156,9 @@ func (r Resource[T]) DeleteCollection(ctx context.Context, namespace string, opt
 	return r.endpoint.delete(ctx, r.endpoint.client.options(q, &which), options)
 }
 
-// Watch streams the changes that match, beginning at options.ResourceVersion. The caller must call Stop.
+// Watch streams the changes that match, beginning at options.ResourceVersion. The watch ends with ctx, or when
+// the server ends it; the caller must call Stop in any case. The error is ResourceExpired or Gone if the server no
+// longer has the changes since that version: list again.
 func (r Resource[T]) Watch(ctx context.Context, namespace string, options metav1.ListOptions) (*Stream[T], error) {
 	frames, err := r.endpoint.watch(ctx, namespace, options)
 	if err != nil {

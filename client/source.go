@@ -66,10 +66,11 @@ type Watch interface {
 	Stop()
 }
 
-// Event is one change. Its Type is Added, Modified, Deleted, Bookmark (without an object), or Error for an
-// event that the source could not decode: then only Err is set, and the watch continues.
+// Event is one change.
 type Event struct {
-	Type     watch.EventType // as above
+	// Type is Added, Modified, Deleted, Bookmark (without an object), or Error for an event that the source could
+	// not decode: then only Err is set, and the watch continues.
+	Type     watch.EventType
 	Object   *object.Object  // shared, must not be modified; for Deleted, the last state
 	Codec    object.Codec    // decodes the object
 	Revision object.Revision // the commit that made the change

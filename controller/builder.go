@@ -44,7 +44,8 @@ func (m *Manager) Build(name string) *Builder {
 	return &Builder{manager: m, options: Options{Name: name}}
 }
 
-// For reconciles objects when a change of them passes all predicates. It must be called exactly once.
+// For reconciles objects when a change of them passes all predicates. It must be called exactly once, or Complete
+// fails.
 func (b *Builder) For(objects Watchable, predicates ...Predicate) *Builder {
 	if b.of != nil {
 		b.err = errors.New("For was called twice")

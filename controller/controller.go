@@ -2,12 +2,8 @@
 // object to reconcile once, and calls a Reconciler for it until the actual state matches the declared one.
 //
 //	m, err := controller.NewManager(config, controller.ManagerOptions{})
-//	networks := informer.For[*v1.Network](m.Informers(), networksResource)
-//	m.Add(controller.Options{
-//		Name:       "network",
-//		Reconciler: &reconciler{networks.Lister(), m.Client()},
-//		Sources:    []controller.Source{controller.For(networks)},
-//	})
+//	networks := controller.ObjectsOf[*v1.Network](m, networksResource)
+//	err = m.Build("network").For(networks).Complete(&reconciler{networks})
 //	err = m.Run(ctx)
 //
 // Controllers are level-triggered: a request means that something about an object may have changed, and the
@@ -88,7 +84,7 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Controller is one control loop.
+// Controller is one control loop. Its methods are safe for concurrent use.
 type Controller struct {
 	options Options
 	log     *slog.Logger
@@ -106,8 +102,8 @@ type Controller struct {
 	ready chan struct{}
 }
 
-// New returns a controller. The caller must run both the controller and its informers; a Manager does this
-// for its controllers.
+// New returns a controller without a manager. The caller must run both the controller and its informers. Most
+// programs use Manager.Build instead.
 func New(options Options) *Controller {
 	options.Sources = expand(options.Sources)
 	c := &Controller{
@@ -139,5 +135,6 @@ func New(options Options) *Controller {
 	return c
 }
 
-// Ready returns a channel that is closed when the controller's caches are filled and its workers run.
+// Ready returns a channel that is closed when the controller's caches are filled and its workers run. It stays open
+// if Run ends before that.
 func (c *Controller) Ready() <-chan struct{} { return c.ready }

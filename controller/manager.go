@@ -14,8 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// Manager runs controllers that share a client, informers and event recorders. Add everything, then call Run
-// once.
+// Manager runs controllers that share a client, informers and event recorders. Add everything, from one goroutine,
+// then call Run once. The methods that only return something are safe for concurrent use.
 type Manager struct {
 	client      *client.Client
 	informers   *informer.Factory
@@ -143,7 +143,7 @@ func (m *Manager) NewInformers(options informer.FactoryOptions) *informer.Factor
 	return f
 }
 
-// Recorder returns a recorder of events for a component. The manager runs it.
+// Recorder returns a new recorder of events for a component, which the manager runs. It must be called before Run.
 func (m *Manager) Recorder(component string) *Recorder {
 	r := newRecorder(m.client, component, m.log)
 	m.recorders = append(m.recorders, r)
@@ -153,7 +153,8 @@ func (m *Manager) Recorder(component string) *Recorder {
 // Journal returns the journal of the controllers' runs.
 func (m *Manager) Journal() *why.Journal { return m.journal }
 
-// Add adds a controller, which the manager runs. Options that are not set default to the manager's.
+// Add adds a controller, which the manager runs. Options that are not set default to the manager's. It must be called
+// before Run. Build is the shorter form for most controllers.
 func (m *Manager) Add(options Options) *Controller {
 	if options.Log == nil {
 		options.Log = m.log

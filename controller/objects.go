@@ -104,7 +104,8 @@ func (o *Objects[T]) owner() (kind schema.GroupKind, clusterScoped bool) {
 }
 
 // Map returns a source, for Builder.Watches, of the requests that a function derives from each object that changes. For
-// an update, the function is called with both states.
+// an update, the function is called with both states. It must not change the object, which the cache shares, and may be
+// called concurrently if the manager has several namespaces.
 func Map[T client.Object](of *Objects[T], requests func(obj T) []Request, predicates ...Predicate) Source {
 	var all sources
 	for _, i := range of.informers {

@@ -90,7 +90,8 @@ func controllerOf(obj client.Object, owner schema.GroupKind) *metav1.OwnerRefere
 }
 
 // Watches returns a source that reconciles the requests that a function derives from an informer's objects.
-// For an update, the function is called with both states.
+// For an update, the function is called with both states. It is called by one goroutine at a time, and must not change
+// the object, which the cache shares.
 func Watches[T client.Object](i *informer.Informer[T], requests func(obj T) []Request, predicates ...Predicate) Source {
 	return watched[T]{informer: i, requests: requests, passes: allOf(predicates)}
 }

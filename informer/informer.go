@@ -217,7 +217,8 @@ func (i *Informer[T]) process(batch []*pending[T], upTo object.Revision) {
 }
 
 // AddHandler adds a handler, which is called for the cached objects first. It may be called at any time, also
-// by a handler.
+// by a handler. While Run runs, the informer calls each handler in a goroutine of its own, until the handler is
+// removed.
 func (i *Informer[T]) AddHandler(handler Handler[T]) *Registration {
 	l := newListener(handler, i.updater.detect, i.log)
 	i.mu.Lock()
