@@ -32,9 +32,6 @@ type Head struct {
 // HeadFunc is an IndexFunc that needs only the head of an object, so that a lazy informer need not decode it.
 type HeadFunc func(head Head) []string
 
-// ByNamespace indexes objects by namespace. Every indexer has this index, under the name "namespace".
-func ByNamespace(head Head) []string { return []string{head.Namespace} }
-
 // ByOwner indexes objects by the UID of each owner.
 func ByOwner(head Head) []string {
 	values := make([]string, len(head.Owners))

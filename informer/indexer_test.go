@@ -161,7 +161,7 @@ func TestHeadIndexes(t *testing.T) {
 	x := newIndexer[*corev1.Pod](nil, quietly())
 	x.AddHeadIndex("owner", ByOwner)
 	x.AddHeadIndex("app", ByLabel("app"))
-	x.AddHeadIndex("home", ByNamespace)
+	x.AddHeadIndex("home", func(head Head) []string { return []string{head.Namespace} })
 	x.AddIndex("node", ByNodeName)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", Labels: map[string]string{"app": "web"},
