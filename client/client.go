@@ -108,17 +108,18 @@ func (c *Client) ask(verb string, resource schema.GroupVersionResource, namespac
 	}
 	q := c.rest.Verb(verb).AbsPath(p...)
 	switch { // the request records the error
-	case astray(namespace):
+	case isInvalidSegment(namespace):
 		q.Namespace(namespace)
-	case astray(name):
+	case isInvalidSegment(name):
 		q.Name(name)
-	case astray(subresource):
+	case isInvalidSegment(subresource):
 		q.SubResource(subresource)
 	}
 	return q
 }
 
-func astray(segment string) bool { return len(rest.IsValidPathSegmentName(segment)) > 0 }
+// isInvalidSegment reports whether client-go rejects a name as a segment of a path.
+func isInvalidSegment(segment string) bool { return len(rest.IsValidPathSegmentName(segment)) > 0 }
 
 // path returns the path under which the resources of a group version are served.
 func path(version schema.GroupVersion) []string {

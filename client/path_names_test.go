@@ -24,41 +24,41 @@ func TestPathNamesAreRejected(t *testing.T) {
 	named := func(namespace, name string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	}
-	for what, do := range map[string]func(astray string) error{
-		"get":    func(astray string) error { _, err := maps.Get(ctx, "ns", astray); return err },
-		"delete": func(astray string) error { return maps.Delete(ctx, "ns", astray, metav1.DeleteOptions{}) },
-		"delete in": func(astray string) error {
-			return maps.Delete(ctx, astray, "a", metav1.DeleteOptions{})
+	for what, do := range map[string]func(segment string) error{
+		"get":    func(segment string) error { _, err := maps.Get(ctx, "ns", segment); return err },
+		"delete": func(segment string) error { return maps.Delete(ctx, "ns", segment, metav1.DeleteOptions{}) },
+		"delete in": func(segment string) error {
+			return maps.Delete(ctx, segment, "a", metav1.DeleteOptions{})
 		},
-		"delete all in": func(astray string) error {
-			return maps.DeleteCollection(ctx, astray, metav1.DeleteOptions{}, metav1.ListOptions{})
+		"delete all in": func(segment string) error {
+			return maps.DeleteCollection(ctx, segment, metav1.DeleteOptions{}, metav1.ListOptions{})
 		},
-		"update": func(astray string) error {
-			_, err := maps.Update(ctx, named("ns", astray), metav1.UpdateOptions{})
+		"update": func(segment string) error {
+			_, err := maps.Update(ctx, named("ns", segment), metav1.UpdateOptions{})
 			return err
 		},
-		"create in": func(astray string) error {
-			_, err := maps.Create(ctx, named(astray, "a"), metav1.CreateOptions{})
+		"create in": func(segment string) error {
+			_, err := maps.Create(ctx, named(segment, "a"), metav1.CreateOptions{})
 			return err
 		},
-		"patch of": func(astray string) error {
-			_, err := maps.Patch(ctx, "ns", "a", astray, types.MergePatchType, []byte(`{}`), metav1.PatchOptions{})
+		"patch of": func(segment string) error {
+			_, err := maps.Patch(ctx, "ns", "a", segment, types.MergePatchType, []byte(`{}`), metav1.PatchOptions{})
 			return err
 		},
-		"list in":  func(astray string) error { _, err := maps.List(ctx, astray, metav1.ListOptions{}); return err },
-		"watch in": func(astray string) error { _, err := maps.Watch(ctx, astray, metav1.ListOptions{}); return err },
-		"source in": func(astray string) error {
-			_, err := source.List(ctx, configmaps, client.Options{Namespace: astray})
+		"list in":  func(segment string) error { _, err := maps.List(ctx, segment, metav1.ListOptions{}); return err },
+		"watch in": func(segment string) error { _, err := maps.Watch(ctx, segment, metav1.ListOptions{}); return err },
+		"source in": func(segment string) error {
+			_, err := source.List(ctx, configmaps, client.Options{Namespace: segment})
 			return err
 		},
-		"source of changes in": func(astray string) error {
-			_, err := source.Watch(ctx, configmaps, client.Options{Namespace: astray})
+		"source of changes in": func(segment string) error {
+			_, err := source.Watch(ctx, configmaps, client.Options{Namespace: segment})
 			return err
 		},
 	} {
-		for _, astray := range []string{"..", ".", "a/b", "../../x", "a%2fb"} {
-			if err := do(astray); err == nil || !strings.Contains(err.Error(), `"`+astray+`"`) {
-				t.Errorf("%s %s: %v", what, astray, err)
+		for _, segment := range []string{"..", ".", "a/b", "../../x", "a%2fb"} {
+			if err := do(segment); err == nil || !strings.Contains(err.Error(), `"`+segment+`"`) {
+				t.Errorf("%s %s: %v", what, segment, err)
 			}
 		}
 	}
