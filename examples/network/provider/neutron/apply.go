@@ -33,7 +33,8 @@ func (p *networks) Apply(ctx context.Context, want provider.Network) error {
 		if err := p.repairNetwork(ctx, n, want.UID); err != nil {
 			return err
 		}
-		return p.ensureSubnet(ctx, want, n, f.of(n))
+		editor := subnetEditor{api: p.api, id: p.ID(want.UID), want: want, network: n}
+		return editor.ensure(ctx, f.of(n))
 	})
 }
 
@@ -43,7 +44,7 @@ func (p *networks) Delete(ctx context.Context, uid types.UID) error {
 	return p.act(ctx, uid, nil, func(f found) error {
 		var failed []error
 		for _, n := range f.networks {
-			failed = append(failed, p.remove(ctx, n, p.ID(uid)))
+			failed = append(failed, p.api.removeNetwork(ctx, n, p.ID(uid)))
 		}
 		if err := errors.Join(failed...); err != nil {
 			return err
@@ -67,7 +68,7 @@ func (p *networks) act(ctx context.Context, uid types.UID, seen *found, decide f
 		}
 		seen = nil
 	}
-	return p.explain(err, p.ID(uid))
+	return p.api.explain(err, p.ID(uid))
 }
 
 func (p *networks) unlessSeen(ctx context.Context, uid types.UID, seen *found) (found, error) {
@@ -105,9 +106,9 @@ func (p *networks) ensureNetwork(ctx context.Context, uid types.UID, f found) (n
 	case 1:
 		return f.networks[0], nil
 	}
-	keep, others, err := p.choose(ctx, f.networks)
+	keep, others, err := choose(ctx, p.api, f.networks)
 	for _, n := range others {
-		err = errors.Join(err, p.remove(ctx, n, p.ID(uid)))
+		err = errors.Join(err, p.api.removeNetwork(ctx, n, p.ID(uid)))
 	}
 	p.setKnown(uid, keep.ID)
 	return keep, err
@@ -115,12 +116,12 @@ func (p *networks) ensureNetwork(ctx context.Context, uid types.UID, f found) (n
 
 // choose decides which of several networks to retain: the oldest one that has ports or, if none has any, the
 // oldest.
-func (p *networks) choose(ctx context.Context, several []network) (keep network, others []network, err error) {
+func choose(ctx context.Context, a *api, several []network) (keep network, others []network, err error) {
 	ids := make([]string, 0, len(several))
 	for _, n := range several {
 		ids = append(ids, n.ID)
 	}
-	ports, err := p.api.ports(ctx, ids...)
+	ports, err := a.ports(ctx, ids...)
 	if err != nil {
 		return network{}, nil, err
 	}
@@ -178,11 +179,11 @@ func (p *networks) repairNetwork(ctx context.Context, n network, uid types.UID) 
 	return p.api.updateNetwork(ctx, n, change)
 }
 
-// remove removes a network on the condition that it has not changed since it was read.
-func (p *networks) remove(ctx context.Context, n network, id string) error {
-	err := p.api.deleteNetwork(ctx, n)
+// removeNetwork removes a network on the condition that it has not changed since it was read.
+func (a *api) removeNetwork(ctx context.Context, n network, id string) error {
+	err := a.deleteNetwork(ctx, n)
 	if !inUse(err) {
 		return err
 	}
-	return p.inUseProblem(ctx, n.ID, fmt.Sprintf("network %s cannot be removed", id))
+	return a.inUseProblem(ctx, n.ID, fmt.Sprintf("network %s cannot be removed", id))
 }

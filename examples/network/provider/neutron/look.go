@@ -23,7 +23,7 @@ type found struct {
 func (p *networks) Get(ctx context.Context, uid types.UID) (provider.Actual, error) {
 	f, err := p.read(ctx, uid)
 	if err != nil {
-		return provider.Actual{}, p.explain(err, p.ID(uid))
+		return provider.Actual{}, p.api.explain(err, p.ID(uid))
 	}
 	if len(f.networks) == 0 {
 		return provider.Actual{Found: &f}, provider.ErrNotFound

@@ -129,7 +129,7 @@ func (p *networks) Close() error {
 func (p *networks) List(ctx context.Context) ([]types.UID, error) {
 	all, err := p.api.networks(ctx, "description", p.mark())
 	if err != nil {
-		return nil, p.explain(err, "")
+		return nil, p.api.explain(err, "")
 	}
 	seen := map[types.UID]bool{}
 	var renamed []string
@@ -142,7 +142,7 @@ func (p *networks) List(ctx context.Context) ([]types.UID, error) {
 	}
 	strays, err := p.identify(ctx, renamed, seen)
 	if err != nil {
-		return nil, p.explain(err, "")
+		return nil, p.api.explain(err, "")
 	}
 	p.mu.Lock()
 	p.strays = strays

@@ -16,7 +16,7 @@ import (
 
 // explain converts an error of Neutron's API into a provider.Problem about network id, or about all networks
 // if id is empty. It returns errors that are Problems already unchanged.
-func (p *networks) explain(err error, id string) error {
+func (a *api) explain(err error, id string) error {
 	about := "networks"
 	if id != "" {
 		about = "network " + id
@@ -32,7 +32,7 @@ func (p *networks) explain(err error, id string) error {
 			Err:     err,
 		}
 	}
-	reason, message := describe(err, p.api.client.Endpoint, about)
+	reason, message := describe(err, a.client.Endpoint, about)
 	return &provider.Problem{Reason: reason, Message: message, Err: err}
 }
 
@@ -147,8 +147,8 @@ func blockingPorts(ports []port) []port {
 }
 
 // inUseProblem returns a Problem that names the ports which prevent an operation.
-func (p *networks) inUseProblem(ctx context.Context, network, what string) error {
-	all, err := p.api.ports(ctx, network)
+func (a *api) inUseProblem(ctx context.Context, network, what string) error {
+	all, err := a.ports(ctx, network)
 	if err != nil {
 		return err
 	}

@@ -40,11 +40,20 @@ func checkSupported(want provider.Network) error {
 	}
 }
 
-// ensureSubnet makes the object's subnet in network n match. ours are the subnets that are marked as the object's.
-func (p *networks) ensureSubnet(ctx context.Context, want provider.Network, n network, ours []subnet) error {
-	at := slices.IndexFunc(ours, func(s subnet) bool { return s.prefix() == want.CIDR })
-	if at < 0 && len(n.Subnets) > len(ours) {
-		twin, err := p.neighbours(ctx, want, n, ours)
+// subnetEditor makes the subnet of an object match in one network.
+type subnetEditor struct {
+	api     *api
+	id      string // the ID of the object
+	want    provider.Network
+	network network
+}
+
+// ensure creates, updates or replaces the subnet where it differs. ours are the subnets of the network that are marked
+// as the object's.
+func (e *subnetEditor) ensure(ctx context.Context, ours []subnet) error {
+	at := slices.IndexFunc(ours, func(s subnet) bool { return s.prefix() == e.want.CIDR })
+	if at < 0 && len(e.network.Subnets) > len(ours) {
+		twin, err := e.neighbours(ctx, ours)
 		if err != nil {
 			return err
 		}
@@ -56,21 +65,21 @@ func (p *networks) ensureSubnet(ctx context.Context, want provider.Network, n ne
 		if i == at {
 			continue
 		}
-		if err := p.removeSubnet(ctx, s, p.ID(want.UID)); err != nil {
+		if err := e.remove(ctx, s); err != nil {
 			return err
 		}
 	}
 	if at < 0 {
-		return p.createSubnet(ctx, want, n)
+		return e.create(ctx)
 	}
-	return p.updateSubnet(ctx, want, ours[at])
+	return e.update(ctx, ours[at])
 }
 
 // neighbours checks the subnets that other clients created in our network. A subnet of exactly the wanted
 // range is returned to be adopted: Neutron permits no second one, and probably only its mark was lost. It
 // fails if a subnet overlaps the wanted range.
-func (p *networks) neighbours(ctx context.Context, want provider.Network, n network, ours []subnet) (*subnet, error) {
-	all, err := p.api.subnets(ctx, "network_id", n.ID)
+func (e *subnetEditor) neighbours(ctx context.Context, ours []subnet) (*subnet, error) {
+	all, err := e.api.subnets(ctx, "network_id", e.network.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -78,58 +87,59 @@ func (p *networks) neighbours(ctx context.Context, want provider.Network, n netw
 	for _, s := range all {
 		switch {
 		case slices.ContainsFunc(ours, func(o subnet) bool { return o.ID == s.ID }):
-		case s.prefix() == want.CIDR:
+		case s.prefix() == e.want.CIDR:
 			twin = &s
-		case s.prefix().Overlaps(want.CIDR):
+		case s.prefix().Overlaps(e.want.CIDR):
 			return nil, &provider.Problem{
 				Reason: provider.Refused,
 				Message: fmt.Sprintf(
 					"network %s has a subnet %s, created by another client, which overlaps with %s: remove it, or declare another spec.cidr",
-					p.ID(want.UID), s.CIDR, want.CIDR),
+					e.id, s.CIDR, e.want.CIDR),
 			}
 		}
 	}
 	return twin, nil
 }
 
-func (p *networks) createSubnet(ctx context.Context, want provider.Network, n network) error {
-	gateway, dhcp := want.Gateway.String(), want.CIDR.Bits() <= 126 // Neutron supports no DHCP beyond that
+func (e *subnetEditor) create(ctx context.Context) error {
+	gateway, dhcp := e.want.Gateway.String(), e.want.CIDR.Bits() <= 126 // Neutron supports no DHCP beyond that
 	version := gophercloud.IPv6
-	if want.CIDR.Addr().Is4() {
+	if e.want.CIDR.Addr().Is4() {
 		version = gophercloud.IPv4
 	}
-	return p.api.createSubnet(ctx, gophersubnets.CreateOpts{
-		NetworkID: n.ID, CIDR: want.CIDR.String(), GatewayIP: &gateway, IPVersion: version, EnableDHCP: &dhcp,
-		Name: want.Owner[:min(len(want.Owner), maxName)], Description: p.ID(want.UID),
+	return e.api.createSubnet(ctx, gophersubnets.CreateOpts{
+		NetworkID: e.network.ID, CIDR: e.want.CIDR.String(), GatewayIP: &gateway, IPVersion: version,
+		EnableDHCP: &dhcp, Name: e.want.Owner[:min(len(e.want.Owner), maxName)], Description: e.id,
 	})
 }
 
-// removeSubnet removes a subnet on the condition that it has not changed since it was read.
-func (p *networks) removeSubnet(ctx context.Context, s subnet, id string) error {
-	err := p.api.deleteSubnet(ctx, s)
+// remove removes a subnet on the condition that it has not changed since it was read.
+func (e *subnetEditor) remove(ctx context.Context, s subnet) error {
+	err := e.api.deleteSubnet(ctx, s)
 	if !inUse(err) {
 		return err
 	}
-	return p.inUseProblem(ctx, s.NetworkID, fmt.Sprintf("subnet %s of network %s cannot be replaced", s.CIDR, id))
+	return e.api.inUseProblem(ctx, s.NetworkID,
+		fmt.Sprintf("subnet %s of network %s cannot be replaced", s.CIDR, e.id))
 }
 
-// updateSubnet updates the gateway and description of a subnet that has the wanted range.
-func (p *networks) updateSubnet(ctx context.Context, want provider.Network, s subnet) error {
+// update updates the gateway and description of a subnet that has the wanted range.
+func (e *subnetEditor) update(ctx context.Context, s subnet) error {
 	var change gophersubnets.UpdateOpts
-	if id := p.ID(want.UID); s.Description != id {
-		change.Description = &id
+	if s.Description != e.id {
+		change.Description = &e.id
 	}
-	if s.gateway() != want.Gateway {
-		gateway := want.Gateway.String()
-		change.GatewayIP, change.AllocationPools = &gateway, poolsFor(s, want.Gateway)
+	if s.gateway() != e.want.Gateway {
+		gateway := e.want.Gateway.String()
+		change.GatewayIP, change.AllocationPools = &gateway, poolsFor(s, e.want.Gateway)
 	}
 	if change.Description == nil && change.GatewayIP == nil {
 		return nil
 	}
-	err := p.api.updateSubnet(ctx, s, change)
+	err := e.api.updateSubnet(ctx, s, change)
 	if inUse(err) && !errors.Is(err, errConflict) {
-		return p.inUseProblem(ctx, s.NetworkID,
-			fmt.Sprintf("the gateway of network %s cannot be changed to %s", p.ID(want.UID), want.Gateway))
+		return e.api.inUseProblem(ctx, s.NetworkID,
+			fmt.Sprintf("the gateway of network %s cannot be changed to %s", e.id, e.want.Gateway))
 	}
 	return err
 }

@@ -46,7 +46,7 @@ func (p *networks) Watch(ctx context.Context, changed func(types.UID)) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	return p.explain(err, "")
+	return p.api.explain(err, "")
 }
 
 // takeMade returns the networks created since its last call. From now on they are recorded in next, or not at
