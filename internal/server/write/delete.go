@@ -128,20 +128,8 @@ func (op *removal) removeOnce(key object.Key,
 	if ignoresUnreadable(o) {
 		return false, op.removeUnreadable()
 	}
-	if p := o.Preconditions; p != nil {
-		gr := req.Resource()
-		gr.Resource = req.Info.Kind
-		if p.UID != nil && *p.UID != current.UID {
-			return false, apierrors.NewConflict(gr, key.Name(), fmt.Errorf("the UID in the precondition (%s) does not "+
-				"match the UID in record (%s). The object might have been deleted and then recreated", *p.UID,
-				current.UID))
-		}
-		if v := p.ResourceVersion; v != nil && *v != current.Revision.String() {
-			return false, apierrors.NewConflict(gr, key.Name(),
-				fmt.Errorf("the ResourceVersion in the precondition (%s) "+
-					"does not match the ResourceVersion in record (%s). The object might have been modified", *v,
-					current.Revision))
-		}
+	if err := op.checkPreconditions(); err != nil {
+		return false, err
 	}
 	obj, err := stored.Read(k, current)
 	if err != nil {
@@ -191,4 +179,24 @@ func (op *removal) removeOnce(key object.Key,
 		op.state = nil
 	}
 	return false, err
+}
+
+// checkPreconditions returns a conflict if the object is not the one, or not in the state, that the client named.
+func (op *removal) checkPreconditions() error {
+	p, current := op.options.Preconditions, op.current
+	if p == nil {
+		return nil
+	}
+	gr := op.req.Resource()
+	gr.Resource = op.req.Info.Kind
+	if p.UID != nil && *p.UID != current.UID {
+		return apierrors.NewConflict(gr, current.Key.Name(), fmt.Errorf("the UID in the precondition (%s) does not "+
+			"match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, current.UID))
+	}
+	if v := p.ResourceVersion; v != nil && *v != current.Revision.String() {
+		return apierrors.NewConflict(gr, current.Key.Name(), fmt.Errorf("the ResourceVersion in the precondition (%s) "+
+			"does not match the ResourceVersion in record (%s). The object might have been modified", *v,
+			current.Revision))
+	}
+	return nil
 }
