@@ -103,7 +103,7 @@ func TestBodyOver3MiBIsTooLarge(t *testing.T) {
 			t.Parallel()
 			for method, path := range map[string]string{http.MethodPost: configMaps, http.MethodPut: configMaps + "/a",
 				http.MethodPatch: configMaps + "/a", http.MethodDelete: configMaps + "/a"} {
-				bodies := map[string]io.Reader{"of a told length": bytes.NewReader(whole),
+				bodies := map[string]io.Reader{"with Content-Length": bytes.NewReader(whole),
 					"chunked": io.MultiReader(bytes.NewReader(whole)), "endless": endless{}}
 				for kind, body := range bodies {
 					r, err := w.try(t.Context(), method, path, body, "Content-Type", patchTypeFor(method))

@@ -66,24 +66,3 @@ func TestEventInBothGroups(t *testing.T) {
 		})
 	}
 }
-
-// A PUT creates an event that does not exist, which event recorders rely on; other kinds refuse it.
-func TestPutCreatesMissingEvent(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	body := `{"metadata":{"name":"e","namespace":"default"},"involvedObject":{"kind":"Pod","namespace":"default","name":"p"},"reason":"R","source":{"component":"c"},"type":"Normal"}`
-	w.send(t, "PUT", "/api/v1/namespaces/default/events/e", body).want(t, 201)
-	w.send(t, "PUT", "/api/v1/namespaces/default/events/e", body).want(t, 200)
-	gone := `{"metadata":{"name":"gone","namespace":"default","resourceVersion":"1"},"involvedObject":{"namespace":"default"}}`
-	w.send(t, "PUT", "/api/v1/namespaces/default/events/gone", gone).want(t, 201)
-	another := `{"metadata":{"name":"another","namespace":"default","uid":"u"},"involvedObject":{"namespace":"default"}}`
-	w.send(t, "PUT", "/api/v1/namespaces/default/events/another", another).wantError(t, 409,
-		metav1.StatusReasonConflict,
-		"Key: /registry/events/default/another, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: u, UID in object meta: ")
-	w.send(t, "PUT", configMaps+"/c", `{"metadata":{"name":"c"}}`).wantError(t, 404, metav1.StatusReasonNotFound,
-		`configmaps "c" not found`)
-	w.create(t, "/apis/coordination.k8s.io/v1/namespaces/default/leases",
-		`{"metadata":{"name":"l"},"spec":{"holderIdentity":"me","leaseDurationSeconds":15}}`)
-	w.send(t, "PUT", "/apis/coordination.k8s.io/v1/namespaces/default/leases/m",
-		`{"metadata":{"name":"m"},"spec":{"holderIdentity":"me"}}`).want(t, 201)
-}

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const budgetsPath = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
@@ -154,21 +152,4 @@ func TestEvictionV1beta1(t *testing.T) {
 	createRunningPod(t, w, "p", "True")
 	w.send(t, http.MethodPost, podsPath+"/p/eviction",
 		strings.Replace(evictionOf("p"), "policy/v1", "policy/v1beta1", 1)).want(t, http.StatusCreated)
-}
-
-func TestInvalidEvictions(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	createRunningPod(t, w, "p", "True")
-	w.send(t, http.MethodPost, podsPath+"/p/eviction", evictionOf("q")).
-		wantError(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
-			"name in URL does not match name in Eviction object")
-	w.send(t, http.MethodPost, podsPath+"/p/eviction",
-		`{"metadata":{"name":"p"},"deleteOptions":{"ignoreStoreReadErrorWithClusterBreakingPotential":true}}`).
-		wantError(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
-			"can not be set for pod eviction, try after removing the option")
-	createBudget(t, w, "web", "", `{"observedGeneration":1,"disruptionsAllowed":1}`)
-	createBudget(t, w, "also", "", `{"observedGeneration":1,"disruptionsAllowed":1}`)
-	evict(t, w, "p", "").wantError(t, http.StatusInternalServerError, "",
-		"This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
 }

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const podsPath = "/api/v1/namespaces/default/pods"
@@ -53,45 +51,4 @@ func TestBoundPodIsDeletedGracefully(t *testing.T) {
 		w.send(t, http.MethodDelete, podsPath+"/busy", `{"gracePeriodSeconds":0}`).want(t, http.StatusOK)
 		w.get(t, podsPath+"/busy").want(t, http.StatusNotFound)
 	})
-}
-
-// An eviction deletes the pod with the options of the eviction.
-func TestEvictionDeletesWithOptions(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	eviction := func(name, options string) string {
-		return `{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"` + name + `","namespace":"default"}` +
-			options + `}`
-	}
-	createBoundPod(t, w, "p")
-	w.send(t, http.MethodPost, podsPath+"/p/eviction?dryRun=All", eviction("p", "")).want(t, http.StatusCreated)
-	if got := valueAt(w.get(t, podsPath+"/p").object(t), "metadata", "deletionTimestamp"); got != nil {
-		t.Errorf("a dry run evicted the pod at %v", got)
-	}
-	w.send(t, http.MethodPost, podsPath+"/p/eviction",
-		eviction("p", `,"deleteOptions":{"preconditions":{"uid":"another"}}`)).wantError(t, http.StatusConflict,
-		metav1.StatusReasonConflict, "UID")
-	w.send(t, http.MethodPost, podsPath+"/p/eviction",
-		eviction("p", `,"deleteOptions":{"gracePeriodSeconds":7}`)).want(t, http.StatusCreated)
-	if got := valueAt(w.get(t, podsPath+"/p").object(t), "metadata", "deletionGracePeriodSeconds"); got != 7.0 {
-		t.Errorf("the pod has %v seconds", got)
-	}
-	w.send(t, http.MethodPost, podsPath+"/nothing/eviction", eviction("nothing", "")).wantError(t, http.StatusNotFound,
-		metav1.StatusReasonNotFound, `pods "nothing" not found`)
-}
-
-// A bound pod cannot be bound again.
-func TestPodIsBoundOnce(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	createBoundPod(t, w, "p")
-	if got := valueAt(w.get(t, podsPath+"/p").object(t), "spec", "nodeName"); got != "n1" {
-		t.Errorf("the pod is on %v", got)
-	}
-	binding := `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"p"},"target":{"kind":"Node","name":"n2"}}`
-	w.send(t, http.MethodPost, podsPath+"/p/binding", binding).wantError(t, http.StatusConflict,
-		metav1.StatusReasonConflict, "already assigned to node")
-	w.send(t, http.MethodPatch, podsPath+"/p", `{"spec":{"nodeName":"n2"}}`, "Content-Type", mergeType).wantError(t,
-		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec")
-	w.send(t, http.MethodPost, podsPath+"/nothing/binding", binding).want(t, http.StatusNotFound)
 }

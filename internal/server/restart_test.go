@@ -108,17 +108,17 @@ func TestWatchResumesAfterRestart(t *testing.T) {
 	w = w.restart(t, journal)
 	watch := must(w.Source().Watch(t.Context(), widgetsResource, client.Options{After: from}))(t)
 	defer watch.Stop()
-	var told []string
-	for len(told) < 2 {
+	var received []string
+	for len(received) < 2 {
 		for _, e := range must(watch.Next(t.Context()))(t) {
 			encoding := must(e.Object.Encoding(e.Codec, object.Form{APIVersion: "example.com/v1"}))(t)
 			if !strings.Contains(string(encoding.Bytes()), `"shape":"round"`) {
 				t.Errorf("%s shows %s", e.Type, encoding.Bytes())
 			}
-			told = append(told, string(e.Type))
+			received = append(received, string(e.Type))
 		}
 	}
-	if got := strings.Join(told, " "); got != "ADDED DELETED" {
+	if got := strings.Join(received, " "); got != "ADDED DELETED" {
 		t.Errorf("received %s", got)
 	}
 }

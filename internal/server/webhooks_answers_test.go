@@ -155,9 +155,9 @@ func TestAdmissionWebhookTimeout(t *testing.T) {
 			t.Run(name+path, func(t *testing.T) {
 				t.Parallel()
 				w := start(t)
-				told := make(chan string, 100)
+				timeouts := make(chan string, 100)
 				g := startRawWebhook(t, func(w http.ResponseWriter, r *http.Request, uid string) {
-					told <- r.URL.Query().Get("timeout")
+					timeouts <- r.URL.Query().Get("timeout")
 					answer(w, r, uid)
 				})
 				registerWebhook(t, w, path, "hangs", g, `"timeoutSeconds":1`)
@@ -169,7 +169,7 @@ func TestAdmissionWebhookTimeout(t *testing.T) {
 				if took := time.Since(begun); took < 900*time.Millisecond {
 					t.Errorf("canceled after %v, want the timeout of 1 s", took)
 				}
-				if got := <-told; got != "1s" {
+				if got := <-timeouts; got != "1s" {
 					t.Errorf("the timeout in the query is %q", got)
 				}
 				patchWebhook(t, w, path, "hangs", "failurePolicy", `"Ignore"`)
