@@ -86,7 +86,9 @@ func TestDefinitionOfNewlyBuiltInKind(t *testing.T) {
 	t.Parallel()
 	var logged bytes.Buffer
 	journal := beforeSlices(t)
-	w := start(t, storedIn(journal), func(o *bowline.Options) { o.Logger = slog.New(slog.NewTextHandler(&logged, nil)) })
+	w := start(t, storedIn(journal), func(o *bowline.Options) {
+		o.Logger = slog.New(slog.NewTextHandler(&logged, nil))
+	})
 	for _, want := range []string{"endpointslices.discovery.k8s.io", "delete the definition"} {
 		if !strings.Contains(logged.String(), want) {
 			t.Errorf("the log does not contain %q: %s", want, &logged)
