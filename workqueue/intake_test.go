@@ -82,7 +82,8 @@ func TestDeferredAddWakesWorker(t *testing.T) {
 	})
 }
 
-// TestAddHappensBeforeGet has others in the way of each Add, and nobody who takes anything.
+// TestAddHappensBeforeGet adds items from several producers at once, without workers: Len must include each item
+// as soon as its Add has returned.
 func TestAddHappensBeforeGet(t *testing.T) {
 	t.Parallel()
 	const producers, items, rounds = 8, 200, 5
