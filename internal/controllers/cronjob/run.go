@@ -39,8 +39,8 @@ func (s *unchangedCronJob) asked() action.Unchanged[*batchv1.CronJob] {
 // detect again.
 type statusUpdate struct {
 	action.Update[*batchv1.CronJob]
-	told []action.Action
-	of   *unchangedCronJob
+	events []action.Action
+	of     *unchangedCronJob
 }
 
 func (n statusUpdate) Do(ctx context.Context, by *action.Executor) error {
@@ -49,7 +49,7 @@ func (n statusUpdate) Do(ctx context.Context, by *action.Executor) error {
 		return err
 	}
 	n.of.c, n.of.written = written, false
-	_, err = by.Do(ctx, n.told...)
+	_, err = by.Do(ctx, n.events...)
 	return err
 }
 
@@ -67,7 +67,7 @@ func (r jobCreation) Do(ctx context.Context, by *action.Executor) error {
 		return err
 	}
 	seen := r.of.c
-	if err = r.tell(ctx, by, withOwnStatus(seen), made); !apierrors.IsConflict(err) {
+	if err = r.updateStatus(ctx, by, withOwnStatus(seen), made); !apierrors.IsConflict(err) {
 		return err
 	}
 	c, err := client.Of[*batchv1.CronJob](by.Client, resource).Get(ctx, seen.Namespace, seen.Name)
@@ -77,11 +77,12 @@ func (r jobCreation) Do(ctx context.Context, by *action.Executor) error {
 	if err != nil {
 		return err
 	}
-	return r.tell(ctx, by, c, made)
+	return r.updateStatus(ctx, by, c, made)
 }
 
-// tell updates the status of the cronjob.
-func (r jobCreation) tell(ctx context.Context, by *action.Executor, seen *batchv1.CronJob, made *batchv1.Job) error {
+// updateStatus updates the status of the cronjob.
+func (r jobCreation) updateStatus(ctx context.Context, by *action.Executor, seen *batchv1.CronJob,
+	made *batchv1.Job) error {
 	if !r.note(&seen.Status, made) {
 		return nil
 	}

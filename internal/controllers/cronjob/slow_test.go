@@ -71,9 +71,9 @@ func TestRunsRequireAnUnchangedCronJob(t *testing.T) {
 					t.Errorf("%d jobs are made, not %d (%v)", len(jobs.Items), c.jobs, err)
 				}
 				which := metav1.ListOptions{FieldSelector: "reason=MissingJob"}
-				told, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", which)
-				if err != nil || len(told.Items) != 1 {
-					t.Errorf("got %d events about a missing job (%v)", len(told.Items), err)
+				events, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", which)
+				if err != nil || len(events.Items) != 1 {
+					t.Errorf("got %d events about a missing job (%v)", len(events.Items), err)
 				}
 			}, trial.Alone())
 		})

@@ -118,7 +118,7 @@ func TestPodLossIsReportedAndBackedOff(t *testing.T) {
 		page, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "default",
 			metav1.ListOptions{LabelSelector: "app=agent"})
 		if err != nil || len(page.Items) != churnNodes {
-			t.Errorf("half an hour after the fight there are %d pods (%v) on %d nodes", len(page.Items), err,
+			t.Errorf("half an hour after the last conflict there are %d pods (%v) on %d nodes", len(page.Items), err,
 				churnNodes)
 		}
 	}, trial.Alone(), churnOptions(appsv1.DaemonSetUpdateStrategy{}),

@@ -45,7 +45,7 @@ func TestNodeEligibility(t *testing.T) {
 			Values: []string{"4"}})},
 		"an affinity that is nonsense": {spec: on(corev1.NodeSelectorRequirement{Key: "cores", Operator: "Gt",
 			Values: []string{"many"}})},
-		"new pods are kept away": {node: taint("full", corev1.TaintEffectNoSchedule), may: true},
+		"no new pods": {node: taint("full", corev1.TaintEffectNoSchedule), may: true},
 		"new pods had better stay away": {node: taint("full", corev1.TaintEffectPreferNoSchedule), should: true,
 			may: true},
 		"pods are driven out": {node: taint("broken", corev1.TaintEffectNoExecute)},

@@ -149,7 +149,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 // observe assembles the input of a decision from the cache.
 func (r *reconciler) observe(ctx context.Context, budget *policyv1.PodDisruptionBudget) Input {
 	s := Input{
-		Budget: budget, Now: time.Now(), Fights: &r.reported,
+		Budget: budget, Now: time.Now(), Reported: &r.reported,
 		Scale:  func(pod *corev1.Pod) (Scale, error) { return r.scales.of(ctx, pod) },
 		Wanted: r.scales.now,
 		Stays:  func(pod *corev1.Pod) bool { return r.stays(ctx, pod) },

@@ -38,8 +38,8 @@ type Input struct {
 	// Stays asks the server whether a pod of the cache still exists.
 	Stays func(*corev1.Pod) bool
 	// Reported records the pods that were reported because several budgets select them.
-	Fights *ReportedPods
-	Now    time.Time
+	Reported *ReportedPods
+	Now      time.Time
 }
 
 // count is how many pods are expected, and how many of them must be healthy. wants are the scales that this
@@ -61,7 +61,7 @@ func Decide(s Input) ([]action.Action, error) {
 				Message: fmt.Sprintf("Failed to calculate the number of expected pods: %v", err)}}
 		}), err
 	}
-	disrupted, again, tell := s.disrupted()
+	disrupted, again, events := s.disrupted()
 	next := s.Budget.DeepCopy()
 	next.Status = policyv1.PodDisruptionBudgetStatus{
 		ObservedGeneration: next.Generation, DisruptedPods: disrupted, Conditions: next.Status.Conditions,
@@ -71,7 +71,7 @@ func Decide(s Input) ([]action.Action, error) {
 		next.Status.DisruptionsAllowed = max(0, next.Status.CurrentHealthy-of.desired)
 	}
 	budgets.UpdateDisruptionAllowedCondition(next)
-	actions := s.write(next, of.wants, func() []action.Action { return append(tell, s.events(of.unmanaged)...) })
+	actions := s.write(next, of.wants, func() []action.Action { return append(events, s.events(of.unmanaged)...) })
 	if again > 0 {
 		actions = append(actions, action.Requeue{After: again})
 	}
@@ -82,7 +82,7 @@ func Decide(s Input) ([]action.Action, error) {
 // recorded before. Before it allows more disruptions than the old status, it verifies with the server what
 // the status is based on.
 func (s Input) write(next *policyv1.PodDisruptionBudget, wants []observedScale,
-	tell func() []action.Action) (actions []action.Action) {
+	events func() []action.Action) (actions []action.Action) {
 	if equality.Semantic.DeepEqual(next.Status, s.Budget.Status) {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (s Input) write(next *policyv1.PodDisruptionBudget, wants []observedScale,
 	}
 	actions = append(actions, action.Update[*policyv1.PodDisruptionBudget]{Resource: resource, Object: next,
 		Subresource: "status"})
-	return append(actions, tell()...)
+	return append(actions, events()...)
 }
 
 // failed returns the budget with the status of a failed computation.
@@ -158,7 +158,7 @@ func (s Input) wanted() (of count, err error) {
 
 // disrupted returns the pods noted by evictions that are not being deleted yet, and an event for each that
 // exceeded patience. again is the delay until the next one does, or 0.
-func (s Input) disrupted() (noted map[string]metav1.Time, again time.Duration, tell []action.Action) {
+func (s Input) disrupted() (noted map[string]metav1.Time, again time.Duration, events []action.Action) {
 	for _, pod := range s.Pods {
 		at, is := s.Budget.Status.DisruptedPods[pod.Name]
 		if !is || pod.DeletionTimestamp != nil || s.replaced(pod, at) {
@@ -166,7 +166,7 @@ func (s Input) disrupted() (noted map[string]metav1.Time, again time.Duration, t
 		}
 		left := at.Add(patience).Sub(s.Now)
 		if left < 0 {
-			tell = append(tell, action.Event{Object: pod, Warning: true, Reason: "NotDeleted", Message: fmt.Sprintf(
+			events = append(events, action.Event{Object: pod, Warning: true, Reason: "NotDeleted", Message: fmt.Sprintf(
 				"Pod was expected by PDB %s/%s to be deleted but it wasn't", s.Budget.Namespace, s.Budget.Name)})
 			continue
 		}
@@ -178,7 +178,7 @@ func (s Input) disrupted() (noted map[string]metav1.Time, again time.Duration, t
 			again = max(left, time.Second)
 		}
 	}
-	return noted, again, tell
+	return noted, again, events
 }
 
 // replaced reports whether a pod is a successor of the evicted pod of the same name. Timestamps have a
@@ -205,15 +205,16 @@ func (s Input) healthy(disrupted map[string]metav1.Time) (ready []*corev1.Pod) {
 }
 
 // events returns the events about a budget.
-func (s Input) events(unmanaged []*corev1.Pod) (tell []action.Action) {
+func (s Input) events(unmanaged []*corev1.Pod) (events []action.Action) {
 	if len(s.Pods) == 0 {
-		tell = append(tell, action.Event{Object: s.Budget, Reason: "NoPods", Message: "No matching pods found"})
+		events = append(events, action.Event{Object: s.Budget, Reason: "NoPods", Message: "No matching pods found"})
 	}
 	if len(unmanaged) > 0 {
-		tell = append(tell, action.Event{Object: s.Budget, Warning: true, Reason: "UnmanagedPods", Message: fmt.Sprintf(
-			"Pods selected by this PodDisruptionBudget (selector: %v) were found to be unmanaged. As a result, the status of the PDB cannot be "+
-				"calculated correctly, which may result in undefined behavior. To account for these pods please set \".spec.minAvailable\" "+
-				"field of the PDB to an integer value.", s.Budget.Spec.Selector)})
+		events = append(events, action.Event{Object: s.Budget, Warning: true, Reason: "UnmanagedPods",
+			Message: fmt.Sprintf(
+				"Pods selected by this PodDisruptionBudget (selector: %v) were found to be unmanaged. As a result, the status of the PDB cannot be "+
+					"calculated correctly, which may result in undefined behavior. To account for these pods please set \".spec.minAvailable\" "+
+					"field of the PDB to an integer value.", s.Budget.Spec.Selector)})
 	}
-	return append(tell, s.fought()...)
+	return append(events, s.overlapEvents()...)
 }

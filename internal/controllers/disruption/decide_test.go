@@ -20,7 +20,7 @@ func many(pods, others int) Input {
 	least := intstr.FromInt32(1)
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "web", Generation: 1}}
 	budget.Spec.MinAvailable = &least
-	s, web := Input{Budget: budget, Fights: &ReportedPods{}, Now: time.Now()}, map[string]string{"app": "web"}
+	s, web := Input{Budget: budget, Reported: &ReportedPods{}, Now: time.Now()}, map[string]string{"app": "web"}
 	for i := range pods {
 		name := fmt.Sprint("web-", i)
 		s.Pods = append(s.Pods,
@@ -33,7 +33,7 @@ func many(pods, others int) Input {
 }
 
 // decide applies the status update to the budget and returns the events about pods.
-func (s *Input) decide(t *testing.T) (told []action.OnSuccess) {
+func (s *Input) decide(t *testing.T) (events []action.OnSuccess) {
 	t.Helper()
 	actions, err := Decide(*s)
 	if err != nil {
@@ -42,27 +42,27 @@ func (s *Input) decide(t *testing.T) (told []action.OnSuccess) {
 	for _, a := range actions {
 		switch a := a.(type) {
 		case action.OnSuccess:
-			told = append(told, a)
+			events = append(events, a)
 		case action.Update[*policyv1.PodDisruptionBudget]:
 			s.Budget = a.Object
 		}
 	}
-	return told
+	return events
 }
 
 func TestOverlappingBudgetsAreReportedOncePerPod(t *testing.T) {
 	t.Parallel()
 	s := many(100, 1)
-	told := s.decide(t)
-	if len(told) != 100 {
-		t.Fatalf("got events about %d pods", len(told))
+	events := s.decide(t)
+	if len(events) != 100 {
+		t.Fatalf("got events about %d pods", len(events))
 	}
-	for _, a := range told {
+	for _, a := range events {
 		a.Done()
 	}
 	s.Pods = append(s.Pods, many(101, 0).Pods[100])
-	if told := s.decide(t); len(told) != 1 {
-		t.Errorf("after another pod: got events about %d pods", len(told))
+	if events := s.decide(t); len(events) != 1 {
+		t.Errorf("after another pod: got events about %d pods", len(events))
 	}
 }
 
@@ -71,8 +71,8 @@ func TestUnchangedCountAllocatesLittle(t *testing.T) {
 	s := many(1000, 200)
 	s.decide(t)
 	if n := testing.AllocsPerRun(10, func() {
-		if told := s.decide(t); len(told) > 0 {
-			t.Fatalf("got %d repeated events", len(told))
+		if events := s.decide(t); len(events) > 0 {
+			t.Fatalf("got %d repeated events", len(events))
 		}
 	}); n > 100 {
 		t.Errorf("a count of 1,000 pods beside 200 budgets allocates %.0f times", n)

@@ -12,12 +12,12 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-// Reported is the set of pods that were reported because several budgets select them, so that each is reported
+// ReportedPods is the set of pods that were reported because several budgets select them, so that each is reported
 // once: there may be many, and each of them triggers recounts. It is safe for concurrent use, and lost on
 // restart.
 type ReportedPods struct {
 	mu   sync.Mutex
-	told map[types.UID]bool
+	uids map[types.UID]bool
 }
 
 // maxReported limits the set. When it is full, it is cleared and pods are reported anew, which is cheaper than
@@ -27,32 +27,32 @@ const maxReported = 1 << 16
 func (f *ReportedPods) known(pod *corev1.Pod) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.told[pod.UID]
+	return f.uids[pod.UID]
 }
 
 func (f *ReportedPods) note(pod *corev1.Pod) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.told == nil || len(f.told) >= maxReported {
-		f.told = map[types.UID]bool{}
+	if f.uids == nil || len(f.uids) >= maxReported {
+		f.uids = map[types.UID]bool{}
 	}
-	f.told[pod.UID] = true
+	f.uids[pod.UID] = true
 }
 
-// fought returns an event for each pod that another budget selects too, unless one was recorded before.
-func (s Input) fought() (tell []action.Action) {
+// overlapEvents returns an event for each pod that another budget selects too, unless one was recorded before.
+func (s Input) overlapEvents() (events []action.Action) {
 	for _, pod := range s.Pods {
 		of := labels.Set(pod.Labels)
-		if s.Fights.known(pod) || !slices.ContainsFunc(s.Others, func(other labels.Selector) bool {
+		if s.Reported.known(pod) || !slices.ContainsFunc(s.Others, func(other labels.Selector) bool {
 			return other.Matches(of)
 		}) {
 			continue
 		}
-		tell = append(tell, action.OnSuccess{Done: func() { s.Fights.note(pod) }, Action: action.Event{
+		events = append(events, action.OnSuccess{Done: func() { s.Reported.note(pod) }, Action: action.Event{
 			Object: pod, Warning: true, Reason: "MultiplePodDisruptionBudgets", Message: fmt.Sprintf(
 				"Pod %q/%q matches multiple PodDisruptionBudgets.  Chose %q arbitrarily.", pod.Namespace, pod.Name,
 				s.Budget.Name),
 		}})
 	}
-	return tell
+	return events
 }

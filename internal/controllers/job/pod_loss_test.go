@@ -59,7 +59,8 @@ func TestPodLossIsReportedAndBackedOff(t *testing.T) {
 		named := metav1.ListOptions{LabelSelector: batchv1.JobNameLabel}
 		page, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "default", named)
 		if err != nil || len(page.Items) != parallel {
-			t.Errorf("half an hour after the fight there are %d pods (%v) of %d", len(page.Items), err, parallel)
+			t.Errorf("half an hour after the last conflict there are %d pods (%v) of %d", len(page.Items), err,
+				parallel)
 		}
 	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
 		job.Add(m)

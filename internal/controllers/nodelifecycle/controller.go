@@ -124,9 +124,9 @@ func (w *watcher) reconcileNode(ctx context.Context, node *corev1.Node, now time
 
 // markUnknown sets a node's conditions to Unknown if the server confirms that its lease was not renewed.
 func markUnknown(node *corev1.Node, lease *coordinationv1.Lease, conditions []corev1.NodeCondition) action.Action {
-	tell := action.Events{}
+	events := action.Events{}
 	if statusOf(node, corev1.NodeReady) == corev1.ConditionTrue {
-		tell = action.Events{Object: node, Reason: "NodeNotReady",
+		events = action.Events{Object: node, Reason: "NodeNotReady",
 			Message: "Node " + node.Name + " status is now: NodeNotReady"}
 	}
 	node = node.DeepCopy()
@@ -134,7 +134,7 @@ func markUnknown(node *corev1.Node, lease *coordinationv1.Lease, conditions []co
 	return action.Guard{
 		Preconditions: []action.Precondition{unrenewed{node.Name, lease}},
 		Then: []action.Action{action.Update[*corev1.Node]{Resource: resource, Object: node,
-			Subresource: "status", Events: tell}},
+			Subresource: "status", Events: events}},
 	}
 }
 

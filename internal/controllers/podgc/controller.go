@@ -26,8 +26,8 @@ import (
 const Name = "podgc"
 
 const (
-	// MostEnded is the number of ended pods that are retained.
-	MostEnded = 12500
+	// MaxEnded is the number of ended pods that are retained.
+	MaxEnded = 12500
 	// Quarantine is how long a node that pods are bound to may be missing, since it may be about to register.
 	Quarantine = 40 * time.Second
 	// workers is the number of nodes processed concurrently.
@@ -42,10 +42,10 @@ var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 var allEnded = controller.Request{Name: "pods that have ended"}
 
 // Add adds the controller to a manager.
-func Add(m *controller.Manager) *controller.Controller { return addKeeping(m, MostEnded) }
+func Add(m *controller.Manager) *controller.Controller { return addWithLimit(m, MaxEnded) }
 
-// addKeeping adds a controller that retains up to most ended pods.
-func addKeeping(m *controller.Manager, most int) *controller.Controller {
+// addWithLimit adds a controller that retains up to most ended pods.
+func addWithLimit(m *controller.Manager, most int) *controller.Controller {
 	c := &collector{
 		nodes: informer.For[*corev1.Node](m.Informers(), nodes),
 		pods:  informer.For[*corev1.Pod](m.Informers(), pods.Resource),

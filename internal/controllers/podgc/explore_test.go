@@ -22,25 +22,25 @@ import (
 
 func TestFaultsDeleteNoManagedPods(t *testing.T) {
 	t.Parallel()
-	bowlinetest.Explore(t, losing(trial.Of(keeping2).Once()))
+	bowlinetest.Explore(t, loseNodesScenario(trial.Of(retainTwo).Once()))
 }
 
 func TestTwoCollectorsDeleteNoManagedPods(t *testing.T) {
 	t.Parallel()
-	bowlinetest.Explore(t, losing(trial.Of(keeping2).Twice()))
+	bowlinetest.Explore(t, loseNodesScenario(trial.Of(retainTwo).Twice()))
 }
 
-// keeping2 adds a controller that retains two ended pods.
-func keeping2(m *controller.Manager) *controller.Controller { return podgc.AddKeeping(m, 2) }
+// retainTwo adds a controller that retains two ended pods.
+func retainTwo(m *controller.Manager) *controller.Controller { return podgc.AddWithLimit(m, 2) }
 
-// losing is the scenario of nodes that are deleted and recreated, and pods that end.
-func losing(processes []bowlinetest.Process) bowlinetest.Scenario {
+// loseNodesScenario is the scenario of nodes that are deleted and recreated, and pods that end.
+func loseNodesScenario(processes []bowlinetest.Process) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
 		Options:    []bowlinetest.Option{trial.Alone()},
 		Processes:  processes,
 		Act:        loseNodes,
 		Settle:     3 * time.Minute,
-		Invariants: []func(bowlinetest.State) error{lookedAfter, endedAreKept},
+		Invariants: []func(bowlinetest.State) error{podsOfNodesExist, endedAreRetained},
 		Budget:     40,
 	}
 }
@@ -51,8 +51,8 @@ const (
 	inService    = `{"spec":{"taints":null}}`
 )
 
-// world accesses the objects of a scenario.
-type world struct {
+// fixture accesses the objects of a scenario.
+type fixture struct {
 	nodes client.Resource[*corev1.Node]
 	pods  client.Resource[*corev1.Pod]
 }
@@ -64,68 +64,68 @@ func loseNodes(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	w := world{client.For[*corev1.Node](c), client.For[*corev1.Pod](c)}
+	f := fixture{client.For[*corev1.Node](c), client.For[*corev1.Pod](c)}
 	for _, name := range []string{"stays", "away", "back", "dead", "mended"} {
-		if err := errors.Join(w.run(ctx, "on-"+name, name), w.addNode(ctx, name)); err != nil {
+		if err := errors.Join(f.run(ctx, "on-"+name, name), f.addNode(ctx, name)); err != nil {
 			return err
 		}
 	}
 	time.Sleep(5 * time.Second)
 	if err := errors.Join(
-		w.nodes.Delete(ctx, "", "away", metav1.DeleteOptions{}),
-		w.nodes.Delete(ctx, "", "back", metav1.DeleteOptions{}),
-		w.taint(ctx, "dead", outOfService), w.taint(ctx, "mended", outOfService),
+		f.nodes.Delete(ctx, "", "away", metav1.DeleteOptions{}),
+		f.nodes.Delete(ctx, "", "back", metav1.DeleteOptions{}),
+		f.taint(ctx, "dead", outOfService), f.taint(ctx, "mended", outOfService),
 	); err != nil {
 		return err
 	}
 	time.Sleep(10 * time.Second)
 	if err := errors.Join(
-		w.addNode(ctx, "back"), w.taint(ctx, "mended", inService),
-		w.pods.Delete(ctx, "default", "on-mended", metav1.DeleteOptions{}),
-		w.pods.Delete(ctx, "default", "on-dead", metav1.DeleteOptions{}),
+		f.addNode(ctx, "back"), f.taint(ctx, "mended", inService),
+		f.pods.Delete(ctx, "default", "on-mended", metav1.DeleteOptions{}),
+		f.pods.Delete(ctx, "default", "on-dead", metav1.DeleteOptions{}),
 	); err != nil {
 		return err
 	}
 	for i := range 4 {
 		time.Sleep(2 * time.Second)
 		name := fmt.Sprintf("ended-%d", i)
-		if err := errors.Join(w.run(ctx, name, "stays"), w.status(ctx, name, corev1.PodSucceeded)); err != nil {
+		if err := errors.Join(f.run(ctx, name, "stays"), f.status(ctx, name, corev1.PodSucceeded)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w world) addNode(ctx context.Context, name string) error {
-	_, err := w.nodes.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+func (f fixture) addNode(ctx context.Context, name string) error {
+	_, err := f.nodes.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	return err
 }
 
-func (w world) taint(ctx context.Context, node, patch string) error {
-	_, err := w.nodes.Patch(ctx, "", node, "", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+func (f fixture) taint(ctx context.Context, node, patch string) error {
+	_, err := f.nodes.Patch(ctx, "", node, "", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	return err
 }
 
 // run creates a running pod on a node.
-func (w world) run(ctx context.Context, name, node string) error {
+func (f fixture) run(ctx context.Context, name, node string) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
 	pod.Spec.NodeName = node
 	pod.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
-	if _, err := w.pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+	if _, err := f.pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	return w.status(ctx, name, corev1.PodRunning)
+	return f.status(ctx, name, corev1.PodRunning)
 }
 
-func (w world) status(ctx context.Context, pod string, phase corev1.PodPhase) error {
+func (f fixture) status(ctx context.Context, pod string, phase corev1.PodPhase) error {
 	patch := fmt.Appendf(nil, `{"status":{"phase":%q}}`, phase)
-	_, err := w.pods.PatchStatus(ctx, "default", pod, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err := f.pods.PatchStatus(ctx, "default", pod, types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
 
-// lookedAfter fails if a pod was deleted or failed although its node exists. Each pod is created before its
+// podsOfNodesExist fails if a pod was deleted or failed although its node exists. Each pod is created before its
 // node.
-func lookedAfter(s bowlinetest.State) error {
+func podsOfNodesExist(s bowlinetest.State) error {
 	for _, name := range []string{"stays", "back", "mended"} {
 		if s.Find("Node", "", name) == nil {
 			continue
@@ -141,8 +141,8 @@ func lookedAfter(s bowlinetest.State) error {
 	return nil
 }
 
-// endedAreKept fails if fewer ended pods exist than are retained. ended-3 is created after ended-2 has ended.
-func endedAreKept(s bowlinetest.State) error {
+// endedAreRetained fails if fewer ended pods exist than are retained. ended-3 is created after ended-2 has ended.
+func endedAreRetained(s bowlinetest.State) error {
 	ended := 0
 	for _, pod := range s.Kind("Pod") {
 		if phase, _, _ := unstructured.NestedString(pod.Object, "status",

@@ -1,4 +1,4 @@
 package podgc
 
-// AddKeeping adds a controller that retains up to most ended pods.
-var AddKeeping = addKeeping
+// AddWithLimit adds a controller that retains up to most ended pods.
+var AddWithLimit = addWithLimit

@@ -14,7 +14,7 @@ import (
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	transcript.Test(t, "testdata/*.txt", trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
-		podgc.AddKeeping(m, 2)
+		podgc.AddWithLimit(m, 2)
 		return nil
 	}))
 }

@@ -32,5 +32,5 @@ func TestAProxys404DeletesNoPods(t *testing.T) {
 			}
 			proxy.Mended.Store(true)
 		}
-	}, trial.Alone(), bowlinetest.Controllers(proxy.Of(trial.Of(keeping2))))
+	}, trial.Alone(), bowlinetest.Controllers(proxy.Of(trial.Of(retainTwo))))
 }

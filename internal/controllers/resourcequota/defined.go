@@ -19,7 +19,7 @@ const everywhere = metav1.NamespaceAll
 // since it may then be served in another version. The deletion of a definition deletes its objects, which the
 // cache reports.
 func (f *caches) followDefinitions() {
-	told := func(d *metav1.PartialObjectMetadata) {
+	note := func(d *metav1.PartialObjectMetadata) {
 		resource := schema.ParseGroupResource(d.Name)
 		f.mu.Lock()
 		f.defined[resource] = time.Now()
@@ -30,12 +30,12 @@ func (f *caches) followDefinitions() {
 		definitions).AddHandler(informer.HandlerFuncs[*metav1.PartialObjectMetadata]{
 		Add: func(d *metav1.PartialObjectMetadata, initial bool) {
 			if !initial {
-				told(d)
+				note(d)
 			}
 		},
 		Update: func(old, d *metav1.PartialObjectMetadata) {
 			if d.DeletionTimestamp == nil && (old.UID != d.UID || old.Generation != d.Generation) {
-				told(d)
+				note(d)
 			}
 		},
 	})

@@ -128,17 +128,17 @@ func (f *caches) begin(resource schema.GroupVersionResource) cache {
 // follow starts the cache of a resource as objects of type T.
 func follow[T client.Object](f *caches, informers *informer.Factory, resource schema.GroupVersionResource) cache {
 	objects := informer.For[T](informers, resource)
-	tell := func(obj T) { f.changed(resource.GroupResource(), obj.GetNamespace()) }
-	told := objects.AddHandler(informer.HandlerFuncs[T]{
-		Add: func(obj T, _ bool) { tell(obj) },
+	notify := func(obj T) { f.changed(resource.GroupResource(), obj.GetNamespace()) }
+	registration := objects.AddHandler(informer.HandlerFuncs[T]{
+		Add: func(obj T, _ bool) { notify(obj) },
 		Update: func(old, obj T) {
 			if matters(old, obj) {
-				tell(obj)
+				notify(obj)
 			}
 		},
-		Delete: func(obj T, _ bool) { tell(obj) },
+		Delete: func(obj T, _ bool) { notify(obj) },
 	})
-	return cache{resource: resource, filled: objects.Synced(), end: told.Remove,
+	return cache{resource: resource, filled: objects.Synced(), end: registration.Remove,
 		in: func(namespace string) iter.Seq[client.Object] {
 			return func(yield func(client.Object) bool) {
 				for obj := range objects.Indexer().Each("namespace", namespace) {

@@ -55,7 +55,7 @@ func (p placement) node() string {
 type reservation struct {
 	node string
 	pod  *Pod
-	told bool // a binding may have been sent to the server
+	sent bool // a binding may have been sent to the server
 }
 
 // Names of the pod indexes.
@@ -202,7 +202,7 @@ func (c *cluster) choose(pod *corev1.Pod, budgets func() []*policyv1.PodDisrupti
 	defer c.mu.Unlock()
 	c.sync()
 	key := informer.KeyOf(pod)
-	if g, ok := c.reserved[key]; ok && g.told && g.pod.UID == pod.UID && c.byName[g.node] != nil {
+	if g, ok := c.reserved[key]; ok && g.sent && g.pod.UID == pod.UID && c.byName[g.node] != nil {
 		return Decision{Node: g.node}
 	}
 	p := NewPod(pod)
@@ -234,9 +234,9 @@ func (c *cluster) decide(p *Pod, budgets func() []*policyv1.PodDisruptionBudget)
 }
 
 // reserve reserves room for a pod on a node.
-func (c *cluster) reserve(p *Pod, name string, told bool) {
+func (c *cluster) reserve(p *Pod, name string, sent bool) {
 	key := informer.KeyOf(p.Pod)
-	c.reserved[key] = reservation{name, p, told}
+	c.reserved[key] = reservation{name, p, sent}
 	if c.reservedOn[name] == nil {
 		c.reservedOn[name] = map[informer.Key]bool{}
 	}

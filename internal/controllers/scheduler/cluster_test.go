@@ -172,13 +172,13 @@ func TestWaitingPodsAreRetriedOnRelevantChanges(t *testing.T) {
 			add(node(fmt.Sprintf("small-%d", i), nil))
 		}
 		synctest.Wait()
-		if bound, told := outcome(t, p); bound != 0 || told != waiting {
-			t.Errorf("%d pods are bound, with %d failure events", bound, told)
+		if bound, failures := outcome(t, p); bound != 0 || failures != waiting {
+			t.Errorf("%d pods are bound, with %d failure events", bound, failures)
 		}
 		add(node("large", map[string]string{"size": "large"}))
 		synctest.Wait()
-		if bound, told := outcome(t, p); bound != 2 || told != 2*waiting-2 {
-			t.Errorf("with a large node: %d pods are bound, with %d failure events", bound, told)
+		if bound, failures := outcome(t, p); bound != 2 || failures != 2*waiting-2 {
+			t.Errorf("with a large node: %d pods are bound, with %d failure events", bound, failures)
 		}
 	}, trial.Alone(), bowlinetest.Objects(all...), bowlinetest.Manage(func(m *controller.Manager) error {
 		scheduler.Add(m)
@@ -187,7 +187,7 @@ func TestWaitingPodsAreRetriedOnRelevantChanges(t *testing.T) {
 }
 
 // outcome returns how many pods are bound, and how often FailedScheduling was recorded.
-func outcome(t *testing.T, p *bowlinetest.Plane) (bound, told int) {
+func outcome(t *testing.T, p *bowlinetest.Plane) (bound, failures int) {
 	pods, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "", metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -203,7 +203,7 @@ func outcome(t *testing.T, p *bowlinetest.Plane) (bound, told int) {
 		t.Fatal(err)
 	}
 	for _, event := range events.Items {
-		told += int(event.Count)
+		failures += int(event.Count)
 	}
-	return bound, told
+	return bound, failures
 }

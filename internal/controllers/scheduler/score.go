@@ -141,7 +141,7 @@ func (d *deciding) scorePods(fitting []*Node, scores []int64) {
 // scoreSpread prefers domains with few of the pods to spread. Without constraints, the pods of one controller
 // are spread over nodes and zones.
 func (d *deciding) scoreSpread(fitting []*Node, scores []int64) {
-	p, alike := d.pod, false
+	p, sameOwner := d.pod, false
 	spread, means := p.preferredSpread, func(c *constraint, n *Node) (pods int) {
 		for _, q := range n.Pods {
 			if c.matches(p, q) {
@@ -151,13 +151,13 @@ func (d *deciding) scoreSpread(fitting []*Node, scores []int64) {
 		return pods
 	}
 	if len(p.Spec.TopologySpreadConstraints) == 0 && p.owner != "" {
-		alike, spread = true, byDefault
+		sameOwner, spread = true, byDefault
 		means = func(_ *constraint, n *Node) int { return n.owners[p.owner] }
 	}
 	if len(spread) == 0 {
 		return
 	}
-	raw, ignored := d.spreadScores(fitting, spread, means, !alike)
+	raw, ignored := d.spreadScores(fitting, spread, means, !sameOwner)
 	least, most := int64(math.MaxInt64), int64(0)
 	for i := range raw {
 		if !ignored[i] {

@@ -106,7 +106,7 @@ func rejection(pod *corev1.Pod, err error, now time.Time) ([]action.Action, erro
 
 // unscheduled returns the actions that record on a pod why it is not scheduled.
 func unscheduled(pod *corev1.Pod, reason, message, promise string, now time.Time) ([]action.Action, error) {
-	tell := action.Event{Object: pod, Warning: true, Reason: "FailedScheduling", Message: message}
+	event := action.Event{Object: pod, Warning: true, Reason: "FailedScheduling", Message: message}
 	condition := corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message,
 		ObservedGeneration: pod.Generation, LastTransitionTime: metav1.NewTime(now),
@@ -116,7 +116,7 @@ func unscheduled(pod *corev1.Pod, reason, message, promise string, now time.Time
 		condition.LastTransitionTime, condition.LastProbeTime = before.LastTransitionTime, before.LastProbeTime
 	}
 	if before != nil && *before == condition && promise == pod.Status.NominatedNodeName {
-		return []action.Action{tell}, nil
+		return []action.Action{event}, nil
 	}
 	status := map[string]any{"conditions": []corev1.PodCondition{condition}}
 	switch {
@@ -128,7 +128,7 @@ func unscheduled(pod *corev1.Pod, reason, message, promise string, now time.Time
 	// Conditional on the observed pod: it may have been bound in the meantime.
 	seen := map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion}
 	patch, err := patchStatus(pod, seen, status, "report why no node fits")
-	return []action.Action{patch, tell}, err
+	return []action.Action{patch, event}, err
 }
 
 // preemption returns the actions that preempt a pod.

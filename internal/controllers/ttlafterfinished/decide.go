@@ -37,8 +37,8 @@ func decide(job *batchv1.Job, now time.Time) ([]action.Action, error) {
 		return nil, fmt.Errorf("the Job %s/%s has no finish time: its condition %s has no lastTransitionTime",
 			job.Namespace, job.Name, finishedCondition(job).Type)
 	}
-	kept := time.Duration(*job.Spec.TTLSecondsAfterFinished) * time.Second
-	if left := at.Add(kept).Sub(now); left > 0 {
+	ttl := time.Duration(*job.Spec.TTLSecondsAfterFinished) * time.Second
+	if left := at.Add(ttl).Sub(now); left > 0 {
 		return []action.Action{action.Requeue{After: left}}, nil
 	}
 	return []action.Action{action.Delete[*batchv1.Job]{

@@ -28,7 +28,7 @@ func TestDecisions(t *testing.T) {
 		want      string
 	}{
 		"it runs":                       {ttl: new(int32(60)), want: "[] <nil>"},
-		"it is to be kept":              {condition: finished(batchv1.JobComplete, time.Hour), want: "[] <nil>"},
+		"retained":                      {condition: finished(batchv1.JobComplete, time.Hour), want: "[] <nil>"},
 		"it says that it has not ended": {ttl: new(int32(60)), condition: unfinished, want: "[] <nil>"},
 		"it has a while": {ttl: new(int32(60)),
 			condition: finished(batchv1.JobComplete, 20*time.Second), want: "[requeue after 40s] <nil>"},

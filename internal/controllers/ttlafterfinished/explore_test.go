@@ -35,7 +35,7 @@ func finishing(processes []bowlinetest.Process) bowlinetest.Scenario {
 		Processes:  processes,
 		Act:        extendTTLs,
 		Settle:     5 * time.Minute,
-		Invariants: []func(bowlinetest.State) error{kept},
+		Invariants: []func(bowlinetest.State) error{changedTTLRetainsJobs},
 		Budget:     30,
 	}
 }
@@ -78,12 +78,12 @@ func extendTTLs(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// kept fails if a job is deleted whose TTL was changed.
-func kept(s bowlinetest.State) error {
+// changedTTLRetainsJobs fails if a job is deleted whose TTL was changed.
+func changedTTLRetainsJobs(s bowlinetest.State) error {
 	for _, j := range s.Kind("Job") {
 		ttl, is := j.Object["spec"].(map[string]any)["ttlSecondsAfterFinished"]
 		if j.GetDeletionTimestamp() != nil && (!is || ttl != int64(60)) {
-			return errors.New(j.GetName() + " is deleted, and is to be kept")
+			return errors.New(j.GetName() + " is deleted although its TTL was changed")
 		}
 	}
 	return nil
