@@ -215,22 +215,9 @@ func TestPackagesHaveComments(t *testing.T) {
 // cannot be broken are exempt: they contain a string or a directive of the compiler, or a name takes most of the line.
 func TestLinesEndAt120Columns(t *testing.T) {
 	const columns = 120
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil || !d.IsDir() && !strings.HasSuffix(path, ".go"):
-			return err
-		case d.IsDir():
-			if name := d.Name(); path != "." && (name == "testdata" || strings.HasPrefix(name, ".")) {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		text, err := os.ReadFile(path)
-		if err != nil || strings.Contains(string(text), "DO NOT EDIT") {
-			return err
-		}
+	everyFile(t, func(path, text string) {
 		raw := false // inside a raw string
-		for n, line := range strings.Split(string(text), "\n") {
+		for n, line := range strings.Split(text, "\n") {
 			was := raw
 			if strings.Count(line, "`")%2 == 1 {
 				raw = !raw
@@ -246,7 +233,49 @@ func TestLinesEndAt120Columns(t *testing.T) {
 				t.Errorf("%s:%d has %d columns", path, n+1, width)
 			}
 		}
-		return nil
+	})
+}
+
+// TestTypesHaveAtMost30Methods counts the methods that are declared for each type, tests included.
+func TestTypesHaveAtMost30Methods(t *testing.T) {
+	const most = 30
+	methods := map[string]int{}
+	everyFile(t, func(path, text string) {
+		f, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil {
+				methods[filepath.Dir(path)+"."+receiver(fn)]++
+			}
+		}
+	})
+	for name, n := range methods {
+		if n > most {
+			t.Errorf("%s has %d methods, want at most %d: a part of it is a type of its own", name, n, most)
+		}
+	}
+}
+
+// everyFile calls f with each Go file of all modules that is not generated.
+func everyFile(t *testing.T, f func(path, text string)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || !d.IsDir() && !strings.HasSuffix(path, ".go"):
+			return err
+		case d.IsDir():
+			if name := d.Name(); path != "." && (name == "testdata" || strings.HasPrefix(name, ".")) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err == nil && !strings.Contains(string(text), "DO NOT EDIT") {
+			f(path, string(text))
+		}
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
