@@ -26,14 +26,18 @@ func updated(differs func(old, new client.Object) bool) Predicate {
 }
 
 // GenerationChanged passes updates that change the generation: the server increments it when the spec changes
-// or deletion is requested, but not for changes of status or metadata. It rejects resyncs.
+// or deletion is requested, but not for changes of status or metadata. It rejects resyncs; use
+// Or(GenerationChanged, Resynced) to pass them.
 func GenerationChanged(c Change) bool {
 	return updated(func(old, new client.Object) bool { return old.GetGeneration() != new.GetGeneration() })(c)
 }
 
 // ResourceVersionChanged passes additions, deletions, and updates that change the object: all but resyncs.
-func ResourceVersionChanged(c Change) bool {
-	return updated(func(old, new client.Object) bool { return old.GetResourceVersion() != new.GetResourceVersion() })(c)
+func ResourceVersionChanged(c Change) bool { return !Resynced(c) }
+
+// Resynced passes only resyncs: updates that change nothing.
+func Resynced(c Change) bool {
+	return c.Old != nil && c.New != nil && c.Old.GetResourceVersion() == c.New.GetResourceVersion()
 }
 
 // LabelsChanged passes updates that change labels.
@@ -59,5 +63,17 @@ func allOf(predicates []Predicate) Predicate {
 			}
 		}
 		return true
+	}
+}
+
+// Or passes what at least one of the predicates passes.
+func Or(predicates ...Predicate) Predicate {
+	return func(c Change) bool {
+		for _, p := range predicates {
+			if p(c) {
+				return true
+			}
+		}
+		return false
 	}
 }

@@ -47,6 +47,7 @@ func TestPredicates(t *testing.T) {
 		"LabelsChanged":     {LabelsChanged, []string{"added", "deleted", "labels"}},
 		"ResourceVersionChanged": {ResourceVersionChanged,
 			[]string{"added", "deleted", "generation", "labels", "a", "b gone", "status"}},
+		"Or": {Or(GenerationChanged, Resynced), []string{"added", "deleted", "generation", "resync"}},
 		"If": {started, []string{"status"}},
 	} {
 		passed := map[string]bool{}
