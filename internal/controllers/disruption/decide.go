@@ -211,10 +211,11 @@ func (s Input) events(unmanaged []*corev1.Pod) (events []action.Action) {
 	}
 	if len(unmanaged) > 0 {
 		message := fmt.Sprintf("Pods selected by this PodDisruptionBudget (selector: %v) were found to be unmanaged. "+
-			"As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. "+
-			"To account for these pods please set \".spec.minAvailable\" field of the PDB to an integer value.",
+			"As a result, the status of the PDB cannot be calculated correctly, which may result in undefined "+
+			"behavior. To account for these pods please set \".spec.minAvailable\" field of the PDB to an integer value.",
 			s.Budget.Spec.Selector)
-		events = append(events, action.Event{Object: s.Budget, Warning: true, Reason: "UnmanagedPods", Message: message})
+		events = append(events, action.Event{Object: s.Budget, Warning: true, Reason: "UnmanagedPods",
+			Message: message})
 	}
 	return append(events, s.overlapEvents()...)
 }
