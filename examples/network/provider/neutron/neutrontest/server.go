@@ -30,7 +30,7 @@ var etc embed.FS
 func Missing() error {
 	for _, file := range []string{program, python} {
 		if _, err := os.Stat(file); err != nil {
-			return errors.New("Neutron is not installed: apt-get install -y --no-install-recommends neutron-server")
+			return errors.New("no Neutron is installed: apt-get install -y --no-install-recommends neutron-server")
 		}
 	}
 	return nil
