@@ -148,6 +148,31 @@ func TestUpdateIsReconciledOnce(t *testing.T) {
 	})
 }
 
+// If the function panics for the new state of an object, the requests of the old state are enqueued.
+func TestPanicForNewStateEnqueuesOldState(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reconciled := &diary{}
+		fed(t, []*object.Object{generation(t, 1, "a", 1)}, ManagerOptions{},
+			func(m *Manager, i *informer.Informer[*corev1.Pod]) {
+				m.Add(Options{Name: "web", Reconciler: reconciled, Sources: []Source{
+					Watches(i, func(pod *corev1.Pod) []Request {
+						if pod.Labels["l"] == "b" {
+							panic("no such owner")
+						}
+						return []Request{{Name: pod.Labels["l"]}}
+					}),
+				}})
+			}, func(f *feeder) {
+				reconciled.read()
+				f.events <- client.Event{Type: watch.Modified, Codec: podCodec{}, Object: generation(t, 2, "b", 2), Revision: 2}
+				if got := reconciled.read(); !slices.Equal(got, []string{"a"}) {
+					t.Errorf("reconciled %q, want the request of the old state", got)
+				}
+			})
+	})
+}
+
 // Changes are reconciled before initial objects and before objects that are resynced.
 func TestChangesPrecedeInitialObjectsAndResyncs(t *testing.T) {
 	t.Parallel()

@@ -165,7 +165,9 @@ func (f *feeding[T]) updated(old, new T) {
 		f.add(new, cause)
 		return
 	}
-	f.enqueue(union(f.requests(old), f.requests(new)), cause)
+	requests := f.requests(old)
+	defer func() { f.enqueue(requests, cause) }() // also if the function panics for the new state
+	requests = union(requests, f.requests(new))
 }
 
 // OnDelete implements informer.Handler.
@@ -194,8 +196,8 @@ func (f *feeding[T]) enqueue(requests []Request, cause why.Cause) {
 	}
 }
 
-// union returns the requests of a and b, each of those in both once. If an update enqueued a request twice, a
-// worker might dequeue it in between and reconcile twice.
+// union returns the requests of a, and those of b that are not in a. If an update enqueued a request twice, a worker
+// might dequeue it in between and reconcile twice.
 func union(a, b []Request) []Request {
 	if len(a) <= 1 && len(b) <= 1 { // nearly always
 		if slices.Equal(a, b) {
