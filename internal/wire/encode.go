@@ -85,7 +85,8 @@ type List struct {
 	metav1.TypeMeta
 	Metadata metav1.ListMeta   `json:"metadata"`
 	Items    []json.RawMessage `json:"items"`
-	Protobuf bool              // the items are protobuf messages without an envelope
+	// Protobuf states that the items are protobuf messages without an envelope.
+	Protobuf bool `json:"-"`
 }
 
 func decodeList(data []byte) (*List, error) {

@@ -166,7 +166,7 @@ func (s *Stream) each(opening, closing byte, f func() error) error {
 	}
 }
 
-// UnexpectedEOF turns io.EOF into io.ErrUnexpectedEOF, for a response that ends too UnexpectedEOF.
+// UnexpectedEOF turns io.EOF into io.ErrUnexpectedEOF, for a response that ends too early.
 func UnexpectedEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
