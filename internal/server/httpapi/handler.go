@@ -117,22 +117,24 @@ func newExchange(w http.ResponseWriter, r *http.Request) *exchange {
 // process survives, except for http.ErrAbortHandler, which ends the connection. It must be deferred.
 func (h *Handler) finish(x *exchange) {
 	panicked := recover()
+	defer func() { // also if the answer below panics
+		if x.code == 0 { // an answer without a body
+			x.code = http.StatusOK
+		}
+		x.spans.End(x.code, x.written)
+		took := time.Since(x.begun)
+		if h.o.Log.Enabled(x.r.Context(), slog.LevelDebug) {
+			h.o.Log.Debug("request", "method", x.r.Method, "uri", x.r.URL.RequestURI(), "code", x.code, "took", took)
+		}
+		h.o.Metrics.Request(&x.route, x.r, x.code, x.written, took)
+		if panicked == http.ErrAbortHandler {
+			panic(panicked)
+		}
+	}()
 	if panicked != nil && panicked != http.ErrAbortHandler {
 		h.o.Log.Error("a request panicked", "method", x.r.Method, "path", x.r.URL.Path, "panic", panicked, "stack",
 			string(debug.Stack()))
 		h.writeError(x, x.r, fmt.Errorf("this request panicked in the server: %v", panicked))
-	}
-	if x.code == 0 { // an answer without a body
-		x.code = http.StatusOK
-	}
-	x.spans.End(x.code, x.written)
-	took := time.Since(x.begun)
-	if h.o.Log.Enabled(x.r.Context(), slog.LevelDebug) {
-		h.o.Log.Debug("request", "method", x.r.Method, "uri", x.r.URL.RequestURI(), "code", x.code, "took", took)
-	}
-	h.o.Metrics.Request(&x.route, x.r, x.code, x.written, took)
-	if panicked == http.ErrAbortHandler {
-		panic(panicked)
 	}
 }
 
