@@ -164,7 +164,7 @@ func TestConflictingControllersAreReported(t *testing.T) {
 			t.Errorf("the loop is %+v", loop)
 		}
 		if text := loop.String(); !strings.Contains(text,
-			"undo each other's changes: each write of configmaps/default/it") {
+			"undo each other's changes: whenever one writes configmaps/default/it, the other") {
 			t.Error(text)
 		}
 		if lines := s.warnings(); len(lines) < 3 || len(lines) > 4 {

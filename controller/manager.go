@@ -15,7 +15,8 @@ import (
 )
 
 // Manager runs controllers that share a client, informers and event recorders. Add everything, from one goroutine,
-// then call Run once. The methods that only return something are safe for concurrent use.
+// then call Run once. Client, Informers and the other methods that return what the manager has already are safe for
+// concurrent use.
 type Manager struct {
 	client      *client.Client
 	informers   *informer.Factory

@@ -91,7 +91,7 @@ func (q *Queue[T]) Measure(m *Metrics, name string) {
 	defer m.mu.Unlock()
 	m.refresh = append(m.refresh, func() {
 		q.lock()
-		now := q.entries.sight(q.measured)
+		now := q.entries.snapshot(q.measured)
 		q.unlock()
 		for k := range depth {
 			depth[k].Set(float64(now.waiting[k]))
@@ -101,14 +101,14 @@ func (q *Queue[T]) Measure(m *Metrics, name string) {
 	})
 }
 
-// sight is a snapshot of a queue's entries.
-type sight struct {
+// snapshot is the state of a queue's entries.
+type snapshot struct {
 	waiting     [High - Low + 1]int // waiting items by priority
 	total, most time.Duration       // processing times of the current items: their sum and their maximum
 }
 
-// sight counts the entries. m is the clock of their times.
-func (t *table[T]) sight(m *measured) (s sight) {
+// snapshot counts the entries. m measures how long they have been processed.
+func (t *table[T]) snapshot(m *measured) (s snapshot) {
 	for e := range t.all() {
 		if e.dirty {
 			s.waiting[e.priority-Low]++

@@ -49,7 +49,7 @@ func (l *Loop) String() string {
 	case len(l.Controllers) == 1:
 		return fmt.Sprintf("%s triggers itself: each of its writes to %s causes the next", who, what)
 	case len(l.Objects) == 1:
-		return fmt.Sprintf("%s undo each other's changes: each write of %s causes the next one, by the other", who,
+		return fmt.Sprintf("%s undo each other's changes: whenever one writes %s, the other writes it again", who,
 			what)
 	}
 	return fmt.Sprintf("%s trigger each other: each write of one causes a write of the other, the last one to %s", who,

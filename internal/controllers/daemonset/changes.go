@@ -58,12 +58,12 @@ func (c *changes) deleteIfUnchanged(pod *corev1.Pod) {
 	c.deletions = append(c.deletions, deletion)
 }
 
-// deleteAll deletes the pods of a node that must not run them. is is how the node was observed
-// to match the template.
-func (c *changes) deleteAll(template eligibility, node string, is nodeMatch, there []*corev1.Pod) {
+// deleteAll deletes the pods of a node that must not run them. observed is the match of the node with the template when
+// the deletion was decided.
+func (c *changes) deleteAll(eligible eligibility, node string, observed nodeMatch, there []*corev1.Pod) {
 	for _, pod := range there {
 		if pod.DeletionTimestamp == nil {
-			c.deletions = append(c.deletions, nodeGuard{c.deletion(pod), template, node, is})
+			c.deletions = append(c.deletions, nodeGuard{c.deletion(pod), eligible, node, observed})
 		}
 	}
 }

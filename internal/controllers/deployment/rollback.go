@@ -26,7 +26,7 @@ func rollbackRequested(d *appsv1.Deployment) (revision int64, ok bool) {
 	return revision, err == nil
 }
 
-// rollBack restores the template and the annotations of that ReplicaSet in all that has a revision. It always
+// rollBack restores the template and the annotations of the ReplicaSet among all that has the given revision. It always
 // removes the request.
 func rollBack(d *appsv1.Deployment, all []*appsv1.ReplicaSet, revision int64) []action.Action {
 	if revision == 0 {

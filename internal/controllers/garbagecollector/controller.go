@@ -5,9 +5,8 @@
 //
 // decide.go computes the actions for one object from what was observed and does no I/O. graph.go maintains
 // caches of all resources, including custom ones, indexed by owner, and observer.go determines the state of one
-// object's owners and dependents. The collector treats an owner as absent
-// only after the server has confirmed it or its deletion was observed, so a stale cache cannot cause a
-// deletion.
+// object's owners and dependents. The collector treats an owner as absent only after the server has confirmed it or its
+// deletion was observed, so a stale cache cannot cause a deletion.
 package garbagecollector
 
 import (

@@ -60,7 +60,8 @@ type Decision struct {
 // Decide computes the next steps for a running job. The job must not have ended, and must not be managed by
 // another controller (spec.managedBy).
 func Decide(s Input) *Decision {
-	d := &Decision{Input: s, spec: jobSpec{&s.Job.Spec}, tally: &tally{}, status: *s.Job.Status.DeepCopy()}
+	d := &Decision{Input: s, spec: jobSpec{&s.Job.Spec}, status: *s.Job.Status.DeepCopy()}
+	d.tally = &tally{spec: d.spec}
 	owner := ownership.Owner{Object: s.Job, Kind: kind, Resource: resource, Selector: s.Selector,
 		Finalizer: batchv1.JobTrackingFinalizer}
 	claims := ownership.Claim(owner, s.Pods)

@@ -16,14 +16,14 @@ import (
 // classifyIndexes determines which indexes are done and, with a per-index backoff limit, which are lost.
 func (t *tally) classifyIndexes(status *batchv1.JobStatus) {
 	n := t.spec.completions()
-	t.before = parseIndexes(status.CompletedIndexes, n)
+	t.doneInStatus = parseIndexes(status.CompletedIndexes, n)
 	var done []int
 	for _, pod := range t.pods {
 		if pod.Status.Phase == corev1.PodSucceeded && t.spec.inRange(pod) && isTracked(pod) {
 			done = append(done, index(pod))
 		}
 	}
-	t.done = union(t.before, indexSet(done...))
+	t.done = union(t.doneInStatus, indexSet(done...))
 	t.succeeded = t.done.count()
 	if t.spec.BackoffLimitPerIndex == nil {
 		return

@@ -162,7 +162,7 @@ func (d *Decision) reportIndexes(done []int) {
 	if !d.spec.indexed() {
 		return
 	}
-	counted := union(d.tally.before, indexSet(done...))
+	counted := union(d.tally.doneInStatus, indexSet(done...))
 	d.status.Succeeded, d.status.CompletedIndexes = int32(counted.count()), counted.String()
 	d.status.FailedIndexes = nil
 	if d.spec.BackoffLimitPerIndex != nil {

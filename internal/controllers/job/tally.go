@@ -25,8 +25,8 @@ type tally struct {
 	succeeded, failures int
 	// done are the indexes that have succeeded, lost those that have failed for good.
 	done, lost indexes
-	// before is done according to the status.
-	before indexes
+	// doneInStatus is done according to the status.
+	doneInStatus indexes
 	// delayed holds, by index, the failed pod that has not been replaced yet.
 	delayed map[int]*corev1.Pod
 }

@@ -81,8 +81,8 @@ func (l *Log) open() error {
 	l.db = db
 	if l.dir.options.ReadOnly {
 		l.failure = fmt.Errorf("the store in %s is open read-only", l.dir.path)
-	} else if full := db.guard.err(); full != nil {
-		_ = l.fail(full)
+	} else if cause := db.guard.err(); cause != nil {
+		_ = l.fail(cause)
 	}
 	var lost *LostError
 	if err = l.locate(); err == nil {

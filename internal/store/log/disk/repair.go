@@ -16,7 +16,7 @@ const (
 	lastRetry  = 5 * time.Second
 )
 
-// maintain trims and repairs until the log is closed. Load has read everything before keep starts.
+// maintain trims and repairs until the log is closed. Load has read everything before maintain starts.
 func (l *Log) maintain() {
 	l.db.guard.allowRemovals()
 	for l.ctx.Err() == nil {
