@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,28 +70,37 @@ func managers(obj client.Object) []metav1.ManagedFieldsEntry {
 	return obj.GetManagedFields()
 }
 
-// writerOf returns the manager of the newest entry that is new or changed, or "" if it is not known.
+// writerOf returns the manager that wrote last, or "" if it is not known: that of the newest entry that is new or has
+// another time. An entry whose time stayed may have changed because it lost fields to the writer, or because its
+// manager wrote twice in a second; it counts if there is no other. A write of a scale leaves an entry without a time,
+// as in Kubernetes.
 func writerOf(before, after []metav1.ManagedFieldsEntry) string {
-	var last *metav1.ManagedFieldsEntry
+	var writer, changed *metav1.ManagedFieldsEntry
 	for k := range after {
 		e := &after[k]
-		if e.Time == nil || slices.ContainsFunc(before, func(b metav1.ManagedFieldsEntry) bool {
-			return sameEntry(&b, e)
-		}) {
-			continue
+		newest := &writer
+		same := func(b metav1.ManagedFieldsEntry) bool { return sameWriter(&b, e) }
+		if i := slices.IndexFunc(before, same); i >= 0 && e.Time.Equal(before[i].Time) {
+			newest = &changed
+			if sameFields(&before[i], e) {
+				continue
+			}
 		}
-		if last == nil || last.Time.Before(e.Time) {
-			last = e
+		if *newest == nil || (*newest).Time.IsZero() || (*newest).Time.Before(e.Time) {
+			*newest = e
 		}
 	}
+	last := cmp.Or(writer, changed)
 	if last == nil || last.Manager == "unknown" { // the server's name for a client without a user agent
 		return ""
 	}
 	return last.Manager
 }
 
-func sameEntry(a, b *metav1.ManagedFieldsEntry) bool {
-	return a.Manager == b.Manager && a.Operation == b.Operation && a.Subresource == b.Subresource &&
-		a.Time.Equal(b.Time) &&
-		(a.FieldsV1 == nil) == (b.FieldsV1 == nil) && (a.FieldsV1 == nil || a.FieldsV1.Equal(*b.FieldsV1))
+func sameWriter(a, b *metav1.ManagedFieldsEntry) bool {
+	return a.Manager == b.Manager && a.Operation == b.Operation && a.Subresource == b.Subresource
+}
+
+func sameFields(a, b *metav1.ManagedFieldsEntry) bool {
+	return (a.FieldsV1 == nil) == (b.FieldsV1 == nil) && (a.FieldsV1 == nil || a.FieldsV1.Equal(*b.FieldsV1))
 }

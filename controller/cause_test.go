@@ -111,6 +111,39 @@ func TestCausesOfARequestAreBounded(t *testing.T) {
 	}
 }
 
+func TestWriterOfChange(t *testing.T) {
+	t.Parallel()
+	entry := func(manager string, second int64, fields string) metav1.ManagedFieldsEntry {
+		e := metav1.ManagedFieldsEntry{Manager: manager, FieldsV1: metav1.NewFieldsV1(fields)}
+		if second > 0 {
+			e.Time = &metav1.Time{Time: time.Unix(second, 0)}
+		}
+		return e
+	}
+	type entries = []metav1.ManagedFieldsEntry
+	scaled := entry("scaler", 0, "replicas") // a write of a scale has no time
+	for name, c := range map[string]struct {
+		before, after entries
+		want          string
+	}{
+		"create": {nil, entries{entry("a", 1, "x")}, "a"},
+		"another manager": {entries{entry("a", 1, "x")},
+			entries{entry("a", 1, "x"), entry("b", 2, "y")}, "b"},
+		"a manager takes a field from a later one": {entries{entry("a", 1, "x"), entry("b", 2, "y z")},
+			entries{entry("a", 3, "x z"), entry("b", 2, "y")}, "a"},
+		"twice in a second": {entries{entry("a", 1, "x")}, entries{entry("a", 1, "x y")}, "a"},
+		"a scale takes replicas": {entries{entry("a", 1, "x replicas")},
+			entries{entry("a", 1, "x"), scaled}, "scaler"},
+		"first seen after a scale":      {nil, entries{scaled, entry("a", 1, "x")}, "a"},
+		"no entry changed":              {entries{scaled}, entries{scaled}, ""},
+		"a client without a user agent": {nil, entries{entry("unknown", 1, "x")}, ""},
+	} {
+		if got := writerOf(c.before, c.after); got != c.want {
+			t.Errorf("%s: writerOf = %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 func TestDeletionHasTwoCauses(t *testing.T) {
 	t.Parallel()
 	ending := state("a", "2", "kubectl")
