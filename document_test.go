@@ -34,10 +34,12 @@ func TestPagesShowTheExample(t *testing.T) {
 }
 
 var (
-	code    = regexp.MustCompile("(?ms)^```.*?^```|`[^`\n]*`|^(    |\t).*?$") // which links nowhere
-	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
-	unsaid  = regexp.MustCompile(`[^\w\- ]`) // what an anchor leaves out
+	code     = regexp.MustCompile("(?ms)^```.*?^```|`[^`\n]*`|^(    |\t).*?$") // which links nowhere
+	link     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading  = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	goTest   = regexp.MustCompile("(?:cd (\\w+) && )?go test (\\./[\\w./]*|\\.)\\s+-run\\s+('[^']*'|[^\\s`]+)")
+	testName = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(`)
+	unsaid   = regexp.MustCompile(`[^\w\- ]`) // what an anchor leaves out
 )
 
 // TestLinksAreValid follows the links of all pages to files, and to the headings in them.
@@ -64,6 +66,65 @@ func TestLinksAreValid(t *testing.T) {
 	if err != nil || pages < 30 {
 		t.Errorf("%d pages were read, %v", pages, err)
 	}
+}
+
+// TestCommandsRunTests checks that each "go test PACKAGE -run PATTERN" on a page matches a test: the go command also
+// prints ok if no test matches.
+func TestCommandsRunTests(t *testing.T) {
+	t.Parallel()
+	commands := 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() && (d.Name() == "testdata" || d.Name() == ".git") {
+			return filepath.SkipDir
+		}
+		if filepath.Ext(path) != ".md" {
+			return nil
+		}
+		for _, c := range goTest.FindAllStringSubmatch(read(t, path), -1) {
+			commands++
+			pattern, _, _ := strings.Cut(strings.Trim(c[3], "'"), "/")
+			wanted, err := regexp.Compile(pattern)
+			if err != nil {
+				t.Errorf("%s: go test %s -run %s: %v", path, c[2], pattern, err)
+				continue
+			}
+			found := false
+			for _, file := range testFiles(t, filepath.Join(c[1], c[2])) {
+				for _, name := range testName.FindAllStringSubmatch(read(t, file), -1) {
+					found = found || wanted.MatchString(name[1])
+				}
+			}
+			if none := pattern == "^$" || pattern == "NONE" || pattern == "xxx"; !found && !none {
+				t.Errorf("%s: go test %s -run %s runs no test", path, c[2], pattern)
+			}
+		}
+		return nil
+	})
+	if err != nil || commands < 10 {
+		t.Errorf("%d commands were read, %v", commands, err)
+	}
+}
+
+// testFiles returns the test files of a package, or of all packages below a folder for a pattern with /... at its end.
+func testFiles(t *testing.T, packages string) []string {
+	t.Helper()
+	dir, below := strings.CutSuffix(packages, "/...")
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != dir && !below:
+			return filepath.SkipDir
+		case strings.HasSuffix(path, "_test.go"):
+			files = append(files, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return files
 }
 
 func follow(t *testing.T, page, target string) {
