@@ -24,9 +24,9 @@ Follow a POST of a ConfigMap through the code:
   - serveResource (internal/server/httpapi/dispatch.go) finds the kind.Entry in the kind.Registry, makes a
     request.Request, and calls the function of the verb: write.Writer.Create (internal/server/write/create.go). The
     write is an operation, whose methods are the stages.
-  - decode decodes the body in the version of the URL: JSON, YAML or protobuf. The kind
-    sets defaults and converts the object to the version that its rules work on: the hub version of a typed kind, the
-    version of the URL for a custom resource (docs/versions.md).
+  - decode decodes the body in the version of the URL: JSON, YAML or protobuf. The kind sets defaults and converts the
+    object to the version that its rules work on: the hub version of a typed kind, the version of the URL for a custom
+    resource (docs/versions.md).
   - own records which manager set which field (package internal/patch/ownership). admit lets the admission plugins
     change the object. Then create sets its uid, its creation time and a generated name.
   - The kind's Prepare removes what a create cannot set (the status). validate checks the metadata and calls the kind's
@@ -56,7 +56,8 @@ Follow a GET with ?watch=true:
   - Feed.Next is the one event loop. httpapi follows it for a watch over HTTP: object.Event.Frame encodes an event once
     for all watchers of one form, and the stream (internal/server/httpapi/stream.go) gathers frames and flushes when no
     more are ready.
-  - A watcher that falls behind the history is closed. It resumes at its revision, or receives 410 Gone and lists again.
+  - A watch ends if the history drops events that it has not read. Its client resumes at its last revision, or receives
+    410 Gone and lists again.
 
 In the same process, informers receive the events' objects themselves from such a Feed (Plane.Source); nothing is
 encoded. The packages informer (reflector, delta FIFO, indexer, handlers), workqueue and controller follow. They use
