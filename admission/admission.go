@@ -1,7 +1,7 @@
-// Package admission defines the plugins that may change or reject a write after it was decoded and before it
-// is stored.
+// Package admission defines the interface of admission plugins, which may change or reject a write after it was
+// decoded and before it is stored.
 //
-// A program that embeds Bowline implements Plugin and passes it in bowline.Options.Plugins. A plugin sees the
+// A program that embeds Bowline implements Plugin and passes it in bowline.Options.Plugins. A plugin receives the
 // write as Attributes and reads the server's other objects through a Reader; it has no access to the storage.
 package admission
 
@@ -31,14 +31,14 @@ const (
 // for a custom resource.
 type Object = kind.Object
 
-// Attributes describes one write. The server creates it for a request and passes the same value to every
-// plugin, one after the other, so that plugins need no locking to access it. A plugin must not use it after
-// its method returned.
+// Attributes describes one write. The server creates a value for the Admit calls of a write and another one for its
+// Validate calls, and passes it to one plugin after the other, so that plugins need no locking to access it. A plugin
+// must not use it after its method returned.
 type Attributes struct {
 	// Operation is Create, Update or Delete.
 	Operation Operation
-	// Resource and Kind have the API version of the request. Object and Old are in the hub version of their
-	// kind, and those of a custom resource in the version of the request.
+	// Resource and Kind have the API version of the request. Object and Old may have another one: objects of
+	// built-in kinds are in the hub version of their kind, custom resources in the version of the request.
 	Resource schema.GroupVersionResource
 	Kind     schema.GroupVersionKind
 	// ServedKind is the definition of the object's kind, with the endpoint of the request's version. Its type is
@@ -57,7 +57,7 @@ type Attributes struct {
 	Object Object
 	// Old is the stored state; nil for a create. It is shared and must not be modified.
 	Old Object
-	// User, Groups and Extra identify the client that sent the write.
+	// User, Groups and Extra identify the client that sent the write. They must not be modified.
 	User   string
 	Groups []string
 	Extra  map[string][]string
@@ -65,11 +65,11 @@ type Attributes struct {
 	// delete has neither; its options are in Deletion.
 	FieldManager, FieldValidation string
 	Deletion                      *metav1.DeleteOptions
-	// Rights checks further permissions of the client; nil means that everything is allowed.
+	// Rights checks further permissions of the client on the object; nil means that everything is allowed.
 	Rights Rights
 	// Authorizer evaluates authorization checks in CEL match conditions. If it is nil, such checks fail.
 	Authorizer authorizer.UnconditionalAuthorizer
-	// DryRun reports that the result will not be stored. A plugin with side effects elsewhere must skip them.
+	// DryRun is set if the result will not be stored. A plugin with side effects elsewhere must skip them.
 	DryRun bool
 	// Warn adds a text to the Warning headers of the response. It may be nil.
 	Warn func(text string)
@@ -80,12 +80,12 @@ type Attributes struct {
 	// Round is 0 while the plugins are called for the first time. If a plugin sets Reinvoke, all plugins are
 	// called a second time, with Round 1.
 	Round int
-	// Memory is for the plugin that sets Reinvoke: a value that it keeps from the first round to the second.
+	// Memory is a value that the plugin that sets Reinvoke passes from its first round to its second.
 	Memory any
 }
 
-// Forbidden returns a 403 error for this write, with Kubernetes' wording: the resource, the name, and the
-// formatted reason.
+// Forbidden returns a 403 error for this write, in Kubernetes' wording. It names the resource and the object; format
+// and args are the reason.
 func (a *Attributes) Forbidden(format string, args ...any) *apierrors.StatusError {
 	name := a.Name
 	if name == "" && a.Object != nil { // a create with generateName
@@ -98,23 +98,22 @@ func (a *Attributes) Forbidden(format string, args ...any) *apierrors.StatusErro
 
 // Rights checks what a client may do with an object beyond the write itself.
 type Rights interface {
-	// May returns nil if the client may use the verb on the object, and otherwise an error with the reason.
+	// May returns nil if the client may use the verb on the object, and otherwise a 403 error with the reason.
 	May(ctx context.Context, verb string) error
 }
 
 // Plugin may change or reject writes. Its methods are called concurrently for different writes, and more than
-// once for a write that is retried after a conflict. Any error rejects the write: a metav1 Status error, such
-// as Attributes.Forbidden returns, is sent to the client unchanged; any other error is reported as a 500 that
-// names the plugin.
+// once for a write that is retried after a conflict. They must return when their context ends. Any error rejects the
+// write: a Status error, such as Attributes.Forbidden returns, and the error of a context are sent to the client
+// unchanged; any other error is reported as a 500 that names the plugin.
 type Plugin interface {
 	// Name identifies the plugin in logs and errors.
 	Name() string
-	// Handles reports whether Admit and Validate are to be called for this combination of operation and
-	// resource.
+	// Handles reports whether the server should call Admit and Validate for an operation on a resource.
 	Handles(op Operation, resource schema.GroupResource, subresource string) bool
-	// Admit may modify a.Object. It is called before the server validates the object.
+	// Admit may modify a.Object. The server calls it before it validates the object.
 	Admit(ctx context.Context, a *Attributes, state Reader) error
-	// Validate is called with the object as it would be stored, and must not modify it.
+	// Validate is called with the object as it would be stored, after the server validated it, and must not modify it.
 	Validate(ctx context.Context, a *Attributes, state Reader) error
 }
 
@@ -124,14 +123,15 @@ type Reader interface {
 	// Get returns nil without an error if the object does not exist or is not initialized yet. Namespaces are
 	// returned even when they are not initialized, because initializers create objects in them.
 	Get(ctx context.Context, resource schema.GroupResource, namespace, name string) (Object, error)
-	// List calls yield for each initialized object of a resource until yield returns false. An empty
-	// namespace means all namespaces.
+	// List calls yield for each initialized object of a resource until yield returns false. An empty namespace means
+	// all namespaces. It returns an error if the resource is unknown or an object cannot be decoded.
 	List(ctx context.Context, resource schema.GroupResource, namespace string, yield func(Object) bool) error
 }
 
 // Follower is implemented by Readers that report changes, so that a plugin can cache what it derives from the
 // objects of a resource instead of listing them for each write.
 type Follower interface {
-	// Changes returns a channel that is closed when an object of the resource changes after the call.
+	// Changes returns a channel that is closed when an object of the resource changes after the call. Call it again
+	// for the next change.
 	Changes(resource schema.GroupResource) (<-chan struct{}, error)
 }
