@@ -16,16 +16,16 @@ const killedCode = 137
 type container struct {
 	id       string
 	restarts int32
-	// blocked reports that the container cannot start because its annotations are invalid; runs is when it is
-	// pulled and started.
+	// blocked is set while the container cannot start because its annotations are invalid. runs is the time at which it
+	// is pulled and started.
 	blocked bool
 	runs    time.Time
 	pull    time.Duration // the part of the start that pulls the image
 	// stopAt is when the container was asked to stop, deadline when it is killed; zero before that.
 	stopAt, deadline time.Time
-	// ended is how the container ended, nil while it runs; last is how it ended before its last restart.
+	// ended is the result of the container, nil while it runs; last is the result before its last restart.
 	ended, last *corev1.ContainerStateTerminated
-	// observed is the time of the last observation; nothing is backdated before it.
+	// observed is the time of the last observation. A container never ends before it.
 	observed time.Time
 }
 
@@ -44,55 +44,55 @@ func (c *container) at(now time.Time, stages Stages) (node.Container, time.Durat
 		c.end(now, stages)
 	}
 	c.observed = now
-	seen := node.Container{Restarts: c.restarts, ID: c.id, Pull: c.pull}
+	observed := node.Container{Restarts: c.restarts, ID: c.id, Pull: c.pull}
 	if c.last != nil {
-		seen.Last.Terminated = c.last
+		observed.Last.Terminated = c.last
 	}
 	switch {
 	case c.ended != nil:
-		seen.State.Terminated = c.ended
-		return seen, 0
+		observed.State.Terminated = c.ended
+		return observed, 0
 	case c.blocked:
-		seen.State.Waiting = &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError",
+		observed.State.Waiting = &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError",
 			Message: stages.invalid.Error()}
-		seen.ID = ""
-		return seen, 0
+		observed.ID = ""
+		return observed, 0
 	case now.Before(c.runs):
-		seen.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}
-		seen.ID = ""
-		return seen, c.runs.Sub(now)
+		observed.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}
+		observed.ID = ""
+		return observed, c.runs.Sub(now)
 	}
-	seen.State.Running = &corev1.ContainerStateRunning{StartedAt: seconds(c.runs)}
-	seen.Started = true
+	observed.State.Running = &corev1.ContainerStateRunning{StartedAt: seconds(c.runs)}
+	observed.Started = true
 	ready := c.runs.Add(stages.Ready)
-	seen.Ready = stages.Ready >= 0 && !now.Before(ready)
-	return seen, c.next(now, ready, stages)
+	observed.Ready = stages.Ready >= 0 && !now.Before(ready)
+	return observed, c.next(now, ready, stages)
 }
 
 // next returns the time until the container's state changes.
 func (c *container) next(now, ready time.Time, stages Stages) time.Duration {
 	next := time.Duration(0)
-	soon := func(at time.Time) {
+	consider := func(at time.Time) {
 		if wait := at.Sub(now); wait > 0 && (next == 0 || wait < next) {
 			next = wait
 		}
 	}
 	if stages.Ready >= 0 {
-		soon(ready)
+		consider(ready)
 	}
 	if at, _, _, ends := c.ends(stages); ends {
-		soon(at)
+		consider(at)
 	}
 	return next
 }
 
-// end ends the container if its time has come.
+// end ends the container if its end is due.
 func (c *container) end(now time.Time, stages Stages) {
 	at, code, reason, ends := c.ends(stages)
 	if !ends || at.After(now) {
 		return
 	}
-	if !at.After(c.observed) { // its annotations were changed since then
+	if !at.After(c.observed) { // the annotations were changed after the last observation
 		at = now
 	}
 	c.ended = &corev1.ContainerStateTerminated{
@@ -100,7 +100,7 @@ func (c *container) end(now time.Time, stages Stages) {
 	}
 }
 
-// ends returns when and how the container ends, as far as that is known.
+// ends returns when and how the container ends. The result ends is false if that is not determined yet.
 func (c *container) ends(stages Stages) (at time.Time, code int32, reason string, ends bool) {
 	if stages.Ends && (stages.Times == 0 || c.restarts < stages.Times) {
 		at, code, reason, ends = c.runs.Add(stages.Run), stages.ExitCode, "Completed", true
@@ -111,12 +111,12 @@ func (c *container) ends(stages Stages) (at time.Time, code int32, reason string
 	if c.stopAt.IsZero() {
 		return at, code, reason, ends
 	}
-	stopped, how, why := c.stopAt.Add(stages.Stop), int32(0), "Completed"
+	stopped, stopCode, stopReason := c.stopAt.Add(stages.Stop), int32(0), "Completed"
 	if stopped.After(c.deadline) {
-		stopped, how, why = c.deadline, killedCode, "Error"
+		stopped, stopCode, stopReason = c.deadline, killedCode, "Error"
 	}
 	if !ends || stopped.Before(at) {
-		return stopped, how, why, true
+		return stopped, stopCode, stopReason, true
 	}
 	return at, code, reason, ends
 }
@@ -132,8 +132,8 @@ func (c *container) restart(now time.Time, stages Stages) {
 	c.stopAt, c.deadline = time.Time{}, time.Time{}
 }
 
-// stop asks the container to end. never reports that it has not run, and is to be removed.
-func (c *container) stop(now, deadline time.Time) (never bool) {
+// stop requests the container to exit. It reports whether the container never ran, so that the caller must remove it.
+func (c *container) stop(now, deadline time.Time) (neverRan bool) {
 	if c.ended != nil {
 		return false
 	}

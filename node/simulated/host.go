@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// host is a simulated node, which assigns addresses.
+// host is a simulated node. It assigns addresses to its pods. The runtime's lock guards it.
 type host struct {
 	number int
 	inUse  [256]bool
@@ -22,7 +22,7 @@ var (
 	podNetwork  = [4]byte{10, 128, 0, 0}
 )
 
-// addressAt returns the address at an offset in a network.
+// addressAt returns the address at an offset in a network, of whose address only the first two bytes count.
 func addressAt(network [4]byte, count int) netip.Addr {
 	first := uint32(network[0])<<24 | uint32(network[1])<<16
 	a := first + uint32(count)
@@ -33,8 +33,8 @@ func (h *host) address() string { return addressAt(hostNetwork, h.number+1).Stri
 
 func (h *host) network() string { return addressAt(podNetwork, h.number*256).String() + "/24" }
 
-// allocate assigns an address: the wanted one if it belongs to the host and is free, or else the one that has
-// been free longest.
+// allocate assigns an address: the wanted one if it belongs to the host and is free, or else the next free one after
+// the last that was assigned.
 func (h *host) allocate(wanted string) (string, error) {
 	if a, err := netip.ParseAddr(wanted); err == nil && a.Is4() {
 		last := a.As4()[3]

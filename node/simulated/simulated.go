@@ -1,4 +1,4 @@
-// Package simulated provides simulated nodes for tests and for trying out controllers. Pods that are bound to
+// Package simulated provides simulated nodes, for tests and for trying out controllers. Pods that are bound to
 // them go through the same phases and report the same status as on real nodes, but nothing runs. Annotations
 // or Options define what the containers do: how long they take to pull, start, become ready and stop, and
 // when they crash or complete.
@@ -16,9 +16,9 @@
 // The annotations may be changed while the pod runs. On a Node, simulated.bowline.dev/dead: "true" simulates
 // a failure: until the annotation is removed, the node's lease is not renewed and its pods are not updated.
 //
-// Simulated nodes have no goroutines of their own, even a thousand of them, and wait only by way of the
-// controller's queue, so in a testing/synctest bubble they run in virtual time. They resemble those of KWOK.
-// Every node is marked as simulated in its role, labels, version and conditions.
+// A simulated node has no goroutine of its own and waits only in the controller's queue: a thousand nodes cost little,
+// and in a testing/synctest bubble they run in virtual time. They resemble those of KWOK. Every node is marked as
+// simulated in its role, labels, version and conditions.
 package simulated
 
 import (
@@ -34,22 +34,22 @@ import (
 	"github.com/bowline-dev/bowline/internal/node"
 )
 
-// Name is the component in the nodes' events.
+// Name is the source component of the Events that the nodes record.
 const Name = "simulated-node"
 
-// Options configure simulated nodes.
+// Options configures simulated nodes.
 type Options struct {
 	// Nodes is the number of nodes. They are named node-0, node-1, and so on.
 	Nodes int
 	// Capacity is the capacity of each node; nil means 32 CPUs, 256 GiB of memory, 110 pods and 1 TiB of
-	// disk. Add retains it; do not modify it afterwards.
+	// disk. The caller must not modify it after Add.
 	Capacity corev1.ResourceList
 	// Zones is the number of zones, zone-0 and so on, that the nodes are spread over; 0 means none.
 	Zones int
-	// Stages are the defaults for containers without annotations. With the zero value, containers start
+	// Stages are the defaults, which annotations override. With the zero value, containers start
 	// immediately and run until they are stopped.
 	Stages Stages
-	// Job is the run time of containers in the pods of Jobs; 0 means one second.
+	// Job is the run time of containers in the pods of Jobs, unless Stages.Ends is set; 0 means one second.
 	Job time.Duration
 	// HeartbeatInterval is the interval at which nodes renew their leases; 0 means ten seconds.
 	HeartbeatInterval time.Duration
@@ -57,8 +57,8 @@ type Options struct {
 	Workers int
 }
 
-// Add adds simulated nodes to a manager. They register when the manager runs. Add must be called before that,
-// and at most once per server, since node names would collide.
+// Add adds simulated nodes to a manager, which registers them when it runs. Call Add before Manager.Run, and at most
+// once per server, because the node names would collide.
 func Add(m *controller.Manager, o Options) {
 	names := node.NodeNames(o.Nodes)
 	node.Add(m, node.Options{
@@ -103,24 +103,24 @@ func (r *runtime) Notify(func(types.NamespacedName)) {}
 // Observe implements node.Runtime. It recovers a pod from its status if the pod ran on the node before the
 // agent started.
 func (r *runtime) Observe(declared *corev1.Pod) node.Observed {
-	seen := node.Observed{}
+	observed := node.Observed{}
 	p := r.lookup(declared)
 	if p == nil {
-		return seen
+		return observed
 	}
 	now := time.Now()
-	seen.HostIPs, seen.Containers = []string{p.host.address()}, make(map[string]node.Container, len(p.containers))
+	observed.HostIPs, observed.Containers = []string{p.host.address()}, make(map[string]node.Container, len(p.containers))
 	if p.ip != "" {
-		seen.IPs = []string{p.ip}
+		observed.IPs = []string{p.ip}
 	}
 	for name, c := range p.containers {
 		state, next := c.at(now, r.stagesOf(declared, name))
-		seen.Containers[name] = state
-		if next > 0 && (seen.Requeue == 0 || next < seen.Requeue) {
-			seen.Requeue = next
+		observed.Containers[name] = state
+		if next > 0 && (observed.Requeue == 0 || next < observed.Requeue) {
+			observed.Requeue = next
 		}
 	}
-	return seen
+	return observed
 }
 
 // Start implements node.Runtime.

@@ -16,26 +16,26 @@ const Prefix = "simulated.bowline.dev/"
 // Never is the value of Stages.Ready for a container that never becomes ready.
 const Never time.Duration = -1
 
-// Stages define what a container does, and when. With the zero value, it starts immediately, is ready, and
-// ends when it is stopped.
+// Stages defines what a container does, and when. With the zero value, it starts and becomes ready immediately, and
+// runs until it is stopped.
 type Stages struct {
-	// Pull is the time before the first start, Start the duration of each start, and Ready the time from then
-	// until the container is ready.
+	// Pull is the time before the first start, Start the duration of each start, and Ready the time from the end of the
+	// start until the container is ready, or Never.
 	Pull, Start, Ready time.Duration
-	// Ends makes the container exit with ExitCode after it has run for Run. Times limits how often that
-	// happens; 0 means always.
+	// Ends makes the container exit with ExitCode after it has run for Run. Times is the maximum number of such exits;
+	// 0 means no limit.
 	Ends     bool
 	Run      time.Duration
 	ExitCode int32
 	Times    int32
-	// Stop is the time that the container takes to end when it is stopped. It is killed when its grace period
-	// is over.
+	// Stop is the time that the container takes to exit when it is stopped. It is killed at the end of its grace
+	// period.
 	Stop time.Duration
-	// invalid is what is wrong with the pod's annotations. Such a container does not start.
+	// invalid is the error of an invalid annotation of the pod. The container then does not start.
 	invalid error
 }
 
-// stagesOf returns the stages of a container.
+// stagesOf returns the stages of a container: the defaults, changed by the pod's kind, probes and annotations.
 func (r *runtime) stagesOf(pod *corev1.Pod, container string) Stages {
 	s := r.options.Stages
 	if c := initContainer(pod, container); c != nil {
@@ -62,41 +62,41 @@ func initContainer(pod *corev1.Pod, name string) *corev1.Container {
 	return nil
 }
 
-// annotated applies a pod's annotations. Annotations without a container name apply to the regular containers
-// only, not to init containers.
-func (s Stages) annotated(pod *corev1.Pod, container string, all bool) Stages {
-	said := annotationReader{pod: pod, container: container, all: all}
-	said.duration("pull", &s.Pull)
-	said.duration("start", &s.Start)
-	said.duration("stop", &s.Stop)
-	if value, key := said.of("ready"); value == "never" {
+// annotated applies a pod's annotations for a container. general includes those without a container name, which apply
+// to the regular containers and not to init containers.
+func (s Stages) annotated(pod *corev1.Pod, container string, general bool) Stages {
+	annotations := annotationReader{pod: pod, container: container, general: general}
+	annotations.duration("pull", &s.Pull)
+	annotations.duration("start", &s.Start)
+	annotations.duration("stop", &s.Stop)
+	if value, key := annotations.lookup("ready"); value == "never" {
 		s.Ready = Never
 	} else if key != "" {
-		said.duration("ready", &s.Ready)
+		annotations.duration("ready", &s.Ready)
 	}
-	if said.duration("complete-after", &s.Run) {
+	if annotations.duration("complete-after", &s.Run) {
 		s.Ends, s.ExitCode = true, 0
 	}
-	if said.duration("crash-after", &s.Run) {
+	if annotations.duration("crash-after", &s.Run) {
 		s.Ends, s.ExitCode = true, 1
 	}
-	said.number("exit-code", &s.ExitCode)
-	said.number("crashes", &s.Times)
-	s.invalid = said.wrong
+	annotations.number("exit-code", &s.ExitCode)
+	annotations.number("crashes", &s.Times)
+	s.invalid = annotations.err
 	return s
 }
 
-// annotationReader reads the annotations for a container, and records the first error.
+// annotationReader parses the annotations for a container and records the first error.
 type annotationReader struct {
 	pod       *corev1.Pod
 	container string
-	all       bool
-	wrong     error
+	general   bool
+	err       error
 }
 
-// of returns the annotation for the container, or else for all containers, and the key under which it was
-// found, which is empty if there is none.
-func (r *annotationReader) of(what string) (value, key string) {
+// lookup returns the annotation for the container, or else the general one, and its key, which is empty if there is
+// none.
+func (r *annotationReader) lookup(what string) (value, key string) {
 	if len(r.pod.Annotations) == 0 {
 		return "", ""
 	}
@@ -105,20 +105,20 @@ func (r *annotationReader) of(what string) (value, key string) {
 		return strings.TrimSpace(value), key
 	}
 	key = Prefix + what
-	if value, ok := r.pod.Annotations[key]; ok && r.all {
+	if value, ok := r.pod.Annotations[key]; ok && r.general {
 		return strings.TrimSpace(value), key
 	}
 	return "", ""
 }
 
 func (r *annotationReader) duration(what string, into *time.Duration) bool {
-	value, key := r.of(what)
+	value, key := r.lookup(what)
 	if key == "" {
 		return false
 	}
 	d, err := time.ParseDuration(value)
 	if err != nil || d < 0 {
-		r.refuse(key, value, "a duration such as 500ms, 10s or 2m")
+		r.reject(key, value, "a duration such as 500ms, 10s or 2m")
 		return false
 	}
 	*into = d
@@ -126,20 +126,20 @@ func (r *annotationReader) duration(what string, into *time.Duration) bool {
 }
 
 func (r *annotationReader) number(what string, into *int32) {
-	value, key := r.of(what)
+	value, key := r.lookup(what)
 	if key == "" {
 		return
 	}
 	n, err := strconv.ParseUint(value, 10, 31)
 	if err != nil {
-		r.refuse(key, value, "a number")
+		r.reject(key, value, "a non-negative number")
 		return
 	}
 	*into = int32(n)
 }
 
-func (r *annotationReader) refuse(key, value, want string) {
-	if r.wrong == nil {
-		r.wrong = fmt.Errorf("invalid annotation %s %q: must be %s", key, value, want)
+func (r *annotationReader) reject(key, value, want string) {
+	if r.err == nil {
+		r.err = fmt.Errorf("invalid annotation %s %q: must be %s", key, value, want)
 	}
 }

@@ -1,9 +1,9 @@
-// Package disk opens the storage of a plane in a directory, for bowline.Options.Storage. Objects survive restarts of
-// the process and crashes of the machine: a write is answered when it has been synced. A directory has one writer at a
-// time.
+// Package disk stores the objects of a plane in a directory; pass the result of Open as bowline.Options.Storage.
+// Objects survive restarts of the process and crashes of the machine: the server answers a write after it has been
+// synced to the disk. Only one process at a time can open a directory.
 //
-// The package links a database (Pebble); programs that hold objects in memory need not import it. docs/store.md
-// describes the files and what happens when a disk fails.
+// The package links a database (Pebble), so programs whose objects are only in memory should not import it.
+// docs/store.md describes the files and what happens when a disk fails.
 package disk
 
 import (
@@ -18,26 +18,27 @@ type Options struct {
 	Logger *slog.Logger
 	// MustExist makes Open return ErrNotExist instead of creating storage in an empty or missing directory.
 	MustExist bool
-	// AcceptLoss opens storage that lacks acknowledged commits, for which Open otherwise returns a *LostError. New
+	// AcceptLoss opens storage that lacks acknowledged commits; without it, Open returns a *LostError. New
 	// revisions begin far above the lost ones.
 	AcceptLoss bool
 }
 
-// Storage is an opened folder. A plane that is started with a Storage owns and closes it.
+// Storage is the opened storage in one directory. A plane that is started with it owns and closes it; otherwise the
+// caller of Open must call Close.
 type Storage = disk.Log
 
-// InUseError is returned by Open if another process has opened the directory.
+// InUseError reports that another process, or another Storage of this process, has opened the directory.
 type InUseError = disk.InUseError
 
-// LostError is returned by Open if commits that were acknowledged are missing, as after copying a directory in use.
+// LostError reports that acknowledged commits are missing, for example in a copy of a directory that was in use.
 type LostError = disk.LostError
 
-// ErrNotExist is returned by Open with MustExist if the directory has no storage.
+// ErrNotExist reports that Options.MustExist is set and the directory has no storage.
 var ErrNotExist = disk.ErrNoStore
 
-// Open opens the storage in dir and creates both if there is none. It leaves a directory with other content, or one
-// that a newer version has written, unchanged and returns an error. The error is *InUseError if another process has
-// opened it.
+// Open opens the storage in dir. If there is none, it creates it, and the directory if necessary. Open returns an error
+// and changes nothing if the directory has other files or was written by a newer version. Test for *InUseError and
+// *LostError with errors.As and for ErrNotExist with errors.Is.
 func Open(dir string, options Options) (*Storage, error) {
 	return disk.Open(dir, disk.Options{
 		Log: options.Logger, MustExist: options.MustExist, AcceptLoss: options.AcceptLoss,

@@ -34,7 +34,7 @@ func ExampleOpen() {
 		if err != nil {
 			panic(err)
 		}
-		before, _ := os.ReadFile(dir + "/uid")
+		before, _ := os.ReadFile(dir + "/uid") // empty at first
 		fmt.Println(string(namespace.UID) == string(before))
 		os.WriteFile(dir+"/uid", []byte(namespace.UID), 0o600)
 		plane.Close() // closes the storage too
