@@ -5,18 +5,18 @@ import (
 	"sync/atomic"
 )
 
-// batch holds items that were dequeued together, for future calls of Get, each of which takes one without the
-// lock. There is one only while many items wait and workers contend for the lock. It is returned to the lines
-// if an item arrives that must precede it, so it does not affect the order.
+// batch holds items that were dequeued together, so that later calls of Get can each take one without the lock. The
+// queue makes one only while many items wait and workers contend for the lock. It returns the rest of the batch to the
+// lines if an item of a higher priority is added, so batches do not affect the order.
 type batch[T comparable] struct {
 	items    [batchSize]T
 	taken    atomic.Int32
-	priority Priority // of all
-	first    uint32   // the turn of the first item; the next one has the next
+	priority Priority // of all items
+	first    uint32   // the turn of the first item; turns are consecutive
 }
 
-// A batch has batchSize items and is made when at least batchFrom wait. With fewer, workers wait more for the
-// lock than they work.
+// A batch has batchSize items. It is made only when at least batchFrom items wait: with fewer, making batches keeps the
+// lock from the workers for longer than it saves.
 const (
 	batchSize = 256
 	batchFrom = 4 * batchSize
@@ -41,15 +41,15 @@ func (b *batch[T]) left() int {
 	return max(batchSize-int(b.taken.Load()), 0)
 }
 
-// holds reports whether an entry's item has not been taken yet: its worker will see all changes made before
-// it was added again. This must read the counter by Add, because a Load could be ordered before a concurrent
-// Add.
+// holds reports whether an entry's item is in the batch and was not taken yet. Adding such an item needs no work: the
+// worker that takes it will see all changes made before the add. holds must read the counter by Add, because a Load
+// could be ordered before a concurrent Add.
 func (b *batch[T]) holds(e *entry[T]) bool {
 	return b != nil && e.turn-b.first < batchSize && int32(e.turn-b.first) >= b.taken.Add(0)
 }
 
-// takeAhead dequeues a batch if all waiting items have the same priority; otherwise the shares of lower
-// priorities would not be respected. A measured queue has no batches because it records when each item was
+// takeAhead dequeues a batch if enough items wait and all have the same priority; with several priorities, a batch
+// would take the shares of the lower ones. A measured queue has no batches, because it records when each item was
 // dequeued.
 func (q *Queue[T]) takeAhead() {
 	if q.measured != nil || q.waiting.count < batchFrom || !q.waiting.alike() {
@@ -63,7 +63,7 @@ func (q *Queue[T]) takeAhead() {
 	q.ahead.Store(b)
 }
 
-// giveBack returns the items of the batch that were not taken to the front of their lines.
+// giveBack returns the items of the batch that were not taken to the front of their line.
 func (q *Queue[T]) giveBack() {
 	b := q.ahead.Load()
 	first := min(int(b.taken.Add(batchSize))-batchSize, batchSize)

@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// TestBatchYieldsToHigherPriority has items taken off a long line together, as workers that are in each other's
-// way do.
+// TestBatchYieldsToHigherPriority adds an item of a higher priority while a batch is not used up.
 func TestBatchYieldsToHigherPriority(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -35,7 +34,7 @@ func TestBatchYieldsToHigherPriority(t *testing.T) {
 		q.takeAhead()
 		q.unlock()
 		if q.ahead.Load().left() != batchSize || q.Len() != batchFrom {
-			t.Fatalf("a batch of %d, of %d items", q.ahead.Load().left(), q.Len())
+			t.Fatalf("got a batch of %d of %d items", q.ahead.Load().left(), q.Len())
 		}
 		if test.added != "" {
 			q.AddWithPriority(test.added, test.at)
@@ -49,7 +48,7 @@ func TestBatchYieldsToHigherPriority(t *testing.T) {
 		first := slices.Clone(got[:len(test.want)])
 		slices.Sort(got)
 		if !slices.Equal(first, test.want) || len(slices.Compact(got)) != len(got) || q.Len() != 0 {
-			t.Errorf("%s is added: %d items, first %v, want %v", test.name, len(got), first, test.want)
+			t.Errorf("after adding %s: got %d items, the first %v; want %v", test.name, len(got), first, test.want)
 		}
 		q.ShutDown()
 	}
@@ -74,11 +73,12 @@ func TestExtraDoneInBatchIsHarmless(t *testing.T) {
 		q.Done(item)
 	}
 	if len(got) != batchFrom || !got[-1] || got[3] {
-		t.Errorf("%d of %d items were dequeued; the urgent one: %t", len(got), batchFrom, got[-1])
+		t.Errorf("got %d items and the urgent one: %t; want %d and true", len(got), got[-1], batchFrom)
 	}
 }
 
-// TestTurnsRestart: what was taken ahead before is not taken for what is ahead now.
+// TestTurnsRestart checks that an item of an earlier batch is not regarded as part of the current one after the turns
+// wrap.
 func TestTurnsRestart(t *testing.T) {
 	t.Parallel()
 	q := New[int](nil)
@@ -107,8 +107,8 @@ func TestTurnsRestart(t *testing.T) {
 	}
 }
 
-// TestAddToLongQueueHappensBeforeGet: whoever takes an item sees all that was done before it was added, were it waiting
-// in line, taken ahead, worked on or new.
+// TestAddToLongQueueHappensBeforeGet checks that the worker that dequeues an item sees all writes before its last Add,
+// whether the item was waiting, in a batch, being processed or new.
 func TestAddToLongQueueHappensBeforeGet(t *testing.T) {
 	t.Parallel()
 	q := New[int](nil)

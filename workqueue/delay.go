@@ -21,8 +21,8 @@ type delayed[T comparable] struct {
 	index    int
 }
 
-// put delays an item until due, or keeps an earlier time, and reports whether the item is now the first. The
-// priority is the highest of all calls for the item.
+// put delays an item until due. If the item is already delayed, the earlier time and the higher priority win. put
+// reports whether the time of the first item changed, so that the caller must call schedule.
 func (d *delays[T]) put(item T, due time.Time, priority Priority) (first bool) {
 	if d.items == nil {
 		d.items = map[T]*delayed[T]{}
@@ -53,7 +53,7 @@ func (d *delays[T]) take(now time.Time) *delayed[T] {
 	e := heap.Pop(d).(*delayed[T])
 	delete(d.items, e.item)
 	if len(d.heap) == 0 {
-		d.heap, d.items = nil, nil // neither shrinks on its own
+		d.heap, d.items = nil, nil // slices and maps do not shrink
 	}
 	return e
 }

@@ -23,8 +23,8 @@ func TestDrainOfEmptyQueueReturnsAtOnce(t *testing.T) {
 	}
 }
 
-// TestDrainWaitsForReaddedItems: what changed while it was worked on is worked on again before a drain ends, and
-// what fails meanwhile is not.
+// TestDrainWaitsForReaddedItems checks that a drain waits for items that were added again while they were processed,
+// and drops rate-limited retries.
 func TestDrainWaitsForReaddedItems(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -57,12 +57,12 @@ func TestDrainWaitsForReaddedItems(t *testing.T) {
 		q.Done("a")
 		draining.Wait()
 		if n := q.Len(); n != 0 {
-			t.Errorf("%d items wait after the drain", n)
+			t.Errorf("%d items wait after the drain, want 0", n)
 		}
 	})
 }
 
-// TestDrainEmptiesLongQueue has many workers take what waits, in batches and alone.
+// TestDrainEmptiesLongQueue has many workers dequeue the waiting items, in batches and one at a time.
 func TestDrainEmptiesLongQueue(t *testing.T) {
 	t.Parallel()
 	const items, workers = 10_000, 8
@@ -87,7 +87,7 @@ func TestDrainEmptiesLongQueue(t *testing.T) {
 	working.Wait()
 	for item, n := range worked {
 		if n != 1 {
-			t.Fatalf("item %d was processed %d times", item, n)
+			t.Fatalf("item %d was processed %d times, want 1", item, n)
 		}
 	}
 }

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// getters holds the calls of Get that wait. Only one is woken at a time; it takes an item and wakes the next
-// if more are left. A burst of additions thus costs one wakeup, not one per item.
+// getters holds the waiting calls of Get. Only one is woken at a time; it takes an item and wakes the next if items are
+// left. A burst of additions thus costs its caller one wakeup, not one per item. The queue's lock guards it.
 type getters struct {
 	waiting []*getter // a stack: the latest waiter is woken first, because its stack is warm
 	spare   []*getter
-	waking  bool // one was woken and has not run yet
+	waking  bool // a waiter was woken and has not run yet
 }
 
 // getter is a waiting call of Get.
@@ -42,29 +42,29 @@ func (g *getters) wakeOne() {
 
 // wakeAll wakes all waiters.
 func (g *getters) wakeAll() {
-	for _, who := range g.waiting {
-		who.wake <- struct{}{}
+	for _, waiter := range g.waiting {
+		waiter.wake <- struct{}{}
 	}
 	g.waiting = g.waiting[:0]
 }
 
 // await waits until it is woken or ctx ends. The caller holds the lock, which await releases while it waits.
 func (q *Queue[T]) await(ctx context.Context) {
-	who := q.getters.push()
+	waiter := q.getters.push()
 	q.asleep.Store(true)
 	q.unlock()
 	select {
-	case <-who.wake:
+	case <-waiter.wake:
 		q.lock()
 		q.getters.waking = false
 	case <-ctx.Done():
 		q.lock()
-		if i := slices.Index(q.getters.waiting, who); i >= 0 {
+		if i := slices.Index(q.getters.waiting, waiter); i >= 0 {
 			q.getters.waiting = slices.Delete(q.getters.waiting, i, i+1)
 			break
 		}
-		<-who.wake
+		<-waiter.wake
 		q.getters.waking = false
 	}
-	q.getters.spare = append(q.getters.spare, who)
+	q.getters.spare = append(q.getters.spare, waiter)
 }

@@ -5,39 +5,39 @@ import (
 	"sync/atomic"
 )
 
-// intake holds the calls of Add and Done that found the queue's lock taken. The holder of the lock executes
+// intake holds the calls of Add and Done that found the queue's lock taken. The goroutine that holds the lock executes
 // them before it releases the lock, so that Add and Done do not wait for it ("flat combining", Hendler et
 // al., SPAA 2010). The calls of one goroutine are executed in their order.
 //
 // Fields that different goroutines write are in different cache lines, to avoid false sharing.
 type intake[T comparable] struct {
-	pending atomic.Bool // asks is not empty
+	pending atomic.Bool // whether calls is not empty
 	_       cacheLine
 	mu      sync.Mutex
-	asks    []ask[T]
+	calls   []deferredCall[T]
 	_       cacheLine
-	used    []ask[T] // empty slice for reuse, guarded by the queue's lock
+	spare   []deferredCall[T] // an empty slice for reuse; the queue's lock guards it
 }
 
 type cacheLine [64]byte
 
-// ask is one call of Add or Done.
-type ask[T comparable] struct {
+// deferredCall is a call of Done, or else of AddWithPriority.
+type deferredCall[T comparable] struct {
 	item     T
 	hash     uint32
 	priority Priority
 	done     bool
 }
 
-// mostAsks bounds the intake: when it is full, callers wait for the lock.
-const mostAsks = 256
+// maxDeferred bounds the intake: when it is full, callers wait for the lock.
+const maxDeferred = 256
 
-// put appends an ask and returns the number of asks before it. If that is mostAsks, the ask was not appended.
-func (i *intake[T]) put(a ask[T]) (before int) {
+// put appends a call and returns the number of calls before it. If that is maxDeferred, the call was not appended.
+func (i *intake[T]) put(c deferredCall[T]) (before int) {
 	i.mu.Lock()
-	before = len(i.asks)
-	if before < mostAsks {
-		i.asks = append(i.asks, a)
+	before = len(i.calls)
+	if before < maxDeferred {
+		i.calls = append(i.calls, c)
 	}
 	if before == 0 {
 		i.pending.Store(true)
@@ -46,23 +46,23 @@ func (i *intake[T]) put(a ask[T]) (before int) {
 	return before
 }
 
-// take returns the asks in order. The caller holds the queue's lock and must call reuse.
-func (i *intake[T]) take() []ask[T] {
+// take removes and returns the calls in order. The caller holds the queue's lock and must pass the result to reuse.
+func (i *intake[T]) take() []deferredCall[T] {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.pending.Store(false)
-	asks := i.asks
-	i.asks = i.used
-	return asks
+	calls := i.calls
+	i.calls = i.spare
+	return calls
 }
 
-// reuse recycles executed asks. The caller holds the queue's lock.
-func (i *intake[T]) reuse(asks []ask[T]) {
-	clear(asks) // do not retain what items point to
-	i.used = asks[:0]
+// reuse recycles the slice of executed calls. The caller holds the queue's lock.
+func (i *intake[T]) reuse(calls []deferredCall[T]) {
+	clear(calls) // let the items be garbage-collected
+	i.spare = calls[:0]
 }
 
-// tryLock acquires the lock if it is free, and executes pending asks.
+// tryLock acquires the lock if it is free, and executes deferred calls. It reports whether it acquired the lock.
 func (q *Queue[T]) tryLock() bool {
 	if !q.mu.TryLock() {
 		return false
@@ -71,26 +71,26 @@ func (q *Queue[T]) tryLock() bool {
 	return true
 }
 
-// leave has the holder of the lock execute a call. The first of several pending calls ensures that some
-// goroutine holds the lock.
-func (q *Queue[T]) leave(a ask[T]) {
-	switch before := q.intake.put(a); {
-	case before == mostAsks:
+// deferCall leaves a call to the goroutine that holds the lock. The caller whose call is the first in the intake
+// ensures that some goroutine will execute them.
+func (q *Queue[T]) deferCall(c deferredCall[T]) {
+	switch before := q.intake.put(c); {
+	case before == maxDeferred:
 		q.lock()
-		q.perform(&a)
+		q.perform(&c)
 		q.unlock()
 	case before == 0 && q.mu.TryLock(): // otherwise the holder checks the intake after this put
 		q.unlock()
 	}
 }
 
-// lock acquires the lock and executes pending asks.
+// lock acquires the lock and executes deferred calls.
 func (q *Queue[T]) lock() {
 	q.mu.Lock()
 	q.catchUp()
 }
 
-// unlock executes pending asks and releases the lock.
+// unlock executes deferred calls and releases the lock.
 func (q *Queue[T]) unlock() {
 	for {
 		q.catchUp()
@@ -101,21 +101,22 @@ func (q *Queue[T]) unlock() {
 	}
 }
 
+// catchUp executes deferred calls. The caller holds the lock.
 func (q *Queue[T]) catchUp() {
 	if !q.intake.pending.Load() {
 		return
 	}
-	asks := q.intake.take()
-	for i := range asks {
-		q.perform(&asks[i])
+	calls := q.intake.take()
+	for i := range calls {
+		q.perform(&calls[i])
 	}
-	q.intake.reuse(asks)
+	q.intake.reuse(calls)
 }
 
-func (q *Queue[T]) perform(a *ask[T]) {
-	if a.done {
-		q.done(a.item, a.hash)
+func (q *Queue[T]) perform(c *deferredCall[T]) {
+	if c.done {
+		q.done(c.item, c.hash)
 	} else {
-		q.add(a.item, a.hash, a.priority)
+		q.add(c.item, c.hash, c.priority)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 )
 
-// all takes everything that waits, in order.
+// all dequeues all waiting items, in order.
 func all[T comparable](t *testing.T, q *Queue[T]) []T {
 	t.Helper()
 	var got []T
@@ -43,7 +43,7 @@ func TestDeferredOperationsRunInOrder(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if n := q.entries.count; n != 0 {
-		t.Errorf("the intake retains %d items", n)
+		t.Errorf("the intake retains %d items, want 0", n)
 	}
 }
 
@@ -52,15 +52,15 @@ func TestExcessOperationsWaitForLock(t *testing.T) {
 	q := New[int](nil)
 	defer q.ShutDown()
 	q.lock()
-	for i := range mostAsks {
+	for i := range maxDeferred {
 		q.Add(i)
 	}
 	var waiting sync.WaitGroup
-	waiting.Go(func() { q.Add(mostAsks) })
+	waiting.Go(func() { q.Add(maxDeferred) })
 	q.unlock()
 	waiting.Wait()
-	if got := all(t, q); len(got) != mostAsks+1 || !slices.IsSorted(got) {
-		t.Errorf("%d items, want %d, in order: %v", len(got), mostAsks+1, got)
+	if got := all(t, q); len(got) != maxDeferred+1 || !slices.IsSorted(got) {
+		t.Errorf("got %d items %v, want %d in order", len(got), got, maxDeferred+1)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestAddHappensBeforeGet(t *testing.T) {
 				for i := range items {
 					q.Add(p*items + i)
 					if want := int(added.Add(1)); q.Len() < want {
-						t.Errorf("fewer items wait than the %d that were added", want)
+						t.Errorf("Len is below %d, the number of items added", want)
 						return
 					}
 				}

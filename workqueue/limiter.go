@@ -8,19 +8,20 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limiter decides how long an item waits before it is retried. Implementations must be safe for concurrent
-// use.
+// Limiter decides how long an item waits before it is retried. Implementations must be safe for concurrent use, as
+// those of this package are.
 type Limiter[T comparable] interface {
 	// When counts a retry of the item and returns how long it must wait.
 	When(item T) time.Duration
-	// Forget resets the item's retries.
+	// Forget resets the count of the item's retries.
 	Forget(item T)
 	// NumRequeues returns the number of retries since the item was last forgotten.
 	NumRequeues(item T) int
 }
 
-// DefaultLimiter returns the limiter that Kubernetes' controllers use: each item waits 5 ms, doubling up to
-// 1000 s, and all items together are limited to 10 per second after a burst of 100.
+// DefaultLimiter returns the limiter that Kubernetes' controllers use: the first retry of an item waits 5 ms, each
+// further one twice as long, up to 1000 s; and all items together are limited to 10 retries per second after a burst of
+// 100.
 func DefaultLimiter[T comparable]() Limiter[T] {
 	return MaxOf(
 		NewExponential[T](5*time.Millisecond, 1000*time.Second),
@@ -46,7 +47,7 @@ func (r *retries[T]) next(item T) int {
 	return before
 }
 
-// Forget resets the retries of an item.
+// Forget resets the count of an item's retries.
 func (r *retries[T]) Forget(item T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,12 +69,12 @@ type Bucket[T comparable] struct {
 	limiter *rate.Limiter
 }
 
-// NewBucket returns a limiter that admits perSecond items per second, and bursts of up to burst items.
+// NewBucket returns a limiter that allows perSecond retries per second, and bursts of up to burst retries.
 func NewBucket[T comparable](perSecond rate.Limit, burst int) *Bucket[T] {
 	return &Bucket[T]{limiter: rate.NewLimiter(perSecond, burst)}
 }
 
-// When reserves a token and returns how long until it is available.
+// When reserves a token and returns the time until it is available.
 func (b *Bucket[T]) When(T) time.Duration { return b.limiter.Reserve().Delay() }
 
 // Forget does nothing: tokens do not belong to items.
@@ -93,7 +94,7 @@ func NewExponential[T comparable](base, max time.Duration) *Exponential[T] {
 	return &Exponential[T]{base: base, max: max}
 }
 
-// When returns base * 2^retries, at most max.
+// When counts a retry of the item and returns base * 2^n, at most max, where n is the number of earlier retries.
 func (e *Exponential[T]) When(item T) time.Duration {
 	wait := float64(e.base) * math.Pow(2, float64(e.next(item)))
 	if wait > float64(e.max) {
@@ -115,7 +116,7 @@ func NewFastSlow[T comparable](fast, slow time.Duration, attempts int) *FastSlow
 	return &FastSlow[T]{fast: fast, slow: slow, attempts: attempts}
 }
 
-// When returns the short or the long wait.
+// When counts a retry of the item and returns its wait.
 func (f *FastSlow[T]) When(item T) time.Duration {
 	if f.next(item) < f.attempts {
 		return f.fast
@@ -126,7 +127,7 @@ func (f *FastSlow[T]) When(item T) time.Duration {
 // maxOf combines several limiters.
 type maxOf[T comparable] []Limiter[T]
 
-// MaxOf returns a limiter that waits as long as the strictest of the limiters.
+// MaxOf returns a limiter that asks all the limiters and waits for the longest of their times.
 func MaxOf[T comparable](limiters ...Limiter[T]) Limiter[T] { return maxOf[T](limiters) }
 
 func (m maxOf[T]) When(item T) time.Duration {

@@ -9,7 +9,7 @@ import (
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
-// waits asks a limiter n times about one item.
+// waits returns the results of n calls of When for one item.
 func waits(l workqueue.Limiter[string], n int) []time.Duration {
 	var got []time.Duration
 	for range n {
@@ -50,7 +50,7 @@ func TestBucketRefills(t *testing.T) {
 		bucket.When("a")
 		time.Sleep(time.Second)
 		if wait := bucket.When("a"); wait != 0 {
-			t.Errorf("got a delay of %v after a second without retries", wait)
+			t.Errorf("got a delay of %v after a second without retries, want 0", wait)
 		}
 	})
 }
@@ -77,7 +77,7 @@ func TestForgetAffectsOneItem(t *testing.T) {
 	}
 }
 
-// TestLimitersOverADay lets one item fail again and again for a day of virtual time, and counts its tries.
+// TestLimitersOverADay lets one item fail for a day of virtual time and counts its retries.
 func TestLimitersOverADay(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -105,7 +105,7 @@ func TestLimitersOverADay(t *testing.T) {
 				q.Done(item)
 			}
 			if tries != test.tries {
-				t.Errorf("%s: %d tries in %v, want %d", test.name, tries, time.Since(start), test.tries)
+				t.Errorf("%s: got %d tries in %v, want %d", test.name, tries, time.Since(start), test.tries)
 			}
 		})
 	}

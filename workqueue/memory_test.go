@@ -11,7 +11,7 @@ import (
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
-// TestQueueReleasesMemoryAfterBurst fills and empties a queue, and measures what it holds afterwards.
+// TestQueueReleasesMemoryAfterBurst fills and empties a queue, and measures its memory afterwards.
 func TestQueueReleasesMemoryAfterBurst(t *testing.T) {
 	q := workqueue.New[string](nil)
 	defer q.ShutDown()
@@ -66,12 +66,12 @@ func TestAddGetAndDoneDoNotAllocate(t *testing.T) {
 		q.Done(take(t, q))
 		q.Done(take(t, q))
 	}); n != 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("got %v allocations, want 0", n)
 	}
 }
 
-// TestManyProducersAndWorkersLoseNothing has each item added again and again: after the last add of each, it is worked
-// on.
+// TestManyProducersAndWorkersLoseNothing adds each item many times, and checks that a worker processes it after its
+// last Add.
 func TestManyProducersAndWorkersLoseNothing(t *testing.T) {
 	t.Parallel()
 	const producers, workers, items, rounds = 8, 8, 100, 200

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics measure queues under client-go's metric names and buckets, with controller-runtime's labels: the
+// Metrics measures queues under client-go's metric names and buckets, with controller-runtime's labels: the
 // depth of a queue is labeled by priority, which is -100 for Low, 0 for Normal and 100 for High. Metrics is a
 // prometheus.Collector and safe for concurrent use.
 type Metrics struct {
@@ -23,7 +23,8 @@ type Metrics struct {
 
 var _ prometheus.Collector = (*Metrics)(nil)
 
-// NewMetrics returns metrics, to be passed to Queue.Measure.
+// NewMetrics returns metrics without queues. Pass them to Queue.Measure, and register them with a
+// prometheus.Registerer.
 func NewMetrics() *Metrics {
 	label := []string{"name", "controller"} // controller-runtime sets both labels to the same value
 	gauges := func(name, help string) *prometheus.GaugeVec {
@@ -74,8 +75,8 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// Measure measures the queue from now on, under a name that must be unique in m. It must be called before the
-// queue is used, and at most once.
+// Measure adds the queue to m under a name that must be unique in m. It must be called before the queue is used, and at
+// most once.
 func (q *Queue[T]) Measure(m *Metrics, name string) {
 	q.measured = &measured{
 		adds: m.adds.WithLabelValues(name, name), retries: m.retries.WithLabelValues(name, name),
@@ -121,12 +122,12 @@ func (t *table[T]) snapshot(m *measured) (s snapshot) {
 	return s
 }
 
-// measured holds the metrics of one queue. The queue's lock guards it. A nil one records nothing and does not
-// read the clock.
+// measured holds the metrics of one queue. It does not change after Measure. The methods add, take, done and retry of a
+// nil *measured record nothing and do not read the clock.
 type measured struct {
 	adds, retries  prometheus.Counter
 	waited, worked prometheus.Observer
-	start          time.Time // origin of its clock
+	start          time.Time // origin of the times in nanoseconds
 }
 
 func (m *measured) now() int64 { return int64(time.Since(m.start)) }

@@ -9,7 +9,7 @@ import (
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
-// Dashboards find queues by these names: client-go's metrics, with the labels that controller-runtime gives them.
+// Dashboards rely on these names: client-go's metrics, with controller-runtime's labels.
 func TestMetricNamesMatchClientGo(t *testing.T) {
 	t.Parallel()
 	metrics := workqueue.NewMetrics()
@@ -38,11 +38,11 @@ func TestMetricNamesMatchClientGo(t *testing.T) {
 				labels[label.GetName()] = label.GetValue()
 			}
 			if queues[labels["name"]] = true; labels["controller"] != labels["name"] {
-				t.Errorf("%s has the labels %v", family.GetName(), labels)
+				t.Errorf("%s: got labels %v, want the same name and controller", family.GetName(), labels)
 			}
 		}
 		if len(queues) != 2 || !queues["ships"] || !queues["ports"] {
-			t.Errorf("%s is of the queues %v", family.GetName(), queues)
+			t.Errorf("%s: got queues %v, want ships and ports", family.GetName(), queues)
 		}
 	}
 	slices.Sort(names)

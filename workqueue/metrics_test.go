@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
-// TestMetricsOfQueueWorkAndRetries follows two items, in virtual time.
+// TestMetricsOfQueueWorkAndRetries processes two items in virtual time and compares all metrics.
 func TestMetricsOfQueueWorkAndRetries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -39,7 +39,8 @@ func TestMetricsOfQueueWorkAndRetries(t *testing.T) {
 	})
 }
 
-// TestReaddedItemWaitsFromItsAdd: its work is measured to its end, and its waiting from the add.
+// TestReaddedItemWaitsFromItsAdd checks that the waiting time of an item that is added while it is processed begins
+// with that Add.
 func TestReaddedItemWaitsFromItsAdd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -59,7 +60,7 @@ func TestReaddedItemWaitsFromItsAdd(t *testing.T) {
 	})
 }
 
-// TestDepthIsReportedByPriority, as controller-runtime does: what was raised counts where it is then.
+// TestDepthIsReportedByPriority checks that an item whose priority was raised counts under its new priority.
 func TestDepthIsReportedByPriority(t *testing.T) {
 	t.Parallel()
 	metrics := workqueue.NewMetrics()
@@ -109,7 +110,7 @@ func wantMetrics(t *testing.T, metrics *workqueue.Metrics, want ...string) {
 	}
 	for _, w := range want {
 		if !strings.Contains("\n"+strings.Join(got, "\n")+"\n", "\n"+w+"\n") {
-			t.Errorf("no %q in\n%s", w, strings.Join(got, "\n"))
+			t.Errorf("got\n%s\nwant the line %q", strings.Join(got, "\n"), w)
 		}
 	}
 }

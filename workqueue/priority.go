@@ -1,18 +1,19 @@
 package workqueue
 
-// Priority determines which waiting items are dequeued first. Items of equal priority are dequeued in the
-// order in which they were added. The zero value is Normal.
+// Priority determines which waiting items are dequeued first. Of nine items that are dequeued while items of a lower
+// priority wait, at least one is of a lower priority, so that these are not starved. The zero value is Normal.
 type Priority int8
 
-// Use Low for work that no change waits for (an initial list, a resync), so that it does not delay changes.
+// The priorities. Use Low for work that no change caused, such as an initial list or a resync, so that it does not
+// delay the work that changes caused.
 const (
 	Low    Priority = -1
 	Normal Priority = 0
 	High   Priority = 1
 )
 
-// share is the number of items that are dequeued before a lower line that waits: of share+1 items, one is
-// from the lower line. This prevents starvation.
+// share is the number of items that may be dequeued from other lines while a line waits. Of share+1 items, one is
+// therefore from the lower line. This prevents starvation.
 const share = 8
 
 // line is the queue of the items of one priority.
@@ -41,7 +42,7 @@ func (l *lines[T]) push(p place, e *entry[T]) {
 	l.count++
 }
 
-// pushFront puts an entry at the front of its line, which it was popped from.
+// pushFront returns an entry to the front of the line that it was popped from.
 func (l *lines[T]) pushFront(p place, e *entry[T]) {
 	in := &l.of[High-e.priority]
 	e.next = in.first
@@ -82,8 +83,8 @@ func (l *lines[T]) alike() bool {
 	return busy == 1
 }
 
-// pop removes the next entry; there must be one. It is the first of the highest line, unless a lower line has
-// its share due.
+// pop removes the next entry; there must be one. It is the first of the highest line, or of a lower line that has been
+// passed over share times.
 func (l *lines[T]) pop() (place, *entry[T]) {
 	var from *line
 	for i := range l.of {

@@ -10,7 +10,7 @@ import (
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
-// drain takes all that waits, in order.
+// drain dequeues all waiting items, in order.
 func drain(t *testing.T, q *workqueue.Queue[string]) []string {
 	t.Helper()
 	var got []string
@@ -46,7 +46,7 @@ func TestAddRaisesPriorityOnly(t *testing.T) {
 	q.Add("b")
 	q.AddWithPriority("n", workqueue.Low)
 	if n := q.Len(); n != 4 {
-		t.Fatalf("%d items wait, want 4", n)
+		t.Fatalf("got %d waiting items, want 4", n)
 	}
 	if got, want := drain(t, q), []string{"n", "b", "a", "c"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -68,7 +68,7 @@ func TestPriorityRaisedDuringProcessingIsRetained(t *testing.T) {
 	}
 }
 
-// TestLowPriorityIsNotStarved has normal items come in faster than they are taken, for ever.
+// TestLowPriorityIsNotStarved adds normal items faster than they are dequeued.
 func TestLowPriorityIsNotStarved(t *testing.T) {
 	t.Parallel()
 	q := workqueue.New[string](nil)
@@ -91,7 +91,7 @@ func TestLowPriorityIsNotStarved(t *testing.T) {
 	}
 }
 
-// TestEachPriorityHasItsShare has more of all three come in than is taken.
+// TestEachPriorityHasItsShare adds items of all three priorities faster than they are dequeued.
 func TestEachPriorityHasItsShare(t *testing.T) {
 	t.Parallel()
 	q := workqueue.New[string](nil)

@@ -1,11 +1,10 @@
-// Package workqueue provides the queue between sources of changes and the workers that reconcile them. It
-// holds keys, not events: a key that is added several times before a worker takes it is processed once, and a
-// key that is added while it is processed is processed once more afterwards, never by two workers at a time.
-// Keys of equal priority are dequeued in the order in which they were first added; lower priorities wait but
-// are not starved.
+// Package workqueue provides the queue between sources of changes and the workers that reconcile them. Its items are
+// keys, not events: an item that is added several times before a worker takes it is processed once, and an item that is
+// added while it is processed is processed once more afterwards, never by two workers at a time. Items of equal
+// priority are dequeued in the order in which they were first added; lower priorities wait but are not starved.
 //
-// The queue is not suitable for data that must not be merged: workers read the current state of a key. It
-// knows nothing of objects or of the API. Package controller uses it like this:
+// The queue is not suitable for data that must not be merged: a worker reads the current state of its item. It does not
+// depend on Kubernetes' objects or API. Package controller uses it like this:
 //
 //	item, ok := q.Get(ctx) // blocks
 //	defer q.Done(item)
@@ -24,17 +23,18 @@ import (
 	"time"
 )
 
-// Queue is a queue of keys with priorities, delays and rate limits. It has no goroutine: delays use a heap
-// and one timer, which ShutDown stops. Its memory grows and shrinks with its contents. All methods are safe
-// for concurrent use.
+// Queue is a queue of distinct items with priorities, delays and rate limits. It has no goroutine: delays use a heap
+// and one timer, which ShutDown stops. Its memory grows and shrinks with its contents. All methods except Measure are
+// safe for concurrent use.
 //
-// A key is waiting (dirty), being processed, or both. Done moves a key that is both to the end of its line.
+// Each priority has its own line, a FIFO. An item is waiting in a line, being processed by a worker, or being processed
+// and dirty: added again since Get returned it. Done moves a dirty item to the end of its line.
 type Queue[T comparable] struct {
 	limiter Limiter[T]
 	seed    maphash.Seed
 
 	intake intake[T]
-	ahead  atomic.Pointer[batch[T]] // replaced under the lock when it is used up
+	ahead  atomic.Pointer[batch[T]] // replaced under the lock once all its items were taken
 	asleep atomic.Bool              // calls of Get wait; written under the lock
 	_      cacheLine
 
@@ -60,11 +60,12 @@ func New[T comparable](limiter Limiter[T]) *Queue[T] {
 	return q
 }
 
-// Add marks an item as needing work. After ShutDown it does nothing.
+// Add enqueues an item with priority Normal. It does not cancel an AddAfter of the item. After ShutDown it does
+// nothing.
 func (q *Queue[T]) Add(item T) { q.AddWithPriority(item, Normal) }
 
-// AddWithPriority is like Add with the given priority. An item that already waits moves to the end of the
-// line of the higher priority, never to a lower one.
+// AddWithPriority is like Add with the given priority, which it limits to the range from Low to High. An item that
+// already waits moves to the end of the line of a higher priority, never to a lower one.
 func (q *Queue[T]) AddWithPriority(item T, priority Priority) {
 	hash := q.hash(item)
 	if q.tryLock() {
@@ -72,7 +73,7 @@ func (q *Queue[T]) AddWithPriority(item T, priority Priority) {
 		q.unlock()
 		return
 	}
-	q.leave(ask[T]{item: item, hash: hash, priority: priority})
+	q.deferCall(deferredCall[T]{item: item, hash: hash, priority: priority})
 }
 
 // add implements AddWithPriority. The caller holds the lock.
@@ -116,8 +117,9 @@ func (q *Queue[T]) offer(p place, e *entry[T]) {
 // hash returns the hash of an item for the table. It is computed without the lock.
 func (q *Queue[T]) hash(item T) uint32 { return uint32(maphash.Comparable(q.seed, item)) }
 
-// AddAfter adds the item after a delay, or at once if the delay is not positive. If the item is already
-// delayed, the earlier time wins. An item that is being processed retains its priority.
+// AddAfter adds the item after a delay, or at once if the delay is not positive. If the item is already delayed, the
+// earlier time wins. An item that is being processed keeps its priority; any other gets Normal. After ShutDown it does
+// nothing.
 func (q *Queue[T]) AddAfter(item T, delay time.Duration) {
 	hash := q.hash(item)
 	q.lock()
@@ -135,28 +137,28 @@ func (q *Queue[T]) AddAfter(item T, delay time.Duration) {
 	}
 }
 
-// AddRateLimited adds the item after the delay that the limiter returns. The caller must Forget the item once
-// it succeeds.
+// AddRateLimited adds the item after the delay that the limiter returns. The caller must call Forget once the item
+// has been processed successfully.
 func (q *Queue[T]) AddRateLimited(item T) {
 	q.measured.retry()
 	q.AddAfter(item, q.limiter.When(item))
 }
 
-// Forget resets the item's retries. It does not remove the item from the queue.
+// Forget resets the limiter's count of the item's retries. It does not remove the item from the queue.
 func (q *Queue[T]) Forget(item T) { q.limiter.Forget(item) }
 
-// NumRequeues returns how often the item was added rate-limited since it was last forgotten.
+// NumRequeues returns the limiter's count of the item's retries since the last Forget.
 func (q *Queue[T]) NumRequeues(item T) int { return q.limiter.NumRequeues(item) }
 
-// Len returns the number of waiting items, excluding those that are processed or delayed.
+// Len returns the number of waiting items. Items that are being processed or are delayed do not count.
 func (q *Queue[T]) Len() int {
 	q.lock()
 	defer q.unlock()
 	return q.waiting.count + q.ahead.Load().left()
 }
 
-// Get waits for the next item. The caller must call Done with it. ok is false if ctx has ended, or if the
-// queue was shut down and is empty.
+// Get waits for the next item and dequeues it. The caller must call Done with the item after processing it. ok is false
+// if ctx has ended, or if the queue was shut down and no item waits.
 func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
 	if ctx.Err() != nil {
 		return item, false
@@ -176,7 +178,7 @@ func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
 			q.wakeNext()
 			return item, true
 		}
-		q.ahead.Store(nil) // do not retain what its items point to
+		q.ahead.Store(nil) // let its items be garbage-collected
 		if q.waiting.count > 0 {
 			item = q.next().item
 			if contended {
@@ -190,7 +192,7 @@ func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
 		}
 		q.await(ctx)
 		if ctx.Err() != nil {
-			q.wakeNext() // pass on the wakeup that this call received
+			q.wakeNext() // another waiter must receive the wakeup of this one
 			return item, false
 		}
 	}
@@ -214,7 +216,7 @@ func (q *Queue[T]) wakeNext() {
 	}
 }
 
-// Done marks an item from Get as processed. If it was added meanwhile, it waits again.
+// Done marks an item from Get as processed. If the item was added meanwhile, it waits again.
 func (q *Queue[T]) Done(item T) {
 	hash := q.hash(item)
 	if q.tryLock() {
@@ -222,7 +224,7 @@ func (q *Queue[T]) Done(item T) {
 		q.unlock()
 		return
 	}
-	q.leave(ask[T]{item: item, hash: hash, done: true})
+	q.deferCall(deferredCall[T]{item: item, hash: hash, done: true})
 }
 
 // done implements Done. The caller holds the lock.
@@ -244,15 +246,16 @@ func (q *Queue[T]) done(item T, hash uint32) {
 	}
 }
 
-// ShutDown rejects new items, drops delayed ones, and makes Get return false once the waiting ones are taken.
+// ShutDown drops the delayed items and makes the methods that add items do nothing. Get returns false once no item
+// waits. ShutDown does not wait for workers.
 func (q *Queue[T]) ShutDown() {
 	q.lock()
 	defer q.unlock()
 	q.stop()
 }
 
-// ShutDownWithDrain shuts down and waits until all waiting and processed items are done; workers must
-// continue to call Get and Done. If ctx ends first, it returns the error of ctx.
+// ShutDownWithDrain calls ShutDown and waits until Done was called for all waiting items and those being processed;
+// workers must continue to call Get and Done. If ctx ends first, it returns the error of ctx.
 func (q *Queue[T]) ShutDownWithDrain(ctx context.Context) error {
 	q.lock()
 	q.stop()
@@ -273,7 +276,7 @@ func (q *Queue[T]) ShutDownWithDrain(ctx context.Context) error {
 	}
 }
 
-// ShuttingDown reports whether ShutDown was called.
+// ShuttingDown reports whether ShutDown or ShutDownWithDrain was called.
 func (q *Queue[T]) ShuttingDown() bool {
 	q.lock()
 	defer q.unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
-// take gets the next item, which must be there.
+// take dequeues the next item, or fails the test if there is none.
 func take(t *testing.T, q *workqueue.Queue[string]) string {
 	t.Helper()
 	item, ok := q.Get(t.Context())
@@ -49,7 +49,7 @@ func TestItemAddedDuringProcessingIsRequeuedAfterDone(t *testing.T) {
 	q.Add("a")
 	q.Add("a")
 	if n := q.Len(); n != 0 {
-		t.Fatalf("%d items wait while their only key is being processed", n)
+		t.Fatalf("%d items wait while the only item is being processed, want 0", n)
 	}
 	q.Done("a")
 	if n := q.Len(); n != 1 {
@@ -58,7 +58,7 @@ func TestItemAddedDuringProcessingIsRequeuedAfterDone(t *testing.T) {
 	take(t, q)
 	q.Done("a")
 	if n := q.Len(); n != 0 {
-		t.Errorf("%d items wait at the end", n)
+		t.Errorf("%d items wait at the end, want 0", n)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestOneWorkerAtATimePerItem(t *testing.T) {
 			done.Go(func() {
 				for item, ok := q.Get(t.Context()); ok; item, ok = q.Get(t.Context()) {
 					if busy[item].Add(1) != 1 {
-						t.Errorf("item %d is processed twice at a time", item)
+						t.Errorf("two workers process item %d at the same time", item)
 					}
 					time.Sleep(time.Millisecond)
 					busy[item].Add(-1)
@@ -112,7 +112,7 @@ func TestAddAfterWaits(t *testing.T) {
 		}
 		time.Sleep(4 * time.Hour)
 		if n := q.Len(); n != 0 {
-			t.Errorf("%d items were dequeued twice", n)
+			t.Errorf("%d items wait after all were dequeued, want 0", n)
 		}
 	})
 }
@@ -131,11 +131,11 @@ func TestAddRateLimitedBacksOffUntilForgotten(t *testing.T) {
 			}
 		}
 		if n := q.NumRequeues("a"); n != 3 {
-			t.Errorf("%d requeues, want 3", n)
+			t.Errorf("got %d requeues, want 3", n)
 		}
 		q.Forget("a")
 		if n := q.NumRequeues("a"); n != 0 {
-			t.Errorf("%d requeues after Forget", n)
+			t.Errorf("got %d requeues after Forget, want 0", n)
 		}
 	})
 }
@@ -151,10 +151,10 @@ func TestShutDownEndsGetAfterQueuedItems(t *testing.T) {
 		t.Errorf("got %s, want a", item)
 	}
 	if item, ok := q.Get(t.Context()); ok {
-		t.Errorf("got %s after the last item", item)
+		t.Errorf("got %s after the last item, want no item", item)
 	}
 	if !q.ShuttingDown() {
-		t.Error("not shutting down")
+		t.Error("ShuttingDown is false after ShutDown")
 	}
 }
 
@@ -211,7 +211,7 @@ func TestDrainEndsWithContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := q.ShutDownWithDrain(ctx); err != context.DeadlineExceeded {
-			t.Errorf("got %v", err)
+			t.Errorf("got error %v, want that of the context", err)
 		}
 	})
 }

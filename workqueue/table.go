@@ -9,11 +9,11 @@ import (
 type entry[T comparable] struct {
 	item         T
 	prev, next   place  // neighbors in its line; next also links free entries
-	added, begun int64  // times in nanoseconds of the measured clock; 0 unless the queue is measured
-	turn         uint32 // its turn in a batch; 0 if it was never in one
+	added, begun int64  // nanoseconds since measured.start; 0 unless the queue is measured
+	turn         uint32 // number of its last dequeuing in a batch; 0 if it was never in one
 	priority     Priority
 	processing   bool
-	dirty        bool // needs work: it waits, or will when the current processing is done
+	dirty        bool // needs work: it waits, or will wait after the current processing
 }
 
 // place is the position of an entry, counted from 1; 0 means none. Entries do not move, and neither they nor
@@ -29,7 +29,7 @@ type table[T comparable] struct {
 	chunks []*[chunkSize]entry[T]
 	used   place  // highest position in use
 	free   place  // first of the list of free entries
-	turn   uint32 // last one assigned to an entry
+	turn   uint32 // the last turn assigned to an entry
 }
 
 type slot struct {
@@ -102,7 +102,7 @@ func (t *table[T]) remove(p place, hash uint32) {
 	}
 	t.slots[hole] = slot{}
 	t.count--
-	*t.at(p) = entry[T]{next: t.free} // do not retain what the item points to
+	*t.at(p) = entry[T]{next: t.free} // let the item be garbage-collected
 	t.free = p
 	if t.count == 0 && len(t.chunks) > mostChunks {
 		*t = table[T]{turn: t.turn}
@@ -119,7 +119,7 @@ func (t *table[T]) resize(slots int) {
 	}
 }
 
-// occupy stores a slot where find will find it.
+// occupy stores a slot at the first free position of its probe sequence.
 func (t *table[T]) occupy(s slot) {
 	mask := uint32(len(t.slots) - 1)
 	i := s.hash & mask
@@ -129,8 +129,8 @@ func (t *table[T]) occupy(s slot) {
 	t.slots[i] = s
 }
 
-// turns reserves n turns for entries and returns the first. By the time the numbers wrap, all earlier batches
-// have been taken.
+// turns reserves n turns for the items of a batch and returns the first. When the numbers wrap, it resets the turns of
+// all entries, whose batches have been taken.
 func (t *table[T]) turns(n uint32) (first uint32) {
 	if t.turn > math.MaxUint32-n {
 		t.turn = 0

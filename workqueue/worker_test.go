@@ -34,14 +34,15 @@ func TestAllWorkersAreWoken(t *testing.T) {
 			}
 			synctest.Wait()
 			if n := int(busy.Load()); n != min(burst, workers) {
-				t.Errorf("%d workers process %d items, want %d", n, burst, min(burst, workers))
+				t.Errorf("got %d busy workers for %d items, want %d", n, burst, min(burst, workers))
 			}
 			time.Sleep(time.Hour)
 		}
 	})
 }
 
-// TestItemSurvivesCanceledGet ends a worker's context right after it was woken for an item: another must get it.
+// TestItemSurvivesCanceledGet cancels a worker's context right after the worker was woken for an item, and checks that
+// another worker gets the item.
 func TestItemSurvivesCanceledGet(t *testing.T) {
 	t.Parallel()
 	for range 100 { // either may be noticed first
@@ -63,7 +64,7 @@ func TestItemSurvivesCanceledGet(t *testing.T) {
 			cancel()
 			synctest.Wait()
 			if n := got.Load(); n != 1 {
-				t.Errorf("%d workers got the item", n)
+				t.Errorf("%d workers got the item, want 1", n)
 			}
 		})
 	}
@@ -79,16 +80,16 @@ func TestItemDueDuringProcessingIsRequeued(t *testing.T) {
 		q.AddAfter("a", time.Minute)
 		time.Sleep(time.Hour)
 		if n := q.Len(); n != 0 {
-			t.Errorf("%d items wait while their only key is processed", n)
+			t.Errorf("%d items wait while the only item is being processed, want 0", n)
 		}
 		q.Done("a")
 		if n := q.Len(); n != 1 {
-			t.Errorf("%d items wait afterwards, want 1", n)
+			t.Errorf("%d items wait after Done, want 1", n)
 		}
 	})
 }
 
-// TestAddDoesNotReplaceAddAfter, as in client-go: whoever asked for a look later has a reason of their own.
+// TestAddDoesNotReplaceAddAfter checks that, as in client-go, Add does not cancel an AddAfter of the same item.
 func TestAddDoesNotReplaceAddAfter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -129,12 +130,12 @@ func TestForgetDoesNotRemoveQueuedItem(t *testing.T) {
 			q.Done(take(t, q))
 		}
 		if waited := time.Since(start); waited != time.Second {
-			t.Errorf("both came after %v, want 1s", waited)
+			t.Errorf("got both items after %v, want 1s", waited)
 		}
 		q.AddRateLimited("a")
 		q.Done(take(t, q))
 		if waited := time.Since(start); waited != 2*time.Second {
-			t.Errorf("the next retry of a came after %v, want 2s: its history was forgotten", waited)
+			t.Errorf("got the next retry of a after %v, want 2s, because Forget was called", waited)
 		}
 	})
 }
