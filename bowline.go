@@ -44,22 +44,22 @@ const encodingBudget = 64 << 20
 // module implements it.
 type Storage = log.Log
 
-// NoControllers is the entry of Options.Controllers that disables all controllers which the list does not enable.
+// NoControllers is the entry of Options.Controllers that disables every controller that the list does not enable.
 const NoControllers = "-*"
 
 // Options configures a plane. The zero value starts a plane in memory with the default controllers and no
 // socket.
 type Options struct {
 	// Storage holds the objects. A plane started on the storage of an earlier one has its objects. The plane
-	// owns Storage from the call of Start on and closes it, even if Start fails. Nil holds objects in memory,
-	// for the life of the plane.
+	// owns Storage from the call of Start on: Close closes it, and so does Start if it fails. Nil holds the objects
+	// in memory for the life of the plane.
 	Storage Storage
 	// AcceptDamage starts the plane although some stored objects cannot be read. Requests for such an object
 	// fail with an error that names the damage, and it can be deleted. Without AcceptDamage, Start fails and
 	// names the objects.
 	AcceptDamage bool
-	// SkipBootstrap starts without creating or repairing the built-in namespaces and the kubernetes Service; forks use
-	// it.
+	// SkipBootstrap starts without creating or repairing the built-in namespaces and the kubernetes Service, and
+	// without deleting stored Events when they expire. Forks use it, and programs that inspect a backup.
 	SkipBootstrap bool
 	// ID identifies the plane, as the UID of the namespace kube-system, which clients use as the identity of
 	// a cluster. A plane restarted with the same ID recognizes what it created elsewhere. Empty means a
@@ -68,20 +68,22 @@ type Options struct {
 	// Listen is the address of a TLS socket, such as 127.0.0.1:6443; port 0 selects a free one. Without
 	// Listen, the plane is reachable only through RESTConfig, Source and Handler.
 	Listen string
-	// TLS configures the socket; its ClientCAs authenticate client certificates. Nil generates certificates
-	// in memory, which Plane.SocketConfig and Plane.IssueClient use. It is ignored without Listen.
+	// TLS configures the socket. Its ClientCAs verify client certificates; Start fails without them. If TLS is nil,
+	// the plane generates its certificates in memory, and Plane.SocketConfig and Plane.IssueClient work. It is
+	// ignored without Listen.
 	TLS *tls.Config
-	// Authority is the PEM bundle of certificates that verify TLS. Each namespace has it in its ConfigMap
-	// kube-root-ca.crt. It is ignored if the plane generates its certificates.
+	// Authority is the PEM bundle of the CA certificates that verify the certificate in TLS. Each namespace has it
+	// in its ConfigMap kube-root-ca.crt. It is ignored if the plane generates its certificates.
 	Authority []byte
-	// Controllers selects among the names that Controllers returns, as kube-controller-manager does: a name enables a
-	// controller, -name disables it, * enables all others. An empty list selects those without which the API is
-	// incomplete: they delete the contents of namespaces, create their ServiceAccounts and root certificate ConfigMaps,
-	// collect garbage, protect PersistentVolumeClaims in use, delete orphaned pods and finished Jobs, and count quotas.
-	// NoControllers as the only entry selects none.
+	// Controllers selects among the names that the function Controllers returns, as kube-controller-manager does: a
+	// name enables a controller, -name disables it, * enables all others. Start fails for an unknown name. A nil or
+	// empty list selects the controllers without which the API is incomplete: they delete the contents of namespaces,
+	// create their ServiceAccounts and root certificate ConfigMaps, collect garbage, protect PersistentVolumeClaims in
+	// use, delete orphaned pods and finished Jobs, and count quotas. NoControllers as the only entry selects none.
 	Controllers []string
-	// Plugins are additional admission plugins. They run after the built-in ones and before webhooks. A
-	// plugin must return when its context ends, because in-process callers may wait for it.
+	// Plugins are additional admission plugins. They run after the built-in ones and before initializers and
+	// webhooks. A plugin must return when its context ends: an in-process client may wait for it even after its own
+	// context has ended. Forks use the same plugins, possibly concurrently.
 	Plugins []admission.Plugin
 	// TracerProvider creates a span for each request and one below it for each stage. Nil disables tracing at
 	// no cost. The caller shuts it down, after Close.
@@ -90,8 +92,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Plane is a running control plane: the API, its store and its controllers. It must be closed. Its methods
-// are safe for concurrent use.
+// Plane is a running control plane: the API, its store and its controllers. The caller of Start must call Close. The
+// methods are safe for concurrent use.
 type Plane struct {
 	options   Options // as passed to Start; forks inherit them
 	store     *store.Store
@@ -102,7 +104,7 @@ type Plane struct {
 
 	listener net.Listener
 	socket   *https.Server // serves listener; nil before that
-	// drain is how long Close waits for requests in flight before it cuts them off.
+	// drain is how long Close waits for requests in flight before it cancels them.
 	drain time.Duration
 	keys  *pki.Keeper
 
@@ -110,52 +112,51 @@ type Plane struct {
 	cancel context.CancelFunc
 	// loops tracks the controllers, which end with ctx; sockets tracks the HTTP server.
 	loops, sockets sync.WaitGroup
-	// ready is closed when the controllers' caches are synced; nil without controllers. queues has the
-	// metrics of the controllers and their work queues.
+	// ready is closed when the controllers' caches are synced; nil without controllers.
 	ready   <-chan struct{}
-	queues  *controller.Metrics
+	metrics *controller.Metrics // of the controllers and their work queues
 	journal *why.Journal
-	close   func() error
+	close   func() error // shutdown, at most once
 }
 
 // admin is the user of RESTConfig and Source.
 var admin = auth.NewUser(pki.AdminName, auth.AdminGroup)
 
-// Start starts a control plane. When it returns, the plane serves requests and its controllers watch. ctx
-// bounds the start only; the plane runs until Close.
+// Start starts a control plane. When it returns, the plane serves requests and the caches of its controllers are
+// synced. ctx bounds the start only; the plane runs until Close. If Start fails, nothing is left running.
 func Start(ctx context.Context, o Options) (*Plane, error) {
 	if o.Storage == nil {
 		o.Storage = memory.New()
 	}
 	var err error
-	if o.Controllers, err = choose(o.Controllers); err != nil {
+	if o.Controllers, err = selectControllers(o.Controllers); err != nil {
 		return nil, errors.Join(err, o.Storage.Close())
 	}
 	state, err := store.New(ctx, o.Storage, store.Options{AcceptDamage: o.AcceptDamage})
 	if err != nil {
 		return nil, fmt.Errorf("starting the control plane: %w", err)
 	}
-	return begin(ctx, o, state, nil)
+	return newPlane(ctx, o, state, nil)
 }
 
-// begin starts a plane on a store, which it takes ownership of. o.Controllers must be names. like is the
-// server of the plane being forked, or nil.
-func begin(ctx context.Context, o Options, state *store.Store, like *server.Server) (*Plane, error) {
+// newPlane starts a plane on a store and takes ownership of it. o.Controllers must be a result of selectControllers.
+// parent is the server of the plane that is forked, or nil.
+func newPlane(ctx context.Context, o Options, state *store.Store, parent *server.Server) (*Plane, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	p := &Plane{options: o, store: state, log: o.Logger, drain: patience, queues: controller.NewMetrics()}
+	p := &Plane{options: o, store: state, log: o.Logger, drain: drainTimeout, metrics: controller.NewMetrics()}
 	p.journal = why.New(why.Options{Log: o.Logger})
 	p.close = sync.OnceValue(p.shutdown)
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	if err := p.start(ctx, like); err != nil {
+	if err := p.start(ctx, parent); err != nil {
 		p.Close()
 		return nil, fmt.Errorf("starting the control plane: %w", err)
 	}
 	return p, nil
 }
 
-func (p *Plane) start(ctx context.Context, like *server.Server) (err error) {
+func (p *Plane) start(ctx context.Context, parent *server.Server) (err error) {
 	o := p.options
 	authenticators := []auth.Authenticator{auth.InProcess()}
 	if o.Listen != "" {
@@ -165,7 +166,7 @@ func (p *Plane) start(ctx context.Context, like *server.Server) (err error) {
 		}
 		authenticators = append(authenticators, auth.ClientCertificates(roots))
 	}
-	webhooks, asked := webhook.Plugins(p.ctx, o.Logger)
+	webhooks, webhookMetrics := webhook.Plugins(p.ctx, o.Logger)
 	_, inMemory := o.Storage.(*memory.Log)
 	p.server, err = server.New(ctx, server.Options{
 		Store:         p.store,
@@ -176,11 +177,11 @@ func (p *Plane) start(ctx context.Context, like *server.Server) (err error) {
 			webhooks),
 		Initial:        p.initial(),
 		KeepStored:     o.SkipBootstrap,
-		Like:           like,
+		Like:           parent,
 		Checks:         p.checks(o.Storage),
 		Prompt:         inMemory,
 		Why:            p.journal,
-		Collectors:     []prometheus.Collector{p.queues, asked},
+		Collectors:     []prometheus.Collector{p.metrics, webhookMetrics},
 		TracerProvider: o.TracerProvider,
 		Log:            o.Logger,
 	})
@@ -189,7 +190,7 @@ func (p *Plane) start(ctx context.Context, like *server.Server) (err error) {
 	}
 	p.handler = p.server.Handler()
 	p.transport = inprocess.NewTransport(p.handler)
-	if err := p.run(ctx, o.Controllers); err != nil {
+	if err := p.runControllers(ctx, o.Controllers); err != nil {
 		return err
 	}
 	if p.listener != nil {
@@ -198,10 +199,10 @@ func (p *Plane) start(ctx context.Context, like *server.Server) (err error) {
 	return nil
 }
 
-// checks returns the health checks beyond those of the server itself.
+// checks returns the health checks of the controllers and the storage. The server adds its own.
 func (p *Plane) checks(storage Storage) []server.Check {
-	checks := []server.Check{{Name: "controllers", Ready: true, Check: p.controlling}}
-	if s, ok := storage.(interface{ Health() error }); ok { // a disk may fail and recover
+	checks := []server.Check{{Name: "controllers", Ready: true, Check: p.checkControllers}}
+	if s, ok := storage.(interface{ Health() error }); ok { // disks fail and recover
 		checks = append(checks, server.Check{Name: "storage", Ready: true, Check: func(context.Context) error {
 			return s.Health()
 		}})
@@ -214,11 +215,10 @@ func (p *Plane) initial() []kind.Initial {
 	if p.options.SkipBootstrap {
 		return nil
 	}
-	return builtin.Initial(types.UID(p.options.ID), p.reachedAt())
+	return builtin.Initial(types.UID(p.options.ID), p.advertisedAddress())
 }
 
-// listen opens the socket and returns the authorities of client certificates. serve accepts connections on it
-// later.
+// listen opens the socket and returns the CA certificates that verify clients. serve accepts connections on it later.
 func (p *Plane) listen(ctx context.Context, o Options) (*x509.CertPool, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", o.Listen)
@@ -228,7 +228,7 @@ func (p *Plane) listen(ctx context.Context, o Options) (*x509.CertPool, error) {
 	p.listener = https.Limit(listener, https.MaxConnections(), p.log)
 	if o.TLS != nil {
 		if o.TLS.ClientCAs == nil {
-			return nil, errors.New("Options.TLS has no ClientCAs, so no client could authenticate")
+			return nil, errors.New("Options.TLS has no ClientCAs, so no client could authenticate: set TLS.ClientCAs")
 		}
 		return o.TLS.ClientCAs, nil
 	}
@@ -242,7 +242,7 @@ func (p *Plane) listen(ctx context.Context, o Options) (*x509.CertPool, error) {
 	return p.keys.Roots(), nil
 }
 
-// serve serves the socket until Close.
+// serve starts to accept connections on the socket, until Close.
 func (p *Plane) serve(config *tls.Config) {
 	if config == nil {
 		config = p.keys.ServerConfig()
@@ -255,7 +255,7 @@ func (p *Plane) serve(config *tls.Config) {
 	})
 }
 
-// Addr returns the host and port of the socket, or the empty string without one.
+// Addr returns the host and port of the socket, or the empty string without Options.Listen.
 func (p *Plane) Addr() string {
 	if p.listener == nil {
 		return ""
@@ -263,21 +263,23 @@ func (p *Plane) Addr() string {
 	return p.listener.Addr().String()
 }
 
-// Handler returns the API as an http.Handler. Requests passed to it directly are anonymous, unless their
-// context has a user.
+// Handler returns the API as an http.Handler, for a server or a test of the caller. A request passed to it directly is
+// authenticated by the client certificate in its TLS field if the plane has a socket. Any other request is anonymous
+// and may only read the health and version paths.
 func (p *Plane) Handler() http.Handler { return p.handler }
 
-// RESTConfig returns the configuration of a client-go client in this process. It acts as the administrator
-// over the in-process transport, without rate limits, and works until Close.
+// RESTConfig returns the configuration of a client-go client in this process. Clients act as the administrator, over
+// the in-process transport and without rate limits, until Close. Each call returns a new Config, which the caller may
+// modify.
 func (p *Plane) RESTConfig() *rest.Config { return p.transport.As(asAdmin).RESTConfig() }
 
 func asAdmin(ctx context.Context) context.Context { return auth.WithUser(ctx, admin) }
 
 // errNoKeys is returned by a plane that did not generate its certificates.
-var errNoKeys = errors.New("the plane has no own certificates: it has no socket, or Options.TLS was set")
+var errNoKeys = errors.New("the plane did not generate certificates: set Options.Listen and leave Options.TLS nil")
 
-// SocketConfig returns the configuration of a client-go client over the plane's socket. It acts as the
-// administrator, without rate limits. It returns an error unless the plane listens with generated
+// SocketConfig returns the configuration of a client-go client over the plane's socket. Clients act as the
+// administrator, without rate limits. SocketConfig returns an error unless the plane listens with generated
 // certificates.
 func (p *Plane) SocketConfig() (*rest.Config, error) {
 	if p.keys == nil {
@@ -300,8 +302,8 @@ func clientConfig(addr string, authority []byte, pair *pki.Pair) (*rest.Config, 
 	}, nil
 }
 
-// IssueClient issues a client certificate for a user and their groups and returns a configuration like
-// SocketConfig.
+// IssueClient issues a client certificate for the user name, a member of groups, and returns the configuration of a
+// client-go client that uses it, as SocketConfig does for the administrator.
 func (p *Plane) IssueClient(name string, groups ...string) (*rest.Config, error) {
 	if p.keys == nil {
 		return nil, errNoKeys
@@ -313,11 +315,11 @@ func (p *Plane) IssueClient(name string, groups ...string) (*rest.Config, error)
 	return clientConfig(p.Addr(), p.keys.AuthorityPEM(), pair)
 }
 
-// Source returns a list and watch of the server's shared objects, for informers in this process. It acts as
-// the administrator.
+// Source returns lists and watches of the server's objects themselves, without encoding them, for informers in this
+// process. It acts as the administrator. The objects are shared and must not be modified.
 func (p *Plane) Source() client.Source { return p.server.Source(admin) }
 
-// Journal returns the journal in which the plane's controllers record the causes of their actions; bowline
-// why prints it. Controllers in this process use it through controller.ManagerOptions.Journal; those in other
-// processes send theirs over the API.
+// Journal returns the journal in which the plane's controllers record what they did and why; bowline why prints it.
+// Controllers of the caller use it through controller.ManagerOptions.Journal; those in other processes send their
+// records over the API.
 func (p *Plane) Journal() *why.Journal { return p.journal }

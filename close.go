@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// patience is how long Close waits for requests in flight before it cuts them off.
-const patience = 5 * time.Second
+// drainTimeout is how long Close waits for requests in flight before it cancels them.
+const drainTimeout = 5 * time.Second
 
-// Close stops the plane: it refuses new connections, ends watches, and gives requests in flight a few
-// seconds. When it returns, all goroutines of the plane have ended. It may be called more than once.
+// Close stops the plane: it stops the controllers, refuses new connections, ends watches, waits up to 5 seconds for
+// requests in flight and then cancels them, and closes the storage. When it returns, all goroutines of the plane have
+// ended. The error is that of closing the socket or the storage. Further calls return the same error.
 func (p *Plane) Close() error { return p.close() }
 
 func (p *Plane) shutdown() error {
@@ -39,8 +40,8 @@ func (p *Plane) shutdown() error {
 	return err
 }
 
-// drainTransport does for in-process calls what the drain of the socket does for network requests: calls that end
-// within the grace period, such as watches, end in order.
+// drainTransport waits up to p.drain for in-process calls to end and then cancels them, as draining the socket does
+// for network requests.
 func (p *Plane) drainTransport() {
 	ctx, cancel := context.WithTimeout(context.Background(), p.drain)
 	defer cancel()

@@ -55,11 +55,11 @@ var controllers = map[string]func(*controller.Manager){
 	ttlafterfinished.Name: func(m *controller.Manager) { ttlafterfinished.Add(m) },
 }
 
-// life lists the controllers that run by default: controllers that the API's own guarantees depend on, such
-// as the deletion of a namespace's content, and controllers that provide objects in every namespace.
-// Controllers that act on declarations of users, such as Deployments, run only on request. They would
-// otherwise interfere with a test that changes these objects itself.
-var life = []string{
+// defaultControllers lists the controllers that run by default: controllers that the API's own guarantees depend on,
+// such as the deletion of a namespace's content, and controllers that provide objects in every namespace.
+// Controllers that act on objects of users, such as Deployments, run only on request. They would otherwise interfere
+// with a test that changes these objects itself.
+var defaultControllers = []string{
 	namespace.Name, garbagecollector.Name, serviceaccount.Name, podgc.Name, ttlafterfinished.Name, resourcequota.Name,
 	pvcprotection.Name,
 }
@@ -74,24 +74,25 @@ func Controllers() []string {
 	return names
 }
 
-// choose returns the sorted names of the controllers that a list selects. It interprets the list as
+// selectControllers returns the sorted names of the controllers that a list selects. It interprets the list as
 // kube-controller-manager does: a name enables a controller, -name disables it, and * enables all others; the
 // first entry that names a controller decides. An empty list selects the defaults. An unknown name is an
 // error.
-func choose(list []string) ([]string, error) {
+func selectControllers(list []string) ([]string, error) {
 	if len(list) == 0 {
-		list = life
+		list = defaultControllers
 	}
 	for _, entry := range list {
 		if _, known := controllers[strings.TrimPrefix(entry, "-")]; entry != "*" && entry != NoControllers && !known {
-			return nil, fmt.Errorf("unknown controller %q: known are %s, and * for all", entry,
+			return nil, fmt.Errorf("unknown controller %q: must be * or one of %s", entry,
 				strings.Join(Controllers(), ", "))
 		}
 	}
-	return slices.DeleteFunc(Controllers(), func(name string) bool { return !wanted(name, list) }), nil
+	return slices.DeleteFunc(Controllers(), func(name string) bool { return !selects(list, name) }), nil
 }
 
-func wanted(name string, list []string) bool {
+// selects reports whether a list selects a controller.
+func selects(list []string, name string) bool {
 	all := false
 	for _, entry := range list {
 		switch entry {
@@ -106,13 +107,13 @@ func wanted(name string, list []string) bool {
 	return all
 }
 
-// run starts controllers and returns when their caches have been filled. They run until the plane stops.
-func (p *Plane) run(ctx context.Context, names []string) error {
+// runControllers starts controllers and returns when their caches are synced. They run until the plane stops.
+func (p *Plane) runControllers(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
 	m, err := controller.NewManager(p.RESTConfig(), controller.ManagerOptions{
-		Source: p.Source(), Authority: p.authority(), Metrics: p.queues, Journal: p.journal,
+		Source: p.Source(), Authority: p.authority(), Metrics: p.metrics, Journal: p.journal,
 		TracerProvider: p.options.TracerProvider, Log: p.log,
 	})
 	if err != nil {
@@ -135,8 +136,8 @@ func (p *Plane) run(ctx context.Context, names []string) error {
 	}
 }
 
-// authority returns the CA certificates, in PEM, that verify the plane's server certificate. Without its own
-// keys, they are those of the options, which may be empty.
+// authority returns the CA certificates, in PEM, that verify the plane's server certificate: the generated ones, or
+// those of the options, which may be empty.
 func (p *Plane) authority() []byte {
 	if p.keys != nil {
 		return p.keys.AuthorityPEM()
@@ -144,14 +145,14 @@ func (p *Plane) authority() []byte {
 	return p.options.Authority
 }
 
-// controlling is the health check of the controllers. It fails until their caches have been filled, and once
-// the plane is stopping.
-func (p *Plane) controlling(context.Context) error {
+// checkControllers is the health check of the controllers. It fails until their caches are synced, and when the plane
+// stops.
+func (p *Plane) checkControllers(context.Context) error {
 	if p.ready == nil {
 		return nil
 	}
 	if p.ctx.Err() != nil {
-		return errors.New("the controllers stop with the plane")
+		return errors.New("the plane is stopping, and its controllers with it")
 	}
 	select {
 	case <-p.ready:

@@ -10,16 +10,16 @@ import (
 var errForkStorage = errors.New("a fork shares memory with its plane and cannot have its own storage: do not set " +
 	"Options.Storage")
 
-// Fork starts a second plane with the current state of this one, to try out a change. The two share memory
-// until one of them is written to, so the cost of a fork does not depend on the number of objects. Everything
-// else is independent: the API, the definitions, the watches and the lifetime; either may be closed first.
-// ctx bounds the start only.
+// Fork starts a second plane with the current state of this one, to try out a change. The two planes share each
+// object until one of them changes it, so the cost of a fork does not depend on the number of objects. Everything
+// else is independent: the API, the definitions, the watches and the lifetime; either may be closed first. ctx bounds
+// the start only.
 //
-// The fork inherits the options of this plane, and with them its admission plugins, but runs no controllers
-// and opens no socket unless change sets them, so that two planes do not act on the same outside world. It
-// always lives in memory. Its identity is part of the forked state, whatever Options.ID is. Its revisions
-// start far above those of this plane, and it serves no older revision: a client that resumes a watch of this
-// plane at a fork lists again.
+// The fork inherits the options of this plane, including its admission plugins, but runs no controllers and opens no
+// socket unless change sets them, so that two planes do not act on the same external systems. It is always in memory:
+// Fork fails, and closes the Storage, if change sets one. Its identity is part of the forked state, so Options.ID has
+// no effect. Its revisions start far above those of this plane, and it serves no older revision: a client that
+// resumes a watch of this plane at a fork receives 410 Gone and lists again.
 func (p *Plane) Fork(ctx context.Context, change ...func(*Options)) (*Plane, error) {
 	o := p.options
 	o.Storage, o.SkipBootstrap, o.Listen, o.TLS, o.Controllers = nil, true, "", nil, []string{NoControllers}
@@ -30,12 +30,12 @@ func (p *Plane) Fork(ctx context.Context, change ...func(*Options)) (*Plane, err
 		return nil, errors.Join(errForkStorage, o.Storage.Close())
 	}
 	var err error
-	if o.Controllers, err = choose(o.Controllers); err != nil {
+	if o.Controllers, err = selectControllers(o.Controllers); err != nil {
 		return nil, err
 	}
 	state, err := p.store.Fork(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("forking the control plane: %w", err)
 	}
-	return begin(ctx, o, state, p.server)
+	return newPlane(ctx, o, state, p.server)
 }

@@ -5,10 +5,10 @@ import (
 	"net/netip"
 )
 
-// reachedAt returns the address and port at which other machines reach the API. The address is invalid if
-// they cannot: there is no socket, or it is on the loopback interface. Without a socket the port is 6443,
-// that of kube-apiserver.
-func (p *Plane) reachedAt() netip.AddrPort {
+// advertisedAddress returns the address and port at which other machines reach the API. The address is invalid if
+// they cannot: there is no socket, or it is on the loopback interface. Without a socket the port is 6443, as of
+// kube-apiserver.
+func (p *Plane) advertisedAddress() netip.AddrPort {
 	if p.listener == nil {
 		return netip.AddrPortFrom(netip.Addr{}, 6443)
 	}
@@ -16,7 +16,7 @@ func (p *Plane) reachedAt() netip.AddrPort {
 	return netip.AddrPortFrom(publicAddress(at.Addr(), ownAddress), at.Port())
 }
 
-// publicAddress returns the address at which others reach a socket on ip. If ip is unspecified, that is the
+// publicAddress returns the address at which other machines reach a socket on ip. If ip is unspecified, that is the
 // machine's own address.
 func publicAddress(ip netip.Addr, own func() netip.Addr) netip.Addr {
 	if ip.IsUnspecified() {
@@ -28,15 +28,15 @@ func publicAddress(ip netip.Addr, own func() netip.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// ownAddress returns the source address of the machine's outgoing packets, preferring IPv4; invalid without a
-// route. It looks up routes to documentation addresses (RFC 5737 and 3849).
-func ownAddress() netip.Addr { return sender("192.0.2.1:9", "[2001:db8::1]:9") }
+// ownAddress returns the source address of the machine's outgoing packets, preferring IPv4. It is invalid if the
+// machine has no route to other networks, which ownAddress represents by documentation addresses (RFC 5737 and 3849).
+func ownAddress() netip.Addr { return sourceAddress("192.0.2.1:9", "[2001:db8::1]:9") }
 
-// sender returns the source address for the first of others that has a route. It sends nothing: connecting a
-// UDP socket only looks up the route.
-func sender(others ...string) netip.Addr {
-	for _, other := range others {
-		c, err := net.Dial("udp", other)
+// sourceAddress returns the source address of packets to the first of destinations that has a route. It sends nothing:
+// connecting a UDP socket only looks up the route.
+func sourceAddress(destinations ...string) netip.Addr {
+	for _, destination := range destinations {
+		c, err := net.Dial("udp", destination)
 		if err != nil {
 			continue
 		}

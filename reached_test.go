@@ -50,7 +50,7 @@ func TestOutgoingAddress(t *testing.T) {
 		{[]string{"no address", "127.0.0.1:9"}, "127.0.0.1"},
 		{[]string{"no address"}, "invalid IP"},
 	} {
-		if got := sender(c.others...).String(); got != c.want {
+		if got := sourceAddress(c.others...).String(); got != c.want {
 			t.Errorf("to %q: %s, want %s", c.others, got, c.want)
 		}
 	}
