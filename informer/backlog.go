@@ -6,7 +6,7 @@ import "github.com/bowline-dev/bowline/client"
 type notice[T client.Object] struct {
 	kind     noticeKind
 	old, new *state[T] // a deletion sets old
-	flag     bool      // isInInitialList or finalStateUnknown; for an update: states between old and new are left out
+	flag     bool      // isInInitialList, finalStateUnknown or, for an update, whether states were left out
 }
 
 type noticeKind uint8
@@ -16,38 +16,38 @@ const (
 	noticeUpdate
 	noticeSync // new is resynced
 	noticeDelete
-	noticeVanish // old came and went; it may be a trace
+	noticeVanish // old was created and deleted without a notice; it may be a trace
 	noticeSynced // the initial list is complete
 )
 
-// backlog holds what a handler has not been notified of, in the order in which the objects entered it. It
-// holds at most a deletion and an addition, or an update, per object. It is not safe for concurrent use.
+// backlog holds the pending notifications of a handler, in the order in which their objects entered it. It holds at
+// most a deletion and an addition, or an update, per key. It is not safe for concurrent use.
 type backlog[T client.Object] struct {
-	byKey       map[Key]*untold[T]
-	first, last *untold[T]
+	byKey       map[Key]*backlogEntry[T]
+	first, last *backlogEntry[T]
 	length      int
-	most        int // largest length since byKey was made
-	// thorough retains objects that came and went. vanished counts them; lost counts those that did not fit
-	// since the backlog was empty.
-	thorough       bool
+	peak        int // largest length since byKey was made
+	// reportVanished is set for a VanishHandler. vanished counts the vanished objects; lost counts those that did not
+	// fit since the backlog was empty.
+	reportVanished bool
 	vanished, lost int
 }
 
 // Bounds on the vanished objects that wait for a VanishHandler: with their states, and in total.
 const (
-	mostVanished = 1024
-	mostTraces   = 128 << 10
+	maxVanished = 1024
+	maxTraces   = 128 << 10
 )
 
-// keptPlaces is the largest size of a backlog whose map is kept when the backlog becomes empty.
-const keptPlaces = 8
+// maxRetained is the largest peak length at which an empty backlog retains its map.
+const maxRetained = 8
 
-// untold is an entry of a backlog: what the handler has not been told about one key.
-type untold[T client.Object] struct {
+// backlogEntry holds the pending notifications for one key.
+type backlogEntry[T client.Object] struct {
 	key Key
 	// gone is the last state of an object whose deletion is reported first, or nil.
 	gone *state[T]
-	// vanished holds the last states, or traces, of further objects of the key that came and went, for a
+	// vanished holds the last states, or traces, of objects of the key that were created and deleted meanwhile, for a
 	// VanishHandler.
 	vanished []*state[T]
 	// new is the current state: an update of old, an addition if old is nil, or a resync if both are equal.
@@ -58,17 +58,17 @@ type untold[T client.Object] struct {
 	// synced marks the end of the initial list; the entry has no object.
 	synced bool
 
-	before, after *untold[T]
+	before, after *backlogEntry[T]
 }
 
-// add adds a notice, merged with what is pending for the same object.
+// add adds a notice and merges it with those pending for the same key.
 func (b *backlog[T]) add(n notice[T]) {
 	switch n.kind {
 	case noticeAdd:
-		u := b.place(n.new.key)
+		u := b.entry(n.new.key)
 		u.old, u.new, u.initial = nil, n.new, n.flag
 	case noticeUpdate:
-		u := b.place(n.new.key)
+		u := b.entry(n.new.key)
 		u.merged = n.flag || u.new != nil
 		if u.new == nil {
 			u.old = n.old
@@ -76,49 +76,48 @@ func (b *backlog[T]) add(n notice[T]) {
 		u.new = n.new
 	case noticeSync:
 		if b.byKey[n.new.key] == nil {
-			u := b.place(n.new.key)
+			u := b.entry(n.new.key)
 			u.old, u.new = n.new, n.new
 		}
 	case noticeDelete:
 		b.delete(n)
 	case noticeVanish:
-		if b.thorough {
-			b.vanish(b.place(n.old.key), n.old)
+		if b.reportVanished {
+			b.vanish(b.entry(n.old.key), n.old)
 		}
 	case noticeSynced:
-		b.push(&untold[T]{synced: true})
+		b.push(&backlogEntry[T]{synced: true})
 	}
 }
 
-// delete adds a deletion. A handler that was never notified of the object gets no call, unless it is
-// VanishHandler.
+// delete adds a deletion. A handler that was never notified of the object gets no call, unless it is a VanishHandler.
 func (b *backlog[T]) delete(n notice[T]) {
-	u := b.place(n.old.key)
-	unheard := u.new != nil && u.old == nil
+	u := b.entry(n.old.key)
+	neverNotified := u.new != nil && u.old == nil
 	u.old, u.new, u.initial = nil, nil, false
 	switch {
-	case !unheard:
+	case !neverNotified:
 		u.gone, u.unknown = n.old, n.flag
-	case b.thorough:
+	case b.reportVanished:
 		b.vanish(u, n.old)
 	case u.gone == nil:
 		b.drop(u)
 	}
 }
 
-// vanish records an object that came and went, for a VanishHandler.
-func (b *backlog[T]) vanish(u *untold[T], s *state[T]) {
-	alone := u.gone == nil && u.new == nil && len(u.vanished) == 0
-	if b.vanished >= mostTraces {
+// vanish records an object that was created and deleted without a notice, for a VanishHandler.
+func (b *backlog[T]) vanish(u *backlogEntry[T], s *state[T]) {
+	otherwiseEmpty := u.gone == nil && u.new == nil && len(u.vanished) == 0
+	if b.vanished >= maxTraces {
 		b.lost++
-		if alone {
+		if otherwiseEmpty {
 			b.drop(u)
 		}
 		return
 	}
-	if b.vanished >= mostVanished {
+	if b.vanished >= maxVanished {
 		s = s.trace(errTrace)
-		if alone { // the key may share memory with the object
+		if otherwiseEmpty { // the key may share memory with the object
 			delete(b.byKey, u.key)
 			u.key = s.key
 			b.byKey[u.key] = u
@@ -128,13 +127,13 @@ func (b *backlog[T]) vanish(u *untold[T], s *state[T]) {
 	u.vanished = append(u.vanished, s)
 }
 
-// place returns the entry of a key, appending one if needed.
-func (b *backlog[T]) place(key Key) *untold[T] {
+// entry returns the entry of a key, appending one if needed.
+func (b *backlog[T]) entry(key Key) *backlogEntry[T] {
 	u := b.byKey[key]
 	if u == nil {
-		u = &untold[T]{key: key}
+		u = &backlogEntry[T]{key: key}
 		if b.byKey == nil {
-			b.byKey = map[Key]*untold[T]{}
+			b.byKey = map[Key]*backlogEntry[T]{}
 		}
 		b.byKey[key] = u
 		b.push(u)
@@ -143,9 +142,9 @@ func (b *backlog[T]) place(key Key) *untold[T] {
 }
 
 // push appends an entry.
-func (b *backlog[T]) push(u *untold[T]) {
+func (b *backlog[T]) push(u *backlogEntry[T]) {
 	b.length++
-	b.most = max(b.most, b.length)
+	b.peak = max(b.peak, b.length)
 	u.before = b.last
 	if b.last == nil {
 		b.first = u
@@ -156,7 +155,7 @@ func (b *backlog[T]) push(u *untold[T]) {
 }
 
 // take removes and returns the first entry; nil if there is none.
-func (b *backlog[T]) take() *untold[T] {
+func (b *backlog[T]) take() *backlogEntry[T] {
 	u := b.first
 	if u != nil {
 		b.drop(u)
@@ -165,7 +164,7 @@ func (b *backlog[T]) take() *untold[T] {
 }
 
 // drop removes an entry.
-func (b *backlog[T]) drop(u *untold[T]) {
+func (b *backlog[T]) drop(u *backlogEntry[T]) {
 	b.length--
 	b.vanished -= len(u.vanished)
 	if !u.synced {
@@ -186,7 +185,7 @@ func (b *backlog[T]) drop(u *untold[T]) {
 		return
 	}
 	b.lost = 0
-	if b.most > keptPlaces { // a map does not shrink
-		b.byKey, b.most = nil, 0
+	if b.peak > maxRetained { // a map does not shrink
+		b.byKey, b.peak = nil, 0
 	}
 }

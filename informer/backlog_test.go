@@ -23,7 +23,7 @@ func tell(script string) []string { return tellOf(script, false) }
 
 // tellOf is tell, of a VanishHandler, where !a1 is one that came and went.
 func tellOf(script string, thorough bool) []string {
-	b := backlog[*corev1.ConfigMap]{thorough: thorough}
+	b := backlog[*corev1.ConfigMap]{reportVanished: thorough}
 	var out []string
 	for _, word := range strings.Fields(script) {
 		if word == "take" {
@@ -54,7 +54,7 @@ func noticeOf(word string) notice[*corev1.ConfigMap] {
 }
 
 // outcome is what a handler is told of a place, in the words of tell.
-func outcome(u *untold[*corev1.ConfigMap]) (words []string) {
+func outcome(u *backlogEntry[*corev1.ConfigMap]) (words []string) {
 	if u.synced {
 		return []string{"synced"}
 	}
@@ -117,7 +117,7 @@ func TestVanishHandlersAreNotifiedOfDeletedObjects(t *testing.T) {
 
 // vanishing is a backlog with so many objects that came and went, each of a name of its own or all of one.
 func vanishing(count int, name func(int) string) *backlog[*corev1.ConfigMap] {
-	b := &backlog[*corev1.ConfigMap]{thorough: true}
+	b := &backlog[*corev1.ConfigMap]{reportVanished: true}
 	for n := range count {
 		s := configMap(fmt.Sprint("a", n+1))
 		s.obj.Name, s.obj.UID, s.key.Name = name(n), types.UID(fmt.Sprint("u-", n)), name(n)
@@ -147,7 +147,7 @@ func TestManyDeletedObjectsAreReportedByUID(t *testing.T) {
 				next++
 			}
 		}
-		if next != 100_000 || states != mostVanished || b.vanished != 0 || b.lost != 0 {
+		if next != 100_000 || states != maxVanished || b.vanished != 0 || b.lost != 0 {
 			t.Errorf("%s: got %d deletions, %d with states; %d are left, %d lost", what, next, states, b.vanished,
 				b.lost)
 		}
@@ -165,17 +165,17 @@ func TestPendingDeletedObjectsAreBounded(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	l := newListener[*corev1.ConfigMap](thorough{}, nil, slog.New(slog.NewTextHandler(&log, nil)))
-	l.waiting = *vanishing(mostTraces-100, func(n int) string { return fmt.Sprint("a-", n) })
+	l.waiting = *vanishing(maxTraces-100, func(n int) string { return fmt.Sprint("a-", n) })
 	for n := range 200 {
 		s := configMap(fmt.Sprint("b", n+1))
 		s.key.Name = fmt.Sprint("b-", n)
-		l.tell([]notice[*corev1.ConfigMap]{{kind: noticeAdd, new: s}, {kind: noticeDelete, old: s}})
+		l.enqueue([]notice[*corev1.ConfigMap]{{kind: noticeAdd, new: s}, {kind: noticeDelete, old: s}})
 	}
 	if n := strings.Count(log.String(), "too far behind to be notified"); n != 1 {
 		t.Errorf("it is logged %d times: %s", n, &log)
 	}
 	b := &l.waiting
-	if b.length != mostTraces || len(b.byKey) != mostTraces || b.lost != 100 {
+	if b.length != maxTraces || len(b.byKey) != maxTraces || b.lost != 100 {
 		t.Errorf("%d wait, %d by key, %d are lost", b.length, len(b.byKey), b.lost)
 	}
 }
@@ -188,7 +188,7 @@ func TestBacklogConverges(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		var b backlog[*corev1.ConfigMap]
 		truth, belief := map[Key]heldMap{}, map[Key]heldMap{}
-		listen := func(u *untold[*corev1.ConfigMap]) {
+		listen := func(u *backlogEntry[*corev1.ConfigMap]) {
 			if u.gone != nil {
 				if belief[u.key] == nil {
 					t.Fatalf("seed %d: got the deletion of %s, whose addition was not reported", seed, u.key)

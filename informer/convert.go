@@ -22,7 +22,7 @@ type converter[T client.Object] struct {
 	// own requests objects that share no memory with the source or each other, because the informer may
 	// change them.
 	own bool
-	// reads reports that the source's objects are not of type T, so that their JSON must be decoded.
+	// reads is set once a decoded object was not of type T, so that the JSON of all must be decoded.
 	reads atomic.Bool
 }
 
@@ -63,7 +63,7 @@ func (c *converter[T]) convert(by object.Codec, o *object.Object) (T, error) {
 	return obj, nil
 }
 
-// has reports whether an object is encoded in the requested version: metadata may differ between versions.
+// has reports whether an object is encoded in the requested version. Metadata may differ between versions.
 func (c *converter[T]) has(o *object.Object) bool {
 	return !o.IsReady() && o.Form().APIVersion == c.version.String()
 }

@@ -6,10 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// decodeBatch decodes the states of a batch, unless the informer is lazy. Decoding this late skips states that
-// were superseded while the cache was busy. Lists are decoded on all cores. Events are decoded on one: the
-// other cores are needed for the events that follow, and more of these get superseded. States that cannot be
-// decoded stay encoded.
+// decodeBatch decodes the states of a batch, unless the informer is lazy. At this point, states that were superseded
+// while they were queued need no decoding. Lists are decoded on all cores, events on one: the other cores are needed to
+// receive the events that follow, which supersede some of these. States that cannot be decoded stay encoded.
 func (r *reader[T]) decodeBatch(batch []*pending[T]) {
 	if r.lazy {
 		return
@@ -20,7 +19,7 @@ func (r *reader[T]) decodeBatch(batch []*pending[T]) {
 		for n, d := range p.deltas {
 			// a deletion was inferred from a state that is pending itself
 			twice := n > 0 && p.deltas[n-1].state == d.state
-			if d.state.late != nil && !twice && d.state.late.kept.Load() == nil {
+			if d.state.encoded != nil && !twice && d.state.encoded.result.Load() == nil {
 				undecoded = append(undecoded, d.state)
 				listed = listed || d.Type == deltaReplaced
 			}
@@ -33,25 +32,25 @@ func (r *reader[T]) decodeBatch(batch []*pending[T]) {
 	r.decodeAll(undecoded, helpers)
 }
 
-// alone is the number of objects from which helper goroutines pay off.
-const alone = 32
+// decodeChunk is the number of states that a goroutine decodes at a time. With fewer states, helpers do not pay off.
+const decodeChunk = 32
 
 // decodeAll decodes states. It counts and logs failures.
 func (r *reader[T]) decodeAll(states []*state[T], helpers int) {
 	var next atomic.Int64
 	work := func() {
 		for {
-			to := int(next.Add(alone))
-			if to-alone >= len(states) {
+			to := int(next.Add(decodeChunk))
+			if to-decodeChunk >= len(states) {
 				return
 			}
-			for _, s := range states[to-alone : min(to, len(states))] {
+			for _, s := range states[to-decodeChunk : min(to, len(states))] {
 				r.decodeState(s)
 			}
 		}
 	}
 	var helping sync.WaitGroup
-	for range min(helpers, len(states)/alone) {
+	for range min(helpers, len(states)/decodeChunk) {
 		helping.Go(work)
 	}
 	work()
@@ -60,24 +59,24 @@ func (r *reader[T]) decodeAll(states []*state[T], helpers int) {
 
 // decodeState decodes a state that is not shared yet.
 func (r *reader[T]) decodeState(s *state[T]) {
-	obj, err := r.decode(s.late.codec, s.late.raw)
+	obj, err := r.decode(s.encoded.codec, s.encoded.raw)
 	if err != nil {
-		s.late.kept.Store(&kept[T]{err: err})
+		s.encoded.result.Store(&decodeResult[T]{err: err})
 		r.unreadable.Add(1)
 		r.log.Error("an object cannot be decoded: its last known state remains cached", "error", err)
 		return
 	}
-	s.key, s.obj, s.late = KeyOf(obj), obj, nil // the same key, without retaining the encoded object
+	s.key, s.obj, s.encoded = KeyOf(obj), obj, nil // an equal key that does not retain the encoded object
 }
 
-// passOver counts and logs an object whose name could not be decoded.
-func (r *reader[T]) passOver(err error) {
+// reportUnreadable counts and logs an object whose name could not be decoded.
+func (r *reader[T]) reportUnreadable(err error) {
 	r.unreadable.Add(1)
 	r.log.Error("an object cannot be decoded and is skipped", "error", err)
 }
 
-// Unreadable returns how many listed or changed objects could not be decoded or transformed. Such an object
-// is logged and its last known state remains; see UnreadableError. If even the name of a listed object cannot
-// be decoded, the list does not imply deletions: missing objects stay cached until a watch reports their
-// deletion or a later list is complete (Options.Relist).
+// Unreadable returns the number of states that could not be decoded or transformed since Run was called. The informer
+// logs each, and the last known state of the object remains cached; see UnreadableError. If even the name of a listed
+// object cannot be decoded, the informer cannot tell from the list which objects were deleted: objects that the list
+// lacks stay cached until a watch reports their deletion or a later list is complete (Options.Relist).
 func (i *Informer[T]) Unreadable() int { return int(i.reader.unreadable.Load()) }

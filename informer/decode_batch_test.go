@@ -181,15 +181,15 @@ func TestWaitForRevisionIncludesUndecodableRevisions(t *testing.T) {
 	}
 	h.event(deltaUpdated, "a", "1", 21)
 	h.pop()
-	if !reached(21) || reached(22) || len(h.updater.progress.passed) != 0 {
+	if !reached(21) || reached(22) || len(h.updater.progress.skipped) != 0 {
 		t.Errorf("of an object at 21, 21 is reached: %t, 22: %t; still counted: %v", reached(21), reached(22),
-			h.updater.progress.passed)
+			h.updater.progress.skipped)
 	}
 	h.event(deltaUpdated, "a", "1", 13)
 	h.list(30)
 	h.pop()
-	if len(h.updater.progress.passed) != 0 {
-		t.Errorf("deleted objects left: %v", h.updater.progress.passed)
+	if len(h.updater.progress.skipped) != 0 {
+		t.Errorf("deleted objects left: %v", h.updater.progress.skipped)
 	}
 }
 
@@ -245,9 +245,9 @@ func TestUndecodableObjectsAreTrackedWhileStored(t *testing.T) {
 		case err == nil:
 			got = obj.ResourceVersion
 		}
-		if got != test.want || (unreadable != nil) != (len(h.indexer.unread) == 1) {
+		if got != test.want || (unreadable != nil) != (len(h.indexer.unreadable) == 1) {
 			t.Errorf("%s: it is %s, want %s; %d are known to be unreadable", name, got, test.want,
-				len(h.indexer.unread))
+				len(h.indexer.unreadable))
 		}
 	}
 }

@@ -27,36 +27,35 @@ type delta[T client.Object] struct {
 	Type deltaType
 	// state is the state after the change, or the last state of a deleted object.
 	state *state[T]
-	// unknown reports that the deletion was inferred and state may not be the last state.
+	// unknown is set if the deletion was inferred, so that state may not be the last state.
 	unknown bool
-	// restored reports that a list returned an older revision than was known: the server was restored from a
+	// restored is set if a list had an older revision than was known: the server was restored from a
 	// backup, and earlier revisions belong to another history.
 	restored bool
-	// merged reports that states between the previous one and this one were left out.
+	// merged is set if states between the previous one and this one were left out.
 	merged bool
-	// vanished marks the trace of an object that came and went after a deletion.
+	// vanished marks the trace of an object that was created after a pending deletion and deleted again.
 	vanished bool
 }
 
-// deltaFIFO is the queue between the reflector, which must not block, and the cache. Keys leave it in the
-// order in which they entered, each with its accumulated changes: superseded states are left out, deletions
-// never are.
+// deltaFIFO is the queue between the reflector, which must not block, and the cache. It dequeues keys in the order in
+// which they were enqueued, each with its accumulated changes: it drops superseded states, but never a deletion.
 type deltaFIFO[T client.Object] struct {
-	// cached is the current cache. Replace deletes cached objects that a list lacks, and Resync passes cached
-	// objects.
+	// cached is the current cache: replace enqueues deletions of cached objects that a list lacks, and resync enqueues
+	// all cached objects.
 	cached *Indexer[T]
 
 	// processing is held while a batch is applied to the cache, so that replace and resync see a consistent
 	// cache. It is acquired before mu.
 	processing sync.Mutex
 
-	mu     sync.Mutex
-	ready  sync.Cond
-	order  []*pending[T]
-	byKey  map[Key]*pending[T]
-	listed bool            // the first list has been added
-	told   object.Revision // all changes up to this revision have been added
-	// vanished counts the pending traces; lost reports that further ones did not fit.
+	mu       sync.Mutex
+	ready    sync.Cond
+	order    []*pending[T]
+	byKey    map[Key]*pending[T]
+	listed   bool            // the first list has been added
+	complete object.Revision // all changes up to this revision have been added
+	// vanished counts the pending traces; lost is set if further ones did not fit.
 	vanished int
 	lost     bool
 }
@@ -78,26 +77,26 @@ func newDeltaFIFO[T client.Object](cached *Indexer[T]) *deltaFIFO[T] {
 	return f
 }
 
-// add adds changes in order, which are all changes up to a revision.
+// add enqueues changes in order. Together with the earlier ones, they are all changes up to a revision.
 func (f *deltaFIFO[T]) add(changes []delta[T], upTo object.Revision) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, d := range changes {
 		f.put(d)
 	}
-	f.told = max(f.told, upTo)
+	f.complete = max(f.complete, upTo)
 	f.ready.Signal()
 }
 
-// replace adds a list, which is the complete state at a revision: known objects that are not in it were
-// deleted. That is not inferred unless whole is set.
+// replace enqueues a list, the state at a revision. If whole is set, the list is complete, and replace enqueues
+// deletions of the known objects that are not in it.
 func (f *deltaFIFO[T]) replace(list []*state[T], whole bool, at object.Revision) {
 	f.processing.Lock()
 	defer f.processing.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	listed := make(map[Key]struct{}, len(list))
-	restored := 0 < at && at < f.told
+	restored := 0 < at && at < f.complete
 	for _, s := range list {
 		listed[s.key] = struct{}{}
 		f.put(delta[T]{Type: deltaReplaced, state: s, restored: restored})
@@ -111,7 +110,7 @@ func (f *deltaFIFO[T]) replace(list []*state[T], whole bool, at object.Revision)
 		f.listed = true
 		f.order = append(f.order, &pending[T]{endList: true})
 	}
-	f.told = at
+	f.complete = at
 	f.ready.Signal()
 }
 
@@ -124,7 +123,7 @@ func (f *deltaFIFO[T]) unlisted(listed map[Key]struct{}) []*state[T] {
 			gone = append(gone, last.state)
 		}
 	}
-	for _, s := range append(f.cached.unreadStates(), f.cached.snapshot()...) {
+	for _, s := range append(f.cached.unreadableStates(), f.cached.snapshot()...) {
 		_, there := listed[s.key]
 		if _, queued := f.byKey[s.key]; !there && !queued {
 			gone = append(gone, s)
@@ -175,23 +174,23 @@ func (f *deltaFIFO[T]) put(d delta[T]) {
 	p.deltas = combine(p.deltas, d)
 }
 
-// mostDeltas is the number of pending deltas of one key from which objects that come and go leave only
-// traces, so that at most one more state waits.
-const mostDeltas = 15
+// maxDeltas is the number of pending deltas of one key from which an object that is created and deleted leaves only
+// a trace, so that at most one more state waits.
+const maxDeltas = 15
 
 // comesAndGoes reports whether a delta deletes an object that was added after a deletion, and many deltas are
 // pending.
 func comesAndGoes[T client.Object](waiting []delta[T], d delta[T]) bool {
 	n := len(waiting) - 1
-	return d.Type == deltaDeleted && n >= mostDeltas-1 && waiting[n].Type != deltaDeleted &&
+	return d.Type == deltaDeleted && n >= maxDeltas-1 && waiting[n].Type != deltaDeleted &&
 		waiting[n-1].Type == deltaDeleted &&
 		!isLate(waiting, d)
 }
 
-// vanish replaces the state of an object that came and went by a trace.
+// vanish replaces the pending state of an object that d deletes by a trace.
 func (f *deltaFIFO[T]) vanish(p *pending[T], d delta[T]) {
 	n := len(p.deltas) - 1
-	if f.vanished < mostTraces {
+	if f.vanished < maxTraces {
 		f.vanished++
 		p.deltas[n] = delta[T]{Type: deltaDeleted, state: d.state.trace(errTrace), vanished: true}
 		return
@@ -200,9 +199,7 @@ func (f *deltaFIFO[T]) vanish(p *pending[T], d delta[T]) {
 	if !f.lost {
 		f.lost = true
 		f.cached.log.Error("too many objects were created and deleted before they were cached, so handlers miss "+
-			"some deletions:"+
-			" restart clients that wait for these deletions", "waiting",
-			f.vanished)
+			"some deletions: restart programs that wait for deletions", "waiting", f.vanished)
 	}
 }
 
@@ -212,8 +209,8 @@ func isLate[T client.Object](waiting []delta[T], d delta[T]) bool {
 	return isWatched(d.Type) && !d.unknown && !last.unknown && d.state.older(last.state)
 }
 
-// combine adds a delta to those pending for its key. Late changes, which a newer state precedes, are dropped,
-// and so are states that a newer one supersedes.
+// combine adds a delta to those pending for its key. It drops the delta if a newer state precedes it, and a pending
+// state that the delta supersedes.
 func combine[T client.Object](waiting []delta[T], d delta[T]) []delta[T] {
 	if len(waiting) == 0 {
 		return append(waiting, d)
@@ -238,14 +235,14 @@ func combine[T client.Object](waiting []delta[T], d delta[T]) []delta[T] {
 	return waiting
 }
 
-// isWatched reports whether a delta is not from a list. The revisions of watch events only grow; a list is
-// right whatever its revision, since the server may have been restored.
+// isWatched reports whether a delta is not from a list. The revisions of watch events only grow. A list replaces newer
+// states too, since the server may have been restored from a backup.
 func isWatched(t deltaType) bool { return t != deltaReplaced }
 
 // processor applies a batch, which completes all changes up to a revision, to the cache and the handlers.
 type processor[T client.Object] func(batch []*pending[T], upTo object.Revision)
 
-// run processes what is added, in batches, until ctx ends.
+// run processes the enqueued changes in batches until ctx ends.
 func (f *deltaFIFO[T]) run(ctx context.Context, process processor[T]) {
 	stop := context.AfterFunc(ctx, func() {
 		f.mu.Lock()
@@ -263,7 +260,7 @@ func (f *deltaFIFO[T]) run(ctx context.Context, process processor[T]) {
 func (f *deltaFIFO[T]) wait(ctx context.Context, done object.Revision) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for len(f.order) == 0 && f.told == done && ctx.Err() == nil {
+	for len(f.order) == 0 && f.complete == done && ctx.Err() == nil {
 		f.ready.Wait()
 	}
 	return ctx.Err() == nil
@@ -273,9 +270,9 @@ func (f *deltaFIFO[T]) wait(ctx context.Context, done object.Revision) bool {
 func (f *deltaFIFO[T]) pop(process processor[T]) object.Revision {
 	f.processing.Lock()
 	defer f.processing.Unlock()
-	batch, told := f.take()
-	process(batch, told)
-	return told
+	batch, upTo := f.take()
+	process(batch, upTo)
+	return upTo
 }
 
 func (f *deltaFIFO[T]) take() ([]*pending[T], object.Revision) {
@@ -288,5 +285,5 @@ func (f *deltaFIFO[T]) take() ([]*pending[T], object.Revision) {
 	} else {
 		clear(f.byKey)
 	}
-	return batch, f.told
+	return batch, f.complete
 }

@@ -201,7 +201,7 @@ func TestShortLivedObjectsRetainFewStates(t *testing.T) {
 		}
 		next++
 	}
-	if next != 100_000 || states > mostDeltas+1 {
+	if next != 100_000 || states > maxDeltas+1 {
 		t.Errorf("got deletions of %d objects, %d with states", next, states)
 	}
 }
@@ -209,8 +209,8 @@ func TestShortLivedObjectsRetainFewStates(t *testing.T) {
 func TestDroppedNotificationsAreLogged(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
-	deltas := gone(mostTraces+100, slog.New(slog.NewTextHandler(&log, nil)))
-	if len(deltas) > mostTraces+mostDeltas || deltas[len(deltas)-1].Type != deltaDeleted {
+	deltas := gone(maxTraces+100, slog.New(slog.NewTextHandler(&log, nil)))
+	if len(deltas) > maxTraces+maxDeltas || deltas[len(deltas)-1].Type != deltaDeleted {
 		t.Errorf("%d deltas wait, the last of them %s", len(deltas), deltas[len(deltas)-1].Type)
 	}
 	if n := strings.Count(log.String(), "handlers miss some deletions"); n != 1 {

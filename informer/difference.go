@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// mostDifferences bounds the number of fields in a report.
-const mostDifferences = 10
+// maxDifferences bounds the number of fields in a report.
+const maxDifferences = 10
 
 // differences lists the fields in which two objects differ, by JSON path, with both values.
 func differences(before, after any) []string {
@@ -19,11 +19,11 @@ func differences(before, after any) []string {
 	}
 	found := appendDifferences(nil, "", a, b)
 	if len(found) == 0 {
-		return []string{"the difference is not in the JSON: an empty value became nil or vice versa, or a field " +
+		return []string{"the JSON is equal: an empty value became nil or vice versa, or a field " +
 			"without JSON was set"}
 	}
-	if more := len(found) - mostDifferences; more > 0 {
-		found = append(found[:mostDifferences], fmt.Sprintf("and %d more", more))
+	if more := len(found) - maxDifferences; more > 0 {
+		found = append(found[:maxDifferences], fmt.Sprintf("and %d more", more))
 	}
 	return found
 }

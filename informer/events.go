@@ -8,16 +8,16 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// take adds the events of a watch to the FIFO. After an error, the reflector must list again.
+// take enqueues the events of a watch in the FIFO. After an error, the reflector must list again.
 func (r *reflector[T]) take(events []client.Event) error {
 	var lost error
 	changes := make([]delta[T], 0, len(events))
 	for _, event := range events {
 		switch {
 		case event.Type == watch.Bookmark:
-			r.sequence.settle(event.Revision)
+			r.sequence.confirm(event.Revision)
 		case event.Type == watch.Error: // the object is unknown, so the cache may be stale
-			r.reader.passOver(event.Err)
+			r.reader.reportUnreadable(event.Err)
 			lost = fmt.Errorf("%w: %w", client.ErrUnreadable, event.Err)
 		case r.sequence.admits(keyOf(event.Object), event.Revision, event.Type == watch.Deleted):
 			changes = append(changes,

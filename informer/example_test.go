@@ -10,7 +10,7 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// A program caches the ConfigMaps of a server, is told of each, and reads them by index.
+// A program caches the ConfigMaps of a server, is notified of each, and reads them by index.
 func Example() {
 	source := newPlane() // in a program, client.NewSource(c), or the Source of a plane in the same process
 	source.put("blue", "sky")
@@ -19,9 +19,9 @@ func Example() {
 	factory := informer.NewFactory(source, informer.FactoryOptions{})
 	configMaps := informer.For[*corev1.ConfigMap](factory, configmaps)
 	configMaps.Indexer().AddIndex("value", func(cm *corev1.ConfigMap) []string { return []string{cm.Data["value"]} })
-	told := 0
+	added := 0
 	handler := configMaps.AddHandler(informer.HandlerFuncs[*corev1.ConfigMap]{
-		Add: func(*corev1.ConfigMap, bool) { told++ },
+		Add: func(*corev1.ConfigMap, bool) { added++ },
 	})
 
 	ctx, cancel := context.WithCancel(context.Background())
@@ -35,17 +35,17 @@ func Example() {
 		return
 	}
 	for cm := range configMaps.Indexer().Each("value", "grass") {
-		fmt.Println(cm.Name, "is the grass")
+		fmt.Println(cm.Name, "has the value grass")
 	}
 	<-handler.Synced()
-	fmt.Println("told of", told)
+	fmt.Println("added:", added)
 
 	// Output:
-	// green is the grass
-	// told of 2
+	// green has the value grass
+	// added: 2
 }
 
-// What a controller has just written it waits for, before it acts on its cache again.
+// A controller waits until its cache reflects what it has just written.
 func ExampleInformer_WaitForRevision() {
 	source := newPlane()
 	configMaps := informer.New(source, configmaps, informer.Options[*corev1.ConfigMap]{})

@@ -18,7 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// Factory shares informers: requests for the same resource, Go type and scope get the same informer, with one
+// Factory shares informers: calls of For with the same resource, Go type and scope return the same informer, with one
 // watch and one cache. Run runs all of them, including those requested later. A Factory is a
 // prometheus.Collector of their metrics and safe for concurrent use.
 type Factory struct {
@@ -32,10 +32,11 @@ type Factory struct {
 	active    sync.WaitGroup
 }
 
-// FactoryOptions apply to all informers of a factory; see Options.
+// FactoryOptions applies to all informers of a factory. Fields without a comment have the meaning that they have in
+// Options.
 type FactoryOptions struct {
-	// Server identifies the source's server, as client.Client.Server does; empty means unknown. See
-	// Factory.WaitForWrite.
+	// Server identifies the source's server, as client.Client.Server does; empty means unknown. WaitForWrite ignores
+	// writes to another server.
 	Server         string
 	Resync, Relist time.Duration
 	Lazy           bool
@@ -88,7 +89,7 @@ type runner interface {
 	Synced() <-chan struct{}
 	waitForWrite(ctx context.Context, w client.Write) error
 	lastError() error
-	measure() measures
+	measure() informerMetrics
 }
 
 // NewFactory returns a factory of informers that read from source.
@@ -97,9 +98,10 @@ func NewFactory(source client.Source, options FactoryOptions) *Factory {
 		ends: map[identity]context.CancelFunc{}}
 }
 
-// For returns the shared informer of the objects of a resource as T, creating it if needed. At most one scope
-// may be given. With T = *unstructured.Unstructured it accepts objects of any kind; with T =
-// *metav1.PartialObjectMetadata only the metadata is requested from the server.
+// For returns the factory's informer of the objects of a resource as T, and creates it if needed. The scope is
+// optional; there may be at most one. T may be *unstructured.Unstructured for any resource; for
+// *metav1.PartialObjectMetadata, the informer requests only the metadata from the server. If Run is running, For starts
+// the informer.
 func For[T client.Object](f *Factory, resource schema.GroupVersionResource, scopes ...Scope) *Informer[T] {
 	var scope Scope
 	if len(scopes) > 0 {
@@ -119,9 +121,9 @@ func For[T client.Object](f *Factory, resource schema.GroupVersionResource, scop
 	return i
 }
 
-// Drop stops and removes the informer of a resource as T, for example when the resource is no longer served;
-// the next For creates another. The caller must be its only user. Drop does nothing if there is no such
-// informer.
+// Drop stops the informer of a resource as T and removes it from the factory, for example when the resource is no
+// longer served. The next For creates another one. The caller must be its only user. Drop does not wait until the
+// informer has stopped. It does nothing if there is no such informer.
 func Drop[T client.Object](f *Factory, resource schema.GroupVersionResource, scopes ...Scope) {
 	var scope Scope
 	if len(scopes) > 0 {
@@ -155,18 +157,18 @@ func optionsFor[T client.Object](shared FactoryOptions, scope Scope) Options[T] 
 			if err != nil {
 				return obj, err
 			}
-			as, ok := changed.(T)
+			result, ok := changed.(T)
 			if !ok {
-				return obj, fmt.Errorf("it became a %T, not a %T", changed, obj)
+				return obj, fmt.Errorf("FactoryOptions.Transform returned a %T, must return a %T", changed, obj)
 			}
-			return as, nil
+			return result, nil
 		}
 	}
 	return options
 }
 
-// WaitForSync waits until every informer requested so far has filled its cache. If ctx ends first, the error
-// names those that have not, with their problems.
+// WaitForSync waits until the cache of every informer requested so far is synced. If ctx ends first, the error
+// names the resources whose caches are not, with the reason if known.
 func (f *Factory) WaitForSync(ctx context.Context) error {
 	var missing []string
 	for id, i := range f.all() {
@@ -189,7 +191,7 @@ func (f *Factory) WaitForSync(ctx context.Context) error {
 		return nil
 	}
 	slices.Sort(missing)
-	return fmt.Errorf("waiting for caches to fill with %s: %w", strings.Join(slices.Compact(missing), ", "), ctx.Err())
+	return fmt.Errorf("waiting for the caches of %s to sync: %w", strings.Join(slices.Compact(missing), ", "), ctx.Err())
 }
 
 // all returns the current informers.
@@ -211,7 +213,8 @@ func (f *Factory) covering(resource schema.GroupResource, namespace string) (fou
 	return found
 }
 
-// Run runs all informers until ctx ends, and returns when they have stopped. It must be called at most once.
+// Run runs all informers until ctx ends, and returns when they have stopped; see Informer.Run. It must be called at
+// most once.
 func (f *Factory) Run(ctx context.Context) {
 	f.mu.Lock()
 	f.running = ctx

@@ -12,8 +12,8 @@ import (
 const (
 	// overdueCall is the time after which a handler call is reported; detection may take twice as long.
 	overdueCall = 30 * time.Second
-	// lastCalls is how long handlers may take to return when an informer ends.
-	lastCalls = 5 * time.Second
+	// stopTimeout is how long Run waits for handlers to return after its context ended.
+	stopTimeout = 5 * time.Second
 )
 
 // handlerSet holds the handlers of an informer and owns their goroutines. Each handler has its own backlog, so a
@@ -31,7 +31,7 @@ type handlerSet[T client.Object] struct {
 
 // add adds a handler, which is called with the notices in first before any other. The caller holds the lock.
 func (h *handlerSet[T]) add(l *listener[T], first []notice[T]) {
-	l.tell(first)
+	l.enqueue(first)
 	h.listeners = append(h.listeners, l)
 	if h.running != nil {
 		h.start(l)
@@ -52,7 +52,7 @@ func (h *handlerSet[T]) run(ctx context.Context) {
 // notify queues notices for all handlers. The caller holds the lock.
 func (h *handlerSet[T]) notify(notices []notice[T]) {
 	for _, l := range h.listeners {
-		l.tell(notices)
+		l.enqueue(notices)
 	}
 }
 
@@ -89,15 +89,15 @@ func (h *handlerSet[T]) serve(ctx context.Context, l *listener[T]) {
 	returned = true
 }
 
-// living returns the handlers whose goroutines run.
-func (h *handlerSet[T]) living() []*listener[T] {
+// listAlive returns the handlers whose goroutines run.
+func (h *handlerSet[T]) listAlive() []*listener[T] {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	living := make([]*listener[T], 0, len(h.alive))
+	alive := make([]*listener[T], 0, len(h.alive))
 	for l := range h.alive {
-		living = append(living, l)
+		alive = append(alive, l)
 	}
-	return living
+	return alive
 }
 
 // scheduleCheck schedules a check for overdue calls. The caller holds the lock.
@@ -115,11 +115,11 @@ func (h *handlerSet[T]) scheduleCheck() {
 // has no timer.
 func (h *handlerSet[T]) reportOverdue() {
 	busy := false
-	for _, l := range h.living() {
+	for _, l := range h.listAlive() {
 		key, overdue := l.overdue()
 		busy = busy || key != nil
 		if overdue {
-			l.log.Warn("a handler is stuck: its notifications wait, other handlers are not affected",
+			l.log.Warn("a handler does not return: its notifications wait, other handlers are not affected",
 				"object", key.String(), "longer than", overdueCall.String())
 		}
 	}
@@ -131,7 +131,7 @@ func (h *handlerSet[T]) reportOverdue() {
 	}
 }
 
-// stop waits, at most lastCalls, until all handlers have returned. The context of run must have ended.
+// stop waits, at most stopTimeout, until all handlers have returned. The context of run must have ended.
 func (h *handlerSet[T]) stop() {
 	h.mu.Lock()
 	h.running = nil
@@ -139,13 +139,13 @@ func (h *handlerSet[T]) stop() {
 		h.check.Stop()
 	}
 	h.mu.Unlock()
-	patience := time.NewTimer(lastCalls)
-	defer patience.Stop()
-	for _, l := range h.living() {
+	timeout := time.NewTimer(stopTimeout)
+	defer timeout.Stop()
+	for _, l := range h.listAlive() {
 		select {
 		case <-l.ended:
-		case <-patience.C:
-			patience.Reset(0)
+		case <-timeout.C:
+			timeout.Reset(0)
 			if !l.hasEnded() {
 				l.log.Warn("a handler did not return after its informer stopped: its goroutine is abandoned")
 			}

@@ -81,7 +81,7 @@ func TestStuckHandlerIsReportedAndBlocksNoOther(t *testing.T) {
 		<-g.inside
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if n := strings.Count(log.String(), `msg="a handler is stuck`); n != 1 ||
+		if n := strings.Count(log.String(), `msg="a handler does not return`); n != 1 ||
 			!strings.Contains(log.String(), `handler="the gate" object=ns/a`) {
 			t.Errorf("reported %d times:\n%s", n, log)
 		}
@@ -225,7 +225,7 @@ func TestWaitForRevisionEndsWithContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		err := i.WaitForRevision(ctx, informer.Key{Namespace: "ns", Name: "a"}, p.revision+7)
-		want := fmt.Sprintf("the cache of configmaps does not show ns/a at revision %d yet: context deadline exceeded",
+		want := fmt.Sprintf("the cache of configmaps does not have ns/a at revision %d yet: context deadline exceeded",
 			p.revision+7)
 		if err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

@@ -14,12 +14,12 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// IndexFunc returns the values under which an index lists an object. It must depend only on the object, and
-// must not use the indexer or its lister, which are locked: that would deadlock the informer. If it panics,
-// the panic is logged and the index does not list the object.
+// IndexFunc returns the values under which an index lists an object. It must depend only on the object and must not
+// modify it. It must not use the indexer or its lister, which are locked: that would deadlock the informer. If it
+// panics, the panic is logged and the index does not list the object.
 type IndexFunc[T client.Object] func(obj T) []string
 
-// Head is the part of an object that is known without decoding it.
+// Head is the part of an object that a lazy informer knows without decoding it.
 type Head struct {
 	Key
 	UID      types.UID         // metadata.uid
@@ -32,7 +32,7 @@ type Head struct {
 // HeadFunc is an IndexFunc that needs only the head of an object, so that a lazy informer need not decode it.
 type HeadFunc func(head Head) []string
 
-// ByOwner indexes objects by the UID of each owner.
+// ByOwner is a HeadFunc for AddHeadIndex. It indexes objects by the UID of each of their owners.
 func ByOwner(head Head) []string {
 	values := make([]string, len(head.Owners))
 	for i, owner := range head.Owners {
@@ -41,7 +41,7 @@ func ByOwner(head Head) []string {
 	return values
 }
 
-// ByLabel indexes objects by the value of a label, if they have it.
+// ByLabel returns a HeadFunc that indexes objects by the value of the label key. The index omits objects without it.
 func ByLabel(key string) HeadFunc {
 	return func(head Head) []string {
 		if value, labelled := head.Labels[key]; labelled {
@@ -51,11 +51,12 @@ func ByLabel(key string) HeadFunc {
 	}
 }
 
-// ByNodeName indexes pods by the node that they are bound to, or "".
+// ByNodeName is an IndexFunc. It indexes pods by the node that they are bound to, which is "" for unbound pods.
 func ByNodeName(pod *corev1.Pod) []string { return []string{pod.Spec.NodeName} }
 
-// AddIndex adds an index, which includes the existing objects. It may be called at any time. If the name
-// exists, AddIndex does nothing: informers are shared, and each user adds the indexes that it needs.
+// AddIndex adds an index, which includes the objects that are cached already. It may be called at any time. If the
+// indexer has an index of that name, AddIndex does nothing, so that each user of a shared informer can add the indexes
+// that it needs. Users must therefore agree on what a name means.
 func (x *Indexer[T]) AddIndex(name string, values IndexFunc[T]) {
 	x.addIndex(name, func(s *state[T], found []string) []string {
 		obj, err := s.read()
@@ -66,7 +67,7 @@ func (x *Indexer[T]) AddIndex(name string, values IndexFunc[T]) {
 	})
 }
 
-// AddHeadIndex is like AddIndex for a HeadFunc.
+// AddHeadIndex is like AddIndex for a HeadFunc. A lazy informer then does not decode objects to index them.
 func (x *Indexer[T]) AddHeadIndex(name string, values HeadFunc) {
 	x.addIndex(name, func(s *state[T], found []string) []string { return append(found, values(s.head())...) })
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// Key identifies an object of a resource.
+// Key identifies an object of a resource by namespace and name. The namespace of a cluster-scoped object is empty.
 type Key = types.NamespacedName
 
 // KeyOf returns the key of an object.
@@ -29,21 +29,21 @@ func compareKeys(a, b Key) int {
 }
 
 // Indexer is the cache of an informer: objects by key, and by the values of named indexes. It is safe for
-// concurrent use. The objects are shared, with the server itself if that runs in the same process: copy them
-// before changing them. Lists are unordered.
+// concurrent use. The objects are shared, also with the server if it runs in the same process: copy them before
+// changing them. The slices that it returns belong to the caller. Their order is undefined.
 //
-// A lazy informer decodes objects when they are read. Objects that cannot be decoded are not listed, but Find
-// distinguishes them from missing ones.
+// A lazy informer decodes objects when they are read. The methods that return several objects omit those that cannot be
+// decoded; Find distinguishes them from missing ones.
 type Indexer[T client.Object] struct {
 	resource schema.GroupResource // for errors
 	log      *slog.Logger
 
-	mu      sync.RWMutex
-	states  map[Key]*state[T]
-	unread  map[Key]*state[T] // traces of objects that could never be decoded, which are not in states; may be nil
-	all     bucket[T]
-	indexes []*index[T]
-	values  []string // buffer of put
+	mu         sync.RWMutex
+	states     map[Key]*state[T]
+	unreadable map[Key]*state[T] // traces of objects that could never be decoded, which are not in states; may be nil
+	all        bucket[T]
+	indexes    []*index[T]
+	values     []string // buffer of put
 }
 
 // byNamespace is the index that every indexer has.
@@ -58,8 +58,8 @@ func newIndexer[T client.Object](indexes map[string]IndexFunc[T], log *slog.Logg
 	return x
 }
 
-// Get returns an object if it exists and can be decoded. To delete something because an object is gone, use
-// Find.
+// Get returns an object. ok is false if the object is not cached or cannot be decoded. Before you delete something
+// because an object is gone, use Find, which distinguishes the two.
 func (x *Indexer[T]) Get(key Key) (obj T, ok bool) {
 	s := x.state(key)
 	if s == nil {
@@ -92,7 +92,7 @@ func (x *Indexer[T]) known(key Key) *state[T] {
 	if s := x.states[key]; s != nil {
 		return s
 	}
-	return x.unread[key]
+	return x.unreadable[key]
 }
 
 // state returns the cached state of a key, or nil.
@@ -102,7 +102,7 @@ func (x *Indexer[T]) state(key Key) *state[T] {
 	return x.states[key]
 }
 
-// Len returns the number of objects.
+// Len returns the number of cached objects. In a lazy informer, that includes objects that cannot be decoded.
 func (x *Indexer[T]) Len() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -112,7 +112,7 @@ func (x *Indexer[T]) Len() int {
 // List returns all objects.
 func (x *Indexer[T]) List() []T { return read(x.snapshot()) }
 
-// All iterates over all objects as of the start of the loop, without allocating.
+// All iterates over all objects as of the start of the loop, without copying the list.
 func (x *Indexer[T]) All() iter.Seq[T] {
 	return func(yield func(T) bool) { readEach(x.snapshot(), yield) }
 }
@@ -127,8 +127,8 @@ func (x *Indexer[T]) ByIndex(name, value string) ([]T, error) {
 	return read(states), nil
 }
 
-// Each iterates over the objects of ByIndex as of the start of the loop, without allocating. It panics if
-// there is no such index.
+// Each iterates over the objects that an index lists under a value, as of the start of the loop, without copying the
+// list. The loop panics if the index does not exist.
 func (x *Indexer[T]) Each(name, value string) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		states, err := x.under(name, value)
@@ -139,7 +139,8 @@ func (x *Indexer[T]) Each(name, value string) iter.Seq[T] {
 	}
 }
 
-// Count returns the number of objects that an index lists under a value, or 0 if there is no such index.
+// Count returns the number of objects that an index lists under a value, without decoding them, or 0 if the index does
+// not exist.
 func (x *Indexer[T]) Count(name, value string) int {
 	states, _ := x.under(name, value)
 	return len(states)

@@ -1,23 +1,25 @@
-// Package informer maintains a local copy of a resource's objects and notifies handlers of changes. An event
-// passes these parts in order:
+// Package informer maintains a local copy of a resource's objects and notifies handlers of changes. It does what the
+// informers of client-go do. Most programs do not create informers themselves: package controller does, for its
+// reconcilers. A program that needs a cache without a controller starts with NewFactory and For.
+//
+// A change passes these parts in order:
 //
 //	reflector    lists, then watches, and recovers from failures
 //	delta FIFO   queues the changes, coalesced per object
 //	indexer      the cache: objects by key, and by the values of named indexes
 //	handlers     any number, each with its own goroutine and backlog
 //
-// All users of an informer share one watch and one cache; a Factory shares informers among controllers. If
-// the source is in the server's process, cached objects are the server's own. Equal parts of objects, such as
-// the containers of a Deployment's Pods, share memory; over the network, those of one list. Objects must not
-// be changed: DetectMutations fails a test that changes one, and reports the field and, if possible, the
-// handler.
+// All users of an informer share one watch and one cache; a Factory shares informers among controllers. Cached objects
+// are shared and must not be modified. If the source is in the server's process, they are the server's own; otherwise,
+// equal parts of the objects of one list, such as the containers of a Deployment's Pods, share memory. DetectMutations
+// fails a test that modifies a cached object, and reports the field and, if possible, the handler.
 //
 // Memory is bounded by the number of objects, not by the rate of changes. A lazy informer (Options.Lazy)
 // stores objects encoded, and answers queries for names, labels and owners without decoding them. A
 // Transform, or a Go type with few fields, reduces the size of each object.
 //
-// Controllers read the cache through an Indexer or a Lister, and write through package client. The package
-// does not depend on the server or the network: client.Source hides both.
+// Reconcilers read the cache through an Indexer or a Lister, and write through package client. The package
+// does not depend on the server or the network: client.Source is the interface to both.
 package informer
 
 import (
@@ -38,51 +40,51 @@ import (
 	"github.com/bowline-dev/bowline/internal/wire"
 )
 
-// Options configure an informer. The zero value selects all objects in all namespaces, without resyncs.
+// Options configures an informer. The zero value selects all objects in all namespaces, without resyncs.
 type Options[T client.Object] struct {
 	// Namespace, Labels and Fields select the objects of the cache; the zero values select all.
 	Namespace string
 	Labels    labels.Selector
 	Fields    fields.Selector
-	// Uninitialized includes objects with pending initializers: see client.Options.
+	// Uninitialized includes objects with pending initializers; see client.Options.
 	Uninitialized bool
 
-	// Indexes are the initial indexes of the cache.
+	// Indexes are the initial indexes of the cache, by name. AddIndex adds further ones.
 	Indexes map[string]IndexFunc[T]
 
-	// Resync is how often every cached object is passed to the handlers again, so that they check for changes
-	// that no event reports; 0 means never.
+	// Resync is the interval at which every cached object is passed to the handlers again, so that they check for
+	// changes that no event reports; 0 means never.
 	Resync time.Duration
 
-	// Relist is how often the informer lists again while its watch works, to recover from events lost by a
-	// faulty server or connection; 0 means never, since a correct watch loses none.
+	// Relist is the interval at which the informer lists again although its watch works, to recover from events lost
+	// by a faulty server or proxy; 0 means never, since a correct watch loses none.
 	Relist time.Duration
 
-	// Decode decodes the source's objects if T does not determine how, for example because it is an
-	// interface. It must not change objects that o shares. nil decodes as New describes. A lazy informer
-	// calls it concurrently. It must not use the informer's own cache: see Transform.
+	// Decode decodes the source's objects, for example if T is an interface type. Nil decodes as New describes. Decode
+	// must not modify what by and o share. A lazy informer calls it concurrently. It must not use the informer's own
+	// cache; see Transform.
 	Decode func(by object.Codec, o *object.Object) (T, error)
 
-	// Transform modifies each object before it is cached, for example to drop fields; nil does nothing. It
-	// may change and return its argument, or return another object of the same name. If it returns an error,
-	// the object counts as unreadable. It may be called concurrently. It must not use the informer's own
-	// cache or a lister of it: an index of a lazy informer calls it while the cache is locked, so that would
+	// Transform modifies each object before it is cached, for example to drop fields; nil does nothing. It owns its
+	// argument: it may modify and return it, or return another object of the same name. If it returns an error, the
+	// object counts as unreadable (see UnreadableError). It may be called concurrently. It must not use the informer's
+	// own cache or a lister of it: an index of a lazy informer calls it while the cache is locked, so that would
 	// deadlock.
 	Transform func(T) (T, error)
 
-	// Lazy stores objects as encoded by the source and decodes each when it is read. That saves memory, and
-	// time if few objects are read.
+	// Lazy makes the cache store objects as the source encoded them and decode each when it is read. That saves
+	// memory, and time if few objects are read.
 	Lazy bool
 
-	// Mutations detects changes of cached objects; nil disables detection. See DetectMutations.
+	// Mutations detects modifications of cached objects; nil disables detection. See DetectMutations.
 	Mutations *Mutations
 
-	// Log is nil for slog.Default.
+	// Log receives failures of the source, of decoding and of handlers; nil means slog.Default.
 	Log *slog.Logger
 }
 
-// Informer caches the objects of a resource as T. Handlers and indexes can be added at any time; Run must be
-// called once. All methods are safe for concurrent use.
+// Informer caches the objects of a resource as values of type T. The cache is empty until Run is called. Handlers and
+// indexes can be added at any time. All methods are safe for concurrent use.
 type Informer[T client.Object] struct {
 	resource schema.GroupVersionResource
 	interval time.Duration // of resyncs; 0 for never
@@ -98,8 +100,9 @@ type Informer[T client.Object] struct {
 	handlers handlerSet[T]
 }
 
-// New returns an informer of a resource that source serves. T may be the type that the source's objects
-// decode to, which are then shared, or any pointer to a struct that their JSON can be decoded into.
+// New returns an informer of a resource of source; call Run to start it. T is a pointer to a struct: the type that the
+// source decodes its objects to, which are then shared and not copied, or any other type that their JSON can be decoded
+// into. Factory and For share informers, which New does not.
 func New[T client.Object](source client.Source, resource schema.GroupVersionResource, options Options[T]) *Informer[T] {
 	log := options.Log
 	if log == nil {
@@ -156,21 +159,22 @@ func onlyMetadata[T client.Object]() bool {
 // Resource returns the resource of the informer.
 func (i *Informer[T]) Resource() schema.GroupVersionResource { return i.resource }
 
-// Indexer returns the cache.
+// Indexer returns the cache, for queries by key and by index.
 func (i *Informer[T]) Indexer() *Indexer[T] { return i.indexer }
 
-// Lister returns a lister of the cache.
+// Lister returns a Lister of the cache, for queries by namespace and label selector.
 func (i *Informer[T]) Lister() Lister[T] { return Lister[T]{i.indexer} }
 
-// Synced returns a channel that is closed when the cache holds all objects of the first list.
+// Synced returns a channel that is closed when the cache holds all objects of the first list. Handlers may not have
+// been notified of them yet; see Registration.Synced.
 func (i *Informer[T]) Synced() <-chan struct{} { return i.updater.synced }
 
-// lastError returns why the informer cannot list or watch, or nil.
+// lastError returns the reason why the informer currently cannot list or watch, or nil.
 func (i *Informer[T]) lastError() error { return i.reflect.lastError.get() }
 
-// Run lists and watches until ctx ends, and returns when all its goroutines have ended. It waits a few
-// seconds for handlers that do not return; then it logs their names and leaves their goroutines, which end
-// when the handlers return. Run must be called at most once.
+// Run lists and watches until ctx ends. It retries after failures, which it logs, and returns when all its goroutines
+// have ended. It waits up to 5 seconds for handlers that do not return; then it logs their names and leaves their
+// goroutines, which end when the handlers return. Run must be called at most once.
 func (i *Informer[T]) Run(ctx context.Context) {
 	i.handlers.run(ctx)
 	var parts sync.WaitGroup
@@ -197,15 +201,15 @@ func every(ctx context.Context, interval time.Duration, do func()) {
 	}
 }
 
-// mostAtOnce is the number of objects that are applied while the cache is locked, before readers get a turn.
-const mostAtOnce = 256
+// applyChunk is the number of objects that are applied before the cache is unlocked for readers.
+const applyChunk = 256
 
 // process applies a batch, which completes all changes up to a revision, to the cache and the handlers.
 func (i *Informer[T]) process(batch []*pending[T], upTo object.Revision) {
 	i.reader.decodeBatch(batch)
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	for some := range slices.Chunk(batch, mostAtOnce) {
+	for some := range slices.Chunk(batch, applyChunk) {
 		i.updater.apply(some)
 		i.handlers.notify(i.updater.notices)
 		i.updater.clearNotices()
@@ -213,12 +217,12 @@ func (i *Informer[T]) process(batch []*pending[T], upTo object.Revision) {
 	if len(batch) > 0 && len(i.handlers.listeners) > 0 {
 		i.handlers.scheduleCheck()
 	}
-	i.updater.progress.made(upTo)
+	i.updater.progress.advance(upTo)
 }
 
-// AddHandler adds a handler, which is called for the cached objects first. It may be called at any time, also
-// by a handler. While Run runs, the informer calls each handler in a goroutine of its own, until the handler is
-// removed.
+// AddHandler adds a handler. The informer calls it for the cached objects first, and then for all later changes, in a
+// goroutine of its own, while Run runs and until the handler is removed. AddHandler does not block, and may be called
+// at any time, also by a handler.
 func (i *Informer[T]) AddHandler(handler Handler[T]) *Registration {
 	l := newListener(handler, i.updater.detect, i.log)
 	i.mu.Lock()
@@ -243,5 +247,5 @@ func (i *Informer[T]) resync(l *listener[T]) {
 	for _, s := range i.indexer.snapshot() {
 		again = append(again, notice[T]{kind: noticeSync, new: s})
 	}
-	l.tell(again)
+	l.enqueue(again)
 }

@@ -26,11 +26,11 @@ type listener[T client.Object] struct {
 	// calls counts the entries taken from the backlog. busy is the object of the current call.
 	calls, panics int
 	busy          *Key
-	watched       int // value of calls at the previous check
+	watched       int // calls at the previous check for overdue calls; negative if that call was reported
 
-	// The goroutine owns the rest: the entry that is being delivered, and, for objects whose newer states
-	// cannot be decoded, the state that the handler was notified of, or nil.
-	passing *untold[T]
+	// The goroutine owns the fields below. current is the entry that is being delivered. stale holds, for each object
+	// whose newer states cannot be decoded, the state that the handler was last notified of, or nil.
+	current *backlogEntry[T]
 	stale   map[Key]*state[T]
 }
 
@@ -39,12 +39,12 @@ func newListener[T client.Object](handler Handler[T], detect *Mutations, log *sl
 	l := &listener[T]{handler: handler, name: name, detect: detect, log: log.With("handler", name),
 		synced: make(chan struct{}), ended: make(chan struct{})}
 	l.ready.L = &l.mu
-	_, l.waiting.thorough = handler.(VanishHandler[T])
+	_, l.waiting.reportVanished = handler.(VanishHandler[T])
 	return l
 }
 
 // tell queues notices and does not block.
-func (l *listener[T]) tell(notices []notice[T]) {
+func (l *listener[T]) enqueue(notices []notice[T]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.stopped {
@@ -55,13 +55,13 @@ func (l *listener[T]) tell(notices []notice[T]) {
 		l.waiting.add(n)
 	}
 	if lost == 0 && l.waiting.lost > 0 {
-		l.log.Error("a handler is too far behind to be notified of further deleted objects:"+
-			" restart clients that wait for these deletions", "waiting", l.waiting.vanished)
+		l.log.Error("a handler is too far behind to be notified of all deletions:"+
+			" restart programs that wait for deletions", "waiting", l.waiting.vanished)
 	}
 	l.ready.Signal()
 }
 
-// stop ends the notifications.
+// stop drops the pending notifications and lets the goroutine end.
 func (l *listener[T]) stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,19 +90,19 @@ func (l *listener[T]) run(ctx context.Context) {
 	unlink := context.AfterFunc(ctx, l.stop)
 	defer unlink()
 	for {
-		if l.passing == nil {
-			l.passing = l.take()
+		if l.current == nil {
+			l.current = l.take()
 		}
-		if l.passing == nil {
+		if l.current == nil {
 			return
 		}
-		l.pass(l.passing)
-		l.passing = nil
+		l.deliver(l.current)
+		l.current = nil
 	}
 }
 
 // take waits for the next entry. It returns nil after stop.
-func (l *listener[T]) take() *untold[T] {
+func (l *listener[T]) take() *backlogEntry[T] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.busy = nil
@@ -117,48 +117,47 @@ func (l *listener[T]) take() *untold[T] {
 	return u
 }
 
-// pass delivers an entry. It skips states that failed to decode; the failure has been reported before.
-func (l *listener[T]) pass(u *untold[T]) {
+// deliver delivers an entry. It skips states that failed to decode; the failure has been reported before.
+func (l *listener[T]) deliver(u *backlogEntry[T]) {
 	if u.synced {
 		close(l.synced)
 		return
 	}
 	if gone := u.gone; gone != nil {
 		u.gone = nil
-		l.passGone(gone, u.unknown)
+		l.deliverDeletion(gone, u.unknown)
 	}
 	for len(u.vanished) > 0 && !l.isStopped() {
 		s := u.vanished[0]
 		u.vanished = u.vanished[1:]
-		l.passVanished(s)
+		l.deliverVanished(s)
 	}
 	if s := u.new; s != nil && !l.isStopped() {
 		u.new = nil
-		l.passNew(s, u)
+		l.deliverState(s, u)
 	}
 }
 
-// passGone delivers a deletion. A handler that was not notified of the object, because it could not be
+// deliverDeletion delivers a deletion. A handler that was not notified of the object, because it could not be
 // decoded, is not notified of its deletion either, unless it is a VanishHandler.
-func (l *listener[T]) passGone(s *state[T], unknown bool) {
-	told, isStale := l.stale[s.key]
+func (l *listener[T]) deliverDeletion(s *state[T], unknown bool) {
+	delivered, isStale := l.stale[s.key]
 	delete(l.stale, s.key)
-	if isStale && told == nil {
-		if _, thorough := l.handler.(VanishHandler[T]); thorough {
-			l.passVanished(s)
+	if isStale && delivered == nil {
+		if _, isVanishHandler := l.handler.(VanishHandler[T]); isVanishHandler {
+			l.deliverVanished(s)
 		}
 		return
 	}
 	obj, err := s.read()
 	if err != nil {
-		obj, unknown = lastTold(s, told), true
+		obj, unknown = lastDelivered(s, delivered), true
 	}
 	l.call("OnDelete", s, func() { l.handler.OnDelete(obj, unknown) }, obj)
 }
 
-// passVanished delivers an object that came and went, or its head if its state was not retained or cannot be
-// decoded.
-func (l *listener[T]) passVanished(s *state[T]) {
+// deliverVanished delivers the deletion of an object that the handler was never notified of.
+func (l *listener[T]) deliverVanished(s *state[T]) {
 	obj, err := s.read()
 	if err != nil {
 		obj = s.bare()
@@ -166,10 +165,10 @@ func (l *listener[T]) passVanished(s *state[T]) {
 	l.call("OnVanish", s, func() { l.handler.(VanishHandler[T]).OnVanish(obj, err != nil) }, obj)
 }
 
-// passNew delivers an update of u.old, an addition if that is nil, or a resync if both are equal.
-func (l *listener[T]) passNew(s *state[T], u *untold[T]) {
+// deliverState delivers an update of u.old, an addition if that is nil, or a resync if both are equal.
+func (l *listener[T]) deliverState(s *state[T], u *backlogEntry[T]) {
 	old := u.old
-	told, isStale := l.stale[s.key]
+	delivered, isStale := l.stale[s.key]
 	obj, err := s.read()
 	if err != nil {
 		if !isStale {
@@ -178,7 +177,7 @@ func (l *listener[T]) passNew(s *state[T], u *untold[T]) {
 		return
 	}
 	if isStale {
-		old = told
+		old = delivered
 		delete(l.stale, s.key)
 	}
 	if old == nil {
@@ -187,7 +186,7 @@ func (l *listener[T]) passNew(s *state[T], u *untold[T]) {
 	}
 	before := obj
 	if old != s {
-		before = lastTold(old, old)
+		before = lastDelivered(old, old)
 	}
 	if merging, ok := l.handler.(MergeHandler[T]); ok && (u.merged || isStale) {
 		l.call("OnMerged", s, func() { merging.OnMerged(before, obj) }, obj, before)
@@ -196,23 +195,23 @@ func (l *listener[T]) passNew(s *state[T], u *untold[T]) {
 	l.call("OnUpdate", s, func() { l.handler.OnUpdate(before, obj) }, obj, before)
 }
 
-// lastTold returns the state that the handler was notified of, if it is known and can be decoded, or the head
+// lastDelivered returns the state that the handler was notified of, if it is known and can be decoded, or the head
 // of s.
-func lastTold[T client.Object](s, told *state[T]) T {
-	if told != nil {
-		if obj, err := told.read(); err == nil {
+func lastDelivered[T client.Object](s, delivered *state[T]) T {
+	if delivered != nil {
+		if obj, err := delivered.read(); err == nil {
 			return obj
 		}
 	}
 	return s.bare()
 }
 
-// keepStale records that a newer state than the one that the handler knows cannot be decoded.
-func (l *listener[T]) keepStale(key Key, told *state[T]) {
+// keepStale records the state that the handler was last notified of, because a newer state cannot be decoded.
+func (l *listener[T]) keepStale(key Key, delivered *state[T]) {
 	if l.stale == nil {
 		l.stale = map[Key]*state[T]{}
 	}
-	l.stale[key] = told
+	l.stale[key] = delivered
 }
 
 // call calls a method of the handler, which may panic or end the goroutine.
@@ -224,10 +223,10 @@ func (l *listener[T]) call(method string, s *state[T], call func(), objects ...c
 			return
 		}
 		if reason == nil {
-			reason = "it called runtime.Goexit, as t.FailNow does, which only a test's own goroutine may call"
+			reason = "it called runtime.Goexit, as t.FailNow does, which is only allowed in the goroutine of a test"
 		}
 		l.panicked()
-		l.log.Error("a handler panicked: it missed this notification only", "call", method, "object",
+		l.log.Error("a handler panicked: the next notification follows", "call", method, "object",
 			s.key.String(),
 			"revision", s.revision, "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
 	}()

@@ -6,16 +6,18 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// Lister reads a cache. The objects that it returns are shared: copy them before changing them.
+// Lister reads the cache of an informer by namespace and label selector. It is safe for concurrent use. The objects
+// that it returns are shared: copy them before changing them.
 type Lister[T client.Object] struct{ indexer *Indexer[T] }
 
-// Get returns an object. If it does not exist, the error is NotFound, as from the server; if it exists but
-// cannot be decoded, the error is an *UnreadableError, and its dependents must not be deleted.
+// Get returns an object. If it is not cached, the error is NotFound, as from the server; if it exists but cannot be
+// decoded, the error is an *UnreadableError, and the caller must not delete its dependents.
 func (l Lister[T]) Get(namespace, name string) (T, error) {
 	return l.indexer.Find(Key{Namespace: namespace, Name: name})
 }
 
-// List returns the objects of a namespace (empty for all) that match a selector (nil for all), in no order.
+// List returns the objects of a namespace (empty for all) that match a selector (nil for all), in no order. It omits
+// objects that cannot be decoded. The caller owns the slice.
 func (l Lister[T]) List(namespace string, selector labels.Selector) []T {
 	states := l.states(namespace)
 	if selector == nil || selector.Empty() {

@@ -6,22 +6,22 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// measures are the metrics of an informer.
-type measures struct {
+// informerMetrics are the metrics of an informer.
+type informerMetrics struct {
 	objects, unreadable int
 	revision            float64
 	synced              bool
-	handlers            map[string]handled
+	handlers            map[string]handlerMetrics
 }
 
-// handled are the metrics of the handlers of one name.
-type handled struct {
+// handlerMetrics are the metrics of the handlers of one name.
+type handlerMetrics struct {
 	waiting, calls, panics int
 }
 
 // measure returns the current metrics.
-func (i *Informer[T]) measure() measures {
-	m := measures{objects: i.indexer.Len(), unreadable: int(i.reader.unreadable.Load()), handlers: map[string]handled{}}
+func (i *Informer[T]) measure() informerMetrics {
+	m := informerMetrics{objects: i.indexer.Len(), unreadable: int(i.reader.unreadable.Load()), handlers: map[string]handlerMetrics{}}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	m.revision, m.synced = float64(i.updater.progress.at), i.updater.filled
@@ -34,7 +34,7 @@ func (i *Informer[T]) measure() measures {
 }
 
 // count adds the metrics of a handler.
-func (l *listener[T]) count(to *handled) {
+func (l *listener[T]) count(to *handlerMetrics) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	to.waiting += l.waiting.length

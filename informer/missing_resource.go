@@ -17,32 +17,31 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 	Resource: "customresourcedefinitions"}
 
 const (
-	// quietAwait is how long a resource may be missing before that is logged: users often apply a definition
+	// quietAbsence is how long a resource may be missing before that is logged: users often apply a definition
 	// while its controller starts.
-	quietAwait = time.Second
-	// longestAwait is how long to wait for a definition before listing again: a resource may also appear by
-	// other means.
-	longestAwait = 30 * time.Second
+	quietAbsence = time.Second
+	// maxAwait is how long to wait for a definition before listing again: a resource may also be served without one.
+	maxAwait = 30 * time.Second
 )
 
 // await waits until a resource that was not found may exist.
-func (r *reflector[T]) await(ctx context.Context, notFound error) {
+func (r *reflector[T]) awaitResource(ctx context.Context, notFound error) {
 	if r.absence.IsZero() {
 		r.absence = time.Now()
 	}
-	longest := quietAwait - time.Since(r.absence)
-	if longest <= 0 {
-		r.complain(notFound)
-		longest = longestAwait
+	timeout := quietAbsence - time.Since(r.absence)
+	if timeout <= 0 {
+		r.logFailure(notFound)
+		timeout = maxAwait
 	}
-	if !r.definitionAppears(ctx, longest) {
+	if !r.definitionAppears(ctx, timeout) {
 		sleep(ctx, r.backoff.next())
 	}
 }
 
-// definitionAppears waits, at most longest, for the CustomResourceDefinition of the resource. It returns
+// definitionAppears waits, at most timeout, for the CustomResourceDefinition of the resource. It returns
 // false if waiting is useless, because the definition exists or cannot be watched.
-func (r *reflector[T]) definitionAppears(ctx context.Context, longest time.Duration) bool {
+func (r *reflector[T]) definitionAppears(ctx context.Context, timeout time.Duration) bool {
 	name := r.resource.Resource + "." + r.resource.Group
 	options := client.Options{Fields: fields.OneTermEqualSelector("metadata.name", name)}
 	list, err := r.source.List(ctx, definitions, options)
@@ -62,7 +61,7 @@ func (r *reflector[T]) definitionAppears(ctx context.Context, longest time.Durat
 	if len(list.Items) > 0 {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, longest)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
 		events, err := watching.Next(ctx)

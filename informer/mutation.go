@@ -10,7 +10,8 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// Mutations detects changes of cached objects: it retains a copy of each and compares.
+// Mutations detects modifications of cached objects: it retains a copy of each object and compares the two. Set it in
+// Options or FactoryOptions. It is safe for concurrent use.
 type Mutations struct {
 	test TB
 
@@ -34,9 +35,9 @@ type TB interface {
 	Cleanup(f func())
 }
 
-// DetectMutations fails the test if an object in the cache of an informer with this option is changed, and
-// reports the fields. It compares objects when they leave the cache, at the end of the test, and before and
-// after each handler call, so that it can name the handler. It costs a copy of each object.
+// DetectMutations returns Mutations that fail the test if an object in the cache of an informer is modified, and
+// report the fields. They compare objects when these leave the cache, at the end of the test, and before and after each
+// handler call, so that they can name the handler. They copy each object once.
 func DetectMutations(t TB) *Mutations {
 	m := &Mutations{test: t, held: map[client.Object]*heldObject{}}
 	t.Cleanup(m.compareAll)
@@ -50,11 +51,11 @@ func (m *Mutations) hold(obj client.Object) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.keep(obj)
+	m.addUser(obj)
 }
 
-// keep adds a user of an object.
-func (m *Mutations) keep(obj client.Object) {
+// addUser adds a user of an object.
+func (m *Mutations) addUser(obj client.Object) {
 	h := m.held[obj]
 	if h == nil {
 		h = &heldObject{copy: obj.DeepCopyObject()}
@@ -71,11 +72,11 @@ func (m *Mutations) release(obj client.Object) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.compare(obj, "")
-	m.drop(obj)
+	m.removeUser(obj)
 }
 
-// drop removes a user of an object.
-func (m *Mutations) drop(obj client.Object) {
+// removeUser removes a user of an object.
+func (m *Mutations) removeUser(obj client.Object) {
 	h := m.held[obj]
 	if h == nil {
 		return
@@ -102,7 +103,7 @@ func (m *Mutations) before(objects []client.Object) {
 	defer m.mu.Unlock()
 	for _, obj := range objects {
 		m.compare(obj, "")
-		m.keep(obj)
+		m.addUser(obj)
 	}
 }
 
@@ -112,7 +113,7 @@ func (m *Mutations) after(handler string, objects []client.Object) {
 	defer m.mu.Unlock()
 	for _, obj := range objects {
 		m.compare(obj, " by the handler "+handler)
-		m.drop(obj)
+		m.removeUser(obj)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// reader turns a source's objects into states: decoded and transformed at once or, in a lazy informer, when
-// they are read.
+// reader makes states of a source's objects. It decodes and transforms them at once or, in a lazy informer, when they
+// are read.
 type reader[T client.Object] struct {
 	converter converter[T]
 	transform func(T) (T, error)
@@ -42,18 +42,18 @@ func newReader[T client.Object](version schema.GroupVersion, options Options[T],
 
 // state returns the state of an object, not yet decoded.
 func (r *reader[T]) state(by object.Codec, o *object.Object) *state[T] {
-	return &state[T]{key: keyOf(o), revision: o.Revision, late: &late[T]{reader: r, codec: by, raw: o}}
+	return &state[T]{key: keyOf(o), revision: o.Revision, encoded: &encoded[T]{reader: r, codec: by, raw: o}}
 }
 
 // keyOf returns the cache key of a source's object.
 func keyOf(o *object.Object) Key { return Key{Namespace: o.Key.Namespace(), Name: o.Key.Name()} }
 
-// decode decodes and transforms an object. Both may be user code: a panic, or a changed name, makes the
-// object unreadable.
+// decode decodes and transforms an object. Options.Decode and Options.Transform may panic or return an object of
+// another name; decode then returns an error.
 func (r *reader[T]) decode(by object.Codec, o *object.Object) (obj T, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
-			err = fmt.Errorf("%s: reading it panicked: %v\n%s", o.Key, reason, debug.Stack())
+			err = fmt.Errorf("%s: decoding it panicked: %v\n%s", o.Key, reason, debug.Stack())
 		}
 	}()
 	obj, err = r.converter.convert(by, o)
@@ -66,7 +66,7 @@ func (r *reader[T]) decode(by object.Codec, o *object.Object) (obj T, err error)
 	if r.transform == nil {
 		return obj, nil
 	}
-	if r.converter.decode != nil { // which may share parts of it
+	if r.converter.decode != nil { // its result may be shared
 		obj = obj.DeepCopyObject().(T)
 	}
 	changed, err := r.transform(obj)
@@ -79,32 +79,32 @@ func (r *reader[T]) decode(by object.Codec, o *object.Object) (obj T, err error)
 	return changed, nil
 }
 
-// late is an object that is decoded when it is read.
-type late[T client.Object] struct {
+// encoded is an object that is decoded when it is read.
+type encoded[T client.Object] struct {
 	reader *reader[T]
 	codec  object.Codec
 	raw    *object.Object
-	kept   atomic.Pointer[kept[T]]
+	result atomic.Pointer[decodeResult[T]]
 	left   atomic.Bool // set when it leaves the cache
 }
 
-// kept is a recently decoded object, or the error of decoding it.
-type kept[T client.Object] struct {
+// decodeResult is a recently decoded object, or the error of decoding it.
+type decodeResult[T client.Object] struct {
 	obj T
 	err error
 }
 
-// read decodes the object unless it was decoded recently. A failure is logged the first time.
-func (l *late[T]) read() (T, error) {
-	if have := l.kept.Load(); have != nil {
-		return have.obj, have.err
+// read returns the decoded object, and decodes it unless that was done recently. It logs the first failure.
+func (l *encoded[T]) read() (T, error) {
+	if previous := l.result.Load(); previous != nil {
+		return previous.obj, previous.err
 	}
 	r := l.reader
 	obj, err := r.decode(l.codec, l.raw)
-	mine := &kept[T]{obj, err}
-	for !l.kept.CompareAndSwap(nil, mine) {
-		if have := l.kept.Load(); have != nil {
-			return have.obj, have.err
+	mine := &decodeResult[T]{obj, err}
+	for !l.result.CompareAndSwap(nil, mine) {
+		if previous := l.result.Load(); previous != nil {
+			return previous.obj, previous.err
 		}
 	}
 	if err != nil {
@@ -114,43 +114,43 @@ func (l *late[T]) read() (T, error) {
 	}
 	r.detect.hold(obj)
 	for _, old := range r.recent.add(l) {
-		old.forget()
+		old.dropDecoded()
 	}
 	return obj, nil
 }
 
 // leave records that the object left the cache: it is retained only while handlers still refer to it.
-func (l *late[T]) leave() {
+func (l *encoded[T]) leave() {
 	l.left.Store(true)
 	l.reader.recent.leave()
 }
 
-// forget drops the decoded object.
-func (l *late[T]) forget() {
-	if have := l.kept.Swap(nil); have != nil && have.err == nil {
-		l.reader.detect.release(have.obj)
+// dropDecoded drops the decoded object.
+func (l *encoded[T]) dropDecoded() {
+	if previous := l.result.Swap(nil); previous != nil && previous.err == nil {
+		l.reader.detect.release(previous.obj)
 	}
 }
 
-// mostRecent bounds the decoded objects that a lazy informer retains, in encoded bytes; decoded they take
+// maxRecent bounds the decoded objects that a lazy informer retains, in encoded bytes; decoded they take
 // several times as many.
 //
 // Measured with 10,000 Pods whose events three handlers receive and a worker reads up to 50 events later,
 // this bound decodes each state once, as no bound would. Weak pointers do too while the heap is large, but
 // take three times as long on a small heap, which is collected more often. Retaining nothing takes four times
 // as long. Listing the same 500 objects repeatedly decodes them once; listing all objects decodes all.
-const mostRecent = 4 << 20
+const maxRecent = 4 << 20
 
 // recent holds the objects in the cache that a lazy informer decoded last.
 type recent[T client.Object] struct {
 	mu    sync.Mutex
-	queue []*late[T]
+	queue []*encoded[T]
 	bytes int
-	left  int // approximate number that have left the cache
+	left  int // approximate number that previous left the cache
 }
 
 // add adds an object and returns the oldest ones, which no longer fit.
-func (r *recent[T]) add(l *late[T]) (gone []*late[T]) {
+func (r *recent[T]) add(l *encoded[T]) (gone []*encoded[T]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if l.left.Load() {
@@ -159,7 +159,7 @@ func (r *recent[T]) add(l *late[T]) (gone []*late[T]) {
 	r.queue = append(r.queue, l)
 	r.bytes += l.raw.Size()
 	n := 0
-	for ; r.bytes > mostRecent && n < len(r.queue)-1; n++ {
+	for ; r.bytes > maxRecent && n < len(r.queue)-1; n++ {
 		r.bytes -= r.queue[n].raw.Size()
 	}
 	gone = slices.Clone(r.queue[:n])
@@ -168,18 +168,18 @@ func (r *recent[T]) add(l *late[T]) (gone []*late[T]) {
 	return gone
 }
 
-// mostLeft is the number of objects that may have left the cache before leave removes them.
-const mostLeft = 64
+// maxLeft is the number of objects that may previous left the cache before leave removes them.
+const maxLeft = 64
 
-// leave removes the objects that have left the cache, if these may be half of all.
+// leave removes the objects that previous left the cache, if these may be half of all.
 func (r *recent[T]) leave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.left++; r.left < max(mostLeft, len(r.queue)/2) {
+	if r.left++; r.left < max(maxLeft, len(r.queue)/2) {
 		return
 	}
 	r.left, r.bytes = 0, 0
-	r.queue = slices.DeleteFunc(r.queue, func(l *late[T]) bool { return l.left.Load() })
+	r.queue = slices.DeleteFunc(r.queue, func(l *encoded[T]) bool { return l.left.Load() })
 	for _, l := range r.queue {
 		r.bytes += l.raw.Size()
 	}

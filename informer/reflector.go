@@ -25,24 +25,24 @@ type reflector[T client.Object] struct {
 	fifo     *deltaFIFO[T]
 	log      *slog.Logger
 
-	reader    *reader[T]
-	sequence  sequence
-	backoff   backoff
-	trouble   metav1.StatusReason // reason of the last logged failure, until recovery
-	lastError lastError
-	absence   time.Time // when the resource was first not found; zero while it is served
+	reader     *reader[T]
+	sequence   sequence
+	backoff    backoff
+	lastReason metav1.StatusReason // reason of the last logged failure, until recovery
+	lastError  lastError
+	absence    time.Time // when the resource was first not found; zero while it is served
 }
 
-// Waits after failures, and how long a watch must last to count as a success.
+// The bounds of the wait after a failure, and the time that a watch must last to count as a success.
 const (
 	firstWait   = 100 * time.Millisecond
 	longestWait = 10 * time.Second
 	goodWatch   = 5 * time.Second
 )
 
-// mostResumptions is how often in a row the server may fail to resume at one revision, perhaps because it
-// cannot encode an event, before the reflector lists again.
-const mostResumptions = 5
+// maxResumptions is the number of successive failures to resume at one revision, for example because the server cannot
+// encode an event, after which the reflector lists again.
+const maxResumptions = 5
 
 // relistSpread spreads the lists of clients that lost their position at the same time, such as after a
 // compaction: a list is expensive for the server.
@@ -62,18 +62,18 @@ func (r *reflector[T]) run(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil || err == errRelist:
 		case apierrors.IsNotFound(err):
-			r.await(ctx, err)
+			r.awaitResource(ctx, err)
 		default:
-			r.complain(err)
-			r.rest(ctx, err)
+			r.logFailure(err)
+			r.waitAfter(ctx, err)
 		}
 	}
 }
 
-// rest waits after a failure, at least as long as the server requests.
-func (r *reflector[T]) rest(ctx context.Context, failure error) {
+// waitAfter waits after a failure, at least as long as the server requests.
+func (r *reflector[T]) waitAfter(ctx context.Context, failure error) {
 	wait := r.backoff.next()
-	if seconds, told := apierrors.SuggestsClientDelay(failure); told {
+	if seconds, ok := apierrors.SuggestsClientDelay(failure); ok {
 		wait += time.Duration(seconds) * time.Second
 	}
 	sleep(ctx, wait)
@@ -85,8 +85,8 @@ func (r *reflector[T]) list(ctx context.Context) (following client.Watch, err er
 	if err != nil {
 		return nil, err
 	}
-	for _, err := range list.Unreadable { // so deletions cannot be inferred from this list
-		r.reader.passOver(err)
+	for _, err := range list.Unreadable {
+		r.reader.reportUnreadable(err)
 	}
 	states := make([]*state[T], len(list.Items))
 	for i, o := range list.Items {
@@ -130,13 +130,13 @@ func (r *reflector[T]) watch(ctx context.Context, following client.Watch) error 
 		case isFailure(err):
 			failures++
 		}
-		if !canResume(err) || failures > mostResumptions {
+		if !canResume(err) || failures > maxResumptions {
 			return err
 		}
 		if err != io.EOF {
-			r.complain(err)
+			r.logFailure(err)
 		}
-		r.rest(ctx, err)
+		r.waitAfter(ctx, err)
 	}
 }
 
@@ -168,8 +168,8 @@ func isFailure(err error) bool {
 	return errors.As(err, &status) && !isBusy(err) && (apierrors.IsInternalError(err) || status.Status().Code >= 500)
 }
 
-// begin returns the watch that came with a list, or starts one at the last revision.
-func (r *reflector[T]) begin(ctx context.Context, following client.Watch) (client.Watch, error) {
+// startWatch returns the watch that came with a list, or starts one at the last revision.
+func (r *reflector[T]) startWatch(ctx context.Context, following client.Watch) (client.Watch, error) {
 	if following != nil {
 		return following, nil
 	}
@@ -180,7 +180,7 @@ func (r *reflector[T]) begin(ctx context.Context, following client.Watch) (clien
 
 // watchOnce processes the events of one watch.
 func (r *reflector[T]) watchOnce(ctx context.Context, following client.Watch) error {
-	watching, err := r.begin(ctx, following)
+	watching, err := r.startWatch(ctx, following)
 	if err != nil {
 		return err
 	}
@@ -197,17 +197,17 @@ func (r *reflector[T]) watchOnce(ctx context.Context, following client.Watch) er
 	}
 }
 
-// complain logs a failure unless the previous one had the same reason.
-func (r *reflector[T]) complain(err error) {
+// logFailure logs a failure unless the previous one had the same reason.
+func (r *reflector[T]) logFailure(err error) {
 	r.lastError.set(err)
 	reason := apierrors.ReasonForError(err)
 	if reason == metav1.StatusReasonUnknown {
 		reason = "Unreachable"
 	}
-	if reason == r.trouble {
+	if reason == r.lastReason {
 		return
 	}
-	r.trouble = reason
+	r.lastReason = reason
 	if reason == metav1.StatusReasonNotFound {
 		r.log.Info("the resource is not served yet: waiting for its definition")
 		return
@@ -219,8 +219,8 @@ func (r *reflector[T]) complain(err error) {
 func (r *reflector[T]) recovered() {
 	r.absence = time.Time{}
 	r.lastError.set(nil)
-	if r.trouble != "" {
+	if r.lastReason != "" {
 		r.log.Info("the resource is served now")
-		r.trouble = ""
+		r.lastReason = ""
 	}
 }

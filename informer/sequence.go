@@ -13,16 +13,16 @@ type sequence struct {
 	deletions map[Key]object.Revision
 }
 
-// keptDeletions bounds deletions on a watch without bookmarks.
-const keptDeletions = 4096
+// maxDeletions bounds deletions on a watch without bookmarks.
+const maxDeletions = 4096
 
 // restart starts over after a list.
 func (s *sequence) restart(at object.Revision) {
 	*s = sequence{floor: at, last: at, deletions: map[Key]object.Revision{}}
 }
 
-// settle records that all changes up to a revision were received.
-func (s *sequence) settle(at object.Revision) {
+// confirm records that all changes up to a revision were received.
+func (s *sequence) confirm(at object.Revision) {
 	s.last = max(s.last, at)
 	if at > s.floor {
 		s.floor = at
@@ -30,15 +30,15 @@ func (s *sequence) settle(at object.Revision) {
 	}
 }
 
-// admits reports whether to pass on an event.
+// admits records an event and reports whether it is neither a duplicate nor late.
 func (s *sequence) admits(key Key, at object.Revision, deleted bool) bool {
 	if at <= s.floor || at <= s.deletions[key] {
 		return false
 	}
 	s.last = max(s.last, at)
 	if deleted {
-		if len(s.deletions) >= keptDeletions {
-			s.settle(s.last - 1)
+		if len(s.deletions) >= maxDeletions {
+			s.confirm(s.last - 1)
 		}
 		s.deletions[key] = at
 	}

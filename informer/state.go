@@ -17,28 +17,28 @@ import (
 type state[T client.Object] struct {
 	key      Key
 	revision object.Revision
-	// obj is the object. It is nil if late is set: before decoding, and in a lazy informer.
-	obj  T
-	late *late[T]
+	// obj is the object. It is nil while encoded is set: before decoding, and always in a lazy informer.
+	obj     T
+	encoded *encoded[T]
 	// places are its positions in the indexes. The indexer owns them.
 	places []place[T]
 }
 
 // read returns the object, which is shared. It can fail only in a lazy informer.
 func (s *state[T]) read() (T, error) {
-	if s.late == nil {
+	if s.encoded == nil {
 		return s.obj, nil
 	}
-	return s.late.read()
+	return s.encoded.read()
 }
 
-// shown returns the decoded object, if there is one.
+// shown returns the decoded object. ok is false if the object is not decoded.
 func (s *state[T]) shown() (obj T, ok bool) {
-	if s.late == nil {
+	if s.encoded == nil {
 		return s.obj, true
 	}
-	if kept := s.late.kept.Load(); kept != nil {
-		return kept.obj, true
+	if result := s.encoded.result.Load(); result != nil {
+		return result.obj, true
 	}
 	return obj, false
 }
@@ -49,23 +49,23 @@ func (s *state[T]) older(than *state[T]) bool {
 }
 
 func (s *state[T]) uid() types.UID {
-	if s.late == nil {
+	if s.encoded == nil {
 		return s.obj.GetUID()
 	}
-	return s.late.raw.UID
+	return s.encoded.raw.UID
 }
 
 func (s *state[T]) labels() map[string]string {
-	if s.late == nil {
+	if s.encoded == nil {
 		return s.obj.GetLabels()
 	}
-	return s.late.raw.Labels
+	return s.encoded.raw.Labels
 }
 
 func (s *state[T]) head() Head {
 	head := Head{Key: s.key, UID: s.uid(), Revision: s.revision, Labels: s.labels()}
-	if s.late != nil {
-		head.Owners = s.late.raw.Owners
+	if s.encoded != nil {
+		head.Owners = s.encoded.raw.Owners
 		return head
 	}
 	for _, owner := range s.obj.GetOwnerReferences() {
@@ -77,15 +77,15 @@ func (s *state[T]) head() Head {
 // trace returns a state with only the name, UID and revision, in its own memory. Reading it returns err.
 func (s *state[T]) trace(err error) *state[T] {
 	raw := &object.Object{Header: object.Header{UID: types.UID(strings.Clone(string(s.uid())))}, Revision: s.revision}
-	l := &late[T]{raw: raw}
-	l.kept.Store(&kept[T]{err: err})
+	l := &encoded[T]{raw: raw}
+	l.result.Store(&decodeResult[T]{err: err})
 	key := Key{Namespace: strings.Clone(s.key.Namespace), Name: strings.Clone(s.key.Name)}
-	return &state[T]{key: key, revision: s.revision, late: l}
+	return &state[T]{key: key, revision: s.revision, encoded: l}
 }
 
-var errTrace = errors.New("only its name, UID and revision are kept")
+var errTrace = errors.New("only its name, UID and revision are retained")
 
-// bare returns an object with only the head set.
+// bare returns a new object with only the namespace, name, UID, revision and labels set.
 func (s *state[T]) bare() (obj T) {
 	kind := reflect.TypeFor[T]()
 	if kind.Kind() != reflect.Pointer {

@@ -14,9 +14,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// UnreadableError reports that an object exists but cannot be decoded into the informer's Go type, or
-// transformed. It never means that the object is gone: apierrors.IsNotFound returns false, whatever Err is. A
-// controller should return it, to be retried later.
+// UnreadableError reports that an object exists but cannot be decoded into the informer's Go type, or that Transform
+// returned an error. It never means that the object is gone: apierrors.IsNotFound returns false, whatever Err is. A
+// reconciler should return it and be retried later.
 type UnreadableError struct {
 	// Resource, Key and UID identify the object.
 	Resource schema.GroupResource
@@ -30,15 +30,15 @@ type UnreadableError struct {
 
 // Error names the object, the cause and what to do.
 func (e *UnreadableError) Error() string {
-	return fmt.Sprintf("%s %q is there, but cannot be read: %v; correct the object, or what it is read into, or delete it",
+	return fmt.Sprintf("%s %q exists but cannot be decoded: %v; correct the object or the Go type, or delete the object",
 		e.Resource, e.Key, e.Err)
 }
 
 // Unwrap returns Err.
 func (e *UnreadableError) Unwrap() error { return e.Err }
 
-// Status makes it an internal error for k8s.io/apimachinery/pkg/api/errors, so that its status takes
-// precedence over that of the wrapped error.
+// Status returns an internal error. It implements APIStatus of k8s.io/apimachinery/pkg/api/errors, so that the
+// functions of that package do not look at the wrapped error.
 func (e *UnreadableError) Status() metav1.Status {
 	return metav1.Status{
 		Status: metav1.StatusFailure, Message: e.Error(),
@@ -50,51 +50,51 @@ func (e *UnreadableError) Status() metav1.Status {
 
 // isUnreadable reports whether decoding a state has failed. A lazy informer does not know before the state is
 // read.
-func (u *updater[T]) isUnreadable(s *state[T]) bool { return s.late != nil && !u.lazy }
+func (u *updater[T]) isUnreadable(s *state[T]) bool { return s.encoded != nil && !u.lazy }
 
-// misread handles a newest state that cannot be decoded. The last decoded state remains cached until the
-// object is deleted. If there is none, the cache records a trace.
-func (u *updater[T]) misread(d delta[T], cached *state[T]) {
-	known := cmp.Or(cached, u.indexer.unread[d.state.key])
+// applyUnreadable applies a delta whose state cannot be decoded. The last decoded state remains cached until the
+// object is deleted. If there is none, the cache records a trace: the object's name, UID and revision.
+func (u *updater[T]) applyUnreadable(d delta[T], cached *state[T]) {
+	known := cmp.Or(cached, u.indexer.unreadable[d.state.key])
 	switch {
-	case known != nil && isWatched(d.Type) && d.state.older(known): // it comes late
+	case known != nil && isWatched(d.Type) && d.state.older(known): // out of order
 		return
 	case cached != nil && cached.uid() == d.state.uid():
-		u.progress.pass(cached.key, d.state.revision)
+		u.progress.skip(cached.key, d.state.revision)
 		return
-	case cached != nil: // another object has its name, so that its deletion was not seen
+	case cached != nil: // another object has its name, so the deletion of the cached one was not observed
 		u.remove(cached, cached, true)
 	}
-	u.replaceUnread(d.state)
-	u.indexer.noteUnread(d.state)
+	u.removeUnreadable(d.state)
+	u.indexer.putUnreadable(d.state)
 }
 
-// replaceUnread removes the trace of an unreadable state. If the new state is another object's, every
-// VanishHandler is notified.
-func (u *updater[T]) replaceUnread(s *state[T]) {
-	known := u.indexer.unread[s.key]
+// removeUnreadable removes the trace of the key of a new state. If that is the state of another object, every
+// VanishHandler is notified that the first one is gone.
+func (u *updater[T]) removeUnreadable(s *state[T]) {
+	known := u.indexer.unreadable[s.key]
 	if known == nil {
 		return
 	}
-	delete(u.indexer.unread, s.key)
+	delete(u.indexer.unreadable, s.key)
 	if known.uid() != s.uid() {
 		u.notify(notice[T]{kind: noticeVanish, old: known})
 	}
 }
 
-// noteUnread records a trace of an object that cannot be decoded. The caller holds the lock.
-func (x *Indexer[T]) noteUnread(s *state[T]) {
-	if x.unread == nil {
-		x.unread = map[Key]*state[T]{}
+// putUnreadable records a trace of an object that cannot be decoded. The caller holds the lock.
+func (x *Indexer[T]) putUnreadable(s *state[T]) {
+	if x.unreadable == nil {
+		x.unreadable = map[Key]*state[T]{}
 	}
 	_, err := s.read()
 	s = s.trace(err)
-	x.unread[s.key] = s
+	x.unreadable[s.key] = s
 }
 
-// unreadStates returns the traces of objects that cannot be decoded.
-func (x *Indexer[T]) unreadStates() []*state[T] {
+// unreadableStates returns the traces of objects that cannot be decoded.
+func (x *Indexer[T]) unreadableStates() []*state[T] {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return slices.Collect(maps.Values(x.unread))
+	return slices.Collect(maps.Values(x.unreadable))
 }

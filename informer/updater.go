@@ -14,11 +14,11 @@ type updater[T client.Object] struct {
 
 	filled   bool          // the first list has been applied
 	synced   chan struct{} // closed when filled is set
-	notices  []notice[T]   // of the deltas that apply was called with last
+	notices  []notice[T]   // of the last call of apply
 	progress progress
 }
 
-// apply changes the cache and sets notices.
+// apply applies the deltas of entries to the cache and sets notices.
 func (u *updater[T]) apply(some []*pending[T]) {
 	u.indexer.mu.Lock()
 	defer u.indexer.mu.Unlock()
@@ -46,9 +46,9 @@ func (u *updater[T]) applyDelta(d delta[T], cached *state[T]) {
 			u.notify(notice[T]{kind: noticeSync, new: cached})
 		}
 	case u.isUnreadable(d.state):
-		u.misread(d, cached)
+		u.applyUnreadable(d, cached)
 	case cached == nil:
-		u.replaceUnread(d.state)
+		u.removeUnreadable(d.state)
 		u.store(d.state)
 		u.notify(notice[T]{kind: noticeAdd, new: d.state, flag: !u.filled})
 	default:
@@ -59,12 +59,12 @@ func (u *updater[T]) applyDelta(d delta[T], cached *state[T]) {
 // deleted removes an object, unless the deletion is older than the cached state. The notice has the last
 // state that could be decoded.
 func (u *updater[T]) deleted(d delta[T], cached *state[T]) {
-	known := cmp.Or(cached, u.indexer.unread[d.state.key])
+	known := cmp.Or(cached, u.indexer.unreadable[d.state.key])
 	if known == nil || !d.unknown && d.state.older(known) {
 		return
 	}
 	if cached == nil {
-		delete(u.indexer.unread, d.state.key)
+		delete(u.indexer.unreadable, d.state.key)
 		u.notify(notice[T]{kind: noticeVanish, old: d.state})
 		return
 	}
@@ -78,19 +78,19 @@ func (u *updater[T]) deleted(d delta[T], cached *state[T]) {
 func (u *updater[T]) remove(cached, last *state[T], unknown bool) {
 	u.release(cached)
 	u.indexer.remove(cached)
-	delete(u.progress.passed, cached.key)
+	delete(u.progress.skipped, cached.key)
 	u.notify(notice[T]{kind: noticeDelete, old: last, flag: unknown})
 }
 
-// changed replaces a cached object by a newer state. Duplicate and late states are dropped. If the UID
+// changed replaces a cached object by a newer state. It drops duplicate and late states. If the UID
 // differs, the deletion of the previous object was not observed.
 func (u *updater[T]) changed(d delta[T], cached *state[T]) {
 	other := d.state.uid() != cached.uid()
-	seen := d.state.revision == cached.revision && !other || isWatched(d.Type) && d.state.older(cached)
-	if seen && !d.restored {
+	outdated := d.state.revision == cached.revision && !other || isWatched(d.Type) && d.state.older(cached)
+	if outdated && !d.restored {
 		return
 	}
-	_, misread := u.progress.passed[cached.key]
+	_, skipped := u.progress.skipped[cached.key]
 	u.release(cached)
 	u.store(d.state)
 	if other {
@@ -99,11 +99,11 @@ func (u *updater[T]) changed(d delta[T], cached *state[T]) {
 		return
 	}
 	u.notify(notice[T]{kind: noticeUpdate, old: cached, new: d.state, flag: d.merged || d.Type == deltaReplaced ||
-		misread})
+		skipped})
 }
 
 func (u *updater[T]) store(s *state[T]) {
-	delete(u.progress.passed, s.key)
+	delete(u.progress.skipped, s.key)
 	if obj, ok := s.shown(); ok {
 		u.detect.hold(obj)
 	}
@@ -115,14 +115,14 @@ func (u *updater[T]) release(s *state[T]) {
 	if obj, ok := s.shown(); ok {
 		u.detect.release(obj)
 	}
-	if s.late != nil {
-		s.late.leave()
+	if s.encoded != nil {
+		s.encoded.leave()
 	}
 }
 
 func (u *updater[T]) notify(n notice[T]) { u.notices = append(u.notices, n) }
 
-// clearNotices drops the notices after they were delivered, so that they do not retain objects.
+// clearNotices drops the notices after they were enqueued, so that they do not retain objects.
 func (u *updater[T]) clearNotices() {
 	clear(u.notices)
 	u.notices = u.notices[:0]

@@ -7,13 +7,13 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// WaitForRevision waits until the cache shows an object at a revision or a later one, or shows that it was deleted
-// since. Pass the revision of a write's response to avoid acting on an older state. Revision 0, which means
-// unknown, counts as reached. It returns an error if ctx ends first.
+// WaitForRevision waits until the cache has an object at a revision or a later one, or has processed its deletion
+// since. Pass the revision of a write's response to avoid acting on an older state. Revision 0, which means unknown,
+// counts as reached. WaitForRevision returns an error if ctx ends first.
 //
-// A revision that cannot be decoded counts as reached, since the cache will never show it: see Unreadable. An
-// object outside the informer's scope is never cached; its revision is reached when the cache has reached it
-// through another object or a bookmark.
+// A state that cannot be decoded counts as reached, since the cache will never have it; see Unreadable. An object
+// outside the informer's scope is never cached; its revision counts as reached when the cache has processed all changes
+// up to it.
 func (i *Informer[T]) WaitForRevision(ctx context.Context, key Key, revision object.Revision) error {
 	for {
 		reached, changed := i.hasReached(key, revision)
@@ -23,20 +23,20 @@ func (i *Informer[T]) WaitForRevision(ctx context.Context, key Key, revision obj
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("the cache of %s does not show %s at revision %d yet: %w", i.resource.Resource, key,
+			return fmt.Errorf("the cache of %s does not have %s at revision %d yet: %w", i.resource.Resource, key,
 				revision, ctx.Err())
 		}
 	}
 }
 
-// hasReached reports whether the cache shows an object at a revision or a later one. If not, the channel is closed at
-// the next change.
+// hasReached reports whether the cache has an object at a revision or a later one. If not, the channel is closed at the
+// next change.
 func (i *Informer[T]) hasReached(key Key, revision object.Revision) (bool, <-chan struct{}) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	at := i.updater.progress.at
 	if s := i.indexer.state(key); s != nil {
-		at = max(s.revision, i.updater.progress.passed[key])
+		at = max(s.revision, i.updater.progress.skipped[key])
 	}
 	if at >= revision {
 		return true, nil
@@ -44,27 +44,28 @@ func (i *Informer[T]) hasReached(key Key, revision object.Revision) (bool, <-cha
 	return false, i.updater.progress.next()
 }
 
-// Revision returns the revision that the cache has reached: that of the last list, event or bookmark.
+// Revision returns the revision up to which the cache has processed all changes: that of the last list, event or
+// bookmark.
 func (i *Informer[T]) Revision() object.Revision {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.updater.progress.at
 }
 
-// progress is how far a cache has come. The informer's lock guards it.
+// progress tracks the revision that a cache has reached. The informer's lock guards it.
 type progress struct {
 	at   object.Revision
 	wake chan struct{} // nil if nothing waits
-	// passed holds the revisions of cached objects whose newest state cannot be decoded.
-	passed map[Key]object.Revision
+	// skipped holds the revision of the newest state of each cached object for which that cannot be decoded.
+	skipped map[Key]object.Revision
 }
 
-// pass records that the newest state of a cached object cannot be decoded.
-func (p *progress) pass(key Key, revision object.Revision) {
-	if p.passed == nil {
-		p.passed = map[Key]object.Revision{}
+// skip records that the newest state of a cached object cannot be decoded.
+func (p *progress) skip(key Key, revision object.Revision) {
+	if p.skipped == nil {
+		p.skipped = map[Key]object.Revision{}
 	}
-	p.passed[key] = revision
+	p.skipped[key] = revision
 }
 
 // next returns a channel that is closed at the next change.
@@ -75,8 +76,8 @@ func (p *progress) next() <-chan struct{} {
 	return p.wake
 }
 
-// made records that all changes up to a revision were applied.
-func (p *progress) made(upTo object.Revision) {
+// advance records that all changes up to a revision were applied.
+func (p *progress) advance(upTo object.Revision) {
 	p.at = upTo
 	if p.wake != nil {
 		close(p.wake)

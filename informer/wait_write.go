@@ -10,10 +10,11 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// WaitForWrite waits until every cache that should reflect a write does: it has reached the revision of the response
-// (see Informer.WaitForRevision), or the object is gone. It returns an error if ctx ends first.
+// WaitForWrite waits until every cache of the factory that has the written object reflects the write: the cache has
+// reached the revision of the response (see Informer.WaitForRevision) and, after a deletion, no longer has the object.
+// It returns an error if ctx ends first. Package controller uses it before it reconciles again.
 //
-// WaitForWrite does not wait for caches that are not filled yet, for writes to another server
+// WaitForWrite does not wait for caches that are not synced yet, for writes to another server
 // (FactoryOptions.Server), or for deletecollection. It waits for a cache with a label selector only if that
 // has the object or the object's labels match, and for one with a field selector only if that has the object.
 func (f *Factory) WaitForWrite(ctx context.Context, w client.Write) error {
@@ -45,7 +46,7 @@ func (i *Informer[T]) waitForWrite(ctx context.Context, w client.Write) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("the cache of %s still shows %s, which was deleted: %w", i.resource.Resource, key,
+			return fmt.Errorf("the cache of %s still has %s, which was deleted: %w", i.resource.Resource, key,
 				ctx.Err())
 		}
 	}
