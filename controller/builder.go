@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Builder builds a controller of a manager:
+// Builder configures a controller of a manager. Call Manager.Build, then For and any of the other methods, and finally
+// Complete, which reports all errors:
 //
 //	pages := controller.ObjectsOf[*v1.Page](m, v1.GroupVersionResource)
 //	configMaps := controller.ObjectsOf[*corev1.ConfigMap](m, corev1.SchemeGroupVersion.WithResource("configmaps"))
@@ -17,7 +18,7 @@ import (
 type Builder struct {
 	manager *Manager
 	options Options
-	of      Watchable // what For was called with
+	primary Watchable // the argument of For
 	owned   []dependents
 	err     error
 }
@@ -28,13 +29,13 @@ type dependents struct {
 	predicates []Predicate
 }
 
-// Watchable is the type of the arguments of For and Owns; Objects implements it.
+// Watchable is the type of the arguments of Builder.For and Builder.Owns. Only Objects implements it.
 type Watchable interface {
-	// primary returns sources that reconcile the objects themselves.
+	// primary returns sources whose requests name the objects themselves.
 	primary(predicates []Predicate) []Source
-	// owned returns sources that reconcile the owners of the objects, of a kind.
+	// owned returns sources whose requests name the controller owners of the objects, of a kind.
 	owned(owner schema.GroupKind, clusterScoped bool, predicates []Predicate) []Source
-	// owner returns the kind by which owner references name the objects.
+	// owner returns the kind that owner references to the objects have.
 	owner() (kind schema.GroupKind, clusterScoped bool)
 }
 
@@ -44,44 +45,47 @@ func (m *Manager) Build(name string) *Builder {
 	return &Builder{manager: m, options: Options{Name: name}}
 }
 
-// For reconciles objects when a change of them passes all predicates. It must be called exactly once, or Complete
-// fails.
+// For sets the objects that the controller reconciles. A change of one of them that passes all predicates requests its
+// reconciliation. Complete fails unless For was called exactly once.
 func (b *Builder) For(objects Watchable, predicates ...Predicate) *Builder {
-	if b.of != nil {
-		b.err = errors.New("For was called twice")
+	if b.primary != nil {
+		b.err = errors.New("For was called twice: a controller reconciles the objects of one resource")
 	}
-	b.of = objects
+	b.primary = objects
 	b.options.Sources = append(b.options.Sources, objects.primary(predicates)...)
 	return b
 }
 
-// Owns reconciles the owner of objects, named by their controller reference, when a change of them passes all
-// predicates. The owner is an object of For, in any version.
+// Owns adds objects that the reconciled objects own. A change of one of them that passes all predicates requests the
+// reconciliation of its controller owner, if that is of the kind of For's objects, in any version.
 func (b *Builder) Owns(objects Watchable, predicates ...Predicate) *Builder {
 	b.owned = append(b.owned, dependents{objects, predicates})
 	return b
 }
 
-// Watches adds further sources of requests: those that Map or Watches return, or a Trigger.
+// Watches adds further sources of requests: results of the functions Map, Watches or WatchesLater, or a Trigger.
 func (b *Builder) Watches(sources ...Source) *Builder {
 	b.options.Sources = append(b.options.Sources, sources...)
 	return b
 }
 
-// With sets the options of the controller, except Name, Reconciler and Sources, which the other methods set.
+// With sets the options of the controller. It ignores Name, Reconciler and Sources, which the other methods set. A
+// second call replaces the options of the first.
 func (b *Builder) With(options Options) *Builder {
 	options.Name, options.Sources = b.options.Name, b.options.Sources
 	b.options = options
 	return b
 }
 
-// Complete adds the controller, with its reconciler, to the manager. It must be called before Manager.Run. It fails if
-// For was not called, or if the type of its objects does not determine the kind that owner references name.
+// Complete adds the controller, with its reconciler, to the manager, which runs it. It must be called before
+// Manager.Run. It returns an error if For was not called exactly once, if r is nil, or if Owns was called and For's
+// objects are of type *unstructured.Unstructured or *metav1.PartialObjectMetadata, which does not determine the kind of
+// the owner.
 func (b *Builder) Complete(r Reconciler) error {
 	switch {
 	case b.err != nil:
-	case b.of == nil:
-		b.err = errors.New("call For to name the objects that it reconciles")
+	case b.primary == nil:
+		b.err = errors.New("For was not called: call it with the objects that the controller reconciles")
 	case r == nil:
 		b.err = errors.New("the reconciler is nil")
 	}
@@ -89,7 +93,7 @@ func (b *Builder) Complete(r Reconciler) error {
 		if b.err != nil {
 			break
 		}
-		kind, clusterScoped := b.of.owner()
+		kind, clusterScoped := b.primary.owner()
 		if kind.Kind == "" {
 			b.err = errors.New("Owns needs a typed kind in For: use Watches with the function Owns")
 			break

@@ -9,14 +9,14 @@ import (
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
-// inbox adds requests to a controller's queue and records the causes of each. The queue itself holds only
-// keys. The methods are safe for concurrent use and do not block.
+// inbox adds requests to a controller's queue and records the causes of each, since the queue holds only keys. The
+// methods are safe for concurrent use and do not block.
 type inbox struct {
 	queue *workqueue.Queue[Request]
 
 	mu      sync.Mutex
 	waiting map[Request]causes // nil once the controller has stopped
-	most    int                // largest size of waiting since it was last empty
+	peak    int                // largest size of waiting since it was last empty
 }
 
 // causes are the reasons for a request: at most why.MaxCauses of them, and the number of others.
@@ -37,11 +37,10 @@ func newInbox(queue *workqueue.Queue[Request]) *inbox {
 func (i *inbox) close() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.waiting, i.most = nil, 0
+	i.waiting, i.peak = nil, 0
 }
 
-// add queues a request for a cause. Initial objects and resyncs get low priority, since no change waits for
-// them.
+// add enqueues a request for a cause. Initial objects and resyncs get low priority, so that they do not delay changes.
 func (i *inbox) add(request Request, cause why.Cause) {
 	i.note(request, cause)
 	priority := workqueue.Normal
@@ -51,13 +50,13 @@ func (i *inbox) add(request Request, cause why.Cause) {
 	i.queue.AddWithPriority(request, priority)
 }
 
-// addAfter queues a request after a delay.
+// addAfter enqueues a request after a delay.
 func (i *inbox) addAfter(request Request, delay time.Duration, cause why.Cause) {
 	i.noteAfter(request, delay, cause)
 	i.queue.AddAfter(request, delay)
 }
 
-// note records a cause for the next run of a request. The caller must queue the request afterwards.
+// note records a cause for the next run of a request. The caller must enqueue the request afterwards.
 func (i *inbox) note(request Request, cause why.Cause) { i.noteAfter(request, 0, cause) }
 
 // noteAfter records a cause for the first run of a request after a delay.
@@ -73,10 +72,11 @@ func (i *inbox) noteAfter(request Request, delay time.Duration, cause why.Cause)
 	} else {
 		known.add(cause)
 	}
-	i.remember(request, known)
+	i.set(request, known)
 }
 
-// noteRetry records that a request is retried. It drops delayed causes: the queue keeps the earlier time.
+// noteRetry records that a request is retried. It drops delayed causes, since the queue dequeues the request once, at
+// the earliest time.
 func (i *inbox) noteRetry(request Request, cause why.Cause) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -86,12 +86,12 @@ func (i *inbox) noteRetry(request Request, cause why.Cause) {
 	known := i.waiting[request]
 	known.later = nil
 	known.add(cause)
-	i.remember(request, known)
+	i.set(request, known)
 }
 
-func (i *inbox) remember(request Request, known causes) {
+func (i *inbox) set(request Request, known causes) {
 	i.waiting[request] = known
-	i.most = max(i.most, len(i.waiting))
+	i.peak = max(i.peak, len(i.waiting))
 }
 
 // take removes and returns the causes for a run of the request. Delayed causes that are not due stay.
@@ -106,16 +106,16 @@ func (i *inbox) take(request Request) causes {
 	for _, cause := range known.later {
 		known.add(cause)
 	}
-	i.forget(request)
+	i.remove(request)
 	return known
 }
 
-// forget removes a request. A Go map does not shrink, and a controller starts with all objects at once, so
-// forget replaces a large map once it is empty.
-func (i *inbox) forget(request Request) {
+// remove removes a request. A Go map does not shrink, and a controller starts with all objects at once, so
+// remove replaces a large map once it is empty.
+func (i *inbox) remove(request Request) {
 	const many = 1000
-	if delete(i.waiting, request); len(i.waiting) == 0 && i.most > many {
-		i.waiting, i.most = map[Request]causes{}, 0
+	if delete(i.waiting, request); len(i.waiting) == 0 && i.peak > many {
+		i.waiting, i.peak = map[Request]causes{}, 0
 	}
 }
 
@@ -143,7 +143,7 @@ func (c *causes) addLater(cause why.Cause, due time.Time) {
 	}
 }
 
-// merge merges cause into known if both describe the same, or successive changes of one object. It reports
+// merge merges cause into known if both describe the same change, or successive changes of one object. It reports
 // whether it did.
 func merge(known *why.Cause, cause why.Cause) bool {
 	if known.Kind != cause.Kind || known.Object != cause.Object || known.UID != cause.UID {

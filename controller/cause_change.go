@@ -13,7 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/why"
 )
 
-// about returns a cause that refers to an object.
+// about returns a cause of a kind that refers to an object.
 func about(kind why.Kind, resource schema.GroupResource, obj client.Object) why.Cause {
 	return why.Cause{
 		Kind:     kind,

@@ -23,10 +23,11 @@ import (
 	"github.com/bowline-dev/bowline/internal/inprocess"
 )
 
-// Recorder records Kubernetes Events, which tell people what a controller did about an object. Recording is
-// best effort: it never blocks or fails, and one goroutine writes. Repeated events become one object with a
-// count, events that differ only in their message are combined, and the rate per object is limited. If too
-// many events wait to be written, new ones are dropped. A Recorder is safe for concurrent use.
+// Recorder records Kubernetes Events, which tell users what a controller did about an object. Manager.Recorder creates
+// one. Recording is best effort: the methods never block or fail, and a goroutine of the manager writes the events to
+// the server. Repeated events become one Event with a count, events that differ only in their message are combined, and
+// the rate per object is limited. If too many events wait to be written, new ones are dropped, which is logged. A
+// Recorder is safe for concurrent use.
 type Recorder struct {
 	events    client.Resource[*corev1.Event]
 	component string
@@ -34,28 +35,28 @@ type Recorder struct {
 
 	mu      sync.Mutex
 	ready   sync.Cond
-	order   []happening
-	waiting map[happening]*occurrences
+	order   []eventKey
+	waiting map[eventKey]*pendingEvent
 	similar similar
 	dropped int
 
-	written map[happening]record // used only by run
+	written map[eventKey]record // used only by run
 }
 
-// happening is the identity of an event: equal happenings are counted as one.
-type happening struct {
+// eventKey is the identity of an event. Events with equal keys become one Event with a count.
+type eventKey struct {
 	object                corev1.ObjectReference
 	kind, reason, message string
 }
 
-// occurrences counts a happening since it was last written.
-type occurrences struct {
+// pendingEvent counts the events of a key since they were last written.
+type pendingEvent struct {
 	count       int32
 	first, last metav1.Time
 	message     string // the latest
 }
 
-// record is the Event object that a happening was written to.
+// record identifies the Event object to which the events of a key were written.
 type record struct {
 	namespace, name string
 	count           int32
@@ -63,12 +64,12 @@ type record struct {
 
 // Bounds on a recorder's memory, and on how long it waits for the server.
 const (
-	keptHappenings = 1024
-	keptRecords    = 4096
-	writeAttempts  = 3
-	writeTimeout   = 10 * time.Second
-	lastWrites     = 2 * time.Second
-	longestMessage = 1024 // bytes, as in events.k8s.io
+	maxPending    = 1024
+	maxWritten    = 4096
+	writeAttempts = 3
+	writeTimeout  = 10 * time.Second
+	stopTimeout   = 2 * time.Second
+	maxMessage    = 1024 // bytes, as in events.k8s.io
 )
 
 var eventsResource = schema.GroupVersionResource{Version: "v1", Resource: "events"}
@@ -79,29 +80,30 @@ func newRecorder(c *client.Client, component string, log *slog.Logger) *Recorder
 		events:    client.Of[*corev1.Event](c, eventsResource),
 		component: component,
 		log:       log.With("component", component),
-		waiting:   map[happening]*occurrences{},
-		similar:   similar{map[happening]*messages{}, map[spammer]*rate.Limiter{}},
-		written:   map[happening]record{},
+		waiting:   map[eventKey]*pendingEvent{},
+		similar:   similar{map[eventKey]*messages{}, map[limitKey]*rate.Limiter{}},
+		written:   map[eventKey]record{},
 	}
 	r.ready.L = &r.mu
 	return r
 }
 
-// Normal records an expected event. The reason is one word in CamelCase.
+// Normal records an expected event about obj. The reason is one word in CamelCase. The message is a format for
+// arguments, as in fmt.Sprintf.
 func (r *Recorder) Normal(obj client.Object, reason, message string, arguments ...any) {
 	r.record(corev1.EventTypeNormal, obj, reason, fmt.Sprintf(message, arguments...))
 }
 
-// Warning records an event that may need attention. The reason is one word in CamelCase.
+// Warning is like Normal for an event that may need attention.
 func (r *Recorder) Warning(obj client.Object, reason, message string, arguments ...any) {
 	r.record(corev1.EventTypeWarning, obj, reason, fmt.Sprintf(message, arguments...))
 }
 
 func (r *Recorder) record(kind string, obj client.Object, reason, message string) {
-	if len(message) > longestMessage {
-		message = strings.ToValidUTF8(message[:longestMessage], "")
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "")
 	}
-	h := happening{reference(obj), kind, reason, message}
+	h := eventKey{reference(obj), kind, reason, message}
 	now := metav1.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,11 +116,11 @@ func (r *Recorder) record(kind string, obj client.Object, reason, message string
 		o.last, o.message = now, message
 		return
 	}
-	if len(r.waiting) >= keptHappenings {
+	if len(r.waiting) >= maxPending {
 		r.dropped++
 		return
 	}
-	r.waiting[h] = &occurrences{count: 1, first: now, last: now, message: message}
+	r.waiting[h] = &pendingEvent{count: 1, first: now, last: now, message: message}
 	r.order = append(r.order, h)
 	r.ready.Signal()
 }
@@ -150,16 +152,16 @@ func (r *Recorder) run(ctx context.Context) {
 	defer stop()
 	writing, end := context.WithCancel(context.WithoutCancel(ctx)) // a write in progress when ctx ends is completed
 	defer end()
-	var late *time.Timer
-	timed := make(chan struct{})
+	var timeout *time.Timer
+	timeoutSet := make(chan struct{})
 	unlink := context.AfterFunc(ctx, func() {
-		late = time.AfterFunc(lastWrites, end)
-		close(timed)
+		timeout = time.AfterFunc(stopTimeout, end)
+		close(timeoutSet)
 	})
 	defer func() { // a running timer would keep the recorder in memory
 		if !unlink() {
-			<-timed
-			late.Stop()
+			<-timeoutSet
+			timeout.Stop()
 		}
 	}()
 	for h, o, ok := r.take(ctx, true); ok; h, o, ok = r.take(ctx, true) {
@@ -171,7 +173,7 @@ func (r *Recorder) run(ctx context.Context) {
 }
 
 // take removes the oldest waiting event.
-func (r *Recorder) take(ctx context.Context, wait bool) (h happening, o occurrences, ok bool) {
+func (r *Recorder) take(ctx context.Context, wait bool) (h eventKey, o pendingEvent, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for wait && len(r.order) == 0 && ctx.Err() == nil {
@@ -191,13 +193,13 @@ func (r *Recorder) take(ctx context.Context, wait bool) (h happening, o occurren
 }
 
 // write writes one event. It retries if the server does not answer, but not if the server rejects the event.
-func (r *Recorder) write(ctx context.Context, h happening, o occurrences) {
+func (r *Recorder) write(ctx context.Context, h eventKey, o pendingEvent) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	event := r.event(h, o) // the same name for all attempts: a write without a response may have succeeded
 	var err error
 	for attempt := range writeAttempts {
-		if err = r.put(ctx, h, o, event); !isPassing(err) {
+		if err = r.put(ctx, h, o, event); !isTransient(err) {
 			break
 		}
 		pause(ctx, time.Second<<attempt)
@@ -207,14 +209,14 @@ func (r *Recorder) write(ctx context.Context, h happening, o occurrences) {
 	}
 }
 
-// isPassing reports whether a write failed without a response from the server.
-func isPassing(err error) bool {
+// isTransient reports whether a write failed without a response from the server.
+func isTransient(err error) bool {
 	return err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown &&
 		!errors.Is(err, inprocess.ErrClosed)
 }
 
 // put increments the count of an event written before, or creates one.
-func (r *Recorder) put(ctx context.Context, h happening, o occurrences, event *corev1.Event) error {
+func (r *Recorder) put(ctx context.Context, h eventKey, o pendingEvent, event *corev1.Event) error {
 	if before, again := r.written[h]; again {
 		before.count += o.count
 		patch, err := json.Marshal(map[string]any{"count": before.count, "lastTimestamp": o.last, "message": o.message})
@@ -233,23 +235,23 @@ func (r *Recorder) put(ctx context.Context, h happening, o occurrences, event *c
 	if _, err := r.events.Create(ctx, event, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	if len(r.written) >= keptRecords {
+	if len(r.written) >= maxWritten {
 		clear(r.written) // restarting the counts is cheaper than tracking the oldest
 	}
 	r.written[h] = record{event.Namespace, event.Name, o.count}
 	return nil
 }
 
-// longestName is how much of an object's name goes into the name of its event.
-const longestName = 253 - len(".0123456789abcdef")
+// maxName bounds the part of an object's name that begins the name of its event, in bytes.
+const maxName = 253 - len(".0123456789abcdef")
 
 // event returns the Event to create.
-func (r *Recorder) event(h happening, o occurrences) *corev1.Event {
+func (r *Recorder) event(h eventKey, o pendingEvent) *corev1.Event {
 	namespace := h.object.Namespace
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
 	}
-	name := strings.TrimRight(h.object.Name[:min(len(h.object.Name), longestName)], "-.")
+	name := strings.TrimRight(h.object.Name[:min(len(h.object.Name), maxName)], "-.")
 	return &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace,
 			Name: fmt.Sprintf("%s.%016x", name, rand.Uint64())},

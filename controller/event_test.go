@@ -195,8 +195,8 @@ func TestRecorderNeverBlocksAndIsBounded(t *testing.T) {
 		r.mu.Lock()
 		waiting := len(r.waiting)
 		r.mu.Unlock()
-		if waiting != keptHappenings {
-			t.Errorf("%d wait, want %d", waiting, keptHappenings)
+		if waiting != maxPending {
+			t.Errorf("%d wait, want %d", waiting, maxPending)
 		}
 	})
 }

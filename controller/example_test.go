@@ -24,8 +24,11 @@ type greeter struct {
 // Reconcile writes the greeting if it is missing or wrong.
 func (g *greeter) Reconcile(ctx context.Context, r controller.Request) (controller.Result, error) {
 	cm, err := g.maps.Get(r.Namespace, r.Name)
-	if apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
 		return controller.Result{}, nil // deleted
+	case err != nil:
+		return controller.Result{}, err
 	}
 	name, greeting := cm.Data["name"], "Hello, "+cm.Data["name"]
 	switch {

@@ -14,9 +14,10 @@ import (
 )
 
 // Health returns a handler for /healthz (liveness), /readyz (readiness) and, if the manager has Metrics,
-// /metrics. The first two list their checks and respond 500 if one fails: a cache is not filled, a
-// reconciliation is stuck, the lease was lost. A manager that waits for its lease is ready, and reports who
-// holds it: otherwise a rollout that waits for the new process to become ready would never end the old one.
+// /metrics. Liveness fails with status 500 if the lease was lost or all workers of a controller are stuck. Readiness
+// fails if the lease was lost, a cache is not synced, or a reconciliation is stuck. Both list their checks. A manager
+// that waits for its lease is ready, and names the holder: otherwise a rollout that waits for the new process to become
+// ready would never end the old one. Run serves the handler at ManagerOptions.HealthAddress.
 func (m *Manager) Health() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, "healthz", m.alive()) })

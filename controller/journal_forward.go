@@ -15,18 +15,19 @@ import (
 )
 
 // Limits of forwarding. Runs are sent after the delay or when a batch is complete. If more than
-// forwardWaiting wait, the oldest that wrote nothing is dropped, or else the oldest.
+// forwardQueue runs wait, the oldest that wrote nothing is dropped, or else the oldest.
 const (
-	forwardDelay   = 100 * time.Millisecond
-	forwardBatch   = 16
-	forwardWaiting = 256
-	forwardTimeout = 10 * time.Second
-	forwardAgain   = time.Second // after a failure; doubles each time
-	forwardRarest  = time.Minute
-	forwardLast    = 2 * time.Second
+	forwardDelay    = 100 * time.Millisecond
+	forwardBatch    = 16
+	forwardQueue    = 256
+	forwardTimeout  = 10 * time.Second
+	forwardRetry    = time.Second // after a failure; doubles each time
+	forwardMaxRetry = time.Minute
+	forwardStop     = 2 * time.Second
 )
 
-// forwarder sends completed runs to a path of the server. It is best effort: nothing waits for it.
+// forwarder sends completed runs to a path of the server. It is best effort: it drops runs rather than block a
+// controller.
 type forwarder struct {
 	client *client.Client
 	path   string
@@ -37,7 +38,7 @@ type forwarder struct {
 
 	mu      sync.Mutex
 	waiting []why.Run
-	enough  chan struct{} // signals that runs wait
+	signal  chan struct{} // signals that runs wait
 	off     bool          // the server does not accept runs
 }
 
@@ -46,13 +47,13 @@ func newForwarder(c *client.Client, path string, journal *why.Journal, log *slog
 	if path == "" {
 		return nil
 	}
-	f := &forwarder{client: c, path: path, log: log, enough: make(chan struct{}, 1)}
-	journal.Forward(f.take)
+	f := &forwarder{client: c, path: path, log: log, signal: make(chan struct{}, 1)}
+	journal.Forward(f.enqueue)
 	return f
 }
 
-// take queues a run, replacing an earlier state of it, and does not block.
-func (f *forwarder) take(r why.Run) {
+// enqueue queues a run, replacing an earlier state of it, and does not block.
+func (f *forwarder) enqueue(r why.Run) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.off {
@@ -64,7 +65,7 @@ func (f *forwarder) take(r why.Run) {
 			return
 		}
 	}
-	if len(f.waiting) == forwardWaiting {
+	if len(f.waiting) == forwardQueue {
 		f.drop()
 	}
 	f.waiting = append(f.waiting, r)
@@ -74,7 +75,7 @@ func (f *forwarder) take(r why.Run) {
 // wake signals that runs wait.
 func (f *forwarder) wake() {
 	select {
-	case f.enough <- struct{}{}:
+	case f.signal <- struct{}{}:
 	default:
 	}
 }
@@ -112,25 +113,25 @@ func (f *forwarder) full() bool {
 
 // run sends until ctx ends, and then sends the rest.
 func (f *forwarder) run(ctx context.Context) {
-	again := forwardAgain
+	delay := forwardRetry
 	for f.await(ctx) {
 		left, err := f.deliver(ctx, f.batch())
 		if err == nil {
-			again = forwardAgain
+			delay = forwardRetry
 			continue
 		}
-		if ctx.Err() == nil && f.unwanted(err) {
+		if ctx.Err() == nil && f.stopIfUnsupported(err) {
 			return
 		}
-		f.giveBack(left)
+		f.requeue(left)
 		if denied(err) {
-			again = forwardRarest
+			delay = forwardMaxRetry
 		}
-		f.log.Debug("forwarding runs failed, will retry", "path", f.path, "error", err, "after", again)
-		pause(ctx, again)
-		again = min(2*again, forwardRarest)
+		f.log.Debug("forwarding runs failed, will retry", "path", f.path, "error", err, "after", delay)
+		pause(ctx, delay)
+		delay = min(2*delay, forwardMaxRetry)
 	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), forwardLast)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), forwardStop)
 	defer cancel()
 	for runs := f.batch(); len(runs) > 0; runs = f.batch() {
 		if left, err := f.deliver(last, runs); err != nil {
@@ -176,7 +177,7 @@ func (f *forwarder) dropped(r *why.Run, err error) {
 // await waits until runs wait and then until the batch is complete or forwardDelay has passed.
 func (f *forwarder) await(ctx context.Context) bool {
 	select {
-	case <-f.enough:
+	case <-f.signal:
 	case <-ctx.Done():
 		return false
 	}
@@ -184,7 +185,7 @@ func (f *forwarder) await(ctx context.Context) bool {
 	defer timer.Stop()
 	for !f.full() {
 		select {
-		case <-f.enough:
+		case <-f.signal:
 		case <-timer.C:
 			return true
 		case <-ctx.Done():
@@ -208,26 +209,28 @@ func (f *forwarder) send(ctx context.Context, runs []why.Run) error {
 		"application/json").Body(body).Do(ctx).Error()
 }
 
-// giveBack requeues runs that could not be sent, as far as there is room, before those that arrived since.
-func (f *forwarder) giveBack(runs []why.Run) {
+// requeue returns runs that could not be sent to the front of the queue. If there is not enough room, it drops the
+// oldest.
+func (f *forwarder) requeue(runs []why.Run) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if room := forwardWaiting - len(f.waiting); len(runs) > room {
+	if room := forwardQueue - len(f.waiting); len(runs) > room {
 		runs = runs[len(runs)-room:]
 	}
 	f.waiting = append(runs, f.waiting...)
 	f.wake()
 }
 
-// denied reports whether the server has no such path or does not permit its use. That may change: another
-// version may run for a while, or credentials be renewed.
+// denied reports whether the server does not have the path or does not permit its use. That may change: another
+// version of the server may run for a while, or credentials may be renewed.
 func denied(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsForbidden(err) ||
 		apierrors.IsUnauthorized(err)
 }
 
-// unwanted stops forwarding to a server that never accepted a run and has authenticated the client.
-func (f *forwarder) unwanted(err error) bool {
+// stopIfUnsupported stops forwarding, and returns true, if the server denied the request, has authenticated the client,
+// and never accepted a run.
+func (f *forwarder) stopIfUnsupported(err error) bool {
 	if f.known || !denied(err) || apierrors.IsUnauthorized(err) {
 		return false
 	}

@@ -20,9 +20,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/election"
 )
 
-// LeaderElection makes managers that name the same Lease (coordination.k8s.io/v1) run one at a time. The
-// protocol is that of client-go's leader election, so programs that use it can take part. Zero durations mean
-// Kubernetes' defaults.
+// LeaderElection configures the election of one manager among those that name the same Lease (coordination.k8s.io/v1).
+// Only the leader runs its controllers. The protocol is that of client-go's leader election, so programs that use it
+// can take part. Zero durations mean Kubernetes' defaults.
 //
 // The leader renews the lease every RetryPeriod. If it cannot for RenewDeadline, its manager stops with an
 // error. Another manager takes over when the lease has not been renewed for LeaseDuration. A manager that
@@ -34,7 +34,7 @@ type LeaderElection struct {
 	Name, Namespace string
 	// Identity identifies this process; the default is the host name and a random number.
 	Identity string
-	// The defaults are 15 s, 10 s and 2 s. Each must be longer than the next.
+	// LeaseDuration, RenewDeadline and RetryPeriod default to 15 s, 10 s and 2 s. Each must be longer than the next.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 }
 
@@ -70,7 +70,7 @@ func newLease(config *rest.Config, options *LeaderElection, log *slog.Logger) (*
 		o.Identity = fmt.Sprintf("%s_%016x", host, rand.Uint64())
 	}
 	own := rest.CopyConfig(config)
-	own.Timeout = max(o.RenewDeadline/2, time.Second) // so that one hanging request does not cost the lease
+	own.Timeout = max(o.RenewDeadline/2, time.Second) // after a hanging request, another attempt can renew the lease
 	c, err := client.New(own)
 	if err != nil {
 		return nil, fmt.Errorf("leader election: %w", err)
@@ -98,8 +98,8 @@ func (l *lease) acquire(ctx, background context.Context, stop context.CancelCaus
 		if held.Err() == nil {
 			l.lost.Store(true)
 			stop(fmt.Errorf("leader election: %s lost the lease %s, which is now %s: another process may be "+
-				"leading, so this manager has "+
-				"stopped; restart the process to become a candidate again", l.options.Identity, l.name(), l.state()))
+				"leading, so this manager has stopped; restart the process to become a candidate again",
+				l.options.Identity, l.name(), l.state()))
 		}
 	})
 	select {
@@ -108,7 +108,7 @@ func (l *lease) acquire(ctx, background context.Context, stop context.CancelCaus
 	}
 }
 
-// release stops renewing and, if the manager is idle, releases the lease so that another need not wait until
+// release stops renewing and, if the manager is idle, releases the lease so that another manager need not wait until
 // it expires.
 func (l *lease) release(idle bool) {
 	if l == nil {
@@ -128,7 +128,7 @@ func (l *lease) release(idle bool) {
 
 func (l *lease) name() string { return l.options.Namespace + "/" + l.options.Name }
 
-// state describes who holds the lease.
+// state describes the holder of the lease.
 func (l *lease) state() string {
 	switch holder := l.elector.Holder(); {
 	case holder == l.options.Identity:

@@ -10,21 +10,21 @@ import (
 
 // Run runs the informers and the controllers until ctx ends, and returns when everything that it started has
 // ended. It must be called at most once. The error is nil if ctx ended and everything stopped in time.
-// Otherwise it reports that the lease was lost, that the health address cannot be served, or which
-// reconciliations did not return.
+// Otherwise it reports that the lease was lost, that HealthAddress cannot be served, or which reconciliations did not
+// return in time.
 //
 // Run stops in order: the controllers finish their running reconciliations while the caches are still
-// updated; the recorders and the forwarder write what they hold, within two seconds; the informers stop; and
-// the lease is released. If a reconciliation still runs, the lease is left to expire.
+// updated; the recorders and the forwarder send their pending events and runs, within two seconds; the informers stop;
+// and the lease is released. If a reconciliation still runs, Run does not release the lease, which then expires.
 func (m *Manager) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	background := context.WithoutCancel(ctx)
-	informers := start(background, m.follow)
-	recorders := start(background, m.record)
+	informers := start(background, m.runInformers)
+	recorders := start(background, m.runRecorders)
 	health, err := m.serveHealth(stop)
 	if err == nil {
-		err = m.lead(ctx, background, stop)
+		err = m.runControllers(ctx, background, stop)
 	}
 	recorders.stop()
 	informers.stop()
@@ -36,8 +36,8 @@ func (m *Manager) Run(ctx context.Context) error {
 	return err
 }
 
-// lead acquires the lease and runs the controllers until ctx ends.
-func (m *Manager) lead(ctx, background context.Context, stop context.CancelCauseFunc) error {
+// runControllers acquires the lease and runs the controllers until ctx ends.
+func (m *Manager) runControllers(ctx, background context.Context, stop context.CancelCauseFunc) error {
 	m.lease.acquire(ctx, background, stop)
 	if ctx.Err() != nil {
 		return nil
@@ -49,12 +49,12 @@ func (m *Manager) lead(ctx, background context.Context, stop context.CancelCause
 	}
 	parts.Go(func() { m.awaitReady(ctx) })
 	parts.Wait()
-	<-ctx.Done() // a manager may run only informers, for controllers of another
+	<-ctx.Done() // a manager may have informers and no controllers
 	return errors.Join(errs...)
 }
 
-// follow runs the informers.
-func (m *Manager) follow(ctx context.Context) {
+// runInformers runs all informer factories.
+func (m *Manager) runInformers(ctx context.Context) {
 	var parts sync.WaitGroup
 	for _, f := range append([]*informer.Factory{m.informers}, m.others...) {
 		parts.Go(func() { f.Run(ctx) })
@@ -62,8 +62,8 @@ func (m *Manager) follow(ctx context.Context) {
 	parts.Wait()
 }
 
-// record runs the recorders and the journal's forwarder.
-func (m *Manager) record(ctx context.Context) {
+// runRecorders runs the recorders and the journal's forwarder.
+func (m *Manager) runRecorders(ctx context.Context) {
 	var parts sync.WaitGroup
 	for _, r := range m.recorders {
 		parts.Go(func() { r.run(ctx) })

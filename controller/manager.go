@@ -14,9 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// Manager runs controllers that share a client, informers and event recorders. Add everything, from one goroutine,
-// then call Run once. Client, Informers and the other methods that return what the manager has already are safe for
-// concurrent use.
+// Manager runs controllers that share a client, informers and event recorders. Add controllers, recorders and informer
+// factories first, from one goroutine; then call Run once. The other methods are safe for concurrent use.
 type Manager struct {
 	client      *client.Client
 	informers   *informer.Factory
@@ -32,44 +31,45 @@ type Manager struct {
 	ready       chan struct{}
 }
 
-// ManagerOptions configure a Manager. The zero value works: informers over the network, without resyncs.
+// ManagerOptions configures a Manager. The zero value works: informers use config's connection and do not resync.
 type ManagerOptions struct {
-	// Source is where informers list and watch; nil means over config's connection. In the server's process,
-	// pass the server's Source to share its objects.
+	// Source is the source of the informers' lists and watches; nil means config's connection. In the process of the
+	// server, pass bowline.Plane.Source, which avoids encoding and decoding its objects.
 	Source client.Source
-	// Resync is how often every object is reconciled even if it did not change; 0 means never.
+	// Resync is the interval at which every object is reconciled even if it did not change; 0 means never.
 	Resync time.Duration
-	// Transform modifies each object before it is cached, for example to drop fields: see
+	// Transform modifies each object before it is cached, for example to drop fields; see
 	// informer.FactoryOptions.
 	Transform func(client.Object) (client.Object, error)
 	// Mutations detects modifications of cached objects in tests; see informer.DetectMutations.
 	Mutations *informer.Mutations
-	// Metrics record what the controllers and their queues do; nil records nothing.
+	// Metrics counts and times the work of the controllers and their queues; nil disables that.
 	Metrics *Metrics
-	// Namespaces restricts the objects that ObjectsOf caches; none means all namespaces.
+	// Namespaces restricts ObjectsOf to the objects of these namespaces; empty means all namespaces.
 	Namespaces []string
-	// LeaderElection makes one of several processes work at a time; nil makes this process work at once.
+	// LeaderElection makes only one of several processes run its controllers at a time. Nil disables leader election.
 	LeaderElection *LeaderElection
-	// HealthAddress is where Health is served, such as ":8081"; empty means nowhere.
+	// HealthAddress is the address at which Run serves Health over plain HTTP, such as ":8081"; empty means none.
 	HealthAddress string
 	// StopTimeout is the default of the controllers' Options.StopTimeout.
 	StopTimeout time.Duration
 	// Journal records the runs of the controllers and their causes; nil means one private to the manager. In
-	// the server's process, pass the server's journal so that the server can show the runs.
+	// the process of the server, pass bowline.Plane.Journal, so that bowline why shows the runs.
 	Journal *why.Journal
 	// Authority is the PEM bundle that the method Authority returns. Nil means the CA certificates of config.
 	Authority []byte
-	// Forward is a path of the server, such as why.Path, to which the manager sends completed runs, best
-	// effort. A server that never had the path is not asked again. Empty means that runs are not forwarded.
+	// Forward is a path of the server, such as why.Path, to which the manager sends completed runs, so that bowline why
+	// shows them. It may lose runs, and stops trying if the server does not have the path. Empty means that runs are
+	// not forwarded.
 	Forward string
 	// TracerProvider traces each run of a reconciler as a span; nil disables tracing.
 	TracerProvider trace.TracerProvider
-	// Log is nil for slog.Default.
+	// Log is the logger of the manager, its controllers and informers; nil means slog.Default.
 	Log *slog.Logger
 }
 
-// NewManager returns a manager of controllers that use the server of config. It fails if the config is
-// invalid; it sends no request.
+// NewManager returns a manager of controllers that use the server of config. It returns an error if the config or
+// options.LeaderElection is invalid. It sends no request.
 func NewManager(config *rest.Config, options ManagerOptions) (*Manager, error) {
 	c, err := client.New(config)
 	if err != nil {
@@ -112,11 +112,11 @@ func NewManager(config *rest.Config, options ManagerOptions) (*Manager, error) {
 	}, nil
 }
 
-// Client returns a client for writing, and for reading what is not cached.
+// Client returns the manager's client, for writes and for reads of objects that are not cached.
 func (m *Manager) Client() *client.Client { return m.client }
 
-// Authority returns the PEM bundle that clients verify the server with, for controllers that publish it. It
-// is empty if none is configured.
+// Authority returns the PEM bundle with which clients verify the server, for controllers that publish it. It
+// is empty if none is configured, and must not be modified.
 func (m *Manager) Authority() []byte { return m.options.Authority }
 
 // authorityOf returns the CA certificates of a config.
@@ -131,12 +131,13 @@ func authorityOf(config *rest.Config) ([]byte, error) {
 	return data, nil
 }
 
-// Informers returns the factory that all controllers share: informer.For(m.Informers(), resource) returns an
-// informer.
+// Informers returns the informer factory that all controllers share, which Run runs. Most controllers use ObjectsOf
+// instead.
 func (m *Manager) Informers() *informer.Factory { return m.informers }
 
-// NewInformers returns another factory that the manager runs, for informers with other options than the
-// shared ones, such as lazy ones. The manager sets Server, Mutations and Log. Call it before Run.
+// NewInformers returns another factory that Run runs, for informers with other options than the shared ones, such as
+// lazy ones. The manager sets Server, Mutations and Log. NewInformers must be called before Run. A controller that
+// reads these informers names the factory in Options.Caches.
 func (m *Manager) NewInformers(options informer.FactoryOptions) *informer.Factory {
 	options.Server, options.Mutations, options.Log = m.client.Server(), m.options.Mutations, m.log
 	f := informer.NewFactory(m.options.Source, options)
@@ -144,7 +145,7 @@ func (m *Manager) NewInformers(options informer.FactoryOptions) *informer.Factor
 	return f
 }
 
-// Recorder returns a new recorder of events for a component, which the manager runs. It must be called before Run.
+// Recorder returns a new recorder of events for a component, which Run runs. It must be called before Run.
 func (m *Manager) Recorder(component string) *Recorder {
 	r := newRecorder(m.client, component, m.log)
 	m.recorders = append(m.recorders, r)
@@ -154,8 +155,8 @@ func (m *Manager) Recorder(component string) *Recorder {
 // Journal returns the journal of the controllers' runs.
 func (m *Manager) Journal() *why.Journal { return m.journal }
 
-// Add adds a controller, which the manager runs. Options that are not set default to the manager's. It must be called
-// before Run. Build is the shorter form for most controllers.
+// Add adds a controller, which Run runs. The options that the manager has too, and Caches, default to the manager's.
+// Add must be called before Run. Most controllers use Build, which derives the sources from handles.
 func (m *Manager) Add(options Options) *Controller {
 	if options.Log == nil {
 		options.Log = m.log
@@ -180,6 +181,7 @@ func (m *Manager) Add(options Options) *Controller {
 	return c
 }
 
-// Ready returns a channel that is closed when all controllers are ready. A controller whose resource is not
-// served yet delays it; the others work meanwhile.
+// Ready returns a channel that is closed when all controllers are ready; see Controller.Ready. It stays open while a
+// manager waits for its lease or a controller for its resource to be served; other controllers work meanwhile. It stays
+// open if Run returns before that.
 func (m *Manager) Ready() <-chan struct{} { return m.ready }

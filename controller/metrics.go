@@ -9,8 +9,9 @@ import (
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
-// Metrics count what controllers do and what their queues hold, under the names that controller-runtime and
+// Metrics counts and times the work of controllers and their queues, under the names that controller-runtime and
 // client-go use, so that existing dashboards work. It is a prometheus.Collector and safe for concurrent use.
+// Manager.Health serves it; otherwise, register it with a prometheus.Registerer.
 type Metrics struct {
 	queues                             *workqueue.Metrics
 	runs                               *prometheus.CounterVec
@@ -21,7 +22,7 @@ type Metrics struct {
 
 var _ prometheus.Collector = (*Metrics)(nil)
 
-// NewMetrics returns metrics, to be passed to controllers or a manager.
+// NewMetrics returns empty metrics. Pass them in ManagerOptions, or in the Options of controllers without a manager.
 func NewMetrics() *Metrics {
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
 		opts := prometheus.CounterOpts{Namespace: "controller_runtime", Name: name, Help: help}
@@ -70,7 +71,7 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// measured holds the metrics of one controller. A nil one records nothing and does not read the clock.
+// measured holds the metrics of one controller. A nil *measured records nothing and does not read the clock.
 type measured struct {
 	success, later, failure            prometheus.Counter
 	failed, terminal, panics, timeouts prometheus.Counter

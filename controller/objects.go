@@ -12,8 +12,8 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// Objects reads and writes the objects of one resource as T: Get and List read the manager's caches, Client reads and
-// writes on the server. A Builder takes it to say what a controller reconciles, owns or watches. It is safe for
+// Objects is a handle to the objects of one resource as T. Get and List read the manager's caches; Client returns a
+// client that reads from and writes to the server. Builder.For, Builder.Owns and Map take handles. It is safe for
 // concurrent use.
 type Objects[T client.Object] struct {
 	client        client.Resource[T]
@@ -23,9 +23,9 @@ type Objects[T client.Object] struct {
 	informers []*informer.Informer[T]
 }
 
-// ObjectsOf returns the objects of a namespaced resource, in the manager's namespaces if it has any
-// (ManagerOptions.Namespaces), so that a controller with permissions in some namespaces lists and watches only those.
-// It must be called before Manager.Run.
+// ObjectsOf returns a handle to the objects of a namespaced resource, and lets the manager cache them. If the manager
+// has Namespaces, the cache and the handle have only their objects, so that a controller needs permissions in these
+// namespaces only. ObjectsOf must be called before Manager.Run.
 func ObjectsOf[T client.Object](m *Manager, resource schema.GroupVersionResource) *Objects[T] {
 	o := &Objects[T]{client: client.Of[T](m.client, resource), resource: resource}
 	if len(m.options.Namespaces) == 0 {
@@ -45,14 +45,14 @@ func ClusterObjectsOf[T client.Object](m *Manager, resource schema.GroupVersionR
 	}
 }
 
-// Client returns a client of the resource.
+// Client returns a client of the resource, which does not use the caches.
 func (o *Objects[T]) Client() client.Resource[T] { return o.client }
 
 // Informers returns the informers that fill the caches: one for each of the manager's namespaces, or one for all.
 func (o *Objects[T]) Informers() []*informer.Informer[T] { return o.informers }
 
-// Get returns an object from the caches. If it does not exist, the error is NotFound, as from the server; if it cannot
-// be decoded, the error is an *informer.UnreadableError. The object is shared: copy it before changing it.
+// Get returns an object from the caches. If it is not cached, the error is NotFound, as from the server; if it exists
+// but cannot be decoded, the error is an *informer.UnreadableError. The object is shared: copy it before changing it.
 func (o *Objects[T]) Get(namespace, name string) (T, error) {
 	obj, err := o.informers[0].Lister().Get(namespace, name)
 	for _, i := range o.informers[1:] {
@@ -103,9 +103,10 @@ func (o *Objects[T]) owner() (kind schema.GroupKind, clusterScoped bool) {
 	return kind, o.clusterScoped
 }
 
-// Map returns a source, for Builder.Watches, of the requests that a function derives from each object that changes. For
-// an update, the function is called with both states. It must not change the object, which the cache shares, and may be
-// called concurrently if the manager has several namespaces.
+// Map returns a source for Builder.Watches. When an object of the handle changes and the change passes all predicates,
+// the source enqueues the requests that the function returns for it; for an update, those of the old and of the new
+// state. The function must not modify the object, which is shared. If the manager has several Namespaces, the function
+// and the predicates may be called concurrently.
 func Map[T client.Object](of *Objects[T], requests func(obj T) []Request, predicates ...Predicate) Source {
 	var all sources
 	for _, i := range of.informers {

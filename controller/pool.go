@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	// longReconcile is the time after which a reconciliation without Options.Timeout counts as stuck.
+	// longReconcile is the duration from which a reconciliation without Options.Timeout counts as stuck.
 	longReconcile = 10 * time.Minute
 	// grace is the time after the end of its context at which a reconciliation counts as stuck.
 	grace = 10 * time.Second
-	// mostReplaced is the largest number of stuck workers per controller that are replaced.
-	mostReplaced = 8
-	// defaultStop is the default of Options.StopTimeout.
-	defaultStop = 30 * time.Second
+	// maxReplaced is the largest number of stuck workers per controller that are replaced.
+	maxReplaced = 8
+	// defaultStopTimeout is the default of Options.StopTimeout.
+	defaultStopTimeout = 30 * time.Second
 )
 
 // pool is the set of workers of a controller. It reports and replaces workers that are stuck in a
 // reconciliation.
 type pool struct {
 	controller *Controller
-	patience   time.Duration
+	stuckAfter time.Duration
 
 	mu       sync.Mutex
 	workers  []*worker
@@ -45,11 +45,11 @@ type worker struct {
 }
 
 func newPool(c *Controller) *pool {
-	patience := longReconcile
+	stuckAfter := longReconcile
 	if c.options.Timeout > 0 {
-		patience = c.options.Timeout + grace
+		stuckAfter = c.options.Timeout + grace
 	}
-	return &pool{controller: c, patience: patience}
+	return &pool{controller: c, stuckAfter: stuckAfter}
 }
 
 // start starts a worker, which works until ctx ends.
@@ -94,7 +94,7 @@ func (w *worker) begin(request Request) {
 	w.pool.mu.Lock()
 	defer w.pool.mu.Unlock()
 	w.request, w.begun = request, time.Now()
-	w.timer.Reset(w.pool.patience)
+	w.timer.Reset(w.pool.stuckAfter)
 }
 
 // end marks the worker idle and reports whether it was replaced.
@@ -119,12 +119,12 @@ func (w *worker) checkStuck() {
 	p := w.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if w.begun.IsZero() || time.Since(w.begun) < p.patience {
+	if w.begun.IsZero() || time.Since(w.begun) < p.stuckAfter {
 		return
 	}
 	w.stuck = true
 	consequence := "its worker is not replaced until it returns"
-	if w.ctx.Err() == nil && p.replaced < mostReplaced {
+	if w.ctx.Err() == nil && p.replaced < maxReplaced {
 		w.replaced = true
 		p.replaced++
 		p.startLocked(w.ctx)
@@ -150,7 +150,7 @@ func (w *worker) remove() {
 // requests.
 func (p *pool) wait(within time.Duration) error {
 	if within == 0 {
-		within = defaultStop
+		within = defaultStopTimeout
 	}
 	p.mu.Lock()
 	p.ended = make(chan struct{})
@@ -165,7 +165,7 @@ func (p *pool) wait(within time.Duration) error {
 		return nil
 	case <-timer.C:
 		all := func(*worker) bool { return true }
-		return fmt.Errorf("controller %s: %v after it was stopped, it still reconciles %s: "+
+		return fmt.Errorf("controller %s: %v after it was stopped, it is still reconciling %s: "+
 			"the reconciler must return when its context ends", p.controller.options.Name, within, p.running(all))
 	}
 }

@@ -30,24 +30,26 @@ func runOf(ctx context.Context) *run {
 	return r
 }
 
-// Note records one line in the journal: what the reconciler compared and found, to be shown by bowline why.
-// It belongs to the run of ctx; without a run, Note does nothing.
+// Note adds a line to the run of ctx in the journal, which bowline why shows: what the reconciler compared and found.
+// ctx must be derived from the context of Reconcile; with any other, Note does nothing. format and arguments are those
+// of fmt.Sprintf.
 func Note(ctx context.Context, format string, arguments ...any) {
 	if r := runOf(ctx); r != nil {
 		r.Ongoing.Note(format, arguments...)
 	}
 }
 
-// Did records one line in the journal: an action of the reconciler that no API write shows, such as creating
-// an external resource. Without a run in ctx, it does nothing.
+// Did is like Note for an action of the reconciler that is no write to the API, such as creating an external resource.
+// The journal records writes itself.
 func Did(ctx context.Context, format string, arguments ...any) {
 	if r := runOf(ctx); r != nil {
 		r.Ongoing.Did(format, arguments...)
 	}
 }
 
-// Causes returns descriptions of the causes of the run of ctx, merged and bounded. They are informational: reconcilers
-// must decide from the current state, and causes may be missing.
+// Causes returns a description of each cause of the run of ctx, which must be derived from the context of Reconcile, or
+// nil. Causes are merged, their number is bounded, and some may be missing: reconcilers must decide from the current
+// state.
 func Causes(ctx context.Context) []string {
 	if r := runOf(ctx); r != nil {
 		return r.causes()
@@ -65,8 +67,8 @@ func (r *run) causes() []string {
 	return texts
 }
 
-// Log returns a logger for the run of ctx, which adds the controller, the object and the causes to each line.
-// Without a run it is slog.Default.
+// Log returns a logger that adds the controller, the object and the causes of the run of ctx to each record. If ctx is
+// not derived from the context of Reconcile, Log returns slog.Default.
 func Log(ctx context.Context) *slog.Logger {
 	if r := runOf(ctx); r != nil {
 		return r.log()

@@ -16,13 +16,13 @@ const (
 	combined        = "(combined from similar events): "
 	eventBurst      = 25
 	eventInterval   = 5 * time.Minute
-	keptSimilar     = 4096
+	maxTracked      = 4096
 )
 
 // similar tracks recent events to combine or drop repetitive ones. The recorder's lock guards it.
 type similar struct {
-	messages map[happening]*messages // by happening without its message
-	spam     map[spammer]*rate.Limiter
+	messages map[eventKey]*messages // by key without message
+	limits   map[limitKey]*rate.Limiter
 }
 
 // messages holds the distinct messages of events that are otherwise equal, up to similarEvents.
@@ -31,24 +31,24 @@ type messages struct {
 	last  time.Time
 }
 
-// spammer is the key of a rate limit.
-type spammer struct {
+// limitKey is the key of a rate limit.
+type limitKey struct {
 	object corev1.ObjectReference
 	kind   string
 }
 
-// combine returns the key and the message to record an event under: its own, or a key without a message if
+// combine returns the key and the message under which to record an event: its own, or a key without a message if
 // there were many events that differ only in their message.
-func (s *similar) combine(h happening, now time.Time) (happening, string) {
-	alike, message := h, h.message
-	alike.message = ""
-	m := s.messages[alike]
+func (s *similar) combine(h eventKey, now time.Time) (eventKey, string) {
+	shared, message := h, h.message
+	shared.message = ""
+	m := s.messages[shared]
 	if m == nil || now.Sub(m.last) > similarInterval {
-		if len(s.messages) >= keptSimilar {
+		if len(s.messages) >= maxTracked {
 			clear(s.messages) // restarting is cheaper than tracking the oldest
 		}
 		m = &messages{known: map[string]bool{}}
-		s.messages[alike] = m
+		s.messages[shared] = m
 	}
 	m.last = now
 	if !m.known[message] && len(m.known) < similarEvents {
@@ -57,19 +57,19 @@ func (s *similar) combine(h happening, now time.Time) (happening, string) {
 	if len(m.known) < similarEvents {
 		return h, message
 	}
-	return alike, combined + message
+	return shared, combined + message
 }
 
 // admits reports whether the rate limit of the event's object permits another event.
-func (s *similar) admits(h happening, now time.Time) bool {
-	key := spammer{h.object, h.kind}
-	bucket := s.spam[key]
+func (s *similar) admits(h eventKey, now time.Time) bool {
+	key := limitKey{h.object, h.kind}
+	bucket := s.limits[key]
 	if bucket == nil {
-		if len(s.spam) >= keptSimilar {
-			clear(s.spam)
+		if len(s.limits) >= maxTracked {
+			clear(s.limits)
 		}
 		bucket = rate.NewLimiter(rate.Every(eventInterval), eventBurst)
-		s.spam[key] = bucket
+		s.limits[key] = bucket
 	}
 	return bucket.AllowN(now, 1)
 }

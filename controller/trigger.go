@@ -7,20 +7,20 @@ import (
 	"github.com/bowline-dev/bowline/internal/why"
 )
 
-// Trigger is a Source of requests for changes outside the API. The zero value is ready to use. It belongs to
-// one controller: requests made before the controller runs wait for it, requests made after it ended are
-// dropped. The methods are safe for concurrent use and do not block.
+// Trigger is a Source that enqueues requests on demand, for events outside the API. The zero value is ready to use.
+// Pass a *Trigger to Builder.Watches or in Options.Sources of one controller. Requests that are added before the
+// controller runs wait for it; requests that are added after it ended are dropped. The methods are safe for concurrent
+// use and do not block.
 type Trigger struct {
 	mu    sync.Mutex
 	in    *inbox // of the controller; nil until it runs
 	early map[Request]time.Time
 }
 
-// Add requests a reconciliation.
+// Add enqueues a request.
 func (t *Trigger) Add(request Request) { t.AddAfter(request, 0) }
 
-// AddAfter requests a reconciliation after a delay. If a request for the same object is already delayed, the
-// earlier time wins.
+// AddAfter enqueues a request after a delay. If the same request is already delayed, the earlier time wins.
 func (t *Trigger) AddAfter(request Request, delay time.Duration) {
 	cause := why.Cause{Kind: why.Triggered}
 	t.mu.Lock()

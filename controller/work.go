@@ -11,9 +11,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Run works until ctx ends, and returns when all workers have ended. It must be called at most once. If
-// reconciliations do not return within Options.StopTimeout after that, Run returns an error that names them
-// and leaves their goroutines behind.
+// Run waits until the caches of all sources are synced, then reconciles until ctx ends, and returns when all workers
+// have ended. It must be called at most once. If reconciliations do not return within Options.StopTimeout after ctx
+// ended, Run returns an error that names them and leaves their goroutines running. Otherwise it returns nil.
 func (c *Controller) Run(ctx context.Context) error {
 	defer c.in.close()
 	defer c.queue.ShutDown()
@@ -22,15 +22,15 @@ func (c *Controller) Run(ctx context.Context) error {
 			return nil
 		}
 	}
-	// Accept requests only now: before, for example without the lease, they would pile up.
+	// Accept requests only now: while no worker runs, they would accumulate.
 	var synced []<-chan struct{}
 	for _, s := range c.options.Sources {
-		told, remove := s.feed(c.in)
+		done, remove := s.feed(c.in)
 		defer remove()
-		synced = append(synced, told)
+		synced = append(synced, done)
 	}
-	for _, told := range synced {
-		if !await(ctx, told) {
+	for _, done := range synced {
+		if !await(ctx, done) {
 			return nil
 		}
 	}
@@ -65,13 +65,13 @@ func (c *Controller) handle(ctx context.Context, request Request) {
 	defer func() {
 		c.end(run, result, err)
 		measured.end(result, err)
-		c.settle(ctx, run, result, err)
+		c.requeue(ctx, run, result, err)
 	}()
 	result, err = c.reconcile(inner, request)
 }
 
-// settle requeues a request as the outcome of its run demands.
-func (c *Controller) settle(ctx context.Context, run *run, result Result, err error) {
+// requeue enqueues a request again if its run failed or returned RequeueAfter.
+func (c *Controller) requeue(ctx context.Context, run *run, result Result, err error) {
 	switch {
 	case isTerminal(err):
 		c.queue.Forget(run.request)
@@ -105,16 +105,16 @@ func (c *Controller) reconcile(ctx context.Context, request Request) (result Res
 	result, err = c.options.Reconciler.Reconcile(ctx, request)
 	if err != nil {
 		_ = err.Error() // the Error method of a nil pointer panics; it must do so here, within the recover
-		err = late(ctx, err)
+		err = addTimeout(ctx, err)
 	}
 	return result, err
 }
 
-// late adds to an error that the timeout has passed, unless the error already says so.
-func late(ctx context.Context, err error) error {
-	var late errTimeout
-	if errors.As(context.Cause(ctx), &late) && !strings.Contains(err.Error(), late.Error()) {
-		return fmt.Errorf("%w: %w", late, err)
+// addTimeout wraps an error to report that the timeout has passed, unless its text reports that already.
+func addTimeout(ctx context.Context, err error) error {
+	var timeout errTimeout
+	if errors.As(context.Cause(ctx), &timeout) && !strings.Contains(err.Error(), timeout.Error()) {
+		return fmt.Errorf("%w: %w", timeout, err)
 	}
 	return err
 }
@@ -137,8 +137,8 @@ func (c *Controller) report(ctx context.Context, r *run, err error) {
 	}
 }
 
-// Terminal marks an error that retrying cannot fix until something declared changes: the controller logs and
-// counts it and waits for the next change. Terminal(nil) is nil.
+// Terminal marks an error that a retry cannot fix before an object changes. If Reconcile returns the result, or an
+// error that wraps it, the controller logs and counts the error and waits for the next change. Terminal(nil) is nil.
 func Terminal(err error) error {
 	if err == nil {
 		return nil

@@ -177,8 +177,8 @@ func TestReplacedWorkersAreLimited(t *testing.T) {
 			h.Add(Request{Name: fmt.Sprint(i)})
 		}
 		pass(48 * time.Hour)
-		if n := c.pool.size(); n != 2+mostReplaced {
-			t.Errorf("%d workers, want %d", n, 2+mostReplaced)
+		if n := c.pool.size(); n != 2+maxReplaced {
+			t.Errorf("%d workers, want %d", n, 2+maxReplaced)
 		}
 		if err := c.pool.exhausted(); err == nil || !strings.Contains(err.Error(), "no worker is left") {
 			t.Errorf("got %v", err)

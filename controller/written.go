@@ -14,30 +14,30 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// longestStale is how long a request waits for the caches to show the controller's writes.
-const longestStale = 5 * time.Second
+// maxStale bounds the time that a request waits for the caches to reflect the controller's writes.
+const maxStale = 5 * time.Second
 
-// written holds the writes of a controller that its caches may not show yet. Before a request is reconciled,
-// the caches must show them: a reconciler that reads its own writes does not repeat them, or use for one
-// object what it has already used for another.
+// written holds the writes of a controller that its caches may not reflect yet. The controller waits for the caches
+// before it reconciles a request. A reconciler that reads its own writes does not repeat them, or assign a value to one
+// object that it has already assigned to another.
 type written struct {
 	caches []*informer.Factory
 	log    *slog.Logger
 
 	mu     sync.Mutex
-	writes map[place]awaited
+	writes map[target]pendingWrite
 	count  uint64
 }
 
-// place identifies a written object.
-type place struct {
+// target identifies a written object.
+type target struct {
 	server   string
 	resource schema.GroupResource
 	key      informer.Key
 }
 
-// awaited is a write that the caches must show.
-type awaited struct {
+// pendingWrite is a write that the caches may not reflect yet.
+type pendingWrite struct {
 	client.Write
 	number uint64 // distinguishes writes of the same object
 }
@@ -47,29 +47,29 @@ func (w *written) observe(ctx context.Context) context.Context {
 	if len(w.caches) == 0 {
 		return ctx
 	}
-	return client.Observe(ctx, w.note)
+	return client.Observe(ctx, w.record)
 }
 
-func (w *written) note(write client.Write) {
+func (w *written) record(write client.Write) {
 	if write.Failed() || write.Name == "" || write.Revision == 0 && !write.Gone {
 		return
 	}
-	at := place{write.Server, write.Resource.GroupResource(),
+	at := target{write.Server, write.Resource.GroupResource(),
 		informer.Key{Namespace: write.Namespace, Name: write.Name}}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if before, again := w.writes[at]; again {
 		write.Revision = max(write.Revision, before.Revision)
-		if write.Labels == nil { // as after a delete
+		if write.Labels == nil { // a deletion has none
 			write.Labels = before.Labels
 		}
 	}
 	w.count++
-	w.writes[at] = awaited{write, w.count}
+	w.writes[at] = pendingWrite{write, w.count}
 }
 
 // outstanding returns the recorded writes.
-func (w *written) outstanding() map[place]awaited {
+func (w *written) outstanding() map[target]pendingWrite {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.writes) == 0 {
@@ -79,7 +79,7 @@ func (w *written) outstanding() map[place]awaited {
 }
 
 // drop removes a write and returns false if it was removed or superseded before.
-func (w *written) drop(at place, write awaited) bool {
+func (w *written) drop(at target, write pendingWrite) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.writes[at].number != write.number {
@@ -89,30 +89,30 @@ func (w *written) drop(at place, write awaited) bool {
 	return true
 }
 
-// await waits, at most longestStale, until the caches show the recorded writes.
+// await waits, at most maxStale, until the caches reflect the recorded writes.
 func (w *written) await(ctx context.Context, request Request) {
 	writes := w.outstanding()
 	if writes == nil {
 		return
 	}
-	limited, cancel := context.WithTimeout(ctx, longestStale)
+	limited, cancel := context.WithTimeout(ctx, maxStale)
 	defer cancel()
 	warned := false
 	for at, write := range writes {
-		err := w.shown(limited, write.Write)
+		err := w.waitForCaches(limited, write.Write)
 		if ctx.Err() != nil {
 			return
 		}
 		if w.drop(at, write) && errors.Is(err, context.DeadlineExceeded) && !warned {
 			warned = true
 			w.log.Warn("a cache does not show the last write: reconciling anyway", "object", request.String(),
-				"written", at.resource.String()+" "+at.key.String(), "revision", write.Revision, "waited", longestStale)
+				"written", at.resource.String()+" "+at.key.String(), "revision", write.Revision, "waited", maxStale)
 		}
 	}
 }
 
-// shown waits until all caches show a write.
-func (w *written) shown(ctx context.Context, write client.Write) error {
+// waitForCaches waits until all caches reflect a write.
+func (w *written) waitForCaches(ctx context.Context, write client.Write) error {
 	for _, cache := range w.caches {
 		if err := cache.WaitForWrite(ctx, write); err != nil {
 			return err
