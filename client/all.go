@@ -14,22 +14,23 @@ import (
 //
 //	for pod, err := range pods.All(ctx, "", metav1.ListOptions{}) { ... }
 //
-// All pages show the same revision, unless iterating takes so long that the server compacts it. The remaining
-// pages then show a newer revision, and changes made in between may be missed. An error is the last value
-// yielded. The error is ErrIncomplete if the server stores objects that it cannot decode.
+// All pages are of the same revision, unless the loop takes so long that the server compacts it. The remaining pages
+// are then of a newer revision, and objects that changed in between may be missing or yielded twice. All yields an
+// error at most once, as the last value. The error wraps ErrIncomplete if the server has matching objects that it
+// cannot decode.
 func (r Resource[T]) All(ctx context.Context, namespace string, options metav1.ListOptions) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		if options.Limit == 0 {
 			options.Limit = 500 // as client-go's pager and kubectl do
 		}
-		lacking := false
+		anyIncomplete := false
 		for {
 			list, incomplete, err := r.endpoint.nextPage(ctx, namespace, &options)
 			if err != nil {
 				yield(*new(T), err)
 				return
 			}
-			lacking = lacking || incomplete
+			anyIncomplete = anyIncomplete || incomplete
 			for i, data := range list.Items {
 				obj, err := r.item(list, i, data)
 				if !yield(obj, err) || err != nil {
@@ -40,11 +41,11 @@ func (r Resource[T]) All(ctx context.Context, namespace string, options metav1.L
 				break
 			}
 		}
-		if lacking {
+		if anyIncomplete {
 			yield(*new(T), fmt.Errorf("%s: %w", r.endpoint.name(), ErrIncomplete))
 		}
 	}
 }
 
-// ErrIncomplete is yielded last by All when the server has more objects, which it cannot decode.
-var ErrIncomplete = errors.New("the list is incomplete: the server has objects that it cannot read")
+// ErrIncomplete is the last value that All yields if the server has matching objects that it cannot decode.
+var ErrIncomplete = errors.New("the list is incomplete: the server has objects that it cannot decode")

@@ -14,10 +14,10 @@ import (
 	"github.com/bowline-dev/bowline/internal/wire"
 )
 
-// Configuration is an object that holds only the fields its writer manages: one of client-go's
+// Configuration is an object that has only the fields that the caller manages: one of client-go's
 // applyconfigurations, or of those that code generators write for custom resources.
 type Configuration interface {
-	// IsApplyConfiguration marks the types that hold only fields which their writer set.
+	// IsApplyConfiguration marks generated apply configurations.
 	IsApplyConfiguration()
 	// GetName returns metadata.name, or nil if it is not set.
 	GetName() *string
@@ -26,9 +26,10 @@ type Configuration interface {
 }
 
 // Apply performs a server-side apply (KEP-555) with the fields of configuration and creates the object if it
-// does not exist. Fields that configuration leaves out are not touched, except that fields which the same
-// manager applied before are released. options.FieldManager is required. If another manager owns a field with
-// a different value, Apply returns a conflict unless options.Force is set.
+// does not exist. It returns the object as stored. The server does not change fields that configuration omits, except
+// that it releases the fields that the same manager applied before, and removes those without another owner.
+// options.FieldManager is required. If another manager owns a field with a different value, the error is a Conflict
+// unless options.Force is set.
 func (r Resource[T]) Apply(ctx context.Context, configuration Configuration, options metav1.ApplyOptions) (T, error) {
 	return r.applyConfiguration(ctx, "", configuration, options)
 }
@@ -55,10 +56,9 @@ func (r Resource[T]) applyConfiguration(ctx context.Context, subresource string,
 	return r.apply(ctx, *namespace, *name, subresource, data, options)
 }
 
-// ApplyObject applies a whole object. Its configuration is the object's JSON without nulls, an empty status,
-// and the fields that only the server sets (uid, creationTimestamp, generation, managedFields). A Go field
-// without omitempty is encoded, and therefore applied, even if it is zero; use Apply with a Configuration to
-// leave such fields out.
+// ApplyObject is like Apply with the fields of an object: those of its JSON, except nulls, an empty status, and the
+// fields that only the server sets (uid, creationTimestamp, generation, managedFields). A Go field without omitempty is
+// applied even if it is zero; use Apply with a Configuration to omit it.
 func (r Resource[T]) ApplyObject(ctx context.Context, obj T, options metav1.ApplyOptions) (T, error) {
 	found, err := r.endpoint.find(ctx)
 	if err != nil {
@@ -87,10 +87,10 @@ func (r Resource[T]) apply(ctx context.Context, namespace, name, subresource str
 	}
 	patch := options.ToPatchOptions()
 	q = r.endpoint.client.options(q.SetHeader("Content-Type", string(types.ApplyYAMLPatchType)), &patch)
-	return r.answered(ctx, q.Body(data))
+	return r.exchange(ctx, q.Body(data))
 }
 
-// configurationOf removes from an object's JSON what an apply must not set.
+// configurationOf returns an object's JSON without the fields that an apply must not set.
 func configurationOf(data []byte) ([]byte, error) {
 	var object map[string]any
 	numbers := json.NewDecoder(bytes.NewReader(data))

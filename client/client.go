@@ -1,5 +1,5 @@
 // Package client connects controllers and other Go programs to a Kubernetes API server, over the network or
-// within the server's own process. It provides
+// in the process of the server. It provides
 //
 //   - Load and Flags: find the server and the credentials in a kubeconfig, $KUBECONFIG, or a pod's service account;
 //   - Client and Resource: get, list, create, update, patch, apply, delete, watch and scale, generic in the object's
@@ -40,9 +40,9 @@ type Client struct {
 	server     string
 }
 
-// New returns a client for the server and the credentials in config, which it does not change. The client
-// encodes built-in types as protobuf and all others as JSON. It reports its writes to the observers of a
-// context (see Observe), and a failure to connect as a *ServerError where the cause is known.
+// New returns a client for the server and the credentials in config, which it does not modify. It sends no request. The
+// client encodes built-in types as protobuf and all others as JSON. It reports writes to the observers of their
+// contexts (see Observe), and a failure to connect as a *ServerError if the cause is known.
 func New(config *rest.Config, options ...Option) (*Client, error) {
 	own := rest.CopyConfig(config)
 	if own.UserAgent == "" {
@@ -82,8 +82,8 @@ func newClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 // REST returns the underlying client-go client, for paths that are not resources, such as discovery.
 func (c *Client) REST() rest.Interface { return c.rest }
 
-// Server identifies the server that the client connects to: by its URL, or for an in-process server by a
-// string that is unique in the process. Clients of the same server return the same string.
+// Server returns a string that identifies the server: its URL, and for an in-process server a suffix that is unique in
+// the process. Clients of the same server return the same string.
 func (c *Client) Server() string { return c.server }
 
 // options encodes ListOptions, CreateOptions and the like as query parameters.
@@ -91,9 +91,9 @@ func (c *Client) options(q *rest.Request, options runtime.Object) *rest.Request 
 	return q.SpecificallyVersionedParams(options, c.parameters, schema.GroupVersion{Version: "v1"})
 }
 
-// ask returns a request for a resource, an object, or a subresource. Namespace, name and subresource may be
+// request returns a request for a resource, an object, or a subresource. Namespace, name and subresource may be
 // empty. If one of them is not a valid path segment ("..", "a/b"), sending the request fails.
-func (c *Client) ask(verb string, resource schema.GroupVersionResource, namespace, name,
+func (c *Client) request(verb string, resource schema.GroupVersionResource, namespace, name,
 	subresource string) *rest.Request {
 	p := path(resource.GroupVersion())
 	if namespace != "" {

@@ -9,6 +9,6 @@ import "github.com/bowline-dev/bowline/internal/wire"
 // Unwrap returns it.
 type DecodeError = wire.DecodeError
 
-// ErrUnreadable is returned for a response that is neither valid JSON nor protobuf. Nothing after the invalid part
-// can be read.
+// ErrUnreadable is wrapped by the error for a response, or an event of a watch, that is neither valid JSON nor
+// protobuf. Nothing after the invalid part can be read.
 var ErrUnreadable = wire.ErrUnreadable

@@ -18,20 +18,20 @@ import (
 	"github.com/bowline-dev/bowline/internal/wire"
 )
 
-// endpoint is a resource of a server, whose objects are read into one Go type. It sends the requests of a Resource;
-// the Resource encodes and decodes the objects.
+// endpoint is a resource of a server and the Go type of its objects. It sends the requests of a Resource, which encodes
+// and decodes the objects.
 type endpoint struct {
 	client *Client
 	goType reflect.Type // a pointer to a struct
-	known  served       // zero until it is looked up
-	// uninitialized includes objects with pending initializers in lists and watches.
+	given  served       // the argument of Of; zero for For, which looks the resource up
+	// uninitialized is set by Resource.Uninitialized.
 	uninitialized bool
 }
 
-// find returns the resource, which the first call may have to look up.
+// find returns the resource. It may have to look it up in the server's discovery.
 func (e endpoint) find(ctx context.Context) (served, error) {
-	if e.known != (served{}) {
-		return e.known, nil
+	if e.given != (served{}) {
+		return e.given, nil
 	}
 	return e.client.kinds.find(ctx, e.client, e.goType)
 }
@@ -57,7 +57,7 @@ func (e endpoint) request(ctx context.Context, verb, namespace, name, subresourc
 	if err != nil {
 		return nil, err
 	}
-	q := e.client.ask(verb, found.resource, namespace, name, subresource)
+	q := e.client.request(verb, found.resource, namespace, name, subresource)
 	if e.uninitialized {
 		q = q.Param(includeUninitialized, "true")
 	}
@@ -69,8 +69,8 @@ func (e endpoint) request(ctx context.Context, verb, namespace, name, subresourc
 
 // name returns the name of the resource for errors.
 func (e endpoint) name() string {
-	if e.known.resource.Resource != "" {
-		return e.known.resource.Resource
+	if e.given.resource.Resource != "" {
+		return e.given.resource.Resource
 	}
 	return e.goType.String()
 }
@@ -83,7 +83,7 @@ func (e endpoint) list(ctx context.Context, namespace string, options *metav1.Li
 	}
 	data, warnings, err := doWarned(ctx, e.client.options(q, options))
 	if err != nil {
-		return nil, false, e.checked(err)
+		return nil, false, e.invalidate(err)
 	}
 	list, err := wire.ReadList(data)
 	if err != nil {
@@ -126,7 +126,7 @@ func (e endpoint) delete(ctx context.Context, q *rest.Request, options metav1.De
 		return err
 	}
 	_, err = do(ctx, q.SetHeader("Content-Type", "application/json").Body(body))
-	return e.checked(err)
+	return e.invalidate(err)
 }
 
 // watch starts a watch, whose events are JSON.
@@ -135,21 +135,21 @@ func (e endpoint) watch(ctx context.Context, namespace string, options metav1.Li
 	if err != nil {
 		return nil, err
 	}
-	q := e.client.ask(http.MethodGet, found.resource, namespace, "", "")
+	q := e.client.request(http.MethodGet, found.resource, namespace, "", "")
 	if e.uninitialized {
 		q = q.Param(includeUninitialized, "true")
 	}
 	frames, err := e.client.watch(ctx, q, options)
 	if err != nil {
-		return nil, e.checked(err)
+		return nil, e.invalidate(err)
 	}
 	return frames, nil
 }
 
-// checked returns err, after removing a cached resource that err shows to be outdated.
-func (e endpoint) checked(err error) error {
-	if err != nil && e.known == (served{}) {
-		e.client.kinds.forget(e.goType, err)
+// invalidate removes the cached resource of the Go type if err shows that it is outdated. It returns err.
+func (e endpoint) invalidate(err error) error {
+	if err != nil && e.given == (served{}) {
+		e.client.kinds.invalidate(e.goType, err)
 	}
 	return err
 }

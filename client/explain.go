@@ -24,11 +24,12 @@ import (
 	"github.com/bowline-dev/bowline/internal/kubeconfig"
 )
 
-// ServerError reports that a server cannot be used, with advice on what to do. Clients made by New, or from a
-// config that Load returned, return it where Go or client-go would return a less specific error.
+// ServerError reports that a server cannot be used, with advice on what to do. It replaces less specific errors of Go's
+// net/http and of client-go. Clients that New returned, or that were made from a config that Load returned, return it
+// from any request; test for it with errors.As.
 type ServerError struct {
 	Server string // scheme, host and port
-	Advice string // what is wrong and what to do
+	Advice string // the problem and what to do
 	Err    error  // the underlying error; may be nil
 }
 
@@ -44,8 +45,8 @@ func (e *ServerError) Error() string {
 // Unwrap returns Err.
 func (e *ServerError) Unwrap() error { return e.Err }
 
-// Ping requests the server's version, such as v1.37.2. It fails if the server does not answer, is not a
-// Kubernetes API, or does not accept the client's credentials.
+// Ping requests the server's version and returns it, such as v1.37.2. It returns an error if the server does not
+// answer, is not a Kubernetes API server, or rejects the client's credentials.
 func (c *Client) Ping(ctx context.Context) (string, error) {
 	body, err := do(ctx, c.rest.Get().AbsPath("/version"))
 	if err != nil {
@@ -55,8 +56,7 @@ func (c *Client) Ping(ctx context.Context) (string, error) {
 	if err := json.Unmarshal(body, &found); err != nil || found.GitVersion == "" {
 		url := c.rest.Get().AbsPath("/").URL()
 		return "", &ServerError{Server: url.Scheme + "://" + url.Host,
-			Advice: "it is no Kubernetes API: what it calls its version is no such thing; " +
-				"check the server's URL"}
+			Advice: "it is not a Kubernetes API server: its /version has no gitVersion; check the server's URL"}
 	}
 	return found.GitVersion, nil
 }
@@ -65,19 +65,19 @@ func (c *Client) Ping(ctx context.Context) (string, error) {
 // known.
 func explain(config *rest.Config) {
 	pair := config.TLSClientConfig
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &explaining{next: next, pair: pair} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &explainingTransport{next: next, pair: pair} })
 }
 
-// explaining is a transport that turns connection failures into ServerErrors.
-type explaining struct {
+// explainingTransport turns connection failures into ServerErrors.
+type explainingTransport struct {
 	next http.RoundTripper
 	pair rest.TLSClientConfig // the client certificate
 }
 
 // WrappedRoundTripper lets client-go reach the transport below, to close its idle connections.
-func (e *explaining) WrappedRoundTripper() http.RoundTripper { return e.next }
+func (e *explainingTransport) WrappedRoundTripper() http.RoundTripper { return e.next }
 
-func (e *explaining) RoundTrip(q *http.Request) (*http.Response, error) {
+func (e *explainingTransport) RoundTrip(q *http.Request) (*http.Response, error) {
 	answer, err := e.next.RoundTrip(q)
 	server := q.URL.Scheme + "://" + q.URL.Host
 	if err != nil {
@@ -104,28 +104,28 @@ func explainFailure(server string, err error) error {
 	var record tls.RecordHeaderError
 	switch {
 	case errors.As(err, &record):
-		advice = "it speaks no TLS, as a server of plain HTTP: its URL begins with http://, or this is another server's port"
+		advice = "it does not speak TLS: use a URL that begins with http://, or the port of the API server"
 	case errors.As(err, &unknown):
-		advice = "its certificate is of an authority that is not trusted here: certificate-authority is another server's, or an old one"
+		advice = "its certificate is signed by an authority that is not trusted here: certificate-authority is outdated or of another server"
 	case errors.As(err, &host):
-		advice = "its certificate is for another name: use a name that it has as the server's URL, or as tls-server-name"
+		advice = "its certificate is for another name: use a name of the certificate in the server's URL, or as tls-server-name"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		advice = "its certificate has expired, or the clock here is wrong: renew it there"
+		advice = "its certificate has expired, or this machine's clock is wrong: renew the certificate"
 	case errors.As(err, &alert):
-		advice = "it refuses the client certificate: client-certificate is another server's, or has expired"
+		advice = "it rejects the client certificate: client-certificate has expired or is of another server"
 	case utilnet.IsConnectionRefused(err):
 		advice = "nothing listens there: start the server, or check host and port of its URL"
 	case errors.As(err, &dns):
-		advice = "nobody knows this host: check the server's URL"
+		advice = "the host name cannot be resolved: check the server's URL"
 	default:
 		return err
 	}
 	return &ServerError{Server: server, Advice: advice, Err: err}
 }
 
-// explainAnswer returns an error for a response that no Kubernetes API sends, and for a 401 when the client
+// explainAnswer returns a ServerError for a response that no Kubernetes API server sends, and for a 401 if the client
 // certificate has expired.
-func (e *explaining) explainAnswer(server string, q *http.Request, answer *http.Response) error {
+func (e *explainingTransport) explainAnswer(server string, q *http.Request, answer *http.Response) error {
 	media, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	switch code := answer.StatusCode; {
 	case code == http.StatusUnauthorized:
@@ -133,18 +133,18 @@ func (e *explaining) explainAnswer(server string, q *http.Request, answer *http.
 	case code == http.StatusBadRequest && media != "application/json" && q.URL.Scheme == "http":
 		start, _ := io.ReadAll(io.LimitReader(answer.Body, 512))
 		if strings.Contains(string(start), "HTTP request to an HTTPS server") {
-			return &ServerError{Server: server, Advice: "it speaks TLS: its URL begins with https://"}
+			return &ServerError{Server: server, Advice: "it speaks TLS: use a URL that begins with https://"}
 		}
 		answer.Body = &readBody{io.MultiReader(strings.NewReader(string(start)), answer.Body), answer.Body}
 	case media == "text/html" && (code < 300 || code == http.StatusForbidden || code == http.StatusNotFound):
-		advice := fmt.Sprintf("it answers %s with a page of HTML, as a web server or a login page does: it is no Kubernetes API; "+
+		advice := fmt.Sprintf("it answers %s with an HTML page, such as a login page: it is not a Kubernetes API server; "+
 			"check the server's URL", q.URL.Path)
 		return &ServerError{Server: server, Advice: advice, Err: statusOf(code)}
 	}
 	return nil
 }
 
-func (e *explaining) explainUnauthorized(server string) error {
+func (e *explainingTransport) explainUnauthorized(server string) error {
 	data := e.pair.CertData
 	if len(data) == 0 && e.pair.CertFile != "" {
 		data, _ = os.ReadFile(e.pair.CertFile)

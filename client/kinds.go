@@ -22,14 +22,14 @@ import (
 // Option configures a Client.
 type Option func(*Client)
 
-// Types registers Go types with a client so that For can find their resources. Each function registers the
-// types of one package, like a generated AddToScheme. If one fails, so does each request of a Resource made
-// by For. The built-in types of k8s.io/api need no registration.
+// Types returns an Option that registers Go types, so that For finds their resources. Each function registers the types
+// of one package; generated code calls it AddToScheme. If one returns an error, so does each request of a Resource that
+// For returned. The built-in types of k8s.io/api need no registration.
 func Types(add ...func(*runtime.Scheme) error) Option {
 	return func(c *Client) { c.kinds = newKinds(slices.Concat(c.kinds.add, add)) }
 }
 
-// With returns a copy of the client with additional options. It shares the connections of c, which is not changed.
+// With returns a copy of the client with additional options. It does not change c, whose connections it shares.
 func (c *Client) With(options ...Option) *Client {
 	own := *c
 	for _, option := range options {
@@ -38,7 +38,7 @@ func (c *Client) With(options ...Option) *Client {
 	return &own
 }
 
-// served is the resource under which a server serves a kind.
+// served is a kind and the resource under which a server serves it.
 type served struct {
 	resource schema.GroupVersionResource
 	kind     string
@@ -61,8 +61,8 @@ func newKinds(add []func(*runtime.Scheme) error) *kinds {
 	return k
 }
 
-// find returns the resource of a Go type, which is a pointer to a struct. Successful lookups are cached until forget
-// removes them.
+// find returns the resource of a Go type, which is a pointer to a struct. Successful lookups are cached until
+// invalidate removes them.
 func (k *kinds) find(ctx context.Context, c *Client, t reflect.Type) (served, error) {
 	if found, ok := k.known.Load(t); ok {
 		return found.(served), nil
@@ -79,10 +79,10 @@ func (k *kinds) find(ctx context.Context, c *Client, t reflect.Type) (served, er
 	return found, nil
 }
 
-// forget removes the cached resource of a type if err reports that the resource does not exist: its
+// invalidate removes the cached resource of a type if err reports that the resource does not exist: its
 // definition may have been deleted and may be created again with another plural. An error that names an
 // object is about the object, not the resource.
-func (k *kinds) forget(t reflect.Type, err error) {
+func (k *kinds) invalidate(t reflect.Type, err error) {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
 		return
@@ -99,7 +99,7 @@ func (k *kinds) kindOf(ctx context.Context, c *Client, pointer reflect.Type) (sc
 		return schema.GroupVersionKind{}, fmt.Errorf("registering the client's types: %w", k.err)
 	}
 	if strings.HasPrefix(t.PkgPath(), "k8s.io/apimachinery/") {
-		return schema.GroupVersionKind{}, errors.New("it may be of any resource: name the resource with client.Of")
+		return schema.GroupVersionKind{}, errors.New("the type does not determine the resource: name the resource with client.Of")
 	}
 	registered, _, err := k.scheme.ObjectKinds(reflect.New(t).Interface().(Object))
 	switch {

@@ -244,15 +244,15 @@ func TestWrongServersAreReported(t *testing.T) {
 		ca     *authority
 		want   string
 	}{
-		"plain HTTP":             {strings.Replace(plain.URL, "http:", "https:", 1), ca, "it speaks no TLS"},
+		"plain HTTP":             {strings.Replace(plain.URL, "http:", "https:", 1), ca, "it does not speak TLS"},
 		"TLS":                    {strings.Replace(secure.URL, "https:", "http:", 1), ca, "it speaks TLS"},
 		"another authority":      {secure.URL, other, "of an authority that is not trusted"},
 		"another name":           {strings.Replace(secure.URL, "127.0.0.1", "localhost", 1), ca, "for another name"},
 		"an expired certificate": {expired.URL, ca, "its certificate has expired"},
 		"nobody":                 {closed.URL, ca, "nothing listens there"},
-		"a login page":           {secure.URL, ca, "it is no Kubernetes API"},
-		"a web server":           {plain.URL, ca, "it is no Kubernetes API"},
-		"another API":            {json.URL, ca, "it is no Kubernetes API"},
+		"a login page":           {secure.URL, ca, "it is not a Kubernetes API server"},
+		"a web server":           {plain.URL, ca, "it is not a Kubernetes API server"},
+		"another API":            {json.URL, ca, "it is not a Kubernetes API server"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -310,7 +310,7 @@ func TestUnknownContextNamesAreReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), "nobody knows this host") {
+	if _, err := c.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), "the host name cannot be resolved") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -18,30 +18,30 @@ import (
 // Write describes one write to a server and its outcome. A field that neither the request nor the response
 // determines is empty.
 type Write struct {
-	Server      string                      // the server, as in Client.Server
+	Server      string                      // as Client.Server returns it
 	Verb        string                      // create, update, patch, apply, delete or deletecollection
 	Resource    schema.GroupVersionResource // of the request
-	Namespace   string                      // empty for cluster-scoped resources, Namespaces among them
-	Name        string                      // the server may choose it (generateName); empty for deletecollection
+	Namespace   string                      // empty for cluster-scoped resources, such as Namespaces
+	Name        string                      // also if the server generated it; empty for deletecollection
 	Subresource string                      // status, scale or another; empty for the object itself
 	UID         types.UID                   // of the object in the response
 	Labels      map[string]string           // of the object in the response
 	Revision    object.Revision             // of the object in the response; 0 if unknown
 	Deleting    bool                        // the object in the response has a deletion timestamp
-	Gone        bool                        // the write removed the object: it was deleted, or lost its last finalizer
-	// the HTTP status; 0 if no response arrived, in which case the write may or may not have happened
+	Gone        bool                        // the write removed the object, or its last finalizer
+	// Status is the HTTP status; 0 if no response arrived, in which case the server may have executed the write or not.
 	Status int
-	Err    string // why the write failed; empty if it succeeded
+	Err    string // the error of the write; empty if it succeeded
 }
 
-// Failed reports whether the server rejected the write or sent no response.
+// Failed reports whether the server rejected the write or the response could not be read.
 func (w Write) Failed() bool { return w.Err != "" }
 
-// Observe returns a context whose writes are reported to f, if they are made by a Client or by a client of a
-// config that Observed returned. f is called for every response to a write, in the goroutine of the call and
-// before the call returns; concurrent writes call it concurrently. A call that is retried because of its
-// response (429 with Retry-After) is reported once per attempt. Dry runs and connections to a pod (exec,
-// proxy) are not reported. Observers that ctx already has are called before f.
+// Observe returns a context that reports to f the writes that are made with it, by a Client or by a client of a config
+// that Observed returned. f is called after every attempt of a write, in the goroutine of the write and before the
+// write returns; concurrent writes call it concurrently. A write that is retried because of its response (429 with
+// Retry-After) has several attempts. Dry runs and connections to a pod (exec, proxy) are not reported. Observers that
+// ctx already has are called before f. Package controller uses Observe to find out what a reconciler wrote.
 func Observe(ctx context.Context, f func(Write)) context.Context {
 	if outer := observerOf(ctx); outer != nil {
 		inner := f
@@ -61,8 +61,9 @@ func observerOf(ctx context.Context) func(Write) {
 	return f
 }
 
-// Observed returns a copy of config whose clients, such as client-go's typed and dynamic ones, report their
-// writes to the observers of a context. Calls whose context has no observer are not affected.
+// Observed returns a copy of config for clients of client-go, such as the typed and the dynamic one. They report a
+// write to the observer of its context (see Observe). Requests whose context has no observer are not affected. Client
+// needs no Observed config.
 func Observed(config *rest.Config) *rest.Config {
 	own := rest.CopyConfig(config)
 	observe(own)
@@ -75,12 +76,12 @@ func observe(config *rest.Config) {
 		prefix = strings.TrimSuffix(host.Path, "/")
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &observing{next: next, prefix: prefix, server: server}
+		return &observingTransport{next: next, prefix: prefix, server: server}
 	})
 }
 
-// serverOf identifies the server of a config: by its URL, and in-process servers, which share one, also by
-// their transport.
+// serverOf returns the value of Client.Server for a config: the URL and, for in-process servers, which share one, a
+// name of the transport.
 func serverOf(config *rest.Config) string {
 	name := config.Host
 	if host, _, err := rest.DefaultServerUrlFor(config); err == nil {
@@ -99,19 +100,19 @@ func serverOf(config *rest.Config) string {
 	}
 }
 
-// observing is a transport that reports the writes passing through.
-type observing struct {
+// observingTransport reports the writes that it sends to the observers of their contexts.
+type observingTransport struct {
 	next   http.RoundTripper
 	prefix string // path of the server's URL, before /api and /apis
 	server string
 }
 
 // WrappedRoundTripper lets client-go reach the transport below, to close its idle connections.
-func (o *observing) WrappedRoundTripper() http.RoundTripper { return o.next }
+func (o *observingTransport) WrappedRoundTripper() http.RoundTripper { return o.next }
 
 // RoundTrip sends q and reports it if it is a write. It reads the body of a write's response completely
 // before it returns.
-func (o *observing) RoundTrip(q *http.Request) (*http.Response, error) {
+func (o *observingTransport) RoundTrip(q *http.Request) (*http.Response, error) {
 	f := observerOf(q.Context())
 	if f == nil {
 		return o.next.RoundTrip(q)
@@ -133,7 +134,7 @@ func (o *observing) RoundTrip(q *http.Request) (*http.Response, error) {
 }
 
 // writeOf returns the write that a request makes. It returns false if the request stores nothing.
-func (o *observing) writeOf(q *http.Request) (Write, bool) {
+func (o *observingTransport) writeOf(q *http.Request) (Write, bool) {
 	if q.Method == http.MethodGet || q.Method == http.MethodHead || q.Method == http.MethodOptions {
 		return Write{}, false
 	}

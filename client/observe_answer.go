@@ -33,7 +33,7 @@ func (w *Write) readAnswer(q *http.Request, answer *http.Response) {
 		return
 	}
 	facts := readFacts(answer.Header.Get("Content-Type"), data)
-	w.takeFacts(facts)
+	w.setFacts(facts)
 	if answer.StatusCode >= 400 {
 		w.Revision, w.Gone = 0, false
 		w.Err = facts.Message
@@ -44,8 +44,8 @@ func (w *Write) readAnswer(q *http.Request, answer *http.Response) {
 	}
 }
 
-// mostAtOnce bounds the buffer that is allocated before any byte of a body has arrived.
-const mostAtOnce = 1 << 20
+// maxPrealloc bounds the buffer that is allocated before any byte of a body has arrived.
+const maxPrealloc = 1 << 20
 
 // readWhole reads the body of a response. The body of an in-process response may be taken without a copy.
 func readWhole(answer *http.Response) ([]byte, error) {
@@ -55,7 +55,7 @@ func readWhole(answer *http.Response) ([]byte, error) {
 		}
 	}
 	length := answer.ContentLength
-	if length < 0 || length > mostAtOnce {
+	if length < 0 || length > maxPrealloc {
 		return io.ReadAll(answer.Body)
 	}
 	data := bytes.NewBuffer(make([]byte, 0, length+bytes.MinRead)) // MinRead leaves room to detect io.EOF
@@ -63,9 +63,9 @@ func readWhole(answer *http.Response) ([]byte, error) {
 	return data.Bytes(), err
 }
 
-// takeFacts sets what the request did not determine. It keeps the name from the URL: the response of a
-// subresource may hold another object (a token, a scale).
-func (w *Write) takeFacts(f facts) {
+// setFacts sets the fields that the response determines. It does not replace a name from the URL: the response of a
+// subresource may be another object (a token, a scale).
+func (w *Write) setFacts(f facts) {
 	meta := f.Metadata
 	switch {
 	case f.Kind == "Status" && f.APIVersion == "v1":
@@ -80,23 +80,23 @@ func (w *Write) takeFacts(f facts) {
 		w.Name = meta.Name
 	}
 	w.UID, w.Labels, w.Deleting = meta.UID, meta.Labels, meta.DeletionTimestamp != ""
-	w.Gone = w.tookAway(f, meta)
+	w.Gone = w.removedObject(f, meta)
 	if revision, err := object.ParseRevision(meta.ResourceVersion); err == nil {
 		w.Revision = revision
 	}
 }
 
-// tookAway reports whether the write removed the object. The response of such a delete is a Status or the
+// removedObject reports whether the write removed the object. The response of such a delete is a Status or the
 // deleted object; the response of an update that removes the last finalizer of a deleted object is the object
 // as updated.
-func (w *Write) tookAway(f facts, meta factsMeta) bool {
+func (w *Write) removedObject(f facts, meta factsMeta) bool {
 	switch {
 	case w.Subresource != "" && w.Subresource != "status":
 		return false
 	case f.Kind == "Status" && f.APIVersion == "v1":
 		return w.Verb == "delete"
 	case w.Resource.Group == "" && w.Resource.Resource == "namespaces":
-		return false // has finalizers in its spec too
+		return false // a namespace has finalizers in its spec too
 	case w.Deleting:
 		return len(meta.Finalizers) == 0 && meta.GracePeriod == 0
 	}
@@ -207,7 +207,7 @@ type readBody struct {
 	io.Closer
 }
 
-// failing is the end of a body: io.EOF, or the error that interrupted it.
+// failing is an io.Reader that returns err, or io.EOF if err is nil.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) {

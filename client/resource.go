@@ -14,25 +14,26 @@ import (
 	"github.com/bowline-dev/bowline/internal/wire"
 )
 
-// Resource reads and writes the objects of one resource of a server as values of type T. It is a value and
-// safe for concurrent use. The caller owns returned objects; methods do not change the objects that they are
-// given. If the server responds with a Status, that is the error, and the functions of
-// k8s.io/apimachinery/pkg/api/errors classify it. If a returned object does not fit T, the error is a
+// Resource reads and writes the objects of one resource of a server as values of type T. For and Of return one. It may
+// be copied, and is safe for concurrent use. The caller owns returned objects; the methods do not modify their
+// arguments. If the server rejects a request, the error is its Status, which the functions of
+// k8s.io/apimachinery/pkg/api/errors classify. If a returned object does not fit T, the error wraps a
 // *DecodeError. Pass an empty namespace for cluster-scoped resources, and to list, watch or delete in all
 // namespaces.
 type Resource[T Object] struct{ endpoint endpoint }
 
-// For returns the resource of a Go type, which is built in or registered with Types. The first call of a
-// method looks the resource up in the server's discovery. It fails if the type is not known or the server
-// does not serve it; the next call tries again.
+// For returns the resource of a Go type, which is a type of k8s.io/api or registered with Types. The first request
+// looks the resource up in the server's discovery. It fails if the type is not registered or the server does not serve
+// it; the next request looks it up again.
 func For[T Object](c *Client) Resource[T] {
 	return Resource[T]{endpoint{client: c, goType: reflect.TypeFor[T]()}}
 }
 
-// Of returns the given resource of a server. The kind of a typed T is the name of its struct.
+// Of returns the given resource of a server, without discovery. T may also be *unstructured.Unstructured. For any other
+// T, the kind of the objects is the name of the struct.
 func Of[T Object](c *Client, resource schema.GroupVersionResource) Resource[T] {
 	t := reflect.TypeFor[T]()
-	return Resource[T]{endpoint{client: c, goType: t, known: served{resource, t.Elem().Name()}}}
+	return Resource[T]{endpoint{client: c, goType: t, given: served{resource, t.Elem().Name()}}}
 }
 
 // Uninitialized returns a copy of r whose List and Watch include objects with pending initializers, and whose
@@ -46,8 +47,8 @@ func (r Resource[T]) Uninitialized() Resource[T] {
 type Page[T Object] struct {
 	metav1.ListMeta
 	Items []T // owned by the caller
-	// Incomplete reports that the server has more objects that match but cannot decode them: do not conclude
-	// that an object which is not listed does not exist.
+	// Incomplete is set if the server has more matching objects but cannot decode them. Do not conclude then that an
+	// object that is not listed does not exist.
 	Incomplete bool
 }
 
@@ -57,10 +58,10 @@ func (r Resource[T]) Get(ctx context.Context, namespace, name string) (T, error)
 	if err != nil {
 		return *new(T), err
 	}
-	return r.answered(ctx, q)
+	return r.exchange(ctx, q)
 }
 
-// List reads all objects that match, or one page of them if options.Limit is set.
+// List reads all objects that match options, or one page of them if options.Limit is set. All reads page by page.
 func (r Resource[T]) List(ctx context.Context, namespace string, options metav1.ListOptions) (*Page[T], error) {
 	list, incomplete, err := r.endpoint.list(ctx, namespace, &options)
 	if err != nil {
@@ -88,7 +89,7 @@ func (r Resource[T]) item(list *wire.List, i int, data []byte) (T, error) {
 	return obj, err
 }
 
-// Create creates an object and returns it as stored. The error is AlreadyExists if there is one with its name.
+// Create creates an object and returns it as stored. The error is AlreadyExists if an object of its name exists.
 func (r Resource[T]) Create(ctx context.Context, obj T, options metav1.CreateOptions) (T, error) {
 	q, err := r.endpoint.collection(ctx, http.MethodPost, obj.GetNamespace())
 	if err != nil {
@@ -97,18 +98,18 @@ func (r Resource[T]) Create(ctx context.Context, obj T, options metav1.CreateOpt
 	return r.send(ctx, r.endpoint.client.options(q, &options), obj)
 }
 
-// Update replaces an object and returns it as stored. If obj has a resourceVersion that is not current, the
-// error is a conflict.
+// Update replaces an object and returns it as stored. The error is a Conflict if obj has a resourceVersion that is not
+// the current one, and NotFound if the object does not exist.
 func (r Resource[T]) Update(ctx context.Context, obj T, options metav1.UpdateOptions) (T, error) {
 	return r.UpdateSubresource(ctx, "", obj, options)
 }
 
-// UpdateStatus is like Update for the status subresource, which does not change the spec.
+// UpdateStatus is like Update for the status subresource: the server ignores changes of other parts than the status.
 func (r Resource[T]) UpdateStatus(ctx context.Context, obj T, options metav1.UpdateOptions) (T, error) {
 	return r.UpdateSubresource(ctx, "status", obj, options)
 }
 
-// UpdateSubresource replaces the part of an object that a subresource such as status or finalize may change.
+// UpdateSubresource is like Update for a subresource of the object's own type, such as status or finalize.
 func (r Resource[T]) UpdateSubresource(ctx context.Context, subresource string, obj T,
 	options metav1.UpdateOptions) (T, error) {
 	q, err := r.endpoint.object(ctx, http.MethodPut, obj.GetNamespace(), obj.GetName(), subresource)
@@ -118,26 +119,26 @@ func (r Resource[T]) UpdateSubresource(ctx context.Context, subresource string, 
 	return r.send(ctx, r.endpoint.client.options(q, &options), obj)
 }
 
-// Patch patches an object, or its subresource if that is not empty, and returns the object as stored. patch is
-// in the format of kind.
+// Patch patches an object, or a subresource of it if subresource is not empty, and returns the object as stored. kind
+// is the format of patch.
 func (r Resource[T]) Patch(ctx context.Context, namespace, name, subresource string, kind types.PatchType, patch []byte,
 	options metav1.PatchOptions) (T, error) {
 	q, err := r.endpoint.object(ctx, http.MethodPatch, namespace, name, subresource)
 	if err != nil {
 		return *new(T), err
 	}
-	return r.answered(ctx, r.endpoint.client.options(q.SetHeader("Content-Type", string(kind)), &options).Body(patch))
+	return r.exchange(ctx, r.endpoint.client.options(q.SetHeader("Content-Type", string(kind)), &options).Body(patch))
 }
 
-// PatchStatus patches the status of an object.
+// PatchStatus is like Patch for the status subresource.
 func (r Resource[T]) PatchStatus(ctx context.Context, namespace, name string, kind types.PatchType, patch []byte,
 	options metav1.PatchOptions) (T, error) {
 	return r.Patch(ctx, namespace, name, "status", kind, patch, options)
 }
 
-// Delete deletes an object, or marks it for deletion if it has finalizers or a grace period. A nil error does
-// not imply that the object is gone. The error is NotFound if it does not exist, and a conflict if
-// options.Preconditions do not hold.
+// Delete deletes an object. If it has finalizers or a grace period, the server only marks it for deletion, so the
+// object may still exist when Delete returns nil. The error is NotFound if the object does not exist, and a Conflict if
+// it does not meet options.Preconditions.
 func (r Resource[T]) Delete(ctx context.Context, namespace, name string, options metav1.DeleteOptions) error {
 	q, err := r.endpoint.object(ctx, http.MethodDelete, namespace, name, "")
 	if err != nil {
@@ -146,7 +147,7 @@ func (r Resource[T]) Delete(ctx context.Context, namespace, name string, options
 	return r.endpoint.delete(ctx, q, options)
 }
 
-// DeleteCollection deletes all objects that match which, each as Delete does.
+// DeleteCollection deletes all objects that match the selectors of which, each as Delete does.
 func (r Resource[T]) DeleteCollection(ctx context.Context, namespace string, options metav1.DeleteOptions,
 	which metav1.ListOptions) error {
 	q, err := r.endpoint.collection(ctx, http.MethodDelete, namespace)
@@ -156,9 +157,9 @@ func (r Resource[T]) DeleteCollection(ctx context.Context, namespace string, opt
 	return r.endpoint.delete(ctx, r.endpoint.client.options(q, &which), options)
 }
 
-// Watch streams the changes that match, beginning at options.ResourceVersion. The watch ends with ctx, or when
-// the server ends it; the caller must call Stop in any case. The error is ResourceExpired or Gone if the server no
-// longer has the changes since that version: list again.
+// Watch starts a watch of the objects that match options, for the changes after options.ResourceVersion. The watch ends
+// with ctx, or when the server ends it; the caller must call Stop in any case. If the server no longer has these
+// changes, the error of Watch or of Stream.Next is ResourceExpired or Gone, and the caller must list again.
 func (r Resource[T]) Watch(ctx context.Context, namespace string, options metav1.ListOptions) (*Stream[T], error) {
 	frames, err := r.endpoint.watch(ctx, namespace, options)
 	if err != nil {
@@ -177,17 +178,17 @@ func (r Resource[T]) send(ctx context.Context, q *rest.Request, obj T) (T, error
 	if err != nil {
 		return *new(T), err
 	}
-	return r.answered(ctx, q.SetHeader("Content-Type", form).Body(data))
+	return r.exchange(ctx, q.SetHeader("Content-Type", form).Body(data))
 }
 
-// answered sends a request and decodes the response.
-func (r Resource[T]) answered(ctx context.Context, q *rest.Request) (T, error) {
-	obj, err := answered[T](ctx, q)
-	return obj, r.endpoint.checked(err)
+// exchange sends a request and decodes the response.
+func (r Resource[T]) exchange(ctx context.Context, q *rest.Request) (T, error) {
+	obj, err := exchange[T](ctx, q)
+	return obj, r.endpoint.invalidate(err)
 }
 
-// answered sends a request and decodes the object in the response.
-func answered[T Object](ctx context.Context, q *rest.Request) (T, error) {
+// exchange sends a request and decodes the object in the response.
+func exchange[T Object](ctx context.Context, q *rest.Request) (T, error) {
 	data, err := do(ctx, q)
 	if err != nil {
 		return *new(T), err

@@ -10,18 +10,18 @@ import (
 	"github.com/bowline-dev/bowline/internal/wire"
 )
 
-// Scale reads the desired and actual number of replicas of an object. The error is NotFound if the object
-// does not exist or the resource has no scale subresource.
+// Scale reads the scale subresource of an object: the desired and the actual number of replicas. The error is NotFound
+// if the object does not exist or the resource has no scale subresource.
 func (r Resource[T]) Scale(ctx context.Context, namespace, name string) (*autoscalingv1.Scale, error) {
 	q, err := r.endpoint.object(ctx, http.MethodGet, namespace, name, "scale")
 	if err != nil {
 		return nil, err
 	}
-	return answered[*autoscalingv1.Scale](ctx, q)
+	return exchange[*autoscalingv1.Scale](ctx, q)
 }
 
-// UpdateScale sets the desired number of replicas. If scale has a resourceVersion that is not the object's
-// current one, the error is a conflict.
+// UpdateScale sets the desired number of replicas of the object that scale names, and returns the new scale. The error
+// is a Conflict if scale has a resourceVersion that is not the current one of the object.
 func (r Resource[T]) UpdateScale(ctx context.Context, scale *autoscalingv1.Scale,
 	options metav1.UpdateOptions) (*autoscalingv1.Scale, error) {
 	q, err := r.endpoint.object(ctx, http.MethodPut, scale.Namespace, scale.Name, "scale")
@@ -33,5 +33,5 @@ func (r Resource[T]) UpdateScale(ctx context.Context, scale *autoscalingv1.Scale
 		return nil, err
 	}
 	q = r.endpoint.client.options(q, &options).SetHeader("Content-Type", "application/json").Body(body)
-	return answered[*autoscalingv1.Scale](ctx, q)
+	return exchange[*autoscalingv1.Scale](ctx, q)
 }

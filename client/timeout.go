@@ -9,14 +9,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// silence is how long a server may send nothing before the connection is considered dead. Servers send a
+// idleTimeout is the time without data after which a connection is considered dead. Servers send a
 // bookmark each minute on an idle watch.
-const silence = 3 * time.Minute
+const idleTimeout = 3 * time.Minute
 
-var errSilence = errors.New("the server has sent nothing for " + silence.String())
+var errIdle = errors.New("the server has sent nothing for " + idleTimeout.String())
 
-// patience is a response body that fails if the server sends nothing for too long.
-type patience struct {
+// idleTimeoutBody is a response body whose Read fails if the server sends nothing for idleTimeout.
+type idleTimeoutBody struct {
 	body   io.ReadCloser
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -24,11 +24,11 @@ type patience struct {
 }
 
 // open sends a request and returns the response body, to be read as it arrives. The request ends with ctx,
-// when the body is closed, or after a silence. It is not retried; that is up to the caller.
+// when the body is closed, or after idleTimeout without data. It is not retried; that is up to the caller.
 func open(ctx context.Context, q *rest.Request) (io.ReadCloser, error) {
-	p := &patience{}
+	p := &idleTimeoutBody{}
 	p.ctx, p.cancel = context.WithCancelCause(ctx)
-	p.timer = time.AfterFunc(silence, func() { p.cancel(errSilence) })
+	p.timer = time.AfterFunc(idleTimeout, func() { p.cancel(errIdle) })
 	body, err := q.MaxRetries(0).Stream(p.ctx)
 	if err != nil {
 		p.timer.Stop()
@@ -41,24 +41,24 @@ func open(ctx context.Context, q *rest.Request) (io.ReadCloser, error) {
 }
 
 // Read resets the timer whenever data arrives.
-func (p *patience) Read(b []byte) (int, error) {
+func (p *idleTimeoutBody) Read(b []byte) (int, error) {
 	n, err := p.body.Read(b)
 	if n > 0 {
-		p.timer.Reset(silence)
+		p.timer.Reset(idleTimeout)
 	}
 	return n, p.cause(err)
 }
 
-// cause replaces err by errSilence if that is why the request was canceled.
-func (p *patience) cause(err error) error {
-	if err != nil && context.Cause(p.ctx) == errSilence {
-		return errSilence
+// cause returns errIdle instead of err if the request was canceled after idleTimeout.
+func (p *idleTimeoutBody) cause(err error) error {
+	if err != nil && context.Cause(p.ctx) == errIdle {
+		return errIdle
 	}
 	return err
 }
 
 // Close cancels the request.
-func (p *patience) Close() error {
+func (p *idleTimeoutBody) Close() error {
 	p.timer.Stop()
 	p.cancel(nil)
 	return p.body.Close()

@@ -10,13 +10,12 @@ import (
 	"github.com/bowline-dev/bowline/internal/wire"
 )
 
-// Stream is a running watch of typed objects. Next must be called by one goroutine at a time; any goroutine
-// may call Stop.
+// Stream is a running watch of typed objects, which Resource.Watch starts. Next must be called by one goroutine at a
+// time; any goroutine may call Stop.
 type Stream[T Object] struct{ frames *wire.Frames }
 
-// Next waits for the next event. io.EOF is the orderly end of the watch. An event of type Error is returned
-// as the Status error that it holds. The object of a bookmark has only a resourceVersion. The caller owns the
-// object.
+// Next waits for the next event. The error is io.EOF if the server ended the watch in order, and the Status error of an
+// event of type Error. The object of a bookmark has only a resourceVersion. The caller owns the object.
 func (s *Stream[T]) Next() (watch.EventType, T, error) {
 	event, err := s.frames.Next()
 	if err != nil {
@@ -26,7 +25,7 @@ func (s *Stream[T]) Next() (watch.EventType, T, error) {
 	return event.Kind, obj, err
 }
 
-// Stop ends the watch, and a Next that waits.
+// Stop ends the watch; a call of Next that waits returns an error. Stop may be called more than once.
 func (s *Stream[T]) Stop() { s.frames.Stop() }
 
 // watch starts a watch, which ends with ctx or stop.

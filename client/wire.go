@@ -15,10 +15,10 @@ import (
 	"github.com/bowline-dev/bowline/internal/wire"
 )
 
-// NewSource returns a Source that lists and watches over c's connection. It decodes only the metadata that an
-// object's header needs; the rest stays as the server sent it, in protobuf if Options permit that and the
-// server supports it, else in JSON. The codec of its objects knows no Go types: it decodes JSON
-// into *unstructured.Unstructured.
+// NewSource returns a Source that lists and watches over c's connection. Unless Options.New is set, it decodes only the
+// metadata that an object's header needs; the rest stays as the server sent it: in protobuf if Options.Protobuf is set
+// and the server supports it, otherwise in JSON. The codec of its objects knows no Go types: it decodes JSON into
+// *unstructured.Unstructured.
 //
 // Lists are read in pages. If the server compacts the revision of the first pages before the last is read
 // (410 Gone), the list is read again in one piece.
@@ -28,7 +28,8 @@ func NewSource(c *Client) Source {
 
 // NewStreamingSource is like NewSource but streams lists from servers that support it (Kubernetes 1.27 and
 // later, KEP-3157): the objects arrive as events of a watch, which then continues with the changes. That
-// costs the server less memory, and both sides more time; docs/decisions has the figures.
+// needs less memory in the server, and more time in both; docs/decisions has the figures. From other servers, it reads
+// lists in pages.
 func NewStreamingSource(c *Client) Source {
 	return &wireSource{client: c, codec: wire.NewCodec(wireCache), streaming: true}
 }
@@ -41,8 +42,8 @@ type wireSource struct {
 	client *Client
 	codec  *wire.Codec
 
-	streaming  bool
-	streamless sync.Map // set of schema.GroupVersionResource that the server does not stream
+	streaming   bool
+	notStreamed sync.Map // set of the schema.GroupVersionResource whose lists the server does not stream
 }
 
 // pageSize is the largest number of objects per page: most resources fit in one page, and no single response
@@ -55,8 +56,8 @@ func (s *wireSource) List(ctx context.Context, resource schema.GroupVersionResou
 		return s.pages(ctx, resource, options)
 	}
 	list, err := s.stream(ctx, resource, options)
-	if streamless(err) {
-		s.dontStream(resource)
+	if cannotStream(err) {
+		s.disableStreaming(resource)
 		return s.pages(ctx, resource, options)
 	}
 	return list, err
@@ -124,19 +125,19 @@ func (l *List) add(o *object.Object, err error) {
 // watch.
 func (s *wireSource) request(resource schema.GroupVersionResource, options Options, query *metav1.ListOptions,
 	as string) *rest.Request {
-	q := s.client.ask(http.MethodGet, resource, options.Namespace, "", "")
+	q := s.client.request(http.MethodGet, resource, options.Namespace, "", "")
 	if options.Uninitialized {
 		q = q.Param(includeUninitialized, "true")
 	}
-	return s.client.options(q, query).SetHeader("Accept", accepted(options, as))
+	return s.client.options(q, query).SetHeader("Accept", acceptHeader(options, as))
 }
 
 // includeUninitialized is the query parameter that includes objects with pending initializers. Servers
 // without initializers ignore it.
 const includeUninitialized = "includeUninitialized"
 
-// accepted returns the Accept header for a reader, with the preferred format first.
-func accepted(options Options, as string) string {
+// acceptHeader returns the Accept header for a reader, with the preferred format first.
+func acceptHeader(options Options, as string) string {
 	const json, protobuf = "application/json", "application/vnd.kubernetes.protobuf"
 	all := json
 	if options.Protobuf {

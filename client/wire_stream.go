@@ -16,10 +16,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/wire"
 )
 
-// endlessList is how long a server that streams a list may take to send the next object or the end of the
-// list. A server that does not know sendInitialEvents may start a plain watch, in which the list never ends,
-// however busy it is.
-const endlessList = 10 * time.Second
+// listIdleTimeout bounds the time until a server that streams a list sends the next object or the end of the list. A
+// server that does not support sendInitialEvents may start an ordinary watch, in which the end of the list never comes.
+const listIdleTimeout = 10 * time.Second
 
 var errEndless = errors.New("the server did not mark the end of the list")
 
@@ -34,11 +33,11 @@ func (s *wireSource) stream(ctx context.Context, resource schema.GroupVersionRes
 		return List{}, err
 	}
 	list := streamed{List: List{Codec: s.codec, Following: w}, at: map[object.Key]int{}}
-	endless := time.AfterFunc(endlessList, w.Stop)
+	endless := time.AfterFunc(listIdleTimeout, w.Stop)
 	for err == nil && !list.ended {
 		known := len(list.Items)
 		err = list.next(w)
-		if len(list.Items) > known && !list.changing && !endless.Reset(endlessList) {
+		if len(list.Items) > known && !list.changing && !endless.Reset(listIdleTimeout) {
 			err = errEndless
 		}
 	}
@@ -92,17 +91,17 @@ func (l *streamed) next(w *wireWatch) error {
 
 // streams reports whether to stream lists of a resource.
 func (s *wireSource) streams(resource schema.GroupVersionResource) bool {
-	_, cannot := s.streamless.Load(resource)
+	_, cannot := s.notStreamed.Load(resource)
 	return s.streaming && !cannot
 }
 
-// dontStream records that the server does not stream a resource.
-func (s *wireSource) dontStream(resource schema.GroupVersionResource) {
-	s.streamless.Store(resource, true)
+// disableStreaming records that the server does not stream lists of a resource.
+func (s *wireSource) disableStreaming(resource schema.GroupVersionResource) {
+	s.notStreamed.Store(resource, true)
 }
 
-// streamless reports whether an error shows that the server does not support streaming this list.
-func streamless(err error) bool {
+// cannotStream reports whether an error shows that the server does not support streaming this list.
+func cannotStream(err error) bool {
 	return errors.Is(err, errEndless) || apierrors.IsInvalid(err) ||
 		apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err)
 }

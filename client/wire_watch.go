@@ -22,8 +22,8 @@ type wireWatch struct {
 	err      error // returned by Next after the events before it
 }
 
-// mostEvents is the largest number of events that Next returns.
-const mostEvents = 256
+// maxEvents is the largest number of events that Next returns.
+const maxEvents = 256
 
 // Watch watches the changes after options.After.
 func (s *wireSource) Watch(ctx context.Context, resource schema.GroupVersionResource, options Options) (Watch, error) {
@@ -36,7 +36,7 @@ func (s *wireSource) Watch(ctx context.Context, resource schema.GroupVersionReso
 	return w, nil
 }
 
-// watch starts a watch. It asks the server to end it after five to ten minutes, so that the watches of many
+// watch starts a watch. It requests that the server end it after five to ten minutes, so that the watches of many
 // clients get rebalanced across servers.
 func (s *wireSource) watch(ctx context.Context, resource schema.GroupVersionResource, options Options,
 	query metav1.ListOptions) (*wireWatch, error) {
@@ -72,7 +72,7 @@ func (w *wireWatch) Next(ctx context.Context) ([]Event, error) {
 		return nil, err
 	}
 	events := []Event{w.event(first)}
-	for len(events) < mostEvents {
+	for len(events) < maxEvents {
 		more, ok, err := w.frames.Buffered()
 		if !ok {
 			w.err = err

@@ -195,7 +195,7 @@ func TestStuckReconcileRetainsLease(t *testing.T) {
 	inWorld(t, func(w *world) {
 		free := make(chan struct{})
 		r, _ := stuckLeader(w, free)
-		if err := r.stop(); err == nil || !strings.Contains(err.Error(), "it still reconciles default/a") {
+		if err := r.stop(); err == nil || !strings.Contains(err.Error(), "it is still reconciling default/a") {
 			w.Errorf("stopped with %v", err)
 		}
 		if holder := w.holder(); holder != "first" {

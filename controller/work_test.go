@@ -202,7 +202,7 @@ func TestStopReportsStuckReconciles(t *testing.T) {
 		time.AfterFunc(time.Minute+time.Second, func() { close(free) })
 	})
 	if err == nil || !strings.Contains(err.Error(),
-		"controller test: 1m0s after it was stopped, it still reconciles ns/a") || begun.IsZero() {
+		"controller test: 1m0s after it was stopped, it is still reconciling ns/a") || begun.IsZero() {
 		t.Errorf("got %v", err)
 	}
 }

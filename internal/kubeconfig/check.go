@@ -23,7 +23,7 @@ import (
 // check finds mistakes in the selected context and in the cluster and user that it names: mistakes that
 // client-go or the server would report less clearly, or only at the first request.
 type check struct {
-	files  []*file
+	files  []*parsedFile
 	places []string             // paths that were searched for files
 	config *clientcmdapi.Config // the merged files
 	flags  Flags
@@ -88,7 +88,7 @@ func (c *check) contextName() string {
 
 func (c *check) paths() string { return paths(c.files) }
 
-func paths(files []*file) string {
+func paths(files []*parsedFile) string {
 	var paths []string
 	for _, file := range files {
 		paths = append(paths, file.path)
@@ -113,13 +113,13 @@ func (c *check) missing(at entry, field, what, name string, names []string) {
 }
 
 // origin returns the file that an entry of the merged configuration came from.
-func (c *check) origin(path string) *file {
+func (c *check) origin(path string) *parsedFile {
 	for _, file := range c.files {
 		if file.path == path {
 			return file
 		}
 	}
-	return &file{path: path}
+	return &parsedFile{path: path}
 }
 
 // selected adds the position of the selected context to an error of client-go.
@@ -137,7 +137,7 @@ func (c *check) selected(err error) error {
 
 // entry is the position of a context, cluster or user.
 type entry struct {
-	file             *file
+	file             *parsedFile
 	list, name, part string
 }
 

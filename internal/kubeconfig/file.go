@@ -40,15 +40,15 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// file is one parsed kubeconfig. client-go parses it too, but does not report lines.
-type file struct {
+// parsedFile is one parsed kubeconfig. client-go parses it too, but does not report lines.
+type parsedFile struct {
 	path string
 	root *yaml.Node
 }
 
 // readFiles reads the files that exist. If asked is set, a missing file is an error.
-func readFiles(paths []string, asked bool) ([]*file, error) {
-	var files []*file
+func readFiles(paths []string, asked bool) ([]*parsedFile, error) {
+	var files []*parsedFile
 	for _, path := range paths {
 		if path == "" {
 			continue
@@ -67,7 +67,7 @@ func readFiles(paths []string, asked bool) ([]*file, error) {
 	return files, nil
 }
 
-func readFile(path string) (*file, error) {
+func readFile(path string) (*parsedFile, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
@@ -76,7 +76,7 @@ func readFile(path string) (*file, error) {
 	if err := yaml.Unmarshal(data, &document); err != nil {
 		return nil, syntaxError(path, data, err)
 	}
-	file := &file{path: path, root: &yaml.Node{Kind: yaml.MappingNode, Line: 1}}
+	file := &parsedFile{path: path, root: &yaml.Node{Kind: yaml.MappingNode, Line: 1}}
 	if len(document.Content) > 0 {
 		file.root = document.Content[0]
 	}
@@ -122,7 +122,7 @@ func syntaxError(path string, data []byte, err error) error {
 }
 
 // mistyped returns an error for the first value that does not fit its field.
-func (k *file) mistyped(node *yaml.Node, want reflect.Type, field string) error {
+func (f *parsedFile) mistyped(node *yaml.Node, want reflect.Type, field string) error {
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias
 	}
@@ -136,28 +136,28 @@ func (k *file) mistyped(node *yaml.Node, want reflect.Type, field string) error 
 	case want.PkgPath() == "k8s.io/apimachinery/pkg/runtime": // an extension, which may hold anything
 		return nil
 	case want == reflect.TypeFor[[]byte]():
-		return k.notBase64(node, field)
+		return f.notBase64(node, field)
 	case want.Kind() == reflect.Struct, want.Kind() == reflect.Map:
-		return k.mistypedFields(node, want, field)
+		return f.mistypedFields(node, want, field)
 	case want.Kind() == reflect.Slice:
 		if node.Kind != yaml.SequenceNode {
-			return k.errorf(node, field, "want a list, got %s", describe(node))
+			return f.errorf(node, field, "want a list, got %s", describe(node))
 		}
-		return k.mistypedItems(node, want.Elem(), field)
+		return f.mistypedItems(node, want.Elem(), field)
 	case want.Kind() == reflect.Bool && describe(node) != "true or false":
-		return k.errorf(node, field, "want true or false, got %s", describe(node))
+		return f.errorf(node, field, "want true or false, got %s", describe(node))
 	case want.Kind() == reflect.String && describe(node) != "a string":
-		return k.errorf(node, field, "want a string, got %s%s", describe(node), quoteIt(node))
+		return f.errorf(node, field, "want a string, got %s%s", describe(node), quoteIt(node))
 	}
 	return nil
 }
 
 // mistypedItems checks the items of a list. The names of clusters, contexts, users and extensions must be
 // unique; client-go's error for a duplicate would print the whole list, secrets included.
-func (k *file) mistypedItems(node *yaml.Node, want reflect.Type, field string) error {
+func (f *parsedFile) mistypedItems(node *yaml.Node, want reflect.Type, field string) error {
 	lines := map[string]int{}
 	for i, item := range node.Content {
-		if err := k.mistyped(item, want, fmt.Sprintf("%s[%s]", field, itemName(item, i))); err != nil {
+		if err := f.mistyped(item, want, fmt.Sprintf("%s[%s]", field, itemName(item, i))); err != nil {
 			return err
 		}
 		if !strings.HasPrefix(want.Name(), "Named") {
@@ -168,7 +168,7 @@ func (k *file) mistypedItems(node *yaml.Node, want reflect.Type, field string) e
 			name = node.Value
 		}
 		if line, twice := lines[name]; twice {
-			return k.errorf(item, field, "the name %q comes twice, here and in line %d: change one, or leave it out",
+			return f.errorf(item, field, "the name %q comes twice, here and in line %d: change one, or leave it out",
 				name, line)
 		}
 		lines[name] = item.Line
@@ -177,15 +177,15 @@ func (k *file) mistypedItems(node *yaml.Node, want reflect.Type, field string) e
 }
 
 // mistypedFields checks the fields of a struct, by their JSON names, or the values of a map.
-func (k *file) mistypedFields(node *yaml.Node, want reflect.Type, field string) error {
+func (f *parsedFile) mistypedFields(node *yaml.Node, want reflect.Type, field string) error {
 	if node.Kind != yaml.MappingNode {
-		return k.errorf(node, field, "want fields with values, got %s", describe(node))
+		return f.errorf(node, field, "want fields with values, got %s", describe(node))
 	}
 	types := map[string]reflect.Type{}
 	if want.Kind() == reflect.Struct {
-		for f := range want.Fields() {
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			types[name] = f.Type
+		for structField := range want.Fields() {
+			name, _, _ := strings.Cut(structField.Tag.Get("json"), ",")
+			types[name] = structField.Type
 		}
 	}
 	for i := 0; i+1 < len(node.Content); i += 2 {
@@ -197,19 +197,19 @@ func (k *file) mistypedFields(node *yaml.Node, want reflect.Type, field string) 
 		if !known { // client-go ignores it
 			continue
 		}
-		if err := k.mistyped(node.Content[i+1], t, strings.TrimPrefix(field+"."+name, ".")); err != nil {
+		if err := f.mistyped(node.Content[i+1], t, strings.TrimPrefix(field+"."+name, ".")); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (k *file) notBase64(node *yaml.Node, field string) error {
+func (f *parsedFile) notBase64(node *yaml.Node, field string) error {
 	if node.Kind != yaml.ScalarNode {
-		return k.errorf(node, field, "want a string in base64, got %s", describe(node))
+		return f.errorf(node, field, "want a string in base64, got %s", describe(node))
 	}
 	if _, err := base64.StdEncoding.DecodeString(node.Value); err != nil {
-		return k.errorf(node, field, "it is not base64 (is the file half written?): %w", err)
+		return f.errorf(node, field, "it is not base64 (is the file half written?): %w", err)
 	}
 	return nil
 }
@@ -269,8 +269,8 @@ func itemName(item *yaml.Node, i int) string {
 }
 
 // item returns the named entry of one of the lists clusters, contexts and users, or nil.
-func (k *file) item(list, name string) *yaml.Node {
-	items := value(k.root, list)
+func (f *parsedFile) item(list, name string) *yaml.Node {
+	items := value(f.root, list)
 	if items == nil {
 		return nil
 	}
@@ -282,8 +282,8 @@ func (k *file) item(list, name string) *yaml.Node {
 	return nil
 }
 
-func (k *file) errorf(node *yaml.Node, field, format string, args ...any) error {
-	e := &Error{File: k.path, Field: field, Err: fmt.Errorf(format, args...)}
+func (f *parsedFile) errorf(node *yaml.Node, field, format string, args ...any) error {
+	e := &Error{File: f.path, Field: field, Err: fmt.Errorf(format, args...)}
 	if node != nil {
 		e.Line = node.Line
 	}

@@ -63,7 +63,7 @@ func (f Flags) Namespace() (string, error) {
 
 // unreadable returns the error for files that client-go rejects although readFiles accepted them. It
 // omits client-go's own error, which may quote secrets.
-func unreadable(files []*file) error {
+func unreadable(files []*parsedFile) error {
 	return fmt.Errorf("%s: client-go cannot read that; kubectl config view says why, and may show tokens and passwords",
 		paths(files))
 }
@@ -80,7 +80,7 @@ func (f Flags) loader() (clientcmd.ClientConfig, *clientcmd.ClientConfigLoadingR
 const podFolder = "/var/run/secrets/kubernetes.io/serviceaccount/"
 
 // nowhere returns the error for no server found, with the places that were searched.
-func (f Flags) nowhere(files []*file, places []string) error {
+func (f Flags) nowhere(files []*parsedFile, places []string) error {
 	what := noneAt(places)
 	if len(files) > 0 {
 		what = files[0].path + " names no cluster"
