@@ -11,7 +11,7 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// running prepares a function that runs beside a test until its context ends.
+// running returns a function that runs concurrently with a test until its context ends.
 type running func(t testing.TB, p *Plane) (func(context.Context) error, error)
 
 // run starts the controllers; they run until the test ends.

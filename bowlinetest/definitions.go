@@ -26,7 +26,7 @@ const definition = "CustomResourceDefinition"
 // reading reads definitions from their source.
 type reading func() ([]*unstructured.Unstructured, error)
 
-// define creates the definitions that the options name, and those of registered types that the plane does not
+// define creates the definitions of the options CRDs and CRDsIn, and those of registered types that the plane does not
 // serve then.
 func (p *Plane) define(t testing.TB) {
 	t.Helper()
@@ -39,7 +39,7 @@ func (p *Plane) define(t testing.TB) {
 			p.establish(t, d)
 		}
 	}
-	definitions, err := p.resources.learn(p.settings.types, func(kind schema.GroupVersionKind) bool {
+	definitions, err := p.resources.register(p.settings.types, func(kind schema.GroupVersionKind) bool {
 		_, err := p.resources.find(context.Background(), p.client.REST(), kind)
 		return err == nil
 	})
@@ -51,12 +51,12 @@ func (p *Plane) define(t testing.TB) {
 	}
 }
 
-// establish creates a definition. Its resources are served once the write has returned, or never.
+// establish creates a definition and checks that it is established, which the server decides during the write.
 func (p *Plane) establish(t testing.TB, d *unstructured.Unstructured) {
 	t.Helper()
 	_, err := p.write(d, post)
 	if err != nil {
-		t.Fatalf("the definition %s: %v", d.GetName(), err)
+		t.Fatalf("creating the definition %s: %v", d.GetName(), err)
 	}
 	where, err := p.resources.find(context.Background(), p.client.REST(), d.GroupVersionKind())
 	if err == nil {
@@ -66,22 +66,22 @@ func (p *Plane) establish(t testing.TB, d *unstructured.Unstructured) {
 	if err != nil {
 		t.Fatalf("reading the definition: %v", err)
 	}
-	if said, established := conditionsOf(d); !established {
-		t.Fatalf("the definition %s is not served: %s", d.GetName(), strings.Join(said, "; "))
+	if texts, established := conditionsOf(d); !established {
+		t.Fatalf("the definition %s is not served: %s", d.GetName(), strings.Join(texts, "; "))
 	}
 }
 
 // conditionsOf returns the texts of a definition's conditions, and reports whether it is established.
-func conditionsOf(d *unstructured.Unstructured) (said []string, established bool) {
+func conditionsOf(d *unstructured.Unstructured) (texts []string, established bool) {
 	conditions, _, _ := unstructured.NestedSlice(d.Object, "status", "conditions")
 	for _, c := range conditions {
 		c, _ := c.(map[string]any)
 		if c["type"] == "Established" && c["status"] == string(metav1.ConditionTrue) {
 			established = true
 		}
-		said = append(said, fmt.Sprintf("%v is %v: %v", c["type"], c["status"], c["message"]))
+		texts = append(texts, fmt.Sprintf("%v is %v: %v", c["type"], c["status"], c["message"]))
 	}
-	return said, established
+	return texts, established
 }
 
 // fromPaths reads definitions from files, folders and patterns.

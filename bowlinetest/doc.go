@@ -8,12 +8,12 @@
 //		...
 //	}
 //
-// Start starts a plane that ends with the test. Bubble starts one in virtual time, and Plane.Fork copies one
-// for a subtest. Planes share nothing, so tests can run in parallel. A test that leaks a watch or a goroutine
-// fails, and its log names the leak.
+// Start starts a plane that is closed when the test ends. Bubble starts one in virtual time, and Plane.Fork copies one
+// for a subtest. Planes are independent of each other, so tests can run in parallel. A test that leaks a watch or a
+// goroutine fails, and its log names the leak.
 //
-// Explore runs a controller once for each fault that can be injected, and prints the shortest run whose end
-// state differs from that of the undisturbed run. See docs/explore.md.
+// Explore runs a controller once for each fault that can be injected, and prints the shortest run that fails, for
+// example because its end state differs from that of the run without faults. See docs/explore.md.
 //
-// Any client works: Bowline's own, client-go or controller-runtime. None needs changes for the test.
+// Tests can use any client: Bowline's own, client-go or controller-runtime, without changes.
 package bowlinetest

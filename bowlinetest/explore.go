@@ -14,20 +14,20 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest/internal/state"
 )
 
-// Process is a program that a Scenario runs: the user's controller, run the way its main function runs it.
-// Run creates any clients it needs from config, returns when ctx ends, and is called again after a crash. It
-// must create everything that it uses itself, inside the bubble of its run; it must not use channels, queues
-// or timers that runs share.
+// Process is a program that a Scenario runs, such as the controller under test.
 type Process struct {
 	// Name identifies the process in reports, and is the user agent of its clients.
 	Name string
-	Run  func(ctx context.Context, config *rest.Config) error
+	// Run does what the main function of the program does. It creates its clients from config and returns when ctx
+	// ends. Explore calls it once per run, and again after a crash. Runs are concurrent and each has its own bubble, so
+	// Run must create all channels, locks, queues and timers that it uses. An error fails the run.
+	Run func(ctx context.Context, config *rest.Config) error
 }
 
-// State is the state at one point of a run: the objects, and the snapshot of the world outside the API.
+// State is the state at one point of a run: the objects, and the state of the external system.
 type State = state.State
 
-// Fault is a kind of fault.
+// Fault is a kind of fault, such as CrashBefore.
 type Fault = fault.Kind
 
 // The faults that Explore injects. docs/explore.md describes each of them.
@@ -45,87 +45,88 @@ const (
 	Dropped     = fault.Dropped
 )
 
-// Point identifies a place where a fault can be injected: a write, a read or an event of a process.
+// Point identifies an operation at which a fault can be injected: a write, a read or an event of a process.
 type Point = fault.Point
 
-// Scenario is what Explore runs, once for each fault. Processes and Act are required. Every run has its own
-// plane in virtual time.
+// Scenario describes the runs of Explore. Processes and Act are required. Every run has its own plane, in memory and in
+// virtual time, and runs are concurrent, so the functions must not share state between runs.
 type Scenario struct {
-	// Options are options of the plane, such as CRDs, Types and Objects. Socket is an error. The state is
-	// always held in memory.
+	// Options are options of the plane, such as CRDs, Types and Objects. Explore fails with the option Socket, and
+	// ignores a Storage that With sets.
 	Options []Option
-	// World creates the state outside the API, such as the resources that a controller provisions, once per
-	// run. Processes get it with the function World.
-	World func() any
-	// Setup runs before the processes start, for preparation that Options cannot express.
+	// ExternalSystem creates a simulation of the system outside the API that the processes use, such as a cloud in
+	// which they create machines, once per run. The function ExternalSystem returns it to them. It must be safe for
+	// concurrent use if the processes are concurrent. Nil means none.
+	ExternalSystem func() any
+	// Setup runs before the processes start, for preparation that Options cannot express. An error ends the test.
 	Setup func(ctx context.Context, config *rest.Config) error
 	// Processes are the processes under test.
 	Processes []Process
 	// Act performs the users' actions at their times: its time.Sleep is virtual. It is called one second
-	// after the processes have started, and must not rely on the processes having done anything by then.
+	// after the processes have started, and must not wait for effects of the processes, which may have crashed. An
+	// error fails the run.
 	Act func(ctx context.Context, config *rest.Config) error
 
-	// Settle is the time between the end of Act and the reading of the end state; the default is five
-	// minutes. A process that still writes in the last quarter of that time fails the run, unless Restless is
-	// set.
-	Settle   time.Duration
-	Restless bool
-	// Invariants are checked after every commit. An error describes the violation.
+	// Settle is the virtual time between the end of Act and the reading of the end state; the default is five
+	// minutes. If a process still writes in the last quarter of that time, the run fails.
+	Settle time.Duration
+	// PeriodicWrites permits processes that never stop writing, such as those that poll an external system: a run
+	// then does not fail because of writes at the end of Settle.
+	PeriodicWrites bool
+	// Invariants are checked after every commit. An error describes the violation and fails the run.
 	Invariants []func(State) error
-	// Snapshot returns a form of the world that is compared as JSON. If it is nil, only objects are compared.
-	Snapshot func(world any) any
-	// Compare changes the end state before it is compared, and may leave objects out; nil compares
-	// everything. UIDs, times, revisions and generated names are normalized anyway.
+	// ExternalState returns the state of the external system, which is compared as JSON and passed to Invariants in
+	// State.External. If it is nil, only objects are compared.
+	ExternalState func(system any) any
+	// Compare returns the part of the end state to compare, for example without objects that vary between runs. It may
+	// modify its argument. Nil compares everything. UIDs, times, revisions and generated names are always normalized.
 	Compare func(State) State
 
-	// Faults are the faults to inject; nil means all.
+	// Faults are the kinds of faults to inject; nil means all.
 	Faults []Fault
-	// Skip leaves out points, such as those of a process that is not under test; nil leaves out none.
+	// Skip reports whether to inject no faults at a point, such as one of a process that is not under test. Nil skips
+	// none.
 	Skip func(Point) bool
 	// Pairs is the number of randomly chosen pairs of faults to try in addition to the single faults.
 	Pairs int
-	// Budget limits the number of runs with faults, which are then chosen at random; 0 means no limit. With
-	// the race detector a budget is at most six: each run takes ten times as long, and a few runs find the
-	// same races as hundreds.
+	// Budget is the maximum number of runs with faults, which are then chosen at random; 0 means no limit. With
+	// the race detector, a budget of more than six counts as six: each run takes ten times as long, and a few runs find
+	// the same races as hundreds.
 	Budget int
-	// Seed seeds the random choices; 0 picks a new seed.
+	// Seed seeds the random choices; 0 means a random seed.
 	Seed uint64
-	// Replay repeats one run, given by the text in its report. The environment variable BOWLINE_EXPLORE does
-	// the same.
+	// Replay is the text of a Failure.Replay or an element of Report.Unreached. If it is set, Explore executes only
+	// that run with faults. The environment variable BOWLINE_EXPLORE does the same.
 	Replay string
 
-	// Lag is how long delayed events and caches lag behind; the default is 30 seconds. Down is the time
-	// between a crash and the restart of the process; the default is 10 seconds.
+	// Lag is the virtual time by which delayed events and stale caches lag behind; the default is 30 seconds. Down is
+	// the virtual time between a crash and the restart of the process; the default is 10 seconds.
 	Lag, Down time.Duration
-	// Stuck is the real time after which a run is stuck if virtual time does not advance, nothing is
-	// committed and processes send no requests; the default is one minute. A stuck run, such as an endless
-	// loop in a process, cannot be ended. The test binary then ends with a panic that shows the blocking
-	// goroutines.
+	// Stuck is the real time without progress after which a run is stuck: virtual time does not advance, nothing is
+	// committed and processes send no requests. The default is one minute. A stuck run, for example because of an
+	// endless loop in a process, cannot be ended. The test binary then panics and prints the blocking goroutines.
 	Stuck time.Duration
 }
 
-// Explore runs the processes of a scenario first undisturbed, and then once for each point and each fault
-// that applies there. Writes: a crash before or after the write, a refusal, throttling, a conflict, a lost
-// response, and a cache that lags behind the write. Reads: a stale result. Events: a delay, a duplicate, a
-// loss. If the user writes after the point, each fault is tried with and without these later writes, since
-// they may hide the damage.
+// Explore runs the processes of a scenario first without faults, and then once for each point and each fault that
+// applies to it. For writes, those are a crash before or after the write, a rejection, throttling, a conflict, a lost
+// response, and a cache that lags behind the write; for reads, a stale result; for events, a delay, a duplicate and a
+// loss. If the user writes after the point, each fault is tried with and without these later writes, since they may
+// hide the damage.
 //
-// The test fails if an end state differs from that of the undisturbed run, or an invariant is violated. It
+// The test fails if an end state differs from that of the run without faults, or an invariant is violated. It
 // also fails if a process panics, does not return, leaks goroutines, overwrites another client's change that
 // it has not read, or never stops writing, and if no fault could be tried. Explore logs a report, and prints
 // the shortest failing run as a trace with the command that repeats it. It returns the report. A run that
 // cannot start ends the test.
 //
-// The test must not be in a bubble: Explore creates one for each run, and executes as many runs at once as
+// The test must not be in a bubble: Explore creates one for each run, and executes as many runs at a time as
 // there are processors. A bubble makes time deterministic but not the order of goroutines within one instant,
-// so a point is identified by its content rather than by its position. If a run does not reach its point, it
-// is attempted three times in all; the report lists it if it never did.
+// so a point is identified by its content rather than by its position. A run that does not reach its point is
+// attempted up to three times; if none reaches it, the report lists the run as unreached.
 func Explore(t *testing.T, s Scenario) *Report {
 	t.Helper()
 	r := Search(t, s)
-	if r == nil {
-		return nil
-	}
 	t.Log(r)
 	switch f, again := r.Smallest(), s.replay(); {
 	case f != nil:
@@ -133,8 +134,8 @@ func Explore(t *testing.T, s Scenario) *Report {
 	case again != "" && len(r.Unreached) > 0:
 		t.Errorf("the run %q was not repeated: it did not reach its fault points in %d attempts", again, attempts)
 	case again == "" && r.Tried() == 0:
-		t.Error("no fault was injected: the processes reached no fault point that Faults and Skip permit, or none " +
-			"twice")
+		t.Error("no fault was injected: no process reached a point that Faults and Skip permit, in the run without " +
+			"faults and again in a run with one")
 	}
 	return r
 }
@@ -142,7 +143,7 @@ func Explore(t *testing.T, s Scenario) *Report {
 // replay returns the run to repeat, or "".
 func (s Scenario) replay() string { return cmp.Or(s.Replay, os.Getenv("BOWLINE_EXPLORE")) }
 
-// Search does the same as Explore but does not fail the test if runs fail, for callers that examine the
+// Search is like Explore but neither logs the report nor fails the test if runs fail, for callers that examine the
 // failures. A run that cannot start ends the test.
 func Search(t *testing.T, s Scenario) *Report {
 	t.Helper()
@@ -151,7 +152,7 @@ func Search(t *testing.T, s Scenario) *Report {
 		t.Fatal("a Scenario needs Processes and Act")
 	}
 	asked := s.Budget
-	s.Budget = budget(asked, mostRaced)
+	s.Budget = budget(asked, maxRaceBudget)
 	s.Settle = cmp.Or(s.Settle, 5*time.Minute)
 	s.Lag = cmp.Or(s.Lag, 30*time.Second)
 	s.Down = cmp.Or(s.Down, 10*time.Second)
@@ -164,21 +165,24 @@ func Search(t *testing.T, s Scenario) *Report {
 	return e.report
 }
 
-type worldKey struct{}
+// externalKey is the context key of the external system of a run.
+type externalKey struct{}
 
-// World returns the value that the World function of the Scenario created for this run. ctx is the context of
-// a process, Setup or Act. World panics if the value is not a T.
-func World[T any](ctx context.Context) T {
-	world, ok := ctx.Value(worldKey{}).(T)
+// ExternalSystem returns the value that Scenario.ExternalSystem created for this run. ctx must be derived from the
+// context of a process, Setup or Act. ExternalSystem panics if the value is not a T.
+func ExternalSystem[T any](ctx context.Context) T {
+	value := ctx.Value(externalKey{})
+	system, ok := value.(T)
 	if !ok {
-		panic(fmt.Sprintf("the scenario's World made no %T", world))
+		panic(fmt.Sprintf("Scenario.ExternalSystem returned a %T, want a %T", value, system))
 	}
-	return world
+	return system
 }
 
-// Effect calls do, a side effect outside the API, as a write of the process: it is a point for Explore,
-// before or after which the process may crash. ctx is the context of the process. After a crash, calls fail
-// without calling do. In a program that Explore does not run, Effect only calls do.
+// Effect calls do, a write to the external system, and returns its error. It is a point of Explore, like a write to the
+// API: the process may crash before or after it, or the effect may fail. ctx must be derived from the context of the
+// process. After a crash, Effect returns an error without calling do. In a program that Explore does not run, Effect
+// only calls do.
 func Effect(ctx context.Context, name string, do func() error) error {
 	return fault.Effect(ctx, name, do)
 }

@@ -2,5 +2,5 @@
 
 package bowlinetest
 
-// mostRaced is the maximal Budget of a Scenario with the race detector; 0 is no limit.
-const mostRaced = 6
+// maxRaceBudget limits Scenario.Budget in tests with the race detector; 0 means no limit.
+const maxRaceBudget = 6

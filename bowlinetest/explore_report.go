@@ -13,19 +13,20 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest/internal/fault"
 )
 
-// Report is the result of an exploration.
+// Report is the result of Explore or Search.
 type Report struct {
 	// Test is the name of the test.
 	Test string
 	// Seed is the seed of the random choices.
 	Seed uint64
-	// Runs counts all runs. Points counts the points that were tried, by kind of fault.
+	// Runs is the number of all runs. Points has the number of points that were tried, by kind of fault.
 	Runs   int
 	Points map[Fault]int
-	// Unreached lists the runs that did not reach their faults, in the form that Scenario.Replay accepts.
+	// Unreached lists the runs that did not reach their points, in the form that Scenario.Replay accepts.
 	Unreached []string
-	Failures  []*Failure
-	// Virtual is the sum of the runs' virtual time, Real the time that the exploration took.
+	// Failures lists the runs that failed, in no order.
+	Failures []*Failure
+	// Virtual is the sum of the runs' virtual times, Real the real time that Explore or Search took.
 	Virtual, Real time.Duration
 
 	// asked is the scenario's budget, budget the one in force.
@@ -48,7 +49,7 @@ func (r *Report) Tried() int {
 	return n
 }
 
-// Smallest returns the failure with the shortest trace, or nil if there is none.
+// Smallest returns the failure with the fewest Steps, or nil if there is none.
 func (r *Report) Smallest() *Failure {
 	if len(r.Failures) == 0 {
 		return nil
@@ -58,7 +59,7 @@ func (r *Report) Smallest() *Failure {
 	})
 }
 
-// String returns the report in a few lines.
+// String returns a summary of the report in a few lines.
 func (r *Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "explored %d fault points in %d runs, %d of them failed: %s of virtual time in %s, seed %d",
@@ -78,13 +79,13 @@ func (r *Report) String() string {
 	return b.String()
 }
 
-// Failure is a run that failed.
+// Failure describes a run that failed.
 type Failure struct {
-	// Replay repeats the run, as Scenario.Replay or in BOWLINE_EXPLORE.
+	// Replay is the value of Scenario.Replay, or of BOWLINE_EXPLORE, that repeats the run.
 	Replay string
-	// Kinds are the kinds of the run's faults; an undisturbed run has none.
+	// Kinds are the kinds of the run's faults; it is empty for a run without faults.
 	Kinds []Fault
-	// Problems describe what went wrong, in one line each, or in several if there is a stack.
+	// Problems describes each cause of the failure, in one line, or in several if there is a stack.
 	Problems []string
 	// Steps is the number of rows in the trace.
 	Steps int
@@ -111,18 +112,18 @@ func (f *Failure) order() int {
 
 // Limits on what a failure prints.
 const (
-	mostRows     = 40
-	mostProblems = 12
+	maxRows     = 40
+	maxProblems = 12
 )
 
-// Trace returns the run as a table of the users' actions, the processes' writes, and the faults. It omits the
+// Trace returns a table of the users' actions, the processes' writes, and the faults of the run. It omits the
 // middle of a long run.
 func (f *Failure) Trace() string {
 	var b bytes.Buffer
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for i, row := range f.rows {
-		if left := len(f.rows) - mostRows; left > 0 && i >= mostRows/2 && i < mostRows/2+left {
-			if i == mostRows/2 {
+		if left := len(f.rows) - maxRows; left > 0 && i >= maxRows/2 && i < maxRows/2+left {
+			if i == maxRows/2 {
 				fmt.Fprintf(w, "\t\t... %d more\t\t\n", left)
 			}
 			continue
@@ -146,7 +147,7 @@ func (f *Failure) String() string {
 		b.WriteString("    " + line)
 	}
 	for i, problem := range f.Problems {
-		if i == mostProblems {
+		if i == maxProblems {
 			fmt.Fprintf(&b, "  ... and %d more\n", len(f.Problems)-i)
 			break
 		}

@@ -21,14 +21,14 @@ import (
 // outcome is the result of one run.
 type outcome struct {
 	plan      fault.Plan
-	seen      []fault.Seen
+	points    []fault.Seen
 	unreached []fault.Fault
 	rows      []fault.Row
 	problems  []string
 	end       state.Normal
 	requests  int      // in the busiest minute
 	idle      []string // processes that sent no request
-	writes    int      // the user's
+	writes    int      // of the user
 	virtual   time.Duration
 	real      time.Duration
 }
@@ -77,8 +77,8 @@ type exploration struct {
 	faults *fault.Run
 	plane  *Plane
 	server state.Server
-	world  any
-	ctx    context.Context // holds the world
+	system any             // of Scenario.ExternalSystem
+	ctx    context.Context // has the value system
 }
 
 func (e *explorer) inBubble(t *testing.T, w *watchdog, mostRequests int) *outcome {
@@ -88,7 +88,7 @@ func (e *explorer) inBubble(t *testing.T, w *watchdog, mostRequests int) *outcom
 	p := &Plane{test: t, settings: settingsOf(e.Options), resources: newResources(nil)}
 	p.settings.bubble = true
 	o := bowline.Options{Logger: slog.New(slog.DiscardHandler)}
-	p.choose(t, &o)
+	p.applyOptions(t, &o)
 	o.Storage = history
 	var err error
 	if p.Plane, err = bowline.Start(context.Background(), o); err != nil {
@@ -97,11 +97,11 @@ func (e *explorer) inBubble(t *testing.T, w *watchdog, mostRequests int) *outcom
 	x := &exploration{explorer: e, plane: p, ctx: t.Context()}
 	config := p.RESTConfig()
 	x.server.RoundTripper = config.Transport
-	if e.Scenario.World != nil {
-		x.world = e.Scenario.World()
-		x.ctx = context.WithValue(x.ctx, worldKey{}, x.world)
+	if e.Scenario.ExternalSystem != nil {
+		x.system = e.Scenario.ExternalSystem()
+		x.ctx = context.WithValue(x.ctx, externalKey{}, x.system)
 	}
-	p.begin(t)
+	p.setUp(t)
 	if e.Setup != nil {
 		if err := e.Setup(x.ctx, config); err != nil {
 			t.Fatalf("setting the scenario up: %v", err)
@@ -116,7 +116,7 @@ func (e *explorer) inBubble(t *testing.T, w *watchdog, mostRequests int) *outcom
 	return result
 }
 
-// do starts the processes, lets the user act, waits, and reads the end state.
+// do starts the processes, calls Act, waits, and reads the end state.
 func (x *exploration) do(t *testing.T) *outcome {
 	ctx, cancel := context.WithCancel(x.ctx)
 	checked := x.check(ctx)
@@ -125,11 +125,11 @@ func (x *exploration) do(t *testing.T) *outcome {
 		processes = append(processes, x.faults.Start(ctx, p.Name, p.Run))
 	}
 	acted := x.act(ctx)
-	settled := time.Now()
+	actEnd := time.Now()
 	x.sleep(x.Settle)
-	if last := x.faults.LastWrite(); !x.Restless && time.Since(last) < x.Settle/4 && last.After(settled) {
+	if last := x.faults.LastWrite(); !x.PeriodicWrites && time.Since(last) < x.Settle/4 && last.After(actEnd) {
 		x.faults.Fail("never settles: the state still changes %s after the user's last step",
-			last.Sub(settled).Round(time.Second))
+			last.Sub(actEnd).Round(time.Second))
 	}
 	synctest.Wait()
 	o := x.outcome()
@@ -172,7 +172,7 @@ func (x *exploration) sleep(d time.Duration) {
 	}
 }
 
-// act starts the user's actions, through a client without faults, and returns when they are done, when the
+// act starts Act, with a client without faults, and returns when it has returned, when the
 // plan stops the user, or when the run has failed. The channel is closed when Act has returned.
 func (x *exploration) act(ctx context.Context) (acted chan struct{}) {
 	x.sleep(time.Second)
@@ -198,7 +198,7 @@ func (x *exploration) act(ctx context.Context) (acted chan struct{}) {
 // outcome reads the end state.
 func (x *exploration) outcome() *outcome {
 	o := &outcome{
-		plan: x.faults.Plan, seen: x.faults.Seen(), unreached: x.faults.Unreached(),
+		plan: x.faults.Plan, points: x.faults.Seen(), unreached: x.faults.Unreached(),
 		requests: x.faults.Requests(), writes: x.faults.Writes(),
 	}
 	if len(x.faults.Problems()) > 0 {

@@ -21,14 +21,14 @@ type explorer struct {
 	report *Report
 
 	mu sync.Mutex
-	// bases are the outcomes of the undisturbed runs, keyed by the number of writes after which the user
-	// stops; 0 is a user who does not stop.
+	// bases are the outcomes of the runs without faults, keyed by the number of writes after which the user
+	// stops; 0 means that the user does not stop.
 	bases map[int]*outcome
 	tried map[fault.Fault]bool
 }
 
-// errCannot reports that a run could not start. The test has logged the reason.
-var errCannot = errors.New("a run of the scenario could not start")
+// errNotStarted reports that a run could not start. The test has logged the reason.
+var errNotStarted = errors.New("a run of the scenario could not start")
 
 // mostRequests limits the requests per minute of an undisturbed run.
 const mostRequests = 10_000
@@ -36,7 +36,7 @@ const mostRequests = 10_000
 // attempts is the number of attempts for a run that does not reach its fault.
 const attempts = 3
 
-// budget limits asked to most; for either, 0 is no limit.
+// budget returns the lower of two limits, for which 0 means no limit.
 func budget(asked, most int) int {
 	if asked == 0 || most == 0 {
 		return asked
@@ -51,11 +51,11 @@ func (e *explorer) search() error {
 	if e.report.Seed = e.Seed; e.Seed == 0 {
 		e.report.Seed = rand.Uint64()
 	}
-	seen, err := e.undisturbed()
+	points, err := e.undisturbed()
 	if err != nil || len(e.report.Failures) > 0 {
 		return err
 	}
-	plans := e.plans(seen)
+	plans := e.plans(points)
 	if e.Replay != "" {
 		plan, err := fault.Parse(e.Replay)
 		if err != nil {
@@ -77,7 +77,7 @@ func (e *explorer) undisturbed() ([]fault.Seen, error) {
 	for range 2 {
 		o := e.run(fault.Plan{}, mostRequests)
 		if o == nil {
-			return nil, errCannot
+			return nil, errNotStarted
 		}
 		if len(o.problems) == 0 {
 			for _, name := range o.idle {
@@ -90,10 +90,10 @@ func (e *explorer) undisturbed() ([]fault.Seen, error) {
 		if e.bases[0] == nil {
 			e.bases[0] = o
 		}
-		for _, seen := range o.seen {
-			if !known[seen.Point] {
-				known[seen.Point] = true
-				points = append(points, seen)
+		for _, p := range o.points {
+			if !known[p.Point] {
+				known[p.Point] = true
+				points = append(points, p)
 			}
 		}
 	}
@@ -108,7 +108,7 @@ func (e *explorer) stopped(plans []fault.Plan) error {
 		}
 		o := e.run(fault.Plan{Stop: plan.Stop}, mostRequests)
 		if o == nil {
-			return errCannot
+			return errNotStarted
 		}
 		if e.judge(o) {
 			return nil
@@ -120,9 +120,9 @@ func (e *explorer) stopped(plans []fault.Plan) error {
 
 // plans returns the plans to try: each fault alone, and then pairs. If the user writes again after a point,
 // each fault is tried with and without these writes, since they may hide the damage.
-func (e *explorer) plans(seen []fault.Seen) []fault.Plan {
+func (e *explorer) plans(points []fault.Seen) []fault.Plan {
 	var plans []fault.Plan
-	for _, s := range seen {
+	for _, s := range points {
 		if e.Skip != nil && e.Skip(s.Point) {
 			continue
 		}
@@ -146,13 +146,13 @@ func (e *explorer) plans(seen []fault.Seen) []fault.Plan {
 }
 
 // pairs combines faults of two single-fault plans at different points.
-func (e *explorer) pairs(alone []fault.Plan, random *rand.Rand) (pairs []fault.Plan) {
-	elsewhere := func(p fault.Plan) bool { return p.Faults[0].Point != alone[0].Faults[0].Point }
-	if !slices.ContainsFunc(alone, elsewhere) {
+func (e *explorer) pairs(single []fault.Plan, random *rand.Rand) (pairs []fault.Plan) {
+	elsewhere := func(p fault.Plan) bool { return p.Faults[0].Point != single[0].Faults[0].Point }
+	if !slices.ContainsFunc(single, elsewhere) {
 		return nil
 	}
 	for len(pairs) < e.Pairs {
-		a, b := alone[random.IntN(len(alone))].Faults[0], alone[random.IntN(len(alone))].Faults[0]
+		a, b := single[random.IntN(len(single))].Faults[0], single[random.IntN(len(single))].Faults[0]
 		if a.Point != b.Point {
 			pairs = append(pairs, fault.Plan{Faults: []fault.Fault{a, b}})
 		}
@@ -184,7 +184,7 @@ func (e *explorer) all(plans []fault.Plan) error {
 		select {
 		case next <- plan:
 		case <-failed:
-			return errCannot
+			return errNotStarted
 		}
 	}
 	return nil
@@ -227,7 +227,7 @@ func (e *explorer) judge(o *outcome) bool {
 		}
 		if len(o.problems) > 0 && len(o.plan.Faults) == 0 {
 			o.problems = append(o.problems,
-				"two runs without faults differ: remove what varies between runs with Compare")
+				"two runs without faults differ: remove the differences in Scenario.Compare")
 		}
 	}
 	if len(o.problems) == 0 {

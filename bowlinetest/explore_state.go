@@ -55,14 +55,14 @@ func (x *exploration) state() (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	return all.State(x.snapshot()), nil
+	return all.State(x.externalState()), nil
 }
 
-func (x *exploration) snapshot() any {
-	if x.Snapshot == nil {
+func (x *exploration) externalState() any {
+	if x.ExternalState == nil {
 		return nil
 	}
-	return x.Snapshot(x.world)
+	return x.ExternalState(x.system)
 }
 
 // check verifies the invariants after each commit from now on, until ctx ends, and then closes done.
@@ -125,7 +125,7 @@ func (c *checker) take(ctx context.Context, changes []fault.Change) {
 
 func (c *checker) judge() {
 	defer c.guard("an invariant")
-	s := c.all.State(c.snapshot())
+	s := c.all.State(c.externalState())
 	for _, invariant := range c.Invariants {
 		if err := invariant(s); err != nil {
 			c.faults.Fail("an invariant is violated: %v", err)

@@ -30,34 +30,34 @@ type watchdog struct {
 }
 
 const (
-	// mostVirtual is the maximal virtual time of the undisturbed run.
-	mostVirtual = 20 * 365 * 24 * time.Hour
-	// mostCommits is the number of commits that count as progress. An endless loop of writes exceeds it.
-	mostCommits = 1_000_000
+	// maxVirtualTime limits the virtual time of the run without faults.
+	maxVirtualTime = 20 * 365 * 24 * time.Hour
+	// maxCommits is the number of commits that count as progress. An endless loop of writes exceeds it.
+	maxCommits = 1_000_000
 )
 
 func (e *explorer) watchdog(plan fault.Plan) *watchdog {
-	w := &watchdog{plan: plan, test: e.report.Test, after: e.Stuck, most: e.mostVirtual(), ended: make(chan struct{})}
+	w := &watchdog{plan: plan, test: e.report.Test, after: e.Stuck, most: e.virtualLimit(), ended: make(chan struct{})}
 	go w.watch()
 	return w
 }
 
-// mostVirtual returns the maximal virtual time of the next run: much more than the undisturbed run took,
+// virtualLimit returns the maximal virtual time of the next run: much more than the run without faults took,
 // since processes back off after errors, but so little that periodic timers do not make the run slow.
-func (e *explorer) mostVirtual() time.Duration {
+func (e *explorer) virtualLimit() time.Duration {
 	if e.bases[0] == nil {
-		return mostVirtual
+		return maxVirtualTime
 	}
-	return min(mostVirtual, 24*time.Hour+10*e.bases[0].virtual)
+	return min(maxVirtualTime, 24*time.Hour+10*e.bases[0].virtual)
 }
 
-// looks is the number of consecutive checks without progress after which a run is stuck.
-const looks = 10
+// stuckChecks is the number of consecutive checks without progress after which a run is stuck.
+const stuckChecks = 10
 
 // watch checks the run's progress until the run has ended. It counts checks rather than time, so a machine
 // that was suspended does not count as a stuck run.
 func (w *watchdog) watch() {
-	ticker := time.NewTicker(w.after / looks)
+	ticker := time.NewTicker(w.after / stuckChecks)
 	defer ticker.Stop()
 	for before, still := 0, 0; ; {
 		select {
@@ -69,8 +69,8 @@ func (w *watchdog) watch() {
 		if still++; now != before || w.bubble.Load() == nil || w.off.Load() {
 			before, still = now, 0
 		}
-		if still == looks {
-			panic(w.complaint())
+		if still == stuckChecks {
+			panic(w.message())
 		}
 	}
 }
@@ -80,7 +80,7 @@ func (w *watchdog) watch() {
 func (w *watchdog) progress() int {
 	n := int(w.beats.Load())
 	if history := w.history.Load(); history != nil {
-		n += min(len(history.Changes(0)), mostCommits)
+		n += min(len(history.Changes(0)), maxCommits)
 	}
 	if faults := w.faults.Load(); faults != nil {
 		n += faults.AllRequests()
@@ -115,8 +115,8 @@ func (w *watchdog) beat() (stop func()) {
 	return func() { close(ended) }
 }
 
-// complaint describes the stuck run, the goroutines that block it, and the remedy.
-func (w *watchdog) complaint() string {
+// message describes the stuck run, the goroutines that block it, and the remedy.
+func (w *watchdog) message() string {
 	o := &outcome{plan: w.plan}
 	if faults := w.faults.Load(); faults != nil {
 		o.rows = faults.Rows()

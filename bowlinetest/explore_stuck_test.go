@@ -20,7 +20,7 @@ import (
 func TestWatchdogChecksLongSleepsRarely(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(*testing.T) {
-		w := watchdog{most: mostVirtual}
+		w := watchdog{most: maxVirtualTime}
 		stop := w.beat()
 		time.Sleep(time.Minute)
 		if n := w.beats.Load(); n < 60 {
@@ -38,7 +38,7 @@ func TestWatchdogChecksLongSleepsRarely(t *testing.T) {
 func TestWatchdogEndsAfterTwentyYears(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(*testing.T) {
-		w := watchdog{most: mostVirtual}
+		w := watchdog{most: maxVirtualTime}
 		w.beat() // never stopped: a leaked goroutine would fail the test
 		time.Sleep(21 * 365 * 24 * time.Hour)
 		if n := w.beats.Load(); !w.off.Load() || n > 1800 {

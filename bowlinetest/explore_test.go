@@ -111,7 +111,7 @@ func TestExploreFindsUnsettledState(t *testing.T) {
 	if f := finds(t, s, "never settles"); len(f.Kinds) > 0 {
 		t.Errorf("found in %s, and not in the undisturbed run", f.Replay)
 	}
-	s.Restless = true
+	s.PeriodicWrites = true
 	s.Faults, s.Budget = []bowlinetest.Fault{bowlinetest.Behind}, 1
 	if r := bowlinetest.Search(t, s); len(r.Failures) > 0 {
 		t.Errorf("what is restless fails: %s", r.Smallest())
@@ -258,12 +258,12 @@ func TestExploreTriesOnlySelectedFaults(t *testing.T) {
 // after the crash.
 func TestExploreInjectsExternalFaults(t *testing.T) {
 	t.Parallel()
-	type world struct{ Made []string }
+	type system struct{ Made []string }
 	s := scenario(nil)
-	s.World = func() any { return &world{} }
-	s.Snapshot = func(w any) any { return w }
+	s.ExternalSystem = func() any { return &system{} }
+	s.ExternalState = func(w any) any { return w }
 	s.Processes[0].Run = func(ctx context.Context, config *rest.Config) error {
-		w := bowlinetest.World[*world](ctx)
+		w := bowlinetest.ExternalSystem[*system](ctx)
 		for _, name := range []string{"first", "second"} {
 			err := bowlinetest.Effect(ctx, "make "+name, func() error { w.Made = append(w.Made, name); return nil })
 			if err != nil && ctx.Err() == nil {

@@ -2,5 +2,5 @@
 
 package bowlinetest
 
-// mostRaced is the maximal Budget of a Scenario without the race detector; 0 is no limit.
-const mostRaced = 0
+// maxRaceBudget is the maximal Budget of a Scenario without the race detector; 0 is no limit.
+const maxRaceBudget = 0

@@ -22,7 +22,7 @@ import (
 // manager is the field manager of Apply and Objects.
 const manager = "bowlinetest"
 
-// Client returns a client for objects of a type, which is built-in or registered with Types. It acts as the
+// Client returns a client for objects of a type, which is built-in or registered with the option Types. It acts as the
 // administrator. If the plane does not serve the type, Client ends the test.
 func Client[T client.Object](t testing.TB, p *Plane) client.Resource[T] {
 	t.Helper()
@@ -47,9 +47,9 @@ func placeFor[T client.Object](t testing.TB, p *Plane) (kind string, where place
 	return gvk.Kind, where
 }
 
-// Apply applies the objects of a YAML or JSON text with forced server-side apply, which takes over fields of
-// other managers, and returns them as stored. Namespaced objects without a namespace go to the namespace
-// default. The status is applied too. An error ends the test.
+// Apply applies the objects of a YAML or JSON text by server-side apply with force, so that it takes over fields of
+// other managers. It returns the objects as stored, which the caller owns. Namespaced objects without a namespace go to
+// the namespace default. The status is applied too. An error ends the test.
 func (p *Plane) Apply(t testing.TB, text string) []*unstructured.Unstructured {
 	t.Helper()
 	objects, err := decode(strings.NewReader(text))
@@ -101,11 +101,11 @@ func (p *Plane) write(o untyped, send sending) (untyped, error) {
 		o.SetNamespace(metav1.NamespaceDefault)
 	}
 	to := client.Of[untyped](p.client, where.GroupVersionResource)
-	kept, err := send(to, o, "")
+	stored, err := send(to, o, "")
 	if status, _ := o.Object["status"].(map[string]any); err != nil || len(status) == 0 || !where.hasStatus {
-		return kept, err
+		return stored, err
 	}
-	o.SetName(kept.GetName())
+	o.SetName(stored.GetName())
 	return send(to, o, "status")
 }
 
@@ -115,7 +115,7 @@ type (
 	resource = client.Resource[untyped]
 )
 
-// sending writes an object, or the subresource if its name is not empty.
+// sending is a function that writes an object, or a subresource of it if subresource is not empty.
 type sending func(to resource, o untyped, subresource string) (untyped, error)
 
 func post(to resource, o untyped, subresource string) (untyped, error) {

@@ -15,11 +15,11 @@ import (
 	"github.com/bowline-dev/bowline/controller"
 )
 
-// Option changes how a plane or a fork starts. The order of options does not matter: definitions are created
-// first, then objects, and then controllers start.
+// Option configures a plane or a fork. Whatever the order of the options is, Start creates definitions first, then
+// objects, and then starts the controllers.
 type Option func(*settings)
 
-// settings holds what the options have set.
+// settings holds the values that the options set.
 type settings struct {
 	with        []func(*bowline.Options)
 	definitions []reading
@@ -46,55 +46,56 @@ func (s *settings) change(options []Option) {
 	}
 }
 
-// onFork returns the settings that a fork inherits. The fork's state already has the plane's objects and
-// definitions.
+// onFork returns the settings that a fork inherits. Its state already has the plane's objects and definitions.
 func (s settings) onFork() settings {
 	s.with, s.definitions, s.types, s.objects = nil, nil, nil, nil
 	s.controllers = slices.Clip(s.controllers)
 	return s
 }
 
-// With changes the options of the plane itself, such as its admission plugins, its built-in controllers and
-// its logger.
+// With changes the options that bowline.Start receives, such as the admission plugins, the built-in controllers and
+// the logger.
 func With(change func(*bowline.Options)) Option {
 	return func(s *settings) { s.with = append(s.with, change) }
 }
 
 // Socket makes the plane listen on a free local port, with TLS, for programs in other processes and for tests
-// of network clients: see Plane.SocketConfig. It cannot be used in a Bubble.
+// of network clients; see Plane.SocketConfig. In a Bubble, it ends the test.
 func Socket() Option {
 	return With(func(o *bowline.Options) { o.Listen = "127.0.0.1:0" })
 }
 
-// CRDs defines custom resources from files, from all YAML and JSON files of folders, and from files that
-// match a pattern of path.Match. They are served when Start returns. Other objects in the files are ignored.
+// CRDs creates the CustomResourceDefinitions in the given files, in the YAML and JSON files of the given folders, and
+// in the files that match the given patterns of filepath.Match. The plane serves them when Start returns. Other objects
+// in the files are ignored. A path that names or matches no file ends the test.
 func CRDs(paths ...string) Option {
 	return func(s *settings) { s.definitions = append(s.definitions, fromPaths(paths)) }
 }
 
-// CRDsIn does the same as CRDs for the files of a file system, such as an embed.FS. The names are patterns of
-// path.Match; without names it uses all YAML and JSON files.
+// CRDsIn is like CRDs for the YAML and JSON files of a file system, such as an embed.FS. It uses those whose path
+// matches one of the names, which are patterns of path.Match, or all if there are no names. If they have no definition,
+// Start ends the test.
 func CRDsIn(files fs.FS, names ...string) Option {
 	return func(s *settings) { s.definitions = append(s.definitions, fromFiles(files, names)) }
 }
 
-// Types registers Go types through the AddToScheme function of their package, so that Objects, Client and
-// Wait know their kinds. A kind that neither CRDs nor the plane defines is defined from its struct; see
-// DefinitionOf for the limits. change may adjust each definition before it is created; it may be nil.
+// Types registers Go types by the AddToScheme function of their package, so that Objects, Client and Wait know their
+// kinds. For a kind that the plane does not serve and CRDs does not define, it creates the definition that DefinitionOf
+// derives from the struct. change may modify each such definition before it is created; it may be nil.
 func Types(addToScheme func(*runtime.Scheme) error, change func(*apiextensionsv1.CustomResourceDefinition)) Option {
 	return func(s *settings) { s.types = append(s.types, typesOf{addToScheme, change}) }
 }
 
 // Objects creates objects, in order, before Start returns. Namespaced objects without a namespace go to the
-// namespace default. The status is written too. Each object is unstructured or of a Go type that the plane
-// knows: a built-in one or one registered with Types.
+// namespace default. The status is written too. Each object is unstructured, or of a Go type that is built-in or
+// registered with Types. Objects are not modified, so tests may share them.
 func Objects(objects ...client.Object) Option {
 	return func(s *settings) { s.objects = append(s.objects, objects...) }
 }
 
-// Controllers runs functions beside the test, each in its own goroutine. They start before Start returns;
-// their context ends with the test. A function that returns an error before that, or that does not return
-// after it, fails the test. The controllers of a plane also run on its forks.
+// Controllers runs functions concurrently with the test, each in its own goroutine. They start before Start returns;
+// their context ends when the test ends. A function that returns an error before that, or does not return within
+// Timeout after it, fails the test. The controllers of a plane also run on its forks.
 func Controllers(run ...func(ctx context.Context, config *rest.Config) error) Option {
 	return func(s *settings) {
 		for _, r := range run {
@@ -103,19 +104,19 @@ func Controllers(run ...func(ctx context.Context, config *rest.Config) error) Op
 	}
 }
 
-// Manage runs controllers of package controller: add registers them with a manager that shares the plane's
-// objects. Changing a cached object fails the test.
+// Manage runs controllers of package controller: add adds them to a manager, whose informers share the plane's
+// objects. A controller that modifies a cached object fails the test. The controllers of a plane also run on its forks.
 func Manage(add func(*controller.Manager) error) Option {
 	return func(s *settings) { s.controllers = append(s.controllers, managed(add)) }
 }
 
-// Timeout sets how long Wait and WaitForDeletion wait, and how long the end of a test waits for the goroutines and
-// watches that the test started; the default is 10 seconds. In a Bubble this is virtual time and costs nothing.
+// Timeout sets the time that Wait and WaitForDeletion wait, and that the end of a test waits for the goroutines and
+// watches that the test started; the default is 10 seconds. In a Bubble, it is virtual time.
 func Timeout(d time.Duration) Option {
 	return func(s *settings) { s.timeout = d }
 }
 
-// AllowLeaks lets a test pass that leaks goroutines or watches. The test's log still names them.
+// AllowLeaks lets a test pass although it leaks goroutines or watches. The test's log still names them.
 func AllowLeaks() Option {
 	return func(s *settings) { s.leaky = true }
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// Plane is a control plane that ends with its test. It is safe for concurrent use.
+// Plane is a control plane that is closed when its test ends. It is safe for concurrent use.
 type Plane struct {
 	*bowline.Plane
 
@@ -23,28 +23,30 @@ type Plane struct {
 	client    *client.Client
 }
 
-// Start starts a plane for a test: the whole API in this process, with the default controllers, without
-// sockets or files. The plane is ready when Start returns, and is closed when the test and its subtests have
-// ended. If the plane cannot start, Start ends the test. The plane logs to the test's log.
+// Start starts a plane for a test: the whole API in this process, with the default controllers and
+// without sockets or files. The plane is ready when Start returns, and is closed when the test and its subtests have
+// ended. If the plane cannot start, Start ends the test. The plane logs to the test's log. Goroutines that the test
+// starts after Start, and watches that it opens, must have ended when the test ends; see Timeout and AllowLeaks.
 func Start(t testing.TB, options ...Option) *Plane {
 	t.Helper()
 	p := &Plane{test: t, settings: settingsOf(options)}
 	p.ownGoroutines(t)
 	o := bowline.Options{Logger: logTo(t)}
-	p.choose(t, &o)
+	p.applyOptions(t, &o)
 	var err error
-	// The test's context would not do: it is canceled before cleanups run.
+	// Not the test's context: it is canceled before cleanups run.
 	if p.Plane, err = bowline.Start(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}
 	p.resources = newResources(nil)
-	p.begin(t)
+	p.setUp(t)
 	return p
 }
 
-// Fork returns a plane with the current state of p, for a subtest to change. It takes a fraction of a
-// millisecond, whatever the size of the state. The controllers that run on p run on the fork as well. The
-// options apply in addition to those of p. If the fork cannot start, Fork ends the test.
+// Fork returns a new plane with the current state of p, which a subtest can change without affecting p. It takes a
+// fraction of a millisecond, whatever the size of the state. The controllers of p also run on the fork. The
+// options apply in addition to those of p. The fork is closed when the test t ends. If the fork cannot start, Fork ends
+// the test.
 func (p *Plane) Fork(t testing.TB, options ...Option) *Plane {
 	t.Helper()
 	fork := &Plane{test: t, settings: p.settings.onFork()}
@@ -55,25 +57,25 @@ func (p *Plane) Fork(t testing.TB, options ...Option) *Plane {
 	var err error
 	fork.Plane, err = p.Plane.Fork(context.Background(), func(o *bowline.Options) {
 		o.Controllers, o.Logger = p.builtin, logTo(t)
-		fork.choose(t, o)
+		fork.applyOptions(t, o)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	fork.resources = newResources(p.resources)
-	fork.begin(t)
+	fork.setUp(t)
 	return fork
 }
 
-// choose applies the test's changes to the plane's options.
-func (p *Plane) choose(t testing.TB, o *bowline.Options) {
+// applyOptions applies the changes of the option With.
+func (p *Plane) applyOptions(t testing.TB, o *bowline.Options) {
 	t.Helper()
 	for _, change := range p.settings.with {
 		change(o)
 	}
 	p.builtin = o.Controllers
 	if p.settings.bubble && o.Listen != "" {
-		t.Fatal("a Bubble cannot have a Socket: waiting for one stops virtual time")
+		t.Fatal("a Bubble cannot have a Socket: waiting for the network stops virtual time; use Start instead")
 	}
 }
 
@@ -89,9 +91,9 @@ func (p *Plane) ownGoroutines(t testing.TB) {
 	})
 }
 
-// begin sets up a started plane as the options ask: definitions, objects, controllers. It registers the
-// cleanup that closes the plane.
-func (p *Plane) begin(t testing.TB) {
+// setUp creates the definitions and objects of the options on a started plane and starts the controllers. It registers
+// the cleanup that closes the plane.
+func (p *Plane) setUp(t testing.TB) {
 	t.Helper()
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
@@ -110,8 +112,9 @@ func (p *Plane) begin(t testing.TB) {
 	p.run(t)
 }
 
-// RESTConfig returns a configuration for clients in the test's process. They act as the administrator, in
-// process and without a rate limit. Each call returns a new configuration, which the caller may change.
+// RESTConfig returns the configuration of a client-go client in this process. Clients act as the administrator, over
+// the in-process transport and without rate limits. The plane tracks their watches to detect leaks. Each call returns a
+// new Config, which the caller may modify.
 func (p *Plane) RESTConfig() *rest.Config {
 	config := p.Plane.RESTConfig()
 	config.Wrap(p.watches.wrap)

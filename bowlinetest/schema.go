@@ -13,7 +13,7 @@ import (
 // properties is the schema of a value.
 type properties = apiextensionsv1.JSONSchemaProps
 
-// schemaOfObject returns the schema of a kind. It leaves metadata undescribed, since the server knows its
+// schemaOfObject returns the schema of a kind. Its metadata has no properties, since the server knows their
 // schema.
 func schemaOfObject(goType reflect.Type) *properties {
 	s := schemas{}.of(goType)
@@ -86,8 +86,8 @@ func ofSelfDescribing(t reflect.Type) (properties, bool) {
 	if several, ok := value.(oneOfTypes); ok && slices.Contains(several.OpenAPIV3OneOfTypes(), "string") {
 		return properties{XIntOrString: true}, true // the other type is a number
 	}
-	if says, ok := value.(selfDescribing); ok && len(says.OpenAPISchemaType()) == 1 {
-		return properties{Type: says.OpenAPISchemaType()[0], Format: says.OpenAPISchemaFormat()}, true
+	if own, ok := value.(selfDescribing); ok && len(own.OpenAPISchemaType()) == 1 {
+		return properties{Type: own.OpenAPISchemaType()[0], Format: own.OpenAPISchemaFormat()}, true
 	}
 	switch value.(type) {
 	case json.Marshaler:

@@ -8,9 +8,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// SocketConfig returns a configuration for clients that connect to the socket of the option Socket with
-// client certificates: as the administrator, or as the given user, whose groups follow its name. The
-// connections are closed when the test ends. Without the option Socket it ends the test.
+// SocketConfig returns the configuration of a client-go client over the socket of the option Socket. Clients have a
+// client certificate of the administrator or, if user is given, of the user user[0], a member of the groups user[1:].
+// Their idle connections are closed when the test ends. Without the option Socket, SocketConfig ends the test.
 func (p *Plane) SocketConfig(t testing.TB, user ...string) *rest.Config {
 	t.Helper()
 	config, err := p.Plane.SocketConfig()

@@ -17,20 +17,20 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// typesOf holds registered Go types and the function that adjusts their definitions.
+// typesOf holds the arguments of the option Types.
 type typesOf struct {
 	addToScheme func(*runtime.Scheme) error
 	change      func(*apiextensionsv1.CustomResourceDefinition)
 }
 
-// DefinitionOf returns a definition of a kind from the Go types of its versions, which are keyed by version
-// name. The newest version is the storage version.
+// DefinitionOf returns a CustomResourceDefinition of a kind, derived from the Go types of its versions, which are keyed
+// by version name. The newest version is the storage version. The caller owns the result.
 //
-// A struct lacks the facts that generators read from comments, so they are guessed: the kind is namespaced,
-// its plural follows English grammar, and it has a status subresource if it has a field with that name. A
-// field is required unless its JSON tag has omitempty or omitzero. There are no bounds, enumerations,
-// patterns or defaults. A type that writes its own JSON may hold anything unless it describes itself, as
-// Time, Quantity and IntOrString do. A type within itself may hold anything too.
+// A struct lacks the information that generators read from comments, so DefinitionOf guesses it: the kind is
+// namespaced, its plural follows English grammar, and it has a status subresource if the struct has a field status. A
+// field is required unless its JSON tag has omitempty or omitzero. There are no bounds, enumerations, patterns or
+// defaults. The schema of a type with its own JSON encoding permits any value unless the type implements
+// OpenAPISchemaType, as Time, Quantity and IntOrString do. So does the schema of a recursive type within itself.
 func DefinitionOf(group, kind string, versions map[string]reflect.Type) *apiextensionsv1.CustomResourceDefinition {
 	plural, singular := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind})
 	crd := &apiextensionsv1.CustomResourceDefinition{
@@ -60,8 +60,8 @@ func DefinitionOf(group, kind string, versions map[string]reflect.Type) *apiexte
 	return crd
 }
 
-// learn registers types and returns definitions for those of their kinds that are not served yet.
-func (r *resources) learn(types []typesOf,
+// register registers types and returns definitions for those of their kinds that are not served yet.
+func (r *resources) register(types []typesOf,
 	served func(schema.GroupVersionKind) bool) ([]*unstructured.Unstructured, error) {
 	var definitions []*unstructured.Unstructured
 	for _, of := range types {
@@ -108,7 +108,8 @@ func definitionsOf(scheme *runtime.Scheme,
 	return definitions
 }
 
-// isKind distinguishes objects from lists, options and the other types that every scheme has.
+// isKind reports whether a type is that of an object, and not of a list, of options or another type that every scheme
+// has.
 func isKind(goType reflect.Type) bool {
 	_, object := reflect.New(goType).Interface().(metav1.Object)
 	field, ok := goType.FieldByName("ObjectMeta")

@@ -16,8 +16,8 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// Wait waits until wanted accepts an object, and returns the object in that state. It watches the object and
-// calls wanted once for each state that it observes, so unlike polling it also sees states that last only a
+// Wait waits until wanted returns true for a state of an object, and returns that state, which the caller owns. It
+// watches the object and calls wanted for each state, so unlike polling it also finds states that last only a
 // moment. The namespace is empty for cluster-scoped kinds. When the plane's Timeout has passed, Wait ends
 // the test and prints the object's last state.
 func Wait[T client.Object](t testing.TB, p *Plane, namespace, name string, wanted func(T) bool) T {
@@ -31,13 +31,13 @@ func Wait[T client.Object](t testing.TB, p *Plane, namespace, name string, wante
 }
 
 // WaitForDeletion waits until no object of the type has that name. When the plane's Timeout has passed, it ends the
-// test.
+// test and prints the object's last state.
 func WaitForDeletion[T client.Object](t testing.TB, p *Plane, namespace, name string) {
 	t.Helper()
 	await(t, p, namespace, name, func(object *T) bool { return object == nil })
 }
 
-// await tracks an object until wanted accepts its state, which is nil while the object does not exist.
+// await tracks an object until wanted returns true for its state, which is nil while the object does not exist.
 func await[T client.Object](t testing.TB, p *Plane, namespace, name string, wanted func(*T) bool) {
 	t.Helper()
 	kind, where := placeFor[T](t, p)

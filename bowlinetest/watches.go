@@ -39,14 +39,14 @@ func newWatches(t testing.TB, p *Plane) *watches {
 	return w
 }
 
-// left returns the watches that are still open after patience, in the order in which they were opened.
-func (w *watches) left(patience time.Duration) (left []*openWatch) {
+// left returns the watches that are still open after timeout, in the order in which they were opened.
+func (w *watches) left(timeout time.Duration) (left []*openWatch) {
 	w.mu.Lock()
 	for _, o := range w.open {
 		left = append(left, o)
 	}
 	w.mu.Unlock()
-	limit := time.NewTimer(patience)
+	limit := time.NewTimer(timeout)
 	defer limit.Stop()
 	late := false
 	left = slices.DeleteFunc(left, func(o *openWatch) bool {
@@ -98,7 +98,7 @@ func isWatch(q *http.Request) bool {
 }
 
 func (w *watches) begin(q *http.Request, body io.ReadCloser) io.ReadCloser {
-	o := &openWatch{name: fmt.Sprintf("%s by %s%s", q.URL.Path, cmp.Or(q.UserAgent(), "somebody"), caller()),
+	o := &openWatch{name: fmt.Sprintf("%s by %s%s", q.URL.Path, cmp.Or(q.UserAgent(), "an unknown client"), caller()),
 		ended: make(chan struct{})}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -143,7 +143,7 @@ func caller() string {
 	for {
 		frame, more := frames.Next()
 		if !ofLibrary(frame) {
-			return fmt.Sprintf(", begun in %s (%s:%d)", frame.Function, frame.File, frame.Line)
+			return fmt.Sprintf(", started in %s (%s:%d)", frame.Function, frame.File, frame.Line)
 		}
 		if !more {
 			return ""

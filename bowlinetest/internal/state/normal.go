@@ -17,7 +17,7 @@ import (
 // Normal is a state by object name, without anything that differs in every run.
 type Normal map[string]any
 
-// outside is the key of State.Outside in a Normal.
+// outside is the key of State.External in a Normal.
 const outside = "outside"
 
 // Names maps identifiers that differ in every run to stable ones.
@@ -29,7 +29,7 @@ type Names struct {
 }
 
 // Normalise makes a state comparable with those of other runs. It does not change s. It returns an error if
-// State.Outside cannot be encoded as JSON.
+// State.External cannot be encoded as JSON.
 //
 //   - It removes resourceVersion, generation, managedFields, uid, selfLink, creationTimestamp and the
 //     annotation that conflicts set. Times become "a time". UIDs become the names of their objects, wherever
@@ -85,12 +85,12 @@ func (n *normaliser) all(s State) (Normal, error) {
 			normal[fmt.Sprintf("%s (%d)", n.text(called), i+1)] = o
 		}
 	}
-	if s.Outside == nil {
+	if s.External == nil {
 		return normal, nil
 	}
-	data, err := json.Marshal(s.Outside)
+	data, err := json.Marshal(s.External)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the result of the scenario's Snapshot: %w", err)
+		return nil, fmt.Errorf("encoding the result of the scenario's ExternalState: %w", err)
 	}
 	var value any
 	if err := json.Unmarshal(data, &value); err != nil {

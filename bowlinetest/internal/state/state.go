@@ -26,9 +26,9 @@ type State struct {
 	// Objects are all objects except Events and Leases, sorted by name. They include the objects that every
 	// plane has.
 	Objects []Object
-	// Outside is what the scenario's Snapshot returned. In an invariant, Objects are those of one commit,
-	// whereas Outside is read when the invariant is checked, in the same instant or moments later.
-	Outside any
+	// External is the result of the scenario's ExternalState. In an invariant, Objects are those of one commit,
+	// whereas External is read when the invariant is checked, at the same instant of virtual time or later.
+	External any
 }
 
 // Kind returns the objects of a kind.
@@ -138,8 +138,8 @@ func decode(body []byte) ([]Object, error) {
 type Resources map[schema.GroupVersionResource][]Object
 
 // State returns the state of all resources.
-func (r Resources) State(outside any) State {
-	s := State{Outside: outside}
+func (r Resources) State(external any) State {
+	s := State{External: external}
 	for _, objects := range r {
 		s.Objects = append(s.Objects, objects...)
 	}

@@ -58,7 +58,7 @@ func (m *memory) Serve(ctx context.Context, c Configuration) error {
 // controllerProcess runs the controller with an nginx in memory.
 func controllerProcess(ctx context.Context, config *rest.Config) error {
 	at := func(text string) address { return address{netip.MustParseAddrPort(text)} }
-	to := &memory{ctx: ctx, nginxes: bowlinetest.World[*nginxes](ctx)}
+	to := &memory{ctx: ctx, nginxes: bowlinetest.ExternalSystem[*nginxes](ctx)}
 	to.refuses = []string{"/refused"}
 	quiet := loop.ManagerOptions{Log: slog.New(slog.DiscardHandler)}
 	m, err := newManager(config, quiet, DefaultClass, at("127.0.0.1:80"), at("127.0.0.1:443"), to)
@@ -124,7 +124,7 @@ func second[T any](_ T, err error) error { return err }
 // saidIsServed returns an error if the status of an Ingress has an address and nginx never served it. The bad
 // Ingress has an address too, with an error.
 func saidIsServed(s bowlinetest.State) error {
-	ever := s.Outside.(map[string]string)["ever"]
+	ever := s.External.(map[string]string)["ever"]
 	hosts := map[string][]string{"a": {"a.com"}, "b": {"b.com", "c.com"}, "gone": {"gone.com"}, "bad": {""}}
 	for _, i := range s.Kind("Ingress") {
 		at, _, _ := unstructured.NestedSlice(i.Object, "status", "loadBalancer", "ingress")
@@ -189,23 +189,23 @@ func TestExploreController(t *testing.T) {
 	t.Parallel()
 	secret := newAuthority(t).secret("cert", 1, nil, "a.com")
 	r := bowlinetest.Explore(t, bowlinetest.Scenario{
-		World:      func() any { return &nginxes{} },
-		Processes:  []bowlinetest.Process{{Name: "nginx", Run: controllerProcess}},
-		Act:        declareAndChange(secret),
-		Invariants: []func(bowlinetest.State) error{saidIsServed},
-		Budget:     faultBudget,
-		Snapshot: func(world any) any {
-			n := world.(*nginxes)
+		ExternalSystem: func() any { return &nginxes{} },
+		Processes:      []bowlinetest.Process{{Name: "nginx", Run: controllerProcess}},
+		Act:            declareAndChange(secret),
+		Invariants:     []func(bowlinetest.State) error{saidIsServed},
+		Budget:         faultBudget,
+		ExternalState: func(system any) any {
+			n := system.(*nginxes)
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			return map[string]string{"text": n.text, "ever": n.ever}
 		},
 		Compare: func(s bowlinetest.State) bowlinetest.State {
-			served, declared := s.Outside.(map[string]string)["text"], declaredBy(t, s)
+			served, declared := s.External.(map[string]string)["text"], declaredBy(t, s)
 			if served != declared {
 				t.Errorf("nginx serves\n%s\nand declared is\n%s", served, declared)
 			}
-			s.Outside = served
+			s.External = served
 			return s
 		},
 	})

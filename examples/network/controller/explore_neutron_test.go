@@ -29,7 +29,7 @@ import (
 
 // neutronProcess runs the controller with the neutron provider.
 func neutronProcess(ctx context.Context, config *rest.Config) error {
-	c := bowlinetest.World[*cloud](ctx)
+	c := bowlinetest.ExternalSystem[*cloud](ctx)
 	log := slog.New(slog.DiscardHandler)
 	p, err := neutron.New(planeID, c.client(disturbed{ctx, c}), neutron.Options{Poll: c.poll, Log: log})
 	if err != nil {
@@ -82,8 +82,8 @@ func realNetworks(ctx context.Context, client *gophercloud.ServiceClient) (map[s
 }
 
 // inNeutron returns the networks of a cloud, for Scenario.Snapshot.
-func inNeutron(world any) any {
-	c := world.(*cloud)
+func inNeutron(system any) any {
+	c := system.(*cloud)
 	all, err := realNetworks(context.Background(), c.client(c.transport))
 	if err != nil {
 		return err.Error()
@@ -99,7 +99,7 @@ func readyIsInNeutron(s bowlinetest.State) error {
 			conditions[0].(map[string]any)["status"] != "True" {
 			continue
 		}
-		if len(s.Outside.(map[string][]real)["bowline."+planeID+"."+string(n.GetUID())]) == 0 {
+		if len(s.External.(map[string][]real)["bowline."+planeID+"."+string(n.GetUID())]) == 0 {
 			return fmt.Errorf("network %s is ready, but does not exist", n.GetName())
 		}
 	}
@@ -110,7 +110,7 @@ func readyIsInNeutron(s bowlinetest.State) error {
 // subnet.
 func eachOnce(s bowlinetest.State) error {
 	left := map[string]bool{}
-	for name := range s.Outside.(map[string][]real) {
+	for name := range s.External.(map[string][]real) {
 		left[name] = true
 	}
 	var wrong []error
@@ -120,7 +120,7 @@ func eachOnce(s bowlinetest.State) error {
 		cidr, _, _ := unstructured.NestedString(n.Object, "spec", "cidr")
 		gateway, _, _ := unstructured.NestedString(n.Object, "spec", "gateway")
 		want := []real{{true, []string{fmt.Sprintf("%s with gateway %s, %s", cidr, gateway, name)}}}
-		if got := s.Outside.(map[string][]real)[name]; fmt.Sprint(got) != fmt.Sprint(want) {
+		if got := s.External.(map[string][]real)[name]; fmt.Sprint(got) != fmt.Sprint(want) {
 			wrong = append(wrong, fmt.Errorf("of %s there are %v, want %v", n.GetName(), got, want))
 		}
 	}
@@ -163,17 +163,17 @@ func wholeLife(names ...string) func(context.Context, *rest.Config) error {
 // neutronScenario is a scenario of the controller with a Neutron that fails as given.
 func neutronScenario(fails failure, act func(context.Context, *rest.Config) error) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
-		Options:    []bowlinetest.Option{bowlinetest.CRDs("../crd/network.yaml")},
-		World:      func() any { return fakeCloud(fails) },
-		Processes:  []bowlinetest.Process{{Name: "network", Run: neutronProcess}},
-		Act:        act,
-		Restless:   true, // it polls Neutron
-		Invariants: []func(bowlinetest.State) error{readyIsInNeutron},
-		Snapshot:   inNeutron,
-		Skip:       poll,
+		Options:        []bowlinetest.Option{bowlinetest.CRDs("../crd/network.yaml")},
+		ExternalSystem: func() any { return fakeCloud(fails) },
+		Processes:      []bowlinetest.Process{{Name: "network", Run: neutronProcess}},
+		Act:            act,
+		PeriodicWrites: true, // it polls Neutron
+		Invariants:     []func(bowlinetest.State) error{readyIsInNeutron},
+		ExternalState:  inNeutron,
+		Skip:           poll,
 		Compare: func(s bowlinetest.State) bowlinetest.State {
 			if err := eachOnce(s); err != nil {
-				s.Outside = err.Error()
+				s.External = err.Error()
 			}
 			return withoutNeutronIDs(s)
 		},

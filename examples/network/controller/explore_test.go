@@ -36,7 +36,7 @@ func (e effects) Remove(name string) error {
 
 // process runs the controller with the record provider.
 func process(ctx context.Context, config *rest.Config) error {
-	p, err := record.New(planeID, effects{ctx, bowlinetest.World[*record.Memory](ctx)})
+	p, err := record.New(planeID, effects{ctx, bowlinetest.ExternalSystem[*record.Memory](ctx)})
 	if err != nil {
 		return err
 	}
@@ -83,8 +83,8 @@ func declareAndChange(ctx context.Context, config *rest.Config) error {
 }
 
 // contents returns all files, for Scenario.Snapshot.
-func contents(world any) any {
-	files := world.(*record.Memory)
+func contents(system any) any {
+	files := system.(*record.Memory)
 	names, _ := files.List() // files in memory: it does not fail
 	all := map[string]json.RawMessage{}
 	for _, name := range names {
@@ -101,7 +101,7 @@ func readyIsReal(s bowlinetest.State) error {
 			conditions[0].(map[string]any)["status"] != "True" {
 			continue
 		}
-		if _, ok := s.Outside.(map[string]json.RawMessage)[file(n.GetUID())]; !ok {
+		if _, ok := s.External.(map[string]json.RawMessage)[file(n.GetUID())]; !ok {
 			return fmt.Errorf("network %s is ready, but does not exist", n.GetName())
 		}
 	}
@@ -112,12 +112,12 @@ func readyIsReal(s bowlinetest.State) error {
 func TestExploreRecordController(t *testing.T) {
 	t.Parallel()
 	r := bowlinetest.Explore(t, bowlinetest.Scenario{
-		Options:    []bowlinetest.Option{bowlinetest.CRDs("../crd/network.yaml")},
-		World:      func() any { return &record.Memory{} },
-		Processes:  []bowlinetest.Process{{Name: "network", Run: process}},
-		Act:        declareAndChange,
-		Invariants: []func(bowlinetest.State) error{readyIsReal},
-		Snapshot:   contents,
+		Options:        []bowlinetest.Option{bowlinetest.CRDs("../crd/network.yaml")},
+		ExternalSystem: func() any { return &record.Memory{} },
+		Processes:      []bowlinetest.Process{{Name: "network", Run: process}},
+		Act:            declareAndChange,
+		Invariants:     []func(bowlinetest.State) error{readyIsReal},
+		ExternalState:  contents,
 	})
 	if r.Tried() < 80 { // of those that a run reached, which depends on how busy the machine is
 		t.Errorf("only %d fault points were tried; no run came by %q", r.Tried(), r.Unreached)

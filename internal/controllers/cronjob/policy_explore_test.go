@@ -39,15 +39,15 @@ func TestTwoControllersOverlapNoReplacedJobs(t *testing.T) {
 // overlapping is the scenario of a cronjob whose jobs do not end, and which allows one job at a time.
 func overlapping(policy batchv1.ConcurrencyPolicy, processes []bowlinetest.Process) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
-		Options:    []bowlinetest.Option{trial.Alone()},
-		Processes:  processes,
-		Act:        lateRun(policy),
-		Settle:     5 * time.Minute,
-		Restless:   policy == batchv1.ReplaceConcurrent, // creates a job every minute
-		Invariants: []func(bowlinetest.State) error{oneAtATime},
-		Compare:    ignoreState, // a late controller creates no job, or another one
-		Skip:       trial.Events,
-		Budget:     20,
+		Options:        []bowlinetest.Option{trial.Alone()},
+		Processes:      processes,
+		Act:            lateRun(policy),
+		Settle:         5 * time.Minute,
+		PeriodicWrites: policy == batchv1.ReplaceConcurrent, // creates a job every minute
+		Invariants:     []func(bowlinetest.State) error{oneAtATime},
+		Compare:        ignoreState, // a late controller creates no job, or another one
+		Skip:           trial.Events,
+		Budget:         20,
 	}
 }
 

@@ -46,15 +46,15 @@ func (forgetful) Names() []neutron.Name { return nil }
 
 func scenario(program Program) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
-		Options: []bowlinetest.Option{bowlinetest.CRDs(program.definition("network.yaml"))},
-		World:   func() any { return &neutron.Memory{} },
+		Options:        []bowlinetest.Option{bowlinetest.CRDs(program.definition("network.yaml"))},
+		ExternalSystem: func() any { return &neutron.Memory{} },
 		Processes: []bowlinetest.Process{{Name: "sample-controller",
 			Run: func(ctx context.Context, config *rest.Config) error {
-				return program.Run(ctx, config, effects{ctx, bowlinetest.World[*neutron.Memory](ctx)})
+				return program.Run(ctx, config, effects{ctx, bowlinetest.ExternalSystem[*neutron.Memory](ctx)})
 			}}},
-		Act:        act,
-		Invariants: []func(bowlinetest.State) error{asDeclared},
-		Snapshot:   snapshot,
+		Act:           act,
+		Invariants:    []func(bowlinetest.State) error{asDeclared},
+		ExternalState: snapshot,
 	}
 }
 
@@ -101,17 +101,17 @@ func act(ctx context.Context, config *rest.Config) error {
 }
 
 // snapshot returns Neutron's networks.
-func snapshot(world any) any {
+func snapshot(system any) any {
 	networks := map[string]neutron.Network{}
-	for _, n := range world.(*neutron.Memory).Names() {
-		networks[n.Name], _ = world.(*neutron.Memory).Get(n.Namespace, n.Name)
+	for _, n := range system.(*neutron.Memory).Names() {
+		networks[n.Name], _ = system.(*neutron.Memory).Get(n.Namespace, n.Name)
 	}
 	return networks
 }
 
 // asDeclared returns an error if Neutron has a network that was never declared.
 func asDeclared(s bowlinetest.State) error {
-	for name, n := range s.Outside.(map[string]neutron.Network) {
+	for name, n := range s.External.(map[string]neutron.Network) {
 		if !slices.Contains([]string{"a", "b", "c"}, name) || n != first && n != changed {
 			return fmt.Errorf("nobody declared network %s as %v", name, n)
 		}
