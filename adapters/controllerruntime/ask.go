@@ -15,12 +15,12 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// controller-runtime passes an informer's constructor functions that list and watch, but not the resource,
-// namespace and selectors that these functions use. This file calls the functions with a client that sends
+// controller-runtime passes functions that list and watch to the constructor of an informer, but not the resource,
+// namespace and selectors that these functions use. This file calls the list function with a client that sends
 // nothing and records the request.
 
-// wanted selects the objects of an informer.
-type wanted struct {
+// selection identifies the objects of an informer.
+type selection struct {
 	resource  schema.GroupVersionResource
 	namespace string
 	labels    labels.Selector
@@ -56,38 +56,38 @@ func (r recorder) RoundTrip(q *http.Request) (*http.Response, error) {
 	return r.next.RoundTrip(q)
 }
 
-// selectionOf returns the objects that a lister lists.
-func selectionOf(lw toolscache.ListerWatcher) (wanted, error) {
+// selectionOf returns the selection of a lister. It does not send a request.
+func selectionOf(lw toolscache.ListerWatcher) (selection, error) {
 	to := &recording{}
 	ctx := context.WithValue(context.Background(), recordingKey{}, to)
 	_, err := toolscache.ToListerWatcherWithContext(lw).ListWithContext(ctx, metav1.ListOptions{})
 	if to.url == nil {
-		return wanted{}, fmt.Errorf("cannot determine the list request of the cache: %w", err)
+		return selection{}, fmt.Errorf("cannot determine the list request of the cache: %w", err)
 	}
 	return parse(to.url)
 }
 
 // parse parses the URL of a list.
-func parse(u *url.URL) (w wanted, err error) {
+func parse(u *url.URL) (s selection, err error) {
 	query := u.Query()
-	if w.labels, err = labels.Parse(query.Get("labelSelector")); err != nil {
-		return w, fmt.Errorf("%s: %w", u, err)
+	if s.labels, err = labels.Parse(query.Get("labelSelector")); err != nil {
+		return s, fmt.Errorf("%s: %w", u, err)
 	}
-	if w.fields, err = fields.ParseSelector(query.Get("fieldSelector")); err != nil {
-		return w, fmt.Errorf("%s: %w", u, err)
+	if s.fields, err = fields.ParseSelector(query.Get("fieldSelector")); err != nil {
+		return s, fmt.Errorf("%s: %w", u, err)
 	}
 	path := strings.Split(strings.Trim(u.Path, "/"), "/")
 	end := len(path)
 	for _, resourceAt := range []int{end - 3, end - 1} { // after a namespace, or not
 		if gv, ok := groupVersion(path, resourceAt); ok {
-			w.resource = gv.WithResource(path[end-1])
+			s.resource = gv.WithResource(path[end-1])
 			if resourceAt == end-3 {
-				w.namespace = path[end-2]
+				s.namespace = path[end-2]
 			}
-			return w, nil
+			return s, nil
 		}
 	}
-	return w, fmt.Errorf("%s is not the URL of a list", u)
+	return s, fmt.Errorf("%s is not the URL of a list", u)
 }
 
 // groupVersion returns the group and version before path[at], as api/VERSION or apis/GROUP/VERSION. Unless it is the

@@ -17,8 +17,8 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// NewCache replaces cache.New. Its informers read from the server of config over the network. It returns an error
-// if config or options are invalid.
+// NewCache returns a cache as cache.New does, with Bowline's informers. They read from the server of config over the
+// network. Pass NewCache as manager.Options.NewCache. It returns an error if config or options are invalid.
 func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	c, err := client.New(config)
 	if err != nil {
@@ -27,8 +27,9 @@ func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	return On(client.NewSource(c))(config, options)
 }
 
-// On returns a NewCacheFunc whose informers read from source, which must belong to the server that the manager
-// uses. If cache.Options.NewInformer is set, as in tests with fake informers, those informers are used instead.
+// On is like NewCache for informers that read from source, such as bowline.Plane.Source. source must belong to the
+// server that the manager uses. If cache.Options.NewInformer is set, as in tests with fake informers, the cache uses
+// those informers instead.
 func On(source client.Source) cache.NewCacheFunc {
 	return func(config *rest.Config, options cache.Options) (cache.Cache, error) {
 		if options.NewInformer != nil {
@@ -45,12 +46,12 @@ func On(source client.Source) cache.NewCacheFunc {
 		log := slog.New(logr.ToSlogHandler(ctrllog.Log.WithName("cache")))
 		options.NewInformer = func(lw toolscache.ListerWatcher, example runtime.Object, resync time.Duration,
 			indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-			wanted, err := selectionOf(lw)
+			selected, err := selectionOf(lw)
 			if err != nil {
-				return clientgo.New(broken{err}, wanted.resource, example, clientgo.Options{Log: log})
+				return clientgo.New(broken{err}, selected.resource, example, clientgo.Options{Log: log})
 			}
-			return clientgo.New(source, wanted.resource, example, clientgo.Options{
-				Namespace: wanted.namespace, Labels: wanted.labels, Fields: wanted.fields,
+			return clientgo.New(source, selected.resource, example, clientgo.Options{
+				Namespace: selected.namespace, Labels: selected.labels, Fields: selected.fields,
 				Resync: resync, Indexers: indexers, Log: log,
 			})
 		}
@@ -58,7 +59,7 @@ func On(source client.Source) cache.NewCacheFunc {
 	}
 }
 
-// broken is a source that always fails: an informer that cannot be created reports its error through it.
+// broken is a Source that always returns err. An informer whose selection cannot be determined uses it to report err.
 type broken struct{ err error }
 
 func (b broken) List(context.Context, schema.GroupVersionResource, client.Options) (client.List, error) {
