@@ -17,11 +17,12 @@ import (
 
 type heldMap = *state[*corev1.ConfigMap]
 
-// tell runs notices into a backlog and returns what comes out: +a1 is an addition, ~a1,2 an update from one revision to
-// another, ?a1 a resync, -a1 a deletion, synced the end of the list; take takes one place out.
+// tell adds notices to a backlog and returns the notifications that it yields: +a1 is an addition, ~a1,2 an update from
+// one revision to another, ?a1 a resync, -a1 a deletion, synced the end of the list. The word take removes one entry.
 func tell(script string) []string { return tellOf(script, false) }
 
-// tellOf is tell, of a VanishHandler, where !a1 is one that came and went.
+// tellOf is like tell for a VanishHandler, if thorough is set. !a1 is the deletion of an object that was never
+// reported.
 func tellOf(script string, thorough bool) []string {
 	b := backlog[*corev1.ConfigMap]{reportVanished: thorough}
 	var out []string
@@ -53,7 +54,7 @@ func noticeOf(word string) notice[*corev1.ConfigMap] {
 	return notice[*corev1.ConfigMap]{kind: noticeSynced}
 }
 
-// outcome is what a handler is told of a place, in the words of tell.
+// outcome returns the notifications of an entry, in the words of tell.
 func outcome(u *backlogEntry[*corev1.ConfigMap]) (words []string) {
 	if u.synced {
 		return []string{"synced"}
@@ -82,7 +83,7 @@ func TestBacklogIsCoalescedPerObject(t *testing.T) {
 		{"objects keep the order in which they first came", "+b1 +a2 ~b1,3 ~a2,4", "+b3 +a4"},
 		{"updates are one, from the first state to the last", "~a1,2 ~a2,3 ~a3,4", "~a1,4"},
 		{"an addition that was updated is an addition", "+a1 ~a1,2", "+a2"},
-		{"what came and went was never there", "+a1 -a2 +b3", "+b3"},
+		{"a created and deleted object is not reported", "+a1 -a2 +b3", "+b3"},
 		{"what was updated and went is gone", "~a1,2 -a3", "-a3"},
 		{"what went and came back is told as both", "-a1 +a2 ~a2,3", "-a1 +a3"},
 		{"what came back and went again is gone", "-a1 +a2 -a3 +a4 -a5", "-a1"},
@@ -104,7 +105,7 @@ func TestBacklogIsCoalescedPerObject(t *testing.T) {
 func TestVanishHandlersAreNotifiedOfDeletedObjects(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, script, want string }{
-		{"what came and went is told as that", "+a1 -a2 +b3", "!a2 +b3"},
+		{"a created and deleted object is reported as vanished", "+a1 -a2 +b3", "!a2 +b3"},
 		{"in the order of its key", "-a1 +a2 -a3 +a4 -a5 +a6", "-a1 !a3 !a5 +a6"},
 		{"what went is told once", "+a1 take -a2", "+a1 -a2"},
 		{"an update of what came is not lost with it", "+a1 ~a1,2 -a3 +a4 ~a4,5", "!a3 +a5"},
@@ -115,7 +116,7 @@ func TestVanishHandlersAreNotifiedOfDeletedObjects(t *testing.T) {
 	}
 }
 
-// vanishing is a backlog with so many objects that came and went, each of a name of its own or all of one.
+// vanishing returns a backlog with many objects that were created and deleted, with the names that a function returns.
 func vanishing(count int, name func(int) string) *backlog[*corev1.ConfigMap] {
 	b := &backlog[*corev1.ConfigMap]{reportVanished: true}
 	for n := range count {
@@ -154,7 +155,7 @@ func TestManyDeletedObjectsAreReportedByUID(t *testing.T) {
 	}
 }
 
-// thorough is a handler that does nothing.
+// thorough is a VanishHandler that does nothing.
 type thorough struct {
 	HandlerFuncs[*corev1.ConfigMap]
 }
@@ -172,16 +173,16 @@ func TestPendingDeletedObjectsAreBounded(t *testing.T) {
 		l.enqueue([]notice[*corev1.ConfigMap]{{kind: noticeAdd, new: s}, {kind: noticeDelete, old: s}})
 	}
 	if n := strings.Count(log.String(), "too far behind to be notified"); n != 1 {
-		t.Errorf("it is logged %d times: %s", n, &log)
+		t.Errorf("the loss was logged %d times, want 1: %s", n, &log)
 	}
 	b := &l.waiting
 	if b.length != maxTraces || len(b.byKey) != maxTraces || b.lost != 100 {
-		t.Errorf("%d wait, %d by key, %d are lost", b.length, len(b.byKey), b.lost)
+		t.Errorf("got %d entries, %d by key, %d lost; want %d, %[4]d and 100", b.length, len(b.byKey), b.lost, maxTraces)
 	}
 }
 
-// Whatever happens and whenever a handler is told, it believes in the end what is true, and never is more than a
-// deletion and an addition of an object behind.
+// In every order of changes and deliveries, the notifications of a handler add up to the current objects, and a
+// deletion and an addition per object are pending at most.
 func TestBacklogConverges(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
@@ -223,14 +224,14 @@ func TestBacklogConverges(t *testing.T) {
 				b.add(notice[*corev1.ConfigMap]{kind: noticeUpdate, old: old, new: s})
 			}
 			if b.length > 5 || len(b.byKey) != b.length {
-				t.Fatalf("seed %d: %d places for 5 objects, %d by key", seed, b.length, len(b.byKey))
+				t.Fatalf("seed %d: got %d entries for 5 objects, %d by key", seed, b.length, len(b.byKey))
 			}
 		}
 		for u := b.take(); u != nil; u = b.take() {
 			listen(u)
 		}
 		if !maps.Equal(truth, belief) {
-			t.Fatalf("seed %d: the handler believes in %v, true is %v", seed, slices.Collect(maps.Keys(belief)),
+			t.Fatalf("seed %d: the notifications add up to %v, want %v", seed, slices.Collect(maps.Keys(belief)),
 				slices.Collect(maps.Keys(truth)))
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// mute is a source that never answers: the test itself puts in what a reflector would.
+// mute is a source that never answers. The test itself fills the FIFO.
 type mute struct{ client.Source }
 
 func (mute) List(ctx context.Context, _ schema.GroupVersionResource, _ client.Options) (client.List, error) {
@@ -23,8 +23,8 @@ func (mute) List(ctx context.Context, _ schema.GroupVersionResource, _ client.Op
 	return client.List{}, ctx.Err()
 }
 
-// handFed is an informer whose FIFO a test fills. Revisions 13 and 113 of an object cannot be read, and "b" is read as
-// "other".
+// handFed is an informer whose FIFO the test fills. Revisions 13 and 113 of an object cannot be decoded, and object "b"
+// is decoded as "other".
 type handFed struct{ *Informer[*corev1.Pod] }
 
 func newHandFed(lazy bool) handFed {
@@ -52,12 +52,12 @@ func (h handFed) state(name string, uid types.UID, at object.Revision) *state[*c
 	return h.reader.state(nil, o)
 }
 
-// event puts in what a watch tells.
+// event enqueues an event of a watch.
 func (h handFed) event(t deltaType, name string, uid types.UID, at object.Revision) {
 	h.fifo.add([]delta[*corev1.Pod]{{Type: t, state: h.state(name, uid, at)}}, at)
 }
 
-// pop brings what was put in into the cache.
+// pop applies the enqueued changes to the cache.
 func (h handFed) pop() { h.fifo.pop(h.process) }
 
 func TestDeletedObjectWithPendingChangeIsDecodedOnce(t *testing.T) {
@@ -67,23 +67,23 @@ func TestDeletedObjectWithPendingChangeIsDecodedOnce(t *testing.T) {
 	h.fifo.replace(nil, true, 20)
 	h.pop()
 	if h.indexer.Len() != 0 || h.Unreadable() != 0 {
-		t.Errorf("%d objects are cached, %d could not be read", h.indexer.Len(), h.Unreadable())
+		t.Errorf("got %d cached objects, %d not decoded", h.indexer.Len(), h.Unreadable())
 	}
 	h.event(deltaAdded, "a", "1", 13)
 	h.fifo.replace(nil, true, 30)
 	h.pop()
 	if h.indexer.Len() != 0 || h.Unreadable() != 1 {
-		t.Errorf("%d objects are cached, %d could not be read", h.indexer.Len(), h.Unreadable())
+		t.Errorf("got %d cached objects, %d not decoded", h.indexer.Len(), h.Unreadable())
 	}
 }
 
-// happening is something that happens to an informer, and what it has of object a in the end.
+// happening is a sequence of changes, and the state of object a in the cache afterwards.
 type happening struct {
 	happens func(h handFed)
 	want    string
 }
 
-// restorations happen to an informer that has old@100.
+// restorations begin with object a at revision 100 in the cache, value old.
 var restorations = map[string]happening{
 	"the same revision again": {func(h handFed) {
 		h.list(95, h.state("a", "old", 100))
@@ -115,7 +115,7 @@ var restorations = map[string]happening{
 	}, "old@100"},
 }
 
-// A list that goes back behind what was told is of another history, whose revisions may have been there before.
+// A list with an older revision than the known one is of another history, in which revisions may be used again.
 func TestListOfRestoredServerReplacesCache(t *testing.T) {
 	t.Parallel()
 	for name, test := range restorations {
@@ -133,12 +133,12 @@ func TestListOfRestoredServerReplacesCache(t *testing.T) {
 			}
 		}
 		if got != test.want {
-			t.Errorf("%s: cached is %q, want %q", name, got, test.want)
+			t.Errorf("%s: got %q in the cache, want %q", name, got, test.want)
 		}
 	}
 }
 
-// list puts in what a list found.
+// list enqueues the result of a list.
 func (h handFed) list(at object.Revision, states ...*state[*corev1.Pod]) {
 	h.fifo.replace(states, true, at)
 }
@@ -150,17 +150,17 @@ func TestObjectDecodedAsAnotherIsAnError(t *testing.T) {
 		h.list(100, h.state("b", "1", 100), h.state("c", "2", 100))
 		h.pop()
 		if list := h.indexer.List(); len(list) != 1 || list[0].Name != "c" || h.Unreadable() != 1 {
-			t.Errorf("lazy %t: cached are %v, %d could not be read", lazy, list, h.Unreadable())
+			t.Errorf("lazy %t: got %v in the cache, %d not decoded", lazy, list, h.Unreadable())
 		}
 		h.event(deltaDeleted, "b", "1", 110)
 		h.pop()
 		if lazy && h.indexer.Len() != 1 {
-			t.Errorf("%d objects are cached", h.indexer.Len())
+			t.Errorf("got %d cached objects", h.indexer.Len())
 		}
 	}
 }
 
-// No waiting would show what cannot be read, and who has written it must go on.
+// A revision that cannot be decoded counts as reached: the cache will never have it, and its writer must continue.
 func TestWaitForRevisionIncludesUndecodableRevisions(t *testing.T) {
 	t.Parallel()
 	h := newHandFed(false)
@@ -172,36 +172,36 @@ func TestWaitForRevisionIncludesUndecodableRevisions(t *testing.T) {
 	h.event(deltaAdded, "c", "2", 20)
 	h.pop()
 	if !reached(13) || reached(14) {
-		t.Errorf("of an object at 13, which cannot be read, 13 is reached: %t, 14: %t", reached(13), reached(14))
+		t.Errorf("object at revision 13, not decoded: 13 is reached: %t, 14: %t; want true, false", reached(13), reached(14))
 	}
 	h.fifo.resync()
 	h.pop()
 	if !reached(13) {
-		t.Error("after a resync it is not reached any more")
+		t.Error("after a resync, the revision is not reached any more")
 	}
 	h.event(deltaUpdated, "a", "1", 21)
 	h.pop()
 	if !reached(21) || reached(22) || len(h.updater.progress.skipped) != 0 {
-		t.Errorf("of an object at 21, 21 is reached: %t, 22: %t; still counted: %v", reached(21), reached(22),
+		t.Errorf("object at revision 21: 21 is reached: %t, 22: %t; skipped revisions: %v", reached(21), reached(22),
 			h.updater.progress.skipped)
 	}
 	h.event(deltaUpdated, "a", "1", 13)
 	h.list(30)
 	h.pop()
 	if len(h.updater.progress.skipped) != 0 {
-		t.Errorf("deleted objects left: %v", h.updater.progress.skipped)
+		t.Errorf("got skipped revisions %v of deleted objects, want none", h.updater.progress.skipped)
 	}
 }
 
-// misreadings happen to an informer whose object a, uid 1, revision 13, cannot be read.
+// misreadings begin with object a of uid 1 at revision 13, which cannot be decoded.
 var misreadings = map[string]happening{
 	"it is deleted": {func(h handFed) { h.event(deltaDeleted, "a", "1", 20) }, "gone"},
-	"its end comes in a state that cannot be read": {func(h handFed) { h.event(deltaDeleted, "a", "1", 13) }, "gone"},
+	"deleted with a state that cannot be decoded": {func(h handFed) { h.event(deltaDeleted, "a", "1", 13) }, "gone"},
 	"the deletion of an older one comes late": {func(h handFed) {
 		h.event(deltaDeleted, "a", "0", 12)
 	}, "unreadable 1"},
 	"it can be read again": {func(h handFed) { h.event(deltaUpdated, "a", "1", 14) }, "14"},
-	"deleted, and another comes that cannot be read": {func(h handFed) {
+	"deleted, and replaced by one that cannot be decoded": {func(h handFed) {
 		h.event(deltaDeleted, "a", "1", 20)
 		h.event(deltaAdded, "a", "2", 113)
 	}, "unreadable 2"},
@@ -226,7 +226,7 @@ var misreadings = map[string]happening{
 	}, "14"},
 }
 
-// What cannot be read is known for as long as it is there and nothing older of it is.
+// The cache records an undecodable object until it is deleted or decoded, unless an older state is cached.
 func TestUndecodableObjectsAreTrackedWhileStored(t *testing.T) {
 	t.Parallel()
 	for name, test := range misreadings {
@@ -246,7 +246,7 @@ func TestUndecodableObjectsAreTrackedWhileStored(t *testing.T) {
 			got = obj.ResourceVersion
 		}
 		if got != test.want || (unreadable != nil) != (len(h.indexer.unreadable) == 1) {
-			t.Errorf("%s: it is %s, want %s; %d are known to be unreadable", name, got, test.want,
+			t.Errorf("%s: got %s, want %s; %d objects are recorded as unreadable", name, got, test.want,
 				len(h.indexer.unreadable))
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// script runs operations on a FIFO, one a word, and returns what comes out, one line a key:
+// script runs operations on a FIFO, one per word, and returns the batches, one line per key:
 //
 //	+a1 ~a2 -a3    a is added, updated, deleted, at a revision
 //	=a1,b2         a list of a and b; = alone is an empty one
@@ -120,7 +120,8 @@ func TestDeltaFIFO(t *testing.T) {
 	}
 }
 
-// While a batch is brought into the cache, the reflector goes on; but a list is compared with the cache as it is then.
+// While a batch is applied to the cache, the reflector can add changes; but a list is compared with the cache after the
+// batch.
 func TestChangesAreAddedDuringBatch(t *testing.T) {
 	t.Parallel()
 	cached := newIndexer[*corev1.ConfigMap](nil, slog.Default())
@@ -145,7 +146,7 @@ func TestChangesAreAddedDuringBatch(t *testing.T) {
 			cached.put(p.deltas[0].state)
 		}
 		if upTo != 2 {
-			t.Errorf("the batch ends at %d", upTo)
+			t.Errorf("got revision %d at the end of the batch", upTo)
 		}
 	})
 	<-replaced
@@ -157,7 +158,7 @@ func TestChangesAreAddedDuringBatch(t *testing.T) {
 			}
 		}
 		if upTo != 4 {
-			t.Errorf("the second batch ends at %d", upTo)
+			t.Errorf("got revision %d at the end of the second batch", upTo)
 		}
 	})
 	if want := []string{"a Replaced@3", "c Replaced@4", "b Deleted@2?"}; !slices.Equal(got, want) {
@@ -165,14 +166,14 @@ func TestChangesAreAddedDuringBatch(t *testing.T) {
 	}
 }
 
-// named is the config map of a letter with a revision and a UID.
+// named returns a config map with a letter as name, a revision and a UID.
 func named(uid string, revision int) *state[*corev1.ConfigMap] {
 	s := configMap(fmt.Sprint("a", revision))
 	s.obj.UID = types.UID(uid)
 	return s
 }
 
-// gone is a FIFO with so many objects of one name, each of which came and went, and what comes out of it.
+// gone returns the deltas of many objects of one name, each of which was created and deleted.
 func gone(times int, log *slog.Logger) []delta[*corev1.ConfigMap] {
 	f := newDeltaFIFO(newIndexer[*corev1.ConfigMap](nil, log))
 	for n := range times {
@@ -202,7 +203,7 @@ func TestShortLivedObjectsRetainFewStates(t *testing.T) {
 		next++
 	}
 	if next != 100_000 || states > maxDeltas+1 {
-		t.Errorf("got deletions of %d objects, %d with states", next, states)
+		t.Errorf("got deletions of %d objects, %d with states; want 100000, at most %d", next, states, maxDeltas+1)
 	}
 }
 
@@ -211,10 +212,10 @@ func TestDroppedNotificationsAreLogged(t *testing.T) {
 	var log strings.Builder
 	deltas := gone(maxTraces+100, slog.New(slog.NewTextHandler(&log, nil)))
 	if len(deltas) > maxTraces+maxDeltas || deltas[len(deltas)-1].Type != deltaDeleted {
-		t.Errorf("%d deltas wait, the last of them %s", len(deltas), deltas[len(deltas)-1].Type)
+		t.Errorf("got %d deltas, the last %s", len(deltas), deltas[len(deltas)-1].Type)
 	}
 	if n := strings.Count(log.String(), "handlers miss some deletions"); n != 1 {
-		t.Errorf("it is logged %d times: %s", n, &log)
+		t.Errorf("the loss was logged %d times, want 1: %s", n, &log)
 	}
 }
 

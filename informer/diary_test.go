@@ -17,7 +17,7 @@ import (
 
 type options = informer.Options[*corev1.ConfigMap]
 
-// diary writes down what a handler is told.
+// diary records the notifications of a handler.
 type diary struct {
 	mu    sync.Mutex
 	lines []string
@@ -45,7 +45,7 @@ func (d *diary) OnDelete(obj *corev1.ConfigMap, unknown bool) {
 	d.write("delete %s=%s unknown=%t", obj.Name, obj.Data["value"], unknown)
 }
 
-// read takes what was written since the last time, once everything has settled.
+// read returns the notifications since its last call, once all goroutines are idle.
 func (d *diary) read() []string {
 	synctest.Wait()
 	d.mu.Lock()
@@ -55,7 +55,7 @@ func (d *diary) read() []string {
 	return lines
 }
 
-// expect compares what was written since the last time.
+// expect compares the notifications since the last call of read.
 func (d *diary) expect(t *testing.T, want ...string) {
 	t.Helper()
 	if got := d.read(); !slices.Equal(got, want) {
@@ -84,7 +84,7 @@ func inBubble(t *testing.T, p func() *plane, o func() options,
 
 func quiet() options { return options{Log: slog.New(slog.DiscardHandler)} }
 
-// cached is what an informer's cache holds.
+// cached returns the objects of an informer's cache.
 func cached(i *informer.Informer[*corev1.ConfigMap]) map[string]string {
 	values := map[string]string{}
 	for _, obj := range i.Indexer().List() {
@@ -93,7 +93,7 @@ func cached(i *informer.Informer[*corev1.ConfigMap]) map[string]string {
 	return values
 }
 
-// logged has an informer log to a text.
+// logged makes an informer log to a buffer.
 func logged(log *strings.Builder) func() options {
 	return func() options { return options{Log: slog.New(slog.NewTextHandler(log, nil))} }
 }

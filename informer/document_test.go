@@ -35,13 +35,13 @@ func TestDocumentExplainsTerms(t *testing.T) {
 	text := read(t, page)
 	for _, term := range strings.Fields(terms) {
 		if !regexp.MustCompile(`(^|[^A-Za-z])` + regexp.QuoteMeta(term) + `([^A-Za-z]|$)`).MatchString(text) {
-			t.Errorf("%s says nothing of %s", page, term)
+			t.Errorf("%s does not mention %s", page, term)
 		}
 	}
 	for _, term := range []string{"token bucket", "fast-slow", "max-of", "control loop", "informer map",
 		"Super Version"} {
 		if !strings.Contains(text, term) {
-			t.Errorf("%s says nothing of a %s", page, term)
+			t.Errorf("%s does not mention a %s", page, term)
 		}
 	}
 }
@@ -63,7 +63,7 @@ func TestDocumentLinksAreValid(t *testing.T) {
 	}
 	drawn, err := filepath.Glob("../docs/informer-*.svg")
 	if err != nil || len(drawn) == 0 || len(drawn) != len(pictures) {
-		t.Errorf("%d pictures are drawn (%v), %s shows %d", len(drawn), err, page, len(pictures))
+		t.Errorf("got %d pictures (%v), but %s shows %d", len(drawn), err, page, len(pictures))
 	}
 }
 

@@ -57,13 +57,13 @@ func TestFactorySharesInformersByScopeAndType(t *testing.T) {
 		p.put("b", "2")
 		synctest.Wait()
 		if lists, watches := p.requests(); lists != 5 || watches != 5 {
-			t.Errorf("five informers sent %d lists and %d watches", lists, watches)
+			t.Errorf("got %d lists and %d watches of five informers", lists, watches)
 		}
 		if got := names(some.Indexer().List()); got != "a" {
-			t.Errorf("the labelled ones are %q", got)
+			t.Errorf("got labelled objects %q", got)
 		}
 		if got := names(all.Indexer().List()); got != "a,b" {
-			t.Errorf("all are %q", got)
+			t.Errorf("got objects %q", got)
 		}
 	})
 }
@@ -86,7 +86,7 @@ func TestDroppedInformerStops(t *testing.T) {
 		synctest.Wait()
 		if got := names(before.Indexer().List()) + " " + names(other.Indexer().List()) + " " +
 			names(after.Indexer().List()); got != "a a,b a,b" {
-			t.Errorf("the dropped one, another and the next show %s", got)
+			t.Errorf("the dropped informer, another one and the next one have %s", got)
 		}
 	})
 }
@@ -102,7 +102,7 @@ func TestMetadataInformerRequestsMetadata(t *testing.T) {
 		}
 		<-informer.For[*corev1.ConfigMap](f, configmaps).Synced()
 		if len(p.asked) != 2 || !p.asked[0].MetadataOnly || p.asked[1].MetadataOnly {
-			t.Errorf("the source got the request %+v", p.asked)
+			t.Errorf("the source received the request %+v", p.asked)
 		}
 	})
 }
@@ -124,7 +124,7 @@ func TestWaitForSyncReportsMissingResources(t *testing.T) {
 	})
 }
 
-// A controller may start before the definition of what it reconciles is applied.
+// A controller may start before the definition of its resource is applied.
 func TestInformerWaitsForResource(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
@@ -144,7 +144,7 @@ func TestInformerWaitsForResource(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := names(maps.Indexer().List()); got != "a" {
-			t.Errorf("the cache has %q", got)
+			t.Errorf("got %q in the cache", got)
 		}
 	})
 }
@@ -169,7 +169,7 @@ func TestFactoryWaitsForWriteInAllCaches(t *testing.T) {
 		_, first := typed.Indexer().Get(key)
 		_, second := untyped.Indexer().Get(key)
 		if !first || !second {
-			t.Errorf("the typed cache shows it: %t, the untyped one: %t", first, second)
+			t.Errorf("in the typed cache: %t, in the untyped one: %t; want both", first, second)
 		}
 		if err := f.WaitForWrite(t.Context(),
 			client.Write{Resource: configmaps, Namespace: "third", Name: "x"}); err != nil {
@@ -193,7 +193,7 @@ func TestResyncInVirtualTime(t *testing.T) {
 		time.Sleep(7*24*time.Hour + time.Minute)
 		synctest.Wait()
 		if synced != 7*24 || changed != 0 {
-			t.Errorf("%d resyncs and %d changes in a week", synced, changed)
+			t.Errorf("got %d resyncs and %d changes in a week", synced, changed)
 		}
 	})
 }
@@ -218,7 +218,7 @@ func TestFactoryTransformsObjectsOfAllTypes(t *testing.T) {
 		for _, objects := range [][]client.Object{asObjects(typed.Indexer().List()),
 			asObjects(untyped.Indexer().List())} {
 			if len(objects) != 1 || len(objects[0].GetOwnerReferences()) != 0 {
-				t.Errorf("the cache has %v", objects)
+				t.Errorf("got %v in the cache", objects)
 			}
 		}
 	})
@@ -247,7 +247,7 @@ func TestMetrics(t *testing.T) {
 			"informer_handler_notices_total handler=the gate"
 		rest := " resource=configmaps scope=* type=*v1.ConfigMap version=v1"
 		got := gathered(t, f)
-		// Told of the end of the list, and standing still at the first object.
+		// The handler blocks at the first object after the end of the list.
 		if got[waiting+rest] != 2 || got[told+rest] != 2 || got["informer_objects"+rest] != 3 ||
 			got["informer_synced"+rest] != 1 ||
 			got["informer_store_resource_version"+rest] != float64(p.revision) {
@@ -262,7 +262,7 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// gathered are metrics by their name and labels.
+// gathered returns the metrics by name and labels.
 func gathered(t *testing.T, c prometheus.Collector) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()

@@ -13,7 +13,7 @@ import (
 	"sync"
 )
 
-// faulty is a connection on which one thing goes wrong: at the so-manieth event of all watches together.
+// faulty is a connection that injects one fault, at the n-th event of all its watches.
 type faulty struct {
 	next  http.RoundTripper
 	fault fault
@@ -25,9 +25,10 @@ type faulty struct {
 	after  int // how many requests were answered after the fault began
 }
 
-// fault is what goes wrong: with the stream at an event, and with the requests that come after it. Either may be nil.
+// fault changes the stream at an event and the responses to later requests. Either function may be nil.
 type fault struct {
-	// stream returns what to send in place of an event's frame, and the error that ends the stream, or nil to go on.
+	// stream returns the bytes to send instead of an event's frame, and the error that ends the stream, or nil to
+	// continue.
 	stream func(frame []byte, cut <-chan struct{}) ([]byte, error)
 	// request answers the n-th request after the event, from 0; nil lets it through.
 	request func(r *http.Request, n int) *http.Response
@@ -37,7 +38,7 @@ var errReset = errors.New("connection reset by peer")
 
 func cut([]byte, <-chan struct{}) ([]byte, error) { return nil, errReset }
 
-// answers are those with a status to the first so many requests after a cut.
+// answers returns a fault that answers a number of requests after the event with a status.
 func answers(status, times int, header ...string) fault {
 	return fault{stream: cut, request: func(_ *http.Request, n int) *http.Response {
 		if n >= times {
@@ -60,7 +61,7 @@ func statusAnswer(status int, header ...string) *http.Response {
 	return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body))}
 }
 
-// connectionFaults are all that can go wrong between an informer and its server.
+// connectionFaults are the faults of the connection between an informer and its server.
 var connectionFaults = map[string]fault{
 	"the connection breaks":     {stream: cut},
 	"the server ends the watch": {stream: func([]byte, <-chan struct{}) ([]byte, error) { return nil, io.EOF }},
@@ -76,7 +77,7 @@ var connectionFaults = map[string]fault{
 	}},
 	"an object without a name": {stream: func(frame []byte, _ <-chan struct{}) ([]byte, error) {
 		if frame[0] == 0 {
-			// the field of the name gets another number
+			// change the field number of the name
 			return bytes.Replace(frame, []byte{'\n', 1}, []byte{'Z', 1}, 1), nil
 		}
 		return bytes.Replace(frame, []byte(`"name":`), []byte(`"mane":`), 1), nil
@@ -98,16 +99,16 @@ var connectionFaults = map[string]fault{
 	}},
 }
 
-// refused stands for a connection that cannot be made.
+// refused stands for a connection that cannot be established.
 var refused = &http.Response{}
 
-// silent sends nothing until the client gives up.
+// silent sends nothing until the client closes the connection.
 func silent(cut <-chan struct{}) error {
 	<-cut
 	return errReset
 }
 
-// halfList loses the place, and then the end of the first list.
+// halfList expires the watch's revision, and cuts off the end of the next list.
 func halfList(end error) fault {
 	return fault{stream: cut, request: func(r *http.Request, n int) *http.Response {
 		switch n {
@@ -129,7 +130,7 @@ func halfList(end error) fault {
 	}}
 }
 
-// RoundTrip passes requests on, with the fault in its time.
+// RoundTrip sends requests, and injects the fault at its event.
 func (f *faulty) RoundTrip(r *http.Request) (*http.Response, error) {
 	f.mu.Lock()
 	var answer *http.Response
@@ -161,9 +162,10 @@ func (f *faulty) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// strikes reports whether the fault begins at an event.
+// strikes reports whether the fault is to be injected at this event.
 func (f *faulty) strikes(frame []byte) bool {
-	// A refused place is no event: who asks for one too far would otherwise pass by listing again and again.
+	// An error event about the revision does not count: otherwise, a client would reach any event by listing
+	// repeatedly.
 	if bytes.Contains(frame, []byte("BOOKMARK")) || bytes.Contains(frame, []byte("ERROR")) {
 		return false
 	}
@@ -183,7 +185,7 @@ func (f *faulty) hasBegun() bool {
 	return f.begun
 }
 
-// readFrame reads an event: a line, or a message behind its length.
+// readFrame reads an event: a line, or a message with its length before it.
 func readFrame(from *bufio.Reader) ([]byte, error) {
 	first, err := from.Peek(4)
 	if err != nil {
@@ -197,7 +199,7 @@ func readFrame(from *bufio.Reader) ([]byte, error) {
 	return frame, err
 }
 
-// cutBody is a body made of frames. What next returns with an error is still read.
+// cutBody is a body of frames. A reader gets the bytes that next returns together with an error.
 type cutBody struct {
 	under   io.Closer
 	next    func() ([]byte, error)

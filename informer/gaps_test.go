@@ -25,8 +25,8 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// TestFaultsLeaveNoGaps makes each thing that can go wrong go wrong at each event of a stream, over a real server's
-// connection, and compares the cache, and what a handler was told, with the server's objects.
+// TestFaultsLeaveNoGaps injects each fault at each event of a stream, over the connection of a real server, and
+// compares the cache, and the state that a handler derives from its notifications, with the server's objects.
 func TestFaultsLeaveNoGaps(t *testing.T) {
 	t.Parallel()
 	for name, fault := range connectionFaults {
@@ -44,7 +44,7 @@ func TestFaultsLeaveNoGaps(t *testing.T) {
 	}
 }
 
-// everywhere has a fault strike at each event, each time with an informer and objects of its own.
+// everywhere injects a fault at each event, each time with its own informer and objects.
 func everywhere[T client.Object](t *testing.T, fault fault, source func(*client.Client) client.Source) {
 	synctest.Test(t, func(t *testing.T) {
 		plane, err := bowline.Start(t.Context(), bowline.Options{})
@@ -61,12 +61,12 @@ func everywhere[T client.Object](t *testing.T, fault fault, source func(*client.
 			}
 		}
 		if at < 8 {
-			t.Errorf("the fault struck at %d events only", at-1)
+			t.Errorf("the fault was injected at %d events only", at-1)
 		}
 	})
 }
 
-// life runs an informer while objects come, change and go.
+// life runs an informer while objects are created, changed and deleted.
 func life[T client.Object](t *testing.T, config *rest.Config, f *faulty, source func(*client.Client) client.Source) {
 	t.Helper()
 	run := fmt.Sprintf("run-%d", f.at)
@@ -109,8 +109,8 @@ func life[T client.Object](t *testing.T, config *rest.Config, f *faulty, source 
 	running.Wait()
 }
 
-// change makes changes, a letter for the object and a digit for its value each; a minus deletes. Some time passes
-// between them, so that each is an event of its own.
+// change writes objects: each word is a letter for the object and a digit for its value, or has a minus for a deletion.
+// It pauses between them, so that each is a separate event.
 func change(t *testing.T, maps typedcorev1.ConfigMapInterface, run, changes string) {
 	t.Helper()
 	full := func(letter string) string { return letter + "-" + run }

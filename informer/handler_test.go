@@ -17,7 +17,7 @@ import (
 
 type funcs = informer.HandlerFuncs[*corev1.ConfigMap]
 
-// gate is a handler that stands still in its first call until it is opened, and writes a diary.
+// gate is a handler that blocks in its first call until it is opened, and records its notifications.
 type gate struct {
 	diary
 	inside chan struct{} // closed when the first call has begun
@@ -83,7 +83,7 @@ func TestStuckHandlerIsReportedAndBlocksNoOther(t *testing.T) {
 		synctest.Wait()
 		if n := strings.Count(log.String(), `msg="a handler does not return`); n != 1 ||
 			!strings.Contains(log.String(), `handler="the gate" object=ns/a`) {
-			t.Errorf("reported %d times:\n%s", n, log)
+			t.Errorf("got %d reports, want 1:\n%s", n, log)
 		}
 		blocked.Remove()
 		p.put("a", "2")
@@ -92,7 +92,7 @@ func TestStuckHandlerIsReportedAndBlocksNoOther(t *testing.T) {
 		cancel()
 		<-ended
 		if took := time.Since(cancelled); took > 10*time.Second {
-			t.Errorf("Run ended after %v", took)
+			t.Errorf("Run returned after %v", took)
 		}
 		if !strings.Contains(log.String(), "its goroutine is abandoned") {
 			t.Errorf("the log does not name the abandoned goroutine:\n%s", log)
@@ -120,7 +120,7 @@ func TestHandlerPanicLosesOneNotification(t *testing.T) {
 		for _, part := range []string{"a handler panicked", "I do not like it", "object=ns/bad", "call=OnAdd",
 			"TestHandlerPanic", "handler_test.go"} {
 			if !strings.Contains(log.String(), part) {
-				t.Errorf("the log does not say %q:\n%s", part, log)
+				t.Errorf("the log lacks %q:\n%s", part, log)
 			}
 		}
 	})
@@ -192,7 +192,7 @@ func TestWaitForRevisionWaitsForWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := cached(i)["a"]; got != "1" {
-			t.Errorf("the cache has %q", got)
+			t.Errorf("got %q in the cache", got)
 		}
 		for name, end := range map[string]func(){
 			"a later state": func() { p.put("a", "2"); p.put("a", "3") },
@@ -204,7 +204,7 @@ func TestWaitForRevisionWaitsForWrite(t *testing.T) {
 			synctest.Wait()
 			select {
 			case err := <-reached:
-				t.Errorf("%s: reached before: %v", name, err)
+				t.Errorf("%s: got %v before the revision, want an error", name, err)
 			default:
 			}
 			end()

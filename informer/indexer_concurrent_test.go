@@ -10,9 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Readers see whole states while a writer changes them: what an index finds has the value, an object that never goes is
-// there each time, and a list holds each object once. Indexes are added meanwhile. With -race it shows that nothing is
-// torn.
+// Readers are consistent while a writer changes objects and indexes are added: an object under an index value has the
+// value, an object that is never deleted is always found, and a list has each object once. With -race, the test detects
+// data races.
 func TestConcurrentReadersSeeConsistentStates(t *testing.T) {
 	t.Parallel()
 	const objects, changes = 50, 3_000
@@ -51,7 +51,7 @@ func TestConcurrentReadersSeeConsistentStates(t *testing.T) {
 	reading.Wait()
 }
 
-// checkWhole reads in every way that there is.
+// checkWhole calls all methods that read.
 func checkWhole(t *testing.T, x *Indexer[*corev1.ConfigMap], value string, objects int) {
 	found, err := x.ByIndex("values", value)
 	if err != nil {
@@ -59,11 +59,11 @@ func checkWhole(t *testing.T, x *Indexer[*corev1.ConfigMap], value string, objec
 	}
 	for _, obj := range found {
 		if !slices.Contains(valuesOf(obj), value) {
-			t.Errorf("under %s there is %v", value, valuesOf(obj))
+			t.Errorf("got an object with the values %v under %s", valuesOf(obj), value)
 		}
 	}
 	if n := len(x.InNamespace("ns-a")); n != objects {
-		t.Errorf("%d objects are in the namespace", n)
+		t.Errorf("got %d objects in the namespace", n)
 	}
 	seen := map[string]bool{}
 	for obj := range x.All() {

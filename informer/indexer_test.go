@@ -19,7 +19,7 @@ import (
 
 func quietly() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
-// valued is a state of a config map that is found by values.
+// valued returns a state of a config map that the index lists under the given values.
 func valued(name string, revision int, values ...string) *state[*corev1.ConfigMap] {
 	obj := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns-" + name[:1], Name: name, ResourceVersion: strconv.Itoa(revision)},
@@ -36,7 +36,7 @@ func (x *Indexer[T]) change(f func()) {
 	f()
 }
 
-// Whatever is put and removed, each index finds what a look at every object would find.
+// After any puts and removes, each index returns the objects that a scan of all objects finds.
 func TestIndexesMatchScans(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {
@@ -66,7 +66,7 @@ func TestIndexesMatchScans(t *testing.T) {
 			}(slices.Clone(seen))
 		}
 		if x.Len() != len(truth) || len(x.List()) != len(truth) {
-			t.Fatalf("seed %d: %d objects, %d listed, want %d", seed, x.Len(), len(x.List()), len(truth))
+			t.Fatalf("seed %d: got length %d and %d in the list, want %d", seed, x.Len(), len(x.List()), len(truth))
 		}
 		for value := range 5 {
 			want := map[string]bool{}
@@ -79,7 +79,7 @@ func TestIndexesMatchScans(t *testing.T) {
 				got := map[string]bool{}
 				for obj := range x.Each(index, strconv.Itoa(value)) {
 					if got[obj.Name] || truth[obj.Name].obj != obj {
-						t.Fatalf("seed %d: %s found twice or as it was before", seed, obj.Name)
+						t.Fatalf("seed %d: got %s twice or in an outdated state", seed, obj.Name)
 					}
 					got[obj.Name] = true
 				}
@@ -117,7 +117,7 @@ func TestIndexFunctionPanicAffectsOneObject(t *testing.T) {
 	}
 	for _, part := range []string{"index=touchy", "object=ns-b/bad", `panic="not this one"`, "indexer_test.go"} {
 		if !strings.Contains(log.String(), part) {
-			t.Errorf("the log does not say %q:\n%s", part, log.String())
+			t.Errorf("the log lacks %q:\n%s", part, log.String())
 		}
 	}
 }
@@ -148,7 +148,7 @@ func TestReadsDoNotAllocatePerObject(t *testing.T) {
 		},
 	} {
 		if allocations := testing.AllocsPerRun(10, read); allocations > 1 {
-			t.Errorf("%s of 1000 objects makes %v allocations", name, allocations)
+			t.Errorf("%s of 1000 objects: got %v allocations", name, allocations)
 		}
 	}
 	if found == 0 || found%1000 != 0 {

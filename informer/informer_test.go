@@ -41,7 +41,7 @@ func TestHandlersShareOneWatchAndOneCache(t *testing.T) {
 		late.expect(t, "update a=1->2")
 		first.expect(t, "add a=1 initial=false", "update a=1->2")
 		if lists, watches := p.requests(); lists != 1 || watches != 1 {
-			t.Errorf("two handlers sent %d lists and %d watches", lists, watches)
+			t.Errorf("got %d lists and %d watches of two handlers", lists, watches)
 		}
 	})
 }
@@ -96,7 +96,7 @@ func TestCacheSharesSourceObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, _ := i.Indexer().Get(key); got != want {
-			t.Error("the cache has a copy")
+			t.Error("the cache has a copy of the object, want the object itself")
 		}
 	})
 }
@@ -128,7 +128,7 @@ func TestListerAndIndexes(t *testing.T) {
 			}
 		}
 		if _, err := i.Indexer().ByIndex("nameless", ""); err == nil {
-			t.Error("an index that was never added answers")
+			t.Error("an index that was never added returned no error")
 		}
 		if _, err := i.Lister().Get("ns", "c"); !apierrors.IsNotFound(err) {
 			t.Errorf("got %v", err)

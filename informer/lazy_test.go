@@ -34,7 +34,7 @@ func (c counting) Decode(form object.Form, data []byte) (runtime.Object, error) 
 	return c.codec.Decode(form, data)
 }
 
-// countingPlane is a plane that counts how often an object is decoded.
+// countingPlane is a plane that counts the decodings of its objects.
 func countingPlane() (*plane, *atomic.Int64) {
 	p, decoded := newPlane(), &atomic.Int64{}
 	p.reads = counting{p.codec, decoded}
@@ -81,7 +81,7 @@ func TestLazyInformerDecodesOnRead(t *testing.T) {
 		}
 		for _, obj := range again {
 			if !slices.Contains(selected, obj) {
-				t.Errorf("%s was decoded twice although it was read a moment ago", obj.Name)
+				t.Errorf("%s was decoded twice in quick succession", obj.Name)
 			}
 		}
 		if owned, _ := i.Indexer().ByIndex("owner", "owner of map-5"); names(owned) != "map-5" {
@@ -101,7 +101,7 @@ func TestLazyAndEagerNotificationsAreEqual(t *testing.T) {
 		p.remove("b")
 		d.expect(t, "delete b=1 unknown=false")
 		if obj, err := i.Lister().Get("ns", "a"); err != nil || obj.Data["value"] != "2" {
-			t.Errorf("the lister has %v, %v", obj, err)
+			t.Errorf("got %v, %v from the lister", obj, err)
 		}
 	})
 }
@@ -123,12 +123,12 @@ func TestLazyInformerEvictsOldDecodedObjects(t *testing.T) {
 		for range i.Indexer().All() {
 		}
 		if again := decoded.Load() - before; again != 40 {
-			t.Errorf("%d of 40 large objects were decoded again: the decoded ones are kept without a bound", again)
+			t.Errorf("%d of 40 large objects were decoded again: the retained ones are not bounded", again)
 		}
 	})
 }
 
-// What has been replaced is nobody's any more, however little memory all of it would take.
+// Replaced states are not retained, even if all of them would fit.
 func TestLazyInformerReleasesDeletedObjects(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestLazyInformerReleasesDeletedObjects(t *testing.T) {
 			synctest.Wait()
 			obj, ok := i.Indexer().Get(informer.Key{Namespace: "ns", Name: "map"})
 			if !ok {
-				t.Fatal("it is not cached")
+				t.Fatal("the object is not cached")
 			}
 			read = append(read, weak.Make(obj))
 		}
@@ -154,7 +154,7 @@ func TestLazyInformerReleasesDeletedObjects(t *testing.T) {
 			}
 		}
 		if kept > states/3 || read[states-1].Value() == nil {
-			t.Errorf("of %d states %d are kept", states, kept)
+			t.Errorf("%d of %d states are retained", kept, states)
 		}
 	})
 }
@@ -171,10 +171,10 @@ func TestLazyInformerSkipsUndecodableObject(t *testing.T) {
 		p.put("b", "2")
 		d.expect(t, "update b=1->2")
 		if got := cached(i); len(got) != 1 || got["b"] != "2" {
-			t.Errorf("the cache has %v", got)
+			t.Errorf("got %v in the cache", got)
 		}
 		if _, err := i.Lister().Get("ns", "a"); err == nil || !strings.Contains(err.Error(), "ns/a") {
-			t.Errorf("the lister says %v", err)
+			t.Errorf("got error %v from the lister", err)
 		}
 		if n := strings.Count(log.String(), "an object cannot be decoded"); n != 1 || i.Unreadable() != 1 {
 			t.Errorf("reported %d times, counted %d:\n%s", n, i.Unreadable(), log)
@@ -229,7 +229,7 @@ func TestTransformReducesObjects(t *testing.T) {
 	}
 }
 
-// slim is a Go type with metadata and the one field that a controller uses.
+// slim is a Go type with the metadata and only one field of the kind.
 type slim struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -257,7 +257,7 @@ func TestReducedTypeHoldsItsFields(t *testing.T) {
 			t.Errorf("got %v, %v", got, err)
 		}
 		if data, _ := json.Marshal(got); !strings.Contains(string(data), `"kind":"ConfigMap"`) {
-			t.Errorf("it does not say what it is: %s", data)
+			t.Errorf("the JSON has no kind and apiVersion: %s", data)
 		}
 	})
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// A handler hears of each object what it can hear, in order: an addition first, once, and a deletion only of what was
-// added.
+// The notifications of each object are consistent although some states cannot be decoded: one addition first, and a
+// deletion only after an addition.
 func TestLazyNotificationsStayOrderedOverUndecodable(t *testing.T) {
 	t.Parallel()
 	inBubble(t, newPlane, lazily, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
@@ -73,7 +73,7 @@ func TestGoexitInHandlerLosesOneNotification(t *testing.T) {
 		told.expect(t, "add bad=2 initial=false", "add last=1 initial=false")
 		if n := strings.Count(log.String(), "runtime.Goexit, as t.FailNow"); n != 3 ||
 			!strings.Contains(log.String(), "call=OnDelete object=ns/bad") {
-			t.Errorf("it was reported %d times:\n%s", n, log)
+			t.Errorf("got %d reports, want 1:\n%s", n, log)
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// merging writes down which updates may stand for several. What is called slow it is told of once it is let go on.
+// merging records which updates are merged. It blocks in the notification of the object slow until it is released.
 type merging struct {
 	diary
 	goOn chan struct{}
@@ -26,8 +26,8 @@ func (m *merging) OnMerged(old, new *corev1.ConfigMap) {
 	m.write("merged %s=%s->%s", new.Name, old.Data["value"], new.Data["value"])
 }
 
-// An object that is changed and changed back while the handler, the cache or the reflector is behind has not stayed as
-// it was.
+// If an object is changed and changed back while the handler, the cache or the reflector is behind, the update is
+// reported as merged.
 func TestCoalescedUpdatesAreReported(t *testing.T) {
 	t.Parallel()
 	var goOn chan struct{} // made in the bubble

@@ -56,14 +56,14 @@ func TestMetadataIsReadWithoutDecoding(t *testing.T) {
 				}
 			}
 			if heads.Indexer().Len() == 0 {
-				t.Errorf("there are no %s", resource.Resource)
+				t.Errorf("got no %s", resource.Resource)
 			}
 		}
 		stop()
 	}
 }
 
-// makeSome makes a pod of protobuf, a deployment of JSON, and a definition.
+// makeSome creates a pod in protobuf, a deployment in JSON, and a definition.
 func makeSome(t *testing.T, plane *bowline.Plane) {
 	t.Helper()
 	config := plane.RESTConfig()

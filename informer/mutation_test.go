@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// recorder is a test that only notes its failures.
+// recorder is a TB that records failures.
 type recorder struct {
 	failures []string
 	cleanup  func()
@@ -24,7 +24,7 @@ func (r *recorder) Errorf(format string, arguments ...any) {
 	r.failures = append(r.failures, fmt.Sprintf(format, arguments...))
 }
 
-// detecting has an informer report mutations to r.
+// detecting makes an informer report mutations to r.
 func detecting(r *recorder, lazy bool) func() options {
 	return func() options {
 		o := quiet()
@@ -66,7 +66,7 @@ func TestMutationOfACachedObjectIsDetected(t *testing.T) {
 	}
 }
 
-// scribbler is a handler that does what handlers must not.
+// scribbler is a handler that modifies objects.
 type scribbler struct{ funcs }
 
 func (scribbler) String() string { return "the scribbler" }

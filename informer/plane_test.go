@@ -24,7 +24,7 @@ import (
 
 var configmaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// plane is the least that a client.Source can be: the config maps of a server, and what may go wrong with one.
+// plane is a simple client.Source: the config maps of a server, and faults to inject.
 type plane struct {
 	codec codec
 	reads object.Codec // what readers are told to decode by; nil for codec
@@ -119,7 +119,7 @@ func (p *plane) reader() object.Codec {
 	return p.codec
 }
 
-// spoil makes an object unreadable, or a new one that is: its data is no map.
+// spoil makes an object undecodable, or creates such an object: its data is not a map.
 func (p *plane) spoil(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,14 +147,14 @@ func (p *plane) tell(event client.Event) {
 	p.changed.Broadcast()
 }
 
-// compact forgets the history.
+// compact drops the history.
 func (p *plane) compact() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.oldest, p.history = p.revision, nil
 }
 
-// set changes what goes wrong, and breaks off every watch.
+// set changes the faults to inject, and ends all watches.
 func (p *plane) set(change func(*plane)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -163,7 +163,7 @@ func (p *plane) set(change func(*plane)) {
 	p.changed.Broadcast()
 }
 
-// values are the objects by name.
+// values returns the values of the objects by name.
 func (p *plane) values() map[string]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -186,7 +186,7 @@ func (p *plane) requests() (lists, watches int) {
 
 var errRefused = errors.New("connection refused")
 
-// refusal is why a request cannot be answered now.
+// refusal returns the error for requests at this time, or nil.
 func (p *plane) refusal(resource schema.GroupVersionResource) error {
 	switch {
 	case p.down:
@@ -240,7 +240,7 @@ func (p *plane) Watch(_ context.Context, resource schema.GroupVersionResource,
 	return &planeWatch{plane: p, options: options, after: options.After, breaks: p.breaks}, nil
 }
 
-// codec reads and writes config maps as JSON.
+// codec decodes and encodes config maps as JSON.
 type codec struct{ cache *object.Cache }
 
 func (codec) Stamp() object.Stamp { return 1 }
@@ -254,5 +254,5 @@ func (codec) Encode(_ object.Form, obj runtime.Object) ([]byte, error) { return 
 
 func (c codec) Cache() *object.Cache { return c.cache }
 
-// pause lets virtual time pass until all that is due has happened.
+// pause lets virtual time pass until all goroutines are idle.
 func pause() { time.Sleep(time.Minute) }

@@ -64,7 +64,7 @@ func (w *planeWatch) Stop() {
 	w.plane.changed.Broadcast()
 }
 
-// faults lose, double and delay events, as a seed has it.
+// faults drops, duplicates and delays events at random.
 type faults struct {
 	random *rand.Rand
 	late   []client.Event

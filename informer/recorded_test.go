@@ -20,8 +20,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/inprocess"
 )
 
-// answersOf are what a real kube-apiserver answered to the GETs of a file whose path has one of these texts, in their
-// order.
+// answersOf returns the recorded answers of a real kube-apiserver to the GETs of a file whose path contains one of the
+// texts, in the order of the texts.
 func answersOf(t *testing.T, file string, texts ...string) []golden.Response {
 	t.Helper()
 	var answers []golden.Response
@@ -40,7 +40,7 @@ func answersOf(t *testing.T, file string, texts ...string) []golden.Response {
 	return answers
 }
 
-// replaying answers lists by what was recorded, one after the other, and then one watch by its events, a second apart.
+// replaying answers lists with the recorded answers in order, and then one watch with its events, one per second.
 type replaying struct {
 	t       *testing.T
 	lists   []golden.Response
@@ -76,7 +76,7 @@ func (r *replaying) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	w.Write(next.Body)
 }
 
-// stream sends the events of the watch, once, and then nothing until the client has had enough.
+// stream sends the events of the watch, once, and then nothing until the client ends the request.
 func (r *replaying) stream(w http.ResponseWriter, q *http.Request) {
 	var events []json.RawMessage
 	if len(r.watch.Body) > 0 {
@@ -94,7 +94,7 @@ func (r *replaying) stream(w http.ResponseWriter, q *http.Request) {
 	<-q.Context().Done()
 }
 
-// told is what a handler was told of, by name and revision.
+// told records the notifications of a handler, by name and revision.
 type told[T client.Object] struct{ lines []string }
 
 func (d *told[T]) OnAdd(obj T, initial bool) {
@@ -128,12 +128,12 @@ func replay[T client.Object](t *testing.T, r *replaying, resource schema.GroupVe
 	synctest.Wait()
 	stop()
 	if !slices.Equal(d.lines, want) {
-		t.Errorf("got notifications %q, want %q; requests were %q", d.lines, want, r.queries)
+		t.Errorf("got notifications %q, want %q; the requests were %q", d.lines, want, r.queries)
 	}
 	return i
 }
 
-// A kube-apiserver's own bytes, as they were recorded, and not those of a server that we wrote.
+// The informer reads the recorded bytes of a real kube-apiserver.
 func TestRecordedListAndWatch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestRecordedListAndWatch(t *testing.T) {
 		i := replay[*corev1.ConfigMap](t, r, configmaps, client.NewSource,
 			"add w1 242 false", "update w1 242 243", "delete w1 244 false", "add w1 245 false", "delete w1 246 false")
 		if i.Indexer().Len() != 0 || !strings.Contains(r.queries[1], "resourceVersion=241") {
-			t.Errorf("%d objects are cached; requests were %q", i.Indexer().Len(), r.queries)
+			t.Errorf("got %d cached objects; the requests were %q", i.Indexer().Len(), r.queries)
 		}
 	})
 }
@@ -169,7 +169,7 @@ func TestRecordedPages(t *testing.T) {
 			"add l5 233 true")
 		if i.Indexer().Len() != 6 || !strings.Contains(r.queries[1], "continue=") ||
 			!strings.Contains(r.queries[2], "resourceVersion=234") {
-			t.Errorf("%d objects are cached; requests were %q", i.Indexer().Len(), r.queries)
+			t.Errorf("got %d cached objects; the requests were %q", i.Indexer().Len(), r.queries)
 		}
 	})
 }
@@ -183,12 +183,12 @@ func TestRecordedStreamedList(t *testing.T) {
 		select {
 		case <-i.Synced():
 		default:
-			t.Error("the informer never had its list")
+			t.Error("the informer is not synced")
 		}
 	})
 }
 
-// A real server says in plain text that it serves no such resource, and 429 while it begins to.
+// A real server answers with a 404 in plain text while it does not serve a resource, and with 429 while it starts to.
 func TestRecordedLateDefinition(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestRecordedLateDefinition(t *testing.T) {
 		r.absent, r.nobody = "/customresourcedefinitions", absent
 		replay[*unstructured.Unstructured](t, r, networks, client.NewSource, "add example-network 297 true")
 		if len(r.lists) > 0 {
-			t.Errorf("%d responses are left; requests were %q", len(r.lists), r.queries)
+			t.Errorf("%d recorded responses are left; the requests were %q", len(r.lists), r.queries)
 		}
 	})
 }

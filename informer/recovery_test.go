@@ -49,12 +49,12 @@ func TestReflectorResumesBrokenWatch(t *testing.T) {
 		pause()
 		d.expect(t, "update a=1->2")
 		if lists, _ := p.requests(); lists != 1 {
-			t.Errorf("%d lists; a broken connection is no reason to list again", lists)
+			t.Errorf("got %d lists after a broken connection, want no further one", lists)
 		}
 	})
 }
 
-// A server that comes back empty and with other revisions is another server: what it does not have is gone.
+// If a server returns without objects and with other revisions, the cached objects are deleted.
 func TestReflectorSurvivesEmptyServer(t *testing.T) {
 	t.Parallel()
 	there := func() *plane { p := newPlane(); p.put("a", "old"); p.put("gone", "1"); return p }
@@ -111,7 +111,7 @@ func TestUnservedResourceIsLoggedOnce(t *testing.T) {
 			t.Errorf("logged the wait %d times:\n%s", n, log.String())
 		}
 		if !strings.Contains(log.String(), "the resource is served now") {
-			t.Errorf("did not say that it begins:\n%s", log.String())
+			t.Errorf("the log does not report that the resource is served:\n%s", log.String())
 		}
 	})
 }
@@ -182,14 +182,13 @@ func TestFaultyEventsGiveSameCache(t *testing.T) {
 			time.Sleep(2 * time.Hour)
 			synctest.Wait()
 			if want, got := p.values(), cached(i); !maps.Equal(got, want) || !maps.Equal(told, want) {
-				t.Errorf("seed %d: the cache has %v, the handler believes %v, the server has %v", seed, got, told, want)
+				t.Errorf("seed %d: the cache has %v, the notifications add up to %v, the server has %v", seed, got, told, want)
 			}
 		})
 	}
 }
 
-// Doubled and late events alone, on a server that loses nothing, need no relist to be healed but for those that come
-// after the object was deleted: they must not bring it back.
+// A duplicate or late event that arrives after the deletion of its object must not restore the object.
 func TestLateEventDoesNotRestoreDeletedObject(t *testing.T) {
 	t.Parallel()
 	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {

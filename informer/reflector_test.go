@@ -26,7 +26,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// listTimes notes when lists are asked for.
+// listTimes records the times of list requests.
 type listTimes struct {
 	*plane
 	mu    sync.Mutex
@@ -41,7 +41,7 @@ func (l *listTimes) List(ctx context.Context, resource schema.GroupVersionResour
 	return l.plane.List(ctx, resource, options)
 }
 
-// taken are the times since the last time, in their order.
+// taken returns the times since its last call, in order.
 func (l *listTimes) taken() []time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,12 +73,12 @@ func TestExpiredInformersSpreadTheirLists(t *testing.T) {
 		time.Sleep(time.Minute)
 		times := p.taken()
 		if len(times) < crowd || times[crowd-1].Sub(lost) > 10*time.Second {
-			t.Fatalf("%d lists, the last after %v", len(times), times[len(times)-1].Sub(lost))
+			t.Fatalf("got %d lists, the last after %v", len(times), times[len(times)-1].Sub(lost))
 		}
 		const most = 25 // in a tenth of a second; at random over two seconds it is five
 		for n := range len(times) - most {
 			if window := times[n+most].Sub(times[n]); window < 100*time.Millisecond {
-				t.Errorf("%d lists came within %v", most, window)
+				t.Errorf("got %d lists within %v", most, window)
 				break
 			}
 		}
@@ -110,7 +110,7 @@ func TestRetryAfterIsRespected(t *testing.T) {
 		}
 		for n := range asked[1:] {
 			if waited := asked[n+1].Sub(asked[n]); waited < 30*time.Second || waited > 41*time.Second {
-				t.Errorf("request %d came after %v", n+1, waited)
+				t.Errorf("got request %d after %v", n+1, waited)
 			}
 		}
 	})
@@ -128,7 +128,7 @@ func TestUndecodableObjectsAreCountedUntilDeleted(t *testing.T) {
 		p.put("c", "2")
 		d.expect(t, "update c=1->2")
 		if n := i.Unreadable(); n != 2 {
-			t.Errorf("%d objects were counted", n)
+			t.Errorf("Unreadable returned %d", n)
 		}
 		p.remove("a")
 		p.put("b", "3")
@@ -160,12 +160,12 @@ func TestOutdatedStatesAreNotDecoded(t *testing.T) {
 		close(gate)
 		synctest.Wait()
 		if got := cached(i)["a"]; got != "11" || decoded != 2 {
-			t.Errorf("a=%s is cached, and %d states of eleven were decoded", got, decoded)
+			t.Errorf("got a=%s in the cache after decoding %d of eleven states", got, decoded)
 		}
 	})
 }
 
-// shipDefinition defines a resource with nothing that is checked.
+// shipDefinition defines a resource whose schema permits any fields.
 func shipDefinition() *apiextensionsv1.CustomResourceDefinition {
 	yes := true
 	return &apiextensionsv1.CustomResourceDefinition{
@@ -213,7 +213,7 @@ func waitsForItsDefinition(t *testing.T, source func(*client.Client) client.Sour
 	time.Sleep(time.Hour)
 	synctest.Wait()
 	if said := strings.Count(log.String(), "the resource is not served yet"); said != 1 {
-		t.Errorf("logged %d times that the resource is not served", said)
+		t.Errorf("got %d log records that the resource is not served, want 1", said)
 	}
 	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 		Resource: "customresourcedefinitions"}
@@ -224,7 +224,7 @@ func waitsForItsDefinition(t *testing.T, source func(*client.Client) client.Sour
 	defined := time.Now()
 	<-i.Synced()
 	if took := time.Since(defined); took > time.Second {
-		t.Errorf("it started %v after the definition came", took)
+		t.Errorf("the informer synced %v after the definition was created", took)
 	}
 	ship := &unstructured.Unstructured{Object: map[string]any{"kind": "Ship", "apiVersion": "example.com/v1",
 		"metadata": map[string]any{"name": "one"}}}
@@ -233,7 +233,7 @@ func waitsForItsDefinition(t *testing.T, source func(*client.Client) client.Sour
 	}
 	synctest.Wait()
 	if i.Indexer().Len() != 1 {
-		t.Errorf("%d ships are cached", i.Indexer().Len())
+		t.Errorf("got %d cached ships", i.Indexer().Len())
 	}
 	cancel()
 	running.Wait()

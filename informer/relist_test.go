@@ -19,7 +19,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// headless has lists in which the head of an object cannot be read.
+// headless is a source whose lists have an object whose metadata cannot be decoded.
 type headless struct {
 	*plane
 	name string
@@ -35,7 +35,7 @@ func (h *headless) List(ctx context.Context, resource schema.GroupVersionResourc
 	return list, err
 }
 
-// forget breaks off all watches and forgets their place, so that informers list again.
+// forget ends all watches and drops the history, so that informers list again.
 func (p *plane) forget() {
 	p.compact()
 	p.set(func(p *plane) { p.oldest++; p.revision++ })
@@ -64,12 +64,12 @@ func TestUndecodableListItemIsNotDeleted(t *testing.T) {
 		h.forget()
 		d.expect(t, "delete b=2 unknown=true")
 		if n := i.Unreadable(); n != 1 {
-			t.Errorf("%d objects were counted", n)
+			t.Errorf("Unreadable returned %d", n)
 		}
 	})
 }
 
-// answering is an informer of a server that does as a handler says, while ctx lasts.
+// answering runs an informer on a server with the given HTTP handler until ctx ends.
 func answering(t *testing.T, ctx context.Context, handler http.HandlerFunc) {
 	t.Helper()
 	transport := inprocess.NewTransport(handler)
@@ -102,7 +102,7 @@ func TestWatchErrorCausesList(t *testing.T) {
 					`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"event 6 cannot be told of","code":%d}`, status)
 			})
 			if lists < most/2 || lists > most || watches < 5*lists {
-				t.Errorf("%d: %d lists and %d watches in an hour", status, lists, watches)
+				t.Errorf("status %d: got %d lists and %d watches in an hour", status, lists, watches)
 			}
 		})
 	}

@@ -17,8 +17,7 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// Objects that a list over the wire brought share what is equal in them, but where somebody may change one, or wants to
-// know who did.
+// Objects of a list over the network share equal parts, unless the informer has a Transform or detects mutations.
 func TestListedObjectsShareEqualParts(t *testing.T) {
 	t.Parallel()
 	plane, err := bowline.Start(t.Context(), bowline.Options{})
@@ -55,7 +54,7 @@ func TestListedObjectsShareEqualParts(t *testing.T) {
 		b, _ := i.Indexer().Get(informer.Key{Namespace: "default", Name: "b"})
 		if shared := reflect.ValueOf(a.Data).Pointer() == reflect.ValueOf(b.Data).Pointer(); shared != test.share ||
 			b.Data["key"] != "value" {
-			t.Errorf("%s: they share their data: %t; %v", name, shared, b.Data)
+			t.Errorf("%s: the objects share their data: %t; %v", name, shared, b.Data)
 		}
 		stop()
 	}
@@ -90,7 +89,7 @@ func TestInProcessObjectsShareEqualParts(t *testing.T) {
 			places[reflect.ValueOf(cm.Data).Pointer()]++
 		}
 		if few := len(places) < 20; few != (looking == nil) {
-			t.Errorf("looked after: %t; the data of 30 objects are in %d places", looking != nil, len(places))
+			t.Errorf("with detection: %t; got %d copies of the data of 30 objects", looking != nil, len(places))
 		}
 		if looking != nil {
 			cm, _ := i.Indexer().Get(informer.Key{Namespace: "default", Name: "a20"})

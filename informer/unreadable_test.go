@@ -14,13 +14,13 @@ import (
 	"github.com/bowline-dev/bowline/internal/inprocess"
 )
 
-// sources are where an informer may have a plane's objects from.
+// sources returns the sources through which an informer may read a plane's objects.
 var sources = map[string]func(t *testing.T, p *plane) client.Source{
 	"in process": func(_ *testing.T, p *plane) client.Source { return p },
 	"wire":       func(t *testing.T, p *plane) client.Source { return client.NewSource(wired(t, p)) },
 }
 
-// wired is a client of a plane that is served as HTTP, until the test ends.
+// wired returns a client of a plane that is served over HTTP until the test ends.
 func wired(t *testing.T, p *plane) *client.Client {
 	transport := inprocess.NewTransport(overWire(p))
 	t.Cleanup(transport.Close)
@@ -31,7 +31,7 @@ func wired(t *testing.T, p *plane) *client.Client {
 	return c
 }
 
-// kinds are the ways in which an informer may read its objects.
+// kinds are the options with which an informer may read its objects.
 var kinds = map[string]func(o *options){
 	"eager": func(*options) {},
 	"lazy":  func(o *options) { o.Lazy = true },
@@ -40,7 +40,8 @@ var kinds = map[string]func(o *options){
 	},
 }
 
-// Who deletes something real when its object is not found must not do so because nobody can read the object.
+// A controller that deletes an external resource if its object is not found must not do so if the object cannot be
+// decoded.
 func TestUndecodableObjectIsNotNotFound(t *testing.T) {
 	t.Parallel()
 	for from, source := range sources {
@@ -63,14 +64,14 @@ func TestUndecodableObjectIsNotNotFound(t *testing.T) {
 	}
 }
 
-// unread is an informer, and the plane with the objects that it cannot read.
+// unread is an informer and the plane with the objects that it cannot decode.
 type unread struct {
 	*testing.T
 	plane    *plane
 	informer *informer.Informer[*corev1.ConfigMap]
 }
 
-// lives has objects be readable and not in turn. "a" cannot be read at first, "b" can.
+// lives changes objects between decodable and undecodable states. "a" cannot be decoded at first, "b" can.
 func (w unread) lives(lazy bool) {
 	w.is("a", "unreadable")
 	w.is("b", "1")
@@ -100,7 +101,7 @@ func (w unread) lives(lazy bool) {
 	w.is("b", "not found")
 }
 
-// is checks what a lister says of an object.
+// is checks the result of a lister for an object.
 func (w unread) is(name, want string) {
 	w.Helper()
 	synctest.Wait()
@@ -130,7 +131,7 @@ func (w unread) is(name, want string) {
 	}
 }
 
-// names checks that an error names the object and the field, and says what to do.
+// names checks that an error names the object and the field, and what to do.
 func (w unread) names(name string, e *informer.UnreadableError) {
 	w.Helper()
 	key := informer.Key{Namespace: "ns", Name: name}
@@ -140,12 +141,12 @@ func (w unread) names(name string, e *informer.UnreadableError) {
 	}
 	for _, part := range []string{`configmaps "ns/` + name + `"`, "data", "correct"} {
 		if !strings.Contains(e.Error(), part) {
-			w.Errorf("the error does not say %s: %v", part, e)
+			w.Errorf("the error lacks %s: %v", part, e)
 		}
 	}
 }
 
-// What a user's function answers may say by accident that there is nothing.
+// A Transform may return a NotFound error, which must not be mistaken for a missing object.
 func TestTransformNotFoundErrorIsNotNotFound(t *testing.T) {
 	t.Parallel()
 	refusing := func() options {
@@ -160,12 +161,12 @@ func TestTransformNotFoundErrorIsNotNotFound(t *testing.T) {
 		synctest.Wait()
 		if _, err := i.Lister().Get("ns", "a"); err == nil || apierrors.IsNotFound(err) ||
 			!apierrors.IsInternalError(err) {
-			t.Errorf("the lister says %v", err)
+			t.Errorf("got error %v from the lister", err)
 		}
 	})
 }
 
-// ends is a handler that hears of all ends.
+// ends is a VanishHandler that records all deletions.
 type ends struct{ diary }
 
 func (e *ends) OnVanish(obj *corev1.ConfigMap, finalStateUnknown bool) {
@@ -204,7 +205,7 @@ func TestVanishHandlerReceivesUndecodableDeletions(t *testing.T) {
 	}
 }
 
-// forgetting has an object go, and nobody tell of it.
+// forgetting deletes an object without an event.
 func forgetting(name string) func(p *plane) {
 	return func(p *plane) {
 		p.revision++
@@ -213,7 +214,7 @@ func forgetting(name string) func(p *plane) {
 	}
 }
 
-// A controller must not take the object that it knew for the one that has its name now.
+// A controller must not mistake a deleted object for an undecodable one that has its name now.
 func TestUndecodableSuccessorRemovesObject(t *testing.T) {
 	t.Parallel()
 	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
@@ -224,7 +225,7 @@ func TestUndecodableSuccessorRemovesObject(t *testing.T) {
 		pause()
 		d.expect(t, "delete a=1 unknown=true")
 		if _, err := i.Lister().Get("ns", "a"); !errors.As(err, new(*informer.UnreadableError)) {
-			t.Errorf("the lister says %v", err)
+			t.Errorf("got error %v from the lister", err)
 		}
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// mourner is a gate that is a VanishHandler, and knows the revision of each object that it heard the end of.
+// mourner is a gate that is a VanishHandler. It records the revision of each deleted object.
 type mourner struct {
 	*gate
 	ends    map[string]bool // by UID
@@ -36,7 +36,7 @@ func (m *mourner) OnVanish(obj *corev1.ConfigMap, finalStateUnknown bool) {
 	}
 }
 
-// passing has objects come and go, and returns their UIDs.
+// passing creates and deletes objects, and returns their UIDs.
 func passing(p *plane, count int, name func(int) string) (uids []string) {
 	for n := range count {
 		uids = append(uids, fmt.Sprint("uid-", p.revision+1))
@@ -51,7 +51,7 @@ func (m *mourner) expectEnds(t *testing.T, uids []string) {
 	synctest.Wait()
 	for _, uid := range uids {
 		if !m.ends[uid] {
-			t.Fatalf("of %d deleted objects it was notified of %d, but not of %s", len(uids), len(m.ends), uid)
+			t.Fatalf("got notifications of %d of %d deleted objects, and none of %s", len(m.ends), len(uids), uid)
 		}
 	}
 }
@@ -75,13 +75,13 @@ func TestVanishHandlerReceivesAllDeletions(t *testing.T) {
 			close(m.open)
 			m.expectEnds(t, uids)
 			if m.unknown != 3000-1024 || log.Len() > 0 {
-				t.Errorf("%d came without their states; the log has:\n%s", m.unknown, log)
+				t.Errorf("got %d deletions without states; the log is:\n%s", m.unknown, log)
 			}
 		})
 	}
 }
 
-// A transform that takes its time holds up the cache: what comes and goes meanwhile waits before it.
+// A slow Transform delays the cache. Objects that are created and deleted meanwhile wait in the delta FIFO.
 func TestVanishHandlerReceivesDeletionsBeforeCaching(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

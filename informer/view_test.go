@@ -50,22 +50,23 @@ func TestCacheIsNotBehindNotifications(t *testing.T) {
 				synctest.Wait()
 			}
 			if calls != 4 {
-				t.Errorf("lazy %t: %d calls", lazy, calls)
+				t.Errorf("lazy %t: got %d calls", lazy, calls)
 			}
 		})
 	}
 }
 
-// Without bookmarks, an informer of objects that seldom change would lose its place whenever the history moves on.
+// Without bookmarks, the revision of an informer whose objects seldom change would be compacted, and it would list
+// again.
 func TestBookmarksAdvanceResumeRevision(t *testing.T) {
 	t.Parallel()
-	for _, told := range []bool{true, false} {
+	for _, withBookmark := range []bool{true, false} {
 		inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
 			p.put("a", "1")
 			d.read()
 			p.mu.Lock()
 			p.revision += 100 // by what other resources' writers did
-			if told {
+			if withBookmark {
 				p.tell(client.Event{Type: watch.Bookmark, Object: p.object("", "", ""), Revision: p.revision})
 			}
 			p.mu.Unlock()
@@ -74,14 +75,14 @@ func TestBookmarksAdvanceResumeRevision(t *testing.T) {
 			p.put("a", "2")
 			pause()
 			d.expect(t, "update a=1->2")
-			if lists, _ := p.requests(); (lists == 1) != told {
-				t.Errorf("a bookmark came: %t; there were %d lists", told, lists)
+			if lists, _ := p.requests(); (lists == 1) != withBookmark {
+				t.Errorf("with bookmarks: %t; got %d lists", withBookmark, lists)
 			}
 		})
 	}
 }
 
-// numbered is a Go type that says something else of a field than the server does.
+// numbered is a Go type with a field of another type than the server's.
 type numbered struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -131,14 +132,14 @@ func TestDecodeErrorsSkipOneObject(t *testing.T) {
 			}
 			for _, part := range []string{"ns/bad", "*informer_test.numbered", "data.value is", "many", "int32"} {
 				if !strings.Contains(log.String(), part) {
-					t.Errorf("lazy %t: the log does not say %s:\n%s", lazy, part, &log)
+					t.Errorf("lazy %t: the log lacks %s:\n%s", lazy, part, &log)
 				}
 			}
 		})
 	}
 }
 
-// The waits of a server that is away get longer, to ten seconds, and are not the same for everybody.
+// The waits for an unreachable server increase to ten seconds and differ among clients.
 func TestBackoffGrowsWithJitter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -180,7 +181,7 @@ func TestBackoffGrowsWithJitter(t *testing.T) {
 			}
 		}
 		if len(differ) < 100 {
-			t.Errorf("there were %d different waits of twenty informers", len(differ))
+			t.Errorf("got %d different waits of twenty informers", len(differ))
 		}
 	})
 }

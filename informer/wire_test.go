@@ -21,7 +21,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// overWire serves a plane as HTTP.
+// overWire serves a plane over HTTP.
 func overWire(p *plane) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -121,7 +121,7 @@ func TestUndecodableObjectRetainsLastState(t *testing.T) {
 		pause()
 		d.expect(t, "update b=1->2")
 		if got := cached(i); got["a"] != "1" {
-			t.Errorf("the cache has %v", got)
+			t.Errorf("got %v in the cache", got)
 		}
 	})
 }
