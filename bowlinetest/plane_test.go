@@ -167,7 +167,8 @@ func TestBubblesHaveNoSockets(t *testing.T) {
 		bowlinetest.Start(tb, bowlinetest.Socket(), bowlinetest.NoSocket)
 		began = true
 	})
-	if began || !failed || said != "a Bubble cannot have a Socket: waiting for the network stops virtual time; use Start instead" {
+	if began || !failed ||
+		said != "a Bubble cannot have a Socket: waiting for the network stops virtual time; use Start instead" {
 		t.Errorf("failed is %v, output %q", failed, said)
 	}
 }

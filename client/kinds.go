@@ -99,7 +99,8 @@ func (k *kinds) kindOf(ctx context.Context, c *Client, pointer reflect.Type) (sc
 		return schema.GroupVersionKind{}, fmt.Errorf("registering the client's types: %w", k.err)
 	}
 	if strings.HasPrefix(t.PkgPath(), "k8s.io/apimachinery/") {
-		return schema.GroupVersionKind{}, errors.New("the type does not determine the resource: name the resource with client.Of")
+		return schema.GroupVersionKind{},
+			errors.New("the type does not determine the resource: name the resource with client.Of")
 	}
 	registered, _, err := k.scheme.ObjectKinds(reflect.New(t).Interface().(Object))
 	switch {

@@ -48,18 +48,18 @@ func TestBuilderReconcilesOwnersAndMappedObjects(t *testing.T) {
 		}
 		create("of-set", metav1.OwnerReference{APIVersion: "apps/v1beta2", Kind: "DaemonSet"})
 		if sets, nodes := ofSets.take(), ofNodes.take(); sets != "default/owner" || nodes != "" {
-			w.Errorf("a ConfigMap of a DaemonSet: reconciled sets %q, nodes %q", sets, nodes)
+			w.Errorf("a ConfigMap of a DaemonSet: got sets %q, nodes %q", sets, nodes)
 		}
 		create("of-node", metav1.OwnerReference{APIVersion: "v1", Kind: "Node"})
 		if sets, nodes := ofSets.take(), ofNodes.take(); sets != "" || nodes != "/owner" {
-			w.Errorf("a ConfigMap of a Node: reconciled sets %q, nodes %q", sets, nodes)
+			w.Errorf("a ConfigMap of a Node: got sets %q, nodes %q", sets, nodes)
 		}
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "s"}}
 		if _, err := secrets.Client().Create(w.Context(), secret, metav1.CreateOptions{}); err != nil {
 			w.Fatal(err)
 		}
 		if sets := ofSets.take(); sets != "default/of-s" {
-			w.Errorf("a Secret: reconciled %q", sets)
+			w.Errorf("a Secret: got sets %q", sets)
 		}
 		if err := r.stop(); err != nil {
 			w.Error(err)
@@ -83,7 +83,7 @@ func TestCompleteRejectsAnIncompleteController(t *testing.T) {
 			"needs a typed kind": m.Build("x").For(untyped).Owns(maps).Complete(nothing),
 		} {
 			if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "controller x: ") {
-				w.Errorf("the error is %v, want %q", err, want)
+				w.Errorf("got error %v, want %q", err, want)
 			}
 		}
 	})

@@ -21,7 +21,7 @@ import (
 
 var mapResource = schema.GroupResource{Resource: "configmaps"}
 
-// state is a state of a ConfigMap. managers wrote it, the last one last.
+// state returns a state of a ConfigMap, written by managers in order.
 func state(name, revision string, managers ...string) *corev1.ConfigMap {
 	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name),
 		ResourceVersion: revision}}
@@ -32,7 +32,7 @@ func state(name, revision string, managers ...string) *corev1.ConfigMap {
 	return obj
 }
 
-// texts are the causes that the next run of a request gets.
+// texts returns the causes of the next run of a request.
 func (i *inbox) texts(request Request) (texts []string, more int) {
 	known := i.take(request)
 	for _, c := range known.list {
@@ -92,10 +92,10 @@ func TestCausesAreMerged(t *testing.T) {
 			in.add(a, cause)
 		}
 		if got, more := in.texts(a); !slices.Equal(got, c.want) || more != 0 {
-			t.Errorf("%s: %q and %d more, want %q", name, got, more, c.want)
+			t.Errorf("%s: got causes %q and %d more, want %q", name, got, more, c.want)
 		}
 		if len(in.waiting) != 0 {
-			t.Errorf("%s: %d requests are remembered when none waits", name, len(in.waiting))
+			t.Errorf("%s: causes of %d requests are retained when none waits", name, len(in.waiting))
 		}
 	}
 }
@@ -107,7 +107,7 @@ func TestCausesOfARequestAreBounded(t *testing.T) {
 		in.add(a, additionOf(mapResource, state(fmt.Sprint(k), "7")))
 	}
 	if got, more := in.texts(a); len(got) != why.MaxCauses || more != 1000-why.MaxCauses {
-		t.Errorf("%d causes and %d more", len(got), more)
+		t.Errorf("got %d causes and %d more", len(got), more)
 	}
 }
 
@@ -159,7 +159,7 @@ func TestDeletionHasTwoCauses(t *testing.T) {
 	}
 }
 
-// A timer is no cause before its time: what comes meanwhile has its own, and the timer still fires.
+// A timer is not a cause of runs before it fires, and still fires after them.
 func TestTimerIsCauseWhenItFires(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -168,21 +168,21 @@ func TestTimerIsCauseWhenItFires(t *testing.T) {
 		in.noteAfter(a, time.Hour, why.Cause{Kind: why.Timed})
 		in.add(a, why.Cause{Kind: why.Triggered})
 		if got, _ := in.texts(a); !slices.Equal(got, []string{"a source outside the API requested it (trigger)"}) {
-			t.Errorf("before: %q", got)
+			t.Errorf("before the timer: got causes %q", got)
 		}
 		time.Sleep(time.Minute)
 		if got, _ := in.texts(a); !slices.Equal(got, []string{"the previous run requested it (timer)"}) {
-			t.Errorf("at its time: %q", got)
+			t.Errorf("when the timer fires: got causes %q", got)
 		}
 		if got, _ := in.texts(a); got != nil || len(in.waiting) != 0 {
-			t.Errorf("afterwards: %q, and %d are remembered", got, len(in.waiting))
+			t.Errorf("afterwards: got causes %q, and those of %d requests are retained", got, len(in.waiting))
 		}
 		in.queue.ShutDown()
 	})
 }
 
-// A queue keeps one time for a request, the earliest. What came before that time has its own causes, and nothing of a
-// timer's; what comes at that time has the timer's, and not that it was asked for once more.
+// A queue has one delay per request, the earliest. A run before that time has its own causes and not the timer's; the
+// run at that time has the timer's cause, and not that the request was repeated.
 func TestEarlierRequeueReplacesTimer(t *testing.T) {
 	t.Parallel()
 	var seen []string
@@ -213,6 +213,6 @@ func TestEarlierRequeueReplacesTimer(t *testing.T) {
 	want := []string{"trigger", "trigger", "the previous run failed: no", "trigger", timer, timer + "; trigger",
 		"trigger", timer}
 	if !slices.Equal(seen, want) {
-		t.Errorf("the causes were\n%q, want\n%q", seen, want)
+		t.Errorf("got causes\n%q, want\n%q", seen, want)
 	}
 }

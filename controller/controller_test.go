@@ -18,7 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
-// hand is a trigger that a test pulls by hand, and that has something to tell of at first.
+// hand is a source that a test controls, with initial requests.
 type hand struct {
 	Trigger
 	synced chan struct{}
@@ -55,7 +55,7 @@ func running(t *testing.T, workers int, f Func, test func(c *Controller, h *hand
 	})
 }
 
-// times are when something happened, since the beginning.
+// times records the times of events since the start.
 type times struct {
 	start time.Time
 	at    []time.Duration
@@ -84,7 +84,7 @@ func TestWorkersStartAfterSourcesSync(t *testing.T) {
 		<-c.Ready()
 		synctest.Wait()
 		if count != 1 {
-			t.Errorf("reconciled %d times", count)
+			t.Errorf("got %d reconciles", count)
 		}
 	})
 }
@@ -109,15 +109,15 @@ func TestErrorIsRetriedWithBackoff(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 		synctest.Wait()
 		if want := []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second}; !slices.Equal(tries.at, want) {
-			t.Errorf("tried at %v, want %v", tries.at, want)
+			t.Errorf("got reconciles at %v, want %v", tries.at, want)
 		}
 		if n := c.queue.NumRequeues(a); n != 0 {
-			t.Errorf("%d failures are remembered after a success", n)
+			t.Errorf("got %d failures after a success, want 0", n)
 		}
 	})
 }
 
-// That somebody else was quicker is how optimistic concurrency works, not a failure that anybody has to read about.
+// Conflicts are normal with optimistic concurrency, so they are logged at debug level.
 func TestConflictIsRetriedAndLoggedAtDebug(t *testing.T) {
 	t.Parallel()
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "tests"}, "a", errors.New("changed"))
@@ -151,10 +151,10 @@ func TestConflictIsRetriedAndLoggedAtDebug(t *testing.T) {
 			c.queue.ShutDown()
 			if first, _, _ := strings.Cut(log.String(), " msg="); !strings.HasSuffix(first, test.want) ||
 				(first == "") != (test.want == "") {
-				t.Errorf("logged %q, want %s", log.String(), test.want)
+				t.Errorf("got log %q, want %s", log.String(), test.want)
 			}
 			if n := c.queue.NumRequeues(a); n != 1 {
-				t.Errorf("it is tried again %d times, want once", n)
+				t.Errorf("got %d retries, want 1", n)
 			}
 		})
 	}
@@ -181,7 +181,7 @@ func TestPanicFailsOneRequest(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if want := []time.Duration{0, time.Second, 3 * time.Second}; !slices.Equal(tries.at, want) || reconciled != 1 {
-			t.Errorf("the one that panics was tried at %v, want %v; the other %d times", tries.at, want, reconciled)
+			t.Errorf("got reconciles at %v of the object that panics, want %v; %d of the other", tries.at, want, reconciled)
 		}
 	})
 }
@@ -198,7 +198,7 @@ func TestRequeueAfterIsNotAFailure(t *testing.T) {
 		time.Sleep(48*time.Hour + time.Minute)
 		synctest.Wait()
 		if n := len(tries.at); n != 289 || tries.at[288] != 48*time.Hour {
-			t.Errorf("reconciled %d times, the last time after %v", n, tries.at[n-1])
+			t.Errorf("got %d reconciles, the last after %v", n, tries.at[n-1])
 		}
 	})
 }
@@ -210,7 +210,7 @@ func TestWorkersNeverShareAnObject(t *testing.T) {
 	running(t, 4, func(_ context.Context, request Request) (Result, error) {
 		mu.Lock()
 		if busy[request] {
-			t.Errorf("%s is reconciled twice at a time", request)
+			t.Errorf("%s is reconciled twice at the same time", request)
 		}
 		busy[request] = true
 		most = max(most, len(busy))
@@ -231,7 +231,7 @@ func TestWorkersNeverShareAnObject(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if most != 2 {
-			t.Errorf("%d objects were reconciled at a time, want 2", most)
+			t.Errorf("got at most %d concurrent reconciles, want 2", most)
 		}
 	})
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// eventServer keeps events, as far as a recorder needs it.
+// eventServer stores events, with the features that a recorder needs.
 type eventServer struct {
 	mu     sync.Mutex
 	events map[string]*corev1.Event
@@ -69,7 +69,7 @@ func (s *eventServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return respond(status, body), err
 }
 
-// readEvent reads what a client may send: protobuf of whole events, JSON of those and of patches.
+// readEvent decodes a request: an event in protobuf or JSON, or a patch in JSON.
 func readEvent(body []byte, event *corev1.Event) error {
 	if !bytes.HasPrefix(body, []byte(object.ProtobufMagic)) {
 		return json.Unmarshal(body, event)
@@ -108,14 +108,14 @@ func recording(t *testing.T, test func(r *Recorder, s *eventServer)) {
 	})
 }
 
-// only is the one event that there is.
+// only returns the only event.
 func (s *eventServer) only(t *testing.T) *corev1.Event {
 	t.Helper()
 	synctest.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.events) != 1 {
-		t.Fatalf("%d events, want 1", len(s.events))
+		t.Fatalf("got %d events, want 1", len(s.events))
 	}
 	for _, event := range s.events {
 		return event
@@ -135,7 +135,7 @@ func TestEventFields(t *testing.T) {
 			t.Errorf("got %+v", e)
 		}
 		if o := e.InvolvedObject; o.Kind != "Pod" || o.Name != "p" || o.Namespace != "ns" || o.UID != "u1" {
-			t.Errorf("about %+v", o)
+			t.Errorf("got the reference %+v", o)
 		}
 	})
 }
@@ -161,7 +161,7 @@ func TestRepeatedEventIsCounted(t *testing.T) {
 		}
 		e := s.only(t)
 		if e.Count != 10 || e.LastTimestamp.Sub(first.Time) != 9*time.Minute || !e.FirstTimestamp.Equal(&first) {
-			t.Errorf("count %d from %v to %v", e.Count, e.FirstTimestamp, e.LastTimestamp)
+			t.Errorf("got count %d from %v to %v", e.Count, e.FirstTimestamp, e.LastTimestamp)
 		}
 	})
 }
@@ -176,7 +176,7 @@ func TestDeletedEventIsRecreated(t *testing.T) {
 		s.mu.Unlock()
 		r.Normal(pod, "Synced", "done")
 		if e := s.only(t); e.Count != 1 {
-			t.Errorf("count %d", e.Count)
+			t.Errorf("got count %d", e.Count)
 		}
 	})
 }
@@ -196,7 +196,7 @@ func TestRecorderNeverBlocksAndIsBounded(t *testing.T) {
 		waiting := len(r.waiting)
 		r.mu.Unlock()
 		if waiting != maxPending {
-			t.Errorf("%d wait, want %d", waiting, maxPending)
+			t.Errorf("got %d pending events, want %d", waiting, maxPending)
 		}
 	})
 }
@@ -225,7 +225,7 @@ func TestLostAnswerCreatesOneEvent(t *testing.T) {
 		time.Sleep(time.Minute)
 		r.Normal(pod, "Synced", "done")
 		if e := s.only(t); e.Count != 2 {
-			t.Errorf("counted %d, want 2", e.Count)
+			t.Errorf("got count %d, want 2", e.Count)
 		}
 	})
 }
@@ -240,7 +240,8 @@ func TestEventMessageIsTruncatedBetweenCharacters(t *testing.T) {
 	})
 }
 
-// TestSimilarEventsAreAggregated has a reason whose messages differ, as client-go's correlator is tested.
+// TestSimilarEventsAreAggregated records events of one reason with different messages, like the test of client-go's
+// correlator.
 func TestSimilarEventsAreAggregated(t *testing.T) {
 	t.Parallel()
 	recording(t, func(r *Recorder, s *eventServer) {
@@ -258,7 +259,7 @@ func TestSimilarEventsAreAggregated(t *testing.T) {
 		}
 		if n := counts["Failed: (combined from similar events): attempt 14"]; len(counts) != 11 || n != 6 ||
 			counts["Other: attempt 15"] != 1 {
-			t.Errorf("%d events, want 9 alone, one of the other six, one of another reason: %v", len(counts), counts)
+			t.Errorf("got %d events, want 9 single ones, one for the other six, one of another reason: %v", len(counts), counts)
 		}
 	})
 }
@@ -273,12 +274,12 @@ func TestRareSimilarEventsAreNotAggregated(t *testing.T) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if len(s.events) != 15 {
-			t.Errorf("%d events, want 15", len(s.events))
+			t.Errorf("got %d events, want 15", len(s.events))
 		}
 	})
 }
 
-// TestOneObjectCannotFloodTheServer has an object whose events do not end, and another.
+// TestOneObjectCannotFloodTheServer records events of one object without end, and one of another.
 func TestOneObjectCannotFloodTheServer(t *testing.T) {
 	t.Parallel()
 	recording(t, func(r *Recorder, s *eventServer) {
@@ -297,14 +298,14 @@ func TestOneObjectCannotFloodTheServer(t *testing.T) {
 			return n
 		}
 		if n := count(); n != eventBurst+1 {
-			t.Errorf("%d events were written, want %d", n, eventBurst+1)
+			t.Errorf("got %d events, want %d", n, eventBurst+1)
 		}
 		time.Sleep(time.Hour)
 		for range 1000 {
 			r.Normal(pod, "Synced", "done")
 		}
 		if n := count(); n != eventBurst+1+12 {
-			t.Errorf("%d events were written after an hour, want %d", n, eventBurst+1+12)
+			t.Errorf("got %d events after an hour, want %d", n, eventBurst+1+12)
 		}
 	})
 }

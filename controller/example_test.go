@@ -33,7 +33,7 @@ func (g *greeter) Reconcile(ctx context.Context, r controller.Request) (controll
 	name, greeting := cm.Data["name"], "Hello, "+cm.Data["name"]
 	switch {
 	case name == "":
-		return controller.Result{}, controller.Terminal(fmt.Errorf("nobody to greet: set data.name"))
+		return controller.Result{}, controller.Terminal(fmt.Errorf("no name to greet: set data.name"))
 	case cm.Data["greeting"] == greeting:
 		return controller.Result{}, nil
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// diary is the names of the requests that a controller worked on, each of which takes it so long.
+// diary records the requests that a controller reconciles. Each reconciliation takes some time.
 type diary struct {
 	takes time.Duration
 	mu    sync.Mutex
@@ -35,7 +35,7 @@ func (d *diary) Reconcile(_ context.Context, r Request) (Result, error) {
 	return Result{}, nil
 }
 
-// read is what came since it was read last.
+// read returns the requests since its last call.
 func (d *diary) read() []string {
 	synctest.Wait()
 	d.mu.Lock()
@@ -45,7 +45,7 @@ func (d *diary) read() []string {
 	return names
 }
 
-// fed runs controllers of the pods of a feeder in a bubble until test returns.
+// fed runs controllers of a feeder's pods in a bubble until test returns.
 func fed(t *testing.T, list []*object.Object, options ManagerOptions,
 	controllers func(*Manager, *informer.Informer[*corev1.Pod]), test func(*feeder)) {
 	t.Helper()
@@ -65,7 +65,7 @@ func fed(t *testing.T, list []*object.Object, options ManagerOptions,
 	running.Wait()
 }
 
-// generation is a pod that an owner declares for the so-manieth time.
+// generation returns a pod with a generation.
 func generation(t *testing.T, n int64, label string, revision object.Revision) *object.Object {
 	t.Helper()
 	pod := owned("p", "ReplicaSet", "rs")
@@ -85,7 +85,7 @@ func TestSourcesRequireAllPredicates(t *testing.T) {
 					"watches": Watches(i, func(*corev1.Pod) []Request {
 						return []Request{{Name: "any"}}
 					}, GenerationChanged, If(func(old, new *corev1.Pod) bool {
-						// the state before and the one after
+						// the previous state and the new one
 						return old == nil || new == nil || old.Labels["l"] == "a" && new.Labels["l"] == "b"
 					})),
 					"all": For(i),
@@ -97,7 +97,7 @@ func TestSourcesRequireAllPredicates(t *testing.T) {
 					t.Helper()
 					for name, d := range seen {
 						if got := d.read(); len(got) != want[name] {
-							t.Errorf("%s: %s reconciled %q, want %d", what, name, got, want[name])
+							t.Errorf("%s: %s: got reconciles of %q, want %d", what, name, got, want[name])
 						}
 					}
 				}
@@ -142,7 +142,7 @@ func TestUpdateIsReconciledOnce(t *testing.T) {
 				got := reconciled.read()
 				slices.Sort(got)
 				if want := []string{"a", "all", "b"}; !slices.Equal(got, want) {
-					t.Errorf("reconciled %q, want %q", got, want)
+					t.Errorf("got reconciles of %q, want %q", got, want)
 				}
 			})
 	})
@@ -167,7 +167,7 @@ func TestPanicForNewStateEnqueuesOldState(t *testing.T) {
 				reconciled.read()
 				f.events <- client.Event{Type: watch.Modified, Codec: podCodec{}, Object: generation(t, 2, "b", 2), Revision: 2}
 				if got := reconciled.read(); !slices.Equal(got, []string{"a"}) {
-					t.Errorf("reconciled %q, want the request of the old state", got)
+					t.Errorf("got reconciles of %q, want the request of the old state", got)
 				}
 			})
 	})
@@ -196,12 +196,12 @@ func TestChangesPrecedeInitialObjectsAndResyncs(t *testing.T) {
 			}
 			time.Sleep(2500 * time.Millisecond) // of twenty
 			change(watch.Added, "new", 2)
-			// of twenty-one that are looked at again
+			// of twenty-one resynced objects
 			time.Sleep(10*time.Minute - 3500*time.Millisecond + 2500*time.Millisecond)
 			change(watch.Modified, "p-19", 3)
 			time.Sleep(time.Minute)
 			if got := seen.read(); len(got) < 16 || slices.Contains(got, "p-19") {
-				t.Errorf("after that %q were looked at again, want those that waited, and each once", got)
+				t.Errorf("got resyncs of %q after that, want those that waited, each once", got)
 			}
 		})
 	})

@@ -17,7 +17,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/why"
 )
 
-// farther is a config of the plane, where the path of the journal is answered by another handler.
+// farther returns the plane's config with another handler for the path of the journal.
 func (w *world) farther(answer http.HandlerFunc) *rest.Config {
 	config := w.plane.RESTConfig()
 	next := config.Transport
@@ -32,7 +32,7 @@ func (w *world) farther(answer http.HandlerFunc) *rest.Config {
 	return config
 }
 
-// triggered adds a controller without a resource, and returns what wakes it.
+// triggered adds a controller whose only source is the returned trigger.
 func triggered(m *controller.Manager, name string,
 	reconcile func(ctx context.Context) time.Duration) *controller.Trigger {
 	trigger := &controller.Trigger{}
@@ -45,7 +45,7 @@ func triggered(m *controller.Manager, name string,
 	return trigger
 }
 
-// What waited for a server that was away comes whole, however much it is, and but for what the server does not take.
+// All runs that waited for an unreachable server are delivered later, except those that the server rejects.
 func TestBufferedRunsAreForwardedExceptRejected(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
@@ -79,11 +79,11 @@ func TestBufferedRunsAreForwardedExceptRejected(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if got := journal.Report(why.Object{}, 1000).Runs; len(got) != runs {
-			t.Errorf("%d of %d runs came", len(got), runs)
+			t.Errorf("got %d runs, want %d", len(got), runs)
 		}
 		stop()
 		if n := strings.Count(w.log.String(), "the server rejected a run"); n != 1 {
-			t.Errorf("it is warned %d times:\n%s", n, w.log.String())
+			t.Errorf("got %d warnings, want 1:\n%s", n, w.log.String())
 		}
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// disturb sets the ConfigMap to what no controller wants: a person does.
+// disturb sets the ConfigMap to a value that no controller desires, as a user.
 func (s *stage) disturb() {
 	s.Helper()
 	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: it.Namespace, Name: it.Name},
@@ -21,8 +21,8 @@ func (s *stage) disturb() {
 	}
 }
 
-// Two planes have objects with the same names, and the same revisions: what a controller wrote on one did not lead to
-// what is done on the other, also when one journal has both, and nor do the two undo each other.
+// Two planes have objects with the same names and revisions. A journal of both does not regard a write on one plane as
+// the cause of a run on the other, or the two as a hot loop.
 func TestControllersOfTwoPlanesAreSeparate(t *testing.T) {
 	t.Parallel()
 	onStage(t, func(here *stage) {
@@ -41,7 +41,7 @@ func TestControllersOfTwoPlanesAreSeparate(t *testing.T) {
 			}
 			report := here.plane.Journal().Report(it, 1000)
 			if len(report.Loops) > 0 || len(here.warnings()) > 0 {
-				t.Errorf("named are %+v", report.Loops)
+				t.Errorf("got loops %+v, want none", report.Loops)
 			}
 			alike := false
 			controllers, wrote := map[string]string{}, map[object.Revision]string{}
@@ -53,12 +53,12 @@ func TestControllersOfTwoPlanesAreSeparate(t *testing.T) {
 				}
 				for _, before := range run.After {
 					if controllers[before] != run.Controller {
-						t.Errorf("a run of %s follows from one of %q", run.Controller, controllers[before])
+						t.Errorf("got a run of %s caused by one of %q", run.Controller, controllers[before])
 					}
 				}
 			}
 			if !alike {
-				t.Error("no two writes have the same revision: the test shows nothing")
+				t.Error("no two writes have the same revision, so the test is void")
 			}
 		})
 	})

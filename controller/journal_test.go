@@ -22,7 +22,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/why"
 )
 
-// stage is a plane in a bubble, with controllers of ConfigMaps.
+// stage is a plane in a bubble with controllers of one ConfigMap.
 type stage struct {
 	*testing.T
 	plane *bowline.Plane
@@ -33,7 +33,7 @@ type stage struct {
 	parts sync.WaitGroup
 }
 
-// it is the ConfigMap that the controllers work on.
+// it is the ConfigMap that the controllers reconcile.
 var it = why.ObjectOf(configMaps.GroupResource(), "default", "it")
 
 // onStage runs a test in a bubble of virtual time.
@@ -42,7 +42,7 @@ func onStage(t *testing.T, test func(s *stage)) {
 	synctest.Test(t, func(t *testing.T) { onPlane(t, test) })
 }
 
-// onPlane runs a part of a test on a plane of its own.
+// onPlane runs a part of a test on its own plane.
 func onPlane(t *testing.T, test func(s *stage)) {
 	t.Helper()
 	s := &stage{T: t}
@@ -68,7 +68,7 @@ func onPlane(t *testing.T, test func(s *stage)) {
 	}
 }
 
-// reconcile is a controller's function with what it reads and writes.
+// reconcile is a reconcile function with the cache that it reads and the client that it writes with.
 type reconcile func(ctx context.Context, obj *corev1.ConfigMap, maps configMapClient) (controller.Result, error)
 
 type configMapClient = client.Resource[*corev1.ConfigMap]
@@ -112,7 +112,7 @@ func (s *stage) inJournal() controller.ManagerOptions {
 	return controller.ManagerOptions{Journal: s.plane.Journal()}
 }
 
-// sets is a controller that sets a key of the ConfigMap to what it thinks is right.
+// sets returns a controller that sets a key of the ConfigMap to a value.
 func sets(key, value string) reconcile {
 	return func(ctx context.Context, obj *corev1.ConfigMap, maps configMapClient) (controller.Result, error) {
 		controller.Note(ctx, "%s is %q and should be %q", key, obj.Data[key], value)
@@ -128,17 +128,17 @@ func sets(key, value string) reconcile {
 	}
 }
 
-// hot is the one hot loop that the ConfigMap is in.
+// hot returns the only hot loop of the ConfigMap.
 func (s *stage) hot() why.Loop {
 	s.Helper()
 	report := s.plane.Journal().Report(it, 0)
 	if len(report.Loops) != 1 {
-		s.Fatalf("%d hot loops are named: %+v", len(report.Loops), report.Loops)
+		s.Fatalf("got %d hot loops, want 1: %+v", len(report.Loops), report.Loops)
 	}
 	return report.Loops[0]
 }
 
-// warnings are the lines about hot loops in the server's log.
+// warnings returns the lines about hot loops in the server's log.
 func (s *stage) warnings() []string {
 	synctest.Wait()
 	var found []string
@@ -161,19 +161,19 @@ func TestConflictingControllersAreReported(t *testing.T) {
 		names := slices.Sorted(slices.Values(loop.Controllers))
 		if !slices.Equal(names, []string{"left", "right"}) || !slices.Equal(loop.Objects, []why.Object{it}) ||
 			loop.Unchanged || loop.Times < 500 {
-			t.Errorf("the loop is %+v", loop)
+			t.Errorf("got the loop %+v", loop)
 		}
 		if text := loop.String(); !strings.Contains(text,
 			"undo each other's changes: whenever one writes configmaps/default/it, the other") {
 			t.Error(text)
 		}
 		if lines := s.warnings(); len(lines) < 3 || len(lines) > 4 {
-			t.Errorf("in three minutes it is warned %d times:\n%s", len(lines), strings.Join(lines, ""))
+			t.Errorf("got %d warnings in three minutes:\n%s", len(lines), strings.Join(lines, ""))
 		}
 	})
 }
 
-// One of the two is another process, which tells the server its runs a moment later.
+// One of the two controllers is in another process, which forwards its runs with a delay.
 func TestConflictingControllersOfTwoProcessesAreReported(t *testing.T) {
 	t.Parallel()
 	onStage(t, func(s *stage) {
@@ -182,7 +182,7 @@ func TestConflictingControllersOfTwoProcessesAreReported(t *testing.T) {
 		s.create()
 		time.Sleep(time.Minute)
 		if names := slices.Sorted(slices.Values(s.hot().Controllers)); !slices.Equal(names, []string{"left", "right"}) {
-			t.Errorf("the loop is of %q", names)
+			t.Errorf("got a loop of %q", names)
 		}
 	})
 }
@@ -199,11 +199,11 @@ func TestNoOpWritesAreReported(t *testing.T) {
 		time.Sleep(time.Minute)
 		loop := s.hot()
 		if !slices.Equal(loop.Controllers, []string{"eager"}) || !loop.Unchanged || loop.Times < 5 {
-			t.Errorf("the loop is %+v", loop)
+			t.Errorf("got the loop %+v", loop)
 		}
 		if lines := s.warnings(); len(lines) != 1 ||
 			!strings.Contains(lines[0], "eager writes configmaps/default/it without changing it") {
-			t.Errorf("the log has %q", lines)
+			t.Errorf("got warnings %q", lines)
 		}
 	})
 }
@@ -225,7 +225,7 @@ func TestSelfTriggeringControllerIsReported(t *testing.T) {
 	})
 }
 
-// Controllers that converge run a few times each, and a controller may run often. Neither is a loop.
+// Controllers that converge after a few runs, and controllers that run often, are not hot loops.
 func TestConvergingControllersAreNotReported(t *testing.T) {
 	t.Parallel()
 	onStage(t, func(s *stage) {
@@ -244,7 +244,7 @@ func TestConvergingControllersAreNotReported(t *testing.T) {
 		time.Sleep(time.Minute)
 		report := s.plane.Journal().Report(it, 0)
 		if len(report.Loops) > 0 || len(s.warnings()) > 0 {
-			t.Errorf("named are %+v, warned was %q", report.Loops, s.warnings())
+			t.Errorf("got loops %+v and warnings %q, want none", report.Loops, s.warnings())
 		}
 		s.isChain(report, "first", "second", "third")
 	})
@@ -260,11 +260,11 @@ func (s *stage) isChain(report *why.Report, controllers ...string) {
 		}
 	}
 	if len(wrote) != len(controllers) {
-		s.Fatalf("%d runs wrote, want those of %q: %+v", len(wrote), controllers, wrote)
+		s.Fatalf("got %d runs with writes, want those of %q: %+v", len(wrote), controllers, wrote)
 	}
 	for k, run := range wrote {
 		if run.Controller != controllers[k] || k > 0 && !slices.Contains(run.After, wrote[k-1].ID) {
-			s.Errorf("run %d is of %s and follows from %q: %+v", k, run.Controller, run.After, run)
+			s.Errorf("got run %d of %s caused by %q: %+v", k, run.Controller, run.After, run)
 		}
 		if run.Duration < 100*time.Millisecond || len(run.Notes) != 1 || run.Err != "" {
 			s.Errorf("run %d of %s took %s, with notes %q and error %q", k, run.Controller, run.Duration, run.Notes,

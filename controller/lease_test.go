@@ -25,7 +25,7 @@ import (
 
 var leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
-// candidate runs a manager with a controller that stands for election.
+// candidate is a running manager with leader election and a controller.
 func candidate(w *world, identity string, config *rest.Config) (*controller.Manager, *names, *running) {
 	w.Helper()
 	m := w.manager(config,
@@ -50,7 +50,7 @@ func (w *world) holder() string {
 	return *lease.Spec.HolderIdentity
 }
 
-// cut is a connection that can be cut off.
+// cut is a transport that can be disconnected.
 type cut struct {
 	next http.RoundTripper
 	off  atomic.Bool
@@ -63,7 +63,7 @@ func (c *cut) RoundTrip(q *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(q)
 }
 
-// cuttable is the plane's config with a connection that can be cut off.
+// cuttable returns the plane's config with a transport that can be disconnected.
 func (w *world) cuttable() (*rest.Config, *cut) {
 	c := &cut{}
 	config := w.plane.RESTConfig()
@@ -81,11 +81,11 @@ func TestStandbyTakesOverWhenLeaderStops(t *testing.T) {
 		time.Sleep(time.Hour)
 		if got, other := did.take(), does.take(); !strings.Contains(got, "default/a") || other != "" ||
 			w.holder() != "first" {
-			w.Errorf("the first reconciled %q, the second %q; the lease is held by %q", got, other, w.holder())
+			w.Errorf("the first manager reconciled %q, the second %q; the lease is held by %q", got, other, w.holder())
 		}
 		if code, body := probe(second, "/readyz"); code != http.StatusOK ||
 			!strings.Contains(body, "ready to take over: default/loop is held by first") {
-			w.Errorf("readyz of the one that waits: %d %s", code, body)
+			w.Errorf("got readyz %d %s of the manager that waits", code, body)
 		}
 		if err := firstRun.stop(); err != nil {
 			w.Error(err)
@@ -96,10 +96,10 @@ func TestStandbyTakesOverWhenLeaderStops(t *testing.T) {
 		released := time.Now()
 		<-second.Ready()
 		if took := time.Since(released); took > 5*time.Second {
-			w.Errorf("the second took over after %v, want two retry periods, about", took)
+			w.Errorf("the second manager took over after %v, want about two retry periods", took)
 		}
 		if got := does.take(); !strings.Contains(got, "default/a") || w.holder() != "second" {
-			w.Errorf("the second reconciled %q; the lease is held by %q", got, w.holder())
+			w.Errorf("the second manager reconciled %q; the lease is held by %q", got, w.holder())
 		}
 		if err := secondRun.stop(); err != nil {
 			w.Error(err)
@@ -122,21 +122,20 @@ func TestLostLeaseStopsManager(t *testing.T) {
 		stopped := time.Since(begun)
 		if err := firstRun.err; err == nil || !strings.Contains(err.Error(), "first lost the lease default/loop") ||
 			!strings.Contains(err.Error(), "restart the process") {
-			w.Errorf("the first ended with %v", err)
+			w.Errorf("got error %v of the first manager", err)
 		}
 		if code, body := probe(first, "/healthz"); code != http.StatusInternalServerError ||
 			!strings.Contains(body, "[-]lease failed: default/loop was lost") {
-			w.Errorf("healthz of the one that lost: %d %s", code, body)
+			w.Errorf("got healthz %d %s of the manager that lost the lease", code, body)
 		}
 		<-second.Ready()
 		took := time.Since(begun)
-		// A lease of 15 s that was renewed up to 2 s before. The second sees that renewal, and that the lease is over,
-		// when it looks: each time up to 4.4 s later, since client-go's RetryPeriod of 2 s has a jitter of 1.2 times
-		// itself.
+		// The lease of 15 s was renewed up to 2 s before. The second manager observes that renewal, and the expiry,
+		// up to 4.4 s later each, since client-go's RetryPeriod of 2 s has a jitter of 1.2 times itself.
 		const earliest, latest = 13 * time.Second, (15*1000 + 2*4400) * time.Millisecond
 		if got := does.take(); !strings.Contains(got, "default/a") || stopped > took || took < earliest ||
 			took > latest {
-			w.Errorf("the first stopped after %v, the second took over after %v and reconciled %q", stopped, took, got)
+			w.Errorf("the first manager stopped after %v, the second took over after %v and reconciled %q", stopped, took, got)
 		}
 		if err := secondRun.stop(); err != nil {
 			w.Error(err)
@@ -144,7 +143,8 @@ func TestLostLeaseStopsManager(t *testing.T) {
 	})
 }
 
-// stuckLeader leads, on a connection that can be cut off, and has a reconcile that heeds nothing until free is closed.
+// stuckLeader runs a leader on a transport that can be disconnected. Its reconciliation does not return until free is
+// closed.
 func stuckLeader(w *world, free chan struct{}) (*running, *cut) {
 	w.Helper()
 	config, connection := w.cuttable()
@@ -166,8 +166,8 @@ func stuckLeader(w *world, free chan struct{}) (*running, *cut) {
 	return r, connection
 }
 
-// TestLostLeaseIsNotReleased has a server that answers again just after renewing has failed: whoever releases the lease
-// then hands it on while its workers still work.
+// TestLostLeaseIsNotReleased has a server that answers again just after renewing has failed: a manager that released
+// the lease then would let another lead while its own workers still run.
 func TestLostLeaseIsNotReleased(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
@@ -175,17 +175,17 @@ func TestLostLeaseIsNotReleased(t *testing.T) {
 		r, connection := stuckLeader(w, free)
 		time.Sleep(time.Second)
 		connection.off.Store(true)
-		// the attempts that fail are those of second 3 to 12, and renewing ends with second 13
+		// the attempts in the seconds 3 to 12 fail, and renewing ends in second 13
 		time.Sleep(11500 * time.Millisecond)
 		connection.off.Store(false)
 		time.Sleep(time.Minute)
 		if holder := w.holder(); holder != "first" {
-			w.Errorf("the lease is held by %q, want it to expire in the name of the one that lost it", holder)
+			w.Errorf("the lease is held by %q, want the manager that lost it until it expires", holder)
 		}
 		close(free)
 		<-r.ended
 		if r.err == nil || w.holder() != "first" {
-			w.Errorf("ended with %v; the lease is held by %q", r.err, w.holder())
+			w.Errorf("got error %v; the lease is held by %q", r.err, w.holder())
 		}
 	})
 }
@@ -196,7 +196,7 @@ func TestStuckReconcileRetainsLease(t *testing.T) {
 		free := make(chan struct{})
 		r, _ := stuckLeader(w, free)
 		if err := r.stop(); err == nil || !strings.Contains(err.Error(), "it is still reconciling default/a") {
-			w.Errorf("stopped with %v", err)
+			w.Errorf("got error %v", err)
 		}
 		if holder := w.holder(); holder != "first" {
 			w.Errorf("the lease is held by %q while a worker works", holder)
@@ -206,7 +206,7 @@ func TestStuckReconcileRetainsLease(t *testing.T) {
 		<-second.Ready()
 		// 15 s from the last renewal, which was 3 s before at most
 		if took := time.Since(begun); took < 12*time.Second {
-			w.Errorf("another took over after %v, want the lease to have expired", took)
+			w.Errorf("another manager took over after %v, before the lease expired", took)
 		}
 		close(free)
 		if err := secondRun.stop(); err != nil {
@@ -215,8 +215,8 @@ func TestStuckReconcileRetainsLease(t *testing.T) {
 	})
 }
 
-// TestStandbyQueuesNothing has objects come and go while another leads: what nobody works on must not pile
-// up.
+// TestStandbyQueuesNothing creates and deletes objects while another manager leads: requests must not accumulate
+// without workers.
 func TestStandbyQueuesNothing(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
@@ -238,7 +238,7 @@ func TestStandbyQueuesNothing(t *testing.T) {
 		}
 		<-second.Ready()
 		if got := strings.Fields(does.take()); len(got) > 2 || !slices.Contains(got, "default/stays") {
-			w.Errorf("the one that took over reconciled %q, want what there is", got)
+			w.Errorf("the manager that took over reconciled %q, want the existing objects", got)
 		}
 		if err := secondRun.stop(); err != nil {
 			w.Error(err)
@@ -254,7 +254,7 @@ func TestStandbyManagerStops(t *testing.T) {
 		_, does, secondRun := candidate(w, "second", w.plane.RESTConfig())
 		time.Sleep(time.Minute)
 		if err := secondRun.stop(); err != nil || does.take() != "" || w.holder() != "first" {
-			w.Errorf("stopped with %v; the lease is held by %q", err, w.holder())
+			w.Errorf("got error %v; the lease is held by %q", err, w.holder())
 		}
 		if err := firstRun.stop(); err != nil {
 			w.Error(err)
@@ -280,7 +280,7 @@ func TestLeaderElectionRequiresName(t *testing.T) {
 	}
 }
 
-// probe asks a manager's health.
+// probe requests a path of a manager's Health.
 func probe(m *controller.Manager, path string) (int, string) {
 	synctest.Wait()
 	answer := httptest.NewRecorder()

@@ -45,19 +45,19 @@ func TestManagerOfSeveralNamespaces(t *testing.T) {
 		r := run(m)
 		<-m.Ready()
 		if got := sorted(seen.take()); got != "one/a two/a" {
-			w.Errorf("reconciled %q", got)
+			w.Errorf("got reconciles of %q", got)
 		}
 		w.create("three", "b")
 		w.create("two", "b")
 		if got := seen.take(); got != "two/b" {
-			w.Errorf("reconciled %q", got)
+			w.Errorf("got reconciles of %q", got)
 		}
 		if _, err := maps.Get("two", "b"); err != nil {
 			w.Error(err)
 		}
 		if _, err := maps.Get("three", "b"); err == nil || len(maps.List("", nil)) != 3 ||
 			len(maps.List("one", nil)) != 1 {
-			w.Errorf("the caches hold %d objects, and one of another namespace: %v", len(maps.List("", nil)), err)
+			w.Errorf("got %d cached objects, and %v for one of another namespace", len(maps.List("", nil)), err)
 		}
 		if err := r.stop(); err != nil {
 			w.Error(err)
@@ -65,7 +65,7 @@ func TestManagerOfSeveralNamespaces(t *testing.T) {
 	})
 }
 
-// TestManagerCachesTransformedObjects, and the server has all of it.
+// TestManagerCachesTransformedObjects checks that Transform changes the cached objects and not the server's.
 func TestManagerCachesTransformedObjects(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
@@ -84,11 +84,11 @@ func TestManagerCachesTransformedObjects(t *testing.T) {
 		<-m.Ready()
 		cached, err := maps.Get("default", "a")
 		if err != nil || cached.ManagedFields != nil || cached.UID == "" {
-			w.Errorf("the cache has %v, %v", cached, err)
+			w.Errorf("got %v, %v from the cache", cached, err)
 		}
 		stored, err := client.Of[*corev1.ConfigMap](w.client, configMaps).Get(w.Context(), "default", "a")
 		if err != nil || stored.ManagedFields == nil {
-			w.Errorf("the server has %v, %v", stored, err)
+			w.Errorf("got %v, %v from the server", stored, err)
 		}
 		if err := r.stop(); err != nil {
 			w.Error(err)
@@ -102,7 +102,7 @@ func sorted(words string) string {
 	return strings.Join(list, " ")
 }
 
-// TestOneControllerOfTwoServers keeps the config maps of one server as another has them, from informers of both.
+// TestOneControllerOfTwoServers copies the config maps of one server to another, with informers of both.
 func TestOneControllerOfTwoServers(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
@@ -156,8 +156,8 @@ func TestOneControllerOfTwoServers(t *testing.T) {
 	})
 }
 
-// TestManagerStopsInOrder has a reconcile that is under way when the manager stops: it still reads what it writes then,
-// its event is written, and the lease is released last.
+// TestManagerStopsInOrder stops a manager during a reconciliation: the reconciler can still read its writes from the
+// cache, its event is written, and the lease is released last.
 func TestManagerStopsInOrder(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
@@ -197,7 +197,7 @@ func TestManagerStopsInOrder(t *testing.T) {
 			schema.GroupVersionResource{Version: "v1", Resource: "events"}).List(w.Context(), "default",
 			metav1.ListOptions{})
 		if err != nil || len(list.Items) != 1 || list.Items[0].Message != "at the last moment" {
-			w.Errorf("events %v, %v", list, err)
+			w.Errorf("got events %v, %v", list, err)
 		}
 	})
 }
@@ -220,14 +220,14 @@ func TestHealthReportsUnreadyParts(t *testing.T) {
 			schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "knots"})
 		if code, body := probe(m, "/readyz"); code != http.StatusInternalServerError ||
 			!strings.Contains(body, "configmaps") {
-			w.Errorf("before it runs: %d %s", code, body)
+			w.Errorf("before Run: got %d %s", code, body)
 		}
 		r := run(m)
 		<-m.Ready()
 		if code, body := probe(m, "/readyz"); code != http.StatusInternalServerError ||
 			!strings.Contains(body, "[-]caches failed: ") ||
 			!strings.Contains(body, "knots.example.com") || strings.Contains(body, "configmaps") {
-			w.Errorf("while a resource is not served: %d %s", code, body)
+			w.Errorf("while a resource is not served: got %d %s", code, body)
 		}
 		_ = absent
 		w.create("default", "stuck")
@@ -235,16 +235,16 @@ func TestHealthReportsUnreadyParts(t *testing.T) {
 		if code, body := probe(m, "/readyz"); code != http.StatusInternalServerError ||
 			!strings.Contains(body,
 				"[-]controller/maps failed: these reconciles do not return: default/stuck (for 2m0s)") {
-			w.Errorf("while a reconcile is stuck: %d %s", code, body)
+			w.Errorf("while a reconcile is stuck: got %d %s", code, body)
 		}
 		if code, body := probe(m, "/healthz"); code != http.StatusOK ||
 			!strings.HasSuffix(body, "[+]controller/maps ok\nhealthz check passed\n") {
-			w.Errorf("healthz: %d %s", code, body)
+			w.Errorf("healthz: got %d %s", code, body)
 		}
 		if code, body := probe(m, "/metrics"); code != http.StatusOK ||
 			!strings.Contains(body, `controller_runtime_active_workers{controller="maps"} 1`) ||
 			!strings.Contains(body, `informer_objects{resource="configmaps",`) {
-			w.Errorf("metrics: %d %s", code, body)
+			w.Errorf("metrics: got %d %s", code, body)
 		}
 		close(free)
 		if err := r.stop(); err != nil {
@@ -267,7 +267,7 @@ func TestHealthIsServed(t *testing.T) {
 	}
 	if err := m.Run(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), "serving health and metrics: listen tcp "+address) {
-		t.Errorf("on an address that is taken: %v", err)
+		t.Errorf("got error %v for an address in use", err)
 	}
 	taken.Close()
 	m, err = controller.NewManager(&rest.Config{Host: "http://unused"},

@@ -15,8 +15,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// behind is a source's mapping that does not return from a pod called slow until it is let go on: what happens
-// meanwhile the source hears of afterwards, what is left of it.
+// behind is the function of a source that blocks for the pod slow until it is released: the changes meanwhile are
+// merged before the source is notified of them.
 type behind struct{ goOn chan struct{} }
 
 func (b behind) requests(pod *corev1.Pod) []Request {
@@ -46,8 +46,8 @@ func (l *looking) Reconcile(_ context.Context, r Request) (Result, error) {
 	return Result{}, nil
 }
 
-// sight is what a controller saw of the pod p, of which events tell while its source is behind. After each but the last
-// it looks for another reason.
+// sight returns the states of the pod p that a controller reads while its source is behind. After each event but the
+// last, another source requests a reconciliation.
 func sight(t *testing.T, predicate Predicate, list []*object.Object, events ...client.Event) (saw []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -76,14 +76,14 @@ func sight(t *testing.T, predicate Predicate, list []*object.Object, events ...c
 	return saw
 }
 
-// told is an event that tells of a pod with that label.
+// told returns an event of a pod with a label.
 func told(t *testing.T, kind watch.EventType, label string, revision object.Revision) client.Event {
 	t.Helper()
 	return client.Event{Type: kind, Codec: podCodec{}, Object: generation(t, 1, label, revision), Revision: revision}
 }
 
-// A reconciler that has seen, and acted on, what was there for a moment sees that it is there no longer, although the
-// source, which was behind, hears of no difference.
+// A reconciler that has read a state from the cache and acted on it is called again after the state was reverted,
+// although the source, which was behind, observes no difference.
 func TestVanishedObjectIsReconciledAgain(t *testing.T) {
 	t.Parallel()
 	a := []*object.Object{generation(t, 1, "a", 1)}
@@ -116,7 +116,7 @@ func TestVanishedObjectIsReconciledAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if saw := sight(t, c.predicate, c.list, c.events...); !slices.Equal(saw, c.want) {
-				t.Errorf("it saw %q, want %q", saw, c.want)
+				t.Errorf("the reconciler read %q, want %q", saw, c.want)
 			}
 		})
 	}

@@ -23,7 +23,7 @@ import (
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// world is a plane without controllers in a bubble, and the managers that a test runs on it.
+// world is a plane without controllers in a bubble, for the managers of a test.
 type world struct {
 	*testing.T
 	plane  *bowline.Plane
@@ -48,7 +48,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 	})
 }
 
-// manager makes a manager on the plane's own objects, unless the options have another source.
+// manager returns a manager that uses the plane's Source, unless the options have another source.
 func (w *world) manager(config *rest.Config, o controller.ManagerOptions) *controller.Manager {
 	w.Helper()
 	if o.Source == nil {
@@ -62,7 +62,7 @@ func (w *world) manager(config *rest.Config, o controller.ManagerOptions) *contr
 	return m
 }
 
-// running is a manager that runs.
+// running is a running manager.
 type running struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
@@ -79,7 +79,7 @@ func run(m *controller.Manager) *running {
 	return r
 }
 
-// stop stops the manager and returns what it ended with.
+// stop stops the manager and returns the error of Run.
 func (r *running) stop() error {
 	r.cancel()
 	<-r.ended
@@ -114,7 +114,7 @@ func (l *logged) String() string {
 	return l.text.String()
 }
 
-// names are the names of the requests that a controller got.
+// names records the names of the requests of a controller.
 type names struct {
 	mu  sync.Mutex
 	got []string
@@ -127,7 +127,7 @@ func (n *names) Reconcile(_ context.Context, r controller.Request) (controller.R
 	return controller.Result{}, nil
 }
 
-// take is what came since it was called last, when everybody waits.
+// take returns the names since its last call, once all goroutines are idle.
 func (n *names) take() string {
 	synctest.Wait()
 	n.mu.Lock()
@@ -161,7 +161,7 @@ func (l lateWatch) Next(ctx context.Context) ([]client.Event, error) {
 	return events, err
 }
 
-// children makes a child of each config map that is none and has none, as far as its cache tells: naively.
+// children creates a child of each config map that is not a child and has none in the cache.
 type children struct {
 	cache informer.Lister[*corev1.ConfigMap]
 	maps  client.Resource[*corev1.ConfigMap]
@@ -180,8 +180,8 @@ func (c *children) Reconcile(ctx context.Context, r controller.Request) (control
 	return controller.Result{}, err
 }
 
-// childrenMade runs that controller on a cache that is so late, has a parent reconciled three times, and counts its
-// children.
+// childrenMade runs that controller with a cache that lags behind, requests the reconciliation of a parent three times,
+// and returns the number of its children.
 func childrenMade(w *world, delay time.Duration, caches []*informer.Factory) int {
 	m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{Source: late{w.plane.Source(), delay}})
 	maps := informer.For[*corev1.ConfigMap](m.Informers(), configMaps)
@@ -220,8 +220,7 @@ func TestControllerReadsItsOwnWrites(t *testing.T) {
 	})
 }
 
-// TestControllerWithoutReadYourWritesActsTwice is what reading one's own writes saves from, and that the test above can
-// fail.
+// TestControllerWithoutReadYourWritesActsTwice checks that the previous test fails without Options.Caches.
 func TestControllerWithoutReadYourWritesActsTwice(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
@@ -240,12 +239,12 @@ func TestWaitForACacheIsBounded(t *testing.T) {
 		}
 		if log := w.log.String(); strings.Count(log, "a cache does not show the last write") != 2 ||
 			!strings.Contains(log, "object=default/parent") {
-			w.Errorf("logged %s", log)
+			w.Errorf("got log %s", log)
 		}
 	})
 }
 
-// TestControllerReadsClientGoWrites writes with a client-go clientset of a config that is observed.
+// TestControllerReadsClientGoWrites writes with a client-go clientset of a config from client.Observed.
 func TestControllerReadsClientGoWrites(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {

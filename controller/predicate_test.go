@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// podWith is a pod that differs from another in what change does to it.
+// podWith returns a pod that change has modified.
 func podWith(change func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: "p", ResourceVersion: "1", Generation: 1,
@@ -56,7 +56,7 @@ func TestPredicates(t *testing.T) {
 		}
 		for change, c := range changes {
 			if got := test.predicate(c); got != passed[change] {
-				t.Errorf("%s: passes %q: %v", name, change, got)
+				t.Errorf("%s: passes %q: got %v", name, change, got)
 			}
 		}
 	}

@@ -50,13 +50,13 @@ func TestLogLinesHaveCauses(t *testing.T) {
 			`msg=looking controller=c object=default/it cause="the previous run failed: no luck"`,
 		} {
 			if !strings.Contains(w.log.String(), want) {
-				t.Errorf("the log has no %s:\n%s", want, w.log.String())
+				t.Errorf("the log lacks %s:\n%s", want, w.log.String())
 			}
 		}
 	})
 }
 
-// start runs a manager until the result is called.
+// start runs a manager until the returned function is called.
 func (w *world) start(m *controller.Manager) (stop func()) {
 	ctx, cancel := context.WithCancel(w.Context())
 	done := make(chan struct{})
@@ -70,7 +70,7 @@ func (w *world) start(m *controller.Manager) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// What a run writes is the cause of another one: the second span is linked to the first, and names the object.
+// If a write of one run causes another, the second span has a link to the first, and the object as attribute.
 func TestSpansHaveCausesAndLinks(t *testing.T) {
 	t.Parallel()
 	onStage(t, func(s *stage) {
@@ -98,10 +98,10 @@ func TestSpansHaveCausesAndLinks(t *testing.T) {
 			}
 		}
 		if wrote == nil || failed == nil {
-			t.Fatalf("the spans are %v", spans.Ended())
+			t.Fatalf("got spans %v", spans.Ended())
 		}
 		if links := failed.Links(); len(links) != 1 || links[0].SpanContext.SpanID() != wrote.SpanContext().SpanID() {
-			t.Errorf("the links are %+v", links)
+			t.Errorf("got links %+v", links)
 		}
 		causes := func(span sdktrace.ReadOnlySpan) []string {
 			k := slices.IndexFunc(span.Attributes(), func(a attribute.KeyValue) bool {
@@ -110,12 +110,12 @@ func TestSpansHaveCausesAndLinks(t *testing.T) {
 			return span.Attributes()[k].Value.AsStringSlice()
 		}
 		if got := causes(failed); len(got) != 1 || !strings.HasPrefix(got[0], "configmaps/default/it was updated") {
-			t.Errorf("the causes are %q", got)
+			t.Errorf("got causes %q", got)
 		}
 	})
 }
 
-// Another server answers 404 to what it does not know, and is left alone from then on; the journal goes on.
+// Forwarding stops if a server does not have the path; the journal still records the runs.
 func TestForwardingEndsAfterNotFound(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[int]int64{http.StatusNotFound: 1, http.StatusForbidden: 1,
@@ -150,7 +150,7 @@ func TestForwardingEndsAfterNotFound(t *testing.T) {
 			}
 			stop()
 			if runs := m.Journal().Report(why.Object{}, 0).Runs; len(runs) != 1 || runs[0].Times < 4 {
-				t.Errorf("the journal has %+v", runs)
+				t.Errorf("got runs %+v in the journal", runs)
 			}
 		})
 	}
@@ -160,20 +160,20 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (t transport) RoundTrip(q *http.Request) (*http.Response, error) { return t(q) }
 
-// Outside of a run there is nobody to tell: a reconciler that is called by its own test may say why all the same.
+// Note, Did, Causes and Log work outside of a run, so that a test can call a reconciler directly.
 func TestNoteOutsideRunIsIgnored(t *testing.T) {
 	t.Parallel()
 	controller.Note(t.Context(), "nobody %s", "listens")
 	controller.Did(t.Context(), "nothing")
 	if causes := controller.Causes(t.Context()); causes != nil {
-		t.Errorf("the causes are %v", causes)
+		t.Errorf("got causes %v, want none", causes)
 	}
 	if controller.Log(t.Context()) != slog.Default() {
-		t.Error("the log is another one")
+		t.Error("got another log, want slog.Default")
 	}
 }
 
-// Reconciles that do nothing are most of all: to know why they came may not cost much.
+// Most reconciliations do nothing, so recording them must not cost much.
 func BenchmarkReconcileNoOp(b *testing.B) {
 	const objects = 10_000
 	var trigger controller.Trigger

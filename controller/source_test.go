@@ -60,7 +60,7 @@ func (podCodec) Decode(_ object.Form, data []byte) (runtime.Object, error) {
 	return pod, json.Unmarshal(data, pod)
 }
 
-// stored is a pod as a source has it.
+// stored returns a pod as a source returns it.
 func stored(t *testing.T, pod *corev1.Pod, revision object.Revision) *object.Object {
 	pod.ResourceVersion = revision.String()
 	data, err := json.Marshal(pod)
@@ -122,7 +122,7 @@ func TestSourcesMapObjectsToRequests(t *testing.T) {
 			defer mu.Unlock()
 			slices.Sort(seen[controller])
 			if !slices.Equal(seen[controller], want) {
-				t.Errorf("%s reconciled %q, want %q", controller, seen[controller], want)
+				t.Errorf("%s: got reconciles of %q, want %q", controller, seen[controller], want)
 			}
 			delete(seen, controller)
 		}
@@ -133,7 +133,7 @@ func TestSourcesMapObjectsToRequests(t *testing.T) {
 		expect("for", "p1", "p2")
 		expect("owns", "rs1")
 		expect("watches", "all")
-		// A pod that changes hands concerns both owners.
+		// A pod whose owner changes concerns both owners.
 		f.events <- client.Event{Type: watch.Modified, Codec: podCodec{},
 			Object: stored(t, owned("p1", "ReplicaSet", "rs2"), 2), Revision: 2}
 		expect("for", "p1")
@@ -173,7 +173,7 @@ func TestOwnerIsInNamespaceOrClusterScoped(t *testing.T) {
 		running.Go(func() { m.Run(ctx) })
 		got := map[Request]bool{<-seen: true, <-seen: true}
 		if !got[Request{Namespace: "ns", Name: "rs1"}] || !got[Request{Name: "rs1"}] {
-			t.Errorf("reconciled %v", got)
+			t.Errorf("got reconciles of %v", got)
 		}
 		cancel()
 		running.Wait()

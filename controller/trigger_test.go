@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// triggered runs a controller that has nothing but a trigger, in a bubble, and returns when each request came, in
-// seconds. before is called before there is a controller, and after once it runs.
+// triggered runs a controller whose only source is a trigger, in a bubble, and returns the times of its requests in
+// seconds. It calls before with the trigger before it creates the controller, and after once the controller runs.
 func triggered(t *testing.T, before, after func(trigger *Trigger)) map[Request][]int {
 	t.Helper()
 	came := map[Request][]int{}

@@ -17,7 +17,7 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// counted is a ConfigMap whose data has a number, which no ConfigMap's has.
+// counted is a Go type for ConfigMaps with a number in data, which real ConfigMaps do not fit.
 type counted struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -32,7 +32,7 @@ func (c *counted) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// mirror has something real for each object, and removes it when the object is gone.
+// mirror simulates an external resource for each object, and removes it when the object is deleted.
 type mirror struct {
 	objects *controller.Objects[*counted]
 	looks   []time.Time
@@ -50,8 +50,8 @@ func (m *mirror) Reconcile(_ context.Context, r controller.Request) (controller.
 	return controller.Result{}, m.last
 }
 
-// A controller that starts, and has something real of an object that nobody can read now, must not take the object for
-// gone. The object may be in any of the namespaces that it is responsible for.
+// A controller that starts must not regard an object that cannot be decoded as deleted, because it would remove its
+// external resource. The object may be in any of the manager's namespaces.
 func TestUndecodableObjectIsRetried(t *testing.T) {
 	t.Parallel()
 	sources := map[string]func(w *world) client.Source{
@@ -81,7 +81,7 @@ func TestUndecodableObjectIsRetried(t *testing.T) {
 				}
 				time.Sleep(time.Minute) // it hears of the end, and does not wait for its next look
 				if err := r.stop(); err != nil || !real.removed {
-					w.Errorf("object deleted; real resource removed: %t; run returned %v", real.removed,
+					w.Errorf("after the deletion, the external resource is removed: %t; Run returned %v", real.removed,
 						err)
 				}
 			})
@@ -89,7 +89,7 @@ func TestUndecodableObjectIsRetried(t *testing.T) {
 	}
 }
 
-// keeps checks that nothing was removed in an hour, and that the object was looked at ever more rarely.
+// keeps checks that nothing is removed in an hour, and that the object is retried with increasing delays.
 func (m *mirror) keeps(w *world) {
 	w.Helper()
 	var unreadable *informer.UnreadableError
@@ -98,11 +98,11 @@ func (m *mirror) keeps(w *world) {
 	}
 	var wrong *client.DecodeError
 	if !errors.As(m.last, &wrong) || wrong.Field != "data.n" || unreadable.UID == "" {
-		w.Errorf("the error does not say what is wrong: %v", m.last)
+		w.Errorf("the error does not name the problem: %v", m.last)
 	}
 	n := len(m.looks)
 	if n < 10 || n > 30 || m.looks[n-1].Sub(m.looks[n-2]) < 10*time.Minute {
-		w.Errorf("it was looked at %d times: %v", n, m.looks)
+		w.Errorf("got %d reconciles: %v", n, m.looks)
 	}
 }
 

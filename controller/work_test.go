@@ -60,14 +60,14 @@ func (l *logged) String() string {
 	return l.text.String()
 }
 
-// size is how many workers there are.
+// size returns the number of workers.
 func (p *pool) size() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.workers)
 }
 
-// pass lets virtual time pass, and everything that happens in it.
+// pass lets virtual time pass until all goroutines are idle.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -85,17 +85,17 @@ func TestTerminalErrorWaitsForAChange(t *testing.T) {
 		h.Add(a)
 		pass(time.Hour)
 		if want := []time.Duration{0, time.Hour}; !slices.Equal(tries.at, want) {
-			t.Errorf("tried at %v, want %v", tries.at, want)
+			t.Errorf("got reconciles at %v, want %v", tries.at, want)
 		}
 		if text := log.String(); !strings.Contains(text, "object=ns/a") ||
 			!strings.Contains(text, "spec: terminal: no such thing") {
-			t.Errorf("logged %s", text)
+			t.Errorf("got log %s", text)
 		}
 		wantCounts(t, c, `controller_runtime_terminal_reconcile_errors_total 2`,
 			`controller_runtime_reconcile_errors_total 2`)
 	})
 	if Terminal(nil) != nil || isTerminal(errors.New("x")) || !errors.Is(Terminal(context.Canceled), context.Canceled) {
-		t.Error("Terminal marks what it should not, or hides what it marks")
+		t.Error("Terminal marks an error that it should not, or hides the error that it marks")
 	}
 }
 
@@ -113,17 +113,17 @@ func TestTimeoutEndsTheContextOfOneReconcile(t *testing.T) {
 		h.Add(a)
 		pass(time.Hour)
 		if want := []time.Duration{0, time.Minute + time.Second}; !slices.Equal(tries.at, want) {
-			t.Errorf("tried at %v, want %v", tries.at, want)
+			t.Errorf("got reconciles at %v, want %v", tries.at, want)
 		}
 		if text := log.String(); !strings.Contains(text, "the reconcile exceeded its timeout of 1m0s") {
-			t.Errorf("logged %s", text)
+			t.Errorf("got log %s", text)
 		}
 		wantCounts(t, c, "controller_runtime_reconcile_timeouts_total 1", "controller_runtime_reconcile_total error 1",
 			"controller_runtime_reconcile_total success 1")
 	})
 }
 
-// TestStuckReconcileIsReportedAndReplaced has one object whose reconcile heeds nothing.
+// TestStuckReconcileIsReportedAndReplaced has one object whose reconciliation does not return.
 func TestStuckReconcileIsReportedAndReplaced(t *testing.T) {
 	t.Parallel()
 	free := make(chan struct{})
@@ -149,7 +149,7 @@ func TestStuckReconcileIsReportedAndReplaced(t *testing.T) {
 		}
 		if text := log.String(); others.Load() != 1 ||
 			!strings.Contains(text, "a reconcile does not return: a new worker replaces its worker") {
-			t.Errorf("%d others were reconciled; logged %s", others.Load(), text)
+			t.Errorf("got %d reconciles of others; log %s", others.Load(), text)
 		}
 		close(free)
 		synctest.Wait()
@@ -159,12 +159,12 @@ func TestStuckReconcileIsReportedAndReplaced(t *testing.T) {
 		h.Add(b)
 		pass(time.Second)
 		if n := c.pool.size(); others.Load() != 2 || n != 1 {
-			t.Errorf("%d others, %d workers", others.Load(), n)
+			t.Errorf("got %d reconciles of others, %d workers", others.Load(), n)
 		}
 	})
 }
 
-// TestReplacedWorkersAreLimited has everything be stuck.
+// TestReplacedWorkersAreLimited has a reconciler that never returns.
 func TestReplacedWorkersAreLimited(t *testing.T) {
 	t.Parallel()
 	var free chan struct{}
@@ -178,7 +178,7 @@ func TestReplacedWorkersAreLimited(t *testing.T) {
 		}
 		pass(48 * time.Hour)
 		if n := c.pool.size(); n != 2+maxReplaced {
-			t.Errorf("%d workers, want %d", n, 2+maxReplaced)
+			t.Errorf("got %d workers, want %d", n, 2+maxReplaced)
 		}
 		if err := c.pool.exhausted(); err == nil || !strings.Contains(err.Error(), "no worker is left") {
 			t.Errorf("got %v", err)
@@ -207,7 +207,7 @@ func TestStopReportsStuckReconciles(t *testing.T) {
 	}
 }
 
-// TestGoexitInReconcileIsAFailure ends it as testing.T's FailNow does.
+// TestGoexitInReconcileIsAFailure calls runtime.Goexit in the reconciler, as testing.T.FailNow does.
 func TestGoexitInReconcileIsAFailure(t *testing.T) {
 	t.Parallel()
 	var tries times
@@ -221,16 +221,16 @@ func TestGoexitInReconcileIsAFailure(t *testing.T) {
 		pass(time.Hour)
 		if want := []time.Duration{0, time.Second, 3 * time.Second}; !slices.Equal(tries.at, want) ||
 			c.pool.size() != 1 {
-			t.Errorf("tried at %v, want %v; there are %d workers", tries.at, want, c.pool.size())
+			t.Errorf("got reconciles at %v, want %v; there are %d workers", tries.at, want, c.pool.size())
 		}
 		if text := log.String(); !strings.Contains(text, "the reconciler ended its goroutine") {
-			t.Errorf("logged %s", text)
+			t.Errorf("got log %s", text)
 		}
 		wantCounts(t, c, "controller_runtime_reconcile_errors_total 2", "controller_runtime_active_workers 0")
 	})
 }
 
-// pointed is an error that cannot be read when it is nil.
+// pointed is an error whose Error method panics for a nil pointer.
 type pointed struct{ text string }
 
 func (p *pointed) Error() string { return p.text }
@@ -249,7 +249,7 @@ func TestNilPointerErrorFailsOneRequest(t *testing.T) {
 		pass(time.Hour)
 		if text := log.String(); tries != 2 ||
 			!strings.Contains(text, "the reconciler panicked: runtime error: invalid memory address") {
-			t.Errorf("tried %d times, logged %s", tries, text)
+			t.Errorf("got %d reconciles, log %s", tries, text)
 		}
 	})
 }
@@ -272,7 +272,7 @@ func TestPanicsAreCounted(t *testing.T) {
 	})
 }
 
-// wantCounts checks a controller's metrics: name, the result where there is one, and value or count.
+// wantCounts checks a controller's metrics: name, the label result if there is one, and value or count.
 func wantCounts(t *testing.T, c *Controller, want ...string) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -296,7 +296,7 @@ func wantCounts(t *testing.T, c *Controller, want ...string) {
 	}
 	for _, w := range want {
 		if !slices.Contains(got, w) {
-			t.Errorf("no %q in\n%s", w, strings.Join(got, "\n"))
+			t.Errorf("got\n%s\nwant the line %q", strings.Join(got, "\n"), w)
 		}
 	}
 }

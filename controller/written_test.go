@@ -18,8 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// asked runs a controller that is asked for requests, each a second after the one before, with caches that are two
-// seconds late.
+// asked runs a controller with caches that lag two seconds behind, and adds requests to its trigger, one per second.
 func asked(w *world, m *controller.Manager, f controller.Func, requests ...string) {
 	w.Helper()
 	var trigger controller.Trigger
@@ -44,7 +43,7 @@ func (w *world) lateManager() *controller.Manager {
 	return w.manager(w.plane.RESTConfig(), controller.ManagerOptions{Source: late{w.plane.Source(), 2 * time.Second}})
 }
 
-// TestControllerReadsItsDeletions has an object that a finalizer holds, and one that nothing does.
+// TestControllerReadsItsDeletions deletes an object with a finalizer and one without.
 func TestControllerReadsItsDeletions(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
@@ -82,7 +81,7 @@ func TestControllerReadsItsDeletions(t *testing.T) {
 	})
 }
 
-// TestControllerReadsWritesOfOtherRequests gives each object the next free number.
+// TestControllerReadsWritesOfOtherRequests assigns each object the next free number.
 func TestControllerReadsWritesOfOtherRequests(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
@@ -100,12 +99,12 @@ func TestControllerReadsWritesOfOtherRequests(t *testing.T) {
 			return controller.Result{}, err
 		}, "a", "b", "c")
 		if got := strings.Join(given, " "); got != "a0 b1 c2" {
-			w.Errorf("numbers were given as %q", got)
+			w.Errorf("got numbers %q", got)
 		}
 	})
 }
 
-// TestControllerReadsWritesInFilteredCache has a cache of the objects with a label, another that is never filled,
+// TestControllerReadsWritesInFilteredCache has a cache of the objects with a label, another that is never synced,
 // and one of other objects.
 func TestControllerReadsWritesInFilteredCache(t *testing.T) {
 	t.Parallel()
@@ -135,7 +134,7 @@ func TestControllerReadsWritesInFilteredCache(t *testing.T) {
 			return controller.Result{}, err
 		}, "a", "a", "a")
 		if creations != 1 || took > 8*time.Second {
-			w.Errorf("%d were created, the last run was after %v", creations, took)
+			w.Errorf("got %d creations, the last run after %v", creations, took)
 		}
 	})
 }
@@ -174,7 +173,7 @@ func TestControllerDoesNotWaitForTheCachesOfAnotherServer(t *testing.T) {
 			return controller.Result{RequeueAfter: time.Second}, err
 		}, "a")
 		if runs < 55 {
-			w.Errorf("ran %d times in a minute, want each second", runs)
+			w.Errorf("got %d runs in a minute, want one each second", runs)
 		}
 	})
 }

@@ -177,7 +177,8 @@ func TestPendingDeletedObjectsAreBounded(t *testing.T) {
 	}
 	b := &l.waiting
 	if b.length != maxTraces || len(b.byKey) != maxTraces || b.lost != 100 {
-		t.Errorf("got %d entries, %d by key, %d lost; want %d, %[4]d and 100", b.length, len(b.byKey), b.lost, maxTraces)
+		t.Errorf("got %d entries, %d by key, %d lost; want %d, %[4]d and 100", b.length, len(b.byKey), b.lost,
+			maxTraces)
 	}
 }
 

@@ -172,7 +172,8 @@ func TestWaitForRevisionIncludesUndecodableRevisions(t *testing.T) {
 	h.event(deltaAdded, "c", "2", 20)
 	h.pop()
 	if !reached(13) || reached(14) {
-		t.Errorf("object at revision 13, not decoded: 13 is reached: %t, 14: %t; want true, false", reached(13), reached(14))
+		t.Errorf("object at revision 13, not decoded: 13 is reached: %t, 14: %t; want true, false", reached(13),
+			reached(14))
 	}
 	h.fifo.resync()
 	h.pop()

@@ -191,7 +191,8 @@ func (f *Factory) WaitForSync(ctx context.Context) error {
 		return nil
 	}
 	slices.Sort(missing)
-	return fmt.Errorf("waiting for the caches of %s to sync: %w", strings.Join(slices.Compact(missing), ", "), ctx.Err())
+	resources := strings.Join(slices.Compact(missing), ", ")
+	return fmt.Errorf("waiting for the caches of %s to sync: %w", resources, ctx.Err())
 }
 
 // all returns the current informers.

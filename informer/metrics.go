@@ -21,7 +21,7 @@ type handlerMetrics struct {
 
 // measure returns the current metrics.
 func (i *Informer[T]) measure() informerMetrics {
-	m := informerMetrics{objects: i.indexer.Len(), unreadable: int(i.reader.unreadable.Load()), handlers: map[string]handlerMetrics{}}
+	m := informerMetrics{objects: i.indexer.Len(), unreadable: i.Unreadable(), handlers: map[string]handlerMetrics{}}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	m.revision, m.synced = float64(i.updater.progress.at), i.updater.filled

@@ -182,7 +182,8 @@ func TestFaultyEventsGiveSameCache(t *testing.T) {
 			time.Sleep(2 * time.Hour)
 			synctest.Wait()
 			if want, got := p.values(), cached(i); !maps.Equal(got, want) || !maps.Equal(told, want) {
-				t.Errorf("seed %d: the cache has %v, the notifications add up to %v, the server has %v", seed, got, told, want)
+				t.Errorf("seed %d: the cache has %v, the notifications add up to %v, the server has %v", seed, got, told,
+					want)
 			}
 		})
 	}

@@ -109,7 +109,8 @@ func (r *runtime) Observe(declared *corev1.Pod) node.Observed {
 		return observed
 	}
 	now := time.Now()
-	observed.HostIPs, observed.Containers = []string{p.host.address()}, make(map[string]node.Container, len(p.containers))
+	observed.HostIPs = []string{p.host.address()}
+	observed.Containers = make(map[string]node.Container, len(p.containers))
 	if p.ip != "" {
 		observed.IPs = []string{p.ip}
 	}
