@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest"
 )
 
-// fails runs the test in a process of its own, in which Explore must fail and print all texts.
+// fails runs the test in its own process, in which Explore must fail and print all texts.
 func fails(t *testing.T, s bowlinetest.Scenario, texts ...string) {
 	t.Helper()
 	const variable = "BOWLINE_FAILING_TEST"
@@ -24,11 +24,11 @@ func fails(t *testing.T, s bowlinetest.Scenario, texts ...string) {
 	child.Env = append(os.Environ(), variable+"=yes")
 	out, err := child.CombinedOutput()
 	if err == nil {
-		t.Fatalf("it passes: %s", out)
+		t.Fatalf("the test passed: %s", out)
 	}
 	for _, text := range texts {
 		if !strings.Contains(string(out), text) {
-			t.Errorf("%v, without saying %q: %s", err, text, out)
+			t.Errorf("%v: the output lacks %q: %s", err, text, out)
 		}
 	}
 }
@@ -65,17 +65,17 @@ func TestExplorePairsFaultsOfTwoPoints(t *testing.T) {
 	s.Faults, s.Pairs = []bowlinetest.Fault{bowlinetest.Refused, bowlinetest.Lost}, 20
 	s.Skip = func(p bowlinetest.Point) bool { return p.Object == "default/copy-of-b" || p.N > 1 }
 	if r := bowlinetest.Search(t, s); r.Runs != 3+4 {
-		t.Errorf("there is one point, so no pair: %s", r)
+		t.Errorf("one point: want no pair, got %s", r)
 	}
 	s.Skip = nil
 	r := bowlinetest.Search(t, s)
 	for _, replay := range r.Unreached {
 		one, two, _ := strings.Cut(replay, "; ")
 		if _, at, _ := strings.Cut(one, ": "); strings.HasSuffix(two, at) {
-			t.Errorf("a pair is of one point: %s", replay)
+			t.Errorf("got a pair of one point: %s", replay)
 		}
 	}
 	if r.Runs < 20 {
-		t.Errorf("there are two points, so 20 pairs: %s", r)
+		t.Errorf("two points: want 20 pairs, got %s", r)
 	}
 }

@@ -77,7 +77,7 @@ func TestInvariantsSeeInitialObjects(t *testing.T) {
 	}}
 	s.Faults = []bowlinetest.Fault{bowlinetest.Behind}
 	if r := bowlinetest.Search(t, s); len(r.Failures) > 0 {
-		t.Errorf("the invariant holds: %s", r.Smallest())
+		t.Errorf("the invariant is violated: %s", r.Smallest())
 	}
 }
 
@@ -96,6 +96,6 @@ func TestExploreFindsPanicsInScenario(t *testing.T) {
 	s.Act = func(context.Context, *rest.Config) error { panic("no hands") }
 	if f := finds(t, s, "the user's code panicked: no hands"); !strings.Contains(f.String(),
 		"explore_state_test.go") {
-		t.Errorf("there is no stack in %s", f)
+		t.Errorf("got no stack in %s", f)
 	}
 }

@@ -24,11 +24,11 @@ func TestWatchdogChecksLongSleepsRarely(t *testing.T) {
 		stop := w.beat()
 		time.Sleep(time.Minute)
 		if n := w.beats.Load(); n < 60 {
-			t.Errorf("%d beats in a minute", n)
+			t.Errorf("got %d beats in a minute", n)
 		}
 		time.Sleep(30 * 24 * time.Hour)
 		if n := w.beats.Load(); n > 1200 || w.off.Load() {
-			t.Errorf("%d beats in 30 days", n)
+			t.Errorf("got %d beats in 30 days", n)
 		}
 		stop()
 	})
@@ -69,7 +69,7 @@ func TestWatchdogCountsCommitsAndRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := w.progress(); n != 1 {
-			t.Errorf("progress of %d by a commit", n)
+			t.Errorf("got progress %d after a commit", n)
 		}
 		r := fault.NewRun(fault.Options{History: h, Next: silent{}, Down: time.Minute})
 		w.faults.Store(r)
@@ -79,7 +79,7 @@ func TestWatchdogCountsCommitsAndRequests(t *testing.T) {
 		})
 		synctest.Wait()
 		if n := w.progress(); n != 2 {
-			t.Errorf("progress of %d by a commit and a request", n)
+			t.Errorf("got progress %d after a commit and a request", n)
 		}
 		p.Stop()
 		p.Wait()

@@ -93,7 +93,7 @@ func TestExploreFindsPanic(t *testing.T) {
 	s.Faults = []bowlinetest.Fault{bowlinetest.Refused}
 	f := finds(t, s, "test panicked: no copy copy-of-a")
 	if f.Replay != "refused: create configmaps default/copy-of-a #1 of test" {
-		t.Errorf("the smallest is %s", f.Replay)
+		t.Errorf("got the smallest failure %s", f.Replay)
 	}
 }
 
@@ -109,12 +109,12 @@ func TestExploreFindsUnsettledState(t *testing.T) {
 		return nil
 	})
 	if f := finds(t, s, "never settles"); len(f.Kinds) > 0 {
-		t.Errorf("found in %s, and not in the undisturbed run", f.Replay)
+		t.Errorf("got the failure in %s, want it in the run without faults", f.Replay)
 	}
 	s.PeriodicWrites = true
 	s.Faults, s.Budget = []bowlinetest.Fault{bowlinetest.Behind}, 1
 	if r := bowlinetest.Search(t, s); len(r.Failures) > 0 {
-		t.Errorf("what is restless fails: %s", r.Smallest())
+		t.Errorf("a process with PeriodicWrites fails: %s", r.Smallest())
 	}
 }
 
@@ -239,7 +239,7 @@ func TestExploreChoosesBySeed(t *testing.T) {
 	s.Seed = first.Seed
 	second := bowlinetest.Search(t, s)
 	if a, b := fmt.Sprint(first.Points), fmt.Sprint(second.Points); a != b || first.Tried() == 0 || first.Tried() > 12 {
-		t.Errorf("the seed %d chose %s and then %s", first.Seed, a, b)
+		t.Errorf("seed %d: got %s and then %s", first.Seed, a, b)
 	}
 }
 
@@ -250,7 +250,7 @@ func TestExploreTriesOnlySelectedFaults(t *testing.T) {
 	s.Skip = func(p bowlinetest.Point) bool { return strings.HasSuffix(p.Object, "b") }
 	r := bowlinetest.Search(t, s)
 	if got := fmt.Sprint(r.Points); got != "map[doubled:2 refused:1]" {
-		t.Errorf("tried were %s", got)
+		t.Errorf("got tried faults %s", got)
 	}
 }
 
@@ -287,6 +287,6 @@ func TestExploreInjectsExternalFaults(t *testing.T) {
 	if got := bowlinetest.Effect(t.Context(), "outside of a run", func() error {
 		return errors.ErrUnsupported
 	}); got != errors.ErrUnsupported {
-		t.Errorf("outside of a run, an effect returns %v", got)
+		t.Errorf("outside of a run: got %v from Effect", got)
 	}
 }

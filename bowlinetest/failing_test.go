@@ -75,11 +75,11 @@ func mustFail(t *testing.T, f func(t testing.TB), wanted ...string) {
 	t.Helper()
 	failed, said := try(t, f)
 	if !failed {
-		t.Errorf("the test passed with output %q", said)
+		t.Errorf("the test passed, with output %q", said)
 	}
 	for _, w := range wanted {
 		if !strings.Contains(said, w) {
-			t.Errorf("the test did not say %q, but:\n%s", w, said)
+			t.Errorf("got output\n%s\nwant %q in it", said, w)
 		}
 	}
 }

@@ -70,17 +70,17 @@ func TestFieldsMatchJSON(t *testing.T) {
 	}
 	described, names := slices.Sorted(maps.Keys(spec.Properties)), slices.Sorted(maps.Keys(written))
 	if !slices.Equal(described, names) {
-		t.Errorf("described are %q, and written %q", described, names)
+		t.Errorf("got properties %q, want %q", described, names)
 	}
 	for name, value := range written {
 		want := map[reflect.Kind]string{reflect.String: "string",
 			reflect.Float64: "integer"}[reflect.TypeOf(value).Kind()]
 		if got := spec.Properties[name].Type; got != want {
-			t.Errorf("%s is of type %q, want %q", name, got, want)
+			t.Errorf("%s: got type %q, want %q", name, got, want)
 		}
 	}
 	want := []string{"Strand", "colour", "length", "slack", "turns"}
 	if !slices.Equal(spec.Required, want) {
-		t.Errorf("required are %q, want %q", spec.Required, want)
+		t.Errorf("got required fields %q, want %q", spec.Required, want)
 	}
 }

@@ -44,7 +44,7 @@ func TestRecordedKubernetesLife(t *testing.T) {
 			}
 		}
 		if compared < 15 {
-			t.Errorf("%d answers were compared", compared)
+			t.Errorf("got %d compared answers", compared)
 		}
 	})
 }

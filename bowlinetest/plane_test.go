@@ -26,7 +26,7 @@ func TestPlaneIsReadyAndEndsWithItsTest(t *testing.T) {
 		}
 	})
 	if _, err := clients.CoreV1().ConfigMaps("default").Get(t.Context(), "a", metav1.GetOptions{}); err == nil {
-		t.Error("the plane answers after the end of its test")
+		t.Error("the plane answered a request after the end of its test")
 	}
 }
 
@@ -51,7 +51,7 @@ func TestDaysPassInABubble(t *testing.T) {
 	})
 }
 
-// TestHundredPlanesAtOnce checks that planes share nothing: each creates the same object.
+// TestHundredPlanesAtOnce checks that planes are independent: each creates the same object.
 func TestHundredPlanesAtOnce(t *testing.T) {
 	t.Parallel()
 	var all sync.WaitGroup
@@ -83,7 +83,7 @@ func TestForksAreForSubtests(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := maps.Get(t.Context(), "default", "own"); !apierrors.IsNotFound(err) {
-		t.Errorf("the plane has what is its fork's: %v", err)
+		t.Errorf("the plane has an object of its fork: %v", err)
 	}
 }
 
@@ -116,11 +116,11 @@ func TestObjectsHaveTheirStatus(t *testing.T) {
 	))
 	pod, err := bowlinetest.Client[*corev1.Pod](t, p).Get(t.Context(), "sea", "runs")
 	if err != nil || pod.Status.Phase != corev1.PodRunning {
-		t.Errorf("the pod is %v, %v", pod, err)
+		t.Errorf("got pod %v, %v", pod, err)
 	}
 	boat, err := bowlinetest.Client[*Boat](t, p).Get(t.Context(), "default", "b")
 	if err != nil || !boat.Status.Afloat {
-		t.Errorf("the boat is %v, %v", boat, err)
+		t.Errorf("got boat %v, %v", boat, err)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestSocketIsForOtherProcesses(t *testing.T) {
 	jane := kubernetes.NewForConfigOrDie(p.SocketConfig(t, "jane", "devs"))
 	if _, err := jane.CoreV1().ConfigMaps("default").Get(t.Context(), "a",
 		metav1.GetOptions{}); !apierrors.IsForbidden(err) {
-		t.Errorf("jane: %v", err)
+		t.Errorf("as jane: got %v", err)
 	}
 	mustFail(t, func(t testing.TB) { bowlinetest.Start(t).SocketConfig(t) }, "bowlinetest.Socket()")
 }
@@ -169,7 +169,7 @@ func TestBubblesHaveNoSockets(t *testing.T) {
 	})
 	if began || !failed ||
 		said != "a Bubble cannot have a Socket: waiting for the network stops virtual time; use Start instead" {
-		t.Errorf("failed is %v, output %q", failed, said)
+		t.Errorf("failed: %v, output %q", failed, said)
 	}
 }
 

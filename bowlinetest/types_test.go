@@ -138,12 +138,12 @@ func TestStructsDefineTheirKinds(t *testing.T) {
 	for _, part := range []string{"spec", "status"} {
 		want, _ := yaml.Marshal(declared[part])
 		if got, _ := yaml.Marshal(applied.Object[part]); string(got) != string(want) {
-			t.Errorf("%s is\n%s\nand was declared as\n%s", part, got, want)
+			t.Errorf("%s: got\n%s\nwant\n%s", part, got, want)
 		}
 	}
 	boat, err := bowlinetest.Client[*Boat](t, p).Get(t.Context(), "default", "full")
 	if err != nil || boat.Spec.Crew[1].Rank != "mate" || boat.Spec.Cargo["rum"] != resource.MustParse("2Gi") {
-		t.Errorf("read as %+v, %v", boat, err)
+		t.Errorf("got %+v, %v", boat, err)
 	}
 }
 
@@ -203,7 +203,7 @@ func TestTypeDefinitionsAreCorrected(t *testing.T) {
 	boat := &Boat{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: BoatSpec{Sails: 1}, Status: BoatStatus{Afloat: true}}
 	made, err := bowlinetest.Client[*Boat](t, p).Create(t.Context(), boat, metav1.CreateOptions{})
 	if err != nil || made.Namespace != "" || !made.Status.Afloat {
-		t.Errorf("made %+v, %v", made, err)
+		t.Errorf("got %+v, %v", made, err)
 	}
 }
 
@@ -234,6 +234,6 @@ func TestFileDefinitionOverridesType(t *testing.T) {
 	}
 	large := &Boat{ObjectMeta: metav1.ObjectMeta{Name: "large", Namespace: "default"}, Spec: BoatSpec{Sails: 4}}
 	if _, err := boats.Create(t.Context(), large, metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
-		t.Errorf("more sails than the file allows: %v", err)
+		t.Errorf("got %v for more sails than the file allows", err)
 	}
 }

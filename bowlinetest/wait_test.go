@@ -36,7 +36,7 @@ func TestWaitObservesEachState(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := <-seen; got != n {
-				t.Errorf("saw %s instead of %s", got, n)
+				t.Errorf("got state %s, want %s", got, n)
 			}
 		}
 		synctest.Wait()
@@ -44,7 +44,7 @@ func TestWaitObservesEachState(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n, open := <-seen; open {
-			t.Errorf("saw %s after the end", n)
+			t.Errorf("got state %s after the end", n)
 		}
 	})
 }

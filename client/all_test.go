@@ -34,7 +34,7 @@ func TestAllReadsAllPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		if obj.Kind != "" && obj.Kind != "ConfigMap" {
-			t.Errorf("its kind is %q", obj.Kind)
+			t.Errorf("got kind %q", obj.Kind)
 		}
 		names = append(names, obj.Name)
 		if len(names) == 1 { // which what was read is not changed by: it is one state
@@ -45,7 +45,7 @@ func TestAllReadsAllPages(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"m-0", "m-1", "m-2", "m-3", "m-4", "m-5", "m-6", "m-7", "m-8", "m-9"},
 		names); diff != "" {
-		t.Errorf("want -, got +:\n%s", diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for range maps.All(ctx, "default", which) {
 		break // reads no further page, and leaves nothing behind
@@ -79,7 +79,7 @@ func TestAllContinuesAfterExpiredToken(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" || !errors.Is(last, client.ErrIncomplete) {
-		t.Errorf("the last was %v; names, want -, got +:\n%s", last, diff)
+		t.Errorf("got last value %v; names (-want +got):\n%s", last, diff)
 	}
 	if diff := cmp.Diff([]string{"", "old", "new"}, asked); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)

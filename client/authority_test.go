@@ -16,7 +16,7 @@ import (
 	"github.com/bowline-dev/bowline"
 )
 
-// authority signs the certificates of a test: of servers at 127.0.0.1, and of users.
+// authority is a CA that signs certificates of servers at 127.0.0.1 and of users.
 type authority struct {
 	t           *testing.T
 	certificate *x509.Certificate
@@ -32,7 +32,7 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// sign makes a certificate whose time ends in that time; an authority without a certificate signs its own.
+// sign signs a certificate that expires after a duration. An authority without a certificate signs its own.
 func (a *authority) sign(template *x509.Certificate, ends time.Duration) (*x509.Certificate, *ecdsa.PrivateKey) {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -56,10 +56,10 @@ func (a *authority) sign(template *x509.Certificate, ends time.Duration) (*x509.
 	return certificate, key
 }
 
-// pem is the authority's own certificate.
+// pem returns the authority's certificate.
 func (a *authority) pem() []byte { return certificatePEM(a.certificate) }
 
-// user is the certificate and key of a user.
+// user returns the certificate and key of a user.
 func (a *authority) user(name, group string, ends time.Duration) (certificate, key []byte) {
 	a.t.Helper()
 	c, k := a.sign(&x509.Certificate{Subject: pkix.Name{CommonName: name, Organization: []string{group}},
@@ -71,7 +71,7 @@ func (a *authority) user(name, group string, ends time.Duration) (certificate, k
 	return certificatePEM(c), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
 }
 
-// server is the TLS of a server at 127.0.0.1 that believes the authority's users.
+// server returns the TLS configuration of a server at 127.0.0.1 that trusts the authority's users.
 func (a *authority) server(ends time.Duration) *tls.Config {
 	a.t.Helper()
 	c, k := a.sign(&x509.Certificate{Subject: pkix.Name{CommonName: "server"},
@@ -87,7 +87,7 @@ func certificatePEM(c *x509.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
 }
 
-// startTLSPlane is a plane on a socket, and its URL.
+// startTLSPlane starts a plane with a socket and returns its URL too.
 func startTLSPlane(t *testing.T, config *tls.Config) string {
 	t.Helper()
 	plane, err := bowline.Start(t.Context(), bowline.Options{Listen: "127.0.0.1:0", TLS: config})

@@ -23,8 +23,8 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// RESTClient, ClientSet, DynamicClient and DiscoveryClient are client-go's own: what Load returns is all that they
-// need. All see the object that another one wrote.
+// The config that Load returns works with client-go's RESTClient, ClientSet, DynamicClient and DiscoveryClient. Each
+// reads the object that another one wrote.
 func TestClientGoAcceptsLoadedConfig(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
@@ -46,7 +46,7 @@ func TestClientGoAcceptsLoadedConfig(t *testing.T) {
 	sees := func(who string, uid types.UID, err error) {
 		t.Helper()
 		if err != nil || uid != object.UID {
-			t.Errorf("%s sees %s, %v", who, uid, err)
+			t.Errorf("%s: got %s, %v", who, uid, err)
 		}
 	}
 	set, err := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default").Get(ctx, "a", metav1.GetOptions{})
@@ -59,7 +59,7 @@ func TestClientGoAcceptsLoadedConfig(t *testing.T) {
 	if err != nil || !slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool {
 		return r.Name == "configmaps"
 	}) {
-		t.Errorf("the discovery client sees %v, %v", resources, err)
+		t.Errorf("discovery client: got %v, %v", resources, err)
 	}
 }
 
@@ -80,8 +80,7 @@ func restClientGets(ctx context.Context, t *testing.T, config *rest.Config) *cor
 	return into
 }
 
-// What a clientset does for built-in kinds alone, For does for every one, on a server: what comes back is what the
-// server has.
+// For supports for every kind the calls that a clientset has for built-in kinds.
 func TestForWrites(t *testing.T) {
 	t.Parallel()
 	c := connected(t)
@@ -97,22 +96,22 @@ func TestForWrites(t *testing.T) {
 	made.Spec.Size = 2
 	if made, err = all.Update(ctx, made, metav1.UpdateOptions{}); err != nil || made.Spec.Size != 2 ||
 		made.Generation != 2 {
-		t.Errorf("updated: %+v, %v", made, err)
+		t.Errorf("Update: got %+v, %v", made, err)
 	}
 	patch := []byte(`{"spec":{"size":3}}`)
 	if made, err = all.Patch(ctx, "default", "a", "", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil ||
 		made.Spec.Size != 3 {
-		t.Errorf("patched: %+v, %v", made, err)
+		t.Errorf("Patch: got %+v, %v", made, err)
 	}
 	list, err := all.List(ctx, "default", metav1.ListOptions{})
 	if err != nil || len(list.Items) != 1 || list.Items[0].Spec.Size != 3 || list.ResourceVersion == "" {
-		t.Errorf("listed: %+v, %v", list, err)
+		t.Errorf("List: got %+v, %v", list, err)
 	}
 	if err := all.DeleteCollection(ctx, "default", metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		t.Error(err)
 	}
 	if list, err := all.List(ctx, "default", metav1.ListOptions{}); err != nil || len(list.Items) != 0 {
-		t.Errorf("after all were deleted: %+v, %v", list, err)
+		t.Errorf("List after DeleteCollection: got %+v, %v", list, err)
 	}
 }
 
@@ -124,7 +123,7 @@ func (s *tokens) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("no answer")
 }
 
-// A pod's token is renewed in its file, long before it ends.
+// The client reads the token file of a pod again, since the token in it is renewed.
 func TestTokenFileIsReadAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/wire"
 )
 
-// widget is the Go type that somebody wrote for a custom resource.
+// widget is a Go type for a custom resource.
 type widget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -48,7 +48,7 @@ func (w *widget) DeepCopyObject() runtime.Object {
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-// The server's schema and the Go type say different things of a field.
+// The server's schema and the Go type have different types for a field.
 func TestDecodeErrorNamesField(t *testing.T) {
 	t.Parallel()
 	var body string
@@ -70,12 +70,12 @@ func TestDecodeErrorNamesField(t *testing.T) {
 		_, err := client.Of[*widget](c, widgets).Get(t.Context(), "ns", "a")
 		wrong := new(client.DecodeError)
 		if !errors.As(err, &wrong) {
-			t.Errorf("%s: %v", test.fields, err)
+			t.Errorf("%s: got %v, want a *DecodeError", test.fields, err)
 			continue
 		}
 		if wrong.Object != "Widget ns/a" || wrong.Type != "*client_test.widget" || wrong.Field != test.field ||
 			wrong.Value != test.value || !strings.Contains(wrong.Err.Error(), test.want) {
-			t.Errorf("%s:\n%+v, want field %s, value %s, %q", test.fields, *wrong, test.field, test.value, test.want)
+			t.Errorf("%s:\ngot %+v, want field %s, value %s, %q", test.fields, *wrong, test.field, test.value, test.want)
 		}
 	}
 	body = `{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"5"},"items":[{` + head +
@@ -83,7 +83,7 @@ func TestDecodeErrorNamesField(t *testing.T) {
 	_, err := client.Of[*widget](c, widgets).List(t.Context(), "ns", metav1.ListOptions{})
 	if err == nil || !strings.Contains(err.Error(), "item 1") ||
 		!strings.Contains(err.Error(), `Widget ns/a into a *client_test.widget: spec.size is "x" there`) {
-		t.Errorf("a list: %v", err)
+		t.Errorf("list: got %v", err)
 	}
 }
 
@@ -101,14 +101,14 @@ func TestNonObjectResponsesAreErrors(t *testing.T) {
 		body = text
 		_, err := client.Of[*corev1.ConfigMap](c, configmaps).Get(t.Context(), "ns", "a")
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", text, err, want)
+			t.Errorf("%q: got %v, want %q", text, err, want)
 		}
 		if _, err = client.Of[*unstructured.Unstructured](c, configmaps).Get(t.Context(), "ns", "a"); err == nil {
-			t.Errorf("%q is an object", text)
+			t.Errorf("%q: got an object, want an error", text)
 		}
 		if _, err = client.Of[*corev1.ConfigMap](c, configmaps).List(t.Context(), "ns",
 			metav1.ListOptions{}); err == nil {
-			t.Errorf("%q is a list", text)
+			t.Errorf("%q: got a list, want an error", text)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func TestDecodeErrorSearchIsBounded(t *testing.T) {
 		}
 		if levels := strings.Count(misfit.Field, "inner"); strings.HasSuffix(misfit.Field, "size") != found ||
 			levels > 1_000 {
-			t.Errorf("of %d levels it was looked for in %d: %.100s", depth, levels, misfit)
+			t.Errorf("%d of %d levels were searched: %.100s", levels, depth, misfit)
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// The kubeconfig of docs/client.md has the mistakes that the page says.
+// The kubeconfig in docs/client.md has the mistakes that the page lists.
 func TestDocumentedKubeconfigErrors(t *testing.T) {
 	t.Parallel()
 	_, rest, _ := strings.Cut(page(t), "```yaml\n")
@@ -27,7 +27,7 @@ func TestDocumentedKubeconfigErrors(t *testing.T) {
 	_, rest, _ = strings.Cut(rest, "```\n")
 	want, _, found := strings.Cut(rest, "```\n")
 	if !found {
-		t.Fatal("the page has no kubeconfig with an error behind it")
+		t.Fatal("the page has no kubeconfig followed by an error")
 	}
 	path := write(t, "kubeconfig", []byte(text))
 	_, err := client.Load(client.Flags{Kubeconfig: path})
@@ -46,13 +46,13 @@ func page(t *testing.T) string {
 	return string(text)
 }
 
-// flags are what package flag is in a program of its own.
+// flags replaces package flag, which a program of its own would use.
 type flags struct {
 	CommandLine *flag.FlagSet
 	Parse       func()
 }
 
-// The lines of Go of the page do what it says, with a server of widgets.
+// The Go code of the page works as the page describes, with a server of widgets.
 func TestDocumentedLinesWork(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -115,7 +115,7 @@ func serveWidgets(t *testing.T, asked *atomic.Int64) string {
 	return server.URL
 }
 
-// theLinesAreHere finds each line of Go of the page in this file.
+// theLinesAreHere checks that each line of Go of the page is in this file.
 func theLinesAreHere(t *testing.T) {
 	t.Helper()
 	source, err := os.ReadFile("document_test.go")

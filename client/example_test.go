@@ -21,7 +21,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// example is a server for the examples: any other one's config would do.
+// example is a server for the examples. The config of any other server would do.
 func example() (*rest.Config, func()) {
 	plane, err := bowline.Start(context.Background(), bowline.Options{Controllers: []string{bowline.NoControllers}})
 	if err != nil {
@@ -30,8 +30,7 @@ func example() (*rest.Config, func()) {
 	return plane.RESTConfig(), func() { plane.Close() }
 }
 
-// A program finds its server as kubectl does, and says what is wrong with the kubeconfig before it asks anybody
-// anything.
+// A program finds its server as kubectl does, and reports mistakes in the kubeconfig before it sends a request.
 func ExampleLoad() {
 	folder, _ := os.MkdirTemp("", "example")
 	defer os.RemoveAll(folder)
@@ -69,7 +68,7 @@ current-context: mine
 	// line 14, contexts[broken].context.user: there is no user "joe" (there are jane)
 }
 
-// One client for every kind: the Go type says which resource is meant.
+// One client serves every kind: the Go type determines the resource.
 func ExampleFor() {
 	config, stop := example()
 	defer stop()
@@ -101,7 +100,7 @@ func ExampleFor() {
 	// b <nil>
 }
 
-// An apply states the fields that its writer has an opinion on; a scale is how many there should be.
+// Apply sets only the fields of the configuration; UpdateScale sets the number of replicas.
 func ExampleResource_Apply() {
 	config, stop := example()
 	defer stop()
@@ -131,7 +130,7 @@ func ExampleResource_Apply() {
 	// 3 <nil>
 }
 
-// What a call writes is seen by whoever made its context, whichever client it is made with.
+// The creator of a context observes the writes that any client makes with it.
 func ExampleObserve() {
 	config, stop := example()
 	defer stop()

@@ -58,15 +58,15 @@ func TestForFindsResourceOfGoType(t *testing.T) {
 	}
 	_, err := client.For[*Widget](c).Get(t.Context(), "default", "a")
 	if !meta.IsNoMatchError(err) {
-		t.Errorf("without its definition: %v", err)
+		t.Errorf("without its definition: got %v", err)
 	}
 	defineWidgets(t, c)
 	if got := which[*Widget](t, c); got != "example.com/v1/widgets" {
-		t.Errorf("after its definition came: %s", got)
+		t.Errorf("after its definition was created: got %s", got)
 	}
 }
 
-// Not every server has every group, and not every function that registers types succeeds.
+// For returns errors for groups that the server does not have, and for types whose registration failed.
 func TestForErrors(t *testing.T) {
 	t.Parallel()
 	asked := 0
@@ -94,7 +94,7 @@ func TestForErrors(t *testing.T) {
 	}
 }
 
-// Others may have groups whose names begin as those of Kubernetes do, or end.
+// Other groups may have names that begin or end like those of Kubernetes.
 func TestOnlyKubernetesGroupsAreBuiltIn(t *testing.T) {
 	t.Parallel()
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
@@ -166,7 +166,7 @@ func TestForRepeatsDiscoveryAfterNotFound(t *testing.T) {
 	}
 	plural = "thingies"
 	if err := get("a"); !apierrors.IsNotFound(err) {
-		t.Errorf("at the old place: %v", err)
+		t.Errorf("with the old plural: got %v", err)
 	}
 	if err := get("a"); err != nil || asked != 2 {
 		t.Errorf("after the resource moved: got %v after %d requests", err, asked)
@@ -187,30 +187,30 @@ func TestForMatchesResource(t *testing.T) {
 	one := &Widget{widget{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}, Spec: widgetSpec{Size: 1}}}
 	made, err := all.Create(ctx, one, metav1.CreateOptions{})
 	if err != nil || made.Kind != "Widget" || made.APIVersion != "example.com/v1" {
-		t.Fatalf("%+v, %v", made, err)
+		t.Fatalf("Create: got %+v, %v", made, err)
 	}
 	if kind, seen, err := events.Next(); err != nil || kind != watch.Added || seen.UID != made.UID {
-		t.Errorf("watched %s %+v, %v", kind, seen, err)
+		t.Errorf("Watch: got %s %+v, %v", kind, seen, err)
 	}
 	made.Status.Ready = true
 	if made, err = all.UpdateStatus(ctx, made, metav1.UpdateOptions{}); err != nil || !made.Status.Ready {
-		t.Errorf("status: %+v, %v", made, err)
+		t.Errorf("UpdateStatus: got %+v, %v", made, err)
 	}
 	made, err = all.PatchStatus(ctx, "default", "a", types.MergePatchType, []byte(`{"status":{"ready":false}}`),
 		metav1.PatchOptions{})
 	if err != nil || made.Status.Ready {
-		t.Errorf("patched status: %+v, %v", made, err)
+		t.Errorf("PatchStatus: got %+v, %v", made, err)
 	}
 	scale, err := all.Scale(ctx, "default", "a")
 	if err != nil || scale.Spec.Replicas != 1 {
-		t.Fatalf("scale: %+v, %v", scale, err)
+		t.Fatalf("Scale: got %+v, %v", scale, err)
 	}
 	scale.Spec.Replicas = 5
 	if scale, err = all.UpdateScale(ctx, scale, metav1.UpdateOptions{}); err != nil || scale.Spec.Replicas != 5 {
-		t.Errorf("scaled: %+v, %v", scale, err)
+		t.Errorf("UpdateScale: got %+v, %v", scale, err)
 	}
 	if got, err := all.Get(ctx, "default", "a"); err != nil || got.Spec.Size != 5 {
-		t.Errorf("after that: %+v, %v", got, err)
+		t.Errorf("after UpdateScale: got %+v, %v", got, err)
 	}
 	if err := all.Delete(ctx, "default", "a", metav1.DeleteOptions{}); err != nil {
 		t.Error(err)
@@ -228,20 +228,20 @@ func TestApplyAcceptsConfigurationsAndObjects(t *testing.T) {
 	mine := metav1.ApplyOptions{FieldManager: "mine"}
 	made, err := maps.Apply(ctx, applycorev1.ConfigMap("a", "default").WithData(map[string]string{"k": "v"}), mine)
 	if err != nil || made.Data["k"] != "v" {
-		t.Fatalf("%+v, %v", made, err)
+		t.Fatalf("Create: got %+v, %v", made, err)
 	}
 	other := applycorev1.ConfigMap("a", "default").WithData(map[string]string{"k": "w"})
 	_, err = maps.Apply(ctx, other, metav1.ApplyOptions{FieldManager: "other"})
 	if !apierrors.IsConflict(err) {
-		t.Errorf("another manager's value: %v", err)
+		t.Errorf("another manager's value: got %v", err)
 	}
 	_, err = maps.Apply(ctx, applycorev1.ConfigMap("a", "default"), metav1.ApplyOptions{})
 	if err == nil || !strings.Contains(err.Error(), "ConfigMap default/a: options.FieldManager is empty") {
-		t.Errorf("without a manager: %v", err)
+		t.Errorf("without a manager: got %v", err)
 	}
 	if _, err := maps.Apply(ctx, applycorev1.ConfigMap("", "default"), mine); err == nil ||
 		!strings.Contains(err.Error(), "no name") {
-		t.Errorf("without a name: %v", err)
+		t.Errorf("without a name: got %v", err)
 	}
 
 	// As it came from the server, changed: nobody else's field becomes ours, and what is the server's is left out.
@@ -265,10 +265,10 @@ func TestApplyAcceptsConfigurationsAndObjects(t *testing.T) {
 		}
 	}
 	if _, err = deployments.ApplyObject(ctx, deployment, mine); err != nil {
-		t.Errorf("applied as it came: %v", err)
+		t.Errorf("applying the stored object: got %v", err)
 	}
 	status := applyappsv1.Deployment("d", "default").WithStatus(applyappsv1.DeploymentStatus().WithReplicas(3))
 	if deployment, err = deployments.ApplyStatus(ctx, status, mine); err != nil || deployment.Status.Replicas != 3 {
-		t.Errorf("status: %+v, %v", deployment, err)
+		t.Errorf("ApplyStatus: got %+v, %v", deployment, err)
 	}
 }

@@ -161,11 +161,11 @@ func TestKubeconfigErrorsNameFileLineAndField(t *testing.T) {
 				t.Fatalf("got %v, want %q", err, test.want)
 			}
 			if wrong.File != path || wrong.Line != test.line || wrong.Field != test.field {
-				t.Errorf("%s\nis said to be at line %d, field %q; want %d, %q", wrong, wrong.Line, wrong.Field,
+				t.Errorf("%s\ngot line %d, field %q; want %d, %q", wrong, wrong.Line, wrong.Field,
 					test.line, test.field)
 			}
 			if strings.Contains(err.Error(), "12345") {
-				t.Error("the error shows a secret")
+				t.Error("the error contains a secret")
 			}
 		})
 	}
@@ -173,7 +173,7 @@ func TestKubeconfigErrorsNameFileLineAndField(t *testing.T) {
 
 const server = `server: "https://127.0.0.1:1"`
 
-// settled is a kubeconfig with the fields of its cluster in line 4, and its user in line 6.
+// settled returns a kubeconfig with the fields of its cluster in line 4 and those of its user in line 6.
 func settled(cluster, user string) string {
 	if !strings.HasPrefix(cluster, "server") {
 		cluster += "\n    " + server
@@ -211,7 +211,7 @@ func TestMismatchedKeyIsReported(t *testing.T) {
 	}
 }
 
-// A key that only client-go's parser treats as a duplicate is not shown either.
+// The error does not contain a key that only client-go's parser regards as a duplicate.
 func TestKubeconfigErrorsShowNoSecrets(t *testing.T) {
 	t.Parallel()
 	path := write(t, "kubeconfig", []byte("x: &x {name: u, user: {token: secret-12345}}\nusers: [{<<: *x}, {<<: *x}]"))
@@ -245,22 +245,22 @@ func TestUnreadableKubeconfigs(t *testing.T) {
 	} {
 		if _, err := client.Load(client.Flags{Kubeconfig: path}); err == nil ||
 			!strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", path, err, want)
+			t.Errorf("%s: got %v, want %q", path, err, want)
 		}
 	}
 	path := write(t, "kubeconfig", []byte(twoContexts))
 	if _, err := client.Load(client.Flags{Kubeconfig: path, Context: "three"}); err == nil ||
 		!strings.Contains(err.Error(), `--context: there is no context "three" in `+path+" (there are one, two)") {
-		t.Errorf("another context: %v", err)
+		t.Errorf("another context: got %v", err)
 	}
 	empty := write(t, "kubeconfig", nil)
 	if _, err := client.Load(client.Flags{Kubeconfig: empty}); err == nil ||
 		!strings.Contains(err.Error(), empty+" names no cluster") {
-		t.Errorf("an empty file: %v", err)
+		t.Errorf("an empty file: got %v", err)
 	}
 }
 
-// As with kubectl, a file without users is for a server that asks nobody's name.
+// As with kubectl, a file without users is for a server without authentication.
 func TestKubeconfigWithoutUsersIsAnonymous(t *testing.T) {
 	t.Parallel()
 	path := write(t, "kubeconfig", []byte(`{clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}],
@@ -271,7 +271,7 @@ contexts: [{name: x, context: {cluster: c}}], current-context: x}`))
 	}
 }
 
-// However much of a kubeconfig got written, the error says which file it is, or there is none.
+// For every truncated kubeconfig, Load returns an error that names the file.
 func TestTruncatedKubeconfigs(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
@@ -292,15 +292,15 @@ func TestTruncatedKubeconfigs(t *testing.T) {
 		}
 		_, err := client.Load(client.Flags{Kubeconfig: path})
 		if err == nil && length < len(whole)-2 {
-			t.Errorf("%d bytes of %d are taken for a kubeconfig:\n%s", length, len(whole), whole[:length])
+			t.Errorf("%d of %d bytes: got no error for\n%s", length, len(whole), whole[:length])
 		}
 		if err != nil && !strings.Contains(err.Error(), path) {
-			t.Errorf("%d bytes of %d: the error names no file: %v", length, len(whole), err)
+			t.Errorf("%d of %d bytes: got %v, want the name of the file", length, len(whole), err)
 		}
 	}
 }
 
-// Whatever is in the file: Load gives a config or says what is wrong, and does not run.
+// For any file, Load returns a config or an error, and does not execute a plugin.
 func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{twoContexts, settled(server, "{tokenFile: none}"), "a: &a [*a]", "users: &a\n- *a",
 		"clusters: [{name: c, cluster: &c {<<: *c}}]",
@@ -312,7 +312,7 @@ func FuzzLoad(f *testing.F) {
 		path := write(t, "kubeconfig", text)
 		config, err := client.Load(client.Flags{Kubeconfig: path})
 		if (config == nil) == (err == nil) {
-			t.Errorf("a config %v, and an error %v", config, err)
+			t.Errorf("got config %v and error %v, want exactly one", config, err)
 		}
 	})
 }

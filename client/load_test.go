@@ -49,7 +49,7 @@ func write(t *testing.T, name string, data []byte) string {
 	return path
 }
 
-// load is Load for a file, which must be right.
+// load calls Load for a file and fails the test on an error.
 func load(t *testing.T, path string) *rest.Config {
 	t.Helper()
 	config, err := client.Load(client.Flags{Kubeconfig: path})
@@ -70,17 +70,17 @@ func TestKubeconfigCertificatesBelongToUser(t *testing.T) {
 		clientcmdapi.AuthInfo{ClientCertificateData: admin, ClientKeyData: adminKey})
 	if _, err := kubernetes.NewForConfigOrDie(load(t, data)).CoreV1().Namespaces().List(t.Context(),
 		metav1.ListOptions{}); err != nil {
-		t.Errorf("as administrator, by data: %v", err)
+		t.Errorf("as administrator, with certificates as data: got %v", err)
 	}
 	files := kubeconfigFor(t, clientcmdapi.Cluster{Server: server, CertificateAuthority: write(t, "ca.crt", ca.pem())},
 		clientcmdapi.AuthInfo{ClientCertificate: write(t, "jane.crt", jane), ClientKey: write(t, "jane.key", janeKey)})
 	_, err := kubernetes.NewForConfigOrDie(load(t, files)).CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `"jane"`) {
-		t.Errorf("as jane, by files: %v, want that jane may not", err)
+		t.Errorf("as jane, with certificates in files: got %v, want Forbidden for jane", err)
 	}
 }
 
-// asks returns the address of a server that answers only requests with the given header.
+// asks returns the URL of a server that accepts only requests with the given header.
 func asks(t *testing.T, ca *authority, header string) string {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -132,7 +132,7 @@ func TestAllCredentialsAreSent(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := c.Ping(t.Context()); !apierrors.IsUnauthorized(err) {
-				t.Errorf("a server that wants another token: %v", err)
+				t.Errorf("got %v for another token, want Unauthorized", err)
 			}
 		})
 	}
@@ -170,15 +170,15 @@ func TestFlagsSelectContextAndServer(t *testing.T) {
 		}
 		config, err := client.Load(flags)
 		if err != nil || config.Host != test.host || config.QPS != -1 {
-			t.Errorf("%q: %v, %v", test.args, config, err)
+			t.Errorf("%q: got %v, %v", test.args, config, err)
 		}
 		if namespace, err := flags.Namespace(); err != nil || namespace != test.namespace {
-			t.Errorf("%q: namespace %q, %v", test.args, namespace, err)
+			t.Errorf("%q: got namespace %q, %v", test.args, namespace, err)
 		}
 	}
 }
 
-// Not parallel: it sets variables of the process.
+// The test is not parallel because it sets environment variables.
 func TestKubeconfigVariableFilesAreMerged(t *testing.T) {
 	cluster := write(t, "cluster",
 		[]byte("clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1', insecure-skip-tls-verify: true}}]"))
@@ -197,21 +197,21 @@ func TestKubeconfigVariableFilesAreMerged(t *testing.T) {
 	if _, err := client.Load(client.Flags{Context: "x"}); err == nil ||
 		err.Error() != `--context: nothing has a context "x": there is no kubeconfig at `+missing+
 			": give --kubeconfig FILE, or set KUBECONFIG" {
-		t.Errorf("a context of no file: %v", err)
+		t.Errorf("an unknown context: got %v", err)
 	}
 	_, err = client.Load(client.Flags{})
 	for _, want := range []string{missing, "this is no pod", "--kubeconfig", "--master"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("without any file: %v, want %q in it", err, want)
+			t.Errorf("without any file: got %v, want %q in it", err, want)
 		}
 	}
 	t.Setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
 	if _, err := client.Load(client.Flags{}); err == nil || !strings.Contains(err.Error(), "no token at") {
-		t.Errorf("in a pod without a token: %v", err)
+		t.Errorf("in a pod without a token: got %v", err)
 	}
 	if config, err := client.Load(client.Flags{Master: "http://127.0.0.1:4"}); err != nil ||
 		config.Host != "http://127.0.0.1:4" {
-		t.Errorf("with --master alone: %v, %v", config, err)
+		t.Errorf("with only --master: got %v, %v", config, err)
 	}
 }
 
@@ -246,7 +246,7 @@ func TestWrongServersAreReported(t *testing.T) {
 	}{
 		"plain HTTP":             {strings.Replace(plain.URL, "http:", "https:", 1), ca, "it does not speak TLS"},
 		"TLS":                    {strings.Replace(secure.URL, "https:", "http:", 1), ca, "it speaks TLS"},
-		"another authority":      {secure.URL, other, "of an authority that is not trusted"},
+		"another authority":      {secure.URL, other, "by an authority that is not trusted"},
 		"another name":           {strings.Replace(secure.URL, "127.0.0.1", "localhost", 1), ca, "for another name"},
 		"an expired certificate": {expired.URL, ca, "its certificate has expired"},
 		"nobody":                 {closed.URL, ca, "nothing listens there"},
@@ -266,14 +266,14 @@ func TestWrongServersAreReported(t *testing.T) {
 			_, err = c.Ping(t.Context())
 			if known := new(client.ServerError); !errors.As(err, &known) || !strings.Contains(err.Error(), test.want) ||
 				strings.Count(err.Error(), test.want) != 1 || !strings.HasPrefix(known.Error(), test.server) {
-				t.Errorf("our client says %v; want once %q, and %s", err, test.want, test.server)
+				t.Errorf("our client: got %v; want %q once, and %s", err, test.want, test.server)
 			}
 			if name == "another API" {
 				return // client-go does not look at what it calls its version
 			}
 			_, err = kubernetes.NewForConfigOrDie(config).CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
 			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("client-go says %v, want %q", err, test.want)
+				t.Errorf("client-go: got %v, want %q", err, test.want)
 			}
 		})
 	}
@@ -290,7 +290,7 @@ func TestExpiredClientCertificateIsReported(t *testing.T) {
 	wrong := new(client.ConfigError)
 	if !errors.As(err, &wrong) || wrong.Field != "users[me].user.client-certificate-data" ||
 		!strings.Contains(err.Error(), "jane expired on") {
-		t.Errorf("before the first request: %v", err)
+		t.Errorf("before the first request: got %v", err)
 	}
 	// As after a program has run for longer than its certificate is good for.
 	c, err := client.New(&rest.Config{Host: server,
@@ -300,7 +300,7 @@ func TestExpiredClientCertificateIsReported(t *testing.T) {
 	}
 	_, err = client.Of[*corev1.ConfigMap](c, configmaps).Get(context.Background(), "default", "a")
 	if !apierrors.IsUnauthorized(err) || !strings.Contains(err.Error(), "jane expired on") {
-		t.Errorf("the server refuses it, and the client says %v", err)
+		t.Errorf("after the server rejected the certificate: got %v", err)
 	}
 }
 
@@ -315,7 +315,7 @@ func TestUnknownContextNamesAreReported(t *testing.T) {
 	}
 }
 
-// lost is a transport that finds no host.
+// lost is a transport that cannot resolve any host.
 type lost struct{}
 
 func (lost) RoundTrip(q *http.Request) (*http.Response, error) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// otherSelves are what this test binary is, instead of a test, in a process that has such a variable.
+// otherSelves maps environment variables to the functions that this test binary runs instead of tests if one is set.
 var otherSelves = map[string]func(value string) error{pluginVariable: plugin}
 
 // pluginVariable makes a credential plugin, as a kubeconfig's exec names one: its value is the token.

@@ -25,7 +25,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// startPlane is a server in this process.
+// startPlane starts a server in this process.
 func startPlane(t *testing.T) *bowline.Plane {
 	t.Helper()
 	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}})
@@ -36,7 +36,7 @@ func startPlane(t *testing.T) *bowline.Plane {
 	return plane
 }
 
-// written is a context whose writes are appended to the slice.
+// written returns a context whose writes are appended to the slice.
 func written(t *testing.T) (context.Context, *[]client.Write) {
 	var writes []client.Write
 	return client.Observe(t.Context(), func(w client.Write) { writes = append(writes, w) }), &writes
@@ -51,7 +51,7 @@ func revisionOf(t *testing.T, obj metav1.Object) object.Revision {
 	return revision
 }
 
-// anywhere leaves out of a comparison what TestObserveReportsServerAndDeletions looks at.
+// anywhere ignores the fields that TestObserveReportsServerAndDeletions checks.
 var anywhere = cmpopts.IgnoreFields(client.Write{}, "Server", "Labels")
 
 // The test uses two servers in one process, and objects with and without finalizers.
@@ -77,12 +77,12 @@ func TestObserveReportsServerAndDeletions(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := maps.Delete(ctx, "a", metav1.DeleteOptions{}); err == nil {
-			t.Fatal("it is still there")
+			t.Fatal("the object still exists")
 		}
 		for k, gone := range []bool{false, false, true, false} {
 			w := (*writes)[k]
 			if w.Gone != gone || k < 3 && (w.UID != obj.UID || w.Labels["k"] != "v") {
-				t.Errorf("%s: write %d is %+v", contentType, k, w)
+				t.Errorf("%s: got write %d %+v", contentType, k, w)
 			}
 		}
 		here, err := client.New(plane.RESTConfig())
@@ -94,12 +94,12 @@ func TestObserveReportsServerAndDeletions(t *testing.T) {
 			t.Fatal(err)
 		}
 		if w := (*writes)[0]; w.Server != here.Server() || w.Server == there.Server() {
-			t.Errorf("written to %q; the server is %q, the other %q", w.Server, here.Server(), there.Server())
+			t.Errorf("got server %q; the server is %q, the other %q", w.Server, here.Server(), there.Server())
 		}
 	}
 }
 
-// In protobuf, which the typed client asks for where a config says so, and in JSON.
+// The typed client uses protobuf if the config requests it, and JSON otherwise.
 func TestObserveReportsTypedWrites(t *testing.T) {
 	t.Parallel()
 	plane := startPlane(t)
@@ -151,7 +151,7 @@ func TestObserveReportsTypedWrites(t *testing.T) {
 			want = append(want, client.Write{Verb: "deletecollection", Resource: configmaps, Namespace: "default",
 				Status: 200})
 			if diff := cmp.Diff(want, *writes, anywhere); diff != "" {
-				t.Errorf("want -, got +:\n%s", diff)
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -170,7 +170,7 @@ func TestObserveReportsFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := maps.Create(ctx, a, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
-		t.Fatalf("got %v: the answer did not reach its caller whole", err)
+		t.Fatalf("got %v, want the whole response", err)
 	}
 	obj.ResourceVersion = "1"
 	if _, err := maps.Update(ctx, obj, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
@@ -180,10 +180,10 @@ func TestObserveReportsFailures(t *testing.T) {
 	config = client.Observed(config)
 	if _, err := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default").Create(ctx, a,
 		metav1.CreateOptions{}); err == nil {
-		t.Fatal("no error of a broken transport")
+		t.Fatal("got no error of a broken transport")
 	}
 	if len(*writes) != 3 {
-		t.Fatalf("%d writes: %+v", len(*writes), *writes)
+		t.Fatalf("got %d writes: %+v", len(*writes), *writes)
 	}
 	for i, want := range []struct {
 		status int
@@ -192,12 +192,12 @@ func TestObserveReportsFailures(t *testing.T) {
 		w := (*writes)[i]
 		if w.Name != "a" || w.Status != want.status || !w.Failed() || !strings.Contains(w.Err, want.err) ||
 			w.Revision != 0 {
-			t.Errorf("write %d: %+v, want %+v", i, w, want)
+			t.Errorf("write %d: got %+v, want %+v", i, w, want)
 		}
 	}
 }
 
-// broken is a transport of which nothing comes back.
+// broken is a transport without responses.
 type broken struct{}
 
 func (broken) RoundTrip(*http.Request) (*http.Response, error) {
@@ -246,6 +246,6 @@ func TestObserveReportsSubresourcesAndClusterScope(t *testing.T) {
 			UID:         deployment.UID, Status: 200, Revision: revisionOf(t, scale)},
 	}
 	if diff := cmp.Diff(want, *writes, anywhere); diff != "" {
-		t.Errorf("want -, got +:\n%s", diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -21,7 +21,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/inprocess"
 )
 
-// A dynamic client, our own client, and one that asks for tables, below a path of the server's own; each observer once.
+// A dynamic client, our client, and one that requests tables, with a server below a path. Each observer is called once
+// per write.
 func TestObserveSupportsAllClients(t *testing.T) {
 	t.Parallel()
 	plane := startPlane(t)
@@ -57,17 +58,17 @@ func TestObserveSupportsAllClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	if outer != 3 || len(*inner) != 3 {
-		t.Fatalf("the observers got %d and %d writes, want 3", outer, len(*inner))
+		t.Fatalf("got %d and %d writes of the two observers, want 3", outer, len(*inner))
 	}
 	for i, name := range []string{"dynamic", "ours", "table"} {
 		if w := (*inner)[i]; w.Name != name || w.Namespace != "default" || w.UID == "" || w.Revision == 0 ||
 			w.Status != 201 {
-			t.Errorf("%+v", w)
+			t.Errorf("got %+v", w)
 		}
 	}
 }
 
-// stripped is a proxy in front of a server: it takes its own path away.
+// stripped is a proxy in front of a server that removes its own path.
 type stripped struct{ next http.RoundTripper }
 
 func (s stripped) RoundTrip(q *http.Request) (*http.Response, error) {
@@ -107,7 +108,7 @@ func TestObserveIgnoresStreamsAndOtherCalls(t *testing.T) {
 	close(release)
 }
 
-// An answer that breaks off reaches its caller so, in CBOR as in any other form.
+// The caller receives a truncated response unchanged, in CBOR as in any other form.
 func TestObserveDoesNotChangeResponses(t *testing.T) {
 	t.Parallel()
 	body, err := direct.Marshal(map[string]any{"kind": "ConfigMap",
@@ -144,18 +145,18 @@ func TestObserveDoesNotChangeResponses(t *testing.T) {
 		}
 		got, err := io.ReadAll(answer.Body)
 		if string(got) != string(body) || err != test.err {
-			t.Errorf("the caller got %d bytes of %d and %v, want %v", len(got), len(body), err, test.err)
+			t.Errorf("got %d of %d bytes and error %v, want %v", len(got), len(body), err, test.err)
 		}
 		answer.Body.Close()
 		want := test.want
 		want.Verb, want.Resource, want.Namespace, want.Name, want.Status = "update", configmaps, "ns", "a", 200
 		if diff := cmp.Diff([]client.Write{want}, *writes, anywhere); diff != "" {
-			t.Errorf("want -, got +:\n%s", diff)
+			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
 }
 
-// Whoever does not observe pays nothing.
+// Requests without an observer allocate nothing more.
 func TestUnobservedCallsDoNotAllocate(t *testing.T) {
 	config := client.Observed(&rest.Config{Host: "http://test"})
 	through := config.WrapTransport(lost{})
@@ -168,6 +169,6 @@ func TestUnobservedCallsDoNotAllocate(t *testing.T) {
 		return testing.AllocsPerRun(100, func() { rt.RoundTrip(q) })
 	}
 	if with, without := allocations(through), allocations(lost{}); with != without {
-		t.Errorf("%v allocations, and %v without", with, without)
+		t.Errorf("got %v allocations, want %v as without the transport", with, without)
 	}
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// A name that is a way to somewhere else, which users may type, leads nowhere: "..", deleted as a ConfigMap, is no
-// namespace.
+// A name that changes the path, such as "..", is rejected: deleting the ConfigMap ".." must not delete a namespace.
 func TestPathNamesAreRejected(t *testing.T) {
 	t.Parallel()
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) {

@@ -18,9 +18,8 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// A process in a mount namespace of its own has the files of a service account where every pod has them, and is told of
-// the server by the variables that every pod has. The machine's own /var/run is not touched: what is there in that
-// namespace is a file system of its own.
+// The test runs a process in its own mount namespace, with the files of a service account and the environment variables
+// that every pod has. The machine's /var/run is not changed: the namespace has another file system there.
 func TestLoadUsesServiceAccountInPod(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this test makes a mount namespace, which needs root")
@@ -30,21 +29,21 @@ func TestLoadUsesServiceAccountInPod(t *testing.T) {
 	server := asks(t, ca, "Bearer of-the-pod")
 	account := map[string]string{"token": "of-the-pod", "ca.crt": string(ca.pem()), "namespace": "of-the-pod"}
 	if got, want := asPod(t, server, account), "server "+server+" v1.37.2, namespace of-the-pod\n"; got != want {
-		t.Errorf("the pod says %q, want %q", got, want)
+		t.Errorf("got output %q of the pod, want %q", got, want)
 	}
 	delete(account, "ca.crt")
 	if got, want := asPod(t, server, account), "serviceaccount/ca.crt: it holds no certificate"; !strings.Contains(got,
 		want) {
-		t.Errorf("the pod without its server's authority says %q, want %q", got, want)
+		t.Errorf("without the server's CA: got output %q, want %q", got, want)
 	}
 	delete(account, "token")
 	if got, want := asPod(t, server,
 		account), "serviceaccount/token (automountServiceAccountToken: false?)"; !strings.Contains(got, want) {
-		t.Errorf("the pod without a token says %q, want %q", got, want)
+		t.Errorf("without a token: got output %q, want %q", got, want)
 	}
 }
 
-// asPod is what inPod prints in a process like a pod's, with these files of a service account.
+// asPod runs inPod in a process with these files of a service account, and returns its output.
 func asPod(t *testing.T, server string, account map[string]string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -84,7 +83,7 @@ const (
 
 func init() { otherSelves[podVariable] = inPod }
 
-// inPod is the process: it mounts the service account and asks its server for its version.
+// inPod is the main function of the process: it mounts the service account and requests its server's version.
 func inPod(folder string) error {
 	if err := mountAccount(folder); err != nil {
 		return err
@@ -107,7 +106,7 @@ func inPod(folder string) error {
 	return err
 }
 
-// mountAccount puts an empty file system over /var/run, and the folder's files into that. It does nothing in the
+// mountAccount mounts an empty file system on /var/run and copies the folder's files into it. It does nothing in the
 // namespace that the test runs in.
 func mountAccount(folder string) error {
 	inside, err := os.Readlink(mountNamespace)

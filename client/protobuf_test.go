@@ -19,7 +19,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/wire"
 )
 
-// forms is a transport that notes which form each body has, there and back.
+// forms is a transport that records the media types of request and response bodies.
 type forms struct {
 	next http.RoundTripper
 	seen *[]string
@@ -52,11 +52,11 @@ func TestBuiltInTypesUseProtobuf(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err = maps.Create(ctx, made, metav1.CreateOptions{}); err == nil {
-		t.Fatal("created twice")
+		t.Fatal("the second Create returned no error")
 	}
 	if _, err = maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}},
 		metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
-		t.Errorf("an error in protobuf: %v", err)
+		t.Errorf("got %v for an error in protobuf", err)
 	}
 	got, err := maps.Get(ctx, "default", "a")
 	if err != nil {
@@ -64,7 +64,7 @@ func TestBuiltInTypesUseProtobuf(t *testing.T) {
 	}
 	page, err := maps.List(ctx, "default", metav1.ListOptions{})
 	if err != nil || len(page.Items) != 1 || page.ResourceVersion != made.ResourceVersion {
-		t.Fatalf("%+v, %v", page, err)
+		t.Fatalf("got %+v, %v", page, err)
 	}
 	untyped := client.Of[*unstructured.Unstructured](c, configmaps)
 	other, err := untyped.Get(ctx, "default", "a")
@@ -81,17 +81,17 @@ func TestBuiltInTypesUseProtobuf(t *testing.T) {
 	}
 	for form, obj := range map[string]*corev1.ConfigMap{"created": made, "got": got, "listed": page.Items[0]} {
 		if diff := cmp.Diff(json, obj); diff != "" {
-			t.Errorf("as JSON -, %s +:\n%s", form, diff)
+			t.Errorf("(-JSON +%s):\n%s", form, diff)
 		}
 	}
 	want := []string{"POST protobuf>protobuf", "POST protobuf>protobuf", "POST protobuf>protobuf", "GET >protobuf",
 		"GET >protobuf", "GET >json"}
 	if diff := cmp.Diff(want, seen); diff != "" {
-		t.Errorf("want -, got +:\n%s", diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// What is read into a Go type of another kind is said to be, not taken for one whose fields are empty.
+// Decoding an object into a Go type of another kind is an error, and does not return an empty object.
 func TestOtherKindIsAnError(t *testing.T) {
 	t.Parallel()
 	c := connected(t)
@@ -109,11 +109,11 @@ func TestOtherKindIsAnError(t *testing.T) {
 	}
 	partial, err := client.Of[*metav1.PartialObjectMetadata](c, configmaps).Get(ctx, "default", "a")
 	if err != nil || partial.UID != made.UID || partial.Kind != "ConfigMap" {
-		t.Errorf("metadata alone: %+v, %v", partial, err)
+		t.Errorf("only metadata: got %+v, %v", partial, err)
 	}
 }
 
-// Own is a Go type of somebody's for pods, which has the methods of the one that it embeds.
+// Own is a user's Go type for pods, with the methods of the type that it embeds.
 type Own struct {
 	corev1.Pod
 	Note string `json:"note"`
@@ -123,21 +123,21 @@ func TestEmbeddingTypeIsDecodedFromJSON(t *testing.T) {
 	t.Parallel()
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
 		if accept := r.Header.Get("Accept"); strings.Contains(accept, "protobuf") {
-			t.Errorf("asked for %s", accept)
+			t.Errorf("got Accept %s", accept)
 		}
 		answer(w, 200, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"},"note":"n"}`)
 	})
 	obj, err := client.Of[*Own](c, corev1.SchemeGroupVersion.WithResource("pods")).Get(t.Context(), "ns", "a")
 	if err != nil || obj.Name != "a" || obj.Note != "n" {
-		t.Errorf("%+v, %v", obj, err)
+		t.Errorf("got %+v, %v", obj, err)
 	}
 	if wire.ReadsProtobuf[*Own]() || !wire.ReadsProtobuf[*corev1.Pod]() ||
 		!wire.ReadsProtobuf[*metav1.PartialObjectMetadata]() {
-		t.Error("what can be read from protobuf is known wrongly")
+		t.Error("wrong decision about types that can be decoded from protobuf")
 	}
 }
 
-// A server that reads protobuf may still answer in JSON, as one does that stands for another.
+// A server may answer in JSON although the client accepts protobuf.
 func TestJSONResponsesAreDecoded(t *testing.T) {
 	t.Parallel()
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
@@ -151,9 +151,9 @@ func TestJSONResponsesAreDecoded(t *testing.T) {
 	deployments := client.Of[*appsv1.Deployment](c, appsv1.SchemeGroupVersion.WithResource("deployments"))
 	if obj, err := deployments.Patch(t.Context(), "ns", "a", "", types.MergePatchType, []byte("{}"),
 		metav1.PatchOptions{}); err != nil || obj.Name != "a" {
-		t.Errorf("%+v, %v", obj, err)
+		t.Errorf("got %+v, %v", obj, err)
 	}
 	if page, err := deployments.List(t.Context(), "ns", metav1.ListOptions{}); err != nil || len(page.Items) != 1 {
-		t.Errorf("%+v, %v", page, err)
+		t.Errorf("got %+v, %v", page, err)
 	}
 }

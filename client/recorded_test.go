@@ -21,14 +21,14 @@ import (
 	"github.com/bowline-dev/bowline/internal/golden"
 )
 
-// files are what a real kube-apiserver answered.
+// files are the recorded answers of a real kube-apiserver.
 var files = []string{
 	"apply.json", "configmap-patch.json", "configmap-write.json", "crd.json", "deployments.json", "discovery.json",
 	"kinds.json",
 	"kinds2-other-versions.json", "list-and-select.json", "namespaces.json", "pods.json", "rbac.json", "watch.json",
 }
 
-// recordedGets are the answers of a real server to the GETs for JSON.
+// recordedGets returns the answers of a real server to GETs of JSON.
 func recordedGets(t *testing.T, keep func(golden.Step) bool) []golden.Step {
 	t.Helper()
 	var gets []golden.Step
@@ -42,7 +42,7 @@ func recordedGets(t *testing.T, keep func(golden.Step) bool) []golden.Step {
 	return gets
 }
 
-// replay answers everything by one recorded answer.
+// replay returns a server that answers every request with one recorded answer.
 func replay(t *testing.T, answer golden.Response) *client.Client {
 	t.Helper()
 	return connect(t, func(w http.ResponseWriter, r *http.Request) {
@@ -77,7 +77,7 @@ func reads[T client.Object](t *testing.T, s golden.Step) {
 	}
 	for _, part := range []string{"kind", "apiVersion", "metadata", "data", "spec"} {
 		if want[part] != nil && !reflect.DeepEqual(want[part], have[part]) {
-			t.Errorf("%s: %s is read as %v, want %v", s.Path, part, have[part], want[part])
+			t.Errorf("%s: %s: got %v, want %v", s.Path, part, have[part], want[part])
 		}
 	}
 }
@@ -117,7 +117,7 @@ func TestRecordedFailuresAreStatusErrors(t *testing.T) {
 		_, err := client.Of[*corev1.ConfigMap](replay(t, s.Response), configmaps).Get(t.Context(), "default", "a")
 		var status apierrors.APIStatus
 		if !errors.As(err, &status) || int(status.Status().Code) != s.Response.Status {
-			t.Errorf("%s answers %d: %v", s.Path, s.Response.Status, err)
+			t.Errorf("%s, status %d: got %v", s.Path, s.Response.Status, err)
 			continue
 		}
 		var want metav1.Status
@@ -130,11 +130,11 @@ func TestRecordedFailuresAreStatusErrors(t *testing.T) {
 		}
 	}
 	if texts == 0 {
-		t.Error("no answer was a text")
+		t.Error("no recorded answer was plain text")
 	}
 }
 
-// What a real server says of what it serves is enough to find the resource of a Go type.
+// The discovery of a real server is sufficient to find the resource of a Go type.
 func TestForFindsRecordedResources(t *testing.T) {
 	t.Parallel()
 	answers := map[string]golden.Response{}

@@ -24,7 +24,7 @@ import (
 
 var configmaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// connect makes a client of a handler.
+// connect returns a client of a server with the given handler.
 func connect(t *testing.T, h http.HandlerFunc) *client.Client {
 	t.Helper()
 	transport := inprocess.NewTransport(h)
@@ -88,21 +88,21 @@ func TestResourceRequests(t *testing.T) {
 			}},
 	} {
 		if err := test.do(); err != nil {
-			t.Errorf("%s: %v", test.want, err)
+			t.Errorf("%s: got error %v", test.want, err)
 		}
 		if seen != test.want {
-			t.Errorf("the server saw\n%s, want\n%s", seen, test.want)
+			t.Errorf("got request\n%s, want\n%s", seen, test.want)
 		}
 	}
 	if a.Kind != "" {
-		t.Error("writing an object changed it")
+		t.Error("writing an object modified it")
 	}
 	if err := maps.Delete(ctx, "ns", "", metav1.DeleteOptions{}); err == nil {
-		t.Error("deleting an object without a name would delete the collection")
+		t.Error("deleting an object without a name returned no error: it would delete the collection")
 	}
 }
 
-// legible is the JSON of a config map, in whichever form it was sent.
+// legible returns the JSON of a config map in a request, in whichever form it was sent.
 func legible(t *testing.T, r *http.Request, body []byte) string {
 	if r.Header.Get("Content-Type") != runtime.ContentTypeProtobuf {
 		return string(body)
@@ -155,7 +155,7 @@ func TestTypedListItemsHaveKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := untyped.Items[1].GroupVersionKind().String(); got != "/v1, Kind=ConfigMap" {
-		t.Errorf("an item is %s", got)
+		t.Errorf("got item %s", got)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestWatchYieldsEventsAndFinalError(t *testing.T) {
 	t.Parallel()
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("watch") != "true" {
-			t.Errorf("no watch: %s", r.RequestURI)
+			t.Errorf("got the request %s, want a watch", r.RequestURI)
 		}
 		answer(w, 200,
 			`{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"3"}}}

@@ -34,18 +34,18 @@ func TestCreateSubresource(t *testing.T) {
 		t.Error(err)
 	}
 	if pod, err := pods.Get(ctx, "default", "web"); err != nil || pod.Spec.NodeName != "" {
-		t.Errorf("a dry run bound it to %q: %v", pod.Spec.NodeName, err)
+		t.Errorf("a dry run bound the pod to %q: %v", pod.Spec.NodeName, err)
 	}
 	if err := pods.CreateSubresource(ctx, "binding", binding, metav1.CreateOptions{}); err != nil {
 		t.Error(err)
 	}
 	if pod, err := pods.Get(ctx, "default", "web"); err != nil || pod.Spec.NodeName != "one" {
-		t.Errorf("it is bound to %q, not to one: %v", pod.Spec.NodeName, err)
+		t.Errorf("got node %q (%v), want one", pod.Spec.NodeName, err)
 	}
 	if err := pods.CreateSubresource(ctx, "binding", binding, metav1.CreateOptions{}); !apierrors.IsConflict(err) {
-		t.Errorf("it was bound twice: %v", err)
+		t.Errorf("got %v for a second binding, want a conflict", err)
 	}
 	if err := pods.CreateSubresource(ctx, "binding", &corev1.Binding{}, metav1.CreateOptions{}); err == nil {
-		t.Error("what has no name was sent")
+		t.Error("a binding without a name returned no error")
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/bowline-dev/bowline/internal/wire"
 )
 
-// Widget is registered under another group than its package is named for.
+// Widget is registered under a group that its package path does not name.
 type Widget struct{ widget }
 
 func (w *Widget) DeepCopyObject() runtime.Object {
 	return &Widget{*w.widget.DeepCopyObject().(*widget)}
 }
 
-// addWidgets is what a generator would have written as AddToScheme.
+// addWidgets is like a generated AddToScheme.
 func addWidgets(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(widgets.GroupVersion(), &Widget{})
 	return nil
@@ -31,7 +31,7 @@ const widgetDefinition = `
   "subresources":{"status":{},"scale":{"specReplicasPath":".spec.size","statusReplicasPath":".status.size"}},
   "schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`
 
-// connected is a client of a plane of its own, that knows the widgets' type.
+// connected starts a plane and returns a client with the type Widget.
 func connected(t *testing.T) *client.Client {
 	t.Helper()
 	c, err := client.New(startPlane(t).RESTConfig(), client.Types(addWidgets))

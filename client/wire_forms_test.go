@@ -24,7 +24,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/wire"
 )
 
-// asked is the ways to ask for the same objects, and what they come as.
+// asked lists the options for lists of the same objects, and the forms in which they arrive.
 var asked = map[string]struct {
 	client.Options
 	comes object.Form
@@ -49,7 +49,7 @@ func TestWireSourceFormsAreEqual(t *testing.T) {
 	}
 }
 
-// listsAndWatches follows three config maps, of which one is changed and one deleted after the list.
+// listsAndWatches lists and watches three config maps, of which one is changed and one deleted after the list.
 func listsAndWatches(t *testing.T, options client.Options, comes object.Form, streaming bool) {
 	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}})
 	if err != nil {
@@ -76,7 +76,7 @@ func listsAndWatches(t *testing.T, options client.Options, comes object.Form, st
 	options.Namespace = "default"
 	list, err := source.List(t.Context(), configmaps, options)
 	if err != nil || len(list.Items) != 3 || len(list.Unreadable) > 0 {
-		t.Fatalf("listed %v, %v", list, err)
+		t.Fatalf("got list %v, %v", list, err)
 	}
 	for _, o := range list.Items {
 		isTheSame(t, o, made[o.Key.Name()], comes)
@@ -89,7 +89,7 @@ func listsAndWatches(t *testing.T, options client.Options, comes object.Form, st
 	}
 	defer watching.Stop()
 	if (list.Following != nil) != streaming {
-		t.Errorf("a streaming list is %t, and a watch that follows it %v", streaming, list.Following)
+		t.Errorf("with streaming: %t; got Following %v", streaming, list.Following)
 	}
 	made["a"].Data["k"] = "new"
 	changed, err := maps.Update(t.Context(), made["a"], metav1.UpdateOptions{})
@@ -101,12 +101,12 @@ func listsAndWatches(t *testing.T, options client.Options, comes object.Form, st
 	}
 	events := take(t, watching, 2)
 	if events[0].Type != watch.Modified || events[1].Type != watch.Deleted || events[1].Object.Key.Name() != "b" {
-		t.Fatalf("events %+v", events)
+		t.Fatalf("got events %+v", events)
 	}
 	isTheSame(t, events[0].Object, changed, comes)
 }
 
-// take waits for so many events.
+// take waits for a number of events.
 func take(t *testing.T, w client.Watch, n int) []client.Event {
 	t.Helper()
 	var events []client.Event
@@ -120,14 +120,14 @@ func take(t *testing.T, w client.Watch, n int) []client.Event {
 	return events
 }
 
-// isTheSame compares an object of a source with what client-go has.
+// isTheSame compares an object of a source with the one that client-go reads.
 func isTheSame(t *testing.T, o *object.Object, want *corev1.ConfigMap, comes object.Form) {
 	t.Helper()
 	if o.Form() != comes {
-		t.Errorf("%s came as %v, want %v", o.Key, o.Form(), comes)
+		t.Errorf("%s: got form %v, want %v", o.Key, o.Form(), comes)
 	}
 	if o.UID != want.UID || o.Revision.String() != want.ResourceVersion || o.Labels["l"] != want.Name {
-		t.Errorf("header %+v at %d, want %v", o.Header, o.Revision, want)
+		t.Errorf("got header %+v at %d, want %v", o.Header, o.Revision, want)
 	}
 	want = want.DeepCopy()
 	want.Kind, want.APIVersion = "ConfigMap", comes.APIVersion
@@ -172,7 +172,7 @@ const (
 	nameless = `{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"4"}}}`
 )
 
-// watchOf begins a watch of a server that sends a body and ends it.
+// watchOf starts a watch of a server that sends a body and ends the response.
 func watchOf(t *testing.T, body string) client.Watch {
 	t.Helper()
 	c := connect(t, func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, body) })
@@ -188,7 +188,7 @@ func TestUndecodableEventDoesNotStopWatch(t *testing.T) {
 	t.Parallel()
 	events := take(t, watchOf(t, addedMap+nameless+addedMap), 3)
 	if events[1].Type != watch.Error || events[1].Err == nil || events[2].Object.Key.Name() != "a" {
-		t.Errorf("events %+v", events)
+		t.Errorf("got events %+v", events)
 	}
 }
 
@@ -203,7 +203,7 @@ func TestInterruptedWatchReportsError(t *testing.T) {
 		w := watchOf(t, body)
 		take(t, w, 1)
 		if _, err := w.Next(t.Context()); !errors.Is(err, want) {
-			t.Errorf("after %q: %v, want %v", body, err, want)
+			t.Errorf("after %q: got %v, want %v", body, err, want)
 		}
 	}
 }
@@ -226,7 +226,7 @@ func TestSilentServerTimesOut(t *testing.T) {
 		begun := time.Now()
 		if _, err := client.NewSource(c).List(t.Context(), configmaps, client.Options{}); err == nil ||
 			time.Since(begun) != 3*time.Minute {
-			t.Errorf("a list that stops in its middle gave %v after %v", err, time.Since(begun))
+			t.Errorf("got %v after %v for a list that stalls", err, time.Since(begun))
 		}
 		w, err := client.NewSource(c).Watch(t.Context(), configmaps, client.Options{After: 2})
 		if err != nil {
@@ -234,7 +234,7 @@ func TestSilentServerTimesOut(t *testing.T) {
 		}
 		begun = time.Now()
 		if _, err := w.Next(t.Context()); err == nil || err == io.EOF || time.Since(begun) != 3*time.Minute {
-			t.Errorf("a silent watch gave %v after %v", err, time.Since(begun))
+			t.Errorf("got %v after %v for a silent watch", err, time.Since(begun))
 		}
 		w.Stop()
 	})
@@ -250,6 +250,6 @@ func TestBusyServerReturnsRetryAfter(t *testing.T) {
 	})
 	_, err := client.NewSource(c).List(t.Context(), configmaps, client.Options{})
 	if seconds, told := apierrors.SuggestsClientDelay(err); !told || seconds != 7 || requests != 1 {
-		t.Errorf("after %d requests: %v, wait %d s", requests, err, seconds)
+		t.Errorf("got %v after %d requests, wait %d s", err, requests, seconds)
 	}
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// FuzzList holds that an answer either is refused or is a list of the objects that a whole decode finds, whose headers
-// say the same: none is left out, which would be taken for deleted.
+// FuzzList checks that an answer is either rejected or decoded to the objects that a decoder of whole lists finds, with
+// the same headers. A missing object would be regarded as deleted.
 func FuzzList(f *testing.F) {
 	f.Add([]byte(twoMaps))
 	f.Add([]byte(`{"items":[5,null,{"metadata":{"name":"a","resourceVersion":"5","labels":null}}],"metadata":{"resourceVersion":"9"},"kind":"L"}`))
@@ -49,7 +49,7 @@ func FuzzList(f *testing.F) {
 		}
 		revision, err := object.ParseRevision(want.ResourceVersion)
 		if err != nil || list.Revision != revision || len(list.Items)+len(list.Unreadable) != len(want.Items) {
-			t.Fatalf("%d and %d items at %d, want %d at %q", len(list.Items), len(list.Unreadable), list.Revision,
+			t.Fatalf("got %d and %d items at %d, want %d at %q", len(list.Items), len(list.Unreadable), list.Revision,
 				len(want.Items), want.ResourceVersion)
 		}
 		left := list.Items
@@ -59,13 +59,13 @@ func FuzzList(f *testing.F) {
 			}
 		}
 		if len(left) > 0 {
-			t.Errorf("no item has the header %+v at %d", left[0].Header, left[0].Revision)
+			t.Errorf("got no item with the header %+v at %d", left[0].Header, left[0].Revision)
 		}
 	})
 }
 
-// FuzzWatch holds that the events of a watch are those that a whole decode finds, up to where either finds nothing
-// more.
+// FuzzWatch checks that the events of a watch are those that a decoder of whole bodies finds, up to the first error of
+// either.
 func FuzzWatch(f *testing.F) {
 	f.Add([]byte(addedMap + nameless + "\n" + addedMap))
 	f.Add([]byte(addedMap +
@@ -106,7 +106,7 @@ func FuzzWatch(f *testing.F) {
 			revision, err := object.ParseRevision(want.object.ResourceVersion)
 			if string(got[i].Type) != want.kind || err != nil || got[i].Revision != revision ||
 				got[i].Object != nil && !sameHeader(got[i].Object, &want.object) {
-				t.Fatalf("event %d is %+v, want %+v", i, got[i], want)
+				t.Fatalf("event %d: got %+v, want %+v", i, got[i], want)
 			}
 		}
 	})
@@ -117,7 +117,7 @@ type wholeEvent struct {
 	object metav1.PartialObjectMetadata
 }
 
-// wholeEvents decodes the events of a watch, until one that it cannot read.
+// wholeEvents decodes the events of a watch up to the first that it cannot decode.
 func wholeEvents(data []byte) (events []wholeEvent) {
 	next := nextMessage
 	if len(data) > 0 && data[0] >= '\t' {
@@ -170,7 +170,7 @@ func message(t testing.TB, obj runtime.Object) []byte {
 	return data.Bytes()
 }
 
-// decodes reads metadata as the types of Kubernetes are read. It is false for what cannot be read.
+// decodes decodes metadata as Kubernetes' types do. It returns false on an error.
 func decodes(data []byte, into interface {
 	Unmarshal(data []byte) error
 }) bool {

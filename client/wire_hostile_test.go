@@ -32,7 +32,7 @@ func (s *said) RoundTrip(q *http.Request) (*http.Response, error) {
 	return &http.Response{Request: q, StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(s.body))}, nil
 }
 
-// source is one over the wire from that server.
+// source returns a source that reads from that server.
 func (s *said) source(t testing.TB) client.Source {
 	t.Helper()
 	c, err := client.New(&rest.Config{Host: "http://said", Transport: s, QPS: -1})
@@ -52,7 +52,7 @@ func TestInvalidItemDoesNotStopList(t *testing.T) {
 		} {
 			got, err := (&said{[]byte(list)}).source(t).List(t.Context(), configmaps, client.Options{})
 			if err != nil || len(got.Items) != 1 || len(got.Unreadable) != 1 {
-				t.Errorf("%s: listed %+v, %v", list, got, err)
+				t.Errorf("%s: got %+v, %v", list, got, err)
 			}
 		}
 	}
@@ -63,11 +63,11 @@ func TestListDecodesEscapedNames(t *testing.T) {
 	list := strings.Replace(twoMaps, `"items"`, `"it\u0065ms"`, 1)
 	got, err := (&said{[]byte(list)}).source(t).List(t.Context(), configmaps, client.Options{})
 	if err != nil || len(got.Items) != 2 {
-		t.Errorf("listed %+v, %v", got, err)
+		t.Errorf("got %+v, %v", got, err)
 	}
 }
 
-// announcing is a list in protobuf with a field that is said to be so long, and is not there.
+// announcing returns a list in protobuf with the length of a field but not its content.
 func announcing(n protowire.Number, kind protowire.Type, size uint64) []byte {
 	field := protowire.AppendVarint(protowire.AppendTag(nil, n, kind), size)
 	list := protowire.AppendTag([]byte(object.ProtobufMagic), 2, protowire.BytesType)
@@ -81,7 +81,7 @@ func TestListRejectsImpossibleLengths(t *testing.T) {
 			body := announcing(n, protowire.BytesType, size)
 			_, err := (&said{body}).source(t).List(t.Context(), configmaps, client.Options{Protobuf: true})
 			if !errors.Is(err, client.ErrUnreadable) {
-				t.Errorf("field %d of %d bytes: %v", n, size, err)
+				t.Errorf("field %d of %d bytes: got %v", n, size, err)
 			}
 		}
 	}
@@ -93,7 +93,7 @@ func TestListRejectsImpossibleLengths(t *testing.T) {
 	} {
 		_, err := (&said{[]byte(body)}).source(t).List(t.Context(), configmaps, client.Options{Protobuf: true})
 		if !errors.Is(err, client.ErrUnreadable) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }
@@ -106,11 +106,11 @@ func TestAnnouncedLengthIsNotAllocated(t *testing.T) {
 	_, err := source.List(t.Context(), configmaps, client.Options{Protobuf: true})
 	runtime.ReadMemStats(&after)
 	if held := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, io.ErrUnexpectedEOF) || held > 8<<20 {
-		t.Errorf("for 64 MiB that do not come %d bytes are held, and then %v", held, err)
+		t.Errorf("got %d bytes allocated for 64 MiB that do not arrive, and %v", held, err)
 	}
 }
 
-// A type has the metadata of every kind where its own has it, and what follows means something else.
+// Kinds have the metadata in the same protobuf field, and other fields after it.
 func TestObjectOfOtherKindIsRejected(t *testing.T) {
 	t.Parallel()
 	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}})
@@ -129,13 +129,13 @@ func TestObjectOfOtherKindIsRejected(t *testing.T) {
 	}
 	list, err := client.NewSource(c).List(t.Context(), configmaps, client.Options{Namespace: "default", Protobuf: true})
 	if err != nil || len(list.Items) != 1 {
-		t.Fatalf("listed %v, %v", list, err)
+		t.Fatalf("got list %v, %v", list, err)
 	}
 	const want = "/configmaps/default/a: the server has a ConfigMap there, which cannot be read into a *v1.Secret"
 	if secret, err := wire.ReadObject[*corev1.Secret](list.Items[0]); err == nil || err.Error() != want {
-		t.Errorf("it was read as %+v, %v", secret, err)
+		t.Errorf("got the Secret %+v, %v, want an error", secret, err)
 	}
 	if meta, err := wire.ReadObject[*metav1.PartialObjectMetadata](list.Items[0]); err != nil || meta.Name != "a" {
-		t.Errorf("its metadata was read as %+v, %v", meta, err)
+		t.Errorf("got metadata %+v, %v", meta, err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/wire"
 )
 
-// paged serves two pages of one config map each; the second has an answer of its own.
+// paged serves two pages of one config map each. The handler of the second one is given.
 func paged(second http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		switch q := r.URL.Query(); {
@@ -38,11 +38,11 @@ func TestListReadsAllPages(t *testing.T) {
 	}))
 	list, err := client.NewSource(c).List(t.Context(), configmaps, client.Options{})
 	if err != nil || list.Revision != 5 || len(list.Items) != 2 || list.Items[1].Key.Name() != "z" {
-		t.Fatalf("listed %+v, %v", list, err)
+		t.Fatalf("got list %+v, %v", list, err)
 	}
 	z, err := wire.ReadObject[*corev1.ConfigMap](list.Items[1])
 	if err != nil || z.Kind != "ConfigMap" {
-		t.Errorf("the second page has a %q, %v", z.Kind, err)
+		t.Errorf("got kind %q, %v in the second page", z.Kind, err)
 	}
 }
 
@@ -53,7 +53,7 @@ func TestExpiredPagedListIsReadUnpaged(t *testing.T) {
 	}))
 	list, err := client.NewSource(c).List(t.Context(), configmaps, client.Options{})
 	if err != nil || list.Revision != 9 || len(list.Items) != 2 || list.Items[0].Key.Name() != "a" {
-		t.Fatalf("listed %+v, %v", list, err)
+		t.Fatalf("got list %+v, %v", list, err)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestListIsPagedWithoutStreaming(t *testing.T) {
 				for range 2 {
 					list, err := source.List(t.Context(), configmaps, client.Options{})
 					if err != nil || len(list.Items) != 2 || list.Following != nil {
-						t.Errorf("listed %+v, %v", list, err)
+						t.Errorf("got list %+v, %v", list, err)
 					}
 				}
 				if tried != 1 {

@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/wire"
 )
 
-// threeMaps is the answer to a list, in protobuf: the second is spoiled where its data are, the third has no revision.
+// threeMaps is a list in protobuf: the second item has invalid data, the third has no revision.
 func threeMaps(t *testing.T) []byte {
 	t.Helper()
 	maps := corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}}
@@ -41,33 +41,33 @@ func threeMaps(t *testing.T) []byte {
 	return append([]byte(object.ProtobufMagic), data...)
 }
 
-// What is read as it arrives is what is read later, or not, by itself: only whether its bytes are kept differs.
+// Items that are decoded as they arrive are equal to items that are decoded later, but do not retain their bytes.
 func TestEagerAndLazyItemsAreEqual(t *testing.T) {
 	t.Parallel()
 	source := (&said{threeMaps(t)}).source(t)
 	options := client.Options{Protobuf: true}
 	later, err := source.List(t.Context(), configmaps, options)
 	if err != nil || len(later.Items) != 2 {
-		t.Fatalf("listed %v, %v", later, err)
+		t.Fatalf("got list %v, %v", later, err)
 	}
 	options.New = func() client.Object { return &corev1.ConfigMap{} }
 	now, err := source.List(t.Context(), configmaps, options)
 	if err != nil || len(now.Items) != 2 || len(now.Unreadable) != 1 || now.Revision != later.Revision {
-		t.Fatalf("listed %v, %v", now, err)
+		t.Fatalf("got list %v, %v", now, err)
 	}
 	for i, o := range now.Items {
 		if !reflect.DeepEqual(o.Header, later.Items[i].Header) || o.Revision != later.Items[i].Revision {
-			t.Errorf("header %+v at %d, want %+v", o.Header, o.Revision, later.Items[i].Header)
+			t.Errorf("got header %+v at %d, want %+v", o.Header, o.Revision, later.Items[i].Header)
 		}
 		got, wrong := wire.ReadObject[*corev1.ConfigMap](o)
 		want, err := wire.ReadObject[*corev1.ConfigMap](later.Items[i])
 		if diff := cmp.Diff(want, got); diff != "" && err == nil || (err == nil) != (wrong == nil) ||
 			(err == nil) != (i == 0) {
-			t.Errorf("%v and %v; later -, as it arrives +:\n%s", err, wrong, diff)
+			t.Errorf("%v and %v (-later +on arrival):\n%s", err, wrong, diff)
 		}
 	}
 	if !now.Items[0].IsReady() || now.Items[1].IsReady() || later.Items[0].IsReady() {
-		t.Error("what is read as it arrives keeps its bytes, or what is not does not")
+		t.Error("an item that was decoded on arrival retains its bytes, or another one does not")
 	}
 }
 
@@ -84,20 +84,20 @@ func TestDecodedItemIsReturnedAsCopy(t *testing.T) {
 	}
 	if mine, err := list.Items[0].Decode(list.Codec); err != nil || mine == runtime.Object(shared) ||
 		!reflect.DeepEqual(mine, shared) {
-		t.Errorf("a copy is %v, %v", mine, err)
+		t.Errorf("got copy %v, %v", mine, err)
 	}
 	if secret, err := wire.ReadObject[*corev1.Secret](list.Items[0]); err == nil ||
 		!strings.Contains(err.Error(), "ns/a: it was read into another Go type than *v1.Secret") {
-		t.Errorf("it was read as %+v, %v", secret, err)
+		t.Errorf("got the Secret %+v, %v, want an error", secret, err)
 	}
 }
 
-// A server that has something else there than the reader thinks does not have it read as that.
+// Items of another kind than the reader expects are not decoded as the expected kind.
 func TestItemsOfOtherKindAreNotDecodedEagerly(t *testing.T) {
 	t.Parallel()
 	list, err := (&said{threeMaps(t)}).source(t).List(t.Context(), configmaps,
 		client.Options{Protobuf: true, New: func() client.Object { return &corev1.Secret{} }})
 	if err != nil || list.Items[0].IsReady() {
-		t.Errorf("listed %+v, %v", list, err)
+		t.Errorf("got list %+v, %v", list, err)
 	}
 }

@@ -21,7 +21,7 @@ func TestWireSourceListsStoredObjects(t *testing.T) {
 	t.Parallel()
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
 		if got := r.URL.Query().Get("labelSelector"); got != "l=x" {
-			t.Errorf("labelSelector is %q", got)
+			t.Errorf("got labelSelector %q", got)
 		}
 		answer(w, 200, twoMaps)
 	})
@@ -31,11 +31,11 @@ func TestWireSourceListsStoredObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	if list.Revision != 9 || len(list.Items) != 2 {
-		t.Fatalf("%d items at %d", len(list.Items), list.Revision)
+		t.Fatalf("got %d items at %d", len(list.Items), list.Revision)
 	}
 	a := list.Items[0]
 	if a.Key != "/configmaps/ns/a" || a.UID != "u1" || a.Revision != 7 || a.Labels["l"] != "x" || a.Owners[0] != "o1" {
-		t.Errorf("header %+v at %d", a.Header, a.Revision)
+		t.Errorf("got header %+v at %d", a.Header, a.Revision)
 	}
 	const want = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"b","namespace":"ns","uid":"u2","resourceVersion":"8"}}`
 	encoding, err := list.Items[1].Encoding(list.Codec, object.Form{APIVersion: "v1", Format: object.JSON})
@@ -46,7 +46,7 @@ func TestWireSourceListsStoredObjects(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if obj, err := a.Decoded(list.Codec); err != nil || obj.(*unstructured.Unstructured).GetName() != "a" {
-		t.Errorf("decoded %v, %v", obj, err)
+		t.Errorf("got %v, %v", obj, err)
 	}
 }
 
@@ -55,7 +55,7 @@ func TestWireSourceWatchEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transport := inprocess.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if q := r.URL.Query(); q.Get("resourceVersion") != "2" || q.Get("allowWatchBookmarks") != "true" {
-				t.Errorf("query %v", q)
+				t.Errorf("got query %v", q)
 			}
 			answer(w, 200,
 				`{"type":"DELETED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"3"}}}
@@ -103,7 +103,7 @@ func TestWireSourceWatchEndsWithContext(t *testing.T) {
 			_, err = ended.Next(t.Context())
 		}
 		if err != io.EOF {
-			t.Errorf("a watch that the server ended gave %v", err)
+			t.Errorf("got %v after the server ended the watch", err)
 		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/inprocess"
 )
 
-// Who has no watch has nothing to stop: nil, and not a Watch that holds nothing.
+// If Watch returns an error, the Watch is nil, and not an interface with a nil pointer.
 func TestFailedWatchIsNil(t *testing.T) {
 	t.Parallel()
 	transport := inprocess.NewTransport(nil)
@@ -21,6 +21,6 @@ func TestFailedWatchIsNil(t *testing.T) {
 	}
 	configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	if w, err := client.NewSource(c).Watch(context.Background(), configMaps, client.Options{}); w != nil || err == nil {
-		t.Errorf("a server that is closed is watched by %v, %v", w, err)
+		t.Errorf("got %v, %v of a closed server, want nil and an error", w, err)
 	}
 }
