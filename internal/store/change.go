@@ -15,9 +15,9 @@ type Change struct {
 	// Object is the new state; nil deletes. The store owns it from a successful commit on, and stamps it;
 	// after a failed commit it may be committed again.
 	Object *object.Object
-	// Last, for a deletion, replaces the last state that its event shows, for example to add a reason. Its
-	// labels and fields must equal those of the actual last state. The store owns it like Object. Only the
-	// event retains it: reading the log again yields the actual last state.
+	// Last is set only for a deletion. Its event then shows Last instead of the state that was deleted, for example
+	// to add why the object was rejected. Its labels and fields must equal those of the deleted state. The store
+	// owns it like Object. It is not logged: after a restart the event shows the deleted state.
 	Last   *object.Object
 	Expect Expect
 	// Unchanged leaves the key unchanged: the commit only checks Expect. Object is nil.
@@ -74,14 +74,16 @@ func validate(changes []Change) error {
 		if c.Key == "" {
 			return errors.New("commit: a change has no key")
 		}
-		if slices.ContainsFunc(changes[:i], func(before Change) bool { return before.Key == c.Key }) { // few
-			return fmt.Errorf("commit: %s is changed twice", c.Key)
+		// changes are few
+		if slices.ContainsFunc(changes[:i], func(before Change) bool { return before.Key == c.Key }) {
+			return fmt.Errorf("commit: two changes have the key %s", c.Key)
 		}
 		if c.Object != nil && c.Last != nil {
-			return fmt.Errorf("commit: the object at %s has a last state and a next one", c.Key)
+			return fmt.Errorf("commit: the change of %s has both a new state and Last, which is only for deletions",
+				c.Key)
 		}
 		if c.Unchanged && (c.Object != nil || c.Last != nil) {
-			return fmt.Errorf("commit: %s is marked unchanged, but has a new state", c.Key)
+			return fmt.Errorf("commit: the change of %s is marked unchanged, but has a state", c.Key)
 		}
 		if err := c.checkObject(cmp.Or(c.Object, c.Last)); err != nil {
 			return err
@@ -95,9 +97,9 @@ func (c Change) checkObject(o *object.Object) error {
 	switch {
 	case o == nil:
 	case o.Key != c.Key:
-		return fmt.Errorf("commit: the object at %s has the key %s", c.Key, o.Key)
+		return fmt.Errorf("commit: the change of %s has an object with the key %s", c.Key, o.Key)
 	case o.Revision != 0:
-		return fmt.Errorf("commit: the object at %s was committed before, at revision %d", c.Key, o.Revision)
+		return fmt.Errorf("commit: the object of %s was already committed, at revision %d", c.Key, o.Revision)
 	}
 	return nil
 }

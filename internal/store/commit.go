@@ -21,16 +21,16 @@ type proposal struct {
 	err      error
 }
 
-// staged is the state of a key in a proposal; a nil object is a deletion.
+// staged is the state of a key in a proposal; a nil object means that the proposal deletes the key.
 type staged struct {
 	object   *object.Object
 	proposal *proposal
 }
 
 // Commit applies changes atomically. It returns their common revision once they are durable and visible to
-// every reader. Each key may be named once. Commit returns *ConflictError if a key does not meet its change's
-// precondition. If nothing changes, because the changes only delete absent objects or leave keys unchanged,
-// there is no commit and the current revision is returned.
+// every reader. At most one change may name a key. Commit returns *ConflictError if a key does not meet its
+// change's precondition. If the changes only delete absent objects or leave keys unchanged, nothing is committed,
+// and Commit returns the current revision.
 //
 // If ctx ends before the outcome is known, the error says so; the changes may or may not be applied, and the
 // store keeps their objects.
@@ -47,16 +47,16 @@ func (s *Store) Commit(ctx context.Context, changes ...Change) (object.Revision,
 	}
 }
 
-// try checks changes against the newest state and commits them. It returns errRetry if that state was not
-// committed, or is older than fresh, the revision that it must include; fresh is 0 until an outcome
-// depends on it.
+// try checks changes against the newest state and commits them. It returns errRetry if that state includes
+// proposals that are still pending or were withdrawn, or if it is older than *fresh, the revision that a result
+// without a commit must include. *fresh is 0 until unchanged reads it from the log.
 func (c *committer) try(ctx context.Context, changes []Change, fresh *object.Revision) (object.Revision, error) {
 	c.mu.Lock()
 	if err := c.closed; err != nil {
 		c.mu.Unlock()
 		return 0, err
 	}
-	p, undecided, err := c.check(changes)
+	p, undecided, err := c.propose(changes)
 	switch {
 	case undecided != nil:
 		c.mu.Unlock()
@@ -66,7 +66,7 @@ func (c *committer) try(ctx context.Context, changes []Change, fresh *object.Rev
 		c.mu.Unlock()
 		return c.unchanged(ctx, checked, err, fresh)
 	case c.instant:
-		waiting, err := c.finish(ctx, p)
+		waiting, err := c.appendInstantly(ctx, p)
 		c.mu.Unlock()
 		wake(waiting)
 		return p.outcome(err)
@@ -87,9 +87,9 @@ func (p *proposal) outcome(err error) (object.Revision, error) {
 	return p.commit.Revision, nil
 }
 
-// unchanged returns the outcome of changes that result in no commit when checked at a published revision: an
-// error, or the revision if there is nothing to do. With a shared log the outcome is valid only if the check
-// included everything that others had committed before the call.
+// unchanged returns the outcome of changes that need no commit: the error of their check, or the revision at which
+// they were checked. Other writers of a shared log may have committed before the call without this store having
+// published their commits yet. If so, the check is repeated once it has: unchanged returns errRetry.
 func (c *committer) unchanged(ctx context.Context, checked object.Revision, err error,
 	fresh *object.Revision) (object.Revision, error) {
 	if *fresh == 0 {
@@ -108,10 +108,10 @@ func (c *committer) unchanged(ctx context.Context, checked object.Revision, err 
 	return checked, nil
 }
 
-// retry returns errRetry, or an error if waiting was interrupted.
+// retry returns errRetry, or the error of the wait that preceded the retry.
 func retry(err error) error {
 	if err != nil {
-		return fmt.Errorf("commit: waiting for another one: %w", err)
+		return fmt.Errorf("commit: waiting for another commit: %w", err)
 	}
 	return errRetry
 }
@@ -126,17 +126,17 @@ func (p *proposal) wait(ctx context.Context) error {
 	}
 }
 
-// check makes a proposal of changes. It returns nil if there is nothing to do or a precondition fails. If
-// that result depends on another proposal, even through a key whose precondition holds, check returns this
-// proposal as undecided, and the caller waits for it: a response must not reveal what is not durable. The
-// caller holds mu.
-func (c *committer) check(changes []Change) (p, undecided *proposal, err error) {
+// propose checks the preconditions of changes and returns a proposal, or nil if there is nothing to commit or a
+// precondition fails. A nil proposal is the outcome of Commit, and must not reveal what is not durable: if any of
+// the keys was last written by another pending proposal, propose returns that one as undecided, and the caller waits
+// for it and checks again. The caller holds mu.
+func (c *committer) propose(changes []Change) (p, undecided *proposal, err error) {
 	events := make([]*object.Event, 0, len(changes))
 	var discarded []object.Key
 	for _, change := range changes {
-		before, by := c.newest(change.Key)
-		if by != nil {
-			undecided = by
+		before, writer := c.newest(change.Key)
+		if writer != nil {
+			undecided = writer
 		} else if discard, err := c.discards(change); err != nil {
 			return nil, undecided, err
 		} else if discard {
@@ -154,12 +154,12 @@ func (c *committer) check(changes []Change) (p, undecided *proposal, err error) 
 	if len(events)+len(discarded) == 0 {
 		return nil, undecided, nil
 	}
-	p, err = propose(c.tip+1, events, discarded)
+	p, err = newProposal(c.tip+1, events, discarded)
 	return p, nil, err
 }
 
-// newest returns the newest state of a key, nil if absent, and the proposal that wrote it, nil if it is
-// durable. The caller holds mu, so that nothing is published.
+// newest returns the newest state of a key, nil if absent, and the pending proposal that wrote it, nil if the state
+// is durable. The caller holds mu, so that nothing is published.
 func (c *committer) newest(key object.Key) (*object.Object, *proposal) {
 	if staged, ok := c.staged[key]; ok {
 		return staged.object, staged.proposal
@@ -167,9 +167,9 @@ func (c *committer) newest(key object.Key) (*object.Object, *proposal) {
 	return c.state.objects.get(key), nil
 }
 
-// propose stamps the objects of events. For a deletion without an object it uses the last state at the new
-// revision; the deletion of an unreadable object has no event.
-func propose(revision object.Revision, events []*object.Event, discarded []object.Key) (*proposal, error) {
+// newProposal stamps the objects of events with a revision. The event of a deletion without Change.Last gets a copy
+// of the previous state at the new revision; the deletion of an unreadable object has no event.
+func newProposal(revision object.Revision, events []*object.Event, discarded []object.Key) (*proposal, error) {
 	p := &proposal{
 		events: events, discarded: discarded,
 		commit: log.Commit{Revision: revision, Changes: make([]log.Change, len(events), len(events)+len(discarded))},
@@ -207,17 +207,18 @@ func (p *proposal) withdraw() {
 	}
 }
 
-// finish commits a proposal to an instant log and returns the channels to close. The caller holds mu.
-func (c *committer) finish(ctx context.Context, p *proposal) ([]chan struct{}, error) {
+// appendInstantly appends a proposal to an instant log, publishes it, and returns the channels for wake to close. The
+// caller holds mu.
+func (c *committer) appendInstantly(ctx context.Context, p *proposal) ([]chan struct{}, error) {
 	if err := c.log.Append(ctx, []log.Commit{p.commit}); err != nil {
 		p.withdraw()
 		return nil, fmt.Errorf("commit: %w", err)
 	}
 	c.tip = p.commit.Revision
 	waiting := c.state.publish([]*proposal{p})
-	c.compact()
+	c.compactLog()
 	return waiting, nil
 }
 
-// compact does the maintenance that publishing defers.
-func (c *committer) compact() { c.log.Compact(c.state.compact()) }
+// compactLog drops history that exceeds its bounds, and reports the oldest revision left to the log.
+func (c *committer) compactLog() { c.log.Compact(c.state.trimHistory()) }

@@ -12,30 +12,29 @@ import (
 // committer is the write side of a store: it checks changes against the newest state, whether durable or
 // pending, appends them to the log, and publishes them in the state once they are durable. It also publishes
 // the commits of other writers of a shared log.
-//
-// mu guards the fields from closed to batchWait. It is acquired before the state's lock, never while that is held;
-// while mu is held nothing is published, so that its holder may read the state's objects without the state's lock.
 type committer struct {
 	log   log.Log
 	state *state
 
-	// mu orders commits. It is never held while waiting.
+	// mu orders commits and guards the fields from closed to batchWait. Publishing requires it too, so its holder may
+	// read the state's objects without the state's lock. It is never held while waiting for an append or a proposal,
+	// and never acquired while the state's lock is held.
 	mu sync.Mutex
 	// closed is the error for further commits; nil while the store is open.
 	closed error
-	// instant is the log's: every commit is durable before mu is released, and the fields staged to batchWait
-	// are unused.
+	// instant is the log's Instant. If it is true, every commit is durable before mu is released, and the fields
+	// from staged to batchWait are unused.
 	instant bool
-	// tip is the revision of the last proposal.
+	// tip is the revision of the last proposal, or of the last commit if none is pending.
 	tip object.Revision
-	// staged holds, per key, the last state of undecided proposals.
+	// staged holds the newest state of each key that pending proposals change.
 	staged map[object.Key]staged
-	// proposals wait for the log; draining reports whether a drain goroutine is running.
+	// proposals are queued for the log; draining reports whether a drain goroutine is running.
 	proposals []*proposal
 	draining  bool
 	batchWait batchWait
 
-	// work counts the goroutines, and stop cancels what they wait for.
+	// work counts the goroutines; stop cancels ctx, which ends their waits.
 	work sync.WaitGroup
 	ctx  context.Context
 	stop context.CancelFunc
@@ -45,7 +44,7 @@ func newCommitter(l log.Log, state *state) committer {
 	return committer{log: l, state: state, instant: l.Instant(), staged: map[object.Key]staged{}}
 }
 
-// start starts following other writers, after the state is loaded.
+// start starts the goroutine that follows other writers. The state must be loaded.
 func (c *committer) start() {
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	c.work.Go(c.follow)

@@ -86,8 +86,9 @@ func (s *state) damage(key object.Key, err error) error {
 	return nil
 }
 
-// checkDamage decides, after loading, whether to continue without the damaged objects. It discards the history, so
-// that a client that knew a missing object must list again instead of assuming that the object is unchanged.
+// checkDamage is called after loading. If there are damaged objects, it returns an error unless AcceptDamage is set.
+// Otherwise it discards the history, which prevents watches from resuming: a client that knows a missing object must
+// list again instead of assuming that the object is unchanged.
 func (s *Store) checkDamage(options Options) error {
 	if len(s.state.damaged) == 0 {
 		return nil
@@ -99,8 +100,9 @@ func (s *Store) checkDamage(options Options) error {
 	return nil
 }
 
-// discards reports whether a change deletes an unreadable object. No watcher knows this object, so it is
-// removed from the log without an event. Any other change of such an object is rejected. The caller holds mu.
+// discards reports whether a change deletes an unreadable object unconditionally. No watcher knows the object, so it
+// is removed from the log without an event. For any other change of such an object discards returns an error. The
+// caller holds mu.
 func (c *committer) discards(change Change) (bool, error) {
 	damage := c.state.damaged[change.Key]
 	if damage == nil {

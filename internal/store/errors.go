@@ -15,7 +15,8 @@ var ErrClosed = errors.New("the store is closed")
 // history. The watcher may read a new snapshot and watch from its revision.
 var ErrSlow = errors.New("the watcher fell behind the history of changes")
 
-// errRetry rejects a proposal that was based on state that was never committed: its writer retries.
+// errRetry rejects a proposal whose writer must check its changes again, because the state that it was based on was
+// not committed, or other writers have committed first. Callers never see it.
 var errRetry = errors.New("the state has changed since")
 
 // ConflictError is returned by Commit when a key does not meet the precondition of a change. Nothing was

@@ -11,26 +11,27 @@ import (
 // history holds the recent changes, bounded by age and bytes. Watchers resume from it, and older states are
 // reconstructed from it. The state's lock protects it.
 type history struct {
+	// age and budget bound the history: changes that are older, or exceed the bytes, are dropped.
 	age    time.Duration
 	budget int
 
 	// records holds the changes of all resources; feeds holds the same events per resource, for watchers.
-	// Both are indexed by number. watchers holds the watchers by prefix.
+	// watchers holds the watchers by prefix.
 	records  queue[record]
 	feeds    map[object.Key]*feed
 	watchers map[object.Key]*prefixWatchers
 	found    []*topic // reused by matching
-	// index holds the events by key, to find older states.
+	// index finds the state of a key at an older revision.
 	index *revisionIndex
 	// indexed is the number of the first record that is not yet in index.
 	indexed uint64
 	// bytes is the memory retained only by the history.
 	bytes int
-	// oldest is the revision before the first record: the first available one.
+	// oldest is the revision before the first record, which is the first one that Snapshot and Watch accept.
 	oldest object.Revision
 
-	// Records from number firstFrame on retain the frames that watches created from them; frameBytes is the size of
-	// their objects.
+	// The events of records from number firstFrame on keep the encoded frames that watches made from them;
+	// frameBytes is the size of their objects.
 	firstFrame uint64
 	frameBytes int
 }
@@ -54,13 +55,13 @@ type feed = queue[*object.Event]
 const (
 	// recordBytes is the size of an event and of its entries in the history.
 	recordBytes = 96
-	// frameBudget bounds the frames of events, measured by the size of their objects. Watchers that keep up
-	// read an event at about the same time and share its frames; a watcher that resumes further back encodes
-	// its own.
+	// frameBudget bounds the events that keep their frames, by the size of their objects. Watchers that keep up
+	// read an event at about the same time and share its frames; a watcher that resumes further back encodes the
+	// frames again.
 	frameBudget = 8 << 20
 )
 
-// add appends an event, and appends the channels to close to waiting.
+// add appends an event, and appends the channels of the watchers concerned to waiting, for wake.
 func (h *history) add(e *object.Event, now time.Duration, waiting []chan struct{}) []chan struct{} {
 	h.records.push(record{e, now})
 	h.bytes += retainedBytes(e)
@@ -72,16 +73,16 @@ func (h *history) add(e *object.Event, now time.Duration, waiting []chan struct{
 	}
 	for _, t := range h.matching(e, prefixes) {
 		t.add(e)
-		waiting = t.wake.take(waiting)
+		waiting = t.wake.detach(waiting)
 	}
 	return waiting
 }
 
-// load appends a change from before the store was opened. Its age is measured by the wall clock; if the
-// clock was set back since, the change counts as new.
+// load appends a change that the log stored before this start. Its age is measured by the wall clock; if the clock
+// was set back since, the change counts as new.
 func (h *history) load(e *object.Event, at time.Time) error {
 	if last := h.newest(); last != 0 && e.Revision() != last && e.Revision() != last+1 {
-		return fmt.Errorf("the log's history goes from revision %d to %d", last, e.Revision())
+		return fmt.Errorf("the log's history has a gap: revision %d follows %d", e.Revision(), last)
 	}
 	h.add(e, min(0, -time.Since(at)), nil)
 	return nil
@@ -95,7 +96,7 @@ func (h *history) newest() object.Revision {
 	return h.records.at(h.records.end() - 1).event.Revision()
 }
 
-// finishLoad sets the revision of the log after its changes were loaded, and checks that they end there.
+// finishLoad checks that the loaded changes end at the revision of the log, and sets oldest.
 func (h *history) finishLoad(revision object.Revision) error {
 	h.oldest = revision
 	if h.records.len() == 0 {
@@ -105,7 +106,7 @@ func (h *history) finishLoad(revision object.Revision) error {
 		return fmt.Errorf("the log is at revision %d, but its history ends at %d", revision, last)
 	}
 	h.oldest = h.records.at(h.records.first).event.Revision() - 1
-	h.compact(0)
+	h.trim(0)
 	return nil
 }
 
@@ -132,9 +133,10 @@ func retainedBytes(e *object.Event) int {
 	return bytes
 }
 
-// compact indexes new events by key, and drops whole commits that are out of bounds. A commit that alone exceeds
-// the budget stays until the next one. Callers that read oldest or an older state must call it first.
-func (h *history) compact(now time.Duration) {
+// trim adds new events to the index, and drops the oldest commits while the history exceeds its age or budget. A
+// commit is dropped whole; one that exceeds the budget alone stays until the next commit. Callers that read oldest
+// or an older state must call it first.
+func (h *history) trim(now time.Duration) {
 	for ; h.indexed < h.records.end(); h.indexed++ {
 		h.index.add(h.records.at(h.indexed).event)
 	}
@@ -161,7 +163,7 @@ func (h *history) drop(commit object.Revision) {
 	h.oldest = commit
 }
 
-// removeFromFeeds removes a dropped event from its feeds.
+// removeFromFeeds removes a dropped event from the index, the resource's feed and the topics' feeds.
 func (h *history) removeFromFeeds(e *object.Event) {
 	h.bytes -= retainedBytes(e)
 	h.index.drop(e)
@@ -175,7 +177,7 @@ func (h *history) removeFromFeeds(e *object.Event) {
 	}
 }
 
-// evictFrames drops the frames of old events until the budget holds.
+// evictFrames drops the frames of the oldest events until the rest is within frameBudget.
 func (h *history) evictFrames() {
 	for h.frameBytes > frameBudget && h.firstFrame < h.records.end() {
 		h.evictFrame()

@@ -25,12 +25,12 @@ func (c *committer) enqueue(p *proposal) {
 	}
 }
 
-// drain appends proposals to the log until there are none. Each batch contains everything that arrived during
-// the previous append, and briefly waits for the writers of that append to return.
+// drain appends the queued proposals to the log, in batches, until none is queued. Proposals that arrive during an
+// append form the next batch, which also waits briefly for the writers of that append to commit again.
 func (c *committer) drain() {
 	for {
 		batch := c.batch()
-		c.work.Go(c.compact) // maintenance after the previous batch, concurrent with the append
+		c.work.Go(c.compactLog) // after the previous batch, concurrently with the next append
 		if batch == nil {
 			return
 		}
@@ -48,9 +48,9 @@ func (c *committer) drain() {
 		if err != nil && c.ctx.Err() != nil {
 			err = fmt.Errorf("%w: %w", ErrClosed, err)
 		}
-		answered := len(batch)
+		resolved := len(batch)
 		c.resolve(batch, err)
-		c.batchWait.wait(answered, took)
+		c.batchWait.wait(resolved, took)
 	}
 }
 
@@ -65,7 +65,8 @@ func (c *committer) batch() []*proposal {
 	return batch
 }
 
-// awaitOthers waits for the commits of other writers; the proposals are then checked again.
+// awaitOthers waits until the commits of other writers up to a revision are published. It returns errRetry, so that
+// the writers of the rejected proposals check their changes again.
 func (c *committer) awaitOthers(revision object.Revision) error {
 	if err := c.state.await(c.ctx, revision); err != nil {
 		return err
@@ -73,7 +74,7 @@ func (c *committer) awaitOthers(revision object.Revision) error {
 	return errRetry
 }
 
-// resolve resolves the proposals of a batch and notifies their writers.
+// resolve publishes a batch, or withdraws it if err is not nil, and notifies the writers of its proposals.
 func (c *committer) resolve(batch []*proposal, err error) {
 	c.mu.Lock()
 	var waiting []chan struct{}
@@ -101,8 +102,8 @@ func (c *committer) accept(batch []*proposal) []chan struct{} {
 	return c.state.publish(batch)
 }
 
-// reject withdraws everything that is staged: the failed batch, and the proposals made since, whose revisions
-// follow the failed ones and which may depend on them. The latter are retried. reject returns all of them.
+// reject withdraws all staged proposals and returns them. The proposals of the failed batch end with err.
+// Proposals staged since are retried: their revisions follow the failed ones, and they may build on failed proposals.
 // The caller holds mu.
 func (c *committer) reject(batch []*proposal, err error) []*proposal {
 	for _, p := range batch {
@@ -135,8 +136,8 @@ func (c *committer) follow() {
 	c.state.close(err)
 }
 
-// adopt publishes a commit of another writer, after this store's earlier ones. The log will reject the
-// proposals that the store has made since, and they are retried.
+// adopt publishes a commit of another writer, once all earlier commits are published. The log rejects the proposals
+// that this store staged in the meantime, because their revisions are taken; they are retried.
 func (c *committer) adopt(commit log.Commit) error {
 	if err := c.state.await(c.ctx, commit.Revision-1); err != nil {
 		return err
@@ -156,7 +157,7 @@ func (c *committer) adopt(commit log.Commit) error {
 	}
 	waiting := c.state.publish([]*proposal{p})
 	c.mu.Unlock()
-	c.compact()
+	c.compactLog()
 	wake(waiting)
 	return nil
 }
@@ -183,7 +184,7 @@ func (c *committer) proposalOf(commit log.Commit) (*proposal, error) {
 				return nil, err
 			}
 		case e.Object.Revision != commit.Revision:
-			return nil, fmt.Errorf("commit %d of another writer holds %s of revision %d", commit.Revision, change.Key,
+			return nil, fmt.Errorf("commit %d of another writer has %s at revision %d", commit.Revision, change.Key,
 				e.Object.Revision)
 		}
 		p.events = append(p.events, e)

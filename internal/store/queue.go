@@ -1,7 +1,7 @@
 package store
 
-// queue is a first-in, first-out list whose elements have permanent numbers, so that a reader's position is a
-// number and retains nothing.
+// queue is a first-in, first-out list whose elements have permanent numbers. A reader's position is a number, so a
+// slow reader keeps no element in memory.
 type queue[T any] struct {
 	items []T
 	head  int    // items before it are gone
@@ -13,8 +13,8 @@ func (q *queue[T]) len() int { return len(q.items) - q.head }
 // end returns the number of the next element to be added.
 func (q *queue[T]) end() uint64 { return q.first + uint64(q.len()) }
 
-// push appends an element. It doubles a full array; append alone does so only for short ones, and would
-// produce much garbage when a start pushes very many elements.
+// push appends an element. It doubles the array when it is full; append does so only for short ones, and would
+// produce much garbage when loading a log pushes very many elements.
 func (q *queue[T]) push(v T) {
 	if len(q.items) == cap(q.items) {
 		q.items = append(make([]T, 0, 2*len(q.items)+1), q.items...)

@@ -6,10 +6,11 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// Requirement is a label or field that every object has which a watcher wants to see. Create it with HasLabel
-// or HasField. The store indexes each watcher by one of its requirements, so that a commit finds the watchers
-// concerned without visiting the others.
+// Requirement is a condition on a label or field that every object selected by a watcher meets. Create it with
+// HasLabel or HasField. The store indexes each watcher by one of its requirements, so that a commit finds the
+// watchers concerned without visiting the others.
 type Requirement struct {
+	// of is the writer whose headers the watcher trusts; the zero value stands for all writers. See Of.
 	of    object.Writer
 	field bool
 	name  string
@@ -17,12 +18,12 @@ type Requirement struct {
 	values []string
 }
 
-// mostValues bounds the values of a label requirement; with more, the watcher is woken by the label's key.
-const mostValues = 64
+// maxValues bounds the values of a label requirement; a requirement with more accepts every value of the label.
+const maxValues = 64
 
 // HasLabel is met by objects with a label, which must have one of the values if any are given.
 func HasLabel(key string, values ...string) Requirement {
-	if len(values) > mostValues {
+	if len(values) > maxValues {
 		values = nil
 	}
 	values = slices.Clone(values)
@@ -35,15 +36,16 @@ func HasField(name, value string) Requirement {
 	return Requirement{field: true, name: name, values: []string{value}}
 }
 
-// Of limits the requirement to a watcher that reads labels and fields only from the headers of one writer's
-// objects. Since it decodes other objects differently, these concern the watcher regardless of their headers.
+// Of returns the requirement of a watcher that trusts only the headers of objects encoded by the given writer. Other
+// objects may have different labels and fields once the watcher has decoded them, so it receives all their changes.
 func (r Requirement) Of(writer object.Writer) Requirement {
 	r.of = writer
 	return r
 }
 
-// identity is equal for equivalent requirements only. The zero value stands for no requirement.
-type identity struct {
+// requirementID identifies a requirement: two are equivalent if their IDs are equal. The zero value stands for no
+// requirement.
+type requirementID struct {
 	of    object.Writer
 	field bool
 	name  string
@@ -52,12 +54,12 @@ type identity struct {
 	values string
 }
 
-func (r Requirement) identity() identity {
+func (r Requirement) identity() requirementID {
 	values := ""
 	for _, v := range r.values {
 		values += v + "\x00"
 	}
-	return identity{r.of, r.field, r.name, values}
+	return requirementID{r.of, r.field, r.name, values}
 }
 
 // metBy reports whether an object meets the requirement.
@@ -65,9 +67,9 @@ func (r Requirement) metBy(o *object.Object) bool {
 	if r.field {
 		return o.Field(r.name) == r.values[0]
 	}
-	value, has := o.Labels[r.name]
-	if !has || len(r.values) == 0 {
-		return has
+	value, ok := o.Labels[r.name]
+	if !ok || len(r.values) == 0 {
+		return ok
 	}
 	return slices.Contains(r.values, value)
 }
@@ -75,50 +77,50 @@ func (r Requirement) metBy(o *object.Object) bool {
 // matches reports whether the object of an event meets the requirement, or met it before: leaving a
 // selection is an event too.
 func (r Requirement) matches(e *object.Event) bool {
-	return unreadable(r.of, e) || r.metBy(e.Object) || e.Previous != nil && r.metBy(e.Previous)
+	return otherWriter(r.of, e) || r.metBy(e.Object) || e.Previous != nil && r.metBy(e.Previous)
 }
 
-// unreadable reports whether a reader that relies on one writer's headers cannot use those of the event.
-func unreadable(of object.Writer, e *object.Event) bool {
+// otherWriter reports whether a state of the event was encoded by another writer than of. A watcher that trusts only
+// the headers of that writer must then decode the object. An empty of trusts all headers.
+func otherWriter(of object.Writer, e *object.Event) bool {
 	return of != object.Writer{} && (e.Object.Writer() != of || e.Previous != nil && e.Previous.Writer() != of)
 }
 
 const (
-	// sample is the number of a resource's newest events that are examined to find the most selective
-	// requirement.
-	sample = 64
-	// candidates is the maximum number of requirements of a watch that are compared.
-	candidates = 8
+	// sampleSize is the number of a resource's newest events that rarest examines.
+	sampleSize = 64
+	// maxCandidates is the maximum number of requirements of a watch that rarest compares.
+	maxCandidates = 8
 )
 
-// rarest returns the requirement that the fewest of a feed's newest events meet. Ties are resolved in
-// favor of a field, then of the label requirement with the fewest values, and last of one that accepts any
-// value.
-func rarest(needs []Requirement, f *feed) (Requirement, bool) {
-	if len(needs) == 0 {
+// rarest returns the requirement that the fewest of a feed's newest events meet, false if there are no
+// requirements. A tie goes to a field, then to the label requirement with the fewest values, and last to one that
+// accepts any value.
+func rarest(requirements []Requirement, f *feed) (Requirement, bool) {
+	if len(requirements) == 0 {
 		return Requirement{}, false
 	}
-	needs = slices.Clone(needs)
-	slices.SortStableFunc(needs, func(a, b Requirement) int { return a.breadth() - b.breadth() })
-	needs = needs[:min(len(needs), candidates)]
-	met := make([]int, len(needs))
-	for n := max(f.first, f.end()-min(f.end(), sample)); n < f.end() && len(needs) > 1; n++ {
-		for i, r := range needs {
+	requirements = slices.Clone(requirements)
+	slices.SortStableFunc(requirements, func(a, b Requirement) int { return a.breadth() - b.breadth() })
+	requirements = requirements[:min(len(requirements), maxCandidates)]
+	met := make([]int, len(requirements))
+	for n := max(f.first, f.end()-min(f.end(), sampleSize)); n < f.end() && len(requirements) > 1; n++ {
+		for i, r := range requirements {
 			if r.matches(*f.at(n)) {
 				met[i]++
 			}
 		}
 	}
-	return needs[slices.Index(met, slices.Min(met))], true
+	return requirements[slices.Index(met, slices.Min(met))], true
 }
 
-// breadth orders requirements by how many objects they are expected to select.
+// breadth orders requirements by the number of objects that they are expected to select, without examining events.
 func (r Requirement) breadth() int {
 	switch {
 	case r.field:
 		return 0
 	case len(r.values) == 0:
-		return mostValues + 1
+		return maxValues + 1
 	}
 	return len(r.values)
 }

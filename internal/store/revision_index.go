@@ -8,9 +8,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// revisionIndex holds the events of the history that replaced a state, ordered by key and revision. It yields the
-// state of a key at an older revision without scanning everything that changed since. Events that created an
-// object are not included: a live object of a later revision that replaced nothing was absent before. Copies
+// revisionIndex holds the events of the history that replaced or deleted a state, ordered by key and revision. It
+// finds the state of a key at an older revision without a scan of everything that changed since. It does not include
+// events that created an object: a live object with a later revision and no such event did not exist before. Copies
 // are copy-on-write, with the same concurrency rules as tree.
 type revisionIndex struct {
 	nodes *btree.BTreeG[*object.Event]
@@ -31,36 +31,37 @@ func newRevisionIndex() *revisionIndex {
 	}
 }
 
-func (p *revisionIndex) add(e *object.Event) {
+func (x *revisionIndex) add(e *object.Event) {
 	if e.Previous != nil {
-		p.nodes.Set(e)
+		x.nodes.Set(e)
 	}
 }
 
-func (p *revisionIndex) drop(e *object.Event) {
+func (x *revisionIndex) drop(e *object.Event) {
 	if e.Previous != nil {
-		p.nodes.Delete(e)
+		x.nodes.Delete(e)
 	}
 }
 
-func (p *revisionIndex) copy() *revisionIndex {
-	return &revisionIndex{nodes: p.nodes.Copy(), pivots: p.pivots}
+func (x *revisionIndex) copy() *revisionIndex {
+	return &revisionIndex{nodes: x.nodes.Copy(), pivots: x.pivots}
 }
 
-// seek moves an iterator to the first change of a key at or after a revision, or else to the next change.
-func (p *revisionIndex) seek(iter *btree.IterG[*object.Event], key object.Key, revision object.Revision) bool {
-	pivot := p.pivots.Get().(*object.Event)
+// seek moves an iterator to the first change of a key at or after a revision; if the key has none, to the first
+// change of the next key. It reports whether the iterator is valid.
+func (x *revisionIndex) seek(iter *btree.IterG[*object.Event], key object.Key, revision object.Revision) bool {
+	pivot := x.pivots.Get().(*object.Event)
 	pivot.Object.Key, pivot.Object.Revision = key, revision
 	found := iter.Seek(pivot)
 	pivot.Object.Key = ""
-	p.pivots.Put(pivot)
+	x.pivots.Put(pivot)
 	return found
 }
 
-// get returns the state of a key at an older revision, for a key that changed since; nil if it was absent.
-func (p *revisionIndex) get(key object.Key, revision object.Revision) *object.Object {
-	iter := p.nodes.Iter()
-	if !p.seek(&iter, key, revision+1) || iter.Item().Key() != key {
+// get returns the state that a key had at an older revision and that was replaced since; nil if it was absent.
+func (x *revisionIndex) get(key object.Key, revision object.Revision) *object.Object {
+	iter := x.nodes.Iter()
+	if !x.seek(&iter, key, revision+1) || iter.Item().Key() != key {
 		return nil
 	}
 	return existing(iter.Item().Previous, revision)
@@ -74,27 +75,27 @@ func existing(o *object.Object, revision object.Revision) *object.Object {
 	return o
 }
 
-// replaced iterates in key order over the states of a revision that were replaced since.
+// replaced iterates in key order over the states at a revision that were replaced since.
 type replaced struct {
 	index    *revisionIndex
 	iter     btree.IterG[*object.Event]
 	below    object.Key
 	revision object.Revision
-	// object is the current state; nil at the end.
+	// object is the state at the iterator's position; nil at the end.
 	object *object.Object
 }
 
 // since starts an iteration over the keys in [from, below).
-func (p *revisionIndex) since(revision object.Revision, from, below object.Key) *replaced {
-	r := &replaced{index: p, iter: p.nodes.Iter(), below: below, revision: revision}
-	r.find(p.seek(&r.iter, from, 0))
+func (x *revisionIndex) since(revision object.Revision, from, below object.Key) *replaced {
+	r := &replaced{index: x, iter: x.nodes.Iter(), below: below, revision: revision}
+	r.find(x.seek(&r.iter, from, 0))
 	return r
 }
 
 // next advances to the next key.
 func (r *replaced) next() { r.find(r.skip(r.object.Key)) }
 
-// find advances to the next state, starting at the iterator's position; more reports whether that is valid.
+// find sets object to the first replaced state at or after the iterator's position, which is valid if more is true.
 func (r *replaced) find(more bool) {
 	r.object = nil
 	for more {
@@ -114,7 +115,7 @@ func (r *replaced) find(more bool) {
 	}
 }
 
-// skip advances past a key, which may have many changes.
+// skip advances past all changes of a key, and reports whether the iterator is valid.
 func (r *replaced) skip(key object.Key) bool {
 	if !r.iter.Next() {
 		return false

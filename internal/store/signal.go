@@ -2,13 +2,14 @@ package store
 
 import "sync"
 
-// signal provides a channel that is closed when something happens. The channel is created only if needed.
+// signal wakes the goroutines that wait for an event, by closing a channel. The channel is created only if a
+// goroutine waits.
 type signal struct {
 	mu sync.Mutex
 	c  chan struct{}
 }
 
-// wait returns the channel that the next notification closes.
+// wait returns a channel that is closed after the next call of detach.
 func (s *signal) wait() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -18,8 +19,9 @@ func (s *signal) wait() <-chan struct{} {
 	return s.c
 }
 
-// take appends the current channel, if any, for the caller to close without holding a lock.
-func (s *signal) take(waiting []chan struct{}) []chan struct{} {
+// detach appends the current channel, if any, to waiting. The caller passes waiting to wake once it has released its
+// locks; later calls of wait return a new channel.
+func (s *signal) detach(waiting []chan struct{}) []chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.c != nil {
@@ -29,7 +31,7 @@ func (s *signal) take(waiting []chan struct{}) []chan struct{} {
 	return waiting
 }
 
-// wake closes the channels that take collected.
+// wake closes the channels that detach collected.
 func wake(waiting []chan struct{}) {
 	for _, c := range waiting {
 		close(c)

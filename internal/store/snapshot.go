@@ -10,17 +10,18 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// Snapshot is the whole state at one revision. It is immutable, retains only the objects that were replaced
-// since, and is safe for concurrent use. The objects that it yields are shared and must not be modified.
+// Snapshot is the whole state at one revision. It is immutable and safe for concurrent use. In addition to the live
+// objects it keeps only those in memory that were replaced since. The objects that it yields are shared and must not
+// be modified.
 type Snapshot struct {
 	revision object.Revision
 	objects  *tree
-	// index holds what was replaced since, if objects is a later state; nil if objects is the state of the
-	// revision.
+	// index holds the states that were replaced since the revision; nil if objects is the state at the revision
+	// itself, and not a later one.
 	index *revisionIndex
 }
 
-// Which selects the state of a snapshot.
+// Which selects the revision of a snapshot: see Latest, AtLeast and Exactly.
 type Which struct {
 	kind     moment
 	revision object.Revision
@@ -37,7 +38,7 @@ const (
 // Latest selects a state that includes everything that any writer committed before the call.
 func Latest() Which { return Which{} }
 
-// AtLeast selects a state that is not before a revision; Snapshot returns the newest known to this store.
+// AtLeast selects the newest published state, which must not be before a revision.
 func AtLeast(revision object.Revision) Which { return Which{kind: atLeast, revision: revision} }
 
 // Exactly selects the state at a revision.
@@ -95,7 +96,7 @@ func (s *Store) older(revision object.Revision) (*Snapshot, error) {
 	st := s.state
 	st.lock.Lock()
 	defer st.lock.Unlock()
-	st.history.compact(time.Since(st.start))
+	st.history.trim(time.Since(st.start))
 	if revision < st.history.oldest {
 		return nil, &CompactedError{Requested: revision, Oldest: st.history.oldest}
 	}
@@ -122,11 +123,11 @@ func (s *Snapshot) Scan(prefix, from object.Key, yield func(*object.Object) bool
 
 func anyMark(object.Mark) bool { return true }
 
-// Select is like Scan, but skips objects for which may returns false. It passes the mark of the object's
-// labels to may, without reading the object.
-func (s *Snapshot) Select(prefix, from object.Key, may func(object.Mark) bool, yield func(*object.Object) bool) {
+// Select is like Scan, but skips objects for which mayMatch returns false. It passes the mark of the object's
+// labels to mayMatch, without reading the object.
+func (s *Snapshot) Select(prefix, from object.Key, mayMatch func(object.Mark) bool, yield func(*object.Object) bool) {
 	if s.index != nil {
-		s.selectOlder(max(prefix, from), prefixEnd(prefix), may, yield)
+		s.selectOlder(max(prefix, from), prefixEnd(prefix), mayMatch, yield)
 		return
 	}
 	left := s.Len(prefix, from) // counting first is much faster than comparing each key with the prefix
@@ -135,18 +136,19 @@ func (s *Snapshot) Select(prefix, from object.Key, may func(object.Mark) bool, y
 	}
 	s.objects.ascend(max(prefix, from), func(i item) bool {
 		left--
-		return (!may(i.mark) || yield(i.object)) && left > 0
+		return (!mayMatch(i.mark) || yield(i.object)) && left > 0
 	})
 }
 
-// selectOlder implements Select for an older state and the keys in [from, below): it merges the objects that have
-// not changed since with the replaced states.
-func (s *Snapshot) selectOlder(from, below object.Key, may func(object.Mark) bool, yield func(*object.Object) bool) {
+// selectOlder implements Select for an older state and the keys in [from, below). It merges the live objects that
+// have not changed since the revision with the states that were replaced since.
+func (s *Snapshot) selectOlder(from, below object.Key, mayMatch func(object.Mark) bool,
+	yield func(*object.Object) bool) {
 	replaced := s.index.since(s.revision, from, below)
 	more := true
-	show := func(upTo object.Key) {
+	yieldReplaced := func(upTo object.Key) {
 		for more && replaced.object != nil && replaced.object.Key <= upTo {
-			more = !may(replaced.object.Mark()) || yield(replaced.object)
+			more = !mayMatch(replaced.object.Mark()) || yield(replaced.object)
 			replaced.next()
 		}
 	}
@@ -154,13 +156,13 @@ func (s *Snapshot) selectOlder(from, below object.Key, may func(object.Mark) boo
 		if i.object.Key >= below {
 			return false
 		}
-		show(i.object.Key)
-		if more && i.object.Revision <= s.revision && may(i.mark) {
+		yieldReplaced(i.object.Key)
+		if more && i.object.Revision <= s.revision && mayMatch(i.mark) {
 			more = yield(i.object)
 		}
 		return more
 	})
-	show(below)
+	yieldReplaced(below)
 }
 
 // prefixEnd returns the first key after all keys of a prefix.
@@ -179,8 +181,8 @@ func (s *Snapshot) Len(prefix, from object.Key) int {
 	return max(0, s.objects.rank(prefixEnd(prefix))-s.objects.rank(max(prefix, from)))
 }
 
-// Remaining is an estimate of Len for clients. For an older state it counts up to countLimit objects; if there
-// are more, it returns the number in the newest state.
+// Remaining estimates Len, for the remainingItemCount of a list. For an older state it counts up to countLimit
+// objects; if there are more, it returns the number in the newest state.
 func (s *Snapshot) Remaining(prefix, from object.Key) int {
 	if s.index == nil {
 		return s.Len(prefix, from)
@@ -193,13 +195,13 @@ func (s *Snapshot) Remaining(prefix, from object.Key) int {
 	return max(n, newest.Len(prefix, from))
 }
 
-// countLimit is a number of objects whose counting takes a fraction of the time of reading a page.
+// countLimit is the number of objects that Remaining counts; reading a page of a list takes several times as long.
 const countLimit = 1000
 
-func (s *Snapshot) count(prefix, from object.Key, most int) (n int) {
+func (s *Snapshot) count(prefix, from object.Key, limit int) (n int) {
 	s.Scan(prefix, from, func(*object.Object) bool {
 		n++
-		return n < most
+		return n < limit
 	})
 	return n
 }

@@ -8,25 +8,27 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// state is the state visible to readers: the durable objects and their history. Only publish changes it.
+// state is the state visible to readers: the durable objects and their history. Only publish changes the objects and
+// the current revision.
 type state struct {
 	lock    sharedLock
 	start   time.Time
 	objects *tree
 	current object.Revision
 	history history
-	// closed is the error for calls after the end; nil while the store is open.
+	// closed is the error for calls after Close or after the log failed; nil while the store is open.
 	closed error
 
 	// latest is the snapshot of current, created on demand: a commit without readers copies nothing.
 	latest atomic.Pointer[Snapshot]
-	// index is a copy of the history's index at current, created on demand for an older state.
+	// index is a copy of the history's index at current, created by the first read of an older state since a commit.
 	index *revisionIndex
 
-	// damaged holds the unreadable objects of the log; nil if there are none. Changes require the committer's mu
-	// too.
+	// damaged holds the unreadable objects of the log; nil if there are none. Changes require both the committer's mu
+	// and lock, reads one of them.
 	damaged map[object.Key]*UnreadableError
 
+	// progress is signaled by each publish and by close.
 	progress signal
 	// ready is a closed channel, returned if there is no need to wait.
 	ready chan struct{}
@@ -49,8 +51,8 @@ func (s *state) published() object.Revision {
 	return s.current
 }
 
-// publish makes durable commits visible atomically, and returns the channels to close. The commits are in
-// order. The caller calls compact afterwards, when there is time.
+// publish makes durable commits visible atomically, in order, and returns the channels for wake to close. The caller
+// then calls trimHistory, outside of the path that the writers wait for.
 func (s *state) publish(commits []*proposal) (waiting []chan struct{}) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -66,18 +68,18 @@ func (s *state) publish(commits []*proposal) (waiting []chan struct{}) {
 		}
 		s.current = p.commit.Revision
 	}
-	return s.progress.take(waiting)
+	return s.progress.detach(waiting)
 }
 
-// compact does the maintenance that no reader waits for, and returns the oldest available revision.
-func (s *state) compact() (oldest object.Revision) {
+// trimHistory drops history that exceeds its bounds, and returns the oldest available revision.
+func (s *state) trimHistory() (oldest object.Revision) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	s.history.compact(time.Since(s.start))
+	s.history.trim(time.Since(s.start))
 	return s.history.oldest
 }
 
-// apply makes one event visible. The caller holds the lock.
+// apply applies one event to the objects and the history. The caller holds the lock.
 func (s *state) apply(e *object.Event, now time.Duration, waiting []chan struct{}) []chan struct{} {
 	if e.Deleted {
 		s.objects.delete(e.Key())
@@ -137,7 +139,7 @@ func (s *state) close(cause error) {
 		s.closed = cause
 	}
 	s.latest.Store(nil)
-	waiting := s.history.takeWaiting(s.progress.take(nil))
+	waiting := s.history.detachWaiting(s.progress.detach(nil))
 	s.lock.Unlock()
 	wake(waiting)
 }

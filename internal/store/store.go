@@ -14,10 +14,10 @@
 //
 // Get searches the tree. Snapshot takes a root of the tree that never changes: later commits copy the nodes
 // on their path. A snapshot at exactly an older revision combines the newest root with an index of what was
-// replaced since. Watch is a cursor in the history.
+// replaced since. A Watch is a position in the history.
 //
-// A store starts goroutines only to wait for a log that is not instant, and Close stops them. It works in a
-// testing/synctest bubble.
+// A store starts goroutines to append to a log that is not instant and to follow other writers; Close stops them. It
+// works in a testing/synctest bubble.
 package store
 
 import (
@@ -51,7 +51,7 @@ type Store struct {
 	closing sync.Once
 }
 
-// New loads the state from a log; ctx bounds only that. The store owns the log and closes it, even if loading
+// New loads the state from a log; ctx bounds only the loading. The store owns the log and closes it, even if loading
 // fails.
 func New(ctx context.Context, l log.Log, options Options) (*Store, error) {
 	if options.HistoryAge == 0 {
@@ -111,7 +111,7 @@ func (s *Store) Current() object.Revision { return s.state.published() }
 func (s *Store) Oldest() object.Revision {
 	s.state.lock.Lock()
 	defer s.state.lock.Unlock()
-	s.state.history.compact(time.Since(s.state.start))
+	s.state.history.trim(time.Since(s.state.start))
 	return s.state.history.oldest
 }
 

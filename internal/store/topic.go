@@ -4,19 +4,20 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// topic is shared by the watchers of the same selection: all objects of a prefix, or those that meet one
-// requirement. It has its own feed while it has watchers, so a watcher reads only relevant events. The
-// topic of a whole resource uses the resource's feed instead, which always exists. The state's lock
-// protects everything except wake.
+// topic is shared by the watchers that select the same objects: every object of a prefix, or only objects that meet a
+// requirement. It exists while it has watchers. Its feed has only the events that it selects. The topic of a whole
+// resource shares the resource's feed; the others have one of their own. The state's lock protects everything except
+// wake, which has its own.
 type topic struct {
 	prefix object.Key
-	// need is the requirement, nil for none; prefixWatchers finds the topic by id and index.
+	// need is the requirement, nil for none. id is its identity, and index the topic's position in
+	// requirementIndex.all.
 	need  *Requirement
-	id    identity
+	id    requirementID
 	index int
 
 	feed *feed
-	// ownsFeed reports whether the feed belongs to the topic.
+	// ownsFeed reports whether the feed belongs to the topic, and not to the resource.
 	ownsFeed bool
 	watchers int
 
@@ -35,27 +36,27 @@ func (t *topic) add(e *object.Event) {
 	}
 }
 
-// drop drops an event that the history drops. The topic lacks events older than itself.
+// drop drops an event that the history drops. Events from before the topic was created are not in its feed.
 func (t *topic) drop(e *object.Event) {
 	if t.ownsFeed && t.feed.len() > 0 && *t.feed.at(t.feed.first) == e {
 		t.feed.pop()
 	}
 }
 
-// subscribe returns the topic of a prefix and the most selective of some requirements, and adds a watcher to
-// it. The caller holds the state's lock.
+// subscribe adds a watcher to the topic of a prefix and of the most selective of some requirements, and returns the
+// topic. The caller holds the state's lock.
 func (h *history) subscribe(prefix object.Key, requirements []Requirement) *topic {
 	resource := levels(prefix)[0]
 	var need *Requirement
-	if r, some := rarest(requirements, h.feed(resource)); some {
+	if r, ok := rarest(requirements, h.feed(resource)); ok {
 		need = &r
 	}
-	a := h.watchers[prefix]
-	if a == nil {
-		a = &prefixWatchers{topics: map[identity]*topic{}, needs: map[object.Writer]*needs{}}
-		h.watchers[prefix] = a
+	p := h.watchers[prefix]
+	if p == nil {
+		p = &prefixWatchers{topics: map[requirementID]*topic{}, byWriter: map[object.Writer]*requirementIndex{}}
+		h.watchers[prefix] = p
 	}
-	t := a.topic(need, func() *topic {
+	t := p.topic(need, func() *topic {
 		if need == nil && prefix == resource {
 			return &topic{prefix: prefix, feed: h.feed(resource)}
 		}
@@ -70,31 +71,31 @@ func (h *history) unsubscribe(t *topic) {
 	if t.watchers--; t.watchers > 0 {
 		return
 	}
-	a := h.watchers[t.prefix]
-	a.remove(t)
-	if len(a.topics) == 0 {
+	p := h.watchers[t.prefix]
+	p.remove(t)
+	if len(p.topics) == 0 {
 		delete(h.watchers, t.prefix)
 	}
 }
 
-// matching returns the topics that an event concerns, some twice; the slice is valid until the next call.
+// matching returns the topics that select an event, some twice; the slice is valid until the next call.
 // The caller holds the state's lock.
 func (h *history) matching(e *object.Event, prefixes [3]object.Key) []*topic {
 	found := h.found[:0]
 	for _, prefix := range prefixes {
-		if a := h.watchers[prefix]; a != nil {
-			found = a.matching(e, found)
+		if p := h.watchers[prefix]; p != nil {
+			found = p.matching(e, found)
 		}
 	}
 	h.found = found
 	return found
 }
 
-// takeWaiting appends the channels of all waiting watchers. The caller holds the state's lock.
-func (h *history) takeWaiting(waiting []chan struct{}) []chan struct{} {
-	for _, a := range h.watchers {
-		for _, t := range a.topics {
-			waiting = t.wake.take(waiting)
+// detachWaiting appends the channels on which watchers wait, for wake. The caller holds the state's lock.
+func (h *history) detachWaiting(waiting []chan struct{}) []chan struct{} {
+	for _, p := range h.watchers {
+		for _, t := range p.topics {
+			waiting = t.wake.detach(waiting)
 		}
 	}
 	return waiting

@@ -19,8 +19,8 @@ type tree struct {
 	pivots *sync.Pool
 }
 
-// item is an object with the mark of its labels, so that a selection by label reads few objects: reading an
-// object that is not in the processor's cache takes as long as comparing ten marks.
+// item is an object and the mark of its labels. A selection by label compares marks and reads few objects: reading
+// one that is not in the processor's cache takes as long as comparing ten marks.
 type item struct {
 	mark   object.Mark
 	object *object.Object
@@ -65,7 +65,7 @@ func (t *tree) delete(key object.Key) {
 
 func (t *tree) copy() *tree { return &tree{nodes: t.nodes.Copy(), pivots: t.pivots} }
 
-// ascend yields the items from the first key not below from.
+// ascend yields the items with keys at or above from, in key order.
 func (t *tree) ascend(from object.Key, yield func(item) bool) {
 	t.find(from, func(pivot item) { t.nodes.Ascend(pivot, yield) })
 }

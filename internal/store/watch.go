@@ -9,16 +9,16 @@ import (
 )
 
 // Watch is a position in the history of a prefix. It has no buffer: it reads the events from the history, and
-// a watcher that does not keep up fails with ErrSlow when these are dropped. Its methods must be called by
-// one goroutine, except Stop.
+// a watcher that does not keep up fails with ErrSlow when the history drops them. Only one goroutine may call its
+// methods, except Stop.
 type Watch struct {
 	state *state
 	topic *topic
 
 	// next is the number of the first event of the topic's feed that was not delivered.
 	next uint64
-	// backlog and backlogEnd are numbers in the resource's feed. The events between them were committed before
-	// the watch started; the watch reads and filters them before those of the topic.
+	// backlog and backlogEnd are numbers in the resource's feed. The events in [backlog, backlogEnd) were committed
+	// before the watch started; the watch reads and filters them before those of the topic.
 	resource            *feed
 	backlog, backlogEnd uint64
 
@@ -27,18 +27,18 @@ type Watch struct {
 }
 
 // Watch starts a watch of the changes of a prefix after a revision. The prefix is a resource or a namespace,
-// which end with a slash, or one full key. The store may omit changes of objects that meet not all of the
-// needs, neither before nor after the change; the caller must still filter what it receives. Watch returns
-// *CompactedError if the history does not reach back to the revision, and *FutureError if this store has not
+// which end with a slash, or one full key. The requirements are a hint: the store may omit the change of an object
+// that fails one of them both before and after the change, but need not, so the caller must filter the events. Watch
+// returns *CompactedError if the history does not reach back to the revision, and *FutureError if this store has not
 // reached it. The caller must stop the watch.
-func (s *Store) Watch(prefix object.Key, after object.Revision, needs ...Requirement) (*Watch, error) {
+func (s *Store) Watch(prefix object.Key, after object.Revision, requirements ...Requirement) (*Watch, error) {
 	st := s.state
 	st.lock.Lock()
 	defer st.lock.Unlock()
 	if st.closed != nil {
 		return nil, st.closed
 	}
-	st.history.compact(time.Since(st.start))
+	st.history.trim(time.Since(st.start))
 	switch {
 	case after < st.history.oldest:
 		return nil, &CompactedError{Requested: after, Oldest: st.history.oldest}
@@ -46,14 +46,14 @@ func (s *Store) Watch(prefix object.Key, after object.Revision, needs ...Require
 		return nil, &FutureError{Requested: after, Current: st.current}
 	}
 	if !strings.HasSuffix(string(prefix), "/") {
-		needs = nil // a single key needs no index
+		requirements = nil // a single key needs no index
 	}
-	return st.watch(prefix, after, needs), nil
+	return st.watch(prefix, after, requirements), nil
 }
 
 // watch starts a watch with validated arguments. The caller holds the lock.
-func (s *state) watch(prefix object.Key, after object.Revision, needs []Requirement) *Watch {
-	t := s.history.subscribe(prefix, needs)
+func (s *state) watch(prefix object.Key, after object.Revision, requirements []Requirement) *Watch {
+	t := s.history.subscribe(prefix, requirements)
 	w := &Watch{state: s, topic: t, revision: after, resource: s.history.feed(levels(prefix)[0])}
 	if t.feed == w.resource {
 		w.next = position(t.feed, after)
@@ -74,7 +74,7 @@ func (w *Watch) Stop() {
 	w.state.history.unsubscribe(w.topic)
 }
 
-// Changed returns a channel that is closed when Take may return an event or an error.
+// Changed returns a channel that is closed when Take may have an event or an error to return.
 func (w *Watch) Changed() <-chan struct{} {
 	defer w.state.lock.read().RUnlock()
 	if w.state.closed != nil || w.backlog < w.backlogEnd || w.next < w.topic.feed.end() {
@@ -83,16 +83,16 @@ func (w *Watch) Changed() <-chan struct{} {
 	return w.topic.wake.wait()
 }
 
-// Revision returns the revision up to which everything was delivered; another watch may resume from it. When
-// Take has delivered everything, it also advances past commits that do not concern the watch.
+// Revision returns the revision up to which everything was delivered; another watch may resume from it. A call of
+// Take that reaches the end of the events also advances it past commits that do not concern the watch.
 func (w *Watch) Revision() object.Revision { return w.revision }
 
 // maxScan is how many events Take examines before it releases the lock for commits.
 const maxScan = 1024
 
-// Take returns the next events in order, nil if there are none. It never waits. It returns about limit
-// events, because it never splits the events of one commit. It returns ErrSlow if events were dropped, and
-// ErrClosed after Close; an error is final.
+// Take returns the next events in order, nil if there are none. It never waits. It may return a few more events
+// than limit, because it does not split the events of a commit. It returns ErrSlow if the history dropped events
+// before they were taken, and ErrClosed after Close; an error is final.
 func (w *Watch) Take(limit int) (events []*object.Event, err error) {
 	for more := true; more; {
 		if events, more, err = w.scan(events, max(limit, 1)); err != nil {
@@ -102,7 +102,7 @@ func (w *Watch) Take(limit int) (events []*object.Event, err error) {
 	return events, nil
 }
 
-// scan appends some of the next events, and reports whether to continue.
+// scan appends some of the next events, and reports whether to call it again for more.
 func (w *Watch) scan(events []*object.Event, limit int) ([]*object.Event, bool, error) {
 	defer w.state.lock.read().RUnlock()
 	full := false

@@ -6,21 +6,21 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// prefixWatchers indexes the watchers of one prefix: those of all its objects, and those of objects that meet a
-// requirement. A commit looks up its objects' labels and fields, so its cost depends on these and on the
-// watchers concerned, not on the total number of watchers. The state's lock protects it.
+// prefixWatchers indexes the topics of one prefix by their requirement. A commit looks up its objects' labels and
+// fields, so its cost depends on these and on the watchers concerned, not on the total number of watchers. The
+// state's lock protects it.
 type prefixWatchers struct {
 	// topics holds all topics; whole is the one without a requirement, or nil.
-	topics map[identity]*topic
+	topics map[requirementID]*topic
 	whole  *topic
-	// needs indexes the other topics by the writer whose labels and fields they read.
-	needs map[object.Writer]*needs
+	// byWriter indexes the other topics by the writer whose headers they trust: see Requirement.Of.
+	byWriter map[object.Writer]*requirementIndex
 }
 
-// needs indexes the topics with requirements by the name of the label or field.
-type needs struct {
+// requirementIndex indexes topics by the name of the label or field that they require.
+type requirementIndex struct {
 	labels, fields map[string]*byValue
-	// all lists the same topics.
+	// all lists all topics of labels and fields, in any order.
 	all []*topic
 }
 
@@ -30,76 +30,76 @@ type byValue struct {
 	values map[string][]*topic
 }
 
-// topic returns the topic of a requirement, nil for none, creating it if needed.
-func (a *prefixWatchers) topic(need *Requirement, create func() *topic) *topic {
-	var id identity
+// topic returns the topic of a requirement, or of the whole prefix if need is nil. It calls create if there is none.
+func (p *prefixWatchers) topic(need *Requirement, create func() *topic) *topic {
+	var id requirementID
 	if need != nil {
 		id = need.identity()
 	}
-	if t := a.topics[id]; t != nil {
+	if t := p.topics[id]; t != nil {
 		return t
 	}
 	t := create()
 	t.id, t.need = id, need
-	a.topics[id] = t
+	p.topics[id] = t
 	if need == nil {
-		a.whole = t
+		p.whole = t
 		return t
 	}
-	n := a.needs[need.of]
-	if n == nil {
-		n = &needs{labels: map[string]*byValue{}, fields: map[string]*byValue{}}
-		a.needs[need.of] = n
+	x := p.byWriter[need.of]
+	if x == nil {
+		x = &requirementIndex{labels: map[string]*byValue{}, fields: map[string]*byValue{}}
+		p.byWriter[need.of] = x
 	}
-	n.add(t)
+	x.add(t)
 	return t
 }
 
-// remove removes a topic.
-func (a *prefixWatchers) remove(t *topic) {
-	delete(a.topics, t.id)
+// remove removes a topic that has no watchers left.
+func (p *prefixWatchers) remove(t *topic) {
+	delete(p.topics, t.id)
 	if t.need == nil {
-		a.whole = nil
+		p.whole = nil
 		return
 	}
-	n := a.needs[t.need.of]
-	n.remove(t)
-	if len(n.all) == 0 {
-		delete(a.needs, t.need.of)
+	x := p.byWriter[t.need.of]
+	x.remove(t)
+	if len(x.all) == 0 {
+		delete(p.byWriter, t.need.of)
 	}
 }
 
-// matching appends the topics that an event concerns, by the object's new and previous state. Some may
-// appear twice.
-func (a *prefixWatchers) matching(e *object.Event, to []*topic) []*topic {
-	if a.whole != nil {
-		to = append(to, a.whole)
+// matching appends the topics that select the object of an event, before or after the change. Some may be appended
+// twice.
+func (p *prefixWatchers) matching(e *object.Event, to []*topic) []*topic {
+	if p.whole != nil {
+		to = append(to, p.whole)
 	}
-	for of, n := range a.needs {
-		if unreadable(of, e) {
-			to = append(to, n.all...)
+	for of, x := range p.byWriter {
+		if otherWriter(of, e) {
+			to = append(to, x.all...)
 			continue
 		}
-		to = n.match(e.Object, to)
+		to = x.match(e.Object, to)
 		if e.Previous != nil && !e.Deleted { // the object of a deletion has the previous labels and fields
-			to = n.match(e.Previous, to)
+			to = x.match(e.Previous, to)
 		}
 	}
 	return to
 }
 
 // byField returns the index of the topics that require a field, or a label.
-func (n *needs) byField(field bool) map[string]*byValue {
+func (x *requirementIndex) byField(field bool) map[string]*byValue {
 	if field {
-		return n.fields
+		return x.fields
 	}
-	return n.labels
+	return x.labels
 }
 
-func (n *needs) add(t *topic) {
-	t.index = len(n.all)
-	n.all = append(n.all, t)
-	named := n.byField(t.need.field)
+func (x *requirementIndex) add(t *topic) {
+	t.index = len(x.all)
+	x.all = append(x.all, t)
+	named := x.byField(t.need.field)
 	v := named[t.need.name]
 	if v == nil {
 		v = &byValue{values: map[string][]*topic{}}
@@ -113,13 +113,13 @@ func (n *needs) add(t *topic) {
 	}
 }
 
-func (n *needs) remove(t *topic) {
-	last := len(n.all) - 1
-	n.all[t.index] = n.all[last]
-	n.all[t.index].index = t.index
-	n.all[last] = nil
-	n.all = n.all[:last]
-	named := n.byField(t.need.field)
+func (x *requirementIndex) remove(t *topic) {
+	last := len(x.all) - 1
+	x.all[t.index] = x.all[last]
+	x.all[t.index].index = t.index
+	x.all[last] = nil
+	x.all = x.all[:last]
+	named := x.byField(t.need.field)
 	v := named[t.need.name]
 	if len(t.need.values) == 0 {
 		v.any = nil
@@ -136,15 +136,15 @@ func (n *needs) remove(t *topic) {
 }
 
 // match appends the topics whose requirement an object meets.
-func (n *needs) match(o *object.Object, to []*topic) []*topic {
-	if len(n.labels) > 0 {
+func (x *requirementIndex) match(o *object.Object, to []*topic) []*topic {
+	if len(x.labels) > 0 {
 		for key, value := range o.Labels {
-			if v := n.labels[key]; v != nil {
+			if v := x.labels[key]; v != nil {
 				to = v.of(value, to)
 			}
 		}
 	}
-	for name, v := range n.fields {
+	for name, v := range x.fields {
 		to = v.of(o.Field(name), to)
 	}
 	return to

@@ -186,13 +186,13 @@ func loseWrite(h *robustness.History, _ *rand.Rand) bool {
 	l := h.Lists[len(h.Lists)-1]
 	for _, w := range slices.Backward(h.Writes) {
 		if w.Outcome == robustness.Acknowledged && w.Return < l.Call && w.Changes[0].Key[:2] == "a/" {
-			return forget(l, w)
+			return removeObject(l, w)
 		}
 	}
 	return false
 }
 
-func forget(l robustness.List, w robustness.Write) bool {
+func removeObject(l robustness.List, w robustness.Write) bool {
 	if l.Items[w.Changes[0].Key].Revision != w.Revision {
 		return false
 	}

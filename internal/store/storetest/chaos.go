@@ -10,7 +10,7 @@ import (
 )
 
 // errChaos is the error of an injected failure, before the append reaches the log.
-var errChaos = errors.New("the append fails, by chance")
+var errChaos = errors.New("injected failure of an append")
 
 // chaos is a log that randomly delays and fails appends. All others are passed to the underlying log.
 type chaos struct {

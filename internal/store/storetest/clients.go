@@ -45,11 +45,11 @@ func (e *episode) write(ctx context.Context, s *store.Store, random *rand.Rand) 
 	}
 	var asks []store.Change
 	for _, c := range changes {
-		asks = append(asks, asked(c))
+		asks = append(asks, storeChange(c))
 	}
 	call := e.clock.Add(1)
 	revision, err := s.Commit(ctx, asks...)
-	e.wrote(call, changes, revision, err)
+	e.recordWrite(call, changes, revision, err)
 	for range random.IntN(40) {
 		runtime.Gosched() // if commits do not block, watchers get no other chance to run
 	}
@@ -116,7 +116,7 @@ func (e *episode) follow(t *testing.T, w *store.Watch, random *rand.Rand, at *wa
 	defer func() {
 		w.Stop()
 		at.after = w.Revision()
-		e.watched(recorded)
+		e.recordWatch(recorded)
 	}()
 	for random.IntN(30) > 0 {
 		select {
@@ -170,7 +170,7 @@ func (e *episode) list(t *testing.T, s *store.Store, where robustness.Where, whi
 	var compacted *store.CompactedError
 	switch {
 	case err == nil:
-		e.listed(where, call, which == store.Latest(), state)
+		e.recordList(where, call, which == store.Latest(), state)
 		return state.Revision()
 	case !errors.Is(err, store.ErrClosed) && !errors.As(err, &compacted):
 		t.Errorf("snapshot: %v", err)

@@ -13,29 +13,29 @@ import (
 	"github.com/bowline-dev/bowline/internal/store"
 )
 
-func eachCommitIsOneRevision(t *testing.T, start func(store.Options) *store.Store) {
+func eachCommitHasOneRevision(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{})
 	base := s.Current()
 	first := commit(t, s, Put(Key("a"), "1", store.Absent()))
 	second := commit(t, s, Put(Key("b"), "1", store.Absent()), Put(Key("c"), "1", store.Absent()),
 		Delete(Key("a"), store.At(first)))
 	if first != base+1 || second != base+2 || s.Current() != second {
-		t.Errorf("commits made revisions %d and %d after %d, and the current one is %d", first, second, base,
+		t.Errorf("the commits after revision %d have revisions %d and %d, and Current is %d", base, first, second,
 			s.Current())
 	}
 	for _, name := range []string{"b", "c"} {
 		o := s.Get(Key(name))
 		if o == nil || o.Revision != second ||
 			!bytes.Contains(encoded(o), []byte(`"resourceVersion":"`+second.String()+`"`)) {
-			t.Errorf("%s is %v, whose revision and bytes are not of revision %d", name, o, second)
+			t.Errorf("%s: got %v, want revision %d in its header and bytes", name, o, second)
 		}
 	}
 	if o := s.Get(Key("a")); o != nil {
-		t.Errorf("a is %s after it was deleted", Value(o))
+		t.Errorf("after its deletion a is %s, want no object", Value(o))
 	}
 }
 
-func commitIsAllOrNone(t *testing.T, start func(store.Options) *store.Store) {
+func failedCommitChangesNothing(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{})
 	base := set(t, s, Key("taken"), "1")
 	_, err := s.Commit(t.Context(),
@@ -43,14 +43,14 @@ func commitIsAllOrNone(t *testing.T, start func(store.Options) *store.Store) {
 		Delete(Key("taken2"), store.Anything()))
 	var conflict *store.ConflictError
 	if !errors.As(err, &conflict) || conflict.Key != Key("taken") || Value(conflict.Actual) != "1" {
-		t.Fatalf("the commit returned %v, not a conflict about taken=1", err)
+		t.Fatalf("Commit returned %v, want a conflict with taken=1", err)
 	}
 	if got := contents(snapshot(t, s, store.Latest()), all, base); fmt.Sprint(got) != "[taken=1@0]" {
-		t.Errorf("a failed commit left %v", got)
+		t.Errorf("after a failed commit the store has %v, want only taken=1", got)
 	}
 }
 
-func expectationsAreJudged(t *testing.T, start func(store.Options) *store.Store) {
+func preconditionsAreChecked(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{})
 	old := set(t, s, Key("there"), "1")
 	now := set(t, s, Key("there"), "2")
@@ -67,60 +67,62 @@ func expectationsAreJudged(t *testing.T, start func(store.Options) *store.Store)
 		{"its revision", Key("there"), store.At(now), true},
 		{"an older revision", Key("there"), store.At(old), false},
 		{"a later revision", Key("there"), store.At(now + 1000), false},
-		{"a revision of what is not", Key("gone"), store.At(now), false},
+		{"a revision of an absent key", Key("gone"), store.At(now), false},
 	} {
 		// The other change always fails, which leaves the state unchanged. The key named in the conflict
 		// shows whether this precondition held.
 		_, err := s.Commit(t.Context(), Put(test.key, "3", test.expect), Put(Key("other"), "1", store.At(1)))
 		var conflict *store.ConflictError
 		if !errors.As(err, &conflict) {
-			t.Errorf("%s: the commit returned %v", test.name, err)
-		} else if blamed := conflict.Key == test.key; blamed == test.holds {
-			t.Errorf("%s: holds is %v, but the conflict is %v", test.name, test.holds, conflict)
+			t.Errorf("%s: Commit returned %v, want a conflict", test.name, err)
+		} else if failed := conflict.Key == test.key; failed == test.holds {
+			t.Errorf("%s: want holds %t, got the conflict %v", test.name, test.holds, conflict)
 		}
 	}
 }
 
-func deleteOfNothingIsNoCommit(t *testing.T, start func(store.Options) *store.Store) {
+func deletingAbsentKeyCommitsNothing(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{})
 	base := set(t, s, Key("a"), "1")
 	if revision := commit(t, s, Delete(Key("gone"), store.Anything())); revision != base || s.Current() != base {
-		t.Errorf("deleting nothing returned revision %d and made %d, after %d", revision, s.Current(), base)
+		t.Errorf("deleting an absent key returned revision %d, and Current is %d, want %d for both", revision,
+			s.Current(),
+			base)
 	}
 	commit(t, s, Delete(Key("gone"), store.Anything()), Put(Key("b"), "1", store.Absent()))
 	if got := fmt.Sprint(tail(t, s, all, base)); got != "[ADDED b=1@1]" {
-		t.Errorf("events are %s", got)
+		t.Errorf("got events %s", got)
 	}
 	var conflict *store.ConflictError
 	if _, err := s.Commit(t.Context(), Delete(Key("gone"), store.At(base))); !errors.As(err, &conflict) ||
 		conflict.Actual != nil {
-		t.Errorf("deleting nothing at a revision returned %v", err)
+		t.Errorf("deleting an absent key that is expected at a revision returned %v, want a conflict", err)
 	}
 }
 
-func unchangedKeyIsOnlyLookedAt(t *testing.T, start func(store.Options) *store.Store) {
+func unchangedKeyIsOnlyChecked(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{})
 	base := set(t, s, Key("space"), "1")
-	stays := store.Change{Key: Key("space"), Expect: store.At(base), Unchanged: true}
-	if revision := commit(t, s, stays); revision != base {
-		t.Errorf("leaving a key as it is made revision %d after %d", revision, base)
+	unchanged := store.Change{Key: Key("space"), Expect: store.At(base), Unchanged: true}
+	if revision := commit(t, s, unchanged); revision != base {
+		t.Errorf("a commit that changes nothing returned revision %d, want %d", revision, base)
 	}
-	commit(t, s, stays, Put(Key("in"), "1", store.Absent()))
+	commit(t, s, unchanged, Put(Key("in"), "1", store.Absent()))
 	if got := fmt.Sprint(tail(t, s, all, base)); got != "[ADDED in=1@1]" {
-		t.Errorf("events are %s", got)
+		t.Errorf("got events %s", got)
 	}
 	set(t, s, Key("space"), "2")
 	var conflict *store.ConflictError
-	_, err := s.Commit(t.Context(), Put(Key("late"), "1", store.Absent()), stays)
+	_, err := s.Commit(t.Context(), Put(Key("late"), "1", store.Absent()), unchanged)
 	if !errors.As(err, &conflict) || Value(conflict.Actual) != "2" {
-		t.Errorf("a commit beside a key that has changed returned %v", err)
+		t.Errorf("a commit that expects the old revision of an unchanged key returned %v, want a conflict", err)
 	}
 	if s.Get(Key("late")) != nil {
-		t.Error("it was made all the same")
+		t.Error("a change of the rejected commit was applied")
 	}
 }
 
-func commitRefusesWhatCannotBe(t *testing.T, start func(store.Options) *store.Store) {
+func commitRejectsInvalidChanges(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{})
 	base := set(t, s, Key("a"), "1")
 	for name, changes := range map[string][]store.Change{
@@ -128,18 +130,18 @@ func commitRefusesWhatCannotBe(t *testing.T, start func(store.Options) *store.St
 		"the same key twice":          {Put(Key("b"), "1", store.Anything()), Delete(Key("b"), store.Anything())},
 		"an object of another key":    {{Key: Key("b"), Object: NewObject(Key("c"), "1")}},
 		"an object that is committed": {{Key: Key("a"), Object: s.Get(Key("a"))}},
-		"an object for what stays":    {{Key: Key("b"), Object: NewObject(Key("b"), "1"), Unchanged: true}},
+		"an object and Unchanged":     {{Key: Key("b"), Object: NewObject(Key("b"), "1"), Unchanged: true}},
 	} {
 		if _, err := s.Commit(t.Context(), changes...); err == nil {
 			t.Errorf("a commit with %s was accepted", name)
 		}
 	}
 	if s.Current() != base {
-		t.Errorf("what was refused made revision %d after %d", s.Current(), base)
+		t.Errorf("after rejected commits Current is %d, want %d", s.Current(), base)
 	}
 }
 
-func failedCommitGivesItsObjectBack(t *testing.T, start func(store.Options) *store.Store) {
+func objectOfFailedCommitIsReusable(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{})
 	base := set(t, s, Key("a"), "1")
 	change := Put(Key("a"), "2", store.Absent())
@@ -148,7 +150,8 @@ func failedCommitGivesItsObjectBack(t *testing.T, start func(store.Options) *sto
 	}
 	change.Expect = store.At(base)
 	if revision := commit(t, s, change); s.Get(Key("a")).Revision != revision || Value(s.Get(Key("a"))) != "2" {
-		t.Errorf("the second try left %s at %d", Value(s.Get(Key("a"))), s.Get(Key("a")).Revision)
+		t.Errorf("after the second try a is %s at revision %d, want 2 at %d", Value(s.Get(Key("a"))),
+			s.Get(Key("a")).Revision, revision)
 	}
 }
 
@@ -168,13 +171,14 @@ func claimHasOneWinner(t *testing.T, start func(store.Options) *store.Store) {
 			case err == nil:
 				won.Add(1)
 			case !errors.As(err, &conflict) || conflict.Key != claim || conflict.Actual == nil:
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: Commit returned %v, want a conflict with %s", name, err, claim)
 			}
 		}
 	})
 	state := snapshot(t, s, store.Latest())
 	if won.Load() != addresses || state.Len(all, "") != addresses {
-		t.Errorf("%d writers won and %d services exist for %d addresses", won.Load(), state.Len(all, ""), addresses)
+		t.Errorf("for %d addresses %d commits succeeded and %d services exist", addresses, won.Load(),
+			state.Len(all, ""))
 	}
 	state.Scan(object.Prefix(networks, ""), "", func(claim *object.Object) bool {
 		if s.Get(Key(Value(claim))) == nil {
@@ -184,7 +188,7 @@ func claimHasOneWinner(t *testing.T, start func(store.Options) *store.Store) {
 	})
 }
 
-func concurrentWritersLoseNothing(t *testing.T, start func(store.Options) *store.Store) {
+func concurrentIncrementsAreNotLost(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{})
 	const writers, increments = 8, 25
 	concurrently(writers, func(int) {
@@ -195,7 +199,7 @@ func concurrentWritersLoseNothing(t *testing.T, start func(store.Options) *store
 		}
 	})
 	if got := Value(s.Get(Key("counter"))); got != strconv.Itoa(writers*increments) {
-		t.Errorf("%d increments made %s", writers*increments, got)
+		t.Errorf("after %d increments the counter is %s", writers*increments, got)
 	}
 }
 

@@ -19,21 +19,21 @@ type Reopen func() log.Log
 // RunDurable tests the contract of logs that outlive their process. Each call of medium returns a new medium.
 func RunDurable(t *testing.T, medium func(t *testing.T) Reopen) {
 	for name, test := range map[string]func(t *testing.T, open Reopen){
-		"StateSurvivesReopening":                stateSurvivesReopening,
-		"GuaranteesHoldOverReopening":           guaranteesHoldOverReopening,
-		"WatchesAndReadsReachBackOverReopening": watchesAndReadsReachBackOverReopening,
-		"RevisionsNeverGoBackOverReopening":     revisionsNeverGoBackOverReopening,
-		"HistoryIsBoundedByBytesOverReopening":  historyIsBoundedByBytesOverReopening,
+		"StateSurvivesReopening":                 stateSurvivesReopening,
+		"GuaranteesHoldAcrossReopening":          guaranteesHoldAcrossReopening,
+		"HistorySurvivesReopening":               historySurvivesReopening,
+		"RevisionsIncreaseAcrossReopening":       revisionsIncreaseAcrossReopening,
+		"HistoryIsBoundedByBytesAcrossReopening": historyIsBoundedByBytesAcrossReopening,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, medium(t))
 		})
 	}
-	t.Run("HistoryIsBoundedByAgeOverReopening", func(t *testing.T) {
+	t.Run("HistoryIsBoundedByAgeAcrossReopening", func(t *testing.T) {
 		t.Parallel()
 		open := medium(t)
-		synctest.Test(t, func(t *testing.T) { historyIsBoundedByAgeOverReopening(t, open) })
+		synctest.Test(t, func(t *testing.T) { historyIsBoundedByAgeAcrossReopening(t, open) })
 	})
 }
 
@@ -46,7 +46,7 @@ func reopened(t *testing.T, s *store.Store, open Reopen, options store.Options) 
 	return start(t, open(), options)
 }
 
-func watchesAndReadsReachBackOverReopening(t *testing.T, open Reopen) {
+func historySurvivesReopening(t *testing.T, open Reopen) {
 	s := start(t, open(), store.Options{})
 	set(t, s, Key("old"), "0")
 	base := set(t, s, Key("a"), "1")
@@ -59,13 +59,13 @@ func watchesAndReadsReachBackOverReopening(t *testing.T, open Reopen) {
 	for range 2 {
 		s = reopened(t, s, open, store.Options{})
 		if got := fmt.Sprint(history(t, s, base)); got != want {
-			t.Errorf("after reopening a watch resumes with\n%s\nnot\n%s", got, want)
+			t.Errorf("a watch that resumes after reopening: got\n%s\nwant\n%s", got, want)
 		}
 		for revision, want := range map[object.Revision]string{
 			0: "[a=1@0 old=0@-1]", 1: "[a=2@1 old=0@-1]", 2: "[a=3@2 b=1@2]", 3: "[b=1@2]", 4: "[a=4@4 b=1@2]",
 		} {
 			if got := relative(snapshot(t, s, store.Exactly(base+revision)), base); got != want {
-				t.Errorf("after reopening the state at revision %d is %s, not %s", revision, got, want)
+				t.Errorf("the state at revision %d after reopening: got %s, want %s", revision, got, want)
 			}
 		}
 	}
@@ -95,16 +95,16 @@ func relative(snapshot *store.Snapshot, base object.Revision) string {
 	return fmt.Sprint(lines)
 }
 
-// revisionsNeverGoBackOverReopening retains no history, so that everything is compacted, and finally deletes
+// revisionsIncreaseAcrossReopening retains no history, so that everything is compacted, and finally deletes
 // all objects.
-func revisionsNeverGoBackOverReopening(t *testing.T, open Reopen) {
+func revisionsIncreaseAcrossReopening(t *testing.T, open Reopen) {
 	options := store.Options{HistoryAge: 1, HistoryBytes: 1}
 	s := start(t, open(), options)
 	last := s.Current()
 	for range 5 {
 		for i := range 300 {
 			if revision := set(t, s, Key(fmt.Sprint(i%3)), "1"); revision != last+1 {
-				t.Fatalf("revision %d follows %d", revision, last)
+				t.Fatalf("got revision %d after %d", revision, last)
 			}
 			last++
 		}
@@ -112,12 +112,12 @@ func revisionsNeverGoBackOverReopening(t *testing.T, open Reopen) {
 			Delete(Key("2"), store.Anything()))
 		s = reopened(t, s, open, options)
 		if got := contents(snapshot(t, s, store.Latest()), all, last); s.Current() != last || len(got) != 0 {
-			t.Fatalf("reopened it is at %d, not %d, with %v", s.Current(), last, got)
+			t.Fatalf("the reopened store is at revision %d with %v, want %d without objects", s.Current(), got, last)
 		}
 	}
 }
 
-func historyIsBoundedByBytesOverReopening(t *testing.T, open Reopen) {
+func historyIsBoundedByBytesAcrossReopening(t *testing.T, open Reopen) {
 	s := start(t, open(), store.Options{})
 	base := s.Current()
 	for i := range 50 {
@@ -125,15 +125,15 @@ func historyIsBoundedByBytesOverReopening(t *testing.T, open Reopen) {
 	}
 	s = reopened(t, s, open, store.Options{HistoryBytes: 10 * s.Get(Key("a")).Size()})
 	if oldest := s.Oldest(); oldest < base+39 || oldest > base+45 {
-		t.Errorf("of 50 changes the last %d are kept", base+50-oldest)
+		t.Errorf("the history has the last %d of 50 changes, want 5 to 11", base+50-oldest)
 	}
 	if got := fmt.Sprint(history(t, s, base+48)); got != `[MODIFIED a=48@1 was "47" MODIFIED a=49@2 was "48"]` {
-		t.Errorf("the history is %v", got)
+		t.Errorf("got the history %v", got)
 	}
 }
 
-// historyIsBoundedByAgeOverReopening runs in a bubble and advances its clock.
-func historyIsBoundedByAgeOverReopening(t *testing.T, open Reopen) {
+// historyIsBoundedByAgeAcrossReopening runs in a bubble and advances its clock.
+func historyIsBoundedByAgeAcrossReopening(t *testing.T, open Reopen) {
 	s := start(t, open(), store.Options{})
 	base := set(t, s, Key("a"), "1")
 	set(t, s, Key("a"), "2")
@@ -141,7 +141,7 @@ func historyIsBoundedByAgeOverReopening(t *testing.T, open Reopen) {
 	set(t, s, Key("a"), "3")
 	s = reopened(t, s, open, store.Options{})
 	if oldest := s.Oldest(); oldest > base {
-		t.Errorf("after 4 minutes the history begins at %d", oldest-base)
+		t.Errorf("after 4 minutes the history begins at change %d, want 0", oldest-base)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -149,10 +149,10 @@ func historyIsBoundedByAgeOverReopening(t *testing.T, open Reopen) {
 	time.Sleep(2 * time.Minute)
 	s = start(t, open(), store.Options{})
 	if oldest := s.Oldest(); oldest != base+1 {
-		t.Errorf("after 6 minutes the history begins at %d, not 1", oldest-base)
+		t.Errorf("after 6 minutes the history begins at change %d, want 1", oldest-base)
 	}
 	if got := fmt.Sprint(history(t, s, base+1)); got != `[MODIFIED a=3@1 was "2"]` {
-		t.Errorf("the history is %s", got)
+		t.Errorf("got the history %s", got)
 	}
 }
 
@@ -172,28 +172,28 @@ func stateSurvivesReopening(t *testing.T, open Reopen) {
 	second := start(t, open(), store.Options{})
 	if got := contents(snapshot(t, second, store.Latest()), all, base); !slices.Equal(got, want) ||
 		second.Current() != last {
-		t.Errorf("reopened at %d there is\n%v\nnot, at %d,\n%v", second.Current(), got, last, want)
+		t.Errorf("the reopened store: got, at revision %d,\n%v\nwant, at %d,\n%v", second.Current(), got, last, want)
 	}
 	var compacted *store.CompactedError
 	if _, err := second.Watch(all, base); second.Oldest() > base && !errors.As(err, &compacted) {
-		t.Errorf("a watch from before the history returned %v", err)
+		t.Errorf("a watch from before the history: got %v, want a *CompactedError", err)
 	}
 	w := watch(t, second, all, last)
 	commit(t, second, Put(Key("8"), "2", store.At(last)))
 	if got := fmt.Sprint(take(t, w, 10, last)); got != "[MODIFIED 8=2@1]" {
-		t.Errorf("after reopening the watch saw %s", got)
+		t.Errorf("the watch of the reopened store returned %s", got)
 	}
 }
 
 // RunShared tests the contract of logs with several writing stores. Each call of medium returns a new medium.
 func RunShared(t *testing.T, medium func(t *testing.T) Reopen) {
 	for name, test := range map[string]func(t *testing.T, a, b *store.Store){
-		"LatestReadSeesTheOthersCommits":     latestReadSeesTheOthersCommits,
-		"WritersOfTwoStoresLoseNothing":      writersOfTwoStoresLoseNothing,
-		"WatchSeesTheOthersCommitsInOrder":   watchSeesTheOthersCommitsInOrder,
-		"TwoStoresAreLinearizable":           twoStoresAreLinearizable,
-		"ExpectationsHoldAcrossTwoStores":    expectationsHoldAcrossTwoStores,
-		"DeletionByOneIsDeletionByTheOthers": deletionByOneIsDeletionByTheOthers,
+		"LatestReadIncludesCommitsOfOtherStore": latestReadIncludesCommitsOfOtherStore,
+		"IncrementsOfTwoStoresAreNotLost":       incrementsOfTwoStoresAreNotLost,
+		"WatchesOfTwoStoresSeeSameOrder":        watchesOfTwoStoresSeeSameOrder,
+		"TwoStoresAreLinearizable":              twoStoresAreLinearizable,
+		"PreconditionsHoldAcrossTwoStores":      preconditionsHoldAcrossTwoStores,
+		"DeletionIsVisibleInOtherStore":         deletionIsVisibleInOtherStore,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -207,18 +207,19 @@ func RunShared(t *testing.T, medium func(t *testing.T) Reopen) {
 	})
 }
 
-func latestReadSeesTheOthersCommits(t *testing.T, a, b *store.Store) {
+func latestReadIncludesCommitsOfOtherStore(t *testing.T, a, b *store.Store) {
 	for i := range 100 {
 		revision := set(t, a, Key("a"), fmt.Sprint(i))
 		got := snapshot(t, b, store.Latest())
 		if got.Revision() < revision || Value(got.Get(Key("a"))) != fmt.Sprint(i) {
-			t.Fatalf("after revision %d the other reads %s at %d", revision, Value(got.Get(Key("a"))), got.Revision())
+			t.Fatalf("after revision %d of one store, the other reads %s at %d", revision, Value(got.Get(Key("a"))),
+				got.Revision())
 		}
 		a, b = b, a
 	}
 }
 
-func writersOfTwoStoresLoseNothing(t *testing.T, a, b *store.Store) {
+func incrementsOfTwoStoresAreNotLost(t *testing.T, a, b *store.Store) {
 	const writers, increments = 6, 20
 	concurrently(writers, func(writer int) {
 		s := []*store.Store{a, b}[writer%2]
@@ -230,12 +231,12 @@ func writersOfTwoStoresLoseNothing(t *testing.T, a, b *store.Store) {
 	})
 	for _, s := range []*store.Store{a, b} {
 		if got := Value(snapshot(t, s, store.Latest()).Get(Key("counter"))); got != fmt.Sprint(writers*increments) {
-			t.Errorf("%d increments made %s", writers*increments, got)
+			t.Errorf("after %d increments the counter is %s", writers*increments, got)
 		}
 	}
 }
 
-func watchSeesTheOthersCommitsInOrder(t *testing.T, a, b *store.Store) {
+func watchesOfTwoStoresSeeSameOrder(t *testing.T, a, b *store.Store) {
 	base := snapshot(t, a, store.Latest()).Revision()
 	const commits = 50
 	seen := make(chan []object.Revision)
@@ -251,7 +252,7 @@ func watchSeesTheOthersCommitsInOrder(t *testing.T, a, b *store.Store) {
 	first, second := <-seen, <-seen
 	if !slices.Equal(first, second) || !slices.IsSorted(first) || first[0] != base+1 ||
 		first[2*commits-1] != base+2*commits {
-		t.Errorf("the watchers saw\n%v\nand\n%v", first, second)
+		t.Errorf("the watches of the two stores differ, or lack revisions:\n%v\nand\n%v", first, second)
 	}
 }
 
@@ -259,26 +260,26 @@ func twoStoresAreLinearizable(t *testing.T, a, b *store.Store) {
 	linearizable(t, a.Current(), []*store.Store{a, b}, false)
 }
 
-func expectationsHoldAcrossTwoStores(t *testing.T, a, b *store.Store) {
+func preconditionsHoldAcrossTwoStores(t *testing.T, a, b *store.Store) {
 	revision := set(t, a, Key("a"), "1")
 	var conflict *store.ConflictError
 	if _, err := b.Commit(t.Context(), Put(Key("a"), "2", store.Absent())); !errors.As(err, &conflict) ||
 		conflict.Actual.Revision != revision {
-		t.Errorf("creating what the other created returned %v", err)
+		t.Errorf("creating an object that the other store has created: got %v, want a conflict", err)
 	}
 	if got := commit(t, b, Put(Key("a"), "2", store.At(revision))); got != revision+1 {
-		t.Errorf("the update has revision %d after %d", got, revision)
+		t.Errorf("the update of the other store has revision %d, want %d", got, revision+1)
 	}
 }
 
-func deletionByOneIsDeletionByTheOthers(t *testing.T, a, b *store.Store) {
+func deletionIsVisibleInOtherStore(t *testing.T, a, b *store.Store) {
 	base := set(t, a, Key("a"), "1")
 	snapshot(t, b, store.Latest())
 	commit(t, b, Delete(Key("a"), store.At(base)))
 	if got := snapshot(t, a, store.Latest()); got.Get(Key("a")) != nil {
-		t.Errorf("the other still has %s", Value(got.Get(Key("a"))))
+		t.Errorf("the object deleted by the other store is %s, want no object", Value(got.Get(Key("a"))))
 	}
 	if got := fmt.Sprint(tail(t, a, all, base)); got != "[DELETED a=1@1]" {
-		t.Errorf("the other's watch saw %s", got)
+		t.Errorf("got events %s, want the deletion by the other store", got)
 	}
 }

@@ -103,5 +103,5 @@ func (e *episode) end(t *testing.T) {
 			e.list(t, s, robustness.Where{Prefix: string(prefix)}, store.Latest())
 		}
 	}
-	e.judge(t)
+	e.checkHistory(t)
 }

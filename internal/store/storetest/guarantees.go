@@ -27,13 +27,13 @@ func guaranteesHoldForSlowWatchers(t *testing.T, l log.Log) {
 	e.run(t, 4, 60, nil)
 	e.end(t)
 	if e.slow.Load() == 0 {
-		t.Error("no watcher was left behind")
+		t.Error("no watcher fell behind the history: the test is inconclusive")
 	}
 }
 
-// guaranteesHoldOverReopening records clients of a durable log over several lives of its store, each of which
+// guaranteesHoldAcrossReopening records clients of a durable log over several lives of its store, each of which
 // ends while they are running.
-func guaranteesHoldOverReopening(t *testing.T, open Reopen) {
+func guaranteesHoldAcrossReopening(t *testing.T, open Reopen) {
 	e := newEpisode(t)
 	for life := range uint64(4) {
 		s := start(t, newChaos(open(), e.seed+life), store.Options{})

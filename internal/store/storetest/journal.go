@@ -132,7 +132,7 @@ func (l *journalLog) Append(_ context.Context, commits []log.Commit) error {
 	}
 	for i, c := range commits {
 		if want := j.current() + 1 + object.Revision(i); c.Revision != want {
-			return fmt.Errorf("journal: commit %d in the place of %d", c.Revision, want)
+			return fmt.Errorf("journal: got commit %d, expected %d", c.Revision, want)
 		}
 	}
 	j.commits = append(j.commits, entries...)

@@ -59,7 +59,7 @@ func judge(t *testing.T, model porcupine.Model, history []porcupine.Operation) {
 	if err := porcupine.VisualizePath(model, info, picture); err != nil {
 		t.Error(err)
 	}
-	t.Errorf("no order of the operations explains their answers (%v): see %s, kept with go test -artifacts", result,
+	t.Errorf("no order of the operations explains their results (%v): see %s, which go test -artifacts keeps", result,
 		picture)
 }
 

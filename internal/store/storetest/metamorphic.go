@@ -25,7 +25,7 @@ func Metamorphic(t *testing.T, seed uint64, length int, subjects ...Subject) {
 	ops := script(rand.New(rand.NewPCG(seed, 4)), length)
 	difference := differ(t, ops, subjects)
 	if difference == "" {
-		t.Logf("seed %d: %s, answered alike by %d logs", seed, tally(ops), len(subjects))
+		t.Logf("seed %d: %s, with equal results on %d logs", seed, tally(ops), len(subjects))
 		return
 	}
 	shortest := shorten(ops, func(ops []operation) bool { return differ(t, ops, subjects) != "" })
@@ -57,7 +57,7 @@ func differ(t *testing.T, ops []operation, subjects []Subject) string {
 		}
 		for n := range want {
 			if got[n] != want[n] {
-				return fmt.Sprintf("operation %d, %v:\n%s answers %s\n%s answers %s", n, ops[n], subjects[0].Name,
+				return fmt.Sprintf("operation %d, %v:\n%s returns %s\n%s returns %s", n, ops[n], subjects[0].Name,
 					want[n], subject.Name, got[n])
 			}
 		}
@@ -89,7 +89,7 @@ func answers(t *testing.T, subject Subject, ops []operation) []string {
 	if err != nil {
 		t.Fatalf("%s: %v", subject.Name, err)
 	}
-	p.stores = []*line{{store: first, base: first.Current()}}
+	p.stores = []*openStore{{store: first, base: first.Current()}}
 	lines := make([]string, len(ops))
 	for i, o := range ops {
 		lines[i] = p.perform(o)

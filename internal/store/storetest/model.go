@@ -14,13 +14,13 @@ import (
 	"github.com/bowline-dev/bowline/internal/store"
 )
 
-// randomOperationsMatchAModel runs random operations on a store and on maps, and compares the results.
-func randomOperationsMatchAModel(t *testing.T, start func(store.Options) *store.Store) {
+// randomOperationsMatchModel runs random operations on a store and on maps, and compares the results.
+func randomOperationsMatchModel(t *testing.T, start func(store.Options) *store.Store) {
 	m := &model{
 		t: t, store: start(store.Options{HistoryBytes: 200_000}), random: rand.New(rand.NewPCG(seed.Of(t), 0)),
-		states: map[object.Revision]map[object.Key]held{},
+		states: map[object.Revision]map[object.Key]keyState{},
 	}
-	m.states[m.store.Current()] = map[object.Key]held{}
+	m.states[m.store.Current()] = map[object.Key]keyState{}
 	for range 3000 {
 		m.step()
 		if t.Failed() {
@@ -29,8 +29,8 @@ func randomOperationsMatchAModel(t *testing.T, start func(store.Options) *store.
 	}
 }
 
-// held is the state of a key in the model.
-type held struct {
+// keyState is the state of a key in the model.
+type keyState struct {
 	value    string
 	revision object.Revision
 }
@@ -40,7 +40,7 @@ type model struct {
 	t        *testing.T
 	store    *store.Store
 	random   *rand.Rand
-	states   map[object.Revision]map[object.Key]held
+	states   map[object.Revision]map[object.Key]keyState
 	watchers []*follower
 }
 
@@ -48,7 +48,7 @@ type model struct {
 type follower struct {
 	watch  *store.Watch
 	prefix object.Key
-	state  map[object.Key]held
+	state  map[object.Key]keyState
 }
 
 func (m *model) step() {
@@ -104,7 +104,7 @@ func (m *model) commit() {
 		revision = m.store.Current() + 1
 		delete(after, key)
 		if c.Object != nil {
-			after[key] = held{Value(c.Object), revision}
+			after[key] = keyState{Value(c.Object), revision}
 		}
 	}
 	m.check(fails, after, revision, changes)
@@ -128,30 +128,29 @@ func (m *model) change(key object.Key, revision object.Revision) store.Change {
 	return Put(key, strings.Repeat("x", m.random.IntN(300)), expect)
 }
 
-func holds(e store.Expect, found held) bool {
+func holds(e store.Expect, found keyState) bool {
 	return e == store.Anything() || e == store.Absent() && found.revision == 0 || e == store.At(found.revision) &&
 		found.revision != 0
 }
 
 // check commits and compares the result with the expected one.
-func (m *model) check(fails bool, after map[object.Key]held, revision object.Revision, changes []store.Change) {
+func (m *model) check(fails bool, after map[object.Key]keyState, revision object.Revision, changes []store.Change) {
 	before := m.store.Current()
 	got, err := m.store.Commit(m.t.Context(), changes...)
 	var conflict *store.ConflictError
 	if fails {
 		if !errors.As(err, &conflict) || m.store.Current() != before {
-			m.t.Errorf("a commit that must conflict returned %v and left revision %d after %d", err, m.store.Current(),
-				before)
+			m.t.Errorf("got %v at revision %d, want a conflict at %d", err, m.store.Current(), before)
 		}
 		return
 	}
 	if err != nil || got != revision || m.store.Current() != revision {
-		m.t.Errorf("a commit returned %d, %v, not %d", got, err, revision)
+		m.t.Errorf("Commit returned %d, %v, want %d", got, err, revision)
 	}
 	m.states[revision] = after
 	for _, c := range changes {
 		if want := after[c.Key]; Value(m.store.Get(c.Key)) != want.value {
-			m.t.Errorf("%s is %q, not %q", c.Key, Value(m.store.Get(c.Key)), want.value)
+			m.t.Errorf("%s is %q, want %q", c.Key, Value(m.store.Get(c.Key)), want.value)
 		}
 	}
 }
@@ -163,7 +162,8 @@ func (m *model) snapshot() {
 	if revision < m.store.Oldest() {
 		var compacted *store.CompactedError
 		if !errors.As(err, &compacted) {
-			m.t.Errorf("revision %d, older than %d, returned %v", revision, m.store.Oldest(), err)
+			m.t.Errorf("a snapshot at %d, before the oldest revision %d: got %v, want a *CompactedError", revision,
+				m.store.Oldest(), err)
 		}
 		return
 	}
@@ -174,7 +174,7 @@ func (m *model) snapshot() {
 	prefix := m.prefix()
 	m.compare(fmt.Sprint("snapshot ", revision), seenIn(got, prefix), m.states[revision], prefix)
 	if want := len(within(m.states[revision], prefix)); got.Len(prefix, "") != want {
-		m.t.Errorf("snapshot %d has %d of %s, not %d", revision, got.Len(prefix, ""), prefix, want)
+		m.t.Errorf("the snapshot at %d has %d objects of %s, want %d", revision, got.Len(prefix, ""), prefix, want)
 	}
 }
 
@@ -204,35 +204,36 @@ func (m *model) take(i int) {
 	}
 	for _, e := range events {
 		if f.state[e.Key()].value != Value(e.Previous) {
-			m.t.Errorf("%s was %q, but its event at %d says %q", e.Key(), f.state[e.Key()].value, e.Revision(),
+			m.t.Errorf("%s was %q, but the previous state of its event at %d is %q", e.Key(), f.state[e.Key()].value,
+				e.Revision(),
 				Value(e.Previous))
 		}
 		delete(f.state, e.Key())
 		if !e.Deleted {
-			f.state[e.Key()] = held{Value(e.Object), e.Revision()}
+			f.state[e.Key()] = keyState{Value(e.Object), e.Revision()}
 		}
 	}
 	m.compare(fmt.Sprint("watch at ", f.watch.Revision()), f.state, m.states[f.watch.Revision()], f.prefix)
 }
 
-func (m *model) compare(what string, got, state map[object.Key]held, prefix object.Key) {
+func (m *model) compare(what string, got, state map[object.Key]keyState, prefix object.Key) {
 	if want := within(state, prefix); !maps.Equal(got, want) {
-		m.t.Errorf("%s of %s has\n%v\nnot\n%v", what, prefix, got, want)
+		m.t.Errorf("%s of %s: got\n%v\nwant\n%v", what, prefix, got, want)
 	}
 }
 
-func seenIn(snapshot *store.Snapshot, prefix object.Key) map[object.Key]held {
-	got := map[object.Key]held{}
+func seenIn(snapshot *store.Snapshot, prefix object.Key) map[object.Key]keyState {
+	got := map[object.Key]keyState{}
 	snapshot.Scan(prefix, "", func(o *object.Object) bool {
-		got[o.Key] = held{Value(o), o.Revision}
+		got[o.Key] = keyState{Value(o), o.Revision}
 		return true
 	})
 	return got
 }
 
 // within returns the part of a state with a prefix.
-func within(state map[object.Key]held, prefix object.Key) map[object.Key]held {
-	part := map[object.Key]held{}
+func within(state map[object.Key]keyState, prefix object.Key) map[object.Key]keyState {
+	part := map[object.Key]keyState{}
 	for key, h := range state {
 		if key == prefix || strings.HasSuffix(string(prefix), "/") && strings.HasPrefix(string(key), string(prefix)) {
 			part[key] = h

@@ -18,22 +18,22 @@ type performer struct {
 	t       *testing.T
 	open    Reopen
 	durable bool
-	stores  []*line
-	watches []*eye
+	stores  []*openStore
+	watches []*openWatch
 }
 
-// line is a store and its initial revision.
-type line struct {
+// openStore is a store and its initial revision. It may be closed again.
+type openStore struct {
 	store *store.Store
 	base  object.Revision
 	// from is the store that this one was forked from; nil for the store on the log.
-	from *line
+	from *openStore
 }
 
-// eye is a watch and its selection.
-type eye struct {
+// openWatch is a watch and its selection.
+type openWatch struct {
 	*store.Watch
-	on     *line
+	store  *openStore
 	prefix object.Key
 	colour string
 	// ended reports whether the watch has failed.
@@ -52,38 +52,39 @@ func (p *performer) close() {
 }
 
 // ago returns the revision the given number of commits back; -1 is in the future.
-func (l *line) ago(back int) object.Revision { return l.store.Current() - object.Revision(back) }
+func (l *openStore) ago(back int) object.Revision { return l.store.Current() - object.Revision(back) }
 
-// name formats a revision relative to the initial one of the store that assigned it, which is equal for all
+// formatRevision formats a revision relative to the initial one of the store that assigned it, which is equal for all
 // logs.
-func (l *line) name(r object.Revision) string {
+func (l *openStore) formatRevision(r object.Revision) string {
 	if l.from != nil && r < l.base {
-		return l.from.name(r)
+		return l.from.formatRevision(r)
 	}
 	return fmt.Sprintf("%+d", int64(r-l.base))
 }
 
-// show formats an object with its labels and bytes, without the absolute revision.
-func (l *line) show(o *object.Object) string {
+// formatObject formats an object with its labels and bytes, without the absolute revision.
+func (l *openStore) formatObject(o *object.Object) string {
 	if o == nil {
 		return "nothing"
 	}
 	data := bytes.Replace(encoded(o), []byte(o.Revision.String()), []byte("R"), 1)
-	return fmt.Sprintf("%s %v %s@%s", o.Key, o.Labels, data, l.name(o.Revision))
+	return fmt.Sprintf("%s %v %s@%s", o.Key, o.Labels, data, l.formatRevision(o.Revision))
 }
 
-// fail formats an error.
-func (l *line) fail(err error) string {
+// formatError formats an error, without absolute revisions.
+func (l *openStore) formatError(err error) string {
 	var conflict *store.ConflictError
 	var compacted *store.CompactedError
 	var future *store.FutureError
 	switch {
 	case errors.As(err, &conflict):
-		return fmt.Sprintf("conflict at %s with %s", conflict.Key, l.show(conflict.Actual))
+		return fmt.Sprintf("conflict at %s with %s", conflict.Key, l.formatObject(conflict.Actual))
 	case errors.As(err, &compacted):
-		return "compacted, the oldest is " + l.name(compacted.Oldest)
+		return "compacted, the oldest is " + l.formatRevision(compacted.Oldest)
 	case errors.As(err, &future):
-		return fmt.Sprintf("%s is to come, the current is %s", l.name(future.Requested), l.name(future.Current))
+		return fmt.Sprintf("%s is to come, the current is %s", l.formatRevision(future.Requested),
+			l.formatRevision(future.Current))
 	}
 	return err.Error()
 }
@@ -94,9 +95,9 @@ func (p *performer) perform(o operation) string {
 	case "commit":
 		return p.commit(l, o.drafts)
 	case "get":
-		return l.show(l.store.Get(o.prefix))
+		return l.formatObject(l.store.Get(o.prefix))
 	case "oldest":
-		return l.name(l.store.Oldest()) + " to " + l.name(l.store.Current())
+		return l.formatRevision(l.store.Oldest()) + " to " + l.formatRevision(l.store.Current())
 	case "latest":
 		return p.list(l, o, store.Latest())
 	case "exactly":
@@ -117,10 +118,10 @@ func (p *performer) perform(o operation) string {
 	if len(p.watches) == 0 {
 		return "no watch"
 	}
-	return p.onWatch(o, o.watch%len(p.watches))
+	return p.useWatch(o, o.watch%len(p.watches))
 }
 
-func (p *performer) commit(l *line, drafts []draft) string {
+func (p *performer) commit(l *openStore, drafts []draft) string {
 	var changes []store.Change
 	for _, d := range drafts {
 		expect := store.Anything()
@@ -140,36 +141,36 @@ func (p *performer) commit(l *line, drafts []draft) string {
 	}
 	revision, err := l.store.Commit(p.t.Context(), changes...)
 	if err != nil {
-		return l.fail(err)
+		return l.formatError(err)
 	}
-	return l.name(revision)
+	return l.formatRevision(revision)
 }
 
-func (p *performer) list(l *line, o operation, which store.Which) string {
+func (p *performer) list(l *openStore, o operation, which store.Which) string {
 	state, err := l.store.Snapshot(p.t.Context(), which)
 	if err != nil {
-		return l.fail(err)
+		return l.formatError(err)
 	}
-	lines := []string{fmt.Sprintf("%d at %s", state.Len(o.prefix, ""), l.name(state.Revision()))}
+	lines := []string{fmt.Sprintf("%d at %s", state.Len(o.prefix, ""), l.formatRevision(state.Revision()))}
 	state.Scan(o.prefix, "", func(o *object.Object) bool {
-		lines = append(lines, l.show(o))
+		lines = append(lines, l.formatObject(o))
 		return true
 	})
 	return strings.Join(lines, "; ")
 }
 
 // pages lists one revision in pages, each from a separate snapshot.
-func (p *performer) pages(l *line, o operation) string {
+func (p *performer) pages(l *openStore, o operation) string {
 	var lines []string
 	revision := l.ago(max(o.back, 0))
 	for from, more := object.Key(""), true; more; {
 		state, err := l.store.Snapshot(p.t.Context(), store.Exactly(revision))
 		if err != nil {
-			return l.fail(err)
+			return l.formatError(err)
 		}
 		page := 0
 		state.Scan(o.prefix, from, func(found *object.Object) bool {
-			lines = append(lines, l.show(found))
+			lines = append(lines, l.formatObject(found))
 			from = found.Key + "\x00"
 			page++
 			return page < o.limit
@@ -179,66 +180,69 @@ func (p *performer) pages(l *line, o operation) string {
 	return strings.Join(lines, "; ")
 }
 
-func (p *performer) watch(l *line, o operation) string {
-	return p.begin(&eye{on: l, prefix: o.prefix, colour: o.colour}, l.ago(o.back))
+func (p *performer) watch(l *openStore, o operation) string {
+	return p.begin(&openWatch{store: l, prefix: o.prefix, colour: o.colour}, l.ago(o.back))
 }
 
 // begin starts a watch and retains it if that succeeds.
-func (p *performer) begin(w *eye, after object.Revision) string {
+func (p *performer) begin(w *openWatch, after object.Revision) string {
 	var err error
-	if w.Watch, err = w.on.store.Watch(w.prefix, after, needs(w.colour)...); err != nil {
-		return w.on.fail(err)
+	if w.Watch, err = w.store.store.Watch(w.prefix, after, needs(w.colour)...); err != nil {
+		return w.store.formatError(err)
 	}
 	p.watches = append(p.watches, w)
-	return "after " + w.on.name(after)
+	return "after " + w.store.formatRevision(after)
 }
 
-// onWatch takes events from a watch, or stops it.
-func (p *performer) onWatch(o operation, i int) string {
+// useWatch takes events from a watch, or stops it.
+func (p *performer) useWatch(o operation, i int) string {
 	w := p.watches[i]
 	if o.kind == "stop" {
 		w.Stop()
 		p.watches = slices.Delete(p.watches, i, i+1)
 		return "stopped"
 	}
-	w.on.store.Oldest() // a log that writes trims the history in the background; trim it now on all logs
+	w.store.store.Oldest() // a log that writes trims the history in the background; trim it now on all logs
 	events, err := w.Take(o.limit)
 	if err != nil {
 		w.ended = true
-		return w.on.fail(err)
+		return w.store.formatError(err)
 	}
 	var lines []string
 	for _, e := range events {
 		if kind, ok := e.TypeFor(w.selects); ok {
-			lines = append(lines, fmt.Sprintf("%s %s after %s", kind, w.on.show(e.Object), w.on.show(e.Previous)))
+			lines = append(lines, fmt.Sprintf("%s %s after %s", kind, w.store.formatObject(e.Object),
+				w.store.formatObject(e.Previous)))
 		}
 	}
-	return fmt.Sprintf("%s; up to %s", strings.Join(lines, "; "), w.on.name(w.Revision()))
+	return fmt.Sprintf("%s; up to %s", strings.Join(lines, "; "), w.store.formatRevision(w.Revision()))
 }
 
 // selects reports whether the watch selects an object: the store may deliver others too.
-func (w *eye) selects(o *object.Object) bool { return w.colour == "" || o.Labels["colour"] == w.colour }
+func (w *openWatch) selects(o *object.Object) bool {
+	return w.colour == "" || o.Labels["colour"] == w.colour
+}
 
-// mostStores bounds the number of stores, including closed ones.
-const mostStores = 6
+// maxStores bounds the number of stores, including closed ones.
+const maxStores = 6
 
 // fork forks a store, which may itself be a fork.
-func (p *performer) fork(of *line) string {
-	if len(p.stores) == mostStores {
-		return "enough"
+func (p *performer) fork(of *openStore) string {
+	if len(p.stores) == maxStores {
+		return "too many stores"
 	}
 	f, err := of.store.Fork(p.t.Context())
 	if err != nil {
-		return of.fail(err)
+		return of.formatError(err)
 	}
-	p.stores = append(p.stores, &line{store: f, base: f.Current(), from: of})
+	p.stores = append(p.stores, &openStore{store: f, base: f.Current(), from: of})
 	return fmt.Sprintf("store %d", len(p.stores)-1)
 }
 
 // end closes a fork but leaves it in the list, so that later operations use a closed store.
-func (p *performer) end(l *line) string {
+func (p *performer) end(l *openStore) string {
 	if l.from == nil {
-		return "not this one"
+		return "not a fork"
 	}
 	if err := l.store.Close(); err != nil {
 		p.t.Errorf("closing: %v", err)
@@ -249,13 +253,13 @@ func (p *performer) end(l *line) string {
 // restart closes and reopens the store on the log, if the log is durable. All its watches stop and resume.
 func (p *performer) restart() string {
 	l := p.stores[0]
-	var ended []*eye
-	p.watches = slices.DeleteFunc(p.watches, func(w *eye) bool {
-		if w.on == l {
+	var ended []*openWatch
+	p.watches = slices.DeleteFunc(p.watches, func(w *openWatch) bool {
+		if w.store == l {
 			w.Stop()
 			ended = append(ended, w)
 		}
-		return w.on == l
+		return w.store == l
 	})
 	if p.durable {
 		if err := l.store.Close(); err != nil {
@@ -266,7 +270,7 @@ func (p *performer) restart() string {
 			p.t.Fatalf("opening again: %v", err)
 		}
 	}
-	lines := []string{"at " + l.name(l.store.Current())}
+	lines := []string{"at " + l.formatRevision(l.store.Current())}
 	for _, w := range ended {
 		if !w.ended {
 			lines = append(lines, p.begin(w, w.Revision()))

@@ -25,8 +25,8 @@ type recorder struct {
 	history robustness.History
 }
 
-// wrote records a write with its start time and its revision or error.
-func (r *recorder) wrote(call int64, changes []robustness.Change, revision object.Revision, err error) {
+// recordWrite records a write with its start time and its revision or error.
+func (r *recorder) recordWrite(call int64, changes []robustness.Change, revision object.Revision, err error) {
 	w := robustness.Write{
 		Call: call, Return: r.clock.Add(1), Changes: changes, Outcome: outcomeOf(err), Revision: uint64(revision),
 	}
@@ -48,8 +48,8 @@ func outcomeOf(err error) robustness.Outcome {
 	return robustness.Unknown
 }
 
-// asked converts a recorded change to a change of the store.
-func asked(c robustness.Change) store.Change {
+// storeChange converts a recorded change to a change of the store.
+func storeChange(c robustness.Change) store.Change {
 	expect := store.Anything()
 	switch {
 	case c.Expect == nil:
@@ -64,14 +64,14 @@ func asked(c robustness.Change) store.Change {
 	return Put(object.Key(c.Key), c.Value, expect)
 }
 
-func (r *recorder) watched(w robustness.Watch) {
+func (r *recorder) recordWatch(w robustness.Watch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.history.Watches = append(r.history.Watches, w)
 }
 
-// listed records the contents of a snapshot; latest reports whether the latest state was requested.
-func (r *recorder) listed(where robustness.Where, call int64, latest bool, s *store.Snapshot) {
+// recordList records the contents of a snapshot; latest reports whether the latest state was requested.
+func (r *recorder) recordList(where robustness.Where, call int64, latest bool, s *store.Snapshot) {
 	l := robustness.List{
 		Where: where, Call: call, Latest: latest, Revision: uint64(s.Revision()), Items: map[string]robustness.State{},
 	}
@@ -117,8 +117,8 @@ func seenBy(where robustness.Where, events []*object.Event) (seen []robustness.E
 	return seen
 }
 
-// judge fails the test and saves the history if it breaks a guarantee. It logs what the history contains.
-func (r *recorder) judge(t *testing.T) {
+// checkHistory fails the test and saves the history if it breaks a guarantee. It logs what the history contains.
+func (r *recorder) checkHistory(t *testing.T) {
 	t.Helper()
 	counts := map[robustness.Outcome]int{}
 	for _, w := range r.history.Writes {
@@ -145,5 +145,5 @@ func (r *recorder) judge(t *testing.T) {
 	if data, err := json.MarshalIndent(r.history, "", " "); err != nil || os.WriteFile(path, data, 0o600) != nil {
 		t.Errorf("the history could not be written to %s", path)
 	}
-	t.Errorf("%d guarantees broken; the history is in %s, kept with go test -artifacts", len(broken), path)
+	t.Errorf("%d guarantees broken; the history is in %s, which go test -artifacts keeps", len(broken), path)
 }

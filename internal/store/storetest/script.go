@@ -59,7 +59,7 @@ func script(random *rand.Rand, length int) []operation {
 	ops := make([]operation, 0, length)
 	for len(ops) < length {
 		o := operation{
-			kind: kinds[random.IntN(len(kinds))], store: random.IntN(2) * random.IntN(2*mostStores),
+			kind: kinds[random.IntN(len(kinds))], store: random.IntN(2) * random.IntN(2*maxStores),
 			watch: random.IntN(12), limit: 1 + random.IntN(8),
 			back: random.IntN(random.IntN(200)+1) - 1, prefix: randomPrefix(random),
 		}

@@ -30,7 +30,8 @@ func snapshotNeverChanges(t *testing.T, start func(store.Options) *store.Store) 
 	})
 	if before.Revision() != base+200 || before.Len(all, "") != 200 || before.Get(Key("new1")) != nil ||
 		Value(before.Get(Key("7"))) != "1" {
-		t.Errorf("the snapshot is at %d with %d objects", before.Revision(), before.Len(all, ""))
+		t.Errorf("the snapshot has changed: got revision %d with %d objects, want %d with 200", before.Revision(),
+			before.Len(all, ""), base+200)
 	}
 }
 
@@ -59,36 +60,36 @@ func snapshotAtEveryRevision(t *testing.T, start func(store.Options) *store.Stor
 		old := snapshot(t, s, store.Exactly(revision))
 		if got := contents(old, all, base); old.Revision() != revision || !slices.Equal(got, states[i]) ||
 			old.Len(all, "") != len(got) {
-			t.Fatalf("revision %d is\n%v\nnot\n%v", i, got, states[i])
+			t.Fatalf("revision %d: got\n%v\nwant\n%v", i, got, states[i])
 		}
 	}
 }
 
-func snapshotRefusesOtherRevisions(t *testing.T, start func(store.Options) *store.Store) {
+func snapshotRejectsUnavailableRevisions(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{})
 	base := s.Current()
 	now := set(t, s, Key("a"), "1")
 	if got := snapshot(t, s, store.AtLeast(base)); got.Revision() != now {
-		t.Errorf("at least %d is %d, not the newest %d", base, got.Revision(), now)
+		t.Errorf("AtLeast(%d): got revision %d, want the newest, %d", base, got.Revision(), now)
 	}
 	if got := snapshot(t, s, store.AtLeast(0)); got.Revision() != now {
-		t.Errorf("at least 0 is %d, not the newest %d", got.Revision(), now)
+		t.Errorf("AtLeast(0): got revision %d, want the newest, %d", got.Revision(), now)
 	}
 	for _, which := range []store.Which{store.AtLeast(now + 1), store.Exactly(now + 1)} {
 		var future *store.FutureError
 		if _, err := s.Snapshot(t.Context(), which); !errors.As(err, &future) || future.Current != now ||
 			future.Requested != now+1 {
-			t.Errorf("a revision that is not reached returned %v", err)
+			t.Errorf("a snapshot of a future revision: got %v, want a *FutureError", err)
 		}
 	}
 	var compacted *store.CompactedError
 	if _, err := s.Snapshot(t.Context(), store.Exactly(base-1)); !errors.As(err, &compacted) ||
 		compacted.Oldest != base {
-		t.Errorf("a revision from before the store returned %v", err)
+		t.Errorf("a snapshot from before the store was created: got %v, want a *CompactedError", err)
 	}
 }
 
-func scanIsOrderedAndWithinItsPrefix(t *testing.T, start func(store.Options) *store.Store) {
+func scanIsOrderedWithinPrefix(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{})
 	base := s.Current()
 	for _, i := range rand.Perm(300) {
@@ -104,7 +105,7 @@ func scanIsOrderedAndWithinItsPrefix(t *testing.T, start func(store.Options) *st
 	} {
 		if got := contents(state, prefix, base); len(got) != want || state.Len(prefix, "") != want ||
 			state.Len(prefix, prefix+"\xff") != 0 {
-			t.Errorf("%s has %d objects and the length %d, not %d", prefix, len(got), state.Len(prefix, ""), want)
+			t.Errorf("%s: Scan yields %d objects and Len is %d, want %d", prefix, len(got), state.Len(prefix, ""), want)
 		}
 	}
 	var names []string
@@ -113,14 +114,14 @@ func scanIsOrderedAndWithinItsPrefix(t *testing.T, start func(store.Options) *st
 		return len(names) < 3
 	})
 	if fmt.Sprint(names) != "[n101 n102 n103]" {
-		t.Errorf("three from n1000 on are %v", names)
+		t.Errorf("the first three objects from n1000 on: got %v", names)
 	}
 	state.Scan(inDefault, object.KeyOf(configMaps, "a", "a"), func(o *object.Object) bool {
 		names = append(names, o.Key.Name())
 		return false
 	})
 	if names[3] != "n000" {
-		t.Errorf("a scan from before its prefix begins with %s", names[3])
+		t.Errorf("a scan from a key before its prefix begins with %s, want n000", names[3])
 	}
 }
 
@@ -144,7 +145,7 @@ func pagesOfOneRevisionAreConsistent(t *testing.T, start func(store.Options) *st
 		}
 	}
 	if len(got) != 100 || got[57] != "n057old" {
-		t.Errorf("the pages have %d objects: %v", len(got), got)
+		t.Errorf("the pages have %d objects, want 100 of the first revision: %v", len(got), got)
 	}
 }
 
@@ -156,14 +157,15 @@ func historyIsBoundedByBytes(t *testing.T, start func(store.Options) *store.Stor
 	}
 	oldest := s.Oldest()
 	if kept := s.Current() - oldest; oldest <= base || kept < 10 || kept > 100 {
-		t.Errorf("the history has %d of 500 commits", kept)
+		t.Errorf("the history has %d of 500 commits, want 10 to 100", kept)
 	}
 	var compacted *store.CompactedError
 	if _, err := s.Snapshot(t.Context(), store.Exactly(oldest-1)); !errors.As(err, &compacted) ||
 		compacted.Oldest != oldest {
-		t.Errorf("what was dropped returned %v", err)
+		t.Errorf("a snapshot of a dropped revision: got %v, want a *CompactedError", err)
 	}
 	if got := snapshot(t, s, store.Exactly(oldest)); got.Revision() != oldest || got.Len(all, "") != 10 {
-		t.Errorf("the oldest revision is %d with %d objects", got.Revision(), got.Len(all, ""))
+		t.Errorf("the snapshot of the oldest revision, %d, is at %d with %d objects, want 10", oldest, got.Revision(),
+			got.Len(all, ""))
 	}
 }

@@ -66,7 +66,7 @@ func watchIsFiltered(t *testing.T, start func(store.Options) *store.Store) {
 		Key("missing"):              "[]",
 	} {
 		if got := fmt.Sprint(tail(t, s, prefix, base)); got != want {
-			t.Errorf("the watch of %s saw %s, want %s", prefix, got, want)
+			t.Errorf("watch of %s: got %s, want %s", prefix, got, want)
 		}
 	}
 }
@@ -92,7 +92,8 @@ func watchIsOrderedUniqueAndReliable(t *testing.T, start func(store.Options) *st
 		revisions := <-done
 		if len(revisions) != writers*commits || !slices.IsSorted(revisions) ||
 			len(slices.Compact(revisions)) != writers*commits {
-			t.Errorf("a watcher saw %d revisions of %d commits: %v", len(revisions), writers*commits, revisions)
+			t.Errorf("a watcher received %d events of %d commits, or some twice or out of order: %v", len(revisions),
+				writers*commits, revisions)
 		}
 	}
 }
@@ -121,13 +122,13 @@ func watchIsAtomic(t *testing.T, start func(store.Options) *store.Store) {
 		Put(Key("a"), "2", store.At(base)))
 	set(t, s, Key("d"), "1")
 	if got := fmt.Sprint(take(t, w, 1, base)); got != "[ADDED b=1@1 ADDED c=1@1 MODIFIED a=2@1]" {
-		t.Errorf("the first events are %s", got)
+		t.Errorf("first events: got %s, want the three of one commit", got)
 	}
 	if w.Revision() != base+1 {
-		t.Errorf("after the events of one commit the watch is at %d, not %d", w.Revision(), base+1)
+		t.Errorf("after the events of one commit the watch is at revision %d, want %d", w.Revision(), base+1)
 	}
 	if got := fmt.Sprint(take(t, w, 1, base)); got != "[ADDED d=1@2]" {
-		t.Errorf("the next events are %s", got)
+		t.Errorf("next events: got %s, want only that of d", got)
 	}
 }
 
@@ -148,7 +149,7 @@ func watchIsResumable(t *testing.T, start func(store.Options) *store.Store) {
 		seen := take(t, first, limit, base)
 		rest := take(t, watch(t, s, all, first.Revision()), 1000, base)
 		if got := append(seen, rest...); !slices.Equal(got, whole) {
-			t.Errorf("resumed after %d events, the watch saw\n%v\nnot\n%v", len(seen), got, whole)
+			t.Errorf("a watch that resumed after %d events: got\n%v\nwant\n%v", len(seen), got, whole)
 		}
 	}
 }
@@ -158,23 +159,23 @@ func watchIsBookmarkable(t *testing.T, start func(store.Options) *store.Store) {
 	base := set(t, s, Key("a"), "1")
 	w := watch(t, s, Key("a"), base)
 	if w.Revision() != base {
-		t.Errorf("a new watch is at %d, not %d", w.Revision(), base)
+		t.Errorf("a new watch is at revision %d, want %d", w.Revision(), base)
 	}
 	other := set(t, s, Key("b"), "1")
 	last := set(t, s, object.KeyOf(networks, "default", "n"), "1")
 	if got := take(t, w, 10, base); got != nil || w.Revision() != last {
-		t.Errorf("after commits of others the watch took %v and is at %d, not %d", got, w.Revision(), last)
+		t.Errorf("after unrelated commits: got events %v at revision %d, want none at %d", got, w.Revision(), last)
 	}
 	changed := set(t, s, Key("a"), "2")
 	if w.Revision() >= changed || w.Revision() < other {
-		t.Errorf("before its event is taken the watch is at %d", w.Revision())
+		t.Errorf("before its event is taken the watch is at revision %d, want below %d", w.Revision(), changed)
 	}
 	if got := fmt.Sprint(take(t, w, 10, base)); got != "[MODIFIED a=2@3]" || w.Revision() != changed {
-		t.Errorf("the watch took %s and is at %d, not %d", got, w.Revision(), changed)
+		t.Errorf("got events %s at revision %d, want a=2 at %d", got, w.Revision(), changed)
 	}
 }
 
-func watchShowsBeforeAndAfter(t *testing.T, start func(store.Options) *store.Store) {
+func eventsHaveBothStates(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{})
 	base := s.Current()
 	set(t, s, Key("a"), "1")
@@ -190,71 +191,73 @@ func watchShowsBeforeAndAfter(t *testing.T, start func(store.Options) *store.Sto
 		got = append(got, fmt.Sprintf("%s %s>%s", e.Type(), Value(e.Previous), Value(e.Object)))
 	}
 	if want := "[ADDED >1 MODIFIED 1>2 DELETED 2>2 ADDED >3]"; fmt.Sprint(got) != want {
-		t.Fatalf("events are %v, want %s", got, want)
+		t.Fatalf("got events %v, want %s", got, want)
 	}
 	if e := events[2]; e.Object.Revision != gone || e.Previous.Revision != base+2 {
-		t.Errorf("the deletion shows revision %d after %d, not %d after %d", e.Object.Revision, e.Previous.Revision,
+		t.Errorf("the deletion has revision %d and previous revision %d, want %d and %d", e.Object.Revision,
+			e.Previous.Revision,
 			gone, base+2)
 	}
 }
 
-func watchWakesOnlyWhomItConcerns(t *testing.T, start func(store.Options) *store.Store) {
+func commitWakesOnlyMatchingWatches(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{})
 	base := set(t, s, Key("a"), "1")
 	resource, one, other := watch(t, s, all, base), watch(t, s, Key("a"), base), watch(t, s, Key("b"), base)
 	if woken(resource) || woken(one) {
-		t.Error("a watch is woken before anything happened")
+		t.Error("a watch was woken without an event")
 	}
 	wait := one.Changed()
 	set(t, s, Key("a"), "2")
 	<-wait
 	if !woken(resource) || !woken(one) || woken(other) {
-		t.Errorf("woken are the resource %v, a %v, b %v", woken(resource), woken(one), woken(other))
+		t.Errorf("after a change of a, woken: the watch of the resource %t, of a %t, of b %t; want true, true, false",
+			woken(resource), woken(one), woken(other))
 	}
 	take(t, one, 10, base)
 	if woken(one) {
-		t.Error("the watch is woken although everything was taken")
+		t.Error("the watch is woken again after its events were taken")
 	}
 }
 
-func watchRefusesOtherRevisions(t *testing.T, start func(store.Options) *store.Store) {
+func watchRejectsUnavailableRevisions(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{})
 	base := s.Current()
 	var compacted *store.CompactedError
 	if _, err := s.Watch(all, base-1); !errors.As(err, &compacted) || compacted.Oldest != base {
-		t.Errorf("a watch from before the store returned %v", err)
+		t.Errorf("a watch from before the store was created: got %v, want a *CompactedError", err)
 	}
 	var future *store.FutureError
 	if _, err := s.Watch(all, base+1); !errors.As(err, &future) || future.Current != base {
-		t.Errorf("a watch from the future returned %v", err)
+		t.Errorf("a watch from a future revision: got %v, want a *FutureError", err)
 	}
 }
 
-// watchShowsTheLastStateThatIsGiven checks the event of a deletion with Change.Last, also when its commit is
+// deletionEventShowsGivenState checks the event of a deletion with Change.Last, also when its commit is
 // retried.
-func watchShowsTheLastStateThatIsGiven(t *testing.T, start func(store.Options) *store.Store) {
+func deletionEventShowsGivenState(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{})
 	base := s.Current()
 	revision := set(t, s, Key("a"), "1")
 	last := store.Change{Key: Key("a"), Last: NewObject(Key("a"), "why"), Expect: store.At(revision)}
 	if _, err := s.Commit(t.Context(), last, Put(Key("b"), "1", store.At(1))); err == nil {
-		t.Error("b is not there, and the commit was made")
+		t.Error("the commit succeeded although b is absent")
 	}
 	commit(t, s, last)
 	if got, want := fmt.Sprint(tail(t, s, all, base)), "[ADDED a=1@1 DELETED a=why@2]"; got != want {
-		t.Errorf("watched %s, want %s", got, want)
+		t.Errorf("got events %s, want %s", got, want)
 	}
 	if o := s.Get(Key("a")); o != nil {
-		t.Errorf("a is %s after it was deleted", Value(o))
+		t.Errorf("after its deletion a is %s, want no object", Value(o))
 	}
 	if got := contents(snapshot(t, s, store.Exactly(revision)), all, base); fmt.Sprint(got) != "[a=1@1]" {
-		t.Errorf("before it was deleted there was %v", got)
+		t.Errorf("the state before the deletion: got %v, want a=1", got)
 	}
 	both := Put(Key("c"), "1", store.Absent())
 	both.Last = NewObject(Key("c"), "2")
 	for _, wrong := range []store.Change{both, {Key: Key("c"), Last: NewObject(Key("d"), "1")}} {
 		if _, err := s.Commit(t.Context(), wrong); err == nil {
-			t.Errorf("committed %+v", wrong)
+			t.Errorf("the invalid change %+v was accepted", wrong)
 		}
 	}
 }

@@ -8,32 +8,33 @@ import (
 	"github.com/bowline-dev/bowline/internal/store"
 )
 
-func slowWatcherIsClosedNotGivenAGap(t *testing.T, start func(store.Options) *store.Store) {
+func slowWatchFailsInsteadOfSkippingEvents(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{HistoryBytes: 4000})
 	base := set(t, s, Key("a"), "0")
 	slow, quick := watch(t, s, all, base), watch(t, s, all, base)
 	for i := range 100 {
 		set(t, s, Key("a"), fmt.Sprint(i))
 		if got := take(t, quick, 10, base); len(got) != 1 {
-			t.Fatalf("the watcher that keeps up took %v", got)
+			t.Fatalf("the watch that keeps up returned %v, want one event", got)
 		}
 	}
 	if !woken(slow) {
-		t.Error("the slow watcher is not woken")
+		t.Error("the slow watch is not woken")
 	}
 	for range 2 {
 		if events, err := slow.Take(10); !errors.Is(err, store.ErrSlow) || events != nil {
-			t.Errorf("the slow watcher took %d events and %v", len(events), err)
+			t.Errorf("the slow watch returned %d events and %v, want ErrSlow", len(events), err)
 		}
 	}
 	var compacted *store.CompactedError
 	if _, err := s.Watch(all, base); !errors.As(err, &compacted) || compacted.Oldest != s.Oldest() {
-		t.Errorf("resuming from what was dropped returned %v", err)
+		t.Errorf("a watch from a dropped revision: got %v, want a *CompactedError", err)
 	}
 }
 
-// idleWatcherIsNotSlow checks that a watcher does not notice when events that do not concern it are dropped.
-func idleWatcherIsNotSlow(t *testing.T, start func(store.Options) *store.Store) {
+// unrelatedEventsDoNotMakeWatchSlow checks that a watcher does not notice when events that do not concern it are
+// dropped.
+func unrelatedEventsDoNotMakeWatchSlow(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{HistoryBytes: 4000})
 	base := set(t, s, Key("a"), "0")
 	idle := watch(t, s, Key("a"), base)
@@ -46,11 +47,11 @@ func idleWatcherIsNotSlow(t *testing.T, start func(store.Options) *store.Store) 
 		set(t, s, Key("busy"), fmt.Sprint(i))
 	}
 	if got := take(t, idle, 10, base); got != nil || idle.Revision() != s.Current() {
-		t.Errorf("the idle watcher took %v and is at %d, not %d", got, idle.Revision(), s.Current())
+		t.Errorf("the idle watch returned %v at revision %d, want no events at %d", got, idle.Revision(), s.Current())
 	}
 }
 
-func closeEndsWatchesAndRefusesEverything(t *testing.T, start func(store.Options) *store.Store) {
+func closeEndsWatchesAndRejectsCalls(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{})
 	base := set(t, s, Key("a"), "1")
 	w, kept := watch(t, s, all, base), snapshot(t, s, store.Latest())
@@ -65,10 +66,10 @@ func closeEndsWatchesAndRefusesEverything(t *testing.T, start func(store.Options
 	_, later := s.Snapshot(t.Context(), store.AtLeast(base))
 	for name, err := range map[string]error{"take": take, "commit": commit, "watch": again, "snapshot": later} {
 		if !errors.Is(err, store.ErrClosed) {
-			t.Errorf("%s returned %v after Close", name, err)
+			t.Errorf("%s after Close: got %v, want ErrClosed", name, err)
 		}
 	}
 	if Value(kept.Get(Key("a"))) != "1" {
-		t.Error("a snapshot lost its object by Close")
+		t.Error("a snapshot cannot be read after Close")
 	}
 }
