@@ -21,7 +21,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/wal"
 )
 
-// fileError prefixes an error of the database with a description of the faulty file and the remedy.
+// fileError is an error of the database, with a description of the faulty file and of the remedy.
 type fileError struct {
 	problem, remedy string
 	cause           error
@@ -39,7 +39,7 @@ func (db *database) withDamagedTables(err error) error {
 	if !pebble.IsCorruptionError(err) {
 		return err
 	}
-	levels, unlisted := db.pebble.SSTables()
+	levels, unlisted := db.kv.SSTables()
 	if unlisted != nil {
 		return errors.Join(err, unlisted)
 	}
@@ -76,7 +76,7 @@ func (d *directory) nameDamage(err error) error {
 	}
 	name, what := d.damagedFile(err)
 	if name == "" {
-		return &fileError{"its files cannot be read", "put back what was changed", err}
+		return &fileError{"its files cannot be read", "put the original files back", err}
 	}
 	if what == "" {
 		what = "is damaged"

@@ -14,12 +14,13 @@ import (
 )
 
 const (
-	// format is Pebble's format version; it is raised together with the layout.
-	format = pebble.FormatValueSeparation
-	// memTableBytes is the size at which a memtable is flushed to a table. Each rotation makes one commit
-	// wait for two files to be closed and opened, and under a high write rate as much memory is in use.
+	// pebbleFormat is Pebble's format version; it is raised together with the layout.
+	pebbleFormat = pebble.FormatValueSeparation
+	// memTableBytes is the size at which a memtable is flushed to a table. A smaller size makes commits wait more
+	// often: each new memtable closes one write-ahead log and opens the next. A larger one uses more memory under a
+	// high write rate.
 	memTableBytes = 16 << 20
-	// cacheBytes is small because nothing is read twice.
+	// cacheBytes is small because Load reads each block once.
 	cacheBytes = 1 << 20
 	// blockBytes bounds what is lost together when a table is damaged.
 	blockBytes = 4 << 10
@@ -27,12 +28,12 @@ const (
 	maxMemTables = 8
 )
 
-// database is an open database and the guard that it accesses the disk through. After the guard has stopped,
-// a database's memory may differ from the disk, and the log replaces the database by a new one.
+// database is an open Pebble database and the guard through which it accesses the disk. Once the guard has stopped,
+// the memory of Pebble may differ from the disk, and the log opens a new database in its place.
 type database struct {
-	dir    *directory
-	pebble *pebble.DB
-	guard  *guard
+	dir   *directory
+	kv    *pebble.DB // the key-value store
+	guard *guard
 }
 
 // open opens the database through a new guard.
@@ -47,10 +48,10 @@ func (d *directory) open(readOnly bool) (*database, error) {
 	if !readOnly {
 		g.logsAreFlushed()
 	}
-	return &database{dir: d, pebble: db, guard: g}, nil
+	return &database{dir: d, kv: db, guard: g}, nil
 }
 
-// openAny opens the database. If the disk is too full to open it for writing, openAny opens it read-only, with
+// openAny opens the database, for writing if possible. If the disk is too full for that, it opens it read-only, with
 // a stopped guard.
 func (d *directory) openAny() (*database, error) {
 	if d.options.ReadOnly {
@@ -64,7 +65,7 @@ func (d *directory) openAny() (*database, error) {
 		if err = db.guard.err(); err == nil {
 			return db, nil
 		}
-		err = errors.Join(err, db.pebble.Close())
+		err = errors.Join(err, db.kv.Close())
 	}
 	if !isFull(err) {
 		return nil, err
@@ -82,7 +83,7 @@ func (d *directory) databaseOptions(g *guard) *pebble.Options {
 		FS:                          g,
 		Lock:                        d.lock.folder,
 		Logger:                      reporter{d.options.Log, g},
-		FormatMajorVersion:          format,
+		FormatMajorVersion:          pebbleFormat,
 		CacheSize:                   cacheBytes,
 		MemTableSize:                memTableBytes,
 		MemTableStopWritesThreshold: maxMemTables,
@@ -126,33 +127,33 @@ func (r reporter) Errorf(format string, args ...any) {
 // Fatalf stops the guard, so that no later write of the database reaches the disk.
 func (r reporter) Fatalf(format string, args ...any) { r.guard.stop(fmt.Errorf(format, args...)) }
 
-// apply makes a batch durable. A success reported by the database counts only if its file system has not
-// failed.
+// apply makes a batch durable. Pebble reports success even if the guard has discarded its writes, so apply checks the
+// guard too.
 func (db *database) apply(batch *pebble.Batch) error {
 	if err := db.guard.err(); err != nil {
 		return err
 	}
-	if err := db.pebble.Apply(batch, pebble.Sync); err != nil {
+	if err := db.kv.Apply(batch, pebble.Sync); err != nil {
 		db.guard.stop(err)
 	}
 	return db.guard.err()
 }
 
-// end is where the commits of a database end.
-type end struct {
-	// current is the revision of the last commit, and entry its entry; without commits, current is the base
-	// revision and entry is nil.
+// extent describes which commits a database holds.
+type extent struct {
+	// current is the revision of the last commit, and entry the value of its entry. If there are no entries, current
+	// is the base revision and entry is nil.
 	current object.Revision
 	entry   []byte
 	// trimmed is the revision before the oldest entry: see beforeFirst.
 	trimmed object.Revision
 }
 
-// end reads where the commits end.
-func (db *database) end() (e end, err error) {
-	base, last, err := newest(db.pebble)
+// extent reads which commits the database holds.
+func (db *database) extent() (e extent, err error) {
+	base, last, err := newest(db.kv)
 	if errors.Is(err, pebble.ErrNotFound) {
-		return e, &fileError{"its list of files (MANIFEST-*) is cut short", "put it back", err}
+		return e, &fileError{"its list of files (MANIFEST-*) is truncated", "put it back", err}
 	}
 	if err != nil {
 		return e, db.withDamagedTables(err)
@@ -161,18 +162,18 @@ func (db *database) end() (e end, err error) {
 	if last != nil {
 		e.current, e.entry = last.revision, last.data
 	}
-	e.trimmed, err = beforeFirst(db.pebble, e.current)
+	e.trimmed, err = beforeFirst(db.kv, e.current)
 	return e, db.withDamagedTables(err)
 }
 
-// found is an entry read from the database.
-type found struct {
+// rawEntry is an entry read from the database.
+type rawEntry struct {
 	revision object.Revision
 	data     []byte
 }
 
 // newest returns the base revision of a database and its last entry, or nil if it has no entries.
-func newest(db *pebble.DB) (object.Revision, *found, error) {
+func newest(db *pebble.DB) (object.Revision, *rawEntry, error) {
 	last, err := edge(db, (*pebble.Iterator).Last)
 	if err != nil {
 		return 0, nil, err
@@ -182,12 +183,12 @@ func newest(db *pebble.DB) (object.Revision, *found, error) {
 	case pebble.IsCorruptionError(err) && last != nil:
 		return 0, last, nil // the base is not needed if there is an entry
 	case err != nil:
-		return 0, nil, fmt.Errorf("the revision that it began at is missing: %w", err)
+		return 0, nil, fmt.Errorf("its base revision is missing: %w", err)
 	}
 	defer closer.Close()
 	number, ok := bytes.CutPrefix(value, []byte(factMagic))
 	if !ok || len(number) != 8 {
-		return 0, nil, fmt.Errorf("the revision that it began at is %q: %w", value, object.ErrDamaged)
+		return 0, nil, fmt.Errorf("its base revision has the invalid value %q: %w", value, object.ErrDamaged)
 	}
 	return object.Revision(binary.BigEndian.Uint64(number)), last, nil
 }
@@ -206,8 +207,8 @@ func beforeFirst(db *pebble.DB, current object.Revision) (object.Revision, error
 }
 
 // edge returns the first or last entry, nil if there are none.
-func edge(db *pebble.DB, seek func(*pebble.Iterator) bool) (*found, error) {
-	lower, upper := bounds(entries)
+func edge(db *pebble.DB, seek func(*pebble.Iterator) bool) (*rawEntry, error) {
+	lower, upper := rowBounds(entries)
 	i, err := db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return nil, err
@@ -217,15 +218,15 @@ func edge(db *pebble.DB, seek func(*pebble.Iterator) bool) (*found, error) {
 		return nil, i.Error()
 	}
 	revision, err := splitEntryKey(i.Key())
-	return &found{revision, bytes.Clone(i.Value())}, err
+	return &rawEntry{revision, bytes.Clone(i.Value())}, err
 }
 
-// start writes the base revision into a new database.
-func start(db *pebble.DB, revision object.Revision) error {
-	return db.Set(baseKey, base(revision), pebble.Sync)
+// writeBase writes the base revision into a new database.
+func writeBase(db *pebble.DB, revision object.Revision) error {
+	return db.Set(baseKey, baseValue(revision), pebble.Sync)
 }
 
-// base returns the value of baseKey for a revision.
-func base(revision object.Revision) []byte {
+// baseValue returns the value of baseKey for a revision.
+func baseValue(revision object.Revision) []byte {
 	return binary.BigEndian.AppendUint64([]byte(factMagic), uint64(revision))
 }

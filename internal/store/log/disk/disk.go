@@ -6,8 +6,8 @@
 // Each state is written once, under its key and revision (layout.go); replaced states are deleted when they
 // leave the store's history (trim.go).
 //
-// The log trusts its disk until the first failure: guard documents what happens then, and repair.go how the
-// log recovers.
+// After the first failure of its disk, the log rejects writes until it has recovered: see guard for what reaches the
+// disk in the meantime, and repair.go for the recovery.
 package disk
 
 import (
@@ -38,11 +38,11 @@ type Log struct {
 	// db is nil while it is repaired. Only Open and maintain change it.
 	db      *database
 	failure error // why appends are rejected; nil while they are accepted
-	// last is the entry of the current revision.
+	// last is the value of the entry of the current revision.
 	last    []byte
-	bound   boundWriter
+	durable durableWriter
 	encoder encoder
-	ended   bool
+	closed  bool
 
 	work sync.WaitGroup
 	ctx  context.Context
@@ -92,19 +92,19 @@ func (l *Log) open() error {
 		err = l.acceptLoss(lost)
 	}
 	if err != nil {
-		return fmt.Errorf("the store in %s: %w", l.dir.path, errors.Join(err, db.pebble.Close()))
+		return fmt.Errorf("the store in %s: %w", l.dir.path, errors.Join(err, db.kv.Close()))
 	}
 	return nil
 }
 
 // locate determines the current revision and the revision before the oldest entry.
 func (l *Log) locate() error {
-	end, err := l.db.end()
+	found, err := l.db.extent()
 	if err != nil {
 		return err
 	}
-	l.current.Store(uint64(end.current))
-	l.last, l.trimmer.trimmed = end.entry, end.trimmed
+	l.current.Store(uint64(found.current))
+	l.last, l.trimmer.trimmed = found.entry, found.trimmed
 	return nil
 }
 
@@ -122,10 +122,10 @@ func (l *Log) Append(_ context.Context, commits []log.Commit) error {
 	for i := range commits {
 		current++
 		if got := commits[i].Revision; got != current {
-			return fmt.Errorf("disk log: commit %d in the place of %d", got, current)
+			return fmt.Errorf("disk log: got commit %d, expected %d", got, current)
 		}
 	}
-	batch := l.db.pebble.NewBatch()
+	batch := l.db.kv.NewBatch()
 	defer batch.Close()
 	if err := l.encoder.write(batch, commits); err != nil {
 		return fmt.Errorf("disk log: %w", err)
@@ -135,30 +135,30 @@ func (l *Log) Append(_ context.Context, commits []log.Commit) error {
 	}
 	l.last = append(l.last[:0], l.encoder.value...)
 	l.current.Store(uint64(current))
-	l.bound.write(current)
+	l.durable.write(current)
 	return nil
 }
 
 // encoder encodes commits into buffers that appends reuse. The log's mu guards it.
 type encoder struct{ key, value []byte }
 
-// write adds commits to a batch: all states before the entries, because the database inserts a key faster
-// next to the previous one. Afterwards value holds the last entry.
-func (s *encoder) write(batch *pebble.Batch, commits []log.Commit) error {
+// write adds commits to a batch: first all states, then all entries, because the database inserts a key faster next
+// to the previous one. Afterwards value holds the entry of the last commit.
+func (e *encoder) write(batch *pebble.Batch, commits []log.Commit) error {
 	for i := range commits {
 		for _, c := range commits[i].Changes {
-			s.key = appendVersionKey(s.key[:0], c.Key, commits[i].Revision)
-			s.value = appendState(s.value[:0], s.key, c.Object)
-			if err := batch.Set(s.key, s.value, nil); err != nil {
+			e.key = appendVersionKey(e.key[:0], c.Key, commits[i].Revision)
+			e.value = appendState(e.value[:0], e.key, c.Object)
+			if err := batch.Set(e.key, e.value, nil); err != nil {
 				return err
 			}
 		}
 	}
 	now := time.Now()
 	for i := range commits {
-		s.key = appendEntryKey(s.key[:0], commits[i].Revision)
-		s.value = appendEntry(s.value[:0], now, &commits[i])
-		if err := batch.Set(s.key, s.value, nil); err != nil {
+		e.key = appendEntryKey(e.key[:0], commits[i].Revision)
+		e.value = appendEntry(e.value[:0], now, &commits[i])
+		if err := batch.Set(e.key, e.value, nil); err != nil {
 			return err
 		}
 	}
@@ -176,7 +176,7 @@ func (l *Log) fail(cause error) error {
 	return l.failure
 }
 
-// unavailable returns the error for writers.
+// unavailable returns the error for writers after a failure of the disk.
 func (d *directory) unavailable(cause error) error {
 	if isFull(cause) {
 		return &log.FullError{Medium: d.path, Err: cause}
@@ -207,19 +207,19 @@ func (l *Log) Close() error {
 	l.work.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ended {
+	if l.closed {
 		return nil
 	}
-	l.ended = true
+	l.closed = true
 	l.failure = errors.New("the disk log is closed")
-	err := l.bound.close()
+	err := l.durable.close()
 	if db := l.db; db != nil {
 		// Flush, because damage at the end of a write-ahead log is indistinguishable from a torn write, while
 		// damage in tables is always detected.
 		if db.guard.err() == nil && !l.dir.options.ReadOnly {
-			err = errors.Join(err, db.pebble.Flush())
+			err = errors.Join(err, db.kv.Flush())
 		}
-		err = errors.Join(err, db.pebble.Close(), db.guard.err())
+		err = errors.Join(err, db.kv.Close(), db.guard.err())
 	}
 	if err = errors.Join(err, l.dir.lock.release()); err != nil {
 		return fmt.Errorf("closing the store in %s: %w", l.dir.path, err)

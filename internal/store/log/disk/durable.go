@@ -10,13 +10,13 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// boundFile records the last acknowledged revision. Without it, a write-ahead log that was truncated or
+// durableFile records the last acknowledged revision. Without it, a write-ahead log that was truncated or
 // removed could not be distinguished from one with a torn end after a crash.
 //
-// It is written after each commit is durable and never synced. After a process crash it is exact; after a
-// machine crash it may be behind, but it is never ahead of a disk that preserves synced data. It therefore
-// costs no extra sync per commit, and a failure to write it is ignored.
-const boundFile = "DURABLE"
+// It is written once a commit is durable, and never synced, so it costs no sync per commit. After a crash of the
+// process it is exact. After a crash of the machine it may be behind the log, but not ahead of it, unless the disk
+// lost synced data. A failure to write it is ignored.
+const durableFile = "DURABLE"
 
 // LostError reports that a store lacks commits that were acknowledged.
 type LostError struct {
@@ -30,52 +30,53 @@ func (e *LostError) Error() string {
 		e.Acknowledged, e.Found)
 }
 
-// boundContents returns the contents of the file.
-func boundContents(acknowledged object.Revision) string {
+// durableContents returns the contents of the file.
+func durableContents(acknowledged object.Revision) string {
 	number := fmt.Sprintf("%020d", acknowledged)
 	return fmt.Sprintf("%s %08x\n", number, crc32.ChecksumIEEE([]byte(number)))
 }
 
-// readBound returns the recorded revision, or 0 if the file is missing or torn.
-func readBound(fs vfs.FS, dir string) (acknowledged object.Revision) {
-	text, err := readWhole(fs, dir, boundFile)
+// readDurable returns the recorded revision, or 0 if the file is missing or torn.
+func readDurable(fs vfs.FS, dir string) (acknowledged object.Revision) {
+	text, err := readWhole(fs, dir, durableFile)
 	if err != nil {
 		return 0
 	}
-	if _, err = fmt.Sscanf(text, "%d", &acknowledged); err != nil || text != boundContents(acknowledged) {
+	if _, err = fmt.Sscanf(text, "%d", &acknowledged); err != nil || text != durableContents(acknowledged) {
 		return 0
 	}
 	return acknowledged
 }
 
-// boundWriter writes boundFile. The log's mu guards it.
-type boundWriter struct {
+// durableWriter writes durableFile. The log's mu guards it.
+type durableWriter struct {
 	file vfs.File // nil if the file cannot be written
 }
 
-// open opens the file, again after a disk failure. Commits are durable without it.
-func (b *boundWriter) open(d *directory) {
-	_ = b.close()
-	f, err := d.options.FS.OpenReadWrite(path.Join(d.path, boundFile), vfs.WriteCategoryUnspecified)
+// open opens the file, or opens it again after a disk failure. If that fails, write does nothing.
+func (w *durableWriter) open(d *directory) {
+	_ = w.close()
+	f, err := d.options.FS.OpenReadWrite(path.Join(d.path, durableFile), vfs.WriteCategoryUnspecified)
 	if err != nil {
-		d.options.Log.Warn("writing the last revision beside the store failed", "folder", d.path, "error", err)
+		d.options.Log.Warn("the last revision cannot be recorded: commits that are lost later may go unnoticed",
+			"folder", d.path, "error", err)
 		return
 	}
-	b.file = f
+	w.file = f
 }
 
 // write records an acknowledged revision.
-func (b *boundWriter) write(acknowledged object.Revision) {
-	if b.file != nil {
-		_, _ = b.file.WriteAt([]byte(boundContents(acknowledged)), 0)
+func (w *durableWriter) write(acknowledged object.Revision) {
+	if w.file != nil {
+		_, _ = w.file.WriteAt([]byte(durableContents(acknowledged)), 0)
 	}
 }
 
-func (b *boundWriter) close() error {
-	if b.file == nil {
+func (w *durableWriter) close() error {
+	if w.file == nil {
 		return nil
 	}
-	err := b.file.Close()
-	b.file = nil
+	err := w.file.Close()
+	w.file = nil
 	return err
 }

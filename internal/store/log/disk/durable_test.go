@@ -168,9 +168,9 @@ func TestLossOnFullDiskIsRejected(t *testing.T) {
 	closed(t, s)
 }
 
-// TestInvalidBoundIsIgnored checks that a bound file with invalid contents is ignored: the file is not synced,
+// TestInvalidDurableFileIsIgnored writes invalid contents to DURABLE, which Open must ignore: the file is not synced,
 // so a crash may leave anything in it.
-func TestInvalidBoundIsIgnored(t *testing.T) {
+func TestInvalidDurableFileIsIgnored(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "000", strings.Repeat("\x00", 30), "09999999999999999999 00000000\n"} {
 		dir := crashed(t, filled(t), "b")

@@ -8,8 +8,8 @@ func (l *Log) ReadAlone(ctx context.Context) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &reading{db: l.db, parts: parts, spare: make(chan []stored, spareChunks)}
-	w.run(ctx)
+	w := &loading{db: l.db, parts: parts, spare: make(chan []stored, spareChunks)}
+	w.readParts(ctx)
 	chunks := make([]int, len(parts))
 	for i := range parts {
 		chunks[i] = len(parts[i].states)

@@ -39,15 +39,15 @@ type ForeignError struct {
 }
 
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s is not a store's folder: it holds %s, and no %s; nothing in it was touched: use an empty or a new folder",
-		e.Dir, e.Holds, formatFile)
+	return fmt.Sprintf("%s is not a store's folder: it contains %s, but no %s: use an empty or a new folder; nothing "+
+		"in it was changed", e.Dir, e.Holds, formatFile)
 }
 
 // ErrNoStore is returned if a store must exist but the directory is missing or empty. Nothing was created.
 var ErrNoStore = errors.New("there is no store")
 
-// IncompleteError reports that a file is missing without which the store would start empty, or be taken for
-// foreign. The directory was not changed.
+// IncompleteError reports that a required file is missing: without it, the store would start empty, or its directory
+// would look like a foreign one. The directory was not changed.
 type IncompleteError struct{ Dir, File, Holds string }
 
 func (e *IncompleteError) Error() string {
@@ -86,7 +86,7 @@ func (o Options) lock(dir string) (*folderLock, error) {
 // store's.
 func lockForWriting(fs vfs.FS, dir string) (*folderLock, error) {
 	if err := fs.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("the store's folder cannot be made: %w", err)
+		return nil, fmt.Errorf("the store's folder cannot be created: %w", err)
 	}
 	if err := checkOwned(fs, dir); err != nil {
 		return nil, err

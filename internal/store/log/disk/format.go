@@ -20,15 +20,15 @@ import (
 // layout is the version of the layout described in layout.go. A program migrates older layouts to its own.
 const layout = 1
 
-// migrations convert each layout to the next one, in a database that is not in use: index n-1 converts layout
-// n. A migration may be interrupted at any point and is then run again.
+// migrations are functions that each convert the database from one layout to the next: the one at index n-1 converts
+// layout n to n+1. A migration may be interrupted at any point and is then run again.
 type migrations []func(*pebble.DB) error
 
-// known lists the migrations up to this program's layout.
-var known = migrations{}
+// allMigrations lists the migrations up to this program's layout.
+var allMigrations = migrations{}
 
-// state holds the contents of the format file: the layout, and whether creating the store completed.
-type state struct {
+// storeFormat holds the contents of the format file: the layout, and whether creating the store completed.
+type storeFormat struct {
 	layout int
 	ready  bool
 }
@@ -42,12 +42,11 @@ type NewerError struct {
 }
 
 func (e *NewerError) Error() string {
-	return fmt.Sprintf("the store in %s has layout %d, and this program reads layouts up to %d: use a newer one; "+
-		"nothing in it was touched",
-		e.Dir, e.Layout, e.Upto)
+	return fmt.Sprintf("the store in %s has layout %d, but this program reads layouts up to %d: use a newer version "+
+		"of the program; the store was not changed", e.Dir, e.Layout, e.Upto)
 }
 
-func (s state) String() string {
+func (s storeFormat) String() string {
 	word := "new"
 	if s.ready {
 		word = "ready"
@@ -55,24 +54,23 @@ func (s state) String() string {
 	return fmt.Sprintf("%slayout %d\n%s\n", formatHead, s.layout, word)
 }
 
-func parseState(text string) (s state, err error) {
+func parseFormat(text string) (s storeFormat, err error) {
 	rest, ok := strings.CutPrefix(text, formatHead)
 	var word string
 	_, err = fmt.Sscanf(rest, "layout %d\n%s\n", &s.layout, &word)
 	s.ready = word == "ready"
-	// Every bit of the file must be correct, because a store that is not ready is created anew.
+	// Accept only the exact text: if a damaged file passed for that of a new store, the store would be created anew.
 	if !ok || err != nil || s.layout < 1 || s.String() != text {
 		return s,
-			fmt.Errorf("its file %s is damaged: it does not say which layout the store has, but %.40q: put it "+
-				"back, or restore a "+
-				"backup", formatFile, text)
+			fmt.Errorf("its file %s is damaged: expected the layout of the store, found %.40q: put it back, or "+
+				"restore a backup", formatFile, text)
 	}
 	return s, nil
 }
 
 // prepare creates the store or migrates it to the current layout. The directory is locked.
 func (d *directory) prepare() error {
-	s, err := d.readState()
+	s, err := d.readFormat()
 	if err != nil {
 		return err
 	}
@@ -84,17 +82,17 @@ func (d *directory) prepare() error {
 	case s.layout == layout:
 		return d.checkComplete()
 	case d.options.ReadOnly:
-		return fmt.Errorf("the store in %s has layout %d, and this program reads layout %d: start the program once "+
-			"with write access, which migrates the store", d.path, s.layout, layout)
+		return fmt.Errorf("the store in %s has the old layout %d, not %d: open it once for writing, which migrates it",
+			d.path, s.layout, layout)
 	}
-	return d.migrate(s, known)
+	return d.migrate(s, allMigrations)
 }
 
-// readState reads the format file; an empty directory is not ready.
-func (d *directory) readState() (state, error) {
+// readFormat reads the format file; an empty directory is not ready.
+func (d *directory) readFormat() (storeFormat, error) {
 	names, err := d.options.FS.List(d.path)
 	if err == nil && !slices.Contains(names, formatFile) {
-		return state{layout: layout}, nil
+		return storeFormat{layout: layout}, nil
 	}
 	var text string
 	if err == nil {
@@ -104,9 +102,9 @@ func (d *directory) readState() (state, error) {
 		text, err = readWhole(d.options.FS, d.path, formatFile)
 	}
 	if err != nil {
-		return state{}, fmt.Errorf("the store in %s: %w", d.path, err)
+		return storeFormat{}, fmt.Errorf("the store in %s: %w", d.path, err)
 	}
-	s, err := parseState(text)
+	s, err := parseFormat(text)
 	if err != nil {
 		return s, fmt.Errorf("the store in %s: %w", d.path, err)
 	}
@@ -118,17 +116,17 @@ func (d *directory) readState() (state, error) {
 
 // create makes an empty log. It removes the files of an interrupted attempt, which never held data.
 func (d *directory) create() error {
-	err := d.make(func(db *pebble.DB) error { return start(db, object.FirstRevision(time.Now())) })
+	err := d.createWith(func(db *pebble.DB) error { return writeBase(db, object.FirstRevision(time.Now())) })
 	if err != nil {
 		return fmt.Errorf("creating the store in %s: %w", d.path, err)
 	}
 	return nil
 }
 
-// make creates a log with the contents that write puts into an empty database; write must sync its last
+// createWith creates a log with the contents that write puts into an empty database; write must sync its last
 // write.
-func (d *directory) make(write func(*pebble.DB) error) error {
-	if err := writeWhole(d.options.FS, d.path, formatFile, state{layout: layout}.String()); err != nil {
+func (d *directory) createWith(write func(*pebble.DB) error) error {
+	if err := writeWhole(d.options.FS, d.path, formatFile, storeFormat{layout: layout}.String()); err != nil {
 		return err
 	}
 	if err := d.clear(); err != nil {
@@ -138,10 +136,10 @@ func (d *directory) make(write func(*pebble.DB) error) error {
 	if err != nil {
 		return err
 	}
-	if err = errors.Join(write(db.pebble), db.pebble.Close(), db.guard.err()); err != nil {
+	if err = errors.Join(write(db.kv), db.kv.Close(), db.guard.err()); err != nil {
 		return err
 	}
-	return writeWhole(d.options.FS, d.path, formatFile, state{layout: layout, ready: true}.String())
+	return writeWhole(d.options.FS, d.path, formatFile, storeFormat{layout: layout, ready: true}.String())
 }
 
 func (d *directory) clear() error {
@@ -159,19 +157,19 @@ func (d *directory) clear() error {
 	return nil
 }
 
-// file describes a kind of file.
-type file struct{ pattern, holds string }
+// requiredFile is a pattern of file names, and what the files contain.
+type requiredFile struct{ pattern, holds string }
 
 // requiredFiles lists the files without which the database would start empty and remove the existing files.
-var requiredFiles = []file{
+var requiredFiles = []requiredFile{
 	{"*.log", "the last commits"},
 	{"MANIFEST-*", "the list of its files"},
-	{"marker.manifest.*", "which list of its files counts"},
-	{"marker.format-version.*", "how its files are written"},
+	{"marker.manifest.*", "the name of the current list of its files"},
+	{"marker.format-version.*", "the format version of its files"},
 }
 
-// checkComplete rejects missing files that the database would not notice, and entries that are not regular
-// files, which could block the database.
+// checkComplete returns an error if a required file is missing, because the database would not notice, or if a file
+// that the database reads is not a regular one, because a pipe, for example, would block it.
 func (d *directory) checkComplete() error {
 	names, err := d.options.FS.List(d.path)
 	if err != nil {
@@ -183,9 +181,9 @@ func (d *directory) checkComplete() error {
 		}
 	}
 	for _, name := range names {
-		read := slices.ContainsFunc(requiredFiles, func(v file) bool {
+		read := slices.ContainsFunc(requiredFiles, func(v requiredFile) bool {
 			return matches(v.pattern, name)
-		}) || matches("OPTIONS-*", name) || name == boundFile
+		}) || matches("OPTIONS-*", name) || name == durableFile
 		if !read {
 			continue
 		}
@@ -209,7 +207,7 @@ func (d *directory) checkRegular(name string) error {
 	info, err := d.options.FS.Stat(path.Join(d.path, name))
 	switch {
 	case err != nil:
-		return fmt.Errorf("its file %s cannot be reached: put it back, or restore a backup: %w", name, err)
+		return fmt.Errorf("its file %s cannot be opened: put it back, or restore a backup: %w", name, err)
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("its file %s is missing, and %s is in its place: put it back, or restore a backup", name,
 			fileType(info.Mode()))
@@ -229,18 +227,18 @@ func fileType(mode os.FileMode) string {
 }
 
 // migrate converts an older layout to the current one. Each step is recorded once it is durable.
-func (d *directory) migrate(s state, steps migrations) error {
+func (d *directory) migrate(s storeFormat, steps migrations) error {
 	db, err := d.open(false)
 	if err != nil {
 		return fmt.Errorf("migrating the store in %s from layout %d: %w", d.path, s.layout, err)
 	}
 	for ; err == nil && s.layout <= len(steps); s.layout++ {
-		err = errors.Join(steps[s.layout-1](db.pebble), db.pebble.Flush(), db.guard.err())
+		err = errors.Join(steps[s.layout-1](db.kv), db.kv.Flush(), db.guard.err())
 		if err == nil {
-			err = writeWhole(d.options.FS, d.path, formatFile, state{s.layout + 1, true}.String())
+			err = writeWhole(d.options.FS, d.path, formatFile, storeFormat{s.layout + 1, true}.String())
 		}
 	}
-	if err = errors.Join(err, db.pebble.Close()); err != nil {
+	if err = errors.Join(err, db.kv.Close()); err != nil {
 		return fmt.Errorf("migrating the store in %s from layout %d: %w", d.path, s.layout, err)
 	}
 	return nil

@@ -11,18 +11,18 @@ import (
 
 // guard is a file system that stops at its first failure: the failed change and all later ones are reported
 // as successful but not performed. The disk is left as a crash at that moment would leave it, whatever the
-// database does in memory, and no write is retried that may already be lost: after a failed fsync the pages
-// in memory count as clean, so a second fsync would wrongly succeed (https://lwn.net/Articles/752063).
+// database does in memory, and no failed sync is retried: after a failed fsync the kernel marks the pages as clean,
+// so a second fsync would succeed without writing them (https://lwn.net/Articles/752063).
 // Callers must check the guard's error before they treat anything as durable.
 //
 // The guard also defers the removal of files until the database is known to be complete, because a database
-// that misses some of its files considers others obsolete.
+// that lacks some of its files considers others obsolete.
 type guard struct {
 	vfs.FS
 
 	mu              sync.Mutex
 	removalsAllowed bool
-	deferred        []string // files to remove for allowRemovals
+	deferred        []string // files that allowRemovals removes
 	// unflushed lists the write-ahead logs whose contents the database has only in memory.
 	unflushed []string
 
@@ -31,7 +31,7 @@ type guard struct {
 	failed chan struct{} // closed by the first failure
 }
 
-func newGuard(beneath vfs.FS) *guard { return &guard{FS: beneath, failed: make(chan struct{})} }
+func newGuard(fs vfs.FS) *guard { return &guard{FS: fs, failed: make(chan struct{})} }
 
 // stop prevents all further changes.
 func (g *guard) stop(cause error) {
@@ -67,9 +67,9 @@ func (g *guard) change(do func() error) error {
 func (g *guard) create(do func() (vfs.File, error)) (vfs.File, error) {
 	var f vfs.File = discardFile{}
 	err := g.change(func() error {
-		made, err := do()
+		created, err := do()
 		if err == nil {
-			f = made
+			f = created
 		}
 		return err
 	})
@@ -134,7 +134,7 @@ func (g *guard) Link(from, to string) error {
 
 // Remove removes a file, deferred until allowRemovals is called. A missing file is not a failure of the disk.
 func (g *guard) Remove(name string) error {
-	if g.defersRemoval(name) {
+	if g.deferRemoval(name) {
 		return nil
 	}
 	var missing error

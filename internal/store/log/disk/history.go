@@ -10,16 +10,16 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// history reconstructs the last changes from the states of the objects and the entries of the commits. It
-// first collects states, then reads the entries once.
+// history reconstructs the last changes for Load. addState collects the states of objects, read then reads the
+// entries of the commits and combines them, and replay delivers the changes.
 type history struct {
 	// after is the revision before the first existing entry, and current that of the last.
 	after, current object.Revision
-	// made holds one state written by each commit after the revision after, in order; more holds the others.
-	made []*object.Object
-	more map[version]*object.Object
-	// older holds the states that these commits replaced and that were written earlier.
-	older map[version]*object.Object
+	// written[i] is a state that the commit after+1+i wrote; alsoWritten holds the other states that it wrote.
+	written     []*object.Object
+	alsoWritten map[version]*object.Object
+	// replaced holds the states that these commits replaced and that earlier commits wrote.
+	replaced map[version]*object.Object
 	// events holds the events to deliver; spare is preallocated memory for further events.
 	events []timedEvent
 	spare  []object.Event
@@ -36,46 +36,46 @@ type timedEvent struct {
 	at    time.Time
 }
 
-// newHistory returns an empty history of a log that is trimmed up to a revision.
+// newHistory returns an empty history of a log that was trimmed up to a revision.
 func newHistory(current, trimmed object.Revision) *history {
-	h := &history{current: current, more: map[version]*object.Object{}, older: map[version]*object.Object{}}
-	h.after = min(trimmed, h.current) // never means that the entries cannot be read
-	h.made = make([]*object.Object, h.current-h.after)
+	h := &history{current: current, alsoWritten: map[version]*object.Object{}, replaced: map[version]*object.Object{}}
+	h.after = min(trimmed, h.current) // trimmed is never if the entries cannot be read
+	h.written = make([]*object.Object, h.current-h.after)
 	return h
 }
 
-// addState stores a state if an event may need it: a state is the newest of its object, or was replaced at
-// revision next.
+// addState collects a state if an event may need it. newest reports whether it is the newest of its object; if not,
+// next is the revision at which it was replaced.
 func (h *history) addState(s *stored, newest bool, next object.Revision) {
 	switch {
 	case s.object == nil:
 	case s.revision <= h.after:
 		if !newest && next > h.after {
-			h.older[version{s.key, s.revision}] = s.object
+			h.replaced[version{s.key, s.revision}] = s.object
 		}
-	case h.made[s.revision-h.after-1] == nil:
-		h.made[s.revision-h.after-1] = s.object
+	case h.written[s.revision-h.after-1] == nil:
+		h.written[s.revision-h.after-1] = s.object
 	default:
-		h.more[version{s.key, s.revision}] = s.object
+		h.alsoWritten[version{s.key, s.revision}] = s.object
 	}
 }
 
 // at returns the state of an object that a commit wrote, nil if it is not known.
 func (h *history) at(key object.Key, revision object.Revision) *object.Object {
 	if revision <= h.after {
-		return h.older[version{key, revision}]
+		return h.replaced[version{key, revision}]
 	}
-	if o := h.made[revision-h.after-1]; o != nil && o.Key == key {
+	if o := h.written[revision-h.after-1]; o != nil && o.Key == key {
 		return o
 	}
-	return h.more[version{key, revision}]
+	return h.alsoWritten[version{key, revision}]
 }
 
-// readHistory reads the entries.
+// readHistory reads the entries into h. It drops a damaged history, and returns an error if the last entries are lost.
 func (db *database) readHistory(h *history) error {
-	h.events = make([]timedEvent, 0, len(h.made))
-	last, err := h.read(db.pebble, time.Now().Add(-db.dir.options.HistoryAge))
-	if pebble.IsCorruptionError(err) { // watches cannot resume, but the last entry was read
+	h.events = make([]timedEvent, 0, len(h.written))
+	last, err := h.read(db.kv, time.Now().Add(-db.dir.options.HistoryAge))
+	if pebble.IsCorruptionError(err) { // not fatal: only watches that resume need the history
 		db.dir.options.Log.Error("the store's history is damaged and ignored", "folder", db.dir.path,
 			"error", db.withDamagedTables(err))
 		h.events, err = nil, nil
@@ -87,7 +87,7 @@ func (db *database) readHistory(h *history) error {
 
 // read collects the events of the entries since oldest, and returns the revision of the last entry.
 func (h *history) read(db *pebble.DB, oldest time.Time) (last object.Revision, err error) {
-	lower, upper := bounds(entries)
+	lower, upper := rowBounds(entries)
 	i, err := db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return 0, err
@@ -101,8 +101,8 @@ func (h *history) read(db *pebble.DB, oldest time.Time) (last object.Revision, e
 		}
 		if last != 0 && revision != last+1 {
 			return last,
-				fmt.Errorf("commits %d to %d are missing: a file of them (*.log) was lost, or is of another time: "+
-					"put it back, or restore a backup", last+1, revision-1)
+				fmt.Errorf("commits %d to %d are missing: a file of them (*.log) was removed, or replaced by an older "+
+					"one: put it back, or restore a backup", last+1, revision-1)
 		}
 		last = revision
 		if revision <= h.after || revision > h.current {
@@ -121,10 +121,10 @@ func (h *history) read(db *pebble.DB, oldest time.Time) (last object.Revision, e
 	return last, i.Error()
 }
 
-// keyOf converts the bytes of a key. If the commit's state in made has this key, its string is reused to save
+// keyOf converts the bytes of a key. If the commit's state in written has this key, its string is reused to save
 // a copy.
 func (h *history) keyOf(key []byte, revision object.Revision) object.Key {
-	if o := h.made[revision-h.after-1]; o != nil && string(o.Key) == string(key) {
+	if o := h.written[revision-h.after-1]; o != nil && string(o.Key) == string(key) {
 		return o.Key
 	}
 	return object.Key(key)
@@ -160,8 +160,8 @@ func (h *history) hasStates(c changed, revision object.Revision) bool {
 	return h.at(c.key, revision) != nil
 }
 
-// event returns the event of a change whose states are available. Events are allocated in blocks of 32,
-// because the store releases neighbors together.
+// event returns the event of a change whose states are available. Events are allocated in blocks of 32; a block is
+// freed when the store has dropped all of its events, which it does in order.
 func (h *history) event(c changed, revision object.Revision) (e *object.Event, err error) {
 	if len(h.spare) == 0 {
 		h.spare = make([]object.Event, 32)

@@ -26,8 +26,8 @@ const (
 // baseKey holds the revision at which the log started: it never served an earlier one.
 var baseKey = []byte{facts, 'b', 'a', 's', 'e'}
 
-// bounds returns the first key of a row type and the first key after it.
-func bounds(sort byte) (lower, upper []byte) { return []byte{sort}, []byte{sort + 1} }
+// rowBounds returns the bounds of the keys of a row type: the first key, and the first one after all of them.
+func rowBounds(rowType byte) (lower, upper []byte) { return []byte{rowType}, []byte{rowType + 1} }
 
 // appendVersionKey appends the database key of the state of an object at a revision. Object keys are text
 // without a 0xff byte, and the complement of a revision starts with 0xff; so the states of one object are

@@ -12,9 +12,9 @@ import (
 
 // Load delivers the newest state of every object in key order, and the changes of the last HistoryAge.
 //
-// Several goroutines read in parallel; one calls the functions of into. Damage is contained: an object whose
-// newest state is damaged is reported, and of the history the part after the last damage is delivered. Load
-// starts the maintain goroutine when it is done.
+// Several goroutines read in parallel; the caller's goroutine calls the functions of into. Load reports an object
+// whose newest state is damaged, and delivers only the part of the history after the last damage. Finally it starts
+// the maintain goroutine, unless the log is read-only.
 func (l *Log) Load(ctx context.Context, into log.Loading) (object.Revision, error) {
 	h := newHistory(object.Revision(l.current.Load()), l.trimmer.trimmed)
 	err := l.db.loadStates(ctx, h, into)
@@ -28,13 +28,13 @@ func (l *Log) Load(ctx context.Context, into log.Loading) (object.Revision, erro
 		return 0, fmt.Errorf("the store in %s: %w", l.dir.path, err)
 	}
 	if !l.dir.options.ReadOnly {
-		l.bound.open(l.dir)
+		l.durable.open(l.dir)
 		l.work.Go(l.maintain)
 	}
 	return h.current, nil
 }
 
-// loadStates consumes the states that the readers read, part by part. The first error ends it.
+// loadStates starts readers and consumes the states that they read, part by part, until the first error.
 func (db *database) loadStates(ctx context.Context, h *history, into log.Loading) error {
 	parts, err := db.parts()
 	if err != nil {
@@ -44,15 +44,15 @@ func (db *database) loadStates(ctx context.Context, h *history, into log.Loading
 	defer readers.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := &reading{db: db, parts: parts, spare: make(chan []stored, spareChunks)}
+	r := &loading{db: db, parts: parts, spare: make(chan []stored, spareChunks)}
 	for range min(len(parts), runtime.GOMAXPROCS(0)) {
-		readers.Go(func() { r.run(ctx) })
+		readers.Go(func() { r.readParts(ctx) })
 	}
-	t := consumer{history: h, into: into}
+	c := consumer{history: h, into: into}
 	for i := range parts {
 		p := &parts[i]
 		for states := range p.states {
-			if err := t.consumeAll(states); err != nil {
+			if err := c.consumeAll(states); err != nil {
 				return err
 			}
 			r.reuse(states)
@@ -64,39 +64,39 @@ func (db *database) loadStates(ctx context.Context, h *history, into log.Loading
 	return nil
 }
 
-// consumer distinguishes the newest state of each object from older ones.
+// consumer passes the newest state of each object to into, and older states to the history.
 type consumer struct {
 	history *history
 	into    log.Loading
 	last    stored
 }
 
-func (t *consumer) consumeAll(states []stored) error {
+func (c *consumer) consumeAll(states []stored) error {
 	for i := range states {
-		if err := t.consume(&states[i]); err != nil {
+		if err := c.consume(&states[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *consumer) consume(s *stored) error {
-	newest := t.last.key != s.key
-	before := t.last
-	t.last = *s
-	if s.revision > t.history.current {
-		return fmt.Errorf("%s has revision %d, and the last commit is %d: a file of the last commits (*.log) is "+
-			"missing, or of another time: put it back, or restore a backup",
-			s.key, s.revision, t.history.current)
+func (c *consumer) consume(s *stored) error {
+	newest := c.last.key != s.key
+	before := c.last
+	c.last = *s
+	if s.revision > c.history.current {
+		return fmt.Errorf("%s has revision %d, but the last commit is %d: a file of the last commits (*.log) is "+
+			"missing, or was replaced by an older one: put it back, or restore a backup",
+			s.key, s.revision, c.history.current)
 	}
-	t.history.addState(s, newest, before.revision)
+	c.history.addState(s, newest, before.revision)
 	switch {
 	case !newest:
 		return nil
 	case s.err != nil:
-		return t.into.Damaged(s.key, s.err)
+		return c.into.Damaged(s.key, s.err)
 	case s.object != nil:
-		return t.into.Live(s.object)
+		return c.into.Live(s.object)
 	}
 	return nil
 }

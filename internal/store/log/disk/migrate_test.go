@@ -40,7 +40,7 @@ func TestOlderLayoutIsMigrated(t *testing.T) {
 	if err := migrated(t, fs, migrations{step("one", nil), step("two", nil)}); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := readWhole(fs, "objects", formatFile); got != (state{layout: 3, ready: true}).String() {
+	if got, _ := readWhole(fs, "objects", formatFile); got != (storeFormat{layout: 3, ready: true}).String() {
 		t.Errorf("the format is %q", got)
 	}
 	if len(done) != 3 || done[0] != "one" || done[1] != "two" || done[2] != "two" {
@@ -59,20 +59,20 @@ func migrated(t *testing.T, fs vfs.FS, steps migrations) error {
 		t.Fatal(err)
 	}
 	l := &directory{path: "objects", options: Options{FS: fs}.filled(), lock: lock}
-	s, err := parseFormat(t, fs)
+	s, err := readFormat(t, fs)
 	if err == nil {
 		err = l.migrate(s, steps)
 	}
 	return errors.Join(err, lock.release())
 }
 
-func parseFormat(t *testing.T, fs vfs.FS) (state, error) {
+func readFormat(t *testing.T, fs vfs.FS) (storeFormat, error) {
 	t.Helper()
 	text, err := readWhole(fs, "objects", formatFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return parseState(text)
+	return parseFormat(text)
 }
 
 // currentOf checks the rows that the steps wrote, and returns the current revision of the database.

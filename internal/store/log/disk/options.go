@@ -24,8 +24,8 @@ type Options struct {
 	// writes to a directory must not also open it for reading, and one that opens it for reading several
 	// times loses its lock when it closes the first.
 	ReadOnly bool
-	// AcceptLoss continues without acknowledged commits that are missing, where Open otherwise returns
-	// *LostError. Revisions then start one epoch above the lost commits.
+	// AcceptLoss makes Open continue without acknowledged commits that are missing, instead of returning
+	// *LostError. Revisions then start one epoch above those of the lost commits.
 	AcceptLoss bool
 }
 

@@ -25,17 +25,17 @@ type stored struct {
 const (
 	// chunk is the number of states that a reader passes on at once.
 	chunk = 512
-	// chunksAhead is the number of chunks that a reader may read ahead; most parts are no larger.
+	// chunksAhead is the number of chunks that a reader may read ahead. Most parts have fewer.
 	chunksAhead = 16
 	// spareChunks is the number of chunks retained for reuse.
 	spareChunks = 64
 )
 
-// part is a range of keys and its states.
+// part is a range of keys, read by one reader, and its states.
 type part struct {
 	lower, upper []byte
-	// states delivers chunks in order and is closed at the end. Then err is set if reading failed, and rest
-	// if the reader continued to the end of all parts.
+	// states delivers chunks in key order and is closed at the end. err and rest are valid once it is closed: err is
+	// why reading failed, and rest reports whether the reader also delivered the states of all later parts.
 	states chan []stored
 	err    error
 	rest   bool
@@ -43,11 +43,11 @@ type part struct {
 
 // parts divides the key range of the states at the first keys of the tables, into pieces of a few megabytes.
 func (db *database) parts() ([]part, error) {
-	levels, err := db.pebble.SSTables()
+	levels, err := db.kv.SSTables()
 	if err != nil {
 		return nil, err
 	}
-	lower, upper := bounds(versions)
+	lower, upper := rowBounds(versions)
 	edges := [][]byte{lower, upper}
 	for _, table := range slices.Concat(levels...) {
 		if first := table.Smallest.UserKey; bytes.Compare(first, lower) > 0 && bytes.Compare(first, upper) < 0 {
@@ -63,40 +63,40 @@ func (db *database) parts() ([]part, error) {
 	return parts, nil
 }
 
-// reading is the state shared by all readers.
-type reading struct {
+// loading is the state that all readers of a Load share.
+type loading struct {
 	db      *database
 	parts   []part
 	started atomic.Int64 // the number of parts that readers have started
 	spare   chan []stored
 }
 
-// run reads parts until none is left.
-func (w *reading) run(ctx context.Context) {
-	r := reader{reading: w}
+// readParts reads parts until none is left.
+func (l *loading) readParts(ctx context.Context) {
+	r := reader{loading: l}
 	for {
-		i := int(w.started.Add(1)) - 1
-		if i >= len(w.parts) {
+		i := int(l.started.Add(1)) - 1
+		if i >= len(l.parts) {
 			return
 		}
-		p := &w.parts[i]
-		p.err = r.run(ctx, p)
+		p := &l.parts[i]
+		p.err = r.readPart(ctx, p)
 		close(p.states)
 	}
 }
 
 // reuse recycles a consumed chunk.
-func (w *reading) reuse(states []stored) {
+func (l *loading) reuse(states []stored) {
 	select {
-	case w.spare <- states[:0]:
+	case l.spare <- states[:0]:
 	default:
 	}
 }
 
 // empty returns a chunk to fill.
-func (w *reading) empty() []stored {
+func (l *loading) empty() []stored {
 	select {
-	case states := <-w.spare:
+	case states := <-l.spare:
 		return states
 	default:
 		return make([]stored, 0, chunk)
@@ -105,7 +105,7 @@ func (w *reading) empty() []stored {
 
 // reader reads the states of a part in key order, newest first per object, and passes them on in chunks.
 type reader struct {
-	*reading
+	*loading
 	part    *part
 	objects object.Reader
 
@@ -115,14 +115,14 @@ type reader struct {
 	next []stored
 }
 
-// run reads a part. It salvages the states of a damaged block; since the block may contain keys of later
-// parts, this reader then continues to the end of all parts. After that, or after an error, later parts are
-// not consumed, and those not yet started are skipped.
-func (r *reader) run(ctx context.Context, p *part) error {
+// readPart reads a part. If it finds a damaged block, it salvages the states in it and then continues to the end of
+// all parts, because the block may contain keys of later ones. In that case, and after an error, no reader starts
+// another part, and later parts are not consumed.
+func (r *reader) readPart(ctx context.Context, p *part) error {
 	r.part, r.at, r.next = p, r.at[:0], r.empty()
 	lower, upper := p.lower, p.upper
 	for {
-		err := r.between(ctx, lower, upper)
+		err := r.readRange(ctx, lower, upper)
 		if err == nil {
 			return r.flush(ctx)
 		}
@@ -139,23 +139,23 @@ func (r *reader) run(ctx context.Context, p *part) error {
 		}
 		p.rest = true
 		lower = next
-		_, upper = bounds(versions)
+		_, upper = rowBounds(versions)
 	}
 }
 
-// between reads states in order, up to the first that cannot be read.
-func (r *reader) between(ctx context.Context, lower, upper []byte) (err error) {
+// readRange reads states in order, up to the first that cannot be read.
+func (r *reader) readRange(ctx context.Context, lower, upper []byte) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	i, err := r.db.pebble.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	i, err := r.db.kv.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, i.Close()) }()
 	for ok := i.First(); ok; ok = i.Next() {
 		r.at = append(r.at[:0], i.Key()...)
-		if err := r.read(i.Value()); err != nil {
+		if err := r.addState(i.Value()); err != nil {
 			return err
 		}
 		if len(r.next) >= chunk {
@@ -181,8 +181,8 @@ func (r *reader) flush(ctx context.Context) error {
 	}
 }
 
-// read decodes the value found at r.at and appends the state to the chunk.
-func (r *reader) read(value []byte) error {
+// addState decodes the value found at r.at and appends the state to the chunk.
+func (r *reader) addState(value []byte) error {
 	key, revision, err := splitVersionKey(r.at)
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func (r *reader) read(value []byte) error {
 	case err != nil:
 		s.err = err
 	case !bytes.Equal(written, r.at):
-		s.err = fmt.Errorf("it was written by the key %q: %w", written, object.ErrDamaged)
+		s.err = fmt.Errorf("it was written under the key %q: %w", written, object.ErrDamaged)
 	case len(record) > 0:
 		s.object, s.err = r.objects.Read(r.key, revision, record)
 	}

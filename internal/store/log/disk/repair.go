@@ -38,7 +38,7 @@ func (l *Log) repair() {
 	_ = l.fail(db.guard.err())
 	l.db = nil
 	l.mu.Unlock()
-	if err := db.pebble.Close(); err != nil {
+	if err := db.kv.Close(); err != nil {
 		l.dir.options.Log.Warn("closing the store's database after a failure", "folder", l.dir.path, "error",
 			err.Error())
 	}
@@ -64,22 +64,21 @@ func (l *Log) repair() {
 	}
 }
 
-// rejectWrites rejects writes permanently.
+// rejectWrites rejects writes until the log is closed, and waits for that.
 func (l *Log) rejectWrites(lost *LostError) {
 	l.dir.options.Log.Error("the disk lost acknowledged commits: writes are rejected", "folder", l.dir.path,
 		"error", lost)
 	l.mu.Lock()
-	l.failure = fmt.Errorf("the store in %s: %w: writes are rejected: back up what is still served, and "+
-		"restore it on "+
-		"another disk", l.dir.path, lost)
+	l.failure = fmt.Errorf("the store in %s: %w: writes are rejected: back up what is still served, and restore it "+
+		"on another disk", l.dir.path, lost)
 	l.mu.Unlock()
 	<-l.ctx.Done()
 }
 
-// reopen opens the database again. Pebble reads its write-ahead log, parts of which may be only in the page
-// cache after a failed fsync, and writes all of it to new files with their own fsyncs, so whatever was read
-// is durable afterwards. The database must contain everything that was acknowledged. Later commits are
-// removed, because their writers received an error.
+// reopen opens the database again, which must contain everything that was acknowledged. Parts of the write-ahead log
+// may exist only in the page cache after a failed fsync. Pebble reads the log and writes all of it to new files,
+// which it syncs, so everything that was read is durable afterwards. Commits that were not acknowledged are removed,
+// because their writers received an error.
 func (l *Log) reopen() error {
 	// The directory may have been moved, and the database would create a new one.
 	if err := l.dir.checkComplete(); err != nil {
@@ -91,27 +90,27 @@ func (l *Log) reopen() error {
 	}
 	current, trimmed := object.Revision(l.current.Load()), never
 	if err = db.verifyEnd(current, l.last); err == nil {
-		trimmed, err = beforeFirst(db.pebble, current) // trimmed entries may reappear
+		trimmed, err = beforeFirst(db.kv, current) // trimmed entries may reappear
 	}
 	if err == nil {
-		err = db.pebble.Flush()
+		err = db.kv.Flush()
 	}
 	if err = errors.Join(db.guard.err(), err); err != nil {
-		return errors.Join(err, db.pebble.Close())
+		return errors.Join(err, db.kv.Close())
 	}
 	db.guard.allowRemovals()
 	l.trimmer.trimmed = trimmed
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.db, l.failure = db, nil
-	l.bound.open(l.dir)
-	l.bound.write(current)
+	l.durable.open(l.dir)
+	l.durable.write(current)
 	return nil
 }
 
 // verifyEnd checks that the database contains the current revision and its entry, and removes later ones.
 func (db *database) verifyEnd(current object.Revision, entry []byte) error {
-	base, last, err := newest(db.pebble)
+	base, last, err := newest(db.kv)
 	if err != nil {
 		return err
 	}
@@ -119,7 +118,7 @@ func (db *database) verifyEnd(current object.Revision, entry []byte) error {
 		if err := db.truncate(current); err != nil {
 			return err
 		}
-		if base, last, err = newest(db.pebble); err != nil {
+		if base, last, err = newest(db.kv); err != nil {
 			return err
 		}
 	}
@@ -136,13 +135,13 @@ func (db *database) verifyEnd(current object.Revision, entry []byte) error {
 
 // truncate removes the commits after a revision.
 func (db *database) truncate(after object.Revision) (err error) {
-	_, upper := bounds(entries)
-	i, err := db.pebble.NewIter(&pebble.IterOptions{LowerBound: appendEntryKey(nil, after+1), UpperBound: upper})
+	_, upper := rowBounds(entries)
+	i, err := db.kv.NewIter(&pebble.IterOptions{LowerBound: appendEntryKey(nil, after+1), UpperBound: upper})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, i.Close()) }()
-	batch := db.pebble.NewBatch()
+	batch := db.kv.NewBatch()
 	defer batch.Close()
 	for i.First(); i.Valid(); i.Next() {
 		revision, err := splitEntryKey(i.Key())
@@ -162,5 +161,5 @@ func (db *database) truncate(after object.Revision) (err error) {
 			return err
 		}
 	}
-	return db.pebble.Apply(batch, pebble.Sync)
+	return db.kv.Apply(batch, pebble.Sync)
 }

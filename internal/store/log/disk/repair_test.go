@@ -237,8 +237,8 @@ func TestOpenOnFullDisk(t *testing.T) {
 	})
 }
 
-// TestRepairedStoreStillReportsLoss repairs a store whose bound file was removed: it is written
-// again, so that a truncated write-ahead log is still detected.
+// TestRepairedStoreStillReportsLoss repairs a store whose DURABLE file was removed. The repair writes the file
+// again, so a truncated write-ahead log is still detected.
 func TestRepairedStoreStillReportsLoss(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 const restoreBatch = 4 << 20
 
 // ErrNotEmpty is returned by Restore for a directory that already holds a store. Nothing in it was changed.
-var ErrNotEmpty = errors.New("it holds a store already")
+var ErrNotEmpty = errors.New("the folder already contains a store")
 
 // Restore creates a log in a directory without one, containing the newest states of objects as Append would
 // have written them. The log starts at the given revision, which must not be below that of any object, and
@@ -35,18 +35,18 @@ func Restore(dir string, options Options, revision object.Revision, objects iter
 }
 
 func (d *directory) restore(revision object.Revision, objects iter.Seq2[*object.Object, error]) error {
-	s, err := d.readState()
+	s, err := d.readFormat()
 	if err != nil {
 		return err
 	}
 	if s.ready {
 		return ErrNotEmpty
 	}
-	return d.make(func(db *pebble.DB) error {
+	return d.createWith(func(db *pebble.DB) error {
 		if err := fill(db, revision, objects); err != nil {
 			return err
 		}
-		return start(db, revision)
+		return writeBase(db, revision)
 	})
 }
 
@@ -60,7 +60,8 @@ func fill(db *pebble.DB, revision object.Revision, objects iter.Seq2[*object.Obj
 			return err
 		}
 		if o.Revision > revision {
-			return fmt.Errorf("%s is of revision %d, and the store is to begin at %d", o.Key, o.Revision, revision)
+			return fmt.Errorf("%s has revision %d, which is above the store's first revision %d", o.Key, o.Revision,
+				revision)
 		}
 		key = appendVersionKey(key[:0], o.Key, o.Revision)
 		state = appendState(state[:0], key, o)

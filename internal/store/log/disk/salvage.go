@@ -13,17 +13,17 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// A table is damaged if the checksum of one of its blocks does not match. The database then returns nothing
-// from the block, nor what other tables hold for the same keys. The index structures of the block cannot be
-// trusted: its keys, the relative age of rows, and the offsets of its parts. But every value in it starts
-// with a magic number, and states have checksums of their own. So salvage scans the bytes: intact states stay
-// live, and a damaged one costs only its own object. If this leaves anything uncertain (rows that cannot be
-// identified, or possible deletions), the store is refused and must be restored from a backup.
+// A table is damaged if the checksum of one of its blocks does not match. The database then returns neither the rows
+// of the block nor the rows of other tables with keys in the same range. The structures of the block cannot be
+// trusted: its keys, the sequence numbers of its rows, and its offsets. But every value in it starts with a magic
+// number, and states have checksums of their own. So salvage scans the bytes for states: intact ones are loaded, and
+// a damaged one affects only its own object. If this leaves anything uncertain (rows that cannot be identified, or
+// possible deletions), the store is rejected and must be restored from a backup.
 
 // salvage reads the states of the first damaged block with keys at or after lower, and returns the key at
 // which the database can continue. It returns false if the contents cannot be determined with certainty.
-func (r *reader) salvage(lower []byte) (next []byte, saved bool) {
-	levels, err := r.db.pebble.SSTables()
+func (r *reader) salvage(lower []byte) (next []byte, ok bool) {
+	levels, err := r.db.kv.SSTables()
 	if err != nil {
 		return nil, false
 	}
@@ -60,7 +60,7 @@ func (r *reader) nextDamaged(tables []pebble.SSTableInfo, lower []byte) (next *d
 				continue
 			}
 			states, whole := r.statesIn(blocks[j].bytes)
-			_, upper := bounds(versions)
+			_, upper := rowBounds(versions)
 			if j+1 < len(blocks) {
 				upper = firstStateIn(blocks[j+1], upper)
 			}
@@ -82,7 +82,8 @@ func (s *stored) at() []byte { return appendVersionKey(nil, s.key, s.revision) }
 
 func byKey(a, b stored) int { return bytes.Compare(a.at(), b.at()) }
 
-// row is the row of a table for a key. Its number is the sequence number of the change that wrote it.
+// row is a row of a table: a state, or the deletion of one by trimming. number is Pebble's sequence number of the
+// write.
 type row struct {
 	state   stored
 	deleted bool
@@ -144,7 +145,7 @@ func (r *reader) rowsOf(t pebble.SSTableInfo, lower, upper []byte, rows map[stri
 			if err != nil {
 				return err
 			}
-			if found.state, err = r.stateBy(kv.K.UserKey, value); err != nil {
+			if found.state, err = r.decodeValue(kv.K.UserKey, value); err != nil {
 				return err
 			}
 		}
@@ -153,17 +154,17 @@ func (r *reader) rowsOf(t pebble.SSTableInfo, lower, upper []byte, rows map[stri
 	return i.Error()
 }
 
-// stateBy decodes a row. It fails if the value was written under another key.
-func (r *reader) stateBy(key, value []byte) (stored, error) {
+// decodeValue decodes the value of a row. It fails if the value was written under another key.
+func (r *reader) decodeValue(key, value []byte) (stored, error) {
 	written, record, err := splitState(value)
 	if err != nil || !bytes.Equal(written, key) {
-		return stored{}, fmt.Errorf("the value by %q: %w", key, object.ErrDamaged)
+		return stored{}, fmt.Errorf("the value of the key %q: %w", key, object.ErrDamaged)
 	}
-	return r.state(written, record), nil
+	return r.decodeRecord(written, record), nil
 }
 
-// state decodes a record; written is its database key.
-func (r *reader) state(written, record []byte) stored {
+// decodeRecord decodes a record; written is its database key.
+func (r *reader) decodeRecord(written, record []byte) stored {
 	key, revision, err := splitVersionKey(written)
 	s := stored{key: object.Key(key), revision: revision, err: err}
 	if err == nil && len(record) > 0 {
@@ -172,15 +173,15 @@ func (r *reader) state(written, record []byte) stored {
 	return s
 }
 
-// firstStateIn returns the key of the first state in a block, nil if the block is damaged, or otherwise if it
+// firstStateIn returns the key of the first state in a block, nil if the block is damaged, and fallback if the block
 // has no states.
-func firstStateIn(b rawBlock, otherwise []byte) []byte {
+func firstStateIn(b rawBlock, fallback []byte) []byte {
 	if b.damaged {
 		return nil
 	}
 	at := bytes.Index(b.bytes, []byte(stateMagic))
 	if at < 0 {
-		return otherwise
+		return fallback
 	}
 	key, _, _ := splitState(b.bytes[at:])
 	return key
@@ -202,7 +203,7 @@ func (r *reader) statesIn(block []byte) (found []stored, whole bool) {
 			return found, false
 		}
 		rows--
-		found = append(found, r.state(written, record))
+		found = append(found, r.decodeRecord(written, record))
 		block = block[len(stateMagic)+len(written)+len(record):]
 	}
 	return found, rows == 0 && slices.IsSortedFunc(found, byKey)

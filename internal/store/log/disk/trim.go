@@ -15,14 +15,15 @@ const (
 	minTrim = 64
 	// trimBatch bounds the number of commits trimmed in one batch, so that no commit waits long for it.
 	trimBatch = 256
-	// never marks a log that is not trimmed any more, since entries must be deleted in order.
+	// never is the value of trimmer.trimmed for a log that is not trimmed any more, because an entry cannot be read
+	// and entries must be deleted in order.
 	never = ^object.Revision(0)
 )
 
 // trimmer deletes the commits that have left the store's history. before may be set at any time; the other
 // fields belong to the goroutine that opens and loads the log, and then to maintain.
 type trimmer struct {
-	// before is the argument of the last Compact, and notify wakes maintain when there is something to trim.
+	// before is the argument of the last call of Compact; notify wakes maintain when there is something to trim.
 	before atomic.Uint64
 	notify chan struct{}
 	// trimmed is the last revision whose entry was deleted.
@@ -60,23 +61,23 @@ func (t *trimmer) trim(ctx context.Context, db *database, current object.Revisio
 // trimSome trims the next commits in one batch.
 func (t *trimmer) trimSome(db *database, upto object.Revision) error {
 	upto = min(upto, t.trimmed+trimBatch)
-	batch := db.pebble.NewBatch()
+	batch := db.kv.NewBatch()
 	defer batch.Close()
 	if err := db.deleteCommits(batch, appendEntryKey(nil, t.trimmed+1), appendEntryKey(nil, upto+1)); err != nil {
 		return err
 	}
-	if err := db.pebble.Apply(batch, pebble.NoSync); err != nil {
+	if err := db.kv.Apply(batch, pebble.NoSync); err != nil {
 		return err
 	}
 	t.trimmed = upto
 	return nil
 }
 
-// deleteCommits adds the deletion of the commits between two keys to a batch, or fails if one of them cannot
-// be read. The states that an unread entry replaced would remain, and one of them would become the newest of
-// its object once the object's deletion is trimmed.
+// deleteCommits adds the deletion of the entries between two keys, and of the states that they replaced, to a batch.
+// It fails if an entry cannot be read: the states that it replaced would remain, and one of them would become the
+// newest of its object once the object's deletion is trimmed.
 func (db *database) deleteCommits(batch *pebble.Batch, lower, upper []byte) error {
-	i, err := db.pebble.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	i, err := db.kv.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return err
 	}
@@ -106,8 +107,8 @@ func deleteEntries(batch *pebble.Batch, i *pebble.Iterator) error {
 	return nil
 }
 
-// deleteReplaced deletes the states that a commit replaced, and its deletions. Each was written once. If a deleted
-// object was unreadable, its previous revision is unknown and the deletion stays.
+// deleteReplaced deletes the states that a commit replaced, and the rows of its deletions. If a deleted object was
+// unreadable, its previous revision is unknown and the row of the deletion stays.
 func deleteReplaced(batch *pebble.Batch, revision object.Revision, changes []changed) error {
 	for _, c := range changes {
 		if c.previous == 0 {

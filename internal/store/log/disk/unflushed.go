@@ -34,7 +34,7 @@ func (g *guard) logsAreFlushed() {
 	g.unflushed = nil
 }
 
-// logs returns the write-ahead logs that the database holds in memory, in order.
+// logs returns, in order, the write-ahead logs whose contents the database has only in memory.
 func (g *guard) logs() (wal.Logs, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -61,7 +61,7 @@ func (r *reader) addUnflushed(lower, upper []byte, rows map[string]row) error {
 			}
 			found := row{deleted: kind == pebble.InternalKeyKindDelete, number: math.MaxUint64}
 			if !found.deleted {
-				found.state, err = r.stateBy(key, value)
+				found.state, err = r.decodeValue(key, value)
 			}
 			rows[string(key)] = found
 			return err
