@@ -71,7 +71,7 @@ func TestPortZeroSelectsFreePort(t *testing.T) {
 	for _, as := range []string{"", "127.0.0.1:8080", ":80", "nonsense"} {
 		got := as
 		if err := withPorts(&got); got != as || err != nil {
-			t.Errorf("%q becomes %q, %v", as, got, err)
+			t.Errorf("addresses %q: got %q, %v", as, got, err)
 		}
 	}
 }
@@ -82,7 +82,7 @@ func TestInvalidClassIsRefused(t *testing.T) {
 		Log: slog.New(slog.DiscardHandler)})
 	if err == nil || !strings.Contains(err.Error(),
 		`invalid class "My_Class": must be the name of an IngressClass: a lowercase RFC 1123`) {
-		t.Errorf("it says %v", err)
+		t.Errorf("got error %v", err)
 	}
 }
 
@@ -99,6 +99,6 @@ func TestControllersStopTogether(t *testing.T) {
 		Log: slog.New(slog.DiscardHandler),
 	})
 	if err == nil || !strings.Contains(err.Error(), `"nonsense"`) {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("Run returned %v, want the error of the class", err)
 	}
 }

@@ -121,7 +121,7 @@ func TestLeftoverEndpointIsReported(t *testing.T) {
 	end()
 	const advice = "kubectl delete endpointslice --namespace shop web-2001-db8--1-9000"
 	if err := e.leave(ended); err == nil || !strings.Contains(err.Error(), advice) {
-		t.Errorf("it says %v, want: %s", err, advice)
+		t.Errorf("got error %v, want: %s", err, advice)
 	}
 }
 
@@ -137,18 +137,18 @@ func TestReachableAddress(t *testing.T) {
 	} {
 		l, address, err := arguments{listen: listen}.listening()
 		if err != nil {
-			t.Errorf("%q: %v", listen, err)
+			t.Errorf("--listen %q: %v", listen, err)
 			continue
 		}
 		if !address.IP.Equal(want) || address.Port != l.Addr().(*net.TCPAddr).Port {
-			t.Errorf("%q is reached at %s, want %s and its port", listen, address, want)
+			t.Errorf("--listen %q is registered as %s, want %s and its port", listen, address, want)
 		}
 		l.Close()
 	}
 	for _, listen := range []string{"9000", "127.0.0.1:99999"} {
 		if l, address, err := (arguments{listen: listen}).listening(); err == nil {
 			l.Close()
-			t.Errorf("%q is taken for %s", listen, address)
+			t.Errorf("--listen %q is accepted and registered as %s", listen, address)
 		}
 	}
 }

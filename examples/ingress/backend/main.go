@@ -22,7 +22,7 @@ import (
 	loop "github.com/bowline-dev/bowline/controller"
 )
 
-// drain is how long the server continues to answer after its endpoint is deleted, until proxies have
+// drainTime is how long the server continues to answer after its endpoint is deleted, until proxies have
 // noticed the deletion.
 const drainTime = time.Second
 

@@ -85,11 +85,11 @@ func ingressFor(s *corev1.Service, class string) (*networkingv1.Ingress, *proble
 }
 
 // annotation returns the value of an annotation, or a default if it is empty.
-func annotation(s *corev1.Service, name, otherwise string) string {
+func annotation(s *corev1.Service, name, fallback string) string {
 	if value := s.Annotations[name]; value != "" {
 		return value
 	}
-	return otherwise
+	return fallback
 }
 
 // portOf returns the TCP port to which requests are sent: the one that AnnotationPort names; otherwise the

@@ -8,6 +8,6 @@
 // removed with the annotation or the service. An Ingress of that name with another owner is not touched.
 //
 // The controller is level-triggered: on every event it compares the Ingress that the Service requests
-// (wish.go) with the existing one, and sends one request to bring them closer (reconcile.go). It does not
+// (desired.go) with the existing one, and sends one request to bring them closer (reconcile.go). It does not
 // depend on nginx; another controller serves the Ingresses.
 package manager

@@ -112,7 +112,7 @@ func foreignIngressesUntouched(s bowlinetest.State) error {
 			return errors.New("somebody else's Ingress was touched")
 		}
 		if i.GetName() != "taken" && (owner == nil || owner.Name != i.GetName()) {
-			return fmt.Errorf("Ingress %s belongs to %v", i.GetName(), owner)
+			return fmt.Errorf("Ingress %s has the owners %v", i.GetName(), owner)
 		}
 	}
 	return nil
@@ -185,7 +185,7 @@ func enough(t *testing.T, r *bowlinetest.Report, least int) {
 		least = faultBudget / 4
 	}
 	if r.Tried() < least {
-		t.Errorf("only %d fault points were tried", r.Tried())
+		t.Errorf("only %d fault points were tried: the scenario does too little", r.Tried())
 	}
 }
 

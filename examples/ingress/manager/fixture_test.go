@@ -147,7 +147,7 @@ func (w *fixture) ingress(name string) *networkingv1.Ingress {
 func (w *fixture) hasNone(name string) {
 	w.Helper()
 	if i, err := w.ingresses.Get(w.Context(), "default", name); !apierrors.IsNotFound(err) {
-		w.Errorf("there is an Ingress %s: %+v, %v", name, i.Spec, err)
+		w.Errorf("Ingress %s exists: %+v, %v", name, i.Spec, err)
 	}
 }
 
@@ -156,7 +156,7 @@ func (w *fixture) routes(s *corev1.Service, host, path string, port int32) *netw
 	w.Helper()
 	i := w.ingress(s.Name)
 	if !metav1.IsControlledBy(i, s) {
-		w.Errorf("Ingress %s belongs to %+v, not to its service %s", i.Name, i.OwnerReferences, s.UID)
+		w.Errorf("Ingress %s has the owners %+v, want its service %s", i.Name, i.OwnerReferences, s.UID)
 	}
 	prefix, class := networkingv1.PathTypePrefix, "nginx"
 	want := networkingv1.IngressSpec{IngressClassName: &class, Rules: []networkingv1.IngressRule{{
@@ -173,7 +173,7 @@ func (w *fixture) routes(s *corev1.Service, host, path string, port int32) *netw
 	got := *i.Spec.DeepCopy()
 	got.TLS = nil // users may add TLS
 	if g, w2 := asJSON(got), asJSON(want); g != w2 {
-		w.Errorf("Ingress %s is\n%s\nand should be\n%s", i.Name, g, w2)
+		w.Errorf("Ingress %s: got\n%s\nwant\n%s", i.Name, g, w2)
 	}
 	return i
 }

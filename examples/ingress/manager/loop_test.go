@@ -28,7 +28,7 @@ func TestAnnotatedServiceGetsIngress(t *testing.T) {
 		w.routes(s, "example.com", "/", 80)
 		w.hasNone("plain")
 		if got := w.events(s.UID); !slices.Equal(got, []string{"Normal Created"}) {
-			w.Errorf("events are %q", got)
+			w.Errorf("got events %q", got)
 		}
 	})
 }
@@ -83,7 +83,7 @@ func TestIngressIsRestored(t *testing.T) {
 		waitIdle()
 		w.routes(s, "example.com", "/", 80)
 		if got := w.events(s.UID); !slices.Equal(got, []string{"Normal Created", "Normal Updated"}) {
-			w.Errorf("events are %q", got)
+			w.Errorf("got events %q", got)
 		}
 	})
 }
@@ -106,10 +106,10 @@ func TestUserFieldsArePreserved(t *testing.T) {
 		}
 		if len(i.Spec.TLS) != 1 || i.Spec.DefaultBackend == nil ||
 			i.Annotations["a"] != "b" || i.Labels["team"] != "shop" || len(i.Finalizers) != 1 {
-			w.Errorf("something is lost: %s", asJSON(i))
+			w.Errorf("a field of the user is missing: %s", asJSON(i))
 		}
 		if !metav1.IsControlledBy(i, s) || len(i.OwnerReferences) != 1 {
-			w.Errorf("it belongs to %+v", i.OwnerReferences)
+			w.Errorf("the Ingress has the owners %+v", i.OwnerReferences)
 		}
 	})
 }
@@ -127,7 +127,7 @@ func TestRemovedAnnotationDeletesIngress(t *testing.T) {
 			w.annotate("web", "ingress/http", "true")
 		}
 		if got := w.events(s.UID); !slices.Contains(got, "Normal Deleted") {
-			w.Errorf("events are %q", got)
+			w.Errorf("got events %q", got)
 		}
 	})
 }
@@ -178,18 +178,18 @@ func TestTerminatingIngressIsNotWritten(t *testing.T) {
 		w.patchIngress("web", `{"metadata":{"ownerReferences":[`+asJSON(going.OwnerReferences[0])+`]}}`)
 		waitIdle()
 		if got := w.events(s.UID); !slices.Equal(got, []string{"Normal Created", "Normal Deleted"}) {
-			w.Errorf("events are %q", got)
+			w.Errorf("got events %q", got)
 		}
 		w.annotate("web", "ingress/http", "true")
 		w.annotate("web", "ingress/host", "new.example.com")
 		waitIdle()
 		if i := w.ingress("web"); i.DeletionTimestamp == nil || i.Spec.Rules[0].Host != "example.com" {
-			w.Errorf("the Ingress that goes is now %s", asJSON(i))
+			w.Errorf("the terminating Ingress was changed to %s", asJSON(i))
 		}
 		w.patchIngress("web", `{"metadata":{"finalizers":null}}`)
 		waitIdle()
 		if i := w.routes(s, "new.example.com", "/", 80); i.UID == going.UID {
-			w.Error("the Ingress did not go")
+			w.Error("the Ingress still exists after its finalizer was removed")
 		}
 	})
 }
@@ -261,7 +261,7 @@ func TestMatchingIngressIsNotWritten(t *testing.T) {
 			w.Errorf("the Ingress was written to: %s", asJSON(now))
 		}
 		if got := w.events(s.UID); len(got) > 1 {
-			w.Errorf("events are %q", got)
+			w.Errorf("got events %q", got)
 		}
 	})
 }
@@ -282,7 +282,7 @@ func TestTwoManagersMakeOneIngress(t *testing.T) {
 		i := w.routes(s, "example.com", "/", 80)
 		time.Sleep(time.Hour)
 		if now := w.ingress("web"); now.ResourceVersion != i.ResourceVersion {
-			w.Errorf("they go on writing: %s", asJSON(now.ManagedFields))
+			w.Errorf("the managers keep writing: %s", asJSON(now.ManagedFields))
 		}
 		w.annotate("web", "ingress/http", "null")
 		waitIdle()

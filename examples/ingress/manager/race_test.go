@@ -99,7 +99,7 @@ func TestRestoredAnnotationPreservesIngress(t *testing.T) {
 		defer w.before(http.MethodGet, "services", func() { w.annotate("web", "ingress/http", "true"); ahead = true })()
 		waitIdle()
 		if now := w.routes(s, "example.com", "/", 80); !ahead || now.UID != made.UID {
-			w.Error("the Ingress was deleted and made anew")
+			w.Error("the Ingress was deleted and recreated")
 		}
 	})
 }

@@ -44,7 +44,7 @@ func (r *reconciler) Reconcile(ctx context.Context, key controller.Request) (con
 	if !asks {
 		return controller.Result{}, nil
 	}
-	return controller.Result{}, r.keep(ctx, service, ingress)
+	return controller.Result{}, r.ensure(ctx, service, ingress)
 }
 
 // isObsolete reports whether an Ingress was created for a service that no longer requests it: because the
@@ -73,7 +73,7 @@ func isOrphaning(s *corev1.Service) bool {
 // and the Ingress may have been created for it by another manager. A garbage collector may delete the Ingress
 // first.
 func (r *reconciler) remove(ctx context.Context, ingress *networkingv1.Ingress) error {
-	service, err := r.ask(ctx, ingress.Namespace, ingress.Name)
+	service, err := r.getCurrent(ctx, ingress.Namespace, ingress.Name)
 	if err != nil || !isObsolete(service, ingress) {
 		return err // nil if the cache is stale
 	}
@@ -89,9 +89,9 @@ func (r *reconciler) remove(ctx context.Context, ingress *networkingv1.Ingress) 
 	return err
 }
 
-// ask reads a service from the server, before writes that must not rely on a stale cache. It returns nil if the service
-// is gone.
-func (r *reconciler) ask(ctx context.Context, namespace, name string) (*corev1.Service, error) {
+// getCurrent reads a service from the server, before writes that must not rely on a stale cache. It returns nil if the
+// service is gone.
+func (r *reconciler) getCurrent(ctx context.Context, namespace, name string) (*corev1.Service, error) {
 	service, err := r.services.Client().Get(ctx, namespace, name)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -102,9 +102,9 @@ func (r *reconciler) ask(ctx context.Context, namespace, name string) (*corev1.S
 	return service, nil
 }
 
-// keep creates or updates the Ingress of a service that requests one. If it cannot, it records an event about
+// ensure creates or updates the Ingress of a service that requests one. If it cannot, it records an event about
 // the service and leaves the Ingress as it is.
-func (r *reconciler) keep(ctx context.Context, service *corev1.Service, ingress *networkingv1.Ingress) error {
+func (r *reconciler) ensure(ctx context.Context, service *corev1.Service, ingress *networkingv1.Ingress) error {
 	want, problem := ingressFor(service, r.class)
 	switch {
 	case problem != nil:
@@ -116,7 +116,7 @@ func (r *reconciler) keep(ctx context.Context, service *corev1.Service, ingress 
 		return nil // it is recreated when the deletion is complete, which the cache reports
 	case !metav1.IsControlledBy(ingress, service):
 		r.warn(ctx, service, problemf(reasonNameTaken,
-			"Ingress %s is not this service's, and is left alone: delete or rename it, or the service gets none",
+			"Ingress %s has another owner and is not changed: delete or rename it, otherwise the service gets none",
 			ingress.Name))
 		return nil
 	case sameRoute(ingress, want):
@@ -129,7 +129,7 @@ func (r *reconciler) keep(ctx context.Context, service *corev1.Service, ingress 
 // confirm returns an error unless the cached service is current. Otherwise a manager with a stale cache and
 // one with a current cache could undo each other's writes repeatedly.
 func (r *reconciler) confirm(ctx context.Context, service *corev1.Service) error {
-	now, err := r.ask(ctx, service.Namespace, service.Name)
+	now, err := r.getCurrent(ctx, service.Namespace, service.Name)
 	if err == nil && (now == nil || now.UID != service.UID || now.ResourceVersion != service.ResourceVersion) {
 		err = apierrors.NewConflict(corev1.Resource("services"), service.Name,
 			errors.New("the cache has a different version of it"))
@@ -147,7 +147,7 @@ func (r *reconciler) create(ctx context.Context, service *corev1.Service, want *
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return nil // the service is deleted with the namespace
 	}
-	return r.done(ctx, service, reasonCreated, want, err)
+	return r.recordResult(ctx, service, reasonCreated, want, err)
 }
 
 // update applies the manager's fields and takes their ownership from other field managers. All other fields
@@ -159,13 +159,13 @@ func (r *reconciler) update(ctx context.Context, service *corev1.Service, now, w
 	}
 	want.ResourceVersion = now.ResourceVersion
 	_, err := r.ingresses.Client().ApplyObject(ctx, want, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
-	return r.done(ctx, service, reasonUpdated, want, err)
+	return r.recordResult(ctx, service, reasonUpdated, want, err)
 }
 
-// done records an event about a write. If the server reports the Ingress as invalid, the service's owner has
+// recordResult records an event about a write. If the server reports the Ingress as invalid, the service's owner has
 // to correct it, and it is not retried. Other refusals may end without a change of the service, so they are
 // retried.
-func (r *reconciler) done(ctx context.Context, service *corev1.Service, did string, want *networkingv1.Ingress,
+func (r *reconciler) recordResult(ctx context.Context, service *corev1.Service, did string, want *networkingv1.Ingress,
 	err error) error {
 	if err == nil {
 		r.events.Normal(subject(service), did, "Ingress %s: %s", want.Name, route(want))

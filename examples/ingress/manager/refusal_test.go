@@ -29,7 +29,7 @@ func (w *fixture) foreign(name string) *networkingv1.Ingress {
 func (w *fixture) isUntouched(was *networkingv1.Ingress) {
 	w.Helper()
 	if now := w.ingress(was.Name); now.ResourceVersion != was.ResourceVersion {
-		w.Errorf("Ingress %s was touched: %s", now.Name, asJSON(now))
+		w.Errorf("Ingress %s was changed to %s", now.Name, asJSON(now))
 	}
 }
 
@@ -40,7 +40,7 @@ func TestForeignIngressIsNotTouched(t *testing.T) {
 		s := w.create(service("web", "ingress/http", "true"))
 		waitIdle()
 		w.isUntouched(theirs)
-		w.warned(s, "NameTaken", "Ingress web is not this service's")
+		w.warned(s, "NameTaken", "Ingress web has another owner and is not changed")
 
 		w.annotate("web", "ingress/http", "null")
 		waitIdle()
@@ -68,7 +68,7 @@ func TestIngressWithoutOwnerIsNotTouched(t *testing.T) {
 		theirs := w.ingress("web")
 		waitIdle()
 		w.isUntouched(theirs)
-		w.warned(s, "NameTaken", "left alone")
+		w.warned(s, "NameTaken", "has another owner and is not changed")
 		w.deleteService("web")
 		waitIdle()
 		w.isUntouched(theirs)
@@ -114,7 +114,7 @@ func TestInvalidAnnotationValue(t *testing.T) {
 		waitIdle()
 		w.hasNone("off")
 		if got := w.events(s.UID); len(got) > 0 {
-			w.Errorf("events are %q", got)
+			w.Errorf("got events %q", got)
 		}
 	})
 }

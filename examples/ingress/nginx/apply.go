@@ -173,19 +173,19 @@ func (s *applier) exclude(ctx context.Context, versions []*networkingv1.Ingress,
 	if found, err := s.excludeCertificates(ctx, files); found || err != nil {
 		return err
 	}
-	_, misfits, err := sift(nil, versions, func(some []*networkingv1.Ingress) error { return s.test(ctx, some) })
+	_, rejected, err := bisect(nil, versions, func(some []*networkingv1.Ingress) error { return s.test(ctx, some) })
 	if err != nil {
 		return err
 	}
-	if len(misfits) == 0 {
+	if len(rejected) == 0 {
 		return refusal // nginx accepted the same Ingresses in a second test
 	}
-	for _, m := range misfits {
-		if _, before := s.refused[m.what.UID]; before {
-			delete(s.good, m.what.UID) // the previously good state is now refused
+	for _, m := range rejected {
+		if _, before := s.refused[m.element.UID]; before {
+			delete(s.good, m.element.UID) // the previously good state is now refused
 			continue
 		}
-		s.refused[m.what.UID] = refused{m.what.Generation, m.message}
+		s.refused[m.element.UID] = refused{m.element.Generation, m.message}
 	}
 	return nil
 }
@@ -194,11 +194,11 @@ func (s *applier) exclude(ctx context.Context, versions []*networkingv1.Ingress,
 func (s *applier) excludeCertificates(ctx context.Context, files map[string][]byte) (found bool, err error) {
 	var doubtful []string
 	for _, file := range slices.Sorted(maps.Keys(files)) {
-		if !s.certificates.proven(file) {
+		if !s.certificates.wasServed(file) {
 			doubtful = append(doubtful, file)
 		}
 	}
-	_, misfits, err := sift(nil, doubtful, func(some []string) error {
+	_, rejected, err := bisect(nil, doubtful, func(some []string) error {
 		var r routing
 		for _, file := range some {
 			r.hosts = append(r.hosts, host{name: strings.TrimSuffix(path.Base(file), ".pem"), certificate: file})
@@ -209,10 +209,10 @@ func (s *applier) excludeCertificates(ctx context.Context, files map[string][]by
 		}
 		return s.server.Test(ctx, c)
 	})
-	for _, m := range misfits {
-		s.certificates.refuse(m.what, m.message)
+	for _, m := range rejected {
+		s.certificates.refuse(m.element, m.message)
 	}
-	return len(misfits) > 0, err
+	return len(rejected) > 0, err
 }
 
 // reconsider tests refused Ingresses again and reports whether nginx now accepts any of them.
@@ -225,15 +225,15 @@ func (s *applier) reconsider(ctx context.Context, declared []*networkingv1.Ingre
 			others = append(others, i)
 		}
 	}
-	_, misfits, err := sift(others, doubtful, func(some []*networkingv1.Ingress) error { return s.test(ctx, some) })
-	if err != nil || len(misfits) == len(doubtful) {
+	_, rejected, err := bisect(others, doubtful, func(some []*networkingv1.Ingress) error { return s.test(ctx, some) })
+	if err != nil || len(rejected) == len(doubtful) {
 		return false, err
 	}
 	for _, i := range doubtful {
 		delete(s.refused, i.UID)
 	}
-	for _, m := range misfits {
-		s.refused[m.what.UID] = refused{m.what.Generation, m.message}
+	for _, m := range rejected {
+		s.refused[m.element.UID] = refused{m.element.Generation, m.message}
 	}
 	return true, nil
 }

@@ -48,14 +48,14 @@ func TestRefusedIngressIsIsolated(t *testing.T) {
 		hosts := []string{"a.com", "bad.com", "c.com", "d.com"}
 		got := s.mustApply(t, at("a", "a.com", 1), at("b", "bad.com", 1), at("c", "c.com", 1))
 		if want := "b Refused: nginx refuses it, and it is left out: no bad"; got != want {
-			t.Errorf("the problems are %q, want %q", got, want)
+			t.Errorf("got problems %q, want %q", got, want)
 		}
 		r.has(t, "one of three is bad", "a.com c.com", hosts...)
 
 		r.tests = 0
 		s.mustApply(t, at("a", "a.com", 1), at("b", "bad.com", 1), at("c", "c.com", 1))
 		if r.tests != 0 || len(r.serving) != 1 {
-			t.Errorf("where nothing changed, there were %d tests and %d configurations", r.tests, len(r.serving))
+			t.Errorf("without a change: %d tests and %d configurations in total", r.tests, len(r.serving))
 		}
 		s.mustApply(t, at("a", "a.com", 1), at("b", "bad.com", 1), at("c", "d.com", 2))
 		r.has(t, "another one changed", "a.com d.com", hosts...)
@@ -63,7 +63,7 @@ func TestRefusedIngressIsIsolated(t *testing.T) {
 			t.Errorf("a change beside refused Ingresses took %d tests, want 2", r.tests)
 		}
 		if got := s.mustApply(t, at("a", "a.com", 1), at("b", "c.com", 2)); got != "" {
-			t.Errorf("the bad one is mended: %s", got)
+			t.Errorf("after the refused Ingress was corrected: got %s", got)
 		}
 		r.has(t, "mended", "a.com c.com", hosts...)
 	})
@@ -77,7 +77,7 @@ func TestLastGoodStateIsServed(t *testing.T) {
 		s.mustApply(t, at("a", "a.com", 1), at("b", "b.com", 1))
 		got := s.mustApply(t, at("a", "a.com", 1), at("b", "bad.com", 2))
 		if want := "b Refused: nginx refuses it, and it is served as it was before: no bad"; got != want {
-			t.Errorf("the problems are %q, want %q", got, want)
+			t.Errorf("got problems %q, want %q", got, want)
 		}
 		r.has(t, "the bad one as it was", "a.com b.com", hosts...)
 		s.mustApply(t, at("a", "c.com", 2), at("b", "bad.com", 2))
@@ -86,12 +86,12 @@ func TestLastGoodStateIsServed(t *testing.T) {
 		r.refuses = []string{"bad", "b.com"} // from now on the old state is refused too
 		got = s.mustApply(t, at("a", "a.com", 3), at("b", "bad.com", 2))
 		if want := "b Refused: nginx refuses it, and it is left out: no bad"; got != want {
-			t.Errorf("the problems are %q, want %q", got, want)
+			t.Errorf("got problems %q, want %q", got, want)
 		}
 		r.has(t, "nothing of it is good any more", "a.com", hosts...)
 		s.mustApply(t, at("a", "a.com", 3))
 		if len(s.good) != 1 || len(s.refused) != 0 {
-			t.Errorf("deleted Ingresses left %v, %v", s.good, s.refused)
+			t.Errorf("after the deletion of all Ingresses the applier still has %v, %v", s.good, s.refused)
 		}
 	})
 }
@@ -119,7 +119,7 @@ func TestIngressDependingOnYoungerOne(t *testing.T) {
 		s, r := newTestApplier("a.com+!b.com", "bad.com")
 		got := s.mustApply(t, at("a", "a.com", 1), at("b", "b.com", 1), at("c", "bad.com", 1))
 		if want := "c Refused: nginx refuses it, and it is left out: no bad.com"; got != want {
-			t.Errorf("the problems are %q, want %q", got, want)
+			t.Errorf("got problems %q, want %q", got, want)
 		}
 		r.has(t, "the two that fit together", "a.com b.com", "a.com", "b.com", "bad.com")
 	})
@@ -136,7 +136,7 @@ func TestBisectionFindsRefusedIngresses(t *testing.T) {
 	s.mustApply(t, all...)
 	r.has(t, "all but three", "h16.com h18.com", "h16.com", "h17.com", "h18.com", "h150.com", "h299.com")
 	if len(s.refused) != 3 || r.tests > 60 {
-		t.Errorf("%d were found in %d tests", len(s.refused), r.tests)
+		t.Errorf("found %d refused Ingresses in %d tests", len(s.refused), r.tests)
 	}
 }
 
@@ -146,16 +146,16 @@ func TestOtherErrorsExcludeNothing(t *testing.T) {
 	s, r := newTestApplier("http {") // refuses even the empty configuration
 	if _, _, err := s.apply(t.Context(), []*networkingv1.Ingress{at("a", "a.com", 1)}); err == nil ||
 		len(s.refused) > 0 {
-		t.Errorf("%v; refused are %v", err, s.refused)
+		t.Errorf("got error %v and refused Ingresses %v", err, s.refused)
 	}
 	r.refuses, r.failure = nil, errors.New("out of processes")
 	_, _, err := s.apply(t.Context(), []*networkingv1.Ingress{at("a", "a.com", 1)})
 	if !errors.Is(err, r.failure) || len(s.refused) > 0 {
-		t.Errorf("%v; refused are %v", err, s.refused)
+		t.Errorf("got error %v and refused Ingresses %v", err, s.refused)
 	}
 	r.failure = nil
 	if got := s.mustApply(t, at("a", "a.com", 1)); got != "" || len(r.serving) != 1 {
-		t.Errorf("when it is mended: %q, %d configurations", got, len(r.serving))
+		t.Errorf("after the error is gone: got problems %q, %d configurations", got, len(r.serving))
 	}
 }
 
@@ -177,13 +177,13 @@ func TestRetriesOfRefusedIngressesAreLimited(t *testing.T) {
 			r.has(t, "a change", fmt.Sprintf("a%d.com", n), fmt.Sprintf("a%d.com", n))
 		}
 		if took := time.Since(begun); took > 10*time.Second {
-			t.Errorf("100 changes beside 50 that are refused took %s", took)
+			t.Errorf("100 changes beside 50 refused Ingresses took %s", took)
 		}
 		r.refuses = nil
 		all := append(bad, at("a", "last.com", 100))
 		_, again, err := s.apply(t.Context(), all)
 		if err != nil || again == 0 || again > time.Minute {
-			t.Errorf("what was refused is to be tried again in %s, %v", again, err)
+			t.Errorf("the refused Ingresses are to be tested again in %s, %v", again, err)
 		}
 		time.Sleep(again)
 		if got := s.mustApply(t, all...); got != "" {

@@ -72,10 +72,10 @@ func TestFolderIsExclusive(t *testing.T) {
 	quiet := slog.New(slog.DiscardHandler)
 	err := Run(t.Context(), Options{Config: l.plane.RESTConfig(), Folder: l.folder, HTTP: freeAddress(t), Log: quiet})
 	if err == nil || !strings.Contains(err.Error(), "in use by another nginx controller") {
-		t.Errorf("the second one: %v", err)
+		t.Errorf("the second controller in the folder: got error %v", err)
 	}
 	if got := l.get("h.com", "/"); got != "404" {
-		t.Errorf("the first one answers %q", got)
+		t.Errorf("the first nginx answers %q", got)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestPortTakenAfterCheck(t *testing.T) {
 		t.Errorf("Run: %v", err)
 	}
 	if err := p.Serve(t.Context(), c); err == nil {
-		t.Error("what has ended serves")
+		t.Error("a process that has ended still serves")
 	}
 }
 

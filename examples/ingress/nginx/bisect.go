@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// misfit is a refused element and the reason.
-type misfit[T any] struct {
-	what    T
+// rejection is an element that a test refused, and the reason.
+type rejection[T any] struct {
+	element T
 	message string
 }
 
-// sift adds as many of the doubtful elements, in order, to the good ones as a test accepts, and returns the
-// others as misfits. It bisects refused sets, so finding a few misfits among many elements takes few tests.
-// An error that is not a refusal ends it.
-func sift[T any](good, doubtful []T, test func([]T) error) (taken []T, misfits []misfit[T], err error) {
+// bisect adds as many of the doubtful elements, in order, to the good ones as test accepts, and returns the others
+// with the reason. It halves each refused set, so it takes few tests to find a few elements among many. If test
+// returns an error other than a refusal, bisect stops and returns it.
+func bisect[T any](good, doubtful []T, test func([]T) error) (accepted []T, rejected []rejection[T], err error) {
 	if len(doubtful) == 0 {
 		return good, nil, nil
 	}
@@ -27,13 +27,13 @@ func sift[T any](good, doubtful []T, test func([]T) error) (taken []T, misfits [
 	case !errors.As(err, &r):
 		return good, nil, err
 	case len(doubtful) == 1:
-		return good, []misfit[T]{{doubtful[0], r.message}}, nil
+		return good, []rejection[T]{{doubtful[0], r.message}}, nil
 	}
 	half := len(doubtful) / 2
-	taken, misfits, err = sift(good, doubtful[:half], test)
+	accepted, rejected, err = bisect(good, doubtful[:half], test)
 	if err != nil {
-		return taken, misfits, err
+		return accepted, rejected, err
 	}
-	taken, others, err := sift(taken, doubtful[half:], test)
-	return taken, append(misfits, others...), err
+	accepted, others, err := bisect(accepted, doubtful[half:], test)
+	return accepted, append(rejected, others...), err
 }

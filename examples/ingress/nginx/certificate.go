@@ -105,8 +105,8 @@ func pair(secret *corev1.Secret) ([]byte, error) {
 // refuse records that nginx rejects a file.
 func (c *certificates) refuse(file, message string) { c.refused[file] = message }
 
-// proven reports whether nginx has served a file.
-func (c *certificates) proven(file string) bool {
+// wasServed reports whether nginx has served a file.
+func (c *certificates) wasServed(file string) bool {
 	for _, good := range c.good {
 		if good == file {
 			return true

@@ -28,7 +28,7 @@ func TestUnusedCertificatesAreRemoved(t *testing.T) {
 		c := s.certificates
 		if kept := []int{len(c.read), len(c.good), len(c.content)}; slices.Min(kept) != step.kept ||
 			slices.Max(kept) != step.kept {
-			t.Errorf("for %d Ingresses there are kept %v Secrets, good files, contents", len(step.declared), kept)
+			t.Errorf("for %d Ingresses the cache has %v Secrets, good files, contents", len(step.declared), kept)
 		}
 	}
 	if r.tests == 0 {

@@ -109,11 +109,11 @@ func (c *child) note(e entry) {
 	c.changed = make(chan struct{})
 }
 
-// await waits until so returns true. It fails if nginx logs a fatal error or ends.
-func (c *child) await(ctx context.Context, so func() bool) error {
+// await waits until condition returns true. It fails if nginx logs a fatal error or ends.
+func (c *child) await(ctx context.Context, condition func() bool) error {
 	for {
 		c.mu.Lock()
-		done, failure, changed := so(), c.failure, c.changed
+		done, failure, changed := condition(), c.failure, c.changed
 		c.mu.Unlock()
 		switch {
 		case failure != "":
@@ -124,15 +124,15 @@ func (c *child) await(ctx context.Context, so func() bool) error {
 		select {
 		case <-changed:
 		case <-c.exited:
-			return c.ending()
+			return c.exitError()
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// ending returns an error with the exit status and the last fatal error.
-func (c *child) ending() error {
+// exitError returns an error with the exit status and the last fatal error.
+func (c *child) exitError() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.failure != "" {
@@ -141,28 +141,28 @@ func (c *child) ending() error {
 	return fmt.Errorf("nginx ended (%s)", c.how)
 }
 
-// begun waits until the first workers serve a configuration.
-func (c *child) begun(ctx context.Context, generation string) error {
+// awaitWorkers waits until the first workers serve a configuration.
+func (c *child) awaitWorkers(ctx context.Context, generation string) error {
 	if err := c.await(ctx, func() bool { return len(c.accepting) > 0 }); err != nil {
 		return err
 	}
-	return c.serves(ctx, generation)
+	return c.checkServed(ctx, generation)
 }
 
-// drained waits until no more than most workers of older configurations remain, at most for the time after
+// awaitDrained waits until at most limit workers of older configurations remain, at most for the time after
 // which nginx ends them.
-func (c *child) drained(ctx context.Context, most int) {
+func (c *child) awaitDrained(ctx context.Context, limit int) {
 	ctx, cancel := context.WithTimeout(ctx, drain*time.Second)
 	defer cancel()
 	c.mu.Lock()
 	now := len(c.draining)
 	c.mu.Unlock()
-	if now <= most {
+	if now <= limit {
 		return
 	}
 	c.log.Warn("the reload of nginx is delayed: too many workers of older configurations still have connections",
 		"workers", now)
-	c.await(ctx, func() bool { return len(c.draining) <= most }) // the reload detects any error
+	c.await(ctx, func() bool { return len(c.draining) <= limit }) // the reload detects any error
 }
 
 // reload makes nginx read its configuration, and returns when none of the previous workers accepts
@@ -186,11 +186,11 @@ func (c *child) reload(ctx context.Context, generation string) error {
 	if err != nil {
 		return err
 	}
-	return c.serves(ctx, generation)
+	return c.checkServed(ctx, generation)
 }
 
-// serves returns an error unless nginx serves the configuration of this generation.
-func (c *child) serves(ctx context.Context, generation string) error {
+// checkServed returns an error unless nginx serves the configuration of this generation.
+func (c *child) checkServed(ctx context.Context, generation string) error {
 	now, err := c.generation(ctx)
 	if err == nil && now != generation {
 		err = fmt.Errorf("nginx serves the configuration %q instead of the current one", now)

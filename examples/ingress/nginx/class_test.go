@@ -80,7 +80,7 @@ func TestForeignClass(t *testing.T) {
 		l.create(newIngress(fmt.Sprint("later-", n)).prefix("i.com", fmt.Sprint("/", n), "web"))
 	}
 	if got := l.get("h.com", "/") + l.get("i.com", "/0"); got != "web404" {
-		t.Errorf("meanwhile it answers %s", got)
+		t.Errorf("while the class is foreign, nginx answers %s", got)
 	}
 	classes := bowlinetest.Client[*networkingv1.IngressClass](t, l.plane)
 	if err := classes.Delete(t.Context(), "", DefaultClass, metav1.DeleteOptions{}); err != nil {
@@ -88,7 +88,7 @@ func TestForeignClass(t *testing.T) {
 	}
 	l.serves("i.com", "/4", "web")
 	if n := l.count("the IngressClass belongs to another controller"); n != 1 {
-		t.Errorf("the log says so %d times", n)
+		t.Errorf("the log reports the foreign class %d times, want once", n)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestForeignClassFromTheStart(t *testing.T) {
 	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")), classOfAnother(),
 		newIngress("web").prefix("h.com", "/", "web").Ingress)
 	if got := l.get("h.com", "/"); got != "404" {
-		t.Errorf("it answers %s", got)
+		t.Errorf("nginx answers %s, want 404", got)
 	}
 	classes := bowlinetest.Client[*networkingv1.IngressClass](t, l.plane)
 	if err := classes.Delete(t.Context(), "", DefaultClass, metav1.DeleteOptions{}); err != nil {

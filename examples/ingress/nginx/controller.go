@@ -108,7 +108,7 @@ func (c *controller) Reconcile(ctx context.Context, _ loop.Request) (loop.Result
 	class, _ := c.classes.Indexer().Get(types.NamespacedName{Name: c.class})
 	if c.reporter.reportClass(class); foreign(class) {
 		loop.Note(ctx, "the IngressClass %s belongs to another controller: nothing is changed", c.class)
-		return loop.Result{}, c.beginWithNothing(ctx)
+		return loop.Result{}, c.serveNothing(ctx)
 	}
 	all := c.ingresses.Indexer().List()
 	declared := ofClass(all, class, c.class)
@@ -125,9 +125,9 @@ func (c *controller) Reconcile(ctx context.Context, _ loop.Request) (loop.Result
 	return loop.Result{RequeueAfter: sooner(again, after)}, err
 }
 
-// beginWithNothing makes nginx answer 404 to all requests before its first configuration, so that clients get
+// serveNothing makes nginx answer 404 to all requests before its first configuration, so that clients get
 // a response.
-func (c *controller) beginWithNothing(ctx context.Context) error {
+func (c *controller) serveNothing(ctx context.Context) error {
 	if c.applier.served != "" {
 		return nil
 	}

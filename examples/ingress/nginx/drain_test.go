@@ -23,7 +23,7 @@ func TestDrainingWorkersAreLimited(t *testing.T) {
 		}
 	}))
 	l := &lab{T: t, folder: t.TempDir(), serverOf: func(p *process) server {
-		p.mostDraining = most
+		p.maxDraining = most
 		return newLocal(p)
 	}}
 	l.begin(service("web"), endpoints("web", endless), newIngress("web").prefix("h.com", "/", "web").Ingress)

@@ -203,7 +203,7 @@ func TestExploreController(t *testing.T) {
 		Compare: func(s bowlinetest.State) bowlinetest.State {
 			served, declared := s.External.(map[string]string)["text"], declaredBy(t, s)
 			if served != declared {
-				t.Errorf("nginx serves\n%s\nand declared is\n%s", served, declared)
+				t.Errorf("nginx serves\n%s\nwant, as declared,\n%s", served, declared)
 			}
 			s.External = served
 			return s
@@ -215,6 +215,6 @@ func TestExploreController(t *testing.T) {
 		least = faultBudget / 4
 	}
 	if r.Tried() < least {
-		t.Errorf("only %d fault points were tried", r.Tried())
+		t.Errorf("only %d fault points were tried: the scenario does too little", r.Tried())
 	}
 }

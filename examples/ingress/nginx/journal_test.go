@@ -73,7 +73,7 @@ func (j *journal) until(what string, so func() bool) {
 		select {
 		case <-changed:
 		case <-late:
-			j.t.Fatalf("within %s it did not come to be so: %s", patience, what)
+			j.t.Fatalf("not within %s: %s", patience, what)
 		}
 	}
 }

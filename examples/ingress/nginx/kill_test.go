@@ -155,7 +155,7 @@ func TestKilledControllerIsReplaced(t *testing.T) {
 		p := l.startProgram(kubeconfig, says)
 		if says == "nginx serves" {
 			if got := l.get("h.com", "/"); got != "web" {
-				t.Errorf("it serves %q", got)
+				t.Errorf("nginx serves %q", got)
 			}
 			if err := syscall.Kill(masterOf(t, l.folder), syscall.SIGKILL); err != nil { // its workers become orphans
 				t.Fatal(err)
@@ -217,6 +217,6 @@ func TestStoppedControllerLeavesNothing(t *testing.T) {
 	}
 	l.isFree()
 	if err := l.run(); err != nil {
-		t.Errorf("the next one does not start: %v", err)
+		t.Errorf("the next controller does not start: %v", err)
 	}
 }

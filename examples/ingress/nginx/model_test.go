@@ -80,16 +80,16 @@ func TestRouting(t *testing.T) {
 			t.Parallel()
 			r, problems := routingOf(objectsOf(test.ingresses...), test.given.objects())
 			if got := r.lines(); got != test.want {
-				t.Errorf("the routing is\n%s\nwant\n%s", got, test.want)
+				t.Errorf("got routing\n%s\nwant\n%s", got, test.want)
 			}
 			for _, i := range test.ingresses {
 				if got := reasons(problems, i.Name); got != test.problems[i.Name] {
-					t.Errorf("wrong with %s: %q, want %q", i.Name, problems[i.UID], test.problems[i.Name])
+					t.Errorf("problems of %s: got %q, want %q", i.Name, problems[i.UID], test.problems[i.Name])
 				}
 			}
 			slices.Reverse(test.ingresses)
 			if again, _ := routingOf(objectsOf(test.ingresses...), test.given.objects()); again.lines() != r.lines() {
-				t.Errorf("in another order, the routing is\n%s", again.lines())
+				t.Errorf("with the Ingresses in another order the routing is\n%s", again.lines())
 			}
 		})
 	}

@@ -3,7 +3,7 @@
 //
 //	model     which requests go where: a pure function of the objects       class.go, model*.go, path.go, backend.go
 //	render    the text of nginx.conf: a pure function of the model          render.go, nginx.conf.tmpl
-//	apply     excludes what nginx refuses, and serves everything else       apply.go, sift.go, certificate.go
+//	apply     excludes what nginx refuses, and serves everything else       apply.go, bisect.go, certificate.go
 //	process   nginx itself: test, reload, restart, stop                     process.go, run.go, child.go, folder.go
 //	report    the result: status and Events                                 report.go, status.go, problem.go
 //

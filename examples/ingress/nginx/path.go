@@ -21,9 +21,9 @@ type place struct {
 	exact bool
 }
 
-// reached reports whether a request can have a path. nginx normalizes the paths of requests: /x//y becomes
+// reachable reports whether a request can have a path. nginx normalizes the paths of requests: /x//y becomes
 // /x/y, and /x/../y becomes /y.
-func reached(path string) bool {
+func reachable(path string) bool {
 	return !strings.Contains(path, "//") && !slices.ContainsFunc(strings.Split(path, "/"), func(element string) bool {
 		return element == "." || element == ".."
 	})
@@ -36,9 +36,9 @@ func placeOf(p networkingv1.HTTPIngressPath) (place, *problem) {
 	if plain, err := url.PathUnescape(path); err == nil {
 		path = plain
 	}
-	if !reached(path) {
+	if !reachable(path) {
 		return place{}, problemf(reasonPathUnreachable,
-			"no request has the path %.40s: // comes to /, and . and .. are resolved", path)
+			"no request has the path %.40s: nginx merges // into / and resolves . and ..", path)
 	}
 	at := place{path, true}
 	if p.PathType == nil || *p.PathType != networkingv1.PathTypeExact {
@@ -46,7 +46,7 @@ func placeOf(p networkingv1.HTTPIngressPath) (place, *problem) {
 	}
 	if len(at.below()) > longestLocation {
 		return place{}, problemf(reasonPathTooLong,
-			"the path %.40s... has more than %d bytes, which nginx cannot tell from others",
+			"the path %.40s... has more than %d bytes: nginx cannot distinguish it from others",
 			at, longestLocation)
 	}
 	return at, nil

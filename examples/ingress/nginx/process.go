@@ -39,9 +39,9 @@ type process struct {
 	log      *slog.Logger
 	requests chan request
 	ended    chan struct{}
-	// mostDraining is the maximum number of workers of older configurations. Each open connection occupies
+	// maxDraining is the maximum number of workers of older configurations. Each open connection occupies
 	// one, and each takes several megabytes.
-	mostDraining int
+	maxDraining int
 
 	// The following fields are used only by Run.
 	child   *child
@@ -80,7 +80,7 @@ func newProcess(ctx context.Context, binary, path string, at listening, log *slo
 	}
 	p := &process{
 		binary: found, folder: f, log: log, requests: make(chan request), ended: make(chan struct{}),
-		mostDraining: oldConfigurations * runtime.NumCPU(),
+		maxDraining: oldConfigurations * runtime.NumCPU(),
 	}
 	if err := p.prepare(ctx, at); err != nil {
 		return nil, errors.Join(err, f.close())
@@ -123,8 +123,8 @@ func listenError(address string, err error) error {
 	return fmt.Errorf("nginx cannot listen on %s: %w", address, err)
 }
 
-// errUnread means that "nginx -t" did not finish in time.
-var errUnread = fmt.Errorf("nginx -t did not read the configuration within %s: there are too many Ingresses, or the machine is overloaded",
+// errTestTimeout means that "nginx -t" did not finish in time.
+var errTestTimeout = fmt.Errorf("nginx -t did not read the configuration within %s: there are too many Ingresses, or the machine is overloaded",
 	testTimeout)
 
 // Test implements server with "nginx -t", while the running nginx continues.
@@ -132,7 +132,7 @@ func (p *process) Test(ctx context.Context, c Configuration) error {
 	if err := p.folder.install(candidateFile, c); err != nil {
 		return fmt.Errorf("write nginx's configuration: %w", err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, testTimeout, errUnread)
+	ctx, cancel := context.WithTimeoutCause(ctx, testTimeout, errTestTimeout)
 	defer cancel()
 	command := exec.CommandContext(ctx, p.binary, "-t", "-q", "-e", "stderr", "-p", p.folder.path, "-c",
 		p.folder.file(candidateFile))

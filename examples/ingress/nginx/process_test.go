@@ -32,20 +32,20 @@ func TestRestartBackoff(t *testing.T) {
 		p.died()
 		for _, want := range []time.Duration{0, 1, 2, 4, 8, 16, 30, 30} {
 			if got := waited(); got != want*time.Second {
-				t.Errorf("a start that fails comes after %s, want %d seconds", got, want)
+				t.Errorf("the start after a failed one came after %s, want %d seconds", got, want)
 			}
 			p.scheduleRestart()
 		}
 		started()
 		p.died()
 		if got := waited(); got != lastBackoff {
-			t.Errorf("one that dies young is started after %s", got)
+			t.Errorf("an nginx that ended soon after its start was restarted after %s", got)
 		}
 		started()
 		time.Sleep(2 * stable)
 		p.died()
 		if got := waited(); got != 0 {
-			t.Errorf("one that dies old is started after %s", got)
+			t.Errorf("an nginx that ended after a long time was restarted after %s, want at once", got)
 		}
 	})
 }
@@ -129,7 +129,7 @@ func TestForeignReloadIsReverted(t *testing.T) {
 	}
 	l.until("the workers before have gone", func() bool { return l.count(" exited with code 0") == workers })
 	if got := l.get("h.com", "/") + " " + l.get("other.com", "/"); got != "404 503" {
-		t.Errorf("with the other configuration the hosts are answered by %s", got)
+		t.Errorf("with the foreign configuration the hosts are answered by %s", got)
 	}
 	serve("503 404")
 	stop()

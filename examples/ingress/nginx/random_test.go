@@ -84,7 +84,7 @@ func TestRandomIngresses(t *testing.T) {
 	}
 	t.Logf("of 300 the server refused %d, and nginx %d", refusedByServer, len(s.refused))
 	if len(all) < 100 || len(s.refused) > len(all)/10 {
-		t.Errorf("of %d, nginx refused %d", len(all), len(s.refused))
+		t.Errorf("nginx refused %[2]d of %[1]d Ingresses", len(all), len(s.refused))
 	}
 	for _, i := range all {
 		if _, is := s.refused[i.UID]; !is {
@@ -92,7 +92,7 @@ func TestRandomIngresses(t *testing.T) {
 		}
 		together := append(s.versions(all), i)
 		if err := s.test(t.Context(), together); err == nil {
-			t.Errorf("%q is left out, and nginx would take it: %v", i.Spec.Rules, problems[i.UID])
+			t.Errorf("Ingress %q is left out, but nginx would accept it: %v", i.Spec.Rules, problems[i.UID])
 		}
 	}
 }

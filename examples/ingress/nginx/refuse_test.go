@@ -20,7 +20,7 @@ func TestRefusedIngressDoesNotAffectOthers(t *testing.T) {
 	l.status("b", reasonRefused)
 	l.event("b", reasonRefused, `nginx refuses it, and it is left out: duplicate location "/nul`)
 	if got := l.get("b.com", "/"); got != "404" {
-		t.Errorf("what is left out answers %q", got)
+		t.Errorf("the path of the Ingress that was left out answers %q", got)
 	}
 	l.create(newIngress("later").prefix("later.com", "/", "web"))
 	l.serves("later.com", "/", "web")
@@ -36,12 +36,12 @@ func TestRefusedIngressDoesNotAffectOthers(t *testing.T) {
 	l.status("b", reasonRefused)
 	l.event("b", reasonRefused, `it is served as it was before`)
 	if got := l.get("b.com", "/"); got != "web" {
-		t.Errorf("what was good before answers %q", got)
+		t.Errorf("the path of the last good state answers %q", got)
 	}
 	remove[*networkingv1.Ingress](l, "a")
 	l.status("b", "")
 	if got := l.get("b.com", "/"); got != "404" {
-		t.Errorf("what is not declared any more answers %q", got)
+		t.Errorf("the path that is no longer declared answers %q", got)
 	}
 }
 

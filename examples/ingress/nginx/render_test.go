@@ -23,14 +23,14 @@ func TestRenderIsDeterministic(t *testing.T) {
 	}
 	again, err := l.render(r, content)
 	if err != nil || again.Text != first.Text || again.Generation != first.Generation {
-		t.Errorf("it is\n%s\nand then\n%s, %v", first.Text, again.Text, err)
+		t.Errorf("two renderings of one routing differ:\n%s\n%s, %v", first.Text, again.Text, err)
 	}
 	if string(first.Files["certificates/a.pem"]) != "pem" {
-		t.Errorf("its files are %q", first.Files)
+		t.Errorf("got files %q", first.Files)
 	}
 	r.backends[0].servers[0] = netip.MustParseAddrPort("[fd00::2]:80")
 	if other, err := l.render(r, content); err != nil || other.Generation == first.Generation {
-		t.Errorf("another endpoint has the same generation, %v", err)
+		t.Errorf("a configuration with another endpoint has the same generation (%v)", err)
 	}
 }
 

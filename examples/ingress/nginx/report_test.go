@@ -70,7 +70,7 @@ func TestStatusContestBacksOff(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if writes < 60 || writes > 300 {
-			t.Errorf("in an hour the Ingress was written %d times", writes)
+			t.Errorf("the status was written %d times in an hour", writes)
 		}
 		events, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", metav1.ListOptions{})
 		if err != nil {
@@ -89,7 +89,7 @@ func TestStatusContestBacksOff(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		left, err := ingresses.Get(t.Context(), "default", "web")
 		if err != nil || shownAt(left) != "127.0.0.1:81" {
-			t.Errorf("when one of them has ended, the Ingress is shown at %s, %v", shownAt(left), err)
+			t.Errorf("after one controller ended, the status has the address %s, %v", shownAt(left), err)
 		}
 		stopOne()
 		changes.Stop()
@@ -130,11 +130,11 @@ func TestStatusIsRemovedWithClass(t *testing.T) {
 		}
 		stop := controllerAt(t, p, "127.0.0.1:80", &recorder{})
 		if got := shown("first") + " " + shown("second"); got != "127.0.0.1:80 127.0.0.1:80" {
-			t.Errorf("served, they are shown at %s", got)
+			t.Errorf("the Ingresses of the class have the addresses %s", got)
 		}
 		moved("first")
 		if got := shown("first"); got != "nowhere" {
-			t.Errorf("of another class, the first is shown at %s", got)
+			t.Errorf("after its class changed, the first Ingress has the address %s", got)
 		}
 		stop()
 		moved("second")
@@ -149,7 +149,8 @@ func TestStatusIsRemovedWithClass(t *testing.T) {
 		}
 		stop = controllerAt(t, p, "127.0.0.1:80", &recorder{})
 		if got := shown("second") + " " + shown("third"); got != "nowhere 192.0.2.7:80" {
-			t.Errorf("of another class since a while, they are shown at %s", got)
+			t.Errorf("after their class changed while the controller was stopped, the Ingresses have the addresses %s",
+				got)
 		}
 		stop()
 	})

@@ -73,16 +73,16 @@ func (p *process) isStale(ctx context.Context) bool {
 	return true
 }
 
-// errSlow means that nginx did not serve a configuration in time.
-var errSlow = fmt.Errorf("it did not load the new one within %s: the machine is overloaded, or nginx was stopped",
+// errReloadTimeout means that nginx did not serve a configuration in time.
+var errReloadTimeout = fmt.Errorf("it did not load the new one within %s: the machine is overloaded, or nginx was stopped",
 	reloadTimeout)
 
 func (p *process) reload(ctx context.Context) error {
 	if err := p.folder.install(configurationFile, p.current); err != nil {
 		return fmt.Errorf("write nginx's configuration: %w", err)
 	}
-	p.child.drained(ctx, p.mostDraining)
-	ctx, cancel := context.WithTimeoutCause(ctx, reloadTimeout, errSlow)
+	p.child.awaitDrained(ctx, p.maxDraining)
+	ctx, cancel := context.WithTimeoutCause(ctx, reloadTimeout, errReloadTimeout)
 	defer cancel()
 	if err := p.child.reload(ctx, p.current.Generation); err != nil {
 		return fmt.Errorf("nginx continues with its previous configuration: %w", err)
@@ -108,9 +108,9 @@ func (p *process) start(ctx context.Context) (err error) {
 	if p.child, err = startChild(p.binary, p.folder, p.log); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, reloadTimeout, errSlow)
+	ctx, cancel := context.WithTimeoutCause(ctx, reloadTimeout, errReloadTimeout)
 	defer cancel()
-	if err := p.child.begun(ctx, p.current.Generation); err != nil {
+	if err := p.child.awaitWorkers(ctx, p.current.Generation); err != nil {
 		return err
 	}
 	p.log.Info("nginx serves", "pid", p.child.master.Pid)

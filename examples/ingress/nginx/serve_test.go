@@ -22,13 +22,13 @@ func TestRequestsReachBackends(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	if got := l.get("example.com", "/"); got != "404" {
-		t.Errorf("with nothing declared: %s", got)
+		t.Errorf("without an Ingress nginx answers %s", got)
 	}
 	l.create(service("web"), endpoints("web", backendServer(t, "web")),
 		newIngress("web").prefix("example.com", "/", "web"))
 	l.serves("example.com", "/any/path", "web")
 	if got := l.get("other.example.com", "/"); got != "404" {
-		t.Errorf("for another host: %s", got)
+		t.Errorf("a request for another host is answered with %s", got)
 	}
 	l.create(service("api"), newIngress("api").prefix("example.com", "/api", "api"))
 	l.serves("example.com", "/api/x", "503")
@@ -184,7 +184,7 @@ func TestProtocolUpgrade(t *testing.T) {
 	}
 	io.WriteString(conn, "hello\n")
 	if got, err := answers.ReadString('\n'); got != "you said hello\n" {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("after the upgrade: got %q, %v", got, err)
 	}
 }
 
@@ -221,7 +221,7 @@ func TestUnavailableEndpointIsSkipped(t *testing.T) {
 	l := newLab(t, service("web"), slice, dead, newIngress("web").prefix("", "/", "web").Ingress)
 	for range 10 {
 		if got := l.get("h.com", "/"); got != "alive" {
-			t.Errorf("answered %q", got)
+			t.Errorf("got the response %q", got)
 		}
 	}
 }
@@ -233,7 +233,7 @@ func TestStatusAndEvents(t *testing.T) {
 	first := l.status("first", "")
 	at := first.Status.LoadBalancer.Ingress[0]
 	if at.IP+":"+fmt.Sprint(at.Ports[0].Port) != l.http || at.Ports[0].Protocol != corev1.ProtocolTCP {
-		t.Errorf("it is served at %+v, and not at %s", at, l.http)
+		t.Errorf("the status has %+v, want %s", at, l.http)
 	}
 	l.event("first", reasonServing, "nginx serves it at "+l.http)
 	l.create(newIngress("second").prefix("h.com", "/", "web").since(1))
@@ -243,7 +243,7 @@ func TestStatusAndEvents(t *testing.T) {
 	l.status("missing", reasonServiceNotFound)
 	l.event("missing", reasonServiceNotFound, "there is no Service default/nothing")
 	if got := l.get("i.com", "/"); got != "503" {
-		t.Errorf("with no Service: %s", got)
+		t.Errorf("for a missing Service: got %s", got)
 	}
 	l.create(service("nothing"), endpoints("nothing", backendServer(t, "something")))
 	l.status("missing", "")
@@ -252,7 +252,7 @@ func TestStatusAndEvents(t *testing.T) {
 	l.status("second", "")
 	for _, reason := range []string{reasonConflict, reasonServiceNotFound} {
 		if n := l.count("ingress not as declared: " + reason); n != 1 {
-			t.Errorf("the log says %d times that there is a %s", n, reason)
+			t.Errorf("the log reports %[2]s %[1]d times, want once", n, reason)
 		}
 	}
 }

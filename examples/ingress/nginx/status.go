@@ -93,14 +93,14 @@ type written struct {
 
 // Delays between writes of the same status.
 const (
-	firstRewrite  = time.Second // doubles each time
-	lastRewrite   = time.Minute
-	contestIsOver = 2 * lastRewrite // the delay is reset after this time without a foreign write
+	firstRewrite = time.Second // doubles each time
+	lastRewrite  = time.Minute
+	contestReset = 2 * lastRewrite // the delay is reset after this time without a foreign write
 )
 
 // due returns the time to wait before a status may be written.
 func (w *written) due(status []networkingv1.IngressLoadBalancerIngress, now time.Time) time.Duration {
-	if !equality.Semantic.DeepEqual(w.status, status) || now.Sub(w.last) > contestIsOver {
+	if !equality.Semantic.DeepEqual(w.status, status) || now.Sub(w.last) > contestReset {
 		*w = written{status: status}
 	}
 	if w.times < 2 {

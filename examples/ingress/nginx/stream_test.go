@@ -46,6 +46,6 @@ func TestStreamingResponse(t *testing.T) {
 		more <- struct{}{}
 	}
 	if rest, err := io.ReadAll(lines); err != nil || len(rest) > 0 {
-		t.Errorf("and then %q, %v", rest, err)
+		t.Errorf("the rest of the response: %q, %v", rest, err)
 	}
 }

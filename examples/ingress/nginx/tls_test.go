@@ -49,7 +49,7 @@ func TestCertificatesByServerName(t *testing.T) {
 		t.Errorf("HTTP without redirect: got %q", got)
 	}
 	if i := l.status("one", ""); len(i.Status.LoadBalancer.Ingress[0].Ports) != 2 {
-		t.Errorf("its ports are %+v", i.Status.LoadBalancer.Ingress)
+		t.Errorf("got the status %+v", i.Status.LoadBalancer.Ingress)
 	}
 	l.isPrivate()
 }
