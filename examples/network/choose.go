@@ -35,7 +35,7 @@ type choice struct {
 	plane, folder string
 	// openStack reports whether the environment names an OpenStack.
 	openStack bool
-	// forbids returns the reason why the bridge provider cannot work here, or nil.
+	// bridgeError returns the reason why the bridge provider cannot work here, or nil.
 	bridgeError func() error
 	log         *slog.Logger
 }

@@ -31,7 +31,7 @@ func TestAutoPrefersNeutronThenBridgeThenRecord(t *testing.T) {
 			}
 			if err != nil || p.Name() != want || why == "" || want == ProviderRecord &&
 				!strings.Contains(why, "not root") {
-				t.Errorf("provider %q is %v, %q, %v; want %s", c.name, p, why, err, want)
+				t.Errorf("provider %q: got %v, %q, %v; want %s", c.name, p, why, err, want)
 			}
 		}
 	}
@@ -43,21 +43,21 @@ func TestNamedProviderIsUsed(t *testing.T) {
 	for _, name := range []string{ProviderRecord, ProviderNeutron} {
 		c := choice{name: name, plane: "plane", folder: t.TempDir()}
 		if p, _, err := c.provider(t.Context()); err != nil || p.Name() != name {
-			t.Errorf("%s: %v, %v", name, p, err)
+			t.Errorf("provider %s: got %v, %v", name, p, err)
 		}
 	}
 	asked := choice{name: ProviderBridge, plane: "plane", bridgeError: notRoot}
 	if p, _, err := asked.provider(t.Context()); err == nil || !strings.Contains(err.Error(), "not permitted") {
-		t.Errorf("bridge, which is not permitted: %v, %v", p, err)
+		t.Errorf("bridge without permission: got %v, %v", p, err)
 	}
 	asked = choice{name: "vlan", plane: "plane"}
 	if _, _, err := asked.provider(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), "auto, bridge, record or neutron") {
-		t.Errorf("an unknown provider: %v", err)
+		t.Errorf("an unknown provider: got error %v", err)
 	}
 	for _, name := range []string{ProviderRecord, ProviderNeutron} {
 		if _, _, err := (choice{name: name, plane: "no plane"}).provider(t.Context()); err == nil {
-			t.Errorf("%s: a plane id with a space was taken", name)
+			t.Errorf("%s: a plane ID with a space was accepted", name)
 		}
 	}
 }

@@ -18,15 +18,15 @@ type lateProvider struct {
 	login       func(context.Context) (provider.Provider, error)
 
 	mu sync.Mutex
-	// in is the provider after the login; nil before.
+	// current is the provider after the login; nil before.
 	current provider.Provider
-	// why is the error of the last login, which is returned until the time until.
+	// loginErr is the error of the last login, which calls return until retryAt.
 	loginErr error
 	retryAt  time.Time
 }
 
-// again is how long a failed login is cached, so that an unavailable cloud does not receive one login for
-// each Network.
+// loginInterval is how long the error of a failed login is cached, so that an unavailable cloud does not receive one
+// login for each Network.
 const loginInterval = time.Second
 
 // provider logs in unless that has been done.

@@ -76,7 +76,7 @@ func TestLoginIsRetriedWhenOpenStackAnswers(t *testing.T) {
 	} {
 		if !errors.As(err, &problem) || problem.Reason != provider.Unreachable ||
 			!strings.Contains(problem.Message, "Keystone at http") {
-			t.Errorf("%s: got %v; want that Keystone does not answer", what, err)
+			t.Errorf("%s: got %v; want a Problem that names Keystone", what, err)
 		}
 	}
 	away.Store(false)
@@ -103,7 +103,7 @@ func TestFailedLoginIsCached(t *testing.T) {
 		l.List(t.Context())
 	}
 	if asked != 1 {
-		t.Errorf("asked %d times", asked)
+		t.Errorf("100 calls logged in %d times, want once", asked)
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -84,7 +84,7 @@ func TestSchemaValidatesNetworks(t *testing.T) {
 		return len(apiservervalidation.ValidateCustomResource(nil, obj, validator))
 	}
 	if n := problems(read(t, "example/example-network.yaml")); n != 0 {
-		t.Errorf("the example has %d problems", n)
+		t.Errorf("the example has %d validation errors", n)
 	}
 	for name, data := range map[string][]byte{
 		"gatewar":         read(t, "testdata/sample-network.yaml"),
@@ -95,7 +95,7 @@ func TestSchemaValidatesNetworks(t *testing.T) {
 		"cidr no address": []byte(`{"spec":{"cidr":"ten/8","gateway":"10.0.0.1"}}`),
 	} {
 		if problems(data) == 0 {
-			t.Errorf("%s: the schema has nothing against it", name)
+			t.Errorf("%s: the schema accepts the invalid object", name)
 		}
 	}
 }

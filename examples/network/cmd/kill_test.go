@@ -218,7 +218,7 @@ func TestKilledProgramCreatesEachNetworkOnce(t *testing.T) {
 	networks := m.awaitReady()
 	files, err := os.ReadDir(m.records)
 	if err != nil || len(networks) != 7 || len(files) != len(networks) {
-		t.Errorf("there are %d Networks and the records %v, %v; want 7 of each", len(networks), files, err)
+		t.Errorf("got %d Networks and the records %v, %v; want 7 of each", len(networks), files, err)
 	}
 	stopped := time.Now()
 	if err := program.Process.Signal(os.Interrupt); err != nil {

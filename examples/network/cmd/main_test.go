@@ -33,7 +33,7 @@ func TestMasterOverridesKubeconfig(t *testing.T) {
 		}
 		config, err := a.config()
 		if err != nil || config.Host != want || config.BearerToken != "secret" || config.QPS != -1 {
-			t.Errorf("%q: %+v, %v", args, config, err)
+			t.Errorf("arguments %q: got config %+v, %v", args, config, err)
 		}
 	}
 }
@@ -47,16 +47,16 @@ func TestInvalidArguments(t *testing.T) {
 		t.Errorf("missing kubeconfig: got error %v", err)
 	}
 	if err := run([]string{"up"}, quiet); err == nil || !strings.Contains(err.Error(), `unexpected argument "up"`) {
-		t.Errorf("an argument that is no flag: %v", err)
+		t.Errorf("an argument that is not a flag: got error %v", err)
 	}
 }
 
 func TestDefaultStateFolder(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", "/x")
 	if got, err := (arguments{}).folder(); err != nil || got != "/x/bowline/networks" {
-		t.Errorf("by default they go to %s, %v", got, err)
+		t.Errorf("the default folder: got %s, %v", got, err)
 	}
 	if got, err := (arguments{state: "/y"}).folder(); err != nil || got != "/y" {
-		t.Errorf("asked for /y they go to %s, %v", got, err)
+		t.Errorf("with --state=/y: got %s, %v", got, err)
 	}
 }

@@ -77,18 +77,19 @@ func (c *cloudMachine) checkDeclared() {
 	declared := c.awaitReady()
 	networks, subnets := c.resources()
 	if len(networks) != len(declared) || len(subnets) != len(declared) {
-		c.Errorf("%d declared, and there are %d networks and %d subnets", len(declared), len(networks), len(subnets))
+		c.Errorf("for %d Networks there are %d Neutron networks and %d subnets", len(declared), len(networks),
+			len(subnets))
 	}
 	for _, n := range declared {
 		at := slices.IndexFunc(networks, func(real gophernetworks.Network) bool { return real.Name == n.Status.ID })
 		if at < 0 {
-			c.Errorf("%s is not there", n.Name)
+			c.Errorf("Network %s has no Neutron network", n.Name)
 			continue
 		}
 		of := func(s gophersubnets.Subnet) bool { return s.NetworkID == networks[at].ID }
 		if i := slices.IndexFunc(subnets, of); i < 0 || subnets[i].CIDR != n.Spec.CIDR ||
 			subnets[i].GatewayIP != n.Spec.Gateway {
-			c.Errorf("%s is %+v, and its subnets are %+v", n.Name, n.Spec, subnets)
+			c.Errorf("Network %s with the spec %+v has the subnets %+v", n.Name, n.Spec, subnets)
 		}
 	}
 }
@@ -240,7 +241,7 @@ func (c *cloudMachine) killedAt(step killStep, afterwards bool) (left, then stri
 	networks, subnets := c.resources()
 	left = fmt.Sprintf("%d networks, %d subnets", len(networks), len(subnets))
 	if len(networks) > 1 || len(subnets) > 1 {
-		c.Errorf("the program that was killed has left %s", left)
+		c.Errorf("after the kill Neutron has %s", left)
 	}
 	again := c.start()
 	if step.name == "remove the network" {

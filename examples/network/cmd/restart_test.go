@@ -61,7 +61,7 @@ func TestNetworksOfLostObjectsAreSwept(t *testing.T) {
 	again := m.awaitReady()
 	m.awaitRecords(again...)
 	if first[0].Status.ID == again[0].Status.ID {
-		t.Errorf("the network of the object that was declared again is still %s", first[0].Status.ID)
+		t.Errorf("the object that was created again has the ID of the old network, %s", first[0].Status.ID)
 	}
 	m.kill(program)
 }

@@ -47,7 +47,7 @@ func TestTwoDaysOfResyncWriteNothing(t *testing.T) {
 		time.Sleep(48 * time.Hour)
 		waitIdle()
 		if got := resyncs.Load(); got != 288 {
-			w.Errorf("%d resyncs in two days, want 288", got)
+			w.Errorf("got %d resyncs in two days, want 288", got)
 		}
 		if got := changes.Load(); got != 0 {
 			w.Errorf("the object changed %d times in two days", got)

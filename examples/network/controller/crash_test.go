@@ -127,7 +127,7 @@ func TestCrashAfterAnyStepOfDeletionLeavesNothing(t *testing.T) {
 			w.expectNetworks()
 			if page, err := w.networks(v1.SchemeGroupVersion).List(w.Context(), "", metav1.ListOptions{}); err != nil ||
 				len(page.Items) > 0 {
-				w.Errorf("after %d steps the object is still there: %v", steps, err)
+				w.Errorf("crash after %d steps: the object still exists: %v", steps, err)
 			}
 			second.stop()
 		}
@@ -146,7 +146,7 @@ func TestSweepRemovesOrphans(t *testing.T) {
 		first := w.run(nil, nil)
 		waitIdle()
 		if got := w.records(); len(got) != 1 {
-			w.Errorf("left are %q, want the other plane's alone", got)
+			w.Errorf("the remaining records are %q, want only that of the other plane", got)
 		}
 		w.define()
 		n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
@@ -158,7 +158,7 @@ func TestSweepRemovesOrphans(t *testing.T) {
 		defer w.run(nil, nil).stop()
 		waitIdle()
 		if got := w.records(); len(got) != 1 {
-			w.Errorf("left are %q, want the other plane's alone, and not that of %s", got, n.UID)
+			w.Errorf("the remaining records are %q, want only that of the other plane, not that of %s", got, n.UID)
 		}
 
 		// While the controller runs, a network that appears without an object is swept too.
@@ -167,7 +167,7 @@ func TestSweepRemovesOrphans(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if got := w.records(); len(got) != 1 {
-			w.Errorf("left are %q, want the other plane's alone", got)
+			w.Errorf("the remaining records are %q, want only that of the other plane", got)
 		}
 	})
 }

@@ -121,7 +121,7 @@ func eachOnce(s bowlinetest.State) error {
 		gateway, _, _ := unstructured.NestedString(n.Object, "spec", "gateway")
 		want := []real{{true, []string{fmt.Sprintf("%s with gateway %s, %s", cidr, gateway, name)}}}
 		if got := s.External.(map[string][]real)[name]; fmt.Sprint(got) != fmt.Sprint(want) {
-			wrong = append(wrong, fmt.Errorf("of %s there are %v, want %v", n.GetName(), got, want))
+			wrong = append(wrong, fmt.Errorf("Neutron networks of %s: got %v, want %v", n.GetName(), got, want))
 		}
 	}
 	if len(left) > 0 {
@@ -209,7 +209,7 @@ func TestExploreNeutronController(t *testing.T) {
 	t.Parallel()
 	r := bowlinetest.Explore(t, neutronScenario(status(http.StatusInternalServerError), wholeLife("a", "b")))
 	if r.Tried() < 150 { // of those that a run reached, which depends on how busy the machine is
-		t.Errorf("only %d fault points were tried; no run came by %q", r.Tried(), r.Unreached)
+		t.Errorf("only %d fault points were tried; no run reached %q", r.Tried(), r.Unreached)
 	}
 }
 
@@ -238,6 +238,6 @@ func TestExploreNeutronFailures(t *testing.T) {
 		})
 	}
 	if t.Logf("%d fault points", tried); tried < 100 {
-		t.Errorf("only %d fault points were tried", tried)
+		t.Errorf("only %d fault points were tried: the scenario does too little", tried)
 	}
 }

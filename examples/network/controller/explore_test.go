@@ -120,6 +120,6 @@ func TestExploreRecordController(t *testing.T) {
 		ExternalState:  contents,
 	})
 	if r.Tried() < 80 { // of those that a run reached, which depends on how busy the machine is
-		t.Errorf("only %d fault points were tried; no run came by %q", r.Tried(), r.Unreached)
+		t.Errorf("only %d fault points were tried; no run reached %q", r.Tried(), r.Unreached)
 	}
 }

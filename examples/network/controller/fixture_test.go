@@ -178,7 +178,7 @@ func (w *fixture) expectReady(n *v1.Network, status metav1.ConditionStatus, reas
 	w.Helper()
 	c := meta.FindStatusCondition(n.Status.Conditions, v1.ConditionReady)
 	if c == nil || c.Status != status || c.Reason != reason {
-		w.Fatalf("Ready of %s is %+v, want %s, %s", n.Name, c, status, reason)
+		w.Fatalf("the Ready condition of %s: got %+v, want %s, %s", n.Name, c, status, reason)
 	}
 	return c.Message
 }
@@ -206,7 +206,7 @@ func (w *fixture) expectNetworks(uids ...types.UID) {
 	}
 	slices.Sort(want)
 	if got := w.records(); !slices.Equal(got, want) {
-		w.Errorf("there are real networks for %q, want %q", got, want)
+		w.Errorf("real networks: got %q, want %q", got, want)
 	}
 }
 
@@ -217,7 +217,7 @@ func (w *fixture) expectRecord(uid types.UID, text string) {
 	w.Helper()
 	data, err := w.files.Read(file(uid))
 	if err != nil || !strings.Contains(string(data), text) {
-		w.Errorf("the real network is %s, %v; want it to mention %s", data, err, text)
+		w.Errorf("the record of the network: got %s, %v; want it to contain %s", data, err, text)
 	}
 }
 

@@ -22,12 +22,11 @@ const byUID = "uid"
 type group struct {
 	*reconciler
 	cache *informer.Indexer[*v1.Network]
-	// moved requests a reconcile of objects whose real network may have changed.
+	// requests enqueues objects whose real network may have changed.
 	requests *loop.Trigger
 }
 
-// newGroup adds the loop of a resource to a manager. It calls vanished when an object has been removed from
-// the cache.
+// newGroup adds the loop of a resource to a manager. It calls vanished when an object was removed from the cache.
 func newGroup(m *loop.Manager, o Options, resource schema.GroupVersionResource, events *loop.Recorder,
 	vanished func()) (*group, error) {
 	objects := loop.ObjectsOf[*v1.Network](m, resource)

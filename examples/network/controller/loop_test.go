@@ -28,7 +28,7 @@ func TestNetworkLifecycle(t *testing.T) {
 		w.expectReady(got, metav1.ConditionTrue, v1.ReasonProvisioned)
 		id := "bowline." + planeID + "." + string(n.UID)
 		if s := got.Status; s.Provider != "record" || s.ID != id || s.ObservedGeneration != got.Generation {
-			w.Errorf("status is %+v at generation %d", s, got.Generation)
+			w.Errorf("got status %+v at generation %d", s, got.Generation)
 		}
 
 		changed := w.patch(v1.SchemeGroupVersion, "a", `{"spec":{"cidr":"10.0.0.0/8","gateway":"10.0.0.1"}}`)
@@ -36,17 +36,17 @@ func TestNetworkLifecycle(t *testing.T) {
 		w.expectNetworks(n.UID)
 		w.expectRecord(n.UID, `"gateway": "10.0.0.1"`)
 		if got := w.get(v1.SchemeGroupVersion, "a"); got.Status.ObservedGeneration != changed.Generation {
-			w.Errorf("status answers generation %d, want %d", got.Status.ObservedGeneration, changed.Generation)
+			w.Errorf("got observedGeneration %d, want %d", got.Status.ObservedGeneration, changed.Generation)
 		}
 
 		w.delete(v1.SchemeGroupVersion, "a")
 		waitIdle()
 		w.expectNetworks()
 		if _, err := w.networks(v1.SchemeGroupVersion).Get(w.Context(), "default", "a"); !apierrors.IsNotFound(err) {
-			w.Errorf("the object is still there: %v", err)
+			w.Errorf("the object still exists: %v", err)
 		}
 		if got := w.events(n.UID); !slices.Equal(got, []string{"Normal Created", "Normal Updated", "Normal Deleted"}) {
-			w.Errorf("events are %q", got)
+			w.Errorf("got events %q", got)
 		}
 	})
 }
@@ -68,7 +68,7 @@ func TestDamagedNetworkIsRepaired(t *testing.T) {
 		waitIdle()
 		w.expectRecord(n.UID, "192.168.0.1")
 		if got := w.events(n.UID); !slices.Contains(got, "Normal Restored") {
-			w.Errorf("events are %q", got)
+			w.Errorf("got events %q", got)
 		}
 	})
 }
@@ -138,13 +138,13 @@ func TestOldDefinitionsWithoutSchemaAndStatus(t *testing.T) {
 		refused := w.get(v1.SampleGroupVersion, bad.GetName())
 		if m := w.expectReady(refused, metav1.ConditionFalse, v1.ReasonInvalidSpec); !strings.Contains(m,
 			"spec.gateway is required") {
-			w.Errorf("the message is %q", m)
+			w.Errorf("got the message %q", m)
 		}
 		if refused.Status.ObservedGeneration != 0 {
-			w.Errorf("the status names generation %d", refused.Status.ObservedGeneration)
+			w.Errorf("got observedGeneration %d, want none", refused.Status.ObservedGeneration)
 		}
 		if got := w.events(bad.GetUID()); !slices.Equal(got, []string{"Warning InvalidSpec"}) {
-			w.Errorf("events are %q", got)
+			w.Errorf("got events %q", got)
 		}
 
 		time.Sleep(24 * time.Hour)
@@ -158,7 +158,7 @@ func TestOldDefinitionsWithoutSchemaAndStatus(t *testing.T) {
 		w.expectReady(w.get(v1.SampleGroupVersion, bad.GetName()), metav1.ConditionTrue, v1.ReasonProvisioned)
 		// the warning event has expired
 		if got := w.events(bad.GetUID()); !slices.Equal(got, []string{"Normal Created"}) {
-			w.Errorf("events are %q", got)
+			w.Errorf("got events %q", got)
 		}
 	})
 }
@@ -174,7 +174,7 @@ func TestStatusSubresourceAddedLater(t *testing.T) {
 		time.Sleep(11 * time.Minute)
 		got := w.get(v1.SchemeGroupVersion, "example-network")
 		if got.Status.ObservedGeneration != got.Generation {
-			w.Errorf("the status answers generation %d, want %d", got.Status.ObservedGeneration, got.Generation)
+			w.Errorf("got observedGeneration %d, want %d", got.Status.ObservedGeneration, got.Generation)
 		}
 	})
 }
@@ -202,13 +202,13 @@ func TestProviderErrorIsReportedAndRetried(t *testing.T) {
 		waitIdle()
 		message := w.expectReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionFalse, v1.ReasonProviderError)
 		if !strings.Contains(message, "the disk is full") {
-			w.Errorf("the message is %q", message)
+			w.Errorf("got the message %q", message)
 		}
 		files.full.Store(false)
 		time.Sleep(10 * time.Minute)
 		w.expectReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionTrue, v1.ReasonProvisioned)
 		if got := w.events(n.UID); !slices.Equal(got, []string{"Warning ProviderError", "Normal Created"}) {
-			w.Errorf("events are %q", got)
+			w.Errorf("got events %q", got)
 		}
 	})
 }
@@ -243,7 +243,7 @@ func TestChangesDuringFailedWatchAreFound(t *testing.T) {
 		}
 		waitIdle()
 		if _, err := files.Read(file(n.UID)); err != nil {
-			w.Errorf("the network is not back: %v", err)
+			w.Errorf("the network was not restored: %v", err)
 		}
 	})
 }

@@ -49,7 +49,7 @@ func TestNeutronOutage(t *testing.T) {
 		waitIdle()
 		made := w.expectReady(w.get(v1.SchemeGroupVersion, "before"), metav1.ConditionTrue, v1.ReasonProvisioned)
 		if !strings.HasPrefix(made, "192.168.0.0/16 with gateway 192.168.0.1, Neutron network ") {
-			w.Errorf("the message is %q", made)
+			w.Errorf("got the message %q", made)
 		}
 
 		g.setAnswers(outage())
@@ -61,7 +61,7 @@ func TestNeutronOutage(t *testing.T) {
 		first := w.get(v1.SchemeGroupVersion, "n1")
 		if m := w.expectReady(first, metav1.ConditionFalse,
 			v1.ReasonUnreachable); m != "Neutron at http://neutron.fake/ does not answer, retrying" {
-			w.Errorf("the message is %q", m)
+			w.Errorf("got the message %q", m)
 		}
 		g.setAnswers(outage())
 		time.Sleep(50 * time.Minute)
@@ -69,10 +69,10 @@ func TestNeutronOutage(t *testing.T) {
 			w.Errorf("in 50 minutes of outage there were %d requests", asked)
 		}
 		if now := w.get(v1.SchemeGroupVersion, "n1"); now.ResourceVersion != first.ResourceVersion {
-			w.Error("its status was written again and again")
+			w.Error("the status was written repeatedly")
 		}
 		if got := w.events(first.UID); !slices.Equal(got, []string{"Warning Unreachable"}) {
-			w.Errorf("its events are %q", got)
+			w.Errorf("got events %q", got)
 		}
 
 		time.Sleep(2 * time.Minute)
@@ -80,7 +80,7 @@ func TestNeutronOutage(t *testing.T) {
 			w.expectReady(w.get(v1.SchemeGroupVersion, fmt.Sprint("n", n)), metav1.ConditionTrue, v1.ReasonProvisioned)
 		}
 		if there := g.networksBehind(w); len(there) != 11 {
-			w.Errorf("there are %v, want each once", there)
+			w.Errorf("got Neutron networks %v, want each once", there)
 		}
 	})
 }
@@ -108,7 +108,7 @@ func TestDeletionWaitsForPorts(t *testing.T) {
 			"continues when they are removed",
 			"bowline."+planeID+"."+string(n.UID), port.ID)
 		if m := w.expectReady(held, metav1.ConditionFalse, v1.ReasonInUse); m != want {
-			w.Errorf("the message is %q, want %q", m, want)
+			w.Errorf("got the message %q, want %q", m, want)
 		}
 		g.setAnswers(nil)
 		time.Sleep(50 * time.Minute)
@@ -117,20 +117,20 @@ func TestDeletionWaitsForPorts(t *testing.T) {
 		}
 		if now := w.get(v1.SchemeGroupVersion, "a"); now.ResourceVersion != held.ResourceVersion ||
 			len(now.Finalizers) != 1 {
-			w.Errorf("after 50 minutes it has finalizers %q, and was written to", now.Finalizers)
+			w.Errorf("after 50 minutes the object has the finalizers %q, or was written to", now.Finalizers)
 		}
 		if err := ports.Delete(w.Context(), user, port.ID).ExtractErr(); err != nil {
 			w.Fatal(err)
 		}
 		time.Sleep(2 * time.Minute)
 		if _, err := w.networks(v1.SchemeGroupVersion).Get(w.Context(), "default", "a"); !apierrors.IsNotFound(err) {
-			w.Errorf("the object is still there: %v", err)
+			w.Errorf("the object still exists: %v", err)
 		}
 		if there := g.networksBehind(w); len(there) > 0 {
-			w.Errorf("left are %v", there)
+			w.Errorf("Neutron still has %v", there)
 		}
 		if got := w.events(n.UID); !slices.Equal(got, []string{"Normal Created", "Warning InUse", "Normal Deleted"}) {
-			w.Errorf("its events are %q", got)
+			w.Errorf("got events %q", got)
 		}
 	})
 }
@@ -161,13 +161,13 @@ func TestEditDuringCreation(t *testing.T) {
 				name := "bowline." + planeID + "." + string(n.UID)
 				want := []real{{true, []string{"10.0.0.0/8 with gateway 10.0.0.9, " + name}}}
 				if there := g.networksBehind(w); len(there) != 1 || fmt.Sprint(there[name]) != fmt.Sprint(want) {
-					w.Errorf("edit %d: there is %v, want %v", at, there, want)
+					w.Errorf("edit %d: got %v, want %v", at, there, want)
 				}
 				got := w.get(v1.SchemeGroupVersion, "a")
 				if m := w.expectReady(got, metav1.ConditionTrue, v1.ReasonProvisioned); !strings.HasPrefix(m,
 					"10.0.0.0/8 with gateway 10.0.0.9,") ||
 					got.Status.ObservedGeneration != got.Generation {
-					w.Errorf("its status is %+v", got.Status)
+					w.Errorf("got status %+v", got.Status)
 				}
 			})
 		})
@@ -207,7 +207,7 @@ func TestNeutronRefusalsHaveReasons(t *testing.T) {
 				w.expectReady(first, metav1.ConditionFalse, reason)
 				time.Sleep(time.Hour)
 				if now := w.get(v1.SchemeGroupVersion, "a"); now.ResourceVersion != first.ResourceVersion {
-					w.Error("its status was written again and again")
+					w.Error("the status was written repeatedly")
 				}
 				g.setAnswers(nil)
 				time.Sleep(2 * time.Minute)
@@ -235,10 +235,10 @@ func TestOverlappingAndUnsupportedRanges(t *testing.T) {
 		waitIdle()
 		want := "Neutron supports no subnet 127.0.0.0/8, because its addresses are loopback: declare another spec.cidr"
 		if m := w.expectReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionFalse, v1.ReasonRefused); m != want {
-			w.Errorf("the message is %q", m)
+			w.Errorf("got the message %q", m)
 		}
 		if after := g.networksBehind(w); fmt.Sprint(after) != fmt.Sprint(before) || len(after) != 2 {
-			w.Errorf("there was %v, and is %v", before, after)
+			w.Errorf("the network changed from %v to %v", before, after)
 		}
 	})
 }
@@ -254,7 +254,7 @@ func TestCreationTakesFourRequests(t *testing.T) {
 		w.declare("a", "192.168.0.0/16", "192.168.0.1")
 		waitIdle()
 		if asked := g.setAnswers(nil); asked != 4 { // two reads that find nothing, and two writes
-			w.Errorf("got %d requests", asked)
+			w.Errorf("creating a network took %d requests, want 4", asked)
 		}
 		synctest.Wait()
 	})

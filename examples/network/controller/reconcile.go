@@ -42,7 +42,7 @@ type reconciler struct {
 	provider provider.Provider
 	events   *loop.Recorder
 	log      *slog.Logger
-	// said is the statement last written to the status of each object, by types.UID.
+	// written holds the status last written to each object, a v1.NetworkStatus by types.UID.
 	written sync.Map
 }
 

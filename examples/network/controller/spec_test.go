@@ -56,7 +56,7 @@ func TestInvalidSpec(t *testing.T) {
 		{"fd00::/64", "fd00::", "is the first or last address"},
 	} {
 		if got, err := wanted(network(c.cidr, c.gateway)); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("cidr %q, gateway %q: got %+v, %v; want an error that says %q", c.cidr, c.gateway, got, err,
+			t.Errorf("cidr %q, gateway %q: got %+v, %v; want an error with %q", c.cidr, c.gateway, got, err,
 				c.says)
 		}
 	}

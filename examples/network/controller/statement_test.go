@@ -30,7 +30,7 @@ func TestForeignStatusWriteIsReverted(t *testing.T) {
 			got := w.get(v1.SchemeGroupVersion, "a")
 			if w.expectReady(got, metav1.ConditionTrue, v1.ReasonProvisioned); got.Status.ID != before.ID ||
 				got.Status.Provider != before.Provider {
-				w.Errorf("%s: the status is %+v", edit, got.Status)
+				w.Errorf("%s: got status %+v", edit, got.Status)
 			}
 			first.stop()
 			first = w.run(nil, nil)
@@ -66,7 +66,7 @@ func TestForeignConditionsArePreserved(t *testing.T) {
 		w.patchStatus("a", `{"provider":"bridge"}`)
 		time.Sleep(time.Minute)
 		if now := w.get(v1.SchemeGroupVersion, "a").Status; now.Provider != "neutron" || len(now.Conditions) != 2 {
-			w.Errorf("the status is %+v", now)
+			w.Errorf("got status %+v", now)
 		}
 	})
 }
@@ -92,7 +92,7 @@ func TestConflictingControllersAreRateLimited(t *testing.T) {
 			writes++
 		}
 		if most := 10 * 60 / 10 * 2; writes > most || writes == 0 {
-			w.Errorf("in ten minutes it was written %d times", writes)
+			w.Errorf("the status was written %d times in ten minutes", writes)
 		}
 	})
 }

@@ -53,7 +53,7 @@ func TestStatusIsWrittenOnlyWhenItChanges(t *testing.T) {
 			t.Errorf("the same status again: %s, %v; want no patch", patch, err)
 		}
 		if !v.recordedIn(stored) {
-			t.Error("the verdict does not hold for the status made from it")
+			t.Error("recordedIn is false for the status of the same verdict")
 		}
 	}
 }

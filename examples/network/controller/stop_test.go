@@ -32,14 +32,14 @@ func TestStopDuringCreationReportsNothing(t *testing.T) {
 				w.Errorf("%s has the events %q", n.Name, got)
 			}
 			if now := w.get(v1.SchemeGroupVersion, n.Name); n != goes && len(now.Status.Conditions) > 0 {
-				w.Errorf("%s says %+v", n.Name, now.Status)
+				w.Errorf("%s has the status %+v", n.Name, now.Status)
 			}
 		}
 		g.setAnswers(nil)
 		defer w.runNeutron(g).stop()
 		waitIdle()
 		if there := g.networksBehind(w); len(there) != 10 {
-			w.Errorf("after the next start there are %v", there)
+			w.Errorf("after the next start Neutron has %v", there)
 		}
 	})
 }

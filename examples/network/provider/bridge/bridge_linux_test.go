@@ -76,7 +76,7 @@ func TestBridges(t *testing.T) {
 	t.Parallel()
 	bare := netlink.NewLinkAttrs()
 	bare.Name = linkName
-	providertest.Run(t, providertest.World{
+	providertest.Run(t, providertest.Environment{
 		New: New,
 		Remove: func(t *testing.T, id string) { // as `ip netns del` does
 			unlock, err := lockFolder()
@@ -84,7 +84,7 @@ func TestBridges(t *testing.T) {
 			defer unlock()
 			must(t, unnameNamespace(id))
 		},
-		Harm: map[string]func(*testing.T, string){
+		Damage: map[string]func(*testing.T, string){
 			"bridge deleted": inside(func(h *netlink.Handle, br netlink.Link) error { return h.LinkDel(br) }),
 			"bridge down":    inside(func(h *netlink.Handle, br netlink.Link) error { return h.LinkSetDown(br) }),
 			"mark changed": inside(func(h *netlink.Handle, br netlink.Link) error {
@@ -103,7 +103,7 @@ func TestBridges(t *testing.T) {
 				return h.LinkAdd(&netlink.Veth{LinkAttrs: bare, PeerName: "peer"})
 			}),
 		},
-		Halves: map[string]func(*testing.T, string){
+		Incomplete: map[string]func(*testing.T, string){
 			"name without namespace":   placeholder,
 			"namespace without bridge": emptyNamespace,
 			"bridge without the rest": func(t *testing.T, id string) {
@@ -153,10 +153,10 @@ func TestHostNetworkIsUnchanged(t *testing.T) {
 	uid := providertest.NewUID()
 	must(t, p.Apply(t.Context(), providertest.Wanted(uid, "192.168.0.0/16", "192.168.0.1")))
 	if during := hostNetwork(t); !slices.Equal(before, during) {
-		t.Errorf("the host had %q and has %q", before, during)
+		t.Errorf("the host's links changed from %q to %q", before, during)
 	}
 	must(t, p.Delete(t.Context(), uid))
 	if after := hostNetwork(t); !slices.Equal(before, after) {
-		t.Errorf("the host had %q and has %q", before, after)
+		t.Errorf("the host's links changed from %q to %q", before, after)
 	}
 }

@@ -24,9 +24,9 @@ type api struct {
 
 var (
 	// errConflict means that a resource has changed since it was read, so the decision to write is outdated.
-	errConflict = errors.New("it was changed meanwhile")
+	errConflict = errors.New("the resource was changed by another client")
 	// errNoNeutron means that a successful response lacks the requested content.
-	errNoNeutron = errors.New("the answer is not Neutron's")
+	errNoNeutron = errors.New("the response is not one of Neutron")
 )
 
 // network contains the fields of a Neutron network that the provider reads.
@@ -68,9 +68,9 @@ var (
 	portFields = []string{"id", "network_id", "device_owner", "device_id"}
 )
 
-// atOnce is the number of filter values in one list request: they are part of the URL, which servers limit to
+// valuesPerRequest is the number of filter values in one list request: they are part of the URL, which servers limit to
 // 8 KiB.
-const atOnce = 50
+const valuesPerRequest = 50
 
 // networks lists the networks whose field has one of the values.
 func (a *api) networks(ctx context.Context, field string, values ...string) ([]network, error) {
@@ -92,7 +92,7 @@ func (a *api) ports(ctx context.Context, networks ...string) ([]port, error) {
 func list[T any](ctx context.Context, a *api, collection string, fields []string, field string,
 	values []string) ([]T, error) {
 	var all []T
-	for chunk := range slices.Chunk(values, atOnce) {
+	for chunk := range slices.Chunk(values, valuesPerRequest) {
 		next := a.client.ServiceURL(collection) + "?" + url.Values{field: chunk, "fields": fields}.Encode()
 		for next != "" {
 			page, following, err := page[T](ctx, a, collection, next)

@@ -60,7 +60,7 @@ func (p *networks) act(ctx context.Context, uid types.UID, seen *found, decide f
 	var err error
 	for range attempts {
 		var f found
-		if f, err = p.unlessSeen(ctx, uid, seen); err == nil {
+		if f, err = p.seenOrRead(ctx, uid, seen); err == nil {
 			err = decide(f)
 		}
 		if !errors.Is(err, errConflict) {
@@ -71,15 +71,15 @@ func (p *networks) act(ctx context.Context, uid types.UID, seen *found, decide f
 	return p.api.explain(err, p.ID(uid))
 }
 
-func (p *networks) unlessSeen(ctx context.Context, uid types.UID, seen *found) (found, error) {
+func (p *networks) seenOrRead(ctx context.Context, uid types.UID, seen *found) (found, error) {
 	if seen != nil {
 		return *seen, nil
 	}
-	return p.lookAgain(ctx, uid)
+	return p.readFound(ctx, uid)
 }
 
-// lookAgain is like look, but also finds strays, whose uid is a Neutron ID.
-func (p *networks) lookAgain(ctx context.Context, uid types.UID) (found, error) {
+// readFound is like read, but also finds strays, whose uid is a Neutron ID.
+func (p *networks) readFound(ctx context.Context, uid types.UID) (found, error) {
 	p.mu.Lock()
 	stray := p.strays[uid]
 	p.mu.Unlock()
@@ -100,7 +100,7 @@ func (p *networks) ensureNetwork(ctx context.Context, uid types.UID, f found) (n
 	case 0:
 		n, err := p.creates.ask(ctx, uid)
 		if err == nil {
-			p.noteMade(uid, n)
+			p.recordCreated(uid, n)
 		}
 		return n, err
 	case 1:

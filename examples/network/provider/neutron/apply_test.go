@@ -94,7 +94,7 @@ func apply(t *testing.T, p provider.Provider, want provider.Network) {
 	t.Helper()
 	must(t, p.Apply(t.Context(), want))
 	if actual, err := p.Get(t.Context(), want.UID); err != nil || !actual.Matches(want) {
-		t.Errorf("found %+v, %v; want %+v", actual, err, want)
+		t.Errorf("Get returned %+v, %v; want %+v", actual, err, want)
 	}
 }
 
@@ -137,12 +137,12 @@ func TestWritesAreMinimalAndConditional(t *testing.T) {
 			r.took()
 			must(t, p.Apply(t.Context(), c.want))
 			if took := r.took(); !slices.Equal(took, slices.Concat(look, c.writes)) {
-				t.Errorf("it took %q, want %q and %q", took, look, c.writes)
+				t.Errorf("the requests were %q, want %q and %q", took, look, c.writes)
 			}
 			apply(t, p, c.want)
 			must(t, p.Delete(t.Context(), "uid"))
 			if took := r.took(); !slices.Equal(took[len(took)-3:], slices.Concat(look, []string{"DELETE networks"})) {
-				t.Errorf("it took %q to remove it", took)
+				t.Errorf("the requests of the removal were %q", took)
 			}
 		})
 	}
@@ -198,18 +198,18 @@ func TestForeignSubnetsArePreserved(t *testing.T) {
 	apply(t, p, wanted("uid", "10.2.0.0/16", "10.2.0.1"))
 	all, err := r.user.subnets(t.Context(), "network_id", n.ID)
 	if err != nil || len(all) != 2 {
-		t.Errorf("there are %v, %v; want theirs and ours", all, err)
+		t.Errorf("the subnets are %v, %v; want the foreign one and the provider's", all, err)
 	}
 
 	reason, message := reasonOf(t, p.Apply(t.Context(), wanted("uid", "10.0.0.0/8", "10.0.0.1")))
 	if reason != provider.Refused ||
 		!strings.Contains(message,
 			"has a subnet 10.9.0.0/16, created by another client, which overlaps with 10.0.0.0/8") {
-		t.Errorf("theirs is in the way: %s, %s", reason, message)
+		t.Errorf("with an overlapping foreign subnet: got %s, %s", reason, message)
 	}
 	if actual, err := p.Get(t.Context(), "uid"); err != nil ||
 		!actual.Matches(wanted("uid", "10.2.0.0/16", "10.2.0.1")) {
-		t.Errorf("after that there is %+v, %v", actual, err)
+		t.Errorf("afterwards Get returned %+v, %v", actual, err)
 	}
 }
 
@@ -241,7 +241,7 @@ func TestUnsupportedRangesAreRefusedLocally(t *testing.T) {
 		}
 	}
 	if took := r.took(); len(took) > 0 {
-		t.Errorf("it took %q", took)
+		t.Errorf("got the requests %q, want none", took)
 	}
 	for cidr, gateway := range map[string]string{"10.0.0.0/30": "10.0.0.2", "fd00::/126": "fd00::2",
 		"fd00::/127": "fd00::1", "fd00::7/128": "fd00::7"} {
@@ -259,14 +259,14 @@ func TestUnidentifiableNetworkIsListed(t *testing.T) {
 	_, sub := r.user.network(t, p.ID("uid"))
 	r.user.update(t, p.ID("uid"), gophernetworks.UpdateOpts{Name: &text})
 	if uids, err := p.List(t.Context()); err != nil || !slices.Equal(uids, []types.UID{"uid"}) {
-		t.Errorf("a renamed one is listed as %q, %v", uids, err)
+		t.Errorf("a renamed network is listed as %q, %v", uids, err)
 	}
 	sub.Revision = 0
 	must(t, r.user.deleteSubnet(t.Context(), sub))
 	apply(t, p, wanted("uid", "10.1.0.0/16", "10.1.0.1"))
 	uids, err := p.List(t.Context())
 	if err != nil || len(uids) != 2 {
-		t.Fatalf("listed are %q, %v; want the new one and what is left of the old", uids, err)
+		t.Fatalf("List returned %q, %v; want the new network and the stray", uids, err)
 	}
 	for _, uid := range uids {
 		if uid != "uid" {
@@ -275,6 +275,6 @@ func TestUnidentifiableNetworkIsListed(t *testing.T) {
 	}
 	all, err := r.user.networks(t.Context(), "description", "made by Bowline, plane "+plane)
 	if err != nil || len(all) != 1 || all[0].Name != p.ID("uid") {
-		t.Errorf("left are %v, %v", all, err)
+		t.Errorf("the remaining networks are %v, %v", all, err)
 	}
 }

@@ -26,7 +26,7 @@ func TestCopiedDescriptionIsNotOwnership(t *testing.T) {
 	p := r.provider(t)
 	r.user.make(t, gophernetworks.CreateOpts{Name: "somebody's", Description: "theirs"}, "10.1.0.0/16", p.ID("uid"))
 	if actual, err := p.Get(t.Context(), "uid"); err == nil {
-		t.Errorf("found %+v", actual)
+		t.Errorf("Get returned %+v", actual)
 	}
 	must(t, p.Delete(t.Context(), "uid"))
 	r.user.network(t, "somebody's")
@@ -52,12 +52,12 @@ func TestChangedStrayIsNotDeleted(t *testing.T) {
 			id := r.user.make(t, gophernetworks.CreateOpts{Name: "stray", Description: markOfPlane}, "", "")
 			uids, err := p.List(t.Context())
 			if err != nil || !slices.Equal(uids, []types.UID{types.UID(id)}) {
-				t.Fatalf("listed are %q, %v", uids, err)
+				t.Fatalf("List returned %q, %v", uids, err)
 			}
 			r.user.update(t, "stray", change(p))
 			must(t, p.Delete(t.Context(), types.UID(id)))
 			if left, err := r.user.networks(t.Context(), "id", id); err != nil || len(left) != 1 {
-				t.Errorf("left are %v, %v", left, err)
+				t.Errorf("the remaining networks are %v, %v", left, err)
 			}
 		})
 	}
@@ -113,7 +113,7 @@ func TestPoolsExcludeTheGateway(t *testing.T) {
 			}
 			apply(t, p, wanted("uid", "10.1.0.0/24", "10.1.0.9"))
 			if _, s := r.user.network(t, p.ID("uid")); !slices.Equal(s.Pools, c.want) {
-				t.Errorf("the pools are %v, want %v", s.Pools, c.want)
+				t.Errorf("got pools %v, want %v", s.Pools, c.want)
 			}
 		})
 	}
@@ -160,7 +160,7 @@ func TestNeutronPortsDoNotBlock(t *testing.T) {
 	all := []port{{ID: "1", Owner: "network:dhcp"}, {ID: "2", Owner: "compute:nova"},
 		{ID: "3", Owner: "network:distributed"}, {ID: "4"}}
 	if got := names(blockingPorts(all)); got != "it has 2 ports, 4 (no owner), 2 (of compute:nova)" {
-		t.Errorf("it says %q", got)
+		t.Errorf("got the message %q", got)
 	}
 }
 
@@ -190,6 +190,6 @@ func TestGatewayUsedByPort(t *testing.T) {
 	if want := "the gateway of network bowline.plane.uid cannot be changed to 10.1.0.9: it has 1 port, p (of " +
 		"network:router_interface r)"; reason != provider.InUse ||
 		!strings.HasPrefix(message, want) {
-		t.Errorf("%s: %s; want %s", reason, message, want)
+		t.Errorf("got %s: %s; want %s", reason, message, want)
 	}
 }

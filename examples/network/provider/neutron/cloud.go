@@ -13,9 +13,9 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
 )
 
-// login lists the keys of the auth section of a clouds.yaml with their environment variables, the preferred
-// one first.
-var login = map[string][]string{
+// loginVariables maps the keys of the auth section of a clouds.yaml to their environment variables, the preferred one
+// first.
+var loginVariables = map[string][]string{
 	"auth_url":                      {"OS_AUTH_URL"},
 	"username":                      {"OS_USERNAME"},
 	"user_id":                       {"OS_USER_ID", "OS_USERID"},
@@ -31,9 +31,9 @@ var login = map[string][]string{
 	"application_credential_secret": {"OS_APPLICATION_CREDENTIAL_SECRET"},
 }
 
-// instead lists the keys that each ID replaces: files of the dashboard contain both IDs and names, and
+// replacedKeys lists the keys that each ID replaces: files of the dashboard contain both IDs and names, and
 // gophercloud accepts only one of them.
-var instead = map[string][]string{
+var replacedKeys = map[string][]string{
 	"user_id":           {"username", "user_domain_id", "user_domain_name"},
 	"user_domain_id":    {"user_domain_name"},
 	"project_id":        {"project_name", "project_domain_id", "project_domain_name"},
@@ -64,11 +64,11 @@ func environment() (cloud, error) {
 		}
 		return c, err
 	}
-	said := variables()
-	if err := checkLogin(said); err != nil {
+	set := variables()
+	if err := checkLogin(set); err != nil {
 		return cloud{}, err
 	}
-	only := map[string]any{"auth": said}
+	only := map[string]any{"auth": set}
 	file, err := json.Marshal(map[string]any{"clouds": map[string]any{"only": only}})
 	if err != nil {
 		return cloud{}, err
@@ -80,35 +80,35 @@ func environment() (cloud, error) {
 
 // variables returns the login in the environment variables.
 func variables() map[string]string {
-	said := map[string]string{}
-	for key, names := range login {
+	set := map[string]string{}
+	for key, names := range loginVariables {
 		for _, name := range names {
-			if value := os.Getenv(name); value != "" && said[key] == "" {
-				said[key] = value
+			if value := os.Getenv(name); value != "" && set[key] == "" {
+				set[key] = value
 			}
 		}
 	}
-	for id, others := range instead {
+	for id, others := range replacedKeys {
 		for _, other := range others {
-			if said[id] != "" {
-				delete(said, other)
+			if set[id] != "" {
+				delete(set, other)
 			}
 		}
 	}
-	return said
+	return set
 }
 
-// checkLogin returns an error that names a missing variable.
-func checkLogin(said map[string]string) error {
-	if said["auth_url"] == "" {
+// checkLogin returns an error that names a variable which the login requires and which is not set.
+func checkLogin(set map[string]string) error {
+	if set["auth_url"] == "" {
 		return errors.New("OS_AUTH_URL is not set: set it to the address of Keystone, or set OS_CLOUD")
 	}
-	if err := checkAddress("OS_AUTH_URL", said["auth_url"]); err != nil {
+	if err := checkAddress("OS_AUTH_URL", set["auth_url"]); err != nil {
 		return err
 	}
 	has := func(keys ...string) bool {
 		for _, key := range keys {
-			if said[key] != "" {
+			if set[key] != "" {
 				return true
 			}
 		}
@@ -133,7 +133,7 @@ func checkLogin(said map[string]string) error {
 	}
 	if missing != "" {
 		return fmt.Errorf("%s is not set, but is required for the login at OS_AUTH_URL, %s", missing,
-			said["auth_url"])
+			set["auth_url"])
 	}
 	return nil
 }

@@ -117,11 +117,11 @@ func withoutKeystone() (*gophercloud.ServiceClient, error) {
 	}, nil
 }
 
-func setting(variable, otherwise string) string {
+func setting(variable, fallback string) string {
 	if value := os.Getenv(variable); value != "" {
 		return value
 	}
-	return otherwise
+	return fallback
 }
 
 // checkAddress returns an error if the address in a variable is not a URL.
@@ -162,7 +162,7 @@ func loginError(err error, endpoint string) error {
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return fmt.Errorf("the server at OS_AUTH_URL, %s, has no TLS: use http: %w", endpoint, err)
 	case errors.As(err, &away):
-		return keystoneAway(err, endpoint)
+		return keystoneUnreachable(err, endpoint)
 	}
 	return fmt.Errorf("the login at OS_AUTH_URL, %s, with OS_CLOUD or the other OS_* variables failed: %w", endpoint,
 		err)
@@ -175,12 +175,12 @@ func refusedLogin(code gophercloud.ErrUnexpectedResponseCode, endpoint string) e
 		reason, message := unauthorized(endpoint)
 		return &provider.Problem{Reason: reason, Message: message, Err: code}
 	case code.Actual >= http.StatusInternalServerError || code.Actual == http.StatusTooManyRequests:
-		return keystoneAway(code, endpoint)
+		return keystoneUnreachable(code, endpoint)
 	}
 	return fmt.Errorf("the server at OS_AUTH_URL, %s, is not Keystone: %w", endpoint, code)
 }
 
-func keystoneAway(err error, endpoint string) error {
+func keystoneUnreachable(err error, endpoint string) error {
 	return &provider.Problem{
 		Reason: provider.Unreachable, Message: fmt.Sprintf("Keystone at %s (OS_AUTH_URL) does not answer", endpoint),
 		Err: err,

@@ -31,12 +31,12 @@ func setEnvironment(t *testing.T, variables map[string]string) {
 func TestConfigured(t *testing.T) {
 	setEnvironment(t, map[string]string{"OS_PROJECT_NAME": "p"})
 	if Configured() {
-		t.Error("a project alone is no OpenStack")
+		t.Error("Configured is true with only OS_PROJECT_NAME set")
 	}
 	for _, name := range named {
 		setEnvironment(t, map[string]string{name: "x"})
 		if !Configured() {
-			t.Errorf("%s is not seen", name)
+			t.Errorf("Configured is false with %s set", name)
 		}
 	}
 }
@@ -75,7 +75,7 @@ func TestInvalidEnvironmentNamesVariable(t *testing.T) {
 	} {
 		setEnvironment(t, variables)
 		if _, err := FromEnvironment(t.Context()); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v: %v; want it to say %s", variables, err, says)
+			t.Errorf("environment %v: got error %v; want %s", variables, err, says)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func TestNeutronWithoutKeystone(t *testing.T) {
 	must(t, err)
 	apply(t, p, wanted("uid", "10.1.0.0/16", "10.1.0.1"))
 	if uids, err := p.List(t.Context()); err != nil || len(uids) != 1 {
-		t.Errorf("its project has %q, %v", uids, err)
+		t.Errorf("List returned %q, %v", uids, err)
 	}
 }
 
@@ -173,7 +173,7 @@ func TestTokensAreRenewed(t *testing.T) {
 	o.token.Add(1) // the old token has expired
 	apply(t, p, wanted("uid", "10.2.0.0/16", "10.2.0.1"))
 	if logins := o.logins.Load(); logins != 2 {
-		t.Errorf("there were %d logins, want one more than at first", logins)
+		t.Errorf("got %d logins, want one more than before", logins)
 	}
 
 	o.password.Store("changed")
@@ -181,7 +181,7 @@ func TestTokensAreRenewed(t *testing.T) {
 	_, err = p.Get(t.Context(), "uid")
 	if reason, message := reasonOf(t, err); reason != provider.Unauthorized ||
 		!strings.Contains(message, "rejects the credentials") {
-		t.Errorf("a password that was changed: %s, %s", reason, message)
+		t.Errorf("after the password changed: got %s, %s", reason, message)
 	}
 	o.Close()
 	_, err = p.Get(t.Context(), "uid")
@@ -213,22 +213,22 @@ func TestLoginFailures(t *testing.T) {
 	_, err := FromEnvironment(t.Context())
 	if reason, message := reasonOf(t, err); reason != provider.Unauthorized ||
 		!strings.Contains(message, "OS_PASSWORD") {
-		t.Errorf("wrong password: %s, %s", reason, message)
+		t.Errorf("wrong password: got %s, %s", reason, message)
 	}
 	setEnvironment(t, o.variables("secret"))
 	t.Setenv("OS_REGION_NAME", "two")
 	if _, err := FromEnvironment(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), `OS_REGION_NAME is "two", for which Keystone`) {
-		t.Errorf("no Neutron in the region: %v", err)
+		t.Errorf("no Neutron in the region: got error %v", err)
 	}
 	t.Setenv("OS_AUTH_URL", o.URL+"/elsewhere/v3")
 	if _, err := FromEnvironment(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), "is not Keystone") {
-		t.Errorf("no Keystone at the address: %v", err)
+		t.Errorf("no Keystone at the address: got error %v", err)
 	}
 	o.Close()
 	_, err = FromEnvironment(t.Context())
 	if reason, _ := reasonOf(t, err); reason != provider.Unreachable {
-		t.Errorf("no server: got %v", err)
+		t.Errorf("no server: got error %v", err)
 	}
 }

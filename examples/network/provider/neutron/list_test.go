@@ -43,7 +43,7 @@ func TestInvalidListIsAnError(t *testing.T) {
 			for what, err := range map[string]error{"list": listed, "get": got,
 				"delete": p.Delete(t.Context(), "uid")} {
 				if reason, message := reasonOf(t, err); reason != answer.reason {
-					t.Errorf("%s: %s, %s; want %s", what, reason, message, answer.reason)
+					t.Errorf("%s: got %s, %s; want %s", what, reason, message, answer.reason)
 				}
 			}
 		})
@@ -70,7 +70,7 @@ func TestListsAreReadPageByPage(t *testing.T) {
 	slices.Sort(uids)
 	if took := len(r.took()); err != nil ||
 		!slices.Equal(uids, []types.UID{"uid-0", "uid-1", "uid-2", "uid-3", "uid-4"}) || took != 3 {
-		t.Errorf("listed are %q, %v, with %d requests", uids, err, took)
+		t.Errorf("List returned %q, %v with %d requests", uids, err, took)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestLongListsAreSplit(t *testing.T) {
 		uids = append(uids, types.UID(fmt.Sprintf("11111111-2222-3333-4444-555555555%03d", n)))
 	}
 	r.took()
-	answers := p.lookAtAll(t.Context(), uids)
+	answers := p.readMany(t.Context(), uids)
 	if took := r.took(); len(answers) != len(uids) || len(answers[last].value.networks) != 1 || len(took) != 6 {
 		t.Errorf("there are %d answers, and of the last one %+v, with the requests %q", len(answers), answers[last],
 			took)

@@ -55,7 +55,7 @@ clouds: {mine: {auth: {auth_url: "`+o.URL+`/identity/v3", username: u, user_id: 
 		_, err := FromEnvironment(t.Context())
 		var problem *provider.Problem
 		if errors.As(err, &problem) || err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v; want it to say %s", err, says)
+			t.Errorf("got error %v; want %s", err, says)
 		}
 	}
 }
@@ -88,7 +88,7 @@ func TestKeystoneStatusCodes(t *testing.T) {
 		})
 		_, err := FromEnvironment(t.Context())
 		if reason, message := reasonOf(t, err); reason != want {
-			t.Errorf("%d: %s, %s; want %s", answer, reason, message, want)
+			t.Errorf("status %d: got %s, %s; want %s", answer, reason, message, want)
 		}
 	}
 }

@@ -40,8 +40,8 @@ func (p *networks) read(ctx context.Context, uid types.UID) (found, error) {
 	return f, err
 }
 
-// lookAtAll reads the resources of several objects with two requests.
-func (p *networks) lookAtAll(ctx context.Context, uids []types.UID) map[types.UID]answer[found] {
+// readMany reads the resources of several objects with two requests.
+func (p *networks) readMany(ctx context.Context, uids []types.UID) map[types.UID]answer[found] {
 	answers := map[types.UID]answer[found]{}
 	all, err := p.readAll(ctx, uids)
 	for _, uid := range uids {

@@ -56,8 +56,8 @@ type networks struct {
 	known map[types.UID]string
 	// strays are networks of the plane, by Neutron ID, whose object List could not determine.
 	strays map[types.UID]bool
-	// made are networks created since the last poll of Watch, by Neutron ID; nil while no Watch runs.
-	made map[string]state
+	// created are networks created since the last poll of Watch, by Neutron ID; nil while no Watch runs.
+	created map[string]state
 }
 
 // New returns a provider for one plane. It takes ownership of client and sends no request yet. The provider
@@ -81,7 +81,7 @@ func New(plane string, client *gophercloud.ServiceClient, o Options) (provider.P
 		known:  map[types.UID]string{},
 		strays: map[types.UID]bool{},
 	}
-	p.looks.do, p.creates.do = p.lookAtAll, p.createAll
+	p.looks.do, p.creates.do = p.readMany, p.createAll
 	return p, nil
 }
 

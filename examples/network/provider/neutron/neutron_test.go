@@ -48,7 +48,7 @@ func (s somebody) network(t *testing.T, name string) (network, subnet) {
 	found, err := s.networks(t.Context(), "name", name)
 	must(t, err)
 	if len(found) != 1 {
-		t.Fatalf("there are %d networks %s, want one", len(found), name)
+		t.Fatalf("got %d networks %s, want one", len(found), name)
 	}
 	subnets, err := s.subnets(t.Context(), "network_id", found[0].ID)
 	must(t, err)
@@ -127,13 +127,13 @@ func TestProviderContract(t *testing.T) {
 	var fake neutrontest.Fake
 	user := by(fake.Client(project))
 	mark := func(id string) string { return "made by Bowline, plane " + planeOf(id) }
-	providertest.Run(t, providertest.World{
+	providertest.Run(t, providertest.Environment{
 		New: func(plane string) (provider.Provider, error) {
 			return New(plane, fake.Client(project), Options{Poll: 10 * time.Millisecond})
 		},
 		Remove: user.remove,
-		Harm:   user.harm(),
-		Halves: map[string]func(*testing.T, string){
+		Damage: user.harm(),
+		Incomplete: map[string]func(*testing.T, string){
 			"no subnet": func(t *testing.T, id string) {
 				user.make(t, gophernetworks.CreateOpts{Name: id, Description: mark(id)}, "", "")
 			},

@@ -41,15 +41,15 @@ func TestNetworkWithPortsIsNotDeleted(t *testing.T) {
 	reason, message := reasonOf(t, p.Delete(t.Context(), uid))
 	if want := fmt.Sprintf("network %s cannot be removed: %s", p.ID(uid), onIt); reason != provider.InUse ||
 		message != want {
-		t.Errorf("it is deleted: %s, %s; want %s", reason, message, want)
+		t.Errorf("Delete returned %s, %s; want %s", reason, message, want)
 	}
 	reason, message = reasonOf(t, p.Apply(t.Context(), wanted(uid, "10.2.0.0/16", "10.2.0.1")))
 	if want := fmt.Sprintf("subnet 10.1.0.0/16 of network %s cannot be replaced: %s", p.ID(uid),
 		onIt); reason != provider.InUse || message != want {
-		t.Errorf("its range is changed: %s, %s; want %s", reason, message, want)
+		t.Errorf("Apply of another range returned %s, %s; want %s", reason, message, want)
 	}
 	if actual, err := p.Get(t.Context(), uid); err != nil || !actual.Matches(was) {
-		t.Errorf("after that there is %+v, %v", actual, err)
+		t.Errorf("afterwards Get returned %+v, %v", actual, err)
 	}
 	apply(t, p, wanted(uid, "10.1.0.0/16", "10.1.0.9")) // changing the gateway is permitted
 
@@ -58,7 +58,7 @@ func TestNetworkWithPortsIsNotDeleted(t *testing.T) {
 	r.user.port(t, n.ID, "network:dhcp", "agent")
 	must(t, p.Delete(t.Context(), uid)) // Neutron removes its own ports with the network
 	if left, err := r.user.ports(t.Context(), n.ID); err != nil || len(left) > 0 {
-		t.Errorf("ports are left: %v, %v", left, err)
+		t.Errorf("the remaining ports are %v, %v", left, err)
 	}
 }
 
@@ -73,10 +73,10 @@ func TestMessageNamesFirstPorts(t *testing.T) {
 	}
 	_, first := reasonOf(t, p.Delete(t.Context(), "uid"))
 	if !strings.Contains(first, "it has 7 ports") || !strings.Contains(first, "(no owner) and 2 more") {
-		t.Errorf("it says %s", first)
+		t.Errorf("got the message %s", first)
 	}
 	if _, again := reasonOf(t, p.Delete(t.Context(), "uid")); again != first {
-		t.Errorf("it says %s, and then %s", first, again)
+		t.Errorf("the messages of two calls differ: %s and %s", first, again)
 	}
 }
 
@@ -94,10 +94,10 @@ func TestDuplicateWithPortsIsRetained(t *testing.T) {
 	r.user.port(t, second, "compute:nova", "server-1")
 	if actual, err := p.Get(t.Context(), "uid"); err != nil ||
 		!strings.Contains(actual.Fault, "there are 2 networks for it") {
-		t.Errorf("found %+v, %v", actual, err)
+		t.Errorf("Get returned %+v, %v", actual, err)
 	}
 	apply(t, p, wanted("uid", "10.1.0.0/16", "10.1.0.1"))
 	if n, _ := r.user.network(t, p.ID("uid")); n.ID != second {
-		t.Errorf("network %s stayed, want %s", n.ID, second)
+		t.Errorf("network %s was retained, want %s", n.ID, second)
 	}
 }

@@ -76,8 +76,8 @@ func unauthorized(endpoint string) (provider.Reason, string) {
 		endpoint)
 }
 
-// away are the status codes of a proxy in front of an unavailable or overloaded Neutron.
-var away = []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable,
+// unavailable are the status codes of a proxy in front of an unavailable or overloaded Neutron.
+var unavailable = []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable,
 	http.StatusGatewayTimeout}
 
 // describeAnswer explains an error response of Neutron.
@@ -100,7 +100,7 @@ func describeAnswer(code gophercloud.ErrUnexpectedResponseCode, endpoint, about 
 			"there is no network API at %s: check the address, and that Neutron has a core plugin", endpoint)
 	case inUse(code):
 		return provider.InUse, fmt.Sprintf("%s is in use, retrying (%s)", about, says)
-	case slices.Contains(away, code.Actual):
+	case slices.Contains(unavailable, code.Actual):
 		return provider.Unreachable, fmt.Sprintf("Neutron at %s does not answer, retrying", endpoint)
 	case code.Actual >= http.StatusInternalServerError:
 		return provider.Failed, fmt.Sprintf("Neutron failed (%d, see its log), retrying",

@@ -112,7 +112,7 @@ func TestErrorMessages(t *testing.T) {
 			p := newProvider(t, answering(c.status, c.body))
 			reason, message := reasonOf(t, p.Apply(t.Context(), want))
 			if reason != c.reason || !strings.Contains(message, c.says) {
-				t.Errorf("%s: %s; want %s: %s", reason, message, c.reason, c.says)
+				t.Errorf("got %s: %s; want %s: %s", reason, message, c.reason, c.says)
 			}
 		})
 	}
@@ -136,7 +136,7 @@ func TestOutageHasOneMessage(t *testing.T) {
 		})
 		reason, message := reasonOf(t, p.Apply(t.Context(), want))
 		if reason != provider.Unreachable {
-			t.Errorf("%v: %s: %s", failure, reason, message)
+			t.Errorf("error %v: got %s: %s", failure, reason, message)
 		}
 		messages[message] = true
 		_, err := p.List(t.Context())
@@ -146,7 +146,7 @@ func TestOutageHasOneMessage(t *testing.T) {
 		}
 	}
 	if len(messages) != 1 {
-		t.Errorf("there are %d messages: %v", len(messages), messages)
+		t.Errorf("got %d different messages: %v", len(messages), messages)
 	}
 }
 
@@ -162,13 +162,13 @@ func TestRequestTimeout(t *testing.T) {
 		began := time.Now()
 		_, err := p.Get(t.Context(), "uid")
 		if reason, _ := reasonOf(t, err); reason != provider.Unreachable || time.Since(began) != DefaultTimeout {
-			t.Errorf("after %v: %v", time.Since(began), err)
+			t.Errorf("the request failed after %v with %v", time.Since(began), err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		began = time.Now()
 		if _, err := p.Get(ctx, "uid"); !errors.Is(err, context.Canceled) || time.Since(began) != time.Second {
-			t.Errorf("after %v: %v", time.Since(began), err)
+			t.Errorf("the request failed after %v with %v", time.Since(began), err)
 		}
 		must(t, p.(io.Closer).Close())
 	})

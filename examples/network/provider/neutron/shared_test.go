@@ -72,7 +72,7 @@ func TestReadStartsAfterCall(t *testing.T) {
 		must(t, err)
 		must(t, other.Apply(t.Context(), wanted("uid", "10.1.0.0/16", "10.1.0.1")))
 		if _, err := p.Get(t.Context(), "uid"); err != nil {
-			t.Errorf("it is not seen although it was there before: %v", err)
+			t.Errorf("the read does not include a network created before it: %v", err)
 		}
 		<-early // its result is not relevant
 	})
@@ -91,7 +91,7 @@ func TestCanceledCallerDoesNotCancelOthers(t *testing.T) {
 			wg.Go(func() {
 				if _, err := p.Get(ctx, "uid"); n < 2 && !errors.Is(err, context.Canceled) || n == 2 &&
 					!errors.Is(err, provider.ErrNotFound) {
-					t.Errorf("%d: %v", n, err)
+					t.Errorf("caller %d: %v", n, err)
 				}
 			})
 		}
@@ -134,7 +134,7 @@ func TestQuotaForSomeNetworks(t *testing.T) {
 	if err != nil || len(made) != 3 || len(refused) != 2 || slices.ContainsFunc(made, func(uid types.UID) bool {
 		return refused[uid]
 	}) {
-		t.Errorf("made are %q, %v, and refused %v; the quota is 3 of 5", made, err, refused)
+		t.Errorf("with a quota of 3 for 5 networks: created %q, %v, refused %v", made, err, refused)
 	}
 	must(t, p.Delete(t.Context(), made[0]))
 	for uid := range refused {

@@ -53,7 +53,7 @@ type subnetEditor struct {
 func (e *subnetEditor) ensure(ctx context.Context, ours []subnet) error {
 	at := slices.IndexFunc(ours, func(s subnet) bool { return s.prefix() == e.want.CIDR })
 	if at < 0 && len(e.network.Subnets) > len(ours) {
-		twin, err := e.neighbours(ctx, ours)
+		twin, err := e.foreignSubnets(ctx, ours)
 		if err != nil {
 			return err
 		}
@@ -75,10 +75,10 @@ func (e *subnetEditor) ensure(ctx context.Context, ours []subnet) error {
 	return e.update(ctx, ours[at])
 }
 
-// neighbours checks the subnets that other clients created in our network. A subnet of exactly the wanted
+// foreignSubnets checks the subnets that other clients created in our network. A subnet of exactly the wanted
 // range is returned to be adopted: Neutron permits no second one, and probably only its mark was lost. It
 // fails if a subnet overlaps the wanted range.
-func (e *subnetEditor) neighbours(ctx context.Context, ours []subnet) (*subnet, error) {
+func (e *subnetEditor) foreignSubnets(ctx context.Context, ours []subnet) (*subnet, error) {
 	all, err := e.api.subnets(ctx, "network_id", e.network.ID)
 	if err != nil {
 		return nil, err

@@ -20,8 +20,8 @@ type state struct {
 // Watch implements provider.Provider by polling the list of the plane's networks. It reads no subnets,
 // because any change of a subnet raises the revision of its network. It returns as soon as a request fails.
 func (p *networks) Watch(ctx context.Context, changed func(types.UID)) error {
-	p.takeMade(map[string]state{})
-	defer p.takeMade(nil)
+	p.takeCreated(map[string]state{})
+	defer p.takeCreated(nil)
 	last, err := p.states(ctx, nil)
 	if err == nil {
 		changed("")
@@ -34,7 +34,7 @@ func (p *networks) Watch(ctx context.Context, changed func(types.UID)) error {
 			return nil
 		case <-ticker.C:
 		}
-		maps.Copy(last, p.takeMade(map[string]state{}))
+		maps.Copy(last, p.takeCreated(map[string]state{}))
 		var now map[string]state
 		if now, err = p.states(ctx, last); err == nil {
 			for uid := range differing(last, now) {
@@ -49,23 +49,23 @@ func (p *networks) Watch(ctx context.Context, changed func(types.UID)) error {
 	return p.api.explain(err, "")
 }
 
-// takeMade returns the networks created since its last call. From now on they are recorded in next, or not at
+// takeCreated returns the networks created since its last call. From now on they are recorded in next, or not at
 // all if next is nil.
-func (p *networks) takeMade(next map[string]state) map[string]state {
+func (p *networks) takeCreated(next map[string]state) map[string]state {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	made := p.made
-	p.made = next
+	made := p.created
+	p.created = next
 	return made
 }
 
-// noteMade records a new network for Watch, so that Watch notices its removal even if it was never listed.
-func (p *networks) noteMade(uid types.UID, n network) {
+// recordCreated records a new network for Watch, so that Watch notices its removal even if it was never listed.
+func (p *networks) recordCreated(uid types.UID, n network) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.known[uid] = n.ID
-	if p.made != nil {
-		p.made[n.ID] = state{uid, n.Name, n.Revision}
+	if p.created != nil {
+		p.created[n.ID] = state{uid, n.Name, n.Revision}
 	}
 }
 

@@ -63,7 +63,7 @@ func TestWatchFailsDuringOutage(t *testing.T) {
 			t.Errorf("got %d notifications and error %v", told, err)
 		}
 		if err := p.Watch(t.Context(), func(types.UID) { told++ }); err == nil || told != 1 {
-			t.Errorf("it tells of %d without seeing anything: %v", told, err)
+			t.Errorf("the failed watch sent %d notifications: %v", told, err)
 		}
 	})
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
-func makesWhatIsWanted(t *testing.T, w World) {
+func applyCreatesNetwork(t *testing.T, env Environment) {
 	for name, want := range map[string]provider.Network{
 		"IPv4": Wanted(NewUID(), "192.168.0.0/16", "192.168.0.1"),
 		"IPv6": Wanted(NewUID(), "fd00:1::/64", "fd00:1::1"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := provide(t, w, Plane())
+			p := provide(t, env, Plane())
 			isGone(t, p, want.UID)
 			apply(t, p, want)
 			isOnly(t, p, want)
@@ -24,18 +24,18 @@ func makesWhatIsWanted(t *testing.T, w World) {
 	}
 }
 
-func applyTwiceIsOneNetwork(t *testing.T, w World) {
+func applyIsIdempotent(t *testing.T, env Environment) {
 	plane, want := Plane(), Wanted(NewUID(), "192.168.0.0/16", "192.168.0.1")
-	p := provide(t, w, plane)
+	p := provide(t, env, plane)
 	apply(t, p, want)
 	apply(t, p, want)
-	again := provide(t, w, plane) // as in another process
+	again := provide(t, env, plane) // as in another process
 	apply(t, again, want)
 	isOnly(t, p, want)
 }
 
-func changesWhatIsThere(t *testing.T, w World) {
-	p, uid := provide(t, w, Plane()), NewUID()
+func applyChangesNetwork(t *testing.T, env Environment) {
+	p, uid := provide(t, env, Plane()), NewUID()
 	for _, want := range []provider.Network{
 		Wanted(uid, "192.168.0.0/16", "192.168.0.1"),
 		Wanted(uid, "192.168.0.0/24", "192.168.0.1"), // the prefix alone
@@ -48,23 +48,23 @@ func changesWhatIsThere(t *testing.T, w World) {
 	}
 }
 
-func deletesAndSaysSo(t *testing.T, w World) {
-	p := provide(t, w, Plane())
-	stays, goes := Wanted(NewUID(), "10.1.0.0/16", "10.1.0.1"), Wanted(NewUID(), "10.1.0.0/16", "10.1.0.1")
-	apply(t, p, stays)
-	apply(t, p, goes)
+func deleteRemovesOneNetwork(t *testing.T, env Environment) {
+	p := provide(t, env, Plane())
+	kept, removed := Wanted(NewUID(), "10.1.0.0/16", "10.1.0.1"), Wanted(NewUID(), "10.1.0.0/16", "10.1.0.1")
+	apply(t, p, kept)
+	apply(t, p, removed)
 	for range 2 {
-		if err := p.Delete(t.Context(), goes.UID); err != nil {
+		if err := p.Delete(t.Context(), removed.UID); err != nil {
 			t.Fatal(err)
 		}
-		isGone(t, p, goes.UID)
+		isGone(t, p, removed.UID)
 	}
-	isOnly(t, p, stays)
+	isOnly(t, p, kept)
 }
 
-func otherPlanesAreNotTouched(t *testing.T, w World) {
+func otherPlanesAreUnaffected(t *testing.T, env Environment) {
 	plane, uid := Plane(), NewUID()
-	ours, theirs := provide(t, w, plane), provide(t, w, plane+"-2")
+	ours, theirs := provide(t, env, plane), provide(t, env, plane+"-2")
 	want, other := Wanted(uid, "10.1.0.0/16", "10.1.0.1"), Wanted(uid, "10.2.0.0/16", "10.2.0.1")
 	apply(t, ours, want)
 	apply(t, theirs, other)
@@ -77,29 +77,29 @@ func otherPlanesAreNotTouched(t *testing.T, w World) {
 	isOnly(t, theirs, other)
 }
 
-func refusesAStrangeUID(t *testing.T, w World) {
-	p := provide(t, w, Plane())
+func invalidIDsAreRejected(t *testing.T, env Environment) {
+	p := provide(t, env, Plane())
 	for _, uid := range []types.UID{"", "../x", "a.b", "a/b"} {
 		if err := p.Apply(t.Context(), Wanted(uid, "10.1.0.0/16", "10.1.0.1")); err == nil {
-			t.Errorf("a network for uid %q was made", uid)
+			t.Errorf("Apply accepted the UID %q", uid)
 		}
 	}
-	if _, err := w.New("a.plane"); err == nil {
-		t.Error("a provider for the plane a.plane was made")
+	if _, err := env.New("a.plane"); err == nil {
+		t.Error("New accepted the plane ID a.plane")
 	}
 }
 
-func seesRemovalBehindItsBack(t *testing.T, w World) {
-	p, want := provide(t, w, Plane()), Wanted(NewUID(), "10.1.0.0/16", "10.1.0.1")
+func watchReportsForeignRemoval(t *testing.T, env Environment) {
+	p, want := provide(t, env, Plane()), Wanted(NewUID(), "10.1.0.0/16", "10.1.0.1")
 	apply(t, p, want)
-	told := watching(t, p)
+	events := watching(t, p)
 	for range 2 { // the second round removes a network that was created during the watch
-		drain(told)
-		w.Remove(t, p.ID(want.UID))
+		drain(events)
+		env.Remove(t, p.ID(want.UID))
 		for errors.Is(found(p, want), nil) {
-			next(t, told)
+			next(t, events)
 		}
-		for next(t, told) != want.UID {
+		for next(t, events) != want.UID {
 		}
 		isGone(t, p, want.UID)
 		apply(t, p, want)
@@ -112,17 +112,17 @@ func found(p provider.Provider, want provider.Network) error {
 	return err
 }
 
-func seesHarmBehindItsBack(t *testing.T, w World) {
-	for name, harm := range w.Harm {
+func watchReportsForeignDamage(t *testing.T, env Environment) {
+	for name, damage := range env.Damage {
 		t.Run(name, func(t *testing.T) {
-			p, want := provide(t, w, Plane()), Wanted(NewUID(), "10.1.0.0/16", "10.1.0.1")
+			p, want := provide(t, env, Plane()), Wanted(NewUID(), "10.1.0.0/16", "10.1.0.1")
 			apply(t, p, want)
-			told := watching(t, p)
-			harm(t, p.ID(want.UID))
-			for next(t, told) != want.UID {
+			events := watching(t, p)
+			damage(t, p.ID(want.UID))
+			for next(t, events) != want.UID {
 			}
 			if actual, err := p.Get(t.Context(), want.UID); err != nil || actual.Matches(want) {
-				t.Errorf("found %+v, %v, want something broken", actual, err)
+				t.Errorf("after the damage Get returned %+v, %v, want a network that does not match", actual, err)
 			}
 			apply(t, p, want)
 			isOnly(t, p, want)
@@ -130,44 +130,44 @@ func seesHarmBehindItsBack(t *testing.T, w World) {
 	}
 }
 
-func finishesWhatIsHalfMade(t *testing.T, w World) {
-	for name, half := range w.Halves {
+func applyCompletesIncompleteNetwork(t *testing.T, env Environment) {
+	for name, leave := range env.Incomplete {
 		t.Run(name, func(t *testing.T) {
-			p, want := provide(t, w, Plane()), Wanted(NewUID(), "10.1.0.0/16", "10.1.0.1")
-			half(t, p.ID(want.UID))
+			p, want := provide(t, env, Plane()), Wanted(NewUID(), "10.1.0.0/16", "10.1.0.1")
+			leave(t, p.ID(want.UID))
 			apply(t, p, want)
 			isOnly(t, p, want)
 		})
 	}
 }
 
-func sweepsWhatIsHalfMade(t *testing.T, w World) {
-	for name, half := range w.Halves {
+func incompleteNetworkIsListedAndRemoved(t *testing.T, env Environment) {
+	for name, leave := range env.Incomplete {
 		t.Run(name, func(t *testing.T) {
 			plane, uid := Plane(), NewUID()
-			p := provide(t, w, plane)
-			half(t, p.ID(uid))
+			p := provide(t, env, plane)
+			leave(t, p.ID(uid))
 			for _, found := range list(t, p) {
 				if err := p.Delete(t.Context(), found); err != nil {
 					t.Fatal(err)
 				}
 			}
 			isGone(t, p, uid)
-			again := provide(t, w, plane)
+			again := provide(t, env, plane)
 			isGone(t, again, uid)
 		})
 	}
 }
 
-func watchEndsWithItsContext(t *testing.T, w World) {
-	p, want := provide(t, w, Plane()), Wanted(NewUID(), "10.1.0.0/16", "10.1.0.1")
+func watchEndsWithContext(t *testing.T, env Environment) {
+	p, want := provide(t, env, Plane()), Wanted(NewUID(), "10.1.0.0/16", "10.1.0.1")
 	apply(t, p, want)
 	for range 2 {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		told := make(chan types.UID, 100)
-		go func() { ended <- p.Watch(ctx, func(uid types.UID) { told <- uid }) }()
-		next(t, told)
+		events := make(chan types.UID, 100)
+		go func() { ended <- p.Watch(ctx, func(uid types.UID) { events <- uid }) }()
+		next(t, events)
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)

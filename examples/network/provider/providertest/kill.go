@@ -62,7 +62,7 @@ func live(p provider.Provider) error {
 // that the network can then be created, exists once, and can be removed.
 func Killed(t *testing.T, times int, env string, open func(plane string) (provider.Provider, error)) {
 	plane := Plane()
-	p := provide(t, World{New: open}, plane)
+	p := provide(t, Environment{New: open}, plane)
 	want := Wanted(victimUID, "10.3.0.0/16", "10.3.0.1")
 	for n := range times {
 		killAfter(t, plane, env, n%4)

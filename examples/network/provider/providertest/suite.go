@@ -17,36 +17,36 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
-// World is the environment in which an implementation's networks exist.
-type World struct {
+// Environment describes an implementation to Run. Its functions act on the system in which the networks exist.
+type Environment struct {
 	// New returns a provider for a plane, always in the same environment.
 	New func(plane string) (provider.Provider, error)
 	// Remove removes a whole network behind the provider's back.
 	Remove func(t *testing.T, id string)
-	// Harm lists ways to damage a network behind the provider's back, by name.
-	Harm map[string]func(t *testing.T, id string)
-	// Halves lists incomplete networks that a killed process may leave, by name.
-	Halves map[string]func(t *testing.T, id string)
+	// Damage lists ways to damage a network behind the provider's back, by name.
+	Damage map[string]func(t *testing.T, id string)
+	// Incomplete lists incomplete networks that a killed process may leave, by name.
+	Incomplete map[string]func(t *testing.T, id string)
 }
 
 // Run runs the suite.
-func Run(t *testing.T, w World) {
-	for name, test := range map[string]func(*testing.T, World){
-		"MakesWhatIsWanted":        makesWhatIsWanted,
-		"ApplyTwiceIsOneNetwork":   applyTwiceIsOneNetwork,
-		"ChangesWhatIsThere":       changesWhatIsThere,
-		"DeletesAndSaysSo":         deletesAndSaysSo,
-		"OtherPlanesAreNotTouched": otherPlanesAreNotTouched,
-		"RefusesAStrangeUID":       refusesAStrangeUID,
-		"SeesRemovalBehindItsBack": seesRemovalBehindItsBack,
-		"SeesHarmBehindItsBack":    seesHarmBehindItsBack,
-		"FinishesWhatIsHalfMade":   finishesWhatIsHalfMade,
-		"SweepsWhatIsHalfMade":     sweepsWhatIsHalfMade,
-		"WatchEndsWithItsContext":  watchEndsWithItsContext,
+func Run(t *testing.T, env Environment) {
+	for name, test := range map[string]func(*testing.T, Environment){
+		"ApplyCreatesNetwork":                 applyCreatesNetwork,
+		"ApplyIsIdempotent":                   applyIsIdempotent,
+		"ApplyChangesNetwork":                 applyChangesNetwork,
+		"DeleteRemovesOneNetwork":             deleteRemovesOneNetwork,
+		"OtherPlanesAreUnaffected":            otherPlanesAreUnaffected,
+		"InvalidIDsAreRejected":               invalidIDsAreRejected,
+		"WatchReportsForeignRemoval":          watchReportsForeignRemoval,
+		"WatchReportsForeignDamage":           watchReportsForeignDamage,
+		"ApplyCompletesIncompleteNetwork":     applyCompletesIncompleteNetwork,
+		"IncompleteNetworkIsListedAndRemoved": incompleteNetworkIsListedAndRemoved,
+		"WatchEndsWithContext":                watchEndsWithContext,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, w)
+			test(t, env)
 		})
 	}
 }
@@ -65,9 +65,9 @@ func Wanted(uid types.UID, cidr, gateway string) provider.Network {
 }
 
 // provide returns a provider whose networks are all removed when the test ends.
-func provide(t *testing.T, w World, plane string) provider.Provider {
+func provide(t *testing.T, env Environment, plane string) provider.Provider {
 	t.Helper()
-	p, err := w.New(plane)
+	p, err := env.New(plane)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,27 +102,27 @@ func list(t *testing.T, p provider.Provider) []types.UID {
 func isOnly(t *testing.T, p provider.Provider, want provider.Network) {
 	t.Helper()
 	if got := list(t, p); !slices.Equal(got, []types.UID{want.UID}) {
-		t.Errorf("networks of %v, want only %s", got, want.UID)
+		t.Errorf("List returned %v, want only %s", got, want.UID)
 	}
 	actual, err := p.Get(t.Context(), want.UID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !actual.Matches(want) {
-		t.Errorf("found %+v, want %+v", actual, want)
+		t.Errorf("Get returned %+v, want %+v", actual, want)
 	}
 	if actual.ID != p.ID(want.UID) {
-		t.Errorf("its id is %q, want %q", actual.ID, p.ID(want.UID))
+		t.Errorf("the network has the ID %q, want %q", actual.ID, p.ID(want.UID))
 	}
 }
 
 func isGone(t *testing.T, p provider.Provider, uid types.UID) {
 	t.Helper()
 	if got := list(t, p); slices.Contains(got, uid) {
-		t.Errorf("%s is still listed", uid)
+		t.Errorf("List still returns the removed network %s", uid)
 	}
 	if actual, err := p.Get(t.Context(), uid); !errors.Is(err, provider.ErrNotFound) {
-		t.Errorf("got %+v, %v, want ErrNotFound", actual, err)
+		t.Errorf("Get of a removed network returned %+v, %v, want ErrNotFound", actual, err)
 	}
 }
 
@@ -131,39 +131,39 @@ func isGone(t *testing.T, p provider.Provider, uid types.UID) {
 func watching(t *testing.T, p provider.Provider) <-chan types.UID {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	told := make(chan types.UID, 10_000)
+	events := make(chan types.UID, 10_000)
 	ended := make(chan error, 1)
-	go func() { ended <- p.Watch(ctx, func(uid types.UID) { told <- uid }) }()
+	go func() { ended <- p.Watch(ctx, func(uid types.UID) { events <- uid }) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("watch: %v", err)
 		}
 	})
-	if first := next(t, told); first != "" {
-		t.Fatalf("the first word is of %q, want of all", first)
+	if first := next(t, events); first != "" {
+		t.Fatalf("the first event is for %q, want one for all networks (an empty UID)", first)
 	}
-	return told
+	return events
 }
 
 // next waits for an event of the watch.
-func next(t *testing.T, told <-chan types.UID) types.UID {
+func next(t *testing.T, events <-chan types.UID) types.UID {
 	t.Helper()
 	const patience = 5 * time.Second // also the acceptable delay of a repair
 	select {
-	case uid := <-told:
+	case uid := <-events:
 		return uid
 	case <-time.After(patience):
-		t.Fatalf("the watch told nothing for %v", patience)
+		t.Fatalf("the watch reported no event within %v", patience)
 		return ""
 	}
 }
 
 // drain discards pending events of the test's own changes.
-func drain(told <-chan types.UID) {
+func drain(events <-chan types.UID) {
 	for {
 		select {
-		case <-told:
+		case <-events:
 		default:
 			return
 		}

@@ -41,19 +41,19 @@ func TestRecordsOnDisk(t *testing.T) {
 			}
 		}
 	}
-	providertest.Run(t, providertest.World{
+	providertest.Run(t, providertest.Environment{
 		New: inFolder(folder),
 		Remove: func(t *testing.T, id string) {
 			if err := os.Remove(file(id)); err != nil {
 				t.Fatal(err)
 			}
 		},
-		Harm: map[string]func(*testing.T, string){
+		Damage: map[string]func(*testing.T, string){
 			"other address": write("", `{"cidr":"10.9.0.0/16","gateway":"10.9.0.1"}`),
 			"no JSON":       write("", `{"cidr":`),
 			"empty":         write("", ``),
 		},
-		Halves: map[string]func(*testing.T, string){
+		Incomplete: map[string]func(*testing.T, string){
 			"new file empty":     write(".new.", ``),
 			"new file half full": write(".new.", `{"plane":`),
 		},
@@ -70,14 +70,14 @@ func TestRecordsInMemory(t *testing.T) {
 			}
 		}
 	}
-	providertest.Run(t, providertest.World{
+	providertest.Run(t, providertest.Environment{
 		New: func(plane string) (provider.Provider, error) { return record.New(plane, &files) },
 		Remove: func(t *testing.T, id string) {
 			if err := files.Remove(id + ".json"); err != nil {
 				t.Fatal(err)
 			}
 		},
-		Harm: map[string]func(*testing.T, string){"no JSON": write(`{`)},
+		Damage: map[string]func(*testing.T, string){"no JSON": write(`{`)},
 	})
 }
 
@@ -87,7 +87,7 @@ func TestKilledProcessWritesRecordOnce(t *testing.T) {
 	providertest.Killed(t, 12, folderVariable+"="+folder, inFolder(folder))
 	left, err := os.ReadDir(folder)
 	if err != nil || len(left) != 1 {
-		t.Errorf("the folder has %v, %v; want one record", left, err)
+		t.Errorf("got the records %v, %v; want one", left, err)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestRemovingTheFolderEndsTheWatch(t *testing.T) {
 		t.Error("the watch ended without an error")
 	}
 	if uids, err := p.List(t.Context()); err != nil || len(uids) > 0 {
-		t.Errorf("after it there are %v, %v", uids, err)
+		t.Errorf("afterwards List returned %v, %v", uids, err)
 	}
 }
 

@@ -32,7 +32,7 @@ func TestAddToSchemeRegistersBothGroups(t *testing.T) {
 	for _, gv := range v1.GroupVersions() {
 		for _, kind := range []string{"Network", "NetworkList"} {
 			if !scheme.Recognizes(gv.WithKind(kind)) {
-				t.Errorf("%s of %s is not known", kind, gv)
+				t.Errorf("the scheme has no kind %s in %s", kind, gv)
 			}
 		}
 	}

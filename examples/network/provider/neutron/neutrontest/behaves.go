@@ -34,7 +34,7 @@ func Contract(t *testing.T, newClient func(project, role string) *gophercloud.Se
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(string(want), play(t, string(want), newClient)); d != "" {
-				t.Error("this is not what a real Neutron answers (-want +got):\n" + d)
+				t.Error("the responses differ from those of a real Neutron (-want +got):\n" + d)
 			}
 		})
 	}

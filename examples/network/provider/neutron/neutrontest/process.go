@@ -53,16 +53,16 @@ func (p *process) await(answers func() error, bound time.Duration) error {
 		}
 		select {
 		case <-p.ended:
-			return fmt.Errorf("it ended: %s\n%s", p.command.ProcessState, p.said())
+			return fmt.Errorf("it ended: %s\n%s", p.command.ProcessState, p.logTail())
 		case <-deadline:
-			return fmt.Errorf("no answer in %s: %w\n%s", bound, err, p.said())
+			return fmt.Errorf("no answer in %s: %w\n%s", bound, err, p.logTail())
 		case <-time.After(20 * time.Millisecond): // polls, since there is no event for a listening program
 		}
 	}
 }
 
-// said returns the end of the program's log.
-func (p *process) said() string {
+// logTail returns the end of the program's log.
+func (p *process) logTail() string {
 	text, err := os.ReadFile(p.log)
 	if err != nil {
 		return err.Error()

@@ -48,22 +48,22 @@ func TestProxyInjectsFaults(t *testing.T) {
 	}
 	p.SetHooks(func(q Request) Answer { return Answer{Status: http.StatusServiceUnavailable} }, nil)
 	if err := create("refused"); !gophercloud.ResponseCodeIs(err, http.StatusServiceUnavailable) {
-		t.Errorf("refused: %v", err)
+		t.Errorf("a request that the hook refuses: got %v", err)
 	}
 	p.SetHooks(func(q Request) Answer { return Answer{Cut: true} }, nil)
 	if err := create("cut before"); err == nil {
-		t.Error("cut before Neutron saw it: no error")
+		t.Error("a request cut before Neutron received it: got no error")
 	}
 	p.SetHooks(nil, func(q Request, status int) Answer { return Answer{Cut: status == http.StatusCreated} })
 	if err := create("cut after"); err == nil {
-		t.Error("cut after Neutron did it: no error")
+		t.Error("a request cut after Neutron processed it: got no error")
 	}
 	p.SetHooks(nil, nil)
 	if got := names(t, client); len(got) != 2 {
-		t.Errorf("there are networks %q, want untouched and cut after", got)
+		t.Errorf("got networks %q, want untouched and cut after", got)
 	}
 	if seen := p.Requests(); len(seen) != 5 || seen[1].What != "POST /v2.0/networks" || seen[1].N != 2 {
-		t.Errorf("seen are %d requests: %+v", len(seen), seen)
+		t.Errorf("the proxy recorded %d requests: %+v", len(seen), seen)
 	}
 }
 

@@ -42,6 +42,6 @@ export OS_PROJECT_NAME=example OS_PROJECT_DOMAIN_NAME=Default OS_REGION_NAME=her
 	case <-ctx.Done():
 		return nil
 	case <-server.process.ended:
-		return fmt.Errorf("the Neutron at %s has ended:\n%s", server.URL, server.process.said())
+		return fmt.Errorf("the Neutron at %s has ended:\n%s", server.URL, server.process.logTail())
 	}
 }

@@ -52,11 +52,11 @@ func TestServeEndsWithItsNeutron(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- serve(t.Context(), teller(told), server) }()
 	if says := <-told; !strings.Contains(says, "export OS_AUTH_URL=") {
-		t.Errorf("it says %q", says)
+		t.Errorf("Serve printed %q", says)
 	}
 	server.Kill()
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "has ended") {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("Serve returned %v", err)
 	}
 	if err := server.Stop(); err != nil {
 		t.Error(err)
