@@ -66,7 +66,7 @@ func TestEdgeTriggeredProgramMissesLostEvent(t *testing.T) {
 	s.Replay = fmt.Sprintf(lost, "edge")
 	f := bowlinetest.Search(t, s).Smallest()
 	if f == nil {
-		t.Fatal("the event was lost, and nothing is wrong")
+		t.Fatal("the event was dropped, but no run failed")
 	}
 	onPage(t, f.String())
 }
@@ -146,7 +146,7 @@ func TestPageQuotesPrograms(t *testing.T) {
 		}
 	}
 	if len(blocks) != 2 {
-		t.Errorf("the page has %d blocks of Go", len(blocks))
+		t.Errorf("the page has %d blocks of Go, want 2", len(blocks))
 	}
 }
 

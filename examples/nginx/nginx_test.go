@@ -36,7 +36,7 @@ func TestPodsOfDeadNodeAreReplaced(t *testing.T) {
 		pass(time.Minute)
 		before := running(t, p)
 		if len(before) != 2 {
-			t.Fatalf("%d pods run, want 2", len(before))
+			t.Fatalf("got %d running pods, want 2", len(before))
 		}
 		dead := before[0].Spec.NodeName
 		patch := []byte(`{"metadata":{"annotations":{"` + simulated.Prefix + `dead":"true"}}}`)
@@ -47,7 +47,7 @@ func TestPodsOfDeadNodeAreReplaced(t *testing.T) {
 		pass(10 * time.Minute)
 		after := running(t, p)
 		if len(after) != 2 {
-			t.Fatalf("%d pods run, want 2", len(after))
+			t.Fatalf("got %d running pods, want 2", len(after))
 		}
 		for _, pod := range after {
 			if pod.Spec.NodeName == dead {
@@ -68,18 +68,18 @@ func TestCronJobOfOldVersion(t *testing.T) {
 			t.Fatal(err)
 		}
 		if last := hello.Status.LastScheduleTime; last == nil || time.Since(last.Time) > time.Minute {
-			t.Errorf("it fired last at %v, and it is %v", last, time.Now())
+			t.Errorf("the CronJob was last scheduled at %v, and it is %v", last, time.Now())
 		}
 		jobs, err := bowlinetest.Client[*batchv1.Job](t, p).List(t.Context(), "default", metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(jobs.Items) != 3 {
-			t.Errorf("%d jobs are kept, want the last 3", len(jobs.Items))
+			t.Errorf("got %d jobs, want the last 3", len(jobs.Items))
 		}
 		for _, job := range jobs.Items {
 			if job.Status.Succeeded != 1 {
-				t.Errorf("job %s is not done: %+v", job.Name, job.Status)
+				t.Errorf("job %s is not complete: %+v", job.Name, job.Status)
 			}
 		}
 	}, everything()...)

@@ -36,7 +36,7 @@ func TestPanicInNeutronIsNotRecovered(t *testing.T) {
 	defer controller.workqueue.ShutDown()
 	defer func() {
 		if recover() == nil {
-			t.Error("the panic was stopped")
+			t.Error("the panic was recovered")
 		}
 	}()
 	controller.processNextWorkItem()

@@ -60,7 +60,8 @@ func TestPodsGetTheirSidecarByInitializer(t *testing.T) {
 		has(t, seen)
 		again, err := pods.ApplyObject(t.Context(), asked, apply)
 		if err != nil || again.ResourceVersion != made.ResourceVersion {
-			t.Errorf("applied twice it is %v, and not %s: %v", again, made.ResourceVersion, err)
+			t.Errorf("the second apply changed the pod: got %v, want resourceVersion %s: %v", again,
+				made.ResourceVersion, err)
 		}
 	}, bowlinetest.Objects(example[corev1.ConfigMap](t, "envoy-initializer")), waiting(),
 		initializing(sidecar.Options{}))
@@ -110,10 +111,10 @@ func TestCreateTimeoutNamesInitializer(t *testing.T) {
 		_, err := pods.Create(t.Context(), in(example[corev1.Pod](t, "myapp-pod")), metav1.CreateOptions{})
 		if !apierrors.IsTimeout(err) || !strings.Contains(err.Error(), "pending are "+sidecar.InitializerName) ||
 			time.Since(begun) != 30*time.Second {
-			t.Errorf("after %v: %v", time.Since(begun), err)
+			t.Errorf("the create ended after %v with %v", time.Since(begun), err)
 		}
 		if list, err := pods.List(t.Context(), "default", metav1.ListOptions{}); err != nil || len(list.Items) != 0 {
-			t.Errorf("it is seen: %v, %v", list, err)
+			t.Errorf("the waiting pod is listed: %v, %v", list, err)
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -153,7 +154,7 @@ func TestPodsWaitForTheTemplate(t *testing.T) {
 		if err != nil || len(list.Items) != 2 || slices.ContainsFunc(list.Items, func(pod *corev1.Pod) bool {
 			return len(pod.Spec.Containers) > 1
 		}) {
-			t.Errorf("with no template: %v, %v", list, err)
+			t.Errorf("without a template: got pods %v, %v", list, err)
 		}
 		patch := fmt.Appendf(nil, `{"data":{%q:%q}}`, sidecar.Key, right)
 		if _, err := bowlinetest.Client[*corev1.ConfigMap](t, p).Patch(t.Context(), "default", cm.Name, "",
@@ -177,7 +178,7 @@ func neverHalf(s bowlinetest.State) error {
 		added := len(containers) == 2 && len(volumes) > 0
 		untouched := len(containers) == 1 && len(volumes) == 0
 		if obj.GetKind() == "Pod" && (!pending && !added || pending && !untouched) {
-			return fmt.Errorf("the pod %s has %d containers and %d volumes, and others see it: %v", obj.GetName(),
+			return fmt.Errorf("pod %s has %d containers and %d volumes, and is visible: %t", obj.GetName(),
 				len(containers), len(volumes), !pending)
 		}
 	}
@@ -227,6 +228,6 @@ func TestConfigurationIsTheDocuments(t *testing.T) {
 	t.Parallel()
 	file := *example[map[string]any](t, "initializerconfiguration")
 	if is := sidecar.Configured().Object; !reflect.DeepEqual(is, file) {
-		t.Errorf("the program applies\n%v\nand the file has\n%v", is, file)
+		t.Errorf("the program applies\n%v\nbut the file has\n%v", is, file)
 	}
 }

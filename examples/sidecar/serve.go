@@ -19,7 +19,7 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// drain is the time limit for pending requests when the webhook stops.
+// shutdownTimeout is the time limit for pending requests when the webhook stops.
 const shutdownTimeout = 5 * time.Second
 
 // ServeWebhook serves the webhook on an address of this machine, such as 127.0.0.1:0, until ctx ends. When it

@@ -47,15 +47,15 @@ func has(t testing.TB, pod *corev1.Pod) {
 		names = append(names, c.Name)
 	}
 	if got := strings.Join(names, " "); got != "myapp-container envoy" {
-		t.Fatalf("containers %s", got)
+		t.Fatalf("got containers %s", got)
 	}
 	mounts := pod.Spec.Containers[1].VolumeMounts
 	if len(mounts) != 1 || mounts[0].Name != "envoy-conf" || mounts[0].MountPath != "/etc/envoy" {
-		t.Errorf("mounts %+v", mounts)
+		t.Errorf("got mounts %+v", mounts)
 	}
 	if v := pod.Spec.Volumes; len(v) != 1 || v[0].Name != "envoy-conf" || v[0].ConfigMap == nil ||
 		v[0].ConfigMap.Name != "envoy" {
-		t.Errorf("volumes %+v", v)
+		t.Errorf("got volumes %+v", v)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestPatchesMakeTheSamePod(t *testing.T) {
 		merge, err = envoy.MergePatch(want)
 		steps, errSteps := envoy.JSONPatch(want)
 		if err != nil || errSteps != nil || string(merge) != "{}" || steps != nil || envoy.Inject(want) != want {
-			t.Errorf("%s, the second time: %s, %s, %v, %v", name, merge, steps, err, errSteps)
+			t.Errorf("%s: patches of a complete pod: got %s, %s, %v, %v", name, merge, steps, err, errSteps)
 		}
 	}
 }
@@ -133,11 +133,11 @@ func TestDiffWithTheBareTemplateRemovesTheApplication(t *testing.T) {
 	}
 	if !strings.Contains(string(diff), `{"$patch":"delete","name":"myapp-container"}`) ||
 		!strings.Contains(string(diff), `"name":null`) {
-		t.Errorf("%s: it has the application's container and the pod's name stay", diff)
+		t.Errorf("the diff %s does not remove the application's container and the pod's name", diff)
 	}
 	merge, err := envoy.MergePatch(pod)
 	if err != nil || strings.Contains(string(merge), "$patch") || strings.Contains(string(merge), "null") {
-		t.Errorf("%s, %v", merge, err)
+		t.Errorf("MergePatch returned %s, %v", merge, err)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestOwnContainerOfThatNameStays(t *testing.T) {
 	pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "envoy", Image: "mine"})
 	got := template(t).Inject(pod)
 	if len(got.Spec.Containers) != 2 || got.Spec.Containers[1].Image != "mine" || len(got.Spec.Volumes) != 1 {
-		t.Errorf("%+v", got.Spec)
+		t.Errorf("got the spec %+v", got.Spec)
 	}
 }
 
@@ -168,11 +168,11 @@ func TestInvalidTemplates(t *testing.T) {
 		_, err := sidecar.ReadTemplate(cm)
 		if err == nil || !strings.HasPrefix(err.Error(), "config map default/envoy-initializer, config: ") ||
 			!strings.Contains(err.Error(), text) {
-			t.Errorf("%q: %v", config, err)
+			t.Errorf("template %q: got error %v", config, err)
 		}
 	}
 	if _, err := sidecar.ReadTemplate(&corev1.ConfigMap{}); err == nil {
-		t.Error("no template at all is one")
+		t.Error("ReadTemplate accepted a ConfigMap without a template")
 	}
 }
 
@@ -186,6 +186,6 @@ func TestWants(t *testing.T) {
 		t.Error(all.Wants(nil), some.Wants(nil), all.Wants(yes), some.Wants(yes), all.Wants(no), some.Wants(no))
 	}
 	if annotated := example[corev1.Pod](t, "annotated-pod"); !some.Wants(annotated.Annotations) {
-		t.Errorf("%v", annotated.Annotations)
+		t.Errorf("got annotations %v", annotated.Annotations)
 	}
 }

@@ -64,7 +64,8 @@ func TestPodsGetTheirSidecarByWebhook(t *testing.T) {
 	has(t, seen)
 	again, err := pods.ApplyObject(t.Context(), asked, apply)
 	if err != nil || again.ResourceVersion != made.ResourceVersion {
-		t.Errorf("applied twice it is %v, and not %s: %v", again, made.ResourceVersion, err)
+		t.Errorf("the second apply changed the pod: got %v, want resourceVersion %s: %v", again, made.ResourceVersion,
+			err)
 	}
 }
 
@@ -127,12 +128,12 @@ func TestNoPodIsHalfInjected(t *testing.T) {
 		if err == nil { // the complete response had been sent
 			has(t, made)
 			if n != 1<<20 {
-				t.Errorf("created, by %d bytes of an answer", n)
+				t.Errorf("the pod was created although the webhook sent only %d bytes", n)
 			}
 		} else if !strings.Contains(err.Error(), sidecar.WebhookName) {
-			t.Errorf("%d bytes: %v", n, err)
+			t.Errorf("webhook that sends %d bytes: got error %v", n, err)
 		} else if _, err := pods.Get(t.Context(), "default", "myapp-pod"); !apierrors.IsNotFound(err) {
-			t.Errorf("%d bytes: a pod exists, or error %v", n, err)
+			t.Errorf("webhook that sends %d bytes: the pod exists, or error %v", n, err)
 		}
 		dies.Store(-1)
 		if err != nil {
@@ -165,7 +166,7 @@ func TestNoTemplateNoPod(t *testing.T) {
 		metav1.CreateOptions{})
 	if err == nil || !strings.Contains(err.Error(), `configmaps \"envoy-initializer\" not found`) &&
 		!strings.Contains(err.Error(), `configmaps "envoy-initializer" not found`) {
-		t.Errorf("%v", err)
+		t.Errorf("got error %v", err)
 	}
 }
 
@@ -180,7 +181,7 @@ func TestInvalidReviews(t *testing.T) {
 		w := httptest.NewRecorder()
 		new(sidecar.Webhook).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body)))
 		if w.Code != code {
-			t.Errorf("%q: %d %s", body, w.Code, w.Body)
+			t.Errorf("review %q: got %d %s", body, w.Code, w.Body)
 		}
 	}
 }

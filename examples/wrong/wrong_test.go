@@ -59,14 +59,14 @@ func finds(t *testing.T, s bowlinetest.Scenario, kinds []bowlinetest.Fault, want
 	t.Log(r)
 	f := r.Smallest()
 	if f == nil {
-		t.Fatal("nothing was found")
+		t.Fatal("no failure was found")
 	}
 	t.Logf("the smallest failing run:\n%s", f)
 	for _, kind := range kinds {
 		if !slices.ContainsFunc(r.Failures, func(f *bowlinetest.Failure) bool {
 			return slices.Contains(f.Kinds, kind)
 		}) {
-			t.Errorf("no fault of the kind %q was found", kind)
+			t.Errorf("no failure with a fault of the kind %q was found", kind)
 		}
 	}
 	got := column.ReplaceAllString(f.Trace(), "") + strings.Join(f.Problems, "\n")

@@ -35,11 +35,11 @@ type Server struct {
 }
 
 // Argument returns the first argument, or a default if there is none.
-func (s Server) Argument(otherwise string) string {
+func (s Server) Argument(fallback string) string {
 	if len(s.Arguments) > 0 {
 		return s.Arguments[0]
 	}
-	return otherwise
+	return fallback
 }
 
 // Main runs a program and exits: with 0 on success, 1 after printing an error, 2 for invalid flags, and 130

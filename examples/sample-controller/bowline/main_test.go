@@ -40,7 +40,7 @@ func TestTransformRemovesUnusedFields(t *testing.T) {
 	full.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: "{}"}
 	full.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
 	if got, err := slim(full); err != nil || !reflect.DeepEqual(got, client.Object(network())) {
-		t.Errorf("it caches %+v, %v", got, err)
+		t.Errorf("the transform returned %+v, %v", got, err)
 	}
 }
 

@@ -21,30 +21,32 @@ const change = `{"spec":{"cidr":"10.0.0.0/8","gateway":"10.0.0.1"}}`
 func Contract(t *testing.T, program Program) {
 	t.Parallel()
 	for _, d := range definitions {
-		t.Run("created, changed and deleted, "+d, func(t *testing.T) { in(t, program, lives, d) })
+		t.Run("created, changed and deleted, "+d, func(t *testing.T) { withFixture(t, program, createChangeDelete, d) })
 	}
-	t.Run("deleted while it is away", func(t *testing.T) { in(t, program, misses, definitions[0]) })
-	t.Run("a resync does nothing", func(t *testing.T) { in(t, program, resyncs, definitions[0]) })
-	t.Run("no definition", func(t *testing.T) { in(t, program, waits) })
-	t.Run("no spec", func(t *testing.T) { in(t, program, unspecified, definitions[1]) })
-	t.Run("nothing to do", func(t *testing.T) { in(t, program, rests, definitions[0]) })
+	t.Run("deleted while it is stopped", func(t *testing.T) {
+		withFixture(t, program, changesWhileStopped, definitions[0])
+	})
+	t.Run("a resync does nothing", func(t *testing.T) { withFixture(t, program, resyncIgnored, definitions[0]) })
+	t.Run("no definition", func(t *testing.T) { withFixture(t, program, definitionCreatedLater) })
+	t.Run("no spec", func(t *testing.T) { withFixture(t, program, missingSpec, definitions[1]) })
+	t.Run("nothing to do", func(t *testing.T) { withFixture(t, program, nothingDeclared, definitions[0]) })
 }
 
 // Networks are created, changed and deleted with their objects.
-func lives(w *fixture) {
+func createChangeDelete(w *fixture) {
 	defer w.start()()
 	w.do(w.Declare(w.Context(), "a", spec()))
 	w.do(w.Declare(w.Context(), "b", spec()))
-	w.are(map[string]neutron.Network{"a": first, "b": first})
+	w.expectNetworks(map[string]neutron.Network{"a": first, "b": first})
 	w.do(w.Change(w.Context(), "a", change))
-	w.are(map[string]neutron.Network{"a": changed, "b": first})
+	w.expectNetworks(map[string]neutron.Network{"a": changed, "b": first})
 	w.do(w.Remove(w.Context(), "b"))
-	w.are(map[string]neutron.Network{"a": changed})
+	w.expectNetworks(map[string]neutron.Network{"a": changed})
 }
 
 // The controller catches up with changes made while it did not run. A network whose object was deleted
 // meanwhile causes no event.
-func misses(w *fixture) {
+func changesWhileStopped(w *fixture) {
 	stop := w.start()
 	for _, name := range []string{"a", "b", "c"} {
 		w.do(w.Declare(w.Context(), name, spec()))
@@ -52,75 +54,75 @@ func misses(w *fixture) {
 	stop()
 	w.do(w.Remove(w.Context(), "a"))
 	w.do(w.Change(w.Context(), "b", change))
-	w.are(map[string]neutron.Network{"a": first, "b": first, "c": first})
+	w.expectNetworks(map[string]neutron.Network{"a": first, "b": first, "c": first})
 	defer w.start()()
-	w.are(map[string]neutron.Network{"b": changed, "c": first})
+	w.expectNetworks(map[string]neutron.Network{"b": changed, "c": first})
 }
 
 // As in the documents, an update with the same resourceVersion is ignored. A change made in Neutron therefore
 // remains until the object changes or the controller is restarted.
-func resyncs(w *fixture) {
+func resyncIgnored(w *fixture) {
 	stop := w.start()
 	w.do(w.Declare(w.Context(), "a", spec()))
 	w.do(w.neutron.Update("default", "a", changed))
 	time.Sleep(time.Hour)
-	w.are(map[string]neutron.Network{"a": changed})
+	w.expectNetworks(map[string]neutron.Network{"a": changed})
 	w.do(w.Change(w.Context(), "a", `{"metadata":{"labels":{"look":"again"}}}`))
-	w.are(map[string]neutron.Network{"a": first})
+	w.expectNetworks(map[string]neutron.Network{"a": first})
 	w.do(w.neutron.Delete("default", "a"))
 	stop()
 	defer w.start()()
-	w.are(map[string]neutron.Network{"a": first})
+	w.expectNetworks(map[string]neutron.Network{"a": first})
 }
 
 // The definition may be created later.
-func waits(w *fixture) {
+func definitionCreatedLater(w *fixture) {
 	stop := w.start()
-	w.settle()
+	w.waitIdle()
 	stop() // it can be stopped while it waits
 	defer w.start()()
 	w.define(definitions[0])
 	w.do(w.Declare(w.Context(), "a", spec()))
 	time.Sleep(time.Minute) // client-go's reflector retries after up to 30 s
-	w.are(map[string]neutron.Network{"a": first})
+	w.expectNetworks(map[string]neutron.Network{"a": first})
 }
 
 // An object without a spec, which a definition without a schema permits, has no network. If an object loses
 // its spec, its network remains.
-func unspecified(w *fixture) {
+func missingSpec(w *fixture) {
 	defer w.start()()
 	w.do(w.Declare(w.Context(), "a", nil))
 	w.do(w.Declare(w.Context(), "b", spec()))
-	w.are(map[string]neutron.Network{"b": first})
+	w.expectNetworks(map[string]neutron.Network{"b": first})
 	w.do(w.Change(w.Context(), "b", `{"spec":null}`))
-	w.are(map[string]neutron.Network{"b": first})
+	w.expectNetworks(map[string]neutron.Network{"b": first})
 	w.do(w.Change(w.Context(), "a", change))
-	w.are(map[string]neutron.Network{"a": changed, "b": first})
+	w.expectNetworks(map[string]neutron.Network{"a": changed, "b": first})
 }
 
 // The controller stops even if no Network was ever declared.
-func rests(w *fixture) {
+func nothingDeclared(w *fixture) {
 	w.start()()
-	w.are(nil)
+	w.expectNetworks(nil)
 }
 
 // Undecodable checks the effect of an object that cannot be decoded into the Go type, which a definition without a
-// schema permits. If goOn is set, other objects must be processed; otherwise they wait until the object is
-// deleted. An existing network of that object remains.
-func Undecodable(t *testing.T, program Program, goOn bool) {
-	in(t, program, func(w *fixture) {
+// schema permits. If continues is true, the controller must process other objects meanwhile; otherwise they wait until
+// the object is deleted. An existing network of that object remains.
+func Undecodable(t *testing.T, program Program, continues bool) {
+	withFixture(t, program, func(w *fixture) {
 		want := map[string]neutron.Network{"bad": first}
 		others := func(name string) {
 			w.do(w.Declare(w.Context(), name, spec()))
 			time.Sleep(time.Hour)
-			if goOn {
+			if continues {
 				want[name] = first
 			}
-			w.are(want)
+			w.expectNetworks(want)
 		}
 		stop := w.start()
 		w.do(w.Declare(w.Context(), "bad", spec()))
-		w.are(want)
+		w.expectNetworks(want)
 		w.do(w.Change(w.Context(), "bad", `{"spec":{"cidr":5}}`))
 		others("comes-after-it")
 		stop()
@@ -128,6 +130,6 @@ func Undecodable(t *testing.T, program Program, goOn bool) {
 		others("comes-later")
 		w.do(w.Remove(w.Context(), "bad"))
 		time.Sleep(time.Hour) // the interval between retries has grown
-		w.are(map[string]neutron.Network{"comes-after-it": first, "comes-later": first})
+		w.expectNetworks(map[string]neutron.Network{"comes-after-it": first, "comes-later": first})
 	}, definitions[1])
 }

@@ -27,12 +27,16 @@ func Refused(t *testing.T, program Program) {
 		metav1.StatusReasonForbidden:    http.StatusForbidden,
 	} {
 		t.Run(string(reason), func(t *testing.T) {
-			in(t, program, func(w *fixture) { refused(w, reason, code) }, definitions[0])
+			withFixture(t, program, func(w *fixture) { refused(w, reason, code) }, definitions[0])
 		})
 	}
-	t.Run("it forgets at once", func(t *testing.T) { in(t, program, forgotten, definitions[0]) })
-	t.Run("silent", func(t *testing.T) { in(t, program, silent, definitions[0]) })
-	t.Run("the definition goes and comes", func(t *testing.T) { in(t, program, redefined, definitions[0]) })
+	t.Run("compacted watches", func(t *testing.T) { withFixture(t, program, compactedWatches, definitions[0]) })
+	t.Run("requests without responses", func(t *testing.T) {
+		withFixture(t, program, unansweredRequests, definitions[0])
+	})
+	t.Run("definition deleted and created again", func(t *testing.T) {
+		withFixture(t, program, definitionRecreated, definitions[0])
+	})
 }
 
 // If the controller may not list Networks, later or from the start, it reports that and leaves all networks
@@ -45,25 +49,25 @@ func refused(w *fixture, reason metav1.StatusReason, code int) {
 	w.do(w.Declare(w.Context(), "a", spec()))
 	w.do(w.Declare(w.Context(), "b", spec()))
 	both := map[string]neutron.Network{"a": first, "b": first}
-	w.are(both)
+	w.expectNetworks(both)
 
 	g.answer.Store(&answer{code, status})
 	time.Sleep(time.Hour) // all previous watches have ended
 	w.do(w.Change(w.Context(), "a", change))
 	w.do(w.Remove(w.Context(), "b"))
 	time.Sleep(time.Hour)
-	w.are(both)
+	w.expectNetworks(both)
 	if !w.program.Log.has(why) {
-		w.Error("it has not said that it is refused")
+		w.Error("the controller did not log that its requests are refused")
 	}
 	stop()
 	stop = w.start()
 	time.Sleep(time.Hour)
-	w.are(both)
+	w.expectNetworks(both)
 
 	g.answer.Store(nil)
 	time.Sleep(2 * time.Minute)
-	w.are(map[string]neutron.Network{"a": changed})
+	w.expectNetworks(map[string]neutron.Network{"a": changed})
 	stop()
 }
 
@@ -75,7 +79,7 @@ func refusal(reason metav1.StatusReason, code int, why string) string {
 
 // The server has compacted every version from which a watch is to resume (410). The controller then lists all
 // Networks again, at a limited rate.
-func forgotten(w *fixture) {
+func compactedWatches(w *fixture) {
 	g := w.behindGate()
 	w.config.QPS = 0 // as in main: client-go has a rate limit
 	stop := w.start()
@@ -86,48 +90,48 @@ func forgotten(w *fixture) {
 	w.do(w.Change(w.Context(), "a", change))
 	w.do(w.Remove(w.Context(), "b"))
 	time.Sleep(2 * time.Minute)
-	w.are(map[string]neutron.Network{"a": changed})
+	w.expectNetworks(map[string]neutron.Network{"a": changed})
 	stop()
 	if n := g.answers.Load(); n == 0 || n > 1000 {
-		w.Errorf("in an hour, %d watches were begun", n)
+		w.Errorf("the controller started %d watches in an hour", n)
 	}
 }
 
 // A controller can be stopped even if the server accepts requests and never answers.
-func silent(w *fixture) {
+func unansweredRequests(w *fixture) {
 	g := w.behindGate()
 	stop := w.start()
 	w.do(w.Declare(w.Context(), "a", spec()))
 	g.answer.Store(&answer{})
 	time.Sleep(time.Hour)
-	w.are(map[string]neutron.Network{"a": first})
+	w.expectNetworks(map[string]neutron.Network{"a": first})
 	began := time.Now()
 	stop()
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(time.Minute, cancel)
 	if err := w.program.Run(ctx, w.config, w.neutron); err == nil { // it waits for the first response
-		w.Error("it ended without an answer as if it had worked")
+		w.Error("the controller returned nil, want an error because the server never responded")
 	}
 	if took := time.Since(began); took > time.Minute+time.Second {
-		w.Errorf("the two ends took %v", took)
+		w.Errorf("stopping twice took %v", took)
 	}
 }
 
 // When a definition is deleted, its Networks are removed. When it is created again, new Networks are
 // processed.
-func redefined(w *fixture) {
+func definitionRecreated(w *fixture) {
 	defer w.start()()
 	w.do(w.Declare(w.Context(), "a", spec()))
-	w.are(map[string]neutron.Network{"a": first})
+	w.expectNetworks(map[string]neutron.Network{"a": first})
 	definition := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 		Resource: "customresourcedefinitions"}
 	w.do(w.resource(definition).Delete(w.Context(), "", "networks.samplecrd.k8s.io", metav1.DeleteOptions{}))
 	time.Sleep(time.Hour)
-	w.are(nil)
+	w.expectNetworks(nil)
 	w.define("network.yaml")
 	time.Sleep(time.Minute) // client-go's reflector retries after up to 30 s
 	w.do(w.Declare(w.Context(), "b", spec()))
-	w.are(map[string]neutron.Network{"b": first})
+	w.expectNetworks(map[string]neutron.Network{"b": first})
 }
 
 // gate is a transport that may answer requests for Networks itself, or answer no request at all.

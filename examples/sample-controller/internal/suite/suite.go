@@ -88,8 +88,8 @@ type fixture struct {
 	before  func(verb, name string) error // called before each write to Neutron; see troubled
 }
 
-// in runs a test with a new fixture, whose server has the given definitions.
-func in(t *testing.T, program Program, test func(w *fixture), definitions ...string) {
+// withFixture runs a test with a new fixture, whose server has the given definitions.
+func withFixture(t *testing.T, program Program, test func(w *fixture), definitions ...string) {
 	t.Parallel()
 	var options []bowlinetest.Option
 	for _, d := range definitions {
@@ -109,7 +109,7 @@ func (w *fixture) start() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- w.program.Run(ctx, w.config, troubled{w.neutron, w.before}) }()
-	w.settle()
+	w.waitIdle()
 	return func() {
 		w.Helper()
 		cancel()
@@ -119,8 +119,8 @@ func (w *fixture) start() (stop func()) {
 	}
 }
 
-// settle waits until the controller is idle.
-func (w *fixture) settle() {
+// waitIdle waits until the controller is idle.
+func (w *fixture) waitIdle() {
 	time.Sleep(5 * time.Second)
 	synctest.Wait()
 }
@@ -131,11 +131,11 @@ func (w *fixture) do(err error) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.settle()
+	w.waitIdle()
 }
 
-// are checks that Neutron has exactly these networks, by name.
-func (w *fixture) are(want map[string]neutron.Network) {
+// expectNetworks checks that Neutron has exactly these networks, by name.
+func (w *fixture) expectNetworks(want map[string]neutron.Network) {
 	w.Helper()
 	got := map[string]neutron.Network{}
 	for _, n := range w.neutron.Names() {

@@ -56,15 +56,21 @@ func slow(by time.Duration) func(verb, name string) error {
 // SlowOrFailing checks the behavior of a controller if Neutron is slow or fails, in virtual time.
 func SlowOrFailing(t *testing.T, program Program) {
 	t.Parallel()
-	t.Run("stopped with much to do", func(t *testing.T) { in(t, program, stops, definitions[0]) })
-	t.Run("one that always fails", func(t *testing.T) { in(t, program, keepsPace, definitions[0]) })
-	t.Run("two processes", func(t *testing.T) { in(t, program, twice, definitions[0]) })
-	t.Run("declared again while it is created", func(t *testing.T) { in(t, program, again, definitions[0]) })
-	t.Run("one name in two namespaces", func(t *testing.T) { in(t, program, namesakes, definitions[0]) })
+	t.Run("stopped with a full queue", func(t *testing.T) {
+		withFixture(t, program, stopWithFullQueue, definitions[0])
+	})
+	t.Run("a network that always fails", func(t *testing.T) { withFixture(t, program, failingNetwork, definitions[0]) })
+	t.Run("two processes", func(t *testing.T) { withFixture(t, program, twoProcesses, definitions[0]) })
+	t.Run("declared again while it is created", func(t *testing.T) {
+		withFixture(t, program, replacedDuringCreation, definitions[0])
+	})
+	t.Run("one name in two namespaces", func(t *testing.T) {
+		withFixture(t, program, sameNameInTwoNamespaces, definitions[0])
+	})
 }
 
 // When the controller is stopped, it finishes the current items and leaves the others to the next start.
-func stops(w *fixture) {
+func stopWithFullQueue(w *fixture) {
 	names := map[string]neutron.Network{}
 	for i := range 100 {
 		name := "n" + strings.Repeat("x", i)
@@ -76,16 +82,16 @@ func stops(w *fixture) {
 	began := time.Now()
 	stop()
 	if took, made := time.Since(began), len(w.neutron.Names()); took > 10*time.Second || made != 2 {
-		w.Errorf("stopping took %v, with %d networks made", took, made)
+		w.Errorf("stopping took %v, and %d networks were created", took, made)
 	}
 	w.before = nil
 	defer w.start()()
-	w.are(names)
+	w.expectNetworks(names)
 }
 
 // A failing write is retried at growing intervals and does not delay other objects. After a success the
 // interval is reset.
-func keepsPace(w *fixture) {
+func failingNetwork(w *fixture) {
 	var mended atomic.Bool
 	var tries atomic.Int64
 	w.before = func(verb, name string) error {
@@ -100,41 +106,41 @@ func keepsPace(w *fixture) {
 	for _, name := range []string{"a", "b"} {
 		w.do(w.Declare(w.Context(), name, spec()))
 	}
-	w.are(map[string]neutron.Network{"a": first, "b": first})
+	w.expectNetworks(map[string]neutron.Network{"a": first, "b": first})
 	time.Sleep(time.Hour)
 	w.do(w.Change(w.Context(), "a", change))
-	w.are(map[string]neutron.Network{"a": changed, "b": first})
+	w.expectNetworks(map[string]neutron.Network{"a": changed, "b": first})
 	mended.Store(true)
 	time.Sleep(time.Hour) // the maximum interval is 1000 s
-	w.are(map[string]neutron.Network{"a": changed, "b": first, "bad": first})
+	w.expectNetworks(map[string]neutron.Network{"a": changed, "b": first, "bad": first})
 	if n := tries.Load(); n < 10 || n > 40 {
-		w.Errorf("in an hour it was tried %d times", n)
+		w.Errorf("the failing network was tried %d times in an hour", n)
 	}
 
 	mended.Store(false)
 	w.do(w.Change(w.Context(), "bad", change))
 	mended.Store(true)
 	time.Sleep(time.Minute)
-	w.are(map[string]neutron.Network{"a": changed, "b": first, "bad": changed})
+	w.expectNetworks(map[string]neutron.Network{"a": changed, "b": first, "bad": changed})
 }
 
 // Two controllers run concurrently. Their writes conflict, but Neutron has the declared networks in the end.
-func twice(w *fixture) {
+func twoProcesses(w *fixture) {
 	w.before = slow(time.Second)
 	defer w.start()()
 	defer w.start()()
 	for _, name := range []string{"a", "b", "c"} {
 		w.do(w.Declare(w.Context(), name, spec()))
 	}
-	w.are(map[string]neutron.Network{"a": first, "b": first, "c": first})
+	w.expectNetworks(map[string]neutron.Network{"a": first, "b": first, "c": first})
 	w.do(w.Change(w.Context(), "a", change))
 	w.do(w.Remove(w.Context(), "b"))
-	w.are(map[string]neutron.Network{"a": changed, "c": first})
+	w.expectNetworks(map[string]neutron.Network{"a": changed, "c": first})
 }
 
 // A Network is replaced by another of the same name while Neutron creates the first one. In the end the
 // second one exists.
-func again(w *fixture) {
+func replacedDuringCreation(w *fixture) {
 	w.before = slow(20 * time.Second)
 	defer w.start()()
 	w.do(w.Declare(w.Context(), "a", spec()))
@@ -143,11 +149,11 @@ func again(w *fixture) {
 	w.do(w.Declare(w.Context(), "b", spec()))
 	w.do(w.Remove(w.Context(), "b"))
 	time.Sleep(time.Minute)
-	w.are(map[string]neutron.Network{"a": changed})
+	w.expectNetworks(map[string]neutron.Network{"a": changed})
 }
 
 // Networks of the same name in two namespaces are independent.
-func namesakes(w *fixture) {
+func sameNameInTwoNamespaces(w *fixture) {
 	defer w.start()()
 	other := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "samplecrd.k8s.io/v1", "kind": "Network",
 		"metadata": map[string]any{"namespace": "kube-public", "name": "a"},
@@ -168,7 +174,7 @@ func namesakes(w *fixture) {
 
 // Panics checks that a controller survives a panic in Neutron and retries the item.
 func Panics(t *testing.T, program Program) {
-	in(t, program, func(w *fixture) {
+	withFixture(t, program, func(w *fixture) {
 		var once sync.Once
 		w.before = func(string, string) error {
 			once.Do(func() { panic("a mistake in Neutron's client") })
@@ -177,6 +183,6 @@ func Panics(t *testing.T, program Program) {
 		defer w.start()()
 		w.do(w.Declare(w.Context(), "a", spec()))
 		w.do(w.Declare(w.Context(), "b", spec()))
-		w.are(map[string]neutron.Network{"a": first, "b": first})
+		w.expectNetworks(map[string]neutron.Network{"a": first, "b": first})
 	}, definitions[0])
 }
