@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// largestBatch is the largest number of objects passed to one Batcher.EncodeAll call.
-const largestBatch = 256
+// maxBatch is the maximum number of objects passed to one Batcher.EncodeAll call.
+const maxBatch = 256
 
 // Encodings returns the encodings of objects in form, in the order of objects. Encodings that are not cached
 // yet are made in batches if the codec implements Batcher.
@@ -16,7 +16,7 @@ func Encodings(objects []*Object, by Codec, form Form) ([]*Encoding, error) {
 	batcher, _ := by.(Batcher)
 	var waiting []int
 	for i, o := range objects {
-		if out[i] = o.made(by.Stamp(), form); out[i] != nil {
+		if out[i] = o.existing(by.Stamp(), form); out[i] != nil {
 			continue
 		}
 		if batcher == nil {
@@ -28,7 +28,7 @@ func Encodings(objects []*Object, by Codec, form Form) ([]*Encoding, error) {
 		}
 		waiting = append(waiting, i)
 	}
-	for batch := range slices.Chunk(waiting, largestBatch) {
+	for batch := range slices.Chunk(waiting, maxBatch) {
 		if err := encodeAll(objects, batch, by, form, out); err != nil {
 			return nil, err
 		}
@@ -36,10 +36,10 @@ func Encodings(objects []*Object, by Codec, form Form) ([]*Encoding, error) {
 	return out, nil
 }
 
-// encodeAll sets out[i] to the encoding of objects[i] for each index i in at.
-func encodeAll(objects []*Object, at []int, by Codec, form Form, out []*Encoding) error {
-	decoded := make([]runtime.Object, len(at))
-	for n, i := range at {
+// encodeAll sets out[i] to the encoding of objects[i] for each index i in indexes.
+func encodeAll(objects []*Object, indexes []int, by Codec, form Form, out []*Encoding) error {
+	decoded := make([]runtime.Object, len(indexes))
+	for n, i := range indexes {
 		var err error
 		if decoded[n], err = objects[i].Decode(by); err != nil {
 			return err
@@ -47,10 +47,10 @@ func encodeAll(objects []*Object, at []int, by Codec, form Form, out []*Encoding
 	}
 	data, err := by.(Batcher).EncodeAll(form, decoded)
 	if err != nil {
-		return objects[at[0]].unwritable(form, err)
+		return objects[indexes[0]].encodeError(form, err)
 	}
-	for n, i := range at {
-		if out[i], err = objects[i].keep(by, form, data[n]); err != nil {
+	for n, i := range indexes {
+		if out[i], err = objects[i].cacheEncoding(by, form, data[n]); err != nil {
 			return err
 		}
 	}

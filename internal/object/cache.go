@@ -35,7 +35,7 @@ func (c *Cache) charge(o *Object, bytes int) {
 	drop := 0
 	for c.used > c.budget && drop < len(c.queue) {
 		if o := c.queue[drop].object.Value(); o != nil {
-			o.more.Store(nil)
+			o.extra.Store(nil)
 		}
 		c.used -= c.queue[drop].bytes
 		c.queue[drop] = charged{}

@@ -33,23 +33,23 @@ func TestObjectIsDecodedWithReadersCodec(t *testing.T) {
 	other.definition = 7
 	changed := louder{other}
 	if !o.Fresh(writer, asJSON) || o.Fresh(changed, asJSON) || o.Fresh(writer, asProtobuf) {
-		t.Error("what was committed is fresh to others than its writer's readers")
+		t.Error("Fresh is true for a codec with another stamp")
 	}
 	for range 2 { // the second round must not return the other reader's cached encoding
 		for _, form := range []object.Form{asJSON, asProtobuf} {
 			if got := string(bytesOf(t, writer, o, form)); !strings.Contains(got, "resourceVersion") ||
 				strings.Contains(got, "RESOURCEVERSION") {
-				t.Errorf("the writer's readers get %q", got)
+				t.Errorf("a reader with the writer's codec got %q", got)
 			}
 			if got := string(bytesOf(t, changed, o, form)); !strings.Contains(got, "RESOURCEVERSION") {
-				t.Errorf("readers by another definition get %q", got)
+				t.Errorf("a reader with another definition got %q", got)
 			}
 		}
 		for codec, want := range map[object.Codec]string{writer: `"resourceVersion":"2"`,
 			changed: `"RESOURCEVERSION":"2"`} {
 			obj, err := o.Decoded(codec)
 			if err != nil || obj.(*corev1.ConfigMap).Data["metadata"] != want {
-				t.Errorf("decoded is %v, %v", obj, err)
+				t.Errorf("Decode returned %v, %v", obj, err)
 			}
 		}
 	}
@@ -74,22 +74,24 @@ func TestOnlyOwnCodecDecodesShared(t *testing.T) {
 	other := codec
 	other.definition = 7
 	if got, err := o.Decoded(louder{other.configMaps}); err != nil || got == runtime.Object(all) {
-		t.Errorf("readers by another definition have %p, %v", got, err)
+		t.Errorf("a reader with another definition got %p, %v", got, err)
 	}
 	if got, err := o.Decoded(other); err != nil || got == runtime.Object(all) {
-		t.Errorf("readers by another codec have %p, %v", got, err)
+		t.Errorf("a reader with another codec got %p, %v", got, err)
 	}
 	if got, err := o.Decoded(codec); err != nil || got != runtime.Object(all) {
 		t.Errorf("Decoded returned %p, %v", got, err)
 	}
-	fails := sharer{writer, func(*object.Encoding) (runtime.Object, error) { return all, errors.New("it is broken") }}
+	fails := sharer{writer, func(*object.Encoding) (runtime.Object, error) {
+		return all, errors.New("injected failure")
+	}}
 	o, err := o.At(6)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const broken = "at revision 6 cannot be read back: it is broken"
+	const broken = "at revision 6 cannot be decoded: injected failure"
 	if got, err := o.Decoded(fails); got != nil || err == nil || !strings.Contains(err.Error(), broken) {
-		t.Errorf("what cannot be read is %v, %v", got, err)
+		t.Errorf("Decoded with a failing codec returned %v, %v", got, err)
 	}
 }
 
@@ -102,7 +104,7 @@ func TestFramesUseReadersCodec(t *testing.T) {
 		for codec, want := range map[object.Codec]bool{writer: false, louder{other}: true} {
 			frame, err := e.Frame(codec, watch.Modified, asJSON)
 			if err != nil || strings.Contains(string(frame), "RESOURCEVERSION") != want {
-				t.Errorf("the frame is %q, %v", frame, err)
+				t.Errorf("got frame %q, %v", frame, err)
 			}
 		}
 	}
@@ -167,7 +169,7 @@ func TestRecordStoresStamp(t *testing.T) {
 	other := writer
 	other.definition++
 	if !got.Fresh(writer, asJSON) || got.Fresh(other, asJSON) {
-		t.Error("what was read back is not of its writer's codec")
+		t.Error("a record that was read has lost the stamp of its codec")
 	}
 	same(t, writer, got, asProtobuf, 5)
 }

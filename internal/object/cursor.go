@@ -48,8 +48,8 @@ func (c *Cursor) fail(err error) {
 	}
 }
 
-// take consumes the byte want, or fails.
-func (c *Cursor) take(want byte) {
+// expect consumes the byte want, or fails.
+func (c *Cursor) expect(want byte) {
 	if got := c.next(); got != want {
 		c.fail(ErrSyntax)
 		return
@@ -71,10 +71,10 @@ func (c *Cursor) Fields(f func(name []byte) bool) {
 			return
 		}
 		if !first {
-			c.take(',')
+			c.expect(',')
 		}
 		name := c.String()
-		c.take(':')
+		c.expect(':')
 		if c.err != nil || !f(name) {
 			return
 		}
@@ -95,7 +95,7 @@ func (c *Cursor) Items(f func() bool) {
 			return
 		}
 		if !first {
-			c.take(',')
+			c.expect(',')
 		}
 		if c.err != nil || !f() {
 			return

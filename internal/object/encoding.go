@@ -125,7 +125,7 @@ func (e *Encoding) locateJSON() error {
 	return nil
 }
 
-// lacks returns the error for data that no encoder of objects made.
+// lacks returns the error for data that lacks a part which every encoded object has.
 func (e *Encoding) lacks(what string) error {
 	return fmt.Errorf("the encoding in %s as %s has no %s", e.Form.APIVersion, e.Form.Format, what)
 }

@@ -63,8 +63,8 @@ type frame struct {
 	by   Stamp
 	kind watch.EventType
 	form Form
-	// made is closed when bytes or err is set.
-	made  chan struct{}
+	// ready is closed when bytes or err is set.
+	ready chan struct{}
 	bytes []byte
 	err   error
 }
@@ -76,13 +76,13 @@ type frame struct {
 func (e *Event) Frame(by Codec, kind watch.EventType, form Form) ([]byte, error) {
 	f, mine := e.frame(by.Stamp(), kind, form)
 	if !mine {
-		<-f.made
+		<-f.ready
 		return f.bytes, f.err
 	}
-	defer close(f.made)
-	f.err = fmt.Errorf("%s: its event of revision %d could not be made", e.Key(), e.Revision()) // if encode panics
+	defer close(f.ready)
+	f.err = fmt.Errorf("%s: encoding its event of revision %d panicked", e.Key(), e.Revision()) // if encode panics
 	if f.bytes, f.err = e.encode(by, kind, form); f.err != nil {
-		e.takeBack(f)
+		e.removeFrame(f)
 	}
 	return f.bytes, f.err
 }
@@ -120,7 +120,7 @@ func (e *Event) frame(by Stamp, kind watch.EventType, form Form) (f *frame, mine
 			}
 			next = append(next, *old...)
 		}
-		f = &frame{by: by, kind: kind, form: form, made: make(chan struct{})}
+		f = &frame{by: by, kind: kind, form: form, ready: make(chan struct{})}
 		next = append(next, f)
 		if old == &dropped || e.frames.CompareAndSwap(old, &next) {
 			return f, true
@@ -128,8 +128,8 @@ func (e *Event) frame(by Stamp, kind watch.EventType, form Form) (f *frame, mine
 	}
 }
 
-// takeBack removes a frame that could not be encoded, so that the next watcher retries.
-func (e *Event) takeBack(f *frame) {
+// removeFrame removes a frame that could not be encoded, so that the next watcher retries.
+func (e *Event) removeFrame(f *frame) {
 	for {
 		old := e.frames.Load()
 		if old == nil || old == &dropped {

@@ -50,13 +50,13 @@ func TestEventTypes(t *testing.T) {
 		"deleted, did match before": {deleted, only(e.Previous), watch.Deleted},
 	} {
 		if got, seen := test.event.TypeFor(test.matches); got != test.want || seen != (test.want != "") {
-			t.Errorf("%s: the event is %q, %v", name, got, seen)
+			t.Errorf("%s: got type %q, seen %v", name, got, seen)
 		}
 	}
 	for want, event := range map[watch.EventType]*object.Event{watch.Added: created, watch.Modified: e,
 		watch.Deleted: deleted} {
 		if event.Type() != want || event.Revision() != 6 || event.Key() != key {
-			t.Errorf("%s is %s of %s at %d", want, event.Type(), event.Key(), event.Revision())
+			t.Errorf("want %s, got %s of %s at %d", want, event.Type(), event.Key(), event.Revision())
 		}
 	}
 }
@@ -75,7 +75,7 @@ func frame(t *testing.T, form object.Form, data []byte) (string, []byte) {
 		return event.Type, event.Object.Raw
 	}
 	if size := binary.BigEndian.Uint32(data); int(size) != len(data)-4 {
-		t.Errorf("the frame says %d bytes and has %d", size, len(data)-4)
+		t.Errorf("the frame has the length %d, but %d bytes follow", size, len(data)-4)
 	}
 	if err := event.Unmarshal(data[4:]); err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestFramesAreWatchEvents(t *testing.T) {
 			}
 			if kind, raw := frame(t, form, data); kind != "MODIFIED" ||
 				!bytes.Equal(raw, bytesOf(t, codec, e.Object, form)) {
-				t.Errorf("the frame is %s of\n%q", kind, raw)
+				t.Errorf("got a frame of type %s with\n%q", kind, raw)
 			}
 		}
 	}
@@ -115,10 +115,10 @@ func TestFrameForUnmatchedObject(t *testing.T) {
 			t.Fatal(err)
 		}
 		if kind, raw := frame(t, form, data); kind != "DELETED" || !bytes.Equal(raw, bytesOf(t, codec, want, form)) {
-			t.Errorf("the frame is %s of\n%q", kind, raw)
+			t.Errorf("got a frame of type %s with\n%q", kind, raw)
 		}
 		if shown, err := e.Shown(watch.Deleted); err != nil || shown.Revision != 6 {
-			t.Errorf("shown is revision %d, %v", shown.Revision, err)
+			t.Errorf("Shown returned revision %d, %v", shown.Revision, err)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func TestWatchersShareFrames(t *testing.T) {
 			}
 		}
 		if n := codec.(configMaps).encoded.Load(); n != 1 {
-			t.Fatalf("protobuf was encoded %d times, beside the JSON that was there", n)
+			t.Fatalf("the protobuf form was encoded %d times, want once", n)
 		}
 	}
 }
@@ -159,17 +159,19 @@ func TestFailedFrameIsRetried(t *testing.T) {
 	t.Parallel()
 	e, codec := update(t, asJSON)
 	if _, err := e.Frame(failing{codec.(configMaps)}, watch.Modified, asProtobuf); err == nil {
-		t.Fatal("a codec that fails made a frame")
+		t.Fatal("Frame returned no error although the codec fails")
 	}
 	if _, err := e.Frame(codec, watch.Modified, asProtobuf); err != nil {
-		t.Errorf("the frame cannot be made any more: %v", err)
+		t.Errorf("Frame failed again after the codec recovered: %v", err)
 	}
 }
 
 // failing is a codec whose Encode fails.
 type failing struct{ configMaps }
 
-func (failing) Encode(object.Form, runtime.Object) ([]byte, error) { return nil, errors.New("not now") }
+func (failing) Encode(object.Form, runtime.Object) ([]byte, error) {
+	return nil, errors.New("injected failure")
+}
 
 func TestDroppedFramesAreEncodedAgain(t *testing.T) {
 	t.Parallel()

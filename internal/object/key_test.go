@@ -17,7 +17,7 @@ func TestKeyParts(t *testing.T) {
 		for _, namespace := range []string{"", "default"} {
 			k := object.KeyOf(resource, namespace, "a.b-c")
 			if k.GroupResource() != resource || k.Namespace() != namespace || k.Name() != "a.b-c" {
-				t.Errorf("%s is %v, %q, %q", k, k.GroupResource(), k.Namespace(), k.Name())
+				t.Errorf("key %s: got %v, %q, %q", k, k.GroupResource(), k.Namespace(), k.Name())
 			}
 			for _, prefix := range []object.Key{object.Prefix(resource, ""), object.Prefix(resource, namespace)} {
 				if !strings.HasPrefix(string(k), string(prefix)) || !strings.HasSuffix(string(prefix), "/") {
@@ -39,7 +39,7 @@ func TestKeysOrderByNamespaceThenName(t *testing.T) {
 	slices.Reverse(got)
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
-		t.Errorf("the order is %v", got)
+		t.Errorf("got the order %v", got)
 	}
 }
 
@@ -47,11 +47,11 @@ func TestParseRevision(t *testing.T) {
 	t.Parallel()
 	const text = "1700000000000000"
 	if r, err := object.ParseRevision(text); err != nil || r != 1_700_000_000_000_000 || r.String() != text {
-		t.Errorf("the revision is %d, %v", r, err)
+		t.Errorf("got revision %d, %v", r, err)
 	}
 	for _, s := range []string{"", "-1", "1.5", "abc", "99999999999999999999", "+1", " 1"} {
 		if r, err := object.ParseRevision(s); err == nil {
-			t.Errorf("%q was read as %d", s, r)
+			t.Errorf("ParseRevision(%q) returned %d, want an error", s, r)
 		}
 	}
 }

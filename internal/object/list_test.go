@@ -39,7 +39,7 @@ func TestCustomListItemsHaveKindAndVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := string(encoding.AppendItem(nil)); got != data {
-		t.Errorf("the item is %s", got)
+		t.Errorf("got item %s", got)
 	}
 }
 
@@ -63,7 +63,7 @@ func TestProtobufItemsFormList(t *testing.T) {
 	}
 	if len(list.Items) != 2 || list.Items[1].ResourceVersion != "1700000000000000" ||
 		list.Items[0].Data["brackets"] != "]}{[" {
-		t.Errorf("the list is %v", list.Items)
+		t.Errorf("got list %v", list.Items)
 	}
 }
 

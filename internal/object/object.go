@@ -40,12 +40,12 @@ type Object struct {
 
 	stamp   Stamp // of the codec that wrote the first encoding
 	first   Encoding
-	more    atomic.Pointer[[]again]
+	extra   atomic.Pointer[[]extraEncoding]
 	decoded atomic.Pointer[shared]
 }
 
-// again is an additional encoding and the stamp of the codec that made it.
-type again struct {
+// extraEncoding is an additional encoding and the stamp of the codec that made it.
+type extraEncoding struct {
 	by Stamp
 	*Encoding
 }
@@ -118,7 +118,7 @@ func (o *Object) Fresh(by Codec, form Form) bool {
 
 // Encoding returns the object in form as the codec encodes it. The encoding is made and cached on first use.
 func (o *Object) Encoding(by Codec, form Form) (*Encoding, error) {
-	if e := o.made(by.Stamp(), form); e != nil {
+	if e := o.existing(by.Stamp(), form); e != nil {
 		return e, nil
 	}
 	obj, err := o.Decode(by)
@@ -127,21 +127,21 @@ func (o *Object) Encoding(by Codec, form Form) (*Encoding, error) {
 	}
 	data, err := by.Encode(form, obj)
 	if err != nil {
-		return nil, o.unwritable(form, err)
+		return nil, o.encodeError(form, err)
 	}
-	return o.keep(by, form, data)
+	return o.cacheEncoding(by, form, data)
 }
 
-func (o *Object) unwritable(form Form, err error) error {
-	return fmt.Errorf("%s: writing it as %s in %s: %w", o.Key, form.Format, form.APIVersion, err)
+func (o *Object) encodeError(form Form, err error) error {
+	return fmt.Errorf("%s: encoding it as %s in %s: %w", o.Key, form.Format, form.APIVersion, err)
 }
 
-// made returns an existing encoding in form, or nil.
-func (o *Object) made(by Stamp, form Form) *Encoding {
+// existing returns the committed or a cached encoding in form, or nil.
+func (o *Object) existing(by Stamp, form Form) *Encoding {
 	if o.stamp == by && o.first.Form == form {
 		return &o.first
 	}
-	more := o.more.Load()
+	more := o.extra.Load()
 	if more == nil {
 		return nil
 	}
@@ -153,13 +153,13 @@ func (o *Object) made(by Stamp, form Form) *Encoding {
 	return nil
 }
 
-// mostStale is the number of additional encodings at which those of other codecs are dropped. Most of them
+// maxStale is the number of additional encodings at which those of other codecs are dropped. Most of them
 // belong to definitions that have changed, some to a server with another definition that shares the object.
-const mostStale = 8
+const maxStale = 8
 
-// keep caches an additional encoding and charges it to the cache. One that equals the first encoding shares
+// cacheEncoding caches an additional encoding and charges it to the cache. One that equals the first encoding shares
 // its bytes.
-func (o *Object) keep(by Codec, form Form, data []byte) (*Encoding, error) {
+func (o *Object) cacheEncoding(by Codec, form Form, data []byte) (*Encoding, error) {
 	made := &o.first
 	if form != o.first.Form || !bytes.Equal(data, o.first.data) {
 		e, err := NewEncoding(form, data)
@@ -170,16 +170,16 @@ func (o *Object) keep(by Codec, form Form, data []byte) (*Encoding, error) {
 	}
 	stamp := by.Stamp()
 	for {
-		old := o.more.Load()
-		var next []again
+		old := o.extra.Load()
+		var next []extraEncoding
 		if old != nil {
 			next = slices.Clone(*old)
 		}
-		if len(next) >= mostStale {
-			next = slices.DeleteFunc(next, func(e again) bool { return e.by != stamp })
+		if len(next) >= maxStale {
+			next = slices.DeleteFunc(next, func(e extraEncoding) bool { return e.by != stamp })
 		}
-		next = append(next, again{stamp, made})
-		if !o.more.CompareAndSwap(old, &next) {
+		next = append(next, extraEncoding{stamp, made})
+		if !o.extra.CompareAndSwap(old, &next) {
 			continue
 		}
 		if made != &o.first {
@@ -194,13 +194,13 @@ func (o *Object) keep(by Codec, form Form, data []byte) (*Encoding, error) {
 func (o *Object) Decode(by Codec) (runtime.Object, error) {
 	obj, err := o.read(by)
 	if err != nil {
-		return nil, o.unreadable(err)
+		return nil, o.decodeError(err)
 	}
 	return obj, nil
 }
 
-func (o *Object) unreadable(err error) error {
-	return fmt.Errorf("%s at revision %d cannot be read back: %w", o.Key, o.Revision, err)
+func (o *Object) decodeError(err error) error {
+	return fmt.Errorf("%s at revision %d cannot be decoded: %w", o.Key, o.Revision, err)
 }
 
 func (o *Object) read(by Codec) (runtime.Object, error) {
@@ -233,7 +233,7 @@ func (o *Object) Decoded(by Codec) (runtime.Object, error) {
 	}
 	obj, err := o.readShared(by)
 	if err != nil {
-		return nil, o.unreadable(err)
+		return nil, o.decodeError(err)
 	}
 	for !o.decoded.CompareAndSwap(have, &shared{stamp, obj}) {
 		if have = o.decoded.Load(); have != nil && have.by == stamp {

@@ -240,7 +240,8 @@ func TestSecondFormIsEncodedOnce(t *testing.T) {
 	same(t, codec, o, asProtobuf, 1_700_000_000_000_000)
 	same(t, codec, o, asProtobuf, 1_700_000_000_000_000)
 	if codec.encoded.Load() != 1 || cache.Used() != len(bytesOf(t, codec, o, asProtobuf)) {
-		t.Errorf("the second form was encoded %d times, and %d bytes are cached", codec.encoded.Load(), cache.Used())
+		t.Errorf("the second form was encoded %d times, want once; %d bytes are cached", codec.encoded.Load(),
+			cache.Used())
 	}
 }
 
@@ -259,7 +260,7 @@ func TestCacheStaysWithinBudget(t *testing.T) {
 		objects, codecs = append(objects, o), append(codecs, codec)
 	}
 	if cache.Used() > 3*len(data) || cache.Used() < 2*len(data) {
-		t.Errorf("%d bytes are kept, the budget is %d", cache.Used(), 3*len(data))
+		t.Errorf("%d bytes are cached, the budget is %d", cache.Used(), 3*len(data))
 	}
 	// The newest first: each new encoding evicts the oldest.
 	for i := 4; i >= 0; i-- {

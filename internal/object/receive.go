@@ -45,7 +45,7 @@ var (
 	// errNoObject reports data that is not an object.
 	errNoObject = errors.New("it has no metadata.name or no metadata.resourceVersion")
 	// errTwoRevisions reports ambiguous data, which no encoder writes and readers interpret differently.
-	errTwoRevisions = errors.New("it has its metadata or its resourceVersion twice, or in escaped letters")
+	errTwoRevisions = errors.New("its metadata or resourceVersion occurs twice, or under an escaped name")
 )
 
 // Receive makes an object from JSON, or from protobuf in its envelope. It takes ownership of data.

@@ -24,7 +24,7 @@ func TestReceiveAcceptsNulls(t *testing.T) {
 			nothing + `,"ownerReferences":null}}`
 		o, err := object.NewReceiver(receivedMaps, nil).Receive(object.JSON, []byte(data))
 		if err != nil || o.Key != "/configmaps//a" || len(o.Labels)+len(o.Owners) > 0 {
-			t.Errorf("%s became %+v, %v", data, o, err)
+			t.Errorf("Receive of %s returned %+v, %v", data, o, err)
 		}
 	}
 }
@@ -42,7 +42,7 @@ func TestReceiveRejectsAmbiguousJSON(t *testing.T) {
 	t.Parallel()
 	for _, data := range ambiguous {
 		if o, err := object.NewReceiver(receivedMaps, nil).Receive(object.JSON, []byte(data)); err == nil {
-			t.Errorf("%s became %+v at %d", data, o.Header, o.Revision)
+			t.Errorf("Receive of %s returned %+v at %d, want an error", data, o.Header, o.Revision)
 		}
 	}
 }
@@ -52,7 +52,7 @@ func TestReceiveRejectsAmbiguousProtobuf(t *testing.T) {
 	whole := sentAs(t, sentMap("a", nil), object.Protobuf)
 	other := sentAs(t, sentMap("b", nil), object.Protobuf)[len(object.ProtobufMagic):]
 	if o, err := object.NewReceiver(receivedMaps, nil).Receive(object.Protobuf, append(whole, other...)); err == nil {
-		t.Errorf("two objects in one became %+v", o.Header)
+		t.Errorf("Receive of two objects in one envelope returned %+v, want an error", o.Header)
 	}
 }
 
@@ -61,7 +61,7 @@ func TestInvalidUTF8NameMatchesDecoder(t *testing.T) {
 	data := []byte("{\"metadata\":{\"name\":\"a\xff\",\"resourceVersion\":\"5\"}}")
 	o, err := object.NewReceiver(receivedMaps, nil).Receive(object.JSON, data)
 	if err != nil || o.Key.Name() != "a\ufffd" {
-		t.Errorf("received %+v, %v", o, err)
+		t.Errorf("got %+v, %v", o, err)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestScanReadsEachBackslashOnce(t *testing.T) {
 		n, done = s.Value(data[:have])
 	}
 	if !done || n != len(data) {
-		t.Errorf("it ends after %d of %d bytes, %t", n, len(data), done)
+		t.Errorf("the scan ended after %d of %d bytes, done %t", n, len(data), done)
 	}
 	if took := time.Since(begun); took > 5*time.Second { // a quadratic scan would examine 32 GB
 		t.Errorf("scanning a string of %d bytes took %v", size, took)
@@ -106,7 +106,7 @@ func FuzzReceive(f *testing.F) {
 		}
 		o.Stored().Metadata()
 		if deleted, err := o.At(7); err == nil && deleted.Revision != 7 {
-			t.Errorf("the object at 7 is at %d", deleted.Revision)
+			t.Errorf("At(7) returned an object at revision %d", deleted.Revision)
 		}
 		var want metav1.PartialObjectMetadata
 		if decodes(format, data, &want) {
@@ -138,6 +138,6 @@ func hasHeader(t *testing.T, o *object.Object, want *metav1.PartialObjectMetadat
 	if err != nil || o.Revision != revision || o.UID != want.UID ||
 		o.Key != object.KeyOf(receivedMaps, want.Namespace, want.Name) || !maps.Equal(o.Labels, want.Labels) ||
 		!slices.Equal(slices.DeleteFunc(slices.Clone(o.Owners), none), slices.DeleteFunc(owners, none)) {
-		t.Errorf("header %+v at %d, want %+v", o.Header, o.Revision, want.ObjectMeta)
+		t.Errorf("got header %+v at %d, want %+v", o.Header, o.Revision, want.ObjectMeta)
 	}
 }

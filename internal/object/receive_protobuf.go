@@ -24,8 +24,8 @@ const (
 )
 
 var (
-	errNoProtobuf = errors.New("it is no Kubernetes protobuf")
-	errRepeated   = errors.New("its kind, its metadata or itself is there more than once")
+	errNoProtobuf = errors.New("it is not Kubernetes protobuf")
+	errRepeated   = errors.New("its kind, its metadata or the object itself occurs more than once")
 )
 
 // readProtobuf reads the metadata of an object in its envelope.

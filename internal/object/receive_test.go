@@ -66,11 +66,11 @@ func TestReceiveHeaderMatchesMetadata(t *testing.T) {
 				if o.Key != "/configmaps/ns/a" || o.UID != "uid-a" || o.Revision != 41 ||
 					!maps.Equal(o.Labels, labels) ||
 					!slices.Equal(o.Owners, []types.UID{"o1", "o2"}) {
-					t.Errorf("header %+v at %d", o.Header, o.Revision)
+					t.Errorf("got header %+v at %d", o.Header, o.Revision)
 				}
 				if o.Form() != (object.Form{APIVersion: "v1", Format: format}) ||
 					!bytes.Equal(o.Stored().Bytes(), data) {
-					t.Errorf("it is stored as %v: %q", o.Form(), o.Stored().Bytes())
+					t.Errorf("got the form %v and the bytes %q", o.Form(), o.Stored().Bytes())
 				}
 			}
 		})
@@ -102,14 +102,14 @@ func TestReceiveRejectsNonObjects(t *testing.T) {
 		`{"metadata":{"name":["a"],"resourceVersion":"1"}}`, `{"metadata":{"name":"a\`,
 	} {
 		if o, err := object.NewReceiver(receivedMaps, nil).Receive(object.JSON, []byte(data)); err == nil {
-			t.Errorf("%s became %+v", data, o.Header)
+			t.Errorf("Receive of %s returned %+v, want an error", data, o.Header)
 		}
 	}
 	whole := sentAs(t, sentMap("a", map[string]string{"l": "x"}), object.Protobuf)
 	for n := range len(whole) - 4 { // the last bytes are an empty content type
 		if o, err := object.NewReceiver(receivedMaps, nil).Receive(object.Protobuf,
 			bytes.Clone(whole[:n])); err == nil {
-			t.Errorf("%d of %d bytes became %+v", n, len(whole), o.Header)
+			t.Errorf("Receive of the first %d of %d bytes returned %+v, want an error", n, len(whole), o.Header)
 		}
 	}
 }
@@ -132,7 +132,7 @@ func TestReceiveMatchesDecodedMetadata(t *testing.T) {
 				t.Fatalf("%s: %v", data, err)
 			}
 			if len(obj.Labels)+len(o.Labels) > 0 && !maps.Equal(o.Labels, obj.Labels) {
-				t.Errorf("labels %q, want %q", o.Labels, obj.Labels)
+				t.Errorf("got labels %q, want %q", o.Labels, obj.Labels)
 			}
 		}
 	}
@@ -149,7 +149,7 @@ func TestScanFindsEndOfChunkedValue(t *testing.T) {
 				n, done = s.Value(data[:have])
 			}
 			if string(data[:n]) != value {
-				t.Errorf("in steps of %d: %s ends after %q", step, data, data[:n])
+				t.Errorf("in steps of %d: the scan of %s ended after %q", step, data, data[:n])
 			}
 		}
 	}

@@ -81,19 +81,19 @@ func (r *Reader) Read(key Key, revision Revision, record []byte) (*Object, error
 			ErrDamaged)
 	}
 	if version := record[4]; version != recordVersion {
-		return nil, fmt.Errorf("%s at revision %d: its record is of version %d, and this program reads up to %d",
+		return nil, fmt.Errorf("%s at revision %d: its record has version %d, but this program reads versions up to %d",
 			key, revision, version, recordVersion)
 	}
 	length, n := binary.Uvarint(record[5:])
 	if n <= 0 || length > uint64(len(record)-5-n) {
-		return nil, fmt.Errorf("%s at revision %d: %w: its head is longer than all of it", key, revision, ErrDamaged)
+		return nil, fmt.Errorf("%s at revision %d: %w: its head is longer than the record", key, revision, ErrDamaged)
 	}
 	body := record[5+n:]
 	h := head{rest: string(body[:length])} // one string, of which all texts are substrings
 	o := &Object{Header: Header{Key: key}, Revision: revision, first: Encoding{data: bytes.Clone(body[length:])}}
 	r.readHead(&h, o)
-	if h.failed || h.rest != "" || !o.first.placed() {
-		return nil, fmt.Errorf("%s at revision %d: %w: its head does not read", key, revision, ErrDamaged)
+	if h.failed || h.rest != "" || !o.first.validPositions() {
+		return nil, fmt.Errorf("%s at revision %d: %w: its head is malformed", key, revision, ErrDamaged)
 	}
 	o.setMark()
 	return o, nil
@@ -118,8 +118,8 @@ func (r *Reader) readHead(h *head, o *Object) {
 	}
 }
 
-// placed reports whether the positions lie within the data.
-func (e *Encoding) placed() bool {
+// validPositions reports whether the positions lie within the data.
+func (e *Encoding) validPositions() bool {
 	end := int32(len(e.data))
 	return 0 <= e.revision && 0 <= e.width && e.width <= 20 && e.revision <= end-e.width &&
 		0 <= e.item && e.item <= e.itemEnd && e.itemEnd <= end

@@ -42,14 +42,14 @@ func TestRecordRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(got.Header, o.Header) || got.Revision != o.Revision || got.Form() != o.Form() {
-		t.Errorf("read back: %+v of %d in %v, not %+v", got.Header, got.Revision, got.Form(), o.Header)
+		t.Errorf("got %+v at revision %d in %v, want %+v", got.Header, got.Revision, got.Form(), o.Header)
 	}
 	if !bytes.Equal(got.Stored().Bytes(), o.Stored().Bytes()) ||
 		!bytes.Equal(got.Stored().AppendItem(nil), o.Stored().AppendItem(nil)) {
-		t.Errorf("read back: %s", got.Stored().Bytes())
+		t.Errorf("got bytes %s", got.Stored().Bytes())
 	}
 	if again, err := got.At(7); err != nil || !bytes.Contains(again.Stored().Bytes(), []byte(`"resourceVersion":"7"`)) {
-		t.Errorf("at another revision: %s, %v", again.Stored().Bytes(), err)
+		t.Errorf("At returned %s, %v", again.Stored().Bytes(), err)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestRecordWithWrongCountsIsDamaged(t *testing.T) {
 		record = append(binary.LittleEndian.AppendUint32(nil, sum), record...)
 		var r object.Reader
 		if got, err := r.Read(o.Key, o.Revision, record); !errors.Is(err, object.ErrDamaged) {
-			t.Errorf("%s: %+v, %v", name, got, err)
+			t.Errorf("%s: Read returned %+v, %v, want ErrDamaged", name, got, err)
 		}
 	}
 }

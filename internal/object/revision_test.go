@@ -17,7 +17,7 @@ func TestNextEpochIsAboveIssuedRevisions(t *testing.T) {
 		{clock + 1<<40, clock + 1<<40 + 1}, // a clock that was ahead, or repeated restores
 	} {
 		if got := object.NextEpoch(test.revision, now); got < test.least+1<<31 {
-			t.Errorf("after %d comes %d", test.revision, got)
+			t.Errorf("NextEpoch(%d) returned %d", test.revision, got)
 		}
 	}
 }
@@ -29,7 +29,7 @@ func TestSiblingEpochsDiffer(t *testing.T) {
 	for _, revision := range []object.Revision{5, object.Revision(now.UnixMicro()) + 1<<40} {
 		a, b := object.NextEpoch(revision, now), object.NextEpoch(revision, now)
 		if max(a, b)-min(a, b) < 100 {
-			t.Errorf("after %d come %d and %d", revision, a, b)
+			t.Errorf("two calls of NextEpoch(%d) returned %d and %d", revision, a, b)
 		}
 	}
 }
