@@ -75,7 +75,7 @@ func compare(t *testing.T, i, code int, want, next []byte, err error) {
 	t.Helper()
 	if err == nil {
 		if code >= 300 {
-			t.Errorf("[%d]: no error, want %s", i, want)
+			t.Errorf("[%d]: got no error, want %s", i, want)
 		} else if diff := cmp.Diff(comparable(t, want), comparable(t, next)); diff != "" {
 			t.Errorf("[%d]: %s", i, diff)
 		}
@@ -83,7 +83,7 @@ func compare(t *testing.T, i, code int, want, next []byte, err error) {
 	}
 	var status *apierrors.StatusError
 	if !errors.As(err, &status) {
-		t.Errorf("[%d]: %v is no Status", i, err)
+		t.Errorf("[%d]: error %v is not a Status", i, err)
 		return
 	}
 	got := status.ErrStatus

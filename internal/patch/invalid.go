@@ -47,8 +47,8 @@ func shownValue(t types.PatchType, patch, next []byte) string {
 	return fmt.Sprintf("%+v", change)
 }
 
-// conversionError returns the error with which a map does not fit the struct, worded by the conversion that
-// Kubernetes uses for strategic merge patches. It returns err if the conversion succeeds.
+// conversionError decodes next in the way that Kubernetes converts the result of a strategic merge patch to a struct,
+// and returns the error of that, whose text differs from err. It returns err if the conversion succeeds.
 func conversionError(next []byte, prototype runtime.Object, err error) error {
 	var content map[string]any
 	next = kind.MaskHugeQuantities(object.JSON, next) // the conversion parses quantities

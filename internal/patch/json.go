@@ -69,8 +69,8 @@ func nameOperations(err error) error {
 }
 
 // Limits on the growth of an object through copy operations. Each copy may double the object, so that thirty
-// of them would exceed any memory. Therefore steps are applied a few copies at a time, and the size is
-// checked in between.
+// of them would exceed any memory. Therefore applySteps applies a few copies at a time, and checks the size after
+// each round.
 const (
 	copiesAtOnce = 4
 	// maxGrowth is the number of bytes that a JSON Patch may add to an object beyond its own values: the
@@ -178,7 +178,7 @@ func applySteps(steps jsonpatch.Patch, current []byte) ([]byte, error) {
 }
 
 // applyRound applies some steps with the library. It converts panics to errors: the library panics for some
-// senseless steps, such as a test of the whole object against no value.
+// meaningless steps, such as a test of the whole object against no value.
 func applyRound(steps jsonpatch.Patch, current []byte) (next []byte, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {

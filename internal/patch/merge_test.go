@@ -42,7 +42,7 @@ func TestMergeMatchesLibrary(t *testing.T) {
 			}
 			got, _, err := patch.Apply(types.MergePatchType, []byte(doc), []byte(p), nil, true)
 			if err != nil || !bytes.Equal(got, want) {
-				t.Errorf("%s patched by %s is %s (%v), want %s", doc, p, got, err, want)
+				t.Errorf("%s patched with %s: got %s (%v), want %s", doc, p, got, err, want)
 			}
 			compareMaps(t, doc, p, want)
 		}
@@ -59,7 +59,7 @@ func compareMaps(t *testing.T, doc, p string, want []byte) {
 	change, plain := patch.DecodeMerge([]byte(p), true)
 	if !plain {
 		if strings.HasPrefix(p, "{") {
-			t.Errorf("%s is not read", p)
+			t.Errorf("DecodeMerge does not accept %s", p)
 		}
 		return
 	}
@@ -67,7 +67,7 @@ func compareMaps(t *testing.T, doc, p string, want []byte) {
 		t.Fatal(err)
 	}
 	if patch.Merge(current, change); !reflect.DeepEqual(current, next) {
-		t.Errorf("%s patched by %s is %v, want %v", doc, p, current, next)
+		t.Errorf("%s patched with %s: got %v, want %v", doc, p, current, next)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestDecodeMergeRejectsIrregularPatches(t *testing.T) {
 	} {
 		for i, lenient := range []bool{false, true} {
 			if change, got := patch.DecodeMerge([]byte(body), lenient); got != plain[i] {
-				t.Errorf("%s, lenient %t: read is %t, %v", body, lenient, got, change)
+				t.Errorf("DecodeMerge(%s, lenient %t): got %[3]t, %[4]v", body, lenient, got, change)
 			}
 		}
 	}

@@ -64,10 +64,10 @@ func TestPatchErrors(t *testing.T) {
 			_, _, err := patch.Apply(c.t, []byte(pod), []byte(c.patch), &corev1.Pod{}, c.lenient)
 			status, ok := err.(apierrors.APIStatus)
 			if !ok {
-				t.Fatalf("%v is no Status", err)
+				t.Fatalf("error %v is not a Status", err)
 			}
 			if s := status.Status(); s.Code != c.code || s.Message != c.text {
-				t.Errorf("%d %q, want %d %q", s.Code, s.Message, c.code, c.text)
+				t.Errorf("got %d %q, want %d %q", s.Code, s.Message, c.code, c.text)
 			}
 		})
 	}
@@ -128,7 +128,7 @@ func TestPatchResults(t *testing.T) {
 				t.Fatal(err, strict)
 			}
 			if !strings.Contains(string(next), c.want) || c.gone != "" && strings.Contains(string(next), c.gone) {
-				t.Errorf("%s, want %s and no %s", next, c.want, c.gone)
+				t.Errorf("got %s, want it to contain %s, and not %q", next, c.want, c.gone)
 			}
 		})
 	}
@@ -153,14 +153,14 @@ func TestDuplicateFieldsAreReported(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := strings.Join(strict, ", "); got != c.want {
-			t.Errorf("%s: %s, want %s", c.t, got, c.want)
+			t.Errorf("%s: got %s, want %s", c.t, got, c.want)
 		}
 		refused := patch.StrictError(c.t, []byte(c.patch), next, strict)
 		if !strings.HasSuffix(refused.Error(), "strict decoding error: "+c.want) {
-			t.Errorf("%s: %v", c.t, refused)
+			t.Errorf("%s: got error %v", c.t, refused)
 		}
 		if _, strict, _ = patch.Apply(c.t, []byte(pod), []byte(c.patch), &corev1.Pod{}, true); len(strict) > 0 {
-			t.Errorf("%s, read leniently: %v", c.t, strict)
+			t.Errorf("%s, lenient: got %v, want no strict errors", c.t, strict)
 		}
 	}
 }
@@ -178,6 +178,6 @@ func TestStrategicErrorsShowThePatch(t *testing.T) {
 	err = patch.DecodeError(types.StrategicMergePatchType, []byte(body), next, &corev1.ConfigMap{}, err)
 	const want = ` "" is invalid: patch: Invalid value: "map[data:map[a:1]]": cannot convert int64 to string`
 	if err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
+		t.Errorf("got error %v, want %s", err, want)
 	}
 }

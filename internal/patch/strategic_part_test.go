@@ -42,11 +42,11 @@ func TestPartialStrategicPatchMatchesLibrary(t *testing.T) {
 		}
 		got, _, err := patch.Apply(types.StrategicMergePatchType, []byte(c.was), []byte(c.change), c.prototype, false)
 		if err != nil {
-			t.Errorf("%s: %v", c.change, err)
+			t.Errorf("patch %s: %v", c.change, err)
 			continue
 		}
 		if a, b := content(t, got), content(t, want); !reflect.DeepEqual(a, b) {
-			t.Errorf("%s makes\n%s\nand the library\n%s", c.change, got, want)
+			t.Errorf("patch %s: got\n%s\nwant, as from the library,\n%s", c.change, got, want)
 		}
 	}
 }

@@ -71,7 +71,7 @@ func TestStrategicDirectives(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !sameJSON(t, got, []byte(c.want)) {
-				t.Errorf("%s, want %s", got, c.want)
+				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
 	}

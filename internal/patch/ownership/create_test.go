@@ -33,15 +33,15 @@ func TestCreateMatchesLibrary(t *testing.T) {
 				continue
 			}
 			if got, want := owned(t, obj), owned(t, want); got != want {
-				t.Fatalf("%s: the walk found\n%s\nand the library\n%s", gvk.Kind, got, want)
+				t.Fatalf("%s: create computed\n%s\nbut the library\n%s", gvk.Kind, got, want)
 			}
 		}
-		t.Logf("%s: %d of %d", k.Info().Kind, walked, each)
+		t.Logf("%s: create handled %d of %d objects", k.Info().Kind, walked, each)
 		if k.Info().Kind == "ControllerRevision" {
 			continue // its data may be any object, which only the library handles
 		}
 		if walked < each/4 {
-			t.Errorf("%s: only %d of %d objects were walked", k.Info().Kind, walked, each)
+			t.Errorf("%s: create handled only %d of %d objects", k.Info().Kind, walked, each)
 		}
 	}
 }

@@ -20,8 +20,8 @@ func (b *detachedObject) typed(t *typed.ParseableType) (*typed.TypedValue, error
 	return t.FromUnstructured(b.Object, typed.AllowDuplicates)
 }
 
-// detach returns a custom resource before and after a write in this form. It returns false for other
-// objects, and for objects with owners in several versions, for which the library converts the objects.
+// detach returns a custom resource before and after a write as detachedObjects. It returns false for other objects,
+// and for objects with owners in several versions, which the library has to convert.
 func (e *endpoint) detach(before, after runtime.Object) (was, is *detachedObject, detached bool) {
 	old, ok := e.detachOne(before)
 	if !ok {

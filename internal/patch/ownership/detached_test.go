@@ -60,7 +60,7 @@ func TestCustomUpdateMatchesLibrary(t *testing.T) {
 			}
 		}
 		if t.Log(made); made["plain"] < 200 || made["whole"] < 100 {
-			t.Errorf("too few of a kind: %v", made)
+			t.Errorf("too few updates of each kind: %v", made)
 		}
 	})
 }
@@ -101,7 +101,8 @@ func (w *applier) update(t *testing.T, live *unstructured.Unstructured) (next *u
 	}
 	w.Update("example.com/v1", sub, live, next, manager)
 	if diff := cmp.Diff(want.Object, next.Object); diff != "" {
-		t.Fatalf("%s writes\n%v\nto\n%v\nwith (-library +here):\n%s", manager, written.Object, was.Object, diff)
+		t.Fatalf("%s writes\n%v\nto\n%v\nthe results differ (-library +ours):\n%s", manager, written.Object, was.Object,
+			diff)
 	}
 	if diff := cmp.Diff(was.Object, live.Object); diff != "" {
 		t.Fatalf("the stored object changed (-was +is):\n%s", diff)

@@ -47,19 +47,19 @@ func TestCreateMatchesSetManagedFields(t *testing.T) {
 		library := u.DeepCopy()
 		o := New(k)
 		if !o.create("example.com/v1", u, "m") {
-			t.Errorf("%s is not walked", spec)
+			t.Errorf("create does not handle %s", spec)
 			continue
 		}
 		again := u.DeepCopy()
 		again.SetManagedFields(u.GetManagedFields())
 		if diff := cmp.Diff(again.Object, u.Object); diff != "" {
-			t.Errorf("%s: the maps differ (-library +walk):\n%s", spec, diff)
+			t.Errorf("%s: the maps differ (-library +ours):\n%s", spec, diff)
 		}
 		if err := o.update("example.com/v1", "", nil, library, "m"); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := owned(t, u), owned(t, library); got != want {
-			t.Errorf("%s: the walk found\n%s\nand the library\n%s", spec, got, want)
+			t.Errorf("%s: create computed\n%s\nbut the library\n%s", spec, got, want)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func TestEntriesMatchManagedFields(t *testing.T) {
 		}
 		u := &unstructured.Unstructured{Object: content}
 		if _, got := plainEntries(u); got != plain {
-			t.Errorf("%s: plain is %t", metadata, got)
+			t.Errorf("plainEntries of %s: got plain %t", metadata, got)
 		}
 		entries := Entries(u)
 		if diff := cmp.Diff(u.GetManagedFields(), entries); diff != "" {
@@ -116,7 +116,7 @@ func TestMapsOfRejectsIrregularJSON(t *testing.T) {
 		`{"a" :{}}`, `{"a":{}}}`, ` {}`, `{"a":1}`, `{"a\u0041":{}}`, `{"\`, `{"a\`, `{"a`, `{"é":{}}`, `{"a":{"b":}}`,
 	} {
 		if content, rest, plain := mapsOf(text, map[string]any{}); plain && rest == "" {
-			t.Errorf("%q is read as %v", text, content)
+			t.Errorf("mapsOf(%q) returned %v, want it to reject that", text, content)
 		}
 	}
 }

@@ -66,9 +66,9 @@ func (f kindForm) types(gvk schema.GroupVersionKind) (typed.ParseableType, error
 	return t, err
 }
 
-// kept follows Kubernetes: a write of the object does not own the status if that is a subresource, and a
+// preservedFields follows Kubernetes: a write of the object does not own the status if that is a subresource, and a
 // write of the status does not own the spec and the fields in Subresource.Keeps.
-func (f kindForm) kept(sub string) []string {
+func (f kindForm) preservedFields(sub string) []string {
 	status := f.Info().Subresource("status")
 	switch {
 	case status == nil:

@@ -30,9 +30,9 @@ import (
 // Owners maintains the ownership of one kind's objects, in all versions. It is safe for concurrent use.
 type Owners struct {
 	form      form
-	endpoints sync.Map // keys are where, values *endpoint
+	endpoints sync.Map // keys are endpointKey, values *endpoint
 	types     sync.Map // keys are apiVersions, values *typed.ParseableType
-	making    sync.Mutex
+	creating  sync.Mutex
 	repeats   repeats
 	fields    knownFields
 }
@@ -54,9 +54,9 @@ type form interface {
 	kind(gv schema.GroupVersion) (name string, ok bool)
 	// types returns the type of a version, with its schema.
 	types(gvk schema.GroupVersionKind) (typed.ParseableType, error)
-	// kept returns the fields (dotted paths) that a write through a subresource does not change and does not
+	// preservedFields returns the fields (dotted paths) that a write through a subresource does not change and does not
 	// own.
-	kept(sub string) []string
+	preservedFields(sub string) []string
 	// convert converts an object to a version, in the form in which a client reads it.
 	convert(obj runtime.Object, apiVersion string) (runtime.Object, error)
 	// translate converts an object without a Go type, retaining all fields.
@@ -194,7 +194,7 @@ func (o *Owners) endpoint(apiVersion, sub string) (*endpoint, error) {
 	}
 	e := &endpoint{gvk: gv.WithKind(name)}
 	var ignored map[fieldpath.APIVersion]fieldpath.Filter
-	if kept := o.form.kept(sub); len(kept) > 0 {
+	if kept := o.form.preservedFields(sub); len(kept) > 0 {
 		set := fieldpath.NewSet()
 		for _, path := range kept {
 			set.Insert(dotted(path))
@@ -217,8 +217,8 @@ func (o *Owners) typeOf(gvk schema.GroupVersionKind) (*typed.ParseableType, erro
 	if t, ok := o.types.Load(apiVersion); ok {
 		return t.(*typed.ParseableType), nil
 	}
-	o.making.Lock()
-	defer o.making.Unlock()
+	o.creating.Lock()
+	defer o.creating.Unlock()
 	if t, ok := o.types.Load(apiVersion); ok {
 		return t.(*typed.ParseableType), nil
 	}

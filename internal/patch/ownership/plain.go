@@ -41,11 +41,11 @@ func (o *Owners) applyPlain(e *endpoint, sub string, live kind.Object, document 
 	if !ok {
 		return nil, false
 	}
-	says, err := t.FromUnstructured(document.Object)
+	applied, err := t.FromUnstructured(document.Object)
 	if err != nil {
 		return nil, false
 	}
-	set, err := says.ToFieldSet()
+	set, err := applied.ToFieldSet()
 	if err != nil {
 		return nil, false
 	}
@@ -56,7 +56,7 @@ func (o *Owners) applyPlain(e *endpoint, sub string, live kind.Object, document 
 	if c.mine >= 0 && !c.sets[c.mine].Difference(set).Empty() {
 		return nil, false
 	}
-	merged, same, ok := o.mergePlain(t, e, c, live, says)
+	merged, same, ok := o.mergePlain(t, e, c, live, applied)
 	if !ok {
 		return nil, false
 	}
@@ -67,7 +67,7 @@ func (o *Owners) applyPlain(e *endpoint, sub string, live kind.Object, document 
 // managedFields.
 func needsLibrary(live kind.Object, document *unstructured.Unstructured, manager string) bool {
 	meta, _ := document.Object["metadata"].(map[string]any)
-	if _, says := meta["managedFields"]; says {
+	if _, applied := meta["managedFields"]; applied {
 		return true
 	}
 	const annotation = corev1.LastAppliedConfigAnnotation
@@ -77,7 +77,8 @@ func needsLibrary(live kind.Object, document *unstructured.Unstructured, manager
 
 // mergePlain merges a document into live, without managedFields. ok is false if that removes fields or causes
 // a conflict.
-func (o *Owners) mergePlain(t *typed.ParseableType, e *endpoint, c *owners, live kind.Object, says *typed.TypedValue) (
+func (o *Owners) mergePlain(t *typed.ParseableType, e *endpoint, c *owners, live kind.Object,
+	applied *typed.TypedValue) (
 	merged *typed.TypedValue, same, ok bool,
 ) {
 	shown, err := o.inVersion(e, withoutOwnership(live))
@@ -92,7 +93,7 @@ func (o *Owners) mergePlain(t *typed.ParseableType, e *endpoint, c *owners, live
 	if err != nil {
 		return nil, false, false
 	}
-	if merged, err = was.Merge(says); err != nil {
+	if merged, err = was.Merge(applied); err != nil {
 		return nil, false, false
 	}
 	changes, err := was.Compare(merged)
@@ -104,7 +105,7 @@ func (o *Owners) mergePlain(t *typed.ParseableType, e *endpoint, c *owners, live
 	return merged, same, changes.Removed.Empty() && !c.othersOwn(changes.Modified.Union(changes.Added))
 }
 
-// typedAsStored returns a stored object with its type. It does not validate a struct, because its schema was
+// typedAsStored returns a stored object with its schema. It does not validate a struct, because the schema was
 // generated from the same Go type.
 func typedAsStored(t *typed.ParseableType, obj runtime.Object) (*typed.TypedValue, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {

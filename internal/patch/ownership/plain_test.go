@@ -164,7 +164,7 @@ func (w *applier) apply(t *testing.T) string {
 				made = "same"
 			}
 			if got, want := formatObject(t, got), formatObject(t, want); got != want {
-				t.Fatalf("%s: %s applies\n%v\nto\n%v\nwhich is\n%s\nand with the library\n%s", gvk, manager, doc,
+				t.Fatalf("%s: %s applies\n%v\nto\n%v: got\n%s\nwant, as from the library,\n%s", gvk, manager, doc,
 					formatObject(t, was), got, want)
 			}
 		}

@@ -21,7 +21,7 @@ type repeats struct {
 
 type repeat [sha256.Size]byte
 
-// repeatOf returns the identity of an apply; ok is false if the object is not stored yet.
+// repeatOf returns the hash that identifies an apply; ok is false if the object is not stored yet.
 func repeatOf(apiVersion, sub string, live kind.Object, text []byte, manager string, force bool) (r repeat, ok bool) {
 	if live == nil || live.GetUID() == "" || live.GetResourceVersion() == "" {
 		return r, false

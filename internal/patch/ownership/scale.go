@@ -32,7 +32,7 @@ func (f viewForm) types(gvk schema.GroupVersionKind) (typed.ParseableType, error
 	return t, err
 }
 
-func (f viewForm) kept(string) []string { return nil }
+func (f viewForm) preservedFields(string) []string { return nil }
 
 func (f viewForm) convert(obj runtime.Object, _ string) (runtime.Object, error) { return obj, nil }
 

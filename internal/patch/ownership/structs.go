@@ -25,8 +25,8 @@ func (s structObject) typed(t *typed.ParseableType) (*typed.TypedValue, error) {
 	return typedAsStored(t, s.Object)
 }
 
-// asStructs returns an object in this form, before and after a write. ok is false for a new object and for
-// one without a Go type.
+// asStructs returns an object before and after a write as structObjects. ok is false for a new object and for one
+// without a Go type.
 func (o *Owners) asStructs(e *endpoint, live, obj kind.Object) (was, is structObject, ok bool) {
 	if live == nil {
 		return was, is, false

@@ -71,12 +71,13 @@ func (w *applier) updateStruct(t *testing.T, live kind.Object) (next kind.Object
 	}
 	w.Update(apiVersion, sub, live, next, manager)
 	if diff := cmp.Diff(formatEntries(want), formatEntries(next)); diff != "" {
-		t.Fatalf("%s writes %s\n%s\nto\n%s\nwith (-library +here):\n%s", manager, sub, formatObject(t, after),
+		t.Fatalf("%s writes %s\n%s\nto\n%s\nthe results differ (-library +ours):\n%s", manager, sub,
+			formatObject(t, after),
 			formatObject(t, before), diff)
 	}
 	next.SetManagedFields(want.GetManagedFields())
 	if !reflect.DeepEqual(before, live) || formatObject(t, next) != formatObject(t, want) {
-		t.Fatalf("the stored object changed, or the new one has\n%s", cmp.Diff(before, live))
+		t.Fatalf("the update modified the stored object:\n%s", cmp.Diff(before, live))
 	}
 	return next, plain
 }

@@ -22,6 +22,6 @@ func TestTypesAreUpToDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(fresh, []byte(builtinText)) {
-		t.Error("types.txt is old: run go generate ./internal/patch/ownership")
+		t.Error("types.txt is outdated: run go generate ./internal/patch/ownership")
 	}
 }

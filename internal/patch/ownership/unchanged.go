@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// dropUnchanged clears the parts that two structs of the same type have in common, which the later comparison
-// need not visit; it is much slower. The structs must be copies. dropUnchanged reports whether they are
-// equal.
+// dropUnchanged clears the parts that two structs of the same type have in common, so that the comparison that
+// follows, which is much slower, does not visit them. The structs must be copies. dropUnchanged reports whether they
+// were equal.
 func dropUnchanged(was, is reflect.Value) bool {
 	if was.Kind() != reflect.Struct || !isPlainStruct(was.Type()) {
 		same := sameValue(was, is)

@@ -18,16 +18,16 @@ var unownedFields = []string{
 }
 
 // fieldsOf returns the fields that an object (a struct or maps) has in addition to an empty one, encoded as
-// FieldsV1; nil if there are none. The top-level field named kept is excluded. ok is false if only the
+// FieldsV1; nil if there are none. The top-level field named preserved is excluded. ok is false if only the
 // library can decide: for values of the wrong type, list items with duplicate or missing keys, and names that
 // need escapes in JSON.
-func fieldsOf(t *typed.ParseableType, was, is reflect.Value, kept string) (fields []byte, ok bool) {
+func fieldsOf(t *typed.ParseableType, was, is reflect.Value, preserved string) (fields []byte, ok bool) {
 	w := &walk{schema: t.Schema, out: make([]byte, 0, 512)}
 	atom, ok := w.schema.Resolve(t.TypeRef)
 	if !ok || atom.Map == nil || atom.Map.ElementRelationship == schema.Atomic {
 		return nil, false
 	}
-	if !w.mapItems(atom.Map, resolve(was), resolve(is), false, []string{"apiVersion", "kind", kept}) {
+	if !w.mapItems(atom.Map, resolve(was), resolve(is), false, []string{"apiVersion", "kind", preserved}) {
 		return nil, !w.unsupported
 	}
 	return w.out, !w.unsupported
@@ -44,7 +44,7 @@ type walk struct {
 	unsupported bool
 }
 
-func (w *walk) stop() bool {
+func (w *walk) fail() bool {
 	w.unsupported = true
 	return false
 }
@@ -56,9 +56,9 @@ func (w *walk) node(t schema.TypeRef, was, is shapedValue) bool {
 	anything := atom.Map != nil && atom.List != nil
 	switch {
 	case !ok || was.shape == null && is.shape != null && anything:
-		return w.stop()
+		return w.fail()
 	case was.shape > null && was.shape != is.shape:
-		return w.stop()
+		return w.fail()
 	case is.shape == null:
 		return w.leaf(was, is)
 	case is.shape == mapping && atom.Map != nil:
@@ -74,7 +74,7 @@ func (w *walk) node(t schema.TypeRef, was, is shapedValue) bool {
 	case is.shape == opaque && anything && was.shape == absent:
 		return w.node(t, was, is.encoded())
 	case is.shape == opaque && anything, !fits(atom.Scalar, is.shape):
-		return w.stop()
+		return w.fail()
 	}
 	return w.leaf(was, is)
 }
@@ -102,7 +102,7 @@ func (w *walk) leaf(was, is shapedValue) bool {
 			return false
 		}
 		if is.shape < number && !was.empty() && !is.empty() {
-			return w.stop() // the library treats more values as equal
+			return w.fail() // the library treats more values as equal
 		}
 		if is.shape < number && was.empty() && is.empty() {
 			return false
@@ -112,7 +112,7 @@ func (w *walk) leaf(was, is shapedValue) bool {
 	return true
 }
 
-// mapItems encodes the items of a map or struct. self is set if the map itself is owned.
+// mapItems encodes the items of a map or struct, except those named without. self is true if the map itself is owned.
 func (w *walk) mapItems(m *schema.Map, was, is shapedValue, self bool, without []string) bool {
 	begin := w.open(self)
 	w.depth++
@@ -143,7 +143,7 @@ func (w *walk) item(name string, t schema.TypeRef, was, is shapedValue) bool {
 	}
 	meta, ok := w.schema.Resolve(t)
 	if !ok || meta.Map == nil || is.shape != mapping || was.shape > null && was.shape != mapping {
-		return w.stop()
+		return w.fail()
 	}
 	return w.mapItems(meta.Map, was, is, false, unownedFields)
 }
@@ -157,14 +157,14 @@ type keyedItem struct {
 // listItems encodes the items of a list that is a set, or a map by keys.
 func (w *walk) listItems(l *schema.List, was, is shapedValue) bool {
 	if was.shape == list && !was.empty() {
-		return w.stop()
+		return w.fail()
 	}
 	items := make([]keyedItem, is.v.Len())
 	for i := range items {
 		v := is.v.Index(i)
 		key, ok := w.key(l, resolve(v))
 		if !ok {
-			return w.stop()
+			return w.fail()
 		}
 		items[i] = keyedItem{key, v}
 	}
@@ -172,12 +172,12 @@ func (w *walk) listItems(l *schema.List, was, is shapedValue) bool {
 	begin := w.open(was.shape == absent)
 	for i := 0; i < len(items) && !w.unsupported; i++ {
 		if i > 0 && items[i].key.Equals(items[i-1].key) {
-			return w.stop()
+			return w.fail()
 		}
 		before := w.comma(begin)
 		name, err := fieldpath.SerializePathElement(items[i].key)
 		if err != nil {
-			return w.stop()
+			return w.fail()
 		}
 		w.out = append(w.out, '"')
 		w.name(name)

@@ -36,15 +36,15 @@ func TestTypesAreParsedOnce(t *testing.T) {
 	bubbles.Wait()
 	for _, defs := range found {
 		if len(defs) != 2 || defs[0].Name != "example.Boat" || defs[1].Name != "example.Sail" {
-			t.Fatalf("found %v", defs)
+			t.Fatalf("Find returned %v", defs)
 		}
 		if defs[0].Map != found[0][0].Map || defs[1].Map != found[0][1].Map {
-			t.Error("a type was read again")
+			t.Error("a type was parsed a second time")
 		}
 	}
 	if name, defs, err := index.Find("example.Sail"); name != "example.Sail" || len(defs) != 1 ||
 		defs[0].Map != found[0][1].Map {
-		t.Errorf("by its name: %s, %v, %v", name, defs, err)
+		t.Errorf("Find by the type's name returned %s, %v, %v", name, defs, err)
 	}
 }
 
@@ -53,12 +53,12 @@ func TestMissingTypes(t *testing.T) {
 	index := NewIndex(text)
 	for range 2 { // errors are permanent
 		if name, defs, err := index.Find("v1/Anchor"); name != "" || defs != nil || err != nil {
-			t.Errorf("what is no type: %s, %v, %v", name, defs, err)
+			t.Errorf("Find of a missing type returned %s, %v, %v", name, defs, err)
 		}
 		for kind, want := range map[string]string{"v1/Wreck": "type example.Wreck: ",
 			"v1/Ghost": "type example.Gone, of which example.Ghost"} {
 			if _, _, err := index.Find(kind); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v, want %s", kind, err, want)
+				t.Errorf("Find(%s) returned error %v, want %s", kind, err, want)
 			}
 		}
 	}
