@@ -50,7 +50,7 @@ func TestCertificateNamesUserAndGroups(t *testing.T) {
 	for range 2 { // verified, then cached
 		user, ok, err := authenticator.Authenticate(r)
 		if !ok || err != nil {
-			t.Fatalf("ok %v, error %v", ok, err)
+			t.Fatalf("got ok %v, error %v", ok, err)
 		}
 		if user.Name != "jane" || !slices.Equal(slices.Sorted(slices.Values(user.Groups)),
 			[]string{"devs", "ops", auth.AuthenticatedGroup}) {
@@ -58,7 +58,7 @@ func TestCertificateNamesUserAndGroups(t *testing.T) {
 		}
 		if id := user.Extra["authentication.kubernetes.io/credential-id"]; len(id) != 1 ||
 			!strings.HasPrefix(id[0], "X509SHA256=") {
-			t.Errorf("credential id %v", id)
+			t.Errorf("got the credential ID %v", id)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func TestRequestWithoutCertificateIsNotAuthenticated(t *testing.T) {
 	plain := httptest.NewRequest(http.MethodGet, "/", nil)
 	for _, r := range []*http.Request{plain, requestWith()} {
 		if _, ok, err := authenticator.Authenticate(r); ok || err != nil {
-			t.Errorf("ok %v, error %v", ok, err)
+			t.Errorf("got ok %v, error %v", ok, err)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestInvalidCertificatesAreRejected(t *testing.T) {
 	} {
 		user, ok, err := auth.ClientCertificates(keeper.Roots()).Authenticate(requestWith(certificate))
 		if ok || err == nil {
-			t.Errorf("certificate %s: ok %v, user %+v, error %v", name, ok, user, err)
+			t.Errorf("certificate %s: got ok %v, user %+v, error %v", name, ok, user, err)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func TestInProcessIdentityIsInContext(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	if _, ok, err := auth.InProcess().Authenticate(r); ok || err != nil {
-		t.Errorf("anonymous: ok %v, error %v", ok, err)
+		t.Errorf("without a user in the context: got ok %v, error %v", ok, err)
 	}
 	want := auth.NewUser("controller", auth.AdminGroup)
 	user, ok, err := auth.InProcess().Authenticate(r.WithContext(auth.WithUser(r.Context(), want)))
@@ -149,10 +149,10 @@ func TestAnonymousReachesOpenPathsOnly(t *testing.T) {
 		r.URL.Path = path
 		user, ok, err := auth.Anonymous().Authenticate(r)
 		if ok != open || err != nil {
-			t.Errorf("%s: ok %v, want %v (error %v)", path, ok, open, err)
+			t.Errorf("path %s: got ok %v, want %v (error %v)", path, ok, open, err)
 		}
 		if ok && (user.Name != auth.AnonymousName || user.In(auth.AuthenticatedGroup)) {
-			t.Errorf("%s: user %+v", path, user)
+			t.Errorf("path %s: got user %+v", path, user)
 		}
 	}
 }
@@ -164,10 +164,10 @@ func TestInvalidCredentialIsNotAnonymous(t *testing.T) {
 	})
 	r := httptest.NewRequest(http.MethodGet, "/livez", nil)
 	if _, ok, err := auth.FirstOf(bad, auth.Anonymous()).Authenticate(r); ok || err == nil {
-		t.Errorf("ok %v, error %v", ok, err)
+		t.Errorf("got ok %v, error %v", ok, err)
 	}
 	if user, ok, err := auth.FirstOf(auth.InProcess(), auth.Anonymous()).Authenticate(r); !ok || err != nil {
-		t.Errorf("user %+v, error %v", user, err)
+		t.Errorf("got user %+v, error %v", user, err)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestAuthorization(t *testing.T) {
 		test.what.User = test.who
 		decision, _, err := auth.Union(auth.Admins(), auth.PublicPaths()).Authorize(t.Context(), test.what)
 		if err != nil || (decision == auth.Allow) != test.allow {
-			t.Errorf("%+v: decision %v, error %v", test.what, decision, err)
+			t.Errorf("%+v: got decision %v, error %v", test.what, decision, err)
 		}
 	}
 }
@@ -253,7 +253,7 @@ func TestForbiddenMessageMatchesKubernetes(t *testing.T) {
 		}
 		if status.Details.Kind != test.what.Resource || status.Details.Group != test.what.Group ||
 			status.Details.Name != test.what.Name {
-			t.Errorf("details %+v of %+v", status.Details, test.what)
+			t.Errorf("got details %+v for %+v", status.Details, test.what)
 		}
 	}
 }

@@ -15,8 +15,8 @@ import (
 // credentialIDKey is Kubernetes' key in User.Extra for the certificate that authenticated a user.
 const credentialIDKey = "authentication.kubernetes.io/credential-id"
 
-// rememberedCertificates bounds the cache of verified certificates.
-const rememberedCertificates = 1024
+// maxCached bounds the cache of verified certificates.
+const maxCached = 1024
 
 // ClientCertificates authenticates by the client certificate of the TLS connection: the common name is the
 // user, each organization a group. The certificate must be signed by one of roots and be valid for client
@@ -28,21 +28,21 @@ const rememberedCertificates = 1024
 // Verifying a signature costs more than serving most requests, so verified certificates are cached while
 // their chain is valid.
 func ClientCertificates(roots *x509.CertPool) Authenticator {
-	return &clientCertificates{roots: roots, known: map[string]verified{}}
+	return &clientCertificates{roots: roots, cache: map[string]verified{}}
 }
 
 type clientCertificates struct {
 	roots *x509.CertPool
 
 	mu sync.RWMutex
-	// known is keyed by the raw certificate, because each connection parses its own copy.
-	known map[string]verified
+	// cache is keyed by the raw certificate, because each connection parses its own copy.
+	cache map[string]verified
 }
 
 // verified is the user of a verified certificate and the time at which its chain expires.
 type verified struct {
-	user  *User
-	until time.Time
+	user    *User
+	expires time.Time
 }
 
 func (c *clientCertificates) Authenticate(r *http.Request) (*User, bool, error) {
@@ -50,10 +50,10 @@ func (c *clientCertificates) Authenticate(r *http.Request) (*User, bool, error) 
 		return nil, false, nil
 	}
 	leaf, now := r.TLS.PeerCertificates[0], time.Now()
-	if v, ok := c.recall(leaf); ok && now.Before(v.until) {
+	if v, ok := c.lookup(leaf); ok && now.Before(v.expires) {
 		return v.user, true, nil
 	}
-	until, err := c.verify(r.TLS.PeerCertificates, now)
+	expires, err := c.verify(r.TLS.PeerCertificates, now)
 	if err != nil {
 		return nil, false, fmt.Errorf("client certificate of %q: %w", leaf.Subject.CommonName, err)
 	}
@@ -61,7 +61,7 @@ func (c *clientCertificates) Authenticate(r *http.Request) (*User, bool, error) 
 	if err != nil {
 		return nil, false, err
 	}
-	c.remember(leaf, verified{user: user, until: until})
+	c.store(leaf, verified{user: user, expires: expires})
 	return user, true, nil
 }
 
@@ -80,13 +80,13 @@ func (c *clientCertificates) verify(sent []*x509.Certificate, now time.Time) (ti
 	if err != nil {
 		return time.Time{}, err
 	}
-	until := sent[0].NotAfter
+	expires := sent[0].NotAfter
 	for _, certificate := range chains[0] {
-		if certificate.NotAfter.Before(until) {
-			until = certificate.NotAfter
+		if certificate.NotAfter.Before(expires) {
+			expires = certificate.NotAfter
 		}
 	}
-	return until, nil
+	return expires, nil
 }
 
 func userOf(leaf *x509.Certificate) (*User, error) {
@@ -99,18 +99,18 @@ func userOf(leaf *x509.Certificate) (*User, error) {
 	return user, nil
 }
 
-func (c *clientCertificates) recall(leaf *x509.Certificate) (verified, bool) {
+func (c *clientCertificates) lookup(leaf *x509.Certificate) (verified, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	v, ok := c.known[string(leaf.Raw)]
+	v, ok := c.cache[string(leaf.Raw)]
 	return v, ok
 }
 
-func (c *clientCertificates) remember(leaf *x509.Certificate, v verified) {
+func (c *clientCertificates) store(leaf *x509.Certificate, v verified) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.known) >= rememberedCertificates {
-		clear(c.known)
+	if len(c.cache) >= maxCached {
+		clear(c.cache)
 	}
-	c.known[string(leaf.Raw)] = v
+	c.cache[string(leaf.Raw)] = v
 }

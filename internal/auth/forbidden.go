@@ -11,7 +11,7 @@ import (
 // Forbidden returns the denial (403) of a request with Kubernetes' wording and details. The reason is that of
 // the Authorizer and may be empty.
 func Forbidden(a Attributes, reason string) *apierrors.StatusError {
-	message := a.refusal()
+	message := a.describe()
 	if reason != "" {
 		message += ": " + reason
 	}
@@ -22,8 +22,8 @@ func Forbidden(a Attributes, reason string) *apierrors.StatusError {
 	return apierrors.NewForbidden(resource, a.Name, errors.New(message))
 }
 
-// refusal describes the denied action: the user, the verb and the resource or path.
-func (a Attributes) refusal() string {
+// describe describes the denied action: the user, the verb and the resource or path.
+func (a Attributes) describe() string {
 	name := ""
 	if a.User != nil {
 		name = a.User.Name

@@ -123,8 +123,8 @@ func sign(template, parent *x509.Certificate, public crypto.PublicKey, signer cr
 	return &Pair{Certificate: certificate}, nil
 }
 
-// vouchesFor returns an error if the authority does not verify leaf for this usage at this time.
-func (a *authority) vouchesFor(leaf *x509.Certificate, usage x509.ExtKeyUsage, now time.Time) error {
+// checkSigned returns an error unless the authority signed leaf, and leaf is valid for this usage at this time.
+func (a *authority) checkSigned(leaf *x509.Certificate, usage x509.ExtKeyUsage, now time.Time) error {
 	roots := x509.NewCertPool()
 	roots.AddCert(a.Certificate)
 	_, err := leaf.Verify(x509.VerifyOptions{

@@ -98,12 +98,12 @@ func (k *Keeper) Renew() error {
 	if err := k.renewAuthority(now); err != nil {
 		return err
 	}
-	if !k.serves(k.server, now) {
+	if !k.validServer(k.server, now) {
 		pair, err := k.authority.server(k.hosts, now)
 		if err != nil {
 			return err
 		}
-		if err := k.keep(serverName, pair, &k.server); err != nil {
+		if err := k.store(serverName, pair, &k.server); err != nil {
 			return err
 		}
 	}
@@ -112,7 +112,7 @@ func (k *Keeper) Renew() error {
 		if err != nil {
 			return err
 		}
-		return k.keep(adminName, pair, &k.admin)
+		return k.store(adminName, pair, &k.admin)
 	}
 	return nil
 }
@@ -141,24 +141,24 @@ func (k *Keeper) renewAuthority(now time.Time) error {
 	return nil
 }
 
-// keep writes a newly issued pair and then stores it in place.
-func (k *Keeper) keep(name string, pair *Pair, place **Pair) error {
+// store writes a newly issued pair to its file, then sets *target to it.
+func (k *Keeper) store(name string, pair *Pair, target **Pair) error {
 	if err := k.folder.write(name, pair); err != nil {
 		return err
 	}
-	*place = pair
+	*target = pair
 	return nil
 }
 
-// serves reports whether the server's pair is fresh and covers every host.
-func (k *Keeper) serves(pair *Pair, now time.Time) bool {
+// validServer reports whether the server's pair is fresh and covers every host of the plane.
+func (k *Keeper) validServer(pair *Pair, now time.Time) bool {
 	return k.fresh(pair, x509.ExtKeyUsageServerAuth, now) &&
 		!slices.ContainsFunc(k.hosts, func(host string) bool { return pair.Certificate.VerifyHostname(host) != nil })
 }
 
 // fresh reports whether the authority signed the pair for this usage and it is not yet time to renew it.
 func (k *Keeper) fresh(pair *Pair, usage x509.ExtKeyUsage, now time.Time) bool {
-	return pair != nil && now.Before(renewAt(pair)) && k.authority.vouchesFor(pair.Certificate, usage, now) == nil
+	return pair != nil && now.Before(renewAt(pair)) && k.authority.checkSigned(pair.Certificate, usage, now) == nil
 }
 
 func renewAt(pair *Pair) time.Time { return pair.Certificate.NotAfter.Add(-renewBefore) }

@@ -60,10 +60,10 @@ func TestSecondStartChangesNothing(t *testing.T) {
 	folder := t.TempDir()
 	first, second := open(t, folder, "localhost"), open(t, folder, "localhost")
 	if !shown(t, first).Equal(shown(t, second)) || !first.Admin().Certificate.Equal(second.Admin().Certificate) {
-		t.Error("a second start made certificates again")
+		t.Error("the second start issued new certificates")
 	}
 	if string(first.AuthorityPEM()) != string(second.AuthorityPEM()) {
-		t.Error("a second start made the authority again")
+		t.Error("the second start issued a new authority")
 	}
 }
 
@@ -87,7 +87,7 @@ func TestUnspecifiedAddressCoversMachineAddresses(t *testing.T) {
 	t.Parallel()
 	for _, host := range pki.Hosts("0.0.0.0") {
 		if host == "0.0.0.0" || host == "" {
-			t.Errorf("a certificate for %q says nothing", host)
+			t.Errorf("Hosts includes %q, which no client can verify", host)
 		}
 	}
 }
@@ -101,7 +101,7 @@ func TestNewHostRenewsServerCertificate(t *testing.T) {
 		t.Error(err)
 	}
 	if !first.Admin().Certificate.Equal(second.Admin().Certificate) {
-		t.Error("the admin certificate changed although nothing about it did")
+		t.Error("the admin certificate was reissued for a new host of the server")
 	}
 }
 
@@ -138,10 +138,10 @@ func TestRunningKeeperRenewsInPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 		if shown(t, keeper).Equal(before) {
-			t.Error("the server still shows its old certificate")
+			t.Error("the server still presents its old certificate")
 		}
 		if left := time.Until(keeper.RenewAt()); left < 300*day {
-			t.Errorf("next renewal in %v", left)
+			t.Errorf("the next renewal is in %v", left)
 		}
 	})
 }
@@ -215,7 +215,7 @@ func TestForeignLeafIsReplaced(t *testing.T) {
 	}
 	overwrite(t, filepath.Join(folder, "server.pem"), string(text))
 	if shown(t, open(t, folder, "localhost")).Equal(shown(t, stranger)) {
-		t.Error("the server shows a certificate that its authority did not sign")
+		t.Error("the server presents a certificate that its authority did not sign")
 	}
 }
 
@@ -227,7 +227,7 @@ func TestDamagedAuthorityIsAnError(t *testing.T) {
 	overwrite(t, path, "-----BEGIN CERTIFICATE-----\n")
 	_, err := pki.Open(folder, []string{"localhost"})
 	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "remove it") {
-		t.Errorf("error %v does not name the file and the way out", err)
+		t.Errorf("the error does not name the file and the remedy: %v", err)
 	}
 }
 
@@ -259,7 +259,7 @@ func TestOpenRestrictsFileModes(t *testing.T) {
 	}
 	open(t, folder, "localhost")
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != fs.FileMode(0o600) {
-		t.Errorf("mode %v, error %v", info.Mode(), err)
+		t.Errorf("got mode %v, error %v", info.Mode(), err)
 	}
 }
 
@@ -272,7 +272,7 @@ func TestAdminIsInTheAdminGroup(t *testing.T) {
 	subject := keeper.Admin().Certificate.Subject
 	if subject.CommonName != pki.AdminName || len(subject.Organization) != 1 ||
 		subject.Organization[0] != auth.AdminGroup {
-		t.Errorf("admin is %v", subject)
+		t.Errorf("got the admin subject %v", subject)
 	}
 }
 

@@ -63,7 +63,7 @@ func decode(text []byte) (*Pair, error) {
 	}
 	public, ok := pair.Key.Public().(*ecdsa.PublicKey)
 	if !ok || !public.Equal(pair.Certificate.PublicKey) {
-		return nil, errors.New("its private key is not the certificate's")
+		return nil, errors.New("its private key does not belong to its certificate")
 	}
 	return &pair, nil
 }
