@@ -172,7 +172,7 @@ func (s *Server) checks(more []Check) []Check {
 	return slices.Concat([]Check{
 		{Name: "ping", Check: func(context.Context) error { return nil }},
 		{Name: "store", Check: func(context.Context) error { return s.store.Err() }},
-		{Name: "damage", Check: operations.CheckDamage(s.store), Ready: true, Tells: true},
+		{Name: "damage", Check: operations.CheckDamage(s.store), Ready: true, Informational: true},
 	}, more, []Check{{Name: "shutdown", Ready: true, Check: func(context.Context) error {
 		if s.tasks.Context().Err() != nil {
 			return errors.New("the server is stopping")

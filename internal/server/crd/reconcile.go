@@ -106,7 +106,7 @@ func (d *Definitions) serve(crd *apiextensionsv1.CustomResourceDefinition) (rele
 	}
 	if old == nil {
 		if d.builtinKind(gr) != nil { // the stored objects have the definition's schema
-			d.log.Warn("a definition from before its kind was built in is served instead of it; "+
+			d.log.Warn("a definition is served in place of the built-in kind of the same name, because it is older; "+
 				"to have the built-in one, save the definition's objects and delete the definition",
 				"definition", crd.Name)
 		}

@@ -67,7 +67,7 @@ func (d *Definitions) deleteInBackground(key object.Key, gr schema.GroupResource
 		case err == nil:
 			delete(d.deleting, key)
 		case ctx.Err() == nil:
-			d.log.Warn("the instances of a deleted definition could not be deleted; it is tried again", "definition",
+			d.log.Warn("the instances of a deleted definition could not be deleted, retrying", "definition",
 				key.Name(), "error", err)
 			d.reportProgress(key, err)
 		}

@@ -1,6 +1,7 @@
 // Package expiry deletes the objects of kinds with a Lifetime (events) that long after their last write, regardless of
-// finalizers. Kube-apiserver does the same with leases of etcd. Package write calls Date after each commit of such an
-// object. A server does not know when the objects that it finds at its start were written; their lifetime starts anew.
+// finalizers. Kube-apiserver does the same with leases of etcd. Package write calls Schedule after each commit of such
+// an object. A server does not know when the objects that it finds at its start were written; their lifetime starts
+// anew.
 package expiry
 
 import (
@@ -59,9 +60,9 @@ func (e *Expiry) Load(ctx context.Context, keep bool) error {
 	return nil
 }
 
-// Date schedules the expiry of an object after its commit returned err. The resource is that of a kind with a Lifetime.
-// After an error other than a conflict, the object may have been written.
-func (e *Expiry) Date(resource schema.GroupResource, o *object.Object, err error) {
+// Schedule schedules the expiry of an object after its commit returned err. The resource is that of a kind with a
+// Lifetime. After an error other than a conflict, the object may have been written.
+func (e *Expiry) Schedule(resource schema.GroupResource, o *object.Object, err error) {
 	switch q := e.queues[resource]; {
 	case err == nil:
 		q.add(o.Key, o.Revision)

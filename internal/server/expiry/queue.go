@@ -84,7 +84,8 @@ func (q *queue) run() {
 		}
 		snapshot, err := q.Store.Snapshot(ctx, store.Latest())
 		if err != nil {
-			q.Log.Error("what is stored and has had its time stays as long again", "resource", q.resource, "error", err)
+			q.Log.Error("expired objects cannot be deleted; trying again after their lifetime", "resource", q.resource,
+				"error", err)
 			q.add("", e.revision)
 			continue
 		}
@@ -117,7 +118,7 @@ func (q *queue) delete(o *object.Object, revision object.Revision) {
 	if err == nil || isConflict(err) || ctx.Err() != nil {
 		return
 	}
-	q.Log.Error("an object whose time is over cannot be deleted; it stays as long again", "object", o.Key.Name(),
+	q.Log.Error("an expired object cannot be deleted; trying again after its lifetime", "object", o.Key.Name(),
 		"error", err)
 	q.add(o.Key, revision)
 }

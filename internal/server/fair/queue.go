@@ -100,8 +100,8 @@ func (q *Queue) Enter(ctx context.Context, of Flow, seats int) (Seats, error) {
 	q.mu.Lock()
 	f := q.flow(of)
 	if f.waiters.Len() == 0 {
-		if got := q.fit(f, seats); got > 0 {
-			q.take(f, got)
+		if got := q.available(f, seats); got > 0 {
+			q.assign(f, got)
 			q.mu.Unlock()
 			return Seats{q, f, got}, nil
 		}
@@ -112,7 +112,7 @@ func (q *Queue) Enter(ctx context.Context, of Flow, seats int) (Seats, error) {
 		q.mu.Unlock()
 		return Seats{}, refusal
 	}
-	w := q.line(f, seats)
+	w := q.enqueue(f, seats)
 	q.mu.Unlock()
 	return q.wait(ctx, w)
 }
@@ -129,7 +129,7 @@ func (s *Seats) Leave() {
 	if s.queue == nil {
 		return
 	}
-	s.queue.leave(s.flow, s.held)
+	s.queue.release(s.flow, s.held)
 	*s = Seats{}
 }
 
@@ -145,8 +145,8 @@ func share(left, held, wanted int) int {
 	return 0
 }
 
-// fit returns how many seats a request may have now.
-func (q *Queue) fit(f *flow, wanted int) int {
+// available returns how many seats a request may have now.
+func (q *Queue) available(f *flow, wanted int) int {
 	return share(q.limits.Seats-q.used-f.user.seats, f.seats, wanted)
 }
 
@@ -155,7 +155,7 @@ func (q *Queue) mayWait(f *flow) bool {
 	return share(q.limits.Waiting-q.stats.Waiting-f.user.waiting, f.waiters.Len(), 1) > 0
 }
 
-func (q *Queue) take(f *flow, seats int) {
+func (q *Queue) assign(f *flow, seats int) {
 	f.seats += seats
 	f.user.seats += seats
 	q.used += seats
@@ -164,7 +164,7 @@ func (q *Queue) take(f *flow, seats int) {
 	q.stats.Started++
 }
 
-func (q *Queue) leave(f *flow, seats int) {
+func (q *Queue) release(f *flow, seats int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	f.seats -= seats
@@ -175,16 +175,16 @@ func (q *Queue) leave(f *flow, seats int) {
 	q.start()
 }
 
-// remembered is the maximum number of flows. One without requests only saves the next request an allocation.
-const remembered = 1024
+// maxFlows is the number of flows at which those without requests are removed. Until then they save allocations.
+const maxFlows = 1024
 
 // flow returns a flow. It creates it on first use.
 func (q *Queue) flow(of Flow) *flow {
 	if f := q.flows[of]; f != nil {
 		return f
 	}
-	if len(q.flows) >= remembered {
-		q.forget()
+	if len(q.flows) >= maxFlows {
+		q.removeIdle()
 	}
 	u := q.users[of.User]
 	if u == nil {
@@ -196,8 +196,8 @@ func (q *Queue) flow(of Flow) *flow {
 	return f
 }
 
-// forget removes flows and users without requests.
-func (q *Queue) forget() {
+// removeIdle removes flows and users without requests.
+func (q *Queue) removeIdle() {
 	for key, f := range q.flows {
 		if f.seats == 0 && f.waiters.Len() == 0 {
 			delete(q.flows, key)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Refusal is the error of a request without seats: too many requests of its user wait, or it has waited too
+// Refusal is the error of a request that received no seats: too many requests of its user wait, or it has waited too
 // long.
 type Refusal struct {
 	User string
@@ -24,8 +24,8 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("%d requests of user %q wait already, and there is no place for another", r.Waiting, r.User)
 }
 
-// line appends a request to its flow, and its flow and user to the turns unless they have one.
-func (q *Queue) line(f *flow, wants int) *waiter {
+// enqueue appends a request to its flow, and its flow and user to the turns unless they have one.
+func (q *Queue) enqueue(f *flow, wants int) *waiter {
 	w := &waiter{flow: f, wants: wants, ready: make(chan struct{})}
 	w.place = f.waiters.PushBack(w)
 	u := f.user
@@ -40,8 +40,8 @@ func (q *Queue) line(f *flow, wants int) *waiter {
 	return w
 }
 
-// drop removes a request from its flow.
-func (q *Queue) drop(w *waiter) {
+// dequeue removes a request from its flow.
+func (q *Queue) dequeue(w *waiter) {
 	f, u := w.flow, w.flow.user
 	f.waiters.Remove(w.place)
 	w.place = nil
@@ -82,7 +82,7 @@ func (q *Queue) giveUp(w *waiter, count *uint64, err error) (Seats, error) {
 	if w.place == nil {
 		return Seats{q, w.flow, w.got}, nil
 	}
-	q.drop(w)
+	q.dequeue(w)
 	*count++
 	q.start() // the next request of the flow may weigh less
 	return Seats{}, err
@@ -92,14 +92,14 @@ func (q *Queue) giveUp(w *waiter, count *uint64, err error) (Seats, error) {
 func (q *Queue) start() {
 	for w := q.next(); w != nil; w = q.next() {
 		f, u := w.flow, w.flow.user
-		q.take(f, w.got)
+		q.assign(f, w.got)
 		if f.waiters.Len() > 1 {
 			u.turns.MoveToBack(f.place)
 		}
 		if u.waiting > 1 {
 			q.turns.MoveToBack(u.place)
 		}
-		q.drop(w)
+		q.dequeue(w)
 		close(w.ready)
 	}
 }
@@ -110,7 +110,7 @@ func (q *Queue) next() *waiter {
 	for e := q.turns.Front(); e != nil && q.used < q.limits.Seats; e = e.Next() {
 		for e := e.Value.(*user).turns.Front(); e != nil; e = e.Next() {
 			w := e.Value.(*flow).waiters.Front().Value.(*waiter)
-			if w.got = q.fit(w.flow, w.wants); w.got > 0 {
+			if w.got = q.available(w.flow, w.wants); w.got > 0 {
 				return w
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/server/status"
 )
 
-// send writes a whole answer. A client that disconnects meanwhile cannot be told.
+// send writes a whole answer. Errors are ignored: they mean that the client has disconnected.
 func send(w http.ResponseWriter, a render.Answer) {
 	if a.Code == http.StatusNoContent {
 		w.WriteHeader(a.Code)

@@ -19,7 +19,7 @@ func (h *Handler) serveResource(x *exchange, w http.ResponseWriter, user *auth.U
 		h.unknownResource(x, w)
 		return
 	}
-	if outlastsItsClient(route) {
+	if outlivesClient(route) {
 		// The work after the commit is finished even if the client disconnects.
 		x.r = x.r.WithContext(context.WithoutCancel(x.r.Context()))
 	}
@@ -65,10 +65,10 @@ func (h *Handler) unknownResource(x *exchange, w http.ResponseWriter) {
 	h.fail(x, w, err)
 }
 
-// allowed checks that the path is valid for the kind's scope, and that the resource or subresource, whose entry it
-// sets, supports the verb. Namespaced objects are in a namespace, others are not. The path of a Namespace names it in
-// the place of a namespace. Across namespaces, custom resources can only be listed and watched; for other kinds,
-// Kubernetes' router knows the path and refuses the method.
+// allowed checks that the path is valid for the kind's scope, and that the resource or subresource supports the verb.
+// It sets req.Sub. Only the paths of namespaced objects have a namespace; that of a Namespace has its name there.
+// Without a namespace, custom resources can only be listed and watched; for other kinds, Kubernetes' router knows the
+// path and rejects the method.
 func allowed(req *request.Request, method string) error {
 	info := req.Info
 	if req.Subresource != "" {

@@ -43,7 +43,7 @@ func (x *exchange) ReadBody() ([]byte, error) {
 	if r.ContentLength > request.MaxBody {
 		return nil, status.TooBig(request.MaxBody)
 	}
-	defer whenOver(r.Context(), func() {
+	defer onDone(r.Context(), func() {
 		http.NewResponseController(x.ResponseWriter).SetReadDeadline(time.Now())
 	})()
 	var buf bytes.Buffer
@@ -66,15 +66,14 @@ func (x *exchange) ReadBody() ([]byte, error) {
 // answerGrace is how long a client may take to read its answer after the request's deadline.
 const answerGrace = 5 * time.Second
 
-// cutOff sets the deadline for writes, so that a client that does not read its answer does not hold its
-// seats.
-func (x *exchange) cutOff() {
+// limitWrites sets the deadline for writes, so that a client that does not read its answer does not hold its seats.
+func (x *exchange) limitWrites() {
 	http.NewResponseController(x.ResponseWriter).SetWriteDeadline(time.Now().Add(answerGrace))
 }
 
-// whenOver calls f when ctx ends before stop is called. f is not running when stop returns, so it may use
-// what is released when the handler returns.
-func whenOver(ctx context.Context, f func()) (stop func()) {
+// onDone calls f if ctx ends before stop is called. stop waits for a running f, so f may use what is released when the
+// handler returns.
+func onDone(ctx context.Context, f func()) (stop func()) {
 	ran := make(chan struct{})
 	cancel := context.AfterFunc(ctx, func() { defer close(ran); f() })
 	return func() {

@@ -35,13 +35,13 @@ func (h *Handler) serve(x *exchange) {
 	}
 	ctx := auth.WithUser(x.spans.Context(x.r.Context()), user)
 	if x.route.Verb != "watch" && (x.route.IsResource || x.route.Path != operations.BackupPath) {
-		bounded, cancel, err := h.bounded(ctx, x.r)
+		bounded, cancel, err := h.withDeadline(ctx, x.r)
 		if err != nil {
 			h.fail(x, x, err)
 			return
 		}
 		defer cancel()
-		defer whenOver(bounded, x.cutOff)()
+		defer onDone(bounded, x.limitWrites)()
 		ctx = bounded
 	}
 	x.r = x.r.WithContext(ctx)
@@ -53,7 +53,7 @@ func (h *Handler) serve(x *exchange) {
 	defer x.seats.Leave()
 	x.spans.At(stage.Route)
 	var w http.ResponseWriter = x
-	if x.route.Verb != "watch" && takesGzip(x.r) {
+	if x.route.Verb != "watch" && acceptsGzip(x.r) {
 		zip := &gzipWriter{ResponseWriter: w, pool: &h.gzips}
 		defer zip.finish()
 		w = zip
@@ -91,8 +91,8 @@ func (h *Handler) identify(r *http.Request) (*auth.User, error) {
 	return user, nil
 }
 
-// bounded gives a request its deadline: the server's timeout, or a shorter one from ?timeout=.
-func (h *Handler) bounded(ctx context.Context, r *http.Request) (context.Context, context.CancelFunc, error) {
+// withDeadline gives a request its deadline: the server's timeout, or a shorter one from ?timeout=.
+func (h *Handler) withDeadline(ctx context.Context, r *http.Request) (context.Context, context.CancelFunc, error) {
 	limit := h.o.Timeout
 	if r.URL.RawQuery != "" {
 		if text := r.URL.Query().Get("timeout"); text != "" {

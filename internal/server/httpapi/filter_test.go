@@ -22,7 +22,7 @@ func TestTimeoutParameterShortensTheDeadline(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			h := New(Options{Timeout: limit})
-			ctx, cancel, err := h.bounded(t.Context(), httptest.NewRequest("GET", "/api/v1/pods"+query, nil))
+			ctx, cancel, err := h.withDeadline(t.Context(), httptest.NewRequest("GET", "/api/v1/pods"+query, nil))
 			if err != nil {
 				t.Fatalf("%q: %v", query, err)
 			}
@@ -33,7 +33,7 @@ func TestTimeoutParameterShortensTheDeadline(t *testing.T) {
 		})
 	}
 	h := New(Options{Timeout: limit})
-	if _, _, err := h.bounded(t.Context(), httptest.NewRequest("GET", "/api/v1/pods?timeout=soon", nil)); err == nil {
+	if _, _, err := h.withDeadline(t.Context(), httptest.NewRequest("GET", "/api/v1/pods?timeout=soon", nil)); err == nil {
 		t.Error("timeout=soon was accepted")
 	}
 }

@@ -63,9 +63,9 @@ type Options struct {
 
 // Handler serves requests, and records them in metrics, the trace and, at debug level, the log.
 type Handler struct {
-	o        Options
-	heldBack atomic.Int64 // refusals
-	gzips    sync.Pool    // of *gzip.Writer
+	o               Options
+	delayedRefusals atomic.Int64
+	gzips           sync.Pool // of *gzip.Writer
 }
 
 // New returns a handler.
@@ -96,7 +96,7 @@ type exchange struct {
 // watch, or those of a middleware, it would have 8 KiB.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
-		roomy(0)
+		growStack(0)
 	}
 	x := newExchange(w, r)
 	defer h.finish(x)
@@ -113,8 +113,8 @@ func newExchange(w http.ResponseWriter, r *http.Request) *exchange {
 	return &exchange{ResponseWriter: w, r: r, route: request.ParseRoute(r), begun: time.Now()}
 }
 
-// finish ends a request: it ends its trace, logs and counts it. One that panicked is answered with a 500, so that the
-// process survives, except for http.ErrAbortHandler, which ends the connection. It must be deferred.
+// finish ends a request: it ends its trace, logs and counts it. It answers a panic with a 500, which keeps the process
+// alive; only http.ErrAbortHandler ends the connection. finish must be deferred.
 func (h *Handler) finish(x *exchange) {
 	panicked := recover()
 	defer func() { // also if the answer below panics
@@ -147,7 +147,7 @@ func (h *Handler) Prompt(r *http.Request) bool {
 	route := request.ParseRoute(r)
 	switch route.Verb {
 	case "get", "create", "update", "patch", "delete":
-		return route.IsResource && !outlastsItsClient(&route)
+		return route.IsResource && !outlivesClient(&route)
 	case "list":
 		limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
 		return err == nil && 0 < limit && limit <= promptItems
@@ -159,19 +159,19 @@ func (h *Handler) Prompt(r *http.Request) bool {
 // of client-go.
 const promptItems = 500
 
-// outlastsItsClient reports whether a request continues when its client disconnects: a write of a definition,
+// outlivesClient reports whether a request continues when its client disconnects: a write of a definition,
 // whose commit is followed by other work.
-func outlastsItsClient(r *request.Route) bool {
+func outlivesClient(r *request.Route) bool {
 	return r.IsResource && r.GVR.GroupResource() == stored.Definitions && r.Verb != "get" && r.Verb != "list" &&
 		r.Verb != "watch"
 }
 
-// roomy grows the stack of a new goroutine to the size that a write needs. Go starts with a few KiB and
+// growStack grows the stack of the current goroutine to the size that a write needs. Go starts with a few KiB and
 // doubles the stack each time it is full, copying each frame. Growing once, before there are frames, costs a
 // tenth of doubling three times later. The garbage collector shrinks the stack of a long request.
 //
 //go:noinline
-func roomy(n int) byte {
+func growStack(n int) byte {
 	var room [14 << 10]byte
 	return room[n]
 }

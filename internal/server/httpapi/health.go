@@ -18,9 +18,9 @@ type Check struct {
 	Check func(context.Context) error
 	// Ready restricts the check to /readyz: a server that fails it needs time, not a restart.
 	Ready bool
-	// Tells makes the check informational: its error is shown and does not fail the endpoint, and success is
+	// Informational reports whether a failure of the check is only shown and does not fail the endpoint. Its success is
 	// not shown.
-	Tells bool
+	Informational bool
 }
 
 // healthPath splits the path of a health check into the endpoint and the name of a single check.
@@ -40,7 +40,7 @@ func (h *Handler) health(w http.ResponseWriter, r *http.Request, endpoint, only 
 		return
 	}
 	query := r.URL.Query()
-	lines, failed := h.examine(r.Context(), endpoint, checks, query["exclude"])
+	lines, failed := h.runChecks(r.Context(), endpoint, checks, query["exclude"])
 	if failed {
 		http.Error(w, lines+endpoint+" check failed", http.StatusInternalServerError)
 		return
@@ -73,8 +73,8 @@ func healthOf(w http.ResponseWriter, r *http.Request, checks []Check, only strin
 	healthy(w, "ok")
 }
 
-// examine runs all checks except the excluded ones.
-func (h *Handler) examine(ctx context.Context, endpoint string, checks []Check,
+// runChecks runs all checks except the excluded ones.
+func (h *Handler) runChecks(ctx context.Context, endpoint string, checks []Check,
 	excluded []string) (lines string, failed bool) {
 	var out bytes.Buffer
 	for _, c := range checks {
@@ -83,7 +83,7 @@ func (h *Handler) examine(ctx context.Context, endpoint string, checks []Check,
 			continue
 		}
 		err := c.Check(ctx)
-		if c.Tells {
+		if c.Informational {
 			if err != nil {
 				fmt.Fprintf(&out, "[!]%s is not ok, and is not counted: /%s/%s says why\n", c.Name, endpoint, c.Name)
 			}

@@ -122,7 +122,7 @@ func (h *Handler) weightOfObjects(target *request.Route, r *http.Request) int {
 	}
 	count, bytes := h.sizeOf(entry.Kind.Info().GroupResource(), target.Namespace, limit)
 	perSeat := answerPerSeat
-	if takesGzip(r) {
+	if acceptsGzip(r) {
 		perSeat = zippedPerSeat
 	}
 	return 1 + max(count/objectsPerSeat, bytes/perSeat)
@@ -136,7 +136,7 @@ func (h *Handler) tooMany(x *exchange, err error) error {
 		return err
 	}
 	if refusal.Waited == 0 {
-		h.holdBack(x.r.Context())
+		h.delayRefusal(x.r.Context())
 		discardBody(x)
 	}
 	return apierrors.NewTooManyRequests(fmt.Sprintf("this server has more to do than it can: %v; try again after a second, "+
@@ -146,21 +146,21 @@ func (h *Handler) tooMany(x *exchange, err error) error {
 const (
 	// retryAfter is the value of the header Retry-After, in seconds.
 	retryAfter = 1
-	// lateness is the minimum delay of a refusal, and a third of the maximum: the delays differ so that
-	// clients which were refused together do not return together. mostHeldBack is the maximum number of
+	// minDelay is the minimum delay of a refusal, and a third of the maximum: the delays differ so that
+	// clients which were refused together do not return together. maxDelayed is the maximum number of
 	// delayed refusals; others are answered at once. A delayed refusal costs its header and a goroutine, like
 	// an idle connection.
-	lateness     = time.Second / 2
-	mostHeldBack = 4096
+	minDelay   = time.Second / 2
+	maxDelayed = 4096
 )
 
-// holdBack delays a refusal, unless the client disconnects.
-func (h *Handler) holdBack(ctx context.Context) {
-	defer h.heldBack.Add(-1)
-	if h.heldBack.Add(1) > mostHeldBack {
+// delayRefusal delays a refusal, unless the client disconnects.
+func (h *Handler) delayRefusal(ctx context.Context) {
+	defer h.delayedRefusals.Add(-1)
+	if h.delayedRefusals.Add(1) > maxDelayed {
 		return
 	}
-	late := time.NewTimer(lateness + rand.N(2*lateness))
+	late := time.NewTimer(minDelay + rand.N(2*minDelay))
 	defer late.Stop()
 	select {
 	case <-late.C:
@@ -175,7 +175,7 @@ func discardBody(x *exchange) {
 	if r.ProtoMajor > 1 || r.ContentLength <= 0 || r.ContentLength > request.MaxBody {
 		return
 	}
-	if http.NewResponseController(x.ResponseWriter).SetReadDeadline(time.Now().Add(lateness)) == nil {
+	if http.NewResponseController(x.ResponseWriter).SetReadDeadline(time.Now().Add(minDelay)) == nil {
 		io.Copy(io.Discard, r.Body)
 	}
 }

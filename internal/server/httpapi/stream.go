@@ -113,8 +113,8 @@ func (s *stream) rest() {
 	s.rested = s.events
 }
 
-// hurry reduces the time that a write may block to lastPatience.
-func (s *stream) hurry() {
+// shortenPatience reduces the time that a write may block to lastPatience.
+func (s *stream) shortenPatience() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.patience = min(s.patience, lastPatience)

@@ -12,12 +12,12 @@ import (
 	"github.com/bowline-dev/bowline/internal/server/request"
 )
 
-// gzipLeast is the size, in bytes, above which an answer is compressed if the client accepts it. Size and
+// minGzip is the size, in bytes, above which an answer is compressed if the client accepts it. Size and
 // level (the fastest) are those of Kubernetes.
-const gzipLeast = 128 << 10
+const minGzip = 128 << 10
 
-// takesGzip reports whether Accept-Encoding contains gzip. Like Kubernetes, it ignores gzip with a quality.
-func takesGzip(r *http.Request) bool {
+// acceptsGzip reports whether Accept-Encoding contains gzip. Like Kubernetes, it ignores gzip with a quality.
+func acceptsGzip(r *http.Request) bool {
 	for token := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
 		if strings.TrimSpace(token) == "gzip" {
 			return true
@@ -41,7 +41,7 @@ func (w *gzipWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (w *gzipWriter) WriteHeader(code int) {
 	w.wrote = true
 	h := w.Header()
-	if size, err := strconv.Atoi(h.Get("Content-Length")); err == nil && size > gzipLeast &&
+	if size, err := strconv.Atoi(h.Get("Content-Length")); err == nil && size > minGzip &&
 		h.Get("Content-Encoding") == "" {
 		h.Del("Content-Length")
 		h.Set("Content-Encoding", "gzip")

@@ -44,7 +44,7 @@ func (h *Handler) watch(x *exchange, rw http.ResponseWriter, req *request.Reques
 	sent, uncount := h.o.Metrics.Watching(&x.route)
 	w := &watching{h: h, req: req, feed: feed, events: frames, stream: newStream(rw, req, h.o.Patience, sent)}
 	req.Query, req.Warnings, req.Body = nil, nil, nil // memory that an open watch does not need
-	unhurry := context.AfterFunc(h.o.Tasks.Context(), w.stream.hurry)
+	unhurry := context.AfterFunc(h.o.Tasks.Context(), w.stream.shortenPatience)
 	w.close = func() {
 		feed.Stop()
 		if w.timer != nil {

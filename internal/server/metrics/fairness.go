@@ -28,7 +28,7 @@ var (
 			"they had waited too long, or their client had gone.", append(flowLabels, "reason"), nil)
 )
 
-const theLevel = "global-default"
+const priorityLevel = "global-default"
 
 // Fairness collects the statistics of a queue.
 type Fairness struct{ Queue *fair.Queue }
@@ -52,12 +52,12 @@ func (f Fairness) Collect(to chan<- prometheus.Metric) {
 	counter := func(d *prometheus.Desc, n uint64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
 	}
-	gauge(waitingRequests, now.Waiting, theLevel, theLevel)
-	gauge(workingRequests, now.Working, theLevel, theLevel)
-	gauge(heldSeats, now.Seats, theLevel, theLevel)
-	gauge(allSeats, f.Queue.Limits().Seats, theLevel)
-	counter(startedRequests, now.Started, theLevel, theLevel)
-	counter(refusedRequests, now.Full, theLevel, theLevel, "queue-full")
-	counter(refusedRequests, now.Late, theLevel, theLevel, "time-out")
-	counter(refusedRequests, now.Gone, theLevel, theLevel, "cancelled")
+	gauge(waitingRequests, now.Waiting, priorityLevel, priorityLevel)
+	gauge(workingRequests, now.Working, priorityLevel, priorityLevel)
+	gauge(heldSeats, now.Seats, priorityLevel, priorityLevel)
+	gauge(allSeats, f.Queue.Limits().Seats, priorityLevel)
+	counter(startedRequests, now.Started, priorityLevel, priorityLevel)
+	counter(refusedRequests, now.Full, priorityLevel, priorityLevel, "queue-full")
+	counter(refusedRequests, now.Late, priorityLevel, priorityLevel, "time-out")
+	counter(refusedRequests, now.Gone, priorityLevel, priorityLevel, "cancelled")
 }

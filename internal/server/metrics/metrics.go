@@ -80,7 +80,7 @@ func New(kinds *kind.Registry, v version.Info, more ...prometheus.Collector) *Me
 	waits := histograms("apiserver_flowcontrol_request_wait_duration_seconds",
 		"How long requests waited for their seats.",
 		[]float64{0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30}, append(flowLabels, "execute")...)
-	m.waited = waits.WithLabelValues(theLevel, theLevel, "true")
+	m.waited = waits.WithLabelValues(priorityLevel, priorityLevel, "true")
 	m.reading, m.writing = m.inflight.WithLabelValues("readOnly"), m.inflight.WithLabelValues("mutating")
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(m.requests, m.duration, m.sli, m.sizes, m.longRunning, m.inflight, m.deprecated,

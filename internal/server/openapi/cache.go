@@ -45,8 +45,8 @@ func (d *documents) put(key documentKey, f finished) {
 	}
 }
 
-// keep removes the documents that are not live.
-func (d *documents) keep(live func(path, hash string) bool) {
+// retain removes the documents that are not live.
+func (d *documents) retain(live func(path, hash string) bool) {
 	for key, f := range d.all {
 		if !live(key.path, f.hash) {
 			d.drop(key)

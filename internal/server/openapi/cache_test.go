@@ -26,7 +26,7 @@ func TestCacheStaysWithinBudget(t *testing.T) {
 	if _, ok := d.find(key(19), "other"); ok {
 		t.Error("a document is found by another hash")
 	}
-	d.keep(func(path, _ string) bool { return path == "19" })
+	d.retain(func(path, _ string) bool { return path == "19" })
 	if len(d.all) != 1 || d.used != size {
 		t.Errorf("%d documents are cached, want 1", len(d.all))
 	}

@@ -78,7 +78,7 @@ func (h *Handler) current() (*index, error) {
 		return nil, err
 	}
 	h.index = next
-	h.documents.keep(next.lists)
+	h.documents.retain(next.lists)
 	return next, nil
 }
 

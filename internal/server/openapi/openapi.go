@@ -128,7 +128,7 @@ func (h *Handler) serveDocument(w http.ResponseWriter, r *http.Request, key docu
 
 // document returns a compressed document and, if it was just built, the uncompressed one.
 func (h *Handler) document(key documentKey, hash string, build func() ([]byte, error)) (zip, text []byte, err error) {
-	if zip, ok := h.kept(key, hash); ok {
+	if zip, ok := h.cached(key, hash); ok {
 		return zip, nil, nil
 	}
 	building := &h.building
@@ -137,7 +137,7 @@ func (h *Handler) document(key documentKey, hash string, build func() ([]byte, e
 	}
 	building.Lock()
 	defer building.Unlock()
-	if zip, ok := h.kept(key, hash); ok { // built while this request waited
+	if zip, ok := h.cached(key, hash); ok { // built while this request waited
 		return zip, nil, nil
 	}
 	if text, err = build(); err != nil {
@@ -154,7 +154,7 @@ func (h *Handler) document(key documentKey, hash string, build func() ([]byte, e
 	return zip, text, nil
 }
 
-func (h *Handler) kept(key documentKey, hash string) ([]byte, bool) {
+func (h *Handler) cached(key documentKey, hash string) ([]byte, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.documents.find(key, hash)

@@ -37,7 +37,7 @@ func (r *resource) replacement(sub, schema string) *operation {
 	op := r.operation("replace", "put", r.scope(), capitalized(sub), schema)
 	op.Description = "replace " + r.specified(sub)
 	op.Parameters = r.parameters.update
-	r.carries(op, schema, r.formats)
+	r.addBody(op, schema, r.formats)
 	return op
 }
 
@@ -45,7 +45,7 @@ func (r *resource) patching(sub, schema string) *operation {
 	op := r.operation("patch", "patch", r.scope(), capitalized(sub), schema)
 	op.Description = "partially update " + r.specified(sub)
 	op.Parameters = r.parameters.patch
-	r.carries(op, patchName, r.patchFormats())
+	r.addBody(op, patchName, r.patchFormats())
 	return op
 }
 
@@ -57,7 +57,7 @@ func (r *resource) creation(sub, schema string) *operation {
 		op.Description = "create " + sub + " of " + article(name) + " " + name
 	}
 	op.Parameters = r.parameters.create
-	r.carries(op, schema, r.formats)
+	r.addBody(op, schema, r.formats)
 	op.Responses["202"] = r.response("Accepted", schema)
 	return op
 }
@@ -92,8 +92,8 @@ func (r *resource) operation(verb, action, scope, suffix, schema string) *operat
 	}
 }
 
-// carries adds the body to a write that may create an object.
-func (r *resource) carries(op *operation, schema string, formats []string) {
+// addBody adds the body to a write that may create an object.
+func (r *resource) addBody(op *operation, schema string, formats []string) {
 	op.RequestBody = &requestBody{Content: r.content(schema, formats), Required: true}
 	created := *op.Responses["200"]
 	created.Description = "Created"

@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// shortestWatch is the minimum duration of a watch whose client sets no timeout. The maximum is twice as
+	// minWatch is the minimum duration of a watch whose client sets no timeout. The maximum is twice as
 	// long, so that clients that connected together do not reconnect together.
-	shortestWatch = 30 * time.Minute
-	// bookmarkEvery is the interval between the bookmarks of a watch that asked for them.
-	bookmarkEvery = time.Minute
-	// bookmarkBefore is the time between the last bookmark and the end of the watch.
-	bookmarkBefore = 2 * time.Second
+	minWatch = 30 * time.Minute
+	// bookmarkInterval is the interval between the bookmarks of a watch that asked for them.
+	bookmarkInterval = time.Minute
+	// bookmarkLead is the time between the last bookmark and the end of the watch.
+	bookmarkLead = 2 * time.Second
 	// batch is the maximum number of events that Next returns, except that events of one commit are not separated.
 	batch = 256
 )
@@ -81,9 +81,9 @@ func (r *Reader) Watch(req *request.Request) (*Feed, error) {
 			return nil, err
 		}
 	}
-	lasts := shortestWatch
+	lasts := minWatch
 	if o.TimeoutSeconds == nil || *o.TimeoutSeconds == 0 {
-		lasts += rand.N(shortestWatch)
+		lasts += rand.N(minWatch)
 	} else { // a client whose own deadline has passed computes a negative timeout: the watch ends at once
 		const longest = int64(math.MaxInt64 / time.Second)
 		lasts = time.Duration(max(0, min(*o.TimeoutSeconds, longest))) * time.Second
@@ -212,10 +212,10 @@ func (f *Feed) Revision() object.Revision {
 // the end, so that a client with bookmarks resumes from its last position.
 func (f *Feed) Pause() time.Duration {
 	left := time.Until(f.ends)
-	if f.Bookmarks && left > bookmarkBefore {
-		left -= bookmarkBefore
+	if f.Bookmarks && left > bookmarkLead {
+		left -= bookmarkLead
 	}
-	return min(left, bookmarkEvery)
+	return min(left, bookmarkInterval)
 }
 
 // Over reports whether the time of a watch over HTTP has passed.

@@ -16,8 +16,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/wire"
 )
 
-// scanned is the number of objects between two checks whether the request was canceled.
-const scanned = 4096
+// scanBatch is the number of objects between two checks whether the request was canceled.
+const scanBatch = 4096
 
 // List returns the selected objects of a resource.
 func (r *Reader) List(req *request.Request) (*request.Result, error) {
@@ -64,7 +64,7 @@ func (r *Reader) Page(req *request.Request) (*request.Page, error) {
 	var next object.Key
 	seen, err := 0, req.Context().Err()
 	selected.scan(snapshot, from, func(o *object.Object) bool {
-		if seen++; seen%scanned == 0 {
+		if seen++; seen%scanBatch == 0 {
 			err = req.Context().Err()
 		}
 		switch {

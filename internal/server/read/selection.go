@@ -73,8 +73,8 @@ func newSelection(req *request.Request, continues bool) (*selection, error) {
 	return s, nil
 }
 
-// mostMarks is the maximum size of a group. With more marks, nearly every object passes.
-const mostMarks = 8
+// maxMarks is the maximum size of a group. With more marks, nearly every object passes.
+const maxMarks = 8
 
 // selectLabels sets the label selector, and the marks by which most other objects are skipped.
 func (s *selection) selectLabels(selector labels.Selector) {
@@ -93,7 +93,7 @@ func (s *selection) selectLabels(selector labels.Selector) {
 		case operators.Exists, operators.GreaterThan, operators.LessThan:
 			group = []object.Mark{object.MarkKey(r.Key())}
 		}
-		if len(group) > 0 && len(group) <= mostMarks {
+		if len(group) > 0 && len(group) <= maxMarks {
 			s.marks = append(s.marks, group)
 		}
 	}
@@ -214,7 +214,7 @@ func (s *selection) convert(snapshot *store.Snapshot, from object.Key) error {
 }
 
 // hidden estimates how many of the next objects are uninitialized, which the client does not see. It looks at
-// no more than scanned objects with that mark, and counts none of the others.
+// no more than scanBatch objects with that mark, and counts none of the others.
 func (s *selection) hidden(snapshot *store.Snapshot, from object.Key) (n int) {
 	if s.uninitialized {
 		return 0
@@ -222,13 +222,13 @@ func (s *selection) hidden(snapshot *store.Snapshot, from object.Key) (n int) {
 	seen := 0
 	may := func(mark object.Mark) bool {
 		seen++
-		return seen > scanned || mark.MayHave(object.UninitializedMark)
+		return seen > scanBatch || mark.MayHave(object.UninitializedMark)
 	}
 	snapshot.Select(s.prefix, from, may, func(o *object.Object) bool {
 		if o.Uninitialized() {
 			n++
 		}
-		return seen <= scanned
+		return seen <= scanBatch
 	})
 	return n
 }

@@ -137,7 +137,7 @@ func (w *sourceWatch) Next(ctx context.Context) ([]client.Event, error) {
 			}
 			if err != nil {
 				return nil, apierrors.NewResourceExpired(fmt.Sprintf(
-					"this watch came to an event that cannot be shown; list again: %v", err))
+					"this watch reached an event that cannot be converted; list again: %v", err))
 			}
 			out = append(out, client.Event{Type: t, Object: shown, Codec: codec, Revision: e.Revision()})
 		}

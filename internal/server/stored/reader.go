@@ -80,7 +80,7 @@ func (r *Reader) Changes(resource schema.GroupResource) (<-chan struct{}, error)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if w := r.watches[resource]; w != nil {
-		if passed(w) {
+		if drain(w) {
 			return w.Changed(), nil
 		}
 		w.Stop()
@@ -93,9 +93,9 @@ func (r *Reader) Changes(resource schema.GroupResource) (<-chan struct{}, error)
 	return w.Changed(), nil
 }
 
-// passed discards the events so far, and reports whether the watch is still usable: one that missed events is
+// drain discards the events so far, and reports whether the watch is still usable: one that missed events is
 // not.
-func passed(w *store.Watch) bool {
+func drain(w *store.Watch) bool {
 	for {
 		events, err := w.Take(1024)
 		if err != nil {

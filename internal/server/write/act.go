@@ -92,7 +92,7 @@ func (op *operation) evict(body runtime.Object) error {
 			return true
 		})
 		if err != nil {
-			return nil, fmt.Errorf("reading who guards the object: %w", err)
+			return nil, fmt.Errorf("reading the disruption budgets of the object: %w", err)
 		}
 		guard, err := evicts.Check(obj, guards)
 		if err != nil || guard == nil {

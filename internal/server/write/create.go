@@ -104,7 +104,7 @@ func (op *operation) create() (*request.Result, error) {
 // namespace, and checked its revision before NamespaceLifecycle admitted the object; the key is empty if there is
 // nothing to check.
 //
-// An object that was created after its namespace had been emptied would be in no namespace, and would never be deleted.
+// An object that is created after its namespace was emptied would outlive the namespace, and never be deleted.
 // The commit therefore expects the revision of the namespace that NamespaceLifecycle has seen. If the namespace has
 // changed since, it is checked again: a plugin may have changed or created it.
 func (op *operation) insert(generated bool, namespace object.Key, checked object.Revision) error {
@@ -167,7 +167,7 @@ func (op *operation) insert(generated bool, namespace object.Key, checked object
 		case conflict.Key.GroupResource() != req.Stored:
 			if claims++; claims > claimTries {
 				return apierrors.NewConflict(req.Resource(), op.obj.GetName(),
-					errors.New("other writers keep taking the values that the server assigns; try again"))
+					errors.New("other writers have claimed each value that the server assigned; try again"))
 			}
 		default:
 			if names++; !generated || names > generateTries {

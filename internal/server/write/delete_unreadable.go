@@ -50,7 +50,7 @@ func (op *removal) removeDamaged(key object.Key) error {
 	}
 	if p := o.Preconditions; p != nil && (p.UID != nil || p.ResourceVersion != nil) {
 		return apierrors.NewConflict(req.Resource(), key.Name(), errors.New("it is damaged and cannot be read: "+
-			"nobody knows its uid and resourceVersion; delete it without preconditions"))
+			"its uid and resourceVersion are unknown; delete it without preconditions"))
 	}
 	if len(o.DryRun) > 0 {
 		return nil

@@ -25,7 +25,7 @@ func (w *Writer) Ensure(ctx context.Context, i kind.Initial) (existed bool, err 
 	gvk := i.Object.GetObjectKind().GroupVersionKind()
 	k, ok := stored.Named(w.Definitions.Builtin(), gvk)
 	if !ok {
-		return false, fmt.Errorf("nothing serves %s", gvk)
+		return false, fmt.Errorf("no kind serves %s", gvk)
 	}
 	key := object.KeyOf(k.Info().GroupResource(), i.Object.GetNamespace(), i.Object.GetName())
 	if w.Definitions.Defined(key.GroupResource()) {
@@ -37,7 +37,7 @@ func (w *Writer) Ensure(ctx context.Context, i kind.Initial) (existed bool, err 
 	}
 	for {
 		err = nil // of an earlier try: the object may exist now, with nothing to correct
-		current, unfit := w.Store.Get(key), false
+		current, needsReplacement := w.Store.Get(key), false
 		switch {
 		case current == nil && w.Store.Damage(key) != nil:
 			return true, nil
@@ -46,11 +46,11 @@ func (w *Writer) Ensure(ctx context.Context, i kind.Initial) (existed bool, err 
 		case current == nil:
 			err = op(k.Info().Endpoint(gvk.GroupVersion())).createInitial(key, i.Object.DeepCopyObject().(kind.Object))
 		case i.Correct != nil:
-			unfit, err = op(&k.Info().Endpoints[0]).correct(current, i)
+			needsReplacement, err = op(&k.Info().Endpoints[0]).correct(current, i)
 		}
-		// Retry after a commit of another server of the store, or after the deletion of an unfit object.
+		// Retry after a commit of another server of the store, or after the deletion of an needsReplacement object.
 		var conflict *store.ConflictError
-		if !errors.As(err, &conflict) && (err != nil || !unfit) {
+		if !errors.As(err, &conflict) && (err != nil || !needsReplacement) {
 			return current != nil, err
 		}
 	}
@@ -88,8 +88,8 @@ func (op *operation) createInitial(key object.Key, asked kind.Object) error {
 	return op.commit(store.Change{Key: key, Object: fresh, Expect: store.Absent()}, op.obj, nil)
 }
 
-// correct updates an existing object, or deletes it if an update is impossible (unfit).
-func (op *operation) correct(current *object.Object, i kind.Initial) (unfit bool, err error) {
+// correct updates an existing object, or deletes it if an update is impossible (needsReplacement).
+func (op *operation) correct(current *object.Object, i kind.Initial) (needsReplacement bool, err error) {
 	k := op.req.Kind
 	op.current = current
 	if op.old, err = stored.Read(k, current); err != nil {

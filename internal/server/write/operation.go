@@ -102,11 +102,11 @@ func (op *operation) admit() error {
 		return nil
 	}
 	op.req.Spans.At(stage.Admit)
-	before := seeOwnership(op.obj)
+	before := snapshotOwnership(op.obj)
 	if err := op.callPlugins("admit", op.attributes()); err != nil {
 		return err
 	}
-	if before.stillOf(op.obj) {
+	if before.matches(op.obj) {
 		return nil
 	}
 	if err := ownership.ValidateEntries(op.obj.GetManagedFields()); err != nil {
@@ -167,7 +167,7 @@ func (op *operation) validate() error {
 	ctx := warning.WithWarningRecorder(req.Context(), req)
 	meta := obj
 	if !info.Builtin {
-		meta = lightOwnership(obj)
+		meta = withoutFieldSets(obj)
 	}
 	var errs field.ErrorList
 	switch {
@@ -257,7 +257,7 @@ func (op *operation) commit(change store.Change, obj, old kind.Object, also ...s
 	}
 	_, err := op.Store.Commit(ctx, changes...)
 	if op.req.Info.Lifetime > 0 && change.Object != nil {
-		op.Expiry.Date(op.req.Stored, change.Object, err)
+		op.Expiry.Schedule(op.req.Stored, change.Object, err)
 	}
 	if err == nil && op.req.Stored == stored.Definitions {
 		err = op.Definitions.Settle(ctx, op.current, change.Object)

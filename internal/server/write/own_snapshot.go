@@ -11,24 +11,24 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// ownershipSeen is a snapshot of an object's ownership, to detect later whether it was changed.
+// ownershipSnapshot is a snapshot of an object's ownership, to detect later whether it was changed.
 // GetManagedFields of a custom resource decodes everything in it, so its maps are compared instead: each
 // entry by its items, and the field set of an entry by the identity of its map.
-type ownershipSeen struct {
+type ownershipSnapshot struct {
 	entries []metav1.ManagedFieldsEntry
 	items   []map[string]any
 }
 
-func seeOwnership(obj kind.Object) ownershipSeen {
+func snapshotOwnership(obj kind.Object) ownershipSnapshot {
 	raw, ok := rawOwnership(obj)
 	if !ok {
 		entries := slices.Clone(obj.GetManagedFields())
 		for i := range entries {
 			entries[i].FieldsV1 = entries[i].FieldsV1.DeepCopy()
 		}
-		return ownershipSeen{entries: entries}
+		return ownershipSnapshot{entries: entries}
 	}
-	var seen ownershipSeen
+	var seen ownershipSnapshot
 	for _, entry := range raw {
 		items, _ := entry.(map[string]any)
 		seen.items = append(seen.items, maps.Clone(items))
@@ -48,9 +48,9 @@ func rawOwnership(obj kind.Object) (entries []any, ok bool) {
 	return entries, true
 }
 
-// stillOf reports whether an object's ownership equals the snapshot. A false result is inconclusive; the
+// matches reports whether an object's ownership equals the snapshot. A false result is inconclusive; the
 // caller runs the full check.
-func (s ownershipSeen) stillOf(obj kind.Object) bool {
+func (s ownershipSnapshot) matches(obj kind.Object) bool {
 	raw, ok := rawOwnership(obj)
 	if !ok {
 		return slices.EqualFunc(s.entries, obj.GetManagedFields(), sameEntry)
@@ -82,7 +82,7 @@ func sameItem(a, b any) bool {
 }
 
 // restore sets an object's ownership to the snapshot.
-func (s ownershipSeen) restore(obj kind.Object) {
+func (s ownershipSnapshot) restore(obj kind.Object) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		obj.SetManagedFields(s.entries)
@@ -101,18 +101,18 @@ func (s ownershipSeen) restore(obj kind.Object) {
 	}
 }
 
-// light is a custom resource whose GetManagedFields leaves out the field sets, which the validation of
+// thinOwnership is a custom resource whose GetManagedFields leaves out the field sets, which the validation of
 // metadata does not read.
-type light struct {
+type thinOwnership struct {
 	kind.Object
 	entries []metav1.ManagedFieldsEntry
 }
 
 // GetManagedFields implements metav1.Object.
-func (l light) GetManagedFields() []metav1.ManagedFieldsEntry { return l.entries }
+func (l thinOwnership) GetManagedFields() []metav1.ManagedFieldsEntry { return l.entries }
 
-// lightOwnership returns an object for the validation of its metadata.
-func lightOwnership(obj kind.Object) kind.Object {
+// withoutFieldSets returns the object, or a thinOwnership of it, for the validation of its metadata.
+func withoutFieldSets(obj kind.Object) kind.Object {
 	raw, _ := rawOwnership(obj)
 	if len(raw) == 0 {
 		return obj
@@ -134,5 +134,5 @@ func lightOwnership(obj kind.Object) kind.Object {
 			Subresource: texts[3],
 		}
 	}
-	return light{obj, entries}
+	return thinOwnership{obj, entries}
 }

@@ -63,8 +63,8 @@ type Definitions interface {
 
 // Expiry deletes objects of kinds with a Lifetime.
 type Expiry interface {
-	// Date schedules the expiry of an object of the resource after its commit returned err.
-	Date(resource schema.GroupResource, o *object.Object, err error)
+	// Schedule schedules the expiry of an object of the resource after its commit returned err.
+	Schedule(resource schema.GroupResource, o *object.Object, err error)
 }
 
 // Writer writes objects. Its methods may be called concurrently.
