@@ -49,8 +49,8 @@ const initializersAnnotation = "bowline.dev/initializers"
 // InitializersOf returns the initializers of an object, or nil if it has none. It returns nil for a custom
 // resource whose field has an invalid value; see CheckInitializers.
 func InitializersOf(obj metav1.Object) *Initializers {
-	text, said := initializersJSON(obj)
-	if !said {
+	text, exists := initializersJSON(obj)
+	if !exists {
 		return nil
 	}
 	read, _ := parseInitializers(text)
@@ -62,24 +62,24 @@ func InitializersOf(obj metav1.Object) *Initializers {
 func HasInitializers(obj metav1.Object) bool {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		meta, _ := u.Object["metadata"].(map[string]any)
-		_, said := meta["initializers"]
-		return said
+		_, exists := meta["initializers"]
+		return exists
 	}
-	_, said := obj.GetAnnotations()[initializersAnnotation]
-	return said
+	_, exists := obj.GetAnnotations()[initializersAnnotation]
+	return exists
 }
 
-func initializersJSON(obj metav1.Object) (text []byte, said bool) {
+func initializersJSON(obj metav1.Object) (text []byte, exists bool) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
-		value, said, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "initializers")
-		if !said {
+		value, exists, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "initializers")
+		if !exists {
 			return nil, false
 		}
 		text, err := json.Marshal(value)
 		return text, err == nil
 	}
-	carried, said := obj.GetAnnotations()[initializersAnnotation]
-	if !said {
+	carried, exists := obj.GetAnnotations()[initializersAnnotation]
+	if !exists {
 		return nil, false
 	}
 	return []byte(carried), true
@@ -96,8 +96,8 @@ func parseInitializers(text []byte) (*Initializers, error) {
 
 // CheckInitializers returns an error if the field of a custom resource cannot be decoded.
 func CheckInitializers(obj metav1.Object) error {
-	text, said := initializersJSON(obj)
-	if !said {
+	text, exists := initializersJSON(obj)
+	if !exists {
 		return nil
 	}
 	_, err := parseInitializers(text)

@@ -41,7 +41,7 @@ func TestHugeQuantitiesAreMaskedInProtobuf(t *testing.T) {
 				for _, around := range [][2]string{{"", ""}, {"1", "b"}, {"\x0a\x31", "-"}, {"-.", "9e"}} {
 					for _, data := range quantities(around[0], text, around[1]) {
 						if masked := kind.MaskHugeQuantities(object.Protobuf, data); bytes.Equal(masked, data) {
-							t.Fatalf("%q is not found in %q", text, data)
+							t.Fatalf("the huge quantity %q is not masked in %q", text, data)
 						}
 					}
 				}
@@ -51,7 +51,7 @@ func TestHugeQuantitiesAreMaskedInProtobuf(t *testing.T) {
 	for _, text := range []string{"1e999", "12.5", "1e-999", ".5e100"} {
 		for _, data := range quantities("", text, "b") {
 			if !bytes.Equal(kind.MaskHugeQuantities(object.Protobuf, data), data) {
-				t.Errorf("%q is classified as huge", text)
+				t.Errorf("%q is masked, but is not huge", text)
 			}
 		}
 	}
@@ -72,7 +72,7 @@ func TestUIDsAreNotMasked(t *testing.T) {
 			t.Fatal(err)
 		}
 		if masked := kind.MaskHugeQuantities(object.Protobuf, data); !bytes.Equal(masked, data) {
-			t.Fatalf("a pod is read twice for its uid %s", uid)
+			t.Fatalf("a part of the uid %s is masked as a huge quantity", uid)
 		}
 	}
 }

@@ -38,19 +38,19 @@ func TestAPIEndpoints(t *testing.T) {
 		e, s := endpoints.Object.(*corev1.Endpoints), slice.Object.(*discoveryv1.EndpointSlice)
 		want := netip.MustParseAddrPort(at)
 		if got := e.Subsets[0]; got.Addresses[0].IP != want.Addr().String() || got.Ports[0].Port != int32(want.Port()) {
-			t.Errorf("%s: %v", at, got)
+			t.Errorf("%s: the endpoints have %v", at, got)
 		}
 		got, port := s.Endpoints[0], *s.Ports[0].Port
 		if got.Addresses[0] != want.Addr().String() || !*got.Conditions.Ready || port != int32(want.Port()) {
-			t.Errorf("%s: %v", at, s)
+			t.Errorf("%s: the slice is %v", at, s)
 		}
 		if e.Labels["endpointslice.kubernetes.io/skip-mirror"] != "true" ||
 			s.Labels["kubernetes.io/service-name"] != "kubernetes" {
-			t.Errorf("%s: labels %v and %v", at, e.Labels, s.Labels)
+			t.Errorf("%s: the endpoints have the labels %v, and the slice %v", at, e.Labels, s.Labels)
 		}
 		for _, i := range []kind.Initial{endpoints, slice} {
 			if errs := kindOf(t, i.Object).Validate(t.Context(), i.Object, nil, ""); len(errs) > 0 || i.OnlyCorrect {
-				t.Errorf("%s: %T: %v, only corrected: %t", at, i.Object, errs, i.OnlyCorrect)
+				t.Errorf("%s: %T: errors %v, OnlyCorrect %t", at, i.Object, errs, i.OnlyCorrect)
 			}
 		}
 	}
@@ -77,32 +77,32 @@ func TestAPIEndpointsUpdate(t *testing.T) {
 		changed bool
 		left    int // endpoints of the slice
 	}{
-		"the same":              {first, false, 1},
-		"another port":          {netip.MustParseAddrPort("10.1.0.1:7443"), true, 1},
-		"another address":       {netip.MustParseAddrPort("10.1.0.2:6443"), true, 1},
-		"reached by nobody now": {netip.AddrPortFrom(netip.Addr{}, 6443), true, 0},
+		"the same":        {first, false, 1},
+		"another port":    {netip.MustParseAddrPort("10.1.0.1:7443"), true, 1},
+		"another address": {netip.MustParseAddrPort("10.1.0.2:6443"), true, 1},
+		"no address":      {netip.AddrPortFrom(netip.Addr{}, 6443), true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			endpoints, slice := apiEndpoints(t, c.now)
 			e, s := apiEndpoints(t, first)
 			if slice.NeedsReplacement(s.Object) {
-				t.Error("the slice is made anew")
+				t.Error("the slice needs replacement, but only another family does that")
 			}
 			if got := endpoints.Correct(e.Object); got != c.changed {
-				t.Errorf("endpoints were changed: %v", got)
+				t.Errorf("the endpoints were changed: %t, want %t", got, c.changed)
 			}
 			if got := slice.Correct(s.Object); got != c.changed ||
 				len(s.Object.(*discoveryv1.EndpointSlice).Endpoints) != c.left {
-				t.Errorf("the slice was changed: %v, %v", got, s.Object)
+				t.Errorf("the slice was changed: %t, want %t; it has %v", got, c.changed, s.Object)
 			}
 			if endpoints.Correct(e.Object) || slice.Correct(s.Object) {
-				t.Error("changed again")
+				t.Error("a second correction changed something")
 			}
 			if unreached := !c.now.Addr().IsValid(); endpoints.OnlyCorrect != unreached ||
 				slice.OnlyCorrect != unreached {
-				t.Errorf("unreached: %t; only corrected: %t and %t", unreached, endpoints.OnlyCorrect,
-					slice.OnlyCorrect)
+				t.Errorf("OnlyCorrect is %t for the endpoints and %t for the slice, want %t", endpoints.OnlyCorrect,
+					slice.OnlyCorrect, unreached)
 			}
 		})
 	}
@@ -115,12 +115,12 @@ func TestAPISliceIsReplacedForNewFamily(t *testing.T) {
 	_, old := apiEndpoints(t, netip.MustParseAddrPort("10.1.0.1:6443"))
 	_, now := apiEndpoints(t, netip.MustParseAddrPort("[2001:db8::1]:6443"))
 	if !now.NeedsReplacement(old.Object) || now.NeedsReplacement(now.Object) {
-		t.Errorf("a slice of the other family is unfit: %t, one of the same: %t", now.NeedsReplacement(old.Object),
-			now.NeedsReplacement(now.Object))
+		t.Errorf("needs replacement: a slice of the other family %t, one of the same family %t",
+			now.NeedsReplacement(old.Object), now.NeedsReplacement(now.Object))
 	}
 	_, unreached := apiEndpoints(t, netip.AddrPortFrom(netip.Addr{}, 6443))
 	if unreached.NeedsReplacement(now.Object) {
-		t.Error("an unreachable server recreates the slice")
+		t.Error("a server without an address replaces the slice")
 	}
 }
 
@@ -132,7 +132,7 @@ func TestAPIEndpointsLabels(t *testing.T) {
 		stored := i.Object.DeepCopyObject().(kind.Object)
 		stored.SetLabels(map[string]string{"mine": "1"})
 		if !i.Correct(stored) || i.Correct(stored) {
-			t.Errorf("%T: the labels were not mended at once", stored)
+			t.Errorf("%T: the labels were not corrected by the first call, or again by the second", stored)
 		}
 		want := maps.Clone(i.Object.GetLabels())
 		want["mine"] = "1"

@@ -46,7 +46,7 @@ func TestDecodeSharedMatchesDecode(t *testing.T) {
 			}
 		}
 		if !reflect.DeepEqual(shared, own) {
-			t.Errorf("%s: own -, shared +:\n%s", k.Info().Kind, cmp.Diff(own, shared))
+			t.Errorf("%s (-decoded alone +shared):\n%s", k.Info().Kind, cmp.Diff(own, shared))
 		}
 	}
 }

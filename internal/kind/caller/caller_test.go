@@ -51,7 +51,7 @@ func TestCloseClosesConnections(t *testing.T) {
 				select {
 				case <-closed:
 				case <-time.After(10 * time.Second): // a third of the idle timeout
-					t.Fatal("the connection remains open")
+					t.Fatal("the connection is still open 10 seconds after Close")
 				}
 			}
 		})

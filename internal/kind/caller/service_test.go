@@ -112,6 +112,6 @@ func TestResolverPicksRandomEndpoint(t *testing.T) {
 		seen[at] = true
 	}
 	if len(seen) != 2 {
-		t.Errorf("only %v", seen)
+		t.Errorf("200 calls found only %v, want both endpoints", seen)
 	}
 }

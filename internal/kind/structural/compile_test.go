@@ -39,11 +39,11 @@ func TestPartialSchemasMatchWhole(t *testing.T) {
 	defaulting.Default(whole.Object, c.structural)
 	defaulting.Default(part.Object, c.defaults)
 	if !reflect.DeepEqual(whole, part) || whole.Object["here"].(map[string]any)["mode"] != "one" {
-		t.Errorf("defaults:\n%v\n%v", whole, part)
+		t.Errorf("defaults by the whole schema:\n%v\nby the partial one:\n%v", whole, part)
 	}
 	same := func(what string, whole, part map[string]int) {
 		if len(whole) < 8 || !maps.Equal(whole, part) {
-			t.Errorf("%s:\n%v\n%v", what, whole, part)
+			t.Errorf("errors in %s by the whole schema:\n%v\nby the partial one:\n%v", what, whole, part)
 		}
 	}
 	texts := func(errs field.ErrorList) map[string]int {
@@ -58,6 +58,6 @@ func TestPartialSchemasMatchWhole(t *testing.T) {
 	same("embedded objects", texts(objectmeta.Validate(t.Context(), nil, whole.Object, c.structural, false)),
 		texts(objectmeta.Validate(t.Context(), nil, whole.Object, c.embeds, false)))
 	if p := c.lists.Properties; len(p) != 3 || p["nothing"].Properties != nil {
-		t.Errorf("got more than the paths to lists: %v", p)
+		t.Errorf("the partial schema of lists has more than the paths to lists: %v", p)
 	}
 }

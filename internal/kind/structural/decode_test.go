@@ -74,10 +74,10 @@ func TestDecodeRequest(t *testing.T) {
 				t.Errorf("\nwant %s\ngot  %s, %v", test.content, got, err)
 			}
 			if !slices.Equal(strict, test.strict) {
-				t.Errorf("strict: want %q, got %q", test.strict, strict)
+				t.Errorf("strict decoding found %q, want %q", strict, test.strict)
 			}
 			if _, strict, _ := k.DecodeRequest(exampleV1, []byte(test.body), true); len(strict) > 0 {
-				t.Errorf("lenient: got %q", strict)
+				t.Errorf("lenient decoding found %q", strict)
 			}
 		})
 	}
@@ -120,13 +120,13 @@ func TestProtobufIsUnsupported(t *testing.T) {
 	form := object.Form{APIVersion: exampleV1.APIVersion, Format: object.Protobuf}
 	_, _, err := k.DecodeRequest(form, []byte("k8s\x00"), false)
 	if !apierrors.IsUnsupportedMediaType(err) {
-		t.Errorf("DecodeRequest: %v", err)
+		t.Errorf("DecodeRequest did not fail as expected: %v", err)
 	}
 	if _, err := k.Encode(form, k.New()); err == nil {
-		t.Error("Encode returned bytes")
+		t.Error("Encode returned bytes instead of an error")
 	}
 	if _, err := k.Decode(form, []byte("k8s\x00")); err == nil {
-		t.Error("Decode returned an object")
+		t.Error("Decode returned an object instead of an error")
 	}
 }
 
@@ -143,7 +143,7 @@ func TestNoSchemaPreservesAllFields(t *testing.T) {
 		t.Errorf("\nwant %s\ngot  %s", body, got)
 	}
 	if errs := k.Validate(t.Context(), obj, nil, ""); len(errs) > 0 {
-		t.Error(errs)
+		t.Errorf("Validate: %v", errs)
 	}
 }
 
@@ -161,28 +161,28 @@ func TestVersionConversion(t *testing.T) {
 	}
 	stored, toStore, err := k.(kind.Custom).In(old.APIVersion).(kind.Custom).ToStorage(obj)
 	if err != nil || stored != k {
-		t.Errorf("stored as %v, %v", stored, err)
+		t.Errorf("the kind to store as is %v (%v), want the definition's own", stored, err)
 	}
 	if got, _ := k.Encode(exampleV1,
 		toStore); string(got) != `{"apiVersion":"example.com/v1","kind":"Widget","spec":{"replicas":2,"size":"small"}}` {
-		t.Errorf("stored %s", got)
+		t.Errorf("the object to store is %s", got)
 	}
 	full := widgetWith(t, k, `"spec":{"on":true,"size":"large"}`)
 	got, err := k.Encode(old, full)
 	if err != nil ||
 		string(got) != `{"apiVersion":"example.com/v1alpha1","kind":"Widget","metadata":{"name":"w"},"spec":{"size":"large"}}` {
-		t.Errorf("shown %s, %v", got, err)
+		t.Errorf("the old version shows %s (%v)", got, err)
 	}
 	if full.GetAPIVersion() != "example.com/v1" || full.Object["spec"].(map[string]any)["on"] != true {
 		t.Errorf("encoding changed the object: %v", full.Object)
 	}
 	back, err := k.Decode(old, got)
 	if err != nil || back.GetObjectKind().GroupVersionKind().Version != "v1alpha1" {
-		t.Errorf("read back as %v, %v", back, err)
+		t.Errorf("the old version reads back as %v (%v)", back, err)
 	}
 	if _, err := k.Encode(object.Form{APIVersion: "example.com/v9"}, full); err == nil ||
 		!strings.Contains(err.Error(), "invalid group/version: example.com/v9") {
-		t.Errorf("an undefined version: %v", err)
+		t.Errorf("encoding in an undefined version: %v", err)
 	}
 }
 
@@ -208,14 +208,14 @@ func FuzzDecodeRequest(f *testing.F) {
 		k.Fields(obj)
 		first, err := k.Encode(exampleV1, obj)
 		if err != nil {
-			t.Fatalf("decoded and not encoded: %v", err)
+			t.Fatalf("an object that was decoded cannot be encoded: %v", err)
 		}
 		again, strict, err := k.DecodeRequest(exampleV1, first, false)
 		if err != nil || len(strict) > 0 {
-			t.Fatalf("encoded and not decoded: %v, %q: %s", err, strict, first)
+			t.Fatalf("an object that was encoded cannot be decoded: %v, %q: %s", err, strict, first)
 		}
 		if second, _ := k.Encode(exampleV1, again); string(second) != string(first) {
-			t.Errorf("not stable:\n%s\n%s", first, second)
+			t.Errorf("decoding and encoding changes\n%s\nto\n%s", first, second)
 		}
 	})
 }

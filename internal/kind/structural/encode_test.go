@@ -22,12 +22,12 @@ func TestEncodeMatchesMarshal(t *testing.T) {
 		want, wantErr := json.Marshal(v)
 		got, err := e.encode(v)
 		if string(got) != string(want) || err != nil || wantErr != nil {
-			t.Fatalf("%#v is\n%s (%v), by the library\n%s (%v)", v, got, err, want, wantErr)
+			t.Fatalf("%#v is encoded as\n%s (%v), by the library as\n%s (%v)", v, got, err, want, wantErr)
 		}
 	}
 	for _, v := range []any{math.NaN(), []any{math.Inf(1)}, map[string]any{"a": func() {}}} {
 		if got, err := e.encode(v); err == nil {
-			t.Errorf("%#v is %s", v, got)
+			t.Errorf("%#v is encoded as %s, want an error", v, got)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func TestEncodedBytesAreNotPooled(t *testing.T) {
 			for range 300 {
 				data, err := e.encode(map[string]any{"text": text})
 				if want := `{"text":"` + text + `"}`; err != nil || string(data) != want {
-					return fmt.Errorf("%d made %.40s: %v", i, data, err)
+					return fmt.Errorf("the text of %d was encoded as %.40s: %v", i, data, err)
 				}
 			}
 			return nil

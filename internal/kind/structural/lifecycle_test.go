@@ -93,7 +93,7 @@ func TestShare(t *testing.T) {
 	for i, endpoint := range k.Info().Endpoints {
 		if in := other.In(endpoint.APIVersion()).(*Kind); in.definition != other.definition ||
 			in.Info().Endpoints[i].Version != endpoint.Version {
-			t.Errorf("in %s it is a kind of another definition", endpoint.APIVersion())
+			t.Errorf("the shared kind's version %s belongs to another definition", endpoint.APIVersion())
 		}
 	}
 	changed := newKind(t, pending).(*Kind)

@@ -30,11 +30,12 @@ func TestShareMemory(t *testing.T) {
 		for _, k := range made.kinds {
 			raw := made.RawSchema(k.version.name)
 			if !bytes.Equal(raw, before[k.version.name]) {
-				t.Errorf("%s, %s: the schema became %s", format, k.version.name, raw)
+				t.Errorf("%s, version %s: the schema reads back as %s", format, k.version.name, raw)
 			}
 			at := bytes.Index(data, raw)
 			if within := at >= 0 && &data[at] == &raw[0]; within != (format == object.JSON) {
-				t.Errorf("%s, %s: the schema is a part of the encoding: %t", format, k.version.name, within)
+				t.Errorf("%s, version %s: the schema shares the memory of the encoding: %t", format, k.version.name,
+					within)
 			}
 		}
 	}

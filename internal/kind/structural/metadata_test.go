@@ -69,28 +69,28 @@ var metadataCases = map[string]bool{
 func TestPlainMetadataIsUnchanged(t *testing.T) {
 	t.Parallel()
 	for metadata, plain := range metadataCases {
-		var is, fitted map[string]any
-		for _, into := range []*map[string]any{&is, &fitted} {
+		var decoded, normalized map[string]any
+		for _, into := range []*map[string]any{&decoded, &normalized} {
 			if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(`{"metadata":`+metadata+`}`), into); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if got := plainMetadata(is); got != plain {
-			t.Errorf("%s: plain is %t", metadata, got)
+		if got := plainMetadata(decoded); got != plain {
+			t.Errorf("%s: plainMetadata returned %t", metadata, got)
 		}
 		if !plain {
 			continue
 		}
-		meta, _, unknown, err := objectmeta.GetObjectMetaWithOptions(fitted,
+		meta, _, unknown, err := objectmeta.GetObjectMetaWithOptions(normalized,
 			objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
 		if err != nil || len(unknown) > 0 {
-			t.Errorf("%s: %v, unknown %v", metadata, err, unknown)
+			t.Errorf("%s: the library finds %v, and the unknown fields %v", metadata, err, unknown)
 			continue
 		}
-		if err := objectmeta.SetObjectMeta(fitted, meta); err != nil {
+		if err := objectmeta.SetObjectMeta(normalized, meta); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(fitted, is); diff != "" {
+		if diff := cmp.Diff(normalized, decoded); diff != "" {
 			t.Errorf("%s changed (-library +got):\n%s", metadata, diff)
 		}
 	}

@@ -30,7 +30,7 @@ func TestRulesRejectHugeQuantities(t *testing.T) {
 		}}
 		errs := k.Validate(context.Background(), u, nil, "")
 		if (len(errs) == 0) != (want == "") || len(errs) > 0 && !strings.Contains(errs.ToAggregate().Error(), want) {
-			t.Errorf("%.20s: %v, want %q", size, errs, want)
+			t.Errorf("size %.20s: errors %v, want %q", size, errs, want)
 		}
 	}
 }

@@ -46,12 +46,12 @@ func TestColumns(t *testing.T) {
 	k := newKind(t, widget)
 	plain := k.(kind.Custom).In("example.com/v1alpha1").Columns("example.com/v1alpha1")
 	if len(plain) != 2 || plain[0].Name != "Name" || plain[1].Name != "Age" || plain[1].Type != "date" {
-		t.Errorf("without columns: %+v", plain)
+		t.Errorf("a version without columns shows %+v, want the name and the age", plain)
 	}
 	columns := k.Columns(exampleV1.APIVersion)
 	if columns[1].Description != "how large" || columns[5].Priority != 1 ||
 		columns[6].Description != "Custom resource definition column (in JSONPath format): .spec.tags" {
-		t.Errorf("columns: %+v", columns)
+		t.Errorf("descriptions or priorities are not the definition's: %+v", columns)
 	}
 }
 
@@ -61,13 +61,13 @@ func TestFields(t *testing.T) {
 	k := newKind(t, widget)
 	got := k.Fields(widgetWith(t, k, `"spec":{"replicas":3}`))
 	if !maps.Equal(got, map[string]string{"spec.size": "small", "spec.replicas": "3"}) {
-		t.Errorf("%v", got)
+		t.Errorf("fields of an object: %v", got)
 	}
 	if got := k.Fields(k.New()); !maps.Equal(got, map[string]string{"spec.size": "", "spec.replicas": ""}) {
-		t.Errorf("of an empty object: %v", got)
+		t.Errorf("fields of an empty object: %v", got)
 	}
 	if got := newKind(t, gadget).Fields(k.New()); got != nil {
-		t.Errorf("without selectable fields: %v", got)
+		t.Errorf("a kind without selectable fields has %v", got)
 	}
 }
 
@@ -85,18 +85,18 @@ func TestScale(t *testing.T) {
 	if view.Name != "w" || view.Spec.Replicas != 2 ||
 		view.Status != (autoscalingv1.ScaleStatus{Replicas: 1, Selector: "a=b"}) ||
 		view.APIVersion != "autoscaling/v1" {
-		t.Errorf("%+v", view)
+		t.Errorf("the Scale of the object is %+v", view)
 	}
 	view.Spec.Replicas = 5
 	if err := scale.Apply(obj, view); err != nil {
 		t.Fatal(err)
 	}
 	if shown, _ := scale.View(obj); shown.(*autoscalingv1.Scale).Spec.Replicas != 5 {
-		t.Errorf("%v", obj.Object)
+		t.Errorf("after scaling to 5: %v", obj.Object)
 	}
 	_, err = scale.View(widgetWith(t, k, `"spec":{}`))
 	if !apierrors.IsInternalError(err) ||
 		!strings.Contains(err.Error(), `the spec replicas field ".spec.replicas" does not exist`) {
-		t.Error(err)
+		t.Errorf("Scale of an object without spec.replicas: %v", err)
 	}
 }

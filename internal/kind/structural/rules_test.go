@@ -24,10 +24,10 @@ func TestInfo(t *testing.T) {
 	info := newKind(t, widget).Info()
 	if info.Kind != "Widget" || info.ListKind() != "WidgetList" || info.Plural != "widgets" ||
 		info.Singular != "widget" || !info.Namespaced || !info.Generation {
-		t.Errorf("names: %+v", info)
+		t.Errorf("wrong names: %+v", info)
 	}
 	if !slices.Equal(info.ShortNames, []string{"wd"}) || !slices.Equal(info.Categories, []string{"all"}) {
-		t.Errorf("short names and categories: %+v", info)
+		t.Errorf("wrong short names or categories: %+v", info)
 	}
 	var versions []string
 	for _, e := range info.Endpoints {
@@ -39,14 +39,14 @@ func TestInfo(t *testing.T) {
 		`example.com/v1beta1 unserved=true "gone soon"`,
 	}
 	if !slices.Equal(versions, want) {
-		t.Errorf("endpoints: %q", versions)
+		t.Errorf("endpoints %q, want %q", versions, want)
 	}
 	if e := info.Endpoints[0]; !maps.Equal(e.Selectable, map[string]string{"spec.size": "", "spec.replicas": ""}) ||
 		info.Endpoints[1].Selectable != nil {
-		t.Errorf("selectable: %v", e.Selectable)
+		t.Errorf("selectable fields of v1 %v, of the next version %v", e.Selectable, info.Endpoints[1].Selectable)
 	}
 	if info.Subresource("status") == nil || info.Subresource("scale") == nil {
-		t.Errorf("subresources: %+v", info.Subresources)
+		t.Errorf("subresources %+v, want status and scale", info.Subresources)
 	}
 }
 
@@ -58,7 +58,7 @@ func TestAcceptedNamesAreServed(t *testing.T) {
 	crd.Status.AcceptedNames.ShortNames = nil
 	k, err := New(object.NewCache(0), crd, nil)
 	if err != nil || k.Info().ShortNames != nil {
-		t.Errorf("%v, %v", k.Info().ShortNames, err)
+		t.Errorf("short names %v, want none, as in the status (%v)", k.Info().ShortNames, err)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestNewWithoutStorageVersion(t *testing.T) {
 	_, err := New(object.NewCache(0),
 		parseDefinition(t, `{"metadata":{"name":"x.example.com"},"spec":{"versions":[{"name":"v1"}]}}`), nil)
 	if err == nil || !strings.Contains(err.Error(), "x.example.com has no storage version") {
-		t.Error(err)
+		t.Errorf("got %v, want an error about the storage version", err)
 	}
 }
 
@@ -145,7 +145,7 @@ func TestStatusWriteRestoresMetadata(t *testing.T) {
 	k.Prepare(obj, old, "status")
 	if obj.GetLabels()["new"] != "" || len(obj.GetLabels()) != 1 || obj.GetResourceVersion() != "7" ||
 		len(obj.GetManagedFields()) != 1 {
-		t.Errorf("%v", obj.Object["metadata"])
+		t.Errorf("metadata after a write of the status: %v", obj.Object["metadata"])
 	}
 }
 
@@ -207,10 +207,10 @@ func TestFinalizerWarnings(t *testing.T) {
 	old.SetFinalizers([]string{"plain"})
 	want := []string{`metadata.finalizers: "dotted.example.com": prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers`}
 	if got := k.Warnings(obj, old, ""); !slices.Equal(got, want) {
-		t.Errorf("update: %q", got)
+		t.Errorf("warnings of the update %q, want %q", got, want)
 	}
 	if got := k.Warnings(obj, nil, ""); len(got) != 2 {
-		t.Errorf("create: %q", got)
+		t.Errorf("warnings of the create %q, want 2", got)
 	}
 }
 
@@ -220,10 +220,10 @@ func TestRawSchema(t *testing.T) {
 	k := newKind(t, widget).(*Kind)
 	var props apiextensionsv1.JSONSchemaProps
 	if err := json.Unmarshal(k.RawSchema("v1"), &props); err != nil || len(props.Properties) != 2 {
-		t.Errorf("%v, %+v", err, props)
+		t.Errorf("the schema of v1 is %+v (%v)", props, err)
 	}
 	if k.RawSchema("v9") != nil || newKind(t, gadget).(*Kind).RawSchema("v1") != nil {
-		t.Error("unexpected schema")
+		t.Error("a version without a schema has one")
 	}
 }
 
@@ -243,7 +243,7 @@ func TestConcurrentFirstUse(t *testing.T) {
 			k.Validate(t.Context(), obj, obj, "")
 			k.Fields(obj)
 			if row, err := k.Row(obj, exampleV1.APIVersion, time.Now()); err != nil || row[7] != "True" {
-				t.Errorf("%v, %v", row, err)
+				t.Errorf("row %v (%v), want True in the last cell", row, err)
 			}
 		})
 	}

@@ -15,13 +15,13 @@ import (
 // all rules hold. If a rule fails, or the schema uses unsupported features (optionalOldSelf), the library
 // runs all rules and words the errors.
 type ruleTree struct {
-	unknown bool
-	schema  *celSchema
-	rules   []cel.CompilationResult
-	usesOld bool
+	unsupported bool
+	schema      *celSchema
+	rules       []cel.CompilationResult
+	usesOld     bool
 
-	items, others *ruleTree
-	properties    map[string]*ruleTree
+	items, additional *ruleTree
+	properties        map[string]*ruleTree
 	// correlated reports whether the values of a map correspond to those of the old map.
 	correlated bool
 }
@@ -32,11 +32,11 @@ func newRuleTree(s *schema.Structural, root bool) *ruleTree {
 		return nil
 	}
 	t := &ruleTree{schema: newCELSchema(s, root), correlated: cel.MapIsCorrelatable(s.XMapType),
-		unknown: nestedRules(s)}
+		unsupported: nestedRules(s)}
 	t.compile(s, root)
 	t.items = t.part(s.Items)
 	if s.AdditionalProperties != nil {
-		t.others = t.part(s.AdditionalProperties.Structural)
+		t.additional = t.part(s.AdditionalProperties.Structural)
 	}
 	for name, part := range s.Properties {
 		if child := t.part(&part); child != nil {
@@ -49,13 +49,13 @@ func newRuleTree(s *schema.Structural, root bool) *ruleTree {
 	return t
 }
 
-// part returns the tree of a subschema. Unsupported features there make the whole tree unknown.
+// part returns the tree of a subschema. Unsupported features there make the whole tree unsupported.
 func (t *ruleTree) part(s *schema.Structural) *ruleTree {
 	if s == nil {
 		return nil
 	}
 	child := newRuleTree(s, s.XEmbeddedResource)
-	t.unknown = t.unknown || child != nil && child.unknown
+	t.unsupported = t.unsupported || child != nil && child.unsupported
 	return child
 }
 
@@ -63,15 +63,15 @@ func (t *ruleTree) part(s *schema.Structural) *ruleTree {
 func (t *ruleTree) compile(s *schema.Structural, root bool) {
 	typ := model.SchemaDeclType(s, root)
 	if typ == nil {
-		t.unknown = true
+		t.unsupported = true
 		return
 	}
 	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
 	compiled, err := cel.Compile(s, typ, celconfig.PerCallLimit, base, cel.StoredExpressionsEnvLoader())
-	t.unknown = t.unknown || err != nil
+	t.unsupported = t.unsupported || err != nil
 	for i, rule := range compiled {
 		optional := s.XValidations[i].OptionalOldSelf
-		t.unknown = t.unknown || rule.Error != nil || optional != nil && *optional
+		t.unsupported = t.unsupported || rule.Error != nil || optional != nil && *optional
 		t.usesOld = t.usesOld || rule.UsesOldSelf
 		if rule.Program != nil {
 			t.rules = append(t.rules, rule)
@@ -96,7 +96,7 @@ func (t *ruleTree) hold(ctx context.Context, value, old any, budget *uint64) boo
 	if t == nil || value == nil {
 		return true
 	}
-	if t.unknown || !t.holdHere(ctx, value, old, budget) {
+	if t.unsupported || !t.holdHere(ctx, value, old, budget) {
 		return false
 	}
 	switch value := value.(type) {
@@ -158,11 +158,11 @@ func (t *ruleTree) holdInProperties(ctx context.Context, object, old map[string]
 			return false
 		}
 	}
-	if t.others == nil {
+	if t.additional == nil {
 		return true
 	}
 	for name, value := range object {
-		if !t.others.hold(ctx, value, old[name], budget) {
+		if !t.additional.hold(ctx, value, old[name], budget) {
 			return false
 		}
 	}

@@ -34,10 +34,10 @@ func TestStampDependsOnContent(t *testing.T) {
 		"served":       func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Served = false },
 	} {
 		if got := stamp(change); got != want {
-			t.Errorf("another state of %s has another stamp", name)
+			t.Errorf("a change of %s changed the stamp", name)
 		}
 	}
-	seen := map[object.Stamp]string{want: "the definition"}
+	seen := map[object.Stamp]string{want: "nothing changed"}
 	for name, change := range map[string]func(*apiextensionsv1.CustomResourceDefinition){
 		"schema": func(crd *apiextensionsv1.CustomResourceDefinition) {
 			crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Description = "x"
@@ -57,7 +57,7 @@ func TestStampDependsOnContent(t *testing.T) {
 	} {
 		got := stamp(change)
 		if other := seen[got]; other != "" {
-			t.Errorf("another %s has the stamp of %s", name, other)
+			t.Errorf("after changing %s the stamp is the same as with %s", name, other)
 		}
 		seen[got] = name
 	}
@@ -68,7 +68,7 @@ func TestStampDependsOnContent(t *testing.T) {
 func TestStampIsStable(t *testing.T) {
 	t.Parallel()
 	if got := newKind(t, pending).Stamp(); got != 14360177405351023729 {
-		t.Errorf("the stamp is %d", got)
+		t.Errorf("the stamp is %d, want the same as in earlier versions", got)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestAdoptAppliesSchema(t *testing.T) {
 	for codec, want := range map[object.Codec]bool{k: false, other: true} {
 		e, err := o.Encoding(codec, exampleV1)
 		if err != nil || strings.Contains(string(e.Bytes()), `"extra":7`) != want {
-			t.Errorf("it reads %s, %v", e.Bytes(), err)
+			t.Errorf("read as %s (%v), want the default of extra: %t", e.Bytes(), err, want)
 		}
 	}
 }

@@ -144,12 +144,12 @@ func TestRuleCostLimit(t *testing.T) {
 	k := kindWithRules(t, `"text":{"type":"string"}`, costly+`,{"rule":"false"}`, "", "")
 	if errs := k.Validate(t.Context(), widgetWith(t, k, longText(9_000)), nil, ""); len(errs) != 1 ||
 		errs[0].Error() != "spec: Invalid value: failed rule: false" {
-		t.Errorf("below the limit: %v", errs)
+		t.Errorf("below the cost limit: %v, want only the failed rule false", errs)
 	}
 	errs := k.Validate(t.Context(), widgetWith(t, k, longText(11_000)), nil, "")
 	const want = `spec: Invalid value: "object": 'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost exceeds limit for rule: m`
 	if len(errs) != 1 || errs[0].Error() != want {
-		t.Errorf("beyond the limit: %v", errs)
+		t.Errorf("beyond the cost limit: %v, want only that the rule is too costly", errs)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestObjectCostLimit(t *testing.T) {
 		k := kindWithRules(t, `"text":{"type":"string"}`, strings.TrimSuffix(strings.Repeat(costly+",", rules), ","),
 			"", "")
 		if got := errorText(k.Validate(t.Context(), widgetWith(t, k, longText(9_000)), nil, "")); got != want {
-			t.Errorf("%d rules: %s", rules, got)
+			t.Errorf("%d rules: %q, want %q", rules, got, want)
 		}
 	}
 }
@@ -176,7 +176,7 @@ func TestRulesStopWithContext(t *testing.T) {
 	cancel()
 	errs := k.Validate(ctx, widgetWith(t, k, list), nil, "")
 	if !strings.Contains(errorText(errs), "interrupted") {
-		t.Errorf("%v", errs)
+		t.Errorf("got %v, want an interrupted rule", errs)
 	}
 }
 
@@ -190,7 +190,7 @@ func TestRulesInBubbles(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				k := kindWithRules(t, `"n":{"type":"integer"}`, `{"rule":"self.n > 0"}`, "", "")
 				if errs := k.Validate(t.Context(), widgetWith(t, k, `"spec":{"n":1}`), nil, ""); len(errs) > 0 {
-					t.Error(errs)
+					t.Errorf("a valid object is rejected: %v", errs)
 				}
 			})
 		})

@@ -8,22 +8,22 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
-// validator runs the quick check, and the library's validator if that is inconclusive.
+// validator runs the fast validator, and the library's validator if that is inconclusive.
 type validator struct {
-	quick *fastValidator
+	fast *fastValidator
 	// library creates the library's validator on first use, because it holds another copy of the schema.
 	library func() (validation.SchemaValidator, error)
 }
 
-// newValidator returns the validator of a schema. again decodes another copy of the schema.
+// newValidator returns the validator of a schema. decodeAgain decodes another copy of the schema.
 func newValidator(props *apiextensions.JSONSchemaProps,
-	again func() (*apiextensions.JSONSchemaProps, error)) (*validator, error) {
+	decodeAgain func() (*apiextensions.JSONSchemaProps, error)) (*validator, error) {
 	_, open, err := validation.NewSchemaValidator(props)
 	if err != nil {
 		return nil, err
 	}
 	return &validator{newFastValidator(open), sync.OnceValues(func() (validation.SchemaValidator, error) {
-		props, err := again()
+		props, err := decodeAgain()
 		if err != nil {
 			return nil, err
 		}
@@ -34,25 +34,26 @@ func newValidator(props *apiextensions.JSONSchemaProps,
 
 // Validate implements validation.SchemaCreateValidator.
 func (v *validator) Validate(value any, options ...validation.ValidationOption) *validate.Result {
-	return v.ask(value, func(library validation.SchemaValidator) *validate.Result {
+	return v.run(value, func(library validation.SchemaValidator) *validate.Result {
 		return library.Validate(value, options...)
 	})
 }
 
 // ValidateUpdate implements validation.SchemaValidator.
 func (v *validator) ValidateUpdate(value, old any, options ...validation.ValidationOption) *validate.Result {
-	return v.ask(value, func(library validation.SchemaValidator) *validate.Result {
+	return v.run(value, func(library validation.SchemaValidator) *validate.Result {
 		return library.ValidateUpdate(value, old, options...)
 	})
 }
 
-func (v *validator) ask(value any, judge func(library validation.SchemaValidator) *validate.Result) *validate.Result {
-	if v.quick.valid(value) {
+// run calls the library's validator unless the fast one accepts the value.
+func (v *validator) run(value any, byLibrary func(validation.SchemaValidator) *validate.Result) *validate.Result {
+	if v.fast.valid(value) {
 		return &validate.Result{}
 	}
 	library, err := v.library()
 	if err != nil {
 		return &validate.Result{Errors: []error{err}}
 	}
-	return judge(library)
+	return byLibrary(library)
 }

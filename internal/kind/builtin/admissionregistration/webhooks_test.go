@@ -123,7 +123,7 @@ func TestWebhookRules(t *testing.T) {
 					got = append(got, e.Error())
 				}
 				if diff := gocmp.Diff(c.want, got); diff != "" {
-					t.Errorf("%s: %s", k.Info().Kind, diff)
+					t.Errorf("errors of %s (-want +got):\n%s", k.Info().Kind, diff)
 				}
 			}
 		})
@@ -138,13 +138,13 @@ func TestLegacyWebhooks(t *testing.T) {
 	body := configuration(hook(`"sideEffects":`, `"admissionReviewVersions":`))
 	obj := read(t, m, legacy, body)
 	if errs := m.Validate(t.Context(), obj, nil, ""); len(errs) > 0 {
-		t.Error(errs)
+		t.Errorf("a valid v1beta1 configuration is rejected: %v", errs)
 	}
 	w := obj.(*mutating).Webhooks[0]
 	got := fmt.Sprint(*w.FailurePolicy, *w.MatchPolicy, *w.SideEffects, *w.TimeoutSeconds, w.AdmissionReviewVersions,
 		*w.ReinvocationPolicy)
 	if want := "IgnoreExactUnknown30[v1beta1]Never"; strings.ReplaceAll(got, " ", "") != want {
-		t.Errorf("%s, want %s", got, want)
+		t.Errorf("the defaults are %s, want %s", got, want)
 	}
 	data, err := m.Encode(object.Form{APIVersion: hub}, obj)
 	if err != nil {
@@ -156,15 +156,15 @@ func TestLegacyWebhooks(t *testing.T) {
 	}
 	again := stored.DeepCopyObject().(kind.Object)
 	if errs := m.Validate(t.Context(), again, stored.(kind.Object), ""); len(errs) > 0 {
-		t.Errorf("what was allowed before is refused: %v", errs)
+		t.Errorf("an update in v1 rejects values that v1beta1 allowed: %v", errs)
 	}
 	if errs := m.Validate(t.Context(), again, nil, ""); len(errs) != 1 {
-		t.Errorf("unknown side effects are new in v1: %v", errs)
+		t.Errorf("errors of a create in v1: %v, want one about the side effects", errs)
 	}
 	shown, err := m.Convert(again, legacy)
 	if err != nil ||
 		shown.GetObjectKind().GroupVersionKind().String() != "admissionregistration.k8s.io/v1beta1, Kind=MutatingWebhookConfiguration" {
-		t.Errorf("%v %v", shown, err)
+		t.Errorf("v1beta1 shows %v (%v)", shown, err)
 	}
 }
 
@@ -177,12 +177,12 @@ func TestStoredInvalidConditionIsRetained(t *testing.T) {
 	changed := old.DeepCopyObject().(kind.Object)
 	changed.(*validating).Webhooks[0].TimeoutSeconds = new(int32(3))
 	if errs := v.Validate(t.Context(), changed, old, ""); len(errs) > 0 {
-		t.Error(errs)
+		t.Errorf("an update rejects the stored condition: %v", errs)
 	}
 	c := &changed.(*validating).Webhooks[0]
 	c.MatchConditions = append(c.MatchConditions, admissionv1.MatchCondition{Name: "b", Expression: "true"})
 	if errs := v.Validate(t.Context(), changed, old, ""); len(errs) != 1 {
-		t.Error(errs)
+		t.Errorf("errors of an update with a new condition: %v, want one about the old condition", errs)
 	}
 }
 
@@ -195,7 +195,7 @@ func TestReservedNameWarnings(t *testing.T) {
 		for name, want := range map[string]int{"a.static.k8s.io": 1, "a.k8s.io": 0} {
 			obj.SetName(name)
 			if got := k.Warnings(obj, nil, ""); len(got) != want {
-				t.Errorf("%s: %q", name, got)
+				t.Errorf("name %s: warnings %q, want %d", name, got, want)
 			}
 		}
 	}

@@ -26,7 +26,7 @@ func TestV1beta1RoundTrip(t *testing.T) {
 	v := crd.Spec.Versions[0]
 	if v.Name != "v1" || !v.Served || !v.Storage || v.Subresources.Status == nil ||
 		v.AdditionalPrinterColumns[0].JSONPath != ".spec.a" || v.Schema.OpenAPIV3Schema.Type != "object" {
-		t.Errorf("hub: %+v", v)
+		t.Errorf("the version in the hub is %+v", v)
 	}
 	before := stored(t, k, crd)
 	data, err := k.Encode(object.Form{APIVersion: legacy}, before)
@@ -42,11 +42,11 @@ func TestV1beta1RoundTrip(t *testing.T) {
 	}
 	if shown.APIVersion != legacy || shown.Spec["version"] != "v1" || shown.Spec["validation"] == nil ||
 		shown.Spec["subresources"] == nil || shown.Spec["additionalPrinterColumns"] == nil {
-		t.Errorf("shown as %s", data)
+		t.Errorf("v1beta1 shows %s", data)
 	}
 	back, err := k.Decode(object.Form{APIVersion: legacy}, data)
 	if err != nil || !reflect.DeepEqual(back, stored(t, k, crd)) {
-		t.Errorf("read back %+v, %v", back, err)
+		t.Errorf("v1beta1 reads back as %+v (%v)", back, err)
 	}
 	if !reflect.DeepEqual(before, stored(t, k, crd)) {
 		t.Error("encoding changed the definition")
@@ -72,11 +72,11 @@ func TestStoredAsHub(t *testing.T) {
 		if format == object.JSON &&
 			!strings.HasPrefix(string(data),
 				`{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1",`) {
-			t.Errorf("stored %s", data)
+			t.Errorf("stored as %s", data)
 		}
 		obj, err := k.Decode(form, data)
 		if err != nil || obj.(*definition).APIVersion != hub || !obj.(*definition).Spec.PreserveUnknownFields {
-			t.Errorf("read back %+v, %v", obj, err)
+			t.Errorf("reads back as %+v (%v)", obj, err)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func TestOldManifest(t *testing.T) {
 		}
 		Establish(crd, taking(), noon)
 		if !IsEstablished(crd) || crd.Status.AcceptedNames.ListKind != "NetworkList" {
-			t.Error(conditions(crd))
+			t.Errorf("group %s: conditions\n%s\naccepted names %+v", group, conditions(crd), crd.Status.AcceptedNames)
 		}
 		k, err := structural.New(object.NewCache(0), crd, nil)
 		if err != nil {
@@ -105,7 +105,7 @@ func TestOldManifest(t *testing.T) {
 			fmt.Appendf(nil,
 				`{"apiVersion":"%s/v1","kind":"Network","metadata":{"name":"n"},"spec":{"cidr":"192.168.0.0/16","gatewar":"192.168.0.1"}}`, group), false)
 		if err != nil || len(strict) > 0 || len(k.Validate(t.Context(), obj, nil, "")) > 0 {
-			t.Errorf("%v %q", err, strict)
+			t.Errorf("group %s: an object with any fields: error %v, unknown fields %q", group, err, strict)
 		}
 	}
 }

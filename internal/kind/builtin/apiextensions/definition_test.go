@@ -122,9 +122,9 @@ func expect(t *testing.T, status *metav1.Status, field, text string) {
 	switch {
 	case status == nil && field == "":
 	case status == nil:
-		t.Errorf("accepted, want %s: %s", field, text)
+		t.Errorf("the definition is accepted, want %s: %s", field, text)
 	case field == "":
-		t.Errorf("refused: %s", status.Message)
+		t.Errorf("the definition is rejected: %s", status.Message)
 	case status.Details == nil || !slices.ContainsFunc(status.Details.Causes, func(c metav1.StatusCause) bool {
 		return c.Field == field && strings.Contains(c.Message, text)
 	}):
@@ -198,11 +198,13 @@ func TestPrepareUpdatesStoredVersions(t *testing.T) {
 	k := newKind()
 	old, _ := write(t, k, object.Form{APIVersion: hub}, manifest(hub, "example.com", "", things+","+oneV1), nil)
 	if old.Generation != 1 || !slices.Equal(old.Status.StoredVersions, []string{"v1"}) {
-		t.Fatalf("created: generation %d, stored %q", old.Generation, old.Status.StoredVersions)
+		t.Fatalf("after the create: generation %d, want 1; stored versions %q, want v1", old.Generation,
+			old.Status.StoredVersions)
 	}
 	crd, status := write(t, k, object.Form{APIVersion: hub}, manifest(hub, "example.com", "", things+","+twoV2), old)
 	if status != nil || crd.Generation != 2 || !slices.Equal(crd.Status.StoredVersions, []string{"v1", "v2"}) {
-		t.Errorf("updated: %v, generation %d, stored %q", status, crd.Generation, crd.Status.StoredVersions)
+		t.Errorf("after the update (%v): generation %d, want 2; stored versions %q, want v1 and v2", status,
+			crd.Generation, crd.Status.StoredVersions)
 	}
 }
 
@@ -247,7 +249,7 @@ func TestWarnings(t *testing.T) {
 			t.Fatal(status.Message)
 		}
 		if got := k.Warnings(crd, old, ""); !slices.Equal(got, test.warnings) {
-			t.Errorf("%s: %q", test.rule, got)
+			t.Errorf("%s: warnings %q, want %q", test.rule, got, test.warnings)
 		}
 	}
 }
@@ -266,7 +268,7 @@ func TestValidateChangesNothing(t *testing.T) {
 	k.Validate(t.Context(), crd, crd, "status")
 	k.Warnings(crd, nil, "")
 	if !reflect.DeepEqual(before, crd) {
-		t.Error("the definition changed")
+		t.Error("validation changed the definition")
 	}
 }
 
@@ -277,12 +279,12 @@ func TestInfo(t *testing.T) {
 	info := k.Info()
 	if info.Namespaced || !slices.Equal(info.ShortNames, []string{"crd", "crds"}) ||
 		!slices.Equal(info.Categories, []string{"api-extensions"}) || info.Subresource("status") == nil {
-		t.Errorf("%+v", info)
+		t.Errorf("the names and subresources are not those of a kube-apiserver: %+v", info)
 	}
 	for _, apiVersion := range []string{hub, legacy} {
 		if columns := k.Columns(apiVersion); len(columns) != 2 || columns[0].Name != "Name" ||
 			columns[1].Name != "Created At" {
-			t.Errorf("%s: %+v", apiVersion, columns)
+			t.Errorf("%s: columns %+v, want Name and Created At", apiVersion, columns)
 		}
 	}
 }

@@ -95,7 +95,7 @@ func TestEstablish(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			crd := networks("example.com")
 			if !Establish(crd, test.taken, noon) {
-				t.Error("nothing changed")
+				t.Error("Establish reports that it changed nothing")
 			}
 			if got := conditions(crd); got != test.conditions {
 				t.Errorf("\nwant %s\ngot  %s", test.conditions, got)
@@ -105,10 +105,10 @@ func TestEstablish(t *testing.T) {
 				test.left(&want)
 			}
 			if !reflect.DeepEqual(crd.Status.AcceptedNames, want) {
-				t.Errorf("accepted %+v", crd.Status.AcceptedNames)
+				t.Errorf("accepted names %+v, want %+v", crd.Status.AcceptedNames, want)
 			}
 			if Establish(crd, test.taken, later) {
-				t.Error("a second time changed something")
+				t.Error("a second Establish changed something")
 			}
 		})
 	}
@@ -122,14 +122,14 @@ func TestEstablishedIsRetained(t *testing.T) {
 	Establish(crd, taking(), noon)
 	crd.Spec.Names.Singular = "pod"
 	if !Establish(crd, taking("resources/pod", "resources/networks"), later) || !IsEstablished(crd) {
-		t.Error(conditions(crd))
+		t.Errorf("the definition did not stay established:\n%s", conditions(crd))
 	}
 	if got := crd.Status.AcceptedNames; got.Singular != "network" || got.Plural != "networks" {
-		t.Errorf("%+v", got)
+		t.Errorf("accepted names %+v, want the old ones", got)
 	}
 	for _, c := range crd.Status.Conditions {
 		if changed := c.Type == apiextensionsv1.NamesAccepted; changed != c.LastTransitionTime.Equal(&later) {
-			t.Errorf("%s at %s", c.Type, c.LastTransitionTime)
+			t.Errorf("condition %s last changed at %s, want only NamesAccepted to change", c.Type, c.LastTransitionTime)
 		}
 	}
 }
@@ -152,7 +152,7 @@ func TestInvalidCABundlePreventsEstablishment(t *testing.T) {
 		client.CABundle = bundle
 		Establish(crd, taking(), later)
 		if got, want := conditions(crd), accepted+"\n"+established; got != want {
-			t.Errorf("with the bundle %q:\n%s\nwant\n%s", bundle, got, want)
+			t.Errorf("established, then with the bundle %q:\n%s\nwant\n%s", bundle, got, want)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func TestEstablishAfterConflict(t *testing.T) {
 	Establish(crd, taking("kinds/Network"), noon)
 	if IsEstablished(crd) || !Establish(crd, taking(), later) || !IsEstablished(crd) ||
 		conditions(crd) != accepted+"\n"+established {
-		t.Error(conditions(crd))
+		t.Errorf("the definition was established too early or not at all:\n%s", conditions(crd))
 	}
 }
 
@@ -190,7 +190,7 @@ func TestApprovalCondition(t *testing.T) {
 		Establish(crd, taking(), noon)
 		if got := strings.TrimPrefix(strings.TrimPrefix(conditions(crd), accepted+"\n"+established),
 			"\n"); got != test.condition {
-			t.Errorf("%s %q:\nwant %s\ngot  %s", test.group, test.annotation, test.condition, got)
+			t.Errorf("group %s, annotation %q:\nwant %s\ngot  %s", test.group, test.annotation, test.condition, got)
 		}
 	}
 }
@@ -207,11 +207,11 @@ func TestNonStructuralCondition(t *testing.T) {
 	want := "NonStructuralSchema=True Violations: [spec.preserveUnknownFields: Invalid value: true: must be false, " +
 		"spec.versions[0].schema.openAPIV3Schema.type: Required value: must not be empty at the root]"
 	if got := conditions(crd); got != accepted+"\n"+established+"\n"+want {
-		t.Error(got)
+		t.Errorf("conditions\n%s\nwant at last\n%s", got, want)
 	}
 	crd.Spec.PreserveUnknownFields = false
 	if !Establish(crd, taking(), later) || conditions(crd) != accepted+"\n"+established {
-		t.Error(conditions(crd))
+		t.Errorf("the condition of a structural schema remains:\n%s", conditions(crd))
 	}
 }
 
@@ -235,19 +235,19 @@ func TestTakenIn(t *testing.T) {
 	for name, want := range map[string]bool{"networks": false, "network": false, "net": false, "routers": true,
 		"router": true, "rt": true, "crd": false, "Router": false} {
 		if got := taken(ResourceNames, name); got != want {
-			t.Errorf("resource %s: %t", name, got)
+			t.Errorf("resource name %s: taken is %t, want %t", name, got, want)
 		}
 	}
 	for name, want := range map[string]bool{"Network": false, "Router": true, "RouterList": true, "router": false} {
 		if got := taken(KindNames, name); got != want {
-			t.Errorf("kind %s: %t", name, got)
+			t.Errorf("kind name %s: taken is %t, want %t", name, got, want)
 		}
 	}
 	clash := networks("apiextensions.k8s.io")
 	clash.Spec.Names.Plural = "customresourcedefinitions"
 	if !TakenIn(kinds, clash)(ResourceNames, "customresourcedefinitions") ||
 		!TakenIn(kinds, clash)(ResourceNames, "crd") {
-		t.Error("a built-in kind's names are free")
+		t.Error("the names of a built-in kind are not taken")
 	}
 }
 
@@ -284,13 +284,14 @@ func TestTermination(t *testing.T) {
 		step.act()
 		got := strings.TrimPrefix(strings.TrimPrefix(conditions(crd), accepted+"\n"+established), "\n")
 		if got != step.condition || len(crd.Finalizers) != step.finalizers {
-			t.Errorf("step %d: %s, finalizers %q", i, got, crd.Finalizers)
+			t.Errorf("step %d: condition %q, want %q; finalizers %q, want %d of them", i, got, step.condition,
+				crd.Finalizers, step.finalizers)
 		}
 	}
 	never := networks("example.com")
 	markDeleted(never, noon)
 	SetInstancesDeleted(never, noon)
 	if got := conditions(never); got != "Terminating=False NeverEstablished: resource was never established" {
-		t.Error(got)
+		t.Errorf("a definition that was never established: %s", got)
 	}
 }

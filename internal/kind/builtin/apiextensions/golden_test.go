@@ -39,7 +39,7 @@ func write(t testing.TB, k kind.Kind, form object.Form, body []byte, old *defini
 		return nil, &status
 	}
 	if len(strict) > 0 {
-		t.Errorf("fields left out: %q", strict)
+		t.Errorf("the definition has unknown fields: %q", strict)
 	}
 	var was kind.Object
 	if old != nil {

@@ -83,7 +83,7 @@ func TestDaemonSetTemplateGeneration(t *testing.T) {
 			k.Prepare(obj, created(t, k, c.was), c.sub)
 		}
 		if got := obj.Annotations["deprecated.daemonset.template.generation"]; got != c.want {
-			t.Errorf("%s: template %s, want %s", c.what, got, c.want)
+			t.Errorf("%s: template generation %s, want %s", c.what, got, c.want)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func TestDaemonSetTemplateWarnings(t *testing.T) {
 	k.Prepare(obj, nil, "")
 	want := `[spec.template.spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1]`
 	if got := fmt.Sprint(k.Warnings(obj, nil, "")); got != want {
-		t.Errorf("create: %s, want %s", got, want)
+		t.Errorf("warnings of the create %s, want %s", got, want)
 	}
 	if got := k.Warnings(obj, obj, ""); len(got) > 0 {
 		t.Errorf("an update that leaves the template warns: %q", got)

@@ -52,7 +52,7 @@ func TestOldVersionsHaveTheirDefaults(t *testing.T) {
 			`{"apiVersion":"`+c.version+`","kind":"`+c.kind.Info().Kind+`","metadata":{"name":"w"},"spec":{`+c.spec+
 				`}}`)
 		if errs := c.kind.Validate(t.Context(), obj, nil, ""); len(errs) > 0 {
-			t.Errorf("%s: %v", name, errs)
+			t.Errorf("%s: a valid object is rejected: %v", name, errs)
 		}
 		hub, err := c.kind.Encode(object.Form{APIVersion: "apps/v1", Format: object.JSON}, obj)
 		if err != nil {
@@ -73,7 +73,7 @@ func TestOldVersionsHaveTheirDefaults(t *testing.T) {
 		again := inOldVersion(t, c.kind, c.version, string(old))
 		if back, err := c.kind.Encode(object.Form{APIVersion: "apps/v1", Format: object.JSON}, again); err != nil ||
 			!jsonpatch.Equal(back, hub) {
-			t.Errorf("%s: there and back: %v\n%s\nwas\n%s", name, err, back, hub)
+			t.Errorf("%s: through the old version and back (%v):\n%s\nwas\n%s", name, err, back, hub)
 		}
 		if c.version != "apps/v1beta2" && strings.Contains(string(old), "deprecated.d") {
 			t.Errorf("%s: the old version shows an annotation for what it has a field for: %s", name, old)
@@ -94,13 +94,14 @@ func TestOldVersionsAreDeprecated(t *testing.T) {
 	t.Parallel()
 	for _, k := range Kinds(object.NewCache(1 << 20)) {
 		if hub := k.Info().Endpoints[0]; hub.Deprecated != "" || hub.Orphans {
-			t.Errorf("%s: %+v", k.Info().Kind, hub)
+			t.Errorf("%s: apps/v1 is deprecated, or orphans by default: %+v", k.Info().Kind, hub)
 		}
 		for _, e := range k.Info().Endpoints[1:] {
 			want := e.APIVersion() + " " + k.Info().Kind + " is deprecated in v1."
 			if !strings.HasPrefix(e.Deprecated, want) ||
 				!strings.HasSuffix(e.Deprecated, "unavailable in v1.16+; use apps/v1 "+k.Info().Kind) || !e.Orphans {
-				t.Errorf("%s: %+v", k.Info().Kind, e)
+				t.Errorf("%s: an old version is not deprecated as in Kubernetes, or does not orphan by default: %+v",
+					k.Info().Kind, e)
 			}
 		}
 	}
@@ -122,7 +123,7 @@ func TestOldControllerRevisionsKeepTheirData(t *testing.T) {
 		}
 		if err := json.Unmarshal(data, &got); err != nil || got.APIVersion != version ||
 			got.Kind != "ControllerRevision" || got.Revision != 2 || got.Data["a"] != "b" {
-			t.Errorf("%s: %v %s", version, err, data)
+			t.Errorf("%s shows %s (%v)", version, data, err)
 		}
 	}
 }

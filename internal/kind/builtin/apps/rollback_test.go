@@ -17,7 +17,7 @@ func TestRollbackSetsAnnotation(t *testing.T) {
 	})
 	if err != nil || d.Annotations[appsv1.DeprecatedRollbackTo] != "3" || d.Annotations["why"] != "it broke" ||
 		d.Annotations["by"] != "hand" {
-		t.Errorf("%v, annotations %v", err, d.Annotations)
+		t.Errorf("after the rollback (%v): annotations %v", err, d.Annotations)
 	}
 }
 
@@ -39,7 +39,7 @@ func TestInvalidRollbackIsRejected(t *testing.T) {
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 		if err := deploymentRollback.Apply(d, &test.r); err == nil || err.Error() != test.want ||
 			len(d.Annotations) > 0 {
-			t.Errorf("%+v: %v, annotations %v; want %s", test.r, err, d.Annotations, test.want)
+			t.Errorf("rollback %+v: %v, want %s; annotations %v, want none", test.r, err, test.want, d.Annotations)
 		}
 	}
 }

@@ -170,7 +170,7 @@ func TestScaleReadsAndWritesReplicas(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s := view.(*autoscalingv1.Scale); s.Name != "w" || s.Spec.Replicas != 2 || s.Status.Selector != "app=a" {
-			t.Errorf("%s: scale %+v", k.Info().Kind, s)
+			t.Errorf("%s: the Scale is %+v", k.Info().Kind, s)
 		}
 		if err := scale.Apply(obj, &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 5}}); err != nil {
 			t.Fatal(err)
@@ -224,7 +224,7 @@ func TestWorkloadWarnings(t *testing.T) {
 			`spec.template.spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1`,
 		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("%s: %q, want %q", k.Info().Kind, got, want)
+			t.Errorf("%s: warnings %q, want %q", k.Info().Kind, got, want)
 		}
 		if again := k.Warnings(obj, obj, ""); len(again) > 0 {
 			t.Errorf("%s: an update that changes nothing warns: %q", k.Info().Kind, again)

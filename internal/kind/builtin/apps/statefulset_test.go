@@ -98,7 +98,7 @@ func TestStatefulSetNamesAreHostNames(t *testing.T) {
 		t.Error("a statefulset may be named web.example, whose pods' host names cannot begin so")
 	}
 	if got := valid("web-", true); len(got) > 0 {
-		t.Errorf("the prefix web-: %q", got)
+		t.Errorf("the prefix web- is rejected: %q", got)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestStatefulSetDefaults(t *testing.T) {
 			}
 		}
 		if got != c.want {
-			t.Errorf("%s: %s, want %s", c.strategy, got, c.want)
+			t.Errorf("strategy %s: %s, want %s", c.strategy, got, c.want)
 		}
 	}
 }
@@ -161,10 +161,10 @@ func TestStatefulSetWarnings(t *testing.T) {
 		history,
 	}
 	if got := k.Warnings(obj, nil, ""); fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("create: %q, want %q", got, want)
+		t.Errorf("warnings of the create %q, want %q", got, want)
 	}
 	want = []string{`spec.volumeClaimTemplates[0].Spec.resources.requests[storage]: fractional byte value "1500m" is invalid, must be an integer`, history}
 	if got := k.Warnings(obj, obj, ""); fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("an update that leaves the template: %q, want %q", got, want)
+		t.Errorf("warnings of an update that leaves the template %q, want %q", got, want)
 	}
 }

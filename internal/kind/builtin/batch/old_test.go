@@ -25,7 +25,7 @@ func TestCronJobsInOldVersions(t *testing.T) {
 				t.Fatalf("%s: %v %q", version, err, strict)
 			}
 			if errs := k.Validate(t.Context(), obj, nil, ""); len(errs) > 0 {
-				t.Errorf("%s: %v", version, errs)
+				t.Errorf("%s: a valid object is rejected: %v", version, errs)
 			}
 			form.Format = format
 			data, err := k.Encode(form, obj)
@@ -54,15 +54,15 @@ func TestOldCronJobsAreDeprecated(t *testing.T) {
 	t.Parallel()
 	endpoints := cronJobKind(object.NewCache(1 << 20)).Info().Endpoints
 	if hub := endpoints[0]; hub.Deprecated != "" || hub.Orphans {
-		t.Errorf("%+v", hub)
+		t.Errorf("batch/v1 is deprecated, or orphans by default: %+v", hub)
 	}
 	old := &deprecated.CronJob{}
 	old.SetGroupVersionKind(deprecated.SchemeGroupVersion.WithKind("CronJob"))
 	if want := deprecation.WarningMessage(old); endpoints[1].Deprecated != want || !endpoints[1].Orphans {
-		t.Errorf("%+v, want %q", endpoints[1], want)
+		t.Errorf("batch/v1beta1 is %+v, want the warning %q and orphaning", endpoints[1], want)
 	}
 	if oldest := endpoints[2]; !oldest.Orphans ||
 		!strings.HasPrefix(oldest.Deprecated, "batch/v2alpha1 CronJob is deprecated") {
-		t.Errorf("%+v", oldest)
+		t.Errorf("batch/v2alpha1 is %+v, want it deprecated and orphaning", oldest)
 	}
 }

@@ -297,17 +297,17 @@ func TestBatchWarnings(t *testing.T) {
 		"spec: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, " +
 			"Kubernetes might not be able to track completedIndexes when a big number of indexes fail"}
 	if got := jobs().Warnings(many, nil, ""); fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("a job: %q, want %q", got, want)
+		t.Errorf("warnings of a job %q, want %q", got, want)
 	}
 	if got := jobs().Warnings(many, many, ""); len(got) > 0 {
 		t.Errorf("an update that changes nothing warns: %q", got)
 	}
 	c := created(t, cronJobs(), validCron, `{metadata: {name: a.b}, spec: {schedule: "TZ=UTC 0 * * * *"}}`)
 	if got := cronJobs().Warnings(c, nil, ""); fmt.Sprint(got) != fmt.Sprint([]string{long}) {
-		t.Errorf("a cronjob: %q", got)
+		t.Errorf("warnings of a cronjob: %q", got)
 	}
 	if got := cronJobs().Warnings(c, c, ""); len(got) != 1 || !strings.Contains(got[0], "use timeZone instead") {
-		t.Errorf("an old schedule: %q", got)
+		t.Errorf("warnings of an update that leaves an old schedule: %q", got)
 	}
 }
 
@@ -330,7 +330,7 @@ func TestJobCells(t *testing.T) {
 		if err != nil || row[1] != r.state ||
 			row[2] != map[bool]string{true: "1/1 of 2", false: r.completions}[j.Spec.Completions == nil] ||
 			row[3] != r.duration {
-			t.Errorf("%s: %v %v", r.is, row, err)
+			t.Errorf("%s: row %v (%v)", r.is, row, err)
 		}
 	}
 	c := created(t, cronJobs(), validCron,
@@ -338,7 +338,7 @@ func TestJobCells(t *testing.T) {
 	c.Status = batchv1.CronJobStatus{LastScheduleTime: &metav1.Time{Time: now.Add(-time.Minute)}}
 	row, err := cronJobs().Row(c, "batch/v1", now)
 	if err != nil || fmt.Sprint(row[1:6]) != "[0 * * * * Etc/UTC True 0 60s]" {
-		t.Errorf("a cronjob: %v %v", row, err)
+		t.Errorf("row of a cronjob: %v (%v)", row, err)
 	}
 }
 

@@ -56,7 +56,7 @@ func TestLeaseRules(t *testing.T) {
 				got = append(got, e.Error())
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
+				t.Errorf("errors (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -79,7 +79,7 @@ func TestLeasesAnswerAsRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("spec (-recorded +got):\n%s", diff)
 	}
 
 	var table metav1.Table
@@ -93,9 +93,9 @@ func TestLeasesAnswerAsRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(table.Rows[0].Cells, row); diff != "" {
-		t.Error(diff)
+		t.Errorf("cells (-recorded +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(table.ColumnDefinitions, k.Columns(apiVersion)); diff != "" {
-		t.Error(diff)
+		t.Errorf("columns (-recorded +got):\n%s", diff)
 	}
 }

@@ -106,7 +106,8 @@ func TestDataSourceFieldsAreSynchronized(t *testing.T) {
 		spec := newClaim(t, k, nil, "", is).Spec
 		if both := spec.DataSource != nil && spec.DataSourceRef != nil &&
 			spec.DataSource.Name == spec.DataSourceRef.Name; both != want {
-			t.Errorf("%s: %v, %v", is, spec.DataSource, spec.DataSourceRef)
+			t.Errorf("%s: dataSource %v, dataSourceRef %v, want them equal: %t", is, spec.DataSource,
+				spec.DataSourceRef, want)
 		}
 	}
 }
@@ -124,9 +125,9 @@ func TestClaimRows(t *testing.T) {
 	}
 	want := []any{"c", "Bound", "v", "1Gi", "RWO,RWX", "slow", "<unset>", row[7], "Filesystem"}
 	if !slices.Equal(row, want) {
-		t.Errorf("%v, want %v", row, want)
+		t.Errorf("row %v, want %v", row, want)
 	}
 	if warnings := k.Warnings(c, nil, ""); len(warnings) != 1 {
-		t.Errorf("warnings: %q", warnings)
+		t.Errorf("warnings %q, want 1", warnings)
 	}
 }

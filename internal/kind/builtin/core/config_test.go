@@ -98,7 +98,7 @@ func TestStringDataIsOnlyWritten(t *testing.T) {
 		`{"data":{"a":"MQ==","b":"MQ=="},"stringData":{"b":"2"}}`).(*corev1.Secret)
 	want := map[string][]byte{"a": []byte("1"), "b": []byte("2")}
 	if diff := cmp.Diff(want, s.Data); diff != "" || s.StringData != nil || s.Type != corev1.SecretTypeOpaque {
-		t.Errorf("%s %v %s", diff, s.StringData, s.Type)
+		t.Errorf("data (-want +got):\n%s\nstringData %v, type %s", diff, s.StringData, s.Type)
 	}
 }
 
@@ -108,10 +108,10 @@ func TestSecretWarnings(t *testing.T) {
 	const empty = "tls: failed to find any PEM data in certificate input"
 	if got := createWarnings(t, "secrets",
 		`{"type":"kubernetes.io/tls","data":{"tls.crt":"","tls.key":""}}`); len(got) != 1 || got[0] != empty {
-		t.Error(got)
+		t.Errorf("warnings %q, want that the certificate is empty", got)
 	}
 	if got := createWarnings(t, "secrets", `{}`); got != nil {
-		t.Error(got)
+		t.Errorf("an empty secret causes warnings: %q", got)
 	}
 }
 
@@ -122,15 +122,15 @@ func TestServiceAccountReferences(t *testing.T) {
 	sa := read(t, k, "", `{"secrets":[{"name":"s","namespace":"other","uid":"u"}]}`).(*corev1.ServiceAccount)
 	k.Prepare(sa, nil, "")
 	if diff := cmp.Diff([]corev1.ObjectReference{{Name: "s"}}, sa.Secrets); diff != "" {
-		t.Error(diff)
+		t.Errorf("secrets (-want +got):\n%s", diff)
 	}
 	const body = `{"metadata":{"annotations":{"kubernetes.io/enforce-mountable-secrets":"true"}}}`
 	const want = "metadata.annotations[kubernetes.io/enforce-mountable-secrets]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"
 	if got := createWarnings(t, "serviceaccounts", body); len(got) != 1 || got[0] != want {
-		t.Error(got)
+		t.Errorf("warnings %q, want %q", got, want)
 	}
 	old := read(t, k, "", body)
 	if got := k.Warnings(old, old, ""); got != nil {
-		t.Error(got)
+		t.Errorf("an update that changes nothing warns: %q", got)
 	}
 }

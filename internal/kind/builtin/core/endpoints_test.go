@@ -51,11 +51,11 @@ func TestStoredEndpointsRemainValid(t *testing.T) {
 	changed := old.DeepCopy()
 	changed.Labels = map[string]string{"a": "b"}
 	if errs := k.Validate(t.Context(), changed, old, ""); len(errs) > 0 {
-		t.Errorf("another label: %v", errs)
+		t.Errorf("an update of a label is rejected: %v", errs)
 	}
 	changed.Subsets[0].Addresses[0].Hostname = "a"
 	if errs := k.Validate(t.Context(), changed, old, ""); len(errs) != 1 {
-		t.Errorf("another address: %v", errs)
+		t.Errorf("errors of an update of an address %v, want 1", errs)
 	}
 }
 
@@ -67,11 +67,11 @@ func TestEndpointsWarnings(t *testing.T) {
 	}}}
 	want := []string{`subsets[0].notReadyAddresses[0].ip: IPv6 address "2001:DB8::1" should be in RFC 5952 canonical format ("2001:db8::1")`}
 	if got := endpointsWarnings(e, nil); !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("warnings %q, want %q", got, want)
 	}
 	e.Labels = map[string]string{"endpoints.kubernetes.io/managed-by": "endpoint-controller"}
 	if got := endpointsWarnings(e, nil); len(got) > 0 {
-		t.Errorf("of Kubernetes' controller: %q", got)
+		t.Errorf("endpoints of Kubernetes' controller cause warnings: %q", got)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestEndpointsRows(t *testing.T) {
 	} {
 		row, err := endpointsKind(object.NewCache(1)).Row(&corev1.Endpoints{Subsets: subsets}, "v1", time.Now())
 		if err != nil || row[1] != want {
-			t.Errorf("%v, %v, want %q", row, err, want)
+			t.Errorf("row %v (%v), want the addresses %q", row, err, want)
 		}
 	}
 }

@@ -90,10 +90,10 @@ func TestEventFields(t *testing.T) {
 		"reason": "Made", "reportingComponent": "c", "source": "c",
 	}
 	if diff := cmp.Diff(want, k.Fields(e)); diff != "" {
-		t.Error(diff)
+		t.Errorf("selectable fields (-want +got):\n%s", diff)
 	}
 	if got := k.Info().Endpoints[1].Selectable["regarding.name"]; got != "involvedObject.name" {
-		t.Error(got)
+		t.Errorf("regarding.name selects by %q, want involvedObject.name", got)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestRequestVersionIsNotStored(t *testing.T) {
 		}
 		if got := back.(*corev1.Event); got.APIVersion != "v1" || got.Message != "n" ||
 			strings.Contains(string(data), "events.k8s.io") {
-			t.Errorf("%s: %s", format, data)
+			t.Errorf("the stored event, in %s, has the version of the request: %s", format, data)
 		}
 	}
 }
@@ -142,7 +142,7 @@ func TestEventRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(c.want, row); diff != "" {
-			t.Error(diff)
+			t.Errorf("row (-want +got):\n%s", diff)
 		}
 	}
 }

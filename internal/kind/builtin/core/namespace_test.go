@@ -35,7 +35,7 @@ func TestDeletedNamespaceStatus(t *testing.T) {
 	errs := kindsByResource()["namespaces"].Validate(t.Context(), ns, ns, "status")
 	const want = "status.Phase: Invalid value: \"Active\": may only be 'Terminating' if `deletionTimestamp` is not empty"
 	if len(errs) != 1 || errs[0].Error() != want {
-		t.Error(errs)
+		t.Errorf("errors %v, want %s", errs, want)
 	}
 }
 
@@ -47,30 +47,30 @@ func TestNamespaceFinalizersDelayRemoval(t *testing.T) {
 	k.Prepare(ns, nil, "")
 	if diff := cmp.Diff([]corev1.FinalizerName{"kubernetes"}, ns.Spec.Finalizers); diff != "" ||
 		ns.Status.Phase != corev1.NamespaceActive {
-		t.Errorf("%s %s", diff, ns.Status.Phase)
+		t.Errorf("phase %s, finalizers (-want +got):\n%s", ns.Status.Phase, diff)
 	}
 	if ns.Labels["kubernetes.io/metadata.name"] != "team" {
-		t.Error(ns.Labels)
+		t.Errorf("labels %v, want one with the name", ns.Labels)
 	}
 
 	update := read(t, k, "",
 		`{"metadata":{"name":"team"},"spec":{"finalizers":[]},"status":{"phase":"Terminating"}}`).(*corev1.Namespace)
 	k.Prepare(update, ns, "")
 	if len(update.Spec.Finalizers) != 1 || update.Status.Phase != corev1.NamespaceActive {
-		t.Errorf("an update changed %v %v", update.Spec, update.Status)
+		t.Errorf("an update of the namespace changed the finalizers %v or the status %v", update.Spec, update.Status)
 	}
 
 	d := k
 	if !d.BeginDelete(ns) || ns.Status.Phase != corev1.NamespaceTerminating || d.Finished(ns) {
-		t.Errorf("%+v", ns)
+		t.Errorf("a deleted namespace with a finalizer: %+v, want it Terminating and unfinished", ns)
 	}
 	final := read(t, k, "", `{"metadata":{"name":"team"},"spec":{}}`).(*corev1.Namespace)
 	k.Prepare(final, ns, "finalize")
 	if final.Status.Phase != corev1.NamespaceTerminating || !d.Finished(final) {
-		t.Errorf("%+v", final)
+		t.Errorf("without its finalizer: %+v, want it Terminating and finished", final)
 	}
 	if d.BeginDelete(final) {
-		t.Error("a namespace without finalizers was not removed")
+		t.Error("the deletion of a namespace without finalizers was delayed")
 	}
 }
 
@@ -82,6 +82,6 @@ func TestGeneratedNamespaceNamesAreLabelled(t *testing.T) {
 	ns.SetName("gen-abcde")
 	k.Prepare(ns, nil, "")
 	if ns.GetLabels()["kubernetes.io/metadata.name"] != "gen-abcde" {
-		t.Error(ns.GetLabels())
+		t.Errorf("labels %v, want one with the name", ns.GetLabels())
 	}
 }

@@ -85,12 +85,12 @@ func TestNodeDefaults(t *testing.T) {
 	k.Prepare(n, nil, "")
 	if got := n.Status.Allocatable[corev1.ResourceCPU]; got.Cmp(resource.MustParse("2")) != 0 ||
 		n.Spec.PodCIDR != "10.0.0.0/24" {
-		t.Errorf("%v %v", n.Status, n.Spec)
+		t.Errorf("after the create: status %v, spec %v", n.Status, n.Spec)
 	}
 	update := read(t, k, "", `{"status":{"capacity":{"cpu":"3"}},"spec":{"podCIDR":"10.0.0.0/24"}}`).(*corev1.Node)
 	k.Prepare(update, n, "")
 	if diff := cmp.Diff(n.Status, update.Status); diff != "" || len(update.Spec.PodCIDRs) != 1 {
-		t.Error(diff, update.Spec)
+		t.Errorf("after the update: spec %v, status (-before +after):\n%s", update.Spec, diff)
 	}
 }
 
@@ -137,6 +137,6 @@ func TestNodeWarnings(t *testing.T) {
 		`spec.podCIDRs[0]: IPv6 CIDR value "fd00:0::/64" should be in RFC 5952 canonical format ("fd00::/64")`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 }

@@ -144,15 +144,15 @@ func tooManyDisruptions(after int, why string) error {
 // noDisruptionReason returns the reason why a budget allows no disruption.
 func noDisruptionReason(b *policyv1.PodDisruptionBudget) string {
 	c := meta.FindStatusCondition(b.Status.Conditions, policyv1.DisruptionAllowedCondition)
-	said := c != nil && c.Status == metav1.ConditionFalse && c.Message != ""
+	explained := c != nil && c.Status == metav1.ConditionFalse && c.Message != ""
 	switch {
-	case said && c.Reason == policyv1.SyncFailedReason:
+	case explained && c.Reason == policyv1.SyncFailedReason:
 		return fmt.Sprintf("The disruption budget %s does not allow evicting pods currently because it failed sync: %s",
 			b.Name, c.Message)
 	case b.Status.CurrentHealthy <= b.Status.DesiredHealthy:
 		return fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", b.Name,
 			b.Status.DesiredHealthy, b.Status.CurrentHealthy)
-	case said:
+	case explained:
 		return fmt.Sprintf("The disruption budget %s does not allow evicting pods currently (%s): %s", b.Name, c.Reason,
 			c.Message)
 	default:

@@ -95,7 +95,7 @@ func TestPodStatusWarnings(t *testing.T) {
 		`status.hostIPs[0].ip: IPv6 address "2001:DB8::2" should be in RFC 5952 canonical format ("2001:db8::2")`,
 	}
 	if got := podKind(object.NewCache(1)).Warnings(pod, pod, "status"); !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("writing the status warns %q, want %q", got, want)
 	}
 }
 
@@ -105,9 +105,9 @@ func TestNodeStatusWriteHasNoSpecWarnings(t *testing.T) {
 	k := nodeKind(object.NewCache(1))
 	node := &corev1.Node{Spec: corev1.NodeSpec{DoNotUseExternalID: "x"}}
 	if got := k.Warnings(node, nil, ""); len(got) == 0 {
-		t.Error("its create does not warn")
+		t.Error("creating such a node does not warn")
 	}
 	if got := k.Warnings(node, nil, "status"); len(got) > 0 {
-		t.Errorf("its status: %q", got)
+		t.Errorf("writing its status warns: %q", got)
 	}
 }

@@ -107,7 +107,7 @@ func TestReplicationControllerScale(t *testing.T) {
 	}
 	if s := view.(*autoscalingv1.Scale); s.Spec.Replicas != 2 || s.Status.Replicas != 1 ||
 		s.Status.Selector != "app=a" {
-		t.Errorf("scale %+v", s)
+		t.Errorf("its Scale is %+v", s)
 	}
 	if err := scale.Apply(rc, &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 5}}); err != nil {
 		t.Fatal(err)

@@ -49,7 +49,7 @@ func check(t *testing.T, resource string, rules []rule) {
 				got = append(got, e.Error())
 			}
 			if diff := cmp.Diff(r.want, got); diff != "" {
-				t.Error(diff)
+				t.Errorf("errors (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -78,7 +78,7 @@ func TestAddressesAreUnique(t *testing.T) {
 	_, err := p.put("late", spec(port), nil)
 	const want = "spec.clusterIPs: Internal error: failed to allocate a serviceIP: range is full"
 	if err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
@@ -89,17 +89,17 @@ func TestNodePortsAreUnique(t *testing.T) {
 		p.claims[portClaim(int32(firstNodePort+n))] = "another"
 	}
 	if got := len(p.claims); got != 2768 {
-		t.Fatalf("%d node ports", got)
+		t.Fatalf("%d node ports are static, want 2768", got)
 	}
 	delete(p.claims, portClaim(30085))
 	s := p.mustPut("last", spec(`"type":"NodePort"`, port), nil)
 	if s.Spec.Ports[0].NodePort != 30085 {
-		t.Error(s.Spec.Ports)
+		t.Errorf("ports %v, want the node port 30085, the only free one", s.Spec.Ports)
 	}
 	_, err := p.put("late", spec(`"type":"NodePort"`, port), nil)
 	const want = "spec.ports[0].nodePort: Internal error: failed to allocate a nodePort: range is full"
 	if err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestClaimsFollowTheType(t *testing.T) {
 	} {
 		s = p.mustPut("s", c.body, s)
 		if diff := cmp.Diff(c.want, claims()); diff != "" {
-			t.Errorf("%s: %s", c.body, diff)
+			t.Errorf("claims of %s (-want +got):\n%s", c.body, diff)
 		}
 	}
 }
@@ -171,7 +171,7 @@ func TestUpdatesRetainAssignedValues(t *testing.T) {
 		first := p.mustPut("s", body, nil)
 		again := p.mustPut("s", body, first)
 		if diff := cmp.Diff(first.Spec, again.Spec); diff != "" {
-			t.Errorf("%s: %s", body, diff)
+			t.Errorf("%s: an update changed (-first +again):\n%s", body, diff)
 		}
 	}
 }
@@ -186,11 +186,11 @@ func TestProtocolsOfOnePortShareANodePort(t *testing.T) {
 			nil)
 		if got := s.Spec.Ports; got[0].NodePort == 0 || got[0].NodePort != got[1].NodePort || asked != "" &&
 			got[0].NodePort != 30053 {
-			t.Errorf("%s: %v", name, got)
+			t.Errorf("%s: ports %v, want one node port for both", name, got)
 		}
 	}
 	if len(p.claims) != 4 {
-		t.Error(p.claims)
+		t.Errorf("claims %v, want 4", p.claims)
 	}
 }
 
@@ -205,7 +205,7 @@ func TestNodePortsFollowTheirNames(t *testing.T) {
 		first)
 	if got := swapped.Spec.Ports; got[0].NodePort != b || got[1].NodePort != a || got[2].NodePort == 0 ||
 		got[2].NodePort == a || got[2].NodePort == b {
-		t.Errorf("%v, had a %d, b %d", got, a, b)
+		t.Errorf("ports %v; before, a had the node port %d, and b %d", got, a, b)
 	}
 }
 
@@ -217,18 +217,18 @@ func TestFamiliesOfHeadlessServices(t *testing.T) {
 	want := []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
 	if diff := cmp.Diff(want, s.Spec.IPFamilies); diff != "" ||
 		*s.Spec.IPFamilyPolicy != corev1.IPFamilyPolicyRequireDualStack {
-		t.Error(diff, *s.Spec.IPFamilyPolicy)
+		t.Errorf("policy %s, families (-want +got):\n%s", *s.Spec.IPFamilyPolicy, diff)
 	}
 	single := p.mustPut("s", spec(`"clusterIP":"None","ipFamilyPolicy":"SingleStack","ipFamilies":["IPv4","IPv6"]`), s)
 	if diff := cmp.Diff(want[:1], single.Spec.IPFamilies); diff != "" {
-		t.Error(diff)
+		t.Errorf("families of one stack (-want +got):\n%s", diff)
 	}
 	_, err := p.put("s", spec(`"clusterIP":"None","ipFamilyPolicy":"RequireDualStack","ipFamilies":["IPv4"]`), s)
 	const refused = `spec.ipFamilyPolicy: Invalid value: "RequireDualStack": must be 'SingleStack' to release the secondary IP family`
 	if err == nil || err.Error() != refused {
-		t.Error(err)
+		t.Errorf("got %v, want %s", err, refused)
 	}
 	if len(p.claims) > 0 {
-		t.Error(p.claims)
+		t.Errorf("headless services claimed %v", p.claims)
 	}
 }

@@ -250,27 +250,27 @@ func TestServiceDefaults(t *testing.T) {
 	plain := service(spec(port))
 	if p := plain.Ports[0]; plain.Type != "ClusterIP" || p.Protocol != "TCP" || p.TargetPort != intstr.FromInt32(80) ||
 		*plain.InternalTrafficPolicy != "Cluster" || plain.ExternalTrafficPolicy != "" {
-		t.Errorf("%+v", plain)
+		t.Errorf("a service with only a port has %+v", plain)
 	}
 	if s := service(spec(port,
 		`"sessionAffinity":"ClientIP"`)); *s.SessionAffinityConfig.ClientIP.TimeoutSeconds != 10800 {
-		t.Errorf("%+v", s)
+		t.Errorf("a service with session affinity has %+v", s)
 	}
 	if s := service(spec(port,
 		`"sessionAffinityConfig":{"clientIP":{"timeoutSeconds":5}}`)); s.SessionAffinity != "None" ||
 		s.SessionAffinityConfig != nil {
-		t.Errorf("%+v", s)
+		t.Errorf("a service without session affinity keeps its configuration: %+v", s)
 	}
 	if s := service(spec(balancer)); !*s.AllocateLoadBalancerNodePorts || s.ExternalTrafficPolicy != "Cluster" {
-		t.Errorf("%+v", s)
+		t.Errorf("a service of type LoadBalancer has %+v", s)
 	}
 	if s := service(spec(port, `"externalIPs":["1.2.3.4"]`)); s.ExternalTrafficPolicy != "Cluster" {
-		t.Errorf("%+v", s)
+		t.Errorf("a service with an external IP has %+v", s)
 	}
 	lb := read(t, k, "",
 		`{"spec":{`+balancer+`},"status":{"loadBalancer":{"ingress":[{"ip":"1.2.3.4"}]}}}`).(*corev1.Service)
 	if mode := lb.Status.LoadBalancer.Ingress[0].IPMode; mode == nil || *mode != corev1.LoadBalancerIPModeVIP {
-		t.Error(mode)
+		t.Errorf("the IP mode of the load balancer is %v, want VIP", mode)
 	}
 }
 
@@ -297,7 +297,7 @@ func TestServiceWarnings(t *testing.T) {
 			"annotation service.kubernetes.io/topology-aware-hints is deprecated, please use service.kubernetes.io/topology-mode instead"}},
 	} {
 		if diff := cmp.Diff(c.want, createWarnings(t, "services", c.body)); diff != "" {
-			t.Errorf("%s: %s", c.body, diff)
+			t.Errorf("warnings of %s (-want +got):\n%s", c.body, diff)
 		}
 	}
 }
@@ -320,7 +320,7 @@ func TestExternalAddressesOfServices(t *testing.T) {
 	} {
 		row, err := k.Row(&c.service, "v1", time.Now())
 		if err != nil || !slices.Contains(row, any(c.want)) {
-			t.Errorf("%v %v, want %s", row, err, c.want)
+			t.Errorf("row %v (%v), want a cell %s", row, err, c.want)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func check(t *testing.T, rules []rule) {
 				got = append(got, e.Error())
 			}
 			if diff := cmp.Diff(r.want, got); diff != "" {
-				t.Error(diff)
+				t.Errorf("errors (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -146,7 +146,7 @@ func TestEndpointSliceDefaults(t *testing.T) {
 	t.Parallel()
 	p := read(t, slice("IPv4", "", `{"port":80}`)).Ports[0]
 	if *p.Name != "" || *p.Protocol != "TCP" || p.AppProtocol != nil {
-		t.Errorf("%v", p)
+		t.Errorf("the defaults of a port are %v", p)
 	}
 }
 
@@ -182,7 +182,7 @@ func TestDeprecatedTopologyIsDropped(t *testing.T) {
 	s := read(t, slice("IPv4", `"addresses":["10.1.0.1"],"deprecatedTopology":{"kubernetes.io/hostname":"n"}`))
 	sliceKind().Prepare(s, nil, "")
 	if e := s.Endpoints[0]; e.DeprecatedTopology != nil || e.NodeName != nil {
-		t.Errorf("%v", e)
+		t.Errorf("the create retained the topology or moved it: %v", e)
 	}
 }
 
@@ -191,24 +191,24 @@ func TestEndpointSliceWarnings(t *testing.T) {
 	const canonical = `endpoints[0].addresses[0]: IPv6 address "2001:DB8::1" should be in RFC 5952 canonical format ("2001:db8::1")`
 	odd := read(t, slice("IPv6", `"addresses":["2001:DB8::1"]`))
 	if got := sliceKind().Warnings(odd, odd, ""); !slices.Equal(got, []string{canonical}) {
-		t.Errorf("an odd address: %q", got)
+		t.Errorf("warnings of an odd address %q, want %q", got, canonical)
 	}
 	odd.Labels = map[string]string{discoveryv1.LabelManagedBy: "endpointslice-controller.k8s.io"}
 	if got := sliceKind().Warnings(odd, nil, ""); len(got) > 0 {
-		t.Errorf("an odd address of Kubernetes' controller: %q", got)
+		t.Errorf("an odd address of Kubernetes' controller causes warnings: %q", got)
 	}
 	names := read(t, slice("FQDN", `"addresses":["example.com","1.2.3.4"]`))
 	if got := sliceKind().Warnings(names, nil, ""); !slices.Equal(got,
 		[]string{"spec.addressType: FQDN endpoints are deprecated"}) {
-		t.Errorf("names: %q", got)
+		t.Errorf("warnings of names %q, want that they are deprecated", got)
 	}
 	if got := sliceKind().Warnings(names, names, ""); len(got) > 0 {
-		t.Errorf("names again: %q", got)
+		t.Errorf("an update of names warns again: %q", got)
 	}
 	const zeros = `endpoints[0].addresses[1]: non-standard IP address "1.2.3.04" is invalid: use "1.2.3.4"`
 	addresses := read(t, slice("FQDN", `"addresses":["example.com","1.2.3.04"]`))
 	if got := sliceKind().Warnings(addresses, addresses, ""); !slices.Equal(got, []string{zeros}) {
-		t.Errorf("a name that is an address: %q", got)
+		t.Errorf("warnings of a name that is an address %q, want %q", got, zeros)
 	}
 }
 
@@ -226,7 +226,7 @@ func TestEndpointSliceRows(t *testing.T) {
 	} {
 		row, err := sliceKind().Row(read(t, body), "discovery.k8s.io/v1", now)
 		if err != nil || row[2] != want[0] || row[3] != want[1] {
-			t.Errorf("%s: %v, %v", body, row, err)
+			t.Errorf("%s: row %v (%v), want the ports and addresses %q", body, row, err, want)
 		}
 	}
 }

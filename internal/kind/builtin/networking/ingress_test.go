@@ -37,7 +37,7 @@ func check(t *testing.T, k kind.Kind, rules []rule) {
 				got = append(got, e.Error())
 			}
 			if diff := gocmp.Diff(r.want, got); diff != "" {
-				t.Error(diff)
+				t.Errorf("errors (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -216,7 +216,7 @@ func TestIngressRows(t *testing.T) {
 				CreationTimestamp: metav1.NewTime(now)}}
 			c.change(in)
 			if got := ingressRow(in, now)[c.column]; got != c.want {
-				t.Errorf("%q, want %q", got, c.want)
+				t.Errorf("cell %q, want %q", got, c.want)
 			}
 		})
 	}
@@ -264,7 +264,7 @@ func TestIngressClassParametersDefaultToClusterScope(t *testing.T) {
 	} {
 		c := read(t, k, body).(*networkingv1.IngressClass)
 		if got := *c.Spec.Parameters.Scope; got != want {
-			t.Errorf("%s: %s, want %s", body, got, want)
+			t.Errorf("%s: scope %s, want %s", body, got, want)
 		}
 	}
 }
@@ -279,10 +279,10 @@ func TestIngressWarnings(t *testing.T) {
 		"status": {`status.loadBalancer.ingress[0]: IPv6 address "2001:DB8::1" should be in RFC 5952 canonical format ("2001:db8::1")`},
 	} {
 		if got := k.Warnings(annotated, nil, sub); !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", cmp.Or(sub, "create"), got, want)
+			t.Errorf("warnings of a write of %s: %q, want %q", cmp.Or(sub, "the object"), got, want)
 		}
 	}
 	if got := k.Warnings(annotated, annotated, ""); len(got) > 0 {
-		t.Errorf("an update: %q", got)
+		t.Errorf("an update that changes nothing warns: %q", got)
 	}
 }

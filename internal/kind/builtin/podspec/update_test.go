@@ -165,6 +165,6 @@ func TestNegativeGracePeriodMayChange(t *testing.T) {
 	pod := old.DeepCopy()
 	old.Spec.TerminationGracePeriodSeconds, pod.Spec.TerminationGracePeriodSeconds = new(int64(-1)), new(int64(1))
 	if got := text(Validate(pod, old, "")); got != "" {
-		t.Error(got)
+		t.Errorf("the update is rejected: %s", got)
 	}
 }

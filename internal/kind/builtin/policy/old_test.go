@@ -66,6 +66,6 @@ func TestOldVersionIsDeprecated(t *testing.T) {
 	e := budgetKind(object.NewCache(1 << 20)).Info().Endpoints[1]
 	if !strings.HasPrefix(e.Deprecated,
 		"policy/v1beta1 PodDisruptionBudget is deprecated in v1.21+, unavailable in v1.25+; use policy/v1") {
-		t.Error(e.Deprecated)
+		t.Errorf("the old version's deprecation is %q", e.Deprecated)
 	}
 }

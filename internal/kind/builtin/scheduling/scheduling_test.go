@@ -69,7 +69,7 @@ func TestSystemClassesAreValid(t *testing.T) {
 	for _, pc := range SystemClasses() {
 		defaultPriorityClass(pc)
 		if errs := k.Validate(t.Context(), pc, nil, ""); len(errs) > 0 {
-			t.Error(errs.ToAggregate())
+			t.Errorf("%s: %v", pc.Name, errs.ToAggregate())
 		}
 	}
 }
