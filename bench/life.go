@@ -148,5 +148,5 @@ func deleted(w watch.Interface, objects int) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("only %d of %d objects went", len(gone), objects)
+	return fmt.Errorf("the watch ended after %d of %d deletions", len(gone), objects)
 }

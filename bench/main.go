@@ -46,10 +46,10 @@ func run(ctx context.Context) error {
 		"write CPU profiles of client and server, of the last run of each row, to this `folder`; the server is then the library without kubectl")
 	output := flag.String("o", "", "write the figures of every run as JSON to this `file`")
 	flag.StringVar(&l.kubeconfig, "kubeconfig", "",
-		"measure the server that this `file` leads to, instead of starting one; rows that start processes are left out")
+		"measure the server of this kubeconfig `file`, instead of starting one; rows that start processes are left out")
 	flag.IntVar(&l.pid, "pid", 0, "with -kubeconfig, the server's `process`, for its CPU and memory")
 	shares := flag.String("shares", "",
-		"measure nothing: print where the CPU time of the servers went whose profiles are in this `folder`")
+		"measure nothing: print the shares of the servers' CPU time, from the profiles in this `folder`")
 	flag.Parse()
 	if flag.NArg() > 0 || l.runs < 1 {
 		return fmt.Errorf("no arguments are taken, and -runs is at least 1")

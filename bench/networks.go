@@ -90,18 +90,18 @@ func (s *server) startNetworkController(ctx context.Context, folder, log string,
 	if err := s.lab.buildNetworkController(ctx, program); err != nil {
 		return nil, err
 	}
-	said, err := os.Create(log)
+	output, err := os.Create(log)
 	if err != nil {
 		return nil, err
 	}
-	defer said.Close()
+	defer output.Close()
 	command := exec.Command(program, "--kubeconfig", kubeconfig, "--provider", provider, "--state",
 		filepath.Join(folder, "records"))
 	profile, err := filepath.Abs(filepath.Join(s.lab.profiles, "networks-controller.pprof"))
 	if err != nil {
 		return nil, err
 	}
-	command.Env, command.Stderr = append(append(os.Environ(), env...), "BENCH_PROFILE="+profile), said
+	command.Env, command.Stderr = append(append(os.Environ(), env...), "BENCH_PROFILE="+profile), output
 	return command, command.Start()
 }
 

@@ -174,16 +174,16 @@ func (s *server) runSample(ctx context.Context, pkg string) (u used, err error) 
 		return u, err
 	}
 	command := exec.CommandContext(ctx, program, "--kubeconfig", kubeconfig)
-	said, err := command.StderrPipe()
+	output, err := command.StderrPipe()
 	if err != nil {
 		return u, err
 	}
 	if err := command.Start(); err != nil {
 		return u, err
 	}
-	u, err = askSample(command, bufio.NewScanner(said))
+	u, err = measureSample(command, bufio.NewScanner(output))
 	err = errors.Join(err, command.Process.Signal(syscall.SIGTERM))
-	_, drained := io.Copy(io.Discard, said)
+	_, drained := io.Copy(io.Discard, output)
 	if err = errors.Join(err, drained, command.Wait()); err != nil {
 		return u, fmt.Errorf("%s: %w", command, err)
 	}
@@ -191,21 +191,21 @@ func (s *server) runSample(ctx context.Context, pkg string) (u used, err error) 
 	return u, nil
 }
 
-// askSample waits until a program has logged the creation of the last network, and measures its memory.
-func askSample(command *exec.Cmd, said *bufio.Scanner) (u used, err error) {
-	for made := 0; made < many && said.Scan(); {
-		if strings.Contains(said.Text(), "[Neutron] Created") {
+// measureSample waits until a program has logged the creation of the last network, and measures its memory.
+func measureSample(command *exec.Cmd, output *bufio.Scanner) (u used, err error) {
+	for made := 0; made < many && output.Scan(); {
+		if strings.Contains(output.Text(), "[Neutron] Created") {
 			made++
 		}
 	}
 	if err := command.Process.Signal(syscall.SIGUSR1); err != nil {
 		return u, err
 	}
-	for said.Scan() {
-		if n, _ := fmt.Sscanf(said.Text(), "live heap %g", &u.Heap); n == 1 {
+	for output.Scan() {
+		if n, _ := fmt.Sscanf(output.Text(), "live heap %g", &u.Heap); n == 1 {
 			u.Resident, err = process(command.Process.Pid).anonymousMemory()
 			return u, err
 		}
 	}
-	return u, fmt.Errorf("it ended too early: %w", said.Err())
+	return u, fmt.Errorf("the program ended too early: %w", output.Err())
 }

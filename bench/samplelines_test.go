@@ -25,7 +25,7 @@ func TestReadmeLinesOfCodeAreCurrent(t *testing.T) {
 			ours.written/theirs.written),
 	} {
 		if !strings.Contains(string(readme), row) {
-			t.Errorf("the README has not the row %s", row)
+			t.Errorf("the README lacks the current row %s", row)
 		}
 	}
 }

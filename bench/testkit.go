@@ -48,21 +48,21 @@ func testKit() measurement {
 	}
 }
 
-// oneTest is a testing.TB outside of go test. A failure panics.
-type oneTest struct {
+// testStub implements testing.TB outside of go test. A failure panics.
+type testStub struct {
 	testing.TB
 	cleanups []func()
 }
 
-func (t *oneTest) Name() string              { return "bench" }
-func (t *oneTest) Helper()                   {}
-func (t *oneTest) Output() io.Writer         { return io.Discard }
-func (t *oneTest) Cleanup(f func())          { t.cleanups = append(t.cleanups, f) }
-func (t *oneTest) Fatal(arguments ...any)    { panic(fmt.Sprint(arguments...)) }
-func (t *oneTest) Fatalf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }
-func (t *oneTest) Errorf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }
+func (t *testStub) Name() string              { return "bench" }
+func (t *testStub) Helper()                   {}
+func (t *testStub) Output() io.Writer         { return io.Discard }
+func (t *testStub) Cleanup(f func())          { t.cleanups = append(t.cleanups, f) }
+func (t *testStub) Fatal(arguments ...any)    { panic(fmt.Sprint(arguments...)) }
+func (t *testStub) Fatalf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }
+func (t *testStub) Errorf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }
 
-func (t *oneTest) end() {
+func (t *testStub) end() {
 	for _, f := range slices.Backward(t.cleanups) {
 		f()
 	}
@@ -70,18 +70,18 @@ func (t *oneTest) end() {
 
 // measureTestKit prints the medians in milliseconds as JSON.
 func measureTestKit(context.Context, []string) error {
-	whole := &oneTest{}
+	whole := &testStub{}
 	defer whole.end()
 	plane := bowlinetest.Start(whole)
 	var medians []float64
-	for _, start := range []func(*oneTest) *rest.Config{
-		func(t *oneTest) *rest.Config { return bowlinetest.Start(t).RESTConfig() },
-		func(t *oneTest) *rest.Config { return bowlinetest.Start(t, bowlinetest.Socket()).SocketConfig(t) },
-		func(t *oneTest) *rest.Config { return plane.Fork(t).RESTConfig() },
+	for _, start := range []func(*testStub) *rest.Config{
+		func(t *testStub) *rest.Config { return bowlinetest.Start(t).RESTConfig() },
+		func(t *testStub) *rest.Config { return bowlinetest.Start(t, bowlinetest.Socket()).SocketConfig(t) },
+		func(t *testStub) *rest.Config { return plane.Fork(t).RESTConfig() },
 	} {
 		var took []float64
 		for range 1 + 2*nextStarts {
-			t := &oneTest{}
+			t := &testStub{}
 			began := time.Now()
 			firstCreate(start(t))
 			took = append(took, float64(time.Since(began).Microseconds())/1000)

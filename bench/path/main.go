@@ -38,10 +38,10 @@ func main() {
 	}
 }
 
-// path is a kind of request. ask sends it; the second call is counted, after caches are filled.
+// path is a kind of request. send sends it; the second call is counted, after caches are filled.
 type path struct {
 	name string
-	ask  func(ctx context.Context, c *http.Client, host string, name string) error
+	send func(ctx context.Context, c *http.Client, host string, name string) error
 }
 
 func run(ctx context.Context, verbose bool) error {
@@ -59,14 +59,14 @@ func run(ctx context.Context, verbose bool) error {
 	fmt.Fprintln(table, "REQUEST\tFUNCTIONS\tFILES\tAFTER DISPATCH\tFILES")
 	var lists strings.Builder
 	for _, p := range []path{{"create of a Deployment", create}, {"apply of a Deployment", apply}, {"watch", watch}} {
-		if err := p.ask(ctx, client, config.Host, "first"); err != nil {
+		if err := p.send(ctx, client, config.Host, "first"); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
 		time.Sleep(100 * time.Millisecond) // work after the answer
 		if err := coverage.ClearCounters(); err != nil {
-			return fmt.Errorf("%w: build with -cover -covermode=atomic, see go doc", err)
+			return fmt.Errorf("%w: build with -cover -covermode=atomic, see go doc ./path", err)
 		}
-		if err := p.ask(ctx, client, config.Host, "second"); err != nil {
+		if err := p.send(ctx, client, config.Host, "second"); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
 		time.Sleep(100 * time.Millisecond) // the end of a watch

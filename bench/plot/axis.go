@@ -79,8 +79,8 @@ func (a *axis) ticks() (ticks []float64) {
 	return ticks
 }
 
-// place returns the pixel of a value.
-func (a *axis) place(v float64) float64 {
+// pixel returns the pixel of a value.
+func (a *axis) pixel(v float64) float64 {
 	share := (v - a.low) / (a.top - a.low)
 	if a.log {
 		share = math.Log(v/a.low) / math.Log(a.top/a.low)

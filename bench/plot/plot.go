@@ -61,12 +61,12 @@ func (c Chart) draw(b *bytes.Buffer) {
 	text(b, (left+width-right)/2, height-10, `text-anchor="middle" fill="#444444"`, c.X)
 	text(b, left, 38, `fill="#444444"`, c.Y)
 	for _, t := range y.ticks() {
-		at := y.place(t)
+		at := y.pixel(t)
 		fmt.Fprintf(b, `<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="#dddddd"/>`+"\n", left, at, width-right, at)
 		text(b, left-8, at+4, `text-anchor="end" fill="#444444"`, number(t))
 	}
 	for _, t := range x.ticks() {
-		at := x.place(t)
+		at := x.pixel(t)
 		fmt.Fprintf(b, `<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#999999"/>`+"\n", at, height-bottom, at,
 			height-bottom+5)
 		text(b, at, height-bottom+19, `text-anchor="middle" fill="#444444"`, number(t))
@@ -86,18 +86,18 @@ func (c Chart) draw(b *bytes.Buffer) {
 func drawLine(b *bytes.Buffer, x, y axis, points []Point, name, colour string, ends []float64) []float64 {
 	var path strings.Builder
 	for i, p := range points {
-		fmt.Fprintf(&path, "%s%.1f %.1f", map[bool]string{true: "M", false: " L"}[i == 0], x.place(p.X), y.place(p.Y))
+		fmt.Fprintf(&path, "%s%.1f %.1f", map[bool]string{true: "M", false: " L"}[i == 0], x.pixel(p.X), y.pixel(p.Y))
 		if len(points) <= 20 {
-			fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3.5" fill="%s"/>`+"\n", x.place(p.X), y.place(p.Y), colour)
+			fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3.5" fill="%s"/>`+"\n", x.pixel(p.X), y.pixel(p.Y), colour)
 		}
 	}
 	fmt.Fprintf(b, `<path d="%s" fill="none" stroke="%s" stroke-width="1.8"/>`+"\n", path.String(), colour)
 	last := points[len(points)-1]
-	at := y.place(last.Y)
+	at := y.pixel(last.Y)
 	for slices.ContainsFunc(ends, func(taken float64) bool { return math.Abs(taken-at) < 13 }) {
 		at -= 13
 	}
-	text(b, x.place(last.X)+8, at+4, fmt.Sprintf(`fill="%s"`, colour), name)
+	text(b, x.pixel(last.X)+8, at+4, fmt.Sprintf(`fill="%s"`, colour), name)
 	return append(ends, at)
 }
 

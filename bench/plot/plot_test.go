@@ -30,7 +30,7 @@ func TestSVGIsXMLWithLabels(t *testing.T) {
 		}
 	}
 	if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
-		t.Error("a point has no place")
+		t.Error("the position of a point is not a number")
 	}
 }
 
@@ -42,7 +42,7 @@ func TestTicksAreRoundAndCoverAllPoints(t *testing.T) {
 		a.include(top)
 		a.round()
 		ticks := a.ticks()
-		if a.top < top || len(ticks) < 4 || len(ticks) > 11 || a.place(a.top) != 0 || a.place(0) != 100 {
+		if a.top < top || len(ticks) < 4 || len(ticks) > 11 || a.pixel(a.top) != 0 || a.pixel(0) != 100 {
 			t.Errorf("up to %v the axis ends at %v with the ticks %v", top, a.top, ticks)
 		}
 	}

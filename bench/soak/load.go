@@ -28,16 +28,16 @@ var kibibyte = strings.Repeat("0123456789abcdef", 64)
 
 // load is the state that all workers share.
 type load struct {
-	client  kubernetes.Interface
-	clocks  clocks
-	places  [namespaces]place
-	created atomic.Int64
-	deleted atomic.Int64
+	client   kubernetes.Interface
+	clocks   clocks
+	expected [namespaces]eventCounts
+	created  atomic.Int64
+	deleted  atomic.Int64
 }
 
-// place is a namespace, with the number of events that its watchers must receive: of all objects, and of red
+// eventCounts are the numbers of events that the watchers of a namespace must receive: of all objects, and of red
 // objects.
-type place struct{ all, red atomic.Int64 }
+type eventCounts struct{ all, red atomic.Int64 }
 
 func namespaceName(i int) string { return fmt.Sprintf("soak-%02d", i) }
 
@@ -52,10 +52,10 @@ type worker struct {
 // isRed reports the label of an object; every second object is red.
 func isRed(object int) bool { return object/(namespaces/workers)%2 == 0 }
 
-func (w *worker) place(object int) int { return w.number + workers*(object%(namespaces/workers)) }
+func (w *worker) namespace(object int) int { return w.number + workers*(object%(namespaces/workers)) }
 
 func (w *worker) maps(object int) typed.ConfigMapInterface {
-	return w.client.CoreV1().ConfigMaps(namespaceName(w.place(object)))
+	return w.client.CoreV1().ConfigMaps(namespaceName(w.namespace(object)))
 }
 
 func (w *worker) configMap(object, version int) *corev1.ConfigMap {
@@ -76,7 +76,7 @@ func (w *worker) write(v verb, object int, request func() error) error {
 	if err := w.clocks.time(v, request); err != nil {
 		return fmt.Errorf("%s of %s: %w", v, w.name(object), err)
 	}
-	p := &w.places[w.place(object)]
+	p := &w.expected[w.namespace(object)]
 	p.all.Add(1)
 	if isRed(object) {
 		p.red.Add(1)

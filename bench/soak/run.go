@@ -89,9 +89,9 @@ func (l *load) reset() {
 	l.clocks.lap()
 	l.clocks.requests = 0
 	l.created.Store(0)
-	for i := range l.places {
-		l.places[i].all.Store(0)
-		l.places[i].red.Store(0)
+	for i := range l.expected {
+		l.expected[i].all.Store(0)
+		l.expected[i].red.Store(0)
 	}
 }
 

@@ -65,7 +65,7 @@ func stopServer(server *exec.Cmd, output *bytes.Buffer) error {
 }
 
 // tail returns the last lines of a text.
-func tail(said string) string {
-	lines := strings.Split(strings.TrimSpace(said), "\n")
+func tail(output string) string {
+	lines := strings.Split(strings.TrimSpace(output), "\n")
 	return strings.Join(lines[max(0, len(lines)-20):], "\n")
 }

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// settle is the time until a server reaches its steady state: its history contains the last five minutes.
-	settle = 6 * time.Minute
-	// enough is the minimum number of later samples for a verdict.
-	enough = 12
+	// settleTime is the time until a server reaches its steady state: its history contains the last five minutes.
+	settleTime = 6 * time.Minute
+	// minSamples is the minimum number of later samples for a verdict.
+	minSamples = 12
 )
 
 // series is a quantity that must be flat.
@@ -28,9 +28,9 @@ type series struct {
 	share, least float64
 }
 
-// judged returns the series of the verdict. Memory may grow by 5 %, and latency by a quarter; less than 2 ms
+// judgedSeries returns the series of the verdict. Memory may grow by 5 %, and latency by a quarter; less than 2 ms
 // is noise of the machine.
-func judged() []series {
+func judgedSeries() []series {
 	all := []series{
 		{"RssAnon", "MiB", func(s sample) float64 { return s.anonymous }, 0.05, 16},
 		{"live heap", "MiB", func(s sample) float64 { return s.live }, 0.05, 16},
@@ -48,14 +48,14 @@ func judged() []series {
 // judge prints for each series whether it was flat, and returns an error if one was not. If the soak was too
 // short, it prints that instead.
 func (r *report) judge(to io.Writer) error {
-	from := slices.IndexFunc(r.samples, func(s sample) bool { return s.at > settle })
-	if from < 0 || len(r.samples)-from < enough {
+	from := slices.IndexFunc(r.samples, func(s sample) bool { return s.at > settleTime })
+	if from < 0 || len(r.samples)-from < minSamples {
 		fmt.Fprintf(to,
-			"too short for a verdict: the history fills in the first five minutes, and %d samples after %s are needed\n", enough, settle)
+			"too short for a verdict: the history fills in the first five minutes, and %d samples after %s are needed\n", minSamples, settleTime)
 		return nil
 	}
 	flat := true
-	for _, s := range judged() {
+	for _, s := range judgedSeries() {
 		grew, typical := s.growth(r.samples[from:])
 		bound := max(s.share*typical, s.least)
 		verdict := "flat"
@@ -66,7 +66,7 @@ func (r *report) judge(to io.Writer) error {
 			verdict)
 	}
 	if !flat {
-		return errors.New("the server did not stay as it was")
+		return errors.New("a series is not flat")
 	}
 	return nil
 }

@@ -29,8 +29,8 @@ type watchers struct {
 	counted chan struct{}
 }
 
-func watchedPlace(watcher int) int { return watcher % namespaces }
-func watchesRed(watcher int) bool  { return watcher/namespaces%10 == 9 }
+func watchedNamespace(watcher int) int { return watcher % namespaces }
+func watchesRed(watcher int) bool      { return watcher/namespaces%10 == 9 }
 
 // openWatches opens n watches at the current revision, and counts their events until ctx ends.
 func openWatches(ctx context.Context, config *rest.Config, n int) (*watchers, error) {
@@ -50,7 +50,7 @@ func openWatches(ctx context.Context, config *rest.Config, n int) (*watchers, er
 				return nil, err
 			}
 		}
-		request := connection.Get().Namespace(namespaceName(watchedPlace(i))).Resource("configmaps").
+		request := connection.Get().Namespace(namespaceName(watchedNamespace(i))).Resource("configmaps").
 			Param("watch", "true").Param("timeoutSeconds", "36000").Param("resourceVersion", all.ResourceVersion)
 		if watchesRed(i) {
 			request = request.Param("labelSelector", "colour=red")
@@ -121,13 +121,13 @@ func (w *watchers) complete(ctx context.Context, l *load) error {
 // missing returns an error that names a watcher which lacks events.
 func (w *watchers) missing(l *load) error {
 	for i := range w.counts {
-		place := &l.places[watchedPlace(i)]
-		want := place.all.Load()
+		expected := &l.expected[watchedNamespace(i)]
+		want := expected.all.Load()
 		if watchesRed(i) {
-			want = place.red.Load()
+			want = expected.red.Load()
 		}
 		if got := w.counts[i].Load(); got != want {
-			return fmt.Errorf("watch %d of %s has %d events of %d", i, namespaceName(watchedPlace(i)), got, want)
+			return fmt.Errorf("watch %d of %s has %d events of %d", i, namespaceName(watchedNamespace(i)), got, want)
 		}
 	}
 	return nil
