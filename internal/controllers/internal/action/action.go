@@ -46,8 +46,8 @@ var errGone = errors.New("object does not exist")
 func (exec *Executor) Do(ctx context.Context, actions ...Action) (controller.Result, error) {
 	var result controller.Result
 	for _, a := range actions {
-		if again, ok := a.(Requeue); ok {
-			after := max(again.After, time.Nanosecond) // a RequeueAfter of 0 would not requeue
+		if requeue, ok := a.(Requeue); ok {
+			after := max(requeue.After, time.Nanosecond) // a RequeueAfter of 0 would not requeue
 			if result.RequeueAfter == 0 || after < result.RequeueAfter {
 				result.RequeueAfter = after
 			}
@@ -133,8 +133,8 @@ func (o OnFailure) Do(ctx context.Context, exec *Executor) error {
 	if err == nil {
 		return nil
 	}
-	if failed := o.Else(err).Do(ctx, exec); failed != nil {
-		return fmt.Errorf("%w; reporting it failed as well: %v", err, failed)
+	if reportErr := o.Else(err).Do(ctx, exec); reportErr != nil {
+		return fmt.Errorf("%w; reporting it failed as well: %v", err, reportErr)
 	}
 	return err
 }

@@ -87,7 +87,7 @@ func (w *fixture) expect(a action.Action, behind bool) {
 	w.Helper()
 	if _, err := w.executor.Do(w.Context(), a); errors.Is(err, action.ErrStaleCache) != behind || !behind &&
 		err != nil {
-		w.Errorf("%s: %v; want it behind: %t", a, err, behind)
+		w.Errorf("%s: got error %v, want ErrStaleCache: %t", a, err, behind)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestShortestRequeueCounts(t *testing.T) {
 			all = append(all, action.Requeue{After: d})
 		}
 		if got, err := executor.Do(t.Context(), all...); err != nil || !c.want(got.RequeueAfter) {
-			t.Errorf("%v: %s, %v", c.after, got.RequeueAfter, err)
+			t.Errorf("delays %v: got RequeueAfter %s, error %v", c.after, got.RequeueAfter, err)
 		}
 	}
 }
@@ -157,10 +157,10 @@ func TestDependentPreconditions(t *testing.T) {
 		}
 		expect(true, true, w.one, w.two)
 		expect(false, false, w.one)
-		nobodys := w.object("nobodys", nil)
-		nobodys.Labels = w.one.Labels
-		nobodys = w.create(nobodys)
-		expect(true, true, w.one, w.two, nobodys)
+		orphan := w.object("orphan", nil)
+		orphan.Labels = w.one.Labels
+		orphan = w.create(orphan)
+		expect(true, true, w.one, w.two, orphan)
 		changed := w.change(w.two)
 		expect(false, true, w.one, w.two)
 		expect(true, true, w.one, changed)
@@ -188,7 +188,8 @@ func TestSlowAnswersAreRequestedAgain(t *testing.T) {
 				return nil
 			})
 			if asked != c.asked || (err != nil) != c.fails {
-				w.Errorf("%d slow answers: got %d requests, %v", c.slow, asked, err)
+				w.Errorf("%d slow answers: got %d requests, error %v; want %d, an error: %t", c.slow, asked, err,
+					c.asked, c.fails)
 			}
 		}
 		failed := errors.New("refused")
@@ -206,24 +207,24 @@ func TestSlowAnswersAreRequestedAgain(t *testing.T) {
 func TestCreateAcceptsExistingDependent(t *testing.T) {
 	t.Parallel()
 	withServer(t, func(w *fixture) {
-		create := func(obj *corev1.ConfigMap, anybodys bool) error {
+		create := func(obj *corev1.ConfigMap, acceptExisting bool) error {
 			return action.Create[*corev1.ConfigMap]{Resource: configs, Object: obj,
-				AcceptExisting: anybodys}.Do(context.Background(), w.executor)
+				AcceptExisting: acceptExisting}.Do(context.Background(), w.executor)
 		}
 		if err := create(w.object("one", w.owner), false); err != nil {
 			t.Error(err)
 		}
 		if err := create(w.object("one", w.two), false); !apierrors.IsAlreadyExists(err) {
-			t.Errorf("object of another owner: got error %v", err)
+			t.Errorf("object of another owner: got error %v, want AlreadyExists", err)
 		}
 		if err := create(w.object("one", nil), true); err != nil {
-			t.Errorf("anybody's: %v", err)
+			t.Errorf("AcceptExisting: got error %v", err)
 		}
 		held := w.object("held", w.owner)
 		held.Finalizers = []string{"example.com/hold"}
 		w.remove(w.create(held))
 		if err := create(w.object("held", w.owner), false); !apierrors.IsAlreadyExists(err) {
-			t.Errorf("one that is on its way out: %v", err)
+			t.Errorf("object that is being deleted: got error %v, want AlreadyExists", err)
 		}
 	})
 }
@@ -238,7 +239,7 @@ func TestDeleteRequiresObservedUID(t *testing.T) {
 		}
 		w.change(w.one)
 		if err := remove(w.one, true); !apierrors.IsConflict(err) {
-			t.Errorf("one that has changed: %v", err)
+			t.Errorf("changed object: got error %v, want a conflict", err)
 		}
 		if err := remove(w.one, false); err != nil {
 			t.Error(err)
@@ -248,10 +249,10 @@ func TestDeleteRequiresObservedUID(t *testing.T) {
 		}
 		again := w.create(w.object("one", w.owner))
 		if err := remove(w.one, false); err != nil {
-			t.Errorf("another of its name: %v", err)
+			t.Errorf("new object of the same name: got error %v", err)
 		}
 		if _, err := w.configs.Get(w.Context(), "default", again.Name); err != nil {
-			t.Errorf("another of its name: %v", err)
+			t.Errorf("new object of the same name: got error %v", err)
 		}
 	})
 }

@@ -35,23 +35,23 @@ func (s DependentsUnchanged[T]) Do(ctx context.Context, exec *Executor) error {
 
 // Check compares once. See Precondition.
 func (s DependentsUnchanged[T]) Check(ctx context.Context, exec *Executor) error {
-	seen := map[types.UID]string{}
+	observed := map[types.UID]string{}
 	for _, obj := range s.Objects {
 		if metav1.IsControlledBy(obj, s.Owner) && s.Selector.Matches(labels.Set(obj.GetLabels())) {
-			seen[obj.GetUID()] = obj.GetResourceVersion()
+			observed[obj.GetUID()] = obj.GetResourceVersion()
 		}
 	}
-	for is, err := range controlled(ctx, exec, s.Resource, s.Owner, s.Selector) {
+	for live, err := range controlled(ctx, exec, s.Resource, s.Owner, s.Selector) {
 		switch {
 		case err != nil:
 			return err
-		case seen[is.UID] != is.ResourceVersion:
-			return fmt.Errorf("%w: %s has changed", ErrStaleCache, nameOf(s.Resource, is))
+		case observed[live.UID] != live.ResourceVersion:
+			return fmt.Errorf("%w: %s has changed", ErrStaleCache, nameOf(s.Resource, live))
 		default:
-			delete(seen, is.UID)
+			delete(observed, live.UID)
 		}
 	}
-	return missing(len(seen), s.Resource, s.Owner)
+	return missing(len(observed), s.Resource, s.Owner)
 }
 
 // missing returns the error for count observed objects that the server no longer has, or nil if count is 0.
@@ -82,26 +82,26 @@ func (k DependentUIDsUnchanged[T]) Do(ctx context.Context, exec *Executor) error
 
 // Check compares once. See Precondition.
 func (k DependentUIDsUnchanged[T]) Check(ctx context.Context, exec *Executor) error {
-	seen := map[types.UID]bool{}
+	observed := map[types.UID]bool{}
 	for _, obj := range k.Objects {
 		if obj.GetDeletionTimestamp() == nil && metav1.IsControlledBy(obj, k.Owner) &&
 			k.Selector.Matches(labels.Set(obj.GetLabels())) {
-			seen[obj.GetUID()] = true
+			observed[obj.GetUID()] = true
 		}
 	}
-	for is, err := range controlled(ctx, exec, k.Resource, k.Owner, k.Selector) {
+	for live, err := range controlled(ctx, exec, k.Resource, k.Owner, k.Selector) {
 		switch {
 		case err != nil:
 			return err
-		// if it was observed before its deletion, it remains in seen and counts as missing
-		case is.DeletionTimestamp != nil:
-		case !seen[is.UID]:
-			return fmt.Errorf("%w: it does not show %s", ErrStaleCache, nameOf(k.Resource, is))
+		// if it was observed before its deletion, it remains in observed and counts as missing
+		case live.DeletionTimestamp != nil:
+		case !observed[live.UID]:
+			return fmt.Errorf("%w: it does not show %s", ErrStaleCache, nameOf(k.Resource, live))
 		default:
-			delete(seen, is.UID)
+			delete(observed, live.UID)
 		}
 	}
-	return missing(len(seen), k.Resource, k.Owner)
+	return missing(len(observed), k.Resource, k.Owner)
 }
 
 // controlled lists the metadata of the objects on the server that match a selector and are controlled by an
@@ -111,9 +111,9 @@ func controlled(
 ) iter.Seq2[*metav1.PartialObjectMetadata, error] {
 	options := metav1.ListOptions{LabelSelector: selector.String()}
 	return func(yield func(*metav1.PartialObjectMetadata, error) bool) {
-		for is, err := range client.Of[*metav1.PartialObjectMetadata](exec.Client, in).All(ctx, owner.GetNamespace(),
+		for obj, err := range client.Of[*metav1.PartialObjectMetadata](exec.Client, in).All(ctx, owner.GetNamespace(),
 			options) {
-			if (err != nil || metav1.IsControlledBy(is, owner)) && !yield(is, err) {
+			if (err != nil || metav1.IsControlledBy(obj, owner)) && !yield(obj, err) {
 				return
 			}
 		}

@@ -26,26 +26,26 @@ type Guard struct {
 }
 
 func (s Guard) String() string {
-	var asks []string
+	var checks []string
 	for _, q := range s.Preconditions {
-		asks = append(asks, q.String())
+		checks = append(checks, q.String())
 	}
-	return fmt.Sprintf("%s, then %s", strings.Join(asks, ", "), Parallel(s.Then))
+	return fmt.Sprintf("%s, then %s", strings.Join(checks, ", "), Parallel(s.Then))
 }
 
 func (s Guard) Do(ctx context.Context, exec *Executor) error {
-	var asked time.Time
+	var checkedAt time.Time
 	for _, a := range s.Then {
-		_, tells := a.(Event)
+		_, isEvent := a.(Event)
 		parts := []Parallel{{a}}
 		if many, ok := a.(Parallel); ok {
 			parts = many.batches()
 		}
 		for _, part := range parts {
-			if asked.IsZero() || !tells && time.Since(asked) >= maxAnswerAge {
+			if checkedAt.IsZero() || !isEvent && time.Since(checkedAt) >= maxAnswerAge {
 				// checks all of them, since the first answer is old if the last one was slow
 				err := RetryIfSlow(func() error {
-					asked = time.Now()
+					checkedAt = time.Now()
 					return s.check(ctx, exec)
 				})
 				if err != nil {

@@ -71,7 +71,7 @@ func TestPreconditionsAreCheckedAgainAfterSlowWrite(t *testing.T) {
 				action.Guard{Preconditions: []action.Precondition{ask}, Then: []action.Action{together, write(7)}})
 			if errors.Is(err, action.ErrStaleCache) != (c.behind > 0) || asked.Load() != c.asked ||
 				written.Load() != c.written {
-				t.Errorf("%+v: got %d checks, %d writes, %v", c, asked.Load(), written.Load(), err)
+				t.Errorf("%+v: got %d checks, %d writes, error %v", c, asked.Load(), written.Load(), err)
 			}
 		})
 	}
@@ -103,7 +103,8 @@ func TestPreconditionsHoldTogether(t *testing.T) {
 			_, err := executor.Do(t.Context(),
 				action.Guard{Preconditions: []action.Precondition{first, second}, Then: []action.Action{write}})
 			if errors.Is(err, action.ErrStaleCache) != changes || asked != 2 || (written == 0) != changes {
-				t.Errorf("changed meanwhile (%t): got %d checks, %d writes, %v", changes, asked, written, err)
+				t.Errorf("changed meanwhile (%t): got %d checks, %d writes, error %v; want 2 checks", changes, asked,
+					written, err)
 			}
 		})
 	}
@@ -148,7 +149,7 @@ func TestNestedPreconditionsAreNotRetriedTwice(t *testing.T) {
 			})},
 		})
 		if asked := way.requests.Load(); err != nil || written != 1 || asked != 3 {
-			t.Errorf("got %d requests, %d writes, %v", asked, written, err)
+			t.Errorf("got %d requests, %d writes, error %v; want 3, 1 and none", asked, written, err)
 		}
 	}, trial.Alone())
 }
@@ -181,7 +182,9 @@ func TestEventIsRecordedIfNextActionFails(t *testing.T) {
 		events, listed := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", metav1.ListOptions{})
 		if !errors.Is(err, action.ErrStaleCache) || written != 1 || asked != 2 || listed != nil ||
 			len(events.Items) != 1 {
-			t.Errorf("%v: got %d requests, %d writes, events %v (%v)", err, asked, written, events.Items, listed)
+			t.Errorf("got error %v, %d checks, %d writes, events %v (%v); want ErrStaleCache, 2, 1 and one event", err,
+				asked,
+				written, events.Items, listed)
 		}
 	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
 		executor = action.NewExecutor(m, "test")

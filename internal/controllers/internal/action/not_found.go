@@ -35,12 +35,12 @@ func ClassifyNotFound(err error, in schema.GroupVersionResource, name string) er
 	return err
 }
 
-// namesResource reports whether told, the kind in the details of a server's error, identifies the resource
+// namesResource reports whether kind, from the details of a server's error, identifies the resource
 // in. Servers return the resource, the resource with a subresource, or the kind; an empty string matches.
-func namesResource(in schema.GroupVersionResource, told string) bool {
-	told, _, _ = strings.Cut(strings.ToLower(told), "/")
-	plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: told})
-	return told == "" || told == in.Resource || plural.Resource == in.Resource
+func namesResource(in schema.GroupVersionResource, kind string) bool {
+	kind, _, _ = strings.Cut(strings.ToLower(kind), "/")
+	plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: kind})
+	return kind == "" || kind == in.Resource || plural.Resource == in.Resource
 }
 
 // IsGone reports whether err, which ClassifyNotFound has returned, means that the object does not exist.

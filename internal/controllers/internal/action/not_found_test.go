@@ -27,7 +27,8 @@ func TestUnservedKindIsNotNotFound(t *testing.T) {
 				for _, a := range actionsOnMissingPod(namespace,
 					schema.GroupVersionResource{Version: version, Resource: "pods"}) {
 					if _, err := executor.Do(t.Context(), a); !errors.Is(err, want) {
-						t.Errorf("%s in %s and %s ends with %v, not %v", a, version, namespace, err, want)
+						t.Errorf("%s, version %s, namespace %s: got error %v, want %v", a, version, namespace, err,
+							want)
 					}
 				}
 			}
@@ -67,7 +68,7 @@ func TestClassifyNotFoundComparesNames(t *testing.T) {
 		err := apierrors.NewNotFound(schema.GroupResource{Group: "apps", Resource: c.kind}, c.name)
 		if got := action.ClassifyNotFound(err, in, "web"); errors.Is(got, action.ErrUnserved) != c.unserved ||
 			!apierrors.IsNotFound(got) {
-			t.Errorf("%s %q: %v", c.kind, c.name, got)
+			t.Errorf("%s %q: got error %v, want ErrUnserved: %t", c.kind, c.name, got, c.unserved)
 		}
 	}
 	silent := apierrors.NewNotFound(in.GroupResource(), "web")
@@ -75,12 +76,12 @@ func TestClassifyNotFoundComparesNames(t *testing.T) {
 	for _, err := range []error{silent, apierrors.NewGenericServerResponse(404, "get", in.GroupResource(), "web", "", 0,
 		true)} {
 		if !errors.Is(action.ClassifyNotFound(err, in, "web"), action.ErrUnserved) {
-			t.Errorf("%v is taken for what the server says of the object", err)
+			t.Errorf("%v: got a NotFound error about the object, want ErrUnserved", err)
 		}
 	}
 	for _, other := range []error{nil, errors.New("refused")} {
 		if got := action.ClassifyNotFound(other, in, "web"); !errors.Is(got, other) {
-			t.Errorf("%v has become %v", other, got)
+			t.Errorf("other error: got %v, want %v", got, other)
 		}
 	}
 }

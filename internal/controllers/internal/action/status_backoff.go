@@ -29,51 +29,52 @@ type statusRecord[Status any] struct {
 // maxStatusBackoff limits the delay before a replaced status is written again.
 const maxStatusBackoff = 16 * time.Second
 
-// Delay returns how long to wait before writing next over the status stands.
-func (t *StatusBackoff[Status]) Delay(of controller.Request, stands, next Status) time.Duration {
+// Delay returns how long to wait before the status current is replaced with next.
+func (t *StatusBackoff[Status]) Delay(request controller.Request, current, next Status) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	said := t.records[of]
-	if said == nil || equality.Semantic.DeepEqual(stands, said.last) || !equality.Semantic.DeepEqual(next, said.last) {
+	record := t.records[request]
+	if record == nil || equality.Semantic.DeepEqual(current, record.last) ||
+		!equality.Semantic.DeepEqual(next, record.last) {
 		return 0
 	}
 	now := time.Now()
-	if said.retryAt.IsZero() {
-		said.retryAt = now.Add(min(time.Second<<min(said.conflicts, 8), maxStatusBackoff))
-		said.conflicts++
+	if record.retryAt.IsZero() {
+		record.retryAt = now.Add(min(time.Second<<min(record.conflicts, 8), maxStatusBackoff))
+		record.conflicts++
 	}
-	return max(0, said.retryAt.Sub(now))
+	return max(0, record.retryAt.Sub(now))
 }
 
-// IsLastWritten reports whether stands is the status that was last written, or the zero status if none was.
+// IsLastWritten reports whether current is the status that was last written, or the zero status if none was.
 // If so, no other controller writes it.
-func (t *StatusBackoff[Status]) IsLastWritten(of controller.Request, stands Status) bool {
+func (t *StatusBackoff[Status]) IsLastWritten(request controller.Request, current Status) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var last Status
-	if said := t.records[of]; said != nil {
-		last = said.last
+	if record := t.records[request]; record != nil {
+		last = record.last
 	}
-	return equality.Semantic.DeepEqual(stands, last)
+	return equality.Semantic.DeepEqual(current, last)
 }
 
 // Written records that status was written.
-func (t *StatusBackoff[Status]) Written(of controller.Request, status Status) {
+func (t *StatusBackoff[Status]) Written(request controller.Request, status Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.records == nil {
 		t.records = map[controller.Request]*statusRecord[Status]{}
 	}
-	if said := t.records[of]; said != nil && equality.Semantic.DeepEqual(status, said.last) {
-		said.retryAt = time.Time{}
+	if record := t.records[request]; record != nil && equality.Semantic.DeepEqual(status, record.last) {
+		record.retryAt = time.Time{}
 		return
 	}
-	t.records[of] = &statusRecord[Status]{last: status}
+	t.records[request] = &statusRecord[Status]{last: status}
 }
 
 // Delete removes the record of an object that no longer exists.
-func (t *StatusBackoff[Status]) Delete(of controller.Request) {
+func (t *StatusBackoff[Status]) Delete(request controller.Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.records, of)
+	delete(t.records, request)
 }

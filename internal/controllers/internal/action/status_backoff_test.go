@@ -16,36 +16,37 @@ func TestConflictingStatusWritesBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two, pod := &action.StatusBackoff[int]{}, &action.StatusBackoff[int]{},
 			controller.Request{Namespace: "default", Name: "web"}
-		stands, writes, begun := 0, 0, time.Now()
-		turn := func(told *action.StatusBackoff[int], counts int) {
-			if stands == counts || told.Delay(pod, stands, counts) > 0 {
+		current, writes, start := 0, 0, time.Now()
+		turn := func(backoff *action.StatusBackoff[int], status int) {
+			if current == status || backoff.Delay(pod, current, status) > 0 {
 				return
 			}
-			stands = counts
-			told.Written(pod, counts)
+			current = status
+			backoff.Written(pod, status)
 			writes++
 		}
-		for time.Since(begun) < time.Minute {
+		for time.Since(start) < time.Minute {
 			turn(one, 1)
 			turn(two, 2)
 			time.Sleep(100 * time.Millisecond)
 		}
 		if writes < 6 || writes > 14 {
-			t.Errorf("%d writes in a minute", writes)
+			t.Errorf("got %d writes in a minute, want 6 to 14", writes)
 		}
 		for range 10 { // a changed status is written at once
-			before := stands
-			if turn(one, before+10); stands != before+10 {
-				t.Errorf("%d was not written: the status is %d", before+10, stands)
+			before := current
+			if turn(one, before+10); current != before+10 {
+				t.Errorf("changed status: got %d, want %d", current, before+10)
 			}
 		}
-		turn(one, stands+1)
-		if !one.IsLastWritten(pod, stands) || two.IsLastWritten(pod, stands) {
-			t.Error("only the last writer may be unopposed")
+		turn(one, current+1)
+		if !one.IsLastWritten(pod, current) || two.IsLastWritten(pod, current) {
+			t.Errorf("IsLastWritten: got %t for the last writer and %t for the other, want true and false",
+				one.IsLastWritten(pod, current), two.IsLastWritten(pod, current))
 		}
 		one.Delete(pod)
-		if wait := one.Delay(pod, 5, stands); wait != 0 {
-			t.Errorf("delay after Delete: got %s", wait)
+		if wait := one.Delay(pod, 5, current); wait != 0 {
+			t.Errorf("delay after Delete: got %s, want 0", wait)
 		}
 	})
 }

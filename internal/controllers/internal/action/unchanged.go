@@ -36,16 +36,16 @@ func (c Unchanged[T]) Do(ctx context.Context, exec *Executor) error {
 
 // Check compares once. See Precondition.
 func (c Unchanged[T]) Check(ctx context.Context, exec *Executor) error {
-	live := client.Of[*metav1.PartialObjectMetadata](exec.Client, c.Resource)
-	for _, seen := range c.Objects {
-		is, err := live.Get(ctx, seen.GetNamespace(), seen.GetName())
-		switch err = ClassifyNotFound(err, c.Resource, seen.GetName()); {
+	objects := client.Of[*metav1.PartialObjectMetadata](exec.Client, c.Resource)
+	for _, observed := range c.Objects {
+		live, err := objects.Get(ctx, observed.GetNamespace(), observed.GetName())
+		switch err = ClassifyNotFound(err, c.Resource, observed.GetName()); {
 		case IsGone(err):
-			return fmt.Errorf("%w: %s no longer exists", ErrStaleCache, nameOf(c.Resource, seen))
+			return fmt.Errorf("%w: %s no longer exists", ErrStaleCache, nameOf(c.Resource, observed))
 		case err != nil:
 			return err
-		case is.UID != seen.GetUID() || is.ResourceVersion != seen.GetResourceVersion():
-			return fmt.Errorf("%w: %s has changed", ErrStaleCache, nameOf(c.Resource, seen))
+		case live.UID != observed.GetUID() || live.ResourceVersion != observed.GetResourceVersion():
+			return fmt.Errorf("%w: %s has changed", ErrStaleCache, nameOf(c.Resource, observed))
 		}
 	}
 	return nil
@@ -58,13 +58,13 @@ const (
 	maxAttempts  = 3
 )
 
-// RetryIfSlow calls ask, which reads from the server, again while a call takes longer than maxAnswerAge: the
+// RetryIfSlow calls read, which reads from the server, again while a call takes longer than maxAnswerAge: the
 // answer shows the state at the time of the request, and a write that relies on an old answer may undo what
-// others have done since. It returns the error of ask, or an error if all attempts were too slow.
-func RetryIfSlow(ask func() error) error {
+// others have done since. It returns the error of read, or an error if all attempts were too slow.
+func RetryIfSlow(read func() error) error {
 	for range maxAttempts {
-		asked := time.Now()
-		if err := ask(); err != nil || time.Since(asked) < maxAnswerAge {
+		start := time.Now()
+		if err := read(); err != nil || time.Since(start) < maxAnswerAge {
 			return err
 		}
 	}

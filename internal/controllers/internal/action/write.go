@@ -53,8 +53,8 @@ func (c Create[T]) Do(ctx context.Context, exec *Executor) error {
 
 // Write creates the object and returns the server's version of it. It returns nil without an error if
 // AcceptExisting applies or if the namespace is being deleted.
-func (c Create[T]) Write(ctx context.Context, exec *Executor) (made T, err error) {
-	made, err = client.Of[T](exec.Client, c.Resource).Create(ctx, c.Object, metav1.CreateOptions{})
+func (c Create[T]) Write(ctx context.Context, exec *Executor) (created T, err error) {
+	created, err = client.Of[T](exec.Client, c.Resource).Create(ctx, c.Object, metav1.CreateOptions{})
 	var none T
 	switch {
 	case c.AcceptExisting && apierrors.IsAlreadyExists(err):
@@ -65,22 +65,22 @@ func (c Create[T]) Write(ctx context.Context, exec *Executor) (made T, err error
 		return none, nil // everything in the namespace will be deleted
 	}
 	c.Events.record(exec, err)
-	return made, err
+	return created, err
 }
 
 // existing returns the object that has the name if it has the same controller, and otherwise the error
-// exists.
-func (c Create[T]) existing(ctx context.Context, exec *Executor, exists error) (there T, err error) {
-	there, err = client.Of[T](exec.Client, c.Resource).Get(ctx, c.Object.GetNamespace(), c.Object.GetName())
+// conflict.
+func (c Create[T]) existing(ctx context.Context, exec *Executor, conflict error) (found T, err error) {
+	found, err = client.Of[T](exec.Client, c.Resource).Get(ctx, c.Object.GetNamespace(), c.Object.GetName())
 	if err != nil {
-		return there, err
+		return found, err
 	}
-	theirs, ours := metav1.GetControllerOfNoCopy(there), metav1.GetControllerOfNoCopy(c.Object)
-	if ours != nil && theirs != nil && theirs.UID == ours.UID && there.GetDeletionTimestamp() == nil {
-		return there, nil
+	theirs, ours := metav1.GetControllerOfNoCopy(found), metav1.GetControllerOfNoCopy(c.Object)
+	if ours != nil && theirs != nil && theirs.UID == ours.UID && found.GetDeletionTimestamp() == nil {
+		return found, nil
 	}
-	c.Events.record(exec, exists)
-	return there, exists
+	c.Events.record(exec, conflict)
+	return found, conflict
 }
 
 // Delete deletes an object if it has the observed UID. It succeeds if the object no longer exists, and fails
@@ -144,15 +144,15 @@ func (u Update[T]) Do(ctx context.Context, exec *Executor) error {
 }
 
 // Write updates the object and returns the server's version of it.
-func (u Update[T]) Write(ctx context.Context, exec *Executor) (made T, err error) {
+func (u Update[T]) Write(ctx context.Context, exec *Executor) (updated T, err error) {
 	u.Object.SetManagedFields(nil)
-	made, err = client.Of[T](exec.Client, u.Resource).UpdateSubresource(ctx, u.Subresource, u.Object,
+	updated, err = client.Of[T](exec.Client, u.Resource).UpdateSubresource(ctx, u.Subresource, u.Object,
 		metav1.UpdateOptions{})
 	if err = ClassifyNotFound(err, u.Resource, u.Object.GetName()); IsGone(err) && u.Subresource == "status" {
-		return made, fmt.Errorf("%s: %w", u, errGone)
+		return updated, fmt.Errorf("%s: %w", u, errGone)
 	}
 	u.Events.record(exec, err)
-	return made, err
+	return updated, err
 }
 
 // Patch patches an object if it has the observed UID, which the body of the merge patch or strategic merge
@@ -192,11 +192,11 @@ func (e Event) String() string {
 }
 
 func (e Event) Do(_ context.Context, exec *Executor) error {
-	tell := exec.Recorder.Normal
+	record := exec.Recorder.Normal
 	if e.Warning {
-		tell = exec.Recorder.Warning
+		record = exec.Recorder.Warning
 	}
-	tell(e.Object, e.Reason, "%s", e.Message)
+	record(e.Object, e.Reason, "%s", e.Message)
 	return nil
 }
 

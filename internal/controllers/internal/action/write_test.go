@@ -41,7 +41,7 @@ func TestDeleteIfUnchangedDetectsChange(t *testing.T) {
 		}
 		if _, err := executor.Do(t.Context(), deletion); !errors.Is(err, action.ErrStaleCache) ||
 			!apierrors.IsConflict(err) {
-			t.Errorf("the deletion of what has changed ends with %v", err)
+			t.Errorf("deleting a changed object: got error %v, want ErrStaleCache and a conflict", err)
 		}
 		synctest.Wait()
 		events, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", metav1.ListOptions{})
@@ -50,7 +50,7 @@ func TestDeleteIfUnchangedDetectsChange(t *testing.T) {
 		}
 		deletion.IfUnchanged = false
 		if _, err := executor.Do(t.Context(), deletion); err != nil {
-			t.Errorf("the deletion of whatever it is ends with %v", err)
+			t.Errorf("deleting any version of the object: got error %v", err)
 		}
 	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
 		executor = action.NewExecutor(m, "test")
@@ -79,14 +79,14 @@ func TestStatusUpdateOfMissingObjectStopsActions(t *testing.T) {
 				action.Requeue{After: 1},
 				action.Update[*corev1.Pod]{Resource: in, Object: pod, Subresource: "status",
 					Events: action.Events{Object: pod, Reason: "Written"}},
-				action.Event{Object: pod, Reason: "Followed", Message: "what follows"},
+				action.Event{Object: pod, Reason: "Followed", Message: "the next action"},
 			}
 		}
 		if result, err := executor.Do(t.Context(), of(gone)...); err != nil || result.RequeueAfter > 0 {
-			t.Errorf("deleted object: got %v, %v", result, err)
+			t.Errorf("deleted object: got %v, %v; want no requeue and no error", result, err)
 		}
 		if result, err := executor.Do(t.Context(), of(there)...); err != nil || result.RequeueAfter == 0 {
-			t.Errorf("existing object: got %v, %v", result, err)
+			t.Errorf("existing object: got %v, %v; want a requeue and no error", result, err)
 		}
 		synctest.Wait()
 		events, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", metav1.ListOptions{})
