@@ -57,8 +57,8 @@ func hasTemplate(r *appsv1.ControllerRevision, template *corev1.PodTemplateSpec,
 	if bytes.Equal(r.Data.Raw, data) {
 		return true
 	}
-	kept, err := DecodeTemplate(r)
-	return err == nil && equality.Semantic.DeepEqual(kept, template)
+	decoded, err := DecodeTemplate(r)
+	return err == nil && equality.Semantic.DeepEqual(decoded, template)
 }
 
 // byNumber orders revisions by number, the oldest first.

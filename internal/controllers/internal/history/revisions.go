@@ -41,59 +41,63 @@ type Revisions struct {
 	Actions []action.Action
 }
 
-// Resolve finds a workload's history in seen, the revisions that it controls and those without a controller.
-// named returns the revision of the namespace with a name, or nil. The result of named may be newer than
-// seen.
-func Resolve(w Workload, seen []*appsv1.ControllerRevision,
-	named func(string) *appsv1.ControllerRevision) (Revisions, error) {
+// Resolve finds a workload's history in observed, the revisions that it controls and those without a controller.
+// byName returns a revision of the namespace, or nil. The result of byName may be newer than
+// observed.
+func Resolve(w Workload, observed []*appsv1.ControllerRevision,
+	byName func(string) *appsv1.ControllerRevision) (Revisions, error) {
 	data, err := EncodeTemplate(w.Template)
 	if err != nil {
 		return Revisions{}, err
 	}
-	claims := ownership.Claim(w.Owner, seen)
-	line := Revisions{Old: append(claims.Owned, claims.Adopted...), Collisions: w.Collisions,
+	claims := ownership.Claim(w.Owner, observed)
+	revisions := Revisions{Old: append(claims.Owned, claims.Adopted...), Collisions: w.Collisions,
 		Actions: claims.Actions(w.Owner, Resource)}
-	slices.SortFunc(line.Old, byNumber)
+	slices.SortFunc(revisions.Old, byNumber)
 	var last *appsv1.ControllerRevision
-	for _, r := range line.Old {
+	for _, r := range revisions.Old {
 		last = r
 		if hasTemplate(r, w.Template, data) {
-			if line.Current != nil {
-				line.Duplicates = append(line.Duplicates, line.Current)
+			if revisions.Current != nil {
+				revisions.Duplicates = append(revisions.Duplicates, revisions.Current)
 			}
-			line.Current = r
+			revisions.Current = r
 		}
 	}
 	switch {
 	case last == nil:
-		line.create(w, data, 1, named)
-	case line.Current == nil:
-		line.create(w, data, last.Revision+1, named)
+		revisions.create(w, data, 1, byName)
+	case revisions.Current == nil:
+		revisions.create(w, data, last.Revision+1, byName)
 	default:
-		line.Old = slices.DeleteFunc(line.Old, func(r *appsv1.ControllerRevision) bool { return r == line.Current })
+		revisions.Old = slices.DeleteFunc(revisions.Old, func(r *appsv1.ControllerRevision) bool {
+			return r == revisions.Current
+		})
 	}
-	if last != nil && last != line.Current && line.Current.UID != "" && line.Current.Revision <= last.Revision {
+	if last != nil && last != revisions.Current && revisions.Current.UID != "" &&
+		revisions.Current.Revision <= last.Revision {
 		// An old template was restored.
-		line.Current = line.Current.DeepCopy()
-		line.Current.Revision = last.Revision + 1
-		line.Actions = append(line.Actions,
-			action.Update[*appsv1.ControllerRevision]{Resource: Resource, Object: line.Current})
+		revisions.Current = revisions.Current.DeepCopy()
+		revisions.Current.Revision = last.Revision + 1
+		revisions.Actions = append(revisions.Actions,
+			action.Update[*appsv1.ControllerRevision]{Resource: Resource, Object: revisions.Current})
 	}
-	return line, nil
+	return revisions, nil
 }
 
 // create sets Current to a new revision of the template. Its name is a hash of the template, so concurrent
 // controllers create the same revision.
-func (l *Revisions) create(w Workload, data []byte, number int64, named func(string) *appsv1.ControllerRevision) {
+func (l *Revisions) create(w Workload, data []byte, number int64, byName func(string) *appsv1.ControllerRevision) {
 	owner := w.Object
 	hash := w.Hash(data, l.Collisions)
-	for there := named(revisionName(owner.GetName(), hash)); there != nil; there = named(revisionName(owner.GetName(),
+	for existing := byName(revisionName(owner.GetName(),
+		hash)); existing != nil; existing = byName(revisionName(owner.GetName(),
 		hash)) {
-		if metav1.IsControlledBy(there, owner) && hasTemplate(there, w.Template, data) {
-			l.Current = there
+		if metav1.IsControlledBy(existing, owner) && hasTemplate(existing, w.Template, data) {
+			l.Current = existing
 			return
 		}
-		// the name is taken, by another template of the same hash or by another owner's revision
+		// the revision of the name has another template with the same hash, or another owner
 		l.Collisions = increment(l.Collisions)
 		hash = w.Hash(data, l.Collisions)
 	}

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +56,18 @@ func revision(t *testing.T, name, image string, number int64, owner types.UID) *
 	return r
 }
 
+// findIn returns a function that finds a revision by its name, or returns nil.
+func findIn(revisions []*appsv1.ControllerRevision) func(name string) *appsv1.ControllerRevision {
+	return func(name string) *appsv1.ControllerRevision {
+		for _, r := range revisions {
+			if r.Name == name {
+				return r
+			}
+		}
+		return nil
+	}
+}
+
 func TestResolveFindsHistory(t *testing.T) {
 	t.Parallel()
 	one, two := revision(t, "one", "a:1", 1, "web"), revision(t, "two", "a:2", 2, "web")
@@ -68,39 +81,34 @@ func TestResolveFindsHistory(t *testing.T) {
 		now   string
 		want  string // the actions
 	}{
-		{"the first", "a:1", nil, nil, "web-zero 1", "create controllerrevision/web-zero"},
-		{"as it was", "a:2", []*appsv1.ControllerRevision{one, two}, nil, "two 2", ""},
-		{"one more", "a:3", []*appsv1.ControllerRevision{two, one}, nil, "web-zero 3",
+		{"first revision", "a:1", nil, nil, "web-zero 1", "create controllerrevision/web-zero"},
+		{"unchanged template", "a:2", []*appsv1.ControllerRevision{one, two}, nil, "two 2", ""},
+		{"new template", "a:3", []*appsv1.ControllerRevision{two, one}, nil, "web-zero 3",
 			"create controllerrevision/web-zero"},
-		{"back to the first", "a:1", []*appsv1.ControllerRevision{one, two}, nil, "one 3",
+		{"restored template", "a:1", []*appsv1.ControllerRevision{one, two}, nil, "one 3",
 			"update controllerrevision/one"},
-		{"in other bytes", "a:1", []*appsv1.ControllerRevision{spaced}, nil, "spaced 1", ""},
-		{"nobody's", "a:1", []*appsv1.ControllerRevision{revision(t, "orphan", "a:1", 1, "")}, nil, "orphan 1",
+		{"other encoding", "a:1", []*appsv1.ControllerRevision{spaced}, nil, "spaced 1", ""},
+		{"revision without a controller", "a:1", []*appsv1.ControllerRevision{revision(t, "orphan", "a:1", 1, "")}, nil,
+			"orphan 1",
 			"adopt controllerrevisions orphan"},
-		{"somebody else's", "a:1", []*appsv1.ControllerRevision{revision(t, "theirs", "a:1", 1, "them")}, nil,
+		{"another owner's revision", "a:1", []*appsv1.ControllerRevision{revision(t, "theirs", "a:1", 1, "them")}, nil,
 			"web-zero 1", "create controllerrevision/web-zero"},
-		{"it has only just come", "a:1", nil, []*appsv1.ControllerRevision{revision(t, "web-zero", "a:1", 1, "web")},
+		{"created since the observation", "a:1", nil,
+			[]*appsv1.ControllerRevision{revision(t, "web-zero", "a:1", 1, "web")},
 			"web-zero 1", ""},
-		{"it has only just come after others", "a:3", []*appsv1.ControllerRevision{one, two},
+		{"created since the observation, after others", "a:3", []*appsv1.ControllerRevision{one, two},
 			[]*appsv1.ControllerRevision{revision(t, "web-zero", "a:3", 4, "web")}, "web-zero 4", ""},
-		{"its name is another template's", "a:3",
+		{"name of another template", "a:3",
 			[]*appsv1.ControllerRevision{revision(t, "web-zero", "a:1", 1, "web")},
 			nil, "web-i 2", "create controllerrevision/web-i"},
-		{"its names are taken", "a:3", nil,
+		{"names of other owners and templates", "a:3", nil,
 			[]*appsv1.ControllerRevision{revision(t, "web-zero", "a:3", 1, "them"),
 				revision(t, "web-i", "a:1", 1, "web")},
 			"web-ii 1", "create controllerrevision/web-ii"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			line, err := Resolve(workload(c.image), c.seen, func(name string) *appsv1.ControllerRevision {
-				for _, r := range append(append([]*appsv1.ControllerRevision{}, c.seen...), c.later...) {
-					if r.Name == name {
-						return r
-					}
-				}
-				return nil
-			})
+			line, err := Resolve(workload(c.image), c.seen, findIn(append(slices.Clone(c.seen), c.later...)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,10 +118,10 @@ func TestResolveFindsHistory(t *testing.T) {
 			}
 			if got := line.Current.Name + " " + string(rune('0'+line.Current.Revision)); got != c.now ||
 				strings.Join(did, ", ") != c.want {
-				t.Errorf("now %s, by %q; want %s by %q", got, did, c.now, c.want)
+				t.Errorf("got current revision %s, actions %q; want %s, %q", got, did, c.now, c.want)
 			}
 			if got, err := DecodeTemplate(line.Current); err != nil || got.Spec.Containers[0].Image != c.image {
-				t.Errorf("the revision has %v (%v), and not %s", got, err, c.image)
+				t.Errorf("current revision: got template %v (%v), want image %s", got, err, c.image)
 			}
 		})
 	}
@@ -130,12 +138,12 @@ func TestPruneDeletesOldestUnneededRevisions(t *testing.T) {
 			names = append(names, strings.TrimPrefix(a.String(), "delete controllerrevision/"))
 		}
 		if got := strings.Join(names, " "); got != want {
-			t.Errorf("%d too many: %q are deleted, and should be %q", excess, got, want)
+			t.Errorf("excess %d: got %q deleted, want %q", excess, got, want)
 		}
 	}
 	old[1].DeletionTimestamp = &metav1.Time{Time: time.Now()} // a finalizer delays the deletion by another client
 	if got := Prune(old, needed, 1); len(got) > 0 {
-		t.Errorf("one too many, of which one is being deleted: %v goes too", got)
+		t.Errorf("excess 1, one revision already being deleted: got deletions %v, want none", got)
 	}
 }
 
@@ -145,7 +153,7 @@ func TestRevisionWithoutTemplateMatchesNone(t *testing.T) {
 		r := revision(t, "odd", "a:1", 1, "web")
 		r.Data.Raw = []byte(data)
 		if _, err := DecodeTemplate(r); err == nil || hasTemplate(r, template("a:1"), []byte("other")) {
-			t.Errorf("%s is taken for a template", data)
+			t.Errorf("data %s: got a template, want none", data)
 		}
 	}
 }
