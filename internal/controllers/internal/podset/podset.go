@@ -141,14 +141,14 @@ func (k *reconciler[T, Status]) Reconcile(ctx context.Context, request controlle
 		return controller.Result{}, controller.Terminal(err)
 	}
 	// the set may have changed since it was cached
-	asks := []action.Precondition{action.Unchanged[T]{Resource: k.Resource, Objects: []T{set}}}
-	if _, err := k.executor.Do(ctx, action.Guard{Preconditions: asks, Then: plan.Claim}); errors.Is(err,
+	unchanged := []action.Precondition{action.Unchanged[T]{Resource: k.Resource, Objects: []T{set}}}
+	if _, err := k.executor.Do(ctx, action.Guard{Preconditions: unchanged, Then: plan.Claim}); errors.Is(err,
 		action.ErrStaleCache) {
 		return controller.Result{}, nil
 	} else if err != nil {
 		return controller.Result{}, err
 	}
-	_, failure := k.executor.Do(ctx, action.Guard{Preconditions: asks, Then: plan.Apply})
+	_, failure := k.executor.Do(ctx, action.Guard{Preconditions: unchanged, Then: plan.Apply})
 	if errors.Is(failure, action.ErrStaleCache) {
 		return controller.Result{}, nil
 	}
@@ -158,11 +158,11 @@ func (k *reconciler[T, Status]) Reconcile(ctx context.Context, request controlle
 // updateStatus writes the status of the plan if it differs from the current one.
 func (k *reconciler[T, Status]) updateStatus(ctx context.Context, set T, plan Plan[Status],
 	failure error) (controller.Result, error) {
-	request, result, stands := informer.KeyOf(set), controller.Result{RequeueAfter: plan.RequeueAfter}, *k.Status(set)
-	if equality.Semantic.DeepEqual(plan.Status, stands) {
+	request, result, current := informer.KeyOf(set), controller.Result{RequeueAfter: plan.RequeueAfter}, *k.Status(set)
+	if equality.Semantic.DeepEqual(plan.Status, current) {
 		return result, failure
 	}
-	if wait := k.statuses.Delay(request, stands, plan.Status); wait > 0 {
+	if wait := k.statuses.Delay(request, current, plan.Status); wait > 0 {
 		return controller.Result{RequeueAfter: wait}, failure
 	}
 	set = set.DeepCopyObject().(T)

@@ -18,12 +18,12 @@ import (
 	"github.com/bowline-dev/bowline/internal/trial"
 )
 
-// run is a controller whose plan has one claim, a precondition and two actions, and which carries the plan
+// run is a controller whose plan has one claim, a precondition and two writes, and which carries the plan
 // out at most once.
 type run struct {
 	sets client.Resource[*appsv1.StatefulSet]
-	// claimDelay and keep are the durations of the claim and of each of the actions. If scaled is set, another
-	// client changes the set during the claim. If behind is set, the precondition fails after a slow claim or
+	// claimDelay and applyDelay are the durations of the claim and of each action. If scaled is set, another
+	// client changes the set during the claim. If stale is set, the precondition fails after a slow claim or
 	// after the first action.
 	claimDelay, applyDelay time.Duration
 	scaled, stale          bool
@@ -53,23 +53,23 @@ func (r *run) decide(s podset.Observed[*appsv1.StatefulSet]) (podset.Plan[appsv1
 		}
 		return err
 	})
-	ask := step(func(context.Context) error {
+	precondition := step(func(context.Context) error {
 		if r.stale && (r.claimed.Load() || r.applied.Load() > 0) {
 			return action.ErrStaleCache
 		}
 		return nil
 	})
-	keep := step(func(context.Context) error {
+	write := step(func(context.Context) error {
 		r.applied.Add(1)
 		time.Sleep(r.applyDelay)
 		return nil
 	})
-	plan.Claim, plan.Apply = []action.Action{claim}, []action.Action{ask, keep, keep}
+	plan.Claim, plan.Apply = []action.Action{claim}, []action.Action{precondition, write, write}
 	return plan, nil
 }
 
-// The actions depend on the set and its pods as they are when the actions run, not as they were when the
-// claim began.
+// The writes depend on the set and its pods as they are when the writes start, not as they were when the
+// claim started.
 func TestChangesDuringClaimStopActions(t *testing.T) {
 	t.Parallel()
 	const long = 30 * time.Second
@@ -77,11 +77,11 @@ func TestChangesDuringClaimStopActions(t *testing.T) {
 		*run
 		want int32
 	}{
-		"all is quick":                  {&run{stale: true}, 2},
-		"all is slow":                   {&run{claimDelay: long, applyDelay: long}, 2},
-		"the set is scaled meanwhile":   {&run{claimDelay: long, scaled: true}, 0},
-		"its pods are others by then":   {&run{claimDelay: long, stale: true}, 0},
-		"its pods are its own new ones": {&run{applyDelay: long, stale: true}, 2},
+		"fast claim and writes":           {&run{stale: true}, 2},
+		"slow claim and writes":           {&run{claimDelay: long, applyDelay: long}, 2},
+		"set scaled during the claim":     {&run{claimDelay: long, scaled: true}, 0},
+		"pods changed during the claim":   {&run{claimDelay: long, stale: true}, 0},
+		"pods changed by the first write": {&run{applyDelay: long, stale: true}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -95,8 +95,8 @@ func TestChangesDuringClaimStopActions(t *testing.T) {
 					t.Fatal(err)
 				}
 				time.Sleep(2 * time.Minute)
-				if kept := r.applied.Load(); kept != c.want {
-					t.Errorf("%d of two actions were carried out, not %d", kept, c.want)
+				if applied := r.applied.Load(); applied != c.want {
+					t.Errorf("got %d writes, want %d", applied, c.want)
 				}
 			}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
 				r.addController(m)
