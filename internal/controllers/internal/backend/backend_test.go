@@ -14,25 +14,25 @@ func TestPodChanged(t *testing.T) {
 	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0", Namespace: "default", UID: "one"}}
 	old.Labels = map[string]string{"app": "web"}
 	for name, change := range map[string]func(*corev1.Pod){
-		"another of its name": func(p *corev1.Pod) { p.UID = "two" },
-		"labels":              func(p *corev1.Pod) { p.Labels = nil },
-		"ends":                func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} },
-		"has ended":           func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed },
-		"address":             func(p *corev1.Pod) { p.Status.PodIPs = []corev1.PodIP{{IP: "10.1.0.1"}} },
-		"node":                func(p *corev1.Pod) { p.Spec.NodeName = "n" },
+		"new pod of the same name": func(p *corev1.Pod) { p.UID = "two" },
+		"labels":                   func(p *corev1.Pod) { p.Labels = nil },
+		"deletion":                 func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} },
+		"phase":                    func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed },
+		"address":                  func(p *corev1.Pod) { p.Status.PodIPs = []corev1.PodIP{{IP: "10.1.0.1"}} },
+		"node":                     func(p *corev1.Pod) { p.Spec.NodeName = "n" },
 		"ready": func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 		},
 	} {
 		now := old.DeepCopy()
 		if change(now); !PodChanged(old, now) {
-			t.Errorf("%s: not passed", name)
+			t.Errorf("%s: got false, want true", name)
 		}
 	}
 	now := old.DeepCopy()
-	now.Annotations, now.Status.Message, now.ResourceVersion = map[string]string{"a": "b"}, "said", "2"
+	now.Annotations, now.Status.Message, now.ResourceVersion = map[string]string{"a": "b"}, "message", "2"
 	if PodChanged(old, now) {
-		t.Error("an irrelevant change is reported")
+		t.Error("annotation and status message: got true, want false")
 	}
 }
 
@@ -47,7 +47,7 @@ func TestAddresses(t *testing.T) {
 		corev1.IPv4Protocol: {"10.1.0.1", "10.1.0.2"}, corev1.IPv6Protocol: {"2001:db8::1"},
 	} {
 		if got := Addresses(pod, family); !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", family, got, want)
+			t.Errorf("%s: got addresses %q, want %q", family, got, want)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestFamiliesOfSingleStackServices(t *testing.T) {
 		"": both} {
 		service := &corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: ip}}
 		if got := Families(service); !slices.Equal(got, want) {
-			t.Errorf("%q: %v, want %v", ip, got, want)
+			t.Errorf("cluster IP %q: got families %v, want %v", ip, got, want)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func TestEmptySelectorSelectsNoPods(t *testing.T) {
 		{corev1.ServiceSpec{Selector: map[string]string{"app": "web"}, Type: corev1.ServiceTypeExternalName}, false},
 	} {
 		if got := HasSelector(&corev1.Service{Spec: c.spec}); got != c.want {
-			t.Errorf("%+v: %t", c.spec, got)
+			t.Errorf("%+v: got %t, want %t", c.spec, got, c.want)
 		}
 	}
 }

@@ -41,7 +41,7 @@ type Claims[T client.Object] struct {
 // Claim sorts the objects of the owner's namespace into those it owns, adopts and releases. An owner that is
 // being deleted adopts and releases nothing; objects that are being deleted are neither adopted nor released.
 func Claim[T client.Object](owner Owner, objects []T) (c Claims[T]) {
-	ending := owner.Object.GetDeletionTimestamp() != nil
+	deleting := owner.Object.GetDeletionTimestamp() != nil
 	for _, obj := range objects {
 		matches := owner.Selector.Matches(labels.Set(obj.GetLabels()))
 		controller := metav1.GetControllerOfNoCopy(obj)
@@ -49,7 +49,7 @@ func Claim[T client.Object](owner Owner, objects []T) (c Claims[T]) {
 		case controller != nil && controller.UID != owner.Object.GetUID():
 		case controller != nil && matches:
 			c.Owned = append(c.Owned, obj)
-		case obj.GetDeletionTimestamp() != nil || ending:
+		case obj.GetDeletionTimestamp() != nil || deleting:
 		case controller != nil:
 			c.Released = append(c.Released, obj)
 		case matches:

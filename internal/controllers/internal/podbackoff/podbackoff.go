@@ -37,37 +37,37 @@ func New() *Tracker { return &Tracker{} }
 // Remaining returns how long to wait before replacing the failed pod of a key, or 0 if it may be replaced
 // now. A key identifies a sequence of pods that replace each other, such as an ordinal of a StatefulSet or a
 // node of a DaemonSet.
-func (p *Tracker) Remaining(place string, now time.Time) time.Duration {
+func (p *Tracker) Remaining(key string, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	last := p.delays[place]
+	last := p.delays[key]
 	return max(0, last.start.Add(last.duration).Sub(now))
 }
 
 // IsRepeated reports whether the key has reached its third delay, so at least three failures in close
 // succession.
-func (p *Tracker) IsRepeated(place string) bool {
+func (p *Tracker) IsRepeated(key string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.delays[place].duration >= repeatedDelay
+	return p.delays[key].duration >= repeatedDelay
 }
 
 // start starts the next delay of a key. It also drops delays that started more than 2*maxDelay ago, whose
 // keys start again with minDelay.
-func (p *Tracker) start(place string, now time.Time) {
+func (p *Tracker) start(key string, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	maps.DeleteFunc(p.delays, func(_ string, last delay) bool { return now.Sub(last.start) > 2*maxDelay })
 	if p.delays == nil {
 		p.delays = map[string]delay{}
 	}
-	p.delays[place] = delay{now, min(max(2*p.delays[place].duration, minDelay), maxDelay)}
+	p.delays[key] = delay{now, min(max(2*p.delays[key].duration, minDelay), maxDelay)}
 }
 
 // StartBefore returns an action that starts the next delay of key and then carries out a, which replaces or
 // releases a pod.
-func (p *Tracker) StartBefore(place string, a action.Action) action.Action {
-	return delayed{a, p, place}
+func (p *Tracker) StartBefore(key string, a action.Action) action.Action {
+	return delayed{a, p, key}
 }
 
 // delayed is an action that starts the delay of a key before it runs.

@@ -29,7 +29,7 @@ func TestHashMatchesKubernetes(t *testing.T) {
 	}
 	for _, want := range []string{"76d5cfb9b6", "66b9cb6d4d"} {
 		if !hashes[want] {
-			t.Errorf("no deployment has the hash %s, but %v", want, hashes)
+			t.Errorf("got hashes %v, want %s among them", hashes, want)
 		}
 	}
 }
@@ -50,12 +50,12 @@ func TestUnsetNewFieldsDoNotChangeHash(t *testing.T) {
 		want       string
 	}{{nil, "6fdb77b5d7"}, {ptr.To[int32](0), "b6b94cbc5"}, {ptr.To[int32](1), "7798d56978"}} {
 		if got := Hash(&template, c.collisions); got != c.want {
-			t.Errorf("with %v collisions: %s, want %s", c.collisions, got, c.want)
+			t.Errorf("with %v collisions: got %s, want %s", c.collisions, got, c.want)
 		}
 	}
 	before := Hash(&template, nil)
 	template.Spec.Volumes[0].EmptyDir.Mode = ptr.To[int32](0o700)
 	if Hash(&template, nil) == before {
-		t.Error("a field that came later changes nothing although it is set")
+		t.Error("a newer field that is set: got the same hash, want another one")
 	}
 }

@@ -59,8 +59,8 @@ func NameWithPrefix(prefix string, owner client.Object, n int) string {
 
 // NameForKey returns the n-th name of the pods that an owner has for a key, such as a node, and a template's
 // hash.
-func NameForKey(owner client.Object, place, hash string, n int) string {
-	each := types.UID(fmt.Sprintf("%s/%s/%s", owner.GetUID(), place, hash))
+func NameForKey(owner client.Object, key, hash string, n int) string {
+	each := types.UID(fmt.Sprintf("%s/%s/%s", owner.GetUID(), key, hash))
 	return Prefix(owner.GetName()) + nameSuffix(each, n)
 }
 
