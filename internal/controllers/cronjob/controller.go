@@ -72,44 +72,44 @@ func jobMatters(old, now *batchv1.Job) bool {
 		!equality.Semantic.DeepEqual(metav1.GetControllerOfNoCopy(old), metav1.GetControllerOfNoCopy(now))
 }
 
-// soon is the retry delay after the cache was behind, since not every event that then arrives triggers a
-// reconcile.
-const soon = time.Second
+// staleRetryDelay is the retry delay after a decision was based on a stale cache. Not every event that then arrives
+// triggers a reconcile.
+const staleRetryDelay = time.Second
 
 // Reconcile creates the job that is due and updates the cronjob's status.
 func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	c, err := r.cronJobs.Lister().Get(request.Namespace, request.Name)
 	if apierrors.IsNotFound(err) {
-		r.schedules.forget(request)
+		r.schedules.remove(request)
 		return controller.Result{}, nil
 	}
 	if err != nil {
 		return controller.Result{}, err
 	}
 	jobs := r.jobs.ControlledBy(c.UID)
-	unseen, err := r.unseen(ctx, c, jobs)
+	uncached, err := r.fetchUncached(ctx, c, jobs)
 	if err != nil {
 		return controller.Result{}, err
 	}
 	now := time.Now()
-	actions := Decide(Input{CronJob: c, Jobs: append(jobs, unseen...), Since: r.schedules.since(request, c, now),
+	actions := Decide(Input{CronJob: c, Jobs: append(jobs, uncached...), Since: r.schedules.since(request, c, now),
 		Now: now})
 	result, err := r.executor.Do(ctx, actions...)
 	switch {
 	case errors.Is(err, action.ErrStaleCache):
-		return controller.Result{RequeueAfter: soon}, nil
+		return controller.Result{RequeueAfter: staleRetryDelay}, nil
 	case apierrors.IsAlreadyExists(err): // another owner's job has the name: skip this run
 		return result, nil
 	}
 	return result, err
 }
 
-// unseen gets from the server the jobs that the status lists but the cache, which may be behind, does not
+// fetchUncached gets from the server the jobs that the status lists and that the cache, which may be stale, does not
 // show.
-func (r *reconciler) unseen(ctx context.Context, c *batchv1.CronJob,
-	seen []*batchv1.Job) (found []*batchv1.Job, err error) {
+func (r *reconciler) fetchUncached(ctx context.Context, c *batchv1.CronJob,
+	cached []*batchv1.Job) (found []*batchv1.Job, err error) {
 	for _, listed := range c.Status.Active {
-		if contains(seen, listed) {
+		if contains(cached, listed) {
 			continue
 		}
 		j, err := client.Of[*batchv1.Job](r.executor.Client, jobsResource).Get(ctx, listed.Namespace, listed.Name)

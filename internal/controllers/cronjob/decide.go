@@ -36,8 +36,8 @@ type decision struct {
 	spec *batchv1.CronJobSpec
 	// next is the cronjob with its new status.
 	next *batchv1.CronJob
-	// listed are jobs that are new in the status.
-	listed []*batchv1.Job
+	// newlyActive are the jobs that the decision adds to the active ones in the status.
+	newlyActive []*batchv1.Job
 	// current is the cronjob as the server is expected to have it while the actions are executed.
 	current *unchangedCronJob
 	// preconditions are checks that the server must pass before anything is written.
@@ -69,23 +69,24 @@ func Decide(s Input) (actions []action.Action) {
 
 // guarded combines events, writes and the checks that they depend on.
 func (d *decision) guarded() []action.Action {
-	asks, then := d.preconditions, slices.Concat(d.events, d.writes)
-	if len(d.listed) > 0 { // one may have ended: another controller may have observed it before this cache does
-		asks = append(asks, action.Unchanged[*batchv1.Job]{Resource: jobsResource, Objects: d.listed})
+	preconditions, then := d.preconditions, slices.Concat(d.events, d.writes)
+	if len(d.newlyActive) > 0 { // one may have ended: another controller may have observed it before this cache does
+		preconditions = append(preconditions,
+			action.Unchanged[*batchv1.Job]{Resource: jobsResource, Objects: d.newlyActive})
 	}
 	changed := !equality.Semantic.DeepEqual(d.next.Status, d.CronJob.Status)
 	if len(d.writes) > 0 || len(d.events) > 0 && !changed { // the cronjob may have been deleted, recreated or suspended
-		asks = append(asks, d.current)
+		preconditions = append(preconditions, d.current)
 	}
-	d.current.written = changed
+	d.current.checkedByUpdate = changed
 	if changed { // first: a job that is deleted before the status records its time would be created again
 		status := action.Update[*batchv1.CronJob]{Resource: resource, Object: d.next, Subresource: "status"}
 		then = slices.Concat([]action.Action{statusUpdate{status, d.events, d.current}}, d.writes)
 	}
-	if len(asks) == 0 {
+	if len(preconditions) == 0 {
 		return then
 	}
-	return []action.Action{action.Guard{Preconditions: asks, Then: then}}
+	return []action.Action{action.Guard{Preconditions: preconditions, Then: then}}
 }
 
 // withOwnStatus returns a shallow copy of a cronjob with a deep copy of its status.
@@ -132,13 +133,13 @@ func (d *decision) trim(limit *int32, end batchv1.JobConditionType) {
 
 // delete deletes a job and its pods. An active job is only deleted if it has not changed since it was
 // observed.
-func (d *decision) delete(j *batchv1.Job, atWork bool) {
-	d.drop(j.UID)
+func (d *decision) delete(j *batchv1.Job, active bool) {
+	d.removeActive(j.UID)
 	if j.DeletionTimestamp != nil {
 		return
 	}
 	d.writes = append(d.writes, action.Delete[*batchv1.Job]{
-		Resource: jobsResource, Object: j, IfUnchanged: atWork, Propagation: metav1.DeletePropagationBackground,
+		Resource: jobsResource, Object: j, IfUnchanged: active, Propagation: metav1.DeletePropagationBackground,
 		Events: action.Events{
 			Object: d.CronJob, Reason: "SuccessfulDelete", Message: "Deleted job " + j.Name,
 			FailureReason: "FailedDelete", FailurePrefix: "Deleted job: ",
@@ -146,17 +147,17 @@ func (d *decision) delete(j *batchv1.Job, atWork bool) {
 	})
 }
 
-// drop removes a job from the status's list of active jobs.
-func (d *decision) drop(uid types.UID) {
+// removeActive removes a job from the status's list of active jobs.
+func (d *decision) removeActive(uid types.UID) {
 	d.next.Status.Active = slices.DeleteFunc(d.next.Status.Active, func(r corev1.ObjectReference) bool {
 		return r.UID == uid
 	})
 }
 
-func (d *decision) isActive(uid types.UID) bool { return lists(&d.next.Status, uid) }
+func (d *decision) isActive(uid types.UID) bool { return listsActive(&d.next.Status, uid) }
 
-// lists reports whether a status lists a job as active.
-func lists(status *batchv1.CronJobStatus, uid types.UID) bool {
+// listsActive reports whether a status lists a job as active.
+func listsActive(status *batchv1.CronJobStatus, uid types.UID) bool {
 	return slices.ContainsFunc(status.Active, func(r corev1.ObjectReference) bool { return r.UID == uid })
 }
 
@@ -168,33 +169,33 @@ func (d *decision) event(warning bool, reason, format string, arguments ...any) 
 // updateStatus updates the status: the active jobs, the last scheduled time and the last success.
 func (d *decision) updateStatus() {
 	status := &d.next.Status
-	there := map[types.UID]bool{}
+	existing := map[types.UID]bool{}
 	for _, j := range d.Jobs {
-		there[j.UID] = true
+		existing[j.UID] = true
 		end := job.HasEnded(j)
-		at, scheduled := timeOf(d.CronJob, j, d.Now)
+		at, scheduled := scheduledTime(d.CronJob, j, d.Now)
 		switch {
 		case end != "" && d.isActive(j.UID):
-			d.drop(j.UID)
+			d.removeActive(j.UID)
 			d.event(false, "SawCompletedJob", "Saw completed job: %s, condition: %v", j.Name, end)
 		case end != "" || d.isActive(j.UID) || j.DeletionTimestamp != nil:
 		case scheduled:
 			status.Active = append(status.Active, reference(j))
-			d.listed = append(d.listed, j)
+			d.newlyActive = append(d.newlyActive, j)
 		default:
 			d.event(true, "UnexpectedJob", "Saw a job that the controller did not create or forgot: %s", j.Name)
 		}
 		if last := status.LastScheduleTime; scheduled && (last == nil || at.After(last.Time)) {
 			status.LastScheduleTime = ptr.To(metav1.NewTime(at))
 		}
-		if done := j.Status.CompletionTime; end == batchv1.JobComplete && done != nil &&
-			(status.LastSuccessfulTime == nil || done.After(status.LastSuccessfulTime.Time)) {
-			status.LastSuccessfulTime = done
+		if completed := j.Status.CompletionTime; end == batchv1.JobComplete && completed != nil &&
+			(status.LastSuccessfulTime == nil || completed.After(status.LastSuccessfulTime.Time)) {
+			status.LastSuccessfulTime = completed
 		}
 	}
 	for _, listed := range slices.Clone(status.Active) {
-		if !there[listed.UID] {
-			d.drop(listed.UID)
+		if !existing[listed.UID] {
+			d.removeActive(listed.UID)
 			if d.CronJob.DeletionTimestamp == nil { // otherwise its jobs are deleted with it
 				d.event(false, "MissingJob", "Active job went missing: %v", listed.Name)
 			}
@@ -237,7 +238,7 @@ func (d *decision) run() {
 		return
 	}
 	if !at.IsZero() {
-		d.start(at, missed)
+		d.createJob(at, missed)
 	}
 	d.requeue = max(untilNext(d.next, schedule, d.Now), justAfter)
 }
@@ -247,8 +248,8 @@ func (d *decision) run() {
 func (d *decision) since() time.Time {
 	since := later(lastScheduled(d.next), d.Since)
 	if seconds := d.spec.StartingDeadlineSeconds; seconds != nil {
-		const most = math.MaxInt64 / int64(time.Second)
-		since = later(since, d.Now.Add(-time.Duration(min(*seconds, most))*time.Second))
+		const maxSeconds = math.MaxInt64 / int64(time.Second)
+		since = later(since, d.Now.Add(-time.Duration(min(*seconds, maxSeconds))*time.Second))
 	}
 	return since
 }
@@ -260,8 +261,8 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// start creates the job for a time, unless the concurrency policy forbids it.
-func (d *decision) start(at time.Time, missed int64) {
+// createJob creates the job for a time, unless the concurrency policy forbids it.
+func (d *decision) createJob(at time.Time, missed int64) {
 	if missed > manyMissed {
 		d.event(true, "TooManyMissedTimes",
 			"too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew")
@@ -275,7 +276,7 @@ func (d *decision) start(at time.Time, missed int64) {
 			Object: d.CronJob, Reason: "SuccessfulCreate", Message: "Created job " + j.Name,
 			FailureReason: "FailedCreate", FailurePrefix: "Error creating job: ",
 		}},
-		of: d.current, at: at,
+		current: d.current, at: at,
 	})
 }
 

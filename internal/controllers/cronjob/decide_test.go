@@ -47,16 +47,16 @@ func decided(t *testing.T, c *batchv1.CronJob, now string, jobs ...*batchv1.Job)
 func TestOverlapIsCheckedWithTheServer(t *testing.T) {
 	t.Parallel()
 	c := hourly(t)
-	name := nameOf(c, at(t, "2030-01-01 13:00:00"))
+	name := jobName(c, at(t, "2030-01-01 13:00:00"))
 	const now = "2030-01-01 13:00:01"
 	if got := decided(t, c, now); strings.Contains(got, "added or removed") ||
 		!strings.Contains(got, "create job/"+name) {
-		t.Errorf("where they may overlap: %s", got)
+		t.Errorf("Allow: got actions %q, want a job without a check for other jobs", got)
 	}
 	c.Spec.ConcurrencyPolicy = batchv1.ForbidConcurrent
 	if got := decided(t, c, now); !strings.Contains(got, "check that no jobs of hourly were added or removed; ") ||
 		!strings.HasSuffix(got, "create job/"+name) {
-		t.Errorf("where they must not: %s", got)
+		t.Errorf("Forbid: got actions %q, want a check for other jobs before the job", got)
 	}
 }
 
@@ -65,7 +65,7 @@ func TestHugeStartingDeadlineDoesNotOverflow(t *testing.T) {
 	c := hourly(t)
 	c.Spec.StartingDeadlineSeconds = ptr.To[int64](math.MaxInt64)
 	if got := decided(t, c, "2030-01-01 13:00:01"); !strings.Contains(got, "create job/") {
-		t.Errorf("nothing is late: %s", got)
+		t.Errorf("got actions %q, want a job", got)
 	}
 }
 
@@ -73,11 +73,11 @@ func TestHugeStartingDeadlineDoesNotOverflow(t *testing.T) {
 func TestFutureJobsDoNotStopTheSchedule(t *testing.T) {
 	t.Parallel()
 	c := hourly(t)
-	for when, runs := range map[string]bool{"2999-01-01 12:00:00": true, "2030-01-01 13:00:00": false} {
+	for when, want := range map[string]bool{"2999-01-01 12:00:00": true, "2030-01-01 13:00:00": false} {
 		j := newJob(c, at(t, when))
 		j.UID = "j"
-		if got := decided(t, c, "2030-01-01 13:00:01", j); strings.Contains(got, "create job/") != runs {
-			t.Errorf("a job for %s: %s", when, got)
+		if got := decided(t, c, "2030-01-01 13:00:01", j); strings.Contains(got, "create job/") != want {
+			t.Errorf("with a job for %s: got actions %q, want a new job: %t", when, got, want)
 		}
 	}
 }
@@ -89,25 +89,25 @@ func TestNewSchedulesApplyFromTheirObservation(t *testing.T) {
 	now := at(t, "2030-01-01 12:30:00")
 	request := informer.KeyOf(c)
 	if since := s.since(request, c, now); !since.IsZero() {
-		t.Errorf("one that is seen for the first time is from %s", since)
+		t.Errorf("first observation: got %s, want the zero time", since)
 	}
 	c.Spec.Schedule = "*/10 * * * *"
 	for range 2 {
 		if since := s.since(request, c, now); !since.Equal(at(t, "2030-01-01 12:30:00")) {
-			t.Errorf("a changed one is from %s", since)
+			t.Errorf("changed schedule: got %s, want the time of its first observation", since)
 		}
 		now = now.Add(time.Minute)
 	}
 	c.Spec.TimeZone = ptr.To("America/New_York")
 	if since := s.since(request, c, now); !since.Equal(now) {
-		t.Errorf("one in another time zone is from %s", since)
+		t.Errorf("changed time zone: got %s, want %s", since, now)
 	}
 	c.UID = "another"
 	if since := s.since(request, c, now); !since.IsZero() {
-		t.Errorf("another cronjob's is from %s", since)
+		t.Errorf("recreated cronjob: got %s, want the zero time", since)
 	}
 	s.since(request, hourly(t), now)
-	if s.forget(request); len(s.of) != 0 {
-		t.Error("the record of a deleted object remains")
+	if s.remove(request); len(s.byRequest) != 0 {
+		t.Errorf("after remove: got %d records, want none", len(s.byRequest))
 	}
 }

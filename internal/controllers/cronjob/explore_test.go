@@ -83,7 +83,7 @@ func suspend(ctx context.Context, cronJobs client.Resource[*batchv1.CronJob], st
 // few fails if there are more jobs than the retained one and the next.
 func few(s bowlinetest.State) error {
 	if n := len(s.Kind("Job")); n > 2 {
-		return fmt.Errorf("%d jobs are retained", n)
+		return fmt.Errorf("got %d jobs, want at most 2", n)
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func lateRun(policy batchv1.ConcurrencyPolicy) func(context.Context, *rest.Confi
 // oneAtATime fails if there is more than one job.
 func oneAtATime(s bowlinetest.State) error {
 	if n := len(s.Kind("Job")); n > 1 {
-		return fmt.Errorf("%d jobs are at work", n)
+		return fmt.Errorf("got %d jobs, want at most 1", n)
 	}
 	return nil
 }

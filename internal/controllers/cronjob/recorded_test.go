@@ -38,12 +38,12 @@ func TestRecordedKubernetesJobs(t *testing.T) {
 			compared++
 			is, want := comparable(got), comparable(step.Response.JSON(t))
 			if diff := cmp.Diff(want, is); status != step.Response.Status || diff != "" {
-				t.Errorf("step %d, %s %s: %d, want %d; -recorded +answered\n%s", i, step.Method, step.Path,
+				t.Errorf("step %d, %s %s: got status %d, want %d; -recorded +answered\n%s", i, step.Method, step.Path,
 					status, step.Response.Status, diff)
 			}
 		}
 		if compared < 5 {
-			t.Errorf("%d answers were compared", compared)
+			t.Errorf("got %d compared responses, want at least 5", compared)
 		}
 	}, trial.Alone(), bowlinetest.Manage(manage))
 }

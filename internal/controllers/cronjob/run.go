@@ -17,21 +17,21 @@ import (
 // unchangedCronJob checks that a cronjob on the server is as observed or as this run has last written it.
 type unchangedCronJob struct {
 	c *batchv1.CronJob
-	// written means that a note, which is written first, does the check itself: it fails if the cronjob has
-	// changed.
-	written bool
+	// checkedByUpdate is set while an update of the cronjob's status is the first action. The server rejects the update
+	// if the cronjob has changed, which makes another check unnecessary.
+	checkedByUpdate bool
 }
 
-func (s *unchangedCronJob) String() string { return s.asked().String() }
+func (s *unchangedCronJob) String() string { return s.precondition().String() }
 
-func (s *unchangedCronJob) Check(ctx context.Context, by *action.Executor) error {
-	if s.written {
+func (s *unchangedCronJob) Check(ctx context.Context, exec *action.Executor) error {
+	if s.checkedByUpdate {
 		return nil
 	}
-	return s.asked().Check(ctx, by)
+	return s.precondition().Check(ctx, exec)
 }
 
-func (s *unchangedCronJob) asked() action.Unchanged[*batchv1.CronJob] {
+func (s *unchangedCronJob) precondition() action.Unchanged[*batchv1.CronJob] {
 	return action.Unchanged[*batchv1.CronJob]{Resource: resource, Objects: []*batchv1.CronJob{s.c}}
 }
 
@@ -39,17 +39,17 @@ func (s *unchangedCronJob) asked() action.Unchanged[*batchv1.CronJob] {
 // detect again.
 type statusUpdate struct {
 	action.Update[*batchv1.CronJob]
-	events []action.Action
-	of     *unchangedCronJob
+	events  []action.Action
+	current *unchangedCronJob
 }
 
-func (n statusUpdate) Do(ctx context.Context, by *action.Executor) error {
-	written, err := n.Write(ctx, by)
+func (n statusUpdate) Do(ctx context.Context, exec *action.Executor) error {
+	written, err := n.Write(ctx, exec)
 	if err != nil {
 		return err
 	}
-	n.of.c, n.of.written = written, false
-	_, err = by.Do(ctx, n.events...)
+	n.current.c, n.current.checkedByUpdate = written, false
+	_, err = exec.Do(ctx, n.events...)
 	return err
 }
 
@@ -57,53 +57,54 @@ func (n statusUpdate) Do(ctx context.Context, by *action.Executor) error {
 // before any controller observes it, and a run that the status does not record would be repeated.
 type jobCreation struct {
 	action.Create[*batchv1.Job]
-	of *unchangedCronJob
-	at time.Time
+	current *unchangedCronJob
+	at      time.Time
 }
 
-func (r jobCreation) Do(ctx context.Context, by *action.Executor) error {
-	made, err := r.Write(ctx, by)
+func (r jobCreation) Do(ctx context.Context, exec *action.Executor) error {
+	created, err := r.Write(ctx, exec)
 	if err != nil {
 		return err
 	}
-	seen := r.of.c
-	if err = r.updateStatus(ctx, by, withOwnStatus(seen), made); !apierrors.IsConflict(err) {
+	observed := r.current.c
+	if err = r.updateStatus(ctx, exec, withOwnStatus(observed), created); !apierrors.IsConflict(err) {
 		return err
 	}
-	c, err := client.Of[*batchv1.CronJob](by.Client, resource).Get(ctx, seen.Namespace, seen.Name)
-	if err = action.ClassifyNotFound(err, resource, seen.Name); action.IsGone(err) || err == nil && c.UID != seen.UID {
+	c, err := client.Of[*batchv1.CronJob](exec.Client, resource).Get(ctx, observed.Namespace, observed.Name)
+	if err = action.ClassifyNotFound(err, resource, observed.Name); action.IsGone(err) || err == nil &&
+		c.UID != observed.UID {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return r.updateStatus(ctx, by, c, made)
+	return r.updateStatus(ctx, exec, c, created)
 }
 
 // updateStatus updates the status of the cronjob.
-func (r jobCreation) updateStatus(ctx context.Context, by *action.Executor, seen *batchv1.CronJob,
-	made *batchv1.Job) error {
-	if !r.note(&seen.Status, made) {
+func (r jobCreation) updateStatus(ctx context.Context, exec *action.Executor, c *batchv1.CronJob,
+	created *batchv1.Job) error {
+	if !r.record(&c.Status, created) {
 		return nil
 	}
-	seen.ManagedFields = nil // as action.Update does
-	_, err := client.Of[*batchv1.CronJob](by.Client, resource).UpdateStatus(ctx, seen, metav1.UpdateOptions{})
-	if err = action.ClassifyNotFound(err, resource, seen.Name); action.IsGone(err) {
+	c.ManagedFields = nil // as action.Update does
+	_, err := client.Of[*batchv1.CronJob](exec.Client, resource).UpdateStatus(ctx, c, metav1.UpdateOptions{})
+	if err = action.ClassifyNotFound(err, resource, c.Name); action.IsGone(err) {
 		return nil
 	}
 	return err
 }
 
-// note records in a status that the job was created, and reports whether that changed the status. made is nil
-// if the job will not be created.
-func (r jobCreation) note(status *batchv1.CronJobStatus, made *batchv1.Job) (changed bool) {
+// record records in a status that the job was created, and reports whether that changed the status. created is nil
+// if the namespace is being deleted: then there is no job, and only the time is recorded.
+func (r jobCreation) record(status *batchv1.CronJobStatus, created *batchv1.Job) (changed bool) {
 	if last := status.LastScheduleTime; last == nil || r.at.After(last.Time) {
 		status.LastScheduleTime, changed = ptr.To(metav1.NewTime(r.at)), true
 	}
-	if made == nil || made.UID == "" || job.HasEnded(made) != "" || made.DeletionTimestamp != nil ||
-		lists(status, made.UID) {
+	if created == nil || created.UID == "" || job.HasEnded(created) != "" || created.DeletionTimestamp != nil ||
+		listsActive(status, created.UID) {
 		return changed
 	}
-	status.Active = append(status.Active, reference(made))
+	status.Active = append(status.Active, reference(created))
 	return true
 }

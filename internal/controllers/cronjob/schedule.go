@@ -90,8 +90,8 @@ func lastScheduled(c *batchv1.CronJob) time.Time {
 // schedules records when cronjobs changed their schedules, as far as this process has observed it. A new
 // schedule applies from then on: runs that it would have had before are not made up for.
 type schedules struct {
-	mu sync.Mutex
-	of map[controller.Request]scheduled
+	mu        sync.Mutex
+	byRequest map[controller.Request]scheduled
 }
 
 type scheduled struct {
@@ -104,25 +104,25 @@ type scheduled struct {
 func (s *schedules) since(request controller.Request, c *batchv1.CronJob, now time.Time) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	is := scheduled{uid: c.UID, schedule: c.Spec.Schedule, zone: ptr.Deref(c.Spec.TimeZone, "")}
-	was, seen := s.of[request]
+	current := scheduled{uid: c.UID, schedule: c.Spec.Schedule, zone: ptr.Deref(c.Spec.TimeZone, "")}
+	previous, known := s.byRequest[request]
 	switch {
-	case !seen || was.uid != is.uid:
-	case was.schedule == is.schedule && was.zone == is.zone:
-		is.since = was.since
+	case !known || previous.uid != current.uid:
+	case previous.schedule == current.schedule && previous.zone == current.zone:
+		current.since = previous.since
 	default:
-		is.since = now
+		current.since = now
 	}
-	if s.of == nil {
-		s.of = map[controller.Request]scheduled{}
+	if s.byRequest == nil {
+		s.byRequest = map[controller.Request]scheduled{}
 	}
-	s.of[request] = is
-	return is.since
+	s.byRequest[request] = current
+	return current.since
 }
 
-// forget removes a deleted cronjob.
-func (s *schedules) forget(request controller.Request) {
+// remove removes a deleted cronjob.
+func (s *schedules) remove(request controller.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.of, request)
+	delete(s.byRequest, request)
 }

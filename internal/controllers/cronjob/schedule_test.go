@@ -46,7 +46,7 @@ func TestDueReturnsTheLastRun(t *testing.T) {
 			want = at(t, c.want)
 		}
 		if !got.Equal(want) || missed != c.missed {
-			t.Errorf("%s from %s to %s: %s, %d missed; want %s, %d", c.schedule, c.since, c.now, got, missed, want,
+			t.Errorf("%s from %s to %s: got %s, %d missed; want %s, %d", c.schedule, c.since, c.now, got, missed, want,
 				c.missed)
 		}
 	}
@@ -79,7 +79,7 @@ func TestDaylightSavingTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := schedule.Next(at(t, c.now)).UTC(); !got.Equal(at(t, c.want)) {
-			t.Errorf("%s after %s: %s, want %s", c.schedule, c.now, got, c.want)
+			t.Errorf("%s after %s: got %s, want %s", c.schedule, c.now, got, c.want)
 		}
 	}
 }
@@ -88,7 +88,7 @@ func TestInvalidSchedulesAreErrors(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "TZ=0", "* * * *", "60 * * * *", "@sometimes", "*/0 * * * *"} {
 		if _, err := parse(&batchv1.CronJob{Spec: batchv1.CronJobSpec{Schedule: text}}); err == nil {
-			t.Errorf("%q is a schedule", text)
+			t.Errorf("schedule %q: got no error", text)
 		}
 	}
 }

@@ -68,12 +68,12 @@ func TestRunsRequireAnUnchangedCronJob(t *testing.T) {
 				time.Sleep(45 * time.Second)
 				jobs, err := bowlinetest.Client[*batchv1.Job](t, p).List(t.Context(), "default", metav1.ListOptions{})
 				if err != nil || len(jobs.Items) != c.jobs {
-					t.Errorf("%d jobs are made, not %d (%v)", len(jobs.Items), c.jobs, err)
+					t.Errorf("got %d jobs (%v), want %d", len(jobs.Items), err, c.jobs)
 				}
 				which := metav1.ListOptions{FieldSelector: "reason=MissingJob"}
 				events, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", which)
 				if err != nil || len(events.Items) != 1 {
-					t.Errorf("got %d events about a missing job (%v)", len(events.Items), err)
+					t.Errorf("got %d MissingJob events (%v), want 1", len(events.Items), err)
 				}
 			}, trial.Alone())
 		})

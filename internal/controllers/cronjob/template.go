@@ -18,16 +18,16 @@ func newJob(c *batchv1.CronJob, at time.Time) *batchv1.Job {
 	annotations[batchv1.CronJobScheduledTimestampAnnotation] = at.In(zone(c)).Format(time.RFC3339)
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: nameOf(c, at), Namespace: c.Namespace, Labels: template.Labels, Annotations: annotations,
+			Name: jobName(c, at), Namespace: c.Namespace, Labels: template.Labels, Annotations: annotations,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(c, kind)},
 		},
 		Spec: template.Spec,
 	}
 }
 
-// nameOf returns the name of the job for a scheduled time. The name is deterministic, so the server rejects a
+// jobName returns the name of the job for a scheduled time. The name is deterministic, so the server rejects a
 // second job for the same time.
-func nameOf(c *batchv1.CronJob, at time.Time) string {
+func jobName(c *batchv1.CronJob, at time.Time) string {
 	return fmt.Sprintf("%s-%d", c.Name, at.Unix()/60)
 }
 
@@ -42,9 +42,9 @@ func zone(c *batchv1.CronJob) *time.Location {
 // skew is how far the clock of a job's creator may be ahead.
 const skew = time.Minute
 
-// timeOf returns the scheduled time of a job. scheduled is false for a job that a user has created, for
+// scheduledTime returns the scheduled time of a job. scheduled is false for a job that a user has created, for
 // example one annotated with a future time, which would stop all runs until then.
-func timeOf(c *batchv1.CronJob, j *batchv1.Job, now time.Time) (at time.Time, scheduled bool) {
+func scheduledTime(c *batchv1.CronJob, j *batchv1.Job, now time.Time) (at time.Time, scheduled bool) {
 	at, err := time.Parse(time.RFC3339, j.Annotations[batchv1.CronJobScheduledTimestampAnnotation])
-	return at, err == nil && j.Name == nameOf(c, at) && at.Before(now.Add(skew))
+	return at, err == nil && j.Name == jobName(c, at) && at.Before(now.Add(skew))
 }

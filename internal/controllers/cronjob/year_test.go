@@ -51,7 +51,7 @@ func TestHourlyRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(jobs.Items) != 3 || len(left.Items) != 3 {
-			t.Errorf("after %d runs %d jobs and %d pods are left", *runs, len(jobs.Items), len(left.Items))
+			t.Errorf("after %d runs: got %d jobs and %d pods, want 3 of each", *runs, len(jobs.Items), len(left.Items))
 		}
 		got, err := client.For[*batchv1.CronJob](c).Get(t.Context(), "default", "hourly")
 		if err != nil {
@@ -59,7 +59,7 @@ func TestHourlyRuns(t *testing.T) {
 		}
 		if got.Status.LastScheduleTime == nil || time.Since(got.Status.LastScheduleTime.Time) > time.Hour ||
 			len(got.Status.Active) > 0 {
-			t.Errorf("%+v", got.Status)
+			t.Errorf("got status %+v, want a schedule time within the last hour and no active job", got.Status)
 		}
 	}, asUp)
 }
