@@ -60,8 +60,8 @@ func (c *changes) deleteIfUnchanged(pod *corev1.Pod) {
 
 // deleteAll deletes the pods of a node that must not run them. observed is the match of the node with the template when
 // the deletion was decided.
-func (c *changes) deleteAll(eligible eligibility, node string, observed nodeMatch, there []*corev1.Pod) {
-	for _, pod := range there {
+func (c *changes) deleteAll(eligible eligibility, node string, observed nodeMatch, nodePods []*corev1.Pod) {
+	for _, pod := range nodePods {
 		if pod.DeletionTimestamp == nil {
 			c.deletions = append(c.deletions, nodeGuard{c.deletion(pod), eligible, node, observed})
 		}

@@ -60,9 +60,9 @@ func TestEndingPodsBackOff(t *testing.T) {
 		strategy appsv1.DaemonSetUpdateStrategy
 		phase    corev1.PodPhase
 	}{
-		{"they fail", appsv1.DaemonSetUpdateStrategy{}, corev1.PodFailed},
-		{"they succeed", appsv1.DaemonSetUpdateStrategy{}, corev1.PodSucceeded},
-		{"they fail, and there may be two", surging, corev1.PodFailed},
+		{"failing pods", appsv1.DaemonSetUpdateStrategy{}, corev1.PodFailed},
+		{"succeeding pods", appsv1.DaemonSetUpdateStrategy{}, corev1.PodSucceeded},
+		{"failing pods with a surge", surging, corev1.PodFailed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -79,14 +79,14 @@ func TestEndingPodsBackOff(t *testing.T) {
 				time.Sleep(time.Hour)
 				page, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "default", metav1.ListOptions{})
 				if err != nil || len(page.Items) != churnNodes {
-					t.Errorf("there are %d pods (%v) on %d nodes", len(page.Items), err, churnNodes)
+					t.Errorf("got %d pods (%v), want %d", len(page.Items), err, churnNodes)
 				}
 			}, trial.Alone(), churnOptions(c.strategy), bowlinetest.Manage(func(m *controller.Manager) error {
 				daemonset.Add(m)
 				return trial.Nodes(0, end)(m)
 			}))
 			if n := made.Load(); n > maxBatch || n < least {
-				t.Errorf("%d pods were created, want %d to %d", n, least, maxBatch)
+				t.Errorf("got %d created pods, want %d to %d", n, least, maxBatch)
 			}
 		})
 	}
@@ -103,7 +103,7 @@ func TestPodLossIsReportedAndBackedOff(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		if n := taken.Load(); n > maxBatch || n < least {
-			t.Errorf("%d pods were created, want %d to %d", n, least, maxBatch)
+			t.Errorf("got %d created pods, want %d to %d", n, least, maxBatch)
 		}
 		events, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", metav1.ListOptions{
 			FieldSelector: "involvedObject.name=agent,reason=FightingSelectors",
@@ -118,7 +118,7 @@ func TestPodLossIsReportedAndBackedOff(t *testing.T) {
 		page, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "default",
 			metav1.ListOptions{LabelSelector: "app=agent"})
 		if err != nil || len(page.Items) != churnNodes {
-			t.Errorf("half an hour after the last conflict there are %d pods (%v) on %d nodes", len(page.Items), err,
+			t.Errorf("half an hour after the last relabeling: got %d pods (%v), want %d", len(page.Items), err,
 				churnNodes)
 		}
 	}, trial.Alone(), churnOptions(appsv1.DaemonSetUpdateStrategy{}),
@@ -134,7 +134,7 @@ func relabelPods(m *controller.Manager, relabeled *atomic.Int32, stop *atomic.Bo
 	all := informer.For[*corev1.Pod](m.Informers(), pods.Resource)
 	writes := client.Of[*corev1.Pod](m.Client(), pods.Resource)
 	m.Add(controller.Options{
-		Name:    "taker",
+		Name:    "relabeler",
 		Sources: []controller.Source{controller.For(all)},
 		Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result, error) {
 			pod, ok := all.Indexer().Get(request)

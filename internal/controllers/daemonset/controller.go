@@ -4,7 +4,7 @@
 // rolls a changed template out node by node and stores earlier templates as ControllerRevisions.
 //
 // Decide, in decide.go, is a pure function of the observed state. eligibility.go matches nodes, node.go decides
-// about the pods of one node, roll.go rolls out a template, changes.go collects the changes, and podfactory.go builds
+// about the pods of one node, roll.go rolls out a template, changes.go collects the changes, and pod_factory.go builds
 // pods. pod_loss.go handles pods that are relabeled by someone else, duplicates.go merges equal revisions, status.go
 // computes the status, and node_guard.go checks a node with the server before acting on its state. Package podset
 // reads the caches and carries out the plan.
@@ -35,9 +35,9 @@ var (
 
 // Add adds the controller to a manager.
 func Add(m *controller.Manager) *controller.Controller {
-	all := informer.For[*appsv1.DaemonSet](m.Informers(), resource)
+	sets := informer.For[*appsv1.DaemonSet](m.Informers(), resource)
 	nodes := informer.For[*corev1.Node](m.Informers(), nodesResource)
-	moves := controller.If(func(old, now *corev1.Node) bool {
+	matchChanged := controller.If(func(old, now *corev1.Node) bool {
 		return old == nil || now == nil || !sameEligibility(old, now)
 	})
 	return podset.Add(m, podset.Config[*appsv1.DaemonSet, appsv1.DaemonSetStatus]{
@@ -50,9 +50,9 @@ func Add(m *controller.Manager) *controller.Controller {
 			return Decide(Observed{s, sorted})
 		},
 	}, controller.Watches(nodes, func(*corev1.Node) (requests []controller.Request) {
-		for set := range all.Indexer().All() { // a new or changed node can affect every set
+		for set := range sets.Indexer().All() { // a new or changed node can affect every set
 			requests = append(requests, informer.KeyOf(set))
 		}
 		return requests
-	}, moves))
+	}, matchChanged))
 }

@@ -42,7 +42,7 @@ func Decide(s Observed) (Plan, error) {
 		return Plan{Status: s.Set.Status}, nil
 	}
 	owner := ownership.Owner{Object: s.Set, Kind: kind, Resource: resource, Selector: selector}
-	line, err := history.Resolve(history.Workload{
+	revisions, err := history.Resolve(history.Workload{
 		Owner: owner, Template: &s.Set.Spec.Template, Collisions: s.Set.Status.CollisionCount,
 		Hash:  func(_ []byte, collisions *int32) string { return pods.Hash(&s.Set.Spec.Template, collisions) },
 		Label: appsv1.DefaultDaemonSetUniqueLabelKey,
@@ -51,13 +51,13 @@ func Decide(s Observed) (Plan, error) {
 		return Plan{}, err
 	}
 	claims := ownership.Claim(owner, s.Pods)
-	d := newDecision(s, line, append(claims.Owned, claims.Adopted...))
+	d := newDecision(s, revisions, append(claims.Owned, claims.Adopted...))
 	// the pods must be relabeled before they can be assigned to a template
-	if joins := d.mergeDuplicates(); len(joins) > 0 {
-		return Plan{Claim: append(line.Actions, joins...), Status: s.Set.Status}, nil
+	if merges := d.mergeDuplicates(); len(merges) > 0 {
+		return Plan{Claim: append(revisions.Actions, merges...), Status: s.Set.Status}, nil
 	}
 	d.decideNodes()
-	plan := Plan{Claim: append(line.Actions, d.claim(owner, claims)...), Status: d.status()}
+	plan := Plan{Claim: append(revisions.Actions, d.claim(owner, claims)...), Status: d.status()}
 	plan.Apply = d.actions(selector)
 	plan.RequeueAfter = d.changes.requeueAfter
 	return plan, nil
@@ -75,15 +75,15 @@ type decision struct {
 	changes    changes
 }
 
-func newDecision(s Observed, line history.Revisions, mine []*corev1.Pod) *decision {
+func newDecision(s Observed, revisions history.Revisions, owned []*corev1.Pod) *decision {
 	d := &decision{
-		Observed: s, history: line, pods: mine, podsByNode: map[string][]*corev1.Pod{},
+		Observed: s, history: revisions, pods: owned, podsByNode: map[string][]*corev1.Pod{},
 		eligibility: eligibilityOf(&s.Set.Spec.Template),
-		factory: podFactory{set: s.Set, hash: hashOf(s.Set, line.Current), generation: generationOf(s.Set),
-			observed: mine, named: s.Pod},
+		factory: podFactory{set: s.Set, hash: hashOf(s.Set, revisions.Current), generation: generationOf(s.Set),
+			observed: owned, podByName: s.Pod},
 		changes: changes{set: s.Set},
 	}
-	for _, pod := range mine {
+	for _, pod := range owned {
 		if pods.IsTerminal(pod) && pod.DeletionTimestamp != nil {
 			continue // the pod needs no further action
 		}
@@ -91,8 +91,8 @@ func newDecision(s Observed, line history.Revisions, mine []*corev1.Pod) *decisi
 			d.podsByNode[node] = append(d.podsByNode[node], pod)
 		}
 	}
-	for _, of := range d.podsByNode {
-		slices.SortFunc(of, oldestFirst)
+	for _, nodePods := range d.podsByNode {
+		slices.SortFunc(nodePods, oldestFirst)
 	}
 	return d
 }

@@ -58,7 +58,7 @@ func planned(t *testing.T, s Observed) string {
 	}
 	var all []string
 	for _, a := range append(plan.Claim, plan.Apply...) {
-		if text := a.String(); !strings.HasPrefix(text, "make sure") {
+		if text := a.String(); !strings.HasPrefix(text, "check that") {
 			all = append(all, text)
 		}
 	}
@@ -69,11 +69,11 @@ func TestRevisionWithoutLabelIsReused(t *testing.T) {
 	t.Parallel()
 	s := observed(t, "a", "b")
 	if got := planned(t, s); got != "" {
-		t.Fatalf("before: %s", got)
+		t.Fatalf("with the label: got actions %q, want none", got)
 	}
 	delete(s.Revisions[0].Labels, appsv1.DefaultDaemonSetUniqueLabelKey)
 	if got := planned(t, s); got != "" {
-		t.Errorf("without the label: %s", got)
+		t.Errorf("without the label: got actions %q, want none", got)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestLeftoverRollingUpdateFieldsAreIgnored(t *testing.T) {
 			}}
 		s.Pods[0].DeletionTimestamp = &metav1.Time{Time: s.Now}
 		if got := planned(t, s); strings.Contains(got, "create pod/") != want {
-			t.Errorf("%s: beside one that is being deleted: %q", strategy, got)
+			t.Errorf("%s, with a terminating pod: got actions %q, want a new pod: %t", strategy, got, want)
 		}
 	}
 }
@@ -104,11 +104,11 @@ func TestPodsOfDuplicateRevisionsAreRetained(t *testing.T) {
 	s.Revisions = append(s.Revisions, twin)
 	s.Pods[1].Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = "first"
 	if got, want := planned(t, s), "relabel pod/agent-b; delete controllerrevision/agent-first"; got != want {
-		t.Errorf("it does %q, want %q", got, want)
+		t.Errorf("got actions %q, want %q", got, want)
 	}
 	twin.DeletionTimestamp = &metav1.Time{Time: s.Now}
 	s.Pods[1].Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = s.Pods[0].Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
 	if got := planned(t, s); got != "" {
-		t.Errorf("after that it does %q", got)
+		t.Errorf("with a terminating duplicate: got actions %q, want none", got)
 	}
 }

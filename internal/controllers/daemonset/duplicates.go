@@ -15,18 +15,19 @@ import (
 // mergeDuplicates merges revisions that have the same template: it relabels the pods of the duplicates to the current
 // revision, so that they are not replaced by identical pods, and then deletes the duplicates.
 func (d *decision) mergeDuplicates() (actions []action.Action) {
-	for _, twin := range d.history.Duplicates {
-		if twin.DeletionTimestamp != nil {
+	for _, duplicate := range d.history.Duplicates {
+		if duplicate.DeletionTimestamp != nil {
 			continue
 		}
-		if hash := hashOf(d.Set, twin); hash != d.factory.hash {
+		if hash := hashOf(d.Set, duplicate); hash != d.factory.hash {
 			for _, pod := range d.pods {
 				if pod.DeletionTimestamp == nil && pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == hash {
 					actions = append(actions, relabel(pod, d.factory.hash))
 				}
 			}
 		}
-		actions = append(actions, action.Delete[*appsv1.ControllerRevision]{Resource: history.Resource, Object: twin,
+		actions = append(actions, action.Delete[*appsv1.ControllerRevision]{Resource: history.Resource,
+			Object:      duplicate,
 			IfUnchanged: true})
 	}
 	return actions

@@ -30,26 +30,26 @@ func eligibilityOf(template *corev1.PodTemplateSpec) eligibility {
 // (shouldRun), and may retain a running one (mayRun).
 type nodeMatch struct{ exists, shouldRun, mayRun bool }
 
-// of returns how a node matches. A NoSchedule taint prevents new pods but does not evict running ones.
-func (p eligibility) of(node *corev1.Node) nodeMatch {
+// match returns how a node matches. A NoSchedule taint prevents new pods but does not evict running ones.
+func (p eligibility) match(node *corev1.Node) nodeMatch {
 	if p.node != "" && p.node != node.Name {
 		return nodeMatch{exists: true}
 	}
 	if fits, err := p.affinity.Match(node); !fits || err != nil {
 		return nodeMatch{exists: true}
 	}
-	is := nodeMatch{exists: true, shouldRun: true, mayRun: true}
+	match := nodeMatch{exists: true, shouldRun: true, mayRun: true}
 	for i := range node.Spec.Taints {
 		taint := &node.Spec.Taints[i]
 		if taint.Effect == corev1.TaintEffectPreferNoSchedule || p.tolerates(taint) {
 			continue
 		}
-		is.shouldRun = false
+		match.shouldRun = false
 		if taint.Effect == corev1.TaintEffectNoExecute {
-			is.mayRun = false
+			match.mayRun = false
 		}
 	}
-	return is
+	return match
 }
 
 func (p eligibility) tolerates(taint *corev1.Taint) bool {

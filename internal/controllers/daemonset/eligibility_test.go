@@ -8,23 +8,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
+// tainted returns a change of a node that adds a taint.
+func tainted(key string, effect corev1.TaintEffect) func(*corev1.Node) {
+	return func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: key, Effect: effect}} }
+}
+
+// tolerating returns a change of a pod that adds tolerations.
+func tolerating(tolerations ...corev1.Toleration) func(*corev1.PodSpec) {
+	return func(s *corev1.PodSpec) { s.Tolerations = tolerations }
+}
+
+// requiring returns a change of a pod that requires labels of the node.
+func requiring(labels ...corev1.NodeSelectorRequirement) func(*corev1.PodSpec) {
+	return func(s *corev1.PodSpec) {
+		s.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: labels}},
+			},
+		}}
+	}
+}
+
 func TestNodeEligibility(t *testing.T) {
 	t.Parallel()
-	taint := func(key string, effect corev1.TaintEffect) func(*corev1.Node) {
-		return func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: key, Effect: effect}} }
-	}
-	tolerates := func(ts ...corev1.Toleration) func(*corev1.PodSpec) {
-		return func(s *corev1.PodSpec) { s.Tolerations = ts }
-	}
-	on := func(r ...corev1.NodeSelectorRequirement) func(*corev1.PodSpec) {
-		return func(s *corev1.PodSpec) {
-			s.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-					NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: r}},
-				},
-			}}
-		}
-	}
 	for name, c := range map[string]struct {
 		node        func(*corev1.Node)
 		spec        func(*corev1.PodSpec)
@@ -33,35 +39,36 @@ func TestNodeEligibility(t *testing.T) {
 		"every node":           {should: true, may: true},
 		"another node by name": {spec: func(s *corev1.PodSpec) { s.NodeName = "other" }},
 		"this node by name":    {spec: func(s *corev1.PodSpec) { s.NodeName = "n" }, should: true, may: true},
-		"a label that is there": {spec: func(s *corev1.PodSpec) {
+		"matching node selector": {spec: func(s *corev1.PodSpec) {
 			s.NodeSelector = map[string]string{"disk": "ssd"}
 		}, should: true, may: true},
-		"a label that is not": {spec: func(s *corev1.PodSpec) {
+		"other node selector": {spec: func(s *corev1.PodSpec) {
 			s.NodeSelector = map[string]string{"disk": "hdd"}
 		}},
-		"an affinity that holds": {spec: on(corev1.NodeSelectorRequirement{Key: "cores", Operator: "Gt",
+		"matching affinity": {spec: requiring(corev1.NodeSelectorRequirement{Key: "cores", Operator: "Gt",
 			Values: []string{"4"}}), should: true, may: true},
-		"an affinity that does not": {spec: on(corev1.NodeSelectorRequirement{Key: "cores", Operator: "Lt",
+		"other affinity": {spec: requiring(corev1.NodeSelectorRequirement{Key: "cores", Operator: "Lt",
 			Values: []string{"4"}})},
-		"an affinity that is nonsense": {spec: on(corev1.NodeSelectorRequirement{Key: "cores", Operator: "Gt",
+		"invalid affinity": {spec: requiring(corev1.NodeSelectorRequirement{Key: "cores", Operator: "Gt",
 			Values: []string{"many"}})},
-		"no new pods": {node: taint("full", corev1.TaintEffectNoSchedule), may: true},
-		"new pods had better stay away": {node: taint("full", corev1.TaintEffectPreferNoSchedule), should: true,
+		"NoSchedule taint": {node: tainted("full", corev1.TaintEffectNoSchedule), may: true},
+		"PreferNoSchedule taint": {node: tainted("full", corev1.TaintEffectPreferNoSchedule), should: true,
 			may: true},
-		"pods are driven out": {node: taint("broken", corev1.TaintEffectNoExecute)},
-		"driven out but tolerating it": {
-			node: taint("broken", corev1.TaintEffectNoExecute), spec: tolerates(corev1.Toleration{Operator: "Exists"}),
+		"NoExecute taint": {node: tainted("broken", corev1.TaintEffectNoExecute)},
+		"tolerated NoExecute taint": {
+			node:   tainted("broken", corev1.TaintEffectNoExecute),
+			spec:   tolerating(corev1.Toleration{Operator: "Exists"}),
 			should: true, may: true,
 		},
-		"a node that is not ready": {node: taint(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute),
+		"not-ready node": {node: tainted(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute),
 			should: true, may: true},
-		"a node under pressure": {node: taint(corev1.TaintNodeMemoryPressure, corev1.TaintEffectNoSchedule),
+		"node under memory pressure": {node: tainted(corev1.TaintNodeMemoryPressure, corev1.TaintEffectNoSchedule),
 			should: true, may: true},
-		"a node that is cordoned": {node: taint(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule),
+		"cordoned node": {node: tainted(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule),
 			should: true, may: true},
-		"no network": {node: taint(corev1.TaintNodeNetworkUnavailable,
+		"node without network": {node: tainted(corev1.TaintNodeNetworkUnavailable,
 			corev1.TaintEffectNoSchedule), may: true},
-		"no network and no need for one": {node: taint(corev1.TaintNodeNetworkUnavailable,
+		"node without network, host network pod": {node: tainted(corev1.TaintNodeNetworkUnavailable,
 			corev1.TaintEffectNoSchedule), spec: func(s *corev1.PodSpec) {
 			s.HostNetwork = true
 		}, should: true, may: true},
@@ -77,8 +84,8 @@ func TestNodeEligibility(t *testing.T) {
 			if c.spec != nil {
 				c.spec(&template.Spec)
 			}
-			if is := eligibilityOf(template).of(node); is != (nodeMatch{true, c.should, c.may}) {
-				t.Errorf("should be there %v, may stay %v; want %v, %v", is.shouldRun, is.mayRun, c.should, c.may)
+			if is := eligibilityOf(template).match(node); is != (nodeMatch{true, c.should, c.may}) {
+				t.Errorf("got shouldRun %v, mayRun %v; want %v, %v", is.shouldRun, is.mayRun, c.should, c.may)
 			}
 		})
 	}
@@ -91,7 +98,7 @@ func TestDaemonsTolerateNodeConditions(t *testing.T) {
 	own := corev1.Toleration{Key: "mine", Operator: corev1.TolerationOpExists}
 	got := templateTolerations(&corev1.PodSpec{Tolerations: []corev1.Toleration{brief, own}})
 	if len(got) != 7 || got[0].TolerationSeconds != nil || got[1] != own {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want 7 tolerations, the first without a limit and the second %+v", got, own)
 	}
 }
 
@@ -103,8 +110,8 @@ func TestPercentagesAreRoundedUp(t *testing.T) {
 		want  int
 	}{{"2", 5, 2}, {"10%", 5, 1}, {"50%", 5, 3}, {"0%", 5, 0}, {"some", 5, 0}} {
 		of := intstr.Parse(c.of)
-		if got := share(&of, c.whole); got != c.want {
-			t.Errorf("%s of %d is %d, want %d", c.of, c.whole, got, c.want)
+		if got := scaledValue(&of, c.whole); got != c.want {
+			t.Errorf("%s of %d: got %d, want %d", c.of, c.whole, got, c.want)
 		}
 	}
 }

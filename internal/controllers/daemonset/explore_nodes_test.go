@@ -23,7 +23,7 @@ import (
 func TestTwoControllersConvergeOverNodeChanges(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, bowlinetest.Scenario{
-		Options:    []bowlinetest.Option{trial.Alone(), bowlinetest.Objects(eligibility("a"), eligibility("b"))},
+		Options:    []bowlinetest.Option{trial.Alone(), bowlinetest.Objects(matchingNode("a"), matchingNode("b"))},
 		Processes:  trial.Of(daemonset.Add).Twice(),
 		Act:        changeNodes,
 		Settle:     3 * time.Minute,
@@ -34,8 +34,8 @@ func TestTwoControllersConvergeOverNodeChanges(t *testing.T) {
 	})
 }
 
-// eligibility returns a node that matches the set.
-func eligibility(name string) *corev1.Node {
+// matchingNode returns a node that matches the set.
+func matchingNode(name string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"disk": "ssd"}}}
 }
 
@@ -59,7 +59,7 @@ func changeNodes(ctx context.Context, config *rest.Config) error {
 	nodes := client.For[*corev1.Node](c)
 	for _, change := range []func() error{
 		func() error {
-			_, err := nodes.Create(ctx, eligibility("c"), metav1.CreateOptions{})
+			_, err := nodes.Create(ctx, matchingNode("c"), metav1.CreateOptions{})
 			return err
 		},
 		func() error {
@@ -82,7 +82,7 @@ func atMostOnePerNode(s bowlinetest.State) error {
 	on := map[string]int{}
 	for _, pod := range s.Kind("Pod") {
 		if on[targetNode(pod)]++; on[targetNode(pod)] > 1 {
-			return fmt.Errorf("%d pods are for node %s", on[targetNode(pod)], targetNode(pod))
+			return fmt.Errorf("got %d pods for node %s, want at most 1", on[targetNode(pod)], targetNode(pod))
 		}
 	}
 	return nil

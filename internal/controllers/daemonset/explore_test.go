@@ -121,18 +121,18 @@ func (s strategy) holds(state bowlinetest.State) error {
 		all++
 		node := targetNode(pod)
 		if on[node]++; on[node] > s.perNode {
-			return fmt.Errorf("%d pods are for node %s", on[node], node)
+			return fmt.Errorf("got %d pods for node %s, want at most %d", on[node], node, s.perNode)
 		}
 		if phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase"); phase == "Running" {
 			ready++
 		}
 	}
 	if all > s.all {
-		return fmt.Errorf("there are %d pods, and %d are the most", all, s.all)
+		return fmt.Errorf("got %d pods, want at most %d", all, s.all)
 	}
 	if set := state.Find("DaemonSet", "default", "agent"); set != nil && ready < s.ready {
 		if was, _, _ := unstructured.NestedInt64(set.Object, "status", "numberReady"); was == 3 {
-			return fmt.Errorf("%d pods are ready, and %d are the least", ready, s.ready)
+			return fmt.Errorf("got %d ready pods, want at least %d", ready, s.ready)
 		}
 	}
 	return nil
@@ -143,7 +143,7 @@ func (s strategy) holds(state bowlinetest.State) error {
 func byNode(s bowlinetest.State) bowlinetest.State {
 	for _, pod := range s.Kind("Pod") {
 		pod.SetGenerateName("")
-		pod.SetName("on " + targetNode(pod))
+		pod.SetName("pod of " + targetNode(pod))
 		labels := pod.GetLabels()
 		delete(labels, "pod-template-generation")
 		pod.SetLabels(labels)

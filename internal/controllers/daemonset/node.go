@@ -13,15 +13,15 @@ import (
 
 // decideNode decides about the pods of a node, regardless of their template.
 func (d *decision) decideNode(node *corev1.Node) {
-	there := d.podsByNode[node.Name]
-	is := d.eligibility.of(node)
+	nodePods := d.podsByNode[node.Name]
+	match := d.eligibility.match(node)
 	switch {
-	case is.shouldRun && len(there) == 0:
+	case match.shouldRun && len(nodePods) == 0:
 		d.createOn(node.Name)
-	case is.mayRun:
-		d.retainOne(node.Name, d.runningPods(node.Name), is.shouldRun)
+	case match.mayRun:
+		d.retainOne(node.Name, d.runningPods(node.Name), match.shouldRun)
 	default:
-		d.changes.deleteAll(d.eligibility, node.Name, is, there)
+		d.changes.deleteAll(d.eligibility, node.Name, match, nodePods)
 	}
 }
 
@@ -43,9 +43,9 @@ func (d *decision) runningPods(node string) (running []*corev1.Pod) {
 // replaceEnded deletes a pod that has terminated, whether it failed or succeeded, since daemons run forever.
 // If the node's pods keep terminating, the deletion is delayed by a back-off.
 func (d *decision) replaceEnded(pod *corev1.Pod, node string) {
-	place := fmt.Sprintf("%s/%d/%s", d.Set.UID, d.Set.Status.ObservedGeneration, node)
-	if left := d.Backoff.Remaining(place, d.Now); left > 0 {
-		d.changes.requeue(left)
+	key := fmt.Sprintf("%s/%d/%s", d.Set.UID, d.Set.Status.ObservedGeneration, node)
+	if remaining := d.Backoff.Remaining(key, d.Now); remaining > 0 {
+		d.changes.requeue(remaining)
 		return
 	}
 	if pod.Status.Phase == corev1.PodFailed {
@@ -56,12 +56,12 @@ func (d *decision) replaceEnded(pod *corev1.Pod, node string) {
 			"Found succeeded daemon pod %s/%s on node %s, will try to delete it",
 			pod.Namespace, pod.Name, node)
 	}
-	d.changes.deletions = append(d.changes.deletions, d.Backoff.StartBefore(place, d.changes.deletion(pod)))
+	d.changes.deletions = append(d.changes.deletions, d.Backoff.StartBefore(key, d.changes.deletion(pod)))
 }
 
 // retainOne deletes all but one pod of a node. With a surge, the node may have one pod of the current template
 // and one of an earlier one.
-func (d *decision) retainOne(node string, running []*corev1.Pod, should bool) {
+func (d *decision) retainOne(node string, running []*corev1.Pod, shouldRun bool) {
 	switch {
 	case !surges(d.Set):
 		for i, pod := range running {
@@ -69,7 +69,7 @@ func (d *decision) retainOne(node string, running []*corev1.Pod, should bool) {
 				d.changes.delete(pod)
 			}
 		}
-	case should && !slices.ContainsFunc(d.podsByNode[node], func(pod *corev1.Pod) bool {
+	case shouldRun && !slices.ContainsFunc(d.podsByNode[node], func(pod *corev1.Pod) bool {
 		return pod.DeletionTimestamp == nil
 	}):
 		d.createOn(node) // all pods are being deleted; a failed pod that waits for its back-off prevents this

@@ -20,24 +20,24 @@ type nodeGuard struct {
 	observed    nodeMatch
 }
 
-func (o nodeGuard) Do(ctx context.Context, by *action.Executor) error {
-	if err := action.RetryIfSlow(func() error { return o.check(ctx, by) }); err != nil {
+func (o nodeGuard) Do(ctx context.Context, exec *action.Executor) error {
+	if err := action.RetryIfSlow(func() error { return o.check(ctx, exec) }); err != nil {
 		return err
 	}
-	return o.Action.Do(ctx, by)
+	return o.Action.Do(ctx, exec)
 }
 
-func (o nodeGuard) check(ctx context.Context, by *action.Executor) error {
-	var is nodeMatch
-	node, err := client.Of[*corev1.Node](by.Client, nodesResource).Get(ctx, "", o.node)
+func (o nodeGuard) check(ctx context.Context, exec *action.Executor) error {
+	var current nodeMatch
+	node, err := client.Of[*corev1.Node](exec.Client, nodesResource).Get(ctx, "", o.node)
 	switch err = action.ClassifyNotFound(err, nodesResource, o.node); {
 	case action.IsGone(err):
 	case err != nil:
 		return err
 	default:
-		is = o.eligibility.of(node)
+		current = o.eligibility.match(node)
 	}
-	if is != o.observed {
+	if current != o.observed {
 		return fmt.Errorf("%w: node/%s has changed", action.ErrStaleCache, o.node)
 	}
 	return nil

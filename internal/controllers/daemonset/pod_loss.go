@@ -38,8 +38,8 @@ func (d *decision) lossKey(node string) string {
 
 // createOn creates a pod on a node, or requests another decision if the node's back-off has not ended.
 func (d *decision) createOn(node string) {
-	if left := d.Backoff.Remaining(d.lossKey(node), d.Now); left > 0 {
-		d.changes.requeue(left)
+	if remaining := d.Backoff.Remaining(d.lossKey(node), d.Now); remaining > 0 {
+		d.changes.requeue(remaining)
 		return
 	}
 	d.changes.create = append(d.changes.create, node)

@@ -20,14 +20,14 @@ type podFactory struct {
 	set *appsv1.DaemonSet
 	// hash and generation are the values of the labels that identify pods of the current template.
 	hash, generation string
-	// observed are the set's pods; named returns the pod of the namespace with a name, or nil.
-	observed []*corev1.Pod
-	named    func(name string) *corev1.Pod
+	// observed are the set's pods; podByName returns a pod of the namespace, or nil.
+	observed  []*corev1.Pod
+	podByName func(name string) *corev1.Pod
 }
 
 // creations returns the creations of the current template's pods on nodes. Each of them checks first that
 // its node is still eligible.
-func (f *podFactory) creations(nodes []string, eligible eligibility) (made action.Parallel) {
+func (f *podFactory) creations(nodes []string, eligible eligibility) (creates action.Parallel) {
 	template := f.set.Spec.Template.DeepCopy()
 	template.Spec.Tolerations = templateTolerations(&template.Spec)
 	// a selector without required labels, such as DoesNotExist, permits a template without labels
@@ -38,28 +38,28 @@ func (f *podFactory) creations(nodes []string, eligible eligibility) (made actio
 	if f.generation != "" {
 		template.Labels[extensionsv1beta1.DaemonSetTemplateGenerationKey] = f.generation
 	}
-	given := map[string]bool{}
+	used := map[string]bool{}
 	for _, node := range nodes {
-		name := f.nameOn(node, given)
+		name := f.nameOn(node, used)
 		pod := pods.New(template, f.set, kind, name)
 		pod.Spec.Affinity = restrictToNode(pod.Spec.Affinity, node)
 		create := action.Create[*corev1.Pod]{Resource: pods.Resource, Object: pod, Events: action.Events{
 			Object: f.set, Reason: "SuccessfulCreate", Message: "Created pod: " + name,
 			FailureReason: "FailedCreate", FailurePrefix: "Error creating: ",
 		}}
-		made = append(made, nodeGuard{create, eligible, node,
+		creates = append(creates, nodeGuard{create, eligible, node,
 			nodeMatch{exists: true, shouldRun: true, mayRun: true}})
 	}
-	return made
+	return creates
 }
 
 // nameOn returns the first free name for the current template's pod on a node and adds it to given, the names
 // used in this run.
-func (f *podFactory) nameOn(node string, given map[string]bool) string {
+func (f *podFactory) nameOn(node string, used map[string]bool) string {
 	for n := 0; ; n++ {
 		name := pods.NameForKey(f.set, node, f.hash, n)
-		if f.nameIsFree(name) && !given[name] {
-			given[name] = true
+		if f.nameIsFree(name) && !used[name] {
+			used[name] = true
 			return name
 		}
 	}
@@ -68,7 +68,7 @@ func (f *podFactory) nameOn(node string, given map[string]bool) string {
 // nameIsFree reports whether a name can be used for a new pod: no pod has it, or the pod is the set's but was not
 // observed yet, so that the creation is the same one.
 func (f *podFactory) nameIsFree(name string) bool {
-	pod := f.named(name)
+	pod := f.podByName(name)
 	return pod == nil || metav1.IsControlledBy(pod, f.set) &&
 		!slices.ContainsFunc(f.observed, func(p *corev1.Pod) bool { return p.UID == pod.UID })
 }

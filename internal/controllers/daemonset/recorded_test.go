@@ -34,12 +34,12 @@ func TestRecordedKubernetesDaemonSet(t *testing.T) {
 			status, got := golden.Send(t, p.RESTConfig(), step, names)
 			is, want := comparable(got), comparable(step.Response.JSON(t))
 			if diff := cmp.Diff(want, is); status != step.Response.Status || diff != "" {
-				t.Errorf("step %d, %s %s: %d, want %d; -recorded +answered\n%s", i+9, step.Method, step.Path,
+				t.Errorf("step %d, %s %s: got status %d, want %d; -recorded +answered\n%s", i+9, step.Method, step.Path,
 					status, step.Response.Status, diff)
 			}
 		}
 		if compared != 3 {
-			t.Errorf("%d answers were compared", compared)
+			t.Errorf("got %d compared responses, want 3", compared)
 		}
 	}, trial.Alone(), bowlinetest.Objects(node), bowlinetest.Manage(manage))
 }

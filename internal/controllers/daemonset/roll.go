@@ -10,18 +10,18 @@ import (
 
 // roll replaces pods of earlier templates on as many nodes at a time as the strategy permits.
 func (d *decision) roll() {
-	should := map[string]bool{}
+	shouldRun := map[string]bool{}
 	for _, node := range d.Nodes {
-		if d.eligibility.of(node).shouldRun {
-			should[node.Name] = true
+		if d.eligibility.match(node).shouldRun {
+			shouldRun[node.Name] = true
 		}
 	}
-	unavailable, surge := bounds(d.Set, len(should))
+	unavailable, surge := bounds(d.Set, len(shouldRun))
 	if surge > 0 {
-		d.surge(should, surge)
+		d.surge(shouldRun, surge)
 		return
 	}
-	d.replace(should, unavailable)
+	d.replace(shouldRun, unavailable)
 }
 
 // bounds returns how many of the given number of nodes may be without an available pod, and how many may have
@@ -29,7 +29,7 @@ func (d *decision) roll() {
 func bounds(set *appsv1.DaemonSet, nodes int) (unavailable, surge int) {
 	strategy := set.Spec.UpdateStrategy
 	if rolling := strategy.RollingUpdate; rolling != nil && strategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
-		unavailable, surge = share(rolling.MaxUnavailable, nodes), share(rolling.MaxSurge, nodes)
+		unavailable, surge = scaledValue(rolling.MaxUnavailable, nodes), scaledValue(rolling.MaxSurge, nodes)
 	}
 	if unavailable == 0 && surge == 0 {
 		unavailable = 1
@@ -43,12 +43,12 @@ func surges(set *appsv1.DaemonSet) bool {
 	return surge > 0
 }
 
-// share returns a number, or a percentage of whole rounded up; 0 if the value is neither.
-func share(of *intstr.IntOrString, whole int) int {
-	if of == nil {
+// scaledValue returns a number, or a percentage of whole rounded up; 0 if the value is neither.
+func scaledValue(value *intstr.IntOrString, whole int) int {
+	if value == nil {
 		return 0
 	}
-	n, err := intstr.GetScaledValueFromIntOrPercent(of, whole, true)
+	n, err := intstr.GetScaledValueFromIntOrPercent(value, whole, true)
 	if err != nil {
 		return 0
 	}
@@ -73,12 +73,12 @@ func (d *decision) pair(node string) (next, old *corev1.Pod, ok bool) {
 }
 
 // replace deletes pods of earlier templates, after which their nodes get new ones. It deletes all unavailable
-// pods. Of the available pods, it deletes as many as possible while no more than most nodes lack an available
+// pods. Of the available pods, it deletes as many as possible while no more than maxNodes nodes lack an available
 // pod.
-func (d *decision) replace(should map[string]bool, maxNodes int) {
+func (d *decision) replace(shouldRun map[string]bool, maxNodes int) {
 	missing := 0
 	var candidates []*corev1.Pod
-	for _, node := range d.eligibleNodes(should) {
+	for _, node := range d.eligibleNodes(shouldRun) {
 		switch next, old, ok := d.pair(node); {
 		case !ok, (next == nil) == (old == nil): // no pod, or temporarily two
 			missing++
@@ -98,50 +98,50 @@ func (d *decision) replace(should map[string]bool, maxNodes int) {
 	}
 }
 
-// surge creates pods of the current template beside those of earlier ones, on at most the given number of
+// surge creates pods of the current template beside those of earlier ones, on at most maxNodes
 // nodes, and deletes the earlier pods once the new ones are available. On nodes that should have no pod, it
 // deletes earlier pods once enough pods are available in total.
-func (d *decision) surge(should map[string]bool, maxNodes int) {
-	twice, available := 0, 0
+func (d *decision) surge(shouldRun map[string]bool, maxNodes int) {
+	surging, available := 0, 0
 	var candidates []string
-	var elsewhere []*corev1.Pod
-	for _, node := range d.eligibleNodes(should) {
+	var ineligible []*corev1.Pod
+	for _, node := range d.eligibleNodes(shouldRun) {
 		next, old, ok := d.pair(node)
 		if !ok {
-			twice++
+			surging++
 			continue
 		}
-		works := old != nil && d.available(old) || old == nil && next != nil && d.available(next)
-		if works {
+		hasAvailable := old != nil && d.available(old) || old == nil && next != nil && d.available(next)
+		if hasAvailable {
 			available++
 		}
 		switch {
 		case old == nil:
-		case next != nil && d.available(next), next == nil && !works && !should[node]:
+		case next != nil && d.available(next), next == nil && !hasAvailable && !shouldRun[node]:
 			d.changes.deleteIfUnchanged(old)
 		case next != nil:
-			twice++
-		case !works:
+			surging++
+		case !hasAvailable:
 			d.createOn(node)
-		case !should[node]:
-			elsewhere = append(elsewhere, old)
+		case !shouldRun[node]:
+			ineligible = append(ineligible, old)
 		default:
 			candidates = append(candidates, node)
 		}
 	}
-	for i := range min(max(available-len(should), 0), len(elsewhere)) {
-		d.changes.deleteIfUnchanged(elsewhere[i])
+	for i := range min(max(available-len(shouldRun), 0), len(ineligible)) {
+		d.changes.deleteIfUnchanged(ineligible[i])
 	}
-	for _, node := range candidates[:min(max(maxNodes-twice, 0), len(candidates))] {
+	for _, node := range candidates[:min(max(maxNodes-surging, 0), len(candidates))] {
 		d.createOn(node)
 	}
 }
 
 // eligibleNodes returns the sorted names of the nodes that have pods or should have one. Controllers with the same
 // cache process nodes in the same order.
-func (d *decision) eligibleNodes(should map[string]bool) []string {
+func (d *decision) eligibleNodes(shouldRun map[string]bool) []string {
 	names := d.nodesWithPods()
-	for node := range should {
+	for node := range shouldRun {
 		if len(d.podsByNode[node]) == 0 {
 			names = append(names, node)
 		}

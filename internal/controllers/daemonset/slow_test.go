@@ -57,11 +57,11 @@ func TestSlowCreationsRunInParallel(t *testing.T) {
 		time.Sleep(8 * each)
 		made, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "default", metav1.ListOptions{})
 		if err != nil || len(made.Items) != nodes {
-			t.Errorf("%d pods are made, %v", len(made.Items), err)
+			t.Errorf("got %d pods (%v), want %d", len(made.Items), err, nodes)
 		}
 		is, err := sets.Get(t.Context(), "default", "web")
 		if err != nil || is.Status.CurrentNumberScheduled != nodes || is.Status.ObservedGeneration != 1 {
-			t.Errorf("%v, %+v", err, is.Status)
+			t.Errorf("got status %+v (%v), want %d scheduled pods of generation 1", is.Status, err, nodes)
 		}
 	}, trial.Alone(), bowlinetest.Controllers(func(ctx context.Context, config *rest.Config) error {
 		config = rest.CopyConfig(config)

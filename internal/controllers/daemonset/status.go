@@ -12,25 +12,25 @@ func (d *decision) status() appsv1.DaemonSetStatus {
 		ObservedGeneration: d.Set.Generation, CollisionCount: d.history.Collisions, Conditions: d.Set.Status.Conditions,
 	}
 	for _, node := range d.Nodes {
-		there := d.podsByNode[node.Name]
-		if !d.eligibility.of(node).shouldRun {
-			if len(there) > 0 {
+		nodePods := d.podsByNode[node.Name]
+		if !d.eligibility.match(node).shouldRun {
+			if len(nodePods) > 0 {
 				status.NumberMisscheduled++
 			}
 			continue
 		}
 		status.DesiredNumberScheduled++
-		if len(there) == 0 {
+		if len(nodePods) == 0 {
 			continue
 		}
 		status.CurrentNumberScheduled++
-		if pods.IsReady(there[0]) {
+		if pods.IsReady(nodePods[0]) {
 			status.NumberReady++
-			if d.available(there[0]) {
+			if d.available(nodePods[0]) {
 				status.NumberAvailable++
 			}
 		}
-		if d.factory.isCurrent(there[0]) {
+		if d.factory.isCurrent(nodePods[0]) {
 			status.UpdatedNumberScheduled++
 		}
 	}
