@@ -55,7 +55,7 @@ func Add(m *controller.Manager) *controller.Controller {
 			controller.For(r.deployments),
 			controller.Owns(r.sets.Informer, kind.GroupKind()),
 			controller.Watches(r.sets.Informer, r.deploymentsMatching),
-			controller.Watches(r.pods.Informer, r.deploymentsOf, podEnds),
+			controller.Watches(r.pods.Informer, r.deploymentOf, podEnds),
 		},
 		Workers: workers,
 	})
@@ -90,8 +90,8 @@ var podEnds = controller.If(func(old, new *corev1.Pod) bool {
 	return new == nil || pods.IsTerminal(new) && (old == nil || !pods.IsTerminal(old))
 })
 
-// deploymentsOf returns a request for the Deployment that controls the ReplicaSet of a pod.
-func (r *reconciler) deploymentsOf(pod *corev1.Pod) []controller.Request {
+// deploymentOf returns a request for the Deployment that controls the ReplicaSet of a pod.
+func (r *reconciler) deploymentOf(pod *corev1.Pod) []controller.Request {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil || schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() != setKind {
 		return nil
@@ -128,7 +128,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 func (r *reconciler) observe(d *appsv1.Deployment) Observed {
 	return Observed{
 		Deployment: d, Sets: r.sets.Claimable(d), Pods: r.pods.ControlledBy, Written: &r.statuses, Now: time.Now(),
-		Named: func(name string) *appsv1.ReplicaSet {
+		SetByName: func(name string) *appsv1.ReplicaSet {
 			set, _ := r.sets.Indexer().Get(informer.Key{Namespace: d.Namespace, Name: name})
 			return set
 		},

@@ -19,8 +19,8 @@ type Observed struct {
 	Sets []*appsv1.ReplicaSet
 	// Pods returns the pods that a ReplicaSet controls.
 	Pods func(set types.UID) []*corev1.Pod
-	// Named returns the ReplicaSet of the namespace with a name, or nil.
-	Named func(name string) *appsv1.ReplicaSet
+	// SetByName returns a ReplicaSet of the namespace, or nil.
+	SetByName func(name string) *appsv1.ReplicaSet
 	// Written holds the statuses that this controller has written.
 	Written *action.StatusBackoff[WrittenStatus]
 	Now     time.Time
@@ -94,15 +94,15 @@ func (r *rollout) step() {
 		return
 	}
 	r.status.recordPause()
-	revision, back := rollbackRequested(r.Deployment)
+	revision, rollbackWanted := rollbackRequested(r.Deployment)
 	switch {
 	case r.spec.Paused:
 		r.ensureRevision(false)
 		r.sets.resize()
-		if !back { // the rollback may need an old ReplicaSet
+		if !rollbackWanted { // the rollback may need an old ReplicaSet
 			r.sets.pruneHistory()
 		}
-	case back: // the current template needs a revision first, or revision 0 would mean another one
+	case rollbackWanted: // the current template needs a revision first, or revision 0 would mean another one
 		if r.ensureRevision(true) {
 			r.rollback = rollBack(r.Deployment, r.sets.all(), revision)
 		}
@@ -125,10 +125,10 @@ func (r *rollout) hasMixedTemplates() bool {
 
 // report returns the update of the status if it has changed, and requeues if it will change without an event.
 func (r *rollout) report() []action.Action {
-	again := r.status.count(r.sets, r.resizing)
+	recheckAfter := r.status.compute(r.sets, r.resizing)
 	actions := []action.Action{r.status.update()}
-	if again > 0 {
-		actions = append(actions, action.Requeue{After: again})
+	if recheckAfter > 0 {
+		actions = append(actions, action.Requeue{After: recheckAfter})
 	}
 	return actions
 }

@@ -27,18 +27,18 @@ func TestScaleUpCountsPodsStillTerminating(t *testing.T) {
 		sets []set
 		want string
 	}{
-		{"one set", []set{{"web:2", 2, 2}}, "web:2 8"},
-		{"and another one that has shrunk", []set{{"web:1", 0, 4}, {"web:2", 2, 2}}, "web:2 6"},
-		{"in the midst of a rollout", []set{{"web:1", 4, 4}, {"web:2", 3, 3}}, "web:1 6, web:2 4"},
-		{"in its midst, with pods that are to go", []set{{"web:1", 4, 8}, {"web:2", 3, 3}}, "web:1 4, web:2 3"},
+		{"one ReplicaSet", []set{{"web:2", 2, 2}}, "web:2 8"},
+		{"a terminating old ReplicaSet", []set{{"web:1", 0, 4}, {"web:2", 2, 2}}, "web:2 6"},
+		{"during a rollout", []set{{"web:1", 4, 4}, {"web:2", 3, 3}}, "web:1 6, web:2 4"},
+		{"during a rollout with terminating pods", []set{{"web:1", 4, 8}, {"web:2", 3, 3}}, "web:1 4, web:2 3"},
 	} {
 		d := deploymentOf(8)
 		if got := sizes(decide(d, c.sets...)); got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+			t.Errorf("%s: got sizes %q, want %q", c.name, got, c.want)
 		}
 	}
 	if got := sizes(decide(deploymentOf(4), set{"web:1", 4, 8}, set{"web:2", 3, 3})); got != "web:1 3, web:2 3" {
-		t.Errorf("fewer: %s, want the larger one smaller at once", got)
+		t.Errorf("scaled down during a rollout: got sizes %q, want the larger ReplicaSet reduced", got)
 	}
 }
 
@@ -49,7 +49,7 @@ func TestRecreateDuringRolloutEndsOldPods(t *testing.T) {
 	d := deploymentOf(8)
 	d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
 	if got := sizes(decide(d, set{"web:1", 3, 3}, set{"web:2", 2, 2})); got != "web:1 0" {
-		t.Errorf("%q, want the old one with no pods", got)
+		t.Errorf("got sizes %q, want only the old ReplicaSet scaled to 0", got)
 	}
 }
 
@@ -70,7 +70,7 @@ func TestInvalidAnnotationsAreIgnored(t *testing.T) {
 			s.Sets[i].Annotations[c.annotation] = c.value
 		}
 		if got := sizes(deployment.Decide(s)); got != c.want {
-			t.Errorf("%s %.20s: %s, want %s", c.annotation, c.value, got, c.want)
+			t.Errorf("%s %.20s: got sizes %q, want %q", c.annotation, c.value, got, c.want)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func TestHugeSurgeDoesNotOverflow(t *testing.T) {
 	s := observed(d, set{"web:1", 100, 100})
 	s.Sets[0].Annotations[deployment.DesiredAnnotation] = "100"
 	if got := sizes(deployment.Decide(s)); got != "web:2 100" {
-		t.Errorf("%q, want all new ones at once", got)
+		t.Errorf("got sizes %q, want all new pods at once", got)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestFailureRetainsReplicaSetTransitionTime(t *testing.T) {
 	}}
 	c := writtenCondition(deployment.Decide(s), appsv1.DeploymentReplicaFailure)
 	if !c.LastTransitionTime.Equal(&since) || !c.LastUpdateTime.Equal(&since) {
-		t.Errorf("the failure is %+v, want one of an hour ago", c)
+		t.Errorf("got condition %+v, want the times %s", c, since)
 	}
 }
 
@@ -121,7 +121,7 @@ func TestCompletionIsReportedForAdoptedRollout(t *testing.T) {
 		s := observed(d, set{"web:1", 0, 0}, set{"web:2", 5, c.has})
 		s.Sets[1].Annotations[deployment.DesiredAnnotation] = "5"
 		if got := writtenCondition(deployment.Decide(s), appsv1.DeploymentProgressing); got.Message != c.want {
-			t.Errorf("with %d pods it says %q, want %q", c.has, got.Message, c.want)
+			t.Errorf("with %d pods: got message %q, want %q", c.has, got.Message, c.want)
 		}
 	}
 }
@@ -169,8 +169,8 @@ func templateOf(image string) (t corev1.PodTemplateSpec) {
 func observed(d *appsv1.Deployment, sets ...set) deployment.Observed {
 	s := deployment.Observed{
 		Deployment: d, Now: time.Now(), Written: &action.StatusBackoff[deployment.WrittenStatus]{},
-		Pods:  func(types.UID) []*corev1.Pod { return nil },
-		Named: func(string) *appsv1.ReplicaSet { return nil },
+		Pods:      func(types.UID) []*corev1.Pod { return nil },
+		SetByName: func(string) *appsv1.ReplicaSet { return nil },
 	}
 	for i, of := range sets {
 		r := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
@@ -198,21 +198,21 @@ func decide(d *appsv1.Deployment, sets ...set) []action.Action {
 
 // sizes returns the sizes that the actions give to ReplicaSets, with their images.
 func sizes(actions []action.Action) string {
-	given := map[string]int32{}
+	byImage := map[string]int32{}
 	for _, a := range guarded(actions) {
 		if o, ok := a.(action.OnFailure); ok {
 			a = o.Action
 		}
 		switch a := a.(type) {
 		case action.Update[*appsv1.ReplicaSet]:
-			given[a.Object.Spec.Template.Spec.Containers[0].Image] = *a.Object.Spec.Replicas
+			byImage[a.Object.Spec.Template.Spec.Containers[0].Image] = *a.Object.Spec.Replicas
 		case action.Create[*appsv1.ReplicaSet]:
-			given[a.Object.Spec.Template.Spec.Containers[0].Image] = *a.Object.Spec.Replicas
+			byImage[a.Object.Spec.Template.Spec.Containers[0].Image] = *a.Object.Spec.Replicas
 		}
 	}
 	var parts []string
-	for _, image := range slices.Sorted(maps.Keys(given)) {
-		parts = append(parts, fmt.Sprintf("%s %d", image, given[image]))
+	for _, image := range slices.Sorted(maps.Keys(byImage)) {
+		parts = append(parts, fmt.Sprintf("%s %d", image, byImage[image]))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -69,7 +69,7 @@ func withinDesired(s bowlinetest.State) error {
 		}
 	}
 	if most, _, _ := unstructured.NestedInt64(d.Object, "spec", "replicas"); all > most {
-		return fmt.Errorf("there are %d pods, and %d are the most", all, most)
+		return fmt.Errorf("got %d pods, want at most %d", all, most)
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func withinDesired(s bowlinetest.State) error {
 func recreating(processes []bowlinetest.Process) bowlinetest.Scenario {
 	s := rolling(processes)
 	s.Options = []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(trial.Running),
-		bowlinetest.Manage(terminatingCount)}
+		bowlinetest.Manage(removeTerminatingPods)}
 	s.Invariants = []func(bowlinetest.State) error{oneTemplate}
 	s.Act = func(ctx context.Context, config *rest.Config) error {
 		return declare(ctx, config, func(d *appsv1.Deployment) {
@@ -98,17 +98,17 @@ func oneTemplate(s bowlinetest.State) error {
 		images[containers[0].(map[string]any)["image"]] = true
 	}
 	if len(images) > 1 {
-		return fmt.Errorf("there are pods of %v", images)
+		return fmt.Errorf("got pods of the images %v, want one image", images)
 	}
 	return nil
 }
 
-// terminatingCount adds a controller that removes deleted pods five seconds after their deletion was requested.
-func terminatingCount(m *controller.Manager) error {
+// removeTerminatingPods adds a controller that removes deleted pods five seconds after their deletion was requested.
+func removeTerminatingPods(m *controller.Manager) error {
 	all := informer.For[*corev1.Pod](m.Informers(), pods.Resource)
 	writes := client.Of[*corev1.Pod](m.Client(), pods.Resource)
 	m.Add(controller.Options{
-		Name:    "ending",
+		Name:    "pod-remover",
 		Sources: []controller.Source{controller.For(all)},
 		Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result, error) {
 			pod, ok := all.Indexer().Get(request)
@@ -116,8 +116,8 @@ func terminatingCount(m *controller.Manager) error {
 				return controller.Result{}, nil
 			}
 			// The deletion timestamp is the time of the request plus the grace period.
-			asked := pod.DeletionTimestamp.Add(-time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second)
-			if wait := time.Until(asked.Add(5 * time.Second)); wait > 0 {
+			requested := pod.DeletionTimestamp.Add(-time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second)
+			if wait := time.Until(requested.Add(5 * time.Second)); wait > 0 {
 				return controller.Result{RequeueAfter: wait}, nil
 			}
 			return controller.Result{},

@@ -30,7 +30,7 @@ func TestFaultsRespectRolloutBounds(t *testing.T) {
 	bowlinetest.Explore(t, rolling(controllers.Once()))
 }
 
-// With two instances and no leader election, each step may be taken twice, or by an instance whose cache is
+// With two instances and no leader election, each step may run twice, or in an instance whose cache is
 // half a minute old.
 func TestTwoControllersRespectRolloutBounds(t *testing.T) {
 	t.Parallel()
@@ -110,10 +110,10 @@ func bounded(s bowlinetest.State) error {
 	}
 	const most, least = 5, 3
 	if all > most {
-		return fmt.Errorf("there are %d pods, and %d are the most", all, most)
+		return fmt.Errorf("got %d pods, want at most %d", all, most)
 	}
 	if ready < least && isAvailable(s.Find("Deployment", "default", "web")) {
-		return fmt.Errorf("%d pods are available, and %d are the least", ready, least)
+		return fmt.Errorf("got %d ready pods, want at least %d", ready, least)
 	}
 	return nil
 }

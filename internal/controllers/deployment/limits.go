@@ -32,16 +32,16 @@ func bounds(spec *appsv1.DeploymentSpec, size int32) (surge, unavailable int32) 
 	if spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || update == nil {
 		return 0, 0
 	}
-	surge, unavailable = share(update.MaxSurge, size, true), share(update.MaxUnavailable, size, false)
+	surge, unavailable = scaledValue(update.MaxSurge, size, true), scaledValue(update.MaxUnavailable, size, false)
 	if surge == 0 && unavailable == 0 { // both percentages round to 0, so the rollout could never progress
 		unavailable = 1
 	}
 	return surge, min(unavailable, size)
 }
 
-// share returns a number or a percentage of whole; 0 if it cannot be parsed.
-func share(of *intstr.IntOrString, whole int32, up bool) int32 {
-	n, err := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(of, intstr.FromInt32(0)), int(whole), up)
+// scaledValue returns a number or a percentage of whole; 0 if it cannot be parsed.
+func scaledValue(value *intstr.IntOrString, whole int32, up bool) int32 {
+	n, err := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(value, intstr.FromInt32(0)), int(whole), up)
 	if err != nil {
 		return 0
 	}

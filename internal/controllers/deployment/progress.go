@@ -16,32 +16,33 @@ func (s *desiredStatus) hasDeadline() bool {
 }
 
 // progress sets the condition Progressing, and returns the time until its deadline.
-func (s *desiredStatus) progress(before *appsv1.DeploymentStatus, sets *replicaSets) (again time.Duration) {
+func (s *desiredStatus) progress(before *appsv1.DeploymentStatus, sets *replicaSets) (recheckAfter time.Duration) {
 	if !s.hasDeadline() {
 		s.dropCondition(appsv1.DeploymentProgressing)
 		return 0
 	}
-	what := fmt.Sprintf("Deployment %q", s.deployment.Name)
+	subject := fmt.Sprintf("Deployment %q", s.deployment.Name)
 	if sets.next != nil {
-		what = fmt.Sprintf("ReplicaSet %q", sets.next.Name)
+		subject = fmt.Sprintf("ReplicaSet %q", sets.next.Name)
 	}
-	over := what + " has successfully progressed."
-	had := s.condition(appsv1.DeploymentProgressing)
-	// A condition about another ReplicaSet is from an earlier rollout: it does not end this one.
-	done := had != nil && had.Reason == reasonAvailable && (sets.next == nil || had.Message == over)
+	completeMessage := subject + " has successfully progressed."
+	current := s.condition(appsv1.DeploymentProgressing)
+	// A condition about another ReplicaSet is from an earlier rollout and does not complete this one.
+	completed := current != nil && current.Reason == reasonAvailable &&
+		(sets.next == nil || current.Message == completeMessage)
 	switch {
-	case done && s.status.Replicas == s.status.UpdatedReplicas:
+	case completed && s.status.Replicas == s.status.UpdatedReplicas:
 		return 0
 	case isComplete(s.status, sets.limits.size):
-		if !done {
-			s.renewProgress(reasonAvailable, over)
+		if !completed {
+			s.renewProgress(reasonAvailable, completeMessage)
 		}
 		return 0
 	case s.progressed(before):
-		s.renewProgress(reasonUpdated, what+" is progressing.")
+		s.renewProgress(reasonUpdated, subject+" is progressing.")
 	case s.timedOut():
 		s.setCondition(appsv1.DeploymentProgressing, corev1.ConditionFalse, reasonTimedOut,
-			what+" has timed out progressing.")
+			subject+" has timed out progressing.")
 	}
 	return s.untilDeadline()
 }
@@ -58,8 +59,8 @@ func (s *desiredStatus) progressed(before *appsv1.DeploymentStatus) bool {
 // renewProgress sets the condition Progressing with the current time.
 func (s *desiredStatus) renewProgress(reason, message string) {
 	since := metav1.NewTime(s.now)
-	if had := s.condition(appsv1.DeploymentProgressing); had != nil && had.Status == corev1.ConditionTrue {
-		since = had.LastTransitionTime
+	if current := s.condition(appsv1.DeploymentProgressing); current != nil && current.Status == corev1.ConditionTrue {
+		since = current.LastTransitionTime
 	}
 	s.dropCondition(appsv1.DeploymentProgressing)
 	s.status.Conditions = append(s.status.Conditions, appsv1.DeploymentCondition{

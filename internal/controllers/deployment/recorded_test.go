@@ -34,12 +34,12 @@ func TestRecordedKubernetesDeployment(t *testing.T) {
 			compared++
 			is, want := comparable(got), comparable(step.Response.JSON(t))
 			if diff := cmp.Diff(want, is); status != step.Response.Status || diff != "" {
-				t.Errorf("step %d, %s %s: %d, want %d; -recorded +answered\n%s", i, step.Method, step.Path,
+				t.Errorf("step %d, %s %s: got status %d, want %d; -recorded +answered\n%s", i, step.Method, step.Path,
 					status, step.Response.Status, diff)
 			}
 		}
 		if compared < 15 {
-			t.Errorf("%d answers were compared", compared)
+			t.Errorf("got %d compared responses, want at least 15", compared)
 		}
 	}, trial.Alone(), bowlinetest.Manage(manage))
 }
@@ -57,29 +57,29 @@ var about = regexp.MustCompile(`/(deployments|replicasets|pods|events)\b`)
 // suffix matches the random suffix of a pod's name.
 var suffix = regexp.MustCompile(`(nginx-[0-9a-z]{8,10})-[0-9a-z]{5}\b`)
 
-// created matches the condition message of a rollout's first step. A slow server may skip that step, so
-// comparable replaces the message by that of the next step.
+// created matches the condition message of a rollout's first step. On a slow server that step is not observed, so
+// comparable replaces the message with that of the next step.
 var created = regexp.MustCompile(`Created new replica set ("nginx-[0-9a-z]*")`)
 
 // comparable returns a response without the values that differ between servers: times, UIDs, random suffixes
 // of names, fields that pod admission sets, and events of other controllers.
 func comparable(v any) any {
-	return golden.NormalizeWith(ownAnnotations(v), differs, func(s string) string {
+	return golden.NormalizeWith(withoutForeignEvents(v), differs, func(s string) string {
 		s = created.ReplaceAllString(suffix.ReplaceAllString(s, "$1-#"), "ReplicaSet $1 is progressing.")
 		return strings.ReplaceAll(s, "NewReplicaSetCreated", "ReplicaSetUpdated")
 	})
 }
 
-// ownAnnotations returns a list without the events of other controllers.
-func ownAnnotations(v any) any {
+// withoutForeignEvents returns a list without the events of other controllers.
+func withoutForeignEvents(v any) any {
 	list, ok := v.(map[string]any)
 	items, isList := list["items"].([]any)
 	if !ok || !isList {
 		return v
 	}
 	list["items"] = slices.DeleteFunc(items, func(item any) bool {
-		by := golden.Lookup(item, "source.component")
-		return by != "" && by != "deployment-controller"
+		component := golden.Lookup(item, "source.component")
+		return component != "" && component != "deployment-controller"
 	})
 	return list
 }

@@ -19,13 +19,13 @@ import (
 // recreate waits until all old pods have terminated before it creates the first new one.
 func (r *rollout) recreate() {
 	r.ensureRevision(false)
-	var some bool
+	var scaledDown bool
 	for _, set := range slices.Clone(r.sets.old) {
 		if replicas(set) > 0 {
-			some = r.sets.scale(set, 0) || some
+			scaledDown = r.sets.scale(set, 0) || scaledDown
 		}
 	}
-	if some || r.oldPodsRun() {
+	if scaledDown || r.oldPodsRun() {
 		return
 	}
 	r.drained = r.sets.old
@@ -65,15 +65,15 @@ func (e oldPodsEnded) String() string {
 	return fmt.Sprintf("check that the pods of %d old replicasets have terminated", len(e.sets))
 }
 
-func (e oldPodsEnded) Check(ctx context.Context, by *action.Executor) error {
+func (e oldPodsEnded) Check(ctx context.Context, exec *action.Executor) error {
 	options := metav1.ListOptions{LabelSelector: e.owner.Selector.String()}
-	for pod, err := range client.Of[*corev1.Pod](by.Client, pods.Resource).All(ctx, e.owner.Object.GetNamespace(),
+	for pod, err := range client.Of[*corev1.Pod](exec.Client, pods.Resource).All(ctx, e.owner.Object.GetNamespace(),
 		options) {
 		if err != nil {
 			return err
 		}
-		its := func(set *appsv1.ReplicaSet) bool { return metav1.IsControlledBy(pod, set) }
-		if !pods.IsTerminal(pod) && slices.ContainsFunc(e.sets, its) {
+		owned := func(set *appsv1.ReplicaSet) bool { return metav1.IsControlledBy(pod, set) }
+		if !pods.IsTerminal(pod) && slices.ContainsFunc(e.sets, owned) {
 			return fmt.Errorf("%w: pod/%s has not terminated", action.ErrStaleCache, pod.Name)
 		}
 	}

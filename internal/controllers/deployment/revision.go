@@ -124,17 +124,17 @@ func copyAnnotations(set *appsv1.ReplicaSet, d *appsv1.Deployment) {
 
 // setRevision sets a ReplicaSet's revision and appends the previous one to its history.
 func setRevision(set *appsv1.ReplicaSet, number string) {
-	had := set.Annotations[RevisionAnnotation]
-	if had == number {
+	previous := set.Annotations[RevisionAnnotation]
+	if previous == number {
 		return
 	}
 	metav1.SetMetaDataAnnotation(&set.ObjectMeta, RevisionAnnotation, number)
-	if had == "" {
+	if previous == "" {
 		return
 	}
-	history := had
-	if before := set.Annotations[HistoryAnnotation]; before != "" {
-		history = before + "," + had
+	history := previous
+	if earlier := set.Annotations[HistoryAnnotation]; earlier != "" {
+		history = earlier + "," + previous
 	}
 	for len(history) > longestHistory {
 		_, history, _ = strings.Cut(history, ",")
@@ -148,9 +148,9 @@ func (r *rollout) create(revision int64) {
 	d := r.Deployment
 	hash := pods.Hash(&r.spec.Template, d.Status.CollisionCount)
 	name := d.Name[:min(len(d.Name), longestName-1-len(hash))] + "-" + hash
-	if there := r.Named(name); there != nil {
-		if !metav1.IsControlledBy(there, d) || !sameTemplate(&there.Spec.Template, &r.spec.Template) {
-			// the name is taken, by another template of the same hash or by another owner's ReplicaSet
+	if existing := r.SetByName(name); existing != nil {
+		if !metav1.IsControlledBy(existing, d) || !sameTemplate(&existing.Spec.Template, &r.spec.Template) {
+			// the ReplicaSet of the name has another template with the same hash, or another owner
 			r.status.countCollision()
 		}
 		return // otherwise it was created after the cache was read, and will be observed
@@ -176,13 +176,13 @@ func (r *rollout) create(revision int64) {
 	size := r.sets.sizeOfNext(set)
 	r.sets.limits.setSize(set, size)
 	failed := fmt.Sprintf("Failed to create new replica set %q: ", name)
-	make := action.Create[*appsv1.ReplicaSet]{Resource: setsResource, Object: set, Events: action.Events{
+	create := action.Create[*appsv1.ReplicaSet]{Resource: setsResource, Object: set, Events: action.Events{
 		Object: d, FailureReason: reasonNotCreated, FailurePrefix: failed,
 	}}
 	if size > 0 {
-		make.Events.Reason, make.Events.Message = scaled, scaling(name, 0, size)
+		create.Events.Reason, create.Events.Message = reasonScaled, scalingMessage(name, 0, size)
 	}
-	r.sets.actions = append(r.sets.actions, action.OnFailure{Action: make, Else: func(err error) action.Action {
+	r.sets.actions = append(r.sets.actions, action.OnFailure{Action: create, Else: func(err error) action.Action {
 		return r.status.notCreated(failed + err.Error())
 	}})
 	r.sets.next = set

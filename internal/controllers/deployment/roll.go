@@ -24,59 +24,60 @@ func (s *replicaSets) growNext() bool { return s.scale(s.next, s.sizeOfNext(s.ne
 // ReplicaSets; this function counts those that exist, because otherwise a new pod may start before the old
 // one that it replaces is gone, and exceed the maximum.
 func (s *replicaSets) sizeOfNext(set *appsv1.ReplicaSet) int32 {
-	now, size := replicas(set), s.limits.size
-	if s.deployment.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType || now >= size {
+	current, size := replicas(set), s.limits.size
+	if s.deployment.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType || current >= size {
 		return size
 	}
-	there, known := maxPods(s.old)
+	existing, known := maxPods(s.old)
 	if !known {
-		return now
+		return current
 	}
-	there += max(now, set.Status.Replicas)
-	return now + max(0, min(s.limits.max-there, size-now))
+	existing += max(current, set.Status.Replicas)
+	return current + max(0, min(s.limits.max-existing, size-current))
 }
 
-// shrinkOld removes as many pods from the old ReplicaSets as leave enough available ones, unavailable pods
+// shrinkOld removes pods from the old ReplicaSets as long as enough available pods remain, unavailable pods
 // first. It returns false if none can be removed now.
 func (s *replicaSets) shrinkOld() bool {
 	if desiredPods(s.old) == 0 {
 		return false
 	}
 	missing := replicas(s.next) - available(s.next)
-	most := desiredPods(s.all()) - s.limits.minAvailable - missing
-	if most <= 0 {
+	removable := desiredPods(s.all()) - s.limits.minAvailable - missing
+	if removable <= 0 {
 		return false
 	}
-	some := s.dropUnavailable(most)
+	changed := s.removeUnavailable(removable)
 	spare := s.spare()
 	for _, set := range slices.Clone(s.old) {
 		if n := min(spare, replicas(set)); n > 0 {
-			some = s.shrink(set, n) || some
+			changed = s.shrink(set, n) || changed
 			spare -= n
 		}
 	}
-	return some
+	return changed
 }
 
-// dropUnavailable removes up to most pods from old ReplicaSets that have unavailable pods.
-func (s *replicaSets) dropUnavailable(most int32) (some bool) {
+// removeUnavailable removes up to limit pods from old ReplicaSets that have unavailable pods.
+func (s *replicaSets) removeUnavailable(limit int32) (changed bool) {
 	for _, set := range slices.Clone(s.old) {
-		if sick := replicas(set) - set.Status.AvailableReplicas; isObserved(set) && sick > 0 && most > 0 {
-			n := min(most, sick)
-			some = s.shrink(set, n) || some
-			most -= n
+		if unavailable := replicas(set) - set.Status.AvailableReplicas; isObserved(set) && unavailable > 0 &&
+			limit > 0 {
+			n := min(limit, unavailable)
+			changed = s.shrink(set, n) || changed
+			limit -= n
 		}
 	}
-	return some
+	return changed
 }
 
 // spare returns how many available pods of old ReplicaSets may be removed.
 func (s *replicaSets) spare() int32 {
-	left := int32(0)
+	total := int32(0)
 	for _, set := range s.all() {
-		left += available(set)
+		total += available(set)
 	}
-	return left - s.limits.minAvailable
+	return total - s.limits.minAvailable
 }
 
 // shrink reduces a ReplicaSet by up to n pods.

@@ -12,10 +12,10 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 )
 
-// scaled is the reason of events about a ReplicaSet's new size.
-const scaled = "ScalingReplicaSet"
+// reasonScaled is the reason of events about a ReplicaSet's new size.
+const reasonScaled = "ScalingReplicaSet"
 
-func scaling(name string, from, to int32) string {
+func scalingMessage(name string, from, to int32) string {
 	direction := "up"
 	if to < from {
 		direction = "down"
@@ -33,7 +33,8 @@ func (s *replicaSets) scale(set *appsv1.ReplicaSet, size int32) bool {
 	s.limits.setSize(next, size)
 	update := action.Update[*appsv1.ReplicaSet]{Resource: setsResource, Object: next}
 	if before != size {
-		update.Events = action.Events{Object: s.deployment, Reason: scaled, Message: scaling(set.Name, before, size)}
+		update.Events = action.Events{Object: s.deployment, Reason: reasonScaled,
+			Message: scalingMessage(set.Name, before, size)}
 	}
 	s.replace(set, next, update)
 	return true
@@ -42,8 +43,8 @@ func (s *replicaSets) scale(set *appsv1.ReplicaSet, size int32) bool {
 // resized reports whether the Deployment's size has changed since its ReplicaSets were scaled.
 func (s *replicaSets) resized() bool {
 	for _, set := range s.all() {
-		had, known := set.Annotations[DesiredAnnotation]
-		if replicas(set) > 0 && known && had != strconv.Itoa(int(s.limits.size)) {
+		recorded, known := set.Annotations[DesiredAnnotation]
+		if replicas(set) > 0 && known && recorded != strconv.Itoa(int(s.limits.size)) {
 			return true
 		}
 	}
@@ -112,8 +113,8 @@ func (s *replicaSets) distribute(active []*appsv1.ReplicaSet) {
 // that other ReplicaSets have not deleted yet. The missing pods follow with the rollout or, if it is paused,
 // in the next step.
 func (s *replicaSets) setSizes(sets []*appsv1.ReplicaSet, sizes ...int32) {
-	there, known := maxPods(s.all())
-	room := max(0, s.limits.max-there)
+	existing, known := maxPods(s.all())
+	room := max(0, s.limits.max-existing)
 	for i, set := range sets {
 		size, grows := sizes[i], sizes[i]-replicas(set)
 		switch {
@@ -135,16 +136,16 @@ func (s *replicaSets) proportion(set *appsv1.ReplicaSet, change, left int32) int
 	if s.limits.size == 0 {
 		return max(-replicas(set), left)
 	}
-	was, err := strconv.ParseUint(set.Annotations[MaxAnnotation], 10, 31)
-	if err != nil || was == 0 {
-		was = uint64(s.deployment.Status.Replicas)
+	previousMax, err := strconv.ParseUint(set.Annotations[MaxAnnotation], 10, 31)
+	if err != nil || previousMax == 0 {
+		previousMax = uint64(s.deployment.Status.Replicas)
 	}
-	if was == 0 {
+	if previousMax == 0 {
 		return 0
 	}
-	// The ReplicaSet keeps its fraction of the whole.
+	// The ReplicaSet retains its fraction of the whole.
 	whole := float64(s.limits.max)
-	part := int32(math.Round(float64(replicas(set))*whole/float64(was))) - replicas(set)
+	part := int32(math.Round(float64(replicas(set))*whole/float64(previousMax))) - replicas(set)
 	if change > 0 {
 		return min(part, left)
 	}

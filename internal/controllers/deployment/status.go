@@ -51,19 +51,19 @@ func (s *desiredStatus) update() action.Action {
 	if equality.Semantic.DeepEqual(d, s.deployment) {
 		return action.Parallel{}
 	}
-	of := informer.KeyOf(d)
-	if wait := s.written.Delay(of, writtenStatus(s.deployment), writtenStatus(d)); wait > 0 {
+	key := informer.KeyOf(d)
+	if wait := s.written.Delay(key, writtenStatus(s.deployment), writtenStatus(d)); wait > 0 {
 		return action.Requeue{After: wait}
 	}
 	return action.OnSuccess{
 		Action: action.Update[*appsv1.Deployment]{Resource: resource, Object: d, Subresource: "status"},
-		Done:   func() { s.written.Written(of, writtenStatus(d)) },
+		Done:   func() { s.written.Written(key, writtenStatus(d)) },
 	}
 }
 
-// count computes the counts and the conditions; resizing is set if the step only changes the Deployment's size.
+// compute computes the counts and the conditions; resizing is set if the step only changes the Deployment's size.
 // count returns when the status will change without an event; 0 means never.
-func (s *desiredStatus) count(sets *replicaSets, resizing bool) (again time.Duration) {
+func (s *desiredStatus) compute(sets *replicaSets, resizing bool) (recheckAfter time.Duration) {
 	before := s.deployment.Status
 	s.status = withCounts(s.status, sets)
 	s.status.ObservedGeneration = s.deployment.Generation
@@ -77,9 +77,9 @@ func (s *desiredStatus) count(sets *replicaSets, resizing bool) (again time.Dura
 	if s.deployment.Spec.Paused || s.deployment.DeletionTimestamp != nil || resizing {
 		return 0 // none of these is progress of a rollout, or the lack of it
 	}
-	again = s.progress(&before, sets)
+	recheckAfter = s.progress(&before, sets)
 	s.copyFailure(sets)
-	return again
+	return recheckAfter
 }
 
 // withCounts returns a status with the numbers of the pods that ReplicaSets have.
@@ -153,8 +153,8 @@ func (s *desiredStatus) copyFailure(sets *replicaSets) {
 // countCollision increments the collision count, which changes the template's hash.
 func (s *desiredStatus) countCollision() {
 	count := int32(1)
-	if had := s.status.CollisionCount; had != nil {
-		count = *had + 1
+	if previous := s.status.CollisionCount; previous != nil {
+		count = *previous + 1
 	}
 	s.status.CollisionCount = &count
 }
@@ -185,11 +185,11 @@ func (s *desiredStatus) setCondition(kind appsv1.DeploymentConditionType, status
 
 // putCondition sets a condition unless its status and reason are unchanged.
 func (s *desiredStatus) putCondition(next appsv1.DeploymentCondition) {
-	if had := s.condition(next.Type); had != nil && had.Status == next.Status {
-		if had.Reason == next.Reason {
+	if current := s.condition(next.Type); current != nil && current.Status == next.Status {
+		if current.Reason == next.Reason {
 			return
 		}
-		next.LastTransitionTime = had.LastTransitionTime
+		next.LastTransitionTime = current.LastTransitionTime
 	}
 	s.dropCondition(next.Type)
 	s.status.Conditions = append(s.status.Conditions, next)
