@@ -36,7 +36,7 @@ const Name = "disruption"
 // component is the source of the controller's events, as in Kubernetes.
 const component = "controllermanager"
 
-// workers is the number of budgets reconciled concurrently. hesitation is how long another writer's status
+// workers is the number of budgets reconciled concurrently. statusDelay is how long another writer's status
 // stands before it is recomputed, and the retry delay if the cache is behind.
 const (
 	workers     = 2
@@ -64,18 +64,18 @@ func Add(m *controller.Manager) *controller.Controller {
 				return []controller.Request{informer.KeyOf(b)}
 			}),
 			controller.Watches(r.pods, func(pod *corev1.Pod) []controller.Request {
-				return r.selecting(pod.Namespace, pod.Labels)
-			}, controller.If(counts)),
-			made(r, r.scales.deployments, func(d *appsv1.Deployment) *corev1.PodTemplateSpec {
+				return r.budgetsSelecting(pod.Namespace, pod.Labels)
+			}, controller.If(affectsBudgets)),
+			watchCreators(r, r.scales.deployments, func(d *appsv1.Deployment) *corev1.PodTemplateSpec {
 				return &d.Spec.Template
 			}),
-			made(r, r.scales.replicaSets, func(s *appsv1.ReplicaSet) *corev1.PodTemplateSpec {
+			watchCreators(r, r.scales.replicaSets, func(s *appsv1.ReplicaSet) *corev1.PodTemplateSpec {
 				return &s.Spec.Template
 			}),
-			made(r, r.scales.statefulSets, func(s *appsv1.StatefulSet) *corev1.PodTemplateSpec {
+			watchCreators(r, r.scales.statefulSets, func(s *appsv1.StatefulSet) *corev1.PodTemplateSpec {
 				return &s.Spec.Template
 			}),
-			made(r, r.scales.controllers, func(c *corev1.ReplicationController) *corev1.PodTemplateSpec {
+			watchCreators(r, r.scales.controllers, func(c *corev1.ReplicationController) *corev1.PodTemplateSpec {
 				return c.Spec.Template
 			}),
 		},
@@ -92,28 +92,28 @@ type reconciler struct {
 	reported ReportedPods
 }
 
-// counts selects the pod changes that affect a budget's status.
-func counts(old, now *corev1.Pod) bool {
+// affectsBudgets reports whether a pod change affects a budget's status.
+func affectsBudgets(old, now *corev1.Pod) bool {
 	return old == nil || now == nil || pods.IsReady(old) != pods.IsReady(now) || !maps.Equal(old.Labels, now.Labels) ||
 		(old.DeletionTimestamp == nil) != (now.DeletionTimestamp == nil) ||
 		!equality.Semantic.DeepEqual(old.OwnerReferences, now.OwnerReferences)
 }
 
-// made watches the creators of pods, whose replica counts affect budgets.
-func made[T client.Object](r *reconciler, i *informer.Informer[T],
+// watchCreators watches the objects that create pods, whose replica counts affect budgets.
+func watchCreators[T client.Object](r *reconciler, i *informer.Informer[T],
 	template func(T) *corev1.PodTemplateSpec) controller.Source {
 	return controller.Watches(i, func(obj T) []controller.Request {
 		if t := template(obj); t != nil {
-			return r.selecting(obj.GetNamespace(), t.Labels)
+			return r.budgetsSelecting(obj.GetNamespace(), t.Labels)
 		}
 		return nil
 	}, controller.GenerationChanged)
 }
 
-// selecting returns the budgets that select pods with the given labels.
-func (r *reconciler) selecting(namespace string, of map[string]string) (requests []controller.Request) {
+// budgetsSelecting returns the budgets that select pods with the given labels.
+func (r *reconciler) budgetsSelecting(namespace string, podLabels map[string]string) (requests []controller.Request) {
 	for budget := range r.budgets.Indexer().Each("namespace", namespace) {
-		if selectorOf(budget).Matches(labels.Set(of)) {
+		if selectorOf(budget).Matches(labels.Set(podLabels)) {
 			requests = append(requests, informer.KeyOf(budget))
 		}
 	}
@@ -150,9 +150,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 func (r *reconciler) observe(ctx context.Context, budget *policyv1.PodDisruptionBudget) Input {
 	s := Input{
 		Budget: budget, Now: time.Now(), Reported: &r.reported,
-		Scale:  func(pod *corev1.Pod) (Scale, error) { return r.scales.of(ctx, pod) },
-		Wanted: r.scales.now,
-		Stays:  func(pod *corev1.Pod) bool { return r.stays(ctx, pod) },
+		Scale:     func(pod *corev1.Pod) (Scale, error) { return r.scales.cachedScale(ctx, pod) },
+		LiveScale: r.scales.liveScale,
+		Exists:    func(pod *corev1.Pod) bool { return r.exists(ctx, pod) },
 	}
 	selector := selectorOf(budget)
 	for pod := range r.pods.Indexer().Each("namespace", budget.Namespace) {
@@ -169,9 +169,9 @@ func (r *reconciler) observe(ctx context.Context, budget *policyv1.PodDisruption
 	return s
 }
 
-// stays asks the server whether a pod still exists and is not being deleted.
-func (r *reconciler) stays(ctx context.Context, pod *corev1.Pod) bool {
-	is, err := client.Of[*metav1.PartialObjectMetadata](r.executor.Client, pods.Resource).Get(ctx, pod.Namespace,
+// exists asks the server whether a pod still exists and is not being deleted.
+func (r *reconciler) exists(ctx context.Context, pod *corev1.Pod) bool {
+	live, err := client.Of[*metav1.PartialObjectMetadata](r.executor.Client, pods.Resource).Get(ctx, pod.Namespace,
 		pod.Name)
-	return err == nil && is.UID == pod.UID && is.DeletionTimestamp == nil
+	return err == nil && live.UID == pod.UID && live.DeletionTimestamp == nil
 }

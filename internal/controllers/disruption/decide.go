@@ -20,9 +20,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// patience is how long an evicted pod that is not being deleted counts as gone. After that, its deletion is
+// deletionTimeout is how long an evicted pod that is not being deleted counts as gone. After that, its deletion is
 // no longer expected.
-const patience = 2 * time.Minute
+const deletionTimeout = 2 * time.Minute
 
 // Input is the input of a decision.
 type Input struct {
@@ -31,29 +31,29 @@ type Input struct {
 	Pods []*corev1.Pod
 	// Others are the selectors of the other budgets in the namespace.
 	Others []labels.Selector
-	// Scale returns how many pods a pod's controller wants according to the cache, Wanted according to the
+	// Scale returns how many pods a pod's controller wants according to the cache, LiveScale according to the
 	// server. Both are only called for pods with a controller.
-	Scale  func(*corev1.Pod) (Scale, error)
-	Wanted func(context.Context, *corev1.Pod) (Scale, error)
-	// Stays asks the server whether a pod of the cache still exists.
-	Stays func(*corev1.Pod) bool
+	Scale     func(*corev1.Pod) (Scale, error)
+	LiveScale func(context.Context, *corev1.Pod) (Scale, error)
+	// Exists asks the server whether a pod of the cache still exists.
+	Exists func(*corev1.Pod) bool
 	// Reported records the pods that were reported because several budgets select them.
 	Reported *ReportedPods
 	Now      time.Time
 }
 
-// count is how many pods are expected, and how many of them must be healthy. wants are the scales that this
+// count is how many pods are expected, and how many of them must be healthy. observedScales are the scales that this
 // is based on; unmanaged are pods without a controller, which no expected number accounts for.
 type count struct {
 	expected, desired int32
-	wants             []observedScale
+	observedScales    []observedScale
 	unmanaged         []*corev1.Pod
 }
 
 // Decide computes the status. If the number of expected pods cannot be determined, the status allows no
 // disruptions and states why, and Decide returns the error in addition.
 func Decide(s Input) ([]action.Action, error) {
-	of, err := s.count()
+	counted, err := s.count()
 	if err != nil {
 		return s.write(s.failed(err), nil, func() []action.Action {
 			return []action.Action{action.Event{Object: s.Budget, Warning: true,
@@ -61,19 +61,22 @@ func Decide(s Input) ([]action.Action, error) {
 				Message: fmt.Sprintf("Failed to calculate the number of expected pods: %v", err)}}
 		}), err
 	}
-	disrupted, again, events := s.disrupted()
+	disrupted, recheckAfter, events := s.disrupted()
 	next := s.Budget.DeepCopy()
 	next.Status = policyv1.PodDisruptionBudgetStatus{
 		ObservedGeneration: next.Generation, DisruptedPods: disrupted, Conditions: next.Status.Conditions,
-		CurrentHealthy: int32(len(s.healthy(disrupted))), DesiredHealthy: of.desired, ExpectedPods: of.expected,
+		CurrentHealthy: int32(len(s.healthy(disrupted))), DesiredHealthy: counted.desired,
+		ExpectedPods: counted.expected,
 	}
-	if of.expected > 0 {
-		next.Status.DisruptionsAllowed = max(0, next.Status.CurrentHealthy-of.desired)
+	if counted.expected > 0 {
+		next.Status.DisruptionsAllowed = max(0, next.Status.CurrentHealthy-counted.desired)
 	}
 	budgets.UpdateDisruptionAllowedCondition(next)
-	actions := s.write(next, of.wants, func() []action.Action { return append(events, s.events(of.unmanaged)...) })
-	if again > 0 {
-		actions = append(actions, action.Requeue{After: again})
+	actions := s.write(next, counted.observedScales, func() []action.Action {
+		return append(events, s.events(counted.unmanaged)...)
+	})
+	if recheckAfter > 0 {
+		actions = append(actions, action.Requeue{After: recheckAfter})
 	}
 	return actions, nil
 }
@@ -81,13 +84,14 @@ func Decide(s Input) ([]action.Action, error) {
 // write updates the status and records events if the status has changed; events of an unchanged status were
 // recorded before. Before it allows more disruptions than the old status, it verifies with the server what
 // the status is based on.
-func (s Input) write(next *policyv1.PodDisruptionBudget, wants []observedScale,
+func (s Input) write(next *policyv1.PodDisruptionBudget, observedScales []observedScale,
 	events func() []action.Action) (actions []action.Action) {
 	if equality.Semantic.DeepEqual(next.Status, s.Budget.Status) {
 		return nil
 	}
 	if next.Status.DisruptionsAllowed > s.Budget.Status.DisruptionsAllowed {
-		actions = append(actions, unchanged{s.Budget, s.Pods, s.healthy(next.Status.DisruptedPods), wants, s.Wanted})
+		actions = append(actions, unchanged{s.Budget, s.Pods, s.healthy(next.Status.DisruptedPods), observedScales,
+			s.LiveScale})
 	}
 	actions = append(actions, action.Update[*policyv1.PodDisruptionBudget]{Resource: resource, Object: next,
 		Subresource: "status"})
@@ -107,97 +111,97 @@ func (s Input) failed(err error) *policyv1.PodDisruptionBudget {
 }
 
 // count determines how many pods are expected and desired.
-func (s Input) count() (of count, err error) {
+func (s Input) count() (counted count, err error) {
 	spec := s.Budget.Spec
 	switch {
 	case spec.MaxUnavailable != nil:
-		if of, err = s.wanted(); err != nil {
-			return of, err
+		if counted, err = s.sumScales(); err != nil {
+			return counted, err
 		}
-		missing, err := intstr.GetScaledValueFromIntOrPercent(spec.MaxUnavailable, int(of.expected), true)
-		of.desired = max(0, of.expected-int32(missing))
-		return of, err
+		unavailable, err := intstr.GetScaledValueFromIntOrPercent(spec.MaxUnavailable, int(counted.expected), true)
+		counted.desired = max(0, counted.expected-int32(unavailable))
+		return counted, err
 	case spec.MinAvailable != nil && spec.MinAvailable.Type == intstr.Int:
 		return count{expected: int32(len(s.Pods)), desired: spec.MinAvailable.IntVal}, nil
 	case spec.MinAvailable != nil:
-		if of, err = s.wanted(); err != nil {
-			return of, err
+		if counted, err = s.sumScales(); err != nil {
+			return counted, err
 		}
-		least, err := intstr.GetScaledValueFromIntOrPercent(spec.MinAvailable, int(of.expected), true)
-		of.desired = int32(least)
-		return of, err
+		minimum, err := intstr.GetScaledValueFromIntOrPercent(spec.MinAvailable, int(counted.expected), true)
+		counted.desired = int32(minimum)
+		return counted, err
 	}
-	return of, nil
+	return counted, nil
 }
 
-// wanted sums up how many pods the controllers want.
-func (s Input) wanted() (of count, err error) {
-	scales, asked := map[types.UID]int32{}, map[types.UID]bool{}
+// sumScales adds up how many pods the controllers want.
+func (s Input) sumScales() (counted count, err error) {
+	scales, visited := map[types.UID]int32{}, map[types.UID]bool{}
 	for _, pod := range s.Pods {
 		owner := metav1.GetControllerOfNoCopy(pod)
 		switch {
 		case owner == nil:
-			of.unmanaged = append(of.unmanaged, pod)
+			counted.unmanaged = append(counted.unmanaged, pod)
 			continue
-		case asked[owner.UID]:
+		case visited[owner.UID]:
 			continue
 		}
-		asked[owner.UID] = true
-		is, err := s.Scale(pod)
+		visited[owner.UID] = true
+		scale, err := s.Scale(pod)
 		if err != nil {
-			return of, err
+			return counted, err
 		}
-		scales[is.Of] = is.Replicas
-		of.wants = append(of.wants, observedScale{pod, is})
+		scales[scale.Owner] = scale.Replicas
+		counted.observedScales = append(counted.observedScales, observedScale{pod, scale})
 	}
 	for replicas := range maps.Values(scales) {
-		of.expected += replicas
+		counted.expected += replicas
 	}
-	return of, nil
+	return counted, nil
 }
 
 // disrupted returns the pods noted by evictions that are not being deleted yet, and an event for each that
-// exceeded patience. again is the delay until the next one does, or 0.
-func (s Input) disrupted() (noted map[string]metav1.Time, again time.Duration, events []action.Action) {
+// exceeded deletionTimeout. recheckAfter is the delay until the next one does, or 0.
+func (s Input) disrupted() (pending map[string]metav1.Time, recheckAfter time.Duration, events []action.Action) {
 	for _, pod := range s.Pods {
-		at, is := s.Budget.Status.DisruptedPods[pod.Name]
-		if !is || pod.DeletionTimestamp != nil || s.replaced(pod, at) {
+		at, listed := s.Budget.Status.DisruptedPods[pod.Name]
+		if !listed || pod.DeletionTimestamp != nil || s.replaced(pod, at) {
 			continue
 		}
-		left := at.Add(patience).Sub(s.Now)
-		if left < 0 {
+		remaining := at.Add(deletionTimeout).Sub(s.Now)
+		if remaining < 0 {
 			events = append(events, action.Event{Object: pod, Warning: true, Reason: "NotDeleted", Message: fmt.Sprintf(
 				"Pod was expected by PDB %s/%s to be deleted but it wasn't", s.Budget.Namespace, s.Budget.Name)})
 			continue
 		}
-		if noted == nil {
-			noted = map[string]metav1.Time{}
+		if pending == nil {
+			pending = map[string]metav1.Time{}
 		}
-		noted[pod.Name] = at
-		if again == 0 || left < again {
-			again = max(left, time.Second)
+		pending[pod.Name] = at
+		if recheckAfter == 0 || remaining < recheckAfter {
+			recheckAfter = max(remaining, time.Second)
 		}
 	}
-	return noted, again, events
+	return pending, recheckAfter, events
 }
 
 // replaced reports whether a pod is a successor of the evicted pod of the same name. Timestamps have a
 // resolution of one second; within the same second, the server is asked.
 func (s Input) replaced(pod *corev1.Pod, evicted metav1.Time) bool {
-	switch made := pod.CreationTimestamp; {
-	case made.Before(&evicted):
+	switch created := pod.CreationTimestamp; {
+	case created.Before(&evicted):
 		return false
-	case evicted.Before(&made):
+	case evicted.Before(&created):
 		return true
 	default:
-		return s.Stays(pod)
+		return s.Exists(pod)
 	}
 }
 
 // healthy returns the pods that are ready and not about to be deleted.
 func (s Input) healthy(disrupted map[string]metav1.Time) (ready []*corev1.Pod) {
 	for _, pod := range s.Pods {
-		if _, goes := disrupted[pod.Name]; !goes && pod.DeletionTimestamp == nil && pods.IsReady(pod) {
+		if _, isDisrupted := disrupted[pod.Name]; !isDisrupted && pod.DeletionTimestamp == nil && pods.IsReady(pod) {
 			ready = append(ready, pod)
 		}
 	}

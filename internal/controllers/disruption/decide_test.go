@@ -55,14 +55,14 @@ func TestOverlappingBudgetsAreReportedOncePerPod(t *testing.T) {
 	s := many(100, 1)
 	events := s.decide(t)
 	if len(events) != 100 {
-		t.Fatalf("got events about %d pods", len(events))
+		t.Fatalf("got events about %d pods, want 100", len(events))
 	}
 	for _, a := range events {
 		a.Done()
 	}
 	s.Pods = append(s.Pods, many(101, 0).Pods[100])
 	if events := s.decide(t); len(events) != 1 {
-		t.Errorf("after another pod: got events about %d pods", len(events))
+		t.Errorf("after another pod: got events about %d pods, want 1", len(events))
 	}
 }
 
@@ -72,9 +72,9 @@ func TestUnchangedCountAllocatesLittle(t *testing.T) {
 	s.decide(t)
 	if n := testing.AllocsPerRun(10, func() {
 		if events := s.decide(t); len(events) > 0 {
-			t.Fatalf("got %d repeated events", len(events))
+			t.Fatalf("got %d repeated events, want none", len(events))
 		}
 	}); n > 100 {
-		t.Errorf("a count of 1,000 pods beside 200 budgets allocates %.0f times", n)
+		t.Errorf("1,000 pods and 200 other budgets: got %.0f allocations, want at most 100", n)
 	}
 }

@@ -23,8 +23,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/trial"
 )
 
-// A set grows from two pods to six, of which half may be unavailable. A controller that has not observed that
-// would count with two, and allow five evictions.
+// A ReplicaSet is scaled from two pods to six, of which half may be unavailable. A controller that has not observed
+// that would expect two pods, and allow five evictions.
 func TestPercentageBudgetObservesScaling(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, bowlinetest.Scenario{
@@ -103,7 +103,7 @@ func half(s bowlinetest.State) error {
 		}
 	}
 	if ready < 3 {
-		return fmt.Errorf("%d pods are ready, and 3 are the least", ready)
+		return fmt.Errorf("got %d ready pods, want at least 3", ready)
 	}
 	return nil
 }

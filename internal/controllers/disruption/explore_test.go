@@ -64,14 +64,14 @@ func drain(ctx context.Context, config *rest.Config) error {
 	}
 	for _, name := range []string{"a", "b", "c"} {
 		time.Sleep(5 * time.Second)
-		for refused := range 60 {
+		for attempt := range 60 {
 			err := c.CoreV1().Pods("default").EvictV1(ctx,
 				&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
 					DeleteOptions: metav1.NewDeleteOptions(0)})
 			if err == nil {
 				break
 			}
-			if !apierrors.IsTooManyRequests(err) || refused == 59 {
+			if !apierrors.IsTooManyRequests(err) || attempt == 59 {
 				return err
 			}
 			time.Sleep(5 * time.Second)
@@ -100,11 +100,11 @@ func agreeing(s bowlinetest.State) bowlinetest.State {
 		healthy, _, _ := unstructured.NestedInt64(budget.Object, "status", "currentHealthy")
 		allowed, _, _ := unstructured.NestedInt64(budget.Object, "status", "disruptionsAllowed")
 		conditions, _, _ := unstructured.NestedSlice(budget.Object, "status", "conditions")
-		saysSo := len(conditions) == 1 && (conditions[0].(map[string]any)["status"] == "True") == (allowed > 0)
+		conditionAgrees := len(conditions) == 1 && (conditions[0].(map[string]any)["status"] == "True") == (allowed > 0)
 		budget.Object["status"] = map[string]any{
-			"healthy beyond those that are ready": healthy - ready,
-			"allowed beyond those to spare":       allowed - max(0, ready-2),
-			"says so":                             saysSo,
+			"currentHealthy minus ready pods":     healthy - ready,
+			"disruptionsAllowed minus spare pods": allowed - max(0, ready-2),
+			"condition agrees":                    conditionAgrees,
 		}
 	}
 	return s
@@ -127,7 +127,7 @@ func enough(s bowlinetest.State) error {
 		}
 	}
 	if ready < 2 && isReady(c.Object) {
-		return fmt.Errorf("%d pods are ready, and 2 are the least", ready)
+		return fmt.Errorf("got %d ready pods, want at least 2", ready)
 	}
 	return nil
 }

@@ -24,13 +24,13 @@ type ReportedPods struct {
 // tracking deletions.
 const maxReported = 1 << 16
 
-func (f *ReportedPods) known(pod *corev1.Pod) bool {
+func (f *ReportedPods) contains(pod *corev1.Pod) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.uids[pod.UID]
 }
 
-func (f *ReportedPods) note(pod *corev1.Pod) {
+func (f *ReportedPods) add(pod *corev1.Pod) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.uids == nil || len(f.uids) >= maxReported {
@@ -43,12 +43,12 @@ func (f *ReportedPods) note(pod *corev1.Pod) {
 func (s Input) overlapEvents() (events []action.Action) {
 	for _, pod := range s.Pods {
 		of := labels.Set(pod.Labels)
-		if s.Reported.known(pod) || !slices.ContainsFunc(s.Others, func(other labels.Selector) bool {
+		if s.Reported.contains(pod) || !slices.ContainsFunc(s.Others, func(other labels.Selector) bool {
 			return other.Matches(of)
 		}) {
 			continue
 		}
-		events = append(events, action.OnSuccess{Done: func() { s.Reported.note(pod) }, Action: action.Event{
+		events = append(events, action.OnSuccess{Done: func() { s.Reported.add(pod) }, Action: action.Event{
 			Object: pod, Warning: true, Reason: "MultiplePodDisruptionBudgets", Message: fmt.Sprintf(
 				"Pod %q/%q matches multiple PodDisruptionBudgets.  Chose %q arbitrarily.", pod.Namespace, pod.Name,
 				s.Budget.Name),

@@ -44,11 +44,11 @@ func TestRecordedKubernetesBudget(t *testing.T) {
 			}
 			if diff := cmp.Diff(golden.Normalize(step.Response.JSON(t)),
 				golden.Normalize(got)); status != http.StatusOK || diff != "" {
-				t.Errorf("%s: %d; -recorded +answered\n%s", step.Path, status, diff)
+				t.Errorf("%s: got status %d, want 200; -recorded +answered\n%s", step.Path, status, diff)
 			}
 			return
 		}
-		t.Error("no budget was recorded")
+		t.Error("the recording has no PodDisruptionBudget")
 	}, trial.Alone(), manage)
 }
 
@@ -56,6 +56,6 @@ func send(t *testing.T, config *rest.Config, method, path, contentType, body str
 	t.Helper()
 	step := golden.Step{Method: method, Path: path, Headers: map[string]string{"Content-Type": contentType}, Body: body}
 	if status, got := golden.Send(t, config, step, nil); status >= http.StatusBadRequest {
-		t.Fatalf("%s %s: %d %v", method, path, status, got)
+		t.Fatalf("%s %s: got status %d: %v", method, path, status, got)
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 // Scale is how many pods a controller object wants.
 type Scale struct {
-	Of       types.UID
+	Owner    types.UID
 	Replicas int32
 }
 
@@ -66,34 +66,35 @@ func newScales(m *controller.Manager) *scales {
 	}
 }
 
-// of returns the scale of a pod's controller according to the cache. For a ReplicaSet of a Deployment, it is
+// cachedScale returns the scale of a pod's controller according to the cache. For a ReplicaSet of a Deployment, it is
 // the Deployment's.
-func (s *scales) of(ctx context.Context, pod *corev1.Pod) (Scale, error) {
+func (s *scales) cachedScale(ctx context.Context, pod *corev1.Pod) (Scale, error) {
 	ref := metav1.GetControllerOfNoCopy(pod)
-	if set, ok := found(s.replicaSets, pod.Namespace, ref); ok {
-		above := metav1.GetControllerOfNoCopy(set)
-		if above == nil || resourceOf(above) != deployments {
-			return scale(set, set.Spec.Replicas), nil
+	if set, ok := cachedOwner(s.replicaSets, pod.Namespace, ref); ok {
+		parent := metav1.GetControllerOfNoCopy(set)
+		if parent == nil || resourceOf(parent) != deployments {
+			return scaleOf(set, set.Spec.Replicas), nil
 		}
-		if d, ok := found(s.deployments, pod.Namespace, above); ok {
-			return scale(d, d.Spec.Replicas), nil
+		if d, ok := cachedOwner(s.deployments, pod.Namespace, parent); ok {
+			return scaleOf(d, d.Spec.Replicas), nil
 		}
 	}
-	if set, ok := found(s.statefulSets, pod.Namespace, ref); ok {
-		return scale(set, set.Spec.Replicas), nil
+	if set, ok := cachedOwner(s.statefulSets, pod.Namespace, ref); ok {
+		return scaleOf(set, set.Spec.Replicas), nil
 	}
-	if c, ok := found(s.controllers, pod.Namespace, ref); ok {
-		return scale(c, c.Spec.Replicas), nil
+	if c, ok := cachedOwner(s.controllers, pod.Namespace, ref); ok {
+		return scaleOf(c, c.Spec.Replicas), nil
 	}
-	return s.asked(ctx, pod, ref)
+	return s.requireScale(ctx, pod, ref)
 }
 
-func scale(of client.Object, replicas *int32) Scale {
-	return Scale{of.GetUID(), ptr.Deref(replicas, 1)}
+func scaleOf(obj client.Object, replicas *int32) Scale {
+	return Scale{obj.GetUID(), ptr.Deref(replicas, 1)}
 }
 
-// found returns the object that a reference names, if it is cached.
-func found[T client.Object](in *informer.Informer[T], namespace string, ref *metav1.OwnerReference) (obj T, ok bool) {
+// cachedOwner returns the object that a reference names, if it is cached.
+func cachedOwner[T client.Object](in *informer.Informer[T], namespace string,
+	ref *metav1.OwnerReference) (obj T, ok bool) {
 	if resourceOf(ref) != in.Resource() {
 		return obj, false
 	}
@@ -101,23 +102,23 @@ func found[T client.Object](in *informer.Informer[T], namespace string, ref *met
 	return obj, ok && obj.GetUID() == ref.UID
 }
 
-// now returns the scale of a pod's controller according to the server: the cache may be stale.
-func (s *scales) now(ctx context.Context, pod *corev1.Pod) (Scale, error) {
+// liveScale returns the scale of a pod's controller according to the server: the cache may be stale.
+func (s *scales) liveScale(ctx context.Context, pod *corev1.Pod) (Scale, error) {
 	ref := metav1.GetControllerOfNoCopy(pod)
-	above, err := s.above(ctx, pod.Namespace, ref)
+	parent, err := s.parent(ctx, pod.Namespace, ref)
 	if err != nil {
 		return Scale{}, err
 	}
-	if above != nil && resourceOf(above) == deployments {
-		if of, ok, err := s.ask(ctx, pod.Namespace, above); ok || err != nil {
-			return of, err
+	if parent != nil && resourceOf(parent) == deployments {
+		if result, ok, err := s.readScale(ctx, pod.Namespace, parent); ok || err != nil {
+			return result, err
 		}
 	}
-	return s.asked(ctx, pod, ref)
+	return s.requireScale(ctx, pod, ref)
 }
 
-// above returns the controller of a ReplicaSet, or nil for other kinds.
-func (s *scales) above(ctx context.Context, namespace string,
+// parent returns the controller of a ReplicaSet, or nil for other kinds.
+func (s *scales) parent(ctx context.Context, namespace string,
 	ref *metav1.OwnerReference) (*metav1.OwnerReference, error) {
 	if resourceOf(ref) != replicaSets {
 		return nil, nil
@@ -132,34 +133,35 @@ func (s *scales) above(ctx context.Context, namespace string,
 	return metav1.GetControllerOfNoCopy(set), nil
 }
 
-// asked returns the scale of a pod's controller according to the server. It fails if the controller does not
+// requireScale returns the scale of a pod's controller according to the server. It fails if the controller does not
 // exist.
-func (s *scales) asked(ctx context.Context, pod *corev1.Pod, ref *metav1.OwnerReference) (Scale, error) {
-	of, ok, err := s.ask(ctx, pod.Namespace, ref)
+func (s *scales) requireScale(ctx context.Context, pod *corev1.Pod, ref *metav1.OwnerReference) (Scale, error) {
+	result, ok, err := s.readScale(ctx, pod.Namespace, ref)
 	if err == nil && !ok {
 		err = fmt.Errorf("found no controllers for pod %q", pod.Name)
 	}
-	return of, err
+	return result, err
 }
 
-// ask reads the scale subresource of an object of any kind. ok is false if the object does not exist.
-func (s *scales) ask(ctx context.Context, namespace string, ref *metav1.OwnerReference) (of Scale, ok bool, err error) {
-	resource, err := s.scaled(ctx, ref)
+// readScale reads the scale subresource of an object of any kind. ok is false if the object does not exist.
+func (s *scales) readScale(ctx context.Context, namespace string,
+	ref *metav1.OwnerReference) (result Scale, ok bool, err error) {
+	resource, err := s.scaleResource(ctx, ref)
 	if err != nil {
-		return of, false, err
+		return result, false, err
 	}
-	is, err := client.Of[*metav1.PartialObjectMetadata](s.client, resource).Scale(ctx, namespace, ref.Name)
+	scale, err := client.Of[*metav1.PartialObjectMetadata](s.client, resource).Scale(ctx, namespace, ref.Name)
 	switch {
-	case apierrors.IsNotFound(err) || err == nil && is.UID != ref.UID:
-		return of, false, nil
+	case apierrors.IsNotFound(err) || err == nil && scale.UID != ref.UID:
+		return result, false, nil
 	case err != nil:
-		return of, false, err
+		return result, false, err
 	}
-	return Scale{is.UID, is.Spec.Replicas}, true, nil
+	return Scale{scale.UID, scale.Spec.Replicas}, true, nil
 }
 
-// scaled returns the resource of a kind, and an error if it has no scale subresource.
-func (s *scales) scaled(ctx context.Context, ref *metav1.OwnerReference) (schema.GroupVersionResource, error) {
+// scaleResource returns the resource of a kind, and an error if it has no scale subresource.
+func (s *scales) scaleResource(ctx context.Context, ref *metav1.OwnerReference) (schema.GroupVersionResource, error) {
 	if in := resourceOf(ref); in.Resource != "" {
 		return in, nil
 	}

@@ -25,8 +25,8 @@ func addStale(m *controller.Manager, all *informer.Informer[*corev1.Pod],
 			return now != nil && disrupting(now) != nil
 		}))},
 		Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result, error) {
-			pod, there := all.Indexer().Get(request)
-			if !there {
+			pod, exists := all.Indexer().Get(request)
+			if !exists {
 				return controller.Result{}, nil
 			}
 			return executor.Do(ctx, resetDisruption(pod, time.Now())...)
@@ -55,7 +55,7 @@ func resetDisruption(pod *corev1.Pod, now time.Time) []action.Action {
 	if c == nil {
 		return nil
 	}
-	if left := c.LastTransitionTime.Add(patience).Sub(now); left > 0 {
+	if left := c.LastTransitionTime.Add(deletionTimeout).Sub(now); left > 0 {
 		return []action.Action{action.Requeue{After: left}}
 	}
 	condition := map[string]any{

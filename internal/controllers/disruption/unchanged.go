@@ -20,18 +20,18 @@ import (
 // check.
 type unchanged struct {
 	budget *policyv1.PodDisruptionBudget
-	// pods are the observed pods of the budget, healthy those counted as healthy. wants are the observed
+	// pods are the observed pods of the budget, healthy those counted as healthy. scales are the observed
 	// scales. If there are none, the budget itself states the number of pods that must be available, and pods
 	// that were not observed are harmless.
-	pods, healthy []*corev1.Pod
-	wants         []observedScale
-	now           func(context.Context, *corev1.Pod) (Scale, error)
+	pods, healthy  []*corev1.Pod
+	observedScales []observedScale
+	liveScale      func(context.Context, *corev1.Pod) (Scale, error)
 }
 
 // observedScale is the observed scale of a pod's controller.
 type observedScale struct {
-	of *corev1.Pod
-	is Scale
+	pod   *corev1.Pod
+	scale Scale
 }
 
 func (u unchanged) String() string {
@@ -39,17 +39,17 @@ func (u unchanged) String() string {
 		u.budget.Name)
 }
 
-func (u unchanged) Do(ctx context.Context, by *action.Executor) error {
+func (u unchanged) Do(ctx context.Context, exec *action.Executor) error {
 	return action.RetryIfSlow(func() error {
-		if err := u.check(ctx, by); err != nil {
+		if err := u.check(ctx, exec); err != nil {
 			return err
 		}
-		for _, w := range u.wants {
-			if is, err := u.now(ctx, w.of); err != nil {
+		for _, w := range u.observedScales {
+			if live, err := u.liveScale(ctx, w.pod); err != nil {
 				return err
-			} else if is != w.is {
+			} else if live != w.scale {
 				return fmt.Errorf("%w: the controller of pod/%[3]s wants %[2]d pods, but wanted %[4]d",
-					action.ErrStaleCache, is.Replicas, w.of.Name, w.is.Replicas)
+					action.ErrStaleCache, live.Replicas, w.pod.Name, w.scale.Replicas)
 			}
 		}
 		return nil
@@ -57,29 +57,29 @@ func (u unchanged) Do(ctx context.Context, by *action.Executor) error {
 }
 
 // check compares the pods.
-func (u unchanged) check(ctx context.Context, by *action.Executor) error {
+func (u unchanged) check(ctx context.Context, exec *action.Executor) error {
 	selector, err := metav1.LabelSelectorAsSelector(u.budget.Spec.Selector)
 	if err != nil {
 		return err
 	}
-	known, is := map[types.UID]bool{}, map[types.UID]string{}
-	for _, seen := range u.pods {
-		known[seen.UID] = true
+	observed, versions := map[types.UID]bool{}, map[types.UID]string{}
+	for _, p := range u.pods {
+		observed[p.UID] = true
 	}
-	which := metav1.ListOptions{LabelSelector: selector.String()}
-	for pod, err := range client.Of[*metav1.PartialObjectMetadata](by.Client, pods.Resource).All(ctx,
-		u.budget.Namespace, which) {
+	options := metav1.ListOptions{LabelSelector: selector.String()}
+	for pod, err := range client.Of[*metav1.PartialObjectMetadata](exec.Client, pods.Resource).All(ctx,
+		u.budget.Namespace, options) {
 		switch {
 		case err != nil:
 			return err
-		case len(u.wants) > 0 && !known[pod.UID]:
+		case len(u.observedScales) > 0 && !observed[pod.UID]:
 			return fmt.Errorf("%w: it does not show pod/%s", action.ErrStaleCache, pod.Name)
 		}
-		is[pod.UID] = pod.ResourceVersion
+		versions[pod.UID] = pod.ResourceVersion
 	}
-	for _, seen := range u.healthy {
-		if is[seen.UID] != seen.ResourceVersion {
-			return fmt.Errorf("%w: pod/%s has changed", action.ErrStaleCache, seen.Name)
+	for _, p := range u.healthy {
+		if versions[p.UID] != p.ResourceVersion {
+			return fmt.Errorf("%w: pod/%s has changed", action.ErrStaleCache, p.Name)
 		}
 	}
 	return nil
