@@ -1,7 +1,7 @@
 // Package endpointslice implements the controller that publishes the addresses and ports of a service's pods
 // in EndpointSlices. Unready and terminating pods are included and marked by the endpoint's conditions.
 //
-// decide.go computes the slices from what was observed, without I/O; share.go distributes endpoints over
+// decide.go computes the slices from what was observed, without I/O; distribute.go distributes endpoints over
 // slices such that few slices change; hints.go sets the routing hints. This file reads the cache and writes.
 // Package endpoint does the same for the older kind Endpoints.
 package endpointslice
@@ -26,11 +26,11 @@ import (
 // Name is the controller's name, as the --controllers flag accepts it.
 const Name = "endpointslice"
 
-// workers is the number of services reconciled concurrently. patience is how long a change by another writer
+// workers is the number of services reconciled concurrently. overwriteDelay is how long a change by another writer
 // stands before it is overwritten: the writer may have newer information.
 const (
-	workers  = 5
-	patience = time.Second
+	workers        = 5
+	overwriteDelay = time.Second
 )
 
 var (
@@ -57,8 +57,8 @@ func Add(m *controller.Manager) *controller.Controller {
 		Sources: []controller.Source{
 			controller.For(r.services),
 			controller.Watches(r.pods, backend.ServicesOf(r.services), controller.If(backend.PodChanged)),
-			controller.WatchesLater(r.slices, patience, serviceOf),
-			controller.Watches(r.nodes, r.before, controller.If(zoned)),
+			controller.WatchesLater(r.slices, overwriteDelay, serviceOf),
+			controller.Watches(r.nodes, r.servicesOnNode, controller.If(zoneChanged)),
 		},
 		Workers: workers,
 	})
@@ -76,14 +76,14 @@ type reconciler struct {
 // serviceOf returns the service of a slice that this controller manages.
 func serviceOf(slice *discoveryv1.EndpointSlice) []controller.Request {
 	name := slice.Labels[discoveryv1.LabelServiceName]
-	if !ours(slice) || name == "" {
+	if !isManaged(slice) || name == "" {
 		return nil
 	}
 	return []controller.Request{{Namespace: slice.Namespace, Name: name}}
 }
 
-// before returns the services of the pods on a node.
-func (r *reconciler) before(node *corev1.Node) (requests []controller.Request) {
+// servicesOnNode returns the services of the pods on a node.
+func (r *reconciler) servicesOnNode(node *corev1.Node) (requests []controller.Request) {
 	services := backend.ServicesOf(r.services)
 	for pod := range r.pods.Indexer().Each("node", node.Name) {
 		requests = append(requests, services(pod)...)
@@ -91,8 +91,8 @@ func (r *reconciler) before(node *corev1.Node) (requests []controller.Request) {
 	return requests
 }
 
-// zoned selects nodes that are created, deleted or moved to another zone.
-func zoned(old, now *corev1.Node) bool {
+// zoneChanged reports whether a node was created, deleted or moved to another zone.
+func zoneChanged(old, now *corev1.Node) bool {
 	return old == nil || now == nil || zone(old) != zone(now)
 }
 
@@ -111,15 +111,15 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 		controller.Note(ctx, "%v", err)
 		return result, nil
 	case err != nil && !apierrors.IsConflict(err):
-		r.executor.Recorder.Warning(service, failed, "%s%v", failure(service), err)
+		r.executor.Recorder.Warning(service, reasonFailed, "%s%v", failureMessage(service), err)
 	}
 	return result, err
 }
 
-// failed is the reason of the event about a failed reconcile.
-const failed = "FailedToUpdateEndpointSlices"
+// reasonFailed is the reason of the event about a failed reconcile.
+const reasonFailed = "FailedToUpdateEndpointSlices"
 
-func failure(service *corev1.Service) string {
+func failureMessage(service *corev1.Service) string {
 	return fmt.Sprintf("Error updating Endpoint Slices for Service %s/%s: ", service.Namespace, service.Name)
 }
 
@@ -131,20 +131,20 @@ func (r *reconciler) observe(service *corev1.Service) Input {
 			node, _ := r.nodes.Indexer().Get(informer.Key{Name: name})
 			return node
 		},
-		Taken: func(name string) bool {
+		NameTaken: func(name string) bool {
 			_, taken := r.slices.Indexer().Get(informer.Key{Namespace: service.Namespace, Name: name})
 			return taken
 		},
 	}
 	for slice := range r.slices.Indexer().Each("service", service.Namespace+"/"+service.Name) {
-		if ours(slice) && slice.DeletionTimestamp == nil {
+		if isManaged(slice) && slice.DeletionTimestamp == nil {
 			s.Slices = append(s.Slices, slice)
 		}
 	}
 	return s
 }
 
-// ours reports whether this controller manages a slice; a service may have slices of other managers.
-func ours(slice *discoveryv1.EndpointSlice) bool {
+// isManaged reports whether this controller manages a slice; a service may have slices of other managers.
+func isManaged(slice *discoveryv1.EndpointSlice) bool {
 	return slice.Labels[discoveryv1.LabelManagedBy] == managedBy
 }

@@ -29,8 +29,8 @@ type Input struct {
 	Slices []*discoveryv1.EndpointSlice
 	// Node returns a node by name, or nil.
 	Node func(name string) *corev1.Node
-	// Taken reports whether a slice of the namespace has a name.
-	Taken func(name string) bool
+	// NameTaken reports whether a slice of the namespace has a name.
+	NameTaken func(name string) bool
 }
 
 // Decide computes which slices to create, update and delete. Creations come first, so that no endpoint is
@@ -38,26 +38,27 @@ type Input struct {
 func Decide(s Input) (actions []action.Action) {
 	slices.SortFunc(s.Slices, func(a, b *discoveryv1.EndpointSlice) int { return strings.Compare(a.Name, b.Name) })
 	var all plan
-	left := s.Slices
+	remaining := s.Slices
 	for _, family := range backend.Families(s.Service) {
-		existing := of(s.Slices, discoveryv1.AddressType(family))
-		left = slices.DeleteFunc(slices.Clone(left), func(e *discoveryv1.EndpointSlice) bool {
+		existing := ofType(s.Slices, discoveryv1.AddressType(family))
+		remaining = slices.DeleteFunc(slices.Clone(remaining), func(e *discoveryv1.EndpointSlice) bool {
 			return slices.Contains(existing, e)
 		})
 		all.add(s.planFamily(family, existing))
 	}
-	all.deleted = append(all.deleted, left...) // of IP families that the service no longer has
+	all.deleted = append(all.deleted, remaining...) // of IP families that the service no longer has
 	actions = all.actions(s)
-	if lost := s.lost(); lost != nil {
+	if missing := s.missingNodes(); missing != nil {
 		actions = append(actions, action.Event{
-			Object: s.Service, Warning: true, Reason: failed, Message: failure(s.Service) + lost.Error(),
+			Object: s.Service, Warning: true, Reason: reasonFailed,
+			Message: failureMessage(s.Service) + missing.Error(),
 		})
 	}
 	return actions
 }
 
-// lost returns an error that lists the pods whose node does not exist, and nil if there are none.
-func (s Input) lost() error {
+// missingNodes returns an error that lists the pods whose node does not exist, and nil if there are none.
+func (s Input) missingNodes() error {
 	var all []error
 	for _, pod := range s.Pods {
 		if backend.Reachable(pod) && !s.Service.Spec.PublishNotReadyAddresses && s.Node(pod.Spec.NodeName) == nil {
@@ -68,8 +69,8 @@ func (s Input) lost() error {
 	return utilerrors.NewAggregate(all) // formats several errors as Kubernetes does
 }
 
-// of returns the slices of an address type.
-func of(all []*discoveryv1.EndpointSlice, t discoveryv1.AddressType) (found []*discoveryv1.EndpointSlice) {
+// ofType returns the slices of an address type.
+func ofType(all []*discoveryv1.EndpointSlice, t discoveryv1.AddressType) (found []*discoveryv1.EndpointSlice) {
 	for _, slice := range all {
 		if slice.AddressType == t {
 			found = append(found, slice)
@@ -78,15 +79,15 @@ func of(all []*discoveryv1.EndpointSlice, t discoveryv1.AddressType) (found []*d
 	return found
 }
 
-// plan is a set of changes to slices. The slices in made and changed are copies.
+// plan is a set of changes to slices. The slices in created and changed are copies.
 type plan struct {
-	made, changed, deleted []*discoveryv1.EndpointSlice
+	created, changed, deleted []*discoveryv1.EndpointSlice
 	// pods are the pods whose endpoints change.
 	pods []*corev1.Pod
 }
 
 func (p *plan) add(o plan) {
-	p.made, p.changed, p.deleted = append(p.made, o.made...), append(p.changed, o.changed...),
+	p.created, p.changed, p.deleted = append(p.created, o.created...), append(p.changed, o.changed...),
 		append(p.deleted, o.deleted...)
 	p.pods = append(p.pods, o.pods...)
 }
@@ -107,16 +108,16 @@ func (s Input) planFamily(family corev1.IPFamily, existing []*discoveryv1.Endpoi
 		g.slices = append(g.slices, slice)
 	}
 	for _, g := range groups.all {
-		p.add(s.share(g))
+		p.add(s.distribute(g))
 	}
-	if len(p.made) == 0 && len(p.deleted) == len(existing) {
-		p = s.leaveOne(p, discoveryv1.AddressType(family))
+	if len(p.created) == 0 && len(p.deleted) == len(existing) {
+		p = s.retainOne(p, discoveryv1.AddressType(family))
 	}
 	return s.hint(p, existing)
 }
 
-// leaveOne retains or adds one empty slice for a service without endpoints.
-func (s Input) leaveOne(p plan, t discoveryv1.AddressType) plan {
+// retainOne retains or adds one empty slice for a service without endpoints.
+func (s Input) retainOne(p plan, t discoveryv1.AddressType) plan {
 	if len(p.deleted) == 1 {
 		only := p.deleted[0]
 		if len(only.Endpoints) == 0 && len(only.Ports) == 0 && metav1.IsControlledBy(only, s.Service) &&
@@ -125,7 +126,7 @@ func (s Input) leaveOne(p plan, t discoveryv1.AddressType) plan {
 			return p
 		}
 	}
-	p.made = append(p.made, s.empty(t, nil))
+	p.created = append(p.created, s.empty(t, nil))
 	return p
 }
 
@@ -183,8 +184,8 @@ func (p plan) actions(s Input) (actions []action.Action) {
 // creations creates the new slices, under the service's first names that no slice has.
 func (p plan) creations(s Input, triggered time.Time) (actions []action.Action) {
 	n := 0
-	for _, slice := range p.made {
-		for slice.Name = pods.Name(s.Service, n); s.Taken(slice.Name); slice.Name = pods.Name(s.Service, n) {
+	for _, slice := range p.created {
+		for slice.Name = pods.Name(s.Service, n); s.NameTaken(slice.Name); slice.Name = pods.Name(s.Service, n) {
 			n++
 		}
 		n++
@@ -196,13 +197,13 @@ func (p plan) creations(s Input, triggered time.Time) (actions []action.Action) 
 
 // reuse turns a deletion and a creation of the same address type into an update.
 func (p plan) reuse(service *corev1.Service) plan {
-	var made []*discoveryv1.EndpointSlice
-	for _, fresh := range p.made {
+	var created []*discoveryv1.EndpointSlice
+	for _, fresh := range p.created {
 		i := slices.IndexFunc(p.deleted, func(old *discoveryv1.EndpointSlice) bool {
 			return old.AddressType == fresh.AddressType && metav1.IsControlledBy(old, service)
 		})
 		if i < 0 {
-			made = append(made, fresh)
+			created = append(created, fresh)
 			continue
 		}
 		old := p.deleted[i].DeepCopy()
@@ -210,6 +211,6 @@ func (p plan) reuse(service *corev1.Service) plan {
 		p.changed = append(p.changed, old)
 		p.deleted = slices.Delete(slices.Clone(p.deleted), i, i+1)
 	}
-	p.made = made
+	p.created = created
 	return p
 }

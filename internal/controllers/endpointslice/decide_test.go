@@ -28,7 +28,7 @@ func newFixture() *fixture {
 		Protocol: corev1.ProtocolTCP}}
 	w.Service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
 	w.Node = func(name string) *corev1.Node { return &corev1.Node{} }
-	w.Taken = func(name string) bool {
+	w.NameTaken = func(name string) bool {
 		return slices.ContainsFunc(w.Slices, func(s *discoveryv1.EndpointSlice) bool { return s.Name == name })
 	}
 	return w
@@ -66,7 +66,7 @@ func (w *fixture) settle(t *testing.T) string {
 			w.do(t, a)
 		}
 	}
-	t.Fatal("there is always something left to do")
+	t.Fatal("after 10 decisions: got further actions, want none")
 	return ""
 }
 
@@ -76,8 +76,8 @@ func (w *fixture) do(t *testing.T, a action.Action) {
 	}
 	switch a := a.(type) {
 	case action.Create[*discoveryv1.EndpointSlice]:
-		if w.Taken(a.Object.Name) {
-			t.Fatalf("%s is taken", a.Object.Name)
+		if w.NameTaken(a.Object.Name) {
+			t.Fatalf("creating slice %s: the name is in use", a.Object.Name)
 		}
 		w.Slices = append(w.Slices, a.Object)
 	case action.Update[*discoveryv1.EndpointSlice]:
@@ -108,10 +108,10 @@ func TestFewSlicesChange(t *testing.T) {
 	} {
 		w.pods(step.from, step.to)
 		if got := w.settle(t); got != step.want {
-			t.Errorf("pods %d to %d: %s, want %s", step.from, step.to, got, step.want)
+			t.Errorf("pods %d to %d: got %s, want %s", step.from, step.to, got, step.want)
 		}
 		if len(Decide(w.Input)) > 0 {
-			t.Error("something changes without a reason")
+			t.Errorf("pods %d to %d: got actions on an unchanged service, want none", step.from, step.to)
 		}
 	}
 }
@@ -123,22 +123,22 @@ func TestEachPodIsInOneSlice(t *testing.T) {
 	for _, step := range [][2]int{{0, 130}, {60, 190}, {10, 400}, {399, 400}, {0, 205}} {
 		w.pods(step[0], step[1])
 		w.settle(t)
-		seen := map[string]int{}
+		slicesOf := map[string]int{}
 		for _, s := range w.Slices {
 			for _, e := range s.Endpoints {
-				seen[e.TargetRef.Name]++
+				slicesOf[e.TargetRef.Name]++
 			}
 			if len(s.Endpoints) > maxEndpoints {
-				t.Errorf("%s has %d endpoints", s.Name, len(s.Endpoints))
+				t.Errorf("slice %s: got %d endpoints, want at most %d", s.Name, len(s.Endpoints), maxEndpoints)
 			}
 		}
 		for _, pod := range w.Pods {
-			if seen[pod.Name] != 1 {
-				t.Errorf("pods %d to %d: %s is in %d slices", step[0], step[1], pod.Name, seen[pod.Name])
+			if slicesOf[pod.Name] != 1 {
+				t.Errorf("pods %d to %d: got %s in %d slices, want 1", step[0], step[1], pod.Name, slicesOf[pod.Name])
 			}
 		}
-		if len(seen) != len(w.Pods) {
-			t.Errorf("%d endpoints of %d pods", len(seen), len(w.Pods))
+		if len(slicesOf) != len(w.Pods) {
+			t.Errorf("pods %d to %d: got endpoints of %d pods, want %d", step[0], step[1], len(slicesOf), len(w.Pods))
 		}
 	}
 }
@@ -156,7 +156,7 @@ func TestDualStackSlices(t *testing.T) {
 		count[s.AddressType] += len(s.Endpoints)
 	}
 	if count["IPv4"] != 2 || count["IPv6"] != 1 || len(w.Slices) != 2 {
-		t.Errorf("%v in %d slices", count, len(w.Slices))
+		t.Errorf("got endpoints %v in %d slices, want 2 of IPv4 and 1 of IPv6 in 2 slices", count, len(w.Slices))
 	}
 	w.Service.Spec.IPFamilies = w.Service.Spec.IPFamilies[:1]
 	if got := w.settle(t); got != "[2] create 0 update 0 delete 1" {
@@ -199,7 +199,7 @@ func TestHintsFollowTheTrafficDistribution(t *testing.T) {
 			}
 		}
 		if got != want {
-			t.Errorf("%q: %s, want %s", distribution, got, want)
+			t.Errorf("traffic distribution %q: got hints %q, want %q", distribution, got, want)
 		}
 	}
 }
@@ -223,7 +223,7 @@ func TestPodsOnMissingNodesAreReported(t *testing.T) {
 		"skipping Pod p0000 for Service default/web: Node n Not Found, " +
 		"skipping Pod p0001 for Service default/web: Node n Not Found]"
 	if got != want {
-		t.Errorf("%s\nwant %s", got, want)
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	w.Service.Spec.PublishNotReadyAddresses = true
 	if got := w.settle(t); got != "[2] create 0 update 1 delete 0" {

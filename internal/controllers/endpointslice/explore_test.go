@@ -103,7 +103,7 @@ func lasting() func(bowlinetest.State) error {
 			if slices[service.GetUID()] {
 				had.Store(service.GetUID(), true)
 			} else if _, were := had.Load(service.GetUID()); were {
-				return fmt.Errorf("the service %s has lost its slices", service.GetName())
+				return fmt.Errorf("service %s has lost its slices", service.GetName())
 			}
 		}
 		return nil

@@ -20,11 +20,11 @@ func (s Input) hint(p plan, existing []*discoveryv1.EndpointSlice) plan {
 		if slices.ContainsFunc(p.changed, same) || slices.ContainsFunc(p.deleted, same) {
 			continue
 		}
-		if slices.ContainsFunc(slice.Endpoints, s.misleads) {
+		if slices.ContainsFunc(slice.Endpoints, s.hasOutdatedHints) {
 			p.changed = append(p.changed, slice.DeepCopy())
 		}
 	}
-	for _, slice := range slices.Concat(p.made, p.changed) {
+	for _, slice := range slices.Concat(p.created, p.changed) {
 		for i := range slice.Endpoints {
 			slice.Endpoints[i].Hints = s.hints(slice.Endpoints[i])
 		}
@@ -32,8 +32,8 @@ func (s Input) hint(p plan, existing []*discoveryv1.EndpointSlice) plan {
 	return p
 }
 
-// misleads reports whether the hints of an endpoint are outdated.
-func (s Input) misleads(e discoveryv1.Endpoint) bool {
+// hasOutdatedHints reports whether the hints of an endpoint are outdated.
+func (s Input) hasOutdatedHints(e discoveryv1.Endpoint) bool {
 	return !equality.Semantic.DeepEqual(e.Hints, s.hints(e))
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/trial"
 )
 
-// The recording has what kube-controller-manager 1.36 created for a service and two pods that are ready but
-// not on a node.
+// The recording has the Endpoints and EndpointSlices of kube-controller-manager 1.36 for a service and two pods that
+// are ready but not on a node.
 func TestRecordedKubernetesEndpoints(t *testing.T) {
 	t.Parallel()
 	manage := bowlinetest.Manage(func(m *controller.Manager) error {
@@ -40,7 +40,7 @@ func TestRecordedKubernetesEndpoints(t *testing.T) {
 			switch {
 			case strings.HasSuffix(step.Path, "/services"), strings.HasSuffix(step.Path, "/status"):
 				if status, got := golden.Send(t, p.RESTConfig(), step, names); status >= http.StatusBadRequest {
-					t.Fatalf("%s %s: %d %v", step.Method, step.Path, status, got)
+					t.Fatalf("%s %s: got status %d: %v", step.Method, step.Path, status, got)
 				}
 			case strings.Contains(step.Path, "/endpoint"):
 				time.Sleep(time.Second)
@@ -51,7 +51,7 @@ func TestRecordedKubernetesEndpoints(t *testing.T) {
 				}
 			case step.Method == http.MethodDelete: // the remaining steps are about other objects
 				if compared != 2 {
-					t.Errorf("%d answers were compared", compared)
+					t.Errorf("got %d compared responses, want 2", compared)
 				}
 				return
 			}

@@ -15,9 +15,9 @@ import (
 // the other hand, fewer slices have less overhead.
 const maxEndpoints = 100
 
-// share distributes the endpoints of a group over slices. Endpoints stay in their slice; new ones go to
+// distribute distributes the endpoints of a group over slices. Endpoints stay in their slice; new ones go to
 // slices that change anyway, or to the slice that they fill best, and the rest to new slices.
-func (s Input) share(g *group) (p plan) {
+func (s Input) distribute(g *group) (p plan) {
 	if len(g.wanted) == 0 {
 		p.deleted = g.slices
 		return p
@@ -28,7 +28,7 @@ func (s Input) share(g *group) (p plan) {
 	}
 	var drafts []*draft
 	for _, slice := range g.slices {
-		d := s.keep(slice, left, &p)
+		d := s.retain(slice, left, &p)
 		if d.changed && len(d.endpoints) == 0 {
 			p.deleted = append(p.deleted, slice)
 			continue
@@ -40,7 +40,7 @@ func (s Input) share(g *group) (p plan) {
 		rest = append(rest, left[key])
 		p.pods = append(p.pods, left[key].pod)
 	}
-	p.made = s.place(g, rest, drafts)
+	p.created = s.place(g, rest, drafts)
 	for _, d := range drafts {
 		if d.changed {
 			p.changed = append(p.changed, d.slice(s.labels()))
@@ -61,28 +61,28 @@ func identity(e *discoveryv1.Endpoint) string {
 
 // draft is the new state of a slice.
 type draft struct {
-	of        *discoveryv1.EndpointSlice
+	base      *discoveryv1.EndpointSlice
 	endpoints []discoveryv1.Endpoint
 	changed   bool
 }
 
-// keep returns the draft of a slice with the endpoints that it has and should have, in their new form, and
+// retain returns the draft of a slice with the endpoints that it has and should have, in their new form, and
 // removes them from left.
-func (s Input) keep(slice *discoveryv1.EndpointSlice, left map[string]wanted, p *plan) *draft {
-	d := &draft{of: slice, changed: !maps.Equal(slice.Labels, s.labels())}
+func (s Input) retain(slice *discoveryv1.EndpointSlice, left map[string]wanted, p *plan) *draft {
+	d := &draft{base: slice, changed: !maps.Equal(slice.Labels, s.labels())}
 	for i := range slice.Endpoints {
-		was := &slice.Endpoints[i]
-		key := identity(was)
-		w, stays := left[key]
-		if !stays {
+		previous := &slice.Endpoints[i]
+		key := identity(previous)
+		w, desired := left[key]
+		if !desired {
 			d.changed = true
 			continue
 		}
 		delete(left, key)
-		w.Hints = was.Hints
-		if !equality.Semantic.DeepEqual(w.Endpoint, *was) {
+		w.Hints = previous.Hints
+		if !equality.Semantic.DeepEqual(w.Endpoint, *previous) {
 			d.changed = true
-			p.pods = append(p.pods, changedPod(w, was)...)
+			p.pods = append(p.pods, changedPod(w, previous)...)
 		}
 		d.endpoints = append(d.endpoints, w.Endpoint)
 	}
@@ -90,8 +90,8 @@ func (s Input) keep(slice *discoveryv1.EndpointSlice, left map[string]wanted, p 
 }
 
 // changedPod returns the pod if its endpoint's serving condition changes.
-func changedPod(w wanted, was *discoveryv1.Endpoint) []*corev1.Pod {
-	if was.Conditions.Serving != nil && *was.Conditions.Serving == *w.Conditions.Serving {
+func changedPod(w wanted, previous *discoveryv1.Endpoint) []*corev1.Pod {
+	if previous.Conditions.Serving != nil && *previous.Conditions.Serving == *w.Conditions.Serving {
 		return nil
 	}
 	return []*corev1.Pod{w.pod}
@@ -99,7 +99,7 @@ func changedPod(w wanted, was *discoveryv1.Endpoint) []*corev1.Pod {
 
 // place adds endpoints to drafts that change anyway, the fullest first. If one unchanged draft has room for
 // all that are left, they go to the one that they fill best, and otherwise to new slices.
-func (s Input) place(g *group, rest []wanted, drafts []*draft) (made []*discoveryv1.EndpointSlice) {
+func (s Input) place(g *group, rest []wanted, drafts []*draft) (created []*discoveryv1.EndpointSlice) {
 	byLength := slices.Clone(drafts)
 	slices.SortStableFunc(byLength, func(a, b *draft) int { return -cmp.Compare(len(a.endpoints), len(b.endpoints)) })
 	for _, d := range byLength {
@@ -119,9 +119,9 @@ func (s Input) place(g *group, rest []wanted, drafts []*draft) (made []*discover
 		rest = fresh.fill(rest)
 		slice := s.empty(discoveryv1.AddressType(g.family), g.ports)
 		slice.Endpoints = fresh.endpoints
-		made = append(made, slice)
+		created = append(created, slice)
 	}
-	return made
+	return created
 }
 
 // fill adds as many endpoints as there is room for, and returns the rest.
@@ -136,7 +136,7 @@ func (d *draft) fill(rest []wanted) []wanted {
 
 // slice returns an updated copy of the slice.
 func (d *draft) slice(labels map[string]string) *discoveryv1.EndpointSlice {
-	next := d.of.DeepCopy()
+	next := d.base.DeepCopy()
 	next.Labels, next.Endpoints = labels, d.endpoints
 	return next
 }
