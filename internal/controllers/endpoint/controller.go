@@ -26,11 +26,11 @@ import (
 // Name is the controller's name, as the --controllers flag accepts it.
 const Name = "endpoint"
 
-// workers is the number of services reconciled concurrently. patience is how long a change by another writer
+// workers is the number of services reconciled concurrently. overwriteDelay is how long a change by another writer
 // stands before it is overwritten: the writer may have newer information.
 const (
-	workers  = 5
-	patience = time.Second
+	workers        = 5
+	overwriteDelay = time.Second
 )
 
 var resource = corev1.SchemeGroupVersion.WithResource("endpoints")
@@ -50,7 +50,7 @@ func Add(m *controller.Manager) *controller.Controller {
 		Sources: []controller.Source{
 			controller.For(r.services),
 			controller.Watches(r.pods, backend.ServicesOf(r.services), controller.If(backend.PodChanged)),
-			controller.WatchesLater(r.endpoints, patience, sameName, controller.If(ours)),
+			controller.WatchesLater(r.endpoints, overwriteDelay, sameName, controller.If(matters)),
 		},
 		Workers: workers,
 	})
@@ -64,9 +64,9 @@ type reconciler struct {
 	executor  *action.Executor
 }
 
-// ours selects deletions, and changes of Endpoints that this controller has created. Endpoints that a user
-// creates before their service trigger nothing; the service will.
-func ours(old, now *corev1.Endpoints) bool {
+// matters reports whether a change is a deletion, or concerns Endpoints that this controller has created. Endpoints
+// that a user creates before their service trigger nothing; the service will.
+func matters(old, now *corev1.Endpoints) bool {
 	return now == nil || now.Labels[managedBy] == manager || old != nil && old.Labels[managedBy] == manager
 }
 
@@ -74,19 +74,19 @@ func ours(old, now *corev1.Endpoints) bool {
 // are deleted, regardless of their creator. If the server has the service but the cache does not, its arrival
 // in the cache triggers another reconcile.
 func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
-	seen := Input{}
-	seen.Endpoints, _ = r.endpoints.Indexer().Get(request)
+	input := Input{}
+	input.Endpoints, _ = r.endpoints.Indexer().Get(request)
 	service, err := r.services.Lister().Get(request.Namespace, request.Name)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return controller.Result{}, err
 	}
 	if err == nil {
-		seen.Service = service
+		input.Service = service
 		if backend.HasSelector(service) {
-			seen.Pods = backend.Pods(service, r.pods)
+			input.Pods = backend.Pods(service, r.pods)
 		}
 	}
-	result, err := r.executor.Do(ctx, Decide(seen)...)
+	result, err := r.executor.Do(ctx, Decide(input)...)
 	if errors.Is(err, action.ErrStaleCache) {
 		controller.Note(ctx, "%v", err)
 		return result, nil

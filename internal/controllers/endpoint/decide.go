@@ -61,7 +61,7 @@ func Decide(s Input) []action.Action {
 // remove deletes Endpoints without a service, except those that old programs use for leader election, which
 // never have one.
 func (s Input) remove() []action.Action {
-	if _, elects := s.Endpoints.Annotations[leaderAnnotation]; elects {
+	if _, usedForElection := s.Endpoints.Annotations[leaderAnnotation]; usedForElection {
 		return nil
 	}
 	return []action.Action{
@@ -76,21 +76,21 @@ func (s Input) next() (next *corev1.Endpoints, changed bool) {
 	if s.Endpoints != nil {
 		next = s.Endpoints.DeepCopy()
 	}
-	was := next.Subsets
+	previous := next.Subsets
 	next.Labels = s.labels()
-	var over bool
-	next.Subsets, over = bounded(subsets(s.Service, s.Pods))
+	var truncated bool
+	next.Subsets, truncated = truncate(subsets(s.Service, s.Pods))
 	delete(next.Annotations, corev1.EndpointsOverCapacity)
-	if over {
+	if truncated {
 		metav1.SetMetaDataAnnotation(&next.ObjectMeta, corev1.EndpointsOverCapacity, "truncated")
 	}
-	if s.Endpoints != nil && equality.Semantic.DeepEqual(was, next.Subsets) &&
+	if s.Endpoints != nil && equality.Semantic.DeepEqual(previous, next.Subsets) &&
 		maps.Equal(s.Endpoints.Labels, next.Labels) &&
 		s.Endpoints.Annotations[corev1.EndpointsOverCapacity] == next.Annotations[corev1.EndpointsOverCapacity] {
 		return next, false
 	}
 	backend.SetTriggerTime(&next.ObjectMeta,
-		backend.TriggerTime(s.Service, s.Endpoints == nil, s.moved(was, next.Subsets)))
+		backend.TriggerTime(s.Service, s.Endpoints == nil, s.changed(previous, next.Subsets)))
 	return next, true
 }
 
@@ -106,17 +106,17 @@ func (s Input) labels() map[string]string {
 	return all
 }
 
-// moved returns the pods that newly appear, or change between ready and not ready. Pods that disappear are
+// changedPods returns the pods that newly appear, or change between ready and not ready. Pods that disappear are
 // not included.
-func (s Input) moved(from, to []corev1.EndpointSubset) (moved []*corev1.Pod) {
-	was, is := ready(from), ready(to)
+func (s Input) changed(from, to []corev1.EndpointSubset) (changed []*corev1.Pod) {
+	readyBefore, readyAfter := ready(from), ready(to)
 	for _, p := range s.Pods {
-		now, there := is[p.UID]
-		if before, known := was[p.UID]; there && (!known || before != now) {
-			moved = append(moved, p)
+		now, listed := readyAfter[p.UID]
+		if before, known := readyBefore[p.UID]; listed && (!known || before != now) {
+			changed = append(changed, p)
 		}
 	}
-	return moved
+	return changed
 }
 
 // ready returns, for each pod with an address, whether it is listed as ready.

@@ -33,11 +33,12 @@ func TestExcessAddressesAreDropped(t *testing.T) {
 			all = append(all, corev1.EndpointSubset{Addresses: addresses(c.ready[i]),
 				NotReadyAddresses: addresses(c.notReady[i])})
 		}
-		got, over := bounded(all)
+		got, over := truncate(all)
 		for i := range got {
 			if len(got[i].Addresses) != c.wantReady[i] || len(got[i].NotReadyAddresses) != c.wantNotReady[i] ||
 				over != c.over {
-				t.Errorf("%v ready and %v not: subset %d has %d and %d, over %t", c.ready, c.notReady, i,
+				t.Errorf("%v ready, %v not ready: subset %d: got %d ready, %d not ready, truncated %t", c.ready,
+					c.notReady, i,
 					len(got[i].Addresses), len(got[i].NotReadyAddresses), over)
 			}
 		}
@@ -47,9 +48,9 @@ func TestExcessAddressesAreDropped(t *testing.T) {
 // The server rejects a subset without addresses.
 func TestEmptySubsetsAreRemoved(t *testing.T) {
 	t.Parallel()
-	got, over := bounded([]corev1.EndpointSubset{{Addresses: addresses(1001)}, {NotReadyAddresses: addresses(1)}})
+	got, over := truncate([]corev1.EndpointSubset{{Addresses: addresses(1001)}, {NotReadyAddresses: addresses(1)}})
 	if len(got) != 1 || len(got[0].Addresses) != maxAddresses || !over {
-		t.Errorf("%d subsets, over %t", len(got), over)
+		t.Errorf("got %d subsets, truncated %t; want 1, true", len(got), over)
 	}
 }
 
@@ -61,7 +62,7 @@ func TestTriggerTimeOfChangedPods(t *testing.T) {
 	s := Input{Service: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}}
 	s.Service.Spec.Selector = map[string]string{"app": "web"}
 	s.Service.Spec.ClusterIP = corev1.ClusterIPNone
-	for i, name := range []string{"ending", "lasting", "coming"} {
+	for i, name := range []string{"deleted", "lasting", "added"} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)}}
 		pod.Spec.NodeName = "n"
 		pod.Status.PodIPs = []corev1.PodIP{{IP: fmt.Sprintf("10.1.0.%d", i+1)}}
@@ -69,9 +70,9 @@ func TestTriggerTimeOfChangedPods(t *testing.T) {
 			LastTransitionTime: at(i)}}
 		s.Pods = append(s.Pods, pod)
 	}
-	coming := s.Pods[2]
+	added := s.Pods[2]
 	s.Pods = s.Pods[:2]
-	told := func() string {
+	triggerTime := func() string {
 		t.Helper()
 		actions := Decide(s)
 		if len(actions) != 1 {
@@ -85,19 +86,19 @@ func TestTriggerTimeOfChangedPods(t *testing.T) {
 		}
 		return s.Endpoints.Annotations[corev1.EndpointsLastChangeTriggerTime]
 	}
-	told()
+	triggerTime()
 	now := at(9)
 	s.Pods[0].DeletionTimestamp = &now
-	if got := told(); got != "" {
-		t.Errorf("after a deletion without a time: got trigger time %q", got)
+	if got := triggerTime(); got != "" {
+		t.Errorf("after a pod was deleted: got trigger time %q, want none", got)
 	}
-	s.Pods = append(s.Pods, coming)
-	if got, want := told(), "2000-01-01T00:00:02Z"; got != want {
+	s.Pods = append(s.Pods, added)
+	if got, want := triggerTime(), "2000-01-01T00:00:02Z"; got != want {
 		t.Errorf("got trigger time %q, want %s", got, want)
 	}
 	s.Pods[1].Status.Phase = corev1.PodSucceeded
-	if got := told(); got != "" {
-		t.Errorf("after a pod terminated: got trigger time %q", got)
+	if got := triggerTime(); got != "" {
+		t.Errorf("after a pod terminated: got trigger time %q, want none", got)
 	}
 }
 
@@ -128,7 +129,8 @@ func TestSecondDecisionDoesNothing(t *testing.T) {
 	s.Endpoints = first[0].(action.Create[*corev1.Endpoints]).Object
 	if n := len(s.Endpoints.Subsets[0].NotReadyAddresses); n != maxAddresses ||
 		s.Endpoints.Annotations[corev1.EndpointsOverCapacity] != "truncated" {
-		t.Errorf("%d addresses, %v", n, s.Endpoints.Annotations)
+		t.Errorf("got %d addresses, annotations %v; want %d and the truncation", n, s.Endpoints.Annotations,
+			maxAddresses)
 	}
 	if again := Decide(s); len(again) > 0 {
 		t.Error(again)
@@ -151,6 +153,6 @@ func TestLeaderElectionEndpointsStay(t *testing.T) {
 	e = &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
 	got := fmt.Sprint(Decide(Input{Endpoints: e}))
 	if want := "[check that service/web does not exist delete endpoint/web]"; got != want {
-		t.Errorf("%s, want %s", got, want)
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -77,7 +77,7 @@ func lasting() func(bowlinetest.State) error {
 			if s.Find("Endpoints", service.GetNamespace(), service.GetName()) != nil {
 				had.Store(service.GetUID(), true)
 			} else if _, were := had.Load(service.GetUID()); were {
-				return fmt.Errorf("the service %s has lost its endpoints", service.GetName())
+				return fmt.Errorf("service %s has lost its Endpoints", service.GetName())
 			}
 		}
 		return nil

@@ -16,8 +16,8 @@ import (
 
 // portAddresses is a port and the addresses that serve it.
 type portAddresses struct {
-	port corev1.EndpointPort
-	at   []address
+	port      corev1.EndpointPort
+	addresses []address
 }
 
 // address is an address of a pod, and whether it is ready.
@@ -31,14 +31,14 @@ type address struct {
 func subsets(service *corev1.Service, all []*corev1.Pod) (result []corev1.EndpointSubset) {
 	bySet := map[string]*corev1.EndpointSubset{}
 	for _, r := range ports(service, all) {
-		slices.SortFunc(r.at, func(a, b address) int {
+		slices.SortFunc(r.addresses, func(a, b address) int {
 			return cmp.Or(cmp.Compare(a.IP, b.IP), cmp.Compare(a.TargetRef.UID, b.TargetRef.UID))
 		})
-		key := addressesKey(r.at)
+		key := addressesKey(r.addresses)
 		subset := bySet[key]
 		if subset == nil {
 			subset = &corev1.EndpointSubset{}
-			for _, a := range r.at {
+			for _, a := range r.addresses {
 				if a.ready {
 					subset.Addresses = append(subset.Addresses, a.EndpointAddress)
 				} else {
@@ -66,9 +66,9 @@ func comparePorts(a, b corev1.EndpointPort) int {
 }
 
 // addressesKey returns a key that is equal for equal addresses.
-func addressesKey(at []address) string {
+func addressesKey(list []address) string {
 	var key strings.Builder
-	for _, a := range at {
+	for _, a := range list {
 		fmt.Fprintf(&key, "%s %s;", a.IP, a.TargetRef.UID)
 	}
 	return key.String()
@@ -80,7 +80,7 @@ func ports(service *corev1.Service, all []*corev1.Pod) (found []*portAddresses) 
 	add := func(port corev1.EndpointPort, at address) {
 		for _, r := range found {
 			if comparePorts(r.port, port) == 0 {
-				r.at = append(r.at, at)
+				r.addresses = append(r.addresses, at)
 				return
 			}
 		}
@@ -125,9 +125,9 @@ func addressOf(service *corev1.Service, pod *corev1.Pod) (a address, ok bool) {
 // maxAddresses limits the addresses of one Endpoints object. Larger services need EndpointSlices.
 const maxAddresses = 1000
 
-// bounded drops excess addresses, those that are not ready first, and proportionally from each subset. It
+// truncate drops excess addresses, those that are not ready first, and proportionally from each subset. It
 // removes subsets that are left empty.
-func bounded(all []corev1.EndpointSubset) (result []corev1.EndpointSubset, over bool) {
+func truncate(all []corev1.EndpointSubset) (result []corev1.EndpointSubset, truncated bool) {
 	ready, notReady := 0, 0
 	for _, subset := range all {
 		ready += len(subset.Addresses)
@@ -156,7 +156,7 @@ func bounded(all []corev1.EndpointSubset) (result []corev1.EndpointSubset, over 
 }
 
 // part returns the first room/whole of the addresses, rounded up, but at most left.
-func part(addresses []corev1.EndpointAddress, whole, room, left int) (kept []corev1.EndpointAddress, rest int) {
+func part(addresses []corev1.EndpointAddress, whole, room, left int) (retained []corev1.EndpointAddress, rest int) {
 	n := min((len(addresses)*room+whole-1)/whole, left, len(addresses))
 	return addresses[:n], left - n
 }
