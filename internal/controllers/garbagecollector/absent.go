@@ -37,13 +37,13 @@ func (a *absentOwners) find(namespace string, r metav1.OwnerReference) (elsewher
 	return elsewhere, known
 }
 
-func (a *absentOwners) remember(at ownerKey, elsewhere bool) {
+func (a *absentOwners) add(key ownerKey, elsewhere bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.owners) >= maxAbsent || a.owners == nil {
 		a.owners = map[ownerKey]bool{}
 	}
-	a.owners[at] = elsewhere
+	a.owners[key] = elsewhere
 }
 
 // markAbsent records an object whose deletion was observed.
@@ -52,13 +52,13 @@ func (g *graph) markAbsent(in schema.GroupVersionResource, obj object) {
 	c := g.caches[in]
 	g.mu.RUnlock()
 	if c != nil { // otherwise the kind is no longer known, and the server is asked for the owner
-		g.absent.remember(ownerKey{c.kind(), obj.Namespace, obj.Name, obj.UID}, false)
+		g.absent.add(ownerKey{c.kind(), obj.Namespace, obj.Name, obj.UID}, false)
 	}
 }
 
-// find gets an object from the server. If it is not found because its kind is no longer served in this
+// get gets an object from the server. If it is not found because its kind is no longer served in this
 // version, the error is action.ErrUnserved.
-func (c *cache) find(ctx context.Context, by *client.Client, key informer.Key) (object, error) {
+func (c *cache) get(ctx context.Context, by *client.Client, key informer.Key) (object, error) {
 	obj, err := client.Of[object](by, c.GroupVersionResource).Get(ctx, key.Namespace, key.Name)
 	return obj, action.ClassifyNotFound(err, c.GroupVersionResource, key.Name)
 }
@@ -71,7 +71,7 @@ func (g *graph) await(c *cache, obj object, r metav1.OwnerReference) bool {
 	if !g.awaitKind(kindOf(r), request) {
 		return false
 	}
-	if _, there := c.objects.Indexer().Get(key); !there { // its deletion may already have been handled
+	if _, exists := c.objects.Indexer().Get(key); !exists { // its deletion may already have been handled
 		g.unregister(request, obj.OwnerReferences)
 	}
 	return true

@@ -107,9 +107,9 @@ func (c *collector) reconcile(ctx context.Context, request controller.Request) (
 		return controller.Result{}, err
 	}
 	which := incarnation{request, ownersOf(obj)}
-	s.before, s.now = c.collections.times(which), time.Now()
+	s.collectedBefore, s.now = c.collections.count(which), time.Now()
 	result, err := c.executor.Do(ctx, decide(s)...)
-	if err == nil && obj.DeletionTimestamp == nil && s.isCollected() && s.respite() <= 0 {
+	if err == nil && obj.DeletionTimestamp == nil && s.allOwnersAbsent() && s.remainingLife() <= 0 {
 		c.collections.add(which)
 	}
 	return result, err

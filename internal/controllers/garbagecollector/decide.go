@@ -51,10 +51,10 @@ type input struct {
 	object
 	owners     []owner
 	dependents []dependent // dependents that the decision needs
-	circle     bool        // the object waits, through some of the dependents, for itself
-	// before counts how often an object of the same name and owners was collected; now is the current time.
-	before int
-	now    time.Time
+	inCycle    bool        // the object waits, through some of the dependents, for itself
+	// collectedBefore counts how often an object of the same name and owners was collected; now is the current time.
+	collectedBefore int
+	now             time.Time
 }
 
 // decide returns the actions for an object and, if it is being deleted, for its dependents.
@@ -91,26 +91,26 @@ func (s input) misplaced() (actions []action.Action) {
 // that are gone.
 func (s input) collect() []action.Action {
 	var gone []types.UID
-	var kept, waits int
+	var remaining, waitingCount int
 	for _, o := range s.owners {
 		switch o.state {
 		case absent:
 			gone = append(gone, o.UID)
 		case waiting:
 			gone = append(gone, o.UID)
-			waits++
+			waitingCount++
 		default:
-			kept++
+			remaining++
 		}
 	}
 	switch {
 	case len(gone) == 0:
 		return nil
-	case kept > 0:
+	case remaining > 0:
 		return []action.Action{removeOwners(s.location, s.object, gone)}
-	case s.respite() > 0:
-		return []action.Action{action.Requeue{After: s.respite()}}
-	case waits > 0 && len(s.dependents) > 0:
+	case s.remainingLife() > 0:
+		return []action.Action{action.Requeue{After: s.remainingLife()}}
+	case waitingCount > 0 && len(s.dependents) > 0:
 		if unblock := s.unblock(); unblock != nil {
 			return []action.Action{unblock} // the update of the object triggers the next step
 		}
@@ -119,8 +119,8 @@ func (s input) collect() []action.Action {
 	return []action.Action{s.delete(s.policy())}
 }
 
-// isCollected reports whether all owners of the object are absent.
-func (s input) isCollected() bool {
+// allOwnersAbsent reports whether all owners of the object are absent.
+func (s input) allOwnersAbsent() bool {
 	for _, o := range s.owners {
 		if o.state != absent {
 			return false
@@ -133,14 +133,14 @@ func (s input) isCollected() bool {
 // repeatedly.
 const maxRecreatedLife = time.Minute
 
-// respite returns how much longer the object may live. The first one is deleted at once. Each successor with
+// remainingLife returns how much longer the object may live. The first one is deleted at once. Each successor with
 // the same name and owners may live twice as long, so that the collector does not enter a conflict loop with
 // a client that recreates the object because it has not observed the owner's deletion.
-func (s input) respite() time.Duration {
-	if s.before == 0 {
+func (s input) remainingLife() time.Duration {
+	if s.collectedBefore == 0 {
 		return 0
 	}
-	life := min(time.Second<<min(s.before, 10), maxRecreatedLife)
+	life := min(time.Second<<min(s.collectedBefore, 10), maxRecreatedLife)
 	return s.CreationTimestamp.Add(life).Sub(s.now)
 }
 
@@ -161,7 +161,7 @@ func (s input) delete(policy metav1.DeletionPropagation) action.Action {
 }
 
 // unblock removes blockOwnerDeletion from the object's owner references if the object seems to wait for
-// itself through a circle of owners. It returns nil if no owner is blocked or no dependent waits.
+// itself through a cycle of owners. It returns nil if no owner is blocked or no dependent waits.
 func (s input) unblock() action.Action {
 	references := slices.Clone(s.OwnerReferences)
 	blocking := false
@@ -182,12 +182,12 @@ func isBlocking(r metav1.OwnerReference) bool {
 
 // orphan removes the object from the owners of its dependents, and then removes its own finalizer.
 func (s input) orphan() (actions []action.Action) {
-	var each action.Parallel
+	var removals action.Parallel
 	for _, d := range s.dependents {
-		each = append(each, removeOwners(d.location, d.object, []types.UID{s.UID}))
+		removals = append(removals, removeOwners(d.location, d.object, []types.UID{s.UID}))
 	}
-	if len(each) > 0 {
-		actions = append(actions, each)
+	if len(removals) > 0 {
+		actions = append(actions, removals)
 	}
 	return append(actions, s.release(metav1.FinalizerOrphanDependents))
 }
@@ -200,7 +200,7 @@ const waitInterval = time.Minute
 // collected after the object is gone. Blocking dependents are deleted when they are reconciled with their
 // owner in the state waiting.
 func (s input) waitForDependents() []action.Action {
-	if s.circle {
+	if s.inCycle {
 		if unblock := s.unblock(); unblock != nil {
 			return []action.Action{unblock}
 		}

@@ -47,7 +47,7 @@ func (s input) with(blocking bool, finalizers ...string) input {
 // times.
 func repeated(before int, age time.Duration) input {
 	s := of(absent)
-	s.before, s.now = before, time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	s.collectedBefore, s.now = before, time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	s.CreationTimestamp = metav1.NewTime(s.now.Add(-age))
 	return s
 }
@@ -63,32 +63,32 @@ func TestDecisions(t *testing.T) {
 		seen input
 		want string
 	}{
-		"no owner":                                   {of(), ""},
-		"all owners there":                           {of(present, present), ""},
-		"the only owner absent":                      {of(absent), "delete secret/it Background"},
-		"one of two absent":                          {of(present, absent), "forget owners of secret/it"},
-		"one absent, one not knowable":               {of(unresolvable, absent), "forget owners of secret/it"},
-		"one absent, one not served":                 {of(unserved, absent), "forget owners of secret/it"},
-		"the only owner not served":                  {of(unserved), ""},
-		"an owner waits":                             {of(waiting), "delete secret/it Background"},
-		"an owner waits, another is there":           {of(waiting, present), "forget owners of secret/it"},
-		"an owner waits for one that has dependents": {of(waiting).with(false), "delete secret/it Foreground"},
+		"no owner":                           {of(), ""},
+		"all owners present":                 {of(present, present), ""},
+		"the only owner absent":              {of(absent), "delete secret/it Background"},
+		"one of two absent":                  {of(present, absent), "forget owners of secret/it"},
+		"one absent, one unresolvable":       {of(unresolvable, absent), "forget owners of secret/it"},
+		"one absent, one unserved":           {of(unserved, absent), "forget owners of secret/it"},
+		"the only owner unserved":            {of(unserved), ""},
+		"an owner waits":                     {of(waiting), "delete secret/it Background"},
+		"an owner waits, another is present": {of(waiting, present), "forget owners of secret/it"},
+		"an owner waits for an owner":        {of(waiting).with(false), "delete secret/it Foreground"},
 		"owners in a circle": {of(waiting).with(true, foreground),
 			"clear blockOwnerDeletion of secret/it"},
 		"an owner in another namespace": {elsewhere,
 			"event OwnerRefInvalidNamespace on it: ownerRef [v1/Secret, namespace: default, name: o0, uid: o0] " +
 				"does not exist in namespace \"default\"; delete secret/it Background"},
-		"one that asks to orphan":                  {marked, "delete secret/it Orphan"},
-		"made again":                               {repeated(1, 0), "requeue after 2s"},
-		"made again, and old enough":               {repeated(1, 2*time.Second), "delete secret/it Background"},
-		"made again and again":                     {repeated(20, 2*time.Second), "requeue after 58s"},
-		"being deleted":                            {of(absent).deleted("example.com/hold"), ""},
-		"foreground, nothing left":                 {of().deleted(foreground), "release secret/it"},
-		"foreground, one left":                     {of().deleted(foreground).with(true), "requeue after 1m0s"},
-		"foreground, one left that does not block": {of().deleted(foreground).with(false), "release secret/it"},
-		"orphaner": {of().deleted(orphan).with(true),
+		"orphan finalizer":                          {marked, "delete secret/it Orphan"},
+		"recreated":                                 {repeated(1, 0), "requeue after 2s"},
+		"recreated, old enough":                     {repeated(1, 2*time.Second), "delete secret/it Background"},
+		"recreated repeatedly":                      {repeated(20, 2*time.Second), "requeue after 58s"},
+		"being deleted":                             {of(absent).deleted("example.com/hold"), ""},
+		"foreground, no dependent":                  {of().deleted(foreground), "release secret/it"},
+		"foreground, blocking dependent":            {of().deleted(foreground).with(true), "requeue after 1m0s"},
+		"foreground, dependent that does not block": {of().deleted(foreground).with(false), "release secret/it"},
+		"orphan, dependent": {of().deleted(orphan).with(true),
 			"forget owners of secret/dependent; release secret/it"},
-		"orphaner without dependents": {of().deleted(orphan), "release secret/it"},
+		"orphan, no dependent": {of().deleted(orphan), "release secret/it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

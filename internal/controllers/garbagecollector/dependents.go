@@ -26,10 +26,10 @@ func (g *graph) mayDepend(obj object) (caches []*cache) {
 }
 
 // dependents returns the cached dependents of obj. It fails while a cache is being filled, for at most
-// patience.
+// maxWait.
 func (ob *observer) dependents(obj object) (all []dependent, err error) {
 	for _, c := range ob.graph.mayDepend(obj) {
-		if !c.synced() && time.Since(c.since) < patience {
+		if !c.synced() && time.Since(c.since) < maxWait {
 			return nil, fmt.Errorf("dependents of kind %s are unknown: they are not listed yet", c.GroupResource())
 		}
 		for d := range c.dependents(obj) {
@@ -54,53 +54,53 @@ func (ob *observer) orphans(ctx context.Context, obj cached) (all []dependent, e
 }
 
 // blockers returns dependents that the deletion of obj waits for. One that is not itself waiting suffices. If
-// all of them wait, circle reports whether they wait for obj. Before it returns none, blockers checks with
-// the server, except for kinds that could not be listed for longer than patience.
-func (ob *observer) blockers(ctx context.Context, obj cached) (found []dependent, circle bool, err error) {
+// all of them wait, cycle reports whether they wait for obj. Before it returns none, blockers checks with
+// the server, except for kinds that could not be listed for longer than maxWait.
+func (ob *observer) blockers(ctx context.Context, obj cached) (found []dependent, cycle bool, err error) {
 	caches := ob.graph.mayDepend(obj.object)
 	for _, c := range caches {
 		for d := range c.dependents(obj.object) {
-			switch one := (dependent{location{c.GroupVersionResource}, d}); {
+			switch candidate := (dependent{location{c.GroupVersionResource}, d}); {
 			case !blocks(d, obj.UID):
 			case !waitsForDependents(d):
-				return []dependent{one}, false, nil
+				return []dependent{candidate}, false, nil
 			default:
-				found = append(found, one)
+				found = append(found, candidate)
 			}
 		}
 	}
 	if len(found) > 0 {
-		return found, ob.isCircle(found, obj.UID), nil
+		return found, ob.isCycle(found, obj.UID), nil
 	}
 	wanted := ob.wanted(obj)
 	for _, c := range caches {
-		asked, err := ob.listDependents(ctx, c, obj.object, wanted)
-		if err != nil && c.failures.length() < patience {
+		listed, err := ob.listDependents(ctx, c, obj.object, wanted)
+		if err != nil && c.failures.length() < maxWait {
 			return nil, false, err
 		}
-		found = append(found, asked...)
+		found = append(found, listed...)
 	}
 	return found, false, nil
 }
 
-// maxSearched limits the search for a circle of waiting owners. A larger circle is found after some of its
+// maxSearched limits the search for a cycle of waiting owners. A larger cycle is found after some of its
 // objects are gone.
 const maxSearched = 1000
 
-// isCircle reports whether any of the waiting objects waits, directly or through others, for the object with
+// isCycle reports whether any of the waiting objects waits, directly or through others, for the object with
 // uid.
-func (ob *observer) isCircle(waiting []dependent, uid types.UID) bool {
-	seen := map[types.UID]bool{}
-	for len(waiting) > 0 && len(seen) < maxSearched {
+func (ob *observer) isCycle(waiting []dependent, uid types.UID) bool {
+	visited := map[types.UID]bool{}
+	for len(waiting) > 0 && len(visited) < maxSearched {
 		last := waiting[len(waiting)-1].object
 		waiting = waiting[:len(waiting)-1]
 		if last.UID == uid {
 			return true
 		}
-		if seen[last.UID] {
+		if visited[last.UID] {
 			continue
 		}
-		seen[last.UID] = true
+		visited[last.UID] = true
 		for _, d := range ob.graph.dependentsOf(last.UID) {
 			if waitsForDependents(d.object) && blocks(d.object, last.UID) {
 				waiting = append(waiting, dependent{object: d.object})

@@ -90,13 +90,13 @@ func noPrematureDeletion(s bowlinetest.State) error {
 	case !there("all-made"):
 		return nil
 	case !there("shared"):
-		return errors.New("what has an owner left was collected")
+		return errors.New("an object with a remaining owner was deleted")
 	case !there("orphan") || !secret("orphan"):
-		return errors.New("an orphan was collected")
+		return errors.New("an orphaned dependent was deleted")
 	case !there("child") && there("first"):
-		return errors.New("what belongs to something was collected before that has gone")
+		return errors.New("a dependent was deleted before its owner")
 	case (there("waited-for") || secret("waited-for")) && !there("slow"):
-		return errors.New("who waits for what belongs to them has gone before it")
+		return errors.New("an owner in foreground deletion was deleted before its dependent")
 	}
 	return nil
 }

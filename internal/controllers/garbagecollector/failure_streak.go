@@ -9,9 +9,9 @@ import (
 
 // failureStreak records since when lists of a kind have failed. The zero value means that the last one succeeded.
 type failureStreak struct {
-	mu    sync.Mutex
-	since time.Time          // time of the first failure; zero if the last list succeeded
-	at    revisions.Revision // revision of the kind's cache at that time
+	mu       sync.Mutex
+	since    time.Time          // time of the first failure; zero if the last list succeeded
+	revision revisions.Revision // revision of the kind's cache at that time
 }
 
 // note records the result of a list and the revision of the kind's cache. If the cache has advanced since the
@@ -22,8 +22,8 @@ func (s *failureStreak) note(err error, at revisions.Revision) {
 	switch {
 	case err == nil:
 		s.since = time.Time{}
-	case s.since.IsZero() || s.at != at:
-		s.since, s.at = time.Now(), at
+	case s.since.IsZero() || s.revision != at:
+		s.since, s.revision = time.Now(), at
 	}
 }
 

@@ -16,7 +16,7 @@ func TestFailureStreak(t *testing.T) {
 		expect := func(when string, want time.Duration) {
 			t.Helper()
 			if got := l.length(); got != want {
-				t.Errorf("%s it has lasted %s, not %s", when, got, want)
+				t.Errorf("%s: got length %s, want %s", when, got, want)
 			}
 		}
 		time.Sleep(time.Hour)
@@ -26,10 +26,10 @@ func TestFailureStreak(t *testing.T) {
 		l.note(failure, 1)
 		expect("a minute after the first failure", time.Minute)
 		l.note(failure, 2)
-		expect("at a failure after the cache has gone on", 0)
+		expect("at a failure after the cache has advanced", 0)
 		time.Sleep(time.Minute)
 		l.note(nil, 2)
-		expect("after an answer", 0)
+		expect("after a success", 0)
 		time.Sleep(time.Minute)
 		l.note(failure, 2)
 		expect("at the next failure", 0)

@@ -128,7 +128,7 @@ func (w *fixture) expect(there bool, objects ...string) {
 		resource, name := w.of(object)
 		if _, err := resource.Get(w.Context(), "default", name); err != nil && !apierrors.IsNotFound(err) ||
 			(err == nil) != there {
-			w.Errorf("%s: %v; want it there: %t", object, err, there)
+			w.Errorf("%s: got %v, want it to exist: %t", object, err, there)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func (w *fixture) expectFree(object string) {
 	if err != nil {
 		w.Errorf("%s: %v", object, err)
 	} else if len(obj.OwnerReferences) > 0 {
-		w.Errorf("%s belongs to %v", object, obj.OwnerReferences)
+		w.Errorf("%s: got owners %v, want none", object, obj.OwnerReferences)
 	}
 }
 

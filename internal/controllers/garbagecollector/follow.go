@@ -13,14 +13,14 @@ import (
 	"github.com/bowline-dev/bowline/internal/discovery"
 )
 
-// linger is how long the cache of a resource is retained after the resource, or its version, stopped being
+// unservedRetention is how long the cache of a resource is retained after the resource, or its version, stopped being
 // served. The deletions of its last objects have yet to arrive, and the resource may come back.
-const linger = time.Minute
+const unservedRetention = time.Minute
 
-// patience limits how long new caches are waited for before the objects in the others are processed; until a
+// maxWait limits how long new caches are waited for before the objects in the others are processed; until a
 // cache is filled, single owners are read from the server. It also limits how long a deletion waits for a
 // kind that cannot be listed, counted from the first failure.
-const patience = 30 * time.Second
+const maxWait = 30 * time.Second
 
 // cache holds the metadata of the objects of one resource.
 type cache struct {
@@ -43,14 +43,14 @@ func requestOf(resource schema.GroupResource, key informer.Key) controller.Reque
 	return controller.Request{Namespace: key.Namespace, Name: resource.String() + "/" + key.Name}
 }
 
-// updateCaches creates a cache for each resource that has none yet and enqueues the objects in it. whole reports
+// updateCaches creates a cache for each resource that has none yet and enqueues the objects in it. complete reports
 // whether discovery was complete.
-func (g *graph) updateCaches(ctx context.Context, found []discovery.Resource, whole bool) {
-	fresh, dropped := g.serve(found, whole)
+func (g *graph) updateCaches(ctx context.Context, found []discovery.Resource, complete bool) {
+	fresh, dropped := g.serve(found, complete)
 	for _, c := range dropped {
 		g.drop(c)
 	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
+	waiting, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	for _, c := range fresh {
 		select {
@@ -111,7 +111,7 @@ func (g *graph) untilFirstDrop(now time.Time) (first time.Duration) {
 		if g.served[at.GroupResource()] == c {
 			continue
 		}
-		if left := max(firstRediscovery, c.unservedSince.Add(linger).Sub(now)); first == 0 || left < first {
+		if left := max(firstRediscovery, c.unservedSince.Add(unservedRetention).Sub(now)); first == 0 || left < first {
 			first = left
 		}
 	}
@@ -132,15 +132,15 @@ func (g *graph) awaitsDefinition(now time.Time) bool {
 }
 
 // serve replaces the served resources and returns the newly created caches and those to drop.
-func (g *graph) serve(found []discovery.Resource, whole bool) (fresh, dropped []*cache) {
+func (g *graph) serve(found []discovery.Resource, complete bool) (fresh, dropped []*cache) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	served := map[schema.GroupResource]*cache{}
-	if !whole { // a group that does not answer at the moment may still hold dependents
+	if !complete { // a group that does not answer at the moment may still hold dependents
 		served = maps.Clone(g.served)
 	}
 	for _, r := range found {
-		if !isCollected(r) || isAlias(r, found) {
+		if !isTracked(r) || isAlias(r, found) {
 			continue
 		}
 		c, isNew := g.cacheOf(r)
@@ -161,7 +161,7 @@ func (g *graph) serve(found []discovery.Resource, whole bool) (fresh, dropped []
 	return fresh, g.expired(time.Now())
 }
 
-// expired removes from the graph the caches that have not been served for longer than linger, and returns
+// expired removes from the graph the caches that have not been served for longer than unservedRetention, and returns
 // them. The caller holds the lock.
 func (g *graph) expired(now time.Time) (caches []*cache) {
 	for at, c := range g.caches {
@@ -169,7 +169,7 @@ func (g *graph) expired(now time.Time) (caches []*cache) {
 		case g.served[at.GroupResource()] == c:
 		case c.unservedSince.IsZero():
 			c.unservedSince = now
-		case now.Sub(c.unservedSince) >= linger:
+		case now.Sub(c.unservedSince) >= unservedRetention:
 			caches = append(caches, c)
 			delete(g.caches, at)
 		}
@@ -212,15 +212,15 @@ func (g *graph) cacheOf(r discovery.Resource) (c *cache, isNew bool) {
 	return c, true
 }
 
-// isCollected reports whether the objects of a resource can own or be owned. Events are excluded: the server
+// isTracked reports whether the objects of a resource can own or be owned. Events are excluded: the server
 // expires them.
-func isCollected(r discovery.Resource) bool {
+func isTracked(r discovery.Resource) bool {
 	isEvent := r.Resource == "events" && (r.Group == "" || r.Group == "events.k8s.io")
 	return r.Serves("list") && r.Serves("watch") && r.Serves("delete") && !isEvent
 }
 
-// moved is the API group whose resources are also served by other groups, as the same objects.
-const moved = "extensions"
+// aliasGroup is the API group whose resources are also served by other groups, as the same objects.
+const aliasGroup = "extensions"
 
 // isAlias reports whether r serves the same objects as a resource of another group.
 func isAlias(r discovery.Resource, found []discovery.Resource) bool {
@@ -229,11 +229,11 @@ func isAlias(r discovery.Resource, found []discovery.Resource) bool {
 
 // original returns the resource of which r is an alias, or an empty one.
 func original(r discovery.Resource, found []discovery.Resource) schema.GroupResource {
-	if r.Group != moved {
+	if r.Group != aliasGroup {
 		return schema.GroupResource{}
 	}
 	at := slices.IndexFunc(found, func(o discovery.Resource) bool {
-		return o.Group != moved && o.Resource == r.Resource && o.Kind == r.Kind
+		return o.Group != aliasGroup && o.Resource == r.Resource && o.Kind == r.Kind
 	})
 	if at < 0 {
 		return schema.GroupResource{}

@@ -45,7 +45,7 @@ func TestDependentsOfUnservedKindsWait(t *testing.T) {
 			ownerReferences: [{apiVersion: example.com/v1, kind: Widget, name: never, uid: a-uid}]}}`)
 		time.Sleep(time.Hour)
 		if _, err := bowlinetest.Client[*corev1.ConfigMap](t, p).Get(t.Context(), "default", "early"); err != nil {
-			t.Fatalf("it did not wait: %v", err)
+			t.Fatalf("dependent of an unserved kind after an hour: %v", err)
 		}
 		p.Apply(t, definition)
 		bowlinetest.WaitForDeletion[*corev1.ConfigMap](t, p, "default", "early")

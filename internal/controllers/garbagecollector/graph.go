@@ -109,8 +109,8 @@ func (g *graph) elsewhere(c *cache, r metav1.OwnerReference) bool {
 		return false
 	}
 	for namespace := range in.objects.Indexer().All() {
-		if there, ok := c.objects.Indexer().Get(informer.Key{Namespace: namespace.Name, Name: r.Name}); ok &&
-			there.UID == r.UID {
+		if candidate, ok := c.objects.Indexer().Get(informer.Key{Namespace: namespace.Name, Name: r.Name}); ok &&
+			candidate.UID == r.UID {
 			return true
 		}
 	}

@@ -120,7 +120,7 @@ func orphansDependents(obj object) bool {
 	return obj.DeletionTimestamp != nil && slices.Contains(obj.Finalizers, metav1.FinalizerOrphanDependents)
 }
 
-// ownerKey identify an owner as a reference describes it.
+// ownerKey identifies an owner as a reference describes it.
 type ownerKey struct {
 	schema.GroupKind
 	namespace, name string

@@ -22,13 +22,14 @@ func TestObjectsStopWaitingForFormerOwnerKinds(t *testing.T) {
 	c := &cache{Resource: discovery.Resource{GroupVersionResource: secrets.in}}
 	c.objects = informer.New(nil, secrets.in, informer.Options[object]{})
 	for what, ends := range map[string]func(){
-		"an update":   func() { h.OnUpdate(before, after) },
-		"a deletion":  func() { h.OnDelete(before, false) },
-		"one in time": func() { g.await(c, before, before.OwnerReferences[0]) }, // the object is no longer cached
+		"an update":  func() { h.OnUpdate(before, after) },
+		"a deletion": func() { h.OnDelete(before, false) },
+		// the object is no longer cached
+		"a late registration": func() { g.await(c, before, before.OwnerReferences[0]) },
 	} {
 		g.awaitKind(kindOf(before.OwnerReferences[0]), h.request(before))
 		if ends(); len(g.unserved) > 0 {
-			t.Errorf("after %s %v is waited for", what, g.unserved)
+			t.Errorf("after %s: got registrations %v, want none", what, g.unserved)
 		}
 	}
 }
@@ -39,6 +40,6 @@ func TestDeletionAfterTheKindWasDropped(t *testing.T) {
 	g := &graph{caches: map[schema.GroupVersionResource]*cache{}}
 	g.markAbsent(secrets.in, &metav1.PartialObjectMetadata{})
 	if len(g.absent.owners) > 0 {
-		t.Errorf("unknown kind: got absent owners %v", g.absent.owners)
+		t.Errorf("unknown kind: got absent owners %v, want none", g.absent.owners)
 	}
 }

@@ -28,7 +28,7 @@ type collections struct {
 	objects map[incarnation]int
 }
 
-func (p *collections) times(which incarnation) int {
+func (p *collections) count(which incarnation) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.objects[which]

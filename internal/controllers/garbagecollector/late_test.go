@@ -127,7 +127,7 @@ func TestSingleListFailureReleasesNoOwner(t *testing.T) {
 		time.Sleep(time.Second)
 		w.way.fail(secrets, false)
 		if w.way.count(secrets) == 0 {
-			w.Error("the secrets were not listed")
+			w.Errorf("got no list of %s, want at least one", secrets)
 		}
 		time.Sleep(2 * time.Minute)
 		w.expect(true, "configmap/owner")
@@ -178,7 +178,7 @@ func TestAPIServicesTriggerDiscovery(t *testing.T) {
 		w.plane.Apply(w, `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.example.com}}`)
 		time.Sleep(time.Minute)
 		if asked := w.way.count("/apis") - before; asked == 0 || asked > 3 {
-			w.Errorf("it was looked for %d times", asked)
+			w.Errorf("got %d discovery requests, want 1 to 3", asked)
 		}
 	})
 }

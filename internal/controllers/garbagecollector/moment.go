@@ -29,8 +29,8 @@ func (g *graph) storeOf(c *cache) store {
 	if services == nil || c.Group == "" { // no API aggregation, or the core group, which cannot be aggregated
 		return store{}
 	}
-	service, there := services.objects.Indexer().Get(informer.Key{Name: c.Version + "." + c.Group})
-	if there && (service.Labels[managedLabel] == "onstart" || service.Labels[managedLabel] == "true") {
+	service, exists := services.objects.Indexer().Get(informer.Key{Name: c.Version + "." + c.Group})
+	if exists && (service.Labels[managedLabel] == "onstart" || service.Labels[managedLabel] == "true") {
 		return store{}
 	}
 	return store(c.GroupVersionResource)
@@ -54,10 +54,10 @@ func (ob *observer) newest(s store) moment {
 	return m
 }
 
-// recently limits the age of the moment used to answer which dependents an object has. Dependents that were
+// maxMomentAge limits the age of the moment used to determine which dependents an object has. Dependents that were
 // added after that moment may be missed; avoiding that would mean listing all kinds anew for each of many
 // objects.
-const recently = 10 * time.Second
+const maxMomentAge = 10 * time.Second
 
 // moments holds the latest moment of each store.
 type moments struct {
@@ -66,13 +66,13 @@ type moments struct {
 }
 
 // wanted returns the moment that an answer about the dependents of owner must cover: not older than owner's
-// own revision, nor older than recently.
+// own revision, nor older than maxMomentAge.
 func (ob *observer) wanted(owner cached) moment {
 	ob.moments.mu.Lock()
 	defer ob.moments.mu.Unlock()
 	s := ob.graph.storeOf(owner.cache)
 	m := ob.moments.last[s]
-	if m.at.IsZero() || time.Since(m.at) > recently {
+	if m.at.IsZero() || time.Since(m.at) > maxMomentAge {
 		m = ob.newest(s)
 		if ob.moments.last == nil {
 			ob.moments.last = map[store]moment{}

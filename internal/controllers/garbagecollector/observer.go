@@ -39,7 +39,7 @@ func (ob *observer) observe(ctx context.Context, c *cache, obj object) (input, e
 	case orphansDependents(obj):
 		s.dependents, err = ob.orphans(ctx, cached{c, obj})
 	case waitsForDependents(obj):
-		s.dependents, s.circle, err = ob.blockers(ctx, cached{c, obj})
+		s.dependents, s.inCycle, err = ob.blockers(ctx, cached{c, obj})
 	case awaited:
 		s.dependents, err = ob.dependents(obj)
 	}
@@ -63,20 +63,20 @@ func (ob *observer) owner(ctx context.Context, obj object, r metav1.OwnerReferen
 		o.state, o.elsewhere = unresolvable, ob.graph.elsewhere(c, r)
 		return o, nil
 	}
-	there, err := c.objects.Indexer().Find(key)
-	if err == nil && there.UID == r.UID && stateOf(there) == present {
+	found, err := c.objects.Indexer().Find(key)
+	if err == nil && found.UID == r.UID && stateOf(found) == present {
 		o.state = present
 		return o, nil
 	} else if unreadable := (*informer.UnreadableError)(nil); errors.As(err, &unreadable) {
 		return o, err
 	}
-	there, err = c.find(ctx, ob.graph.client, key)
+	found, err = c.get(ctx, ob.graph.client, key)
 	switch {
-	case err == nil && there.UID == r.UID:
-		o.state = stateOf(there)
+	case err == nil && found.UID == r.UID:
+		o.state = stateOf(found)
 	case err == nil || apierrors.IsNotFound(err) && !errors.Is(err, action.ErrUnserved):
 		o.state, o.elsewhere = absent, ob.graph.elsewhere(c, r)
-		ob.graph.absent.remember(ownerKey{kindOf(r), key.Namespace, r.Name, r.UID}, o.elsewhere)
+		ob.graph.absent.add(ownerKey{kindOf(r), key.Namespace, r.Name, r.UID}, o.elsewhere)
 	default:
 		return o, fmt.Errorf("checking whether its owner %s %s exists: %w", r.Kind, r.Name, err)
 	}

@@ -123,8 +123,8 @@ func TestRemovedKindsStopWaitingForOwnerKinds(t *testing.T) {
 		goes func(w *fixture)
 		want int
 	}{
-		"altogether":       {func(w *fixture) { w.undefine() }, 0},
-		"on to be another": {func(w *fixture) { w.plane.Apply(w, definitionOf("v2")) }, 1},
+		"kind removed":     {func(w *fixture) { w.undefine() }, 0},
+		"version replaced": {func(w *fixture) { w.plane.Apply(w, definitionOf("v2")) }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -135,13 +135,13 @@ func TestRemovedKindsStopWaitingForOwnerKinds(t *testing.T) {
 					ownerReferences: [{apiVersion: example.com/v1, kind: Gizmo, name: g, uid: g}]}}`)
 				time.Sleep(time.Minute)
 				if waiting := w.waiting(); waiting != 1 {
-					t.Fatalf("%d wait", waiting)
+					t.Fatalf("before the definition changes: got %d waiting objects, want 1", waiting)
 				}
 				w.way.hold("/apis/example.com/v1/widgets")
 				c.goes(w)
 				time.Sleep(10 * time.Minute)
 				if waiting := w.waiting(); waiting != c.want {
-					t.Errorf("%d wait, not %d", waiting, c.want)
+					t.Errorf("got %d waiting objects, want %d", waiting, c.want)
 				}
 			})
 		})

@@ -16,16 +16,16 @@ type location struct{ in schema.GroupVersionResource }
 
 // removeOwners removes the references to the given owners from obj unless obj has changed since it was observed.
 func removeOwners(at location, obj object, owners []types.UID) action.Action {
-	kept := slices.DeleteFunc(slices.Clone(obj.OwnerReferences), func(r metav1.OwnerReference) bool {
+	remaining := slices.DeleteFunc(slices.Clone(obj.OwnerReferences), func(r metav1.OwnerReference) bool {
 		return slices.Contains(owners, r.UID)
 	})
-	return patch(at, obj, "forget owners of", map[string]any{"ownerReferences": orNull(kept)})
+	return patch(at, obj, "forget owners of", map[string]any{"ownerReferences": orNull(remaining)})
 }
 
 // release removes a finalizer from the object.
 func (s input) release(finalizer string) action.Action {
-	kept := slices.DeleteFunc(slices.Clone(s.Finalizers), func(f string) bool { return f == finalizer })
-	return patch(s.location, s.object, "release", map[string]any{"finalizers": orNull(kept)})
+	remaining := slices.DeleteFunc(slices.Clone(s.Finalizers), func(f string) bool { return f == finalizer })
+	return patch(s.location, s.object, "release", map[string]any{"finalizers": orNull(remaining)})
 }
 
 // orNull returns the list, or nil if it is empty: a merge patch then removes the field.
@@ -37,11 +37,11 @@ func orNull[T any](list []T) any {
 }
 
 // patch changes metadata of obj, conditional on the observed uid and resource version.
-func patch(at location, obj object, does string, metadata map[string]any) action.Action {
+func patch(at location, obj object, verb string, metadata map[string]any) action.Action {
 	metadata["uid"], metadata["resourceVersion"] = obj.UID, obj.ResourceVersion
 	body, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
 		panic(err) // cannot fail: strings, and values decoded from JSON
 	}
-	return action.Patch[object]{Resource: at.in, Object: obj, Type: types.MergePatchType, Body: body, Verb: does}
+	return action.Patch[object]{Resource: at.in, Object: obj, Type: types.MergePatchType, Body: body, Verb: verb}
 }
