@@ -44,7 +44,7 @@ type Outcomes struct {
 	Failed map[types.UID]time.Time
 }
 
-// maxFailures suffices to reach the longest pause.
+// maxFailures suffices to reach maxDelay.
 const maxFailures = 10
 
 // outcomes returns the past outcomes, updated by the pods that exist.
@@ -88,12 +88,12 @@ func (p Outcomes) remainingDelay(now time.Time) time.Duration {
 
 // outcomesByJob holds the Outcomes of each running job, by name.
 type outcomesByJob struct {
-	mu sync.Mutex
-	of map[controller.Request]known
+	mu        sync.Mutex
+	byRequest map[controller.Request]jobOutcomes
 }
 
-// known is the Outcomes of the job with the uid.
-type known struct {
+// jobOutcomes are the Outcomes of the job with the uid.
+type jobOutcomes struct {
 	uid types.UID
 	Outcomes
 }
@@ -101,31 +101,31 @@ type known struct {
 func (p *outcomesByJob) get(request controller.Request, job types.UID) Outcomes {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if k := p.of[request]; k.uid == job {
+	if k := p.byRequest[request]; k.uid == job {
 		return k.Outcomes
 	}
 	return Outcomes{}
 }
 
-// set stores the past of a job, which must not be modified afterwards.
+// set stores the outcomes of a job, which must not be modified afterwards.
 func (p *outcomesByJob) set(request controller.Request, job types.UID, past Outcomes) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if past.Succeeded.IsZero() && len(past.Failed) == 0 {
-		delete(p.of, request)
+		delete(p.byRequest, request)
 		return
 	}
-	if p.of == nil {
-		p.of = map[controller.Request]known{}
+	if p.byRequest == nil {
+		p.byRequest = map[controller.Request]jobOutcomes{}
 	}
-	p.of[request] = known{job, past}
+	p.byRequest[request] = jobOutcomes{job, past}
 }
 
-// forget removes the past of a job that has ended or is gone.
-func (p *outcomesByJob) forget(request controller.Request) {
+// remove removes the outcomes of a job that has ended or no longer exists.
+func (p *outcomesByJob) remove(request controller.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.of, request)
+	delete(p.byRequest, request)
 }
 
 func later(a, b time.Time) time.Time {
@@ -138,7 +138,7 @@ func later(a, b time.Time) time.Time {
 // endedAt returns when a pod ended: when its last container terminated, or else when it became unready, or
 // else when its deletion was requested. Without any of these it returns the creation time.
 func endedAt(pod *corev1.Pod) time.Time {
-	if at, ok := lastContainer(pod); ok {
+	if at, ok := lastTermination(pod); ok {
 		return at
 	}
 	for _, c := range pod.Status.Conditions {
@@ -156,16 +156,16 @@ func endedAt(pod *corev1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
-// lastContainer returns when the last container of a pod, sidecars included, terminated. ok is false if any
+// lastTermination returns when the last container of a pod, sidecars included, terminated. ok is false if any
 // has not.
-func lastContainer(pod *corev1.Pod) (at time.Time, ok bool) {
-	beside := map[string]bool{}
+func lastTermination(pod *corev1.Pod) (at time.Time, ok bool) {
+	sidecar := map[string]bool{}
 	for _, c := range pod.Spec.InitContainers {
-		beside[c.Name] = c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+		sidecar[c.Name] = c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 	}
 	statuses := pod.Status.ContainerStatuses
 	for _, c := range pod.Status.InitContainerStatuses {
-		if beside[c.Name] {
+		if sidecar[c.Name] {
 			statuses = append(statuses[:len(statuses):len(statuses)], c)
 		}
 	}

@@ -17,11 +17,11 @@ func TestBackoffDoublesUpToTenMinutes(t *testing.T) {
 		80 * time.Second, 160 * time.Second,
 		320 * time.Second, 10 * time.Minute, 10 * time.Minute} {
 		if got := remainingDelay(failures, noon, noon); got != want {
-			t.Errorf("after %d failures: %s, want %s", failures, got, want)
+			t.Errorf("after %d failures: got %s, want %s", failures, got, want)
 		}
 	}
 	if got := remainingDelay(1000, noon, noon.Add(9*time.Minute)); got != time.Minute {
-		t.Errorf("a minute before the end: %s", got)
+		t.Errorf("a minute before the end: got %s, want 1m", got)
 	}
 }
 
@@ -38,12 +38,13 @@ func TestSuccessResetsTheBackoff(t *testing.T) {
 	now := noon.Add(time.Hour)
 	ended(failed, now.Add(-2*time.Second))
 	ended(succeeded, now.Add(-3*time.Second))
-	if d := decided(j, failed, succeeded); d.requeue != 8*time.Second || len(d.Keep) != 0 {
-		t.Errorf("a failure after the success: again in %s, %s", d.requeue, text(d.Keep))
+	if d := decided(j, failed, succeeded); d.requeue != 8*time.Second || len(d.Apply) != 0 {
+		t.Errorf("failure after the success: got requeue after %s, actions %q; want 8s, none", d.requeue, text(d.Apply))
 	}
 	ended(succeeded, now.Add(-time.Second))
 	if d := decided(j, failed, succeeded); d.requeue != 0 || d.created != 2 {
-		t.Errorf("a success after the failure: again in %s, %s", d.requeue, text(d.Keep))
+		t.Errorf("success after the failure: got requeue after %s, actions %q; want none, 2 pods", d.requeue,
+			text(d.Apply))
 	}
 }
 
@@ -56,21 +57,21 @@ func TestBackoffOutlivesDeletedPods(t *testing.T) {
 	past := decided(j, failed).outcomes()
 	d := Decide(Input{
 		Job: j, Selector: labels.SelectorFromSet(labels.Set{"app": "work"}), Past: past,
-		Now: noon.Add(time.Hour + time.Second), Pauses: podbackoff.New(),
-		Taken: func(string) bool { return false },
+		Now: noon.Add(time.Hour + time.Second), Backoff: podbackoff.New(),
+		NameTaken: func(string) bool { return false },
 	})
 	if d.requeue != 9*time.Second {
-		t.Errorf("again in %s", d.requeue)
+		t.Errorf("deleted failed pod: got requeue after %s, want 9s", d.requeue)
 	}
 	failed.DeletionTimestamp = &failed.CreationTimestamp
 	if d := decided(j, failed); d.requeue != 0 || len(d.outcomes().Failed) != 0 {
-		t.Errorf("after one that the job has deleted: again in %s, %v", d.requeue, d.outcomes())
+		t.Errorf("pod deleted by the job: got requeue after %s, outcomes %v; want none", d.requeue, d.outcomes())
 	}
 	var many []*corev1.Pod
 	for n := range 1000 {
 		many = append(many, podOf(j, n, corev1.PodFailed))
 	}
 	if n := len(decided(j, many...).outcomes().Failed); n != maxFailures {
-		t.Errorf("%d failures are remembered", n)
+		t.Errorf("got %d recorded failures, want %d", n, maxFailures)
 	}
 }

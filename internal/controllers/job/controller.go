@@ -4,7 +4,7 @@
 //
 // decide.go computes the actions from what was observed, without I/O. tally.go classifies and counts the pods by
 // the rules in spec.go, and perindex.go their completion indexes. scale.go creates and deletes pods, which
-// template.go builds. backoff.go computes delays, and pod_loss.go those after pods have lost their labels.
+// pod_factory.go builds. backoff.go computes delays, and pod_loss.go those after pods have lost their labels.
 // policy.go evaluates the failure and success policies. end.go determines whether the job ends, and report.go
 // computes the status. This file reads the cache and executes the actions. leftover.go removes the finalizer from
 // pods that no job will count.
@@ -59,7 +59,7 @@ func Add(m *controller.Manager) []*controller.Controller {
 	r := &reconciler{
 		jobs:     informer.For[*batchv1.Job](m.Informers(), resource),
 		pods:     ownership.NewCache[*corev1.Pod](m, pods.Resource),
-		executor: action.NewExecutor(m, "job-controller"), pauses: podbackoff.New(),
+		executor: action.NewExecutor(m, "job-controller"), backoff: podbackoff.New(),
 	}
 	return []*controller.Controller{
 		m.Add(controller.Options{
@@ -67,9 +67,9 @@ func Add(m *controller.Manager) []*controller.Controller {
 			Reconciler: r,
 			Sources: []controller.Source{
 				controller.For(r.jobs, controller.GenerationChanged),
-				controller.WatchesLater(r.jobs, batchDelay, itself),
+				controller.WatchesLater(r.jobs, batchDelay, requestOf),
 				controller.WatchesLater(r.pods.Informer, batchDelay, jobOf),
-				controller.WatchesLater(r.pods.Informer, batchDelay, r.adopters),
+				controller.WatchesLater(r.pods.Informer, batchDelay, r.matchingJobs),
 				&r.later,
 			},
 			Workers: workers,
@@ -86,14 +86,14 @@ type reconciler struct {
 	executor *action.Executor
 	outcomes outcomesByJob
 	statuses action.StatusBackoff[batchv1.JobStatus]
-	// pauses slow down jobs whose pods are taken from them.
-	pauses *podbackoff.Tracker
+	// backoff delays the creation of pods for jobs that lose them because of changed labels.
+	backoff *podbackoff.Tracker
 	// later schedules reconciles that are due regardless of a failed attempt's retry delay.
 	later controller.Trigger
 }
 
-// itself returns the request for j.
-func itself(j *batchv1.Job) []controller.Request { return []controller.Request{informer.KeyOf(j)} }
+// requestOf returns the request for j.
+func requestOf(j *batchv1.Job) []controller.Request { return []controller.Request{informer.KeyOf(j)} }
 
 // jobOf returns the job that controls a pod.
 func jobOf(pod *corev1.Pod) []controller.Request {
@@ -104,8 +104,8 @@ func jobOf(pod *corev1.Pod) []controller.Request {
 	return []controller.Request{{Namespace: pod.Namespace, Name: owner.Name}}
 }
 
-// adopters returns the jobs whose selectors match a pod that has no controller.
-func (r *reconciler) adopters(pod *corev1.Pod) (requests []controller.Request) {
+// matchingJobs returns the jobs whose selectors match a pod that has no controller.
+func (r *reconciler) matchingJobs(pod *corev1.Pod) (requests []controller.Request) {
 	if metav1.GetControllerOfNoCopy(pod) != nil {
 		return nil
 	}
@@ -122,14 +122,14 @@ func (r *reconciler) adopters(pod *corev1.Pod) (requests []controller.Request) {
 func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	j, err := r.jobs.Lister().Get(request.Namespace, request.Name)
 	if apierrors.IsNotFound(err) {
-		r.forget(request)
+		r.removeRecords(request)
 		return controller.Result{}, nil
 	}
 	if err != nil || isManagedElsewhere(j) {
 		return controller.Result{}, err
 	}
 	if HasEnded(j) != "" {
-		r.forget(request)
+		r.removeRecords(request)
 		return controller.Result{}, nil
 	}
 	selector, err := metav1.LabelSelectorAsSelector(j.Spec.Selector)
@@ -145,7 +145,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 	if !d.adopts {
 		r.outcomes.set(request, j.UID, d.outcomes())
 	}
-	_, failure := r.executor.Do(ctx, d.Keep...)
+	_, failure := r.executor.Do(ctx, d.Apply...)
 	if errors.Is(failure, action.ErrStaleCache) {
 		return controller.Result{}, nil
 	}
@@ -156,9 +156,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 	return result, failure
 }
 
-// forget removes what is cached about a job that has ended or is gone.
-func (r *reconciler) forget(request controller.Request) {
-	r.outcomes.forget(request)
+// removeRecords removes the outcomes and the last status of a job that has ended or no longer exists.
+func (r *reconciler) removeRecords(request controller.Request) {
+	r.outcomes.remove(request)
 	r.statuses.Delete(request)
 }
 
@@ -179,9 +179,9 @@ func (r *reconciler) report(ctx context.Context, request controller.Request, d *
 // observe assembles the input of a decision from the cache.
 func (r *reconciler) observe(request controller.Request, j *batchv1.Job, selector labels.Selector) Input {
 	return Input{
-		Job: j, Selector: selector, Pods: r.pods.Claimable(j), Past: r.outcomes.get(request, j.UID), Pauses: r.pauses,
+		Job: j, Selector: selector, Pods: r.pods.Claimable(j), Past: r.outcomes.get(request, j.UID), Backoff: r.backoff,
 		Now: time.Now(),
-		Taken: func(name string) bool {
+		NameTaken: func(name string) bool {
 			pod, taken := r.pods.Indexer().Get(informer.Key{Namespace: j.Namespace, Name: name})
 			return taken && !metav1.IsControlledBy(pod, j)
 		},

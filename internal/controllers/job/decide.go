@@ -22,23 +22,23 @@ type Input struct {
 	// Pods are the pods in the job's namespace that the job or no one controls, including those that have
 	// ended or are being deleted.
 	Pods []*corev1.Pod
-	// Taken reports whether a pod that is not the job's has the name.
-	Taken func(name string) bool
+	// NameTaken reports whether a pod that is not the job's has the name.
+	NameTaken func(name string) bool
 	// Past are the outcomes of pods that may have been deleted.
 	Past Outcomes
-	// Pauses space out the replacements of pods that are taken from the job.
-	Pauses *podbackoff.Tracker
-	Now    time.Time
+	// Backoff delays the replacement of pods that the job lost because their labels were changed.
+	Backoff *podbackoff.Tracker
+	Now     time.Time
 }
 
-// Decision is what to do about a job, in three steps. The executor stops if Claim fails or if Keep returns
-// action.ErrStaleCache; after any other error from Keep it still executes Report.
+// Decision holds the actions for a job, in three steps. The executor stops if Claim fails or if Apply returns
+// action.ErrStaleCache; after any other error from Apply it still executes Report.
 type Decision struct {
 	Input
 	// Claim adopts and releases pods, and verifies with the server what the decision is based on.
 	Claim []action.Action
-	// Keep creates and deletes pods, provided that the job has not changed.
-	Keep []action.Action
+	// Apply creates and deletes pods, provided that the job has not changed.
+	Apply []action.Action
 
 	spec    jobSpec
 	tally   *tally
@@ -48,13 +48,13 @@ type Decision struct {
 
 	// end is why the job ends; nil while it runs.
 	end *batchv1.JobCondition
-	// deleted are the pods that Keep deletes; created is the number that it creates.
+	// deleted are the pods that Apply deletes; created is the number that it creates.
 	deleted map[types.UID]*corev1.Pod
 	created int
-	// releasing are the pods whose finalizer is removed in this run, listed ones first; more reports that
+	// releasing are the pods whose finalizer is removed in this run, listed ones first; moreToRelease reports that
 	// others remain for the next run.
-	releasing []*corev1.Pod
-	more      bool
+	releasing     []*corev1.Pod
+	moreToRelease bool
 }
 
 // Decide computes the next steps for a running job. The job must not have ended, and must not be managed by
@@ -65,23 +65,23 @@ func Decide(s Input) *Decision {
 	owner := ownership.Owner{Object: s.Job, Kind: kind, Resource: resource, Selector: s.Selector,
 		Finalizer: batchv1.JobTrackingFinalizer}
 	claims := ownership.Claim(owner, s.Pods)
-	loss := &podLoss{job: s.Job, pauses: s.Pauses, now: s.Now}
+	loss := &podLoss{job: s.Job, backoff: s.Backoff, now: s.Now}
 	d.Claim = loss.claim(owner, claims)
 	if d.adopts = len(claims.Adopted) > 0; d.adopts {
-		return d // they are counted once they are the job's
+		return d // adopted pods are counted in the next run
 	}
 	if d.status.UncountedTerminatedPods == nil {
 		d.status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
 	}
 	d.tally = newTally(d.spec, &d.status, claims.Owned)
-	d.end = d.ending()
+	d.end = d.endCondition()
 	d.changePods(loss)
 	d.selectReleases()
 	d.verify()
 	return d
 }
 
-// changePods decides which pods Keep creates and deletes.
+// changePods decides which pods Apply creates and deletes.
 func (d *Decision) changePods(loss *podLoss) {
 	s := newScaler(d, loss)
 	switch {
@@ -90,7 +90,7 @@ func (d *Decision) changePods(loss *podLoss) {
 	case d.Job.DeletionTimestamp == nil:
 		s.scale()
 	}
-	d.Keep, d.created, d.deleted = s.actions, s.created, s.deleted
+	d.Apply, d.created, d.deleted = s.actions, s.created, s.deleted
 	d.requeue = earlier(d.requeue, s.requeue)
 }
 
@@ -101,7 +101,7 @@ func (d *Decision) selectReleases() {
 			if d.tally.listed[pod.UID] != listed || !isTracked(pod) || !d.mayRelease(pod) {
 				continue
 			}
-			if d.more = len(d.releasing) >= maxPodsPerRun; d.more {
+			if d.moreToRelease = len(d.releasing) >= maxPodsPerRun; d.moreToRelease {
 				return
 			}
 			d.releasing = append(d.releasing, pod)
@@ -113,24 +113,24 @@ func (d *Decision) selectReleases() {
 // shows pods as uncounted that were counted long ago, and misses pods that were just created. The first pods
 // of a job need no check: their names are deterministic, so creating one twice fails.
 func (d *Decision) verify() {
-	sure := verifiedPods{job: d.Job, selector: d.Selector, pods: d.tally.pods, gone: maps.Clone(d.tally.listed)}
+	check := verifiedPods{job: d.Job, selector: d.Selector, pods: d.tally.pods, gone: maps.Clone(d.tally.listed)}
 	for _, pod := range d.tally.pods {
-		delete(sure.gone, pod.UID)
+		delete(check.gone, pod.UID)
 		if d.deleted[pod.UID] != nil {
-			sure.exact = append(sure.exact, pod)
+			check.exact = append(check.exact, pod)
 		}
 	}
 	for _, pod := range d.releasing {
 		if !d.tally.listed[pod.UID] && d.deleted[pod.UID] == nil {
-			sure.exact = append(sure.exact, pod)
+			check.exact = append(check.exact, pod)
 		}
 	}
 	first := len(d.tally.pods) == 0 && equality.Semantic.DeepEqual(d.Job.Status, batchv1.JobStatus{})
-	if len(sure.exact)+len(sure.gone) > 0 || d.end != nil || d.tally.enough() || len(d.Keep) > 0 && !first {
-		d.Claim = append(d.Claim, sure)
+	if len(check.exact)+len(check.gone) > 0 || d.end != nil || d.tally.enough() || len(d.Apply) > 0 && !first {
+		d.Claim = append(d.Claim, check)
 	}
-	if len(d.Keep) > 0 {
-		asked := action.Unchanged[*batchv1.Job]{Resource: resource, Objects: []*batchv1.Job{d.Job}}
-		d.Keep = []action.Action{action.Guard{Preconditions: []action.Precondition{asked}, Then: d.Keep}}
+	if len(d.Apply) > 0 {
+		unchanged := action.Unchanged[*batchv1.Job]{Resource: resource, Objects: []*batchv1.Job{d.Job}}
+		d.Apply = []action.Action{action.Guard{Preconditions: []action.Precondition{unchanged}, Then: d.Apply}}
 	}
 }

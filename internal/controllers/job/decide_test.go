@@ -51,8 +51,8 @@ func podOf(j *batchv1.Job, n int, phase corev1.PodPhase) *corev1.Pod {
 func decided(j *batchv1.Job, pods ...*corev1.Pod) *Decision {
 	return Decide(Input{
 		Job: j, Selector: labels.SelectorFromSet(labels.Set{"app": "work"}), Pods: pods, Now: noon.Add(time.Hour),
-		Pauses: podbackoff.New(),
-		Taken:  func(string) bool { return false },
+		Backoff:   podbackoff.New(),
+		NameTaken: func(string) bool { return false },
 	})
 }
 
@@ -71,23 +71,23 @@ func TestCountsAreVerifiedWithTheServer(t *testing.T) {
 	j := aJob(1)
 	d := decided(j, podOf(j, 1, corev1.PodSucceeded))
 	if got := text(d.Claim); got != "check that 1 pods exist, 1 of them unchanged, and that 0 do not exist" {
-		t.Errorf("before a pod is counted: %s", got)
+		t.Errorf("succeeded pod: got claim %q", got)
 	}
 	if got := text(d.Report(nil)); got != "update status job/work; release pod/work-0001" {
-		t.Errorf("a pod that is counted: %s", got)
+		t.Errorf("succeeded pod: got report %q", got)
 	}
 	if d.status.Succeeded != 0 || len(d.status.UncountedTerminatedPods.Succeeded) != 1 ||
 		HasEnded(&batchv1.Job{Status: d.status}) != "" {
-		t.Errorf("the status while it is counted: %+v", d.status)
+		t.Errorf("succeeded pod: got status %+v, want it uncounted and the job running", d.status)
 	}
 	j.Status = d.status
 	d = decided(j)
 	if got := text(d.Claim); got != "check that 0 pods exist, 0 of them unchanged, and that 1 do not exist" {
-		t.Errorf("before counting a missing pod: got %s", got)
+		t.Errorf("deleted uncounted pod: got claim %q", got)
 	}
 	d.Report(nil)
 	if d.status.Succeeded != 1 || HasEnded(&batchv1.Job{Status: d.status}) != batchv1.JobComplete {
-		t.Errorf("the status once it is counted: %+v", d.status)
+		t.Errorf("deleted uncounted pod: got status %+v, want 1 succeeded and the job complete", d.status)
 	}
 }
 
@@ -97,18 +97,18 @@ func TestUnobservedPodsAreDetected(t *testing.T) {
 	j := aJob(2)
 	j.Status = batchv1.JobStatus{}
 	if d := decided(j); len(d.Claim) != 0 || d.created != 2 {
-		t.Errorf("before the first pods, which have the names that anybody would give them: %s", text(d.Claim))
+		t.Errorf("first pods: got claim %q, %d created; want no claim, 2 created", text(d.Claim), d.created)
 	}
 	j = aJob(2)
 	if d := decided(j, podOf(j, 1, corev1.PodRunning)); d.created != 1 ||
 		text(d.Claim) != "check that 1 pods exist, 0 of them unchanged, and that 0 do not exist" {
-		t.Errorf("before another pod is made: %s", text(d.Claim))
+		t.Errorf("second pod: got claim %q, %d created; want a check, 1 created", text(d.Claim), d.created)
 	}
 	j.Spec.BackoffLimit = new(int32)
 	d := decided(j, podOf(j, 1, corev1.PodRunning), podOf(j, 2, corev1.PodFailed))
 	if text(d.Claim) != "check that 2 pods exist, 2 of them unchanged, and that 0 do not exist" ||
 		len(d.deleted) != 1 {
-		t.Errorf("before the job ends: %s", text(d.Claim))
+		t.Errorf("end of the job: got claim %q, %d deleted; want a check, 1 deleted", text(d.Claim), len(d.deleted))
 	}
 }
 
@@ -125,7 +125,8 @@ func TestManyPodsAreCountedInParts(t *testing.T) {
 	release := d.Report(nil)
 	if n := len(d.status.UncountedTerminatedPods.Succeeded); n != maxPodsPerRun ||
 		HasEnded(&batchv1.Job{Status: d.status}) != "" {
-		t.Errorf("%d at a time: %s", n, text(release))
+		t.Errorf("first part: got %d uncounted pods, report %s; want %d and the job running", n, text(release),
+			maxPodsPerRun)
 	}
 	for _, pod := range all[:maxPodsPerRun] {
 		pod.Finalizers = nil
@@ -134,7 +135,8 @@ func TestManyPodsAreCountedInParts(t *testing.T) {
 	d = decided(j, all...)
 	d.Report(nil)
 	if n := len(d.status.UncountedTerminatedPods.Succeeded); n != maxPodsPerRun || d.status.Succeeded != maxPodsPerRun {
-		t.Errorf("%d counted, %d next", d.status.Succeeded, n)
+		t.Errorf("second part: got %d counted and %d uncounted pods, want %d each", d.status.Succeeded, n,
+			maxPodsPerRun)
 	}
 }
 
@@ -143,7 +145,7 @@ func TestIndexedPodNamesAreTruncated(t *testing.T) {
 	for name, want := range map[string]string{"work": "work-7-",
 		strings.Repeat("a", 63): strings.Repeat("a", 55) + "-7-"} {
 		if got := indexPrefix(name, 7); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
+			t.Errorf("job %s: got prefix %s, want %s", name, got, want)
 		}
 	}
 }
@@ -166,7 +168,7 @@ func TestDuplicateIndexesAreDeleted(t *testing.T) {
 		names = append(names, pod.Name)
 	}
 	if len(names) != 3 || strings.Contains(strings.Join(names, " "), "work-0003") {
-		t.Errorf("%v are deleted", names)
+		t.Errorf("got deletions of %v, want 3 without work-0003", names)
 	}
 }
 
@@ -182,7 +184,7 @@ func TestContainerRestartsCountAsFailures(t *testing.T) {
 		pod := podOf(j, 1, corev1.PodRunning)
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: c.restarts}}
 		if d := decided(j, pod); (d.end != nil) != c.ends {
-			t.Errorf("%d restarts of %d: %v", c.restarts, c.limit, d.end)
+			t.Errorf("%d restarts, limit %d: got end %v, want an end: %t", c.restarts, c.limit, d.end, c.ends)
 		}
 	}
 }
@@ -201,12 +203,13 @@ func TestManyPodsAreStoppedInParts(t *testing.T) {
 	uncounted := len(d.status.UncountedTerminatedPods.Failed)
 	if len(d.deleted) != maxPodsPerRun || len(d.releasing) != maxPodsPerRun || d.status.Active != 1200-maxPodsPerRun ||
 		uncounted != maxPodsPerRun {
-		t.Errorf("%d are deleted, %d released, %d go on: %s", len(d.deleted), len(d.releasing), d.status.Active,
+		t.Errorf("first part: got %d deleted, %d released, %d active pods: %s", len(d.deleted), len(d.releasing),
+			d.status.Active,
 			text(release))
 	}
 	j.Status = d.status
 	if d = decided(j, all[maxPodsPerRun:maxPodsPerRun+1]...); len(d.deleted) != 1 {
-		t.Errorf("%d of the others are deleted", len(d.deleted))
+		t.Errorf("next pod: got %d deleted, want 1", len(d.deleted))
 	}
 	j.Status.UncountedTerminatedPods = nil
 	for n, pod := range all {
@@ -216,8 +219,8 @@ func TestManyPodsAreStoppedInParts(t *testing.T) {
 		}
 	}
 	d = decided(j, all[:1]...)
-	if d.Report(errors.New("one is still there")); HasEnded(&batchv1.Job{Status: d.status}) != "" {
-		t.Errorf("the job has ended, and a pod is at work: %+v", d.status)
+	if d.Report(errors.New("a pod was not deleted")); HasEnded(&batchv1.Job{Status: d.status}) != "" {
+		t.Errorf("with an active pod: got status %+v, want the job running", d.status)
 	}
 }
 
@@ -236,7 +239,7 @@ func TestNewestPodsAreDeletedFirst(t *testing.T) {
 		all = append(all, pod)
 	}
 	if d := decided(j, all...); len(d.deleted) != 2 || d.deleted[all[1].UID] != nil {
-		t.Errorf("%v are deleted, and the oldest is %s", d.deleted, all[1].Name)
+		t.Errorf("got deletions %v, want all pods but the oldest, %s", d.deleted, all[1].Name)
 	}
 }
 
@@ -249,16 +252,16 @@ func TestNamesOfReleasedPodsAreNotReused(t *testing.T) {
 	gone := podOf(j, 1, corev1.PodRunning)
 	gone.Name, gone.Labels = name, nil
 	if next := decided(j, gone); next.newName(t) == name {
-		t.Errorf("two pods are called %s", name)
+		t.Errorf("got a second pod %s, want another name", name)
 	}
 }
 
 // newName returns the name of the pod that is created.
 func (d *Decision) newName(t *testing.T) string {
 	t.Helper()
-	_, name, made := strings.Cut(text(d.Keep), "create pod/")
-	if !made {
-		t.Fatalf("no pod is made: %s", text(d.Keep))
+	_, name, created := strings.Cut(text(d.Apply), "create pod/")
+	if !created {
+		t.Fatalf("got actions %q, want the creation of a pod", text(d.Apply))
 	}
 	return name
 }
@@ -270,10 +273,10 @@ func TestResumeDespiteFailedPodCreation(t *testing.T) {
 	j.Status = batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobSuspended,
 		Status: corev1.ConditionTrue}}}
 	d := decided(j)
-	d.Report(errors.New("there is no quota"))
+	d.Report(errors.New("quota exceeded"))
 	if c := find(d.status.Conditions, batchv1.JobSuspended); c.Status != corev1.ConditionFalse ||
 		d.status.StartTime == nil {
-		t.Errorf("%+v", d.status)
+		t.Errorf("got status %+v, want the job resumed with a start time", d.status)
 	}
 }
 
@@ -282,6 +285,6 @@ func TestHugeDeadlineDoesNotOverflow(t *testing.T) {
 	j := aJob(1)
 	j.Spec.ActiveDeadlineSeconds = ptr.To[int64](math.MaxInt64)
 	if d := decided(j, podOf(j, 1, corev1.PodRunning)); d.end != nil {
-		t.Errorf("%+v", d.end)
+		t.Errorf("got end %+v, want none", d.end)
 	}
 }

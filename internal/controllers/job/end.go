@@ -12,10 +12,11 @@ import (
 // A job ends in two steps. A first condition (FailureTarget, SuccessCriteriaMet) states why it will end. A
 // second one (Failed, Complete) follows once all pods are gone or counted.
 
-// ending returns why the job ends, or nil while it runs. A reason already in the status is final.
-func (d *Decision) ending() *batchv1.JobCondition {
-	for _, before := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget} {
-		if c := find(d.status.Conditions, before); c != nil && c.Status == corev1.ConditionTrue {
+// endCondition returns the condition with the reason why the job ends, or nil while it runs. A condition that is
+// already in the status is final.
+func (d *Decision) endCondition() *batchv1.JobCondition {
+	for _, conditionType := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget} {
+		if c := find(d.status.Conditions, conditionType); c != nil && c.Status == corev1.ConditionTrue {
 			return c
 		}
 	}
@@ -39,15 +40,15 @@ func (d *Decision) ending() *batchv1.JobCondition {
 }
 
 func (d *Decision) endingOfIndexes() *batchv1.JobCondition {
-	lost := d.tally.lost.count()
-	if limit := d.spec.MaxFailedIndexes; limit != nil && lost > int(*limit) {
+	failed := d.tally.failed.count()
+	if limit := d.spec.MaxFailedIndexes; limit != nil && failed > int(*limit) {
 		return d.failure(batchv1.JobReasonMaxFailedIndexesExceeded,
 			"Job has exceeded the specified maximal number of failed indexes")
 	}
-	if lost > 0 && lost+d.tally.done.count() >= d.spec.completions() {
+	if failed > 0 && failed+d.tally.completed.count() >= d.spec.completions() {
 		return d.failure(batchv1.JobReasonFailedIndexes, "Job has failed indexes")
 	}
-	if message, met := succeeds(d.spec.SuccessPolicy, d.tally.done, d.spec.completions()); met {
+	if message, met := succeeds(d.spec.SuccessPolicy, d.tally.completed, d.spec.completions()); met {
 		return d.success(batchv1.JobReasonSuccessPolicy, message)
 	}
 	return nil
@@ -75,14 +76,14 @@ func (d *Decision) deadlineExceeded() bool {
 	if d.spec.ActiveDeadlineSeconds == nil || d.spec.suspended() {
 		return false
 	}
-	left := time.Duration(min(*d.spec.ActiveDeadlineSeconds, math.MaxInt64/int64(time.Second))) * time.Second
+	remaining := time.Duration(min(*d.spec.ActiveDeadlineSeconds, math.MaxInt64/int64(time.Second))) * time.Second
 	if d.status.StartTime != nil {
-		left -= d.Now.Sub(d.status.StartTime.Time)
+		remaining -= d.Now.Sub(d.status.StartTime.Time)
 	}
-	if left > 0 {
-		d.requeue = earlier(d.requeue, left)
+	if remaining > 0 {
+		d.requeue = earlier(d.requeue, remaining)
 	}
-	return left <= 0
+	return remaining <= 0
 }
 
 func find(list []batchv1.JobCondition, kind batchv1.JobConditionType) *batchv1.JobCondition {

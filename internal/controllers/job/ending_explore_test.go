@@ -81,7 +81,7 @@ func atWork(s bowlinetest.State) error {
 		}
 	}
 	if active > most {
-		return fmt.Errorf("%d pods are at work, of %d", active, most)
+		return fmt.Errorf("got %d active pods, want at most %d", active, most)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func counting(processes []bowlinetest.Process) bowlinetest.Scenario {
 		Processes:  processes,
 		Act:        work,
 		Settle:     2 * time.Minute,
-		Invariants: []func(bowlinetest.State) error{counted},
+		Invariants: []func(bowlinetest.State) error{moveReleased},
 		Skip:       trial.Events,
 		Budget:     30,
 	}
@@ -65,8 +65,8 @@ func end(pod *corev1.Pod, all []*corev1.Pod) {
 	}
 }
 
-// counted fails if the job counts more pods than there are, or if too many are active.
-func counted(s bowlinetest.State) error {
+// moveReleased fails if the job counts more pods than there are, or if too many are active.
+func moveReleased(s bowlinetest.State) error {
 	j := s.Find("Job", "default", "work")
 	if j == nil {
 		return nil
@@ -77,11 +77,11 @@ func counted(s bowlinetest.State) error {
 		all[phase]++
 	}
 	if all["Pending"] > 2 {
-		return fmt.Errorf("%d pods are at work", all["Pending"])
+		return fmt.Errorf("got %d pending pods, want at most 2", all["Pending"])
 	}
 	for field, phase := range map[string]string{"succeeded": "Succeeded", "failed": "Failed"} {
 		if n, _, _ := unstructured.NestedInt64(j.Object, "status", field); n > all[phase] {
-			return fmt.Errorf("the job counts %d pods as %s, and there are %d", n, field, all[phase])
+			return fmt.Errorf("got status.%s %d, want at most %d", field, n, all[phase])
 		}
 	}
 	return nil

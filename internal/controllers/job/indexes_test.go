@@ -13,7 +13,7 @@ func TestParseAndFormatIndexes(t *testing.T) {
 		"0-99": "0-9", "8,12": "8", "x,2,-1,4-": "2",
 	} {
 		if got := parseIndexes(text, 10).String(); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
+			t.Errorf("indexes %q: got %q, want %q", text, got, want)
 		}
 	}
 }
@@ -40,7 +40,9 @@ func TestIndexSetOperations(t *testing.T) {
 		for n := range end {
 			inA, inB := slices.Contains(a, n), slices.Contains(b, n)
 			if x.has(n) != inA || both.has(n) != (inA || inB) {
-				t.Fatalf("%v, %v: %d is in it or not", x, both, n)
+				t.Fatalf("index %d: got has %t in %v and %t in the union %v, want %t and %t", n, x.has(n), x,
+					both.has(n), both,
+					inA, inA || inB)
 			}
 			if inA && inB {
 				common++
@@ -50,10 +52,12 @@ func TestIndexSetOperations(t *testing.T) {
 			}
 		}
 		if x.count() != len(a) || x.common(y) != common || !slices.Equal(x.missing(5, end), missing) {
-			t.Fatalf("%v: %d, %d with %v, missing %v", x, x.count(), x.common(y), y, x.missing(5, end))
+			t.Fatalf("%v: got count %d, %d in common with %v, missing %v; want %d, %d, %v", x, x.count(), x.common(y),
+				y,
+				x.missing(5, end), len(a), common, missing)
 		}
 		if again := parseIndexes(x.String(), end); !slices.Equal(again, x) {
-			t.Fatalf("%v is read as %v", x, again)
+			t.Fatalf("parsing the formatted indexes: got %v, want %v", again, x)
 		}
 	}
 }

@@ -20,12 +20,12 @@ import (
 // deletion forever.
 func addLeftover(m *controller.Manager, r *reconciler) *controller.Controller {
 	tracked := controller.If(func(_, now *corev1.Pod) bool { return now != nil && isTracked(now) })
-	left := controller.If(func(_, now *batchv1.Job) bool { return now == nil || HasEnded(now) != "" })
+	jobEnded := controller.If(func(_, now *batchv1.Job) bool { return now == nil || HasEnded(now) != "" })
 	return m.Add(controller.Options{
 		Name:       Name + "-leftover",
 		Reconciler: controller.Func(r.release),
 		Sources: []controller.Source{controller.For(r.pods.Informer, tracked),
-			controller.Watches(r.jobs, r.podsOf, left)},
+			controller.Watches(r.jobs, r.podsOf, jobEnded)},
 		Workers: workers,
 	})
 }
@@ -42,13 +42,13 @@ func (r *reconciler) podsOf(j *batchv1.Job) (requests []controller.Request) {
 
 // release removes the tracking finalizer from a pod unless its job will count it.
 func (r *reconciler) release(ctx context.Context, request controller.Request) (controller.Result, error) {
-	pod, there := r.pods.Indexer().Get(request)
-	if !there || !isTracked(pod) {
+	pod, exists := r.pods.Indexer().Get(request)
+	if !exists || !isTracked(pod) {
 		return controller.Result{}, nil
 	}
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-		waits, err := r.waitsFor(ctx, pod, owner)
-		if err != nil || waits {
+		counted, err := r.mayBeCounted(ctx, pod, owner)
+		if err != nil || counted {
 			return controller.Result{}, err
 		}
 	}
@@ -61,24 +61,25 @@ func (r *reconciler) release(ctx context.Context, request controller.Request) (c
 	return controller.Result{}, err
 }
 
-// waitsFor reports whether a pod's controller is, or may be, a job that will count it. It returns false only
+// mayBeCounted reports whether a pod's controller is, or may be, a job that will count it. It returns false only
 // after it has asked the server.
-func (r *reconciler) waitsFor(ctx context.Context, pod *corev1.Pod,
-	owner *metav1.OwnerReference) (waits bool, err error) {
+func (r *reconciler) mayBeCounted(ctx context.Context, pod *corev1.Pod,
+	owner *metav1.OwnerReference) (counted bool, err error) {
 	if schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind) != kind {
 		return true, nil
 	}
-	counts := func(j *batchv1.Job) bool { return j.UID == owner.UID && (HasEnded(j) == "" || isManagedElsewhere(j)) }
-	if j, there := r.jobs.Indexer().Get(informer.Key{Namespace: pod.Namespace, Name: owner.Name}); there && counts(j) {
+	willCount := func(j *batchv1.Job) bool { return j.UID == owner.UID && (HasEnded(j) == "" || isManagedElsewhere(j)) }
+	if j, exists := r.jobs.Indexer().Get(informer.Key{Namespace: pod.Namespace, Name: owner.Name}); exists &&
+		willCount(j) {
 		return true, nil
 	}
 	err = action.RetryIfSlow(func() error {
 		j, err := client.Of[*batchv1.Job](r.executor.Client, resource).Get(ctx, pod.Namespace, owner.Name)
-		waits = err == nil && counts(j)
+		counted = err == nil && willCount(j)
 		if err = action.ClassifyNotFound(err, resource, owner.Name); action.IsGone(err) {
 			return nil
 		}
 		return err
 	})
-	return waits, err
+	return counted, err
 }

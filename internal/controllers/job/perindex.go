@@ -13,42 +13,42 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// classifyIndexes determines which indexes are done and, with a per-index backoff limit, which are lost.
+// classifyIndexes determines which indexes are completed and, with a per-index backoff limit, which have failed.
 func (t *tally) classifyIndexes(status *batchv1.JobStatus) {
 	n := t.spec.completions()
-	t.doneInStatus = parseIndexes(status.CompletedIndexes, n)
-	var done []int
+	t.completedInStatus = parseIndexes(status.CompletedIndexes, n)
+	var completed []int
 	for _, pod := range t.pods {
 		if pod.Status.Phase == corev1.PodSucceeded && t.spec.inRange(pod) && isTracked(pod) {
-			done = append(done, index(pod))
+			completed = append(completed, index(pod))
 		}
 	}
-	t.done = union(t.doneInStatus, indexSet(done...))
-	t.succeeded = t.done.count()
+	t.completed = union(t.completedInStatus, indexSet(completed...))
+	t.succeeded = t.completed.count()
 	if t.spec.BackoffLimitPerIndex == nil {
 		return
 	}
-	var lost []int
+	var failed []int
 	for _, pod := range t.pods {
-		if t.spec.inRange(pod) && isTracked(pod) && t.spec.isLost(pod) {
-			lost = append(lost, index(pod))
+		if t.spec.inRange(pod) && isTracked(pod) && t.spec.failsIndex(pod) {
+			failed = append(failed, index(pod))
 		}
 	}
-	t.lost = indexSet(lost...)
+	t.failed = indexSet(failed...)
 	if status.FailedIndexes != nil {
-		t.lost = union(t.lost, parseIndexes(*status.FailedIndexes, n))
+		t.failed = union(t.failed, parseIndexes(*status.FailedIndexes, n))
 	}
-	t.delay()
+	t.findDelayed()
 }
 
-// delay finds the last failed pod of each index. The pod is retained until its successor records the failure
+// findDelayed finds the last failed pod of each index. The pod is retained until its successor records the failure
 // count.
-func (t *tally) delay() {
+func (t *tally) findDelayed() {
 	t.delayed = map[int]*corev1.Pod{}
 	active := indexSet(indexesOf(t.active)...)
 	for _, pod := range t.pods {
 		i := index(pod)
-		if !isTracked(pod) || !t.spec.inRange(pod) || !t.spec.failed(pod) || t.done.has(i) || t.lost.has(i) ||
+		if !isTracked(pod) || !t.spec.inRange(pod) || !t.spec.failed(pod) || t.completed.has(i) || t.failed.has(i) ||
 			active.has(i) {
 			continue
 		}
@@ -64,15 +64,15 @@ func (t *tally) delay() {
 func (t *tally) dueIndexes(list []int, now time.Time) (due []int, wait time.Duration) {
 	for _, i := range list {
 		last := t.delayed[i]
-		left := time.Duration(0)
+		remaining := time.Duration(0)
 		if last != nil {
-			left = remainingDelay(allFailuresOf(last)+1, endedAt(last), now)
+			remaining = remainingDelay(allFailuresOf(last)+1, endedAt(last), now)
 		}
 		switch {
-		case left == 0:
+		case remaining == 0:
 			due = append(due, i)
-		case wait == 0 || left < wait:
-			wait = left
+		case wait == 0 || remaining < wait:
+			wait = remaining
 		}
 	}
 	if len(due) > 0 {
@@ -81,12 +81,12 @@ func (t *tally) dueIndexes(list []int, now time.Time) (due []int, wait time.Dura
 	return due, wait
 }
 
-// noteFailures annotates a new pod with the failure count of its index, derived from its predecessor
+// annotateFailures annotates a new pod with the failure count of its index, derived from its predecessor
 // last, which is nil for the first pod.
-func noteFailures(policy *batchv1.PodFailurePolicy, pod, last *corev1.Pod) {
+func annotateFailures(policy *batchv1.PodFailurePolicy, pod, last *corev1.Pod) {
 	counted, ignored := 0, 0
 	if last != nil {
-		counted, ignored = failuresOf(last), ignoredOf(last)
+		counted, ignored = failuresOf(last), ignoredFailuresOf(last)
 		if judge(policy, last).counts() {
 			counted++
 		} else {
@@ -99,13 +99,13 @@ func noteFailures(policy *batchv1.PodFailurePolicy, pod, last *corev1.Pod) {
 	}
 }
 
-// failuresOf returns how many previous pods of the same index failed and were counted; ignoredOf returns how
+// failuresOf returns how many previous pods of the same index failed and were counted; ignoredFailuresOf returns how
 // many the policy ignored.
 func failuresOf(pod *corev1.Pod) int { return number(pod, batchv1.JobIndexFailureCountAnnotation) }
-func ignoredOf(pod *corev1.Pod) int {
+func ignoredFailuresOf(pod *corev1.Pod) int {
 	return number(pod, batchv1.JobIndexIgnoredFailureCountAnnotation)
 }
-func allFailuresOf(pod *corev1.Pod) int { return failuresOf(pod) + ignoredOf(pod) }
+func allFailuresOf(pod *corev1.Pod) int { return failuresOf(pod) + ignoredFailuresOf(pod) }
 
 // number returns the number in an annotation, and 0 if it is invalid.
 func number(pod *corev1.Pod, annotation string) int {
@@ -127,7 +127,7 @@ func indexesOf(list []*corev1.Pod) (all []int) {
 
 // splitDuplicates splits the active pods into surplus ones, whose index is missing, out of range or a duplicate, and
 // the others.
-func (t *tally) splitDuplicates() (surplus, left []*corev1.Pod) {
+func (t *tally) splitDuplicates() (surplus, unique []*corev1.Pod) {
 	byIndex := map[int][]*corev1.Pod{}
 	for _, pod := range t.active {
 		if !t.spec.inRange(pod) {
@@ -140,7 +140,7 @@ func (t *tally) splitDuplicates() (surplus, left []*corev1.Pod) {
 		same := byIndex[i]
 		pods.SortByProgress(same)
 		surplus = append(surplus, same[:len(same)-1]...)
-		left = append(left, same[len(same)-1])
+		unique = append(unique, same[len(same)-1])
 	}
-	return surplus, left
+	return surplus, unique
 }

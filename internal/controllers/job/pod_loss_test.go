@@ -23,18 +23,18 @@ import (
 
 const (
 	parallel = 10
-	// enough stops the stealing of labels, so that the test ends if the controller creates pods without a
-	// pause.
-	enough = 1000
-	// The pauses within an hour are 1, 2, 4 seconds and so on, up to 15 minutes: twelve or thirteen of them.
+	// maxInterference is the number of pods after which the test stops removing labels, so that it ends even if the
+	// controller creates pods without a delay.
+	maxInterference = 1000
+	// The delays within an hour are 1, 2, 4 seconds and so on, up to 15 minutes: twelve or thirteen of them.
 	least, most = 8 * parallel, 14 * parallel
 )
 
-// For an hour, another controller removes each pod's labels right after its creation, so the job loses it.
+// For an hour, another client removes each pod's labels as soon as it is created, so that the job loses it.
 func TestPodLossIsReportedAndBackedOff(t *testing.T) {
 	t.Parallel()
-	var taken atomic.Int32
-	var peace atomic.Bool
+	var relabeled atomic.Int32
+	var stop atomic.Bool
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "work", Namespace: "default"}}
 		j.Spec.Completions, j.Spec.Parallelism = new(int32(parallel)), new(int32(parallel))
@@ -44,8 +44,8 @@ func TestPodLossIsReportedAndBackedOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
-		if n := taken.Load(); n > most || n < least {
-			t.Errorf("%d pods were created, want %d to %d", n, least, most)
+		if n := relabeled.Load(); n > most || n < least {
+			t.Errorf("got %d created pods, want %d to %d", n, least, most)
 		}
 		events, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", metav1.ListOptions{
 			FieldSelector: "involvedObject.name=work,reason=FightingSelectors",
@@ -54,34 +54,34 @@ func TestPodLossIsReportedAndBackedOff(t *testing.T) {
 		if err != nil || len(events.Items) == 0 || !strings.HasPrefix(events.Items[0].Message, says) {
 			t.Errorf("got events %v (%v), want FightingSelectors with %q", events.Items, err, says)
 		}
-		peace.Store(true)
+		stop.Store(true)
 		time.Sleep(time.Hour / 2)
 		named := metav1.ListOptions{LabelSelector: batchv1.JobNameLabel}
 		page, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "default", named)
 		if err != nil || len(page.Items) != parallel {
-			t.Errorf("half an hour after the last conflict there are %d pods (%v) of %d", len(page.Items), err,
+			t.Errorf("half an hour after the last relabeling: got %d pods (%v), want %d", len(page.Items), err,
 				parallel)
 		}
 	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
 		job.Add(m)
-		stealPods(m, &taken, &peace)
+		unlabelPods(m, &relabeled, &stop)
 		return nil
 	}))
 }
 
-// stealPods removes the labels of pods until peace is set.
-func stealPods(m *controller.Manager, taken *atomic.Int32, peace *atomic.Bool) {
+// unlabelPods adds a controller that removes the labels of pods until stop is set.
+func unlabelPods(m *controller.Manager, relabeled *atomic.Int32, stop *atomic.Bool) {
 	all := informer.For[*corev1.Pod](m.Informers(), pods.Resource)
 	writes := client.Of[*corev1.Pod](m.Client(), pods.Resource)
 	m.Add(controller.Options{
-		Name:    "taker",
+		Name:    "unlabeler",
 		Sources: []controller.Source{controller.For(all)},
 		Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result, error) {
 			pod, ok := all.Indexer().Get(request)
-			if !ok || len(pod.Labels) == 0 || peace.Load() || taken.Load() >= enough {
+			if !ok || len(pod.Labels) == 0 || stop.Load() || relabeled.Load() >= maxInterference {
 				return controller.Result{}, nil
 			}
-			taken.Add(1)
+			relabeled.Add(1)
 			patch := []byte(`{"metadata":{"labels":null}}`)
 			_, err := writes.Patch(ctx, pod.Namespace, pod.Name, "", types.MergePatchType, patch, metav1.PatchOptions{})
 			return controller.Result{}, err

@@ -69,22 +69,22 @@ func exits(on *batchv1.PodFailurePolicyOnExitCodesRequirement, c *corev1.Contain
 	return slices.Contains(on.Values, code) == (on.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn)
 }
 
-// succeeds reports whether the indexes in done satisfy a rule of a success policy, and which one.
-func succeeds(policy *batchv1.SuccessPolicy, done indexes, completions int) (message string, met bool) {
-	if policy == nil || len(done) == 0 {
+// succeeds reports whether the completed indexes satisfy a rule of a success policy, and which one.
+func succeeds(policy *batchv1.SuccessPolicy, completed indexes, completions int) (message string, met bool) {
+	if policy == nil || len(completed) == 0 {
 		return "", false
 	}
 	for i, rule := range policy.Rules {
-		enough := done.count()
+		matched := completed.count()
 		if rule.SucceededIndexes != nil {
-			asked := parseIndexes(*rule.SucceededIndexes, completions)
-			if len(asked) == 0 {
+			wanted := parseIndexes(*rule.SucceededIndexes, completions)
+			if len(wanted) == 0 {
 				continue
 			}
-			enough = done.common(asked)
-			met = enough == asked.count()
+			matched = completed.common(wanted)
+			met = matched == wanted.count()
 		}
-		if met || rule.SucceededCount != nil && enough >= int(*rule.SucceededCount) {
+		if met || rule.SucceededCount != nil && matched >= int(*rule.SucceededCount) {
 			return fmt.Sprintf("Matched rules at index %d", i), true
 		}
 	}

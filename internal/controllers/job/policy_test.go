@@ -31,16 +31,17 @@ func TestFirstMatchingFailureRuleApplies(t *testing.T) {
 		message   string
 	}{
 		{"no rule", nil, 1, false, "", ""},
-		{"a code", []batchv1.PodFailurePolicyRule{rule("FailJob", nil, in, 1, 42)}, 42, false, "FailJob",
+		{"listed exit code", []batchv1.PodFailurePolicyRule{rule("FailJob", nil, in, 1, 42)}, 42, false, "FailJob",
 			"Container c for pod default/p failed with exit code 42 matching FailJob rule at index 0"},
-		{"another code", []batchv1.PodFailurePolicyRule{rule("FailJob", nil, in, 1)}, 42, false, "", ""},
-		{"all other codes", []batchv1.PodFailurePolicyRule{rule("FailIndex", nil, notIn, 1)}, 42, false, "FailIndex",
+		{"unlisted exit code", []batchv1.PodFailurePolicyRule{rule("FailJob", nil, in, 1)}, 42, false, "", ""},
+		{"NotIn", []batchv1.PodFailurePolicyRule{rule("FailIndex", nil, notIn, 1)}, 42, false, "FailIndex",
 			""},
-		{"success is no failure", []batchv1.PodFailurePolicyRule{rule("FailIndex", nil, notIn, 1)}, 0, false, "", ""},
-		{"another container's", []batchv1.PodFailurePolicyRule{rule("FailJob", ptr.To("d"), in, 42)}, 42, false, "",
+		{"NotIn, exit code 0", []batchv1.PodFailurePolicyRule{rule("FailIndex", nil, notIn, 1)}, 0, false, "", ""},
+		{"exit code of another container", []batchv1.PodFailurePolicyRule{rule("FailJob", ptr.To("d"), in, 42)}, 42,
+			false, "",
 			""},
-		{"a condition", []batchv1.PodFailurePolicyRule{condition}, 42, true, "Ignore", ""},
-		{"the first of two", []batchv1.PodFailurePolicyRule{rule("Count", nil, in, 42), condition}, 42, true, "Count",
+		{"pod condition", []batchv1.PodFailurePolicyRule{condition}, 42, true, "Ignore", ""},
+		{"two matching rules", []batchv1.PodFailurePolicyRule{rule("Count", nil, in, 42), condition}, 42, true, "Count",
 			""},
 	} {
 		pod := &corev1.Pod{}
@@ -54,7 +55,7 @@ func TestFirstMatchingFailureRuleApplies(t *testing.T) {
 		}
 		v := judge(&batchv1.PodFailurePolicy{Rules: c.rules}, pod)
 		if v.action != c.want || v.message != c.message || v.counts() != (c.want != "Ignore") {
-			t.Errorf("%s: %+v", c.name, v)
+			t.Errorf("%s: got %+v, want action %q, message %q", c.name, v, c.want, c.message)
 		}
 	}
 }
@@ -80,7 +81,8 @@ func TestSuccessPolicy(t *testing.T) {
 		message, met := succeeds(&batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{rule}},
 			parseIndexes(c.done, 10), 10)
 		if met != c.met || met && message != "Matched rules at index 0" {
-			t.Errorf("%v, %v of %s: %t, %q", c.indexes, c.count, c.done, met, message)
+			t.Errorf("indexes %v, count %v, completed %s: got %t, %q, want %t", c.indexes, c.count, c.done, met,
+				message, c.met)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func TestPodsWaitDespiteAProxys404(t *testing.T) {
 			time.Sleep(time.Hour)
 			is, err := pods.Get(t.Context(), "default", "a")
 			if err != nil || (len(is.Finalizers) == 0) != proxy.Mended.Load() {
-				t.Errorf("the proxy was mended: %t; the pod: %v, %v", proxy.Mended.Load(), is.Finalizers, err)
+				t.Errorf("proxy mended %t: got finalizers %v (%v)", proxy.Mended.Load(), is.Finalizers, err)
 			}
 			proxy.Mended.Store(true)
 		}

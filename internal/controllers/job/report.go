@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// Report returns the actions that record the outcome of Keep, given Keep's error: first the status, then
+// Report returns the actions that record the outcome of Apply, given Apply's error: first the status, then
 // events, and then the removal of finalizers from the pods that the status lists.
 //
 // Each pod is counted exactly once, whichever step fails. Its finalizer retains it until it is counted. First
@@ -37,16 +37,16 @@ func (d *Decision) Report(failure error) (actions []action.Action) {
 	if d.end == nil && d.Job.DeletionTimestamp == nil {
 		actions = d.suspension()
 	}
-	release, all := d.count()
-	actions = append(actions, d.conclude(all && len(release) == 0)...)
+	releases, allCounted := d.updateCounts()
+	actions = append(actions, d.conclude(allCounted && len(releases) == 0)...)
 	if !equality.Semantic.DeepEqual(d.status, d.Job.Status) {
 		written := *d.Job // shares everything but the status with the cache
 		written.Status = d.status
 		status := action.Update[*batchv1.Job]{Resource: resource, Object: &written, Subresource: "status"}
 		actions = append([]action.Action{status}, actions...)
 	}
-	if len(release) > 0 {
-		actions = append(actions, release)
+	if len(releases) > 0 {
+		actions = append(actions, releases)
 	}
 	if d.requeue > 0 && d.end == nil {
 		actions = append(actions, action.Requeue{After: d.requeue})
@@ -54,7 +54,7 @@ func (d *Decision) Report(failure error) (actions []action.Action) {
 	return actions
 }
 
-// outcomes returns the outcomes of the job's pods, to be remembered for the next decision.
+// outcomes returns the outcomes of the job's pods, which are stored for the next decision.
 func (d *Decision) outcomes() Outcomes { return d.tally.outcomes(d.Past) }
 
 // setStartTime sets the start time.
@@ -64,7 +64,7 @@ func (d *Decision) setStartTime() {
 	}
 }
 
-// countPods sets the pod counts of the status, including the effect of Keep.
+// countPods sets the pod counts of the status, including the effect of Apply.
 func (d *Decision) countPods() {
 	ready := 0
 	for _, pod := range d.tally.active {
@@ -86,14 +86,14 @@ func (d *Decision) complete() {
 
 // suspension records that the job was suspended or resumed. Resuming restarts the active deadline.
 func (d *Decision) suspension() []action.Action {
-	is := find(d.status.Conditions, batchv1.JobSuspended)
+	condition := find(d.status.Conditions, batchv1.JobSuspended)
 	switch {
-	case d.spec.suspended() && (is == nil || is.Status != corev1.ConditionTrue):
+	case d.spec.suspended() && (condition == nil || condition.Status != corev1.ConditionTrue):
 		setCondition(&d.status, newCondition(d.Now, batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended",
 			"Job suspended"))
 		d.status.StartTime = nil
 		return []action.Action{action.Event{Object: d.Job, Reason: "Suspended", Message: "Job suspended"}}
-	case !d.spec.suspended() && is != nil && is.Status == corev1.ConditionTrue:
+	case !d.spec.suspended() && condition != nil && condition.Status == corev1.ConditionTrue:
 		setCondition(&d.status, newCondition(d.Now, batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed",
 			"Job resumed"))
 		d.status.StartTime = ptr.To(metav1.NewTime(d.Now))
@@ -104,17 +104,17 @@ func (d *Decision) suspension() []action.Action {
 
 // setCondition adds a condition, or replaces the one of its type.
 func setCondition(status *batchv1.JobStatus, c *batchv1.JobCondition) {
-	if is := find(status.Conditions, c.Type); is != nil {
-		*is = *c
+	if existing := find(status.Conditions, c.Type); existing != nil {
+		*existing = *c
 		return
 	}
 	status.Conditions = append(status.Conditions, *c)
 }
 
-// count moves uids of released pods from the list of the status to its counts, and adds newly ended pods to
-// the list. It returns the actions that release the listed pods; all reports that no other pods remain to be
+// updateCounts moves uids of released pods from the list of the status to its counts, and adds newly ended pods to
+// the list. It returns the actions that release the listed pods; allCounted reports that no other pods remain to be
 // counted.
-func (d *Decision) count() (release action.Parallel, all bool) {
+func (d *Decision) updateCounts() (releases action.Parallel, allCounted bool) {
 	tracked := map[types.UID]bool{}
 	for _, pod := range d.tally.pods {
 		if isTracked(pod) {
@@ -122,51 +122,51 @@ func (d *Decision) count() (release action.Parallel, all bool) {
 		}
 	}
 	uncounted := d.status.UncountedTerminatedPods
-	counted(&uncounted.Succeeded, &d.status.Succeeded, tracked)
-	counted(&uncounted.Failed, &d.status.Failed, tracked)
-	var done []int
+	moveReleased(&uncounted.Succeeded, &d.status.Succeeded, tracked)
+	moveReleased(&uncounted.Failed, &d.status.Failed, tracked)
+	var completed []int
 	for _, pod := range d.releasing {
 		if !d.mayRelease(pod) {
-			continue // Keep failed, so it may no longer be released
+			continue // Apply failed, so it may no longer be released
 		}
-		release = append(release, untrack(pod))
+		releases = append(releases, untrack(pod))
 		switch {
 		case d.tally.listed[pod.UID] || !d.spec.inRange(pod):
 		case pod.Status.Phase == corev1.PodSucceeded && d.spec.indexed():
-			done = append(done, index(pod))
+			completed = append(completed, index(pod))
 		case pod.Status.Phase == corev1.PodSucceeded:
 			uncounted.Succeeded = append(uncounted.Succeeded, pod.UID)
 		case (d.spec.failed(pod) || d.fails()) && judge(d.spec.PodFailurePolicy, pod).counts():
 			uncounted.Failed = append(uncounted.Failed, pod.UID)
 		}
 	}
-	d.reportIndexes(done)
-	return release, !d.more && len(uncounted.Succeeded)+len(uncounted.Failed) == 0
+	d.reportIndexes(completed)
+	return releases, !d.moreToRelease && len(uncounted.Succeeded)+len(uncounted.Failed) == 0
 }
 
-// counted removes released pods from the list and adds them to count.
-func counted(list *[]types.UID, count *int32, tracked map[types.UID]bool) {
-	var left []types.UID
+// moveReleased removes released pods from the list and adds them to count.
+func moveReleased(list *[]types.UID, count *int32, tracked map[types.UID]bool) {
+	var remaining []types.UID
 	for _, uid := range *list {
 		if tracked[uid] {
-			left = append(left, uid)
+			remaining = append(remaining, uid)
 		} else {
 			*count++
 		}
 	}
-	*list = left
+	*list = remaining
 }
 
-// reportIndexes writes the completed and failed indexes to the status; done are newly completed.
-func (d *Decision) reportIndexes(done []int) {
+// reportIndexes writes the completed and failed indexes to the status; completed are the newly completed ones.
+func (d *Decision) reportIndexes(completed []int) {
 	if !d.spec.indexed() {
 		return
 	}
-	counted := union(d.tally.doneInStatus, indexSet(done...))
+	counted := union(d.tally.completedInStatus, indexSet(completed...))
 	d.status.Succeeded, d.status.CompletedIndexes = int32(counted.count()), counted.String()
 	d.status.FailedIndexes = nil
 	if d.spec.BackoffLimitPerIndex != nil {
-		d.status.FailedIndexes = ptr.To(d.tally.lost.String())
+		d.status.FailedIndexes = ptr.To(d.tally.failed.String())
 	}
 }
 

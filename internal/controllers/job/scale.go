@@ -35,7 +35,7 @@ type scaler struct {
 func newScaler(d *Decision, loss *podLoss) *scaler {
 	return &scaler{
 		job: d.Job, spec: d.spec, tally: d.tally, loss: loss, past: d.Past, now: d.Now,
-		factory: podFactory{job: d.Job, spec: d.spec, observed: d.Pods, taken: d.Taken},
+		factory: podFactory{job: d.Job, spec: d.spec, observed: d.Pods, nameTaken: d.NameTaken},
 	}
 }
 
@@ -61,25 +61,25 @@ func (s *scaler) scale() {
 
 // remove deletes pods that are not to be counted.
 func (s *scaler) remove(list []*corev1.Pod) {
-	var all action.Parallel
+	var removals action.Parallel
 	for _, pod := range list {
-		all = append(all, removal{untrack(pod), deletion(s.job, pod)})
+		removals = append(removals, removal{untrack(pod), deletion(s.job, pod)})
 	}
-	s.delete(list, all)
+	s.delete(list, removals)
 }
 
 // deleteActive deletes the pods that are still active when the job ends. If the job fails, they count as failures.
 func (s *scaler) deleteActive() {
-	last := s.tally.active[:min(len(s.tally.active), maxPodsPerRun)]
-	var all action.Parallel
-	for _, pod := range last {
-		all = append(all, deletion(s.job, pod))
+	active := s.tally.active[:min(len(s.tally.active), maxPodsPerRun)]
+	var deletions action.Parallel
+	for _, pod := range active {
+		deletions = append(deletions, deletion(s.job, pod))
 	}
-	s.delete(last, all)
+	s.delete(active, deletions)
 }
 
 // delete records the pods that are deleted, and the actions that delete them.
-func (s *scaler) delete(list []*corev1.Pod, all action.Parallel) {
+func (s *scaler) delete(list []*corev1.Pod, deletions action.Parallel) {
 	if len(list) == 0 {
 		return
 	}
@@ -87,7 +87,7 @@ func (s *scaler) delete(list []*corev1.Pod, all action.Parallel) {
 	for _, pod := range list {
 		s.deleted[pod.UID] = pod
 	}
-	s.actions = append(s.actions, all)
+	s.actions = append(s.actions, deletions)
 }
 
 func deletion(j *batchv1.Job, pod *corev1.Pod) action.Action {
@@ -102,11 +102,11 @@ type removal struct{ release, delete action.Action }
 
 func (r removal) String() string { return r.release.String() + ", " + r.delete.String() }
 
-func (r removal) Do(ctx context.Context, by *action.Executor) error {
-	if err := r.release.Do(ctx, by); err != nil {
+func (r removal) Do(ctx context.Context, exec *action.Executor) error {
+	if err := r.release.Do(ctx, exec); err != nil {
 		return err
 	}
-	return r.delete.Do(ctx, by)
+	return r.delete.Do(ctx, exec)
 }
 
 // untrack removes the tracking finalizer from a pod that has been counted or is not to be.
@@ -136,28 +136,28 @@ func (s *scaler) create(count int) {
 			return
 		}
 	}
-	var made action.Parallel
+	var creates action.Parallel
 	if s.spec.indexed() {
 		for _, i := range s.pending(count) {
 			prefix := indexPrefix(s.job.Name, i)
 			name, _ := s.factory.freeName(prefix, 0)
-			made = append(made, creation(s.job, s.factory.indexedPod(prefix, name, i, s.tally.delayed[i])))
+			creates = append(creates, creation(s.job, s.factory.indexedPod(prefix, name, i, s.tally.delayed[i])))
 		}
 	} else {
-		for n := 0; len(made) < count; n++ {
+		for n := 0; len(creates) < count; n++ {
 			var name string
 			name, n = s.factory.freeName(pods.Prefix(s.job.Name), n)
-			made = append(made, creation(s.job, s.factory.newPod(name)))
+			creates = append(creates, creation(s.job, s.factory.newPod(name)))
 		}
 	}
-	if s.created = len(made); s.created > 0 {
-		s.actions = append(s.actions, made)
+	if s.created = len(creates); s.created > 0 {
+		s.actions = append(s.actions, creates)
 	}
 }
 
 // pending returns the first indexes for which a pod may be created now.
 func (s *scaler) pending(count int) []int {
-	taken := union(s.tally.done, s.tally.lost, indexSet(indexesOf(s.tally.active)...))
+	taken := union(s.tally.completed, s.tally.failed, indexSet(indexesOf(s.tally.active)...))
 	if s.spec.replacesOnlyEnded() {
 		taken = union(taken, indexSet(indexesOf(s.tally.terminating)...))
 	}

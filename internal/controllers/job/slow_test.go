@@ -48,7 +48,7 @@ func TestThousandsOfPodsAreCountedOverASlowConnection(t *testing.T) {
 			t.Fatal(err)
 		}
 		if job.HasEnded(got) != batchv1.JobComplete || got.Status.Succeeded != count {
-			t.Errorf("%+v", got.Status)
+			t.Errorf("got status %+v, want a complete job with %d succeeded pods", got.Status, count)
 		}
 	}, trial.Alone())
 }

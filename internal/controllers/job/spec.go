@@ -42,8 +42,8 @@ func (s jobSpec) inRange(pod *corev1.Pod) bool {
 	return !s.indexed() || index(pod) != noIndex && index(pod) < s.completions()
 }
 
-// isLost reports whether a failed pod fails its index for good, by the number of failures or by the policy.
-func (s jobSpec) isLost(pod *corev1.Pod) bool {
+// failsIndex reports whether a failed pod fails its index permanently, by the number of failures or by the policy.
+func (s jobSpec) failsIndex(pod *corev1.Pod) bool {
 	if !s.failed(pod) {
 		return false
 	}

@@ -23,10 +23,10 @@ type tally struct {
 	listed map[types.UID]bool
 	// succeeded and failures include pods that are not counted in the status yet.
 	succeeded, failures int
-	// done are the indexes that have succeeded, lost those that have failed for good.
-	done, lost indexes
-	// doneInStatus is done according to the status.
-	doneInStatus indexes
+	// completed are the indexes that have succeeded, failed those that have failed permanently.
+	completed, failed indexes
+	// completedInStatus are the completed indexes according to the status.
+	completedInStatus indexes
 	// delayed holds, by index, the failed pod that has not been replaced yet.
 	delayed map[int]*corev1.Pod
 }
@@ -89,14 +89,14 @@ func (t *tally) wanted() int {
 }
 
 // surplus returns the excess pods, at least the given number.
-func (t *tally) surplus(least int) (surplus []*corev1.Pod) {
-	left := slices.Clone(t.active)
+func (t *tally) surplus(minimum int) (surplus []*corev1.Pod) {
+	rest := slices.Clone(t.active)
 	if t.spec.indexed() {
-		surplus, left = t.splitDuplicates()
+		surplus, rest = t.splitDuplicates()
 	}
-	if more := least - len(surplus); more > 0 {
-		pods.SortByProgress(left)
-		surplus = append(surplus, left[:more]...)
+	if more := minimum - len(surplus); more > 0 {
+		pods.SortByProgress(rest)
+		surplus = append(surplus, rest[:more]...)
 	}
 	return surplus
 }

@@ -14,11 +14,11 @@ import (
 
 // podFactory builds the pods of a job.
 type podFactory struct {
-	job      *batchv1.Job
-	spec     jobSpec
-	observed []*corev1.Pod          // the pods whose names are taken
-	taken    func(name string) bool // see Input.Taken
-	names    map[string]bool        // names of observed; built on first use
+	job       *batchv1.Job
+	spec      jobSpec
+	observed  []*corev1.Pod          // the pods whose names are not used again
+	nameTaken func(name string) bool // see Input.NameTaken
+	names     map[string]bool        // names of observed; built on first use
 }
 
 // freeName returns the first name with a prefix, counting from n, that no other pod has. Of the job's own
@@ -32,7 +32,7 @@ func (f *podFactory) freeName(prefix string, n int) (string, int) {
 		}
 	}
 	for ; ; n++ {
-		if name := pods.NameWithPrefix(prefix, f.job, n); !f.names[name] && !f.taken(name) {
+		if name := pods.NameWithPrefix(prefix, f.job, n); !f.names[name] && !f.nameTaken(name) {
 			return name, n
 		}
 	}
@@ -60,7 +60,7 @@ func (f *podFactory) indexedPod(prefix, name string, i int, last *corev1.Pod) *c
 		}
 	}
 	if f.spec.BackoffLimitPerIndex != nil {
-		noteFailures(f.spec.PodFailurePolicy, pod, last)
+		annotateFailures(f.spec.PodFailurePolicy, pod, last)
 	}
 	return pod
 }

@@ -34,30 +34,30 @@ func (a verifiedPods) String() string {
 		len(a.pods), len(a.exact), len(a.gone))
 }
 
-func (a verifiedPods) Do(ctx context.Context, by *action.Executor) error {
-	return action.RetryIfSlow(func() error { return a.check(ctx, by) })
+func (a verifiedPods) Do(ctx context.Context, exec *action.Executor) error {
+	return action.RetryIfSlow(func() error { return a.check(ctx, exec) })
 }
 
-func (a verifiedPods) check(ctx context.Context, by *action.Executor) error {
-	known, exact := map[types.UID]bool{}, map[types.UID]string{}
+func (a verifiedPods) check(ctx context.Context, exec *action.Executor) error {
+	observed, exact := map[types.UID]bool{}, map[types.UID]string{}
 	for _, pod := range a.pods {
-		known[pod.UID] = true
+		observed[pod.UID] = true
 	}
 	for _, pod := range a.exact {
 		exact[pod.UID] = pod.ResourceVersion
 	}
-	live := client.Of[*metav1.PartialObjectMetadata](by.Client, pods.Resource)
+	live := client.Of[*metav1.PartialObjectMetadata](exec.Client, pods.Resource)
 	for pod, err := range live.All(ctx, a.job.Namespace, metav1.ListOptions{LabelSelector: a.selector.String()}) {
 		if err != nil {
 			return err
 		}
-		seen, mustBe := exact[pod.UID]
+		version, isExact := exact[pod.UID]
 		switch {
 		case a.gone[pod.UID] && isTracked(pod):
 			return fmt.Errorf("%w: pod/%s exists", action.ErrStaleCache, pod.Name)
-		case mustBe && seen != pod.ResourceVersion:
+		case isExact && version != pod.ResourceVersion:
 			return fmt.Errorf("%w: pod/%s has changed", action.ErrStaleCache, pod.Name)
-		case !known[pod.UID] && !a.gone[pod.UID] && metav1.IsControlledBy(pod, a.job):
+		case !observed[pod.UID] && !a.gone[pod.UID] && metav1.IsControlledBy(pod, a.job):
 			return fmt.Errorf("%w: it does not show pod/%s", action.ErrStaleCache, pod.Name)
 		}
 		delete(exact, pod.UID)
