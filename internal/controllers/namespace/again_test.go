@@ -53,8 +53,8 @@ func late(next http.RoundTripper) http.RoundTripper {
 // then deleted too, nothing may be deleted because of the old one.
 func TestRecreatedNamespacesKeepTheirContent(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct{ pod, ends bool }{"things": {}, "a pod": {pod: true},
-		"one that ends": {ends: true}} {
+	for name, test := range map[string]struct{ pod, ends bool }{"ConfigMap": {}, "ConfigMap and pod": {pod: true},
+		"deleted again": {ends: true}} {
 		t.Run(name, func(t *testing.T) {
 			runFixtureWith(t, fixtureOptions{late, func(w *fixture) {
 				create(w, configmaps, &corev1.ConfigMap{ObjectMeta: meta("kept")})
@@ -76,13 +76,13 @@ func TestRecreatedNamespacesKeepTheirContent(t *testing.T) {
 func (w *fixture) expectThere(name string, pod bool) {
 	w.t.Helper()
 	if got := get[*corev1.ConfigMap](w, configmaps, name); got == nil || got.DeletionTimestamp != nil {
-		w.t.Errorf("the ConfigMap %s of the recreated namespace was deleted", name)
+		w.t.Errorf("ConfigMap %s of the recreated namespace: got it deleted, want it unchanged", name)
 	}
 	if !pod {
 		return
 	}
 	if got := get[*corev1.Pod](w, pods, name); got == nil || got.DeletionTimestamp != nil {
-		w.t.Errorf("the pod %s of the recreated namespace was deleted", name)
+		w.t.Errorf("pod %s of the recreated namespace: got it deleted, want it unchanged", name)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestOnlyListedObjectsAreDeleted(t *testing.T) {
 				w.doom()
 				synctest.Wait()
 				if asked == 0 {
-					w.t.Fatal("nothing was deleted")
+					w.t.Fatal("got no delete request, want at least one")
 				}
 				w.expectThere("a", false)
 				w.expectThere("b", false)

@@ -74,13 +74,13 @@ func TestTerminatingPodsArePolledWithBackoff(t *testing.T) {
 				w.t.Fatal(err)
 			}
 		}
-		said, passes := a.count("PUT /api/v1/namespaces/doomed/status"), a.count(looks)
-		if said < 2 || said > 10 || passes > 10 {
-			w.t.Errorf("in a second there were %d passes, and the status was written %d times", passes, said)
+		updates, passes := a.count("PUT /api/v1/namespaces/doomed/status"), a.count(looks)
+		if updates < 2 || updates > 10 || passes > 10 {
+			w.t.Errorf("in a second: got %d passes and %d status updates, want at most 10 and 2 to 10", passes, updates)
 		}
 		time.Sleep(time.Minute)
 		if w.remains() {
-			w.t.Error("the namespace is still there")
+			w.t.Error("the namespace still exists")
 		}
 	})
 }
@@ -95,7 +95,9 @@ func TestNodesAreReadOncePerPass(t *testing.T) {
 		time.Sleep(time.Minute)
 		passes, asked, lists := a.count(looks), a.count("GET /api/v1/nodes/real"), a.count(listsPods)
 		if passes < 2 || asked != passes || lists != 2*passes {
-			w.t.Errorf("in %d passes: got %d reads of the node and %d lists of pods", passes, asked, lists)
+			w.t.Errorf("in %d passes: got %d reads of the node and %d lists of pods, want one and two per pass", passes,
+				asked,
+				lists)
 		}
 	})
 }
@@ -119,7 +121,7 @@ func TestLabelChangesTriggerNoPass(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		if passes := a.count(looks) - before; passes > 1 {
-			w.t.Errorf("there were %d passes in a second", passes)
+			w.t.Errorf("in a second: got %d passes, want at most 1", passes)
 		}
 	})
 }

@@ -25,9 +25,9 @@ type pass struct {
 	left      remaining
 	// unserved are resources that discovery listed but that turned out not to be served.
 	unserved []discovery.Resource
-	// behind reports that the namespace is no longer terminating: it is gone, and the content of a new
-	// namespace of its name must not be deleted.
-	behind bool
+	// stale reports that the cached namespace is no longer the terminating one: it was deleted, and the content of a
+	// new namespace of its name must not be deleted.
+	stale bool
 }
 
 // objects accesses the objects of a resource by their metadata.
@@ -50,11 +50,11 @@ func (p *pass) delete(ctx context.Context) {
 			p.deleteOnMissingNodes(ctx, resource)
 		}
 	}
-	if p.left.any() || p.left.deletion != nil {
+	if p.left.hasObjects() || p.left.deletion != nil {
 		return
 	}
 	for _, resource := range others {
-		if p.behind {
+		if p.stale {
 			return
 		}
 		if p.clear(ctx, resource) {
@@ -67,35 +67,35 @@ func (p *pass) delete(ctx context.Context) {
 func (p *pass) clear(ctx context.Context, resource discovery.Resource) bool {
 	all := client.Of[*metav1.PartialObjectMetadata](p.client, resource.GroupVersionResource).Uninitialized()
 	if !resource.Serves("list") {
-		p.failed(resource, p.deleteUnseen(ctx, resource, all))
+		p.addError(resource, p.deleteUnlisted(ctx, resource, all))
 		return false
 	}
 	listed, err := p.list(ctx, resource, all)
 	if err != nil || len(listed.Items) == 0 {
-		p.failed(resource, errors.Join(err, checkComplete(listed)))
+		p.addError(resource, errors.Join(err, checkComplete(listed)))
 		return false
 	}
-	p.failed(resource, p.deleteListed(ctx, resource, all, listed))
-	return !p.behind
+	p.addError(resource, p.deleteListed(ctx, resource, all, listed))
+	return !p.stale
 }
 
 // count records the remaining objects of a resource.
 func (p *pass) count(ctx context.Context, resource discovery.Resource) {
 	all := client.Of[*metav1.PartialObjectMetadata](p.client, resource.GroupVersionResource).Uninitialized()
 	listed, err := p.list(ctx, resource, all)
-	p.failed(resource, errors.Join(err, checkComplete(listed)))
+	p.addError(resource, errors.Join(err, checkComplete(listed)))
 	for _, obj := range listed.Items {
 		p.left.add(resource, obj)
 	}
 }
 
-// failed records an error about a resource; nil is ignored.
-func (p *pass) failed(resource discovery.Resource, err error) {
+// addError records an error about a resource; nil is ignored.
+func (p *pass) addError(resource discovery.Resource, err error) {
 	if errors.Is(err, action.ErrStaleCache) {
-		p.behind = true
+		p.stale = true
 		return
 	}
-	p.left.failed(resource, err)
+	p.left.addError(resource, err)
 }
 
 // page is a list of objects of a resource.
@@ -161,7 +161,7 @@ func (p *pass) confirm(ctx context.Context) error {
 			return fmt.Errorf("%w: the namespace no longer exists", action.ErrStaleCache)
 		case err != nil:
 			return err
-		case live.UID != p.namespace.UID || !isOurs(live):
+		case live.UID != p.namespace.UID || !needsCleanup(live):
 			return fmt.Errorf("%w: the namespace was recreated, or is not terminating", action.ErrStaleCache)
 		}
 		p.namespace = live
@@ -169,8 +169,8 @@ func (p *pass) confirm(ctx context.Context) error {
 	})
 }
 
-// deleteUnseen deletes objects that cannot be listed, and so cannot be waited for.
-func (p *pass) deleteUnseen(ctx context.Context, resource discovery.Resource, all objects) error {
+// deleteUnlisted deletes objects of a resource that cannot be listed, so that the controller cannot wait for them.
+func (p *pass) deleteUnlisted(ctx context.Context, resource discovery.Resource, all objects) error {
 	if !resource.Serves("deletecollection") {
 		return nil
 	}

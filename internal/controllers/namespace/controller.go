@@ -34,10 +34,10 @@ import (
 // Name is the controller's name, as the --controllers flag accepts it.
 const Name = "namespace"
 
-// firstLook and lastLook bound the exponential delay between checks whether deleted objects are gone.
+// firstRecheck and lastRecheck bound the exponential delay between checks whether deleted objects still exist.
 const (
-	firstLook = 5 * time.Millisecond
-	lastLook  = 10 * time.Second
+	firstRecheck = 5 * time.Millisecond
+	lastRecheck  = 10 * time.Second
 )
 
 // workers is the number of namespaces processed concurrently.
@@ -50,21 +50,21 @@ func Add(m *controller.Manager) *controller.Controller {
 	watched := informer.For[*corev1.Namespace](m.Informers(), namespaces)
 	return m.Add(controller.Options{
 		Name:    Name,
-		Sources: []controller.Source{controller.For(watched, controller.If(matters))},
+		Sources: []controller.Source{controller.For(watched, controller.If(affectsCleanup))},
 		Workers: workers,
 		Reconciler: &reconciler{
 			cached:     watched.Lister(),
 			client:     m.Client(),
 			namespaces: client.Of[*corev1.Namespace](m.Client(), namespaces),
-			looks:      workqueue.NewExponential[controller.Request](firstLook, lastLook),
+			rechecks:   workqueue.NewExponential[controller.Request](firstRecheck, lastRecheck),
 		},
 	})
 }
 
-// matters selects namespaces that start or stop being processed. Most other changes of a terminating
+// affectsCleanup reports whether a namespace starts or stops being processed. Most other changes of a terminating
 // namespace are the controller's own status updates; it schedules its next pass itself.
-func matters(old, now *corev1.Namespace) bool {
-	return now == nil || isOurs(now) != (old != nil && isOurs(old)) || old != nil && old.UID != now.UID
+func affectsCleanup(old, now *corev1.Namespace) bool {
+	return now == nil || needsCleanup(now) != (old != nil && needsCleanup(old)) || old != nil && old.UID != now.UID
 }
 
 // reconciler processes one namespace per request.
@@ -72,15 +72,15 @@ type reconciler struct {
 	cached     informer.Lister[*corev1.Namespace]
 	client     *client.Client
 	namespaces client.Resource[*corev1.Namespace]
-	// looks delays checks for deleted objects, separately from the backoff for errors.
-	looks workqueue.Limiter[controller.Request]
+	// rechecks delays checks for deleted objects, separately from the backoff for errors.
+	rechecks workqueue.Limiter[controller.Request]
 }
 
 // Reconcile executes one pass over a terminating namespace.
 func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	ns, err := r.cached.Get("", request.Name)
-	if apierrors.IsNotFound(err) || err == nil && !isOurs(ns) {
-		r.looks.Forget(request)
+	if apierrors.IsNotFound(err) || err == nil && !needsCleanup(ns) {
+		r.rechecks.Forget(request)
 		return controller.Result{}, nil
 	}
 	if err != nil { // the namespace exists, but whether it is terminating is unknown
@@ -91,14 +91,14 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 	if ctx.Err() != nil {
 		return controller.Result{}, ctx.Err()
 	}
-	if p.behind { // if there is something to do, the cache's next event triggers it
+	if p.stale { // the cache's next event triggers a reconcile
 		controller.Note(ctx, "the namespace is no longer terminating")
 		return controller.Result{}, nil
 	}
 	left := &p.left
-	if !left.any() && left.failure() == nil && p.mayBeServedElsewhere(ctx) {
+	if !left.hasObjects() && left.failure() == nil && p.mayBeServedElsewhere(ctx) {
 		controller.Note(ctx, "the served resources have changed: retrying")
-		return controller.Result{RequeueAfter: r.looks.When(request)}, nil
+		return controller.Result{RequeueAfter: r.rechecks.When(request)}, nil
 	}
 	controller.Note(ctx, "terminating: %s", left)
 	if ns, err = r.report(ctx, p.namespace.DeepCopy(), left); err != nil {
@@ -107,20 +107,20 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 	if err := left.failure(); err != nil {
 		return controller.Result{}, err
 	}
-	if left.any() {
-		return controller.Result{RequeueAfter: r.looks.When(request)}, nil
+	if left.hasObjects() {
+		return controller.Result{RequeueAfter: r.rechecks.When(request)}, nil
 	}
 	return controller.Result{}, ignoreGone(r.finalize(ctx, ns))
 }
 
-// isOurs reports whether a namespace is terminating and has the controller's finalizer.
-func isOurs(ns *corev1.Namespace) bool {
+// needsCleanup reports whether a namespace is terminating and has the controller's finalizer.
+func needsCleanup(ns *corev1.Namespace) bool {
 	return ns.DeletionTimestamp != nil && slices.Contains(ns.Spec.Finalizers, corev1.FinalizerKubernetes)
 }
 
 // report updates the namespace's status with what is left, unless it is unchanged or nothing is left.
 func (r *reconciler) report(ctx context.Context, ns *corev1.Namespace, left *remaining) (*corev1.Namespace, error) {
-	if !left.any() && left.failure() == nil && len(ns.Status.Conditions) == 0 {
+	if !left.hasObjects() && left.failure() == nil && len(ns.Status.Conditions) == 0 {
 		return ns, nil
 	}
 	changed := ns.Status.Phase != corev1.NamespaceTerminating

@@ -46,8 +46,8 @@ func doomed(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	time.Sleep(time.Minute)
-	letGo := []byte(`{"metadata":{"finalizers":null}}`)
-	if _, err = configs.Patch(ctx, "doomed", "held", "", types.MergePatchType, letGo,
+	patch := []byte(`{"metadata":{"finalizers":null}}`)
+	if _, err = configs.Patch(ctx, "doomed", "held", "", types.MergePatchType, patch,
 		metav1.PatchOptions{}); err != nil {
 		return err
 	}
@@ -73,25 +73,25 @@ func again(ctx context.Context, spaces client.Resource[*corev1.Namespace],
 		}
 		return err
 	}
-	return errors.New("the namespace does not go")
+	return errors.New("the namespace was not deleted in time")
 }
 
-// keepsWhatItHas fails if the content of the recreated namespace was deleted.
-func keepsWhatItHas(s bowlinetest.State) error {
+// recreatedContentExists fails if the content of the recreated namespace was deleted.
+func recreatedContentExists(s bowlinetest.State) error {
 	if ns := s.Find("Namespace", "", "doomed"); ns == nil || ns.GetLabels()["filled"] == "" {
 		return nil
 	}
 	if kept := s.Find("ConfigMap", "doomed", "kept"); kept == nil || kept.GetDeletionTimestamp() != nil {
-		return errors.New("the namespace was made again, and what was in it has been deleted")
+		return errors.New("the content of the recreated namespace was deleted")
 	}
 	return nil
 }
 
-// nothingOutlivesItsNamespace fails if an object exists in a namespace that does not.
-func nothingOutlivesItsNamespace(s bowlinetest.State) error {
+// noObjectsWithoutNamespace fails if an object exists in a namespace that does not.
+func noObjectsWithoutNamespace(s bowlinetest.State) error {
 	for _, obj := range s.Objects {
 		if in := obj.GetNamespace(); in != "" && s.Find("Namespace", "", in) == nil {
-			return fmt.Errorf("%s %s/%s has outlived its namespace", obj.GetKind(), in, obj.GetName())
+			return fmt.Errorf("%s %s/%s exists, and its namespace does not", obj.GetKind(), in, obj.GetName())
 		}
 	}
 	return nil
@@ -104,7 +104,7 @@ func TestNamespacesAreDeletedDespiteFaults(t *testing.T) {
 		s := bowlinetest.Scenario{
 			Options: []bowlinetest.Option{trial.Alone()}, Processes: processes,
 			Act:        doomed,
-			Invariants: []func(bowlinetest.State) error{nothingOutlivesItsNamespace, keepsWhatItHas}, Budget: 30,
+			Invariants: []func(bowlinetest.State) error{noObjectsWithoutNamespace, recreatedContentExists}, Budget: 30,
 		}
 		r := bowlinetest.Explore(t, s)
 		t.Logf("%d fault points with %d controllers", r.Tried(), len(processes))

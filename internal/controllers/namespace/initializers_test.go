@@ -43,7 +43,7 @@ func TestUninitializedContentIsDeleted(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if w.remains() {
-			w.t.Error("the namespace is still there after the finalizer was taken away")
+			w.t.Error("the namespace still exists after the finalizer was removed")
 		}
 	})
 }

@@ -25,40 +25,40 @@ func (p *pass) deleteOnMissingNodes(ctx context.Context, resource discovery.Reso
 	listed, err := client.Of[*corev1.Pod](p.client, pods).Uninitialized().List(ctx, p.namespace.Name,
 		metav1.ListOptions{})
 	if err != nil {
-		p.failed(resource, err)
+		p.addError(resource, err)
 		return
 	}
-	p.failed(resource, checkComplete(listed))
-	var forsaken []*corev1.Pod
-	known := map[string]error{}
+	p.addError(resource, checkComplete(listed))
+	var lost []*corev1.Pod
+	nodeErrors := map[string]error{}
 	for _, pod := range listed.Items {
-		lost, err := p.onMissingNode(ctx, pod, known)
+		nodeMissing, err := p.onMissingNode(ctx, pod, nodeErrors)
 		if err != nil {
-			p.failed(resource, fmt.Errorf("pod %s: %w", pod.Name, err))
+			p.addError(resource, fmt.Errorf("pod %s: %w", pod.Name, err))
 		}
-		if lost {
-			forsaken = append(forsaken, pod)
+		if nodeMissing {
+			lost = append(lost, pod)
 		}
-		if !lost || len(pod.Finalizers) > 0 {
+		if !nodeMissing || len(pod.Finalizers) > 0 {
 			p.left.add(resource, pod)
 		}
 	}
-	if len(forsaken) > 0 {
-		p.failed(resource, p.deleteAtOnce(ctx, forsaken))
+	if len(lost) > 0 {
+		p.addError(resource, p.deleteAtOnce(ctx, lost))
 	}
 }
 
-// onMissingNode reports whether a pod is terminating and its node does not exist. known caches the results by
+// onMissingNode reports whether a pod is terminating and its node does not exist. nodeErrors caches the results by
 // node name.
-func (p *pass) onMissingNode(ctx context.Context, pod *corev1.Pod, known map[string]error) (bool, error) {
+func (p *pass) onMissingNode(ctx context.Context, pod *corev1.Pod, nodeErrors map[string]error) (bool, error) {
 	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0 {
 		return false, nil
 	}
-	on := pod.Spec.NodeName
-	err, ok := known[on]
+	node := pod.Spec.NodeName
+	err, ok := nodeErrors[node]
 	if !ok {
-		_, err = client.Of[*metav1.PartialObjectMetadata](p.client, nodes).Get(ctx, "", on)
-		known[on] = err
+		_, err = client.Of[*metav1.PartialObjectMetadata](p.client, nodes).Get(ctx, "", node)
+		nodeErrors[node] = err
 	}
 	if apierrors.IsNotFound(err) {
 		return true, nil
@@ -67,12 +67,12 @@ func (p *pass) onMissingNode(ctx context.Context, pod *corev1.Pod, known map[str
 }
 
 // deleteAtOnce deletes pods without grace period.
-func (p *pass) deleteAtOnce(ctx context.Context, forsaken []*corev1.Pod) error {
+func (p *pass) deleteAtOnce(ctx context.Context, lost []*corev1.Pod) error {
 	if err := p.confirm(ctx); err != nil {
 		return err
 	}
 	var failed []error
-	for _, pod := range forsaken {
+	for _, pod := range lost {
 		now := metav1.DeleteOptions{GracePeriodSeconds: new(int64),
 			Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
 		err := client.Of[*corev1.Pod](p.client, pods).Delete(ctx, p.namespace.Name, pod.Name, now)

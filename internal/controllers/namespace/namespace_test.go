@@ -149,7 +149,7 @@ func (w *fixture) expectConditions(want ...string) {
 		}
 	}
 	if len(ns.Status.Conditions) != 5 || ns.Status.Phase != corev1.NamespaceTerminating || !slices.Equal(got, want) {
-		w.t.Errorf("a %s namespace with %d conditions, of which are true\n%s\nwant\n%s", ns.Status.Phase,
+		w.t.Errorf("got phase %s, %d conditions, of which true:\n%s\nwant\n%s", ns.Status.Phase,
 			len(ns.Status.Conditions), strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
@@ -174,7 +174,7 @@ func TestNamespacesAreDeletedWithTheirContent(t *testing.T) {
 		w.doom()
 		time.Sleep(time.Second)
 		if w.remains() {
-			w.t.Error("the namespace is still there")
+			w.t.Error("the namespace still exists")
 		}
 	})
 }
@@ -186,7 +186,7 @@ func TestEmptyNamespacesAreDeletedImmediately(t *testing.T) {
 		w.doom()
 		synctest.Wait()
 		if w.remains() {
-			w.t.Error("the namespace is still there")
+			w.t.Error("the namespace still exists")
 		}
 		if _, err := w.namespaces.Get(w.t.Context(), "", "other"); err != nil {
 			w.t.Errorf("another namespace: %v", err)
@@ -212,7 +212,7 @@ func TestStatusReportsRemainingContent(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if w.remains() {
-			w.t.Error("the namespace is still there after the finalizer was taken away")
+			w.t.Error("the namespace still exists after the finalizer was removed")
 		}
 	})
 }
@@ -228,7 +228,7 @@ func TestPodsAreDeletedFirst(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		if _, err := client.Of[*corev1.ConfigMap](w.client, configmaps).Get(w.t.Context(), "doomed",
 			"needed"); err != nil {
-			w.t.Errorf("what a pod may need went before the pod: %v", err)
+			w.t.Errorf("ConfigMap of a namespace with a pod: %v", err)
 		}
 	})
 }
@@ -238,7 +238,7 @@ func TestGracePeriodRequiresAnExistingNode(t *testing.T) {
 	runFixture(t, func(w *fixture) {
 		create(w, nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "real"}})
 		create(w, pods, boundPod("run", "real"))
-		create(w, pods, boundPod("forsaken", "nowhere"))
+		create(w, pods, boundPod("lost", "missing"))
 		w.doom()
 		time.Sleep(time.Minute)
 		all := client.Of[*corev1.Pod](w.client, pods)
@@ -247,7 +247,7 @@ func TestGracePeriodRequiresAnExistingNode(t *testing.T) {
 			w.t.Fatal(err)
 		}
 		if len(list.Items) != 1 || list.Items[0].Name != "run" {
-			w.t.Fatalf("%d pods are left", len(list.Items))
+			w.t.Fatalf("got %d pods, want only the one on the existing node", len(list.Items))
 		}
 		w.expectConditions("NamespaceContentRemaining: SomeResourcesRemain: Some resources are remaining: pods. has 1 resource instances")
 		if err := all.Delete(w.t.Context(), "doomed", "run",
@@ -256,7 +256,7 @@ func TestGracePeriodRequiresAnExistingNode(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if w.remains() {
-			w.t.Error("the namespace is still there after its node ended the pod")
+			w.t.Error("the namespace still exists after the pod was deleted")
 		}
 	})
 }
@@ -283,7 +283,7 @@ func TestCustomResourcesAreDeleted(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if w.remains() {
-			w.t.Error("the namespace is still there")
+			w.t.Error("the namespace still exists")
 		}
 	})
 }

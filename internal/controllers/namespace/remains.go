@@ -34,25 +34,25 @@ func (r *remaining) add(resource discovery.Resource, obj metav1.Object) {
 	}
 }
 
-// failed records an error about a resource; nil is ignored.
-func (r *remaining) failed(resource discovery.Resource, err error) {
+// addError records an error about a resource; nil is ignored.
+func (r *remaining) addError(resource discovery.Resource, err error) {
 	if err != nil {
 		r.deletion = append(r.deletion, fmt.Errorf("%s: %w", resource.GroupResource(), err))
 	}
 }
 
-// any reports whether objects are left.
-func (r *remaining) any() bool { return len(r.objects) > 0 }
+// hasObjects reports whether objects are left.
+func (r *remaining) hasObjects() bool { return len(r.objects) > 0 }
 
 // String returns a summary of what is left.
 func (r *remaining) String() string {
 	switch {
-	case !r.any() && r.failure() != nil:
+	case !r.hasObjects() && r.failure() != nil:
 		return "its contents are unknown"
-	case !r.any():
+	case !r.hasObjects():
 		return "it is empty"
 	}
-	return counted(r.objects, " has ")
+	return formatCounts(r.objects, " has ")
 }
 
 // failure returns all errors, or nil.
@@ -65,19 +65,20 @@ func (r *remaining) conditions() []corev1.NamespaceCondition {
 	return []corev1.NamespaceCondition{
 		condition(corev1.NamespaceDeletionDiscoveryFailure, len(r.discovery) > 0,
 			"DiscoveryFailed", fmt.Sprintf("Discovery failed for some groups, %d failing: %v", len(r.discovery),
-				joined(r.discovery)),
+				joinErrors(r.discovery)),
 			"ResourcesDiscovered", "All resources successfully discovered"),
 		condition(corev1.NamespaceDeletionGVParsingFailure, false, "", "",
 			"ParsedGroupVersions", "All legacy kube types successfully parsed"),
 		condition(corev1.NamespaceDeletionContentFailure, len(r.deletion) > 0,
 			"ContentDeletionFailed", fmt.Sprintf("Failed to delete all resource types, %d remaining: %v",
-				len(r.deletion), joined(r.deletion)),
+				len(r.deletion), joinErrors(r.deletion)),
 			"ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
 		condition(corev1.NamespaceContentRemaining, len(r.objects) > 0,
-			"SomeResourcesRemain", "Some resources are remaining: "+counted(r.objects, " has "),
+			"SomeResourcesRemain", "Some resources are remaining: "+formatCounts(r.objects, " has "),
 			"ContentRemoved", "All content successfully removed"),
 		condition(corev1.NamespaceFinalizersRemaining, len(r.finalizers) > 0,
-			"SomeFinalizersRemain", "Some content in the namespace has finalizers remaining: "+counted(r.finalizers,
+			"SomeFinalizersRemain",
+			"Some content in the namespace has finalizers remaining: "+formatCounts(r.finalizers,
 				" in "),
 			"ContentHasNoFinalizers", "All content-preserving finalizers finished"),
 	}
@@ -94,8 +95,8 @@ func condition(kind corev1.NamespaceConditionType, bad bool, badReason, badMessa
 		Message: goodMessage}
 }
 
-// joined formats errors in one line, sorted so that the condition does not change with their order.
-func joined(errs []error) string {
+// joinErrors formats errors in one line, sorted so that the condition does not change with their order.
+func joinErrors(errs []error) string {
 	texts := make([]string, len(errs))
 	for i, err := range errs {
 		texts[i] = err.Error()
@@ -104,8 +105,8 @@ func joined(errs []error) string {
 	return strings.Join(texts, ", ")
 }
 
-// counted formats the counts, sorted by name.
-func counted(counts map[string]int, between string) string {
+// formatCounts formats the counts, sorted by name.
+func formatCounts(counts map[string]int, between string) string {
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		texts = append(texts, fmt.Sprintf("%s%s%d resource instances", name, between, counts[name]))

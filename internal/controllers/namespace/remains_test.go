@@ -16,7 +16,7 @@ func TestFailureMessagesMatchKubernetes(t *testing.T) {
 		2: "Failed to delete all resource types, 2 remaining: c, d",
 	} {
 		if got := conditions[i].Message; got != want {
-			t.Errorf("%s: %q, want %q", conditions[i].Type, got, want)
+			t.Errorf("condition %s: got message %q, want %q", conditions[i].Type, got, want)
 		}
 	}
 }

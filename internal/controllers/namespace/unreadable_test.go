@@ -48,9 +48,9 @@ func TestUndecodableNamespacesAreLeftAlone(t *testing.T) {
 		running.Go(func() { i.Run(ctx) })
 		<-i.Synced()
 		r := &reconciler{cached: i.Lister()} // no client: Reconcile must not make requests
-		var there *informer.UnreadableError
-		if _, err := r.Reconcile(ctx, controller.Request{Name: "a"}); !errors.As(err, &there) {
-			t.Errorf("it ended with %v", err)
+		var unreadable *informer.UnreadableError
+		if _, err := r.Reconcile(ctx, controller.Request{Name: "a"}); !errors.As(err, &unreadable) {
+			t.Errorf("got error %v, want an UnreadableError", err)
 		}
 		cancel()
 		running.Wait()

@@ -23,7 +23,7 @@ func knotVersions(served string) (versions string) {
 	return "[" + versions[:len(versions)-1] + "]"
 }
 
-// That a discovered version is no longer served does not mean that there are no objects.
+// If a discovered version is no longer served, its objects may still exist.
 func TestVersionChangeDuringDeletion(t *testing.T) {
 	t.Parallel()
 	var w *fixture
@@ -50,13 +50,13 @@ func TestVersionChangeDuringDeletion(t *testing.T) {
 		w.doom()
 		time.Sleep(time.Minute)
 		if asked == 0 || w.remains() {
-			w.t.Errorf("namespace exists: %t; got %d lists of knots", w.remains(), asked)
+			w.t.Errorf("got namespace exists %t, %d lists of knots; want false and at least one", w.remains(), asked)
 		}
 		at := schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "knots"}
 		left, err := client.Of[*metav1.PartialObjectMetadata](w.client, at).List(w.t.Context(), "",
 			metav1.ListOptions{})
 		if err != nil || len(left.Items) > 0 {
-			w.t.Errorf("contents left of a deleted namespace: %v (%v)", left.Items, err)
+			w.t.Errorf("deleted namespace: got remaining objects %v (%v), want none", left.Items, err)
 		}
 	})
 }

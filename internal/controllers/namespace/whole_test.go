@@ -16,17 +16,17 @@ import (
 // An incomplete list does not show that there are no objects.
 func TestIncompleteListsBlockDeletion(t *testing.T) {
 	t.Parallel()
-	for name, readable := range map[string]string{"with another one": "a", "alone": ""} {
+	for name, readable := range map[string]string{"with a readable object": "a", "alone": ""} {
 		t.Run(name, func(t *testing.T) {
 			for _, resource := range []string{"configmaps", "pods"} {
-				stays(t, resource, readable)
+				testUnreadable(t, resource, readable)
 			}
 		})
 	}
 }
 
-// stays makes an object of a resource unreadable for a while, next to a readable one if a name is given.
-func stays(t *testing.T, resource, readable string) {
+// testUnreadable makes an object of a resource unreadable for a while, next to a readable one if a name is given.
+func testUnreadable(t *testing.T, resource, readable string) {
 	var mu sync.Mutex
 	damaged := true
 	through := func(next http.RoundTripper) http.RoundTripper {
@@ -55,7 +55,7 @@ func stays(t *testing.T, resource, readable string) {
 		mu.Unlock()
 		time.Sleep(10 * time.Minute)
 		if w.remains() {
-			w.t.Error("the namespace is still there")
+			w.t.Error("the namespace still exists")
 		}
 	})
 }
