@@ -5,8 +5,8 @@
 // controllers, without their reduced eviction rate in zones where many nodes fail at once.
 //
 // decide.go computes the desired conditions and taints from what was observed, without I/O. This file reads
-// the cache and writes nodes, evict.go writes their pods. Neither acts on the cache alone when a node seems
-// silent or pods seem to have to leave it, since the cache itself may have stopped receiving events.
+// the cache and writes nodes, evict.go writes their pods. Neither acts on the cache alone when a node appears to be
+// silent or its pods appear to need eviction, since the cache itself may have stopped receiving events.
 package nodelifecycle
 
 import (
@@ -48,10 +48,10 @@ type watcher struct {
 
 // lastContact records when a node was last heard of, by this process's clock, since the node's clock may be wrong.
 type lastContact struct {
-	uid           types.UID
-	renewed, beat time.Time
-	at            time.Time
-	tainted       map[string]time.Time // when taints without timeAdded were first observed
+	uid                types.UID
+	renewed, heartbeat time.Time
+	at                 time.Time
+	tainted            map[string]time.Time // when taints without timeAdded were first observed
 }
 
 // Add adds the controller to a manager.
@@ -65,7 +65,7 @@ func Add(m *controller.Manager) *controller.Controller {
 		contacts: map[string]lastContact{},
 	}
 	w.pods.Indexer().AddIndex("node", informer.ByNodeName)
-	named := func(lease *coordinationv1.Lease) []controller.Request {
+	nodeOfLease := func(lease *coordinationv1.Lease) []controller.Request {
 		return []controller.Request{{Name: lease.Name}}
 	}
 	nodeOf := func(pod *corev1.Pod) []controller.Request {
@@ -80,7 +80,7 @@ func Add(m *controller.Manager) *controller.Controller {
 	return m.Add(controller.Options{
 		Name: Name, Reconciler: w, Workers: 4,
 		Sources: []controller.Source{
-			controller.For(w.nodes), controller.Watches(w.leases, named),
+			controller.For(w.nodes), controller.Watches(w.leases, nodeOfLease),
 			controller.Watches(w.pods, nodeOf, controller.If(bound)),
 		},
 	})
@@ -89,9 +89,9 @@ func Add(m *controller.Manager) *controller.Controller {
 // Reconcile makes at most one write to a node; the resulting event triggers the next step. So does an event
 // that the cache has yet to receive.
 func (w *watcher) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
-	node, there := w.nodes.Indexer().Get(request)
-	if !there {
-		w.forget(request.Name)
+	node, exists := w.nodes.Indexer().Get(request)
+	if !exists {
+		w.removeContact(request.Name)
 		return controller.Result{}, nil
 	}
 	result, err := w.reconcileNode(ctx, node, time.Now())
@@ -104,9 +104,9 @@ func (w *watcher) Reconcile(ctx context.Context, request controller.Request) (co
 
 func (w *watcher) reconcileNode(ctx context.Context, node *corev1.Node, now time.Time) (controller.Result, error) {
 	lease := w.leaseOf(node)
-	silence := w.recordContact(node, lease, now).Add(grace(node)).Sub(now)
-	if silence <= 0 {
-		if conditions, changed := Silent(node, now); changed {
+	untilSilent := w.recordContact(node, lease, now).Add(grace(node)).Sub(now)
+	if untilSilent <= 0 {
+		if conditions, changed := UnknownConditions(node, now); changed {
 			return w.executor.Do(ctx, markUnknown(node, lease, conditions))
 		}
 	}
@@ -115,9 +115,9 @@ func (w *watcher) reconcileNode(ctx context.Context, node *corev1.Node, now time
 		node.Spec.Taints = taints
 		return w.executor.Do(ctx, action.Update[*corev1.Node]{Resource: resource, Object: node})
 	}
-	result, err := w.onPods(ctx, node, now)
-	if silence > 0 && (result.RequeueAfter == 0 || silence < result.RequeueAfter) {
-		result.RequeueAfter = silence
+	result, err := w.reconcilePods(ctx, node, now)
+	if untilSilent > 0 && (result.RequeueAfter == 0 || untilSilent < result.RequeueAfter) {
+		result.RequeueAfter = untilSilent
 	}
 	return result, err
 }
@@ -146,29 +146,29 @@ func (w *watcher) leaseOf(node *corev1.Node) *coordinationv1.Lease {
 // recordContact returns when a node was last heard of, by its lease or its status. It also records when taints without
 // timeAdded were first observed.
 func (w *watcher) recordContact(node *corev1.Node, lease *coordinationv1.Lease, now time.Time) time.Time {
-	said := lastContact{uid: node.UID, renewed: renewed(lease), at: now, tainted: map[string]time.Time{}}
+	contact := lastContact{uid: node.UID, renewed: renewed(lease), at: now, tainted: map[string]time.Time{}}
 	for i := range node.Status.Conditions {
 		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
-			said.beat = c.LastHeartbeatTime.Time
+			contact.heartbeat = c.LastHeartbeatTime.Time
 		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	before, known := w.contacts[node.Name]
-	known = known && before.uid == said.uid
-	if known && before.renewed.Equal(said.renewed) && before.beat.Equal(said.beat) {
-		said.at = before.at
+	previous, known := w.contacts[node.Name]
+	known = known && previous.uid == contact.uid
+	if known && previous.renewed.Equal(contact.renewed) && previous.heartbeat.Equal(contact.heartbeat) {
+		contact.at = previous.at
 	}
 	for i := range node.Spec.Taints {
 		if t := &node.Spec.Taints[i]; t.Effect == corev1.TaintEffectNoExecute && t.TimeAdded == nil {
-			said.tainted[t.ToString()] = now
-			if at, was := before.tainted[t.ToString()]; known && was {
-				said.tainted[t.ToString()] = at
+			contact.tainted[t.ToString()] = now
+			if at, recorded := previous.tainted[t.ToString()]; known && recorded {
+				contact.tainted[t.ToString()] = at
 			}
 		}
 	}
-	w.contacts[node.Name] = said
-	return said.at
+	w.contacts[node.Name] = contact
+	return contact.at
 }
 
 // since returns a function that reports when a taint was added: its timeAdded, or else when this process
@@ -185,7 +185,7 @@ func (w *watcher) since(node string) func(*corev1.Taint) time.Time {
 	}
 }
 
-func (w *watcher) forget(name string) {
+func (w *watcher) removeContact(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.contacts, name)

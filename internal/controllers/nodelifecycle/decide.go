@@ -27,9 +27,9 @@ var conditions = []corev1.NodeConditionType{
 	corev1.NodeReady, corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure,
 }
 
-// Silent returns the conditions of a node that has been silent for too long, and whether they differ from its
-// current ones.
-func Silent(node *corev1.Node, now time.Time) (all []corev1.NodeCondition, changed bool) {
+// UnknownConditions returns the conditions of a node that has been silent for too long, and whether they differ from
+// its current ones.
+func UnknownConditions(node *corev1.Node, now time.Time) (all []corev1.NodeCondition, changed bool) {
 	all = slices.Clone(node.Status.Conditions)
 	at := metav1.NewTime(now).Rfc3339Copy()
 	for _, kind := range conditions {
@@ -84,7 +84,7 @@ func Taints(node *corev1.Node, now time.Time) []corev1.Taint {
 	}
 	var taints []corev1.Taint
 	for _, has := range node.Spec.Taints {
-		if !ours(has) || contains(wanted, has) {
+		if !isManaged(has) || contains(wanted, has) {
 			taints = append(taints, has)
 		}
 	}
@@ -96,8 +96,8 @@ func Taints(node *corev1.Node, now time.Time) []corev1.Taint {
 	return taints
 }
 
-// hasCondition reports whether a node has a condition. A node that has not reported readiness gets no new pods, but
-// keeps the ones it has.
+// hasCondition reports whether a node has a condition. A node without the condition Ready gets no new pods, but
+// its existing pods are not evicted.
 func hasCondition(node *corev1.Node, kind corev1.NodeConditionType) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == kind })
 }
@@ -112,8 +112,8 @@ func statusOf(node *corev1.Node, kind corev1.NodeConditionType) corev1.Condition
 	return corev1.ConditionFalse
 }
 
-// ours reports whether the controller manages a taint.
-func ours(taint corev1.Taint) bool {
+// isManaged reports whether the controller manages a taint.
+func isManaged(taint corev1.Taint) bool {
 	for _, rule := range byCondition {
 		if taint.Key == rule.key {
 			return taint.Effect == corev1.TaintEffectNoSchedule || rule.kind == corev1.NodeReady &&
@@ -127,7 +127,7 @@ func contains(taints []corev1.Taint, one corev1.Taint) bool {
 	return slices.ContainsFunc(taints, func(t corev1.Taint) bool { return t.MatchTaint(&one) })
 }
 
-// EvictAt returns when a pod must leave a node because of its NoExecute taints. For an untolerated taint,
+// EvictAt returns when a pod must be evicted because of its node's NoExecute taints. For an untolerated taint,
 // that is at once; for others, when the tolerationSeconds have passed since the taint was added and the pod
 // was bound, whichever was later. ok is false if the pod may stay.
 func EvictAt(pod *corev1.Pod, taints []corev1.Taint, since func(*corev1.Taint) time.Time) (at time.Time, ok bool) {

@@ -27,25 +27,25 @@ func TestEvictionTimes(t *testing.T) {
 		after       time.Duration // from noon
 	}{
 		{"no taint", nil, nil, stay},
-		{"another effect", []corev1.Taint{taint("k", "", "NoSchedule")}, nil, stay},
-		{"tolerated for ever", []corev1.Taint{taint("k", "", "NoExecute")},
+		{"NoSchedule taint", []corev1.Taint{taint("k", "", "NoSchedule")}, nil, stay},
+		{"tolerated forever", []corev1.Taint{taint("k", "", "NoExecute")},
 			[]corev1.Toleration{{Key: "k", Operator: "Exists"}}, stay},
-		{"everything tolerated", []corev1.Taint{taint("k", "v", "NoExecute")},
+		{"all taints tolerated", []corev1.Taint{taint("k", "v", "NoExecute")},
 			[]corev1.Toleration{{Operator: "Exists"}}, stay},
 		{"not tolerated", []corev1.Taint{taint("k", "", "NoExecute")}, nil, 0},
 		{"another value", []corev1.Taint{taint("k", "v", "NoExecute")}, []corev1.Toleration{{Key: "k", Value: "w"}}, 0},
-		{"for a time", []corev1.Taint{taint("k", "", "NoExecute")},
+		{"tolerated for seconds", []corev1.Taint{taint("k", "", "NoExecute")},
 			[]corev1.Toleration{{Key: "k", Operator: "Exists", TolerationSeconds: ptr.To[int64](7)}}, 7 * time.Second},
-		{"the shorter of two", []corev1.Taint{taint("a", "", "NoExecute"), taint("b", "", "NoExecute")},
+		{"shortest of two times", []corev1.Taint{taint("a", "", "NoExecute"), taint("b", "", "NoExecute")},
 			[]corev1.Toleration{
 				{Key: "a", Operator: "Exists", TolerationSeconds: ptr.To[int64](7)},
 				{Key: "b", Operator: "Exists", TolerationSeconds: ptr.To[int64](3)},
 			}, 3 * time.Second},
-		{"the first that is about it", []corev1.Taint{taint("k", "", "NoExecute")}, []corev1.Toleration{
+		{"first matching toleration", []corev1.Taint{taint("k", "", "NoExecute")}, []corev1.Toleration{
 			{Key: "k", Operator: "Exists"}, {Key: "k", Operator: "Exists", TolerationSeconds: ptr.To[int64](3)},
 		}, stay},
-		{"from when the taint is seen", []corev1.Taint{sudden}, for7, 17 * time.Second},
-		{"not at all", []corev1.Taint{taint("a", "", "NoExecute")},
+		{"taint without timeAdded", []corev1.Taint{sudden}, for7, 17 * time.Second},
+		{"negative seconds", []corev1.Taint{taint("a", "", "NoExecute")},
 			[]corev1.Toleration{{Key: "a", Operator: "Exists", TolerationSeconds: ptr.To[int64](-1)}}, 0},
 	} {
 		pod := &corev1.Pod{Spec: corev1.PodSpec{Tolerations: c.tolerations}}
@@ -53,7 +53,7 @@ func TestEvictionTimes(t *testing.T) {
 		until, leaves := EvictAt(pod, c.taints, seen)
 		if leaves != (c.after != stay) || leaves && c.after > 0 && until.Sub(noon) != c.after || leaves &&
 			c.after == 0 && until.After(noon) {
-			t.Errorf("%s: leaves %t, at %s", c.name, leaves, until)
+			t.Errorf("%s: got eviction %t at %s, want %s after noon", c.name, leaves, until, c.after)
 		}
 	}
 }
@@ -75,13 +75,13 @@ func TestTolerationStartsWithBinding(t *testing.T) {
 	pod.Spec.Tolerations = []corev1.Toleration{{Key: "k", Operator: "Exists", TolerationSeconds: ptr.To[int64](7)}}
 	pod.CreationTimestamp = metav1.NewTime(noon)
 	if until, leaves := EvictAt(pod, taints, seen); !leaves || until.Sub(noon) != 7*time.Second {
-		t.Errorf("a pod created at noon is evicted after %s", until.Sub(noon))
+		t.Errorf("pod created at noon: got eviction after %s, want 7s", until.Sub(noon))
 	}
 	pod.Status.Conditions = []corev1.PodCondition{{
 		Type: corev1.PodScheduled, Status: "True", LastTransitionTime: metav1.NewTime(noon.Add(time.Minute)),
 	}}
 	if until, leaves := EvictAt(pod, taints, seen); !leaves || until.Sub(noon) != 67*time.Second {
-		t.Errorf("a pod that got its node a minute after noon leaves %s after that", until.Sub(noon))
+		t.Errorf("pod bound a minute after noon: got eviction after %s, want 1m7s", until.Sub(noon))
 	}
 }
 
@@ -100,10 +100,10 @@ func TestTaintsFollowConditions(t *testing.T) {
 	want := []string{"mine:NoExecute", "node.kubernetes.io/disk-pressure:NoSchedule",
 		"node.kubernetes.io/unschedulable:NoSchedule"}
 	if len(got) != len(want) || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
-		t.Errorf("%v, want %v", got, want)
+		t.Errorf("got taints %v, want %v", got, want)
 	}
 	silent := &corev1.Node{}
 	if taints := Taints(silent, noon); len(taints) != 1 || taints[0].Effect != corev1.TaintEffectNoSchedule {
-		t.Errorf("node without a Ready condition: got taints %v", taints)
+		t.Errorf("node without a Ready condition: got taints %v, want one with NoSchedule", taints)
 	}
 }

@@ -17,21 +17,23 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// onPods updates or evicts the pods of a node according to its state. A failure for one pod does not stop the
+// reconcilePods updates or evicts the pods of a node according to its state. A failure for one pod does not stop the
 // others.
-func (w *watcher) onPods(ctx context.Context, node *corev1.Node, now time.Time) (result controller.Result, err error) {
+func (w *watcher) reconcilePods(ctx context.Context, node *corev1.Node,
+	now time.Time) (result controller.Result, err error) {
 	unknown := statusOf(node, corev1.NodeReady) == corev1.ConditionUnknown
 	evicts := func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute }
 	if !unknown && !slices.ContainsFunc(node.Spec.Taints, evicts) {
 		return result, nil
 	}
 	since := w.since(node.Name)
-	asks := []action.Precondition{action.Unchanged[*corev1.Node]{Resource: resource, Objects: []*corev1.Node{node}}}
+	unchanged := []action.Precondition{action.Unchanged[*corev1.Node]{Resource: resource,
+		Objects: []*corev1.Node{node}}}
 	var failures []error
 	for pod := range w.pods.Indexer().Each("node", node.Name) {
-		then, wait, err := onPod(pod, node, since, unknown, now)
-		if err == nil && len(then) > 0 {
-			_, err = w.executor.Do(ctx, action.Guard{Preconditions: asks, Then: then})
+		actions, wait, err := decidePod(pod, node, since, unknown, now)
+		if err == nil && len(actions) > 0 {
+			_, err = w.executor.Do(ctx, action.Guard{Preconditions: unchanged, Then: actions})
 		}
 		if errors.Is(err, action.ErrStaleCache) {
 			return result, err
@@ -44,8 +46,8 @@ func (w *watcher) onPods(ctx context.Context, node *corev1.Node, now time.Time) 
 	return result, errors.Join(failures...)
 }
 
-// onPod returns the actions for one pod, its status update first, and the time until the pod must leave.
-func onPod(
+// decidePod returns the actions for one pod, its status update first, and the time until the pod must be evicted.
+func decidePod(
 	pod *corev1.Pod, node *corev1.Node, since func(*corev1.Taint) time.Time, unknown bool, now time.Time,
 ) (actions []action.Action, wait time.Duration, err error) {
 	var conditions []corev1.PodCondition
@@ -54,9 +56,9 @@ func onPod(
 		actions = append(actions, action.Event{Object: pod, Warning: true, Reason: "NodeNotReady",
 			Message: "Node is not ready"})
 	}
-	at, leaves := EvictAt(pod, node.Spec.Taints, since)
+	at, mustLeave := EvictAt(pod, node.Spec.Taints, since)
 	switch {
-	case !leaves || pod.DeletionTimestamp != nil || !pods.IsActive(pod):
+	case !mustLeave || pod.DeletionTimestamp != nil || !pods.IsActive(pod):
 	case at.After(now):
 		wait = at.Sub(now)
 	default:
@@ -73,8 +75,8 @@ func onPod(
 			}})
 	}
 	if len(conditions) > 0 {
-		say, err := patchConditions(pod, conditions, now)
-		return append([]action.Action{say}, actions...), wait, err
+		patch, err := patchConditions(pod, conditions, now)
+		return append([]action.Action{patch}, actions...), wait, err
 	}
 	return actions, wait, nil
 }
@@ -90,14 +92,14 @@ func disrupted(pod *corev1.Pod) bool {
 func patchConditions(pod *corev1.Pod, all []corev1.PodCondition, now time.Time) (action.Action, error) {
 	var conditions []map[string]any
 	for _, c := range all {
-		says := map[string]any{
+		fields := map[string]any{
 			"type": c.Type, "status": c.Status, "lastTransitionTime": metav1.NewTime(now),
 			"observedGeneration": pod.Generation,
 		}
 		if c.Reason != "" {
-			says["reason"], says["message"] = c.Reason, c.Message
+			fields["reason"], fields["message"] = c.Reason, c.Message
 		}
-		conditions = append(conditions, says)
+		conditions = append(conditions, fields)
 	}
 	body, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion},

@@ -30,8 +30,8 @@ func nodes(m *controller.Manager) error {
 	return nil
 }
 
-// guest returns a pod that tolerates an unreachable node for some seconds.
-func guest(name, node string, seconds int64) *corev1.Pod {
+// tolerantPod returns a pod that tolerates an unreachable node for some seconds.
+func tolerantPod(name, node string, seconds int64) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault}}
 	pod.Spec.NodeName = node
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(1))
@@ -43,8 +43,8 @@ func guest(name, node string, seconds int64) *corev1.Pod {
 	return pod
 }
 
-// dies makes node-0 fail for dying plus half a minute.
-func dies(dying time.Duration) func(context.Context, *rest.Config) error {
+// failNode makes node-0 fail for the given time plus half a minute.
+func failNode(downtime time.Duration) func(context.Context, *rest.Config) error {
 	return func(ctx context.Context, config *rest.Config) error {
 		c, err := client.New(config)
 		if err != nil {
@@ -52,21 +52,21 @@ func dies(dying time.Duration) func(context.Context, *rest.Config) error {
 		}
 		for _, name := range []string{"node-0", "node-1"} {
 			for _, seconds := range []int64{0, 60, 3600} {
-				pod := guest(fmt.Sprintf("%s-after-%d", name, seconds), name, seconds)
+				pod := tolerantPod(fmt.Sprintf("%s-after-%d", name, seconds), name, seconds)
 				if _, err := client.For[*corev1.Pod](c).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 					return err
 				}
 			}
 		}
 		nodes := client.For[*corev1.Node](c)
-		for _, is := range []string{`"true"`, "null"} {
+		for _, value := range []string{`"true"`, "null"} {
 			time.Sleep(30 * time.Second)
-			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, dead, is)
+			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, dead, value)
 			if _, err := nodes.Patch(ctx, "", "node-0", "", types.MergePatchType, patch,
 				metav1.PatchOptions{}); err != nil {
 				return err
 			}
-			time.Sleep(dying)
+			time.Sleep(downtime)
 		}
 		return nil
 	}
@@ -78,16 +78,16 @@ func spared(s bowlinetest.State) error {
 	if n := s.Find("Node", "", "node-1"); n != nil {
 		taints, _, _ := unstructured.NestedSlice(n.Object, "spec", "taints")
 		if strings.Contains(fmt.Sprint(taints), corev1.TaintNodeUnreachable) || condition(n, "Ready") == "Unknown" {
-			return fmt.Errorf("live node-1 has taints: %v", taints)
+			return fmt.Errorf("live node-1: got taints %v, want none for an unreachable node", taints)
 		}
 	}
 	for _, pod := range s.Kind("Pod") {
 		if leaves(pod) && (strings.HasPrefix(pod.GetName(), "node-1") || strings.HasSuffix(pod.GetName(), "3600")) {
-			return fmt.Errorf("%s has to leave", pod.GetName())
+			return fmt.Errorf("pod %s is evicted", pod.GetName())
 		}
 		if strings.HasPrefix(pod.GetName(), "node-1") && condition(pod, "Ready") == "False" &&
 			condition(pod, "Initialized") == "True" {
-			return fmt.Errorf("%s is not ready", pod.GetName())
+			return fmt.Errorf("pod %s of the live node is not ready", pod.GetName())
 		}
 	}
 	return nil
@@ -132,11 +132,11 @@ func anyOrder(s bowlinetest.State) bowlinetest.State {
 }
 
 // scenario delays a controller by longer than a node may be silent.
-func scenario(dying time.Duration, processes []bowlinetest.Process) bowlinetest.Scenario {
+func scenario(downtime time.Duration, processes []bowlinetest.Process) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
 		Options:    []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(nodes)},
 		Processes:  processes,
-		Act:        dies(dying),
+		Act:        failNode(downtime),
 		Settle:     5 * time.Minute,
 		Lag:        80 * time.Second,
 		Invariants: []func(bowlinetest.State) error{spared},
@@ -158,7 +158,7 @@ func TestRecoveredNodesKeepTheirPods(t *testing.T) {
 	s.Invariants = append(s.Invariants, func(s bowlinetest.State) error {
 		pod := s.Find("Pod", metav1.NamespaceDefault, "node-0-after-60")
 		if !isDead(s) && pod != nil && leaves(pod) {
-			return fmt.Errorf("%s has to leave a node that is back", pod.GetName())
+			return fmt.Errorf("pod %s of the recovered node is evicted", pod.GetName())
 		}
 		return nil
 	})

@@ -22,23 +22,23 @@ func renewed(lease *coordinationv1.Lease) time.Time {
 
 // unrenewed verifies with the server that a node's lease was not renewed since it was observed.
 type unrenewed struct {
-	node string
-	seen *coordinationv1.Lease
+	node     string
+	observed *coordinationv1.Lease
 }
 
 func (u unrenewed) String() string {
 	return "check that the lease of node/" + u.node + " is not renewed"
 }
 
-func (u unrenewed) Check(ctx context.Context, by *action.Executor) error {
-	lease, err := client.Of[*coordinationv1.Lease](by.Client, leasesResource).Get(ctx, corev1.NamespaceNodeLease,
+func (u unrenewed) Check(ctx context.Context, exec *action.Executor) error {
+	lease, err := client.Of[*coordinationv1.Lease](exec.Client, leasesResource).Get(ctx, corev1.NamespaceNodeLease,
 		u.node)
 	switch err = action.ClassifyNotFound(err, leasesResource, u.node); {
 	case action.IsGone(err):
 		return nil
 	case err != nil:
 		return err
-	case !renewed(lease).Equal(renewed(u.seen)):
+	case !renewed(lease).Equal(renewed(u.observed)):
 		return fmt.Errorf("%w: node/%s renewed its lease", action.ErrStaleCache, u.node)
 	}
 	return nil
