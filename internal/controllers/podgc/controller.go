@@ -44,13 +44,13 @@ var allEnded = controller.Request{Name: "pods that have ended"}
 // Add adds the controller to a manager.
 func Add(m *controller.Manager) *controller.Controller { return addWithLimit(m, MaxEnded) }
 
-// addWithLimit adds a controller that retains up to most ended pods.
-func addWithLimit(m *controller.Manager, most int) *controller.Controller {
+// addWithLimit adds a controller that retains up to limit ended pods.
+func addWithLimit(m *controller.Manager, limit int) *controller.Controller {
 	c := &collector{
 		nodes: informer.For[*corev1.Node](m.Informers(), nodes),
 		pods:  informer.For[*corev1.Pod](m.Informers(), pods.Resource),
 		live:  client.Of[*corev1.Node](m.Client(), nodes), executor: action.NewExecutor(m, "pod-garbage-collector"),
-		most: most, missing: map[string]time.Time{},
+		limit: limit, missing: map[string]time.Time{},
 	}
 	c.pods.Indexer().AddIndex("node", informer.ByNodeName)
 	c.pods.Indexer().AddIndex("ended", byEnd)
@@ -73,7 +73,7 @@ type collector struct {
 	pods     *informer.Informer[*corev1.Pod]
 	live     client.Resource[*corev1.Node]
 	executor *action.Executor
-	most     int
+	limit    int
 
 	mu      sync.Mutex
 	missing map[string]time.Time // since when nodes with pods have been missing
@@ -122,7 +122,7 @@ func (c *collector) Reconcile(ctx context.Context, request controller.Request) (
 	if request == allEnded {
 		return c.executor.Do(ctx, decideEnded(c.pods.Indexer().Each("ended", "yes"),
 			c.pods.Indexer().Count("ended", "yes"),
-			c.most)...)
+			c.limit)...)
 	}
 	s, err := c.observe(ctx, request.Name)
 	if err != nil {
@@ -162,34 +162,34 @@ func (c *collector) stateOf(ctx context.Context, name string, now time.Time) (st
 		c.clearMissing(name)
 		return present, 0, nil
 	case !absent:
-		is, err := c.confirm(ctx, name, outOfService)
-		return is, 0, err
+		confirmed, err := c.confirm(ctx, name, outOfService)
+		return confirmed, 0, err
 	}
 	if wait := c.missingSince(name, now).Add(Quarantine).Sub(now); wait > 0 {
 		return missing, wait, nil
 	}
-	is, err := c.confirm(ctx, name, gone)
-	return is, 0, err
+	confirmed, err := c.confirm(ctx, name, gone)
+	return confirmed, 0, err
 }
 
 // confirm asks the server whether a node is gone or out of service, as the cache shows. If not, it returns
-// solid; once the cache has caught up, it triggers another reconcile if needed.
-func (c *collector) confirm(ctx context.Context, name string, seems state) (is state, err error) {
+// present; once the cache has caught up, its event triggers another reconcile if needed.
+func (c *collector) confirm(ctx context.Context, name string, observed state) (confirmed state, err error) {
 	err = action.RetryIfSlow(func() error {
 		node, err := c.live.Get(ctx, "", name)
 		switch err = action.ClassifyNotFound(err, nodes, name); {
 		case action.IsGone(err):
-			is = gone
+			confirmed = gone
 			return nil
 		case err == nil && isOutOfService(node):
-			is = outOfService
+			confirmed = outOfService
 		default:
-			is = present
+			confirmed = present
 		}
 		return err
 	})
-	if err == nil && is == seems {
-		return is, nil
+	if err == nil && confirmed == observed {
+		return confirmed, nil
 	}
 	if err == nil {
 		c.clearMissing(name)

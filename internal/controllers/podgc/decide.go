@@ -51,9 +51,9 @@ func decide(s input) []action.Action {
 	for _, pod := range s.pods {
 		switch {
 		case s.state == gone:
-			all = append(all, remove(pod, lost(s.now, pod))...)
+			all = append(all, deletionsOf(pod, nodeGoneCondition(s.now, pod))...)
 		case pod.DeletionTimestamp != nil && s.state != present:
-			all = append(all, remove(pod, nil)...)
+			all = append(all, deletionsOf(pod, nil)...)
 		}
 	}
 	return together(all)
@@ -67,21 +67,21 @@ func together(all action.Parallel) []action.Action {
 }
 
 // decideEnded deletes ended pods beyond the limit: evicted ones first, then the oldest.
-func decideEnded(ended iter.Seq[*corev1.Pod], count, most int) []action.Action {
+func decideEnded(ended iter.Seq[*corev1.Pod], count, limit int) []action.Action {
 	var removed action.Parallel
-	for _, pod := range first(ended, count-most) {
-		removed = append(removed, remove(pod, nil)...)
+	for _, pod := range firstToDelete(ended, count-limit) {
+		removed = append(removed, deletionsOf(pod, nil)...)
 	}
 	return together(removed)
 }
 
-// first returns the count pods that are first in deletion order, sorted. It does not sort the others: often
-// one of thousands is to be deleted.
-func first(ended iter.Seq[*corev1.Pod], count int) []*corev1.Pod {
+// firstToDelete returns the count pods that are first in deletion order, sorted. It does not sort the others: often
+// only one of thousands is to be deleted.
+func firstToDelete(ended iter.Seq[*corev1.Pod], count int) []*corev1.Pod {
 	if count <= 0 {
 		return nil
 	}
-	var ends last
+	var ends deletionHeap
 	for pod := range ended {
 		switch {
 		case len(ends) < count:
@@ -95,14 +95,14 @@ func first(ended iter.Seq[*corev1.Pod], count int) []*corev1.Pod {
 	return ends
 }
 
-// last is a heap of pods with the one that is last in deletion order on top.
-type last []*corev1.Pod
+// deletionHeap is a heap of pods with the one that is last in deletion order on top.
+type deletionHeap []*corev1.Pod
 
-func (l last) Len() int           { return len(l) }
-func (l last) Less(i, j int) bool { return compareDeletion(l[i], l[j]) > 0 }
-func (l last) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
-func (l *last) Push(pod any)      { *l = append(*l, pod.(*corev1.Pod)) }
-func (l *last) Pop() any          { panic("Pop is not used") }
+func (l deletionHeap) Len() int           { return len(l) }
+func (l deletionHeap) Less(i, j int) bool { return compareDeletion(l[i], l[j]) > 0 }
+func (l deletionHeap) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
+func (l *deletionHeap) Push(pod any)      { *l = append(*l, pod.(*corev1.Pod)) }
+func (l *deletionHeap) Pop() any          { panic("Pop is not used") }
 
 // compareDeletion compares pods by deletion order.
 func compareDeletion(a, b *corev1.Pod) int {
@@ -144,18 +144,18 @@ func (r removal) String() string {
 	return r.mark.String() + ", " + r.Delete.String()
 }
 
-func (r removal) Do(ctx context.Context, by *action.Executor) error {
+func (r removal) Do(ctx context.Context, exec *action.Executor) error {
 	if r.mark != nil {
-		if err := r.mark.Do(ctx, by); err != nil {
+		if err := r.mark.Do(ctx, exec); err != nil {
 			return err
 		}
 	}
-	return r.Delete.Do(ctx, by)
+	return r.Delete.Do(ctx, exec)
 }
 
-// remove returns the deletion of a pod, with a condition that states the reason if there is one. It returns
+// deletionsOf returns the deletion of a pod, with a condition that states the reason if there is one. It returns
 // nothing for a pod that only waits for finalizers.
-func remove(pod *corev1.Pod, because *corev1.PodCondition) []action.Action {
+func deletionsOf(pod *corev1.Pod, condition *corev1.PodCondition) []action.Action {
 	ended := pods.IsTerminal(pod)
 	if ended && pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil &&
 		*pod.DeletionGracePeriodSeconds == 0 {
@@ -163,14 +163,14 @@ func remove(pod *corev1.Pod, because *corev1.PodCondition) []action.Action {
 	}
 	r := removal{Delete: action.Delete[*corev1.Pod]{Resource: pods.Resource, Object: pod, Immediate: true}}
 	if !ended {
-		r.mark = fail(pod, because)
+		r.mark = markFailed(pod, condition)
 	}
 	return []action.Action{r}
 }
 
-// lost returns the condition of a pod whose node is gone. It retains the transition time of an earlier true
-// condition.
-func lost(now time.Time, pod *corev1.Pod) *corev1.PodCondition {
+// nodeGoneCondition returns the condition of a pod whose node no longer exists. It retains the transition time of an
+// earlier true condition.
+func nodeGoneCondition(now time.Time, pod *corev1.Pod) *corev1.PodCondition {
 	since := metav1.NewTime(now).Rfc3339Copy()
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
@@ -183,14 +183,14 @@ func lost(now time.Time, pod *corev1.Pod) *corev1.PodCondition {
 	}
 }
 
-// fail marks a pod as failed.
-func fail(pod *corev1.Pod, because *corev1.PodCondition) action.Action {
+// markFailed marks a pod as failed.
+func markFailed(pod *corev1.Pod, condition *corev1.PodCondition) action.Action {
 	status := map[string]any{"phase": corev1.PodFailed}
 	if pod.Generation > 0 {
 		status["observedGeneration"] = pod.Generation
 	}
-	if because != nil {
-		status["conditions"] = []*corev1.PodCondition{because}
+	if condition != nil {
+		status["conditions"] = []*corev1.PodCondition{condition}
 	}
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
 	if err != nil {

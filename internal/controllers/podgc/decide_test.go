@@ -31,20 +31,21 @@ func TestOldestEndedPodsAreDeleted(t *testing.T) {
 	}
 	sorted := slices.SortedFunc(slices.Values(all), compareDeletion)
 	if !wasEvicted(sorted[9]) || wasEvicted(sorted[10]) || sorted[10].Name != "pod-0" {
-		t.Errorf("the evicted ones are not the first: %s, %s", sorted[9].Name, sorted[10].Name)
+		t.Errorf("got the 10th and 11th pod %s and %s, want the last evicted pod and pod-0", sorted[9].Name,
+			sorted[10].Name)
 	}
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	for _, most := range []int{0, 1, 50, 99, 100, 101} {
+	for _, limit := range []int{0, 1, 50, 99, 100, 101} {
 		var want []string
-		for _, pod := range sorted[:max(0, len(all)-most)] {
+		for _, pod := range sorted[:max(0, len(all)-limit)] {
 			want = append(want, "delete pod/"+pod.Name)
 		}
 		var got []string
-		for _, pod := range first(slices.Values(all), len(all)-most) {
-			got = append(got, remove(pod, nil)[0].String())
+		for _, pod := range firstToDelete(slices.Values(all), len(all)-limit) {
+			got = append(got, deletionsOf(pod, nil)[0].String())
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("of 100 all but %d go, %v, and should be %v", most, got, want)
+			t.Errorf("limit %d: got deletions %v, want %v", limit, got, want)
 		}
 	}
 }
@@ -53,17 +54,18 @@ func TestOldestEndedPodsAreDeleted(t *testing.T) {
 func TestDisruptionRetainsItsTransitionTime(t *testing.T) {
 	t.Parallel()
 	pod := &corev1.Pod{}
-	if at := lost(noon, pod).LastTransitionTime; !at.Time.Equal(noon) {
-		t.Errorf("it has had to go since %s", at)
+	if at := nodeGoneCondition(noon, pod).LastTransitionTime; !at.Time.Equal(noon) {
+		t.Errorf("no condition: got transition time %s, want %s", at, noon)
 	}
 	before := metav1.NewTime(noon.Add(-time.Hour))
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionFalse,
 		LastTransitionTime: before}}
-	if at := lost(noon, pod).LastTransitionTime; !at.Time.Equal(noon) {
-		t.Errorf("it had not had to go, and has since %s", at)
+	if at := nodeGoneCondition(noon, pod).LastTransitionTime; !at.Time.Equal(noon) {
+		t.Errorf("false condition: got transition time %s, want %s", at, noon)
 	}
 	pod.Status.Conditions[0].Status = corev1.ConditionTrue
-	if c := lost(noon, pod); !c.LastTransitionTime.Equal(&before) || !strings.Contains(c.Message, "no longer exists") {
-		t.Errorf("it had to go before: %+v", c)
+	if c := nodeGoneCondition(noon, pod); !c.LastTransitionTime.Equal(&before) ||
+		!strings.Contains(c.Message, "no longer exists") {
+		t.Errorf("true condition: got %+v, want the transition time %s", c, before)
 	}
 }

@@ -132,10 +132,10 @@ func podsOfNodesExist(s bowlinetest.State) error {
 		}
 		pod := s.Find("Pod", "default", "on-"+name)
 		if pod == nil {
-			return fmt.Errorf("the pod of the existing node %s was deleted", name)
+			return fmt.Errorf("pod of the existing node %s was deleted", name)
 		}
 		if phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase"); phase == string(corev1.PodFailed) {
-			return fmt.Errorf("the pod of the existing node %s has failed", name)
+			return fmt.Errorf("pod of the existing node %s has failed", name)
 		}
 	}
 	return nil
@@ -151,7 +151,7 @@ func endedAreRetained(s bowlinetest.State) error {
 		}
 	}
 	if s.Find("Pod", "default", "ended-2") != nil && s.Find("Pod", "default", "ended-3") != nil && ended < 2 {
-		return fmt.Errorf("%d pods are left that have ended", ended)
+		return fmt.Errorf("got %d ended pods, want at least 2", ended)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
 package podgc
 
-// AddWithLimit adds a controller that retains up to most ended pods.
+// AddWithLimit adds a controller that retains up to limit ended pods.
 var AddWithLimit = addWithLimit

@@ -28,7 +28,7 @@ func TestAProxys404DeletesNoPods(t *testing.T) {
 			time.Sleep(time.Hour)
 			_, err := pods.Get(t.Context(), "default", "a")
 			if gone := apierrors.IsNotFound(err); gone != proxy.Mended.Load() || !gone && err != nil {
-				t.Errorf("the proxy was mended: %t; the pod: %v", proxy.Mended.Load(), err)
+				t.Errorf("proxy mended %t: getting the pod: %v", proxy.Mended.Load(), err)
 			}
 			proxy.Mended.Store(true)
 		}
