@@ -28,8 +28,8 @@ const Name = "pvc-protection"
 // finalizer is the finalizer of each claim; the server adds it on creation.
 const finalizer = "kubernetes.io/pvc-protection"
 
-// retryInterval is the retry interval for a claim that is used by a pod of which no cached event tells: the pod
-// is hidden by an initializer, or was just created.
+// retryInterval is the retry interval for a claim that is used by a pod whose events the cache does not receive: the
+// pod is hidden by an initializer, or was just created.
 const retryInterval = 30 * time.Second
 
 var resource = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
@@ -60,12 +60,12 @@ func Add(m *controller.Manager) *controller.Controller {
 	})
 }
 
-// mayNeedChange selects claims that may need a change of the finalizer.
+// mayNeedChange reports whether a claim may need a change of the finalizer.
 func mayNeedChange(_, now *corev1.PersistentVolumeClaim) bool {
 	return now != nil && (now.DeletionTimestamp != nil || !isProtected(now))
 }
 
-// releasesClaims selects pods that stop using their claims: they were deleted, or their node has shut them down.
+// releasesClaims reports whether a pod stops using its claims: it was deleted, or its node has shut it down.
 func releasesClaims(_, now *corev1.Pod) bool {
 	return now == nil || isShutDown(now)
 }
@@ -98,9 +98,9 @@ func claimsOf(pod *corev1.Pod) (names []string) {
 // until it is deleted, even after it has ended. A pod without a node does not count: no node accepts a pod
 // whose claim is being deleted.
 func (p *protector) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
-	claim, there := p.claims.Indexer().Get(request)
+	claim, exists := p.claims.Indexer().Get(request)
 	switch {
-	case !there, claim.DeletionTimestamp == nil && isProtected(claim), claim.DeletionTimestamp != nil &&
+	case !exists, claim.DeletionTimestamp == nil && isProtected(claim), claim.DeletionTimestamp != nil &&
 		!isProtected(claim):
 		return controller.Result{}, nil
 	case claim.DeletionTimestamp == nil:
@@ -125,17 +125,17 @@ func (p *protector) Reconcile(ctx context.Context, request controller.Request) (
 	return p.executor.Do(ctx, change(claim, "release", "$deleteFromPrimitiveList/finalizers"))
 }
 
-// change patches the finalizers of a claim. does describes the patch, and list is the strategic merge
+// change patches the finalizers of a claim. verb describes the patch, and list is the strategic merge
 // directive.
-func change(claim *corev1.PersistentVolumeClaim, does, list string) action.Action {
+func change(claim *corev1.PersistentVolumeClaim, verb, list string) action.Action {
 	return action.Patch[*corev1.PersistentVolumeClaim]{
-		Resource: resource, Object: claim, Type: types.StrategicMergePatchType, Verb: does,
+		Resource: resource, Object: claim, Type: types.StrategicMergePatchType, Verb: verb,
 		Body: fmt.Appendf(nil, `{"metadata":{"uid":%q,%q:[%q]}}`, claim.UID, list, finalizer),
 	}
 }
 
-// isUsed asks the server, since the cache may lack the newest pods and does not show pods that are hidden by
-// initializers.
+// isUsed asks the server whether a pod uses the claim: the cache may lack the newest pods and does not show pods that
+// are hidden by initializers.
 func (p *protector) isUsed(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	all := client.Of[*corev1.Pod](p.executor.Client, pods.Resource).Uninitialized()
 	page, err := all.List(ctx, claim.Namespace, metav1.ListOptions{})

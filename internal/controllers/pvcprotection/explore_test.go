@@ -24,7 +24,7 @@ func TestClaimsAreProtectedDespiteFaults(t *testing.T) {
 		Processes:  trial.Of(pvcprotection.Add).Twice(),
 		Act:        useAndDelete,
 		Settle:     2 * time.Minute,
-		Invariants: []func(bowlinetest.State) error{keptWhileUsed},
+		Invariants: []func(bowlinetest.State) error{retainedWhileUsed},
 		Budget:     30,
 	})
 }
@@ -74,11 +74,11 @@ func podOn(node, claim string) *corev1.Pod {
 	return pod
 }
 
-// keptWhileUsed fails if the first pod exists and its claim does not.
-func keptWhileUsed(s bowlinetest.State) error {
+// retainedWhileUsed fails if the first pod exists and its claim does not.
+func retainedWhileUsed(s bowlinetest.State) error {
 	pod := s.Find("Pod", "default", "user")
 	if pod != nil && pod.GetLabels()["uses"] == "data" && s.Find("PersistentVolumeClaim", "default", "data") == nil {
-		return errors.New("the claim of a pod is gone")
+		return errors.New("the claim was deleted while a pod used it")
 	}
 	return nil
 }

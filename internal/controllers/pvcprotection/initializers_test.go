@@ -24,7 +24,7 @@ metadata: {name: nobody}
 initializers:
 - {name: nobody.initializer.example.com, rules: [{apiGroups: [""], apiVersions: [v1], resources: [%s]}]}`
 
-func core[T client.Object](t *testing.T, p *bowlinetest.Plane, resource string) client.Resource[T] {
+func uninitialized[T client.Object](t *testing.T, p *bowlinetest.Plane, resource string) client.Resource[T] {
 	t.Helper()
 	c, err := client.New(p.RESTConfig())
 	if err != nil {
@@ -49,7 +49,7 @@ func TestUninitializedObjectsAreProtected(t *testing.T) {
 			t.Parallel()
 			bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 				p.Apply(t, fmt.Sprintf(nobodyInitializes, hidden))
-				useAndLetGo(t, p)
+				testClaimProtection(t, p)
 			}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
 				pvcprotection.Add(m)
 				return nil
@@ -58,8 +58,9 @@ func TestUninitializedObjectsAreProtected(t *testing.T) {
 	}
 }
 
-func useAndLetGo(t *testing.T, p *bowlinetest.Plane) {
-	claims, pods := core[*corev1.PersistentVolumeClaim](t, p, "persistentvolumeclaims"), core[*corev1.Pod](t, p, "pods")
+func testClaimProtection(t *testing.T, p *bowlinetest.Plane) {
+	claims, pods := uninitialized[*corev1.PersistentVolumeClaim](t, p, "persistentvolumeclaims"),
+		uninitialized[*corev1.Pod](t, p, "pods")
 	_, err := claims.Create(t.Context(), claim("data"), metav1.CreateOptions{})
 	check(t, err)
 	_, err = pods.Create(t.Context(), podOn("n1", "data"), metav1.CreateOptions{})
@@ -67,11 +68,11 @@ func useAndLetGo(t *testing.T, p *bowlinetest.Plane) {
 	check(t, claims.Delete(t.Context(), "default", "data", metav1.DeleteOptions{}))
 	time.Sleep(5 * time.Minute)
 	if _, err := claims.Get(t.Context(), "default", "data"); err != nil {
-		t.Errorf("while a pod uses it: %v", err)
+		t.Errorf("claim in use: %v", err)
 	}
 	check(t, pods.Delete(t.Context(), "default", "user", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
 	time.Sleep(time.Minute)
 	if _, err := claims.Get(t.Context(), "default", "data"); !apierrors.IsNotFound(err) {
-		t.Errorf("after the pod was deleted: got %v", err)
+		t.Errorf("claim after the pod was deleted: got error %v, want NotFound", err)
 	}
 }

@@ -15,12 +15,12 @@ func TestShutDownPodsReleaseClaims(t *testing.T) {
 	ended.DeletionTimestamp, ended.DeletionGracePeriodSeconds = &metav1.Time{}, new(int64)
 	for _, c := range []struct {
 		old, now *corev1.Pod
-		lets     bool
+		want     bool
 	}{
 		{nil, runs, false}, {runs, runs, false}, {runs, nil, true}, {runs, ended, true},
 	} {
-		if got := releasesClaims(c.old, c.now); got != c.lets {
-			t.Errorf("from %v to %v: %v", c.old, c.now, got)
+		if got := releasesClaims(c.old, c.now); got != c.want {
+			t.Errorf("change from %v to %v: got %t, want %t", c.old, c.now, got, c.want)
 		}
 	}
 }
