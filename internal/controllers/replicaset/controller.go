@@ -48,7 +48,7 @@ func Add(m *controller.Manager) *controller.Controller {
 			selector, err := metav1.LabelSelectorAsSelector(r.Spec.Selector)
 			return Set{
 				Replicas: int(ptr.Deref(r.Spec.Replicas, 1)), MinReady: r.Spec.MinReadySeconds,
-				Selector: selector, Template: &r.Spec.Template, Status: r.Status, CountsEnding: true,
+				Selector: selector, Template: &r.Spec.Template, Status: r.Status, CountsTerminating: true,
 			}, err
 		},
 		WithStatus: func(r *appsv1.ReplicaSet, status appsv1.ReplicaSetStatus) *appsv1.ReplicaSet {
@@ -64,7 +64,7 @@ type Config[T client.Object] struct {
 	Name, Component string
 	In              schema.GroupVersionResource
 	Kind            schema.GroupVersionKind
-	// Set converts an object, without the fields that Kept provides.
+	// Set converts an object. The controller sets Object, Kind and In of the result.
 	Set func(T) (Set, error)
 	// WithStatus returns a copy of an object with another status.
 	WithStatus func(T, appsv1.ReplicaSetStatus) T
@@ -134,80 +134,84 @@ func (k *reconciler[T]) Reconcile(ctx context.Context, request controller.Reques
 		return controller.Result{}, controller.Terminal(err)
 	}
 	set.Object, set.Kind, set.In = obj, k.Kind, k.In
-	seen := k.observe(set)
-	controller.Note(ctx, "%d pods, want %d", len(seen.active()), set.Replicas)
-	if _, err := k.executor.Do(ctx, Claim(seen)...); err != nil {
+	observed := k.observe(set)
+	controller.Note(ctx, "%d pods, want %d", len(observed.active()), set.Replicas)
+	if _, err := k.executor.Do(ctx, Claim(observed)...); err != nil {
 		return controller.Result{}, err
 	}
-	seen.Loss = k.losses.update(request, seen, func(pod *corev1.Pod) string {
-		return podloss.Describe(pod, seen.Selector, k.matchingSetNames(pod))
+	observed.Loss = k.losses.update(request, observed, func(pod *corev1.Pod) string {
+		return podloss.Describe(pod, observed.Selector, k.matchingSetNames(pod))
 	})
-	failure := k.createOrDelete(ctx, seen, obj)
+	failure := k.createOrDelete(ctx, observed, obj)
 	if errors.Is(failure, action.ErrStaleCache) {
 		return controller.Result{}, nil
 	}
-	return k.updateStatus(ctx, seen, obj, failure)
+	return k.updateStatus(ctx, observed, obj, failure)
 }
 
 // createOrDelete creates or deletes pods.
-func (k *reconciler[T]) createOrDelete(ctx context.Context, seen Observed, obj T) error {
-	keep := Decide(seen)
-	if len(keep) == 0 {
+func (k *reconciler[T]) createOrDelete(ctx context.Context, observed Observed, obj T) error {
+	actions := Decide(observed)
+	if len(actions) == 0 {
 		return nil
 	}
-	sure := []action.Precondition{action.Unchanged[T]{Resource: k.In, Objects: []T{obj}}}
-	switch has := len(seen.active()); {
-	case has < seen.Replicas && k.needsCheck(seen):
-		sure = append(sure, seen.allObserved())
-	case has > seen.Replicas && seen.Replicas > 0: // the choice depends on the state and the number of all pods
-		sure = append(sure, action.DependentsUnchanged[*corev1.Pod]{Resource: pods.Resource, Owner: obj,
-			Selector: seen.Selector, Objects: seen.Pods})
+	preconditions := []action.Precondition{action.Unchanged[T]{Resource: k.In, Objects: []T{obj}}}
+	switch count := len(observed.active()); {
+	case count < observed.Replicas && k.needsCheck(observed):
+		preconditions = append(preconditions, observed.allObserved())
+	// the choice depends on the state and the number of all pods
+	case count > observed.Replicas && observed.Replicas > 0:
+		preconditions = append(preconditions,
+			action.DependentsUnchanged[*corev1.Pod]{Resource: pods.Resource, Owner: obj,
+				Selector: observed.Selector, Objects: observed.Pods})
 	}
-	_, err := k.executor.Do(ctx, action.Guard{Preconditions: sure, Then: keep})
+	_, err := k.executor.Do(ctx, action.Guard{Preconditions: preconditions, Then: actions})
 	return err
 }
 
-// needsCheck reports whether acting on a stale cache could do harm, which is so if the set has been changed or
-// another controller writes its status. The names of a new set's first pods are the same for every
-// controller.
-func (k *reconciler[T]) needsCheck(seen Observed) bool {
-	return seen.Object.GetGeneration() > 1 || !k.statuses.IsLastWritten(informer.KeyOf(seen.Object), seen.Status)
+// needsCheck reports whether the server has to be asked before pods are created or deleted: the set has been changed,
+// or another controller writes its status, so that the cache may be stale. No check is needed for a new set's first
+// pods: their names are the same for every controller.
+func (k *reconciler[T]) needsCheck(observed Observed) bool {
+	return observed.Object.GetGeneration() > 1 ||
+		!k.statuses.IsLastWritten(informer.KeyOf(observed.Object), observed.Status)
 }
 
 // updateStatus updates the status if it has changed.
-func (k *reconciler[T]) updateStatus(ctx context.Context, seen Observed, obj T,
+func (k *reconciler[T]) updateStatus(ctx context.Context, observed Observed, obj T,
 	failure error) (controller.Result, error) {
-	told, request, trouble := failure, informer.KeyOf(obj), seen.obstacle()
-	if told == nil && trouble != nil {
-		told = trouble
+	reported, request, cause := failure, informer.KeyOf(obj), observed.obstacle()
+	if reported == nil && cause != nil {
+		reported = cause
 	}
-	status, again := Report(seen, told)
-	if equality.Semantic.DeepEqual(status, seen.Status) {
-		return controller.Result{RequeueAfter: again}, failure
+	status, recheckAfter := Report(observed, reported)
+	if equality.Semantic.DeepEqual(status, observed.Status) {
+		return controller.Result{RequeueAfter: recheckAfter}, failure
 	}
-	if wait := k.statuses.Delay(request, seen.Status, status); wait > 0 {
+	if wait := k.statuses.Delay(request, observed.Status, status); wait > 0 {
 		return controller.Result{RequeueAfter: wait}, failure
 	}
-	var report []action.Action
-	if status.ObservedGeneration != seen.Status.ObservedGeneration && k.needsCheck(seen) ||
-		!k.statuses.IsLastWritten(request, seen.Status) {
+	var actions []action.Action
+	if status.ObservedGeneration != observed.Status.ObservedGeneration && k.needsCheck(observed) ||
+		!k.statuses.IsLastWritten(request, observed.Status) {
 		// Other controllers, such as the Deployment controller, wait for the new status and create or delete
 		// pods because of it.
-		report = append(report, seen.allObserved())
+		actions = append(actions, observed.allObserved())
 	}
-	report = append(report, action.Update[T]{Resource: k.In, Object: k.WithStatus(obj, status), Subresource: "status"})
-	if failure == nil && trouble != nil && len(status.Conditions) > len(seen.Status.Conditions) {
-		report = append(report, action.Event{Object: obj, Warning: true, Reason: trouble.reason(),
-			Message: trouble.Error()})
+	actions = append(actions, action.Update[T]{Resource: k.In, Object: k.WithStatus(obj, status),
+		Subresource: "status"})
+	if failure == nil && cause != nil && len(status.Conditions) > len(observed.Status.Conditions) {
+		actions = append(actions, action.Event{Object: obj, Warning: true, Reason: cause.reason(),
+			Message: cause.Error()})
 	}
-	_, err := k.executor.Do(ctx, report...)
+	_, err := k.executor.Do(ctx, actions...)
 	if errors.Is(err, action.ErrStaleCache) {
 		return controller.Result{}, failure
 	}
 	if err == nil {
 		k.statuses.Written(request, status)
 	}
-	return controller.Result{RequeueAfter: again}, cmp.Or(failure, err)
+	return controller.Result{RequeueAfter: recheckAfter}, cmp.Or(failure, err)
 }
 
 // allObserved returns the precondition that all pods of the set were observed.
@@ -230,7 +234,7 @@ func (k *reconciler[T]) matchingSetNames(pod *corev1.Pod) (names []string) {
 // observe reads the caches.
 func (k *reconciler[T]) observe(set Set) Observed {
 	obj := set.Object
-	s := Observed{Set: set, Pods: k.pods.Claimable(obj), Now: time.Now(), Taken: func(name string) bool {
+	s := Observed{Set: set, Pods: k.pods.Claimable(obj), Now: time.Now(), NameTaken: func(name string) bool {
 		_, taken := k.pods.Indexer().Get(informer.Key{Namespace: obj.GetNamespace(), Name: name})
 		return taken
 	}}

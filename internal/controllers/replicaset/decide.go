@@ -28,10 +28,10 @@ type Set struct {
 	MinReady int32
 	Selector labels.Selector
 	Template *corev1.PodTemplateSpec
-	// Status is the current status of the object. CountsEnding is set if the kind's status counts pods that
+	// Status is the current status of the object. CountsTerminating is set if the kind's status counts pods that
 	// are being deleted.
-	Status       appsv1.ReplicaSetStatus
-	CountsEnding bool
+	Status            appsv1.ReplicaSetStatus
+	CountsTerminating bool
 }
 
 // Observed is the observed state that a decision is based on.
@@ -46,9 +46,9 @@ type Observed struct {
 	Related []*corev1.Pod
 	// Loss counts the pods that the set has lost because their labels were changed.
 	Loss PodLoss
-	// Taken reports whether a pod of the namespace has a name.
-	Taken func(name string) bool
-	Now   time.Time
+	// NameTaken reports whether a pod of the namespace has a name.
+	NameTaken func(name string) bool
+	Now       time.Time
 }
 
 // maxBatch limits how many pods are created or deleted at once; the status is updated in between.
@@ -78,8 +78,8 @@ func (s Observed) active() []*corev1.Pod {
 	return slices.Concat(s.Claims.Owned, s.Claims.Adopted)
 }
 
-// ending returns how many pods of the set are being deleted and have not terminated.
-func (s Observed) ending() (count int32) {
+// terminating returns how many pods of the set are being deleted and have not terminated.
+func (s Observed) terminating() (count int32) {
 	for _, pod := range s.Pods {
 		if pod.DeletionTimestamp != nil && !pods.IsTerminal(pod) &&
 			metav1.IsControlledBy(pod, s.Object) && s.Selector.Matches(labels.Set(pod.Labels)) {
@@ -93,33 +93,33 @@ func (s Observed) ending() (count int32) {
 func Claim(s Observed) []action.Action { return s.Claims.Actions(s.owner(), pods.Resource) }
 
 // Decide returns the creations or deletions of pods that bring their number to the desired one.
-func Decide(s Observed) (keep []action.Action) {
+func Decide(s Observed) (actions []action.Action) {
 	if s.Object.GetDeletionTimestamp() != nil {
 		return nil
 	}
 	active := s.active()
-	missing, trouble := s.Replicas-len(active), s.obstacle()
+	missing, cause := s.Replicas-len(active), s.obstacle()
 	switch {
-	case missing > 0 && trouble != nil && trouble.delay(s.Now) > 0:
-	case missing > 0 && trouble != nil:
-		keep = append(keep, s.create(1))
+	case missing > 0 && cause != nil && cause.delay(s.Now) > 0:
+	case missing > 0 && cause != nil:
+		actions = append(actions, s.create(1))
 	case missing > 0:
-		keep = append(keep, s.create(min(missing, maxBatch)))
+		actions = append(actions, s.create(min(missing, maxBatch)))
 	case missing < 0:
-		keep = append(keep, s.delete(active, min(-missing, maxBatch)))
+		actions = append(actions, s.delete(active, min(-missing, maxBatch)))
 	}
-	return keep
+	return actions
 }
 
 // create creates pods under the first names that are free.
 func (s Observed) create(count int) action.Parallel {
-	var made action.Parallel
-	for n := 0; len(made) < count; n++ {
+	var creates action.Parallel
+	for n := 0; len(creates) < count; n++ {
 		name := pods.Name(s.Object, n)
-		if s.Taken(name) {
+		if s.NameTaken(name) {
 			continue
 		}
-		made = append(made, action.Create[*corev1.Pod]{
+		creates = append(creates, action.Create[*corev1.Pod]{
 			Resource: pods.Resource, Object: pods.New(s.Template, s.Object, s.Kind, name),
 			Events: action.Events{
 				Object: s.Object, Reason: "SuccessfulCreate", Message: "Created pod: " + name,
@@ -127,7 +127,7 @@ func (s Observed) create(count int) action.Parallel {
 			},
 		})
 	}
-	return made
+	return creates
 }
 
 // delete deletes the pods whose loss matters least. See pods.SortForDeletion.
@@ -149,7 +149,7 @@ func (s Observed) delete(active []*corev1.Pod, count int) action.Parallel {
 
 // Report returns the status of the observed state, and after how long it will change without an event; 0
 // means never. failure is the error of creating or deleting pods.
-func Report(s Observed, failure error) (status appsv1.ReplicaSetStatus, again time.Duration) {
+func Report(s Observed, failure error) (status appsv1.ReplicaSetStatus, recheckAfter time.Duration) {
 	status = *s.Status.DeepCopy()
 	status.Replicas, status.FullyLabeledReplicas, status.ReadyReplicas, status.AvailableReplicas = 0, 0, 0, 0
 	status.ObservedGeneration = s.Object.GetGeneration()
@@ -166,27 +166,27 @@ func Report(s Observed, failure error) (status appsv1.ReplicaSetStatus, again ti
 		status.ReadyReplicas++
 		if in == 0 {
 			status.AvailableReplicas++
-		} else if again == 0 || in < again {
-			again = in
+		} else if recheckAfter == 0 || in < recheckAfter {
+			recheckAfter = in
 		}
 	}
-	if s.CountsEnding {
-		status.TerminatingReplicas = ptr.To(s.ending())
+	if s.CountsTerminating {
+		status.TerminatingReplicas = ptr.To(s.terminating())
 	}
 	status.Conditions = s.conditions(failure)
-	if in := s.recheckAfter(); in > 0 && (again == 0 || in < again) {
-		again = in
+	if in := s.recheckAfter(); in > 0 && (recheckAfter == 0 || in < recheckAfter) {
+		recheckAfter = in
 	}
-	return status, again
+	return status, recheckAfter
 }
 
 // conditions returns the conditions of the status with the failure; of several failures in a row, the first
 // is retained.
 func (s Observed) conditions(failure error) (conditions []appsv1.ReplicaSetCondition) {
-	var before *appsv1.ReplicaSetCondition
+	var existing *appsv1.ReplicaSetCondition
 	for i, c := range s.Status.Conditions {
 		if c.Type == appsv1.ReplicaSetReplicaFailure {
-			before = &s.Status.Conditions[i]
+			existing = &s.Status.Conditions[i]
 			continue
 		}
 		conditions = append(conditions, c)
@@ -194,13 +194,13 @@ func (s Observed) conditions(failure error) (conditions []appsv1.ReplicaSetCondi
 	if failure == nil {
 		return conditions
 	}
-	if before != nil {
-		return append(conditions, *before)
+	if existing != nil {
+		return append(conditions, *existing)
 	}
-	reason, known := "FailedCreate", obstacle(nil)
+	reason, cause := "FailedCreate", obstacle(nil)
 	switch {
-	case errors.As(failure, &known):
-		reason = known.reason()
+	case errors.As(failure, &cause):
+		reason = cause.reason()
 	case s.Replicas < len(s.active()):
 		reason = "FailedDelete"
 	}

@@ -24,11 +24,13 @@ func TestLongNameWithDotIsTruncated(t *testing.T) {
 		advance(time.Second)
 		page, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "default", metav1.ListOptions{})
 		if err != nil || len(page.Items) != 1 {
-			t.Fatalf("there are %d pods (%v), want 1: %+v", len(page.Items), err, conditionOf(t, p, long))
+			t.Fatalf("got %d pods (%v), want 1; condition %+v", len(page.Items), err, conditionOf(t, p, long))
 		}
 		pod := page.Items[0]
 		if pod.GenerateName != long+"-" || !strings.HasPrefix(pod.Name, long[:58]) || len(pod.Name) != 63 {
-			t.Errorf("the pod is called %q, of %q", pod.Name, pod.GenerateName)
+			t.Errorf("got name %q, generateName %q; want 63 characters of %q, and the full prefix", pod.Name,
+				pod.GenerateName,
+				long)
 		}
 	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
 		replicaset.Add(m)

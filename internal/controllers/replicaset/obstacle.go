@@ -51,7 +51,7 @@ func (s Observed) ready() (count int) {
 	return count
 }
 
-// recheckAfter returns when to check a trouble again: when the next pod may be created or the existing ones
+// recheckAfter returns when to check the obstacle again: when the next pod may be created or the existing ones
 // have lasted; 0 if there is none.
 func (s Observed) recheckAfter() time.Duration {
 	t := s.obstacle()
@@ -69,7 +69,7 @@ func (s Observed) recheckAfter() time.Duration {
 
 // A pod that has failed, for example because its node rejected or evicted it, is replaced at once. If its
 // replacements fail too, this would go on without end. So once at least as many pods have failed as the set
-// has, and at least patience, the delay before each further pod doubles. It depends on the existing failed
+// has, and at least maxImmediate, the delay before each further pod doubles. It depends on the existing failed
 // pods only: when they are deleted, the next pod is created at once.
 
 // recent limits the age of the failed pods that count.
@@ -77,38 +77,39 @@ const recent = time.Hour
 
 // failures counts the failed pods of a set.
 type failures struct {
-	// count is how many have failed, spare how many may fail without a delay; last is the newest of them.
-	count, spare int
-	last         *corev1.Pod
-	// lastAttempt is when the newest pod was created that is not known to be better.
+	// count is how many have failed, immediate how many may fail without a delay; last is the newest of them.
+	count, immediate int
+	last             *corev1.Pod
+	// lastAttempt is when the newest pod was created that has failed or is not ready.
 	lastAttempt time.Time
 }
 
 // failures counts the failed pods.
 func (s Observed) failures() failures {
-	f := failures{spare: max(maxImmediate, s.Replicas)}
+	f := failures{immediate: max(maxImmediate, s.Replicas)}
 	for _, pod := range s.Pods {
-		made := pod.CreationTimestamp.Time
-		if pod.Status.Phase != corev1.PodFailed || s.Now.Sub(made) > recent || !metav1.IsControlledBy(pod, s.Object) {
+		created := pod.CreationTimestamp.Time
+		if pod.Status.Phase != corev1.PodFailed || s.Now.Sub(created) > recent ||
+			!metav1.IsControlledBy(pod, s.Object) {
 			continue
 		}
 		f.count++
-		if f.last == nil || made.After(f.last.CreationTimestamp.Time) {
-			f.last, f.lastAttempt = pod, made
+		if f.last == nil || created.After(f.last.CreationTimestamp.Time) {
+			f.last, f.lastAttempt = pod, created
 		}
 	}
 	for _, pod := range s.active() {
-		if made := pod.CreationTimestamp.Time; made.After(f.lastAttempt) && !pods.IsReady(pod) {
-			f.lastAttempt = made
+		if created := pod.CreationTimestamp.Time; created.After(f.lastAttempt) && !pods.IsReady(pod) {
+			f.lastAttempt = created
 		}
 	}
 	return f
 }
 
-func (f failures) isRepeated() bool { return f.count >= f.spare }
+func (f failures) isRepeated() bool { return f.count >= f.immediate }
 
 func (f failures) delay(now time.Time) time.Duration {
-	return max(0, f.lastAttempt.Add(backoff(f.count-f.spare)).Sub(now))
+	return max(0, f.lastAttempt.Add(backoff(f.count-f.immediate)).Sub(now))
 }
 
 func (f failures) reason() string { return "FailingPods" }

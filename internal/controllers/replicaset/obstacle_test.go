@@ -23,25 +23,26 @@ func TestFailingPodsBackOff(t *testing.T) {
 		advance(59 * time.Minute)
 		first := countPods(t, p)
 		if first < 4 || first > 30 {
-			t.Errorf("%d pods were created in an hour, want a bounded number", first)
+			t.Errorf("first hour: got %d created pods, want 4 to 30", first)
 		}
 		if n := countEvents(t, p, "FailingPods"); n != 1 {
 			t.Errorf("got %d events, want 1", n)
 		}
 		c := conditionOf(t, p, "one")
 		if c == nil || c.Reason != "FailingPods" || !strings.Contains(c.Message, "OutOfcpu: no room") {
-			t.Fatalf("the condition is %+v, want FailingPods and why", c)
+			t.Fatalf("got condition %+v, want FailingPods with the reason", c)
 		}
 		advance(time.Hour)
 		if second := countPods(t, p) - first; second < 4 || second > 20 {
-			t.Errorf("%d pods were created in the second hour, want about one per five minutes", second)
+			t.Errorf("second hour: got %d created pods, want 4 to 20", second)
 		}
 		if n := countEvents(t, p, "FailingPods"); n != 0 {
 			t.Errorf("got %d events in the second hour, want 0", n)
 		}
 
 		// After the cause and the failed pods are removed, the next pods are created at once.
-		p.Apply(t, strings.ReplaceAll(setOf("one", 2), "{app: one}}\n    spec", "{app: one, taken: gladly}}\n    spec"))
+		p.Apply(t, strings.ReplaceAll(setOf("one", 2), "{app: one}}\n    spec",
+			"{app: one, accepted: always}}\n    spec"))
 		all := bowlinetest.Client[*corev1.Pod](t, p)
 		if err := all.DeleteCollection(t.Context(), "default", metav1.DeleteOptions{},
 			metav1.ListOptions{}); err != nil {
@@ -49,10 +50,10 @@ func TestFailingPodsBackOff(t *testing.T) {
 		}
 		advance(time.Second)
 		if n := countPods(t, p); n != 2 {
-			t.Errorf("%d pods, want 2", n)
+			t.Errorf("after the cause was removed: got %d pods, want 2", n)
 		}
 		if c := conditionOf(t, p, "one"); c != nil {
-			t.Errorf("no pod fails any more, and there is still the condition %+v", c)
+			t.Errorf("after the cause was removed: got condition %+v, want none", c)
 		}
 	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
 		replicaset.Add(m)
@@ -69,12 +70,12 @@ func countPods(t *testing.T, p *bowlinetest.Plane) int {
 	return len(page.Items)
 }
 
-// addRejectingNodes adds nodes that fail each pod, as for a lack of resources, except pods with the label taken=gladly,
-// which run.
+// addRejectingNodes adds nodes that fail each pod, as for a lack of resources, except pods with the label
+// accepted=always, which run.
 func addRejectingNodes(m *controller.Manager) error {
 	return trial.Nodes(0, func(pod *corev1.Pod, _ []*corev1.Pod) {
 		pod.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "OutOfcpu", Message: "no room"}
-		if pod.Labels["taken"] == "gladly" {
+		if pod.Labels["accepted"] == "always" {
 			pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{
 				Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(),
 			}}}

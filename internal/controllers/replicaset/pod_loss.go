@@ -47,22 +47,22 @@ type lossTracker struct {
 func (f *lossTracker) update(request controller.Request, s Observed, about func(*corev1.Pod) string) PodLoss {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	fight := f.losses[request]
+	loss := f.losses[request]
 	for _, pod := range s.Claims.Released {
 		if s.Now.Sub(pod.CreationTimestamp.Time) < podloss.MaxAge {
-			fight.Lost++
-			fight.LostAt, fight.About = s.Now, about(pod)
+			loss.Lost++
+			loss.LostAt, loss.About = s.Now, about(pod)
 		}
 	}
 	switch {
-	case fight.Lost == 0:
+	case loss.Lost == 0:
 	case s.untilPodsLast() == 0:
-		fight = PodLoss{}
+		loss = PodLoss{}
 		delete(f.losses, request)
 	default:
-		f.losses[request] = fight
+		f.losses[request] = loss
 	}
-	return fight
+	return loss
 }
 
 // delete deletes the PodLoss of a set that no longer exists.
@@ -75,11 +75,11 @@ func (f *lossTracker) delete(request controller.Request) {
 // untilPodsLast returns how long it takes until all pods of a set that has enough of them are older than
 // podloss.MaxAge.
 func (s Observed) untilPodsLast() (in time.Duration) {
-	mine := s.active()
-	if len(mine) < s.Replicas {
+	active := s.active()
+	if len(active) < s.Replicas {
 		return podloss.MaxAge
 	}
-	for _, pod := range mine {
+	for _, pod := range active {
 		in = max(in, pod.CreationTimestamp.Add(podloss.MaxAge).Sub(s.Now))
 	}
 	return in

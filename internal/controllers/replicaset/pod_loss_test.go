@@ -27,7 +27,7 @@ import (
 // adopts and deletes it. Without a back-off, this would continue as fast as the server responds.
 func TestConflictingSelectorsAreReportedAndBackedOff(t *testing.T) {
 	t.Parallel()
-	var robbed atomic.Int32
+	var relabeled atomic.Int32
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		p.Apply(t, setOf("two", 0))
 		p.Apply(t, setOf("one", 2))
@@ -36,28 +36,29 @@ func TestConflictingSelectorsAreReportedAndBackedOff(t *testing.T) {
 		const says = "has the labels app=two, and the selector is app=one, while that of replicaset/two matches it"
 		if c == nil || c.Type != appsv1.ReplicaSetReplicaFailure || c.Reason != "FightingSelectors" ||
 			!strings.Contains(c.Message, says) {
-			t.Fatalf("the condition is %+v, want FightingSelectors, with %q", c, says)
+			t.Fatalf("got condition %+v, want FightingSelectors with %q", c, says)
 		}
 		if n := countEvents(t, p, "FightingSelectors"); n != 1 {
 			t.Errorf("got %d events, want 1", n)
 		}
-		before := robbed.Load()
+		before := relabeled.Load()
 		advance(time.Hour)
-		if made := robbed.Load() - before; made < 6 || made > 30 {
-			t.Errorf("%d pods were created in the second hour, want about one per five minutes", made)
+		if created := relabeled.Load() - before; created < 6 || created > 30 {
+			t.Errorf("second hour: got %d created pods, want 6 to 30", created)
 		}
 		if n := countEvents(t, p, "FightingSelectors"); n != 0 {
 			t.Errorf("got %d events in the second hour, want 0", n)
 		}
 
-		p.Apply(t, strings.ReplaceAll(setOf("one", 2), "{app: one}}\n    spec", "{app: one, robbed: none}}\n    spec"))
+		p.Apply(t, strings.ReplaceAll(setOf("one", 2), "{app: one}}\n    spec",
+			"{app: one, relabel: never}}\n    spec"))
 		advance(10 * time.Minute)
 		if c := conditionOf(t, p, "one"); c != nil {
-			t.Errorf("the pods are left alone, and there is still the condition %+v", c)
+			t.Errorf("after the relabeling ended: got condition %+v, want none", c)
 		}
 	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
 		replicaset.Add(m)
-		relabelPods(m, &robbed)
+		relabelPods(m, &relabeled)
 		return nil
 	}))
 }
@@ -116,11 +117,11 @@ func relabelPods(m *controller.Manager, relabeled *atomic.Int32) {
 	all := informer.For[*corev1.Pod](m.Informers(), pods.Resource)
 	writes := client.Of[*corev1.Pod](m.Client(), pods.Resource)
 	m.Add(controller.Options{
-		Name:    "robber",
+		Name:    "relabeler",
 		Sources: []controller.Source{controller.For(all)},
 		Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result, error) {
 			pod, ok := all.Indexer().Get(request)
-			if !ok || pod.Labels["app"] != "one" || pod.Labels["robbed"] == "none" {
+			if !ok || pod.Labels["app"] != "one" || pod.Labels["relabel"] == "never" {
 				return controller.Result{}, nil
 			}
 			patch := []byte(`{"metadata":{"labels":{"app":"two"}}}`)
