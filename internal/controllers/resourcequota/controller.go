@@ -43,12 +43,12 @@ var quotas = schema.GroupVersionResource{Version: "v1", Resource: "resourcequota
 func Add(m *controller.Manager) *controller.Controller {
 	c := &counter{quotas: informer.For[*corev1.ResourceQuota](m.Informers(), quotas),
 		executor: action.NewExecutor(m, "resourcequota-controller")}
-	c.caches = newCaches(m, c.changed)
+	c.caches = newCaches(m, c.enqueueQuotas)
 	return m.Add(controller.Options{
 		Name: Name, Reconciler: c, Workers: workers,
 		Sources: []controller.Source{
-			controller.For(c.quotas, controller.If(isDeclared)),
-			controller.Watches(c.quotas, c.written, controller.If(isWritten)), &c.look,
+			controller.For(c.quotas, controller.If(specChanged)),
+			controller.Watches(c.quotas, c.recheckLater, controller.If(statusChanged)), &c.trigger,
 		},
 		Caches: []*informer.Factory{m.Informers(), c.caches.others},
 	})
@@ -58,37 +58,37 @@ func Add(m *controller.Manager) *controller.Controller {
 type counter struct {
 	quotas   *informer.Informer[*corev1.ResourceQuota]
 	caches   *caches
-	look     controller.Trigger
+	trigger  controller.Trigger
 	executor *action.Executor
 }
 
-// isDeclared selects quotas that are new or whose spec has changed.
-func isDeclared(old, now *corev1.ResourceQuota) bool {
+// specChanged reports whether a quota is new or its spec has changed.
+func specChanged(old, now *corev1.ResourceQuota) bool {
 	return now != nil && (old == nil || !equality.Semantic.DeepEqual(old.Spec, now.Spec))
 }
 
-// isWritten selects quotas whose status has changed.
-func isWritten(old, now *corev1.ResourceQuota) bool {
+// statusChanged reports whether the status of a quota has changed.
+func statusChanged(old, now *corev1.ResourceQuota) bool {
 	return old != nil && now != nil && !equality.Semantic.DeepEqual(old.Status, now.Status)
 }
 
-// written schedules a check of a quota whose status has changed. The delay bounds the conflict loop of two
+// recheckLater schedules a check of a quota whose status has changed. The delay bounds the conflict loop of two
 // controllers of which one has a stale cache.
-func (c *counter) written(q *corev1.ResourceQuota) []controller.Request {
-	c.look.AddAfter(informer.KeyOf(q), retryInterval)
+func (c *counter) recheckLater(q *corev1.ResourceQuota) []controller.Request {
+	c.trigger.AddAfter(informer.KeyOf(q), retryInterval)
 	return nil
 }
 
-// changed schedules the quotas of a namespace, or of all namespaces, that count a resource.
-func (c *counter) changed(resource schema.GroupResource, namespace string) {
+// enqueueQuotas enqueues the quotas of a namespace, or of all namespaces, that count a resource.
+func (c *counter) enqueueQuotas(resource schema.GroupResource, namespace string) {
 	all := c.quotas.Indexer().All()
 	if namespace != everywhere {
 		all = c.quotas.Indexer().Each("namespace", namespace)
 	}
 	for q := range all {
 		for name := range q.Spec.Hard {
-			if in, counted := countedIn(name); counted && in == resource {
-				c.look.AddAfter(informer.KeyOf(q), batchDelay)
+			if in, counted := countedResource(name); counted && in == resource {
+				c.trigger.AddAfter(informer.KeyOf(q), batchDelay)
 				break
 			}
 		}
@@ -108,14 +108,14 @@ func (c *counter) Reconcile(ctx context.Context, request controller.Request) (co
 	var failures []error
 	var actions []action.Action
 	for name := range quota.Spec.Hard {
-		resource, counted := countedIn(name)
+		resource, counted := countedResource(name)
 		if _, known := s.objects[resource]; known || !counted {
 			continue
 		}
-		if after := c.caches.unsettled(resource); after > 0 {
+		if after := c.caches.untilRediscovery(resource); after > 0 {
 			actions = append(actions, action.Requeue{After: after})
 		}
-		objects, err := c.caches.in(ctx, resource, quota.Namespace)
+		objects, err := c.caches.list(ctx, resource, quota.Namespace)
 		switch {
 		case errors.Is(err, errNotServed):
 			actions = append(actions, action.Requeue{After: retryInterval})

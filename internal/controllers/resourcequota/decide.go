@@ -20,7 +20,7 @@ type input struct {
 	now     time.Time
 }
 
-// decide updates the status if the usage has changed. Amounts of resources that could not be listed stay
+// decide updates the status if the usage has changed. Amounts of resources that could not be listed remain
 // unchanged.
 func decide(s input) (actions []action.Action) {
 	status := corev1.ResourceQuotaStatus{Hard: s.quota.Spec.Hard.DeepCopy(), Used: corev1.ResourceList{}}
@@ -29,19 +29,19 @@ func decide(s input) (actions []action.Action) {
 	}
 	names := map[schema.GroupResource][]corev1.ResourceName{}
 	for name := range s.quota.Spec.Hard {
-		in, counted := countedIn(name)
-		if _, was := s.objects[in]; counted && was {
+		in, counted := countedResource(name)
+		if _, known := s.objects[in]; counted && known {
 			names[in] = append(names[in], name)
 			status.Used[name] = resource.Quantity{Format: resource.DecimalSI}
-		} else if before, ok := s.quota.Status.Used[name]; ok {
-			status.Used[name] = before
+		} else if previous, ok := s.quota.Status.Used[name]; ok {
+			status.Used[name] = previous
 		}
 	}
 	next := never
 	for in, names := range names {
 		for obj := range s.objects[in] {
-			if pod, is := obj.(*corev1.Pod); is {
-				if in := endsIn(pod, s.now); in >= 0 {
+			if pod, isPod := obj.(*corev1.Pod); isPod {
+				if in := stopsCountingIn(pod, s.now); in >= 0 {
 					next = min(next, in)
 				}
 			}
@@ -67,10 +67,10 @@ func (s input) add(obj client.Object, names []corev1.ResourceName, used corev1.R
 			return
 		}
 	}
-	takes := usageOf(obj, s.now)
+	amount := usageOf(obj, s.now)
 	for _, name := range names {
 		sum := used[name]
-		sum.Add(takes(name))
+		sum.Add(amount(name))
 		used[name] = sum
 	}
 }

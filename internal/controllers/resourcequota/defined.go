@@ -24,7 +24,7 @@ func (f *caches) followDefinitions() {
 		f.mu.Lock()
 		f.defined[resource] = time.Now()
 		f.mu.Unlock()
-		f.changed(resource, everywhere)
+		f.onChange(resource, everywhere)
 	}
 	informer.For[*metav1.PartialObjectMetadata](f.others,
 		definitions).AddHandler(informer.HandlerFuncs[*metav1.PartialObjectMetadata]{
@@ -43,16 +43,16 @@ func (f *caches) followDefinitions() {
 
 // needsDiscovery reports whether discovery is needed for a resource whose definition has changed: once right
 // after the change and once more later, since servers apply a definition with a delay.
-func needsDiscovery(changed, asked, now time.Time) bool {
+func needsDiscovery(changed, discovered, now time.Time) bool {
 	if changed.IsZero() {
 		return false
 	}
-	later := changed.Add(retryInterval)
-	return !asked.After(changed) || asked.Before(later) && !now.Before(later)
+	second := changed.Add(retryInterval)
+	return !discovered.After(changed) || discovered.Before(second) && !now.Before(second)
 }
 
-// unsettled returns the time until the second discovery for a resource; 0 if none is due.
-func (f *caches) unsettled(resource schema.GroupResource) time.Duration {
+// untilRediscovery returns the time until the second discovery for a resource; 0 if none is due.
+func (f *caches) untilRediscovery(resource schema.GroupResource) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return max(0, time.Until(f.defined[resource].Add(retryInterval)))

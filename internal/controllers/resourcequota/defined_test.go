@@ -11,17 +11,17 @@ func TestDiscoveryRunsTwicePerDefinition(t *testing.T) {
 	changed := time.Unix(1000, 0)
 	at := func(seconds int) time.Time { return changed.Add(time.Duration(seconds) * time.Second) }
 	for _, c := range []struct {
-		asked, now int
-		is         bool
+		discovered, now int
+		want            bool
 	}{
 		{-5, 0, true}, {-5, 60, true}, {0, 0, true}, {1, 1, false}, {1, 29, false}, {1, 30, true}, {1, 90, true},
 		{30, 30, false}, {31, 90, false},
 	} {
-		if got := needsDiscovery(changed, at(c.asked), at(c.now)); got != c.is {
-			t.Errorf("discovery at %d s, check at %d s: got %v", c.asked, c.now, got)
+		if got := needsDiscovery(changed, at(c.discovered), at(c.now)); got != c.want {
+			t.Errorf("discovery at %d s, check at %d s: got %t, want %t", c.discovered, c.now, got, c.want)
 		}
 	}
 	if needsDiscovery(time.Time{}, changed, at(60)) {
-		t.Error("discovery runs although the definition has not changed")
+		t.Error("unchanged definition: got true, want false")
 	}
 }

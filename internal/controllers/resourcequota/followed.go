@@ -20,17 +20,17 @@ import (
 	"github.com/bowline-dev/bowline/internal/discovery"
 )
 
-// patience is how long Reconcile waits for a new cache.
-const patience = 5 * time.Second
+// maxWait is how long Reconcile waits for a new cache.
+const maxWait = 5 * time.Second
 
 // errNotServed means that the counted resource is not served at the moment.
 var errNotServed = errors.New("it is not served")
 
 // caches holds the caches of the resources that quotas count.
 type caches struct {
-	manager *controller.Manager
-	others  *informer.Factory // caches of metadata that no other controller uses
-	changed func(resource schema.GroupResource, namespace string)
+	manager  *controller.Manager
+	others   *informer.Factory // caches of metadata that no other controller uses
+	onChange func(resource schema.GroupResource, namespace string)
 
 	mu      sync.Mutex
 	caches  map[schema.GroupResource]cache
@@ -39,34 +39,34 @@ type caches struct {
 
 // cache is the cache of a resource's objects in the served version.
 type cache struct {
-	resource schema.GroupVersionResource
-	asked    time.Time // time of the discovery that confirmed the version
-	filled   <-chan struct{}
-	in       func(namespace string) iter.Seq[client.Object]
-	end      func()
+	resource     schema.GroupVersionResource
+	discoveredAt time.Time // time of the discovery that confirmed the version
+	synced       <-chan struct{}
+	list         func(namespace string) iter.Seq[client.Object]
+	stop         func()
 }
 
-func newCaches(m *controller.Manager, changed func(schema.GroupResource, string)) *caches {
+func newCaches(m *controller.Manager, onChange func(schema.GroupResource, string)) *caches {
 	f := &caches{
-		manager: m, others: m.NewInformers(informer.FactoryOptions{}), changed: changed,
+		manager: m, others: m.NewInformers(informer.FactoryOptions{}), onChange: onChange,
 		caches: map[schema.GroupResource]cache{}, defined: map[schema.GroupResource]time.Time{},
 	}
 	f.followDefinitions()
 	return f
 }
 
-// in returns the objects of a resource in a namespace. It fails if the cache is not filled within patience.
-func (f *caches) in(ctx context.Context, resource schema.GroupResource,
+// list returns the objects of a resource in a namespace. It fails if the cache has not synced within maxWait.
+func (f *caches) list(ctx context.Context, resource schema.GroupResource,
 	namespace string) (iter.Seq[client.Object], error) {
 	c, err := f.cache(ctx, resource)
 	if err != nil {
 		return nil, err
 	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
+	waiting, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	select {
-	case <-c.filled:
-		return c.in(namespace), nil
+	case <-c.synced:
+		return c.list(namespace), nil
 	case <-waiting.Done():
 		return nil, fmt.Errorf("cannot count %s: they cannot be listed", resource)
 	}
@@ -79,7 +79,7 @@ func (f *caches) cache(ctx context.Context, resource schema.GroupResource) (cach
 	defer f.mu.Unlock()
 	now := time.Now()
 	c, known := f.caches[resource]
-	if known && !needsDiscovery(f.defined[resource], c.asked, now) {
+	if known && !needsDiscovery(f.defined[resource], c.discoveredAt, now) {
 		return c, nil
 	}
 	found, failures := discovery.Resources(ctx, f.manager.Client())
@@ -89,11 +89,11 @@ func (f *caches) cache(ctx context.Context, resource schema.GroupResource) (cach
 		}
 		if !known || c.resource != r.GroupVersionResource {
 			if known {
-				c.end()
+				c.stop()
 			}
-			c = f.begin(r.GroupVersionResource)
+			c = f.start(r.GroupVersionResource)
 		}
-		c.asked = now
+		c.discoveredAt = now
 		f.caches[resource] = c
 		return c, nil
 	}
@@ -106,40 +106,40 @@ func (f *caches) cache(ctx context.Context, resource schema.GroupResource) (cach
 	return cache{}, errNotServed
 }
 
-func (f *caches) begin(resource schema.GroupVersionResource) cache {
+func (f *caches) start(resource schema.GroupVersionResource) cache {
 	shared := f.manager.Informers()
 	switch resource.GroupResource() {
 	case pods.Resource.GroupResource():
-		return follow[*corev1.Pod](f, shared, resource)
+		return startCache[*corev1.Pod](f, shared, resource)
 	case services:
-		return follow[*corev1.Service](f, shared, resource)
+		return startCache[*corev1.Service](f, shared, resource)
 	case claims:
-		return follow[*corev1.PersistentVolumeClaim](f, shared, resource)
+		return startCache[*corev1.PersistentVolumeClaim](f, shared, resource)
 	}
-	c := follow[*metav1.PartialObjectMetadata](f, f.others, resource)
-	leave := c.end
-	c.end = func() {
-		leave()
+	c := startCache[*metav1.PartialObjectMetadata](f, f.others, resource)
+	stop := c.stop
+	c.stop = func() {
+		stop()
 		informer.Drop[*metav1.PartialObjectMetadata](f.others, resource)
 	}
 	return c
 }
 
-// follow starts the cache of a resource as objects of type T.
-func follow[T client.Object](f *caches, informers *informer.Factory, resource schema.GroupVersionResource) cache {
+// startCache starts the cache of a resource as objects of type T.
+func startCache[T client.Object](f *caches, informers *informer.Factory, resource schema.GroupVersionResource) cache {
 	objects := informer.For[T](informers, resource)
-	notify := func(obj T) { f.changed(resource.GroupResource(), obj.GetNamespace()) }
+	notify := func(obj T) { f.onChange(resource.GroupResource(), obj.GetNamespace()) }
 	registration := objects.AddHandler(informer.HandlerFuncs[T]{
 		Add: func(obj T, _ bool) { notify(obj) },
 		Update: func(old, obj T) {
-			if matters(old, obj) {
+			if affectsUsage(old, obj) {
 				notify(obj)
 			}
 		},
 		Delete: func(obj T, _ bool) { notify(obj) },
 	})
-	return cache{resource: resource, filled: objects.Synced(), end: registration.Remove,
-		in: func(namespace string) iter.Seq[client.Object] {
+	return cache{resource: resource, synced: objects.Synced(), stop: registration.Remove,
+		list: func(namespace string) iter.Seq[client.Object] {
 			return func(yield func(client.Object) bool) {
 				for obj := range objects.Indexer().Each("namespace", namespace) {
 					if !yield(obj) {
@@ -150,8 +150,8 @@ func follow[T client.Object](f *caches, informers *informer.Factory, resource sc
 		}}
 }
 
-// matters reports whether an update may change an object's usage.
-func matters(old, obj client.Object) bool {
+// affectsUsage reports whether an update may change an object's usage.
+func affectsUsage(old, obj client.Object) bool {
 	switch obj := obj.(type) {
 	case *corev1.Pod:
 		old := old.(*corev1.Pod)

@@ -33,13 +33,13 @@ func isIn(obj client.Object, scope corev1.ScopedResourceSelectorRequirement) boo
 }
 
 func podIsIn(pod *corev1.Pod, scope corev1.ScopedResourceSelectorRequirement) bool {
-	ends := pod.Spec.ActiveDeadlineSeconds != nil
+	hasDeadline := pod.Spec.ActiveDeadlineSeconds != nil
 	bestEffort := pod.Status.QOSClass == corev1.PodQOSBestEffort
 	switch scope.ScopeName {
 	case corev1.ResourceQuotaScopeTerminating:
-		return ends
+		return hasDeadline
 	case corev1.ResourceQuotaScopeNotTerminating:
-		return !ends
+		return !hasDeadline
 	case corev1.ResourceQuotaScopeBestEffort:
 		return bestEffort
 	case corev1.ResourceQuotaScopeNotBestEffort:

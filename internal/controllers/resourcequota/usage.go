@@ -14,26 +14,26 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
-// ofClass separates the name of a storage class from the resource that is counted for its claims.
-const ofClass = ".storageclass.storage.k8s.io/"
+// classInfix separates the name of a storage class from the resource that is counted for its claims.
+const classInfix = ".storageclass.storage.k8s.io/"
 
-// countOf prefixes a resource whose objects all count, whatever their state.
-const countOf = "count/"
+// countPrefix is the prefix of a resource whose objects all count, whatever their state.
+const countPrefix = "count/"
 
 var (
 	services = schema.GroupResource{Resource: "services"}
 	claims   = schema.GroupResource{Resource: "persistentvolumeclaims"}
 )
 
-// countedIn returns the resource of the objects that a quota's resource name counts; false if the name is not
+// countedResource returns the resource of the objects that a quota's resource name counts; false if the name is not
 // supported.
-func countedIn(name corev1.ResourceName) (schema.GroupResource, bool) {
+func countedResource(name corev1.ResourceName) (schema.GroupResource, bool) {
 	text := string(name)
-	counted, isCount := strings.CutPrefix(text, countOf)
+	counted, isCount := strings.CutPrefix(text, countPrefix)
 	switch {
 	case isCount:
 		return schema.ParseGroupResource(counted), true
-	case strings.Contains(text, ofClass), name == corev1.ResourcePersistentVolumeClaims,
+	case strings.Contains(text, classInfix), name == corev1.ResourcePersistentVolumeClaims,
 		name == corev1.ResourceRequestsStorage:
 		return claims, true
 	case name == corev1.ResourceServices, strings.HasPrefix(text, "services."):
@@ -55,40 +55,40 @@ var ofPods = []corev1.ResourceName{corev1.ResourcePods, corev1.ResourceCPU, core
 // usage returns the amount that an object uses of a resource name.
 type usage func(name corev1.ResourceName) resource.Quantity
 
-func whole(n int) resource.Quantity { return *resource.NewQuantity(int64(n), resource.DecimalSI) }
+func quantityOf(n int) resource.Quantity { return *resource.NewQuantity(int64(n), resource.DecimalSI) }
 
 // usageOf returns the usage of an object. Kinds other than pods, services and claims count by number only.
 func usageOf(obj client.Object, now time.Time) usage {
-	var takes usage
+	var amount usage
 	switch obj := obj.(type) {
 	case *corev1.Pod:
-		takes = usageOfPod(obj, now)
+		amount = usageOfPod(obj, now)
 	case *corev1.Service:
-		takes = usageOfService(obj)
+		amount = usageOfService(obj)
 	case *corev1.PersistentVolumeClaim:
-		takes = usageOfClaim(obj)
+		amount = usageOfClaim(obj)
 	default:
-		return func(corev1.ResourceName) resource.Quantity { return whole(1) }
+		return func(corev1.ResourceName) resource.Quantity { return quantityOf(1) }
 	}
 	return func(name corev1.ResourceName) resource.Quantity {
-		if strings.HasPrefix(string(name), countOf) {
-			return whole(1)
+		if strings.HasPrefix(string(name), countPrefix) {
+			return quantityOf(1)
 		}
-		return takes(name)
+		return amount(name)
 	}
 }
 
 // usageOfPod returns the requests and limits of a pod; nothing once the pod has ended or its grace period is
 // over.
 func usageOfPod(pod *corev1.Pod, now time.Time) usage {
-	if pods.IsTerminal(pod) || endsIn(pod, now) < 0 {
+	if pods.IsTerminal(pod) || stopsCountingIn(pod, now) < 0 {
 		return func(corev1.ResourceName) resource.Quantity { return resource.Quantity{} }
 	}
 	options := resourcehelper.PodResourcesOptions{UseStatusResources: true}
 	requests, limits := resourcehelper.PodRequests(pod, options), resourcehelper.PodLimits(pod, options)
 	return func(name corev1.ResourceName) resource.Quantity {
 		if name == corev1.ResourcePods {
-			return whole(1)
+			return quantityOf(1)
 		}
 		if limited, ok := strings.CutPrefix(string(name), "limits."); ok {
 			return limits[corev1.ResourceName(limited)]
@@ -97,11 +97,11 @@ func usageOfPod(pod *corev1.Pod, now time.Time) usage {
 	}
 }
 
-// never stands for never.
+// never is the time until an event that will not occur.
 const never = time.Duration(1<<63 - 1)
 
-// endsIn returns the time until a terminating pod stops counting, even if its end is not reported.
-func endsIn(pod *corev1.Pod, now time.Time) time.Duration {
+// stopsCountingIn returns the time until a terminating pod stops counting, even if no node reports its termination.
+func stopsCountingIn(pod *corev1.Pod, now time.Time) time.Duration {
 	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds == nil || pods.IsTerminal(pod) {
 		return never
 	}
@@ -125,11 +125,11 @@ func usageOfService(s *corev1.Service) usage {
 	return func(name corev1.ResourceName) resource.Quantity {
 		switch name {
 		case corev1.ResourceServicesNodePorts:
-			return whole(ports)
+			return quantityOf(ports)
 		case corev1.ResourceServicesLoadBalancers:
-			return whole(balancers)
+			return quantityOf(balancers)
 		}
-		return whole(1)
+		return quantityOf(1)
 	}
 }
 
@@ -141,14 +141,14 @@ func usageOfClaim(c *corev1.PersistentVolumeClaim) usage {
 		class = *c.Spec.StorageClassName
 	}
 	storage := c.Spec.Resources.Requests[corev1.ResourceStorage]
-	if given, ok := c.Status.AllocatedResources[corev1.ResourceStorage]; ok && given.Cmp(storage) > 0 {
-		storage = given
+	if allocated, ok := c.Status.AllocatedResources[corev1.ResourceStorage]; ok && allocated.Cmp(storage) > 0 {
+		storage = allocated
 	}
 	storage = storage.DeepCopy()
 	storage.RoundUp(0)
 	return func(name corev1.ResourceName) resource.Quantity {
 		text := string(name)
-		if of, counted, classed := strings.Cut(text, ofClass); classed {
+		if of, counted, classed := strings.Cut(text, classInfix); classed {
 			if of != class {
 				return resource.Quantity{}
 			}
@@ -157,6 +157,6 @@ func usageOfClaim(c *corev1.PersistentVolumeClaim) usage {
 		if text == string(corev1.ResourceRequestsStorage) {
 			return storage
 		}
-		return whole(1)
+		return quantityOf(1)
 	}
 }
