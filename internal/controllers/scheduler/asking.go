@@ -67,15 +67,15 @@ func (c *cluster) reserveForHigher(p *Pod, now time.Time) {
 		return c.waiting[informer.KeyOf(pod)] != nil // until an event wakes it
 	})
 	for _, w := range c.waiting {
-		if w.called && w.pod.priority > p.priority && w.pause(now) == 0 {
-			above, w.called = append(above, w.pod.Pod), false
+		if w.woken && w.pod.priority > p.priority && w.backoff(now) == 0 {
+			above, w.woken = append(above, w.pod.Pod), false
 		}
 	}
 	slices.SortFunc(above, compareQueued)
 	for _, pod := range above {
 		key := informer.KeyOf(pod)
-		_, given := c.reserved[key]
-		if now, there := c.pods.Indexer().Get(key); given || !there || now.UID != pod.UID || !pending(now) {
+		_, isReserved := c.reserved[key]
+		if now, exists := c.pods.Indexer().Get(key); isReserved || !exists || now.UID != pod.UID || !pending(now) {
 			continue
 		}
 		q := NewPod(pod)

@@ -61,7 +61,7 @@ type reservation struct {
 // Names of the pod indexes.
 const (
 	byNode       = "node"
-	byNomination = "promised node"
+	byNomination = "nominated node"
 )
 
 // nominatedNode indexes unbound pods by the node that they are nominated for.
@@ -83,12 +83,12 @@ func (c *cluster) sync() {
 // read recomputes a node and its pods.
 func (c *cluster) read(name string) {
 	before := c.byName[name]
-	node, there := c.nodes.Indexer().Get(informer.Key{Name: name})
+	node, exists := c.nodes.Indexer().Get(informer.Key{Name: name})
 	// Read reservations before the cache: a pod that becomes visible in between would otherwise be in
 	// neither.
 	given := c.unconfirmed(name)
 	var fresh *Node
-	if there {
+	if exists {
 		fresh = NewNode(node)
 		for pod := range c.pods.Indexer().Each(byNode, name) {
 			if !pods.IsTerminal(pod) {
@@ -127,17 +127,17 @@ func (c *cluster) place(n *Node, p *Pod) {
 // It drops other reservations: those of pods that the cache shows, and those of pods that can no longer be
 // bound.
 func (c *cluster) unconfirmed(name string) map[informer.Key]*Pod {
-	unshown := map[informer.Key]*Pod{}
+	missing := map[informer.Key]*Pod{}
 	for key := range c.reservedOn[name] {
 		g := c.reserved[key]
-		pod, there := c.pods.Indexer().Get(key)
-		if !there || pod.UID != g.pod.UID || !pending(pod) {
+		pod, exists := c.pods.Indexer().Get(key)
+		if !exists || pod.UID != g.pod.UID || !pending(pod) {
 			c.dropReservation(key)
 			continue
 		}
-		unshown[key] = g.pod
+		missing[key] = g.pod
 	}
-	return unshown
+	return missing
 }
 
 func (c *cluster) dropReservation(key informer.Key) {
@@ -224,8 +224,8 @@ func (c *cluster) choose(pod *corev1.Pod, budgets func() []*policyv1.PodDisrupti
 func (c *cluster) decide(p *Pod, budgets func() []*policyv1.PodDisruptionBudget) Decision {
 	d := Decide(Input{
 		Pod: p, Nodes: c.all, Start: c.start, Namespaces: c.labelsOf, Budgets: budgets,
-		Node:  func(name string) *Node { return c.byName[name] },
-		Apart: c.antiAffinity > 0, Minding: c.affinity > 0,
+		Node:         func(name string) *Node { return c.byName[name] },
+		AntiAffinity: c.antiAffinity > 0, Affinity: c.affinity > 0,
 	})
 	if len(c.all) > 0 {
 		c.start = (c.start + d.Checked) % len(c.all)

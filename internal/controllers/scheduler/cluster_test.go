@@ -40,7 +40,7 @@ func TestClusterMatchesItsCaches(t *testing.T) {
 			}
 			synctest.Wait()
 			if err := check(); err != nil {
-				t.Fatalf("after %d: %v", i, err)
+				t.Fatalf("after operation %d: %v", i, err)
 			}
 			time.Sleep(time.Duration(r.IntN(3)) * time.Second)
 		}
@@ -104,7 +104,7 @@ func randomPod(name string, r *rand.Rand) *corev1.Pod {
 	return p
 }
 
-// All pods have been tried when room for two becomes available. Preemption is disabled.
+// Room for two pods becomes available after all pods have been tried. Preemption is disabled.
 func TestPodsAreScheduledByPriority(t *testing.T) {
 	t.Parallel()
 	never := corev1.PreemptNever
@@ -133,8 +133,8 @@ func TestPodsAreScheduledByPriority(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, pod := range page.Items {
-			if bound, first := pod.Spec.NodeName != "", pod.Spec.PriorityClassName == "high"; bound != first {
-				t.Errorf("pod %s is on the node %q", pod.Name, pod.Spec.NodeName)
+			if bound, isHigh := pod.Spec.NodeName != "", pod.Spec.PriorityClassName == "high"; bound != isHigh {
+				t.Errorf("pod %s: got node %q, want it bound: %t", pod.Name, pod.Spec.NodeName, isHigh)
 			}
 		}
 	}, trial.Alone(), bowlinetest.Objects(all...), bowlinetest.Manage(func(m *controller.Manager) error {
@@ -173,12 +173,12 @@ func TestWaitingPodsAreRetriedOnRelevantChanges(t *testing.T) {
 		}
 		synctest.Wait()
 		if bound, failures := outcome(t, p); bound != 0 || failures != waiting {
-			t.Errorf("%d pods are bound, with %d failure events", bound, failures)
+			t.Errorf("small nodes: got %d bound pods, %d failure events; want 0, %d", bound, failures, waiting)
 		}
 		add(node("large", map[string]string{"size": "large"}))
 		synctest.Wait()
 		if bound, failures := outcome(t, p); bound != 2 || failures != 2*waiting-2 {
-			t.Errorf("with a large node: %d pods are bound, with %d failure events", bound, failures)
+			t.Errorf("large node: got %d bound pods, %d failure events; want 2, %d", bound, failures, 2*waiting-2)
 		}
 	}, trial.Alone(), bowlinetest.Objects(all...), bowlinetest.Manage(func(m *controller.Manager) error {
 		scheduler.Add(m)

@@ -39,10 +39,10 @@ const Component = corev1.DefaultSchedulerName
 // workers is the number of pods bound concurrently. Decisions are serialized.
 const workers = 16
 
-// retryInterval is when an unschedulable pod is retried without any change, in case a relevant one was missed.
+// retryInterval is the delay before an unschedulable pod is retried without any change, in case one was missed.
 const retryInterval = 5 * time.Minute
 
-// staleRetry is when a pod is retried whose preemption was based on a stale cache.
+// staleRetry is the delay before a pod is retried whose preemption was based on a stale cache.
 const staleRetry = time.Second
 
 var (
@@ -74,9 +74,9 @@ func add(m *controller.Manager) (*scheduler, *controller.Controller) {
 	return s, m.Add(controller.Options{
 		Name: Name, Reconciler: s, Workers: workers,
 		Sources: []controller.Source{
-			controller.Watches(s.pods, s.podTouched, controller.If(podMatters)),
-			controller.Watches(s.nodes, s.nodeTouched, controller.If(nodeMatters)),
-			controller.Watches(s.namespaces, s.namespaceTouched, controller.LabelsChanged),
+			controller.Watches(s.pods, s.onPodChange, controller.If(podMatters)),
+			controller.Watches(s.nodes, s.onNodeChange, controller.If(nodeMatters)),
+			controller.Watches(s.namespaces, s.onNamespaceChange, controller.LabelsChanged),
 			controller.Watches(s.budgets, func(*policyv1.PodDisruptionBudget) []controller.Request { return nil }),
 			controller.For(s.pods, controller.If(wantsNode)),
 			&s.wake,
@@ -105,8 +105,8 @@ func wantsNode(old, now *corev1.Pod) bool {
 
 // Reconcile binds a pod to a node, or records why none fits.
 func (s *scheduler) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
-	pod, there := s.pods.Indexer().Get(request)
-	if !there || !pending(pod) {
+	pod, exists := s.pods.Indexer().Get(request)
+	if !exists || !pending(pod) {
 		s.stopWaiting(request)
 		return controller.Result{}, nil
 	}

@@ -22,7 +22,7 @@ type Input struct {
 	Namespaces NamespaceLabels
 	// AntiAffinity reports whether any node has pods with required anti-affinity, Affinity whether any has pods with
 	// other pod affinity.
-	Apart, Minding bool
+	AntiAffinity, Affinity bool
 	// Budgets returns the disruption budgets; only preemption calls it.
 	Budgets func() []*policyv1.PodDisruptionBudget
 }
@@ -34,13 +34,13 @@ type Decision struct {
 	// Checked is the number of nodes that were checked.
 	Checked int
 
-	// Message states why no node fits; waits is what may change that.
+	// Message states why no node fits; waitsFor are the changes that may remove the reason.
 	Message  string
 	waitsFor cause
 	// Nominate is the node to nominate the pod for, empty for none; KeepNomination leaves the nomination unchanged.
 	Nominate       string
 	KeepNomination bool
-	// Victims are the pods to preempt on that node; beside are all pods that were observed there.
+	// Victims are the pods to preempt on that node; observed are all pods that were observed there.
 	Victims  []*Pod
 	observed []*Pod
 }
@@ -56,19 +56,19 @@ type deciding struct {
 
 // Decide returns the node with the best score among those that fit the pod. If none fits, it looks for pods
 // with a lower priority to preempt.
-func Decide(seen Input) Decision {
-	d := &deciding{Input: seen, pod: seen.Pod, refusals: map[string]*refusal{}}
+func Decide(input Input) Decision {
+	d := &deciding{Input: input, pod: input.Pod, refusals: map[string]*refusal{}}
 	if len(d.Nodes) == 0 {
 		return Decision{Message: "no nodes available to schedule pods", waitsFor: forNode}
 	}
 	d.evaluateOthers()
-	fitting, looked := d.fitting()
+	fitting, checked := d.fitting()
 	if len(fitting) > 0 {
-		return Decision{Node: d.choose(fitting).Name, Checked: looked}
+		return Decision{Node: d.choose(fitting).Name, Checked: checked}
 	}
-	decision := Decision{Message: d.message(d.refusals, unnamed), Checked: looked, waitsFor: forNode}
+	decision := Decision{Message: d.message(d.refusals, unnamed), Checked: checked, waitsFor: forNode}
 	for _, r := range d.refusals {
-		decision.waitsFor |= r.waits
+		decision.waitsFor |= r.waitsFor
 	}
 	d.preempt(&decision)
 	return decision
@@ -79,8 +79,8 @@ func (d *deciding) evaluateOthers() {
 	if len(d.pod.requiredSpread) > 0 {
 		d.spreading = newSpreading(d.pod, d.Nodes)
 	}
-	minds := len(d.pod.affinity)+len(d.pod.antiAffinity) > 0
-	if minds || d.Apart {
+	hasTerms := len(d.pod.affinity)+len(d.pod.antiAffinity) > 0
+	if hasTerms || d.AntiAffinity {
 		d.podAffinity = newPodAffinity(d.pod, d.Nodes, d.Namespaces)
 	}
 }
@@ -100,7 +100,7 @@ func enough(nodes int) int {
 }
 
 // fitting returns enough fitting nodes to choose from, and the number of nodes checked.
-func (d *deciding) fitting() (nodes []*Node, looked int) {
+func (d *deciding) fitting() (nodes []*Node, checked int) {
 	if d.pod.Status.NominatedNodeName != "" {
 		if n := d.Node(d.pod.Status.NominatedNodeName); n != nil && d.refuses(n) == nil {
 			return []*Node{n}, 0
@@ -118,15 +118,15 @@ func (d *deciding) fitting() (nodes []*Node, looked int) {
 	}
 	enough := enough(len(d.Nodes))
 	nodes = make([]*Node, 0, enough)
-	for ; looked < len(d.Nodes) && len(nodes) < enough; looked++ {
-		n := d.Nodes[(d.Start+looked)%len(d.Nodes)]
+	for ; checked < len(d.Nodes) && len(nodes) < enough; checked++ {
+		n := d.Nodes[(d.Start+checked)%len(d.Nodes)]
 		if r := d.refuses(n); r == nil {
 			nodes = append(nodes, n)
 		} else {
 			d.refusals[n.Name] = r
 		}
 	}
-	return nodes, looked
+	return nodes, checked
 }
 
 // named returns the existing nodes among those that the pod names.

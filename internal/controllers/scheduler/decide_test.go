@@ -20,16 +20,16 @@ func TestMessagesMatchKubernetes(t *testing.T) {
 		want  string
 	}{
 		{"no node", pod("p", "1"), nil, "no nodes available to schedule pods"},
-		{"too little of two things", pod("p", "8", func(p *corev1.Pod) {
+		{"two resources", pod("p", "8", func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources.Requests[corev1.ResourceMemory] = resource.MustParse("16Gi")
 		}), []*Node{on("a", nil)}, "0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient memory."},
-		{"of something else", pod("p", "1", func(p *corev1.Pod) {
+		{"extended resource", pod("p", "1", func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources.Requests["example.com/gpu"] = resource.MustParse("1")
 		}), []*Node{on("a", nil)}, "0/1 nodes are available: 1 Insufficient example.com/gpu."},
-		{"too many", pod("p", "1"), []*Node{on("a", func(n *corev1.Node) {
+		{"number of pods", pod("p", "1"), []*Node{on("a", func(n *corev1.Node) {
 			n.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("1")
 		}, pod("q", "1"))}, "0/1 nodes are available: 1 Too many pods."},
-		{"each its own", pod("p", "3", func(p *corev1.Pod) {
+		{"several reasons", pod("p", "3", func(p *corev1.Pod) {
 			p.Spec.NodeSelector = map[string]string{"zone": "east"}
 		}), []*Node{
 			on("a", func(n *corev1.Node) {
@@ -55,7 +55,8 @@ func TestMessagesMatchKubernetes(t *testing.T) {
 			"0/1 nodes are available: 1 node(s) didn't match pod affinity rules."},
 		{"anti-affinity", pod("p", "1", far("cache", "zone")), []*Node{on("a", zone("east"), pod("cache", "1"))},
 			"0/1 nodes are available: 1 node(s) didn't match pod anti-affinity rules."},
-		{"another's anti-affinity", pod("p", "1"), []*Node{on("a", zone("east"), pod("cache", "1", far("p", "zone")))},
+		{"anti-affinity of an existing pod", pod("p", "1"),
+			[]*Node{on("a", zone("east"), pod("cache", "1", far("p", "zone")))},
 			"0/1 nodes are available: 1 node(s) didn't satisfy existing pods anti-affinity rules."},
 		{"spread", pod("p", "1", spreadOver("zone")), []*Node{
 			on("a", zone("east"), pod("p", "1")), on("b", zone("west"), pod("q", "4")), on("c", nil),
@@ -65,38 +66,42 @@ func TestMessagesMatchKubernetes(t *testing.T) {
 		d := fixture{nodes: c.nodes}.decide(c.pod)
 		message, _, _ := strings.Cut(d.Message, " preemption:")
 		if d.Node != "" || message != c.want {
-			t.Errorf("%s: %s\nis:   %s\nwant: %s", c.name, d.Node, message, c.want)
+			t.Errorf("%s: got node %q, message\n%s\nwant no node, message\n%s", c.name, d.Node, message, c.want)
+		}
+	}
+}
+
+// prefers returns a change of a pod that prefers nodes with a label.
+func prefers(key, value string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 1,
+				Preference: corev1.NodeSelectorTerm{
+					MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: "In",
+						Values: []string{value}}},
+				}}},
+		}}
+	}
+}
+
+// prefersPods returns a change of a pod that prefers nodes with pods of an app or, if anti is set, nodes without them.
+func prefersPods(app string, anti bool) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		all := []corev1.WeightedPodAffinityTerm{{Weight: 1, PodAffinityTerm: podsOf(app, corev1.LabelHostname)}}
+		p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: all,
+		}}
+		if anti {
+			p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+				PreferredDuringSchedulingIgnoredDuringExecution: all,
+			}}
 		}
 	}
 }
 
 func TestBestNodeIsChosen(t *testing.T) {
 	t.Parallel()
-	prefers := func(kind, value string) func(*corev1.Pod) {
-		return func(p *corev1.Pod) {
-			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 1,
-					Preference: corev1.NodeSelectorTerm{
-						MatchExpressions: []corev1.NodeSelectorRequirement{{Key: kind, Operator: "In",
-							Values: []string{value}}},
-					}}},
-			}}
-		}
-	}
-	likes := func(app string, away bool) func(*corev1.Pod) {
-		return func(p *corev1.Pod) {
-			all := []corev1.WeightedPodAffinityTerm{{Weight: 1, PodAffinityTerm: podsOf(app, corev1.LabelHostname)}}
-			p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
-				PreferredDuringSchedulingIgnoredDuringExecution: all,
-			}}
-			if away {
-				p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-					PreferredDuringSchedulingIgnoredDuringExecution: all,
-				}}
-			}
-		}
-	}
-	leaves := func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }
+	terminating := func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }
 	east, west := labelled(corev1.LabelTopologyZone, "east"), labelled(corev1.LabelTopologyZone, "west")
 	for _, c := range []struct {
 		name  string
@@ -104,36 +109,37 @@ func TestBestNodeIsChosen(t *testing.T) {
 		nodes []*Node
 		want  string
 	}{
-		{"the first of equals", pod("p", "1"), []*Node{on("a", nil), on("b", nil)}, "a"},
-		{"with the most room", pod("p", "1"), []*Node{on("a", nil, pod("q", "2")), on("b", nil, pod("r", "1"))}, "b"},
-		{"which pods that ask for nothing take too", pod("p", ""), []*Node{on("a", nil, pod("q", "")), on("b", nil)},
+		{"first of equal nodes", pod("p", "1"), []*Node{on("a", nil), on("b", nil)}, "a"},
+		{"most free resources", pod("p", "1"), []*Node{on("a", nil, pod("q", "2")), on("b", nil, pod("r", "1"))}, "b"},
+		{"pods without requests", pod("p", ""), []*Node{on("a", nil, pod("q", "")), on("b", nil)},
 			"b"},
-		{"that is preferred", pod("p", "1", prefers("disk", "fast")),
+		{"preferred node affinity", pod("p", "1", prefers("disk", "fast")),
 			[]*Node{on("a", nil), on("b", labelled("disk", "fast"), pod("q", "1"))}, "b"},
-		{"without a taint that would rather not", pod("p", "1"),
+		{"PreferNoSchedule taint", pod("p", "1"),
 			[]*Node{on("a", tainted("k", corev1.TaintEffectPreferNoSchedule)), on("b", nil, pod("q", "1"))}, "b"},
-		{"near to whom it likes", pod("p", "1", likes("q", false)), []*Node{on("a", nil), on("b", nil, pod("q", "1"))},
+		{"preferred pod affinity", pod("p", "1", prefersPods("q", false)),
+			[]*Node{on("a", nil), on("b", nil, pod("q", "1"))},
 			"b"},
-		{"far from whom it dislikes", pod("p", "1", likes("q", true)),
+		{"preferred pod anti-affinity", pod("p", "1", prefersPods("q", true)),
 			[]*Node{on("a", nil, pod("q", "100m")), on("b", nil, pod("r", "1"))}, "b"},
-		{"far from who dislikes it", pod("p", "1"),
-			[]*Node{on("a", nil, pod("q", "100m", likes("p", true))), on("b", nil, pod("r", "1"))}, "b"},
-		{"with fewer of its own kind", pod("p", "100m", ownedBy("rs")),
+		{"preferred anti-affinity of an existing pod", pod("p", "1"),
+			[]*Node{on("a", nil, pod("q", "100m", prefersPods("p", true))), on("b", nil, pod("r", "1"))}, "b"},
+		{"pods of the same owner", pod("p", "100m", ownedBy("rs")),
 			[]*Node{on("a", nil, pod("q", "100m", ownedBy("rs"))), on("b", nil, pod("r", "200m"))}, "b"},
-		{"with fewer of its own kind that stay", pod("p", "100m", ownedBy("rs")), []*Node{
+		{"terminating pods of the same owner", pod("p", "100m", ownedBy("rs")), []*Node{
 			on("a", nil, pod("q", "100m", ownedBy("rs"))),
-			on("b", nil, pod("r", "100m", ownedBy("rs"), leaves), pod("s", "100m")),
+			on("b", nil, pod("r", "100m", ownedBy("rs"), terminating), pod("s", "100m")),
 		}, "b"},
-		{"in a zone with fewer of its own kind", pod("p", "100m", ownedBy("rs")),
+		{"zone with pods of the same owner", pod("p", "100m", ownedBy("rs")),
 			[]*Node{on("a", east), on("b", east, pod("q", "100m", ownedBy("rs"))), on("c", west, pod("r", "200m"))},
 			"c"},
-		{"by a node it is promised", pod("p", "1", func(p *corev1.Pod) { p.Status.NominatedNodeName = "b" }),
+		{"nominated node", pod("p", "1", func(p *corev1.Pod) { p.Status.NominatedNodeName = "b" }),
 			[]*Node{on("a", nil), on("b", nil, pod("q", "1"))}, "b"},
-		{"beside itself, when it wants to be near its kind and there is none",
+		{"first pod with affinity to itself",
 			pod("p", "1", near("p", corev1.LabelHostname)), []*Node{on("a", nil)}, "a"},
 	} {
 		if d := (fixture{nodes: c.nodes}).decide(c.pod); d.Node != c.want {
-			t.Errorf("%s: %q, want %q (%s)", c.name, d.Node, c.want, d.Message)
+			t.Errorf("%s: got node %q, want %q (%s)", c.name, d.Node, c.want, d.Message)
 		}
 	}
 }
@@ -146,6 +152,6 @@ func TestLargeClustersAreSampled(t *testing.T) {
 	}
 	d := w.decide(pod("p", "1"))
 	if d.Node != "node-000" || d.Checked != 188 { // (50 - 400/125) percent
-		t.Errorf("of 400 nodes %d were looked at, and %s was chosen", d.Checked, d.Node)
+		t.Errorf("got %d checked nodes, node %s; want 188, node-000", d.Checked, d.Node)
 	}
 }

@@ -56,8 +56,8 @@ func fillAndPreempt(ctx context.Context, config *rest.Config) error {
 	return pods.Delete(ctx, "default", "one", metav1.DeleteOptions{})
 }
 
-// full fails if a node has more pods than fit.
-func full(s bowlinetest.State) error {
+// notOverfilled fails if a node has more pods than fit.
+func notOverfilled(s bowlinetest.State) error {
 	on := map[string]int{}
 	for _, pod := range s.Kind("Pod") {
 		if node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName"); node != "" {
@@ -66,7 +66,7 @@ func full(s bowlinetest.State) error {
 	}
 	for node, pods := range on {
 		if pods > 2 {
-			return fmt.Errorf("node %s has %d pods, and room for 2", node, pods)
+			return fmt.Errorf("node %s: got %d pods, want at most 2", node, pods)
 		}
 	}
 	return nil
@@ -76,7 +76,7 @@ func full(s bowlinetest.State) error {
 func spared(s bowlinetest.State) error {
 	if s.Find("Pod", "default", "late") != nil &&
 		(s.Find("Pod", "default", "two") == nil || s.Find("Pod", "default", "three") == nil) {
-		return fmt.Errorf("a pod had to leave that is as important as any")
+		return fmt.Errorf("a pod that is not expendable was preempted")
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func scenario(processes []bowlinetest.Process, nodes ...client.Object) bowlinete
 func TestFaultsOverfillNoNode(t *testing.T) {
 	t.Parallel()
 	s := scenario(trial.Of(scheduler.Add).Once(), node("a", nil), node("b", nil))
-	s.Invariants = append(s.Invariants, full)
+	s.Invariants = append(s.Invariants, notOverfilled)
 	bowlinetest.Explore(t, s)
 }
 
@@ -161,9 +161,9 @@ func TestStaleCachePreemptsNoPodNeedlessly(t *testing.T) {
 	cordoned.Spec.Unschedulable = true
 	s := scenario(trial.Of(scheduler.Add).Twice(), cordoned)
 	s.Act, s.Compare = uncordon, nil
-	s.Invariants = []func(bowlinetest.State) error{full, func(s bowlinetest.State) error {
+	s.Invariants = []func(bowlinetest.State) error{notOverfilled, func(s bowlinetest.State) error {
 		if s.Find("Pod", "default", "important") != nil && s.Find("Pod", "default", "stays") == nil {
-			return fmt.Errorf("a pod had to leave although there is room")
+			return fmt.Errorf("a pod was preempted although the node has room")
 		}
 		return nil
 	}}

@@ -21,17 +21,18 @@ func (c *cluster) check() error {
 	defer c.mu.Unlock()
 	c.sync()
 	if len(c.all) != c.nodes.Indexer().Len() || len(c.byName) != len(c.all) || len(c.reserved)+len(c.reservedOn) > 0 {
-		return fmt.Errorf("%d nodes (%d by name) of %d, %d pods given", len(c.all), len(c.byName),
+		return fmt.Errorf("got %d nodes (%d by name), want %d; got %d reservations, want none", len(c.all),
+			len(c.byName),
 			c.nodes.Indexer().Len(), len(c.reserved))
 	}
-	for _, asking := range c.pending {
-		for key, pod := range asking {
+	for _, recorded := range c.pending {
+		for key, pod := range recorded {
 			if now, there := c.pods.Indexer().Get(key); !there || now.UID != pod.UID || !pending(now) {
-				return fmt.Errorf("pod %s is thought to ask for a node", key)
+				return fmt.Errorf("pod %s is recorded as pending, but is not", key)
 			}
 		}
 	}
-	apart, placed := 0, 0
+	antiAffinity, placed := 0, 0
 	for _, n := range c.all {
 		fresh := NewNode(n.Node)
 		for pod := range c.pods.Indexer().Each(byNode, n.Name) {
@@ -39,26 +40,27 @@ func (c *cluster) check() error {
 				fresh.add(NewPod(pod))
 			}
 		}
-		apart, placed = apart+len(fresh.antiAffinity), placed+len(fresh.Pods)
-		if is, want := keys(n.Pods), keys(fresh.Pods); !maps.Equal(is, want) {
-			return fmt.Errorf("node %s has the pods %v, and should have %v", n.Name, is, want)
+		antiAffinity, placed = antiAffinity+len(fresh.antiAffinity), placed+len(fresh.Pods)
+		if got, want := keys(n.Pods), keys(fresh.Pods); !maps.Equal(got, want) {
+			return fmt.Errorf("node %s: got pods %v, want %v", n.Name, got, want)
 		}
 		if n.used.cpu != fresh.used.cpu || len(n.antiAffinity) != len(fresh.antiAffinity) ||
 			!maps.Equal(n.owners, fresh.owners) {
-			return fmt.Errorf("node %s counts %+v, and should count %+v", n.Name, n.used, fresh.used)
+			return fmt.Errorf("node %s: got used resources %+v, want %+v", n.Name, n.used, fresh.used)
 		}
-		promised := 0
+		nominated := 0
 		for pod := range c.pods.Indexer().Each(byNomination, n.Name) {
 			if pod.DeletionTimestamp == nil && !pods.IsTerminal(pod) {
-				promised++
+				nominated++
 			}
 		}
-		if promised != len(n.Nominated) {
-			return fmt.Errorf("node %s is promised to %d, and should be to %d", n.Name, len(n.Nominated), promised)
+		if nominated != len(n.Nominated) {
+			return fmt.Errorf("node %s: got %d nominated pods, want %d", n.Name, len(n.Nominated), nominated)
 		}
 	}
-	if c.antiAffinity != apart || len(c.placed) != placed {
-		return fmt.Errorf("%d pods want to be apart, of %d; should be %d of %d", c.antiAffinity, len(c.placed), apart,
+	if c.antiAffinity != antiAffinity || len(c.placed) != placed {
+		return fmt.Errorf("got %d pods with anti-affinity of %d, want %d of %d", c.antiAffinity, len(c.placed),
+			antiAffinity,
 			placed)
 	}
 	return nil

@@ -65,12 +65,12 @@ func priority(value int32) func(*corev1.Pod) {
 
 // decide returns the decision for a pod.
 func (w fixture) decide(pod *corev1.Pod) Decision {
-	apart, minding := false, false
+	antiAffinity, affinity := false, false
 	for _, n := range w.nodes {
-		apart, minding = apart || len(n.antiAffinity) > 0, minding || len(n.affinity) > 0
+		antiAffinity, affinity = antiAffinity || len(n.antiAffinity) > 0, affinity || len(n.affinity) > 0
 	}
 	return Decide(Input{
-		Pod: NewPod(pod), Nodes: w.nodes, Apart: apart, Minding: minding,
+		Pod: NewPod(pod), Nodes: w.nodes, AntiAffinity: antiAffinity, Affinity: affinity,
 		Namespaces: func(name string) labels.Set { return w.namespaces[name] },
 		Budgets:    func() []*policyv1.PodDisruptionBudget { return w.budgets },
 		Node: func(name string) *Node {

@@ -61,10 +61,10 @@ func TestDeletedPodsReleaseTheirReservation(t *testing.T) {
 		}
 		held, err := pods.Get(t.Context(), "default", "held")
 		if err != nil || held.DeletionTimestamp == nil || held.Spec.NodeName != "" {
-			t.Fatalf("the first pod is %+v (%v)", held, err)
+			t.Fatalf("first pod: got %+v (%v), want it terminating and unbound", held, err)
 		}
 		if next, err := pods.Get(t.Context(), "default", "next"); err != nil || next.Spec.NodeName == "" {
-			t.Errorf("the next pod gets no node: %+v (%v)", next.Status.Conditions, err)
+			t.Errorf("next pod: got no node, conditions %+v (%v)", next.Status.Conditions, err)
 		}
 	}, trial.Alone(), bowlinetest.Objects(node("a", nil)), bowlinetest.With(func(o *bowline.Options) {
 		o.Plugins = append(o.Plugins, plugin)

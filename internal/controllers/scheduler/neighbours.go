@@ -6,37 +6,37 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// term is a pod affinity term: which pods it matches, and the node label whose equal value defines "near".
+// term is a pod affinity term: which pods it matches, and the node label whose values define the topology domains.
 type term struct {
-	pods       labels.Selector
-	namespaces map[string]bool
-	labelled   labels.Selector // further namespaces, by label; nil for none
-	key        string
-	weight     int64
+	pods              labels.Selector
+	namespaces        map[string]bool
+	namespaceSelector labels.Selector // further namespaces, by label; nil for none
+	key               string
+	weight            int64
 }
 
 // NamespaceLabels returns the labels of a namespace.
 type NamespaceLabels func(namespace string) labels.Set
 
 func (t *term) matches(pod *Pod, of NamespaceLabels) bool {
-	if !t.namespaces[pod.Namespace] && (t.labelled == nil || !t.labelled.Matches(of(pod.Namespace))) {
+	if !t.namespaces[pod.Namespace] && (t.namespaceSelector == nil || !t.namespaceSelector.Matches(of(pod.Namespace))) {
 		return false
 	}
 	return t.pods.Matches(labels.Set(pod.Labels))
 }
 
-func terms(pod *corev1.Pod, declared []corev1.PodAffinityTerm) (read []term) {
+func terms(pod *corev1.Pod, declared []corev1.PodAffinityTerm) (parsed []term) {
 	for i := range declared {
-		read = append(read, readTerm(pod, &declared[i], 1))
+		parsed = append(parsed, readTerm(pod, &declared[i], 1))
 	}
-	return read
+	return parsed
 }
 
-func weighted(pod *corev1.Pod, declared []corev1.WeightedPodAffinityTerm, sign int64) (read []term) {
+func weighted(pod *corev1.Pod, declared []corev1.WeightedPodAffinityTerm, sign int64) (parsed []term) {
 	for i := range declared {
-		read = append(read, readTerm(pod, &declared[i].PodAffinityTerm, sign*int64(declared[i].Weight)))
+		parsed = append(parsed, readTerm(pod, &declared[i].PodAffinityTerm, sign*int64(declared[i].Weight)))
 	}
-	return read
+	return parsed
 }
 
 func readTerm(pod *corev1.Pod, declared *corev1.PodAffinityTerm, weight int64) term {
@@ -46,7 +46,7 @@ func readTerm(pod *corev1.Pod, declared *corev1.PodAffinityTerm, weight int64) t
 		t.namespaces[namespace] = true
 	}
 	if declared.NamespaceSelector != nil {
-		t.labelled = selector(declared.NamespaceSelector)
+		t.namespaceSelector = selector(declared.NamespaceSelector)
 	} else if len(declared.Namespaces) == 0 {
 		t.namespaces[pod.Namespace] = true
 	}
@@ -96,19 +96,20 @@ func (c counts) at(n *Node, key string) int64 {
 type podAffinity struct {
 	pod        *Pod
 	namespaces NamespaceLabels
-	// wanted and unwanted count pods that the pod must, and must not, be near to; resenting counts pods that
-	// must not be near to the pod.
-	wanted, unwanted, resenting counts
+	// affinityCounts and antiAffinityCounts count the existing pods that match the pod's terms;
+	// existingAntiAffinityCounts counts those with an anti-affinity term that matches the pod.
+	affinityCounts, antiAffinityCounts, existingAntiAffinityCounts counts
 }
 
 // newPodAffinity evaluates the pods of all nodes, or only those with anti-affinity if the pod itself has no
 // required terms.
 func newPodAffinity(p *Pod, nodes []*Node, namespaces NamespaceLabels) *podAffinity {
-	b := &podAffinity{pod: p, namespaces: namespaces, wanted: counts{}, unwanted: counts{}, resenting: counts{}}
-	minds := len(p.affinity)+len(p.antiAffinity) > 0
+	b := &podAffinity{pod: p, namespaces: namespaces, affinityCounts: counts{}, antiAffinityCounts: counts{},
+		existingAntiAffinityCounts: counts{}}
+	hasTerms := len(p.affinity)+len(p.antiAffinity) > 0
 	for _, n := range nodes {
 		pods := n.antiAffinity
-		if minds {
+		if hasTerms {
 			pods = n.Pods
 		}
 		for _, q := range pods {
@@ -122,17 +123,17 @@ func newPodAffinity(p *Pod, nodes []*Node, namespaces NamespaceLabels) *podAffin
 func (b *podAffinity) count(q *Pod, n *Node, pods int64) {
 	if len(b.pod.affinity) > 0 && allMatch(b.pod.affinity, q, b.namespaces) {
 		for i := range b.pod.affinity {
-			b.wanted.count(n, b.pod.affinity[i].key, pods)
+			b.affinityCounts.count(n, b.pod.affinity[i].key, pods)
 		}
 	}
 	for i := range b.pod.antiAffinity {
 		if t := &b.pod.antiAffinity[i]; t.matches(q, b.namespaces) {
-			b.unwanted.count(n, t.key, pods)
+			b.antiAffinityCounts.count(n, t.key, pods)
 		}
 	}
 	for i := range q.antiAffinity {
 		if t := &q.antiAffinity[i]; t.matches(b.pod, b.namespaces) {
-			b.resenting.count(n, t.key, pods)
+			b.existingAntiAffinityCounts.count(n, t.key, pods)
 		}
 	}
 }
@@ -155,42 +156,42 @@ var (
 
 // refuses returns why pod affinity excludes a node; nil if it does not.
 func (b *podAffinity) refuses(n *Node) *refusal {
-	if !b.isWith(n) {
+	if !b.satisfiesAffinity(n) {
 		return affinityUnmatched
 	}
 	for i := range b.pod.antiAffinity {
-		if b.unwanted.at(n, b.pod.antiAffinity[i].key) > 0 {
+		if b.antiAffinityCounts.at(n, b.pod.antiAffinity[i].key) > 0 {
 			return antiAffinityUnmatched
 		}
 	}
-	for key := range b.resenting {
-		if b.resenting.at(n, key) > 0 {
+	for key := range b.existingAntiAffinityCounts {
+		if b.existingAntiAffinityCounts.at(n, key) > 0 {
 			return existingAntiAffinity
 		}
 	}
 	return nil
 }
 
-// isWith reports whether the required affinity terms are met. The first pod of a group with affinity to
+// satisfiesAffinity reports whether the required affinity terms are met. The first pod of a group with affinity to
 // itself may go anywhere.
-func (b *podAffinity) isWith(n *Node) bool {
+func (b *podAffinity) satisfiesAffinity(n *Node) bool {
 	near := true
 	for i := range b.pod.affinity {
 		key := b.pod.affinity[i].key
 		if _, ok := n.Labels[key]; !ok {
 			return false
 		}
-		near = near && b.wanted.at(n, key) > 0
+		near = near && b.affinityCounts.at(n, key) > 0
 	}
-	return near || len(b.wanted) == 0 && allMatch(b.pod.affinity, b.pod, b.namespaces)
+	return near || len(b.affinityCounts) == 0 && allMatch(b.pod.affinity, b.pod, b.namespaces)
 }
 
-// hardWeight is the preference of a pod for others that match its required affinity terms.
+// hardWeight is the score of a required affinity term of an existing pod that matches the pod being scheduled.
 const hardWeight = 1
 
 // preferenceScores returns the preferred-affinity score per domain, from the terms of the pod and of the existing pods.
 func preferenceScores(p *Pod, nodes []*Node, namespaces NamespaceLabels) counts {
-	liked := counts{}
+	scores := counts{}
 	for _, n := range nodes {
 		pods := n.affinity
 		if len(p.preferredPods) > 0 {
@@ -199,20 +200,20 @@ func preferenceScores(p *Pod, nodes []*Node, namespaces NamespaceLabels) counts 
 		for _, q := range pods {
 			for i := range p.preferredPods {
 				if t := &p.preferredPods[i]; t.matches(q, namespaces) {
-					liked.count(n, t.key, t.weight)
+					scores.count(n, t.key, t.weight)
 				}
 			}
 			for i := range q.preferredPods {
 				if t := &q.preferredPods[i]; t.matches(p, namespaces) {
-					liked.count(n, t.key, t.weight)
+					scores.count(n, t.key, t.weight)
 				}
 			}
 			for i := range q.affinity {
 				if t := &q.affinity[i]; t.matches(p, namespaces) {
-					liked.count(n, t.key, hardWeight)
+					scores.count(n, t.key, hardWeight)
 				}
 			}
 		}
 	}
-	return liked
+	return scores
 }

@@ -18,20 +18,20 @@ func TestAffinityTermNamespaces(t *testing.T) {
 	namespaces := map[string]labels.Set{
 		"default": {"team": "ours"}, "near": {"team": "ours"}, "other": {"team": "theirs"}, "bare": nil,
 	}
-	unread := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: "?"}}}
+	invalid := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: "?"}}}
 	for _, c := range []struct {
 		name       string
 		selector   *metav1.LabelSelector
 		namespaces []string
-		means      string // those of default, near, other, bare and gone that match
+		want       string // those of default, near, other, bare and gone that match
 	}{
-		{"its own, where nothing is said", nil, nil, "default"},
-		{"those that are named", nil, []string{"near", "gone"}, "near gone"},
-		{"those that are selected", team("ours"), nil, "default near"},
-		{"those that are named and those that are selected", team("theirs"), []string{"bare"}, "other bare"},
-		{"all", &metav1.LabelSelector{}, nil, "default near other bare gone"},
-		{"none", team("nobody's"), nil, ""},
-		{"what cannot be read means none", unread, nil, ""},
+		{"no selector and no names", nil, nil, "default"},
+		{"names", nil, []string{"near", "gone"}, "near gone"},
+		{"selector", team("ours"), nil, "default near"},
+		{"names and selector", team("theirs"), []string{"bare"}, "other bare"},
+		{"empty selector", &metav1.LabelSelector{}, nil, "default near other bare gone"},
+		{"selector of no namespace", team("nobody's"), nil, ""},
+		{"invalid selector", invalid, nil, ""},
 	} {
 		apart := func(of string) func(*corev1.Pod) {
 			return func(p *corev1.Pod) {
@@ -41,23 +41,23 @@ func TestAffinityTermNamespaces(t *testing.T) {
 			}
 		}
 		in := func(namespace string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Namespace = namespace } }
-		unwanted, resenting := "", ""
+		own, existing := "", ""
 		for _, namespace := range []string{"default", "near", "other", "bare", "gone"} {
 			w := fixture{namespaces: namespaces, nodes: []*Node{on("a", nil, pod("q", "1", in(namespace)))}}
 			if d := w.decide(pod("p", "1", apart("q"))); d.Node == "" {
-				unwanted += " " + namespace
+				own += " " + namespace
 			}
 			w.nodes = []*Node{on("a", nil, pod("q", "1", apart("p")))}
 			if d := w.decide(pod("p", "1", in(namespace))); d.Node == "" {
-				resenting += " " + namespace
+				existing += " " + namespace
 			}
 		}
-		if c.means != "" {
-			c.means = " " + c.means
+		if c.want != "" {
+			c.want = " " + c.want
 		}
-		if unwanted != c.means || resenting != c.means {
-			t.Errorf("%s: means%s of others, and of others those that are in%s; want%s", c.name, unwanted, resenting,
-				c.means)
+		if own != c.want || existing != c.want {
+			t.Errorf("%s: got own anti-affinity to%s, that of existing pods from%s; want%s", c.name, own, existing,
+				c.want)
 		}
 	}
 }

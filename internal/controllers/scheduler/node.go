@@ -20,7 +20,7 @@ type Node struct {
 	used         resources
 	scored       resources
 	ports        []hostPort
-	lowest       int32 // lowest priority of any pod; may be too low after dropLast
+	lowest       int32 // lowest priority of any pod; may be too low after removeLast
 	antiAffinity []*Pod
 	affinity     []*Pod            // pods with preferred terms or required affinity
 	owners       map[types.UID]int // number of non-terminating pods by controller
@@ -56,8 +56,8 @@ func (n *Node) add(p *Pod) {
 	}
 }
 
-// dropLast undoes the last add, except that lowest is not raised.
-func (n *Node) dropLast() {
+// removeLast undoes the last add, except that lowest is not raised.
+func (n *Node) removeLast() {
 	last := len(n.Pods) - 1
 	p := n.Pods[last]
 	n.Pods = n.Pods[:last]
@@ -111,8 +111,8 @@ type refusal struct {
 	reasons []string
 	// final means that preempting pods of the node would not help.
 	final bool
-	// waits is what may remove the refusal.
-	waits cause
+	// waitsFor are the changes that may remove the refusal.
+	waitsFor cause
 }
 
 // cause is a set of changes that an unschedulable pod waits for.
@@ -142,7 +142,7 @@ func (n *Node) refuses(p *Pod) *refusal {
 		return unschedulable
 	case len(n.Spec.Taints) > 0 && !p.tolerates(n.Spec.Taints):
 		return untolerated
-	case !n.selected(p):
+	case !n.matchesSelector(p):
 		return unselected
 	case len(p.ports) > 0 && n.hasPortConflict(p):
 		return portsUnavailable
@@ -157,9 +157,9 @@ func (n *Node) refuses(p *Pod) *refusal {
 	return nil
 }
 
-// selected reports whether the pod's node selector and affinity match the node. An invalid affinity matches
+// matchesSelector reports whether the pod's node selector and affinity match the node. An invalid affinity matches
 // no node.
-func (n *Node) selected(p *Pod) bool {
+func (n *Node) matchesSelector(p *Pod) bool {
 	for key, value := range p.Spec.NodeSelector {
 		if label, ok := n.Labels[key]; !ok || label != value {
 			return false

@@ -33,20 +33,20 @@ type candidate struct {
 // preempt completes the decision of an unschedulable pod with the best node to preempt pods on, if there is
 // one.
 func (d *deciding) preempt(decision *Decision) {
-	say := func(text string) { decision.Message += " preemption: " + text }
+	addMessage := func(text string) { decision.Message += " preemption: " + text }
 	if d.pod.neverPreempts() {
 		decision.KeepNomination = true
-		say("not eligible due to preemptionPolicy=Never.")
+		addMessage("not eligible due to preemptionPolicy=Never.")
 		return
 	}
 	if d.alreadyLeaving() {
 		decision.KeepNomination, decision.waitsFor = true, decision.waitsFor|forRoom
-		say("not eligible due to a terminating pod on the nominated node.")
+		addMessage("not eligible due to a terminating pod on the nominated node.")
 		return
 	}
 	found, refusals := d.candidates()
 	if len(found) == 0 {
-		say(d.message(refusals, unhelpful))
+		addMessage(d.message(refusals, unhelpful))
 		return
 	}
 	chosen := slices.MinFunc(found, candidate.compare)
@@ -96,8 +96,8 @@ func (d *deciding) candidates() (found []candidate, refusals map[string]*refusal
 		return nil, refusals
 	}
 	budgets := d.Budgets()
-	most := max(leastCompared, len(possible)*comparedShare/100)
-	unharmful := 0
+	limit := max(leastCompared, len(possible)*comparedShare/100)
+	nonViolating := 0
 	for _, n := range possible {
 		c, r := d.selectVictims(n, budgets)
 		if r != nil {
@@ -106,9 +106,9 @@ func (d *deciding) candidates() (found []candidate, refusals map[string]*refusal
 		}
 		found = append(found, c)
 		if c.violated == 0 {
-			unharmful++
+			nonViolating++
 		}
-		if unharmful > 0 && len(found) >= most {
+		if nonViolating > 0 && len(found) >= limit {
 			break
 		}
 	}
@@ -117,27 +117,27 @@ func (d *deciding) candidates() (found []candidate, refusals map[string]*refusal
 
 // selectVictims computes the victims on a node, sparing as many and as important pods as possible.
 func (d *deciding) selectVictims(n *Node, budgets []*policyv1.PodDisruptionBudget) (c candidate, r *refusal) {
-	less := func(q *Pod) bool { return q.priority < d.pod.priority }
-	var may []*Pod
+	isLower := func(q *Pod) bool { return q.priority < d.pod.priority }
+	var lowerPriority []*Pod
 	for _, q := range n.Pods {
-		if less(q) {
-			may = append(may, q)
+		if isLower(q) {
+			lowerPriority = append(lowerPriority, q)
 		}
 	}
-	d.count(may, n, -1)
-	rest := n.without(less)
+	d.count(lowerPriority, n, -1)
+	rest := n.without(isLower)
 	if r := d.refuses(rest); r != nil {
-		d.count(may, n, 1)
+		d.count(lowerPriority, n, 1)
 		return c, r
 	}
-	slices.SortStableFunc(may, byImportance)
-	kept, free := split(may, budgets)
+	slices.SortStableFunc(lowerPriority, byImportance)
+	violating, nonViolating := splitByBudget(lowerPriority, budgets)
 	c.node = n
-	for i, q := range slices.Concat(kept, free) {
+	for i, q := range slices.Concat(violating, nonViolating) {
 		if d.reprieve(q, rest) {
 			continue
 		}
-		if c.victims = append(c.victims, q); i < len(kept) {
+		if c.victims = append(c.victims, q); i < len(violating) {
 			c.violated++
 		}
 	}
@@ -154,7 +154,7 @@ func (d *deciding) reprieve(q *Pod, rest *Node) bool {
 	if d.refuses(rest) == nil {
 		return true
 	}
-	rest.dropLast()
+	rest.removeLast()
 	d.count(back, rest, -1)
 	return false
 }
@@ -172,8 +172,8 @@ func startedAt(p *Pod) time.Time {
 	return p.Status.StartTime.Time
 }
 
-// split divides pods into those whose eviction would violate a disruption budget, and the others.
-func split(pods []*Pod, budgets []*policyv1.PodDisruptionBudget) (kept, free []*Pod) {
+// splitByBudget divides pods into those whose eviction would violate a disruption budget, and the others.
+func splitByBudget(pods []*Pod, budgets []*policyv1.PodDisruptionBudget) (violating, nonViolating []*Pod) {
 	allowed := make([]int32, len(budgets))
 	selectors := make([]labels.Selector, len(budgets))
 	for i, budget := range budgets {
@@ -192,12 +192,12 @@ func split(pods []*Pod, budgets []*policyv1.PodDisruptionBudget) (kept, free []*
 			violates = violates || allowed[i] < 0
 		}
 		if violates {
-			kept = append(kept, p)
+			violating = append(violating, p)
 		} else {
-			free = append(free, p)
+			nonViolating = append(nonViolating, p)
 		}
 	}
-	return kept, free
+	return violating, nonViolating
 }
 
 // compare orders candidates by cost: the number of violated budgets, the priority of the most important

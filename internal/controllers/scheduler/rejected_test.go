@@ -52,12 +52,12 @@ func TestRejectedBindingsAreReportedAndRetried(t *testing.T) {
 			c.Reason != corev1.PodReasonSchedulerError ||
 			!strings.HasPrefix(c.Message, "binding rejected: ") ||
 			!strings.Contains(c.Message, "the nodes are closed") {
-			t.Errorf("the pod has the condition %+v", c)
+			t.Errorf("got condition %+v, want SchedulerError with the reason of the rejection", c)
 		}
 		nodes.open.Store(true)
 		time.Sleep(time.Minute)
 		if bound, _ := outcome(t, p); bound != 1 {
-			t.Error("the pod is not bound when it may be")
+			t.Errorf("after bindings are permitted: got %d bound pods, want 1", bound)
 		}
 	}, trial.Alone(), bowlinetest.Objects(node("a", nil), podRequesting("one", "")),
 		bowlinetest.With(func(o *bowline.Options) {

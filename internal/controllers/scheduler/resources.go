@@ -50,9 +50,9 @@ func (r *resources) add(o *resources, times int64) {
 	}
 }
 
-// assumed is what a container without requests counts as in scores, as in Kubernetes. Otherwise all such pods
-// would go to one node.
-var assumed = corev1.ResourceList{
+// defaultRequests are the requests that scores assume for a container without any, as in Kubernetes. Otherwise all such
+// pods would go to one node.
+var defaultRequests = corev1.ResourceList{
 	corev1.ResourceCPU:    resource.MustParse("100m"),
 	corev1.ResourceMemory: resource.MustParse("200Mi"),
 }
@@ -64,7 +64,7 @@ func needs(pod *corev1.Pod) (need, weight resources) {
 		return need, resources{cpu: need.cpu, memory: need.memory}
 	}
 	with := amounts(resourcehelper.PodRequests(pod,
-		resourcehelper.PodResourcesOptions{NonMissingContainerRequests: assumed}))
+		resourcehelper.PodResourcesOptions{NonMissingContainerRequests: defaultRequests}))
 	return need, resources{cpu: with.cpu, memory: with.memory}
 }
 

@@ -23,15 +23,15 @@ import (
 	"github.com/bowline-dev/bowline/node/simulated"
 )
 
-// rooms adds two simulated nodes with room for two pods each, and a ReplicaSet controller.
-func rooms(m *controller.Manager) error {
+// addNodes adds two simulated nodes with room for two pods each, and a ReplicaSet controller.
+func addNodes(m *controller.Manager) error {
 	simulated.Add(m, simulated.Options{Nodes: 2, HeartbeatInterval: time.Hour, Capacity: node("", nil).Status.Capacity})
 	replicaset.Add(m)
 	return ready(m)
 }
 
-// asMany creates pods that fit on the nodes, deletes some of them, and creates more.
-func asMany(ctx context.Context, config *rest.Config) error {
+// refill creates pods that fit on the nodes, deletes some of them, and creates more.
+func refill(ctx context.Context, config *rest.Config) error {
 	c, err := client.New(config)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func overrun(s bowlinetest.State) error {
 	}
 	for name, pods := range on {
 		if pods > 2 {
-			return fmt.Errorf("node %s runs %d pods, and has room for 2", name, pods)
+			return fmt.Errorf("node %s: got %d running pods, want at most 2", name, pods)
 		}
 	}
 	return nil
@@ -96,9 +96,9 @@ func running(s bowlinetest.State) bowlinetest.State {
 func TestTwoSchedulersOverfillNoRunningNode(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, bowlinetest.Scenario{
-		Options:    []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(rooms)},
+		Options:    []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(addNodes)},
 		Processes:  trial.Of(scheduler.Add).Twice(),
-		Act:        asMany,
+		Act:        refill,
 		Settle:     5 * time.Minute,
 		Invariants: []func(bowlinetest.State) error{overrun},
 		Compare:    running,

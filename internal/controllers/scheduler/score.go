@@ -6,10 +6,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// best is the maximum of each partial score. The partial scores are weighted and summed as in
+// maxScore is the maximum of each partial score. The partial scores are weighted and summed as in
 // kube-scheduler's default profile, without image locality.
 const (
-	best           = 100
+	maxScore       = 100
 	weightTaints   = 3
 	weightAffinity = 2
 	weightSpread   = 2
@@ -23,7 +23,7 @@ func (d *deciding) choose(fitting []*Node) *Node {
 	}
 	scores := make([]int64, len(fitting))
 	for i, n := range fitting {
-		scores[i] = d.pod.free(n) + d.pod.balanced(n)
+		scores[i] = d.pod.leastAllocated(n) + d.pod.balanced(n)
 	}
 	d.scoreTaints(fitting, scores)
 	d.scoreNodes(fitting, scores)
@@ -38,8 +38,8 @@ func (d *deciding) choose(fitting []*Node) *Node {
 	return fitting[chosen]
 }
 
-// free scores the share of resources that remain free with the pod on the node.
-func (p *Pod) free(n *Node) int64 {
+// leastAllocated scores the share of resources that remain free with the pod on the node.
+func (p *Pod) leastAllocated(n *Node) int64 {
 	var score, kinds int64
 	for _, r := range [...][2]int64{{n.scored.cpu + p.scored.cpu, n.allocatable.cpu},
 		{n.scored.memory + p.scored.memory, n.allocatable.memory}} {
@@ -48,7 +48,7 @@ func (p *Pod) free(n *Node) int64 {
 		}
 		kinds++
 		if r[0] <= r[1] {
-			score += (r[1] - r[0]) * best / r[1]
+			score += (r[1] - r[0]) * maxScore / r[1]
 		}
 	}
 	if kinds == 0 {
@@ -65,32 +65,32 @@ func (p *Pod) balanced(n *Node) int64 {
 	after := balance(n.used.cpu+p.requests.cpu, n.allocatable.cpu, n.used.memory+p.requests.memory,
 		n.allocatable.memory)
 	before := balance(n.used.cpu, n.allocatable.cpu, n.used.memory, n.allocatable.memory)
-	return best/2 + (best/2+after-before)/2
+	return maxScore/2 + (maxScore/2+after-before)/2
 }
 
 func balance(cpu, cpus, memory, memories int64) int64 {
 	if cpus == 0 || memories == 0 {
-		return best
+		return maxScore
 	}
 	a, b := min(1, float64(cpu)/float64(cpus)), min(1, float64(memory)/float64(memories))
-	return int64((1 - math.Abs(a-b)/2) * best)
+	return int64((1 - math.Abs(a-b)/2) * maxScore)
 }
 
 // scoreTaints prefers nodes without untolerated PreferNoSchedule taints.
 func (d *deciding) scoreTaints(fitting []*Node, scores []int64) {
-	disliked := make([]int64, len(fitting))
-	var most int64
+	untoleratedCounts := make([]int64, len(fitting))
+	var highest int64
 	for i, n := range fitting {
 		if len(n.Spec.Taints) > 0 {
-			disliked[i] = d.pod.preferNoScheduleTaints(n.Spec.Taints)
-			most = max(most, disliked[i])
+			untoleratedCounts[i] = d.pod.preferNoScheduleTaints(n.Spec.Taints)
+			highest = max(highest, untoleratedCounts[i])
 		}
 	}
-	if most == 0 {
+	if highest == 0 {
 		return
 	}
 	for i := range scores {
-		scores[i] += weightTaints * (best - best*disliked[i]/most)
+		scores[i] += weightTaints * (maxScore - maxScore*untoleratedCounts[i]/highest)
 	}
 }
 
@@ -100,41 +100,41 @@ func (d *deciding) scoreNodes(fitting []*Node, scores []int64) {
 		return
 	}
 	preferred := make([]int64, len(fitting))
-	var most int64
+	var highest int64
 	for i, n := range fitting {
 		preferred[i] = d.pod.preferredNodes.Score(n.Node)
-		most = max(most, preferred[i])
+		highest = max(highest, preferred[i])
 	}
-	if most == 0 {
+	if highest == 0 {
 		return
 	}
 	for i := range scores {
-		scores[i] += weightAffinity * (best * preferred[i] / most)
+		scores[i] += weightAffinity * (maxScore * preferred[i] / highest)
 	}
 }
 
 // scorePods applies preferred pod affinity, of the pod and of the existing pods.
 func (d *deciding) scorePods(fitting []*Node, scores []int64) {
-	if len(d.pod.preferredPods) == 0 && !d.Minding {
+	if len(d.pod.preferredPods) == 0 && !d.Affinity {
 		return
 	}
-	liked := preferenceScores(d.pod, d.Nodes, d.Namespaces)
-	if len(liked) == 0 {
+	preferences := preferenceScores(d.pod, d.Nodes, d.Namespaces)
+	if len(preferences) == 0 {
 		return
 	}
 	raw := make([]int64, len(fitting))
-	least, most := int64(math.MaxInt64), int64(math.MinInt64)
+	lowest, highest := int64(math.MaxInt64), int64(math.MinInt64)
 	for i, n := range fitting {
-		for key := range liked {
-			raw[i] += liked.at(n, key)
+		for key := range preferences {
+			raw[i] += preferences.at(n, key)
 		}
-		least, most = min(least, raw[i]), max(most, raw[i])
+		lowest, highest = min(lowest, raw[i]), max(highest, raw[i])
 	}
-	if least == most {
+	if lowest == highest {
 		return
 	}
 	for i := range scores {
-		scores[i] += weightPods * int64(best*float64(raw[i]-least)/float64(most-least))
+		scores[i] += weightPods * int64(maxScore*float64(raw[i]-lowest)/float64(highest-lowest))
 	}
 }
 
@@ -142,7 +142,7 @@ func (d *deciding) scorePods(fitting []*Node, scores []int64) {
 // are spread over nodes and zones.
 func (d *deciding) scoreSpread(fitting []*Node, scores []int64) {
 	p, sameOwner := d.pod, false
-	spread, means := p.preferredSpread, func(c *constraint, n *Node) (pods int) {
+	spread, countPods := p.preferredSpread, func(c *constraint, n *Node) (pods int) {
 		for _, q := range n.Pods {
 			if c.matches(p, q) {
 				pods++
@@ -151,37 +151,37 @@ func (d *deciding) scoreSpread(fitting []*Node, scores []int64) {
 		return pods
 	}
 	if len(p.Spec.TopologySpreadConstraints) == 0 && p.owner != "" {
-		sameOwner, spread = true, byDefault
-		means = func(_ *constraint, n *Node) int { return n.owners[p.owner] }
+		sameOwner, spread = true, defaultSpread
+		countPods = func(_ *constraint, n *Node) int { return n.owners[p.owner] }
 	}
 	if len(spread) == 0 {
 		return
 	}
-	raw, ignored := d.spreadScores(fitting, spread, means, !sameOwner)
-	least, most := int64(math.MaxInt64), int64(0)
+	raw, ignored := d.spreadScores(fitting, spread, countPods, !sameOwner)
+	lowest, highest := int64(math.MaxInt64), int64(0)
 	for i := range raw {
 		if !ignored[i] {
-			least, most = min(least, raw[i]), max(most, raw[i])
+			lowest, highest = min(lowest, raw[i]), max(highest, raw[i])
 		}
 	}
 	for i := range scores {
 		switch {
 		case ignored[i]:
-		case most == 0:
-			scores[i] += weightSpread * best
+		case highest == 0:
+			scores[i] += weightSpread * maxScore
 		default:
-			scores[i] += weightSpread * (best * (most + least - raw[i]) / most)
+			scores[i] += weightSpread * (maxScore * (highest + lowest - raw[i]) / highest)
 		}
 	}
 }
 
-// byDefault is the spread of the pods of one controller.
-var byDefault = []constraint{{key: corev1.LabelHostname, skew: 3}, {key: corev1.LabelTopologyZone, skew: 5}}
+// defaultSpread is the spread of the pods of one controller.
+var defaultSpread = []constraint{{key: corev1.LabelHostname, skew: 3}, {key: corev1.LabelTopologyZone, skew: 5}}
 
 // spreadScores returns for each node the sum of the matching pods in its domains, weighted by the number of
 // domains. If all is set, nodes that lack a label are ignored.
 func (d *deciding) spreadScores(
-	fitting []*Node, spread []constraint, means func(*constraint, *Node) int, all bool,
+	fitting []*Node, spread []constraint, countPods func(*constraint, *Node) int, all bool,
 ) (raw []int64, ignored []bool) {
 	ignored = make([]bool, len(fitting))
 	sums := make([]float64, len(fitting))
@@ -193,7 +193,7 @@ func (d *deciding) spreadScores(
 	}
 	for k := range spread {
 		c := &spread[k]
-		pods := d.around(c, fitting, ignored, means, all)
+		pods := d.countByDomain(c, fitting, ignored, countPods, all)
 		domains := len(pods)
 		if c.key == corev1.LabelHostname {
 			domains = hosts
@@ -206,7 +206,7 @@ func (d *deciding) spreadScores(
 			}
 			count := pods[domain]
 			if c.key == corev1.LabelHostname {
-				count = means(c, n)
+				count = countPods(c, n)
 			}
 			sums[i] += float64(count)*weight + float64(c.skew-1)
 		}
@@ -218,9 +218,9 @@ func (d *deciding) spreadScores(
 	return raw, ignored
 }
 
-// around returns the number of a constraint's pods in the domains of the fitting nodes, over all nodes. It
+// countByDomain returns the number of a constraint's pods in the domains of the fitting nodes, over all nodes. It
 // returns none for the hostname label, for which the caller counts each node itself.
-func (d *deciding) around(c *constraint, fitting []*Node, ignored []bool, means func(*constraint, *Node) int,
+func (d *deciding) countByDomain(c *constraint, fitting []*Node, ignored []bool, countPods func(*constraint, *Node) int,
 	all bool) map[string]int {
 	pods := map[string]int{}
 	if c.key == corev1.LabelHostname {
@@ -239,7 +239,7 @@ func (d *deciding) around(c *constraint, fitting []*Node, ignored []bool, means 
 		if _, wanted := pods[domain]; !ok || !wanted || all && !c.counts(d.pod, n) {
 			continue
 		}
-		pods[domain] += means(c, n)
+		pods[domain] += countPods(c, n)
 	}
 	return pods
 }

@@ -51,28 +51,28 @@ func nodeMatters(old, now *corev1.Node) bool {
 		!equality.Semantic.DeepEqual(old.Status.Allocatable, now.Status.Allocatable)
 }
 
-// podTouched returns the waiting pods that may fit after a change of another pod.
-func (s *scheduler) podTouched(pod *corev1.Pod) []controller.Request {
-	return s.now(s.podChanged(pod, time.Now()))
+// onPodChange returns the waiting pods that may fit after a change of another pod.
+func (s *scheduler) onPodChange(pod *corev1.Pod) []controller.Request {
+	return s.dueRequests(s.podChanged(pod, time.Now()))
 }
 
-// nodeTouched returns the waiting pods that may fit after a change of a node.
-func (s *scheduler) nodeTouched(node *corev1.Node) []controller.Request {
-	return s.now(s.nodeChanged(node, time.Now()))
+// onNodeChange returns the waiting pods that may fit after a change of a node.
+func (s *scheduler) onNodeChange(node *corev1.Node) []controller.Request {
+	return s.dueRequests(s.nodeChanged(node, time.Now()))
 }
 
-// namespaceTouched returns the waiting pods that may fit after a change of a namespace's labels.
-func (s *scheduler) namespaceTouched(*corev1.Namespace) []controller.Request {
-	return s.now(s.namespaceChanged(time.Now()))
+// onNamespaceChange returns the waiting pods that may fit after a change of a namespace's labels.
+func (s *scheduler) onNamespaceChange(*corev1.Namespace) []controller.Request {
+	return s.dueRequests(s.namespaceChanged(time.Now()))
 }
 
-// now returns the requests that are due, and schedules the others for the end of their backoff.
-func (s *scheduler) now(all []retry) (requests []controller.Request) {
+// dueRequests returns the requests that are due, and schedules the others for the end of their backoff.
+func (s *scheduler) dueRequests(all []retry) (requests []controller.Request) {
 	for _, w := range all {
-		if w.pause <= 0 {
+		if w.after <= 0 {
 			requests = append(requests, w.Request)
 		} else {
-			s.wake.AddAfter(w.Request, w.pause)
+			s.wake.AddAfter(w.Request, w.after)
 		}
 	}
 	return requests

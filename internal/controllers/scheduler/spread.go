@@ -9,22 +9,22 @@ import (
 
 // constraint is a topology spread constraint.
 type constraint struct {
-	key    string
-	skew   int
-	least  int // minimum number of domains; missing ones count as empty
-	pods   labels.Selector
-	itself int // 1 if the pod matches its own constraint
+	key        string
+	skew       int
+	minDomains int // minimum number of domains; missing ones count as empty
+	pods       labels.Selector
+	selfMatch  int // 1 if the pod matches its own constraint
 	// selected excludes nodes that the pod's affinity does not match; tolerated excludes nodes with taints
 	// that the pod does not tolerate.
 	selected, tolerated bool
 }
 
 // constraints returns the required and the preferred constraints.
-func constraints(pod *corev1.Pod) (must, should []constraint) {
+func constraints(pod *corev1.Pod) (required, preferred []constraint) {
 	for i := range pod.Spec.TopologySpreadConstraints {
 		declared := &pod.Spec.TopologySpreadConstraints[i]
 		c := constraint{
-			key: declared.TopologyKey, skew: int(declared.MaxSkew), least: int(ptr.Deref(declared.MinDomains, 1)),
+			key: declared.TopologyKey, skew: int(declared.MaxSkew), minDomains: int(ptr.Deref(declared.MinDomains, 1)),
 			pods: spreadSelector(pod, declared),
 			selected: ptr.Deref(declared.NodeAffinityPolicy,
 				corev1.NodeInclusionPolicyHonor) == corev1.NodeInclusionPolicyHonor,
@@ -32,15 +32,15 @@ func constraints(pod *corev1.Pod) (must, should []constraint) {
 				corev1.NodeInclusionPolicyIgnore) == corev1.NodeInclusionPolicyHonor,
 		}
 		if c.pods.Matches(labels.Set(pod.Labels)) {
-			c.itself = 1
+			c.selfMatch = 1
 		}
 		if declared.WhenUnsatisfiable == corev1.DoNotSchedule {
-			must = append(must, c)
+			required = append(required, c)
 		} else {
-			should = append(should, c)
+			preferred = append(preferred, c)
 		}
 	}
-	return must, should
+	return required, preferred
 }
 
 // spreadSelector returns the selector of a constraint, extended by matchLabelKeys.
@@ -64,7 +64,7 @@ func (c *constraint) matches(p, q *Pod) bool {
 
 // counts reports whether the pods of a node count.
 func (c *constraint) counts(p *Pod, n *Node) bool {
-	return (!c.selected || n.selected(p)) && (!c.tolerated || p.tolerates(n.Spec.Taints))
+	return (!c.selected || n.matchesSelector(p)) && (!c.tolerated || p.tolerates(n.Spec.Taints))
 }
 
 // hasKeys reports whether a node has the topology labels of all constraints.
@@ -79,16 +79,16 @@ func hasKeys(n *Node, all []constraint) bool {
 
 // spreading holds the pod counts for the required spread constraints of a pod.
 type spreading struct {
-	pod   *Pod
-	pods  []map[string]int // by constraint and domain
-	least []int            // by constraint, the lowest count of any domain; negative if not computed
+	pod    *Pod
+	pods   []map[string]int // by constraint and domain
+	lowest []int            // by constraint, the lowest count of any domain; negative if not computed
 }
 
 func newSpreading(p *Pod, nodes []*Node) *spreading {
 	s := &spreading{pod: p, pods: make([]map[string]int, len(p.requiredSpread)),
-		least: make([]int, len(p.requiredSpread))}
+		lowest: make([]int, len(p.requiredSpread))}
 	for i := range p.requiredSpread {
-		s.pods[i], s.least[i] = map[string]int{}, -1
+		s.pods[i], s.lowest[i] = map[string]int{}, -1
 	}
 	for _, n := range nodes {
 		if !hasKeys(n, p.requiredSpread) {
@@ -119,15 +119,15 @@ func (s *spreading) count(q *Pod, n *Node, pods int) {
 	for i := range s.pod.requiredSpread {
 		if c := &s.pod.requiredSpread[i]; c.matches(s.pod, q) && c.counts(s.pod, n) {
 			s.pods[i][n.Labels[c.key]] += pods
-			s.least[i] = -1
+			s.lowest[i] = -1
 		}
 	}
 }
 
 // fewest returns the lowest count of any domain.
 func (s *spreading) fewest(i int) int {
-	if s.least[i] >= 0 {
-		return s.least[i]
+	if s.lowest[i] >= 0 {
+		return s.lowest[i]
 	}
 	fewest := -1
 	for _, pods := range s.pods[i] {
@@ -135,17 +135,19 @@ func (s *spreading) fewest(i int) int {
 			fewest = pods
 		}
 	}
-	if len(s.pods[i]) < s.pod.requiredSpread[i].least {
+	if len(s.pods[i]) < s.pod.requiredSpread[i].minDomains {
 		fewest = 0
 	}
-	s.least[i] = max(fewest, 0)
-	return s.least[i]
+	s.lowest[i] = max(fewest, 0)
+	return s.lowest[i]
 }
 
 var (
 	spreadUnmatched = &refusal{[]string{"node(s) didn't match pod topology spread constraints"}, false,
 		forPods | forNode}
-	spreadLabelMissing = &refusal{[]string{"node(s) didn't match pod topology spread constraints (missing required label)"}, true, forNode}
+	spreadLabelMissing = &refusal{
+		[]string{"node(s) didn't match pod topology spread constraints (missing required label)"}, true, forNode,
+	}
 )
 
 // refuses returns why the pod would violate a constraint on the node; nil if it would not.
@@ -156,7 +158,7 @@ func (s *spreading) refuses(n *Node) *refusal {
 		if !ok {
 			return spreadLabelMissing
 		}
-		if s.pods[i][domain]+c.itself-s.fewest(i) > c.skew {
+		if s.pods[i][domain]+c.selfMatch-s.fewest(i) > c.skew {
 			return spreadUnmatched
 		}
 	}

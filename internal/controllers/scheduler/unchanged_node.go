@@ -25,27 +25,28 @@ func (u unchangedNode) String() string {
 	return fmt.Sprintf("check that the %d pods of node/%s are unchanged", len(u.pods), u.node)
 }
 
-func (u unchangedNode) Check(ctx context.Context, by *action.Executor) error {
-	seen := map[types.UID]bool{}
+func (u unchangedNode) Check(ctx context.Context, exec *action.Executor) error {
+	observed := map[types.UID]bool{}
 	for _, p := range u.pods {
-		seen[p.UID] = true
+		observed[p.UID] = true
 	}
 	options := metav1.ListOptions{FieldSelector: fields.AndSelectors(
 		fields.OneTermEqualSelector("spec.nodeName", u.node),
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
 	).String()}
-	for is, err := range client.Of[*metav1.PartialObjectMetadata](by.Client, pods.Resource).All(ctx, "", options) {
+	for current, err := range client.Of[*metav1.PartialObjectMetadata](exec.Client, pods.Resource).All(ctx, "",
+		options) {
 		if err != nil {
 			return err
 		}
-		if !seen[is.UID] {
-			return fmt.Errorf("%w: it does not show pod/%s on node/%s", action.ErrStaleCache, is.Name, u.node)
+		if !observed[current.UID] {
+			return fmt.Errorf("%w: it does not show pod/%s on node/%s", action.ErrStaleCache, current.Name, u.node)
 		}
-		delete(seen, is.UID)
+		delete(observed, current.UID)
 	}
 	for _, p := range u.pods {
-		if seen[p.UID] && p.Spec.NodeName != "" { // a pod with a reservation may be bound at any moment
+		if observed[p.UID] && p.Spec.NodeName != "" { // a pod with a reservation may be bound at any moment
 			return fmt.Errorf("%w: pod/%s has left node/%s", action.ErrStaleCache, p.Name, u.node)
 		}
 	}

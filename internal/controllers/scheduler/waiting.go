@@ -13,25 +13,25 @@ import (
 
 // waitingPod is an unschedulable pod.
 type waitingPod struct {
-	pod      *Pod
-	cause    cause
-	promised bool // preemption for it is under way
-	called   bool // an event that it waits for has occurred
-	attempts int
-	since    time.Time
+	pod        *Pod
+	cause      cause
+	preempting bool // pods are being preempted for it
+	woken      bool // an event that it waits for has occurred
+	attempts   int
+	since      time.Time
 }
 
-// firstPause is the backoff before an unschedulable pod is retried after a relevant change. It doubles with
-// each attempt, up to maxPause.
+// minBackoff is the delay before an unschedulable pod is retried after a relevant change. It doubles with
+// each attempt, up to maxBackoff.
 const (
-	firstPause = time.Second
-	maxPause   = 10 * time.Second
+	minBackoff = time.Second
+	maxBackoff = 10 * time.Second
 )
 
-// pause returns the remaining backoff.
-func (w *waitingPod) pause(now time.Time) time.Duration {
-	pause := firstPause << min(w.attempts-1, 4)
-	return max(0, w.since.Add(min(pause, maxPause)).Sub(now))
+// backoff returns the remaining delay.
+func (w *waitingPod) backoff(now time.Time) time.Duration {
+	backoff := minBackoff << min(w.attempts-1, 4)
+	return max(0, w.since.Add(min(backoff, maxBackoff)).Sub(now))
 }
 
 // addWaiting records that a pod waits. The caller holds the lock.
@@ -42,23 +42,23 @@ func (c *cluster) addWaiting(p *Pod, d Decision, now time.Time) {
 		w = &waitingPod{}
 		c.waiting[key] = w
 	}
-	w.pod, w.cause, w.promised, w.called, w.since = p, d.waitsFor, d.Nominate != "" || d.KeepNomination, false, now
+	w.pod, w.cause, w.preempting, w.woken, w.since = p, d.waitsFor, d.Nominate != "" || d.KeepNomination, false, now
 	w.attempts++
 }
 
-// retry is a waiting pod to retry after a pause.
+// retry is a waiting pod to retry after a delay.
 type retry struct {
 	controller.Request
 	pod   *corev1.Pod
-	pause time.Duration
+	after time.Duration
 }
 
-// wake returns the waiting pods that come selects, in processing order.
-func (c *cluster) wake(now time.Time, come func(*waitingPod) bool) (all []retry) {
+// wake returns the waiting pods that selects reports true for, in processing order.
+func (c *cluster) wake(now time.Time, selects func(*waitingPod) bool) (all []retry) {
 	for key, w := range c.waiting {
-		if come(w) {
-			all = append(all, retry{key, w.pod.Pod, w.pause(now)})
-			w.called = true
+		if selects(w) {
+			all = append(all, retry{key, w.pod.Pod, w.backoff(now)})
+			w.woken = true
 		}
 	}
 	slices.SortFunc(all, func(a, b retry) int { return compareQueued(a.pod, b.pod) })
@@ -70,7 +70,7 @@ func (c *cluster) podChanged(pod *corev1.Pod, now time.Time) []retry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	on := c.invalidate(pod)
-	if now, there := c.pods.Indexer().Get(informer.KeyOf(pod)); there && now.UID == pod.UID && pending(now) {
+	if now, exists := c.pods.Indexer().Get(informer.KeyOf(pod)); exists && now.UID == pod.UID && pending(now) {
 		c.pending.add(now)
 	} else { // the last event of a deleted pod may show it as pending
 		c.pending.remove(pod)
@@ -81,7 +81,7 @@ func (c *cluster) podChanged(pod *corev1.Pod, now time.Time) []retry {
 	c.sync()
 	changed := NewPod(pod)
 	return c.wake(now, func(w *waitingPod) bool {
-		room := w.cause&forRoom != 0 && slices.ContainsFunc(on, func(name string) bool { return c.takes(name, w) })
+		room := w.cause&forRoom != 0 && slices.ContainsFunc(on, func(name string) bool { return c.mayFit(name, w) })
 		return w.pod.UID != pod.UID && (room || w.cause&forPods != 0 && w.pod.affectedBy(changed, c.labelsOf))
 	})
 }
@@ -96,7 +96,7 @@ func (c *cluster) nodeChanged(node *corev1.Node, now time.Time) []retry {
 	}
 	c.sync()
 	return c.wake(now, func(w *waitingPod) bool {
-		return c.takes(node.Name, w) || w.cause&forPods != 0 && len(w.pod.requiredSpread) > 0
+		return c.mayFit(node.Name, w) || w.cause&forPods != 0 && len(w.pod.requiredSpread) > 0
 	})
 }
 
@@ -107,14 +107,14 @@ func (c *cluster) namespaceChanged(now time.Time) []retry {
 	return c.wake(now, func(w *waitingPod) bool { return w.cause&forPods != 0 })
 }
 
-// takes reports whether a node by itself fits a waiting pod, possibly after preemption.
-func (c *cluster) takes(name string, w *waitingPod) bool {
+// mayFit reports whether a node by itself fits a waiting pod, possibly after preemption.
+func (c *cluster) mayFit(name string, w *waitingPod) bool {
 	n := c.byName[name]
 	if n == nil {
 		return false
 	}
 	r := n.refuses(w.pod)
-	return r == nil || !r.final && n.lowest < w.pod.priority && !w.pod.neverPreempts() && !w.promised
+	return r == nil || !r.final && n.lowest < w.pod.priority && !w.pod.neverPreempts() && !w.preempting
 }
 
 // affectedBy reports whether the creation, deletion or relabeling of q may affect where the pod fits.

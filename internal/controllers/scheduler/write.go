@@ -26,7 +26,7 @@ func (s *scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) (con
 	if err == nil {
 		return controller.Result{}, nil
 	}
-	if !isRefusal(err) {
+	if !isClientError(err) {
 		return controller.Result{}, err
 	}
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
@@ -42,8 +42,8 @@ func (s *scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) (con
 	return controller.Result{}, errors.Join(err, failed)
 }
 
-// isRefusal reports whether the server answered with a client error, so that nothing was done.
-func isRefusal(err error) bool {
+// isClientError reports whether the server rejected the request with a client error, so that nothing was written.
+func isClientError(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Code >= 400 && status.Status().Code < 500
 }
@@ -56,16 +56,17 @@ type binding struct {
 
 func (b binding) String() string { return fmt.Sprintf("bind pod/%s to node/%s", b.pod.Name, b.node) }
 
-func (b binding) Do(ctx context.Context, by *action.Executor) error {
+func (b binding) Do(ctx context.Context, exec *action.Executor) error {
 	body := &corev1.Binding{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Binding"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: b.pod.Namespace, Name: b.pod.Name, UID: b.pod.UID},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: b.node},
 	}
-	err := client.Of[*corev1.Pod](by.Client, pods.Resource).CreateSubresource(ctx, "binding", body,
+	err := client.Of[*corev1.Pod](exec.Client, pods.Resource).CreateSubresource(ctx, "binding", body,
 		metav1.CreateOptions{})
 	if err == nil {
-		by.Recorder.Normal(b.pod, "Scheduled", "Successfully assigned %s/%s to %s", b.pod.Namespace, b.pod.Name, b.node)
+		exec.Recorder.Normal(b.pod, "Scheduled", "Successfully assigned %s/%s to %s", b.pod.Namespace, b.pod.Name,
+			b.node)
 	}
 	return err
 }
@@ -73,11 +74,11 @@ func (b binding) Do(ctx context.Context, by *action.Executor) error {
 // actions returns what to do about an unschedulable pod: record the reason, nominate the node, and preempt
 // the victims.
 func (d *Decision) actions(pod *corev1.Pod, now time.Time) ([]action.Action, error) {
-	promise := d.Nominate
+	nomination := d.Nominate
 	if d.KeepNomination {
-		promise = pod.Status.NominatedNodeName
+		nomination = pod.Status.NominatedNodeName
 	}
-	actions, err := unscheduled(pod, corev1.PodReasonUnschedulable, d.Message, promise, now)
+	actions, err := unscheduled(pod, corev1.PodReasonUnschedulable, d.Message, nomination, now)
 	if err != nil {
 		return nil, err
 	}
@@ -85,11 +86,11 @@ func (d *Decision) actions(pod *corev1.Pod, now time.Time) ([]action.Action, err
 		if victim.DeletionTimestamp != nil {
 			continue
 		}
-		leave, err := preemption(victim.Pod, pod, d.Nominate, now)
+		preempts, err := preemption(victim.Pod, pod, d.Nominate, now)
 		if err != nil {
 			return nil, err
 		}
-		actions = append(actions, leave...)
+		actions = append(actions, preempts...)
 	}
 	if len(d.Victims) > 0 {
 		return []action.Action{action.Guard{Preconditions: []action.Precondition{unchangedNode{d.Nominate, d.observed}},
@@ -105,29 +106,29 @@ func rejection(pod *corev1.Pod, err error, now time.Time) ([]action.Action, erro
 }
 
 // unscheduled returns the actions that record on a pod why it is not scheduled.
-func unscheduled(pod *corev1.Pod, reason, message, promise string, now time.Time) ([]action.Action, error) {
+func unscheduled(pod *corev1.Pod, reason, message, nomination string, now time.Time) ([]action.Action, error) {
 	event := action.Event{Object: pod, Warning: true, Reason: "FailedScheduling", Message: message}
 	condition := corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message,
 		ObservedGeneration: pod.Generation, LastTransitionTime: metav1.NewTime(now),
 	}
-	before := conditionOf(pod, corev1.PodScheduled)
-	if before != nil && before.Status == condition.Status {
-		condition.LastTransitionTime, condition.LastProbeTime = before.LastTransitionTime, before.LastProbeTime
+	previous := conditionOf(pod, corev1.PodScheduled)
+	if previous != nil && previous.Status == condition.Status {
+		condition.LastTransitionTime, condition.LastProbeTime = previous.LastTransitionTime, previous.LastProbeTime
 	}
-	if before != nil && *before == condition && promise == pod.Status.NominatedNodeName {
+	if previous != nil && *previous == condition && nomination == pod.Status.NominatedNodeName {
 		return []action.Action{event}, nil
 	}
 	status := map[string]any{"conditions": []corev1.PodCondition{condition}}
 	switch {
-	case promise != "":
-		status["nominatedNodeName"] = promise
+	case nomination != "":
+		status["nominatedNodeName"] = nomination
 	case pod.Status.NominatedNodeName != "":
 		status["nominatedNodeName"] = nil
 	}
 	// Conditional on the observed pod: it may have been bound in the meantime.
-	seen := map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion}
-	patch, err := patchStatus(pod, seen, status, "report why no node fits")
+	metadata := map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion}
+	patch, err := patchStatus(pod, metadata, status, "report why no node fits")
 	return []action.Action{patch, event}, err
 }
 
@@ -145,12 +146,12 @@ func preemption(victim, pod *corev1.Pod, node string, now time.Time) ([]action.A
 		}}}, err
 }
 
-// patchStatus returns a patch of a pod's status, conditional on the metadata in seen.
-func patchStatus(pod *corev1.Pod, seen, status map[string]any, does string) (action.Action, error) {
-	body, err := json.Marshal(map[string]any{"metadata": seen, "status": status})
+// patchStatus returns a patch of a pod's status, conditional on the given metadata.
+func patchStatus(pod *corev1.Pod, metadata, status map[string]any, verb string) (action.Action, error) {
+	body, err := json.Marshal(map[string]any{"metadata": metadata, "status": status})
 	return action.Patch[*corev1.Pod]{
 		Resource: pods.Resource, Object: pod, Subresource: "status", Type: types.StrategicMergePatchType, Body: body,
-		Verb: does,
+		Verb: verb,
 	}, err
 }
 
