@@ -34,7 +34,7 @@ func withAuthority(authority string) func(context.Context, *rest.Config) error {
 
 // corrections runs two controllers with different certificates for an hour, and returns how often the bundle
 // in the namespace default was overwritten and its final content.
-func corrections(t *testing.T, one, other string) (count int, says string) {
+func corrections(t *testing.T, one, other string) (count int, content string) {
 	t.Helper()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		maps := bowlinetest.Client[*corev1.ConfigMap](t, p)
@@ -64,23 +64,23 @@ func corrections(t *testing.T, one, other string) (count int, says string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		says = bundle.Data["ca.crt"]
+		content = bundle.Data["ca.crt"]
 	}, trial.Alone(), bowlinetest.Controllers(withAuthority(one), withAuthority(other)))
-	return count, says
+	return count, content
 }
 
 // Two controllers with different certificates cannot agree, but back off.
 func TestConflictingCertificatesBackOff(t *testing.T) {
 	t.Parallel()
 	if count, _ := corrections(t, "one", "other"); count < 2 || count > 600 {
-		t.Errorf("in an hour the bundle was written over %d times", count)
+		t.Errorf("in an hour: got %d updates of the bundle, want 2 to 600", count)
 	}
 }
 
 // A controller without certificates does not overwrite those of another one, such as Kubernetes' own.
 func TestUnknownCertificatesOverwriteNothing(t *testing.T) {
 	t.Parallel()
-	if count, says := corrections(t, "", "other"); count > 1 || says != "other" {
-		t.Errorf("the bundle was written over %d times, and says %q", count, says)
+	if count, content := corrections(t, "", "other"); count > 1 || content != "other" {
+		t.Errorf("got %d updates of the bundle, content %q; want at most 1, %q", count, content, "other")
 	}
 }

@@ -84,10 +84,10 @@ func (p *provider) Reconcile(ctx context.Context, request controller.Request) (c
 		return controller.Result{}, err
 	}
 	s := input{namespace: namespace, authority: p.authority}
-	if s.account, err = found(p.accounts, informer.Key{Namespace: namespace.Name, Name: DefaultAccount}); err != nil {
+	if s.account, err = cached(p.accounts, informer.Key{Namespace: namespace.Name, Name: DefaultAccount}); err != nil {
 		return controller.Result{}, err
 	}
-	if s.bundle, err = found(p.bundles, informer.Key{Namespace: namespace.Name, Name: Bundle}); err != nil {
+	if s.bundle, err = cached(p.bundles, informer.Key{Namespace: namespace.Name, Name: Bundle}); err != nil {
 		return controller.Result{}, err
 	}
 	var wait time.Duration
@@ -101,8 +101,8 @@ func (p *provider) Reconcile(ctx context.Context, request controller.Request) (c
 	return result, err
 }
 
-// found returns a cached object, or nil. An object that cannot be decoded is an error, since it exists.
-func found[T client.Object](in *informer.Informer[T], key informer.Key) (obj T, err error) {
+// cached returns a cached object, or nil. An object that cannot be decoded is an error, since it exists.
+func cached[T client.Object](in *informer.Informer[T], key informer.Key) (obj T, err error) {
 	if obj, err = in.Indexer().Find(key); apierrors.IsNotFound(err) {
 		return obj, nil
 	}

@@ -52,8 +52,8 @@ func contentOf(bundle *corev1.ConfigMap) bundleContent {
 	return bundleContent{bundle.Data, bundle.Annotations[description] != ""}
 }
 
-// decide returns the actions for a namespace. While wait is positive, another client's change of the bundle
-// stands.
+// decide returns the actions for a namespace. While wait is positive, a bundle that another client has changed
+// is not overwritten.
 func decide(s input, wait time.Duration) (actions []action.Action) {
 	if s.namespace.DeletionTimestamp != nil || s.namespace.Status.Phase == corev1.NamespaceTerminating {
 		return nil
