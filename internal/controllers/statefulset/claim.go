@@ -53,16 +53,16 @@ func newClaim(set *appsv1.StatefulSet, template *corev1.PersistentVolumeClaim,
 }
 
 // createClaims returns the creations of the claims that a pod uses and that do not exist.
-func (w *decision) createClaims(pod *corev1.Pod, ordinal int) (made []action.Action) {
+func (w *decision) createClaims(pod *corev1.Pod, ordinal int) (creates []action.Action) {
 	for _, template := range claimTemplates(w.Set) {
 		claim := newClaim(w.Set, template, ordinal)
 		if w.Claim(claim.Name) != nil {
 			continue
 		}
 		claim.OwnerReferences, _ = w.owners(claim, pod, ordinal)
-		made = append(made, w.createClaim(claim, pod))
+		creates = append(creates, w.createClaim(claim, pod))
 	}
-	return made
+	return creates
 }
 
 // createClaim returns the creation of a claim, with its events. An existing claim that the cache did not show is
@@ -83,9 +83,9 @@ func (w *decision) createClaim(claim *corev1.PersistentVolumeClaim, pod *corev1.
 }
 
 // blocked reports whether a pod cannot be created yet because one of its claims is being deleted, or will be
-// deleted with the previous pod of this name. because is the reason to report in an event, or "" to report
+// deleted with the previous pod of this name. reason is the reason to report in an event, or "" to report
 // none.
-func (w *decision) blocked(pod *corev1.Pod, ordinal int) (because string, blocked bool) {
+func (w *decision) blocked(pod *corev1.Pod, ordinal int) (reason string, blocked bool) {
 	for _, template := range claimTemplates(w.Set) {
 		claim := w.Claim(claimName(w.Set, template, ordinal))
 		if claim == nil {
@@ -102,10 +102,10 @@ func (w *decision) blocked(pod *corev1.Pod, ordinal int) (because string, blocke
 	return "", false
 }
 
-// retain updates the owners of a pod's claims according to the retention policy, so that the garbage
+// updateClaimOwners updates the owners of a pod's claims according to the retention policy, so that the garbage
 // collector deletes the claims with the owners. If another controller owns a claim, an event is recorded when
 // the owners change and when the pod is created.
-func (w *decision) retain(pod *corev1.Pod, ordinal int) (updates []action.Action) {
+func (w *decision) updateClaimOwners(pod *corev1.Pod, ordinal int) (updates []action.Action) {
 	for _, template := range claimTemplates(w.Set) {
 		claim := w.Claim(claimName(w.Set, template, ordinal))
 		if claim == nil {

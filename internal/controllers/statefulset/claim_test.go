@@ -27,24 +27,24 @@ func TestClaimOwnersFollowRetentionPolicy(t *testing.T) {
 		has, want       string // the owners: ! marks controllers
 		conflict        bool
 	}{
-		{name: "nobody by default", deleted: "Retain", scaled: "Retain"},
-		{name: "nobody any more", deleted: "Retain", scaled: "Retain", has: "web!"},
-		{name: "the set", deleted: "Delete", scaled: "Retain", want: "web!"},
-		{name: "the set again", deleted: "Delete", scaled: "Retain", has: "web", want: "web!"},
-		{name: "the set although it shrinks", deleted: "Delete", scaled: "Retain", condemned: true, want: "web!"},
-		{name: "nobody while the pod stays", deleted: "Retain", scaled: "Delete"},
-		{name: "the pod that goes", deleted: "Retain", scaled: "Delete", condemned: true, want: "web-1!"},
-		{name: "the set while the pod stays", deleted: "Delete", scaled: "Delete", has: "web-1!", want: "web!"},
-		{name: "the pod instead of the set", deleted: "Delete", scaled: "Delete", condemned: true, has: "web!",
+		{name: "retain both", deleted: "Retain", scaled: "Retain"},
+		{name: "retain both, owned by the set", deleted: "Retain", scaled: "Retain", has: "web!"},
+		{name: "delete with the set", deleted: "Delete", scaled: "Retain", want: "web!"},
+		{name: "delete with the set, wrong reference", deleted: "Delete", scaled: "Retain", has: "web", want: "web!"},
+		{name: "delete with the set, condemned", deleted: "Delete", scaled: "Retain", condemned: true, want: "web!"},
+		{name: "delete on scale-down", deleted: "Retain", scaled: "Delete"},
+		{name: "delete on scale-down, condemned", deleted: "Retain", scaled: "Delete", condemned: true, want: "web-1!"},
+		{name: "delete both", deleted: "Delete", scaled: "Delete", has: "web-1!", want: "web!"},
+		{name: "delete both, condemned", deleted: "Delete", scaled: "Delete", condemned: true, has: "web!",
 			want: "web-1!"},
-		{name: "others too", deleted: "Delete", scaled: "Retain", has: "user", want: "user web!"},
-		{name: "another controller alone", deleted: "Delete", scaled: "Retain", has: "web! " + another, want: another,
+		{name: "additional owner", deleted: "Delete", scaled: "Retain", has: "user", want: "user web!"},
+		{name: "another controller", deleted: "Delete", scaled: "Retain", has: "web! " + another, want: another,
 			conflict: true},
-		{name: "another controller that nobody minds", deleted: "Retain", scaled: "Retain", has: another,
+		{name: "another controller, retain both", deleted: "Retain", scaled: "Retain", has: another,
 			want: another},
-		{name: "a set that had the name before", deleted: "Delete", scaled: "Delete", has: "web@old!",
+		{name: "earlier set of the name", deleted: "Delete", scaled: "Delete", has: "web@old!",
 			want: "web@old!"},
-		{name: "a pod that had the name before", deleted: "Retain", scaled: "Retain", has: "web-1@old!",
+		{name: "earlier pod of the name", deleted: "Retain", scaled: "Retain", has: "web-1@old!",
 			want: "web-1@old!"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestClaimOwnersFollowRetentionPolicy(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{OwnerReferences: parseOwners(c.has)},
 			}, pod, 1)
 			if got := formatOwners(owners); got != c.want || conflict != c.conflict {
-				t.Errorf("owners %q, conflict %v; want %q, %v", got, conflict, c.want, c.conflict)
+				t.Errorf("got owners %q, conflict %t; want %q, %t", got, conflict, c.want, c.conflict)
 			}
 		})
 	}
@@ -110,13 +110,13 @@ func TestVolumeNamesAreUnique(t *testing.T) {
 	w := decisionWithClaims()
 	pod := newPod(w.Set, &w.Set.Spec.Template, "revision", 0)
 	if len(pod.Spec.Volumes) != 1 || !hasIdentityAndVolumes(w.Set, pod, 0) {
-		t.Errorf("the pod has the volumes %v", pod.Spec.Volumes)
+		t.Errorf("got volumes %v, want one", pod.Spec.Volumes)
 	}
 	if got := planned(w.create(pod, 0)); got != "create persistentvolumeclaim/data-web-0; create pod/web-0" {
-		t.Errorf("for the pod it does %s", got)
+		t.Errorf("got actions %q, want one claim and the pod", got)
 	}
 	if claim := newClaim(w.Set, claimTemplates(w.Set)[0], 0); claim.Labels["template"] != "second" {
-		t.Errorf("the claim is of the template with labels %v", claim.Labels)
+		t.Errorf("got a claim with labels %v, want those of the second template", claim.Labels)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestClaimsAreUpdatedBeforeRejectedPods(t *testing.T) {
 	w.replicas = map[int]*corev1.Pod{0: pod}
 	todo, _ := w.replica(0, false)
 	if got := planned(todo); got != "update persistentvolumeclaim/data-web-0; update pod/web-0" {
-		t.Errorf("it does %s", got)
+		t.Errorf("got actions %q", got)
 	}
 }
 
@@ -139,13 +139,13 @@ func TestCreationReportsClaimOfAnotherOwner(t *testing.T) {
 		OwnerReferences: parseOwners("another!")}}
 	w := decisionWithClaims(claim)
 	pod := newPod(w.Set, &w.Set.Spec.Template, "revision", 0)
-	got, told := planned(w.create(pod, 0)), "event ConflictingController on web"
-	if !strings.HasPrefix(got, told) || !strings.HasSuffix(got, "; create pod/web-0") {
-		t.Errorf("it does %s", got)
+	got, event := planned(w.create(pod, 0)), "event ConflictingController on web"
+	if !strings.HasPrefix(got, event) || !strings.HasSuffix(got, "; create pod/web-0") {
+		t.Errorf("got actions %q", got)
 	}
 	pod.UID = "web-0"
-	if got := planned(w.retain(pod, 0)); got != "" {
-		t.Errorf("and then %s", got)
+	if got := planned(w.updateClaimOwners(pod, 0)); got != "" {
+		t.Errorf("existing pod: got actions %q, want none", got)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestUndecodableRevisionBlocksPodsBelowPartition(t *testing.T) {
 		RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(1))},
 	}
 	if todo, _ := w.replica(0, true); len(todo) > 0 || w.decodeErr == nil {
-		t.Errorf("it does %s (%v)", planned(todo), w.decodeErr)
+		t.Errorf("got actions %q, error %v; want none, an error", planned(todo), w.decodeErr)
 	}
 }
 
@@ -206,7 +206,7 @@ func TestClaimNameIdentifiesSets(t *testing.T) {
 		"data-web": "", "data-web-01": "", "web-0": "", "data-db-0": "",
 	} {
 		if got := sets(name); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
+			t.Errorf("claim %s: got sets %q, want %q", name, got, want)
 		}
 	}
 }

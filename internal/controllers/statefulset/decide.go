@@ -36,7 +36,7 @@ type Plan = podset.Plan[appsv1.StatefulSetStatus]
 type decision struct {
 	Observed
 	history history.Revisions
-	// current is the revision of the pods that the rollout has not reached yet. It equals line.Current if no
+	// current is the revision of the pods that the rollout has not reached yet. It equals history.Current if no
 	// rollout is in progress.
 	current *appsv1.ControllerRevision
 	// size is the desired number of pods, with ascending ordinals from first on. replicas maps these ordinals
@@ -66,7 +66,7 @@ func Decide(s Observed) (Plan, error) {
 		return Plan{}, err
 	}
 	owner := ownership.Owner{Object: s.Set, Kind: kind, Resource: resource, Selector: selector}
-	line, err := history.Resolve(history.Workload{
+	revisions, err := history.Resolve(history.Workload{
 		Owner: owner, Template: &s.Set.Spec.Template, Collisions: ptr.To(ptr.Deref(s.Set.Status.CollisionCount, 0)),
 		Hash: hash, Label: hashLabel,
 	}, s.Revisions, s.Revision)
@@ -74,7 +74,7 @@ func Decide(s Observed) (Plan, error) {
 		return Plan{}, err
 	}
 	claims := claim(owner, s)
-	w := newDecision(s, line, append(claims.Owned, claims.Adopted...))
+	w := newDecision(s, revisions, append(claims.Owned, claims.Adopted...))
 	if s.Set.DeletionTimestamp != nil { // the garbage collector deletes or orphans its dependents
 		return Plan{Status: w.status()}, nil
 	}
@@ -84,11 +84,11 @@ func Decide(s Observed) (Plan, error) {
 	}
 	w.pruneHistory()
 	if w.needsCheck {
-		same := action.DependentsUnchanged[*corev1.Pod]{Resource: pods.Resource, Owner: s.Set, Selector: selector,
+		unchanged := action.DependentsUnchanged[*corev1.Pod]{Resource: pods.Resource, Owner: s.Set, Selector: selector,
 			Objects: s.Pods}
-		w.actions = slices.Concat([]action.Action{same}, w.actions)
+		w.actions = slices.Concat([]action.Action{unchanged}, w.actions)
 	}
-	plan := Plan{Claim: append(line.Actions, claims.Actions(owner, pods.Resource)...), Apply: w.actions,
+	plan := Plan{Claim: append(revisions.Actions, claims.Actions(owner, pods.Resource)...), Apply: w.actions,
 		Status: w.status()}
 	plan.RequeueAfter = w.requeueAfter
 	return plan, nil
@@ -111,28 +111,29 @@ func hash(data []byte, collisions *int32) string {
 // claim sorts the pods into those that the set owns, adopts and releases. A pod whose name has no ordinal of
 // the set is not the set's, regardless of its labels.
 func claim(owner ownership.Owner, s Observed) ownership.Claims[*corev1.Pod] {
-	var members, strangers []*corev1.Pod
+	var members, nonMembers []*corev1.Pod
 	for _, pod := range s.Pods {
 		if _, ok := ordinalOf(s.Set, pod); ok {
 			members = append(members, pod)
 		} else if metav1.IsControlledBy(pod, s.Set) && pod.DeletionTimestamp == nil {
-			strangers = append(strangers, pod)
+			nonMembers = append(nonMembers, pod)
 		}
 	}
 	claims := ownership.Claim(owner, members)
-	claims.Released = append(claims.Released, strangers...)
+	claims.Released = append(claims.Released, nonMembers...)
 	return claims
 }
 
-func newDecision(s Observed, line history.Revisions, mine []*corev1.Pod) *decision {
-	w := &decision{Observed: s, history: line, current: line.Current, size: int(ptr.Deref(s.Set.Spec.Replicas, 1)),
-		replicas: map[int]*corev1.Pod{}, pods: mine}
-	for _, r := range line.Old {
+func newDecision(s Observed, revisions history.Revisions, owned []*corev1.Pod) *decision {
+	w := &decision{Observed: s, history: revisions, current: revisions.Current,
+		size:     int(ptr.Deref(s.Set.Spec.Replicas, 1)),
+		replicas: map[int]*corev1.Pod{}, pods: owned}
+	for _, r := range revisions.Old {
 		if r.Name == s.Set.Status.CurrentRevision {
 			w.current = r
 		}
 	}
-	for _, pod := range mine {
+	for _, pod := range owned {
 		if ordinal := w.ordinal(pod); w.inRange(ordinal) {
 			w.replicas[ordinal] = pod
 		} else {
@@ -154,7 +155,7 @@ func (w *decision) inRange(ordinal int) bool {
 }
 
 // podToCreate returns the pod to create for an ordinal. Below the partition of a rollout it is of the current
-// revision. If that revision cannot be decoded, lacking sets unread and returns nil, because using the new
+// revision. If that revision cannot be decoded, podToCreate sets decodeErr and returns nil, because using the new
 // template would violate the partition.
 func (w *decision) podToCreate(ordinal int) *corev1.Pod {
 	template, revision := &w.Set.Spec.Template, w.history.Current.Name
@@ -221,7 +222,7 @@ func (t sequence) String() string {
 	return fmt.Sprintf("%s, and %d more", t[0], len(t)-1)
 }
 
-func (t sequence) Do(ctx context.Context, by *action.Executor) error {
-	_, err := by.Do(ctx, t...)
+func (t sequence) Do(ctx context.Context, exec *action.Executor) error {
+	_, err := exec.Do(ctx, t...)
 	return err
 }

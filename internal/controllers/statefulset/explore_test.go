@@ -137,7 +137,7 @@ func onePerOrdinal(s bowlinetest.State) error {
 	for _, pod := range s.Kind("Pod") {
 		ordinal := pod.GetLabels()[appsv1.PodIndexLabel]
 		if other := of[ordinal]; other != "" {
-			return fmt.Errorf("%s and %s are both number %s", other, pod.GetName(), ordinal)
+			return fmt.Errorf("pods %s and %s have the same ordinal %s", other, pod.GetName(), ordinal)
 		}
 		of[ordinal] = pod.GetName()
 	}
@@ -158,7 +158,7 @@ func oneAtATime(s bowlinetest.State) error {
 		}
 	}
 	if missing := highest + 1 - ready; missing > 1 {
-		return fmt.Errorf("of %d pods %d are missing or not ready", highest+1, missing)
+		return fmt.Errorf("got %d of %d pods missing or not ready, want at most 1", missing, highest+1)
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func withClaims(s bowlinetest.State) error {
 	}
 	for _, pod := range s.Kind("Pod") {
 		if s.Find("PersistentVolumeClaim", "default", "data-"+pod.GetName()) == nil {
-			return fmt.Errorf("%s has no claim", pod.GetName())
+			return fmt.Errorf("pod %s has no claim", pod.GetName())
 		}
 	}
 	return nil

@@ -31,12 +31,12 @@ func TestRecordedKubernetesStatefulSet(t *testing.T) {
 			compared++
 			is, want := comparable(got), comparable(step.Response.JSON(t))
 			if diff := cmp.Diff(want, is); status != step.Response.Status || diff != "" {
-				t.Errorf("step %d, %s %s: %d, want %d; -recorded +answered\n%s", i, step.Method, step.Path,
+				t.Errorf("step %d, %s %s: got status %d, want %d; -recorded +answered\n%s", i, step.Method, step.Path,
 					status, step.Response.Status, diff)
 			}
 		}
 		if compared != 6 {
-			t.Errorf("%d answers were compared", compared)
+			t.Errorf("got %d compared responses, want 6", compared)
 		}
 	}, trial.Alone(), bowlinetest.Manage(manage))
 }

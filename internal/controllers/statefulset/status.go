@@ -33,9 +33,10 @@ func (w *decision) status() appsv1.StatefulSetStatus {
 		}
 	}
 	status.CurrentReplicas -= w.terminating
-	if was := w.Set.Status; w.Set.DeletionTimestamp != nil { // its revisions may have been deleted before it
-		status.CurrentRevision, status.UpdateRevision, status.CollisionCount = was.CurrentRevision, was.UpdateRevision,
-			was.CollisionCount
+	if previous := w.Set.Status; w.Set.DeletionTimestamp != nil { // its revisions may have been deleted before it
+		status.CurrentRevision, status.UpdateRevision, status.CollisionCount = previous.CurrentRevision,
+			previous.UpdateRevision,
+			previous.CollisionCount
 		return status
 	}
 	wanted := int32(w.size)

@@ -27,15 +27,15 @@ const maxBatch = 500
 func (w *decision) maintainReplicas(inOrder bool) bool {
 	var all action.Parallel
 	for i := 0; i < w.size && len(all) < maxBatch; i++ {
-		todo, settled := w.replica(firstOrdinal(w.Set)+i, inOrder)
+		actions, proceed := w.replica(firstOrdinal(w.Set)+i, inOrder)
 		switch {
 		case inOrder:
-			w.actions = append(w.actions, todo...)
-			if !settled {
+			w.actions = append(w.actions, actions...)
+			if !proceed {
 				return false
 			}
-		case len(todo) > 0:
-			all = append(all, sequence(todo))
+		case len(actions) > 0:
+			all = append(all, sequence(actions))
 		}
 	}
 	if len(all) > 0 {
@@ -44,9 +44,9 @@ func (w *decision) maintainReplicas(inOrder bool) bool {
 	return true
 }
 
-// replica returns the actions for the pod of one ordinal. settled is false if the next ordinal must wait for
+// replica returns the actions for the pod of one ordinal. proceed is false if the next ordinal must wait for
 // this pod.
-func (w *decision) replica(ordinal int, inOrder bool) (todo []action.Action, settled bool) {
+func (w *decision) replica(ordinal int, inOrder bool) (actions []action.Action, proceed bool) {
 	pod := w.replicas[ordinal]
 	if pod == nil {
 		if pod = w.podToCreate(ordinal); pod == nil {
@@ -58,35 +58,35 @@ func (w *decision) replica(ordinal int, inOrder bool) (todo []action.Action, set
 	if pods.IsTerminal(pod) { // regardless of the result: pods of a set run forever
 		return w.replace(pod, ordinal), false
 	}
-	pending, whole := pod.Status.Phase == corev1.PodPending, hasIdentityAndVolumes(w.Set, pod, ordinal)
-	settled = !inOrder || w.isHealthy(pod)
-	if pending || settled && !whole {
-		todo = append(todo, w.createClaims(pod, ordinal)...)
+	pending, complete := pod.Status.Phase == corev1.PodPending, hasIdentityAndVolumes(w.Set, pod, ordinal)
+	proceed = !inOrder || w.isHealthy(pod)
+	if pending || proceed && !complete {
+		actions = append(actions, w.createClaims(pod, ordinal)...)
 	}
-	if pending || settled {
-		todo = append(todo, w.retain(pod, ordinal)...)
+	if pending || proceed {
+		actions = append(actions, w.updateClaimOwners(pod, ordinal)...)
 	}
-	if settled && !whole { // last, because the server may reject the update
-		mended := pod.DeepCopy()
-		mended.Labels = identity(pod, ordinal)
-		mended.Spec.Volumes = volumes(w.Set, pod.Spec.Volumes, ordinal)
-		todo = append(todo, action.Update[*corev1.Pod]{Resource: pods.Resource, Object: mended,
+	if proceed && !complete { // last, because the server may reject the update
+		repaired := pod.DeepCopy()
+		repaired.Labels = identity(pod, ordinal)
+		repaired.Spec.Volumes = volumes(w.Set, pod.Spec.Volumes, ordinal)
+		actions = append(actions, action.Update[*corev1.Pod]{Resource: pods.Resource, Object: repaired,
 			Events: w.events("Update", pod)})
 	}
-	return todo, settled
+	return actions, proceed
 }
 
 // create creates a pod, after the claims that it uses.
 func (w *decision) create(pod *corev1.Pod, ordinal int) []action.Action {
-	if because, blocked := w.blocked(pod, ordinal); blocked {
-		if because == "" {
+	if reason, blocked := w.blocked(pod, ordinal); blocked {
+		if reason == "" {
 			return nil
 		}
 		return []action.Action{w.event(true, "FailedCreate", "Create Pod %s in StatefulSet %s failed error: %s",
-			pod.Name, w.Set.Name, because)}
+			pod.Name, w.Set.Name, reason)}
 	}
-	todo := append(w.createClaims(pod, ordinal), w.retain(pod, ordinal)...)
-	return append(todo, action.Create[*corev1.Pod]{Resource: pods.Resource, Object: pod,
+	actions := append(w.createClaims(pod, ordinal), w.updateClaimOwners(pod, ordinal)...)
+	return append(actions, action.Create[*corev1.Pod]{Resource: pods.Resource, Object: pod,
 		Events: w.events("Create", pod)})
 }
 
@@ -96,12 +96,12 @@ func (w *decision) replace(pod *corev1.Pod, ordinal int) []action.Action {
 	if pod.DeletionTimestamp != nil {
 		return nil
 	}
-	place := fmt.Sprintf("%s/%d/%d", w.Set.UID, w.Set.Generation, ordinal)
-	if left := w.Backoff.Remaining(place, w.Now); left > 0 {
-		w.requeue(left)
+	key := fmt.Sprintf("%s/%d/%d", w.Set.UID, w.Set.Generation, ordinal)
+	if remaining := w.Backoff.Remaining(key, w.Now); remaining > 0 {
+		w.requeue(remaining)
 		return nil
 	}
-	return []action.Action{w.Backoff.StartBefore(place,
+	return []action.Action{w.Backoff.StartBefore(key,
 		action.Delete[*corev1.Pod]{Resource: pods.Resource, Object: pod, Events: w.events("Delete", pod)})}
 }
 
@@ -109,15 +109,15 @@ func (w *decision) replace(pod *corev1.Pod, ordinal int) []action.Action {
 // pod.
 func (w *decision) deleteCondemned(inOrder bool) bool {
 	for _, pod := range w.condemned {
-		w.actions = append(w.actions, w.retain(pod, w.ordinal(pod))...)
+		w.actions = append(w.actions, w.updateClaimOwners(pod, w.ordinal(pod))...)
 	}
-	sick := w.lowestUnavailable()
+	unhealthy := w.lowestUnavailable()
 	var all action.Parallel
 	for _, pod := range w.condemned {
-		switch ending := pod.DeletionTimestamp != nil; {
-		case inOrder && (ending || !w.isHealthy(pod) && pod != sick):
+		switch deleting := pod.DeletionTimestamp != nil; {
+		case inOrder && (deleting || !w.isHealthy(pod) && pod != unhealthy):
 			return false
-		case ending:
+		case deleting:
 		case inOrder:
 			w.actions = append(w.actions, w.deletion(pod))
 			return false
@@ -148,11 +148,11 @@ func (w *decision) roll() {
 	if w.Set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
 		return
 	}
-	least := 0
+	partition := 0
 	if w.Set.Spec.UpdateStrategy.RollingUpdate != nil {
-		least = w.currentCount()
+		partition = w.currentCount()
 	}
-	for i := w.size - 1; i >= least; i-- {
+	for i := w.size - 1; i >= partition; i-- {
 		pod := w.replicas[firstOrdinal(w.Set)+i]
 		if pod != nil && pod.DeletionTimestamp == nil && revisionOf(pod) != w.history.Current.Name {
 			w.actions = append(w.actions, w.deletion(pod))
