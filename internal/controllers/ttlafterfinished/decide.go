@@ -38,8 +38,8 @@ func decide(job *batchv1.Job, now time.Time) ([]action.Action, error) {
 			job.Namespace, job.Name, finishedCondition(job).Type)
 	}
 	ttl := time.Duration(*job.Spec.TTLSecondsAfterFinished) * time.Second
-	if left := at.Add(ttl).Sub(now); left > 0 {
-		return []action.Action{action.Requeue{After: left}}, nil
+	if remaining := at.Add(ttl).Sub(now); remaining > 0 {
+		return []action.Action{action.Requeue{After: remaining}}, nil
 	}
 	return []action.Action{action.Delete[*batchv1.Job]{
 		Resource: jobs, Object: job, IfUnchanged: true, Propagation: metav1.DeletePropagationForeground,

@@ -27,20 +27,20 @@ func TestDecisions(t *testing.T) {
 		deleted   bool
 		want      string
 	}{
-		"it runs":                       {ttl: new(int32(60)), want: "[] <nil>"},
-		"retained":                      {condition: finished(batchv1.JobComplete, time.Hour), want: "[] <nil>"},
-		"it says that it has not ended": {ttl: new(int32(60)), condition: unfinished, want: "[] <nil>"},
-		"it has a while": {ttl: new(int32(60)),
+		"running":         {ttl: new(int32(60)), want: "[] <nil>"},
+		"no TTL":          {condition: finished(batchv1.JobComplete, time.Hour), want: "[] <nil>"},
+		"false condition": {ttl: new(int32(60)), condition: unfinished, want: "[] <nil>"},
+		"not expired": {ttl: new(int32(60)),
 			condition: finished(batchv1.JobComplete, 20*time.Second), want: "[requeue after 40s] <nil>"},
-		"its time is over": {ttl: new(int32(60)), condition: finished(batchv1.JobComplete, time.Minute),
+		"expired": {ttl: new(int32(60)), condition: finished(batchv1.JobComplete, time.Minute),
 			want: "[delete job/j] <nil>"},
-		"it failed, and goes at once": {ttl: new(int32(0)), condition: finished(batchv1.JobFailed, 0),
+		"failed, TTL 0": {ttl: new(int32(0)), condition: finished(batchv1.JobFailed, 0),
 			want: "[delete job/j] <nil>"},
-		"it ended in what is yet to come": {ttl: new(int32(60)), condition: finished(batchv1.JobComplete, -time.Minute),
+		"finish time in the future": {ttl: new(int32(60)), condition: finished(batchv1.JobComplete, -time.Minute),
 			want: "[requeue after 2m0s] <nil>"},
-		"it is being deleted": {ttl: new(int32(0)), condition: finished(batchv1.JobComplete, 0), deleted: true,
+		"being deleted": {ttl: new(int32(0)), condition: finished(batchv1.JobComplete, 0), deleted: true,
 			want: "[] <nil>"},
-		"nobody knows when it ended": {ttl: new(int32(0)), condition: unknown,
+		"unknown finish time": {ttl: new(int32(0)), condition: unknown,
 			want: "[] the Job default/j has no finish time: its condition Failed has no lastTransitionTime"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestDecisions(t *testing.T) {
 			}
 			actions, err := decide(job, now)
 			if got := fmt.Sprintf("%v %v", actions, err); got != test.want {
-				t.Errorf("it decides %s, want %s", got, test.want)
+				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
 	}
