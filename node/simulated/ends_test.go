@@ -55,7 +55,7 @@ func TestEndedPodsReleaseTheirAddresses(t *testing.T) {
 		}
 		page, err := pods.List(t.Context(), "default", metav1.ListOptions{FieldSelector: "status.phase=Succeeded"})
 		if err != nil || len(page.Items) != all {
-			t.Errorf("%d of %d pods have succeeded (%v)", len(page.Items), all, err)
+			t.Errorf("got %d succeeded pods (%v), want %d", len(page.Items), err, all)
 		}
 	}, nodes(1, 0))
 }
@@ -120,7 +120,8 @@ func TestRestartedNodesRecoverTheirPods(t *testing.T) {
 		addresses := map[string]string{}
 		for _, pod := range page.Items {
 			if other := addresses[pod.Status.PodIP]; other != "" || pod.Status.PodIP == "" {
-				t.Errorf("pods %s and %s have the address %q", pod.Name, other, pod.Status.PodIP)
+				t.Errorf("pods %s and %s: got the address %q, want one of its own for each", pod.Name, other,
+					pod.Status.PodIP)
 			}
 			addresses[pod.Status.PodIP] = pod.Name
 			was := before[pod.Name]
@@ -130,16 +131,16 @@ func TestRestartedNodesRecoverTheirPods(t *testing.T) {
 			is, before := pod.Status.ContainerStatuses[0], was.Status.ContainerStatuses[0]
 			same := is.State == before.State || is.State.Running.StartedAt.Equal(&before.State.Running.StartedAt)
 			if pod.Status.PodIP != was.Status.PodIP || !same || is.RestartCount != 0 {
-				t.Errorf("pod %s was %+v, and is %+v", pod.Name, was.Status, pod.Status)
+				t.Errorf("pod %s: got status %+v, want %+v", pod.Name, pod.Status, was.Status)
 			}
 		}
 		work, err := pods.Get(t.Context(), "default", "work")
 		if err != nil || work.Status.Phase != corev1.PodSucceeded {
-			t.Fatalf("the pod that should have succeeded meanwhile is %+v (%v)", work.Status, err)
+			t.Fatalf("pod work: got status %+v (%v), want it succeeded", work.Status, err)
 		}
 		ended := work.Status.ContainerStatuses[0].State.Terminated
 		if ran := ended.FinishedAt.Sub(ended.StartedAt.Time); ran != time.Minute {
-			t.Errorf("it ran for %s, not for a minute", ran)
+			t.Errorf("pod work: got a run time of %s, want 1m", ran)
 		}
 	})
 }
@@ -152,7 +153,8 @@ func TestNodesRejectPodsBeyondTheirCapacity(t *testing.T) {
 		pods := bowlinetest.Client[*corev1.Pod](t, p)
 		create := func(name string, annotations map[string]string) {
 			pod := bound(name, annotations)
-			pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("12")}
+			requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("12")}
+			pod.Spec.Containers[0].Resources.Requests = requests
 			if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +171,7 @@ func TestNodesRejectPodsBeyondTheirCapacity(t *testing.T) {
 				all[pod.Status.Phase]++
 				if pod.Status.Phase == corev1.PodFailed &&
 					(pod.Status.Reason != "OutOfcpu" || len(pod.Status.ContainerStatuses) > 0) {
-					t.Errorf("a pod failed so: %+v", pod.Status)
+					t.Errorf("failed pod: got status %+v, want OutOfcpu and no containers", pod.Status)
 				}
 			}
 			return all
@@ -178,14 +180,14 @@ func TestNodesRejectPodsBeyondTheirCapacity(t *testing.T) {
 			create(fmt.Sprintf("once-%d", i), map[string]string{simulated.Prefix + "complete-after": "1m"})
 		}
 		if got := phases(); got[corev1.PodRunning] != 2 || got[corev1.PodFailed] != 8 {
-			t.Errorf("of ten pods, of which a node has room for two, there are %v", got)
+			t.Errorf("ten pods on a node with room for two: got phases %v, want 2 running and 8 failed", got)
 		}
 		time.Sleep(time.Minute)
 		for i := range 3 {
 			create(fmt.Sprintf("again-%d", i), nil)
 		}
 		if got := phases(); got[corev1.PodSucceeded] != 2 || got[corev1.PodRunning] != 2 || got[corev1.PodFailed] != 9 {
-			t.Errorf("when two have succeeded, and three more come, there are %v", got)
+			t.Errorf("three more pods, after two succeeded: got phases %v, want 2 succeeded, 2 running, 9 failed", got)
 		}
 	}, nodes(1, 0))
 }

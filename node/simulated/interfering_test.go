@@ -24,7 +24,7 @@ type interferingPlugin struct {
 	last   corev1.PodPhase
 }
 
-func (*interferingPlugin) Name() string { return "meddling" }
+func (*interferingPlugin) Name() string { return "interfering" }
 
 func (*interferingPlugin) Handles(op admission.Operation, resource schema.GroupResource, subresource string) bool {
 	return resource.Resource == "pods" && (op == admission.Delete || op == admission.Update && subresource == "status")
@@ -70,7 +70,7 @@ func TestPodsAreDeletedAfterTheirLastStatusWrite(t *testing.T) {
 		time.Sleep(time.Minute)
 		bowlinetest.WaitForDeletion[*corev1.Pod](t, p, "default", "web")
 		if m.last != corev1.PodSucceeded || !m.done {
-			t.Errorf("the pod was %s when it was deleted", m.last)
+			t.Errorf("got phase %s at the deletion, want Succeeded", m.last)
 		}
 	}, nodes(1, 0), bowlinetest.With(func(o *bowline.Options) { o.Plugins = append(o.Plugins, m) }))
 }

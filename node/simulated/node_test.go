@@ -20,18 +20,18 @@ func TestNodesRegisterAsSimulated(t *testing.T) {
 		n := bowlinetest.Wait(t, p, "", "node-1", func(*corev1.Node) bool { return true })
 		if _, role := n.Labels["node-role.kubernetes.io/simulated"]; !role ||
 			n.Labels[simulated.Prefix+"node"] != "true" {
-			t.Errorf("labels %v", n.Labels)
+			t.Errorf("got labels %v, want the simulated role and label", n.Labels)
 		}
 		if v := n.Status.NodeInfo.KubeletVersion; v != "simulated" {
-			t.Errorf("version %s", v)
+			t.Errorf("got kubelet version %s, want simulated", v)
 		}
 		ready := n.Status.Conditions[len(n.Status.Conditions)-1]
 		if ready.Type != corev1.NodeReady || ready.Status != corev1.ConditionTrue || ready.Reason != "KubeletReady" {
-			t.Errorf("condition %+v", ready)
+			t.Errorf("got last condition %+v, want Ready", ready)
 		}
 		if n.Spec.PodCIDR != "10.128.1.0/24" || n.Status.Addresses[0].Address != "172.24.0.2" ||
 			n.Status.Allocatable.Pods().Value() != 110 {
-			t.Errorf("node %+v", n)
+			t.Errorf("got node %+v, want the second pod network and address, and 110 pods", n)
 		}
 	}, nodes(2, 0))
 }
@@ -50,7 +50,7 @@ func TestDeadNodesStopRenewingTheirLeases(t *testing.T) {
 			time.Sleep(30 * time.Second)
 			synctest.Wait()
 			if age := time.Since(renewed(t, p, "node-0")); age > 10*time.Second {
-				t.Errorf("the lease was renewed %s ago", age)
+				t.Errorf("live node: got a lease of age %s, want at most 10s", age)
 			}
 		}
 		die := func(patch string) {
@@ -64,7 +64,7 @@ func TestDeadNodesStopRenewingTheirLeases(t *testing.T) {
 		}
 		die(`{"metadata":{"annotations":{"simulated.bowline.dev/dead":"true"}}}`)
 		if age := time.Since(renewed(t, p, "node-0")); age < time.Minute {
-			t.Errorf("the node is dead, and its lease was renewed %s ago", age)
+			t.Errorf("dead node: got a lease of age %s, want at least 1m", age)
 		}
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}, Spec: corev1.PodSpec{
 			NodeName: "node-0", Containers: []corev1.Container{{Name: "web", Image: "nginx"}},
@@ -75,14 +75,14 @@ func TestDeadNodesStopRenewingTheirLeases(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if pod, err := pods.Get(t.Context(), "default", "web"); err != nil || pod.Status.Phase != corev1.PodPending {
-			t.Errorf("on a dead node a pod is %s (%v)", pod.Status.Phase, err)
+			t.Errorf("pod on a dead node: got phase %s (%v), want Pending", pod.Status.Phase, err)
 		}
 		die(`{"metadata":{"annotations":null}}`)
 		if age := time.Since(renewed(t, p, "node-0")); age > 10*time.Second {
-			t.Errorf("the node lives again, and its lease was renewed %s ago", age)
+			t.Errorf("recovered node: got a lease of age %s, want at most 10s", age)
 		}
 		if pod, err := pods.Get(t.Context(), "default", "web"); err != nil || pod.Status.Phase != corev1.PodRunning {
-			t.Errorf("on a node that lives again a pod is %s (%v)", pod.Status.Phase, err)
+			t.Errorf("pod on a recovered node: got phase %s (%v), want Running", pod.Status.Phase, err)
 		}
 	}, nodes(1, 0))
 }
@@ -91,11 +91,11 @@ func TestDeadNodesStopRenewingTheirLeases(t *testing.T) {
 func TestLeasesMayBeRenewedEveryTenthOfASecond(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
-		begun := time.Now()
+		start := time.Now()
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if at := renewed(t, p, "node-0"); at.Sub(begun) < 900*time.Millisecond {
-			t.Errorf("the lease was renewed %s after the node came, and not again", at.Sub(begun))
+		if at := renewed(t, p, "node-0"); at.Sub(start) < 900*time.Millisecond {
+			t.Errorf("got the last renewal %s after the start, want at least 900ms", at.Sub(start))
 		}
 	}, nodes(1, 100*time.Millisecond))
 }
@@ -134,10 +134,10 @@ func TestPodsMayBeRecreatedAfterForcedDeletion(t *testing.T) {
 		if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		begun := time.Now()
+		start := time.Now()
 		bowlinetest.Wait(t, p, "default", "web", running)
-		if waited := time.Since(begun); waited != 5*time.Second {
-			t.Errorf("the next pod began after %s; the first one takes 5 s to end", waited)
+		if waited := time.Since(start); waited != 5*time.Second {
+			t.Errorf("got the next pod running after %s, want 5s, when the first one has ended", waited)
 		}
 	}, nodes(1, 0))
 }

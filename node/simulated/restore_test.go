@@ -21,7 +21,7 @@ func TestEndedPodsAreNotRecovered(t *testing.T) {
 		seen := r.Observe(pod)
 		ran := phase == corev1.PodRunning
 		if (len(seen.Containers) > 0) != ran || (len(seen.IPs) > 0) != ran || ran && seen.IPs[0] != pod.Status.PodIP {
-			t.Errorf("%s: %+v", phase, seen)
+			t.Errorf("%s: got %+v, want containers and addresses: %t", phase, seen, ran)
 		}
 	}
 }
