@@ -34,13 +34,13 @@ func TestManyManagersDeclareOneDeployment(t *testing.T) {
 		WithSpec(applycore.PodSpec().WithContainers(applycore.Container().WithName("sidecar").WithImage("s")))))
 	both := plane.Must(client.Apply(ctx, sidecar, metav1.ApplyOptions{FieldManager: "injector"}))(t)
 	if n := len(both.Spec.Template.Spec.Containers); n != 2 {
-		t.Errorf("there are %d containers", n)
+		t.Errorf("got %d containers, want 2", n)
 	}
 	five := applyapps.Deployment("a", ns).WithSpec(applyapps.DeploymentSpec().WithReplicas(5))
 	_, err := client.Apply(ctx, five, metav1.ApplyOptions{FieldManager: "scaler"})
 	if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), `"owner"`) ||
 		!strings.Contains(err.Error(), ".spec.replicas") {
-		t.Errorf("the conflict says %v", err)
+		t.Errorf("got error %v, want a conflict that names the manager and the field", err)
 	}
 	scale := applyautoscaling.Scale().WithSpec(applyautoscaling.ScaleSpec().WithReplicas(5))
 	scale.WithName("a").WithNamespace(ns)
@@ -52,7 +52,7 @@ func TestManyManagersDeclareOneDeployment(t *testing.T) {
 	last := plane.Must(client.Apply(ctx, applyapps.Deployment("a", ns).WithSpec(spec),
 		metav1.ApplyOptions{FieldManager: "owner"}))(t)
 	if *last.Spec.Replicas != 5 || last.Status.Replicas != 5 {
-		t.Errorf("in the end: %v, %v", last.Spec, last.Status)
+		t.Errorf("got spec %v, status %v; want 5 replicas in both", last.Spec, last.Status)
 	}
 	var managers []string
 	for _, m := range last.ManagedFields {
@@ -60,11 +60,11 @@ func TestManyManagersDeclareOneDeployment(t *testing.T) {
 	}
 	slices.Sort(managers)
 	if want := []string{"controller/status", "injector/", "owner/", "scaler/scale"}; !slices.Equal(managers, want) {
-		t.Errorf("managers are %v, want %v", managers, want)
+		t.Errorf("got managers %v, want %v", managers, want)
 	}
 	own := plane.Must(applyapps.ExtractDeployment(last, "injector"))(t)
 	if c := own.Spec.Template.Spec.Containers; len(c) != 1 || *c[0].Name != "sidecar" || own.Spec.Replicas != nil {
-		t.Errorf("the injector owns %v", own.Spec)
+		t.Errorf("got spec of the injector %v, want only the sidecar", own.Spec)
 	}
 }
 
@@ -77,22 +77,22 @@ func TestDynamicClientAppliesCustomResources(t *testing.T) {
 	plane.Must(client.Apply(ctx, "a", widget(t, "a", `{"parts":[{"name":"x","weight":1}]}`), us))(t)
 	u := plane.Must(client.Apply(ctx, "a", widget(t, "a", `{"parts":[{"name":"y","weight":2}]}`), them))(t)
 	if parts := field(t, u, "spec", "parts").([]any); len(parts) != 2 {
-		t.Errorf("two managers' parts are %v", parts)
+		t.Errorf("got parts %v, want those of both managers", parts)
 	}
 	if _, err := client.Apply(ctx, "a", widget(t, "a", `{"parts":[{"name":"x","weight":3}]}`),
 		them); !apierrors.IsConflict(err) {
-		t.Errorf("taking another's weight answers %v", err)
+		t.Errorf("applying another manager's field: got error %v, want a conflict", err)
 	}
 	u = plane.Must(client.Apply(ctx, "a", widget(t, "a", `{}`), us))(t)
 	if parts := field(t, u, "spec", "parts").([]any); len(parts) != 1 {
-		t.Errorf("what is no longer declared stays: %v", parts)
+		t.Errorf("got parts %v, want only the other manager's", parts)
 	}
 	status := widget(t, "a", `{}`)
 	delete(status.Object, "spec")
 	status.Object["status"] = map[string]any{"size": int64(4)}
 	u = plane.Must(client.ApplyStatus(ctx, "a", status, us))(t)
 	if size := field(t, u, "status", "size"); size != int64(4) {
-		t.Errorf("the status has size %v", size)
+		t.Errorf("got status.size %v, want 4", size)
 	}
 }
 
@@ -109,10 +109,10 @@ func TestUpgradeFromClientSideApply(t *testing.T) {
 	declared := applycore.ConfigMap("a", ns).WithData(map[string]string{"k": "2"})
 	applied := plane.Must(client.Apply(ctx, declared, metav1.ApplyOptions{FieldManager: "kubectl"}))(t)
 	if len(applied.Data) != 1 || applied.Data["k"] != "2" || len(applied.ManagedFields) != 1 {
-		t.Errorf("applied, it is %v, managed by %v", applied.Data, applied.ManagedFields)
+		t.Errorf("got data %v, managed fields %v; want only k=2 and one manager", applied.Data, applied.ManagedFields)
 	}
 	late := plane.Must(csaupgrade.UpgradeManagedFieldsPatch(o, sets.New("kubectl-client-side-apply"), "kubectl"))(t)
 	if _, err := client.Patch(ctx, "a", types.JSONPatchType, late, metav1.PatchOptions{}); !apierrors.IsConflict(err) {
-		t.Errorf("an upgrade of an old object answers %v", err)
+		t.Errorf("upgrade of an outdated object: got error %v, want a conflict", err)
 	}
 }

@@ -70,9 +70,9 @@ func TestAnonymousAndImpersonatedRequestsAreRejected(t *testing.T) {
 		return err
 	}
 	if err := secrets(rest.AnonymousClientConfig(config)); !apierrors.IsUnauthorized(err) {
-		t.Errorf("stranger: %v", err)
+		t.Errorf("anonymous request: got error %v, want Unauthorized", err)
 	}
 	if err := secrets(impersonator); !apierrors.IsForbidden(err) {
-		t.Errorf("impersonator: %v", err)
+		t.Errorf("impersonated request: got error %v, want Forbidden", err)
 	}
 }

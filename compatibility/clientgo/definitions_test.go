@@ -25,7 +25,7 @@ func TestTypedClientOfDefinitions(t *testing.T) {
 	crd = plane.Must(client.Get(ctx, name, metav1.GetOptions{}))(t) // the status was set after the create
 	expectEvent(t, w, watch.Modified, crd)
 	if crd.Status.StoredVersions[0] != "v1" || crd.Status.AcceptedNames.Plural != "widgets" {
-		t.Errorf("created, its status is %v", crd.Status)
+		t.Errorf("after create: got status %v, want version v1 and the accepted names", crd.Status)
 	}
 	crd.Labels = map[string]string{"step": "updated"}
 	crd = plane.Must(client.Update(ctx, crd, metav1.UpdateOptions{}))(t)
@@ -39,19 +39,19 @@ func TestTypedClientOfDefinitions(t *testing.T) {
 		expectEvent(t, w, watch.Modified, crd)
 	}
 	if len(crd.Labels) != 4 {
-		t.Errorf("updated and patched, it has the labels %v", crd.Labels)
+		t.Errorf("after update and patches: got labels %v, want 4", crd.Labels)
 	}
 	short := apply.CustomResourceDefinition(name).WithSpec(apply.CustomResourceDefinitionSpec().
 		WithNames(apply.CustomResourceDefinitionNames().WithShortNames("wdg")))
 	plane.Must(client.Apply(ctx, short, metav1.ApplyOptions{FieldManager: "us", Force: true}))(t)
 	crd = plane.Must(client.Get(ctx, name, metav1.GetOptions{}))(t)
 	if names := crd.Status.AcceptedNames.ShortNames; len(names) != 1 || names[0] != "wdg" {
-		t.Errorf("applied, its short names are %v", names)
+		t.Errorf("after apply: got short names %v, want wdg", names)
 	}
 	old := plane.Must(clients.ApiextensionsV1beta1().CustomResourceDefinitions().Get(ctx, name, metav1.GetOptions{}))(t)
 	if old.UID != crd.UID || old.Spec.Version != "v1" || old.Spec.Validation == nil ||
 		old.Spec.Subresources.Scale == nil {
-		t.Errorf("in v1beta1 it is %v", old.Spec)
+		t.Errorf("got v1beta1 spec %v, want the same definition", old.Spec)
 	}
 	if err := client.DeleteCollection(ctx, metav1.DeleteOptions{},
 		metav1.ListOptions{LabelSelector: "step=updated"}); err != nil {

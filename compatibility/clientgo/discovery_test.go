@@ -54,7 +54,7 @@ func TestAggregatedAndLegacyDiscoveryAgree(t *testing.T) {
 		t.Errorf("aggregated %v %v\nlegacy     %v %v", groups, names(lists), legacyGroups, names(legacyLists))
 	}
 	if !slices.Contains(names(lists), "example.com/v1/widgets") || !slices.Contains(names(lists), "v1/pods") {
-		t.Errorf("discovery shows %v", names(lists))
+		t.Errorf("got resources %v, want widgets and pods among them", names(lists))
 	}
 }
 
@@ -66,18 +66,18 @@ func TestPreferredResourcesAreOneVersionOfEach(t *testing.T) {
 	for _, name := range []string{"apps/v1/deployments", "v1/nodes", "example.com/v1/widgets",
 		"apiextensions.k8s.io/v1/customresourcedefinitions"} {
 		if !slices.Contains(preferred, name) {
-			t.Errorf("%s is not preferred: %v", name, preferred)
+			t.Errorf("got preferred resources %v, want %s among them", preferred, name)
 		}
 	}
 	if slices.Contains(preferred, "apiextensions.k8s.io/v1beta1/customresourcedefinitions") {
-		t.Errorf("two versions are preferred: %v", preferred)
+		t.Errorf("got preferred resources %v, want one version of each", preferred)
 	}
 	namespaced := names(plane.Must(client.ServerPreferredNamespacedResources())(t))
 	if slices.Contains(namespaced, "v1/nodes") || !slices.Contains(namespaced, "v1/pods") {
-		t.Errorf("namespaced are %v", namespaced)
+		t.Errorf("got namespaced resources %v, want pods and no nodes", namespaced)
 	}
 	if v := plane.Must(client.ServerVersion())(t); v.Major != "1" || v.Minor != "37" {
-		t.Errorf("the version is %v", v)
+		t.Errorf("got version %v, want 1.37", v)
 	}
 }
 
@@ -97,15 +97,15 @@ func TestCachedDiscoveryIsFreshAfterInvalidation(t *testing.T) {
 	plane.Define(t, config, plane.Widgets(t))
 	for name, cache := range caches {
 		if now := names(plane.Must(cache.ServerPreferredResources())(t)); !slices.Equal(now, before[name]) {
-			t.Errorf("%s: the cache sent another request: %v", name, now)
+			t.Errorf("%s: got %v from the cache, want the resources from before the definition", name, now)
 		}
 		cache.Invalidate()
 		now := names(plane.Must(cache.ServerPreferredResources())(t))
 		if !slices.Contains(now, "example.com/v1/widgets") || len(now) != len(before[name])+1 {
-			t.Errorf("%s: after invalidation there is %v", name, now)
+			t.Errorf("%s: after invalidation: got %v, want widgets in addition", name, now)
 		}
 		if !cache.Fresh() {
-			t.Errorf("%s: what was just read is not fresh", name)
+			t.Errorf("%s: after a read: got Fresh false, want true", name)
 		}
 	}
 }
@@ -123,7 +123,7 @@ func TestOpenAPIV3ClientReadsEachGroupAsJSONAndProtobuf(t *testing.T) {
 		for path, text := range map[string]string{"apis/example.com/v1": "color", "apis/apps/v1": "DeploymentSpec"} {
 			document := plane.Must(paths[path].Schema(contentType))(t)
 			if !strings.Contains(string(document), text) {
-				t.Errorf("%s as %s does not speak of %s", path, contentType, text)
+				t.Errorf("%s as %s: got no %q in the document", path, contentType, text)
 			}
 		}
 	}

@@ -51,18 +51,19 @@ func TestSampleControllerWithFaults(t *testing.T) {
 		Act:       declareWidgets,
 		Invariants: []func(bowlinetest.State) error{func(s bowlinetest.State) error {
 			for _, w := range s.Kind("Widget") {
-				if _, told, _ := unstructured.NestedInt64(w.Object, "status", "size"); told &&
+				if _, reported, _ := unstructured.NestedInt64(w.Object, "status", "size"); reported &&
 					s.Find("Deployment", ns, w.GetName()) == nil {
-					return fmt.Errorf("widget %s has a size and no deployment", w.GetName())
+					return fmt.Errorf("widget %s reports a size before its deployment exists", w.GetName())
 				}
 			}
 			return nil
 		}},
 	})
 	if r.Tried() < 50 {
-		t.Errorf("only %d fault points were tried", r.Tried())
+		t.Errorf("got %d fault points, want at least 50", r.Tried())
 	}
 	if len(r.Unreached) > r.Tried()/4 {
-		t.Errorf("%d runs did not come by their faults: %q", len(r.Unreached), r.Unreached)
+		t.Errorf("got %d runs that did not reach their fault point, want at most a quarter: %q", len(r.Unreached),
+			r.Unreached)
 	}
 }

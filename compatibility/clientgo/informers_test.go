@@ -32,8 +32,8 @@ func configMaps(t *testing.T, c kubernetes.Interface, n int) {
 	}
 }
 
-// told returns a handler that sends the type of each event and the object's name.
-func told(to chan<- string) cache.ResourceEventHandler {
+// recordEvents returns a handler that sends the type of each event and the object's name.
+func recordEvents(to chan<- string) cache.ResourceEventHandler {
 	name := func(o any) string {
 		key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(o)
 		if err != nil {
@@ -48,7 +48,7 @@ func told(to chan<- string) cache.ResourceEventHandler {
 	}
 }
 
-func expectTold(t *testing.T, from <-chan string, want ...string) {
+func expectNotifications(t *testing.T, from <-chan string, want ...string) {
 	t.Helper()
 	for _, w := range want {
 		if got := <-from; got != w {
@@ -76,10 +76,10 @@ func TestInformerFactoriesFollowTheServer(t *testing.T) {
 		"dynamic":  untyped.ForResource(resource).Informer(),
 		"metadata": metadatas.ForResource(resource).Informer(),
 	}
-	heard := map[string]chan string{}
+	notified := map[string]chan string{}
 	for name, informer := range all {
-		heard[name] = make(chan string, 16)
-		plane.Must(informer.AddEventHandler(told(heard[name])))(t)
+		notified[name] = make(chan string, 16)
+		plane.Must(informer.AddEventHandler(recordEvents(notified[name])))(t)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer typed.Shutdown()
@@ -91,7 +91,7 @@ func TestInformerFactoriesFollowTheServer(t *testing.T) {
 	metadatas.Start(ctx.Done())
 
 	for name := range all {
-		expectTold(t, heard[name], "add default/0")
+		expectNotifications(t, notified[name], "add default/0")
 	}
 	one := plane.Must(clients.CoreV1().ConfigMaps(ns).Get(ctx, "1", metav1.GetOptions{}))(t)
 	one.Labels["even"] = "true"
@@ -101,11 +101,11 @@ func TestInformerFactoriesFollowTheServer(t *testing.T) {
 	one.Labels["even"] = "false"
 	plane.Must(clients.CoreV1().ConfigMaps(ns).Update(ctx, one, metav1.UpdateOptions{}))(t)
 	for name := range all {
-		expectTold(t, heard[name], "add default/1", "update default/1", "delete default/1")
+		expectNotifications(t, notified[name], "add default/1", "update default/1", "delete default/1")
 	}
 	if l := plane.Must(typed.Core().V1().ConfigMaps().Lister().List(labels.Everything()))(t); len(l) != 1 ||
 		l[0].Name != "0" {
-		t.Errorf("the lister lists %v", l)
+		t.Errorf("got lister objects %v, want only 0", l)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestReflectorsListWithAndWithoutStreaming(t *testing.T) {
 			go func() { defer close(done); informer.RunWithContext(ctx) }()
 			cache.WaitForCacheSync(ctx.Done(), informer.HasSynced)
 			if n := len(informer.GetStore().List()); n != 600 {
-				t.Errorf("the informer has %d objects", n)
+				t.Errorf("got %d objects in the informer, want 600", n)
 			}
 			stop()
 			<-done
@@ -157,16 +157,16 @@ func TestReflectorListsAgainAfterExpiredRevision(t *testing.T) {
 			return client.Watch(ctx, o)
 		},
 	}}
-	heard := make(chan string, 1)
+	notified := make(chan string, 1)
 	informer := cache.NewSharedIndexInformer(source, &corev1.ConfigMap{}, 0, cache.Indexers{})
-	plane.Must(informer.AddEventHandler(told(heard)))(t)
+	plane.Must(informer.AddEventHandler(recordEvents(notified)))(t)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); informer.RunWithContext(ctx) }()
-	expectTold(t, heard, "add default/0")
+	expectNotifications(t, notified, "add default/0")
 	stop()
 	<-done
 	if lists != 2 {
-		t.Errorf("it listed %d times", lists)
+		t.Errorf("got %d lists, want 2", lists)
 	}
 }

@@ -30,8 +30,8 @@ var declared = map[string]string{"declared": "yes"}
 // kindUnderTest is a typedKind with any type arguments.
 type kindUnderTest interface {
 	fmt.Stringer
-	lives(*testing.T)
-	applies(*testing.T)
+	testVerbs(*testing.T)
+	testApply(*testing.T)
 }
 
 // everyKind returns every built-in kind that is served, with client-go's typed clients.

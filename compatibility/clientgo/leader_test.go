@@ -37,19 +37,19 @@ func TestReleasedLeadershipIsAcquired(t *testing.T) {
 	resign := map[string]context.CancelFunc{"a": run("a"), "b": run("b")}
 	first := <-leads
 	if holder := leaseHolder(t, clients); holder != first {
-		t.Errorf("%s leads, and the lease names %q", first, holder)
+		t.Errorf("got lease holder %q, want the leader %s", holder, first)
 	}
 	resign[first]()
 	<-ended
 	second := <-leads
 	if second == first || leaseHolder(t, clients) != second {
-		t.Errorf("%s leads after %s", second, first)
+		t.Errorf("got leader %s after %s, want the other candidate and its name in the lease", second, first)
 	}
 	resign[second]()
 	<-ended
 	lease := plane.Must(clients.CoordinationV1().Leases(ns).Get(t.Context(), "leader", metav1.GetOptions{}))(t)
 	if *lease.Spec.HolderIdentity != "" || *lease.Spec.LeaseTransitions != 1 {
-		t.Errorf("in the end the lease is %v", lease.Spec)
+		t.Errorf("after both candidates stopped: got lease %v, want no holder and one transition", lease.Spec)
 	}
 }
 

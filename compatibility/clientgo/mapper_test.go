@@ -22,20 +22,20 @@ func TestMapperFindsNewDefinitions(t *testing.T) {
 		memory.NewMemCacheClient(plane.Must(discovery.NewDiscoveryClientForConfig(config))(t)))
 	kind := schema.GroupKind{Group: "example.com", Kind: "Widget"}
 	if _, err := mapper.RESTMapping(kind); !meta.IsNoMatchError(err) {
-		t.Errorf("before the definition, the mapping is %v", err)
+		t.Errorf("before the definition: got error %v, want NoMatch", err)
 	}
 	plane.Define(t, config, plane.Widgets(t))
 	mapper.Reset()
 	mapping := plane.Must(mapper.RESTMapping(kind))(t)
 	if mapping.Resource != widgets || mapping.Scope.Name() != meta.RESTScopeNameNamespace {
-		t.Errorf("the mapping is %v", mapping)
+		t.Errorf("got mapping %v, want %v, namespaced", mapping, widgets)
 	}
 	nodes := plane.Must(mapper.RESTMapping(schema.GroupKind{Kind: "Node"}, "v1"))(t)
 	if nodes.Scope.Name() != meta.RESTScopeNameRoot {
-		t.Errorf("nodes are %v", nodes.Scope.Name())
+		t.Errorf("nodes: got scope %v, want root", nodes.Scope.Name())
 	}
 	if s := plane.Must(mapper.ResourceSingularizer("widgets"))(t); s != "widget" {
-		t.Errorf("one of widgets is a %s", s)
+		t.Errorf("singular of widgets: got %s, want widget", s)
 	}
 }
 
@@ -54,12 +54,12 @@ func TestShortNamesAndCategoriesExpand(t *testing.T) {
 		"pod": {Version: "v1", Resource: "pods"},
 	} {
 		if got := plane.Must(mapper.ResourceFor(schema.GroupVersionResource{Resource: short}))(t); got != want {
-			t.Errorf("%s is %v, want %v", short, got, want)
+			t.Errorf("short name %s: got %v, want %v", short, got, want)
 		}
 	}
 	all, ok := restmapper.NewDiscoveryCategoryExpander(client).Expand("all")
 	if !ok || !slices.Contains(all, widgets.GroupResource()) ||
 		!slices.Contains(all, schema.GroupResource{Resource: "pods"}) {
-		t.Errorf("all is %v", all)
+		t.Errorf("category all: got %v, want widgets and pods among them", all)
 	}
 }

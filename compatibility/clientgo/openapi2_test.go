@@ -19,7 +19,7 @@ func TestOpenAPIV2ClientReadsOneDocumentOfAllGroups(t *testing.T) {
 		if !slices.ContainsFunc(v2.GetPaths().GetPath(), func(p *openapi_v2.NamedPathItem) bool {
 			return p.GetName() == path
 		}) {
-			t.Errorf("OpenAPI v2 has no %s", path)
+			t.Errorf("OpenAPI v2: got no path %s", path)
 		}
 	}
 }

@@ -33,11 +33,11 @@ func TestEventRecordersOfBothAPIs(t *testing.T) {
 	defer old.Shutdown()
 	old.StartRecordingToSink(&typedcore.EventSinkImpl{Interface: clients.CoreV1().Events("")})
 	recorder := old.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "old"})
-	recorder.Eventf(about, corev1.EventTypeNormal, "Same", "said %s", "often")
+	recorder.Eventf(about, corev1.EventTypeNormal, "Same", "message %s", "repeated")
 	expectReason(t, asCore, watch.Added, "Same", 1)
 	expectReason(t, asEvents, watch.Added, "Same", 1)
 	// a repetition increments the count of the event
-	recorder.Eventf(about, corev1.EventTypeNormal, "Same", "said %s", "often")
+	recorder.Eventf(about, corev1.EventTypeNormal, "Same", "message %s", "repeated")
 	expectReason(t, asCore, watch.Modified, "Same", 2)
 	expectReason(t, asEvents, watch.Modified, "Same", 2)
 
@@ -63,6 +63,6 @@ func expectReason(t *testing.T, w watch.Interface, kind watch.EventType, reason 
 		got, n = o.Reason, o.DeprecatedCount
 	}
 	if e.Type != kind || got != reason || n != count {
-		t.Errorf("%s %v, want %s %s with count %d", e.Type, e.Object, kind, reason, count)
+		t.Errorf("got %s %v, want %s %s with count %d", e.Type, e.Object, kind, reason, count)
 	}
 }

@@ -133,7 +133,7 @@ func (s *sample) work(ctx context.Context) {
 	}
 }
 
-// sync makes the Deployment of a Widget match.
+// sync creates or updates the Deployment of a Widget, and reports its size.
 func (s *sample) sync(ctx context.Context, name cache.ObjectName) error {
 	obj, err := s.lister.ByNamespace(name.Namespace).Get(name.Name)
 	if apierrors.IsNotFound(err) {
@@ -153,7 +153,8 @@ func (s *sample) sync(ctx context.Context, name cache.ObjectName) error {
 		return err
 	}
 	if !metav1.IsControlledBy(d, widget) {
-		s.recorder.Eventf(widget, corev1.EventTypeWarning, "ErrResourceExists", "Deployment %s is somebody else's",
+		s.recorder.Eventf(widget, corev1.EventTypeWarning, "ErrResourceExists",
+			"Deployment %s belongs to another owner",
 			d.Name)
 		return fmt.Errorf("deployment %s belongs to another owner", d.Name)
 	}
@@ -179,7 +180,7 @@ func (s *sample) updateStatus(ctx context.Context, widget *unstructured.Unstruct
 		metav1.UpdateOptions{}); err != nil {
 		return err
 	}
-	s.recorder.Event(widget, corev1.EventTypeNormal, "Synced", "it is as declared")
+	s.recorder.Event(widget, corev1.EventTypeNormal, "Synced", "the Deployment has the declared size")
 	return nil
 }
 

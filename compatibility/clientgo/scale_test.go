@@ -53,21 +53,21 @@ func TestScaleClient(t *testing.T) {
 		widgets} {
 		s := plane.Must(client.Get(ctx, r.GroupResource(), "a", metav1.GetOptions{}))(t)
 		if s.Spec.Replicas != 1 {
-			t.Errorf("%v: the scale is %v", r, s)
+			t.Errorf("%v: got scale %v, want 1 replica", r, s)
 		}
 		old := s.DeepCopy()
 		s.Spec.Replicas = 2
 		s = plane.Must(client.Update(ctx, r.GroupResource(), s, metav1.UpdateOptions{}))(t)
 		if s.Spec.Replicas != 2 || s.ResourceVersion == old.ResourceVersion {
-			t.Errorf("%v: update answers %v", r, s)
+			t.Errorf("%v: update: got scale %v, want 2 replicas and another version", r, s)
 		}
 		if _, err := client.Update(ctx, r.GroupResource(), old, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
-			t.Errorf("%v: an update of an old scale answers %v", r, err)
+			t.Errorf("%v: update of an outdated scale: got error %v, want a conflict", r, err)
 		}
 		s = plane.Must(client.Patch(ctx, r, "a", types.MergePatchType, []byte(`{"spec":{"replicas":3}}`),
 			metav1.PatchOptions{}))(t)
 		if s.Spec.Replicas != 3 {
-			t.Errorf("%v: patch answers %v", r, s)
+			t.Errorf("%v: patch: got scale %v, want 3 replicas", r, s)
 		}
 	}
 }
@@ -81,6 +81,6 @@ func TestTypedClientScalesDeployments(t *testing.T) {
 	plane.Must(client.UpdateScale(ctx, "a", s, metav1.UpdateOptions{}))(t)
 	d := plane.Must(client.Get(ctx, "a", metav1.GetOptions{}))(t)
 	if *d.Spec.Replicas != 5 || d.Generation != 2 {
-		t.Errorf("the deployment has %d replicas at generation %d", *d.Spec.Replicas, d.Generation)
+		t.Errorf("got %d replicas at generation %d, want 5 at 2", *d.Spec.Replicas, d.Generation)
 	}
 }

@@ -54,7 +54,7 @@ func TestRetryWatcherResumesAfterDisconnect(t *testing.T) {
 	defer w.Stop()
 	for _, name := range []string{"0", "1"} {
 		if e := <-w.ResultChan(); e.Type != watch.Added || e.Object.(*corev1.ConfigMap).Name != name {
-			t.Errorf("%s %v, want %s", e.Type, e.Object, name)
+			t.Errorf("got %s %v, want %s added", e.Type, e.Object, name)
 		}
 	}
 }
@@ -67,7 +67,7 @@ func TestRetryWatcherReportsExpiredRevision(t *testing.T) {
 	e := <-w.ResultChan()
 	if err := apierrors.FromObject(e.Object); e.Type != watch.Error || !apierrors.IsResourceExpired(err) &&
 		!apierrors.IsGone(err) {
-		t.Errorf("%s %v", e.Type, e.Object)
+		t.Errorf("got %s %v, want an expired revision", e.Type, e.Object)
 	}
 	<-w.Done()
 }
@@ -94,7 +94,7 @@ func TestUntilWithSyncObservesCondition(t *testing.T) {
 	for _, before := range []toolswatch.PreconditionFunc{write, nil} {
 		e := plane.Must(toolswatch.UntilWithSync(ctx, list, &corev1.ConfigMap{}, before, seen("v")))(t)
 		if o := e.Object.(*corev1.ConfigMap); o.Name != "0" {
-			t.Errorf("it ended with %v", o)
+			t.Errorf("got the condition on %v, want on 0", o)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func TestPagerReadsOneSnapshot(t *testing.T) {
 	})
 	if err != nil || !slices.Equal(names, []string{"0", "1", "2", "3", "4"}) ||
 		!slices.Equal(remaining, []int64{3, 1}) {
-		t.Errorf("%v: %v, remaining after each page %v", err, names, remaining)
+		t.Errorf("got names %v, remaining counts %v (%v); want 0 to 4 and [3 1]", names, remaining, err)
 	}
 }
 
@@ -160,6 +160,6 @@ func TestRetryOnConflictSucceedsWithManyWriters(t *testing.T) {
 		}
 	}
 	if o := plane.Must(client.Get(ctx, "0", metav1.GetOptions{}))(t); o.Annotations["n"] != succeeded {
-		t.Errorf("%d updates succeeded, and %d were kept", len(succeeded), len(o.Annotations["n"]))
+		t.Errorf("got %d updates in the object, want the %d that succeeded", len(o.Annotations["n"]), len(succeeded))
 	}
 }

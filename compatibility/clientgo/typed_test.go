@@ -59,7 +59,7 @@ func TestTypedClientsReadAndWriteEveryKind(t *testing.T) {
 			for _, k := range everyKind(t, config) {
 				t.Run(k.String(), func(t *testing.T) {
 					t.Parallel()
-					k.lives(t)
+					k.testVerbs(t)
 				})
 			}
 		})
@@ -71,7 +71,7 @@ type typedKind[T object, L runtime.Object, A any] struct {
 	client typedClient[T, L, A]
 	// example is a valid object; the test sets its name.
 	example T
-	// status means that the kind has a status; one means that its collections cannot be deleted.
+	// status is set if the kind has a status; one is set if its collections cannot be deleted.
 	status, one bool
 	// declare returns an apply configuration of the same object with one annotation; extract is client-go's
 	// ExtractX.
@@ -92,8 +92,8 @@ func (k typedKind[T, L, A]) named(name string) T {
 	return o
 }
 
-// lives uses all verbs on an object while a watch observes it.
-func (k typedKind[T, L, A]) lives(t *testing.T) {
+// testVerbs uses all verbs on an object while a watch observes it.
+func (k typedKind[T, L, A]) testVerbs(t *testing.T) {
 	ctx := t.Context()
 	list := plane.Must(k.client.List(ctx, metav1.ListOptions{}))(t)
 	from := plane.Must(meta.ListAccessor(list))(t).GetResourceVersion()
@@ -104,10 +104,10 @@ func (k typedKind[T, L, A]) lives(t *testing.T) {
 	o := plane.Must(k.client.Create(ctx, k.named(k.String()), metav1.CreateOptions{}))(t)
 	expectEvent(t, w, watch.Added, o)
 	if got := plane.Must(k.client.Get(ctx, k.String(), metav1.GetOptions{}))(t); !equality.Semantic.DeepEqual(got, o) {
-		t.Errorf("get differs from what create answered:\n%v\n%v", got, o)
+		t.Errorf("get after create: got\n%v\nwant\n%v", got, o)
 	}
 	if n := len(plane.Must(meta.ExtractList(plane.Must(k.client.List(ctx, metav1.ListOptions{}))(t)))(t)); n < 1 {
-		t.Errorf("the list has %d objects", n)
+		t.Errorf("got a list of %d objects, want at least one", n)
 	}
 
 	o.SetLabels(map[string]string{"step": "updated"})
@@ -116,19 +116,19 @@ func (k typedKind[T, L, A]) lives(t *testing.T) {
 	expectEvent(t, w, watch.Modified, o)
 	stale.SetLabels(map[string]string{"step": "late"})
 	if _, err := k.client.Update(ctx, stale, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
-		t.Errorf("an update of an old object answers %v, and not a conflict", err)
+		t.Errorf("update of an outdated object: got error %v, want a conflict", err)
 	}
 	if k.status {
 		o.SetAnnotations(map[string]string{"step": "status"})
 		o = plane.Must(k.client.(statusClient[T, A]).UpdateStatus(ctx, o, metav1.UpdateOptions{}))(t)
 		expectEvent(t, w, watch.Modified, o)
 	}
-	k.patches(t)
-	k.isDeleted(t)
+	k.testPatches(t)
+	k.testDelete(t)
 }
 
-// patches sends each type of patch except apply.
-func (k typedKind[T, L, A]) patches(t *testing.T) {
+// testPatches sends each type of patch except apply.
+func (k typedKind[T, L, A]) testPatches(t *testing.T) {
 	for by, patch := range map[string]struct {
 		kind types.PatchType
 		body string
@@ -141,13 +141,13 @@ func (k typedKind[T, L, A]) patches(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", patch.kind, err)
 		} else if o.GetAnnotations()["by"] != by {
-			t.Errorf("%s left the annotations %v", patch.kind, o.GetAnnotations())
+			t.Errorf("%s: got annotations %v, want by=%s", patch.kind, o.GetAnnotations(), by)
 		}
 	}
 }
 
-// isDeleted deletes the object by name, and another one by its label.
-func (k typedKind[T, L, A]) isDeleted(t *testing.T) {
+// testDelete deletes the object by name, and another one by its label.
+func (k typedKind[T, L, A]) testDelete(t *testing.T) {
 	ctx, now := t.Context(), metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
 	if err := k.client.Delete(ctx, k.String(), now); err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func (k typedKind[T, L, A]) isDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := k.client.Get(ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("after deletecollection, get answers %v", err)
+		t.Errorf("get after deletecollection: got error %v, want NotFound", err)
 	}
 }
 
@@ -172,10 +172,10 @@ func expectEvent(t *testing.T, w watch.Interface, kind watch.EventType, o object
 	t.Helper()
 	e, ok := <-w.ResultChan()
 	if !ok {
-		t.Fatalf("the watch ended before %s", kind)
+		t.Fatalf("the watch ended before the event %s", kind)
 	}
 	got, ok := e.Object.(object)
 	if !ok || e.Type != kind || got.GetResourceVersion() != o.GetResourceVersion() {
-		t.Errorf("%s %v; want %s %s", e.Type, e.Object, kind, fmt.Sprint(o))
+		t.Errorf("got %s %v, want %s %s", e.Type, e.Object, kind, fmt.Sprint(o))
 	}
 }

@@ -47,7 +47,7 @@ func TestDynamicClientSupportsAllVerbs(t *testing.T) {
 
 	u := plane.Must(client.Create(ctx, widget(t, "a", `{"size":2}`), metav1.CreateOptions{}))(t)
 	if color := field(t, u, "spec", "color"); color != "blue" {
-		t.Errorf("the default color is %v", color)
+		t.Errorf("got default color %v, want blue", color)
 	}
 	u.Object["spec"].(map[string]any)["color"] = "red"
 	u = plane.Must(client.Update(ctx, u, metav1.UpdateOptions{}))(t)
@@ -60,21 +60,21 @@ func TestDynamicClientSupportsAllVerbs(t *testing.T) {
 		metav1.PatchOptions{}))(t)
 	expectEvent(t, w, watch.Modified, u)
 	if size := field(t, u, "status", "size"); size != int64(2) {
-		t.Errorf("the status has size %v", size)
+		t.Errorf("got status.size %v, want 2", size)
 	}
 	scale := plane.Must(client.Get(ctx, "a", metav1.GetOptions{}, "scale"))(t)
 	if n := field(t, scale, "spec", "replicas"); n != int64(3) || scale.GetKind() != "Scale" {
-		t.Errorf("the scale is %v", scale)
+		t.Errorf("got scale %v, want 3 replicas", scale)
 	}
 	_, err := client.Patch(ctx, "a", types.StrategicMergePatchType, []byte(`{}`), metav1.PatchOptions{})
 	if !apierrors.IsUnsupportedMediaType(err) {
-		t.Errorf("a strategic patch of a custom resource answers %v", err)
+		t.Errorf("strategic merge patch of a custom resource: got error %v, want UnsupportedMediaType", err)
 	}
 	if err := client.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if e := <-w.ResultChan(); e.Type != watch.Deleted {
-		t.Errorf("%s after the collection was deleted", e.Type)
+		t.Errorf("after deletecollection: got event %s, want DELETED", e.Type)
 	}
 }
 
@@ -100,12 +100,12 @@ func TestMetadataClientReadsMetadataOnly(t *testing.T) {
 			metav1.PatchOptions{}))(t)
 		got := plane.Must(client.Get(ctx, "a", metav1.GetOptions{}))(t)
 		if got.UID != created.GetUID() || got.ResourceVersion != patched.ResourceVersion || got.Labels["l"] != "1" {
-			t.Errorf("get answers %v; patched was %v", got, patched)
+			t.Errorf("get after patch: got %v, want %v", got, patched)
 		}
 		list := plane.Must(client.List(ctx, metav1.ListOptions{LabelSelector: "l=1"}))(t)
 		if len(list.Items) != 1 || list.Items[0].Name != "a" || list.Items[0].APIVersion != "meta.k8s.io/v1" &&
 			list.Items[0].APIVersion != "" {
-			t.Errorf("the list is %v", list)
+			t.Errorf("got list %v, want the metadata of a", list)
 		}
 		if err := client.Delete(ctx, "a", metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
@@ -128,7 +128,7 @@ func TestCustomResourceScopes(t *testing.T) {
 	deleted := everywhere.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 	for verb, err := range map[string]error{"create": created, "get": got, "deletecollection": deleted} {
 		if !apierrors.IsNotFound(err) {
-			t.Errorf("%s without a namespace answers %v", verb, err)
+			t.Errorf("%s without a namespace: got error %v, want NotFound", verb, err)
 		}
 	}
 }
