@@ -14,20 +14,20 @@ import (
 // conflict unless it is forced.
 func TestClientAppliesBuiltInAndCustomKinds(t *testing.T) {
 	t.Parallel()
-	_, c := world(t)
+	_, c := startWithShips(t)
 	ctx := t.Context()
 	configMap := func(v string) *applycore.ConfigMapApplyConfiguration {
 		return applycore.ConfigMap("a", ns).WithData(map[string]string{"k": v})
 	}
 	ok(t, c.Apply(ctx, configMap("1"), client.FieldOwner("us")))
 	if err := c.Apply(ctx, configMap("2"), client.FieldOwner("them")); !apierrors.IsConflict(err) {
-		t.Errorf("taking another's field answers %v", err)
+		t.Errorf("applying another owner's field: got error %v, want a conflict", err)
 	}
 	ok(t, c.Apply(ctx, configMap("2"), client.FieldOwner("them"), client.ForceOwnership))
 	var got corev1.ConfigMap
 	ok(t, c.Get(ctx, client.ObjectKey{Namespace: ns, Name: "a"}, &got))
 	if got.Data["k"] != "2" || len(got.ManagedFields) != 1 || got.ManagedFields[0].Manager != "them" {
-		t.Errorf("forced, it is %v", got)
+		t.Errorf("forced apply: got %v, want k=2 and one manager", got)
 	}
 
 	ship := func(part string, fields map[string]any) *unstructured.Unstructured {
@@ -44,6 +44,6 @@ func TestClientAppliesBuiltInAndCustomKinds(t *testing.T) {
 	var is Ship
 	ok(t, c.Get(ctx, client.ObjectKey{Namespace: ns, Name: "a"}, &is))
 	if is.Spec.Crew != "six" || is.Status.Cargo != "tea" || len(is.ManagedFields) != 2 {
-		t.Errorf("applied, the ship is %v", is)
+		t.Errorf("after apply: got ship %v, want crew six, cargo tea and two managers", is)
 	}
 }

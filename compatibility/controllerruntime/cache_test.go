@@ -19,7 +19,7 @@ import (
 // and updates.
 func TestCacheHoldsSelectedObjects(t *testing.T) {
 	t.Parallel()
-	config, c := world(t)
+	config, c := startWithShips(t)
 	ctx, stop := context.WithCancel(t.Context())
 	ok(t, c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}}))
 	for _, where := range []string{ns, "other"} {
@@ -52,17 +52,17 @@ func TestCacheHoldsSelectedObjects(t *testing.T) {
 	var ships ShipList
 	ok(t, held.List(ctx, &ships, client.MatchingFields{"crew": "six"}))
 	if len(ships.Items) != 2 || ships.Items[0].Namespace != ns {
-		t.Errorf("crews of six: %v", ships.Items)
+		t.Errorf("crew six: got %v, want 2 ships of the namespace %s", ships.Items, ns)
 	}
 	var configMaps corev1.ConfigMapList
 	ok(t, held.List(ctx, &configMaps))
 	if len(configMaps.Items) != 1 || configMaps.Items[0].Name != "a" || configMaps.Items[0].Data != nil {
-		t.Errorf("configmaps: %v", configMaps.Items)
+		t.Errorf("got ConfigMaps %v, want a without data", configMaps.Items)
 	}
 	var namespaces corev1.NamespaceList
 	ok(t, held.List(ctx, &namespaces))
 	if len(namespaces.Items) != 1 || namespaces.Items[0].Name != "other" {
-		t.Errorf("namespaces: %v", namespaces.Items)
+		t.Errorf("got namespaces %v, want other", namespaces.Items)
 	}
 	informer := plane.Must(held.GetInformer(ctx, &Ship{}))(t)
 	updated := make(chan *Ship, 8)
@@ -74,7 +74,7 @@ func TestCacheHoldsSelectedObjects(t *testing.T) {
 	<-updated
 	ok(t, held.List(ctx, &ships, client.MatchingFields{"crew": "seven"}))
 	if len(ships.Items) != 1 {
-		t.Errorf("crews of seven: %v", ships.Items)
+		t.Errorf("crew seven: got %v, want one ship", ships.Items)
 	}
 }
 
@@ -88,7 +88,7 @@ func dropData(o any) (any, error) {
 // TestCacheOfMetadataAndMaps caches the same objects as metadata and as unstructured objects.
 func TestCacheOfMetadataAndMaps(t *testing.T) {
 	t.Parallel()
-	config, c := world(t)
+	config, c := startWithShips(t)
 	ctx, stop := context.WithCancel(t.Context())
 	ok(t, c.Create(ctx, &Ship{ObjectMeta: named("a")}))
 	held := plane.Must(cache.New(config, cache.Options{Scheme: c.Scheme(), Mapper: c.RESTMapper()}))(t)
@@ -100,6 +100,6 @@ func TestCacheOfMetadataAndMaps(t *testing.T) {
 	partial.SetGroupVersionKind(v2.WithKind("ShipList"))
 	ok(t, held.List(ctx, partial))
 	if len(partial.Items) != 1 || partial.Items[0].Name != "a" || partial.Items[0].UID == "" {
-		t.Errorf("metadata: %v", partial.Items)
+		t.Errorf("got metadata %v, want that of a", partial.Items)
 	}
 }

@@ -23,25 +23,25 @@ import (
 // metadata.
 func TestClientReadsObjectInThreeForms(t *testing.T) {
 	t.Parallel()
-	_, c := world(t)
+	_, c := startWithShips(t)
 	ctx := t.Context()
 	ship := &Ship{ObjectMeta: named("a"), Spec: ShipSpec{Crew: "six"}}
 	ok(t, c.Create(ctx, ship))
 	if ship.UID == "" || ship.Spec.Tonnes != 10 {
-		t.Errorf("created, the struct is %v", ship)
+		t.Errorf("after create: got ship %v, want a uid and the default tonnes", ship)
 	}
 	untyped := &unstructured.Unstructured{}
 	untyped.SetGroupVersionKind(v2.WithKind("Ship"))
 	ok(t, c.Get(ctx, client.ObjectKeyFromObject(ship), untyped))
 	if crew, _, _ := unstructured.NestedString(untyped.Object, "spec", "crew"); crew != "six" ||
 		untyped.GetUID() != ship.UID {
-		t.Errorf("the map is %v", untyped)
+		t.Errorf("got unstructured object %v, want crew six", untyped)
 	}
 	partial := &metav1.PartialObjectMetadata{}
 	partial.SetGroupVersionKind(v2.WithKind("Ship"))
 	ok(t, c.Get(ctx, client.ObjectKeyFromObject(ship), partial))
 	if partial.UID != ship.UID || partial.Kind != "Ship" {
-		t.Errorf("the metadata is %v", partial)
+		t.Errorf("got metadata %v, want that of the ship", partial)
 	}
 	partial.Labels = map[string]string{"l": "1"}
 	ok(t, c.Patch(ctx, partial,
@@ -49,11 +49,11 @@ func TestClientReadsObjectInThreeForms(t *testing.T) {
 	var list ShipList
 	ok(t, c.List(ctx, &list, client.InNamespace(ns), client.MatchingLabels{"l": "1"}, client.Limit(1)))
 	if len(list.Items) != 1 || list.Items[0].Spec != ship.Spec {
-		t.Errorf("the list is %v", list)
+		t.Errorf("got list %v, want one ship", list)
 	}
 	ok(t, c.DeleteAllOf(ctx, &Ship{}, client.InNamespace(ns), client.HasLabels{"l"}))
 	if err := c.Get(ctx, client.ObjectKeyFromObject(ship), ship); !apierrors.IsNotFound(err) {
-		t.Errorf("after DeleteAllOf, get answers %v", err)
+		t.Errorf("get after DeleteAllOf: got error %v, want NotFound", err)
 	}
 }
 
@@ -61,7 +61,7 @@ func TestClientReadsObjectInThreeForms(t *testing.T) {
 // outdated.
 func TestClientSendsAllPatchTypes(t *testing.T) {
 	t.Parallel()
-	_, c := world(t)
+	_, c := startWithShips(t)
 	ctx := t.Context()
 	o := &corev1.ConfigMap{ObjectMeta: named("a"), Data: map[string]string{"k": "0"}}
 	ok(t, c.Create(ctx, o))
@@ -73,7 +73,7 @@ func TestClientSendsAllPatchTypes(t *testing.T) {
 	} {
 		ok(t, c.Patch(ctx, o, patch))
 		if o.Data["k"] != value {
-			t.Errorf("after the %s patch: %v", value, o.Data)
+			t.Errorf("%s patch: got data %v, want k=%[1]s", value, o.Data)
 		}
 	}
 	changed := old.DeepCopy()
@@ -83,35 +83,35 @@ func TestClientSendsAllPatchTypes(t *testing.T) {
 		"strategic": client.StrategicMergeFrom(old, client.MergeFromWithOptimisticLock{}),
 	} {
 		if err := c.Patch(ctx, changed.DeepCopy(), patch); !apierrors.IsConflict(err) {
-			t.Errorf("a locked %s patch of an old object answers %v", name, err)
+			t.Errorf("%s patch of an outdated object with a lock: got error %v, want a conflict", name, err)
 		}
 	}
 	ok(t, c.Patch(ctx, changed, client.MergeFrom(old)))
 	if changed.Data["k"] != "late" || len(changed.Data) != 1 {
-		t.Errorf("without a lock it is %v", changed.Data)
+		t.Errorf("patch without a lock: got data %v, want k=late", changed.Data)
 	}
 }
 
 func TestClientWritesSubresources(t *testing.T) {
 	t.Parallel()
-	_, c := world(t)
+	_, c := startWithShips(t)
 	ctx := t.Context()
 	ship := &Ship{ObjectMeta: named("a"), Status: ShipStatus{Cargo: "none"}}
 	ok(t, c.Create(ctx, ship))
 	if ship.Status.Cargo != "" {
-		t.Errorf("a create set the status: %v", ship.Status)
+		t.Errorf("create with a status: got status %v, want none", ship.Status)
 	}
 	ship.Status.Cargo, ship.Spec.Crew = "tea", "ignored"
 	ok(t, c.Status().Update(ctx, ship))
 	if ship.Status.Cargo != "tea" || ship.Spec.Crew != "" {
-		t.Errorf("the status update left %v", ship)
+		t.Errorf("status update: got %v, want only the status changed", ship)
 	}
 	base := ship.DeepCopyObject().(*Ship)
 	ship.Status.Cargo = "rum"
 	ok(t, c.Status().Patch(ctx, ship, client.MergeFrom(base)))
 	ok(t, c.Get(ctx, client.ObjectKeyFromObject(ship), ship))
 	if ship.Status.Cargo != "rum" || ship.Generation != 1 {
-		t.Errorf("the status patch left %v", ship)
+		t.Errorf("status patch: got %v, want cargo rum at generation 1", ship)
 	}
 
 	labels := map[string]string{"app": "a"}
@@ -126,7 +126,7 @@ func TestClientWritesSubresources(t *testing.T) {
 	ok(t, c.SubResource("scale").Update(ctx, deployment, client.WithSubResourceBody(scale)))
 	ok(t, c.Get(ctx, client.ObjectKeyFromObject(deployment), deployment))
 	if *deployment.Spec.Replicas != 4 {
-		t.Errorf("scaled, it has %d replicas", *deployment.Spec.Replicas)
+		t.Errorf("after scale update: got %d replicas, want 4", *deployment.Spec.Replicas)
 	}
 	evicted := &corev1.Pod{ObjectMeta: named("a"), Spec: pod.Spec}
 	ok(t, c.Create(ctx, evicted))
@@ -135,14 +135,14 @@ func TestClientWritesSubresources(t *testing.T) {
 
 func TestClientWatchesAndDryRuns(t *testing.T) {
 	t.Parallel()
-	config, c := world(t)
+	config, c := startWithShips(t)
 	ctx := t.Context()
 	w := plane.Must(c.Watch(ctx, &ShipList{}, client.InNamespace(ns)))(t)
 	defer w.Stop()
 	dry := client.NewDryRunClient(c)
 	ok(t, dry.Create(ctx, &Ship{ObjectMeta: named("a"), Spec: ShipSpec{Tonnes: 3}}))
 	if err := dry.Create(ctx, &Ship{ObjectMeta: named("a"), Spec: ShipSpec{Tonnes: -1}}); !apierrors.IsInvalid(err) {
-		t.Errorf("a dry run of an invalid ship answers %v", err)
+		t.Errorf("dry run of an invalid ship: got error %v, want Invalid", err)
 	}
 	strict := client.WithFieldValidation(plane.Must(client.New(config, client.Options{Scheme: c.Scheme()}))(t),
 		metav1.FieldValidationStrict)
@@ -151,29 +151,29 @@ func TestClientWatchesAndDryRuns(t *testing.T) {
 	wrong.SetNamespace(ns)
 	wrong.SetName("a")
 	if err := strict.Create(ctx, wrong); !apierrors.IsBadRequest(err) {
-		t.Errorf("an unknown field, validated strictly, answers %v", err)
+		t.Errorf("unknown field with strict validation: got error %v, want BadRequest", err)
 	}
 	ok(t, client.NewNamespacedClient(c, ns).Create(ctx, &Ship{ObjectMeta: metav1.ObjectMeta{Name: "real"}}))
 	if e := <-w.ResultChan(); e.Type != watch.Added || e.Object.(*Ship).Name != "real" {
-		t.Errorf("the first event is %s %v", e.Type, e.Object)
+		t.Errorf("first event: got %s %v, want real added", e.Type, e.Object)
 	}
 }
 
 func TestCreateOrUpdateAndCreateOrPatchResults(t *testing.T) {
 	t.Parallel()
-	_, c := world(t)
+	_, c := startWithShips(t)
 	ctx := t.Context()
 	results := func(name string, f func(*Ship, controllerutil.MutateFn) (controllerutil.OperationResult, error)) {
-		var said []controllerutil.OperationResult
+		var got []controllerutil.OperationResult
 		for _, crew := range []string{"one", "one", "two"} {
 			ship := &Ship{ObjectMeta: named(name)}
-			said = append(said, plane.Must(f(ship, func() error { ship.Spec.Crew = crew; return nil }))(t))
+			got = append(got, plane.Must(f(ship, func() error { ship.Spec.Crew = crew; return nil }))(t))
 		}
 		want := []controllerutil.OperationResult{controllerutil.OperationResultCreated,
 			controllerutil.OperationResultNone,
 			controllerutil.OperationResultUpdated}
-		if !slices.Equal(said, want) {
-			t.Errorf("%s: %v", name, said)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got results %v, want %v", name, got, want)
 		}
 	}
 	results("update", func(s *Ship, f controllerutil.MutateFn) (controllerutil.OperationResult, error) {

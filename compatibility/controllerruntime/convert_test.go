@@ -122,7 +122,7 @@ func serving(t *testing.T, s webhook.Server) {
 		select {
 		case <-tick.C: // the library has no event to wait for
 		case <-ctx.Done():
-			t.Fatal("the webhook server does not start")
+			t.Fatal("the webhook server did not start in time")
 		}
 	}
 }
@@ -142,19 +142,19 @@ func TestWebhookServerConvertsBetweenVersions(t *testing.T) {
 	var asNew Ship
 	ok(t, c.Get(ctx, client.ObjectKeyFromObject(old), &asNew))
 	if asNew.Spec.Tonnes != 1000 || asNew.UID != old.UID {
-		t.Errorf("v1 in v2 is %v", asNew)
+		t.Errorf("v1 ship read in v2: got %v, want 1000 tonnes", asNew)
 	}
 	var asOld OldShip
 	ok(t, c.Get(ctx, client.ObjectKeyFromObject(current), &asOld))
 	if asOld.Spec.Size != "small" || asOld.Annotations[crewNote] != "six" {
-		t.Errorf("v2 in v1 is %v", asOld)
+		t.Errorf("v2 ship read in v1: got %v, want size small and the crew annotation", asOld)
 	}
 	base := asOld.DeepCopyObject().(*OldShip)
 	asOld.Spec.Size = "large"
 	ok(t, c.Patch(ctx, &asOld, client.MergeFrom(base)))
 	ok(t, c.Get(ctx, client.ObjectKeyFromObject(current), current))
 	if current.Spec != (ShipSpec{Tonnes: 1000, Crew: "six"}) || current.Annotations[crewNote] != "" {
-		t.Errorf("patched through v1, it is %v", current)
+		t.Errorf("after a patch in v1: got %v, want 1000 tonnes and crew six", current)
 	}
 	current.Status.Cargo = "tea"
 	ok(t, c.Status().Update(ctx, current))
@@ -162,10 +162,10 @@ func TestWebhookServerConvertsBetweenVersions(t *testing.T) {
 	var list OldShipList
 	ok(t, c.List(ctx, &list, client.InNamespace(ns)))
 	if len(list.Items) != 2 || list.Items[0].Spec.Size != "large" || list.Items[0].Status.Cargo != "tea" {
-		t.Errorf("listed in v1: %v", list.Items)
+		t.Errorf("list in v1: got %v", list.Items)
 	}
 	seen := await(t, w, func(_ watch.EventType, s *OldShip) bool { return s.Status.Cargo == "tea" })
 	if seen.Spec.Size != "large" || seen.Annotations[crewNote] != "six" {
-		t.Errorf("watched in v1, it is %v", seen)
+		t.Errorf("watch in v1: got %v, want size large and the crew annotation", seen)
 	}
 }

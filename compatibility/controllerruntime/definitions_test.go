@@ -13,26 +13,27 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// TestEnvtestInstallsAndUninstallsDefinitions does so as test suites do; a second installation updates.
+// TestEnvtestInstallsAndUninstallsDefinitions installs a definition twice, where the second call updates it, and
+// uninstalls it.
 func TestEnvtestInstallsAndUninstallsDefinitions(t *testing.T) {
 	t.Parallel()
 	config, ctx, scheme := plane.Start(t), t.Context(), newScheme()
 	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
 	c := plane.Must(client.New(config, client.Options{Scheme: scheme}))(t)
 	if err := c.Create(ctx, &Ship{ObjectMeta: named("a")}); !meta.IsNoMatchError(err) {
-		t.Errorf("before the definition, a create answers %v", err)
+		t.Errorf("create before the definition: got error %v, want NoMatch", err)
 	}
 	options := envtest.CRDInstallOptions{Scheme: scheme, Paths: []string{"testdata"}, ErrorIfPathMissing: true}
 	for range 2 {
 		installed := plane.Must(envtest.InstallCRDs(config, options))(t)
 		if len(installed) != 1 || installed[0].Name != "ships.example.com" {
-			t.Errorf("installed: %v", installed)
+			t.Errorf("got installed definitions %v, want ships.example.com", installed)
 		}
 	}
 	ok(t, c.Create(ctx, &Ship{ObjectMeta: named("a")})) // the client's mapper queries discovery again
 	ok(t, envtest.UninstallCRDs(config, options))
 	if err := c.Get(ctx, client.ObjectKey{Namespace: ns, Name: "a"}, &Ship{}); !apierrors.IsNotFound(err) &&
 		!meta.IsNoMatchError(err) {
-		t.Errorf("after the definition, a get answers %v", err)
+		t.Errorf("get after the uninstallation: got error %v, want NotFound or NoMatch", err)
 	}
 }

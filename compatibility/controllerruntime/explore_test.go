@@ -79,16 +79,17 @@ func TestReconcilerWithFaults(t *testing.T) {
 		Invariants: []func(bowlinetest.State) error{func(s bowlinetest.State) error {
 			for _, cargo := range s.Kind("ConfigMap") {
 				if owner := metav1.GetControllerOf(cargo); owner != nil && s.Find("Ship", ns, owner.Name) == nil {
-					return fmt.Errorf("the cargo %s is left of no ship", cargo.GetName())
+					return fmt.Errorf("cargo %s exists, and its ship does not", cargo.GetName())
 				}
 			}
 			return nil
 		}},
 	})
 	if r.Tried() < 80 {
-		t.Errorf("only %d fault points were tried", r.Tried())
+		t.Errorf("got %d fault points, want at least 80", r.Tried())
 	}
 	if len(r.Unreached) > r.Tried()/4 {
-		t.Errorf("%d runs did not come by their faults: %q", len(r.Unreached), r.Unreached)
+		t.Errorf("got %d runs that did not reach their fault point, want at most a quarter: %q", len(r.Unreached),
+			r.Unreached)
 	}
 }

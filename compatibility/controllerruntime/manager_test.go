@@ -75,7 +75,7 @@ func run(t *testing.T, m manager.Manager) (stop func()) {
 	return func() {
 		cancel()
 		if err := <-ended; err != nil {
-			t.Errorf("the manager ended: %v", err)
+			t.Errorf("running the manager: %v", err)
 		}
 	}
 }
@@ -88,7 +88,7 @@ func await[T client.Object](t *testing.T, w watch.Interface, met func(watch.Even
 			return o
 		}
 	}
-	t.Fatal("the watch ended before what it waits for came true")
+	t.Fatal("the watch ended before an object met the condition")
 	panic("unreachable")
 }
 
@@ -96,7 +96,7 @@ func await[T client.Object](t *testing.T, w watch.Interface, met func(watch.Even
 // removes it by a finalizer, and that a second manager takes over when the first one stops.
 func TestManagerReconcilesOwnedObjects(t *testing.T) {
 	t.Parallel()
-	config, c := world(t)
+	config, c := startWithShips(t)
 	ctx := t.Context()
 	ships := plane.Must(c.Watch(ctx, &ShipList{}))(t)
 	defer ships.Stop()
@@ -129,7 +129,7 @@ func TestManagerReconcilesOwnedObjects(t *testing.T) {
 	await(t, cargoes, func(e watch.EventType, o *corev1.ConfigMap) bool { return e == watch.Deleted })
 	await(t, ships, func(e watch.EventType, s *Ship) bool { return e == watch.Deleted })
 	if err := c.Get(ctx, client.ObjectKeyFromObject(ship), ship); !apierrors.IsNotFound(err) {
-		t.Errorf("in the end, get answers %v", err)
+		t.Errorf("get after the deletion: got error %v, want NotFound", err)
 	}
 	stopSecond()
 }

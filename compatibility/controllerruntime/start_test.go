@@ -30,8 +30,8 @@ func newScheme() *runtime.Scheme {
 	return s
 }
 
-// world starts a plane that serves ships, as an envtest suite does, and returns a client.
-func world(t *testing.T) (*rest.Config, client.WithWatch) {
+// startWithShips starts a plane that serves ships, as an envtest suite does, and returns a client.
+func startWithShips(t *testing.T) (*rest.Config, client.WithWatch) {
 	t.Helper()
 	config := plane.Start(t)
 	scheme := newScheme()
