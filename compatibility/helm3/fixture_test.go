@@ -20,15 +20,15 @@ import (
 
 const (
 	ns      = metav1.NamespaceDefault
-	patient = 30 * time.Second
+	timeout = 30 * time.Second
 )
 
 var boats = schema.GroupVersionResource{Group: "fleet.example.com", Version: "v1", Resource: "boats"}
 
 type values = map[string]any
 
-// world is a plane, Helm's release storage, and clients that inspect the results.
-type world struct {
+// fixture is a plane, Helm's release storage, and clients that inspect the results.
+type fixture struct {
 	kubeconfig string
 	cacheDir   string
 	chart      *chart.Chart
@@ -36,11 +36,11 @@ type world struct {
 	objects    dynamic.Interface
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	config := plane.Start(t)
 	plane.Node(t, config)
-	return &world{
+	return &fixture{
 		kubeconfig: plane.Kubeconfig(t, config),
 		cacheDir:   t.TempDir(),
 		chart:      plane.Must(loader.Load("../testdata/fleet"))(t),
@@ -50,7 +50,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // helm returns Helm's configuration for one namespace, as its command derives it from the command line.
-func (w *world) helm(t *testing.T, namespace, driver string) *action.Configuration {
+func (w *fixture) helm(t *testing.T, namespace, driver string) *action.Configuration {
 	t.Helper()
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.KubeConfig, flags.CacheDir, flags.Namespace = &w.kubeconfig, &w.cacheDir, &namespace
@@ -62,21 +62,21 @@ func (w *world) helm(t *testing.T, namespace, driver string) *action.Configurati
 	return c
 }
 
-func (w *world) install(t *testing.T, c *action.Configuration, name string, v values) *release.Release {
+func (w *fixture) install(t *testing.T, c *action.Configuration, name string, v values) *release.Release {
 	t.Helper()
 	i := action.NewInstall(c)
-	i.ReleaseName, i.Namespace, i.Wait, i.Timeout = name, ns, true, patient
+	i.ReleaseName, i.Namespace, i.Wait, i.Timeout = name, ns, true, timeout
 	return plane.Must(i.Run(w.chart, v))(t)
 }
 
-func (w *world) upgrade(c *action.Configuration, name string, v values) (*release.Release, error) {
+func (w *fixture) upgrade(c *action.Configuration, name string, v values) (*release.Release, error) {
 	u := action.NewUpgrade(c)
-	u.Namespace, u.Wait, u.Timeout = ns, true, patient
+	u.Namespace, u.Wait, u.Timeout = ns, true, timeout
 	return u.Run(name, w.chart, v)
 }
 
 // boat returns the spec of a release's custom resource.
-func (w *world) boat(t *testing.T, name string) (color any, tonnes any) {
+func (w *fixture) boat(t *testing.T, name string) (color any, tonnes any) {
 	t.Helper()
 	u := plane.Must(w.objects.Resource(boats).Namespace(ns).Get(t.Context(), name, metav1.GetOptions{}))(t)
 	spec := u.Object["spec"].(map[string]any)

@@ -17,7 +17,7 @@ import (
 // names the manager and the field, and overwrites no value unless it is forced.
 func TestUpgradeConflictsWithOtherManager(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, mode{true, kube.StatusWatcherStrategy})
+	w := newFixture(t, mode{true, kube.StatusWatcherStrategy})
 	w.install(t, values{"color": "blue"})
 	repaint := []byte(`{"spec":{"color":"pink"}}`)
 	_, err := w.objects.Resource(boats).Namespace(ns).
@@ -27,11 +27,11 @@ func TestUpgradeConflictsWithOtherManager(t *testing.T) {
 	}
 	_, err = w.upgrade(values{"color": "red"})
 	if err == nil || !strings.Contains(err.Error(), "painter") || !strings.Contains(err.Error(), ".spec.color") {
-		t.Errorf("the upgrade answers %v", err)
+		t.Errorf("got error %v, want a conflict that names painter and .spec.color", err)
 	}
 	plane.Must(w.upgrade(values{"color": "red"}, func(u *action.Upgrade) { u.ForceConflicts = true }))(t)
 	if color, _ := w.boat(t); color != "red" {
-		t.Errorf("forced, the boat is %v", color)
+		t.Errorf("after the forced upgrade: got color %v, want red", color)
 	}
 }
 
@@ -39,7 +39,7 @@ func TestUpgradeConflictsWithOtherManager(t *testing.T) {
 // Helm 3, by server-side apply.
 func TestUpgradeTakesOverFromClientSideApply(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, mode{false, kube.LegacyStrategy})
+	w := newFixture(t, mode{false, kube.LegacyStrategy})
 	w.install(t, values{"color": "blue"})
 	w.mode = mode{true, kube.StatusWatcherStrategy}
 	plane.Must(w.upgrade(values{"color": "red"}))(t)
@@ -48,6 +48,6 @@ func TestUpgradeTakesOverFromClientSideApply(t *testing.T) {
 		return m.Operation == metav1.ManagedFieldsOperationApply
 	})
 	if color, _ := w.boat(t); color != "red" || !applied {
-		t.Errorf("the boat is %v, managed by %v", color, u.GetManagedFields())
+		t.Errorf("got color %v, managed fields %v; want red, and an apply among them", color, u.GetManagedFields())
 	}
 }

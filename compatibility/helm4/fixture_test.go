@@ -22,7 +22,7 @@ import (
 
 const (
 	ns      = metav1.NamespaceDefault
-	patient = 30 * time.Second
+	timeout = 30 * time.Second
 )
 
 var boats = schema.GroupVersionResource{Group: "fleet.example.com", Version: "v1", Resource: "boats"}
@@ -43,8 +43,8 @@ func (m mode) serverSide() string {
 	return "false"
 }
 
-// world is a plane, Helm's release storage, and clients that inspect the results.
-type world struct {
+// fixture is a plane, Helm's release storage, and clients that inspect the results.
+type fixture struct {
 	mode
 	helm    *action.Configuration
 	chart   *chart.Chart
@@ -52,7 +52,7 @@ type world struct {
 	objects dynamic.Interface
 }
 
-func newWorld(t *testing.T, m mode) *world {
+func newFixture(t *testing.T, m mode) *fixture {
 	t.Helper()
 	config := plane.Start(t)
 	plane.Node(t, config)
@@ -64,7 +64,7 @@ func newWorld(t *testing.T, m mode) *world {
 	if err := helm.Init(flags, ns, "secret"); err != nil {
 		t.Fatal(err)
 	}
-	return &world{
+	return &fixture{
 		mode: m, helm: helm,
 		chart:   plane.Must(loader.Load("../testdata/fleet"))(t),
 		clients: plane.Must(kubernetes.NewForConfig(config))(t),
@@ -72,16 +72,16 @@ func newWorld(t *testing.T, m mode) *world {
 	}
 }
 
-func (w *world) install(t *testing.T, v values) *release.Release {
+func (w *fixture) install(t *testing.T, v values) *release.Release {
 	t.Helper()
 	i := action.NewInstall(w.helm)
-	i.ReleaseName, i.Namespace, i.WaitStrategy, i.Timeout, i.ServerSideApply = "a", ns, w.wait, patient, w.apply
+	i.ReleaseName, i.Namespace, i.WaitStrategy, i.Timeout, i.ServerSideApply = "a", ns, w.wait, timeout, w.apply
 	return plane.Must(i.Run(w.chart, v))(t).(*release.Release)
 }
 
-func (w *world) upgrade(v values, change ...func(*action.Upgrade)) (*release.Release, error) {
+func (w *fixture) upgrade(v values, change ...func(*action.Upgrade)) (*release.Release, error) {
 	u := action.NewUpgrade(w.helm)
-	u.Namespace, u.WaitStrategy, u.Timeout, u.ServerSideApply = ns, w.wait, patient, w.serverSide()
+	u.Namespace, u.WaitStrategy, u.Timeout, u.ServerSideApply = ns, w.wait, timeout, w.serverSide()
 	for _, c := range change {
 		c(u)
 	}
@@ -93,7 +93,7 @@ func (w *world) upgrade(v values, change ...func(*action.Upgrade)) (*release.Rel
 }
 
 // boat returns the spec of the release's custom resource.
-func (w *world) boat(t *testing.T) (color any, tonnes any) {
+func (w *fixture) boat(t *testing.T) (color any, tonnes any) {
 	t.Helper()
 	u := plane.Must(w.objects.Resource(boats).Namespace(ns).Get(t.Context(), "a", metav1.GetOptions{}))(t)
 	spec := u.Object["spec"].(map[string]any)

@@ -14,35 +14,35 @@ import (
 )
 
 // TestReleaseRevisions installs a release with its definition and hooks, tests it, upgrades it,
-// rolls back an upgrade that the server refuses, and uninstalls it.
+// rolls back an upgrade that the server rejects, and uninstalls it.
 func TestReleaseRevisions(t *testing.T) {
 	t.Parallel()
 	for name, m := range map[string]mode{
-		"server-side apply, watching": {true, kube.StatusWatcherStrategy},
-		"as Helm 3":                   {false, kube.LegacyStrategy},
+		"server-side apply":               {true, kube.StatusWatcherStrategy},
+		"client-side apply, as in Helm 3": {false, kube.LegacyStrategy},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, m)
-			w.isInstalled(t)
-			w.isUpgraded(t)
-			w.failsAndRollsBack(t)
-			w.isUninstalled(t)
+			w := newFixture(t, m)
+			w.testInstall(t)
+			w.testUpgrade(t)
+			w.testRollback(t)
+			w.testUninstall(t)
 		})
 	}
 }
 
-func (w *world) isInstalled(t *testing.T) {
+func (w *fixture) testInstall(t *testing.T) {
 	r := w.install(t, values{"color": "blue"})
 	if r.Info.Status != common.StatusDeployed || r.Info.Notes != "a is blue, and boats are known.\n" {
-		t.Errorf("installed, it is %s and says %q", r.Info.Status, r.Info.Notes)
+		t.Errorf("after install: got status %s, notes %q", r.Info.Status, r.Info.Notes)
 	}
 	if color, tonnes := w.boat(t); color != "blue" || tonnes != int64(10) {
-		t.Errorf("the boat is %v of %v tonnes", color, tonnes)
+		t.Errorf("after install: got color %v, tonnes %v; want blue, 10", color, tonnes)
 	}
 	for _, h := range r.Hooks {
 		if ran := h.LastRun.Phase == release.HookPhaseSucceeded; ran != strings.Contains(h.Manifest, "pre-install") {
-			t.Errorf("hook %s is %q", h.Name, h.LastRun.Phase)
+			t.Errorf("hook %s: got phase %q, want only pre-install hooks succeeded", h.Name, h.LastRun.Phase)
 		}
 	}
 	tested, done, err := action.NewReleaseTesting(w.helm).Run("a")
@@ -51,7 +51,7 @@ func (w *world) isInstalled(t *testing.T) {
 	}
 	for _, h := range tested.(*release.Release).Hooks {
 		if h.Name == "a-floats" && h.LastRun.Phase != release.HookPhaseSucceeded {
-			t.Errorf("the test is %q", h.LastRun.Phase)
+			t.Errorf("test hook: got phase %q, want succeeded", h.LastRun.Phase)
 		}
 	}
 	if err := done(); err != nil {
@@ -59,7 +59,7 @@ func (w *world) isInstalled(t *testing.T) {
 	}
 }
 
-func (w *world) isUpgraded(t *testing.T) {
+func (w *fixture) testUpgrade(t *testing.T) {
 	secret := func() string {
 		s := plane.Must(w.clients.CoreV1().Secrets(ns).Get(t.Context(), "a", metav1.GetOptions{}))(t)
 		return string(s.Data["password"])
@@ -67,74 +67,75 @@ func (w *world) isUpgraded(t *testing.T) {
 	before := secret()
 	r := plane.Must(w.upgrade(values{"color": "red", "replicas": 2}))(t)
 	if r.Version != 2 || r.Info.Status != common.StatusDeployed {
-		t.Errorf("upgraded, it is %s at %d", r.Info.Status, r.Version)
+		t.Errorf("after upgrade: got status %s, revision %d; want deployed, 2", r.Info.Status, r.Version)
 	}
 	if color, _ := w.boat(t); color != "red" {
-		t.Errorf("the boat is %v", color)
+		t.Errorf("after upgrade: got color %v, want red", color)
 	}
 	d := plane.Must(w.clients.AppsV1().Deployments(ns).Get(t.Context(), "a", metav1.GetOptions{}))(t)
 	if *d.Spec.Replicas != 2 || d.Spec.Template.Spec.Containers[0].Image != "crew:red" {
-		t.Errorf("the deployment is %v", d.Spec)
+		t.Errorf("after upgrade: got deployment %v, want 2 replicas of crew:red", d.Spec)
 	}
 	if after := secret(); before == "" || after != before {
-		t.Errorf("the password was %q and is %q: lookup did not find it", before, after)
+		t.Errorf("after upgrade: got password %q, want %q, which lookup should find", after, before)
 	}
 	orders := plane.Must(w.clients.CoreV1().ConfigMaps(ns).Get(t.Context(), "a-orders", metav1.GetOptions{}))(t)
 	if orders.Data["revision"] != "2" {
-		t.Errorf("the hook's configmap says %v", orders.Data)
+		t.Errorf("ConfigMap of the hook: got %v, want revision 2", orders.Data)
 	}
 }
 
-func (w *world) failsAndRollsBack(t *testing.T) {
+func (w *fixture) testRollback(t *testing.T) {
 	if _, err := w.upgrade(values{"color": "green", "tonnes": -1}); err == nil ||
 		!strings.Contains(err.Error(), "spec.tonnes") {
-		t.Errorf("an upgrade to an invalid boat answers %v", err)
+		t.Errorf("upgrade to an invalid boat: got error %v, want one about spec.tonnes", err)
 	}
 	back := action.NewRollback(w.helm)
-	back.Version, back.WaitStrategy, back.Timeout, back.ServerSideApply = 1, w.wait, patient, w.serverSide()
+	back.Version, back.WaitStrategy, back.Timeout, back.ServerSideApply = 1, w.wait, timeout, w.serverSide()
 	if err := back.Run("a"); err != nil {
 		t.Fatal(err)
 	}
 	if color, tonnes := w.boat(t); color != "blue" || tonnes != int64(10) {
-		t.Errorf("rolled back, the boat is %v of %v tonnes", color, tonnes)
+		t.Errorf("after rollback: got color %v, tonnes %v; want blue, 10", color, tonnes)
 	}
 	var statuses []string
 	for _, r := range plane.Must(action.NewHistory(w.helm).Run("a"))(t) {
 		statuses = append(statuses, r.(*release.Release).Info.Status.String())
 	}
 	if got := strings.Join(statuses, " "); got != "superseded superseded failed deployed" {
-		t.Errorf("the history is %s", got)
+		t.Errorf("got history %q, want superseded superseded failed deployed", got)
 	}
 }
 
-func (w *world) isUninstalled(t *testing.T) {
+func (w *fixture) testUninstall(t *testing.T) {
 	u := action.NewUninstall(w.helm)
-	u.WaitStrategy, u.Timeout = w.wait, patient
+	u.WaitStrategy, u.Timeout = w.wait, timeout
 	plane.Must(u.Run("a"))(t)
 	if l := plane.Must(w.objects.Resource(boats).Namespace(ns).List(t.Context(),
 		metav1.ListOptions{}))(t); len(l.Items) != 0 {
-		t.Errorf("boats are left: %v", l.Items) // the definition remains: Helm never deletes definitions
+		// the definition remains: Helm never deletes definitions
+		t.Errorf("after uninstall: got boats %v, want none", l.Items)
 	}
 	if _, err := w.clients.CoreV1().ConfigMaps(ns).Get(t.Context(), "a-farewell", metav1.GetOptions{}); err != nil {
-		t.Errorf("the post-delete hook left nothing: %v", err)
+		t.Errorf("ConfigMap of the post-delete hook: %v", err)
 	}
 	if l := plane.Must(action.NewList(w.helm).Run())(t); len(l) != 0 {
-		t.Errorf("helm still lists %v", l)
+		t.Errorf("after uninstall: got releases %v, want none", l)
 	}
 }
 
 // TestFailedUpgradeIsRolledBack checks the option to roll back on failure.
 func TestFailedUpgradeIsRolledBack(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, mode{true, kube.StatusWatcherStrategy})
+	w := newFixture(t, mode{true, kube.StatusWatcherStrategy})
 	w.install(t, values{})
 	undo := func(u *action.Upgrade) { u.RollbackOnFailure, u.CleanupOnFail = true, true }
 	if _, err := w.upgrade(values{"color": "red", "tonnes": -1}, undo); err == nil ||
 		!strings.Contains(err.Error(), "spec.tonnes") {
-		t.Errorf("an upgrade to an invalid boat answers %v", err)
+		t.Errorf("upgrade to an invalid boat: got error %v, want one about spec.tonnes", err)
 	}
 	r := plane.Must(action.NewStatus(w.helm).Run("a"))(t).(*release.Release)
 	if color, _ := w.boat(t); color != "blue" || r.Info.Status != common.StatusDeployed || r.Version != 3 {
-		t.Errorf("then the boat is %v, and the release %s at %d", color, r.Info.Status, r.Version)
+		t.Errorf("got color %v, status %s, revision %d; want blue, deployed, 3", color, r.Info.Status, r.Version)
 	}
 }
