@@ -15,12 +15,13 @@ import (
 func TestSuiteRunsOnExistingCluster(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t, bowlinetest.Socket())
-	environment := []string{"GOWORK=off", "USE_EXISTING_CLUSTER=true", "KUBECONFIG=" + plane.Kubeconfig(t, p.SocketConfig(t))}
-	said := run(t, filepath.Join("..", "operator"), environment, "go", "test", "-count=1", "-v",
+	environment := []string{"GOWORK=off", "USE_EXISTING_CLUSTER=true",
+		"KUBECONFIG=" + plane.Kubeconfig(t, p.SocketConfig(t))}
+	output := run(t, filepath.Join("..", "operator"), environment, "go", "test", "-count=1", "-v",
 		"./internal/controller")
 	for _, wanted := range []string{"Ran 8 of 10 Specs", "8 Passed", "0 Failed"} {
-		if !strings.Contains(said, wanted) {
-			t.Errorf("the suite does not say %q, but:\n%s", wanted, said)
+		if !strings.Contains(output, wanted) {
+			t.Errorf("got no %q in the output of the suite:\n%s", wanted, output)
 		}
 	}
 }

@@ -16,14 +16,14 @@ func TestSuitesRunUnchanged(t *testing.T) {
 	bin := t.TempDir()
 	binary, assets := filepath.Join(bin, "bowline"), filepath.Join(bin, "assets")
 	run(t, filepath.Join("..", ".."), nil, "go", "build", "-ldflags=-s -w", "-o", binary, "./cmd/bowline")
-	if said := run(t, bin, nil, binary, "assets", assets); said != "export KUBEBUILDER_ASSETS='"+assets+"'\n" {
-		t.Errorf("bowline assets says %q", said)
+	if output := run(t, bin, nil, binary, "assets", assets); output != "export KUBEBUILDER_ASSETS='"+assets+"'\n" {
+		t.Errorf("bowline assets: got output %q", output)
 	}
 	environment := []string{"GOWORK=off", "KUBEBUILDER_ASSETS=" + assets, "TMPDIR=" + t.TempDir()}
-	said := run(t, filepath.Join("..", "operator"), environment, "go", "test", "-count=1", "-v", "./...")
+	output := run(t, filepath.Join("..", "operator"), environment, "go", "test", "-count=1", "-v", "./...")
 	for _, wanted := range []string{"Ran 4 of 10 Specs", "4 Passed", "--- PASS: TestGreeting"} {
-		if !strings.Contains(said, wanted) {
-			t.Errorf("the suites do not say %q, but:\n%s", wanted, said)
+		if !strings.Contains(output, wanted) {
+			t.Errorf("got no %q in the output of the suites:\n%s", wanted, output)
 		}
 	}
 }
@@ -33,9 +33,9 @@ func run(t *testing.T, dir string, environment []string, program string, args ..
 	t.Helper()
 	c := exec.CommandContext(t.Context(), program, args...)
 	c.Dir, c.Env = dir, append(os.Environ(), environment...)
-	said, err := c.CombinedOutput()
+	output, err := c.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%s: %v\n%s", c, err, said)
+		t.Fatalf("%s: %v\n%s", c, err, output)
 	}
-	return string(said)
+	return string(output)
 }

@@ -29,7 +29,7 @@ func Node(t testing.TB, config *rest.Config) {
 		stop()
 		for range 2 {
 			if err := <-failed; err != nil {
-				t.Errorf("the node failed: %v", err)
+				t.Errorf("simulating nodes: %v", err)
 			}
 		}
 	})
