@@ -127,7 +127,7 @@ func (f *backupFlags) checkTarget(path string) error {
 
 // copy writes the backup to w and verifies it while copying.
 func (f *backupFlags) copy(ctx context.Context, to *terminal.Screen, w io.Writer, path string) error {
-	began := time.Now()
+	start := time.Now()
 	stream, err := f.stream(ctx)
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func (f *backupFlags) copy(ctx context.Context, to *terminal.Screen, w io.Writer
 	}
 	to.Println(fmt.Sprintf("Backed up %d objects of the plane %s at revision %d to %s: %s in %s.",
 		head.Objects, head.Plane, head.Revision, path, terminal.FormatSize(out.bytes),
-		terminal.RoundDuration(time.Since(began))))
+		terminal.RoundDuration(time.Since(start))))
 	return nil
 }
 

@@ -98,10 +98,10 @@ func TestInterruptedBackupLeavesNoFile(t *testing.T) {
 			folder := startServer(t, test.answer)
 			err := command("--kubeconfig", filepath.Join(folder, "kubeconfig"), filepath.Join(folder, "plane.backup"))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got error %v", err)
+				t.Errorf("got error %v, want %s", err, test.want)
 			}
 			if entries, err := os.ReadDir(folder); err != nil || len(entries) != 1 {
-				t.Errorf("the folder contains %v, %v", entries, err)
+				t.Errorf("got files %v, error %v; want only the kubeconfig", entries, err)
 			}
 		})
 	}
@@ -124,16 +124,16 @@ func TestOnlyCompleteBackupReplacesFile(t *testing.T) {
 	}
 	args := []string{"--force", "--kubeconfig", filepath.Join(folder, "kubeconfig"), path}
 	if err := command(args...); err == nil {
-		t.Error("half a backup was taken")
+		t.Error("truncated backup: got no error, want one")
 	}
 	if text, err := os.ReadFile(path); string(text) != "the last one" {
-		t.Errorf("after a failure: got file %q, %v", text, err)
+		t.Errorf("after a failed backup: got file %q, error %v; want it unchanged", text, err)
 	}
 	cut = false
 	if err := command(args...); err != nil {
 		t.Error(err)
 	}
 	if text, err := os.ReadFile(path); !bytes.Equal(text, whole) {
-		t.Errorf("got a file of %d bytes, want %d; %v", len(text), len(whole), err)
+		t.Errorf("got a file of %d bytes, error %v; want the backup of %d bytes", len(text), err, len(whole))
 	}
 }

@@ -67,7 +67,7 @@ Exit codes: 0 restored; 1 failure, and no store was created; 2 invalid command l
 }
 
 func (f *restoreFlags) run(ctx context.Context, to *terminal.Screen, path string, stdin io.Reader) (err error) {
-	began := time.Now()
+	start := time.Now()
 	stream, err := source.OpenFile(path, stdin)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (f *restoreFlags) run(ctx context.Context, to *terminal.Screen, path string
 		return fmt.Errorf("%s was not restored, and %s has no store: %w", path, folder, err)
 	}
 	to.Println(fmt.Sprintf("Restored %d objects of the plane %s into %s: revisions begin at %d. It took %s.",
-		restoring.progress.Done, r.Head().Plane, folder, revision, terminal.RoundDuration(time.Since(began))))
+		restoring.progress.Done, r.Head().Plane, folder, revision, terminal.RoundDuration(time.Since(start))))
 	return nil
 }
 
@@ -125,15 +125,15 @@ type restorer struct {
 
 // restoreInto restores to a temporary folder, and renames it when the whole backup has been read.
 func (r *restorer) restoreInto(folder state.Folder, revision object.Revision) error {
-	beside := folder.Restoring()
-	if err := os.RemoveAll(beside); err != nil { // left by a killed restore
+	temporary := folder.Restoring()
+	if err := os.RemoveAll(temporary); err != nil { // left by a killed restore
 		return err
 	}
-	defer os.RemoveAll(beside)
+	defer os.RemoveAll(temporary)
 	if err := r.checkDamaged(); err != nil {
 		return err
 	}
-	if err := disk.Restore(beside, disk.Options{}, revision, r.objects()); err != nil {
+	if err := disk.Restore(temporary, disk.Options{}, revision, r.objects()); err != nil {
 		if r.ctx.Err() != nil {
 			return errors.New("stopped")
 		}
@@ -142,7 +142,7 @@ func (r *restorer) restoreInto(folder state.Folder, revision object.Revision) er
 	if err := folder.WritePlaneID(r.from.Head().Plane); err != nil {
 		return err
 	}
-	return durable.Rename(beside, folder.Objects())
+	return durable.Rename(temporary, folder.Objects())
 }
 
 // checkDamaged reports the objects that were damaged before the backup was made. It returns an error for the

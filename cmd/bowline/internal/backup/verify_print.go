@@ -68,10 +68,10 @@ func (v *verification) print(to io.Writer, output string) error {
 
 // summary returns the last line of the text output.
 func (v *verification) summary() string {
-	looked := fmt.Sprintf("Checked %d objects of the plane %s at revision %d: ",
+	prefix := fmt.Sprintf("Checked %d objects of the plane %s at revision %d: ",
 		v.Head.Objects, v.Head.Plane, v.Head.Revision)
 	if len(v.Findings) == 0 {
-		return looked + "no problems."
+		return prefix + "no problems."
 	}
 	counts := map[operations.Problem]int{}
 	var order []operations.Problem
@@ -84,5 +84,5 @@ func (v *verification) summary() string {
 	for i, problem := range order {
 		parts[i] = fmt.Sprintf("%d %s", counts[problem], problem)
 	}
-	return looked + strings.Join(parts, ", ") + "."
+	return prefix + strings.Join(parts, ", ") + "."
 }

@@ -35,17 +35,17 @@ func OneOf(flag, value string, values []string) error {
 
 // CompleteFlag registers values for the shell completion of a flag. The flag must be defined.
 func CompleteFlag(cmd *cobra.Command, flag string, values []string) {
-	offer := func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	complete := func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return values, cobra.ShellCompDirectiveNoFileComp
 	}
-	if err := cmd.RegisterFlagCompletionFunc(flag, offer); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
 		panic(err) // the flag is not defined
 	}
 }
 
 // PrintJSON prints a value as indented JSON.
-func PrintJSON(to io.Writer, what any) error {
+func PrintJSON(to io.Writer, value any) error {
 	encoder := json.NewEncoder(to)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(what)
+	return encoder.Encode(value)
 }

@@ -38,12 +38,12 @@ func UntilSignal(ctx context.Context, run func(context.Context) error) error {
 			return
 		}
 		cancel()
-		patience := time.After(secondSignalGrace)
+		grace := time.After(secondSignalGrace)
 		if !waitForSignal(arrived, done) {
 			return
 		}
 		select {
-		case <-patience:
+		case <-grace:
 			fmt.Fprintln(os.Stderr, "bowline: second signal: stopped at once")
 			os.Exit(ExitFailure)
 		case <-done:

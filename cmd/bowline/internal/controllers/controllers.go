@@ -119,21 +119,23 @@ const (
 // run.
 func controllerStates(metrics []byte, report *why.Report, known []string) ([]*controllerState, error) {
 	all := map[string]*controllerState{}
-	of := func(name, state string) *controllerState {
+	stateOf := func(name, state string) *controllerState {
 		if all[name] == nil {
 			all[name] = &controllerState{Name: name, State: state}
 		}
 		return all[name]
 	}
-	err := eachControllerMetric(metrics, func(name string, set func(*controllerState)) { set(of(name, stateIdle)) })
+	err := eachControllerMetric(metrics, func(name string, set func(*controllerState)) {
+		set(stateOf(name, stateIdle))
+	})
 	if err != nil {
 		return nil, err
 	}
-	failing := addFailures(report, func(name string) *controllerState { return of(name, stateElsewhere) })
+	failing := addFailures(report, func(name string) *controllerState { return stateOf(name, stateElsewhere) })
 	for _, name := range known {
-		of(name, stateOff)
+		stateOf(name, stateOff)
 	}
-	looping := addLoops(report, func(name string) *controllerState { return of(name, stateElsewhere) })
+	looping := addLoops(report, func(name string) *controllerState { return stateOf(name, stateElsewhere) })
 	result := make([]*controllerState, 0, len(all))
 	for _, c := range all {
 		switch {
@@ -203,22 +205,22 @@ func printControllers(to io.Writer, all []*controllerState, now time.Time) error
 		if c.Workers == 0 {
 			queue, reconciles, failed = "-", "-", "-"
 		}
-		said := "-"
+		lastError := "-"
 		if e := c.LastError; e != nil {
-			said = fmt.Sprintf("%s ago, %s: %s", duration.HumanDuration(now.Sub(e.Time)), e.Object, e.Error)
+			lastError = fmt.Sprintf("%s ago, %s: %s", duration.HumanDuration(now.Sub(e.Time)), e.Object, e.Error)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", c.Name, c.State, queue, reconciles, failed, said)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", c.Name, c.State, queue, reconciles, failed, lastError)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	told := map[string]bool{}
+	printed := map[string]bool{}
 	for _, c := range all {
 		for _, loop := range c.HotLoops {
-			if told[loop] { // already printed for another controller of the loop
+			if printed[loop] { // already printed for another controller of the loop
 				continue
 			}
-			told[loop] = true
+			printed[loop] = true
 			if _, err := fmt.Fprintf(to, "HOT LOOP  %s\n", loop); err != nil {
 				return err
 			}

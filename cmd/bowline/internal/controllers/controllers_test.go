@@ -80,7 +80,7 @@ workqueue_depth{name="no controller's",priority="0"} 9
 		"HOT LOOP quiet triggers itself", "causes the next (not in the last 60m)",
 	} {
 		if !strings.Contains(got, want) {
-			t.Errorf("missing %q in\n%s", want, out.String())
+			t.Errorf("output lacks %q:\n%s", want, out.String())
 		}
 	}
 }

@@ -32,7 +32,7 @@ type Applier struct {
 	config  *rest.Config
 	mapper  *restmapper.DeferredDiscoveryRESTMapper
 	clients map[schema.GroupVersion]resource.RESTClient
-	now     manifest.Source     // source of the object that is being applied
+	source  manifest.Source     // source of the object that is being applied
 	warned  map[string]struct{} // warnings already reported for it
 }
 
@@ -45,7 +45,7 @@ func NewApplier(config *rest.Config, warn func(about manifest.Source, text strin
 		// Applying an object both reads and writes it, and the server may send the same warning twice.
 		if _, again := a.warned[text]; !again {
 			a.warned[text] = struct{}{}
-			warn(a.now, text)
+			warn(a.source, text)
 		}
 	})
 	client, err := discovery.NewDiscoveryClientForConfig(a.config)
@@ -71,7 +71,7 @@ func (w warnings) HandleWarningHeader(code int, _, text string) {
 // configuration, the declared object and the server's object. Fields set by others are preserved. Errors are
 // of type *Error.
 func (a *Applier) Apply(d manifest.Declared) (Applied, error) {
-	a.now = d.Source
+	a.source = d.Source
 	clear(a.warned)
 	mapping, err := a.mapping(d.Object.GroupVersionKind())
 	if err != nil {
@@ -85,11 +85,11 @@ func (a *Applier) Apply(d manifest.Declared) (Applied, error) {
 	if err != nil {
 		return Applied{}, &Error{Source: d.Source, Err: err}
 	}
-	kept, err := send(helper, mapping, object)
+	stored, err := send(helper, mapping, object)
 	if err != nil {
 		return Applied{}, &Error{Source: d.Source, Err: err}
 	}
-	return Applied{Source: d.Source, Object: kept, mapping: mapping}, nil
+	return Applied{Source: d.Source, Object: stored, mapping: mapping}, nil
 }
 
 // mapping returns the resource of a kind. If the kind is unknown, it reads discovery again, because the kind
@@ -135,11 +135,11 @@ func (a *Applier) helper(mapping *meta.RESTMapping) (*resource.Helper, error) {
 		config.GroupVersion = &version
 		config.ContentConfig.NegotiatedSerializer = resource.UnstructuredPlusDefaultContentConfig().NegotiatedSerializer
 		config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-		made, err := rest.RESTClientFor(config)
+		created, err := rest.RESTClientFor(config)
 		if err != nil {
 			return nil, fmt.Errorf("creating a client for %s: %w", version, err)
 		}
-		client, a.clients[version] = made, made
+		client, a.clients[version] = created, created
 	}
 	return resource.NewHelper(client, mapping).
 		WithFieldManager(fieldManager).WithFieldValidation(metav1.FieldValidationStrict), nil
@@ -168,9 +168,9 @@ func send(helper *resource.Helper, mapping *meta.RESTMapping,
 	if err != nil {
 		return nil, err
 	}
-	kept, ok := answer.(*unstructured.Unstructured)
+	stored, ok := answer.(*unstructured.Unstructured)
 	if !ok {
 		return nil, fmt.Errorf("the server returned a %T", answer)
 	}
-	return kept, nil
+	return stored, nil
 }

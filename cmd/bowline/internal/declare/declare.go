@@ -107,11 +107,11 @@ func condition(object *unstructured.Unstructured, name string) (map[string]any, 
 
 // isStale reports whether the condition was set for an older generation of the object.
 func isStale(object *unstructured.Unstructured, condition map[string]any) bool {
-	if seen, ok, _ := unstructured.NestedInt64(condition, "observedGeneration"); ok {
-		return seen < object.GetGeneration()
+	if generation, ok, _ := unstructured.NestedInt64(condition, "observedGeneration"); ok {
+		return generation < object.GetGeneration()
 	}
-	seen, ok, _ := unstructured.NestedInt64(object.Object, "status", "observedGeneration")
-	return ok && seen < object.GetGeneration()
+	generation, ok, _ := unstructured.NestedInt64(object.Object, "status", "observedGeneration")
+	return ok && generation < object.GetGeneration()
 }
 
 // Error reports that an object could not be sent, or that the server rejected it.

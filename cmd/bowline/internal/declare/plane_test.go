@@ -63,7 +63,7 @@ func startPlane(t *testing.T) *rest.Config {
 func apply(t *testing.T, config *rest.Config, text string) []declare.Applied {
 	t.Helper()
 	applier, err := declare.NewApplier(config, func(about manifest.Source, text string) {
-		t.Error("warning:", about, text)
+		t.Errorf("%s: got warning %q, want none", about, text)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestWatchReportsReadyWhenConditionIsTrue(t *testing.T) {
 	say("True", "Done")
 	expect(t, told, "widget.example.com/default/a Ready")
 	if more, ok := <-told; ok {
-		t.Errorf("reported %q after all objects are ready", more)
+		t.Errorf("got report %q after all objects are ready, want none", more)
 	}
 }
 
@@ -195,11 +195,11 @@ func TestApplyPreservesFieldsOfOtherWriters(t *testing.T) {
 	kept := apply(t, config, document(`{mine: second}`))[0].Object
 	data, _, err := unstructured.NestedStringMap(kept.Object, "data")
 	if err != nil || len(data) != 2 || data["mine"] != "second" || data["theirs"] != "kept" {
-		t.Errorf("data %v (%v)", data, err)
+		t.Errorf("got data %v (%v), want mine=second and theirs=kept", data, err)
 	}
 	again := apply(t, config, document(`{mine: second}`))[0].Object
 	if again.GetResourceVersion() != kept.GetResourceVersion() {
-		t.Error("applying the same object again wrote")
+		t.Error("got a new revision, want none for an unchanged object")
 	}
 }
 
@@ -221,12 +221,12 @@ func TestRejectedObjectReportsLocation(t *testing.T) {
 		_, err := applier.Apply(documents[0])
 		var failure *declare.Error
 		if !errors.As(err, &failure) || !strings.Contains(err.Error(), want) {
-			t.Errorf("got  %v\nwant %s", err, want)
+			t.Errorf("got error %v, want %s", err, want)
 		}
 	}
 }
 
-func TestWarningIsReportedOnceWithLocation(t *testing.T) {
+func TestEachApplyReportsWarningWithLocation(t *testing.T) {
 	t.Parallel()
 	config := startPlane(t)
 	var told []string
@@ -246,6 +246,6 @@ func TestWarningIsReportedOnceWithLocation(t *testing.T) {
 	}
 	if want := []string{"f.yaml:2: apiextensions.k8s.io/v1beta1",
 		"f.yaml:2: apiextensions.k8s.io/v1beta1"}; !slices.Equal(told, want) {
-		t.Errorf("reported %q, want %q", told, want)
+		t.Errorf("got warnings %q, want %q", told, want)
 	}
 }

@@ -111,7 +111,7 @@ func (f feed) send(event observed) {
 }
 
 func (f feed) handler(resource schema.GroupVersionResource) cache.ResourceEventHandler {
-	send := func(value any, gone bool) {
+	send := func(value any, deleted bool) {
 		if unknown, ok := value.(cache.DeletedFinalStateUnknown); ok {
 			value = unknown.Obj
 		}
@@ -120,7 +120,7 @@ func (f feed) handler(resource schema.GroupVersionResource) cache.ResourceEventH
 			return
 		}
 		event := observed{key: objectKey{resource, object.GetNamespace(), object.GetName()}}
-		if !gone {
+		if !deleted {
 			event.object = object
 		}
 		f.send(event)
@@ -174,22 +174,22 @@ func (w *watch) update(key objectKey, object *unstructured.Unstructured) {
 		return
 	}
 	a.Object = object
-	truth := ReadinessOf(object, w.controlled(object.GroupVersionKind().GroupKind()))
-	if truth.Ready {
+	readiness := ReadinessOf(object, w.controlled(object.GroupVersionKind().GroupKind()))
+	if readiness.Ready {
 		delete(w.waiting, key)
-		w.report.Ready(a.Applied, truth)
-	} else if _, said := condition(object, truth.State); said && truth != a.last {
-		w.report.NotReady(a.Applied, truth)
+		w.report.Ready(a.Applied, readiness)
+	} else if _, hasCondition := condition(object, readiness.State); hasCondition && readiness != a.last {
+		w.report.NotReady(a.Applied, readiness)
 	}
-	a.last = truth
+	a.last = readiness
 }
 
 // remaining returns the objects that are not ready, sorted by name.
 func (w *watch) remaining() []Applied {
-	var left []Applied
+	var notReady []Applied
 	for a := range maps.Values(w.waiting) {
-		left = append(left, a.Applied)
+		notReady = append(notReady, a.Applied)
 	}
-	slices.SortFunc(left, func(a, b Applied) int { return strings.Compare(a.Name(), b.Name()) })
-	return left
+	slices.SortFunc(notReady, func(a, b Applied) int { return strings.Compare(a.Name(), b.Name()) })
+	return notReady
 }

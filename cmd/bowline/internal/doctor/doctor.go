@@ -104,9 +104,9 @@ func (f *doctorFlags) run(ctx context.Context, to io.Writer) error {
 		return failures[0]
 	}
 	d.addDiscoveryFailures(failures)
-	looks := []func(context.Context) error{d.deletions, d.initializers, d.webhooks, d.selectors, d.budgets}
-	for _, look := range looks {
-		if err := look(ctx); err != nil {
+	checks := []func(context.Context) error{d.deletions, d.initializers, d.webhooks, d.selectors, d.budgets}
+	for _, check := range checks {
+		if err := check(ctx); err != nil {
 			return err
 		}
 	}
@@ -164,9 +164,9 @@ func printFindings(to terminal.Terminal, found []finding) error {
 // addByBlocker adds one finding for each key of waiting, which maps a blocker to the objects that wait for
 // it.
 func (d *doctor) addByBlocker(waiting map[string][]string, problem func(blocker string) string, help string) {
-	for blocker, those := range waiting {
-		slices.Sort(those)
-		d.findings = append(d.findings, finding{Blocker: blocker, Problem: problem(blocker), Waiting: those,
+	for blocker, objects := range waiting {
+		slices.Sort(objects)
+		d.findings = append(d.findings, finding{Blocker: blocker, Problem: problem(blocker), Waiting: objects,
 			Help: help})
 	}
 }

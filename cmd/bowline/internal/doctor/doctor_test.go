@@ -102,7 +102,7 @@ func TestDoctorListsPodsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := b.lists("/api/v1/namespaces/default/pods"); n != 1 || len(d.findings) != 45 {
-		t.Errorf("found %d pairs of budgets with %d lists of pods", len(d.findings), n)
+		t.Errorf("got %d pairs of budgets after %d lists of pods, want 45 pairs after 1 list", len(d.findings), n)
 	}
 }
 
@@ -137,15 +137,15 @@ func TestDoctorPagesUninitializedObjects(t *testing.T) {
 	}
 	if len(d.findings) != 1 || d.findings[0].Blocker != "initializer nobody.example.com" ||
 		len(d.findings[0].Waiting) != many {
-		t.Errorf("found %.300v", d.findings)
+		t.Errorf("got findings %.300v, want one with all %d configmaps", d.findings, many)
 	}
 	if n := b.lists("/api/v1/configmaps"); n != 2 {
-		t.Errorf("%d lists", n)
+		t.Errorf("got %d lists of configmaps, want 2 pages", n)
 	}
 	for _, r := range b.requests {
-		query, parts := r.URL.Query(), strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList")
-		if query.Has("includeUninitialized") && (!query.Has("limit") || !parts) {
-			t.Errorf("%s reads complete objects, or does not use pages", r.URL)
+		query, metadataOnly := r.URL.Query(), strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList")
+		if query.Has("includeUninitialized") && (!query.Has("limit") || !metadataOnly) {
+			t.Errorf("got request %s (metadata only: %t), want a page of metadata", r.URL, metadataOnly)
 		}
 	}
 }
@@ -158,7 +158,7 @@ func (d *doctor) resource(t *testing.T, name string) discovery.Resource {
 			return r
 		}
 	}
-	t.Fatalf("no resource %s", name)
+	t.Fatalf("discovery found no resource %s", name)
 	return discovery.Resource{}
 }
 
@@ -177,6 +177,7 @@ func TestDoctorReportsFailedDiscovery(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(printed.String(), "the API discovery fails: /apis: ") || len(d.resources) == 0 {
-		t.Errorf("printed %s, of %d resources", printed.String(), len(d.resources))
+		t.Errorf("got output %q and %d resources, want the failure and the other resources", printed.String(),
+			len(d.resources))
 	}
 }

@@ -54,14 +54,14 @@ func (d *doctor) selectors(ctx context.Context) error {
 // pairsByNamespace yields every pair of elements of the same namespace, ordered by namespace and then by
 // position in all.
 func pairsByNamespace[T any](all []T, namespace func(T) string) iter.Seq2[T, T] {
-	within := map[string][]T{}
+	byNamespace := map[string][]T{}
 	for _, one := range all {
-		within[namespace(one)] = append(within[namespace(one)], one)
+		byNamespace[namespace(one)] = append(byNamespace[namespace(one)], one)
 	}
 	return func(yield func(a, b T) bool) {
-		for _, name := range slices.Sorted(maps.Keys(within)) {
-			for i, a := range within[name] {
-				for _, b := range within[name][i+1:] {
+		for _, name := range slices.Sorted(maps.Keys(byNamespace)) {
+			for i, a := range byNamespace[name] {
+				for _, b := range byNamespace[name][i+1:] {
 					if !yield(a, b) {
 						return
 					}
@@ -173,8 +173,8 @@ func (d *doctor) budgets(ctx context.Context) error {
 	}
 	for a, b := range pairsByNamespace(all, (*policyv1.PodDisruptionBudget).GetNamespace) {
 		one, err := metav1.LabelSelectorAsSelector(a.Spec.Selector)
-		other, wrong := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-		if err != nil || wrong != nil {
+		other, otherErr := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err != nil || otherErr != nil {
 			continue
 		}
 		pods, err := d.pods(ctx, a.Namespace, func(set labels.Set) bool {

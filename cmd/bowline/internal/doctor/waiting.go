@@ -34,8 +34,8 @@ func (d *doctor) deletions(ctx context.Context) error {
 				continue
 			}
 			for _, finalizer := range obj.Finalizers {
-				who := "finalizer " + finalizer
-				waiting[who] = append(waiting[who],
+				blocker := "finalizer " + finalizer
+				waiting[blocker] = append(waiting[blocker],
 					fmt.Sprintf("%s, deleted %s ago", nameOf(r, obj), d.elapsed(obj.DeletionTimestamp.Time)))
 			}
 		}
@@ -55,19 +55,20 @@ func (d *doctor) namespaces(ctx context.Context) error {
 		if ns.DeletionTimestamp == nil || d.now.Sub(ns.DeletionTimestamp.Time) < d.after {
 			continue
 		}
-		var said []string
+		var messages []string
 		for _, c := range ns.Status.Conditions {
 			if c.Status == corev1.ConditionTrue {
-				said = append(said, c.Message)
+				messages = append(messages, c.Message)
 			}
 		}
-		if said == nil {
-			said = []string{"it has no conditions: is the namespace controller running?"}
+		if messages == nil {
+			messages = []string{"it has no conditions: is the namespace controller running?"}
 		}
 		d.findings = append(d.findings, finding{
 			Blocker: "namespace " + ns.Name,
-			Problem: fmt.Sprintf("has been terminating for %s", d.elapsed(ns.DeletionTimestamp.Time)), Waiting: said,
-			Help: "its contents must be deleted first: see the finalizers, and bowline controllers",
+			Problem: fmt.Sprintf("has been terminating for %s", d.elapsed(ns.DeletionTimestamp.Time)),
+			Waiting: messages,
+			Help:    "its contents must be deleted first: see the finalizers, and bowline controllers",
 		})
 	}
 	return nil
@@ -110,8 +111,8 @@ func (d *doctor) initializers(ctx context.Context) error {
 			if d.now.Sub(obj.CreationTimestamp.Time) < d.after {
 				return
 			}
-			who := "initializer " + obj.Initializers.Pending[0].Name
-			waiting[who] = append(waiting[who],
+			blocker := "initializer " + obj.Initializers.Pending[0].Name
+			waiting[blocker] = append(waiting[blocker],
 				fmt.Sprintf("%s, created %s ago", nameOf(r, &obj.ObjectMeta), d.elapsed(obj.CreationTimestamp.Time)))
 		})
 		if err != nil && !isGone(err) {

@@ -84,9 +84,9 @@ func (d *doctor) checkWebhooks(ctx context.Context, all []hook) error {
 
 // waiting describes the writes that an unreachable webhook rejects or delays, one line per rule.
 func (w hook) waiting() (lines []string) {
-	what := "is refused"
+	outcome := "is refused"
 	if w.policy != nil && *w.policy == admissionv1.Ignore {
-		what = "goes on without it, when its time is over"
+		outcome = "goes on without it, when its time is over"
 	}
 	for _, r := range w.rules {
 		var operations []string
@@ -94,7 +94,7 @@ func (w hook) waiting() (lines []string) {
 			operations = append(operations, string(o))
 		}
 		lines = append(lines, fmt.Sprintf("every %s of %s of the groups %q %s", strings.Join(operations, ", "),
-			strings.Join(r.Resources, ", "), strings.Join(r.APIGroups, ", "), what))
+			strings.Join(r.Resources, ", "), strings.Join(r.APIGroups, ", "), outcome))
 	}
 	return lines
 }

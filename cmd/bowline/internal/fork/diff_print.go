@@ -90,7 +90,7 @@ func summarizeFields(fields []difference.Field) string {
 
 // summarizeValue returns a value as JSON, truncated to 40 characters.
 func summarizeValue(value any) string {
-	const most = 40
+	const maxLength = 40
 	if value == nil {
 		return "none"
 	}
@@ -98,8 +98,8 @@ func summarizeValue(value any) string {
 	if err != nil {
 		return "?"
 	}
-	if runes := []rune(string(text)); len(runes) > most {
-		return string(runes[:most-1]) + "…"
+	if runes := []rune(string(text)); len(runes) > maxLength {
+		return string(runes[:maxLength-1]) + "…"
 	}
 	return string(text)
 }

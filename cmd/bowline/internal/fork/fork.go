@@ -137,7 +137,7 @@ type forkInfo struct {
 
 func (f *forkRun) run(ctx context.Context) (err error) {
 	serve.LimitGarbage()
-	began := time.Now()
+	start := time.Now()
 	stream, err := f.open(ctx)
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func (f *forkRun) run(ctx context.Context) (err error) {
 	}
 	head := r.Head()
 	if err := f.announce(forkInfo{url, home.Kubeconfig, head.Plane, uint64(head.Revision), head.Objects},
-		time.Since(began)); err != nil {
+		time.Since(start)); err != nil {
 		return err
 	}
 	<-ctx.Done()

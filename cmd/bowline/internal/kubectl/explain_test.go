@@ -79,7 +79,7 @@ func TestKubectlExplainsFields(t *testing.T) {
 		}
 		for _, want := range c.want {
 			if !strings.Contains(out.String(), want) {
-				t.Errorf("%s %v: no %q in\n%s", c.gvr, c.path, want, out.String())
+				t.Errorf("%s %v: output lacks %q:\n%s", c.gvr, c.path, want, out.String())
 			}
 		}
 	}
@@ -111,7 +111,7 @@ func TestOldKubectlExplainsFields(t *testing.T) {
 	} {
 		s := resources.LookupResource(c.gvk)
 		if s == nil {
-			t.Errorf("%s is not there", c.gvk)
+			t.Errorf("%s: got no schema, want one", c.gvk)
 			continue
 		}
 		var out strings.Builder
@@ -120,7 +120,7 @@ func TestOldKubectlExplainsFields(t *testing.T) {
 		}
 		for _, want := range c.want {
 			if !strings.Contains(out.String(), want) {
-				t.Errorf("%s %v: no %q in\n%s", c.gvk, c.path, want, out.String())
+				t.Errorf("%s %v: output lacks %q:\n%s", c.gvk, c.path, want, out.String())
 			}
 		}
 	}

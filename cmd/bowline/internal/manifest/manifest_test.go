@@ -91,10 +91,10 @@ func TestBadDocumentReportsLocationAndParsesOthers(t *testing.T) {
 			t.Parallel()
 			declared, failures := manifest.Parse("f.yaml", []byte(config("a")+"---\n"+test.bad+"---\n"+config("b")))
 			if len(declared) != 2 || len(failures) != 1 {
-				t.Fatalf("got:\n%s", transcript(declared, failures))
+				t.Fatalf("got\n%swant two objects and one error", transcript(declared, failures))
 			}
 			if !strings.Contains(failures[0].Error(), test.want) {
-				t.Errorf("got  %v\nwant %s", failures[0], test.want)
+				t.Errorf("got error %v, want %s", failures[0], test.want)
 			}
 		})
 	}
@@ -142,7 +142,7 @@ func TestReadFolderSkipsTestdata(t *testing.T) {
 	declared, failures = manifest.Read([]string{filepath.Join(folder, "a/testdata"),
 		filepath.Join(folder, "README.md")}, nil)
 	if len(declared) != 0 || len(failures) != 2 {
-		t.Errorf("a path given explicitly was not read: got\n%s", transcript(declared, failures))
+		t.Errorf("invalid files named explicitly: got\n%swant an error for each", transcript(declared, failures))
 	}
 }
 
@@ -163,7 +163,7 @@ func TestSortPutsDefinitionsAndNamespacesFirst(t *testing.T) {
 		names = append(names, d.Object.GetName())
 	}
 	if len(failures) > 0 || !slices.Equal(names, []string{"crd", "ns", "first", "second"}) {
-		t.Errorf("got %v, failures %v", names, failures)
+		t.Errorf("got order %v, failures %v; want the definition and the namespace first", names, failures)
 	}
 }
 
@@ -171,7 +171,7 @@ func TestCheckReportsMissingPath(t *testing.T) {
 	t.Parallel()
 	err := manifest.Check([]string{"-", t.TempDir(), "nowhere.yaml"})
 	if err == nil || !strings.Contains(err.Error(), "nowhere.yaml") {
-		t.Errorf("got %v", err)
+		t.Errorf("got error %v, want one that names nowhere.yaml", err)
 	}
 }
 
@@ -184,7 +184,7 @@ func FuzzParse(f *testing.F) {
 		declared, failures := manifest.Parse(file, text)
 		for _, d := range declared {
 			if d.Source.Line < 1 || d.Source.Document < 1 || d.Object.GetKind() == "" {
-				t.Errorf("declared %+v", d)
+				t.Errorf("got %+v, want a kind, a document and a line", d)
 			}
 		}
 		for _, err := range failures {

@@ -99,10 +99,10 @@ func (b *Bowline) LoadSums(ctx context.Context) error {
 	download.Dir = os.TempDir() // outside of any module
 	var stderr bytes.Buffer
 	download.Stderr = &stderr
-	answer, failed := download.Output()
+	answer, runErr := download.Output()
 	var found struct{ Sum, GoModSum, Error string }
 	if err := json.Unmarshal(answer, &found); err != nil {
-		return fmt.Errorf("go mod download: %w: %s", errors.Join(failed, err), bytes.TrimSpace(stderr.Bytes()))
+		return fmt.Errorf("go mod download: %w: %s", errors.Join(runErr, err), bytes.TrimSpace(stderr.Bytes()))
 	}
 	if found.Error != "" {
 		return errors.New(found.Error)

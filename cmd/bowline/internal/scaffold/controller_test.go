@@ -70,11 +70,11 @@ func TestGoFilesAreFormattedWithShortLines(t *testing.T) {
 			}
 			formatted, err := format.Source(text)
 			if err != nil || !bytes.Equal(formatted, text) {
-				t.Errorf("%s is not gofmt-ed (%v):\n%s", name, err, text)
+				t.Errorf("%s is not formatted by gofmt (%v):\n%s", name, err, text)
 			}
 			for line := range strings.Lines(string(text)) {
 				if len(line) > 132 {
-					t.Errorf("%s has a long line: %s", name, line)
+					t.Errorf("%s: got a line of %d bytes, want at most 132: %s", name, len(line), line)
 				}
 			}
 		}
@@ -119,7 +119,7 @@ func TestGeneratedFilesMatchControllerGen(t *testing.T) {
 	generate := exec.Command("go", "tool", "controller-gen", "object", "crd", "paths=./...", "output:crd:dir=crd")
 	generate.Dir = folder
 	if output, err := generate.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, output)
+		t.Fatalf("controller-gen: %v\n%s", err, output)
 	}
 	for _, project := range projects {
 		files := complete(t, &project)
@@ -152,7 +152,7 @@ func TestServerAcceptsDefinitionAndExample(t *testing.T) {
 			p := bowlinetest.Start(t, bowlinetest.CRDs(definition))
 			made := p.Apply(t, string(files[project.Example()]))
 			if len(made) != 1 || made[0].GetKind() != project.Kind {
-				t.Errorf("got the example %v", made)
+				t.Errorf("got objects %v, want one %s", made, project.Kind)
 			}
 		})
 	}
@@ -170,12 +170,12 @@ func TestRequirementsMatchBowline(t *testing.T) {
 		case ours[path] == "":
 			own = append(own, path)
 		case ours[path] != version:
-			t.Errorf("new projects require %s %s, and Bowline %s: go generate ./cmd/bowline/internal/scaffold", path,
-				version, ours[path])
+			t.Errorf("%s: got %s in new projects, want Bowline's %s (go generate ./cmd/bowline/internal/scaffold)",
+				path, version, ours[path])
 		}
 	}
 	if len(own) == len(theirs) || !slices.Contains(own, "sigs.k8s.io/controller-tools") {
-		t.Errorf("only new projects require %q", own)
+		t.Errorf("got %q required only by new projects, want controller-tools, and some shared requirements", own)
 	}
 }
 

@@ -53,16 +53,16 @@ func Write(folder string, files map[string][]byte) (err error) {
 	if _, err := os.Lstat(folder); err == nil {
 		return fillEmpty(folder, files)
 	}
-	beside, err := os.MkdirTemp(filepath.Dir(folder), ".bowline-new-")
+	temporary, err := os.MkdirTemp(filepath.Dir(folder), ".bowline-new-")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(beside)) }()
-	whole := filepath.Join(beside, "whole")
-	if err := fill(whole, files); err != nil {
+	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
+	project := filepath.Join(temporary, "whole")
+	if err := fill(project, files); err != nil {
 		return err
 	}
-	return os.Rename(whole, folder)
+	return os.Rename(project, folder)
 }
 
 // unfinished is the temporary folder inside of an existing folder. Its fixed name serves as a lock: of
@@ -72,12 +72,12 @@ const unfinished = ".bowline-new"
 // fillEmpty fills an existing empty folder in place. The folder is not replaced, because it may be the
 // working directory of a shell or on another file system than its parent.
 func fillEmpty(folder string, files map[string][]byte) (err error) {
-	within := filepath.Join(folder, unfinished)
-	if err := os.Mkdir(within, 0o700); err != nil {
+	temporary := filepath.Join(folder, unfinished)
+	if err := os.Mkdir(temporary, 0o700); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(within)) }()
-	if err := fill(within, files); err != nil {
+	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
+	if err := fill(temporary, files); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(folder)
@@ -87,7 +87,7 @@ func fillEmpty(folder string, files map[string][]byte) (err error) {
 	if len(entries) > 1 { // another process has written to the folder
 		return fmt.Errorf("%s is no longer empty", folder)
 	}
-	return moveAll(within, folder)
+	return moveAll(temporary, folder)
 }
 
 func fill(folder string, files map[string][]byte) error {

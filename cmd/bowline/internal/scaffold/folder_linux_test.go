@@ -30,13 +30,13 @@ func TestWriteWithoutPermission(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := writeAsAnother(filepath.Join(parent, "new")); !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("got error %v", err)
+		t.Errorf("new folder in a read-only parent: got error %v, want %v", err, fs.ErrPermission)
 	}
 	if err := writeAsAnother(theirs); err != nil {
 		t.Error(err)
 	}
 	if got := contents(t, theirs); got != ".d a.txt b b/c.txt" {
-		t.Errorf("the folder contains %s", got)
+		t.Errorf("got files %s, want those written", got)
 	}
 }
 

@@ -44,11 +44,11 @@ func TestWriteCreatesFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := contents(t, folder); got != ".d a.txt b b/c.txt" {
-			t.Errorf("the folder contains %s", got)
+			t.Errorf("got files %s, want those written", got)
 		}
 	}
 	if got, err := os.ReadDir(parent); err != nil || len(got) != 3 {
-		t.Errorf("the parent contains %v, %v", got, err)
+		t.Errorf("got %v in the parent, error %v; want only the 3 folders", got, err)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestWriteRejectsUnusableFolder(t *testing.T) {
 		}
 	}
 	if got := contents(t, parent); got != "nowhere taken" {
-		t.Errorf("the folder now contains %s", got)
+		t.Errorf("got files %s, want the folder unchanged", got)
 	}
 }
 
@@ -90,11 +90,11 @@ func TestFailedWriteLeavesNothing(t *testing.T) {
 	for _, folder := range []string{empty, filepath.Join(parent, "new")} {
 		if err := scaffold.Write(folder, impossible); err == nil ||
 			!strings.Contains(err.Error(), "nothing was created") {
-			t.Errorf("got error %v", err)
+			t.Errorf("%s: got error %v, want one that says that nothing was created", folder, err)
 		}
 	}
 	if got := contents(t, parent); got != "empty" {
-		t.Errorf("the folder still contains %s", got)
+		t.Errorf("got files %s, want only the empty folder", got)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestConcurrentWritesFillFolderOnce(t *testing.T) {
 		}
 		all.Wait()
 		if got := contents(t, folder); filled.Load() != 1 || got != ".d a.txt b b/c.txt" {
-			t.Errorf("%d writers succeeded; the folder contains %s", filled.Load(), got)
+			t.Errorf("got %d successful writers and files %s, want 1 writer and its files", filled.Load(), got)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func TestReleaseChecksumsAreAdded(t *testing.T) {
 	}
 	var err error
 	if project.Bowline, err = scaffold.NamedBowline(release.Version); err != nil || !project.Bowline.Other {
-		t.Fatalf("it is %+v, %v", project.Bowline, err)
+		t.Fatalf("got %+v, error %v; want a version other than the running one", project.Bowline, err)
 	}
 	if err := project.Bowline.LoadSums(t.Context()); err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestReleaseChecksumsAreAdded(t *testing.T) {
 	}
 	if text := string(files["go.mod"]); !strings.Contains(text, release.Path+" v0.9.0\n") ||
 		strings.Contains(text, "replace") {
-		t.Errorf("go.mod is:\n%s", text)
+		t.Errorf("got go.mod\n%s\nwant %s v0.9.0 and no replacement", text, release.Path)
 	}
 	lines := strings.SplitAfter(string(files["go.sum"]), "\n")
 	for i, line := range lines {

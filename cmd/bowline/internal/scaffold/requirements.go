@@ -41,8 +41,8 @@ func (c *Controller) requirements() (mod, sum []byte, err error) {
 // insertSums inserts a release's checksums into the sorted lines of a go.sum.
 func (b *Bowline) insertSums(sum []byte) []byte {
 	lines := slices.Collect(strings.Lines(string(sum)))
-	place := slices.IndexFunc(lines, func(line string) bool { return line > bowlineModule })
-	return []byte(strings.Join(slices.Insert(lines, place, b.sums...), ""))
+	index := slices.IndexFunc(lines, func(line string) bool { return line > bowlineModule })
+	return []byte(strings.Join(slices.Insert(lines, index, b.sums...), ""))
 }
 
 func parsedMod() (*modfile.File, error) {

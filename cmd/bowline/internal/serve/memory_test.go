@@ -9,7 +9,7 @@ func TestGCPercentDecreasesAsHeapGrows(t *testing.T) {
 	for _, live := range []uint64{0, 600 << 20, 2 << 30} {
 		percent := garbagePercent(live)
 		if percent >= before {
-			t.Errorf("got %[2]d %% for a live heap of %[1]d MiB, but %[3]d %% for a smaller one", live>>20, percent,
+			t.Errorf("live heap of %d MiB: got %d %%, want less than the %d %% of a smaller heap", live>>20, percent,
 				before)
 		}
 		before = percent

@@ -42,7 +42,7 @@ func TestUnknownControllerErrorListsKnown(t *testing.T) {
 		_, err := SelectControllers([]string{"*", entry}, []string{"namespace"})
 		var usage *cli.UsageError
 		if !errors.As(err, &usage) || !strings.Contains(err.Error(), "ingress, namespace, network") {
-			t.Errorf("%q: error %v", entry, err)
+			t.Errorf("%q: got error %v, want one that lists the known controllers", entry, err)
 		}
 	}
 }

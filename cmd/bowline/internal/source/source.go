@@ -116,11 +116,11 @@ func OpenFolder(ctx context.Context, data string, acceptLoss bool) (io.ReadClose
 	if err != nil {
 		return nil, ExplainLock(err)
 	}
-	kept, err := disk.Open(folder.Objects(), disk.Options{ReadOnly: true, AcceptLoss: acceptLoss})
+	log, err := disk.Open(folder.Objects(), disk.Options{ReadOnly: true, AcceptLoss: acceptLoss})
 	if err != nil {
 		return nil, errors.Join(ExplainLoss(err), lock.Close())
 	}
-	s, err := store.New(ctx, kept, store.Options{AcceptDamage: true})
+	s, err := store.New(ctx, log, store.Options{AcceptDamage: true})
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}

@@ -28,11 +28,11 @@ func Link(binary, folder string) error {
 		return fmt.Errorf("creating the folder of the assets: %w", err)
 	}
 	if goRunPath.MatchString(filepath.ToSlash(binary)) {
-		kept := filepath.Join(folder, copyName)
-		if err := copyBinary(binary, kept); err != nil {
+		copied := filepath.Join(folder, copyName)
+		if err := copyBinary(binary, copied); err != nil {
 			return fmt.Errorf("copying %s, a temporary file of go run: %w", binary, err)
 		}
-		binary = kept
+		binary = copied
 	}
 	for _, name := range []string{APIServerName, EtcdName, KubectlName} {
 		if err := link(binary, filepath.Join(folder, name)); err != nil {
@@ -69,14 +69,14 @@ func copyBinary(binary, to string) error {
 		return err
 	}
 	defer from.Close()
-	fresh, err := os.CreateTemp(filepath.Dir(to), copyName)
+	temporary, err := os.CreateTemp(filepath.Dir(to), copyName)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(fresh.Name()) // fails harmlessly after the rename
-	_, err = io.Copy(fresh, from)
-	if err := errors.Join(err, fresh.Chmod(0o755), fresh.Close()); err != nil {
+	defer os.Remove(temporary.Name()) // fails harmlessly after the rename
+	_, err = io.Copy(temporary, from)
+	if err := errors.Join(err, temporary.Chmod(0o755), temporary.Close()); err != nil {
 		return err
 	}
-	return os.Rename(fresh.Name(), to)
+	return os.Rename(temporary.Name(), to)
 }

@@ -27,15 +27,15 @@ func TestAssetsSurviveGoRun(t *testing.T) {
 			for _, name := range []string{APIServerName, EtcdName, KubectlName} {
 				link := filepath.Join(folder, name)
 				if text, err := os.ReadFile(link); err != nil || string(text) != version {
-					t.Errorf("built in %s: %s is %q, %v", built, name, text, err)
+					t.Errorf("built in %s: got %s with content %q, error %v; want %q", built, name, text, err, version)
 				}
 				if info, err := os.Stat(link); err == nil && info.Mode().Perm() != 0o755 {
-					t.Errorf("%s has the mode %s", name, info.Mode())
+					t.Errorf("mode of %s: got %s, want 0755", name, info.Mode())
 				}
 			}
 		}
 		if files, err := os.ReadDir(folder); err != nil || len(files) != 4 {
-			t.Errorf("the folder has %v, %v", files, err)
+			t.Errorf("got files %v, error %v; want 4", files, err)
 		}
 	}
 }
@@ -52,7 +52,7 @@ func TestAssetsLinkToInstalledBinary(t *testing.T) {
 		t.Fatal(err)
 	}
 	if target, err := os.Readlink(filepath.Join(folder, EtcdName)); err != nil || target != binary {
-		t.Errorf("etcd is a link to %s, %v", target, err)
+		t.Errorf("got etcd as a link to %s, error %v; want %s", target, err, binary)
 	}
 }
 

@@ -53,7 +53,7 @@ func TestUnsupportedFlagValuesAreRejected(t *testing.T) {
 		var s apiServer
 		done, err := parse(s.flags(io.Discard), []string{flag})
 		if refusal == "" && (done || err != nil) {
-			t.Errorf("%s: %v", flag, err)
+			t.Errorf("%s: got error %v, done %t; want the flag accepted", flag, err, done)
 		}
 		if refusal != "" && (err == nil || !done || !strings.Contains(err.Error(), refusal)) {
 			t.Errorf("%s: got error %v, want %s", flag, err, refusal)

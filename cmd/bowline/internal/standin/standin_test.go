@@ -53,7 +53,7 @@ func TestServersStartAndStop(t *testing.T) {
 	connections.CloseIdleConnections()
 	err = APIServer(t.Context(), args, io.Discard, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "another API server used the etcd at http://"+etcd) {
-		t.Errorf("second API server: got error %v", err)
+		t.Errorf("second API server: got error %v, want that another one used the etcd", err)
 	}
 	for _, end := range []func() error{stop, stopEtcd} {
 		if err := end(); err != nil {
@@ -77,7 +77,7 @@ func finalize(t *testing.T, clients kubernetes.Interface) {
 	for range 100 { // leave time for a controller to finalize it
 		ns, err := namespaces.Get(t.Context(), "made", metav1.GetOptions{})
 		if err != nil || ns.Status.Phase != corev1.NamespaceTerminating || len(ns.Spec.Finalizers) != 1 {
-			t.Fatalf("deleted namespace: got %+v, %v", ns, err)
+			t.Fatalf("deleted namespace: got %+v, error %v; want it terminating, with its finalizer", ns, err)
 		}
 		made = ns
 	}
@@ -86,7 +86,7 @@ func finalize(t *testing.T, clients kubernetes.Interface) {
 		t.Error(err)
 	}
 	if _, err := namespaces.Get(t.Context(), "made", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("namespace still exists after its finalization: %v", err)
+		t.Errorf("get after finalization: got error %v, want not found", err)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestServersReportStartFailures(t *testing.T) {
 	defer foreign.Close()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	good := []string{"--cert-dir=" + dir, "--client-ca-file=" + at("ca.crt")}
-	for said, args := range map[string][]string{
+	for refusal, args := range map[string][]string{
 		"no server certificate": {},
 		"no-such.crt": {"--tls-cert-file=" + at("no-such.crt"),
 			"--tls-private-key-file=" + at("apiserver.key")},
@@ -164,8 +164,8 @@ func TestServersReportStartFailures(t *testing.T) {
 		`--service-cluster-ip-range" flag: bowline`: append(good, "--service-cluster-ip-range=fd00::/108"),
 	} {
 		if err := APIServer(t.Context(), args, io.Discard, io.Discard); err == nil ||
-			!strings.Contains(err.Error(), said) {
-			t.Errorf("%q: %v, want %s", args, err, said)
+			!strings.Contains(err.Error(), refusal) {
+			t.Errorf("%q: got error %v, want %s", args, err, refusal)
 		}
 	}
 }

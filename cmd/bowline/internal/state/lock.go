@@ -89,8 +89,7 @@ func announced(file *os.File) bool {
 
 func (f Folder) foreignLock() error {
 	return fmt.Errorf("the file %s is a link or belongs to another program, and was not changed: move it away, or "+
-		"name another folder "+
-		"with --data", f.path("lock"))
+		"name another folder with --data", f.path("lock"))
 }
 
 // Share acquires a shared lock, which keeps servers from using the folder until it is closed. It changes

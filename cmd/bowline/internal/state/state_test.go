@@ -26,16 +26,16 @@ func TestSecondLockReportsHolder(t *testing.T) {
 	_, err = folder.Lock()
 	var held *state.HeldError
 	if !errors.As(err, &held) || held.Holder != holder || !strings.Contains(err.Error(), "https://127.0.0.1:6443") {
-		t.Errorf("got error %v", err)
+		t.Errorf("second lock: got error %v, want one that names the holder", err)
 	}
 	if got, ok, err := folder.Running(); got != holder || !ok || err != nil {
-		t.Errorf("running: %+v %v %v", got, ok, err)
+		t.Errorf("while locked: got %+v, %t, error %v; want %+v", got, ok, err, holder)
 	}
 	if err := lock.Release(); err != nil {
 		t.Fatal(err)
 	}
 	if got, ok, err := folder.Running(); ok || err != nil {
-		t.Errorf("after release: %+v %v %v", got, ok, err)
+		t.Errorf("after release: got %+v, %t, error %v; want no server", got, ok, err)
 	}
 	again, err := folder.Lock()
 	if err != nil {
@@ -62,7 +62,7 @@ func TestEndedServerIsNotReportedAsHolder(t *testing.T) {
 	defer reading.Close()
 	var held *state.HeldError
 	if _, err := folder.Lock(); !errors.As(err, &held) || strings.Contains(err.Error(), "4711") {
-		t.Errorf("got error %v", err)
+		t.Errorf("got error %v, want one that does not name process 4711", err)
 	}
 }
 
@@ -85,10 +85,10 @@ func TestLockPreservesForeignFile(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(),
 			folder+"/lock is a link or belongs to another program, and was not changed") {
-			t.Errorf("%s: the error is %v", name, err)
+			t.Errorf("%s: got error %v, want one that the file was not changed", name, err)
 		}
 		if text, err := os.ReadFile(theirs); string(text) != "somebody's\n" {
-			t.Errorf("%s: got content %q (%v)", name, text, err)
+			t.Errorf("%s: got content %q (%v), want it unchanged", name, text, err)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func TestLockPreservesForeignFile(t *testing.T) {
 func TestMissingFolderHasNoServer(t *testing.T) {
 	t.Parallel()
 	if _, ok, err := state.Folder(t.TempDir()).Running(); ok || err != nil {
-		t.Errorf("running %v, error %v", ok, err)
+		t.Errorf("got %t, error %v; want no server and no error", ok, err)
 	}
 }
 
@@ -104,25 +104,25 @@ func TestPlaneIdentityIsStored(t *testing.T) {
 	t.Parallel()
 	folder := state.Folder(t.TempDir())
 	if id, err := folder.PlaneID(); id != "" || err != nil {
-		t.Errorf("new folder: got identity %q, %v", id, err)
+		t.Errorf("new folder: got identity %q, error %v; want none", id, err)
 	}
 	if err := folder.WritePlaneID("one"); err != nil {
 		t.Fatal(err)
 	}
 	if id, err := folder.PlaneID(); id != "one" || err != nil {
-		t.Errorf("got identity %q, %v", id, err)
+		t.Errorf("got identity %q, error %v; want \"one\"", id, err)
 	}
 	if err := folder.CheckPlaneID("one"); err != nil {
 		t.Error(err)
 	}
 	if err := folder.CheckPlaneID("two"); err == nil {
-		t.Error("the folder accepts a second plane")
+		t.Error("other plane: got no error, want one")
 	}
 	if err := os.WriteFile(folder.Identity(), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if id, err := folder.PlaneID(); err == nil {
-		t.Errorf("empty file: got identity %q", id)
+		t.Errorf("empty identity file: got identity %q, want an error", id)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestForeignKubeconfigIsNotReplaced(t *testing.T) {
 		}
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, error %v", info.Mode(), err)
+		t.Errorf("mode of the kubeconfig: got %v, error %v; want 0600", info, err)
 	}
 	for _, text := range []string{"", "not a kubeconfig: [", "apiVersion: v1\nkind: Config\nclusters: []\n",
 		"apiVersion: v1\nkind: Config\nclusters:\n- {name: bowline, cluster: {server: x}}\n"} {
@@ -147,13 +147,13 @@ func TestForeignKubeconfigIsNotReplaced(t *testing.T) {
 		}
 		var foreign *state.ForeignError
 		if err := state.WriteKubeconfig(path, access); !errors.As(err, &foreign) {
-			t.Errorf("write over %q: error %v", text, err)
+			t.Errorf("write over %q: got error %v, want a ForeignError", text, err)
 		}
 		if err := state.RemoveKubeconfig(path); !errors.As(err, &foreign) {
-			t.Errorf("remove %q: error %v", text, err)
+			t.Errorf("remove %q: got error %v, want a ForeignError", text, err)
 		}
 		if now, err := os.ReadFile(path); string(now) != text || err != nil {
-			t.Errorf("the file is now %q (%v)", now, err)
+			t.Errorf("got content %q (%v), want %q", now, err, text)
 		}
 	}
 }
@@ -176,21 +176,21 @@ func TestKubeconfigEditedByKubectlIsReplaced(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the file is still there (%v)", err)
+		t.Errorf("kubeconfig after RemoveKubeconfig: got error %v, want that it does not exist", err)
 	}
 	if err := state.RemoveKubeconfig(path); err != nil {
-		t.Errorf("removing nothing: %v", err)
+		t.Errorf("remove a missing kubeconfig: %v", err)
 	}
 }
 
 func TestDefaultFolderFollowsTheEnvironment(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", "/x")
 	if folder, err := state.Default(); folder != "/x/bowline" || err != nil {
-		t.Errorf("got %q %v", folder, err)
+		t.Errorf("XDG_STATE_HOME is set: got %q, error %v; want /x/bowline", folder, err)
 	}
 	t.Setenv("XDG_STATE_HOME", "")
 	t.Setenv("HOME", "/h")
 	if folder, err := state.Default(); folder != "/h/.local/state/bowline" || err != nil {
-		t.Errorf("got %q %v", folder, err)
+		t.Errorf("only HOME is set: got %q, error %v; want /h/.local/state/bowline", folder, err)
 	}
 }

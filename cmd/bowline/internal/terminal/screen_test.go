@@ -15,14 +15,14 @@ func TestLogPreservesStatusLine(t *testing.T) {
 	log.Info("something happened", "to", "whom", "why", "it had to")
 	if got := Visible(out.String()); !strings.HasSuffix(got,
 		" something happened  to=whom why=\"it had to\"\nwaiting (1s)") {
-		t.Errorf("the terminal shows %q", got)
+		t.Errorf("got %q on the terminal, want the status below the log", got)
 	}
 	s.SetStatus("waiting (2s)")
 	s.EndStatus()
 	s.SetStatus("waiting (3s)")
 	log.Warn("the end")
 	if got := Visible(out.String()); !strings.HasSuffix(got, " the end\n") || strings.Contains(got, "waiting") {
-		t.Errorf("in the end the terminal shows %q", got)
+		t.Errorf("got %q on the terminal, want no status after EndStatus", got)
 	}
 }
 
@@ -33,10 +33,10 @@ func TestTerminalLogOmitsTimeAndDebug(t *testing.T) {
 	log.Debug("not asked for")
 	log.With("a", 1).WithGroup("g").Warn("careful", "msg", "kept in a group")
 	if got := Visible(out.String()); len(got) < 9 || got[9:] != "careful  a=1 g.msg=\"kept in a group\"\n" {
-		t.Errorf("got %q", got)
+		t.Errorf("got log %q, want only the warning, without the date", got)
 	}
 	if !strings.Contains(out.String(), Yellow+"careful") {
-		t.Errorf("a warning is not colored: %q", out.String())
+		t.Errorf("got log %q, want a yellow warning", out.String())
 	}
 }
 
@@ -47,7 +47,8 @@ func TestLogFormatsOutsideTerminals(t *testing.T) {
 		var out, log strings.Builder
 		NewLogger(NewScreen(&out, &log), format, slog.LevelInfo).Info("hello")
 		if !strings.HasSuffix(log.String(), want) || out.Len() > 0 {
-			t.Errorf("%s: got %q and %q, want %q", format, log.String(), out.String(), want)
+			t.Errorf("%s: got log %q and output %q, want log %q and no output", format, log.String(), out.String(),
+				want)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // startPlane starts a plane that listens on a TLS socket and, if its objects are on disk, has the same
 // identity after a restart. It transfers ownership of storage to the plane.
-func (p *plan) startPlane(ctx context.Context, home *serve.Home, kept *storage) (*bowline.Plane, error) {
+func (p *plan) startPlane(ctx context.Context, home *serve.Home, stored *storage) (*bowline.Plane, error) {
 	options := bowline.Options{
 		Listen:      p.flags.listen,
 		TLS:         home.Certificates.ServerConfig(),
@@ -23,8 +23,8 @@ func (p *plan) startPlane(ctx context.Context, home *serve.Home, kept *storage) 
 
 		TracerProvider: p.traces,
 	}
-	if kept != nil {
-		options.ID, options.Storage, options.AcceptDamage = kept.planeID, kept, p.flags.acceptDamage
+	if stored != nil {
+		options.ID, options.Storage, options.AcceptDamage = stored.planeID, stored, p.flags.acceptDamage
 	}
 	plane, err := bowline.Start(ctx, options)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -43,8 +43,8 @@ func (p *plan) startPlane(ctx context.Context, home *serve.Home, kept *storage) 
 	if err != nil {
 		return nil, err
 	}
-	if kept != nil {
-		if err := kept.writeIdentity(); err != nil {
+	if stored != nil {
+		if err := stored.writeIdentity(); err != nil {
 			return nil, errors.Join(err, plane.Close())
 		}
 	}

@@ -44,14 +44,16 @@ func TestLongRunningServerRenewsCertificates(t *testing.T) {
 			time.Sleep(week)
 			synctest.Wait()
 			if until := expiryOfKubeconfig(t, home.Kubeconfig); time.Until(until) < week {
-				t.Fatalf("on %s the kubeconfig's certificate expires on %s", time.Now(), until)
+				t.Fatalf("got a client certificate that expires on %s, want it valid for a week from %s", until,
+					time.Now())
 			}
 			server, err := keys.ServerConfig().GetCertificate(nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if until := server.Leaf.NotAfter; time.Until(until) < week {
-				t.Fatalf("on %s the server's certificate expires on %s", time.Now(), until)
+				t.Fatalf("got a server certificate that expires on %s, want it valid for a week from %s", until,
+					time.Now())
 			}
 		}
 		cancel()
@@ -69,7 +71,7 @@ func expiryOfKubeconfig(t *testing.T, path string) time.Time {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Fatalf("the kubeconfig has mode %v, error %v", info.Mode(), err)
+		t.Fatalf("mode of the kubeconfig: got %v, error %v; want 0600", info.Mode(), err)
 	}
 	certificates, err := cert.ParseCertsPEM(config.AuthInfos["bowline"].ClientCertificateData)
 	if err != nil {

@@ -36,11 +36,11 @@ func (r *report) statusInterval() time.Duration {
 	return logInterval
 }
 
-// serving prints the URL of the server, the storage description kept, and how to set KUBECONFIG.
-func (r *report) serving(url, kubeconfig, kept string, after time.Duration) {
+// serving prints the URL of the server, a description of the storage, and how to set KUBECONFIG.
+func (r *report) serving(url, kubeconfig, stored string, after time.Duration) {
 	r.Println(r.Out.Color(terminal.Bold, "Bowline serves the Kubernetes API at "+url) + fmt.Sprintf(" (ready in %s)",
 		terminal.RoundDuration(after)))
-	r.Println(kept)
+	r.Println(stored)
 	r.Println("")
 	r.Println("    export KUBECONFIG=" + terminal.ShellQuote(kubeconfig))
 	r.Println("")
@@ -109,9 +109,9 @@ func (r *report) StillWaiting(waiting []declare.Applied) {
 	for i, a := range waiting {
 		names[i] = a.Name()
 	}
-	const most = 3
-	if extra := len(names) - most; extra > 0 {
-		names = append(names[:most], fmt.Sprintf("and %d more", extra))
+	const maxNames = 3
+	if extra := len(names) - maxNames; extra > 0 {
+		names = append(names[:maxNames], fmt.Sprintf("and %d more", extra))
 	}
 	r.SetStatus(fmt.Sprintf("waiting for %s (%s)", strings.Join(names, ", "), time.Since(r.start).Round(time.Second)))
 }

@@ -91,7 +91,7 @@ Stopped.
 		}
 		cut := terminal.ClearLine + "waiting for network.example.com/default/b, network.example.com/defau…"
 		if !strings.Contains(out.String(), cut) {
-			t.Errorf("%q is missing in %q", cut, out.String())
+			t.Errorf("output lacks the shortened line %q: %q", cut, out.String())
 		}
 	})
 }

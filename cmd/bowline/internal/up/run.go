@@ -53,11 +53,11 @@ func (p *plan) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, stopTracing()) }()
 	p.traces = traces
-	kept, err := openStorage(home, p.flags.acceptDamage, p.log)
+	stored, err := openStorage(home, p.flags.acceptDamage, p.log)
 	if err != nil {
 		return err
 	}
-	plane, err := p.startPlane(ctx, home, kept)
+	plane, err := p.startPlane(ctx, home, stored)
 	serve.LimitGarbage()
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (p *plan) run(ctx context.Context) (err error) {
 		return err
 	}
 	report := newReport(p.screen)
-	report.serving(p.url(plane), home.Kubeconfig, kept.String(), time.Since(p.started))
+	report.serving(p.url(plane), home.Kubeconfig, stored.String(), time.Since(p.started))
 	if err := p.runAll(ctx, plane, home, report); err != nil {
 		return err
 	}
@@ -164,14 +164,14 @@ func (p *plan) declare(ctx context.Context, plane *bowline.Plane, report *report
 	}
 	var applied []declare.Applied
 	for _, d := range declared {
-		kept, err := applier.Apply(d)
+		object, err := applier.Apply(d)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
 			report.failed(err)
 		default:
-			applied = append(applied, kept)
+			applied = append(applied, object)
 		}
 	}
 	if err := declare.Watch(ctx, plane.RESTConfig(), applied, p.hasReadyController, report.statusInterval(),

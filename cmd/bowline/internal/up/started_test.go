@@ -9,6 +9,6 @@ func TestProcessStartsBeforeMain(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	if start := ProcessStart(now); start.After(now) || now.Sub(start) > time.Hour {
-		t.Errorf("started at %v, it is %v", start, now)
+		t.Errorf("got start time %v, want one in the hour before %v", start, now)
 	}
 }

@@ -51,8 +51,7 @@ func openStorage(home *serve.Home, acceptDamage bool, to *slog.Logger) (*storage
 			fmt.Errorf("the objects of the plane that %s identifies are missing: %w. Put the folder back, or "+
 				"restore a backup with "+
 				"bowline restore. To start a new plane without objects, move that file away; the new plane does "+
-				"not manage "+
-				"the resources that the old one created; nothing was changed", s.folder.Identity(), err)
+				"not manage the resources that the old one created; nothing was changed", s.folder.Identity(), err)
 	}
 	if err != nil {
 		return nil, source.ExplainLoss(err)
@@ -91,8 +90,7 @@ func (s *storage) Load(ctx context.Context, into log.Loading) (object.Revision, 
 	into.Damaged = func(key object.Key, err error) error {
 		if key == kubeSystem && !s.named {
 			return fmt.Errorf("the plane of the objects is unknown: the file %s is missing, and %s cannot be read: "+
-				"put the file back, "+
-				"or restore a backup: %w", s.folder.Identity(), key, err)
+				"put the file back, or restore a backup: %w", s.folder.Identity(), key, err)
 		}
 		return damaged(key, err)
 	}

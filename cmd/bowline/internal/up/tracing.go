@@ -44,16 +44,16 @@ func startTracing(ctx context.Context, log *slog.Logger) (provider trace.TracerP
 		return nil, nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("traces are lost", "error", err) }))
-	made := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))
+	tracerProvider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))
 	stop = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), flushLimit)
 		defer cancel()
-		if err := made.Shutdown(ctx); err != nil {
+		if err := tracerProvider.Shutdown(ctx); err != nil {
 			log.Warn("the last traces are lost", "error", err)
 		}
 		return nil // an unreachable collector is not an error of the server
 	}
-	return made, stop, nil
+	return tracerProvider, stop, nil
 }
 
 // tracingWanted reports whether the environment enables tracing, as defined by OpenTelemetry's specification.

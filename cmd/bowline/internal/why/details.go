@@ -66,24 +66,24 @@ var pastTense = map[string]string{"create": "created", "update": "updated", "pat
 	"delete": "deleted", "deletecollection": "deleted all"}
 
 func (t *tree) write(w *why.Write) string {
-	what := t.name(w.Object)
+	object := t.name(w.Object)
 	if w.Object.Name == "" {
-		what = strings.TrimSuffix(w.Object.String(), "/") // a collection
+		object = strings.TrimSuffix(w.Object.String(), "/") // a collection
 	}
 	switch {
-	case w.Subresource != "" && what == "it":
-		what = "its " + w.Subresource
+	case w.Subresource != "" && object == "it":
+		object = "its " + w.Subresource
 	case w.Subresource != "":
-		what = "the " + w.Subresource + " of " + what
+		object = "the " + w.Subresource + " of " + object
 	}
 	if w.Err != "" {
-		return t.to.Color(terminal.Red, fmt.Sprintf("could not %s %s", w.Verb, what)) + ": " + w.Err
+		return t.to.Color(terminal.Red, fmt.Sprintf("could not %s %s", w.Verb, object)) + ": " + w.Err
 	}
 	done := pastTense[w.Verb]
 	if done == "" {
 		done = w.Verb
 	}
-	text := done + " " + what
+	text := done + " " + object
 	switch {
 	case w.Unchanged:
 		text += t.to.Color(terminal.Yellow, ", which changed nothing")

@@ -111,13 +111,13 @@ func TestIndentationIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if heads := strings.Count(out.String(), "took 2ms"); heads != len(report.Runs) {
-		t.Errorf("%d of %d runs are printed", heads, len(report.Runs))
+		t.Errorf("got %d printed runs, want %d", heads, len(report.Runs))
 	}
 	for line := range strings.Lines(out.String()) {
 		if indent := strings.IndexFunc(line, func(r rune) bool {
 			return !strings.ContainsRune("│├└─ ", r)
 		}); indent > 3*3*maxDepth {
-			t.Errorf("this line is indented by %d: %s", indent, line)
+			t.Errorf("got an indentation of %d, want at most %d: %s", indent, 3*3*maxDepth, line)
 		}
 	}
 }
@@ -129,7 +129,7 @@ func TestOnlyTerminalsGetColors(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), terminal.Red+"HOT LOOP"+terminal.Reset) {
-		t.Errorf("hot loop is not red:\n%q", out.String()[:200])
+		t.Errorf("got output %q, want HOT LOOP in red", out.String()[:200])
 	}
 }
 
@@ -157,12 +157,12 @@ func TestControlCharactersAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.ContainsAny(out.String(), "\x1b\x07\u202e") || strings.Count(out.String(), "a ]0;title  b") < 8 {
-		t.Errorf("printed is\n%q", out.String())
+		t.Errorf("got output %q, want spaces in place of the control characters", out.String())
 	}
 	for _, text := range []string{`{"loops":[{"controllers":["c"],"objects":[]}]}`,
 		`{"loops":[{"objects":[{"name":"a"}]}]}`, `[]`} {
 		if _, err := why.ReadReport([]byte(text)); err == nil {
-			t.Errorf("%s is read", text)
+			t.Errorf("%s: got no error, want one for an invalid report", text)
 		}
 	}
 }
@@ -183,7 +183,7 @@ func TestNoOpWriteIsMarked(t *testing.T) {
 	for _, want := range []string{"did       applied it, which changed nothing\n", "deleted all pods/x\n",
 		"and 3 more writes\n", "and 2 more\n"} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("missing %q in\n%s", want, out.String())
+			t.Errorf("output lacks %q:\n%s", want, out.String())
 		}
 	}
 }

@@ -72,7 +72,7 @@ invalid command line.`,
 }
 
 func (f *whyFlags) run(ctx context.Context, to io.Writer, args []string) error {
-	asked, err := typeAndName(args)
+	named, err := typeAndName(args)
 	if err != nil {
 		return err
 	}
@@ -81,8 +81,8 @@ func (f *whyFlags) run(ctx context.Context, to io.Writer, args []string) error {
 		return err
 	}
 	var about why.Object
-	if asked != nil {
-		if about, err = server.Resolve(asked.resource, asked.name); err != nil {
+	if named != nil {
+		if about, err = server.Resolve(named.resource, named.name); err != nil {
 			return err
 		}
 	}
@@ -93,7 +93,7 @@ func (f *whyFlags) run(ctx context.Context, to io.Writer, args []string) error {
 	if f.output == "json" {
 		return cli.PrintJSON(to, report)
 	}
-	if len(report.Runs) == 0 && asked != nil {
+	if len(report.Runs) == 0 && named != nil {
 		if err := server.CheckExists(ctx, about); err != nil {
 			return err
 		}

@@ -53,11 +53,11 @@ func run() error {
 			return fmt.Errorf("go %s: %w", arguments, err)
 		}
 	}
-	return keep(folder, sample)
+	return writeTemplates(folder, sample)
 }
 
-// keep replaces the sample names in the generated files by template actions, and writes the templates.
-func keep(folder string, sample scaffold.Controller) error {
+// writeTemplates replaces the sample names in the generated files by template actions, and writes the templates.
+func writeTemplates(folder string, sample scaffold.Controller) error {
 	templates := map[string]struct {
 		from  string
 		words []string // pairs of strings to replace and their replacements
