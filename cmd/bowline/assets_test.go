@@ -32,7 +32,7 @@ func TestStandInsEndWithTheirParent(t *testing.T) {
 	var etcd int
 	for begun := false; etcd == 0 || !begun; {
 		if !lines.Scan() {
-			t.Fatalf("etcd did not start: %v", lines.Err())
+			t.Fatalf("output ended before etcd started: %v", lines.Err())
 		}
 		if pid, err := strconv.Atoi(lines.Text()); err == nil {
 			etcd = pid
@@ -52,6 +52,6 @@ func TestStandInsEndWithTheirParent(t *testing.T) {
 		}
 	}
 	if !strings.Contains(said, "the parent process has ended") {
-		t.Errorf("etcd ended without a reason: %q", said)
+		t.Errorf("got output %q, want that the parent process has ended", said)
 	}
 }

@@ -44,7 +44,7 @@ func TestCrashChecksDetectWrongStates(t *testing.T) {
 	} {
 		s := &slot{name: "a", history: []int{1, 2}, revision: 12, pending: c.asked}
 		if _, _, err := s.reconcile(c.there); (err == nil) != c.right {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got error %v, want success: %t", name, err, c.right)
 		}
 	}
 	for name, events := range map[string][]watch.Event{
@@ -72,7 +72,7 @@ func TestCrashChecksDetectWrongStates(t *testing.T) {
 			err = w.compare([]*slot{{name: "a", history: []int{1, 2}}})
 		}
 		if (err == nil) != (name == "all, in order") {
-			t.Errorf("events, %s: %v", name, err)
+			t.Errorf("events, %s: got error %v", name, err)
 		}
 	}
 }

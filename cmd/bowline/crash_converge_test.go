@@ -50,7 +50,7 @@ func awaitRealNetworks(ctx context.Context, actual provider.Provider, declared [
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var mu sync.Mutex // the provider may report changes concurrently
-	wrong := errors.New("nobody looked")
+	wrong := errors.New("the provider reported no network")
 	err := actual.Watch(ctx, func(types.UID) {
 		mu.Lock()
 		defer mu.Unlock()

@@ -168,7 +168,7 @@ func (c *crashes) load(ctx context.Context, server *crashServer, maps typedcorev
 func (c *crashes) check(list *corev1.ConfigMapList) error {
 	revision, err := strconv.ParseUint(list.ResourceVersion, 10, 64)
 	if err != nil || revision < c.newest {
-		return fmt.Errorf("the server is at revision %q, but was at %d before", list.ResourceVersion, c.newest)
+		return fmt.Errorf("got revision %q after the restart, want at least %d", list.ResourceVersion, c.newest)
 	}
 	c.newest = revision
 	if c.watcher == nil {
@@ -184,7 +184,7 @@ func (c *crashes) check(list *corev1.ConfigMapList) error {
 			return err
 		}
 		if s.revision > revision {
-			return fmt.Errorf("the server is at revision %d, but %s was acknowledged at %d", revision, s.name,
+			return fmt.Errorf("got revision %d after the restart, but %s was acknowledged at %d", revision, s.name,
 				s.revision)
 		}
 		delete(there, s.name)

@@ -57,11 +57,12 @@ func brokenOff(e watch.Event) bool {
 func (w *watcher) check(e watch.Event) error {
 	o, ok := e.Object.(*corev1.ConfigMap)
 	if !ok {
-		return fmt.Errorf("watch from revision %d: got %s %v", w.revision, e.Type, e.Object)
+		return fmt.Errorf("watch from revision %d: got event %s %v, want a ConfigMap", w.revision, e.Type, e.Object)
 	}
 	revision, err := strconv.ParseUint(o.ResourceVersion, 10, 64)
 	if err != nil || revision <= w.revision {
-		return fmt.Errorf("event %s %s: got revision %q after %d", e.Type, o.Name, o.ResourceVersion, w.revision)
+		return fmt.Errorf("event %s %s: got revision %q, want one after %d", e.Type, o.Name, o.ResourceVersion,
+			w.revision)
 	}
 	number, err := numberOf(o)
 	if err != nil {
@@ -70,11 +71,11 @@ func (w *watcher) check(e watch.Event) error {
 	seen := w.seen[o.Name]
 	there := len(seen) > 0 && seen[len(seen)-1] != 0
 	if there != (e.Type != watch.Added) {
-		return fmt.Errorf("event %s %s follows %v", e.Type, o.Name, seen)
+		return fmt.Errorf("event %s %s: got it after the states %v", e.Type, o.Name, seen)
 	}
 	if e.Type == watch.Deleted {
 		if last := seen[len(seen)-1]; number != last {
-			return fmt.Errorf("%s is deleted as %d, want %d", o.Name, number, last)
+			return fmt.Errorf("event DELETED %s: got state %d, want %d", o.Name, number, last)
 		}
 		number = 0
 	}
@@ -91,8 +92,7 @@ func (w *watcher) compare(slots []*slot) error {
 			for at < min(len(seen), len(s.history)) && seen[at] == s.history[at] {
 				at++
 			}
-			return fmt.Errorf("%s: the watcher received %v from event %d on, want %v", s.name, seen[at:], at,
-				s.history[at:])
+			return fmt.Errorf("%s: from event %d on, got states %v, want %v", s.name, at, seen[at:], s.history[at:])
 		}
 	}
 	return nil

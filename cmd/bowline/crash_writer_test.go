@@ -58,11 +58,11 @@ func objectOf(name string, number int) *corev1.ConfigMap {
 func numberOf(o *corev1.ConfigMap) (int, error) {
 	number, err := strconv.Atoi(o.Data["number"])
 	if err != nil {
-		return 0, fmt.Errorf("%s has no number: %v", o.Name, o.Data)
+		return 0, fmt.Errorf("%s: got no number in data %v", o.Name, o.Data)
 	}
 	want := objectOf(o.Name, number)
 	if diff := cmp.Diff(want.Data, o.Data); diff != "" || o.Labels["number"] != want.Labels["number"] {
-		return 0, fmt.Errorf("%s is incomplete: its labels are %v; content (-written +found)\n%s", o.Name, o.Labels,
+		return 0, fmt.Errorf("%s differs from state %d: labels %v; data (-want +got)\n%s", o.Name, number, o.Labels,
 			diff)
 	}
 	return number, nil
@@ -99,7 +99,7 @@ func (w *writer) write(ctx context.Context, maps typedcorev1.ConfigMapInterface,
 		var status apierrors.APIStatus
 		switch {
 		case errors.As(err, &status):
-			return fmt.Errorf("writing %s as number %d, which has %d: %w", s.name, number, s.now(), err)
+			return fmt.Errorf("changing %s from state %d to %d: %w", s.name, s.now(), number, err)
 		case err != nil:
 			return nil
 		}
@@ -108,7 +108,7 @@ func (w *writer) write(ctx context.Context, maps typedcorev1.ConfigMapInterface,
 		if made != nil {
 			revision, err := strconv.ParseUint(made.ResourceVersion, 10, 64)
 			if err != nil || revision <= s.revision {
-				return fmt.Errorf("%s has revision %q after %d", s.name, made.ResourceVersion, s.revision)
+				return fmt.Errorf("%s: got revision %q, want one after %d", s.name, made.ResourceVersion, s.revision)
 			}
 			s.revision = revision
 		}
@@ -160,9 +160,10 @@ func (s *slot) reconcile(there *corev1.ConfigMap) (unanswered, done bool, err er
 		s.history, s.revision = append(s.history, number), revision
 		return true, true, nil
 	case asked != nil:
-		return true, false, fmt.Errorf("%s is %d at revision %d; %d at %d was acknowledged, and %d is pending", s.name,
-			number, revision, s.now(), s.revision, *asked)
+		return true, false,
+			fmt.Errorf("%s: got state %d at revision %d, want the acknowledged %d at %d, or the pending %d",
+				s.name, number, revision, s.now(), s.revision, *asked)
 	}
-	return false, false, fmt.Errorf("%s is %d at revision %d; %d at %d was acknowledged", s.name, number, revision,
-		s.now(), s.revision)
+	return false, false, fmt.Errorf("%s: got state %d at revision %d, want the acknowledged %d at %d", s.name, number,
+		revision, s.now(), s.revision)
 }

@@ -43,7 +43,7 @@ func TestConnectionLimitReservesFilesForStore(t *testing.T) {
 	}
 	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", server.cmd.Process.Pid))
 	if err != nil || len(files) > 200 {
-		t.Errorf("the server has %d open files (%v)", len(files), err)
+		t.Errorf("got %d open files (%v), want at most 200", len(files), err)
 	}
 	const large = 500 << 10
 	for i := range 20 {
@@ -62,14 +62,14 @@ func TestConnectionLimitReservesFilesForStore(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if conn, err := dialer.DialContext(ctx, "tcp", address); err != nil {
-		t.Errorf("after the connections are closed: %v", err)
+		t.Errorf("new connection after the others are closed: %v", err)
 	} else {
 		conn.Close()
 	}
 	server.kill()
 	if said := server.stderr.String(); strings.Contains(said, "disk") ||
 		!strings.Contains(said, "no more are accepted until some are closed") {
-		t.Errorf("got log %s", said)
+		t.Errorf("got log %q, want that no more connections are accepted, and nothing about the disk", said)
 	}
 }
 

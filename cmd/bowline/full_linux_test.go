@@ -92,17 +92,17 @@ func TestReadOnlyDiskIsReported(t *testing.T) {
 		up := exec.Command("bowline", "up", "--listen", "127.0.0.1:0", "--data", path)
 		said, err := up.CombinedOutput()
 		if err == nil || up.ProcessState.ExitCode() != cli.ExitFailure || string(said) != want {
-			t.Errorf("%s: got %v with output %q, want %q", path, err, said, want)
+			t.Errorf("%s: got %v with output %q, want a failure with %q", path, err, said, want)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(folder, "kubeconfig")); err != nil {
-		t.Errorf("the kubeconfig was removed: %v", err)
+		t.Errorf("kubeconfig after a failed start: %v", err)
 	}
 	for _, args := range [][]string{
 		{"verify", "--data", folder}, {"backup", "--data", folder, filepath.Join(t.TempDir(), "backup")},
 	} {
 		if said, err := exec.Command("bowline", args...).CombinedOutput(); err != nil {
-			t.Errorf("bowline %s: got %v with output %s", args[0], err, said)
+			t.Errorf("bowline %s: got %v with output %q, want success", args[0], err, said)
 		}
 	}
 }

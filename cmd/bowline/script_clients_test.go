@@ -95,7 +95,7 @@ func testInterrupted(t *testing.T, program string) {
 		t.Fatal(err)
 	}
 	if err := rest.Wait(); rest.ProcessState.ExitCode() != 130 || printed.String() != "" {
-		t.Errorf("got %v with output %q", err, &printed)
+		t.Errorf("got %v with output %q, want exit code 130 and no output", err, &printed)
 	}
 }
 

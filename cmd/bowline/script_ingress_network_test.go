@@ -26,8 +26,7 @@ func inOwnNetwork(t *testing.T) bool {
 	if output, err := exec.CommandContext(t.Context(), "unshare",
 		append(enter, "true")...).CombinedOutput(); err != nil {
 		t.Skipf("this machine has only loopback addresses, and creating a network namespace with another one "+
-			"failed (%v: %s): "+
-			"add one, for example with ip address add 192.0.2.1/32 dev lo", err, output)
+			"failed (%v: %s): add one, for example with ip address add 192.0.2.1/32 dev lo", err, output)
 	}
 	again := exec.CommandContext(t.Context(), "unshare",
 		append(enter, os.Args[0], "-test.v", "-test.run=^"+t.Name()+"$")...)

@@ -60,7 +60,7 @@ func TestIngress(t *testing.T) {
 	}
 	scripts, err := filepath.Glob(filepath.Join("testdata", "ingress", "*.txtar"))
 	if err != nil || len(scripts) == 0 {
-		t.Fatalf("got the scripts %q, %v", scripts, err)
+		t.Fatalf("got scripts %q, error %v; want some", scripts, err)
 	}
 	for _, script := range scripts {
 		run(strings.TrimSuffix(filepath.Base(script), ".txtar"), script)

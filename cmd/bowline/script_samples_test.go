@@ -33,15 +33,7 @@ func TestSampleControllers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	built := map[string]string{}
-	for variable, program := range samplePrograms {
-		built[variable] = filepath.Join(t.TempDir(), variable)
-		build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", built[variable], program)
-		build.Dir = root
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", build, err, out)
-		}
-	}
+	built := buildSamples(t, root)
 	readme, err := os.ReadFile(filepath.Join("testdata", "examples", "sample-controller", "README.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +68,7 @@ func TestSampleControllers(t *testing.T) {
 	}
 	scripts, err := filepath.Glob(filepath.Join("testdata", "samples", "*.txtar"))
 	if err != nil || len(scripts) == 0 {
-		t.Fatalf("got the scripts %q, %v", scripts, err)
+		t.Fatalf("got scripts %q, error %v; want some", scripts, err)
 	}
 	for variable, program := range built {
 		run(strings.ToLower(variable), program, scripts...)
@@ -87,6 +79,21 @@ func TestSampleControllers(t *testing.T) {
 		})
 	}
 	run("readme", "", session)
+}
+
+// buildSamples builds both programs and returns their paths by the names of their environment variables.
+func buildSamples(t *testing.T, root string) map[string]string {
+	t.Helper()
+	built := map[string]string{}
+	for variable, program := range samplePrograms {
+		built[variable] = filepath.Join(t.TempDir(), variable)
+		build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", built[variable], program)
+		build.Dir = root
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", build, err, out)
+		}
+	}
+	return built
 }
 
 // testSampleSignal checks that a signal ends a program that waits for the response of a server, and that the
@@ -113,7 +120,7 @@ func testSampleSignal(t *testing.T, program string) {
 		t.Fatal(err)
 	}
 	if err := command.Wait(); err == nil || !strings.Contains(said.String(), "interrupt") {
-		t.Errorf("got %v with output %s", err, &said)
+		t.Errorf("got %v with output %q, want an error after the interrupt", err, &said)
 	}
 }
 
@@ -136,7 +143,7 @@ func testSampleSecondSignal(t *testing.T, program string) {
 		t.Fatal(err)
 	}
 	if _, err := log.Write(make([]byte, 1<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Fatalf("the log pipe is not full: %v", err)
+		t.Fatalf("write to a full pipe: got error %v, want a timeout", err)
 	}
 	command := exec.CommandContext(t.Context(), program, "--master", server.URL)
 	command.Env, command.Stderr = append(os.Environ(), "KUBECONFIG="+filepath.Join(t.TempDir(), "none")), log
@@ -156,13 +163,14 @@ func testSampleSecondSignal(t *testing.T, program string) {
 		case <-ended:
 			if status := command.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGINT ||
 				times < 2 {
-				t.Errorf("after %d signals: got %v", times, command.ProcessState)
+				t.Errorf("after %d signals: got %v, want the end by SIGINT, after two signals at the earliest", times,
+					command.ProcessState)
 			}
 			return
 		case <-again.C:
 			if times > 100 {
 				_ = command.Process.Kill()
-				t.Fatal("no signal ends the program")
+				t.Fatal("the program still runs after 100 signals")
 			}
 			_ = command.Process.Signal(os.Interrupt) // fails if it has ended
 		}

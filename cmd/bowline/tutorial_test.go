@@ -40,7 +40,7 @@ func TestTutorial(t *testing.T) {
 		}
 	}
 	if l.commands < 30 || l.compared < 15 {
-		t.Errorf("the page has only %d commands, and shows the output of %d", l.commands, l.compared)
+		t.Errorf("got %d commands in docs/tutorial.md, %d with output; want at least 30 and 15", l.commands, l.compared)
 	}
 }
 
