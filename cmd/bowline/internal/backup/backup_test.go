@@ -87,7 +87,7 @@ func TestInterruptedBackupLeavesNoFile(t *testing.T) {
 		"another server": {http.NotFound, "does not serve /bowline/backup: it is not bowline, or an older version"},
 		"it answers with a page": {func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprintln(w, "<html>")
-		}, "with a page of HTML"},
+		}, "with an HTML page"},
 		"it fails": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusInternalServerError)
 			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"the roof is leaking"}`)
