@@ -70,7 +70,7 @@ type Scenario struct {
 	// Settle is the virtual time between the end of Act and the reading of the end state; the default is five
 	// minutes. If a process still writes in the last quarter of that time, the run fails.
 	Settle time.Duration
-	// PeriodicWrites permits processes that never stop writing, such as those that poll an external system: a run
+	// PeriodicWrites permits processes that never stop writing, for example to poll an external system: a run
 	// then does not fail because of writes at the end of Settle.
 	PeriodicWrites bool
 	// Invariants are checked after every commit. An error describes the violation and fails the run.

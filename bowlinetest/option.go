@@ -72,9 +72,9 @@ func CRDs(paths ...string) Option {
 	return func(s *settings) { s.definitions = append(s.definitions, fromPaths(paths)) }
 }
 
-// CRDsIn is like CRDs for the YAML and JSON files of a file system, such as an embed.FS. It uses those whose path
-// matches one of the names, which are patterns of path.Match, or all if there are no names. If they have no definition,
-// Start ends the test.
+// CRDsIn is like CRDs for the YAML and JSON files of a file system, such as an embed.FS. The names are patterns of
+// path.Match: CRDsIn reads the matching files, or all files without names. If no file has a definition, Start ends the
+// test.
 func CRDsIn(files fs.FS, names ...string) Option {
 	return func(s *settings) { s.definitions = append(s.definitions, fromFiles(files, names)) }
 }

@@ -69,8 +69,8 @@ func (b *Builder) Watches(sources ...Source) *Builder {
 	return b
 }
 
-// With sets the options of the controller. It ignores Name, Reconciler and Sources, which the other methods set. A
-// second call replaces the options of the first.
+// With sets the options of the controller, except Name, Reconciler and Sources, which the other methods set. A second
+// call replaces the options of the first.
 func (b *Builder) With(options Options) *Builder {
 	options.Name, options.Sources = b.options.Name, b.options.Sources
 	b.options = options

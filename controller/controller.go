@@ -66,7 +66,8 @@ func (f Func) Reconcile(ctx context.Context, request Request) (Result, error) { 
 
 // Options configures a controller. Name, Reconciler and Sources are required for New and Manager.Add.
 type Options struct {
-	// Name identifies the controller in logs, metrics and the journal. It must be unique among those of one Metrics.
+	// Name identifies the controller in logs, metrics and the journal. Controllers with the same Metrics need distinct
+	// names.
 	Name string
 	// Reconciler handles the requests.
 	Reconciler Reconciler

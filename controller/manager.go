@@ -135,9 +135,9 @@ func authorityOf(config *rest.Config) ([]byte, error) {
 // instead.
 func (m *Manager) Informers() *informer.Factory { return m.informers }
 
-// NewInformers returns another factory that Run runs, for informers with other options than the shared ones, such as
-// lazy ones. The manager sets Server, Mutations and Log. NewInformers must be called before Run. A controller that
-// reads these informers names the factory in Options.Caches.
+// NewInformers returns another factory that Run runs, for informers whose options differ from the shared factory's,
+// such as lazy informers. The manager sets Server, Mutations and Log. NewInformers must be called before Run. A
+// controller that reads these informers names the factory in Options.Caches.
 func (m *Manager) NewInformers(options informer.FactoryOptions) *informer.Factory {
 	options.Server, options.Mutations, options.Log = m.client.Server(), m.options.Mutations, m.log
 	f := informer.NewFactory(m.options.Source, options)

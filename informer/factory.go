@@ -123,7 +123,7 @@ func For[T client.Object](f *Factory, resource schema.GroupVersionResource, scop
 
 // Drop stops the informer of a resource as T and removes it from the factory, for example when the resource is no
 // longer served. The next For creates another one. The caller must be its only user. Drop does not wait until the
-// informer has stopped. It does nothing if there is no such informer.
+// informer has stopped. It does nothing if the factory does not have the informer.
 func Drop[T client.Object](f *Factory, resource schema.GroupVersionResource, scopes ...Scope) {
 	var scope Scope
 	if len(scopes) > 0 {

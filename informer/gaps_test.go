@@ -110,7 +110,7 @@ func life[T client.Object](t *testing.T, config *rest.Config, f *faulty, source 
 }
 
 // change writes objects: each word is a letter for the object and a digit for its value, or has a minus for a deletion.
-// It pauses between them, so that each is a separate event.
+// Pauses between the words make each write a separate event.
 func change(t *testing.T, maps typedcorev1.ConfigMapInterface, run, changes string) {
 	t.Helper()
 	full := func(letter string) string { return letter + "-" + run }

@@ -12,7 +12,7 @@ import (
 // sequential and, for each object, in the order of the changes. The objects are shared: copy them before changing them.
 //
 // A slow handler does not delay others. If a handler falls behind, updates are coalesced per object: it gets one
-// call, from the state that it was last notified of to the newest one. It is not notified of objects that were created
+// call, with the state of its previous call and the newest one. It is not notified of objects that were created
 // and deleted meanwhile, unless it is a VanishHandler. The backlog is thus bounded by the number of objects. If a
 // handler panics, or calls runtime.Goexit as testing.T.FailNow does, the informer logs it and continues with the next
 // call.

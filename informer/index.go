@@ -51,7 +51,7 @@ func ByLabel(key string) HeadFunc {
 	}
 }
 
-// ByNodeName is an IndexFunc. It indexes pods by the node that they are bound to, which is "" for unbound pods.
+// ByNodeName is an IndexFunc. It indexes pods by spec.nodeName, which is empty for unbound pods.
 func ByNodeName(pod *corev1.Pod) []string { return []string{pod.Spec.NodeName} }
 
 // AddIndex adds an index, which includes the objects that are cached already. It may be called at any time. If the

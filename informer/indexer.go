@@ -32,8 +32,8 @@ func compareKeys(a, b Key) int {
 // concurrent use. The objects are shared, also with the server if it runs in the same process: copy them before
 // changing them. The slices that it returns belong to the caller. Their order is undefined.
 //
-// A lazy informer decodes objects when they are read. The methods that return several objects omit those that cannot be
-// decoded; Find distinguishes them from missing ones.
+// A lazy informer decodes objects when they are read. Lists omit objects that cannot be decoded; Find distinguishes
+// undecodable objects from missing ones.
 type Indexer[T client.Object] struct {
 	resource schema.GroupResource // for errors
 	log      *slog.Logger

@@ -61,7 +61,7 @@ func TestListedObjectsShareEqualParts(t *testing.T) {
 }
 
 // In the server's own process objects also share equal parts. An informer that detects mutations holds
-// unshared copies, so that a mutation changes only one object.
+// unshared copies, in which a mutation changes only one object.
 func TestInProcessObjectsShareEqualParts(t *testing.T) {
 	t.Parallel()
 	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}})

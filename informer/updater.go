@@ -122,7 +122,7 @@ func (u *updater[T]) release(s *state[T]) {
 
 func (u *updater[T]) notify(n notice[T]) { u.notices = append(u.notices, n) }
 
-// clearNotices drops the notices after they were enqueued, so that they do not retain objects.
+// clearNotices drops the notices after the handlers received them. They would otherwise retain objects.
 func (u *updater[T]) clearNotices() {
 	clear(u.notices)
 	u.notices = u.notices[:0]

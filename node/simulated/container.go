@@ -132,7 +132,7 @@ func (c *container) restart(now time.Time, stages Stages) {
 	c.stopAt, c.deadline = time.Time{}, time.Time{}
 }
 
-// stop requests the container to exit. It reports whether the container never ran, so that the caller must remove it.
+// stop requests the container to exit. If the container never ran, stop returns true and the caller must remove it.
 func (c *container) stop(now, deadline time.Time) (neverRan bool) {
 	if c.ended != nil {
 		return false

@@ -23,8 +23,8 @@ type Options struct {
 	AcceptLoss bool
 }
 
-// Storage is the opened storage in one directory. A plane that is started with it owns and closes it; otherwise the
-// caller of Open must call Close.
+// Storage is the opened storage in one directory. A plane that is started with a Storage closes it. Without a plane,
+// the caller of Open must call Close.
 type Storage = disk.Log
 
 // InUseError reports that another process, or another Storage of this process, has opened the directory.
@@ -36,7 +36,7 @@ type LostError = disk.LostError
 // ErrNotExist reports that Options.MustExist is set and the directory has no storage.
 var ErrNotExist = disk.ErrNoStore
 
-// Open opens the storage in dir. If there is none, it creates it, and the directory if necessary. Open returns an error
+// Open opens the storage in dir, and creates the directory and the storage if they do not exist. Open returns an error
 // and changes nothing if the directory has other files or was written by a newer version. Test for *InUseError and
 // *LostError with errors.As and for ErrNotExist with errors.Is.
 func Open(dir string, options Options) (*Storage, error) {
