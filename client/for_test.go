@@ -49,7 +49,7 @@ func TestForFindsResourceOfGoType(t *testing.T) {
 		"events.k8s.io/v1/events":       which[*eventsv1.Event](t, c),
 		"apiextensions.k8s.io/v1/customresourcedefinitions":                                                                                 which[*apiextensionsv1.CustomResourceDefinition](t, c),
 		"the resource of *client_test.widget: its kind is unknown":                                                                          which[*widget](t, c),
-		"the resource of *unstructured.Unstructured: it may be of any":                                                                      which[*unstructured.Unstructured](t, c),
+		"the resource of *unstructured.Unstructured: the type does not":                                                                     which[*unstructured.Unstructured](t, c),
 		`the resource of *client_test.Widget: the server has none: no matches for kind "Widget" in version "example.com/v1"; apply its Cus`: which[*Widget](t, c),
 	} {
 		if !strings.HasPrefix(got, want) {

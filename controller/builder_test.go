@@ -77,7 +77,7 @@ func TestCompleteRejectsAnIncompleteController(t *testing.T) {
 			return controller.Result{}, nil
 		})
 		for want, err := range map[string]error{
-			"call For":           m.Build("x").Owns(maps).Complete(nothing),
+			"For was not called": m.Build("x").Owns(maps).Complete(nothing),
 			"twice":              m.Build("x").For(maps).For(maps).Complete(nothing),
 			"nil":                m.Build("x").For(maps).Complete(nil),
 			"needs a typed kind": m.Build("x").For(untyped).Owns(maps).Complete(nothing),
