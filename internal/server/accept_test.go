@@ -11,7 +11,7 @@ import (
 )
 
 // The form of an answer follows the rules of k8s.io/apiserver/pkg/endpoints/handlers/negotiation, behind a
-// router whose only wildcard for built-in kinds is */*. A code in the table stands for a refusal.
+// router whose only wildcard for built-in kinds is */*. A code in the table stands for a rejection.
 func TestAcceptHeaders(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -69,7 +69,7 @@ func TestAcceptHeaders(t *testing.T) {
 		"only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf")
 }
 
-// formOf returns an answer's media type, and whether it is a table, or the code of a refusal.
+// formOf returns an answer's media type, and whether it is a table, or the code of a rejection.
 func formOf(r response) string {
 	if r.code != http.StatusOK {
 		return strconv.Itoa(r.code)
@@ -83,7 +83,7 @@ func formOf(r response) string {
 	return form
 }
 
-// HEAD and OPTIONS are refused, as by Kubernetes' router. A watch by its deprecated path must be a GET.
+// HEAD and OPTIONS are rejected, as by Kubernetes' router. A watch by its deprecated path must be a GET.
 func TestUnsupportedMethods(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -75,7 +75,7 @@ func TestForeignCertificateIsUnauthorized(t *testing.T) {
 	}
 }
 
-// Impersonation is refused, for every user and header.
+// Impersonation is rejected, for every user and header.
 func TestImpersonationIsForbidden(t *testing.T) {
 	t.Parallel()
 	for name, w := range map[string]*testPlane{"in process": start(t), "TLS": startTLS(t)} {

@@ -118,7 +118,7 @@ func applying(ctx context.Context, w *testPlane, path, body string) (int, error)
 	if err != nil {
 		return 0, err
 	}
-	r.Header.Set("Content-Type", "application/apply-patch+yaml")
+	r.Header.Set("Content-Type", applyType)
 	answer, err := w.wire.Do(r)
 	if err != nil {
 		return 0, err

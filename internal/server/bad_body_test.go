@@ -55,10 +55,10 @@ func TestMalformedPatches(t *testing.T) {
 	for _, path := range []string{configMaps + "/a", widgetsPath + "/a"} {
 		for contentType, bodies := range map[string][]string{
 			mergeType: {``, `{`, `[]`, `7`, `"x"`, `null`},
-			"application/json-patch+json": {``, `{`, `{}`, `[1]`, `[{"op":"nothing"}]`,
+			jsonPatchType: {``, `{`, `{}`, `[1]`, `[{"op":"nothing"}]`,
 				`[{"op":"add","path":"no-slash","value":1}]`, `[{"op":"test","path":"/metadata/name","value":"b"}]`,
 				`[{"op":"remove","path":"/nothing"}]`},
-			"application/strategic-merge-patch+json": {``, `{`, `[]`, `7`, `{"$retainKeys":7}`, `{"data":[[1]]}`},
+			strategicType: {``, `{`, `[]`, `7`, `{"$retainKeys":7}`, `{"data":[[1]]}`},
 		} {
 			for _, body := range bodies {
 				r := w.send(t, http.MethodPatch, path, body, "Content-Type", contentType)
@@ -71,7 +71,7 @@ func TestMalformedPatches(t *testing.T) {
 			http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "")
 	}
 	w.send(t, http.MethodPatch, widgetsPath+"/a", `{}`, "Content-Type",
-		"application/strategic-merge-patch+json").wantError(t, http.StatusUnsupportedMediaType,
+		strategicType).wantError(t, http.StatusUnsupportedMediaType,
 		metav1.StatusReasonUnsupportedMediaType, mergeType)
 	w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"name":"b"}}`, "Content-Type", mergeType).wantError(t,
 		http.StatusBadRequest, metav1.StatusReasonBadRequest, "does not match the name on the URL")
@@ -133,4 +133,39 @@ func TestUnsupportedMediaTypes(t *testing.T) {
 	}
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`, "Content-Type",
 		"application/json; charset=utf-8").want(t, http.StatusCreated)
+}
+
+// Bodies that are huge, deeply nested or no text are rejected with a Status, and change nothing.
+func TestHugeAndBinaryBodies(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.createConfigMaps(t, "default", "a")
+	before := w.state(t, "/api/v1/configmaps")
+	annotation := `{"metadata":{"name":"x","annotations":{"a":"` + strings.Repeat("x", 1<<18) + `"}}}`
+	const test = `{"op":"test","path":"/kind","value":"ConfigMap"}`
+	const tooLarge = metav1.StatusReasonRequestEntityTooLarge
+	for _, c := range []struct {
+		method, contentType, body string
+		code                      int
+		reason                    metav1.StatusReason
+		text                      string
+	}{
+		{http.MethodPost, jsonType, strings.Repeat("[", 20000), 400, metav1.StatusReasonBadRequest, "exceeded max depth"},
+		{http.MethodPost, jsonType, strings.Repeat(`{"a":`, 20000), 400, metav1.StatusReasonBadRequest,
+			"exceeded max depth"},
+		{http.MethodPost, yamlType, "a: \x80", 400, metav1.StatusReasonBadRequest, "invalid leading UTF-8 octet"},
+		{http.MethodPost, protobufType, "k8s\x00\xff\xff", 400, metav1.StatusReasonBadRequest, "unexpected EOF"},
+		{http.MethodPost, jsonType, `{"metadata":{"name":"x"}}` + strings.Repeat(" ", 3<<20), 413, tooLarge, "3145728"},
+		{http.MethodPost, jsonType, annotation, 422, metav1.StatusReasonInvalid, "may not be more than 262144 bytes"},
+		{http.MethodPatch, jsonPatchType, `[` + strings.Repeat(test+",", 10000) + test + `]`, 413, tooLarge, "10000"},
+	} {
+		path := configMaps
+		if c.method == http.MethodPatch {
+			path += "/a"
+		}
+		w.send(t, c.method, path, c.body, "Content-Type", c.contentType).wantError(t, c.code, c.reason, c.text)
+		if w.state(t, "/api/v1/configmaps") != before {
+			t.Fatalf("%s %.40q as %s changed the stored objects", c.method, c.body, c.contentType)
+		}
+	}
 }

@@ -25,7 +25,7 @@ type bound struct {
 	allocations uint64 // MiB
 }
 
-// Requests that are designed to cost much are answered within seconds, most with a refusal, and allocate at
+// Requests that are designed to cost much are answered within seconds, most with a rejection, and allocate at
 // most some copies of the largest body. The test is not parallel, so that it can measure allocations.
 func TestBoundedTimeAndMemory(t *testing.T) {
 	w := start(t)

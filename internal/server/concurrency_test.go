@@ -105,7 +105,7 @@ func TestConcurrentCreatesOfOneName(t *testing.T) {
 func TestConcurrentPatchesOfDifferentFields(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.create(t, "/apis/apps/v1/namespaces/default/deployments", deploymentBody("a"))
+	w.create(t, deployments, deploymentBody("a"))
 	deployments := w.clients.AppsV1().Deployments("default")
 	const rounds = 25
 	concurrently(t, 2, func(ctx context.Context, i int) error {

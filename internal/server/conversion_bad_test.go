@@ -252,7 +252,7 @@ func TestDefinitionWaitsForFailedInstanceDeletion(t *testing.T) {
 	path := definitionsPath + "/lamps.example.com"
 	w.send(t, http.MethodPatch, path,
 		`[{"op":"replace","path":"/spec/versions/0/storage","value":false},{"op":"replace","path":"/spec/versions/1/storage","value":true}]`,
-		"Content-Type", "application/json-patch+json").want(t, http.StatusOK)
+		"Content-Type", jsonPatchType).want(t, http.StatusOK)
 	var broken bool
 	h.answer = func(r *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
 		if broken = !broken; broken { // every second time: the first deletion, but not the one that is tried next

@@ -277,9 +277,9 @@ func TestStorageVersionChange(t *testing.T) {
 	path := definitionsPath + "/lamps.example.com"
 	w.send(t, http.MethodPatch, path,
 		`[{"op":"replace","path":"/spec/versions/0/storage","value":false},{"op":"replace","path":"/spec/versions/1/storage","value":true}]`,
-		"Content-Type", "application/json-patch+json").want(t, http.StatusOK)
+		"Content-Type", jsonPatchType).want(t, http.StatusOK)
 	drop := `[{"op":"remove","path":"/spec/versions/0"}]`
-	w.send(t, http.MethodPatch, path, drop, "Content-Type", "application/json-patch+json").
+	w.send(t, http.MethodPatch, path, drop, "Content-Type", jsonPatchType).
 		wantError(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
 			`status.storedVersions[0]: Invalid value: "v1": missing from spec.versions; v1 was previously a storage version, and must remain in spec.versions until a storage migration`)
 	before := w.get(t, lampsV2+"/a").want(t, http.StatusOK)
@@ -297,7 +297,7 @@ func TestStorageVersionChange(t *testing.T) {
 	}
 	w.send(t, http.MethodPatch, path+"/status", `{"status":{"storedVersions":["v2"]}}`, "Content-Type",
 		mergeType).want(t, http.StatusOK)
-	w.send(t, http.MethodPatch, path, drop, "Content-Type", "application/json-patch+json").want(t, http.StatusOK)
+	w.send(t, http.MethodPatch, path, drop, "Content-Type", jsonPatchType).want(t, http.StatusOK)
 	w.get(t, lampsV1).want(t, http.StatusNotFound)
 	w.get(t, lampsV2+"/a").want(t, http.StatusOK)
 }

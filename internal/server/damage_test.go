@@ -70,7 +70,7 @@ func TestDamagedObjectReturnsReadError(t *testing.T) {
 		{http.MethodPost, configMaps + "?dryRun=All", body, jsonType},
 		{http.MethodPut, configMaps + "/b", body, jsonType},
 		{http.MethodPatch, configMaps + "/b", `{"data":{"a":"b"}}`, mergeType},
-		{http.MethodPatch, configMaps + "/b?fieldManager=f", body, "application/apply-patch+yaml"},
+		{http.MethodPatch, configMaps + "/b?fieldManager=f", body, applyType},
 	} {
 		w.send(t, c.method, c.path, c.body, "Content-Type", c.media).
 			wantError(t, http.StatusInternalServerError, metav1.StatusReasonStoreReadError, said)

@@ -19,7 +19,7 @@ func TestSchemaChangeAppliesToStoredObjects(t *testing.T) {
 	path := definitionsPath + "/widgets.example.com"
 	change := func(steps string) {
 		t.Helper()
-		w.send(t, http.MethodPatch, path, steps, "Content-Type", "application/json-patch+json").want(t, http.StatusOK)
+		w.send(t, http.MethodPatch, path, steps, "Content-Type", jsonPatchType).want(t, http.StatusOK)
 	}
 	const properties = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/"
 	change(`[{"op":"add","path":"` + properties + `shape","value":{"type":"string","default":"round"}},
@@ -74,7 +74,7 @@ func TestDefinitionChangeWithoutEffectOnObjects(t *testing.T) {
 		`{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/more","value":{"type":"string"}}`,
 	} {
 		w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", "["+step+"]", "Content-Type",
-			"application/json-patch+json").want(t, http.StatusOK)
+			jsonPatchType).want(t, http.StatusOK)
 		if after := w.get(t, widgetsPath+"/a").body; string(after) != string(before) {
 			t.Errorf("after %s: %s, was %s", step, after, before)
 		}

@@ -29,7 +29,7 @@ func TestObjectsSurviveVersionChanges(t *testing.T) {
 	}
 	change := func(steps string) {
 		t.Helper()
-		w.send(t, http.MethodPatch, path, steps, "Content-Type", "application/json-patch+json").want(t, http.StatusOK)
+		w.send(t, http.MethodPatch, path, steps, "Content-Type", jsonPatchType).want(t, http.StatusOK)
 	}
 	change(`[{"op":"copy","from":"/spec/versions/0","path":"/spec/versions/1"},
 		{"op":"replace","path":"/spec/versions/1/name","value":"v2"},{"op":"replace","path":"/spec/versions/1/storage","value":false}]`)
@@ -132,6 +132,6 @@ func TestApplyRejectsOwnerVersionWithoutField(t *testing.T) {
 	}
 	w.send(t, http.MethodPatch, path,
 		`[{"op":"replace","path":"/metadata/managedFields/0/apiVersion","value":"example.com/v2"}]`,
-		"Content-Type", "application/json-patch+json").want(t, http.StatusOK)
+		"Content-Type", jsonPatchType).want(t, http.StatusOK)
 	w.apply(t, path, "me", document("v2", "red")).want(t, http.StatusOK)
 }

@@ -65,91 +65,6 @@ func TestDefinitionIsServedWhenCreateReturns(t *testing.T) {
 	}
 }
 
-// Instances are defaulted, pruned and validated by the schema.
-func TestCreateValidatesBySchema(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	define(t, w, widgets())
-	created := w.create(t, widgetsPath,
-		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","unknown":1},"spec":{"nothing":1,"free":{"any":{"thing":[1]}}},"other":{}}`)
-	if valueAt(created, "spec", "color") != "blue" || valueAt(created, "spec", "nothing") != nil ||
-		created["other"] != nil ||
-		valueAt(created, "spec", "free", "any", "thing") == nil || valueAt(created, "metadata", "unknown") != nil {
-		t.Errorf("created %v", created)
-	}
-	for body, field := range map[string]string{
-		`{"color":"green"}`: "spec.color", `{"size":0}`: "spec.size", `{"size":10}`: "spec.size",
-		`{"size":"big"}`: "spec.size", `{"free":7}`: "spec.free", `{"size":1.5}`: "spec.size",
-	} {
-		w.send(t, http.MethodPost, widgetsPath, widget("x", body)).wantError(t, http.StatusUnprocessableEntity,
-			metav1.StatusReasonInvalid, field)
-		w.send(t, http.MethodPatch, widgetsPath+"/a", `{"spec":`+body+`}`, "Content-Type", mergeType).wantError(t,
-			http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, field)
-	}
-	w.send(t, http.MethodPatch, widgetsPath+"/a/status", `{"status":{"size":"big"}}`, "Content-Type",
-		mergeType).wantError(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "status.size")
-}
-
-// Invalid definitions are refused, each with the invalid field.
-func TestInvalidDefinitions(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	schema := func(s string) func(*apiextensionsv1.CustomResourceDefinition) {
-		return func(crd *apiextensionsv1.CustomResourceDefinition) {
-			props := &apiextensionsv1.JSONSchemaProps{}
-			response{body: []byte(s)}.into(t, props)
-			crd.Spec.Versions[0].Schema.OpenAPIV3Schema = props
-		}
-	}
-	for name, c := range map[string]struct {
-		change func(*apiextensionsv1.CustomResourceDefinition)
-		text   string
-	}{
-		"no type": {schema(`{"type":"object","properties":{"spec":{"properties":{"a":{"type":"string"}}}}}`),
-			"type: Required value"},
-		"no object":         {schema(`{"type":"string"}`), "must be object at the root"},
-		"no items":          {schema(`{"type":"object","properties":{"spec":{"type":"array"}}}`), "items"},
-		"metadata":          {schema(`{"type":"object","properties":{"metadata":{"type":"object","properties":{"labels":{"type":"object"}}}}}`), "must not specify anything other than name and generateName"},
-		"wrong default":     {schema(`{"type":"object","properties":{"spec":{"type":"object","default":{"a":"x"},"properties":{"a":{"type":"integer"}}}}}`), "default"},
-		"any of with types": {schema(`{"type":"object","properties":{"a":{"type":"string","anyOf":[{"type":"string"}]}}}`), "must be empty to be structural"},
-		"no schema": {func(crd *apiextensionsv1.CustomResourceDefinition) {
-			crd.Spec.Versions[0].Schema = nil
-		}, "openAPIV3Schema: Required value"},
-		"name": {func(crd *apiextensionsv1.CustomResourceDefinition) {
-			crd.Name = "other.example.com"
-		}, "metadata.name"},
-		"scope": {func(crd *apiextensionsv1.CustomResourceDefinition) {
-			crd.Spec.Scope = "Galaxy"
-		}, "spec.scope"},
-		"no versions": {func(crd *apiextensionsv1.CustomResourceDefinition) {
-			crd.Spec.Versions = nil
-		}, "spec.versions"},
-		"no storage": {func(crd *apiextensionsv1.CustomResourceDefinition) {
-			crd.Spec.Versions[0].Storage = false
-		}, "must have exactly one version marked as storage version"},
-		"kubernetes' group": {func(crd *apiextensionsv1.CustomResourceDefinition) {
-			crd.Spec.Group, crd.Name = "x.k8s.io", "widgets.x.k8s.io"
-		}, "api-approved.kubernetes.io"},
-		"selectable field": {func(crd *apiextensionsv1.CustomResourceDefinition) {
-			crd.Spec.Versions[0].SelectableFields[0].JSONPath = ".spec.none"
-		}, "selectableFields"},
-		"kind": {func(crd *apiextensionsv1.CustomResourceDefinition) {
-			crd.Spec.Names.Kind = "a b"
-		}, "spec.names.kind"},
-	} {
-		crd := widgets()
-		c.change(crd)
-		body := must(jsonOf(crd))(t)
-		if r := w.send(t, http.MethodPost, definitionsPath, body); r.code != http.StatusUnprocessableEntity ||
-			!strings.Contains(string(r.body), c.text) {
-			t.Errorf("%s: %d %s, want a 422 with %q", name, r.code, r.body, c.text)
-		}
-	}
-	if got := w.names(t, definitionsPath); got != "" {
-		t.Errorf("stored %q", got)
-	}
-}
-
 // A definition with a name of another kind of its group, typed or custom, is stored and not served, and its
 // status reports the conflict. Its deletion does not affect the other kind. When the other kind is deleted,
 // it is served.
@@ -224,7 +139,7 @@ func TestDefinitionUpdateTakesEffectAtOnce(t *testing.T) {
 	patch := `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/weight","value":{"type":"integer"}},
 		{"op":"add","path":"/spec/versions/-","value":{"name":"v2","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}]`
 	w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", patch, "Content-Type",
-		"application/json-patch+json").want(t, http.StatusOK)
+		jsonPatchType).want(t, http.StatusOK)
 	patched := w.send(t, http.MethodPatch, widgetsPath+"/a", `{"spec":{"weight":5}}`, "Content-Type", mergeType).want(t,
 		http.StatusOK).object(t)
 	if valueAt(patched, "spec", "weight") != 5.0 {
@@ -236,7 +151,7 @@ func TestDefinitionUpdateTakesEffectAtOnce(t *testing.T) {
 	}
 	w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com",
 		`[{"op":"replace","path":"/spec/versions/1/served","value":false}]`, "Content-Type",
-		"application/json-patch+json").want(t, http.StatusOK)
+		jsonPatchType).want(t, http.StatusOK)
 	w.get(t, strings.Replace(widgetsPath, "v1", "v2", 1)+"/a").want(t, http.StatusNotFound)
 	w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", `{"spec":{"scope":"Cluster"}}`, "Content-Type",
 		mergeType).wantError(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec.scope")
@@ -279,7 +194,7 @@ func TestV1beta1DefinitionsOfDocuments(t *testing.T) {
 	}
 }
 
-// A misspelled field is a warning, or refused by name.
+// A misspelled field is a warning, or rejected by name.
 func TestUnknownFieldOfSchema(t *testing.T) {
 	t.Parallel()
 	w := start(t)

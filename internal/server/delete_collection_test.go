@@ -15,24 +15,24 @@ import (
 	"github.com/bowline-dev/bowline/admission"
 )
 
-// slowGuard is a plugin that takes a second to admit the delete of a config map, and warns. It panics for the
+// slowDelete is a plugin that takes a second to validate the delete of a config map, and warns. It panics for the
 // name fatal.
-type slowGuard struct{ asked atomic.Int64 }
+type slowDelete struct{ calls atomic.Int64 }
 
-func (*slowGuard) Name() string { return "SlowGuard" }
+func (*slowDelete) Name() string { return "SlowDelete" }
 
-func (*slowGuard) Handles(op admission.Operation, resource resourceOf, _ string) bool {
+func (*slowDelete) Handles(op admission.Operation, resource resourceOf, _ string) bool {
 	return op == admission.Delete && resource.Resource == "configmaps"
 }
 
-func (*slowGuard) Admit(ctx, *admission.Attributes, admission.Reader) error { return nil }
+func (*slowDelete) Admit(ctx, *admission.Attributes, admission.Reader) error { return nil }
 
-func (g *slowGuard) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) error {
-	g.asked.Add(1)
+func (p *slowDelete) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) error {
+	p.calls.Add(1)
 	time.Sleep(time.Second)
 	a.Warn(a.Old.GetName() + " was in use")
 	if a.Old.GetName() == "fatal" {
-		panic("what no plugin should do")
+		panic("plugin failure")
 	}
 	return nil
 }
@@ -42,8 +42,8 @@ func (g *slowGuard) Validate(_ ctx, a *admission.Attributes, _ admission.Reader)
 func TestDeleteCollectionIsConcurrent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		guard := &slowGuard{}
-		w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{guard} })
+		plugin := &slowDelete{}
+		w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{plugin} })
 		const objects = 64
 		for i := range objects {
 			w.createConfigMaps(t, "default", fmt.Sprintf("a-%02d", i))
@@ -55,9 +55,9 @@ func TestDeleteCollectionIsConcurrent(t *testing.T) {
 		}
 		items, _ := answer.object(t)["items"].([]any)
 		warnings := answer.header.Values("Warning")
-		if len(items) != objects || len(warnings) != objects || guard.asked.Load() != objects {
+		if len(items) != objects || len(warnings) != objects || plugin.calls.Load() != objects {
 			t.Errorf("%d objects are in the answer, with %d warnings, of %d deletes", len(items), len(warnings),
-				guard.asked.Load())
+				plugin.calls.Load())
 		}
 		if left, _ := w.get(t, configMaps).object(t)["items"].([]any); len(left) != 0 {
 			t.Errorf("%d objects are left", len(left))
@@ -69,10 +69,10 @@ func TestDeleteCollectionIsConcurrent(t *testing.T) {
 func TestDeleteCollectionReportsPanic(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{&slowGuard{}} })
+		w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{&slowDelete{}} })
 		w.createConfigMaps(t, "default", "a", "fatal", "z")
 		status := w.send(t, http.MethodDelete, configMaps, "").wantError(t, http.StatusInternalServerError,
-			metav1.StatusReasonUnknown, "what no plugin should do")
+			metav1.StatusReasonUnknown, "plugin failure")
 		if !strings.Contains(status.Message, "fatal") {
 			t.Errorf("the message %q does not name the object", status.Message)
 		}
@@ -84,7 +84,7 @@ func TestDeleteCollectionReportsPanic(t *testing.T) {
 func TestDeleteCollectionStopsAtDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{&slowGuard{}} })
+		w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{&slowDelete{}} })
 		const objects = 100
 		for i := range objects {
 			w.createConfigMaps(t, "default", fmt.Sprintf("a-%02d", i))
@@ -97,21 +97,22 @@ func TestDeleteCollectionStopsAtDeadline(t *testing.T) {
 	})
 }
 
-// patient is a plugin that delays the deletes of a collection.
-type patient struct{ asked, answer chan struct{} }
+// pausedDelete is a plugin that pauses deletes of config maps without a propagation policy: it sends on paused, and
+// continues when the test sends on resume.
+type pausedDelete struct{ paused, resume chan struct{} }
 
-func (patient) Name() string { return "Patient" }
+func (pausedDelete) Name() string { return "PausedDelete" }
 
-func (patient) Handles(op admission.Operation, resource resourceOf, _ string) bool {
+func (pausedDelete) Handles(op admission.Operation, resource resourceOf, _ string) bool {
 	return op == admission.Delete && resource.Resource == "configmaps"
 }
 
-func (patient) Admit(ctx, *admission.Attributes, admission.Reader) error { return nil }
+func (pausedDelete) Admit(ctx, *admission.Attributes, admission.Reader) error { return nil }
 
-func (p patient) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) error {
+func (p pausedDelete) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) error {
 	if a.Deletion.PropagationPolicy == nil {
-		p.asked <- struct{}{}
-		<-p.answer
+		p.paused <- struct{}{}
+		<-p.resume
 	}
 	return nil
 }
@@ -119,7 +120,7 @@ func (p patient) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) er
 // An object that was created after the list, with the name of a listed one, is not deleted.
 func TestDeleteCollectionSkipsRecreatedObject(t *testing.T) {
 	t.Parallel()
-	p := patient{make(chan struct{}), make(chan struct{})}
+	p := pausedDelete{make(chan struct{}), make(chan struct{})}
 	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{p} })
 	w.createConfigMaps(t, "default", "a")
 	answered := make(chan response, 1)
@@ -127,10 +128,10 @@ func TestDeleteCollectionSkipsRecreatedObject(t *testing.T) {
 		r, _ := w.try(t.Context(), http.MethodDelete, configMaps, strings.NewReader(""))
 		answered <- r
 	}()
-	<-p.asked
+	<-p.paused
 	w.send(t, http.MethodDelete, configMaps+"/a?propagationPolicy=Background", "").want(t, http.StatusOK)
 	w.createConfigMaps(t, "default", "a")
-	p.answer <- struct{}{}
+	p.resume <- struct{}{}
 	(<-answered).want(t, http.StatusOK)
 	w.get(t, configMaps+"/a").want(t, http.StatusOK)
 }

@@ -84,7 +84,7 @@ func TestForkDuringDefinitionChanges(t *testing.T) {
 			for n := range changes {
 				step := fmt.Sprintf(`[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/n","value":{"type":"integer","default":%d}}]`, n)
 				r, err := w.try(context.Background(), http.MethodPatch, path, strings.NewReader(step), "Content-Type",
-					"application/json-patch+json")
+					jsonPatchType)
 				if err != nil || r.code != http.StatusOK {
 					return fmt.Errorf("%d %s %w", r.code, r.body, err)
 				}

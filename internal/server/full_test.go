@@ -18,7 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
-// While the disk is full or fails, writes are refused with an error that asks for a retry; nothing of them is
+// While the disk is full or fails, writes are rejected with an error that asks for a retry; nothing of them is
 // stored, and reads succeed.
 func TestWriteErrorOfFullOrFailedDisk(t *testing.T) {
 	t.Parallel()

@@ -27,7 +27,7 @@ func fuzzTarget(f *testing.F) *target {
 	w.create(f, configMaps, `{"metadata":{"name":"c"}}`)
 	w.create(f, "/api/v1/namespaces/default/pods",
 		`{"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
-	w.create(f, "/apis/apps/v1/namespaces/default/deployments", deploymentBody("a"))
+	w.create(f, deployments, deploymentBody("a"))
 	w.create(f, "/api/v1/namespaces/default/services", `{"metadata":{"name":"a"},"spec":{"ports":[{"port":80}]}}`)
 	return &target{w, w.Handler()}
 }
@@ -80,7 +80,7 @@ func (g *target) ask(t *testing.T, method string, u *url.URL, contentType string
 // knownFailure reports whether Kubernetes answers with a 500, too.
 func knownFailure(contentType, body string) bool {
 	// Any fault of the library, which Kubernetes uses as well.
-	if contentType == "application/strategic-merge-patch+json" {
+	if contentType == strategicType {
 		return !strings.Contains(body, "panicked")
 	}
 	for _, text := range []string{

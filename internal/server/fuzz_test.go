@@ -22,17 +22,17 @@ var bodyTargets = []struct{ method, path, contentType string }{
 	{http.MethodPost, configMaps, protobufType},
 	{http.MethodPut, configMaps + "/a", jsonType},
 	{http.MethodPatch, configMaps + "/a", mergeType},
-	{http.MethodPatch, configMaps + "/a", "application/json-patch+json"},
-	{http.MethodPatch, configMaps + "/a", "application/strategic-merge-patch+json"},
+	{http.MethodPatch, configMaps + "/a", jsonPatchType},
+	{http.MethodPatch, configMaps + "/a", strategicType},
 	{http.MethodPost, widgetsPath, jsonType},
 	{http.MethodPost, widgetsPath, yamlType},
 	{http.MethodPatch, widgetsPath + "/a", mergeType},
-	{http.MethodPatch, widgetsPath + "/a", "application/json-patch+json"},
+	{http.MethodPatch, widgetsPath + "/a", jsonPatchType},
 	{http.MethodPatch, widgetsPath + "/a/scale", mergeType},
 	{http.MethodPost, "/api/v1/namespaces/default/pods", jsonType},
 	{http.MethodPost, "/api/v1/namespaces/default/pods", protobufType},
-	{http.MethodPatch, "/api/v1/namespaces/default/pods/a", "application/strategic-merge-patch+json"},
-	{http.MethodPatch, "/apis/apps/v1/namespaces/default/deployments/a", "application/strategic-merge-patch+json"},
+	{http.MethodPatch, "/api/v1/namespaces/default/pods/a", strategicType},
+	{http.MethodPatch, "/apis/apps/v1/namespaces/default/deployments/a", strategicType},
 	{http.MethodPut, "/apis/apps/v1/namespaces/default/deployments/a/scale", protobufType},
 	{http.MethodPost, "/api/v1/namespaces/default/services", yamlType},
 	{http.MethodPatch, "/api/v1/namespaces/default/services/a", mergeType},
@@ -202,7 +202,7 @@ func FuzzSelectors(f *testing.F) {
 	})
 }
 
-// FuzzContinueTokens lists with random tokens. A token is refused, is expired, or returns a part of the list.
+// FuzzContinueTokens lists with random tokens. A token is rejected, is expired, or returns a part of the list.
 func FuzzContinueTokens(f *testing.F) {
 	g := fuzzTarget(f)
 	first := g.get(f, configMaps+"?limit=1").object(f)

@@ -11,19 +11,19 @@ import (
 	"github.com/bowline-dev/bowline/admission"
 )
 
-// intruder calls a function once, while an update of a config map is admitted.
-type intruder struct{ once func() }
+// updateHook is a plugin that calls a function during the admission of each update of a config map.
+type updateHook struct{ call func() }
 
-func (intruder) Name() string { return "Intruder" }
+func (updateHook) Name() string { return "UpdateHook" }
 
-func (intruder) Handles(o admission.Operation, resource resourceOf, _ string) bool {
+func (updateHook) Handles(o admission.Operation, resource resourceOf, _ string) bool {
 	return o == admission.Update && resource.Resource == "configmaps"
 }
 
-func (intruder) Admit(ctx, *admission.Attributes, admission.Reader) error { return nil }
+func (updateHook) Admit(ctx, *admission.Attributes, admission.Reader) error { return nil }
 
-func (i intruder) Validate(ctx, *admission.Attributes, admission.Reader) error {
-	i.once()
+func (h updateHook) Validate(ctx, *admission.Attributes, admission.Reader) error {
+	h.call()
 	return nil
 }
 
@@ -32,7 +32,7 @@ func (i intruder) Validate(ctx, *admission.Attributes, admission.Reader) error {
 func TestUpdateOfConcurrentlyDeletedObjectIsNotFound(t *testing.T) {
 	t.Parallel()
 	var w *testPlane
-	plugin := intruder{sync.OnceFunc(func() {
+	plugin := updateHook{sync.OnceFunc(func() {
 		if err := w.clients.CoreV1().ConfigMaps("default").Delete(t.Context(), "a",
 			metav1.DeleteOptions{}); err != nil {
 			t.Error(err)

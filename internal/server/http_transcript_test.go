@@ -2,37 +2,45 @@ package server_test
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestHTTP sends the requests of each transcript in testdata/http to a plane of its own, and compares the answers. A
-// request is a line with method, path and an optional body in one line; @NAME is a body in a file of the transcript.
-// Lines with headers may follow:
+// TestHTTP sends the requests of each transcript in testdata/http to a plane of its own, in a bubble, and compares the
+// answers. A request is a line with method, path and an optional body; lines with headers may follow:
 //
-//	A config map is stored.
+//	A config map is stored, and cannot be created twice.
 //
-//	> POST /api/v1/namespaces/default/configmaps {"metadata":{"name":"a"}}
-//	< 201 metadata.name="a"
+//	> POST /api/v1/namespaces/default/configmaps {"metadata":{"name":"a"},"unknown":1}
+//	< 201 metadata.name="a" metadata.uid="<uid-1>"
+//	< Warning: 299 - "unknown field \"unknown\""
 //	> GET /api/v1/namespaces/default/configmaps
 //	> Accept: application/yaml
-//	< 200 header.Content-Type="application/yaml"
-//	> GET /api/v1/namespaces/default/configmaps/b
-//	< 404 NotFound "configmaps \"b\" not found"
+//	< 200 header.Content-Type="application/yaml" items.*.metadata.name=["a"]
+//	> POST /api/v1/namespaces/default/configmaps {"metadata":{"name":"a"}}
+//	< 409 AlreadyExists `configmaps "a" already exists`
 //
 // An answer has its code and the fields that matter, as PATH=JSON; * stands for all items of a list, and null for a
-// field that is absent. A failure has its reason and its complete message, in which generated values are replaced.
-// All other lines are prose. A body is JSON if it begins with a brace, otherwise YAML; the body of a PATCH is a merge
-// patch unless a header states another type.
+// field that is absent. The answer of a watch is a list of events. A failure has its reason and its message, cut after
+// 1000 characters. Lines with all warnings follow, and with the causes of a failure: type, field, and the text unless
+// it is in the message. UIDs and revisions are numbered as they appear, and requests can use them by these names. All
+// other lines are prose, except:
+//
+//	$ wait 5s    let time pass; the clock of a bubble starts at 2000-01-01T00:00:00Z
+//
+// A body is JSON if it begins with a brace, otherwise YAML; that of a PATCH is a merge patch. A header states any
+// other type. @NAME is a body in a file that follows the transcript, and @NAME TEXT is that body with TEXT in place of
+// its "...". The definition of widgets is the file widgets.yaml of all transcripts.
+//
+// A request that is rejected, or has the parameter dryRun, must not change any object.
 //
 // With BOWLINE_TRANSCRIPT=write, the test writes codes, messages and the values of the listed fields to the files;
 // review the diff.
@@ -50,152 +58,135 @@ func TestHTTP(t *testing.T) {
 				t.Fatal(err)
 			}
 			archive := txtar.Parse(text)
-			archive.Comment = playHTTP(t, start(t), archive)
-			if got := txtar.Format(archive); bytes.Equal(got, text) {
+			synctest.Test(t, func(t *testing.T) { archive.Comment = playHTTP(t, file, archive) })
+			if os.Getenv("BOWLINE_TRANSCRIPT") != "write" {
 				return
-			} else if os.Getenv("BOWLINE_TRANSCRIPT") != "write" {
-				compareFile(t, file, string(got))
-			} else if err := os.WriteFile(file, got, 0o644); err != nil {
+			}
+			if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		})
 	}
 }
 
-// playHTTP returns the transcript with the actual answers.
-func playHTTP(t *testing.T, w *testPlane, archive *txtar.Archive) []byte {
+// httpTranscript is a transcript during its test.
+type httpTranscript struct {
+	*testPlane
+	bodies map[string]string // by the name of their file
+	names  generatedNames
+}
+
+// httpStep is a request with the lines of its expected answer, which omit the "< ".
+type httpStep struct {
+	method, path, body string
+	headers            []string // names and values in turn
+	want               []string
+}
+
+// playHTTP sends the requests of a transcript, reports answers that differ, and returns the transcript with the actual
+// answers.
+func playHTTP(t *testing.T, file string, archive *txtar.Archive) []byte {
 	t.Helper()
-	bodies := map[string]string{"widgets.yaml": widgetDefinition}
+	p := &httpTranscript{testPlane: start(t), bodies: map[string]string{"widgets.yaml": widgetDefinition},
+		names: generatedNames{names: map[string]string{}, counts: map[string]int{}}}
 	for _, f := range archive.Files {
-		bodies[f.Name] = string(f.Data)
+		p.bodies[f.Name] = strings.TrimSpace(string(f.Data))
 	}
 	var out bytes.Buffer
-	var request []string // method, path, body
-	var headers []string
-	send := func(wanted string) {
-		if request == nil {
-			return
+	lines := strings.Split(strings.TrimSuffix(string(archive.Comment), "\n"), "\n")
+	for i := 0; i < len(lines); {
+		if text, ok := strings.CutPrefix(lines[i], "$ wait "); ok {
+			time.Sleep(must(time.ParseDuration(text))(t))
 		}
-		body := request[2]
-		if name, ok := strings.CutPrefix(body, "@"); ok {
-			if body, ok = bodies[name]; !ok {
-				t.Fatalf("the transcript has no file %s", name)
-			}
-		}
-		contentType := yamlType
-		if request[0] == http.MethodPatch {
-			contentType = mergeType
-		} else if body == "" || body[0] == '{' {
-			contentType = jsonType
-		}
-		r := w.send(t, request[0], request[1], body, append([]string{"Content-Type", contentType}, headers...)...)
-		fmt.Fprintf(&out, "< %s\n", answerLine(t, r, wanted))
-		request, headers = nil, nil
-	}
-	for line := range strings.Lines(string(archive.Comment)) {
-		line = strings.TrimSuffix(line, "\n")
-		text, sent := strings.CutPrefix(line, "> ")
-		name, value, _ := strings.Cut(text, " ")
-		switch wanted, answered := strings.CutPrefix(line, "< "); {
-		case answered:
-			send(wanted)
+		step, length := nextStep(lines[i:])
+		if length == 0 {
+			out.WriteString(lines[i] + "\n")
+			i++
 			continue
-		case sent && strings.HasSuffix(name, ":"):
-			headers = append(headers, strings.TrimSuffix(name, ":"), value)
-		case sent:
-			send("")
-			path, body, _ := strings.Cut(value, " ")
-			request = []string{name, path, body}
-		default:
-			send("")
 		}
-		out.WriteString(line + "\n")
+		got := p.take(t, step)
+		if !slices.Equal(got, step.want) && os.Getenv("BOWLINE_TRANSCRIPT") != "write" {
+			t.Errorf("%s:%d: %s %s %.200s\ngot\n\t< %s\nwant\n\t< %s", file, i+1, step.method, step.path, step.body,
+				strings.Join(got, "\n\t< "), strings.Join(step.want, "\n\t< "))
+		}
+		for _, line := range lines[i : i+length-len(step.want)] {
+			out.WriteString(line + "\n")
+		}
+		for _, line := range got {
+			out.WriteString("< " + line + "\n")
+		}
+		i += length
 	}
-	send("")
 	return out.Bytes()
 }
 
-// answerLine formats an answer with the fields that the wanted line has.
-func answerLine(t *testing.T, r response, wanted string) string {
+// nextStep parses the request at the beginning of the lines, and its answer. It returns the number of their lines, 0
+// if there is no request.
+func nextStep(lines []string) (step httpStep, length int) {
+	request, ok := strings.CutPrefix(lines[0], "> ")
+	if !ok {
+		return step, 0
+	}
+	step.method, request, _ = strings.Cut(request, " ")
+	step.path, step.body, _ = strings.Cut(request, " ")
+	for length = 1; length < len(lines); length++ {
+		text, _ := strings.CutPrefix(lines[length], "> ")
+		name, value, ok := strings.Cut(text, ": ")
+		if text == lines[length] || !ok || strings.Contains(name, " ") {
+			break
+		}
+		step.headers = append(step.headers, name, value)
+	}
+	for ; length < len(lines); length++ {
+		text, ok := strings.CutPrefix(lines[length], "< ")
+		if !ok {
+			break
+		}
+		step.want = append(step.want, text)
+	}
+	return step, length
+}
+
+// take sends a request and returns the lines of its answer. It fails if a rejected request or a dry run changes
+// objects.
+func (p *httpTranscript) take(t *testing.T, step httpStep) []string {
 	t.Helper()
-	out := strconv.Itoa(r.code)
-	var status metav1.Status
-	if json.Unmarshal(r.body, &status) == nil && status.Kind == "Status" && status.Status == metav1.StatusFailure {
-		if int(status.Code) != r.code || status.APIVersion != "v1" {
-			t.Errorf("the Status of a %d is %s", r.code, r.body)
+	body := step.body
+	if name, ok := strings.CutPrefix(body, "@"); ok {
+		name, text, _ := strings.Cut(name, " ")
+		if body, ok = p.bodies[name]; !ok {
+			t.Fatalf("the transcript has no file %s", name)
 		}
-		if status.Reason != "" {
-			out += " " + string(status.Reason)
-		}
-		out += " " + strconv.Quote(status.Message)
+		body = strings.Replace(body, "...", text, 1)
 	}
-	for _, path := range fieldPaths(wanted) {
-		value := any(nil)
-		if name, ok := strings.CutPrefix(path, "header."); ok {
-			value = strings.Join(r.header.Values(name), ", ")
-		} else if err := json.Unmarshal(r.body, &value); err != nil {
-			t.Fatalf("%v: %s", err, r.body)
-		} else {
-			value = valuesAt(value, strings.Split(path, "."))
-		}
-		var text bytes.Buffer
-		encoder := json.NewEncoder(&text)
-		encoder.SetEscapeHTML(false)
-		if err := encoder.Encode(value); err != nil {
-			t.Fatal(err)
-		}
-		out += " " + path + "=" + strings.TrimSuffix(text.String(), "\n")
+	contentType := yamlType
+	if step.method == http.MethodPatch {
+		contentType = mergeType
+	} else if body == "" || body[0] == '{' {
+		contentType = jsonType
 	}
-	return volatile.ReplaceAllString(out, "<>")
+	before := p.settledRevision(t)
+	r := p.send(t, step.method, p.names.values(step.path), p.names.values(body),
+		append([]string{"Content-Type", contentType}, step.headers...)...)
+	dryRun := strings.Contains(step.path+body, "dryRun")
+	if after := p.settledRevision(t); before != after && (r.code >= http.StatusBadRequest || dryRun) {
+		t.Errorf("%s %s %.200s was answered %d, dry run %t, and changed objects", step.method, step.path, step.body,
+			r.code, dryRun)
+	}
+	var paths []string
+	if len(step.want) > 0 {
+		paths = fieldPaths(step.want[0])
+	}
+	lines := append([]string{answerLine(t, r, paths)}, moreLines(t, r)...)
+	for i := range lines {
+		lines[i] = p.names.replace(lines[i])
+	}
+	return lines
 }
 
-// fieldPaths returns the paths of the fields in the line of an answer.
-func fieldPaths(line string) (paths []string) {
-	for len(line) > 0 {
-		if line[0] == '"' { // a message
-			quoted, err := strconv.QuotedPrefix(line)
-			if err != nil {
-				return paths
-			}
-			line = strings.TrimLeft(line[len(quoted):], " ")
-			continue
-		}
-		end := strings.IndexAny(line, " =")
-		if end < 0 || line[end] == ' ' { // a code or a reason
-			_, line, _ = strings.Cut(line, " ")
-			continue
-		}
-		paths = append(paths, line[:end])
-		decoder := json.NewDecoder(strings.NewReader(line[end+1:]))
-		var value json.RawMessage
-		if decoder.Decode(&value) != nil {
-			_, line, _ = strings.Cut(line, " ")
-			continue
-		}
-		line = strings.TrimLeft(line[end+1+int(decoder.InputOffset()):], " ")
-	}
-	return paths
-}
-
-// valuesAt returns the value at a path, and a list of values for the path of all items of a list.
-func valuesAt(value any, path []string) any {
-	if len(path) == 0 {
-		return value
-	}
-	switch v := value.(type) {
-	case map[string]any:
-		return valuesAt(v[path[0]], path[1:])
-	case []any:
-		if path[0] == "*" {
-			all := make([]any, len(v))
-			for i, item := range v {
-				all[i] = valuesAt(item, path[1:])
-			}
-			return all
-		}
-		if i, err := strconv.Atoi(path[0]); err == nil && i < len(v) {
-			return valuesAt(v[i], path[1:])
-		}
-	}
-	return nil
+// settledRevision returns the revision once everything that follows from earlier requests is written.
+func (p *httpTranscript) settledRevision(t *testing.T) string {
+	t.Helper()
+	synctest.Wait()
+	return p.revision(t)
 }

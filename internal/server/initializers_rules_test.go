@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A write may remove the first initializer, or all; others are refused and change nothing.
+// A write may remove the first initializer, or all; others are rejected and change nothing.
 func TestRemoveInitializers(t *testing.T) {
 	t.Parallel()
 	const first, second, third = `{"name":"first.example.com"}`, `{"name":"second.example.com"}`,
@@ -114,13 +114,13 @@ func TestPatchTypesFinishInitialization(t *testing.T) {
 	for name, c := range map[string]struct{ contentType, patch string }{
 		"merge": {mergeType,
 			`{"metadata":{"initializers":null},"spec":{"containers":[{"name":"c","image":"i"},{"name":"proxy","image":"p"}]}}`},
-		"JSON": {jsonPatch,
+		"JSON": {jsonPatchType,
 			`[{"op":"remove","path":"/metadata/initializers"},{"op":"add","path":"/spec/containers/-","value":{"name":"proxy","image":"p"}}]`},
-		"JSON, a name": {jsonPatch,
+		"JSON, a name": {jsonPatchType,
 			`[{"op":"test","path":"/metadata/initializers/pending/0/name","value":"first.example.com"},{"op":"remove","path":"/metadata/initializers/pending/0"},{"op":"add","path":"/spec/containers/-","value":{"name":"proxy","image":"p"}}]`},
-		"strategic": {strategic,
+		"strategic": {strategicType,
 			`{"metadata":{"initializers":null},"spec":{"containers":[{"name":"proxy","image":"p"}]}}`},
-		"strategic name": {strategic,
+		"strategic name": {strategicType,
 			`{"metadata":{"initializers":{"pending":[{"$patch":"delete","name":"first.example.com"}]}},"spec":{"containers":[{"name":"proxy","image":"p"}]}}`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -125,44 +125,6 @@ func TestClientsCannotSetUIDAndTimestamps(t *testing.T) {
 	})
 }
 
-// The generation counts changes of the spec, for kinds that have one, but not changes of metadata or status.
-func TestGenerationCountsSpecChanges(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	define(t, w, widgets())
-	path := widgetsPath + "/a"
-	w.create(t, widgetsPath, widget("a", `{"size":1}`))
-	deployments := "/apis/apps/v1/namespaces/default/deployments"
-	w.create(t, deployments, deploymentBody("a"))
-	for _, c := range []struct {
-		path, patch string
-		generation  float64
-	}{
-		{path, `{"metadata":{"labels":{"l":"1"}}}`, 1},
-		{path, `{"metadata":{"generation":7}}`, 1},
-		{path, `{"spec":{"size":2}}`, 2},
-		{path, `{"spec":{"size":2}}`, 2},
-		{path, `{"status":{"size":2}}`, 2},
-		{path + "/status", `{"status":{"size":2}}`, 2},
-		{path + "/scale", `{"spec":{"replicas":3}}`, 3},
-		{deployments + "/a", `{"metadata":{"labels":{"l":"1"}}}`, 1},
-		{deployments + "/a", `{"spec":{"replicas":4}}`, 2},
-		{deployments + "/a/status", `{"status":{"replicas":1}}`, 2},
-		{deployments + "/a/scale", `{"spec":{"replicas":5}}`, 3},
-	} {
-		w.send(t, http.MethodPatch, c.path, c.patch, "Content-Type", mergeType).want(t, http.StatusOK)
-		object := w.get(t, strings.TrimSuffix(strings.TrimSuffix(c.path, "/status"), "/scale")).want(t,
-			http.StatusOK).object(t)
-		if got := valueAt(object, "metadata", "generation"); got != c.generation {
-			t.Errorf("after %s %s the generation is %v, want %v", c.path, c.patch, got, c.generation)
-		}
-	}
-	w.createConfigMaps(t, "default", "a")
-	if got := valueAt(w.get(t, configMaps+"/a").object(t), "metadata", "generation"); got != nil {
-		t.Errorf("a config map has generation %v", got)
-	}
-}
-
 func deploymentBody(name string) string {
 	return `{"metadata":{"name":"` + name +
 		`"},"spec":{"replicas":3,"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"web","image":"nginx:1"}]}}}}`
@@ -184,7 +146,7 @@ func TestNoOpUpdateKeepsRevision(t *testing.T) {
 			{http.MethodPut, jsonType, string(before.body)},
 			{http.MethodPatch, mergeType, `{}`},
 			{http.MethodPatch, mergeType, `{"metadata":{"labels":{"not-there":null}}}`},
-			{http.MethodPatch, "application/json-patch+json", `[]`},
+			{http.MethodPatch, jsonPatchType, `[]`},
 		} {
 			after := w.send(t, write.method, path, write.body, "Content-Type", write.contentType).want(t, http.StatusOK)
 			if got := valueAt(after.object(t), "metadata", "resourceVersion"); got != revision {
@@ -208,30 +170,4 @@ func TestNoOpUpdateKeepsRevision(t *testing.T) {
 			t.Errorf("the revision moved from %s to %s", read.ResourceVersion, written.ResourceVersion)
 		}
 	}
-}
-
-// Invalid names are refused with the causes of Kubernetes.
-func TestInvalidNames(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	define(t, w, widgets())
-	for _, name := range []string{"UPPER", "under_score", "-dash", "dot.", "a b", "ä", strings.Repeat("x", 254)} {
-		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"`+name+`"}}`).wantError(t,
-			http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.name")
-		w.send(t, http.MethodPost, widgetsPath, widget(name, `{}`)).wantError(t, http.StatusUnprocessableEntity,
-			metav1.StatusReasonInvalid, "metadata.name")
-	}
-	for _, name := range []string{"a/b", "..", ".", "a%b"} {
-		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"`+name+`"}}`).wantError(t,
-			http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.name")
-	}
-	w.send(t, http.MethodPost, "/api/v1/namespaces", `{"metadata":{"name":"with.dot"}}`).wantError(t,
-		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.name")
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a","labels":{"bad key":"x"}}}`).wantError(t,
-		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.labels")
-	w.send(t, http.MethodPost, configMaps,
-		`{"metadata":{"name":"a","finalizers":["plain"],"ownerReferences":[{"name":"x"}]}}`).wantError(t,
-		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.ownerReferences")
-	w.send(t, http.MethodGet, configMaps+"/UPPER", "").wantError(t, http.StatusNotFound, metav1.StatusReasonNotFound,
-		`configmaps "UPPER" not found`)
 }

@@ -35,7 +35,7 @@ func TestRequestMetrics(t *testing.T) {
 		http.StatusUnprocessableEntity)
 	w.send(t, http.MethodPatch, configMaps+"/a", `{"data":{"k":"v"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
 	w.send(t, http.MethodPatch, configMaps+"/a?fieldManager=test", `{"apiVersion":"v1","kind":"ConfigMap"}`,
-		"Content-Type", "application/apply-patch+yaml").want(t, http.StatusOK)
+		"Content-Type", applyType).want(t, http.StatusOK)
 	w.send(t, http.MethodDelete, configMaps, "").want(t, http.StatusOK)
 	w.get(t, "/apis/apps/v1/namespaces/default/deployments/none/scale").want(t, http.StatusNotFound)
 	w.get(t, "/api/v1/namespaces/default/pods/none/log").want(t, http.StatusNotFound)

@@ -11,57 +11,6 @@ import (
 	"github.com/bowline-dev/bowline/admission"
 )
 
-func TestNamespacesAtStart(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	if got, want := w.names(t, "/api/v1/namespaces"), "default kube-node-lease kube-public kube-system"; got != want {
-		t.Errorf("a new plane has the namespaces %q, want %q", got, want)
-	}
-	ns := w.get(t, "/api/v1/namespaces/default").want(t, http.StatusOK).object(t)
-	if valueAt(ns, "status", "phase") != "Active" ||
-		valueAt(ns, "metadata", "labels", "kubernetes.io/metadata.name") != "default" {
-		t.Errorf("default is %v", ns)
-	}
-}
-
-// A create in a missing namespace is a 404, and in a terminating one a 403, for built-in and custom kinds.
-func TestCreateNeedsItsNamespace(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	define(t, w, widgets())
-	w.namespace(t, "going")
-	w.createConfigMaps(t, "going", "left")
-	w.send(t, http.MethodDelete, "/api/v1/namespaces/going", "").want(t, http.StatusOK)
-	if got := valueAt(w.get(t, "/api/v1/namespaces/going").want(t, http.StatusOK).object(t), "status",
-		"phase"); got != "Terminating" {
-		t.Errorf("a deleted namespace is %v", got)
-	}
-	for resource, body := range map[string]string{
-		"/api/v1/namespaces/%/configmaps":                       `{"metadata":{"name":"a"}}`,
-		"/apis/example.com/v1/namespaces/%/widgets":             widget("a", `{}`),
-		"/apis/coordination.k8s.io/v1/namespaces/%/leases":      `{"metadata":{"name":"a"}}`,
-		"/api/v1/namespaces/%/configmaps?dryRun=All":            `{"metadata":{"name":"a"}}`,
-		"/api/v1/namespaces/%/configmaps?fieldManager=somebody": `{"metadata":{"generateName":"a"}}`,
-	} {
-		w.send(t, http.MethodPost, replace(resource, "nowhere"), body).wantError(t, http.StatusNotFound,
-			metav1.StatusReasonNotFound, `namespaces "nowhere" not found`)
-		s := w.send(t, http.MethodPost, replace(resource, "going"), body).wantError(t, http.StatusForbidden,
-			metav1.StatusReasonForbidden, "because it is being terminated")
-		if s.Details == nil || len(s.Details.Causes) != 1 || s.Details.Causes[0].Type != "NamespaceTerminating" {
-			t.Errorf("%s: details %+v", resource, s.Details)
-		}
-	}
-	// existing objects can still be changed and deleted, and lists of a missing namespace are empty
-	w.send(t, http.MethodPatch, "/api/v1/namespaces/going/configmaps/left", `{"data":{"k":"1"}}`, "Content-Type",
-		mergeType).want(t, http.StatusOK)
-	w.send(t, http.MethodDelete, "/api/v1/namespaces/going/configmaps/left", "").want(t, http.StatusOK)
-	if got := w.names(t, "/api/v1/namespaces/nowhere/configmaps"); got != "" {
-		t.Errorf("a missing namespace has %q", got)
-	}
-	w.get(t, "/api/v1/namespaces/nowhere/configmaps/a").wantError(t, http.StatusNotFound, metav1.StatusReasonNotFound,
-		`configmaps "a" not found`)
-}
-
 // slow is a plugin that delays the creation of a ConfigMap, as a webhook may.
 type slow struct{ asked, answer chan struct{} }
 
@@ -127,35 +76,4 @@ func TestCreateRacesWithNamespaceDelete(t *testing.T) {
 	if got := w.names(t, "/api/v1/configmaps"); got != "a" {
 		t.Errorf("there are %q", got)
 	}
-}
-
-func replace(path, namespace string) string {
-	for i := range path {
-		if path[i] == '%' {
-			return path[:i] + namespace + path[i+1:]
-		}
-	}
-	return path
-}
-
-// The last finalizer of a namespace's spec can only be removed through the subresource finalize.
-func TestFinalizeDeletesNamespace(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	w.namespace(t, "going")
-	w.send(t, http.MethodDelete, "/api/v1/namespaces/going", "").want(t, http.StatusOK)
-	ns := w.get(t, "/api/v1/namespaces/going").want(t, http.StatusOK).object(t)
-	if valueAt(ns, "spec", "finalizers") == nil || valueAt(ns, "metadata", "deletionTimestamp") == nil {
-		t.Fatalf("a deleted namespace: %v", ns)
-	}
-	around := w.send(t, http.MethodPatch, "/api/v1/namespaces/going", `{"spec":{"finalizers":null}}`, "Content-Type",
-		mergeType).want(t, http.StatusOK).object(t)
-	if valueAt(around, "spec", "finalizers") == nil {
-		t.Error("an update of the namespace removed its finalizer")
-	}
-	w.send(t, http.MethodPut, "/api/v1/namespaces/going/finalize",
-		`{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"going"},"spec":{}}`).want(t, http.StatusOK)
-	w.get(t, "/api/v1/namespaces/going").wantError(t, http.StatusNotFound, metav1.StatusReasonNotFound,
-		`namespaces "going" not found`)
-	w.namespace(t, "going")
 }

@@ -158,7 +158,7 @@ func TestWatchByNewlySelectableField(t *testing.T) {
 	w.create(t, widgetsPath, widget("older", `{"color":"blue"}`))
 	patch := `[{"op":"add","path":"/spec/versions/0/selectableFields","value":[{"jsonPath":".spec.color"}]}]`
 	w.send(t, http.MethodPatch, definitionsPath+"/"+crd.Name, patch, "Content-Type",
-		"application/json-patch+json").want(t, http.StatusOK)
+		jsonPatchType).want(t, http.StatusOK)
 
 	red := w.open(t, widgetsPath+"?watch=1&fieldSelector=spec.color%3Dred")
 	red.want(t, "ADDED old")

@@ -80,7 +80,7 @@ type latencies struct {
 	took    []time.Duration
 	refused int
 	err     error
-	// saturated is closed at the first refusal, when the flood has reached its maximum.
+	// saturated is closed at the first rejection, when the flood has reached its maximum.
 	saturated chan struct{}
 }
 

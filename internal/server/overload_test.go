@@ -23,10 +23,10 @@ type unread struct{ read *atomic.Int32 }
 
 func (u unread) Read([]byte) (int, error) { u.read.Add(1); return 0, io.EOF }
 
-// longest is the maximum delay of a refusal.
+// longest is the maximum delay of a 429.
 const longest = 1500 * time.Millisecond
 
-// A flood is refused with 429 soon and before its bodies are read. Other users, and other programs of the
+// A flood is rejected with 429 soon and before its bodies are read. Other users, and other programs of the
 // same user, do not wait. The rest of the flood waits for at most a quarter of its time.
 func TestFloodGetsTooManyRequests(t *testing.T) {
 	t.Parallel()
@@ -36,7 +36,7 @@ func TestFloodGetsTooManyRequests(t *testing.T) {
 		first := flooder.flood(t, 1000, http.MethodPost, configMaps, func() io.Reader {
 			return io.MultiReader(named())
 		})
-		time.Sleep(longest) // refusals are held back as long as that
+		time.Sleep(longest) // a 429 may be delayed that long
 		waiting, working, _ := c.counts(t)
 		if working == 0 || waiting < working || first.codes[http.StatusTooManyRequests] != 1000-waiting-working {
 			t.Errorf("%d requests run, %d wait, answers %v", working, waiting, first.codes)
@@ -91,7 +91,8 @@ func TestClientGoRetriesAfterTooManyRequests(t *testing.T) {
 		got := must(flooder.clients.CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}))(t)
 		if took := time.Since(began); got.Name != "default" || took < 10*time.Second ||
 			took > 10*time.Second+longest+time.Second {
-			t.Errorf("answered after %s, want 10 s until there is room, and the last refusal's time", took)
+			t.Errorf("answered after %s, want between 10s, when seats are free, and %s", took,
+				10*time.Second+longest+time.Second)
 		}
 		first.Wait()
 		c.wantIdle(t)
@@ -211,7 +212,7 @@ func TestCanceledRequestLeavesQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := startOverload(t)
-		w := c.as(t, "impatient", "same")
+		w := c.as(t, "user", "same")
 		working := w.flood(t, 64*cores()/2, http.MethodPost, configMaps, named)
 		ctx, cancel := context.WithCancel(t.Context())
 		var gone sync.WaitGroup

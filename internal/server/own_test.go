@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -15,12 +14,6 @@ import (
 
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/admission"
-)
-
-const (
-	applyType = "application/apply-patch+yaml"
-	jsonPatch = "application/json-patch+json"
-	strategic = "application/strategic-merge-patch+json"
 )
 
 const ownedDeployment = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},` +
@@ -54,6 +47,17 @@ func (r response) owned(t testing.TB, lines ...string) {
 	}
 }
 
+// The manager of a request without fieldManager is its User-Agent up to the first slash, without control characters,
+// cut to 128 bytes.
+func TestManagerFromUserAgent(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	long := strings.Repeat("é", 100)
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"},"data":{"k":"1"}}`, "User-Agent",
+		"\t"+long+"/1").want(t, http.StatusCreated)
+	w.get(t, configMaps+"/a").owned(t, long[:128]+` Update v1 {"f:data":{".":{},"f:k":{}}}`)
+}
+
 // Owners are ordered by operation (apply before update), then by the second of the write, then by name.
 func TestManagedFieldsOrder(t *testing.T) {
 	t.Parallel()
@@ -75,89 +79,6 @@ func TestManagedFieldsOrder(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A write owns the fields that it changes. The manager is that of the request, or the beginning of its
-// User-Agent.
-func TestWriteOwnsChangedFields(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	a := configMaps + "/a"
-	w.send(t, http.MethodPost, configMaps+"?fieldManager=maker", `{"metadata":{"name":"a"},"data":{"k":"1"}}`).want(t,
-		http.StatusCreated)
-	w.get(t, a).owned(t, `maker Update v1 {"f:data":{".":{},"f:k":{}}}`)
-	w.send(t, http.MethodPut, a, `{"metadata":{"name":"a"},"data":{"k":"1","l":"2"}}`, "User-Agent", "agent/1.0 (x)").
-		owned(t, `agent Update v1 {"f:data":{"f:l":{}}}`, `maker Update v1 {"f:data":{".":{},"f:k":{}}}`)
-	w.send(t, http.MethodPatch, a+"?fieldManager=merge", `{"data":{"k":"3"}}`, "Content-Type", mergeType).
-		owned(t, `agent Update v1 {"f:data":{"f:l":{}}}`, `maker Update v1 {"f:data":{}}`,
-			`merge Update v1 {"f:data":{"f:k":{}}}`)
-	w.send(t, http.MethodPatch, a+"?fieldManager=json", `[{"op":"remove","path":"/data/l"}]`, "Content-Type",
-		jsonPatch).
-		owned(t, `maker Update v1 {"f:data":{}}`, `merge Update v1 {"f:data":{"f:k":{}}}`)
-	w.send(t, http.MethodPatch, a+"?fieldManager=strategic", `{"metadata":{"labels":{"x":"y"}}}`, "Content-Type",
-		strategic).
-		owned(t, `maker Update v1 {"f:data":{}}`, `merge Update v1 {"f:data":{"f:k":{}}}`,
-			`strategic Update v1 {"f:metadata":{"f:labels":{".":{},"f:x":{}}}}`)
-
-	long := strings.Repeat("é", 100)
-	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"long"},"data":{"k":"1"}}`, "User-Agent",
-		"\t"+long+"/1").want(t, http.StatusCreated)
-	w.get(t, configMaps+"/long").owned(t, long[:128]+` Update v1 {"f:data":{".":{},"f:k":{}}}`)
-}
-
-// The status is owned by its writer at the subresource, a scale by its writer, and a binding by no manager.
-func TestSubresourceOwnership(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	w.send(t, http.MethodPost, deployments+"?fieldManager=m",
-		strings.Replace(ownedDeployment, `"spec":{"sel`, `"status":{"replicas":9},"spec":{"replicas":1,"sel`,
-			1)).want(t, http.StatusCreated)
-	if made := w.get(t, deployments+"/d").owners(t); len(made) != 1 || strings.Contains(made[0], "f:status") ||
-		!strings.Contains(made[0], `"f:replicas"`) {
-		t.Errorf("a create owns %v", made)
-	}
-	w.send(t, http.MethodPatch, deployments+"/d/status?fieldManager=s",
-		`{"metadata":{"labels":{"no":"one"}},"spec":{"replicas":7},"status":{"replicas":1}}`, "Content-Type",
-		mergeType).want(t, http.StatusOK)
-	w.send(t, http.MethodPut, deployments+"/d/scale?fieldManager=h",
-		`{"metadata":{"name":"d"},"spec":{"replicas":4}}`).want(t, http.StatusOK)
-	all := w.get(t, deployments+"/d").owners(t)
-	if len(all) != 3 || all[0] != `h Update/scale apps/v1 {"f:spec":{"f:replicas":{}}}` ||
-		strings.Contains(all[1], `"f:replicas"`) ||
-		all[2] != `s Update/status apps/v1 {"f:status":{"f:replicas":{}}}` {
-		t.Errorf("after the status and the scale: %q", all)
-	}
-
-	w.send(t, http.MethodPost, podsPath+"?fieldManager=m",
-		`{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}`).want(t, http.StatusCreated)
-	before := w.get(t, podsPath+"/p").owners(t)
-	w.send(t, http.MethodPost, podsPath+"/p/binding?fieldManager=scheduler",
-		`{"metadata":{"name":"p"},"target":{"name":"n"}}`).want(t, http.StatusCreated)
-	w.get(t, podsPath+"/p").owned(t, before...)
-}
-
-// Ownership in a body is used if it can be parsed; an empty list clears it.
-func TestManagedFieldsInBody(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	a := configMaps + "/a"
-	put := func(managed string) response {
-		return w.send(t, http.MethodPut, a+"?fieldManager=m",
-			`{"metadata":{"name":"a","managedFields":`+managed+`},"data":{"k":"1"}}`)
-	}
-	const m = `m Update v1 {"f:data":{".":{},"f:k":{}}}`
-	w.send(t, http.MethodPost, configMaps+"?fieldManager=m", `{"metadata":{"name":"a"},"data":{"k":"1"}}`).want(t,
-		http.StatusCreated)
-	put(`null`).owned(t, m)
-	put(`[{"manager":"z","operation":"Nope"}]`).owned(t, m)
-	put(`[{"manager":"z","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{"f:k":{}}}}]`).
-		owned(t, `z Apply v1 {"f:data":{"f:k":{}}}`)
-	put(`[]`).owned(t)
-	// A write without changes gains no ownership, and later writes leave it cleared.
-	put(`null`).owned(t)
-	w.send(t, http.MethodPut, a+"?fieldManager=m", `{"metadata":{"name":"a"},"data":{"k":"2"}}`).owned(t)
-	w.send(t, http.MethodPatch, a+"?fieldManager=m", `{"metadata":{"managedFields":[{}]}}`, "Content-Type",
-		mergeType).owned(t)
 }
 
 // When more than ten managers have updated an object, the oldest are merged.
@@ -214,28 +135,30 @@ func TestNoOpWriteKeepsRevisionAndTimestamps(t *testing.T) {
 	})
 }
 
-// spoiler is a plugin that sets invalid ownership.
-type spoiler struct{}
+// invalidOwner is a plugin that sets invalid ownership.
+type invalidOwner struct{}
 
-func (spoiler) Name() string { return "Spoiler" }
+func (invalidOwner) Name() string { return "InvalidOwner" }
 
-func (spoiler) Handles(_ admission.Operation, resource resourceOf, _ string) bool {
+func (invalidOwner) Handles(_ admission.Operation, resource resourceOf, _ string) bool {
 	return resource.Resource == "configmaps" || resource.Resource == "widgets"
 }
 
-func (spoiler) Admit(_ context.Context, a *admission.Attributes, _ admission.Reader) error {
+func (invalidOwner) Admit(_ context.Context, a *admission.Attributes, _ admission.Reader) error {
 	if a.Object != nil {
-		a.Object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "spoiler", Operation: "Nope"}})
+		a.Object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "invalid", Operation: "Nope"}})
 	}
 	return nil
 }
 
-func (spoiler) Validate(context.Context, *admission.Attributes, admission.Reader) error { return nil }
+func (invalidOwner) Validate(context.Context, *admission.Attributes, admission.Reader) error {
+	return nil
+}
 
 // Invalid ownership of a plugin is reverted, with a warning.
 func TestInvalidOwnershipOfPluginIsReverted(t *testing.T) {
 	t.Parallel()
-	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{spoiler{}} })
+	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{invalidOwner{}} })
 	r := w.send(t, http.MethodPost, configMaps+"?fieldManager=m", `{"metadata":{"name":"a"},"data":{"k":"1"}}`).want(t,
 		http.StatusCreated)
 	if got := r.header.Get("Warning"); !strings.Contains(got,
@@ -252,20 +175,5 @@ func TestInvalidOwnershipOfPluginIsReverted(t *testing.T) {
 	if got := w.get(t, widgetsPath+"/a").owners(t); len(got) != 1 ||
 		!strings.HasPrefix(got[0], `m Update example.com/v1 {"f:spec":`) {
 		t.Errorf("of a custom resource, owned by %q", got)
-	}
-}
-
-// A delete does not change the ownership of an object that waits for its finalizers.
-func TestDeleteKeepsOwnership(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	w.send(t, http.MethodPost, configMaps+"?fieldManager=m",
-		`{"metadata":{"name":"a","finalizers":["e.com/f"]}}`).want(t, http.StatusCreated)
-	before := w.get(t, configMaps+"/a").owners(t)
-	w.send(t, http.MethodDelete, configMaps+"/a?fieldManager=other", ``).want(t, http.StatusOK)
-	w.get(t, configMaps+"/a").owned(t, before...)
-	var obj metav1.PartialObjectMetadata
-	if err := json.Unmarshal(w.get(t, configMaps+"/a").body, &obj); err != nil || obj.DeletionTimestamp == nil {
-		t.Errorf("the object is not being deleted: %v", err)
 	}
 }

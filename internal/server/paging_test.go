@@ -180,7 +180,7 @@ func TestListAtRevision(t *testing.T) {
 		metav1.StatusReasonInvalid, "resourceVersionMatch")
 }
 
-// Invalid and future revisions are refused wherever a client may name one.
+// Invalid and future revisions are rejected wherever a client may name one.
 func TestInvalidRevisions(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -92,29 +92,3 @@ func decodePartial(t *testing.T, r response, media string, into runtime.Object) 
 	}
 	return into
 }
-
-// Forms that do not fit are refused with the texts of Kubernetes: a list's form for one object, and an
-// object's for a list.
-func TestPartialMetadataShapeMismatch(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	define(t, w, widgets())
-	w.createConfigMaps(t, "default", "a")
-	w.create(t, widgetsPath, widget("a", `{}`))
-	for _, c := range []struct{ path, accept, message string }{
-		{configMaps, partialType,
-			"you requested PartialObjectMetadata, but the requested object is a list (*core.ConfigMapList)"},
-		{configMaps + "/a", partialList,
-			"you requested PartialObjectMetadataList, but the requested object is not a list (*core.ConfigMap)"},
-		{widgetsPath, partialType,
-			"you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)"},
-		{widgetsPath + "/a", partialList,
-			"you requested PartialObjectMetadataList, but the requested object is not a list (*unstructured.Unstructured)"},
-	} {
-		w.get(t, c.path, "Accept", c.accept).wantError(t, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
-			c.message)
-	}
-	// an error is always a Status
-	w.get(t, configMaps+"/none", "Accept", tableType).wantError(t, http.StatusNotFound, metav1.StatusReasonNotFound,
-		"not found")
-}

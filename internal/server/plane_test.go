@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,12 +23,17 @@ import (
 )
 
 const (
-	jsonType     = "application/json"
-	yamlType     = "application/yaml"
-	protobufType = "application/vnd.kubernetes.protobuf"
-	mergeType    = "application/merge-patch+json"
+	jsonType      = "application/json"
+	yamlType      = "application/yaml"
+	protobufType  = "application/vnd.kubernetes.protobuf"
+	mergeType     = "application/merge-patch+json"
+	jsonPatchType = "application/json-patch+json"
+	strategicType = "application/strategic-merge-patch+json"
+	applyType     = "application/apply-patch+yaml"
 
-	configMaps = "/api/v1/namespaces/default/configmaps"
+	configMaps  = "/api/v1/namespaces/default/configmaps"
+	podsPath    = "/api/v1/namespaces/default/pods"
+	deployments = "/apis/apps/v1/namespaces/default/deployments"
 )
 
 // testPlane is a plane for one test, with the clients of one of its users.
@@ -258,6 +265,23 @@ func (w *testPlane) state(t testing.TB, paths ...string) string {
 		all.Write(w.get(t, path).want(t, http.StatusOK).body)
 	}
 	return all.String()
+}
+
+// names returns the sorted names in a list; query holds parameter names and values in turn.
+func (w *testPlane) names(t testing.TB, path string, query ...string) string {
+	t.Helper()
+	q := url.Values{}
+	for i := 0; i+1 < len(query); i += 2 {
+		q.Set(query[i], query[i+1])
+	}
+	var list metav1.PartialObjectMetadataList
+	w.get(t, path+"?"+q.Encode()).want(t, http.StatusOK).into(t, &list)
+	var names []string
+	for _, item := range list.Items {
+		names = append(names, item.Name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, " ")
 }
 
 // protobuf encodes an object in Kubernetes' protobuf envelope.

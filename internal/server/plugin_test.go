@@ -24,7 +24,7 @@ type (
 )
 
 // policy is a plugin as users of the library write them: it labels config maps by the number of existing
-// ones, warns, and refuses writes.
+// ones, warns, and rejects writes.
 type policy struct {
 	mu   sync.Mutex
 	seen []string
@@ -58,9 +58,9 @@ func (p *policy) Admit(ctx context.Context, a *admission.Attributes, state admis
 func (p *policy) Validate(ctx context.Context, a *admission.Attributes, state admission.Reader) error {
 	switch a.Name {
 	case "forbidden":
-		return a.Forbidden("the policy knows no %s of %s", a.Name, a.User)
+		return a.Forbidden("the policy permits no %s of %s", a.Name, a.User)
 	case "failing":
-		return errors.New("the policy's own database is away")
+		return errors.New("the policy's database is unavailable")
 	case "needs-boss":
 		boss, err := state.Get(ctx, a.Resource.GroupResource(), a.Namespace, "boss")
 		if err != nil || boss != nil {
@@ -69,12 +69,12 @@ func (p *policy) Validate(ctx context.Context, a *admission.Attributes, state ad
 		return a.Forbidden("there is no boss")
 	}
 	if a.Operation == admission.Delete && a.Old.GetLabels()["keep"] != "" {
-		return a.Forbidden("it is to be kept")
+		return a.Forbidden("its label keep is set")
 	}
 	return nil
 }
 
-// A plugin changes, warns about and refuses writes of built-in and custom kinds, and reads the state.
+// A plugin changes, warns about and rejects writes of built-in and custom kinds, and reads the state.
 func TestPlugin(t *testing.T) {
 	t.Parallel()
 	p := &policy{}
@@ -90,15 +90,15 @@ func TestPlugin(t *testing.T) {
 		t.Errorf("the first widget is labelled %v", got)
 	}
 	s := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"forbidden"}}`).wantError(t, http.StatusForbidden,
-		metav1.StatusReasonForbidden, `configmaps "forbidden" is forbidden: the policy knows no forbidden of`)
+		metav1.StatusReasonForbidden, `configmaps "forbidden" is forbidden: the policy permits no forbidden of`)
 	if s.Details == nil || s.Details.Name != "forbidden" || s.Details.Kind != "configmaps" {
 		t.Errorf("details %+v", s.Details)
 	}
 	w.send(t, http.MethodPost, widgetsPath, widget("forbidden", `{}`)).wantError(t, http.StatusForbidden,
-		metav1.StatusReasonForbidden, "the policy knows no")
+		metav1.StatusReasonForbidden, "the policy permits no")
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"failing"}}`).wantError(t,
 		http.StatusInternalServerError,
-		metav1.StatusReasonInternalError, `admission plugin "Policy" failed: the policy's own database is away`)
+		metav1.StatusReasonInternalError, `admission plugin "Policy" failed: the policy's database is unavailable`)
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"needs-boss"}}`).wantError(t, http.StatusForbidden,
 		metav1.StatusReasonForbidden, "there is no boss")
 	w.createConfigMaps(t, "default", "boss")
@@ -107,10 +107,10 @@ func TestPlugin(t *testing.T) {
 	w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"labels":{"keep":"yes"}}}`, "Content-Type",
 		mergeType).want(t, http.StatusOK)
 	w.send(t, http.MethodDelete, configMaps+"/a", "").wantError(t, http.StatusForbidden, metav1.StatusReasonForbidden,
-		"it is to be kept")
-	w.send(t, http.MethodDelete, configMaps+"/needs-boss", "").want(t, http.StatusOK) // may be refused too
+		"its label keep is set")
+	w.send(t, http.MethodDelete, configMaps+"/needs-boss", "").want(t, http.StatusOK) // its delete in the collection below may be rejected too
 	w.send(t, http.MethodDelete, configMaps, "").wantError(t, http.StatusForbidden, metav1.StatusReasonForbidden,
-		"it is to be kept")
+		"its label keep is set")
 	w.get(t, configMaps+"/a").want(t, http.StatusOK)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,27 +156,27 @@ func TestFaultyPlugin(t *testing.T) {
 	}
 }
 
-// remembers is a plugin whose Validate needs what its Admit has left in the attributes.
-type remembers struct{}
+// attributeMemory is a plugin whose Validate fails unless its Admit stored a value in the same attributes.
+type attributeMemory struct{}
 
-func (remembers) Name() string { return "Remembers" }
-func (remembers) Handles(op admission.Operation, _ resourceOf, _ string) bool {
+func (attributeMemory) Name() string { return "AttributeMemory" }
+func (attributeMemory) Handles(op admission.Operation, _ resourceOf, _ string) bool {
 	return op == admission.Delete
 }
-func (remembers) Admit(_ ctx, a *admission.Attributes, _ admission.Reader) error {
+func (attributeMemory) Admit(_ ctx, a *admission.Attributes, _ admission.Reader) error {
 	a.Memory = "admitted"
 	return nil
 }
-func (remembers) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) error {
+func (attributeMemory) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) error {
 	if a.Memory != "admitted" {
-		return errors.New("these are other attributes than those of Admit")
+		return errors.New("Validate got other attributes than Admit")
 	}
 	return nil
 }
 
 func TestDeletePassesSameAttributesToAdmitAndValidate(t *testing.T) {
 	t.Parallel()
-	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{remembers{}} })
+	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{attributeMemory{}} })
 	w.createConfigMaps(t, "default", "a")
 	w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK)
 }

@@ -113,3 +113,19 @@ func TestMalformedProtobuf(t *testing.T) {
 		protobufType).wantError(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
 		"cannot be handled as a ConfigMap")
 }
+
+// The options of a delete may be sent in protobuf.
+func TestDeleteOptionsInProtobuf(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.createConfigMaps(t, "default", "a")
+	policy := metav1.DeletePropagationOrphan
+	options := &metav1.DeleteOptions{DryRun: []string{"All"}, PropagationPolicy: &policy}
+	options.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "DeleteOptions"})
+	answer := w.sendBody(t, http.MethodDelete, configMaps+"/a", bytes.NewReader(protobuf(t, options)), "Content-Type",
+		protobufType).want(t, http.StatusOK).object(t)
+	if finalizers, _ := valueAt(answer, "metadata", "finalizers").([]any); len(finalizers) != 1 ||
+		finalizers[0] != "orphan" {
+		t.Errorf("the answer is %v, want the object with the finalizer orphan", answer)
+	}
+}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Quantities with huge exponents are refused; the library that parses them would allocate a billion digits.
+// Quantities with huge exponents are rejected; the library that parses them would allocate a billion digits.
 func TestQuantityWithHugeExponentIsRejected(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -31,11 +31,11 @@ func TestQuantityWithHugeExponentIsRejected(t *testing.T) {
 			metav1.StatusReasonBadRequest, refusal)
 	}
 	w.send(t, http.MethodPatch, pods+"/b?fieldManager=a", pod("b", `"1e999999999"`, ""), "Content-Type",
-		"application/apply-patch+yaml").
+		applyType).
 		wantError(t, http.StatusInternalServerError, "", refusal)
 	w.send(t, http.MethodPatch, pods+"/a",
 		`{"spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"1e-999999999"}}}]}}`,
-		"Content-Type", "application/strategic-merge-patch+json").wantError(t, http.StatusUnprocessableEntity,
+		"Content-Type", strategicType).wantError(t, http.StatusUnprocessableEntity,
 		metav1.StatusReasonInvalid, refusal)
 	binary := protobufPod(t, "1e7777")
 	w.send(t, http.MethodPost, pods, strings.Replace(binary, "1e7777", "1e9999", 1), "Content-Type",

@@ -65,7 +65,7 @@ func TestLoadedObjectsFollowCurrentDefinition(t *testing.T) {
 		{"op":"add","path":"/spec/versions/0/selectableFields/-","value":{"jsonPath":".spec.shape"}},
 		{"op":"copy","from":"/spec/versions/0","path":"/spec/versions/1"},
 		{"op":"replace","path":"/spec/versions/1/name","value":"v2"}, {"op":"replace","path":"/spec/versions/1/storage","value":false}
-	]`, "Content-Type", "application/json-patch+json").want(t, http.StatusOK)
+	]`, "Content-Type", jsonPatchType).want(t, http.StatusOK)
 	w.create(t, widgetsPath, widget("b", `{"shape":"flat"}`))
 	second := strings.Replace(widgetsPath, "/v1/", "/v2/", 1)
 	paths := []string{
@@ -104,7 +104,7 @@ func TestWatchResumesAfterRestart(t *testing.T) {
 	w.send(t, http.MethodDelete, widgetsPath+"/a", "").want(t, http.StatusOK)
 	w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com",
 		`[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/shape","value":{"type":"string","default":"round"}}]`,
-		"Content-Type", "application/json-patch+json").want(t, http.StatusOK)
+		"Content-Type", jsonPatchType).want(t, http.StatusOK)
 	w = w.restart(t, journal)
 	watch := must(w.Source().Watch(t.Context(), widgetsResource, client.Options{After: from}))(t)
 	defer watch.Stop()

@@ -47,7 +47,7 @@ func (r revisions) query(text string) string {
 
 // TestResourceVersionOfLists covers every cell of the table in Kubernetes' API concepts ("Semantics for get
 // and list"): by resourceVersion, resourceVersionMatch and limit, for a list and for the list of a
-// deletecollection. The refusals are those of ValidateListOptions in k8s.io/apimachinery and
+// deletecollection. The rejections are those of ValidateListOptions in k8s.io/apimachinery and
 // k8s.io/apiserver/pkg/storage.
 func TestResourceVersionOfLists(t *testing.T) {
 	t.Parallel()
@@ -106,7 +106,7 @@ func TestResourceVersionOfLists(t *testing.T) {
 	})
 }
 
-// listed returns the names in a list, or the code of a refusal.
+// listed returns the names in a list, or the code of a rejection.
 func listed(t *testing.T, r response) string {
 	t.Helper()
 	if r.code != http.StatusOK {
@@ -252,7 +252,7 @@ func TestResourceVersionOfWatches(t *testing.T) {
 	})
 }
 
-// watched returns the events of a watch that has ended, or the code of a refusal.
+// watched returns the events of a watch that has ended, or the code of a rejection.
 func watched(t *testing.T, r response) string {
 	t.Helper()
 	if r.code != http.StatusOK {

@@ -40,7 +40,7 @@ func TestScaleInEveryVersion(t *testing.T) {
 				t.Errorf("%s has %v replicas", path, got)
 			}
 			w.send(t, http.MethodPatch, path+"/scale", `{"spec":{"replicas":3}}`, "Content-Type",
-				"application/merge-patch+json").want(t, http.StatusOK)
+				mergeType).want(t, http.StatusOK)
 			w.send(t, http.MethodPut, path+"/scale", strings.Replace(body, fmt.Sprint(n+5), "-1", 1)).want(t,
 				http.StatusUnprocessableEntity)
 		}

@@ -155,7 +155,7 @@ func TestAddressesAndPortsAreReleased(t *testing.T) {
 	}
 }
 
-// A refused Service holds no claims; the next one can get what it requested.
+// A rejected Service holds no claims; the next one can get what it requested.
 func TestRejectedServiceHoldsNoClaims(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -205,23 +205,23 @@ func TestServiceUpdateKeepsAddresses(t *testing.T) {
 	}
 }
 
-// thief is a plugin that creates another Service with the address and port that the server is about to
-// assign.
-type thief struct {
-	stole  bool
+// addressTaker is a plugin that creates, once, another Service with the address and port that the server is about
+// to assign.
+type addressTaker struct {
+	taken  bool
 	create func(*corev1.Service) error
 }
 
-func (*thief) Name() string { return "Thief" }
-func (*thief) Handles(op admission.Operation, r resourceOf, _ string) bool {
+func (*addressTaker) Name() string { return "AddressTaker" }
+func (*addressTaker) Handles(op admission.Operation, r resourceOf, _ string) bool {
 	return op == admission.Create && r.Resource == "services"
 }
-func (*thief) Admit(ctx, *admission.Attributes, admission.Reader) error { return nil }
-func (p *thief) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) error {
-	if p.stole {
+func (*addressTaker) Admit(ctx, *admission.Attributes, admission.Reader) error { return nil }
+func (p *addressTaker) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) error {
+	if p.taken {
 		return nil
 	}
-	p.stole = true
+	p.taken = true
 	mine := a.Object.(*corev1.Service)
 	other := service("other", corev1.ServiceTypeNodePort, 80)
 	other.Spec.ClusterIP, other.Spec.Ports[0].NodePort = mine.Spec.ClusterIP, mine.Spec.Ports[0].NodePort
@@ -231,7 +231,7 @@ func (p *thief) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) err
 // A create whose assigned address is taken before the commit is retried with another address.
 func TestServiceCreateRetriesTakenAddress(t *testing.T) {
 	t.Parallel()
-	p := &thief{}
+	p := &addressTaker{}
 	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{p} })
 	services := w.clients.CoreV1().Services("default")
 	p.create = func(s *corev1.Service) error {

@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -14,57 +13,6 @@ const (
 	partialType = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 	partialList = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 )
-
-// row formats a row of a table as one line: its cells and the kind of its object.
-func row(t testing.TB, r metav1.TableRow) string {
-	t.Helper()
-	kind := "-"
-	if r.Object.Raw != nil {
-		var meta metav1.TypeMeta
-		response{body: r.Object.Raw}.into(t, &meta)
-		kind = meta.Kind
-	}
-	return strings.Trim(fmt.Sprint(r.Cells), "[]") + " " + kind
-}
-
-func TestTables(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), configMap("a", "x", "1", "y", "2"),
-		metav1.CreateOptions{}))(t)
-	define(t, w, widgets())
-	w.create(t, widgetsPath, widget("a", `{"color":"red"}`))
-	for _, c := range []struct{ path, columns, row string }{
-		{configMaps, "Name Data Age", "a 2 0s PartialObjectMetadata"},
-		{configMaps + "/a", "Name Data Age", "a 2 0s PartialObjectMetadata"},
-		{configMaps + "?includeObject=Object", "Name Data Age", "a 2 0s ConfigMap"},
-		{configMaps + "?includeObject=None", "Name Data Age", "a 2 0s -"},
-		{widgetsPath, "Name Color", "a red PartialObjectMetadata"},
-		{widgetsPath + "/a?includeObject=Object", "Name Color", "a red Widget"},
-	} {
-		r := w.get(t, c.path, "Accept", tableType).want(t, http.StatusOK)
-		var table metav1.Table
-		r.into(t, &table)
-		var columns []string
-		for _, column := range table.ColumnDefinitions {
-			columns = append(columns, column.Name)
-		}
-		if got := strings.Join(columns, " "); got != c.columns || table.Kind != "Table" ||
-			table.APIVersion != "meta.k8s.io/v1" || table.ResourceVersion == "" {
-			t.Errorf("%s: columns %q: %s", c.path, got, r.body)
-		}
-		if len(table.Rows) != 1 {
-			t.Fatalf("%s: %d rows", c.path, len(table.Rows))
-		}
-		got := row(t, table.Rows[0])
-		got = strings.Replace(got, " 1s ", " 0s ", 1) // a second may have passed
-		if got != c.row {
-			t.Errorf("%s: row %q, want %q", c.path, got, c.row)
-		}
-	}
-	w.get(t, configMaps+"?includeObject=Some", "Accept", tableType).wantError(t, http.StatusBadRequest,
-		metav1.StatusReasonBadRequest, "includeObject")
-}
 
 // Paging with limit and continue works for tables as for lists.
 func TestPagesAsTables(t *testing.T) {
@@ -130,33 +78,6 @@ func TestPartialObjectMetadata(t *testing.T) {
 		http.StatusOK)
 	if got := r.header.Get("Content-Type"); got != protobufType {
 		t.Errorf("content type %q", got)
-	}
-}
-
-// Writes answer with tables and metadata if the client accepts these.
-func TestWritesReturnTables(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	body := `{"metadata":{"name":"a"},"data":{"k":"1"}}`
-	for _, dry := range []string{"?dryRun=All", ""} {
-		created := w.send(t, http.MethodPost, configMaps+dry, body, "Accept", tableType).want(t,
-			http.StatusCreated).object(t)
-		if created["kind"] != "Table" {
-			t.Errorf("created%s: %v", dry, created)
-		}
-	}
-	whole := w.send(t, http.MethodPost, configMaps+"?dryRun=All&includeObject=Object",
-		`{"metadata":{"name":"b"},"data":{"k":"1"}}`, "Accept", tableType).want(t, http.StatusCreated).object(t)
-	if row := whole["rows"].([]any)[0].(map[string]any); valueAt(row, "object", "kind") != "ConfigMap" ||
-		valueAt(row, "object", "data", "k") != "1" {
-		t.Errorf("the row of a dry run with its object: %v", row)
-	}
-	for _, dry := range []string{"?dryRun=All", ""} {
-		patched := w.send(t, http.MethodPatch, configMaps+"/a"+dry, `{"data":{"k":"2"}}`, "Accept", partialType,
-			"Content-Type", mergeType).want(t, http.StatusOK).object(t)
-		if patched["kind"] != "PartialObjectMetadata" || patched["data"] != nil {
-			t.Errorf("patched%s: %v", dry, patched)
-		}
 	}
 }
 

@@ -22,7 +22,7 @@ var requestsOfVerbs = []struct{ verb, method, route, body, sent string }{
 	{"get", http.MethodGet, configMapRoute, "", ""},
 	{"patch", http.MethodPatch, configMapsRoute, `{"data":{"k":"v"}}`, mergeType},
 	{"patch", http.MethodPatch, secretRoute, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}`,
-		"application/apply-patch+yaml"},
+		applyType},
 	{"update", http.MethodPut, configMapsRoute, `{"metadata":{"name":"a"},"data":{"k":"w"}}`, ""},
 	{"scale", http.MethodPatch, deploymentRoute + "/scale", `{"spec":{"replicas":3}}`, mergeType},
 	{"scale", http.MethodPost, rollbackRoute, `{"name":"a","rollbackTo":{"revision":0}}`, ""},
@@ -38,7 +38,7 @@ func TestTraceStagesMatchDocument(t *testing.T) {
 	t.Parallel()
 	w := startTraced(t, start)
 	w.createConfigMaps(t, "default", "a", "b")
-	w.create(t, "/apis/apps/v1/namespaces/default/deployments", deploymentBody("a"))
+	w.create(t, deployments, deploymentBody("a"))
 	w.create(t, podsPath, `{"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
 	drawn := documentedStages(t)
 	for _, r := range requestsOfVerbs {

@@ -174,7 +174,7 @@ func TestDeleteCollectionHasOneSpan(t *testing.T) {
 	}
 }
 
-// The trace of a refused request ends with the stage that refused it.
+// The trace of a rejected request ends with the stage that rejected it.
 func TestTraceOfRejectedRequest(t *testing.T) {
 	t.Parallel()
 	w := startTraced(t, startTLS)
@@ -218,7 +218,8 @@ func TestOnlyPrivilegedUsersContinueTrace(t *testing.T) {
 		case "/version":
 			if id == traceID || s.Parent().IsValid() || len(links) != 1 ||
 				links[0].SpanContext.TraceID().String() != traceID {
-				t.Errorf("somebody's trace is %s below %s, with links %v", id, s.Parent().SpanID(), links)
+				t.Errorf("the trace of an unprivileged user is %s below %s, with links %v", id,
+					s.Parent().SpanID(), links)
 			}
 		case "/livez":
 			if id == traceID || len(links) != 0 {

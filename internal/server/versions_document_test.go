@@ -35,7 +35,7 @@ func followDocument(t *testing.T, file string) {
 		method, path, body := step[1], step[2], strings.TrimSpace(step[3])
 		contentType := jsonType
 		if method == http.MethodPatch {
-			contentType = "application/json-patch+json"
+			contentType = jsonPatchType
 		}
 		answer := w.send(t, method, path, body, "Content-Type", contentType)
 		if strconv.Itoa(answer.code) != step[4] {

@@ -35,33 +35,3 @@ func TestWarningsAreLimited(t *testing.T) {
 		}
 	}
 }
-
-// Repeated warnings are sent once.
-func TestWarningsAreNotRepeated(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	r := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"},"x":1,"x":2,"x":3}`).want(t,
-		http.StatusCreated)
-	if got := strings.Join(r.header.Values("Warning"), "; "); strings.Count(got, "unknown") != 1 {
-		t.Errorf("warnings: %s", got)
-	}
-}
-
-// A create of an existing name warns, as in Kubernetes, which warns before it stores the object.
-func TestCreateOfExistingNameWarns(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	const path = "/apis/networking.k8s.io/v1/namespaces/default/ingresses"
-	const old = `{"metadata":{"name":"i","annotations":{"kubernetes.io/ingress.class":"a"}},"spec":{"rules":[{}]}}`
-	for _, query := range []string{"", "", "?dryRun=All"} {
-		r := w.send(t, http.MethodPost, path+query, old)
-		if got := r.header.Values("Warning"); len(got) != 1 || !strings.Contains(got[0], "ingress.class") {
-			t.Errorf("a create%s that was answered %d: warnings %q", query, r.code, got)
-		}
-	}
-	refused := w.send(t, http.MethodPost, path, strings.Replace(old, "{}", `{"host":"_"}`, 1)).want(t,
-		http.StatusUnprocessableEntity)
-	if got := refused.header.Values("Warning"); len(got) > 0 {
-		t.Errorf("a create that the rules refuse: warnings %q", got)
-	}
-}

@@ -49,7 +49,7 @@ func TestWebhooksReviewEvictions(t *testing.T) {
 	}
 }
 
-// Webhooks can refuse evictions, and change their options.
+// Webhooks can reject evictions, and change their options.
 func TestWebhooksDenyAndPatchEvictions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -73,7 +73,7 @@ func TestWebhooksDenyAndPatchEvictions(t *testing.T) {
 			"the namespace of the provided object does not match")
 }
 
-// An eviction in a terminating namespace is refused with that cause.
+// An eviction in a terminating namespace is rejected with that cause.
 func TestEvictionInTerminatingNamespace(t *testing.T) {
 	t.Parallel()
 	w := start(t)

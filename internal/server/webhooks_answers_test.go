@@ -92,7 +92,7 @@ func startRawWebhook(t testing.TB, answer func(http.ResponseWriter, *http.Reques
 	return g
 }
 
-// Invalid answers refuse the write, or are ignored if the failure policy is Ignore.
+// Invalid answers reject the write, or are ignored if the failure policy is Ignore.
 func TestInvalidWebhookResponseRejectsWrite(t *testing.T) {
 	t.Parallel()
 	for _, bad := range badAnswers {
@@ -119,7 +119,7 @@ func TestInvalidWebhookResponseRejectsWrite(t *testing.T) {
 func patchWebhook(t testing.TB, w *testPlane, path, name, member, value string) {
 	t.Helper()
 	patch := `[{"op":"add","path":"/webhooks/0/` + member + `","value":` + value + `}]`
-	w.send(t, http.MethodPatch, path+"/"+name, patch, "Content-Type", "application/json-patch+json").want(t,
+	w.send(t, http.MethodPatch, path+"/"+name, patch, "Content-Type", jsonPatchType).want(t,
 		http.StatusOK)
 }
 
@@ -241,7 +241,7 @@ func TestReinvocationIsLimitedToOnce(t *testing.T) {
 	}
 }
 
-// Validating webhooks are called concurrently. The first refusal in order is the answer.
+// Validating webhooks are called concurrently. The first rejection in order is the answer.
 func TestValidatingWebhooksAreConcurrent(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -273,7 +273,7 @@ func TestValidatingWebhooksAreConcurrent(t *testing.T) {
 		`admission webhook "v3.example.com" denied the request: refused by 3`)
 }
 
-// The status of a webhook's refusal is the answer, unless it is a success.
+// The status of a webhook's rejection is the answer, unless it is a success.
 func TestWebhookDenialStatus(t *testing.T) {
 	t.Parallel()
 	w := start(t)

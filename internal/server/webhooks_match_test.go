@@ -45,7 +45,7 @@ func TestWebhookSelectors(t *testing.T) {
 }
 
 // Match conditions in CEL select the requests that a webhook reviews. If a condition cannot be evaluated, the
-// write is refused, or the webhook is skipped if its failure policy is Ignore.
+// write is rejected, or the webhook is skipped if its failure policy is Ignore.
 func TestMatchConditions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -76,7 +76,6 @@ func TestMatchConditions(t *testing.T) {
 func TestMatchConditionsSeeSubresourceKind(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	const deployments = "/apis/apps/v1/namespaces/default/deployments"
 	deployment := strings.Replace(ownedDeployment, `"name":"d"`, `"name":"a"`, 1)
 	w.send(t, http.MethodPost, deployments, deployment).want(t, http.StatusCreated)
 	g := startWebhook(t, nil)
@@ -112,7 +111,7 @@ func TestMatchConditionsUseAuthorizer(t *testing.T) {
 	}
 }
 
-// A dry run is only sent to webhooks without side effects, marked as a dry run, and refused if there are
+// A dry run is only sent to webhooks without side effects, marked as a dry run, and rejected if there are
 // others, whatever their failure policy.
 func TestDryRunCallsWebhooksWithoutSideEffects(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,7 @@ import (
 const metrics = "apiserver_admission_webhook_"
 
 // The metrics of webhooks have Kubernetes' names (k8s.io/apiserver/pkg/admission/metrics): durations,
-// refusals, and failures that were ignored. Series of removed configurations are removed.
+// rejections, and failures that were ignored. Series of removed configurations are removed.
 func TestWebhookMetrics(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -58,7 +58,7 @@ func TestWebhookMetrics(t *testing.T) {
 	}
 }
 
-// counted compares the metrics of a webhook that two writes were refused by, or that failed for them and was
+// counted compares the metrics of a webhook after two writes: it rejected both, or it failed and the failures were
 // ignored.
 func counted(t *testing.T, name, scraped string) {
 	t.Helper()

@@ -130,7 +130,7 @@ func TestNoOpPatchCausesNoReinvocation(t *testing.T) {
 	}
 }
 
-// Webhooks can patch custom resources: unknown fields are pruned, and invalid values refused.
+// Webhooks can patch custom resources: unknown fields are pruned, and invalid values rejected.
 func TestWebhookPatchesCustomResource(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -171,7 +171,6 @@ func TestWebhookMatchPolicyEquivalent(t *testing.T) {
 func TestWebhookPatchesScale(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	const deployments = "/apis/apps/v1/namespaces/default/deployments"
 	w.send(t, http.MethodPost, deployments,
 		`{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`).want(t, http.StatusCreated)
 	g := startWebhook(t, patched(`[{"op":"replace","path":"/spec/replicas","value":5}]`))
@@ -188,7 +187,7 @@ func TestWebhookPatchesScale(t *testing.T) {
 	}
 }
 
-// Each warning of a webhook is sent to the client once, also with a refusal.
+// Each warning of a webhook is sent to the client once, also with a rejection.
 func TestWebhookWarnings(t *testing.T) {
 	t.Parallel()
 	w := start(t)

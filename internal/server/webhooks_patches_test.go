@@ -52,7 +52,7 @@ func TestWebhookPatchIsValidated(t *testing.T) {
 }
 
 // Patches of webhooks have the same limits as those of clients. One that doubles the object repeatedly, or
-// that makes the library panic, only refuses the write.
+// that makes the library panic, only rejects the write.
 func TestWebhookPatchLimits(t *testing.T) {
 	t.Parallel()
 	copies := make([]string, 40)
@@ -125,7 +125,7 @@ func TestWebhookReplacesGeneratedName(t *testing.T) {
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"generateName":"a-"}}`).wantError(t, http.StatusConflict,
 		metav1.StatusReasonAlreadyExists, `configmaps "named" already exists`)
 	w.send(t, http.MethodPatch, configMaps+"/other?fieldManager=me", `{"apiVersion":"v1","kind":"ConfigMap"}`,
-		"Content-Type", "application/apply-patch+yaml").
+		"Content-Type", applyType).
 		wantError(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "does not match the name on the URL")
 }
 

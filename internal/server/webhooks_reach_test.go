@@ -102,7 +102,7 @@ func TestWebhookCABundle(t *testing.T) {
 		metav1.StatusReasonInternalError, "unable to load root certificates: unable to parse bytes as PEM block")
 }
 
-// A webhook that cannot be reached refuses the write, and each later write tries it again.
+// A webhook that cannot be reached rejects the write, and each later write tries it again.
 func TestUnreachableWebhook(t *testing.T) {
 	t.Parallel()
 	w := start(t)

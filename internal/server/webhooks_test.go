@@ -109,7 +109,7 @@ func registerWebhook(t testing.TB, w *testPlane, path, name string, g *webhook, 
 	w.send(t, http.MethodPost, path, string(body)).want(t, http.StatusCreated)
 }
 
-// deny refuses with a message.
+// deny rejects with a message.
 func deny(message string) func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
 	return func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
 		return &admissionv1.AdmissionResponse{Result: &metav1.Status{Message: message, Code: http.StatusForbidden,
@@ -117,7 +117,7 @@ func deny(message string) func(*admissionv1.AdmissionReview) *admissionv1.Admiss
 	}
 }
 
-// A validating webhook refuses creates, updates, patches and deletes from the creation of its configuration
+// A validating webhook rejects creates, updates, patches and deletes from the creation of its configuration
 // to its deletion. Refused writes are not stored, and it receives no other requests.
 func TestValidatingWebhookDeniesWrites(t *testing.T) {
 	t.Parallel()
@@ -194,7 +194,7 @@ func TestAdmissionReviewRequest(t *testing.T) {
 	}
 }
 
-// Configurations of webhooks are not reviewed, so that a configuration that refuses everything can be
+// Configurations of webhooks are not reviewed, so that a configuration that rejects everything can be
 // deleted.
 func TestWebhookConfigurationsAreNotReviewed(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ import (
 // each step.
 type model struct {
 	seats, places int
-	working       []request
+	running       []request
 	waiting       []request
 	// turns are users, and flows as "user/flow", in the order in which they get free seats.
 	turns []string
@@ -32,7 +32,7 @@ func (q request) key() string { return q.user + "/" + q.flow }
 
 // held returns the assigned seats: all, those of a user and those of a flow.
 func (m *model) held(user, key string) (all, ofUser, ofFlow int) {
-	for _, w := range m.working {
+	for _, w := range m.running {
 		all += w.got
 		if w.user == user {
 			ofUser += w.got
@@ -44,6 +44,7 @@ func (m *model) held(user, key string) (all, ofUser, ofFlow int) {
 	return all, ofUser, ofFlow
 }
 
+// queued returns the numbers of waiting requests in the same way.
 func (m *model) queued(user, key string) (all, ofUser, ofFlow int) {
 	for _, w := range m.waiting {
 		all++
@@ -75,17 +76,18 @@ func allowed(limit, all, ofUser, ofFlow, wants int) int {
 	return wants
 }
 
+// fits returns the seats that the request may get now, 0 if none.
 func (m *model) fits(q request) int {
 	all, ofUser, ofFlow := m.held(q.user, q.key())
 	return allowed(m.seats, all, ofUser, ofFlow, q.wants)
 }
 
-// ask reports whether the request runs now and, if not, whether it waits.
-func (m *model) ask(q request) (works, waits bool) {
+// enter reports whether the request runs now and, if not, whether it waits.
+func (m *model) enter(q request) (runs, waits bool) {
 	all, ofUser, ofFlow := m.queued(q.user, q.key())
 	if got := m.fits(q); ofFlow == 0 && got > 0 {
 		q.got = got
-		m.working = append(m.working, q)
+		m.running = append(m.running, q)
 		return true, false
 	}
 	if allowed(m.places, all, ofUser, ofFlow, 1) == 0 {
@@ -103,20 +105,21 @@ func (m *model) ask(q request) (works, waits bool) {
 // leave ends a running or waiting request, and starts others.
 func (m *model) leave(name string) {
 	is := func(q request) bool { return q.name == name }
-	m.working = slices.DeleteFunc(m.working, is)
+	m.running = slices.DeleteFunc(m.running, is)
 	m.waiting = slices.DeleteFunc(m.waiting, is)
-	m.forgetTurns()
+	m.dropIdleTurns()
 	for m.startOne() {
 	}
 }
 
-// forgetTurns removes the users and flows without waiting requests.
-func (m *model) forgetTurns() {
+// dropIdleTurns removes the users and flows without waiting requests.
+func (m *model) dropIdleTurns() {
 	m.turns = slices.DeleteFunc(m.turns, func(name string) bool {
 		return !slices.ContainsFunc(m.waiting, func(q request) bool { return q.user == name || q.key() == name })
 	})
 }
 
+// startOne starts the first waiting request that fits, in the order of turns, and reports whether there is one.
 func (m *model) startOne() bool {
 	for _, user := range m.turns {
 		for _, key := range m.turns {
@@ -129,11 +132,11 @@ func (m *model) startOne() bool {
 				continue
 			}
 			m.waiting = slices.Delete(m.waiting, at, at+1)
-			m.working = append(m.working, q)
+			m.running = append(m.running, q)
 			for _, name := range []string{user, key} {
 				m.turns = append(slices.DeleteFunc(m.turns, func(n string) bool { return n == name }), name)
 			}
-			m.forgetTurns()
+			m.dropIdleTurns()
 			return true
 		}
 	}
@@ -150,50 +153,53 @@ func TestQueueMatchesModel(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 0))
 			limits := fair.Limits{Seats: 1 + random.IntN(40), Waiting: 1 + random.IntN(40), Patience: time.Hour}
-			in(t, limits, func(r *room) { compare(r, random, &model{seats: limits.Seats, places: limits.Waiting}) })
+			testQueue(t, limits, func(r *queueTest) {
+				compare(r, random, &model{seats: limits.Seats, places: limits.Waiting})
+			})
 		})
 	}
 }
 
-func compare(r *room, random *rand.Rand, m *model) {
-	refused := 0
-	giveUp := map[string]func(){}
+// compare sends and ends random requests, and compares which of them run with the model.
+func compare(r *queueTest, random *rand.Rand, m *model) {
+	rejected := 0
+	cancels := map[string]func(){}
 	for i := range 500 {
 		name := fmt.Sprint(i)
-		switch active := slices.Concat(m.working, m.waiting); {
+		switch active := slices.Concat(m.running, m.waiting); {
 		case len(active) > 0 && random.IntN(5) < 2:
 			one := active[random.IntN(len(active))].name
 			m.leave(one)
-			if r.entered[one] != nil {
+			if r.running[one] != nil {
 				r.leave(one)
 			} else {
-				giveUp[one]()
+				cancels[one]()
 				synctest.Wait()
 			}
 		default:
-			ask := request{name: name, user: fmt.Sprint(random.IntN(4)), flow: fmt.Sprint(random.IntN(3)),
+			q := request{name: name, user: fmt.Sprint(random.IntN(4)), flow: fmt.Sprint(random.IntN(3)),
 				wants: 1 + random.IntN(1+random.IntN(12))}
-			if works, waits := m.ask(ask); !works && !waits {
-				refused++
+			if runs, waits := m.enter(q); !runs && !waits {
+				rejected++
 			}
 			ctx, cancel := context.WithCancel(r.ctx)
-			giveUp[name] = cancel
-			r.askIn(ctx, name, ask.user, ask.flow, ask.wants)
+			cancels[name] = cancel
+			r.enterIn(ctx, name, q.user, q.flow, q.wants)
 		}
 		var want []string
-		for _, q := range m.working {
+		for _, q := range m.running {
 			want = append(want, q.name)
 		}
-		r.works(want...)
-		if s := r.Stats(); s.Waiting != len(m.waiting) || s.Full != uint64(refused) || s.Seats > r.Limits().Seats {
-			r.Fatalf("step %d: %d wait, %d were refused and %d seats are held; want %d, %d and at most %d",
-				i, s.Waiting, s.Full, s.Seats, len(m.waiting), refused, r.Limits().Seats)
+		r.wantRunning(want...)
+		if s := r.Stats(); s.Waiting != len(m.waiting) || s.Full != uint64(rejected) || s.Seats > r.Limits().Seats {
+			r.Fatalf("step %d: %d wait, %d were rejected and %d seats are held; want %d, %d and at most %d",
+				i, s.Waiting, s.Full, s.Seats, len(m.waiting), rejected, r.Limits().Seats)
 		}
 		if r.Failed() {
 			r.Fatalf("at step %d", i)
 		}
 	}
-	for _, cancel := range giveUp {
+	for _, cancel := range cancels {
 		cancel()
 	}
 	synctest.Wait()

@@ -12,28 +12,28 @@ import (
 	"github.com/bowline-dev/bowline/internal/server/fair"
 )
 
-// room is a queue whose requests have names.
-type room struct {
+// queueTest is a queue whose requests have names.
+type queueTest struct {
 	*testing.T
 	*fair.Queue
-	ctx     context.Context
-	mu      sync.Mutex // guards the maps
-	entered map[string]*fair.Seats
-	refused map[string]error
+	ctx      context.Context
+	mu       sync.Mutex // guards the maps
+	running  map[string]*fair.Seats
+	rejected map[string]error
 }
 
-// in runs a test with a queue in a bubble, and checks that no seats are held at the end.
-func in(t *testing.T, l fair.Limits, test func(*room)) {
+// testQueue runs a test with a queue in a bubble, and checks that no seats are held at the end.
+func testQueue(t *testing.T, l fair.Limits, test func(*queueTest)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		if l.Patience == 0 {
 			l.Patience = time.Minute
 		}
-		r := &room{T: t, Queue: fair.New(l), ctx: t.Context(), entered: map[string]*fair.Seats{},
-			refused: map[string]error{}}
+		r := &queueTest{T: t, Queue: fair.New(l), ctx: t.Context(), running: map[string]*fair.Seats{},
+			rejected: map[string]error{}}
 		test(r)
-		for len(r.entered) > 0 {
-			for name := range r.entered {
+		for len(r.running) > 0 {
+			for name := range r.running {
 				r.leave(name)
 			}
 		}
@@ -44,45 +44,47 @@ func in(t *testing.T, l fair.Limits, test func(*room)) {
 	})
 }
 
-// ask sends a request and returns when it has seats, waits or was refused.
-func (r *room) ask(name, user, flow string, seats int) {
+// enter sends a request and returns when it has seats, waits or was rejected.
+func (r *queueTest) enter(name, user, flow string, seats int) {
 	r.Helper()
-	r.askIn(r.ctx, name, user, flow, seats)
+	r.enterIn(r.ctx, name, user, flow, seats)
 }
 
-func (r *room) askIn(ctx context.Context, name, user, flow string, seats int) {
+// enterIn is enter for a request that its context may cancel.
+func (r *queueTest) enterIn(ctx context.Context, name, user, flow string, seats int) {
 	go func() {
 		seats, err := r.Enter(ctx, fair.Flow{User: user, Program: flow}, seats)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if err != nil {
-			r.refused[name] = err
+			r.rejected[name] = err
 			return
 		}
-		r.entered[name] = &seats
+		r.running[name] = &seats
 	}()
 	synctest.Wait()
 }
 
-func (r *room) leave(name string) {
+// leave ends a request that has seats.
+func (r *queueTest) leave(name string) {
 	r.mu.Lock()
-	seats := r.entered[name]
-	delete(r.entered, name)
+	seats := r.running[name]
+	delete(r.running, name)
 	r.mu.Unlock()
 	seats.Leave()
 	synctest.Wait()
 }
 
-// works fails the test unless exactly these requests have seats.
-func (r *room) works(names ...string) {
+// wantRunning fails the test unless exactly these requests have seats.
+func (r *queueTest) wantRunning(names ...string) {
 	r.Helper()
 	for _, name := range names {
-		if r.entered[name] == nil {
+		if r.running[name] == nil {
 			r.Errorf("%s does not run", name)
 		}
 	}
-	if len(r.entered) != len(names) {
-		r.Errorf("%d requests run, want %d: %v", len(r.entered), len(names), names)
+	if len(r.running) != len(names) {
+		r.Errorf("%d requests run, want %d: %v", len(r.running), len(names), names)
 	}
 }
 
@@ -90,17 +92,17 @@ func (r *room) works(names ...string) {
 // other flows do not wait.
 func TestFlowCannotTakeAllSeats(t *testing.T) {
 	t.Parallel()
-	in(t, fair.Limits{Seats: 12, Waiting: 100}, func(r *room) {
+	testQueue(t, fair.Limits{Seats: 12, Waiting: 100}, func(r *queueTest) {
 		for i := range 20 {
-			r.ask(fmt.Sprint("flood", i), "a", "a", 1)
+			r.enter(fmt.Sprint("flood", i), "a", "a", 1)
 		}
 		if s := r.Stats(); s.Working != 4 || s.Waiting != 16 {
 			t.Errorf("%d requests run and %d wait, want 4 and 16", s.Working, s.Waiting)
 		}
-		r.ask("other program", "a", "b", 1)
-		r.ask("other user", "b", "a", 1)
-		r.ask("third user", "c", "a", 1)
-		r.works("flood0", "flood1", "flood2", "flood3", "other program", "other user", "third user")
+		r.enter("other program", "a", "b", 1)
+		r.enter("other user", "b", "a", 1)
+		r.enter("third user", "c", "a", 1)
+		r.wantRunning("flood0", "flood1", "flood2", "flood3", "other program", "other user", "third user")
 	})
 }
 
@@ -108,19 +110,19 @@ func TestFlowCannotTakeAllSeats(t *testing.T) {
 // each wait.
 func TestSeatsGoToUsersInTurn(t *testing.T) {
 	t.Parallel()
-	in(t, fair.Limits{Seats: 1, Waiting: 200}, func(r *room) {
-		r.ask("first", "a", "", 1)
+	testQueue(t, fair.Limits{Seats: 1, Waiting: 200}, func(r *queueTest) {
+		r.enter("first", "a", "", 1)
 		for i := range 50 {
-			r.ask(fmt.Sprint("a", i), "a", "", 1)
+			r.enter(fmt.Sprint("a", i), "a", "", 1)
 		}
-		r.ask("b0", "b", "x", 1)
-		r.ask("b1", "b", "x", 1)
-		r.ask("b2", "b", "y", 1)
-		r.ask("c0", "c", "", 1)
+		r.enter("b0", "b", "x", 1)
+		r.enter("b1", "b", "x", 1)
+		r.enter("b2", "b", "y", 1)
+		r.enter("c0", "c", "", 1)
 		last := "first"
 		for _, next := range []string{"a0", "b0", "c0", "a1", "b2", "a2", "b1", "a3"} {
 			r.leave(last)
-			r.works(next)
+			r.wantRunning(next)
 			last = next
 		}
 	})
@@ -130,24 +132,24 @@ func TestSeatsGoToUsersInTurn(t *testing.T) {
 // of a flow starts with fewer seats if there are not enough.
 func TestHeavyRequestsTakeMoreSeats(t *testing.T) {
 	t.Parallel()
-	in(t, fair.Limits{Seats: 24, Waiting: 100}, func(r *room) {
-		r.ask("list0", "a", "", 4)
-		r.ask("list1", "a", "", 4)
-		r.ask("list2", "a", "", 4)
-		r.ask("get", "a", "", 1)
-		r.works("list0", "list1")
-		r.ask("huge", "b", "", 1000)
-		r.works("list0", "list1", "huge")
+	testQueue(t, fair.Limits{Seats: 24, Waiting: 100}, func(r *queueTest) {
+		r.enter("list0", "a", "", 4)
+		r.enter("list1", "a", "", 4)
+		r.enter("list2", "a", "", 4)
+		r.enter("get", "a", "", 1)
+		r.wantRunning("list0", "list1")
+		r.enter("huge", "b", "", 1000)
+		r.wantRunning("list0", "list1", "huge")
 		if s := r.Stats(); s.Seats != 16 {
 			t.Errorf("%d seats are held, want 16: a new flow gets half of the free seats", s.Seats)
 		}
-		r.ask("other", "c", "", 1)
-		r.works("list0", "list1", "huge", "other")
+		r.enter("other", "c", "", 1)
+		r.wantRunning("list0", "list1", "huge", "other")
 		r.leave("huge")
 		r.leave("list0")
-		r.works("list1", "list2", "other")
+		r.wantRunning("list1", "list2", "other")
 		r.leave("list1")
-		r.works("list2", "get", "other")
+		r.wantRunning("list2", "get", "other")
 	})
 }
 
@@ -183,36 +185,36 @@ func TestLightRequestsDoNotWaitBehindHeavyOnes(t *testing.T) {
 	})
 }
 
-// TestWaitingPlacesAreShared checks that a flood is refused, while requests of other flows may still wait.
+// TestWaitingPlacesAreShared checks that a flood is rejected, while requests of other flows may still wait.
 func TestWaitingPlacesAreShared(t *testing.T) {
 	t.Parallel()
-	in(t, fair.Limits{Seats: 1, Waiting: 12}, func(r *room) {
-		r.ask("working", "a", "", 1)
+	testQueue(t, fair.Limits{Seats: 1, Waiting: 12}, func(r *queueTest) {
+		r.enter("working", "a", "", 1)
 		for i := range 10 {
-			r.ask(fmt.Sprint("a", i), "a", "", 1)
+			r.enter(fmt.Sprint("a", i), "a", "", 1)
 		}
-		if s := r.Stats(); s.Waiting != 4 || s.Full != 6 || len(r.refused) != 6 {
-			t.Errorf("%d wait and %d were refused, want 4 and 6", s.Waiting, s.Full)
+		if s := r.Stats(); s.Waiting != 4 || s.Full != 6 || len(r.rejected) != 6 {
+			t.Errorf("%d wait and %d were rejected, want 4 and 6", s.Waiting, s.Full)
 		}
 		var refusal *fair.Refusal
-		if !errors.As(r.refused["a9"], &refusal) || refusal.User != "a" || refusal.Waiting != 4 ||
+		if !errors.As(r.rejected["a9"], &refusal) || refusal.User != "a" || refusal.Waiting != 4 ||
 			refusal.Working != 1 || refusal.Waited != 0 {
 			t.Errorf("%+v", refusal)
 		}
-		r.ask("b", "b", "", 1)
-		r.ask("other program", "a", "other", 1)
+		r.enter("b", "b", "", 1)
+		r.enter("other program", "a", "other", 1)
 		if s := r.Stats(); s.Waiting != 6 {
 			t.Errorf("%d wait, want 6", s.Waiting)
 		}
 	})
 }
 
-// TestEnterTimesOut checks that a request is refused after Patience, or after a quarter of its
+// TestEnterTimesOut checks that a request is rejected after Patience, or after a quarter of its
 // time if that is shorter.
 func TestEnterTimesOut(t *testing.T) {
 	t.Parallel()
-	in(t, fair.Limits{Seats: 1, Waiting: 12, Patience: 10 * time.Second}, func(r *room) {
-		r.ask("working", "a", "", 1)
+	testQueue(t, fair.Limits{Seats: 1, Waiting: 12, Patience: 10 * time.Second}, func(r *queueTest) {
+		r.enter("working", "a", "", 1)
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(r.ctx, 8*time.Second)
 		defer cancel()
@@ -239,19 +241,19 @@ func TestEnterTimesOut(t *testing.T) {
 // TestCancelUnblocksRequestsBehind checks that a canceled request no longer blocks the requests behind it.
 func TestCancelUnblocksRequestsBehind(t *testing.T) {
 	t.Parallel()
-	in(t, fair.Limits{Seats: 6, Waiting: 12}, func(r *room) {
-		r.ask("a0", "a", "", 1)
+	testQueue(t, fair.Limits{Seats: 6, Waiting: 12}, func(r *queueTest) {
+		r.enter("a0", "a", "", 1)
 		ctx, cancel := context.WithCancel(r.ctx)
-		r.askIn(ctx, "heavy", "a", "", 5)
-		r.ask("light", "a", "", 1)
-		r.works("a0")
+		r.enterIn(ctx, "heavy", "a", "", 5)
+		r.enter("light", "a", "", 1)
+		r.wantRunning("a0")
 		cancel()
 		synctest.Wait()
-		r.works("a0", "light")
-		if s := r.Stats(); !errors.Is(r.refused["heavy"], context.Canceled) || s.Waiting != 0 || s.Gone != 1 {
-			t.Errorf("%v; %d wait, %d were canceled, want 0 and 1", r.refused["heavy"], s.Waiting, s.Gone)
+		r.wantRunning("a0", "light")
+		if s := r.Stats(); !errors.Is(r.rejected["heavy"], context.Canceled) || s.Waiting != 0 || s.Gone != 1 {
+			t.Errorf("%v; %d wait, %d were canceled, want 0 and 1", r.rejected["heavy"], s.Waiting, s.Gone)
 		}
-		r.entered["a0"].Leave()
+		r.running["a0"].Leave()
 		r.leave("a0") // a second Leave has no effect
 		if s := r.Stats(); s.Seats != 1 {
 			t.Errorf("%d seats are held, want 1", s.Seats)

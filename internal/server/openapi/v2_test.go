@@ -196,7 +196,7 @@ func TestSwaggerOmitsUnsupportedKeywords(t *testing.T) {
 }
 
 // The document describes no fields of kinds that have no schema or preserve unknown fields, since old
-// versions of kubectl refuse fields that a schema does not name.
+// versions of kubectl reject fields that a schema does not name.
 func TestSwaggerOmitsFieldsOfPreservingKinds(t *testing.T) {
 	t.Parallel()
 	preserving := newCustomKind("b.example.com", networkSchema).(*customKind)

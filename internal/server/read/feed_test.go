@@ -14,8 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/log/memory"
 )
 
-// followed is a feed of config maps of a store of its own, without a request.
-type followed struct {
+// testFeed is a feed of config maps of a store of its own, without a request.
+type testFeed struct {
 	*Feed
 	store *store.Store
 	tasks *tasks.Group
@@ -23,13 +23,13 @@ type followed struct {
 	ended chan struct{}
 }
 
-func follow(t *testing.T) *followed {
+func newTestFeed(t *testing.T) *testFeed {
 	t.Helper()
 	s, err := store.New(t.Context(), memory.New(), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &followed{store: s, tasks: tasks.New(t.Context()), tick: make(chan time.Time), ended: make(chan struct{})}
+	f := &testFeed{store: s, tasks: tasks.New(t.Context()), tick: make(chan time.Time), ended: make(chan struct{})}
 	f.Feed = &Feed{reader: New(Options{Store: s, Tasks: f.tasks}), selected: &selection{prefix: "/configmaps/"},
 		after: s.Current(),
 		ended: f.ended, stopped: make(chan struct{})}
@@ -44,7 +44,7 @@ func follow(t *testing.T) *followed {
 }
 
 // commit creates objects, each in a commit of its own.
-func (f *followed) commit(t *testing.T, prefix string, count int) {
+func (f *testFeed) commit(t *testing.T, prefix string, count int) {
 	t.Helper()
 	for i := range count {
 		key := object.Key(fmt.Sprintf("/configmaps/n/%s-%d", prefix, i))
@@ -61,7 +61,7 @@ func (f *followed) commit(t *testing.T, prefix string, count int) {
 }
 
 // want fails unless Next returns a number of events and an error.
-func (f *followed) want(t *testing.T, ctx context.Context, count int, want error) {
+func (f *testFeed) want(t *testing.T, ctx context.Context, count int, want error) {
 	t.Helper()
 	if events, err := f.Next(ctx, f.tick); len(events) != count || err != want {
 		t.Fatalf("Next returned %d events and %v, want %d and %v", len(events), err, count, want)
@@ -71,7 +71,7 @@ func (f *followed) want(t *testing.T, ctx context.Context, count int, want error
 func TestNextReturnsBatches(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := follow(t)
+		f := newTestFeed(t)
 		f.commit(t, "a", 2*batch+3)
 		for _, count := range []int{batch, batch, 3} {
 			f.want(t, t.Context(), count, nil)
@@ -90,7 +90,7 @@ func TestNextReturnsBatches(t *testing.T) {
 func TestNextReturnsReadyChangesBeforeTheTick(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := follow(t)
+		f := newTestFeed(t)
 		go func() { f.tick <- time.Now() }()
 		f.want(t, t.Context(), 0, nil)
 		// With a ready change and a ready tick, the wait may end by either.
@@ -107,16 +107,16 @@ func TestNextReturnsReadyChangesBeforeTheTick(t *testing.T) {
 
 func TestNextReturnsEOF(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(f *followed, cancel func()){
-		"kind":   func(f *followed, _ func()) { close(f.ended) },
-		"server": func(f *followed, _ func()) { f.tasks.Cancel() },
-		"client": func(_ *followed, cancel func()) { cancel() },
-		"stop":   func(f *followed, _ func()) { close(f.stopped) },
+	for name, end := range map[string]func(f *testFeed, cancel func()){
+		"kind":   func(f *testFeed, _ func()) { close(f.ended) },
+		"server": func(f *testFeed, _ func()) { f.tasks.Cancel() },
+		"client": func(_ *testFeed, cancel func()) { cancel() },
+		"stop":   func(f *testFeed, _ func()) { close(f.stopped) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				f := follow(t)
+				f := newTestFeed(t)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				f.commit(t, "a", 3)
@@ -135,7 +135,7 @@ func TestNextReturnsEOF(t *testing.T) {
 func TestNextReturnsAllChangesOfARemovedKind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := follow(t)
+		f := newTestFeed(t)
 		f.commit(t, "a", 2*batch+1)
 		close(f.ended)
 		for _, count := range []int{batch, batch, 1} {

@@ -11,7 +11,7 @@ func TestSourceReturnsReadyChangesBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	for range 20 { // a wait on both at once would choose at random
 		synctest.Test(t, func(t *testing.T) {
-			f := follow(t)
+			f := newTestFeed(t)
 			f.tick = nil
 			f.commit(t, "a", 1)
 			f.want(t, t.Context(), 1, nil) // the watch has waited before
