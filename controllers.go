@@ -136,8 +136,8 @@ func (p *Plane) runControllers(ctx context.Context, names []string) error {
 	}
 }
 
-// authority returns the CA certificates, in PEM, that verify the plane's server certificate: the generated ones, or
-// those of the options, which may be empty.
+// authority returns the CA certificates, in PEM, that verify the plane's server certificate: the generated
+// certificates, or Options.Authority, which may be empty.
 func (p *Plane) authority() []byte {
 	if p.keys != nil {
 		return p.keys.AuthorityPEM()

@@ -29,7 +29,7 @@ func Types(add ...func(*runtime.Scheme) error) Option {
 	return func(c *Client) { c.kinds = newKinds(slices.Concat(c.kinds.add, add)) }
 }
 
-// With returns a copy of the client with additional options. It does not change c, whose connections it shares.
+// With returns a copy of the client with additional options. The copy and c share connections; c does not change.
 func (c *Client) With(options ...Option) *Client {
 	own := *c
 	for _, option := range options {

@@ -10,7 +10,7 @@ import "github.com/bowline-dev/bowline/internal/why"
 
 // Journal retains the latest runs of controllers, within bounds, and detects hot loops: controllers that run
 // again and again without making progress. As an http.Handler, it serves reports of the runs and accepts the runs of
-// other processes. It does not authenticate clients, which is the task of the server that uses it. It stores no object
+// other processes. It does not authenticate clients; the server that mounts the handler must. It stores no object
 // contents. Its methods are safe for concurrent use and, except ServeHTTP, do not block.
 type Journal = why.Journal
 

@@ -69,8 +69,9 @@ func appendTexts(dst []byte, texts map[string]string) []byte {
 	return dst
 }
 
-// Reader makes objects from records. It shares strings that many of them have in common. It must not be used
-// concurrently; the zero value is ready to use.
+// Reader makes objects from records. Objects with equal namespaces, label names and other short texts
+// share one string. It must not be
+// used concurrently; the zero value is ready to use.
 type Reader struct{ common map[string]string }
 
 // Read returns the committed object of a record. It copies what it retains. It returns ErrDamaged if the

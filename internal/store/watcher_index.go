@@ -13,7 +13,7 @@ type prefixWatchers struct {
 	// topics holds all topics; whole is the one without a requirement, or nil.
 	topics map[requirementID]*topic
 	whole  *topic
-	// byWriter indexes the other topics by the writer whose headers they trust: see Requirement.Of.
+	// byWriter indexes the other topics by the writer of Requirement.Of.
 	byWriter map[object.Writer]*requirementIndex
 }
 

@@ -81,7 +81,7 @@ func (j *Journal) serveDelivery(w http.ResponseWriter, r *http.Request) {
 		Status: metav1.StatusSuccess})
 }
 
-// readDelivery decodes the runs one by one, so that an error names the run.
+// readDelivery decodes each run on its own, so that an error can name the run.
 func readDelivery(body []byte) (d Delivery, err error) {
 	var raw struct {
 		Runs []json.RawMessage `json:"runs"`

@@ -25,8 +25,8 @@ func (d *decision) decideNode(node *corev1.Node) {
 	}
 }
 
-// runningPods returns the pods of a node that run or have yet to start. It deletes terminated pods, so that new
-// ones can be created.
+// runningPods returns the pods of a node that run or have yet to start. It deletes terminated pods; the next sync
+// replaces them.
 func (d *decision) runningPods(node string) (running []*corev1.Pod) {
 	for _, pod := range d.podsByNode[node] {
 		switch {

@@ -133,7 +133,7 @@ func (ob *observer) listDependents(ctx context.Context, c *cache, obj object,
 	all := client.Of[object](ob.graph.client, c.GroupVersionResource).Uninitialized()
 	for d, err := range all.All(ctx, obj.Namespace, metav1.ListOptions{}) {
 		if err != nil {
-			// this does not mean that there are no such objects
+			// the objects of this kind are unknown, and there may be some
 			if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
 				ob.graph.queue.Add(discoverRequest)
 			}

@@ -13,7 +13,7 @@ import (
 
 // packed holds the schemas of all built-in types by name (io.k8s.api.core.v1.Pod), with patch merge keys,
 // list types, defaults, and the kinds that they describe. It is a zip archive with one JSON file per Go
-// package, so that building a document only reads the packages that it needs. The file "v2" holds the schemas
+// package, so that building a document decodes only the packages in the document. The file "v2" holds the schemas
 // that differ in OpenAPI v2, and "kinds" the name of each kind's definition.
 //
 //go:generate go run ./gen definitions.zip

@@ -57,8 +57,8 @@ func evictionOptions(name string, e *policyv1.Eviction) (*metav1.DeleteOptions, 
 }
 
 // evict marks a pod as evicted and returns the budget that allows the disruption, with the disruption
-// subtracted. It returns a nil budget for a pod that is not counted: one that has ended or is pending, or an
-// unready one that the budget ignores. It returns an error if the eviction is not allowed.
+// subtracted. It returns a nil budget if no budget counts the pod: the pod has ended, is pending, or is
+// unready and the budget ignores unready pods. It returns an error if the eviction is not allowed.
 func evict(pod *corev1.Pod, guards []kind.Object, now metav1.Time) (*policyv1.PodDisruptionBudget, error) {
 	if podEnded(pod) || pod.Status.Phase == corev1.PodPending || pod.DeletionTimestamp != nil {
 		markEvicted(pod, now)

@@ -5,7 +5,7 @@
 // server.
 //
 // It runs openapi-gen, a tool in go.mod, which writes the definitions as Go source into a temporary
-// directory. Then it adds a small program that prints them as JSON, runs that program, and stores the output:
+// directory. It adds a program there that prints the definitions as JSON, runs the program, and stores its output:
 // one file for the definitions of each Go package, so that a document only reads those it needs, "v2" for
 // schemas that differ in OpenAPI v2, and "kinds" for the definition of each kind.
 package main

@@ -25,7 +25,7 @@ type Options struct {
 	// times loses its lock when it closes the first.
 	ReadOnly bool
 	// AcceptLoss makes Open continue without acknowledged commits that are missing, instead of returning
-	// *LostError. Revisions then start one epoch above those of the lost commits.
+	// *LostError. New revisions then start one epoch above the lost revisions.
 	AcceptLoss bool
 }
 

@@ -40,13 +40,13 @@ type InitializerConfigurationList struct {
 	Items []InitializerConfiguration `json:"items"`
 }
 
-// Initializer is one who initializes new objects, and which.
+// Initializer names an initializer of new objects and selects the objects that it initializes.
 // +k8s:openapi-gen=true
 type Initializer struct {
-	// Name is put into metadata.initializers.pending of the objects, until the initializer takes it away. It has at
+	// Name is added to metadata.initializers.pending of the objects, until the initializer removes it. It has at
 	// least two dots, as in envoy.initializer.kubernetes.io.
 	Name string `json:"name"`
-	// Rules say which resources the initializer is for. One of them that matches is enough.
+	// Rules select resources. The initializer applies to a resource that matches any of them.
 	// +optional
 	// +listType=atomic
 	Rules []Rule `json:"rules,omitempty"`
