@@ -55,14 +55,14 @@ func TestDecodeErrorNamesField(t *testing.T) {
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) { answer(w, 200, body) })
 	const head = `"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"ns"}`
 	for _, test := range []struct{ fields, field, value, want string }{
-		{`"spec":{"size":"large"}`, "spec.size", `"large"`, "the Go type has int32 there"},
+		{`"spec":{"size":"large"}`, "spec.size", `"large"`, "the Go type expects int32"},
 		{`"spec":{"size":3000000000}`, "spec.size", "3000000000", "int32"},
 		{`"spec":{"size":1.5}`, "spec.size", "1.5", "int32"},
 		{`"spec":{"ports":[{"port":1},{"port":70000}]}`, "spec.ports[1].port", "70000", "uint8"},
 		{`"spec":{"ports":{"a":1}}`, "spec.ports", `{"a":1}`, "a list"},
 		{`"spec":{"until":"tomorrow"}`, "spec.until", `"tomorrow"`, "cannot parse"},
 		{`"spec":{"names":{"a":"b","c":true}}`, "spec.names.c", "true", "string"},
-		{`"spec":[]`, "spec", "[]", "fields"},
+		{`"spec":[]`, "spec", "[]", "an object"},
 		{`"status":{"ready":"` + strings.Repeat("y", 200) + `"}`, "status.ready", `"` + strings.Repeat("y", 99) + "...",
 			"bool"},
 	} {
@@ -82,7 +82,7 @@ func TestDecodeErrorNamesField(t *testing.T) {
 		`},{` + head + `,"spec":{"size":"x"}}]}`
 	_, err := client.Of[*widget](c, widgets).List(t.Context(), "ns", metav1.ListOptions{})
 	if err == nil || !strings.Contains(err.Error(), "item 1") ||
-		!strings.Contains(err.Error(), `Widget ns/a into a *client_test.widget: spec.size is "x" there`) {
+		!strings.Contains(err.Error(), `Widget ns/a into a *client_test.widget: field spec.size is "x": `) {
 		t.Errorf("list: got %v", err)
 	}
 }

@@ -106,7 +106,7 @@ users: [{name: u, user: {}}]`, 5, "contexts[x].context.user", "the context names
 		"users[u].user.exec.command", "Get it there."},
 	"a token of two lines": {settled(server, `{token: "a\nb"}`), 6, "users[u].user.token", "a line break"},
 	"a user of nothing": {settled(server, ""), 6, "users[u].user",
-		"it says nothing (is the file half written?)"},
+		"it is empty (is the file half written?)"},
 	"two credentials": {settled(server, "{token: a, username: b, password: c}"), 6, "users[u].user",
 		"more than one authentication method"},
 	"no kubeconfig, further down": {"clusters: []\nusers: []\napiVersion: v1\nkind: Pod", 4, "kind", "no kubeconfig"},

@@ -104,7 +104,7 @@ func TestOtherKindIsAnError(t *testing.T) {
 	_, err = client.Of[*corev1.Secret](c, configmaps).Get(ctx, "default", "a")
 	wrong := new(client.DecodeError)
 	if !errors.As(err, &wrong) || !strings.Contains(err.Error(),
-		"reading ConfigMap default/a into a *v1.Secret: the server has a ConfigMap there") {
+		"reading ConfigMap default/a into a *v1.Secret: the server sent a ConfigMap") {
 		t.Errorf("got %v", err)
 	}
 	partial, err := client.Of[*metav1.PartialObjectMetadata](c, configmaps).Get(ctx, "default", "a")

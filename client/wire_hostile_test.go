@@ -131,7 +131,7 @@ func TestObjectOfOtherKindIsRejected(t *testing.T) {
 	if err != nil || len(list.Items) != 1 {
 		t.Fatalf("got list %v, %v", list, err)
 	}
-	const want = "/configmaps/default/a: the server has a ConfigMap there, which cannot be read into a *v1.Secret"
+	const want = "/configmaps/default/a: the server sent a ConfigMap, which cannot be read into a *v1.Secret"
 	if secret, err := wire.ReadObject[*corev1.Secret](list.Items[0]); err == nil || err.Error() != want {
 		t.Errorf("got the Secret %+v, %v, want an error", secret, err)
 	}

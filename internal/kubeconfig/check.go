@@ -198,8 +198,8 @@ func (c *check) read(e entry, field, path string, data []byte) (string, []byte, 
 }
 
 func (c *check) user(e entry, user *clientcmdapi.AuthInfo) {
-	if field, found := e.saysNothing(user); found {
-		c.fail(e, field, "it says nothing (is the file half written?): who has no credentials has user: {}")
+	if field, found := e.emptyField(user); found {
+		c.fail(e, field, "it is empty (is the file half written?): a user without credentials is written user: {}")
 	}
 	c.certificate(e, user)
 	if strings.ContainsFunc(user.Token, unicode.IsControl) {
@@ -240,9 +240,9 @@ func (c *check) plugin(e entry, plugin *clientcmdapi.ExecConfig) {
 	}
 }
 
-// saysNothing reports whether a user has no credentials although some seem to be intended, and names the
-// field without a value.
-func (e entry) saysNothing(user *clientcmdapi.AuthInfo) (field string, found bool) {
+// emptyField returns the field that has no value, "" for the user itself, and whether there is one: a user is
+// without credentials only if that is written out.
+func (e entry) emptyField(user *clientcmdapi.AuthInfo) (field string, found bool) {
 	texts := user.ClientCertificate + user.ClientKey + user.Token + user.TokenFile + user.Username + user.Password
 	if texts != "" || len(user.ClientCertificateData)+len(user.ClientKeyData) > 0 || user.AuthProvider != nil ||
 		user.Exec != nil {

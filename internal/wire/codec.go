@@ -103,10 +103,10 @@ func ReadObjectInto(o *object.Object, obj Object) error {
 	}
 	reads, ok := obj.(Unmarshaler)
 	if !ok {
-		return fmt.Errorf("%s: it came as protobuf, and %T cannot be read from that", o.Key, obj)
+		return fmt.Errorf("%s: the object is protobuf, which a %T cannot decode", o.Key, obj)
 	}
 	if kind := stored.Kind(); !Readable(obj, kind) {
-		return fmt.Errorf("%s: the server has a %s there, which cannot be read into a %T", o.Key, kind, obj)
+		return fmt.Errorf("%s: the server sent a %s, which cannot be read into a %T", o.Key, kind, obj)
 	}
 	if err := reads.Unmarshal(stored.Message()); err != nil {
 		return fmt.Errorf("%s: reading a %T: %w", o.Key, obj, err)

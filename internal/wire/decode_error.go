@@ -28,7 +28,7 @@ func (e *DecodeError) Error() string {
 	if e.Field == "" {
 		return fmt.Sprintf("reading %s into a %s: %v", e.Object, e.Type, e.Err)
 	}
-	return fmt.Sprintf("reading %s into a %s: %s is %s there: %v", e.Object, e.Type, e.Field, e.Value, e.Err)
+	return fmt.Sprintf("reading %s into a %s: field %s is %s: %v", e.Object, e.Type, e.Field, e.Value, e.Err)
 }
 
 // Unwrap returns Err.
@@ -192,9 +192,9 @@ func wants(t reflect.Type, err error) error {
 	}
 	switch t.Kind() {
 	case reflect.Struct, reflect.Map:
-		return errors.New("the Go type has fields there")
+		return errors.New("the Go type expects an object")
 	case reflect.Slice:
-		return errors.New("the Go type has a list there")
+		return errors.New("the Go type expects a list")
 	}
-	return fmt.Errorf("the Go type has %s there", t.Kind())
+	return fmt.Errorf("the Go type expects %s", t.Kind())
 }

@@ -94,10 +94,10 @@ func ReadMessage[T Object](message []byte, kind schema.GroupVersionKind) (T, err
 	var err error
 	switch {
 	case !ok:
-		err = errors.New("it came as protobuf, of which the Go type cannot be read")
+		err = errors.New("the response is protobuf, which the Go type cannot decode")
 	case !holds(obj, kind.Kind):
 		// field numbers of another kind mean something else, except those of the metadata
-		err = fmt.Errorf("the server has a %s there", kind.Kind)
+		err = fmt.Errorf("the server sent a %s", kind.Kind)
 	default:
 		err = reads.Unmarshal(message)
 	}
