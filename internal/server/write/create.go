@@ -100,83 +100,91 @@ func (op *operation) create() (*request.Result, error) {
 }
 
 // insert validates and commits a new object. It retries with another generated name, or with other assigned values, if
-// another writer committed one of them first. A dry run ends before the commit. namespace is the key of the object's
-// namespace, and checked its revision before NamespaceLifecycle admitted the object; the key is empty if there is
-// nothing to check.
+// another writer committed one of them first. namespace is the key of the object's namespace, and checked its revision
+// before NamespaceLifecycle admitted the object; the key is empty if there is nothing to check.
+func (op *operation) insert(generated bool, namespace object.Key, checked object.Revision) error {
+	requested := op.obj
+	for names, claims := 0, 0; ; {
+		err := op.insertOnce(requested, namespace, checked)
+		var conflict *store.ConflictError
+		if !errors.As(err, &conflict) {
+			return err
+		}
+		if conflict.Key.GroupResource() != op.req.Stored {
+			if claims++; claims > claimTries {
+				return apierrors.NewConflict(op.req.Resource(), op.obj.GetName(),
+					errors.New("other writers have claimed each value that the server assigned; try again"))
+			}
+			continue
+		}
+		if names++; !generated || names > generateTries {
+			return op.alreadyExists(conflict.Actual)
+		}
+		requested.SetName("")
+		generateName(requested)
+	}
+}
+
+// insertOnce takes a new object through the stages from validate to commit; a dry run ends before the commit. The error
+// is a *store.ConflictError if an object has the name, or the commit finds another state than expected.
 //
 // An object that is created after its namespace was emptied would outlive the namespace, and never be deleted.
 // The commit therefore expects the revision of the namespace that NamespaceLifecycle has seen. If the namespace has
 // changed since, it is checked again: a plugin may have changed or created it.
-func (op *operation) insert(generated bool, namespace object.Key, checked object.Revision) error {
-	req, asked := op.req, op.obj
-	for names, claims := 0, 0; ; {
-		req.Spans.At(stage.Validate)
-		err := op.Store.Damage(object.KeyOf(req.Stored, asked.GetNamespace(), asked.GetName()))
-		if err == nil && req.Info.Claims { // a lost assignment must not look like a value that the client asked for
-			op.obj = asked.DeepCopyObject().(kind.Object)
-			err = op.assign()
-		}
-		if err == nil {
-			err = op.validate()
-		}
-		key := object.KeyOf(req.Stored, op.obj.GetNamespace(), op.obj.GetName())
-		if err == nil && op.DryRun {
-			existing := op.Store.Get(key)
-			if existing == nil {
-				op.state = op.obj
-				return nil
-			}
-			err = &store.ConflictError{Key: key, Actual: existing}
-		}
-		if err == nil {
-			if r, invalid := stored.RevisionOf(op.obj); invalid == nil && r != 0 {
-				return errRevisionOfNew
-			}
-			op.obj.SetResourceVersion("")
-			err = op.encode()
-		}
-		var also []store.Change
-		if err == nil && namespace != "" {
-			stays := store.Change{Key: namespace, Expect: store.Absent(), Unchanged: true}
-			now := op.Store.Get(namespace)
-			if now != nil {
-				stays.Expect = store.At(now.Revision)
-			}
-			if now == nil || now.Revision != checked {
-				err = plugins.NamespaceLifecycle{}.Admit(req.Context(), &admission.Attributes{
-					Operation: admission.Create, Resource: req.GVR, Namespace: req.Namespace, Name: op.obj.GetName(),
-					Object: op.obj,
-				}, op.Reader)
-			}
-			also = []store.Change{stays}
-		}
-		if err == nil {
-			req.Spans.At(stage.Commit)
-			change := store.Change{Key: key, Object: op.fresh, Expect: store.Absent()}
-			if err = op.commit(change, op.obj, nil, also...); err == nil {
-				err = op.Definitions.Undo(req.Context(), req.Stored, req.Verb, op.fresh)
-			}
-		}
-		if err == nil {
-			return nil
-		}
-		var conflict *store.ConflictError
-		switch {
-		case !errors.As(err, &conflict):
+func (op *operation) insertOnce(requested kind.Object, namespace object.Key, checked object.Revision) error {
+	req := op.req
+	req.Spans.At(stage.Validate)
+	damage := op.Store.Damage(object.KeyOf(req.Stored, requested.GetNamespace(), requested.GetName()))
+	if damage != nil {
+		return damage
+	}
+	if req.Info.Claims { // a lost assignment must not look like a value that the client asked for
+		op.obj = requested.DeepCopyObject().(kind.Object)
+		if err := op.assign(); err != nil {
 			return err
-		case conflict.Key.GroupResource() != req.Stored:
-			if claims++; claims > claimTries {
-				return apierrors.NewConflict(req.Resource(), op.obj.GetName(),
-					errors.New("other writers have claimed each value that the server assigned; try again"))
-			}
-		default:
-			if names++; !generated || names > generateTries {
-				return op.alreadyExists(conflict.Actual)
-			}
-			asked.SetName("")
-			generateName(asked)
 		}
 	}
+	if err := op.validate(); err != nil {
+		return err
+	}
+	key := object.KeyOf(req.Stored, op.obj.GetNamespace(), op.obj.GetName())
+	if op.DryRun {
+		if existing := op.Store.Get(key); existing != nil {
+			return &store.ConflictError{Key: key, Actual: existing}
+		}
+		op.state = op.obj
+		return nil
+	}
+	if r, invalid := stored.RevisionOf(op.obj); invalid == nil && r != 0 {
+		return errRevisionOfNew
+	}
+	op.obj.SetResourceVersion("")
+	if err := op.encode(); err != nil {
+		return err
+	}
+	var also []store.Change
+	if namespace != "" {
+		expected := store.Change{Key: namespace, Expect: store.Absent(), Unchanged: true}
+		current := op.Store.Get(namespace)
+		if current != nil {
+			expected.Expect = store.At(current.Revision)
+		}
+		if current == nil || current.Revision != checked {
+			if err := (plugins.NamespaceLifecycle{}).Admit(req.Context(), &admission.Attributes{
+				Operation: admission.Create, Resource: req.GVR, Namespace: req.Namespace, Name: op.obj.GetName(),
+				Object: op.obj,
+			}, op.Reader); err != nil {
+				return err
+			}
+		}
+		also = []store.Change{expected}
+	}
+	req.Spans.At(stage.Commit)
+	change := store.Change{Key: key, Object: op.fresh, Expect: store.Absent()}
+	if err := op.commit(change, op.obj, nil, also...); err != nil {
+		return err
+	}
+	return op.Definitions.Undo(req.Context(), req.Stored, req.Verb, op.fresh)
 }
 
 // generateName makes a name of metadata.generateName, which is cut so that the name is valid as a label.
