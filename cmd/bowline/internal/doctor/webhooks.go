@@ -84,9 +84,9 @@ func (d *doctor) checkWebhooks(ctx context.Context, all []hook) error {
 
 // waiting describes the writes that an unreachable webhook rejects or delays, one line per rule.
 func (w hook) waiting() (lines []string) {
-	outcome := "is refused"
+	outcome := "is rejected"
 	if w.policy != nil && *w.policy == admissionv1.Ignore {
-		outcome = "goes on without it, when its time is over"
+		outcome = "continues without it after its timeout"
 	}
 	for _, r := range w.rules {
 		var operations []string

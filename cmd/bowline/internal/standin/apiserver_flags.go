@@ -14,7 +14,7 @@ import (
 )
 
 const aboutAPIServer = `kube-apiserver, as implemented by bowline for tests with envtest: the Kubernetes API, with its objects in the
-memory of this process. A flag that asks for what bowline does not have is refused, and nothing starts.`
+memory of this process. A flag for a feature that bowline does not have is rejected, and nothing starts.`
 
 // apiServer holds the values of the flags of kube-apiserver that bowline implements.
 type apiServer struct {
