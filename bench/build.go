@@ -109,11 +109,11 @@ func (l *lab) build(ctx context.Context, folder string, list, build, targets []s
 		return nil, err
 	}
 	file := filepath.Join(cache, "program")
-	began := time.Now()
+	start := time.Now()
 	if _, err := run(append(append(build, file), targets...)...); err != nil {
 		return nil, err
 	}
-	took := time.Since(began)
+	took := time.Since(start)
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil, err

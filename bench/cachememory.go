@@ -94,12 +94,12 @@ func ourPods(ctx context.Context, running *sync.WaitGroup, source client.Source)
 	f := informer.NewFactory(source, informer.FactoryOptions{Lazy: true})
 	running.Go(func() { f.Run(ctx) })
 	for range controllers {
-		told := informer.For[*corev1.Pod](f,
+		registration := informer.For[*corev1.Pod](f,
 			schema.GroupVersionResource{Version: "v1", Resource: "pods"}).AddHandler(informer.HandlerFuncs[*corev1.Pod]{
 			Add: func(pod *corev1.Pod, _ bool) { _ = pod.Spec.NodeName },
 		})
 		select {
-		case <-told.Synced():
+		case <-registration.Synced():
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -111,7 +111,7 @@ func ourPods(ctx context.Context, running *sync.WaitGroup, source client.Source)
 func theirPods(ctx context.Context, clients kubernetes.Interface) error {
 	f := informers.NewSharedInformerFactory(clients, 0)
 	pods := f.Core().V1().Pods().Informer()
-	var told []cache.InformerSynced
+	var synced []cache.InformerSynced
 	for range controllers {
 		registration, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc: func(obj any) { _ = obj.(*corev1.Pod).Spec.NodeName },
@@ -119,10 +119,10 @@ func theirPods(ctx context.Context, clients kubernetes.Interface) error {
 		if err != nil {
 			return err
 		}
-		told = append(told, registration.HasSynced)
+		synced = append(synced, registration.HasSynced)
 	}
 	f.Start(ctx.Done())
-	if !cache.WaitForCacheSync(ctx.Done(), told...) {
+	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		return fmt.Errorf("client-go's informers were not filled: %w", ctx.Err())
 	}
 	return nil

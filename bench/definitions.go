@@ -162,7 +162,7 @@ func documents() measurement {
 					return crds.Delete(ctx, crd.Name, metav1.DeleteOptions{})
 				})
 				kind, group := crd.Spec.Names.Kind, "/openapi/v3/apis/"+wideResource(i).GroupVersion().String()
-				told, err := s.measure("discovery", 1, get("/apis", aggregated, kind))
+				discovered, err := s.measure("discovery", 1, get("/apis", aggregated, kind))
 				if err != nil {
 					return nil, err
 				}
@@ -170,7 +170,7 @@ func documents() measurement {
 				if err != nil {
 					return nil, err
 				}
-				discovery, openapi = discovery.plus(told), openapi.plus(described)
+				discovery, openapi = discovery.plus(discovered), openapi.plus(described)
 			}
 			return []reading{discovery.each(), openapi.each()}, nil
 		}),

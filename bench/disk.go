@@ -63,18 +63,18 @@ func measureDisk(ctx context.Context, _ []string) error {
 	})
 }
 
-// taken is the total of some turns, and the longest single write in them.
-type taken struct {
+// turnTotals holds the totals of some turns, and the longest single write in them.
+type turnTotals struct {
 	count   int
 	spent   time.Duration
 	longest time.Duration
 }
 
-func (t *taken) add(more taken) {
+func (t *turnTotals) add(more turnTotals) {
 	t.count, t.spent, t.longest = t.count+more.count, t.spent+more.spent, max(t.longest, more.longest)
 }
 
-type comparison struct{ store, plain taken }
+type comparison struct{ store, plain turnTotals }
 
 // share returns the throughput of the store as a percentage of that of the plain loop.
 func (c comparison) share() float64 {
@@ -114,7 +114,7 @@ func againstPlain(ctx context.Context, dir string, writers, turns int,
 }
 
 // storeTurn commits prepared objects by several writers for the duration of a turn.
-func storeTurn(ctx context.Context, s *store.Store, writers int) (turn taken, err error) {
+func storeTurn(ctx context.Context, s *store.Store, writers int) (turn turnTotals, err error) {
 	changes := make([]store.Change, diskAhead)
 	for i := range changes {
 		if changes[i], err = storeChange(i, store.Anything()); err != nil {
@@ -122,7 +122,7 @@ func storeTurn(ctx context.Context, s *store.Store, writers int) (turn taken, er
 		}
 	}
 	runtime.GC()
-	turns, errs := make([]taken, writers), make([]error, writers)
+	turns, errs := make([]turnTotals, writers), make([]error, writers)
 	var group sync.WaitGroup
 	start := time.Now()
 	for w := range writers {
@@ -130,7 +130,7 @@ func storeTurn(ctx context.Context, s *store.Store, writers int) (turn taken, er
 			for i := w; i < diskAhead && errs[w] == nil && time.Since(start) < diskTurn; i += writers {
 				before := time.Now()
 				_, errs[w] = s.Commit(ctx, changes[i])
-				turns[w].add(taken{count: 1, longest: time.Since(before)})
+				turns[w].add(turnTotals{count: 1, longest: time.Since(before)})
 			}
 		})
 	}
@@ -150,7 +150,7 @@ func firstOf(errs []error) error {
 }
 
 // plainTurn writes groups of records and syncs each group.
-func plainTurn(f *os.File, group int) (turn taken, err error) {
+func plainTurn(f *os.File, group int) (turn turnTotals, err error) {
 	change, err := storeChange(0, store.Anything())
 	if err != nil {
 		return turn, err

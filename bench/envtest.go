@@ -66,9 +66,9 @@ func timeSuite(ctx context.Context, suite, assets string) (float64, error) {
 	run := exec.CommandContext(ctx, suite)
 	run.Dir, run.Env = filepath.Join(operator, "internal", "controller"),
 		append(os.Environ(), assetsVariable+"="+assets)
-	began := time.Now()
+	start := time.Now()
 	if out, err := run.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("the suite on %s: %w: %s", assets, err, out)
 	}
-	return time.Since(began).Seconds(), nil
+	return time.Since(start).Seconds(), nil
 }

@@ -53,41 +53,41 @@ func (c costs) inMemory(ctx context.Context, n int) error {
 
 	const updates = 10_000
 	old := s.Current()
-	took, err := s.update(ctx, n, updates)
+	median, err := s.update(ctx, n, updates)
 	if err != nil {
 		return err
 	}
-	c.in(time.Microsecond, "commit, in memory", took)
+	c.in(time.Microsecond, "commit, in memory", median)
 	c.in(time.Microsecond, "get", s.timeGets(n))
-	if took, err = s.timeSnapshots(ctx, n); err != nil {
+	if median, err = s.timeSnapshots(ctx, n); err != nil {
 		return err
 	}
-	c.in(time.Microsecond, "snapshot, right after an update", took)
-	if took, err = s.timePages(ctx, n, store.Latest()); err != nil {
+	c.in(time.Microsecond, "snapshot, right after an update", median)
+	if median, err = s.timePages(ctx, n, store.Latest()); err != nil {
 		return err
 	}
-	c.in(time.Microsecond, "page of 500", took)
-	if took, err = s.timePages(ctx, n, store.Exactly(old)); err != nil {
+	c.in(time.Microsecond, "page of 500", median)
+	if median, err = s.timePages(ctx, n, store.Exactly(old)); err != nil {
 		return err
 	}
-	c.in(time.Microsecond, "page of 500, exactly, after 10,000 updates", took)
-	if took, err = s.timeResumes(); err != nil {
+	c.in(time.Microsecond, "page of 500, exactly, after 10,000 updates", median)
+	if median, err = s.timeResumes(); err != nil {
 		return err
 	}
-	c.in(time.Microsecond, "watch resumes after 1,000 missed events", took)
-	if took, err = s.timeForks(ctx); err != nil {
+	c.in(time.Microsecond, "watch resumes after 1,000 missed events", median)
+	if median, err = s.timeForks(ctx); err != nil {
 		return err
 	}
-	c.in(time.Microsecond, "fork of a store", took)
+	c.in(time.Microsecond, "fork of a store", median)
 	return nil
 }
 
 // timeGets returns the time of a get: the median of a thousand rounds of a hundred.
 func (s *filledStore) timeGets(n int) time.Duration {
 	const round = 100
-	took := make([]time.Duration, 1_000)
+	durations := make([]time.Duration, 1_000)
 	var keys [round]object.Key
-	for i := range took {
+	for i := range durations {
 		for j := range keys {
 			keys[j] = storeKey((i*round + j) * 7919 % n)
 		}
@@ -95,17 +95,17 @@ func (s *filledStore) timeGets(n int) time.Duration {
 		for _, key := range keys {
 			s.Get(key)
 		}
-		took[i] = time.Since(start) / round
+		durations[i] = time.Since(start) / round
 	}
-	return medianOf(took)
+	return medianOf(durations)
 }
 
 // timeResumes returns the time in which a resumed watch delivers the thousand events that it missed.
 func (s *filledStore) timeResumes() (time.Duration, error) {
 	const missed = 1_000
-	took := make([]time.Duration, 100)
+	durations := make([]time.Duration, 100)
 	after := s.Current() - missed
-	for i := range took {
+	for i := range durations {
 		start := time.Now()
 		w, err := s.Watch(allConfigMaps, after)
 		if err != nil {
@@ -113,27 +113,27 @@ func (s *filledStore) timeResumes() (time.Duration, error) {
 		}
 		events, err := w.Take(missed)
 		w.Stop()
-		took[i] = time.Since(start)
+		durations[i] = time.Since(start)
 		if err != nil || len(events) != missed {
 			return 0, fmt.Errorf("a watch that missed %d events took %d (%w)", missed, len(events), err)
 		}
 	}
-	return medianOf(took), nil
+	return medianOf(durations), nil
 }
 
 // timeForks returns the time of a fork of the store.
 func (s *filledStore) timeForks(ctx context.Context) (time.Duration, error) {
-	took := make([]time.Duration, 100)
-	for i := range took {
+	durations := make([]time.Duration, 100)
+	for i := range durations {
 		start := time.Now()
 		fork, err := s.Fork(ctx)
 		if err != nil {
 			return 0, err
 		}
-		took[i] = time.Since(start)
+		durations[i] = time.Since(start)
 		if err := fork.Close(); err != nil {
 			return 0, err
 		}
 	}
-	return medianOf(took), nil
+	return medianOf(durations), nil
 }

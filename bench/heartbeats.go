@@ -36,10 +36,10 @@ func measureHeartbeats(ctx context.Context, _ []string) error {
 		return err
 	}
 	defer plane.Close()
-	begun := time.Now()
+	start := time.Now()
 	return onNodes(ctx, plane, simulated.Options{Nodes: 5_000, HeartbeatInterval: beat},
 		func(kubernetes.Interface) error {
-			took := time.Since(begun)
+			took := time.Since(start)
 			if _, err := ofCore(ctx, 2*beat); err != nil { // until the renewals are evenly distributed
 				return err
 			}

@@ -53,12 +53,12 @@ func measureIdle(ctx context.Context, _ []string) error {
 	if err := fillWithPods(ctx, filepath.Join(folder, "objects")); err != nil {
 		return err
 	}
-	kept, err := disk.Open(filepath.Join(folder, "objects"), disk.Options{})
+	log, err := disk.Open(filepath.Join(folder, "objects"), disk.Options{})
 	if err != nil {
 		return err
 	}
 	// Objects read from disk are not decoded yet.
-	plane, err := bowline.Start(ctx, bowline.Options{Storage: kept, Controllers: []string{bowline.NoControllers}})
+	plane, err := bowline.Start(ctx, bowline.Options{Storage: log, Controllers: []string{bowline.NoControllers}})
 	if err != nil {
 		return err
 	}
@@ -117,14 +117,14 @@ func ofCore(ctx context.Context, d time.Duration) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	begun := time.Now()
+	start := time.Now()
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
 	after, err := ownCPU()
-	return 100 * (after - before).Seconds() / time.Since(begun).Seconds(), err
+	return 100 * (after - before).Seconds() / time.Since(start).Seconds(), err
 }
 
 // live renews the lease of each node every ten seconds until ctx ends, as its agent would.
@@ -169,11 +169,11 @@ func fillWithPods(ctx context.Context, folder string) error {
 	const deployments, pods = 100, 100
 	// Suppress the repeated warnings that not all events of so many pods are written.
 	defer slog.SetLogLoggerLevel(slog.SetLogLoggerLevel(slog.LevelError))
-	kept, err := disk.Open(folder, disk.Options{})
+	log, err := disk.Open(folder, disk.Options{})
 	if err != nil {
 		return err
 	}
-	plane, err := bowline.Start(ctx, bowline.Options{Storage: kept, Controllers: []string{"*"}})
+	plane, err := bowline.Start(ctx, bowline.Options{Storage: log, Controllers: []string{"*"}})
 	if err != nil {
 		return err
 	}

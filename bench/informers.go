@@ -86,12 +86,12 @@ func (s *server) compareStarts(ctx context.Context, namespace string) ([]reading
 	}
 	run := map[string]started{}
 	for _, who := range []string{"list", "stream", "ours", "lazy"} {
-		var told started
-		if err := askChild(ctx, &told, childFill, kubeconfig, namespace, who); err != nil {
+		var result started
+		if err := askChild(ctx, &result, childFill, kubeconfig, namespace, who); err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(os.Stderr, "%s: %.0f ms, %.1f MiB\n", who, told.Milliseconds, told.Heap/(1<<20))
-		run[who] = told
+		fmt.Fprintf(os.Stderr, "%s: %.0f ms, %.1f MiB\n", who, result.Milliseconds, result.Heap/(1<<20))
+		run[who] = result
 	}
 	theirs := math.Min(run["list"].Milliseconds, run["stream"].Milliseconds)
 	heap := math.Min(run["list"].Heap, run["stream"].Heap)
@@ -116,8 +116,8 @@ func measureFill(ctx context.Context, args []string) error {
 	if args[2] == "ours" || args[2] == "lazy" {
 		fill = fillOurs
 	}
-	var taken []float64
-	var told started
+	var times []float64
+	var result started
 	for range fills {
 		before := liveHeap()
 		ctx, cancel := context.WithCancel(ctx)
@@ -128,16 +128,16 @@ func measureFill(ctx context.Context, args []string) error {
 			cancel()
 			return err
 		}
-		taken = append(taken, float64(time.Since(start).Microseconds())/1000)
-		told.Heap = liveHeap() - before
+		times = append(times, float64(time.Since(start).Microseconds())/1000)
+		result.Heap = liveHeap() - before
 		runtime.KeepAlive(keep)
 		cancel()
 		running.Wait()
 	}
-	taken = taken[1:]
-	slices.Sort(taken)
-	told.Milliseconds = taken[len(taken)/2]
-	return json.NewEncoder(os.Stdout).Encode(told)
+	times = times[1:]
+	slices.Sort(times)
+	result.Milliseconds = times[len(times)/2]
+	return json.NewEncoder(os.Stdout).Encode(result)
 }
 
 // liveHeap returns the size of the reachable heap in bytes.

@@ -218,12 +218,12 @@ func (s *ingressSite) median(ctx context.Context, first int, change func(route i
 	var took []time.Duration
 	for route := first; route < first+ingressReloads; route++ {
 		changed := make(chan error, 1)
-		begun := time.Now()
+		start := time.Now()
 		go func() { changed <- change(route) }()
 		if err := s.awaitRoute(ctx, route); err != nil {
 			return 0, err
 		}
-		took = append(took, time.Since(begun))
+		took = append(took, time.Since(start))
 		if err := <-changed; err != nil {
 			return 0, err
 		}

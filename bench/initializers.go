@@ -105,7 +105,7 @@ func measureInitializer(ctx context.Context, _ []string) error {
 	}
 	var took []time.Duration
 	for i := range warmUp + creates {
-		begun := time.Now()
+		start := time.Now()
 		made, err := clients.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("bench-%d", i)}, Data: map[string]string{"data": kibibyte},
 		}, metav1.CreateOptions{})
@@ -116,7 +116,7 @@ func measureInitializer(ctx context.Context, _ []string) error {
 			return fmt.Errorf("%s was created without the initializer", made.Name)
 		}
 		if i >= warmUp {
-			took = append(took, time.Since(begun))
+			took = append(took, time.Since(start))
 		}
 	}
 	stop()

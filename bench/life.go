@@ -88,12 +88,12 @@ func endNamespace(ctx context.Context, plane *bowline.Plane) (time.Duration, err
 	if err != nil {
 		return 0, err
 	}
-	begun := time.Now()
+	start := time.Now()
 	if err := clients.CoreV1().Namespaces().Delete(ctx, doomed, metav1.DeleteOptions{}); err != nil {
 		return 0, err
 	}
 	err = deleted(w, 1)
-	return time.Since(begun), err
+	return time.Since(start), err
 }
 
 // endOwner returns the time from the deletion of an owner until it and its last dependent are gone.
@@ -124,12 +124,12 @@ func endOwner(ctx context.Context, plane *bowline.Plane, policy metav1.DeletionP
 	if err != nil {
 		return 0, err
 	}
-	begun := time.Now()
+	start := time.Now()
 	if err := maps.Delete(ctx, owner.Name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
 		return 0, err
 	}
 	err = deleted(w, ending+1)
-	return time.Since(begun), err
+	return time.Since(start), err
 }
 
 // deleted waits until a watch has reported deletions of so many different objects.

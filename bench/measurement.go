@@ -80,7 +80,7 @@ var measurements = []measurement{
 	createsOfCustomResources(16, 10_000, 2_500),
 	gets(1, 6_000, 3_500), gets(16, 30_000, 9_000),
 	lists(), listPods(), listCustomResources(), selectedLists(), watchers(),
-	crowds(namespaceCrowd), crowds(labelCrowd), crowds(fieldCrowd),
+	compareWatchers(namespaceWatchers), compareWatchers(labelWatchers), compareWatchers(fieldWatchers),
 	idleWatchers("10,000 idle watchers on shared connections", 10_000, 20, 20),
 	idleWatchers("1,000 idle watchers, each on its own TLS connection", 1_000, 1_000, 64),
 	applyConfigMaps("no change", 3_000, 0), applyConfigMaps("one field changed", 2_500, 1),

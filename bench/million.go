@@ -12,15 +12,15 @@ const million = 1_000_000
 
 // millionObjects fills a server, in memory or on disk, over HTTP with 16 clients, and measures the cost.
 func millionObjects(keeps bool) measurement {
-	kept := ""
+	medium := ""
 	if keeps {
-		kept = ", on disk"
+		medium = ", on disk"
 	}
 	return measurement{
 		figures: []figure{
-			{"1 M ConfigMaps of 1 KiB: live heap" + kept, mebibytes, 1.75 * 1024},
-			{"1 M ConfigMaps of 1 KiB: RssAnon" + kept, mebibytes, 3 * 1024},
-			{"1 M ConfigMaps of 1 KiB: create rate against that at 10,000" + kept, percent, 80},
+			{"1 M ConfigMaps of 1 KiB: live heap" + medium, mebibytes, 1.75 * 1024},
+			{"1 M ConfigMaps of 1 KiB: RssAnon" + medium, mebibytes, 3 * 1024},
+			{"1 M ConfigMaps of 1 KiB: create rate against that at 10,000" + medium, percent, 80},
 		},
 		starts: true,
 		most:   1,

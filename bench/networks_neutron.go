@@ -42,10 +42,10 @@ func neutronNetworks() measurement {
 			}
 			var theirTime, ourTime time.Duration
 			for _, turn := range []struct {
-				of    *time.Duration
-				taken func() (time.Duration, error)
+				of  *time.Duration
+				run func() (time.Duration, error)
 			}{{&theirTime, alone}, {&ourTime, ours}, {&ourTime, ours}, {&theirTime, alone}} {
-				took, err := turn.taken()
+				took, err := turn.run()
 				if err != nil {
 					return nil, err
 				}
@@ -68,7 +68,7 @@ func newProject() string { return strings.ToLower(rand.Text()) }
 
 // gophercloudAlone creates networks, each with its subnet.
 func gophercloudAlone(ctx context.Context, client *gophercloud.ServiceClient) (time.Duration, error) {
-	began := time.Now()
+	start := time.Now()
 	err := drive(ctx, neutronWorkers, onNeutron, func(i int) error {
 		n, err := gophernetworks.Create(ctx, client,
 			gophernetworks.CreateOpts{Name: fmt.Sprintf("network-%d", i)}).Extract()
@@ -82,7 +82,7 @@ func gophercloudAlone(ctx context.Context, client *gophercloud.ServiceClient) (t
 			EnableDHCP: &dhcp,
 		}).Err
 	})
-	return time.Since(began), err
+	return time.Since(start), err
 }
 
 // networksOn declares networks on a new server, whose controller creates them in a Neutron.
@@ -93,9 +93,9 @@ func (l *lab) networksOn(ctx context.Context, neutron *neutrontest.Server) (took
 		if err != nil {
 			return nil, err
 		}
-		began := time.Now()
+		start := time.Now()
 		err = c.declare(ctx, "network", onNeutron, 8)
-		took = time.Since(began)
+		took = time.Since(start)
 		return nil, errors.Join(err, c.stop())
 	})(ctx, l)
 	return took, err

@@ -53,10 +53,10 @@ func newController() measurement {
 func timed(ctx context.Context, folder string, command ...string) (time.Duration, error) {
 	run := exec.CommandContext(ctx, command[0], command[1:]...)
 	run.Dir = folder
-	began := time.Now()
+	start := time.Now()
 	output, err := run.CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w\n%s", run, err, output)
 	}
-	return time.Since(began), nil
+	return time.Since(start), nil
 }

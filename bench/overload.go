@@ -84,7 +84,7 @@ func (s *server) latency(ctx context.Context, name string, client kubernetes.Int
 	maps := client.CoreV1().ConfigMaps(namespace)
 	spent, err := s.measure(name, 2*besideFlood, func() error {
 		for i := range besideFlood {
-			begun := time.Now()
+			start := time.Now()
 			if _, err := maps.Get(ctx, configMap(i).Name, metav1.GetOptions{}); err != nil {
 				return err
 			}
@@ -94,7 +94,7 @@ func (s *server) latency(ctx context.Context, name string, client kubernetes.Int
 			if _, err := maps.Create(ctx, cm, metav1.CreateOptions{}); err != nil {
 				return err
 			}
-			took = append(took, between.Sub(begun), time.Since(between))
+			took = append(took, between.Sub(start), time.Since(between))
 		}
 		return nil
 	})

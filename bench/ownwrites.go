@@ -75,12 +75,12 @@ func (w *statusWriter) Reconcile(ctx context.Context, r controller.Request) (con
 func (w *statusWriter) round() (time.Duration, error) {
 	runtime.GC()
 	w.left.Store(ownObjects)
-	begun := time.Now()
+	start := time.Now()
 	for i := range ownObjects {
 		w.ask.Add(controller.Request{Namespace: metav1.NamespaceDefault, Name: pod(i).Name})
 	}
 	err := <-w.ended
-	return time.Since(begun), err
+	return time.Since(start), err
 }
 
 // measureOwnWrites runs controllers on one cache of Pods, with and without waiting for it, in turns.

@@ -97,7 +97,7 @@ func compareQueues(round int, keys [][]types.NamespacedName) float64 {
 func timeOf(q keyQueue, keys [][]types.NamespacedName) float64 {
 	runtime.GC()
 	var producing, working sync.WaitGroup
-	begun := time.Now()
+	start := time.Now()
 	for range queueWorkers {
 		working.Go(func() {
 			for key, ok := q.get(); ok; key, ok = q.get() {
@@ -115,7 +115,7 @@ func timeOf(q keyQueue, keys [][]types.NamespacedName) float64 {
 	producing.Wait()
 	q.end()
 	working.Wait()
-	return time.Since(begun).Seconds()
+	return time.Since(start).Seconds()
 }
 
 // middle returns the median.

@@ -61,9 +61,9 @@ func measureReconciles(ctx context.Context, _ []string) error {
 	idle.left.Store(objects)
 	go func() { ended <- m.Run(running) }()
 	<-maps.Synced()
-	begun := time.Now()
+	start := time.Now()
 	<-idle.all
-	took := time.Since(begun)
+	took := time.Since(start)
 	stop()
 	if err := <-ended; err != nil {
 		return err

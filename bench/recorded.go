@@ -62,14 +62,14 @@ func measureRecorded(ctx context.Context, _ []string) error {
 		var theirs, ours, lazy time.Duration
 		for range recordedTurns { // alternate, so that all run under the same conditions
 			for _, side := range []struct {
-				took *time.Duration
-				play func(context.Context, *sync.WaitGroup, *rest.Config, *seen) error
+				total *time.Duration
+				play  func(context.Context, *sync.WaitGroup, *rest.Config, *seen) error
 			}{{&theirs, playTheirs}, {&ours, playOurs(false)}, {&lazy, playOurs(true)}} {
 				took, err := r.play(ctx, side.play)
 				if err != nil {
 					return err
 				}
-				*side.took += took
+				*side.total += took
 			}
 		}
 		figures = append(figures, theirs.Seconds()/ours.Seconds(), theirs.Seconds()/lazy.Seconds())

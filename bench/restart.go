@@ -48,11 +48,11 @@ func fillState(ctx context.Context, dir string, objects int) (state string, err 
 	if state, err = os.MkdirTemp(dir, "state-"); err != nil {
 		return "", err
 	}
-	kept, err := disk.Open(filepath.Join(state, "bowline", "objects"), disk.Options{})
+	log, err := disk.Open(filepath.Join(state, "bowline", "objects"), disk.Options{})
 	if err != nil {
 		return "", err
 	}
-	plane, err := bowline.Start(ctx, bowline.Options{Storage: kept})
+	plane, err := bowline.Start(ctx, bowline.Options{Storage: log})
 	if err != nil {
 		return "", err
 	}

@@ -130,10 +130,10 @@ import (
 )
 
 func init() {
-	asked := make(chan os.Signal, 1)
-	signal.Notify(asked, syscall.SIGUSR1)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGUSR1)
 	go func() {
-		for range asked {
+		for range signals {
 			runtime.GC()
 			debug.FreeOSMemory()
 			var m runtime.MemStats

@@ -73,13 +73,13 @@ func measureSchedules(ctx context.Context, _ []string) error {
 	runtime.GC()
 	running, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	begun := time.Now()
+	start := time.Now()
 	go func() { ended <- m.Run(running) }()
 	select {
 	case <-all:
 	case <-ctx.Done():
 	}
-	took := time.Since(begun)
+	took := time.Since(start)
 	stop()
 	if err := <-ended; err != nil {
 		return err

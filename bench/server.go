@@ -49,13 +49,13 @@ func (l *lab) server(ctx context.Context) (*server, error) {
 		}
 		return l.launch(ctx, kubeconfig, exec.Command(self, childServe, kubeconfig))
 	}
-	kept := []string{"--ephemeral"}
+	flags := []string{"--ephemeral"}
 	if l.keeps {
-		kept = []string{"--data", filepath.Join(dir, "plane")}
+		flags = []string{"--data", filepath.Join(dir, "plane")}
 	}
 	return l.launch(ctx, kubeconfig,
 		exec.Command(l.binary, append([]string{"up", "--listen", "127.0.0.1:0", "--kubeconfig", kubeconfig},
-			kept...)...))
+			flags...)...))
 }
 
 // launch starts a server and waits until it is ready.
@@ -91,8 +91,8 @@ func (s *server) stop(ctx context.Context) error {
 	if err := s.command.Process.Signal(syscall.SIGTERM); err != nil {
 		errs = append(errs, err)
 	}
-	late := time.AfterFunc(10*time.Second, func() { s.command.Process.Kill() })
-	defer late.Stop()
+	killer := time.AfterFunc(10*time.Second, func() { s.command.Process.Kill() })
+	defer killer.Stop()
 	return errors.Join(append(errs, s.command.Wait())...)
 }
 

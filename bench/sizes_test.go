@@ -27,13 +27,13 @@ func TestPodIs3300Bytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer plane.Close()
-	kept, err := kubernetes.NewForConfigOrDie(plane.RESTConfig()).CoreV1().Pods("default").Create(t.Context(), pod(0),
+	stored, err := kubernetes.NewForConfigOrDie(plane.RESTConfig()).CoreV1().Pods("default").Create(t.Context(), pod(0),
 		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept.ManagedFields = nil
-	data, err := json.Marshal(kept)
+	stored.ManagedFields = nil
+	data, err := json.Marshal(stored)
 	if err != nil || len(data) < 3_200 || len(data) > 3_400 {
 		t.Errorf("the pod has %d bytes (%v)", len(data), err)
 	}

@@ -22,7 +22,7 @@ func measureReads(ctx context.Context, _ []string) error {
 	if _, err := s.commitRange(ctx, 16, 0, million, store.Absent()); err != nil {
 		return err
 	}
-	taken, err := s.timeSnapshots(ctx, million)
+	snapshots, err := s.timeSnapshots(ctx, million)
 	if err != nil {
 		return err
 	}
@@ -38,14 +38,14 @@ func measureReads(ctx context.Context, _ []string) error {
 	if err != nil {
 		return err
 	}
-	return printJSON([]float64{float64(taken.Nanoseconds()) / 1e3, float64(page.Nanoseconds()) / 1e6,
+	return printJSON([]float64{float64(snapshots.Nanoseconds()) / 1e3, float64(page.Nanoseconds()) / 1e6,
 		float64(exact.Nanoseconds()) / 1e6})
 }
 
 // update updates objects in pseudo-random order by one writer, and returns the median time of an update.
 func (s *filledStore) update(ctx context.Context, objects, times int) (time.Duration, error) {
-	took := make([]time.Duration, times)
-	for i := range took {
+	durations := make([]time.Duration, times)
+	for i := range durations {
 		change, err := s.change(i*7919%objects, store.Anything())
 		if err != nil {
 			return 0, err
@@ -54,15 +54,15 @@ func (s *filledStore) update(ctx context.Context, objects, times int) (time.Dura
 		if _, err := s.Commit(ctx, change); err != nil {
 			return 0, err
 		}
-		took[i] = time.Since(start)
+		durations[i] = time.Since(start)
 	}
-	return medianOf(took), nil
+	return medianOf(durations), nil
 }
 
 // timeSnapshots returns the median time of a snapshot, each after an update, so that none is cached.
 func (s *filledStore) timeSnapshots(ctx context.Context, objects int) (time.Duration, error) {
-	took := make([]time.Duration, 10_000)
-	for i := range took {
+	durations := make([]time.Duration, 10_000)
+	for i := range durations {
 		change, err := s.change(i*7919%objects, store.Anything())
 		if err != nil {
 			return 0, err
@@ -74,17 +74,17 @@ func (s *filledStore) timeSnapshots(ctx context.Context, objects int) (time.Dura
 		if _, err := s.Snapshot(ctx, store.Latest()); err != nil {
 			return 0, err
 		}
-		took[i] = time.Since(start)
+		durations[i] = time.Since(start)
 	}
-	return medianOf(took), nil
+	return medianOf(durations), nil
 }
 
 // timePages returns the median time to get a snapshot and 500 of its objects. Each page starts at a different
 // object, and the snapshot is not cached.
 func (s *filledStore) timePages(ctx context.Context, objects int, which store.Which) (time.Duration, error) {
 	const page = 500
-	took := make([]time.Duration, 200)
-	for i := range took {
+	durations := make([]time.Duration, 200)
+	for i := range durations {
 		change, err := s.change(i, store.Anything())
 		if err != nil {
 			return 0, err
@@ -98,16 +98,16 @@ func (s *filledStore) timePages(ctx context.Context, objects int, which store.Wh
 		if err != nil {
 			return 0, err
 		}
-		seen, bytes := 0, 0
+		objectCount, bytes := 0, 0
 		state.Scan(allConfigMaps, from, func(o *object.Object) bool {
-			seen++
+			objectCount++
 			bytes += len(o.Stored().Bytes())
-			return seen < page
+			return objectCount < page
 		})
-		took[i] = time.Since(start)
-		if seen != page || bytes < page*1024 {
-			return 0, fmt.Errorf("a page has %d objects with %d bytes", seen, bytes)
+		durations[i] = time.Since(start)
+		if objectCount != page || bytes < page*1024 {
+			return 0, fmt.Errorf("a page has %d objects with %d bytes", objectCount, bytes)
 		}
 	}
-	return medianOf(took), nil
+	return medianOf(durations), nil
 }

@@ -82,9 +82,9 @@ func measureTestKit(context.Context, []string) error {
 		var took []float64
 		for range 1 + 2*nextStarts {
 			t := &testStub{}
-			began := time.Now()
+			begin := time.Now()
 			firstCreate(start(t))
-			took = append(took, float64(time.Since(began).Microseconds())/1000)
+			took = append(took, float64(time.Since(begin).Microseconds())/1000)
 			t.end()
 		}
 		took = took[1:] // the first includes the start of the process

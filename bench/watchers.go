@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	// crowdSize is the number of watchers in a crowd, and also of objects and updates.
-	crowdSize = 10_000
-	// few is the number of watchers with which a crowd is compared.
+	// manyWatchers is the larger number of watchers, and also of objects and updates.
+	manyWatchers = 10_000
+	// few is the number of watchers that these are compared with.
 	few = 10
 	// streamsEach is the number of watches that share a connection; a server accepts 1,000.
 	streamsEach = 500
 )
 
-// crowd is a large number of watchers of one resource, each of which selects one object.
-type crowd struct {
+// watcherGroup describes watchers of one resource, each of which selects one object.
+type watcherGroup struct {
 	each     string // by what each watcher selects its object
 	resource string
 	// create creates object i.
@@ -45,11 +45,11 @@ func own(what string) func(int) string {
 
 func always(what string) func(int) string { return func(int) string { return what } }
 
-// namespaceCrowd watches one namespace each. labelCrowd selects a label value and fieldCrowd a field value in
+// namespaceWatchers watch one namespace each; labelWatchers select a label value, and fieldWatchers a field value, in
 // all namespaces, as the kubelets of a large cluster watch their Pods.
-func namespaceCrowd() crowd {
-	in := own("crowd")
-	return crowd{each: "namespace", resource: "configmaps", namespace: in, name: always("own"),
+func namespaceWatchers() watcherGroup {
+	in := own("watched")
+	return watcherGroup{each: "namespace", resource: "configmaps", namespace: in, name: always("own"),
 		create: func(ctx context.Context, client kubernetes.Interface, i int) error {
 			ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: in(i)}}
 			if _, err := client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil {
@@ -62,23 +62,23 @@ func namespaceCrowd() crowd {
 		narrow: func(r *rest.Request, i int) *rest.Request { return r.Namespace(in(i)) }}
 }
 
-func labelCrowd() crowd {
+func labelWatchers() watcherGroup {
 	name := own("owner")
-	return crowd{each: "label value", resource: "configmaps", namespace: always("default"), name: name,
+	return watcherGroup{each: "label value", resource: "configmaps", namespace: always("default"), name: name,
 		create: func(ctx context.Context, client kubernetes.Interface, i int) error {
-			meta := metav1.ObjectMeta{Name: name(i), Labels: map[string]string{"app": "crowd", "owner": name(i)}}
+			meta := metav1.ObjectMeta{Name: name(i), Labels: map[string]string{"app": "watched", "owner": name(i)}}
 			_, err := client.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: meta},
 				metav1.CreateOptions{})
 			return err
 		},
 		narrow: func(r *rest.Request, i int) *rest.Request {
-			return r.Param("labelSelector", "app=crowd,owner="+name(i))
+			return r.Param("labelSelector", "app=watched,owner="+name(i))
 		}}
 }
 
-func fieldCrowd() crowd {
+func fieldWatchers() watcherGroup {
 	name := own("node")
-	return crowd{each: "field value", resource: "pods", namespace: always("default"), name: name,
+	return watcherGroup{each: "field value", resource: "pods", namespace: always("default"), name: name,
 		create: func(ctx context.Context, client kubernetes.Interface, i int) error {
 			spec := corev1.PodSpec{NodeName: name(i), Containers: []corev1.Container{{Name: "c", Image: "i"}}}
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name(i)}, Spec: spec}
@@ -90,8 +90,8 @@ func fieldCrowd() crowd {
 		}}
 }
 
-// crowds compares the time of the same updates with many watchers and with few.
-func crowds(make func() crowd) measurement {
+// compareWatchers compares the time of the same updates with many watchers and with few.
+func compareWatchers(make func() watcherGroup) measurement {
 	c := make()
 	return measurement{
 		figures: []figure{{"10,000 watchers, each on its own " + c.each + ", against 10, same 10,000 updates: time",
@@ -102,17 +102,17 @@ func crowds(make func() crowd) measurement {
 				return nil, err
 			}
 			create := func(i int) error { return c.create(ctx, client, i) }
-			if err := drive(ctx, 16, crowdSize, create); err != nil {
+			if err := drive(ctx, 16, manyWatchers, create); err != nil {
 				return nil, err
 			}
-			var took [4]spent // the first run is a warm-up
-			for run, count := range []int{few, few, crowdSize, few} {
-				if took[run], err = c.updates(ctx, s, client, count); err != nil {
+			var rounds [4]spent // the first run is a warm-up
+			for run, count := range []int{few, few, manyWatchers, few} {
+				if rounds[run], err = c.updates(ctx, s, client, count); err != nil {
 					return nil, err
 				}
 			}
-			r := took[2].rate()
-			r.Value = 2 * took[2].elapsed.Seconds() / (took[1].elapsed + took[3].elapsed).Seconds()
+			r := rounds[2].rate()
+			r.Value = 2 * rounds[2].elapsed.Seconds() / (rounds[1].elapsed + rounds[3].elapsed).Seconds()
 			return []reading{r}, nil
 		}),
 	}
@@ -120,7 +120,7 @@ func crowds(make func() crowd) measurement {
 
 // updates opens some watches, spread over all objects, updates each object once, and measures the time until
 // the last update is answered and the last watcher has its event.
-func (c crowd) updates(ctx context.Context, s *server, client kubernetes.Interface, count int) (spent, error) {
+func (c watcherGroup) updates(ctx context.Context, s *server, client kubernetes.Interface, count int) (spent, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	streams, err := c.open(ctx, s.config, client, count)
@@ -128,12 +128,12 @@ func (c crowd) updates(ctx context.Context, s *server, client kubernetes.Interfa
 		return spent{}, err
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"changed":"%d"}}}`, time.Now().UnixNano())
-	return s.measure(fmt.Sprintf("%d-%s", count, c.resource), crowdSize, func() error {
+	return s.measure(fmt.Sprintf("%d-%s", count, c.resource), manyWatchers, func() error {
 		var group errgroup.Group
 		for _, stream := range streams {
 			group.Go(func() error { return awaitFrame(stream) })
 		}
-		err := drive(ctx, updaters, crowdSize, func(i int) error {
+		err := drive(ctx, updaters, manyWatchers, func(i int) error {
 			return client.CoreV1().RESTClient().Patch(types.MergePatchType).Namespace(c.namespace(i)).
 				Resource(c.resource).Name(c.name(i)).
 				Body(patch).Do(ctx).Error()
@@ -160,7 +160,7 @@ func awaitFrame(stream io.Reader) error {
 }
 
 // open opens watches at the current revision, and waits until the server has answered each.
-func (c crowd) open(ctx context.Context, config *rest.Config, client kubernetes.Interface,
+func (c watcherGroup) open(ctx context.Context, config *rest.Config, client kubernetes.Interface,
 	count int) ([]io.ReadCloser, error) {
 	list, err := client.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -175,7 +175,7 @@ func (c crowd) open(ctx context.Context, config *rest.Config, client kubernetes.
 		r := clients[i%len(clients)].Get().Resource(c.resource).Param("watch", "true").Param("resourceVersion",
 			list.ResourceVersion)
 		var err error
-		streams[i], err = c.narrow(r, i*(crowdSize/count)).Stream(ctx)
+		streams[i], err = c.narrow(r, i*(manyWatchers/count)).Stream(ctx)
 		return err
 	})
 }
@@ -207,7 +207,7 @@ func idleWatchers(what string, count, connectionCount int, target float64) measu
 			if err != nil {
 				return nil, err
 			}
-			before, err := s.settled(ctx, client, namespace)
+			before, err := s.settledRSS(ctx, client, namespace)
 			if err != nil {
 				return nil, err
 			}
@@ -225,15 +225,15 @@ func idleWatchers(what string, count, connectionCount int, target float64) measu
 			if err != nil {
 				return nil, err
 			}
-			after, err := s.settled(ctx, client, namespace)
+			after, err := s.settledRSS(ctx, client, namespace)
 			return []reading{{Value: (after - before) * 1024 / float64(count)}}, err
 		}),
 	}
 }
 
-// settled returns RssAnon in MiB after a garbage collection, when the freed memory has been returned to the
+// settledRSS returns RssAnon in MiB after a garbage collection, when the freed memory has been returned to the
 // system.
-func (s *server) settled(ctx context.Context, client kubernetes.Interface, namespace string) (float64, error) {
+func (s *server) settledRSS(ctx context.Context, client kubernetes.Interface, namespace string) (float64, error) {
 	if _, err := s.liveHeap(ctx, client, namespace); err != nil {
 		return 0, err
 	}

@@ -38,9 +38,9 @@ func throughWebhook(clients, count int, f figure) measurement {
 			var beside []time.Duration
 			create := createConfigMap(ctx, client, namespace)
 			timed := func(i int) error {
-				begun := time.Now()
+				start := time.Now()
 				err := create(i)
-				took := time.Since(begun) - hook.own(configMapName(i))
+				took := time.Since(start) - hook.own(configMapName(i))
 				mu.Lock()
 				defer mu.Unlock()
 				beside = append(beside, took)
@@ -105,7 +105,7 @@ func (l *labelling) own(name string) time.Duration {
 }
 
 func (l *labelling) serve(w http.ResponseWriter, r *http.Request) {
-	begun := time.Now()
+	start := time.Now()
 	var review admissionv1.AdmissionReview
 	if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -122,7 +122,7 @@ func (l *labelling) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	l.took.Store(name, time.Since(begun))
+	l.took.Store(name, time.Since(start))
 	w.Write(answer)
 }
 

@@ -142,7 +142,7 @@ func configurePods(ctx context.Context, config *rest.Config) error {
 func (u *unasked) creates(ctx context.Context) (took, allocated float64, err error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	begun, err := ownCPU()
+	startCPU, err := ownCPU()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -151,12 +151,12 @@ func (u *unasked) creates(ctx context.Context) (took, allocated float64, err err
 			return 0, 0, err
 		}
 	}
-	ended, err := ownCPU()
+	endCPU, err := ownCPU()
 	if err != nil {
 		return 0, 0, err
 	}
 	runtime.ReadMemStats(&after)
-	took = float64((ended - begun).Nanoseconds()) / 1000 / unaskedCreates
+	took = float64((endCPU - startCPU).Nanoseconds()) / 1000 / unaskedCreates
 	return took, float64(after.Mallocs-before.Mallocs) / unaskedCreates, nil
 }
 

@@ -55,12 +55,12 @@ func runWorkloads(ctx context.Context, deployments int, pods int32) (took time.D
 	}
 	defer plane.Close()
 	err = onNodes(ctx, plane, simulated.Options{Nodes: 20}, func(clients kubernetes.Interface) error {
-		begun := time.Now()
+		start := time.Now()
 		if err := declareWorkloads(ctx, clients, deployments, pods); err != nil {
 			return err
 		}
 		err := available(ctx, clients, deployments, pods)
-		took = time.Since(begun)
+		took = time.Since(start)
 		return err
 	})
 	return took, err

@@ -94,7 +94,7 @@ func drawLine(b *bytes.Buffer, x, y axis, points []Point, name, colour string, e
 	fmt.Fprintf(b, `<path d="%s" fill="none" stroke="%s" stroke-width="1.8"/>`+"\n", path.String(), colour)
 	last := points[len(points)-1]
 	at := y.pixel(last.Y)
-	for slices.ContainsFunc(ends, func(taken float64) bool { return math.Abs(taken-at) < 13 }) {
+	for slices.ContainsFunc(ends, func(end float64) bool { return math.Abs(end-at) < 13 }) {
 		at -= 13
 	}
 	text(b, x.pixel(last.X)+8, at+4, fmt.Sprintf(`fill="%s"`, colour), name)

@@ -56,8 +56,8 @@ func stopServer(server *exec.Cmd, output *bytes.Buffer) error {
 	if err := server.Process.Signal(syscall.SIGTERM); err != nil {
 		return fmt.Errorf("the server is gone: %w\n%s", errors.Join(err, server.Wait()), tail(output.String()))
 	}
-	late := time.AfterFunc(30*time.Second, func() { server.Process.Kill() })
-	defer late.Stop()
+	killer := time.AfterFunc(30*time.Second, func() { server.Process.Kill() })
+	defer killer.Stop()
 	if err := server.Wait(); err != nil {
 		return fmt.Errorf("the server ended with %w\n%s", err, tail(output.String()))
 	}

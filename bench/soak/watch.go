@@ -101,8 +101,8 @@ func (w *watchers) count(ctx context.Context, watcher int, stream io.ReadCloser)
 
 // complete waits until every watcher has received every event of the load, which has ended.
 func (w *watchers) complete(ctx context.Context, l *load) error {
-	late := time.NewTimer(30 * time.Second)
-	defer late.Stop()
+	timeout := time.NewTimer(30 * time.Second)
+	defer timeout.Stop()
 	for {
 		err := w.missing(l)
 		if err == nil {
@@ -110,7 +110,7 @@ func (w *watchers) complete(ctx context.Context, l *load) error {
 		}
 		select {
 		case <-w.counted:
-		case <-late.C:
+		case <-timeout.C:
 			return err
 		case <-ctx.Done():
 			return errors.Join(err, ctx.Err())
