@@ -30,20 +30,20 @@ func TestStandInsEndWithTheirParent(t *testing.T) {
 	output.SetReadDeadline(time.Now().Add(patience))
 	lines := bufio.NewScanner(output)
 	var etcd int
-	for begun := false; etcd == 0 || !begun; {
+	for started := false; etcd == 0 || !started; {
 		if !lines.Scan() {
 			t.Fatalf("output ended before etcd started: %v", lines.Err())
 		}
 		if pid, err := strconv.Atoi(lines.Text()); err == nil {
 			etcd = pid
 		}
-		begun = begun || strings.Contains(lines.Text(), "bowline runs in place of etcd")
+		started = started || strings.Contains(lines.Text(), "bowline runs in place of etcd")
 	}
 	suite.Process.Kill()
 	suite.Wait() // returns an error because it was killed
-	said := ""
+	rest := ""
 	for lines.Scan() { // until etcd, which holds the other end of the pipe, has ended too
-		said += lines.Text()
+		rest += lines.Text()
 	}
 	if err := lines.Err(); err != nil {
 		t.Errorf("etcd still runs after its parent ended: %v", err)
@@ -51,7 +51,7 @@ func TestStandInsEndWithTheirParent(t *testing.T) {
 			orphan.Kill()
 		}
 	}
-	if !strings.Contains(said, "the parent process has ended") {
-		t.Errorf("got output %q, want that the parent process has ended", said)
+	if !strings.Contains(rest, "the parent process has ended") {
+		t.Errorf("got output %q, want that the parent process has ended", rest)
 	}
 }

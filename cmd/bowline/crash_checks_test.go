@@ -24,9 +24,9 @@ func TestCrashChecksDetectWrongStates(t *testing.T) {
 	other.Labels["number"] = "1"
 	three, gone := 3, 0
 	for name, c := range map[string]struct {
-		there *corev1.ConfigMap
-		asked *int
-		right bool
+		found   *corev1.ConfigMap
+		pending *int
+		right   bool
 	}{
 		"as acknowledged":                  {storedObject("a", 2, 12), nil, true},
 		"lost":                             {nil, nil, false},
@@ -42,8 +42,8 @@ func TestCrashChecksDetectWrongStates(t *testing.T) {
 		"unanswered deletion, deleted":     {nil, &gone, true},
 		"unanswered deletion, but changed": {storedObject("a", 3, 13), &gone, false},
 	} {
-		s := &slot{name: "a", history: []int{1, 2}, revision: 12, pending: c.asked}
-		if _, _, err := s.reconcile(c.there); (err == nil) != c.right {
+		s := &slot{name: "a", history: []int{1, 2}, revision: 12, pending: c.pending}
+		if _, _, err := s.reconcile(c.found); (err == nil) != c.right {
 			t.Errorf("%s: got error %v, want success: %t", name, err, c.right)
 		}
 	}

@@ -50,15 +50,15 @@ func awaitRealNetworks(ctx context.Context, actual provider.Provider, declared [
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var mu sync.Mutex // the provider may report changes concurrently
-	wrong := errors.New("the provider reported no network")
+	difference := errors.New("the provider reported no network")
 	err := actual.Watch(ctx, func(types.UID) {
 		mu.Lock()
 		defer mu.Unlock()
-		if wrong = compareNetworks(actual, declared); wrong == nil {
+		if difference = compareNetworks(actual, declared); difference == nil {
 			cancel()
 		}
 	})
-	return errors.Join(err, wrong)
+	return errors.Join(err, difference)
 }
 
 // compareNetworks returns an error if the real networks differ from the declared ones.

@@ -209,14 +209,14 @@ func (u *user) reconcileRecord(ctx context.Context, networks client.Resource[*v1
 	if err != nil {
 		return err
 	}
-	there := map[string]v1.NetworkSpec{}
+	found := map[string]v1.NetworkSpec{}
 	for _, n := range page.Items {
 		if n.DeletionTimestamp == nil {
-			there[n.Name] = n.Spec
+			found[n.Name] = n.Spec
 		}
 	}
 	if u.pending != "" {
-		spec, declared := there[u.pending]
+		spec, declared := found[u.pending]
 		if declared == (u.pendingNumber != 0) && (!declared || spec == specOf(u.pendingNumber)) {
 			u.done++
 			u.recordPending()
@@ -224,13 +224,13 @@ func (u *user) reconcileRecord(ctx context.Context, networks client.Resource[*v1
 		u.pending = ""
 	}
 	for name, number := range u.declared {
-		if spec, declared := there[name]; !declared || spec != specOf(number) {
+		if spec, declared := found[name]; !declared || spec != specOf(number) {
 			return fmt.Errorf("got %s with %v (%t), want the acknowledged %v", name, spec, declared,
 				specOf(number))
 		}
-		delete(there, name)
+		delete(found, name)
 	}
-	for name := range there {
+	for name := range found {
 		return fmt.Errorf("%s exists, but no request created it", name)
 	}
 	return nil
@@ -252,15 +252,15 @@ func (u *user) converge(t *testing.T, open func(plane, folder string) (provider.
 	if err != nil {
 		return err
 	}
-	world, err := open(string(system.UID), u.folder)
+	actual, err := open(string(system.UID), u.folder)
 	if err != nil {
 		return err
 	}
 	t.Cleanup(func() { // remove the real networks, which outlive the server
 		server.kill()
-		uids, _ := world.List(context.Background())
+		uids, _ := actual.List(context.Background())
 		for _, uid := range uids {
-			if err := world.Delete(context.Background(), uid); err != nil {
+			if err := actual.Delete(context.Background(), uid); err != nil {
 				t.Error(err)
 			}
 		}
@@ -271,5 +271,5 @@ func (u *user) converge(t *testing.T, open func(plane, folder string) (provider.
 	if err != nil {
 		return err
 	}
-	return awaitRealNetworks(ctx, world, declared)
+	return awaitRealNetworks(ctx, actual, declared)
 }

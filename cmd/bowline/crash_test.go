@@ -174,12 +174,12 @@ func (c *crashes) check(list *corev1.ConfigMapList) error {
 	if c.watcher == nil {
 		c.watcher = &watcher{revision: revision, seen: map[string][]int{}}
 	}
-	there := map[string]*corev1.ConfigMap{}
+	found := map[string]*corev1.ConfigMap{}
 	for i := range list.Items {
-		there[list.Items[i].Name] = &list.Items[i]
+		found[list.Items[i].Name] = &list.Items[i]
 	}
 	for _, s := range c.slots() {
-		unanswered, done, err := s.reconcile(there[s.name])
+		unanswered, done, err := s.reconcile(found[s.name])
 		if err != nil {
 			return err
 		}
@@ -187,7 +187,7 @@ func (c *crashes) check(list *corev1.ConfigMapList) error {
 			return fmt.Errorf("got revision %d after the restart, but %s was acknowledged at %d", revision, s.name,
 				s.revision)
 		}
-		delete(there, s.name)
+		delete(found, s.name)
 		if unanswered {
 			c.unanswered++
 		}
@@ -195,7 +195,7 @@ func (c *crashes) check(list *corev1.ConfigMapList) error {
 			c.done++
 		}
 	}
-	for name := range there {
+	for name := range found {
 		return fmt.Errorf("%s exists, but no writer created it", name)
 	}
 	return nil

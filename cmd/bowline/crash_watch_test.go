@@ -69,8 +69,8 @@ func (w *watcher) check(e watch.Event) error {
 		return fmt.Errorf("event %s: %w", e.Type, err)
 	}
 	seen := w.seen[o.Name]
-	there := len(seen) > 0 && seen[len(seen)-1] != 0
-	if there != (e.Type != watch.Added) {
+	exists := len(seen) > 0 && seen[len(seen)-1] != 0
+	if exists != (e.Type != watch.Added) {
 		return fmt.Errorf("event %s %s: got it after the states %v", e.Type, o.Name, seen)
 	}
 	if e.Type == watch.Deleted {

@@ -141,28 +141,28 @@ func (w *writer) send(ctx context.Context, maps typedcorev1.ConfigMapInterface, 
 
 // reconcile compares the slot with the object found after a crash, or nil. It reports whether a write was
 // unanswered, and whether that write was done.
-func (s *slot) reconcile(there *corev1.ConfigMap) (unanswered, done bool, err error) {
+func (s *slot) reconcile(found *corev1.ConfigMap) (unanswered, done bool, err error) {
 	number, revision := 0, s.revision
-	if there != nil {
-		if number, err = numberOf(there); err != nil {
+	if found != nil {
+		if number, err = numberOf(found); err != nil {
 			return false, false, err
 		}
-		if revision, err = strconv.ParseUint(there.ResourceVersion, 10, 64); err != nil {
+		if revision, err = strconv.ParseUint(found.ResourceVersion, 10, 64); err != nil {
 			return false, false, err
 		}
 	}
-	asked := s.pending
+	pending := s.pending
 	s.pending = nil
 	switch {
 	case number == s.now() && revision == s.revision:
-		return asked != nil, false, nil
-	case asked != nil && number == *asked && (there == nil || revision > s.revision):
+		return pending != nil, false, nil
+	case pending != nil && number == *pending && (found == nil || revision > s.revision):
 		s.history, s.revision = append(s.history, number), revision
 		return true, true, nil
-	case asked != nil:
+	case pending != nil:
 		return true, false,
 			fmt.Errorf("%s: got state %d at revision %d, want the acknowledged %d at %d, or the pending %d",
-				s.name, number, revision, s.now(), s.revision, *asked)
+				s.name, number, revision, s.now(), s.revision, *pending)
 	}
 	return false, false, fmt.Errorf("%s: got state %d at revision %d, want the acknowledged %d at %d", s.name, number,
 		revision, s.now(), s.revision)

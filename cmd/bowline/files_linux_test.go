@@ -37,7 +37,7 @@ func TestConnectionLimitReservesFilesForStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := strings.TrimPrefix(config.Host, "https://")
-	crowd, err := connectOften(address, 400)
+	connections, err := connectOften(address, 400)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestConnectionLimitReservesFilesForStore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, conn := range crowd {
+	for _, conn := range connections {
 		conn.Close()
 	}
 	dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
@@ -67,9 +67,9 @@ func TestConnectionLimitReservesFilesForStore(t *testing.T) {
 		conn.Close()
 	}
 	server.kill()
-	if said := server.stderr.String(); strings.Contains(said, "disk") ||
-		!strings.Contains(said, "no more are accepted until some are closed") {
-		t.Errorf("got log %q, want that no more connections are accepted, and nothing about the disk", said)
+	if logged := server.stderr.String(); strings.Contains(logged, "disk") ||
+		!strings.Contains(logged, "no more are accepted until some are closed") {
+		t.Errorf("got log %q, want that no more connections are accepted, and nothing about the disk", logged)
 	}
 }
 

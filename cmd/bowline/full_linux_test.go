@@ -62,8 +62,8 @@ func TestFullDiskRejectsWritesUntilSpaceIsFree(t *testing.T) {
 	f.checkWriteRetries()
 	server.kill()
 
-	again := startCrashServer(t, folder, ownObjects)
-	if f.config, err = again.ready(); err != nil {
+	restarted := startCrashServer(t, folder, ownObjects)
+	if f.config, err = restarted.ready(); err != nil {
 		t.Fatal(err)
 	}
 	f.checkReads()
@@ -90,9 +90,9 @@ func TestReadOnlyDiskIsReported(t *testing.T) {
 			"/missing: read-only file system\n",
 	} {
 		up := exec.Command("bowline", "up", "--listen", "127.0.0.1:0", "--data", path)
-		said, err := up.CombinedOutput()
-		if err == nil || up.ProcessState.ExitCode() != cli.ExitFailure || string(said) != want {
-			t.Errorf("%s: got %v with output %q, want a failure with %q", path, err, said, want)
+		output, err := up.CombinedOutput()
+		if err == nil || up.ProcessState.ExitCode() != cli.ExitFailure || string(output) != want {
+			t.Errorf("%s: got %v with output %q, want a failure with %q", path, err, output, want)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(folder, "kubeconfig")); err != nil {
@@ -101,8 +101,8 @@ func TestReadOnlyDiskIsReported(t *testing.T) {
 	for _, args := range [][]string{
 		{"verify", "--data", folder}, {"backup", "--data", folder, filepath.Join(t.TempDir(), "backup")},
 	} {
-		if said, err := exec.Command("bowline", args...).CombinedOutput(); err != nil {
-			t.Errorf("bowline %s: got %v with output %q, want success", args[0], err, said)
+		if output, err := exec.Command("bowline", args...).CombinedOutput(); err != nil {
+			t.Errorf("bowline %s: got %v with output %q, want success", args[0], err, output)
 		}
 	}
 }
@@ -225,11 +225,11 @@ func (f *filling) checkReads() {
 // checkKubectlMessage checks that kubectl, which retries for some seconds, finally prints the server's message.
 func (f *filling) checkKubectlMessage(kubeconfig string) {
 	f.Helper()
-	said, err := exec.Command("kubectl", "--kubeconfig", kubeconfig, "create", "configmap", "kubectl",
+	output, err := exec.Command("kubectl", "--kubeconfig", kubeconfig, "create", "configmap", "kubectl",
 		"--from-literal=a="+strings.Repeat("x", 100_000)).CombinedOutput()
-	if err == nil || !strings.Contains(string(said), "plane/objects: no space left on device; nothing was written") ||
-		!strings.Contains(string(said), "there is no room left for ") {
-		f.Errorf("kubectl: got %v with output %s", err, said)
+	if err == nil || !strings.Contains(string(output), "plane/objects: no space left on device; nothing was written") ||
+		!strings.Contains(string(output), "there is no room left for ") {
+		f.Errorf("kubectl: got %v with output %s", err, output)
 	}
 }
 

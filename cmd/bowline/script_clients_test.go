@@ -86,11 +86,11 @@ func testInterrupted(t *testing.T, program string) {
 		t.Fatal(err)
 	}
 	defer rest.Wait() //nolint:errcheck // it has ended, or ctx kills it
-	asked, err := silent.Accept()
+	conn, err := silent.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer asked.Close()
+	defer conn.Close()
 	if err := rest.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}

@@ -28,10 +28,10 @@ func inOwnNetwork(t *testing.T) bool {
 		t.Skipf("this machine has only loopback addresses, and creating a network namespace with another one "+
 			"failed (%v: %s): add one, for example with ip address add 192.0.2.1/32 dev lo", err, output)
 	}
-	again := exec.CommandContext(t.Context(), "unshare",
+	command := exec.CommandContext(t.Context(), "unshare",
 		append(enter, os.Args[0], "-test.v", "-test.run=^"+t.Name()+"$")...)
-	again.Env = append(os.Environ(), ownNetworkVariable+"=yes")
-	output, err := again.CombinedOutput()
+	command.Env = append(os.Environ(), ownNetworkVariable+"=yes")
+	output, err := command.CombinedOutput()
 	if err != nil {
 		t.Fatalf("in a new network namespace: %v\n%s", err, output)
 	}

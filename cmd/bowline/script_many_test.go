@@ -33,10 +33,10 @@ func manyMain() {
 		group.Go(func() { race.count(write(context.Background(), i)) })
 	}
 	group.Wait()
-	kept, err := race.maps.Get(context.Background(), race.name, metav1.GetOptions{})
+	stored, err := race.maps.Get(context.Background(), race.name, metav1.GetOptions{})
 	fail(err)
 	fmt.Printf("%d written, %d conflicts, %d labels left\n", race.written.Load(), race.conflicts.Load(),
-		len(kept.Labels))
+		len(stored.Labels))
 }
 
 type race struct {

@@ -106,30 +106,30 @@ func testSampleSignal(t *testing.T, program string) {
 	defer silent.Close()
 	command := exec.CommandContext(t.Context(), program, "--master", "http://"+silent.Addr().String())
 	command.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(t.TempDir(), "none"))
-	var said strings.Builder
-	command.Stderr = &said
+	var printed strings.Builder
+	command.Stderr = &printed
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	asked, err := silent.Accept()
+	conn, err := silent.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer asked.Close()
+	defer conn.Close()
 	if err := command.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if err := command.Wait(); err == nil || !strings.Contains(said.String(), "interrupt") {
-		t.Errorf("got %v with output %q, want an error after the interrupt", err, &said)
+	if err := command.Wait(); err == nil || !strings.Contains(printed.String(), "interrupt") {
+		t.Errorf("got %v with output %q, want an error after the interrupt", err, &printed)
 	}
 }
 
 // testSampleSecondSignal checks that a second signal ends a program that hangs, here because it writes to a full
 // log that has no reader. The first signal cannot end it.
 func testSampleSecondSignal(t *testing.T, program string) {
-	asked := make(chan struct{}, 1)
+	requested := make(chan struct{}, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked <- struct{}{}
+		requested <- struct{}{}
 		fmt.Fprint(w, `{"major":"1","minor":"37","gitVersion":"v1.37.0"}`)
 	}))
 	defer server.Close()
@@ -150,14 +150,14 @@ func testSampleSecondSignal(t *testing.T, program string) {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	<-asked
+	<-requested
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		_ = command.Wait() // ProcessState has the result
 	}()
-	again := time.NewTicker(200 * time.Millisecond) // repeat the signal, because its arrival cannot be observed
-	defer again.Stop()
+	ticker := time.NewTicker(200 * time.Millisecond) // repeat the signal, because its arrival cannot be observed
+	defer ticker.Stop()
 	for times := 0; ; times++ {
 		select {
 		case <-ended:
@@ -167,7 +167,7 @@ func testSampleSecondSignal(t *testing.T, program string) {
 					command.ProcessState)
 			}
 			return
-		case <-again.C:
+		case <-ticker.C:
 			if times > 100 {
 				_ = command.Process.Kill()
 				t.Fatal("the program still runs after 100 signals")

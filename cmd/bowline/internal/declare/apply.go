@@ -43,7 +43,7 @@ func NewApplier(config *rest.Config, warn func(about manifest.Source, text strin
 	a.config = rest.CopyConfig(config)
 	a.config.WarningHandler = warnings(func(text string) {
 		// Applying an object both reads and writes it, and the server may send the same warning twice.
-		if _, again := a.warned[text]; !again {
+		if _, repeated := a.warned[text]; !repeated {
 			a.warned[text] = struct{}{}
 			warn(a.source, text)
 		}

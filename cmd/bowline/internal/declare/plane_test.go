@@ -74,11 +74,11 @@ func apply(t *testing.T, config *rest.Config, text string) []declare.Applied {
 	}
 	var all []declare.Applied
 	for _, document := range documents {
-		kept, err := applier.Apply(document)
+		applied, err := applier.Apply(document)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, kept)
+		all = append(all, applied)
 	}
 	return all
 }
@@ -118,10 +118,10 @@ func watch(t *testing.T, config *rest.Config, objects []declare.Applied, progres
 	return w.reports
 }
 
-func expect(t *testing.T, told <-chan string, want ...string) {
+func expect(t *testing.T, reported <-chan string, want ...string) {
 	t.Helper()
 	for _, line := range want {
-		if got := <-told; got != line {
+		if got := <-reported; got != line {
 			t.Errorf("got %q, want %q", got, line)
 		}
 	}
@@ -132,9 +132,9 @@ func TestWatchReportsReadyWhenConditionIsTrue(t *testing.T) {
 	config := startPlane(t)
 	objects := apply(t, config, widgets+"apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\n---\n"+
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n")
-	told := watch(t, config, objects, time.Hour)
+	reported := watch(t, config, objects, time.Hour)
 	// The response to a create does not contain the condition Established yet.
-	expect(t, told, "configmap/default/c stored",
+	expect(t, reported, "configmap/default/c stored",
 		"customresourcedefinition.apiextensions.k8s.io/widgets.example.com Established")
 
 	client := dynamic.NewForConfigOrDie(config).Resource(widgetResource).Namespace("default")
@@ -146,10 +146,10 @@ func TestWatchReportsReadyWhenConditionIsTrue(t *testing.T) {
 		}
 	}
 	say("False", "Waiting")
-	expect(t, told, "widget.example.com/default/a not Waiting")
+	expect(t, reported, "widget.example.com/default/a not Waiting")
 	say("True", "Done")
-	expect(t, told, "widget.example.com/default/a Ready")
-	if more, ok := <-told; ok {
+	expect(t, reported, "widget.example.com/default/a Ready")
+	if more, ok := <-reported; ok {
 		t.Errorf("got report %q after all objects are ready, want none", more)
 	}
 }
@@ -166,10 +166,10 @@ func TestWatchDoesNotWaitForDeletedObjects(t *testing.T) {
 		}
 	}
 	remove("before")
-	told := watch(t, config, objects[1:], time.Hour)
-	expect(t, told, "widget.example.com/default/before deleted")
+	reported := watch(t, config, objects[1:], time.Hour)
+	expect(t, reported, "widget.example.com/default/before deleted")
 	remove("later")
-	expect(t, told, "widget.example.com/default/later deleted")
+	expect(t, reported, "widget.example.com/default/later deleted")
 }
 
 func TestWatchReportsLongWaits(t *testing.T) {
@@ -192,13 +192,13 @@ func TestApplyPreservesFieldsOfOtherWriters(t *testing.T) {
 	if _, err := maps.Patch(t.Context(), "c", types.MergePatchType, theirs, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	kept := apply(t, config, document(`{mine: second}`))[0].Object
-	data, _, err := unstructured.NestedStringMap(kept.Object, "data")
+	first := apply(t, config, document(`{mine: second}`))[0].Object
+	data, _, err := unstructured.NestedStringMap(first.Object, "data")
 	if err != nil || len(data) != 2 || data["mine"] != "second" || data["theirs"] != "kept" {
 		t.Errorf("got data %v (%v), want mine=second and theirs=kept", data, err)
 	}
-	again := apply(t, config, document(`{mine: second}`))[0].Object
-	if again.GetResourceVersion() != kept.GetResourceVersion() {
+	second := apply(t, config, document(`{mine: second}`))[0].Object
+	if second.GetResourceVersion() != first.GetResourceVersion() {
 		t.Error("got a new revision, want none for an unchanged object")
 	}
 }
@@ -229,9 +229,9 @@ func TestRejectedObjectReportsLocation(t *testing.T) {
 func TestEachApplyReportsWarningWithLocation(t *testing.T) {
 	t.Parallel()
 	config := startPlane(t)
-	var told []string
+	var warnings []string
 	applier, err := declare.NewApplier(config, func(about manifest.Source, text string) {
-		told = append(told, about.String()+": "+text[:len("apiextensions.k8s.io/v1beta1")])
+		warnings = append(warnings, about.String()+": "+text[:len("apiextensions.k8s.io/v1beta1")])
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -245,7 +245,7 @@ func TestEachApplyReportsWarningWithLocation(t *testing.T) {
 		}
 	}
 	if want := []string{"f.yaml:2: apiextensions.k8s.io/v1beta1",
-		"f.yaml:2: apiextensions.k8s.io/v1beta1"}; !slices.Equal(told, want) {
-		t.Errorf("got warnings %q, want %q", told, want)
+		"f.yaml:2: apiextensions.k8s.io/v1beta1"}; !slices.Equal(warnings, want) {
+		t.Errorf("got warnings %q, want %q", warnings, want)
 	}
 }

@@ -87,13 +87,13 @@ func checkEnabled(plugin string) error {
 // checkFeatureGate rejects every feature gate that is turned on, because bowline has no gates. It accepts any gate
 // that is turned off, because bowline cannot tell which features a gate covers.
 func checkFeatureGate(setting string) error {
-	gate, on, ok := strings.Cut(setting, "=")
+	name, on, ok := strings.Cut(setting, "=")
 	if !ok || on != "true" && on != "false" {
 		return fmt.Errorf("invalid value %q: must be NAME=true or NAME=false", setting)
 	}
 	if on == "true" {
 		return fmt.Errorf("bowline has no feature gates, and cannot turn on %s (see docs/compatibility.md)",
-			gate)
+			name)
 	}
 	return nil
 }

@@ -96,14 +96,14 @@ func background(t *testing.T, run func(context.Context, []string, io.Writer, io.
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	told, tell := io.Pipe()
+	output, w := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := run(ctx, args, io.Discard, tell)
-		tell.CloseWithError(io.ErrUnexpectedEOF)
+		err := run(ctx, args, io.Discard, w)
+		w.CloseWithError(io.ErrUnexpectedEOF)
 		ended <- err
 	}()
-	lines := bufio.NewScanner(told)
+	lines := bufio.NewScanner(output)
 	for lines.Scan() {
 		if _, after, ok := strings.Cut(lines.Text(), " on 127.0.0.1:"); ok {
 			address = "127.0.0.1:" + strings.TrimRight(strings.Fields(after)[0], ";,")
@@ -113,7 +113,7 @@ func background(t *testing.T, run func(context.Context, []string, io.Writer, io.
 	if address == "" {
 		t.Fatal(<-ended)
 	}
-	go io.Copy(io.Discard, told)
+	go io.Copy(io.Discard, output)
 	return address, func() error { cancel(); return <-ended }
 }
 

@@ -37,11 +37,11 @@ func TestSecondLockReportsHolder(t *testing.T) {
 	if got, ok, err := folder.Running(); ok || err != nil {
 		t.Errorf("after release: got %+v, %t, error %v; want no server", got, ok, err)
 	}
-	again, err := folder.Lock()
+	second, err := folder.Lock()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := again.Release(); err != nil {
+	if err := second.Release(); err != nil {
 		t.Fatal(err)
 	}
 }

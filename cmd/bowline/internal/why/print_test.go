@@ -45,10 +45,10 @@ func appliedNetwork() *why.Report {
 	made.Acts = []string{"created network bl-6be0d5a3 with 192.168.0.0/16 and gateway 192.168.0.1"}
 	made.Writes = []why.Write{{Verb: "patch", Object: whyNetwork, Revision: 1017},
 		{Verb: "patch", Object: whyNetwork, Subresource: "status", Revision: 1019}}
-	again := whyRun("a-2", made.Controller, 11991*time.Millisecond, 27*time.Microsecond, whyNetwork,
+	second := whyRun("a-2", made.Controller, 11991*time.Millisecond, 27*time.Microsecond, whyNetwork,
 		whyUpdated(whyNetwork, 1019), "a-1")
-	again.Notes = []string{"declared: 192.168.0.0/16 with gateway 192.168.0.1; actual: the same"}
-	again.Times, again.Start = 3, whyNow.Add(-2*time.Second)
+	second.Notes = []string{"declared: 192.168.0.0/16 with gateway 192.168.0.1; actual: the same"}
+	second.Times, second.Start = 3, whyNow.Add(-2*time.Second)
 	failed := whyRun("b-1", "directory", 11990*time.Millisecond, 1500*time.Microsecond, whyNetwork,
 		whyUpdated(whyNetwork, 1019), "a-1")
 	failed.Err = "the server is currently unable to handle the request"
@@ -58,7 +58,7 @@ func appliedNetwork() *why.Report {
 	retried.Notes = []string{"the gateway is 192.168.0.1: it is not in the directory"}
 	retried.Writes = []why.Write{{Verb: "create", Object: whyEntry, Revision: 1020}}
 	retried.RequeueAfter = 10 * time.Minute
-	return &why.Report{Object: whyNetwork, Now: whyNow, Runs: []why.Run{made, failed, retried, again}}
+	return &why.Report{Object: whyNetwork, Now: whyNow, Runs: []why.Run{made, failed, retried, second}}
 }
 
 // hotLoopReport returns a report about a ConfigMap that two controllers overwrite in turns.
