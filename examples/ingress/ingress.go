@@ -72,9 +72,9 @@ func Run(ctx context.Context, o Options) error {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	if wrong := validation.NameIsDNSSubdomain(o.Class, false); o.Class != "" && len(wrong) > 0 {
+	if problems := validation.NameIsDNSSubdomain(o.Class, false); o.Class != "" && len(problems) > 0 {
 		return fmt.Errorf("invalid class %q: must be the name of an IngressClass: %s", o.Class,
-			strings.Join(wrong, "; "))
+			strings.Join(problems, "; "))
 	}
 	chosen, err := o.chosen(usualPlaces)
 	if err != nil {
@@ -113,8 +113,8 @@ func (o *Options) chosen(places []string) ([]string, error) {
 			return nil, fmt.Errorf("unknown controller %q: must be %s or %s", name, Manager, Nginx)
 		}
 	}
-	asked := len(o.Controllers) > 0
-	if asked && !slices.Contains(o.Controllers, Nginx) {
+	explicit := len(o.Controllers) > 0
+	if explicit && !slices.Contains(o.Controllers, Nginx) {
 		return o.Controllers, nil
 	}
 	if o.Program != "" {
@@ -124,13 +124,13 @@ func (o *Options) chosen(places []string) ([]string, error) {
 	switch {
 	case err == nil:
 		o.Program = program
-	case asked || o.Program != "":
+	case explicit || o.Program != "":
 		return nil, err
 	default:
 		o.Log.Warn("Ingresses are created, but not served here", "why", err)
 		return []string{Manager}, nil
 	}
-	if !asked {
+	if !explicit {
 		return []string{Manager, Nginx}, nil
 	}
 	return o.Controllers, nil

@@ -22,11 +22,11 @@ func TestControllerSelection(t *testing.T) {
 	}
 	nowhere := filepath.Join(t.TempDir(), "nginx")
 	for name, c := range map[string]struct {
-		asked   []string
-		program string
-		places  []string
-		want    []string
-		says    string // in the error or, if there is none, in the log
+		selected []string
+		program  string
+		places   []string
+		want     []string
+		says     string // in the error or, if there is none, in the log
 	}{
 		"both":                       {nil, "", []string{nowhere, here}, []string{Manager, Nginx}, ""},
 		"no nginx":                   {nil, "", []string{nowhere}, []string{Manager}, "apt-get install nginx-light"},
@@ -38,19 +38,19 @@ func TestControllerSelection(t *testing.T) {
 			`unknown controller "apache": must be manager or nginx`},
 	} {
 		var log bytes.Buffer
-		o := Options{Controllers: c.asked, Program: c.program, Log: slog.New(slog.NewTextHandler(&log, nil))}
+		o := Options{Controllers: c.selected, Program: c.program, Log: slog.New(slog.NewTextHandler(&log, nil))}
 		got, err := o.chosen(c.places)
-		said := log.String()
+		message := log.String()
 		if err != nil {
-			said = err.Error()
+			message = err.Error()
 		}
-		silent := c.says == "" && said == ""
+		silent := c.says == "" && message == ""
 		if !slices.Equal(got, c.want) || (err != nil) != (c.want == nil) || !silent &&
-			(c.says == "" || !strings.Contains(said, c.says)) {
-			t.Errorf("%s: %q, %q; want %q, and %q", name, got, said, c.want, c.says)
+			(c.says == "" || !strings.Contains(message, c.says)) {
+			t.Errorf("%s: got controllers %q and message %q, want %q and %q", name, got, message, c.want, c.says)
 		}
 		if slices.Contains(c.want, Nginx) && o.Program != here {
-			t.Errorf("%s: nginx is %q", name, o.Program)
+			t.Errorf("%s: got program %q, want %q", name, o.Program, here)
 		}
 	}
 }

@@ -46,12 +46,12 @@ func TestNamedProviderIsUsed(t *testing.T) {
 			t.Errorf("provider %s: got %v, %v", name, p, err)
 		}
 	}
-	asked := choice{name: ProviderBridge, plane: "plane", bridgeError: notRoot}
-	if p, _, err := asked.provider(t.Context()); err == nil || !strings.Contains(err.Error(), "not permitted") {
+	selected := choice{name: ProviderBridge, plane: "plane", bridgeError: notRoot}
+	if p, _, err := selected.provider(t.Context()); err == nil || !strings.Contains(err.Error(), "not permitted") {
 		t.Errorf("bridge without permission: got %v, %v", p, err)
 	}
-	asked = choice{name: "vlan", plane: "plane"}
-	if _, _, err := asked.provider(t.Context()); err == nil ||
+	selected = choice{name: "vlan", plane: "plane"}
+	if _, _, err := selected.provider(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), "auto, bridge, record or neutron") {
 		t.Errorf("an unknown provider: got error %v", err)
 	}

@@ -94,23 +94,23 @@ func TestLoginIsRetriedWhenOpenStackAnswers(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 func TestFailedLoginIsCached(t *testing.T) {
-	asked := 0
+	logins := 0
 	l := &lateProvider{login: func(context.Context) (provider.Provider, error) {
-		asked++
+		logins++
 		return nil, errors.New("away")
 	}}
 	for range 100 {
 		l.List(t.Context())
 	}
-	if asked != 1 {
-		t.Errorf("100 calls logged in %d times, want once", asked)
+	if logins != 1 {
+		t.Errorf("100 calls logged in %d times, want once", logins)
 	}
-	gone, cancel := context.WithCancel(t.Context())
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	l.retryAt = time.Time{}
 	l.loginErr = nil
-	l.List(gone)
-	if l.List(t.Context()); asked != 3 {
-		t.Errorf("got %d requests: a canceled call must not fail the next caller", asked)
+	l.List(canceled)
+	if l.List(t.Context()); logins != 3 {
+		t.Errorf("got %d requests: a canceled call must not fail the next caller", logins)
 	}
 }

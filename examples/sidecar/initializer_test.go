@@ -47,8 +47,8 @@ func TestPodsGetTheirSidecarByInitializer(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer watch.Stop()
-		asked, apply := in(example[corev1.Pod](t, "myapp-pod")), metav1.ApplyOptions{FieldManager: "me"}
-		made, err := pods.ApplyObject(t.Context(), asked, apply)
+		pod, apply := in(example[corev1.Pod](t, "myapp-pod")), metav1.ApplyOptions{FieldManager: "me"}
+		made, err := pods.ApplyObject(t.Context(), pod, apply)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,9 +58,9 @@ func TestPodsGetTheirSidecarByInitializer(t *testing.T) {
 			t.Fatal(event, err)
 		}
 		has(t, seen)
-		again, err := pods.ApplyObject(t.Context(), asked, apply)
-		if err != nil || again.ResourceVersion != made.ResourceVersion {
-			t.Errorf("the second apply changed the pod: got %v, want resourceVersion %s: %v", again,
+		second, err := pods.ApplyObject(t.Context(), pod, apply)
+		if err != nil || second.ResourceVersion != made.ResourceVersion {
+			t.Errorf("the second apply changed the pod: got %v, want resourceVersion %s: %v", second,
 				made.ResourceVersion, err)
 		}
 	}, bowlinetest.Objects(example[corev1.ConfigMap](t, "envoy-initializer")), waiting(),
@@ -107,11 +107,11 @@ func TestCreateTimeoutNamesInitializer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := bowlinetest.Start(t, waiting(), bowlinetest.Objects(example[corev1.ConfigMap](t, "envoy-initializer")))
-		pods, begun := bowlinetest.Client[*corev1.Pod](t, p), time.Now()
+		pods, start := bowlinetest.Client[*corev1.Pod](t, p), time.Now()
 		_, err := pods.Create(t.Context(), in(example[corev1.Pod](t, "myapp-pod")), metav1.CreateOptions{})
 		if !apierrors.IsTimeout(err) || !strings.Contains(err.Error(), "pending are "+sidecar.InitializerName) ||
-			time.Since(begun) != 30*time.Second {
-			t.Errorf("the create ended after %v with %v", time.Since(begun), err)
+			time.Since(start) != 30*time.Second {
+			t.Errorf("the create ended after %v with %v", time.Since(start), err)
 		}
 		if list, err := pods.List(t.Context(), "default", metav1.ListOptions{}); err != nil || len(list.Items) != 0 {
 			t.Errorf("the waiting pod is listed: %v, %v", list, err)

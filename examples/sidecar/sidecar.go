@@ -55,9 +55,9 @@ func (o Options) withDefaults() Options {
 
 // Wants reports whether a pod with these annotations gets the container.
 func (o Options) Wants(annotations map[string]string) bool {
-	asked, said := annotations[Annotation]
-	if !said {
+	value, annotated := annotations[Annotation]
+	if !annotated {
 		return !o.OnlyAnnotated
 	}
-	return asked == "true"
+	return value == "true"
 }

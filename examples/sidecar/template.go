@@ -21,26 +21,26 @@ type Template struct {
 // ReadTemplate parses the template in a ConfigMap. It rejects unknown fields, because a typo would otherwise
 // affect every pod.
 func ReadTemplate(cm *corev1.ConfigMap) (*Template, error) {
-	wrong := func(err error) error { return fmt.Errorf("config map %s/%s, %s: %w", cm.Namespace, cm.Name, Key, err) }
-	text, there := cm.Data[Key]
-	if !there {
-		return nil, wrong(errors.New("is missing: it must have containers and volumes, in YAML"))
+	invalid := func(err error) error { return fmt.Errorf("config map %s/%s, %s: %w", cm.Namespace, cm.Name, Key, err) }
+	text, ok := cm.Data[Key]
+	if !ok {
+		return nil, invalid(errors.New("is missing: it must have containers and volumes, in YAML"))
 	}
 	t := &Template{}
 	if err := yaml.UnmarshalStrict([]byte(text), t); err != nil {
-		return nil, wrong(err)
+		return nil, invalid(err)
 	}
 	if len(t.Containers) == 0 {
-		return nil, wrong(errors.New("has no containers"))
+		return nil, invalid(errors.New("has no containers"))
 	}
 	for i, c := range t.Containers {
 		if c.Name == "" {
-			return nil, wrong(fmt.Errorf("containers[%d] has no name, which is required to find it in pods", i))
+			return nil, invalid(fmt.Errorf("containers[%d] has no name, which is required to find it in pods", i))
 		}
 	}
 	for i, v := range t.Volumes {
 		if v.Name == "" {
-			return nil, wrong(fmt.Errorf("volumes[%d] has no name, which is required to find it in pods", i))
+			return nil, invalid(fmt.Errorf("volumes[%d] has no name, which is required to find it in pods", i))
 		}
 	}
 	return t, nil

@@ -49,10 +49,10 @@ func TestPodsGetTheirSidecarByWebhook(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer watch.Stop()
-	asked := example[corev1.Pod](t, "myapp-pod")
-	asked.Namespace = "default"
+	pod := example[corev1.Pod](t, "myapp-pod")
+	pod.Namespace = "default"
 	apply := metav1.ApplyOptions{FieldManager: "me"}
-	made, err := pods.ApplyObject(t.Context(), asked, apply)
+	made, err := pods.ApplyObject(t.Context(), pod, apply)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,9 +62,9 @@ func TestPodsGetTheirSidecarByWebhook(t *testing.T) {
 		t.Fatal(err)
 	}
 	has(t, seen)
-	again, err := pods.ApplyObject(t.Context(), asked, apply)
-	if err != nil || again.ResourceVersion != made.ResourceVersion {
-		t.Errorf("the second apply changed the pod: got %v, want resourceVersion %s: %v", again, made.ResourceVersion,
+	second, err := pods.ApplyObject(t.Context(), pod, apply)
+	if err != nil || second.ResourceVersion != made.ResourceVersion {
+		t.Errorf("the second apply changed the pod: got %v, want resourceVersion %s: %v", second, made.ResourceVersion,
 			err)
 	}
 }
@@ -75,9 +75,9 @@ func TestOnlyAnnotatedPodsAreAskedAbout(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t)
 	pods := bowlinetest.Client[*corev1.Pod](t, p)
-	nobody := sidecar.Options{OnlyAnnotated: true}.Configuration("https://127.0.0.1:1", nil)
+	unreachable := sidecar.Options{OnlyAnnotated: true}.Configuration("https://127.0.0.1:1", nil)
 	if _, err := bowlinetest.Client[*admissionregistrationv1.MutatingWebhookConfiguration](t, p).Create(t.Context(),
-		nobody, metav1.CreateOptions{}); err != nil {
+		unreachable, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	plain, annotated := example[corev1.Pod](t, "myapp-pod"), example[corev1.Pod](t, "annotated-pod")

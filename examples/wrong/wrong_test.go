@@ -78,10 +78,10 @@ func finds(t *testing.T, s bowlinetest.Scenario, kinds []bowlinetest.Fault, want
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := spaces.ReplaceAllString(column.ReplaceAllString(string(page), ""), "  ")
+	documented := spaces.ReplaceAllString(column.ReplaceAllString(string(page), ""), "  ")
 	for line := range strings.Lines(f.String()) {
 		line = strings.TrimSpace(column.ReplaceAllString(strings.TrimSpace(line), ""))
-		if !strings.Contains(told, spaces.ReplaceAllString(line, "  ")) {
+		if !strings.Contains(documented, spaces.ReplaceAllString(line, "  ")) {
 			t.Errorf("docs/explore.md does not have the line %q", line)
 		}
 	}

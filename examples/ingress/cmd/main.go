@@ -92,9 +92,9 @@ func reach(ctx context.Context, server client.Flags) (*rest.Config, error) {
 }
 
 // folder returns the folder for nginx's files: --folder, or a folder in the XDG state directory.
-func folder(asked string) (string, error) {
-	if asked != "" {
-		return filepath.Abs(asked)
+func folder(flag string) (string, error) {
+	if flag != "" {
+		return filepath.Abs(flag)
 	}
 	state := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {

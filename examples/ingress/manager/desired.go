@@ -103,15 +103,15 @@ func portOf(s *corev1.Service) (int32, *problem) {
 	speaksHTTP := func(p corev1.ServicePort) bool {
 		return isUsable(p) && (p.Name == "http" || p.AppProtocol != nil && *p.AppProtocol == "http")
 	}
-	if asked := s.Annotations[AnnotationPort]; asked != "" {
-		isAsked := func(p corev1.ServicePort) bool {
-			return isUsable(p) && (p.Name == asked || strconv.Itoa(int(p.Port)) == asked)
+	if requested := s.Annotations[AnnotationPort]; requested != "" {
+		isRequested := func(p corev1.ServicePort) bool {
+			return isUsable(p) && (p.Name == requested || strconv.Itoa(int(p.Port)) == requested)
 		}
-		if i := slices.IndexFunc(s.Spec.Ports, isAsked); i >= 0 {
+		if i := slices.IndexFunc(s.Spec.Ports, isRequested); i >= 0 {
 			return s.Spec.Ports[i].Port, nil
 		}
 		return 0, problemf(reasonNoPort, "%s is %q, and the service has no TCP port of that name or number",
-			AnnotationPort, asked)
+			AnnotationPort, requested)
 	}
 	for _, suits := range []func(corev1.ServicePort) bool{speaksHTTP, isUsable} {
 		if i := slices.IndexFunc(s.Spec.Ports, suits); i >= 0 {

@@ -122,7 +122,7 @@ func foreignIngressesUntouched(s bowlinetest.State) error {
 // to the Ingresses.
 func asDeclared(t *testing.T) func(bowlinetest.State) bowlinetest.State {
 	return func(s bowlinetest.State) bowlinetest.State {
-		wrong := 0
+		differences := 0
 		for _, service := range s.Kind("Service") {
 			i := s.Find("Ingress", service.GetNamespace(), service.GetName())
 			if service.GetName() == "taken" {
@@ -131,16 +131,16 @@ func asDeclared(t *testing.T) func(bowlinetest.State) bowlinetest.State {
 			wants := service.GetAnnotations()["ingress/http"] == "true"
 			if wants != (i != nil) || wants &&
 				(!metav1.IsControlledBy(i, service) || hostOf(i) != wantedHost(service)) {
-				wrong++
+				differences++
 			}
 		}
 		for _, i := range s.Kind("Ingress") {
 			if s.Find("Service", i.GetNamespace(), i.GetName()) == nil {
-				wrong++
+				differences++
 			}
 		}
-		if wrong > 0 {
-			t.Errorf("%d Ingresses are not as declared: %s", wrong, asJSON(s.Kind("Ingress")))
+		if differences > 0 {
+			t.Errorf("%d Ingresses are not as declared: %s", differences, asJSON(s.Kind("Ingress")))
 		}
 		return bowlinetest.State{Objects: s.Kind("Ingress")} // services have random cluster IPs
 	}

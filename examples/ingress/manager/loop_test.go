@@ -230,10 +230,10 @@ func TestReplacedServiceGetsNewIngress(t *testing.T) {
 		w.deleteService("web")
 		w.deleteService("gone")
 		w.annotate("declined", "ingress/http", "null")
-		again := w.create(service("web", "ingress/http", "true", "ingress/host", "new.example.com"))
+		recreated := w.create(service("web", "ingress/http", "true", "ingress/host", "new.example.com"))
 		defer w.run()()
 		waitIdle()
-		if i := w.routes(again, "new.example.com", "/", 80); i.UID == old.UID {
+		if i := w.routes(recreated, "new.example.com", "/", 80); i.UID == old.UID {
 			w.Error("the old service's Ingress still exists")
 		}
 		w.hasNone("gone")

@@ -51,7 +51,7 @@ func newApplier(s server, l listening, o objects, c *certificates) *applier {
 // after all others are served, and only if something has changed. If the time limit for these tests does not
 // permit it now, apply returns the time to wait.
 func (s *applier) apply(ctx context.Context, declared []*networkingv1.Ingress) (
-	problems map[types.UID][]problem, again time.Duration, err error,
+	problems map[types.UID][]problem, retryAfter time.Duration, err error,
 ) {
 	declared = slices.SortedFunc(slices.Values(declared), older)
 	s.forget(declared)
@@ -63,13 +63,13 @@ func (s *applier) apply(ctx context.Context, declared []*networkingv1.Ingress) (
 	if err != nil || all.Text == s.lastRetried {
 		return problems, 0, err
 	}
-	begun := time.Now()
-	if wait := s.retryAt.Sub(begun); wait > 0 {
+	start := time.Now()
+	if wait := s.retryAt.Sub(start); wait > 0 {
 		return problems, wait, nil
 	}
-	taken, err := s.reconsider(ctx, declared)
-	s.retryAt = time.Now().Add(share * time.Since(begun))
-	if err != nil || !taken {
+	accepted, err := s.reconsider(ctx, declared)
+	s.retryAt = time.Now().Add(share * time.Since(start))
+	if err != nil || !accepted {
 		s.lastRetried = all.Text
 		return problems, 0, err
 	}
@@ -84,10 +84,13 @@ func (s *applier) forget(declared []*networkingv1.Ingress) {
 	for _, i := range declared {
 		now[i.UID] = i.Generation
 	}
-	maps.DeleteFunc(s.good, func(uid types.UID, _ *networkingv1.Ingress) bool { _, there := now[uid]; return !there })
+	maps.DeleteFunc(s.good, func(uid types.UID, _ *networkingv1.Ingress) bool {
+		_, declared := now[uid]
+		return !declared
+	})
 	maps.DeleteFunc(s.refused, func(uid types.UID, r refused) bool {
-		g, there := now[uid]
-		return !there || g != r.generation
+		g, declared := now[uid]
+		return !declared || g != r.generation
 	})
 }
 
@@ -216,7 +219,7 @@ func (s *applier) excludeCertificates(ctx context.Context, files map[string][]by
 }
 
 // reconsider tests refused Ingresses again and reports whether nginx now accepts any of them.
-func (s *applier) reconsider(ctx context.Context, declared []*networkingv1.Ingress) (taken bool, err error) {
+func (s *applier) reconsider(ctx context.Context, declared []*networkingv1.Ingress) (accepted bool, err error) {
 	var others, doubtful []*networkingv1.Ingress
 	for _, i := range declared {
 		if _, is := s.refused[i.UID]; is {

@@ -171,21 +171,21 @@ func TestRetriesOfRefusedIngressesAreLimited(t *testing.T) {
 			bad = append(bad, at(fmt.Sprint("bad", n), fmt.Sprintf("bad%d.com", n), 1))
 		}
 		s.mustApply(t, bad...)
-		begun := time.Now()
+		start := time.Now()
 		for n := range 100 {
 			s.mustApply(t, append(bad, at("a", fmt.Sprintf("a%d.com", n), int64(n)))...)
 			r.has(t, "a change", fmt.Sprintf("a%d.com", n), fmt.Sprintf("a%d.com", n))
 		}
-		if took := time.Since(begun); took > 10*time.Second {
+		if took := time.Since(start); took > 10*time.Second {
 			t.Errorf("100 changes beside 50 refused Ingresses took %s", took)
 		}
 		r.refuses = nil
 		all := append(bad, at("a", "last.com", 100))
-		_, again, err := s.apply(t.Context(), all)
-		if err != nil || again == 0 || again > time.Minute {
-			t.Errorf("the refused Ingresses are to be tested again in %s, %v", again, err)
+		_, retryAfter, err := s.apply(t.Context(), all)
+		if err != nil || retryAfter == 0 || retryAfter > time.Minute {
+			t.Errorf("the refused Ingresses are to be tested again in %s, %v", retryAfter, err)
 		}
-		time.Sleep(again)
+		time.Sleep(retryAfter)
 		if got := s.mustApply(t, all...); got != "" {
 			t.Errorf("nginx refuses nothing now, but the report is %s", got)
 		}

@@ -20,11 +20,11 @@ import (
 func TestStartErrors(t *testing.T) {
 	t.Parallel()
 	needNginx(t)
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
+	defer listener.Close()
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -33,9 +33,9 @@ func TestStartErrors(t *testing.T) {
 		options Options
 		says    string
 	}{
-		"a port in use": {Options{HTTP: taken.Addr().String()},
-			taken.Addr().String() + " is in use by another program"},
-		"a port in use, HTTPS": {Options{HTTP: freeAddress(t), HTTPS: taken.Addr().String()},
+		"a port in use": {Options{HTTP: listener.Addr().String()},
+			listener.Addr().String() + " is in use by another program"},
+		"a port in use, HTTPS": {Options{HTTP: freeAddress(t), HTTPS: listener.Addr().String()},
 			"is in use by another program"},
 		"an address not ours":   {Options{HTTP: "203.0.113.7:8080"}, "nginx cannot listen on 203.0.113.7:8080"},
 		"no address":            {Options{}, "set one for HTTP or HTTPS"},
@@ -94,8 +94,8 @@ func TestPortTakenAfterCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	// if this fails, another program has the port, which serves as well
-	if taken, err := net.Listen("tcp", at); err == nil {
-		defer taken.Close()
+	if listener, err := net.Listen("tcp", at); err == nil {
+		defer listener.Close()
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(context.WithoutCancel(t.Context())) }()
@@ -123,23 +123,24 @@ func TestRestartWaitsForPort(t *testing.T) {
 	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")),
 		newIngress("web").prefix("h.com", "/", "web").Ingress)
 	pid := masterOf(t, l.folder)
-	var taken net.Listener
-	for taken == nil { // until the test has the port and not a restarted nginx
+	var listener net.Listener
+	for listener == nil { // until the test has the port and not a restarted nginx
 		starts := l.count("nginx serves pid")
 		if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
 			t.Fatal(err)
 		}
-		for taken == nil && l.count("nginx serves pid") == starts { // a killed process releases its port a little later
-			taken, _ = net.Listen("tcp", l.http)
+		// a killed process releases its port a little later
+		for listener == nil && l.count("nginx serves pid") == starts {
+			listener, _ = net.Listen("tcp", l.http)
 			runtime.Gosched()
 		}
-		if taken == nil {
+		if listener == nil {
 			pid = masterOf(t, l.folder)
 		}
 	}
 	l.until("nginx does not start", func() bool { return l.count("nginx does not start") > 0 })
 	l.create(newIngress("meanwhile").prefix("i.com", "/", "web"))
-	taken.Close()
+	listener.Close()
 	l.serves("i.com", "/", "web")
 	l.serves("h.com", "/", "web")
 }

@@ -19,7 +19,7 @@ import (
 type certificates struct {
 	secret func(types.NamespacedName) *corev1.Secret
 
-	asked   map[types.NamespacedName]bool // since nginx was last reconfigured
+	used    map[types.NamespacedName]bool // since nginx was last reconfigured
 	read    map[types.NamespacedName]readSecret
 	good    map[types.NamespacedName]string // files that nginx has served
 	content map[string][]byte               // by file
@@ -35,14 +35,14 @@ type readSecret struct {
 
 func newCertificates(secret func(types.NamespacedName) *corev1.Secret) *certificates {
 	return &certificates{
-		secret: secret, asked: map[types.NamespacedName]bool{}, read: map[types.NamespacedName]readSecret{},
+		secret: secret, used: map[types.NamespacedName]bool{}, read: map[types.NamespacedName]readSecret{},
 		good: map[types.NamespacedName]string{}, content: map[string][]byte{}, refused: map[string]string{},
 	}
 }
 
 // file implements objects.certificate: it returns the file of a Secret's certificate.
 func (c *certificates) file(key types.NamespacedName) (string, *problem) {
-	c.asked[key] = true
+	c.used[key] = true
 	secret := c.secret(key)
 	if secret == nil {
 		delete(c.read, key)
@@ -118,9 +118,9 @@ func (c *certificates) wasServed(file string) bool {
 // served records that nginx serves files. It removes from the cache the Secrets that no Ingress names and the
 // files of no Secret.
 func (c *certificates) served(files map[string][]byte) {
-	maps.DeleteFunc(c.read, func(key types.NamespacedName, _ readSecret) bool { return !c.asked[key] })
-	maps.DeleteFunc(c.good, func(key types.NamespacedName, _ string) bool { return !c.asked[key] })
-	clear(c.asked)
+	maps.DeleteFunc(c.read, func(key types.NamespacedName, _ readSecret) bool { return !c.used[key] })
+	maps.DeleteFunc(c.good, func(key types.NamespacedName, _ string) bool { return !c.used[key] })
+	clear(c.used)
 	needed := map[string]bool{}
 	for key, now := range c.read {
 		if _, ok := files[now.file]; ok {

@@ -22,13 +22,13 @@ func TestUnusedCertificatesAreRemoved(t *testing.T) {
 	two := newIngress("two").prefix("i.com", "/", "s").tls("two", "i.com")
 	for _, step := range []struct {
 		declared []*networkingv1.Ingress
-		kept     int
+		cached   int
 	}{{objectsOf(one, two), 2}, {objectsOf(one, two), 2}, {objectsOf(one), 1}, {nil, 0}} {
 		s.mustApply(t, step.declared...)
 		c := s.certificates
-		if kept := []int{len(c.read), len(c.good), len(c.content)}; slices.Min(kept) != step.kept ||
-			slices.Max(kept) != step.kept {
-			t.Errorf("for %d Ingresses the cache has %v Secrets, good files, contents", len(step.declared), kept)
+		if cached := []int{len(c.read), len(c.good), len(c.content)}; slices.Min(cached) != step.cached ||
+			slices.Max(cached) != step.cached {
+			t.Errorf("for %d Ingresses the cache has %v Secrets, good files, contents", len(step.declared), cached)
 		}
 	}
 	if r.tests == 0 {

@@ -113,7 +113,7 @@ func (c *controller) Reconcile(ctx context.Context, _ loop.Request) (loop.Result
 	all := c.ingresses.Indexer().List()
 	declared := ofClass(all, class, c.class)
 	before := c.applier.served
-	problems, again, err := c.applier.apply(ctx, declared)
+	problems, retryAfter, err := c.applier.apply(ctx, declared)
 	if c.applier.served != before {
 		loop.Did(ctx, "changed the configuration of nginx")
 	}
@@ -122,7 +122,7 @@ func (c *controller) Reconcile(ctx context.Context, _ loop.Request) (loop.Result
 	}
 	loop.Note(ctx, "%d Ingresses of the class %s are served, %d with a problem", len(declared), c.class, len(problems))
 	after, err := c.reporter.report(ctx, all, declared, problems)
-	return loop.Result{RequeueAfter: sooner(again, after)}, err
+	return loop.Result{RequeueAfter: sooner(retryAfter, after)}, err
 }
 
 // serveNothing makes nginx answer 404 to all requests before its first configuration, so that clients get

@@ -121,9 +121,9 @@ func declareAndChange(secret *corev1.Secret) func(ctx context.Context, config *r
 
 func second[T any](_ T, err error) error { return err }
 
-// saidIsServed returns an error if the status of an Ingress has an address and nginx never served it. The bad
+// statusImpliesServed returns an error if the status of an Ingress has an address and nginx never served it. The bad
 // Ingress has an address too, with an error.
-func saidIsServed(s bowlinetest.State) error {
+func statusImpliesServed(s bowlinetest.State) error {
 	ever := s.External.(map[string]string)["ever"]
 	hosts := map[string][]string{"a": {"a.com"}, "b": {"b.com", "c.com"}, "gone": {"gone.com"}, "bad": {""}}
 	for _, i := range s.Kind("Ingress") {
@@ -192,7 +192,7 @@ func TestExploreController(t *testing.T) {
 		ExternalSystem: func() any { return &nginxes{} },
 		Processes:      []bowlinetest.Process{{Name: "nginx", Run: controllerProcess}},
 		Act:            declareAndChange(secret),
-		Invariants:     []func(bowlinetest.State) error{saidIsServed},
+		Invariants:     []func(bowlinetest.State) error{statusImpliesServed},
 		Budget:         faultBudget,
 		ExternalState: func(system any) any {
 			n := system.(*nginxes)

@@ -62,7 +62,7 @@ func (j *journal) count(text string) int {
 // until waits until so returns true. It checks after each log line.
 func (j *journal) until(what string, so func() bool) {
 	j.t.Helper()
-	late := time.After(patience)
+	timeout := time.After(patience)
 	for {
 		j.mu.Lock()
 		changed := j.changed
@@ -72,7 +72,7 @@ func (j *journal) until(what string, so func() bool) {
 		}
 		select {
 		case <-changed:
-		case <-late:
+		case <-timeout:
 			j.t.Fatalf("not within %s: %s", patience, what)
 		}
 	}

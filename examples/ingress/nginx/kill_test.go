@@ -129,14 +129,14 @@ func (l *lab) startProgram(kubeconfig, says string) program {
 		l.Fatal(err)
 	}
 	p := program{command, bufio.NewScanner(output)}
-	var said []string
+	var lines []string
 	for p.output.Scan() {
-		said = append(said, p.output.Text())
+		lines = append(lines, p.output.Text())
 		if strings.Contains(p.output.Text(), says) {
 			return p
 		}
 	}
-	l.Fatalf("the controller ended without %q:\n%s", says, strings.Join(said, "\n"))
+	l.Fatalf("the controller ended without %q:\n%s", says, strings.Join(lines, "\n"))
 	return p
 }
 

@@ -44,12 +44,12 @@ type process struct {
 	maxDraining int
 
 	// The following fields are used only by Run.
-	child   *child
-	current Configuration // of the running nginx, or for its next start
-	served  bool          // it has served a configuration
-	begun   time.Time
-	backoff time.Duration
-	retry   <-chan time.Time // when to restart it
+	child     *child
+	current   Configuration // of the running nginx, or for its next start
+	served    bool          // it has served a configuration
+	startedAt time.Time
+	backoff   time.Duration
+	retry     <-chan time.Time // when to restart it
 }
 
 // request asks Run to serve a configuration.

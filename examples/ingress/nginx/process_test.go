@@ -21,11 +21,11 @@ func TestRestartBackoff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := &process{log: slog.New(slog.DiscardHandler)}
-		started := func() { p.child, p.begun = &child{}, time.Now() }
+		started := func() { p.child, p.startedAt = &child{}, time.Now() }
 		waited := func() time.Duration {
-			begun := time.Now()
+			start := time.Now()
 			<-p.retry
-			return time.Since(begun)
+			return time.Since(start)
 		}
 		started()
 		time.Sleep(time.Hour)

@@ -113,19 +113,19 @@ func TestReloadsUnderLoadLoseNoRequest(t *testing.T) {
 func TestPendingRequestSurvivesReloads(t *testing.T) {
 	t.Parallel()
 	needNginx(t)
-	asked, answer, others := make(chan struct{}), make(chan struct{}), atomic.Bool{}
+	requested, answer, others := make(chan struct{}), make(chan struct{}), atomic.Bool{}
 	slow := backendServer(t, "", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if others.Swap(true) {
 			return
 		}
-		close(asked)
+		close(requested)
 		<-answer
 		fmt.Fprint(w, "at last")
 	}))
 	l := newLab(t, service("slow"), endpoints("slow", slow), newIngress("slow").prefix("h.com", "/", "slow").Ingress)
 	got := make(chan string, 1)
 	go func() { got <- l.get("h.com", "/") }()
-	<-asked
+	<-requested
 	remove[*networkingv1.Ingress](l, "slow")
 	l.serves("h.com", "/", "404")
 	l.create(newIngress("other").prefix("h.com", "/", "nothing"))

@@ -42,23 +42,23 @@ func managerOf(class string) string { return fmt.Sprintf("%.128s", "ingress-ngin
 // time to wait.
 func (r *reporter) report(ctx context.Context, all, declared []*networkingv1.Ingress,
 	problems map[types.UID][]problem) (
-	again time.Duration, err error,
+	retryAfter time.Duration, err error,
 ) {
 	listeners, err := listenersAt(r.http, r.https)
 	if err != nil {
 		return 0, err
 	}
 	var errs []error
-	told, served := map[types.UID]string{}, map[types.UID]bool{}
+	reported, served := map[types.UID]string{}, map[types.UID]bool{}
 	say := func(i *networkingv1.Ingress, status []networkingv1.IngressLoadBalancerIngress) {
 		wait, err := r.write(ctx, i, status, len(problems[i.UID]) == 0)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("write the status of Ingress %s/%s: %w", i.Namespace, i.Name, err))
 		}
-		again = sooner(again, wait)
+		retryAfter = sooner(retryAfter, wait)
 	}
 	for _, i := range declared {
-		served[i.UID], told[i.UID] = true, r.reportProblems(i, problems[i.UID])
+		served[i.UID], reported[i.UID] = true, r.reportProblems(i, problems[i.UID])
 		say(i, statusOf(i, listeners, problems[i.UID]))
 	}
 	for _, i := range all {
@@ -66,9 +66,9 @@ func (r *reporter) report(ctx context.Context, all, declared []*networkingv1.Ing
 			say(i, nil)
 		}
 	}
-	r.reported = told
+	r.reported = reported
 	r.forget(all)
-	return again, errors.Join(errs...)
+	return retryAfter, errors.Join(errs...)
 }
 
 // reportProblems records Events for new problems, and returns the problems as text.

@@ -76,14 +76,14 @@ func TestStatusContestBacksOff(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := 0
+		warnings := 0
 		for _, e := range events.Items {
 			if e.Reason == reasonContested {
-				said += int(e.Count)
+				warnings += int(e.Count)
 			}
 		}
-		if said != 2 {
-			t.Errorf("got %d events, want one of each controller: %v", said, events.Items)
+		if warnings != 2 {
+			t.Errorf("got %d events, want one of each controller: %v", warnings, events.Items)
 		}
 		stopOther()
 		time.Sleep(2 * time.Minute)

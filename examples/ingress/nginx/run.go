@@ -50,12 +50,12 @@ func (p *process) serve(ctx context.Context, c Configuration) error {
 	if before.Text == c.Text && !p.isStale(ctx) {
 		return nil
 	}
-	begun := time.Now()
+	start := time.Now()
 	if err := p.reload(ctx); err != nil {
 		p.current = before
 		return errors.Join(err, p.folder.install(configurationFile, before))
 	}
-	p.log.Info("nginx serves a new configuration", "took", time.Since(begun))
+	p.log.Info("nginx serves a new configuration", "took", time.Since(start))
 	return p.folder.tidy(c)
 }
 
@@ -114,7 +114,7 @@ func (p *process) start(ctx context.Context) (err error) {
 		return err
 	}
 	p.log.Info("nginx serves", "pid", p.child.master.Pid)
-	p.served, p.begun = true, time.Now()
+	p.served, p.startedAt = true, time.Now()
 	return p.folder.tidy(p.current)
 }
 
@@ -122,7 +122,7 @@ func (p *process) start(ctx context.Context) (err error) {
 func (p *process) died() {
 	p.log.Error("nginx exited, restarting", "how", p.child.how)
 	p.child = nil
-	if time.Since(p.begun) > stable {
+	if time.Since(p.startedAt) > stable {
 		p.backoff = 0
 	}
 	p.scheduleRestart()

@@ -165,11 +165,11 @@ func (r *reporter) patch(ctx context.Context, i *networkingv1.Ingress,
 
 // forget removes the state of Ingresses that are gone.
 func (r *reporter) forget(all []*networkingv1.Ingress) {
-	there := map[types.UID]bool{}
+	existing := map[types.UID]bool{}
 	for _, i := range all {
-		there[i.UID] = true
+		existing[i.UID] = true
 	}
-	maps.DeleteFunc(r.written, func(uid types.UID, _ *written) bool { return !there[uid] })
+	maps.DeleteFunc(r.written, func(uid types.UID, _ *written) bool { return !existing[uid] })
 }
 
 // places returns the addresses of a status, with their ports.

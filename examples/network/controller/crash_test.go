@@ -13,72 +13,72 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider/record"
 )
 
-// life limits the number of writes, to the server and to the provider, that a controller may complete. All
+// writeBudget limits the number of writes, to the server and to the provider, that a controller may complete. All
 // later writes fail without effect, as if the process had been killed.
-type life struct {
+type writeBudget struct {
 	mu   sync.Mutex
 	left int
 }
 
 var errDead = errors.New("the process has been killed")
 
-func (l *life) step() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.left == 0 {
+func (b *writeBudget) use() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.left == 0 {
 		return errDead
 	}
-	l.left--
+	b.left--
 	return nil
 }
 
-func (l *life) over() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.left == 0
+func (b *writeBudget) exhausted() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.left == 0
 }
 
-// mortalTransport counts write requests.
-type mortalTransport struct {
-	*life
+// limitedTransport counts write requests.
+type limitedTransport struct {
+	*writeBudget
 	http.RoundTripper
 }
 
-func (m mortalTransport) RoundTrip(q *http.Request) (*http.Response, error) {
+func (m limitedTransport) RoundTrip(q *http.Request) (*http.Response, error) {
 	if q.Method != http.MethodGet {
-		if err := m.step(); err != nil {
+		if err := m.use(); err != nil {
 			return nil, err
 		}
 	}
 	return m.RoundTripper.RoundTrip(q)
 }
 
-// mortalFiles counts writes and removals of files.
-type mortalFiles struct {
-	*life
+// limitedFiles counts writes and removals of files.
+type limitedFiles struct {
+	*writeBudget
 	*record.Memory
 }
 
-func (m mortalFiles) Write(name string, data []byte) error {
-	if err := m.step(); err != nil {
+func (m limitedFiles) Write(name string, data []byte) error {
+	if err := m.use(); err != nil {
 		return err
 	}
 	return m.Memory.Write(name, data)
 }
 
-func (m mortalFiles) Remove(name string) error {
-	if err := m.step(); err != nil {
+func (m limitedFiles) Remove(name string) error {
+	if err := m.use(); err != nil {
 		return err
 	}
 	return m.Memory.Remove(name)
 }
 
-// runMortal starts a controller whose writes fail after the given number of steps.
-func (w *fixture) runMortal(steps int) (running, *life) {
-	l := &life{left: steps}
+// runLimited starts a controller whose writes fail after the given number of steps.
+func (w *fixture) runLimited(steps int) (running, *writeBudget) {
+	b := &writeBudget{left: steps}
 	config := w.plane.RESTConfig()
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return mortalTransport{l, next} })
-	return w.run(config, mortalFiles{l, w.files}), l
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return limitedTransport{b, next} })
+	return w.run(config, limitedFiles{b, w.files}), b
 }
 
 // Whatever step a killed controller completed last, its successor finishes the work: each network exists once
@@ -89,9 +89,9 @@ func TestCrashAfterAnyStepCreatesNetworkOnce(t *testing.T) {
 		finished := false
 		for steps := 0; !finished; steps++ {
 			n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
-			first, l := w.runMortal(steps)
+			first, b := w.runLimited(steps)
 			waitIdle()
-			finished = !l.over()
+			finished = !b.exhausted()
 			first.stop()
 
 			second := w.run(nil, nil)
@@ -117,9 +117,9 @@ func TestCrashAfterAnyStepOfDeletionLeavesNothing(t *testing.T) {
 			before.stop()
 			w.delete(v1.SchemeGroupVersion, "a")
 
-			first, l := w.runMortal(steps)
+			first, b := w.runLimited(steps)
 			waitIdle()
-			finished = !l.over()
+			finished = !b.exhausted()
 			first.stop()
 
 			second := w.run(nil, nil)

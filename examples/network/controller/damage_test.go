@@ -35,19 +35,19 @@ func TestSweepSkipsUnreadableObjects(t *testing.T) {
 				}
 
 				storage := &storetest.Damaged{Log: journal.Open(), Keys: []object.Key{lost}}
-				again := begin(t, files, bowline.Options{Storage: storage, AcceptDamage: true})
-				defer again.plane.Close()
-				defer again.run(nil, nil).stop()
+				restarted := begin(t, files, bowline.Options{Storage: storage, AcceptDamage: true})
+				defer restarted.plane.Close()
+				defer restarted.run(nil, nil).stop()
 				waitIdle()
-				again.expectNetworks(n.UID)
+				restarted.expectNetworks(n.UID)
 				if lost.Name() != "a" {
 					return
 				}
-				again.delete(v1.SchemeGroupVersion, "a")
-				again.declare("b", "10.0.0.0/8", "10.0.0.1") // its deletion triggers a sweep
-				again.delete(v1.SchemeGroupVersion, "b")
+				restarted.delete(v1.SchemeGroupVersion, "a")
+				restarted.declare("b", "10.0.0.0/8", "10.0.0.1") // its deletion triggers a sweep
+				restarted.delete(v1.SchemeGroupVersion, "b")
 				waitIdle()
-				again.expectNetworks()
+				restarted.expectNetworks()
 			})
 		})
 	}

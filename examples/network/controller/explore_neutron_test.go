@@ -113,7 +113,7 @@ func eachOnce(s bowlinetest.State) error {
 	for name := range s.External.(map[string][]real) {
 		left[name] = true
 	}
-	var wrong []error
+	var errs []error
 	for _, n := range s.Kind(v1.Kind) {
 		name := "bowline." + planeID + "." + string(n.GetUID())
 		delete(left, name)
@@ -121,13 +121,13 @@ func eachOnce(s bowlinetest.State) error {
 		gateway, _, _ := unstructured.NestedString(n.Object, "spec", "gateway")
 		want := []real{{true, []string{fmt.Sprintf("%s with gateway %s, %s", cidr, gateway, name)}}}
 		if got := s.External.(map[string][]real)[name]; fmt.Sprint(got) != fmt.Sprint(want) {
-			wrong = append(wrong, fmt.Errorf("Neutron networks of %s: got %v, want %v", n.GetName(), got, want))
+			errs = append(errs, fmt.Errorf("Neutron networks of %s: got %v, want %v", n.GetName(), got, want))
 		}
 	}
 	if len(left) > 0 {
-		wrong = append(wrong, fmt.Errorf("undeclared networks: %v", left))
+		errs = append(errs, fmt.Errorf("undeclared networks: %v", left))
 	}
-	return errors.Join(wrong...)
+	return errors.Join(errs...)
 }
 
 // wholeLife creates networks, changes the gateway and then the range of the first one, which replaces its
@@ -228,7 +228,7 @@ func TestExploreNeutronFailures(t *testing.T) {
 		{"503", status(http.StatusServiceUnavailable)},
 		{"no answer until the client gives up", never},
 		{"done, and no answer until the client gives up", doneAndNever},
-		{"no answer, and done when the client has given up", late},
+		{"no answer, and done when the client has given up", processedAfterTimeout},
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			s := neutronScenario(way.fails, wholeLife("a"))

@@ -67,15 +67,15 @@ func (g *group) concerns(old, new *v1.Network) bool {
 	if new == nil {
 		return false
 	}
-	said, spoken := g.written.Load(new.UID)
-	asSaid := spoken && reflect.DeepEqual(ownedStatus(new.Status), said)
+	written, hasWritten := g.written.Load(new.UID)
+	unchanged := hasWritten && reflect.DeepEqual(ownedStatus(new.Status), written)
 	held := slices.Contains(new.Finalizers, finalizer)
 	switch {
-	case asSaid && held && new.DeletionTimestamp == nil && new.Status.ObservedGeneration == new.Generation:
+	case unchanged && held && new.DeletionTimestamp == nil && new.Status.ObservedGeneration == new.Generation:
 		return false
 	case old == nil || old.UID != new.UID:
 		return true
-	case spoken && !asSaid && !reflect.DeepEqual(ownedStatus(new.Status), ownedStatus(old.Status)):
+	case hasWritten && !unchanged && !reflect.DeepEqual(ownedStatus(new.Status), ownedStatus(old.Status)):
 		g.requests.AddAfter(informer.KeyOf(new), statusDelay)
 	}
 	released := slices.Contains(old.Finalizers, finalizer) && !held

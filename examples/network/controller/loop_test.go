@@ -98,9 +98,9 @@ func TestDeletedDefinitionRemovesNetworks(t *testing.T) {
 		w.expectNetworks()
 
 		w.define()
-		again := w.declare("a", "192.168.0.0/16", "192.168.0.1")
+		recreated := w.declare("a", "192.168.0.0/16", "192.168.0.1")
 		waitIdle()
-		w.expectNetworks(again.UID)
+		w.expectNetworks(recreated.UID)
 	})
 }
 

@@ -75,7 +75,7 @@ func (d disturbed) RoundTrip(q *http.Request) (response *http.Response, err erro
 
 // point names a request by method, collection, filters, and the names and descriptions in its body. It
 // returns a copy of the request, since it has read the body.
-func point(q *http.Request) (name string, again *http.Request, err error) {
+func point(q *http.Request) (name string, clone *http.Request, err error) {
 	collection, _, _ := strings.Cut(strings.TrimPrefix(q.URL.Path, "/v2.0/"), "/")
 	name = q.Method + " " + collection
 	query := q.URL.Query()
@@ -90,9 +90,9 @@ func point(q *http.Request) (name string, again *http.Request, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	again = q.Clone(q.Context())
-	again.Body = io.NopCloser(bytes.NewReader(body))
-	return name + " " + about(body), again, nil
+	clone = q.Clone(q.Context())
+	clone.Body = io.NopCloser(bytes.NewReader(body))
+	return name + " " + about(body), clone, nil
 }
 
 // about returns the names of networks and descriptions of subnets in a request body.
@@ -139,8 +139,8 @@ func doneAndNever(q *http.Request, do func() (*http.Response, error)) (*http.Res
 	return never(q, do)
 }
 
-// late is like never, but Neutron processes the request 20 s after the client has given up.
-func late(q *http.Request, do func() (*http.Response, error)) (*http.Response, error) {
+// processedAfterTimeout is like never, but Neutron processes the request 20 s after the client has given up.
+func processedAfterTimeout(q *http.Request, do func() (*http.Response, error)) (*http.Response, error) {
 	<-q.Context().Done()
 	time.AfterFunc(20*time.Second, func() {
 		if response, err := do(); err == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider/neutron/neutrontest"
 )
 
-// gate is a transport to a Neutron in memory that counts requests and may answer them itself.
-type gate struct {
+// fakeNeutron is a transport to a Neutron in memory that counts requests and may answer them itself.
+type fakeNeutron struct {
 	neutrontest.Fake
 	mu       sync.Mutex
 	requests int
@@ -21,7 +21,7 @@ type gate struct {
 	answers func(*http.Request) (*http.Response, error)
 }
 
-func (g *gate) RoundTrip(q *http.Request) (*http.Response, error) {
+func (g *fakeNeutron) RoundTrip(q *http.Request) (*http.Response, error) {
 	g.mu.Lock()
 	g.requests++
 	answers := g.answers
@@ -35,7 +35,7 @@ func (g *gate) RoundTrip(q *http.Request) (*http.Response, error) {
 }
 
 // setAnswers sets answers, resets the counter, and returns the number of requests so far.
-func (g *gate) setAnswers(f func(*http.Request) (*http.Response, error)) int {
+func (g *fakeNeutron) setAnswers(f func(*http.Request) (*http.Response, error)) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	before := g.requests
@@ -44,7 +44,7 @@ func (g *gate) setAnswers(f func(*http.Request) (*http.Response, error)) int {
 }
 
 // networksBehind returns the networks of the project.
-func (g *gate) networksBehind(w *fixture) map[string][]real {
+func (g *fakeNeutron) networksBehind(w *fixture) map[string][]real {
 	w.Helper()
 	all, err := realNetworks(w.Context(), g.Client("project"))
 	if err != nil {
@@ -54,7 +54,7 @@ func (g *gate) networksBehind(w *fixture) map[string][]real {
 }
 
 // runNeutron starts the controller with this Neutron.
-func (w *fixture) runNeutron(g *gate) running {
+func (w *fixture) runNeutron(g *fakeNeutron) running {
 	w.Helper()
 	client := neutrontest.NewClient("http://neutron.fake", "project", neutrontest.Member, g)
 	p, err := neutron.New(planeID, client, neutron.Options{Log: slog.New(slog.DiscardHandler)})

@@ -42,7 +42,7 @@ func outage() func(*http.Request) (*http.Response, error) {
 
 func TestNeutronOutage(t *testing.T) {
 	withFixture(t, func(w *fixture) {
-		g := &gate{}
+		g := &fakeNeutron{}
 		w.define()
 		defer w.runNeutron(g).stop()
 		w.declare("before", "192.168.0.0/16", "192.168.0.1")
@@ -65,8 +65,8 @@ func TestNeutronOutage(t *testing.T) {
 		}
 		g.setAnswers(outage())
 		time.Sleep(50 * time.Minute)
-		if asked := g.setAnswers(nil); asked > 50*(2*len(uids)+5) || asked < 50 {
-			w.Errorf("in 50 minutes of outage there were %d requests", asked)
+		if requests := g.setAnswers(nil); requests > 50*(2*len(uids)+5) || requests < 50 {
+			w.Errorf("in 50 minutes of outage there were %d requests", requests)
 		}
 		if now := w.get(v1.SchemeGroupVersion, "n1"); now.ResourceVersion != first.ResourceVersion {
 			w.Error("the status was written repeatedly")
@@ -79,15 +79,15 @@ func TestNeutronOutage(t *testing.T) {
 		for n := range 10 {
 			w.expectReady(w.get(v1.SchemeGroupVersion, fmt.Sprint("n", n)), metav1.ConditionTrue, v1.ReasonProvisioned)
 		}
-		if there := g.networksBehind(w); len(there) != 11 {
-			w.Errorf("got Neutron networks %v, want each once", there)
+		if actual := g.networksBehind(w); len(actual) != 11 {
+			w.Errorf("got Neutron networks %v, want each once", actual)
 		}
 	})
 }
 
 func TestDeletionWaitsForPorts(t *testing.T) {
 	withFixture(t, func(w *fixture) {
-		g := &gate{}
+		g := &fakeNeutron{}
 		w.define()
 		defer w.runNeutron(g).stop()
 		n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
@@ -112,8 +112,8 @@ func TestDeletionWaitsForPorts(t *testing.T) {
 		}
 		g.setAnswers(nil)
 		time.Sleep(50 * time.Minute)
-		if asked := g.setAnswers(nil); asked > 50*10 {
-			w.Errorf("in 50 minutes there were %d requests", asked)
+		if requests := g.setAnswers(nil); requests > 50*10 {
+			w.Errorf("in 50 minutes there were %d requests", requests)
 		}
 		if now := w.get(v1.SchemeGroupVersion, "a"); now.ResourceVersion != held.ResourceVersion ||
 			len(now.Finalizers) != 1 {
@@ -126,8 +126,8 @@ func TestDeletionWaitsForPorts(t *testing.T) {
 		if _, err := w.networks(v1.SchemeGroupVersion).Get(w.Context(), "default", "a"); !apierrors.IsNotFound(err) {
 			w.Errorf("the object still exists: %v", err)
 		}
-		if there := g.networksBehind(w); len(there) > 0 {
-			w.Errorf("Neutron still has %v", there)
+		if actual := g.networksBehind(w); len(actual) > 0 {
+			w.Errorf("Neutron still has %v", actual)
 		}
 		if got := w.events(n.UID); !slices.Equal(got, []string{"Normal Created", "Warning InUse", "Normal Deleted"}) {
 			w.Errorf("got events %q", got)
@@ -141,7 +141,7 @@ func TestEditDuringCreation(t *testing.T) {
 	for at, request := range []string{"GET networks", "GET subnets", "POST networks", "POST subnets"} {
 		t.Run(request, func(t *testing.T) {
 			withFixture(t, func(w *fixture) {
-				g := &gate{}
+				g := &fakeNeutron{}
 				w.define()
 				defer w.runNeutron(g).stop()
 				waitIdle()
@@ -160,8 +160,8 @@ func TestEditDuringCreation(t *testing.T) {
 				waitIdle()
 				name := "bowline." + planeID + "." + string(n.UID)
 				want := []real{{true, []string{"10.0.0.0/8 with gateway 10.0.0.9, " + name}}}
-				if there := g.networksBehind(w); len(there) != 1 || fmt.Sprint(there[name]) != fmt.Sprint(want) {
-					w.Errorf("edit %d: got %v, want %v", at, there, want)
+				if actual := g.networksBehind(w); len(actual) != 1 || fmt.Sprint(actual[name]) != fmt.Sprint(want) {
+					w.Errorf("edit %d: got %v, want %v", at, actual, want)
 				}
 				got := w.get(v1.SchemeGroupVersion, "a")
 				if m := w.expectReady(got, metav1.ConditionTrue, v1.ReasonProvisioned); !strings.HasPrefix(m,
@@ -197,7 +197,7 @@ func TestNeutronRefusalsHaveReasons(t *testing.T) {
 	} {
 		t.Run(reason, func(t *testing.T) {
 			withFixture(t, func(w *fixture) {
-				g := &gate{}
+				g := &fakeNeutron{}
 				g.setAnswers(answer)
 				w.define()
 				defer w.runNeutron(g).stop()
@@ -221,7 +221,7 @@ func TestNeutronRefusalsHaveReasons(t *testing.T) {
 // remains as it is.
 func TestOverlappingAndUnsupportedRanges(t *testing.T) {
 	withFixture(t, func(w *fixture) {
-		g := &gate{}
+		g := &fakeNeutron{}
 		w.define()
 		defer w.runNeutron(g).stop()
 		w.declare("a", "192.168.0.0/16", "192.168.0.1")
@@ -246,15 +246,15 @@ func TestOverlappingAndUnsupportedRanges(t *testing.T) {
 // The controller's own writes cause no further reads.
 func TestCreationTakesFourRequests(t *testing.T) {
 	withFixture(t, func(w *fixture) {
-		g := &gate{}
+		g := &fakeNeutron{}
 		w.define()
 		defer w.runNeutron(g).stop()
 		waitIdle()
 		g.setAnswers(nil)
 		w.declare("a", "192.168.0.0/16", "192.168.0.1")
 		waitIdle()
-		if asked := g.setAnswers(nil); asked != 4 { // two reads that find nothing, and two writes
-			w.Errorf("creating a network took %d requests, want 4", asked)
+		if requests := g.setAnswers(nil); requests != 4 { // two reads that find nothing, and two writes
+			w.Errorf("creating a network took %d requests, want 4", requests)
 		}
 		synctest.Wait()
 	})

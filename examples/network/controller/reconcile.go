@@ -123,16 +123,16 @@ func (r *reconciler) provision(ctx context.Context, n *v1.Network, want provider
 
 // compared records the declared and the real network in the journal.
 func compared(ctx context.Context, want provider.Network, missing bool, actual provider.Actual) {
-	there := fmt.Sprintf("%s with gateway %s", actual.CIDR, actual.Gateway)
+	found := fmt.Sprintf("%s with gateway %s", actual.CIDR, actual.Gateway)
 	switch {
 	case missing:
-		there = "none"
+		found = "none"
 	case actual.Matches(want):
-		there = "the same"
+		found = "the same"
 	case actual.Fault != "":
-		there = actual.Fault
+		found = actual.Fault
 	}
-	loop.Note(ctx, "declared: %s with gateway %s; actual: %s", want.CIDR, want.Gateway, there)
+	loop.Note(ctx, "declared: %s with gateway %s; actual: %s", want.CIDR, want.Gateway, found)
 }
 
 // errGone means that the object is deleted or being deleted although the cache still has it.

@@ -43,7 +43,7 @@ func TestForeignStatusWriteIsReverted(t *testing.T) {
 // Conditions that other clients add remain, and cause no read of the real network.
 func TestForeignConditionsArePreserved(t *testing.T) {
 	withFixture(t, func(w *fixture) {
-		g := &gate{}
+		g := &fakeNeutron{}
 		w.define()
 		defer w.runNeutron(g).stop()
 		w.declare("a", "192.168.0.0/16", "192.168.0.1")
@@ -60,8 +60,8 @@ func TestForeignConditionsArePreserved(t *testing.T) {
 			w.Fatal(err)
 		}
 		time.Sleep(20 * time.Second) // less than the poll interval
-		if asked := g.setAnswers(nil); asked != 0 {
-			w.Errorf("Neutron got %d requests", asked)
+		if requests := g.setAnswers(nil); requests != 0 {
+			w.Errorf("Neutron got %d requests", requests)
 		}
 		w.patchStatus("a", `{"provider":"bridge"}`)
 		time.Sleep(time.Minute)
@@ -76,7 +76,7 @@ func TestConflictingControllersAreRateLimited(t *testing.T) {
 	withFixture(t, func(w *fixture) {
 		w.define()
 		defer w.run(nil, nil).stop()
-		defer w.runNeutron(&gate{}).stop()
+		defer w.runNeutron(&fakeNeutron{}).stop()
 		w.declare("a", "192.168.0.0/16", "192.168.0.1")
 		waitIdle()
 		watch, err := w.networks(v1.SchemeGroupVersion).Watch(w.Context(), "default", metav1.ListOptions{})

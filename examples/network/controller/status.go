@@ -68,9 +68,9 @@ func ownedStatus(s v1.NetworkStatus) v1.NetworkStatus {
 	ready := meta.FindStatusCondition(s.Conditions, v1.ConditionReady)
 	s.Conditions = nil
 	if ready != nil {
-		said := *ready
-		said.LastTransitionTime = metav1.Time{}
-		s.Conditions = []metav1.Condition{said}
+		owned := *ready
+		owned.LastTransitionTime = metav1.Time{}
+		s.Conditions = []metav1.Condition{owned}
 	}
 	return s
 }

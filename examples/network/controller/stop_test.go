@@ -11,7 +11,7 @@ import (
 // If the controller is stopped while it creates and removes networks, it reports no failure.
 func TestStopDuringCreationReportsNothing(t *testing.T) {
 	withFixture(t, func(w *fixture) {
-		g := &gate{}
+		g := &fakeNeutron{}
 		w.define()
 		first := w.runNeutron(g)
 		goes := w.declare("goes", "192.168.0.0/16", "192.168.0.1")
@@ -38,8 +38,8 @@ func TestStopDuringCreationReportsNothing(t *testing.T) {
 		g.setAnswers(nil)
 		defer w.runNeutron(g).stop()
 		waitIdle()
-		if there := g.networksBehind(w); len(there) != 10 {
-			w.Errorf("after the next start Neutron has %v", there)
+		if actual := g.networksBehind(w); len(actual) != 10 {
+			w.Errorf("after the next start Neutron has %v", actual)
 		}
 	})
 }

@@ -71,17 +71,17 @@ func TestWatchReportsRenamedNetwork(t *testing.T) {
 		p := r.provider(t)
 		apply(t, p, wanted("uid", "10.1.0.0/16", "10.1.0.1"))
 		ctx, cancel := context.WithCancel(t.Context())
-		var told []types.UID
+		var notified []types.UID
 		ended := make(chan error)
-		go func() { ended <- p.Watch(ctx, func(uid types.UID) { told = append(told, uid) }) }()
+		go func() { ended <- p.Watch(ctx, func(uid types.UID) { notified = append(notified, uid) }) }()
 		synctest.Wait()
 		text := "somebody's"
 		r.user.update(t, p.ID("uid"), gophernetworks.UpdateOpts{Name: &text})
 		time.Sleep(DefaultPoll + time.Second)
 		cancel()
 		must(t, <-ended)
-		if !slices.Equal(told, []types.UID{"", "uid"}) {
-			t.Errorf("got notifications %q", told)
+		if !slices.Equal(notified, []types.UID{"", "uid"}) {
+			t.Errorf("got notifications %q", notified)
 		}
 	})
 }

@@ -130,15 +130,15 @@ func (o *openStack) valid() string { return "token-" + string(rune('a'+o.token.L
 
 func (o *openStack) login(w http.ResponseWriter, q *http.Request) {
 	o.logins.Add(1)
-	var asked struct {
+	var request struct {
 		Auth struct {
 			Identity struct {
 				Password struct{ User struct{ Password string } }
 			}
 		}
 	}
-	if err := json.NewDecoder(q.Body).Decode(&asked); err != nil ||
-		asked.Auth.Identity.Password.User.Password != o.password.Load() {
+	if err := json.NewDecoder(q.Body).Decode(&request); err != nil ||
+		request.Auth.Identity.Password.User.Password != o.password.Load() {
 		http.Error(w, `{"error":{"code":401,"message":"The request you have made requires authentication."}}`,
 			http.StatusUnauthorized)
 		return

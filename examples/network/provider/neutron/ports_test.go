@@ -75,8 +75,8 @@ func TestMessageNamesFirstPorts(t *testing.T) {
 	if !strings.Contains(first, "it has 7 ports") || !strings.Contains(first, "(no owner) and 2 more") {
 		t.Errorf("got the message %s", first)
 	}
-	if _, again := reasonOf(t, p.Delete(t.Context(), "uid")); again != first {
-		t.Errorf("the messages of two calls differ: %s and %s", first, again)
+	if _, second := reasonOf(t, p.Delete(t.Context(), "uid")); second != first {
+		t.Errorf("the messages of two calls differ: %s and %s", first, second)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // so each result was read or made after the caller asked for it.
 type shared[K comparable, V any] struct {
 	// do processes all keys of a round. ctx ends when no caller waits for the results any longer.
-	do func(ctx context.Context, asked []K) map[K]answer[V]
+	do func(ctx context.Context, keys []K) map[K]answer[V]
 
 	mu      sync.Mutex
 	running sync.WaitGroup
@@ -27,7 +27,7 @@ type answer[V any] struct {
 type round[K comparable, V any] struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
-	asked   []K
+	keys    []K
 	waiting int
 	done    chan struct{} // closed when answers is set
 	answers map[K]answer[V]
@@ -56,7 +56,7 @@ func (s *shared[K, V]) join(key K) *round[K, V] {
 		s.next = &round[K, V]{ctx: ctx, cancel: cancel, done: make(chan struct{})}
 	}
 	r := s.next
-	r.asked = append(r.asked, key)
+	r.keys = append(r.keys, key)
 	r.waiting++
 	if !s.busy {
 		s.busy = true
@@ -89,7 +89,7 @@ func (s *shared[K, V]) run() {
 		if r == nil {
 			return
 		}
-		r.answers = s.do(r.ctx, r.asked)
+		r.answers = s.do(r.ctx, r.keys)
 		close(r.done)
 	}
 }

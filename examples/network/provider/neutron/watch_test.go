@@ -30,9 +30,9 @@ func TestWatchSendsOneRequestPerPoll(t *testing.T) {
 			return nil, nil
 		})
 		ctx, cancel := context.WithCancel(t.Context())
-		var told []types.UID
+		var notified []types.UID
 		ended := make(chan error)
-		go func() { ended <- p.Watch(ctx, func(uid types.UID) { told = append(told, uid) }) }()
+		go func() { ended <- p.Watch(ctx, func(uid types.UID) { notified = append(notified, uid) }) }()
 		time.Sleep(time.Hour + time.Second)
 		cancel()
 		if err := <-ended; err != nil {
@@ -42,8 +42,8 @@ func TestWatchSendsOneRequestPerPoll(t *testing.T) {
 			slices.ContainsFunc(took, func(line string) bool { return line != "GET networks" }) {
 			t.Errorf("got %d requests: %q", len(took), slices.Compact(took))
 		}
-		if !slices.Equal(told, []types.UID{""}) {
-			t.Errorf("got notifications %q, want one for all and then none", told)
+		if !slices.Equal(notified, []types.UID{""}) {
+			t.Errorf("got notifications %q, want one for all and then none", notified)
 		}
 	})
 }
@@ -54,16 +54,16 @@ func TestWatchFailsDuringOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorded()
 		p := r.provider(t)
-		told := 0
+		notifications := 0
 		time.AfterFunc(time.Minute, func() {
 			r.disturb(func(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") })
 		})
-		err := p.Watch(t.Context(), func(types.UID) { told++ })
-		if reason, _ := reasonOf(t, err); reason != provider.Unreachable || told != 1 {
-			t.Errorf("got %d notifications and error %v", told, err)
+		err := p.Watch(t.Context(), func(types.UID) { notifications++ })
+		if reason, _ := reasonOf(t, err); reason != provider.Unreachable || notifications != 1 {
+			t.Errorf("got %d notifications and error %v", notifications, err)
 		}
-		if err := p.Watch(t.Context(), func(types.UID) { told++ }); err == nil || told != 1 {
-			t.Errorf("the failed watch sent %d notifications: %v", told, err)
+		if err := p.Watch(t.Context(), func(types.UID) { notifications++ }); err == nil || notifications != 1 {
+			t.Errorf("the failed watch sent %d notifications: %v", notifications, err)
 		}
 	})
 }

@@ -29,8 +29,8 @@ func applyIsIdempotent(t *testing.T, env Environment) {
 	p := provide(t, env, plane)
 	apply(t, p, want)
 	apply(t, p, want)
-	again := provide(t, env, plane) // as in another process
-	apply(t, again, want)
+	reopened := provide(t, env, plane) // as in another process
+	apply(t, reopened, want)
 	isOnly(t, p, want)
 }
 
@@ -153,8 +153,8 @@ func incompleteNetworkIsListedAndRemoved(t *testing.T, env Environment) {
 				}
 			}
 			isGone(t, p, uid)
-			again := provide(t, env, plane)
-			isGone(t, again, uid)
+			reopened := provide(t, env, plane)
+			isGone(t, reopened, uid)
 		})
 	}
 }

@@ -127,9 +127,9 @@ func TestMemoryWatchLetsTimePassInABubble(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		var told []types.UID
+		var notified []types.UID
 		ended := make(chan error)
-		go func() { ended <- p.Watch(ctx, func(uid types.UID) { told = append(told, uid) }) }()
+		go func() { ended <- p.Watch(ctx, func(uid types.UID) { notified = append(notified, uid) }) }()
 		time.Sleep(48 * time.Hour)
 		if err := p.Apply(ctx, providertest.Wanted("uid", "10.0.0.0/8", "10.0.0.1")); err != nil {
 			t.Fatal(err)
@@ -139,8 +139,8 @@ func TestMemoryWatchLetsTimePassInABubble(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Fatal(err)
 		}
-		if len(told) != 2 || told[1] != "uid" {
-			t.Errorf("got notifications %q, want one for all and then one for uid", told)
+		if len(notified) != 2 || notified[1] != "uid" {
+			t.Errorf("got notifications %q, want one for all and then one for uid", notified)
 		}
 	})
 }

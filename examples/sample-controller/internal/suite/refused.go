@@ -44,7 +44,7 @@ func Refused(t *testing.T, program Program) {
 func refused(w *fixture, reason metav1.StatusReason, code int) {
 	why := "refused in " + w.Name()
 	status := refusal(reason, code, why)
-	g := w.behindGate()
+	g := w.intercept()
 	stop := w.start()
 	w.do(w.Declare(w.Context(), "a", spec()))
 	w.do(w.Declare(w.Context(), "b", spec()))
@@ -80,7 +80,7 @@ func refusal(reason metav1.StatusReason, code int, why string) string {
 // The server has compacted every version from which a watch is to resume (410). The controller then lists all
 // Networks again, at a limited rate.
 func compactedWatches(w *fixture) {
-	g := w.behindGate()
+	g := w.intercept()
 	w.config.QPS = 0 // as in main: client-go has a rate limit
 	stop := w.start()
 	w.do(w.Declare(w.Context(), "a", spec()))
@@ -99,20 +99,20 @@ func compactedWatches(w *fixture) {
 
 // A controller can be stopped even if the server accepts requests and never answers.
 func unansweredRequests(w *fixture) {
-	g := w.behindGate()
+	g := w.intercept()
 	stop := w.start()
 	w.do(w.Declare(w.Context(), "a", spec()))
 	g.answer.Store(&answer{})
 	time.Sleep(time.Hour)
 	w.expectNetworks(map[string]neutron.Network{"a": first})
-	began := time.Now()
+	start := time.Now()
 	stop()
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(time.Minute, cancel)
 	if err := w.program.Run(ctx, w.config, w.neutron); err == nil { // it waits for the first response
 		w.Error("the controller returned nil, want an error because the server never responded")
 	}
-	if took := time.Since(began); took > time.Minute+time.Second {
+	if took := time.Since(start); took > time.Minute+time.Second {
 		w.Errorf("stopping twice took %v", took)
 	}
 }
@@ -134,8 +134,8 @@ func definitionRecreated(w *fixture) {
 	w.expectNetworks(map[string]neutron.Network{"b": first})
 }
 
-// gate is a transport that may answer requests for Networks itself, or answer no request at all.
-type gate struct {
+// interceptor is a transport that may answer requests for Networks itself, or answer no request at all.
+type interceptor struct {
 	answer  atomic.Pointer[answer] // nil forwards all requests
 	answers atomic.Int64           // the number of requests that it answered itself
 }
@@ -158,26 +158,26 @@ func (a *answer) concerns(q *http.Request) bool {
 	return strings.Contains(q.URL.Path, "/networks")
 }
 
-// behindGate connects the programs that are started from now on through a gate.
-func (w *fixture) behindGate() *gate {
-	g := &gate{}
+// intercept connects the programs that are started from now on through an interceptor.
+func (w *fixture) intercept() *interceptor {
+	g := &interceptor{}
 	w.config = rest.CopyConfig(w.config)
 	w.config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &through{next, g} })
 	return g
 }
 
 type through struct {
-	next http.RoundTripper
-	gate *gate
+	next        http.RoundTripper
+	interceptor *interceptor
 }
 
 // RoundTrip implements http.RoundTripper.
 func (t *through) RoundTrip(q *http.Request) (*http.Response, error) {
-	a := t.gate.answer.Load()
+	a := t.interceptor.answer.Load()
 	if a == nil || !a.concerns(q) {
 		return t.next.RoundTrip(q)
 	}
-	t.gate.answers.Add(1)
+	t.interceptor.answers.Add(1)
 	if a.code == 0 {
 		<-q.Context().Done()
 		return nil, q.Context().Err()
@@ -189,8 +189,8 @@ func (t *through) RoundTrip(q *http.Request) (*http.Response, error) {
 
 // Log records the log lines about refusals. Its zero value is ready, and it is safe for concurrent use.
 type Log struct {
-	mu   sync.Mutex
-	said strings.Builder
+	mu     sync.Mutex
+	logged strings.Builder
 }
 
 // Write implements io.Writer, for a slog.Handler.
@@ -198,7 +198,7 @@ func (l *Log) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if bytes.Contains(line, []byte("refused in ")) {
-		l.said.Write(line)
+		l.logged.Write(line)
 	}
 	return len(line), nil
 }
@@ -206,5 +206,5 @@ func (l *Log) Write(line []byte) (int, error) {
 func (l *Log) has(text string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return strings.Contains(l.said.String(), text)
+	return strings.Contains(l.logged.String(), text)
 }

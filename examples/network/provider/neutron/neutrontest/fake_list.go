@@ -103,25 +103,25 @@ func (f *Fake) page(c *call, k *kind, query url.Values,
 
 // link returns a link to another page.
 func link(c *call, rel, marker, more string) map[string]string {
-	var kept []string
+	var parameters []string
 	for parameter := range strings.SplitSeq(c.URL.RawQuery, "&") {
 		if !strings.HasPrefix(parameter, "marker=") {
-			kept = append(kept, parameter)
+			parameters = append(parameters, parameter)
 		}
 	}
 	base := "http://" + c.Host + c.URL.Path + "?"
-	return map[string]string{"rel": rel, "href": base + strings.Join(append(kept, "marker="+marker), "&") + more}
+	return map[string]string{"rel": rel, "href": base + strings.Join(append(parameters, "marker="+marker), "&") + more}
 }
 
 // fields returns an object with only the fields that a query selects.
 func (f *Fake) fields(c *call, k *kind, o object) object {
 	o = f.complete(k, o)
-	asked := c.URL.Query()["fields"]
-	if len(asked) == 0 {
+	selected := c.URL.Query()["fields"]
+	if len(selected) == 0 {
 		return o
 	}
 	some := object{}
-	for _, name := range asked {
+	for _, name := range selected {
 		if value, ok := o[name]; ok {
 			some[name] = value
 		}

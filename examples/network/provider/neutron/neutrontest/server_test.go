@@ -48,11 +48,11 @@ func TestServeEndsWithItsNeutron(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := make(chan string, 1)
+	printed := make(chan string, 1)
 	ended := make(chan error, 1)
-	go func() { ended <- serve(t.Context(), teller(told), server) }()
-	if says := <-told; !strings.Contains(says, "export OS_AUTH_URL=") {
-		t.Errorf("Serve printed %q", says)
+	go func() { ended <- serve(t.Context(), teller(printed), server) }()
+	if line := <-printed; !strings.Contains(line, "export OS_AUTH_URL=") {
+		t.Errorf("Serve printed %q", line)
 	}
 	server.Kill()
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "has ended") {

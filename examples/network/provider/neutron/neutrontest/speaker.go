@@ -69,9 +69,9 @@ func (s *scriptRunner) ask(ctx context.Context, text string) (string, error) {
 	if m[2] == http.MethodPost {
 		s.learn(body)
 	}
-	said := s.stable(body, strings.Fields(m[6]))
-	said = strings.ReplaceAll(said, strings.TrimSuffix(client.Endpoint, "/"), "{url}")
-	return strings.TrimSpace(strconv.Itoa(response.StatusCode) + " " + said), nil
+	answer := s.stable(body, strings.Fields(m[6]))
+	answer = strings.ReplaceAll(answer, strings.TrimSuffix(client.Endpoint, "/"), "{url}")
+	return strings.TrimSpace(strconv.Itoa(response.StatusCode) + " " + answer), nil
 }
 
 // real replaces the placeholders of a script with their values.
